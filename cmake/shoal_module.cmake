@@ -1,0 +1,50 @@
+# shoal_module(graph DEPS tensor base): one library from the .cc files of this folder, one
+# test program from its *_test.cc. DEPS is also what tools/check_layers.py enforces; LINK names
+# libraries from outside.
+add_library(shoal_flags INTERFACE)
+target_compile_options(shoal_flags INTERFACE
+  -Wall -Wextra -Wpedantic -Wshadow -Wconversion $<$<BOOL:${SHOAL_WERROR}>:-Werror>
+  # g++ 12 warns of overlapping copies inside std::string where there are none (its bug 105651).
+  $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>)
+if(SHOAL_SANITIZE)
+  # Global, so that every object and every program agree; a failed check ends the program.
+  add_compile_options(-fsanitize=${SHOAL_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
+  add_link_options(-fsanitize=${SHOAL_SANITIZE})
+endif()
+
+if(SHOAL_TESTS)
+  find_package(GTest REQUIRED)
+  include(GoogleTest)
+endif()
+
+# shoal_test(laws_test SOURCES laws_test.cc LINK shoal::ops [LABELS fast])
+function(shoal_test name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;LINK;LABELS" ${ARGN})
+  if(NOT ARG_LABELS)
+    set(ARG_LABELS fast)
+  endif()
+  add_executable(${name} ${ARG_SOURCES})
+  target_link_libraries(${name} PRIVATE ${ARG_LINK} shoal_flags GTest::gtest_main)
+  gtest_discover_tests(${name} DISCOVERY_TIMEOUT 60 PROPERTIES LABELS "${ARG_LABELS}")
+endfunction()
+
+function(shoal_module name)
+  cmake_parse_arguments(ARG "" "" "DEPS;LINK" ${ARGN})
+  file(GLOB sources CONFIGURE_DEPENDS *.cc)
+  set(tests ${sources})
+  list(FILTER sources EXCLUDE REGEX "_test\\.cc$")
+  list(FILTER tests INCLUDE REGEX "_test\\.cc$")
+
+  list(TRANSFORM ARG_DEPS PREPEND shoal::)
+  add_library(shoal_${name} STATIC ${sources})
+  target_include_directories(shoal_${name} PUBLIC
+    $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}> $<INSTALL_INTERFACE:include>)
+  target_link_libraries(shoal_${name} PUBLIC ${ARG_DEPS} PRIVATE ${ARG_LINK} $<BUILD_INTERFACE:shoal_flags>)
+  set_target_properties(shoal_${name} PROPERTIES EXPORT_NAME ${name})
+  add_library(shoal::${name} ALIAS shoal_${name})
+  set_property(GLOBAL APPEND PROPERTY SHOAL_ROOMS shoal_${name})
+
+  if(tests AND SHOAL_TESTS)
+    shoal_test(${name}_test SOURCES ${tests} LINK shoal::${name})
+  endif()
+endfunction()

@@ -1,0 +1,22 @@
+// Limits: the one place that says how much a file or a peer may ask for.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace shoal {
+
+struct Limits {
+  int64_t max_tensor_bytes = int64_t{8} << 30;  // one value of a graph, weights included
+  int64_t max_dimension = int64_t{1} << 40;
+  size_t max_nodes = 1'000'000;  // after functions are inlined
+  size_t max_values = 4'000'000;
+  size_t max_name_bytes = 4096;
+  size_t max_message_depth = 64;                // protobuf messages inside one another
+  size_t max_call_depth = 32;                   // functions and If branches inside one another
+  int64_t max_folded_bytes = int64_t{1} << 30;  // a value computed when a model is loaded
+};
+
+inline constexpr Limits kLimits{};
+
+}  // namespace shoal

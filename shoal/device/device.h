@@ -1,0 +1,62 @@
+// Device: compiles a graph into something that runs. A CPU is a Device, a GPU is a
+// Device, and a cluster of Devices is a Device.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "shoal/base/status.h"
+#include "shoal/graph/graph.h"
+
+namespace shoal {
+
+struct DeviceInfo {
+  std::string name;  // "cpu", "opencl:0", "cluster(5)"
+  int threads = 1;
+};
+
+// What one node did in one run.
+struct TraceEvent {
+  size_t node = 0;  // index in Executable::graph().nodes()
+  std::chrono::steady_clock::time_point begin;
+  std::chrono::steady_clock::time_point end;
+};
+using Trace = std::vector<TraceEvent>;
+
+// What the values of a compiled graph need, in bytes.
+struct MemoryUse {
+  int64_t planned = 0;      // the arena
+  int64_t lower_bound = 0;  // the largest live set: no plan can do with less
+};
+
+// A compiled graph: weights packed, shaders built, memory planned. What can fail
+// for reasons of the model has failed already; run() fails only if hardware does.
+// One run at a time per Executable.
+class Executable {
+ public:
+  virtual ~Executable() = default;
+
+  // Inputs and outputs have the graph's types, in the graph's order. Fills `trace` if given.
+  virtual Status run(std::span<const Tensor> inputs, std::span<Tensor> outputs, Trace* trace) = 0;
+
+  virtual const Graph& graph() const = 0;
+  virtual MemoryUse memory() const = 0;
+  // Which implementation runs node i: "reference", "gemm", ...
+  virtual std::string_view kernel_of(size_t node) const = 0;
+};
+
+class Device {
+ public:
+  virtual ~Device() = default;
+  virtual const DeviceInfo& info() const = 0;
+  virtual Result<std::unique_ptr<Executable>> compile(const Graph&) = 0;
+};
+
+// Runs the reference functions, one node after the other. The oracle of every test.
+std::unique_ptr<Device> make_reference_device();
+
+}  // namespace shoal

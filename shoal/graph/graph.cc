@@ -1,0 +1,157 @@
+#include "shoal/graph/graph.h"
+
+#include "shoal/base/limits.h"
+
+namespace shoal {
+namespace {
+
+Status check_arity(const Operator& op, size_t inputs, size_t outputs) {
+  if (inputs < op.min_inputs || inputs > op.max_inputs) {
+    return invalid("has " + std::to_string(inputs) + " inputs, takes " +
+                   std::to_string(op.min_inputs) +
+                   (op.max_inputs == op.min_inputs ? "" : " to " + std::to_string(op.max_inputs)));
+  }
+  if (outputs == 0 || outputs > op.max_outputs) {
+    return invalid("has " + std::to_string(outputs) + " outputs, gives at most " +
+                   std::to_string(op.max_outputs));
+  }
+  return {};
+}
+
+Result<std::vector<TensorType>> infer(const Node& node, std::span<const Operand> operands) {
+  SHOAL_TRY(check_arity(*node.op, operands.size(), node.outputs.size()));
+  for (size_t i = 0; i < operands.size(); ++i) {
+    if (i < node.op->min_inputs && !operands[i].given) {
+      return invalid("input " + std::to_string(i) + " is required");
+    }
+    if ((node.op->value_inputs >> i & 1) != 0 && operands[i].given && !operands[i].value) {
+      return Status(Code::kUnsupported, "input " + std::to_string(i) + " must be a constant here");
+    }
+  }
+  SHOAL_ASSIGN(std::vector<TensorType> types, node.op->infer(node, operands));
+  SHOAL_CHECK(types.size() == node.outputs.size());
+  for (const TensorType& type : types) SHOAL_TRY(check(type));
+  return types;
+}
+
+}  // namespace
+
+ValueId Graph::add_value(std::string name, TensorType type, std::optional<Tensor> constant) {
+  if (!names_.insert(name).second) {
+    const std::string stem = name + "_";
+    for (size_t k = values_.size(); !names_.insert(name = stem + std::to_string(k)).second; ++k) {
+    }
+  }
+  values_.push_back({std::move(name), type, std::move(constant)});
+  return static_cast<ValueId>(values_.size() - 1);
+}
+
+ValueId Graph::add_input(std::string name, TensorType type) {
+  inputs_.push_back(add_value(std::move(name), type, std::nullopt));
+  return inputs_.back();
+}
+
+ValueId Graph::add_constant(std::string name, Tensor tensor) {
+  const TensorType type = tensor.type();
+  return add_value(std::move(name), type, std::move(tensor));
+}
+
+Result<std::vector<ValueId>> Graph::add_node(const Operator& op, std::vector<ValueId> inputs,
+                                             Attributes attributes,
+                                             std::vector<std::string> outputs, std::string name) {
+  for (ValueId id : inputs) {
+    SHOAL_CHECK(id == kNoValue || static_cast<size_t>(id) < values_.size());
+  }
+  while (!inputs.empty() && inputs.back() == kNoValue) inputs.pop_back();
+  Node node{&op, std::move(inputs), std::vector(outputs.size(), kNoValue), std::move(attributes),
+            std::move(name)};
+  auto types = infer(node, operands(node.inputs));
+  if (!types.ok()) {
+    return types.status().at(node.name.empty() ? op.name : std::string_view(node.name));
+  }
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    if (outputs[i].empty()) {
+      outputs[i] = std::string(op.name) + "_" + std::to_string(values_.size());
+    }
+    node.outputs[i] = add_value(std::move(outputs[i]), (*types)[i], std::nullopt);
+  }
+  nodes_.push_back(std::move(node));
+  return nodes_.back().outputs;
+}
+
+Result<ValueId> Graph::add(const Operator& op, std::vector<ValueId> inputs, Attributes attributes,
+                           std::string output) {
+  SHOAL_ASSIGN(auto ids,
+               add_node(op, std::move(inputs), std::move(attributes), {std::move(output)}));
+  return ids[0];
+}
+
+std::vector<Operand> Graph::operands(std::span<const ValueId> inputs) const {
+  std::vector<Operand> operands;
+  for (ValueId id : inputs) {
+    if (id == kNoValue) {
+      operands.emplace_back();
+    } else {
+      const Value& value = (*this)[id];
+      operands.push_back({true, value.type, value.constant ? &*value.constant : nullptr});
+    }
+  }
+  return operands;
+}
+
+std::vector<TensorType> Graph::types(std::span<const ValueId> values) const {
+  std::vector<TensorType> types;
+  for (ValueId id : values) types.push_back((*this)[id].type);
+  return types;
+}
+
+Status verify(const Graph& graph) {
+  std::vector<bool> defined(graph.value_count(), false);
+  auto define = [&](ValueId id) { defined[static_cast<size_t>(id)] = true; };
+  for (ValueId id : graph.inputs()) define(id);
+  for (size_t i = 0; i < graph.value_count(); ++i) {
+    if (graph[static_cast<ValueId>(i)].constant) defined[i] = true;
+  }
+  for (const Node& node : graph.nodes()) {
+    for (ValueId id : node.inputs) {
+      if (id != kNoValue && !defined[static_cast<size_t>(id)]) {
+        return Status(Code::kInternal, place_of(graph, node) + " reads a value before it exists");
+      }
+    }
+    auto types = infer(node, graph.operands(node.inputs));
+    if (!types.ok()) return types.status().at(place_of(graph, node));
+    for (size_t i = 0; i < node.outputs.size(); ++i) {
+      if ((*types)[i] != graph[node.outputs[i]].type) {
+        return Status(Code::kInternal, place_of(graph, node) + " has an output of the wrong type");
+      }
+      define(node.outputs[i]);
+    }
+  }
+  for (ValueId id : graph.outputs()) {
+    if (!defined[static_cast<size_t>(id)]) {
+      return Status(Code::kInternal, "output " + graph[id].name + " is never computed");
+    }
+  }
+  return {};
+}
+
+int64_t macs(const Graph& graph, const Node& node) {
+  if (node.op->macs == nullptr) return 0;
+  return node.op->macs(node, graph.operands(node.inputs), graph.types(node.outputs));
+}
+
+int64_t parameters(const Graph& graph) {
+  int64_t total = 0;
+  for (size_t i = 0; i < graph.value_count(); ++i) {
+    const Value& value = graph[static_cast<ValueId>(i)];
+    if (value.constant && Floats::contains(value.type.dtype)) total += value.type.shape.count();
+  }
+  return total;
+}
+
+std::string place_of(const Graph& graph, const Node& node) {
+  if (!node.name.empty()) return node.name;
+  return std::string(node.op->name) + " " + graph[node.outputs[0]].name;
+}
+
+}  // namespace shoal

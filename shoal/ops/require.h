@@ -1,0 +1,44 @@
+// What `infer` asks of its inputs, with the messages users read.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "shoal/graph/graph.h"
+
+namespace shoal::ops {
+
+inline Status unsupported_type(const Operand& operand) {
+  return invalid("does not take elements of type " + std::string(name_of(operand.type.dtype)));
+}
+
+// require<Floats>(inputs[0]): refuses an input whose elements are not of the list.
+template <class List>
+Status require(const Operand& operand) {
+  return List::contains(operand.type.dtype) ? Status() : unsupported_type(operand);
+}
+
+// All inputs given have the element type of the first.
+Status require_same_type(std::span<const Operand> inputs);
+
+// The axis in [0, rank), counted from the end if negative.
+Result<size_t> require_axis(int64_t axis, size_t rank);
+
+// Every axis in [0, rank), sorted; an axis twice is refused.
+Result<std::vector<size_t>> require_axes(std::span<const int64_t> axes, size_t rank);
+
+Status require_rank(const Operand& operand, size_t rank);
+
+// An axis that `infer` has accepted, in [0, rank).
+inline size_t axis_in(int64_t axis, size_t rank) {
+  return static_cast<size_t>(axis < 0 ? axis + static_cast<int64_t>(rank) : axis);
+}
+
+// The constant's elements as int64; for value inputs such as a shape or axes (i32 or i64).
+Result<std::vector<int64_t>> require_ints(const Operand& operand);
+
+}  // namespace shoal::ops

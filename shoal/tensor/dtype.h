@@ -1,0 +1,110 @@
+// DType: the element types, their C++ types, and how to get from the one to the other.
+#pragma once
+
+#include <array>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+#include <type_traits>
+
+#include "shoal/base/status.h"
+
+namespace shoal {
+
+enum class DType : uint8_t {
+  kF32,
+  kF64,
+  kF16,
+  kBF16,
+  kI8,
+  kU8,
+  kI16,
+  kU16,
+  kI32,
+  kU32,
+  kI64,
+  kU64,
+  kBool,
+};
+
+inline constexpr size_t kDTypeCount = 13;
+
+constexpr size_t size_of(DType t) {
+  constexpr std::array<size_t, kDTypeCount> bytes = {4, 8, 2, 2, 1, 1, 2, 2, 4, 4, 8, 8, 1};
+  return bytes[static_cast<size_t>(t)];
+}
+
+constexpr std::string_view name_of(DType t) {
+  constexpr std::array<std::string_view, kDTypeCount> names = {
+      "f32", "f64", "f16", "bf16", "i8", "u8", "i16", "u16", "i32", "u32", "i64", "u64", "bool"};
+  return names[static_cast<size_t>(t)];
+}
+
+// IEEE binary16, kept as bits; arithmetic happens in float.
+class Half {
+ public:
+  Half() = default;
+  Half(float value);
+  operator float() const;
+
+ private:
+  uint16_t bits_ = 0;
+};
+
+// The upper half of a float, rounded to nearest even.
+class BFloat16 {
+ public:
+  BFloat16() = default;
+  BFloat16(float value);
+  operator float() const { return std::bit_cast<float>(static_cast<uint32_t>(bits_) << 16); }
+
+ private:
+  uint16_t bits_ = 0;
+};
+
+// The type an operator computes in: float for the 16-bit formats, itself for the others.
+template <class T>
+using Compute =
+    std::conditional_t<std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>, float, T>;
+
+template <class... Ts>
+struct Types;
+
+// In the order of DType, which is how a C++ type finds its DType.
+using AllTypes = Types<float, double, Half, BFloat16, int8_t, uint8_t, int16_t, uint16_t, int32_t,
+                       uint32_t, int64_t, uint64_t, bool>;
+
+template <class T, class... Ts>
+constexpr DType dtype_in(const Types<Ts...>*) {
+  size_t index = 0;
+  const bool found = ((std::is_same_v<T, Ts> || (++index, false)) || ...);
+  return static_cast<DType>(found ? index : kDTypeCount);
+}
+template <class T>
+inline constexpr DType kDTypeOf = dtype_in<T>(static_cast<const AllTypes*>(nullptr));
+
+template <class... Ts>
+struct Types {
+  static constexpr bool contains(DType t) { return ((t == kDTypeOf<Ts>) || ...); }
+};
+
+using Floats = Types<float, double, Half, BFloat16>;
+using SignedInts = Types<int8_t, int16_t, int32_t, int64_t>;
+using UnsignedInts = Types<uint8_t, uint16_t, uint32_t, uint64_t>;
+using Ints = Types<int8_t, uint8_t, int16_t, uint16_t, int32_t, uint32_t, int64_t, uint64_t>;
+using Numbers = Types<float, double, Half, BFloat16, int8_t, uint8_t, int16_t, uint16_t, int32_t,
+                      uint32_t, int64_t, uint64_t>;
+using Indices = Types<int32_t, int64_t>;
+
+// visit<Floats>(dtype, [&]<class T>() { ... }): calls with the one T that dtype names.
+template <class List, class F>
+void visit(DType dtype, F&& f) {
+  [&]<class... Ts>(Types<Ts...>) {
+    const bool found =
+        ((dtype == kDTypeOf<Ts> ? (f.template operator()<Ts>(), true) : false) || ...);
+    SHOAL_CHECK(found);
+  }(List{});
+}
+
+}  // namespace shoal

@@ -1,0 +1,122 @@
+#include "shoal/tensor/tensor.h"
+
+#include <cstring>
+#include <new>
+
+#include "shoal/base/checked.h"
+#include "shoal/base/limits.h"
+
+namespace shoal {
+namespace {
+
+constexpr std::align_val_t kAlignment{64};  // a cache line, and the widest vector register
+
+// Calls f(offset in the whole, offset in the box, length) for every row of `box`, in elements.
+template <class F>
+void for_each_row(const Shape& whole, const Region& box, F f) {
+  const size_t rank = whole.rank();
+  if (rank == 0) return f(size_t{0}, size_t{0}, size_t{1});
+  const Shape inner = box.shape();
+  if (inner.count() == 0) return;
+  const auto length = static_cast<size_t>(inner[rank - 1]);
+  Shape at = box.begin;
+  for (size_t row = 0;; ++row) {
+    int64_t offset = 0;
+    for (size_t d = 0; d < rank; ++d) offset = offset * whole[d] + at[d];
+    f(static_cast<size_t>(offset), row * length, length);
+    size_t d = rank - 1;
+    while (d > 0 && ++at[d - 1] == box.end[d - 1]) --d, at[d] = box.begin[d];
+    if (d == 0) return;
+  }
+}
+
+}  // namespace
+
+std::string to_string(const Shape& shape) {
+  std::string text = "[";
+  for (size_t i = 0; i < shape.rank(); ++i) {
+    text += (i > 0 ? "," : "") + std::to_string(shape[i]);
+  }
+  return text + "]";
+}
+
+std::string to_string(const TensorType& type) {
+  return std::string(name_of(type.dtype)) + to_string(type.shape);
+}
+
+Status check(const TensorType& type) {
+  Checked bytes(static_cast<int64_t>(size_of(type.dtype)));
+  bool empty = false;
+  for (int64_t d : type.shape) {
+    if (d < 0 || d > kLimits.max_dimension) {
+      return invalid("dimension " + std::to_string(d) + " is out of range");
+    }
+    empty |= d == 0;
+    bytes = bytes * std::max<int64_t>(d, 1);  // an empty tensor may not hide an overflow either
+  }
+  if (bytes.ok() && (empty || bytes.value() <= kLimits.max_tensor_bytes)) return {};
+  return Status(Code::kExhausted, "a tensor of shape " + to_string(type.shape) +
+                                      " is larger than the limit of " +
+                                      std::to_string(kLimits.max_tensor_bytes >> 20) + " MiB");
+}
+
+Tensor::Tensor(TensorType type) : type_(type) {
+  const size_t size = std::max<size_t>(type.bytes(), 1);
+  auto* memory = static_cast<std::byte*>(::operator new(size, kAlignment));
+  std::memset(memory, 0, size);
+  data_ =
+      std::shared_ptr<std::byte>(memory, [](std::byte* p) { ::operator delete(p, kAlignment); });
+}
+
+Tensor Tensor::view(TensorType type, const std::byte* data, std::shared_ptr<const void> owner) {
+  Tensor tensor;
+  tensor.type_ = type;
+  tensor.data_ = std::shared_ptr<std::byte>(std::const_pointer_cast<void>(std::move(owner)),
+                                            const_cast<std::byte*>(data));
+  return tensor;
+}
+
+Tensor Tensor::reshaped(const Shape& shape) const {
+  SHOAL_CHECK(shape.count() == count());
+  Tensor tensor = *this;
+  tensor.type_.shape = shape;
+  return tensor;
+}
+
+Tensor Tensor::clone() const {
+  Tensor copy(type_);
+  std::ranges::copy(bytes(), copy.bytes().begin());
+  return copy;
+}
+
+std::vector<int64_t> to_ints(const Tensor& tensor) {
+  std::vector<int64_t> ints;
+  visit<Indices>(tensor.dtype(),
+                 [&]<class T>() { ints.assign(tensor.data<T>().begin(), tensor.data<T>().end()); });
+  return ints;
+}
+
+Shape Region::shape() const {
+  Shape shape = end;
+  for (size_t d = 0; d < shape.rank(); ++d) shape[d] -= begin[d];
+  return shape;
+}
+
+Tensor crop(const Tensor& whole, const Region& box) {
+  Tensor part({whole.dtype(), box.shape()});
+  const size_t size = size_of(whole.dtype());
+  for_each_row(whole.shape(), box, [&](size_t from, size_t to, size_t n) {
+    std::memcpy(part.bytes().data() + to * size, whole.bytes().data() + from * size, n * size);
+  });
+  return part;
+}
+
+void paste(const Tensor& part, const Region& box, Tensor& whole) {
+  SHOAL_CHECK(part.shape() == box.shape() && part.dtype() == whole.dtype());
+  const size_t size = size_of(whole.dtype());
+  for_each_row(whole.shape(), box, [&](size_t to, size_t from, size_t n) {
+    std::memcpy(whole.bytes().data() + to * size, part.bytes().data() + from * size, n * size);
+  });
+}
+
+}  // namespace shoal

@@ -1,0 +1,37 @@
+// Random cases that the laws of graph/operator.h are tried on. Each family of operators gives
+// its own in tests/laws/<family>_cases.cc and is named in list.inc.
+#pragma once
+
+#include <functional>
+#include <random>
+#include <vector>
+
+#include "shoal/graph/graph.h"
+
+namespace shoal::laws {
+
+using Rng = std::mt19937;
+
+// One node on concrete inputs. Inputs not given are undefined tensors.
+struct Case {
+  std::vector<Tensor> inputs;
+  Attributes attributes = {};
+  size_t outputs = 1;
+};
+
+// An operator and how to draw a case of it.
+struct Source {
+  const Operator* op;
+  std::function<Case(Rng&)> draw;
+};
+
+Tensor random_tensor(Rng& rng, const Shape& shape, float low = -1, float high = 1);  // f32
+Tensor ints(std::vector<int64_t> values);                 // i64, rank 1: axes, shapes
+int64_t random_int(Rng& rng, int64_t low, int64_t high);  // both ends included
+Shape random_shape(Rng& rng, size_t min_rank, size_t max_rank, int64_t max_dim = 5);
+
+#define SHOAL_LAWS(family) std::vector<Source> family##_cases();
+#include "list.inc"
+#undef SHOAL_LAWS
+
+}  // namespace shoal::laws

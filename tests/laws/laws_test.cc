@@ -1,0 +1,262 @@
+// Every operator keeps every law of graph/operator.h. This file knows no operator by name.
+#include "laws.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <set>
+
+#include "shoal/device/device.h"
+#include "shoal/ops/ops.h"
+
+namespace shoal::laws {
+
+Tensor random_tensor(Rng& rng, const Shape& shape, float low, float high) {
+  std::uniform_real_distribution<float> uniform(low, high);
+  Tensor tensor({DType::kF32, shape});
+  for (float& x : tensor.data<float>()) x = uniform(rng);
+  return tensor;
+}
+
+Tensor ints(std::vector<int64_t> values) {
+  return Tensor::of<int64_t>({static_cast<int64_t>(values.size())}, values);
+}
+
+int64_t random_int(Rng& rng, int64_t low, int64_t high) {
+  return std::uniform_int_distribution<int64_t>(low, high)(rng);
+}
+
+Shape random_shape(Rng& rng, size_t min_rank, size_t max_rank, int64_t max_dim) {
+  Shape shape;
+  const int64_t rank =
+      random_int(rng, static_cast<int64_t>(min_rank), static_cast<int64_t>(max_rank));
+  for (int64_t i = 0; i < rank; ++i) shape.push_back(random_int(rng, 1, max_dim));
+  return shape;
+}
+
+namespace {
+
+constexpr int kCasesPerOperator = 20;
+
+std::vector<Source> sources() {
+  std::vector<Source> all;
+  auto append = [&](std::vector<Source> more) { all.insert(all.end(), more.begin(), more.end()); };
+#define SHOAL_LAWS(family) append(family##_cases());
+#include "list.inc"
+#undef SHOAL_LAWS
+  return all;
+}
+
+Node node_of(const Operator& op, const Case& c) {
+  Node node{&op, {}, {}, c.attributes, {}};
+  node.inputs.assign(c.inputs.size(), ValueId{0});
+  node.outputs.assign(c.outputs, ValueId{0});
+  return node;
+}
+
+std::vector<Operand> operands_of(std::span<const Tensor> inputs) {
+  std::vector<Operand> operands;
+  for (const Tensor& t : inputs)
+    operands.push_back({t.defined(), t.type(), t.defined() ? &t : nullptr});
+  return operands;
+}
+
+std::vector<Tensor> evaluate(const Node& node, std::span<const Tensor> inputs) {
+  auto types = node.op->infer(node, operands_of(inputs));
+  if (!types.ok()) {
+    ADD_FAILURE() << node.op->name << ": " << types.status().message();
+    return {};
+  }
+  std::vector<Tensor> outputs;
+  for (const TensorType& type : *types) outputs.emplace_back(type);
+  node.op->reference(node, inputs, outputs);
+  return outputs;
+}
+
+std::string describe(const Case& c) {
+  std::string text;
+  for (const Tensor& t : c.inputs) text += t.defined() ? to_string(t.type()) + " " : "- ";
+  for (const auto& [key, value] : c.attributes) {
+    text += key + "=";
+    if (auto* i = std::get_if<int64_t>(&value)) text += std::to_string(*i);
+    if (auto* s = std::get_if<std::string>(&value)) text += *s;
+    if (auto* v = std::get_if<std::vector<int64_t>>(&value)) text += to_string(Shape(*v));
+    text += " ";
+  }
+  return text;
+}
+
+// Float elements within `tolerance` of the largest, others equal.
+void expect_same(const Tensor& got, const Tensor& want, float tolerance) {
+  ASSERT_EQ(got.type(), want.type());
+  if (!Floats::contains(got.dtype())) {
+    EXPECT_TRUE(std::ranges::equal(got.bytes(), want.bytes()));
+    return;
+  }
+  visit<Floats>(got.dtype(), [&]<class T>() {
+    float top = 1;
+    for (T x : want.data<T>()) {
+      if (std::isfinite(static_cast<float>(x)))
+        top = std::max(top, std::abs(static_cast<float>(x)));
+    }
+    for (size_t k = 0; k < got.data<T>().size(); ++k) {
+      const auto a = static_cast<float>(got.data<T>()[k]),
+                 b = static_cast<float>(want.data<T>()[k]);
+      if (a == b || (std::isnan(a) && std::isnan(b))) continue;
+      ASSERT_NEAR(a, b, tolerance * top) << "element " << k;
+    }
+  });
+}
+
+class Laws : public testing::TestWithParam<Source> {
+ protected:
+  template <class F>
+  void for_each_case(F f) {
+    Rng rng(7);
+    for (int i = 0; i < kCasesPerOperator; ++i) {
+      const Case c = GetParam().draw(rng);
+      SCOPED_TRACE("case " + std::to_string(i) + ": " + describe(c));
+      f(c);
+      if (HasFatalFailure()) return;
+    }
+  }
+  const Operator& op() const { return *GetParam().op; }
+};
+
+// Cuts every axis in two: 2^rank boxes, uneven on odd sizes.
+std::vector<Region> corners(const Shape& shape) {
+  std::vector<Region> boxes;
+  for (unsigned corner = 0; corner < (1u << shape.rank()); ++corner) {
+    Region box{shape, shape};
+    for (size_t d = 0; d < shape.rank(); ++d) {
+      const bool high = (corner >> d & 1) != 0;
+      box.begin[d] = high ? shape[d] / 2 : 0;
+      box.end[d] = high ? shape[d] : shape[d] / 2;
+    }
+    if (box.shape().count() > 0) boxes.push_back(box);
+  }
+  return boxes;
+}
+
+TEST_P(Laws, TilesPutTogetherAreTheWhole) {
+  if (op().split == nullptr) GTEST_SKIP() << "never splits";
+  int tiles = 0;
+  for_each_case([&](const Case& c) {
+    const Node node = node_of(op(), c);
+    const Tensor whole = evaluate(node, c.inputs)[0];
+    for (const Region& box : corners(whole.shape())) {
+      const auto tile = op().split(node, operands_of(c.inputs), box);
+      if (!tile) continue;
+      ++tiles;
+      Node part = node;
+      part.attributes = tile->attributes;
+      std::vector<Tensor> inputs;
+      for (size_t i = 0; i < c.inputs.size(); ++i) {
+        const auto constant = tile->constants.find(i);
+        inputs.push_back(constant != tile->constants.end() ? constant->second
+                         : c.inputs[i].defined()           ? crop(c.inputs[i], tile->inputs[i])
+                                                           : Tensor());
+      }
+      for (size_t d = 0; d < box.begin.rank(); ++d) {
+        ASSERT_LE(tile->output.begin[d], box.begin[d]);
+        ASSERT_GE(tile->output.end[d], box.end[d]);
+      }
+      expect_same(evaluate(part, inputs)[0], crop(whole, tile->output), 1e-5f);
+    }
+  });
+  EXPECT_GT(tiles, 0) << "no case could be split";
+}
+
+TEST_P(Laws, LinearMeansAdditive) {
+  if (!op().linear) GTEST_SKIP() << "claims nothing";
+  for_each_case([&](const Case& c) {
+    Case plain = c;
+    if (plain.inputs.size() > 2) plain.inputs[2] = Tensor();  // bias
+    const Node node = node_of(op(), plain);
+    Rng rng(99);
+    const Tensor a = plain.inputs[0], b = random_tensor(rng, a.shape());
+    Tensor sum(a.type());
+    for (size_t k = 0; k < a.data<float>().size(); ++k) {
+      sum.data<float>()[k] = a.data<float>()[k] + b.data<float>()[k];
+    }
+    auto f = [&](const Tensor& x) {
+      std::vector<Tensor> inputs = plain.inputs;
+      inputs[0] = x;
+      return evaluate(node, inputs)[0];
+    };
+    Tensor fa = f(a);
+    const Tensor fb = f(b);
+    for (size_t k = 0; k < fa.data<float>().size(); ++k) fa.data<float>()[k] += fb.data<float>()[k];
+    expect_same(f(sum), fa, 1e-4f);
+  });
+}
+
+TEST_P(Laws, SharingMemoryChangesNothing) {
+  if (!op().in_place) GTEST_SKIP() << "claims nothing";
+  for_each_case([&](const Case& c) {
+    const Node node = node_of(op(), c);
+    const std::vector<Tensor> want = evaluate(node, c.inputs);
+    if (want[0].bytes().size() != c.inputs[0].bytes().size()) return;
+    std::vector<Tensor> inputs = c.inputs, outputs;
+    inputs[0] = c.inputs[0].clone();
+    for (const Tensor& t : want) outputs.emplace_back(t.type());
+    // Another view of input 0: reading and writing meet in the same bytes.
+    auto keep = std::make_shared<Tensor>(inputs[0]);
+    outputs[0] = Tensor::view(want[0].type(), keep->bytes().data(), keep);
+    op().reference(node, inputs, outputs);
+    for (size_t i = 0; i < want.size(); ++i) expect_same(outputs[i], want[i], 0);
+  });
+}
+
+TEST_P(Laws, InferenceReadsOnlyTheValuesItNames) {
+  for_each_case([&](const Case& c) {
+    const Node node = node_of(op(), c);
+    std::vector<Operand> operands = operands_of(c.inputs);
+    auto full = op().infer(node, operands);
+    for (size_t i = 0; i < operands.size(); ++i) {
+      if ((op().value_inputs >> i & 1) == 0) operands[i].value = nullptr;
+    }
+    auto named = op().infer(node, operands);
+    ASSERT_TRUE(full.ok() && named.ok());
+    EXPECT_EQ(*full, *named);
+  });
+}
+
+TEST_P(Laws, TheExpansionComputesTheSame) {
+  if (op().expand == nullptr) GTEST_SKIP() << "an ONNX operator";
+  for_each_case([&](const Case& c) {
+    Graph graph;
+    std::vector<ValueId> inputs;
+    for (const Tensor& t : c.inputs) {
+      inputs.push_back(t.defined() ? graph.add_constant("x", t) : kNoValue);
+    }
+    auto outputs = op().expand(node_of(op(), c), inputs, graph);
+    ASSERT_TRUE(outputs.ok()) << outputs.status().message();
+    for (ValueId id : *outputs) graph.mark_output(id);
+    auto executable = make_reference_device()->compile(graph);
+    ASSERT_TRUE(executable.ok());
+    std::vector<Tensor> got(outputs->size());
+    ASSERT_TRUE((*executable)->run({}, got, nullptr).ok());
+    expect_same(got[0], evaluate(node_of(op(), c), c.inputs)[0], 1e-5f);
+  });
+}
+
+INSTANTIATE_TEST_SUITE_P(AllOperators, Laws, testing::ValuesIn(sources()), [](const auto& param) {
+  return std::string(param.param.op->name) + "_" + std::to_string(param.index);
+});
+
+// A claim without a case would be a claim nobody checks.
+TEST(LawCases, CoverEveryClaim) {
+  std::set<const Operator*> covered;
+  for (const Source& source : sources()) covered.insert(source.op);
+  for (const Operator* op : ops::all()) {
+    const bool claims = op->split != nullptr || op->linear || op->in_place || op->expand != nullptr;
+    EXPECT_TRUE(!claims || covered.contains(op)) << op->name << " claims laws but has no case";
+  }
+}
+
+}  // namespace
+
+void PrintTo(const Source& source, std::ostream* os) { *os << source.op->name; }
+
+}  // namespace shoal::laws
