@@ -1,0 +1,74 @@
+// Window: the geometry that convolutions and pools share. A kernel slides over the spatial axes of
+// [n, c, spatial...]; attributes of ONNX say how far it steps, how it is spread and what surrounds
+// the input. It knows nothing of channels, groups or elements.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "shoal/graph/graph.h"
+
+namespace shoal::ops {
+
+// A half-open range of indices, never with end < begin.
+struct Range {
+  int64_t begin = 0;
+  int64_t end = 0;
+  int64_t count() const { return end - begin; }
+};
+
+// One spatial axis. Output o meets tap k of the kernel at position(o, k) of the input; positions
+// outside [0, input) are padding.
+struct WindowAxis {
+  int64_t input = 1;
+  int64_t kernel = 1;
+  int64_t stride = 1;
+  int64_t dilation = 1;
+  int64_t pad_begin = 0;
+  int64_t pad_end = 0;
+  int64_t output = 1;
+
+  int64_t position(int64_t o, int64_t k) const { return o * stride - pad_begin + k * dilation; }
+  int64_t extent() const { return (kernel - 1) * dilation + 1; }  // first tap to last, inclusive
+
+  Range taps(int64_t o) const;     // those of output o that lie in the input
+  Range outputs(int64_t k) const;  // those whose tap k lies in the input
+};
+
+struct Window {
+  static constexpr size_t kMaxRank = 3;
+
+  size_t rank = 0;
+  // The node's axes are the last `rank`; those before are one wide, so that every loop may be
+  // written once: over depth, rows and columns.
+  std::array<WindowAxis, kMaxRank> axes;
+
+  std::span<const WindowAxis> spatial() const { return std::span(axes).last(rank); }
+  Shape output_shape(int64_t batch, int64_t channels) const;
+};
+
+// Of a pool: reads kernel_shape, strides, dilations, pads, auto_pad and ceil_mode for the input x,
+// [n, c, spatial...], and refuses what does not fit together or cannot be computed.
+Result<Window> require_window(const Node& node, const Shape& x);
+
+// Of a convolution: the kernel is that of w, [m, c, spatial...], which kernel_shape may repeat.
+Result<Window> require_window(const Node& node, const Shape& x, const Shape& w);
+
+// The same for nodes that `infer` has accepted.
+Window window_of(const Node& node, const Shape& x);
+Window window_of(const Node& node, const Shape& x, const Shape& w);
+
+// What a box of the output reads: the box of x, cut at its border, and the pads that remain of
+// what was cut. Axis 0 is that of the output, axis 1 is whole: channels are the operator's matter.
+struct ReceptiveField {
+  Region x;
+  std::vector<int64_t> pads;  // as the attribute has them: all begins, then all ends
+};
+ReceptiveField receptive_field(const Window& window, const Shape& x, const Region& output);
+
+// The node's attributes in a tile: explicit pads instead of auto_pad.
+Attributes attributes_in_tile(const Node& node, const ReceptiveField& field);
+
+}  // namespace shoal::ops
