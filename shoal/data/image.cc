@@ -1,0 +1,109 @@
+#include "shoal/data/image.h"
+
+#include <png.h>
+// jpeglib.h needs size_t and FILE declared before it.
+#include <csetjmp>
+#include <cstdio>
+#include <cstring>
+// clang-format off
+#include <jpeglib.h>
+// clang-format on
+
+#include "shoal/base/file.h"
+
+namespace shoal {
+namespace {
+
+constexpr int64_t kMaxSide = 1 << 15;
+
+Status corrupt(std::string message) { return Status(Code::kCorrupt, std::move(message)); }
+
+// libjpeg reports errors by a call that must not return; a long jump leads out of it.
+struct JpegError {
+  jpeg_error_mgr manager;
+  std::jmp_buf out;
+  char message[JMSG_LENGTH_MAX] = {};
+};
+
+[[noreturn]] void on_jpeg_error(j_common_ptr info) {
+  auto* error = reinterpret_cast<JpegError*>(info->err);
+  info->err->format_message(info, error->message);
+  std::longjmp(error->out, 1);
+}
+
+void ignore_jpeg_warning(j_common_ptr, int) {}
+
+// No object with a destructor is made between setjmp and the jump.
+bool decode_jpeg(std::span<const std::byte> bytes, jpeg_decompress_struct& jpeg, JpegError& error,
+                 std::vector<uint8_t>& pixels) {
+  if (setjmp(error.out) != 0) return false;
+  jpeg_create_decompress(&jpeg);
+  jpeg_mem_src(&jpeg, reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size());
+  jpeg_read_header(&jpeg, TRUE);
+  jpeg.out_color_space = jpeg.jpeg_color_space == JCS_GRAYSCALE ? JCS_GRAYSCALE : JCS_RGB;
+  jpeg_calc_output_dimensions(&jpeg);
+  if (jpeg.output_width > kMaxSide || jpeg.output_height > kMaxSide) {
+    std::strcpy(error.message, "image is too large");
+    return false;
+  }
+  jpeg_start_decompress(&jpeg);
+  const size_t row = size_t{jpeg.output_width} * static_cast<size_t>(jpeg.output_components);
+  pixels.resize(row * jpeg.output_height);
+  while (jpeg.output_scanline < jpeg.output_height) {
+    JSAMPROW line = pixels.data() + row * jpeg.output_scanline;
+    jpeg_read_scanlines(&jpeg, &line, 1);
+  }
+  return true;
+}
+
+Result<Tensor> parse_jpeg(std::span<const std::byte> bytes) {
+  jpeg_decompress_struct jpeg{};
+  JpegError error;
+  jpeg.err = jpeg_std_error(&error.manager);
+  error.manager.error_exit = on_jpeg_error;
+  error.manager.emit_message = ignore_jpeg_warning;
+  std::vector<uint8_t> pixels;
+  const bool ok = decode_jpeg(bytes, jpeg, error, pixels);
+  const Shape shape{jpeg.output_height, jpeg.output_width, jpeg.output_components};
+  jpeg_destroy_decompress(&jpeg);
+  if (!ok) return corrupt(std::string("JPEG: ") + error.message);
+  return Tensor::of<uint8_t>(shape, pixels);
+}
+
+Result<Tensor> parse_png(std::span<const std::byte> bytes) {
+  png_image png{};
+  png.version = PNG_IMAGE_VERSION;
+  if (png_image_begin_read_from_memory(&png, bytes.data(), bytes.size()) == 0) {
+    return corrupt(std::string("PNG: ") + png.message);
+  }
+  if (png.width > kMaxSide || png.height > kMaxSide) {
+    png_image_free(&png);
+    return corrupt("PNG: image is too large");
+  }
+  const bool grey = (png.format & PNG_FORMAT_FLAG_COLOR) == 0;
+  png.format = grey ? PNG_FORMAT_GRAY : PNG_FORMAT_RGB;
+  Tensor image({DType::kU8, {png.height, png.width, grey ? 1 : 3}});
+  const png_color black{};
+  if (png_image_finish_read(&png, &black, image.bytes().data(), 0, nullptr) == 0) {
+    return corrupt(std::string("PNG: ") + png.message);
+  }
+  return image;
+}
+
+}  // namespace
+
+Result<Tensor> parse_image(std::span<const std::byte> bytes) {
+  const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  if (text.starts_with("\xff\xd8")) return parse_jpeg(bytes);
+  if (text.starts_with("\x89PNG")) return parse_png(bytes);
+  return Status(Code::kUnsupported, "neither a JPEG nor a PNG image");
+}
+
+Result<Tensor> read_image(const std::filesystem::path& path) {
+  SHOAL_ASSIGN(auto file, MappedFile::open(path));
+  auto image = parse_image(file->bytes());
+  if (!image.ok()) return image.status().at(path.string());
+  return image;
+}
+
+}  // namespace shoal
