@@ -1,0 +1,60 @@
+// What the subcommands share: exit codes, and how a command hands its work to main().
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <functional>
+#include <string>
+#include <utility>
+
+#include "shoal/base/status.h"
+
+namespace shoal::cli {
+
+// Documented in docs/cli.md; scripts rely on them.
+enum class Exit {
+  kOk = 0,
+  kUsage = 2,
+  kModel = 3,
+  kDevice = 4,
+  kNetwork = 5,
+  kAuth = 6,
+  kTimeout = 7,
+  kResources = 8,
+  kAccuracy = 9,
+  kDegraded = 10,
+};
+
+// How a command ended: an exit code and, unless that is kOk, one line for the user.
+struct Outcome {
+  Exit exit = Exit::kOk;
+  std::string message;
+};
+
+inline Outcome fail(Exit exit, const Status& status) {
+  return {exit, std::string(status.message())};
+}
+
+// A command's work, chosen while the command line is read, done after it.
+using Action = std::function<Outcome()>;
+
+// Returns from the enclosing function with `exit_code` if `expr` (a Result) failed.
+#define SHOAL_OR_EXIT(declaration, exit_code, expr) \
+  SHOAL_OR_EXIT_(SHOAL_CONCAT(shoal_result_, __LINE__), declaration, exit_code, expr)
+#define SHOAL_OR_EXIT_(result, declaration, exit_code, expr)               \
+  auto result = (expr);                                                    \
+  if (!result.ok()) return ::shoal::cli::fail(exit_code, result.status()); \
+  declaration = *std::move(result)
+
+// One per subcommand, each in its own file.
+void add_bench(CLI::App& app, Action& action);
+void add_completions(CLI::App& app, Action& action);
+void add_convert(CLI::App& app, Action& action);
+void add_doctor(CLI::App& app, Action& action);
+void add_eval(CLI::App& app, Action& action);
+void add_inspect(CLI::App& app, Action& action);
+void add_operators(CLI::App& app, Action& action);
+void add_profile(CLI::App& app, Action& action);
+void add_run(CLI::App& app, Action& action);
+void add_zoo(CLI::App& app, Action& action);
+
+}  // namespace shoal::cli

@@ -1,0 +1,78 @@
+// shoal: one binary, one file per subcommand.
+#include <cstdio>
+#include <exception>
+#include <new>
+
+#include "cli.h"
+
+namespace shoal::cli {
+namespace {
+
+constexpr const char* kFooter = R"(
+Examples:
+  shoal run                                    classify the built-in sample digits
+  shoal run model.onnx --input cat.jpg --preset imagenet --top 5
+  shoal inspect model.onnx                     what is in it, what it costs
+  shoal bench zoo:resnet18 --threads 2         how fast it runs here
+  shoal zoo mobilenetv2 -o mobilenetv2.onnx    write a standard network
+
+Everywhere a model file is expected, zoo:NAME works too (see 'shoal zoo').
+Exit codes: 0 ok, 2 usage, 3 model, 4 device, 5 network, 6 auth, 7 timeout, 8 resources,
+9 accuracy gate, 10 degraded. Data goes to stdout, everything else to stderr.)";
+
+// One line, whatever a model's names hold: control characters are shown, not sent.
+std::string printable(std::string_view text) {
+  std::string line;
+  for (char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte >= 0x20 && byte != 0x7f) {
+      line += c;
+    } else {
+      char escaped[8];
+      std::snprintf(escaped, sizeof(escaped), "\\x%02x", byte);
+      line += escaped;
+    }
+  }
+  return line;
+}
+
+Outcome parse_and_act(int argc, char** argv, int& parse_exit) {
+  CLI::App app("Shoal runs neural networks on the small devices people already have.", "shoal");
+  app.footer(kFooter);
+  app.set_version_flag("--version", std::string("shoal ") + SHOAL_VERSION);
+  app.require_subcommand(1);
+  app.get_formatter()->column_width(34);
+  Action action;
+  for (auto* add : {add_run, add_inspect, add_bench, add_profile, add_eval, add_convert, add_zoo,
+                    add_operators, add_doctor, add_completions}) {
+    add(app, action);
+  }
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    // CLI11 prints help and version itself; what it calls an error is a wrong command line.
+    parse_exit = app.exit(error) == 0 ? 0 : static_cast<int>(Exit::kUsage);
+    return {};
+  }
+  return action();
+}
+
+int run(int argc, char** argv) {
+  int parse_exit = 0;
+  Outcome outcome;
+  try {
+    outcome = parse_and_act(argc, argv, parse_exit);
+  } catch (const std::bad_alloc&) {
+    outcome = {Exit::kResources, "out of memory"};
+  } catch (const std::exception& error) {  // from a library; our own code throws nothing
+    outcome = {Exit::kResources, error.what()};
+  }
+  if (outcome.exit == Exit::kOk) return parse_exit;
+  std::fprintf(stderr, "shoal: %s\n", printable(outcome.message).c_str());
+  return static_cast<int>(outcome.exit);
+}
+
+}  // namespace
+}  // namespace shoal::cli
+
+int main(int argc, char** argv) { return shoal::cli::run(argc, argv); }

@@ -1,0 +1,86 @@
+#include "table.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+
+namespace shoal::cli {
+namespace {
+
+// Columns, not bytes: UTF-8 continuation bytes take no room.
+size_t width_of(const std::string& text) {
+  return static_cast<size_t>(std::ranges::count_if(
+      text, [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; }));
+}
+
+bool looks_numeric(const std::string& cell) {
+  return !cell.empty() && cell.find_first_of("0123456789") == (cell[0] == '-' ? 1u : 0u);
+}
+
+std::string padded(const std::string& cell, size_t width, bool right) {
+  const std::string space(width - std::min(width, width_of(cell)), ' ');
+  return right ? space + cell : cell + space;
+}
+
+std::string joined(const std::vector<std::string>& cells, const std::vector<size_t>& widths,
+                   const std::vector<bool>& right) {
+  std::string line;
+  for (size_t i = 0; i < cells.size(); ++i) {
+    line += (i > 0 ? "  " : "") + padded(cells[i], widths[i], right[i]);
+  }
+  line.erase(line.find_last_not_of(' ') + 1);
+  return line;
+}
+
+}  // namespace
+
+bool use_colour() { return isatty(STDOUT_FILENO) != 0 && std::getenv("NO_COLOR") == nullptr; }
+
+void Table::print() const {
+  std::vector<size_t> widths;
+  std::vector<bool> right(header_.size(), true);
+  for (const std::string& cell : header_) widths.push_back(width_of(cell));
+  for (const auto& row : rows_) {
+    for (size_t i = 0; i < row.size(); ++i) {
+      widths[i] = std::max(widths[i], width_of(row[i]));
+      right[i] = right[i] && (row[i].empty() || looks_numeric(row[i]));
+    }
+  }
+  const char* bold = use_colour() ? "\033[1m" : "";
+  const char* plain = use_colour() ? "\033[0m" : "";
+  std::printf("%s%s%s\n", bold, joined(header_, widths, right).c_str(), plain);
+  for (const auto& row : rows_) {
+    if (!row.empty()) {
+      std::printf("%s\n", joined(row, widths, right).c_str());
+      continue;
+    }
+    size_t total = widths.empty() ? 0 : 2 * (widths.size() - 1);
+    for (size_t w : widths) total += w;
+    std::printf("%s\n", std::string(total, '-').c_str());
+  }
+}
+
+std::string with_commas(long long n) {
+  std::string digits = std::to_string(std::llabs(n));
+  for (size_t at = digits.size(); at > 3;) digits.insert(at -= 3, ",");
+  return n < 0 ? "-" + digits : digits;
+}
+
+std::string in_bytes(long long n) {
+  static constexpr const char* kUnits[] = {"B", "kB", "MB", "GB", "TB"};
+  auto value = static_cast<double>(n);
+  size_t unit = 0;
+  while (value >= 1000 && unit < 4) value /= 1000, ++unit;
+  return fixed(value, unit == 0 ? 0 : 1) + " " + kUnits[unit];
+}
+
+std::string fixed(double x, int digits) {
+  char text[64];
+  std::snprintf(text, sizeof(text), "%.*f", digits, x);
+  return text;
+}
+
+}  // namespace shoal::cli
