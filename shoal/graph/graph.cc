@@ -24,7 +24,7 @@ Result<std::vector<TensorType>> infer(const Node& node, std::span<const Operand>
     if (i < node.op->min_inputs && !operands[i].given) {
       return invalid("input " + std::to_string(i) + " is required");
     }
-    if ((node.op->value_inputs >> i & 1) != 0 && operands[i].given && !operands[i].value) {
+    if (node.op->reads_value(i) && operands[i].given && !operands[i].value) {
       return Status(Code::kUnsupported, "input " + std::to_string(i) + " must be a constant here");
     }
   }

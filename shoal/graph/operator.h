@@ -54,6 +54,7 @@ struct Operator {
   // Bit i: the elements of input i, not only its type, decide the types of the outputs.
   // Law: `infer` reads no other elements.                                asked by onnx, session
   uint32_t value_inputs = 0;
+  bool reads_value(size_t input) const { return input < 32 && (value_inputs >> input & 1) != 0; }
 
   // Output types, one per node.outputs; refuses what `reference` could not do.
   // Law: they are the types `reference` fills.                           asked by graph, onnx
