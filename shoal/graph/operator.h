@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <optional>
 #include <span>
@@ -41,18 +42,22 @@ struct Tile {
   std::map<size_t, Tensor> constants;  // inputs replaced: Slice has other bounds in a tile
 };
 
+// The most inputs or outputs of an operator that takes any number of them.
+inline constexpr size_t kAnyNumber = std::numeric_limits<size_t>::max();
+
 struct Operator {
   // The ONNX name, and the file name in every room: "Softmax", softmax.cc. The meaning is that of
   // ONNX opset 17; onnx/ brings older and newer models to it. Our own operators say `expand`.
   std::string_view name;
 
-  // How many inputs a node may have, and how many it may have at most.  asked by graph
+  // How many inputs a node must have, and how many it may have at most.  asked by graph
   size_t min_inputs = 1;
   size_t max_inputs = 1;
   size_t max_outputs = 1;
 
   // Bit i: the elements of input i, not only its type, decide the types of the outputs.
-  // Law: `infer` reads no other elements.                                asked by onnx, session
+  // Law: `infer` reads no other elements, except to refuse those that are wrong.
+  //                                                                      asked by onnx, session
   uint32_t value_inputs = 0;
   bool reads_value(size_t input) const { return input < 32 && (value_inputs >> input & 1) != 0; }
 

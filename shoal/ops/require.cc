@@ -41,10 +41,44 @@ Status require_rank(const Operand& operand, size_t rank) {
                  std::to_string(rank));
 }
 
+std::vector<Operand> operands_of(std::span<const Tensor> inputs) {
+  std::vector<Operand> operands;
+  for (const Tensor& input : inputs) {
+    operands.push_back({input.defined(), input.type(), input.defined() ? &input : nullptr});
+  }
+  return operands;
+}
+
+Result<int64_t> require_integer(const Node& node, std::string_view key) {
+  const auto it = node.attributes.find(key);
+  const auto* value = it == node.attributes.end() ? nullptr : std::get_if<int64_t>(&it->second);
+  if (value == nullptr) return invalid("the attribute " + std::string(key) + " is missing");
+  return *value;
+}
+
+Status require_given(std::span<const Operand> inputs) {
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (!inputs[i].given) return invalid("input " + std::to_string(i) + " is missing");
+  }
+  return {};
+}
+
 Result<std::vector<int64_t>> require_ints(const Operand& operand) {
   SHOAL_TRY(require<Indices>(operand));
   SHOAL_CHECK(operand.value != nullptr);
   return to_ints(*operand.value);
+}
+
+Result<std::vector<int64_t>> require_list(const Operand& operand) {
+  if (operand.type.shape.rank() > 1) {
+    return invalid("takes a list, got a tensor of shape " + to_string(operand.type.shape));
+  }
+  return require_ints(operand);
+}
+
+Status require_single(const Operand& operand) {
+  if (operand.type.shape.count() == 1) return {};
+  return invalid("takes one element, got a tensor of shape " + to_string(operand.type.shape));
 }
 
 }  // namespace shoal::ops

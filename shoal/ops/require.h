@@ -38,7 +38,22 @@ inline size_t axis_in(int64_t axis, size_t rank) {
   return static_cast<size_t>(axis < 0 ? axis + static_cast<int64_t>(rank) : axis);
 }
 
+// The inputs of `reference` in the form `infer` had them, for what both compute from them.
+std::vector<Operand> operands_of(std::span<const Tensor> inputs);
+
+// An attribute that has no default.
+Result<int64_t> require_integer(const Node& node, std::string_view key);
+
+// Every input is given; for operators that take any number of them.
+Status require_given(std::span<const Operand> inputs);
+
 // The constant's elements as int64; for value inputs such as a shape or axes (i32 or i64).
 Result<std::vector<int64_t>> require_ints(const Operand& operand);
+
+// The same of an input that lists axes, sizes or the like: a vector, or a scalar for a list of one.
+Result<std::vector<int64_t>> require_list(const Operand& operand);
+
+// One element, whatever its rank.
+Status require_single(const Operand& operand);
 
 }  // namespace shoal::ops
