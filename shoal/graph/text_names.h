@@ -1,0 +1,20 @@
+// What the printer and the parser of the text form must agree on about names.
+#pragma once
+
+#include <algorithm>
+#include <string_view>
+
+namespace shoal {
+
+inline bool is_name_character(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+         c == '.' || c == '/' || c == ':' || c == '-';
+}
+
+// Words that begin a statement, and the sign of an input left out, are names only in quotes.
+inline bool is_bare_name(std::string_view name) {
+  return !name.empty() && std::ranges::all_of(name, is_name_character) && name != "_" &&
+         name != "input" && name != "const" && name != "output";
+}
+
+}  // namespace shoal
