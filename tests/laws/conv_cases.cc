@@ -1,0 +1,47 @@
+#include "laws.h"
+#include "shoal/ops/ops.h"
+
+namespace shoal::laws {
+namespace {
+
+using Ints = std::vector<int64_t>;
+
+Ints random_ints(Rng& rng, size_t count, int64_t low, int64_t high) {
+  Ints values;
+  for (size_t i = 0; i < count; ++i) values.push_back(random_int(rng, low, high));
+  return values;
+}
+
+Attributes random_window(Rng& rng, size_t rank, int64_t group) {
+  static const char* const kPads[] = {"NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID"};
+  Attributes attributes{{"strides", random_ints(rng, rank, 1, 3)},
+                        {"dilations", random_ints(rng, rank, 1, 2)},
+                        {"group", group}};
+  const int64_t way = random_int(rng, 0, 6);
+  if (way < 4) {
+    attributes["auto_pad"] = std::string(kPads[way]);
+  } else {
+    attributes["pads"] = random_ints(rng, 2 * rank, 0, 3);
+  }
+  return attributes;
+}
+
+Case conv(Rng& rng) {
+  const auto rank = static_cast<size_t>(random_int(rng, 1, 3));
+  const int64_t group = random_int(rng, 1, 3);
+  const int64_t in = random_int(rng, 1, 3), out = random_int(rng, 1, 3);
+  Shape x{random_int(rng, 1, 2), group * in}, w{group * out, in};
+  for (size_t d = 0; d < rank; ++d) {
+    x.push_back(random_int(rng, 5, 8));
+    w.push_back(random_int(rng, 1, 3));
+  }
+  Case c{{random_tensor(rng, x), random_tensor(rng, w)}, random_window(rng, rank, group)};
+  if (random_int(rng, 0, 1) != 0) c.inputs.push_back(random_tensor(rng, {group * out}));
+  return c;
+}
+
+}  // namespace
+
+std::vector<Source> conv_cases() { return {{&ops::conv, conv}}; }
+
+}  // namespace shoal::laws
