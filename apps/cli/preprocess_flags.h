@@ -1,0 +1,28 @@
+// The flags that say what happens to an image before the model sees it, and saved sets of them.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <string>
+
+#include "shoal/base/status.h"
+#include "shoal/data/image.h"
+
+namespace shoal::cli {
+
+class PreprocessFlags {
+ public:
+  void add_to(CLI::App& command);
+
+  // The preset's settings, overridden by the flags given; saves them if --save-preset was given.
+  Result<Preprocess> resolve() const;
+
+ private:
+  Preprocess given_;
+  std::string layout_;
+  std::string preset_;
+  std::string save_as_;
+  CLI::App* command_ = nullptr;  // to ask which flags were given
+};
+
+}  // namespace shoal::cli
