@@ -1,0 +1,151 @@
+#!/usr/bin/python3
+"""Puts the ONNX project's node tests to `shoal run` and judges every answer.
+
+A case passes, is refused (exit code 3: only for those that refused.txt gives a reason for), is
+wrong, or crashes (any other exit code, a signal, or too long a wait). Exit code 0 only if nothing
+is wrong or crashed, the list of refusals is exactly true, and at least 840 cases pass.
+"""
+
+import argparse
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+from judge import judge_case
+from node_cases import ensure_cases
+
+HERE = Path(__file__).resolve().parent
+DEFAULT_CASES = HERE.parents[1] / "build" / "conformance"
+LEAST_PASSED = 840
+SECONDS_PER_CASE = 20
+EXIT_REFUSED = 3
+
+
+@dataclass
+class Verdict:
+    case: str
+    outcome: str  # passed | refused | wrong | crashed | undocumented | outdated
+    detail: str = ""
+
+
+def read_refusals(path):
+    """Lines of `case-name-or-glob  reason`; # opens a comment."""
+    lines = (line.strip() for line in path.read_text().splitlines())
+    return dict(line.split(None, 1) for line in lines if line and not line.startswith("#"))
+
+
+def reason_for(name, refusals):
+    return next((reason for glob, reason in refusals.items() if fnmatchcase(name, glob)), None)
+
+
+def command_line(shoal, case, folder, saved):
+    command = [shoal, "run", str(folder / "model.onnx"), "--save", str(saved)]
+    files = [folder / f"in_{i}.npy" for i in range(len(case["inputs"]))]
+    # A sequence or a string cannot be passed: such a case is asked without inputs, and its model is
+    # to be refused.
+    if all(file.exists() for file in files):
+        for name, file in zip(case["inputs"], files):
+            command += ["--input", f"{name}={file}"]
+    return command
+
+
+def judge_refusal(name, refusals, stderr):
+    said = [line for line in stderr.splitlines() if line.strip()]
+    if len(said) != 1:
+        return Verdict(name, "crashed", f"refused with {len(said)} lines on stderr, not one")
+    reason = reason_for(name, refusals)
+    if reason is None:
+        return Verdict(name, "undocumented", said[0])
+    return Verdict(name, "refused", reason)
+
+
+def run_case(shoal, folder, refusals):
+    case = json.loads((folder / "case.json").read_text())
+    name = case["name"]
+    with tempfile.TemporaryDirectory() as saved:
+        command = command_line(shoal, case, folder, saved)
+        try:
+            done = subprocess.run(
+                command, capture_output=True, text=True, errors="replace", timeout=SECONDS_PER_CASE
+            )
+        except subprocess.TimeoutExpired:
+            return Verdict(name, "crashed", f"no answer in {SECONDS_PER_CASE} s")
+        if done.returncode == EXIT_REFUSED:
+            return judge_refusal(name, refusals, done.stderr)
+        if done.returncode != 0:
+            last = (done.stderr.strip().splitlines() or ["nothing on stderr"])[-1]
+            return Verdict(name, "crashed", f"exit code {done.returncode}: {last}")
+        is_tensor = case["kind"] == "tensor"
+        problem = judge_case(case, folder, Path(saved)) if is_tensor else "not refused"
+    if problem:
+        return Verdict(name, "wrong", problem)
+    if reason_for(name, refusals):
+        return Verdict(name, "outdated", "listed in refused.txt, but passes")
+    return Verdict(name, "passed")
+
+
+def unused_refusals(refusals, names):
+    unused = [glob for glob in refusals if not any(fnmatchcase(name, glob) for name in names)]
+    return [Verdict(glob, "outdated", "refused.txt names no such case") for glob in unused]
+
+
+def print_summary(verdicts):
+    width = max((len(v.case) for v in verdicts), default=0)
+    for v in verdicts:
+        if v.outcome not in ("passed", "refused"):
+            print(f"{v.outcome:12}  {v.case:{width}}  {v.detail[:200]}")
+    count = Counter(v.outcome for v in verdicts)
+    bad = {kind: count[kind] for kind in ("wrong", "crashed", "undocumented", "outdated")}
+    listed = ", ".join(f"{n} {kind}" for kind, n in bad.items())
+    failed = sum(bad.values())
+    print(f"{count['passed']} passed, {failed} failed, {count['refused']} refused  ({listed})")
+    return failed == 0, count["passed"]
+
+
+def parse_arguments():
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    add = parser.add_argument
+    add("shoal", help="the binary under test, or anything with the same command line")
+    add("--only", metavar="REGEX", default="", help="only the cases whose name matches")
+    add("--jobs", type=int, default=2, help="cases at a time (default 2)")
+    add("--json", metavar="FILE", type=Path, help="write every verdict there")
+    add("--cases", metavar="DIR", type=Path, default=DEFAULT_CASES, help="where the cases are kept")
+    return parser.parse_args()
+
+
+def main():
+    options = parse_arguments()
+    if not os.access(options.shoal, os.X_OK):
+        sys.exit(f"{options.shoal}: no such program")
+    shoal = os.path.abspath(options.shoal)
+    ensure_cases(options.cases)
+    refusals = read_refusals(HERE / "refused.txt")
+    folders = sorted(path.parent for path in options.cases.glob("*/case.json"))
+    chosen = [folder for folder in folders if re.search(options.only, folder.name)]
+    if not chosen:
+        sys.exit(f"no case's name matches {options.only}")
+    with ThreadPoolExecutor(options.jobs) as pool:
+        verdicts = list(pool.map(lambda folder: run_case(shoal, folder, refusals), chosen))
+    if not options.only:
+        verdicts += unused_refusals(refusals, [folder.name for folder in folders])
+    if options.json:
+        options.json.write_text(json.dumps([asdict(v) for v in verdicts], indent=1) + "\n")
+    clean, passed = print_summary(verdicts)
+    enough = passed >= LEAST_PASSED or options.only
+    if not enough:
+        print(f"at least {LEAST_PASSED} have to pass")
+    sys.exit(0 if clean and enough else 1)
+
+
+if __name__ == "__main__":
+    main()
