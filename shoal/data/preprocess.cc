@@ -41,7 +41,7 @@ uint8_t round_to_byte(float x) {
 
 Tensor centre_crop(const Tensor& image, int64_t side) {
   const int64_t h = image.shape()[0], w = image.shape()[1];
-  const int64_t top = (h - side + 1) / 2, left = (w - side + 1) / 2;
+  const int64_t top = (h - side) / 2, left = (w - side) / 2;
   return crop(image, {{top, left, 0}, {top + side, left + side, image.shape()[2]}});
 }
 
@@ -121,8 +121,8 @@ Result<Tensor> preprocess(const Tensor& image, const Preprocess& how, int64_t he
   if (how.resize > 0) {
     const int64_t h = picture.shape()[0], w = picture.shape()[1], side = std::min(h, w);
     if (side != how.resize) {
-      picture = resize_image(picture, std::max<int64_t>(1, h * how.resize / side),
-                             std::max<int64_t>(1, w * how.resize / side));
+      auto rounded = [&](int64_t length) { return (length * how.resize + side / 2) / side; };
+      picture = resize_image(picture, rounded(h), rounded(w));
     }
   }
   if (how.crop > 0) {
