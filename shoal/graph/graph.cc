@@ -1,5 +1,7 @@
 #include "shoal/graph/graph.h"
 
+#include <algorithm>
+
 #include "shoal/base/limits.h"
 
 namespace shoal {
@@ -18,6 +20,8 @@ Status check_arity(const Operator& op, size_t inputs, size_t outputs) {
   return {};
 }
 
+}  // namespace
+
 Result<std::vector<TensorType>> infer(const Node& node, std::span<const Operand> operands) {
   SHOAL_TRY(check_arity(*node.op, operands.size(), node.outputs.size()));
   for (size_t i = 0; i < operands.size(); ++i) {
@@ -34,12 +38,13 @@ Result<std::vector<TensorType>> infer(const Node& node, std::span<const Operand>
   return types;
 }
 
-}  // namespace
-
 ValueId Graph::add_value(std::string name, TensorType type, std::optional<Tensor> constant) {
   if (!names_.insert(name).second) {
     const std::string stem = name + "_";
-    for (size_t k = values_.size(); !names_.insert(name = stem + std::to_string(k)).second; ++k) {
+    // Starting where the last search ended, all searches together take linear time, whatever
+    // names a file has chosen to be in the way.
+    fresh_ = std::max(fresh_, values_.size());
+    while (!names_.insert(name = stem + std::to_string(fresh_++)).second) {
     }
   }
   values_.push_back({std::move(name), type, std::move(constant)});

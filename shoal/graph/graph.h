@@ -85,7 +85,12 @@ class Graph {
   std::vector<ValueId> inputs_;
   std::vector<ValueId> outputs_;
   std::unordered_set<std::string> names_;
+  size_t fresh_ = 0;  // the next number to make a name unique with
 };
+
+// The types of a node's outputs: what the operator's own `infer` says, after the number of inputs
+// and outputs and before the sizes are checked against Limits.
+Result<std::vector<TensorType>> infer(const Node& node, std::span<const Operand> operands);
 
 // Infers every node again and compares: what passes and the exporter run after themselves.
 Status verify(const Graph& graph);
