@@ -1,0 +1,76 @@
+// ThreadPool: one set of threads that loops are spread over. No allocation per loop.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+#include <thread>
+#include <type_traits>
+#include <vector>
+
+namespace shoal {
+
+class ThreadPool {
+ public:
+  // The caller of a loop works too, so `threads` - 1 threads are made; 0 means one per core.
+  explicit ThreadPool(int threads);
+  ~ThreadPool();
+  ThreadPool(const ThreadPool&) = delete;
+  ThreadPool& operator=(const ThreadPool&) = delete;
+
+  int threads() const { return static_cast<int>(workers_.size()) + 1; }
+
+  // Calls f(index, slot) for every index in [0, n) and returns when all calls have returned. Each
+  // thread takes the next index when it is free. `slot` in [0, threads()) names who calls, for
+  // memory that each keeps to itself.
+  //
+  // If the pool is busy, because f itself loops or another session does, the caller does it all
+  // alone: there are never more threads at work than the pool has, and nobody waits for a loop
+  // that waits for him.
+  template <class F>
+  void parallel_for(int64_t n, const F& f) {
+    run(
+        n,
+        [](const void* context, int64_t index, int slot) {
+          (*static_cast<const F*>(context))(index, slot);
+        },
+        &f);
+  }
+
+  // Calls f(begin, end) for pieces that make up [0, n), of at least `grain` each where there are
+  // that many: for loops whose single steps are too short to be handed out.
+  template <class F>
+  void parallel_ranges(int64_t n, int64_t grain, const F& f) {
+    const int64_t most = std::max<int64_t>(n / std::max<int64_t>(grain, 1), 1);
+    const int64_t pieces = std::min<int64_t>(most, int64_t{kPiecesPerThread} * threads());
+    if (n <= 0) return;
+    if (pieces == 1 || workers_.empty()) return f(int64_t{0}, n);
+    parallel_for(pieces, [&](int64_t i, int) { f(n * i / pieces, n * (i + 1) / pieces); });
+  }
+
+ private:
+  using Body = void (*)(const void* context, int64_t index, int slot);
+
+  // More pieces than threads, so that one who starts late or is interrupted holds up little.
+  static constexpr int kPiecesPerThread = 4;
+
+  void run(int64_t n, Body body, const void* context);
+  void serve(int slot);
+  void take_turns(int slot);
+  bool enter();
+  void leave();
+
+  // The loop in progress. Written before the gate opens, read only by those inside.
+  Body body_ = nullptr;
+  const void* context_ = nullptr;
+  int64_t n_ = 0;
+
+  alignas(64) std::atomic<int64_t> next_{0};         // the index to hand out
+  alignas(64) std::atomic<uint32_t> gate_{0};        // open bit, and how many workers are inside
+  alignas(64) std::atomic<uint32_t> generation_{0};  // counts loops; what idle workers watch
+  std::atomic<bool> busy_{false};
+  std::atomic<bool> stop_{false};
+  std::vector<std::thread> workers_;
+};
+
+}  // namespace shoal
