@@ -85,7 +85,7 @@ Result<std::shared_ptr<const MappedFile>> MappedFile::open_inside(
   return map(fd.get(), /*inside=*/true);
 }
 
-void MappedFile::release(std::span<const std::byte> part) const {
+void MappedFile::release(std::span<const std::byte> part) {
   const auto page = static_cast<uintptr_t>(::sysconf(_SC_PAGESIZE));
   const auto begin = (reinterpret_cast<uintptr_t>(part.data()) + page - 1) / page * page;
   const auto end = reinterpret_cast<uintptr_t>(part.data() + part.size()) / page * page;

@@ -22,8 +22,9 @@ class MappedFile {
 
   std::span<const std::byte> bytes() const { return {data_, size_}; }
 
-  // Gives the pages of a part back to the system; a later touch reads them again.
-  void release(std::span<const std::byte> part) const;
+  // Gives the pages of a part back to the system; a later touch reads them again. The part must
+  // be of a mapped file: other memory would lose its contents.
+  static void release(std::span<const std::byte> part);
 
   MappedFile(const MappedFile&) = delete;
   MappedFile& operator=(const MappedFile&) = delete;

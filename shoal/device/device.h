@@ -27,9 +27,10 @@ struct TraceEvent {
 };
 using Trace = std::vector<TraceEvent>;
 
-// What the values of a compiled graph need, in bytes.
+// What the values of a compiled graph need, in bytes, weights apart. Inputs and outputs count:
+// they are the caller's, and there from the first node to the last.
 struct MemoryUse {
-  int64_t planned = 0;      // the arena
+  int64_t planned = 0;
   int64_t lower_bound = 0;  // the largest live set: no plan can do with less
 };
 
@@ -40,7 +41,8 @@ class Executable {
  public:
   virtual ~Executable() = default;
 
-  // Inputs and outputs have the graph's types, in the graph's order. Fills `trace` if given.
+  // Inputs and outputs have the graph's types, in the graph's order. Outputs that are defined may
+  // be written into, others are made; either way, read them from the span. Fills `trace` if given.
   virtual Status run(std::span<const Tensor> inputs, std::span<Tensor> outputs, Trace* trace) = 0;
 
   virtual const Graph& graph() const = 0;

@@ -4,6 +4,7 @@
 #include <new>
 
 #include "shoal/base/checked.h"
+#include "shoal/base/file.h"
 #include "shoal/base/limits.h"
 
 namespace shoal {
@@ -68,8 +69,10 @@ Tensor::Tensor(TensorType type) : type_(type) {
       std::shared_ptr<std::byte>(memory, [](std::byte* p) { ::operator delete(p, kAlignment); });
 }
 
-Tensor Tensor::view(TensorType type, const std::byte* data, std::shared_ptr<const void> owner) {
+Tensor Tensor::view(TensorType type, const std::byte* data, std::shared_ptr<const void> owner,
+                    bool mapped) {
   Tensor tensor;
+  tensor.mapped_ = mapped;
   tensor.type_ = type;
   tensor.data_ = std::shared_ptr<std::byte>(std::const_pointer_cast<void>(std::move(owner)),
                                             const_cast<std::byte*>(data));
@@ -87,6 +90,10 @@ Tensor Tensor::clone() const {
   Tensor copy(type_);
   std::ranges::copy(bytes(), copy.bytes().begin());
   return copy;
+}
+
+void Tensor::release_pages() const {
+  if (mapped_) MappedFile::release(bytes());
 }
 
 std::vector<int64_t> to_ints(const Tensor& tensor) {

@@ -83,7 +83,9 @@ class Tensor {
   explicit Tensor(TensorType type);  // elements are zero
 
   // Elements that someone else keeps: `owner` lives as long as any copy of the tensor.
-  static Tensor view(TensorType type, const std::byte* data, std::shared_ptr<const void> owner);
+  // `mapped` says that they are part of a mapped file, which can be read again.
+  static Tensor view(TensorType type, const std::byte* data, std::shared_ptr<const void> owner,
+                     bool mapped = false);
 
   template <class T>
   static Tensor of(const Shape& shape, std::span<const T> elements);
@@ -116,8 +118,13 @@ class Tensor {
   Tensor reshaped(const Shape& shape) const;
   Tensor clone() const;
 
+  // For who has made a copy of his own of a mapped tensor: frees the memory, not the elements,
+  // which come back from the file when touched. Does nothing to other tensors.
+  void release_pages() const;
+
  private:
   TensorType type_;
+  bool mapped_ = false;
   // Views of read-only memory are kept here too: whoever writes made the tensor himself.
   std::shared_ptr<std::byte> data_;
 };
