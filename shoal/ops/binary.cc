@@ -1,62 +1,98 @@
-// Element-wise operators of two inputs that broadcast: y_i = f(a_i, b_i).
+// Element-wise arithmetic on two inputs that broadcast: y_i = f(a_i, b_i). Integers wrap; what has
+// no integer answer, such as a division by zero, gives 0.
 #include <cmath>
+#include <limits>
 
-#include "shoal/graph/graph.h"
-#include "shoal/ops/broadcast.h"
+#include "shoal/ops/convert.h"
+#include "shoal/ops/elementwise.h"
 #include "shoal/ops/ops.h"
-#include "shoal/ops/require.h"
 
 namespace shoal::ops {
 namespace {
 
-template <class List>
-Result<std::vector<TensorType>> infer(const Node&, std::span<const Operand> inputs) {
-  SHOAL_TRY(require<List>(inputs[0]));
-  SHOAL_TRY(require_same_type(inputs));
-  SHOAL_ASSIGN(Shape shape, broadcast(inputs));
-  return std::vector{TensorType{inputs[0].type.dtype, shape}};
-}
-
-template <class F, class List>
-void reference(const Node& node, std::span<const Tensor> inputs, std::span<Tensor> outputs) {
-  const F f(node);
-  const Shape& shape = outputs[0].shape();
-  const std::array strides = {strides_of(shape), broadcast_strides(inputs[0].shape(), shape),
-                              broadcast_strides(inputs[1].shape(), shape)};
-  visit<List>(inputs[0].dtype(), [&]<class T>() {
-    T* y = outputs[0].data<T>().data();
-    const T* a = inputs[0].data<T>().data();
-    const T* b = inputs[1].data<T>().data();
-    for_each_run(shape, strides, [&](auto at, auto step, int64_t n) {
-      for (int64_t k = 0; k < n; ++k) {
-        y[at[0] + k] = static_cast<T>(f(static_cast<Compute<T>>(a[at[1] + k * step[1]]),
-                                        static_cast<Compute<T>>(b[at[2] + k * step[2]])));
-      }
-    });
-  });
-}
-
-template <class F, class List>
-constexpr Operator binary(std::string_view name) {
-  return {.name = name,
-          .min_inputs = 2,
-          .max_inputs = 2,
-          .infer = infer<List>,
-          .reference = reference<F, List>,
-          .split = split_elementwise,
-          .in_place = true};
-}
-
-struct Add {
-  explicit Add(const Node&) {}
+struct Div {
   template <class T>
   T operator()(T a, T b) const {
-    return static_cast<T>(a + b);
+    if constexpr (std::is_integral_v<T>) {
+      if (b == 0) return 0;
+      if (std::is_signed_v<T> && b == static_cast<T>(-1)) {
+        return static_cast<T>(Modular<T>{0} - Modular<T>(a));  // the quotient may not fit
+      }
+    }
+    return static_cast<T>(a / b);
+  }
+};
+
+// The sign is that of the divisor, or with `fmod` that of the dividend.
+class Mod {
+ public:
+  static Status check(const Node& node, std::span<const Operand> inputs) {
+    if (node.integer("fmod", 0) == 0 && Floats::contains(inputs[0].type.dtype)) {
+      return invalid("fmod must be 1 for floating-point elements");
+    }
+    return {};
+  }
+  explicit Mod(const Node& node) : fmod_(node.integer("fmod", 0) != 0) {}
+  template <class T>
+  T operator()(T a, T b) const {
+    if constexpr (std::is_integral_v<T>) {
+      if (b == 0 || (std::is_signed_v<T> && b == static_cast<T>(-1))) return 0;
+      const auto rest = static_cast<T>(a % b);
+      const bool other_side = rest != 0 && (rest < T{0}) != (b < T{0});
+      return !fmod_ && other_side ? static_cast<T>(rest + b) : rest;
+    } else {
+      return std::fmod(a, b);
+    }
+  }
+
+ private:
+  bool fmod_;
+};
+
+class BitShift {
+ public:
+  static Status check(const Node& node, std::span<const Operand>) {
+    const std::string direction = node.text("direction", "");
+    if (direction == "LEFT" || direction == "RIGHT") return {};
+    return invalid("direction is '" + direction + "', should be LEFT or RIGHT");
+  }
+  explicit BitShift(const Node& node) : left_(node.text("direction", "") == "LEFT") {}
+  template <class T>
+  T operator()(T a, T b) const {
+    if (b >= std::numeric_limits<T>::digits) return 0;
+    return static_cast<T>(left_ ? Modular<T>(a) << b : Modular<T>(a) >> b);
+  }
+
+ private:
+  bool left_;
+};
+
+struct PRelu {
+  static Status check(const Node&, std::span<const Operand> inputs) {
+    SHOAL_ASSIGN(const Shape shape, broadcast(inputs));
+    if (shape == inputs[0].type.shape) return {};
+    return invalid("slope " + to_string(inputs[1].type.shape) + " does not broadcast to " +
+                   to_string(inputs[0].type.shape));
+  }
+  template <class T>
+  T operator()(T x, T slope) const {
+    if (std::is_unsigned_v<T> || !(x < T{0})) return x;
+    return static_cast<T>(Modular<T>(x) * Modular<T>(slope));
   }
 };
 
 }  // namespace
 
-const Operator add = binary<Add, Numbers>("Add");
+const Operator add = binary<Numbers>(
+    "Add", []<class T>(T a, T b) { return static_cast<T>(Modular<T>(a) + Modular<T>(b)); });
+const Operator bit_shift = binary<UnsignedInts, BitShift>("BitShift");
+// Linear in input 0, in exact arithmetic: coding deals in floats only.
+const Operator div = linear(binary<Numbers, Div>("Div"));
+const Operator mod = binary<Numbers, Mod>("Mod");
+const Operator mul = linear(binary<Numbers>(
+    "Mul", []<class T>(T a, T b) { return static_cast<T>(Modular<T>(a) * Modular<T>(b)); }));
+const Operator prelu = binary<Numbers, PRelu>("PRelu");
+const Operator sub = binary<Numbers>(
+    "Sub", []<class T>(T a, T b) { return static_cast<T>(Modular<T>(a) - Modular<T>(b)); });
 
 }  // namespace shoal::ops
