@@ -51,6 +51,13 @@ Status require_bias(const Operand& bias, int64_t channels) {
                  to_string(Shape{channels}));
 }
 
+std::optional<Range> groups_of(Range channels, int64_t each) {
+  const Range groups{channels.begin / each, (channels.end - 1) / each + 1};
+  const bool whole_groups = channels.count() == groups.count() * each;
+  if (groups.count() > 1 && !whole_groups) return std::nullopt;
+  return groups;
+}
+
 int64_t count_macs(const Convolution& convolution) {
   const Checked outputs = Checked(convolution.batch) * convolution.groups *
                           convolution.out_channels * convolution.output_plane();
@@ -62,19 +69,17 @@ std::optional<ConvolutionTile> split_convolution(const Node& node, const Shape& 
   if (output.shape().count() == 0) return std::nullopt;
   const Convolution convolution = convolution_of(node, x, w);
   const Range channels{output.begin[1], output.end[1]};
-  const int64_t per_group = convolution.out_channels;
-  const Range groups{channels.begin / per_group, (channels.end - 1) / per_group + 1};
-  const bool whole_groups = channels.count() == groups.count() * per_group;
-  if (groups.count() > 1 && !whole_groups) return std::nullopt;
+  const std::optional<Range> groups = groups_of(channels, convolution.out_channels);
+  if (!groups) return std::nullopt;
 
   ReceptiveField field = receptive_field(convolution.window, x, output);
-  field.x.begin[1] = groups.begin * convolution.in_channels;
-  field.x.end[1] = groups.end * convolution.in_channels;
+  field.x.begin[1] = groups->begin * convolution.in_channels;
+  field.x.end[1] = groups->end * convolution.in_channels;
   Region filters = Region::whole(w);
   filters.begin[0] = channels.begin;
   filters.end[0] = channels.end;
   Attributes attributes = attributes_in_tile(node, field);
-  attributes["group"] = groups.count();
+  attributes["group"] = groups->count();
   return ConvolutionTile{field.x, filters, channels, std::move(attributes)};
 }
 

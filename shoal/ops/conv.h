@@ -32,10 +32,13 @@ Convolution convolution_of(const Node& node, const Shape& x, const Shape& w);  /
 // A bias, if given, has one element per output channel.
 Status require_bias(const Operand& bias, int64_t channels);
 
+// The groups, of `each` channels, that a range of channels belongs to: one group or a part of it,
+// or several whole ones. Nothing if it takes parts of several, for no `group` says that.
+std::optional<Range> groups_of(Range channels, int64_t each);
+
 int64_t count_macs(const Convolution& convolution);  // the largest int64 if it overflows
 
-// The part of a convolution that computes a box of its output. Nothing if the box takes unequal
-// parts of several groups, for no `group` says that.
+// The part of a convolution that computes a box of its output.
 struct ConvolutionTile {
   Region x;
   Region w;

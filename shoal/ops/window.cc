@@ -18,24 +18,6 @@ struct Geometry {
   bool ceil_mode = false;
 };
 
-// A list attribute of `count` elements in [low, the largest dimension]; all `fallback` if absent.
-Result<std::vector<int64_t>> require_list(const Node& node, std::string_view name, size_t count,
-                                          int64_t low, int64_t fallback) {
-  std::vector<int64_t> list = node.integers(name);
-  if (list.empty()) return std::vector<int64_t>(count, fallback);
-  if (list.size() != count) {
-    return invalid(std::string(name) + " has " + std::to_string(list.size()) +
-                   " elements, should have " + std::to_string(count));
-  }
-  for (int64_t element : list) {
-    if (element < low || element > kLimits.max_dimension) {
-      return invalid(std::string(name) + " holds " + std::to_string(element) +
-                     ", which is out of range");
-    }
-  }
-  return list;
-}
-
 Result<Geometry> require_geometry(const Node& node, std::vector<int64_t> kernel) {
   const size_t rank = kernel.size();
   Geometry geometry;
@@ -105,14 +87,6 @@ Result<Window> make_window(const Geometry& geometry, const Shape& x) {
   return window;
 }
 
-Status require_spatial_rank(const Shape& x) {
-  if (x.rank() < 3 || x.rank() > 2 + Window::kMaxRank) {
-    return invalid("the input has rank " + std::to_string(x.rank()) +
-                   ", should have batch, channels and 1 to 3 spatial axes");
-  }
-  return {};
-}
-
 // What the box [out.begin, out.end) of one output axis reads.
 struct Reads {
   Range input;
@@ -151,8 +125,48 @@ Shape Window::output_shape(int64_t batch, int64_t channels) const {
   return shape;
 }
 
+Result<std::vector<int64_t>> require_list(const Node& node, std::string_view name, size_t count,
+                                          int64_t low, int64_t fallback) {
+  std::vector<int64_t> list = node.integers(name);
+  if (list.empty()) return std::vector<int64_t>(count, fallback);
+  if (list.size() != count) {
+    return invalid(std::string(name) + " has " + std::to_string(list.size()) +
+                   " elements, should have " + std::to_string(count));
+  }
+  for (int64_t element : list) {
+    if (element < low || element > kLimits.max_dimension) {
+      return invalid(std::string(name) + " holds " + std::to_string(element) +
+                     ", which is out of range");
+    }
+  }
+  return list;
+}
+
+Status require_spatial(const Shape& x) {
+  if (x.rank() < 3 || x.rank() > 2 + Window::kMaxRank) {
+    return invalid("the input has rank " + std::to_string(x.rank()) +
+                   ", should have batch, channels and 1 to 3 spatial axes");
+  }
+  return {};
+}
+
+Result<std::vector<int64_t>> require_kernel(const Node& node, const Shape& x, const Shape& w) {
+  SHOAL_TRY(require_spatial(x));
+  if (w.rank() != x.rank()) {
+    return invalid("weights " + to_string(w) + " and input " + to_string(x) +
+                   " have different ranks");
+  }
+  const std::vector<int64_t> kernel(w.begin() + 2, w.end());
+  if (std::ranges::min(kernel) < 1) return invalid("weights " + to_string(w) + " are empty");
+  const std::vector<int64_t> repeated = node.integers("kernel_shape");
+  if (!repeated.empty() && repeated != kernel) {
+    return invalid("kernel_shape is not that of the weights " + to_string(w));
+  }
+  return kernel;
+}
+
 Result<Window> require_window(const Node& node, const Shape& x) {
-  SHOAL_TRY(require_spatial_rank(x));
+  SHOAL_TRY(require_spatial(x));
   if (!node.has("kernel_shape")) return invalid("kernel_shape is missing");
   SHOAL_ASSIGN(std::vector<int64_t> kernel, require_list(node, "kernel_shape", x.rank() - 2, 1, 1));
   SHOAL_ASSIGN(const Geometry geometry, require_geometry(node, std::move(kernel)));
@@ -160,18 +174,8 @@ Result<Window> require_window(const Node& node, const Shape& x) {
 }
 
 Result<Window> require_window(const Node& node, const Shape& x, const Shape& w) {
-  SHOAL_TRY(require_spatial_rank(x));
-  if (w.rank() != x.rank()) {
-    return invalid("weights " + to_string(w) + " and input " + to_string(x) +
-                   " have different ranks");
-  }
-  const std::vector<int64_t> kernel(w.begin() + 2, w.end());
-  if (std::ranges::min(kernel) < 1) return invalid("weights " + to_string(w) + " are empty");
-  const std::vector<int64_t> repeated = node.integers("kernel_shape", kernel);
-  if (!repeated.empty() && repeated != kernel) {
-    return invalid("kernel_shape is not that of the weights " + to_string(w));
-  }
-  SHOAL_ASSIGN(const Geometry geometry, require_geometry(node, kernel));
+  SHOAL_ASSIGN(std::vector<int64_t> kernel, require_kernel(node, x, w));
+  SHOAL_ASSIGN(const Geometry geometry, require_geometry(node, std::move(kernel)));
   return make_window(geometry, x);
 }
 

@@ -6,6 +6,7 @@
 #include <array>
 #include <cstdint>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "shoal/graph/graph.h"
@@ -49,11 +50,22 @@ struct Window {
   Shape output_shape(int64_t batch, int64_t channels) const;
 };
 
+// A list attribute of `count` elements from `low` to the largest dimension; all are `fallback` if
+// it is absent or empty.
+Result<std::vector<int64_t>> require_list(const Node& node, std::string_view name, size_t count,
+                                          int64_t low, int64_t fallback);
+
+// Batch, channels, and one to three spatial axes.
+Status require_spatial(const Shape& x);
+
+// The kernel of the weights w, [m, c, spatial...], which kernel_shape may repeat.
+Result<std::vector<int64_t>> require_kernel(const Node& node, const Shape& x, const Shape& w);
+
 // Of a pool: reads kernel_shape, strides, dilations, pads, auto_pad and ceil_mode for the input x,
 // [n, c, spatial...], and refuses what does not fit together or cannot be computed.
 Result<Window> require_window(const Node& node, const Shape& x);
 
-// Of a convolution: the kernel is that of w, [m, c, spatial...], which kernel_shape may repeat.
+// Of a convolution: the kernel is that of the weights.
 Result<Window> require_window(const Node& node, const Shape& x, const Shape& w);
 
 // The same for nodes that `infer` has accepted.

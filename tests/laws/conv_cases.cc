@@ -4,14 +4,6 @@
 namespace shoal::laws {
 namespace {
 
-using Ints = std::vector<int64_t>;
-
-Ints random_ints(Rng& rng, size_t count, int64_t low, int64_t high) {
-  Ints values;
-  for (size_t i = 0; i < count; ++i) values.push_back(random_int(rng, low, high));
-  return values;
-}
-
 Attributes random_window(Rng& rng, size_t rank, int64_t group) {
   static const char* const kPads[] = {"NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID"};
   Attributes attributes{{"strides", random_ints(rng, rank, 1, 3)},
@@ -40,8 +32,45 @@ Case conv(Rng& rng) {
   return c;
 }
 
+// auto_pad, output_shape and output_padding beside explicit pads; none larger than the kernel
+// reach.
+Case conv_transpose(Rng& rng) {
+  const auto rank = static_cast<size_t>(random_int(rng, 1, 3));
+  const int64_t group = random_int(rng, 1, 3);
+  const int64_t in = random_int(rng, 1, 3), out = random_int(rng, 1, 3);
+  Shape x{random_int(rng, 1, 2), group * in}, w{group * in, out};
+  for (size_t d = 0; d < rank; ++d) {
+    x.push_back(random_int(rng, 3, 5));
+    w.push_back(random_int(rng, 1, 3));
+  }
+  Attributes attributes{{"strides", random_ints(rng, rank, 1, 3)},
+                        {"dilations", random_ints(rng, rank, 1, 2)},
+                        {"group", group}};
+  switch (random_int(rng, 0, 4)) {
+    case 0:
+      attributes["auto_pad"] = std::string("SAME_UPPER");
+      break;
+    case 1:
+      attributes["auto_pad"] = std::string("SAME_LOWER");
+      break;
+    case 2:
+      attributes["output_shape"] = random_ints(rng, rank, 2, 3);
+      break;
+    case 3:
+      attributes["output_padding"] = random_ints(rng, rank, 0, 2);
+      break;
+    default:
+      attributes["pads"] = random_ints(rng, 2 * rank, 0, 1);
+  }
+  Case c{{random_tensor(rng, x), random_tensor(rng, w)}, attributes};
+  if (random_int(rng, 0, 1) != 0) c.inputs.push_back(random_tensor(rng, {group * out}));
+  return c;
+}
+
 }  // namespace
 
-std::vector<Source> conv_cases() { return {{&ops::conv, conv}}; }
+std::vector<Source> conv_cases() {
+  return {{&ops::conv, conv}, {&ops::conv_transpose, conv_transpose}};
+}
 
 }  // namespace shoal::laws

@@ -28,6 +28,7 @@ struct Source {
 Tensor random_tensor(Rng& rng, const Shape& shape, float low = -1, float high = 1);  // f32
 Tensor ints(std::vector<int64_t> values);                 // i64, rank 1: axes, shapes
 int64_t random_int(Rng& rng, int64_t low, int64_t high);  // both ends included
+std::vector<int64_t> random_ints(Rng& rng, size_t count, int64_t low, int64_t high);
 Shape random_shape(Rng& rng, size_t min_rank, size_t max_rank, int64_t max_dim = 5);
 
 #define SHOAL_LAWS(family) std::vector<Source> family##_cases();

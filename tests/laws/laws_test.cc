@@ -26,6 +26,12 @@ int64_t random_int(Rng& rng, int64_t low, int64_t high) {
   return std::uniform_int_distribution<int64_t>(low, high)(rng);
 }
 
+std::vector<int64_t> random_ints(Rng& rng, size_t count, int64_t low, int64_t high) {
+  std::vector<int64_t> values(count);
+  for (int64_t& value : values) value = random_int(rng, low, high);
+  return values;
+}
+
 Shape random_shape(Rng& rng, size_t min_rank, size_t max_rank, int64_t max_dim) {
   Shape shape;
   const int64_t rank =

@@ -1,0 +1,99 @@
+// Global pools: one number per channel, from all of its elements.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "shoal/graph/graph.h"
+#include "shoal/ops/ops.h"
+#include "shoal/ops/require.h"
+
+namespace shoal::ops {
+namespace {
+
+template <class F>
+Result<std::vector<TensorType>> infer(const Node& node, std::span<const Operand> inputs) {
+  SHOAL_TRY(require<Floats>(inputs[0]));
+  SHOAL_TRY(F::check(node));
+  TensorType type = inputs[0].type;
+  if (type.shape.rank() < 2) return invalid("the input has no channels");
+  std::fill(type.shape.begin() + 2, type.shape.end(), 1);
+  return std::vector{type};
+}
+
+template <class F>
+void reference(const Node& node, std::span<const Tensor> inputs, std::span<Tensor> outputs) {
+  const F f(node);
+  const Shape& shape = inputs[0].shape();
+  const auto plane = static_cast<size_t>(shape.count(2, shape.rank()));
+  visit<Floats>(inputs[0].dtype(), [&]<class T>() {
+    std::span<const T> x = inputs[0].data<T>();
+    for (T& y : outputs[0].data<T>()) {
+      y = static_cast<T>(static_cast<Compute<T>>(f(x.first(plane))));
+      x = x.subspan(plane);
+    }
+  });
+}
+
+// A channel is one output: batch and channels split, a plane does not.
+std::optional<Tile> split(const Node& node, std::span<const Operand> inputs, const Region& output) {
+  Region x = Region::whole(inputs[0].type.shape);
+  for (size_t d = 0; d < 2; ++d) {
+    x.begin[d] = output.begin[d];
+    x.end[d] = output.end[d];
+  }
+  return Tile{{x}, output, node.attributes, {}};
+}
+
+// Sums run in double: a plane may have many elements.
+struct Average {
+  explicit Average(const Node&) {}
+  static Status check(const Node&) { return {}; }
+  template <class T>
+  double operator()(std::span<const T> plane) const {
+    double sum = 0;
+    for (T x : plane) sum += static_cast<double>(x);
+    return sum / static_cast<double>(plane.size());
+  }
+};
+
+struct Max {
+  explicit Max(const Node&) {}
+  static Status check(const Node&) { return {}; }
+  template <class T>
+  Compute<T> operator()(std::span<const T> plane) const {
+    auto best = -std::numeric_limits<Compute<T>>::infinity();
+    for (T element : plane) {
+      const auto x = static_cast<Compute<T>>(element);
+      if (x > best || x != x) best = x;  // a NaN stays
+    }
+    return best;
+  }
+};
+
+struct Norm {
+  explicit Norm(const Node& node) : p(static_cast<double>(node.integer("p", 2))) {}
+  static Status check(const Node& node) {
+    return node.integer("p", 2) >= 1 ? Status() : invalid("p is less than 1");
+  }
+  template <class T>
+  double operator()(std::span<const T> plane) const {
+    double sum = 0;
+    for (T x : plane) sum += std::pow(std::abs(static_cast<double>(x)), p);
+    return std::pow(sum, 1 / p);
+  }
+  double p;
+};
+
+template <class F>
+constexpr Operator global_pool(std::string_view name, bool linear) {
+  return {
+      .name = name, .infer = infer<F>, .reference = reference<F>, .split = split, .linear = linear};
+}
+
+}  // namespace
+
+const Operator global_average_pool = global_pool<Average>("GlobalAveragePool", true);
+const Operator global_lp_pool = global_pool<Norm>("GlobalLpPool", false);
+const Operator global_max_pool = global_pool<Max>("GlobalMaxPool", false);
+
+}  // namespace shoal::ops
