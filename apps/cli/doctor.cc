@@ -1,0 +1,95 @@
+// shoal doctor: does it work here, and what is here?
+#include <hwy/targets.h>
+
+#include <cmath>
+#include <cstdio>
+#include <fstream>
+#include <thread>
+
+#include "cli.h"
+#include "model.h"
+#include "shoal/data/image.h"
+#include "shoal/ops/ops.h"
+#include "shoal/zoo/embedded.h"
+#include "table.h"
+
+namespace shoal::cli {
+namespace {
+
+constexpr const char* kExamples = R"(
+Examples:
+  shoal doctor      what this machine offers, and whether the built-in model answers right on it)";
+
+// The value of the first "key : value" line of a /proc file.
+std::string proc_value(const char* file, std::string_view key) {
+  std::ifstream in(file);
+  for (std::string line; std::getline(in, line);) {
+    if (!line.starts_with(key)) continue;
+    const size_t at = line.find_first_not_of(" \t:", key.size());
+    return at == line.npos ? "" : line.substr(at);
+  }
+  return "unknown";
+}
+
+std::string vector_targets() {
+  std::string names;
+  for (int64_t left = hwy::SupportedTargets(); left != 0; left &= left - 1) {
+    names += (names.empty() ? "" : " ") + std::string(hwy::TargetName(left & -left));
+  }
+  return names;
+}
+
+// How many of the built-in samples are answered right on the device.
+Result<size_t> right_samples(const std::string& device_name) {
+  ModelFlags flags;
+  flags.device = device_name;
+  SHOAL_ASSIGN(auto device, make_device(flags));
+  SHOAL_ASSIGN(Session session, open_session(flags, *device));
+  size_t right = 0;
+  const auto samples = zoo::digits_samples();
+  for (size_t digit = 0; digit < samples.size(); ++digit) {
+    SHOAL_ASSIGN(Tensor image, parse_image(samples[digit].png));
+    SHOAL_ASSIGN(Tensor x, preprocess(image, {.channels = 1}, 28, 28));
+    SHOAL_ASSIGN(auto outputs, session.run({{session.inputs()[0].name, x}}));
+    const auto scores = outputs.begin()->second.data<float>();
+    right +=
+        static_cast<size_t>(std::ranges::max_element(scores) - scores.begin()) == digit ? 1 : 0;
+  }
+  return right;
+}
+
+Outcome doctor() {
+  Table facts({"what", "here"});
+  facts.add({"version", SHOAL_VERSION});
+  facts.add({"processor", proc_value("/proc/cpuinfo", "model name")});
+  facts.add({"cores", std::to_string(std::thread::hardware_concurrency())});
+  facts.add({"memory", proc_value("/proc/meminfo", "MemTotal")});
+  facts.add({"free memory", proc_value("/proc/meminfo", "MemAvailable")});
+  facts.add({"vector targets", vector_targets()});
+  facts.add({"operators", std::to_string(ops::all().size())});
+  facts.print();
+  std::printf("\n");
+  Table checks({"device", "built-in samples right"});
+  bool sick = false;
+  for (const std::string device : {"cpu", "reference"}) {
+    auto right = right_samples(device);
+    sick |= !right.ok() || *right != zoo::digits_samples().size();
+    checks.add({device, right.ok() ? std::to_string(*right) + " of 10"
+                                   : std::string(right.status().message())});
+  }
+  checks.print();
+  if (sick)
+    return {Exit::kDevice, "a device answers wrong; please report this with the lines above"};
+  return {};
+}
+
+}  // namespace
+
+void add_doctor(CLI::App& app, Action& action) {
+  CLI::App* command =
+      app.add_subcommand("doctor", "Show what this machine offers and check that it works");
+  command->footer(kExamples);
+  command->callback([&action] { action = doctor; });
+}
+
+}  // namespace shoal::cli

@@ -1,0 +1,45 @@
+// What a MODEL argument names, and the flags every command that runs a model shares.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "cli.h"
+#include "shoal/base/status.h"
+#include "shoal/device/device.h"
+#include "shoal/session/session.h"
+
+namespace shoal::cli {
+
+constexpr const char* kDefaultModel = "zoo:digits";
+
+// The flags that say which model runs on what.
+struct ModelFlags {
+  std::string model = kDefaultModel;
+  std::string device = "cpu";
+  int threads = 0;  // 0: as many as the machine has
+  bool optimize = true;
+
+  void add_to(CLI::App& command, bool model_required);
+};
+
+// A device and a model on it; keeps the device alive.
+struct Opened {
+  std::unique_ptr<Device> device;
+  std::unique_ptr<Session> session;
+};
+
+Result<std::unique_ptr<Device>> make_device(const ModelFlags& flags);
+Result<Session> open_session(const ModelFlags& flags, Device& device);
+
+// The model's graph for these shapes ("x=1x3x224x224"; dimensions left open are 1), as loaded.
+Result<Graph> load_graph(const std::string& model, const std::vector<std::string>& shapes);
+
+// Seeded random inputs of the model's shapes; dimensions left open are 1 unless `shapes` says.
+Result<Session::Tensors> random_inputs(const Session& session,
+                                       const std::vector<std::string>& shapes);
+
+}  // namespace shoal::cli

@@ -1,0 +1,165 @@
+// shoal profile: where the time goes, layer by layer.
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <fstream>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "cli.h"
+#include "model.h"
+#include "table.h"
+
+namespace shoal::cli {
+namespace {
+
+constexpr const char* kExamples = R"(
+Examples:
+  shoal profile zoo:resnet18                        the slowest layers first
+  shoal profile model.onnx --all                    every layer, in order
+  shoal profile model.onnx --trace trace.json       then open trace.json in ui.perfetto.dev)";
+
+struct ProfileFlags {
+  ModelFlags model;
+  std::vector<std::string> shapes;
+  std::string trace;
+  size_t runs = 10;
+  bool all = false;
+  bool json = false;
+};
+
+// What one node did over all runs.
+struct Row {
+  std::string name, op, kernel, output;
+  int64_t macs = 0;
+  std::vector<double> ms;
+  double median() {
+    std::ranges::sort(ms);
+    return ms[ms.size() / 2];
+  }
+};
+
+// Rows by (stage, node); events for Perfetto from the last run.
+struct Recording {
+  std::vector<std::vector<Row>> stages;
+  nlohmann::json events = nlohmann::json::array();
+  std::chrono::steady_clock::time_point start = std::chrono::steady_clock::now();
+};
+
+std::vector<Row> rows_of(const Executable& executable) {
+  std::vector<Row> rows;
+  const Graph& graph = executable.graph();
+  for (size_t n = 0; n < graph.nodes().size(); ++n) {
+    const Node& node = graph.nodes()[n];
+    rows.push_back({place_of(graph, node),
+                    std::string(node.op->name),
+                    std::string(executable.kernel_of(n)),
+                    to_string(graph[node.outputs[0]].type),
+                    macs(graph, node),
+                    {}});
+  }
+  return rows;
+}
+
+void record(Recording& recording, size_t stage, const Executable& executable, const Trace& trace) {
+  if (stage == recording.stages.size()) recording.stages.push_back(rows_of(executable));
+  using Micro = std::chrono::duration<double, std::micro>;
+  for (const TraceEvent& event : trace) {
+    Row& row = recording.stages[stage][event.node];
+    const double us = Micro(event.end - event.begin).count();
+    row.ms.push_back(us / 1e3);
+    recording.events.push_back(
+        {{"name", row.name},
+         {"cat", row.op},
+         {"ph", "X"},
+         {"ts", Micro(event.begin - recording.start).count()},
+         {"dur", us},
+         {"pid", 1},
+         {"tid", 1},
+         {"args", {{"kernel", row.kernel}, {"output", row.output}, {"macs", row.macs}}}});
+  }
+}
+
+void print_table(std::vector<Row> rows, bool all) {
+  constexpr size_t kShown = 20;
+  double total = 0;
+  for (Row& row : rows) total += row.median();
+  if (!all) std::ranges::stable_sort(rows, std::greater(), [](Row& r) { return r.median(); });
+  Table table({"node", "operator", "kernel", "output", "ms", "share", "GMAC/s"});
+  double shown = 0;
+  for (size_t i = 0; i < rows.size() && (all || i < kShown); ++i) {
+    Row& row = rows[i];
+    shown += row.median();
+    table.add({row.name, row.op, row.kernel, row.output, fixed(row.median(), 3),
+               fixed(100 * row.median() / total, 1) + " %",
+               row.macs > 0 ? fixed(static_cast<double>(row.macs) / row.median() / 1e6, 1) : ""});
+  }
+  table.add_rule();
+  if (!all && rows.size() > kShown) {
+    table.add({std::to_string(rows.size() - kShown) + " more", "", "", "", fixed(total - shown, 3),
+               fixed(100 * (total - shown) / total, 1) + " %", ""});
+  }
+  table.add({"total", "", "", "", fixed(total, 3), "", ""});
+  table.print();
+}
+
+void print_json(std::vector<Row> rows) {
+  nlohmann::json list = nlohmann::json::array();
+  for (Row& row : rows) {
+    list.push_back({{"node", row.name},
+                    {"operator", row.op},
+                    {"kernel", row.kernel},
+                    {"output", row.output},
+                    {"macs", row.macs},
+                    {"median_ms", row.median()}});
+  }
+  std::printf("%s\n", list.dump().c_str());
+}
+
+Outcome profile(const ProfileFlags& flags) {
+  SHOAL_OR_EXIT(auto device, Exit::kDevice, make_device(flags.model));
+  SHOAL_OR_EXIT(Session session, Exit::kModel, open_session(flags.model, *device));
+  SHOAL_OR_EXIT(auto inputs, Exit::kUsage, random_inputs(session, flags.shapes));
+  SHOAL_OR_EXIT(auto warm, Exit::kModel, session.run(inputs));
+  Recording recording;
+  for (size_t i = 0; i < flags.runs; ++i) {
+    size_t stage = 0;
+    recording.events.clear();
+    SHOAL_OR_EXIT(auto outputs, Exit::kDevice,
+                  session.run(inputs, [&](const Executable& executable, const Trace& trace) {
+                    record(recording, stage++, executable, trace);
+                  }));
+  }
+  std::vector<Row> rows;
+  for (auto& stage : recording.stages) rows.insert(rows.end(), stage.begin(), stage.end());
+  std::erase_if(rows, [](const Row& row) { return row.ms.empty(); });
+  if (!flags.trace.empty()) {
+    std::ofstream file(flags.trace);
+    file << nlohmann::json{{"traceEvents", recording.events}, {"displayTimeUnit", "ms"}}.dump();
+    if (!file.flush()) return {Exit::kResources, "cannot write " + flags.trace};
+  }
+  if (flags.json) {
+    print_json(std::move(rows));
+  } else {
+    print_table(std::move(rows), flags.all);
+  }
+  return {};
+}
+
+}  // namespace
+
+void add_profile(CLI::App& app, Action& action) {
+  auto flags = std::make_shared<ProfileFlags>();
+  CLI::App* command = app.add_subcommand("profile", "Show where the time goes, layer by layer");
+  command->footer(kExamples);
+  flags->model.add_to(*command, /*model_required=*/true);
+  command->add_option("--shape", flags->shapes, "NAME=1x3x224x224 for inputs of open size");
+  command->add_option("--runs", flags->runs, "How many runs to take medians over")
+      ->check(CLI::Range(1, 10000));
+  command->add_option("--trace", flags->trace, "Write a trace that Perfetto opens");
+  command->add_flag("--all", flags->all, "Every layer, in order of running");
+  command->add_flag("--json", flags->json, "Print one JSON array");
+  command->callback([flags, &action] { action = [flags] { return profile(*flags); }; });
+}
+
+}  // namespace shoal::cli

@@ -1,0 +1,287 @@
+// shoal run: inputs in, answers out.
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <numeric>
+
+#include "cli.h"
+#include "model.h"
+#include "preprocess_flags.h"
+#include "shoal/data/npy.h"
+#include "shoal/zoo/embedded.h"
+#include "table.h"
+
+namespace shoal::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kExamples = R"(
+Examples:
+  shoal run                                            the built-in digits, on the built-in samples
+  shoal run --input my_digit.png                       the built-in digits, on a picture of yours
+  shoal run model.onnx --input x=x.npy --save out      arrays in, out/<output name>.npy out
+  shoal run model.onnx --input cat.jpg --preset imagenet --top 5 --labels classes.txt
+  shoal run model.onnx --input cat.jpg --resize 256 --crop 224 --mean 0.485,0.456,0.406 \
+            --std 0.229,0.224,0.225 --save-preset mine   keep these settings as a preset)";
+
+struct RunFlags {
+  ModelFlags model;
+  PreprocessFlags preprocess;
+  std::vector<std::string> inputs;
+  std::string labels;
+  std::string save;
+  int64_t top = 0;
+  bool json = false;
+};
+
+bool is_image(const fs::path& path) {
+  std::string extension = path.extension().string();
+  std::ranges::transform(extension, extension.begin(),
+                         [](char c) { return static_cast<char>(std::tolower(c)); });
+  return extension == ".jpg" || extension == ".jpeg" || extension == ".png";
+}
+
+// An image prepared for an input, which says channels, size and layout where it declares them.
+Result<Tensor> prepare_image(const Tensor& image, const InputInfo& input, Preprocess how) {
+  int64_t height = 0, width = 0;
+  if (input.dims.size() == 4) {
+    const auto& d = input.dims;
+    if (d[1] != 1 && d[1] != 3 && (d[3] == 1 || d[3] == 3)) how.nhwc = true;
+    height = std::max<int64_t>(0, d[how.nhwc ? 1 : 2]);
+    width = std::max<int64_t>(0, d[how.nhwc ? 2 : 3]);
+    const int64_t channels = d[how.nhwc ? 3 : 1];
+    if (how.channels == 0 && (channels == 1 || channels == 3)) how.channels = channels;
+  }
+  return preprocess(image, how, height, width);
+}
+
+// u16 bits become bf16 where the model takes bf16: .npy has no such type.
+Tensor as_declared(const Tensor& tensor, DType declared) {
+  if (declared != DType::kBF16 || tensor.dtype() != DType::kU16) return tensor;
+  Tensor bits({DType::kBF16, tensor.shape()});
+  std::ranges::copy(tensor.bytes(), bits.bytes().begin());
+  return bits;
+}
+
+Result<Session::Tensors> read_inputs(const RunFlags& flags, const Session& session) {
+  Session::Tensors tensors;
+  SHOAL_ASSIGN(Preprocess how, flags.preprocess.resolve());
+  size_t next = 0;  // the input a file without a name goes to
+  for (const std::string& argument : flags.inputs) {
+    const size_t equals = argument.find('=');
+    const std::string file = equals == argument.npos ? argument : argument.substr(equals + 1);
+    if (equals == argument.npos && next >= session.inputs().size()) {
+      return invalid("more inputs than the model has: " + argument);
+    }
+    const std::string name =
+        equals == argument.npos ? session.inputs()[next++].name : argument.substr(0, equals);
+    const auto& infos = session.inputs();
+    const auto info = std::ranges::find(infos, name, &InputInfo::name);
+    if (info == infos.end()) return invalid("the model has no input " + name);
+    if (is_image(file)) {
+      SHOAL_ASSIGN(Tensor image, read_image(file));
+      SHOAL_ASSIGN(tensors[name], prepare_image(image, *info, how));
+    } else {
+      SHOAL_ASSIGN(Tensor array, read_npy(file));
+      tensors[name] = as_declared(array, info->dtype);
+    }
+  }
+  return tensors;
+}
+
+Result<std::vector<std::string>> read_labels(const std::string& path) {
+  std::vector<std::string> labels;
+  if (path.empty()) return labels;
+  std::ifstream file(path);
+  if (!file) return Status(Code::kNotFound, "cannot read labels from " + path);
+  for (std::string line; std::getline(file, line);) labels.push_back(line);
+  return labels;
+}
+
+struct Ranked {
+  size_t index;
+  float score;
+  float share;  // softmax, unless the scores already are shares
+};
+
+std::vector<Ranked> rank(std::span<const float> scores, size_t count) {
+  std::vector<size_t> order(scores.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  count = std::min(count, order.size());
+  // Ties go to the lower index, as NumPy's argmax does.
+  std::ranges::partial_sort(order, order.begin() + static_cast<ptrdiff_t>(count),
+                            [&](size_t a, size_t b) {
+                              return scores[a] > scores[b] || (scores[a] == scores[b] && a < b);
+                            });
+  const float total = std::accumulate(scores.begin(), scores.end(), 0.0f);
+  const bool shares =
+      std::abs(total - 1) < 1e-3f && std::ranges::all_of(scores, [](float x) { return x >= 0; });
+  double sum = 0;
+  const float top = scores.empty() ? 0 : *std::ranges::max_element(scores);
+  for (float x : scores) sum += std::exp(static_cast<double>(x - top));
+  std::vector<Ranked> result;
+  for (size_t i = 0; i < count; ++i) {
+    const float score = scores[order[i]];
+    const double share = shares ? score : std::exp(static_cast<double>(score - top)) / sum;
+    result.push_back({order[i], score, static_cast<float>(share)});
+  }
+  return result;
+}
+
+std::string label_of(const std::vector<std::string>& labels, size_t index) {
+  return index < labels.size() ? labels[index] : "class " + std::to_string(index);
+}
+
+nlohmann::json elements_of(const Tensor& tensor) {
+  nlohmann::json values = nlohmann::json::array();
+  visit<AllTypes>(tensor.dtype(), [&]<class T>() {
+    for (T x : tensor.data<T>()) values.push_back(static_cast<Compute<T>>(x));
+  });
+  return values;
+}
+
+// Scores over classes: f32 [n, classes] or [classes].
+bool is_scores(const Tensor& t) {
+  return t.dtype() == DType::kF32 && t.shape().rank() >= 1 &&
+         t.count() == t.shape()[t.shape().rank() - 1] && t.count() > 1;
+}
+
+void print_json(const Session::Tensors& outputs, const RunFlags& flags,
+                const std::vector<std::string>& labels) {
+  nlohmann::json result = nlohmann::json::object();
+  for (const auto& [name, tensor] : outputs) {
+    nlohmann::json one = {
+        {"type", name_of(tensor.dtype())},
+        {"shape", std::vector<int64_t>(tensor.shape().begin(), tensor.shape().end())}};
+    if (flags.top > 0 && is_scores(tensor)) {
+      for (const Ranked& r : rank(tensor.data<float>(), static_cast<size_t>(flags.top))) {
+        one["top"].push_back({{"index", r.index},
+                              {"label", label_of(labels, r.index)},
+                              {"score", r.score},
+                              {"share", r.share}});
+      }
+    } else {
+      one["data"] = elements_of(tensor);
+    }
+    result[name] = std::move(one);
+  }
+  std::printf("%s\n", result.dump().c_str());
+}
+
+std::string summary(const Tensor& tensor) {
+  constexpr size_t kShown = 6;
+  std::string text;
+  visit<AllTypes>(tensor.dtype(), [&]<class T>() {
+    const std::span<const T> data = tensor.data<T>();
+    for (size_t i = 0; i < std::min(kShown, data.size()); ++i) {
+      char number[32];
+      std::snprintf(number, sizeof(number), "%s%.5g", i > 0 ? " " : "",
+                    static_cast<double>(static_cast<Compute<T>>(data[i])));
+      text += number;
+    }
+    if (data.size() > kShown) text += " ...";
+  });
+  return text;
+}
+
+void print_tables(const Session::Tensors& outputs, const RunFlags& flags,
+                  const std::vector<std::string>& labels) {
+  Table all({"output", "type", "elements"});
+  bool any = false;
+  for (const auto& [name, tensor] : outputs) {
+    if (flags.top > 0 && is_scores(tensor)) {
+      Table top({"#", name, "share", "score"});
+      size_t place = 0;
+      for (const Ranked& r : rank(tensor.data<float>(), static_cast<size_t>(flags.top))) {
+        top.add({std::to_string(++place), label_of(labels, r.index),
+                 fixed(100.0 * r.share, 1) + " %", fixed(r.score, 4)});
+      }
+      top.print();
+    } else {
+      all.add({name, to_string(tensor.type()), summary(tensor)});
+      any = true;
+    }
+  }
+  if (any) all.print();
+}
+
+Status save_outputs(const Session::Tensors& outputs, const fs::path& folder) {
+  std::error_code error;
+  fs::create_directories(folder, error);
+  if (error) return Status(Code::kInvalidArgument, "cannot make folder " + folder.string());
+  for (const auto& [name, tensor] : outputs) {
+    std::string file = name;
+    std::ranges::replace_if(
+        file, [](char c) { return c == '/' || c == '\0'; }, '_');
+    if (file.size() > 200) file.resize(200);
+    SHOAL_TRY(write_npy(folder / (file + ".npy"), tensor));
+  }
+  return {};
+}
+
+// No model, no input: the digits in the binary answer on the samples in the binary.
+Outcome run_samples(Session& session, bool json) {
+  Table table({"image", "digit", "share"});
+  nlohmann::json rows = nlohmann::json::array();
+  const InputInfo input = session.inputs()[0];
+  for (const zoo::Sample& sample : zoo::digits_samples()) {
+    SHOAL_OR_EXIT(Tensor image, Exit::kModel, parse_image(sample.png));
+    SHOAL_OR_EXIT(Tensor x, Exit::kModel, prepare_image(image, input, {}));
+    SHOAL_OR_EXIT(auto outputs, Exit::kDevice, session.run({{input.name, x}}));
+    const Ranked best = rank(outputs.begin()->second.data<float>(), 1)[0];
+    table.add({std::string(sample.name), std::to_string(best.index),
+               fixed(100.0 * best.share, 1) + " %"});
+    rows.push_back({{"image", sample.name}, {"digit", best.index}, {"share", best.share}});
+  }
+  if (json) {
+    std::printf("%s\n", rows.dump().c_str());
+  } else {
+    table.print();
+  }
+  return {};
+}
+
+Outcome run(const RunFlags& flags) {
+  SHOAL_OR_EXIT(auto device, Exit::kDevice, make_device(flags.model));
+  SHOAL_OR_EXIT(Session session, Exit::kModel, open_session(flags.model, *device));
+  if (flags.inputs.empty() && flags.model.model == kDefaultModel)
+    return run_samples(session, flags.json);
+  SHOAL_OR_EXIT(auto labels, Exit::kUsage, read_labels(flags.labels));
+  SHOAL_OR_EXIT(auto inputs, Exit::kUsage, read_inputs(flags, session));
+  if (Status fits = session.accepts(inputs); !fits.ok()) return fail(Exit::kUsage, fits);
+  SHOAL_OR_EXIT(auto outputs, Exit::kModel, session.run(inputs));
+  if (!flags.save.empty()) {
+    if (Status saved = save_outputs(outputs, flags.save); !saved.ok())
+      return fail(Exit::kResources, saved);
+  }
+  if (flags.json) {
+    print_json(outputs, flags, labels);
+  } else if (flags.save.empty() || flags.top > 0) {
+    print_tables(outputs, flags, labels);
+  }
+  return {};
+}
+
+}  // namespace
+
+void add_run(CLI::App& app, Action& action) {
+  auto flags = std::make_shared<RunFlags>();
+  CLI::App* command = app.add_subcommand("run", "Run a model on inputs");
+  command->footer(kExamples);
+  flags->model.add_to(*command, /*model_required=*/false);
+  command->add_option("--input,-i", flags->inputs,
+                      "FILE or NAME=FILE: .npy, .jpg or .png; repeatable");
+  command->add_option("--save", flags->save, "Write every output to DIR/<name>.npy");
+  command->add_option("--top", flags->top, "Show the N best classes of outputs that hold scores")
+      ->check(CLI::Range(1, 1 << 20));
+  command->add_option("--labels", flags->labels, "Names of the classes, one a line");
+  command->add_flag("--json", flags->json, "Print one JSON object");
+  flags->preprocess.add_to(*command);
+  command->callback([flags, &action] { action = [flags] { return run(*flags); }; });
+}
+
+}  // namespace shoal::cli

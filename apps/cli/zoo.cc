@@ -1,0 +1,70 @@
+// shoal zoo: list the standard networks, or write one as ONNX.
+#include "shoal/zoo/zoo.h"
+
+#include <cstdio>
+#include <fstream>
+
+#include "cli.h"
+#include "shoal/onnx/export.h"
+#include "shoal/zoo/embedded.h"
+#include "table.h"
+
+namespace shoal::cli {
+namespace {
+
+constexpr const char* kExamples = R"(
+Examples:
+  shoal zoo                                   list what there is
+  shoal zoo resnet18 -o resnet18.onnx         write it
+  shoal zoo vgg16 --batch 4 --seed 7 -o v.onnx
+  shoal bench zoo:vgg16                       or use it without a file)";
+
+struct ZooFlags {
+  std::string name;
+  std::string output;
+  zoo::Options options;
+};
+
+Outcome list_all() {
+  Table table({"name", "what"});
+  for (const zoo::Entry& entry : zoo::list()) {
+    table.add({std::string(entry.name), std::string(entry.what)});
+  }
+  table.print();
+  return {};
+}
+
+Outcome write(const ZooFlags& flags) {
+  if (flags.output.empty()) return {Exit::kUsage, "name a file with -o FILE.onnx"};
+  if (flags.name == "digits") {
+    const auto bytes = zoo::digits_model();
+    std::ofstream file(flags.output, std::ios::binary);
+    file.write(reinterpret_cast<const char*>(bytes.data()),
+               static_cast<std::streamsize>(bytes.size()));
+    if (!file.flush()) return {Exit::kResources, "cannot write " + flags.output};
+    return {};
+  }
+  SHOAL_OR_EXIT(Graph graph, Exit::kUsage, zoo::build(flags.name, flags.options));
+  if (Status written = onnx::write_onnx(graph, flags.output); !written.ok()) {
+    return fail(Exit::kResources, written);
+  }
+  return {};
+}
+
+}  // namespace
+
+void add_zoo(CLI::App& app, Action& action) {
+  auto flags = std::make_shared<ZooFlags>();
+  CLI::App* command = app.add_subcommand("zoo", "List standard networks, or write one as ONNX");
+  command->footer(kExamples);
+  command->add_option("name", flags->name, "Which network");
+  command->add_option("--output,-o", flags->output, "The ONNX file to write");
+  command->add_option("--seed", flags->options.seed, "Seed of the random weights");
+  command->add_option("--batch", flags->options.batch, "Images per run")
+      ->check(CLI::Range(1, 4096));
+  command->callback([flags, &action] {
+    action = [flags] { return flags->name.empty() ? list_all() : write(*flags); };
+  });
+}
+
+}  // namespace shoal::cli
