@@ -1,0 +1,47 @@
+#include "laws.h"
+#include "shoal/ops/ops.h"
+
+namespace shoal::laws {
+namespace {
+
+template <class T>
+const T& one_of(Rng& rng, const std::vector<T>& choices) {
+  return choices[static_cast<size_t>(random_int(rng, 0, static_cast<int64_t>(choices.size()) - 1))];
+}
+
+Tensor floats(std::vector<float> values) {
+  return Tensor::of<float>({static_cast<int64_t>(values.size())}, values);
+}
+
+// Every mode, up or down, by sizes or by scales, with some axes left alone.
+Case resize(Rng& rng) {
+  const Shape shape = random_shape(rng, 1, 4, 7);
+  std::vector<float> scales, roi(2 * shape.rank());
+  std::vector<int64_t> sizes;
+  for (size_t d = 0; d < shape.rank(); ++d) {
+    const bool same = random_int(rng, 0, 2) == 0;
+    sizes.push_back(same ? shape[d] : random_int(rng, 1, 12));
+    scales.push_back(same ? 1 : static_cast<float>(random_int(rng, 4, 11)) / 4);
+    roi[d] = static_cast<float>(random_int(rng, -1, 2)) / 5;
+    roi[shape.rank() + d] = static_cast<float>(random_int(rng, 2, 6)) / 5;
+  }
+  const bool by_sizes = random_int(rng, 0, 1) != 0;
+  const auto coordinates = one_of<std::string>(
+      rng, {"half_pixel", "half_pixel_symmetric", "pytorch_half_pixel", "align_corners",
+            "asymmetric", by_sizes ? "tf_crop_and_resize" : "half_pixel"});
+  return {{random_tensor(rng, shape), floats(roi), by_sizes ? Tensor() : floats(scales),
+           by_sizes ? ints(sizes) : Tensor()},
+          {{"mode", one_of<std::string>(rng, {"nearest", "linear", "cubic"})},
+           {"coordinate_transformation_mode", coordinates},
+           {"nearest_mode",
+            one_of<std::string>(rng, {"round_prefer_floor", "round_prefer_ceil", "floor", "ceil"})},
+           {"antialias", random_int(rng, 0, 1)},
+           {"exclude_outside", random_int(rng, 0, 1)},
+           {"extrapolation_value", 0.5f}}};
+}
+
+}  // namespace
+
+std::vector<Source> vision_cases() { return {{&ops::resize, resize}}; }
+
+}  // namespace shoal::laws
