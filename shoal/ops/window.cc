@@ -42,19 +42,19 @@ Status pad_same(WindowAxis& axis, Checked extent, bool upper) {
   return {};
 }
 
+// With ceil_mode, a last window that hangs over the end by less than a step counts too.
 Status pad_explicitly(WindowAxis& axis, Checked extent, bool ceil_mode) {
   const int64_t padded = axis.input + axis.pad_begin + axis.pad_end;
-  if (extent.value() > padded) {
+  const int64_t reach = ceil_mode ? padded + axis.stride - 1 : padded;
+  if (extent.value() > reach) {
     return invalid("a kernel that spans " + std::to_string(extent.value()) +
                    " is larger than the padded input of " + std::to_string(padded));
   }
-  const int64_t room = padded - extent.value();
-  axis.output = room / axis.stride + 1;
+  axis.output = (reach - extent.value()) / axis.stride + 1;
   if (ceil_mode) {
     // A window that would start in the padding at the end is dropped: ONNX says so since opset 22,
     // and every framework did before.
-    const int64_t starts = ceil_div(axis.input + axis.pad_begin, axis.stride);
-    axis.output = std::min(ceil_div(room, axis.stride) + 1, starts);
+    axis.output = std::min(axis.output, ceil_div(axis.input + axis.pad_begin, axis.stride));
   }
   return {};
 }
