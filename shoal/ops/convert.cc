@@ -4,14 +4,18 @@
 
 namespace shoal::ops {
 
+void convert(const Tensor& from, Tensor& to) {
+  visit<AllTypes>(from.dtype(), [&]<class From>() {
+    visit<AllTypes>(to.dtype(), [&]<class To>() {
+      std::ranges::transform(from.data<From>(), to.data<To>().begin(), convert<To, From>);
+    });
+  });
+}
+
 Tensor converted(const Tensor& tensor, DType dtype) {
   if (tensor.dtype() == dtype) return tensor;
   Tensor result({dtype, tensor.shape()});
-  visit<AllTypes>(tensor.dtype(), [&]<class From>() {
-    visit<AllTypes>(dtype, [&]<class To>() {
-      std::ranges::transform(tensor.data<From>(), result.data<To>().begin(), convert<To, From>);
-    });
-  });
+  convert(tensor, result);
   return result;
 }
 

@@ -49,6 +49,9 @@ To convert(From x) {
   }
 }
 
+// Every element, in order; the tensors have the same count.
+void convert(const Tensor& from, Tensor& to);
+
 // The tensor with every element converted; shares the storage if there is nothing to do.
 Tensor converted(const Tensor& tensor, DType dtype);
 

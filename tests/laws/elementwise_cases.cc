@@ -1,57 +1,30 @@
-#include "laws.h"
-#include "shoal/ops/convert.h"
+#include "draws.h"
 #include "shoal/ops/ops.h"
 
 namespace shoal::laws {
 namespace {
 
-using Draw = std::function<Case(Rng&)>;
-using DTypes = std::vector<DType>;
-
 const DTypes kF32 = {DType::kF32};
 const DTypes kBool = {DType::kBool};
-const DTypes kFloats = {DType::kF32, DType::kF64, DType::kF16, DType::kBF16};
+const DTypes kFloats = Domain::floats();
 const DTypes kInts = {DType::kI8, DType::kI16, DType::kI32, DType::kI64};
 const DTypes kUnsigned = {DType::kU8, DType::kU16, DType::kU32, DType::kU64};
-const DTypes kNumbers = {DType::kF32, DType::kF64, DType::kF16, DType::kI8,
-                         DType::kU8,  DType::kI32, DType::kI64};
-
-// Where an element is drawn from. Integers are what remains when the fraction is cut off.
-struct Domain {
-  DTypes dtypes = kFloats;
-  float low = -2;
-  float high = 2;
-};
-
-DType random_dtype(Rng& rng, const DTypes& dtypes) {
-  return dtypes[static_cast<size_t>(random_int(rng, 0, static_cast<int64_t>(dtypes.size()) - 1))];
-}
+const DTypes kNumbers = Domain::numbers();
 
 Draw unary(Domain domain = {}, Attributes attributes = {}) {
   return [=](Rng& rng) -> Case {
-    const Tensor x = random_tensor(rng, random_shape(rng, 0, 4), domain.low, domain.high);
-    return {{ops::converted(x, random_dtype(rng, domain.dtypes))}, attributes};
+    const Shape shape = random_shape(rng, 0, 4);
+    return {{random_tensor(rng, random_dtype(rng, domain.dtypes), shape, domain)}, attributes};
   };
-}
-
-// `shape` with some axes set to 1 or left out at the front.
-Shape shrunk(Rng& rng, const Shape& shape) {
-  Shape small;
-  const auto rank = static_cast<int64_t>(shape.rank());
-  for (auto d = static_cast<size_t>(random_int(rng, 0, rank)); d < shape.rank(); ++d) {
-    small.push_back(random_int(rng, 0, 1) != 0 ? shape[d] : 1);
-  }
-  return small;
 }
 
 Draw binary(Domain domain = {}, Attributes attributes = {}) {
   return [=](Rng& rng) -> Case {
     Shape a = random_shape(rng, 0, 4);
     Shape b = shrunk(rng, a);
-    if (random_int(rng, 0, 1) != 0) std::swap(a, b);
+    if (toss(rng)) std::swap(a, b);
     const DType dtype = random_dtype(rng, domain.dtypes);
-    return {{ops::converted(random_tensor(rng, a, domain.low, domain.high), dtype),
-             ops::converted(random_tensor(rng, b, domain.low, domain.high), dtype)},
+    return {{random_tensor(rng, dtype, a, domain), random_tensor(rng, dtype, b, domain)},
             attributes};
   };
 }
@@ -61,8 +34,8 @@ Draw with_slope(Domain domain) {
   return [=](Rng& rng) -> Case {
     const Shape shape = random_shape(rng, 0, 4);
     const DType dtype = random_dtype(rng, domain.dtypes);
-    return {{ops::converted(random_tensor(rng, shape, domain.low, domain.high), dtype),
-             ops::converted(random_tensor(rng, shrunk(rng, shape)), dtype)}};
+    return {{random_tensor(rng, dtype, shape, domain),
+             random_tensor(rng, dtype, shrunk(rng, shape), domain)}};
   };
 }
 

@@ -1,0 +1,59 @@
+// Clip: y_i = min(max(x_i, low), high). The bounds are inputs, known only when it runs; one that
+// is not given does not bind.
+#include <algorithm>
+#include <limits>
+
+#include "shoal/graph/graph.h"
+#include "shoal/ops/ops.h"
+#include "shoal/ops/require.h"
+
+namespace shoal::ops {
+namespace {
+
+Result<std::vector<TensorType>> infer(const Node&, std::span<const Operand> inputs) {
+  SHOAL_TRY(require<Numbers>(inputs[0]));
+  SHOAL_TRY(require_same_type(inputs));
+  for (const Operand& bound : inputs.subspan(1)) {
+    if (bound.given) SHOAL_TRY(require_single(bound));
+  }
+  return std::vector{inputs[0].type};
+}
+
+template <class T>
+Compute<T> bound_or(std::span<const Tensor> inputs, size_t i, Compute<T> fallback) {
+  if (i >= inputs.size() || !inputs[i].defined()) return fallback;
+  return static_cast<Compute<T>>(inputs[i].data<T>()[0]);
+}
+
+void reference(const Node&, std::span<const Tensor> inputs, std::span<Tensor> outputs) {
+  visit<Numbers>(inputs[0].dtype(), [&]<class T>() {
+    using C = Compute<T>;
+    using Limits = std::numeric_limits<C>;
+    const C low =
+        bound_or<T>(inputs, 1, Limits::has_infinity ? -Limits::infinity() : Limits::lowest());
+    const C high =
+        bound_or<T>(inputs, 2, Limits::has_infinity ? Limits::infinity() : Limits::max());
+    std::ranges::transform(inputs[0].data<T>(), outputs[0].data<T>().begin(), [=](T x) {
+      return static_cast<T>(std::min(std::max(static_cast<C>(x), low), high));
+    });
+  });
+}
+
+std::optional<Tile> split(const Node& node, std::span<const Operand> inputs, const Region& output) {
+  Tile tile{{output}, output, node.attributes, {}};
+  for (const Operand& bound : inputs.subspan(1)) {
+    tile.inputs.push_back(Region::whole(bound.type.shape));
+  }
+  return tile;
+}
+
+}  // namespace
+
+const Operator clip = {.name = "Clip",
+                       .max_inputs = 3,
+                       .infer = infer,
+                       .reference = reference,
+                       .split = split,
+                       .in_place = true};
+
+}  // namespace shoal::ops

@@ -1,0 +1,80 @@
+// CumSum: y_i = x_0 + ... + x_i along an axis, which is an input; `exclusive` leaves out x_i itself
+// and `reverse` starts from the other end.
+#include <algorithm>
+
+#include "shoal/graph/graph.h"
+#include "shoal/ops/convert.h"
+#include "shoal/ops/ops.h"
+#include "shoal/ops/require.h"
+
+namespace shoal::ops {
+namespace {
+
+Result<std::vector<TensorType>> infer(const Node&, std::span<const Operand> inputs) {
+  SHOAL_TRY(require<Numbers>(inputs[0]));
+  SHOAL_TRY(require<Indices>(inputs[1]));
+  SHOAL_TRY(require_single(inputs[1]));
+  if (inputs[0].type.shape.rank() == 0) return invalid("a scalar has no axis to sum along");
+  return std::vector{inputs[0].type};
+}
+
+// The axis is known when it runs, too late to refuse it: one out of range means the nearest.
+size_t axis_of(const Tensor& axis, const Shape& shape) {
+  const auto rank = static_cast<int64_t>(shape.rank());
+  return axis_in(std::clamp(to_ints(axis)[0], -rank, rank - 1), shape.rank());
+}
+
+// One line. Each element is read before it is written: the output may lie in the input.
+template <class T>
+void sum_line(const T* x, T* y, int64_t n, int64_t step, bool exclusive) {
+  using Sum = Modular<Compute<T>>;
+  Sum sum{0};
+  for (int64_t k = 0; k < n; ++k, x += step, y += step) {
+    const Sum before = sum;
+    sum += static_cast<Sum>(static_cast<Compute<T>>(*x));
+    *y = static_cast<T>(static_cast<Compute<T>>(exclusive ? before : sum));
+  }
+}
+
+void reference(const Node& node, std::span<const Tensor> inputs, std::span<Tensor> outputs) {
+  const Shape& shape = inputs[0].shape();  // [outer, n, inner]
+  const size_t axis = axis_of(inputs[1], shape);
+  const int64_t n = shape[axis];
+  const int64_t outer = shape.count(0, axis), inner = shape.count(axis + 1, shape.rank());
+  const bool reverse = node.integer("reverse", 0) != 0;
+  const bool exclusive = node.integer("exclusive", 0) != 0;
+  if (n == 0) return;
+  visit<Numbers>(inputs[0].dtype(), [&]<class T>() {
+    for (int64_t o = 0; o < outer; ++o) {
+      for (int64_t i = 0; i < inner; ++i) {
+        const int64_t at = (o * n + (reverse ? n - 1 : 0)) * inner + i;
+        sum_line(inputs[0].data<T>().data() + at, outputs[0].data<T>().data() + at, n,
+                 reverse ? -inner : inner, exclusive);
+      }
+    }
+  });
+}
+
+// One element needs the line along the axis, which must be known for that.
+std::optional<Tile> split(const Node& node, std::span<const Operand> inputs, const Region& output) {
+  if (inputs[1].value == nullptr) return std::nullopt;
+  const Shape& shape = inputs[0].type.shape;
+  const size_t axis = axis_of(*inputs[1].value, shape);
+  Region line = output;
+  line.begin[axis] = 0;
+  line.end[axis] = shape[axis];
+  return Tile{{line, Region::whole(inputs[1].type.shape)}, line, node.attributes, {}};
+}
+
+}  // namespace
+
+const Operator cumsum = {.name = "CumSum",
+                         .min_inputs = 2,
+                         .max_inputs = 2,
+                         .infer = infer,
+                         .reference = reference,
+                         .split = split,
+                         .linear = true,
+                         .in_place = true};
+
+}  // namespace shoal::ops

@@ -1,0 +1,26 @@
+// The larger and the smaller of two elements. Unlike std::max and std::min a NaN always wins, so
+// that the answer does not depend on the order.
+#pragma once
+
+#include <cmath>
+#include <type_traits>
+
+namespace shoal::ops {
+
+template <class T>
+bool is_nan_element(T x) {
+  if constexpr (std::is_floating_point_v<T>) return std::isnan(x);
+  return false;
+}
+
+template <class T>
+T larger(T a, T b) {
+  return b > a || is_nan_element(b) ? b : a;
+}
+
+template <class T>
+T smaller(T a, T b) {
+  return b < a || is_nan_element(b) ? b : a;
+}
+
+}  // namespace shoal::ops

@@ -1,0 +1,53 @@
+// EyeLike: a matrix of the input's shape with ones on the k'th diagonal and zeros elsewhere.
+#include <algorithm>
+
+#include "shoal/base/limits.h"
+#include "shoal/graph/graph.h"
+#include "shoal/ops/convert.h"
+#include "shoal/ops/onnx_dtype.h"
+#include "shoal/ops/ops.h"
+#include "shoal/ops/require.h"
+
+namespace shoal::ops {
+namespace {
+
+// Beyond the largest matrix every diagonal is the same: outside. So k may be added to freely.
+int64_t diagonal_of(const Node& node) {
+  constexpr int64_t outside = 2 * kLimits.max_dimension;
+  return std::clamp(node.integer("k", 0), -outside, outside);
+}
+
+Result<std::vector<TensorType>> infer(const Node& node, std::span<const Operand> inputs) {
+  SHOAL_TRY(require_rank(inputs[0], 2));
+  if (!node.has("dtype")) return std::vector{inputs[0].type};
+  SHOAL_ASSIGN(const int64_t number, require_integer(node, "dtype"));
+  SHOAL_ASSIGN(const DType dtype, require_dtype(number));
+  return std::vector{TensorType{dtype, inputs[0].type.shape}};
+}
+
+void reference(const Node& node, std::span<const Tensor>, std::span<Tensor> outputs) {
+  const Shape& shape = outputs[0].shape();
+  const int64_t k = diagonal_of(node);
+  visit<AllTypes>(outputs[0].dtype(), [&]<class T>() {
+    const auto y = outputs[0].data<T>();
+    std::ranges::fill(y, T{});
+    const int64_t end = std::min(shape[0], shape[1] - k);
+    for (int64_t row = std::max<int64_t>(0, -k); row < end; ++row) {
+      y[static_cast<size_t>(row * shape[1] + row + k)] = convert<T>(1.0f);
+    }
+  });
+}
+
+// In a tile the diagonal has another number.
+std::optional<Tile> split(const Node& node, std::span<const Operand>, const Region& output) {
+  Tile tile{{output}, output, node.attributes, {}};
+  tile.attributes["k"] = diagonal_of(node) + output.begin[0] - output.begin[1];
+  return tile;
+}
+
+}  // namespace
+
+const Operator eye_like = {
+    .name = "EyeLike", .infer = infer, .reference = reference, .split = split};
+
+}  // namespace shoal::ops

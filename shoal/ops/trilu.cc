@@ -1,0 +1,61 @@
+// Trilu: the upper or lower triangle of each matrix, from the k'th diagonal on; the rest is zero.
+#include "shoal/graph/graph.h"
+#include "shoal/ops/ops.h"
+#include "shoal/ops/require.h"
+
+namespace shoal::ops {
+namespace {
+
+Result<std::vector<TensorType>> infer(const Node&, std::span<const Operand> inputs) {
+  if (inputs[0].type.shape.rank() < 2) return invalid("takes matrices, of rank 2 or more");
+  if (inputs.size() > 1 && inputs[1].given) {
+    SHOAL_TRY(require<Types<int64_t>>(inputs[1]));
+    SHOAL_TRY(require_single(inputs[1]));
+  }
+  return std::vector{inputs[0].type};
+}
+
+void reference(const Node& node, std::span<const Tensor> inputs, std::span<Tensor> outputs) {
+  const Shape& shape = inputs[0].shape();  // [batch..., rows, columns]
+  const size_t rank = shape.rank();
+  const int64_t rows = shape[rank - 2], columns = shape[rank - 1];
+  const int64_t lines = shape.count(0, rank - 1);
+  const bool upper = node.integer("upper", 1) != 0;
+  const bool has_k = inputs.size() > 1 && inputs[1].defined();
+  const int64_t k = has_k ? inputs[1].data<int64_t>()[0] : 0;
+  visit<AllTypes>(inputs[0].dtype(), [&]<class T>() {
+    const T* x = inputs[0].data<T>().data();
+    T* y = outputs[0].data<T>().data();
+    for (int64_t line = 0; line < lines; ++line, x += columns, y += columns) {
+      for (int64_t column = 0; column < columns; ++column) {
+        const int64_t diagonal = column - line % rows;
+        y[column] = (upper ? diagonal >= k : diagonal <= k) ? x[column] : T{};
+      }
+    }
+  });
+}
+
+// By whole matrices: k may not be known before it runs, so it cannot be moved.
+std::optional<Tile> split(const Node& node, std::span<const Operand> inputs, const Region& output) {
+  const Shape& shape = inputs[0].type.shape;
+  Region matrices = output;
+  for (size_t d = shape.rank() - 2; d < shape.rank(); ++d) {
+    matrices.begin[d] = 0;
+    matrices.end[d] = shape[d];
+  }
+  Tile tile{{matrices}, matrices, node.attributes, {}};
+  if (inputs.size() > 1) tile.inputs.push_back(Region::whole(inputs[1].type.shape));
+  return tile;
+}
+
+}  // namespace
+
+const Operator trilu = {.name = "Trilu",
+                        .max_inputs = 2,
+                        .infer = infer,
+                        .reference = reference,
+                        .split = split,
+                        .linear = true,
+                        .in_place = true};
+
+}  // namespace shoal::ops

@@ -1,0 +1,107 @@
+// Element-wise operators of any number of inputs that broadcast: Sum, Mean, Max, Min.
+#include <algorithm>
+#include <vector>
+
+#include "shoal/graph/graph.h"
+#include "shoal/ops/broadcast.h"
+#include "shoal/ops/extrema.h"
+#include "shoal/ops/ops.h"
+#include "shoal/ops/require.h"
+
+namespace shoal::ops {
+namespace {
+
+constexpr size_t kMaxInputs = 1 << 16;
+
+template <class List>
+Result<std::vector<TensorType>> infer(const Node&, std::span<const Operand> inputs) {
+  SHOAL_TRY(require<List>(inputs[0]));
+  SHOAL_TRY(require_given(inputs));
+  SHOAL_TRY(require_same_type(inputs));
+  SHOAL_ASSIGN(const Shape shape, broadcast(inputs));
+  return std::vector{TensorType{inputs[0].type.dtype, shape}};
+}
+
+// Where the row'th innermost line of `shape` begins in an operand with these strides.
+int64_t line_offset(int64_t row, const Shape& shape, const Strides& strides) {
+  int64_t offset = 0;
+  for (size_t d = shape.rank(); d-- > 1;) {
+    offset += row % shape[d - 1] * strides[d - 1];
+    row /= shape[d - 1];
+  }
+  return offset;
+}
+
+// One line of the output at a time, kept apart until every input was read: the output may lie in
+// the first one. F folds one more element into an accumulator; `finish` makes the result of it.
+template <class F, class T>
+void fold(std::span<const Tensor> inputs, Tensor& output) {
+  const Shape& shape = output.shape();
+  if (shape.count() == 0) return;
+  const int64_t n = shape.rank() == 0 ? 1 : shape[shape.rank() - 1];
+  std::vector<Strides> strides;
+  for (const Tensor& input : inputs) strides.push_back(broadcast_strides(input.shape(), shape));
+  std::vector<Compute<T>> line(static_cast<size_t>(n));
+  T* y = output.data<T>().data();
+  for (int64_t row = 0; row < shape.count() / n; ++row, y += n) {
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      const T* x = inputs[i].data<T>().data() + line_offset(row, shape, strides[i]);
+      const int64_t step = shape.rank() == 0 ? 0 : strides[i][shape.rank() - 1];
+      for (Compute<T>& element : line) {
+        element =
+            i == 0 ? static_cast<Compute<T>>(*x) : F::step(element, static_cast<Compute<T>>(*x));
+        x += step;
+      }
+    }
+    std::ranges::transform(line, y, [&](Compute<T> element) {
+      return static_cast<T>(F::finish(element, inputs.size()));
+    });
+  }
+}
+
+template <class F, class List>
+void reference(const Node&, std::span<const Tensor> inputs, std::span<Tensor> outputs) {
+  visit<List>(inputs[0].dtype(), [&]<class T>() { fold<F, T>(inputs, outputs[0]); });
+}
+
+template <class F, class List>
+constexpr Operator variadic(std::string_view name) {
+  return {.name = name,
+          .max_inputs = kMaxInputs,
+          .infer = infer<List>,
+          .reference = reference<F, List>,
+          .split = split_elementwise,
+          .in_place = true};
+}
+
+struct Sum {
+  static auto step(auto a, auto b) { return a + b; }
+  static auto finish(auto sum, size_t) { return sum; }
+};
+
+struct Mean {
+  static auto step(auto a, auto b) { return a + b; }
+  template <class T>
+  static T finish(T sum, size_t inputs) {
+    return sum / static_cast<T>(inputs);
+  }
+};
+
+struct Max {
+  static auto step(auto a, auto b) { return larger(a, b); }
+  static auto finish(auto top, size_t) { return top; }
+};
+
+struct Min {
+  static auto step(auto a, auto b) { return smaller(a, b); }
+  static auto finish(auto bottom, size_t) { return bottom; }
+};
+
+}  // namespace
+
+const Operator max = variadic<Max, Numbers>("Max");
+const Operator mean = variadic<Mean, Floats>("Mean");
+const Operator min = variadic<Min, Numbers>("Min");
+const Operator sum = variadic<Sum, Floats>("Sum");
+
+}  // namespace shoal::ops
