@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstring>
 
 namespace shoal {
 namespace {
@@ -30,18 +29,11 @@ class Descriptor {
   int fd_;
 };
 
-Status errno_status(int error) {
-  const Code code = error == ENOENT || error == ENOTDIR ? Code::kNotFound
-                    : error == ENOMEM                   ? Code::kExhausted
-                                                        : Code::kInvalidArgument;
-  return Status(code, std::strerror(error));
-}
-
 }  // namespace
 
 Result<std::shared_ptr<const MappedFile>> MappedFile::map(int fd, bool inside) {
   struct stat info {};
-  if (::fstat(fd, &info) != 0) return errno_status(errno);
+  if (::fstat(fd, &info) != 0) return system_status(errno);
   if (!S_ISREG(info.st_mode)) return invalid("not a regular file");
   if (inside && info.st_nlink > 1) {
     return invalid("is a hard link, which may lead outside the model's folder");
@@ -50,7 +42,7 @@ Result<std::shared_ptr<const MappedFile>> MappedFile::map(int fd, bool inside) {
   const std::byte* data = nullptr;
   if (size > 0) {
     void* address = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, fd, 0);
-    if (address == MAP_FAILED) return errno_status(errno);
+    if (address == MAP_FAILED) return system_status(errno);
     data = static_cast<const std::byte*>(address);
   }
   return std::shared_ptr<const MappedFile>(new MappedFile(data, size));
@@ -59,7 +51,7 @@ Result<std::shared_ptr<const MappedFile>> MappedFile::map(int fd, bool inside) {
 Result<std::shared_ptr<const MappedFile>> MappedFile::open(const std::filesystem::path& path) {
   // O_NONBLOCK: opening a pipe nobody writes to must not hang.
   Descriptor fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-  if (fd.get() < 0) return errno_status(errno).at(path.string());
+  if (fd.get() < 0) return system_status(errno).at(path.string());
   auto mapped = map(fd.get(), /*inside=*/false);
   if (!mapped.ok()) return mapped.status().at(path.string());
   return mapped;
@@ -69,7 +61,7 @@ Result<std::shared_ptr<const MappedFile>> MappedFile::open_inside(
     const std::filesystem::path& folder, const std::filesystem::path& name) {
   if (name.empty() || name.is_absolute()) return invalid("path must be relative to the model");
   Descriptor fd(::open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_CLOEXEC | O_DIRECTORY));
-  if (fd.get() < 0) return errno_status(errno);
+  if (fd.get() < 0) return system_status(errno);
   for (auto part = name.begin(); part != name.end(); ++part) {
     if (*part == "..") return invalid("path leaves the model's folder");
     const bool last = std::next(part) == name.end();
@@ -78,7 +70,7 @@ Result<std::shared_ptr<const MappedFile>> MappedFile::open_inside(
     if (next < 0) {
       return errno == ELOOP
                  ? invalid("is a symbolic link, which may lead outside the model's folder")
-                 : errno_status(errno);
+                 : system_status(errno);
     }
     fd.reset(next);
   }

@@ -52,6 +52,9 @@ inline Status invalid(std::string message) {
   return Status(Code::kInvalidArgument, std::move(message));
 }
 
+// What the system's `errno` says, under the code that fits.
+Status system_status(int error);
+
 [[noreturn]] void check_failed(const char* condition, const char* file, int line);
 
 }  // namespace shoal

@@ -38,7 +38,7 @@ Result<std::vector<TensorType>> infer(const Node& node, std::span<const Operand>
   return types;
 }
 
-ValueId Graph::add_value(std::string name, TensorType type, std::optional<Tensor> constant) {
+std::string Graph::unique(std::string name) {
   if (!names_.insert(name).second) {
     const std::string stem = name + "_";
     // Starting where the last search ended, all searches together take linear time, whatever
@@ -47,7 +47,17 @@ ValueId Graph::add_value(std::string name, TensorType type, std::optional<Tensor
     while (!names_.insert(name = stem + std::to_string(fresh_++)).second) {
     }
   }
-  values_.push_back({std::move(name), type, std::move(constant)});
+  return name;
+}
+
+void Graph::rename(ValueId id, std::string name) {
+  Value& value = values_[static_cast<size_t>(id)];
+  names_.erase(value.name);
+  value.name = unique(std::move(name));
+}
+
+ValueId Graph::add_value(std::string name, TensorType type, std::optional<Tensor> constant) {
+  values_.push_back({unique(std::move(name)), type, std::move(constant)});
   return static_cast<ValueId>(values_.size() - 1);
 }
 
@@ -146,10 +156,18 @@ int64_t macs(const Graph& graph, const Node& node) {
 }
 
 int64_t parameters(const Graph& graph) {
+  std::vector<bool> counted(graph.value_count(), false);
   int64_t total = 0;
-  for (size_t i = 0; i < graph.value_count(); ++i) {
-    const Value& value = graph[static_cast<ValueId>(i)];
-    if (value.constant && Floats::contains(value.type.dtype)) total += value.type.shape.count();
+  for (const Node& node : graph.nodes()) {
+    for (size_t i = 0; i < node.inputs.size(); ++i) {
+      const ValueId id = node.inputs[i];
+      if (id == kNoValue || node.op->is_statistic(i) || counted[static_cast<size_t>(id)]) continue;
+      const Value& value = graph[id];
+      if (!value.constant || !Floats::contains(value.type.dtype)) continue;
+      if (value.type.shape.rank() == 0) continue;
+      counted[static_cast<size_t>(id)] = true;
+      total += value.type.shape.count();
+    }
   }
   return total;
 }

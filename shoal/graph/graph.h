@@ -57,6 +57,8 @@ class Graph {
   ValueId add_input(std::string name, TensorType type);
   ValueId add_constant(std::string name, Tensor tensor);
   void mark_output(ValueId id) { outputs_.push_back(id); }
+  // Another name for a value, made unique as ever; for what is known only when the graph is done.
+  void rename(ValueId id, std::string name);
 
   // Infers the output types; fails where the operator refuses its inputs. `outputs` names the
   // outputs, and says how many there are; an empty name is made up.
@@ -78,6 +80,7 @@ class Graph {
   std::vector<TensorType> types(std::span<const ValueId> values) const;
 
  private:
+  std::string unique(std::string name);  // and takes it
   ValueId add_value(std::string name, TensorType type, std::optional<Tensor> constant);
 
   std::vector<Node> nodes_;
@@ -96,7 +99,10 @@ Result<std::vector<TensorType>> infer(const Node& node, std::span<const Operand>
 Status verify(const Graph& graph);
 
 int64_t macs(const Graph& graph, const Node& node);
-int64_t parameters(const Graph& graph);  // elements of float constants
+
+// What training would learn: the elements of float constants that some node reads as weights. Not
+// scalars (an epsilon, the bounds of Clip), nor what is measured (statistic_inputs).
+int64_t parameters(const Graph& graph);
 
 // Where in messages a node is: its name, or its operator and first output.
 std::string place_of(const Graph& graph, const Node& node);

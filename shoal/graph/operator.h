@@ -61,6 +61,13 @@ struct Operator {
   uint32_t value_inputs = 0;
   bool reads_value(size_t input) const { return input < 32 && (value_inputs >> input & 1) != 0; }
 
+  // Bit i: input i is measured, not learned, as BatchNormalization's mean and variance are: by
+  // custom no parameters. It has no law, for no answer depends on it.    asked by inspect
+  uint32_t statistic_inputs = 0;
+  bool is_statistic(size_t input) const {
+    return input < 32 && (statistic_inputs >> input & 1) != 0;
+  }
+
   // Output types, one per node.outputs; refuses what `reference` could not do.
   // Law: they are the types `reference` fills.                           asked by graph, onnx
   Result<std::vector<TensorType>> (*infer)(const Node&, std::span<const Operand> inputs) = nullptr;

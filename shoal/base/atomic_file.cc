@@ -1,0 +1,52 @@
+#include "shoal/base/atomic_file.h"
+
+#include <unistd.h>
+
+#include <cerrno>
+#include <string>
+#include <system_error>
+#include <utility>
+
+namespace shoal {
+
+Result<AtomicFile> AtomicFile::create(const std::filesystem::path& target) {
+  std::error_code ignored;
+  // Through a symbolic link to what it names, so that the link stays one.
+  std::filesystem::path real = std::filesystem::weakly_canonical(target, ignored);
+  if (real.empty()) real = target;
+  const auto status = std::filesystem::status(real, ignored);
+  if (std::filesystem::is_directory(status)) return invalid("is a folder").at(target.string());
+  const bool direct = std::filesystem::exists(status) && !std::filesystem::is_regular_file(status);
+
+  std::filesystem::path written = real;
+  if (!direct) written += "." + std::to_string(::getpid()) + ".part";
+  // "x": a name that someone else has put there is refused, not followed.
+  File file(std::fopen(written.c_str(), direct ? "we" : "wxe"));
+  if (file == nullptr) return system_status(errno).at(target.string());
+  return AtomicFile(std::move(file), std::move(real), std::move(written));
+}
+
+Status AtomicFile::failed(int error) const { return system_status(error).at(target_.string()); }
+
+Status AtomicFile::write(std::span<const std::byte> bytes) {
+  SHOAL_CHECK(file_ != nullptr);
+  const bool all = std::fwrite(bytes.data(), 1, bytes.size(), file_.get()) == bytes.size();
+  return all ? Status() : failed(errno);
+}
+
+Status AtomicFile::commit() {
+  SHOAL_CHECK(file_ != nullptr);
+  // Closing may still fail: some file systems write only then.
+  const bool closed = std::fclose(file_.release()) == 0;
+  if (written_ == target_) return closed ? Status() : failed(errno);
+  if (closed && std::rename(written_.c_str(), target_.c_str()) == 0) return {};
+  const Status status = failed(errno);
+  ::unlink(written_.c_str());
+  return status;
+}
+
+AtomicFile::~AtomicFile() {
+  if (file_ != nullptr && written_ != target_) ::unlink(written_.c_str());
+}
+
+}  // namespace shoal

@@ -1,0 +1,243 @@
+#include "shoal/onnx/export.h"
+
+#include <limits>
+#include <string>
+#include <string_view>
+#include <variant>
+
+#include "shoal/base/atomic_file.h"
+#include "shoal/onnx/expand.h"
+#include "shoal/onnx/opset.h"
+#include "shoal/onnx/wire_writer.h"
+#include "shoal/ops/onnx_dtype.h"
+
+namespace shoal::onnx {
+namespace {
+
+// onnx.proto's numbers of the fields we write.
+namespace model {
+enum Field : uint32_t { kIrVersion = 1, kProducer = 2, kDoc = 6, kGraph = 7, kOpsetImport = 8 };
+}
+namespace opset_id {
+enum Field : uint32_t { kDomain = 1, kVersion = 2 };
+}
+namespace graph_proto {
+enum Field : uint32_t {
+  kNode = 1,
+  kName = 2,
+  kInitializer = 5,
+  kInput = 11,
+  kOutput = 12,
+  kValueInfo = 13
+};
+}
+namespace node_proto {
+enum Field : uint32_t { kInput = 1, kOutput = 2, kName = 3, kOpType = 4, kAttribute = 5 };
+}
+namespace attribute_proto {
+enum Field : uint32_t {
+  kName = 1,
+  kFloat = 2,
+  kInt = 3,
+  kString = 4,
+  kTensor = 5,
+  kFloats = 7,
+  kInts = 8,
+  kStrings = 9,
+  kType = 20
+};
+// Indexed by the alternatives of Attribute: AttributeProto.AttributeType.
+constexpr int64_t kTypes[] = {2, 1, 3, 7, 6, 8, 4};
+}  // namespace attribute_proto
+namespace tensor_proto {
+enum Field : uint32_t { kDims = 1, kDataType = 2, kName = 8, kRawData = 9, kDoc = 12 };
+}
+namespace type_info {
+enum Field : uint32_t { kName = 1, kType = 2 };                // ValueInfoProto
+enum TypeField : uint32_t { kTensorType = 1 };                 // TypeProto
+enum TensorField : uint32_t { kElementType = 1, kShape = 2 };  // TypeProto.Tensor
+enum ShapeField : uint32_t { kDim = 1 };                       // TensorShapeProto
+enum DimField : uint32_t { kDimValue = 1 };                    // TensorShapeProto.Dimension
+}  // namespace type_info
+
+constexpr int64_t kIrVersion = 8;
+
+// A cache line and the widest vector register, as Tensor aligns its own memory.
+constexpr size_t kAlignment = 64;
+
+// Protobuf refuses to read more.
+constexpr size_t kMaxFileBytes = std::numeric_limits<int32_t>::max();
+
+// A field of every message that may be aligned, which readers keep for people and skip otherwise.
+struct Padding {
+  size_t spaces = 0;
+  size_t size() const { return 1 + varint_size(spaces) + spaces; }  // doc_string with its tag
+  void write(WireWriter& writer, uint32_t doc) const { writer.text(doc, std::string(spaces, ' ')); }
+};
+
+// The least padding that makes position(padding) a multiple of kAlignment. With each space the
+// position moves by one, once perhaps by two where a length prefix grows, so one is soon found.
+template <class F>
+Padding align(F position) {
+  Padding padding;
+  while (position(padding) % kAlignment != 0) ++padding.spaces;
+  return padding;
+}
+
+WireWriter value_info(const Value& value) {
+  WireWriter shape;
+  for (int64_t d : value.type.shape) {
+    WireWriter dim;
+    dim.integer(type_info::kDimValue, d);
+    shape.message(type_info::kDim, dim);
+  }
+  WireWriter tensor;
+  tensor.integer(type_info::kElementType, ops::onnx_number_of(value.type.dtype));
+  tensor.message(type_info::kShape, shape);
+  WireWriter type;
+  type.message(type_info::kTensorType, tensor);
+  WireWriter info;
+  info.text(type_info::kName, value.name);
+  info.message(type_info::kType, type);
+  return info;
+}
+
+WireWriter tensor_head(const Tensor& tensor) {
+  WireWriter head;
+  for (int64_t d : tensor.shape()) head.integer(tensor_proto::kDims, d);
+  head.integer(tensor_proto::kDataType, ops::onnx_number_of(tensor.dtype()));
+  return head;
+}
+
+// `graph` itself is taken to begin at a multiple of kAlignment.
+void add_initializer(WireWriter& graph, const Value& value) {
+  WireWriter tensor = tensor_head(*value.constant);
+  tensor.text(tensor_proto::kName, value.name);
+  const auto elements = value.constant->bytes();
+  const size_t raw = 1 + varint_size(elements.size()) + elements.size();
+  const Padding padding = align([&](Padding p) {
+    const size_t body = tensor.size() + p.size() + raw;
+    return graph.size() + 1 + varint_size(body) + body - elements.size();
+  });
+  padding.write(tensor, tensor_proto::kDoc);
+  tensor.view(tensor_proto::kRawData, elements);
+  graph.message(graph_proto::kInitializer, tensor);
+}
+
+struct AttributeWriter {
+  WireWriter& writer;
+
+  void operator()(int64_t value) const { writer.integer(attribute_proto::kInt, value); }
+  void operator()(float value) const { writer.real(attribute_proto::kFloat, value); }
+  void operator()(const std::string& value) const { writer.text(attribute_proto::kString, value); }
+  void operator()(const std::vector<int64_t>& list) const {
+    for (int64_t value : list) writer.integer(attribute_proto::kInts, value);
+  }
+  void operator()(const std::vector<float>& list) const {
+    for (float value : list) writer.real(attribute_proto::kFloats, value);
+  }
+  void operator()(const std::vector<std::string>& list) const {
+    for (const std::string& value : list) writer.text(attribute_proto::kStrings, value);
+  }
+  void operator()(const Tensor& value) const {
+    WireWriter tensor = tensor_head(value);
+    tensor.view(tensor_proto::kRawData, value.bytes());
+    writer.message(attribute_proto::kTensor, tensor);
+  }
+};
+
+WireWriter attribute_message(const std::string& name, const Attribute& value) {
+  WireWriter message;
+  message.text(attribute_proto::kName, name);
+  std::visit(AttributeWriter{message}, value);
+  message.integer(attribute_proto::kType, attribute_proto::kTypes[value.index()]);
+  return message;
+}
+
+Result<WireWriter> node_message(const Graph& graph, const Node& node) {
+  auto attributes = opset_17_attributes(node);
+  if (!attributes.ok()) return attributes.status().at(place_of(graph, node));
+  WireWriter message;
+  for (ValueId id : node.inputs) {
+    message.text(node_proto::kInput, id == kNoValue ? std::string_view() : graph[id].name);
+  }
+  for (ValueId id : node.outputs) message.text(node_proto::kOutput, graph[id].name);
+  if (!node.name.empty()) message.text(node_proto::kName, node.name);
+  message.text(node_proto::kOpType, node.op->name);
+  for (const auto& [name, value] : *attributes) {
+    message.message(node_proto::kAttribute, attribute_message(name, value));
+  }
+  return message;
+}
+
+Result<WireWriter> graph_message(const Graph& graph) {
+  WireWriter message;
+  message.text(graph_proto::kName, "shoal");
+  for (const Node& node : graph.nodes()) {
+    SHOAL_ASSIGN(const WireWriter written, node_message(graph, node));
+    message.message(graph_proto::kNode, written);
+  }
+  for (ValueId id : graph.inputs()) message.message(graph_proto::kInput, value_info(graph[id]));
+  for (ValueId id : graph.outputs()) message.message(graph_proto::kOutput, value_info(graph[id]));
+  std::vector<bool> told(graph.value_count(), false);
+  for (ValueId id : graph.outputs()) told[static_cast<size_t>(id)] = true;
+  for (const Node& node : graph.nodes()) {
+    for (ValueId id : node.outputs) {
+      if (told[static_cast<size_t>(id)]) continue;
+      message.message(graph_proto::kValueInfo, value_info(graph[id]));
+    }
+  }
+  for (size_t i = 0; i < graph.value_count(); ++i) {
+    const Value& value = graph[static_cast<ValueId>(i)];
+    if (value.constant) add_initializer(message, value);
+  }
+  return message;
+}
+
+// Views the graph's weights, which must outlive it.
+Result<WireWriter> model_message(const Graph& graph) {
+  SHOAL_ASSIGN(const WireWriter body, graph_message(graph));
+  WireWriter opset;
+  opset.text(opset_id::kDomain, "");
+  opset.integer(opset_id::kVersion, kOpset);
+  WireWriter message;
+  message.integer(model::kIrVersion, kIrVersion);
+  message.text(model::kProducer, "shoal");
+  message.message(model::kOpsetImport, opset);
+  const Padding padding =
+      align([&](Padding p) { return message.size() + p.size() + 1 + varint_size(body.size()); });
+  padding.write(message, model::kDoc);
+  message.message(model::kGraph, body);
+  if (message.size() > kMaxFileBytes) {
+    return Status(Code::kUnsupported, "the model takes " + std::to_string(message.size() >> 20) +
+                                          " MiB; an ONNX file holds at most 2 GiB");
+  }
+  return message;
+}
+
+}  // namespace
+
+Status write_onnx(const Graph& graph, const std::filesystem::path& path,
+                  std::span<const std::string> output_names) {
+  SHOAL_ASSIGN(const Graph expanded, expand_own_operators(graph, output_names));
+  SHOAL_ASSIGN(const WireWriter message, model_message(expanded));
+  SHOAL_ASSIGN(AtomicFile file, AtomicFile::create(path));
+  SHOAL_TRY(
+      message.for_each_piece([&](std::span<const std::byte> piece) { return file.write(piece); }));
+  return file.commit();
+}
+
+Result<std::vector<std::byte>> to_onnx(const Graph& graph,
+                                       std::span<const std::string> output_names) {
+  SHOAL_ASSIGN(const Graph expanded, expand_own_operators(graph, output_names));
+  SHOAL_ASSIGN(const WireWriter message, model_message(expanded));
+  std::vector<std::byte> bytes;
+  bytes.reserve(message.size());
+  SHOAL_TRY(message.for_each_piece([&](std::span<const std::byte> piece) {
+    bytes.insert(bytes.end(), piece.begin(), piece.end());
+    return Status();
+  }));
+  return bytes;
+}
+
+}  // namespace shoal::onnx

@@ -1,0 +1,105 @@
+#include "shoal/onnx/export.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <fstream>
+#include <iterator>
+#include <numeric>
+
+#include "shoal/graph/text.h"
+#include "shoal/ops/ops.h"
+
+namespace shoal::onnx {
+namespace {
+
+Graph parse(std::string_view text) {
+  auto graph = parse_text(text, ops::find);
+  SHOAL_CHECK(graph.ok());
+  return *std::move(graph);
+}
+
+std::string refusal(std::string_view text) {
+  return std::string(to_onnx(parse(text)).status().message());
+}
+
+// Every byte differs from its neighbours, so that it is found in the file where it lies.
+Tensor pattern(int64_t count) {
+  Tensor tensor({DType::kU8, {count}});
+  std::iota(tensor.data<uint8_t>().begin(), tensor.data<uint8_t>().end(), uint8_t{1});
+  return tensor;
+}
+
+TEST(Export, AlignsEveryWeightWhateverPrecedesIt) {
+  // The lengths around 128 and 16384 are where length prefixes grow.
+  for (int64_t count : {90, 100, 110, 120, 127, 128, 129, 16'290, 16'383, 16'384}) {
+    for (size_t name = 1; name < 130; ++name) {
+      const Tensor weights = pattern(count);
+      Graph graph;
+      const ValueId x = graph.add_input("x", weights.type());
+      const ValueId w = graph.add_constant(std::string(name, 'w'), weights);
+      graph.mark_output(*graph.add(ops::add, {x, w}));
+      auto bytes = to_onnx(graph);
+      ASSERT_TRUE(bytes.ok()) << bytes.status().message();
+      const auto at = std::ranges::search(*bytes, weights.bytes());
+      ASSERT_FALSE(at.empty());
+      EXPECT_EQ((at.begin() - bytes->begin()) % 64, 0) << count << " elements, name " << name;
+    }
+  }
+}
+
+TEST(Export, WritesTheSameBytesToAFile) {
+  const Graph graph =
+      parse("input x f32[2,3]\nconst w f32[3,100] = random(1)\ny = Gemm(x, w)\noutput y\n");
+  const auto folder = std::filesystem::path(testing::TempDir()) / "shoal_export_test";
+  std::filesystem::remove_all(folder);
+  std::filesystem::create_directory(folder);
+  const Status status = write_onnx(graph, folder / "model.onnx");
+  ASSERT_TRUE(status.ok()) << status.message();
+
+  std::ifstream file(folder / "model.onnx", std::ios::binary);
+  const std::string written(std::istreambuf_iterator<char>(file), {});
+  const auto expected = to_onnx(graph);
+  ASSERT_TRUE(expected.ok());
+  EXPECT_TRUE(std::ranges::equal(std::as_bytes(std::span(written)), *expected));
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder), {}), 1);
+  std::filesystem::remove_all(folder);
+}
+
+TEST(Export, SaysWhichFolderIsMissing) {
+  const Status status = write_onnx(Graph(), "no/such/folder/model.onnx");
+  EXPECT_EQ(status.code(), Code::kNotFound);
+  EXPECT_NE(status.message().find("no/such/folder/model.onnx"), std::string::npos);
+}
+
+TEST(Export, RefusesOperatorsNewerThanTheOpset) {
+  EXPECT_EQ(refusal("input x i32[1]\ny = BitwiseNot(x) @flip\noutput y\n"),
+            "flip: operator BitwiseNot is not in ONNX opset 17, which is what we write");
+}
+
+TEST(Export, RefusesAttributesNewerThanTheOpset) {
+  EXPECT_EQ(refusal("input x f32[1]\ny = Relu(x) slope=1\noutput y\n"),
+            "Relu y: attribute slope of Relu is not in ONNX opset 17, which is what we write");
+}
+
+TEST(Export, RefusesWhatProtobufCannotRead) {
+  // Elements nobody touches: the limit is found before anything is written.
+  static const std::byte nothing{};
+  const TensorType half_a_gigabyte{DType::kF32, {1 << 27}};
+  const auto borrow = [](const void*) {};
+  Graph graph;
+  ValueId sum = graph.add_input("x", half_a_gigabyte);
+  for (int i = 0; i < 4; ++i) {
+    const auto owner = std::shared_ptr<const void>(&nothing, borrow);
+    const ValueId w = graph.add_constant("w", Tensor::view(half_a_gigabyte, &nothing, owner));
+    sum = *graph.add(ops::add, {sum, w});
+  }
+  graph.mark_output(sum);
+  const auto path = std::filesystem::path(testing::TempDir()) / "shoal_too_large.onnx";
+  const Status status = write_onnx(graph, path);
+  EXPECT_EQ(status.code(), Code::kUnsupported);
+  EXPECT_FALSE(std::filesystem::exists(path));
+}
+
+}  // namespace
+}  // namespace shoal::onnx
