@@ -1,0 +1,142 @@
+#include "model.h"
+
+#include <algorithm>
+#include <charconv>
+#include <random>
+
+#include "shoal/cpu/cpu.h"
+#include "shoal/onnx/bind.h"
+#include "shoal/onnx/model.h"
+#include "shoal/zoo/embedded.h"
+#include "shoal/zoo/zoo.h"
+
+namespace shoal::cli {
+namespace {
+
+constexpr std::string_view kZoo = "zoo:";
+
+Result<std::shared_ptr<const onnx::Model>> open_digits() {
+  return onnx::Model::parse(nullptr, zoo::digits_model());
+}
+
+// "x=1x3x224x224" as a name and a shape.
+Result<std::pair<std::string, Shape>> parse_shape(const std::string& text) {
+  const size_t equals = text.rfind('=');
+  if (equals == text.npos) return invalid("--shape takes NAME=1x3x224x224, not " + text);
+  Shape shape;
+  const char* at = text.data() + equals + 1;
+  const char* end = text.data() + text.size();
+  while (at < end) {
+    int64_t dim = 0;
+    const auto [next, error] = std::from_chars(at, end, dim);
+    if (error != std::errc() || dim < 0 || shape.rank() == Shape::kMaxRank ||
+        (next != end && *next != 'x')) {
+      return invalid("--shape takes NAME=1x3x224x224, not " + text);
+    }
+    shape.push_back(dim);
+    at = next + 1;
+  }
+  return std::pair{text.substr(0, equals), shape};
+}
+
+Result<std::map<std::string, Shape>> parse_shapes(const std::vector<std::string>& texts) {
+  std::map<std::string, Shape> shapes;
+  for (const std::string& text : texts) {
+    SHOAL_ASSIGN(auto named, parse_shape(text));
+    shapes.insert(std::move(named));
+  }
+  return shapes;
+}
+
+Tensor random_tensor(const TensorType& type, std::mt19937& rng) {
+  Tensor tensor(type);
+  std::uniform_real_distribution<float> uniform(0, 1);
+  visit<AllTypes>(type.dtype, [&]<class T>() {
+    for (T& x : tensor.data<T>()) {
+      x = Floats::contains(kDTypeOf<T>) ? static_cast<T>(uniform(rng)) : static_cast<T>(rng() % 2);
+    }
+  });
+  return tensor;
+}
+
+}  // namespace
+
+void ModelFlags::add_to(CLI::App& command, bool model_required) {
+  CLI::Option* option = command.add_option("model", model, "ONNX file or zoo:NAME");
+  if (model_required) {
+    option->required();
+  } else {
+    option->capture_default_str();
+  }
+  command.add_option("--device", device, "cpu, or reference (slow and plain)")
+      ->check(CLI::IsMember({"cpu", "reference"}))
+      ->capture_default_str();
+  command.add_option("--threads", threads, "Threads to use; 0: one per core")
+      ->check(CLI::Range(0, 1024))
+      ->capture_default_str();
+  command.add_flag("--optimize,!--no-optimize", optimize, "Run the passes (default)");
+}
+
+Result<std::unique_ptr<Device>> make_device(const ModelFlags& flags) {
+  if (flags.device == "reference") return make_reference_device();
+  return make_cpu_device({.threads = flags.threads});
+}
+
+Result<Session> open_session(const ModelFlags& flags, Device& device) {
+  const SessionOptions options{.optimize = flags.optimize};
+  if (flags.model == kDefaultModel) {
+    SHOAL_ASSIGN(auto model, open_digits());
+    return Session::open(std::move(model), device, options);
+  }
+  if (flags.model.starts_with(kZoo)) {
+    SHOAL_ASSIGN(Graph graph, zoo::build(std::string_view(flags.model).substr(kZoo.size())));
+    return Session::open(graph, device, options);
+  }
+  return Session::open(std::filesystem::path(flags.model), device, options);
+}
+
+Result<Graph> load_graph(const std::string& name, const std::vector<std::string>& shape_texts) {
+  SHOAL_ASSIGN(auto shapes, parse_shapes(shape_texts));
+  if (name.starts_with(kZoo) && name != kDefaultModel) {
+    return zoo::build(std::string_view(name).substr(kZoo.size()));
+  }
+  auto opened = name == kDefaultModel ? open_digits() : onnx::Model::open(name);
+  if (!opened.ok()) return opened.status();
+  SHOAL_ASSIGN(onnx::KnownValues known, onnx::declared_inputs(**opened));
+  for (const auto& [input, shape] : shapes) {
+    if (!known.contains(input)) return invalid("the model has no input " + input);
+    known[input].type.shape = shape;
+  }
+  SHOAL_ASSIGN(onnx::Bound bound, onnx::bind(*opened, known));
+  if (bound.rest) {
+    return Status(Code::kUnsupported, "shapes depend on the elements of " + bound.wanted[0] +
+                                          ", which only a run knows; 'shoal run' can do it");
+  }
+  return std::move(bound.graph);
+}
+
+Result<Session::Tensors> random_inputs(const Session& session,
+                                       const std::vector<std::string>& shape_texts) {
+  SHOAL_ASSIGN(auto shapes, parse_shapes(shape_texts));
+  std::mt19937 rng(1);
+  Session::Tensors inputs;
+  for (const InputInfo& input : session.inputs()) {
+    TensorType type{input.dtype, {}};
+    for (int64_t d : input.dims) {
+      if (type.shape.rank() == Shape::kMaxRank)
+        return invalid("input " + input.name + " has too many dimensions");
+      type.shape.push_back(d < 0 ? 1 : d);
+    }
+    if (const auto given = shapes.find(input.name); given != shapes.end())
+      type.shape = given->second;
+    SHOAL_TRY(check(type));
+    inputs[input.name] = random_tensor(type, rng);
+  }
+  for (const auto& [name, shape] : shapes) {
+    if (!inputs.contains(name)) return invalid("the model has no input " + name);
+  }
+  SHOAL_TRY(session.accepts(inputs));
+  return inputs;
+}
+
+}  // namespace shoal::cli
