@@ -50,17 +50,12 @@ size_t rank_of(std::span<const float> scores, int64_t label) {
 // The preprocessed images [begin, end) in one tensor, and their labels.
 Result<std::pair<Tensor, std::vector<int64_t>>> make_batch(const Dataset& data, size_t begin,
                                                            size_t end, const InputInfo& input,
-                                                           Preprocess how) {
+                                                           const Preprocess& how) {
   std::vector<Tensor> images;
   std::vector<int64_t> labels;
-  const auto& d = input.dims;
-  if (d.size() == 4 && d[1] != 1 && d[1] != 3 && (d[3] == 1 || d[3] == 3)) how.nhwc = true;
-  const int64_t height = d.size() == 4 ? std::max<int64_t>(0, d[how.nhwc ? 1 : 2]) : 0;
-  const int64_t width = d.size() == 4 ? std::max<int64_t>(0, d[how.nhwc ? 2 : 3]) : 0;
-  if (d.size() == 4 && how.channels == 0) how.channels = std::max<int64_t>(0, d[how.nhwc ? 3 : 1]);
   for (size_t i = begin; i < end; ++i) {
     SHOAL_ASSIGN(Example example, data.at(i));
-    SHOAL_ASSIGN(Tensor x, preprocess(example.image, how, height, width));
+    SHOAL_ASSIGN(Tensor x, prepare_image(example.image, input, how));
     if (!images.empty() && x.shape() != images[0].shape()) {
       return invalid("images differ in size; use --resize and --crop, or --batch 1");
     }
@@ -74,7 +69,7 @@ Result<std::pair<Tensor, std::vector<int64_t>>> make_batch(const Dataset& data, 
     std::ranges::copy(images[i].bytes(),
                       all.bytes().begin() + static_cast<ptrdiff_t>(i * images[i].bytes().size()));
   }
-  if (d.size() == 2)
+  if (input.dims.size() == 2)
     all = all.reshaped({shape[0], all.count() / shape[0]});  // a flat vector per image
   return std::pair{std::move(all), std::move(labels)};
 }

@@ -31,6 +31,10 @@ struct InspectFlags {
   bool show_passes = false;
 };
 
+// The caller's tensors count too: they are there from the first step to the last.
+int64_t peak_of(const MemoryPlan& plan) { return plan.arena_bytes + plan.caller_bytes; }
+int64_t bound_of(const MemoryPlan& plan) { return plan.live_bytes + plan.caller_bytes; }
+
 int64_t weights_of(const Graph& graph, const Node& node) {
   int64_t total = 0;
   for (ValueId id : node.inputs) {
@@ -54,7 +58,7 @@ void print_table(const Graph& graph, const MemoryPlan& memory) {
   }
   table.add_rule();
   table.add({std::to_string(graph.nodes().size()) + " nodes", "", "",
-             with_commas(parameters(graph)), with_commas(total_macs), in_bytes(memory.bytes)});
+             with_commas(parameters(graph)), with_commas(total_macs), in_bytes(peak_of(memory))});
   table.print();
   for (ValueId id : graph.inputs()) {
     std::printf("input   %s %s\n", graph[id].name.c_str(), to_string(graph[id].type).c_str());
@@ -62,8 +66,8 @@ void print_table(const Graph& graph, const MemoryPlan& memory) {
   for (ValueId id : graph.outputs()) {
     std::printf("output  %s %s\n", graph[id].name.c_str(), to_string(graph[id].type).c_str());
   }
-  std::printf("memory  %s planned for activations, %s at least\n", in_bytes(memory.bytes).c_str(),
-              in_bytes(memory.lower_bound).c_str());
+  std::printf("memory  %s planned for activations, %s at least\n",
+              in_bytes(peak_of(memory)).c_str(), in_bytes(bound_of(memory)).c_str());
 }
 
 void print_json(const Graph& graph, const MemoryPlan& memory) {
@@ -89,8 +93,8 @@ void print_json(const Graph& graph, const MemoryPlan& memory) {
   };
   const nlohmann::json result = {{"parameters", parameters(graph)},
                                  {"macs", total_macs},
-                                 {"peak_activation_bytes", memory.bytes},
-                                 {"lower_bound_bytes", memory.lower_bound},
+                                 {"peak_activation_bytes", peak_of(memory)},
+                                 {"lower_bound_bytes", bound_of(memory)},
                                  {"operators", operators},
                                  {"inputs", values(graph.inputs())},
                                  {"outputs", values(graph.outputs())},

@@ -139,4 +139,17 @@ Result<Session::Tensors> random_inputs(const Session& session,
   return inputs;
 }
 
+Result<Tensor> prepare_image(const Tensor& image, const InputInfo& input, Preprocess how) {
+  int64_t height = 0, width = 0;
+  if (input.dims.size() == 4) {  // [n, c, h, w], or [n, h, w, c] where only that makes sense
+    const auto& d = input.dims;
+    if (d[1] != 1 && d[1] != 3 && (d[3] == 1 || d[3] == 3)) how.nhwc = true;
+    height = std::max<int64_t>(0, d[how.nhwc ? 1 : 2]);
+    width = std::max<int64_t>(0, d[how.nhwc ? 2 : 3]);
+    const int64_t channels = d[how.nhwc ? 3 : 1];
+    if (how.channels == 0 && (channels == 1 || channels == 3)) how.channels = channels;
+  }
+  return preprocess(image, how, height, width);
+}
+
 }  // namespace shoal::cli

@@ -9,6 +9,7 @@
 
 #include "cli.h"
 #include "shoal/base/status.h"
+#include "shoal/data/image.h"
 #include "shoal/device/device.h"
 #include "shoal/session/session.h"
 
@@ -26,12 +27,6 @@ struct ModelFlags {
   void add_to(CLI::App& command, bool model_required);
 };
 
-// A device and a model on it; keeps the device alive.
-struct Opened {
-  std::unique_ptr<Device> device;
-  std::unique_ptr<Session> session;
-};
-
 Result<std::unique_ptr<Device>> make_device(const ModelFlags& flags);
 Result<Session> open_session(const ModelFlags& flags, Device& device);
 
@@ -41,5 +36,8 @@ Result<Graph> load_graph(const std::string& model, const std::vector<std::string
 // Seeded random inputs of the model's shapes; dimensions left open are 1 unless `shapes` says.
 Result<Session::Tensors> random_inputs(const Session& session,
                                        const std::vector<std::string>& shapes);
+
+// An image made into what an input takes: channels, size and layout where it declares them.
+Result<Tensor> prepare_image(const Tensor& image, const InputInfo& input, Preprocess how);
 
 }  // namespace shoal::cli

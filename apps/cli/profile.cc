@@ -33,10 +33,7 @@ struct Row {
   std::string name, op, kernel, output;
   int64_t macs = 0;
   std::vector<double> ms;
-  double median() {
-    std::ranges::sort(ms);
-    return ms[ms.size() / 2];
-  }
+  double median = 0;
 };
 
 // Rows by (stage, node); events for Perfetto from the last run.
@@ -83,16 +80,16 @@ void record(Recording& recording, size_t stage, const Executable& executable, co
 void print_table(std::vector<Row> rows, bool all) {
   constexpr size_t kShown = 20;
   double total = 0;
-  for (Row& row : rows) total += row.median();
-  if (!all) std::ranges::stable_sort(rows, std::greater(), [](Row& r) { return r.median(); });
+  for (const Row& row : rows) total += row.median;
+  if (!all) std::ranges::stable_sort(rows, std::greater(), &Row::median);
   Table table({"node", "operator", "kernel", "output", "ms", "share", "GMAC/s"});
   double shown = 0;
   for (size_t i = 0; i < rows.size() && (all || i < kShown); ++i) {
-    Row& row = rows[i];
-    shown += row.median();
-    table.add({row.name, row.op, row.kernel, row.output, fixed(row.median(), 3),
-               fixed(100 * row.median() / total, 1) + " %",
-               row.macs > 0 ? fixed(static_cast<double>(row.macs) / row.median() / 1e6, 1) : ""});
+    const Row& row = rows[i];
+    shown += row.median;
+    table.add({row.name, row.op, row.kernel, row.output, fixed(row.median, 3),
+               fixed(100 * row.median / total, 1) + " %",
+               row.macs > 0 ? fixed(static_cast<double>(row.macs) / row.median / 1e6, 1) : ""});
   }
   table.add_rule();
   if (!all && rows.size() > kShown) {
@@ -111,7 +108,7 @@ void print_json(std::vector<Row> rows) {
                     {"kernel", row.kernel},
                     {"output", row.output},
                     {"macs", row.macs},
-                    {"median_ms", row.median()}});
+                    {"median_ms", row.median}});
   }
   std::printf("%s\n", list.dump().c_str());
 }
@@ -133,6 +130,10 @@ Outcome profile(const ProfileFlags& flags) {
   std::vector<Row> rows;
   for (auto& stage : recording.stages) rows.insert(rows.end(), stage.begin(), stage.end());
   std::erase_if(rows, [](const Row& row) { return row.ms.empty(); });
+  for (Row& row : rows) {
+    std::ranges::sort(row.ms);
+    row.median = row.ms[row.ms.size() / 2];
+  }
   if (!flags.trace.empty()) {
     std::ofstream file(flags.trace);
     file << nlohmann::json{{"traceEvents", recording.events}, {"displayTimeUnit", "ms"}}.dump();

@@ -45,20 +45,6 @@ bool is_image(const fs::path& path) {
   return extension == ".jpg" || extension == ".jpeg" || extension == ".png";
 }
 
-// An image prepared for an input, which says channels, size and layout where it declares them.
-Result<Tensor> prepare_image(const Tensor& image, const InputInfo& input, Preprocess how) {
-  int64_t height = 0, width = 0;
-  if (input.dims.size() == 4) {
-    const auto& d = input.dims;
-    if (d[1] != 1 && d[1] != 3 && (d[3] == 1 || d[3] == 3)) how.nhwc = true;
-    height = std::max<int64_t>(0, d[how.nhwc ? 1 : 2]);
-    width = std::max<int64_t>(0, d[how.nhwc ? 2 : 3]);
-    const int64_t channels = d[how.nhwc ? 3 : 1];
-    if (how.channels == 0 && (channels == 1 || channels == 3)) how.channels = channels;
-  }
-  return preprocess(image, how, height, width);
-}
-
 // u16 bits become bf16 where the model takes bf16: .npy has no such type.
 Tensor as_declared(const Tensor& tensor, DType declared) {
   if (declared != DType::kBF16 || tensor.dtype() != DType::kU16) return tensor;

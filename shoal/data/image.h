@@ -18,12 +18,12 @@ Result<Tensor> parse_image(std::span<const std::byte> bytes);
 
 // What happens between a picture and a network's input, in this order.
 struct Preprocess {
-  int64_t resize = 0;       // the short side becomes this, bilinear; 0: as it is
-  int64_t crop = 0;         // the centre square of this side; 0: no crop
-  bool stretch = false;     // bring it to the network's size whatever its shape
-  int64_t channels = 0;     // 1 or 3; 0: as the picture
-  std::vector<float> mean;  // after division by 255; one per channel, or one for all
-  std::vector<float> std;
+  int64_t resize = 0;            // the short side becomes this, bilinear; 0: as it is
+  int64_t crop = 0;              // the centre square of this side; 0: no crop
+  bool stretch = false;          // bring it to the network's size whatever its shape
+  int64_t channels = 0;          // 1 or 3; 0: as the picture
+  std::vector<float> mean = {};  // after division by 255; one per channel, or one for all
+  std::vector<float> std = {};
   bool scale = true;  // divide by 255 first
   bool bgr = false;   // channel order of the network
   bool nhwc = false;  // layout of the network
