@@ -9,7 +9,9 @@ std::vector<Source> softmax_cases() {
     const auto rank = static_cast<int64_t>(shape.rank());
     return {{random_tensor(rng, shape)}, {{"axis", random_int(rng, -rank, rank - 1)}}};
   };
-  return {{&ops::softmax, along_an_axis}};
+  return {{&ops::softmax, along_an_axis},
+          {&ops::log_softmax, along_an_axis},
+          {&ops::hardmax, along_an_axis}};
 }
 
 }  // namespace shoal::laws
