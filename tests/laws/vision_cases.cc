@@ -40,8 +40,42 @@ Case resize(Rng& rng) {
            {"extrapolation_value", 0.5f}}};
 }
 
+Tensor lengths(Rng& rng, int64_t batch, int64_t steps) {
+  Tensor tensor({DType::kI32, {batch}});
+  for (int32_t& n : tensor.data<int32_t>()) n = static_cast<int32_t>(random_int(rng, 0, steps));
+  return tensor;
+}
+
+// `gates` is 1 for RNN, 3 for GRU, 4 for LSTM.
+Case recurrent(Rng& rng, int64_t gates) {
+  const int64_t steps = random_int(rng, 1, 4), batch = random_int(rng, 1, 4);
+  const int64_t input = random_int(rng, 1, 5), hidden = random_int(rng, 1, 5);
+  const auto direction = one_of<std::string>(rng, {"forward", "reverse", "bidirectional"});
+  const int64_t directions = direction == "bidirectional" ? 2 : 1;
+  const int64_t layout = random_int(rng, 0, 1);
+  const Shape state = layout ? Shape{batch, directions, hidden} : Shape{directions, batch, hidden};
+  auto maybe = [&](const Shape& shape) {
+    return random_int(rng, 0, 1) ? random_tensor(rng, shape) : Tensor();
+  };
+  Case c{{random_tensor(rng, layout ? Shape{batch, steps, input} : Shape{steps, batch, input}),
+          random_tensor(rng, {directions, gates * hidden, input}),
+          random_tensor(rng, {directions, gates * hidden, hidden}),
+          maybe({directions, 2 * gates * hidden}),
+          random_int(rng, 0, 1) ? lengths(rng, batch, steps) : Tensor(), maybe(state)},
+         {{"direction", direction}, {"layout", layout}},
+         gates == 4 ? size_t{3} : size_t{2}};
+  if (gates == 3) c.attributes["linear_before_reset"] = random_int(rng, 0, 1);
+  if (gates == 4) c.inputs.insert(c.inputs.end(), {maybe(state), maybe({directions, 3 * hidden})});
+  return c;
+}
+
 }  // namespace
 
-std::vector<Source> vision_cases() { return {{&ops::resize, resize}}; }
+std::vector<Source> vision_cases() {
+  return {{&ops::resize, resize},
+          {&ops::rnn, [](Rng& rng) { return recurrent(rng, 1); }},
+          {&ops::gru, [](Rng& rng) { return recurrent(rng, 3); }},
+          {&ops::lstm, [](Rng& rng) { return recurrent(rng, 4); }}};
+}
 
 }  // namespace shoal::laws
