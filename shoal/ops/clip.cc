@@ -1,9 +1,9 @@
 // Clip: y_i = min(max(x_i, low), high). The bounds are inputs, known only when it runs; one that
 // is not given does not bind.
 #include <algorithm>
-#include <limits>
 
 #include "shoal/graph/graph.h"
+#include "shoal/ops/extrema.h"
 #include "shoal/ops/ops.h"
 #include "shoal/ops/require.h"
 
@@ -28,11 +28,7 @@ Compute<T> bound_or(std::span<const Tensor> inputs, size_t i, Compute<T> fallbac
 void reference(const Node&, std::span<const Tensor> inputs, std::span<Tensor> outputs) {
   visit<Numbers>(inputs[0].dtype(), [&]<class T>() {
     using C = Compute<T>;
-    using Limits = std::numeric_limits<C>;
-    const C low =
-        bound_or<T>(inputs, 1, Limits::has_infinity ? -Limits::infinity() : Limits::lowest());
-    const C high =
-        bound_or<T>(inputs, 2, Limits::has_infinity ? Limits::infinity() : Limits::max());
+    const C low = bound_or<T>(inputs, 1, kBottom<C>), high = bound_or<T>(inputs, 2, kTop<C>);
     std::ranges::transform(inputs[0].data<T>(), outputs[0].data<T>().begin(), [=](T x) {
       return static_cast<T>(std::min(std::max(static_cast<C>(x), low), high));
     });

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cmath>
+#include <limits>
 #include <type_traits>
 
 namespace shoal::ops {
@@ -22,5 +23,14 @@ template <class T>
 T smaller(T a, T b) {
   return b < a || is_nan_element(b) ? b : a;
 }
+
+// What no element is below, or above: infinite where the type has that.
+template <class T>
+inline constexpr T kBottom = std::numeric_limits<T>::has_infinity
+                                 ? -std::numeric_limits<T>::infinity()
+                                 : std::numeric_limits<T>::lowest();
+template <class T>
+inline constexpr T kTop = std::numeric_limits<T>::has_infinity ? std::numeric_limits<T>::infinity()
+                                                               : std::numeric_limits<T>::max();
 
 }  // namespace shoal::ops

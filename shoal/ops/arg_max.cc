@@ -1,0 +1,87 @@
+// ArgMax and ArgMin: where along an axis the largest or smallest element is; of equal ones the
+// first, or with select_last_index the last.
+#include <functional>
+
+#include "shoal/graph/graph.h"
+#include "shoal/ops/ops.h"
+#include "shoal/ops/require.h"
+
+namespace shoal::ops {
+namespace {
+
+size_t axis_of(const Node& node, const Shape& shape) {
+  return axis_in(node.integer("axis", 0), shape.rank());
+}
+
+bool keeps_dims(const Node& node) { return node.integer("keepdims", 1) != 0; }
+
+Result<std::vector<TensorType>> infer(const Node& node, std::span<const Operand> inputs) {
+  SHOAL_TRY(require<Numbers>(inputs[0]));
+  const Shape& x = inputs[0].type.shape;
+  SHOAL_ASSIGN(const size_t axis, require_axis(node.integer("axis", 0), x.rank()));
+  if (x[axis] == 0) return invalid("there is no element to choose along an axis of length 0");
+  Shape shape;
+  for (size_t d = 0; d < x.rank(); ++d) {
+    if (d != axis) {
+      shape.push_back(x[d]);
+    } else if (keeps_dims(node)) {
+      shape.push_back(1);
+    }
+  }
+  return std::vector{TensorType{DType::kI64, shape}};
+}
+
+template <class Better, class T>
+int64_t best_of(const T* x, int64_t n, int64_t step, bool last) {
+  int64_t best = 0;
+  auto top = static_cast<Compute<T>>(*x);
+  for (int64_t k = 1; k < n; ++k) {
+    const auto element = static_cast<Compute<T>>(x[k * step]);
+    if (Better{}(element, top) || (last && element == top)) {
+      best = k;
+      top = element;
+    }
+  }
+  return best;
+}
+
+template <class Better>
+void reference(const Node& node, std::span<const Tensor> inputs, std::span<Tensor> outputs) {
+  const Shape& shape = inputs[0].shape();  // [outer, n, inner]
+  const size_t axis = axis_of(node, shape);
+  const int64_t n = shape[axis];
+  const int64_t outer = shape.count(0, axis), inner = shape.count(axis + 1, shape.rank());
+  const bool last = node.integer("select_last_index", 0) != 0;
+  int64_t* y = outputs[0].data<int64_t>().data();
+  visit<Numbers>(inputs[0].dtype(), [&]<class T>() {
+    const T* x = inputs[0].data<T>().data();
+    for (int64_t o = 0; o < outer; ++o) {
+      for (int64_t i = 0; i < inner; ++i) {
+        *y++ = best_of<Better>(x + o * n * inner + i, n, inner, last);
+      }
+    }
+  });
+}
+
+std::optional<Tile> split(const Node& node, std::span<const Operand> inputs, const Region& output) {
+  const Shape& shape = inputs[0].type.shape;
+  const size_t axis = axis_of(node, shape);
+  Region box = Region::whole(shape);
+  for (size_t d = 0; d < shape.rank(); ++d) {
+    if (d == axis) continue;
+    const size_t out = d > axis && !keeps_dims(node) ? d - 1 : d;
+    box.begin[d] = output.begin[out];
+    box.end[d] = output.end[out];
+  }
+  return Tile{{box}, output, node.attributes, {}};
+}
+
+}  // namespace
+
+const Operator arg_max = {
+    .name = "ArgMax", .infer = infer, .reference = reference<std::greater<>>, .split = split};
+
+const Operator arg_min = {
+    .name = "ArgMin", .infer = infer, .reference = reference<std::less<>>, .split = split};
+
+}  // namespace shoal::ops
