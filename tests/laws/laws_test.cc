@@ -6,6 +6,8 @@
 #include <cmath>
 #include <set>
 
+#include "shoal/cpu/cpu.h"
+#include "shoal/cpu/instruction_set.h"
 #include "shoal/device/device.h"
 #include "shoal/ops/ops.h"
 
@@ -245,6 +247,74 @@ TEST_P(Laws, TheExpansionComputesTheSame) {
     ASSERT_TRUE((*executable)->run({}, got, nullptr).ok());
     expect_same(got[0], evaluate(node_of(op(), c), c.inputs)[0], 1e-5f);
   });
+}
+
+// Passes its input on, as a value in the device's own memory that the next node may overwrite.
+const Operator kCopy = {
+    .name = "Copy",
+    .infer = [](const Node&, std::span<const Operand> inputs) -> Result<std::vector<TensorType>> {
+      return std::vector{inputs[0].type};
+    },
+    .reference =
+        [](const Node&, std::span<const Tensor> inputs, std::span<Tensor> outputs) {
+          std::ranges::copy(inputs[0].bytes(), outputs[0].bytes().begin());
+        }};
+
+// How a case becomes a graph: which inputs are constants, and whether input 0 is computed.
+struct Form {
+  bool constant_weights;
+  bool computed_input;
+};
+
+Graph graph_of(const Operator& op, const Case& c, Form form, std::vector<Tensor>& feeds) {
+  Graph graph;
+  std::vector<ValueId> inputs;
+  for (size_t i = 0; i < c.inputs.size(); ++i) {
+    const Tensor& t = c.inputs[i];
+    if (!t.defined()) {
+      inputs.push_back(kNoValue);
+    } else if (op.reads_value(i) || (form.constant_weights && i > 0)) {
+      inputs.push_back(graph.add_constant("w", t));
+    } else {
+      inputs.push_back(graph.add_input("x", t.type()));
+      feeds.push_back(t);
+    }
+  }
+  if (form.computed_input && inputs[0] != kNoValue && !op.reads_value(0)) {
+    inputs[0] = *graph.add(kCopy, {inputs[0]});
+  }
+  auto outputs = graph.add_node(op, inputs, c.attributes, std::vector<std::string>(c.outputs));
+  EXPECT_TRUE(outputs.ok()) << outputs.status().message();
+  for (ValueId id : *outputs) graph.mark_output(id);
+  return graph;
+}
+
+TEST_P(Laws, EveryDeviceAgreesWithTheReference) {
+  if (op().random) GTEST_SKIP() << "draws random numbers";
+  static const std::unique_ptr<Device> devices[] = {make_cpu_device({.threads = 1}),
+                                                    make_cpu_device({.threads = 2})};
+  for (std::string_view set : cpu::instruction_sets()) {
+    SCOPED_TRACE(set);
+    cpu::use_instruction_set(set);
+    for_each_case([&](const Case& c) {
+      const std::vector<Tensor> want = evaluate(node_of(op(), c), c.inputs);
+      for (const auto& device : devices) {
+        for (const Form form : {Form{false, false}, Form{true, false}, Form{true, true}}) {
+          std::vector<Tensor> feeds;
+          const Graph graph = graph_of(op(), c, form, feeds);
+          auto executable = device->compile(graph);
+          ASSERT_TRUE(executable.ok()) << executable.status().message();
+          SCOPED_TRACE((*executable)->kernel_of(graph.nodes().size() - 1));
+          for (int run = 0; run < 2; ++run) {  // the second finds what the first left behind
+            std::vector<Tensor> got(want.size());
+            ASSERT_TRUE((*executable)->run(feeds, got, nullptr).ok());
+            for (size_t i = 0; i < want.size(); ++i) expect_same(got[i], want[i], 1e-5f);
+          }
+        }
+      }
+    });
+  }
+  cpu::use_instruction_set("");
 }
 
 INSTANTIATE_TEST_SUITE_P(AllOperators, Laws, testing::ValuesIn(sources()), [](const auto& param) {

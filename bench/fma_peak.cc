@@ -1,0 +1,53 @@
+#include "bench/fma_peak.h"
+
+#include <chrono>
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "bench/fma_peak.cc"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+HWY_BEFORE_NAMESPACE();
+namespace shoal::bench::HWY_NAMESPACE {
+namespace {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+// Twelve chains: more than latency times throughput of any core, and no more than 16 registers.
+constexpr int kChains = 12;
+
+// Returns the number of floating-point operations; `sink` keeps the compiler from dropping them.
+double multiply_add(int rounds, float* sink) {
+  const hn::ScalableTag<float> d;
+  const auto factor = hn::Set(d, 0.999f), term = hn::Set(d, 0.001f);
+  hn::Vec<decltype(d)> x[kChains];
+  for (auto& v : x) v = hn::Iota(d, 1);
+  for (int i = 0; i < rounds; ++i) {
+    for (auto& v : x) v = hn::MulAdd(v, factor, term);
+  }
+  auto sum = x[0];
+  for (const auto& v : x) sum = hn::Add(sum, v);
+  *sink = hn::GetLane(sum);
+  return 2.0 * kChains * rounds * static_cast<double>(hn::Lanes(d));
+}
+
+}  // namespace
+}  // namespace shoal::bench::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace shoal::bench {
+
+HWY_EXPORT(multiply_add);
+
+double fma_gflops() {
+  const auto begin = std::chrono::steady_clock::now();
+  float sink = 0;
+  const double operations = HWY_DYNAMIC_DISPATCH(multiply_add)(200'000, &sink);
+  const auto end = std::chrono::steady_clock::now();
+  const double seconds = std::chrono::duration<double>(end - begin).count();
+  return sink == 0 ? 0 : operations / seconds * 1e-9;  // it is not zero
+}
+
+}  // namespace shoal::bench
+#endif  // HWY_ONCE

@@ -1,0 +1,16 @@
+// The instruction sets that the kernels were compiled for and this machine has.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+namespace shoal::cpu {
+
+std::vector<std::string_view> instruction_sets();  // the best, which is in use, first
+
+// Makes kernels use this one of instruction_sets() instead; with an empty name, the best again.
+// For tests and measurements: what was compiled with another one must not run any more, because
+// panels are packed to fit its registers.
+void use_instruction_set(std::string_view name);
+
+}  // namespace shoal::cpu

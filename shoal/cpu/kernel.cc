@@ -1,0 +1,47 @@
+#include "shoal/cpu/kernel.h"
+
+#include <algorithm>
+
+namespace shoal::cpu {
+namespace {
+
+class ReferenceKernel : public Kernel {
+ public:
+  explicit ReferenceKernel(const Node& node) : node_(node) {}
+  void run(const Call& call) const override {
+    node_.op->reference(node_, call.inputs, call.outputs);
+  }
+
+ private:
+  const Node& node_;  // the executable keeps the graph
+};
+
+std::vector<Provider> collect() {
+  std::vector<Provider> all;
+  auto append = [&](const std::vector<Provider>& more) {
+    all.insert(all.end(), more.begin(), more.end());
+  };
+#define SHOAL_KERNELS(family) append(family##_kernels());
+#include "shoal/cpu/list.inc"
+#undef SHOAL_KERNELS
+  return all;
+}
+
+}  // namespace
+
+bool Site::all_of_type(DType dtype) const {
+  return std::ranges::all_of(inputs,
+                             [&](const Operand& o) { return !o.given || o.type.dtype == dtype; }) &&
+         std::ranges::all_of(outputs, [&](const TensorType& t) { return t.dtype == dtype; });
+}
+
+std::span<const Provider> providers() {
+  static const std::vector<Provider> all = collect();
+  return all;
+}
+
+std::unique_ptr<Kernel> make_reference_kernel(const Site& site) {
+  return std::make_unique<ReferenceKernel>(site.node);
+}
+
+}  // namespace shoal::cpu

@@ -1,0 +1,83 @@
+// Matrix products of floats: the one loop nest under Gemm, MatMul, Conv and Attention.
+//
+// Both factors are copied into panels that the innermost loop reads from end to end: rows of the
+// left one in panels of R rows, [panel][k][R], columns of the right one in panels of C columns,
+// [panel][k][C], with zeros beyond the edge. A block of the product keeps its part of the right
+// factor in the second-level cache while the panels of the left one pass through the first.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "shoal/cpu/activation.h"
+
+namespace shoal::cpu {
+
+// R and C of the instruction set in use: R x C sums fill its registers.
+struct PanelSize {
+  int64_t rows = 0;
+  int64_t columns = 0;
+};
+PanelSize panel_size();
+
+// Element (i, j) is data[i * row_stride + j * column_stride].
+struct Matrix {
+  const float* data = nullptr;
+  int64_t row_stride = 0;
+  int64_t column_stride = 0;
+};
+
+// The right factor of a product: whatever can fill panels with its rows [k, k_end) and columns
+// [j, j_end), k and j counted from the product's first. Convolutions gather it from an image.
+class RightFactor {
+ public:
+  virtual ~RightFactor() = default;
+  virtual void pack(int64_t k, int64_t k_end, int64_t j, int64_t j_end, float* panels) const = 0;
+};
+
+class RightMatrix : public RightFactor {
+ public:
+  explicit RightMatrix(const Matrix& matrix) : matrix_(matrix) {}
+  void pack(int64_t k, int64_t k_end, int64_t j, int64_t j_end, float* panels) const override;
+
+ private:
+  Matrix matrix_;
+};
+
+// Floats that the panels of an m x k left factor take, and filling them.
+int64_t packed_rows_size(int64_t m, int64_t k);
+void pack_rows(const Matrix& matrix, int64_t m, int64_t k, float* panels);
+
+// y = activation(scale * left * right + row_bias + column_bias + addend); null: not there.
+struct Product {
+  int64_t m = 0, n = 0, k = 0;
+  const float* packed_left = nullptr;  // panels made by pack_rows, or
+  Matrix left;                         // a matrix, packed block by block
+  const RightFactor* right = nullptr;
+  float* y = nullptr;  // [m, n]
+  int64_t y_stride = 0;
+
+  float scale = 1;
+  const float* row_bias = nullptr;     // [m]
+  const float* column_bias = nullptr;  // [n]
+  const float* addend = nullptr;       // [m, n], as far apart as the rows of y
+  Activation activation;
+};
+
+// How a product is cut into blocks that threads compute apart.
+struct Blocking {
+  int64_t rows = 0, columns = 0;  // of one block
+  int64_t row_blocks = 0, column_blocks = 0;
+  int64_t scratch_floats = 0;  // that each thread needs
+
+  int64_t blocks() const { return row_blocks * column_blocks; }
+};
+
+// `batch` products of the same size are to be spread over `threads`.
+Blocking choose_blocking(int64_t m, int64_t n, int64_t k, bool left_is_packed, int64_t batch,
+                         int threads);
+
+// Computes one block of [0, blocking.blocks()).
+void multiply(const Product& product, const Blocking& blocking, int64_t block, float* scratch);
+
+}  // namespace shoal::cpu

@@ -1,0 +1,85 @@
+#include "shoal/cpu/testing.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "shoal/cpu/cpu.h"
+#include "shoal/cpu/instruction_set.h"
+
+namespace shoal::cpu {
+namespace {
+
+Graph graph_of(const Operator& op, const std::vector<Tensor>& inputs, const Attributes& attributes,
+               bool constant_weights, std::vector<Tensor>& feeds) {
+  Graph graph;
+  std::vector<ValueId> ids;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (!inputs[i].defined()) {
+      ids.push_back(kNoValue);
+    } else if (op.reads_value(i) || (constant_weights && i > 0)) {
+      ids.push_back(graph.add_constant("w", inputs[i]));
+    } else {
+      ids.push_back(graph.add_input("x", inputs[i].type()));
+      feeds.push_back(inputs[i]);
+    }
+  }
+  auto output = graph.add(op, ids, attributes);
+  EXPECT_TRUE(output.ok()) << output.status().message();
+  graph.mark_output(*output);
+  return graph;
+}
+
+Tensor run(Device& device, const Graph& graph, const std::vector<Tensor>& feeds,
+           std::string_view kernel) {
+  auto executable = device.compile(graph);
+  EXPECT_TRUE(executable.ok());
+  if (!kernel.empty()) {
+    EXPECT_EQ((*executable)->kernel_of(0), kernel);
+  }
+  std::vector<Tensor> outputs(1);
+  EXPECT_TRUE((*executable)->run(feeds, outputs, nullptr).ok());
+  return outputs[0];
+}
+
+void expect_near(const Tensor& got, const Tensor& want, float tolerance) {
+  float top = 0;
+  for (float x : want.data<float>()) top = std::max(top, std::abs(x));
+  for (size_t i = 0; i < want.data<float>().size(); ++i) {
+    ASSERT_NEAR(got.data<float>()[i], want.data<float>()[i], tolerance * top) << "element " << i;
+  }
+}
+
+}  // namespace
+
+Tensor random_floats(std::mt19937& rng, const Shape& shape) {
+  std::uniform_real_distribution<float> uniform(-1, 1);
+  Tensor tensor({DType::kF32, shape});
+  for (float& x : tensor.data<float>()) x = uniform(rng);
+  return tensor;
+}
+
+void expect_agreement(const Operator& op, const std::vector<Tensor>& inputs,
+                      const Attributes& attributes, std::string_view kernel, float tolerance) {
+  static const std::unique_ptr<Device> reference = make_reference_device();
+  static const std::unique_ptr<Device> devices[] = {make_cpu_device({.threads = 1}),
+                                                    make_cpu_device({.threads = 2})};
+  for (bool constant_weights : {false, true}) {
+    std::vector<Tensor> feeds;
+    const Graph graph = graph_of(op, inputs, attributes, constant_weights, feeds);
+    const Tensor want = run(*reference, graph, feeds, "");
+    for (std::string_view set : instruction_sets()) {
+      use_instruction_set(set);
+      for (const auto& device : devices) {
+        SCOPED_TRACE(std::string(set) + (constant_weights ? ", constant weights, " : ", ") +
+                     std::to_string(device->info().threads) + " threads, " +
+                     to_string(inputs[0].type()));
+        expect_near(run(*device, graph, feeds, kernel), want, tolerance);
+        if (testing::Test::HasFatalFailure()) break;
+      }
+    }
+    use_instruction_set("");
+  }
+}
+
+}  // namespace shoal::cpu
