@@ -1,0 +1,44 @@
+#include "laws.h"
+#include "shoal/ops/ops.h"
+
+namespace shoal::laws {
+namespace {
+
+void add_random_activation(Rng& rng, Case& c) {
+  static const char* const kNames[] = {"",     "Relu",        "LeakyRelu", "Clip", "Sigmoid",
+                                       "Tanh", "HardSigmoid", "HardSwish", "Gelu"};
+  c.attributes["activation"] = std::string(kNames[random_int(rng, 0, std::ssize(kNames) - 1)]);
+  if (random_int(rng, 0, 1) == 0) return;  // the defaults
+  c.attributes["activation_alpha"] = -0.25f;
+  c.attributes["activation_beta"] = 0.5f;
+}
+
+// Bias and residual come and go, each without the other.
+void add_random_sums(Rng& rng, Case& c, const Shape& bias, const Shape& residual) {
+  c.inputs.push_back(random_int(rng, 0, 1) != 0 ? random_tensor(rng, bias) : Tensor());
+  if (random_int(rng, 0, 1) != 0) c.inputs.push_back(random_tensor(rng, residual));
+}
+
+Case conv(Rng& rng) {
+  const int64_t group = random_int(rng, 1, 2), n = random_int(rng, 1, 2);
+  const int64_t h = random_int(rng, 3, 8), w = random_int(rng, 3, 8), m = 2 * group;
+  Case c{{random_tensor(rng, {n, 3 * group, h, w}), random_tensor(rng, {m, 3, 3, 3})},
+         {{"group", group}, {"pads", std::vector<int64_t>{1, 1, 1, 1}}}};
+  add_random_activation(rng, c);
+  add_random_sums(rng, c, {m}, {n, m, h, w});
+  return c;
+}
+
+Case gemm(Rng& rng) {
+  const int64_t m = random_int(rng, 1, 9), n = random_int(rng, 1, 9), k = random_int(rng, 1, 9);
+  Case c{{random_tensor(rng, {m, k}), random_tensor(rng, {n, k})}, {{"transB", int64_t{1}}}};
+  add_random_activation(rng, c);
+  add_random_sums(rng, c, {n}, {m, n});
+  return c;
+}
+
+}  // namespace
+
+std::vector<Source> fused_cases() { return {{&ops::fused_conv, conv}, {&ops::fused_gemm, gemm}}; }
+
+}  // namespace shoal::laws
