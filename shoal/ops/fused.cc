@@ -66,7 +66,7 @@ Result<std::vector<ValueId>> expand_fused(const Node& node, std::span<const Valu
   if (inputs.size() > kResidual && inputs[kResidual] != kNoValue) {
     SHOAL_ASSIGN(y, graph.add(add, {y, inputs[kResidual]}));
   }
-  SHOAL_ASSIGN(y, expand(activation_of(node), y, graph));
+  SHOAL_ASSIGN(y, append(activation_of(node), y, graph));
   return std::vector{y};
 }
 

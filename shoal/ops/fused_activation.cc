@@ -87,7 +87,7 @@ std::optional<Activation> as_activation(const Node& node, std::span<const Operan
   return activation;
 }
 
-Result<ValueId> expand(const Activation& activation, ValueId x, Graph& graph) {
+Result<ValueId> append(const Activation& activation, ValueId x, Graph& graph) {
   const Entry* entry = entry_of(activation.kind);
   if (entry == nullptr) return x;
   Node node{entry->op, {x}, {}, {}, {}};

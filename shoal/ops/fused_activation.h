@@ -44,7 +44,7 @@ void set_activation(Attributes& attributes, const Activation& activation);
 std::optional<Activation> as_activation(const Node& node, std::span<const Operand> inputs);
 
 // Appends ONNX nodes that apply it to x.
-Result<ValueId> expand(const Activation& activation, ValueId x, Graph& graph);
+Result<ValueId> append(const Activation& activation, ValueId x, Graph& graph);
 
 // std::min and std::max give their first argument where a NaN is compared, so x comes first.
 template <class T>
