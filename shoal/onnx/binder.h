@@ -1,0 +1,73 @@
+// Binder: one walk over the steps of a program, making a stage's graph and what is left over.
+#pragma once
+
+#include <memory>
+#include <set>
+#include <span>
+#include <vector>
+
+#include "shoal/onnx/bind.h"
+#include "shoal/onnx/fold.h"
+#include "shoal/onnx/normalize.h"
+
+namespace shoal::onnx {
+
+class Binder : public Emitter {
+ public:
+  explicit Binder(std::shared_ptr<const Model> model);
+
+  void start(const KnownValues& inputs);
+  Status resume(const Rest& rest, const KnownValues& known);
+  Result<Bound> run();
+
+  using Emitter::emit;
+  Result<std::vector<Term>> emit(Draft draft) override;
+  Result<Tensor> elements(const Term& term) override;
+
+ private:
+  // What a slot is at this point of the walk.
+  struct Binding {
+    enum Kind : int32_t { kNone, kValue, kConstant, kDeferred } kind = kNone;
+    int32_t index = 0;  // a ValueId, or into constants_
+  };
+  struct Constant {
+    Tensor tensor;
+    ValueId id = kNoValue;  // set once a node that is not folded reads it
+  };
+
+  Binding& at(Slot slot) { return bindings_[static_cast<size_t>(slot)]; }
+  void bind_value(Slot slot, ValueId id) { at(slot) = {Binding::kValue, static_cast<int32_t>(id)}; }
+  void bind_constant(Slot slot, Tensor tensor);
+  void bind_known(Slot slot, const std::string& name, const Known& known);
+  void bind_output(Slot slot, const Term& term);
+
+  Status bind_pending(const Pending& pending);
+  Status bind_step(const Step& step);
+  Status bind_if(const Step& step);
+  void bind_alias(Slot from, Slot to);
+  void defer(const Step& step);
+
+  Draft draft_of(const Step& step);
+  Term term_of(Slot slot);
+  ValueId value_of(Slot slot);
+  ValueId value_of(const Term& term, const std::string& made_for);
+  std::string graph_name(Slot slot) const;
+
+  std::shared_ptr<Rest> make_rest();
+  Status export_outputs(Bound& bound, Rest& rest);
+  Status export_reads(Bound& bound, const Rest& rest);
+
+  std::shared_ptr<const Model> model_;
+  const Program& program_;
+  Graph graph_;
+  Folder folder_;
+  std::vector<Pending> todo_;
+  std::vector<size_t> missing_outputs_;
+  std::vector<Binding> bindings_;  // by slot
+  std::vector<Constant> constants_;
+  std::vector<Pending> deferred_;
+  std::set<Slot> wanted_;             // by the steps deferred so far
+  std::vector<Slot> wanted_by_step_;  // by the step being bound
+};
+
+}  // namespace shoal::onnx

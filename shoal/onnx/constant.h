@@ -1,0 +1,29 @@
+// Attributes of a file as the engine holds them, and the Constant operator, which is only them.
+#pragma once
+
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "shoal/graph/operator.h"
+#include "shoal/onnx/proto.h"
+#include "shoal/onnx/tensors.h"
+
+namespace shoal::onnx {
+
+// An attribute as a node has it, after references to the attributes of a call are followed.
+struct Argument {
+  std::string_view name;
+  const AttributeProto* proto = nullptr;
+};
+
+// Refuses a name given twice. A reference to an attribute the call did not give leaves it out.
+Result<std::vector<Argument>> resolve(std::span<const AttributeProto> attributes,
+                                      std::span<const Argument> call);
+
+Result<Attributes> convert(std::span<const Argument> arguments, TensorLoader& loader);
+size_t size_of(const Attributes& attributes);  // bytes in memory, tensors not counted
+
+Result<Tensor> constant_of(std::span<const Argument> arguments, TensorLoader& loader);
+
+}  // namespace shoal::onnx

@@ -1,0 +1,118 @@
+#include "shoal/onnx/model.h"
+
+#include "shoal/onnx/element_type.h"
+#include "shoal/onnx/names.h"
+
+namespace shoal::onnx {
+namespace {
+
+Result<DeclaredType> declared_type(const TypeProto& proto) {
+  if (proto.kind != "tensor") {
+    return Status(Code::kUnsupported, "is a " + std::string(proto.kind) + ", not a tensor");
+  }
+  SHOAL_ASSIGN(const DType dtype, dtype_of(proto.element));
+  DeclaredType type{dtype, std::nullopt};
+  if (!proto.shape) return type;
+  if (proto.shape->size() > Shape::kMaxRank) {
+    return Status(Code::kUnsupported, "rank " + std::to_string(proto.shape->size()) +
+                                          " is more than " + std::to_string(Shape::kMaxRank));
+  }
+  type.dims.emplace();
+  for (const DimensionProto& dim : *proto.shape) {
+    if (dim.value && (*dim.value < 0 || *dim.value > kLimits.max_dimension)) {
+      return invalid("dimension " + std::to_string(*dim.value) + " is out of range");
+    }
+    if (dim.symbol.size() > kLimits.max_name_bytes)
+      return invalid("a dimension's name is too long");
+    type.dims->push_back({dim.value, std::string(dim.value ? "" : dim.symbol)});
+  }
+  return type;
+}
+
+Result<std::vector<ModelInput>> declared_inputs(const GraphProto& graph, const Program& program) {
+  std::vector<ModelInput> inputs;
+  for (size_t i = 0; i < graph.inputs.size(); ++i) {
+    const ValueInfoProto& info = graph.inputs[i];
+    const std::string place = "input " + printable(info.name);
+    if (!info.type) return invalid("has no type").at(place);
+    auto type = declared_type(*info.type);
+    if (!type.ok()) return type.status().at(place);
+    const auto slot = static_cast<size_t>(program.inputs[i]);
+    inputs.push_back({std::string(info.name), *std::move(type), program.slots[slot].constant >= 0});
+  }
+  return inputs;
+}
+
+Result<std::vector<ModelOutput>> declared_outputs(const GraphProto& graph) {
+  std::vector<ModelOutput> outputs;
+  for (const ValueInfoProto& info : graph.outputs) {
+    ModelOutput output{std::string(info.name), std::nullopt};
+    if (info.type && info.type->kind != "undefined") {
+      auto type = declared_type(*info.type);
+      if (!type.ok()) return type.status().at("output " + printable(info.name));
+      output.type = *std::move(type);
+    }
+    outputs.push_back(std::move(output));
+  }
+  return outputs;
+}
+
+Metadata metadata_of(const ModelProto& proto) {
+  Metadata metadata;
+  metadata.ir_version = proto.ir_version;
+  metadata.producer = printable(proto.producer);
+  if (!proto.producer_version.empty()) metadata.producer += " " + printable(proto.producer_version);
+  for (const OpsetProto& opset : proto.opsets) {
+    metadata.opsets.emplace_back(printable(opset.domain), opset.version);
+  }
+  return metadata;
+}
+
+}  // namespace
+
+std::string to_string(const DeclaredType& type) {
+  std::string text(name_of(type.dtype));
+  if (!type.dims) return text + "[...]";
+  text += "[";
+  for (size_t i = 0; i < type.dims->size(); ++i) {
+    const Dimension& dim = (*type.dims)[i];
+    text += i > 0 ? "," : "";
+    text += dim.size ? std::to_string(*dim.size) : dim.symbol.empty() ? "?" : printable(dim.symbol);
+  }
+  return text + "]";
+}
+
+Result<std::shared_ptr<const Model>> Model::open(const std::filesystem::path& path) {
+  SHOAL_ASSIGN(auto file, MappedFile::open(path));
+  const auto folder = path.has_parent_path() ? path.parent_path() : std::filesystem::path(".");
+  auto model = make(file, file->bytes(), file.get(), folder);
+  if (!model.ok()) return model.status().at(printable(path.string(), kLimits.max_name_bytes));
+  return model;
+}
+
+Result<std::shared_ptr<const Model>> Model::parse(std::shared_ptr<const void> owner, Bytes bytes,
+                                                  const std::filesystem::path& folder) {
+  return make(std::move(owner), bytes, nullptr, folder);
+}
+
+Result<std::shared_ptr<const Model>> Model::make(std::shared_ptr<const void> owner, Bytes bytes,
+                                                 const MappedFile* mapping,
+                                                 const std::filesystem::path& folder) {
+  auto proto = parse_model(bytes);
+  if (!proto.ok()) return proto.status().at("not a readable ONNX model");
+  if (!proto->graph) return Status(Code::kCorrupt, "not an ONNX model: it has no graph");
+  if (proto->ir_version < 3) {
+    return Status(Code::kUnsupported,
+                  "IR version " + std::to_string(proto->ir_version) + " is older than 3");
+  }
+  TensorLoader loader(owner, mapping, folder);
+  std::shared_ptr<Model> model(new Model);
+  model->owner_ = std::move(owner);
+  SHOAL_ASSIGN(model->program_, make_program(*proto, loader));
+  SHOAL_ASSIGN(model->inputs_, declared_inputs(*proto->graph, model->program_));
+  SHOAL_ASSIGN(model->outputs_, declared_outputs(*proto->graph));
+  model->metadata_ = metadata_of(*proto);
+  return std::shared_ptr<const Model>(std::move(model));
+}
+
+}  // namespace shoal::onnx

@@ -1,0 +1,94 @@
+#include "shoal/onnx/normalize.h"
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "shoal/ops/ops.h"
+
+namespace shoal::onnx {
+namespace {
+
+constexpr std::string_view kMicrosoft = "com.microsoft";
+
+using Table = std::unordered_multimap<std::string_view, const RewriteEntry*>;
+
+void add_all(Table& table, std::span<const RewriteEntry> entries) {
+  for (const RewriteEntry& entry : entries) table.emplace(entry.op, &entry);
+}
+
+const Table& table_of(std::string_view domain) {
+  static const Table onnx = [] {
+    Table table;
+    add_all(table, elementwise_rewrites());
+    add_all(table, movement_rewrites());
+    add_all(table, network_rewrites());
+    return table;
+  }();
+  static const Table microsoft = [] {
+    Table table;
+    add_all(table, microsoft_rewrites());
+    return table;
+  }();
+  return domain == kMicrosoft ? microsoft : onnx;
+}
+
+const RewriteEntry* find_rewrite(std::string_view op, std::string_view domain, int64_t opset) {
+  const auto [begin, end] = table_of(domain).equal_range(op);
+  const auto it = std::find_if(begin, end, [&](const auto& line) {
+    return line.second->first <= opset && opset <= line.second->last;
+  });
+  return it == end ? nullptr : it->second;
+}
+
+// Operators of our own (fused ones) are no part of ONNX, so a file cannot name them.
+bool is_onnx_operator(std::string_view name) {
+  const Operator* op = ops::find(name);
+  return op != nullptr && op->expand == nullptr;
+}
+
+}  // namespace
+
+Term Term::ints(std::vector<int64_t> values) {
+  return of(
+      Tensor::of<int64_t>({static_cast<int64_t>(values.size())}, std::span<const int64_t>(values)));
+}
+
+const Term& Draft::input(size_t i) const {
+  static const Term none;
+  return i < inputs.size() ? inputs[i] : none;
+}
+
+void Draft::set_input(size_t i, Term term) {
+  if (inputs.size() <= i) inputs.resize(i + 1);
+  inputs[i] = std::move(term);
+}
+
+Result<std::vector<int64_t>> Emitter::integers(const Term& term) {
+  if (!Indices::contains(term.type.dtype)) return invalid("should be integers");
+  SHOAL_ASSIGN(const Tensor tensor, elements(term));
+  return to_ints(tensor);
+}
+
+Result<Term> Emitter::emit(std::string op, std::vector<Term> inputs, Attributes attributes) {
+  SHOAL_ASSIGN(auto outputs,
+               emit(Draft{std::move(op), std::move(inputs), std::move(attributes), {""}, {}}));
+  return std::move(outputs[0]);
+}
+
+bool supported(std::string_view op, std::string_view domain, int64_t opset) {
+  if (!domain.empty() && domain != kMicrosoft) return false;
+  const RewriteEntry* entry = find_rewrite(op, domain, opset);
+  if (entry == nullptr) return domain.empty() && is_onnx_operator(op);
+  if (entry->targets.empty()) return is_onnx_operator(op);
+  return std::ranges::all_of(entry->targets, is_onnx_operator);
+}
+
+Result<std::vector<Term>> make_nodes(Draft draft, std::string_view domain, int64_t opset,
+                                     Emitter& emitter) {
+  draft.attributes.erase("consumed_inputs");  // a hint of opset 1, without meaning for the result
+  const RewriteEntry* entry = find_rewrite(draft.op, domain, opset);
+  if (entry == nullptr) return emitter.emit(std::move(draft));
+  return entry->rewrite(std::move(draft), opset, emitter);
+}
+
+}  // namespace shoal::onnx

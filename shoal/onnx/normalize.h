@@ -1,0 +1,100 @@
+// All opset history ends here: an ONNX node of opset 1 to 21 becomes nodes of opset 17, which is
+// what our operators mean. Adding a rewrite: a function in normalize_<family>.cc and one line in
+// its table.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "shoal/graph/graph.h"
+#include "shoal/onnx/program.h"
+
+namespace shoal::onnx {
+
+// A value while nodes are being made: in the graph, known as elements, or left out.
+struct Term {
+  ValueId id = kNoValue;
+  TensorType type;
+  Tensor constant;      // the elements, where they are known
+  Slot slot = kNoSlot;  // where the value comes from; kNoSlot: made on the way
+
+  bool given() const { return id != kNoValue || constant.defined(); }
+  size_t rank() const { return type.shape.rank(); }
+
+  static Term of(Tensor tensor) { return {kNoValue, tensor.type(), tensor, kNoSlot}; }
+  static Term ints(std::vector<int64_t> values);  // i64, rank 1: shapes, axes
+};
+
+// A node to be, of opset 17 when it is emitted.
+struct Draft {
+  std::string op;
+  std::vector<Term> inputs;
+  Attributes attributes;
+  std::vector<std::string> outputs;  // names; "" for an output nobody asked for
+  std::string name;
+
+  const Term& input(size_t i) const;  // not given beyond the last
+  bool has(size_t i) const { return input(i).given(); }
+  void set_input(size_t i, Term term);
+
+  // Reads an attribute that the new form does not have, and removes it.
+  template <class T>
+  std::optional<T> take(std::string_view key);
+};
+
+// Where rewrites put what they make.
+class Emitter {
+ public:
+  virtual ~Emitter() = default;
+
+  // Adds the node, or computes it at once where everything it reads is known.
+  virtual Result<std::vector<Term>> emit(Draft draft) = 0;
+
+  // The elements of a term. Where they are not known yet the error ends the rewrite, and the
+  // node is tried again when they are.
+  virtual Result<Tensor> elements(const Term& term) = 0;
+
+  // The elements as integers; the term is i32 or i64.
+  Result<std::vector<int64_t>> integers(const Term& term);
+
+  // A node on the way, with one output.
+  Result<Term> emit(std::string op, std::vector<Term> inputs, Attributes attributes = {});
+};
+
+// Whether make_nodes can do it, as far as names and versions tell.
+bool supported(std::string_view op, std::string_view domain, int64_t opset);
+
+// Emits what computes the step, given as a draft that still has the form of its own opset;
+// returns the outputs.
+Result<std::vector<Term>> make_nodes(Draft draft, std::string_view domain, int64_t opset,
+                                     Emitter& emitter);
+
+// One line of a table: how nodes named `op` in opsets [first, last] are rewritten, and to what.
+using Rewrite = Result<std::vector<Term>> (*)(Draft draft, int64_t opset, Emitter& emitter);
+struct RewriteEntry {
+  std::string_view op;
+  int64_t first;
+  int64_t last;
+  Rewrite rewrite;
+  std::vector<std::string_view> targets = {};  // operators it emits, if not `op`
+};
+
+std::span<const RewriteEntry> elementwise_rewrites();
+std::span<const RewriteEntry> movement_rewrites();
+std::span<const RewriteEntry> network_rewrites();
+std::span<const RewriteEntry> microsoft_rewrites();  // domain com.microsoft
+
+template <class T>
+std::optional<T> Draft::take(std::string_view key) {
+  const auto it = attributes.find(key);
+  if (it == attributes.end()) return std::nullopt;
+  auto taken = attributes.extract(it);
+  if (T* held = std::get_if<T>(&taken.mapped())) return std::move(*held);
+  return std::nullopt;
+}
+
+}  // namespace shoal::onnx

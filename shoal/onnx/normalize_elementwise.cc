@@ -1,0 +1,121 @@
+// Rewrites of element-wise operators: explicit broadcasting, and attributes that became inputs.
+#include <array>
+#include <limits>
+
+#include "shoal/onnx/element_type.h"
+#include "shoal/onnx/normalize.h"
+
+namespace shoal::onnx {
+namespace {
+
+using Terms = Result<std::vector<Term>>;
+using Ints = std::vector<int64_t>;
+
+constexpr int64_t kEver = std::numeric_limits<int64_t>::max();
+
+// A value that is already known needs no node to stay what it is.
+Terms identity(Draft draft, int64_t, Emitter& emitter) {
+  if (draft.input(0).constant.defined()) return std::vector{draft.input(0)};
+  return emitter.emit(std::move(draft));
+}
+
+// Makes `term` broadcast as if its first axis were axis `axis` of a tensor of rank `rank`.
+Result<Term> align_at(const Term& term, int64_t axis, size_t rank, Emitter& emitter) {
+  const auto n = static_cast<int64_t>(rank), own = static_cast<int64_t>(term.rank());
+  if (axis < 0) axis += n;
+  if (axis < 0 || axis + own > n) return invalid("axis is out of range");
+  if (axis + own == n) return term;
+  Shape shape = term.type.shape;
+  for (int64_t i = axis + own; i < n; ++i) shape.push_back(1);
+  return emitter.emit("Reshape", {term, Term::ints(Ints(shape.begin(), shape.end()))});
+}
+
+// Before opset 7 the second input stretched only where `broadcast` and `axis` said so.
+Terms broadcast_1(Draft draft, int64_t, Emitter& emitter) {
+  const bool broadcast = draft.take<int64_t>("broadcast").value_or(0) != 0;
+  const auto axis = draft.take<int64_t>("axis");
+  if (broadcast && axis && draft.has(1)) {
+    SHOAL_ASSIGN(Term aligned, align_at(draft.input(1), *axis, draft.input(0).rank(), emitter));
+    draft.set_input(1, std::move(aligned));
+  }
+  return emitter.emit(std::move(draft));
+}
+
+// The slope of opset 1 and 6 has one element per channel, axis 1.
+Terms prelu_1(Draft draft, int64_t, Emitter& emitter) {
+  const Term slope = draft.input(1);
+  if (slope.rank() == 1 && slope.type.shape[0] != 1 && draft.input(0).rank() >= 2) {
+    SHOAL_ASSIGN(Term aligned, align_at(slope, 1, draft.input(0).rank(), emitter));
+    draft.set_input(1, std::move(aligned));
+  }
+  return emitter.emit(std::move(draft));
+}
+
+Result<Term> scalar(float value, DType dtype) {
+  if (!Floats::contains(dtype)) return invalid("does not take integers in this opset");
+  Tensor tensor({dtype, {}});
+  visit<Floats>(dtype, [&]<class T>() { tensor.data<T>()[0] = static_cast<T>(value); });
+  return Term::of(std::move(tensor));
+}
+
+Terms clip_1(Draft draft, int64_t, Emitter& emitter) {
+  size_t input = 1;
+  for (std::string_view key : {"min", "max"}) {
+    if (const auto value = draft.take<float>(key)) {
+      SHOAL_ASSIGN(Term bound, scalar(*value, draft.input(0).type.dtype));
+      draft.set_input(input, std::move(bound));
+    }
+    ++input;
+  }
+  return emitter.emit(std::move(draft));
+}
+
+// The names of TensorProto.DataType, which opset 1 used as text.
+Terms cast_1(Draft draft, int64_t, Emitter& emitter) {
+  constexpr std::array<std::string_view, 17> names = {
+      "UNDEFINED", "FLOAT",  "UINT8",     "INT8",       "UINT16",  "INT16",
+      "INT32",     "INT64",  "STRING",    "BOOL",       "FLOAT16", "DOUBLE",
+      "UINT32",    "UINT64", "COMPLEX64", "COMPLEX128", "BFLOAT16"};
+  const std::string to = draft.take<std::string>("to").value_or("");
+  for (size_t i = 0; i < names.size(); ++i) {
+    if (names[i] == to) draft.attributes["to"] = static_cast<int64_t>(i);
+  }
+  return emitter.emit(std::move(draft));
+}
+
+// Opset 19 lets the caller choose how 8-bit floats overflow; nothing here has 8-bit floats.
+Terms cast_19(Draft draft, int64_t, Emitter& emitter) {
+  draft.attributes.erase("saturate");
+  return emitter.emit(std::move(draft));
+}
+
+// What is run is always inference, so only the input and a mask of ones are left.
+Terms dropout_1(Draft draft, int64_t opset, Emitter& emitter) {
+  const DType dtype = draft.input(0).type.dtype;
+  draft.attributes.clear();
+  draft.inputs.resize(1);
+  SHOAL_ASSIGN(std::vector<Term> outputs, emitter.emit(std::move(draft)));
+  if (outputs.size() > 1 && opset < 10) {
+    SHOAL_ASSIGN(outputs[1], emitter.emit("Cast", {outputs[1]}, {{"to", onnx_type_of(dtype)}}));
+  }
+  return outputs;
+}
+
+}  // namespace
+
+std::span<const RewriteEntry> elementwise_rewrites() {
+  static const std::vector<RewriteEntry> table = {
+      {"Add", 1, 6, broadcast_1},       {"And", 1, 6, broadcast_1},
+      {"Cast", 1, 5, cast_1},           {"Cast", 19, kEver, cast_19},
+      {"CastLike", 19, kEver, cast_19}, {"Clip", 1, 10, clip_1},
+      {"Div", 1, 6, broadcast_1},       {"Dropout", 1, 11, dropout_1, {"Dropout", "Cast"}},
+      {"Equal", 1, 6, broadcast_1},     {"Greater", 1, 6, broadcast_1},
+      {"Identity", 1, kEver, identity}, {"Less", 1, 6, broadcast_1},
+      {"Mul", 1, 6, broadcast_1},       {"Or", 1, 6, broadcast_1},
+      {"PRelu", 1, 6, prelu_1},         {"Pow", 1, 6, broadcast_1},
+      {"Sub", 1, 6, broadcast_1},       {"Xor", 1, 6, broadcast_1},
+  };
+  return table;
+}
+
+}  // namespace shoal::onnx

@@ -1,0 +1,155 @@
+// Rewrites of the operators that move elements: what were attributes became inputs over time.
+#include <limits>
+
+#include "shoal/base/checked.h"
+#include "shoal/onnx/normalize.h"
+
+namespace shoal::onnx {
+namespace {
+
+using Terms = Result<std::vector<Term>>;
+using Ints = std::vector<int64_t>;
+
+constexpr int64_t kEver = std::numeric_limits<int64_t>::max();
+
+// Makes an attribute the input the newer form has in its place; without the attribute the input
+// is left out.
+void attribute_to_input(Draft& draft, std::string_view key, size_t input) {
+  if (auto values = draft.take<Ints>(key)) draft.set_input(input, Term::ints(*std::move(values)));
+}
+
+Terms axes_to_input(Draft draft, int64_t, Emitter& emitter) {
+  attribute_to_input(draft, "axes", 1);
+  return emitter.emit(std::move(draft));
+}
+
+Terms reshape_1(Draft draft, int64_t, Emitter& emitter) {
+  attribute_to_input(draft, "shape", 1);
+  return emitter.emit(std::move(draft));
+}
+
+Terms concat_1(Draft draft, int64_t, Emitter& emitter) {
+  draft.attributes.try_emplace("axis", int64_t{1});
+  return emitter.emit(std::move(draft));
+}
+
+Terms slice_1(Draft draft, int64_t, Emitter& emitter) {
+  attribute_to_input(draft, "starts", 1);
+  attribute_to_input(draft, "ends", 2);
+  attribute_to_input(draft, "axes", 3);
+  return emitter.emit(std::move(draft));
+}
+
+Terms split_2(Draft draft, int64_t opset, Emitter& emitter) {
+  if (opset == 1 && draft.has(1)) return emitter.emit(std::move(draft));
+  attribute_to_input(draft, "split", 1);
+  return emitter.emit(std::move(draft));
+}
+
+// Opset 18 may cut into parts of which the last is smaller.
+Terms split_18(Draft draft, int64_t, Emitter& emitter) {
+  const auto parts = draft.take<int64_t>("num_outputs");
+  if (!parts || draft.has(1)) return emitter.emit(std::move(draft));
+  const auto rank = static_cast<int64_t>(draft.input(0).rank());
+  int64_t axis = attribute<int64_t>(draft.attributes, "axis", 0);
+  if (axis < 0) axis += rank;
+  if (axis < 0 || axis >= rank) return invalid("axis is out of range");
+  if (*parts != static_cast<int64_t>(draft.outputs.size())) {
+    return invalid("num_outputs is not the number of outputs");
+  }
+  const int64_t size = draft.input(0).type.shape[static_cast<size_t>(axis)];
+  const int64_t part = (size + *parts - 1) / *parts;
+  Ints sizes(draft.outputs.size(), part);
+  sizes.back() = size - part * (*parts - 1);
+  if (sizes.back() < 0) return invalid("there are more parts than elements");
+  draft.set_input(1, Term::ints(std::move(sizes)));
+  return emitter.emit(std::move(draft));
+}
+
+Terms tile_1(Draft draft, int64_t, Emitter& emitter) {
+  SHOAL_ASSIGN(const Tensor tiles, emitter.elements(draft.input(1)));
+  SHOAL_ASSIGN(const Tensor axis, emitter.elements(draft.input(2)));
+  if (tiles.count() != 1 || axis.count() != 1) return invalid("tiles and axis are one number each");
+  auto number = [](const Tensor& tensor) {
+    double value = 0;
+    visit<Numbers>(tensor.dtype(), [&]<class T>() {
+      value = static_cast<double>(static_cast<Compute<T>>(tensor.data<T>()[0]));
+    });
+    return value;
+  };
+  if (tiles.dtype() == DType::kBool || axis.dtype() == DType::kBool) {
+    return invalid("tiles and axis are numbers");
+  }
+  const double at = number(axis), count = number(tiles);
+  if (!(at >= 0 && at < static_cast<double>(draft.input(0).rank()))) {
+    return invalid("axis is out of range");
+  }
+  if (!(count >= 0 && count < 1e9)) return invalid("tiles is out of range");
+  Ints repeats(draft.input(0).rank(), 1);
+  repeats[static_cast<size_t>(at)] = static_cast<int64_t>(count);
+  draft.inputs = {draft.input(0), Term::ints(std::move(repeats))};
+  return emitter.emit(std::move(draft));
+}
+
+Terms pad_1(Draft draft, int64_t, Emitter& emitter) {
+  attribute_to_input(draft, "paddings", 1);  // opset 1
+  attribute_to_input(draft, "pads", 1);
+  const float value = draft.take<float>("value").value_or(0.0f);
+  const DType dtype = draft.input(0).type.dtype;
+  if (!Floats::contains(dtype)) return invalid("does not take integers before opset 11");
+  Tensor constant({dtype, {}});
+  visit<Floats>(dtype, [&]<class T>() { constant.data<T>()[0] = static_cast<T>(value); });
+  draft.set_input(2, Term::of(std::move(constant)));
+  return emitter.emit(std::move(draft));
+}
+
+// Pads of some axes become pads of all.
+Terms pad_18(Draft draft, int64_t, Emitter& emitter) {
+  if (!draft.has(3)) return emitter.emit(std::move(draft));
+  SHOAL_ASSIGN(const Ints pads, emitter.integers(draft.input(1)));
+  SHOAL_ASSIGN(const Ints axes, emitter.integers(draft.input(3)));
+  const size_t rank = draft.input(0).rank();
+  if (pads.size() != 2 * axes.size()) return invalid("pads and axes do not go together");
+  Ints all(2 * rank, 0);
+  for (size_t i = 0; i < axes.size(); ++i) {
+    const int64_t axis = axes[i] < 0 ? axes[i] + static_cast<int64_t>(rank) : axes[i];
+    if (axis < 0 || axis >= static_cast<int64_t>(rank)) return invalid("axis is out of range");
+    all[static_cast<size_t>(axis)] = pads[i];
+    all[rank + static_cast<size_t>(axis)] = pads[axes.size() + i];
+  }
+  draft.set_input(1, Term::ints(std::move(all)));
+  draft.set_input(3, Term());
+  return emitter.emit(std::move(draft));
+}
+
+Terms top_k_1(Draft draft, int64_t, Emitter& emitter) {
+  draft.set_input(1, Term::ints({draft.take<int64_t>("k").value_or(0)}));
+  return emitter.emit(std::move(draft));
+}
+
+Terms scatter(Draft draft, int64_t, Emitter& emitter) {
+  draft.op = "ScatterElements";
+  return emitter.emit(std::move(draft));
+}
+
+}  // namespace
+
+std::span<const RewriteEntry> movement_rewrites() {
+  static const std::vector<RewriteEntry> table = {
+      {"Concat", 1, 3, concat_1},
+      {"Pad", 1, 10, pad_1},
+      {"Pad", 18, kEver, pad_18},
+      {"Reshape", 1, 4, reshape_1},
+      {"Scatter", 1, kEver, scatter, {"ScatterElements"}},
+      {"Slice", 1, 9, slice_1},
+      {"Split", 1, 12, split_2},
+      {"Split", 18, kEver, split_18},
+      {"Squeeze", 1, 12, axes_to_input},
+      {"Tile", 1, 5, tile_1},
+      {"TopK", 1, 9, top_k_1},
+      {"Unsqueeze", 1, 12, axes_to_input},
+  };
+  return table;
+}
+
+}  // namespace shoal::onnx

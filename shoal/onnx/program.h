@@ -1,0 +1,70 @@
+// Program: a model after its history of names is gone. Every value is a slot, functions are
+// inlined, and each step says which slots it reads and writes. Still ONNX operators of any opset,
+// still without types: those come in bind.h.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "shoal/graph/operator.h"
+#include "shoal/onnx/proto.h"
+#include "shoal/onnx/tensors.h"
+
+namespace shoal::onnx {
+
+using Slot = int32_t;
+inline constexpr Slot kNoSlot = -1;  // an optional input left out
+
+// A name in the file, and the inlined call it stands in.
+struct Name {
+  std::string_view text;
+  int32_t call = -1;  // index into Program::calls; -1: the model's own graph
+};
+
+struct Step;
+
+// The graph itself, or a branch of an If.
+struct Block {
+  std::vector<Step> steps;
+  std::vector<Slot> results;
+};
+
+struct Step {
+  std::string_view op;
+  std::string_view domain;  // "" for ONNX's own operators
+  int64_t opset = 0;
+  Name name;
+  std::vector<Slot> inputs;
+  std::vector<Slot> outputs;  // kNoSlot: an output nobody asked for
+  Attributes attributes;
+  std::vector<Block> branches;  // If: then and else
+  std::vector<Slot> captures;   // If: what the branches read from outside
+};
+
+struct SlotInfo {
+  Name name;
+  bool named = false;     // the name is the model's own and no other slot has it
+  int32_t constant = -1;  // index into Program::constants
+};
+
+struct Program {
+  std::vector<SlotInfo> slots;
+  std::vector<Tensor> constants;
+  std::vector<Name> calls;  // a call's own `call` is the one around it
+  Block main;
+  std::vector<Slot> inputs;  // in the order of the file
+
+  // For people, and for graphs: "encoder/layer_1/conv".
+  std::string text(const Name& name) const;
+  std::string place_of(const Step& step) const;
+  // The name of a value between stages: no two slots share it.
+  std::string unique_name(Slot slot) const;
+};
+
+// Refuses what is not a graph (values used before they exist, names given twice, functions that
+// call themselves), and all unsupported operators at once.
+Result<Program> make_program(const ModelProto& model, TensorLoader& loader);
+
+}  // namespace shoal::onnx

@@ -1,0 +1,410 @@
+#include "shoal/onnx/proto.h"
+
+#include <cstring>
+#include <string>
+
+namespace shoal::onnx {
+namespace {
+
+void read_ints(WireReader& reader, std::vector<int64_t>& list) {
+  Bytes packed = reader.elements(WireType::kVarint);
+  while (!packed.empty()) {
+    uint64_t value = 0;
+    if (!take_varint(packed, value)) return reader.corrupt("a packed number is cut off");
+    reader.append(list, static_cast<int64_t>(value));
+  }
+}
+
+void read_floats(WireReader& reader, std::vector<float>& list) {
+  const Bytes packed = reader.elements(WireType::kFixed32);
+  if (!reader.charge(packed.size())) return;
+  const size_t old = list.size();
+  list.resize(old + packed.size() / sizeof(float));
+  if (!packed.empty()) std::memcpy(list.data() + old, packed.data(), packed.size());
+}
+
+Result<std::pair<std::string_view, std::string_view>> parse_entry(WireReader reader) {
+  std::pair<std::string_view, std::string_view> entry;
+  while (reader.next()) {
+    if (reader.field() == 1) entry.first = reader.text();
+    if (reader.field() == 2) entry.second = reader.text();
+  }
+  return reader.finish(entry);
+}
+
+// A tensor says its elements in one way only; two would leave open which is meant.
+void read_typed(WireReader& reader, TensorProto& tensor, WireType element) {
+  const Bytes piece = reader.elements(element);
+  if (piece.empty()) return;
+  if (tensor.typed_field != 0 && tensor.typed_field != reader.field()) {
+    return reader.corrupt("a tensor has elements of two types");
+  }
+  tensor.typed_field = reader.field();
+  reader.append(tensor.typed, piece);
+}
+
+Result<TensorProto> parse_tensor(WireReader reader) {
+  TensorProto tensor;
+  while (reader.next()) {
+    switch (reader.field()) {
+      case 1:
+        read_ints(reader, tensor.dims);
+        break;
+      case 2:
+        tensor.data_type = reader.small_integer();
+        break;
+      case 3:
+        reader.fail(Status(Code::kUnsupported, "a tensor stored in segments"));
+        break;
+      case 4:  // float_data
+        read_typed(reader, tensor, WireType::kFixed32);
+        break;
+      case 5:   // int32_data
+      case 7:   // int64_data
+      case 11:  // uint64_data
+        read_typed(reader, tensor, WireType::kVarint);
+        break;
+      case 8:
+        tensor.name = reader.text();
+        break;
+      case 9:
+        tensor.raw = reader.bytes();
+        break;
+      case 10:  // double_data
+        read_typed(reader, tensor, WireType::kFixed64);
+        break;
+      case 13:
+        reader.append(tensor.external_data, parse_entry(reader.message()));
+        break;
+      case 14:
+        tensor.external = reader.integer() == 1;
+        break;
+      default:
+        break;
+    }
+  }
+  return reader.finish(std::move(tensor));
+}
+
+Result<SparseTensorProto> parse_sparse(WireReader reader) {
+  SparseTensorProto sparse;
+  while (reader.next()) {
+    if (reader.field() == 1) reader.take(sparse.values, parse_tensor(reader.message()));
+    if (reader.field() == 2) reader.take(sparse.indices, parse_tensor(reader.message()));
+    if (reader.field() == 3) read_ints(reader, sparse.dims);
+  }
+  return reader.finish(std::move(sparse));
+}
+
+Result<GraphProto> parse_graph(WireReader reader);
+
+// The alternative of type T, made if another (or none) was there.
+template <class T>
+T& alternative(AttributeProto::Value& value) {
+  if (T* held = std::get_if<T>(&value)) return *held;
+  return value.emplace<T>();
+}
+
+template <class T>
+void share(WireReader& reader, AttributeProto::Value& value, Result<T> parsed) {
+  if (!parsed.ok()) return reader.fail(parsed.status());
+  if (!reader.charge(sizeof(T))) return;
+  value = std::make_shared<const T>(*std::move(parsed));
+}
+
+void read_attribute_value(WireReader& reader, AttributeProto::Value& value) {
+  switch (reader.field()) {
+    case 2:
+      value = reader.real();
+      break;
+    case 3:
+      value = reader.integer();
+      break;
+    case 4:
+      value = reader.text();
+      break;
+    case 5:
+      share(reader, value, parse_tensor(reader.message()));
+      break;
+    case 6:
+      share(reader, value, parse_graph(reader.message()));
+      break;
+    case 7:
+      read_floats(reader, alternative<std::vector<float>>(value));
+      break;
+    case 8:
+      read_ints(reader, alternative<std::vector<int64_t>>(value));
+      break;
+    case 9:
+      reader.append(alternative<std::vector<std::string_view>>(value), reader.text());
+      break;
+    case 22:
+      share(reader, value, parse_sparse(reader.message()));
+      break;
+    default:
+      break;
+  }
+}
+
+// A value that is the default of its kind (0, "", an empty list) may be left out of the file.
+AttributeProto::Value default_value(AttributeKind kind) {
+  switch (kind) {
+    case AttributeKind::kFloat:
+      return 0.0f;
+    case AttributeKind::kInt:
+      return int64_t{0};
+    case AttributeKind::kString:
+      return std::string_view();
+    case AttributeKind::kTensor:
+      return std::make_shared<const TensorProto>();
+    case AttributeKind::kGraph:
+      return std::make_shared<const GraphProto>();
+    case AttributeKind::kFloats:
+      return std::vector<float>();
+    case AttributeKind::kInts:
+      return std::vector<int64_t>();
+    case AttributeKind::kStrings:
+      return std::vector<std::string_view>();
+    case AttributeKind::kSparseTensor:
+      return std::make_shared<const SparseTensorProto>();
+    default:
+      return {};
+  }
+}
+
+Result<AttributeProto> parse_attribute(WireReader reader) {
+  AttributeProto attribute;
+  while (reader.next()) {
+    switch (reader.field()) {
+      case 1:
+        attribute.name = reader.text();
+        break;
+      case 20: {
+        const int64_t kind = reader.integer();
+        if (kind < 1 || kind > 14) reader.corrupt("an attribute has no type");
+        attribute.kind = static_cast<AttributeKind>(kind);
+        break;
+      }
+      case 21:
+        attribute.reference = reader.text();
+        break;
+      default:
+        read_attribute_value(reader, attribute.value);
+        break;
+    }
+  }
+  if (attribute.reference.empty()) {
+    AttributeProto::Value fallback = default_value(attribute.kind);
+    if (std::holds_alternative<std::monostate>(attribute.value)) {
+      attribute.value = std::move(fallback);
+    } else if (attribute.kind == AttributeKind{} || attribute.value.index() != fallback.index()) {
+      reader.corrupt("an attribute's value does not have its type");
+    }
+  }
+  return reader.finish(std::move(attribute));
+}
+
+Result<NodeProto> parse_node(WireReader reader) {
+  NodeProto node;
+  while (reader.next()) {
+    switch (reader.field()) {
+      case 1:
+        reader.append(node.inputs, reader.text());
+        break;
+      case 2:
+        reader.append(node.outputs, reader.text());
+        break;
+      case 3:
+        node.name = reader.text();
+        break;
+      case 4:
+        node.op_type = reader.text();
+        break;
+      case 5:
+        reader.append(node.attributes, parse_attribute(reader.message()));
+        break;
+      case 7:
+        node.domain = reader.text();
+        break;
+      case 8:
+        node.overload = reader.text();
+        break;
+      default:
+        break;
+    }
+  }
+  return reader.finish(std::move(node));
+}
+
+Result<DimensionProto> parse_dimension(WireReader reader) {
+  DimensionProto dimension;
+  while (reader.next()) {
+    if (reader.field() == 1) dimension.value = reader.integer();
+    if (reader.field() == 2) dimension.symbol = reader.text();
+  }
+  return reader.finish(dimension);
+}
+
+Result<std::vector<DimensionProto>> parse_shape(WireReader reader) {
+  std::vector<DimensionProto> shape;
+  while (reader.next()) {
+    if (reader.field() == 1) reader.append(shape, parse_dimension(reader.message()));
+  }
+  return reader.finish(std::move(shape));
+}
+
+Result<TypeProto> parse_tensor_type(WireReader reader) {
+  TypeProto type;
+  type.kind = "tensor";
+  while (reader.next()) {
+    if (reader.field() == 1) type.element = reader.small_integer();
+    if (reader.field() == 2) {
+      reader.take(type.shape.emplace(), parse_shape(reader.message()));
+    }
+  }
+  return reader.finish(std::move(type));
+}
+
+Result<TypeProto> parse_type(WireReader reader) {
+  TypeProto type;
+  while (reader.next()) {
+    switch (reader.field()) {
+      case 1:
+        reader.take(type, parse_tensor_type(reader.message()));
+        break;
+      case 4:
+        type.kind = "sequence";
+        break;
+      case 5:
+        type.kind = "map";
+        break;
+      case 7:
+        type.kind = "opaque";
+        break;
+      case 8:
+        type.kind = "sparse tensor";
+        break;
+      case 9:
+        type.kind = "optional";
+        break;
+      default:
+        break;
+    }
+  }
+  return reader.finish(std::move(type));
+}
+
+Result<ValueInfoProto> parse_value_info(WireReader reader) {
+  ValueInfoProto info;
+  while (reader.next()) {
+    if (reader.field() == 1) info.name = reader.text();
+    if (reader.field() == 2) reader.take(info.type.emplace(), parse_type(reader.message()));
+  }
+  return reader.finish(std::move(info));
+}
+
+Result<GraphProto> parse_graph(WireReader reader) {
+  GraphProto graph;
+  while (reader.next()) {
+    switch (reader.field()) {
+      case 1:
+        reader.append(graph.nodes, parse_node(reader.message()));
+        break;
+      case 5:
+        reader.append(graph.initializers, parse_tensor(reader.message()));
+        break;
+      case 11:
+        reader.append(graph.inputs, parse_value_info(reader.message()));
+        break;
+      case 12:
+        reader.append(graph.outputs, parse_value_info(reader.message()));
+        break;
+      case 15:
+        reader.append(graph.sparse_initializers, parse_sparse(reader.message()));
+        break;
+      default:
+        break;
+    }
+  }
+  return reader.finish(std::move(graph));
+}
+
+Result<OpsetProto> parse_opset(WireReader reader) {
+  OpsetProto opset;
+  while (reader.next()) {
+    if (reader.field() == 1) opset.domain = reader.text();
+    if (reader.field() == 2) opset.version = reader.integer();
+  }
+  return reader.finish(opset);
+}
+
+Result<FunctionProto> parse_function(WireReader reader) {
+  FunctionProto function;
+  while (reader.next()) {
+    switch (reader.field()) {
+      case 1:
+        function.name = reader.text();
+        break;
+      case 4:
+        reader.append(function.inputs, reader.text());
+        break;
+      case 5:
+        reader.append(function.outputs, reader.text());
+        break;
+      case 7:
+        reader.append(function.nodes, parse_node(reader.message()));
+        break;
+      case 9:
+        reader.append(function.opsets, parse_opset(reader.message()));
+        break;
+      case 10:
+        function.domain = reader.text();
+        break;
+      case 11:
+        reader.append(function.defaults, parse_attribute(reader.message()));
+        break;
+      case 13:
+        function.overload = reader.text();
+        break;
+      default:
+        break;
+    }
+  }
+  return reader.finish(std::move(function));
+}
+
+}  // namespace
+
+Result<ModelProto> parse_model(Bytes file) {
+  Scan scan{.origin = file.data()};
+  WireReader reader(file, scan);
+  ModelProto model;
+  while (reader.next()) {
+    switch (reader.field()) {
+      case 1:
+        model.ir_version = reader.integer();
+        break;
+      case 2:
+        model.producer = reader.text();
+        break;
+      case 3:
+        model.producer_version = reader.text();
+        break;
+      case 7:
+        if (model.graph) reader.corrupt("a second graph");
+        reader.take(model.graph.emplace(), parse_graph(reader.message()));
+        break;
+      case 8:
+        reader.append(model.opsets, parse_opset(reader.message()));
+        break;
+      case 25:
+        reader.append(model.functions, parse_function(reader.message()));
+        break;
+      default:
+        break;
+    }
+  }
+  return reader.finish(std::move(model));
+}
+
+}  // namespace shoal::onnx

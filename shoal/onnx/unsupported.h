@@ -1,0 +1,29 @@
+// Collects every operator of a model that nothing here computes, so that one message names all.
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "shoal/base/status.h"
+
+namespace shoal::onnx {
+
+class Unsupported {
+ public:
+  void add(std::string_view domain, std::string_view op, std::string node);
+
+  // OK if there were none, else one line: "Foo (node a, b), my.domain.Bar (node c)".
+  Status status() const;
+
+ private:
+  struct Users {
+    std::vector<std::string> nodes;
+    size_t more = 0;  // nodes beyond what a line can show
+  };
+  std::map<std::string, Users> operators_;
+  size_t more_operators_ = 0;
+};
+
+}  // namespace shoal::onnx

@@ -1,0 +1,93 @@
+// The protobuf wire format, read in place: nothing is copied, every length is checked against
+// the message around it, and what a file may make us allocate is counted.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "shoal/base/limits.h"
+#include "shoal/base/status.h"
+
+namespace shoal::onnx {
+
+using Bytes = std::span<const std::byte>;
+
+enum class WireType : uint8_t { kVarint = 0, kFixed64 = 1, kBytes = 2, kFixed32 = 5 };
+
+// What all readers of one file share.
+struct Scan {
+  const std::byte* origin = nullptr;                 // for messages: where in the file
+  size_t memory_left = kLimits.max_structure_bytes;  // a two-byte message may become a big struct
+};
+
+// Walks the fields of one message:
+//   while (reader.next()) switch (reader.field()) { case 1: name = reader.text(); break; ... }
+//   return reader.finish(name);
+// A failure ends the walk and comes out of finish(); fields no case reads are skipped.
+class WireReader {
+ public:
+  WireReader(Bytes message, Scan& scan, size_t depth = 0)
+      : at_(message.data()), end_(at_ + message.size()), scan_(&scan), depth_(depth) {}
+
+  bool next();
+  uint32_t field() const { return field_; }
+
+  // The value of the field, which must have the wire type that goes with the verb.
+  int64_t integer();
+  int32_t small_integer();  // int32 and enums: out of range is corrupt
+  float real();
+  Bytes bytes();
+  std::string_view text();
+  WireReader message();
+
+  // One occurrence of a repeated scalar, packed or not: the bytes of its elements.
+  Bytes elements(WireType element);
+
+  // Adds to a vector, on the memory account of the file.
+  template <class T>
+  void append(std::vector<T>& list, T value) {
+    if (charge(sizeof(T))) list.push_back(std::move(value));
+  }
+  template <class T>
+  void append(std::vector<T>& list, Result<T> value) {
+    value.ok() ? append(list, *std::move(value)) : fail(value.status());
+  }
+  // Takes the value of a nested message.
+  template <class T>
+  void take(T& target, Result<T> value) {
+    value.ok() ? void(target = *std::move(value)) : fail(value.status());
+  }
+  bool charge(size_t memory);
+
+  void fail(Status status);
+  void corrupt(std::string_view what);
+
+  template <class T>
+  Result<T> finish(T value) {
+    if (!status_.ok()) return status_;
+    return value;
+  }
+
+ private:
+  bool expect(WireType type);
+
+  const std::byte* at_;
+  const std::byte* end_;
+  Scan* scan_;
+  size_t depth_;
+  uint32_t field_ = 0;
+  WireType type_ = WireType::kVarint;
+  uint64_t number_ = 0;  // of a varint or fixed field
+  Bytes bytes_;          // the field's value as it lies in the file
+  Status status_;
+};
+
+// Takes a varint off the front of `bytes`; false where there is none.
+bool take_varint(Bytes& bytes, uint64_t& value);
+
+}  // namespace shoal::onnx
