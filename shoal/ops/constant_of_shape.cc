@@ -1,0 +1,43 @@
+// ConstantOfShape: a tensor of the shape that the input lists, all elements equal.
+#include "shoal/graph/graph.h"
+#include "shoal/ops/copy.h"
+#include "shoal/ops/ops.h"
+#include "shoal/ops/require.h"
+
+namespace shoal::ops {
+namespace {
+
+// The element; an f32 zero where the attribute is left out.
+Tensor value_of(const Node& node) {
+  return attribute<Tensor>(node.attributes, "value", Tensor({DType::kF32, {1}}));
+}
+
+Result<std::vector<TensorType>> infer(const Node& node, std::span<const Operand> inputs) {
+  const Tensor value = value_of(node);
+  SHOAL_TRY(require_single({true, value.type(), &value}));
+  SHOAL_ASSIGN(std::vector<int64_t> dims, require_list(inputs[0]));
+  if (dims.size() > Shape::kMaxRank) return invalid("more than 8 dimensions");
+  return std::vector{TensorType{value.dtype(), Shape(dims)}};
+}
+
+void reference(const Node& node, std::span<const Tensor>, std::span<Tensor> outputs) {
+  const Tensor value = value_of(node);
+  fill(outputs[0].bytes(), value.bytes().data(), size_of(value.dtype()));
+}
+
+std::optional<Tile> split(const Node& node, std::span<const Operand> inputs, const Region& output) {
+  Tile tile{{Region::whole(inputs[0].type.shape)}, output, node.attributes, {}};
+  const Shape shape = output.shape();
+  tile.constants[0] = Tensor::of<int64_t>({static_cast<int64_t>(shape.rank())}, std::span(shape));
+  return tile;
+}
+
+}  // namespace
+
+const Operator constant_of_shape = {.name = "ConstantOfShape",
+                                    .value_inputs = 1 << 0,
+                                    .infer = infer,
+                                    .reference = reference,
+                                    .split = split};
+
+}  // namespace shoal::ops

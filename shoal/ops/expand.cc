@@ -1,0 +1,49 @@
+// Expand: the input broadcast against a shape.
+#include "shoal/graph/graph.h"
+#include "shoal/ops/broadcast.h"
+#include "shoal/ops/copy.h"
+#include "shoal/ops/ops.h"
+#include "shoal/ops/require.h"
+
+namespace shoal::ops {
+namespace {
+
+Result<std::vector<TensorType>> infer(const Node&, std::span<const Operand> inputs) {
+  SHOAL_ASSIGN(std::vector<int64_t> dims, require_list(inputs[1]));
+  if (dims.size() > Shape::kMaxRank) return invalid("more than 8 dimensions");
+  for (int64_t dim : dims) {
+    if (dim < 0) return invalid("dimension " + std::to_string(dim) + " is negative");
+  }
+  SHOAL_ASSIGN(Shape shape, broadcast(std::array{inputs[0].type.shape, Shape(dims)}));
+  return std::vector{TensorType{inputs[0].type.dtype, shape}};
+}
+
+void reference(const Node&, std::span<const Tensor> inputs, std::span<Tensor> outputs) {
+  const Shape& shape = outputs[0].shape();
+  copy_strided(shape, size_of(inputs[0].dtype()),
+               {inputs[0].bytes().data(), broadcast_strides(inputs[0].shape(), shape)},
+               {outputs[0].bytes().data(), strides_of(shape)});
+}
+
+std::optional<Tile> split(const Node& node, std::span<const Operand> inputs, const Region& output) {
+  Tile tile{{broadcast_region(inputs[0].type.shape, output), Region::whole(inputs[1].type.shape)},
+            output,
+            node.attributes,
+            {}};
+  const Shape shape = output.shape();
+  tile.constants[1] = Tensor::of<int64_t>({static_cast<int64_t>(shape.rank())}, std::span(shape));
+  return tile;
+}
+
+}  // namespace
+
+const Operator expand = {.name = "Expand",
+                         .min_inputs = 2,
+                         .max_inputs = 2,
+                         .value_inputs = 1 << 1,
+                         .infer = infer,
+                         .reference = reference,
+                         .split = split,
+                         .linear = true};
+
+}  // namespace shoal::ops

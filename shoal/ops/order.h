@@ -1,0 +1,23 @@
+// The order in which elements are sorted.
+#pragma once
+
+#include <cmath>
+#include <type_traits>
+
+#include "shoal/tensor/dtype.h"
+
+namespace shoal::ops {
+
+// A strict weak order also where there are NaNs, as sorting needs: they come last, as in NumPy.
+template <class T>
+bool sorts_before(T a, T b) {
+  using C = Compute<T>;
+  const C x = a, y = b;
+  if constexpr (std::is_floating_point_v<C>) {
+    if (std::isnan(x)) return false;
+    if (std::isnan(y)) return true;
+  }
+  return x < y;
+}
+
+}  // namespace shoal::ops

@@ -1,0 +1,219 @@
+// Operators that give the same elements another shape: Reshape, Flatten, Squeeze, Unsqueeze.
+#include <algorithm>
+
+#include "shoal/base/checked.h"
+#include "shoal/graph/graph.h"
+#include "shoal/ops/copy.h"
+#include "shoal/ops/ops.h"
+#include "shoal/ops/require.h"
+
+namespace shoal::ops {
+namespace {
+
+void reference(const Node&, std::span<const Tensor> inputs, std::span<Tensor> outputs) {
+  copy_all(inputs[0], outputs[0]);
+}
+
+Result<std::vector<TensorType>> same_elements(const Operand& input, const Shape& shape) {
+  return std::vector{TensorType{input.type.dtype, shape}};
+}
+
+// --- Reshape: a dimension 0 is copied from the input, one -1 takes what is left.
+
+Result<Shape> target_shape(const Node& node, std::span<const Operand> inputs) {
+  const Shape& from = inputs[0].type.shape;
+  SHOAL_ASSIGN(std::vector<int64_t> dims, require_list(inputs[1]));
+  if (dims.size() > Shape::kMaxRank) return invalid("more than 8 dimensions");
+  const bool copies_zeros = node.integer("allowzero", 0) == 0;
+  Checked known = 1;
+  int64_t* open = nullptr;
+  for (size_t d = 0; d < dims.size(); ++d) {
+    if (dims[d] == 0 && copies_zeros) {
+      if (d >= from.rank()) return invalid("copies a dimension that the input does not have");
+      dims[d] = from[d];
+    }
+    if (dims[d] < -1) return invalid("dimension " + std::to_string(dims[d]) + " is negative");
+    if (dims[d] == -1 && open != nullptr) return invalid("more than one dimension is -1");
+    if (dims[d] == -1) {
+      open = &dims[d];
+    } else {
+      known = known * dims[d];
+    }
+  }
+  const int64_t count = from.count();
+  if (open != nullptr && known.ok() && known.value() != 0) {
+    *open = count / known.value();
+    known = known * *open;
+  }
+  if (!known.ok() || known.value() != count || std::ranges::count(dims, -1) > 0) {
+    return invalid("cannot give " + to_string(from) + " the shape " + to_string(Shape(dims)));
+  }
+  return Shape(dims);
+}
+
+Result<std::vector<TensorType>> infer_reshape(const Node& node, std::span<const Operand> inputs) {
+  SHOAL_ASSIGN(Shape shape, target_shape(node, inputs));
+  return same_elements(inputs[0], shape);
+}
+
+// Cut along the leading axes that both shapes have in common; the others are read whole.
+Tile split_leading(const Node& node, std::span<const Operand> inputs, const Shape& to,
+                   const Region& output) {
+  const Shape& from = inputs[0].type.shape;
+  Region read = Region::whole(from), written = Region::whole(to);
+  for (size_t d = 0; d < std::min(from.rank(), to.rank()) && from[d] == to[d]; ++d) {
+    read.begin[d] = written.begin[d] = output.begin[d];
+    read.end[d] = written.end[d] = output.end[d];
+  }
+  return Tile{{read}, written, node.attributes, {}};
+}
+
+std::optional<Tile> split_reshape(const Node& node, std::span<const Operand> inputs,
+                                  const Region& output) {
+  const Shape shape = *target_shape(node, inputs);
+  if (shape.count() == 0) return std::nullopt;
+  Tile tile = split_leading(node, inputs, shape, output);
+  tile.inputs.push_back(Region::whole(inputs[1].type.shape));
+  const Shape part = tile.output.shape();
+  tile.constants[1] = Tensor::of<int64_t>({static_cast<int64_t>(part.rank())}, std::span(part));
+  return tile;
+}
+
+// --- Flatten: the axes before `axis` become the first dimension, the others the second.
+
+Shape flat_shape(const Node& node, const Shape& from) {
+  const size_t axis = axis_in(node.integer("axis", 1), from.rank());
+  return {from.count(0, axis), from.count(axis, from.rank())};
+}
+
+Result<std::vector<TensorType>> infer_flatten(const Node& node, std::span<const Operand> inputs) {
+  const Shape& from = inputs[0].type.shape;
+  const int64_t axis = node.integer("axis", 1);
+  if (axis != static_cast<int64_t>(from.rank())) {
+    SHOAL_TRY(require_axis(axis, from.rank()).status());
+  }
+  return same_elements(inputs[0], flat_shape(node, from));
+}
+
+std::optional<Tile> split_flatten(const Node& node, std::span<const Operand> inputs,
+                                  const Region& output) {
+  return split_leading(node, inputs, flat_shape(node, inputs[0].type.shape), output);
+}
+
+// --- Squeeze removes axes of size 1, all of them where none are named; Unsqueeze inserts them.
+
+Result<std::vector<size_t>> squeezed_axes(std::span<const Operand> inputs) {
+  const Shape& from = inputs[0].type.shape;
+  if (inputs.size() > 1 && inputs[1].given) {
+    SHOAL_ASSIGN(std::vector<int64_t> axes, require_list(inputs[1]));
+    return require_axes(axes, from.rank());
+  }
+  std::vector<size_t> axes;
+  for (size_t d = 0; d < from.rank(); ++d) {
+    if (from[d] == 1) axes.push_back(d);
+  }
+  return axes;
+}
+
+Shape without(const Shape& shape, std::span<const size_t> axes) {
+  Shape rest;
+  for (size_t d = 0; d < shape.rank(); ++d) {
+    if (!std::ranges::binary_search(axes, d)) rest.push_back(shape[d]);
+  }
+  return rest;
+}
+
+// Shape `rest` with `dim` at each of `axes`, which are axes of the result.
+Shape with(const Shape& rest, std::span<const size_t> axes, int64_t dim) {
+  Shape shape;
+  size_t next = 0;
+  for (size_t d = 0; d < rest.rank() + axes.size(); ++d) {
+    shape.push_back(std::ranges::binary_search(axes, d) ? dim : rest[next++]);
+  }
+  return shape;
+}
+
+Result<std::vector<TensorType>> infer_squeeze(const Node&, std::span<const Operand> inputs) {
+  const Shape& from = inputs[0].type.shape;
+  SHOAL_ASSIGN(std::vector<size_t> axes, squeezed_axes(inputs));
+  for (size_t axis : axes) {
+    if (from[axis] != 1) {
+      return invalid("axis " + std::to_string(axis) + " of " + to_string(from) + " is not 1");
+    }
+  }
+  return same_elements(inputs[0], without(from, axes));
+}
+
+std::optional<Tile> split_squeeze(const Node& node, std::span<const Operand> inputs,
+                                  const Region& output) {
+  const std::vector<size_t> axes = *squeezed_axes(inputs);
+  const bool named = inputs.size() > 1 && inputs[1].given;
+  // A tile one element thin would lose that axis as well.
+  if (!named && std::ranges::count(output.shape(), 1) > 0) return std::nullopt;
+  Tile tile{
+      {{with(output.begin, axes, 0), with(output.end, axes, 1)}}, output, node.attributes, {}};
+  if (inputs.size() > 1) tile.inputs.push_back(Region::whole(inputs[1].type.shape));
+  return tile;
+}
+
+Result<std::vector<size_t>> inserted_axes(std::span<const Operand> inputs) {
+  SHOAL_ASSIGN(std::vector<int64_t> axes, require_list(inputs[1]));
+  const size_t rank = inputs[0].type.shape.rank() + axes.size();
+  if (rank > Shape::kMaxRank) return invalid("more than 8 dimensions");
+  return require_axes(axes, rank);
+}
+
+Result<std::vector<TensorType>> infer_unsqueeze(const Node&, std::span<const Operand> inputs) {
+  SHOAL_ASSIGN(std::vector<size_t> axes, inserted_axes(inputs));
+  return same_elements(inputs[0], with(inputs[0].type.shape, axes, 1));
+}
+
+std::optional<Tile> split_unsqueeze(const Node& node, std::span<const Operand> inputs,
+                                    const Region& output) {
+  const std::vector<size_t> axes = *inserted_axes(inputs);
+  return Tile{{{without(output.begin, axes), without(output.end, axes)},
+               Region::whole(inputs[1].type.shape)},
+              output,
+              node.attributes,
+              {}};
+}
+
+}  // namespace
+
+const Operator reshape = {.name = "Reshape",
+                          .min_inputs = 2,
+                          .max_inputs = 2,
+                          .value_inputs = 1 << 1,
+                          .infer = infer_reshape,
+                          .reference = reference,
+                          .split = split_reshape,
+                          .linear = true,
+                          .in_place = true};
+
+const Operator flatten = {.name = "Flatten",
+                          .infer = infer_flatten,
+                          .reference = reference,
+                          .split = split_flatten,
+                          .linear = true,
+                          .in_place = true};
+
+const Operator squeeze = {.name = "Squeeze",
+                          .max_inputs = 2,
+                          .value_inputs = 1 << 1,
+                          .infer = infer_squeeze,
+                          .reference = reference,
+                          .split = split_squeeze,
+                          .linear = true,
+                          .in_place = true};
+
+const Operator unsqueeze = {.name = "Unsqueeze",
+                            .min_inputs = 2,
+                            .max_inputs = 2,
+                            .value_inputs = 1 << 1,
+                            .infer = infer_unsqueeze,
+                            .reference = reference,
+                            .split = split_unsqueeze,
+                            .linear = true,
+                            .in_place = true};
+
+}  // namespace shoal::ops

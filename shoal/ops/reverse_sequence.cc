@@ -1,0 +1,78 @@
+// ReverseSequence: turns round the first lengths[b] steps of each sequence b of a batch.
+#include <algorithm>
+
+#include "shoal/graph/graph.h"
+#include "shoal/ops/copy.h"
+#include "shoal/ops/ops.h"
+#include "shoal/ops/require.h"
+
+namespace shoal::ops {
+namespace {
+
+struct Axes {
+  size_t time, batch;
+};
+
+Axes axes_of(const Node& node) {
+  return {static_cast<size_t>(node.integer("time_axis", 0)),
+          static_cast<size_t>(node.integer("batch_axis", 1))};
+}
+
+Result<std::vector<TensorType>> infer(const Node& node, std::span<const Operand> inputs) {
+  const Shape& shape = inputs[0].type.shape;
+  if (shape.rank() < 2) return invalid("needs a time axis and a batch axis");
+  const auto [time, batch] = axes_of(node);
+  if (time > 1 || batch > 1 || time == batch) {
+    return invalid("time_axis and batch_axis should be 0 and 1, in either order");
+  }
+  SHOAL_TRY(require<Indices>(inputs[1]));
+  if (inputs[1].type.shape != Shape{shape[batch]}) {
+    return invalid("has " + to_string(inputs[1].type.shape) + " lengths for a batch of " +
+                   std::to_string(shape[batch]));
+  }
+  return std::vector{inputs[0].type};
+}
+
+void reference(const Node& node, std::span<const Tensor> inputs, std::span<Tensor> outputs) {
+  const Shape& shape = inputs[0].shape();
+  if (shape.count() == 0) return;
+  const auto [time, batch] = axes_of(node);
+  const Strides strides = strides_of(shape);
+  const int64_t time_step = strides[time], batch_step = strides[batch];
+  const size_t size = size_of(inputs[0].dtype());
+  const size_t bytes = static_cast<size_t>(shape.count(2, shape.rank())) * size;
+  const std::vector<int64_t> lengths = to_ints(inputs[1]);
+  auto offset = [&](int64_t t, int64_t b) {
+    return static_cast<size_t>(t * time_step + b * batch_step) * size;
+  };
+  for (int64_t b = 0; b < shape[batch]; ++b) {
+    // A length out of range is one of the data's making; the whole sequence is the most there is.
+    const auto length = std::clamp<int64_t>(lengths[static_cast<size_t>(b)], 0, shape[time]);
+    for (int64_t t = 0; t < shape[time]; ++t) {
+      const int64_t source = t < length ? length - 1 - t : t;
+      std::memcpy(outputs[0].bytes().data() + offset(t, b),
+                  inputs[0].bytes().data() + offset(source, b), bytes);
+    }
+  }
+}
+
+std::optional<Tile> split(const Node& node, std::span<const Operand> inputs, const Region& output) {
+  const auto [time, batch] = axes_of(node);
+  Region sequences = output;
+  sequences.begin[time] = 0;
+  sequences.end[time] = inputs[0].type.shape[time];
+  const Region lengths{{output.begin[batch]}, {output.end[batch]}};
+  return Tile{{sequences, lengths}, sequences, node.attributes, {}};
+}
+
+}  // namespace
+
+const Operator reverse_sequence = {.name = "ReverseSequence",
+                                   .min_inputs = 2,
+                                   .max_inputs = 2,
+                                   .infer = infer,
+                                   .reference = reference,
+                                   .split = split,
+                                   .linear = true};
+
+}  // namespace shoal::ops

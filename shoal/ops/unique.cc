@@ -1,0 +1,134 @@
+// Unique: the different elements, or along `axis` the different slices; optionally where each
+// first occurs, which of them every element is, and how often each occurs.
+#include <algorithm>
+#include <numeric>
+
+#include "shoal/graph/graph.h"
+#include "shoal/ops/copy.h"
+#include "shoal/ops/ops.h"
+#include "shoal/ops/order.h"
+#include "shoal/ops/require.h"
+
+namespace shoal::ops {
+namespace {
+
+// The input as [outer, n, inner]; slice i is [:, i, :].
+struct Layout {
+  int64_t outer, n, inner;
+};
+
+Layout layout_of(const Node& node, const Shape& shape) {
+  if (!node.has("axis")) return {1, shape.count(), 1};
+  const size_t axis = axis_in(node.integer("axis", 0), shape.rank());
+  return {shape.count(0, axis), shape[axis], shape.count(axis + 1, shape.rank())};
+}
+
+// Negative, zero or positive as slice i sorts before, like or after slice j.
+template <class T>
+int compare(const T* x, const Layout& layout, int64_t i, int64_t j) {
+  for (int64_t o = 0; o < layout.outer; ++o) {
+    const T* a = x + (o * layout.n + i) * layout.inner;
+    const T* b = x + (o * layout.n + j) * layout.inner;
+    for (int64_t k = 0; k < layout.inner; ++k) {
+      if (sorts_before(a[k], b[k])) return -1;
+      if (sorts_before(b[k], a[k])) return 1;
+    }
+  }
+  return 0;
+}
+
+struct Groups {
+  std::vector<int64_t> first;     // of each group: the first slice
+  std::vector<int64_t> count;     // of each group: how many slices
+  std::vector<int64_t> group_of;  // of each slice
+};
+
+// In ascending order of the slices.
+template <class T>
+Groups sorted_groups(const T* x, const Layout& layout) {
+  std::vector<int64_t> order(static_cast<size_t>(layout.n));
+  std::iota(order.begin(), order.end(), 0);
+  std::ranges::stable_sort(order,
+                           [&](int64_t i, int64_t j) { return compare(x, layout, i, j) < 0; });
+  Groups groups;
+  groups.group_of.resize(order.size());
+  for (int64_t slice : order) {
+    if (groups.first.empty() || compare(x, layout, groups.first.back(), slice) != 0) {
+      groups.first.push_back(slice);
+      groups.count.push_back(0);
+    }
+    ++groups.count.back();
+    groups.group_of[static_cast<size_t>(slice)] = std::ssize(groups.first) - 1;
+  }
+  return groups;
+}
+
+// The same groups in the order in which they first occur.
+Groups in_order_of_occurrence(const Groups& sorted) {
+  Groups groups;
+  std::vector<int64_t> renamed(sorted.first.size(), -1);
+  for (int64_t old : sorted.group_of) {
+    int64_t& now = renamed[static_cast<size_t>(old)];
+    if (now < 0) {
+      now = std::ssize(groups.first);
+      groups.first.push_back(sorted.first[static_cast<size_t>(old)]);
+      groups.count.push_back(sorted.count[static_cast<size_t>(old)]);
+    }
+    groups.group_of.push_back(now);
+  }
+  return groups;
+}
+
+Groups groups_of(const Node& node, const Tensor& tensor) {
+  Groups groups;
+  visit<AllTypes>(tensor.dtype(), [&]<class T>() {
+    groups = sorted_groups(tensor.data<T>().data(), layout_of(node, tensor.shape()));
+  });
+  return node.integer("sorted", 1) != 0 ? groups : in_order_of_occurrence(groups);
+}
+
+Result<std::vector<TensorType>> infer(const Node& node, std::span<const Operand> inputs) {
+  const auto& [dtype, from] = inputs[0].type;
+  if (node.has("axis")) {
+    SHOAL_TRY(require_axis(node.integer("axis", 0), from.rank()).status());
+  }
+  // Any number of slices can have no elements at all, and so come with no memory to hold them.
+  if (from.count() == 0 && layout_of(node, from).n > 0) return invalid("slices have no elements");
+  const Groups groups = groups_of(node, *inputs[0].value);
+  const int64_t count = std::ssize(groups.first);
+  Shape shape = node.has("axis") ? from : Shape{0};
+  shape[axis_in(node.integer("axis", 0), shape.rank())] = count;
+  std::vector types(4, TensorType{DType::kI64, {count}});
+  types[0] = {dtype, shape};
+  types[2].shape[0] = std::ssize(groups.group_of);
+  types.resize(node.outputs.size());
+  return types;
+}
+
+void reference(const Node& node, std::span<const Tensor> inputs, std::span<Tensor> outputs) {
+  if (inputs[0].count() == 0) return;
+  const Groups groups = groups_of(node, inputs[0]);
+  const auto [outer, n, inner] = layout_of(node, inputs[0].shape());
+  const size_t bytes = static_cast<size_t>(inner) * size_of(inputs[0].dtype());
+  std::byte* to = outputs[0].bytes().data();
+  for (int64_t o = 0; o < outer; ++o) {
+    for (int64_t slice : groups.first) {
+      std::memcpy(to, inputs[0].bytes().data() + static_cast<size_t>(o * n + slice) * bytes, bytes);
+      to += bytes;
+    }
+  }
+  const std::array lists = {&groups.first, &groups.group_of, &groups.count};
+  for (size_t i = 1; i < outputs.size(); ++i) {
+    std::ranges::copy(*lists[i - 1], outputs[i].data<int64_t>().begin());
+  }
+}
+
+}  // namespace
+
+const Operator unique = {.name = "Unique",
+                         .max_outputs = 4,
+                         .value_inputs = 1 << 0,
+                         .infer = infer,
+                         .reference = reference};
+
+}  // namespace shoal::ops
