@@ -69,10 +69,56 @@ Case recurrent(Rng& rng, int64_t gates) {
   return c;
 }
 
+// Boxes of four numbers, some of them partly outside the image.
+Tensor boxes(Rng& rng, int64_t count, int64_t columns, int64_t images) {
+  Tensor tensor = random_tensor(rng, {count, columns}, -2, 9);
+  if (columns == 5) {
+    for (int64_t r = 0; r < count; ++r) {
+      tensor.data<float>()[static_cast<size_t>(5 * r)] =
+          static_cast<float>(random_int(rng, 0, images - 1));
+    }
+  }
+  return tensor;
+}
+
+Case roi_align(Rng& rng) {
+  const Shape image = random_shape(rng, 4, 4, 7);
+  const int64_t count = random_int(rng, 1, 4);
+  std::vector<int64_t> images;
+  for (int64_t r = 0; r < count; ++r) images.push_back(random_int(rng, 0, image[0] - 1));
+  return {{random_tensor(rng, image), boxes(rng, count, 4, image[0]), ints(images)},
+          {{"mode", one_of<std::string>(rng, {"avg", "max"})},
+           {"coordinate_transformation_mode",
+            one_of<std::string>(rng, {"half_pixel", "output_half_pixel"})},
+           {"output_height", random_int(rng, 1, 3)},
+           {"output_width", random_int(rng, 1, 3)},
+           {"sampling_ratio", random_int(rng, 0, 2)}}};
+}
+
+Case max_roi_pool(Rng& rng) {
+  const Shape image = random_shape(rng, 4, 4, 7);
+  return {{random_tensor(rng, image), boxes(rng, random_int(rng, 1, 4), 5, image[0])},
+          {{"pooled_shape", std::vector{random_int(rng, 1, 3), random_int(rng, 1, 3)}}}};
+}
+
+Case grid_sample(Rng& rng) {
+  const Shape image = random_shape(rng, 4, 5, 5);
+  Shape grid{image[0]};
+  for (size_t d = 2; d < image.rank(); ++d) grid.push_back(random_int(rng, 1, 4));
+  grid.push_back(static_cast<int64_t>(image.rank()) - 2);
+  return {{random_tensor(rng, image), random_tensor(rng, grid, -2, 2)},
+          {{"mode", one_of<std::string>(rng, {"bilinear", "nearest", "bicubic"})},
+           {"padding_mode", one_of<std::string>(rng, {"zeros", "border", "reflection"})},
+           {"align_corners", random_int(rng, 0, 1)}}};
+}
+
 }  // namespace
 
 std::vector<Source> vision_cases() {
-  return {{&ops::resize, resize},
+  return {{&ops::roi_align, roi_align},
+          {&ops::max_roi_pool, max_roi_pool},
+          {&ops::grid_sample, grid_sample},
+          {&ops::resize, resize},
           {&ops::rnn, [](Rng& rng) { return recurrent(rng, 1); }},
           {&ops::gru, [](Rng& rng) { return recurrent(rng, 3); }},
           {&ops::lstm, [](Rng& rng) { return recurrent(rng, 4); }}};
