@@ -52,7 +52,7 @@ Blocking choose_blocking(int64_t m, int64_t n, int64_t k, bool left_is_packed, i
   }
   const int64_t depth = std::min(k, kDepth);
   const int64_t left = left_is_packed ? 0 : blocking.rows * depth;
-  blocking.scratch_floats = round_up(blocking.columns * depth + left, 16);
+  blocking.scratch_floats = round_up(blocking.columns * depth + left + kPanelSlack, 16);
   return blocking;
 }
 

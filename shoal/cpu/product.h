@@ -19,6 +19,11 @@ struct PanelSize {
   int64_t columns = 0;
 };
 PanelSize panel_size();
+inline constexpr int64_t kMaxPanelColumns = 64;  // of any instruction set
+
+// Floats after the panels of a right factor that may be written too, so that whoever fills them
+// can store whole vectors.
+inline constexpr int64_t kPanelSlack = 16;
 
 // Element (i, j) is data[i * row_stride + j * column_stride].
 struct Matrix {

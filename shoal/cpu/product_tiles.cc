@@ -26,6 +26,7 @@ constexpr int kRows = 4;
 constexpr int kVectors = 3;
 constexpr int kLanes = HWY_LANES(float);
 constexpr int kColumns = kVectors * kLanes;
+static_assert(kColumns <= kMaxPanelColumns && kLanes <= kPanelSlack);
 
 PanelSize panel_size_here() { return {kRows, kColumns}; }
 
