@@ -8,6 +8,7 @@
 #include <numeric>
 
 #include "shoal/graph/text.h"
+#include "shoal/onnx/bind.h"
 #include "shoal/ops/ops.h"
 
 namespace shoal::onnx {
@@ -22,6 +23,52 @@ Graph parse(std::string_view text) {
 std::string refusal(std::string_view text) {
   return std::string(to_onnx(parse(text)).status().message());
 }
+
+using File = std::vector<std::byte>;
+
+// What reading the file and writing it again gives.
+Result<File> again(const File& file) {
+  const auto owner = std::make_shared<const File>(file);
+  SHOAL_ASSIGN(const auto model, Model::parse(owner, *owner));
+  SHOAL_ASSIGN(const KnownValues inputs, declared_inputs(*model));
+  SHOAL_ASSIGN(const Bound bound, bind(model, inputs));
+  SHOAL_CHECK(bound.rest == nullptr);
+  return to_onnx(bound.graph, bound.outputs);
+}
+
+class RoundTrip : public testing::TestWithParam<const char*> {};
+
+TEST_P(RoundTrip, IsStable) {
+  const auto first = to_onnx(parse(GetParam()));
+  ASSERT_TRUE(first.ok()) << first.status().message();
+  const auto second = again(*first);
+  ASSERT_TRUE(second.ok()) << second.status().message();
+  EXPECT_TRUE(*first == *second);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Export, RoundTrip,
+    testing::Values(
+        "input x f32[2,3]\nconst w f32[3,100] = random(1)\ny = Gemm(x, w) alpha=0.5\noutput y\n",
+        // An input left out, attributes of every kind, names that need care.
+        "input \"the image\" f32[1,3,8,8]\nconst w f32[4,3,3,3] = random(2)\n"
+        "y = Conv(\"the image\", w) pads=[1,1,1,1] auto_pad=\"NOTSET\" @first\n"
+        "const low f32[] = [0.5]\nz = Clip(y, _, low)\noutput z\noutput y\n",
+        // Several outputs, one of which nobody reads.
+        "input x f32[5]\nconst k i64[1] = [2]\nv, i = TopK(x, k)\noutput v\n",
+        // Every other element type.
+        "input x bf16[2]\nconst w bf16[2] = [1.5,-2]\ny = Add(x, w)\noutput y\n",
+        "input x f16[2]\nconst w f16[2] = [1.5,-2]\ny = Add(x, w)\noutput y\n",
+        "input x f64[2]\nconst w f64[2] = [1.5,-2]\ny = Add(x, w)\noutput y\n",
+        "input x bool[2]\nconst w bool[2] = [true,false]\ny = And(x, w)\noutput y\n",
+        "input x u8[2]\nconst w u8[2] = [1,255]\ny = Add(x, w)\noutput y\n",
+        "input x i64[2]\nconst w i64[2] = [1,-2]\ny = Add(x, w)\noutput y\n",
+        // Scalars and tensors without elements.
+        "input x f32[]\ny = Relu(x)\noutput y\n",
+        "input x f32[0,3]\nconst w f32[0,3] = []\ny = Add(x, w)\noutput y\n",
+        // Operators of ours, and outputs that no node computes.
+        "input x f32[4]\ny = Gelu(x)\noutput y\n",
+        "input x f32[2]\nconst w f32[2] = [1,2]\noutput x\noutput w\noutput w\n"));
 
 // Every byte differs from its neighbours, so that it is found in the file where it lies.
 Tensor pattern(int64_t count) {

@@ -1,0 +1,29 @@
+// VGG-16 (Simonyan and Zisserman 2015), configuration D.
+#include "shoal/zoo/builder.h"
+#include "shoal/zoo/networks.h"
+
+namespace shoal::zoo {
+
+Result<Graph> vgg16(const Options& options) {
+  Builder b(options);
+  ValueId x = b.input("input", {3, 224, 224});
+  int layer = 0;  // torchvision counts ReLUs and pools too
+  struct Stage {
+    int convolutions;
+    int64_t filters;
+  };
+  for (const auto& [convolutions, filters] :
+       {Stage{2, 64}, Stage{2, 128}, Stage{3, 256}, Stage{3, 512}, Stage{3, 512}}) {
+    for (int i = 0; i < convolutions; ++i, layer += 2) {
+      const std::string name = "features." + std::to_string(layer);
+      x = b.relu(b.conv(name, x, {.filters = filters, .kernel = 3, .pad = 1}));
+    }
+    x = b.max_pool(x, Window::square(2, 2));
+    ++layer;
+  }
+  x = b.relu(b.fc("classifier.0", b.flatten(x), 4096));
+  x = b.relu(b.fc("classifier.3", x, 4096));
+  return b.finish(b.fc("classifier.6", x, 1000));
+}
+
+}  // namespace shoal::zoo

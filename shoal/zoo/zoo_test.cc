@@ -1,0 +1,135 @@
+#include "shoal/zoo/zoo.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+
+#include "shoal/graph/text.h"
+#include "shoal/zoo/random.h"
+
+namespace shoal::zoo {
+namespace {
+
+int64_t total_macs(const Graph& graph) {
+  int64_t total = 0;
+  for (const Node& node : graph.nodes()) total += macs(graph, node);
+  return total;
+}
+
+// What the papers, torchvision and the specs state of each network, for one image.
+struct Published {
+  const char* name;
+  int64_t parameters;
+  double macs;  // in millions, to the last digit that is stated
+  double tolerance;
+  Shape output;
+};
+
+void PrintTo(const Published& network, std::ostream* out) { *out << network.name; }
+
+class Zoo : public testing::TestWithParam<Published> {};
+
+TEST_P(Zoo, HasThePublishedTotals) {
+  const Published& published = GetParam();
+  auto graph = build(published.name);
+  ASSERT_TRUE(graph.ok()) << graph.status().message();
+  EXPECT_EQ(parameters(*graph), published.parameters);
+  EXPECT_NEAR(static_cast<double>(total_macs(*graph)) / 1e6, published.macs, published.tolerance);
+  ASSERT_EQ(graph->outputs().size(), 1u);
+  const Value& output = (*graph)[graph->outputs()[0]];
+  EXPECT_EQ(output.name, "output");
+  EXPECT_EQ(to_string(output.type.shape), to_string(published.output));
+}
+
+TEST_P(Zoo, StatesItsTotalInTheList) {
+  const auto entry = std::ranges::find(list(), std::string_view(GetParam().name), &Entry::name);
+  ASSERT_NE(entry, list().end());
+  std::string total = std::to_string(GetParam().parameters);
+  for (size_t at = total.size(); at > 3;) total.insert(at -= 3, ",");
+  EXPECT_NE(entry->what.find(total + " parameters"), std::string_view::npos) << entry->what;
+}
+
+INSTANTIATE_TEST_SUITE_P(Networks, Zoo,
+                         testing::Values(Published{"mlp", 109'386, 0.109, 0.001, {1, 10}},
+                                         Published{"lenet5", 431'080, 2.293, 0.001, {1, 10}},
+                                         Published{"convnet", 89'578, 12.298, 0.001, {1, 10}},
+                                         Published{"allcnn", 1'369'738, 281.2, 0.1, {1, 10}},
+                                         Published{"nin", 966'986, 222.5, 0.1, {1, 10}},
+                                         Published{"alexnet", 61'100'840, 714, 1, {1, 1000}},
+                                         Published{"vgg16", 138'357'544, 15'470, 1, {1, 1000}},
+                                         Published{"resnet18", 11'689'512, 1'814, 1, {1, 1000}},
+                                         Published{"resnet50", 25'557'032, 4'089, 1, {1, 1000}},
+                                         Published{"mobilenetv2", 3'504'872, 300.8, 0.1, {1, 1000}},
+                                         Published{"squeezenet", 1'235'496, 349, 1, {1, 1000}},
+                                         Published{
+                                             "tinyyolov2", 15'861'773, 3'486, 1, {1, 125, 13, 13}},
+                                         Published{"c3d", 78'409'573, 38'547, 1, {1, 101}},
+                                         Published{"encoder", 3'159'040, 436.2, 0.1, {1, 128, 256}},
+                                         Published{"seq2seq", 3'686'400, 247.5, 0.1, {1, 64, 256}}),
+                         [](const auto& network) { return std::string(network.param.name); });
+
+TEST(ZooList, BeginsWithTheEmbeddedModelAndHoldsAllOthers) {
+  EXPECT_EQ(list()[0].name, "digits");
+  EXPECT_EQ(list().size(), 16u);
+}
+
+TEST(ZooBuild, DependsOnTheSeedOnly) {
+  const auto first = build("mobilenetv2", {.seed = 7});
+  const auto same = build("mobilenetv2", {.seed = 7});
+  const auto other = build("mobilenetv2", {.seed = 8});
+  ASSERT_TRUE(first.ok() && same.ok() && other.ok());
+  EXPECT_EQ(to_text(*first), to_text(*same));
+  EXPECT_NE(to_text(*first), to_text(*other));
+}
+
+TEST(ZooBuild, TakesAnyBatch) {
+  for (const char* name : {"lenet5", "squeezenet", "encoder"}) {
+    const auto one = build(name), three = build(name, {.batch = 3});
+    ASSERT_TRUE(one.ok() && three.ok());
+    Shape expected = (*one)[one->outputs()[0]].type.shape;
+    expected[0] = 3;
+    EXPECT_EQ(to_string((*three)[three->outputs()[0]].type.shape), to_string(expected)) << name;
+    EXPECT_EQ(total_macs(*three), 3 * total_macs(*one)) << name;
+    EXPECT_EQ(parameters(*three), parameters(*one)) << name;
+  }
+}
+
+TEST(ZooBuild, RefusesWhatItCannotBuild) {
+  EXPECT_EQ(build("resnet19").status().code(), Code::kNotFound);
+  EXPECT_EQ(build("digits").status().code(), Code::kInvalidArgument);
+  for (int64_t batch : {int64_t{-1}, int64_t{0}}) {
+    EXPECT_EQ(build("mlp", {.batch = batch}).status().code(), Code::kInvalidArgument);
+  }
+  for (const Entry& entry : list().subspan(1)) {
+    const auto graph = build(entry.name, {.batch = int64_t{1} << 38});
+    EXPECT_EQ(graph.status().code(), Code::kExhausted) << entry.name;
+  }
+}
+
+TEST(ZooRandom, IsTheSameOnEveryMachine) {
+  std::vector<float> normal(3), uniform(3);
+  fill_normal(normal, RandomStream(1, 2), 0.5);
+  fill_uniform(uniform, RandomStream(1, 2), -1, 1);
+  EXPECT_EQ(normal, (std::vector{0x1.2008dep-2F, -0x1.8b11e8p-3F, 0x1.06916ep-4F}));
+  EXPECT_EQ(uniform, (std::vector{0.6875F, -0.2109375F, -0.375F}));
+}
+
+TEST(ZooRandom, IsNormalEnough) {
+  std::vector<float> x(1 << 20);
+  fill_normal(x, RandomStream(3, 0), 2);
+  double sum = 0, squares = 0, beyond_two_deviations = 0;
+  for (float v : x) {
+    sum += v;
+    squares += v * v;
+    beyond_two_deviations += std::abs(v) > 4;
+  }
+  const auto n = static_cast<double>(x.size());
+  EXPECT_NEAR(sum / n, 0, 0.01);
+  EXPECT_NEAR(squares / n, 4, 0.02);
+  EXPECT_NEAR(beyond_two_deviations / n, 0.0455, 0.005);
+}
+
+}  // namespace
+}  // namespace shoal::zoo
