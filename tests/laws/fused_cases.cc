@@ -37,8 +37,32 @@ Case gemm(Rng& rng) {
   return c;
 }
 
+Case attention(Rng& rng) {
+  const int64_t b = random_int(rng, 1, 3), h = random_int(rng, 1, 3), q = random_int(rng, 1, 5);
+  const int64_t k = random_int(rng, 1, 5), d = random_int(rng, 1, 4), w = random_int(rng, 1, 4);
+  Case c{{random_tensor(rng, {b, h, q, d}), random_tensor(rng, {b, h, k, d}),
+          random_tensor(rng, {b, h, k, w})},
+         {{"scale", 0.5f}}};
+  switch (random_int(rng, 0, 3)) {
+    case 0:
+      c.inputs.push_back(random_tensor(rng, {q, k}));
+      break;
+    case 1:
+      c.inputs.push_back(random_tensor(rng, {b, 1, 1, k}));
+      break;
+    case 2:
+      c.inputs.push_back(random_tensor(rng, {b, h, q, k}));
+      break;
+    default:
+      break;
+  }
+  return c;
+}
+
 }  // namespace
 
-std::vector<Source> fused_cases() { return {{&ops::fused_conv, conv}, {&ops::fused_gemm, gemm}}; }
+std::vector<Source> fused_cases() {
+  return {{&ops::fused_conv, conv}, {&ops::fused_gemm, gemm}, {&ops::attention, attention}};
+}
 
 }  // namespace shoal::laws

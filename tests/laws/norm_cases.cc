@@ -22,6 +22,21 @@ Case batch(Rng& rng) {
   return c;
 }
 
+Case instance(Rng& rng) {
+  const Shape x = random_shape(rng, 2, 5);
+  return {{random_tensor(rng, x), random_tensor(rng, {x[1]}), random_tensor(rng, {x[1]})}};
+}
+
+// Scale and bias per channel or per group.
+Case group(Rng& rng) {
+  Shape x = random_shape(rng, 2, 5);
+  const int64_t groups = random_int(rng, 1, 3);
+  x[1] *= groups;
+  const Shape parameters{random_int(rng, 0, 1) != 0 ? x[1] : groups};
+  return {{random_tensor(rng, x), random_tensor(rng, parameters), random_tensor(rng, parameters)},
+          {{"num_groups", groups}}};
+}
+
 // The scale may be smaller than the rows it stretches to, the bias may be missing.
 Case layer(Rng& rng) {
   const Shape x = random_shape(rng, 1, 4);
@@ -53,6 +68,8 @@ Case lp(Rng& rng) {
 
 std::vector<Source> norm_cases() {
   return {{&ops::batch_normalization, batch},
+          {&ops::group_normalization, group},
+          {&ops::instance_normalization, instance},
           {&ops::layer_normalization, layer},
           {&ops::mean_variance_normalization, mean_variance},
           {&ops::lrn, lrn},
