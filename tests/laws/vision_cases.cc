@@ -112,10 +112,37 @@ Case grid_sample(Rng& rng) {
            {"align_corners", random_int(rng, 0, 1)}}};
 }
 
+Tensor scalar(int64_t value) { return Tensor::of<int64_t>({}, {value}); }
+
+Case dft(Rng& rng) {
+  Shape shape = random_shape(rng, 1, 4, 9);
+  const int64_t axis = random_int(rng, 0, static_cast<int64_t>(shape.rank()) - 1);
+  const bool onesided = random_int(rng, 0, 1) != 0;
+  shape.push_back(onesided ? 1 : random_int(rng, 1, 2));
+  Case c{{random_tensor(rng, shape)},
+         {{"axis", axis},
+          {"onesided", int64_t{onesided}},
+          {"inverse", onesided ? 0 : random_int(rng, 0, 1)}}};
+  if (random_int(rng, 0, 1) != 0) c.inputs.push_back(scalar(random_int(rng, 1, 12)));
+  return c;
+}
+
+Case stft(Rng& rng) {
+  const int64_t length = random_int(rng, 1, 9), signal = random_int(rng, length, 30);
+  const int64_t onesided = random_int(rng, 0, 1);
+  const Shape shape{random_int(rng, 1, 3), signal, onesided ? 1 : random_int(rng, 1, 2)};
+  const bool window = random_int(rng, 0, 1) != 0;
+  return {{random_tensor(rng, shape), scalar(random_int(rng, 1, 5)),
+           window ? random_tensor(rng, {length}) : Tensor(), scalar(length)},
+          {{"onesided", onesided}}};
+}
+
 }  // namespace
 
 std::vector<Source> vision_cases() {
-  return {{&ops::roi_align, roi_align},
+  return {{&ops::dft, dft},
+          {&ops::stft, stft},
+          {&ops::roi_align, roi_align},
           {&ops::max_roi_pool, max_roi_pool},
           {&ops::grid_sample, grid_sample},
           {&ops::resize, resize},
