@@ -46,6 +46,30 @@ TEST(Conv, AgreesInGroupsDilatedAndUnevenlyPadded) {
   expect_conv({{1, 2, 5, 5}, {3, 2, 3, 3}, {{"pads", Ints{9, 9, 9, 9}}}}, "conv_gemm");
 }
 
+TEST(Conv, AgreesOnSingleChannels) {
+  for (const int64_t size : {7, 14, 40}) {
+    for (const int64_t kernel : {1, 3, 4, 5}) {
+      for (const int64_t stride : {1, 2, 3}) {
+        const int64_t pad = kernel / 2;
+        expect_conv({{2, 6, size, size + 3},
+                     {6, 1, kernel, kernel},
+                     {{"group", int64_t{6}},
+                      {"pads", Ints{pad, pad, pad, pad}},
+                      {"strides", Ints{stride, stride}}}},
+                    "depthwise");
+      }
+    }
+  }
+  expect_conv({{1, 3, 9, 50}, {6, 1, 3, 3}, {{"group", int64_t{3}}, {"dilations", Ints{2, 3}}}},
+              "depthwise");
+  expect_conv({{1, 3, 5, 9, 50}, {3, 1, 3, 3, 3}, {{"group", int64_t{3}}}}, "depthwise");
+}
+
+TEST(Conv, AgreesOnWholeImages) {
+  expect_conv({{1, 32, 7, 7}, {70, 32, 7, 7}}, "conv_gemv");
+  expect_conv({{3, 100, 1, 1}, {33, 100, 1, 1}}, "conv_gemv");
+}
+
 TEST(Conv, AgreesOnOneAndThreeAxes) {
   expect_conv({{2, 6, 101}, {10, 6, 9}, {{"pads", Ints{4, 4}}}}, "conv_gemm");
   expect_conv({{1, 3, 6, 14, 14}, {8, 3, 3, 3, 3}, {{"pads", Ints{1, 1, 1, 1, 1, 1}}}},

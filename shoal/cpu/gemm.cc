@@ -1,4 +1,4 @@
-// Gemm: few rows read the weights where they lie, many go through the packed product.
+// Gemm and FusedGemm: few rows read the weights where they lie, many go through the packed product.
 #include <algorithm>
 #include <vector>
 
@@ -6,6 +6,7 @@
 #include "shoal/cpu/kernel.h"
 #include "shoal/cpu/product.h"
 #include "shoal/ops/broadcast.h"
+#include "shoal/ops/fused_activation.h"
 #include "shoal/ops/ops.h"
 
 namespace shoal::cpu {
@@ -26,41 +27,53 @@ Sizes sizes_of(const Site& site) {
   return {a[ta ? 1 : 0], site.outputs[0].shape[1], a[ta ? 0 : 1], ta, tb};
 }
 
-// beta * C, stretched to [m, n] where it does not come as one row or whole.
+// What is added to the product: beta * C, which stretches to [m, n], and the residual of a fused
+// node. They go in as they are where the product takes them so, and are summed up first elsewhere.
 class Addend {
  public:
-  explicit Addend(const Site& site) : beta_(site.node.real("beta", 1)) {
+  explicit Addend(const Site& site) : beta_(site.node.real("beta", 1)), residual_(site.given(3)) {
     if (!site.given(2) || beta_ == 0) return;
     const Shape& c = site.shape(2);
     const Shape& y = site.outputs[0].shape;
     strides_ = ops::broadcast_strides(c, y);
-    given_ = true;
-    is_row_ = beta_ == 1 && c.count() == y[1] && (y[1] == 1 || strides_[0] == 0);
-    is_whole_ = beta_ == 1 && c == y;
-    stretched_floats_ = is_row_ || is_whole_ ? 0 : y.count();
+    if (beta_ == 1 && c.count() == y[1] && (y[1] == 1 || strides_[0] == 0)) {
+      c_ = Form::kRow;
+    } else if (beta_ == 1 && c == y && !residual_) {
+      c_ = Form::kWhole;
+    } else {
+      c_ = Form::kStretched;
+      stretched_floats_ = y.count();
+    }
   }
 
   int64_t scratch_floats() const { return stretched_floats_; }
 
-  void add_to(Product& product, const float* c, float* scratch) const {
-    if (!given_) return;
-    if (is_row_) {
-      product.column_bias = c;
-    } else if (is_whole_) {
-      product.addend = c;
-    } else {
-      for (int64_t i = 0; i < product.m; ++i) {
-        for (int64_t j = 0; j < product.n; ++j) {
-          scratch[i * product.n + j] = beta_ * c[i * strides_[0] + j * strides_[1]];
-        }
-      }
-      product.addend = scratch;
-    }
+  void add_to(Product& product, const Call& call) const {
+    const float* c = call.input(2);
+    product.addend = residual_ ? call.input(3) : nullptr;
+    if (c_ == Form::kRow) product.column_bias = c;
+    if (c_ == Form::kWhole) product.addend = c;
+    if (c_ == Form::kStretched) product.addend = stretch(product, c, call);
   }
 
  private:
-  float beta_;
-  bool given_ = false, is_row_ = false, is_whole_ = false;
+  enum class Form : uint8_t { kNone, kRow, kWhole, kStretched };
+
+  const float* stretch(const Product& product, const float* c, const Call& call) const {
+    auto* sum = reinterpret_cast<float*>(call.scratch);
+    for (int64_t i = 0; i < product.m; ++i) {
+      for (int64_t j = 0; j < product.n; ++j) {
+        const int64_t at = i * product.n + j;
+        sum[at] = beta_ * c[i * strides_[0] + j * strides_[1]] +
+                  (product.addend != nullptr ? product.addend[at] : 0);
+      }
+    }
+    return sum;
+  }
+
+  const float beta_;
+  const bool residual_;
+  Form c_ = Form::kNone;
   ops::Strides strides_;
   int64_t stretched_floats_ = 0;
 };
@@ -69,7 +82,11 @@ class Addend {
 class GemmKernel : public Kernel {
  public:
   explicit GemmKernel(const Site& site)
-      : sizes_(sizes_of(site)), addend_(site), scale_(site.node.real("alpha", 1)) {}
+      : sizes_(sizes_of(site)),
+        addend_(site),
+        scale_(site.node.real("alpha", 1)),
+        activation_(site.node.op == &ops::fused_gemm ? ops::activation_of(site.node)
+                                                     : ops::Activation()) {}
 
  protected:
   Product describe(const Call& call) const {
@@ -79,7 +96,8 @@ class GemmKernel : public Kernel {
     product.k = sizes_.k;
     product.y = call.output(0);
     product.scale = scale_;
-    addend_.add_to(product, call.input(2), reinterpret_cast<float*>(call.scratch));
+    product.activation = activation_;
+    addend_.add_to(product, call);
     return product;
   }
   int64_t addend_floats() const { return (addend_.scratch_floats() + 15) / 16 * 16; }
@@ -89,6 +107,7 @@ class GemmKernel : public Kernel {
  private:
   const Addend addend_;
   const float scale_;
+  const Activation activation_;
 };
 
 class FewRowsKernel : public GemmKernel {
@@ -123,8 +142,10 @@ class FewRowsKernel : public GemmKernel {
         float sum = y[j] * product.scale;
         if (product.column_bias != nullptr) sum += product.column_bias[j];
         if (product.addend != nullptr) sum += product.addend[i * product.n + j];
-        y[j] = std::min(product.activation.high, std::max(product.activation.low, sum));
+        y[j] = std::min(std::max(sum, product.activation.low), product.activation.high);
       }
+      const Function& pass = product.activation.pass;
+      if (pass.loop != nullptr) pass(y + begin, y + begin, end - begin);
     }
   }
 };
@@ -172,7 +193,10 @@ std::unique_ptr<Kernel> make_gemm(const Site& site) {
 }  // namespace
 
 std::vector<Provider> gemm_kernels() {
-  return {{&ops::gemm, "gemv", make_gemv}, {&ops::gemm, "gemm", make_gemm}};
+  return {{&ops::gemm, "gemv", make_gemv},
+          {&ops::gemm, "gemm", make_gemm},
+          {&ops::fused_gemm, "gemv", make_gemv},
+          {&ops::fused_gemm, "gemm", make_gemm}};
 }
 
 }  // namespace shoal::cpu

@@ -82,10 +82,11 @@ void multiply(const Product& product, const Blocking& blocking, int64_t index, f
     }
   } while (block.k_end < product.k);
 
-  if (product.activation.pass == nullptr) return;
+  const Function& pass = product.activation.pass;
+  if (pass.loop == nullptr) return;
   for (int64_t r = block.i; r < block.i_end; ++r) {
-    product.activation.pass(product.activation, product.y + r * product.y_stride + block.j,
-                            block.j_end - block.j);
+    float* y = product.y + r * product.y_stride + block.j;
+    pass(y, y, block.j_end - block.j);
   }
 }
 

@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <memory>
 
-#include "shoal/cpu/activation.h"
+#include "shoal/cpu/function.h"
 
 namespace shoal::cpu {
 

@@ -204,7 +204,7 @@ Result<Tensor> TensorLoader::read(const TensorProto& proto) {
   if (source.bytes.empty()) return Tensor(type);
   const std::byte* data = source.bytes.data();
   if (reinterpret_cast<uintptr_t>(data) % size_of(type.dtype) == 0) {
-    return Tensor::view(type, data, std::move(source.owner));
+    return Tensor::view(type, data, std::move(source.owner), source.mapping != nullptr);
   }
   Tensor copy = copy_of(type, source.bytes);
   if (source.mapping != nullptr && source.bytes.size() >= kReleaseBytes) {

@@ -1,0 +1,37 @@
+#include <gtest/gtest.h>
+
+#include "shoal/cpu/testing.h"
+#include "shoal/ops/ops.h"
+
+namespace shoal::cpu {
+namespace {
+
+void expect_mat_mul(const Shape& a, const Shape& b, std::string_view kernel) {
+  std::mt19937 rng(1);
+  expect_agreement(ops::mat_mul, {random_floats(rng, a), random_floats(rng, b)}, {}, kernel);
+}
+
+TEST(MatMul, AgreesOnStacks) {
+  expect_mat_mul({128, 256}, {256, 200}, "gemm");
+  expect_mat_mul({2, 33, 70}, {70, 90}, "gemm");
+  expect_mat_mul({2, 4, 65, 32}, {2, 4, 32, 65}, "gemm");
+  expect_mat_mul({3, 1, 20, 31}, {2, 31, 50}, "gemm");
+  expect_mat_mul({20, 31}, {2, 3, 31, 50}, "gemm");
+}
+
+TEST(MatMul, AgreesOnVectors) {
+  expect_mat_mul({300}, {300, 77}, "gemv");
+  expect_mat_mul({1, 300}, {300, 1077}, "gemv");
+  expect_mat_mul({5, 90, 300}, {300}, "gemv");
+  expect_mat_mul({4, 1, 30}, {4, 30, 50}, "gemv");
+  expect_mat_mul({40}, {40}, "gemv");
+}
+
+TEST(MatMul, GivesZerosWhereThereIsNothingToSum) {
+  expect_mat_mul({3, 0}, {0, 5}, "gemm");
+  expect_mat_mul({1, 0}, {0, 5}, "gemv");
+  expect_mat_mul({5, 0}, {0}, "gemv");
+}
+
+}  // namespace
+}  // namespace shoal::cpu

@@ -1,0 +1,131 @@
+#include "shoal/cpu/rows.h"
+
+#include <algorithm>
+#include <limits>
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "shoal/cpu/rows.cc"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+#include "shoal/cpu/vector_math-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace shoal::cpu::HWY_NAMESPACE {
+namespace {
+
+// Floats are summed up in this many before a double takes over: long rows stay exact.
+constexpr int64_t kRun = 1024;
+
+// sum_i f(x_i)
+template <class F>
+HWY_INLINE double sum(const float* x, int64_t n, const F& f) {
+  const D d;
+  double total = 0;
+  int64_t i = 0;
+  while (i + kLanes <= n) {
+    const int64_t end = std::min(i + kRun, n);
+    V a = hn::Zero(d), b = hn::Zero(d);  // two chains, for additions take some cycles
+    for (; i + 2 * kLanes <= end; i += 2 * kLanes) {
+      a = hn::Add(a, f(d, hn::LoadU(d, x + i)));
+      b = hn::Add(b, f(d, hn::LoadU(d, x + i + kLanes)));
+    }
+    for (; i + kLanes <= end; i += kLanes) a = hn::Add(a, f(d, hn::LoadU(d, x + i)));
+    total += static_cast<double>(hn::GetLane(hn::SumOfLanes(d, hn::Add(a, b))));
+  }
+  for (; i < n; ++i) total += static_cast<double>(hn::GetLane(f(d, hn::Set(d, x[i]))));
+  return total;
+}
+
+double sum_here(const float* x, int64_t n) {
+  return sum(x, n, [](D, V v) { return v; });
+}
+
+float max_of(const float* x, int64_t n) {
+  const D d;
+  V most = hn::Set(d, -std::numeric_limits<float>::infinity());
+  int64_t i = 0;
+  for (; i + kLanes <= n; i += kLanes) most = hn::Max(most, hn::LoadU(d, x + i));
+  float top = hn::GetLane(hn::MaxOfLanes(d, most));
+  for (; i < n; ++i) top = std::max(top, x[i]);
+  return top;
+}
+
+void softmax_here(const float* x, float* y, int64_t n) {
+  const float top = max_of(x, n);
+  map(x, y, n, [&](D d, V v) { return exp(d, hn::Sub(v, hn::Set(d, top))); });
+  const auto factor = static_cast<float>(1 / sum_here(y, n));
+  map(y, y, n, [&](D d, V v) { return hn::Mul(v, hn::Set(d, factor)); });
+}
+
+MeanAndVariance mean_and_variance_here(const float* x, int64_t n) {
+  const auto count = static_cast<double>(n);
+  const double mean = sum_here(x, n) / count;
+  const auto center = static_cast<float>(mean);
+  const double squares = sum(x, n, [&](D d, V v) {
+    const V distance = hn::Sub(v, hn::Set(d, center));
+    return hn::Mul(distance, distance);
+  });
+  // What rounding the mean added.
+  const double off = mean - static_cast<double>(center);
+  return {mean, squares / count - off * off};
+}
+
+void normalize_row_here(const float* x, float mean, float factor, const float* scale,
+                        const float* shift, float* y, int64_t n) {
+  const D d;
+  const V center = hn::Set(d, mean), slope = hn::Set(d, factor);
+  int64_t i = 0;
+  for (; i + kLanes <= n; i += kLanes) {
+    V v = hn::Mul(hn::Sub(hn::LoadU(d, x + i), center), slope);
+    if (scale != nullptr) v = hn::Mul(v, hn::LoadU(d, scale + i));
+    if (shift != nullptr) v = hn::Add(v, hn::LoadU(d, shift + i));
+    hn::StoreU(v, d, y + i);
+  }
+  for (; i < n; ++i) {
+    const float v = (x[i] - mean) * factor * (scale != nullptr ? scale[i] : 1);
+    y[i] = v + (shift != nullptr ? shift[i] : 0);
+  }
+}
+
+void normalize_plane_here(const float* x, float mean, float factor, float shift, float* y,
+                          int64_t n) {
+  map(x, y, n, [&](D d, V v) {
+    return hn::MulAdd(hn::Sub(v, hn::Set(d, mean)), hn::Set(d, factor), hn::Set(d, shift));
+  });
+}
+
+}  // namespace
+}  // namespace shoal::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace shoal::cpu {
+
+HWY_EXPORT(sum_here);
+HWY_EXPORT(softmax_here);
+HWY_EXPORT(mean_and_variance_here);
+HWY_EXPORT(normalize_row_here);
+HWY_EXPORT(normalize_plane_here);
+
+double sum_of(const float* x, int64_t n) { return HWY_DYNAMIC_DISPATCH(sum_here)(x, n); }
+
+void softmax_row(const float* x, float* y, int64_t n) {
+  HWY_DYNAMIC_DISPATCH(softmax_here)(x, y, n);
+}
+
+MeanAndVariance mean_and_variance(const float* x, int64_t n) {
+  return HWY_DYNAMIC_DISPATCH(mean_and_variance_here)(x, n);
+}
+
+void normalize_row(const float* x, float mean, float factor, const float* scale, const float* shift,
+                   float* y, int64_t n) {
+  HWY_DYNAMIC_DISPATCH(normalize_row_here)(x, mean, factor, scale, shift, y, n);
+}
+
+void normalize_plane(const float* x, float mean, float factor, float shift, float* y, int64_t n) {
+  HWY_DYNAMIC_DISPATCH(normalize_plane_here)(x, mean, factor, shift, y, n);
+}
+
+}  // namespace shoal::cpu
+#endif  // HWY_ONCE

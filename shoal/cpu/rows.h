@@ -1,0 +1,26 @@
+// Passes over one row of floats: what softmax and the normalisations are made of.
+#pragma once
+
+#include <cstdint>
+
+namespace shoal::cpu {
+
+double sum_of(const float* x, int64_t n);
+
+// y_i = exp(x_i) / sum_k exp(x_k); x and y may be the same memory.
+void softmax_row(const float* x, float* y, int64_t n);
+
+// Mean, and mean square distance from it, in two passes.
+struct MeanAndVariance {
+  double mean = 0, variance = 0;
+};
+MeanAndVariance mean_and_variance(const float* x, int64_t n);
+
+// y_i = (x_i - mean) * factor * scale_i + shift_i; null: 1 and 0.
+void normalize_row(const float* x, float mean, float factor, const float* scale, const float* shift,
+                   float* y, int64_t n);
+
+// y_i = (x_i - mean) * factor + shift
+void normalize_plane(const float* x, float mean, float factor, float shift, float* y, int64_t n);
+
+}  // namespace shoal::cpu

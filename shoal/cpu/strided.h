@@ -1,0 +1,82 @@
+// Walking several tensors at once in as few and as long runs as their strides allow.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "shoal/base/thread_pool.h"
+#include "shoal/ops/broadcast.h"
+
+namespace shoal::cpu {
+
+// N operands of one shape, with axes joined where all of them step through both as through one.
+template <size_t N>
+struct Walk {
+  Shape shape;  // never empty
+  std::array<ops::Strides, N> strides;
+
+  int64_t run() const { return shape[shape.rank() - 1]; }
+  int64_t runs() const { return shape.count(0, shape.rank() - 1); }
+
+  // Where run r begins in each operand.
+  std::array<int64_t, N> offsets(int64_t r) const {
+    std::array<int64_t, N> at{};
+    for (size_t d = shape.rank() - 1; d-- > 0;) {
+      const int64_t index = r % shape[d];
+      r /= shape[d];
+      for (size_t i = 0; i < N; ++i) at[i] += index * strides[i][d];
+    }
+    return at;
+  }
+  std::array<int64_t, N> steps() const {
+    std::array<int64_t, N> steps{};
+    for (size_t i = 0; i < N; ++i) steps[i] = strides[i][shape.rank() - 1];
+    return steps;
+  }
+};
+
+template <size_t N>
+Walk<N> make_walk(const Shape& shape, const std::array<ops::Strides, N>& strides) {
+  Walk<N> walk;
+  for (size_t d = 0; d < shape.rank(); ++d) {
+    if (shape[d] == 1) continue;
+    const size_t last = walk.shape.rank() - 1;
+    bool joins = walk.shape.rank() > 0;
+    for (size_t i = 0; i < N && joins; ++i) {
+      joins = walk.strides[i][last] == strides[i][d] * shape[d];
+    }
+    if (joins) {
+      walk.shape[last] *= shape[d];
+      for (size_t i = 0; i < N; ++i) walk.strides[i][last] = strides[i][d];
+    } else {
+      walk.shape.push_back(shape[d]);
+      for (size_t i = 0; i < N; ++i) walk.strides[i].push_back(strides[i][d]);
+    }
+  }
+  if (walk.shape.rank() == 0) {
+    walk.shape.push_back(1);
+    for (size_t i = 0; i < N; ++i) walk.strides[i].push_back(1);
+  }
+  return walk;
+}
+
+// Calls f(offsets, n) for runs, or pieces of a single long one, on several threads.
+template <size_t N, class F>
+void for_each_run(const Walk<N>& walk, ThreadPool& pool, const F& f) {
+  constexpr int64_t kElements = 16384;  // that are worth waking a thread
+  if (walk.shape.count() == 0) return;
+  const int64_t n = walk.run();
+  if (walk.runs() == 1) {
+    pool.parallel_ranges(n, kElements, [&](int64_t begin, int64_t end) {
+      std::array<int64_t, N> at = walk.steps();
+      for (int64_t& offset : at) offset *= begin;
+      f(at, end - begin);
+    });
+    return;
+  }
+  pool.parallel_ranges(walk.runs(), kElements / n + 1, [&](int64_t begin, int64_t end) {
+    for (int64_t r = begin; r < end; ++r) f(walk.offsets(r), n);
+  });
+}
+
+}  // namespace shoal::cpu
