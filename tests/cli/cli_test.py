@@ -1,0 +1,169 @@
+#!/usr/bin/python3
+"""The command line's contract, from outside: cli_test.py SHOAL."""
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+import numpy as np
+
+SHOAL = os.path.abspath(sys.argv[1])
+COMMANDS = ["run", "inspect", "bench", "profile", "eval", "convert", "zoo", "operators", "doctor", "completions"]
+
+
+def shoal(*args, expect=0, cwd=None, env=None):
+    done = subprocess.run([SHOAL, *map(str, args)], capture_output=True, text=True, cwd=cwd,
+                          env={**os.environ, **(env or {})}, timeout=120)
+    assert done.returncode == expect, f"{args}: exit {done.returncode}, wanted {expect}\n{done.stderr}"
+    return done
+
+
+def test_every_command_teaches_by_example(_):
+    for command in COMMANDS:
+        text = shoal(command, "--help").stdout
+        assert "Examples:" in text and f"shoal {command}" in text, command
+    assert all(command in shoal("--help").stdout for command in COMMANDS)
+
+
+def test_without_a_model_the_built_in_one_answers(_):
+    rows = json.loads(shoal("run", "--json").stdout)
+    assert [row["digit"] for row in rows] == list(range(10)), rows
+    assert "sample_7.png" in shoal("run").stdout
+
+
+def test_a_usage_error_is_exit_2_and_leaves_stdout_empty(tmp):
+    for args in (["nonsense"], ["run", "--nonsense"], [], ["bench"], ["run", "--input", "missing.npy"],
+                 ["run", "--input", "nosuch=x.npy"], ["zoo", "nosuch", "-o", tmp / "x.onnx"],
+                 ["eval", "zoo:digits", "--data", tmp / "absent", "--format", "idx"]):
+        done = shoal(*args, expect=2)
+        assert done.stdout == "" and done.stderr.strip(), args
+
+
+def test_an_input_that_does_not_fit_is_named(tmp):
+    np.save(tmp / "x.npy", np.zeros((1, 1, 27, 28), np.float32))
+    message = shoal("run", "--input", f"image={tmp / 'x.npy'}", expect=2).stderr
+    assert "image" in message and "[1,1,27,28]" in message, message
+    np.save(tmp / "x.npy", np.zeros((1, 1, 28, 28), np.int64))
+    assert "i64" in shoal("run", "--input", tmp / "x.npy", expect=2).stderr
+
+
+def test_a_refused_model_is_exit_3_and_one_line(tmp):
+    (tmp / "bad.onnx").write_bytes(b"this is no model")
+    for command in ("run", "inspect", "bench", "profile"):
+        done = shoal(command, tmp / "bad.onnx", expect=3)
+        assert done.stdout == "" and done.stderr.count("\n") == 1, done.stderr
+
+
+def test_outputs_are_saved_by_name(tmp):
+    np.save(tmp / "x.npy", np.zeros((3, 1, 28, 28), np.float32))
+    shoal("run", "zoo:digits", "--input", f"image={tmp / 'x.npy'}", "--save", tmp / "out")
+    assert np.load(tmp / "out" / "scores.npy").shape == (3, 10)
+
+
+def test_top_and_labels(tmp):
+    (tmp / "labels.txt").write_text("\n".join(f"the {d}" for d in range(10)))
+    sample = pathlib.Path(__file__).resolve().parents[2] / "shoal/zoo/digits/sample_4.png"
+    text = shoal("run", "--input", sample, "--top", 2, "--labels", tmp / "labels.txt").stdout
+    assert re.search(r"^1\s+the 4", text, re.M), text
+    best = json.loads(shoal("run", "--input", sample, "--top", 2, "--json").stdout)["scores"]["top"]
+    assert best[0]["index"] == 4 and len(best) == 2
+
+
+def test_presets_are_kept(tmp):
+    env = {"XDG_CONFIG_HOME": str(tmp)}
+    sample = pathlib.Path(__file__).resolve().parents[2] / "shoal/zoo/digits/sample_4.png"
+    shoal("run", "--input", sample, "--mean", "0.5", "--stretch", "--save-preset", "mine", env=env)
+    kept = json.loads((tmp / "shoal" / "presets" / "mine.json").read_text())
+    assert kept["mean"] == [0.5] and kept["stretch"]
+    shoal("run", "--input", sample, "--preset", "mine", env=env)
+    shoal("run", "--input", sample, "--preset", "other", env=env, expect=2)
+    shoal("run", "--input", sample, "--preset", "../mine", env=env, expect=2)
+
+
+def test_inspect_counts(tmp):
+    facts = json.loads(shoal("inspect", "zoo:lenet5", "--json").stdout)
+    assert facts["parameters"] == 431080, facts["parameters"]
+    assert facts["macs"] > 0 and facts["peak_activation_bytes"] >= facts["lower_bound_bytes"] > 0
+    assert facts["operators"]["Conv"] == 2
+    for flag in ("--passes", "--text", "--optimized"):
+        assert shoal("inspect", "zoo:lenet5", flag).stdout.strip()
+
+
+def test_zoo_convert_and_run_agree(tmp):
+    shoal("zoo", "lenet5", "-o", tmp / "a.onnx")
+    shoal("convert", tmp / "a.onnx", "-o", tmp / "b.onnx", "--optimize")
+    x = json.loads(shoal("inspect", tmp / "a.onnx", "--json").stdout)["inputs"][0]
+    shape = [int(d) for d in re.search(r"\[(.*)\]", x["type"])[1].split(",")]
+    np.save(tmp / "x.npy", np.random.default_rng(1).random(shape, np.float32))
+    answers = []
+    for i, model in enumerate(["zoo:lenet5", tmp / "a.onnx", tmp / "b.onnx"]):
+        for device in ("cpu", "reference"):
+            out = tmp / f"{i}{device}"
+            shoal("run", model, "--input", tmp / "x.npy", "--save", out, "--device", device)
+            answers.append(np.load(next(out.glob("*.npy"))))
+    for other in answers[1:]:
+        np.testing.assert_allclose(other, answers[0], rtol=1e-4, atol=1e-5)
+
+
+def test_bench_prints_one_object(_):
+    result = json.loads(shoal("bench", "zoo:lenet5", "--threads", 1, "--seconds", 0.05, "--json").stdout)
+    for key in ("median_ms", "p10_ms", "p90_ms", "runs", "open_ms", "peak_rss_mb"):
+        assert result[key] > 0, key
+    assert result["p10_ms"] <= result["median_ms"] <= result["p90_ms"]
+
+
+def test_profile_writes_a_trace(tmp):
+    shoal("profile", "zoo:lenet5", "--trace", tmp / "t.json", "--runs", 2)
+    events = json.loads((tmp / "t.json").read_text())["traceEvents"]
+    assert events and all(e["ph"] == "X" and e["dur"] >= 0 for e in events)
+
+
+def test_eval_gate(tmp):
+    images, labels = np.zeros((4, 28, 28), np.uint8), np.zeros(4, np.uint8)
+    header = bytes([0, 0, 8, 3]) + np.array([4, 28, 28], ">u4").tobytes()
+    (tmp / "t10k-images-idx3-ubyte").write_bytes(header + images.tobytes())
+    (tmp / "t10k-labels-idx1-ubyte").write_bytes(bytes([0, 0, 8, 1]) + np.array([4], ">u4").tobytes() + labels.tobytes())
+    args = ["eval", "zoo:digits", "--data", tmp, "--format", "idx", "--json"]
+    result = json.loads(shoal(*args).stdout)
+    assert result["images"] == 4 and 0 <= result["top1"] <= result["top5"] <= 100
+    shoal(*args, "--min-top1", 101, expect=9)
+    (tmp / "t10k-labels-idx1-ubyte").write_bytes(b"junk")
+    shoal(*args, expect=2)
+
+
+def test_completions_are_valid_shell(tmp):
+    script = shoal("completions", "bash").stdout
+    (tmp / "c.bash").write_text(script)
+    subprocess.run(["bash", "-n", tmp / "c.bash"], check=True)
+    reply = subprocess.run(["bash", "-c", f"source {tmp / 'c.bash'}; COMP_WORDS=(shoal in); COMP_CWORD=1; _shoal; "
+                            "echo ${COMPREPLY[@]}"], capture_output=True, text=True, check=True).stdout
+    assert "inspect" in reply, reply
+    assert "complete -c shoal" in shoal("completions", "fish").stdout
+
+
+def test_doctor_is_well(_):
+    assert "10 of 10" in shoal("doctor").stdout
+
+
+def test_colour_only_on_a_terminal(_):
+    assert "\033" not in shoal("operators").stdout
+
+
+def main():
+    failed = 0
+    tests = [(name, f) for name, f in globals().items() if name.startswith("test_")]
+    for name, test in tests:
+        with tempfile.TemporaryDirectory() as folder:
+            try:
+                test(pathlib.Path(folder))
+            except Exception as error:  # one failure does not hide the others
+                failed += 1
+                print(f"FAIL {name}: {error}")
+    print(f"{len(tests) - failed} passed, {failed} failed")
+    return 1 if failed else 0
+
+
+sys.exit(main())
