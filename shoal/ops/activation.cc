@@ -6,6 +6,7 @@
 #include "shoal/ops/convert.h"
 #include "shoal/ops/elementwise.h"
 #include "shoal/ops/ops.h"
+#include "shoal/ops/record.h"
 
 namespace shoal::ops {
 namespace {
@@ -171,22 +172,24 @@ constexpr Operator expanding(Operator op, decltype(Operator::expand) expand) {
 
 }  // namespace
 
-const Operator celu = unary<Floats, Celu>("Celu");
-const Operator elu = unary<Floats, Elu>("Elu");
-const Operator gelu = expanding(unary<Floats, Gelu>("Gelu"), expand_gelu);
-const Operator hard_sigmoid = unary<Floats, HardSigmoid>("HardSigmoid");
-const Operator hard_swish =
-    unary<Floats>("HardSwish", []<class T>(T x) { return x * clamp_to_unit(x / T{6} + T{0.5}); });
-const Operator leaky_relu = unary<Floats, LeakyRelu>("LeakyRelu");
+SHOAL_RECORD(celu) = unary<Floats, Celu>("Celu");
+SHOAL_RECORD(elu) = unary<Floats, Elu>("Elu");
+SHOAL_RECORD(gelu) = expanding(unary<Floats, Gelu>("Gelu"), expand_gelu);
+SHOAL_RECORD(hard_sigmoid) = unary<Floats, HardSigmoid>("HardSigmoid");
+SHOAL_RECORD(hard_swish) = unary<Floats>("HardSwish", []<class T>(T x) {
+  return x * clamp_to_unit(x / T{6} + T{0.5});
+});
+SHOAL_RECORD(leaky_relu) = unary<Floats, LeakyRelu>("LeakyRelu");
 // ONNX has Mish from opset 18 on.
-const Operator mish = expanding(
-    unary<Floats>("Mish", [](auto x) { return x * std::tanh(softplus_of(x)); }), expand_mish);
-const Operator relu = unary<Numbers>("Relu", []<class T>(T x) { return std::max(x, T{0}); });
-const Operator selu = unary<Floats, Selu>("Selu");
-const Operator shrink = unary<Numbers, Shrink>("Shrink");
-const Operator sigmoid = unary<Floats>("Sigmoid", [](auto x) { return 1 / (1 + std::exp(-x)); });
-const Operator softplus = unary<Floats>("Softplus", [](auto x) { return softplus_of(x); });
-const Operator softsign = unary<Floats>("Softsign", [](auto x) { return x / (1 + std::abs(x)); });
-const Operator thresholded_relu = unary<Floats, ThresholdedRelu>("ThresholdedRelu");
+SHOAL_RECORD(mish) = expanding(unary<Floats>("Mish",
+                                             [](auto x) { return x * std::tanh(softplus_of(x)); }),
+                               expand_mish);
+SHOAL_RECORD(relu) = unary<Numbers>("Relu", []<class T>(T x) { return std::max(x, T{0}); });
+SHOAL_RECORD(selu) = unary<Floats, Selu>("Selu");
+SHOAL_RECORD(shrink) = unary<Numbers, Shrink>("Shrink");
+SHOAL_RECORD(sigmoid) = unary<Floats>("Sigmoid", [](auto x) { return 1 / (1 + std::exp(-x)); });
+SHOAL_RECORD(softplus) = unary<Floats>("Softplus", [](auto x) { return softplus_of(x); });
+SHOAL_RECORD(softsign) = unary<Floats>("Softsign", [](auto x) { return x / (1 + std::abs(x)); });
+SHOAL_RECORD(thresholded_relu) = unary<Floats, ThresholdedRelu>("ThresholdedRelu");
 
 }  // namespace shoal::ops

@@ -3,7 +3,7 @@
 #include <functional>
 
 #include "shoal/graph/graph.h"
-#include "shoal/ops/ops.h"
+#include "shoal/ops/record.h"
 #include "shoal/ops/require.h"
 
 namespace shoal::ops {
@@ -78,10 +78,10 @@ std::optional<Tile> split(const Node& node, std::span<const Operand> inputs, con
 
 }  // namespace
 
-const Operator arg_max = {
+SHOAL_RECORD(arg_max) = {
     .name = "ArgMax", .infer = infer, .reference = reference<std::greater<>>, .split = split};
 
-const Operator arg_min = {
+SHOAL_RECORD(arg_min) = {
     .name = "ArgMin", .infer = infer, .reference = reference<std::less<>>, .split = split};
 
 }  // namespace shoal::ops

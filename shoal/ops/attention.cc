@@ -9,6 +9,7 @@
 #include "shoal/ops/broadcast.h"
 #include "shoal/ops/convert.h"
 #include "shoal/ops/ops.h"
+#include "shoal/ops/record.h"
 #include "shoal/ops/require.h"
 
 namespace shoal::ops {
@@ -158,13 +159,13 @@ Result<std::vector<ValueId>> expand_node(const Node& node, std::span<const Value
 
 }  // namespace
 
-const Operator attention = {.name = "Attention",
-                            .min_inputs = 3,
-                            .max_inputs = 4,
-                            .infer = infer,
-                            .reference = reference,
-                            .split = split,
-                            .macs = macs,
-                            .expand = expand_node};
+SHOAL_RECORD(attention) = {.name = "Attention",
+                           .min_inputs = 3,
+                           .max_inputs = 4,
+                           .infer = infer,
+                           .reference = reference,
+                           .split = split,
+                           .macs = macs,
+                           .expand = expand_node};
 
 }  // namespace shoal::ops

@@ -5,7 +5,7 @@
 
 #include "shoal/ops/convert.h"
 #include "shoal/ops/moments.h"
-#include "shoal/ops/ops.h"
+#include "shoal/ops/record.h"
 #include "shoal/ops/require.h"
 
 namespace shoal::ops {
@@ -132,14 +132,14 @@ std::optional<Tile> split(const Node& node, std::span<const Operand> inputs, con
 
 }  // namespace
 
-const Operator batch_normalization = {.name = "BatchNormalization",
-                                      .min_inputs = 5,
-                                      .max_inputs = 5,
-                                      .max_outputs = 3,
-                                      .statistic_inputs = 0b11000,
-                                      .infer = infer,
-                                      .reference = reference,
-                                      .split = split,
-                                      .in_place = true};
+SHOAL_RECORD(batch_normalization) = {.name = "BatchNormalization",
+                                     .min_inputs = 5,
+                                     .max_inputs = 5,
+                                     .max_outputs = 3,
+                                     .statistic_inputs = 0b11000,
+                                     .infer = infer,
+                                     .reference = reference,
+                                     .split = split,
+                                     .in_place = true};
 
 }  // namespace shoal::ops

@@ -5,7 +5,7 @@
 
 #include "shoal/ops/convert.h"
 #include "shoal/ops/elementwise.h"
-#include "shoal/ops/ops.h"
+#include "shoal/ops/record.h"
 
 namespace shoal::ops {
 namespace {
@@ -83,16 +83,19 @@ struct PRelu {
 
 }  // namespace
 
-const Operator add = binary<Numbers>(
-    "Add", []<class T>(T a, T b) { return static_cast<T>(Modular<T>(a) + Modular<T>(b)); });
-const Operator bit_shift = binary<UnsignedInts, BitShift>("BitShift");
+SHOAL_RECORD(add) = binary<Numbers>("Add", []<class T>(T a, T b) {
+  return static_cast<T>(Modular<T>(a) + Modular<T>(b));
+});
+SHOAL_RECORD(bit_shift) = binary<UnsignedInts, BitShift>("BitShift");
 // Linear in input 0, in exact arithmetic: coding deals in floats only.
-const Operator div = linear(binary<Numbers, Div>("Div"));
-const Operator mod = binary<Numbers, Mod>("Mod");
-const Operator mul = linear(binary<Numbers>(
-    "Mul", []<class T>(T a, T b) { return static_cast<T>(Modular<T>(a) * Modular<T>(b)); }));
-const Operator prelu = binary<Numbers, PRelu>("PRelu");
-const Operator sub = binary<Numbers>(
-    "Sub", []<class T>(T a, T b) { return static_cast<T>(Modular<T>(a) - Modular<T>(b)); });
+SHOAL_RECORD(div) = linear(binary<Numbers, Div>("Div"));
+SHOAL_RECORD(mod) = binary<Numbers, Mod>("Mod");
+SHOAL_RECORD(mul) = linear(binary<Numbers>("Mul", []<class T>(T a, T b) {
+  return static_cast<T>(Modular<T>(a) * Modular<T>(b));
+}));
+SHOAL_RECORD(prelu) = binary<Numbers, PRelu>("PRelu");
+SHOAL_RECORD(sub) = binary<Numbers>("Sub", []<class T>(T a, T b) {
+  return static_cast<T>(Modular<T>(a) - Modular<T>(b));
+});
 
 }  // namespace shoal::ops

@@ -3,7 +3,7 @@
 #include "shoal/ops/broadcast.h"
 #include "shoal/ops/convert.h"
 #include "shoal/ops/onnx_dtype.h"
-#include "shoal/ops/ops.h"
+#include "shoal/ops/record.h"
 #include "shoal/ops/require.h"
 
 namespace shoal::ops {
@@ -32,14 +32,14 @@ std::optional<Tile> split_like(const Node& node, std::span<const Operand> inputs
 
 }  // namespace
 
-const Operator cast = {
+SHOAL_RECORD(cast) = {
     .name = "Cast", .infer = infer, .reference = reference, .split = split_elementwise};
 
-const Operator cast_like = {.name = "CastLike",
-                            .min_inputs = 2,
-                            .max_inputs = 2,
-                            .infer = infer_like,
-                            .reference = reference,
-                            .split = split_like};
+SHOAL_RECORD(cast_like) = {.name = "CastLike",
+                           .min_inputs = 2,
+                           .max_inputs = 2,
+                           .infer = infer_like,
+                           .reference = reference,
+                           .split = split_like};
 
 }  // namespace shoal::ops

@@ -4,7 +4,7 @@
 
 #include "shoal/graph/graph.h"
 #include "shoal/ops/extrema.h"
-#include "shoal/ops/ops.h"
+#include "shoal/ops/record.h"
 #include "shoal/ops/require.h"
 
 namespace shoal::ops {
@@ -45,11 +45,11 @@ std::optional<Tile> split(const Node& node, std::span<const Operand> inputs, con
 
 }  // namespace
 
-const Operator clip = {.name = "Clip",
-                       .max_inputs = 3,
-                       .infer = infer,
-                       .reference = reference,
-                       .split = split,
-                       .in_place = true};
+SHOAL_RECORD(clip) = {.name = "Clip",
+                      .max_inputs = 3,
+                      .infer = infer,
+                      .reference = reference,
+                      .split = split,
+                      .in_place = true};
 
 }  // namespace shoal::ops

@@ -1,7 +1,7 @@
 // Compress: the slices along `axis`, or without it the elements, whose condition is true.
 #include "shoal/graph/graph.h"
 #include "shoal/ops/copy.h"
-#include "shoal/ops/ops.h"
+#include "shoal/ops/record.h"
 #include "shoal/ops/require.h"
 
 namespace shoal::ops {
@@ -73,13 +73,13 @@ std::optional<Tile> split(const Node& node, std::span<const Operand> inputs, con
 
 }  // namespace
 
-const Operator compress = {.name = "Compress",
-                           .min_inputs = 2,
-                           .max_inputs = 2,
-                           .value_inputs = 1 << 1,
-                           .infer = infer,
-                           .reference = reference,
-                           .split = split,
-                           .linear = true};
+SHOAL_RECORD(compress) = {.name = "Compress",
+                          .min_inputs = 2,
+                          .max_inputs = 2,
+                          .value_inputs = 1 << 1,
+                          .infer = infer,
+                          .reference = reference,
+                          .split = split,
+                          .linear = true};
 
 }  // namespace shoal::ops

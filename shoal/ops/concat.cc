@@ -4,7 +4,7 @@
 #include "shoal/base/checked.h"
 #include "shoal/graph/graph.h"
 #include "shoal/ops/copy.h"
-#include "shoal/ops/ops.h"
+#include "shoal/ops/record.h"
 #include "shoal/ops/require.h"
 
 namespace shoal::ops {
@@ -60,11 +60,11 @@ std::optional<Tile> split(const Node& node, std::span<const Operand> inputs, con
 
 }  // namespace
 
-const Operator concat = {.name = "Concat",
-                         .min_inputs = 1,
-                         .max_inputs = kAnyNumber,
-                         .infer = infer,
-                         .reference = reference,
-                         .split = split};
+SHOAL_RECORD(concat) = {.name = "Concat",
+                        .min_inputs = 1,
+                        .max_inputs = kAnyNumber,
+                        .infer = infer,
+                        .reference = reference,
+                        .split = split};
 
 }  // namespace shoal::ops

@@ -1,7 +1,7 @@
 // ConstantOfShape: a tensor of the shape that the input lists, all elements equal.
 #include "shoal/graph/graph.h"
 #include "shoal/ops/copy.h"
-#include "shoal/ops/ops.h"
+#include "shoal/ops/record.h"
 #include "shoal/ops/require.h"
 
 namespace shoal::ops {
@@ -34,10 +34,10 @@ std::optional<Tile> split(const Node& node, std::span<const Operand> inputs, con
 
 }  // namespace
 
-const Operator constant_of_shape = {.name = "ConstantOfShape",
-                                    .value_inputs = 1 << 0,
-                                    .infer = infer,
-                                    .reference = reference,
-                                    .split = split};
+SHOAL_RECORD(constant_of_shape) = {.name = "ConstantOfShape",
+                                   .value_inputs = 1 << 0,
+                                   .infer = infer,
+                                   .reference = reference,
+                                   .split = split};
 
 }  // namespace shoal::ops

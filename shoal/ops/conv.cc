@@ -6,7 +6,7 @@
 #include <string>
 
 #include "shoal/base/checked.h"
-#include "shoal/ops/ops.h"
+#include "shoal/ops/record.h"
 #include "shoal/ops/require.h"
 
 namespace shoal::ops {
@@ -134,13 +134,13 @@ int64_t macs(const Node& node, std::span<const Operand> inputs, std::span<const 
 
 }  // namespace
 
-const Operator conv = {.name = "Conv",
-                       .min_inputs = 2,
-                       .max_inputs = 3,
-                       .infer = infer,
-                       .reference = reference,
-                       .split = split,
-                       .linear = true,
-                       .macs = macs};
+SHOAL_RECORD(conv) = {.name = "Conv",
+                      .min_inputs = 2,
+                      .max_inputs = 3,
+                      .infer = infer,
+                      .reference = reference,
+                      .split = split,
+                      .linear = true,
+                      .macs = macs};
 
 }  // namespace shoal::ops

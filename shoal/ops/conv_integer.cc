@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "shoal/ops/conv.h"
-#include "shoal/ops/ops.h"
 #include "shoal/ops/quantize.h"
+#include "shoal/ops/record.h"
 #include "shoal/ops/require.h"
 
 namespace shoal::ops {
@@ -166,20 +166,20 @@ int64_t macs(const Node& node, std::span<const Operand> inputs, std::span<const 
 
 }  // namespace
 
-const Operator conv_integer = {.name = "ConvInteger",
-                               .min_inputs = 2,
-                               .max_inputs = 4,
-                               .infer = infer_integer,
-                               .reference = reference_integer,
-                               .split = split<kInteger>,
-                               .macs = macs<kInteger>};
+SHOAL_RECORD(conv_integer) = {.name = "ConvInteger",
+                              .min_inputs = 2,
+                              .max_inputs = 4,
+                              .infer = infer_integer,
+                              .reference = reference_integer,
+                              .split = split<kInteger>,
+                              .macs = macs<kInteger>};
 
-const Operator qlinear_conv = {.name = "QLinearConv",
-                               .min_inputs = 8,
-                               .max_inputs = 9,
-                               .infer = infer_qlinear,
-                               .reference = reference_qlinear,
-                               .split = split<kQLinear>,
-                               .macs = macs<kQLinear>};
+SHOAL_RECORD(qlinear_conv) = {.name = "QLinearConv",
+                              .min_inputs = 8,
+                              .max_inputs = 9,
+                              .infer = infer_qlinear,
+                              .reference = reference_qlinear,
+                              .split = split<kQLinear>,
+                              .macs = macs<kQLinear>};
 
 }  // namespace shoal::ops

@@ -7,7 +7,7 @@
 #include "shoal/base/checked.h"
 #include "shoal/base/limits.h"
 #include "shoal/ops/conv.h"
-#include "shoal/ops/ops.h"
+#include "shoal/ops/record.h"
 #include "shoal/ops/require.h"
 
 namespace shoal::ops {
@@ -237,13 +237,13 @@ int64_t macs(const Node& node, std::span<const Operand> inputs, std::span<const 
 
 }  // namespace
 
-const Operator conv_transpose = {.name = "ConvTranspose",
-                                 .min_inputs = 2,
-                                 .max_inputs = 3,
-                                 .infer = infer,
-                                 .reference = reference,
-                                 .split = split,
-                                 .linear = true,
-                                 .macs = macs};
+SHOAL_RECORD(conv_transpose) = {.name = "ConvTranspose",
+                                .min_inputs = 2,
+                                .max_inputs = 3,
+                                .infer = infer,
+                                .reference = reference,
+                                .split = split,
+                                .linear = true,
+                                .macs = macs};
 
 }  // namespace shoal::ops

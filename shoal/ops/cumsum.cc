@@ -4,7 +4,7 @@
 
 #include "shoal/graph/graph.h"
 #include "shoal/ops/convert.h"
-#include "shoal/ops/ops.h"
+#include "shoal/ops/record.h"
 #include "shoal/ops/require.h"
 
 namespace shoal::ops {
@@ -68,13 +68,13 @@ std::optional<Tile> split(const Node& node, std::span<const Operand> inputs, con
 
 }  // namespace
 
-const Operator cumsum = {.name = "CumSum",
-                         .min_inputs = 2,
-                         .max_inputs = 2,
-                         .infer = infer,
-                         .reference = reference,
-                         .split = split,
-                         .linear = true,
-                         .in_place = true};
+SHOAL_RECORD(cumsum) = {.name = "CumSum",
+                        .min_inputs = 2,
+                        .max_inputs = 2,
+                        .infer = infer,
+                        .reference = reference,
+                        .split = split,
+                        .linear = true,
+                        .in_place = true};
 
 }  // namespace shoal::ops

@@ -2,7 +2,7 @@
 #include "shoal/base/limits.h"
 #include "shoal/graph/graph.h"
 #include "shoal/ops/copy.h"
-#include "shoal/ops/ops.h"
+#include "shoal/ops/record.h"
 #include "shoal/ops/require.h"
 
 namespace shoal::ops {
@@ -112,16 +112,16 @@ std::optional<Tile> split_to_depth(const Node& node, std::span<const Operand> in
 
 }  // namespace
 
-const Operator depth_to_space = {.name = "DepthToSpace",
-                                 .infer = infer_to_space,
-                                 .reference = to_space,
-                                 .split = split_to_space,
-                                 .linear = true};
+SHOAL_RECORD(depth_to_space) = {.name = "DepthToSpace",
+                                .infer = infer_to_space,
+                                .reference = to_space,
+                                .split = split_to_space,
+                                .linear = true};
 
-const Operator space_to_depth = {.name = "SpaceToDepth",
-                                 .infer = infer_to_depth,
-                                 .reference = to_depth,
-                                 .split = split_to_depth,
-                                 .linear = true};
+SHOAL_RECORD(space_to_depth) = {.name = "SpaceToDepth",
+                                .infer = infer_to_depth,
+                                .reference = to_depth,
+                                .split = split_to_depth,
+                                .linear = true};
 
 }  // namespace shoal::ops

@@ -5,7 +5,7 @@
 
 #include "shoal/graph/graph.h"
 #include "shoal/ops/convert.h"
-#include "shoal/ops/ops.h"
+#include "shoal/ops/record.h"
 #include "shoal/ops/require.h"
 
 namespace shoal::ops {
@@ -69,6 +69,6 @@ std::optional<Tile> split(const Node& node, std::span<const Operand> inputs, con
 
 }  // namespace
 
-const Operator det = {.name = "Det", .infer = infer, .reference = reference, .split = split};
+SHOAL_RECORD(det) = {.name = "Det", .infer = infer, .reference = reference, .split = split};
 
 }  // namespace shoal::ops

@@ -4,7 +4,7 @@
 
 #include "shoal/ops/convert.h"
 #include "shoal/ops/fourier.h"
-#include "shoal/ops/ops.h"
+#include "shoal/ops/record.h"
 #include "shoal/ops/require.h"
 
 namespace shoal::ops {
@@ -93,13 +93,13 @@ std::optional<Tile> split(const Node& node, std::span<const Operand> inputs, con
 
 }  // namespace
 
-const Operator dft = {.name = "DFT",
-                      .min_inputs = 1,
-                      .max_inputs = 2,
-                      .value_inputs = 0b10,
-                      .infer = infer,
-                      .reference = reference,
-                      .split = split,
-                      .linear = true};
+SHOAL_RECORD(dft) = {.name = "DFT",
+                     .min_inputs = 1,
+                     .max_inputs = 2,
+                     .value_inputs = 0b10,
+                     .infer = infer,
+                     .reference = reference,
+                     .split = split,
+                     .linear = true};
 
 }  // namespace shoal::ops

@@ -4,8 +4,8 @@
 #include <random>
 
 #include "shoal/ops/convert.h"
-#include "shoal/ops/ops.h"
 #include "shoal/ops/random.h"
+#include "shoal/ops/record.h"
 #include "shoal/ops/require.h"
 
 namespace shoal::ops {
@@ -85,13 +85,13 @@ std::optional<Tile> split(const Node& node, std::span<const Operand> inputs, con
 
 }  // namespace
 
-const Operator dropout = {.name = "Dropout",
-                          .max_inputs = 3,
-                          .max_outputs = 2,
-                          .infer = infer,
-                          .reference = reference,
-                          .split = split,
-                          .in_place = true,
-                          .random = true};
+SHOAL_RECORD(dropout) = {.name = "Dropout",
+                         .max_inputs = 3,
+                         .max_outputs = 2,
+                         .infer = infer,
+                         .reference = reference,
+                         .split = split,
+                         .in_place = true,
+                         .random = true};
 
 }  // namespace shoal::ops

@@ -2,8 +2,8 @@
 #include <algorithm>
 
 #include "shoal/graph/graph.h"
-#include "shoal/ops/ops.h"
 #include "shoal/ops/quantize.h"
+#include "shoal/ops/record.h"
 #include "shoal/ops/require.h"
 
 namespace shoal::ops {
@@ -46,7 +46,7 @@ void reference(const Node&, std::span<const Tensor> inputs, std::span<Tensor> ou
 
 }  // namespace
 
-const Operator dynamic_quantize_linear = {
+SHOAL_RECORD(dynamic_quantize_linear) = {
     .name = "DynamicQuantizeLinear", .max_outputs = 3, .infer = infer, .reference = reference};
 
 }  // namespace shoal::ops

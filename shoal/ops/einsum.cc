@@ -9,7 +9,7 @@
 #include "shoal/graph/graph.h"
 #include "shoal/ops/broadcast.h"
 #include "shoal/ops/convert.h"
-#include "shoal/ops/ops.h"
+#include "shoal/ops/record.h"
 #include "shoal/ops/require.h"
 
 namespace shoal::ops {
@@ -268,13 +268,13 @@ int64_t count_macs(const Node& node, std::span<const Operand> inputs, std::span<
 
 }  // namespace
 
-const Operator einsum = {.name = "Einsum",
-                         .min_inputs = 1,
-                         .max_inputs = kAnyNumber,
-                         .infer = infer,
-                         .reference = reference,
-                         .split = split,
-                         .linear = true,
-                         .macs = count_macs};
+SHOAL_RECORD(einsum) = {.name = "Einsum",
+                        .min_inputs = 1,
+                        .max_inputs = kAnyNumber,
+                        .infer = infer,
+                        .reference = reference,
+                        .split = split,
+                        .linear = true,
+                        .macs = count_macs};
 
 }  // namespace shoal::ops

@@ -2,7 +2,7 @@
 #include "shoal/graph/graph.h"
 #include "shoal/ops/broadcast.h"
 #include "shoal/ops/copy.h"
-#include "shoal/ops/ops.h"
+#include "shoal/ops/record.h"
 #include "shoal/ops/require.h"
 
 namespace shoal::ops {
@@ -37,13 +37,13 @@ std::optional<Tile> split(const Node& node, std::span<const Operand> inputs, con
 
 }  // namespace
 
-const Operator expand = {.name = "Expand",
-                         .min_inputs = 2,
-                         .max_inputs = 2,
-                         .value_inputs = 1 << 1,
-                         .infer = infer,
-                         .reference = reference,
-                         .split = split,
-                         .linear = true};
+SHOAL_RECORD(expand) = {.name = "Expand",
+                        .min_inputs = 2,
+                        .max_inputs = 2,
+                        .value_inputs = 1 << 1,
+                        .infer = infer,
+                        .reference = reference,
+                        .split = split,
+                        .linear = true};
 
 }  // namespace shoal::ops

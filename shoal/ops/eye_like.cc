@@ -5,7 +5,7 @@
 #include "shoal/graph/graph.h"
 #include "shoal/ops/convert.h"
 #include "shoal/ops/onnx_dtype.h"
-#include "shoal/ops/ops.h"
+#include "shoal/ops/record.h"
 #include "shoal/ops/require.h"
 
 namespace shoal::ops {
@@ -47,7 +47,7 @@ std::optional<Tile> split(const Node& node, std::span<const Operand>, const Regi
 
 }  // namespace
 
-const Operator eye_like = {
+SHOAL_RECORD(eye_like) = {
     .name = "EyeLike", .infer = infer, .reference = reference, .split = split};
 
 }  // namespace shoal::ops

@@ -6,6 +6,7 @@
 #include "shoal/graph/graph.h"
 #include "shoal/ops/fused_activation.h"
 #include "shoal/ops/ops.h"
+#include "shoal/ops/record.h"
 #include "shoal/ops/require.h"
 
 namespace shoal::ops {
@@ -84,7 +85,7 @@ constexpr Operator fused(std::string_view name) {
 
 }  // namespace
 
-const Operator fused_conv = fused<conv>("FusedConv");
-const Operator fused_gemm = fused<gemm>("FusedGemm");
+SHOAL_RECORD(fused_conv) = fused<conv>("FusedConv");
+SHOAL_RECORD(fused_gemm) = fused<gemm>("FusedGemm");
 
 }  // namespace shoal::ops

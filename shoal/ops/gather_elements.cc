@@ -3,7 +3,7 @@
 #include "shoal/graph/graph.h"
 #include "shoal/ops/copy.h"
 #include "shoal/ops/index.h"
-#include "shoal/ops/ops.h"
+#include "shoal/ops/record.h"
 #include "shoal/ops/require.h"
 
 namespace shoal::ops {
@@ -57,12 +57,12 @@ std::optional<Tile> split(const Node& node, std::span<const Operand> inputs, con
 
 }  // namespace
 
-const Operator gather_elements = {.name = "GatherElements",
-                                  .min_inputs = 2,
-                                  .max_inputs = 2,
-                                  .infer = infer,
-                                  .reference = reference,
-                                  .split = split,
-                                  .linear = true};
+SHOAL_RECORD(gather_elements) = {.name = "GatherElements",
+                                 .min_inputs = 2,
+                                 .max_inputs = 2,
+                                 .infer = infer,
+                                 .reference = reference,
+                                 .split = split,
+                                 .linear = true};
 
 }  // namespace shoal::ops

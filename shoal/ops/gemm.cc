@@ -1,7 +1,7 @@
 // Gemm: y = alpha * A' B' + beta * C, where ' transposes if the attribute says so.
 #include "shoal/graph/graph.h"
 #include "shoal/ops/broadcast.h"
-#include "shoal/ops/ops.h"
+#include "shoal/ops/record.h"
 #include "shoal/ops/require.h"
 
 namespace shoal::ops {
@@ -90,13 +90,13 @@ int64_t count_macs(const Node& node, std::span<const Operand> inputs, std::span<
 
 }  // namespace
 
-const Operator gemm = {.name = "Gemm",
-                       .min_inputs = 2,
-                       .max_inputs = 3,
-                       .infer = infer,
-                       .reference = reference,
-                       .split = split,
-                       .linear = true,
-                       .macs = count_macs};
+SHOAL_RECORD(gemm) = {.name = "Gemm",
+                      .min_inputs = 2,
+                      .max_inputs = 3,
+                      .infer = infer,
+                      .reference = reference,
+                      .split = split,
+                      .linear = true,
+                      .macs = count_macs};
 
 }  // namespace shoal::ops

@@ -4,7 +4,7 @@
 #include <limits>
 
 #include "shoal/graph/graph.h"
-#include "shoal/ops/ops.h"
+#include "shoal/ops/record.h"
 #include "shoal/ops/require.h"
 
 namespace shoal::ops {
@@ -92,8 +92,8 @@ constexpr Operator global_pool(std::string_view name, bool linear) {
 
 }  // namespace
 
-const Operator global_average_pool = global_pool<Average>("GlobalAveragePool", true);
-const Operator global_lp_pool = global_pool<Norm>("GlobalLpPool", false);
-const Operator global_max_pool = global_pool<Max>("GlobalMaxPool", false);
+SHOAL_RECORD(global_average_pool) = global_pool<Average>("GlobalAveragePool", true);
+SHOAL_RECORD(global_lp_pool) = global_pool<Norm>("GlobalLpPool", false);
+SHOAL_RECORD(global_max_pool) = global_pool<Max>("GlobalMaxPool", false);
 
 }  // namespace shoal::ops

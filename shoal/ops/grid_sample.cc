@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "shoal/ops/convert.h"
-#include "shoal/ops/ops.h"
+#include "shoal/ops/record.h"
 #include "shoal/ops/require.h"
 
 namespace shoal::ops {
@@ -229,12 +229,12 @@ std::optional<Tile> split(const Node& node, std::span<const Operand> inputs, con
 
 }  // namespace
 
-const Operator grid_sample = {.name = "GridSample",
-                              .min_inputs = 2,
-                              .max_inputs = 2,
-                              .infer = infer,
-                              .reference = reference,
-                              .split = split,
-                              .linear = true};
+SHOAL_RECORD(grid_sample) = {.name = "GridSample",
+                             .min_inputs = 2,
+                             .max_inputs = 2,
+                             .infer = infer,
+                             .reference = reference,
+                             .split = split,
+                             .linear = true};
 
 }  // namespace shoal::ops

@@ -7,6 +7,7 @@
 #include "shoal/ops/convert.h"
 #include "shoal/ops/moments.h"
 #include "shoal/ops/ops.h"
+#include "shoal/ops/record.h"
 #include "shoal/ops/require.h"
 
 namespace shoal::ops {
@@ -151,21 +152,21 @@ Result<std::vector<ValueId>> expand_node(const Node& node, std::span<const Value
 }  // namespace
 
 // ONNX has it from opset 18 on; here it is our own operator.
-const Operator group_normalization = {.name = "GroupNormalization",
-                                      .min_inputs = 3,
-                                      .max_inputs = 3,
-                                      .infer = infer_group,
-                                      .reference = reference,
-                                      .split = split,
-                                      .in_place = true,
-                                      .expand = expand_node};
+SHOAL_RECORD(group_normalization) = {.name = "GroupNormalization",
+                                     .min_inputs = 3,
+                                     .max_inputs = 3,
+                                     .infer = infer_group,
+                                     .reference = reference,
+                                     .split = split,
+                                     .in_place = true,
+                                     .expand = expand_node};
 
-const Operator instance_normalization = {.name = "InstanceNormalization",
-                                         .min_inputs = 3,
-                                         .max_inputs = 3,
-                                         .infer = infer_instance,
-                                         .reference = reference,
-                                         .split = split,
-                                         .in_place = true};
+SHOAL_RECORD(instance_normalization) = {.name = "InstanceNormalization",
+                                        .min_inputs = 3,
+                                        .max_inputs = 3,
+                                        .infer = infer_instance,
+                                        .reference = reference,
+                                        .split = split,
+                                        .in_place = true};
 
 }  // namespace shoal::ops

@@ -1,5 +1,5 @@
 // GRU: a hidden state, moved by the gates z (update) and r (reset) towards a candidate h.
-#include "shoal/ops/ops.h"
+#include "shoal/ops/record.h"
 #include "shoal/ops/recurrent.h"
 
 namespace shoal::ops {
@@ -61,13 +61,13 @@ void reference(const Node& node, std::span<const Tensor> inputs, std::span<Tenso
 
 }  // namespace
 
-const Operator gru = {.name = "GRU",
-                      .min_inputs = 3,
-                      .max_inputs = 6,
-                      .max_outputs = 2,
-                      .infer = infer,
-                      .reference = reference,
-                      .split = split_recurrent,
-                      .macs = recurrent_macs};
+SHOAL_RECORD(gru) = {.name = "GRU",
+                     .min_inputs = 3,
+                     .max_inputs = 6,
+                     .max_outputs = 2,
+                     .infer = infer,
+                     .reference = reference,
+                     .split = split_recurrent,
+                     .macs = recurrent_macs};
 
 }  // namespace shoal::ops

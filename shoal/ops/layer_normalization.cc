@@ -4,7 +4,7 @@
 
 #include "shoal/ops/broadcast.h"
 #include "shoal/ops/moments.h"
-#include "shoal/ops/ops.h"
+#include "shoal/ops/record.h"
 #include "shoal/ops/require.h"
 
 namespace shoal::ops {
@@ -124,13 +124,13 @@ std::optional<Tile> split(const Node& node, std::span<const Operand> inputs, con
 
 }  // namespace
 
-const Operator layer_normalization = {.name = "LayerNormalization",
-                                      .min_inputs = 2,
-                                      .max_inputs = 3,
-                                      .max_outputs = 3,
-                                      .infer = infer,
-                                      .reference = reference,
-                                      .split = split,
-                                      .in_place = true};
+SHOAL_RECORD(layer_normalization) = {.name = "LayerNormalization",
+                                     .min_inputs = 2,
+                                     .max_inputs = 3,
+                                     .max_outputs = 3,
+                                     .infer = infer,
+                                     .reference = reference,
+                                     .split = split,
+                                     .in_place = true};
 
 }  // namespace shoal::ops

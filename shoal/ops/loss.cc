@@ -7,6 +7,7 @@
 
 #include "shoal/graph/graph.h"
 #include "shoal/ops/ops.h"
+#include "shoal/ops/record.h"
 #include "shoal/ops/require.h"
 
 namespace shoal::ops {
@@ -105,17 +106,17 @@ void reference_entropy(const Node& node, std::span<const Tensor> inputs,
 
 }  // namespace
 
-const Operator negative_log_likelihood_loss = {.name = "NegativeLogLikelihoodLoss",
-                                               .min_inputs = 2,
-                                               .max_inputs = 3,
-                                               .infer = infer,
-                                               .reference = reference_likelihood};
+SHOAL_RECORD(negative_log_likelihood_loss) = {.name = "NegativeLogLikelihoodLoss",
+                                              .min_inputs = 2,
+                                              .max_inputs = 3,
+                                              .infer = infer,
+                                              .reference = reference_likelihood};
 
-const Operator softmax_cross_entropy_loss = {.name = "SoftmaxCrossEntropyLoss",
-                                             .min_inputs = 2,
-                                             .max_inputs = 3,
-                                             .max_outputs = 2,
-                                             .infer = infer,
-                                             .reference = reference_entropy};
+SHOAL_RECORD(softmax_cross_entropy_loss) = {.name = "SoftmaxCrossEntropyLoss",
+                                            .min_inputs = 2,
+                                            .max_inputs = 3,
+                                            .max_outputs = 2,
+                                            .infer = infer,
+                                            .reference = reference_entropy};
 
 }  // namespace shoal::ops

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "shoal/graph/graph.h"
-#include "shoal/ops/ops.h"
+#include "shoal/ops/record.h"
 #include "shoal/ops/require.h"
 
 namespace shoal::ops {
@@ -65,6 +65,6 @@ std::optional<Tile> split(const Node& node, std::span<const Operand> inputs, con
 
 }  // namespace
 
-const Operator lrn = {.name = "LRN", .infer = infer, .reference = reference, .split = split};
+SHOAL_RECORD(lrn) = {.name = "LRN", .infer = infer, .reference = reference, .split = split};
 
 }  // namespace shoal::ops

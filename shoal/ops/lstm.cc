@@ -1,5 +1,5 @@
 // LSTM: a hidden state and a cell, moved by four gates that lie in the order i, o, f, c.
-#include "shoal/ops/ops.h"
+#include "shoal/ops/record.h"
 #include "shoal/ops/recurrent.h"
 
 namespace shoal::ops {
@@ -49,13 +49,13 @@ void reference(const Node& node, std::span<const Tensor> inputs, std::span<Tenso
 
 }  // namespace
 
-const Operator lstm = {.name = "LSTM",
-                       .min_inputs = 3,
-                       .max_inputs = 8,
-                       .max_outputs = 3,
-                       .infer = infer,
-                       .reference = reference,
-                       .split = split_recurrent,
-                       .macs = recurrent_macs};
+SHOAL_RECORD(lstm) = {.name = "LSTM",
+                      .min_inputs = 3,
+                      .max_inputs = 8,
+                      .max_outputs = 3,
+                      .infer = infer,
+                      .reference = reference,
+                      .split = split_recurrent,
+                      .macs = recurrent_macs};
 
 }  // namespace shoal::ops

@@ -2,7 +2,7 @@
 #include "shoal/graph/graph.h"
 #include "shoal/ops/convert.h"
 #include "shoal/ops/matmul.h"
-#include "shoal/ops/ops.h"
+#include "shoal/ops/record.h"
 #include "shoal/ops/require.h"
 
 namespace shoal::ops {
@@ -55,13 +55,13 @@ int64_t macs_of(const Node&, std::span<const Operand> inputs, std::span<const Te
 
 }  // namespace
 
-const Operator mat_mul = {.name = "MatMul",
-                          .min_inputs = 2,
-                          .max_inputs = 2,
-                          .infer = infer,
-                          .reference = reference,
-                          .split = split,
-                          .linear = true,
-                          .macs = macs_of};
+SHOAL_RECORD(mat_mul) = {.name = "MatMul",
+                         .min_inputs = 2,
+                         .max_inputs = 2,
+                         .infer = infer,
+                         .reference = reference,
+                         .split = split,
+                         .linear = true,
+                         .macs = macs_of};
 
 }  // namespace shoal::ops

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "shoal/ops/matmul.h"
-#include "shoal/ops/ops.h"
 #include "shoal/ops/quantize.h"
+#include "shoal/ops/record.h"
 #include "shoal/ops/require.h"
 
 namespace shoal::ops {
@@ -196,20 +196,20 @@ int64_t macs(const Node&, std::span<const Operand> inputs, std::span<const Tenso
 
 }  // namespace
 
-const Operator matmul_integer = {.name = "MatMulInteger",
-                                 .min_inputs = 2,
-                                 .max_inputs = 4,
-                                 .infer = infer_integer,
-                                 .reference = reference_integer,
-                                 .split = split<kInteger>,
-                                 .macs = macs<kInteger>};
+SHOAL_RECORD(matmul_integer) = {.name = "MatMulInteger",
+                                .min_inputs = 2,
+                                .max_inputs = 4,
+                                .infer = infer_integer,
+                                .reference = reference_integer,
+                                .split = split<kInteger>,
+                                .macs = macs<kInteger>};
 
-const Operator qlinear_matmul = {.name = "QLinearMatMul",
-                                 .min_inputs = 8,
-                                 .max_inputs = 8,
-                                 .infer = infer_qlinear,
-                                 .reference = reference_qlinear,
-                                 .split = split<kQLinear>,
-                                 .macs = macs<kQLinear>};
+SHOAL_RECORD(qlinear_matmul) = {.name = "QLinearMatMul",
+                                .min_inputs = 8,
+                                .max_inputs = 8,
+                                .infer = infer_qlinear,
+                                .reference = reference_qlinear,
+                                .split = split<kQLinear>,
+                                .macs = macs<kQLinear>};
 
 }  // namespace shoal::ops

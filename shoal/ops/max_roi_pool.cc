@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "shoal/ops/ops.h"
+#include "shoal/ops/record.h"
 #include "shoal/ops/roi.h"
 
 namespace shoal::ops {
@@ -75,11 +75,11 @@ void reference(const Node& node, std::span<const Tensor> inputs, std::span<Tenso
 
 }  // namespace
 
-const Operator max_roi_pool = {.name = "MaxRoiPool",
-                               .min_inputs = 2,
-                               .max_inputs = 2,
-                               .infer = infer,
-                               .reference = reference,
-                               .split = split_rois};
+SHOAL_RECORD(max_roi_pool) = {.name = "MaxRoiPool",
+                              .min_inputs = 2,
+                              .max_inputs = 2,
+                              .infer = infer,
+                              .reference = reference,
+                              .split = split_rois};
 
 }  // namespace shoal::ops

@@ -4,7 +4,7 @@
 #include "shoal/base/checked.h"
 #include "shoal/base/limits.h"
 #include "shoal/ops/broadcast.h"
-#include "shoal/ops/ops.h"
+#include "shoal/ops/record.h"
 #include "shoal/ops/require.h"
 #include "shoal/ops/window.h"
 
@@ -81,11 +81,11 @@ void reference(const Node& node, std::span<const Tensor> inputs, std::span<Tenso
 
 }  // namespace
 
-const Operator max_unpool = {.name = "MaxUnpool",
-                             .min_inputs = 2,
-                             .max_inputs = 3,
-                             .value_inputs = 1u << 2,
-                             .infer = infer,
-                             .reference = reference};
+SHOAL_RECORD(max_unpool) = {.name = "MaxUnpool",
+                            .min_inputs = 2,
+                            .max_inputs = 3,
+                            .value_inputs = 1u << 2,
+                            .infer = infer,
+                            .reference = reference};
 
 }  // namespace shoal::ops

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "shoal/ops/broadcast.h"
-#include "shoal/ops/ops.h"
+#include "shoal/ops/record.h"
 #include "shoal/ops/require.h"
 
 namespace shoal::ops {
@@ -74,10 +74,10 @@ std::optional<Tile> split(const Node& node, std::span<const Operand> inputs, con
 
 }  // namespace
 
-const Operator mean_variance_normalization = {.name = "MeanVarianceNormalization",
-                                              .infer = infer,
-                                              .reference = reference,
-                                              .split = split,
-                                              .in_place = true};
+SHOAL_RECORD(mean_variance_normalization) = {.name = "MeanVarianceNormalization",
+                                             .infer = infer,
+                                             .reference = reference,
+                                             .split = split,
+                                             .in_place = true};
 
 }  // namespace shoal::ops

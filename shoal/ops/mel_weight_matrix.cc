@@ -6,7 +6,7 @@
 #include "shoal/base/limits.h"
 #include "shoal/ops/convert.h"
 #include "shoal/ops/onnx_dtype.h"
-#include "shoal/ops/ops.h"
+#include "shoal/ops/record.h"
 #include "shoal/ops/require.h"
 
 namespace shoal::ops {
@@ -84,11 +84,11 @@ void reference(const Node&, std::span<const Tensor> inputs, std::span<Tensor> ou
 
 }  // namespace
 
-const Operator mel_weight_matrix = {.name = "MelWeightMatrix",
-                                    .min_inputs = 5,
-                                    .max_inputs = 5,
-                                    .value_inputs = 0b11111,
-                                    .infer = infer,
-                                    .reference = reference};
+SHOAL_RECORD(mel_weight_matrix) = {.name = "MelWeightMatrix",
+                                   .min_inputs = 5,
+                                   .max_inputs = 5,
+                                   .value_inputs = 0b11111,
+                                   .infer = infer,
+                                   .reference = reference};
 
 }  // namespace shoal::ops

@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "shoal/graph/graph.h"
-#include "shoal/ops/ops.h"
+#include "shoal/ops/record.h"
 #include "shoal/ops/require.h"
 
 namespace shoal::ops {
@@ -134,11 +134,11 @@ void reference(const Node& node, std::span<const Tensor> inputs, std::span<Tenso
 
 }  // namespace
 
-const Operator non_max_suppression = {.name = "NonMaxSuppression",
-                                      .min_inputs = 2,
-                                      .max_inputs = 5,
-                                      .value_inputs = 0b11111,
-                                      .infer = infer,
-                                      .reference = reference};
+SHOAL_RECORD(non_max_suppression) = {.name = "NonMaxSuppression",
+                                     .min_inputs = 2,
+                                     .max_inputs = 5,
+                                     .value_inputs = 0b11111,
+                                     .infer = infer,
+                                     .reference = reference};
 
 }  // namespace shoal::ops

@@ -1,6 +1,6 @@
 // NonZero: the positions of the elements that are not zero, one column each.
 #include "shoal/graph/graph.h"
-#include "shoal/ops/ops.h"
+#include "shoal/ops/record.h"
 #include "shoal/ops/require.h"
 
 namespace shoal::ops {
@@ -40,7 +40,7 @@ void reference(const Node&, std::span<const Tensor> inputs, std::span<Tensor> ou
 
 }  // namespace
 
-const Operator non_zero = {
+SHOAL_RECORD(non_zero) = {
     .name = "NonZero", .value_inputs = 1 << 0, .infer = infer, .reference = reference};
 
 }  // namespace shoal::ops

@@ -2,7 +2,7 @@
 #include "shoal/graph/graph.h"
 #include "shoal/ops/convert.h"
 #include "shoal/ops/copy.h"
-#include "shoal/ops/ops.h"
+#include "shoal/ops/record.h"
 #include "shoal/ops/require.h"
 
 namespace shoal::ops {
@@ -71,12 +71,12 @@ std::optional<Tile> split(const Node& node, std::span<const Operand> inputs, con
 
 }  // namespace
 
-const Operator one_hot = {.name = "OneHot",
-                          .min_inputs = 3,
-                          .max_inputs = 3,
-                          .value_inputs = 1 << 1,
-                          .infer = infer,
-                          .reference = reference,
-                          .split = split};
+SHOAL_RECORD(one_hot) = {.name = "OneHot",
+                         .min_inputs = 3,
+                         .max_inputs = 3,
+                         .value_inputs = 1 << 1,
+                         .infer = infer,
+                         .reference = reference,
+                         .split = split};
 
 }  // namespace shoal::ops

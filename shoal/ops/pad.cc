@@ -5,7 +5,7 @@
 #include "shoal/base/limits.h"
 #include "shoal/graph/graph.h"
 #include "shoal/ops/copy.h"
-#include "shoal/ops/ops.h"
+#include "shoal/ops/record.h"
 #include "shoal/ops/require.h"
 
 namespace shoal::ops {
@@ -193,13 +193,13 @@ std::optional<Tile> split(const Node& node, std::span<const Operand> inputs, con
 
 }  // namespace
 
-const Operator pad_ = {.name = "Pad",
-                       .min_inputs = 2,
-                       .max_inputs = 4,
-                       .value_inputs = 1 << 1 | 1 << 3,
-                       .infer = infer,
-                       .reference = reference,
-                       .split = split,
-                       .linear = true};
+SHOAL_RECORD(pad_) = {.name = "Pad",
+                      .min_inputs = 2,
+                      .max_inputs = 4,
+                      .value_inputs = 1 << 1 | 1 << 3,
+                      .infer = infer,
+                      .reference = reference,
+                      .split = split,
+                      .linear = true};
 
 }  // namespace shoal::ops

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <limits>
 
-#include "shoal/ops/ops.h"
+#include "shoal/ops/record.h"
 #include "shoal/ops/require.h"
 #include "shoal/ops/window.h"
 
@@ -189,19 +189,19 @@ std::optional<Tile> split_max(const Node& node, std::span<const Operand> inputs,
 
 }  // namespace
 
-const Operator average_pool = {.name = "AveragePool",
-                               .infer = infer<Average>,
-                               .reference = reference<Average>,
-                               .split = split,
-                               .linear = true};
+SHOAL_RECORD(average_pool) = {.name = "AveragePool",
+                              .infer = infer<Average>,
+                              .reference = reference<Average>,
+                              .split = split,
+                              .linear = true};
 
-const Operator lp_pool = {
+SHOAL_RECORD(lp_pool) = {
     .name = "LpPool", .infer = infer<Norm>, .reference = reference<Norm>, .split = split};
 
-const Operator max_pool = {.name = "MaxPool",
-                           .max_outputs = 2,
-                           .infer = infer_max,
-                           .reference = reference_max,
-                           .split = split_max};
+SHOAL_RECORD(max_pool) = {.name = "MaxPool",
+                          .max_outputs = 2,
+                          .infer = infer_max,
+                          .reference = reference_max,
+                          .split = split_max};
 
 }  // namespace shoal::ops

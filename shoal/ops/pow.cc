@@ -3,7 +3,7 @@
 
 #include "shoal/ops/convert.h"
 #include "shoal/ops/elementwise.h"
-#include "shoal/ops/ops.h"
+#include "shoal/ops/record.h"
 
 namespace shoal::ops {
 namespace {
@@ -63,12 +63,12 @@ void reference(const Node&, std::span<const Tensor> inputs, std::span<Tensor> ou
 
 }  // namespace
 
-const Operator pow = {.name = "Pow",
-                      .min_inputs = 2,
-                      .max_inputs = 2,
-                      .infer = infer,
-                      .reference = reference,
-                      .split = split_elementwise,
-                      .in_place = true};
+SHOAL_RECORD(pow) = {.name = "Pow",
+                     .min_inputs = 2,
+                     .max_inputs = 2,
+                     .infer = infer,
+                     .reference = reference,
+                     .split = split_elementwise,
+                     .in_place = true};
 
 }  // namespace shoal::ops

@@ -1,8 +1,8 @@
 // QuantizeLinear and DequantizeLinear, with one scale and zero point for all elements or one per
 // index of an axis.
 #include "shoal/graph/graph.h"
-#include "shoal/ops/ops.h"
 #include "shoal/ops/quantize.h"
+#include "shoal/ops/record.h"
 #include "shoal/ops/require.h"
 
 namespace shoal::ops {
@@ -128,18 +128,18 @@ std::optional<Tile> split(const Node& node, std::span<const Operand> inputs, con
 
 }  // namespace
 
-const Operator dequantize_linear = {.name = "DequantizeLinear",
-                                    .min_inputs = 2,
-                                    .max_inputs = 3,
-                                    .infer = infer_dequantize,
-                                    .reference = dequantize_all,
-                                    .split = split};
+SHOAL_RECORD(dequantize_linear) = {.name = "DequantizeLinear",
+                                   .min_inputs = 2,
+                                   .max_inputs = 3,
+                                   .infer = infer_dequantize,
+                                   .reference = dequantize_all,
+                                   .split = split};
 
-const Operator quantize_linear = {.name = "QuantizeLinear",
-                                  .min_inputs = 2,
-                                  .max_inputs = 3,
-                                  .infer = infer_quantize,
-                                  .reference = quantize_all,
-                                  .split = split};
+SHOAL_RECORD(quantize_linear) = {.name = "QuantizeLinear",
+                                 .min_inputs = 2,
+                                 .max_inputs = 3,
+                                 .infer = infer_quantize,
+                                 .reference = quantize_all,
+                                 .split = split};
 
 }  // namespace shoal::ops

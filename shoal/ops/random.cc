@@ -11,7 +11,7 @@
 #include "shoal/base/limits.h"
 #include "shoal/ops/convert.h"
 #include "shoal/ops/onnx_dtype.h"
-#include "shoal/ops/ops.h"
+#include "shoal/ops/record.h"
 #include "shoal/ops/require.h"
 
 namespace shoal::ops {
@@ -147,32 +147,32 @@ void draw_multinomial(const Node& node, std::span<const Tensor> inputs, std::spa
 
 }  // namespace
 
-const Operator bernoulli = {
+SHOAL_RECORD(bernoulli) = {
     .name = "Bernoulli", .infer = infer_bernoulli, .reference = draw_bernoulli, .random = true};
 
-const Operator multinomial = {.name = "Multinomial",
-                              .infer = infer_multinomial,
-                              .reference = draw_multinomial,
-                              .random = true};
+SHOAL_RECORD(multinomial) = {.name = "Multinomial",
+                             .infer = infer_multinomial,
+                             .reference = draw_multinomial,
+                             .random = true};
 
-const Operator random_normal = {.name = "RandomNormal",
+SHOAL_RECORD(random_normal) = {.name = "RandomNormal",
+                               .min_inputs = 0,
+                               .max_inputs = 0,
+                               .infer = infer_shape,
+                               .reference = draw_normal,
+                               .random = true};
+
+SHOAL_RECORD(random_normal_like) = {
+    .name = "RandomNormalLike", .infer = infer_like, .reference = draw_normal, .random = true};
+
+SHOAL_RECORD(random_uniform) = {.name = "RandomUniform",
                                 .min_inputs = 0,
                                 .max_inputs = 0,
                                 .infer = infer_shape,
-                                .reference = draw_normal,
+                                .reference = draw_uniform,
                                 .random = true};
 
-const Operator random_normal_like = {
-    .name = "RandomNormalLike", .infer = infer_like, .reference = draw_normal, .random = true};
-
-const Operator random_uniform = {.name = "RandomUniform",
-                                 .min_inputs = 0,
-                                 .max_inputs = 0,
-                                 .infer = infer_shape,
-                                 .reference = draw_uniform,
-                                 .random = true};
-
-const Operator random_uniform_like = {
+SHOAL_RECORD(random_uniform_like) = {
     .name = "RandomUniformLike", .infer = infer_like, .reference = draw_uniform, .random = true};
 
 }  // namespace shoal::ops

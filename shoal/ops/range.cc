@@ -3,7 +3,7 @@
 
 #include "shoal/base/limits.h"
 #include "shoal/graph/graph.h"
-#include "shoal/ops/ops.h"
+#include "shoal/ops/record.h"
 #include "shoal/ops/require.h"
 
 namespace shoal::ops {
@@ -61,11 +61,11 @@ void reference(const Node&, std::span<const Tensor> inputs, std::span<Tensor> ou
 
 }  // namespace
 
-const Operator range_ = {.name = "Range",
-                         .min_inputs = 3,
-                         .max_inputs = 3,
-                         .value_inputs = 0b111,
-                         .infer = infer,
-                         .reference = reference};
+SHOAL_RECORD(range_) = {.name = "Range",
+                        .min_inputs = 3,
+                        .max_inputs = 3,
+                        .value_inputs = 0b111,
+                        .infer = infer,
+                        .reference = reference};
 
 }  // namespace shoal::ops

@@ -8,7 +8,7 @@
 #include "shoal/ops/broadcast.h"
 #include "shoal/ops/convert.h"
 #include "shoal/ops/extrema.h"
-#include "shoal/ops/ops.h"
+#include "shoal/ops/record.h"
 #include "shoal/ops/require.h"
 
 namespace shoal::ops {
@@ -227,16 +227,16 @@ constexpr Operator with_axes_input(Operator op) {
 
 }  // namespace
 
-const Operator reduce_l1 = reduction<L1, Numbers>("ReduceL1");
-const Operator reduce_l2 = reduction<L2, Numbers>("ReduceL2");
-const Operator reduce_log_sum = reduction<LogSum, Numbers>("ReduceLogSum");
-const Operator reduce_log_sum_exp = reduction<LogSumExp, Numbers>("ReduceLogSumExp");
-const Operator reduce_max = reduction<Max, AllTypes>("ReduceMax");
+SHOAL_RECORD(reduce_l1) = reduction<L1, Numbers>("ReduceL1");
+SHOAL_RECORD(reduce_l2) = reduction<L2, Numbers>("ReduceL2");
+SHOAL_RECORD(reduce_log_sum) = reduction<LogSum, Numbers>("ReduceLogSum");
+SHOAL_RECORD(reduce_log_sum_exp) = reduction<LogSumExp, Numbers>("ReduceLogSumExp");
+SHOAL_RECORD(reduce_max) = reduction<Max, AllTypes>("ReduceMax");
 // Linear in exact arithmetic: coding deals in floats only.
-const Operator reduce_mean = reduction<Mean, Numbers>("ReduceMean", true);
-const Operator reduce_min = reduction<Min, AllTypes>("ReduceMin");
-const Operator reduce_prod = reduction<Prod, Numbers>("ReduceProd");
-const Operator reduce_sum = with_axes_input(reduction<Sum, Numbers>("ReduceSum", true));
-const Operator reduce_sum_square = reduction<SumSquare, Numbers>("ReduceSumSquare");
+SHOAL_RECORD(reduce_mean) = reduction<Mean, Numbers>("ReduceMean", true);
+SHOAL_RECORD(reduce_min) = reduction<Min, AllTypes>("ReduceMin");
+SHOAL_RECORD(reduce_prod) = reduction<Prod, Numbers>("ReduceProd");
+SHOAL_RECORD(reduce_sum) = with_axes_input(reduction<Sum, Numbers>("ReduceSum", true));
+SHOAL_RECORD(reduce_sum_square) = reduction<SumSquare, Numbers>("ReduceSumSquare");
 
 }  // namespace shoal::ops

@@ -4,7 +4,7 @@
 #include "shoal/base/checked.h"
 #include "shoal/graph/graph.h"
 #include "shoal/ops/copy.h"
-#include "shoal/ops/ops.h"
+#include "shoal/ops/record.h"
 #include "shoal/ops/require.h"
 
 namespace shoal::ops {
@@ -180,40 +180,40 @@ std::optional<Tile> split_unsqueeze(const Node& node, std::span<const Operand> i
 
 }  // namespace
 
-const Operator reshape = {.name = "Reshape",
-                          .min_inputs = 2,
-                          .max_inputs = 2,
-                          .value_inputs = 1 << 1,
-                          .infer = infer_reshape,
-                          .reference = reference,
-                          .split = split_reshape,
-                          .linear = true,
-                          .in_place = true};
+SHOAL_RECORD(reshape) = {.name = "Reshape",
+                         .min_inputs = 2,
+                         .max_inputs = 2,
+                         .value_inputs = 1 << 1,
+                         .infer = infer_reshape,
+                         .reference = reference,
+                         .split = split_reshape,
+                         .linear = true,
+                         .in_place = true};
 
-const Operator flatten = {.name = "Flatten",
-                          .infer = infer_flatten,
-                          .reference = reference,
-                          .split = split_flatten,
-                          .linear = true,
-                          .in_place = true};
+SHOAL_RECORD(flatten) = {.name = "Flatten",
+                         .infer = infer_flatten,
+                         .reference = reference,
+                         .split = split_flatten,
+                         .linear = true,
+                         .in_place = true};
 
-const Operator squeeze = {.name = "Squeeze",
-                          .max_inputs = 2,
-                          .value_inputs = 1 << 1,
-                          .infer = infer_squeeze,
-                          .reference = reference,
-                          .split = split_squeeze,
-                          .linear = true,
-                          .in_place = true};
+SHOAL_RECORD(squeeze) = {.name = "Squeeze",
+                         .max_inputs = 2,
+                         .value_inputs = 1 << 1,
+                         .infer = infer_squeeze,
+                         .reference = reference,
+                         .split = split_squeeze,
+                         .linear = true,
+                         .in_place = true};
 
-const Operator unsqueeze = {.name = "Unsqueeze",
-                            .min_inputs = 2,
-                            .max_inputs = 2,
-                            .value_inputs = 1 << 1,
-                            .infer = infer_unsqueeze,
-                            .reference = reference,
-                            .split = split_unsqueeze,
-                            .linear = true,
-                            .in_place = true};
+SHOAL_RECORD(unsqueeze) = {.name = "Unsqueeze",
+                           .min_inputs = 2,
+                           .max_inputs = 2,
+                           .value_inputs = 1 << 1,
+                           .infer = infer_unsqueeze,
+                           .reference = reference,
+                           .split = split_unsqueeze,
+                           .linear = true,
+                           .in_place = true};
 
 }  // namespace shoal::ops

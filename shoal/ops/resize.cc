@@ -5,7 +5,7 @@
 
 #include "shoal/graph/graph.h"
 #include "shoal/ops/convert.h"
-#include "shoal/ops/ops.h"
+#include "shoal/ops/record.h"
 #include "shoal/ops/require.h"
 #include "shoal/ops/resize_axis.h"
 
@@ -194,12 +194,12 @@ std::optional<Tile> split(const Node& node, std::span<const Operand> inputs, con
 
 }  // namespace
 
-const Operator resize = {.name = "Resize",
-                         .min_inputs = 1,
-                         .max_inputs = 4,
-                         .value_inputs = 0b1110,
-                         .infer = infer,
-                         .reference = reference,
-                         .split = split};
+SHOAL_RECORD(resize) = {.name = "Resize",
+                        .min_inputs = 1,
+                        .max_inputs = 4,
+                        .value_inputs = 0b1110,
+                        .infer = infer,
+                        .reference = reference,
+                        .split = split};
 
 }  // namespace shoal::ops

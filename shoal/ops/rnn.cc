@@ -1,5 +1,5 @@
 // RNN: h = f(W x + R h + b).
-#include "shoal/ops/ops.h"
+#include "shoal/ops/record.h"
 #include "shoal/ops/recurrent.h"
 
 namespace shoal::ops {
@@ -40,13 +40,13 @@ void reference(const Node& node, std::span<const Tensor> inputs, std::span<Tenso
 
 }  // namespace
 
-const Operator rnn = {.name = "RNN",
-                      .min_inputs = 3,
-                      .max_inputs = 6,
-                      .max_outputs = 2,
-                      .infer = infer,
-                      .reference = reference,
-                      .split = split_recurrent,
-                      .macs = recurrent_macs};
+SHOAL_RECORD(rnn) = {.name = "RNN",
+                     .min_inputs = 3,
+                     .max_inputs = 6,
+                     .max_outputs = 2,
+                     .infer = infer,
+                     .reference = reference,
+                     .split = split_recurrent,
+                     .macs = recurrent_macs};
 
 }  // namespace shoal::ops

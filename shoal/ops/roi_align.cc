@@ -4,7 +4,7 @@
 #include <cmath>
 #include <limits>
 
-#include "shoal/ops/ops.h"
+#include "shoal/ops/record.h"
 #include "shoal/ops/require.h"
 #include "shoal/ops/roi.h"
 
@@ -167,11 +167,11 @@ void reference(const Node& node, std::span<const Tensor> inputs, std::span<Tenso
 
 }  // namespace
 
-const Operator roi_align = {.name = "RoiAlign",
-                            .min_inputs = 3,
-                            .max_inputs = 3,
-                            .infer = infer,
-                            .reference = reference,
-                            .split = split_rois};
+SHOAL_RECORD(roi_align) = {.name = "RoiAlign",
+                           .min_inputs = 3,
+                           .max_inputs = 3,
+                           .infer = infer,
+                           .reference = reference,
+                           .split = split_rois};
 
 }  // namespace shoal::ops

@@ -5,7 +5,7 @@
 #include "shoal/graph/graph.h"
 #include "shoal/ops/copy.h"
 #include "shoal/ops/index.h"
-#include "shoal/ops/ops.h"
+#include "shoal/ops/record.h"
 #include "shoal/ops/require.h"
 #include "shoal/ops/scatter.h"
 
@@ -70,12 +70,12 @@ std::optional<Tile> split(const Node& node, std::span<const Operand> inputs, con
 
 }  // namespace
 
-const Operator scatter_elements = {.name = "ScatterElements",
-                                   .min_inputs = 3,
-                                   .max_inputs = 3,
-                                   .infer = infer,
-                                   .reference = reference,
-                                   .split = split,
-                                   .in_place = true};
+SHOAL_RECORD(scatter_elements) = {.name = "ScatterElements",
+                                  .min_inputs = 3,
+                                  .max_inputs = 3,
+                                  .infer = infer,
+                                  .reference = reference,
+                                  .split = split,
+                                  .in_place = true};
 
 }  // namespace shoal::ops

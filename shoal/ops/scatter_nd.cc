@@ -3,7 +3,7 @@
 #include "shoal/graph/graph.h"
 #include "shoal/ops/copy.h"
 #include "shoal/ops/index.h"
-#include "shoal/ops/ops.h"
+#include "shoal/ops/record.h"
 #include "shoal/ops/require.h"
 #include "shoal/ops/scatter.h"
 
@@ -66,12 +66,12 @@ std::optional<Tile> split(const Node& node, std::span<const Operand> inputs, con
 
 }  // namespace
 
-const Operator scatter_nd = {.name = "ScatterND",
-                             .min_inputs = 3,
-                             .max_inputs = 3,
-                             .infer = infer,
-                             .reference = reference,
-                             .split = split,
-                             .in_place = true};
+SHOAL_RECORD(scatter_nd) = {.name = "ScatterND",
+                            .min_inputs = 3,
+                            .max_inputs = 3,
+                            .infer = infer,
+                            .reference = reference,
+                            .split = split,
+                            .in_place = true};
 
 }  // namespace shoal::ops

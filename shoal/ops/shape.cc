@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "shoal/graph/graph.h"
-#include "shoal/ops/ops.h"
+#include "shoal/ops/record.h"
 #include "shoal/ops/require.h"
 
 namespace shoal::ops {
@@ -35,7 +35,7 @@ void write_size(const Node&, std::span<const Tensor> inputs, std::span<Tensor> o
 
 }  // namespace
 
-const Operator shape_ = {.name = "Shape", .infer = infer_shape, .reference = write_shape};
-const Operator size_ = {.name = "Size", .infer = infer_size, .reference = write_size};
+SHOAL_RECORD(shape_) = {.name = "Shape", .infer = infer_shape, .reference = write_shape};
+SHOAL_RECORD(size_) = {.name = "Size", .infer = infer_size, .reference = write_size};
 
 }  // namespace shoal::ops

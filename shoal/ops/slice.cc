@@ -3,7 +3,7 @@
 
 #include "shoal/graph/graph.h"
 #include "shoal/ops/copy.h"
-#include "shoal/ops/ops.h"
+#include "shoal/ops/record.h"
 #include "shoal/ops/require.h"
 
 namespace shoal::ops {
@@ -117,13 +117,13 @@ std::optional<Tile> split(const Node& node, std::span<const Operand> inputs, con
 
 }  // namespace
 
-const Operator slice = {.name = "Slice",
-                        .min_inputs = 3,
-                        .max_inputs = 5,
-                        .value_inputs = 0b11110,
-                        .infer = infer,
-                        .reference = reference,
-                        .split = split,
-                        .linear = true};
+SHOAL_RECORD(slice) = {.name = "Slice",
+                       .min_inputs = 3,
+                       .max_inputs = 5,
+                       .value_inputs = 0b11110,
+                       .infer = infer,
+                       .reference = reference,
+                       .split = split,
+                       .linear = true};
 
 }  // namespace shoal::ops

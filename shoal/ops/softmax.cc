@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "shoal/graph/graph.h"
-#include "shoal/ops/ops.h"
+#include "shoal/ops/record.h"
 #include "shoal/ops/require.h"
 
 namespace shoal::ops {
@@ -133,9 +133,9 @@ constexpr Operator along_axis(std::string_view name) {
 
 }  // namespace
 
-const Operator hardmax = along_axis<Hardmax>("Hardmax");
-const Operator log_softmax = along_axis<LogSoftmax>("LogSoftmax");
-const Operator lp_normalization = along_axis<LpNormalization>("LpNormalization");
-const Operator softmax = along_axis<Softmax>("Softmax");
+SHOAL_RECORD(hardmax) = along_axis<Hardmax>("Hardmax");
+SHOAL_RECORD(log_softmax) = along_axis<LogSoftmax>("LogSoftmax");
+SHOAL_RECORD(lp_normalization) = along_axis<LpNormalization>("LpNormalization");
+SHOAL_RECORD(softmax) = along_axis<Softmax>("Softmax");
 
 }  // namespace shoal::ops

@@ -2,7 +2,7 @@
 #include "shoal/base/checked.h"
 #include "shoal/graph/graph.h"
 #include "shoal/ops/copy.h"
-#include "shoal/ops/ops.h"
+#include "shoal/ops/record.h"
 #include "shoal/ops/require.h"
 
 namespace shoal::ops {
@@ -85,13 +85,13 @@ std::optional<Tile> split(const Node& node, std::span<const Operand> inputs, con
 
 }  // namespace
 
-const Operator split_ = {.name = "Split",
-                         .max_inputs = 2,
-                         .max_outputs = kAnyNumber,
-                         .value_inputs = 1 << 1,
-                         .infer = infer,
-                         .reference = reference,
-                         .split = split,
-                         .linear = true};
+SHOAL_RECORD(split_) = {.name = "Split",
+                        .max_inputs = 2,
+                        .max_outputs = kAnyNumber,
+                        .value_inputs = 1 << 1,
+                        .infer = infer,
+                        .reference = reference,
+                        .split = split,
+                        .linear = true};
 
 }  // namespace shoal::ops

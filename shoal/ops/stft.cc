@@ -4,7 +4,7 @@
 
 #include "shoal/ops/convert.h"
 #include "shoal/ops/fourier.h"
-#include "shoal/ops/ops.h"
+#include "shoal/ops/record.h"
 #include "shoal/ops/require.h"
 
 namespace shoal::ops {
@@ -117,13 +117,13 @@ std::optional<Tile> split(const Node& node, std::span<const Operand> inputs, con
 
 }  // namespace
 
-const Operator stft = {.name = "STFT",
-                       .min_inputs = 2,
-                       .max_inputs = 4,
-                       .value_inputs = 0b1010,
-                       .infer = infer,
-                       .reference = reference,
-                       .split = split,
-                       .linear = true};
+SHOAL_RECORD(stft) = {.name = "STFT",
+                      .min_inputs = 2,
+                      .max_inputs = 4,
+                      .value_inputs = 0b1010,
+                      .infer = infer,
+                      .reference = reference,
+                      .split = split,
+                      .linear = true};
 
 }  // namespace shoal::ops

@@ -4,7 +4,7 @@
 #include "shoal/base/checked.h"
 #include "shoal/graph/graph.h"
 #include "shoal/ops/copy.h"
-#include "shoal/ops/ops.h"
+#include "shoal/ops/record.h"
 #include "shoal/ops/require.h"
 
 namespace shoal::ops {
@@ -90,13 +90,13 @@ std::optional<Tile> split(const Node& node, std::span<const Operand> inputs, con
 
 }  // namespace
 
-const Operator tile_ = {.name = "Tile",
-                        .min_inputs = 2,
-                        .max_inputs = 2,
-                        .value_inputs = 1 << 1,
-                        .infer = infer,
-                        .reference = reference,
-                        .split = split,
-                        .linear = true};
+SHOAL_RECORD(tile_) = {.name = "Tile",
+                       .min_inputs = 2,
+                       .max_inputs = 2,
+                       .value_inputs = 1 << 1,
+                       .infer = infer,
+                       .reference = reference,
+                       .split = split,
+                       .linear = true};
 
 }  // namespace shoal::ops

@@ -3,8 +3,8 @@
 #include <numeric>
 
 #include "shoal/graph/graph.h"
-#include "shoal/ops/ops.h"
 #include "shoal/ops/order.h"
+#include "shoal/ops/record.h"
 #include "shoal/ops/require.h"
 
 namespace shoal::ops {
@@ -82,13 +82,13 @@ std::optional<Tile> split(const Node& node, std::span<const Operand> inputs, con
 
 }  // namespace
 
-const Operator top_k = {.name = "TopK",
-                        .min_inputs = 2,
-                        .max_inputs = 2,
-                        .max_outputs = 2,
-                        .value_inputs = 1 << 1,
-                        .infer = infer,
-                        .reference = reference,
-                        .split = split};
+SHOAL_RECORD(top_k) = {.name = "TopK",
+                       .min_inputs = 2,
+                       .max_inputs = 2,
+                       .max_outputs = 2,
+                       .value_inputs = 1 << 1,
+                       .infer = infer,
+                       .reference = reference,
+                       .split = split};
 
 }  // namespace shoal::ops

@@ -1,7 +1,7 @@
 // Transpose: axis d of the output is axis perm[d] of the input; all reversed by default.
 #include "shoal/graph/graph.h"
 #include "shoal/ops/copy.h"
-#include "shoal/ops/ops.h"
+#include "shoal/ops/record.h"
 #include "shoal/ops/require.h"
 
 namespace shoal::ops {
@@ -52,7 +52,7 @@ std::optional<Tile> split(const Node& node, std::span<const Operand> inputs, con
 
 }  // namespace
 
-const Operator transpose = {
+SHOAL_RECORD(transpose) = {
     .name = "Transpose", .infer = infer, .reference = reference, .split = split, .linear = true};
 
 }  // namespace shoal::ops

@@ -1,6 +1,6 @@
 // Trilu: the upper or lower triangle of each matrix, from the k'th diagonal on; the rest is zero.
 #include "shoal/graph/graph.h"
-#include "shoal/ops/ops.h"
+#include "shoal/ops/record.h"
 #include "shoal/ops/require.h"
 
 namespace shoal::ops {
@@ -50,12 +50,12 @@ std::optional<Tile> split(const Node& node, std::span<const Operand> inputs, con
 
 }  // namespace
 
-const Operator trilu = {.name = "Trilu",
-                        .max_inputs = 2,
-                        .infer = infer,
-                        .reference = reference,
-                        .split = split,
-                        .linear = true,
-                        .in_place = true};
+SHOAL_RECORD(trilu) = {.name = "Trilu",
+                       .max_inputs = 2,
+                       .infer = infer,
+                       .reference = reference,
+                       .split = split,
+                       .linear = true,
+                       .in_place = true};
 
 }  // namespace shoal::ops

@@ -3,7 +3,7 @@
 
 #include "shoal/ops/convert.h"
 #include "shoal/ops/elementwise.h"
-#include "shoal/ops/ops.h"
+#include "shoal/ops/record.h"
 
 namespace shoal::ops {
 namespace {
@@ -37,41 +37,40 @@ class IsInf {
 
 }  // namespace
 
-const Operator abs = unary<Numbers>("Abs", []<class T>(T x) {
+SHOAL_RECORD(abs) = unary<Numbers>("Abs", []<class T>(T x) {
   if constexpr (std::is_floating_point_v<T>) return std::abs(x);
   return is_negative(x) ? negate(x) : x;
 });
-const Operator acos = unary<Floats>("Acos", [](auto x) { return std::acos(x); });
-const Operator acosh = unary<Floats>("Acosh", [](auto x) { return std::acosh(x); });
-const Operator asin = unary<Floats>("Asin", [](auto x) { return std::asin(x); });
-const Operator asinh = unary<Floats>("Asinh", [](auto x) { return std::asinh(x); });
-const Operator atan = unary<Floats>("Atan", [](auto x) { return std::atan(x); });
-const Operator atanh = unary<Floats>("Atanh", [](auto x) { return std::atanh(x); });
-const Operator bitwise_not =
-    unary<Ints>("BitwiseNot", []<class T>(T x) { return static_cast<T>(~x); });
-const Operator ceil = unary<Floats>("Ceil", [](auto x) { return std::ceil(x); });
-const Operator cos = unary<Floats>("Cos", [](auto x) { return std::cos(x); });
-const Operator cosh = unary<Floats>("Cosh", [](auto x) { return std::cosh(x); });
-const Operator erf =
-    unary<Numbers>("Erf", []<class T>(T x) { return static_cast<T>(std::erf(x)); });
-const Operator exp = unary<Floats>("Exp", [](auto x) { return std::exp(x); });
-const Operator floor = unary<Floats>("Floor", [](auto x) { return std::floor(x); });
-const Operator identity = linear(unary<AllTypes>("Identity", [](auto x) { return x; }));
-const Operator is_inf = unary<Floats, IsInf>("IsInf");
-const Operator is_nan = unary<Floats>("IsNaN", [](auto x) { return std::isnan(x); });
-const Operator log = unary<Floats>("Log", [](auto x) { return std::log(x); });
-const Operator neg = linear(unary<SignedNumbers>("Neg", [](auto x) { return negate(x); }));
-const Operator not_ = unary<Types<bool>>("Not", [](bool x) { return !x; });
-const Operator reciprocal = unary<Floats>("Reciprocal", [](auto x) { return 1 / x; });
+SHOAL_RECORD(acos) = unary<Floats>("Acos", [](auto x) { return std::acos(x); });
+SHOAL_RECORD(acosh) = unary<Floats>("Acosh", [](auto x) { return std::acosh(x); });
+SHOAL_RECORD(asin) = unary<Floats>("Asin", [](auto x) { return std::asin(x); });
+SHOAL_RECORD(asinh) = unary<Floats>("Asinh", [](auto x) { return std::asinh(x); });
+SHOAL_RECORD(atan) = unary<Floats>("Atan", [](auto x) { return std::atan(x); });
+SHOAL_RECORD(atanh) = unary<Floats>("Atanh", [](auto x) { return std::atanh(x); });
+SHOAL_RECORD(bitwise_not) = unary<Ints>("BitwiseNot",
+                                        []<class T>(T x) { return static_cast<T>(~x); });
+SHOAL_RECORD(ceil) = unary<Floats>("Ceil", [](auto x) { return std::ceil(x); });
+SHOAL_RECORD(cos) = unary<Floats>("Cos", [](auto x) { return std::cos(x); });
+SHOAL_RECORD(cosh) = unary<Floats>("Cosh", [](auto x) { return std::cosh(x); });
+SHOAL_RECORD(erf) = unary<Numbers>("Erf", []<class T>(T x) { return static_cast<T>(std::erf(x)); });
+SHOAL_RECORD(exp) = unary<Floats>("Exp", [](auto x) { return std::exp(x); });
+SHOAL_RECORD(floor) = unary<Floats>("Floor", [](auto x) { return std::floor(x); });
+SHOAL_RECORD(identity) = linear(unary<AllTypes>("Identity", [](auto x) { return x; }));
+SHOAL_RECORD(is_inf) = unary<Floats, IsInf>("IsInf");
+SHOAL_RECORD(is_nan) = unary<Floats>("IsNaN", [](auto x) { return std::isnan(x); });
+SHOAL_RECORD(log) = unary<Floats>("Log", [](auto x) { return std::log(x); });
+SHOAL_RECORD(neg) = linear(unary<SignedNumbers>("Neg", [](auto x) { return negate(x); }));
+SHOAL_RECORD(not_) = unary<Types<bool>>("Not", [](bool x) { return !x; });
+SHOAL_RECORD(reciprocal) = unary<Floats>("Reciprocal", [](auto x) { return 1 / x; });
 // To the nearest, halves to the even: the rounding mode programs start in.
-const Operator round = unary<Floats>("Round", [](auto x) { return std::nearbyint(x); });
-const Operator sign = unary<Numbers>("Sign", []<class T>(T x) {
+SHOAL_RECORD(round) = unary<Floats>("Round", [](auto x) { return std::nearbyint(x); });
+SHOAL_RECORD(sign) = unary<Numbers>("Sign", []<class T>(T x) {
   return x > T{0} ? T{1} : is_negative(x) ? negate(T{1}) : x;  // x is 0 or NaN here
 });
-const Operator sin = unary<Floats>("Sin", [](auto x) { return std::sin(x); });
-const Operator sinh = unary<Floats>("Sinh", [](auto x) { return std::sinh(x); });
-const Operator sqrt = unary<Floats>("Sqrt", [](auto x) { return std::sqrt(x); });
-const Operator tan = unary<Floats>("Tan", [](auto x) { return std::tan(x); });
-const Operator tanh = unary<Floats>("Tanh", [](auto x) { return std::tanh(x); });
+SHOAL_RECORD(sin) = unary<Floats>("Sin", [](auto x) { return std::sin(x); });
+SHOAL_RECORD(sinh) = unary<Floats>("Sinh", [](auto x) { return std::sinh(x); });
+SHOAL_RECORD(sqrt) = unary<Floats>("Sqrt", [](auto x) { return std::sqrt(x); });
+SHOAL_RECORD(tan) = unary<Floats>("Tan", [](auto x) { return std::tan(x); });
+SHOAL_RECORD(tanh) = unary<Floats>("Tanh", [](auto x) { return std::tanh(x); });
 
 }  // namespace shoal::ops

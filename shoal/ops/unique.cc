@@ -5,8 +5,8 @@
 
 #include "shoal/graph/graph.h"
 #include "shoal/ops/copy.h"
-#include "shoal/ops/ops.h"
 #include "shoal/ops/order.h"
+#include "shoal/ops/record.h"
 #include "shoal/ops/require.h"
 
 namespace shoal::ops {
@@ -125,10 +125,10 @@ void reference(const Node& node, std::span<const Tensor> inputs, std::span<Tenso
 
 }  // namespace
 
-const Operator unique = {.name = "Unique",
-                         .max_outputs = 4,
-                         .value_inputs = 1 << 0,
-                         .infer = infer,
-                         .reference = reference};
+SHOAL_RECORD(unique) = {.name = "Unique",
+                        .max_outputs = 4,
+                        .value_inputs = 1 << 0,
+                        .infer = infer,
+                        .reference = reference};
 
 }  // namespace shoal::ops

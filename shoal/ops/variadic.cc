@@ -5,7 +5,7 @@
 #include "shoal/graph/graph.h"
 #include "shoal/ops/broadcast.h"
 #include "shoal/ops/extrema.h"
-#include "shoal/ops/ops.h"
+#include "shoal/ops/record.h"
 #include "shoal/ops/require.h"
 
 namespace shoal::ops {
@@ -99,9 +99,9 @@ struct Min {
 
 }  // namespace
 
-const Operator max = variadic<Max, Numbers>("Max");
-const Operator mean = variadic<Mean, Floats>("Mean");
-const Operator min = variadic<Min, Numbers>("Min");
-const Operator sum = variadic<Sum, Floats>("Sum");
+SHOAL_RECORD(max) = variadic<Max, Numbers>("Max");
+SHOAL_RECORD(mean) = variadic<Mean, Floats>("Mean");
+SHOAL_RECORD(min) = variadic<Min, Numbers>("Min");
+SHOAL_RECORD(sum) = variadic<Sum, Floats>("Sum");
 
 }  // namespace shoal::ops

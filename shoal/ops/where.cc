@@ -1,7 +1,7 @@
 // Where: y_i = condition_i ? a_i : b_i, all three broadcast.
 #include "shoal/graph/graph.h"
 #include "shoal/ops/broadcast.h"
-#include "shoal/ops/ops.h"
+#include "shoal/ops/record.h"
 #include "shoal/ops/require.h"
 
 namespace shoal::ops {
@@ -35,11 +35,11 @@ void reference(const Node&, std::span<const Tensor> inputs, std::span<Tensor> ou
 
 }  // namespace
 
-const Operator where = {.name = "Where",
-                        .min_inputs = 3,
-                        .max_inputs = 3,
-                        .infer = infer,
-                        .reference = reference,
-                        .split = split_elementwise};
+SHOAL_RECORD(where) = {.name = "Where",
+                       .min_inputs = 3,
+                       .max_inputs = 3,
+                       .infer = infer,
+                       .reference = reference,
+                       .split = split_elementwise};
 
 }  // namespace shoal::ops

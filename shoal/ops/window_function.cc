@@ -5,7 +5,7 @@
 
 #include "shoal/ops/convert.h"
 #include "shoal/ops/onnx_dtype.h"
-#include "shoal/ops/ops.h"
+#include "shoal/ops/record.h"
 #include "shoal/ops/require.h"
 
 namespace shoal::ops {
@@ -45,8 +45,8 @@ constexpr Operator window(std::string_view name) {
 
 }  // namespace
 
-const Operator hann_window = window<Weights{0.5, 0.5, 0}>("HannWindow");
-const Operator hamming_window = window<Weights{25.0 / 46, 21.0 / 46, 0}>("HammingWindow");
-const Operator blackman_window = window<Weights{0.42, 0.5, 0.08}>("BlackmanWindow");
+SHOAL_RECORD(hann_window) = window<Weights{0.5, 0.5, 0}>("HannWindow");
+SHOAL_RECORD(hamming_window) = window<Weights{25.0 / 46, 21.0 / 46, 0}>("HammingWindow");
+SHOAL_RECORD(blackman_window) = window<Weights{0.42, 0.5, 0.08}>("BlackmanWindow");
 
 }  // namespace shoal::ops

@@ -1,0 +1,10 @@
+// How an operator's file defines its record, which ops.h declares for all others.
+#pragma once
+
+#include "shoal/graph/operator.h"
+
+// SHOAL_RECORD(relu) = {...};  A constant is seen outside its file only if it was declared extern.
+// Including ops.h for that would compile every operator anew whenever one is added.
+#define SHOAL_RECORD(name)    \
+  extern const Operator name; \
+  const Operator name
