@@ -4,9 +4,12 @@
 #include <new>
 
 #include "cli.h"
+#include "shoal/base/printable.h"
 
 namespace shoal::cli {
 namespace {
+
+constexpr size_t kMaxMessage = 16'000;  // one line, even if a model has a thousand faults
 
 constexpr const char* kFooter = R"(
 Examples:
@@ -19,22 +22,6 @@ Examples:
 Everywhere a model file is expected, zoo:NAME works too (see 'shoal zoo').
 Exit codes: 0 ok, 2 usage, 3 model, 4 device, 5 network, 6 auth, 7 timeout, 8 resources,
 9 accuracy gate, 10 degraded. Data goes to stdout, everything else to stderr.)";
-
-// One line, whatever a model's names hold: control characters are shown, not sent.
-std::string printable(std::string_view text) {
-  std::string line;
-  for (char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (byte >= 0x20 && byte != 0x7f) {
-      line += c;
-    } else {
-      char escaped[8];
-      std::snprintf(escaped, sizeof(escaped), "\\x%02x", byte);
-      line += escaped;
-    }
-  }
-  return line;
-}
 
 Outcome parse_and_act(int argc, char** argv, int& parse_exit) {
   CLI::App app("Shoal runs neural networks on the small devices people already have.", "shoal");
@@ -68,7 +55,7 @@ int run(int argc, char** argv) {
     outcome = {Exit::kResources, error.what()};
   }
   if (outcome.exit == Exit::kOk) return parse_exit;
-  std::fprintf(stderr, "shoal: %s\n", printable(outcome.message).c_str());
+  std::fprintf(stderr, "shoal: %s\n", printable(outcome.message, kMaxMessage).c_str());
   return static_cast<int>(outcome.exit);
 }
 

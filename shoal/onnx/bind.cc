@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <set>
 
+#include "shoal/base/printable.h"
 #include "shoal/onnx/binder.h"
-#include "shoal/onnx/names.h"
 
 namespace shoal::onnx {
 namespace {
@@ -29,11 +29,12 @@ Status check_input(const ModelInput& input, const Known& known,
   }
   SHOAL_TRY(check(known.type));
   const Shape& shape = known.type.shape;
+  const bool shape_matters = input.type.dims && input.shape_read;
   if (known.type.dtype != input.type.dtype ||
-      (input.type.dims && input.type.dims->size() != shape.rank())) {
+      (shape_matters && input.type.dims->size() != shape.rank())) {
     return invalid("is " + to_string(known.type) + ", the model takes " + to_string(input.type));
   }
-  if (!input.type.dims) return {};
+  if (!shape_matters) return {};
   for (size_t d = 0; d < shape.rank(); ++d) {
     auto status = check_dimension((*input.type.dims)[d], shape[d], symbols);
     if (!status.ok()) return status.at("dimension " + std::to_string(d));

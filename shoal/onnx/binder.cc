@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "shoal/onnx/names.h"
+#include "shoal/base/printable.h"
 #include "shoal/ops/ops.h"
 
 namespace shoal::onnx {

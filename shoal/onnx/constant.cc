@@ -4,7 +4,7 @@
 #include <string>
 #include <unordered_set>
 
-#include "shoal/onnx/names.h"
+#include "shoal/base/printable.h"
 
 namespace shoal::onnx {
 namespace {

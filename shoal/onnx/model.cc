@@ -1,7 +1,9 @@
 #include "shoal/onnx/model.h"
 
+#include <algorithm>
+
+#include "shoal/base/printable.h"
 #include "shoal/onnx/element_type.h"
-#include "shoal/onnx/names.h"
 
 namespace shoal::onnx {
 namespace {
@@ -29,8 +31,23 @@ Result<DeclaredType> declared_type(const TypeProto& proto) {
   return type;
 }
 
+// Marks the slots whose shape some step depends on; CastLike only wants the type of its second.
+void mark_read_shapes(const Block& block, std::vector<bool>& read) {
+  auto mark = [&](Slot slot) {
+    if (slot != kNoSlot) read[static_cast<size_t>(slot)] = true;
+  };
+  for (const Step& step : block.steps) {
+    const size_t count = step.op == "CastLike" ? 1 : step.inputs.size();
+    for (size_t i = 0; i < std::min(count, step.inputs.size()); ++i) mark(step.inputs[i]);
+    for (const Block& branch : step.branches) mark_read_shapes(branch, read);
+  }
+  for (Slot slot : block.results) mark(slot);
+}
+
 Result<std::vector<ModelInput>> declared_inputs(const GraphProto& graph, const Program& program) {
   std::vector<ModelInput> inputs;
+  std::vector<bool> read(program.slots.size(), false);
+  mark_read_shapes(program.main, read);
   for (size_t i = 0; i < graph.inputs.size(); ++i) {
     const ValueInfoProto& info = graph.inputs[i];
     const std::string place = "input " + printable(info.name);
@@ -38,7 +55,8 @@ Result<std::vector<ModelInput>> declared_inputs(const GraphProto& graph, const P
     auto type = declared_type(*info.type);
     if (!type.ok()) return type.status().at(place);
     const auto slot = static_cast<size_t>(program.inputs[i]);
-    inputs.push_back({std::string(info.name), *std::move(type), program.slots[slot].constant >= 0});
+    inputs.push_back(
+        {std::string(info.name), *std::move(type), program.slots[slot].constant >= 0, read[slot]});
   }
   return inputs;
 }

@@ -37,7 +37,8 @@ std::string to_string(const DeclaredType& type);  // "f32[batch,3,224,224]", "?"
 struct ModelInput {
   std::string name;
   DeclaredType type;
-  bool optional = false;  // the model has a default for it
+  bool optional = false;   // the model has a default for it
+  bool shape_read = true;  // false: nobody reads it, or only its element type
 };
 
 struct ModelOutput {

@@ -1,4 +1,4 @@
-#include "shoal/onnx/names.h"
+#include "shoal/base/printable.h"
 
 namespace shoal::onnx {
 

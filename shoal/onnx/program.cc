@@ -7,8 +7,8 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "shoal/base/printable.h"
 #include "shoal/onnx/constant.h"
-#include "shoal/onnx/names.h"
 #include "shoal/onnx/normalize.h"
 #include "shoal/onnx/unsupported.h"
 

@@ -7,8 +7,8 @@
 #include <new>
 
 #include "shoal/base/checked.h"
+#include "shoal/base/printable.h"
 #include "shoal/onnx/element_type.h"
-#include "shoal/onnx/names.h"
 
 namespace shoal::onnx {
 namespace {

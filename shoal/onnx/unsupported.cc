@@ -1,6 +1,6 @@
 #include "shoal/onnx/unsupported.h"
 
-#include "shoal/onnx/names.h"
+#include "shoal/base/printable.h"
 
 namespace shoal::onnx {
 namespace {

@@ -35,7 +35,8 @@ To saturate(double x) {
 }
 
 // As ONNX's Cast: floats to integers saturate, wide integers to narrow ones keep the low bits,
-// whatever is not zero is true.
+// whatever is not zero is true, and bf16 is cut off (ONNX 1.12's vectors; arithmetic in bf16
+// rounds).
 template <class To, class From>
 To convert(From x) {
   using Source = Compute<From>;
@@ -44,6 +45,8 @@ To convert(From x) {
     return source != Source{0};
   } else if constexpr (std::is_integral_v<To> && std::is_floating_point_v<Source>) {
     return saturate<To>(source);
+  } else if constexpr (std::is_same_v<To, BFloat16>) {
+    return BFloat16::truncated(static_cast<float>(source));
   } else {
     return static_cast<To>(static_cast<Compute<To>>(source));
   }

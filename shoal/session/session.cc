@@ -95,7 +95,7 @@ class Session::State {
     for (const onnx::ModelInput& input : model_->inputs()) {
       inputs_.push_back({input.name, input.type.dtype, dims_of(input.type)});
       if (!input.optional) required_.insert(input.name);
-      if (!input.type.dims) any_rank_.insert(input.name);
+      if (!input.type.dims || !input.shape_read) any_rank_.insert(input.name);
     }
     for (const onnx::ModelOutput& output : model_->outputs()) outputs_.push_back(output.name);
     return {};

@@ -37,4 +37,12 @@ BFloat16::BFloat16(float value) {
   bits_ = static_cast<uint16_t>(is_nan ? f >> 16 | 0x40u : (f + 0x7fffu + (f >> 16 & 1u)) >> 16);
 }
 
+BFloat16 BFloat16::truncated(float value) {
+  const uint32_t f = std::bit_cast<uint32_t>(value);
+  const bool is_nan = (f & 0x7fffffffu) > 0x7f800000u;
+  BFloat16 result;
+  result.bits_ = static_cast<uint16_t>(is_nan ? f >> 16 | 0x40u : f >> 16);
+  return result;
+}
+
 }  // namespace shoal

@@ -57,6 +57,7 @@ class BFloat16 {
  public:
   BFloat16() = default;
   BFloat16(float value);
+  static BFloat16 truncated(float value);  // rounded towards zero
   operator float() const { return std::bit_cast<float>(static_cast<uint32_t>(bits_) << 16); }
 
  private:

@@ -1,0 +1,23 @@
+#include "shoal/base/printable.h"
+
+#include <gtest/gtest.h>
+
+namespace shoal {
+namespace {
+
+TEST(Printable, KeepsUtf8AndShowsControlCharacters) {
+  EXPECT_EQ(printable("conv_1 größe 層"), "conv_1 größe 層");
+  EXPECT_EQ(printable("a\nb\x1b[31m"), "a\\x0ab\\x1b[31m");
+}
+
+TEST(Printable, ShowsWhatIsNoUtf8) {
+  EXPECT_EQ(printable("\xff\xc0\x80"), "\\xff\\xc0\\x80");
+  EXPECT_EQ(printable("\xe2\x82"), "\\xe2\\x82");           // cut short
+  EXPECT_EQ(printable("\xed\xa0\x80"), "\\xed\\xa0\\x80");  // a surrogate
+  EXPECT_EQ(printable("\xc2\x9b"), "\\xc2\\x9b");           // C1: starts an escape sequence
+}
+
+TEST(Printable, CutsAtTheLimit) { EXPECT_EQ(printable("abcdef", 3), "abc..."); }
+
+}  // namespace
+}  // namespace shoal
