@@ -222,8 +222,7 @@ Status write_onnx(const Graph& graph, const std::filesystem::path& path,
   SHOAL_ASSIGN(const Graph expanded, expand_own_operators(graph, output_names));
   SHOAL_ASSIGN(const WireWriter message, model_message(expanded));
   SHOAL_ASSIGN(AtomicFile file, AtomicFile::create(path));
-  SHOAL_TRY(
-      message.for_each_piece([&](std::span<const std::byte> piece) { return file.write(piece); }));
+  SHOAL_TRY(message.for_each_piece([&](Bytes piece) { return file.write(piece); }));
   return file.commit();
 }
 
@@ -233,7 +232,7 @@ Result<std::vector<std::byte>> to_onnx(const Graph& graph,
   SHOAL_ASSIGN(const WireWriter message, model_message(expanded));
   std::vector<std::byte> bytes;
   bytes.reserve(message.size());
-  SHOAL_TRY(message.for_each_piece([&](std::span<const std::byte> piece) {
+  SHOAL_TRY(message.for_each_piece([&](Bytes piece) {
     bytes.insert(bytes.end(), piece.begin(), piece.end());
     return Status();
   }));

@@ -3,11 +3,6 @@
 #include <bit>
 
 namespace shoal::onnx {
-namespace {
-
-enum WireType : uint32_t { kVarint = 0, kLengthDelimited = 2, kFixed32 = 5 };
-
-}  // namespace
 
 size_t varint_size(uint64_t value) {
   return static_cast<size_t>(std::bit_width(value | 1) + 6) / 7;
@@ -18,27 +13,29 @@ void WireWriter::varint(uint64_t value) {
   bytes_ += static_cast<char>(value);
 }
 
-void WireWriter::tag(uint32_t field, uint32_t wire_type) { varint(field << 3 | wire_type); }
+void WireWriter::tag(uint32_t field, WireType type) {
+  varint(field << 3 | static_cast<uint32_t>(type));
+}
 
 void WireWriter::integer(uint32_t field, int64_t value) {
-  tag(field, kVarint);
+  tag(field, WireType::kVarint);
   varint(static_cast<uint64_t>(value));
 }
 
 void WireWriter::real(uint32_t field, float value) {
-  tag(field, kFixed32);
+  tag(field, WireType::kFixed32);
   const auto bits = std::bit_cast<uint32_t>(value);
   for (int shift = 0; shift < 32; shift += 8) bytes_ += static_cast<char>(bits >> shift);
 }
 
 void WireWriter::text(uint32_t field, std::string_view value) {
-  tag(field, kLengthDelimited);
+  tag(field, WireType::kBytes);
   varint(value.size());
   bytes_ += value;
 }
 
 void WireWriter::message(uint32_t field, const WireWriter& value) {
-  tag(field, kLengthDelimited);
+  tag(field, WireType::kBytes);
   varint(value.size());
   for (const View& view : value.views_) {
     views_.push_back({bytes_.size() + view.at, view.payload});
@@ -47,8 +44,8 @@ void WireWriter::message(uint32_t field, const WireWriter& value) {
   viewed_ += value.viewed_;
 }
 
-void WireWriter::view(uint32_t field, std::span<const std::byte> payload) {
-  tag(field, kLengthDelimited);
+void WireWriter::view(uint32_t field, Bytes payload) {
+  tag(field, WireType::kBytes);
   varint(payload.size());
   views_.push_back({bytes_.size(), payload});
   viewed_ += payload.size();

@@ -8,6 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "shoal/onnx/wire.h"
+
 namespace shoal::onnx {
 
 // How many bytes a number takes as a varint, the form of every tag and length.
@@ -21,14 +23,14 @@ class WireWriter {
   void real(uint32_t field, float value);
   void text(uint32_t field, std::string_view value);
   void message(uint32_t field, const WireWriter& value);
-  void view(uint32_t field, std::span<const std::byte> payload);  // which outlives this message
+  void view(uint32_t field, Bytes payload);  // which outlives this message
 
   size_t size() const { return bytes_.size() + viewed_; }
 
   // Calls f(span of bytes) for one piece after the other, until one returns an error.
   template <class F>
-  auto for_each_piece(F f) const -> decltype(f(std::span<const std::byte>())) {
-    const auto bytes = std::as_bytes(std::span(bytes_));
+  auto for_each_piece(F f) const -> decltype(f(Bytes())) {
+    const Bytes bytes = std::as_bytes(std::span(bytes_));
     size_t done = 0;
     for (const View& view : views_) {
       if (auto status = f(bytes.subspan(done, view.at - done)); !status.ok()) return status;
@@ -41,11 +43,11 @@ class WireWriter {
  private:
   struct View {
     size_t at;  // stands before bytes_[at]
-    std::span<const std::byte> payload;
+    Bytes payload;
   };
 
   void varint(uint64_t value);
-  void tag(uint32_t field, uint32_t wire_type);
+  void tag(uint32_t field, WireType type);
 
   std::string bytes_;
   std::vector<View> views_;
