@@ -22,6 +22,7 @@ const Table& table_of(std::string_view domain) {
     add_all(table, elementwise_rewrites());
     add_all(table, movement_rewrites());
     add_all(table, network_rewrites());
+    add_all(table, legacy_rewrites());
     return table;
   }();
   static const Table microsoft = [] {

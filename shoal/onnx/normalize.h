@@ -86,6 +86,7 @@ struct RewriteEntry {
 std::span<const RewriteEntry> elementwise_rewrites();
 std::span<const RewriteEntry> movement_rewrites();
 std::span<const RewriteEntry> network_rewrites();
+std::span<const RewriteEntry> legacy_rewrites();
 std::span<const RewriteEntry> microsoft_rewrites();  // domain com.microsoft
 
 template <class T>
