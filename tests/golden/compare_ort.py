@@ -41,7 +41,14 @@ def answers(program, model, inputs, scratch):
     return {path.stem: np.load(path) for path in sorted((folder / "out").glob("*.npy"))}
 
 
-def random_inputs(graph):
+# What a model takes where that is not about one: style-candy subtracts a pixel mean of about 110 and
+# normalises each channel, so on inputs near 0 every engine shows mostly its own rounding. Against
+# an evaluation in f64, inputs in [0, 1): ONNX Runtime 1.1e-3, PyTorch 4.8e-4, Shoal 2.3e-4 of
+# max|y|; inputs in [0, 255): 9.5e-6, 2.1e-6 and 2.5e-6.
+PIXELS = {"style-candy.onnx"}
+
+
+def random_inputs(graph, pixels):
     """Standard normal for floats; 0 or 1 for the rest, which any vocabulary or condition allows."""
     generator = np.random.default_rng(SEED)
     initialised = {tensor.name for tensor in graph.initializer}
@@ -54,6 +61,8 @@ def random_inputs(graph):
         dtype = onnx.mapping.TENSOR_TYPE_TO_NP_TYPE[kind.elem_type]
         is_float = dtype.kind == "f"
         drawn = generator.standard_normal(shape) if is_float else generator.integers(0, 2, shape)
+        if is_float and pixels:
+            drawn = generator.uniform(0, 255, shape)
         inputs[value.name] = drawn.astype(dtype)
     return inputs
 
@@ -74,7 +83,7 @@ def report(model, what, figure, good):
 
 
 def compare_outputs(shoal, name, model, graph, scratch):
-    inputs = random_inputs(graph)
+    inputs = random_inputs(graph, name in PIXELS)
     ours = answers([shoal], model, inputs, scratch)
     theirs = answers(ORT, model, inputs, scratch)
     verdicts = []
