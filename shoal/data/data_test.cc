@@ -1,0 +1,177 @@
+#include <gtest/gtest.h>
+#include <zlib.h>
+
+#include <cstdlib>
+#include <fstream>
+
+#include "shoal/data/dataset.h"
+#include "shoal/data/image.h"
+#include "shoal/data/npy.h"
+
+namespace shoal {
+namespace {
+
+namespace fs = std::filesystem;
+
+class Data : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::string pattern = (fs::temp_directory_path() / "shoal_data_XXXXXX").string();
+    folder_ = mkdtemp(pattern.data());
+  }
+  void TearDown() override { fs::remove_all(folder_); }
+  void write(const fs::path& name, const std::string& bytes) {
+    std::ofstream(folder_ / name, std::ios::binary) << bytes;
+  }
+  void write_gzip(const fs::path& name, const std::string& bytes) {
+    gzFile file = gzopen((folder_ / name).c_str(), "wb");
+    gzwrite(file, bytes.data(), static_cast<unsigned>(bytes.size()));
+    gzclose(file);
+  }
+  fs::path folder_;
+};
+
+TEST_F(Data, NpyGivesBackWhatWasWritten) {
+  for (const Shape& shape : {Shape{}, Shape{3}, Shape{2, 0}, Shape{2, 3, 4}}) {
+    for (DType dtype : {DType::kF32, DType::kI16, DType::kU8, DType::kF16, DType::kBool}) {
+      visit<AllTypes>(dtype, [&]<class T>() {
+        Tensor tensor({kDTypeOf<T>, shape});
+        for (size_t i = 0; i < tensor.data<T>().size(); ++i)
+          tensor.data<T>()[i] = static_cast<T>(static_cast<Compute<T>>(i));
+        ASSERT_TRUE(write_npy(folder_ / "x.npy", tensor).ok());
+        auto read = read_npy(folder_ / "x.npy");
+        ASSERT_TRUE(read.ok()) << read.status().message();
+        EXPECT_EQ(read->type(), tensor.type());
+        EXPECT_TRUE(std::ranges::equal(read->bytes(), tensor.bytes()));
+      });
+    }
+  }
+}
+
+TEST_F(Data, NpyThatLiesIsRefused) {
+  const std::string magic = std::string("\x93NUMPY\x01\x00", 8);
+  auto with_header = [&](std::string header, const std::string& elements) {
+    std::string bytes = magic;
+    bytes += static_cast<char>(header.size() & 255);
+    bytes += static_cast<char>(header.size() >> 8);
+    bytes += header + elements;
+    return parse_npy(std::as_bytes(std::span(bytes)));
+  };
+  const std::string good = "{'descr': '<f4', 'fortran_order': False, 'shape': (2,), }";
+  EXPECT_TRUE(with_header(good, std::string(8, '\0')).ok());
+  EXPECT_FALSE(with_header(good, std::string(7, '\0')).ok());
+  EXPECT_FALSE(with_header("{'descr': '<f4', 'fortran_order': False, 'shape': (-2,), }", "").ok());
+  EXPECT_FALSE(
+      with_header(
+          "{'descr': '<f4', 'fortran_order': False, 'shape': (99999999999999,9999999999), }", "")
+          .ok());
+  EXPECT_FALSE(with_header("{'descr': '<f4', 'fortran_order': True, 'shape': (2,), }", "").ok());
+  EXPECT_FALSE(with_header("{'descr': '|O', 'fortran_order': False, 'shape': (2,), }", "").ok());
+  EXPECT_FALSE(with_header("{", "").ok());
+  EXPECT_FALSE(parse_npy({}).ok());
+  for (size_t n = 0; n < magic.size(); ++n) {
+    EXPECT_FALSE(parse_npy(std::as_bytes(std::span(magic)).first(n)).ok());
+  }
+}
+
+TEST_F(Data, ImagesThatAreNoneAreRefused) {
+  write("a.jpg", "\xff\xd8 no more");
+  write("b.png", "\x89PNG\r\n\x1a\n no more");
+  write("c.gif", "GIF89a");
+  for (const char* name : {"a.jpg", "b.png", "c.gif", "absent.png"}) {
+    EXPECT_FALSE(read_image(folder_ / name).ok()) << name;
+  }
+}
+
+Tensor gradient(int64_t h, int64_t w, int64_t c) {
+  Tensor image({DType::kU8, {h, w, c}});
+  for (int64_t i = 0; i < h * w * c; ++i) {
+    image.data<uint8_t>()[static_cast<size_t>(i)] = static_cast<uint8_t>(i / c % w * 10 + i % c);
+  }
+  return image;
+}
+
+TEST_F(Data, ResizingAConstantKeepsIt) {
+  Tensor image({DType::kU8, {7, 5, 3}});
+  std::ranges::fill(image.data<uint8_t>(), uint8_t{77});
+  for (int64_t side : {3, 5, 11}) {
+    const Tensor resized = resize_image(image, side, side + 1);
+    EXPECT_TRUE(std::ranges::all_of(resized.data<uint8_t>(), [](uint8_t x) { return x == 77; }));
+  }
+}
+
+TEST_F(Data, PreprocessingCutsTheCentreAndNormalises) {
+  const Tensor image = gradient(4, 6, 3);
+  auto x = preprocess(image, {.crop = 2, .mean = {0.5f}, .std = {0.25f}}, 2, 2);
+  ASSERT_TRUE(x.ok()) << x.status().message();
+  EXPECT_EQ(x->shape(), (Shape{1, 3, 2, 2}));
+  EXPECT_FLOAT_EQ(x->data<float>()[0], (20.0f / 255 - 0.5f) / 0.25f);  // column (6 - 2) / 2
+  auto flipped = preprocess(image, {.crop = 2, .bgr = true, .nhwc = true}, 2, 2);
+  ASSERT_TRUE(flipped.ok());
+  EXPECT_EQ(flipped->shape(), (Shape{1, 2, 2, 3}));
+  EXPECT_FLOAT_EQ(flipped->data<float>()[0], 22.0f / 255);
+}
+
+TEST_F(Data, PreprocessingRefusesWhatDoesNotFit) {
+  const Tensor image = gradient(4, 6, 3);
+  EXPECT_FALSE(preprocess(image, {}, 5, 5).ok());
+  EXPECT_FALSE(preprocess(image, {.crop = 5}, 5, 5).ok());
+  EXPECT_FALSE(preprocess(image, {.stretch = true, .mean = {1, 2}}, 5, 5).ok());
+  EXPECT_FALSE(preprocess(image, {.stretch = true, .std = {0}}, 5, 5).ok());
+  EXPECT_TRUE(preprocess(image, {.stretch = true}, 5, 5).ok());
+}
+
+std::string idx_images() {
+  return std::string("\0\0\x08\x03\0\0\0\x02\0\0\0\x01\0\0\0\x02", 16) + "abcd";
+}
+std::string idx_labels() { return std::string("\0\0\x08\x01\0\0\0\x02", 8) + "\x03\x04"; }
+
+TEST_F(Data, IdxFilesReadPlainAndPacked) {
+  write("t10k-images-idx3-ubyte", idx_images());
+  write_gzip("t10k-labels-idx1-ubyte.gz", idx_labels());
+  auto data = open_dataset(folder_, "idx");
+  ASSERT_TRUE(data.ok()) << data.status().message();
+  ASSERT_EQ((*data)->size(), 2u);
+  auto second = (*data)->at(1);
+  ASSERT_TRUE(second.ok());
+  EXPECT_EQ(second->label, 4);
+  EXPECT_EQ(second->image.shape(), (Shape{1, 2, 1}));
+  EXPECT_EQ(second->image.data<uint8_t>()[1], 'd');
+}
+
+TEST_F(Data, IdxFilesThatLieAreRefused) {
+  write("t10k-labels-idx1-ubyte", idx_labels());
+  write("t10k-images-idx3-ubyte", idx_images() + "x");
+  EXPECT_EQ(open_dataset(folder_, "idx").status().code(), Code::kCorrupt);
+  write("t10k-images-idx3-ubyte", "junk");
+  EXPECT_EQ(open_dataset(folder_, "idx").status().code(), Code::kCorrupt);
+  EXPECT_EQ(open_dataset(folder_ / "absent", "idx").status().code(), Code::kNotFound);
+  EXPECT_EQ(open_dataset(folder_, "parquet").status().code(), Code::kInvalidArgument);
+}
+
+TEST_F(Data, CifarRecordsHoldPlanes) {
+  std::string record(1, '\x07');
+  for (int plane = 0; plane < 3; ++plane)
+    record += std::string(1024, static_cast<char>('a' + plane));
+  write("test_batch.bin", record);
+  auto data = open_dataset(folder_, "cifar");
+  ASSERT_TRUE(data.ok()) << data.status().message();
+  auto only = (*data)->at(0);
+  EXPECT_EQ(only->label, 7);
+  EXPECT_EQ(only->image.data<uint8_t>()[1], 'b');  // green of the first pixel
+  write("test_batch.bin", record + "x");
+  EXPECT_FALSE(open_dataset(folder_, "cifar").ok());
+}
+
+TEST_F(Data, FoldersAreReadByLabelFile) {
+  write("labels.txt", "a.png 3 a name\nb.png 5\n");
+  auto data = open_dataset(folder_, "folder");
+  ASSERT_TRUE(data.ok());
+  EXPECT_EQ((*data)->size(), 2u);
+  EXPECT_FALSE((*data)->at(0).ok());  // a.png is not there
+  write("labels.txt", "a.png\n");
+  EXPECT_EQ(open_dataset(folder_, "folder").status().code(), Code::kCorrupt);
+}
+
+}  // namespace
+}  // namespace shoal
