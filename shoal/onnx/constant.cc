@@ -13,6 +13,8 @@ template <class... Fs>
 struct Overloaded : Fs... {
   using Fs::operator()...;
 };
+template <class... Fs>
+Overloaded(Fs...) -> Overloaded<Fs...>;  // clang 14 does not deduce it by itself
 
 template <class T>
 Tensor vector_of(const std::vector<T>& values) {
