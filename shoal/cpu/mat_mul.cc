@@ -44,7 +44,8 @@ class ProductKernel : public Kernel {
                                   threads_)) {}
 
   void run(const Call& call) const override {
-    const auto& [m, n, k, pairs] = stack_;
+    const int64_t m = stack_.m, n = stack_.n, k = stack_.k;
+    const std::vector<Pair>& pairs = stack_.pairs;
     auto* scratch = reinterpret_cast<float*>(call.scratch);
     const int64_t blocks = blocking_.blocks();
     call.pool.parallel_for(std::ssize(pairs) * blocks, [&](int64_t index, int slot) {
@@ -76,7 +77,8 @@ class VectorKernel : public Kernel {
   explicit VectorKernel(Stack stack) : stack_(std::move(stack)) {}
 
   void run(const Call& call) const override {
-    const auto& [m, n, k, pairs] = stack_;
+    const int64_t m = stack_.m, n = stack_.n, k = stack_.k;
+    const std::vector<Pair>& pairs = stack_.pairs;
     const int64_t grain = std::max<int64_t>((int64_t{1} << 15) / std::max<int64_t>(k, 1), 16);
     for (const Pair& pair : pairs) {
       const float* a = call.input(0) + pair.a * m * k;

@@ -316,7 +316,7 @@ Status ProgramBuilder::add_branches(std::span<const Argument> arguments, Step& s
     step.branches.push_back(*std::move(block));
   }
   std::ranges::sort(captures);
-  captures.erase(std::ranges::unique(captures).begin(), captures.end());
+  captures.erase(std::unique(captures.begin(), captures.end()), captures.end());
   step.captures = std::move(captures);
   return charge(step.captures.size() * sizeof(Slot));
 }
