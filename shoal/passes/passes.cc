@@ -2,19 +2,23 @@
 
 #include <algorithm>
 #include <chrono>
+#include <optional>
+
+#include "shoal/passes/equal.h"
 
 namespace shoal::passes {
 namespace {
 
 constexpr int kMaxRounds = 4;
 
-// Passes only ever remove, merge or replace nodes, so a change shows in the list of operators or in
-// what they read; comparing these is cheaper than comparing graphs.
-bool same_nodes(const Graph& a, const Graph& b) {
-  return std::ranges::equal(a.nodes(), b.nodes(), [&](const Node& x, const Node& y) {
-    return x.op == y.op && x.inputs.size() == y.inputs.size() &&
-           x.attributes.size() == y.attributes.size();
-  });
+// Nothing if the pass changed nothing.
+Result<std::optional<Graph>> run_clean(const Pass& pass, const Graph& graph) {
+  SHOAL_ASSIGN(Graph next, pass.run(graph));
+  if (same(graph, next)) return std::optional<Graph>();
+  // What has been replaced must not be in the way of the next pass, which asks who reads a value.
+  SHOAL_ASSIGN(next, remove_dead_code(next));
+  SHOAL_TRY(verify(next));
+  return std::optional(std::move(next));
 }
 
 }  // namespace
@@ -40,17 +44,17 @@ Result<Graph> optimize(const Graph& graph, std::vector<Report>* reports) {
     bool changed_any = false;
     for (const Pass& pass : all()) {
       const auto begin = std::chrono::steady_clock::now();
-      auto next = pass.run(current);
+      auto next = run_clean(pass, current);
       if (!next.ok()) return next.status().at(pass.name);
-      if (Status status = verify(*next); !status.ok()) return status.at(pass.name);
-      const bool changed = !same_nodes(current, *next);
+      const bool changed = next->has_value();
       changed_any |= changed;
       if (reports != nullptr) {
         const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - begin;
-        reports->push_back(
-            {pass.name, current.nodes().size(), next->nodes().size(), changed, spent.count()});
+        const size_t before = current.nodes().size();
+        reports->push_back({pass.name, before, changed ? (*next)->nodes().size() : before, changed,
+                            spent.count()});
       }
-      current = *std::move(next);
+      if (changed) current = **std::move(next);
     }
     if (!changed_any) break;
   }

@@ -1,5 +1,7 @@
 #include "shoal/passes/rewriter.h"
 
+#include "shoal/ops/ops.h"
+
 namespace shoal::passes {
 
 Rewriter::Rewriter(const Graph& from) : from_(from), fresh_(from.value_count(), kNoValue) {
@@ -18,16 +20,18 @@ ValueId Rewriter::map(ValueId old) {
 
 std::vector<ValueId> Rewriter::map(const std::vector<ValueId>& old) {
   std::vector<ValueId> fresh;
+  fresh.reserve(old.size());
   for (ValueId id : old) fresh.push_back(map(id));
   return fresh;
 }
 
-Status Rewriter::copy(const Node& node) {
-  return substitute(node, *node.op, map(node.inputs), node.attributes);
+void Rewriter::replace(ValueId old, ValueId fresh) {
+  SHOAL_CHECK(from_[old].type == to_[fresh].type);
+  fresh_[static_cast<size_t>(old)] = fresh;
 }
 
-Status Rewriter::substitute(const Node& node, const Operator& op, std::vector<ValueId> inputs,
-                            Attributes attributes) {
+Status Rewriter::add(const Node& node, const Operator& op, std::vector<ValueId> inputs,
+                     Attributes attributes) {
   std::vector<std::string> names;
   for (ValueId id : node.outputs) names.push_back(from_[id].name);
   SHOAL_ASSIGN(auto outputs, to_.add_node(op, std::move(inputs), std::move(attributes),
@@ -36,30 +40,46 @@ Status Rewriter::substitute(const Node& node, const Operator& op, std::vector<Va
   return {};
 }
 
-Graph Rewriter::finish() {
-  for (ValueId id : from_.outputs()) to_.mark_output(map(id));
+Status Rewriter::copy(const Node& node) {
+  return add(node, *node.op, map(node.inputs), node.attributes);
+}
+
+bool Rewriter::substitute(const Node& node, const Operator& op, std::vector<ValueId> inputs,
+                          Attributes attributes) {
+  const Node wanted{&op, inputs, node.outputs, attributes, node.name};
+  auto types = infer(wanted, to_.operands(inputs));
+  if (!types.ok() || *types != from_.types(node.outputs)) return false;
+  return add(node, op, std::move(inputs), std::move(attributes)).ok();
+}
+
+ValueId Rewriter::add_constant(const Node& node, std::string_view role, Tensor tensor) {
+  return to_.add_constant(from_[node.outputs[0]].name + "." + std::string(role), std::move(tensor));
+}
+
+// A value that stands for an output takes its name. Where it has to keep another, because it is an
+// input, a constant or one more output, an Identity carries the name.
+Result<Graph> Rewriter::finish() {
+  std::vector<bool> keeps_name(to_.value_count() + from_.outputs().size(), false);
+  auto keeps = [&](ValueId fresh) { return keeps_name[static_cast<size_t>(fresh)]; };
+  for (ValueId id : to_.inputs()) keeps(id) = true;
+  for (ValueId old : from_.outputs()) {
+    const ValueId fresh = map(old);
+    if (to_[fresh].constant || to_[fresh].name == from_[old].name) keeps(fresh) = true;
+  }
+  for (ValueId old : from_.outputs()) {
+    ValueId fresh = map(old);
+    if (to_[fresh].name != from_[old].name) {
+      if (keeps(fresh)) {
+        SHOAL_ASSIGN(fresh, to_.add(ops::identity, {fresh}, {}, from_[old].name));
+        replace(old, fresh);
+      } else {
+        to_.rename(fresh, from_[old].name);
+      }
+      keeps(fresh) = true;
+    }
+    to_.mark_output(fresh);
+  }
   return std::move(to_);
-}
-
-std::vector<int> count_readers(const Graph& graph) {
-  std::vector<int> readers(graph.value_count(), 0);
-  auto read = [&](ValueId id) {
-    if (id != kNoValue) ++readers[static_cast<size_t>(id)];
-  };
-  for (const Node& node : graph.nodes()) {
-    for (ValueId id : node.inputs) read(id);
-  }
-  for (ValueId id : graph.outputs()) read(id);
-  return readers;
-}
-
-std::vector<int> producers(const Graph& graph) {
-  std::vector<int> made_by(graph.value_count(), -1);
-  for (size_t n = 0; n < graph.nodes().size(); ++n) {
-    for (ValueId id : graph.nodes()[n].outputs)
-      made_by[static_cast<size_t>(id)] = static_cast<int>(n);
-  }
-  return made_by;
 }
 
 }  // namespace shoal::passes

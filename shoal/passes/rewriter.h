@@ -1,7 +1,7 @@
 // Rewriter: builds the next graph from the last one, node by node.
 #pragma once
 
-#include <cstdint>
+#include <string_view>
 #include <vector>
 
 #include "shoal/base/status.h"
@@ -22,27 +22,39 @@ class Rewriter {
   ValueId map(ValueId old);
   std::vector<ValueId> map(const std::vector<ValueId>& old);
 
-  void replace(ValueId old, ValueId fresh) { fresh_[static_cast<size_t>(old)] = fresh; }
+  void replace(ValueId old, ValueId fresh);
 
   // The node as it is, with mapped inputs. Its outputs keep their names.
   Status copy(const Node& node);
   // One node with another operator, inputs (already mapped) and attributes in the place of `node`.
-  Status substitute(const Node& node, const Operator& op, std::vector<ValueId> inputs,
-                    Attributes attributes);
+  // Says no, and does nothing, where the operator refuses them or the outputs would have other
+  // types: a pass that is asked for too much leaves the node as it is.
+  bool substitute(const Node& node, const Operator& op, std::vector<ValueId> inputs,
+                  Attributes attributes);
 
-  // Marks the outputs and gives the graph away.
-  Graph finish();
+  // A new constant that what stands for `node` is to read: "y.bias" where its output is y.
+  ValueId add_constant(const Node& node, std::string_view role, Tensor tensor);
+
+  // Marks the outputs, under the names they had, and gives the graph away.
+  Result<Graph> finish();
 
  private:
+  Status add(const Node& node, const Operator& op, std::vector<ValueId> inputs,
+             Attributes attributes);
+
   const Graph& from_;
   Graph to_;
   std::vector<ValueId> fresh_;  // per old value; kNoValue: not there yet
 };
 
-// How many nodes read each value; being an output of the graph counts as one reader.
-std::vector<int> count_readers(const Graph& graph);
-
-// The node that computes each value: an index into nodes(), or -1.
-std::vector<int> producers(const Graph& graph);
+// Walks the nodes in order; those that f(rewriter, node) does not say it has dealt with are copied.
+template <class F>
+Result<Graph> rewrite(const Graph& graph, F f) {
+  Rewriter rewriter(graph);
+  for (const Node& node : graph.nodes()) {
+    if (!f(rewriter, node)) SHOAL_TRY(rewriter.copy(node));
+  }
+  return rewriter.finish();
+}
 
 }  // namespace shoal::passes

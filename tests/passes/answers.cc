@@ -1,0 +1,70 @@
+#include "answers.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <random>
+
+#include "shoal/device/device.h"
+#include "shoal/graph/text.h"
+#include "shoal/ops/convert.h"
+#include "shoal/ops/ops.h"
+
+namespace shoal::passes {
+namespace {
+
+std::vector<Tensor> answers(const Graph& graph) {
+  std::mt19937 rng(3);
+  std::uniform_real_distribution<float> uniform(-1, 1);
+  std::vector<Tensor> inputs, outputs(graph.outputs().size());
+  for (ValueId id : graph.inputs()) {
+    inputs.emplace_back(graph[id].type);
+    if (graph[id].type.dtype != DType::kF32) continue;
+    for (float& x : inputs.back().data<float>()) x = uniform(rng);
+  }
+  auto executable = make_reference_device()->compile(graph);
+  EXPECT_TRUE(executable.ok() && (*executable)->run(inputs, outputs, nullptr).ok());
+  return outputs;
+}
+
+double largest(std::span<const double> elements) {
+  double most = 0;
+  for (double x : elements) most = std::max(most, std::abs(x));
+  return most;
+}
+
+void expect_near(const Tensor& got, const Tensor& want, const std::string& name) {
+  constexpr double kRounding = 1e-5;
+  const Tensor a = ops::converted(got, DType::kF64), b = ops::converted(want, DType::kF64);
+  const double tolerance = kRounding * std::max(1.0, largest(b.data<double>()));
+  for (size_t i = 0; i < a.data<double>().size(); ++i) {
+    const double x = a.data<double>()[i], y = b.data<double>()[i];
+    if (x == y || (std::isnan(x) && std::isnan(y))) continue;
+    ASSERT_NEAR(x, y, tolerance) << "element " << i << " of " << name;
+  }
+}
+
+}  // namespace
+
+Graph parse(const std::string& text) {
+  auto graph = parse_text(text, ops::find);
+  if (!graph.ok()) {
+    ADD_FAILURE() << graph.status().message() << "\n" << text;
+    return {};
+  }
+  return *graph;
+}
+
+void expect_same_answers(const Graph& before, const Graph& after) {
+  ASSERT_EQ(before.inputs().size(), after.inputs().size());
+  ASSERT_EQ(before.outputs().size(), after.outputs().size());
+  const std::vector<Tensor> want = answers(before), got = answers(after);
+  for (size_t i = 0; i < want.size(); ++i) {
+    const Value& output = before[before.outputs()[i]];
+    EXPECT_EQ(output.name, after[after.outputs()[i]].name);
+    ASSERT_EQ(want[i].type(), got[i].type());
+    expect_near(got[i], want[i], output.name);
+  }
+}
+
+}  // namespace shoal::passes

@@ -1,0 +1,16 @@
+// What a graph answers on random inputs, to compare before and after a pass.
+#pragma once
+
+#include <string>
+
+#include "shoal/graph/graph.h"
+
+namespace shoal::passes {
+
+// The graph that a text describes; fails the test if it describes none.
+Graph parse(const std::string& text);
+
+// Fails the test if the graphs differ in inputs, outputs or, beyond rounding, in an answer.
+void expect_same_answers(const Graph& before, const Graph& after);
+
+}  // namespace shoal::passes
