@@ -1,0 +1,239 @@
+// What scales and shifts the channels of a product with constant weights goes into the weights:
+// BatchNormalization in inference, and Mul, Div, Add and Sub with a constant per channel.
+#include <algorithm>
+#include <cmath>
+#include <unordered_map>
+
+#include "shoal/ops/convert.h"
+#include "shoal/ops/ops.h"
+#include "shoal/passes/match.h"
+#include "shoal/passes/passes.h"
+#include "shoal/passes/rewriter.h"
+
+namespace shoal::passes {
+namespace {
+
+using Channels = std::vector<double>;  // a number for each
+
+// y_c = scale_c x_c + shift_c
+struct Affine {
+  Channels scale, shift;
+
+  explicit Affine(size_t channels) : scale(channels, 1), shift(channels, 0) {}
+
+  // What this and then `next` do.
+  void append(const Affine& next) {
+    for (size_t c = 0; c < scale.size(); ++c) {
+      scale[c] *= next.scale[c];
+      shift[c] = shift[c] * next.scale[c] + next.shift[c];
+    }
+  }
+  bool scales() const {
+    return std::ranges::any_of(scale, [](double s) { return s != 1; });
+  }
+  bool shifts() const {
+    return std::ranges::any_of(shift, [](double s) { return s != 0; });
+  }
+  bool is_finite() const {
+    auto finite = [](double x) { return std::isfinite(x); };
+    return std::ranges::all_of(scale, finite) && std::ranges::all_of(shift, finite);
+  }
+};
+
+Channels doubles_of(const Tensor& tensor) {
+  const Tensor doubles = ops::converted(tensor, DType::kF64);
+  return {doubles.data<double>().begin(), doubles.data<double>().end()};
+}
+
+// A constant that broadcasts to `shape` along all axes but one: an element per channel.
+std::optional<Channels> per_channel(const Tensor* tensor, const Shape& shape, size_t axis) {
+  if (tensor == nullptr || tensor->shape().rank() > shape.rank()) return std::nullopt;
+  const auto channels = static_cast<size_t>(shape[axis]);
+  if (tensor->count() == 1) return Channels(channels, doubles_of(*tensor)[0]);
+  const size_t missing = shape.rank() - tensor->shape().rank();
+  const bool has_axis = axis >= missing && tensor->shape()[axis - missing] == shape[axis];
+  if (!has_axis || tensor->count() != shape[axis]) return std::nullopt;
+  return doubles_of(*tensor);
+}
+
+std::optional<Affine> batch_norm(const Graph& graph, const Node& node, size_t axis,
+                                 size_t channels) {
+  if (axis != 1 || node.integer("training_mode", 0) != 0) return std::nullopt;
+  std::vector<Channels> parameters;  // scale, bias, mean, variance
+  for (size_t i = 1; i <= 4; ++i) {
+    const Tensor* tensor = constant(graph, node.inputs[i]);
+    if (tensor == nullptr) return std::nullopt;
+    parameters.push_back(doubles_of(*tensor));
+  }
+  const double epsilon = node.real("epsilon", 1e-5f);
+  Affine affine(channels);
+  for (size_t c = 0; c < channels; ++c) {
+    affine.scale[c] = parameters[0][c] / std::sqrt(parameters[3][c] + epsilon);
+    affine.shift[c] = parameters[1][c] - parameters[2][c] * affine.scale[c];
+  }
+  return affine;
+}
+
+// What the node does to its input `value`, of which `axis` holds the channels.
+std::optional<Affine> affine_of(const Graph& graph, const Node& node, ValueId value, size_t axis) {
+  const TensorType& type = graph[value].type;
+  const auto channels = static_cast<size_t>(type.shape[axis]);
+  if (graph[node.outputs[0]].type != type) return std::nullopt;
+  if (node.op == &ops::batch_normalization) return batch_norm(graph, node, axis, channels);
+  const bool is_add = node.op == &ops::add, is_mul = node.op == &ops::mul;
+  if (!is_add && !is_mul && node.op != &ops::sub && node.op != &ops::div) return std::nullopt;
+  const bool is_left = node.inputs[0] == value;
+  if (!is_left && !is_add && !is_mul) return std::nullopt;
+  const auto other = per_channel(constant(graph, node.inputs[is_left ? 1 : 0]), type.shape, axis);
+  if (!other) return std::nullopt;
+  Affine affine(channels);
+  for (size_t c = 0; c < channels; ++c) {
+    const double x = (*other)[c];
+    if (is_mul) affine.scale[c] = x;
+    if (is_add) affine.shift[c] = x;
+    if (node.op == &ops::sub) affine.shift[c] = -x;
+    if (node.op == &ops::div) affine.scale[c] = 1 / x;
+  }
+  return affine;
+}
+
+// How the weights of a product lie: [outer, channels, inner], once per group of channels.
+struct Weights {
+  int64_t groups, outer, channels, inner;
+};
+
+Weights weights_of(const Graph& graph, const Node& head) {
+  const Shape& shape = graph[head.inputs[1]].type.shape;
+  if (head.op == &ops::conv) return {1, 1, shape[0], shape.count(1, shape.rank())};
+  if (head.op == &ops::conv_transpose) {
+    const int64_t groups = head.integer("group", 1);
+    return {groups, shape[0] / groups, shape[1], shape.count(2, shape.rank())};
+  }
+  const bool transposed = head.op == &ops::gemm && head.integer("transB", 0) != 0;
+  return transposed ? Weights{1, 1, shape[0], shape[1]} : Weights{1, shape[0], shape[1], 1};
+}
+
+Tensor scaled(const Tensor& tensor, const Weights& weights, const Channels& scale) {
+  Tensor result(tensor.type());
+  visit<Floats>(tensor.dtype(), [&]<class T>() {
+    const T* from = tensor.data<T>().data();
+    T* to = result.data<T>().data();
+    for (int64_t g = 0; g < weights.groups; ++g) {
+      for (int64_t o = 0; o < weights.outer; ++o) {
+        for (int64_t c = 0; c < weights.channels; ++c) {
+          const double factor = scale[static_cast<size_t>(g * weights.channels + c)];
+          for (int64_t i = 0; i < weights.inner; ++i, ++from, ++to) {
+            *to = ops::convert<T>(factor * static_cast<Compute<T>>(*from));
+          }
+        }
+      }
+    }
+  });
+  tensor.release_pages();
+  return result;
+}
+
+class BatchNormFolder {
+ public:
+  explicit BatchNormFolder(const Graph& graph) : graph_(graph), links_(graph) {
+    for (const Node& node : graph.nodes()) plan(node);
+  }
+
+  bool fold(Rewriter& rewriter, const Node& node) const {
+    const auto it = folds_.find(&node);
+    if (it == folds_.end()) return false;
+    const auto& [head, axis, affine] = it->second;
+    std::vector<ValueId> inputs = rewriter.map(head->inputs);
+    Attributes attributes = head->attributes;
+    if (affine.scales()) {
+      const Tensor& weights = *graph_[head->inputs[1]].constant;
+      inputs[1] = rewriter.add_constant(node, "weights",
+                                        scaled(weights, weights_of(graph_, *head), affine.scale));
+    }
+    const bool has_bias = head->inputs.size() > 2 && head->inputs[2] != kNoValue;
+    if (affine.shifts() || has_bias) {
+      inputs.resize(3, kNoValue);
+      inputs[2] = rewriter.add_constant(node, "bias", bias_of(*head, axis, affine));
+      attributes.erase("beta");
+    }
+    const bool becomes_gemm = head->op == &ops::mat_mul && inputs.size() > 2;
+    return rewriter.substitute(node, becomes_gemm ? ops::gemm : *head->op, std::move(inputs),
+                               std::move(attributes));
+  }
+
+ private:
+  struct Fold {
+    const Node* head;
+    size_t axis;
+    Affine affine;
+  };
+
+  // Follows what comes after a product as long as it can go into the weights.
+  void plan(const Node& head) {
+    const std::optional<size_t> axis = channel_axis(head);
+    if (!axis) return;
+    const TensorType& type = graph_[head.outputs[0]].type;
+    Affine all(static_cast<size_t>(type.shape[*axis]));
+    const Node* last = &head;
+    while (const Node* next = links_.only_reader(last->outputs[0])) {
+      const auto affine = affine_of(graph_, *next, last->outputs[0], *axis);
+      if (!affine || !affine->is_finite() || (affine->shifts() && !can_shift(head))) break;
+      all.append(*affine);
+      last = next;
+    }
+    if (last != &head && all.is_finite()) folds_.emplace(last, Fold{&head, *axis, std::move(all)});
+  }
+
+  // Of the output of a product with constant weights; nothing for other nodes.
+  std::optional<size_t> channel_axis(const Node& node) const {
+    const Operator* op = node.op;
+    const bool is_conv = op == &ops::conv || op == &ops::conv_transpose;
+    if (!is_conv && op != &ops::gemm && op != &ops::mat_mul) return std::nullopt;
+    const TensorType& type = graph_[node.outputs[0]].type;
+    const Tensor* weights = constant(graph_, node.inputs[1]);
+    if (weights == nullptr || !Floats::contains(type.dtype)) return std::nullopt;
+    if (op == &ops::mat_mul && (weights->shape().rank() != 2 || type.shape.rank() < 2)) {
+      return std::nullopt;
+    }
+    const size_t axis = is_conv ? 1 : type.shape.rank() - 1;
+    const bool has_bias = node.inputs.size() > 2 && node.inputs[2] != kNoValue;
+    if (has_bias && !per_channel(constant(graph_, node.inputs[2]), bias_shape(type, axis), 1)) {
+      return std::nullopt;
+    }
+    return axis;
+  }
+
+  // The bias of Conv is a vector, that of Gemm broadcasts to the product: the same for all rows.
+  static Shape bias_shape(const TensorType& type, size_t axis) { return {1, type.shape[axis]}; }
+
+  // Gemm has a bias, MatMul of other ranks has not.
+  bool can_shift(const Node& head) const {
+    return head.op != &ops::mat_mul || graph_[head.inputs[0]].type.shape.rank() == 2;
+  }
+
+  Tensor bias_of(const Node& head, size_t axis, const Affine& affine) const {
+    const TensorType& type = graph_[head.outputs[0]].type;
+    const Shape shape = bias_shape(type, axis);
+    Channels bias = affine.shift;
+    if (head.inputs.size() > 2 && head.inputs[2] != kNoValue) {
+      const Channels old = *per_channel(constant(graph_, head.inputs[2]), shape, 1);
+      const double beta = head.op == &ops::gemm ? head.real("beta", 1) : 1;
+      for (size_t c = 0; c < bias.size(); ++c) bias[c] += beta * old[c] * affine.scale[c];
+    }
+    return ops::converted(Tensor::of<double>({shape[1]}, bias), type.dtype);
+  }
+
+  const Graph& graph_;
+  Links links_;
+  std::unordered_map<const Node*, Fold> folds_;  // by the last node of the chain
+};
+
+}  // namespace
+
+Result<Graph> fold_batch_norm(const Graph& graph) {
+  const BatchNormFolder folder(graph);
+  return rewrite(graph,
+                 [&](Rewriter& rewriter, const Node& node) { return folder.fold(rewriter, node); });
+}
+
+}  // namespace shoal::passes

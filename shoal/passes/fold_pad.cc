@@ -1,0 +1,118 @@
+// Conv and pools surround their input themselves: a Pad before them goes into their `pads`.
+#include <algorithm>
+
+#include "shoal/ops/ops.h"
+#include "shoal/passes/match.h"
+#include "shoal/passes/passes.h"
+#include "shoal/passes/rewriter.h"
+
+namespace shoal::passes {
+namespace {
+
+using Pads = std::vector<int64_t>;  // of the spatial axes: all begins, then all ends
+
+// Of a Pad that puts zeros around the spatial axes and does nothing else.
+std::optional<Pads> zeros_around(const Graph& graph, const Node& pad) {
+  const size_t rank = graph[pad.inputs[0]].type.shape.rank();
+  const bool has_value = pad.inputs.size() > 2 && pad.inputs[2] != kNoValue;
+  const bool names_axes = pad.inputs.size() > 3;
+  const Tensor* list = constant(graph, pad.inputs[1]);
+  if (pad.text("mode", "constant") != "constant" || list == nullptr || names_axes || rank < 3 ||
+      (has_value && scalar(graph, pad.inputs[2]) != 0)) {
+    return std::nullopt;
+  }
+  Pads pads = to_ints(*list);
+  if (std::ranges::any_of(pads, [](int64_t p) { return p < 0; })) return std::nullopt;
+  for (size_t axis : {rank + 1, rank, size_t{1}, size_t{0}}) {  // channels and batch, last first
+    if (pads[axis] != 0) return std::nullopt;
+    pads.erase(pads.begin() + static_cast<std::ptrdiff_t>(axis));
+  }
+  return pads;
+}
+
+// What the node adds itself. Nothing if it depends on the size of its input.
+std::optional<Pads> own_pads(const Node& node, size_t count) {
+  const std::string mode = node.text("auto_pad", "NOTSET");
+  if (mode == "VALID") return Pads(count, 0);
+  if (mode != "NOTSET") return std::nullopt;
+  Pads pads = node.integers("pads");
+  if (pads.empty()) pads.assign(count, 0);
+  return pads.size() == count ? std::optional(pads) : std::nullopt;
+}
+
+bool never_negative(const Graph& graph, const Links& links, ValueId id) {
+  const Node* node = links.producer(id);
+  if (node == nullptr) return false;
+  if (node->op == &ops::clip) {
+    return node->inputs.size() > 1 && scalar(graph, node->inputs[1]).value_or(-1) >= 0;
+  }
+  return node->op == &ops::relu || node->op == &ops::sigmoid || node->op == &ops::softmax ||
+         node->op == &ops::abs || node->op == &ops::exp;
+}
+
+// Every window of a pool must see some of the input: where it sees padding only, a pool gives
+// something else than it does for zeros. Rounding the size up may add windows at the end.
+bool pool_sees_input(const Node& pool, const Pads& pads) {
+  const std::vector<int64_t> kernel = pool.integers("kernel_shape");
+  const std::vector<int64_t> dilations = pool.integers("dilations");
+  if (pool.integer("ceil_mode", 0) != 0 || pads.size() != 2 * kernel.size() ||
+      std::ranges::any_of(dilations, [](int64_t d) { return d != 1; })) {
+    return false;
+  }
+  for (size_t i = 0; i < pads.size(); ++i) {
+    if (pads[i] >= kernel[i % kernel.size()]) return false;
+  }
+  return true;
+}
+
+struct Fold {
+  ValueId x;
+  Attributes attributes;
+};
+
+std::optional<Fold> fold(const Graph& graph, const Links& links, const Node& node) {
+  const Node* pad = links.producer(node.inputs[0], ops::pad_);
+  const std::optional<Pads> around = pad == nullptr ? std::nullopt : zeros_around(graph, *pad);
+  const std::optional<Pads> own = around ? own_pads(node, around->size()) : std::nullopt;
+  if (!own) return std::nullopt;
+  Pads pads = *own;
+  for (size_t i = 0; i < pads.size(); ++i) pads[i] += (*around)[i];
+
+  Attributes attributes = node.attributes;
+  attributes.erase("auto_pad");
+  attributes["pads"] = pads;
+  if (node.op == &ops::average_pool) {
+    // The zeros of the Pad count; those of the pool must have counted, too.
+    const bool all_count = node.integer("count_include_pad", 0) != 0 ||
+                           std::ranges::count(*own, 0) == std::ssize(*own);
+    if (!all_count || !pool_sees_input(node, pads)) return std::nullopt;
+    attributes["count_include_pad"] = int64_t{1};
+  }
+  if (node.op == &ops::max_pool) {
+    // The pool's own padding never is the largest; a zero is not either if nothing is below it.
+    // The second output counts positions in the padded input.
+    if (node.outputs.size() > 1 || !pool_sees_input(node, pads) ||
+        !never_negative(graph, links, pad->inputs[0])) {
+      return std::nullopt;
+    }
+  }
+  return Fold{pad->inputs[0], std::move(attributes)};
+}
+
+}  // namespace
+
+Result<Graph> fold_pad(const Graph& graph) {
+  const Links links(graph);
+  return rewrite(graph, [&](Rewriter& rewriter, const Node& node) {
+    if (node.op != &ops::conv && node.op != &ops::average_pool && node.op != &ops::max_pool) {
+      return false;
+    }
+    std::optional<Fold> folded = fold(graph, links, node);
+    if (!folded) return false;
+    std::vector<ValueId> inputs = rewriter.map(node.inputs);
+    inputs[0] = rewriter.map(folded->x);
+    return rewriter.substitute(node, *node.op, std::move(inputs), std::move(folded->attributes));
+  });
+}
+
+}  // namespace shoal::passes
