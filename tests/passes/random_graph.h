@@ -1,0 +1,13 @@
+// Random graphs of what networks are made of, and of what exporters leave behind.
+#pragma once
+
+#include <cstdint>
+
+#include "shoal/graph/graph.h"
+
+namespace shoal::passes {
+
+// The same seed gives the same graph.
+Graph random_graph(uint32_t seed);
+
+}  // namespace shoal::passes
