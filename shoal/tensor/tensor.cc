@@ -60,16 +60,19 @@ std::string to_string(const TensorType& type) {
 }
 
 Status check(const TensorType& type) {
-  Checked bytes(static_cast<int64_t>(size_of(type.dtype)));
+  Checked extent(1);
   bool empty = false;
   for (int64_t d : type.shape) {
     if (d < 0 || d > kLimits.max_dimension) {
       return invalid("dimension " + std::to_string(d) + " is out of range");
     }
     empty |= d == 0;
-    bytes = bytes * std::max<int64_t>(d, 1);  // an empty tensor may not hide an overflow either
+    extent = extent * std::max<int64_t>(d, 1);  // no elements may not hide an overflow either
   }
-  if (bytes.ok() && (empty || bytes.value() <= kLimits.max_tensor_bytes)) return {};
+  const Checked bytes = extent * static_cast<int64_t>(size_of(type.dtype));
+  const bool fits = empty ? extent.value() <= kLimits.max_empty_extent
+                          : bytes.value() <= kLimits.max_tensor_bytes;
+  if (bytes.ok() && fits) return {};
   return Status(Code::kExhausted, "a tensor of shape " + to_string(type.shape) +
                                       " is larger than the limit of " +
                                       std::to_string(kLimits.max_tensor_bytes >> 20) + " MiB");
