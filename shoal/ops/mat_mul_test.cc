@@ -20,8 +20,8 @@ TEST(MatMul, StretchesBatchesOnBothSides) {
 
 TEST(MatMul, OfNothingIsZero) {
   expect_output(evaluate(mat_mul, {counting({2, 0}), counting({0, 1})}), floats({2, 1}, {0, 0}));
-  expect_output(evaluate(mat_mul, {counting({0, 0}), Tensor({DType::kF32, {0, int64_t{1} << 40}})}),
-                Tensor({DType::kF32, {0, int64_t{1} << 40}}));
+  expect_output(evaluate(mat_mul, {counting({0, 0}), Tensor({DType::kF32, {0, int64_t{1} << 20}})}),
+                Tensor({DType::kF32, {0, int64_t{1} << 20}}));
 }
 
 TEST(MatMul, LetsIntegersWrapAround) {
