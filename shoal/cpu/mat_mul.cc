@@ -1,10 +1,11 @@
-// MatMul: stacks of matrices through the packed product. A single right factor, as weights are,
-// meets all rows of the left stack at once.
+// MatMul and FusedMatMul: stacks of matrices through the packed product. A single right factor, as
+// weights are, meets all rows of the left stack at once.
 #include <algorithm>
 
 #include "shoal/cpu/dots.h"
 #include "shoal/cpu/kernel.h"
 #include "shoal/cpu/product.h"
+#include "shoal/ops/fused_activation.h"
 #include "shoal/ops/matmul.h"
 #include "shoal/ops/ops.h"
 
@@ -41,7 +42,9 @@ class ProductKernel : public Kernel {
       : stack_(std::move(stack)),
         threads_(site.pool.threads()),
         blocking_(choose_blocking(stack_.m, stack_.n, stack_.k, false, std::ssize(stack_.pairs),
-                                  threads_)) {}
+                                  threads_)),
+        activation_(site.node.op == &ops::fused_mat_mul ? ops::activation_of(site.node)
+                                                        : ops::Activation()) {}
 
   void run(const Call& call) const override {
     const int64_t m = stack_.m, n = stack_.n, k = stack_.k;
@@ -58,6 +61,9 @@ class ProductKernel : public Kernel {
       product.left = {call.input(0) + pair.a * m * k, k, 1};
       product.right = &right;
       product.y = call.output(0) + pair.y * m * n;
+      product.column_bias = call.input(2);
+      product.addend = call.has(3) ? call.input(3) + pair.y * m * n : nullptr;
+      product.activation = activation_;
       multiply(product, blocking_, index % blocks, scratch + slot * blocking_.scratch_floats);
     });
   }
@@ -69,6 +75,7 @@ class ProductKernel : public Kernel {
   const Stack stack_;
   const int threads_;
   const Blocking blocking_;
+  const Activation activation_;
 };
 
 // One row on the left, or one column on the right: every element of the matrix is used once.
@@ -113,7 +120,9 @@ std::unique_ptr<Kernel> make_product(const Site& site) {
 }  // namespace
 
 std::vector<Provider> mat_mul_kernels() {
-  return {{&ops::mat_mul, "gemv", make_vector}, {&ops::mat_mul, "gemm", make_product}};
+  return {{&ops::mat_mul, "gemv", make_vector},
+          {&ops::mat_mul, "gemm", make_product},
+          {&ops::fused_mat_mul, "gemm", make_product}};
 }
 
 }  // namespace shoal::cpu

@@ -33,5 +33,26 @@ TEST(MatMul, GivesZerosWhereThereIsNothingToSum) {
   expect_mat_mul({5, 0}, {0}, "gemv");
 }
 
+TEST(FusedMatMul, AgreesWithAndWithoutWhatItAdds) {
+  std::mt19937 rng(1);
+  const Tensor a = random_floats(rng, {2, 33, 70}), b = random_floats(rng, {70, 90});
+  const Tensor bias = random_floats(rng, {90}), residual = random_floats(rng, {2, 33, 90});
+  for (const char* activation : {"", "Relu", "Gelu"}) {
+    const Attributes attributes{{"activation", std::string(activation)}};
+    expect_agreement(ops::fused_mat_mul, {a, b}, attributes, "gemm");
+    expect_agreement(ops::fused_mat_mul, {a, b, bias}, attributes, "gemm");
+    expect_agreement(ops::fused_mat_mul, {a, b, Tensor(), residual}, attributes, "gemm");
+    expect_agreement(ops::fused_mat_mul, {a, b, bias, residual}, attributes, "gemm");
+  }
+}
+
+// Where the right factors differ, every matrix of the stack finds its own part of the residual.
+TEST(FusedMatMul, AgreesOnStacks) {
+  std::mt19937 rng(1);
+  const Tensor a = random_floats(rng, {3, 20, 31}), b = random_floats(rng, {3, 31, 50});
+  expect_agreement(ops::fused_mat_mul,
+                   {a, b, random_floats(rng, {50}), random_floats(rng, {3, 20, 50})}, {}, "gemm");
+}
+
 }  // namespace
 }  // namespace shoal::cpu

@@ -1,9 +1,11 @@
 // Operators of our own that do a product and what follows it in one step:
-// y = activation(Base(a, b, [bias]) + [residual]), where Base is Conv or Gemm.
+// y = activation(Base(a, b, [bias]) + [residual]), where Base is Conv, Gemm or MatMul. MatMul takes
+// no bias by itself; here it is a vector along the last axis of the product.
 #include <algorithm>
 #include <array>
 
 #include "shoal/graph/graph.h"
+#include "shoal/ops/broadcast.h"
 #include "shoal/ops/fused_activation.h"
 #include "shoal/ops/ops.h"
 #include "shoal/ops/record.h"
@@ -12,31 +14,43 @@
 namespace shoal::ops {
 namespace {
 
-constexpr size_t kResidual = 3;
+constexpr size_t kBias = 2, kResidual = 3;
 
-// What Base sees: not the residual.
-template <class T>
+// What Base sees. The inputs after them are added to what it gives.
+template <const Operator& Base, class T>
 std::span<const T> base_inputs(std::span<const T> inputs) {
-  return inputs.first(std::min(inputs.size(), kResidual));
+  return inputs.first(std::min(inputs.size(), Base.max_inputs));
+}
+
+Status require_addend(const Operand& addend, size_t index, const TensorType& product) {
+  if (!addend.given) return {};
+  TensorType wanted = product;
+  if (index == kBias) {
+    if (product.shape.rank() == 0) return invalid("a product without axes takes no bias");
+    wanted.shape = {product.shape[product.shape.rank() - 1]};
+  }
+  if (addend.type == wanted) return {};
+  return invalid(std::string(index == kBias ? "the bias is " : "the residual is ") +
+                 to_string(addend.type) + ", should be " + to_string(wanted));
 }
 
 template <const Operator& Base>
 Result<std::vector<TensorType>> infer(const Node& node, std::span<const Operand> inputs) {
   SHOAL_TRY(require<Floats>(inputs[0]));
   SHOAL_TRY(require_activation(node).status());
-  SHOAL_ASSIGN(std::vector<TensorType> types, Base.infer(node, base_inputs(inputs)));
-  if (inputs.size() > kResidual && inputs[kResidual].given && inputs[kResidual].type != types[0]) {
-    return invalid("the residual is " + to_string(inputs[kResidual].type) + ", should be " +
-                   to_string(types[0]));
+  SHOAL_ASSIGN(std::vector<TensorType> types, Base.infer(node, base_inputs<Base>(inputs)));
+  for (size_t i = Base.max_inputs; i < inputs.size(); ++i) {
+    SHOAL_TRY(require_addend(inputs[i], i, types[0]));
   }
   return types;
 }
 
 template <const Operator& Base>
 void reference(const Node& node, std::span<const Tensor> inputs, std::span<Tensor> outputs) {
-  Base.reference(node, base_inputs(inputs), outputs);
-  if (inputs.size() > kResidual && inputs[kResidual].defined()) {
-    const std::array sum{outputs[0], inputs[kResidual]};
+  Base.reference(node, base_inputs<Base>(inputs), outputs);
+  for (size_t i = Base.max_inputs; i < inputs.size(); ++i) {
+    if (!inputs[i].defined()) continue;
+    const std::array sum{outputs[0], inputs[i]};
     add.reference(node, sum, outputs);
   }
   apply(activation_of(node), outputs[0]);
@@ -44,15 +58,18 @@ void reference(const Node& node, std::span<const Tensor> inputs, std::span<Tenso
 
 template <const Operator& Base>
 std::optional<Tile> split(const Node& node, std::span<const Operand> inputs, const Region& output) {
-  std::optional<Tile> tile = Base.split(node, base_inputs(inputs), output);
-  if (tile && inputs.size() > kResidual) tile->inputs.push_back(tile->output);
+  std::optional<Tile> tile = Base.split(node, base_inputs<Base>(inputs), output);
+  for (size_t i = Base.max_inputs; tile && i < inputs.size(); ++i) {
+    tile->inputs.push_back(inputs[i].given ? broadcast_region(inputs[i].type.shape, tile->output)
+                                           : Region{});
+  }
   return tile;
 }
 
 template <const Operator& Base>
 int64_t macs(const Node& node, std::span<const Operand> inputs,
              std::span<const TensorType> outputs) {
-  return Base.macs(node, base_inputs(inputs), outputs);
+  return Base.macs(node, base_inputs<Base>(inputs), outputs);
 }
 
 template <const Operator& Base>
@@ -62,10 +79,11 @@ Result<std::vector<ValueId>> expand_fused(const Node& node, std::span<const Valu
   for (const char* own : {"activation", "activation_alpha", "activation_beta"}) {
     attributes.erase(own);
   }
-  const auto given = base_inputs(inputs);
+  const auto given = base_inputs<Base>(inputs);
   SHOAL_ASSIGN(ValueId y, graph.add(Base, {given.begin(), given.end()}, std::move(attributes)));
-  if (inputs.size() > kResidual && inputs[kResidual] != kNoValue) {
-    SHOAL_ASSIGN(y, graph.add(add, {y, inputs[kResidual]}));
+  for (size_t i = Base.max_inputs; i < inputs.size(); ++i) {
+    if (inputs[i] == kNoValue) continue;
+    SHOAL_ASSIGN(y, graph.add(add, {y, inputs[i]}));
   }
   SHOAL_ASSIGN(y, append(activation_of(node), y, graph));
   return std::vector{y};
@@ -87,5 +105,6 @@ constexpr Operator fused(std::string_view name) {
 
 SHOAL_RECORD(fused_conv) = fused<conv>("FusedConv");
 SHOAL_RECORD(fused_gemm) = fused<gemm>("FusedGemm");
+SHOAL_RECORD(fused_mat_mul) = fused<mat_mul>("FusedMatMul");
 
 }  // namespace shoal::ops

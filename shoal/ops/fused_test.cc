@@ -28,6 +28,20 @@ TEST(FusedGemm, TakesFloatsOnly) {
   expect_refused(evaluate(fused_gemm, {a, a}), "i32");
 }
 
+TEST(FusedMatMul, AddsTheBiasToEveryRow) {
+  const Tensor a = floats({2, 1, 1}, {1, 2}), b = floats({1, 2}, {1, 10});
+  const auto y =
+      evaluate(fused_mat_mul, {a, b, floats({2}, {-2, 0}), floats({2, 1, 2}, {0, 1, 2, 3})},
+               {{"activation", std::string("Relu")}});
+  expect_output(y, floats({2, 1, 2}, {0, 11, 2, 23}));
+}
+
+TEST(FusedMatMul, RefusesABiasThatIsNoRow) {
+  const Tensor a({DType::kF32, {2, 1, 1}}), b({DType::kF32, {1, 2}}), v({DType::kF32, {1}});
+  expect_refused(evaluate(fused_mat_mul, {a, b, v}), "the bias is f32[1], should be f32[2]");
+  expect_refused(evaluate(fused_mat_mul, {v, v, v}), "takes no bias");
+}
+
 TEST(Activation, IsReadAsItWasWritten) {
   const Activation clip6{Kind::kClip, 0, 6};
   Node node;

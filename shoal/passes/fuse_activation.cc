@@ -1,5 +1,5 @@
-// Conv or Gemm, a sum with a residual and an activation become one FusedConv or FusedGemm, which
-// writes its output once instead of three times.
+// Conv, Gemm or MatMul, a sum with a bias or a residual and an activation become one FusedConv,
+// FusedGemm or FusedMatMul, which writes its output once instead of three times.
 #include "shoal/ops/fused_activation.h"
 #include "shoal/ops/ops.h"
 #include "shoal/passes/match.h"
@@ -9,8 +9,13 @@
 namespace shoal::passes {
 namespace {
 
+struct Base {
+  const Node* node = nullptr;
+  ValueId bias = kNoValue;  // in addition to the inputs of a MatMul
+};
+
 struct Sum {
-  const Node* head = nullptr;
+  Base base;
   ValueId residual = kNoValue;
 };
 
@@ -20,35 +25,59 @@ class Matcher {
 
   // A product that nobody else reads, and what is added to it.
   std::optional<Sum> sum_of(ValueId value) const {
-    if (const Node* head = head_of(value)) return Sum{head, kNoValue};
+    if (const Node* node = product_of(value)) return Sum{{node, kNoValue}, kNoValue};
     const Node* node = links_.only_for_reader(value, ops::add);
     return node == nullptr ? std::nullopt : sum_of(*node);
   }
 
-  // Of two products, the one computed last is fused: its result would not be waiting in memory.
   std::optional<Sum> sum_of(const Node& add) const {
+    if (auto base = biased(add)) return Sum{*base, kNoValue};
+    // Of two products, the one computed last is fused: its result would not wait in memory.
     Sum sum;
     for (size_t i = 0; i < 2; ++i) {
-      const Node* head = head_of(add.inputs[i]);
+      const std::optional<Base> base = biased_or_plain(add.inputs[i]);
       const ValueId other = add.inputs[1 - i];
-      if (head == nullptr || head < sum.head) continue;
-      if (graph_[other].type == graph_[add.outputs[0]].type) sum = {head, other};
+      if (!base || base->node < sum.base.node) continue;
+      if (graph_[other].type == graph_[add.outputs[0]].type) sum = {*base, other};
     }
-    return sum.head == nullptr ? std::nullopt : std::optional(sum);
+    return sum.base.node == nullptr ? std::nullopt : std::optional(sum);
+  }
+
+  bool is_of_matrices(const Node& mat_mul) const {
+    return graph_[mat_mul.inputs[0]].type.shape.rank() == 2;
   }
 
  private:
-  const Node* head_of(ValueId value) const {
+  const Node* product_of(ValueId value) const {
     for (const Operator* op : {&ops::conv, &ops::gemm, &ops::mat_mul}) {
       const Node* node = links_.only_for_reader(value, *op);
-      if (node != nullptr && (op != &ops::mat_mul || is_gemm(*node))) return node;
+      if (node != nullptr && (op != &ops::mat_mul || is_of_weights(*node))) return node;
     }
     return nullptr;
   }
 
-  bool is_gemm(const Node& mat_mul) const {
-    return graph_[mat_mul.inputs[0]].type.shape.rank() == 2 &&
+  // Of rows, in however many axes, and one matrix.
+  bool is_of_weights(const Node& mat_mul) const {
+    return graph_[mat_mul.inputs[0]].type.shape.rank() >= 2 &&
            graph_[mat_mul.inputs[1]].type.shape.rank() == 2;
+  }
+
+  std::optional<Base> biased_or_plain(ValueId value) const {
+    if (const Node* node = product_of(value)) return Base{node, kNoValue};
+    const Node* node = links_.only_for_reader(value, ops::add);
+    return node == nullptr ? std::nullopt : biased(*node);
+  }
+
+  // The sum of a MatMul and a row. Conv and Gemm have theirs by now if it is constant.
+  std::optional<Base> biased(const Node& add) const {
+    for (size_t i = 0; i < 2; ++i) {
+      const Node* node = product_of(add.inputs[i]);
+      if (node == nullptr || node->op != &ops::mat_mul) continue;
+      const ValueId bias = add.inputs[1 - i];
+      const Shape& weights = graph_[node->inputs[1]].type.shape;
+      if (graph_[bias].type.shape == Shape{weights[1]}) return Base{node, bias};
+    }
+    return std::nullopt;
   }
 
   const Graph& graph_;
@@ -66,14 +95,18 @@ Result<Graph> fuse_activation(const Graph& graph) {
                                    : node.op == &ops::add ? matcher.sum_of(node)
                                                           : std::nullopt;
     if (!sum) return false;
-    std::vector<ValueId> inputs = rewriter.map(sum->head->inputs);
-    if (sum->residual != kNoValue) {
-      inputs.resize(3, kNoValue);
-      inputs.push_back(rewriter.map(sum->residual));
-    }
-    Attributes attributes = sum->head->attributes;
+    const Node& product = *sum->base.node;
+    std::vector<ValueId> inputs = rewriter.map(product.inputs);
+    inputs.resize(4, kNoValue);
+    if (sum->base.bias != kNoValue) inputs[2] = rewriter.map(sum->base.bias);
+    inputs[3] = rewriter.map(sum->residual);
+    while (inputs.back() == kNoValue) inputs.pop_back();
+    Attributes attributes = product.attributes;
     if (activation) ops::set_activation(attributes, *activation);
-    const Operator& op = sum->head->op == &ops::conv ? ops::fused_conv : ops::fused_gemm;
+    const bool is_stack = product.op == &ops::mat_mul && !matcher.is_of_matrices(product);
+    const Operator& op = product.op == &ops::conv ? ops::fused_conv
+                         : is_stack               ? ops::fused_mat_mul
+                                                  : ops::fused_gemm;
     return rewriter.substitute(node, op, std::move(inputs), std::move(attributes));
   });
 }

@@ -37,6 +37,19 @@ Case gemm(Rng& rng) {
   return c;
 }
 
+Case mat_mul(Rng& rng) {
+  const int64_t m = random_int(rng, 1, 5), n = random_int(rng, 1, 5), k = random_int(rng, 1, 5);
+  Shape rows = random_shape(rng, 0, 2, 3);
+  rows.push_back(m);
+  Shape a = rows, y = rows;
+  a.push_back(k);
+  y.push_back(n);
+  Case c{{random_tensor(rng, a), random_tensor(rng, {k, n})}};
+  add_random_activation(rng, c);
+  add_random_sums(rng, c, {n}, y);
+  return c;
+}
+
 Case attention(Rng& rng) {
   const int64_t b = random_int(rng, 1, 3), h = random_int(rng, 1, 3), q = random_int(rng, 1, 5);
   const int64_t k = random_int(rng, 1, 5), d = random_int(rng, 1, 4), w = random_int(rng, 1, 4);
@@ -62,7 +75,10 @@ Case attention(Rng& rng) {
 }  // namespace
 
 std::vector<Source> fused_cases() {
-  return {{&ops::fused_conv, conv}, {&ops::fused_gemm, gemm}, {&ops::attention, attention}};
+  return {{&ops::fused_conv, conv},
+          {&ops::fused_gemm, gemm},
+          {&ops::fused_mat_mul, mat_mul},
+          {&ops::attention, attention}};
 }
 
 }  // namespace shoal::laws

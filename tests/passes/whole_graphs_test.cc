@@ -56,7 +56,7 @@ TEST_P(ZooNetwork, ShrinksAndAnswersTheSame) {
 
 INSTANTIATE_TEST_SUITE_P(Small, ZooNetwork,
                          testing::Values(Network{"mlp", 5}, Network{"lenet5", 9},
-                                         Network{"convnet", 12}, Network{"encoder", 104}),
+                                         Network{"convnet", 12}, Network{"encoder", 68}),
                          [](const auto& param) { return std::string(param.param.name); });
 
 double cpu_seconds() { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC; }
