@@ -2,19 +2,19 @@
 JOBS ?= 2
 BUILD = cmake --preset $(1) -Wno-dev >/dev/null && cmake --build --preset $(1) -j$(JOBS)
 
-.PHONY: demo test fast build dev fuzz check format setup
+.PHONY: demo test fast build format setup setup-peers
 
 demo: build
 	build/release/shoal run
 
-# Optimised build with every test; sanitized build with the fast ones; each fuzzer for a minute.
+# Optimised build by g++ with every test; sanitized build by clang with the fast ones and the
+# hostile models; then each fuzzer for a minute.
 test: setup-peers
 	$(call BUILD,release)
 	tools/check
-	ctest --preset release
-	$(call BUILD,dev)
-	ctest --preset dev -L fast
+	ctest --preset release -j$(JOBS)
 	$(call BUILD,fuzz)
+	ctest --preset fuzz -j$(JOBS) -L 'fast|sanitize'
 	tools/fuzz 60
 
 # What to run before every commit.
