@@ -14,7 +14,7 @@ struct Limits {
   size_t max_nodes = 1'000'000;  // after functions are inlined
   size_t max_values = 4'000'000;
   size_t max_name_bytes = 4096;
-  size_t max_structure_bytes = size_t{512} << 20;  // of a parsed model, weights not counted
+  size_t max_structure_bytes = size_t{128} << 20;  // of a parsed model, weights not counted
   size_t max_message_depth = 64;                   // protobuf messages inside one another
   size_t max_call_depth = 32;                      // functions and If branches inside one another
   int64_t max_folded_bytes = int64_t{1} << 30;     // a value computed when a model is loaded

@@ -6,6 +6,14 @@
 #include "shoal/ops/ops.h"
 
 namespace shoal::onnx {
+namespace {
+
+// Outputs that only training has stay unbound, which matters only if someone reads one.
+Status not_computed() {
+  return Status(Code::kUnsupported, "reads a value that is computed only in training");
+}
+
+}  // namespace
 
 Binder::Binder(std::shared_ptr<const Model> model)
     : model_(std::move(model)), program_(model_->program()), bindings_(program_.slots.size()) {
@@ -95,9 +103,12 @@ void Binder::defer(const Step& step) {
 }
 
 Status Binder::bind_step(const Step& step) {
-  const bool waits = std::ranges::any_of(step.inputs, [&](Slot slot) {
-    return slot != kNoSlot && at(slot).kind == Binding::kDeferred;
-  });
+  bool waits = false;
+  for (Slot slot : step.inputs) {
+    if (slot == kNoSlot) continue;
+    if (at(slot).kind == Binding::kNone) return not_computed();
+    waits |= at(slot).kind == Binding::kDeferred;
+  }
   if (waits) return defer(step), Status();
   if (!step.branches.empty()) return bind_if(step);
   wanted_by_step_.clear();
@@ -108,8 +119,7 @@ Status Binder::bind_step(const Step& step) {
   }
   if (!outputs.ok()) return outputs.status();
   for (size_t i = 0; i < step.outputs.size(); ++i) {
-    if (step.outputs[i] == kNoSlot) continue;
-    if (i >= outputs->size()) return invalid("has no output " + std::to_string(i));
+    if (step.outputs[i] == kNoSlot || i >= outputs->size()) continue;
     bind_output(step.outputs[i], (*outputs)[i]);
   }
   return {};
@@ -250,16 +260,19 @@ std::shared_ptr<Rest> Binder::make_rest() {
 Status Binder::export_outputs(Bound& bound, Rest& rest) {
   for (size_t index : missing_outputs_) {
     const Slot slot = program_.main.results[index];
-    switch (at(slot).kind) {
-      case Binding::kDeferred:
-        rest.outputs_.push_back(index);
-        break;
-      case Binding::kNone:
-        return Status(Code::kInternal, "an output was never bound");
-      default:
-        graph_.mark_output(value_of(slot));
-        bound.outputs.push_back(model_->outputs()[index].name);
+    if (at(slot).kind == Binding::kDeferred) {
+      rest.outputs_.push_back(index);
+      continue;
     }
+    const ModelOutput& output = model_->outputs()[index];
+    if (at(slot).kind == Binding::kNone) return not_computed().at(printable(output.name));
+    const ValueId id = value_of(slot);
+    if (output.type && output.type->dtype != graph_[id].type.dtype) {
+      return invalid("output " + printable(output.name) + " is declared as " +
+                     to_string(*output.type) + ", but is " + to_string(graph_[id].type));
+    }
+    graph_.mark_output(id);
+    bound.outputs.push_back(output.name);
   }
   return {};
 }

@@ -5,6 +5,7 @@
 #include <unordered_set>
 
 #include "shoal/base/printable.h"
+#include "shoal/onnx/attribute_kind.h"
 
 namespace shoal::onnx {
 namespace {
@@ -67,9 +68,13 @@ Result<std::vector<Argument>> resolve(std::span<const AttributeProto> attributes
   return arguments;
 }
 
-Result<Attributes> convert(std::span<const Argument> arguments, TensorLoader& loader) {
+Result<Attributes> convert(std::string_view op, std::span<const Argument> arguments,
+                           TensorLoader& loader) {
   Attributes attributes;
   for (const Argument& argument : arguments) {
+    if (!is_kind_of(op, argument.name, argument.proto->kind)) {
+      return invalid("attribute " + printable(argument.name) + " has the wrong type");
+    }
     auto value = convert_one(*argument.proto, loader);
     if (!value.ok()) return value.status().at("attribute " + printable(argument.name));
     attributes.emplace(argument.name, *std::move(value));

@@ -21,7 +21,8 @@ struct Argument {
 Result<std::vector<Argument>> resolve(std::span<const AttributeProto> attributes,
                                       std::span<const Argument> call);
 
-Result<Attributes> convert(std::span<const Argument> arguments, TensorLoader& loader);
+Result<Attributes> convert(std::string_view op, std::span<const Argument> arguments,
+                           TensorLoader& loader);
 size_t size_of(const Attributes& attributes);  // bytes in memory, tensors not counted
 
 Result<Tensor> constant_of(std::span<const Argument> arguments, TensorLoader& loader);

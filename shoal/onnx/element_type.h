@@ -1,14 +1,14 @@
-// TensorProto.DataType, the numbers ONNX gives the element types, and our DType.
+// Element types as a file gives them, refused by name where the engine has none.
 #pragma once
 
 #include <cstdint>
 
+#include "shoal/base/status.h"
 #include "shoal/tensor/dtype.h"
 
 namespace shoal::onnx {
 
-// Refuses by name what the engine does not compute in: string, complex, 8- and 4-bit floats.
-Result<DType> dtype_of(int64_t onnx_type);
-int64_t onnx_type_of(DType dtype);
+// `number` is of TensorProto.DataType.
+Result<DType> element_type(int64_t number);
 
 }  // namespace shoal::onnx

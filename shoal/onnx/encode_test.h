@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "shoal/graph/graph.h"
 #include "shoal/onnx/model.h"
 
 namespace shoal::onnx::testing {
@@ -96,6 +97,7 @@ inline Message value_info(std::string_view name, int type, std::vector<std::stri
       2, Message().message(1, Message().integer(1, type).message(2, shape)));
 }
 
+inline constexpr int kFloat = 1, kInt64 = 7, kBool = 9;  // of TensorProto.DataType
 inline constexpr uint32_t kNode = 1, kInitializer = 5, kInput = 11, kOutput = 12;  // of a graph
 
 inline Message graph(std::initializer_list<std::pair<uint32_t, Message>> parts) {
@@ -104,8 +106,8 @@ inline Message graph(std::initializer_list<std::pair<uint32_t, Message>> parts) 
   return graph;
 }
 
-inline Message model(const Message& graph, int64_t opset = 17,
-                     std::initializer_list<Message> functions = {}) {
+inline Message model_of(const Message& graph, int64_t opset = 17,
+                        std::initializer_list<Message> functions = {}) {
   Message model;
   model.integer(1, 8).message(7, graph).message(8, Message().integer(2, opset));
   model.message(8, Message().text(1, "local").integer(2, 1));
@@ -119,6 +121,26 @@ inline Result<std::shared_ptr<const Model>> parse(std::string bytes) {
 }
 inline Result<std::shared_ptr<const Model>> parse(const Message& model) {
   return parse(model.bytes());
+}
+
+// Runs a graph node by node; the inputs in the graph's order.
+inline std::vector<Tensor> evaluate(const Graph& graph, std::vector<Tensor> inputs) {
+  std::vector<Tensor> values(graph.value_count());
+  auto at = [&](ValueId id) -> Tensor& { return values[static_cast<size_t>(id)]; };
+  for (size_t i = 0; i < values.size(); ++i) {
+    const Value& value = graph[static_cast<ValueId>(i)];
+    if (value.constant) values[i] = *value.constant;
+  }
+  for (size_t i = 0; i < inputs.size(); ++i) at(graph.inputs()[i]) = inputs[i];
+  for (const Node& node : graph.nodes()) {
+    std::vector<Tensor> in, out;
+    for (ValueId id : node.inputs) in.push_back(id == kNoValue ? Tensor() : at(id));
+    for (ValueId id : node.outputs) out.push_back(at(id) = Tensor(graph[id].type));
+    node.op->reference(node, in, out);
+  }
+  std::vector<Tensor> outputs;
+  for (ValueId id : graph.outputs()) outputs.push_back(at(id));
+  return outputs;
 }
 
 }  // namespace shoal::onnx::testing

@@ -12,7 +12,7 @@ Result<DeclaredType> declared_type(const TypeProto& proto) {
   if (proto.kind != "tensor") {
     return Status(Code::kUnsupported, "is a " + std::string(proto.kind) + ", not a tensor");
   }
-  SHOAL_ASSIGN(const DType dtype, dtype_of(proto.element));
+  SHOAL_ASSIGN(const DType dtype, element_type(proto.element));
   DeclaredType type{dtype, std::nullopt};
   if (!proto.shape) return type;
   if (proto.shape->size() > Shape::kMaxRank) {
@@ -44,6 +44,16 @@ void mark_read_shapes(const Block& block, std::vector<bool>& read) {
   for (Slot slot : block.results) mark(slot);
 }
 
+bool fits(const TensorType& type, const DeclaredType& declared) {
+  if (type.dtype != declared.dtype) return false;
+  if (!declared.dims) return true;
+  if (declared.dims->size() != type.shape.rank()) return false;
+  for (size_t d = 0; d < type.shape.rank(); ++d) {
+    if ((*declared.dims)[d].size.value_or(type.shape[d]) != type.shape[d]) return false;
+  }
+  return true;
+}
+
 Result<std::vector<ModelInput>> declared_inputs(const GraphProto& graph, const Program& program) {
   std::vector<ModelInput> inputs;
   std::vector<bool> read(program.slots.size(), false);
@@ -55,8 +65,16 @@ Result<std::vector<ModelInput>> declared_inputs(const GraphProto& graph, const P
     auto type = declared_type(*info.type);
     if (!type.ok()) return type.status().at(place);
     const auto slot = static_cast<size_t>(program.inputs[i]);
-    inputs.push_back(
-        {std::string(info.name), *std::move(type), program.slots[slot].constant >= 0, read[slot]});
+    const int32_t constant = program.slots[slot].constant;
+    if (constant >= 0) {
+      const TensorType& stored = program.constants[static_cast<size_t>(constant)].type();
+      if (!fits(stored, *type)) {
+        return invalid("is declared as " + to_string(*type) + ", its initializer is " +
+                       to_string(stored))
+            .at(place);
+      }
+    }
+    inputs.push_back({std::string(info.name), *std::move(type), constant >= 0, read[slot]});
   }
   return inputs;
 }

@@ -23,6 +23,7 @@ const Table& table_of(std::string_view domain) {
     add_all(table, movement_rewrites());
     add_all(table, network_rewrites());
     add_all(table, legacy_rewrites());
+    add_all(table, quantize_rewrites());
     return table;
   }();
   static const Table microsoft = [] {
@@ -41,10 +42,13 @@ const RewriteEntry* find_rewrite(std::string_view op, std::string_view domain, i
   return it == end ? nullptr : it->second;
 }
 
-// Operators of our own (fused ones) are no part of ONNX, so a file cannot name them.
-bool is_onnx_operator(std::string_view name) {
+// Operators of our own (fused ones) are no part of ONNX, so a file cannot name them; some became
+// part of it after opset 17.
+bool is_onnx_operator(std::string_view name, int64_t opset) {
   const Operator* op = ops::find(name);
-  return op != nullptr && op->expand == nullptr;
+  if (op == nullptr || op->expand == nullptr) return op != nullptr;
+  if (name == "GroupNormalization" || name == "Mish") return opset >= 18;
+  return name == "Gelu" && opset >= 20;
 }
 
 }  // namespace
@@ -52,6 +56,17 @@ bool is_onnx_operator(std::string_view name) {
 Term Term::ints(std::vector<int64_t> values) {
   return of(
       Tensor::of<int64_t>({static_cast<int64_t>(values.size())}, std::span<const int64_t>(values)));
+}
+
+Term Term::ints_of(const Shape& shape) {
+  return ints(std::vector<int64_t>(shape.begin(), shape.end()));
+}
+
+Result<Term> Term::scalar(float value, DType dtype) {
+  if (!Floats::contains(dtype)) return invalid("takes only floats in this opset");
+  Tensor tensor({dtype, {}});
+  visit<Floats>(dtype, [&]<class T>() { tensor.data<T>()[0] = static_cast<T>(value); });
+  return of(std::move(tensor));
 }
 
 const Term& Draft::input(size_t i) const {
@@ -70,18 +85,25 @@ Result<std::vector<int64_t>> Emitter::integers(const Term& term) {
   return to_ints(tensor);
 }
 
-Result<Term> Emitter::emit(std::string op, std::vector<Term> inputs, Attributes attributes) {
+Result<Term> Emitter::emit_one(std::string op, std::vector<Term> inputs, Attributes attributes) {
   SHOAL_ASSIGN(auto outputs,
                emit(Draft{std::move(op), std::move(inputs), std::move(attributes), {""}, {}}));
   return std::move(outputs[0]);
 }
 
+Result<std::vector<Term>> Emitter::emit_last(Draft original, std::string op,
+                                             std::vector<Term> inputs, Attributes attributes) {
+  return emit(Draft{std::move(op), std::move(inputs), std::move(attributes),
+                    std::move(original.outputs), std::move(original.name)});
+}
+
 bool supported(std::string_view op, std::string_view domain, int64_t opset) {
   if (!domain.empty() && domain != kMicrosoft) return false;
   const RewriteEntry* entry = find_rewrite(op, domain, opset);
-  if (entry == nullptr) return domain.empty() && is_onnx_operator(op);
-  if (entry->targets.empty()) return is_onnx_operator(op);
-  return std::ranges::all_of(entry->targets, is_onnx_operator);
+  if (entry == nullptr) return domain.empty() && is_onnx_operator(op, opset);
+  if (entry->targets.empty()) return is_onnx_operator(op, opset);
+  return std::ranges::all_of(entry->targets,
+                             [](std::string_view name) { return ops::find(name) != nullptr; });
 }
 
 Result<std::vector<Term>> make_nodes(Draft draft, std::string_view domain, int64_t opset,

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <span>
 #include <string>
@@ -27,6 +28,8 @@ struct Term {
 
   static Term of(Tensor tensor) { return {kNoValue, tensor.type(), tensor, kNoSlot}; }
   static Term ints(std::vector<int64_t> values);  // i64, rank 1: shapes, axes
+  static Term ints_of(const Shape& shape);
+  static Result<Term> scalar(float value, DType dtype);  // of a float type
 };
 
 // A node to be, of opset 17 when it is emitted.
@@ -62,7 +65,10 @@ class Emitter {
   Result<std::vector<int64_t>> integers(const Term& term);
 
   // A node on the way, with one output.
-  Result<Term> emit(std::string op, std::vector<Term> inputs, Attributes attributes = {});
+  Result<Term> emit_one(std::string op, std::vector<Term> inputs, Attributes attributes = {});
+  // The last node of a rewrite: it has the outputs and the name of what was rewritten.
+  Result<std::vector<Term>> emit_last(Draft original, std::string op, std::vector<Term> inputs,
+                                      Attributes attributes = {});
 };
 
 // Whether make_nodes can do it, as far as names and versions tell.
@@ -72,6 +78,9 @@ bool supported(std::string_view op, std::string_view domain, int64_t opset);
 // returns the outputs.
 Result<std::vector<Term>> make_nodes(Draft draft, std::string_view domain, int64_t opset,
                                      Emitter& emitter);
+
+// Opsets without end, in the tables.
+inline constexpr int64_t kEver = std::numeric_limits<int64_t>::max();
 
 // One line of a table: how nodes named `op` in opsets [first, last] are rewritten, and to what.
 using Rewrite = Result<std::vector<Term>> (*)(Draft draft, int64_t opset, Emitter& emitter);
@@ -87,6 +96,7 @@ std::span<const RewriteEntry> elementwise_rewrites();
 std::span<const RewriteEntry> movement_rewrites();
 std::span<const RewriteEntry> network_rewrites();
 std::span<const RewriteEntry> legacy_rewrites();
+std::span<const RewriteEntry> quantize_rewrites();
 std::span<const RewriteEntry> microsoft_rewrites();  // domain com.microsoft
 
 template <class T>

@@ -1,17 +1,13 @@
 // Rewrites of element-wise operators: explicit broadcasting, and attributes that became inputs.
 #include <array>
-#include <limits>
 
-#include "shoal/onnx/element_type.h"
 #include "shoal/onnx/normalize.h"
+#include "shoal/ops/onnx_dtype.h"
 
 namespace shoal::onnx {
 namespace {
 
 using Terms = Result<std::vector<Term>>;
-using Ints = std::vector<int64_t>;
-
-constexpr int64_t kEver = std::numeric_limits<int64_t>::max();
 
 // A value that is already known needs no node to stay what it is.
 Terms identity(Draft draft, int64_t, Emitter& emitter) {
@@ -23,11 +19,11 @@ Terms identity(Draft draft, int64_t, Emitter& emitter) {
 Result<Term> align_at(const Term& term, int64_t axis, size_t rank, Emitter& emitter) {
   const auto n = static_cast<int64_t>(rank), own = static_cast<int64_t>(term.rank());
   if (axis < 0) axis += n;
-  if (axis < 0 || axis + own > n) return invalid("axis is out of range");
+  if (axis < 0 || axis > n - own) return invalid("axis is out of range");
   if (axis + own == n) return term;
   Shape shape = term.type.shape;
   for (int64_t i = axis + own; i < n; ++i) shape.push_back(1);
-  return emitter.emit("Reshape", {term, Term::ints(Ints(shape.begin(), shape.end()))});
+  return emitter.emit_one("Reshape", {term, Term::ints_of(shape)});
 }
 
 // Before opset 7 the second input stretched only where `broadcast` and `axis` said so.
@@ -51,18 +47,11 @@ Terms prelu_1(Draft draft, int64_t, Emitter& emitter) {
   return emitter.emit(std::move(draft));
 }
 
-Result<Term> scalar(float value, DType dtype) {
-  if (!Floats::contains(dtype)) return invalid("does not take integers in this opset");
-  Tensor tensor({dtype, {}});
-  visit<Floats>(dtype, [&]<class T>() { tensor.data<T>()[0] = static_cast<T>(value); });
-  return Term::of(std::move(tensor));
-}
-
 Terms clip_1(Draft draft, int64_t, Emitter& emitter) {
   size_t input = 1;
   for (std::string_view key : {"min", "max"}) {
     if (const auto value = draft.take<float>(key)) {
-      SHOAL_ASSIGN(Term bound, scalar(*value, draft.input(0).type.dtype));
+      SHOAL_ASSIGN(Term bound, Term::scalar(*value, draft.input(0).type.dtype));
       draft.set_input(input, std::move(bound));
     }
     ++input;
@@ -96,7 +85,8 @@ Terms dropout_1(Draft draft, int64_t opset, Emitter& emitter) {
   draft.inputs.resize(1);
   SHOAL_ASSIGN(std::vector<Term> outputs, emitter.emit(std::move(draft)));
   if (outputs.size() > 1 && opset < 10) {
-    SHOAL_ASSIGN(outputs[1], emitter.emit("Cast", {outputs[1]}, {{"to", onnx_type_of(dtype)}}));
+    SHOAL_ASSIGN(outputs[1],
+                 emitter.emit_one("Cast", {outputs[1]}, {{"to", ops::onnx_number_of(dtype)}}));
   }
   return outputs;
 }

@@ -1,6 +1,6 @@
 // Operators of ONNX's first releases that later ones dropped, which converted Caffe2 and CoreML
 // models still carry.
-#include <limits>
+#include <algorithm>
 
 #include "shoal/onnx/normalize.h"
 
@@ -9,8 +9,6 @@ namespace {
 
 using Terms = Result<std::vector<Term>>;
 using Ints = std::vector<int64_t>;
-
-constexpr int64_t kEver = std::numeric_limits<int64_t>::max();
 
 Status require_f32(const Term& x) {
   return x.type.dtype == DType::kF32 ? Status() : invalid("takes elements of type f32");
@@ -21,12 +19,8 @@ Term scalar(float value) { return Term::of(Tensor::of<float>({}, {value})); }
 // y = scale * x + offset, as the nodes of today.
 Terms scale_and_shift(Draft draft, float scale, Term offset, Emitter& emitter) {
   SHOAL_TRY(require_f32(draft.input(0)));
-  SHOAL_ASSIGN(Term scaled, emitter.emit("Mul", {draft.input(0), scalar(scale)}));
-  return emitter.emit(Draft{"Add",
-                            {std::move(scaled), std::move(offset)},
-                            {},
-                            std::move(draft.outputs),
-                            std::move(draft.name)});
+  SHOAL_ASSIGN(Term scaled, emitter.emit_one("Mul", {draft.input(0), scalar(scale)}));
+  return emitter.emit_last(std::move(draft), "Add", {std::move(scaled), std::move(offset)});
 }
 
 Terms affine(Draft draft, int64_t, Emitter& emitter) {

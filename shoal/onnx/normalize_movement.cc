@@ -1,16 +1,13 @@
 // Rewrites of the operators that move elements: what were attributes became inputs over time.
-#include <limits>
-
-#include "shoal/base/checked.h"
 #include "shoal/onnx/normalize.h"
+#include "shoal/ops/convert.h"
+#include "shoal/ops/require.h"
 
 namespace shoal::onnx {
 namespace {
 
 using Terms = Result<std::vector<Term>>;
 using Ints = std::vector<int64_t>;
-
-constexpr int64_t kEver = std::numeric_limits<int64_t>::max();
 
 // Makes an attribute the input the newer form has in its place; without the attribute the input
 // is left out.
@@ -50,14 +47,12 @@ Terms split_2(Draft draft, int64_t opset, Emitter& emitter) {
 Terms split_18(Draft draft, int64_t, Emitter& emitter) {
   const auto parts = draft.take<int64_t>("num_outputs");
   if (!parts || draft.has(1)) return emitter.emit(std::move(draft));
-  const auto rank = static_cast<int64_t>(draft.input(0).rank());
-  int64_t axis = attribute<int64_t>(draft.attributes, "axis", 0);
-  if (axis < 0) axis += rank;
-  if (axis < 0 || axis >= rank) return invalid("axis is out of range");
+  SHOAL_ASSIGN(const size_t axis, ops::require_axis(attribute<int64_t>(draft.attributes, "axis", 0),
+                                                    draft.input(0).rank()));
   if (*parts != static_cast<int64_t>(draft.outputs.size())) {
     return invalid("num_outputs is not the number of outputs");
   }
-  const int64_t size = draft.input(0).type.shape[static_cast<size_t>(axis)];
+  const int64_t size = draft.input(0).type.shape[axis];
   const int64_t part = (size + *parts - 1) / *parts;
   Ints sizes(draft.outputs.size(), part);
   sizes.back() = size - part * (*parts - 1);
@@ -66,27 +61,23 @@ Terms split_18(Draft draft, int64_t, Emitter& emitter) {
   return emitter.emit(std::move(draft));
 }
 
+// The one element of a tensor of any type.
+Result<double> number(const Term& term, Emitter& emitter) {
+  SHOAL_ASSIGN(const Tensor tensor, emitter.elements(term));
+  if (tensor.count() != 1 || !Numbers::contains(tensor.dtype())) {
+    return invalid("tiles and axis are one number each");
+  }
+  return ops::converted(tensor, DType::kF64).data<double>()[0];
+}
+
 Terms tile_1(Draft draft, int64_t, Emitter& emitter) {
-  SHOAL_ASSIGN(const Tensor tiles, emitter.elements(draft.input(1)));
-  SHOAL_ASSIGN(const Tensor axis, emitter.elements(draft.input(2)));
-  if (tiles.count() != 1 || axis.count() != 1) return invalid("tiles and axis are one number each");
-  auto number = [](const Tensor& tensor) {
-    double value = 0;
-    visit<Numbers>(tensor.dtype(), [&]<class T>() {
-      value = static_cast<double>(static_cast<Compute<T>>(tensor.data<T>()[0]));
-    });
-    return value;
-  };
-  if (tiles.dtype() == DType::kBool || axis.dtype() == DType::kBool) {
-    return invalid("tiles and axis are numbers");
-  }
-  const double at = number(axis), count = number(tiles);
-  if (!(at >= 0 && at < static_cast<double>(draft.input(0).rank()))) {
-    return invalid("axis is out of range");
-  }
-  if (!(count >= 0 && count < 1e9)) return invalid("tiles is out of range");
-  Ints repeats(draft.input(0).rank(), 1);
-  repeats[static_cast<size_t>(at)] = static_cast<int64_t>(count);
+  SHOAL_ASSIGN(const double tiles, number(draft.input(1), emitter));
+  SHOAL_ASSIGN(const double axis, number(draft.input(2), emitter));
+  const size_t rank = draft.input(0).rank();
+  if (!(axis >= 0 && axis < static_cast<double>(rank))) return invalid("axis is out of range");
+  if (!(tiles >= 0 && tiles < 1e9)) return invalid("tiles is out of range");
+  Ints repeats(rank, 1);
+  repeats[static_cast<size_t>(axis)] = static_cast<int64_t>(tiles);
   draft.inputs = {draft.input(0), Term::ints(std::move(repeats))};
   return emitter.emit(std::move(draft));
 }
@@ -95,11 +86,8 @@ Terms pad_1(Draft draft, int64_t, Emitter& emitter) {
   attribute_to_input(draft, "paddings", 1);  // opset 1
   attribute_to_input(draft, "pads", 1);
   const float value = draft.take<float>("value").value_or(0.0f);
-  const DType dtype = draft.input(0).type.dtype;
-  if (!Floats::contains(dtype)) return invalid("does not take integers before opset 11");
-  Tensor constant({dtype, {}});
-  visit<Floats>(dtype, [&]<class T>() { constant.data<T>()[0] = static_cast<T>(value); });
-  draft.set_input(2, Term::of(std::move(constant)));
+  SHOAL_ASSIGN(Term constant, Term::scalar(value, draft.input(0).type.dtype));
+  draft.set_input(2, std::move(constant));
   return emitter.emit(std::move(draft));
 }
 
@@ -112,10 +100,9 @@ Terms pad_18(Draft draft, int64_t, Emitter& emitter) {
   if (pads.size() != 2 * axes.size()) return invalid("pads and axes do not go together");
   Ints all(2 * rank, 0);
   for (size_t i = 0; i < axes.size(); ++i) {
-    const int64_t axis = axes[i] < 0 ? axes[i] + static_cast<int64_t>(rank) : axes[i];
-    if (axis < 0 || axis >= static_cast<int64_t>(rank)) return invalid("axis is out of range");
-    all[static_cast<size_t>(axis)] = pads[i];
-    all[rank + static_cast<size_t>(axis)] = pads[axes.size() + i];
+    SHOAL_ASSIGN(const size_t axis, ops::require_axis(axes[i], rank));
+    all[axis] = pads[i];
+    all[rank + axis] = pads[axes.size() + i];
   }
   draft.set_input(1, Term::ints(std::move(all)));
   draft.set_input(3, Term());

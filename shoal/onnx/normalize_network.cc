@@ -1,36 +1,32 @@
-// Rewrites of the layers of networks: Softmax, norms, reductions, resizing, quantisation.
-#include <limits>
-
+// Rewrites of the layers of networks: Softmax, norms, reductions, pools, resizing.
 #include "shoal/onnx/normalize.h"
+#include "shoal/ops/require.h"
 
 namespace shoal::onnx {
 namespace {
 
 using Terms = Result<std::vector<Term>>;
 using Ints = std::vector<int64_t>;
+using Floats32 = std::vector<float>;
 
-constexpr int64_t kEver = std::numeric_limits<int64_t>::max();
-
-Term ints_of(const Shape& shape) { return Term::ints(Ints(shape.begin(), shape.end())); }
+Term floats(const Floats32& values) {
+  return Term::of(
+      Tensor::of<float>({static_cast<int64_t>(values.size())}, std::span<const float>(values)));
+}
 
 // Before opset 13, Softmax flattened its input to two axes at `axis` and worked on the second.
 Terms softmax_1(Draft draft, int64_t, Emitter& emitter) {
   const Term x = draft.input(0);
-  const auto rank = static_cast<int64_t>(x.rank());
-  int64_t axis = draft.take<int64_t>("axis").value_or(1);
-  if (axis < 0) axis += rank;
-  if (axis < 0 || axis > rank) return invalid("axis is out of range");
-  if (axis == rank - 1) {
+  const int64_t axis = draft.take<int64_t>("axis").value_or(1);
+  SHOAL_ASSIGN(const size_t first, ops::require_axis(axis, x.rank()));
+  if (first + 1 == x.rank()) {
     draft.attributes["axis"] = axis;
     return emitter.emit(std::move(draft));
   }
-  SHOAL_ASSIGN(Term flat, emitter.emit("Flatten", {x}, {{"axis", axis}}));
-  SHOAL_ASSIGN(Term y, emitter.emit(draft.op, {std::move(flat)}, {{"axis", int64_t{-1}}}));
-  return emitter.emit(Draft{"Reshape",
-                            {std::move(y), ints_of(x.type.shape)},
-                            {},
-                            std::move(draft.outputs),
-                            std::move(draft.name)});
+  SHOAL_ASSIGN(Term flat, emitter.emit_one("Flatten", {x}, {{"axis", axis}}));
+  SHOAL_ASSIGN(Term y, emitter.emit_one(draft.op, {std::move(flat)}, {{"axis", int64_t{-1}}}));
+  return emitter.emit_last(std::move(draft), "Reshape",
+                           {std::move(y), Term::ints_of(x.type.shape)});
 }
 
 Terms reduce_sum_1(Draft draft, int64_t, Emitter& emitter) {
@@ -45,13 +41,9 @@ Terms reduce_18(Draft draft, int64_t, Emitter& emitter) {
   if (draft.has(1)) {
     SHOAL_ASSIGN(axes, emitter.integers(draft.input(1)));
   }
-  draft.inputs.resize(1);
-  if (axes.empty() && noop) {
-    draft.op = "Identity";
-    draft.attributes.clear();
-  } else if (!axes.empty()) {
-    draft.attributes["axes"] = std::move(axes);
-  }
+  if (draft.inputs.size() > 1) draft.inputs.resize(1);
+  if (axes.empty() && noop) return emitter.emit_last(draft, "Identity", draft.inputs);
+  if (!axes.empty()) draft.attributes["axes"] = std::move(axes);
   return emitter.emit(std::move(draft));
 }
 
@@ -72,29 +64,77 @@ Terms gemm_1(Draft draft, int64_t, Emitter& emitter) {
   return emitter.emit(std::move(draft));
 }
 
+Terms lp_pool_1(Draft draft, int64_t, Emitter& emitter) {
+  const auto p = draft.take<float>("p");
+  if (p && !(*p >= 1 && *p <= 1e6f)) return invalid("p is out of range");
+  if (p) draft.attributes["p"] = static_cast<int64_t>(*p);
+  return emitter.emit(std::move(draft));
+}
+
+Terms recurrent_1(Draft draft, int64_t, Emitter& emitter) {
+  draft.attributes.erase("output_sequence");  // which outputs are wanted is said by naming them
+  return emitter.emit(std::move(draft));
+}
+
 Terms resize_10(Draft draft, int64_t, Emitter& emitter) {
   draft.op = "Resize";
   draft.inputs = {draft.input(0), Term(), draft.input(1)};
-  draft.attributes.try_emplace("mode", "nearest");
-  if (attribute<std::string>(draft.attributes, "mode", "") == "bilinear") {
-    draft.attributes["mode"] = std::string("linear");
+  if (draft.take<std::string>("mode").value_or("nearest") != "nearest") {
+    draft.attributes["mode"] = std::string("linear");  // "bilinear" in opset 1
   }
   draft.attributes["coordinate_transformation_mode"] = std::string("asymmetric");
   draft.attributes["nearest_mode"] = std::string("floor");
   return emitter.emit(std::move(draft));
 }
 
+// An input left out may also be given as an empty tensor.
+Terms resize_11(Draft draft, int64_t, Emitter& emitter) {
+  for (size_t i = 1; i < draft.inputs.size(); ++i) {
+    if (draft.has(i) && draft.input(i).type.shape.count() == 0) draft.set_input(i, Term());
+  }
+  return emitter.emit(std::move(draft));
+}
+
 Terms upsample_1(Draft draft, int64_t opset, Emitter& emitter) {
-  std::vector<float> scales =
-      draft.take<std::vector<float>>("scales").value_or(std::vector<float>());
+  Floats32 scales = draft.take<Floats32>("scales").value_or(Floats32());
   if (scales.empty()) {  // opset 1
     const auto height = draft.take<float>("height_scale"), width = draft.take<float>("width_scale");
     if (!height || !width || draft.input(0).rank() != 4) return invalid("has no scales");
     scales = {1, 1, *height, *width};
   }
-  draft.set_input(1, Term::of(Tensor::of<float>({static_cast<int64_t>(scales.size())},
-                                                std::span<const float>(scales))));
+  draft.set_input(1, floats(scales));
   return resize_10(std::move(draft), opset, emitter);
+}
+
+// Opset 20 took in volumes and renamed the modes.
+Terms grid_sample_20(Draft draft, int64_t, Emitter& emitter) {
+  const std::string mode = draft.take<std::string>("mode").value_or("linear");
+  draft.attributes["mode"] = mode == "linear" ? "bilinear" : mode == "cubic" ? "bicubic" : mode;
+  return emitter.emit(std::move(draft));
+}
+
+// The axis became an input, and the last but one by default.
+Terms dft_20(Draft draft, int64_t, Emitter& emitter) {
+  int64_t axis = -2;
+  if (draft.has(2)) {
+    SHOAL_ASSIGN(const Ints axes, emitter.integers(draft.input(2)));
+    if (axes.size() != 1) return invalid("axis is one number");
+    axis = axes[0];
+    draft.set_input(2, Term());
+  }
+  SHOAL_ASSIGN(const size_t counted, ops::require_axis(axis, draft.input(0).rank()));
+  draft.attributes["axis"] = static_cast<int64_t>(counted);
+  return emitter.emit(std::move(draft));
+}
+
+// Before opset 9 the axes were said by other attributes.
+Terms mean_variance_normalization_1(Draft draft, int64_t, Emitter& emitter) {
+  if (draft.take<int64_t>("normalize_variance").value_or(1) == 0) {
+    return Status(Code::kUnsupported, "normalize_variance = 0 is not supported");
+  }
+  const bool across = draft.take<int64_t>("across_channels").value_or(0) != 0;
+  draft.attributes["axes"] = across ? Ints{0, 1, 2, 3} : Ints{0, 2, 3};
+  return emitter.emit(std::move(draft));
 }
 
 }  // namespace
@@ -102,9 +142,17 @@ Terms upsample_1(Draft draft, int64_t opset, Emitter& emitter) {
 std::span<const RewriteEntry> network_rewrites() {
   static const std::vector<RewriteEntry> table = {
       {"BatchNormalization", 1, 13, batch_normalization_1},
+      {"DFT", 20, kEver, dft_20},
+      {"GRU", 1, 6, recurrent_1},
       {"Gemm", 1, 6, gemm_1},
+      {"GlobalLpPool", 1, 1, lp_pool_1},
+      {"GridSample", 20, kEver, grid_sample_20},
       {"Hardmax", 1, 12, softmax_1, {"Hardmax", "Flatten", "Reshape"}},
+      {"LSTM", 1, 6, recurrent_1},
       {"LogSoftmax", 1, 12, softmax_1, {"LogSoftmax", "Flatten", "Reshape"}},
+      {"LpPool", 1, 1, lp_pool_1},
+      {"MeanVarianceNormalization", 1, 8, mean_variance_normalization_1},
+      {"RNN", 1, 6, recurrent_1},
       {"ReduceL1", 18, kEver, reduce_18},
       {"ReduceL2", 18, kEver, reduce_18},
       {"ReduceLogSum", 18, kEver, reduce_18},
@@ -116,13 +164,12 @@ std::span<const RewriteEntry> network_rewrites() {
       {"ReduceSum", 1, 12, reduce_sum_1},
       {"ReduceSumSquare", 18, kEver, reduce_18},
       {"Resize", 10, 10, resize_10},
-      {"Softmax", 1, 12, softmax_1},
+      {"Resize", 11, kEver, resize_11},
+      {"Softmax", 1, 12, softmax_1, {"Softmax", "Flatten", "Reshape"}},
       {"Upsample", 1, 8, upsample_1, {"Resize"}},
       {"Upsample", 9, kEver, resize_10, {"Resize"}},
   };
   return table;
 }
-
-std::span<const RewriteEntry> microsoft_rewrites() { return {}; }
 
 }  // namespace shoal::onnx

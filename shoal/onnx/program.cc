@@ -38,6 +38,11 @@ struct Body {
   size_t depth = 0;  // calls and branches around it
 };
 
+// People know a node without a name by its first output.
+Name name_of(const NodeProto& node, int32_t call) {
+  return {node.name.empty() && !node.outputs.empty() ? node.outputs[0] : node.name, call};
+}
+
 class ProgramBuilder {
  public:
   ProgramBuilder(const ModelProto& model, TensorLoader& loader) : model_(model), loader_(loader) {}
@@ -125,6 +130,7 @@ Status ProgramBuilder::charge(size_t bytes) {
 }
 
 Result<Slot> ProgramBuilder::define(std::string_view name, Scope& scope, const Body& body) {
+  if (name.empty()) return invalid("a value has no name");
   if (name.size() > kLimits.max_name_bytes) {
     return invalid("a name of " + std::to_string(name.size()) + " bytes is too long");
   }
@@ -135,6 +141,8 @@ Result<Slot> ProgramBuilder::define(std::string_view name, Scope& scope, const B
   if (program_.slots.size() >= kLimits.max_values) {
     return Status(Code::kExhausted, "the model has too many values");
   }
+  // The slot, and the scope's entry that leads to it.
+  SHOAL_TRY(charge(sizeof(SlotInfo) + 64));
   const bool named = scope.outer == nullptr && body.function == nullptr;
   program_.slots.push_back({{name, body.call}, named});
   return slot;
@@ -231,8 +239,6 @@ Status ProgramBuilder::add_nodes(std::span<const NodeProto> nodes, Scope& scope,
                                  Block& block) {
   for (size_t i = 0; i < nodes.size(); ++i) {
     const NodeProto& node = nodes[i];
-    const Name name{node.name.empty() && !node.outputs.empty() ? node.outputs[0] : node.name,
-                    body.call};
     if (++nodes_ > kLimits.max_nodes) {
       return Status(Code::kExhausted, "the model has more than " +
                                           std::to_string(kLimits.max_nodes) +
@@ -242,7 +248,8 @@ Status ProgramBuilder::add_nodes(std::span<const NodeProto> nodes, Scope& scope,
     Status status =
         inputs.ok() ? add_node(node, *std::move(inputs), scope, body, block) : inputs.status();
     if (!status.ok()) {
-      return status.code() == Code::kExhausted ? status : status.at(program_.text(name));
+      return status.code() == Code::kExhausted ? status
+                                               : status.at(program_.text(name_of(node, body.call)));
     }
   }
   return {};
@@ -278,15 +285,13 @@ Status ProgramBuilder::add_operator(const NodeProto& node, std::span<const Argum
                                     Step step, Scope& scope, const Body& body, Block& block) {
   const bool branches = step.domain.empty() && step.op == "If";
   if (!branches && !supported(step.op, step.domain, step.opset)) {
-    const bool unnamed = node.name.empty() && !node.outputs.empty();
-    const Name name{unnamed ? node.outputs[0] : node.name, body.call};
-    unsupported_.add(step.domain, step.op, program_.text(name));
+    unsupported_.add(step.domain, step.op, program_.text(name_of(node, body.call)));
     return define_all(node.outputs, scope, body).status();
   }
   if (branches) {
     SHOAL_TRY(add_branches(arguments, step, scope, body));
   } else {
-    SHOAL_ASSIGN(step.attributes, convert(arguments, loader_));
+    SHOAL_ASSIGN(step.attributes, convert(step.op, arguments, loader_));
   }
   SHOAL_TRY(charge(sizeof(Step) + size_of(step.attributes) +
                    (step.inputs.size() + node.outputs.size()) * sizeof(Slot)));

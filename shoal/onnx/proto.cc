@@ -6,12 +6,24 @@
 namespace shoal::onnx {
 namespace {
 
+// Far more than anyone has; what the engine takes is decided later.
+constexpr size_t kMaxDims = 1024;
+
 void read_ints(WireReader& reader, std::vector<int64_t>& list) {
   Bytes packed = reader.elements(WireType::kVarint);
   while (!packed.empty()) {
     uint64_t value = 0;
     if (!take_varint(packed, value)) return reader.corrupt("a packed number is cut off");
-    reader.append(list, static_cast<int64_t>(value));
+    if (!reader.append(list, static_cast<int64_t>(value))) return;
+  }
+}
+
+// A tensor's dimensions: a file cannot make this list long.
+void read_dims(WireReader& reader, std::vector<int64_t>& dims) {
+  read_ints(reader, dims);
+  if (dims.size() > kMaxDims) {
+    reader.fail(Status(Code::kUnsupported,
+                       "a tensor has more than " + std::to_string(kMaxDims) + " dimensions"));
   }
 }
 
@@ -48,7 +60,7 @@ Result<TensorProto> parse_tensor(WireReader reader) {
   while (reader.next()) {
     switch (reader.field()) {
       case 1:
-        read_ints(reader, tensor.dims);
+        read_dims(reader, tensor.dims);
         break;
       case 2:
         tensor.data_type = reader.small_integer();
@@ -91,7 +103,7 @@ Result<SparseTensorProto> parse_sparse(WireReader reader) {
   while (reader.next()) {
     if (reader.field() == 1) reader.take(sparse.values, parse_tensor(reader.message()));
     if (reader.field() == 2) reader.take(sparse.indices, parse_tensor(reader.message()));
-    if (reader.field() == 3) read_ints(reader, sparse.dims);
+    if (reader.field() == 3) read_dims(reader, sparse.dims);
   }
   return reader.finish(std::move(sparse));
 }
@@ -233,6 +245,7 @@ Result<NodeProto> parse_node(WireReader reader) {
         break;
     }
   }
+  if (node.op_type.empty()) reader.corrupt("a node without an operator");
   return reader.finish(std::move(node));
 }
 
@@ -312,6 +325,9 @@ Result<GraphProto> parse_graph(WireReader reader) {
         break;
       case 5:
         reader.append(graph.initializers, parse_tensor(reader.message()));
+        if (!graph.initializers.empty() && graph.initializers.back().name.empty()) {
+          reader.corrupt("an initializer without a name");
+        }
         break;
       case 11:
         reader.append(graph.inputs, parse_value_info(reader.message()));

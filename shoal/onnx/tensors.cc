@@ -19,7 +19,7 @@ constexpr size_t kReleaseBytes = size_t{64} << 10;
 Status corrupt(std::string message) { return Status(Code::kCorrupt, std::move(message)); }
 
 Result<TensorType> type_of(std::span<const int64_t> dims, int32_t data_type) {
-  SHOAL_ASSIGN(const DType dtype, dtype_of(data_type));
+  SHOAL_ASSIGN(const DType dtype, element_type(data_type));
   if (dims.size() > Shape::kMaxRank) {
     return Status(Code::kUnsupported, "rank " + std::to_string(dims.size()) + " is more than " +
                                           std::to_string(Shape::kMaxRank));

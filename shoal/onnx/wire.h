@@ -48,14 +48,17 @@ class WireReader {
   // One occurrence of a repeated scalar, packed or not: the bytes of its elements.
   Bytes elements(WireType element);
 
-  // Adds to a vector, on the memory account of the file.
+  // Adds to a vector, on the memory account of the file; twice, because a vector that grows has
+  // up to twice the room it needs.
   template <class T>
-  void append(std::vector<T>& list, T value) {
-    if (charge(sizeof(T))) list.push_back(std::move(value));
+  bool append(std::vector<T>& list, T value) {
+    if (!charge(2 * sizeof(T))) return false;
+    list.push_back(std::move(value));
+    return true;
   }
   template <class T>
   void append(std::vector<T>& list, Result<T> value) {
-    value.ok() ? append(list, *std::move(value)) : fail(value.status());
+    value.ok() ? void(append(list, *std::move(value))) : fail(value.status());
   }
   // Takes the value of a nested message.
   template <class T>

@@ -1,0 +1,65 @@
+#include "shoal/onnx/attribute_kind.h"
+
+#include <algorithm>
+#include <unordered_map>
+#include <utility>
+
+namespace shoal::onnx {
+namespace {
+
+// The names that always have one type, separated by spaces.
+constexpr std::pair<AttributeKind, std::string_view> kNames[] = {
+    {AttributeKind::kFloat,
+     "alpha beta bias clip cubic_coeff_a epsilon extrapolation_value gamma height_scale "
+     "high lambd low max mean min momentum ratio scale spatial_scale width_scale"},
+    {AttributeKind::kInt,
+     "align_corners allowzero antialias axis batch_axis batch_dims block_size blocksize "
+     "broadcast ceil_mode center_point_box count_include_pad detect_negative "
+     "detect_positive dtype end exclude_outside exclusive fmod group hidden_size "
+     "ignore_index input_forget inverse is_test k keepdims largest layout "
+     "linear_before_reset noop_with_empty_axes num_groups num_outputs offset_group "
+     "onesided output_datatype output_dtype output_height output_sequence output_width "
+     "periodic reverse sample_size sampling_ratio saturate select_last_index size sorted "
+     "spatial start stash_type storage_order time_axis training_mode transA transB upper"},
+    {AttributeKind::kString,
+     "approximate auto_pad coordinate_transformation_mode direction equation "
+     "keep_aspect_ratio_policy mode nearest_mode padding_mode reduction"},
+    {AttributeKind::kFloats, "activation_alpha activation_beta scales"},
+    {AttributeKind::kInts,
+     "axes consumed_inputs dilations ends kernel_shape output_padding output_shape "
+     "paddings pads perm pooled_shape shape split starts strides"},
+    {AttributeKind::kStrings, "activations"},
+};
+
+std::unordered_map<std::string_view, AttributeKind> make_table() {
+  std::unordered_map<std::string_view, AttributeKind> table;
+  for (auto [kind, names] : kNames) {
+    while (!names.empty()) {
+      const size_t end = std::min(names.find(' '), names.size());
+      table[names.substr(0, end)] = kind;
+      names.remove_prefix(std::min(end + 1, names.size()));
+    }
+  }
+  return table;
+}
+
+}  // namespace
+
+bool is_kind_of(std::string_view op, std::string_view attribute, AttributeKind kind) {
+  if (attribute == "value") {
+    return kind == (op == "Pad" ? AttributeKind::kFloat : AttributeKind::kTensor);
+  }
+  if (attribute == "seed") {
+    return kind == (op == "Dropout" ? AttributeKind::kInt : AttributeKind::kFloat);
+  }
+  // Cast gave its type as text before opset 6, LpPool its exponent as a float in opset 1.
+  if (attribute == "to") return kind == AttributeKind::kInt || kind == AttributeKind::kString;
+  if (attribute == "p") return kind == AttributeKind::kInt || kind == AttributeKind::kFloat;
+  // Dropped before names had settled.
+  if (op == "Crop" || op == "ImageScaler") return true;
+  static const auto table = make_table();
+  const auto it = table.find(attribute);
+  return it == table.end() || it->second == kind;
+}
+
+}  // namespace shoal::onnx

@@ -1,0 +1,96 @@
+// Operators of the domain com.microsoft, which ONNX Runtime writes into models it has optimised:
+// the few that are common and plain combinations of ONNX operators.
+#include <algorithm>
+
+#include "shoal/onnx/normalize.h"
+
+namespace shoal::onnx {
+namespace {
+
+using Terms = Result<std::vector<Term>>;
+
+// y = activation(conv(x, w, b) + z)
+Terms fused_conv(Draft draft, int64_t, Emitter& emitter) {
+  const std::string activation = draft.take<std::string>("activation").value_or("");
+  const auto params =
+      draft.take<std::vector<float>>("activation_params").value_or(std::vector<float>());
+  Attributes attributes = std::move(draft.attributes);
+  SHOAL_ASSIGN(Term y, emitter.emit_one("Conv", {draft.input(0), draft.input(1), draft.input(2)},
+                                        std::move(attributes)));
+  if (draft.has(3)) {
+    SHOAL_ASSIGN(y, emitter.emit_one("Add", {y, draft.input(3)}));
+  }
+  if (activation == "Relu" || activation == "Sigmoid" || activation == "Tanh") {
+    return emitter.emit_last(std::move(draft), activation, {y});
+  }
+  if (activation == "LeakyRelu" && params.size() == 1) {
+    return emitter.emit_last(std::move(draft), activation, {y}, {{"alpha", params[0]}});
+  }
+  if (activation == "HardSigmoid" && params.size() == 2) {
+    return emitter.emit_last(std::move(draft), activation, {y},
+                             {{"alpha", params[0]}, {"beta", params[1]}});
+  }
+  if (activation == "Clip" && params.size() == 2) {
+    SHOAL_ASSIGN(Term low, Term::scalar(params[0], y.type.dtype));
+    SHOAL_ASSIGN(Term high, Term::scalar(params[1], y.type.dtype));
+    return emitter.emit_last(std::move(draft), activation, {y, low, high});
+  }
+  return Status(Code::kUnsupported, "this activation is not supported");
+}
+
+// y = gelu(x + bias); the fast form approximates by tanh.
+Terms gelu(Draft draft, int64_t, Emitter& emitter) {
+  Term x = draft.input(0);
+  const Attributes attributes = {
+      {"approximate", std::string(draft.op == "FastGelu" ? "tanh" : "none")}};
+  if (draft.has(1)) {
+    SHOAL_ASSIGN(x, emitter.emit_one("Add", {x, draft.input(1)}));
+  }
+  return emitter.emit_last(std::move(draft), "Gelu", {x}, attributes);
+}
+
+// y = x * sigmoid(alpha * x)
+Terms quick_gelu(Draft draft, int64_t, Emitter& emitter) {
+  const Term x = draft.input(0);
+  SHOAL_ASSIGN(Term alpha, Term::scalar(draft.take<float>("alpha").value_or(1.702f), x.type.dtype));
+  SHOAL_ASSIGN(Term y, emitter.emit_one("Mul", {x, alpha}));
+  SHOAL_ASSIGN(y, emitter.emit_one("Sigmoid", {y}));
+  return emitter.emit_last(std::move(draft), "Mul", {x, y});
+}
+
+// y = layer_norm(x + skip + bias) * gamma + beta; the fourth output is the sum itself.
+Terms skip_layer_normalization(Draft draft, int64_t, Emitter& emitter) {
+  SHOAL_ASSIGN(Term sum, emitter.emit_one("Add", {draft.input(0), draft.input(1)}));
+  if (draft.has(4)) {
+    SHOAL_ASSIGN(sum, emitter.emit_one("Add", {sum, draft.input(4)}));
+  }
+  const float epsilon = draft.take<float>("epsilon").value_or(1e-12f);
+  const size_t outputs = draft.outputs.size();
+  draft.outputs.resize(std::min<size_t>(outputs, 3));
+  const std::vector<Term> inputs = {sum, draft.input(2), draft.input(3)};
+  SHOAL_ASSIGN(std::vector<Term> terms,
+               emitter.emit_last(std::move(draft), "LayerNormalization", inputs,
+                                 {{"axis", int64_t{-1}}, {"epsilon", epsilon}}));
+  if (outputs > 3) terms.push_back(sum);
+  return terms;
+}
+
+}  // namespace
+
+std::span<const RewriteEntry> microsoft_rewrites() {
+  static const std::vector<RewriteEntry> table = {
+      {"BiasGelu", 1, kEver, gelu, {"Add", "Gelu"}},
+      {"FastGelu", 1, kEver, gelu, {"Add", "Gelu"}},
+      {"FusedConv",
+       1,
+       kEver,
+       fused_conv,
+       {"Conv", "Add", "Relu", "Sigmoid", "Tanh", "LeakyRelu", "HardSigmoid", "Clip"}},
+      {"Gelu", 1, kEver, gelu, {"Add", "Gelu"}},
+      {"QuickGelu", 1, kEver, quick_gelu, {"Mul", "Sigmoid"}},
+      {"SkipLayerNormalization", 1, kEver, skip_layer_normalization, {"Add", "LayerNormalization"}},
+  };
+  return table;
+}
+
+}  // namespace shoal::onnx

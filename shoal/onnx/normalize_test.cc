@@ -1,0 +1,217 @@
+// Nodes of every opset mean what they meant: each test runs one and looks at the answer.
+#include "shoal/onnx/normalize.h"
+
+#include <gtest/gtest.h>
+
+#include <numeric>
+
+#include "shoal/onnx/bind.h"
+#include "shoal/onnx/encode_test.h"
+
+namespace shoal::onnx {
+namespace {
+
+using namespace testing;
+
+struct Case {
+  std::string op;
+  int64_t opset;
+  std::vector<Tensor> inputs;  // the first comes at run time, the others are constants
+  std::vector<Message> attributes = {};
+  size_t outputs = 1;
+  std::string domain = {};
+};
+
+int onnx_type(DType dtype) {
+  return dtype == DType::kF32 ? kFloat : dtype == DType::kI64 ? kInt64 : kBool;
+}
+
+Result<std::vector<Tensor>> run(const Case& one) {
+  Message node, graph;
+  for (size_t i = 0; i < one.inputs.size(); ++i) {
+    const Tensor& tensor = one.inputs[i];
+    const std::string name = "x" + std::to_string(i);
+    node.text(1, tensor.defined() ? name : "");
+    if (!tensor.defined()) continue;
+    Message value;
+    std::vector<std::string> dims;
+    for (int64_t d : tensor.shape()) {
+      value.integer(1, d);
+      dims.push_back(std::to_string(d));
+    }
+    const std::string_view bytes(reinterpret_cast<const char*>(tensor.bytes().data()),
+                                 tensor.bytes().size());
+    value.integer(2, onnx_type(tensor.dtype())).text(8, name).text(9, bytes);
+    if (i == 0) {
+      graph.message(kInput, value_info(name, onnx_type(tensor.dtype()), dims));
+    } else {
+      graph.message(kInitializer, value);
+    }
+  }
+  for (size_t i = 0; i < one.outputs; ++i) {
+    node.text(2, "y" + std::to_string(i));
+    graph.message(kOutput, Message().text(1, "y" + std::to_string(i)));
+  }
+  node.text(4, one.op).text(7, one.domain);
+  for (const Message& attribute : one.attributes) node.message(5, attribute);
+  Message bytes = model_of(graph.message(kNode, node), one.opset);
+  bytes.message(8, Message().text(1, "com.microsoft").integer(2, 1));
+  SHOAL_ASSIGN(auto model, parse(bytes));
+  SHOAL_ASSIGN(Bound bound, onnx::bind(model, {{"x0", {one.inputs[0].type(), {}}}}));
+  SHOAL_TRY(verify(bound.graph));
+  SHOAL_CHECK(bound.rest == nullptr);
+  return evaluate(bound.graph, {one.inputs[0]});
+}
+
+Tensor count(const Shape& shape, float first = 0) {
+  Tensor tensor({DType::kF32, shape});
+  std::iota(tensor.data<float>().begin(), tensor.data<float>().end(), first);
+  return tensor;
+}
+Tensor i64(std::vector<int64_t> values) {
+  return Tensor::of<int64_t>({static_cast<int64_t>(values.size())},
+                             std::span<const int64_t>(values));
+}
+Message floats(std::string_view name, std::vector<float> values) {
+  Message attribute;
+  attribute.text(1, name);
+  for (float value : values) attribute.real(7, value);
+  return attribute.integer(20, 6);
+}
+Message text(std::string_view name, std::string_view value) {
+  return Message().text(1, name).text(4, value).integer(20, 3);
+}
+
+// "2x2: 1 2 3 4", or the error.
+std::string answer(const Case& one, size_t output = 0) {
+  auto result = run(one);
+  if (!result.ok()) return std::string(result.status().message());
+  const Tensor& y = (*result)[output];
+  std::string text;
+  for (int64_t d : y.shape()) text += (text.empty() ? "" : "x") + std::to_string(d);
+  text += ":";
+  visit<Types<float, int64_t, bool>>(y.dtype(), [&]<class T>() {
+    for (T element : y.data<T>()) {
+      std::string number = std::to_string(static_cast<double>(element));
+      number.erase(number.find_last_not_of('0') + 1);
+      if (number.back() == '.') number.pop_back();
+      text += " " + number;
+    }
+  });
+  return text;
+}
+
+TEST(Normalize, SoftmaxWorkedOnEverythingFromItsAxis) {
+  const Tensor zeros({DType::kF32, {2, 2, 2}});
+  EXPECT_EQ(answer({"Softmax", 12, {zeros}}), "2x2x2: 0.25 0.25 0.25 0.25 0.25 0.25 0.25 0.25");
+  EXPECT_EQ(answer({"Softmax", 13, {zeros}}), "2x2x2: 0.5 0.5 0.5 0.5 0.5 0.5 0.5 0.5");
+  EXPECT_EQ(answer({"Hardmax", 11, {count({2, 3})}}), "2x3: 0 0 1 0 0 1");
+}
+
+TEST(Normalize, AttributesBecameInputs) {
+  EXPECT_EQ(answer({"Reshape", 1, {count({2, 2})}, {ints("shape", {4})}}), "4: 0 1 2 3");
+  EXPECT_EQ(answer({"Squeeze", 11, {count({1, 2, 1})}, {ints("axes", {0})}}), "2x1: 0 1");
+  EXPECT_EQ(answer({"Unsqueeze", 1, {count({2})}, {ints("axes", {0, 2})}}), "1x2x1: 0 1");
+  EXPECT_EQ(answer({"Slice", 1, {count({4})}, {ints("starts", {1}), ints("ends", {3})}}), "2: 1 2");
+  EXPECT_EQ(answer({"Slice",
+                    9,
+                    {count({2, 3})},
+                    {ints("axes", {1}), ints("starts", {-1}), ints("ends", {1000})}}),
+            "2x1: 2 5");
+  EXPECT_EQ(answer({"Pad", 2, {count({2})}, {ints("pads", {1, 0}), real("value", 9)}}), "3: 9 0 1");
+  EXPECT_EQ(answer({"Pad", 1, {count({2})}, {ints("paddings", {0, 1})}}), "3: 0 1 0");
+  EXPECT_EQ(answer({"TopK", 1, {count({4})}, {integer("k", 2)}, 2}), "2: 3 2");
+  EXPECT_EQ(answer({"TopK", 1, {count({4})}, {integer("k", 2)}, 2}, 1), "2: 3 2");
+  EXPECT_EQ(answer({"Clip", 6, {count({4})}, {real("min", 1), real("max", 2)}}), "4: 1 1 2 2");
+  EXPECT_EQ(answer({"Clip", 6, {count({4})}, {real("max", 2)}}), "4: 0 1 2 2");
+  EXPECT_EQ(answer({"ReduceSum", 11, {count({2, 2})}, {ints("axes", {0})}}), "1x2: 2 4");
+  EXPECT_EQ(answer({"Split", 2, {count({3})}, {ints("split", {1, 2})}, 2}, 1), "2: 1 2");
+  EXPECT_EQ(answer({"Tile", 1, {count({2}), i64({2}), i64({0})}}), "4: 0 1 0 1");
+  EXPECT_EQ(answer({"Concat", 1, {count({1, 2}), count({1, 2})}}), "1x4: 0 1 0 1");
+}
+
+TEST(Normalize, InputsThatOpset17HasAsAttributes) {
+  EXPECT_EQ(answer({"ReduceMax", 18, {count({2, 2}), i64({0})}}), "1x2: 2 3");
+  EXPECT_EQ(answer({"ReduceMean", 18, {count({2, 2})}, {integer("keepdims", 0)}}), ": 1.5");
+  EXPECT_EQ(answer({"ReduceMean", 18, {count({2})}, {integer("noop_with_empty_axes", 1)}}),
+            "2: 0 1");
+}
+
+TEST(Normalize, OpsetsBeyond17) {
+  EXPECT_EQ(answer({"Split", 18, {count({5})}, {integer("num_outputs", 3)}, 3}, 0), "2: 0 1");
+  EXPECT_EQ(answer({"Split", 18, {count({5})}, {integer("num_outputs", 3)}, 3}, 2), "1: 4");
+  EXPECT_EQ(answer({"Pad", 18, {count({1, 2}), i64({1, 1}), Tensor(), i64({-1})}}), "1x4: 0 0 1 0");
+  EXPECT_EQ(answer({"Cast", 19, {count({2})}, {integer("to", 7), integer("saturate", 1)}}),
+            "2: 0 1");
+  EXPECT_EQ(answer({"Gelu", 20, {count({1})}}), "1: 0");
+  EXPECT_EQ(answer({"Gelu", 19, {count({1})}}), "unsupported operators: Gelu (node y0)");
+  EXPECT_EQ(answer({"GroupNormalization",
+                    18,
+                    {count({1, 2, 2}), Tensor::of<float>({1}, {0}), Tensor::of<float>({1}, {3})},
+                    {integer("num_groups", 1)}}),
+            "1x2x2: 3 3 3 3");
+}
+
+TEST(Normalize, BroadcastingWasExplicit) {
+  const Tensor b = Tensor::of<float>({2}, {10, 20});
+  EXPECT_EQ(answer({"Add", 6, {count({2, 2}), b}, {integer("broadcast", 1), integer("axis", 0)}}),
+            "2x2: 10 11 22 23");
+  EXPECT_EQ(answer({"Add", 6, {count({2, 2}), b}, {integer("broadcast", 1)}}), "2x2: 10 21 12 23");
+  EXPECT_EQ(answer({"Add", 6, {count({2, 2}), b}, {integer("broadcast", 1), integer("axis", 2)}}),
+            "Add y0: axis is out of range");
+  EXPECT_EQ(answer({"PRelu", 6, {count({1, 2, 1, 2}, -4), Tensor::of<float>({2}, {1, 10})}}),
+            "1x2x1x2: -4 -3 -20 -10");
+}
+
+TEST(Normalize, UpsampleIsAResize) {
+  EXPECT_EQ(answer({"Upsample", 7, {count({1, 1, 1, 2})}, {floats("scales", {1, 1, 1, 2})}}),
+            "1x1x1x4: 0 0 1 1");
+  EXPECT_EQ(answer({"Upsample", 9, {count({1, 1, 1, 2}), Tensor::of<float>({4}, {1, 1, 2, 1})}}),
+            "1x1x2x2: 0 1 0 1");
+  EXPECT_EQ(answer({"Resize",
+                    10,
+                    {count({1, 1, 1, 4}), Tensor::of<float>({4}, {1, 1, 1, 0.5f})},
+                    {text("mode", "nearest")}}),
+            "1x1x1x2: 0 2");
+  EXPECT_EQ(answer({"Resize",
+                    11,
+                    {count({1, 1, 1, 2}), Tensor({DType::kF32, {0}}), Tensor({DType::kF32, {0}}),
+                     i64({1, 1, 1, 4})},
+                    {text("coordinate_transformation_mode", "asymmetric")}}),
+            "1x1x1x4: 0 0 1 1");
+}
+
+TEST(Normalize, InferenceOnly) {
+  EXPECT_EQ(answer({"Dropout", 7, {count({2})}, {real("ratio", 0.9f)}}), "2: 0 1");
+  EXPECT_EQ(answer({"Dropout", 7, {count({2})}, {real("ratio", 0.9f)}, 2}, 1), "2: 1 1");
+  EXPECT_EQ(answer({"BatchNormalization",
+                    7,
+                    {count({1, 1, 2}), Tensor::of<float>({1}, {2}), Tensor::of<float>({1}, {5}),
+                     Tensor::of<float>({1}, {0}), Tensor::of<float>({1}, {1})},
+                    {real("epsilon", 0), integer("spatial", 1)}}),
+            "1x1x2: 5 7");
+}
+
+TEST(Normalize, TypesWereText) {
+  EXPECT_EQ(answer({"Cast", 1, {count({2})}, {text("to", "INT64")}}), "2: 0 1");
+}
+
+TEST(Normalize, BlocksOfQuantisationAreRefused) {
+  EXPECT_EQ(answer({"QuantizeLinear",
+                    21,
+                    {count({2}), Tensor::of<float>({1}, {1})},
+                    {integer("block_size", 2)}}),
+            "QuantizeLinear y0: quantisation in blocks (block_size) is not supported");
+}
+
+TEST(Normalize, TakesWhatOnnxRuntimeWrites) {
+  Case conv{"FusedConv", 17, {count({1, 1, 2}, -1), Tensor::of<float>({1, 1, 1}, {2})}};
+  conv.attributes = {text("activation", "Relu")};
+  conv.domain = "com.microsoft";
+  EXPECT_EQ(answer(conv), "1x1x2: 0 0");
+  conv.attributes = {text("activation", "Frob")};
+  EXPECT_EQ(answer(conv), "FusedConv y0: this activation is not supported");
+}
+
+}  // namespace
+}  // namespace shoal::onnx
