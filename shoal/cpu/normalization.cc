@@ -1,4 +1,5 @@
-// LayerNormalization row by row, BatchNormalization in inference plane by plane.
+// LayerNormalization row by row; InstanceNormalization, and BatchNormalization in inference, plane
+// by plane.
 #include <cmath>
 
 #include "shoal/cpu/kernel.h"
@@ -88,10 +89,42 @@ std::unique_ptr<Kernel> make_batch_normalization(const Site& site) {
   return std::make_unique<BatchNormalizationKernel>(site);
 }
 
+class InstanceNormalizationKernel : public Kernel {
+ public:
+  explicit InstanceNormalizationKernel(const Site& site)
+      : planes_(site.shape(0)[0] * site.shape(0)[1]),
+        channels_(site.shape(0)[1]),
+        plane_(site.shape(0).count(2, site.shape(0).rank())),
+        epsilon_(site.node.real("epsilon", kEpsilon)) {}
+
+  void run(const Call& call) const override {
+    const float *scale = call.input(1), *bias = call.input(2);
+    call.pool.parallel_ranges(planes_, kElements / plane_ + 1, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        const float* x = call.input(0) + i * plane_;
+        const auto [mean, variance] = mean_and_variance(x, plane_);
+        const float factor = scale[i % channels_] * inverse_deviation(variance, epsilon_);
+        normalize_plane(x, static_cast<float>(mean), factor, bias[i % channels_],
+                        call.output(0) + i * plane_, plane_);
+      }
+    });
+  }
+
+ private:
+  const int64_t planes_, channels_, plane_;
+  const double epsilon_;
+};
+
+std::unique_ptr<Kernel> make_instance_normalization(const Site& site) {
+  if (!site.all_of_type(DType::kF32) || site.shape(0).count() == 0) return nullptr;
+  return std::make_unique<InstanceNormalizationKernel>(site);
+}
+
 }  // namespace
 
 std::vector<Provider> normalization_kernels() {
   return {{&ops::batch_normalization, "planes", make_batch_normalization},
+          {&ops::instance_normalization, "planes", make_instance_normalization},
           {&ops::layer_normalization, "rows", make_layer_normalization}};
 }
 

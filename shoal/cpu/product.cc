@@ -21,7 +21,7 @@ int64_t round_up(int64_t value, int64_t unit) { return ceil_div(value, unit) * u
 // The size of pieces of n, at most `most` each, that are multiples of `unit` and even.
 int64_t even_piece(int64_t n, int64_t most, int64_t unit) {
   const int64_t pieces = std::max<int64_t>(ceil_div(n, most), 1);
-  return round_up(ceil_div(n, pieces), unit);
+  return round_up(std::max<int64_t>(ceil_div(n, pieces), 1), unit);
 }
 
 }  // namespace
@@ -39,7 +39,7 @@ Blocking choose_blocking(int64_t m, int64_t n, int64_t k, bool left_is_packed, i
   const PanelSize panel = panel_size();
   Blocking blocking;
   blocking.columns = even_piece(n, kBlockColumns, panel.columns);
-  blocking.rows = left_is_packed ? round_up(m, panel.rows) : even_piece(m, kBlockRows, panel.rows);
+  blocking.rows = even_piece(m, left_is_packed ? std::max<int64_t>(m, 1) : kBlockRows, panel.rows);
   blocking.column_blocks = ceil_div(n, blocking.columns);
   blocking.row_blocks = ceil_div(m, blocking.rows);
   // Rows are cut further where there is not enough for all threads to do; each block then gathers

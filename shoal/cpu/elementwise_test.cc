@@ -1,0 +1,64 @@
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "shoal/cpu/testing.h"
+#include "shoal/ops/ops.h"
+
+namespace shoal::cpu {
+namespace {
+
+// What functions are tried on: both signs, tiny and large, past the ends of vectors.
+Tensor spread(int64_t n) {
+  Tensor x({DType::kF32, {n}});
+  for (int64_t i = 0; i < n; ++i) {
+    const auto t = static_cast<float>(2 * i - n + 1) / static_cast<float>(n);
+    x.data<float>()[static_cast<size_t>(i)] = 12 * t * t * t;
+  }
+  return x;
+}
+
+TEST(Unary, Agrees) {
+  for (const Operator* op : {&ops::abs, &ops::erf, &ops::gelu, &ops::hard_sigmoid, &ops::hard_swish,
+                             &ops::leaky_relu, &ops::neg, &ops::relu, &ops::sigmoid, &ops::tanh}) {
+    SCOPED_TRACE(op->name);
+    for (const int64_t n : {1, 5, 33, 40'001}) {
+      expect_agreement(*op, {spread(n)}, {}, "vector", 2e-6f);
+    }
+  }
+  expect_agreement(ops::exp, {spread(1001)}, {}, "vector", 2e-6f);
+  std::mt19937 rng(1);
+  Tensor positive = random_floats(rng, {77});
+  for (float& x : positive.data<float>()) x *= x;
+  expect_agreement(ops::sqrt, {positive}, {}, "vector", 2e-7f);
+}
+
+TEST(Unary, ReachesTheLimits) {
+  const float inf = std::numeric_limits<float>::infinity();
+  const Tensor x = Tensor::of<float>({6}, {-inf, -200, -90, 90, 200, inf});
+  expect_agreement(ops::sigmoid, {x}, {}, "vector");
+  expect_agreement(ops::tanh, {x}, {}, "vector");
+  expect_agreement(ops::erf, {x}, {}, "vector");
+  expect_agreement(ops::exp, {Tensor::of<float>({3}, {-inf, -200, 88})}, {}, "vector");
+}
+
+TEST(Binary, AgreesStretched) {
+  std::mt19937 rng(1);
+  const std::pair<Shape, Shape> shapes[] = {{{3, 4, 50}, {3, 4, 50}}, {{2, 30, 7, 9}, {30, 1, 1}},
+                                            {{70, 33}, {33}},         {{70, 33}, {70, 1}},
+                                            {{5, 1, 40}, {1, 6, 1}},  {{200'000}, {1}},
+                                            {{1}, {200'000}},         {{}, {4, 5}}};
+  for (const auto& [a, b] : shapes) {
+    for (const Operator* op : {&ops::add, &ops::div, &ops::mul, &ops::sub}) {
+      SCOPED_TRACE(op->name);
+      Tensor divisor = random_floats(rng, b);
+      for (float& x : divisor.data<float>()) x += x < 0 ? -0.5f : 0.5f;
+      expect_agreement(*op, {random_floats(rng, a), divisor}, {}, "vector");
+    }
+  }
+  expect_agreement(ops::prelu, {random_floats(rng, {2, 8, 9}), random_floats(rng, {8, 1})}, {},
+                   "vector");
+}
+
+}  // namespace
+}  // namespace shoal::cpu

@@ -1,0 +1,72 @@
+#include <gtest/gtest.h>
+
+#include "shoal/cpu/testing.h"
+#include "shoal/ops/ops.h"
+
+namespace shoal::cpu {
+namespace {
+
+Tensor shifted(Tensor x, float by) {
+  for (float& element : x.data<float>()) element += by;
+  return x;
+}
+
+TEST(Softmax, AgreesAlongTheLastAxis) {
+  std::mt19937 rng(1);
+  expect_agreement(ops::softmax, {random_floats(rng, {128, 200})}, {}, "rows");
+  expect_agreement(ops::softmax, {random_floats(rng, {3, 1000, 1})}, {{"axis", int64_t{1}}},
+                   "rows");
+  expect_agreement(ops::softmax, {shifted(random_floats(rng, {7, 5}), 1000)}, {}, "rows");
+}
+
+// A mean far from zero is where careless sums lose everything.
+TEST(LayerNormalization, Agrees) {
+  std::mt19937 rng(1);
+  for (const int64_t n : {5, 256, 3001}) {
+    const Tensor scale = random_floats(rng, {n}), bias = random_floats(rng, {n});
+    expect_agreement(ops::layer_normalization, {random_floats(rng, {3, 17, n}), scale, bias}, {},
+                     "rows");
+    expect_agreement(ops::layer_normalization, {shifted(random_floats(rng, {4, n}), 30), scale}, {},
+                     "rows", 1e-4f);
+  }
+  expect_agreement(
+      ops::layer_normalization,
+      {random_floats(rng, {5, 6, 7}), random_floats(rng, {6, 7}), random_floats(rng, {6, 7})},
+      {{"axis", int64_t{1}}}, "rows");
+}
+
+TEST(InstanceNormalization, Agrees) {
+  std::mt19937 rng(1);
+  expect_agreement(
+      ops::instance_normalization,
+      {random_floats(rng, {2, 9, 33, 35}), random_floats(rng, {9}), random_floats(rng, {9})}, {},
+      "planes");
+}
+
+TEST(BatchNormalization, Agrees) {
+  std::mt19937 rng(1);
+  expect_agreement(
+      ops::batch_normalization,
+      {random_floats(rng, {2, 9, 33, 35}), random_floats(rng, {9}), random_floats(rng, {9}),
+       random_floats(rng, {9}), shifted(random_floats(rng, {9}), 1.5f)},
+      {}, "planes");
+}
+
+TEST(Attention, Agrees) {
+  std::mt19937 rng(1);
+  const auto inputs = [&](int64_t queries, int64_t keys) {
+    return std::vector{random_floats(rng, {2, 3, queries, 32}),
+                       random_floats(rng, {2, 3, keys, 32}), random_floats(rng, {2, 3, keys, 20})};
+  };
+  const Attributes attributes = {{"scale", 0.25f}};
+  expect_agreement(ops::attention, inputs(128, 128), attributes, "gemm");
+  expect_agreement(ops::attention, inputs(70, 33), attributes, "gemm");
+  for (const Shape& mask : {Shape{2, 1, 1, 33}, {70, 33}, {2, 3, 70, 33}, {70, 1}}) {
+    std::vector<Tensor> masked = inputs(70, 33);
+    masked.push_back(random_floats(rng, mask));
+    expect_agreement(ops::attention, masked, attributes, "gemm");
+  }
+}
+
+}  // namespace
+}  // namespace shoal::cpu
