@@ -27,8 +27,7 @@ void reference(const Node& node, std::span<const Tensor>, std::span<Tensor> outp
 
 std::optional<Tile> split(const Node& node, std::span<const Operand> inputs, const Region& output) {
   Tile tile{{Region::whole(inputs[0].type.shape)}, output, node.attributes, {}};
-  const Shape shape = output.shape();
-  tile.constants[0] = Tensor::of<int64_t>({static_cast<int64_t>(shape.rank())}, std::span(shape));
+  tile.constants[0] = list_of(output.shape());
   return tile;
 }
 

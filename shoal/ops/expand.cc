@@ -30,8 +30,7 @@ std::optional<Tile> split(const Node& node, std::span<const Operand> inputs, con
             output,
             node.attributes,
             {}};
-  const Shape shape = output.shape();
-  tile.constants[1] = Tensor::of<int64_t>({static_cast<int64_t>(shape.rank())}, std::span(shape));
+  tile.constants[1] = list_of(output.shape());
   return tile;
 }
 

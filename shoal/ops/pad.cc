@@ -184,10 +184,8 @@ std::optional<Tile> split(const Node& node, std::span<const Operand> inputs, con
   for (const Operand& input : inputs.subspan(1)) {
     tile.inputs.push_back(Region::whole(input.type.shape));
   }
-  tile.constants[1] = Tensor::of<int64_t>({static_cast<int64_t>(2 * rank)}, std::span(list));
-  if (inputs.size() > 3 && inputs[3].given) {
-    tile.constants[3] = Tensor::of<int64_t>({static_cast<int64_t>(rank)}, std::span(axes));
-  }
+  tile.constants[1] = list_of(list);
+  if (inputs.size() > 3 && inputs[3].given) tile.constants[3] = list_of(axes);
   return tile;
 }
 

@@ -76,6 +76,10 @@ Result<std::vector<int64_t>> require_list(const Operand& operand) {
   return require_ints(operand);
 }
 
+Tensor list_of(std::span<const int64_t> elements) {
+  return Tensor::of<int64_t>({std::ssize(elements)}, elements);
+}
+
 Status require_single(const Operand& operand) {
   if (operand.type.shape.count() == 1) return {};
   return invalid("takes one element, got a tensor of shape " + to_string(operand.type.shape));

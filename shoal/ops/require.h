@@ -50,8 +50,10 @@ Status require_given(std::span<const Operand> inputs);
 // The constant's elements as int64; for value inputs such as a shape or axes (i32 or i64).
 Result<std::vector<int64_t>> require_ints(const Operand& operand);
 
-// The same of an input that lists axes, sizes or the like: a vector, or a scalar for a list of one.
+// The same of an input that lists axes, sizes or the like: a vector, or a scalar for a list of one;
+// and such an input.
 Result<std::vector<int64_t>> require_list(const Operand& operand);
+Tensor list_of(std::span<const int64_t> elements);
 
 // One element, whatever its rank.
 Status require_single(const Operand& operand);

@@ -74,8 +74,7 @@ std::optional<Tile> split_reshape(const Node& node, std::span<const Operand> inp
   if (shape.count() == 0) return std::nullopt;
   Tile tile = split_leading(node, inputs, shape, output);
   tile.inputs.push_back(Region::whole(inputs[1].type.shape));
-  const Shape part = tile.output.shape();
-  tile.constants[1] = Tensor::of<int64_t>({static_cast<int64_t>(part.rank())}, std::span(part));
+  tile.constants[1] = list_of(tile.output.shape());
   return tile;
 }
 

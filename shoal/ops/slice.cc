@@ -85,10 +85,6 @@ void reference(const Node&, std::span<const Tensor> inputs, std::span<Tensor> ou
                {outputs[0].bytes().data(), strides_of(shape)});
 }
 
-Tensor list(const std::vector<int64_t>& elements) {
-  return Tensor::of<int64_t>({static_cast<int64_t>(elements.size())}, std::span(elements));
-}
-
 // The tile reads from its first element to its last, and so starts at one end of what it reads.
 std::optional<Tile> split(const Node& node, std::span<const Operand> inputs, const Region& output) {
   const std::vector<Cut> cuts = *cuts_of(inputs);
@@ -110,7 +106,7 @@ std::optional<Tile> split(const Node& node, std::span<const Operand> inputs, con
   const std::array lists = {starts, ends, axes, steps};
   for (size_t i = 1; i < inputs.size(); ++i) {
     tile.inputs.push_back(Region::whole(inputs[i].type.shape));
-    if (inputs[i].given) tile.constants[i] = list(lists[i - 1]);
+    if (inputs[i].given) tile.constants[i] = list_of(lists[i - 1]);
   }
   return tile;
 }

@@ -83,8 +83,7 @@ std::optional<Tile> split(const Node& node, std::span<const Operand> inputs, con
     repeats.push_back(last - first + 1);
   }
   Tile tile{{read, Region::whole(inputs[1].type.shape)}, written, node.attributes, {}};
-  tile.constants[1] =
-      Tensor::of<int64_t>({static_cast<int64_t>(repeats.size())}, std::span(repeats));
+  tile.constants[1] = list_of(repeats);
   return tile;
 }
 

@@ -44,7 +44,7 @@ TEST(Compress, LeavesOutWhatTheConditionDoesNotReach) {
 TEST(Compress, RefusesConditionsThatDoNotFit) {
   const Tensor x = counting({2, 2});
   const Tensor third = Tensor::of<bool>({3}, {false, false, true});
-  expect_refused(evaluate(compress, {x, third}, {{"axis", int64_t{0}}}), "chooses element 2");
+  expect_refused(evaluate(compress, {x, third}, {{"axis", int64_t{0}}}), "element 2 of 2");
   expect_refused(evaluate(compress, {x, ints({1})}), "type i64");
   expect_refused(evaluate(compress, {x, Tensor({DType::kBool, {1, 1}})}), "rank");
   expect_refused(evaluate(compress, {x, third}, {{"axis", int64_t{2}}}), "axis 2");

@@ -4,32 +4,21 @@
 #include <numeric>
 
 #include "shoal/graph/graph.h"
-#include "shoal/ops/copy.h"
 #include "shoal/ops/order.h"
 #include "shoal/ops/record.h"
 #include "shoal/ops/require.h"
+#include "shoal/ops/slices.h"
 
 namespace shoal::ops {
 namespace {
 
-// The input as [outer, n, inner]; slice i is [:, i, :].
-struct Layout {
-  int64_t outer, n, inner;
-};
-
-Layout layout_of(const Node& node, const Shape& shape) {
-  if (!node.has("axis")) return {1, shape.count(), 1};
-  const size_t axis = axis_in(node.integer("axis", 0), shape.rank());
-  return {shape.count(0, axis), shape[axis], shape.count(axis + 1, shape.rank())};
-}
-
 // Negative, zero or positive as slice i sorts before, like or after slice j.
 template <class T>
-int compare(const T* x, const Layout& layout, int64_t i, int64_t j) {
-  for (int64_t o = 0; o < layout.outer; ++o) {
-    const T* a = x + (o * layout.n + i) * layout.inner;
-    const T* b = x + (o * layout.n + j) * layout.inner;
-    for (int64_t k = 0; k < layout.inner; ++k) {
+int compare(const T* x, const Slices& slices, int64_t i, int64_t j) {
+  for (int64_t o = 0; o < slices.outer; ++o) {
+    const T* a = x + (o * slices.n + i) * slices.inner;
+    const T* b = x + (o * slices.n + j) * slices.inner;
+    for (int64_t k = 0; k < slices.inner; ++k) {
       if (sorts_before(a[k], b[k])) return -1;
       if (sorts_before(b[k], a[k])) return 1;
     }
@@ -45,15 +34,15 @@ struct Groups {
 
 // In ascending order of the slices.
 template <class T>
-Groups sorted_groups(const T* x, const Layout& layout) {
-  std::vector<int64_t> order(static_cast<size_t>(layout.n));
+Groups sorted_groups(const T* x, const Slices& slices) {
+  std::vector<int64_t> order(static_cast<size_t>(slices.n));
   std::iota(order.begin(), order.end(), 0);
   std::ranges::stable_sort(order,
-                           [&](int64_t i, int64_t j) { return compare(x, layout, i, j) < 0; });
+                           [&](int64_t i, int64_t j) { return compare(x, slices, i, j) < 0; });
   Groups groups;
   groups.group_of.resize(order.size());
   for (int64_t slice : order) {
-    if (groups.first.empty() || compare(x, layout, groups.first.back(), slice) != 0) {
+    if (groups.first.empty() || compare(x, slices, groups.first.back(), slice) != 0) {
       groups.first.push_back(slice);
       groups.count.push_back(0);
     }
@@ -82,41 +71,27 @@ Groups in_order_of_occurrence(const Groups& sorted) {
 Groups groups_of(const Node& node, const Tensor& tensor) {
   Groups groups;
   visit<AllTypes>(tensor.dtype(), [&]<class T>() {
-    groups = sorted_groups(tensor.data<T>().data(), layout_of(node, tensor.shape()));
+    groups = sorted_groups(tensor.data<T>().data(), *slices_of(node, tensor.shape()));
   });
   return node.integer("sorted", 1) != 0 ? groups : in_order_of_occurrence(groups);
 }
 
 Result<std::vector<TensorType>> infer(const Node& node, std::span<const Operand> inputs) {
-  const auto& [dtype, from] = inputs[0].type;
-  if (node.has("axis")) {
-    SHOAL_TRY(require_axis(node.integer("axis", 0), from.rank()).status());
-  }
+  const auto& [dtype, shape] = inputs[0].type;
+  SHOAL_ASSIGN(Slices slices, slices_of(node, shape));
   // Any number of slices can have no elements at all, and so come with no memory to hold them.
-  if (from.count() == 0 && layout_of(node, from).n > 0) return invalid("slices have no elements");
-  const Groups groups = groups_of(node, *inputs[0].value);
-  const int64_t count = std::ssize(groups.first);
-  Shape shape = node.has("axis") ? from : Shape{0};
-  shape[axis_in(node.integer("axis", 0), shape.rank())] = count;
+  if (shape.count() == 0 && slices.n > 0) return invalid("slices have no elements");
+  const int64_t count = std::ssize(groups_of(node, *inputs[0].value).first);
   std::vector types(4, TensorType{DType::kI64, {count}});
-  types[0] = {dtype, shape};
-  types[2].shape[0] = std::ssize(groups.group_of);
+  types[0] = {dtype, shape_of_slices(node, shape, count)};
+  types[2].shape[0] = slices.n;
   types.resize(node.outputs.size());
   return types;
 }
 
 void reference(const Node& node, std::span<const Tensor> inputs, std::span<Tensor> outputs) {
-  if (inputs[0].count() == 0) return;
   const Groups groups = groups_of(node, inputs[0]);
-  const auto [outer, n, inner] = layout_of(node, inputs[0].shape());
-  const size_t bytes = static_cast<size_t>(inner) * size_of(inputs[0].dtype());
-  std::byte* to = outputs[0].bytes().data();
-  for (int64_t o = 0; o < outer; ++o) {
-    for (int64_t slice : groups.first) {
-      std::memcpy(to, inputs[0].bytes().data() + static_cast<size_t>(o * n + slice) * bytes, bytes);
-      to += bytes;
-    }
-  }
+  copy_slices(*slices_of(node, inputs[0].shape()), groups.first, inputs[0], outputs[0]);
   const std::array lists = {&groups.first, &groups.group_of, &groups.count};
   for (size_t i = 1; i < outputs.size(); ++i) {
     std::ranges::copy(*lists[i - 1], outputs[i].data<int64_t>().begin());
