@@ -1,7 +1,7 @@
 // BatchNormalization: y = scale * (x - mean) / sqrt(variance + epsilon) + bias, channel by channel.
 // In inference, mean and variance are inputs 3 and 4. In training they are those of x itself, and
 // outputs 1 and 2 are the inputs moved a little towards them.
-#include <algorithm>
+#include <vector>
 
 #include "shoal/ops/convert.h"
 #include "shoal/ops/moments.h"
@@ -47,12 +47,13 @@ std::vector<Moments> moments_per_channel(const Tensor& x, int64_t channels) {
   const Shape& shape = x.shape();
   const auto plane = static_cast<size_t>(shape.rank() > 1 ? shape.count(2, shape.rank()) : 1);
   std::vector<Moments> all;
-  std::vector<T> elements(static_cast<size_t>(shape[0]) * plane);
+  std::vector<T> elements;
   for (int64_t c = 0; c < channels; ++c) {
+    elements.clear();
     for (int64_t n = 0; n < shape[0]; ++n) {
-      const auto from = static_cast<size_t>(n * channels + c) * plane;
-      std::ranges::copy(x.data<T>().subspan(from, plane),
-                        elements.begin() + n * static_cast<int64_t>(plane));
+      const auto of_image =
+          x.data<T>().subspan(static_cast<size_t>(n * channels + c) * plane, plane);
+      elements.insert(elements.end(), of_image.begin(), of_image.end());
     }
     all.push_back(moments_of(std::span<const T>(elements)));
   }

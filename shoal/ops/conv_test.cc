@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "shoal/ops/ops.h"
+#include "shoal/ops/testing.h"
 
 namespace shoal::ops {
 namespace {
@@ -70,6 +71,36 @@ TEST(Conv, ComputesHalfPrecisionInFloat) {
   conv.reference(conv_node({}), inputs, outputs);
   EXPECT_EQ(static_cast<float>(outputs[0].data<Half>()[0]), -1.5f);
   EXPECT_EQ(static_cast<float>(outputs[0].data<Half>()[1]), -2.0f);
+}
+
+TEST(ConvTranspose, FillsWhatTheKernelDoesNotReachWithBias) {
+  const Tensor x = floats({1, 1, 1}, {2}), w = floats({1, 1, 1}, {3}), bias = floats({1}, {1});
+  expect_output(evaluate(conv_transpose, {x, w, bias}, {{"output_shape", std::vector<int64_t>{3}}}),
+                floats({1, 1, 3}, {7, 1, 1}));
+}
+
+TEST(ConvTranspose, CutsTheOddElementAsAutoPadSays) {
+  const Tensor x = floats({1, 1, 2}, {1, 2}), w = floats({1, 1, 2}, {1, 10});  // 1, 12, 20
+  const std::vector<int64_t> two{2};
+  expect_output(evaluate(conv_transpose, {x, w}, {{"output_shape", two}}),
+                floats({1, 1, 2}, {12, 20}));
+  expect_output(evaluate(conv_transpose, {x, w},
+                         {{"output_shape", two}, {"auto_pad", std::string("SAME_UPPER")}}),
+                floats({1, 1, 2}, {1, 12}));
+}
+
+TEST(ConvTranspose, RefusesWhatDoesNotFitTogether) {
+  const Tensor x({DType::kF32, {1, 4, 3}}), w({DType::kF32, {4, 2, 3}});
+  using Ints = std::vector<int64_t>;
+  expect_refused(evaluate(conv_transpose, {x, Tensor({DType::kF32, {2, 2, 3}})}), "groups");
+  expect_refused(evaluate(conv_transpose, {x, w}, {{"group", int64_t{3}}}), "groups");
+  expect_refused(evaluate(conv_transpose, {x, w}, {{"group", int64_t{1} << 62}}), "groups");
+  expect_refused(evaluate(conv_transpose, {x, w}, {{"pads", Ints{4, 4}}}), "out of range");
+  expect_refused(evaluate(conv_transpose, {x, w}, {{"strides", Ints{int64_t{1} << 40}}}),
+                 "out of range");
+  expect_refused(evaluate(conv_transpose, {x, w}, {{"output_shape", Ints{5, 5}}}), "output_shape");
+  expect_refused(evaluate(conv_transpose, {x, w}, {{"auto_pad", std::string("FULL")}}), "FULL");
+  expect_refused(evaluate(conv_transpose, {x, w, Tensor({DType::kF32, {4}})}), "bias");
 }
 
 }  // namespace

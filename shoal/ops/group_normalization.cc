@@ -15,6 +15,11 @@ namespace {
 
 constexpr float kEpsilon = 1e-5f;
 
+// How many groups the channels of x make.
+using GroupsOf = int64_t (*)(const Node&, const Shape& x);
+int64_t declared_groups(const Node& node, const Shape&) { return node.integer("num_groups", 0); }
+int64_t one_per_channel(const Node&, const Shape& x) { return x[1]; }
+
 // Scale or bias has `count` elements.
 Status require_vector(const Operand& operand, int64_t count) {
   if (operand.type.shape == Shape{count}) return {};
@@ -39,7 +44,8 @@ Result<std::vector<TensorType>> infer_instance(const Node&, std::span<const Oper
 // Scale and bias: one per channel since opset 21, one per group in opset 18.
 Result<std::vector<TensorType>> infer_group(const Node& node, std::span<const Operand> inputs) {
   SHOAL_TRY(require_planes(inputs));
-  const int64_t channels = inputs[0].type.shape[1], groups = node.integer("num_groups", 0);
+  const Shape& shape = inputs[0].type.shape;
+  const int64_t channels = shape[1], groups = declared_groups(node, shape);
   if (groups < 1 || channels % groups != 0) {
     return invalid(std::to_string(channels) + " channels do not make " + std::to_string(groups) +
                    " groups");
@@ -83,18 +89,20 @@ void normalize(std::span<const Tensor> inputs, int64_t groups, double epsilon, T
   }
 }
 
+template <GroupsOf groups_of>
 void reference(const Node& node, std::span<const Tensor> inputs, std::span<Tensor> outputs) {
-  const int64_t groups = node.integer("num_groups", inputs[0].shape()[1]);
+  const int64_t groups = groups_of(node, inputs[0].shape());
   visit<Floats>(inputs[0].dtype(), [&]<class T>() {
     normalize<T>(inputs, groups, node.real("epsilon", kEpsilon), outputs[0]);
   });
 }
 
 // Batch and groups split; of a group, one element needs all.
+template <GroupsOf groups_of>
 std::optional<Tile> split(const Node& node, std::span<const Operand> inputs, const Region& output) {
   const Shape& shape = inputs[0].type.shape;
   if (output.shape().count() == 0) return std::nullopt;
-  const int64_t each = shape[1] / node.integer("num_groups", shape[1]);
+  const int64_t each = shape[1] / groups_of(node, shape);
   const int64_t first = output.begin[1] / each, last = (output.end[1] - 1) / each + 1;
   Region box = Region::whole(shape);
   box.begin[0] = output.begin[0];
@@ -132,7 +140,7 @@ Result<std::vector<ValueId>> expand_node(const Node& node, std::span<const Value
                                          Graph& graph) {
   const TensorType type = graph[inputs[0]].type;
   const Shape& shape = type.shape;
-  const int64_t groups = node.integer("num_groups", 1);
+  const int64_t groups = declared_groups(node, shape);
   const bool per_group = graph[inputs[1]].type.shape[0] == groups;
   const ValueId scale = per_group ? inputs[1] : add_vector(graph, type.dtype, groups, 1);
   const ValueId bias = per_group ? inputs[2] : add_vector(graph, type.dtype, groups, 0);
@@ -156,8 +164,8 @@ SHOAL_RECORD(group_normalization) = {.name = "GroupNormalization",
                                      .min_inputs = 3,
                                      .max_inputs = 3,
                                      .infer = infer_group,
-                                     .reference = reference,
-                                     .split = split,
+                                     .reference = reference<declared_groups>,
+                                     .split = split<declared_groups>,
                                      .in_place = true,
                                      .expand = expand_node};
 
@@ -165,8 +173,8 @@ SHOAL_RECORD(instance_normalization) = {.name = "InstanceNormalization",
                                         .min_inputs = 3,
                                         .max_inputs = 3,
                                         .infer = infer_instance,
-                                        .reference = reference,
-                                        .split = split,
+                                        .reference = reference<one_per_channel>,
+                                        .split = split<one_per_channel>,
                                         .in_place = true};
 
 }  // namespace shoal::ops

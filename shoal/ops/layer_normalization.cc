@@ -1,5 +1,7 @@
 // LayerNormalization: y = scale * (x - mean) / sqrt(variance + epsilon) + bias, where mean and
 // variance are those of the axes from `axis` on: of one row, if x is seen as [rows, row].
+#include <algorithm>
+#include <string>
 #include <vector>
 
 #include "shoal/ops/broadcast.h"

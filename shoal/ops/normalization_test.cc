@@ -81,6 +81,13 @@ TEST(InstanceNormalization, RefusesAScaleOfAnotherSize) {
   expect_refused(evaluate(instance_normalization, {x, p, p}), "should have [4]");
 }
 
+TEST(InstanceNormalization, DoesNotReadTheAttributesOfGroups) {
+  const Tensor x = floats({1, 2, 2}, {-1, 1, -2, 2}), one = floats({2}, {1, 1});
+  const auto y = evaluate(instance_normalization, {x, one, Tensor({DType::kF32, {2}})},
+                          {{"num_groups", int64_t{7}}, {"epsilon", 0.0f}});
+  expect_output(y, floats({1, 2, 2}, {-1, 1, -1, 1}));
+}
+
 TEST(MeanVarianceNormalization, RefusesAxesTheInputDoesNotHave) {
   expect_refused(evaluate(mean_variance_normalization, {Tensor({DType::kF32, {2, 3, 4}})}),
                  "axis 3");

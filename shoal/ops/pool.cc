@@ -164,10 +164,9 @@ void take_max(const Window& window, const Tensor& input, Tensor& output, int64_t
       where = at;
     });
     y[out] = static_cast<T>(best);
-    where = std::max<int64_t>(where, 0);
-    if (indices != nullptr) {
-      indices[out] = plane + (by_columns ? column_major(window, where) : where);
-    }
+    if (indices == nullptr) return;
+    const int64_t first = std::max<int64_t>(where, 0);  // padding has no index
+    indices[out] = plane + (by_columns && where >= 0 ? column_major(window, first) : first);
   });
 }
 
