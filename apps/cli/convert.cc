@@ -21,11 +21,12 @@ struct ConvertFlags {
 };
 
 Outcome convert(const ConvertFlags& flags) {
-  SHOAL_OR_EXIT(Graph graph, Exit::kModel, load_graph(flags.model, flags.shapes));
+  SHOAL_OR_EXIT(LoadedGraph loaded, Exit::kModel, load_graph(flags.model, flags.shapes));
+  auto& [graph, outputs] = loaded;
   if (flags.optimize) {
     SHOAL_OR_EXIT(graph, Exit::kModel, passes::optimize(graph));
   }
-  if (Status written = onnx::write_onnx(graph, flags.output); !written.ok()) {
+  if (Status written = onnx::write_onnx(graph, flags.output, outputs); !written.ok()) {
     return fail(written.code() == Code::kUnsupported ? Exit::kModel : Exit::kResources, written);
   }
   return {};

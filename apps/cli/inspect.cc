@@ -35,21 +35,12 @@ struct InspectFlags {
 int64_t peak_of(const MemoryPlan& plan) { return plan.arena_bytes + plan.caller_bytes; }
 int64_t bound_of(const MemoryPlan& plan) { return plan.live_bytes + plan.caller_bytes; }
 
-int64_t weights_of(const Graph& graph, const Node& node) {
-  int64_t total = 0;
-  for (ValueId id : node.inputs) {
-    if (id == kNoValue || !graph[id].constant) continue;
-    if (Floats::contains(graph[id].type.dtype)) total += graph[id].type.shape.count();
-  }
-  return total;
-}
-
 void print_table(const Graph& graph, const MemoryPlan& memory) {
   Table table({"node", "operator", "output", "parameters", "MACs", "memory"});
   int64_t total_macs = 0;
   for (const Node& node : graph.nodes()) {
     const TensorType& type = graph[node.outputs[0]].type;
-    const int64_t node_macs = macs(graph, node), weights = weights_of(graph, node);
+    const int64_t node_macs = macs(graph, node), weights = parameters(graph, node);
     total_macs += node_macs;
     table.add({node.name.empty() ? graph[node.outputs[0]].name : node.name,
                std::string(node.op->name), to_string(type), weights > 0 ? with_commas(weights) : "",
@@ -82,7 +73,7 @@ void print_json(const Graph& graph, const MemoryPlan& memory) {
                      {"operator", op},
                      {"output", to_string(graph[node.outputs[0]].type)},
                      {"macs", macs(graph, node)},
-                     {"parameters", weights_of(graph, node)}});
+                     {"parameters", parameters(graph, node)}});
   }
   auto values = [&](std::span<const ValueId> ids) {
     nlohmann::json list = nlohmann::json::array();
@@ -117,15 +108,15 @@ void print_passes(const std::vector<passes::Report>& reports) {
 }
 
 Outcome inspect(const InspectFlags& flags) {
-  SHOAL_OR_EXIT(Graph loaded, Exit::kModel, load_graph(flags.model, flags.shapes));
+  SHOAL_OR_EXIT(const LoadedGraph loaded, Exit::kModel, load_graph(flags.model, flags.shapes));
   std::vector<passes::Report> reports;
-  SHOAL_OR_EXIT(Graph optimized, Exit::kModel, passes::optimize(loaded, &reports));
+  SHOAL_OR_EXIT(Graph optimized, Exit::kModel, passes::optimize(loaded.graph, &reports));
   if (flags.show_passes) {
     print_passes(reports);
     return {};
   }
   // Memory is that of the graph that runs, whichever is shown.
-  const Graph& graph = flags.optimized ? optimized : loaded;
+  const Graph& graph = flags.optimized ? optimized : loaded.graph;
   const MemoryPlan memory = plan_memory(optimized);
   if (flags.text) {
     std::printf("%s", to_text(graph).c_str());

@@ -95,10 +95,12 @@ Result<Session> open_session(const ModelFlags& flags, Device& device) {
   return Session::open(std::filesystem::path(flags.model), device, options);
 }
 
-Result<Graph> load_graph(const std::string& name, const std::vector<std::string>& shape_texts) {
+Result<LoadedGraph> load_graph(const std::string& name,
+                               const std::vector<std::string>& shape_texts) {
   SHOAL_ASSIGN(auto shapes, parse_shapes(shape_texts));
   if (name.starts_with(kZoo) && name != kDefaultModel) {
-    return zoo::build(std::string_view(name).substr(kZoo.size()));
+    SHOAL_ASSIGN(Graph graph, zoo::build(std::string_view(name).substr(kZoo.size())));
+    return LoadedGraph{std::move(graph), {"output"}};
   }
   auto opened = name == kDefaultModel ? open_digits() : onnx::Model::open(name);
   if (!opened.ok()) return opened.status();
@@ -112,7 +114,7 @@ Result<Graph> load_graph(const std::string& name, const std::vector<std::string>
     return Status(Code::kUnsupported, "shapes depend on the elements of " + bound.wanted[0] +
                                           ", which only a run knows; 'shoal run' can do it");
   }
-  return std::move(bound.graph);
+  return LoadedGraph{std::move(bound.graph), std::move(bound.outputs)};
 }
 
 Result<Session::Tensors> random_inputs(const Session& session,

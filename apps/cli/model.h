@@ -30,8 +30,15 @@ struct ModelFlags {
 Result<std::unique_ptr<Device>> make_device(const ModelFlags& flags);
 Result<Session> open_session(const ModelFlags& flags, Device& device);
 
-// The model's graph for these shapes ("x=1x3x224x224"; dimensions left open are 1), as loaded.
-Result<Graph> load_graph(const std::string& model, const std::vector<std::string>& shapes);
+// A model's graph as loaded, and what the model calls its outputs: their values may have other
+// names, for an output can be an input too.
+struct LoadedGraph {
+  Graph graph;
+  std::vector<std::string> outputs;
+};
+
+// For these shapes ("x=1x3x224x224"); dimensions left open are 1.
+Result<LoadedGraph> load_graph(const std::string& model, const std::vector<std::string>& shapes);
 
 // Seeded random inputs of the model's shapes; dimensions left open are 1 unless `shapes` says.
 Result<Session::Tensors> random_inputs(const Session& session,

@@ -20,6 +20,12 @@ Status check_arity(const Operator& op, size_t inputs, size_t outputs) {
   return {};
 }
 
+bool is_parameter(const Graph& graph, const Node& node, size_t input) {
+  if (node.inputs[input] == kNoValue || node.op->is_statistic(input)) return false;
+  const Value& value = graph[node.inputs[input]];
+  return value.constant && Floats::contains(value.type.dtype) && value.type.shape.rank() > 0;
+}
+
 }  // namespace
 
 Result<std::vector<TensorType>> infer(const Node& node, std::span<const Operand> operands) {
@@ -155,18 +161,23 @@ int64_t macs(const Graph& graph, const Node& node) {
   return node.op->macs(node, graph.operands(node.inputs), graph.types(node.outputs));
 }
 
+int64_t parameters(const Graph& graph, const Node& node) {
+  int64_t total = 0;
+  for (size_t i = 0; i < node.inputs.size(); ++i) {
+    if (is_parameter(graph, node, i)) total += graph[node.inputs[i]].type.shape.count();
+  }
+  return total;
+}
+
 int64_t parameters(const Graph& graph) {
-  std::vector<bool> counted(graph.value_count(), false);
+  std::unordered_set<ValueId> counted;
   int64_t total = 0;
   for (const Node& node : graph.nodes()) {
     for (size_t i = 0; i < node.inputs.size(); ++i) {
       const ValueId id = node.inputs[i];
-      if (id == kNoValue || node.op->is_statistic(i) || counted[static_cast<size_t>(id)]) continue;
-      const Value& value = graph[id];
-      if (!value.constant || !Floats::contains(value.type.dtype)) continue;
-      if (value.type.shape.rank() == 0) continue;
-      counted[static_cast<size_t>(id)] = true;
-      total += value.type.shape.count();
+      if (is_parameter(graph, node, i) && counted.insert(id).second) {
+        total += graph[id].type.shape.count();
+      }
     }
   }
   return total;

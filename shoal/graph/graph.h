@@ -101,7 +101,9 @@ Status verify(const Graph& graph);
 int64_t macs(const Graph& graph, const Node& node);
 
 // What training would learn: the elements of float constants that some node reads as weights. Not
-// scalars (an epsilon, the bounds of Clip), nor what is measured (statistic_inputs).
+// scalars (an epsilon, the bounds of Clip), nor what is measured (statistic_inputs). What several
+// nodes share counts for each of them, but once in the graph.
+int64_t parameters(const Graph& graph, const Node& node);
 int64_t parameters(const Graph& graph);
 
 // Where in messages a node is: its name, or its operator and first output.
