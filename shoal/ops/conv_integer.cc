@@ -174,12 +174,12 @@ SHOAL_RECORD(conv_integer) = {.name = "ConvInteger",
                               .split = split<kInteger>,
                               .macs = macs<kInteger>};
 
-SHOAL_RECORD(qlinear_conv) = {.name = "QLinearConv",
-                              .min_inputs = 8,
-                              .max_inputs = 9,
-                              .infer = infer_qlinear,
-                              .reference = reference_qlinear,
-                              .split = split<kQLinear>,
-                              .macs = macs<kQLinear>};
+SHOAL_RECORD(q_linear_conv) = {.name = "QLinearConv",
+                               .min_inputs = 8,
+                               .max_inputs = 9,
+                               .infer = infer_qlinear,
+                               .reference = reference_qlinear,
+                               .split = split<kQLinear>,
+                               .macs = macs<kQLinear>};
 
 }  // namespace shoal::ops

@@ -67,7 +67,7 @@ Factors random_factors(Rng& rng) {
   return f;
 }
 
-Case matmul_integer(Rng& rng) {
+Case mat_mul_integer(Rng& rng) {
   const Factors f = random_factors(rng);
   const DType a = random_dtype(rng, kBytes), b = random_dtype(rng, kBytes);
   Case c{{random_bytes(rng, a, f.a), random_bytes(rng, b, f.b), Tensor(), Tensor()}};
@@ -76,7 +76,7 @@ Case matmul_integer(Rng& rng) {
   return c;
 }
 
-Case qlinear_matmul(Rng& rng) {
+Case q_linear_mat_mul(Rng& rng) {
   const Factors f = random_factors(rng);
   const DType a = random_dtype(rng, kBytes), b = random_dtype(rng, kBytes);
   return {{random_bytes(rng, a, f.a), random_scales(rng, f.rows), random_bytes(rng, a, f.rows),
@@ -128,7 +128,7 @@ Case conv_integer(Rng& rng) {
   return c;
 }
 
-Case qlinear_conv(Rng& rng) {
+Case q_linear_conv(Rng& rng) {
   const Layer layer = random_layer(rng);
   const DType x = random_dtype(rng, kBytes), w = random_dtype(rng, kBytes);
   const Shape parameters = one_or_per_channel(rng, layer);
@@ -146,9 +146,9 @@ Case qlinear_conv(Rng& rng) {
 }  // namespace
 
 std::vector<Source> quantize_cases() {
-  return {{&ops::conv_integer, conv_integer},     {&ops::dequantize_linear, dequantize_linear},
-          {&ops::matmul_integer, matmul_integer}, {&ops::qlinear_conv, qlinear_conv},
-          {&ops::qlinear_matmul, qlinear_matmul}, {&ops::quantize_linear, quantize_linear}};
+  return {{&ops::conv_integer, conv_integer},         {&ops::dequantize_linear, dequantize_linear},
+          {&ops::mat_mul_integer, mat_mul_integer},   {&ops::q_linear_conv, q_linear_conv},
+          {&ops::q_linear_mat_mul, q_linear_mat_mul}, {&ops::quantize_linear, quantize_linear}};
 }
 
 }  // namespace shoal::laws

@@ -6,7 +6,7 @@
 namespace shoal::laws {
 namespace {
 
-Case cumsum(Rng& rng) {
+Case cum_sum(Rng& rng) {
   const Shape shape = random_shape(rng, 1, 4);
   const auto rank = static_cast<int64_t>(shape.rank());
   return {{random_tensor(rng, shape), Tensor::of<int64_t>({}, {random_int(rng, -rank, rank - 1)})},
@@ -40,7 +40,7 @@ Case det(Rng& rng) {
 
 std::vector<Source> triangle_cases() {
   return {
-      {&ops::cumsum, cumsum}, {&ops::det, det}, {&ops::eye_like, eye_like}, {&ops::trilu, trilu}};
+      {&ops::cum_sum, cum_sum}, {&ops::det, det}, {&ops::eye_like, eye_like}, {&ops::trilu, trilu}};
 }
 
 }  // namespace shoal::laws

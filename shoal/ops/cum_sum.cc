@@ -68,13 +68,13 @@ std::optional<Tile> split(const Node& node, std::span<const Operand> inputs, con
 
 }  // namespace
 
-SHOAL_RECORD(cumsum) = {.name = "CumSum",
-                        .min_inputs = 2,
-                        .max_inputs = 2,
-                        .infer = infer,
-                        .reference = reference,
-                        .split = split,
-                        .linear = true,
-                        .in_place = true};
+SHOAL_RECORD(cum_sum) = {.name = "CumSum",
+                         .min_inputs = 2,
+                         .max_inputs = 2,
+                         .infer = infer,
+                         .reference = reference,
+                         .split = split,
+                         .linear = true,
+                         .in_place = true};
 
 }  // namespace shoal::ops

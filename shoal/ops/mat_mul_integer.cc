@@ -196,20 +196,20 @@ int64_t macs(const Node&, std::span<const Operand> inputs, std::span<const Tenso
 
 }  // namespace
 
-SHOAL_RECORD(matmul_integer) = {.name = "MatMulInteger",
-                                .min_inputs = 2,
-                                .max_inputs = 4,
-                                .infer = infer_integer,
-                                .reference = reference_integer,
-                                .split = split<kInteger>,
-                                .macs = macs<kInteger>};
+SHOAL_RECORD(mat_mul_integer) = {.name = "MatMulInteger",
+                                 .min_inputs = 2,
+                                 .max_inputs = 4,
+                                 .infer = infer_integer,
+                                 .reference = reference_integer,
+                                 .split = split<kInteger>,
+                                 .macs = macs<kInteger>};
 
-SHOAL_RECORD(qlinear_matmul) = {.name = "QLinearMatMul",
-                                .min_inputs = 8,
-                                .max_inputs = 8,
-                                .infer = infer_qlinear,
-                                .reference = reference_qlinear,
-                                .split = split<kQLinear>,
-                                .macs = macs<kQLinear>};
+SHOAL_RECORD(q_linear_mat_mul) = {.name = "QLinearMatMul",
+                                  .min_inputs = 8,
+                                  .max_inputs = 8,
+                                  .infer = infer_qlinear,
+                                  .reference = reference_qlinear,
+                                  .split = split<kQLinear>,
+                                  .macs = macs<kQLinear>};
 
 }  // namespace shoal::ops
