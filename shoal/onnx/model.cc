@@ -31,6 +31,14 @@ Result<DeclaredType> declared_type(const TypeProto& proto) {
   return type;
 }
 
+// Of a type whose dimensions are all numbers the size is known here already.
+Status check_size(const DeclaredType& type) {
+  if (!type.dims || type.dims->size() > Shape::kMaxRank) return {};
+  TensorType known{type.dtype, {}};
+  for (const Dimension& dim : *type.dims) known.shape.push_back(dim.size.value_or(1));
+  return check(known);
+}
+
 // Marks the slots whose shape some step depends on; CastLike only wants the type of its second.
 void mark_read_shapes(const Block& block, std::vector<bool>& read) {
   auto mark = [&](Slot slot) {
@@ -64,6 +72,7 @@ Result<std::vector<ModelInput>> declared_inputs(const GraphProto& graph, const P
     if (!info.type) return invalid("has no type").at(place);
     auto type = declared_type(*info.type);
     if (!type.ok()) return type.status().at(place);
+    if (Status size = check_size(*type); !size.ok()) return size.at(place);
     const auto slot = static_cast<size_t>(program.inputs[i]);
     const int32_t constant = program.slots[slot].constant;
     if (constant >= 0) {

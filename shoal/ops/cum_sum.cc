@@ -12,16 +12,14 @@ namespace {
 
 Result<std::vector<TensorType>> infer(const Node&, std::span<const Operand> inputs) {
   SHOAL_TRY(require<Numbers>(inputs[0]));
-  SHOAL_TRY(require<Indices>(inputs[1]));
   SHOAL_TRY(require_single(inputs[1]));
-  if (inputs[0].type.shape.rank() == 0) return invalid("a scalar has no axis to sum along");
+  SHOAL_ASSIGN(const std::vector<int64_t> axis, require_ints(inputs[1]));
+  SHOAL_TRY(require_axis(axis[0], inputs[0].type.shape.rank()).status());
   return std::vector{inputs[0].type};
 }
 
-// The axis is known when it runs, too late to refuse it: one out of range means the nearest.
 size_t axis_of(const Tensor& axis, const Shape& shape) {
-  const auto rank = static_cast<int64_t>(shape.rank());
-  return axis_in(std::clamp(to_ints(axis)[0], -rank, rank - 1), shape.rank());
+  return axis_in(to_ints(axis)[0], shape.rank());
 }
 
 // One line. Each element is read before it is written: the output may lie in the input.
@@ -71,6 +69,7 @@ std::optional<Tile> split(const Node& node, std::span<const Operand> inputs, con
 SHOAL_RECORD(cum_sum) = {.name = "CumSum",
                          .min_inputs = 2,
                          .max_inputs = 2,
+                         .value_inputs = 0b10,
                          .infer = infer,
                          .reference = reference,
                          .split = split,
