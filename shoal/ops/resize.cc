@@ -29,12 +29,11 @@ struct Step {
 };
 
 // Axes that shrink come first, so that there is less to do for the others; then the inner ones,
-// which leaves long rows to the outer ones.
+// which leaves long rows to the outer ones. The order is that of the whole: a tile adds up the same
+// numbers in the same order.
 std::vector<Step> steps_of(const ResizeRule& rule, std::span<const ResizeAxis> axes) {
   auto growth = [&](size_t d) {
-    const ResizeAxis& axis = axes[d];
-    return static_cast<double>(axis.out_end - axis.out_begin) /
-           static_cast<double>(axis.in_end - axis.in_begin);
+    return static_cast<double>(axes[d].out) / static_cast<double>(axes[d].in);
   };
   std::vector<size_t> order;
   for (size_t d = axes.size(); d-- > 0;) {
