@@ -110,8 +110,8 @@ void copy_rows(const float* from, int64_t from_stride, float* to, int64_t to_str
 // copied. Bias and addend are copied too, for there is nothing to read beyond their ends.
 void multiply_edge(const float* left, const float* right, int64_t k, int64_t rows, int64_t columns,
                    const Tile& tile, const Finish& finish) {
-  HWY_ALIGN float y[kRows * kColumns], addend[kRows * kColumns];
-  HWY_ALIGN float column_bias[kColumns], row_bias[kRows];
+  HWY_ALIGN float y[kRows * kColumns] = {}, addend[kRows * kColumns] = {};
+  HWY_ALIGN float column_bias[kColumns] = {}, row_bias[kRows] = {};
   Tile beside{y, kColumns, nullptr, nullptr, nullptr};
   if (!finish.first) copy_rows(tile.y, tile.y_stride, y, kColumns, rows, columns);
   if (finish.last && tile.row_bias != nullptr) {

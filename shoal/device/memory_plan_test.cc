@@ -288,8 +288,7 @@ TEST(MemoryPlan, TakesUnderASecondForAHundredThousandNodes) {
     const MemoryPlan plan = plan_memory(*graph);
     const double took = static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC;
     EXPECT_GE(plan.arena_bytes, plan.live_bytes);
-    RecordProperty(graph == &narrow ? "narrow_seconds" : "wide_seconds",
-                   std::to_string(took));
+    RecordProperty(graph == &narrow ? "narrow_seconds" : "wide_seconds", std::to_string(took));
     EXPECT_LT(took, 1.0);
   }
 }

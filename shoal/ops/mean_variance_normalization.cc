@@ -36,7 +36,7 @@ void normalize(const Node& node, const Tensor& input, Tensor& output) {
   const double n = static_cast<double>(shape.count()) / static_cast<double>(groups);
   const T* x = input.data<T>().data();
   T* y = output.data<T>().data();
-  // Calls f(element, its group), which gives the element of y.
+  // Calls f(offset of an element, the group whose statistics it shares).
   const auto for_each = [&](auto f) {
     for_each_run(shape, strides, [&](auto at, auto step, int64_t run) {
       for (int64_t k = 0; k < run; ++k) {
