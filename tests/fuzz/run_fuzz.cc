@@ -18,7 +18,7 @@ class SmallGraphs : public Device {
   explicit SmallGraphs(std::unique_ptr<Device> device) : device_(std::move(device)) {}
   const DeviceInfo& info() const override { return device_->info(); }
   Result<std::unique_ptr<Executable>> compile(const Graph& graph) override {
-    constexpr int64_t kMaxBytes = 16 << 20, kMaxMacs = 4 << 20;
+    constexpr int64_t kMaxBytes = 1 << 20, kMaxMacs = 1 << 20;
     int64_t bytes = 0, work = 0;
     for (const Node& node : graph.nodes()) {
       work += macs(graph, node);
@@ -39,7 +39,7 @@ Result<Session::Tensors> make_inputs(const Session& session) {
     if (info.dims.size() > Shape::kMaxRank) return invalid("rank");
     for (int64_t d : info.dims) type.shape.push_back(d < 0 ? 2 : d);
     SHOAL_TRY(check(type));
-    if (type.bytes() > 1 << 20) return invalid("large");
+    if (type.bytes() > 1 << 16) return invalid("large");
     Tensor tensor(type);
     uint8_t next = 1;
     if (type.dtype != DType::kBool) {
