@@ -1,5 +1,6 @@
 // softmax(q k' * scale + mask) v, for every image and head, is Attention. The scale may sit on the
 // scores, on q, on k or on all of them; k' arrives by a Transpose that may do other things as well.
+// Images and heads may be one axis, as PyTorch's own module has them: then they count as heads.
 #include <algorithm>
 
 #include "shoal/ops/ops.h"
@@ -19,7 +20,7 @@ struct Scaled {
 };
 
 struct Attention {
-  Scaled q;
+  ValueId q;
   const Node* transpose;  // whose output is k'
   double scale;           // of everything
   ValueId mask = kNoValue;
@@ -44,7 +45,7 @@ class Matcher {
   bool is_over_last_axis(const Node& softmax) const {
     const auto rank = static_cast<int64_t>(graph_[softmax.inputs[0]].type.shape.rank());
     const int64_t axis = softmax.integer("axis", -1);
-    return rank == 4 && (axis == -1 || axis == rank - 1);
+    return (rank == 3 || rank == 4) && (axis == -1 || axis == rank - 1);
   }
 
   // One value times constants; a value that is a product of several is taken whole.
@@ -61,8 +62,9 @@ class Matcher {
     if (mat_mul == nullptr) return std::nullopt;
     const Scaled q = scaled(mat_mul->inputs[0]), k = scaled(mat_mul->inputs[1]);
     const Node* transpose = links_.only_for_reader(k.value, ops::transpose);
-    if (transpose == nullptr || permutation(graph_, *transpose).size() != 4) return std::nullopt;
-    return Attention{q, transpose, product.scale * q.scale * k.scale, kNoValue, {}};
+    const size_t rank = graph_[scores].type.shape.rank();
+    if (transpose == nullptr || permutation(graph_, *transpose).size() != rank) return std::nullopt;
+    return Attention{q.value, transpose, product.scale * q.scale * k.scale, kNoValue, {}};
   }
 
   std::optional<Attention> match_sum(const Node& sum) const {
@@ -113,7 +115,7 @@ class Matcher {
 // k from the Transpose that made k': the same one with its last two axes in the other order.
 Result<ValueId> keys(Rewriter& rewriter, const Node& transpose) {
   std::vector<size_t> axes = permutation(rewriter.from(), transpose);
-  std::swap(axes[2], axes[3]);
+  std::swap(axes[axes.size() - 2], axes[axes.size() - 1]);
   const ValueId from = rewriter.map(transpose.inputs[0]);
   if (std::ranges::is_sorted(axes)) return from;
   return rewriter.to().add(ops::transpose, {from},
@@ -121,18 +123,33 @@ Result<ValueId> keys(Rewriter& rewriter, const Node& transpose) {
                            rewriter.from()[transpose.outputs[0]].name + ".keys");
 }
 
-bool put(Rewriter& rewriter, const Node& mix, const Attention& attention) {
-  const auto k = keys(rewriter, *attention.transpose);
-  if (!k.ok()) return false;
-  std::vector<ValueId> inputs{rewriter.map(attention.q.value), *k, rewriter.map(mix.inputs[1])};
+// q, k, v and the mask; all but the mask have four axes.
+Result<std::vector<ValueId>> inputs_of(Rewriter& rewriter, const Node& mix,
+                                       const Attention& attention, ValueId first_axis) {
+  SHOAL_ASSIGN(const ValueId k, keys(rewriter, *attention.transpose));
+  std::vector<ValueId> inputs{rewriter.map(attention.q), k, rewriter.map(mix.inputs[1])};
+  for (ValueId& id : inputs) {
+    if (rewriter.to()[id].type.shape.rank() == 4) continue;
+    const std::string name = rewriter.to()[id].name + ".image";
+    SHOAL_ASSIGN(id, rewriter.to().add(ops::unsqueeze, {id, first_axis}, {}, name));
+  }
   if (attention.choice) {
     inputs.push_back(rewriter.add_constant(mix, "mask", *attention.choice));
-  } else {
+  } else if (attention.mask != kNoValue) {
     inputs.push_back(rewriter.map(attention.mask));
   }
-  while (inputs.back() == kNoValue) inputs.pop_back();
-  return rewriter.substitute(mix, ops::attention, std::move(inputs),
-                             {{"scale", static_cast<float>(attention.scale)}});
+  return inputs;
+}
+
+bool put(Rewriter& rewriter, const Node& mix, const Attention& attention) {
+  const ValueId first_axis = rewriter.add_constant(mix, "axis", Tensor::of<int64_t>({1}, {0}));
+  auto inputs = inputs_of(rewriter, mix, attention, first_axis);
+  if (!inputs.ok()) return false;
+  const Attributes scale{{"scale", static_cast<float>(attention.scale)}};
+  if (rewriter.substitute(mix, ops::attention, *inputs, scale)) return true;
+  const std::string name = rewriter.from()[mix.outputs[0]].name + ".image";
+  const auto image = rewriter.to().add(ops::attention, *std::move(inputs), scale, name);
+  return image.ok() && rewriter.substitute(mix, ops::squeeze, {*image, first_axis}, {});
 }
 
 }  // namespace
