@@ -87,10 +87,10 @@ def examine(shoal, name, folder):
         report(name, "written again", "same bytes" if same else "other bytes", same),
     ]
     if (PEERS / "node_modules" / "onnxruntime-node").is_dir():
-        inputs = random_inputs(onnx.load(str(first)).graph, False)
-        expected = answers(ORT, first, inputs, folder)
-        for output, array in answers(ORT, optimized, inputs, folder).items():
-            error = relative_error(array, expected.get(output))
+        inputs = random_inputs(onnx.load(str(first)).graph, pixels=False)
+        after = answers(ORT, optimized, inputs, folder)
+        for output, expected in answers(ORT, first, inputs, folder).items():
+            error = relative_error(after.get(output), expected)
             verdicts.append(report(name, output, f"{error:.2e} of max|y|", error <= MAX_ERROR))
     return all(verdicts)
 
