@@ -1,6 +1,7 @@
 // Gemm: y = alpha * A' B' + beta * C, where ' transposes if the attribute says so.
 #include "shoal/graph/graph.h"
 #include "shoal/ops/broadcast.h"
+#include "shoal/ops/convert.h"
 #include "shoal/ops/record.h"
 #include "shoal/ops/require.h"
 
@@ -41,8 +42,10 @@ template <class T>
 void multiply(const Node& node, std::span<const Tensor> inputs, Tensor& output) {
   const bool ta = node.integer("transA", 0) != 0, tb = node.integer("transB", 0) != 0;
   const auto [m, n, k] = sizes_of(node, inputs[0].shape(), inputs[1].shape());
-  const auto alpha = static_cast<Compute<T>>(node.real("alpha", 1));
-  const auto beta = static_cast<Compute<T>>(node.real("beta", 1));
+  using Sum = Modular<Compute<T>>;  // integers wrap around
+  const auto load = [](T x) { return static_cast<Sum>(static_cast<Compute<T>>(x)); };
+  const auto alpha = static_cast<Sum>(convert<Compute<T>>(node.real("alpha", 1)));
+  const auto beta = static_cast<Sum>(convert<Compute<T>>(node.real("beta", 1)));
   const bool has_c = inputs.size() > 2 && inputs[2].defined();
   const Strides sc = has_c ? broadcast_strides(inputs[2].shape(), output.shape()) : Strides{0, 0};
   const T* a = inputs[0].data<T>().data();
@@ -51,14 +54,13 @@ void multiply(const Node& node, std::span<const Tensor> inputs, Tensor& output) 
   T* y = output.data<T>().data();
   for (int64_t i = 0; i < m; ++i) {
     for (int64_t j = 0; j < n; ++j) {
-      Compute<T> sum = 0;
+      Sum sum{0};
       for (int64_t p = 0; p < k; ++p) {
-        sum += static_cast<Compute<T>>(a[ta ? p * m + i : i * k + p]) *
-               static_cast<Compute<T>>(b[tb ? j * k + p : p * n + j]);
+        sum += load(a[ta ? p * m + i : i * k + p]) * load(b[tb ? j * k + p : p * n + j]);
       }
       sum *= alpha;
-      if (has_c) sum += beta * static_cast<Compute<T>>(c[i * sc[0] + j * sc[1]]);
-      y[i * n + j] = static_cast<T>(sum);
+      if (has_c) sum += beta * load(c[i * sc[0] + j * sc[1]]);
+      y[i * n + j] = static_cast<T>(static_cast<Compute<T>>(sum));
     }
   }
 }
