@@ -4,6 +4,7 @@
 #include <new>
 #include <unordered_map>
 
+#include "shoal/cpu/instruction_set.h"
 #include "shoal/cpu/kernel.h"
 #include "shoal/device/memory_plan.h"
 
@@ -221,7 +222,9 @@ class CpuExecutable : public Executable {
 class CpuDevice : public Device {
  public:
   explicit CpuDevice(const CpuOptions& options)
-      : pool_(std::make_shared<ThreadPool>(options.threads)), info_{"cpu", pool_->threads()} {}
+      : pool_(std::make_shared<ThreadPool>(options.threads)), info_{"cpu", pool_->threads()} {
+    cpu::settle_instruction_set();
+  }
 
   const DeviceInfo& info() const override { return info_; }
 

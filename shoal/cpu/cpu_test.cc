@@ -1,6 +1,7 @@
 #include "shoal/cpu/cpu.h"
 
 #include <gtest/gtest.h>
+#include <hwy/targets.h>
 
 #include <cstring>
 
@@ -22,6 +23,12 @@ std::unique_ptr<Executable> compile(const Graph& graph) {
 }
 
 const TensorType kPair{DType::kF32, {2}};
+
+TEST(Cpu, HasChosenItsInstructionSetBeforeKernelsAskForIt) {
+  hwy::GetChosenTarget().DeInit();
+  const auto device = make_cpu_device({.threads = 1});
+  EXPECT_TRUE(hwy::GetChosenTarget().IsInitialized());
+}
 
 TEST(Cpu, GivesOutputsThatNoNodeComputes) {
   Graph graph;

@@ -12,6 +12,12 @@ std::vector<std::string_view> instruction_sets() {
   return names;
 }
 
+void settle_instruction_set() {
+  if (!hwy::GetChosenTarget().IsInitialized()) {
+    hwy::GetChosenTarget().Update(hwy::SupportedTargets());
+  }
+}
+
 void use_instruction_set(std::string_view name) {
   hwy::SetSupportedTargetsForTest(0);
   for (int64_t target : hwy::SupportedAndGeneratedTargets()) {
