@@ -1,8 +1,9 @@
 # make demo: set up, build, and let the built-in model answer.   make test: set up, build, all tests.
+# make bench: set up, build, race against ONNX Runtime.
 JOBS ?= 2
 BUILD = cmake --preset $(1) -Wno-dev >/dev/null && cmake --build --preset $(1) -j$(JOBS)
 
-.PHONY: demo test fast build format setup setup-peers
+.PHONY: demo test fast bench build format setup setup-peers
 
 demo: build
 	build/release/shoal run
@@ -21,6 +22,13 @@ test: setup-peers
 fast: build
 	tools/check
 	ctest --preset release -L fast
+
+# The race against ONNX Runtime, on a machine that does nothing else: half an hour. Writes
+# docs/performance.md. While working on a kernel: bench/peers/race.py build/release --quick.
+bench: setup-peers
+	cmake --preset release -Wno-dev -DSHOAL_BENCH=ON >/dev/null
+	cmake --build --preset release -j$(JOBS) --target shoal bench_gemm bench_peak
+	bench/peers/race.py build/release --checks --report --save build/release/race.jsonl
 
 build: setup
 	$(call BUILD,release)

@@ -59,7 +59,7 @@ void measure(int64_t n, ThreadPool& pool) {
   // The best of each: what else runs on the machine only ever takes away.
   double rate = 0, peak = 0;
   for (int i = 0; i < 21; ++i) {
-    peak = std::max(peak, bench::fma_gflops() * pool.threads());
+    peak = std::max(peak, bench::fma_gflops(pool));
     const double begin = now(pool.threads());
     for (int r = 0; r < repeats; ++r) setup.run();
     rate = std::max(rate, flops * repeats / (now(pool.threads()) - begin) * 1e-9);

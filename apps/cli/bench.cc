@@ -1,9 +1,10 @@
 // shoal bench: how fast a model runs here.
-#include <sys/resource.h>
-
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <iostream>
 #include <nlohmann/json.hpp>
 
 #include "cli.h"
@@ -20,31 +21,90 @@ constexpr const char* kExamples = R"(
 Examples:
   shoal bench zoo:mobilenetv2 --threads 1
   shoal bench model.onnx --seconds 10 --json
-  shoal bench model.onnx --shape input=8x3x32x32)";
+  shoal bench model.onnx --shape input=8x3x32x32
+  yes 2 | head -5 | shoal bench model.onnx --turns  five times two seconds)";
 
 struct BenchFlags {
   ModelFlags model;
   std::vector<std::string> shapes;
   double seconds = 3;
   bool json = false;
+  bool turns = false;
 };
 
 double ms_since(Clock::time_point begin) {
   return std::chrono::duration<double, std::milli>(Clock::now() - begin).count();
 }
 
-double percentile(std::vector<double>& sorted, double share) {
+double percentile(const std::vector<double>& sorted, double share) {
   return sorted[static_cast<size_t>(share * static_cast<double>(sorted.size() - 1) + 0.5)];
 }
 
+// Not getrusage's: that begins with the peak of whoever started this program.
 double peak_rss_mb() {
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  return static_cast<double>(usage.ru_maxrss) / 1024;
+  std::ifstream status("/proc/self/status");
+  for (std::string word; status >> word;) {
+    double kilobytes = 0;
+    if (word == "VmHWM:" && status >> kilobytes) return kilobytes / 1024;
+  }
+  return 0;
+}
+
+// Milliseconds of each run, sorted.
+Result<std::vector<double>> time_runs(Session& session, const Session::Tensors& inputs,
+                                      double seconds) {
+  constexpr size_t kMinRuns = 3;
+  std::vector<double> times;
+  const auto start = Clock::now();
+  Progress progress("bench", static_cast<size_t>(seconds * 10));
+  while (times.size() < kMinRuns || ms_since(start) < seconds * 1e3) {
+    const auto begin = Clock::now();
+    SHOAL_TRY(session.run(inputs).status());
+    times.push_back(ms_since(begin));
+    progress.at(static_cast<size_t>(ms_since(start) / 100));
+  }
+  std::ranges::sort(times);
+  return times;
+}
+
+// `result` with a measurement added.
+nlohmann::json with_times(nlohmann::json result, const std::vector<double>& times) {
+  result["median_ms"] = percentile(times, 0.5);
+  result["p10_ms"] = percentile(times, 0.1);
+  result["p90_ms"] = percentile(times, 0.9);
+  result["runs"] = times.size();
+  result["peak_rss_mb"] = peak_rss_mb();
+  return result;
+}
+
+// One measurement per line of standard input, which says how many seconds: whoever writes the
+// lines can let several engines take turns. The first run of a turn finds the caches full of
+// another engine's data, so it does not count.
+Outcome take_turns(Session& session, const Session::Tensors& inputs, const nlohmann::json& facts) {
+  std::string line;
+  while (std::getline(std::cin, line)) {
+    const double seconds = std::strtod(line.c_str(), nullptr);
+    if (auto warm_up = session.run(inputs); !warm_up.ok()) {
+      return fail(Exit::kDevice, warm_up.status());
+    }
+    SHOAL_OR_EXIT(auto times, Exit::kDevice, time_runs(session, inputs, seconds));
+    std::printf("%s\n", with_times(facts, times).dump().c_str());
+    std::fflush(stdout);
+  }
+  return {};
+}
+
+void print_table(const nlohmann::json& result) {
+  Table table({"model", "threads", "median ms", "p10", "p90", "runs", "open ms", "first answer ms",
+               "peak RSS MB"});
+  table.add({result["model"], std::to_string(int(result["threads"])), fixed(result["median_ms"], 3),
+             fixed(result["p10_ms"], 3), fixed(result["p90_ms"], 3),
+             std::to_string(size_t(result["runs"])), fixed(result["open_ms"], 1),
+             fixed(result["first_ms"], 1), fixed(result["peak_rss_mb"], 1)});
+  table.print();
 }
 
 Outcome bench(const BenchFlags& flags) {
-  constexpr size_t kMinRuns = 5;
   SHOAL_OR_EXIT(auto device, Exit::kDevice, make_device(flags.model));
   const auto begin = Clock::now();
   SHOAL_OR_EXIT(Session session, Exit::kModel, open_session(flags.model, *device));
@@ -52,40 +112,21 @@ Outcome bench(const BenchFlags& flags) {
   SHOAL_OR_EXIT(auto inputs, Exit::kUsage, random_inputs(session, flags.shapes));
   const auto first_begin = Clock::now();
   // The first run compiles for the inputs' shapes.
-  SHOAL_OR_EXIT(auto outputs, Exit::kModel, session.run(inputs));
-  const double first_ms = open_ms + ms_since(first_begin);
+  if (auto first = session.run(inputs); !first.ok()) return fail(Exit::kModel, first.status());
 
-  std::vector<double> times;
-  const auto start = Clock::now();
-  Progress progress("bench", static_cast<size_t>(flags.seconds * 10));
-  while (times.size() < kMinRuns || ms_since(start) < flags.seconds * 1e3) {
-    const auto run_begin = Clock::now();
-    SHOAL_OR_EXIT(outputs, Exit::kDevice, session.run(inputs));
-    times.push_back(ms_since(run_begin));
-    progress.at(static_cast<size_t>(ms_since(start) / 100));
-  }
-  std::ranges::sort(times);
-  const nlohmann::json result = {{"model", flags.model.model},
-                                 {"device", device->info().name},
-                                 {"threads", device->info().threads},
-                                 {"median_ms", percentile(times, 0.5)},
-                                 {"p10_ms", percentile(times, 0.1)},
-                                 {"p90_ms", percentile(times, 0.9)},
-                                 {"runs", times.size()},
-                                 {"open_ms", open_ms},
-                                 {"first_ms", first_ms},
-                                 {"peak_rss_mb", peak_rss_mb()}};
+  const nlohmann::json facts = {{"model", flags.model.model},
+                                {"device", device->info().name},
+                                {"threads", device->info().threads},
+                                {"open_ms", open_ms},
+                                {"first_ms", open_ms + ms_since(first_begin)}};
+  if (flags.turns) return take_turns(session, inputs, facts);
+  SHOAL_OR_EXIT(auto times, Exit::kDevice, time_runs(session, inputs, flags.seconds));
+  const nlohmann::json result = with_times(facts, times);
   if (flags.json) {
     std::printf("%s\n", result.dump().c_str());
-    return {};
+  } else {
+    print_table(result);
   }
-  Table table({"model", "threads", "median ms", "p10", "p90", "runs", "open ms", "first answer ms",
-               "peak RSS MB"});
-  table.add({flags.model.model, std::to_string(device->info().threads),
-             fixed(result["median_ms"], 3), fixed(result["p10_ms"], 3), fixed(result["p90_ms"], 3),
-             std::to_string(times.size()), fixed(open_ms, 1), fixed(first_ms, 1),
-             fixed(peak_rss_mb(), 1)});
-  table.print();
   return {};
 }
 
@@ -100,6 +141,9 @@ void add_bench(CLI::App& app, Action& action) {
   command->add_option("--seconds", flags->seconds, "How long to measure")
       ->check(CLI::Range(0.0, 3600.0));
   command->add_flag("--json", flags->json, "Print one JSON object");
+  command->add_flag("--turns", flags->turns,
+                    "Print one JSON object for each line of standard input, measured for as many "
+                    "seconds as it says");
   command->callback([flags, &action] { action = [flags] { return bench(*flags); }; });
 }
 

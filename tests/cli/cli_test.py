@@ -14,8 +14,8 @@ SHOAL = os.path.abspath(sys.argv[1])
 COMMANDS = ["run", "inspect", "bench", "profile", "eval", "convert", "zoo", "operators", "doctor", "completions"]
 
 
-def shoal(*args, expect=0, cwd=None, env=None):
-    done = subprocess.run([SHOAL, *map(str, args)], capture_output=True, text=True, cwd=cwd,
+def shoal(*args, expect=0, cwd=None, env=None, stdin=None):
+    done = subprocess.run([SHOAL, *map(str, args)], capture_output=True, text=True, cwd=cwd, input=stdin,
                           env={**os.environ, **(env or {})}, timeout=120)
     assert done.returncode == expect, f"{args}: exit {done.returncode}, wanted {expect}\n{done.stderr}"
     return done
@@ -113,6 +113,18 @@ def test_bench_prints_one_object(_):
     for key in ("median_ms", "p10_ms", "p90_ms", "runs", "open_ms", "peak_rss_mb"):
         assert result[key] > 0, key
     assert result["p10_ms"] <= result["median_ms"] <= result["p90_ms"]
+
+
+def test_bench_measures_once_a_turn(_):
+    lines = shoal("bench", "zoo:lenet5", "--turns", stdin="0\n0.05\n").stdout.splitlines()
+    short, long = map(json.loads, lines)
+    assert short["runs"] == 3 < long["runs"] and short["first_ms"] == long["first_ms"], lines
+
+
+def test_bench_counts_its_own_memory_only(_):
+    ballast = np.ones(100 * 2**20, np.uint8)
+    result = json.loads(shoal("bench", "zoo:lenet5", "--seconds", 0, "--json").stdout)
+    assert result["peak_rss_mb"] < ballast.size / 2**20, result
 
 
 def test_profile_writes_a_trace(tmp):

@@ -1,11 +1,12 @@
 #!/usr/bin/env node
 // ONNX Runtime behind Shoal's own command line, so that one harness can ask both:
 //   node ort.mjs run MODEL --input NAME=FILE.npy ... --save DIR [--threads N]
-//   node ort.mjs bench MODEL [--threads N] [--seconds S]
+//   node ort.mjs bench MODEL [--threads N] [--seconds S] [--turns]
 // `npm ci --prefix tests/peers` installs it. Exit codes are Shoal's: 2 for usage, 3 and one line on
 // stderr for a model that is refused.
 import { mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { createInterface } from 'node:readline';
 import { parseArgs } from 'node:util';
 import ort from 'onnxruntime-node';
 import { elementCount, formatOf, readNpy, writeNpy } from './npy.mjs';
@@ -53,35 +54,42 @@ function peakRssMb() {
   return Number(kilobytes) / 1024;
 }
 
-async function bench(model, { threads, seconds }) {
-  const start = performance.now();
-  const session = await open(model, threads);
-  const openMs = performance.now() - start;
-  const feeds = Object.fromEntries(session.inputMetadata.map((m) => [m.name, randomTensor(m)]));
-  const timeRun = async () => {
-    const before = performance.now();
-    await session.run(feeds);
-    return performance.now() - before;
-  };
-  // Making up the inputs is our doing, not part of the way from opening to the first answer.
-  const firstMs = openMs + (await timeRun());
+async function timeRuns(session, feeds, seconds) {
   const times = [];
   const end = performance.now() + seconds * 1000;
-  while (times.length < 3 || performance.now() < end) times.push(await timeRun());
+  while (times.length < 3 || performance.now() < end) times.push(await timeRun(session, feeds));
   times.sort((a, b) => a - b);
   const quantile = (q) => times[Math.round(q * (times.length - 1))];
-  const result = {
-    model,
-    threads,
+  return {
     median_ms: quantile(0.5),
     p10_ms: quantile(0.1),
     p90_ms: quantile(0.9),
     runs: times.length,
-    open_ms: openMs,
-    first_ms: firstMs,
     peak_rss_mb: peakRssMb(),
   };
-  console.log(JSON.stringify(result));
+}
+
+async function timeRun(session, feeds) {
+  const before = performance.now();
+  await session.run(feeds);
+  return performance.now() - before;
+}
+
+async function bench(model, { threads, seconds, turns }) {
+  const start = performance.now();
+  const session = await open(model, threads);
+  const openMs = performance.now() - start;
+  const feeds = Object.fromEntries(session.inputMetadata.map((m) => [m.name, randomTensor(m)]));
+  // Making up the inputs is our doing, not part of the way from opening to the first answer.
+  const firstMs = openMs + (await timeRun(session, feeds));
+  const facts = { model, threads, open_ms: openMs, first_ms: firstMs };
+  const measure = async (time) =>
+    console.log(JSON.stringify({ ...facts, ...(await timeRuns(session, feeds, time)) }));
+  if (!turns) return measure(seconds);
+  for await (const line of createInterface({ input: process.stdin })) {
+    await timeRun(session, feeds); // With caches full of another engine's data.
+    await measure(Number(line));
+  }
 }
 
 const COMMANDS = { run, bench };
@@ -96,6 +104,7 @@ function parseCommandLine() {
         save: { type: 'string' },
         threads: { type: 'string', default: '1' },
         seconds: { type: 'string', default: '5' },
+        turns: { type: 'boolean' }, // One measurement per line of standard input, as for shoal bench.
         json: { type: 'boolean' }, // As for shoal bench; here the answer is always JSON.
       },
     });

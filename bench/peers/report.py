@@ -1,0 +1,85 @@
+"""The race in words: lines for a terminal, and the section of docs/performance.md that `make bench`
+writes between its markers."""
+import chart
+import machine
+from engines import ROOT
+
+BEGIN, END = "<!-- race: written by make bench -->", "<!-- end of race -->"
+COLUMNS = ["model", "threads", "Shoal ms", "ORT ms", "ratio", "goal", "Shoal MB", "ORT MB",
+           "Shoal peak", "ORT peak"]
+WIDTHS = [17, 7, 9, 9, 6, 5, 9, 7, 11, 9]
+
+
+def cells(row):
+    # The int8 models do other work than the fp32 peak measures.
+    share = lambda key: "–" if row["model"].endswith("int8") else f"{100 * row[key]:.0f} %"
+    return [row["model"], str(row["threads"]), f"{row['shoal_ms']:.3f}", f"{row['ort_ms']:.3f}",
+            f"{row['ratio']:.2f}", f"{row['goal']:.2f}", f"{row['shoal_mb']:.0f}",
+            f"{row['ort_mb']:.0f}", share("shoal_share"), share("ort_share")]
+
+
+def columns(texts):
+    first, *rest = (text.rjust(width) for text, width in zip(texts, WIDTHS))
+    return " ".join([first.strip().ljust(WIDTHS[0]), *rest])
+
+
+def heading():
+    return columns(COLUMNS)
+
+
+def line(row):
+    return columns(cells(row))
+
+
+def table(rows):
+    ruler = ["---", *["--:"] * (len(COLUMNS) - 1)]
+    return "\n".join(f"| {' | '.join(texts)} |" for texts in [COLUMNS, ruler, *map(cells, rows)])
+
+
+def growth_words(result):
+    return (f"Cost growth, ResNet-18 on {result['threads']} thread(s), picoseconds per MAC: "
+            + ", ".join(f"{shape} {cost}" for shape, cost in result["ps_per_mac"].items())
+            + f". Worst to best {result['worst_to_best']} (goal: at most 1.25).")
+
+
+def start_words(result):
+    return (f"VGG-16 from a file of {result['file_mb']:.0f} MB to the first answer, {result['threads']} "
+            f"threads, medians of {result['rounds']}: Shoal {result['first_ms']:.0f} ms, the second time "
+            f"{result['second_ms']:.0f} ms ({result['second_to_first']} of the first), ONNX Runtime "
+            f"{result['ort_ms']:.0f} ms. Peak RSS {result['shoal_mb']:.0f} MB ({result['shoal_to_file']} of "
+            f"the file) against {result['ort_mb']:.0f} MB.")
+
+
+def gemm_words(result):
+    return (f"Matrix product of 1024³, one thread: {result['gflops']} GFLOP/s, {100 * result['share']:.0f} % "
+            "of the peak (goal: 80 %).")
+
+
+WORDS = {"growth": growth_words, "start": start_words, "gemm": gemm_words}
+
+
+def section(results, mean):
+    rows = [result for result in results if result["bench"] == "race"]
+    peaks = ", ".join(
+        f"{max(r['peak_gflops'] for r in rows if r['threads'] == n):.0f} GFLOP/s on {n}"
+        for n in sorted({row["threads"] for row in rows}))
+    return "\n\n".join([
+        "`make bench` at commit " + results[0]["commit"] + f", on {machine.describe()}, against ONNX "
+        f"Runtime {machine.ort_version()} (npm `onnxruntime-node`). Both engines stay open and run in turns. "
+        "Medians; ratio = ORT / Shoal, so above 1 Shoal is faster. Memory is the peak RSS of the whole "
+        "process; ONNX Runtime's holds Node's, about 45 MB. Peak: share of the fp32 peak, fused "
+        f"multiply-adds on registers alone measured between the turns: {peaks} thread(s).",
+        "![How many times as fast as ONNX Runtime](performance.svg)",
+        table(rows),
+        f"Geometric mean of the fp32 ratios: **{mean:.2f}** (goal: 1.25).",
+        *(WORDS[result["bench"]](result) for result in results if result["bench"] in WORDS),
+    ])
+
+
+def write(results, mean):
+    page = ROOT / "docs/performance.md"
+    before, _, rest = page.read_text().partition(BEGIN)
+    _, _, after = rest.partition(END)
+    page.write_text(f"{before}{BEGIN}\n\n{section(results, mean)}\n\n{END}{after}")
+    (ROOT / "docs/performance.svg").write_text(
+        chart.draw([result for result in results if result["bench"] == "race"]))
