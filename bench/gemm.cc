@@ -28,7 +28,7 @@ struct Setup {
         b(a),
         y(a.size()),
         right({b.data(), n, 1}),
-        blocking(choose_blocking(n, n, n, false, 1, pool.threads())),
+        blocking(choose_blocking(n, n, n, {}, 1, pool.threads())),
         scratch(static_cast<size_t>(blocking.scratch_floats * pool.threads() + 16)) {}
 
   void run() {

@@ -25,8 +25,8 @@ class AttentionKernel : public Kernel {
         all_heads_(site.shape(0)[0] * heads_),
         threads_(site.pool.threads()),
         scale_(site.node.real("scale", 1)),
-        score_blocking_(choose_blocking(std::min(queries_, kQueries), keys_, depth_, false, 1, 1)),
-        mix_blocking_(choose_blocking(std::min(queries_, kQueries), width_, keys_, false, 1, 1)) {
+        score_blocking_(choose_blocking(std::min(queries_, kQueries), keys_, depth_, {}, 1, 1)),
+        mix_blocking_(choose_blocking(std::min(queries_, kQueries), width_, keys_, {}, 1, 1)) {
     if (!site.given(kMask)) return;
     const Shape scores{site.shape(0)[0], heads_, queries_, keys_};
     mask_strides_ = ops::broadcast_strides(site.shape(kMask), scores);
@@ -59,9 +59,8 @@ class AttentionKernel : public Kernel {
     score.n = score.y_stride = keys_;
     score.k = depth_;
     score.left = {call.input(0) + (head * queries_ + query) * depth_, depth_, 1};
-    const RightMatrix keys({call.input(1) + head * keys_ * depth_, 1, depth_});
+    const RightMatrix keys({call.input(1) + head * keys_ * depth_, 1, depth_}, scale_);
     score.right = &keys;
-    score.scale = scale_;
     score.y = scores;
     multiply_all(score, score_blocking_, scratch + score_floats());
 

@@ -37,7 +37,7 @@ class ConvKernel : public Kernel {
         depth_(conv_.in_channels * conv_.taps()),
         threads_(site.pool.threads()),
         blocking_(choose_blocking(conv_.out_channels, conv_.output_plane(), depth_,
-                                  site.constant(1) != nullptr, conv_.batch * conv_.groups,
+                                  {.left = site.constant(1) != nullptr}, conv_.batch * conv_.groups,
                                   threads_)) {
     if (const Tensor* w = site.constant(1)) {
       packed_.emplace(w->data<float>().data(), conv_.groups, conv_.out_channels, depth_, site.pool);

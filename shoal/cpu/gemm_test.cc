@@ -31,23 +31,40 @@ TEST(Gemm, AgreesOnManyRows) {
   }
 }
 
-TEST(Gemm, AgreesOnFewRows) {
+TEST(Gemm, AgreesOnTilesOfAnyHeight) {
   std::mt19937 rng(3);
-  for (const int64_t m : {1, 2, 3, 12}) {
-    for (const Sizes size : {Sizes{m, 1, 3}, {m, 37, 1025}, {m, 301, 2051}}) {
-      expect_gemm(size, false, true, random_floats(rng, {size.n}), "gemv");
+  for (int64_t m = 2; m <= 17; ++m) {
+    for (const int64_t n : {2, 37, 100}) {
+      expect_gemm({m, n, 259}, false, true, random_floats(rng, {m, n}), "gemm");
     }
   }
-  for (const Sizes size : {Sizes{1, 1, 3}, {1, 37, 1025}, {1, 1301, 251}}) {
+}
+
+TEST(Gemm, AgreesOnOneRow) {
+  std::mt19937 rng(3);
+  for (const Sizes size : {Sizes{1, 1, 3}, {1, 37, 1025}, {1, 301, 2051}, {1, 1301, 251}}) {
     for (const bool ta : {false, true}) {
-      expect_gemm(size, ta, false, random_floats(rng, {size.n}), "gemv");
+      for (const bool tb : {false, true}) {
+        expect_gemm(size, ta, tb, random_floats(rng, {size.n}), "gemv");
+      }
+    }
+  }
+}
+
+TEST(Gemm, AgreesOnOneColumn) {
+  std::mt19937 rng(3);
+  for (const Sizes size : {Sizes{3, 1, 5}, {37, 1, 1025}, {301, 1, 70}}) {
+    for (const bool tb : {false, true}) {
+      expect_gemm(size, false, tb, random_floats(rng, {1}), "gemv");
+      expect_gemm(size, false, tb, random_floats(rng, {size.m, 1}), "gemv");
+      expect_gemm(size, true, tb, random_floats(rng, {size.m, 1}), "gemm");
     }
   }
 }
 
 TEST(Gemm, StretchesWhatIsAdded) {
   std::mt19937 rng(4);
-  for (const int64_t m : {1, 3, 20}) {
+  for (const int64_t m : {1, 3, 20, 30}) {
     for (const Shape& c : {Shape{}, {1}, {1, 1}, {30}, {1, 30}, {m, 1}, {m, 30}}) {
       expect_gemm({m, 30, 7}, false, true, random_floats(rng, c), "");
       expect_agreement(

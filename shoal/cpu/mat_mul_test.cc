@@ -46,6 +46,19 @@ TEST(FusedMatMul, AgreesWithAndWithoutWhatItAdds) {
   }
 }
 
+TEST(FusedMatMul, AgreesOnVectors) {
+  std::mt19937 rng(1);
+  const Attributes gelu{{"activation", std::string("Gelu")}};
+  const Tensor row = random_floats(rng, {1, 70}), b = random_floats(rng, {70, 90});
+  const Tensor bias = random_floats(rng, {90}), residual = random_floats(rng, {1, 90});
+  expect_agreement(ops::fused_mat_mul, {row, b, bias, residual}, gelu, "gemv");
+  // The bias lies along the rows here, for the product has no columns.
+  const Tensor a = random_floats(rng, {2, 90, 70}), column = random_floats(rng, {70});
+  expect_agreement(ops::fused_mat_mul, {a, column, bias}, gelu, "");
+  expect_agreement(ops::fused_mat_mul, {a, column, Tensor(), random_floats(rng, {2, 90})}, gelu,
+                   "gemv");
+}
+
 // Where the right factors differ, every matrix of the stack finds its own part of the residual.
 TEST(FusedMatMul, AgreesOnStacks) {
   std::mt19937 rng(1);

@@ -7,12 +7,11 @@
 namespace shoal::cpu {
 namespace {
 
-// Elements of k per pass: a panel of the left factor takes 8 KB or less, and stays in the first
-// level cache beside the panels of the right one that stream by.
+// Elements of k per pass: the rows of a tile take 8 KB or less and stay in the first-level cache
+// while the panels of the right factor stream by.
 constexpr int64_t kDepth = 256;
-// Columns per block: with kDepth at most 240 KB, half of a small second-level cache.
+// Rows and columns per block: with kDepth at most 240 KB each, half of a small second-level cache.
 constexpr int64_t kBlockColumns = 240;
-// Rows per block where the left factor is packed on the fly, beside the columns.
 constexpr int64_t kBlockRows = 240;
 
 int64_t ceil_div(int64_t value, int64_t unit) { return (value + unit - 1) / unit; }
@@ -24,35 +23,62 @@ int64_t even_piece(int64_t n, int64_t most, int64_t unit) {
   return round_up(std::max<int64_t>(ceil_div(n, pieces), 1), unit);
 }
 
+// The left factor of the block, packed into `scratch` if the tiles want that.
+LeftPanels left_of(const Product& product, const Block& block, float* scratch) {
+  const int64_t rows = panel_size().rows, depth = block.k_end - block.k;
+  if (product.packed_left != nullptr) {
+    return {product.packed_left + block.i * product.k + block.k * rows, rows * product.k, 1, rows};
+  }
+  const Matrix part = product.left.from(block.i, block.k);
+  if (!wants_panels(part)) {
+    return {part.data, rows * part.row_stride, part.row_stride, part.column_stride};
+  }
+  pack_rows(part, block.i_end - block.i, depth, scratch);
+  return {scratch, rows * depth, 1, rows};
+}
+
+RightPanels right_of(const Product& product, const Block& block, float* scratch) {
+  const int64_t columns = panel_size().columns;
+  if (product.packed_right != nullptr) {
+    return {product.packed_right + block.j * product.k + block.k * columns, columns * product.k};
+  }
+  product.right->pack(block.k, block.k_end, block.j, block.j_end, scratch);
+  return {scratch, columns * (block.k_end - block.k)};
+}
+
 }  // namespace
 
 int64_t packed_rows_size(int64_t m, int64_t k) { return round_up(m, panel_size().rows) * k; }
+int64_t packed_columns_size(int64_t k, int64_t n) { return round_up(n, panel_size().columns) * k; }
 
 void RightMatrix::pack(int64_t k, int64_t k_end, int64_t j, int64_t j_end, float* panels) const {
-  Matrix part = matrix_;
-  part.data += k * part.row_stride + j * part.column_stride;
-  pack_columns(part, k_end - k, j_end - j, panels);
+  pack_columns(matrix_.from(k, j), k_end - k, j_end - j, panels);
+  if (scale_ == 1) return;
+  float* end = panels + packed_columns_size(k_end - k, j_end - j);
+  for (float* p = panels; p < end; ++p) *p *= scale_;
 }
 
-Blocking choose_blocking(int64_t m, int64_t n, int64_t k, bool left_is_packed, int64_t batch,
+Blocking choose_blocking(int64_t m, int64_t n, int64_t k, Packed packed, int64_t batch,
                          int threads) {
   const PanelSize panel = panel_size();
   Blocking blocking;
   blocking.columns = even_piece(n, kBlockColumns, panel.columns);
-  blocking.rows = even_piece(m, left_is_packed ? std::max<int64_t>(m, 1) : kBlockRows, panel.rows);
+  blocking.rows = even_piece(m, packed.left ? std::max<int64_t>(m, 1) : kBlockRows, panel.rows);
   blocking.column_blocks = ceil_div(n, blocking.columns);
   blocking.row_blocks = ceil_div(m, blocking.rows);
-  // Rows are cut further where there is not enough for all threads to do; each block then gathers
-  // its own columns, which costs little next to multiplying them by kFewRows rows or more.
-  constexpr int64_t kBlocksPerThread = 4, kFewRows = 64;
+  // Rows are cut further where there is not enough for all threads to do. If every block packs
+  // columns of its own, that costs little next to multiplying them by this many rows or more.
+  constexpr int64_t kBlocksPerThread = 4;
+  const int64_t few_rows = packed.right ? 16 : 64;
   const int64_t wanted = threads == 1 ? 1 : kBlocksPerThread * threads;
-  while (batch * blocking.blocks() < wanted && blocking.rows >= 2 * kFewRows) {
+  while (batch * blocking.blocks() < wanted && blocking.rows >= 2 * few_rows) {
     blocking.rows = round_up(blocking.rows / 2, panel.rows);
     blocking.row_blocks = ceil_div(m, blocking.rows);
   }
   const int64_t depth = std::min(k, kDepth);
-  const int64_t left = left_is_packed ? 0 : blocking.rows * depth;
-  blocking.scratch_floats = round_up(blocking.columns * depth + left + kPanelSlack, 16);
+  const int64_t right = packed.right ? 0 : blocking.columns * depth + kPanelSlack;
+  const int64_t left = packed.left ? 0 : blocking.rows * depth;
+  blocking.scratch_floats = round_up(right, 16) + round_up(left, 16);
   return blocking;
 }
 
@@ -63,23 +89,15 @@ void multiply(const Product& product, const Blocking& blocking, int64_t index, f
   Block block{i, std::min(i + blocking.rows, product.m),
               j, std::min(j + blocking.columns, product.n),
               0, 0};
-  const int64_t panel_rows = panel_size().rows;
-  float* right = scratch;
-  float* left = scratch + blocking.columns * std::min(product.k, kDepth);
+  float* left =
+      scratch + blocking.scratch_floats -
+      (product.packed_left != nullptr ? 0
+                                      : round_up(blocking.rows * std::min(product.k, kDepth), 16));
   do {  // once even if there is nothing to sum: the bias remains
     block.k = block.k_end;
     block.k_end = std::min(block.k + kDepth, product.k);
-    const int64_t depth = block.k_end - block.k;
-    product.right->pack(block.k, block.k_end, block.j, block.j_end, right);
-    if (product.packed_left != nullptr) {
-      const float* panels = product.packed_left + i * product.k + block.k * panel_rows;
-      multiply_block(product, block, panels, panel_rows * product.k, right);
-    } else {
-      Matrix part = product.left;
-      part.data += i * part.row_stride + block.k * part.column_stride;
-      pack_rows(part, block.i_end - i, depth, left);
-      multiply_block(product, block, left, panel_rows * depth, right);
-    }
+    multiply_block(product, block, left_of(product, block, left),
+                   right_of(product, block, scratch));
   } while (block.k_end < product.k);
 
   const Function& pass = product.activation.pass;

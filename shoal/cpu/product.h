@@ -1,13 +1,11 @@
 // Matrix products of floats: the one loop nest under Gemm, MatMul, Conv and Attention.
 //
-// Both factors are copied into panels that the innermost loop reads from end to end: rows of the
-// left one in panels of R rows, [panel][k][R], columns of the right one in panels of C columns,
-// [panel][k][C], with zeros beyond the edge. A block of the product keeps its part of the right
-// factor in the second-level cache while the panels of the left one pass through the first.
+// The innermost loop reads the right factor from panels of C columns, [panel][k][C], with zeros
+// beyond the edge; weights are packed so once, anything else block by block. The left factor is
+// read where it lies, R rows side by side, or from panels of R rows, [panel][k][R].
 #pragma once
 
 #include <cstdint>
-#include <memory>
 
 #include "shoal/cpu/function.h"
 
@@ -30,6 +28,10 @@ struct Matrix {
   const float* data = nullptr;
   int64_t row_stride = 0;
   int64_t column_stride = 0;
+
+  Matrix from(int64_t i, int64_t j) const {
+    return {data + i * row_stride + j * column_stride, row_stride, column_stride};
+  }
 };
 
 // The right factor of a product: whatever can fill panels with its rows [k, k_end) and columns
@@ -40,32 +42,37 @@ class RightFactor {
   virtual void pack(int64_t k, int64_t k_end, int64_t j, int64_t j_end, float* panels) const = 0;
 };
 
+// scale * matrix
 class RightMatrix : public RightFactor {
  public:
-  explicit RightMatrix(const Matrix& matrix) : matrix_(matrix) {}
+  explicit RightMatrix(const Matrix& matrix, float scale = 1) : matrix_(matrix), scale_(scale) {}
   void pack(int64_t k, int64_t k_end, int64_t j, int64_t j_end, float* panels) const override;
 
  private:
   Matrix matrix_;
+  float scale_;
 };
 
-// Floats that the panels of an m x k left factor take, and filling them.
+// Floats that the panels of an m x k left factor take, and filling them; the same for a k x n
+// right one.
 int64_t packed_rows_size(int64_t m, int64_t k);
 void pack_rows(const Matrix& matrix, int64_t m, int64_t k, float* panels);
+int64_t packed_columns_size(int64_t k, int64_t n);
+void pack_columns(const Matrix& matrix, int64_t k, int64_t n, float* panels);
 
-// y = activation(scale * left * right + row_bias + column_bias + addend); null: not there.
+// y = activation(left * right + row_bias + column_bias + addend); null: not there.
 struct Product {
   int64_t m = 0, n = 0, k = 0;
-  const float* packed_left = nullptr;  // panels made by pack_rows, or
-  Matrix left;                         // a matrix, packed block by block
-  const RightFactor* right = nullptr;
-  float* y = nullptr;  // [m, n]
+  const float* packed_left = nullptr;   // panels made by pack_rows, or
+  Matrix left;                          // a matrix
+  const float* packed_right = nullptr;  // panels made by pack_columns, or
+  const RightFactor* right = nullptr;   // what packs them block by block
+  float* y = nullptr;                   // [m, n]
   int64_t y_stride = 0;
 
-  float scale = 1;
   const float* row_bias = nullptr;     // [m]
   const float* column_bias = nullptr;  // [n]
-  const float* addend = nullptr;       // [m, n], as far apart as the rows of y
+  const float* addend = nullptr;       // [m, n], as far apart as the rows of y; may be y
   Activation activation;
 };
 
@@ -78,8 +85,13 @@ struct Blocking {
   int64_t blocks() const { return row_blocks * column_blocks; }
 };
 
+// Which factors come in panels.
+struct Packed {
+  bool left = false, right = false;
+};
+
 // `batch` products of the same size are to be spread over `threads`.
-Blocking choose_blocking(int64_t m, int64_t n, int64_t k, bool left_is_packed, int64_t batch,
+Blocking choose_blocking(int64_t m, int64_t n, int64_t k, Packed packed, int64_t batch,
                          int threads);
 
 // Computes one block of [0, blocking.blocks()).

@@ -10,11 +10,23 @@ struct Block {
   int64_t i, i_end, j, j_end, k, k_end;
 };
 
-// left: the panels from row i on, `left_stride` floats apart, at element k; right: the panels of
-// the block.
-void multiply_block(const Product& product, const Block& block, const float* left,
-                    int64_t left_stride, const float* right);
+// The left factor of a block, from (i, k) on: element (r, p) of a panel is
+// data[r * row + p * step], and the next panel `stride` further.
+struct LeftPanels {
+  const float* data;
+  int64_t stride, row, step;
+};
 
-void pack_columns(const Matrix& matrix, int64_t k, int64_t n, float* panels);
+// The right factor of a block, from (k, j) on.
+struct RightPanels {
+  const float* data;
+  int64_t stride;
+};
+
+void multiply_block(const Product& product, const Block& block, const LeftPanels& left,
+                    const RightPanels& right);
+
+// Whether tiles had better get this left factor in panels.
+bool wants_panels(const Matrix& left);
 
 }  // namespace shoal::cpu

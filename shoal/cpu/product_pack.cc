@@ -1,0 +1,108 @@
+// Filling the panels of product.h.
+#include <algorithm>
+
+#include "shoal/cpu/product.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "shoal/cpu/product_pack.cc"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+#include "shoal/cpu/panels-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace shoal::cpu::HWY_NAMESPACE {
+namespace {
+
+PanelSize panel_size_here() { return {kRows, kColumns}; }
+
+// to[p * width + c] = from[c * stride + p] for p in [0, k) and c in [0, count), and zeros for c in
+// [count, width).
+void interleave(const float* from, int64_t stride, int64_t count, int64_t k, int64_t width,
+                float* to) {
+  int64_t c = 0;
+#if HWY_TARGET != HWY_SCALAR
+  const hn::CappedTag<float, 4> d;
+  for (; c + 4 <= count; c += 4) {
+    const float* x = from + c * stride;
+    int64_t p = 0;
+    for (; p + 4 <= k; p += 4) {
+      const auto x0 = hn::LoadU(d, x + p), x1 = hn::LoadU(d, x + stride + p);
+      const auto x2 = hn::LoadU(d, x + 2 * stride + p), x3 = hn::LoadU(d, x + 3 * stride + p);
+      const auto low02 = hn::InterleaveLower(d, x0, x2), low13 = hn::InterleaveLower(d, x1, x3);
+      const auto high02 = hn::InterleaveUpper(d, x0, x2), high13 = hn::InterleaveUpper(d, x1, x3);
+      float* y = to + p * width + c;
+      hn::StoreU(hn::InterleaveLower(d, low02, low13), d, y);
+      hn::StoreU(hn::InterleaveUpper(d, low02, low13), d, y + width);
+      hn::StoreU(hn::InterleaveLower(d, high02, high13), d, y + 2 * width);
+      hn::StoreU(hn::InterleaveUpper(d, high02, high13), d, y + 3 * width);
+    }
+    for (; p < k; ++p) {
+      for (int64_t i = 0; i < 4; ++i) to[p * width + c + i] = x[i * stride + p];
+    }
+  }
+#endif
+  for (; c < width; ++c) {
+    for (int64_t p = 0; p < k; ++p) to[p * width + c] = c < count ? from[c * stride + p] : 0;
+  }
+}
+
+void pack_rows_here(const Matrix& matrix, int64_t m, int64_t k, float* panels) {
+  for (int64_t i = 0; i < m; i += kRows, panels += kRows * k) {
+    const int64_t rows = std::min<int64_t>(kRows, m - i);
+    const float* from = matrix.data + i * matrix.row_stride;
+    if (matrix.column_stride == 1) {
+      interleave(from, matrix.row_stride, rows, k, kRows, panels);
+      continue;
+    }
+    for (int64_t p = 0; p < k; ++p, from += matrix.column_stride) {
+      float* to = panels + p * kRows;
+      for (int64_t r = 0; r < kRows; ++r) to[r] = r < rows ? from[r * matrix.row_stride] : 0;
+    }
+  }
+}
+
+void pack_columns_here(const Matrix& matrix, int64_t k, int64_t n, float* panels) {
+  const D d;
+  for (int64_t j = 0; j < n; j += kColumns, panels += kColumns * k) {
+    const int64_t columns = std::min<int64_t>(kColumns, n - j);
+    const float* from = matrix.data + j * matrix.column_stride;
+    if (matrix.row_stride == 1) {
+      interleave(from, matrix.column_stride, columns, k, kColumns, panels);
+      continue;
+    }
+    for (int64_t p = 0; p < k; ++p, from += matrix.row_stride) {
+      float* to = panels + p * kColumns;
+      if (columns == kColumns && matrix.column_stride == 1) {
+        for (int v = 0; v < kColumns; v += kLanes) hn::Store(hn::LoadU(d, from + v), d, to + v);
+        continue;
+      }
+      for (int64_t c = 0; c < columns; ++c) to[c] = from[c * matrix.column_stride];
+      for (int64_t c = columns; c < kColumns; ++c) to[c] = 0;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace shoal::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace shoal::cpu {
+
+HWY_EXPORT(panel_size_here);
+HWY_EXPORT(pack_rows_here);
+HWY_EXPORT(pack_columns_here);
+
+PanelSize panel_size() { return HWY_DYNAMIC_DISPATCH(panel_size_here)(); }
+
+void pack_rows(const Matrix& matrix, int64_t m, int64_t k, float* panels) {
+  HWY_DYNAMIC_DISPATCH(pack_rows_here)(matrix, m, k, panels);
+}
+
+void pack_columns(const Matrix& matrix, int64_t k, int64_t n, float* panels) {
+  HWY_DYNAMIC_DISPATCH(pack_columns_here)(matrix, k, n, panels);
+}
+
+}  // namespace shoal::cpu
+#endif  // HWY_ONCE
