@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cmath>
+#include <span>
 
+#include "shoal/graph/graph.h"
 #include "shoal/ops/convert.h"
 
 namespace shoal::ops {
@@ -15,5 +17,29 @@ template <class Q>
 Q quantize(float scaled, int32_t zero_point) {
   return saturate<Q>(static_cast<double>(std::nearbyint(scaled)) + zero_point);
 }
+
+// A scale, f32, and a zero point of type `dtype`, of one element each.
+Status require_quantization(const Operand& scale, const Operand& zero_point, DType dtype);
+
+float scale_of(const Tensor& scale);
+int32_t zero_point_of(const Tensor& zero_point);
+
+// What an activation such as Relu leaves of a quantised output: the attributes `low` and `high` of
+// our own operators. Rounding is monotonous, so clamping after it gives what clamping before would.
+struct Bounds {
+  int64_t low = 0, high = 0;
+  friend bool operator==(const Bounds&, const Bounds&) = default;
+};
+Bounds bounds_of_type(DType dtype);
+Status require_bounds(const Node& node, DType dtype);
+Bounds bounds_of(const Node& node, DType dtype);  // of a node that `infer` has accepted
+void apply(const Bounds& bounds, Tensor& bytes);  // in place
+
+// Appends a Clip to the same effect, if there is any.
+Result<ValueId> append(const Bounds& bounds, ValueId y, Graph& graph);
+
+// Appends what makes real numbers of 32-bit sums, sums * scale, and what quantises them.
+Result<ValueId> append_scaled(ValueId sums, ValueId scale, Graph& graph);
+Result<ValueId> append_requantize(ValueId sums, ValueId scale, ValueId zero_point, Graph& graph);
 
 }  // namespace shoal::ops

@@ -1,3 +1,5 @@
+#include <array>
+
 #include "draws.h"
 #include "shoal/ops/ops.h"
 
@@ -128,8 +130,7 @@ Case conv_integer(Rng& rng) {
   return c;
 }
 
-Case q_linear_conv(Rng& rng) {
-  const Layer layer = random_layer(rng);
+Case q_linear_conv(Rng& rng, const Layer& layer) {
   const DType x = random_dtype(rng, kBytes), w = random_dtype(rng, kBytes);
   const Shape parameters = one_or_per_channel(rng, layer);
   Case c{{random_bytes(rng, x, layer.x), random_scales(rng, {}), random_bytes(rng, x, {}),
@@ -143,12 +144,95 @@ Case q_linear_conv(Rng& rng) {
   return c;
 }
 
+// What an activation leaves of the range, if there is one.
+void add_random_bounds(Rng& rng, Case& c, DType dtype) {
+  if (toss(rng)) return;
+  c.attributes["low"] = random_int(rng, dtype == DType::kU8 ? 0 : -30, 5);
+  c.attributes["high"] = random_int(rng, 5, 40);
+}
+
+Case q_linear_add(Rng& rng) {
+  const DType dtype = random_dtype(rng, kBytes);
+  const Shape shape = random_shape(rng, 0, 4);
+  Case c;
+  for (const Shape& term : {toss(rng) ? shape : shrunk(rng, shape), shape}) {
+    c.inputs.push_back(random_bytes(rng, dtype, term));
+    c.inputs.push_back(random_scales(rng, {}));
+    c.inputs.push_back(random_bytes(rng, dtype, {}));
+  }
+  c.inputs.push_back(random_scales(rng, {}));
+  c.inputs.push_back(random_bytes(rng, dtype, {}));
+  add_random_bounds(rng, c, dtype);
+  return c;
+}
+
+Case q_linear_global_average_pool(Rng& rng) {
+  const DType dtype = random_dtype(rng, kBytes);
+  Shape shape = random_shape(rng, 1, 3);
+  shape.push_back(random_int(rng, 1, 40));
+  if (shape.rank() < 3) shape.push_back(3);
+  return {{random_bytes(rng, dtype, shape), random_scales(rng, {}), random_bytes(rng, dtype, {}),
+           random_scales(rng, {}), random_bytes(rng, dtype, {})}};
+}
+
+Case q_gemm(Rng& rng) {
+  const int64_t m = random_int(rng, 1, 5), k = random_int(rng, 1, 70), n = random_int(rng, 1, 40);
+  const bool turned = toss(rng);
+  const DType a = random_dtype(rng, kBytes), b = random_dtype(rng, kBytes);
+  const Shape columns = toss(rng) ? Shape{n} : Shape{};
+  Case c{{random_bytes(rng, a, {m, k}), random_scales(rng, {}), random_bytes(rng, a, {}),
+          random_bytes(rng, b, turned ? Shape{n, k} : Shape{k, n}), random_scales(rng, columns),
+          random_bytes(rng, b, columns), Tensor()},
+         {{"transB", int64_t{turned}}}};
+  if (toss(rng)) c.inputs[6] = random_tensor(rng, DType::kI32, {n}, {{}, -500, 500});
+  if (toss(rng)) return c;
+  const DType y = random_dtype(rng, kBytes);
+  c.inputs.push_back(Tensor::of<float>({}, {100.0f}));
+  c.inputs.push_back(random_bytes(rng, y, {}));
+  add_random_bounds(rng, c, y);
+  return c;
+}
+
+Shape output_of(const Layer& layer) {
+  Node node{&ops::conv, {}, {ValueId{0}}, layer.attributes, {}};
+  const Operand x{true, {DType::kF32, layer.x}, nullptr}, w{true, {DType::kF32, layer.w}, nullptr};
+  return (*ops::conv.infer(node, std::array{x, w}))[0].shape;
+}
+
+Case fused_q_linear_conv(Rng& rng) {
+  const Layer layer = random_layer(rng);
+  Case c = q_linear_conv(rng, layer);
+  const DType dtype = c.inputs[7].dtype();
+  add_random_bounds(rng, c, dtype);
+  if (toss(rng)) return c;
+  c.inputs.resize(9);
+  c.inputs.push_back(random_bytes(rng, dtype, output_of(layer)));
+  for (int i = 0; i < 2; ++i) {  // of the residual, and of the sum
+    c.inputs.push_back(random_scales(rng, {}));
+    c.inputs.push_back(random_bytes(rng, dtype, {}));
+  }
+  return c;
+}
+
+Case lookup(Rng& rng) {
+  return {{random_tensor(rng, random_dtype(rng, kBytes), random_shape(rng, 0, 4), {{}, -128, 127}),
+           random_tensor(rng, random_dtype(rng, kBytes), {256}, {{}, -128, 127})}};
+}
+
 }  // namespace
 
 std::vector<Source> quantize_cases() {
-  return {{&ops::conv_integer, conv_integer},         {&ops::dequantize_linear, dequantize_linear},
-          {&ops::mat_mul_integer, mat_mul_integer},   {&ops::q_linear_conv, q_linear_conv},
-          {&ops::q_linear_mat_mul, q_linear_mat_mul}, {&ops::quantize_linear, quantize_linear}};
+  return {{&ops::conv_integer, conv_integer},
+          {&ops::dequantize_linear, dequantize_linear},
+          {&ops::fused_q_linear_conv, fused_q_linear_conv},
+          {&ops::lookup, lookup},
+          {&ops::mat_mul_integer, mat_mul_integer},
+          {&ops::q_gemm, q_gemm},
+          {&ops::q_linear_add, q_linear_add},
+          {&ops::q_linear_conv, [](Rng& rng) { return q_linear_conv(rng, random_layer(rng)); }},
+          {&ops::q_linear_global_average_pool, q_linear_global_average_pool},
+          {&ops::q_linear_mat_mul, q_linear_mat_mul},
+          {&ops::quantize_linear, quantize_linear}};
 }
 
 }  // namespace shoal::laws

@@ -19,8 +19,12 @@ std::vector<Tensor> answers(const Graph& graph) {
   std::vector<Tensor> inputs, outputs(graph.outputs().size());
   for (ValueId id : graph.inputs()) {
     inputs.emplace_back(graph[id].type);
-    if (graph[id].type.dtype != DType::kF32) continue;
-    for (float& x : inputs.back().data<float>()) x = uniform(rng);
+    const DType dtype = graph[id].type.dtype;
+    if (dtype == DType::kF32) {
+      for (float& x : inputs.back().data<float>()) x = uniform(rng);
+    } else if (dtype == DType::kU8 || dtype == DType::kI8) {
+      for (std::byte& x : inputs.back().bytes()) x = static_cast<std::byte>(rng() & 255);
+    }
   }
   auto executable = make_reference_device()->compile(graph);
   EXPECT_TRUE(executable.ok() && (*executable)->run(inputs, outputs, nullptr).ok());
