@@ -1,5 +1,6 @@
-// Attention: for a block of queries of one head, two products with a softmax between them. Scores
-// exist for one block at a time only.
+// Attention: for some queries of one head, two products with a softmax between them. Keys come in
+// parts, and the softmax is corrected from part to part, so that only some scores exist at a time
+// however long the sequence is.
 #include <algorithm>
 
 #include "shoal/cpu/kernel.h"
@@ -12,7 +13,18 @@ namespace shoal::cpu {
 namespace {
 
 constexpr size_t kMask = 3;
-constexpr int64_t kQueries = 64;  // per block
+// Queries and keys at a time: 120 KB of scores, in the second-level cache.
+constexpr int64_t kQueries = 128, kKeys = 240;
+
+int64_t round_up_to_line(int64_t floats) { return (floats + 15) / 16 * 16; }
+
+// Memory of one thread.
+struct Scratch {
+  float* scores;    // [queries, keys of a part]
+  float* panels;    // of keys, then of values
+  float* products;  // what products need themselves
+  SoftmaxSoFar* rows;
+};
 
 class AttentionKernel : public Kernel {
  public:
@@ -25,77 +37,122 @@ class AttentionKernel : public Kernel {
         all_heads_(site.shape(0)[0] * heads_),
         threads_(site.pool.threads()),
         scale_(site.node.real("scale", 1)),
-        score_blocking_(choose_blocking(std::min(queries_, kQueries), keys_, depth_, {}, 1, 1)),
-        mix_blocking_(choose_blocking(std::min(queries_, kQueries), width_, keys_, {}, 1, 1)) {
+        rows_(rows_per_block(queries_, all_heads_, threads_)),
+        part_(std::min(keys_, kKeys)),
+        score_blocking_(one_block(rows_, part_, depth_, {.right = true})),
+        mix_blocking_(one_block(rows_, width_, part_, {.right = true})) {
     if (!site.given(kMask)) return;
     const Shape scores{site.shape(0)[0], heads_, queries_, keys_};
     mask_strides_ = ops::broadcast_strides(site.shape(kMask), scores);
   }
 
   void run(const Call& call) const override {
-    auto* scratch = reinterpret_cast<float*>(call.scratch);
-    const int64_t blocks = (queries_ + kQueries - 1) / kQueries;
+    const int64_t blocks = (queries_ + rows_ - 1) / rows_;
     call.pool.parallel_for(all_heads_ * blocks, [&](int64_t index, int slot) {
-      attend(call, index / blocks, index % blocks * kQueries, scratch + slot * scratch_floats());
+      attend(call, index / blocks, index % blocks * rows_, scratch_of(call, slot));
     });
   }
 
   size_t scratch_bytes() const override {
-    return static_cast<size_t>(scratch_floats() * threads_) * sizeof(float);
+    return static_cast<size_t>(floats_per_thread() * threads_) * sizeof(float);
   }
 
  private:
-  int64_t score_floats() const { return (std::min(queries_, kQueries) * keys_ + 15) / 16 * 16; }
-  int64_t scratch_floats() const {
-    return score_floats() + std::max(score_blocking_.scratch_floats, mix_blocking_.scratch_floats);
+  // Fewer where there would not be enough for all threads to do.
+  static int64_t rows_per_block(int64_t queries, int64_t heads, int threads) {
+    constexpr int64_t kBlocksPerThread = 4, kFewRows = 32;
+    int64_t rows = std::clamp<int64_t>(queries, 1, kQueries);
+    while (threads > 1 && heads * ((queries + rows - 1) / rows) < kBlocksPerThread * threads &&
+           rows >= 2 * kFewRows) {
+      rows = (rows + 1) / 2;
+    }
+    return rows;
+  }
+
+  int64_t score_floats() const { return round_up_to_line(rows_ * part_); }
+  int64_t panel_floats() const {
+    return round_up_to_line(
+        std::max(packed_columns_size(depth_, part_), packed_columns_size(part_, width_)));
+  }
+  int64_t product_floats() const {
+    return std::max(score_blocking_.scratch_floats, mix_blocking_.scratch_floats);
+  }
+  int64_t floats_per_thread() const {
+    const auto row = static_cast<int64_t>(sizeof(SoftmaxSoFar) / sizeof(float));
+    return score_floats() + panel_floats() + product_floats() + round_up_to_line(rows_ * row);
+  }
+  Scratch scratch_of(const Call& call, int slot) const {
+    float* first = reinterpret_cast<float*>(call.scratch) + slot * floats_per_thread();
+    float* panels = first + score_floats();
+    float* products = panels + panel_floats();
+    return {first, panels, products, reinterpret_cast<SoftmaxSoFar*>(products + product_floats())};
   }
 
   // `head` counts the heads of all images of the batch.
-  void attend(const Call& call, int64_t head, int64_t query, float* scratch) const {
-    float* scores = scratch;
-    const int64_t rows = std::min(kQueries, queries_ - query);
-    Product score;
-    score.m = rows;
-    score.n = score.y_stride = keys_;
-    score.k = depth_;
-    score.left = {call.input(0) + (head * queries_ + query) * depth_, depth_, 1};
-    const RightMatrix keys({call.input(1) + head * keys_ * depth_, 1, depth_}, scale_);
-    score.right = &keys;
-    score.y = scores;
-    multiply_all(score, score_blocking_, scratch + score_floats());
-
-    for (int64_t i = 0; i < rows; ++i) {
-      float* row = scores + i * keys_;
-      if (call.has(kMask)) add_mask(call.input(kMask), head, query + i, row);
-      softmax_row(row, row, keys_);
+  void attend(const Call& call, int64_t head, int64_t query, const Scratch& scratch) const {
+    const int64_t rows = std::min(rows_, queries_ - query);
+    float* y = call.output(0) + (head * queries_ + query) * width_;
+    std::fill(scratch.rows, scratch.rows + rows, SoftmaxSoFar());
+    std::fill(y, y + rows * width_, 0.0f);
+    for (int64_t key = 0; key < keys_; key += part_) {
+      const int64_t keys = std::min(part_, keys_ - key);
+      score(call, head, query, rows, key, keys, scratch);
+      for (int64_t i = 0; i < rows; ++i) {
+        float* row = scratch.scores + i * keys;
+        if (call.has(kMask)) add_mask(call.input(kMask), head, query + i, key, keys, row);
+        const float factor = softmax_part(row, keys, scratch.rows[i]);
+        if (key > 0 && factor != 1) scale_row(factor, y + i * width_, width_);
+      }
+      mix(call, head, rows, key, keys, scratch, y);
     }
-
-    Product mix;
-    mix.m = rows;
-    mix.n = mix.y_stride = width_;
-    mix.k = keys_;
-    mix.left = {scores, keys_, 1};
-    const RightMatrix values({call.input(2) + head * keys_ * width_, width_, 1});
-    mix.right = &values;
-    mix.y = call.output(0) + (head * queries_ + query) * width_;
-    multiply_all(mix, mix_blocking_, scratch + score_floats());
-  }
-
-  static void multiply_all(const Product& product, const Blocking& blocking, float* scratch) {
-    for (int64_t block = 0; block < blocking.blocks(); ++block) {
-      multiply(product, blocking, block, scratch);
+    for (int64_t i = 0; keys_ > 0 && i < rows; ++i) {
+      scale_row(static_cast<float>(1 / scratch.rows[i].sum), y + i * width_, width_);
     }
   }
 
-  void add_mask(const float* mask, int64_t head, int64_t query, float* row) const {
+  void score(const Call& call, int64_t head, int64_t query, int64_t rows, int64_t key, int64_t keys,
+             const Scratch& scratch) const {
+    const RightMatrix transposed({call.input(1) + (head * keys_ + key) * depth_, 1, depth_},
+                                 scale_);
+    transposed.pack(0, depth_, 0, keys, scratch.panels);
+    Product product;
+    product.m = rows;
+    product.n = product.y_stride = keys;
+    product.k = depth_;
+    product.left = {call.input(0) + (head * queries_ + query) * depth_, depth_, 1};
+    product.packed_right = scratch.panels;
+    product.y = scratch.scores;
+    multiply(product, score_blocking_, 0, scratch.products);
+  }
+
+  // y += scores * values
+  void mix(const Call& call, int64_t head, int64_t rows, int64_t key, int64_t keys,
+           const Scratch& scratch, float* y) const {
+    pack_columns({call.input(2) + (head * keys_ + key) * width_, width_, 1}, keys, width_,
+                 scratch.panels);
+    Product product;
+    product.m = rows;
+    product.n = product.y_stride = width_;
+    product.k = keys;
+    product.left = {scratch.scores, keys, 1};
+    product.packed_right = scratch.panels;
+    product.addend = product.y = y;
+    multiply(product, mix_blocking_, 0, scratch.products);
+  }
+
+  void add_mask(const float* mask, int64_t head, int64_t query, int64_t key, int64_t keys,
+                float* row) const {
     const ops::Strides& at = mask_strides_;
-    const float* from = mask + head / heads_ * at[0] + head % heads_ * at[1] + query * at[2];
-    for (int64_t j = 0; j < keys_; ++j) row[j] += from[j * at[3]];
+    const float* from =
+        mask + head / heads_ * at[0] + head % heads_ * at[1] + query * at[2] + key * at[3];
+    for (int64_t j = 0; j < keys; ++j) row[j] += from[j * at[3]];
   }
 
   const int64_t heads_, queries_, keys_, depth_, width_, all_heads_;
   const int threads_;
   const float scale_;
+  const int64_t rows_;  // queries per block
+  const int64_t part_;  // keys at a time
   const Blocking score_blocking_, mix_blocking_;
   ops::Strides mask_strides_;
 };

@@ -11,8 +11,6 @@ HWY_BEFORE_NAMESPACE();
 namespace shoal::cpu::HWY_NAMESPACE {
 namespace {
 
-V clamp_to_unit(D d, V x) { return at_least(hn::Zero(d), at_most(hn::Set(d, 1.0f), x)); }
-
 void abs_here(float, float, const float* x, float* y, int64_t n) {
   map(x, y, n, [](D, V v) { return hn::Abs(v); });
 }
@@ -32,14 +30,13 @@ void gelu_here(float, float, const float* x, float* y, int64_t n) {
   });
 }
 void hard_sigmoid_here(float alpha, float beta, const float* x, float* y, int64_t n) {
-  map(x, y, n, [=](D d, V v) {
-    return clamp_to_unit(d, hn::MulAdd(hn::Set(d, alpha), v, hn::Set(d, beta)));
-  });
+  map(x, y, n,
+      [=](D d, V v) { return clamp(d, 0, 1, hn::MulAdd(hn::Set(d, alpha), v, hn::Set(d, beta))); });
 }
 void hard_swish_here(float, float, const float* x, float* y, int64_t n) {
   map(x, y, n, [](D d, V v) {
     const V gate = hn::MulAdd(hn::Set(d, 1.0f / 6), v, hn::Set(d, 0.5f));
-    return hn::Mul(v, clamp_to_unit(d, gate));
+    return hn::Mul(v, clamp(d, 0, 1, gate));
   });
 }
 void leaky_relu_here(float alpha, float, const float* x, float* y, int64_t n) {
@@ -57,7 +54,7 @@ void sqrt_here(float, float, const float* x, float* y, int64_t n) {
   map(x, y, n, [](D, V v) { return hn::Sqrt(v); });
 }
 void tanh_here(float, float, const float* x, float* y, int64_t n) {
-  map(x, y, n, [](D d, V v) { return hn::Tanh(d, v); });
+  map(x, y, n, [](D d, V v) { return tanh(d, v); });
 }
 
 }  // namespace

@@ -23,6 +23,15 @@ int64_t even_piece(int64_t n, int64_t most, int64_t unit) {
   return round_up(std::max<int64_t>(ceil_div(n, pieces), 1), unit);
 }
 
+int64_t left_scratch(const Blocking& blocking, int64_t k, Packed packed) {
+  if (packed.left) return 0;
+  return round_up(packed_rows_size(blocking.rows, std::min(k, kDepth)), 16);
+}
+
+int64_t right_scratch(const Blocking& blocking, int64_t k, Packed packed) {
+  return packed.right ? 0 : round_up(blocking.columns * std::min(k, kDepth) + kPanelSlack, 16);
+}
+
 // The left factor of the block, packed into `scratch` if the tiles want that.
 LeftPanels left_of(const Product& product, const Block& block, float* scratch) {
   const int64_t rows = panel_size().rows, depth = block.k_end - block.k;
@@ -75,10 +84,13 @@ Blocking choose_blocking(int64_t m, int64_t n, int64_t k, Packed packed, int64_t
     blocking.rows = round_up(blocking.rows / 2, panel.rows);
     blocking.row_blocks = ceil_div(m, blocking.rows);
   }
-  const int64_t depth = std::min(k, kDepth);
-  const int64_t right = packed.right ? 0 : blocking.columns * depth + kPanelSlack;
-  const int64_t left = packed.left ? 0 : blocking.rows * depth;
-  blocking.scratch_floats = round_up(right, 16) + round_up(left, 16);
+  blocking.scratch_floats = left_scratch(blocking, k, packed) + right_scratch(blocking, k, packed);
+  return blocking;
+}
+
+Blocking one_block(int64_t m, int64_t n, int64_t k, Packed packed) {
+  Blocking blocking{m, round_up(n, panel_size().columns), 1, 1, 0};
+  blocking.scratch_floats = left_scratch(blocking, k, packed) + right_scratch(blocking, k, packed);
   return blocking;
 }
 

@@ -94,6 +94,9 @@ struct Packed {
 Blocking choose_blocking(int64_t m, int64_t n, int64_t k, Packed packed, int64_t batch,
                          int threads);
 
+// All of a product as one block, for who cuts it himself.
+Blocking one_block(int64_t m, int64_t n, int64_t k, Packed packed);
+
 // Computes one block of [0, blocking.blocks()).
 void multiply(const Product& product, const Blocking& blocking, int64_t block, float* scratch);
 

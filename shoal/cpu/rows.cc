@@ -1,6 +1,7 @@
 #include "shoal/cpu/rows.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 #undef HWY_TARGET_INCLUDE
@@ -51,11 +52,52 @@ float max_of(const float* x, int64_t n) {
   return top;
 }
 
+// y_i = exp(x_i - top), zero where that is next to nothing; returns the sum.
+double exp_and_sum(const float* x, float* y, int64_t n, float top) {
+  const D d;
+  const V shift = hn::Set(d, top), lowest = hn::Set(d, kLowestExponent);
+  auto exp_of = [&](V v) {
+    v = hn::Sub(v, shift);
+    return hn::IfThenZeroElse(hn::Lt(v, lowest), exp_clamped(d, v));
+  };
+  double total = 0;
+  int64_t i = 0;
+  while (i + kLanes <= n) {
+    const int64_t end = std::min(i + kRun, n);
+    V sum = hn::Zero(d);
+    for (; i + kLanes <= end; i += kLanes) {
+      const V v = exp_of(hn::LoadU(d, x + i));
+      sum = hn::Add(sum, v);
+      hn::StoreU(v, d, y + i);
+    }
+    total += static_cast<double>(hn::GetLane(hn::SumOfLanes(d, sum)));
+  }
+  for (; i < n; ++i) {
+    y[i] = hn::GetLane(exp_of(hn::Set(d, x[i])));
+    total += static_cast<double>(y[i]);
+  }
+  return total;
+}
+
+void scale_here(float factor, float* x, int64_t n) {
+  map(x, x, n, [&](D d, V v) { return hn::Mul(v, hn::Set(d, factor)); });
+}
+
 void softmax_here(const float* x, float* y, int64_t n) {
-  const float top = max_of(x, n);
-  map(x, y, n, [&](D d, V v) { return exp(d, hn::Sub(v, hn::Set(d, top))); });
-  const auto factor = static_cast<float>(1 / sum_here(y, n));
-  map(y, y, n, [&](D d, V v) { return hn::Mul(v, hn::Set(d, factor)); });
+  const double sum = exp_and_sum(x, y, n, max_of(x, n));
+  scale_here(static_cast<float>(1 / sum), y, n);
+}
+
+float softmax_part_here(float* x, int64_t n, SoftmaxSoFar& so_far) {
+  const float top = std::max(so_far.top, max_of(x, n));
+  if (top == -std::numeric_limits<float>::infinity()) {  // no distance from it could be measured
+    so_far.sum += exp_and_sum(x, x, n, 0);
+    return 1;
+  }
+  const float factor = std::exp(so_far.top - top);
+  so_far.top = top;
+  so_far.sum = so_far.sum * static_cast<double>(factor) + exp_and_sum(x, x, n, top);
+  return factor;
 }
 
 MeanAndVariance mean_and_variance_here(const float* x, int64_t n) {
@@ -103,7 +145,9 @@ HWY_AFTER_NAMESPACE();
 namespace shoal::cpu {
 
 HWY_EXPORT(sum_here);
+HWY_EXPORT(scale_here);
 HWY_EXPORT(softmax_here);
+HWY_EXPORT(softmax_part_here);
 HWY_EXPORT(mean_and_variance_here);
 HWY_EXPORT(normalize_row_here);
 HWY_EXPORT(normalize_plane_here);
@@ -112,6 +156,14 @@ double sum_of(const float* x, int64_t n) { return HWY_DYNAMIC_DISPATCH(sum_here)
 
 void softmax_row(const float* x, float* y, int64_t n) {
   HWY_DYNAMIC_DISPATCH(softmax_here)(x, y, n);
+}
+
+void scale_row(float factor, float* x, int64_t n) {
+  HWY_DYNAMIC_DISPATCH(scale_here)(factor, x, n);
+}
+
+float softmax_part(float* x, int64_t n, SoftmaxSoFar& so_far) {
+  return HWY_DYNAMIC_DISPATCH(softmax_part_here)(x, n, so_far);
 }
 
 MeanAndVariance mean_and_variance(const float* x, int64_t n) {

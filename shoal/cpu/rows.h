@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 
 namespace shoal::cpu {
 
@@ -9,6 +10,18 @@ double sum_of(const float* x, int64_t n);
 
 // y_i = exp(x_i) / sum_k exp(x_k); x and y may be the same memory.
 void softmax_row(const float* x, float* y, int64_t n);
+
+// x_i *= factor
+void scale_row(float factor, float* x, int64_t n);
+
+// A softmax whose row comes in parts. Each part is replaced by its exponentials, measured from the
+// largest element so far; what was made of the parts before has to be multiplied by what is
+// returned, and all of it divided by the sum in the end.
+struct SoftmaxSoFar {
+  float top = -std::numeric_limits<float>::infinity();
+  double sum = 0;
+};
+float softmax_part(float* x, int64_t n, SoftmaxSoFar& so_far);
 
 // Mean, and mean square distance from it, in two passes.
 struct MeanAndVariance {
