@@ -6,6 +6,8 @@
 #include <memory>
 #include <new>
 
+#include "shoal/base/pages.h"
+
 namespace shoal::cpu {
 
 class AlignedFloats {
@@ -13,7 +15,9 @@ class AlignedFloats {
   AlignedFloats() = default;
   explicit AlignedFloats(int64_t count)
       : memory_(static_cast<float*>(::operator new[](
-            static_cast<size_t>(std::max<int64_t>(count, 1)) * sizeof(float), kAlignment))) {}
+            static_cast<size_t>(std::max<int64_t>(count, 1)) * sizeof(float), kAlignment))) {
+    prefer_huge_pages(memory_.get(), static_cast<size_t>(count) * sizeof(float));
+  }
 
   float* data() { return memory_.get(); }
   const float* data() const { return memory_.get(); }

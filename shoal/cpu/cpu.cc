@@ -4,6 +4,7 @@
 #include <new>
 #include <unordered_map>
 
+#include "shoal/base/pages.h"
 #include "shoal/cpu/instruction_set.h"
 #include "shoal/cpu/kernel.h"
 #include "shoal/device/memory_plan.h"
@@ -26,7 +27,10 @@ using Bytes = std::unique_ptr<std::byte[], FreeAligned>;
 Result<Bytes> allocate(size_t size) {
   auto* memory = static_cast<std::byte*>(
       ::operator new[](size, std::align_val_t{kArenaAlignment}, std::nothrow));
-  if (memory != nullptr) return Bytes(memory);
+  if (memory != nullptr) {
+    prefer_huge_pages(memory, size);
+    return Bytes(memory);
+  }
   return Status(Code::kExhausted, "no memory for " + std::to_string(size >> 20) + " MiB of values");
 }
 

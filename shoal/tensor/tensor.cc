@@ -8,6 +8,7 @@
 #include "shoal/base/checked.h"
 #include "shoal/base/file.h"
 #include "shoal/base/limits.h"
+#include "shoal/base/pages.h"
 
 namespace shoal {
 namespace {
@@ -21,6 +22,7 @@ std::shared_ptr<std::byte> allocate_zeroed(size_t size) {
   void* const block = std::calloc(space, 1);
   if (block == nullptr) throw std::bad_alloc();  // as `new` does
   std::shared_ptr<void> owner(block, std::free);
+  prefer_huge_pages(block, space);
   void* aligned = block;
   SHOAL_CHECK(std::align(kAlignment, size, aligned, space) != nullptr);
   return {std::move(owner), static_cast<std::byte*>(aligned)};

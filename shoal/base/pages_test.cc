@@ -1,0 +1,21 @@
+#include "shoal/base/pages.h"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+namespace shoal {
+namespace {
+
+TEST(Pages, OfAnySizeHoldWhatIsWritten) {
+  for (const size_t size : {size_t{1}, size_t{4096}, size_t{2} << 20, (size_t{5} << 20) + 3}) {
+    std::vector<char> memory(size);
+    prefer_huge_pages(memory.data(), memory.size());
+    memory.front() = memory.back() = 'x';
+    EXPECT_EQ(memory.front(), 'x');
+    EXPECT_EQ(memory.back(), 'x');
+  }
+}
+
+}  // namespace
+}  // namespace shoal
