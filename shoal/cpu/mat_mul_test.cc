@@ -6,7 +6,7 @@
 namespace shoal::cpu {
 namespace {
 
-void expect_mat_mul(const Shape& a, const Shape& b, std::string_view kernel) {
+void expect_mat_mul(const Shape& a, const Shape& b, const KernelNames& kernel) {
   std::mt19937 rng(1);
   expect_agreement(ops::mat_mul, {random_floats(rng, a), random_floats(rng, b)}, {}, kernel);
 }
