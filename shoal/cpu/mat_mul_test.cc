@@ -54,7 +54,7 @@ TEST(FusedMatMul, AgreesOnVectors) {
   expect_agreement(ops::fused_mat_mul, {row, b, bias, residual}, gelu, "gemv");
   // The bias lies along the rows here, for the product has no columns.
   const Tensor a = random_floats(rng, {2, 90, 70}), column = random_floats(rng, {70});
-  expect_agreement(ops::fused_mat_mul, {a, column, bias}, gelu, "");
+  expect_agreement(ops::fused_mat_mul, {a, column, bias}, gelu, {});
   expect_agreement(ops::fused_mat_mul, {a, column, Tensor(), random_floats(rng, {2, 90})}, gelu,
                    "gemv");
 }
