@@ -48,17 +48,6 @@ Result<std::map<std::string, Shape>> parse_shapes(const std::vector<std::string>
   return shapes;
 }
 
-Tensor random_tensor(const TensorType& type, std::mt19937& rng) {
-  Tensor tensor(type);
-  std::uniform_real_distribution<float> uniform(0, 1);
-  visit<AllTypes>(type.dtype, [&]<class T>() {
-    for (T& x : tensor.data<T>()) {
-      x = Floats::contains(kDTypeOf<T>) ? static_cast<T>(uniform(rng)) : static_cast<T>(rng() % 2);
-    }
-  });
-  return tensor;
-}
-
 }  // namespace
 
 void ModelFlags::add_to(CLI::App& command, bool model_required) {
@@ -74,25 +63,12 @@ void ModelFlags::add_to(CLI::App& command, bool model_required) {
   command.add_option("--threads", threads, "Threads to use; 0: one per core")
       ->check(CLI::Range(0, 1024))
       ->capture_default_str();
-  command
-      .add_option("--tune", tune,
-                  "How kernels are chosen: off (by estimate), fast (measure the likely ones), full")
-      ->check(CLI::IsMember({"off", "fast", "full"}))
-      ->capture_default_str();
-  command.add_option("--kernel", kernel,
-                     "Use this kernel wherever it can be: direct, winograd4, ...");
   command.add_flag("--optimize,!--no-optimize", optimize, "Run the passes (default)");
 }
 
 Result<std::unique_ptr<Device>> make_device(const ModelFlags& flags) {
   if (flags.device == "reference") return make_reference_device();
-  const Tune tune = flags.tune == "off"    ? Tune::kOff
-                    : flags.tune == "full" ? Tune::kFull
-                                           : Tune::kFast;
-  return make_cpu_device({.threads = flags.threads,
-                          .tune = tune,
-                          .remember = tune != Tune::kOff,
-                          .prefer = flags.kernel});
+  return make_cpu_device({.threads = flags.threads});
 }
 
 Result<Session> open_session(const ModelFlags& flags, Device& device) {
@@ -152,6 +128,24 @@ Result<Session::Tensors> random_inputs(const Session& session,
   }
   SHOAL_TRY(session.accepts(inputs));
   return inputs;
+}
+
+Tensor random_tensor(const TensorType& type, std::mt19937& rng) {
+  Tensor tensor(type);
+  std::uniform_real_distribution<float> uniform(0, 1);
+  visit<AllTypes>(type.dtype, [&]<class T>() {
+    for (T& x : tensor.data<T>()) {
+      x = Floats::contains(kDTypeOf<T>) ? static_cast<T>(uniform(rng)) : static_cast<T>(rng() % 2);
+    }
+  });
+  return tensor;
+}
+
+bool is_image(const std::filesystem::path& path) {
+  std::string extension = path.extension().string();
+  std::ranges::transform(extension, extension.begin(),
+                         [](char c) { return static_cast<char>(std::tolower(c)); });
+  return extension == ".jpg" || extension == ".jpeg" || extension == ".png";
 }
 
 Result<Tensor> prepare_image(const Tensor& image, const InputInfo& input, Preprocess how) {

@@ -2,8 +2,10 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <filesystem>
 #include <map>
 #include <memory>
+#include <random>
 #include <string>
 #include <vector>
 
@@ -23,8 +25,6 @@ struct ModelFlags {
   std::string device = "cpu";
   int threads = 0;  // 0: as many as the machine has
   bool optimize = true;
-  std::string tune = "fast";
-  std::string kernel;  // empty: the fastest
 
   void add_to(CLI::App& command, bool model_required);
 };
@@ -45,6 +45,10 @@ Result<LoadedGraph> load_graph(const std::string& model, const std::vector<std::
 // Seeded random inputs of the model's shapes; dimensions left open are 1 unless `shapes` says.
 Result<Session::Tensors> random_inputs(const Session& session,
                                        const std::vector<std::string>& shapes);
+
+Tensor random_tensor(const TensorType& type, std::mt19937& rng);
+
+bool is_image(const std::filesystem::path& path);  // by its extension
 
 // An image made into what an input takes: channels, size and layout where it declares them.
 Result<Tensor> prepare_image(const Tensor& image, const InputInfo& input, Preprocess how);

@@ -38,13 +38,6 @@ struct RunFlags {
   bool json = false;
 };
 
-bool is_image(const fs::path& path) {
-  std::string extension = path.extension().string();
-  std::ranges::transform(extension, extension.begin(),
-                         [](char c) { return static_cast<char>(std::tolower(c)); });
-  return extension == ".jpg" || extension == ".jpeg" || extension == ".png";
-}
-
 // u16 bits become bf16 where the model takes bf16: .npy has no such type.
 Tensor as_declared(const Tensor& tensor, DType declared) {
   if (declared != DType::kBF16 || tensor.dtype() != DType::kU16) return tensor;

@@ -31,8 +31,8 @@ bool has_one_scale(const Graph& graph, const Quantized& value);
 int64_t zero_point_of(const Graph& graph, const Quantized& value);  // of a value with one scale
 bool has_same_parameters(const Graph& graph, const Quantized& a, const Quantized& b);
 
-// Its zero point as an input of what stands for `node`. One that has to be made is y.role_zero_point
-// where the node's output is y.
+// Its zero point as an input of what stands for `node`. One that has to be made is called
+// y.role_zero_point, where y is the node's output.
 ValueId zero_point_for(Rewriter& rewriter, const Node& node, const Quantized& value,
                        std::string_view role);
 

@@ -108,6 +108,31 @@ def test_zoo_convert_and_run_agree(tmp):
         np.testing.assert_allclose(other, answers[0], rtol=1e-4, atol=1e-5)
 
 
+def test_convert_to_8_bits_keeps_the_answers(tmp):
+    samples = pathlib.Path(__file__).resolve().parents[2] / "shoal/zoo/digits"
+    facts = json.loads(shoal("convert", "zoo:digits", "--int8", "--calibrate", samples, "--json",
+                             "-o", tmp / "int8.onnx").stdout)
+    assert facts["quantized"] == facts["products"] == 4 and facts["examples"] == 10, facts
+    assert facts["bytes"] == (tmp / "int8.onnx").stat().st_size
+    for digit in range(10):
+        answer = shoal("run", tmp / "int8.onnx", "--input", samples / f"sample_{digit}.png", "--top", 1, "--json")
+        assert json.loads(answer.stdout)["scores"]["top"][0]["index"] == digit
+    assert "random" in shoal("convert", "zoo:lenet5", "--int8", "-o", tmp / "random.onnx").stderr
+
+
+def test_convert_to_8_bits_says_what_is_wrong(tmp):
+    convert = ["convert", "zoo:digits", "-o", tmp / "x.onnx"]
+    (tmp / "empty").mkdir()
+    (tmp / "other").mkdir()
+    np.save(tmp / "other" / "x.npy", np.zeros((2, 3), np.float32))
+    for folder, why in (("absent", "cannot read"), ("empty", "no .jpg"), ("other", "f32[2,3]")):
+        message = shoal(*convert, "--int8", "--calibrate", tmp / folder, expect=2).stderr
+        assert why in message, message
+    shoal(*convert, "--calibrate", tmp, expect=2)
+    shoal(*convert, "--int8", "--optimize", expect=2)
+    assert not (tmp / "x.onnx").exists()
+
+
 def test_bench_prints_one_object(_):
     result = json.loads(shoal("bench", "zoo:lenet5", "--threads", 1, "--seconds", 0.05, "--json").stdout)
     for key in ("median_ms", "p10_ms", "p90_ms", "runs", "open_ms", "peak_rss_mb"):

@@ -1,0 +1,178 @@
+#include "shoal/compress/quantize.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "shoal/compress/product.h"
+#include "shoal/ops/convert.h"
+#include "shoal/ops/ops.h"
+#include "shoal/passes/match.h"
+#include "shoal/passes/rewriter.h"
+
+namespace shoal::compress {
+namespace {
+
+using passes::Rewriter;
+
+// The elements of the output are elements of input 0, so they have its scale.
+bool keeps_elements(const Graph& graph, const Node& node) {
+  return node.op == &ops::max_pool || node.op == &ops::transpose || passes::is_view(graph, node);
+}
+
+struct Parameters {
+  float scale = 1;
+  uint8_t zero_point = 0;
+};
+
+Parameters parameters_of(Range range) {
+  const float width = range.high - range.low;
+  if (!std::isnormal(width / 255)) return {};
+  const float scale = width / 255;
+  const float zero = std::nearbyint(-range.low / scale);
+  return {scale, static_cast<uint8_t>(std::clamp(zero, 0.0f, 255.0f))};
+}
+
+class Quantizer {
+ public:
+  Quantizer(const Graph& graph, const Ranges& ranges) : graph_(graph), rewriter_(graph) {
+    for (const auto& [id, range] : ranges) parameters_[id] = parameters_of(range);
+    for (const Node& node : graph.nodes()) {
+      const auto from = parameters_.find(node.inputs.empty() ? kNoValue : node.inputs[0]);
+      const auto to = parameters_.find(node.outputs[0]);
+      if (from != parameters_.end() && to != parameters_.end() && keeps_elements(graph, node)) {
+        to->second = from->second;
+      }
+    }
+  }
+
+  Result<Graph> run() {
+    for (ValueId id : graph_.inputs()) SHOAL_TRY(round(id));
+    for (const Node& node : graph_.nodes()) {
+      SHOAL_TRY(add(node));
+      for (ValueId id : node.outputs) SHOAL_TRY(round(id));
+    }
+    return rewriter_.finish();
+  }
+
+ private:
+  Graph& to() { return rewriter_.to(); }
+  std::string name(ValueId id, std::string_view role) const {
+    return graph_[id].name + "." + std::string(role);
+  }
+
+  // Lets everybody who reads the value read it rounded to a byte.
+  Status round(ValueId id) {
+    const auto found = parameters_.find(id);
+    if (found == parameters_.end()) return {};
+    const auto [scale, zero_point] = found->second;
+    const ValueId s = to().add_constant(name(id, "scale"), Tensor::of<float>({}, {scale}));
+    const ValueId z =
+        to().add_constant(name(id, "zero_point"), Tensor::of<uint8_t>({}, {zero_point}));
+    SHOAL_ASSIGN(const ValueId bytes, to().add(ops::quantize_linear, {rewriter_.map(id), s, z}, {},
+                                               name(id, "quantized")));
+    SHOAL_ASSIGN(const ValueId reals,
+                 to().add(ops::dequantize_linear, {bytes, s, z}, {}, name(id, "dequantized")));
+    rewriter_.replace(id, reals);
+    return {};
+  }
+
+  Status add(const Node& node) {
+    const auto product = product_of(graph_, node);
+    const auto x = parameters_.find(node.inputs.empty() ? kNoValue : node.inputs[0]);
+    if (!product || x == parameters_.end()) return rewriter_.copy(node);
+    const std::vector<float> scales = weight_scales(*product, x->second.scale);
+    std::vector<ValueId> inputs{rewriter_.map(node.inputs[0])};
+    SHOAL_ASSIGN(const ValueId weights, add_weights(node, *product, scales));
+    inputs.push_back(weights);
+    if (product->bias != nullptr) {
+      SHOAL_ASSIGN(const ValueId bias, add_bias(node, *product->bias, x->second.scale, scales));
+      inputs.push_back(bias);
+    }
+    if (rewriter_.substitute(node, *node.op, std::move(inputs), node.attributes)) return {};
+    return Status(Code::kInternal, "a quantised node was refused").at(place_of(graph_, node));
+  }
+
+  // One per output channel: its largest weight becomes 127. Where the bias would not fit into 32
+  // bits at that scale, because the weights are tiny or none, the scale that makes it fit.
+  static std::vector<float> weight_scales(const WeightedProduct& product, float x_scale) {
+    constexpr float kMostBias = 0x1p30f;
+    std::vector<float> scales(channels_of(product), 0.0f);
+    for_each_weight(product, [&](size_t, size_t channel, float w) {
+      scales[channel] = std::max(scales[channel], std::abs(w) / 127);
+    });
+    for (size_t i = 0; i < scales.size(); ++i) {
+      const float bias = product.bias != nullptr ? std::abs(product.bias->data<float>()[i]) : 0;
+      scales[i] = std::max(scales[i], bias / x_scale / kMostBias);
+      if (!std::isnormal(scales[i])) scales[i] = 1;
+    }
+    return scales;
+  }
+
+  static size_t channels_of(const WeightedProduct& product) {
+    return static_cast<size_t>(product.weights->shape()[product.channel_axis]);
+  }
+
+  // Calls f(index, output channel, weight).
+  template <class F>
+  static void for_each_weight(const WeightedProduct& product, F f) {
+    const Shape& shape = product.weights->shape();
+    const auto inner = static_cast<size_t>(shape.count(product.channel_axis + 1, shape.rank()));
+    const size_t channels = channels_of(product);
+    const auto weights = product.weights->data<float>();
+    for (size_t first = 0, channel = 0; first < weights.size(); first += inner) {
+      for (size_t i = first; i < first + inner; ++i) f(i, channel, weights[i]);
+      channel = channel + 1 == channels ? 0 : channel + 1;
+    }
+  }
+
+  Result<ValueId> add_weights(const Node& node, const WeightedProduct& product,
+                              const std::vector<float>& scales) {
+    Tensor bytes({DType::kI8, product.weights->shape()});
+    const auto to_bytes = bytes.data<int8_t>();
+    for_each_weight(product, [&](size_t i, size_t channel, float w) {
+      const float rounded = std::nearbyint(w / scales[channel]);
+      to_bytes[i] = ops::saturate<int8_t>(std::clamp(rounded, -127.0f, 127.0f));
+    });
+    product.weights->release_pages();
+    const Shape per_channel{std::ssize(scales)};
+    const ValueId w = rewriter_.add_constant(node, "weight", std::move(bytes));
+    const ValueId s = rewriter_.add_constant(
+        node, "weight_scale", Tensor::of<float>(per_channel, std::span<const float>(scales)));
+    const ValueId z =
+        rewriter_.add_constant(node, "weight_zero_point", Tensor({DType::kI8, per_channel}));
+    return to().add(ops::dequantize_linear, {w, s, z},
+                    {{"axis", static_cast<int64_t>(product.channel_axis)}},
+                    name(node.outputs[0], "weight_dequantized"));
+  }
+
+  Result<ValueId> add_bias(const Node& node, const Tensor& bias, float x_scale,
+                           const std::vector<float>& scales) {
+    Tensor sums({DType::kI32, bias.shape()}), units({DType::kF32, bias.shape()});
+    for (size_t i = 0; i < scales.size(); ++i) {
+      const float unit = x_scale * scales[i];
+      units.data<float>()[i] = unit;
+      const double sum = std::nearbyint(static_cast<double>(bias.data<float>()[i]) / unit);
+      sums.data<int32_t>()[i] = ops::saturate<int32_t>(sum);
+    }
+    const ValueId b = rewriter_.add_constant(node, "bias", std::move(sums));
+    const ValueId s = rewriter_.add_constant(node, "bias_scale", std::move(units));
+    const ValueId z =
+        rewriter_.add_constant(node, "bias_zero_point", Tensor({DType::kI32, bias.shape()}));
+    return to().add(ops::dequantize_linear, {b, s, z}, {{"axis", int64_t{0}}},
+                    name(node.outputs[0], "bias_dequantized"));
+  }
+
+  const Graph& graph_;
+  Rewriter rewriter_;
+  std::map<ValueId, Parameters> parameters_;
+};
+
+}  // namespace
+
+Result<Graph> quantize(const Graph& graph, const Ranges& ranges) {
+  SHOAL_ASSIGN(Graph quantized, Quantizer(graph, ranges).run());
+  SHOAL_TRY(verify(quantized));
+  return quantized;
+}
+
+}  // namespace shoal::compress
