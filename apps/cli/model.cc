@@ -63,12 +63,25 @@ void ModelFlags::add_to(CLI::App& command, bool model_required) {
   command.add_option("--threads", threads, "Threads to use; 0: one per core")
       ->check(CLI::Range(0, 1024))
       ->capture_default_str();
+  command
+      .add_option("--tune", tune,
+                  "How kernels are chosen: off (by estimate), fast (measure the likely ones), full")
+      ->check(CLI::IsMember({"off", "fast", "full"}))
+      ->capture_default_str();
+  command.add_option("--kernel", kernel,
+                     "Use this kernel wherever it can be: direct, winograd4, ...");
   command.add_flag("--optimize,!--no-optimize", optimize, "Run the passes (default)");
 }
 
 Result<std::unique_ptr<Device>> make_device(const ModelFlags& flags) {
   if (flags.device == "reference") return make_reference_device();
-  return make_cpu_device({.threads = flags.threads});
+  const Tune tune = flags.tune == "off"    ? Tune::kOff
+                    : flags.tune == "full" ? Tune::kFull
+                                           : Tune::kFast;
+  return make_cpu_device({.threads = flags.threads,
+                          .tune = tune,
+                          .remember = tune != Tune::kOff,
+                          .prefer = flags.kernel});
 }
 
 Result<Session> open_session(const ModelFlags& flags, Device& device) {

@@ -25,6 +25,8 @@ struct ModelFlags {
   std::string device = "cpu";
   int threads = 0;  // 0: as many as the machine has
   bool optimize = true;
+  std::string tune = "fast";
+  std::string kernel;  // empty: the fastest
 
   void add_to(CLI::App& command, bool model_required);
 };

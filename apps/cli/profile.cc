@@ -50,7 +50,7 @@ std::vector<Row> rows_of(const Executable& executable) {
     const Node& node = graph.nodes()[n];
     rows.push_back({place_of(graph, node),
                     std::string(node.op->name),
-                    std::string(executable.kernel_of(n)),
+                    executable.kernel_of(n).name,
                     to_string(graph[node.outputs[0]].type),
                     macs(graph, node),
                     {}});

@@ -1,5 +1,8 @@
 #include "shoal/base/thread_pool.h"
 
+#include <pthread.h>
+#include <sched.h>
+
 namespace shoal {
 namespace {
 
@@ -26,14 +29,60 @@ void await_change(const std::atomic<uint32_t>& word, uint32_t old) {
   word.wait(old, std::memory_order_acquire);
 }
 
-int cores() { return std::max(1, static_cast<int>(std::thread::hardware_concurrency())); }
+// The cores this process may run on.
+std::vector<int> usable_cores() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  std::vector<int> cores;
+  if (::sched_getaffinity(0, sizeof(set), &set) == 0) {
+    for (int core = 0; core < CPU_SETSIZE; ++core) {
+      if (CPU_ISSET(core, &set)) cores.push_back(core);
+    }
+  }
+  if (cores.empty()) cores.push_back(0);
+  return cores;
+}
+
+// A wish: where it is refused, the thread goes on wherever the system puts it.
+void pin_to(std::thread& thread, int core) {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  CPU_SET(static_cast<size_t>(core), &set);
+  ::pthread_setaffinity_np(thread.native_handle(), sizeof(set), &set);
+}
+
+// Threads in loops of any pool. A line of its own, because everyone writes to it.
+alignas(64) std::atomic<int> at_work{0};
+
+// Counts the calling thread, once however deep its loops are nested.
+class Caller {
+ public:
+  Caller() {
+    if (depth_++ == 0) at_work.fetch_add(1, std::memory_order_relaxed);
+  }
+  ~Caller() {
+    if (--depth_ == 0) at_work.fetch_sub(1, std::memory_order_relaxed);
+  }
+  Caller(const Caller&) = delete;
+  Caller& operator=(const Caller&) = delete;
+
+ private:
+  static thread_local int depth_;
+};
+thread_local int Caller::depth_ = 0;
 
 }  // namespace
 
-ThreadPool::ThreadPool(int threads) {
-  const int count = threads > 0 ? threads : cores();
+ThreadPool::ThreadPool(const ThreadPoolOptions& options) {
+  const std::vector<int> usable = usable_cores();
+  const auto available = static_cast<int>(usable.size());
+  const int count = options.threads > 0 ? options.threads : available;
+  cores_ = std::max(options.cores > 0 ? options.cores : available, count);
   workers_.reserve(static_cast<size_t>(count - 1));
-  for (int slot = 1; slot < count; ++slot) workers_.emplace_back([this, slot] { serve(slot); });
+  for (int slot = 1; slot < count; ++slot) {
+    workers_.emplace_back([this, slot] { serve(slot); });
+    if (options.pin) pin_to(workers_.back(), usable[static_cast<size_t>(slot % available)]);
+  }
 }
 
 ThreadPool::~ThreadPool() {
@@ -44,11 +93,18 @@ ThreadPool::~ThreadPool() {
 }
 
 void ThreadPool::run(int64_t n, Body body, const void* context) {
+  if (n == 1) return body(context, 0, 0);
   if (n <= 0) return;
-  if (n == 1 || workers_.empty() || busy_.exchange(true, std::memory_order_acquire)) {
+  const Caller caller;
+  if (workers_.empty() || busy_.exchange(true, std::memory_order_acquire)) {
     for (int64_t i = 0; i < n; ++i) body(context, i, 0);
-    return;
+  } else {
+    share_out(n, body, context);
+    busy_.store(false, std::memory_order_release);
   }
+}
+
+void ThreadPool::share_out(int64_t n, Body body, const void* context) {
   body_ = body;
   context_ = context;
   n_ = n;
@@ -57,7 +113,7 @@ void ThreadPool::run(int64_t n, Body body, const void* context) {
   generation_.fetch_add(1, std::memory_order_release);
   generation_.notify_all();
 
-  take_turns(0);
+  for (int64_t i; (i = next_.fetch_add(1, std::memory_order_relaxed)) < n;) body(context, i, 0);
 
   // Those still asleep find the gate shut and are not waited for.
   uint32_t inside = gate_.fetch_and(~kOpen, std::memory_order_acq_rel) & ~kOpen;
@@ -65,7 +121,6 @@ void ThreadPool::run(int64_t n, Body body, const void* context) {
     await_change(gate_, inside);
     inside = gate_.load(std::memory_order_acquire);
   }
-  busy_.store(false, std::memory_order_release);
 }
 
 void ThreadPool::serve(int slot) {
@@ -75,17 +130,21 @@ void ThreadPool::serve(int slot) {
     if (stop_.load(std::memory_order_acquire)) return;
     seen = generation_.load(std::memory_order_acquire);
     if (!enter()) continue;
-    take_turns(slot);
+    help(slot);
     leave();
   }
 }
 
-void ThreadPool::take_turns(int slot) {
-  for (;;) {
+bool ThreadPool::crowded() const { return at_work.load(std::memory_order_relaxed) > cores_; }
+
+void ThreadPool::help(int slot) {
+  at_work.fetch_add(1, std::memory_order_relaxed);
+  while (!crowded()) {
     const int64_t index = next_.fetch_add(1, std::memory_order_relaxed);
-    if (index >= n_) return;
+    if (index >= n_) break;
     body_(context_, index, slot);
   }
+  at_work.fetch_sub(1, std::memory_order_relaxed);
 }
 
 bool ThreadPool::enter() {

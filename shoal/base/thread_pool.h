@@ -10,10 +10,16 @@
 
 namespace shoal {
 
+struct ThreadPoolOptions {
+  int threads = 0;   // the caller of a loop included; 0: one per core
+  bool pin = false;  // keep each thread but the caller's on a core of its own
+  int cores = 0;     // that all pools of the process share; 0: those it may run on
+};
+
 class ThreadPool {
  public:
-  // The caller of a loop works too, so `threads` - 1 threads are made; 0 means one per core.
-  explicit ThreadPool(int threads);
+  explicit ThreadPool(const ThreadPoolOptions& options);
+  explicit ThreadPool(int threads) : ThreadPool(ThreadPoolOptions{.threads = threads}) {}
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;
   ThreadPool& operator=(const ThreadPool&) = delete;
@@ -25,8 +31,8 @@ class ThreadPool {
   // memory that each keeps to itself.
   //
   // If the pool is busy, because f itself loops or another session does, the caller does it all
-  // alone: there are never more threads at work than the pool has, and nobody waits for a loop
-  // that waits for him.
+  // alone, and nobody waits for a loop that waits for him. Callers always work; other threads leave
+  // as soon as there are more at work than cores, in all pools of the process.
   template <class F>
   void parallel_for(int64_t n, const F& f) {
     run(
@@ -55,10 +61,14 @@ class ThreadPool {
   static constexpr int kPiecesPerThread = 4;
 
   void run(int64_t n, Body body, const void* context);
+  void share_out(int64_t n, Body body, const void* context);
   void serve(int slot);
-  void take_turns(int slot);
+  void help(int slot);
   bool enter();
   void leave();
+  bool crowded() const;
+
+  int cores_;
 
   // The loop in progress. Written before the gate opens, read only by those inside.
   Body body_ = nullptr;

@@ -82,5 +82,36 @@ TEST(ThreadPool, WakesEveryThread) {
   }
 }
 
+// Two callers on two cores leave no place for a third thread: it goes when it has done the index it
+// is at, and the caller does the rest.
+TEST(ThreadPool, LeavesTheCoresToOtherCallers) {
+  ThreadPool pool({.threads = 2, .cores = 2}), other({.threads = 2, .cores = 2});
+  std::latch both_here(2), other_here(1), done(1);
+  std::thread second([&] {
+    both_here.wait();
+    other.parallel_for(2, [&](int64_t index, int) {
+      if (index > 0) return;
+      other_here.count_down();
+      done.wait();
+    });
+  });
+  pool.parallel_for(20, [&](int64_t index, int slot) {
+    if (index < 2) {
+      both_here.arrive_and_wait();
+      other_here.wait();
+    } else {
+      EXPECT_EQ(slot, 0);
+    }
+  });
+  done.count_down();
+  second.join();
+}
+
+TEST(ThreadPool, PinnedThreadsWork) {
+  ThreadPool pool({.threads = 3, .pin = true});
+  std::latch all_here(3);
+  pool.parallel_for(3, [&](int64_t, int) { all_here.arrive_and_wait(); });
+}
+
 }  // namespace
 }  // namespace shoal

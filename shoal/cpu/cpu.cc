@@ -5,8 +5,11 @@
 #include <unordered_map>
 
 #include "shoal/base/pages.h"
+#include "shoal/cpu/conv_tile.h"
 #include "shoal/cpu/instruction_set.h"
 #include "shoal/cpu/kernel.h"
+#include "shoal/cpu/lower.h"
+#include "shoal/cpu/tune.h"
 #include "shoal/device/memory_plan.h"
 
 namespace shoal {
@@ -14,7 +17,6 @@ namespace {
 
 using cpu::Call;
 using cpu::Kernel;
-using cpu::Provider;
 using cpu::Site;
 using Clock = std::chrono::steady_clock;
 
@@ -45,7 +47,7 @@ bool aligned(const Tensor& tensor) {
 
 struct Step {
   std::unique_ptr<Kernel> kernel;
-  std::string_view name;
+  KernelInfo info;
   std::vector<Tensor> inputs, outputs;
 };
 
@@ -66,15 +68,15 @@ struct Copy {
 
 class CpuExecutable : public Executable {
  public:
-  CpuExecutable(const Graph& graph, std::shared_ptr<ThreadPool> pool)
-      : graph_(graph), pool_(std::move(pool)), plan_(plan_memory(graph_)) {}
+  CpuExecutable(Graph graph, std::shared_ptr<ThreadPool> pool)
+      : graph_(std::move(graph)), pool_(std::move(pool)), plan_(plan_memory(graph_)) {}
 
-  Status prepare() {
+  Status prepare(cpu::Tuner& tuner) {
     SHOAL_ASSIGN(arena_, allocate(static_cast<size_t>(std::max<int64_t>(plan_.arena_bytes, 1))));
     align_constants();
     size_t scratch_bytes = 1;
     for (const Node& node : graph_.nodes()) {
-      steps_.push_back(make_step(node));
+      steps_.push_back(make_step(node, tuner));
       scratch_bytes = std::max(scratch_bytes, steps_.back().kernel->scratch_bytes());
     }
     SHOAL_ASSIGN(scratch_, allocate(scratch_bytes));
@@ -111,7 +113,7 @@ class CpuExecutable : public Executable {
   MemoryUse memory() const override {
     return {plan_.arena_bytes + plan_.caller_bytes, plan_.live_bytes + plan_.caller_bytes};
   }
-  std::string_view kernel_of(size_t node) const override { return steps_[node].name; }
+  const KernelInfo& kernel_of(size_t node) const override { return steps_[node].info; }
 
  private:
   static size_t index(ValueId id) { return static_cast<size_t>(id); }
@@ -125,24 +127,16 @@ class CpuExecutable : public Executable {
     }
   }
 
-  Step make_step(const Node& node) {
+  Step make_step(const Node& node, cpu::Tuner& tuner) {
     std::vector<Operand> operands = graph_.operands(node.inputs);
     for (size_t i = 0; i < operands.size(); ++i) {
       if (operands[i].value != nullptr) operands[i].value = &constants_[index(node.inputs[i])];
     }
     const std::vector<TensorType> types = graph_.types(node.outputs);
     const Site site{node, operands, types, *pool_};
-    Step step{nullptr, "reference", std::vector<Tensor>(node.inputs.size()),
-              std::vector<Tensor>(node.outputs.size())};
-    for (const Provider& provider : cpu::providers()) {
-      if (provider.op != node.op) continue;
-      step.kernel = provider.make(site);
-      step.name = provider.name;
-      if (step.kernel != nullptr) return step;
-    }
-    step.kernel = cpu::make_reference_kernel(site);
-    step.name = "reference";
-    return step;
+    cpu::Choice choice = tuner.choose(site);
+    return {std::move(choice.kernel), std::move(choice.info),
+            std::vector<Tensor>(node.inputs.size()), std::vector<Tensor>(node.outputs.size())};
   }
 
   void place_values(size_t step) {
@@ -226,20 +220,25 @@ class CpuExecutable : public Executable {
 class CpuDevice : public Device {
  public:
   explicit CpuDevice(const CpuOptions& options)
-      : pool_(std::make_shared<ThreadPool>(options.threads)), info_{"cpu", pool_->threads()} {
+      : pool_(std::make_shared<ThreadPool>(options.threads)),
+        tuner_(options, options.remember ? cpu::tuning_file() : std::filesystem::path()),
+        info_{"cpu", pool_->threads()} {
     cpu::settle_instruction_set();
   }
 
   const DeviceInfo& info() const override { return info_; }
 
   Result<std::unique_ptr<Executable>> compile(const Graph& graph) override {
-    auto executable = std::make_unique<CpuExecutable>(graph, pool_);
-    SHOAL_TRY(executable->prepare());
+    SHOAL_ASSIGN(Graph lowered, cpu::lower(graph, cpu::block_size()));
+    auto executable = std::make_unique<CpuExecutable>(std::move(lowered), pool_);
+    SHOAL_TRY(executable->prepare(tuner_));
+    tuner_.remember();
     return std::unique_ptr<Executable>(std::move(executable));
   }
 
  private:
   std::shared_ptr<ThreadPool> pool_;
+  cpu::Tuner tuner_;
   DeviceInfo info_;
 };
 
@@ -251,7 +250,7 @@ std::unique_ptr<Device> make_cpu_device(const CpuOptions& options) {
 
 std::vector<std::string_view> cpu_kernels_of(const Operator& op) {
   std::vector<std::string_view> names;
-  for (const Provider& provider : cpu::providers()) {
+  for (const cpu::Provider& provider : cpu::providers()) {
     if (provider.op == &op) names.push_back(provider.name);
   }
   return names;

@@ -1,7 +1,9 @@
 // The CPU as a Device: fast kernels where there are some, reference functions for the rest.
 #pragma once
 
+#include <cstdint>
 #include <memory>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -9,8 +11,19 @@
 
 namespace shoal {
 
+// How kernels that compete for a node are chosen.
+enum class Tune : uint8_t {
+  kOff,   // by estimate
+  kFast,  // by measuring those whose estimates are close
+  kFull,  // by measuring all
+};
+
 struct CpuOptions {
   int threads = 0;  // 0: one per core
+  Tune tune = Tune::kOff;
+  bool remember = false;  // what was measured, in a file of the user's cache folder
+  std::string prefer =
+      {};  // the kernel of this name wherever there is one; for tests and comparisons
 };
 
 std::unique_ptr<Device> make_cpu_device(const CpuOptions& options = {});

@@ -10,7 +10,7 @@ struct Sizes {
   int64_t m, n, k;
 };
 
-void expect_gemm(Sizes size, bool ta, bool tb, const Tensor& c, std::string_view kernel) {
+void expect_gemm(Sizes size, bool ta, bool tb, const Tensor& c, const KernelNames& kernel) {
   std::mt19937 rng(1);
   const auto& [m, n, k] = size;
   expect_agreement(ops::gemm,
@@ -66,11 +66,11 @@ TEST(Gemm, StretchesWhatIsAdded) {
   std::mt19937 rng(4);
   for (const int64_t m : {1, 3, 20, 30}) {
     for (const Shape& c : {Shape{}, {1}, {1, 1}, {30}, {1, 30}, {m, 1}, {m, 30}}) {
-      expect_gemm({m, 30, 7}, false, true, random_floats(rng, c), "");
+      expect_gemm({m, 30, 7}, false, true, random_floats(rng, c), {});
       expect_agreement(
           ops::gemm,
           {random_floats(rng, {m, 7}), random_floats(rng, {7, 30}), random_floats(rng, c)},
-          {{"beta", -0.5f}}, "");
+          {{"beta", -0.5f}}, {});
     }
   }
 }
@@ -78,8 +78,8 @@ TEST(Gemm, StretchesWhatIsAdded) {
 TEST(Gemm, GivesTheBiasWhereThereIsNothingToSum) {
   std::mt19937 rng(5);
   for (const int64_t m : {1, 3, 20}) {
-    expect_gemm({m, 30, 0}, false, true, random_floats(rng, {30}), "");
-    expect_gemm({m, 30, 0}, false, false, random_floats(rng, {30}), "");
+    expect_gemm({m, 30, 0}, false, true, random_floats(rng, {30}), {});
+    expect_gemm({m, 30, 0}, false, false, random_floats(rng, {30}), {});
   }
 }
 

@@ -56,10 +56,14 @@ struct Site {
 struct Provider {
   const Operator* op;
   std::string_view name;
-  std::unique_ptr<Kernel> (*make)(const Site&);  // null: not for this node
+  std::unique_ptr<Kernel> (*make)(const Site&);  // gives null: not for this node
+  // About how many products the kernel takes as long as; infinite where make() gives null. Those
+  // who say so compete with each other.
+  double (*cost)(const Site&) = nullptr;
 };
 
-// Several may offer the same operator: the first that makes a kernel wins.
+// Several may offer the same operator: those that compete are measured (tune.h); where none does,
+// the first that makes a kernel wins.
 std::span<const Provider> providers();
 
 // The fallback that every operator has.

@@ -103,8 +103,9 @@ class VectorKernel : public MatrixKernel {
   void run(const Call& call) const override {
     const int64_t m = products_.m, n = products_.n, k = products_.k;
     products_.addend.prepare(call, reinterpret_cast<float*>(call.scratch));
-    // Enough outputs at a time that a thread reads runs of some pages.
-    const int64_t grain = std::max<int64_t>((int64_t{1} << 15) / std::max<int64_t>(k, 1), 16);
+    // What takes a few microseconds to read: more than handing it to another thread.
+    constexpr int64_t kElements = int64_t{1} << 16;
+    const int64_t grain = std::max<int64_t>(kElements / std::max<int64_t>(k, 1), 16);
     for (const Pair& pair : products_.pairs) {
       const Product product = describe(pair, call);
       const float *a = a_of(pair, call), *b = b_of(pair, call);

@@ -107,18 +107,12 @@ class AveragePoolKernel : public PoolKernel<Sum> {
       const WindowAxis& axis = window_.axes[d];
       for (int64_t o = 0; o < axis.output; ++o) {
         counts_[d].push_back(
-            static_cast<double>(with_padding ? padded_taps(axis, o) : axis.taps(o).count()));
+            static_cast<double>(with_padding ? axis.padded_taps(o) : axis.taps(o).count()));
       }
     }
   }
 
  private:
-  // Taps on the input or its padding: with ceil_mode the last window may reach beyond both.
-  static int64_t padded_taps(const WindowAxis& axis, int64_t o) {
-    const int64_t room = axis.input + axis.pad_end - axis.position(o, 0);
-    return std::min(axis.kernel, (room - 1) / axis.dilation + 1);
-  }
-
   void finish_row(int64_t d, int64_t h, float* y) const override {
     const double lines = counts_[0][static_cast<size_t>(d)] * counts_[1][static_cast<size_t>(h)];
     for (size_t w = 0; w < counts_[2].size(); ++w) {

@@ -78,9 +78,13 @@ Blocking choose_blocking(int64_t m, int64_t n, int64_t k, Packed packed, int64_t
   // Rows are cut further where there is not enough for all threads to do. If every block packs
   // columns of its own, that costs little next to multiplying them by this many rows or more.
   constexpr int64_t kBlocksPerThread = 4;
+  constexpr double kMacs = 1 << 17;  // a few microseconds: more than handing them out
   const int64_t few_rows = packed.right ? 16 : 64;
-  const int64_t wanted = threads == 1 ? 1 : kBlocksPerThread * threads;
-  while (batch * blocking.blocks() < wanted && blocking.rows >= 2 * few_rows) {
+  const double macs =
+      static_cast<double>(batch * m) * static_cast<double>(n) * static_cast<double>(k);
+  const double wanted =
+      threads == 1 ? 1 : std::min(macs / kMacs, static_cast<double>(kBlocksPerThread * threads));
+  while (static_cast<double>(batch * blocking.blocks()) < wanted && blocking.rows >= 2 * few_rows) {
     blocking.rows = round_up(blocking.rows / 2, panel.rows);
     blocking.row_blocks = ceil_div(m, blocking.rows);
   }

@@ -30,13 +30,19 @@ Graph graph_of(const Operator& op, const std::vector<Tensor>& inputs, const Attr
   return graph;
 }
 
+bool uses_one_of(const Executable& executable, const KernelNames& kernels) {
+  if (kernels.empty()) return true;
+  for (size_t i = 0; i < executable.graph().nodes().size(); ++i) {
+    if (std::ranges::find(kernels, executable.kernel_of(i).name) != kernels.end()) return true;
+  }
+  return false;
+}
+
 Tensor run(Device& device, const Graph& graph, const std::vector<Tensor>& feeds,
-           std::string_view kernel) {
+           const KernelNames& kernels) {
   auto executable = device.compile(graph);
   EXPECT_TRUE(executable.ok());
-  if (!kernel.empty()) {
-    EXPECT_EQ((*executable)->kernel_of(0), kernel);
-  }
+  EXPECT_TRUE(uses_one_of(**executable, kernels)) << kernels.front() << " is not used";
   std::vector<Tensor> outputs(1);
   EXPECT_TRUE((*executable)->run(feeds, outputs, nullptr).ok());
   return outputs[0];
@@ -50,6 +56,24 @@ void expect_near(const Tensor& got, const Tensor& want, float tolerance) {
   }
 }
 
+// On every instruction set and each of the devices.
+void expect_agreement_on(std::span<const std::unique_ptr<Device>> devices, const Graph& graph,
+                         const std::vector<Tensor>& feeds, const KernelNames& kernels,
+                         float tolerance) {
+  static const std::unique_ptr<Device> reference = make_reference_device();
+  const Tensor want = run(*reference, graph, feeds, {});
+  for (std::string_view set : instruction_sets()) {
+    use_instruction_set(set);
+    for (const auto& device : devices) {
+      SCOPED_TRACE(std::string(set) + ", " + std::to_string(device->info().threads) + " threads, " +
+                   to_string(graph[graph.inputs()[0]].type));
+      expect_near(run(*device, graph, feeds, kernels), want, tolerance);
+      if (testing::Test::HasFatalFailure()) break;
+    }
+  }
+  use_instruction_set("");
+}
+
 }  // namespace
 
 Tensor random_floats(std::mt19937& rng, const Shape& shape) {
@@ -60,26 +84,27 @@ Tensor random_floats(std::mt19937& rng, const Shape& shape) {
 }
 
 void expect_agreement(const Operator& op, const std::vector<Tensor>& inputs,
-                      const Attributes& attributes, std::string_view kernel, float tolerance) {
-  static const std::unique_ptr<Device> reference = make_reference_device();
+                      const Attributes& attributes, const KernelNames& kernels, float tolerance) {
   static const std::unique_ptr<Device> devices[] = {make_cpu_device({.threads = 1}),
                                                     make_cpu_device({.threads = 2})};
   for (bool constant_weights : {false, true}) {
+    SCOPED_TRACE(constant_weights ? "constant weights" : "weights of each run");
     std::vector<Tensor> feeds;
     const Graph graph = graph_of(op, inputs, attributes, constant_weights, feeds);
-    const Tensor want = run(*reference, graph, feeds, "");
-    for (std::string_view set : instruction_sets()) {
-      use_instruction_set(set);
-      for (const auto& device : devices) {
-        SCOPED_TRACE(std::string(set) + (constant_weights ? ", constant weights, " : ", ") +
-                     std::to_string(device->info().threads) + " threads, " +
-                     to_string(inputs[0].type()));
-        expect_near(run(*device, graph, feeds, kernel), want, tolerance);
-        if (testing::Test::HasFatalFailure()) break;
-      }
-    }
-    use_instruction_set("");
+    expect_agreement_on(devices, graph, feeds, kernels, tolerance);
   }
+}
+
+void expect_agreement_by(std::string_view kernel, const Operator& op,
+                         const std::vector<Tensor>& inputs, const Attributes& attributes,
+                         float tolerance) {
+  SCOPED_TRACE(kernel);
+  const std::string name(kernel);
+  const std::unique_ptr<Device> devices[] = {make_cpu_device({.threads = 1, .prefer = name}),
+                                             make_cpu_device({.threads = 2, .prefer = name})};
+  std::vector<Tensor> feeds;
+  const Graph graph = graph_of(op, inputs, attributes, true, feeds);
+  expect_agreement_on(devices, graph, feeds, KernelNames{kernel}, tolerance);
 }
 
 }  // namespace shoal::cpu

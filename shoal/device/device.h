@@ -34,6 +34,15 @@ struct MemoryUse {
   int64_t lower_bound = 0;  // the largest live set: no plan can do with less
 };
 
+// Which implementation runs a node, and what was measured of it and of the next best when it was
+// chosen; zero: nothing was.
+struct KernelInfo {
+  std::string name = {};  // "reference", "gemm", ...
+  double microseconds = 0;
+  std::string runner_up = {};
+  double runner_up_microseconds = 0;
+};
+
 // A compiled graph: weights packed, shaders built, memory planned. What can fail
 // for reasons of the model has failed already; run() fails only if hardware does.
 // One run at a time per Executable.
@@ -47,8 +56,7 @@ class Executable {
 
   virtual const Graph& graph() const = 0;
   virtual MemoryUse memory() const = 0;
-  // Which implementation runs node i: "reference", "gemm", ...
-  virtual std::string_view kernel_of(size_t node) const = 0;
+  virtual const KernelInfo& kernel_of(size_t node) const = 0;  // of graph().nodes()
 };
 
 class Device {

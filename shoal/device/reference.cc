@@ -40,7 +40,10 @@ class ReferenceExecutable : public Executable {
     use.lower_bound = use.planned;  // it frees nothing before the end
     return use;
   }
-  std::string_view kernel_of(size_t) const override { return "reference"; }
+  const KernelInfo& kernel_of(size_t) const override {
+    static const KernelInfo info{"reference"};
+    return info;
+  }
 
  private:
   Graph graph_;

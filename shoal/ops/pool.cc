@@ -68,17 +68,11 @@ struct Average {
     for (size_t d = 0; d < o.size(); ++d) {
       const WindowAxis& axis = window.axes[d];
       count *=
-          static_cast<double>(count_padding ? padded_taps(axis, o[d]) : axis.taps(o[d]).count());
+          static_cast<double>(count_padding ? axis.padded_taps(o[d]) : axis.taps(o[d]).count());
     }
     Compute<T> sum = 0;
     for_each_tap(window, o, [&](int64_t at) { sum += static_cast<Compute<T>>(plane[at]); });
     return static_cast<T>(count == 0 ? 0 : sum / static_cast<Compute<T>>(count));
-  }
-
-  // Taps on the input or its padding: with ceil_mode the last window may reach beyond both.
-  static int64_t padded_taps(const WindowAxis& axis, int64_t o) {
-    const int64_t room = axis.input + axis.pad_end - axis.position(o, 0);
-    return std::min(axis.kernel, (room - 1) / axis.dilation + 1);
   }
 
   bool count_padding;

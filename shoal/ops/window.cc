@@ -117,6 +117,11 @@ Range inside(int64_t start, int64_t step, int64_t count, int64_t size) {
 
 Range WindowAxis::taps(int64_t o) const { return inside(position(o, 0), dilation, kernel, input); }
 
+int64_t WindowAxis::padded_taps(int64_t o) const {
+  const int64_t room = input + pad_end - position(o, 0);
+  return std::min(kernel, (room - 1) / dilation + 1);
+}
+
 Range WindowAxis::outputs(int64_t k) const { return inside(position(0, k), stride, output, input); }
 
 Shape Window::output_shape(int64_t batch, int64_t channels) const {

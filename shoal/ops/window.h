@@ -34,7 +34,10 @@ struct WindowAxis {
   int64_t position(int64_t o, int64_t k) const { return o * stride - pad_begin + k * dilation; }
   int64_t extent() const { return (kernel - 1) * dilation + 1; }  // first tap to last, inclusive
 
-  Range taps(int64_t o) const;     // those of output o that lie in the input
+  Range taps(int64_t o) const;  // those of output o that lie in the input
+  // Those of output o on the input or its padding: with ceil_mode the last window may reach beyond
+  // both.
+  int64_t padded_taps(int64_t o) const;
   Range outputs(int64_t k) const;  // those whose tap k lies in the input
 };
 

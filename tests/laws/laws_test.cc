@@ -306,7 +306,7 @@ TEST_P(Deterministic, EveryDeviceAgreesWithTheReference) {
           const Graph graph = graph_of(op(), c, form, feeds);
           auto executable = device->compile(graph);
           ASSERT_TRUE(executable.ok()) << executable.status().message();
-          SCOPED_TRACE((*executable)->kernel_of(graph.nodes().size() - 1));
+          SCOPED_TRACE((*executable)->kernel_of(graph.nodes().size() - 1).name);
           for (int run = 0; run < 2; ++run) {  // the second finds what the first left behind
             std::vector<Tensor> got(want.size());
             ASSERT_TRUE((*executable)->run(feeds, got, nullptr).ok());

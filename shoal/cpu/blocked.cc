@@ -1,0 +1,162 @@
+#include "shoal/cpu/blocked.h"
+
+#include <algorithm>
+#include <array>
+#include <string>
+
+#include "shoal/ops/ops.h"
+#include "shoal/ops/record.h"
+#include "shoal/ops/require.h"
+
+namespace shoal::cpu {
+namespace {
+
+using ops::Convolution;
+
+constexpr size_t kPlainRank = 4, kBlockedRank = 5;
+constexpr size_t kWeights = 1, kBias = 2, kResidual = 3;
+
+Result<int64_t> require_count(const Node& node, std::string_view name) {
+  SHOAL_ASSIGN(const int64_t count, ops::require_integer(node, name));
+  if (count < 1) return invalid(std::string(name) + " is " + std::to_string(count));
+  return count;
+}
+
+Shape plain_shape(const Shape& blocked, int64_t channels) {
+  return {blocked[0], channels, blocked[2], blocked[3]};
+}
+
+Result<std::vector<TensorType>> infer_block(const Node& node, std::span<const Operand> inputs) {
+  SHOAL_TRY(ops::require_rank(inputs[0], kPlainRank));
+  SHOAL_ASSIGN(const int64_t block, require_count(node, "block"));
+  const TensorType& x = inputs[0].type;
+  return std::vector{TensorType{x.dtype, blocked_shape(x.shape, block)}};
+}
+
+Result<std::vector<TensorType>> infer_unblock(const Node& node, std::span<const Operand> inputs) {
+  SHOAL_TRY(ops::require_rank(inputs[0], kBlockedRank));
+  SHOAL_ASSIGN(const int64_t channels, require_count(node, "channels"));
+  const TensorType& x = inputs[0].type;
+  const Shape plain = plain_shape(x.shape, channels);
+  if (blocked_shape(plain, x.shape[4]) != x.shape) {
+    return invalid(std::to_string(channels) + " channels are not in " + to_string(x));
+  }
+  return std::vector{TensorType{x.dtype, plain}};
+}
+
+// Calls f(offset in the plain tensor, offset in the blocked one) for every element of the former.
+template <class F>
+void for_each_element(const Shape& plain, int64_t block, const F& f) {
+  const int64_t plane = plain[2] * plain[3], blocks = blocked_shape(plain, block)[1];
+  for (int64_t n = 0; n < plain[0]; ++n) {
+    for (int64_t c = 0; c < plain[1]; ++c) {
+      const int64_t from = (n * plain[1] + c) * plane;
+      const int64_t to = (n * blocks + c / block) * plane * block + c % block;
+      for (int64_t i = 0; i < plane; ++i) f(from + i, to + i * block);
+    }
+  }
+}
+
+void block(const Node&, std::span<const Tensor> inputs, std::span<Tensor> outputs) {
+  const size_t size = size_of(inputs[0].dtype());
+  const std::byte* x = inputs[0].bytes().data();
+  std::byte* y = outputs[0].bytes().data();
+  std::ranges::fill(outputs[0].bytes(), std::byte{0});
+  for_each_element(inputs[0].shape(), outputs[0].shape()[4], [&](int64_t plain, int64_t blocked) {
+    std::copy_n(x + static_cast<size_t>(plain) * size, size,
+                y + static_cast<size_t>(blocked) * size);
+  });
+}
+
+void unblock(const Node&, std::span<const Tensor> inputs, std::span<Tensor> outputs) {
+  const size_t size = size_of(inputs[0].dtype());
+  const std::byte* x = inputs[0].bytes().data();
+  std::byte* y = outputs[0].bytes().data();
+  for_each_element(outputs[0].shape(), inputs[0].shape()[4], [&](int64_t plain, int64_t blocked) {
+    std::copy_n(x + static_cast<size_t>(blocked) * size, size,
+                y + static_cast<size_t>(plain) * size);
+  });
+}
+
+// The image's shape as FusedConv has it.
+Shape image_shape(const Node& node, const Shape& x, const Shape& w) {
+  return x.rank() == kPlainRank ? x : plain_shape(x, w[1] * node.integer("group", 1));
+}
+
+// The node's inputs as FusedConv would have them.
+Result<std::vector<Operand>> plain_operands(const Node& node, std::span<const Operand> inputs,
+                                            int64_t block) {
+  std::vector<Operand> plain(inputs.begin(), inputs.end());
+  SHOAL_TRY(ops::require_rank(inputs[kWeights], kPlainRank));
+  const Shape &x = inputs[0].type.shape, &w = inputs[kWeights].type.shape;
+  if (x.rank() != kPlainRank) {
+    SHOAL_TRY(ops::require_rank(inputs[0], kBlockedRank));
+    plain[0].type.shape = image_shape(node, x, w);
+    if (blocked_shape(plain[0].type.shape, block) != x) {
+      return invalid("the image is " + to_string(x) + ", its channels are not in blocks of " +
+                     std::to_string(block));
+    }
+  }
+  if (inputs.size() > kResidual && inputs[kResidual].given) {
+    SHOAL_TRY(ops::require_rank(inputs[kResidual], kBlockedRank));
+    plain[kResidual].type.shape = plain_shape(inputs[kResidual].type.shape, w[0]);
+  }
+  return plain;
+}
+
+Result<std::vector<TensorType>> infer_conv(const Node& node, std::span<const Operand> inputs) {
+  SHOAL_ASSIGN(const int64_t block, require_count(node, "block"));
+  SHOAL_ASSIGN(const std::vector<Operand> plain, plain_operands(node, inputs, block));
+  SHOAL_ASSIGN(std::vector<TensorType> types, ops::fused_conv.infer(node, plain));
+  types[0].shape = blocked_shape(types[0].shape, block);
+  return types;
+}
+
+Tensor unblocked(const Tensor& x, const Shape& plain) {
+  if (!x.defined() || x.shape() == plain) return x;
+  Tensor y({x.dtype(), plain});
+  unblock({}, std::span(&x, 1), std::span(&y, 1));
+  return y;
+}
+
+void convolve(const Node& node, std::span<const Tensor> inputs, std::span<Tensor> outputs) {
+  const Shape& w = inputs[kWeights].shape();
+  const Convolution conv = blocked_convolution_of(node, inputs[0].shape(), w);
+  std::vector<Tensor> plain(inputs.begin(), inputs.end());
+  plain[0] = unblocked(inputs[0], image_shape(node, inputs[0].shape(), w));
+  if (inputs.size() > kResidual) {
+    plain[kResidual] = unblocked(inputs[kResidual], conv.output_shape());
+  }
+  Tensor y({inputs[0].dtype(), conv.output_shape()});
+  ops::fused_conv.reference(node, plain, std::span(&y, 1));
+  block(node, std::span(&y, 1), outputs);
+}
+
+int64_t macs(const Node& node, std::span<const Operand> inputs, std::span<const TensorType>) {
+  return ops::count_macs(
+      blocked_convolution_of(node, inputs[0].type.shape, inputs[kWeights].type.shape));
+}
+
+}  // namespace
+
+Shape blocked_shape(const Shape& plain, int64_t block) {
+  return {plain[0], (plain[1] + block - 1) / block, plain[2], plain[3], block};
+}
+
+Convolution blocked_convolution_of(const Node& node, const Shape& x, const Shape& w) {
+  return ops::convolution_of(node, image_shape(node, x, w), w);
+}
+
+SHOAL_RECORD(block_channels) = {.name = "BlockChannels", .infer = infer_block, .reference = block};
+
+SHOAL_RECORD(unblock_channels) = {
+    .name = "UnblockChannels", .infer = infer_unblock, .reference = unblock};
+
+SHOAL_RECORD(blocked_conv) = {.name = "BlockedConv",
+                              .min_inputs = kBias,
+                              .max_inputs = kResidual + 1,
+                              .infer = infer_conv,
+                              .reference = convolve,
+                              .macs = macs};
+
+}  // namespace shoal::cpu

@@ -1,0 +1,31 @@
+// Windows that slide over one block of channels (blocked.h): every channel by itself, as in
+// depthwise convolutions and pools. One pixel is one vector, so strides and borders cost nothing.
+#pragma once
+
+#include <cstdint>
+
+#include "shoal/ops/window.h"
+
+namespace shoal::cpu {
+
+// Rows [begin, end) of one block of one image.
+struct BlockedRows {
+  const ops::WindowAxis* rows = nullptr;
+  const ops::WindowAxis* columns = nullptr;
+  const float* x = nullptr;  // the whole block: [rows][columns][b]
+  float* y = nullptr;        // the whole block
+  int64_t begin = 0, end = 0;
+};
+
+struct BlockedFilter {
+  const float* w = nullptr;       // [taps][b]
+  const float* bias = nullptr;    // [b]
+  const float* addend = nullptr;  // laid out as y; null: none
+  float low = 0, high = 0;
+};
+
+void convolve_rows(const BlockedRows& rows, const BlockedFilter& filter);
+void max_rows(const BlockedRows& rows);  // a NaN wins
+void sum_rows(const BlockedRows& rows);
+
+}  // namespace shoal::cpu

@@ -1,0 +1,31 @@
+#include "shoal/cpu/blocked_site.h"
+
+#include <algorithm>
+
+namespace shoal::cpu {
+
+BlockedSite::BlockedSite(const Site& site)
+    : conv(blocked_convolution_of(site.node, site.shape(0), site.shape(1))),
+      block(site.outputs[0].shape[4]),
+      in_channels(conv.groups * conv.in_channels),
+      in_blocks((in_channels + block - 1) / block),
+      out_blocks(site.outputs[0].shape[1]),
+      image_is_blocked(site.shape(0).rank() == site.outputs[0].shape.rank()),
+      bias(out_blocks * block),
+      activation(ops::activation_of(site.node)) {
+  std::fill_n(bias.data(), out_blocks * block, 0.0f);
+  if (const Tensor* values = site.constant(2)) {
+    std::ranges::copy(values->data<float>(), bias.data());
+  }
+}
+
+int64_t BlockedSite::input_image() const {
+  return (image_is_blocked ? in_blocks * block : in_channels) * conv.input_plane();
+}
+
+bool has_constant_filters(const Site& site) {
+  return site.all_of_type(DType::kF32) && site.constant(1) != nullptr &&
+         (!site.given(2) || site.constant(2) != nullptr);
+}
+
+}  // namespace shoal::cpu

@@ -1,0 +1,98 @@
+// Convolutions and pools over blocked channels, by every kernel there is, against the reference.
+#include "shoal/cpu/blocked.h"
+
+#include <gtest/gtest.h>
+
+#include "shoal/cpu/testing.h"
+#include "shoal/ops/ops.h"
+
+namespace shoal::cpu {
+namespace {
+
+using Ints = std::vector<int64_t>;
+
+struct Layer {
+  Shape x, w;
+  Attributes attributes = {};
+};
+
+std::vector<Tensor> inputs_of(const Layer& layer) {
+  std::mt19937 rng(1);
+  return {random_floats(rng, layer.x), random_floats(rng, layer.w),
+          random_floats(rng, {layer.w[0]})};
+}
+
+Layer small_windows(Shape x, int64_t channels, Ints pads) {
+  return {x, {channels, x[1], 3, 3}, {{"pads", std::move(pads)}}};
+}
+
+// Images smaller than a tile, as large as some tiles, and with a rest; channels in full blocks and
+// not; padding on all sides, on some and more than the window needs.
+std::vector<Layer> layers_of_small_windows() {
+  return {small_windows({1, 16, 4, 4}, 16, {1, 1, 1, 1}),
+          small_windows({1, 32, 14, 14}, 48, {1, 1, 1, 1}),
+          small_windows({2, 37, 13, 19}, 21, {1, 1, 1, 1}),
+          small_windows({1, 16, 31, 17}, 70, {0, 0, 0, 0}),
+          small_windows({3, 24, 12, 24}, 16, {2, 0, 1, 3}),
+          small_windows({1, 64, 40, 40}, 16, {1, 1, 1, 1}),
+          small_windows({1, 19, 3, 9}, 17, {1, 1, 1, 1})};
+}
+
+TEST(Blocked, WinogradAgrees) {
+  for (const Layer& layer : layers_of_small_windows()) {
+    const auto inputs = inputs_of(layer);
+    expect_agreement_by("winograd2", ops::conv, inputs, layer.attributes, 1e-5f);
+    expect_agreement_by("winograd4", ops::conv, inputs, layer.attributes, 2e-5f);
+    expect_agreement_by("winograd6", ops::conv, inputs, layer.attributes, 1e-4f);
+  }
+}
+
+TEST(Blocked, DirectConvolutionAgrees) {
+  for (const Layer& layer : layers_of_small_windows()) {
+    expect_agreement_by("direct", ops::conv, inputs_of(layer), layer.attributes);
+  }
+  const std::vector<Layer> others = {
+      {{1, 3, 40, 52}, {64, 3, 3, 3}, {{"pads", Ints{1, 1, 1, 1}}}},
+      {{1, 3, 61, 61}, {16, 3, 7, 7}, {{"pads", Ints{3, 3, 3, 3}}, {"strides", Ints{2, 2}}}},
+      {{2, 3, 67, 67}, {16, 3, 11, 11}, {{"strides", Ints{4, 4}}}},
+      {{1, 1, 30, 30}, {16, 1, 5, 5}},
+      {{1, 32, 28, 28}, {24, 32, 1, 1}, {{"strides", Ints{2, 2}}}},
+      {{2, 300, 7, 7}, {40, 300, 1, 1}},
+      {{1, 64, 57, 57}, {32, 64, 1, 1}},
+      {{1, 24, 19, 23}, {17, 24, 3, 5}, {{"dilations", Ints{3, 2}}, {"pads", Ints{0, 5, 4, 1}}}},
+      {{1, 16, 9, 9}, {16, 16, 3, 3}, {{"strides", Ints{3, 3}}, {"pads", Ints{1, 1, 1, 1}}}},
+      {{1, 16, 1, 3}, {16, 16, 1, 1}, {{"strides", Ints{9, 9}}, {"pads", Ints{7, 7, 7, 9}}}}};
+  for (const Layer& layer : others) {
+    expect_agreement_by("direct", ops::conv, inputs_of(layer), layer.attributes);
+  }
+}
+
+TEST(Blocked, DepthwiseConvolutionAgrees) {
+  for (const int64_t kernel : {1, 3, 4, 5}) {
+    for (const int64_t stride : {1, 2, 3}) {
+      const Ints pads(4, kernel / 2);
+      const Layer layer{
+          {2, 21, 14, 17},
+          {21, 1, kernel, kernel},
+          {{"group", int64_t{21}}, {"pads", pads}, {"strides", Ints{stride, stride}}}};
+      expect_agreement_by("depthwise", ops::conv, inputs_of(layer), layer.attributes);
+    }
+  }
+}
+
+TEST(Blocked, ResidualsAndActivationsAgree) {
+  const Layer layer = small_windows({2, 32, 15, 15}, 40, {1, 1, 1, 1});
+  std::vector<Tensor> inputs = inputs_of(layer);
+  std::mt19937 rng(2);
+  inputs.push_back(random_floats(rng, {2, 40, 15, 15}));
+  for (const char* activation : {"", "Relu", "LeakyRelu", "Sigmoid"}) {
+    Attributes attributes = layer.attributes;
+    if (*activation != '\0') attributes["activation"] = std::string(activation);
+    for (const char* kernel : {"direct", "winograd2", "winograd4"}) {
+      expect_agreement_by(kernel, ops::fused_conv, inputs, attributes, 2e-5f);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace shoal::cpu

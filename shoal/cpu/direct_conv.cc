@@ -1,0 +1,259 @@
+// BlockedConv by its definition: tiles of pixels and channels, all taps. Pixels are read where they
+// lie; only where there is padding, or few channels, a thread first copies the rows it works on.
+#include <algorithm>
+#include <array>
+#include <limits>
+
+#include "shoal/cpu/blocked_site.h"
+#include "shoal/cpu/conv_tile.h"
+
+namespace shoal::cpu {
+namespace {
+
+// Floats of the image that a thread works on at a time; with a panel of weights they fit into a
+// second-level cache.
+constexpr int64_t kChunkFloats = 48 * 1024;
+constexpr int64_t kPlainChannels = 4;  // of an image that is not blocked, when copied
+
+class DirectKernel : public Kernel {
+ public:
+  explicit DirectKernel(const Site& site)
+      : site_(site),
+        flat_(is_flat()),
+        copies_(!site_.image_is_blocked || is_padded(site_.rows()) || is_padded(site_.columns())),
+        pixel_(site_.image_is_blocked ? site_.block : kPlainChannels),
+        row_length_(flat_ ? site_.conv.output_plane() : site_.columns().output),
+        output_rows_(flat_ ? 1 : site_.rows().output),
+        tile_(choose_tile(row_length_, site_.out_blocks)),
+        functions_(find_functions()),
+        threads_(site.pool.threads()),
+        panels_(pack(*site.constant(1), site.pool)) {
+    choose_work();
+  }
+
+  void run(const Call& call) const override {
+    auto* scratch = reinterpret_cast<float*>(call.scratch);
+    const int64_t parts = chunks_ * panel_parts_;
+    call.pool.parallel_for(site_.conv.batch * parts, [&](int64_t index, int slot) {
+      const int64_t chunk = index % parts / panel_parts_, part = index % panel_parts_;
+      const int64_t panels = panels_.panels();
+      run_part(call, index / parts, chunk, panels * part / panel_parts_,
+               panels * (part + 1) / panel_parts_, scratch + slot * copied_floats_);
+    });
+  }
+
+  size_t scratch_bytes() const override {
+    return static_cast<size_t>(copied_floats_ * threads_) * sizeof(float);
+  }
+
+ private:
+  static bool is_padded(const ops::WindowAxis& axis) {
+    return axis.pad_begin > 0 || axis.pad_end > 0;
+  }
+
+  // One tap, every pixel: the whole image is one row.
+  bool is_flat() const {
+    return site_.image_is_blocked &&
+           std::ranges::all_of(site_.conv.window.axes, [](const ops::WindowAxis& axis) {
+             return axis.kernel == 1 && axis.stride == 1 && !is_padded(axis);
+           });
+  }
+
+  FilterPanels pack(const Tensor& weights, ThreadPool& pool) const {
+    const float* w = weights.data<float>().data();
+    const int64_t in = site_.in_channels, taps = site_.conv.taps();
+    FilterPanels panels(
+        site_.conv.out_channels, in, pixel_, taps, tile_.blocks, pool,
+        [&](int64_t m, int64_t c, int64_t tap) { return w[(m * in + c) * taps + tap]; });
+    weights.release_pages();
+    return panels;
+  }
+
+  // The image is cut into chunks of rows, or of pixels where it is flat; the panels into parts
+  // where there are not enough chunks for all threads.
+  void choose_work() {
+    const int64_t channels = site_.in_blocks * pixel_;
+    if (flat_) {
+      const int64_t tiles = std::max<int64_t>(kChunkFloats / (channels * tile_.pixels), 1);
+      chunk_ = tiles * tile_.pixels;
+      chunks_ = (row_length_ + chunk_ - 1) / chunk_;
+    } else {
+      const int64_t row = channels * copied_columns() * site_.rows().stride;
+      chunk_ = std::clamp<int64_t>(kChunkFloats / row, 1, output_rows_);
+      chunks_ = (output_rows_ + chunk_ - 1) / chunk_;
+      chunk_ = (output_rows_ + chunks_ - 1) / chunks_;
+      if (copies_) copied_floats_ = channels * copied_columns() * copied_rows(chunk_);
+    }
+    constexpr int64_t kPartsPerThread = 4;
+    const int64_t wanted = threads_ == 1 ? 1 : kPartsPerThread * threads_;
+    const int64_t images = site_.conv.batch * chunks_;
+    panel_parts_ = std::clamp<int64_t>((wanted + images - 1) / images, 1, panels_.panels());
+  }
+
+  int64_t copied_columns() const {
+    return (site_.columns().output - 1) * site_.columns().stride + site_.columns().extent();
+  }
+  int64_t copied_rows(int64_t output_rows) const {
+    return (output_rows - 1) * site_.rows().stride + site_.rows().extent();
+  }
+
+  void run_part(const Call& call, int64_t image, int64_t chunk, int64_t panel, int64_t panel_end,
+                float* scratch) const {
+    const float* x = call.input(0) + image * site_.input_image();
+    const int64_t begin = chunk * chunk_;
+    const int64_t end = std::min(begin + chunk_, flat_ ? row_length_ : output_rows_);
+    if (copies_) copy_rows(x, begin, end, scratch);
+    // Where the first row of the chunk begins, and how far apart rows of the output are there.
+    const int64_t row_floats =
+        site_.rows().stride * pixel_ * (copies_ ? copied_columns() : site_.columns().input);
+    const float* first = copies_ ? scratch : flat_ ? x : x + begin * row_floats;
+    for (; panel < panel_end; ++panel) {
+      const int64_t at = (image * site_.out_blocks + panels_.first_block(panel)) *
+                         site_.conv.output_plane() * site_.block;
+      ConvTile tile = describe(panel);
+      if (flat_) {
+        run_row(call, tile, first, at, begin, end);
+      } else {
+        for (int64_t row = begin; row < end; ++row) {
+          run_row(call, tile, first + (row - begin) * row_floats,
+                  at + row * row_length_ * site_.block, 0, row_length_);
+        }
+      }
+    }
+  }
+
+  // Pixels [begin, end) of a row that starts at `x` and at `at` of the output.
+  void run_row(const Call& call, ConvTile& tile, const float* x, int64_t at, int64_t begin,
+               int64_t end) const {
+    const int64_t step = site_.columns().stride * pixel_;
+    const ConvTileFunction convolve = functions_[static_cast<size_t>(tile.out_blocks)];
+    for (int64_t i = begin; i < end; i += tile_.pixels) {
+      // The last tile of the row computes some pixels a second time.
+      const int64_t pixel = std::min(i, row_length_ - tile_.pixels);
+      const int64_t to = at + pixel * site_.block;
+      tile.x = x + pixel * step;
+      tile.y = call.output(0) + to;
+      tile.addend = call.has(3) ? call.input(3) + to : nullptr;
+      convolve(tile, step);
+      apply_pass(tile);
+    }
+  }
+
+  void apply_pass(const ConvTile& tile) const {
+    const Function& pass = site_.activation.pass;
+    if (pass.loop == nullptr) return;
+    for (int64_t b = 0; b < tile.out_blocks; ++b) {
+      float* y = tile.y + b * tile.y_block;
+      pass(y, y, tile_.pixels * site_.block);
+    }
+  }
+
+  // All of a tile that is the same wherever it lies.
+  ConvTile describe(int64_t panel) const {
+    const int64_t width = copies_ ? copied_columns() : site_.columns().input;
+    const int64_t height = copies_ ? copied_rows(chunk_) : site_.rows().input;
+    ConvTile tile;
+    tile.x_block = width * height * pixel_;
+    tile.x_row = site_.rows().dilation * width * pixel_;
+    tile.x_column = site_.columns().dilation * pixel_;
+    tile.in_blocks = site_.image_is_blocked ? site_.in_blocks : 1;
+    tile.full_channels = pixel_;
+    tile.last_channels = site_.in_channels - (tile.in_blocks - 1) * pixel_;
+    tile.tap_rows = site_.rows().kernel;
+    tile.tap_columns = site_.columns().kernel;
+    tile.w = panels_.panel(panel);
+    tile.bias = site_.bias.data() + panels_.first_block(panel) * site_.block;
+    tile.out_blocks = panels_.blocks_of(panel);
+    tile.y_block = site_.conv.output_plane() * site_.block;
+    tile.low = site_.activation.low;
+    tile.high = site_.activation.high;
+    return tile;
+  }
+
+  // What the output rows [begin, end) read, with zeros where the padding is:
+  // [block][row][column][channel].
+  void copy_rows(const float* x, int64_t begin, int64_t end, float* to) const {
+    const ops::WindowAxis &rows = site_.rows(), &columns = site_.columns();
+    const int64_t plane = rows.input * columns.input, width = copied_columns();
+    const int64_t blocks = site_.image_is_blocked ? site_.in_blocks : 1;
+    const int64_t first = rows.position(begin, 0), count = copied_rows(end - begin);
+    for (int64_t b = 0; b < blocks; ++b) {
+      float* line = to + b * width * copied_rows(chunk_) * pixel_;
+      for (int64_t r = first; r < first + count; ++r, line += width * pixel_) {
+        if (r < 0 || r >= rows.input) {
+          std::fill_n(line, width * pixel_, 0.0f);
+        } else if (site_.image_is_blocked) {
+          copy_line(x + (b * plane + r * columns.input) * pixel_, line);
+        } else {
+          interleave_line(x + r * columns.input, plane, line);
+        }
+      }
+    }
+  }
+
+  // Of the columns [-pad, -pad + width) those that the image has.
+  ops::Range inner_columns() const {
+    const ops::WindowAxis& axis = site_.columns();
+    const int64_t begin = std::min(axis.pad_begin, copied_columns());
+    return {begin, std::min(axis.pad_begin + axis.input, copied_columns())};
+  }
+
+  void copy_line(const float* x, float* to) const {
+    const ops::Range inner = inner_columns();
+    std::fill_n(to, inner.begin * pixel_, 0.0f);
+    std::copy_n(x, inner.count() * pixel_, to + inner.begin * pixel_);
+    std::fill_n(to + inner.end * pixel_, (copied_columns() - inner.end) * pixel_, 0.0f);
+  }
+
+  void interleave_line(const float* x, int64_t plane, float* to) const {
+    const ops::Range inner = inner_columns();
+    std::fill_n(to, copied_columns() * pixel_, 0.0f);
+    for (int64_t c = 0; c < site_.in_channels; ++c) {
+      float* channel = to + inner.begin * pixel_ + c;
+      for (int64_t i = 0; i < inner.count(); ++i) channel[i * pixel_] = x[c * plane + i];
+    }
+  }
+
+  std::array<ConvTileFunction, kMostTileBlocks + 1> find_functions() const {
+    std::array<ConvTileFunction, kMostTileBlocks + 1> functions{};
+    for (int64_t blocks = 1; blocks <= tile_.blocks; ++blocks) {
+      functions[static_cast<size_t>(blocks)] =
+          conv_tile_function({tile_.pixels, blocks}, site_.columns().stride * pixel_);
+    }
+    return functions;
+  }
+
+  const BlockedSite site_;
+  const bool flat_, copies_;
+  const int64_t pixel_;  // floats from one pixel to the next, as tiles see them
+  const int64_t row_length_, output_rows_;
+  const TileSize tile_;
+  const std::array<ConvTileFunction, kMostTileBlocks + 1> functions_;  // by blocks of the tile
+  const int threads_;
+  const FilterPanels panels_;
+  int64_t chunk_ = 0, chunks_ = 0;  // rows or pixels in one, and how many there are
+  int64_t panel_parts_ = 1;
+  int64_t copied_floats_ = 0;  // that each thread needs
+};
+
+bool fits(const Site& site) {
+  return has_constant_filters(site) && site.node.integer("group", 1) == 1;
+}
+
+std::unique_ptr<Kernel> make_direct(const Site& site) {
+  return fits(site) ? std::make_unique<DirectKernel>(site) : nullptr;
+}
+
+double cost(const Site& site) {
+  if (!fits(site)) return std::numeric_limits<double>::infinity();
+  return static_cast<double>(
+      ops::count_macs(blocked_convolution_of(site.node, site.shape(0), site.shape(1))));
+}
+
+}  // namespace
+
+std::vector<Provider> direct_conv_kernels() {
+  return {{&blocked_conv, "direct", make_direct, cost}};
+}
+
+}  // namespace shoal::cpu

@@ -1,0 +1,124 @@
+#include "shoal/cpu/lower.h"
+
+#include <gtest/gtest.h>
+
+#include "shoal/cpu/testing.h"
+#include "shoal/device/device.h"
+#include "shoal/graph/text.h"
+#include "shoal/ops/ops.h"
+
+namespace shoal::cpu {
+namespace {
+
+std::vector<Tensor> answers(const Graph& graph) {
+  std::mt19937 rng(3);
+  std::vector<Tensor> inputs, outputs(graph.outputs().size());
+  for (ValueId id : graph.inputs()) inputs.push_back(random_floats(rng, graph[id].type.shape));
+  auto executable = make_reference_device()->compile(graph);
+  EXPECT_TRUE(executable.ok() && (*executable)->run(inputs, outputs, nullptr).ok());
+  return outputs;
+}
+
+// The lowered graph's operators, one word each; the answers must stay what they were.
+std::string lowered(const std::string& text) {
+  const auto graph = parse_text(text, ops::find);
+  EXPECT_TRUE(graph.ok()) << graph.status().message();
+  const auto after = lower(*graph, 4);
+  EXPECT_TRUE(after.ok() && verify(*after).ok());
+  const auto before_answers = answers(*graph), after_answers = answers(*after);
+  for (size_t i = 0; i < before_answers.size(); ++i) {
+    const auto want = before_answers[i].data<float>(), got = after_answers[i].data<float>();
+    EXPECT_EQ(before_answers[i].type(), after_answers[i].type());
+    for (size_t e = 0; e < want.size(); ++e) EXPECT_NEAR(got[e], want[e], 1e-4) << "element " << e;
+  }
+  std::string names;
+  for (const Node& node : after->nodes()) {
+    names += (names.empty() ? "" : " ") + std::string(node.op->name);
+  }
+  return names;
+}
+
+TEST(Lower, KeepsBlocksBetweenConvolutions) {
+  EXPECT_EQ(lowered(R"(
+      input x f32[1,8,6,6]
+      const w f32[8,8,3,3] = random(1)
+      a = FusedConv(x, w) pads=[1,1,1,1] activation="Relu"
+      b = Conv(a, w) pads=[1,1,1,1]
+      c = Add(a, b)
+      y = Sigmoid(c)
+      output y)"),
+            "BlockChannels BlockedConv BlockedConv Add Sigmoid UnblockChannels");
+}
+
+TEST(Lower, ReadsImagesOfFewChannelsAsTheyAre) {
+  EXPECT_EQ(lowered(R"(
+      input x f32[2,3,6,6]
+      const w f32[8,3,3,3] = random(1)
+      y = Conv(x, w) strides=[2,2]
+      output y)"),
+            "BlockedConv UnblockChannels");
+}
+
+TEST(Lower, PoolsBlocks) {
+  EXPECT_EQ(lowered(R"(
+      input x f32[1,3,9,9]
+      const w f32[10,3,3,3] = random(1)
+      a = Conv(x, w)
+      b = MaxPool(a) kernel_shape=[3,3] strides=[2,2] pads=[1,1,1,1]
+      c = AveragePool(b) kernel_shape=[2,2] auto_pad="SAME_UPPER"
+      y = GlobalAveragePool(c)
+      output y)"),
+            "BlockedConv MaxPool AveragePool AveragePool UnblockChannels");
+}
+
+TEST(Lower, ScalesChannels) {
+  EXPECT_EQ(lowered(R"(
+      input x f32[2,3,5,5]
+      const w f32[6,3,3,3] = random(1)
+      const scale f32[6,1,1] = random(2)
+      const half f32[] = [0.5]
+      a = Conv(x, w)
+      b = Mul(a, scale)
+      c = Add(half, b)
+      d = GlobalAveragePool(c)
+      y = Mul(c, d)
+      output y)"),
+            "BlockedConv Mul Add AveragePool Mul UnblockChannels");
+}
+
+TEST(Lower, LeavesTheBlocksWhereTheyCannotGoOn) {
+  // The second input of Concat has a block that is not full; Transpose knows nothing of blocks.
+  EXPECT_EQ(lowered(R"(
+      input x f32[1,3,5,5]
+      const w f32[8,3,1,1] = random(1)
+      const v f32[6,3,1,1] = random(2)
+      a = Conv(x, w)
+      b = Conv(x, v)
+      c = Concat(a, a) axis=1
+      d = Concat(c, b) axis=1
+      y = Transpose(d) perm=[0,2,3,1]
+      output y)"),
+            "BlockedConv BlockedConv Concat UnblockChannels UnblockChannels Concat Transpose");
+}
+
+TEST(Lower, BlocksNoConvolutionThatGainsNothing) {
+  // One output channel; weights that change; channels in groups; sums of one pixel.
+  EXPECT_EQ(lowered(R"(
+      input x f32[1,4,5,5]
+      input v f32[4,4,1,1]
+      const one f32[1,4,1,1] = random(1)
+      const two f32[4,2,1,1] = random(2)
+      const all f32[4,4,5,5] = random(3)
+      a = Conv(x, one)
+      b = Conv(x, v)
+      c = Conv(x, two) group=2
+      d = Conv(x, all)
+      output a
+      output b
+      output c
+      output d)"),
+            "Conv Conv Conv Conv");
+}
+
+}  // namespace
+}  // namespace shoal::cpu

@@ -1,0 +1,239 @@
+#include "shoal/cpu/tune.h"
+
+#include <algorithm>
+#include <charconv>
+#include <chrono>
+#include <cstdlib>
+#include <fstream>
+#include <limits>
+#include <random>
+#include <sstream>
+
+#include "shoal/base/atomic_file.h"
+#include "shoal/cpu/instruction_set.h"
+
+namespace shoal::cpu {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr double kNever = std::numeric_limits<double>::infinity();
+
+// Candidates that should take longer than this many times the best are not run, unless all are
+// asked for: the estimate is rough, but not that rough.
+constexpr double kHopeless = 2;
+
+std::string to_key(const Attribute& attribute) {
+  return std::visit(
+      []<class T>(const T& value) {
+        std::ostringstream text;
+        if constexpr (std::is_same_v<T, Tensor>) {
+          text << to_string(value.type());
+        } else if constexpr (requires { value.begin(); } && !std::is_same_v<T, std::string>) {
+          for (const auto& element : value) text << element << ' ';
+        } else {
+          text << value;
+        }
+        return text.str();
+      },
+      attribute);
+}
+
+// All that the time of a node depends on, as one line.
+std::string key_of(const Site& site) {
+  std::string key = std::string(site.node.op->name) + ';' + std::to_string(site.pool.threads());
+  for (const Operand& input : site.inputs) {
+    key += ';';
+    if (input.given) key += to_string(input.type) + (input.value != nullptr ? "c" : "");
+  }
+  for (const TensorType& output : site.outputs) key += ";" + to_string(output);
+  for (const auto& [name, value] : site.node.attributes) key += ";" + name + "=" + to_key(value);
+  std::ranges::replace(key, '\n', ' ');
+  std::ranges::replace(key, '\t', ' ');
+  return key;
+}
+
+// A node's tensors, made up: what a kernel takes does not depend on the elements, as long as they
+// are neither all zero nor denormal.
+class Trial {
+ public:
+  explicit Trial(const Site& site) : pool_(site.pool) {
+    for (const Operand& input : site.inputs) {
+      inputs_.push_back(!input.given             ? Tensor()
+                        : input.value != nullptr ? *input.value
+                                                 : made_up(input.type));
+    }
+    for (const TensorType& type : site.outputs) outputs_.emplace_back(type);
+  }
+
+  double microseconds(const Kernel& kernel, double limit) {
+    constexpr int kRuns = 3;
+    std::vector<std::byte> scratch(kernel.scratch_bytes() + kAlignment);
+    void* at = scratch.data();
+    size_t room = scratch.size();
+    std::align(kAlignment, kernel.scratch_bytes(), at, room);
+    const Call call{inputs_, outputs_, static_cast<std::byte*>(at), pool_};
+    double best = kNever;
+    for (int i = 0; i <= kRuns; ++i) {  // the first one warms up the caches
+      const auto begin = Clock::now();
+      kernel.run(call);
+      const double time = std::chrono::duration<double, std::micro>(Clock::now() - begin).count();
+      if (i > 0) best = std::min(best, time);
+      if (time > kHopeless * limit) return time;
+    }
+    return best;
+  }
+
+ private:
+  static constexpr size_t kAlignment = 64;
+
+  static Tensor made_up(const TensorType& type) {
+    Tensor tensor(type);
+    if (type.dtype == DType::kF32) {
+      std::minstd_rand rng(1);
+      for (float& x : tensor.data<float>()) x = static_cast<float>(rng() % 256) / 256;
+    }
+    return tensor;
+  }
+
+  ThreadPool& pool_;
+  std::vector<Tensor> inputs_, outputs_;
+};
+
+// Null if there is no such kernel, or not for this node.
+std::unique_ptr<Kernel> make(std::string_view name, const Site& site) {
+  for (const Provider& provider : providers()) {
+    if (provider.op == site.node.op && provider.name == name) return provider.make(site);
+  }
+  return nullptr;
+}
+
+Choice first_that_fits(const Site& site) {
+  for (const Provider& provider : providers()) {
+    if (provider.op != site.node.op) continue;
+    if (auto kernel = provider.make(site)) return {std::move(kernel), {std::string(provider.name)}};
+  }
+  return {make_reference_kernel(site), {"reference"}};
+}
+
+// "AMD EPYC", or what ARM calls its parts; the instruction set, which tests and settings change.
+std::string processor() {
+  std::ifstream file("/proc/cpuinfo");
+  std::string line, name;
+  while (std::getline(file, line)) {
+    for (const char* field : {"model name", "CPU implementer", "CPU part"}) {
+      if (line.starts_with(field)) name += line.substr(std::min(line.find(':'), line.size()));
+    }
+    if (line.empty()) break;  // the first core stands for all
+  }
+  name += '-' + std::string(instruction_sets().front());
+  std::erase_if(name,
+                [](char c) { return !std::isalnum(static_cast<unsigned char>(c)) && c != '-'; });
+  return name;
+}
+
+}  // namespace
+
+Tuner::Tuner(const CpuOptions& options, std::filesystem::path file)
+    : options_(options), file_(std::move(file)) {
+  if (!file_.empty()) recall();
+}
+
+// Those who say what they would cost, the cheapest first.
+Tuner::Candidates Tuner::competitors(const Site& site) const {
+  Candidates found;
+  for (const Provider& provider : providers()) {
+    if (provider.op != site.node.op || provider.cost == nullptr) continue;
+    const double cost = provider.cost(site);
+    if (cost < kNever) found.push_back({&provider, cost});
+  }
+  std::ranges::stable_sort(found, {}, &Candidate::cost);
+  if (options_.tune != Tune::kFull && !found.empty()) {
+    const double most = kHopeless * found.front().cost;
+    std::erase_if(found, [&](const Candidate& candidate) { return candidate.cost > most; });
+  }
+  return found;
+}
+
+Choice Tuner::choose(const Site& site) {
+  if (auto kernel = make(options_.prefer, site)) return {std::move(kernel), {options_.prefer}};
+  const Candidates all = competitors(site);
+  if (all.empty()) return first_that_fits(site);
+  if (all.size() == 1 || options_.tune == Tune::kOff) {
+    const Provider& best = *all.front().provider;
+    return {best.make(site), {std::string(best.name)}};
+  }
+  const std::string key = key_of(site);
+  if (const auto it = known_.find(key); it != known_.end()) {
+    if (auto kernel = make(it->second.name, site)) return {std::move(kernel), it->second};
+  }
+  Choice choice = race(site, all);
+  known_[key] = choice.info;
+  changed_ = true;
+  return choice;
+}
+
+Choice Tuner::race(const Site& site, const Candidates& candidates) const {
+  Trial trial(site);
+  Choice best;
+  best.info.microseconds = best.info.runner_up_microseconds = kNever;
+  for (const Candidate& candidate : candidates) {
+    const Provider* provider = candidate.provider;
+    std::unique_ptr<Kernel> kernel = provider->make(site);
+    const double time = trial.microseconds(*kernel, best.info.microseconds);
+    if (time < best.info.microseconds) {
+      best = {std::move(kernel),
+              {std::string(provider->name), time, best.info.name, best.info.microseconds}};
+    } else if (time < best.info.runner_up_microseconds) {
+      best.info.runner_up = provider->name;
+      best.info.runner_up_microseconds = time;
+    }
+  }
+  return best;
+}
+
+void Tuner::recall() {
+  std::ifstream file(file_);
+  std::string line;
+  while (std::getline(file, line)) {
+    std::istringstream fields(line);
+    std::string key;
+    KernelInfo info;
+    if (std::getline(fields, key, '\t') &&
+        fields >> info.name >> info.microseconds >> info.runner_up >> info.runner_up_microseconds) {
+      known_[key] = info;
+    }
+  }
+}
+
+void Tuner::remember() {
+  if (!changed_ || file_.empty()) return;
+  changed_ = false;
+  std::ostringstream text;
+  for (const auto& [key, info] : known_) {
+    text << key << '\t' << info.name << ' ' << info.microseconds << ' ' << info.runner_up << ' '
+         << info.runner_up_microseconds << '\n';
+  }
+  std::error_code error;
+  std::filesystem::create_directories(file_.parent_path(), error);
+  const std::string lines = text.str();
+  auto file = AtomicFile::create(file_);
+  if (file.ok() && file->write(std::as_bytes(std::span(lines))).ok())
+    static_cast<void>(file->commit());
+}
+
+std::filesystem::path tuning_file() {
+  const char* cache = std::getenv("XDG_CACHE_HOME");
+  const char* home = std::getenv("HOME");
+  std::filesystem::path folder;
+  if (cache != nullptr && *cache != '\0') {
+    folder = cache;
+  } else if (home != nullptr && *home != '\0') {
+    folder = std::filesystem::path(home) / ".cache";
+  } else {
+    return {};
+  }
+  return folder / "shoal" / ("tuning-" + processor() + ".txt");
+}
+
+}  // namespace shoal::cpu

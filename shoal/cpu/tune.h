@@ -1,0 +1,55 @@
+// Tuning: which of the kernels that can compute a node computes it soonest, found by running them.
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "shoal/cpu/cpu.h"
+#include "shoal/cpu/kernel.h"
+#include "shoal/device/device.h"
+
+namespace shoal::cpu {
+
+struct Choice {
+  std::unique_ptr<Kernel> kernel;
+  KernelInfo info;
+};
+
+// Of one device: nodes of the same kind are measured once, and once for all processes where
+// there is a file to remember it in. The file holds one line per kind of node; what cannot be read
+// there is measured again.
+class Tuner {
+ public:
+  Tuner(const CpuOptions& options, std::filesystem::path file);  // no file: an empty path
+
+  Choice choose(const Site& site);
+
+  // Writes down what was measured since the last time. Failing to is no failure: the next process
+  // will measure again.
+  void remember();
+
+ private:
+  struct Candidate {
+    const Provider* provider;
+    double cost;
+  };
+  using Candidates = std::vector<Candidate>;
+
+  Candidates competitors(const Site& site) const;
+  Choice race(const Site& site, const Candidates& candidates) const;
+  void recall();
+
+  const CpuOptions options_;
+  const std::filesystem::path file_;
+  std::map<std::string, KernelInfo, std::less<>> known_;  // by what the node is
+  bool changed_ = false;
+};
+
+// The file for this machine's processor in the user's folder for caches; empty if there is none.
+std::filesystem::path tuning_file();
+
+}  // namespace shoal::cpu
