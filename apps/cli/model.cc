@@ -68,6 +68,11 @@ void ModelFlags::add_to(CLI::App& command, bool model_required) {
                   "How kernels are chosen: off (by estimate), fast (measure the likely ones), full")
       ->check(CLI::IsMember({"off", "fast", "full"}))
       ->capture_default_str();
+  command
+      .add_option("--memory", memory,
+                  "plenty: weights may take more room where that is faster; low: they may not")
+      ->check(CLI::IsMember({"plenty", "low"}))
+      ->capture_default_str();
   command.add_option("--kernel", kernel,
                      "Use this kernel wherever it can be: direct, winograd4, ...");
   command.add_flag("--optimize,!--no-optimize", optimize, "Run the passes (default)");
@@ -80,6 +85,7 @@ Result<std::unique_ptr<Device>> make_device(const ModelFlags& flags) {
                                            : Tune::kFast;
   return make_cpu_device({.threads = flags.threads,
                           .tune = tune,
+                          .memory = flags.memory == "low" ? Memory::kLow : Memory::kPlenty,
                           .remember = tune != Tune::kOff,
                           .prefer = flags.kernel});
 }

@@ -26,6 +26,7 @@ struct ModelFlags {
   int threads = 0;  // 0: as many as the machine has
   bool optimize = true;
   std::string tune = "fast";
+  std::string memory = "plenty";
   std::string kernel;  // empty: the fastest
 
   void add_to(CLI::App& command, bool model_required);

@@ -30,7 +30,8 @@ struct ProfileFlags {
 
 // What one node did over all runs.
 struct Row {
-  std::string name, op, kernel, output;
+  std::string name, op, output;
+  KernelInfo kernel;
   int64_t macs = 0;
   std::vector<double> ms;
   double median = 0;
@@ -50,8 +51,8 @@ std::vector<Row> rows_of(const Executable& executable) {
     const Node& node = graph.nodes()[n];
     rows.push_back({place_of(graph, node),
                     std::string(node.op->name),
-                    executable.kernel_of(n).name,
                     to_string(graph[node.outputs[0]].type),
+                    executable.kernel_of(n),
                     macs(graph, node),
                     {}});
   }
@@ -73,8 +74,22 @@ void record(Recording& recording, size_t stage, const Executable& executable, co
          {"dur", us},
          {"pid", 1},
          {"tid", 1},
-         {"args", {{"kernel", row.kernel}, {"output", row.output}, {"macs", row.macs}}}});
+         {"args", {{"kernel", row.kernel.name}, {"output", row.output}, {"macs", row.macs}}}});
   }
+}
+
+// "winograd4 1.3x winograd2": who won when the candidates were measured, by how much, over whom.
+std::string describe(const KernelInfo& kernel) {
+  if (kernel.runner_up.empty()) return kernel.name;
+  return kernel.name + " " + fixed(kernel.runner_up_microseconds / kernel.microseconds, 1) + "x " +
+         kernel.runner_up;
+}
+
+nlohmann::json to_json(const KernelInfo& kernel) {
+  if (kernel.runner_up.empty()) return nullptr;
+  return {{"us", kernel.microseconds},
+          {"runner_up", kernel.runner_up},
+          {"runner_up_us", kernel.runner_up_microseconds}};
 }
 
 void print_table(std::vector<Row> rows, bool all) {
@@ -87,7 +102,7 @@ void print_table(std::vector<Row> rows, bool all) {
   for (size_t i = 0; i < rows.size() && (all || i < kShown); ++i) {
     const Row& row = rows[i];
     shown += row.median;
-    table.add({row.name, row.op, row.kernel, row.output, fixed(row.median, 3),
+    table.add({row.name, row.op, describe(row.kernel), row.output, fixed(row.median, 3),
                fixed(100 * row.median / total, 1) + " %",
                row.macs > 0 ? fixed(static_cast<double>(row.macs) / row.median / 1e6, 1) : ""});
   }
@@ -105,7 +120,8 @@ void print_json(std::vector<Row> rows) {
   for (Row& row : rows) {
     list.push_back({{"node", row.name},
                     {"operator", row.op},
-                    {"kernel", row.kernel},
+                    {"kernel", row.kernel.name},
+                    {"tuning", to_json(row.kernel)},
                     {"output", row.output},
                     {"macs", row.macs},
                     {"median_ms", row.median}});

@@ -133,7 +133,7 @@ class CpuExecutable : public Executable {
       if (operands[i].value != nullptr) operands[i].value = &constants_[index(node.inputs[i])];
     }
     const std::vector<TensorType> types = graph_.types(node.outputs);
-    const Site site{node, operands, types, *pool_};
+    const Site site{node, operands, types, *pool_, tuner.options().memory};
     cpu::Choice choice = tuner.choose(site);
     return {std::move(choice.kernel), std::move(choice.info),
             std::vector<Tensor>(node.inputs.size()), std::vector<Tensor>(node.outputs.size())};

@@ -18,9 +18,13 @@ enum class Tune : uint8_t {
   kFull,  // by measuring all
 };
 
+// Whether weights may be kept in a form that is faster but larger than the model's.
+enum class Memory : uint8_t { kPlenty, kLow };
+
 struct CpuOptions {
   int threads = 0;  // 0: one per core
   Tune tune = Tune::kOff;
+  Memory memory = Memory::kPlenty;
   bool remember = false;  // what was measured, in a file of the user's cache folder
   std::string prefer =
       {};  // the kernel of this name wherever there is one; for tests and comparisons

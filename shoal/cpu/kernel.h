@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "shoal/base/thread_pool.h"
+#include "shoal/cpu/cpu.h"
 #include "shoal/graph/graph.h"
 
 namespace shoal::cpu {
@@ -45,6 +46,7 @@ struct Site {
   std::span<const Operand> inputs;
   std::span<const TensorType> outputs;
   ThreadPool& pool;
+  Memory memory = Memory::kPlenty;
 
   bool given(size_t i) const { return i < inputs.size() && inputs[i].given; }
   const Tensor* constant(size_t i) const { return given(i) ? inputs[i].value : nullptr; }

@@ -21,7 +21,7 @@ constexpr double kNever = std::numeric_limits<double>::infinity();
 
 // Candidates that should take longer than this many times the best are not run, unless all are
 // asked for: the estimate is rough, but not that rough.
-constexpr double kHopeless = 2;
+constexpr double kHopeless = 1.6;
 
 std::string to_key(const Attribute& attribute) {
   return std::visit(
@@ -42,6 +42,7 @@ std::string to_key(const Attribute& attribute) {
 // All that the time of a node depends on, as one line.
 std::string key_of(const Site& site) {
   std::string key = std::string(site.node.op->name) + ';' + std::to_string(site.pool.threads());
+  if (site.memory == Memory::kLow) key += ";low";
   for (const Operand& input : site.inputs) {
     key += ';';
     if (input.given) key += to_string(input.type) + (input.value != nullptr ? "c" : "");
@@ -67,6 +68,7 @@ class Trial {
   }
 
   double microseconds(const Kernel& kernel, double limit) {
+    constexpr double kShort = 3e3;  // beyond, one run tells enough
     constexpr int kRuns = 3;
     std::vector<std::byte> scratch(kernel.scratch_bytes() + kAlignment);
     void* at = scratch.data();
@@ -79,7 +81,7 @@ class Trial {
       kernel.run(call);
       const double time = std::chrono::duration<double, std::micro>(Clock::now() - begin).count();
       if (i > 0) best = std::min(best, time);
-      if (time > kHopeless * limit) return time;
+      if (time > kHopeless * limit || (i > 0 && time > kShort)) return std::min(best, time);
     }
     return best;
   }
@@ -164,12 +166,14 @@ Choice Tuner::choose(const Site& site) {
     return {best.make(site), {std::string(best.name)}};
   }
   const std::string key = key_of(site);
-  if (const auto it = known_.find(key); it != known_.end()) {
+  // Who asks for all to be measured wants it done now.
+  const auto it = known_.find(key);
+  if (it != known_.end() && (options_.tune != Tune::kFull || fresh_.contains(key))) {
     if (auto kernel = make(it->second.name, site)) return {std::move(kernel), it->second};
   }
   Choice choice = race(site, all);
   known_[key] = choice.info;
-  changed_ = true;
+  fresh_.insert(key);
   return choice;
 }
 
@@ -207,8 +211,8 @@ void Tuner::recall() {
 }
 
 void Tuner::remember() {
-  if (!changed_ || file_.empty()) return;
-  changed_ = false;
+  if (fresh_.size() == remembered_ || file_.empty()) return;
+  remembered_ = fresh_.size();
   std::ostringstream text;
   for (const auto& [key, info] : known_) {
     text << key << '\t' << info.name << ' ' << info.microseconds << ' ' << info.runner_up << ' '

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -26,6 +27,7 @@ class Tuner {
  public:
   Tuner(const CpuOptions& options, std::filesystem::path file);  // no file: an empty path
 
+  const CpuOptions& options() const { return options_; }
   Choice choose(const Site& site);
 
   // Writes down what was measured since the last time. Failing to is no failure: the next process
@@ -46,7 +48,8 @@ class Tuner {
   const CpuOptions options_;
   const std::filesystem::path file_;
   std::map<std::string, KernelInfo, std::less<>> known_;  // by what the node is
-  bool changed_ = false;
+  std::set<std::string, std::less<>> fresh_;              // those measured by this process
+  size_t remembered_ = 0;                                 // of them
 };
 
 // The file for this machine's processor in the user's folder for caches; empty if there is none.

@@ -18,6 +18,8 @@ constexpr int64_t kChunkFloats = 128 * 1024;
 // Filters of many channels do not stay in any cache: so many tiles at least share reading them.
 constexpr int64_t kFewTiles = 28;
 
+constexpr int64_t kLineFloats = 16;
+
 int64_t ceil_div(int64_t value, int64_t unit) { return (value + unit - 1) / unit; }
 
 class WinogradKernel : public Kernel {
@@ -74,8 +76,10 @@ class WinogradKernel : public Kernel {
     int64_t image, row, column;  // of the output, of its first pixel
   };
 
-  int64_t point_in() const { return site_.in_blocks * chunk_tiles_ * site_.block; }
-  int64_t point_out() const { return site_.out_blocks * chunk_tiles_ * site_.block; }
+  // Floats from one point of the transform to the next: an odd number of cache lines, so that the
+  // points of one tile do not have to share a few of them.
+  int64_t point_in() const { return site_.in_blocks * chunk_tiles_ * site_.block | kLineFloats; }
+  int64_t point_out() const { return site_.out_blocks * chunk_tiles_ * site_.block | kLineFloats; }
   int64_t chunk_floats() const { return points_ * (point_in() + point_out()); }
 
   // Each thread has chunks of its own where there are enough of them; otherwise all work on one
@@ -230,7 +234,7 @@ class WinogradKernel : public Kernel {
   AlignedFloats filters_;  // [point][panel][input channel][block of the panel][b]
 };
 
-bool fits(const Site& site) {
+bool fits_winograd(const Site& site) {
   if (!has_constant_filters(site) || site.node.integer("group", 1) != 1) return false;
   const ops::Convolution conv = blocked_convolution_of(site.node, site.shape(0), site.shape(1));
   const auto is_small = [](const ops::WindowAxis& axis) {
@@ -242,9 +246,20 @@ bool fits(const Site& site) {
          is_small(conv.window.axes[2]);
 }
 
+// Transformed filters are (m + 2)^2 / 9 times as large as before. What the largest tiles save on
+// many channels is not worth the memory.
+constexpr int64_t kLargeTile = 6, kMostLargeFilters = 256 * 256;
+
+template <int m>
+bool fits(const Site& site) {
+  const int64_t filters = site.shape(1)[0] * site.shape(1)[1];
+  return fits_winograd(site) && site.memory == Memory::kPlenty &&
+         (m < kLargeTile || filters <= kMostLargeFilters);
+}
+
 template <int m>
 double cost(const Site& site) {
-  if (!fits(site)) return std::numeric_limits<double>::infinity();
+  if (!fits<m>(site)) return std::numeric_limits<double>::infinity();
   const ops::Convolution conv = blocked_convolution_of(site.node, site.shape(0), site.shape(1));
   const auto in = static_cast<double>(conv.in_channels),
              out = static_cast<double>(conv.out_channels);
@@ -257,7 +272,7 @@ double cost(const Site& site) {
 
 template <int m>
 std::unique_ptr<Kernel> make_winograd(const Site& site) {
-  return fits(site) ? std::make_unique<WinogradKernel>(site, m) : nullptr;
+  return fits<m>(site) ? std::make_unique<WinogradKernel>(site, m) : nullptr;
 }
 
 }  // namespace
