@@ -4,10 +4,10 @@
 #include <cstdio>
 #include <cstdlib>
 #include <ctime>
-#include <vector>
 
 #include "bench/fma_peak.h"
 #include "shoal/base/thread_pool.h"
+#include "shoal/cpu/aligned.h"
 #include "shoal/cpu/product.h"
 
 namespace shoal::cpu {
@@ -24,12 +24,14 @@ struct Setup {
   Setup(int64_t size, ThreadPool& threads)
       : n(size),
         pool(threads),
-        a(static_cast<size_t>(n * n), 0.5f),
-        b(a),
-        y(a.size()),
+        a(n * n),
+        b(n * n),
+        y(n * n),
         right({b.data(), n, 1}),
         blocking(choose_blocking(n, n, n, {}, 1, pool.threads())),
-        scratch(static_cast<size_t>(blocking.scratch_floats * pool.threads() + 16)) {}
+        scratch(blocking.scratch_floats * pool.threads()) {
+    for (AlignedFloats* factor : {&a, &b}) std::fill_n(factor->data(), n * n, 0.5f);
+  }
 
   void run() {
     Product product;
@@ -37,19 +39,17 @@ struct Setup {
     product.left = {a.data(), n, 1};
     product.right = &right;
     product.y = y.data();
-    const auto address = reinterpret_cast<uintptr_t>(scratch.data());
-    float* aligned = scratch.data() + (64 - address % 64) % 64 / sizeof(float);
     pool.parallel_for(blocking.blocks(), [&](int64_t block, int slot) {
-      multiply(product, blocking, block, aligned + slot * blocking.scratch_floats);
+      multiply(product, blocking, block, scratch.data() + slot * blocking.scratch_floats);
     });
   }
 
   int64_t n;
   ThreadPool& pool;
-  std::vector<float> a, b, y;
+  AlignedFloats a, b, y;
   RightMatrix right;
   Blocking blocking;
-  std::vector<float> scratch;
+  AlignedFloats scratch;
 };
 
 void measure(int64_t n, ThreadPool& pool) {

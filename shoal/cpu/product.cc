@@ -10,9 +10,11 @@ namespace {
 // Elements of k per pass: the rows of a tile take 8 KB or less and stay in the first-level cache
 // while the panels of the right factor stream by.
 constexpr int64_t kDepth = 256;
-// Rows and columns per block: with kDepth at most 240 KB each, half of a small second-level cache.
+// Columns per block: with kDepth at most 240 KB, half of a small second-level cache.
 constexpr int64_t kBlockColumns = 240;
-constexpr int64_t kBlockRows = 240;
+// Rows per block, each of which packs its columns. A tile reads its rows once, so that they may come
+// from further away.
+constexpr int64_t kBlockRows = 384;
 
 int64_t ceil_div(int64_t value, int64_t unit) { return (value + unit - 1) / unit; }
 int64_t round_up(int64_t value, int64_t unit) { return ceil_div(value, unit) * unit; }

@@ -62,8 +62,23 @@ void pack_rows_here(const Matrix& matrix, int64_t m, int64_t k, float* panels) {
   }
 }
 
-void pack_columns_here(const Matrix& matrix, int64_t k, int64_t n, float* panels) {
+// One row after the other, for rows may lie pages apart: each fills its place in all panels.
+void pack_rows_of_columns(const Matrix& matrix, int64_t k, int64_t n, float* panels) {
   const D d;
+  const int64_t whole = n / kColumns * kColumns;
+  for (int64_t p = 0; p < k; ++p) {
+    const float* from = matrix.data + p * matrix.row_stride;
+    float* to = panels + p * kColumns;
+    for (int64_t j = 0; j < whole; j += kColumns, to += kColumns * k) {
+      for (int v = 0; v < kColumns; v += kLanes) hn::Store(hn::LoadU(d, from + j + v), d, to + v);
+    }
+    if (whole == n) continue;
+    for (int64_t c = 0; c < kColumns; ++c) to[c] = whole + c < n ? from[whole + c] : 0;
+  }
+}
+
+void pack_columns_here(const Matrix& matrix, int64_t k, int64_t n, float* panels) {
+  if (matrix.column_stride == 1) return pack_rows_of_columns(matrix, k, n, panels);
   for (int64_t j = 0; j < n; j += kColumns, panels += kColumns * k) {
     const int64_t columns = std::min<int64_t>(kColumns, n - j);
     const float* from = matrix.data + j * matrix.column_stride;
@@ -73,12 +88,8 @@ void pack_columns_here(const Matrix& matrix, int64_t k, int64_t n, float* panels
     }
     for (int64_t p = 0; p < k; ++p, from += matrix.row_stride) {
       float* to = panels + p * kColumns;
-      if (columns == kColumns && matrix.column_stride == 1) {
-        for (int v = 0; v < kColumns; v += kLanes) hn::Store(hn::LoadU(d, from + v), d, to + v);
-        continue;
-      }
-      for (int64_t c = 0; c < columns; ++c) to[c] = from[c * matrix.column_stride];
-      for (int64_t c = columns; c < kColumns; ++c) to[c] = 0;
+      for (int64_t c = 0; c < kColumns; ++c)
+        to[c] = c < columns ? from[c * matrix.column_stride] : 0;
     }
   }
 }
