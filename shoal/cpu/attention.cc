@@ -1,6 +1,8 @@
 // Attention: for some queries of one head, two products with a softmax between them. Keys come in
 // parts, and the softmax is corrected from part to part, so that only some scores exist at a time
 // however long the sequence is.
+#include "shoal/ops/attention.h"
+
 #include <algorithm>
 
 #include "shoal/cpu/kernel.h"
@@ -29,26 +31,20 @@ struct Scratch {
 class AttentionKernel : public Kernel {
  public:
   explicit AttentionKernel(const Site& site)
-      : heads_(site.shape(0)[1]),
-        queries_(site.shape(0)[2]),
-        keys_(site.shape(1)[2]),
-        depth_(site.shape(1)[3]),
-        width_(site.shape(2)[3]),
-        all_heads_(site.shape(0)[0] * heads_),
+      : n_(ops::attention_sizes(site.node, site.shape(0), site.shape(1), site.shape(2))),
         threads_(site.pool.threads()),
         scale_(site.node.real("scale", 1)),
-        rows_(rows_per_block(queries_, all_heads_, threads_)),
-        part_(std::min(keys_, kKeys)),
-        score_blocking_(one_block(rows_, part_, depth_, {.right = true})),
-        mix_blocking_(one_block(rows_, width_, part_, {.right = true})) {
+        rows_(rows_per_block(n_.queries, n_.batch * n_.heads, threads_)),
+        part_(std::min(n_.keys, kKeys)),
+        score_blocking_(one_block(rows_, part_, n_.depth, {.right = true})),
+        mix_blocking_(one_block(rows_, n_.width, part_, {.right = true})) {
     if (!site.given(kMask)) return;
-    const Shape scores{site.shape(0)[0], heads_, queries_, keys_};
-    mask_strides_ = ops::broadcast_strides(site.shape(kMask), scores);
+    mask_strides_ = ops::broadcast_strides(site.shape(kMask), n_.scores());
   }
 
   void run(const Call& call) const override {
-    const int64_t blocks = (queries_ + rows_ - 1) / rows_;
-    call.pool.parallel_for(all_heads_ * blocks, [&](int64_t index, int slot) {
+    const int64_t blocks = (n_.queries + rows_ - 1) / rows_;
+    call.pool.parallel_for(n_.batch * n_.heads * blocks, [&](int64_t index, int slot) {
       attend(call, index / blocks, index % blocks * rows_, scratch_of(call, slot));
     });
   }
@@ -72,7 +68,7 @@ class AttentionKernel : public Kernel {
   int64_t score_floats() const { return round_up_to_line(rows_ * part_); }
   int64_t panel_floats() const {
     return round_up_to_line(
-        std::max(packed_columns_size(depth_, part_), packed_columns_size(part_, width_)));
+        std::max(packed_columns_size(n_.depth, part_), packed_columns_size(part_, n_.width)));
   }
   int64_t product_floats() const {
     return std::max(score_blocking_.scratch_floats, mix_blocking_.scratch_floats);
@@ -90,36 +86,36 @@ class AttentionKernel : public Kernel {
 
   // `head` counts the heads of all images of the batch.
   void attend(const Call& call, int64_t head, int64_t query, const Scratch& scratch) const {
-    const int64_t rows = std::min(rows_, queries_ - query);
-    float* y = call.output(0) + (head * queries_ + query) * width_;
+    const int64_t rows = std::min(rows_, n_.queries - query), step = n_.step(n_.width);
+    float* y = call.output(0) + n_.begin(head, n_.queries, n_.width) + query * step;
     std::fill(scratch.rows, scratch.rows + rows, SoftmaxSoFar());
-    std::fill(y, y + rows * width_, 0.0f);
-    for (int64_t key = 0; key < keys_; key += part_) {
-      const int64_t keys = std::min(part_, keys_ - key);
+    for (int64_t i = 0; i < rows; ++i) std::fill_n(y + i * step, n_.width, 0.0f);
+    for (int64_t key = 0; key < n_.keys; key += part_) {
+      const int64_t keys = std::min(part_, n_.keys - key);
       score(call, head, query, rows, key, keys, scratch);
       for (int64_t i = 0; i < rows; ++i) {
         float* row = scratch.scores + i * keys;
         if (call.has(kMask)) add_mask(call.input(kMask), head, query + i, key, keys, row);
         const float factor = softmax_part(row, keys, scratch.rows[i]);
-        if (key > 0 && factor != 1) scale_row(factor, y + i * width_, width_);
+        if (key > 0 && factor != 1) scale_row(factor, y + i * step, n_.width);
       }
       mix(call, head, rows, key, keys, scratch, y);
     }
-    for (int64_t i = 0; keys_ > 0 && i < rows; ++i) {
-      scale_row(static_cast<float>(1 / scratch.rows[i].sum), y + i * width_, width_);
+    for (int64_t i = 0; n_.keys > 0 && i < rows; ++i) {
+      scale_row(static_cast<float>(1 / scratch.rows[i].sum), y + i * step, n_.width);
     }
   }
 
   void score(const Call& call, int64_t head, int64_t query, int64_t rows, int64_t key, int64_t keys,
              const Scratch& scratch) const {
-    const RightMatrix transposed({call.input(1) + (head * keys_ + key) * depth_, 1, depth_},
-                                 scale_);
-    transposed.pack(0, depth_, 0, keys, scratch.panels);
+    const int64_t depth = n_.depth, step = n_.step(depth);
+    const float* k = call.input(1) + n_.begin(head, n_.keys, depth) + key * step;
+    RightMatrix({k, 1, step}, scale_).pack(0, depth, 0, keys, scratch.panels);
     Product product;
     product.m = rows;
     product.n = product.y_stride = keys;
-    product.k = depth_;
-    product.left = {call.input(0) + (head * queries_ + query) * depth_, depth_, 1};
+    product.k = depth;
+    product.left = {call.input(0) + n_.begin(head, n_.queries, depth) + query * step, step, 1};
     product.packed_right = scratch.panels;
     product.y = scratch.scores;
     multiply(product, score_blocking_, 0, scratch.products);
@@ -128,15 +124,17 @@ class AttentionKernel : public Kernel {
   // y += scores * values
   void mix(const Call& call, int64_t head, int64_t rows, int64_t key, int64_t keys,
            const Scratch& scratch, float* y) const {
-    pack_columns({call.input(2) + (head * keys_ + key) * width_, width_, 1}, keys, width_,
-                 scratch.panels);
+    const int64_t width = n_.width, step = n_.step(width);
+    const float* v = call.input(2) + n_.begin(head, n_.keys, width) + key * step;
+    pack_columns({v, step, 1}, keys, width, scratch.panels);
     Product product;
     product.m = rows;
-    product.n = product.y_stride = width_;
+    product.n = width;
     product.k = keys;
     product.left = {scratch.scores, keys, 1};
     product.packed_right = scratch.panels;
     product.addend = product.y = y;
+    product.y_stride = step;
     multiply(product, mix_blocking_, 0, scratch.products);
   }
 
@@ -144,11 +142,11 @@ class AttentionKernel : public Kernel {
                 float* row) const {
     const ops::Strides& at = mask_strides_;
     const float* from =
-        mask + head / heads_ * at[0] + head % heads_ * at[1] + query * at[2] + key * at[3];
+        mask + head / n_.heads * at[0] + head % n_.heads * at[1] + query * at[2] + key * at[3];
     for (int64_t j = 0; j < keys; ++j) row[j] += from[j * at[3]];
   }
 
-  const int64_t heads_, queries_, keys_, depth_, width_, all_heads_;
+  const ops::AttentionSizes n_;
   const int threads_;
   const float scale_;
   const int64_t rows_;  // queries per block

@@ -33,6 +33,14 @@ TEST(Attention, AgreesOnLongAndShortSequences) {
   }
 }
 
+TEST(Attention, ReadsAndWritesHeadsAfterTokens) {
+  std::mt19937 rng(1);
+  const std::vector<Tensor> inputs{random_floats(rng, {2, 65, 3, 32}),
+                                   random_floats(rng, {2, 250, 3, 32}),
+                                   random_floats(rng, {2, 250, 3, 20})};
+  expect_agreement(ops::attention, inputs, {{"tokens_first", int64_t{1}}}, "gemm");
+}
+
 TEST(Attention, AgreesWithMasksOfEveryShape) {
   std::mt19937 rng(2);
   const Sizes sizes{2, 3, 11, 250, 8, 9};

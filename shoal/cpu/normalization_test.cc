@@ -52,21 +52,5 @@ TEST(BatchNormalization, Agrees) {
       {}, "planes");
 }
 
-TEST(Attention, Agrees) {
-  std::mt19937 rng(1);
-  const auto inputs = [&](int64_t queries, int64_t keys) {
-    return std::vector{random_floats(rng, {2, 3, queries, 32}),
-                       random_floats(rng, {2, 3, keys, 32}), random_floats(rng, {2, 3, keys, 20})};
-  };
-  const Attributes attributes = {{"scale", 0.25f}};
-  expect_agreement(ops::attention, inputs(128, 128), attributes, "gemm");
-  expect_agreement(ops::attention, inputs(70, 33), attributes, "gemm");
-  for (const Shape& mask : {Shape{2, 1, 1, 33}, {70, 33}, {2, 3, 70, 33}, {70, 1}}) {
-    std::vector<Tensor> masked = inputs(70, 33);
-    masked.push_back(random_floats(rng, mask));
-    expect_agreement(ops::attention, masked, attributes, "gemm");
-  }
-}
-
 }  // namespace
 }  // namespace shoal::cpu

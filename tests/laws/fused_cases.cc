@@ -53,9 +53,13 @@ Case mat_mul(Rng& rng) {
 Case attention(Rng& rng) {
   const int64_t b = random_int(rng, 1, 3), h = random_int(rng, 1, 3), q = random_int(rng, 1, 5);
   const int64_t k = random_int(rng, 1, 5), d = random_int(rng, 1, 4), w = random_int(rng, 1, 4);
-  Case c{{random_tensor(rng, {b, h, q, d}), random_tensor(rng, {b, h, k, d}),
-          random_tensor(rng, {b, h, k, w})},
-         {{"scale", 0.5f}}};
+  const bool tokens_first = random_int(rng, 0, 1) == 1;
+  auto shape = [&](int64_t tokens, int64_t size) {
+    return tokens_first ? Shape{b, tokens, h, size} : Shape{b, h, tokens, size};
+  };
+  Case c{{random_tensor(rng, shape(q, d)), random_tensor(rng, shape(k, d)),
+          random_tensor(rng, shape(k, w))},
+         {{"scale", 0.5f}, {"tokens_first", int64_t{tokens_first}}}};
   switch (random_int(rng, 0, 3)) {
     case 0:
       c.inputs.push_back(random_tensor(rng, {q, k}));

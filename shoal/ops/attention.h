@@ -1,0 +1,28 @@
+// Attention in numbers, for its reference and its kernels.
+#pragma once
+
+#include <cstdint>
+
+#include "shoal/graph/graph.h"
+
+namespace shoal::ops {
+
+struct AttentionSizes {
+  int64_t batch = 0, heads = 0, queries = 0, keys = 0, depth = 0, width = 0;
+  bool tokens_first = false;
+
+  Shape scores() const { return {batch, heads, queries, keys}; }
+
+  // Of q, k, v or the output, whose heads have `tokens` rows of `size` elements each: where the
+  // rows of a head begin, counting the heads of all images, and how far they lie apart.
+  int64_t begin(int64_t head, int64_t tokens, int64_t size) const {
+    if (!tokens_first) return head * tokens * size;
+    return (head / heads * tokens * heads + head % heads) * size;
+  }
+  int64_t step(int64_t size) const { return tokens_first ? heads * size : size; }
+};
+
+// Of shapes that were accepted.
+AttentionSizes attention_sizes(const Node& node, const Shape& q, const Shape& k, const Shape& v);
+
+}  // namespace shoal::ops
