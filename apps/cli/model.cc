@@ -63,6 +63,9 @@ void ModelFlags::add_to(CLI::App& command, bool model_required) {
   command.add_option("--threads", threads, "Threads to use; 0: one per core")
       ->check(CLI::Range(0, 1024))
       ->capture_default_str();
+  command.add_flag("--pin", pin, "Keep threads on cores of their own");
+  command.add_option("--share", share, "Be as slow as this part of one core: 0.25")
+      ->check(CLI::Range(0.001, 1.0));
   command
       .add_option("--tune", tune,
                   "How kernels are chosen: off (by estimate), fast (measure the likely ones), full")
@@ -84,6 +87,8 @@ Result<std::unique_ptr<Device>> make_device(const ModelFlags& flags) {
                     : flags.tune == "full" ? Tune::kFull
                                            : Tune::kFast;
   return make_cpu_device({.threads = flags.threads,
+                          .pin = flags.pin,
+                          .share = flags.share,
                           .tune = tune,
                           .memory = flags.memory == "low" ? Memory::kLow : Memory::kPlenty,
                           .remember = tune != Tune::kOff,

@@ -24,6 +24,8 @@ struct ModelFlags {
   std::string model = kDefaultModel;
   std::string device = "cpu";
   int threads = 0;  // 0: as many as the machine has
+  bool pin = false;
+  double share = 1;
   bool optimize = true;
   std::string tune = "fast";
   std::string memory = "plenty";

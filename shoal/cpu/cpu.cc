@@ -4,6 +4,7 @@
 #include <new>
 #include <unordered_map>
 
+#include "shoal/base/pace.h"
 #include "shoal/base/pages.h"
 #include "shoal/cpu/conv_tile.h"
 #include "shoal/cpu/instruction_set.h"
@@ -68,8 +69,11 @@ struct Copy {
 
 class CpuExecutable : public Executable {
  public:
-  CpuExecutable(Graph graph, std::shared_ptr<ThreadPool> pool)
-      : graph_(std::move(graph)), pool_(std::move(pool)), plan_(plan_memory(graph_)) {}
+  CpuExecutable(Graph graph, std::shared_ptr<ThreadPool> pool, double share)
+      : graph_(std::move(graph)),
+        pool_(std::move(pool)),
+        share_(share),
+        plan_(plan_memory(graph_)) {}
 
   Status prepare(cpu::Tuner& tuner) {
     SHOAL_ASSIGN(arena_, allocate(static_cast<size_t>(std::max<int64_t>(plan_.arena_bytes, 1))));
@@ -93,11 +97,13 @@ class CpuExecutable : public Executable {
       if (!outputs[i].defined()) outputs[i] = Tensor(type);
       SHOAL_CHECK(outputs[i].type() == type && aligned(outputs[i]));
     }
+    Pace pace(share_);
     bind(inputs, outputs);
     for (size_t i = 0; i < steps_.size(); ++i) {
       Step& step = steps_[i];
       const Clock::time_point begin = trace != nullptr ? Clock::now() : Clock::time_point{};
       step.kernel->run(Call{step.inputs, step.outputs, scratch_.get(), *pool_});
+      pace.keep();
       if (trace != nullptr) trace->push_back({i, begin, Clock::now()});
     }
     for (const Copy& copy : copies_) {
@@ -106,6 +112,7 @@ class CpuExecutable : public Executable {
                                                               : constants_[copy.index];
       std::ranges::copy(from.bytes(), outputs[copy.output].bytes().begin());
     }
+    pace.finish();
     return {};
   }
 
@@ -207,6 +214,7 @@ class CpuExecutable : public Executable {
 
   const Graph graph_;
   const std::shared_ptr<ThreadPool> pool_;
+  const double share_;
   const MemoryPlan plan_;
   std::vector<Tensor> constants_;  // by value; undefined for others
   Bytes arena_, scratch_;
@@ -220,7 +228,9 @@ class CpuExecutable : public Executable {
 class CpuDevice : public Device {
  public:
   explicit CpuDevice(const CpuOptions& options)
-      : pool_(std::make_shared<ThreadPool>(options.threads)),
+      : pool_(std::make_shared<ThreadPool>(ThreadPoolOptions{
+            .threads = options.share < 1 ? 1 : options.threads, .pin = options.pin})),
+        share_(options.share),
         tuner_(options, options.remember ? cpu::tuning_file() : std::filesystem::path()),
         info_{"cpu", pool_->threads()} {
     cpu::settle_instruction_set();
@@ -230,7 +240,7 @@ class CpuDevice : public Device {
 
   Result<std::unique_ptr<Executable>> compile(const Graph& graph) override {
     SHOAL_ASSIGN(Graph lowered, cpu::lower(graph, cpu::block_size()));
-    auto executable = std::make_unique<CpuExecutable>(std::move(lowered), pool_);
+    auto executable = std::make_unique<CpuExecutable>(std::move(lowered), pool_, share_);
     SHOAL_TRY(executable->prepare(tuner_));
     tuner_.remember();
     return std::unique_ptr<Executable>(std::move(executable));
@@ -238,6 +248,7 @@ class CpuDevice : public Device {
 
  private:
   std::shared_ptr<ThreadPool> pool_;
+  double share_;
   cpu::Tuner tuner_;
   DeviceInfo info_;
 };

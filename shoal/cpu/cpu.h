@@ -22,7 +22,10 @@ enum class Tune : uint8_t {
 enum class Memory : uint8_t { kPlenty, kLow };
 
 struct CpuOptions {
-  int threads = 0;  // 0: one per core
+  int threads = 0;   // 0: one per core
+  bool pin = false;  // keep each thread but the caller's on a core of its own
+  // Below 1, a single thread that rests between nodes: a device as fast as this part of a core.
+  double share = 1;
   Tune tune = Tune::kOff;
   Memory memory = Memory::kPlenty;
   bool remember = false;  // what was measured, in a file of the user's cache folder

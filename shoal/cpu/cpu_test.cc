@@ -30,6 +30,17 @@ TEST(Cpu, HasChosenItsInstructionSetBeforeKernelsAskForIt) {
   EXPECT_TRUE(hwy::GetChosenTarget().IsInitialized());
 }
 
+TEST(Cpu, OfAShareOfACoreHasOneThreadAndTheSameAnswers) {
+  Graph graph;
+  graph.mark_output(*graph.add(ops::relu, {graph.add_input("x", kPair)}));
+  const auto device = make_cpu_device({.threads = 4, .pin = true, .share = 0.5});
+  EXPECT_EQ(device->info().threads, 1);
+  std::vector<Tensor> outputs(1);
+  auto executable = *device->compile(graph);
+  ASSERT_TRUE(executable->run(std::vector{floats({-1, 2})}, outputs, nullptr).ok());
+  EXPECT_EQ(to_vector(outputs[0]), (std::vector<float>{0, 2}));
+}
+
 TEST(Cpu, GivesOutputsThatNoNodeComputes) {
   Graph graph;
   const ValueId x = graph.add_input("x", kPair);
