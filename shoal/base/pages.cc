@@ -3,6 +3,7 @@
 #include <sys/mman.h>
 
 #include <cstdint>
+#include <new>
 
 namespace shoal {
 
@@ -12,5 +13,14 @@ void prefer_huge_pages(void* memory, size_t bytes) {
   const auto end = (reinterpret_cast<uintptr_t>(memory) + bytes) / kHugePage * kHugePage;
   if (begin < end) ::madvise(reinterpret_cast<void*>(begin), end - begin, MADV_HUGEPAGE);
 }
+
+void* allocate_pages(size_t bytes) {
+  void* memory = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) throw std::bad_alloc();
+  prefer_huge_pages(memory, bytes);
+  return memory;
+}
+
+void free_pages(void* memory, size_t bytes) { ::munmap(memory, bytes); }
 
 }  // namespace shoal

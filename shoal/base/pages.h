@@ -11,4 +11,9 @@ namespace shoal {
 // it may stay without effect.
 void prefer_huge_pages(void* memory, size_t bytes);
 
+// Memory on pages of its own, all zero, which the system has back as soon as it is freed: a heap
+// would keep what was large and short-lived. Throws std::bad_alloc, as operator new does.
+void* allocate_pages(size_t bytes);
+void free_pages(void* memory, size_t bytes);
+
 }  // namespace shoal

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <vector>
 
 namespace shoal {
@@ -15,6 +16,14 @@ TEST(Pages, OfAnySizeHoldWhatIsWritten) {
     EXPECT_EQ(memory.front(), 'x');
     EXPECT_EQ(memory.back(), 'x');
   }
+}
+
+TEST(Pages, AreAllZeroAtFirst) {
+  constexpr size_t kBytes = (size_t{3} << 20) + 5;
+  auto* memory = static_cast<char*>(allocate_pages(kBytes));
+  EXPECT_TRUE(std::all_of(memory, memory + kBytes, [](char c) { return c == 0; }));
+  memory[kBytes - 1] = 'x';
+  free_pages(memory, kBytes);
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <fstream>
 #include <limits>
 #include <random>
+#include <ranges>
 #include <sstream>
 
 #include "shoal/base/atomic_file.h"
@@ -177,23 +178,30 @@ Choice Tuner::choose(const Site& site) {
   return choice;
 }
 
+// One candidate exists at a time, for together their weights could take more memory than the model
+// has. The one that should win comes last, and then need not be made again.
 Choice Tuner::race(const Site& site, const Candidates& candidates) const {
   Trial trial(site);
-  Choice best;
-  best.info.microseconds = best.info.runner_up_microseconds = kNever;
-  for (const Candidate& candidate : candidates) {
-    const Provider* provider = candidate.provider;
-    std::unique_ptr<Kernel> kernel = provider->make(site);
-    const double time = trial.microseconds(*kernel, best.info.microseconds);
-    if (time < best.info.microseconds) {
-      best = {std::move(kernel),
-              {std::string(provider->name), time, best.info.name, best.info.microseconds}};
-    } else if (time < best.info.runner_up_microseconds) {
-      best.info.runner_up = provider->name;
-      best.info.runner_up_microseconds = time;
+  std::unique_ptr<Kernel> kernel;
+  KernelInfo best;
+  best.microseconds = best.runner_up_microseconds = kNever;
+  for (const Candidate& candidate : candidates | std::views::reverse) {
+    const std::string name(candidate.provider->name);
+    kernel.reset();
+    kernel = candidate.provider->make(site);
+    const double time = trial.microseconds(*kernel, best.microseconds);
+    if (time < best.microseconds) {
+      best = {name, time, best.name, best.microseconds};
+    } else if (time < best.runner_up_microseconds) {
+      best.runner_up = name;
+      best.runner_up_microseconds = time;
     }
   }
-  return best;
+  if (best.name != candidates.front().provider->name) {
+    kernel.reset();
+    kernel = make(best.name, site);
+  }
+  return {std::move(kernel), best};
 }
 
 void Tuner::recall() {

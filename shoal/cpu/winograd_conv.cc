@@ -248,7 +248,7 @@ bool fits_winograd(const Site& site) {
 
 // Transformed filters are (m + 2)^2 / 9 times as large as before. What the largest tiles save on
 // many channels is not worth the memory.
-constexpr int64_t kLargeTile = 6, kMostLargeFilters = 256 * 256;
+constexpr int64_t kLargeTile = 6, kMostLargeFilters = 128 * 256;
 
 template <int m>
 bool fits(const Site& site) {
