@@ -5,6 +5,7 @@
 #include <random>
 
 #include "shoal/cpu/cpu.h"
+#include "shoal/cpu/instruction_set.h"
 #include "shoal/onnx/bind.h"
 #include "shoal/onnx/model.h"
 #include "shoal/zoo/embedded.h"
@@ -76,6 +77,11 @@ void ModelFlags::add_to(CLI::App& command, bool model_required) {
                   "plenty: weights may take more room where that is faster; low: they may not")
       ->check(CLI::IsMember({"plenty", "low"}))
       ->capture_default_str();
+  command.add_option("--instructions", instructions, "Use this instruction set: AVX2, SSE4, ...")
+      ->check([](const std::string& name) {
+        const auto sets = cpu::instruction_sets();
+        return std::ranges::find(sets, name) != sets.end() ? "" : "this machine has no " + name;
+      });
   command.add_option("--kernel", kernel,
                      "Use this kernel wherever it can be: direct, winograd4, ...");
   command.add_flag("--optimize,!--no-optimize", optimize, "Run the passes (default)");
@@ -83,6 +89,7 @@ void ModelFlags::add_to(CLI::App& command, bool model_required) {
 
 Result<std::unique_ptr<Device>> make_device(const ModelFlags& flags) {
   if (flags.device == "reference") return make_reference_device();
+  if (!flags.instructions.empty()) cpu::use_instruction_set(flags.instructions);
   const Tune tune = flags.tune == "off"    ? Tune::kOff
                     : flags.tune == "full" ? Tune::kFull
                                            : Tune::kFast;

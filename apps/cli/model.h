@@ -29,7 +29,8 @@ struct ModelFlags {
   bool optimize = true;
   std::string tune = "fast";
   std::string memory = "plenty";
-  std::string kernel;  // empty: the fastest
+  std::string instructions;  // empty: the best the processor has
+  std::string kernel;        // empty: the fastest
 
   void add_to(CLI::App& command, bool model_required);
 };

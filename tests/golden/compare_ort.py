@@ -5,13 +5,15 @@ Every model gets the same seeded random inputs in both; its float outputs have t
 of max|y|, the others exactly. Integer kernels round differently, so a quantised model is held to
 its decisions instead: the same top-1 class on at least 98 % of the shared images.
 
-Usage: compare_ort.py SHOAL [MODEL.onnx | zoo:NAME ...]
-Without models, it takes those in ../shared/models and the whole zoo.
+Usage: compare_ort.py SHOAL [MODEL.onnx | zoo:NAME ...] [-- FLAGS]
+Without models, it takes those in ../shared/models and the whole zoo. The flags go to 'shoal run':
+-- --kernel winograd6, or -- --instructions AVX2.
 """
 
 import sys
 import tempfile
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import onnx
@@ -27,7 +29,14 @@ MAX_ERROR = 1e-4
 LEAST_AGREEMENT = 0.98
 SYMBOLIC_DIMENSION = 2  # Not 1, which broadcasting would forgive.
 IMAGES_PER_CALL = 50
-ORT = ["node", PEERS / "ort.mjs"]
+
+
+class Program(NamedTuple):
+    command: list
+    flags: list = []
+
+
+ORT = Program(["node", PEERS / "ort.mjs"])
 
 
 def answers(program, model, inputs, scratch):
@@ -37,7 +46,7 @@ def answers(program, model, inputs, scratch):
     for i, (name, array) in enumerate(inputs.items()):
         np.save(folder / f"in_{i}.npy", array)
         arguments += ["--input", f"{name}={folder}/in_{i}.npy"]
-    call([*program, "run", model, *arguments, "--save", folder / "out"])
+    call([*program.command, "run", model, *arguments, *program.flags, "--save", folder / "out"])
     return {path.stem: np.load(path) for path in sorted((folder / "out").glob("*.npy"))}
 
 
@@ -84,7 +93,7 @@ def report(model, what, figure, good):
 
 def compare_outputs(shoal, name, model, graph, scratch):
     inputs = random_inputs(graph, name in PIXELS)
-    ours = answers([shoal], model, inputs, scratch)
+    ours = answers(shoal, model, inputs, scratch)
     theirs = answers(ORT, model, inputs, scratch)
     verdicts = []
     for output, expected in theirs.items():
@@ -115,7 +124,7 @@ def compare_decisions(shoal, name, model, graph, scratch):
     same = 0
     for start in range(0, len(images), IMAGES_PER_CALL):
         inputs = {graph.input[0].name: images[start : start + IMAGES_PER_CALL]}
-        ours = answers([shoal], model, inputs, scratch)[output].argmax(axis=1)
+        ours = answers(shoal, model, inputs, scratch)[output].argmax(axis=1)
         theirs = answers(ORT, model, inputs, scratch)[output].argmax(axis=1)
         same += np.count_nonzero(ours == theirs)
     agreement = same / len(images)
@@ -127,7 +136,7 @@ def compare(shoal, name, scratch):
     model, label = Path(name), Path(name).name
     if name.startswith("zoo:"):
         model = Path(scratch) / "model.onnx"
-        call([shoal, "zoo", name.removeprefix("zoo:"), "-o", model])
+        call([*shoal.command, "zoo", name.removeprefix("zoo:"), "-o", model])
     graph = onnx.load(str(model)).graph
     is_quantised = any(node.op_type == "DequantizeLinear" for node in graph.node)
     rule = compare_decisions if is_quantised else compare_outputs
@@ -146,7 +155,9 @@ def main():
         sys.exit(__doc__)
     if not (PEERS / "node_modules" / "onnxruntime-node").is_dir():
         skip("ONNX Runtime is not installed (npm ci --prefix tests/peers)")
-    shoal, *models = sys.argv[1:]
+    arguments = sys.argv[1:]
+    end = arguments.index("--") if "--" in arguments else len(arguments)
+    shoal, models = Program([arguments[0]], arguments[end + 1 :]), arguments[1:end]
     verdicts = []
     for name in models or default_models():
         # One folder per model: the largest are half a gigabyte.
