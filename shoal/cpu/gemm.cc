@@ -20,23 +20,22 @@ MatrixProducts products_of(const Site& site) {
           activation_of(site)};
 }
 
-std::unique_ptr<Kernel> make_gemv(const Site& site) {
-  if (!site.all_of_type(DType::kF32)) return nullptr;
-  return make_vector_kernel(site, products_of(site));
-}
-
-std::unique_ptr<Kernel> make_gemm(const Site& site) {
-  if (!site.all_of_type(DType::kF32)) return nullptr;
-  return make_product_kernel(site, products_of(site));
+template <std::unique_ptr<Kernel> (*kMake)(const Site&, MatrixProducts)>
+std::unique_ptr<Kernel> make(const Site& site) {
+  return site.all_of_type(DType::kF32) ? kMake(site, products_of(site)) : nullptr;
 }
 
 }  // namespace
 
 std::vector<Provider> gemm_kernels() {
-  return {{&ops::gemm, "gemv", make_gemv},
-          {&ops::gemm, "gemm", make_gemm},
-          {&ops::fused_gemm, "gemv", make_gemv},
-          {&ops::fused_gemm, "gemm", make_gemm}};
+  std::vector<Provider> all;
+  for (const Operator* op : {&ops::gemm, &ops::fused_gemm}) {
+    all.push_back({op, "block_sparse", make<make_block_sparse_kernel>});
+    all.push_back({op, "sparse", make<make_sparse_kernel>});
+    all.push_back({op, "gemv", make<make_vector_kernel>});
+    all.push_back({op, "gemm", make<make_product_kernel>});
+  }
+  return all;
 }
 
 }  // namespace shoal::cpu

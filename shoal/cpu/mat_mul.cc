@@ -35,21 +35,22 @@ bool fits(const Site& site) {
   return site.all_of_type(DType::kF32) && bias_along_columns;
 }
 
-std::unique_ptr<Kernel> make_gemv(const Site& site) {
-  return fits(site) ? make_vector_kernel(site, products_of(site)) : nullptr;
-}
-
-std::unique_ptr<Kernel> make_gemm(const Site& site) {
-  return fits(site) ? make_product_kernel(site, products_of(site)) : nullptr;
+template <std::unique_ptr<Kernel> (*kMake)(const Site&, MatrixProducts)>
+std::unique_ptr<Kernel> make(const Site& site) {
+  return fits(site) ? kMake(site, products_of(site)) : nullptr;
 }
 
 }  // namespace
 
 std::vector<Provider> mat_mul_kernels() {
-  return {{&ops::mat_mul, "gemv", make_gemv},
-          {&ops::mat_mul, "gemm", make_gemm},
-          {&ops::fused_mat_mul, "gemv", make_gemv},
-          {&ops::fused_mat_mul, "gemm", make_gemm}};
+  std::vector<Provider> all;
+  for (const Operator* op : {&ops::mat_mul, &ops::fused_mat_mul}) {
+    all.push_back({op, "block_sparse", make<make_block_sparse_kernel>});
+    all.push_back({op, "sparse", make<make_sparse_kernel>});
+    all.push_back({op, "gemv", make<make_vector_kernel>});
+    all.push_back({op, "gemm", make<make_product_kernel>});
+  }
+  return all;
 }
 
 }  // namespace shoal::cpu

@@ -11,37 +11,6 @@
 namespace shoal::cpu {
 namespace {
 
-class MatrixKernel : public Kernel {
- public:
-  explicit MatrixKernel(MatrixProducts products) : products_(std::move(products)) {}
-
-  size_t scratch_bytes() const override {
-    return static_cast<size_t>(products_.addend.scratch_floats()) * sizeof(float);
-  }
-
- protected:
-  // The product of one pair, but for its factors.
-  Product describe(const Pair& pair, const Call& call) const {
-    Product product;
-    const int64_t at = pair.y * products_.m * products_.n;
-    product.m = products_.m;
-    product.n = product.y_stride = products_.n;
-    product.k = products_.k;
-    product.y = call.output(0) + at;
-    product.activation = products_.activation;
-    products_.addend.add_to(product, call, at, reinterpret_cast<const float*>(call.scratch));
-    return product;
-  }
-  const float* a_of(const Pair& pair, const Call& call) const {
-    return call.input(0) + pair.a * products_.m * products_.k;
-  }
-  const float* b_of(const Pair& pair, const Call& call) const {
-    return call.input(1) + pair.b * products_.k * products_.n;
-  }
-
-  const MatrixProducts products_;
-};
-
 class ProductKernel : public MatrixKernel {
  public:
   ProductKernel(const Site& site, MatrixProducts products)
@@ -121,31 +90,41 @@ class VectorKernel : public MatrixKernel {
       });
     }
   }
-
- private:
-  // What follows the product, for the elements [begin, end) of y.
-  void finish(const Product& product, int64_t begin, int64_t end) const {
-    float* y = product.y;
-    const Activation& activation = product.activation;
-    const float *bias = product.column_bias, *addend = product.addend;
-    const int64_t bias_step = product.m == 1 ? 1 : 0;
-    if (products_.scale != 1) {
-      for (int64_t i = begin; i < end; ++i) y[i] *= products_.scale;
-    }
-    if (bias != nullptr) {
-      for (int64_t i = begin; i < end; ++i) y[i] += bias[i * bias_step];
-    }
-    if (addend != nullptr) {
-      for (int64_t i = begin; i < end; ++i) y[i] += addend[i];
-    }
-    for (int64_t i = begin; i < end; ++i) {
-      y[i] = std::min(std::max(y[i], activation.low), activation.high);
-    }
-    if (activation.pass.loop != nullptr) activation.pass(y + begin, y + begin, end - begin);
-  }
 };
 
 }  // namespace
+
+Product MatrixKernel::describe(const Pair& pair, const Call& call) const {
+  Product product;
+  const int64_t at = pair.y * products_.m * products_.n;
+  product.m = products_.m;
+  product.n = product.y_stride = products_.n;
+  product.k = products_.k;
+  product.y = call.output(0) + at;
+  product.activation = products_.activation;
+  products_.addend.add_to(product, call, at, reinterpret_cast<const float*>(call.scratch));
+  return product;
+}
+
+void MatrixKernel::finish(const Product& product, int64_t begin, int64_t end) const {
+  float* y = product.y;
+  const Activation& activation = product.activation;
+  const float *bias = product.column_bias, *addend = product.addend;
+  const int64_t bias_step = product.m == 1 ? 1 : 0;
+  if (products_.scale != 1) {
+    for (int64_t i = begin; i < end; ++i) y[i] *= products_.scale;
+  }
+  if (bias != nullptr) {
+    for (int64_t i = begin; i < end; ++i) y[i] += bias[i * bias_step];
+  }
+  if (addend != nullptr) {
+    for (int64_t i = begin; i < end; ++i) y[i] += addend[i];
+  }
+  for (int64_t i = begin; i < end; ++i) {
+    y[i] = std::min(std::max(y[i], activation.low), activation.high);
+  }
+  if (activation.pass.loop != nullptr) activation.pass(y + begin, y + begin, end - begin);
+}
 
 Activation activation_of(const Site& site) {
   const bool fused = site.node.op == &ops::fused_gemm || site.node.op == &ops::fused_mat_mul;

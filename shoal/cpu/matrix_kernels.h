@@ -25,8 +25,37 @@ struct MatrixProducts {
   Activation activation;
 };
 
+// What the kernels have in common: all but the product itself.
+class MatrixKernel : public Kernel {
+ public:
+  explicit MatrixKernel(MatrixProducts products) : products_(std::move(products)) {}
+  size_t scratch_bytes() const override {
+    return static_cast<size_t>(products_.addend.scratch_floats()) * sizeof(float);
+  }
+
+ protected:
+  // The product of one pair, but for its factors.
+  Product describe(const Pair& pair, const Call& call) const;
+  // Where either factor is a vector: what follows the product, for the elements [begin, end) of y.
+  void finish(const Product& product, int64_t begin, int64_t end) const;
+
+  const float* a_of(const Pair& pair, const Call& call) const {
+    return call.input(0) + pair.a * products_.m * products_.k;
+  }
+  const float* b_of(const Pair& pair, const Call& call) const {
+    return call.input(1) + pair.b * products_.k * products_.n;
+  }
+
+  const MatrixProducts products_;
+};
+
 // The activation of a fused node; none of another.
 Activation activation_of(const Site& site);
+
+// One row on the left, and constants on the right so few of which are not zero that it is faster to
+// skip them. Null where it is not.
+std::unique_ptr<Kernel> make_sparse_kernel(const Site& site, MatrixProducts products);
+std::unique_ptr<Kernel> make_block_sparse_kernel(const Site& site, MatrixProducts products);
 
 // One row on the left or one column on the right: every element of the other factor, read where it
 // lies, is used once. Null where there are more.

@@ -12,8 +12,8 @@ namespace {
 constexpr int64_t kDepth = 256;
 // Columns per block: with kDepth at most 240 KB, half of a small second-level cache.
 constexpr int64_t kBlockColumns = 240;
-// Rows per block, each of which packs its columns. A tile reads its rows once, so that they may come
-// from further away.
+// Rows per block, each of which packs its columns. A tile reads its rows once, so that they may
+// come from further away.
 constexpr int64_t kBlockRows = 384;
 
 int64_t ceil_div(int64_t value, int64_t unit) { return (value + unit - 1) / unit; }
