@@ -3,7 +3,7 @@
 JOBS ?= 2
 BUILD = cmake --preset $(1) -Wno-dev >/dev/null && cmake --build --preset $(1) -j$(JOBS)
 
-.PHONY: demo test fast bench build format setup setup-peers
+.PHONY: demo test test-arm fast bench build format setup setup-peers
 
 demo: build
 	build/release/shoal run
@@ -17,6 +17,12 @@ test: setup-peers
 	$(call BUILD,fuzz)
 	ctest --preset fuzz -j$(JOBS) -L 'fast|sanitize'
 	tools/fuzz 60
+
+# The C++ tests on 64-bit ARM, by cross compiler and qemu-user.
+test-arm:
+	tools/setup arm
+	$(call BUILD,cross-aarch64)
+	ctest --preset cross-aarch64 -j$(JOBS)
 
 # What to run before every commit.
 fast: build

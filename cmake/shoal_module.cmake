@@ -6,6 +6,12 @@ target_compile_options(shoal_flags INTERFACE
   -Wall -Wextra -Wpedantic -Wshadow -Wconversion $<$<BOOL:${SHOAL_WERROR}>:-Werror>
   # g++ 12 warns of overlapping copies inside std::string where there are none (its bug 105651).
   $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>)
+if(CMAKE_SYSTEM_PROCESSOR STREQUAL aarch64)
+  # Every such CPU has NEON, so there is nothing to choose at run time. Highway 1.0 would: it asks for
+  # AES as well, which a Raspberry Pi 3 or 4 lacks, and would fall back to scalar code there. Without
+  # the header it asks with, it also leaves AES out of what the compiler may use.
+  target_compile_definitions(shoal_flags INTERFACE HWY_COMPILE_ONLY_STATIC TOOLCHAIN_MISS_SYS_AUXV_H)
+endif()
 if(SHOAL_SANITIZE)
   # Global, so that every object and every program agree; a failed check ends the program.
   add_compile_options(-fsanitize=${SHOAL_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)

@@ -1,6 +1,4 @@
 // shoal doctor: does it work here, and what is here?
-#include <hwy/targets.h>
-
 #include <cmath>
 #include <cstdio>
 #include <fstream>
@@ -8,6 +6,7 @@
 
 #include "cli.h"
 #include "model.h"
+#include "shoal/cpu/instruction_set.h"
 #include "shoal/data/image.h"
 #include "shoal/ops/ops.h"
 #include "shoal/zoo/embedded.h"
@@ -31,10 +30,16 @@ std::string proc_value(const char* file, std::string_view key) {
   return "unknown";
 }
 
+// ARM boards have a Model, and no model name.
+std::string processor() {
+  const std::string name = proc_value("/proc/cpuinfo", "model name");
+  return name == "unknown" ? proc_value("/proc/cpuinfo", "Model") : name;
+}
+
 std::string vector_targets() {
   std::string names;
-  for (int64_t left = hwy::SupportedTargets(); left != 0; left &= left - 1) {
-    names += (names.empty() ? "" : " ") + std::string(hwy::TargetName(left & -left));
+  for (std::string_view set : cpu::instruction_sets()) {
+    names += (names.empty() ? "" : " ") + std::string(set);
   }
   return names;
 }
@@ -61,7 +66,7 @@ Result<size_t> right_samples(const std::string& device_name) {
 Outcome doctor() {
   Table facts({"what", "here"});
   facts.add({"version", SHOAL_VERSION});
-  facts.add({"processor", proc_value("/proc/cpuinfo", "model name")});
+  facts.add({"processor", processor()});
   facts.add({"cores", std::to_string(std::thread::hardware_concurrency())});
   facts.add({"memory", proc_value("/proc/meminfo", "MemTotal")});
   facts.add({"free memory", proc_value("/proc/meminfo", "MemAvailable")});

@@ -3,12 +3,24 @@
 #include <hwy/highway.h>
 
 namespace shoal::cpu {
+namespace {
+
+// The best first. What the compiler may use everywhere counts in any case: Highway 1.0 denies NEON
+// to CPUs without AES.
+std::vector<int64_t> usable_targets() {
+  std::vector<int64_t> targets;
+  for (int64_t left = (hwy::SupportedTargets() | HWY_STATIC_TARGET) & HWY_TARGETS; left != 0;
+       left &= left - 1) {
+    targets.push_back(left & -left);
+  }
+  return targets;
+}
+
+}  // namespace
 
 std::vector<std::string_view> instruction_sets() {
   std::vector<std::string_view> names;
-  for (int64_t target : hwy::SupportedAndGeneratedTargets()) {
-    names.emplace_back(hwy::TargetName(target));
-  }
+  for (int64_t target : usable_targets()) names.emplace_back(hwy::TargetName(target));
   return names;
 }
 
@@ -20,7 +32,7 @@ void settle_instruction_set() {
 
 void use_instruction_set(std::string_view name) {
   hwy::SetSupportedTargetsForTest(0);
-  for (int64_t target : hwy::SupportedAndGeneratedTargets()) {
+  for (int64_t target : usable_targets()) {
     if (hwy::TargetName(target) == name) hwy::SetSupportedTargetsForTest(target);
   }
   hwy::GetChosenTarget().Update(hwy::SupportedTargets());
