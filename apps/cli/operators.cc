@@ -23,6 +23,7 @@ Made by `shoal operators --markdown`; do not edit.
 
 Models of opsets 1 to 21 are read. `shoal/onnx` brings every node to the form and meaning of opset 17, which
 is what the table lists; *own* operators are made by passes and written back to ONNX as what they stand for.
+What other opsets name and these can say, such as AffineGrid, CenterCropPad, Scatter and Upsample, is read as well.
 Every operator runs on every device: where a device has no kernel of its own, the reference function runs.
 
 **splits**: a region of the output can be computed from regions of the inputs. **linear**: in its first input.

@@ -1,4 +1,7 @@
 // Rewrites of the operators that move elements: what were attributes became inputs over time.
+#include <numeric>
+
+#include "shoal/base/limits.h"
 #include "shoal/onnx/normalize.h"
 #include "shoal/ops/convert.h"
 #include "shoal/ops/require.h"
@@ -109,6 +112,26 @@ Terms pad_18(Draft draft, int64_t, Emitter& emitter) {
   return emitter.emit(std::move(draft));
 }
 
+// Cut or padded with zeros on both sides, an odd element at the end; so it is a Pad.
+Terms center_crop_pad(Draft draft, int64_t, Emitter& emitter) {
+  const Shape& from = draft.input(0).type.shape;
+  Ints axes(from.rank());
+  std::iota(axes.begin(), axes.end(), 0);
+  axes = draft.take<Ints>("axes").value_or(std::move(axes));
+  SHOAL_TRY(ops::require_axes(axes, from.rank()).status());
+  SHOAL_ASSIGN(const Ints sizes, emitter.integers(draft.input(1)));
+  if (sizes.size() != axes.size()) return invalid("shape and axes do not go together");
+  Ints pads(2 * from.rank(), 0);
+  for (size_t i = 0; i < axes.size(); ++i) {
+    if (sizes[i] < 0 || sizes[i] > kLimits.max_dimension) return invalid("shape is out of range");
+    const size_t axis = ops::axis_in(axes[i], from.rank());
+    pads[axis] = (sizes[i] - from[axis]) / 2;
+    pads[from.rank() + axis] = sizes[i] - from[axis] - pads[axis];
+  }
+  const Term x = draft.input(0);
+  return emitter.emit_last(std::move(draft), "Pad", {x, Term::ints(std::move(pads))});
+}
+
 Terms top_k_1(Draft draft, int64_t, Emitter& emitter) {
   draft.set_input(1, Term::ints({draft.take<int64_t>("k").value_or(0)}));
   return emitter.emit(std::move(draft));
@@ -123,6 +146,7 @@ Terms scatter(Draft draft, int64_t, Emitter& emitter) {
 
 std::span<const RewriteEntry> movement_rewrites() {
   static const std::vector<RewriteEntry> table = {
+      {"CenterCropPad", 18, kEver, center_crop_pad, {"Pad"}},
       {"Concat", 1, 3, concat_1},
       {"Pad", 1, 10, pad_1},
       {"Pad", 18, kEver, pad_18},

@@ -1,4 +1,6 @@
 // Rewrites of the layers of networks: Softmax, norms, reductions, pools, resizing.
+#include <algorithm>
+
 #include "shoal/onnx/normalize.h"
 #include "shoal/ops/require.h"
 
@@ -113,6 +115,62 @@ Terms grid_sample_20(Draft draft, int64_t, Emitter& emitter) {
   return emitter.emit(std::move(draft));
 }
 
+// n points from -1 to 1 along one axis of a tensor: ends included, or the middles of n parts.
+Result<Term> coordinates(int64_t n, bool ends, DType dtype, size_t rank, size_t axis) {
+  if (!Floats::contains(dtype)) return invalid("takes only floats");
+  TensorType type{dtype, Shape::filled(rank, 1)};
+  type.shape[axis] = n;
+  SHOAL_TRY(check(type));
+  Tensor tensor(type);
+  const double step = 2.0 / static_cast<double>(ends ? std::max<int64_t>(n - 1, 1) : n);
+  const double first = !ends ? step / 2 - 1 : n == 1 ? 0 : -1;
+  visit<Floats>(dtype, [&]<class T>() {
+    double next = first;
+    for (T& x : tensor.data<T>()) {
+      x = static_cast<T>(static_cast<Compute<T>>(next));
+      next += step;
+    }
+  });
+  return Term::of(std::move(tensor));
+}
+
+// Column k of theta, [n, axes, axes + 1], as [n, 1, ..., 1, axes]: for all pixels of an image.
+Result<Term> column_of(const Term& theta, size_t k, Emitter& emitter) {
+  const Shape& from = theta.type.shape;
+  Shape to = Shape::filled(static_cast<size_t>(from[1]) + 2, 1);
+  to[0] = from[0];
+  to[to.rank() - 1] = from[1];
+  const Term index = Term::of(Tensor::of<int64_t>({}, {static_cast<int64_t>(k)}));
+  SHOAL_ASSIGN(Term column, emitter.emit_one("Gather", {theta, index}, {{"axis", int64_t{2}}}));
+  return emitter.emit_one("Reshape", {std::move(column), Term::ints_of(to)});
+}
+
+// theta times (x, y, 1) for every pixel of an image, or (x, y, z, 1) of a volume.
+Terms affine_grid(Draft draft, int64_t, Emitter& emitter) {
+  const Term theta = draft.input(0);
+  SHOAL_ASSIGN(const Ints size, emitter.integers(draft.input(1)));
+  const bool ends = draft.take<int64_t>("align_corners").value_or(0) != 0;
+  const size_t rank = size.size();
+  if (rank != 4 && rank != 5) return invalid("takes the size of images and volumes");
+  const auto columns = static_cast<int64_t>(rank) - 1;
+  if (theta.type.shape != Shape{size[0], columns - 1, columns}) {
+    return invalid("theta " + to_string(theta.type.shape) + " does not fit the size");
+  }
+  auto product = [&](size_t k) -> Result<Term> {
+    SHOAL_ASSIGN(Term place,
+                 coordinates(size[rank - 1 - k], ends, theta.type.dtype, rank, rank - 2 - k));
+    SHOAL_ASSIGN(Term column, column_of(theta, k, emitter));
+    return emitter.emit_one("Mul", {std::move(place), std::move(column)});
+  };
+  SHOAL_ASSIGN(Term sum, column_of(theta, rank - 2, emitter));
+  for (size_t k = rank - 3; k > 0; --k) {
+    SHOAL_ASSIGN(Term one, product(k));
+    SHOAL_ASSIGN(sum, emitter.emit_one("Add", {std::move(sum), std::move(one)}));
+  }
+  SHOAL_ASSIGN(Term last, product(0));
+  return emitter.emit_last(std::move(draft), "Add", {std::move(sum), std::move(last)});
+}
+
 // The axis became an input, and the last but one by default.
 Terms dft_20(Draft draft, int64_t, Emitter& emitter) {
   int64_t axis = -2;
@@ -141,6 +199,7 @@ Terms mean_variance_normalization_1(Draft draft, int64_t, Emitter& emitter) {
 
 std::span<const RewriteEntry> network_rewrites() {
   static const std::vector<RewriteEntry> table = {
+      {"AffineGrid", 20, kEver, affine_grid, {"Gather", "Reshape", "Mul", "Add"}},
       {"BatchNormalization", 1, 13, batch_normalization_1},
       {"DFT", 20, kEver, dft_20},
       {"GRU", 1, 6, recurrent_1},

@@ -152,6 +152,32 @@ TEST(Normalize, OpsetsBeyond17) {
             "1x2x2: 3 3 3 3");
 }
 
+TEST(Normalize, CentreIsCutOutOrPadded) {
+  const Tensor x = count({1, 5});
+  EXPECT_EQ(answer({"CenterCropPad", 18, {x, i64({1, 2})}}), "1x2: 1 2");
+  EXPECT_EQ(answer({"CenterCropPad", 18, {x, i64({2, 4})}}), "2x4: 0 1 2 3 0 0 0 0");
+  EXPECT_EQ(answer({"CenterCropPad", 18, {x, i64({8})}, {ints("axes", {-1})}}),
+            "1x8: 0 0 1 2 3 4 0 0");
+  EXPECT_EQ(answer({"CenterCropPad", 18, {x, i64({8})}}),
+            "CenterCropPad y0: shape and axes do not go together");
+  EXPECT_EQ(answer({"CenterCropPad", 18, {x, i64({1, -1})}}),
+            "CenterCropPad y0: shape is out of range");
+}
+
+TEST(Normalize, AffineGridGivesEveryPixelItsPlace) {
+  // x is doubled, y moved by 10.
+  const Tensor theta = Tensor::of<float>({1, 2, 3}, {2, 0, 0, 0, 1, 10});
+  EXPECT_EQ(answer({"AffineGrid", 20, {theta, i64({1, 3, 2, 2})}}),
+            "1x2x2x2: -1 9.5 1 9.5 -1 10.5 1 10.5");
+  EXPECT_EQ(answer({"AffineGrid", 20, {theta, i64({1, 3, 1, 3})}, {integer("align_corners", 1)}}),
+            "1x1x3x2: -2 10 0 10 2 10");
+  const Tensor volume = Tensor::of<float>({1, 3, 4}, {0, 0, 1, 0, 0, 1, 0, 0, 1, 0, 0, 0});
+  EXPECT_EQ(answer({"AffineGrid", 20, {volume, i64({1, 1, 2, 1, 1})}}),
+            "1x2x1x1x3: -0.5 0 0 0.5 0 0");
+  EXPECT_EQ(answer({"AffineGrid", 20, {theta, i64({2, 3, 2, 2})}}),
+            "AffineGrid y0: theta [1,2,3] does not fit the size");
+}
+
 TEST(Normalize, BroadcastingWasExplicit) {
   const Tensor b = Tensor::of<float>({2}, {10, 20});
   EXPECT_EQ(answer({"Add", 6, {count({2, 2}), b}, {integer("broadcast", 1), integer("axis", 0)}}),

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "laws.h"
 #include "shoal/ops/ops.h"
 
@@ -112,6 +114,24 @@ Case grid_sample(Rng& rng) {
            {"align_corners", random_int(rng, 0, 1)}}};
 }
 
+// As many blocks as fit an image of random size.
+Case col2_im(Rng& rng) {
+  const auto rank = static_cast<size_t>(random_int(rng, 1, 3));
+  const auto block = random_ints(rng, rank, 1, 3), strides = random_ints(rng, rank, 1, 3);
+  const auto dilations = random_ints(rng, rank, 1, 2), pads = random_ints(rng, 2 * rank, 0, 2);
+  std::vector<int64_t> image;
+  Shape x{random_int(rng, 1, 3), random_int(rng, 1, 4), 1};
+  for (size_t d = 0; d < rank; ++d) {
+    const int64_t spare = random_int(rng, 0, 5), padding = pads[d] + pads[rank + d];
+    const int64_t extent = (block[d] - 1) * dilations[d] + 1;
+    image.push_back(std::max<int64_t>(extent + spare - padding, 1));
+    x[1] *= block[d];
+    x[2] *= (image[d] + padding - extent) / strides[d] + 1;
+  }
+  return {{random_tensor(rng, x), ints(image), ints(block)},
+          {{"strides", strides}, {"dilations", dilations}, {"pads", pads}}};
+}
+
 Tensor scalar(int64_t value) { return Tensor::of<int64_t>({}, {value}); }
 
 Case dft(Rng& rng) {
@@ -145,6 +165,7 @@ std::vector<Source> vision_cases() {
           {&ops::roi_align, roi_align},
           {&ops::max_roi_pool, max_roi_pool},
           {&ops::grid_sample, grid_sample},
+          {&ops::col2_im, col2_im},
           {&ops::resize, resize},
           {&ops::rnn, [](Rng& rng) { return recurrent(rng, 1); }},
           {&ops::gru, [](Rng& rng) { return recurrent(rng, 3); }},

@@ -1,0 +1,48 @@
+#include <gtest/gtest.h>
+
+#include "shoal/ops/ops.h"
+#include "shoal/ops/testing.h"
+
+namespace shoal::ops {
+namespace {
+
+TEST(Col2Im, PutsBlocksSideBySide) {
+  // Two blocks of 2 x 1; a row of x is a place in the block.
+  expect_output(evaluate(col2_im, {counting({1, 2, 2}), ints({2, 2}), ints({2, 1})}),
+                floats({1, 1, 2, 2}, {0, 1, 2, 3}));
+}
+
+TEST(Col2Im, AddsUpWhereBlocksOverlap) {
+  expect_output(evaluate(col2_im, {counting({1, 2, 3}), ints({4}), ints({2})}),
+                floats({1, 1, 4}, {0, 4, 6, 5}));
+}
+
+TEST(Col2Im, DropsWhatFellOnPadding) {
+  expect_output(evaluate(col2_im, {counting({1, 3, 1}), ints({1}), ints({3})},
+                         {{"pads", std::vector<int64_t>{1, 1}}}),
+                floats({1, 1, 1}, {1}));
+}
+
+TEST(Col2Im, StepsAndSpreads) {
+  expect_output(
+      evaluate(col2_im, {counting({1, 4, 2}), ints({5}), ints({2})},
+               {{"strides", std::vector<int64_t>{2}}, {"dilations", std::vector<int64_t>{2}}}),
+      floats({1, 2, 5}, {0, 0, 3, 0, 3, 4, 0, 11, 0, 7}));
+}
+
+TEST(Col2Im, RefusesWhatDoesNotFit) {
+  const Tensor x = counting({1, 4, 2});
+  expect_refused(evaluate(col2_im, {x, ints({3}), ints({3})}),
+                 "4 rows are not those of blocks [3]");
+  expect_refused(evaluate(col2_im, {x, ints({9}), ints({2})}),
+                 "8 blocks fit the image, there are 2");
+  expect_refused(evaluate(col2_im, {x, ints({1}), ints({2})}), "larger than the padded input");
+  expect_refused(evaluate(col2_im, {x, ints({3, 1}), ints({2})}), "different ranks");
+  expect_refused(evaluate(col2_im, {x, ints({-3}), ints({2})}), "");
+  expect_refused(evaluate(col2_im, {x, ints({3}), ints({0})}), "empty");
+  expect_refused(evaluate(col2_im, {x, ints({}), ints({})}), "1 to 3 axes");
+  expect_refused(evaluate(col2_im, {x, ints({1LL << 62, 1LL << 62}), ints({1, 1})}), "");
+}
+
+}  // namespace
+}  // namespace shoal::ops
