@@ -76,10 +76,17 @@ TEST(Unique, KeepsTheOrderOfOccurrenceWhereAsked) {
   expect_equal((*groups)[2], ints({0, 1, 0, 2, 1}));
 }
 
-TEST(Unique, RefusesSlicesWithoutElements) {
-  const Tensor empty({DType::kF32, {int64_t{1} << 40, 0}});
-  expect_refused(evaluate(unique, {empty}, {{"axis", int64_t{0}}}), "no elements");
-  expect_output(evaluate(unique, {empty}), counting({0}));
+TEST(Unique, TakesSlicesWithoutElementsAsOne) {
+  const Attributes rows{{"axis", int64_t{0}}};
+  const auto groups = evaluate(unique, {counting({3, 0})}, rows, 4);
+  expect_output(groups, counting({1, 0}));
+  expect_equal((*groups)[1], ints({0}));
+  expect_equal((*groups)[2], ints({0, 0, 0}));
+  expect_equal((*groups)[3], ints({3}));
+  expect_output(evaluate(unique, {counting({0, 3})}, rows), counting({0, 3}));
+  const Tensor many({DType::kF32, {int64_t{1} << 40, 0}});
+  expect_output(evaluate(unique, {many}, rows), counting({1, 0}));
+  expect_output(evaluate(unique, {many}), counting({0}));
 }
 
 TEST(ReverseSequence, TakesLengthsOutOfRangeAsTheNearest) {

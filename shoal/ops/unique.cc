@@ -76,12 +76,14 @@ Groups groups_of(const Node& node, const Tensor& tensor) {
   return node.integer("sorted", 1) != 0 ? groups : in_order_of_occurrence(groups);
 }
 
+// Slices without elements are all the same. There can be any number of them, since no memory is
+// needed to hold them, so they are not listed.
+bool empty(const Slices& slices) { return slices.n > 0 && slices.outer * slices.inner == 0; }
+
 Result<std::vector<TensorType>> infer(const Node& node, std::span<const Operand> inputs) {
   const auto& [dtype, shape] = inputs[0].type;
   SHOAL_ASSIGN(Slices slices, slices_of(node, shape));
-  // Any number of slices can have no elements at all, and so come with no memory to hold them.
-  if (shape.count() == 0 && slices.n > 0) return invalid("slices have no elements");
-  const int64_t count = std::ssize(groups_of(node, *inputs[0].value).first);
+  const int64_t count = empty(slices) ? 1 : std::ssize(groups_of(node, *inputs[0].value).first);
   std::vector types(4, TensorType{DType::kI64, {count}});
   types[0] = {dtype, shape_of_slices(node, shape, count)};
   types[2].shape[0] = slices.n;
@@ -90,8 +92,16 @@ Result<std::vector<TensorType>> infer(const Node& node, std::span<const Operand>
 }
 
 void reference(const Node& node, std::span<const Tensor> inputs, std::span<Tensor> outputs) {
+  const Slices slices = *slices_of(node, inputs[0].shape());
+  if (empty(slices)) {
+    const std::array<int64_t, 3> values = {0, 0, slices.n};
+    for (size_t i = 1; i < outputs.size(); ++i) {
+      std::ranges::fill(outputs[i].data<int64_t>(), values[i - 1]);
+    }
+    return;
+  }
   const Groups groups = groups_of(node, inputs[0]);
-  copy_slices(*slices_of(node, inputs[0].shape()), groups.first, inputs[0], outputs[0]);
+  copy_slices(slices, groups.first, inputs[0], outputs[0]);
   const std::array lists = {&groups.first, &groups.group_of, &groups.count};
   for (size_t i = 1; i < outputs.size(); ++i) {
     std::ranges::copy(*lists[i - 1], outputs[i].data<int64_t>().begin());
