@@ -2,9 +2,9 @@
 #include "shoal/zoo/zoo.h"
 
 #include <cstdio>
-#include <fstream>
 
 #include "cli.h"
+#include "shoal/base/atomic_file.h"
 #include "shoal/onnx/export.h"
 #include "shoal/zoo/embedded.h"
 #include "table.h"
@@ -34,15 +34,17 @@ Outcome list_all() {
   return {};
 }
 
+Status write_digits(const std::string& path) {
+  SHOAL_ASSIGN(AtomicFile file, AtomicFile::create(path));
+  SHOAL_TRY(file.write(zoo::digits_model()));
+  return file.commit();
+}
+
 Outcome write(const ZooFlags& flags) {
   if (flags.output.empty()) return {Exit::kUsage, "name a file with -o FILE.onnx"};
   if (flags.name == "digits") {
-    const auto bytes = zoo::digits_model();
-    std::ofstream file(flags.output, std::ios::binary);
-    file.write(reinterpret_cast<const char*>(bytes.data()),
-               static_cast<std::streamsize>(bytes.size()));
-    if (!file.flush()) return {Exit::kResources, "cannot write " + flags.output};
-    return {};
+    const Status written = write_digits(flags.output);
+    return written.ok() ? Outcome() : fail(Exit::kResources, written);
   }
   SHOAL_OR_EXIT(Graph graph, Exit::kUsage, zoo::build(flags.name, flags.options));
   if (Status written = onnx::write_onnx(graph, flags.output); !written.ok()) {

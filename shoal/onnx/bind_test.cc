@@ -229,6 +229,18 @@ TEST(Bind, LetsACallerOverrideADefault) {
   EXPECT_EQ(with->first.at("y").data<float>()[1], 2);
 }
 
+TEST(Bind, NamesEveryOutputThatIsOneInitializer) {
+  const Message bytes = model_of(graph({{kInitializer, tensor<float>("w", kFloat, {2}, {1, 2})},
+                                        {kOutput, value_info("a", kFloat, {"2"})},
+                                        {kOutput, value_info("b", kFloat, {"2"})},
+                                        {kOutput, value_info("w", kFloat, {"2"})},
+                                        {kNode, node("Identity", {"w"}, {"a"})},
+                                        {kNode, node("Identity", {"w"}, {"b"})}}));
+  auto answers = run(bytes, {});
+  ASSERT_TRUE(answers.ok()) << answers.status().message();
+  for (const char* name : {"a", "b", "w"}) EXPECT_EQ(answers->first.at(name).data<float>()[1], 2);
+}
+
 TEST(Bind, RefusesAnOutputOfAnotherTypeThanDeclared) {
   auto model = parse(model_of(graph({{kInput, value_info("x", kInt64, {"2"})},
                                      {kOutput, value_info("y", kFloat, {"2"})},

@@ -75,6 +75,11 @@ TEST(Expand, GivesOutputsTheNamesAskedFor) {
             "output answer\n");
 }
 
+TEST(Expand, GivesEveryOutputThatIsOneConstantItsName) {
+  EXPECT_EQ(expanded("const w f32[1] = [1]\noutput w\noutput w\n", {"a", "b"}),
+            "const w f32[1] = [1]\na = Identity(w)\nb = Identity(w)\noutput a\noutput b\n");
+}
+
 // An operator of ours that means one of ours, and one whose outputs are its input, twice.
 Result<std::vector<ValueId>> expand_outer(const Node&, std::span<const ValueId> inputs,
                                           Graph& graph) {
