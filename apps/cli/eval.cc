@@ -79,7 +79,8 @@ Outcome evaluate(const EvalFlags& flags) {
   SHOAL_OR_EXIT(auto data, Exit::kUsage, open_dataset(flags.data, flags.format));
   SHOAL_OR_EXIT(auto device, Exit::kDevice, make_device(flags.model));
   SHOAL_OR_EXIT(Session session, Exit::kModel, open_session(flags.model, *device));
-  if (session.inputs().size() != 1) return {Exit::kUsage, "eval needs a model with one input"};
+  const auto required = std::ranges::count(session.inputs(), false, &InputInfo::optional);
+  if (required != 1) return {Exit::kUsage, "eval needs a model with one input"};
   const InputInfo& input = session.inputs()[0];
   const int64_t declared = input.dims.empty() ? -1 : input.dims[0];
   // A model that takes any batch runs faster on several images at once.

@@ -143,6 +143,7 @@ Result<Session::Tensors> random_inputs(const Session& session,
   std::mt19937 rng(1);
   Session::Tensors inputs;
   for (const InputInfo& input : session.inputs()) {
+    if (input.optional && !shapes.contains(input.name)) continue;
     TensorType type{input.dtype, {}};
     for (int64_t d : input.dims) {
       if (type.shape.rank() == Shape::kMaxRank)

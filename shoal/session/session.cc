@@ -93,10 +93,11 @@ class Session::State {
   Status open(std::shared_ptr<const onnx::Model> model) {
     model_ = std::move(model);
     for (const onnx::ModelInput& input : model_->inputs()) {
-      inputs_.push_back({input.name, input.type.dtype, dims_of(input.type)});
+      inputs_.push_back({input.name, input.type.dtype, dims_of(input.type), input.optional});
       if (!input.optional) required_.insert(input.name);
       if (!input.type.dims || !input.shape_read) any_rank_.insert(input.name);
     }
+    std::ranges::stable_partition(inputs_, [](const InputInfo& input) { return !input.optional; });
     for (const onnx::ModelOutput& output : model_->outputs()) outputs_.push_back(output.name);
     return {};
   }
@@ -106,7 +107,7 @@ class Session::State {
     for (ValueId id : graph.inputs()) {
       const Value& value = graph[id];
       const Shape& shape = value.type.shape;
-      inputs_.push_back({value.name, value.type.dtype, {shape.begin(), shape.end()}});
+      inputs_.push_back({value.name, value.type.dtype, {shape.begin(), shape.end()}, false});
       required_.insert(value.name);
     }
     for (ValueId id : graph.outputs()) outputs_.push_back(graph[id].name);

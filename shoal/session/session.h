@@ -26,6 +26,7 @@ struct InputInfo {
   std::string name;
   DType dtype = DType::kF32;
   std::vector<int64_t> dims;
+  bool optional = false;  // the model has a default, which it is faster with
 };
 
 struct SessionOptions {
@@ -49,7 +50,7 @@ class Session {
   Session& operator=(Session&&) noexcept;
   ~Session();
 
-  const std::vector<InputInfo>& inputs() const;
+  const std::vector<InputInfo>& inputs() const;  // the optional ones last
   const std::vector<std::string>& outputs() const;
 
   // Does the inputs' names, types and shapes fit the model? What run() asks first.
