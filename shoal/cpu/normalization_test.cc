@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
 
+#include <limits>
+
 #include "shoal/cpu/testing.h"
 #include "shoal/ops/ops.h"
 
@@ -13,10 +15,27 @@ Tensor shifted(Tensor x, float by) {
 
 TEST(Softmax, AgreesAlongTheLastAxis) {
   std::mt19937 rng(1);
-  expect_agreement(ops::softmax, {random_floats(rng, {128, 200})}, {}, "rows");
+  expect_agreement(ops::softmax, {random_floats(rng, {128, 200})}, {}, "vector");
   expect_agreement(ops::softmax, {random_floats(rng, {3, 1000, 1})}, {{"axis", int64_t{1}}},
-                   "rows");
-  expect_agreement(ops::softmax, {shifted(random_floats(rng, {7, 5}), 1000)}, {}, "rows");
+                   "vector");
+  for (const int64_t n : {1, 2, 5, 16, 17}) {
+    expect_agreement(ops::softmax, {shifted(random_floats(rng, {4099, n}), 1000)}, {}, "vector");
+  }
+}
+
+TEST(Softmax, AgreesAlongOtherAxes) {
+  std::mt19937 rng(1);
+  for (const Shape& shape : {Shape{2, 21, 15, 15}, {1, 3, 1, 7}, {5, 100, 64, 2}}) {
+    expect_agreement(ops::softmax, {random_floats(rng, shape)}, {{"axis", int64_t{1}}}, "vector");
+  }
+}
+
+TEST(Softmax, GivesNothingToWhatIsInfinitelyFar) {
+  constexpr float kFar = -std::numeric_limits<float>::infinity();
+  Tensor x({DType::kF32, {40, 3}});
+  for (size_t i = 0; i < 120; ++i) x.data<float>()[i] = i % 3 == 1 ? kFar : 0;
+  expect_agreement(ops::softmax, {x}, {}, "vector", 0);
+  expect_agreement(ops::softmax, {x.reshaped({1, 3, 40})}, {}, "vector", 0);
 }
 
 // A mean far from zero is where careless sums lose everything.

@@ -52,14 +52,11 @@ float max_of(const float* x, int64_t n) {
   return top;
 }
 
-// y_i = exp(x_i - top), zero where that is next to nothing; returns the sum.
+// y_i = exp(x_i - top); returns the sum.
 double exp_and_sum(const float* x, float* y, int64_t n, float top) {
   const D d;
-  const V shift = hn::Set(d, top), lowest = hn::Set(d, kLowestExponent);
-  auto exp_of = [&](V v) {
-    v = hn::Sub(v, shift);
-    return hn::IfThenZeroElse(hn::Lt(v, lowest), exp_clamped(d, v));
-  };
+  const V shift = hn::Set(d, top);
+  auto exp_of = [&](V v) { return exp_or_zero(d, hn::Sub(v, shift)); };
   double total = 0;
   int64_t i = 0;
   while (i + kLanes <= n) {

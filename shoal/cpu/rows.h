@@ -11,6 +11,9 @@ double sum_of(const float* x, int64_t n);
 // y_i = exp(x_i) / sum_k exp(x_k); x and y may be the same memory.
 void softmax_row(const float* x, float* y, int64_t n);
 
+// The same for several lines at once: element i of line l is x[l * apart + i * step].
+void softmax_lines(const float* x, float* y, int64_t lines, int64_t n, int64_t step, int64_t apart);
+
 // x_i *= factor
 void scale_row(float factor, float* x, int64_t n);
 

@@ -59,6 +59,11 @@ HWY_INLINE V exp_clamped(D d, V x) {
   return hn::Mul(polynomial(d, kTerms, rest), scale);
 }
 
+// The same, but zero where that is next to nothing: what softmax makes of a distance from the top.
+HWY_INLINE V exp_or_zero(D d, V x) {
+  return hn::IfThenZeroElse(hn::Lt(x, hn::Set(d, kLowestExponent)), exp_clamped(d, x));
+}
+
 HWY_INLINE V sigmoid(D d, V x) {
   const V one = hn::Set(d, 1.0f);
   return hn::Div(one, hn::Add(one, exp_clamped(d, hn::Neg(x))));
