@@ -141,10 +141,10 @@ ConvTileFunction conv_tile_function(TileSize size, int64_t step) {
   return HWY_DYNAMIC_DISPATCH(conv_tile_function_here)(size, step);
 }
 
-TileSize choose_tile(int64_t length, int64_t blocks) {
+TileSize choose_tile(std::span<const TileSize> sizes, int64_t length, int64_t blocks) {
   TileSize best;
   double least = std::numeric_limits<double>::infinity();
-  for (TileSize size : tile_sizes()) {
+  for (TileSize size : sizes) {
     if (size.pixels > length) continue;
     size.blocks = std::min(size.blocks, blocks);
     // Per input channel: one step for each product, and what loading takes beside it. A tile at

@@ -23,8 +23,9 @@ struct TileSize {
 inline constexpr int64_t kMostTileBlocks = 4;
 std::span<const TileSize> tile_sizes();  // the last is of one pixel, which fits everywhere
 
-// The tile that computes `length` pixels in a row by `blocks` blocks of channels soonest.
-TileSize choose_tile(int64_t length, int64_t blocks);
+// The tile of these sizes that computes `length` pixels in a row by `blocks` blocks of channels
+// soonest.
+TileSize choose_tile(std::span<const TileSize> sizes, int64_t length, int64_t blocks);
 
 // Where one tile reads and writes. Offsets are in floats.
 struct ConvTile {

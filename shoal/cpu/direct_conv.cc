@@ -24,7 +24,7 @@ class DirectKernel : public Kernel {
         pixel_(site_.image_is_blocked ? site_.block : kPlainChannels),
         row_length_(flat_ ? site_.conv.output_plane() : site_.columns().output),
         output_rows_(flat_ ? 1 : site_.rows().output),
-        tile_(choose_tile(row_length_, site_.out_blocks)),
+        tile_(choose_tile(tile_sizes(), row_length_, site_.out_blocks)),
         functions_(find_functions()),
         threads_(site.pool.threads()),
         panels_(pack(*site.constant(1), site.pool)) {

@@ -4,6 +4,9 @@
 #include <array>
 
 #include "shoal/cpu/blocked.h"
+#include "shoal/cpu/blocked_quantized.h"
+#include "shoal/cpu/byte_tile.h"
+#include "shoal/cpu/quantized_site.h"
 #include "shoal/ops/ops.h"
 
 namespace shoal::cpu {
@@ -18,9 +21,10 @@ constexpr int64_t kFewChannels = 4;
 // Functions of single elements. They must give something finite for the channels that fill up a
 // block, whose elements are zero or came from zero that way.
 constexpr std::array kElementwise = {
-    &ops::relu,       &ops::leaky_relu, &ops::clip, &ops::sigmoid, &ops::tanh, &ops::hard_sigmoid,
-    &ops::hard_swish, &ops::gelu,       &ops::abs,  &ops::neg,     &ops::add,  &ops::sub,
-    &ops::mul,        &ops::max,        &ops::min,  &ops::prelu,
+    &ops::relu,         &ops::leaky_relu,   &ops::clip, &ops::sigmoid, &ops::tanh,
+    &ops::hard_sigmoid, &ops::hard_swish,   &ops::gelu, &ops::abs,     &ops::neg,
+    &ops::add,          &ops::sub,          &ops::mul,  &ops::max,     &ops::min,
+    &ops::prelu,        &ops::q_linear_add,
 };
 
 bool is_elementwise(const Operator* op) {
@@ -96,11 +100,19 @@ class Lowering {
 
   Status lower(const Node& node) {
     if (node.op == &ops::conv || node.op == &ops::fused_conv) {
-      if (is_worth_blocking(node)) return lower_conv(node);
+      if (is_worth_blocking(node)) return lower_conv(node, blocked_conv, kResidual);
+    } else if (node.op == &ops::q_linear_conv || node.op == &ops::fused_q_linear_conv) {
+      if (can_block_quantized(node)) {
+        return lower_conv(node, blocked_q_linear_conv, QConvInputs::kResidual);
+      }
     } else if (node.op == &ops::max_pool || node.op == &ops::average_pool) {
       if (can_pool(node)) return lower_pool(node);
     } else if (node.op == &ops::global_average_pool) {
       if (is_blocked(node.inputs[0])) return lower_global_pool(node);
+    } else if (node.op == &ops::q_linear_global_average_pool) {
+      if (is_blocked(node.inputs[0])) return lower_quantized_global_pool(node);
+    } else if (node.op == &ops::lookup) {
+      if (is_blocked(node.inputs[0])) return lower_lookup(node);
     } else if (node.op == &ops::concat) {
       if (can_concatenate(node)) return lower_concat(node);
     } else if (is_elementwise(node.op)) {
@@ -147,18 +159,29 @@ class Lowering {
            conv.in_channels > 0;
   }
 
-  Status lower_conv(const Node& node) {
+  // Nothing else computes in bytes as fast, however few the channels and pixels are.
+  bool can_block_quantized(const Node& node) const {
+    const std::vector<Operand> inputs = from_.operands(node.inputs);
+    const Shape& x = inputs[QConvInputs::kX].type.shape;
+    if (x.rank() != kRank || block_ % kGroup != 0 || !has_plain_weights(inputs)) return false;
+    const ops::Convolution conv = ops::convolution_of(node, x, inputs[QConvInputs::kW].type.shape);
+    const bool depthwise = conv.in_channels == 1 && conv.out_channels == 1;
+    return (conv.groups == 1 || depthwise) && conv.output_shape().count() > 0 &&
+           conv.in_channels > 0;
+  }
+
+  Status lower_conv(const Node& node, const Operator& op, size_t residual) {
     Attributes attributes = node.attributes;
     attributes["block"] = block_;
     const bool as_it_is = !is_blocked(node.inputs[0]) && shape(node.inputs[0])[1] <= kFewChannels &&
                           node.integer("group", 1) == 1;
     std::vector<ValueId> inputs;
     for (size_t i = 0; i < node.inputs.size(); ++i) {
-      const bool image = (i == 0 && !as_it_is) || i == kResidual;
+      const bool image = (i == 0 && !as_it_is) || i == residual;
       SHOAL_ASSIGN(const ValueId id, image ? blocked_of(node.inputs[i]) : plain_of(node.inputs[i]));
       inputs.push_back(id);
     }
-    return add_blocked(node, blocked_conv, std::move(inputs), std::move(attributes));
+    return add_blocked(node, op, std::move(inputs), std::move(attributes));
   }
 
   bool can_pool(const Node& node) {
@@ -185,6 +208,30 @@ class Lowering {
     const Shape& x = shape(node.inputs[0]);
     return add_blocked(node, ops::average_pool, {copy_of(node.inputs[0]).blocked},
                        {{"kernel_shape", std::vector{x[2], x[3], int64_t{1}}}});
+  }
+
+  // One pixel per channel, which needs no blocks.
+  Status lower_quantized_global_pool(const Node& node) {
+    SHOAL_ASSIGN(const std::vector<ValueId> inputs, with_blocked_image(node));
+    SHOAL_ASSIGN(copy_of(node.outputs[0]).plain,
+                 to_.add(blocked_q_linear_global_average_pool, inputs,
+                         {{"channels", shape(node.inputs[0])[1]}}, from_[node.outputs[0]].name));
+    return {};
+  }
+
+  Status lower_lookup(const Node& node) {
+    SHOAL_ASSIGN(std::vector<ValueId> inputs, with_blocked_image(node));
+    return add_blocked(node, *node.op, std::move(inputs), node.attributes);
+  }
+
+  // The first input in blocks, the others as they are.
+  Result<std::vector<ValueId>> with_blocked_image(const Node& node) {
+    std::vector<ValueId> inputs{copy_of(node.inputs[0]).blocked};
+    for (size_t i = 1; i < node.inputs.size(); ++i) {
+      SHOAL_ASSIGN(const ValueId id, plain_of(node.inputs[i]));
+      inputs.push_back(id);
+    }
+    return inputs;
   }
 
   // Blocks follow each other only where all of them are full.

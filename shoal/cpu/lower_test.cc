@@ -101,6 +101,43 @@ TEST(Lower, LeavesTheBlocksWhereTheyCannotGoOn) {
             "BlockedConv BlockedConv Concat UnblockChannels UnblockChannels Concat Transpose");
 }
 
+TEST(Lower, KeepsBlocksOfBytes) {
+  // The average has one pixel per channel, so it needs no blocks.
+  EXPECT_EQ(lowered(R"(
+      input x f32[1,3,9,9]
+      const s f32[] = [0.02]
+      const z u8[] = [128]
+      const o i8[] = [0]
+      const w i8[6,3,3,3] = ones
+      const v i8[6,6,1,1] = ones
+      const table u8[256] = random(3)
+      a = QuantizeLinear(x, s, z)
+      b = QLinearConv(a, s, z, w, s, o, s, z)
+      c = MaxPool(b) kernel_shape=[2,2]
+      d = QLinearConv(c, s, z, v, s, o, s, z)
+      e = QLinearAdd(c, s, z, d, s, z, s, z)
+      f = Lookup(e, table)
+      g = QLinearGlobalAveragePool(f, s, z, s, z)
+      y = DequantizeLinear(g, s, z)
+      output y)"),
+            "QuantizeLinear BlockedQLinearConv MaxPool BlockedQLinearConv QLinearAdd Lookup "
+            "BlockedQLinearGlobalAveragePool DequantizeLinear");
+}
+
+TEST(Lower, BlocksNoBytesWhoseWeightsHaveZeroPoints) {
+  EXPECT_EQ(lowered(R"(
+      input x f32[1,3,9,9]
+      const s f32[] = [0.02]
+      const z u8[] = [128]
+      const o i8[] = [1]
+      const w i8[6,3,3,3] = ones
+      a = QuantizeLinear(x, s, z)
+      b = QLinearConv(a, s, z, w, s, o, s, z)
+      y = DequantizeLinear(b, s, z)
+      output y)"),
+            "QuantizeLinear QLinearConv DequantizeLinear");
+}
+
 TEST(Lower, BlocksNoConvolutionThatGainsNothing) {
   // One output channel; weights that change; channels in groups; sums of one pixel.
   EXPECT_EQ(lowered(R"(

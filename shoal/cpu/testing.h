@@ -10,6 +10,7 @@
 namespace shoal::cpu {
 
 Tensor random_floats(std::mt19937& rng, const Shape& shape);
+Tensor random_bytes(std::mt19937& rng, DType dtype, const Shape& shape);  // i8 or u8, of all sizes
 
 // What must be at work: one of these. None named: anything.
 struct KernelNames : std::vector<std::string_view> {
@@ -18,14 +19,19 @@ struct KernelNames : std::vector<std::string_view> {
 };
 
 // Runs the node on 1 and 2 threads and under every instruction set; its inputs after the first are
-// constants, and not. Elements must agree to `tolerance` of the largest.
+// constants, and not. Floats must agree to `tolerance` of the largest, others exactly.
 void expect_agreement(const Operator& op, const std::vector<Tensor>& inputs,
                       const Attributes& attributes, const KernelNames& kernels,
                       float tolerance = 1e-5f);
 
-// The same with inputs after the first constant, by the one kernel named.
+// The same with inputs after the first constant, by the one kernel named, or by one of the others
+// where an instruction set does not have it.
 void expect_agreement_by(std::string_view kernel, const Operator& op,
                          const std::vector<Tensor>& inputs, const Attributes& attributes,
-                         float tolerance = 1e-5f);
+                         float tolerance = 1e-5f, KernelNames others = {});
+
+// The same of a whole graph, as it is.
+void expect_agreement_of(const Graph& graph, const std::vector<Tensor>& feeds,
+                         const KernelNames& kernels, float tolerance = 1e-5f);
 
 }  // namespace shoal::cpu

@@ -38,17 +38,23 @@ bool uses_one_of(const Executable& executable, const KernelNames& kernels) {
   return false;
 }
 
-Tensor run(Device& device, const Graph& graph, const std::vector<Tensor>& feeds,
-           const KernelNames& kernels) {
+std::vector<Tensor> run(Device& device, const Graph& graph, const std::vector<Tensor>& feeds,
+                        const KernelNames& kernels) {
   auto executable = device.compile(graph);
   EXPECT_TRUE(executable.ok());
   EXPECT_TRUE(uses_one_of(**executable, kernels)) << kernels.front() << " is not used";
-  std::vector<Tensor> outputs(1);
+  std::vector<Tensor> outputs(graph.outputs().size());
   EXPECT_TRUE((*executable)->run(feeds, outputs, nullptr).ok());
-  return outputs[0];
+  return outputs;
 }
 
 void expect_near(const Tensor& got, const Tensor& want, float tolerance) {
+  ASSERT_EQ(got.type(), want.type());
+  if (want.dtype() != DType::kF32) {
+    const auto [a, b] = std::ranges::mismatch(got.bytes(), want.bytes());
+    ASSERT_TRUE(a == got.bytes().end()) << "byte " << a - got.bytes().begin();
+    return;
+  }
   float top = 0;
   for (float x : want.data<float>()) top = std::max(top, std::abs(x));
   for (size_t i = 0; i < want.data<float>().size(); ++i) {
@@ -61,13 +67,14 @@ void expect_agreement_on(std::span<const std::unique_ptr<Device>> devices, const
                          const std::vector<Tensor>& feeds, const KernelNames& kernels,
                          float tolerance) {
   static const std::unique_ptr<Device> reference = make_reference_device();
-  const Tensor want = run(*reference, graph, feeds, {});
+  const std::vector<Tensor> want = run(*reference, graph, feeds, {});
   for (std::string_view set : instruction_sets()) {
     use_instruction_set(set);
     for (const auto& device : devices) {
       SCOPED_TRACE(std::string(set) + ", " + std::to_string(device->info().threads) + " threads, " +
                    to_string(graph[graph.inputs()[0]].type));
-      expect_near(run(*device, graph, feeds, kernels), want, tolerance);
+      const std::vector<Tensor> got = run(*device, graph, feeds, kernels);
+      for (size_t i = 0; i < want.size(); ++i) expect_near(got[i], want[i], tolerance);
       if (testing::Test::HasFatalFailure()) break;
     }
   }
@@ -95,16 +102,30 @@ void expect_agreement(const Operator& op, const std::vector<Tensor>& inputs,
   }
 }
 
+Tensor random_bytes(std::mt19937& rng, DType dtype, const Shape& shape) {
+  Tensor tensor({dtype, shape});
+  for (std::byte& x : tensor.bytes()) x = static_cast<std::byte>(rng() & 255);
+  return tensor;
+}
+
 void expect_agreement_by(std::string_view kernel, const Operator& op,
                          const std::vector<Tensor>& inputs, const Attributes& attributes,
-                         float tolerance) {
+                         float tolerance, KernelNames others) {
   SCOPED_TRACE(kernel);
   const std::string name(kernel);
   const std::unique_ptr<Device> devices[] = {make_cpu_device({.threads = 1, .prefer = name}),
                                              make_cpu_device({.threads = 2, .prefer = name})};
   std::vector<Tensor> feeds;
   const Graph graph = graph_of(op, inputs, attributes, true, feeds);
-  expect_agreement_on(devices, graph, feeds, KernelNames{kernel}, tolerance);
+  others.push_back(kernel);
+  expect_agreement_on(devices, graph, feeds, others, tolerance);
+}
+
+void expect_agreement_of(const Graph& graph, const std::vector<Tensor>& feeds,
+                         const KernelNames& kernels, float tolerance) {
+  const std::unique_ptr<Device> devices[] = {make_cpu_device({.threads = 1}),
+                                             make_cpu_device({.threads = 2})};
+  expect_agreement_on(devices, graph, feeds, kernels, tolerance);
 }
 
 }  // namespace shoal::cpu

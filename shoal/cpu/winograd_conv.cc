@@ -92,7 +92,7 @@ class WinogradKernel : public Kernel {
     chunks_apart_ = threads_ == 1 || chunks_ >= kChunksPerThread * threads_;
     if (!chunks_apart_) chunks_ = ceil_div(tiles_, wanted * threads_);
     chunk_tiles_ = ceil_div(tiles_, chunks_);
-    size_ = choose_tile(chunk_tiles_, site_.out_blocks);
+    size_ = choose_tile(tile_sizes(), chunk_tiles_, site_.out_blocks);
     for (int64_t blocks = 1; blocks <= size_.blocks; ++blocks) {
       functions_[static_cast<size_t>(blocks)] =
           conv_tile_function({size_.pixels, blocks}, site_.block);

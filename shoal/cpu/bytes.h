@@ -1,0 +1,20 @@
+// Quantised tensors as the kernels see them: u8, where 0x80 flipped into an i8 makes a u8 of it
+// that is larger by 128, as is its zero point then.
+#pragma once
+
+#include <cstdint>
+
+#include "shoal/tensor/tensor.h"
+
+namespace shoal::cpu {
+
+inline uint8_t flip_of(DType dtype) { return dtype == DType::kI8 ? 0x80 : 0; }
+
+inline const uint8_t* bytes_of(const Tensor& tensor) {
+  return reinterpret_cast<const uint8_t*>(tensor.bytes().data());
+}
+inline uint8_t* bytes_of(Tensor& tensor) {
+  return reinterpret_cast<uint8_t*>(tensor.bytes().data());
+}
+
+}  // namespace shoal::cpu
