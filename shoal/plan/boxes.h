@@ -1,0 +1,14 @@
+// What remains of boxes.
+#pragma once
+
+#include <vector>
+
+#include "shoal/plan/part.h"
+
+namespace shoal::plan {
+
+// Boxes that make up `box` without `hole`, disjoint.
+std::vector<Region> subtract(const Region& box, const Region& hole);
+std::vector<Region> subtract(std::vector<Region> boxes, const Region& hole);
+
+}  // namespace shoal::plan

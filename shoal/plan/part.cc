@@ -1,0 +1,247 @@
+#include "shoal/plan/part.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+
+#include "shoal/ops/ops.h"
+
+namespace shoal::plan {
+namespace {
+
+Region whole(const Graph& graph, ValueId id) { return Region::whole(graph[id].type.shape); }
+
+// The smallest box that holds both.
+Region bounding_box(const Region& a, const Region& b) {
+  Region box = a;
+  for (size_t d = 0; d < a.begin.rank(); ++d) {
+    box.begin[d] = std::min(a.begin[d], b.begin[d]);
+    box.end[d] = std::max(a.end[d], b.end[d]);
+  }
+  return box;
+}
+
+// Walks the nodes backwards and remembers what is needed of every value.
+class Tracer {
+ public:
+  Tracer(const Graph& graph, NodeRange nodes) : graph_(graph), nodes_(nodes) {}
+
+  Result<Part> run(std::vector<Piece> outputs) {
+    for (const Piece& piece : outputs) need(piece.value, piece.region);
+    for (size_t i = nodes_.end; i-- > nodes_.begin;) SHOAL_TRY(trace(i));
+    std::ranges::reverse(part_.nodes);
+    for (const auto& [value, region] : needed_) part_.inputs.push_back({ValueId{value}, region});
+    part_.outputs = std::move(outputs);
+    return std::move(part_);
+  }
+
+ private:
+  void need(ValueId value, const Region& region) {
+    const auto [it, is_new] = needed_.emplace(static_cast<int32_t>(value), region);
+    if (!is_new) it->second = bounding_box(it->second, region);
+  }
+
+  // What is needed of the node's outputs is from now on needed of its inputs.
+  Status trace(size_t index) {
+    const Node& node = graph_.nodes()[index];
+    std::optional<Region> wanted;
+    bool others = false;  // outputs beyond the first
+    for (size_t i = 0; i < node.outputs.size(); ++i) {
+      const auto it = needed_.find(static_cast<int32_t>(node.outputs[i]));
+      if (it == needed_.end()) continue;
+      (i == 0 ? wanted.emplace(it->second), false : others = true);
+      needed_.erase(it);
+    }
+    if (!wanted && !others) return {};
+    const Region all = whole(graph_, node.outputs[0]);
+    const bool is_whole = others || *wanted == all;
+    PartNode traced{index, {}, {}};
+    if (is_whole) {
+      traced.tile = {{}, all, node.attributes, {}};
+      for (ValueId id : node.inputs) {
+        traced.inputs.push_back(id == kNoValue ? Region{} : whole(graph_, id));
+      }
+    } else {
+      std::optional<Tile> tile = node.op->split == nullptr
+                                     ? std::nullopt
+                                     : node.op->split(node, graph_.operands(node.inputs), *wanted);
+      if (!tile) {
+        return Status(Code::kUnsupported, place_of(graph_, node) + " cannot be split there");
+      }
+      traced.inputs = tile->inputs;
+      traced.tile = std::move(*tile);
+    }
+    for (size_t i = 0; i < node.inputs.size(); ++i) {
+      const ValueId id = node.inputs[i];
+      if (id != kNoValue && !graph_[id].constant) need(id, traced.inputs[i]);
+    }
+    part_.nodes.push_back(std::move(traced));
+    return {};
+  }
+
+  const Graph& graph_;
+  const NodeRange nodes_;
+  std::map<int32_t, Region> needed_;
+  Part part_;
+};
+
+// Builds the part's graph, node by node.
+class Builder {
+ public:
+  explicit Builder(const Graph& whole) : whole_(whole) {}
+
+  Result<Graph> run(const Part& part) {
+    for (const Piece& piece : part.inputs) {
+      const Value& value = whole_[piece.value];
+      const ValueId id = to_.add_input(value.name, {value.type.dtype, piece.region.shape()});
+      held_[static_cast<int32_t>(piece.value)] = {id, piece.region};
+    }
+    for (const PartNode& node : part.nodes) SHOAL_TRY(add(node));
+    for (const Piece& piece : part.outputs) {
+      SHOAL_ASSIGN(const ValueId id, read(piece.value, piece.region));
+      to_.mark_output(id);
+    }
+    return std::move(to_);
+  }
+
+ private:
+  struct Held {
+    ValueId id;
+    Region region;
+  };
+
+  Status add(const PartNode& part) {
+    const Node& node = whole_.nodes()[part.node];
+    std::vector<ValueId> inputs;
+    for (size_t i = 0; i < node.inputs.size(); ++i) {
+      const auto replaced = part.tile.constants.find(i);
+      if (replaced != part.tile.constants.end()) {
+        inputs.push_back(to_.add_constant(whole_[node.inputs[i]].name, replaced->second));
+      } else if (node.inputs[i] == kNoValue) {
+        inputs.push_back(kNoValue);
+      } else {
+        SHOAL_ASSIGN(const ValueId id, read(node.inputs[i], part.inputs[i]));
+        inputs.push_back(id);
+      }
+    }
+    std::vector<std::string> names;
+    for (ValueId id : node.outputs) names.push_back(whole_[id].name);
+    SHOAL_ASSIGN(const std::vector<ValueId> outputs,
+                 to_.add_node(*node.op, std::move(inputs), part.tile.attributes, names, node.name));
+    for (size_t i = 0; i < outputs.size(); ++i) {
+      held_[static_cast<int32_t>(node.outputs[i])] = {
+          outputs[i], i == 0 ? part.tile.output : whole(whole_, node.outputs[i])};
+    }
+    SHOAL_CHECK(to_[outputs[0]].type.shape == part.tile.output.shape());
+    return {};
+  }
+
+  // The box of a value: what there is of it, or a slice of that.
+  Result<ValueId> read(ValueId value, const Region& region) {
+    if (whole_[value].constant) return read_constant(value, region);
+    const Held& held = held_.at(static_cast<int32_t>(value));
+    if (held.region == region) return held.id;
+    const size_t rank = region.begin.rank();
+    std::vector<int64_t> starts, ends;
+    for (size_t d = 0; d < rank; ++d) {
+      starts.push_back(region.begin[d] - held.region.begin[d]);
+      ends.push_back(region.end[d] - held.region.begin[d]);
+    }
+    const Shape list{static_cast<int64_t>(rank)};
+    const std::string& name = whole_[value].name;
+    return to_.add(ops::slice,
+                   {held.id, to_.add_constant(name + ".starts", Tensor::of<int64_t>(list, starts)),
+                    to_.add_constant(name + ".ends", Tensor::of<int64_t>(list, ends))},
+                   {}, name);
+  }
+
+  ValueId read_constant(ValueId value, const Region& region) {
+    const Value& from = whole_[value];
+    const bool all = region == whole(whole_, value);
+    if (!all) return to_.add_constant(from.name, crop(*from.constant, region));
+    const auto [it, is_new] = constants_.emplace(static_cast<int32_t>(value), kNoValue);
+    if (is_new) it->second = to_.add_constant(from.name, *from.constant);
+    return it->second;
+  }
+
+  const Graph& whole_;
+  Graph to_;
+  std::map<int32_t, Held> held_;
+  std::map<int32_t, ValueId> constants_;
+};
+
+std::vector<Operand> operands_of(const Graph& whole, const PartNode& part) {
+  const Node& node = whole.nodes()[part.node];
+  std::vector<Operand> operands = whole.operands(node.inputs);
+  for (size_t i = 0; i < operands.size(); ++i) {
+    if (!operands[i].given) continue;
+    const auto replaced = part.tile.constants.find(i);
+    if (replaced != part.tile.constants.end()) {
+      operands[i].type = replaced->second.type();
+      operands[i].value = &replaced->second;
+    } else {
+      operands[i].type.shape = part.inputs[i].shape();
+    }
+  }
+  return operands;
+}
+
+}  // namespace
+
+Result<Part> make_part(const Graph& graph, NodeRange nodes, std::vector<Piece> outputs) {
+  return Tracer(graph, nodes).run(std::move(outputs));
+}
+
+Result<Graph> to_graph(const Graph& whole, const Part& part) { return Builder(whole).run(part); }
+
+Work work_of(const Graph& whole, const PartNode& part) {
+  const Node& node = whole.nodes()[part.node];
+  Node tile = node;
+  tile.attributes = part.tile.attributes;
+  const std::vector<Operand> operands = operands_of(whole, part);
+  const TensorType output{whole[node.outputs[0]].type.dtype, part.tile.output.shape()};
+  Work work;
+  if (node.op->macs != nullptr) {
+    work.macs = static_cast<double>(node.op->macs(tile, operands, std::span(&output, 1)));
+  }
+  work.bytes = static_cast<double>(output.bytes());
+  for (const Operand& operand : operands) {
+    if (operand.given) work.bytes += static_cast<double>(operand.type.bytes());
+  }
+  return work;
+}
+
+double weight_bytes(const Graph& whole, const Part& part) {
+  double bytes = 0;
+  for (const PartNode& traced : part.nodes) {
+    for (const Operand& operand : operands_of(whole, traced)) {
+      if (operand.given && operand.value != nullptr) {
+        bytes += static_cast<double>(operand.type.bytes());
+      }
+    }
+  }
+  return bytes;
+}
+
+Region intersection(const Region& a, const Region& b) {
+  Region both = a;
+  for (size_t d = 0; d < a.begin.rank(); ++d) {
+    both.begin[d] = std::max(a.begin[d], b.begin[d]);
+    both.end[d] = std::min(a.end[d], b.end[d]);
+  }
+  return both;
+}
+
+bool is_empty(const Region& region) {
+  for (size_t d = 0; d < region.begin.rank(); ++d) {
+    if (region.end[d] <= region.begin[d]) return true;
+  }
+  return false;
+}
+
+int64_t bytes_of(const Graph& graph, const Piece& piece) {
+  return piece.region.shape().count() *
+         static_cast<int64_t>(size_of(graph[piece.value].type.dtype));
+}
+
+}  // namespace shoal::plan

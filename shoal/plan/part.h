@@ -1,0 +1,65 @@
+// Part: what one worker computes of a few consecutive nodes, so that pieces of their outputs come
+// out. Everything follows from the operators' own `split`: rows of an image, columns of a matrix,
+// heads and channels are only boxes of different shapes, and a halo is what a box reads beyond
+// itself, through as many layers as there are.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "shoal/base/status.h"
+#include "shoal/graph/graph.h"
+
+namespace shoal::plan {
+
+// A box of a value of the whole graph.
+struct Piece {
+  ValueId value = kNoValue;
+  Region region;
+
+  friend bool operator==(const Piece&, const Piece&) = default;
+};
+
+// Nodes [begin, end) of a graph.
+struct NodeRange {
+  size_t begin = 0;
+  size_t end = 0;
+
+  friend bool operator==(const NodeRange&, const NodeRange&) = default;
+};
+
+// One node, restricted to what is needed of it.
+struct PartNode {
+  size_t node = 0;             // of the whole graph
+  Tile tile;                   // of its output 0
+  std::vector<Region> inputs;  // what it reads; of an input not given, anything
+};
+
+struct Part {
+  std::vector<PartNode> nodes;  // in the graph's order; those that nothing needs are left out
+  std::vector<Piece> inputs;    // what is needed from outside, weights apart
+  std::vector<Piece> outputs;   // what was asked for
+};
+
+// Fails with kUnsupported where a node cannot be split as that would need. `outputs` are pieces of
+// values that the nodes compute.
+Result<Part> make_part(const Graph& graph, NodeRange nodes, std::vector<Piece> outputs);
+
+// The part as a graph of its own: inputs and outputs are the part's, in its order, named as the
+// values are; weights are cropped to what is read of them.
+Result<Graph> to_graph(const Graph& whole, const Part& part);
+
+// What computing a node of it takes.
+struct Work {
+  double macs = 0;
+  double bytes = 0;  // read and written, weights included
+};
+Work work_of(const Graph& whole, const PartNode& node);
+double weight_bytes(const Graph& whole, const Part& part);
+
+// What both boxes have; empty (some end <= begin) if nothing. And whether it is empty.
+Region intersection(const Region& a, const Region& b);
+bool is_empty(const Region& region);
+int64_t bytes_of(const Graph& graph, const Piece& piece);
+
+}  // namespace shoal::plan

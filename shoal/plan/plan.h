@@ -1,0 +1,67 @@
+// Plan: who computes what of a graph, in which order, and what therefore has to travel. Plain data:
+// it can be printed, compared, stored, sent and replayed. Making one does no I/O.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "shoal/plan/part.h"
+
+namespace shoal::plan {
+
+// Workers count from 0. The coordinator has the graph's inputs, wants its outputs and computes
+// nothing.
+inline constexpr int kCoordinator = -1;
+
+// One worker computes these pieces of what a segment gives.
+struct Task {
+  int worker = 0;
+  std::vector<Piece> outputs;
+
+  friend bool operator==(const Task&, const Task&) = default;
+};
+
+// Consecutive nodes. Together the tasks' pieces make up every value that is read after them.
+struct Segment {
+  NodeRange nodes;
+  std::string split;  // for people: "rows over 4", "one worker"
+  std::vector<Task> tasks;
+
+  friend bool operator==(const Segment&, const Segment&) = default;
+};
+
+struct Plan {
+  std::vector<Segment> segments;  // in the graph's order, without gaps
+
+  friend bool operator==(const Plan&, const Plan&) = default;
+};
+
+// Values that nodes of the range compute and something after it, or the caller, reads.
+std::vector<ValueId> live_after(const Graph& graph, NodeRange nodes);
+
+// Do the segments cover the graph, the pieces every value that is read later, exactly once or,
+// where workers repeat each other, wholly? Are workers in [0, workers)?
+Status verify(const Graph& graph, const Plan& plan, int workers);
+
+std::string to_text(const Graph& graph, const Plan& plan);
+
+// A piece that one worker has and another needs, for a task of `segment`; the number of segments
+// stands for the answer.
+struct Transfer {
+  size_t segment = 0;
+  int from = 0, to = 0;
+  Piece piece;
+
+  friend bool operator==(const Transfer&, const Transfer&) = default;
+};
+
+// A plan worked out: what every task reads, and all that travels, in the order of segments.
+struct Schedule {
+  std::vector<std::vector<Part>> parts;  // by segment and task
+  std::vector<Transfer> transfers;
+};
+
+Result<Schedule> make_schedule(const Graph& graph, const Plan& plan);
+
+}  // namespace shoal::plan

@@ -1,0 +1,35 @@
+// The planner: a pure function from a graph and measured profiles to a plan. It cuts the graph
+// where one value holds all that goes on, and finds, by dynamic programming over those cuts, which
+// nodes to compute together and how to spread each such segment over workers.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "shoal/plan/layout.h"
+#include "shoal/plan/simulate.h"
+
+namespace shoal::plan {
+
+struct PlanOptions {
+  std::vector<Cut> cuts = {};      // to consider besides one worker; empty: all
+  std::vector<int> excluded = {};  // workers not to be used
+  size_t most_workers = 1 << 20;
+};
+
+// A plan and what it should take.
+struct Prediction {
+  std::string name;  // the kind of it: "rows", "one worker", "any"
+  Plan plan;
+  Timeline timeline;
+};
+
+// The best first; the others are the best of other kinds, to say why they lose. There is at least
+// one: everything on the best worker.
+Result<std::vector<Prediction>> make_plans(const Graph& graph, const ClusterProfile& cluster,
+                                           const PlanOptions& options = {});
+
+// Everything on one worker.
+Result<Prediction> plan_for_one(const Graph& graph, const ClusterProfile& cluster, int worker);
+
+}  // namespace shoal::plan

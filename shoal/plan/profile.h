@@ -1,0 +1,60 @@
+// Profiles: how fast workers and links are, as they were measured.
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "shoal/plan/part.h"
+
+namespace shoal::plan {
+
+// Seconds that a node takes: a straight line in what it multiplies and what it moves. Coefficients
+// are fitted to measurements; where an operator was never measured, those of "" stand for it.
+struct OperatorSpeed {
+  double seconds = 0;  // for being there at all
+  double seconds_per_mac = 0;
+  double seconds_per_byte = 0;
+};
+
+struct WorkerProfile {
+  std::string name;
+  std::map<std::string, OperatorSpeed, std::less<>> operators;  // by ONNX name, and ""
+  double memory_bytes = 1e18;
+
+  const OperatorSpeed& speed_of(std::string_view op) const;
+};
+
+// One worker's way to the others, in each direction.
+struct LinkProfile {
+  double latency_seconds = 0;  // of a small message
+  double bytes_per_second = 1e18;
+  double wakeup_seconds = 0;          // more, after the radio has slept, which it does
+  double sleep_after_seconds = 1e18;  // so long after the last message
+};
+
+struct ClusterProfile {
+  std::vector<WorkerProfile> workers;
+  std::vector<LinkProfile> links;  // one per worker
+  LinkProfile coordinator;
+  // Small messages keep radios from sleeping while a request is on its way: only the first message
+  // that a worker gets has to wake it.
+  bool keep_awake = true;
+  bool shared_medium = false;  // one message at a time over all links, as on one radio channel
+
+  const LinkProfile& link_of(int worker) const {
+    return worker < 0 ? coordinator : links[static_cast<size_t>(worker)];
+  }
+};
+
+// A worker that takes `seconds` for so many multiply-accumulates, and moves memory fast enough for
+// it not to matter.
+WorkerProfile uniform_worker(std::string name, double macs_per_second, double bytes_per_second);
+
+double seconds_of(const Graph& whole, const Part& part, const WorkerProfile& worker);
+
+// A message alone on the way, between radios that are awake.
+double seconds_of(double bytes, const LinkProfile& from, const LinkProfile& to);
+
+}  // namespace shoal::plan

@@ -1,0 +1,87 @@
+#include "run_here.h"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+#include <map>
+
+namespace shoal::plan {
+namespace {
+
+// What one machine has of every value. What it does not have is NaN, so that reading it shows.
+class Memory {
+ public:
+  explicit Memory(const Graph& graph) : graph_(graph) {}
+
+  Tensor& operator[](ValueId id) {
+    const auto [it, is_new] = values_.try_emplace(static_cast<int32_t>(id));
+    if (is_new) {
+      it->second = Tensor(graph_[id].type);
+      if (it->second.dtype() == DType::kF32) {
+        std::ranges::fill(it->second.data<float>(), std::numeric_limits<float>::quiet_NaN());
+      }
+    }
+    return it->second;
+  }
+
+ private:
+  const Graph& graph_;
+  std::map<int32_t, Tensor> values_;
+};
+
+std::vector<Tensor> run(const Graph& graph, Device& device, const std::vector<Tensor>& inputs) {
+  auto executable = device.compile(graph);
+  EXPECT_TRUE(executable.ok()) << executable.status().message();
+  std::vector<Tensor> outputs(graph.outputs().size());
+  EXPECT_TRUE((*executable)->run(inputs, outputs, nullptr).ok());
+  return outputs;
+}
+
+}  // namespace
+
+std::vector<Tensor> run_here(const Graph& graph, const Plan& plan, Device& device,
+                             const std::vector<Tensor>& inputs) {
+  const auto schedule = make_schedule(graph, plan);
+  EXPECT_TRUE(schedule.ok()) << schedule.status().message();
+  std::map<int, Memory> machines;
+  const auto machine = [&](int worker) -> Memory& {
+    return machines.try_emplace(worker, graph).first->second;
+  };
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    machine(kCoordinator)[graph.inputs()[i]] = inputs[i].clone();
+  }
+  const auto deliver = [&](size_t segment) {
+    for (const Transfer& transfer : schedule->transfers) {
+      if (transfer.segment != segment) continue;
+      const auto& [value, region] = transfer.piece;
+      paste(crop(machine(transfer.from)[value], region), region, machine(transfer.to)[value]);
+    }
+  };
+  for (size_t s = 0; s < plan.segments.size(); ++s) {
+    deliver(s);
+    for (size_t t = 0; t < plan.segments[s].tasks.size(); ++t) {
+      const Part& part = schedule->parts[s][t];
+      Memory& memory = machine(plan.segments[s].tasks[t].worker);
+      const auto tile = to_graph(graph, part);
+      EXPECT_TRUE(tile.ok() && verify(*tile).ok()) << tile.status().message();
+      std::vector<Tensor> pieces;
+      for (const Piece& piece : part.inputs)
+        pieces.push_back(crop(memory[piece.value], piece.region));
+      const std::vector<Tensor> made = run(*tile, device, pieces);
+      for (size_t i = 0; i < made.size(); ++i) {
+        paste(made[i], part.outputs[i].region, memory[part.outputs[i].value]);
+      }
+    }
+  }
+  deliver(plan.segments.size());
+  std::vector<Tensor> outputs;
+  for (ValueId id : graph.outputs()) outputs.push_back(machine(kCoordinator)[id]);
+  return outputs;
+}
+
+std::vector<Tensor> run_whole(const Graph& graph, Device& device,
+                              const std::vector<Tensor>& inputs) {
+  return run(graph, device, inputs);
+}
+
+}  // namespace shoal::plan

@@ -1,0 +1,19 @@
+// A plan carried out by one process: what every way of carrying it out must give.
+#pragma once
+
+#include <vector>
+
+#include "shoal/device/device.h"
+#include "shoal/plan/plan.h"
+
+namespace shoal::plan {
+
+// Tasks see only what the schedule lets them have: pieces they were sent or computed themselves.
+std::vector<Tensor> run_here(const Graph& graph, const Plan& plan, Device& device,
+                             const std::vector<Tensor>& inputs);
+
+// The same graph as a whole.
+std::vector<Tensor> run_whole(const Graph& graph, Device& device,
+                              const std::vector<Tensor>& inputs);
+
+}  // namespace shoal::plan
