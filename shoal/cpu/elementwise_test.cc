@@ -19,8 +19,9 @@ Tensor spread(int64_t n) {
 }
 
 TEST(Unary, Agrees) {
-  for (const Operator* op : {&ops::abs, &ops::erf, &ops::gelu, &ops::hard_sigmoid, &ops::hard_swish,
-                             &ops::leaky_relu, &ops::neg, &ops::relu, &ops::sigmoid, &ops::tanh}) {
+  for (const Operator* op :
+       {&ops::abs, &ops::erf, &ops::gelu, &ops::hard_sigmoid, &ops::hard_swish, &ops::leaky_relu,
+        &ops::neg, &ops::relu, &ops::sigmoid, &ops::swish, &ops::tanh}) {
     SCOPED_TRACE(op->name);
     for (const int64_t n : {1, 5, 33, 40'001}) {
       expect_agreement(*op, {spread(n)}, {}, "vector", 2e-6f);

@@ -53,6 +53,9 @@ void sigmoid_here(float, float, const float* x, float* y, int64_t n) {
 void sqrt_here(float, float, const float* x, float* y, int64_t n) {
   map(x, y, n, [](D, V v) { return hn::Sqrt(v); });
 }
+void swish_here(float alpha, float, const float* x, float* y, int64_t n) {
+  map(x, y, n, [=](D d, V v) { return hn::Mul(v, sigmoid(d, hn::Mul(hn::Set(d, alpha), v))); });
+}
 void tanh_here(float, float, const float* x, float* y, int64_t n) {
   map(x, y, n, [](D d, V v) { return tanh(d, v); });
 }
@@ -75,6 +78,7 @@ HWY_EXPORT(leaky_relu_here);
 HWY_EXPORT(neg_here);
 HWY_EXPORT(sigmoid_here);
 HWY_EXPORT(sqrt_here);
+HWY_EXPORT(swish_here);
 HWY_EXPORT(tanh_here);
 
 Function abs_function() { return {HWY_DYNAMIC_DISPATCH(abs_here)}; }
@@ -105,6 +109,8 @@ Function function_of(const ops::Activation& activation) {
       return {HWY_DYNAMIC_DISPATCH(hard_swish_here)};
     case kGelu:
       return {HWY_DYNAMIC_DISPATCH(gelu_here)};
+    case kSwish:
+      return {HWY_DYNAMIC_DISPATCH(swish_here), alpha, beta};
   }
   return {};
 }

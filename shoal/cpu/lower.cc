@@ -21,10 +21,9 @@ constexpr int64_t kFewChannels = 4;
 // Functions of single elements. They must give something finite for the channels that fill up a
 // block, whose elements are zero or came from zero that way.
 constexpr std::array kElementwise = {
-    &ops::relu,         &ops::leaky_relu,   &ops::clip, &ops::sigmoid, &ops::tanh,
-    &ops::hard_sigmoid, &ops::hard_swish,   &ops::gelu, &ops::abs,     &ops::neg,
-    &ops::add,          &ops::sub,          &ops::mul,  &ops::max,     &ops::min,
-    &ops::prelu,        &ops::q_linear_add,
+    &ops::relu,       &ops::leaky_relu, &ops::clip, &ops::sigmoid, &ops::tanh,  &ops::hard_sigmoid,
+    &ops::hard_swish, &ops::swish,      &ops::gelu, &ops::abs,     &ops::neg,   &ops::add,
+    &ops::sub,        &ops::mul,        &ops::max,  &ops::min,     &ops::prelu, &ops::q_linear_add,
 };
 
 bool is_elementwise(const Operator* op) {

@@ -41,8 +41,9 @@ std::vector<Provider> unary_kernels() {
                                {&ops::exp, "vector", make<exp_function>},
                                {&ops::neg, "vector", make<neg_function>},
                                {&ops::sqrt, "vector", make<sqrt_function>}};
-  for (const Operator* op : {&ops::clip, &ops::gelu, &ops::hard_sigmoid, &ops::hard_swish,
-                             &ops::leaky_relu, &ops::relu, &ops::sigmoid, &ops::tanh}) {
+  for (const Operator* op :
+       {&ops::clip, &ops::gelu, &ops::hard_sigmoid, &ops::hard_swish, &ops::leaky_relu, &ops::relu,
+        &ops::sigmoid, &ops::swish, &ops::tanh}) {
     all.push_back({op, "vector", make_activation});
   }
   return all;

@@ -115,6 +115,16 @@ struct Gelu {
   bool approximate;
 };
 
+// Our own until ONNX has it, from opset 24 on. QuickGelu is the one with alpha 1.702.
+struct Swish {
+  explicit Swish(const Node& node) : alpha(node.real("alpha", 1)) {}
+  template <class T>
+  T operator()(T x) const {
+    return x / (1 + std::exp(-static_cast<T>(alpha) * x));
+  }
+  float alpha;
+};
+
 // Appends nodes one after the other to a graph, all on elements of one type.
 class Chain {
  public:
@@ -165,6 +175,15 @@ Result<std::vector<ValueId>> expand_mish(const Node&, std::span<const ValueId> i
   return chain.finish(chain.add(mul, {x, chain.add(tanh, {chain.add(softplus, {x})})}));
 }
 
+Result<std::vector<ValueId>> expand_swish(const Node& node, std::span<const ValueId> inputs,
+                                          Graph& graph) {
+  const ValueId x = inputs[0];
+  Chain chain(graph, graph[x].type.dtype);
+  const double alpha = Swish(node).alpha;
+  const ValueId steep = alpha == 1 ? x : chain.add(mul, {x, chain.scalar(alpha)});
+  return chain.finish(chain.add(mul, {x, chain.add(sigmoid, {steep})}));
+}
+
 constexpr Operator expanding(Operator op, decltype(Operator::expand) expand) {
   op.expand = expand;
   return op;
@@ -190,6 +209,7 @@ SHOAL_RECORD(shrink) = unary<Numbers, Shrink>("Shrink");
 SHOAL_RECORD(sigmoid) = unary<Floats>("Sigmoid", [](auto x) { return 1 / (1 + std::exp(-x)); });
 SHOAL_RECORD(softplus) = unary<Floats>("Softplus", [](auto x) { return softplus_of(x); });
 SHOAL_RECORD(softsign) = unary<Floats>("Softsign", [](auto x) { return x / (1 + std::abs(x)); });
+SHOAL_RECORD(swish) = expanding(unary<Floats, Swish>("Swish"), expand_swish);
 SHOAL_RECORD(thresholded_relu) = unary<Floats, ThresholdedRelu>("ThresholdedRelu");
 
 }  // namespace shoal::ops

@@ -27,6 +27,7 @@ constexpr Entry kTable[] = {
     {&hard_sigmoid, {Kind::kHardSigmoid, 0.2f, 0.5f}},
     {&hard_swish, {Kind::kHardSwish}},
     {&gelu, {Kind::kGelu}},
+    {&swish, {Kind::kSwish, 1}},
 };
 
 const Entry* entry_of(Kind kind) {
@@ -100,8 +101,10 @@ Result<ValueId> append(const Activation& activation, ValueId x, Graph& graph) {
       }
       break;
     }
-    case Kind::kGelu: {
-      SHOAL_ASSIGN(const std::vector<ValueId> y, gelu.expand(node, node.inputs, graph));
+    case Kind::kGelu:
+    case Kind::kSwish: {
+      node.attributes["alpha"] = activation.alpha;
+      SHOAL_ASSIGN(const std::vector<ValueId> y, node.op->expand(node, node.inputs, graph));
       return y[0];
     }
     case Kind::kHardSigmoid:

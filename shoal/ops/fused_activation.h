@@ -25,9 +25,10 @@ struct Activation {
     kHardSigmoid,
     kHardSwish,
     kGelu,  // with erf, not the approximation by tanh
+    kSwish,
   };
   Kind kind = Kind::kNone;
-  float alpha = 0;  // LeakyRelu, HardSigmoid; the lower bound of Clip
+  float alpha = 0;  // LeakyRelu, HardSigmoid, Swish; the lower bound of Clip
   float beta = 0;   // HardSigmoid; the upper bound of Clip
 
   friend bool operator==(const Activation&, const Activation&) = default;
@@ -71,6 +72,8 @@ T apply(const Activation& activation, T x) {
       return x * unit(x / 6 + T{0.5});
     case kGelu:
       return T{0.5} * x * (1 + std::erf(x * (std::numbers::sqrt2_v<T> / 2)));
+    case kSwish:
+      return x / (1 + std::exp(-alpha * x));
   }
   return x;
 }

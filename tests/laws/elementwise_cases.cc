@@ -88,6 +88,8 @@ std::vector<Source> activations() {
           {&ops::sigmoid, unary()},
           {&ops::softplus, unary()},
           {&ops::softsign, unary()},
+          {&ops::swish, unary(exact)},
+          {&ops::swish, unary(exact, {{"alpha", 1.7f}})},
           {&ops::thresholded_relu, unary({}, {{"alpha", 0.5f}})}};
 }
 

@@ -6,7 +6,7 @@ namespace {
 
 void add_random_activation(Rng& rng, Case& c) {
   static const char* const kNames[] = {"",     "Relu",        "LeakyRelu", "Clip", "Sigmoid",
-                                       "Tanh", "HardSigmoid", "HardSwish", "Gelu"};
+                                       "Tanh", "HardSigmoid", "HardSwish", "Gelu", "Swish"};
   c.attributes["activation"] = std::string(kNames[random_int(rng, 0, std::ssize(kNames) - 1)]);
   if (random_int(rng, 0, 1) == 0) return;  // the defaults
   c.attributes["activation_alpha"] = -0.25f;

@@ -32,12 +32,12 @@ class Author {
 
   void step() {
     static constexpr Step kSteps[] = {
-        &Author::activation, &Author::activation, &Author::conv,        &Author::conv,
-        &Author::matrix,     &Author::matrix,     &Author::arithmetic,  &Author::arithmetic,
-        &Author::batch_norm, &Author::transpose,  &Author::transpose,   &Author::view,
-        &Author::residual,   &Author::residual,   &Author::pad,         &Author::pool,
-        &Author::nothing,    &Author::gelu,       &Author::hard_swish,  &Author::layer_norm,
-        &Author::attention,  &Author::again,      &Author::of_constants};
+        &Author::activation, &Author::activation, &Author::conv,       &Author::conv,
+        &Author::matrix,     &Author::matrix,     &Author::arithmetic, &Author::arithmetic,
+        &Author::batch_norm, &Author::transpose,  &Author::transpose,  &Author::view,
+        &Author::residual,   &Author::residual,   &Author::pad,        &Author::pool,
+        &Author::nothing,    &Author::gelu,       &Author::hard_swish, &Author::layer_norm,
+        &Author::attention,  &Author::swish,      &Author::again,      &Author::of_constants};
     (this->*kSteps[static_cast<size_t>(draw(0, std::ssize(kSteps) - 1))])();
   }
 
@@ -180,6 +180,12 @@ class Author {
   void hard_swish() {
     const ValueId x = pick();
     keep(node(ops::mul, {x, node(ops::hard_sigmoid, {x}, {{"alpha", 1.0f / 6}})}));
+  }
+
+  void swish() {
+    const ValueId x = pick();
+    const ValueId steep = toss() ? x : node(ops::mul, {x, number(1.7)});
+    keep(node(ops::mul, {node(ops::sigmoid, {steep}), x}));
   }
 
   void layer_norm() {
