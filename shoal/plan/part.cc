@@ -232,6 +232,15 @@ Region intersection(const Region& a, const Region& b) {
   return both;
 }
 
+Region relative(const Region& box, const Region& to) {
+  Region moved = box;
+  for (size_t d = 0; d < box.begin.rank(); ++d) {
+    moved.begin[d] -= to.begin[d];
+    moved.end[d] -= to.begin[d];
+  }
+  return moved;
+}
+
 bool is_empty(const Region& region) {
   for (size_t d = 0; d < region.begin.rank(); ++d) {
     if (region.end[d] <= region.begin[d]) return true;

@@ -60,6 +60,8 @@ double weight_bytes(const Graph& whole, const Part& part);
 // What both boxes have; empty (some end <= begin) if nothing. And whether it is empty.
 Region intersection(const Region& a, const Region& b);
 bool is_empty(const Region& region);
+// The box as seen from the first element of another that holds it.
+Region relative(const Region& box, const Region& to);
 int64_t bytes_of(const Graph& graph, const Piece& piece);
 
 }  // namespace shoal::plan

@@ -1,0 +1,136 @@
+#include "random_plan.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "shoal/ops/ops.h"
+
+namespace shoal::plan {
+namespace {
+
+using Ints = std::vector<int64_t>;
+
+Layout random_layout(Rng& rng, int workers) {
+  constexpr Cut kCuts[] = {Cut::kNone,    Cut::kBatch, Cut::kRows,
+                           Cut::kColumns, Cut::kGrid,  Cut::kChannels};
+  Layout layout;
+  layout.cut = kCuts[draw(rng, 0, 5)];
+  const int64_t count = layout.cut == Cut::kNone ? 1 : draw(rng, 1, workers);
+  for (int64_t i = 0; i < count; ++i) {
+    layout.workers.push_back(static_cast<int>(i));
+    layout.shares.push_back(static_cast<double>(draw(rng, 1, 5)));
+  }
+  std::ranges::shuffle(layout.workers, rng);
+  if (layout.cut == Cut::kGrid) layout.grid_rows = count % 2 == 0 ? 2 : 1;
+  return layout;
+}
+
+}  // namespace
+
+int64_t draw(Rng& rng, int64_t low, int64_t high) {
+  return std::uniform_int_distribution<int64_t>(low, high)(rng);
+}
+
+Tensor random_tensor(Rng& rng, const Shape& shape) {
+  Tensor tensor({DType::kF32, shape});
+  std::uniform_real_distribution<float> uniform(-1, 1);
+  for (float& x : tensor.data<float>()) x = uniform(rng);
+  return tensor;
+}
+
+Graph random_network(Rng& rng) {
+  Graph graph;
+  const size_t axes = static_cast<size_t>(draw(rng, 1, 3));
+  const auto all = [&](int64_t low, int64_t high) {
+    Ints list;
+    for (size_t d = 0; d < axes; ++d) list.push_back(draw(rng, low, high));
+    return list;
+  };
+  const auto symmetric = [](const Ints& pads) {
+    Ints both = pads;
+    both.insert(both.end(), pads.begin(), pads.end());
+    return both;
+  };
+  int64_t channels = 2 * draw(rng, 1, 4);
+  Shape shape{draw(rng, 1, 2), channels};
+  for (int64_t size : all(axes == 3 ? 8 : 16, axes == 3 ? 12 : 28)) shape.push_back(size);
+  ValueId x = graph.add_input("x", {DType::kF32, shape});
+  for (int64_t layer = draw(rng, 2, 5); layer > 0; --layer) {
+    const int64_t kind = draw(rng, 0, 3);
+    Result<ValueId> next = x;
+    if (kind <= 1) {
+      const int64_t groups = draw(rng, 0, 2) == 0 ? 2 : 1, out = 2 * draw(rng, 1, 5);
+      Shape w{out, channels / groups};
+      const Ints kernel = all(1, axes == 3 ? 3 : 7);
+      for (int64_t k : kernel) w.push_back(k);
+      Ints pads;
+      for (int64_t k : kernel) pads.push_back(draw(rng, 0, k / 2));
+      next = graph.add(ops::fused_conv,
+                       {x, graph.add_constant("w", random_tensor(rng, w)),
+                        graph.add_constant("b", random_tensor(rng, {out}))},
+                       {{"strides", all(1, draw(rng, 0, 2) == 0 ? 3 : 1)},
+                        {"dilations", all(1, draw(rng, 0, 3) == 0 ? 2 : 1)},
+                        {"pads", symmetric(pads)},
+                        {"group", groups},
+                        {"activation", std::string(draw(rng, 0, 1) == 0 ? "Relu" : "")}});
+      if (next.ok()) channels = out;
+    } else if (kind == 2) {
+      next = graph.add(draw(rng, 0, 1) == 0 ? ops::max_pool : ops::average_pool, {x},
+                       {{"kernel_shape", all(2, 3)}, {"strides", all(1, 2)}});
+    } else {
+      next = graph.add(ops::add, {x, *graph.add(ops::sigmoid, {x})});
+    }
+    // A window may be larger than what is left of the image: then the network ends there.
+    if (next.ok() && graph[*next].type.shape.count() > 0) x = *next;
+  }
+  graph.mark_output(x);
+  return graph;
+}
+
+std::optional<std::vector<Task>> tasks_of(const Graph& graph, NodeRange nodes,
+                                          const Layout& layout) {
+  std::vector<Task> tasks;
+  for (int worker : layout.workers) tasks.push_back({worker, {}});
+  for (ValueId id : live_after(graph, nodes)) {
+    const std::vector<Region> regions = regions_of(layout, graph[id].type.shape);
+    if (regions.empty()) return std::nullopt;
+    for (size_t i = 0; i < regions.size(); ++i) {
+      if (!is_empty(regions[i])) tasks[i].outputs.push_back({id, regions[i]});
+    }
+  }
+  std::erase_if(tasks, [](const Task& task) { return task.outputs.empty(); });
+  for (const Task& task : tasks) {
+    if (!make_part(graph, nodes, task.outputs).ok()) return std::nullopt;
+  }
+  return tasks;
+}
+
+Plan random_plan(Rng& rng, const Graph& graph, int workers) {
+  Plan plan;
+  for (size_t begin = 0; begin < graph.nodes().size();) {
+    const size_t left = graph.nodes().size() - begin;
+    const NodeRange nodes{begin,
+                          begin + static_cast<size_t>(draw(rng, 1, static_cast<int64_t>(left)))};
+    const Layout layout = random_layout(rng, workers);
+    if (auto tasks = tasks_of(graph, nodes, layout)) {
+      plan.segments.push_back({nodes, layout.describe(), *std::move(tasks)});
+      begin = nodes.end;
+    }
+  }
+  return plan;
+}
+void expect_near(const std::vector<Tensor>& got, const std::vector<Tensor>& want) {
+  ASSERT_EQ(got.size(), want.size());
+  for (size_t i = 0; i < want.size(); ++i) {
+    float top = 1e-6f;
+    for (float x : want[i].data<float>()) top = std::max(top, std::abs(x));
+    for (size_t e = 0; e < want[i].data<float>().size(); ++e) {
+      ASSERT_NEAR(got[i].data<float>()[e], want[i].data<float>()[e], 1e-4f * top)
+          << "element " << e;
+    }
+  }
+}
+
+}  // namespace shoal::plan

@@ -1,0 +1,30 @@
+// Random networks and random plans for them.
+#pragma once
+
+#include <optional>
+#include <random>
+#include <vector>
+
+#include "shoal/plan/layout.h"
+
+namespace shoal::plan {
+
+using Rng = std::mt19937;
+int64_t draw(Rng& rng, int64_t low, int64_t high);
+Tensor random_tensor(Rng& rng, const Shape& shape);
+
+// Images of one to three axes through convolutions, pools, sums and activations. It may have no
+// nodes at all.
+Graph random_network(Rng& rng);
+
+// The pieces of all that is read after the nodes. Nothing where that cannot be.
+std::optional<std::vector<Task>> tasks_of(const Graph& graph, NodeRange nodes,
+                                          const Layout& layout);
+
+// Any segments, any layouts, uneven shares.
+Plan random_plan(Rng& rng, const Graph& graph, int workers);
+
+// To 1e-4 of the largest.
+void expect_near(const std::vector<Tensor>& got, const std::vector<Tensor>& want);
+
+}  // namespace shoal::plan
