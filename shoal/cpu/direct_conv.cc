@@ -33,12 +33,10 @@ class DirectKernel : public Kernel {
 
   void run(const Call& call) const override {
     auto* scratch = reinterpret_cast<float*>(call.scratch);
-    const int64_t parts = chunks_ * panel_parts_;
-    call.pool.parallel_for(site_.conv.batch * parts, [&](int64_t index, int slot) {
-      const int64_t chunk = index % parts / panel_parts_, part = index % panel_parts_;
-      const int64_t panels = panels_.panels();
-      run_part(call, index / parts, chunk, panels * part / panel_parts_,
-               panels * (part + 1) / panel_parts_, scratch + slot * copied_floats_);
+    const int64_t per_image = chunks_ * parts_;
+    call.pool.parallel_for(site_.conv.batch * per_image, [&](int64_t index, int slot) {
+      run_part(call, index / per_image, index % per_image / parts_, index % parts_,
+               scratch + slot * copied_floats_);
     });
   }
 
@@ -69,25 +67,26 @@ class DirectKernel : public Kernel {
     return panels;
   }
 
-  // The image is cut into chunks of rows, or of pixels where it is flat; the panels into parts
-  // where there are not enough chunks for all threads.
+  // Lines are what is handed out: rows, or tiles of a flat image. The last tile may overlap the one
+  // before, so both are one line: no two threads write the same pixel.
+  int64_t lines() const {
+    return flat_ ? std::max<int64_t>(row_length_ / tile_.pixels, 1) : output_rows_;
+  }
+
+  // The image is cut into chunks of lines that fit into a cache; the work on each, lines times
+  // panels, into even parts where there are not enough chunks for all threads.
   void choose_work() {
     const int64_t channels = site_.in_blocks * pixel_;
-    if (flat_) {
-      const int64_t tiles = std::max<int64_t>(kChunkFloats / (channels * tile_.pixels), 1);
-      chunk_ = tiles * tile_.pixels;
-      chunks_ = (row_length_ + chunk_ - 1) / chunk_;
-    } else {
-      const int64_t row = channels * copied_columns() * site_.rows().stride;
-      chunk_ = std::clamp<int64_t>(kChunkFloats / row, 1, output_rows_);
-      chunks_ = (output_rows_ + chunk_ - 1) / chunk_;
-      chunk_ = (output_rows_ + chunks_ - 1) / chunks_;
-      if (copies_) copied_floats_ = channels * copied_columns() * copied_rows(chunk_);
-    }
+    const int64_t line = channels * (flat_ ? tile_.pixels : copied_columns() * site_.rows().stride);
+    const int64_t most = std::clamp<int64_t>(kChunkFloats / line, 1, lines());
+    chunks_ = (lines() + most - 1) / most;
+    chunk_ = (lines() + chunks_ - 1) / chunks_;
+    chunks_ = (lines() + chunk_ - 1) / chunk_;
+    if (copies_) copied_floats_ = channels * copied_columns() * copied_rows(chunk_);
     constexpr int64_t kPartsPerThread = 4;
     const int64_t wanted = threads_ == 1 ? 1 : kPartsPerThread * threads_;
     const int64_t images = site_.conv.batch * chunks_;
-    panel_parts_ = std::clamp<int64_t>((wanted + images - 1) / images, 1, panels_.panels());
+    parts_ = std::clamp<int64_t>((wanted + images - 1) / images, 1, chunk_ * panels_.panels());
   }
 
   int64_t copied_columns() const {
@@ -97,29 +96,45 @@ class DirectKernel : public Kernel {
     return (output_rows - 1) * site_.rows().stride + site_.rows().extent();
   }
 
-  void run_part(const Call& call, int64_t image, int64_t chunk, int64_t panel, int64_t panel_end,
+  void run_part(const Call& call, int64_t image, int64_t chunk, int64_t part,
                 float* scratch) const {
     const float* x = call.input(0) + image * site_.input_image();
-    const int64_t begin = chunk * chunk_;
-    const int64_t end = std::min(begin + chunk_, flat_ ? row_length_ : output_rows_);
+    const int64_t begin = chunk * chunk_, end = std::min(begin + chunk_, lines());
     if (copies_) copy_rows(x, begin, end, scratch);
-    // Where the first row of the chunk begins, and how far apart rows of the output are there.
-    const int64_t row_floats =
-        site_.rows().stride * pixel_ * (copies_ ? copied_columns() : site_.columns().input);
-    const float* first = copies_ ? scratch : flat_ ? x : x + begin * row_floats;
-    for (; panel < panel_end; ++panel) {
-      const int64_t at = (image * site_.out_blocks + panels_.first_block(panel)) *
-                         site_.conv.output_plane() * site_.block;
-      ConvTile tile = describe(panel);
-      if (flat_) {
-        run_row(call, tile, first, at, begin, end);
-      } else {
-        for (int64_t row = begin; row < end; ++row) {
-          run_row(call, tile, first + (row - begin) * row_floats,
-                  at + row * row_length_ * site_.block, 0, row_length_);
-        }
-      }
+    // Units of work count panel by panel, so that a panel of weights meets many lines.
+    const int64_t count = end - begin, units = count * panels_.panels();
+    int64_t unit = units * part / parts_;
+    const int64_t unit_end = units * (part + 1) / parts_;
+    while (unit < unit_end) {
+      const int64_t panel = unit / count, first = unit % count;
+      const int64_t last = std::min(count, first + unit_end - unit);
+      run_lines(call, image, panel, {begin + first, begin + last}, copies_ ? scratch : x,
+                copies_ ? begin : 0);
+      unit += last - first;
     }
+  }
+
+  // `x` is what tiles read, from the line `origin` on.
+  void run_lines(const Call& call, int64_t image, int64_t panel, ops::Range lines_here,
+                 const float* x, int64_t origin) const {
+    const int64_t at = (image * site_.out_blocks + panels_.first_block(panel)) *
+                       site_.conv.output_plane() * site_.block;
+    ConvTile tile = describe(panel);
+    if (flat_) {
+      const bool at_end = lines_here.end == lines();
+      run_row(call, tile, x, at, lines_here.begin * tile_.pixels,
+              at_end ? row_length_ : lines_here.end * tile_.pixels);
+      return;
+    }
+    for (int64_t row = lines_here.begin; row < lines_here.end; ++row) {
+      run_row(call, tile, x + (row - origin) * row_floats(), at + row * row_length_ * site_.block,
+              0, row_length_);
+    }
+  }
+
+  // From one row of the output to the next, in what tiles read.
+  int64_t row_floats() const {
+    return site_.rows().stride * pixel_ * (copies_ ? copied_columns() : site_.columns().input);
   }
 
   // Pixels [begin, end) of a row that starts at `x` and at `at` of the output.
@@ -231,9 +246,9 @@ class DirectKernel : public Kernel {
   const std::array<ConvTileFunction, kMostTileBlocks + 1> functions_;  // by blocks of the tile
   const int threads_;
   const FilterPanels panels_;
-  int64_t chunk_ = 0, chunks_ = 0;  // rows or pixels in one, and how many there are
-  int64_t panel_parts_ = 1;
-  int64_t copied_floats_ = 0;  // that each thread needs
+  int64_t chunk_ = 0, chunks_ = 0;  // lines in one, and how many there are
+  int64_t parts_ = 1;               // of a chunk
+  int64_t copied_floats_ = 0;       // that each thread needs
 };
 
 bool fits(const Site& site) {
