@@ -1,6 +1,7 @@
 #include "shoal/cpu/byte_depthwise.h"
 
 #include <algorithm>
+#include <array>
 #include <type_traits>
 
 #undef HWY_TARGET_INCLUDE
@@ -71,22 +72,42 @@ void convolve_row_of_floats(const ByteDepthwise& row) {
 
 // Four neighbouring pixels, [4][b], as the quads [b][4]: lanes of 32 bits to the part of the vector
 // that has their channels, then bytes within each part.
-HWY_INLINE VI load_quads(const uint8_t* x) {
-  const hn::Repartition<uint8_t, DI> d8;
-  VI pixels = hn::BitCast(DI(), hn::LoadU(d8, x));
+struct TurnInParts {
+  static HWY_INLINE VI load(const uint8_t* x) {
+    const hn::Repartition<uint8_t, DI> d8;
+    VI pixels = hn::BitCast(DI(), hn::LoadU(d8, x));
 #if SHOAL_AVX512 || HWY_TARGET == HWY_AVX2
-  constexpr int32_t kParts = kLanes / 4;
-  HWY_ALIGN int32_t order[kLanes];
-  for (int32_t i = 0; i < kLanes; ++i) order[i] = i % 4 * kParts + i / 4;
-  pixels = hn::TableLookupLanes(pixels, hn::SetTableIndices(DI(), order));
+    constexpr int32_t kParts = kLanes / 4;
+    HWY_ALIGN int32_t order[kLanes];
+    for (int32_t i = 0; i < kLanes; ++i) order[i] = i % 4 * kParts + i / 4;
+    pixels = hn::TableLookupLanes(pixels, hn::SetTableIndices(DI(), order));
 #endif
-  alignas(16) static constexpr uint8_t kTurn[16] = {0, 4, 8,  12, 1, 5, 9,  13,
-                                                    2, 6, 10, 14, 3, 7, 11, 15};
-  return hn::BitCast(DI(),
-                     hn::TableLookupBytes(hn::BitCast(d8, pixels), hn::LoadDup128(d8, kTurn)));
-}
+    alignas(16) static constexpr uint8_t kTurn[16] = {0, 4, 8,  12, 1, 5, 9,  13,
+                                                      2, 6, 10, 14, 3, 7, 11, 15};
+    return hn::BitCast(DI(),
+                       hn::TableLookupBytes(hn::BitCast(d8, pixels), hn::LoadDup128(d8, kTurn)));
+  }
+};
 
-template <class Dot, int kSteps, int kOutputs>
+#if SHOAL_AVX512
+// The same by one instruction, which came with AVX-512 VBMI.
+struct TurnAtOnce {
+  static bool is_here() { return __builtin_cpu_supports("avx512vbmi"); }
+  static HWY_INLINE VI load(const uint8_t* x) {
+    alignas(64) static constexpr auto kOrder = [] {
+      std::array<uint8_t, 64> order{};
+      for (size_t i = 0; i < order.size(); ++i) order[i] = static_cast<uint8_t>(i % 4 * 16 + i / 4);
+      return order;
+    }();
+    const __m512i pixels = _mm512_loadu_si512(x), order = _mm512_load_si512(kOrder.data());
+    VI quads;
+    asm("vpermb %1, %2, %0" : "=v"(quads.raw) : "v"(pixels), "v"(order));
+    return quads;
+  }
+};
+#endif
+
+template <class Dot, class Turn, int kSteps, int kOutputs>
 HWY_INLINE void convolve_quads(const ByteDepthwise& row, int64_t quads, int64_t weight_step,
                                int64_t pixel) {
   constexpr int64_t kWeights = kLanes * 4;  // bytes in one vector of them
@@ -100,7 +121,7 @@ HWY_INLINE void convolve_quads(const ByteDepthwise& row, int64_t quads, int64_t 
       for (int o = 0; o < kOutputs; ++o) weights[o] = Dot::load_weights(w + o * kWeights);
 #pragma GCC unroll 8
       for (int s = 0; s < kSteps; ++s) {
-        const auto quad = Dot::pixel_of(load_quads(x + s * kOutputs * row.step));
+        const auto quad = Dot::pixel_of(Turn::load(x + s * kOutputs * row.step));
 #pragma GCC unroll 2
         for (int o = 0; o < kOutputs; ++o) Dot::add(sum[s * kOutputs + o], quad, weights[o]);
       }
@@ -112,33 +133,33 @@ HWY_INLINE void convolve_quads(const ByteDepthwise& row, int64_t quads, int64_t 
 // Quads that one pixel needs, or two neighbours together.
 constexpr int64_t quads_for(int64_t taps) { return (taps + 3) / 4; }
 
-template <class Dot>
+template <class Dot, class Turn>
 void convolve_row_of_pairs(const ByteDepthwise& row) {
   const int64_t quads = quads_for(row.tap_columns + 1);
   for_each_tile<8, 2>(row.pixels, [&](auto pixels, int64_t pixel) {
     constexpr int kPixels = decltype(pixels)::value;
     if constexpr (kPixels == 1) {
-      convolve_quads<Dot, 1, 1>(row, quads, 2 * kLanes * 4, pixel);
+      convolve_quads<Dot, Turn, 1, 1>(row, quads, 2 * kLanes * 4, pixel);
     } else {
-      convolve_quads<Dot, kPixels / 2, 2>(row, quads, 2 * kLanes * 4, pixel);
+      convolve_quads<Dot, Turn, kPixels / 2, 2>(row, quads, 2 * kLanes * 4, pixel);
     }
   });
 }
 
-template <class Dot>
+template <class Dot, class Turn>
 void convolve_row_of_pixels(const ByteDepthwise& row) {
   for_each_tile<8, 4>(row.pixels, [&](auto pixels, int64_t pixel) {
-    convolve_quads<Dot, decltype(pixels)::value, 1>(row, quads_for(row.tap_columns), kLanes * 4,
-                                                    pixel);
+    convolve_quads<Dot, Turn, decltype(pixels)::value, 1>(row, quads_for(row.tap_columns),
+                                                          kLanes * 4, pixel);
   });
 }
 
-template <class Dot>
+template <class Dot, class Turn>
 DepthwiseFunction quad_function(int64_t columns, int64_t stride) {
   if (stride == 1) {
-    return {convolve_row_of_pairs<Dot>, true, quads_for(columns + 1), 2, Dot::kPixelOffset};
+    return {convolve_row_of_pairs<Dot, Turn>, true, quads_for(columns + 1), 2, Dot::kPixelOffset};
   }
-  return {convolve_row_of_pixels<Dot>, true, quads_for(columns), 1, Dot::kPixelOffset};
+  return {convolve_row_of_pixels<Dot, Turn>, true, quads_for(columns), 1, Dot::kPixelOffset};
 }
 
 #endif  // SHOAL_X86_VECTORS || SHOAL_NEON_DOT
@@ -148,11 +169,18 @@ DepthwiseFunction depthwise_function_here([[maybe_unused]] int64_t columns,
                                           [[maybe_unused]] int64_t dilation) {
   // Beyond this many taps most of the slack would be read.
   [[maybe_unused]] const bool are_neighbours = dilation == 1 && columns <= 8;
+#if SHOAL_AVX512
+  if (are_neighbours && QuadDot::is_here() && TurnAtOnce::is_here()) {
+    return quad_function<QuadDot, TurnAtOnce>(columns, stride);
+  }
+#endif
 #if SHOAL_AVX512 || SHOAL_NEON_DOT
-  if (are_neighbours && QuadDot::is_here()) return quad_function<QuadDot>(columns, stride);
+  if (are_neighbours && QuadDot::is_here()) {
+    return quad_function<QuadDot, TurnInParts>(columns, stride);
+  }
 #endif
 #if SHOAL_X86_VECTORS
-  if (are_neighbours) return quad_function<PairDot>(columns, stride);
+  if (are_neighbours) return quad_function<PairDot, TurnInParts>(columns, stride);
 #endif
   return {convolve_row_of_floats, false, 0, 1, 0};
 }

@@ -22,4 +22,14 @@ void dequantize_bytes(const uint8_t* x, const ByteScale& how, float* y, int64_t 
 void add_bytes(const uint8_t* a, const ByteScale& a_scale, const uint8_t* b,
                const ByteScale& b_scale, const Rounding& rounding, uint8_t* y, int64_t n);
 
+// What DirectRows copies bytes by.
+struct ByteCopier {
+  uint8_t flip = 0;
+
+  void copy(const uint8_t* from, int64_t n, uint8_t* to) const;
+  // Up to four planes, four bytes to a pixel; those that no plane has are 0.
+  void interleave(const uint8_t* from, int64_t plane, int64_t planes, int64_t pixels,
+                  uint8_t* to) const;
+};
+
 }  // namespace shoal::cpu

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "shoal/cpu/aligned.h"
+#include "shoal/cpu/byte_loops.h"
 #include "shoal/cpu/byte_tile.h"
 #include "shoal/cpu/bytes.h"
 #include "shoal/cpu/direct_rows.h"
@@ -123,10 +124,9 @@ class DirectQuantizedKernel : public Kernel {
   void run_part(const Call& call, int64_t image, int64_t chunk, int64_t part,
                 uint8_t* scratch) const {
     const uint8_t* x = bytes_of(call.inputs[In::kX]);
-    const uint8_t flip = site_.x_flip;
     const uint8_t* first =
         rows_.prepare(x + image * site_.input_image(), chunk, static_cast<uint8_t>(site_.x_zero),
-                      scratch, [flip](uint8_t byte) { return static_cast<uint8_t>(byte ^ flip); });
+                      scratch, ByteCopier{site_.x_flip});
     const int64_t panels = filters_.panels();
     for (int64_t panel = panels * part / panel_parts_; panel < panels * (part + 1) / panel_parts_;
          ++panel) {

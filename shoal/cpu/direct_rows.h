@@ -52,14 +52,16 @@ class DirectRows {
   int64_t tap_column() const { return columns_.dilation * pixel_; }
 
   // Where the first row of a chunk begins: in the image, or in `scratch`, to which its rows are
-  // copied with `padding` around them, each element by `convert`.
-  template <class Convert>
+  // copied with `padding` around them, by
+  //   copier.copy(from, elements, to)
+  //   copier.interleave(first plane, elements from one to the next, planes, pixels, to)
+  template <class Copier>
   const T* prepare(const T* image, int64_t chunk, T padding, T* scratch,
-                   const Convert& convert) const {
+                   const Copier& copier) const {
     if (flat_) return image;
     const int64_t begin = chunk * chunk_, end = std::min(begin + chunk_, rows_.output);
     if (!copies_) return image + begin * row_elements();
-    copy_rows(image, begin, end, padding, scratch, convert);
+    copy_rows(image, begin, end, padding, scratch, copier);
     return scratch;
   }
 
@@ -92,9 +94,9 @@ class DirectRows {
   }
   int64_t row_elements() const { return rows_.stride * width() * pixel_; }  // per row of the output
 
-  template <class Convert>
+  template <class Copier>
   void copy_rows(const T* x, int64_t begin, int64_t end, T padding, T* to,
-                 const Convert& convert) const {
+                 const Copier& copier) const {
     const int64_t first = rows_.position(begin, 0), count = rows_read(end - begin);
     const int64_t plane = rows_.input * columns_.input;
     for (int64_t b = 0; b < blocks_; ++b) {
@@ -103,9 +105,9 @@ class DirectRows {
         if (r < 0 || r >= rows_.input) {
           std::fill_n(line, width() * pixel_, padding);
         } else if (is_blocked_) {
-          copy_line(x + (b * plane + r * columns_.input) * pixel_, padding, line, convert);
+          copy_line(x + (b * plane + r * columns_.input) * pixel_, padding, line, copier);
         } else {
-          interleave_line(x + r * columns_.input, plane, padding, line, convert);
+          interleave_line(x + r * columns_.input, plane, padding, line, copier);
         }
       }
     }
@@ -117,22 +119,19 @@ class DirectRows {
     return {begin, std::min(columns_.pad_begin + columns_.input, width())};
   }
 
-  template <class Convert>
-  void copy_line(const T* x, T padding, T* to, const Convert& convert) const {
+  template <class Copier>
+  void copy_line(const T* x, T padding, T* to, const Copier& copier) const {
     const ops::Range inner = inner_columns();
     std::fill_n(to, inner.begin * pixel_, padding);
-    std::transform(x, x + inner.count() * pixel_, to + inner.begin * pixel_, convert);
+    copier.copy(x, inner.count() * pixel_, to + inner.begin * pixel_);
     std::fill_n(to + inner.end * pixel_, (width() - inner.end) * pixel_, padding);
   }
 
-  template <class Convert>
-  void interleave_line(const T* x, int64_t plane, T padding, T* to, const Convert& convert) const {
+  template <class Copier>
+  void interleave_line(const T* x, int64_t plane, T padding, T* to, const Copier& copier) const {
     const ops::Range inner = inner_columns();
     std::fill_n(to, width() * pixel_, padding);
-    for (int64_t c = 0; c < channels_; ++c) {
-      T* channel = to + inner.begin * pixel_ + c;
-      for (int64_t i = 0; i < inner.count(); ++i) channel[i * pixel_] = convert(x[c * plane + i]);
-    }
+    copier.interleave(x, plane, channels_, inner.count(), to + inner.begin * pixel_);
   }
 
   const ops::WindowAxis rows_, columns_;

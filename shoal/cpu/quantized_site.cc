@@ -65,6 +65,8 @@ QuantizedSite::QuantizedSite(const Site& site)
     scales[i] = x_scale * at<float>(*site.constant(In::kWScale), m) / y_scale;
     if (given != nullptr) bias[i] = given->data<int32_t>()[i];
   }
+  // A float is at most 2^31 where it was a 32-bit sum.
+  finish.own.fits = std::ranges::all_of(scales, [](float scale) { return scale < 1; });
 }
 
 void QuantizedSite::fold_zero_point(int32_t offset) {

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "shoal/cpu/byte_depthwise.h"
+#include "shoal/cpu/byte_loops.h"
 #include "shoal/cpu/byte_rows.h"
 #include "shoal/cpu/bytes.h"
 #include "shoal/cpu/conv_tile.h"
@@ -100,10 +101,8 @@ class QuantizedDepthwiseKernel : public Kernel {
   void run_chunk(const Call& call, int64_t plane, int64_t chunk, uint8_t* scratch) const {
     const int64_t block = site_.block, to = plane * site_.conv.output_plane() * block;
     const uint8_t* image = bytes_of(call.inputs[In::kX]) + plane * site_.conv.input_plane() * block;
-    const uint8_t flip = site_.x_flip;
-    const uint8_t* first =
-        rows_.prepare(image, chunk, static_cast<uint8_t>(site_.x_zero), scratch,
-                      [flip](uint8_t byte) { return static_cast<uint8_t>(byte ^ flip); });
+    const uint8_t* first = rows_.prepare(image, chunk, static_cast<uint8_t>(site_.x_zero), scratch,
+                                         ByteCopier{site_.x_flip});
     ByteDepthwise row = describe(plane % site_.out_blocks);
     rows_.for_each_row(first, chunk, [&](const uint8_t* x, int64_t y, int64_t, int64_t) {
       const int64_t at = to + y * row.pixels * block;

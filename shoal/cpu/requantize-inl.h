@@ -45,39 +45,55 @@ HWY_INLINE VI nearest(VF x) {
 #endif
 }
 
+#if !SHOAL_AVX512
 HWY_INLINE void round_and_store(const Rounding& rounding, VF x, uint8_t* y) {
   const hn::RebindToUnsigned<DI> du;
   const DB db;
   const VI u8 = hn::Add(nearest(clamp_to(rounding, x)), hn::Set(DI(), rounding.zero_point));
   hn::StoreU(hn::Xor(hn::U8FromU32(hn::BitCast(du, u8)), hn::Set(db, rounding.flip)), db, y);
 }
+#endif
+
+#if SHOAL_AVX512
+// Up to four vectors at once, by instructions that saturate on the way to 16 and to 8 bits. What is
+// too large for 32 bits would become negative, so it is made smaller first.
+template <int kCount>
+HWY_INLINE void round_and_store_four(const Rounding& rounding, const VF* x, uint8_t* y) {
+  __m512 real[4];
+#pragma GCC unroll 4
+  for (int i = 0; i < 4; ++i) real[i] = i < kCount ? x[i].raw : _mm512_setzero_ps();
+  if (!rounding.fits) {
+    for (__m512& r : real) r = _mm512_min_ps(r, _mm512_set1_ps(0x1p30f));
+  }
+  const auto pack = [&](__m512 a, __m512 b) {
+    const __m512i both = _mm512_packs_epi32(_mm512_cvtps_epi32(a), _mm512_cvtps_epi32(b));
+    return _mm512_adds_epi16(both, _mm512_set1_epi16(static_cast<int16_t>(rounding.zero_point)));
+  };
+  __m512i bytes = _mm512_packus_epi16(pack(real[0], real[1]), pack(real[2], real[3]));
+  if (!rounding.is_plain) {
+    bytes = _mm512_max_epu8(bytes, _mm512_set1_epi8(static_cast<char>(rounding.low_byte)));
+    bytes = _mm512_min_epu8(bytes, _mm512_set1_epi8(static_cast<char>(rounding.high_byte)));
+    bytes = _mm512_xor_si512(bytes, _mm512_set1_epi8(static_cast<char>(rounding.flip)));
+  }
+  const __m512i in_order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
+  _mm512_mask_storeu_epi32(y, (1u << 4 * kCount) - 1, _mm512_permutexvar_epi32(in_order, bytes));
+}
+#endif
 
 // Vectors that lie one behind the other in y.
 template <int kCount>
 HWY_INLINE void round_and_store_all(const Rounding& rounding, const VF (&x)[kCount], uint8_t* y) {
-  int i = 0;
 #if SHOAL_AVX512
-  // Four at a time, by instructions that saturate on the way to 16 and to 8 bits. What is too large
-  // for 32 bits would become negative, so it is made smaller first.
-  const auto round = [&](VF real) {
-    return _mm512_cvtps_epi32(_mm512_min_ps(real.raw, _mm512_set1_ps(0x1p30f)));
-  };
-  const __m512i zero_point = _mm512_set1_epi16(static_cast<int16_t>(rounding.zero_point));
-  const __m512i in_order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
+  constexpr int kRest = kCount % 4, kWhole = kCount - kRest;
 #pragma GCC unroll 4
-  for (; i + 4 <= kCount; i += 4) {
-    const __m512i front = _mm512_packs_epi32(round(x[i]), round(x[i + 1]));
-    const __m512i back = _mm512_packs_epi32(round(x[i + 2]), round(x[i + 3]));
-    __m512i bytes = _mm512_packus_epi16(_mm512_adds_epi16(front, zero_point),
-                                        _mm512_adds_epi16(back, zero_point));
-    bytes = _mm512_max_epu8(bytes, _mm512_set1_epi8(static_cast<char>(rounding.low_byte)));
-    bytes = _mm512_min_epu8(bytes, _mm512_set1_epi8(static_cast<char>(rounding.high_byte)));
-    bytes = _mm512_xor_si512(bytes, _mm512_set1_epi8(static_cast<char>(rounding.flip)));
-    _mm512_storeu_si512(y + i * kLanes, _mm512_permutexvar_epi32(in_order, bytes));
+  for (int i = 0; i < kWhole; i += 4) round_and_store_four<4>(rounding, x + i, y + i * kLanes);
+  if constexpr (kRest > 0) {
+    round_and_store_four<kRest>(rounding, x + kWhole, y + kWhole * kLanes);
   }
+#else
+#pragma GCC unroll 16
+  for (int i = 0; i < kCount; ++i) round_and_store(rounding, x[i], y + i * kLanes);
 #endif
-#pragma GCC unroll 4
-  for (; i < kCount; ++i) round_and_store(rounding, x[i], y + i * kLanes);
 }
 
 HWY_INLINE VF load_bytes(const uint8_t* x, uint8_t flip, int32_t zero_point) {

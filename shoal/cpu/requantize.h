@@ -17,13 +17,18 @@ struct Rounding {
         zero_point(zero + flip_of(dtype)),
         low_byte(static_cast<uint8_t>(bounds.low + flip_of(dtype))),
         high_byte(static_cast<uint8_t>(bounds.high + flip_of(dtype))),
-        flip(flip_of(dtype)) {}
+        flip(flip_of(dtype)),
+        is_plain(bounds == ops::bounds_of_type(DType::kU8)) {}
 
   float low = 0, high = 0;  // before the zero point is added
   // Of the u8 that the result is before the flip.
   int32_t zero_point = 0;
   uint8_t low_byte = 0, high_byte = 0;
   uint8_t flip = 0;
+  // What saves work where it is known: u8 without other bounds than its own, and numbers that fit
+  // into 32 bits once they are rounded.
+  bool is_plain = false;
+  bool fits = false;
 };
 
 // What is done to a sum: times the channel's scale and rounded; then, where there is a residual,

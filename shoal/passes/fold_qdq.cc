@@ -79,12 +79,15 @@ class Folder {
     const std::optional<Quantized> y = quantized_by(rewriter, node);
     if (!y) return false;
     if (fold_map(rewriter, node, *y)) return true;
-    QuantizedResult result{node, *y, ops::bounds_of_type(y->dtype)};
+    Node place = node;
+    QuantizedResult result{place, *y, ops::bounds_of_type(y->dtype)};
     const Node* base = only_producer(node.inputs[0]);
     if (base != nullptr && clamp(rewriter.to(), *base, result)) {
       base = only_producer(base->inputs[0]);
     }
-    return base != nullptr && fold_operator(rewriter, values_, result, *base);
+    if (base == nullptr) return false;
+    place.name = base->name;  // by which people know it
+    return fold_operator(rewriter, values_, result, *base);
   }
 
   // QuantizeLinear(f(DequantizeLinear(x))), where f may be nothing.
