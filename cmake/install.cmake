@@ -3,9 +3,10 @@
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
-# The engine is every room but data, whose libraries (JPEG, PNG, zlib) the engine does not need.
+# The engine is every room but those that need libraries which it does not: data (JPEG, PNG, zlib) and
+# net (OpenSSL).
 get_property(rooms GLOBAL PROPERTY SHOAL_ROOMS)
-list(REMOVE_ITEM rooms shoal_data)
+list(REMOVE_ITEM rooms shoal_data shoal_net)
 set(objects)
 foreach(room ${rooms})
   list(APPEND objects $<TARGET_OBJECTS:${room}>)

@@ -1,5 +1,7 @@
 #include "shoal/base/atomic_file.h"
 
+#include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -9,7 +11,7 @@
 
 namespace shoal {
 
-Result<AtomicFile> AtomicFile::create(const std::filesystem::path& target) {
+Result<AtomicFile> AtomicFile::create(const std::filesystem::path& target, Readers readers) {
   std::error_code ignored;
   // Through a symbolic link to what it names, so that the link stays one.
   std::filesystem::path real = std::filesystem::weakly_canonical(target, ignored);
@@ -20,9 +22,16 @@ Result<AtomicFile> AtomicFile::create(const std::filesystem::path& target) {
 
   std::filesystem::path written = real;
   if (!direct) written += "." + std::to_string(::getpid()) + ".part";
-  // "x": a name that someone else has put there is refused, not followed.
-  File file(std::fopen(written.c_str(), direct ? "we" : "wxe"));
-  if (file == nullptr) return system_status(errno).at(target.string());
+  // O_EXCL: a name that someone else has put there is refused, not followed.
+  const int flags = O_WRONLY | O_CLOEXEC | (direct ? O_TRUNC : O_CREAT | O_EXCL);
+  const int fd = ::open(written.c_str(), flags, readers == Readers::kOwner ? 0600 : 0666);
+  if (fd < 0) return system_status(errno).at(target.string());
+  File file(::fdopen(fd, "w"));
+  if (file == nullptr) {
+    const int error = errno;
+    ::close(fd);
+    return system_status(error).at(target.string());
+  }
   return AtomicFile(std::move(file), std::move(real), std::move(written));
 }
 

@@ -15,7 +15,9 @@ namespace shoal {
 // nothing is left behind. A target that is no regular file (a pipe, /dev/null) is written directly.
 class AtomicFile {
  public:
-  static Result<AtomicFile> create(const std::filesystem::path& target);
+  enum class Readers { kAll, kOwner };  // of a new file; kAll is what the umask allows
+  static Result<AtomicFile> create(const std::filesystem::path& target,
+                                   Readers readers = Readers::kAll);
 
   Status write(std::span<const std::byte> bytes);
   Status commit();

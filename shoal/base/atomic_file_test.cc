@@ -35,6 +35,15 @@ class AtomicFileTest : public testing::Test {
   fs::path folder_;
 };
 
+TEST_F(AtomicFileTest, KeepsASecretFromOthers) {
+  const fs::path target = folder_ / "key";
+  auto file = AtomicFile::create(target, AtomicFile::Readers::kOwner);
+  ASSERT_TRUE(file.ok());
+  EXPECT_TRUE(file->write(bytes("secret")).ok());
+  EXPECT_TRUE(file->commit().ok());
+  EXPECT_EQ(fs::status(target).permissions(), fs::perms::owner_read | fs::perms::owner_write);
+}
+
 TEST_F(AtomicFileTest, ReplacesTheTargetAtCommit) {
   const fs::path target = folder_ / "file";
   std::ofstream(target) << "old";

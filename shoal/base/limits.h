@@ -18,6 +18,7 @@ struct Limits {
   size_t max_message_depth = 64;                   // protobuf messages inside one another
   size_t max_call_depth = 32;                      // functions and If branches inside one another
   int64_t max_folded_bytes = int64_t{1} << 30;     // a value computed when a model is loaded
+  size_t max_control_bytes = size_t{1} << 20;      // of a frame from a peer, payload not counted
 };
 
 inline constexpr Limits kLimits{};

@@ -1,0 +1,49 @@
+#include "shoal/net/address.h"
+
+#include <boost/asio/ip/address.hpp>
+#include <charconv>
+
+#include "shoal/base/printable.h"
+
+namespace shoal::net {
+namespace {
+
+constexpr const char* kThisMachine = "127.0.0.1";
+
+}  // namespace
+
+Result<Address> parse_address(std::string_view text) {
+  const Status wrong = invalid("\"" + printable(text) + "\" is no address; write host:port");
+  const size_t colon = text.rfind(':');
+  if (colon == std::string_view::npos) return wrong;
+  std::string_view host = text.substr(0, colon);
+  const std::string_view port = text.substr(colon + 1);
+  if (host.size() > 2 && host.front() == '[' && host.back() == ']')
+    host = host.substr(1, host.size() - 2);
+  else if (host.find_first_of(":[]") != std::string_view::npos)
+    return wrong;
+  uint16_t number = 0;
+  const auto [end, error] = std::from_chars(port.data(), port.data() + port.size(), number);
+  if (error != std::errc() || end != port.data() + port.size()) return wrong;
+  return Address{std::string(host.empty() ? kThisMachine : host), std::string(port)};
+}
+
+Result<boost::asio::ip::tcp::endpoint> listening_endpoint(std::string_view text) {
+  SHOAL_ASSIGN(const Address address, parse_address(text));
+  boost::system::error_code error;
+  const auto host = address.host == "localhost"
+                        ? boost::asio::ip::make_address(kThisMachine)
+                        : boost::asio::ip::make_address(address.host, error);
+  if (error)
+    return invalid("cannot listen on \"" + printable(address.host) +
+                   "\": write the number of an interface, 0.0.0.0 for all");
+  return boost::asio::ip::tcp::endpoint(host, static_cast<uint16_t>(std::stoi(address.port)));
+}
+
+std::string to_string(const boost::asio::ip::tcp::endpoint& endpoint) {
+  const std::string host = endpoint.address().to_string();
+  return (endpoint.address().is_v6() ? "[" + host + "]" : host) + ":" +
+         std::to_string(endpoint.port());
+}
+
+}  // namespace shoal::net

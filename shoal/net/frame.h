@@ -1,0 +1,57 @@
+// Frames: what travels between machines. Bytes and deadlines, no tensors.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "shoal/base/status.h"
+
+namespace shoal::net {
+
+using Bytes = std::span<const std::byte>;
+using Deadline = std::chrono::steady_clock::time_point;
+
+inline Deadline after(std::chrono::steady_clock::duration time) {
+  return std::chrono::steady_clock::now() + time;
+}
+
+// Memory that lives as long as someone keeps it.
+struct Buffer {
+  std::shared_ptr<void> keep;
+  std::span<std::byte> bytes;
+
+  // On a boundary of 64 bytes, not filled. kExhausted where there is no such memory.
+  static Result<Buffer> allocate(size_t size);
+};
+
+// A frame as it is sent. Views only: the payload goes out from where it lies, so all of it must
+// live until send() returns, and no longer.
+struct FrameView {
+  Bytes control;                   // small: says what this is
+  std::span<const Bytes> payload;  // large: any number of pieces, received as one
+  // Overtakes every frame that is not urgent, even one that is half sent. Order holds among urgent
+  // frames and among the others. An urgent frame has a control part of at most kMaxUrgentBytes and
+  // no payload.
+  bool urgent = false;
+};
+
+inline constexpr size_t kMaxUrgentBytes = size_t{16} << 10;
+
+// A frame as it is received.
+struct Frame {
+  std::vector<std::byte> control;
+  Buffer payload;
+};
+
+// Says where a payload shall lie: called when the control part is here and the payload is about to
+// come, with a size that the limits allow. Returns exactly that many bytes, or an error, which
+// receive() then returns; the payload is read and dropped, and the channel lives on. Must be quick:
+// the channel does not hear its peer meanwhile.
+using Place = std::function<Result<Buffer>(Bytes control, size_t payload_bytes)>;
+
+}  // namespace shoal::net

@@ -1,0 +1,79 @@
+// FramedChannel: the one Channel there is, on whatever stream.
+//
+// There are no threads behind it: who sends writes the bytes, who receives reads them. A thread in
+// between would cost every small message two wake-ups.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "shoal/net/assembler.h"
+#include "shoal/net/chunk.h"
+#include "shoal/net/pulse.h"
+#include "shoal/net/stream.h"
+#include "shoal/net/transport.h"
+#include "shoal/net/turn.h"
+
+namespace shoal::net {
+
+class FramedChannel final : public Channel, private Beating {
+ public:
+  // `held` is let go with the channel: a place in a quota, say.
+  FramedChannel(std::unique_ptr<Stream> stream, Peer peer, const ChannelOptions& options,
+                std::shared_ptr<Pulse> pulse, std::shared_ptr<void> held = nullptr);
+  ~FramedChannel() override;
+
+  const Peer& peer() const override { return peer_; }
+  Status send(const FrameView& frame, Deadline deadline) override;
+  Result<Frame> receive(Deadline deadline, const Place& place) override;
+  void close() override;
+  Traffic traffic() const override;
+
+  // Once in an interval: says that we live, and takes note of whether the peer does.
+  void beat() override;
+
+ private:
+  Status send_urgent(const FrameView& frame, Deadline deadline);
+  Status send_ordinary(const FrameView& frame, Deadline deadline);
+  Status send_payload(std::span<const Bytes> payload, Deadline deadline);
+  Status write(Turn::Lane lane, std::span<const Bytes> pieces, Deadline deadline);
+  Status write_now(std::span<const Bytes> pieces, Deadline deadline);
+  Result<std::optional<Frame>> read_some(Deadline deadline, const Place& place);
+  bool listen_between_receives();
+  void say_we_live();
+  Status named(const Status& status) const { return status.at(to_string(peer_)); }
+  void fail(Status why);
+  Status failure() const;
+
+  const Peer peer_;
+  const ChannelOptions options_;
+  const std::unique_ptr<Stream> stream_;
+  const std::shared_ptr<void> held_;
+
+  Turn frame_turn_;  // for the whole of an ordinary frame
+  Turn wire_turn_;   // for one chunk
+  bool abandoned_ =
+      false;  // under frame_turn_: the peer has not been told that the rest won't come
+
+  std::mutex reading_;
+  Assembler assembler_;
+  std::optional<Frame> ready_;  // came in while nobody received
+
+  mutable std::mutex failure_mutex_;
+  Status failure_;
+
+  std::atomic<bool> heard_{false};  // since the last beat
+  std::atomic<bool> spoke_{false};
+  std::atomic<uint64_t> sent_{0};
+  std::atomic<uint64_t> received_{0};
+  bool ever_heard_ = false;  // only in beat()
+  int missed_ = 0;
+
+  const std::shared_ptr<Pulse> pulse_;
+};
+
+}  // namespace shoal::net

@@ -1,0 +1,32 @@
+// Identity: what a peer shows to others, and by what it knows them. All of it PEM text.
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <filesystem>
+#include <string>
+
+#include "shoal/base/status.h"
+
+namespace shoal::net {
+
+using Time = std::chrono::system_clock::time_point;
+using Fingerprint = std::array<std::byte, 32>;  // SHA-256 of a certificate
+
+struct Identity {
+  std::string name;         // of this peer
+  std::string cluster;      // id, the same for all peers of a cluster
+  std::string certificate;  // says both, signed by the authority
+  std::string key;          // secret
+  std::string authority;    // the certificate by which others are judged
+};
+
+// Checks that the parts belong together, and reads name and cluster from the certificate.
+Result<Identity> make_identity(std::string certificate, std::string key, std::string authority);
+
+// As three files; the key is readable by its owner only.
+Status save(const Identity& identity, const std::filesystem::path& folder);
+Result<Identity> load_identity(const std::filesystem::path& folder);
+
+}  // namespace shoal::net

@@ -1,0 +1,40 @@
+// Stream: bytes in order, both ways. What a channel puts its frames on; not for users of channels.
+#pragma once
+
+#include <memory>
+#include <span>
+
+#include "shoal/base/status.h"
+#include "shoal/net/frame.h"
+
+namespace shoal::net {
+
+// Of a deadline that has passed, an operation still does what needs no waiting.
+inline constexpr Deadline kNoWait{};
+
+// One thread may read and one may write at once.
+class Stream {
+ public:
+  virtual ~Stream() = default;
+
+  // What has come, at least one byte. kUnavailable at the end.
+  virtual Result<size_t> read(std::span<std::byte> into, Deadline deadline) = 0;
+
+  // Takes all of `pieces`, or at kDeadline nothing. May hold bytes back until flush(); at most what
+  // one call took is held back.
+  virtual Status write(std::span<const Bytes> pieces, Deadline deadline) = 0;
+
+  // At kDeadline what is left goes out before the next write, or at the next flush.
+  virtual Status flush(Deadline deadline) = 0;
+
+  // From any thread. Readers and writers wake up with kUnavailable, and so do those of the peer.
+  virtual void shut_down() = 0;
+};
+
+// Puts something between a channel and its stream.
+struct Decorator {
+  virtual ~Decorator() = default;
+  virtual std::unique_ptr<Stream> wrap(std::unique_ptr<Stream> stream) const = 0;
+};
+
+}  // namespace shoal::net

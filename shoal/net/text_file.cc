@@ -1,0 +1,33 @@
+#include "shoal/net/text_file.h"
+
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <span>
+#include <system_error>
+
+#include "shoal/base/file.h"
+
+namespace shoal::net {
+
+Result<std::string> read_text(const std::filesystem::path& path) {
+  SHOAL_ASSIGN(const auto file, MappedFile::open(path));
+  const auto bytes = file->bytes();
+  return std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+}
+
+Status write_text(const std::filesystem::path& path, std::string_view text,
+                  AtomicFile::Readers readers) {
+  SHOAL_ASSIGN(AtomicFile file, AtomicFile::create(path, readers));
+  SHOAL_TRY(file.write(std::as_bytes(std::span(text))));
+  return file.commit();
+}
+
+Status make_private_folder(const std::filesystem::path& path) {
+  std::error_code ignored;
+  if (path.has_parent_path()) std::filesystem::create_directories(path.parent_path(), ignored);
+  if (::mkdir(path.c_str(), 0700) == 0 || errno == EEXIST) return {};
+  return system_status(errno).at(path.string());
+}
+
+}  // namespace shoal::net
