@@ -78,12 +78,14 @@ void unblock(const Node&, std::span<const Tensor> inputs, std::span<Tensor> outp
   });
 }
 
-// The image's shape as FusedConv has it.
+// The image's shape where channels are not in blocks.
 Shape image_shape(const Node& node, const Shape& x, const Shape& w) {
-  return x.rank() == kPlainRank ? x : plain_shape(x, w[1] * node.integer("group", 1));
+  if (x.rank() == kPlainRank) return x;
+  const bool transposed = node.op == &blocked_conv_transpose;
+  return plain_shape(x, transposed ? w[0] : w[1] * node.integer("group", 1));
 }
 
-// The node's inputs as FusedConv would have them.
+// The node's inputs as FusedConv or FusedConvTranspose would have them.
 Result<std::vector<Operand>> plain_operands(const Node& node, std::span<const Operand> inputs,
                                             int64_t block) {
   std::vector<Operand> plain(inputs.begin(), inputs.end());
@@ -97,18 +99,24 @@ Result<std::vector<Operand>> plain_operands(const Node& node, std::span<const Op
                      std::to_string(block));
     }
   }
-  if (inputs.size() > kResidual && inputs[kResidual].given) {
-    SHOAL_TRY(ops::require_rank(inputs[kResidual], kBlockedRank));
-    plain[kResidual].type.shape = plain_shape(inputs[kResidual].type.shape, w[0]);
-  }
   return plain;
 }
 
-Result<std::vector<TensorType>> infer_conv(const Node& node, std::span<const Operand> inputs) {
+// Base says what the node is on channels that are not in blocks.
+template <const Operator& Base>
+Result<std::vector<TensorType>> infer_product(const Node& node, std::span<const Operand> inputs) {
   SHOAL_ASSIGN(const int64_t block, require_count(node, "block"));
-  SHOAL_ASSIGN(const std::vector<Operand> plain, plain_operands(node, inputs, block));
-  SHOAL_ASSIGN(std::vector<TensorType> types, ops::fused_conv.infer(node, plain));
+  SHOAL_ASSIGN(std::vector<Operand> plain, plain_operands(node, inputs, block));
+  const std::span addends = std::span(inputs).subspan(std::min(inputs.size(), kResidual));
+  plain.resize(inputs.size() - addends.size());
+  SHOAL_ASSIGN(std::vector<TensorType> types, Base.infer(node, plain));
   types[0].shape = blocked_shape(types[0].shape, block);
+  for (const Operand& addend : addends) {
+    if (addend.given && addend.type != types[0]) {
+      return invalid("the residual is " + to_string(addend.type) + ", should be " +
+                     to_string(types[0]));
+    }
+  }
   return types;
 }
 
@@ -119,22 +127,32 @@ Tensor unblocked(const Tensor& x, const Shape& plain) {
   return y;
 }
 
-void convolve(const Node& node, std::span<const Tensor> inputs, std::span<Tensor> outputs) {
-  const Shape& w = inputs[kWeights].shape();
-  const Convolution conv = blocked_convolution_of(node, inputs[0].shape(), w);
+template <const Operator& Base>
+void compute_product(const Node& node, std::span<const Tensor> inputs, std::span<Tensor> outputs) {
   std::vector<Tensor> plain(inputs.begin(), inputs.end());
-  plain[0] = unblocked(inputs[0], image_shape(node, inputs[0].shape(), w));
-  if (inputs.size() > kResidual) {
-    plain[kResidual] = unblocked(inputs[kResidual], conv.output_shape());
-  }
-  Tensor y({inputs[0].dtype(), conv.output_shape()});
-  ops::fused_conv.reference(node, plain, std::span(&y, 1));
+  plain[0] = unblocked(inputs[0], image_shape(node, inputs[0].shape(), inputs[kWeights].shape()));
+  const std::span without_residual = std::span(plain).first(std::min(plain.size(), kResidual));
+  Tensor y((*Base.infer(node, ops::operands_of(without_residual)))[0]);
+  if (inputs.size() > kResidual) plain[kResidual] = unblocked(inputs[kResidual], y.shape());
+  Base.reference(node, plain, std::span(&y, 1));
   block(node, std::span(&y, 1), outputs);
 }
 
 int64_t macs(const Node& node, std::span<const Operand> inputs, std::span<const TensorType>) {
-  return ops::count_macs(
-      blocked_convolution_of(node, inputs[0].type.shape, inputs[kWeights].type.shape));
+  const Shape &x = inputs[0].type.shape, &w = inputs[kWeights].type.shape;
+  return ops::count_macs(node.op == &blocked_conv_transpose
+                             ? blocked_transposed_convolution_of(node, x, w)
+                             : blocked_convolution_of(node, x, w));
+}
+
+template <const Operator& Base>
+constexpr Operator blocked_product(std::string_view name) {
+  return {.name = name,
+          .min_inputs = kBias,
+          .max_inputs = kResidual + 1,
+          .infer = infer_product<Base>,
+          .reference = compute_product<Base>,
+          .macs = macs};
 }
 
 }  // namespace
@@ -147,16 +165,17 @@ Convolution blocked_convolution_of(const Node& node, const Shape& x, const Shape
   return ops::convolution_of(node, image_shape(node, x, w), w);
 }
 
+Convolution blocked_transposed_convolution_of(const Node& node, const Shape& x, const Shape& w) {
+  return ops::transposed_convolution_of(node, image_shape(node, x, w), w);
+}
+
 SHOAL_RECORD(block_channels) = {.name = "BlockChannels", .infer = infer_block, .reference = block};
 
 SHOAL_RECORD(unblock_channels) = {
     .name = "UnblockChannels", .infer = infer_unblock, .reference = unblock};
 
-SHOAL_RECORD(blocked_conv) = {.name = "BlockedConv",
-                              .min_inputs = kBias,
-                              .max_inputs = kResidual + 1,
-                              .infer = infer_conv,
-                              .reference = convolve,
-                              .macs = macs};
+SHOAL_RECORD(blocked_conv) = blocked_product<ops::fused_conv>("BlockedConv");
+SHOAL_RECORD(blocked_conv_transpose) =
+    blocked_product<ops::fused_conv_transpose>("BlockedConvTranspose");
 
 }  // namespace shoal::cpu

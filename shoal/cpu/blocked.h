@@ -18,9 +18,16 @@ extern const Operator unblock_channels;  // `channels` is c
 // The weights are as in FusedConv. An image of a few channels may come as it is, in four axes.
 extern const Operator blocked_conv;
 
+// FusedConvTranspose in the same way; its image is always blocked.
+extern const Operator blocked_conv_transpose;
+
 Shape blocked_shape(const Shape& plain, int64_t block);
 
 // The convolution that a BlockedConv node does, in terms of FusedConv.
 ops::Convolution blocked_convolution_of(const Node& node, const Shape& x, const Shape& w);
+
+// The one from y to x that a BlockedConvTranspose node runs backwards (ops/conv.h).
+ops::Convolution blocked_transposed_convolution_of(const Node& node, const Shape& x,
+                                                   const Shape& w);
 
 }  // namespace shoal::cpu

@@ -11,16 +11,20 @@ BlockedSite::BlockedSite(const Site& site)
       in_blocks((in_channels + block - 1) / block),
       out_blocks(site.outputs[0].shape[1]),
       image_is_blocked(site.shape(0).rank() == site.outputs[0].shape.rank()),
-      bias(out_blocks * block),
-      activation(ops::activation_of(site.node)) {
-  std::fill_n(bias.data(), out_blocks * block, 0.0f);
-  if (const Tensor* values = site.constant(2)) {
-    std::ranges::copy(values->data<float>(), bias.data());
-  }
-}
+      bias(blocked_bias(site, out_blocks, block)),
+      activation(ops::activation_of(site.node)) {}
 
 int64_t BlockedSite::input_image() const {
   return (image_is_blocked ? in_blocks * block : in_channels) * conv.input_plane();
+}
+
+AlignedFloats blocked_bias(const Site& site, int64_t blocks, int64_t block) {
+  AlignedFloats bias(blocks * block);
+  std::fill_n(bias.data(), blocks * block, 0.0f);
+  if (const Tensor* values = site.constant(2)) {
+    std::ranges::copy(values->data<float>(), bias.data());
+  }
+  return bias;
 }
 
 bool has_constant_filters(const Site& site) {

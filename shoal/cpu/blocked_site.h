@@ -26,7 +26,11 @@ struct BlockedSite {
   int64_t output_image() const { return out_blocks * conv.output_plane() * block; }
 };
 
-// True if every input and output of a BlockedConv is of floats and weights and bias are constant.
+// The node's bias, input 2, as [blocks][block]; zeros where it has none.
+AlignedFloats blocked_bias(const Site& site, int64_t blocks, int64_t block);
+
+// True if every input and output of a BlockedConv or BlockedConvTranspose is of floats and weights
+// and bias are constant.
 bool has_constant_filters(const Site& site);
 
 }  // namespace shoal::cpu

@@ -65,9 +65,9 @@ HWY_INLINE void store(const ConvTile& tile, V (&sum)[kPixels][kBlocks]) {
     for (int p = 0; p < kPixels; ++p) {
       V value = sum[p][b];
       if (tile.addend != nullptr) {
-        value = hn::Add(value, hn::LoadU(d, tile.addend + b * tile.y_block + p * kLanes));
+        value = hn::Add(value, hn::LoadU(d, tile.addend + b * tile.y_block + p * tile.y_pixel));
       }
-      hn::StoreU(hn::Min(high, hn::Max(low, value)), d, y + p * kLanes);
+      hn::StoreU(hn::Min(high, hn::Max(low, value)), d, y + p * tile.y_pixel);
     }
   }
 }

@@ -43,7 +43,8 @@ struct ConvTile {
   int64_t out_blocks = 0;         // of the tile
   const float* addend = nullptr;  // laid out as y; null: none
   float* y = nullptr;
-  int64_t y_block = 0;  // from one block of output channels to the next; pixels are side by side
+  int64_t y_block = 0;  // from one block of output channels to the next
+  int64_t y_pixel = 0;  // from one pixel to the next
   float low = -std::numeric_limits<float>::infinity();
   float high = std::numeric_limits<float>::infinity();
 };

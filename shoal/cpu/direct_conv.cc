@@ -180,6 +180,7 @@ class DirectKernel : public Kernel {
     tile.bias = site_.bias.data() + panels_.first_block(panel) * site_.block;
     tile.out_blocks = panels_.blocks_of(panel);
     tile.y_block = site_.conv.output_plane() * site_.block;
+    tile.y_pixel = site_.block;
     tile.low = site_.activation.low;
     tile.high = site_.activation.high;
     return tile;

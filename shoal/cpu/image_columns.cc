@@ -7,9 +7,7 @@
 #include "shoal/cpu/gather.h"
 
 namespace shoal::cpu {
-namespace {
 
-// Cuts the outputs [j, j_end) at the ends of rows.
 std::span<const OutputRun> cut_into_runs(const ops::Window& window, int64_t j, int64_t j_end,
                                          std::span<OutputRun> runs) {
   const auto& [depths, rows, columns] = window.axes;
@@ -24,8 +22,6 @@ std::span<const OutputRun> cut_into_runs(const ops::Window& window, int64_t j, i
   }
   return runs.first(count);
 }
-
-}  // namespace
 
 ImageGeometry::ImageGeometry(const ops::Window& of) : window(of) {
   for (int64_t tap = 0; tap < of.axes[2].kernel; ++tap) columns.push_back(of.axes[2].outputs(tap));

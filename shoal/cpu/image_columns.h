@@ -3,6 +3,7 @@
 // taps() times as large.
 #pragma once
 
+#include <span>
 #include <vector>
 
 #include "shoal/cpu/product.h"
@@ -23,6 +24,10 @@ struct OutputRun {
   int64_t length;
   int64_t depth, row, column;  // of the first
 };
+
+// Cuts the outputs [j, j_end) at the ends of rows; `runs` has room for as many as there can be.
+std::span<const OutputRun> cut_into_runs(const ops::Window& window, int64_t j, int64_t j_end,
+                                         std::span<OutputRun> runs);
 
 class ImageColumns : public RightFactor {
  public:

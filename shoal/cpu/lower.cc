@@ -6,6 +6,7 @@
 #include "shoal/cpu/blocked.h"
 #include "shoal/cpu/blocked_quantized.h"
 #include "shoal/cpu/byte_tile.h"
+#include "shoal/cpu/phases.h"
 #include "shoal/cpu/quantized_site.h"
 #include "shoal/ops/ops.h"
 
@@ -100,6 +101,10 @@ class Lowering {
   Status lower(const Node& node) {
     if (node.op == &ops::conv || node.op == &ops::fused_conv) {
       if (is_worth_blocking(node)) return lower_conv(node, blocked_conv, kResidual);
+    } else if (node.op == &ops::conv_transpose || node.op == &ops::fused_conv_transpose) {
+      if (is_worth_blocking_transposed(node)) {
+        return lower_conv(node, blocked_conv_transpose, kResidual);
+      }
     } else if (node.op == &ops::q_linear_conv || node.op == &ops::fused_q_linear_conv) {
       if (can_block_quantized(node)) {
         return lower_conv(node, blocked_q_linear_conv, QConvInputs::kResidual);
@@ -144,18 +149,35 @@ class Lowering {
     return {};
   }
 
-  bool is_worth_blocking(const Node& node) const {
-    const Value& weights = from_[node.inputs[kWeights]];
+  // An image of floats, and weights that are constant.
+  bool has_image_and_weights(const Node& node) const {
     const TensorType& x = from_[node.inputs[0]].type;
-    if (x.dtype != DType::kF32 || x.shape.rank() != kRank || !weights.constant) return false;
-    const ops::Convolution conv = ops::convolution_of(node, x.shape, weights.type.shape);
+    return x.dtype == DType::kF32 && x.shape.rank() == kRank && x.shape.count() > 0 &&
+           from_[node.inputs[kWeights]].constant;
+  }
+
+  bool is_worth_blocking(const Node& node) const {
+    if (!has_image_and_weights(node)) return false;
+    const ops::Convolution conv =
+        ops::convolution_of(node, shape(node.inputs[0]), shape(node.inputs[kWeights]));
     const bool depthwise = conv.in_channels == 1 && conv.out_channels == 1;
     if (conv.groups > 1 && !depthwise) return false;
     const int64_t channels = conv.groups * conv.out_channels;
     const int64_t computed = (channels + block_ - 1) / block_ * block_;
     // One pixel is a product with a vector, which reads the weights where they are.
-    return conv.output_plane() > 1 && computed <= 2 * channels && conv.output_shape().count() > 0 &&
-           conv.in_channels > 0;
+    return conv.output_plane() > 1 && computed <= 2 * channels && conv.output_shape().count() > 0;
+  }
+
+  // Phases compute all of a block, and sums that meet the padding only. A product computes what the
+  // output does not show.
+  bool is_worth_blocking_transposed(const Node& node) const {
+    if (!has_image_and_weights(node) || node.integer("group", 1) != 1) return false;
+    const ops::Convolution conv =
+        ops::transposed_convolution_of(node, shape(node.inputs[0]), shape(node.inputs[kWeights]));
+    const int64_t computed = (conv.in_channels + block_ - 1) / block_ * block_;
+    constexpr double kScatter = 2;  // a product of plain channels, and what it is summed up with
+    return conv.in_channels > 0 && macs_in_phases(conv, static_cast<double>(computed)) <=
+                                       kScatter * static_cast<double>(ops::count_macs(conv));
   }
 
   // Nothing else computes in bytes as fast, however few the channels and pixels are.
@@ -172,8 +194,8 @@ class Lowering {
   Status lower_conv(const Node& node, const Operator& op, size_t residual) {
     Attributes attributes = node.attributes;
     attributes["block"] = block_;
-    const bool as_it_is = !is_blocked(node.inputs[0]) && shape(node.inputs[0])[1] <= kFewChannels &&
-                          node.integer("group", 1) == 1;
+    const bool as_it_is = &op != &blocked_conv_transpose && !is_blocked(node.inputs[0]) &&
+                          shape(node.inputs[0])[1] <= kFewChannels && node.integer("group", 1) == 1;
     std::vector<ValueId> inputs;
     for (size_t i = 0; i < node.inputs.size(); ++i) {
       const bool image = (i == 0 && !as_it_is) || i == residual;

@@ -71,6 +71,24 @@ TEST(Lower, PoolsBlocks) {
             "BlockedConv MaxPool AveragePool AveragePool UnblockChannels");
 }
 
+TEST(Lower, TransposesConvolutionsInBlocks) {
+  // Not those of few output channels, nor those whose phases would mostly meet padding.
+  EXPECT_EQ(lowered(R"(
+      input x f32[1,4,5,5]
+      input z f32[1,4,1,1]
+      const w f32[4,4,3,3] = random(1)
+      const one f32[4,1,3,3] = random(2)
+      a = ConvTranspose(x, w) strides=[2,2]
+      b = FusedConvTranspose(a, w, _, a) pads=[1,1,1,1] activation="Relu"
+      c = ConvTranspose(a, one)
+      d = ConvTranspose(z, w)
+      output b
+      output c
+      output d)"),
+            "BlockChannels BlockedConvTranspose BlockedConvTranspose UnblockChannels ConvTranspose "
+            "ConvTranspose UnblockChannels");
+}
+
 TEST(Lower, ScalesChannels) {
   EXPECT_EQ(lowered(R"(
       input x f32[2,3,5,5]

@@ -107,10 +107,8 @@ void multiply(const Product& product, const Blocking& blocking, int64_t index, f
   Block block{i, std::min(i + blocking.rows, product.m),
               j, std::min(j + blocking.columns, product.n),
               0, 0};
-  float* left =
-      scratch + blocking.scratch_floats -
-      (product.packed_left != nullptr ? 0
-                                      : round_up(blocking.rows * std::min(product.k, kDepth), 16));
+  float* left = scratch + blocking.scratch_floats -
+                left_scratch(blocking, product.k, {.left = product.packed_left != nullptr});
   do {  // once even if there is nothing to sum: the bias remains
     block.k = block.k_end;
     block.k_end = std::min(block.k + kDepth, product.k);

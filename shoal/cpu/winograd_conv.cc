@@ -170,6 +170,7 @@ class WinogradKernel : public Kernel {
   void multiply(const Chunk& chunk, int64_t point, int64_t point_end) const {
     ConvTile tile;
     tile.x_block = tile.y_block = chunk_tiles_ * site_.block;
+    tile.y_pixel = site_.block;
     tile.in_blocks = site_.in_blocks;
     tile.full_channels = site_.block;
     tile.last_channels = site_.in_channels - (site_.in_blocks - 1) * site_.block;

@@ -29,6 +29,10 @@ struct Convolution {
 Result<Convolution> require_convolution(const Node& node, const Shape& x, const Shape& w);
 Convolution convolution_of(const Node& node, const Shape& x, const Shape& w);  // once accepted
 
+// The Conv from y to x that a ConvTranspose node, once accepted, runs backwards: an axis's `input`
+// is an axis of y, its `output` is one of x. It has the weights just as they are.
+Convolution transposed_convolution_of(const Node& node, const Shape& x, const Shape& w);
+
 // A bias, if given, has one element per output channel.
 Status require_bias(const Operand& bias, int64_t channels);
 

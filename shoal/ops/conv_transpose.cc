@@ -84,7 +84,6 @@ Result<Window> require_window_backwards(const Node& node, const Shape& x, const 
   return window;
 }
 
-// The Conv from y to x that this node runs backwards; it has the weights just as they are.
 Result<Convolution> require_backwards(const Node& node, const Shape& x, const Shape& w) {
   SHOAL_ASSIGN(Window window, require_window_backwards(node, x, w));
   const int64_t groups = node.integer("group", 1);
@@ -93,12 +92,6 @@ Result<Convolution> require_backwards(const Node& node, const Shape& x, const Sh
                    std::to_string(groups) + " groups");
   }
   return Convolution{x[0], groups, w[1], w[0] / groups, window};
-}
-
-Convolution backwards(const Node& node, const Shape& x, const Shape& w) {
-  auto convolution = require_backwards(node, x, w);
-  SHOAL_CHECK(convolution.ok());
-  return *convolution;
 }
 
 Result<std::vector<TensorType>> infer(const Node& node, std::span<const Operand> inputs) {
@@ -169,7 +162,7 @@ void run(const Convolution& conv, std::span<const Tensor> inputs, Tensor& output
 }
 
 void reference(const Node& node, std::span<const Tensor> inputs, std::span<Tensor> outputs) {
-  const Convolution conv = backwards(node, inputs[0].shape(), inputs[1].shape());
+  const Convolution conv = transposed_convolution_of(node, inputs[0].shape(), inputs[1].shape());
   visit<Floats>(inputs[0].dtype(), [&]<class T>() { run<T>(conv, inputs, outputs[0]); });
 }
 
@@ -196,7 +189,8 @@ std::optional<Reach> reach_of(const WindowAxis& axis, int64_t begin, int64_t end
 
 std::optional<Tile> split(const Node& node, std::span<const Operand> inputs, const Region& output) {
   if (output.shape().count() == 0) return std::nullopt;
-  const Convolution conv = backwards(node, inputs[0].type.shape, inputs[1].type.shape);
+  const Convolution conv =
+      transposed_convolution_of(node, inputs[0].type.shape, inputs[1].type.shape);
   const Range channels{output.begin[1], output.end[1]};
   const std::optional<Range> groups = groups_of(channels, conv.in_channels);
   if (!groups) return std::nullopt;
@@ -232,10 +226,16 @@ std::optional<Tile> split(const Node& node, std::span<const Operand> inputs, con
 }
 
 int64_t macs(const Node& node, std::span<const Operand> inputs, std::span<const TensorType>) {
-  return count_macs(backwards(node, inputs[0].type.shape, inputs[1].type.shape));
+  return count_macs(transposed_convolution_of(node, inputs[0].type.shape, inputs[1].type.shape));
 }
 
 }  // namespace
+
+Convolution transposed_convolution_of(const Node& node, const Shape& x, const Shape& w) {
+  auto convolution = require_backwards(node, x, w);
+  SHOAL_CHECK(convolution.ok());
+  return *convolution;
+}
 
 SHOAL_RECORD(conv_transpose) = {.name = "ConvTranspose",
                                 .min_inputs = 2,

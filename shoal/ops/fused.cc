@@ -1,6 +1,6 @@
 // Operators of our own that do a product and what follows it in one step:
-// y = activation(Base(a, b, [bias]) + [residual]), where Base is Conv, Gemm or MatMul. MatMul takes
-// no bias by itself; here it is a vector along the last axis of the product.
+// y = activation(Base(a, b, [bias]) + [residual]), where Base is Conv, ConvTranspose, Gemm or
+// MatMul. MatMul takes no bias by itself; here it is a vector along the last axis of the product.
 #include <algorithm>
 #include <array>
 
@@ -104,6 +104,7 @@ constexpr Operator fused(std::string_view name) {
 }  // namespace
 
 SHOAL_RECORD(fused_conv) = fused<conv>("FusedConv");
+SHOAL_RECORD(fused_conv_transpose) = fused<conv_transpose>("FusedConvTranspose");
 SHOAL_RECORD(fused_gemm) = fused<gemm>("FusedGemm");
 SHOAL_RECORD(fused_mat_mul) = fused<mat_mul>("FusedMatMul");
 

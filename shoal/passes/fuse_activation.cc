@@ -1,5 +1,6 @@
-// Conv, Gemm or MatMul, a sum with a bias or a residual and an activation become one FusedConv,
-// FusedGemm or FusedMatMul, which writes its output once instead of three times.
+// Conv, ConvTranspose, Gemm or MatMul, a sum with a bias or a residual and an activation become one
+// FusedConv, FusedConvTranspose, FusedGemm or FusedMatMul, which writes its output once instead of
+// three times.
 #include "shoal/ops/fused_activation.h"
 #include "shoal/ops/ops.h"
 #include "shoal/passes/match.h"
@@ -43,13 +44,17 @@ class Matcher {
     return sum.base.node == nullptr ? std::nullopt : std::optional(sum);
   }
 
-  bool is_of_matrices(const Node& mat_mul) const {
-    return graph_[mat_mul.inputs[0]].type.shape.rank() == 2;
+  // What the product becomes.
+  const Operator& fused(const Node& product) const {
+    if (product.op == &ops::conv) return ops::fused_conv;
+    if (product.op == &ops::conv_transpose) return ops::fused_conv_transpose;
+    const bool of_matrices = graph_[product.inputs[0]].type.shape.rank() == 2;
+    return product.op == &ops::mat_mul && !of_matrices ? ops::fused_mat_mul : ops::fused_gemm;
   }
 
  private:
   const Node* product_of(ValueId value) const {
-    for (const Operator* op : {&ops::conv, &ops::gemm, &ops::mat_mul}) {
+    for (const Operator* op : {&ops::conv, &ops::conv_transpose, &ops::gemm, &ops::mat_mul}) {
       const Node* node = links_.only_for_reader(value, *op);
       if (node != nullptr && (op != &ops::mat_mul || is_of_weights(*node))) return node;
     }
@@ -103,11 +108,8 @@ Result<Graph> fuse_activation(const Graph& graph) {
     while (inputs.back() == kNoValue) inputs.pop_back();
     Attributes attributes = product.attributes;
     if (activation) ops::set_activation(attributes, *activation);
-    const bool is_stack = product.op == &ops::mat_mul && !matcher.is_of_matrices(product);
-    const Operator& op = product.op == &ops::conv ? ops::fused_conv
-                         : is_stack               ? ops::fused_mat_mul
-                                                  : ops::fused_gemm;
-    return rewriter.substitute(node, op, std::move(inputs), std::move(attributes));
+    return rewriter.substitute(node, matcher.fused(product), std::move(inputs),
+                               std::move(attributes));
   });
 }
 

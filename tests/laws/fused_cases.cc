@@ -29,6 +29,18 @@ Case conv(Rng& rng) {
   return c;
 }
 
+Case conv_transpose(Rng& rng) {
+  const int64_t group = random_int(rng, 1, 2), n = random_int(rng, 1, 2), stride = 2;
+  const int64_t h = random_int(rng, 2, 5), w = random_int(rng, 2, 5), m = 2 * group;
+  Case c{{random_tensor(rng, {n, 3 * group, h, w}), random_tensor(rng, {3 * group, 2, 4, 4})},
+         {{"group", group},
+          {"pads", std::vector<int64_t>{1, 1, 1, 1}},
+          {"strides", std::vector{stride, stride}}}};
+  add_random_activation(rng, c);
+  add_random_sums(rng, c, {m}, {n, m, stride * h, stride * w});
+  return c;
+}
+
 Case gemm(Rng& rng) {
   const int64_t m = random_int(rng, 1, 9), n = random_int(rng, 1, 9), k = random_int(rng, 1, 9);
   Case c{{random_tensor(rng, {m, k}), random_tensor(rng, {n, k})}, {{"transB", int64_t{1}}}};
@@ -80,6 +92,7 @@ Case attention(Rng& rng) {
 
 std::vector<Source> fused_cases() {
   return {{&ops::fused_conv, conv},
+          {&ops::fused_conv_transpose, conv_transpose},
           {&ops::fused_gemm, gemm},
           {&ops::fused_mat_mul, mat_mul},
           {&ops::attention, attention}};
