@@ -35,9 +35,7 @@ void mul_here(const float* a, int64_t as, const float* b, int64_t bs, float* y, 
   combine(a, as, b, bs, y, n, [](V u, V v) { return hn::Mul(u, v); });
 }
 void prelu_here(const float* a, int64_t as, const float* b, int64_t bs, float* y, int64_t n) {
-  combine(a, as, b, bs, y, n, [](V x, V slope) {
-    return hn::IfThenElse(hn::Lt(x, hn::Zero(D())), hn::Mul(slope, x), x);
-  });
+  combine(a, as, b, bs, y, n, [](V x, V slope) { return leaky(D(), slope, x); });
 }
 void sub_here(const float* a, int64_t as, const float* b, int64_t bs, float* y, int64_t n) {
   combine(a, as, b, bs, y, n, [](V u, V v) { return hn::Sub(u, v); });

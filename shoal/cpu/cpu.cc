@@ -7,6 +7,7 @@
 #include "shoal/base/pace.h"
 #include "shoal/base/pages.h"
 #include "shoal/cpu/conv_tile.h"
+#include "shoal/cpu/elementwise_chain.h"
 #include "shoal/cpu/instruction_set.h"
 #include "shoal/cpu/kernel.h"
 #include "shoal/cpu/lower.h"
@@ -240,6 +241,7 @@ class CpuDevice : public Device {
 
   Result<std::unique_ptr<Executable>> compile(const Graph& graph) override {
     SHOAL_ASSIGN(Graph lowered, cpu::lower(graph, cpu::block_size()));
+    SHOAL_ASSIGN(lowered, cpu::chain_elementwise(lowered));
     auto executable = std::make_unique<CpuExecutable>(std::move(lowered), pool_, share_);
     SHOAL_TRY(executable->prepare(tuner_));
     tuner_.remember();

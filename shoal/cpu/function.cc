@@ -24,25 +24,16 @@ void exp_here(float, float, const float* x, float* y, int64_t n) {
   map(x, y, n, [](D d, V v) { return exp(d, v); });
 }
 void gelu_here(float, float, const float* x, float* y, int64_t n) {
-  map(x, y, n, [](D d, V v) {
-    const V half = hn::Mul(hn::Set(d, 0.5f), v);
-    return hn::MulAdd(half, erf(d, hn::Mul(v, hn::Set(d, 0.70710678f))), half);
-  });
+  map(x, y, n, [](D d, V v) { return gelu(d, v); });
 }
 void hard_sigmoid_here(float alpha, float beta, const float* x, float* y, int64_t n) {
-  map(x, y, n,
-      [=](D d, V v) { return clamp(d, 0, 1, hn::MulAdd(hn::Set(d, alpha), v, hn::Set(d, beta))); });
+  map(x, y, n, [=](D d, V v) { return hard_sigmoid(d, alpha, beta, v); });
 }
 void hard_swish_here(float, float, const float* x, float* y, int64_t n) {
-  map(x, y, n, [](D d, V v) {
-    const V gate = hn::MulAdd(hn::Set(d, 1.0f / 6), v, hn::Set(d, 0.5f));
-    return hn::Mul(v, clamp(d, 0, 1, gate));
-  });
+  map(x, y, n, [](D d, V v) { return hn::Mul(v, hard_sigmoid(d, 1.0f / 6, 0.5f, v)); });
 }
 void leaky_relu_here(float alpha, float, const float* x, float* y, int64_t n) {
-  map(x, y, n, [=](D d, V v) {
-    return hn::IfThenElse(hn::Lt(v, hn::Zero(d)), hn::Mul(hn::Set(d, alpha), v), v);
-  });
+  map(x, y, n, [=](D d, V v) { return leaky(d, hn::Set(d, alpha), v); });
 }
 void neg_here(float, float, const float* x, float* y, int64_t n) {
   map(x, y, n, [](D, V v) { return hn::Neg(v); });
@@ -54,7 +45,7 @@ void sqrt_here(float, float, const float* x, float* y, int64_t n) {
   map(x, y, n, [](D, V v) { return hn::Sqrt(v); });
 }
 void swish_here(float alpha, float, const float* x, float* y, int64_t n) {
-  map(x, y, n, [=](D d, V v) { return hn::Mul(v, sigmoid(d, hn::Mul(hn::Set(d, alpha), v))); });
+  map(x, y, n, [=](D d, V v) { return swish(d, alpha, v); });
 }
 void tanh_here(float, float, const float* x, float* y, int64_t n) {
   map(x, y, n, [](D d, V v) { return tanh(d, v); });

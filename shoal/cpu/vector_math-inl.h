@@ -95,6 +95,23 @@ HWY_INLINE V tanh(D d, V x) {
   return odd_ratio(d, 9.02f, kP, kQ, x);
 }
 
+HWY_INLINE V gelu(D d, V x) {
+  const V half = hn::Mul(hn::Set(d, 0.5f), x);
+  return hn::MulAdd(half, erf(d, hn::Mul(x, hn::Set(d, 0.70710678f))), half);
+}
+
+HWY_INLINE V hard_sigmoid(D d, float alpha, float beta, V x) {
+  return clamp(d, 0, 1, hn::MulAdd(hn::Set(d, alpha), x, hn::Set(d, beta)));
+}
+
+HWY_INLINE V leaky(D d, V slope, V x) {
+  return hn::IfThenElse(hn::Lt(x, hn::Zero(d)), hn::Mul(slope, x), x);
+}
+
+HWY_INLINE V swish(D d, float alpha, V x) {
+  return hn::Mul(x, sigmoid(d, hn::Mul(hn::Set(d, alpha), x)));
+}
+
 // y_i = f(x_i), the last vector by way of one that is filled up with zeros. x and y may be the
 // same memory.
 template <class F>
