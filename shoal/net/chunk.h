@@ -21,7 +21,7 @@ enum class ChunkType : uint8_t { kFrame = 1, kData = 2, kAbandon = 3, kUrgent = 
 
 inline constexpr size_t kChunkHeaderBytes = 8;
 inline constexpr size_t kFramePrefixBytes = 8;  // the size of the payload, before the control part
-inline constexpr size_t kMaxDataBytes = size_t{64} << 10;
+inline constexpr size_t kMaxDataBytes = size_t{256} << 10;
 
 struct ChunkHeader {
   ChunkType type;

@@ -122,7 +122,7 @@ Status FramedChannel::send_ordinary(const FrameView& frame, Deadline deadline) {
   if (abandoned_) pieces.push_back(last_words);
   pieces.insert(pieces.end(), {opening, frame.control});
   // Most frames are small, and go out in one piece.
-  const bool whole = payload <= kMaxDataBytes;
+  const bool whole = payload <= chunk_size_.bytes();
   const Head data = head(ChunkType::kData, payload);
   if (whole && payload > 0) {
     pieces.push_back(data);
@@ -139,14 +139,16 @@ Status FramedChannel::send_payload(std::span<const Bytes> payload, Deadline dead
   Cutter cutter(payload);
   std::vector<Bytes> pieces;
   for (size_t left = total(payload); left > 0;) {
-    const size_t n = std::min(left, kMaxDataBytes);
+    const size_t n = std::min(left, chunk_size_.bytes());
     const Head header = head(ChunkType::kData, n);
     pieces.assign({header});
     cutter.take(n, pieces);
+    const auto began = std::chrono::steady_clock::now();
     if (Status status = write(Turn::Lane::kOrdinary, pieces, deadline); !status.ok()) {
       abandoned_ = true;
       return status;
     }
+    chunk_size_.went_out_in(std::chrono::steady_clock::now() - began);
     left -= n;
   }
   return {};

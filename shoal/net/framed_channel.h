@@ -13,6 +13,7 @@
 
 #include "shoal/net/assembler.h"
 #include "shoal/net/chunk.h"
+#include "shoal/net/chunk_size.h"
 #include "shoal/net/pulse.h"
 #include "shoal/net/stream.h"
 #include "shoal/net/transport.h"
@@ -56,8 +57,9 @@ class FramedChannel final : public Channel, private Beating {
 
   Turn frame_turn_;  // for the whole of an ordinary frame
   Turn wire_turn_;   // for one chunk
-  bool abandoned_ =
-      false;  // under frame_turn_: the peer has not been told that the rest won't come
+  // Of who has the frame turn.
+  ChunkSize chunk_size_;
+  bool abandoned_ = false;  // the peer has not been told that the rest of a frame will not come
 
   std::mutex reading_;
   Assembler assembler_;

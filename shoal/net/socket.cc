@@ -16,7 +16,7 @@ namespace shoal::net {
 namespace {
 
 // What waits unsent in the kernel cannot be overtaken: no more than keeps a link busy.
-constexpr int kUnsentBytes = 256 << 10;
+constexpr int kUnsentBytes = 128 << 10;
 
 void set(int fd, int level, int option, int value) {
   // A wish; where it is not granted, things are slower and not wrong.

@@ -6,7 +6,9 @@
 namespace shoal::net {
 namespace {
 
-constexpr size_t kReceiveBytes = size_t{128} << 10;
+// What is received at once: little while a stranger shakes hands, more as bulk comes in.
+constexpr size_t kFirstReceiveBytes = size_t{4} << 10;
+constexpr size_t kMostReceiveBytes = size_t{256} << 10;
 constexpr size_t kRecordBytes = size_t{16} << 10;  // the most a TLS record holds
 // Pieces below are gathered into records; longer ones are encrypted from where they lie.
 constexpr size_t kGatherBytes = size_t{4} << 10;
@@ -68,7 +70,7 @@ long TlsStream::bio_control(BIO*, int command, long, void*) {
 }
 
 TlsStream::TlsStream(SSL_CTX& context, int fd, Side side)
-    : socket_(fd), ssl_(SSL_new(&context)), received_(kReceiveBytes) {
+    : socket_(fd), ssl_(SSL_new(&context)), received_(kFirstReceiveBytes) {
   SHOAL_CHECK(ssl_ != nullptr);
   BIO* bio = BIO_new(bio_method());
   SHOAL_CHECK(bio != nullptr);
@@ -122,6 +124,8 @@ Result<size_t> TlsStream::decrypt(std::span<std::byte> into) {
 
 // All that was received before has been taken.
 Status TlsStream::fill(Deadline deadline) {
+  if (more_is_likely_ && received_.size() < kMostReceiveBytes)
+    received_.resize(2 * received_.size());
   for (bool wait = !more_is_likely_;; wait = true) {
     if (wait) SHOAL_TRY(socket_.wait(Socket::For::kReading, deadline));
     SHOAL_ASSIGN(const size_t n, socket_.receive(received_));

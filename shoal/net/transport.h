@@ -29,8 +29,9 @@ struct Traffic {
 };
 
 // A reliable two-way stream of frames. Any number of threads may send and one may receive, all at
-// once; a frame without urgency waits for the one before it, an urgent one for 64 KiB at most.
-// A peer that falls silent is noticed within a second, by signs of life that both sides send.
+// once; a frame without urgency waits for the one before it, an urgent one for a few milliseconds
+// of it. A peer that falls silent is noticed within a second, by signs of life that both sides
+// send.
 class Channel {
  public:
   virtual ~Channel() = default;  // closes
