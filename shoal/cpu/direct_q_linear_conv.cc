@@ -96,11 +96,7 @@ class DirectQuantizedKernel : public Kernel {
         threads_(site.pool.threads()) {
     site.constant(In::kW)->release_pages();
     site_.fold_zero_point(tiles_.pixel_offset);
-    rows_.choose_chunks(kChunkBytes, tile_.pixels);
-    constexpr int64_t kPartsPerThread = 4;
-    const int64_t wanted = threads_ == 1 ? 1 : kPartsPerThread * threads_;
-    const int64_t chunks = site_.conv.batch * rows_.chunks();
-    panel_parts_ = std::clamp<int64_t>((wanted + chunks - 1) / chunks, 1, filters_.panels());
+    rows_.share(site_.conv.batch, filters_.panels(), tile_.pixels, kChunkBytes, threads_);
     for (int64_t blocks = 1; blocks <= tile_.blocks; ++blocks) {
       functions_[static_cast<size_t>(blocks)] =
           tiles_.function({tile_.pixels, blocks}, rows_.step());
@@ -109,10 +105,9 @@ class DirectQuantizedKernel : public Kernel {
 
   void run(const Call& call) const override {
     auto* scratch = reinterpret_cast<uint8_t*>(call.scratch);
-    const int64_t parts = rows_.chunks() * panel_parts_;
+    const int64_t parts = rows_.parts_of_image();
     call.pool.parallel_for(site_.conv.batch * parts, [&](int64_t index, int slot) {
-      const int64_t chunk = index % parts / panel_parts_, part = index % panel_parts_;
-      run_part(call, index / parts, chunk, part, scratch + slot * rows_.copied_elements());
+      run_part(call, index / parts, index % parts, scratch + slot * rows_.copied_elements());
     });
   }
 
@@ -121,22 +116,19 @@ class DirectQuantizedKernel : public Kernel {
   }
 
  private:
-  void run_part(const Call& call, int64_t image, int64_t chunk, int64_t part,
-                uint8_t* scratch) const {
-    const uint8_t* x = bytes_of(call.inputs[In::kX]);
-    const uint8_t* first =
-        rows_.prepare(x + image * site_.input_image(), chunk, static_cast<uint8_t>(site_.x_zero),
-                      scratch, ByteCopier{site_.x_flip});
-    const int64_t panels = filters_.panels();
-    for (int64_t panel = panels * part / panel_parts_; panel < panels * (part + 1) / panel_parts_;
-         ++panel) {
-      ByteTile tile = describe(panel);
-      const int64_t to = image * site_.output_image() + filters_.first_block(panel) * tile.y_block;
-      rows_.for_each_row(
-          first, chunk, [&](const uint8_t* row, int64_t y, int64_t begin, int64_t end) {
-            run_row(call, tile, row, to + y * rows_.row_length() * site_.block, begin, end);
-          });
-    }
+  void run_part(const Call& call, int64_t image, int64_t part, uint8_t* scratch) const {
+    const uint8_t* x = bytes_of(call.inputs[In::kX]) + image * site_.input_image();
+    int64_t described = -1;
+    ByteTile tile;
+    rows_.for_each_row(
+        x, part, static_cast<uint8_t>(site_.x_zero), scratch, ByteCopier{site_.x_flip},
+        [&](int64_t panel, const uint8_t* row, int64_t y, int64_t begin, int64_t end) {
+          if (panel != described) tile = describe(described = panel);
+          const int64_t to = image * site_.output_image() +
+                             filters_.first_block(panel) * tile.y_block +
+                             y * rows_.row_length() * site_.block;
+          run_row(call, tile, row, to, begin, end);
+        });
   }
 
   // Pixels [begin, end) of a row that starts at `x` and at `at` of the output.
@@ -186,7 +178,6 @@ class DirectQuantizedKernel : public Kernel {
   const TileSize tile_;
   const ByteFilters filters_;
   const int threads_;
-  int64_t panel_parts_ = 1;
   std::array<ByteTileFunction, kMostTileBlocks + 1> functions_{};  // by blocks of the tile
 };
 

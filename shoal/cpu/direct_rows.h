@@ -1,6 +1,6 @@
-// The rows of an image as a direct convolution over blocked channels (blocked.h) reads them: where
-// they lie, or, if there is padding or few channels, from a copy that each thread makes of the rows
-// it works on.
+// The rows of an image as a direct convolution over blocked channels (blocked.h) reads them, and
+// how threads share them: where they lie, or, if there is padding or few channels, from a copy that
+// each thread makes of the rows it works on.
 #pragma once
 
 #include <algorithm>
@@ -27,21 +27,23 @@ class DirectRows {
         flat_(!copies_ && is_pointwise(rows_) && is_pointwise(columns_)),
         row_length_(flat_ ? rows_.output * columns_.output : columns_.output) {}
 
-  // Cuts the output into chunks of rows, or of pixels where it is flat: `most` elements of the
-  // image each, about, and a multiple of `unit` pixels.
-  void choose_chunks(int64_t most, int64_t unit) {
-    if (flat_) {
-      chunk_ = std::max<int64_t>(most / (blocks_ * pixel_ * unit), 1) * unit;
-      chunks_ = (row_length_ + chunk_ - 1) / chunk_;
-    } else {
-      const int64_t row = blocks_ * pixel_ * width() * rows_.stride;
-      chunk_ = std::clamp<int64_t>(most / row, 1, rows_.output);
-      chunks_ = (rows_.output + chunk_ - 1) / chunk_;
-      chunk_ = (rows_.output + chunks_ - 1) / chunks_;
-    }
+  // How the work on `images` images is shared: the lines of each, by `panels` panels of weights. A
+  // chunk of lines has about `most` elements of the image, to stay in a cache. Where there are not
+  // enough chunks for all threads, the work on each is cut into parts.
+  void share(int64_t images, int64_t panels, int64_t tile_pixels, int64_t most, int threads) {
+    tile_pixels_ = tile_pixels;
+    panels_ = panels;
+    const int64_t line = blocks_ * pixel_ * (flat_ ? tile_pixels : width() * rows_.stride);
+    const int64_t lines_of_most = std::clamp<int64_t>(most / line, 1, lines());
+    chunks_ = ceil_div(lines(), lines_of_most);
+    chunk_ = ceil_div(lines(), chunks_);
+    chunks_ = ceil_div(lines(), chunk_);
+    constexpr int64_t kPartsPerThread = 4;
+    const int64_t wanted = threads == 1 ? 1 : kPartsPerThread * threads;
+    parts_ = std::clamp<int64_t>(ceil_div(wanted, images * chunks_), 1, chunk_ * panels);
   }
 
-  int64_t chunks() const { return chunks_; }
+  int64_t parts_of_image() const { return chunks_ * parts_; }
   int64_t row_length() const { return row_length_; }  // pixels of the output
   int64_t step() const { return columns_.stride * pixel_; }
   int64_t copied_elements() const { return copies_ ? blocks_ * block_elements() : 0; }
@@ -51,33 +53,36 @@ class DirectRows {
   int64_t tap_row() const { return rows_.dilation * width() * pixel_; }
   int64_t tap_column() const { return columns_.dilation * pixel_; }
 
-  // Where the first row of a chunk begins: in the image, or in `scratch`, to which its rows are
-  // copied with `padding` around them, by
+  // Calls f(panel, x of the row's first pixel, row of the output, first pixel, end) for what
+  // belongs to one part of an image, panel by panel, so that its weights meet many pixels. If rows
+  // are copied, then to `scratch` with `padding` around them, by
   //   copier.copy(from, elements, to)
   //   copier.interleave(first plane, elements from one to the next, planes, pixels, to)
-  template <class Copier>
-  const T* prepare(const T* image, int64_t chunk, T padding, T* scratch,
-                   const Copier& copier) const {
-    if (flat_) return image;
-    const int64_t begin = chunk * chunk_, end = std::min(begin + chunk_, rows_.output);
-    if (!copies_) return image + begin * row_elements();
-    copy_rows(image, begin, end, padding, scratch, copier);
-    return scratch;
-  }
-
-  // Calls f(x of the row's first pixel, row of the output, first pixel, end) for the rows of a
-  // chunk that prepare() said begins at `x`.
-  template <class F>
-  void for_each_row(const T* x, int64_t chunk, const F& f) const {
-    const int64_t begin = chunk * chunk_;
-    if (flat_) return f(x, int64_t{0}, begin, std::min(begin + chunk_, row_length_));
-    const int64_t end = std::min(begin + chunk_, rows_.output);
-    for (int64_t row = begin; row < end; ++row, x += row_elements()) {
-      f(x, row, int64_t{0}, row_length_);
+  template <class Copier, class F>
+  void for_each_row(const T* image, int64_t part, T padding, T* scratch, const Copier& copier,
+                    const F& f) const {
+    const int64_t begin = part / parts_ * chunk_, end = std::min(begin + chunk_, lines());
+    if (copies_) copy_rows(image, begin, end, padding, scratch, copier);
+    const T* first = copies_ ? scratch : flat_ ? image : image + begin * row_elements();
+    const int64_t count = end - begin, units = count * panels_, index = part % parts_;
+    const int64_t last = units * (index + 1) / parts_;
+    for (int64_t unit = units * index / parts_; unit < last;) {
+      const int64_t panel = unit / count, from = unit % count;
+      const int64_t to = std::min(count, from + last - unit);
+      unit += to - from;
+      if (flat_) {
+        const int64_t pixel_end = begin + to == lines() ? row_length_ : (begin + to) * tile_pixels_;
+        f(panel, first, int64_t{0}, (begin + from) * tile_pixels_, pixel_end);
+      } else {
+        for (int64_t i = from; i < to; ++i) {
+          f(panel, first + i * row_elements(), begin + i, int64_t{0}, row_length_);
+        }
+      }
     }
   }
 
  private:
+  static int64_t ceil_div(int64_t value, int64_t unit) { return (value + unit - 1) / unit; }
   static bool is_padded(const ops::WindowAxis& axis) {
     return axis.pad_begin > 0 || axis.pad_end > 0;
   }
@@ -85,6 +90,11 @@ class DirectRows {
     return axis.kernel == 1 && axis.stride == 1;
   }
 
+  // What is handed out: rows, or tiles of a flat image. The last tile may overlap the one before,
+  // so both are one line: no two threads write the same pixel.
+  int64_t lines() const {
+    return flat_ ? std::max<int64_t>(row_length_ / tile_pixels_, 1) : rows_.output;
+  }
   int64_t width() const {
     return copies_ ? (columns_.output - 1) * columns_.stride + columns_.extent() : columns_.input;
   }
@@ -138,7 +148,9 @@ class DirectRows {
   const int64_t channels_, pixel_, blocks_;
   const bool is_blocked_, copies_, flat_;
   const int64_t row_length_;
-  int64_t chunk_ = 1, chunks_ = 1;  // rows or pixels in one, and how many there are
+  int64_t tile_pixels_ = 1, panels_ = 1;
+  int64_t chunk_ = 1, chunks_ = 1;  // lines in one, and how many there are
+  int64_t parts_ = 1;               // of a chunk
 };
 
 }  // namespace shoal::cpu

@@ -42,17 +42,17 @@ class QuantizedDepthwiseKernel : public Kernel {
         rows_(site_.conv, site_.block, site_.block, true, true),
         threads_(site.pool.threads()) {
     constexpr int64_t kChunkBytes = 16 * 1024;  // half of a first-level cache
-    rows_.choose_chunks(kChunkBytes, 1);
+    rows_.share(site_.conv.batch * site_.out_blocks, 1, 1, kChunkBytes, threads_);
     site_.fold_zero_point(function_.pixel_offset);
     function_.in_bytes ? pack_bytes() : pack_floats();
   }
 
   void run(const Call& call) const override {
-    const int64_t chunks = rows_.chunks();
+    const int64_t parts = rows_.parts_of_image();
     call.pool.parallel_for(
-        site_.conv.batch * site_.out_blocks * chunks, [&](int64_t index, int slot) {
-          run_chunk(call, index / chunks, index % chunks,
-                    reinterpret_cast<uint8_t*>(call.scratch) + slot * scratch_of_thread());
+        site_.conv.batch * site_.out_blocks * parts, [&](int64_t index, int slot) {
+          run_part(call, index / parts, index % parts,
+                   reinterpret_cast<uint8_t*>(call.scratch) + slot * scratch_of_thread());
         });
   }
 
@@ -98,19 +98,21 @@ class QuantizedDepthwiseKernel : public Kernel {
     });
   }
 
-  void run_chunk(const Call& call, int64_t plane, int64_t chunk, uint8_t* scratch) const {
+  void run_part(const Call& call, int64_t plane, int64_t part, uint8_t* scratch) const {
     const int64_t block = site_.block, to = plane * site_.conv.output_plane() * block;
     const uint8_t* image = bytes_of(call.inputs[In::kX]) + plane * site_.conv.input_plane() * block;
-    const uint8_t* first = rows_.prepare(image, chunk, static_cast<uint8_t>(site_.x_zero), scratch,
-                                         ByteCopier{site_.x_flip});
     ByteDepthwise row = describe(plane % site_.out_blocks);
-    rows_.for_each_row(first, chunk, [&](const uint8_t* x, int64_t y, int64_t, int64_t) {
-      const int64_t at = to + y * row.pixels * block;
-      row.x = x;
-      row.y = bytes_of(call.outputs[0]) + at;
-      if (call.has(In::kResidual)) row.residual = bytes_of(call.inputs[In::kResidual]) + at;
-      function_.convolve(row);
-    });
+    rows_.for_each_row(image, part, static_cast<uint8_t>(site_.x_zero), scratch,
+                       ByteCopier{site_.x_flip},
+                       [&](int64_t, const uint8_t* x, int64_t y, int64_t, int64_t) {
+                         const int64_t at = to + y * row.pixels * block;
+                         row.x = x;
+                         row.y = bytes_of(call.outputs[0]) + at;
+                         if (call.has(In::kResidual)) {
+                           row.residual = bytes_of(call.inputs[In::kResidual]) + at;
+                         }
+                         function_.convolve(row);
+                       });
   }
 
   // All of a row that is the same wherever it lies.
