@@ -75,6 +75,35 @@ Terms skip_layer_normalization(Draft draft, int64_t, Emitter& emitter) {
   return terms;
 }
 
+// Zero points may be left out: they are 0 then, in the element type of what they belong to.
+void complete_zero_points(Draft& draft, std::initializer_list<size_t> zero_points, DType dtype) {
+  for (size_t i : zero_points) {
+    if (!draft.has(i)) draft.set_input(i, Term::of(Tensor({dtype, {}})));
+  }
+}
+
+Terms q_linear_add(Draft draft, int64_t, Emitter& emitter) {
+  complete_zero_points(draft, {2, 5, 7}, draft.input(0).type.dtype);
+  return emitter.emit(std::move(draft));
+}
+
+Terms q_linear_global_average_pool(Draft draft, int64_t, Emitter& emitter) {
+  if (draft.take<int64_t>("channels_last").value_or(0) != 0) {
+    return Status(Code::kUnsupported, "images with channels last are not supported");
+  }
+  complete_zero_points(draft, {2, 4}, draft.input(0).type.dtype);
+  return emitter.emit(std::move(draft));
+}
+
+// y = alpha * a' b' + c, where ' transposes if the attribute says so.
+Terms q_gemm(Draft draft, int64_t, Emitter& emitter) {
+  if (draft.take<int64_t>("transA").value_or(0) != 0 ||
+      draft.take<float>("alpha").value_or(1) != 1) {
+    return Status(Code::kUnsupported, "transA and alpha are not supported");
+  }
+  return emitter.emit(std::move(draft));
+}
+
 }  // namespace
 
 std::span<const RewriteEntry> microsoft_rewrites() {
@@ -87,6 +116,13 @@ std::span<const RewriteEntry> microsoft_rewrites() {
        fused_conv,
        {"Conv", "Add", "Relu", "Sigmoid", "Tanh", "LeakyRelu", "HardSigmoid", "Clip"}},
       {"Gelu", 1, kEver, gelu, {"Add", "Gelu"}},
+      {"QGemm", 1, kEver, q_gemm, {"QGemm"}},
+      {"QLinearAdd", 1, kEver, q_linear_add, {"QLinearAdd"}},
+      {"QLinearGlobalAveragePool",
+       1,
+       kEver,
+       q_linear_global_average_pool,
+       {"QLinearGlobalAveragePool"}},
       {"QuickGelu", 1, kEver, quick_gelu, {"Mul", "Sigmoid"}},
       {"SkipLayerNormalization", 1, kEver, skip_layer_normalization, {"Add", "LayerNormalization"}},
   };

@@ -7,6 +7,7 @@
 
 #include "shoal/onnx/bind.h"
 #include "shoal/onnx/encode_test.h"
+#include "shoal/ops/onnx_dtype.h"
 
 namespace shoal::onnx {
 namespace {
@@ -22,9 +23,7 @@ struct Case {
   std::string domain = {};
 };
 
-int onnx_type(DType dtype) {
-  return dtype == DType::kF32 ? kFloat : dtype == DType::kI64 ? kInt64 : kBool;
-}
+int onnx_type(DType dtype) { return static_cast<int>(ops::onnx_number_of(dtype)); }
 
 Result<std::vector<Tensor>> run(const Case& one) {
   Message node, graph;
@@ -90,7 +89,7 @@ std::string answer(const Case& one, size_t output = 0) {
   std::string text;
   for (int64_t d : y.shape()) text += (text.empty() ? "" : "x") + std::to_string(d);
   text += ":";
-  visit<Types<float, int64_t, bool>>(y.dtype(), [&]<class T>() {
+  visit<Types<float, int64_t, uint8_t, bool>>(y.dtype(), [&]<class T>() {
     for (T element : y.data<T>()) {
       std::string number = std::to_string(static_cast<double>(element));
       number.erase(number.find_last_not_of('0') + 1);
@@ -237,6 +236,29 @@ TEST(Normalize, TakesWhatOnnxRuntimeWrites) {
   EXPECT_EQ(answer(conv), "1x1x2: 0 0");
   conv.attributes = {text("activation", "Frob")};
   EXPECT_EQ(answer(conv), "FusedConv y0: this activation is not supported");
+}
+
+TEST(Normalize, TakesQuantisedOperatorsOfOnnxRuntime) {
+  const Tensor x = Tensor::of<uint8_t>({1, 1, 2}, {4, 6}), one = Tensor::of<float>({}, {1});
+  Case add{"QLinearAdd", 17, {x, one, Tensor(), x, one, Tensor(), one}};
+  add.domain = "com.microsoft";
+  EXPECT_EQ(answer(add), "1x1x2: 8 12");
+  Case average{"QLinearGlobalAveragePool", 17, {x, one, Tensor(), one}};
+  average.domain = "com.microsoft";
+  EXPECT_EQ(answer(average), "1x1x1: 5");
+  average.attributes = {integer("channels_last", 1)};
+  EXPECT_EQ(answer(average),
+            "QLinearGlobalAveragePool y0: images with channels last are not supported");
+}
+
+TEST(Normalize, TakesTheQuantisedGemmOfOnnxRuntime) {
+  const Tensor a = Tensor::of<uint8_t>({1, 2}, {4, 6}), one = Tensor::of<float>({}, {1});
+  const Tensor b = Tensor::of<int8_t>({2, 2}, {1, 2, 3, 4}), zero = Tensor::of<int8_t>({}, {0});
+  Case gemm{"QGemm", 17, {a, one, Tensor::of<uint8_t>({}, {1}), b, one, zero}};
+  gemm.domain = "com.microsoft";
+  EXPECT_EQ(answer(gemm), "1x2: 18 26");
+  gemm.attributes = {integer("transB", 1), real("alpha", 2)};
+  EXPECT_EQ(answer(gemm), "QGemm y0: transA and alpha are not supported");
 }
 
 }  // namespace
