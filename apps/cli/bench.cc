@@ -1,6 +1,7 @@
 // shoal bench: how fast a model runs here.
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
@@ -37,7 +38,7 @@ double ms_since(Clock::time_point begin) {
 }
 
 double percentile(const std::vector<double>& sorted, double share) {
-  return sorted[static_cast<size_t>(share * static_cast<double>(sorted.size() - 1) + 0.5)];
+  return sorted[static_cast<size_t>(std::lround(share * static_cast<double>(sorted.size() - 1)))];
 }
 
 // Not getrusage's: that begins with the peak of whoever started this program.
