@@ -3,10 +3,10 @@
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
-# The engine is every room but those that need libraries which it does not: data (JPEG, PNG, zlib) and
-# net (OpenSSL).
+# The engine is every room but those that need more libraries: data (JPEG, PNG, zlib), and net and
+# cluster (OpenSSL, protobuf), which are in the binary only.
 get_property(rooms GLOBAL PROPERTY SHOAL_ROOMS)
-list(REMOVE_ITEM rooms shoal_data shoal_net)
+list(REMOVE_ITEM rooms shoal_data shoal_net shoal_cluster)
 set(objects)
 foreach(room ${rooms})
   list(APPEND objects $<TARGET_OBJECTS:${room}>)

@@ -1,0 +1,112 @@
+// Coordinator: knows the workers, gives each its part of a plan, sends requests in and collects the
+// answers.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "shoal/cluster/wire.h"
+#include "shoal/net/transport.h"
+#include "shoal/plan/plan.h"
+
+namespace shoal::cluster {
+
+namespace message {
+class Data;
+}
+
+struct WorkerInfo {
+  std::string name;
+  std::string address;
+  int threads = 0;
+};
+
+class RemotePlan;
+
+class Coordinator {
+ public:
+  // The transport outlives the coordinator. Fails, with the worker's address, if one cannot be
+  // reached or speaks another version.
+  static Result<std::unique_ptr<Coordinator>> connect(const std::vector<std::string>& addresses,
+                                                      net::Transport& transport);
+  ~Coordinator();  // no plan of it may be left
+
+  const std::vector<WorkerInfo>& workers() const { return infos_; }
+  net::Traffic traffic() const;  // of all channels to workers
+
+  // Weights that a worker does not have travel now. Ready to run when it returns. The graph
+  // outlives what is returned.
+  Result<std::unique_ptr<RemotePlan>> deploy(const Graph& graph, const plan::Plan& plan);
+
+ private:
+  friend class RemotePlan;
+
+  struct Link {
+    std::shared_ptr<net::Channel> channel;
+    std::thread reader;
+  };
+  // What a worker has said to a deployment.
+  struct Reply {
+    bool came = false;
+    Status status;
+    std::vector<Hash> missing;
+  };
+  // An answer that is being put together.
+  struct Answer {
+    std::vector<Tensor> outputs;
+    int64_t missing = 0;  // elements
+    Status status;
+  };
+
+  class Assigning;
+
+  Coordinator() = default;
+  void read(size_t worker);
+  Status handle(size_t worker, const net::Frame& frame);
+  void lose(size_t worker, const Status& why);
+  Result<Reply> exchange(size_t worker, const message::Message& message,
+                         const std::string& payload);
+
+  std::vector<WorkerInfo> infos_;
+  std::vector<Link> links_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::vector<Status> lost_;                                 // by worker; why it is gone
+  std::vector<Reply> replies_;                               // by worker; one exchange at a time
+  std::map<std::pair<uint64_t, uint64_t>, Answer> answers_;  // by plan and request
+  std::map<uint64_t, const RemotePlan*> plans_;
+  uint64_t next_plan_ = 0;
+};
+
+// A plan on its workers. Any number of requests may be on their way at once.
+class RemotePlan {
+ public:
+  ~RemotePlan();  // releases it
+
+  // Sends the request and waits for the answer. kUnavailable and kDeadline name the worker.
+  Status run(std::span<const Tensor> inputs, std::span<Tensor> outputs,
+             std::chrono::milliseconds patience);
+
+ private:
+  friend class Coordinator;
+  RemotePlan(Coordinator& coordinator, const Graph& graph, plan::Schedule schedule, uint64_t id)
+      : coordinator_(coordinator), graph_(graph), schedule_(std::move(schedule)), id_(id) {}
+
+  Status send_inputs(uint64_t request, std::span<const Tensor> inputs);
+  Status collect(const message::Data& data, const net::Frame& frame,
+                 Coordinator::Answer& answer) const;
+
+  Coordinator& coordinator_;
+  const Graph& graph_;
+  const plan::Schedule schedule_;
+  const uint64_t id_;
+  std::atomic<uint64_t> next_request_{1};
+};
+
+}  // namespace shoal::cluster

@@ -1,0 +1,119 @@
+#include "shoal/cluster/deployment.h"
+
+#include <algorithm>
+
+namespace shoal::cluster {
+namespace {
+
+constexpr size_t kMostRequests = 64;
+
+TensorType input_type(const WorkerTask& task, size_t input) {
+  const Graph& graph = task.executable->graph();
+  return graph[graph.inputs()[input]].type;
+}
+
+}  // namespace
+
+Deployment::Deployment(std::vector<WorkerTask> tasks) : tasks_(std::move(tasks)) {}
+
+std::optional<DType> Deployment::dtype_of(ValueId value) const {
+  for (const WorkerTask& task : tasks_) {
+    for (size_t i = 0; i < task.inputs.size(); ++i) {
+      if (task.inputs[i].value == value) return input_type(task, i).dtype;
+    }
+  }
+  return std::nullopt;
+}
+
+Deployment::Request& Deployment::request_at(uint64_t id) {
+  const auto [it, is_new] = requests_.try_emplace(id);
+  if (!is_new) return it->second;
+  for (const WorkerTask& task : tasks_) {
+    std::vector<Filling>& inputs = it->second.inputs.emplace_back();
+    for (size_t i = 0; i < task.inputs.size(); ++i) {
+      inputs.push_back({Tensor(), input_type(task, i).shape.count()});
+    }
+  }
+  return it->second;
+}
+
+Status Deployment::put(uint64_t request, const plan::Piece& piece, const Tensor& elements) {
+  const std::lock_guard lock(mutex_);
+  if (request < done_) return {};
+  if (!requests_.contains(request) && requests_.size() >= kMostRequests) {
+    return Status(Code::kExhausted, "too many requests at once");
+  }
+  if (put_locked(request_at(request), piece, elements)) return {};
+  return invalid("nobody here waits for that piece");
+}
+
+bool Deployment::put_locked(Request& request, const plan::Piece& piece, const Tensor& elements) {
+  bool used = false;
+  for (size_t t = request.next; t < tasks_.size(); ++t) {
+    for (size_t i = 0; i < tasks_[t].inputs.size(); ++i) {
+      const plan::Piece& wanted = tasks_[t].inputs[i];
+      if (wanted.value != piece.value || wanted.region.begin.rank() != piece.region.begin.rank()) {
+        continue;
+      }
+      const Region common = plan::intersection(wanted.region, piece.region);
+      if (plan::is_empty(common)) continue;
+      used = true;
+      Filling& filling = request.inputs[t][i];
+      filling.missing -= common.shape().count();
+      if (common == wanted.region && common == piece.region) {
+        filling.tensor = elements;
+        continue;
+      }
+      if (!filling.tensor.defined()) filling.tensor = Tensor(input_type(tasks_[t], i));
+      paste(crop(elements, plan::relative(common, piece.region)),
+            plan::relative(common, wanted.region), filling.tensor);
+    }
+  }
+  return used;
+}
+
+bool Deployment::is_ready(const Request& request) {
+  return !request.running && request.next < request.inputs.size() &&
+         std::ranges::all_of(request.inputs[request.next],
+                             [](const Filling& filling) { return filling.missing <= 0; });
+}
+
+std::optional<ReadyTask> Deployment::take() {
+  const std::lock_guard lock(mutex_);
+  for (auto& [id, request] : requests_) {
+    if (!is_ready(request)) continue;
+    request.running = true;
+    ReadyTask ready{id, request.next, {}};
+    for (Filling& filling : request.inputs[request.next]) {
+      ready.inputs.push_back(std::move(filling.tensor));
+    }
+    return ready;
+  }
+  return std::nullopt;
+}
+
+void Deployment::finish(const ReadyTask& task, std::span<const Tensor> outputs) {
+  const std::lock_guard lock(mutex_);
+  const auto it = requests_.find(task.request);
+  if (it == requests_.end()) return;  // it was cancelled
+  Request& request = it->second;
+  request.running = false;
+  ++request.next;
+  if (request.next == tasks_.size()) {
+    requests_.erase(it);
+    if (requests_.empty() || requests_.begin()->first > task.request) {
+      done_ = std::max(done_, task.request + 1);
+    }
+    return;
+  }
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    put_locked(request, tasks_[task.task].outputs[i], outputs[i]);
+  }
+}
+
+void Deployment::cancel(uint64_t request) {
+  const std::lock_guard lock(mutex_);
+  requests_.erase(request);
+}
+
+}  // namespace shoal::cluster

@@ -1,0 +1,79 @@
+// Deployment: what one worker does of a plan, ready to run. Knows which pieces each of its tasks
+// still waits for, for any number of requests at once; knows nothing of the network.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <vector>
+
+#include "shoal/device/device.h"
+#include "shoal/plan/plan.h"
+
+namespace shoal::cluster {
+
+struct SendOrder {
+  plan::Piece piece;
+  int to = 0;
+};
+
+// A task as it was deployed.
+struct WorkerTask {
+  std::unique_ptr<Executable> executable;
+  std::vector<plan::Piece> inputs, outputs;  // of its graph, in its order
+  std::vector<SendOrder> sends;
+};
+
+// A task whose inputs are all here.
+struct ReadyTask {
+  uint64_t request = 0;
+  size_t task = 0;
+  std::vector<Tensor> inputs;
+};
+
+class Deployment {
+ public:
+  explicit Deployment(std::vector<WorkerTask> tasks);
+
+  const std::vector<WorkerTask>& tasks() const { return tasks_; }
+
+  // A piece of a value is here. kInvalidArgument where no task waits for such a piece; kExhausted
+  // where more requests would be on their way than there may be.
+  Status put(uint64_t request, const plan::Piece& piece, const Tensor& elements);
+
+  // The next task of the oldest request that can run; it is handed out once.
+  std::optional<ReadyTask> take();
+
+  // What the task gave is here for the tasks after it. The request ends with its last task.
+  void finish(const ReadyTask& task, std::span<const Tensor> outputs);
+
+  void cancel(uint64_t request);
+
+  // The type that a piece must have; nothing where no task reads such a value.
+  std::optional<DType> dtype_of(ValueId value) const;
+
+ private:
+  // One input of one task: a box of a value, filled piece by piece.
+  struct Filling {
+    Tensor tensor;
+    int64_t missing = 0;  // elements
+  };
+  struct Request {
+    std::vector<std::vector<Filling>> inputs;  // by task and input
+    size_t next = 0;                           // task; they run in order
+    bool running = false;
+  };
+
+  Request& request_at(uint64_t id);
+  static bool is_ready(const Request& request);
+  bool put_locked(Request& request, const plan::Piece& piece, const Tensor& elements);
+
+  const std::vector<WorkerTask> tasks_;
+  mutable std::mutex mutex_;
+  std::map<uint64_t, Request> requests_;
+  uint64_t done_ = 0;  // requests below are over or were cancelled; late pieces of them are dropped
+};
+
+}  // namespace shoal::cluster

@@ -1,0 +1,40 @@
+#include "shoal/cluster/store.h"
+
+namespace shoal::cluster {
+
+bool Store::has(const Hash& hash) const {
+  const std::lock_guard lock(mutex_);
+  return blobs_.contains(hash);
+}
+
+Status Store::put(const Hash& hash, net::Buffer bytes) {
+  if (hash_of(bytes.bytes) != hash) {
+    return Status(Code::kCorrupt, "a weight is not what its hash says");
+  }
+  const std::lock_guard lock(mutex_);
+  if (blobs_.contains(hash)) return {};
+  if (used_ + bytes.bytes.size() > quota_) drop_unused();
+  if (used_ + bytes.bytes.size() > quota_) {
+    return Status(Code::kExhausted, "no room for more weights");
+  }
+  used_ += bytes.bytes.size();
+  blobs_.emplace(hash, std::move(bytes));
+  return {};
+}
+
+void Store::drop_unused() {
+  std::erase_if(blobs_, [&](const auto& entry) {
+    if (entry.second.keep.use_count() > 1) return false;
+    used_ -= entry.second.bytes.size();
+    return true;
+  });
+}
+
+Tensor Store::find(const Hash& hash, const TensorType& type) const {
+  const std::lock_guard lock(mutex_);
+  const auto it = blobs_.find(hash);
+  if (it == blobs_.end() || it->second.bytes.size() != type.bytes()) return {};
+  return Tensor::view(type, it->second.bytes.data(), it->second.keep);
+}
+
+}  // namespace shoal::cluster

@@ -1,0 +1,96 @@
+// Worker: serves coordinators. Takes parts of plans, runs them as their inputs arrive, and sends
+// what others need straight to them.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <list>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+#include <thread>
+
+#include "shoal/cluster/deployment.h"
+#include "shoal/cluster/store.h"
+#include "shoal/net/transport.h"
+
+namespace shoal::cluster {
+
+namespace message {
+class Data;
+}
+
+struct WorkerOptions {
+  std::string name = "worker";
+  size_t weight_bytes = size_t{2} << 30;  // that it keeps at most
+};
+
+class Worker {
+ public:
+  // Device and transport outlive the worker.
+  Worker(WorkerOptions options, Device& device, net::Transport& transport);
+  ~Worker();  // stops
+
+  // Serves who comes, on threads of its own, until stop().
+  void serve(std::unique_ptr<net::Listener> listener);
+  void stop();
+
+ private:
+  using ChannelPtr = std::shared_ptr<net::Channel>;
+
+  // A plan, of the coordinator that deployed it.
+  struct Duty {
+    uint64_t plan = 0;
+    ChannelPtr coordinator;
+    std::unique_ptr<Deployment> deployment;  // null until it is started
+    std::string assignment;                  // until then
+    std::mutex mutex;                        // of what follows
+    std::map<int, std::string> addresses;    // of the workers it sends to
+    std::map<int, ChannelPtr> peers;         // those it has reached
+  };
+  using DutyPtr = std::shared_ptr<Duty>;
+
+  // One who has come, and the thread that listens to him.
+  struct Visit {
+    std::thread thread;
+    std::atomic<bool> over = false;
+  };
+
+  void accept();
+  void join_visits(bool all);
+  void listen(const ChannelPtr& channel);
+  Status handle(const ChannelPtr& channel, const net::Frame& frame);
+  Status deploy(const ChannelPtr& channel, uint64_t plan, const net::Frame& frame);
+  Status start(const ChannelPtr& channel, uint64_t plan);
+  Status welcome(const ChannelPtr& channel);
+  Status take_piece(const message::Data& data, const net::Frame& frame);
+  Result<std::unique_ptr<Deployment>> compile(Duty& duty);
+  void forget(const ChannelPtr& channel);
+  DutyPtr duty_of(uint64_t plan);
+
+  void compute();
+  bool compute_one();
+  Status run(Duty& duty, const ReadyTask& task);
+  Result<ChannelPtr> peer_of(Duty& duty, int worker);
+  static void report_to(const ChannelPtr& channel, const Status& status);
+  static void report(Duty& duty, uint64_t request, const Status& status);
+
+  const WorkerOptions options_;
+  Device& device_;
+  net::Transport& transport_;
+  Store store_;
+
+  std::mutex mutex_;
+  std::condition_variable work_;
+  uint64_t news_ = 0;  // counts what may have made a task ready
+  bool stopped_ = false;
+  std::map<uint64_t, DutyPtr> duties_;
+  std::set<ChannelPtr> channels_;
+  std::unique_ptr<net::Listener> listener_;
+  std::thread acceptor_, computer_;
+  std::list<Visit> visits_;
+};
+
+}  // namespace shoal::cluster

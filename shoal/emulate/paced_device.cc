@@ -1,0 +1,72 @@
+#include "shoal/emulate/paced_device.h"
+
+#include <thread>
+
+#include "shoal/plan/plan.h"
+
+namespace shoal::emulate {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_of(const Graph& graph, const plan::WorkerProfile& profile) {
+  std::vector<plan::Piece> outputs;
+  const plan::NodeRange all{0, graph.nodes().size()};
+  for (ValueId id : plan::live_after(graph, all)) {
+    outputs.push_back({id, Region::whole(graph[id].type.shape)});
+  }
+  const auto part = plan::make_part(graph, all, std::move(outputs));
+  SHOAL_CHECK(part.ok());  // nothing is split
+  return plan::seconds_of(graph, *part, profile);
+}
+
+class PacedExecutable : public Executable {
+ public:
+  PacedExecutable(std::unique_ptr<Executable> inner, double seconds, Starvation& starvation)
+      : inner_(std::move(inner)), time_(seconds), starvation_(starvation) {}
+
+  Status run(std::span<const Tensor> inputs, std::span<Tensor> outputs, Trace* trace) override {
+    const auto end = Clock::now() + std::chrono::duration_cast<Clock::duration>(time_);
+    const Status status = inner_->run(inputs, outputs, trace);
+    ++starvation_.runs;
+    if (Clock::now() > end) ++starvation_.late;
+    std::this_thread::sleep_until(end);
+    return status;
+  }
+  const Graph& graph() const override { return inner_->graph(); }
+  MemoryUse memory() const override { return inner_->memory(); }
+  const KernelInfo& kernel_of(size_t node) const override { return inner_->kernel_of(node); }
+
+ private:
+  const std::unique_ptr<Executable> inner_;
+  const std::chrono::duration<double> time_;
+  Starvation& starvation_;
+};
+
+class PacedDevice : public Device {
+ public:
+  PacedDevice(Device& device, Pace pace, Starvation& starvation)
+      : device_(device), pace_(std::move(pace)), starvation_(starvation) {}
+
+  const DeviceInfo& info() const override { return device_.info(); }
+
+  Result<std::unique_ptr<Executable>> compile(const Graph& graph) override {
+    SHOAL_ASSIGN(auto inner, device_.compile(graph));
+    const double seconds = seconds_of(graph, pace_.profile) * pace_.dilation;
+    return std::unique_ptr<Executable>(
+        std::make_unique<PacedExecutable>(std::move(inner), seconds, starvation_));
+  }
+
+ private:
+  Device& device_;
+  const Pace pace_;
+  Starvation& starvation_;
+};
+
+}  // namespace
+
+std::unique_ptr<Device> make_paced_device(Device& device, Pace pace, Starvation& starvation) {
+  return std::make_unique<PacedDevice>(device, std::move(pace), starvation);
+}
+
+}  // namespace shoal::emulate

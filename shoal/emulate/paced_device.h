@@ -1,0 +1,28 @@
+// A device that takes its time: computes like the one it wraps, and then waits until as much time
+// has passed as a profile says a node of it takes. So a fast machine behaves like several slow
+// ones.
+#pragma once
+
+#include <atomic>
+#include <memory>
+
+#include "shoal/device/device.h"
+#include "shoal/plan/profile.h"
+
+namespace shoal::emulate {
+
+struct Pace {
+  plan::WorkerProfile profile;
+  double dilation = 1;  // seconds that pass here for every second there
+};
+
+// What the emulation could not keep up with.
+struct Starvation {
+  std::atomic<uint64_t> runs = 0;
+  std::atomic<uint64_t> late = 0;  // runs that took longer than they should have
+};
+
+// The device and the count outlive what is returned.
+std::unique_ptr<Device> make_paced_device(Device& device, Pace pace, Starvation& starvation);
+
+}  // namespace shoal::emulate

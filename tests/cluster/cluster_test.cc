@@ -1,0 +1,174 @@
+// Plans carried out by workers that talk to each other, in one process.
+#include <gtest/gtest.h>
+
+#include <map>
+#include <thread>
+
+#include "random_plan.h"
+#include "shoal/cluster/coordinator.h"
+#include "shoal/cluster/wire.h"
+#include "shoal/cluster/worker.h"
+#include "shoal/cpu/cpu.h"
+#include "shoal/graph/text.h"
+#include "shoal/net/loopback.h"
+#include "shoal/ops/ops.h"
+
+namespace shoal::cluster {
+namespace {
+
+using namespace std::chrono_literals;
+using plan::Rng;
+
+std::string address_of(int worker) { return "worker-" + std::to_string(worker); }
+
+class Cluster {
+ public:
+  explicit Cluster(int workers) {
+    std::vector<std::string> addresses;
+    for (int i = 0; i < workers; ++i) {
+      addresses.push_back(address_of(i));
+      devices_.push_back(make_cpu_device({.threads = 1}));
+      transports_.push_back(network_.transport(address_of(i)));
+      workers_.push_back(std::make_unique<Worker>(WorkerOptions{.name = address_of(i)},
+                                                  *devices_.back(), *transports_.back()));
+      auto listener = transports_.back()->listen(address_of(i));
+      EXPECT_TRUE(listener.ok());
+      workers_.back()->serve(*std::move(listener));
+    }
+    transports_.push_back(network_.transport("coordinator"));
+    auto connected = Coordinator::connect(addresses, *transports_.back());
+    EXPECT_TRUE(connected.ok()) << connected.status().message();
+    coordinator_ = *std::move(connected);
+  }
+  ~Cluster() {
+    coordinator_.reset();
+    workers_.clear();
+  }
+
+  Coordinator& coordinator() { return *coordinator_; }
+  Worker& worker(size_t i) { return *workers_[i]; }
+
+ private:
+  net::LoopbackNetwork network_;
+  std::vector<std::unique_ptr<net::Transport>> transports_;
+  std::vector<std::unique_ptr<Device>> devices_;
+  std::vector<std::unique_ptr<Worker>> workers_;
+  std::unique_ptr<Coordinator> coordinator_;
+};
+
+std::vector<Tensor> run_whole(const Graph& graph, const std::vector<Tensor>& inputs) {
+  const auto device = make_cpu_device({.threads = 1});
+  auto executable = device->compile(graph);
+  EXPECT_TRUE(executable.ok());
+  std::vector<Tensor> outputs(graph.outputs().size());
+  EXPECT_TRUE((*executable)->run(inputs, outputs, nullptr).ok());
+  return outputs;
+}
+
+TEST(Wire, GraphsComeBackAsTheyWere) {
+  for (unsigned seed = 0; seed < 200; ++seed) {
+    Rng rng(seed);
+    const Graph graph = plan::random_network(rng);
+    std::map<Hash, Tensor> apart;
+    const std::string bytes = to_bytes(
+        graph, [&](const Hash& hash, const Tensor& tensor) { apart.emplace(hash, tensor); });
+    const auto back = graph_from(bytes, [&](const Hash& hash, const TensorType&) {
+      const auto it = apart.find(hash);
+      return it == apart.end() ? Tensor() : it->second;
+    });
+    ASSERT_TRUE(back.ok()) << back.status().message();
+    EXPECT_EQ(to_text(*back), to_text(graph));
+  }
+}
+
+TEST(Wire, WeightsThatAreNotThereAreMissed) {
+  Graph graph;
+  const ValueId x = graph.add_input("x", {DType::kF32, {1024}});
+  const ValueId w = graph.add_constant("w", Tensor({DType::kF32, {1024}}));
+  graph.mark_output(*graph.add(ops::add, {x, w}));
+  size_t apart = 0;
+  const std::string bytes = to_bytes(graph, [&](const Hash&, const Tensor&) { ++apart; });
+  EXPECT_EQ(apart, 1u);
+  const auto back = graph_from(bytes, [](const Hash&, const TensorType&) { return Tensor(); });
+  EXPECT_EQ(back.status().code(), Code::kNotFound);
+}
+
+// Whatever is cut off or changed, the answer is a Status.
+TEST(Wire, DamageIsNoticedOrHarmless) {
+  Rng rng(5);
+  const Graph graph = plan::random_network(rng);
+  const std::string bytes = to_bytes(graph, [](const Hash&, const Tensor&) {});
+  const Find nothing = [](const Hash&, const TensorType& type) {
+    return type.bytes() < 1 << 20 ? Tensor(type) : Tensor();
+  };
+  for (size_t i = 0; i < bytes.size(); ++i) {
+    static_cast<void>(graph_from(bytes.substr(0, i), nothing).ok());
+    std::string changed = bytes;
+    changed[i] = static_cast<char>(plan::draw(rng, 0, 255));
+    static_cast<void>(graph_from(changed, nothing).ok());
+  }
+}
+
+TEST(Cluster, GivesTheAnswerOfTheWhole) {
+  Cluster cluster(4);
+  for (unsigned seed = 0; seed < 100; ++seed) {
+    Rng rng(seed);
+    const Graph graph = plan::random_network(rng);
+    if (graph.nodes().empty()) continue;
+    const plan::Plan plan = plan::random_plan(rng, graph, 4);
+    SCOPED_TRACE("seed " + std::to_string(seed) + "\n" + to_text(graph, plan));
+    auto remote = cluster.coordinator().deploy(graph, plan);
+    ASSERT_TRUE(remote.ok()) << remote.status().message();
+    const std::vector<Tensor> inputs = {
+        plan::random_tensor(rng, graph[graph.inputs()[0]].type.shape)};
+    std::vector<Tensor> outputs(1);
+    const Status status = (*remote)->run(inputs, outputs, 20s);
+    ASSERT_TRUE(status.ok()) << status.message();
+    plan::expect_near(outputs, run_whole(graph, inputs));
+    if (HasFatalFailure()) return;
+  }
+}
+
+TEST(Cluster, AnswersManyRequestsAtOnce) {
+  Cluster cluster(3);
+  Rng rng(7);
+  const Graph graph = plan::random_network(rng);
+  const plan::Plan plan = plan::random_plan(rng, graph, 3);
+  auto remote = cluster.coordinator().deploy(graph, plan);
+  ASSERT_TRUE(remote.ok());
+  std::vector<std::thread> callers;
+  for (unsigned caller = 0; caller < 4; ++caller) {
+    callers.emplace_back([&, caller] {
+      Rng mine(caller);
+      for (int i = 0; i < 10; ++i) {
+        const std::vector<Tensor> inputs = {
+            plan::random_tensor(mine, graph[graph.inputs()[0]].type.shape)};
+        std::vector<Tensor> outputs(1);
+        EXPECT_TRUE((*remote)->run(inputs, outputs, 20s).ok());
+        plan::expect_near(outputs, run_whole(graph, inputs));
+      }
+    });
+  }
+  for (std::thread& caller : callers) caller.join();
+}
+
+TEST(Cluster, SaysWhichWorkerIsGone) {
+  Cluster cluster(2);
+  Rng rng(7);
+  const Graph graph = plan::random_network(rng);
+  plan::Plan plan;
+  const plan::NodeRange all{0, graph.nodes().size()};
+  plan.segments.push_back({all, "", *plan::tasks_of(graph, all, {plan::Cut::kNone, {1}, {1}, 1})});
+  auto remote = cluster.coordinator().deploy(graph, plan);
+  ASSERT_TRUE(remote.ok());
+  cluster.worker(1).stop();
+  const std::vector<Tensor> inputs = {
+      plan::random_tensor(rng, graph[graph.inputs()[0]].type.shape)};
+  std::vector<Tensor> outputs(1);
+  const Status status = (*remote)->run(inputs, outputs, 20s);
+  EXPECT_EQ(status.code(), Code::kUnavailable);
+  EXPECT_NE(status.message().find("worker-1"), std::string_view::npos) << status.message();
+}
+
+}  // namespace
+}  // namespace shoal::cluster
