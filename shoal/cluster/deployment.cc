@@ -39,7 +39,7 @@ Deployment::Request& Deployment::request_at(uint64_t id) {
 
 Status Deployment::put(uint64_t request, const plan::Piece& piece, const Tensor& elements) {
   const std::lock_guard lock(mutex_);
-  if (request < done_) return {};
+  if (cancelled_.contains(request)) return {};
   if (!requests_.contains(request) && requests_.size() >= kMostRequests) {
     return Status(Code::kExhausted, "too many requests at once");
   }
@@ -101,9 +101,6 @@ void Deployment::finish(const ReadyTask& task, std::span<const Tensor> outputs) 
   ++request.next;
   if (request.next == tasks_.size()) {
     requests_.erase(it);
-    if (requests_.empty() || requests_.begin()->first > task.request) {
-      done_ = std::max(done_, task.request + 1);
-    }
     return;
   }
   for (size_t i = 0; i < outputs.size(); ++i) {
@@ -113,7 +110,10 @@ void Deployment::finish(const ReadyTask& task, std::span<const Tensor> outputs) 
 
 void Deployment::cancel(uint64_t request) {
   const std::lock_guard lock(mutex_);
+  constexpr size_t kMostCancelled = 1024;
   requests_.erase(request);
+  cancelled_.insert(request);
+  if (cancelled_.size() > kMostCancelled) cancelled_.erase(cancelled_.begin());
 }
 
 }  // namespace shoal::cluster

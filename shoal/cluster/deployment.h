@@ -7,6 +7,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <vector>
 
 #include "shoal/device/device.h"
@@ -73,7 +74,7 @@ class Deployment {
   const std::vector<WorkerTask> tasks_;
   mutable std::mutex mutex_;
   std::map<uint64_t, Request> requests_;
-  uint64_t done_ = 0;  // requests below are over or were cancelled; late pieces of them are dropped
+  std::set<uint64_t> cancelled_;  // lately: pieces of them that still arrive are dropped
 };
 
 }  // namespace shoal::cluster

@@ -144,7 +144,8 @@ TEST(Cluster, AnswersManyRequestsAtOnce) {
         const std::vector<Tensor> inputs = {
             plan::random_tensor(mine, graph[graph.inputs()[0]].type.shape)};
         std::vector<Tensor> outputs(1);
-        EXPECT_TRUE((*remote)->run(inputs, outputs, 20s).ok());
+        const Status status = (*remote)->run(inputs, outputs, 20s);
+        ASSERT_TRUE(status.ok()) << status.message();
         plan::expect_near(outputs, run_whole(graph, inputs));
       }
     });
