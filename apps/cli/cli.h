@@ -53,8 +53,10 @@ void add_doctor(CLI::App& app, Action& action);
 void add_eval(CLI::App& app, Action& action);
 void add_inspect(CLI::App& app, Action& action);
 void add_operators(CLI::App& app, Action& action);
+void add_plan(CLI::App& app, Action& action);
 void add_profile(CLI::App& app, Action& action);
 void add_run(CLI::App& app, Action& action);
+void add_simulate(CLI::App& app, Action& action);
 void add_zoo(CLI::App& app, Action& action);
 
 }  // namespace shoal::cli

@@ -211,15 +211,19 @@ Work work_of(const Graph& whole, const PartNode& part) {
   return work;
 }
 
-double weight_bytes(const Graph& whole, const Part& part) {
+double weight_bytes(const Graph& whole, const PartNode& node) {
   double bytes = 0;
-  for (const PartNode& traced : part.nodes) {
-    for (const Operand& operand : operands_of(whole, traced)) {
-      if (operand.given && operand.value != nullptr) {
-        bytes += static_cast<double>(operand.type.bytes());
-      }
+  for (const Operand& operand : operands_of(whole, node)) {
+    if (operand.given && operand.value != nullptr) {
+      bytes += static_cast<double>(operand.type.bytes());
     }
   }
+  return bytes;
+}
+
+double weight_bytes(const Graph& whole, const Part& part) {
+  double bytes = 0;
+  for (const PartNode& node : part.nodes) bytes += weight_bytes(whole, node);
   return bytes;
 }
 

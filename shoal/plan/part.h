@@ -55,6 +55,7 @@ struct Work {
   double bytes = 0;  // read and written, weights included
 };
 Work work_of(const Graph& whole, const PartNode& node);
+double weight_bytes(const Graph& whole, const PartNode& node);
 double weight_bytes(const Graph& whole, const Part& part);
 
 // What both boxes have; empty (some end <= begin) if nothing. And whether it is empty.

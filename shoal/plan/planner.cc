@@ -7,6 +7,8 @@
 #include <optional>
 #include <set>
 
+#include "shoal/plan/steps.h"
+
 namespace shoal::plan {
 namespace {
 
@@ -50,8 +52,12 @@ std::vector<Piece> whole_pieces(const Graph& graph, NodeRange nodes) {
 class Search {
  public:
   Search(const Graph& graph, const ClusterProfile& cluster, std::vector<size_t> cuts,
-         std::vector<Layout> layouts)
-      : graph_(graph), cluster_(cluster), cuts_(std::move(cuts)), layouts_(std::move(layouts)) {}
+         std::vector<Layout> layouts, const PlanOptions& options)
+      : graph_(graph),
+        cluster_(cluster),
+        cuts_(std::move(cuts)),
+        layouts_(std::move(layouts)),
+        options_(options) {}
 
   // The plan that should take the least; nothing if these layouts make none.
   std::optional<Plan> run() {
@@ -95,7 +101,7 @@ class Search {
     for (size_t end = begin + 1; end < cuts_.size(); ++end) {
       bool any = false;
       for (size_t l = 0; l < layouts_.size(); ++l) {
-        if (hopeless[l]) continue;
+        if (hopeless[l] || !allowed(begin, end, l)) continue;
         const std::optional<Candidate> candidate = make_candidate({cuts_[begin], cuts_[end]}, l);
         if (!candidate) {
           hopeless[l] = layouts_[l].cut != Cut::kNone;
@@ -111,6 +117,19 @@ class Search {
       }
       if (!any) break;
     }
+  }
+
+  // Where a split is forced, one worker is only for what cannot be split.
+  bool allowed(size_t begin, size_t end, size_t l) {
+    const bool splits = layouts_[l].cut != Cut::kNone;
+    if (splits) return cuts_[end] - cuts_[begin] <= options_.most_nodes || end == begin + 1;
+    if (!options_.forced) return true;
+    for (size_t at = begin; at < end; ++at) {
+      for (size_t other = 0; other < layouts_.size(); ++other) {
+        if (other != l && single_seconds(at, other, 0, false) < kNever) return false;
+      }
+    }
+    return true;
   }
 
   // What the slowest worker takes for the nodes between two neighbouring cuts.
@@ -169,22 +188,19 @@ class Search {
       const LinkProfile &a = cluster_.link_of(from), &b = cluster_.link_of(to);
       const double seconds = bytes / std::min(a.bytes_per_second, b.bytes_per_second) +
                              (cluster_.keep_awake ? 0 : b.wakeup_seconds);
-      all_ += seconds;
-      busy_[{from, true}] += seconds;
-      busy_[{to, false}] += seconds;
+      for (Resource resource : resources_of(cluster_, from, to)) busy_[resource] += seconds;
       latency_ = std::max({latency_, a.latency_seconds, b.latency_seconds});
     }
     double seconds() const {
-      if (cluster_.shared_medium) return all_ + latency_;
       double most = 0;
-      for (const auto& [who, seconds] : busy_) most = std::max(most, seconds);
+      for (const auto& [resource, seconds] : busy_) most = std::max(most, seconds);
       return most + latency_;
     }
 
    private:
     const ClusterProfile& cluster_;
-    double all_ = 0, latency_ = 0;
-    std::map<std::pair<int, bool>, double> busy_;
+    double latency_ = 0;
+    std::map<Resource, double> busy_;
   };
 
   double delivery_seconds(const State* from, const Candidate& candidate) const {
@@ -237,6 +253,7 @@ class Search {
   const ClusterProfile& cluster_;
   const std::vector<size_t> cuts_;
   const std::vector<Layout> layouts_;
+  const PlanOptions& options_;
   std::vector<std::vector<State>> best_;  // by cut and layout
   std::map<std::pair<size_t, size_t>, double> single_;
 };
@@ -261,7 +278,6 @@ class Layouts {
       ranked_.push_back({worker, ability(graph, *part, cluster.workers[w])});
     }
     std::ranges::stable_sort(ranked_, std::greater(), &Ranked::ability);
-    if (ranked_.size() > options.most_workers) ranked_.resize(options.most_workers);
   }
 
   bool empty() const { return ranked_.empty(); }
@@ -272,10 +288,13 @@ class Layouts {
   }
 
   // One worker, the best, and the best n by each cut.
-  std::vector<Layout> of(const std::vector<Cut>& cuts) const {
+  std::vector<Layout> of(const std::vector<Cut>& cuts, bool over_all) const {
     std::vector<Layout> layouts = {{Cut::kNone, {ranked_[0].worker}, {1}, 1}};
+    std::vector<size_t> counts = counts_up_to(ranked_.size());
+    if (over_all) counts.erase(counts.begin(), counts.end() - 1);
     for (Cut cut : cuts) {
-      for (size_t count : counts_up_to(ranked_.size())) {
+      if (cut == Cut::kNone) continue;
+      for (size_t count : counts) {
         if (cut != Cut::kGrid) {
           layouts.push_back(make(cut, count, 1));
           continue;
@@ -310,9 +329,9 @@ class Layouts {
 
 Result<Prediction> predict(std::string name, const Graph& graph, const ClusterProfile& cluster,
                            Plan plan) {
-  SHOAL_ASSIGN(const Schedule schedule, make_schedule(graph, plan));
+  SHOAL_ASSIGN(Schedule schedule, make_schedule(graph, plan));
   Timeline timeline = simulate(graph, plan, schedule, cluster);
-  return Prediction{std::move(name), std::move(plan), std::move(timeline)};
+  return Prediction{std::move(name), std::move(plan), std::move(schedule), std::move(timeline)};
 }
 
 }  // namespace
@@ -333,7 +352,8 @@ Result<std::vector<Prediction>> make_plans(const Graph& graph, const ClusterProf
   const std::vector<Cut> all =
       options.cuts.empty() ? std::vector{Cut::kRows, Cut::kGrid, Cut::kChannels} : options.cuts;
   std::vector<Prediction> found;
-  for (int worker : layouts.workers()) {
+  const bool may_be_one = !options.forced || all[0] == Cut::kNone || layouts.workers().size() == 1;
+  for (int worker : may_be_one ? layouts.workers() : std::vector<int>()) {
     SHOAL_ASSIGN(Prediction one, plan_for_one(graph, cluster, worker));
     if (found.empty()) {
       found.push_back(std::move(one));
@@ -342,14 +362,17 @@ Result<std::vector<Prediction>> make_plans(const Graph& graph, const ClusterProf
     }
   }
   const auto search = [&](std::string name, const std::vector<Cut>& some) -> Status {
-    std::optional<Plan> plan = Search(graph, cluster, cuts, layouts.of(some)).run();
+    std::optional<Plan> plan =
+        Search(graph, cluster, cuts, layouts.of(some, options.forced), options).run();
     if (!plan) return {};
     SHOAL_ASSIGN(Prediction made, predict(std::move(name), graph, cluster, *std::move(plan)));
     found.push_back(std::move(made));
     return {};
   };
   if (layouts.workers().size() > 1) {
-    for (Cut cut : all) SHOAL_TRY(search(std::string(name_of(cut)), {cut}));
+    for (Cut cut : all) {
+      if (cut != Cut::kNone) SHOAL_TRY(search(std::string(name_of(cut)), {cut}));
+    }
     if (all.size() > 1) SHOAL_TRY(search("any", all));
   }
   std::ranges::stable_sort(found, {}, [](const Prediction& p) { return p.timeline.seconds; });

@@ -12,15 +12,18 @@
 namespace shoal::plan {
 
 struct PlanOptions {
-  std::vector<Cut> cuts = {};      // to consider besides one worker; empty: all
+  std::vector<Cut> cuts = {};  // to consider besides one worker; empty: all
+  // Cut over all workers wherever that can be done, not only where it is good: for comparison.
+  bool forced = false;
   std::vector<int> excluded = {};  // workers not to be used
-  size_t most_workers = 1 << 20;
+  size_t most_nodes = 1 << 20;     // in one segment that is cut
 };
 
 // A plan and what it should take.
 struct Prediction {
   std::string name;  // the kind of it: "rows", "one worker", "any"
   Plan plan;
+  Schedule schedule;
   Timeline timeline;
 };
 

@@ -26,12 +26,16 @@ struct WorkerProfile {
   const OperatorSpeed& speed_of(std::string_view op) const;
 };
 
-// One worker's way to the others, in each direction.
+// No medium: a wire of its own.
+inline constexpr int kOwnWire = -1;
+
+// One machine's way to the others, in each direction.
 struct LinkProfile {
   double latency_seconds = 0;  // of a small message
   double bytes_per_second = 1e18;
   double wakeup_seconds = 0;          // more, after the radio has slept, which it does
   double sleep_after_seconds = 1e18;  // so long after the last message
+  int medium = kOwnWire;              // machines of one medium, a radio channel, send one at a time
 };
 
 struct ClusterProfile {
@@ -41,7 +45,6 @@ struct ClusterProfile {
   // Small messages keep radios from sleeping while a request is on its way: only the first message
   // that a worker gets has to wake it.
   bool keep_awake = true;
-  bool shared_medium = false;  // one message at a time over all links, as on one radio channel
 
   const LinkProfile& link_of(int worker) const {
     return worker < 0 ? coordinator : links[static_cast<size_t>(worker)];

@@ -4,163 +4,250 @@
 #include <map>
 #include <queue>
 
+#include "shoal/plan/steps.h"
+
 namespace shoal::plan {
 namespace {
+
+// A request on its way.
+struct Request {
+  const Steps* steps;
+  std::vector<size_t> awaited;  // still, by slot
+  std::vector<size_t> next;     // task, by worker
+  size_t answers_missing;
+  std::vector<Span> sent;                   // by message
+  std::vector<std::vector<Span>> computed;  // by worker and task
+  double answered = 0;
+
+  explicit Request(const Steps& its)
+      : steps(&its),
+        awaited(its.awaited),
+        next(its.tasks.size()),
+        answers_missing(its.answers),
+        sent(its.messages.size()),
+        computed(its.tasks.size()) {}
+
+  bool is_done(size_t worker) const { return next[worker] == steps->tasks[worker].size(); }
+};
 
 // Events in the order of time; of those at one time, first come first served.
 class Simulation {
  public:
-  Simulation(const Graph& graph, const Plan& plan, const Schedule& schedule,
-             const ClusterProfile& cluster)
-      : graph_(graph), plan_(plan), schedule_(schedule), cluster_(cluster) {
-    const size_t workers = cluster.workers.size();
-    line_.transfers.resize(schedule.transfers.size());
-    line_.compute_seconds.resize(workers);
-    line_.transfer_seconds.resize(workers);
-    nodes_.resize(workers + 1);
-    for (size_t s = 0; s < plan.segments.size(); ++s) {
-      line_.tasks.emplace_back(plan.segments[s].tasks.size());
-      for (size_t t = 0; t < plan.segments[s].tasks.size(); ++t) {
-        node(plan.segments[s].tasks[t].worker).tasks.push_back({s, t});
-      }
-    }
+  Simulation(const ClusterProfile& cluster, std::span<const Steps> turns, size_t requests,
+             size_t in_flight)
+      : cluster_(cluster),
+        in_flight_(in_flight),
+        machines_(cluster.workers.size() + 1),
+        queues_(resource_count(cluster)) {
+    for (size_t r = 0; r < requests; ++r) requests_.emplace_back(turns[r % turns.size()]);
   }
 
-  Timeline run() {
-    for (size_t i = 0; i < schedule_.transfers.size(); ++i) {
-      const Transfer& transfer = schedule_.transfers[i];
-      ++missing_[{transfer.segment, transfer.to}];
-      by_source_[{static_cast<int32_t>(transfer.piece.value), transfer.from}].push_back(i);
-    }
-    for (ValueId id : graph_.inputs()) send(id, kCoordinator, 0);
-    for (size_t w = 0; w < cluster_.workers.size(); ++w) start_next(static_cast<int>(w), 0);
+  std::vector<Request> run() {
+    for (size_t r = std::min(in_flight_, requests_.size()); r > 0; --r) release(0);
     while (!events_.empty()) {
       const Event event = events_.top();
       events_.pop();
-      line_.seconds = std::max(line_.seconds, event.time);
       switch (event.kind) {
-        case Event::Kind::kSend:
-          carry(event.index, event.time);
+        case Event::Kind::kFree:
+          free(event.item, event.time);
           break;
         case Event::Kind::kArrive:
-          arrive(event.index, event.time);
+          arrive(event.item, event.time);
           break;
         case Event::Kind::kFinish:
-          finish(static_cast<int>(event.index), event.time);
+          finish(event.item, event.time);
           break;
       }
     }
-    return std::move(line_);
+    return std::move(requests_);
   }
 
  private:
-  struct TaskIndex {
-    size_t segment, task;
-  };
-  // A worker, or the coordinator.
-  struct Machine {
-    std::vector<TaskIndex> tasks;  // in order
-    size_t next = 0;
-    bool busy = false;
-    double sends_until = 0, receives_until = 0, heard = -1e18;
+  // A message of a request, or its next task on a worker.
+  struct Item {
+    size_t request, index;
   };
   struct Event {
-    enum class Kind : uint8_t { kSend, kArrive, kFinish };
+    enum class Kind : uint8_t { kFree, kArrive, kFinish };
     double time;
     size_t order;
     Kind kind;
-    size_t index;
+    Item item;
     bool operator<(const Event& other) const {  // the queue gives the largest first
       return time != other.time ? time > other.time : order > other.order;
     }
   };
+  struct Machine {
+    size_t earliest = 0;  // request that it may still have tasks of
+    bool busy = false;
+    double heard = -1;  // never
+  };
+  // Who waits for a resource, in the order of asking.
+  struct Queue {
+    bool busy = false;
+    std::map<size_t, Item> waiting;
+  };
 
-  Machine& node(int worker) { return nodes_[static_cast<size_t>(worker + 1)]; }
+  Machine& machine(int worker) { return machines_[static_cast<size_t>(worker + 1)]; }
+  const Message& message_of(Item item) const {
+    return requests_[item.request].steps->messages[item.index];
+  }
+  void at(double time, Event::Kind kind, Item item) { events_.push({time, order_++, kind, item}); }
 
-  void at(double time, Event::Kind kind, size_t index) {
-    events_.push({time, order_++, kind, index});
+  void release(double time) {
+    const size_t r = released_++;
+    for (size_t message : requests_[r].steps->inputs) ask({r, message}, time);
+    for (size_t w = 0; w < cluster_.workers.size(); ++w) start_next(w, time);
   }
 
-  // All that waits for a value at `worker`, as soon as the worker has it.
-  void send(ValueId value, int worker, double time) {
-    const auto it = by_source_.find({static_cast<int32_t>(value), worker});
-    if (it == by_source_.end()) return;
-    for (size_t transfer : it->second) at(time, Event::Kind::kSend, transfer);
-    by_source_.erase(it);
+  void ask(Item item, double time) {
+    if (start(item, time)) return;
+    for (Resource resource : message_of(item).uses) queues_[resource].waiting.emplace(asked_, item);
+    ++asked_;
   }
 
-  void carry(size_t index, double time) {
-    const Transfer& transfer = schedule_.transfers[index];
-    const LinkProfile &from = cluster_.link_of(transfer.from), &to = cluster_.link_of(transfer.to);
-    Machine &sender = node(transfer.from), &receiver = node(transfer.to);
-    const auto bytes = static_cast<double>(bytes_of(graph_, transfer.piece));
-    double begin = std::max({time, sender.sends_until, receiver.receives_until});
-    if (cluster_.shared_medium) begin = std::max(begin, medium_until_);
-    const bool slept = begin - receiver.heard > to.sleep_after_seconds;
-    const bool asleep = slept && (receiver.heard < 0 || !cluster_.keep_awake);
-    const double wakeup = asleep ? to.wakeup_seconds : 0;
-    const double busy = wakeup + bytes / std::min(from.bytes_per_second, to.bytes_per_second);
-    const double end = begin + busy + std::max(from.latency_seconds, to.latency_seconds);
-    sender.sends_until = receiver.receives_until = medium_until_ = begin + busy;
-    receiver.heard = sender.heard = end;
-    line_.transfers[index] = {begin, end};
-    line_.wire_bytes += bytes;
-    for (int worker : {transfer.from, transfer.to}) {
-      if (worker >= 0) line_.transfer_seconds[static_cast<size_t>(worker)] += busy;
+  // A message goes if nothing that it needs is in use.
+  bool start(Item item, double time) {
+    const Message& message = message_of(item);
+    for (Resource resource : message.uses) {
+      if (queues_[resource].busy) return false;
     }
-    at(end, Event::Kind::kArrive, index);
+    for (Resource resource : message.uses) queues_[resource].busy = true;
+    const double busy = wakeup_seconds(message, time) + message.seconds;
+    const double end = time + busy + message.latency;
+    machine(message.from).heard = machine(message.to).heard = end;
+    requests_[item.request].sent[item.index] = {time, end};
+    at(time + busy, Event::Kind::kFree, item);
+    at(end, Event::Kind::kArrive, item);
+    return true;
   }
 
-  void arrive(size_t index, double time) {
-    const Transfer& transfer = schedule_.transfers[index];
-    --missing_[{transfer.segment, transfer.to}];
-    if (transfer.to != kCoordinator) start_next(transfer.to, time);
+  double wakeup_seconds(const Message& message, double time) {
+    const LinkProfile& link = cluster_.link_of(message.to);
+    const double heard = machine(message.to).heard;
+    const bool dozed = !cluster_.keep_awake && time - heard > link.sleep_after_seconds;
+    return heard < 0 || dozed ? link.wakeup_seconds : 0;
   }
 
-  // A worker computes its tasks in order, each as soon as all it reads is there.
-  void start_next(int worker, double time) {
-    Machine& machine = node(worker);
-    if (machine.busy || machine.next == machine.tasks.size()) return;
-    const auto [segment, task] = machine.tasks[machine.next];
-    const auto missing = missing_.find({segment, worker});
-    if (missing != missing_.end() && missing->second > 0) return;
-    const double seconds = seconds_of(graph_, schedule_.parts[segment][task],
-                                      cluster_.workers[static_cast<size_t>(worker)]);
-    machine.busy = true;
-    line_.tasks[segment][task] = {time, time + seconds};
-    line_.compute_seconds[static_cast<size_t>(worker)] += seconds;
-    at(time + seconds, Event::Kind::kFinish, static_cast<size_t>(worker));
+  void free(Item item, double time) {
+    const std::vector<Resource>& uses = message_of(item).uses;
+    for (Resource resource : uses) queues_[resource].busy = false;
+    for (Resource resource : uses) start_first(queues_[resource].waiting, time);
   }
 
-  void finish(int worker, double time) {
-    Machine& machine = node(worker);
-    const auto [segment, task] = machine.tasks[machine.next];
-    machine.busy = false;
-    ++machine.next;
-    for (const Piece& piece : plan_.segments[segment].tasks[task].outputs) {
-      send(piece.value, worker, time);
+  void start_first(const std::map<size_t, Item>& waiting, double time) {
+    for (const auto& [asked, item] : waiting) {
+      if (!start(item, time)) continue;
+      const size_t ticket = asked;  // which goes with its entry
+      for (Resource resource : message_of(item).uses) queues_[resource].waiting.erase(ticket);
+      return;
     }
+  }
+
+  void arrive(Item item, double time) {
+    Request& request = requests_[item.request];
+    const Message& message = message_of(item);
+    --request.awaited[message.slot];
+    if (message.to != kCoordinator) {
+      start_next(static_cast<size_t>(message.to), time);
+    } else if (--request.answers_missing == 0) {
+      request.answered = time;
+      if (released_ < requests_.size()) release(time);
+    }
+  }
+
+  void start_next(size_t worker, double time) {
+    Machine& machine = machines_[worker + 1];
+    if (machine.busy) return;
+    while (machine.earliest < released_ && requests_[machine.earliest].is_done(worker)) {
+      ++machine.earliest;
+    }
+    for (size_t r = machine.earliest; r < released_; ++r) {
+      Request& request = requests_[r];
+      if (request.is_done(worker)) continue;
+      const TaskStep& task = request.steps->tasks[worker][request.next[worker]];
+      if (request.awaited[task.slot] > 0) continue;
+      machine.busy = true;
+      request.computed[worker].push_back({time, time + task.seconds});
+      at(time + task.seconds, Event::Kind::kFinish, {r, worker});
+      return;
+    }
+  }
+
+  void finish(Item item, double time) {
+    Request& request = requests_[item.request];
+    const size_t worker = item.index;
+    machines_[worker + 1].busy = false;
+    const TaskStep& task = request.steps->tasks[worker][request.next[worker]++];
+    for (size_t message : task.sends) ask({item.request, message}, time);
     start_next(worker, time);
   }
 
-  const Graph& graph_;
-  const Plan& plan_;
-  const Schedule& schedule_;
   const ClusterProfile& cluster_;
-  std::vector<Machine> nodes_;
-  std::map<std::pair<size_t, int>, size_t> missing_;  // transfers, by segment and worker
-  std::map<std::pair<int32_t, int>, std::vector<size_t>> by_source_;
+  const size_t in_flight_;
+  std::vector<Machine> machines_;  // the coordinator first
+  std::vector<Queue> queues_;
+  std::vector<Request> requests_;
   std::priority_queue<Event> events_;
-  size_t order_ = 0;
-  double medium_until_ = 0;
-  Timeline line_;
+  size_t order_ = 0, asked_ = 0, released_ = 0;
 };
 
 }  // namespace
 
 Timeline simulate(const Graph& graph, const Plan& plan, const Schedule& schedule,
                   const ClusterProfile& cluster) {
-  return Simulation(graph, plan, schedule, cluster).run();
+  const Steps steps = make_steps(graph, plan, schedule, cluster);
+  const Request request = std::move(Simulation(cluster, std::span(&steps, 1), 1, 1).run()[0]);
+  Timeline line;
+  line.seconds = request.answered;
+  line.transfers = request.sent;
+  line.compute_seconds.resize(cluster.workers.size());
+  line.transfer_seconds.resize(cluster.workers.size());
+  for (const Segment& segment : plan.segments) line.tasks.emplace_back(segment.tasks.size());
+  for (size_t w = 0; w < steps.tasks.size(); ++w) {
+    for (size_t i = 0; i < request.computed[w].size(); ++i) {
+      const TaskStep& task = steps.tasks[w][i];
+      line.tasks[task.segment][task.task] = request.computed[w][i];
+      line.compute_seconds[w] += task.seconds;
+    }
+  }
+  for (size_t i = 0; i < steps.messages.size(); ++i) {
+    const Message& message = steps.messages[i];
+    line.wire_bytes += message.bytes;
+    for (int worker : {message.from, message.to}) {
+      if (worker < 0) continue;
+      line.transfer_seconds[static_cast<size_t>(worker)] +=
+          request.sent[i].end - request.sent[i].begin - message.latency;
+    }
+  }
+  return line;
+}
+
+double Stream::requests_per_second() const {
+  const size_t half = answered.size() / 2;
+  if (half == 0) return answered.empty() ? 0 : 1 / answered[0];
+  return static_cast<double>(answered.size() - half) / (answered.back() - answered[half - 1]);
+}
+
+Stream simulate_stream(const Graph& graph, std::span<const ScheduledPlan> turns,
+                       const ClusterProfile& cluster, size_t requests, size_t in_flight) {
+  std::vector<Steps> steps;
+  for (const ScheduledPlan& turn : turns) {
+    steps.push_back(make_steps(graph, turn.plan, turn.schedule, cluster));
+  }
+  Stream stream;
+  stream.compute_seconds.resize(cluster.workers.size());
+  for (const Request& request : Simulation(cluster, steps, requests, in_flight).run()) {
+    stream.answered.push_back(request.answered);
+    for (const Message& message : request.steps->messages) stream.wire_bytes += message.bytes;
+    for (size_t w = 0; w < request.computed.size(); ++w) {
+      for (const Span& span : request.computed[w]) {
+        stream.compute_seconds[w] += span.end - span.begin;
+      }
+    }
+  }
+  std::ranges::sort(stream.answered);
+  return stream;
 }
 
 }  // namespace shoal::plan

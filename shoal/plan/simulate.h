@@ -1,6 +1,11 @@
-// Simulation: a plan carried out in virtual time. What the planner promises is what this says.
+// Simulation: plans carried out in virtual time. What the planner promises is what this says.
+//
+// A worker computes one task at a time: of a request its tasks in order, of several requests the
+// earliest that can go on. A machine sends one message at a time and receives one at a time, and
+// the machines of one medium take turns; whatever can start, starts.
 #pragma once
 
+#include <span>
 #include <vector>
 
 #include "shoal/plan/plan.h"
@@ -24,5 +29,25 @@ struct Timeline {
 
 Timeline simulate(const Graph& graph, const Plan& plan, const Schedule& schedule,
                   const ClusterProfile& cluster);
+
+// A plan and all that follows from it.
+struct ScheduledPlan {
+  Plan plan;
+  Schedule schedule;
+};
+
+// Requests that follow each other without a pause.
+struct Stream {
+  std::vector<double> answered;         // when, by request
+  std::vector<double> compute_seconds;  // by worker
+  double wire_bytes = 0;
+
+  // In the long run: the first half of the requests only fills the workers.
+  double requests_per_second() const;
+};
+
+// Request r is computed by turns[r % size]. There are never more than `in_flight` on their way.
+Stream simulate_stream(const Graph& graph, std::span<const ScheduledPlan> turns,
+                       const ClusterProfile& cluster, size_t requests, size_t in_flight);
 
 }  // namespace shoal::plan

@@ -11,7 +11,7 @@ import tempfile
 import numpy as np
 
 SHOAL = os.path.abspath(sys.argv[1])
-COMMANDS = ["run", "inspect", "bench", "profile", "eval", "convert", "zoo", "operators", "doctor", "completions"]
+COMMANDS = ["run", "inspect", "bench", "profile", "eval", "convert", "zoo", "plan", "simulate", "operators", "doctor", "completions"]
 
 
 def shoal(*args, expect=0, cwd=None, env=None, stdin=None):
@@ -26,6 +26,62 @@ def test_every_command_teaches_by_example(_):
         text = shoal(command, "--help").stdout
         assert "Examples:" in text and f"shoal {command}" in text, command
     assert all(command in shoal("--help").stdout for command in COMMANDS)
+
+
+NEXUS = ["--device", "nexus5", "--link", "wifi-43.8"]
+
+
+def test_a_plan_says_what_it_brings_and_why_others_lose(tmp):
+    plan = json.loads(shoal("plan", "zoo:vgg16", "--workers", 4, *NEXUS, "--json").stdout)
+    assert plan["speedup"] > 3.04 and abs(plan["single_ms"] / plan["predicted_ms"] - plan["speedup"]) < 1e-9
+    assert len(plan["workers"]) == 4 and all(w["compute_ms"] > 0 for w in plan["workers"])
+    assert len(plan["alternatives"]) == 2 and all("computes" in other["why_slower"] for other in plan["alternatives"])
+    assert all(other["predicted_ms"] >= plan["predicted_ms"] for other in plan["alternatives"])
+    text = shoal("plan", "zoo:digits", "--workers", 2, *NEXUS, "--html", tmp / "p.html", "--svg", tmp / "p.svg").stdout
+    assert "More devices do not help" in text, text
+    assert "<svg" in (tmp / "p.html").read_text() and (tmp / "p.svg").read_text().startswith("<svg")
+
+
+def test_simulated_halos_take_the_bytes_they_must(_):
+    for workers, split, halos in (2, "rows", 1037568), (3, "rows", 2075136), (4, "rows", 3112704), (4, "grid", 2134576):
+        done = shoal("simulate", "zoo:vgg16", "--workers", workers, *NEXUS, "--split", split, "--fuse", 1, "--json")
+        fields = json.loads(done.stdout)
+        assert fields["halo_bytes"] == halos < fields["wire_bytes"], fields
+        assert {"single_ms", "cluster_ms", "speedup", "predicted_ms", "plan"} <= fields.keys()
+        assert {"compute_ms", "transfer_ms"} <= fields["workers"][0].keys()
+
+
+def test_a_cluster_can_be_a_file(tmp):
+    (tmp / "cluster.toml").write_text("""
+        [[worker]]
+        device = "pi4"
+        link = "gigabit"
+        count = 2
+        [[worker]]
+        name = "old"
+        device = "mine"
+        link = "air"
+        speed = 0.5
+        [device.mine]
+        gmac_per_s = 1.0
+        gb_per_s = 1.0
+        [link.air]
+        mbit = 50
+        latency_ms = 2
+        shared = true
+        [coordinator]
+        link = "gigabit"
+    """)
+    fields = json.loads(shoal("simulate", "zoo:resnet18", tmp / "cluster.toml", "--json").stdout)
+    assert [worker["name"] for worker in fields["workers"]] == ["pi4-0", "pi4-1", "old"], fields["workers"]
+    alone = json.loads(shoal("simulate", "zoo:resnet18", tmp / "cluster.toml", "--exclude", "0,1", "--json").stdout)
+    assert alone["cluster_ms"] > 4 * fields["cluster_ms"]
+    for wrong in ("", "[[worker]]\ndevice = \"pi9\"", "[[worker]]\ndevice = \"pi4\"\nlink = \"gigabit\"\nspede = 1",
+                  "worker = 3", "[[worker]\n", "[link.air]\nmbit = \"fast\""):
+        (tmp / "wrong.toml").write_text(wrong)
+        done = shoal("plan", "zoo:digits", tmp / "wrong.toml", expect=2)
+        assert "wrong.toml" in done.stderr and done.stderr.count("\n") == 1, done.stderr
+    assert "wifi-43.8" in shoal("plan", "zoo:digits", "--link", "string", expect=2).stderr
 
 
 def test_without_a_model_the_built_in_one_answers(_):

@@ -8,6 +8,7 @@
 #include "shoal/cpu/cpu.h"
 #include "shoal/ops/ops.h"
 #include "shoal/passes/passes.h"
+#include "shoal/plan/known.h"
 #include "shoal/plan/planner.h"
 #include "shoal/zoo/zoo.h"
 
@@ -74,24 +75,23 @@ TEST(Plan, HalosTakeTheBytesTheyMust) {
   EXPECT_EQ(vgg_halo_bytes(vgg, {Cut::kGrid, {0, 1, 2, 3}, {1, 1, 1, 1}, 2}), 2134576);
 }
 
-// LG Nexus 5 phones on one radio channel, as MoDNN's table has them.
-ClusterProfile nexus5(size_t workers) {
-  ClusterProfile cluster;
-  const LinkProfile wifi{1e-3, 43.8 * (1 << 20) / 8, 54.7e-3, 0.1};
-  for (size_t i = 0; i < workers; ++i) {
-    cluster.workers.push_back(uniform_worker("nexus5", 0.979e9, 4e9));
-    cluster.links.push_back(wifi);
+// What the profiles were fitted to.
+TEST(KnownDevices, TakeTheReportedTimes) {
+  const Graph vgg = optimized("vgg16");
+  for (const auto& [device, seconds] : {std::pair("nexus5", 15.809), std::pair("pi3", 9.4)}) {
+    const auto one =
+        plan_for_one(vgg, uniform_cluster(1, *find_device(device), *find_link("gigabit")), 0);
+    ASSERT_TRUE(one.ok());
+    EXPECT_NEAR(one->timeline.compute_seconds[0], seconds, 0.005 * seconds) << device;
   }
-  cluster.coordinator = wifi;
-  cluster.shared_medium = true;
-  return cluster;
 }
 
 TEST(Planner, BeatsWhatWasReported) {
   const Graph vgg = optimized("vgg16");
   const double reported[] = {1.86, 2.30, 3.04};
   for (size_t workers = 2; workers <= 4; ++workers) {
-    const ClusterProfile cluster = nexus5(workers);
+    const ClusterProfile cluster =
+        uniform_cluster(workers, *find_device("nexus5"), *find_link("wifi-43.8"));
     const auto one = plan_for_one(vgg, cluster, 0);
     const auto plans = make_plans(vgg, cluster);
     ASSERT_TRUE(one.ok() && plans.ok());

@@ -1,0 +1,40 @@
+#include "cluster_flags.h"
+
+#include "cluster_file.h"
+#include "shoal/plan/known.h"
+
+namespace shoal::cli {
+namespace {
+
+template <class Known>
+std::string names_of(std::span<const Known> all) {
+  std::string names;
+  for (const Known& known : all) names += (names.empty() ? "" : ", ") + std::string(known.name);
+  return names;
+}
+
+}  // namespace
+
+void ClusterFlags::add_to(CLI::App& command) {
+  CLI::Option* path =
+      command.add_option("cluster", file, "TOML file in place of --workers, --device and --link");
+  command.add_option("--workers", workers, "How many workers")
+      ->check(CLI::Range(1, 4096))
+      ->capture_default_str()
+      ->excludes(path);
+  command.add_option("--device", device, "What they are: " + names_of(plan::known_devices()))
+      ->capture_default_str()
+      ->excludes(path);
+  command.add_option("--link", link, "What links them: " + names_of(plan::known_links()))
+      ->capture_default_str()
+      ->excludes(path);
+}
+
+Result<plan::ClusterProfile> make_cluster(const ClusterFlags& flags) {
+  if (!flags.file.empty()) return read_cluster(flags.file);
+  SHOAL_ASSIGN(const plan::KnownDevice device, plan::find_device(flags.device));
+  SHOAL_ASSIGN(const plan::KnownLink link, plan::find_link(flags.link));
+  return plan::uniform_cluster(flags.workers, device, link);
+}
+
+}  // namespace shoal::cli

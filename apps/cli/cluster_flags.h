@@ -1,0 +1,23 @@
+// The flags that describe a cluster that need not be there: for plans, simulation and emulation.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string>
+
+#include "shoal/base/status.h"
+#include "shoal/plan/profile.h"
+
+namespace shoal::cli {
+
+struct ClusterFlags {
+  std::string file;  // in place of the rest
+  size_t workers = 4;
+  std::string device = "pi4";
+  std::string link = "gigabit";
+
+  void add_to(CLI::App& command);
+};
+
+Result<plan::ClusterProfile> make_cluster(const ClusterFlags& flags);
+
+}  // namespace shoal::cli

@@ -1,0 +1,123 @@
+// shoal plan: how a model would be spread over devices, and what that should bring.
+#include <cstdio>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "cli.h"
+#include "plan_picture.h"
+#include "planning.h"
+#include "shoal/plan/figures.h"
+#include "table.h"
+
+namespace shoal::cli {
+namespace {
+
+using plan::Prediction;
+
+constexpr const char* kExamples = R"(
+Examples:
+  shoal plan zoo:vgg16 --workers 4 --device nexus5 --link wifi-43.8
+  shoal plan model.onnx cluster.toml --html plan.html    with a picture of who does what when
+  shoal plan zoo:vgg16 --workers 4 --split rows --json   this split, for comparison
+The devices need not be there: profiles of common ones are built in (docs/cluster.md).)";
+
+struct Flags {
+  PlanFlags plan;
+  std::string svg, html;
+  bool json = false;
+};
+
+void print_segments(const Planned& planned) {
+  const Prediction& best = planned.best();
+  Table table({"nodes", "from", "to", "split", "compute ms", "received"});
+  for (size_t s = 0; s < best.plan.segments.size(); ++s) {
+    const plan::Segment& segment = best.plan.segments[s];
+    const auto nodes = planned.graph.nodes();
+    double slowest = 0;
+    for (const plan::Span& span : best.timeline.tasks[s]) {
+      slowest = std::max(slowest, span.end - span.begin);
+    }
+    int64_t received = 0;
+    for (const plan::Transfer& transfer : best.schedule.transfers) {
+      if (transfer.segment == s) received += bytes_of(planned.graph, transfer.piece);
+    }
+    table.add({std::to_string(segment.nodes.end - segment.nodes.begin),
+               place_of(planned.graph, nodes[segment.nodes.begin]),
+               place_of(planned.graph, nodes[segment.nodes.end - 1]), segment.split,
+               fixed(1e3 * slowest, 1), in_bytes(received)});
+  }
+  table.print();
+}
+
+void print_workers(const Planned& planned) {
+  const Prediction& best = planned.best();
+  const auto memory =
+      memory_bytes(planned.graph, best.plan, best.schedule, planned.cluster.workers.size());
+  Table table({"worker", "name", "compute ms", "transfer ms", "memory"});
+  for (size_t w = 0; w < memory.size(); ++w) {
+    table.add({std::to_string(w), planned.cluster.workers[w].name,
+               fixed(1e3 * best.timeline.compute_seconds[w], 1),
+               fixed(1e3 * best.timeline.transfer_seconds[w], 1),
+               in_bytes(static_cast<long long>(memory[w]))});
+  }
+  table.print();
+}
+
+void print(const Planned& planned) {
+  const Prediction& best = planned.best();
+  print_segments(planned);
+  std::printf("\n");
+  print_workers(planned);
+  std::printf("\n%s: %s ms, %s times as fast as one worker (%s ms); %s travel, %s of them halos\n",
+              best.name.c_str(), fixed(1e3 * best.timeline.seconds, 1).c_str(),
+              fixed(planned.speedup(), 2).c_str(),
+              fixed(1e3 * planned.single.timeline.seconds, 1).c_str(),
+              in_bytes(static_cast<long long>(best.timeline.wire_bytes)).c_str(),
+              in_bytes(halo_bytes(planned.graph, best.plan, best.schedule)).c_str());
+  for (size_t i = 1; i < std::min<size_t>(planned.plans.size(), 3); ++i) {
+    const Prediction& other = planned.plans[i];
+    std::printf("%s: %s ms: %s\n", other.name.c_str(),
+                fixed(1e3 * other.timeline.seconds, 1).c_str(), why_slower(planned, other).c_str());
+  }
+  std::printf("%s\n", advice(planned).c_str());
+}
+
+Status write(const std::string& path, const std::string& text) {
+  std::ofstream file(path);
+  file << text;
+  if (!file.flush()) return Status(Code::kExhausted, "cannot write " + path);
+  return {};
+}
+
+Outcome plan_model(const Flags& flags) {
+  SHOAL_OR_EXIT(plan::ClusterProfile cluster, Exit::kUsage, make_cluster(flags.plan.cluster));
+  SHOAL_OR_EXIT(const Planned planned, Exit::kModel, make_planned(flags.plan, std::move(cluster)));
+  if (flags.json) {
+    std::printf("%s\n", to_json(planned).dump().c_str());
+  } else {
+    print(planned);
+  }
+  for (const auto& [path, text] :
+       {std::pair(flags.svg, &to_svg), std::pair(flags.html, &to_html)}) {
+    if (path.empty()) continue;
+    if (Status status = write(path, text(planned)); !status.ok()) {
+      return fail(Exit::kResources, status);
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+void add_plan(CLI::App& app, Action& action) {
+  auto flags = std::make_shared<Flags>();
+  CLI::App* command = app.add_subcommand("plan", "Plan how to spread a model over several devices");
+  command->footer(kExamples);
+  flags->plan.add_to(*command);
+  command->add_option("--svg", flags->svg, "Write a picture: who computes and sends what when");
+  command->add_option("--html", flags->html, "Write the picture as a page, with names on hover");
+  command->add_flag("--json", flags->json, "Print one JSON object");
+  command->callback([flags, &action] { action = [flags] { return plan_model(*flags); }; });
+}
+
+}  // namespace shoal::cli

@@ -1,0 +1,153 @@
+#include "planning.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "cli.h"
+#include "model.h"
+#include "shoal/passes/passes.h"
+#include "shoal/plan/figures.h"
+#include "table.h"
+
+namespace shoal::cli {
+namespace {
+
+using plan::Cut;
+using plan::Prediction;
+
+constexpr std::array kCuts = {Cut::kNone, Cut::kRows,     Cut::kColumns,
+                              Cut::kGrid, Cut::kChannels, Cut::kBatch};
+
+// What --split calls them.
+std::string flag_of(Cut cut) { return cut == Cut::kNone ? "none" : std::string(name_of(cut)); }
+
+std::string in_seconds(double seconds) {
+  return seconds < 1 ? fixed(1e3 * seconds, 1) + " ms" : fixed(seconds, 2) + " s";
+}
+
+double busiest(const Prediction& plan) { return std::ranges::max(plan.timeline.compute_seconds); }
+
+std::string than(double mine, double best) {
+  return in_seconds(std::abs(mine - best)) + (mine >= best ? " more" : " less");
+}
+
+plan::PlanOptions options_of(const PlanFlags& flags) {
+  plan::PlanOptions options;
+  options.excluded = flags.excluded;
+  if (flags.fuse > 0) options.most_nodes = flags.fuse;
+  if (flags.split == "any") return options;
+  options.forced = true;
+  for (Cut cut : kCuts) {
+    if (flag_of(cut) == flags.split) options.cuts = {cut};
+  }
+  return options;
+}
+
+Result<Prediction> best_single(const Graph& graph, const plan::ClusterProfile& cluster,
+                               const std::vector<int>& excluded) {
+  std::optional<Prediction> best;
+  for (int worker = 0; worker < std::ssize(cluster.workers); ++worker) {
+    if (std::ranges::find(excluded, worker) != excluded.end()) continue;
+    SHOAL_ASSIGN(Prediction one, plan_for_one(graph, cluster, worker));
+    if (!best || one.timeline.seconds < best->timeline.seconds) best = std::move(one);
+  }
+  if (!best) return invalid("all workers are excluded");
+  return *std::move(best);
+}
+
+nlohmann::json workers_json(const Planned& planned) {
+  const Prediction& best = planned.best();
+  const std::vector<double> memory =
+      memory_bytes(planned.graph, best.plan, best.schedule, planned.cluster.workers.size());
+  nlohmann::json list = nlohmann::json::array();
+  for (size_t w = 0; w < memory.size(); ++w) {
+    list.push_back({{"name", planned.cluster.workers[w].name},
+                    {"compute_ms", 1e3 * best.timeline.compute_seconds[w]},
+                    {"transfer_ms", 1e3 * best.timeline.transfer_seconds[w]},
+                    {"memory_bytes", memory[w]}});
+  }
+  return list;
+}
+
+}  // namespace
+
+void PlanFlags::add_to(CLI::App& command) {
+  command.add_option("model", model, "ONNX file or zoo:NAME")->required();
+  cluster.add_to(command);
+  std::vector<std::string> splits = {"any"};
+  for (Cut cut : kCuts) splits.push_back(flag_of(cut));
+  command.add_option("--split", split, "Split this way wherever it can be done, for comparison")
+      ->check(CLI::IsMember(splits))
+      ->capture_default_str();
+  command.add_option("--fuse", fuse, "At most so many nodes between two exchanges; 0: any number");
+  command.add_option("--exclude", excluded, "Workers not to be used, by number")->delimiter(',');
+  command.add_option("--shape", shapes, "NAME=1x3x224x224 for inputs of open size");
+}
+
+Result<Planned> make_planned(const PlanFlags& flags, plan::ClusterProfile cluster) {
+  SHOAL_ASSIGN(LoadedGraph loaded, load_graph(flags.model, flags.shapes));
+  SHOAL_ASSIGN(Graph graph, passes::optimize(loaded.graph));
+  SHOAL_ASSIGN(std::vector<Prediction> plans, make_plans(graph, cluster, options_of(flags)));
+  SHOAL_ASSIGN(Prediction single, best_single(graph, cluster, flags.excluded));
+  return Planned{flags.model, std::move(graph), std::move(cluster), std::move(plans),
+                 std::move(single)};
+}
+
+std::string why_slower(const Planned& planned, const Prediction& other) {
+  const Prediction& best = planned.best();
+  const double waits = other.timeline.seconds - busiest(other);
+  const double best_waits = best.timeline.seconds - busiest(best);
+  return "its busiest worker computes " + than(busiest(other), busiest(best)) + " and waits " +
+         than(waits, best_waits) + "; " +
+         in_bytes(static_cast<long long>(other.timeline.wire_bytes)) + " travel in " +
+         std::to_string(other.schedule.transfers.size()) + " messages, not " +
+         in_bytes(static_cast<long long>(best.timeline.wire_bytes)) + " in " +
+         std::to_string(best.schedule.transfers.size());
+}
+
+std::string advice(const Planned& planned) {
+  const size_t all = planned.cluster.workers.size();
+  const size_t used = workers_of(planned.best().plan).size();
+  if (all == 1) return "There is one worker.";
+  if (used == 1) {
+    std::string text = "More devices do not help: one worker alone is fastest.";
+    for (const Prediction& other : planned.plans) {
+      if (workers_of(other.plan).size() == 1) continue;
+      return text + " The best over several takes " +
+             fixed(other.timeline.seconds / planned.best().timeline.seconds, 2) + " times as long.";
+    }
+    return text;
+  }
+  if (used < all) {
+    return "More devices do not help: the best plan uses " + std::to_string(used) + " of the " +
+           std::to_string(all) + " workers.";
+  }
+  return "All " + std::to_string(all) + " workers are of use.";
+}
+
+nlohmann::json to_json(const Planned& planned) {
+  const Prediction& best = planned.best();
+  const double predicted_ms = 1e3 * best.timeline.seconds;
+  nlohmann::json others = nlohmann::json::array();
+  for (size_t i = 1; i < std::min<size_t>(planned.plans.size(), 3); ++i) {
+    const Prediction& other = planned.plans[i];
+    others.push_back({{"name", other.name},
+                      {"predicted_ms", 1e3 * other.timeline.seconds},
+                      {"why_slower", why_slower(planned, other)}});
+  }
+  return {{"model", planned.model},
+          {"single_ms", 1e3 * planned.single.timeline.seconds},
+          {"cluster_ms", predicted_ms},
+          {"predicted_ms", predicted_ms},
+          {"speedup", planned.speedup()},
+          {"halo_bytes", halo_bytes(planned.graph, best.plan, best.schedule)},
+          {"wire_bytes", best.timeline.wire_bytes},
+          {"messages", best.schedule.transfers.size()},
+          {"kind", best.name},
+          {"plan", to_text(planned.graph, best.plan)},
+          {"workers", workers_json(planned)},
+          {"alternatives", std::move(others)},
+          {"advice", advice(planned)}};
+}
+
+}  // namespace shoal::cli

@@ -1,0 +1,48 @@
+// What 'shoal plan' and 'shoal simulate' share: a model, a cluster, and the plans for them.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+#include "cluster_flags.h"
+#include "shoal/graph/graph.h"
+#include "shoal/plan/planner.h"
+
+namespace shoal::cli {
+
+struct PlanFlags {
+  std::string model;
+  ClusterFlags cluster;
+  std::vector<std::string> shapes;
+  std::string split = "any";
+  size_t fuse = 0;  // nodes in a segment; 0: as many as is good
+  std::vector<int> excluded;
+
+  void add_to(CLI::App& command);
+};
+
+struct Planned {
+  std::string model;
+  Graph graph;  // as the passes leave it
+  plan::ClusterProfile cluster;
+  std::vector<plan::Prediction> plans;  // the best first
+  plan::Prediction single;              // everything on the best worker
+
+  const plan::Prediction& best() const { return plans[0]; }
+  double speedup() const { return single.timeline.seconds / best().timeline.seconds; }
+};
+
+Result<Planned> make_planned(const PlanFlags& flags, plan::ClusterProfile cluster);
+
+// Why a plan is slower than the best, in numbers.
+std::string why_slower(const Planned& planned, const plan::Prediction& other);
+
+// Whether all the workers are of use.
+std::string advice(const Planned& planned);
+
+// What scripts may rely on: docs/cli.md.
+nlohmann::json to_json(const Planned& planned);
+
+}  // namespace shoal::cli

@@ -1,0 +1,20 @@
+// Figures of a plan that need no clock.
+#pragma once
+
+#include <vector>
+
+#include "shoal/plan/plan.h"
+
+namespace shoal::plan {
+
+// What several workers read of one value, every time but the first: the halos of rows and grids,
+// and all but one copy of what splits by channels read.
+int64_t halo_bytes(const Graph& graph, const Plan& plan, const Schedule& schedule);
+
+// By worker: the weights of its tasks, and room for what the largest of them reads and computes.
+std::vector<double> memory_bytes(const Graph& graph, const Plan& plan, const Schedule& schedule,
+                                 size_t workers);
+
+std::vector<int> workers_of(const Plan& plan);  // in order, each once
+
+}  // namespace shoal::plan
