@@ -31,6 +31,16 @@ bool is_elementwise(const Operator* op) {
   return std::ranges::find(kElementwise, op) != kElementwise.end();
 }
 
+// Kernels copy padded images. Where nearly all of one would be padding, as a file may ask for, the
+// copy could be of any size.
+bool has_moderate_padding(const ops::Convolution& conv) {
+  constexpr int64_t kMost = 1024;
+  return std::ranges::all_of(conv.window.axes, [](const ops::WindowAxis& axis) {
+    const int64_t padded = (axis.output - 1) * axis.stride + axis.extent();
+    return padded <= axis.input + kMost;
+  });
+}
+
 class Lowering {
  public:
   Lowering(const Graph& from, int64_t block)
@@ -165,7 +175,8 @@ class Lowering {
     const int64_t channels = conv.groups * conv.out_channels;
     const int64_t computed = (channels + block_ - 1) / block_ * block_;
     // One pixel is a product with a vector, which reads the weights where they are.
-    return conv.output_plane() > 1 && computed <= 2 * channels && conv.output_shape().count() > 0;
+    return conv.output_plane() > 1 && computed <= 2 * channels && conv.output_shape().count() > 0 &&
+           has_moderate_padding(conv);
   }
 
   // Phases compute all of a block, and sums that meet the padding only. A product computes what the
@@ -188,7 +199,7 @@ class Lowering {
     const ops::Convolution conv = ops::convolution_of(node, x, inputs[QConvInputs::kW].type.shape);
     const bool depthwise = conv.in_channels == 1 && conv.out_channels == 1;
     return (conv.groups == 1 || depthwise) && conv.output_shape().count() > 0 &&
-           conv.in_channels > 0;
+           conv.in_channels > 0 && has_moderate_padding(conv);
   }
 
   Status lower_conv(const Node& node, const Operator& op, size_t residual) {

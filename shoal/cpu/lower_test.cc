@@ -156,6 +156,23 @@ TEST(Lower, BlocksNoBytesWhoseWeightsHaveZeroPoints) {
             "QuantizeLinear QLinearConv DequantizeLinear");
 }
 
+TEST(Lower, BlocksNoImageThatIsMostlyPadding) {
+  EXPECT_EQ(lowered(R"(
+      input x f32[1,4,2,2]
+      const s f32[] = [0.02]
+      const z u8[] = [128]
+      const o i8[] = [0]
+      const w f32[4,4,1,1] = ones
+      const v i8[4,4,1,1] = ones
+      a = Conv(x, w) pads=[99999999,0,99999999,0] strides=[99999999,1]
+      b = QuantizeLinear(x, s, z)
+      c = QLinearConv(b, s, z, v, s, o, s, z) pads=[0,99999999,0,99999999] strides=[1,99999999]
+      y = DequantizeLinear(c, s, z)
+      output a
+      output y)"),
+            "Conv QuantizeLinear QLinearConv DequantizeLinear");
+}
+
 TEST(Lower, BlocksNoConvolutionThatGainsNothing) {
   // One output channel; weights that change; channels in groups; sums of one pixel.
   EXPECT_EQ(lowered(R"(
