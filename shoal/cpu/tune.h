@@ -8,6 +8,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "shoal/cpu/cpu.h"
 #include "shoal/cpu/kernel.h"
@@ -42,13 +43,14 @@ class Tuner {
   using Candidates = std::vector<Candidate>;
 
   Candidates competitors(const Site& site) const;
-  Choice race(const Site& site, const Candidates& candidates) const;
+  Choice race(const Site& site, const Candidates& candidates);
   void recall();
 
   const CpuOptions options_;
   const std::filesystem::path file_;
   std::map<std::string, KernelInfo, std::less<>> known_;  // by what the node is
   std::set<std::string, std::less<>> fresh_;              // those measured by this process
+  std::vector<uint8_t> others_;                           // what else would be in the caches
   size_t remembered_ = 0;                                 // of them
 };
 
