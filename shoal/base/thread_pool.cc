@@ -51,6 +51,16 @@ void pin_to(std::thread& thread, int core) {
   ::pthread_setaffinity_np(thread.native_handle(), sizeof(set), &set);
 }
 
+// Everywhere but on `core`.
+void keep_off(std::thread& thread, int core, const std::vector<int>& usable) {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  for (int other : usable) {
+    if (other != core) CPU_SET(static_cast<size_t>(other), &set);
+  }
+  ::pthread_setaffinity_np(thread.native_handle(), sizeof(set), &set);
+}
+
 // Threads in loops of any pool. A line of its own, because everyone writes to it.
 alignas(64) std::atomic<int> at_work{0};
 
@@ -74,14 +84,15 @@ thread_local int Caller::depth_ = 0;
 }  // namespace
 
 ThreadPool::ThreadPool(const ThreadPoolOptions& options) {
-  const std::vector<int> usable = usable_cores();
-  const auto available = static_cast<int>(usable.size());
+  usable_ = usable_cores();
+  const auto available = static_cast<int>(usable_.size());
   const int count = options.threads > 0 ? options.threads : available;
   cores_ = std::max(options.cores > 0 ? options.cores : available, count);
+  makes_way_ = !options.pin && count <= available;
   workers_.reserve(static_cast<size_t>(count - 1));
   for (int slot = 1; slot < count; ++slot) {
     workers_.emplace_back([this, slot] { serve(slot); });
-    if (options.pin) pin_to(workers_.back(), usable[static_cast<size_t>(slot % available)]);
+    if (options.pin) pin_to(workers_.back(), usable_[static_cast<size_t>(slot % available)]);
   }
 }
 
@@ -104,7 +115,17 @@ void ThreadPool::run(int64_t n, Body body, const void* context) {
   }
 }
 
+// Linux likes to wake a thread where its waker runs. There it would wait for the very thread that
+// it was to help, while another core idles: two threads as slow as one, measured.
+void ThreadPool::make_way_for_caller() {
+  const int core = ::sched_getcpu();
+  if (core == caller_core_) return;
+  caller_core_ = core;
+  for (std::thread& worker : workers_) keep_off(worker, core, usable_);
+}
+
 void ThreadPool::share_out(int64_t n, Body body, const void* context) {
+  if (makes_way_) make_way_for_caller();
   body_ = body;
   context_ = context;
   n_ = n;

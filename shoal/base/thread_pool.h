@@ -61,6 +61,7 @@ class ThreadPool {
   static constexpr int kPiecesPerThread = 4;
 
   void run(int64_t n, Body body, const void* context);
+  void make_way_for_caller();
   void share_out(int64_t n, Body body, const void* context);
   void serve(int slot);
   void help(int slot);
@@ -80,6 +81,9 @@ class ThreadPool {
   alignas(64) std::atomic<uint32_t> generation_{0};  // counts loops; what idle workers watch
   std::atomic<bool> busy_{false};
   std::atomic<bool> stop_{false};
+  std::vector<int> usable_;  // cores
+  bool makes_way_ = false;   // there is a core for every thread, and they are not pinned
+  int caller_core_ = -1;     // where the last loop was started
   std::vector<std::thread> workers_;
 };
 
