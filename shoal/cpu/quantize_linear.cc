@@ -116,7 +116,7 @@ std::unique_ptr<Kernel> make_dequantize(const Site& site) {
 }
 
 std::unique_ptr<Kernel> make_add(const Site& site) {
-  for (size_t scale : {1, 4, 6}) {
+  for (const size_t scale : {size_t{1}, size_t{4}, size_t{6}}) {
     if (!has_constant_scale(site, scale)) return nullptr;
   }
   if (site.shape(0) != site.shape(3)) return nullptr;

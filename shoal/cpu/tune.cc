@@ -7,7 +7,6 @@
 #include <fstream>
 #include <limits>
 #include <random>
-#include <ranges>
 #include <sstream>
 
 #include "shoal/base/atomic_file.h"
@@ -195,10 +194,11 @@ Choice Tuner::race(const Site& site, const Candidates& candidates) {
   std::unique_ptr<Kernel> kernel;
   KernelInfo best;
   best.microseconds = best.runner_up_microseconds = kNever;
-  for (const Candidate& candidate : candidates | std::views::reverse) {
-    const std::string name(candidate.provider->name);
+  for (size_t i = candidates.size(); i-- > 0;) {
+    const Provider* provider = candidates[i].provider;
+    const std::string name(provider->name);
     kernel.reset();
-    kernel = candidate.provider->make(site);
+    kernel = provider->make(site);
     const double time = trial.microseconds(*kernel, best.microseconds);
     if (time < best.microseconds) {
       best = {name, time, best.name, best.microseconds};

@@ -97,7 +97,8 @@ class Session::State {
       if (!input.optional) required_.insert(input.name);
       if (!input.type.dims || !input.shape_read) any_rank_.insert(input.name);
     }
-    std::ranges::stable_partition(inputs_, [](const InputInfo& input) { return !input.optional; });
+    std::stable_partition(inputs_.begin(), inputs_.end(),
+                          [](const InputInfo& input) { return !input.optional; });
     for (const onnx::ModelOutput& output : model_->outputs()) outputs_.push_back(output.name);
     return {};
   }
