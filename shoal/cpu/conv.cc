@@ -180,7 +180,8 @@ std::unique_ptr<Kernel> make_whole_image(const Site& site) {
   if (!site.all_of_type(DType::kF32)) return nullptr;
   const auto conv = ops::convolution_of(site.node, site.shape(0), site.shape(1));
   const bool whole = std::ranges::all_of(conv.window.axes, [](const ops::WindowAxis& axis) {
-    return axis.kernel == axis.input && axis.pad_begin == 0 && axis.output == 1;
+    const bool spread = axis.dilation > 1 && axis.kernel > 1;
+    return axis.kernel == axis.input && axis.pad_begin == 0 && axis.output == 1 && !spread;
   });
   if (!whole || conv.groups > 1 || conv.batch > kFewImages) return nullptr;
   return std::make_unique<WholeImageKernel>(site);

@@ -69,6 +69,8 @@ TEST(Conv, AgreesOnSingleChannels) {
 }
 
 TEST(Conv, AgreesOnWholeImages) {
+  // As wide as the image, but spread beyond it.
+  expect_conv({{1, 4, 3}, {5, 4, 3}, {{"dilations", Ints{2}}, {"pads", Ints{0, 2}}}}, "conv_gemm");
   expect_conv({{1, 32, 7, 7}, {70, 32, 7, 7}}, "conv_gemv");
   expect_conv({{3, 100, 1, 1}, {33, 100, 1, 1}}, "conv_gemv");
 }
