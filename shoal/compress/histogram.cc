@@ -35,15 +35,15 @@ void Histogram::add(std::span<const float> elements) {
   if (magnitude == 0) return;  // zeros fit into any range
   widen(magnitude);
   seen_ = {std::min(seen_.low, range.low), std::max(seen_.high, range.high)};
-  const float per_unit = static_cast<float>(kBins) / (2 * limit_);
+  const double per_unit = kBins / (2.0 * limit_);  // beyond a float's reach where all are tiny
   for (float x : elements) {
     if (!(std::abs(x) <= kLargest)) continue;
-    ++counts_[std::min(static_cast<size_t>((x + limit_) * per_unit), kBins - 1)];
+    ++counts_[std::min(static_cast<size_t>((static_cast<double>(x) + limit_) * per_unit), kBins - 1)];
   }
 }
 
-float Histogram::centre(size_t bin) const {
-  return (static_cast<float>(bin) + 0.5f) * (2 * limit_ / static_cast<float>(kBins)) - limit_;
+double Histogram::centre(size_t bin) const {
+  return (static_cast<double>(bin) + 0.5) * (2.0 * limit_ / kBins) - limit_;
 }
 
 double Histogram::error(Range range) const {

@@ -25,7 +25,7 @@ class Histogram {
   static constexpr size_t kBins = 4096;
 
   void widen(float magnitude);
-  float centre(size_t bin) const;
+  double centre(size_t bin) const;
   double error(Range range) const;
 
   float limit_ = 0;  // the bins cover [-limit_, limit_); a power of two
