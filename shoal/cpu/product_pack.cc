@@ -9,6 +9,7 @@
 #include <hwy/highway.h>
 
 #include "shoal/cpu/panels-inl.h"
+#include "shoal/cpu/transpose_block-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace shoal::cpu::HWY_NAMESPACE {
@@ -20,30 +21,9 @@ PanelSize panel_size_here() { return {kRows, kColumns}; }
 // [count, width).
 void interleave(const float* from, int64_t stride, int64_t count, int64_t k, int64_t width,
                 float* to) {
-  int64_t c = 0;
-#if HWY_TARGET != HWY_SCALAR
-  const hn::CappedTag<float, 4> d;
-  for (; c + 4 <= count; c += 4) {
-    const float* x = from + c * stride;
-    int64_t p = 0;
-    for (; p + 4 <= k; p += 4) {
-      const auto x0 = hn::LoadU(d, x + p), x1 = hn::LoadU(d, x + stride + p);
-      const auto x2 = hn::LoadU(d, x + 2 * stride + p), x3 = hn::LoadU(d, x + 3 * stride + p);
-      const auto low02 = hn::InterleaveLower(d, x0, x2), low13 = hn::InterleaveLower(d, x1, x3);
-      const auto high02 = hn::InterleaveUpper(d, x0, x2), high13 = hn::InterleaveUpper(d, x1, x3);
-      float* y = to + p * width + c;
-      hn::StoreU(hn::InterleaveLower(d, low02, low13), d, y);
-      hn::StoreU(hn::InterleaveUpper(d, low02, low13), d, y + width);
-      hn::StoreU(hn::InterleaveLower(d, high02, high13), d, y + 2 * width);
-      hn::StoreU(hn::InterleaveUpper(d, high02, high13), d, y + 3 * width);
-    }
-    for (; p < k; ++p) {
-      for (int64_t i = 0; i < 4; ++i) to[p * width + c + i] = x[i * stride + p];
-    }
-  }
-#endif
-  for (; c < width; ++c) {
-    for (int64_t p = 0; p < k; ++p) to[p * width + c] = c < count ? from[c * stride + p] : 0;
+  transpose_block(from, stride, count, k, to, width);
+  for (int64_t p = 0; count < width && p < k; ++p) {
+    std::fill(to + p * width + count, to + (p + 1) * width, 0.0f);
   }
 }
 
