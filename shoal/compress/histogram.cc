@@ -38,7 +38,8 @@ void Histogram::add(std::span<const float> elements) {
   const double per_unit = kBins / (2.0 * limit_);  // beyond a float's reach where all are tiny
   for (float x : elements) {
     if (!(std::abs(x) <= kLargest)) continue;
-    ++counts_[std::min(static_cast<size_t>((static_cast<double>(x) + limit_) * per_unit), kBins - 1)];
+    ++counts_[std::min(static_cast<size_t>((static_cast<double>(x) + limit_) * per_unit),
+                       kBins - 1)];
   }
 }
 

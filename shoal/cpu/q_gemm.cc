@@ -1,8 +1,10 @@
 // QGemm: every element of the product is a dot product of two rows of bytes.
 #include <algorithm>
 #include <numeric>
+#include <optional>
 #include <vector>
 
+#include "shoal/cpu/aligned.h"
 #include "shoal/cpu/byte_dots.h"
 #include "shoal/cpu/bytes.h"
 #include "shoal/cpu/kernel.h"
@@ -31,7 +33,12 @@ class QGemmKernel : public Kernel {
         a_zero_(ops::zero_point_of(*site.constant(kAZeroPoint)) + a_flip_),
         output_(site.outputs[0].dtype) {
     read_columns(site);
-    if (site.node.integer("transB", 0) == 0) transpose(*site.constant(kB));
+    const Tensor* b = site.constant(kB);
+    if (site.node.integer("transB", 0) == 0) {
+      transpose(*b);
+    } else if (b != nullptr && site.memory == Memory::kPlenty) {
+      copy(*b);
+    }
   }
 
   void run(const Call& call) const override {
@@ -79,13 +86,30 @@ class QGemmKernel : public Kernel {
     }
   }
 
+  uint8_t* make_room() {
+    own_.emplace((n_ * k_ + 3) / 4);
+    return reinterpret_cast<uint8_t*>(own_->data());
+  }
+
   void transpose(const Tensor& b) {
-    transposed_.resize(static_cast<size_t>(n_ * k_));
+    uint8_t* to = make_room();
     const uint8_t* from = bytes_of(b);
     for (int64_t p = 0; p < k_; ++p) {
-      for (int64_t j = 0; j < n_; ++j) transposed_[static_cast<size_t>(j * k_ + p)] = *from++;
+      for (int64_t j = 0; j < n_; ++j) to[j * k_ + p] = *from++;
     }
     b.release_pages();
+  }
+
+  // To larger pages than those of a mapped file, from which large factors are read half as fast.
+  // The file's are given back on the way, so that never both are there.
+  void copy(const Tensor& b) {
+    constexpr int64_t kAtOnce = 8 << 20;
+    uint8_t* to = make_room();
+    const uint8_t* from = bytes_of(b);
+    for (int64_t i = 0; i < n_ * k_; i += kAtOnce) {
+      std::copy_n(from + i, std::min(kAtOnce, n_ * k_ - i), to + i);
+      b.release_pages();
+    }
   }
 
   Work begin(const Call& call) const {
@@ -93,7 +117,7 @@ class QGemmKernel : public Kernel {
     work.sums = reinterpret_cast<int32_t*>(call.scratch);
     work.b_sums = work.sums + ByteDots::kMostRows * n_;
     work.a_sums = work.b_sums + n_;
-    work.b = transposed_.empty() ? bytes_of(call.inputs[kB]) : transposed_.data();
+    work.b = own_ ? reinterpret_cast<const uint8_t*>(own_->data()) : bytes_of(call.inputs[kB]);
     work.a = bytes_of(call.inputs[kA]);
     if (a_flip_ != 0) {
       auto* flipped = reinterpret_cast<uint8_t*>(work.a_sums + m_);
@@ -150,7 +174,7 @@ class QGemmKernel : public Kernel {
   ops::Bounds bounds_;
   std::vector<float> scales_;
   std::vector<int32_t> bias_, b_zeros_;
-  std::vector<uint8_t> transposed_;  // b, where it is not so already
+  std::optional<AlignedFloats> own_;  // four bytes of b in each; not if it is read where it lies
 };
 
 // All parameters are constant, and b if it has to be transposed.
