@@ -1,6 +1,18 @@
 #include "shoal/plan/boxes.h"
 
+#include <algorithm>
+
 namespace shoal::plan {
+
+int64_t common_count(const Region& a, const Region& b) {
+  int64_t count = 1;
+  for (size_t d = 0; d < a.begin.rank(); ++d) {
+    const int64_t length = std::min(a.end[d], b.end[d]) - std::max(a.begin[d], b.begin[d]);
+    if (length <= 0) return 0;
+    count *= length;
+  }
+  return count;
+}
 
 std::vector<Region> subtract(const Region& box, const Region& hole) {
   const Region common = intersection(box, hole);

@@ -7,6 +7,9 @@
 
 namespace shoal::plan {
 
+// How many elements both have.
+int64_t common_count(const Region& a, const Region& b);
+
 // Boxes that make up `box` without `hole`, disjoint.
 std::vector<Region> subtract(const Region& box, const Region& hole);
 std::vector<Region> subtract(std::vector<Region> boxes, const Region& hole);

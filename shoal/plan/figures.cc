@@ -7,9 +7,7 @@
 #include "shoal/plan/boxes.h"
 
 namespace shoal::plan {
-namespace {
 
-// The most that the nodes of a part read and write at a time.
 double activation_bytes(const Graph& graph, const Part& part) {
   double most = 0;
   for (const PartNode& node : part.nodes) {
@@ -17,8 +15,6 @@ double activation_bytes(const Graph& graph, const Part& part) {
   }
   return most;
 }
-
-}  // namespace
 
 int64_t halo_bytes(const Graph& graph, const Plan& plan, const Schedule& schedule) {
   int64_t bytes = 0;

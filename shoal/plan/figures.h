@@ -11,6 +11,9 @@ namespace shoal::plan {
 // and all but one copy of what splits by channels read.
 int64_t halo_bytes(const Graph& graph, const Plan& plan, const Schedule& schedule);
 
+// The most that the nodes of a part read and write at a time, weights apart.
+double activation_bytes(const Graph& graph, const Part& part);
+
 // By worker: the weights of its tasks, and room for what the largest of them reads and computes.
 std::vector<double> memory_bytes(const Graph& graph, const Plan& plan, const Schedule& schedule,
                                  size_t workers);

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
-#include <optional>
 
 namespace shoal::plan {
 namespace {
@@ -118,6 +117,21 @@ std::vector<Region> regions_of(const Layout& layout, const Shape& shape) {
     regions.push_back(region);
   }
   return regions;
+}
+
+std::optional<std::vector<Task>> tasks_of(const Graph& graph, NodeRange nodes,
+                                          const Layout& layout) {
+  std::vector<Task> tasks;
+  for (int worker : layout.workers) tasks.push_back({worker, {}});
+  for (ValueId id : live_after(graph, nodes)) {
+    const std::vector<Region> regions = regions_of(layout, graph[id].type.shape);
+    if (regions.empty()) return std::nullopt;
+    for (size_t i = 0; i < regions.size(); ++i) {
+      if (!is_empty(regions[i])) tasks[i].outputs.push_back({id, regions[i]});
+    }
+  }
+  std::erase_if(tasks, [](const Task& task) { return task.outputs.empty(); });
+  return tasks;
 }
 
 }  // namespace shoal::plan

@@ -1,6 +1,7 @@
 // Layout: how a value is spread over workers.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -35,5 +36,10 @@ std::vector<int64_t> cut_points(int64_t length, const std::vector<double>& share
 // The box of a value of this shape that each worker has; empty boxes are possible. Nothing where
 // the value has no such axis.
 std::vector<Region> regions_of(const Layout& layout, const Shape& shape);
+
+// The pieces of all that is read after the nodes, by worker. Nothing where some value has no such
+// axis.
+std::optional<std::vector<Task>> tasks_of(const Graph& graph, NodeRange nodes,
+                                          const Layout& layout);
 
 }  // namespace shoal::plan

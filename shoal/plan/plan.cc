@@ -32,26 +32,23 @@ class Holders {
     for (ValueId id : graph.inputs()) add(kCoordinator, {id, Region::whole(graph[id].type.shape)});
   }
 
-  void add(int worker, const Piece& piece) {
-    held_[static_cast<int32_t>(piece.value)].push_back({worker, piece.region});
-  }
+  void add(int worker, const Piece& piece) { held_[piece.value].push_back({worker, piece.region}); }
 
   // What `to` must be sent to have all of the piece: nothing of what it has already, and nothing
   // twice. Fails where somebody was to compute it and nobody does.
   Status fetch(size_t segment, int to, const Piece& piece, std::vector<Transfer>& transfers) const {
-    const auto it = held_.find(static_cast<int32_t>(piece.value));
+    const auto it = held_.find(piece.value);
     std::vector<Region> missing = {piece.region};
-    if (it != held_.end()) {
+    for (bool own : {true, false}) {
+      if (it == held_.end()) break;
       for (const Held& held : it->second) {
-        if (held.worker == to) missing = subtract(std::move(missing), held.region);
-      }
-      for (const Held& held : it->second) {
-        if (held.worker == to) continue;
+        const bool of_use =
+            (held.worker == to) == own && common_count(held.region, piece.region) > 0;
+        if (!of_use || missing.empty()) continue;
         for (const Region& box : missing) {
           const Region found = intersection(box, held.region);
-          if (!is_empty(found)) {
-            transfers.push_back({segment, held.worker, to, {piece.value, found}});
-          }
+          if (own || is_empty(found)) continue;
+          transfers.push_back({segment, held.worker, to, {piece.value, found}});
         }
         missing = subtract(std::move(missing), held.region);
       }
@@ -66,7 +63,7 @@ class Holders {
     Region region;
   };
   const Graph& graph_;
-  std::map<int32_t, std::vector<Held>> held_;
+  std::map<ValueId, std::vector<Held>> held_;
 };
 
 }  // namespace
@@ -119,33 +116,44 @@ std::string to_text(const Graph& graph, const Plan& plan) {
 
 Result<Schedule> make_schedule(const Graph& graph, const Plan& plan) {
   Schedule schedule;
-  Holders holders(graph);
-  for (size_t s = 0; s < plan.segments.size(); ++s) {
-    const Segment& segment = plan.segments[s];
+  for (const Segment& segment : plan.segments) {
     auto& parts = schedule.parts.emplace_back();
-    std::vector<Transfer> received;
     for (const Task& task : segment.tasks) {
       SHOAL_ASSIGN(Part part, make_part(graph, segment.nodes, task.outputs));
-      for (const Piece& piece : part.inputs) {
-        const size_t before = schedule.transfers.size();
-        SHOAL_TRY(holders.fetch(s, task.worker, piece, schedule.transfers));
-        received.insert(received.end(), schedule.transfers.begin() + static_cast<long>(before),
-                        schedule.transfers.end());
-      }
       parts.push_back(std::move(part));
     }
+  }
+  SHOAL_ASSIGN(schedule.transfers,
+               find_transfers(graph, plan, {schedule.parts.begin(), schedule.parts.end()}));
+  return schedule;
+}
+
+Result<std::vector<Transfer>> find_transfers(const Graph& graph, const Plan& plan,
+                                             const std::vector<std::span<const Part>>& parts) {
+  std::vector<Transfer> transfers;
+  Holders holders(graph);
+  for (size_t s = 0; s < plan.segments.size(); ++s) {
+    const size_t before = transfers.size();
+    const std::vector<Task>& tasks = plan.segments[s].tasks;
+    for (size_t t = 0; t < tasks.size(); ++t) {
+      for (const Piece& piece : parts[s][t].inputs) {
+        SHOAL_TRY(holders.fetch(s, tasks[t].worker, piece, transfers));
+      }
+    }
     // After all, for tasks of one segment do not wait for each other.
-    for (const Task& task : segment.tasks) {
+    for (const Task& task : tasks) {
       for (const Piece& piece : task.outputs) holders.add(task.worker, piece);
     }
-    for (const Transfer& transfer : received) holders.add(transfer.to, transfer.piece);
+    for (size_t i = before; i < transfers.size(); ++i) {
+      holders.add(transfers[i].to, transfers[i].piece);
+    }
   }
   for (ValueId id : graph.outputs()) {
     if (graph[id].constant) continue;
     SHOAL_TRY(holders.fetch(plan.segments.size(), kCoordinator,
-                            {id, Region::whole(graph[id].type.shape)}, schedule.transfers));
+                            {id, Region::whole(graph[id].type.shape)}, transfers));
   }
-  return schedule;
+  return transfers;
 }
 
 }  // namespace shoal::plan

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -63,5 +64,9 @@ struct Schedule {
 };
 
 Result<Schedule> make_schedule(const Graph& graph, const Plan& plan);
+
+// Only what travels, where the parts are known: those of every segment, by task.
+Result<std::vector<Transfer>> find_transfers(const Graph& graph, const Plan& plan,
+                                             const std::vector<std::span<const Part>>& parts);
 
 }  // namespace shoal::plan

@@ -36,6 +36,8 @@ struct LinkProfile {
   double wakeup_seconds = 0;          // more, after the radio has slept, which it does
   double sleep_after_seconds = 1e18;  // so long after the last message
   int medium = kOwnWire;              // machines of one medium, a radio channel, send one at a time
+
+  friend bool operator==(const LinkProfile&, const LinkProfile&) = default;
 };
 
 struct ClusterProfile {

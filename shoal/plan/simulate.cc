@@ -4,8 +4,6 @@
 #include <map>
 #include <queue>
 
-#include "shoal/plan/steps.h"
-
 namespace shoal::plan {
 namespace {
 
@@ -130,7 +128,7 @@ class Simulation {
   }
 
   void free(Item item, double time) {
-    const std::vector<Resource>& uses = message_of(item).uses;
+    const Resources& uses = message_of(item).uses;
     for (Resource resource : uses) queues_[resource].busy = false;
     for (Resource resource : uses) start_first(queues_[resource].waiting, time);
   }
@@ -221,6 +219,10 @@ Timeline simulate(const Graph& graph, const Plan& plan, const Schedule& schedule
     }
   }
   return line;
+}
+
+double answer_seconds(const Steps& steps, const ClusterProfile& cluster) {
+  return Simulation(cluster, std::span(&steps, 1), 1, 1).run()[0].answered;
 }
 
 double Stream::requests_per_second() const {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "shoal/plan/plan.h"
-#include "shoal/plan/profile.h"
+#include "shoal/plan/steps.h"
 
 namespace shoal::plan {
 
@@ -29,6 +29,9 @@ struct Timeline {
 
 Timeline simulate(const Graph& graph, const Plan& plan, const Schedule& schedule,
                   const ClusterProfile& cluster);
+
+// When the coordinator has the answer, and nothing else: for those who compare many plans.
+double answer_seconds(const Steps& steps, const ClusterProfile& cluster);
 
 // A plan and all that follows from it.
 struct ScheduledPlan {

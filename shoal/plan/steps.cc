@@ -11,17 +11,17 @@ size_t index_of(int machine) { return static_cast<size_t>(machine + 1); }
 
 class StepMaker {
  public:
-  StepMaker(const Graph& graph, const Plan& plan, const Schedule& schedule,
+  StepMaker(const Graph& graph, const Plan& plan, std::span<const Transfer> transfers,
             const ClusterProfile& cluster)
-      : graph_(graph), plan_(plan), schedule_(schedule), cluster_(cluster) {}
+      : graph_(graph), plan_(plan), transfers_(transfers), cluster_(cluster) {}
 
-  Steps run() {
+  Steps run(const std::vector<std::span<const double>>& seconds) {
     steps_.tasks.resize(cluster_.workers.size());
     steps_.awaited.resize((plan_.segments.size() + 1) * machines_of(cluster_));
     for (size_t s = 0; s < plan_.segments.size(); ++s) {
-      for (size_t t = 0; t < plan_.segments[s].tasks.size(); ++t) add_task(s, t);
+      for (size_t t = 0; t < plan_.segments[s].tasks.size(); ++t) add_task(s, t, seconds[s][t]);
     }
-    for (size_t i = 0; i < schedule_.transfers.size(); ++i) add_message(i);
+    for (size_t i = 0; i < transfers_.size(); ++i) add_message(i);
     return std::move(steps_);
   }
 
@@ -30,19 +30,18 @@ class StepMaker {
     return segment * machines_of(cluster_) + index_of(machine);
   }
 
-  void add_task(size_t s, size_t t) {
+  void add_task(size_t s, size_t t, double seconds) {
     const Task& task = plan_.segments[s].tasks[t];
     const auto w = static_cast<size_t>(task.worker);
     std::vector<TaskStep>& list = steps_.tasks[w];
     for (const Piece& piece : task.outputs) {
       made_[{piece.value, task.worker}].push_back({piece.region, list.size()});
     }
-    const double seconds = seconds_of(graph_, schedule_.parts[s][t], cluster_.workers[w]);
     list.push_back({s, t, slot_of(s, task.worker), seconds, {}});
   }
 
   void add_message(size_t index) {
-    const auto& [segment, from, to, piece] = schedule_.transfers[index];
+    const auto& [segment, from, to, piece] = transfers_[index];
     const LinkProfile &out = cluster_.link_of(from), &in = cluster_.link_of(to);
     const auto bytes = static_cast<double>(bytes_of(graph_, piece));
     const Slot slot = slot_of(segment, to);
@@ -71,7 +70,7 @@ class StepMaker {
   };
   const Graph& graph_;
   const Plan& plan_;
-  const Schedule& schedule_;
+  const std::span<const Transfer> transfers_;
   const ClusterProfile& cluster_;
   std::map<std::pair<ValueId, int>, std::vector<Made>> made_;  // by value and worker
   Steps steps_;
@@ -79,20 +78,33 @@ class StepMaker {
 
 }  // namespace
 
-Steps make_steps(const Graph& graph, const Plan& plan, const Schedule& schedule,
-                 const ClusterProfile& cluster) {
-  return StepMaker(graph, plan, schedule, cluster).run();
+Steps make_steps(const Graph& graph, const Plan& plan,
+                 const std::vector<std::span<const double>>& seconds,
+                 std::span<const Transfer> transfers, const ClusterProfile& cluster) {
+  return StepMaker(graph, plan, transfers, cluster).run(seconds);
 }
 
-std::vector<Resource> resources_of(const ClusterProfile& cluster, int from, int to) {
-  const size_t machines = machines_of(cluster);
-  std::vector<Resource> uses = {index_of(from), machines + index_of(to)};
-  for (int machine : {from, to}) {
-    const int medium = cluster.link_of(machine).medium;
-    if (medium == kOwnWire) continue;
-    const Resource channel = 2 * machines + static_cast<size_t>(medium);
-    if (channel != uses.back()) uses.push_back(channel);
+Steps make_steps(const Graph& graph, const Plan& plan, const Schedule& schedule,
+                 const ClusterProfile& cluster) {
+  std::vector<std::vector<double>> seconds;
+  for (size_t s = 0; s < plan.segments.size(); ++s) {
+    auto& of_tasks = seconds.emplace_back();
+    for (size_t t = 0; t < plan.segments[s].tasks.size(); ++t) {
+      const auto worker = static_cast<size_t>(plan.segments[s].tasks[t].worker);
+      of_tasks.push_back(seconds_of(graph, schedule.parts[s][t], cluster.workers[worker]));
+    }
   }
+  return make_steps(graph, plan, {seconds.begin(), seconds.end()}, schedule.transfers, cluster);
+}
+
+Resources resources_of(const ClusterProfile& cluster, int from, int to) {
+  const size_t machines = machines_of(cluster);
+  Resources uses;
+  uses.push_back(index_of(from));
+  uses.push_back(machines + index_of(to));
+  const int out = cluster.link_of(from).medium, in = cluster.link_of(to).medium;
+  if (out != kOwnWire) uses.push_back(2 * machines + static_cast<size_t>(out));
+  if (in != kOwnWire && in != out) uses.push_back(2 * machines + static_cast<size_t>(in));
   return uses;
 }
 

@@ -1,6 +1,8 @@
 // Steps: a plan as a simulation walks it, with the seconds of everything worked out.
 #pragma once
 
+#include <array>
+#include <span>
 #include <vector>
 
 #include "shoal/plan/plan.h"
@@ -10,6 +12,18 @@ namespace shoal::plan {
 
 // What only one message at a time may use: a machine's way out, its way in, a medium.
 using Resource = size_t;
+
+// Those of one message, off the heap: sender, receiver, and the media of both.
+class Resources {
+ public:
+  void push_back(Resource resource) { list_[size_++] = resource; }
+  const Resource* begin() const { return list_.data(); }
+  const Resource* end() const { return list_.data() + size_; }
+
+ private:
+  std::array<Resource, 4> list_{};
+  size_t size_ = 0;
+};
 
 // What a worker waits for before a segment, or the coordinator at the end: an index into `awaited`.
 using Slot = size_t;
@@ -27,7 +41,7 @@ struct Message {
   double seconds;  // on the way, between radios that are awake, without latency
   double latency;
   double bytes;
-  std::vector<Resource> uses;
+  Resources uses;
 };
 
 struct Steps {
@@ -38,11 +52,15 @@ struct Steps {
   size_t answers = 0;                        // messages to the coordinator
 };
 
+// `seconds` of every segment's tasks.
+Steps make_steps(const Graph& graph, const Plan& plan,
+                 const std::vector<std::span<const double>>& seconds,
+                 std::span<const Transfer> transfers, const ClusterProfile& cluster);
 Steps make_steps(const Graph& graph, const Plan& plan, const Schedule& schedule,
                  const ClusterProfile& cluster);
 
 // What a message between two machines uses, and how many resources there can be.
-std::vector<Resource> resources_of(const ClusterProfile& cluster, int from, int to);
+Resources resources_of(const ClusterProfile& cluster, int from, int to);
 size_t resource_count(const ClusterProfile& cluster);
 
 }  // namespace shoal::plan

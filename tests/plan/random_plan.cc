@@ -89,24 +89,6 @@ Graph random_network(Rng& rng) {
   return graph;
 }
 
-std::optional<std::vector<Task>> tasks_of(const Graph& graph, NodeRange nodes,
-                                          const Layout& layout) {
-  std::vector<Task> tasks;
-  for (int worker : layout.workers) tasks.push_back({worker, {}});
-  for (ValueId id : live_after(graph, nodes)) {
-    const std::vector<Region> regions = regions_of(layout, graph[id].type.shape);
-    if (regions.empty()) return std::nullopt;
-    for (size_t i = 0; i < regions.size(); ++i) {
-      if (!is_empty(regions[i])) tasks[i].outputs.push_back({id, regions[i]});
-    }
-  }
-  std::erase_if(tasks, [](const Task& task) { return task.outputs.empty(); });
-  for (const Task& task : tasks) {
-    if (!make_part(graph, nodes, task.outputs).ok()) return std::nullopt;
-  }
-  return tasks;
-}
-
 Plan random_plan(Rng& rng, const Graph& graph, int workers) {
   Plan plan;
   for (size_t begin = 0; begin < graph.nodes().size();) {
@@ -114,13 +96,17 @@ Plan random_plan(Rng& rng, const Graph& graph, int workers) {
     const NodeRange nodes{begin,
                           begin + static_cast<size_t>(draw(rng, 1, static_cast<int64_t>(left)))};
     const Layout layout = random_layout(rng, workers);
-    if (auto tasks = tasks_of(graph, nodes, layout)) {
-      plan.segments.push_back({nodes, layout.describe(), *std::move(tasks)});
-      begin = nodes.end;
-    }
+    auto tasks = tasks_of(graph, nodes, layout);
+    const auto can_be = [&](const Task& task) {
+      return make_part(graph, nodes, task.outputs).ok();
+    };
+    if (!tasks || !std::ranges::all_of(*tasks, can_be)) continue;
+    plan.segments.push_back({nodes, layout.describe(), *std::move(tasks)});
+    begin = nodes.end;
   }
   return plan;
 }
+
 void expect_near(const std::vector<Tensor>& got, const std::vector<Tensor>& want) {
   ASSERT_EQ(got.size(), want.size());
   for (size_t i = 0; i < want.size(); ++i) {

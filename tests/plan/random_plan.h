@@ -1,7 +1,6 @@
 // Random networks and random plans for them.
 #pragma once
 
-#include <optional>
 #include <random>
 #include <vector>
 
@@ -16,10 +15,6 @@ Tensor random_tensor(Rng& rng, const Shape& shape);
 // Images of one to three axes through convolutions, pools, sums and activations. It may have no
 // nodes at all.
 Graph random_network(Rng& rng);
-
-// The pieces of all that is read after the nodes. Nothing where that cannot be.
-std::optional<std::vector<Task>> tasks_of(const Graph& graph, NodeRange nodes,
-                                          const Layout& layout);
 
 // Any segments, any layouts, uneven shares.
 Plan random_plan(Rng& rng, const Graph& graph, int workers);

@@ -1,0 +1,57 @@
+#include "shoal/plan/candidates.h"
+
+#include <algorithm>
+
+#include "shoal/plan/figures.h"
+
+namespace shoal::plan {
+
+size_t Candidates::add(const Layout& layout) {
+  const auto known = std::ranges::find(layouts_, layout);
+  if (known != layouts_.end()) return static_cast<size_t>(known - layouts_.begin());
+  layouts_.push_back(layout);
+  return layouts_.size() - 1;
+}
+
+const Candidate* Candidates::find(size_t begin, size_t end, size_t layout) {
+  const uint64_t key = (uint64_t{layout} << 40) | (uint64_t{begin} << 20) | uint64_t{end};
+  const auto [it, is_new] = made_.try_emplace(key);
+  if (is_new) it->second = make(begin, end, layout);
+  return it->second.get();
+}
+
+std::unique_ptr<Candidate> Candidates::make(size_t begin, size_t end, size_t number) const {
+  const Layout& layout = layouts_[number];
+  const NodeRange nodes{cuts_[begin], cuts_[end]};
+  auto candidate = std::make_unique<Candidate>();
+  candidate->begin = begin;
+  candidate->end = end;
+  candidate->layout = number;
+  auto tasks = tasks_of(graph_, nodes, layout);
+  if (!tasks) return nullptr;
+  candidate->tasks = *std::move(tasks);
+  for (const Task& task : candidate->tasks) {
+    auto part = make_part(graph_, nodes, task.outputs);
+    if (!part.ok()) return nullptr;
+    const WorkerProfile& worker = cluster_.workers[static_cast<size_t>(task.worker)];
+    candidate->seconds.push_back(seconds_of(graph_, *part, worker));
+    candidate->weight_bytes.push_back(weight_bytes(graph_, *part));
+    candidate->activation_bytes.push_back(activation_bytes(graph_, *part));
+    candidate->slowest = std::max(candidate->slowest, candidate->seconds.back());
+    candidate->parts.push_back(*std::move(part));
+  }
+  return candidate;
+}
+
+Plan plan_of(const Candidates& candidates, const Chain& chain) {
+  Plan plan;
+  for (const Candidate* candidate : chain) {
+    plan.segments.push_back(
+        {{candidates.cuts()[candidate->begin], candidates.cuts()[candidate->end]},
+         candidates.layout(candidate->layout).describe(),
+         candidate->tasks});
+  }
+  return plan;
+}
+
+}  // namespace shoal::plan

@@ -1,0 +1,55 @@
+// Candidates: segments as they might stand in a plan, each made once.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+#include "shoal/plan/layout.h"
+#include "shoal/plan/profile.h"
+
+namespace shoal::plan {
+
+// The nodes between two cuts, spread by a layout.
+struct Candidate {
+  size_t begin = 0, end = 0;  // cuts
+  size_t layout = 0;
+  std::vector<Task> tasks;
+  std::vector<Part> parts;
+  // By task.
+  std::vector<double> seconds, weight_bytes, activation_bytes;
+  double slowest = 0;  // seconds
+};
+
+class Candidates {
+ public:
+  Candidates(const Graph& graph, const ClusterProfile& cluster, std::vector<size_t> cuts)
+      : graph_(graph), cluster_(cluster), cuts_(std::move(cuts)) {}
+
+  const Graph& graph() const { return graph_; }
+  const ClusterProfile& cluster() const { return cluster_; }
+  const std::vector<size_t>& cuts() const { return cuts_; }
+
+  // The number of a layout; the same for equal ones.
+  size_t add(const Layout& layout);
+  const Layout& layout(size_t number) const { return layouts_[number]; }
+
+  // Null where some value has no such axis or some node cannot be split so.
+  const Candidate* find(size_t begin, size_t end, size_t layout);
+
+ private:
+  std::unique_ptr<Candidate> make(size_t begin, size_t end, size_t layout) const;
+
+  const Graph& graph_;
+  const ClusterProfile& cluster_;
+  const std::vector<size_t> cuts_;
+  std::vector<Layout> layouts_;
+  std::unordered_map<uint64_t, std::unique_ptr<Candidate>> made_;
+};
+
+// One after the other, they make a plan.
+using Chain = std::vector<const Candidate*>;
+Plan plan_of(const Candidates& candidates, const Chain& chain);
+
+}  // namespace shoal::plan
