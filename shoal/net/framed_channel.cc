@@ -6,61 +6,17 @@
 #include <utility>
 
 #include "shoal/base/limits.h"
+#include "shoal/net/outgoing.h"
 
 namespace shoal::net {
 namespace {
 
-size_t total(std::span<const Bytes> pieces) {
-  size_t sum = 0;
-  for (Bytes piece : pieces) sum += piece.size();
-  return sum;
+std::unique_ptr<Stream> decorated(std::unique_ptr<Stream> stream, const Peer& peer,
+                                  std::span<const std::shared_ptr<const Decorator>> decorators) {
+  for (size_t i = decorators.size(); i-- > 0;)
+    stream = decorators[i]->wrap(std::move(stream), peer);
+  return stream;
 }
-
-// A header, and what belongs right behind it.
-class Head {
- public:
-  explicit Head(const ChunkHeader& chunk) {
-    encode(chunk, std::span(bytes_).first<kChunkHeaderBytes>());
-  }
-  Head(const ChunkHeader& chunk, uint64_t payload_bytes) : Head(chunk) {
-    encode_u64(payload_bytes, std::span(bytes_).last<kFramePrefixBytes>());
-    size_ = bytes_.size();
-  }
-  operator Bytes() const { return std::span(bytes_).first(size_); }
-
- private:
-  std::array<std::byte, kChunkHeaderBytes + kFramePrefixBytes> bytes_{};
-  size_t size_ = kChunkHeaderBytes;
-};
-
-Head head(ChunkType type, size_t length) {
-  return Head(ChunkHeader{type, static_cast<uint32_t>(length)});
-}
-
-// Walks through pieces as if they were one.
-class Cutter {
- public:
-  explicit Cutter(std::span<const Bytes> pieces) : pieces_(pieces) {}
-
-  // Appends views of the next `bytes` bytes, which there must be.
-  void take(size_t bytes, std::vector<Bytes>& into) {
-    while (bytes > 0) {
-      const Bytes piece = pieces_.front().subspan(done_);
-      const size_t n = std::min(bytes, piece.size());
-      if (n > 0) into.push_back(piece.first(n));
-      bytes -= n;
-      done_ += n;
-      if (done_ == pieces_.front().size()) {
-        pieces_ = pieces_.subspan(1);
-        done_ = 0;
-      }
-    }
-  }
-
- private:
-  std::span<const Bytes> pieces_;
-  size_t done_ = 0;  // of the first
-};
 
 Status too_long(std::string_view what, size_t size, size_t limit) {
   return invalid(std::string(what) + " of " + std::to_string(size) + " bytes; at most " +
@@ -78,7 +34,7 @@ FramedChannel::FramedChannel(std::unique_ptr<Stream> stream, Peer peer,
                              std::shared_ptr<void> held)
     : peer_(std::move(peer)),
       options_(options),
-      stream_(options.decorator ? options.decorator->wrap(std::move(stream)) : std::move(stream)),
+      stream_(decorated(std::move(stream), peer_, options.decorators)),
       held_(std::move(held)),
       assembler_(options.max_payload_bytes),
       pulse_(std::move(pulse)) {

@@ -6,6 +6,7 @@
 
 #include "shoal/base/status.h"
 #include "shoal/net/frame.h"
+#include "shoal/net/transport.h"
 
 namespace shoal::net {
 
@@ -32,9 +33,10 @@ class Stream {
 };
 
 // Puts something between a channel and its stream.
-struct Decorator {
+class Decorator {
+ public:
   virtual ~Decorator() = default;
-  virtual std::unique_ptr<Stream> wrap(std::unique_ptr<Stream> stream) const = 0;
+  virtual std::unique_ptr<Stream> wrap(std::unique_ptr<Stream> stream, const Peer& peer) const = 0;
 };
 
 }  // namespace shoal::net

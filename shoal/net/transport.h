@@ -9,6 +9,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "shoal/base/status.h"
 #include "shoal/net/frame.h"
@@ -68,8 +69,7 @@ class Transport {
   virtual Result<std::unique_ptr<Listener>> listen(std::string_view address) = 0;
 };
 
-class Stream;
-struct Decorator;
+class Decorator;
 
 // What all channels of a transport have in common.
 struct ChannelOptions {
@@ -78,8 +78,9 @@ struct ChannelOptions {
   // a thread here, so that a machine which was asleep or starved does not blame its peers.
   std::chrono::milliseconds beat{200};
   int missed_beats = 4;
-  // What the bytes go through before they leave: a slow link (link.h), faults (fault.h).
-  std::shared_ptr<const Decorator> decorator;
+  // What the bytes go through on their way out, the first first: a slow link (link.h), faults
+  // (fault.h).
+  std::vector<std::shared_ptr<const Decorator>> decorators;
 };
 
 }  // namespace shoal::net

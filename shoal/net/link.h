@@ -1,0 +1,58 @@
+// A link that is slower than the one there is: bandwidth, latency, losses, and a radio that falls
+// asleep, in user space and on real channels. Each peer shapes what it sends. What is still on its
+// way when a channel is closed is lost.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <vector>
+
+#include "shoal/base/status.h"
+#include "shoal/net/transport.h"
+
+namespace shoal::net {
+
+// In the time of the world that is emulated. Zero is a link without that property.
+struct LinkSpec {
+  double bits_per_second = 0;
+  std::chrono::nanoseconds latency{0};  // one way
+  std::chrono::nanoseconds jitter{0};   // latency is up to so much longer; order is kept
+  double loss = 0;                      // the share of packets that have to be sent again ...
+  std::chrono::nanoseconds retransmit_after{0};  // ... so much later
+  std::chrono::nanoseconds wake_up{0};           // the radio takes so long for the first byte ...
+  std::chrono::nanoseconds asleep_after{0};      // ... after it neither sent nor received so long
+  size_t packet_bytes = 1448;
+  size_t buffer_bytes = size_t{128} << 10;  // a sender may be ahead of the link by so much
+  uint64_t seed = 1;                        // of jitter and losses
+};
+
+// Time that links share because only one of them can use it: the air, or the one cable of a device.
+// Across processes where they open the same file. Safe for any number of threads.
+class Medium {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  static std::shared_ptr<Medium> create();
+  static Result<std::shared_ptr<Medium>> open(const std::filesystem::path& file);
+  virtual ~Medium() = default;
+
+  // Takes the next `duration` that nobody has, not before `earliest`, and says when it ends.
+  virtual Clock::time_point reserve(Clock::time_point earliest, Clock::duration duration) = 0;
+};
+
+struct LinkOptions {
+  LinkSpec spec;
+  double dilation = 1;  // a second of that world takes so many here
+  // A transfer needs them all, in this order: {the sender's cable, the receiver's}, {the air}.
+  // None: each channel has the bandwidth to itself, in either direction.
+  std::vector<std::shared_ptr<Medium>> media;
+};
+
+// All channels that go through it have one radio. For links that differ by peer, a Decorator of
+// one's own can choose among several.
+std::shared_ptr<const Decorator> make_link(LinkOptions options);
+
+}  // namespace shoal::net

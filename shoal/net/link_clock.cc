@@ -1,0 +1,69 @@
+#include "shoal/net/link_clock.h"
+
+#include <algorithm>
+
+namespace shoal::net {
+namespace {
+
+using Duration = Medium::Clock::duration;
+
+Duration seconds(double count) {
+  return std::chrono::duration_cast<Duration>(std::chrono::duration<double>(count));
+}
+
+}  // namespace
+
+void Radio::used_until(Time time) {
+  const int64_t ticks = time.time_since_epoch().count();
+  int64_t last = last_.load();
+  while (last < ticks && !last_.compare_exchange_weak(last, ticks)) {
+  }
+}
+
+bool Radio::asleep(Time now, Duration after) const {
+  return now - Time(Duration(last_.load())) > after;
+}
+
+LinkClock::LinkClock(const LinkOptions& options, std::shared_ptr<Radio> radio, uint64_t seed)
+    : options_(options), radio_(std::move(radio)), random_(seed) {}
+
+LinkClock::Transfer LinkClock::transfer(size_t bytes, Time now) {
+  const LinkSpec& spec = options_.spec;
+  const size_t lost = count_lost(bytes);
+  const size_t sent = bytes + lost * spec.packet_bytes;
+  const Duration duration = spec.bits_per_second > 0
+                                ? seconds(8.0 * static_cast<double>(sent) / spec.bits_per_second)
+                                : Duration(0);
+  Time start = std::max(now, free_at_);
+  if (spec.wake_up.count() > 0 && radio_->asleep(start, spec.asleep_after)) start += spec.wake_up;
+  for (const auto& medium : options_.media) start = medium->reserve(start, duration) - duration;
+  const Time left = start + duration;
+  free_at_ = left;
+  radio_->used_until(left);
+  const Duration late = lost > 0 ? Duration(spec.retransmit_after) : Duration(0);
+  last_arrival_ = std::max(last_arrival_, left + spec.latency + jitter() + late);
+  return {left, last_arrival_};
+}
+
+size_t LinkClock::count_lost(size_t bytes) {
+  const LinkSpec& spec = options_.spec;
+  if (spec.loss <= 0) return 0;
+  const size_t packets = (bytes + spec.packet_bytes - 1) / spec.packet_bytes;
+  return std::binomial_distribution<size_t>(packets, std::min(spec.loss, 1.0))(random_);
+}
+
+Duration LinkClock::jitter() {
+  const int64_t most = Duration(options_.spec.jitter).count();
+  return Duration(std::uniform_int_distribution<int64_t>(0, std::max<int64_t>(most, 0))(random_));
+}
+
+LinkSpec dilated(LinkSpec spec, double dilation) {
+  spec.bits_per_second /= dilation;
+  for (auto* time :
+       {&spec.latency, &spec.jitter, &spec.retransmit_after, &spec.wake_up, &spec.asleep_after})
+    *time = std::chrono::duration_cast<std::chrono::nanoseconds>(
+        dilation * std::chrono::duration<double, std::nano>(*time));
+  return spec;
+}
+
+}  // namespace shoal::net

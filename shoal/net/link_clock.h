@@ -1,0 +1,54 @@
+// LinkClock: when bytes leave and arrive on an emulated link. Knows times, not bytes.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <memory>
+#include <random>
+
+#include "shoal/net/link.h"
+
+namespace shoal::net {
+
+// What the channels of a device share.
+class Radio {
+ public:
+  using Time = Medium::Clock::time_point;
+
+  void used_until(Time time);
+  bool asleep(Time now, Medium::Clock::duration after) const;
+
+ private:
+  std::atomic<int64_t> last_{0};  // ticks; nobody has used it yet
+};
+
+// One direction of one channel.
+class LinkClock {
+ public:
+  using Time = Medium::Clock::time_point;
+
+  struct Transfer {
+    Time left;     // the sender's buffer
+    Time arrives;  // never before the one before it
+  };
+
+  // `options` has been dilated.
+  LinkClock(const LinkOptions& options, std::shared_ptr<Radio> radio, uint64_t seed);
+
+  Transfer transfer(size_t bytes, Time now);
+
+ private:
+  size_t count_lost(size_t bytes);
+  Medium::Clock::duration jitter();
+
+  const LinkOptions options_;
+  const std::shared_ptr<Radio> radio_;
+  std::mt19937_64 random_;
+  Time free_at_;
+  Time last_arrival_;
+};
+
+// The same world, slower: everything that takes time takes `dilation` times as long.
+LinkSpec dilated(LinkSpec spec, double dilation);
+
+}  // namespace shoal::net
