@@ -15,6 +15,7 @@ namespace {
 
 constexpr const char* kCertificateFile = "authority.pem";
 constexpr const char* kKeyFile = "authority-key.pem";
+constexpr const char* kPeersFolder = "peers";
 constexpr std::chrono::hours kAuthorityLifetime{24 * 365 * 10};
 // Clocks of small boards are often behind until they have reached a time server.
 constexpr std::chrono::hours kClockTolerance{24};
@@ -67,10 +68,21 @@ Result<Authority> Authority::open(const std::filesystem::path& folder) {
   return Authority(folder, *std::move(self), fingerprint);
 }
 
+std::filesystem::path Authority::record_of(const std::string& name) const {
+  return folder_ / kPeersFolder / (name + ".pem");
+}
+
 Result<std::string> Authority::sign(std::string_view request, const std::string& name, Time now,
                                     std::chrono::seconds lifetime) const {
   SHOAL_ASSIGN(const KeyPtr key, key_of_request(request));
-  return certify(self_, *key, name, now, lifetime);
+  SHOAL_ASSIGN(std::string certificate, certify(self_, *key, name, now, lifetime));
+  SHOAL_TRY(make_private_folder(folder_ / kPeersFolder));
+  // Of two who ask at once, one makes the file.
+  const Status recorded = write_new_text(record_of(name), certificate);
+  if (recorded.ok()) return certificate;
+  std::error_code ignored;
+  if (!std::filesystem::exists(record_of(name), ignored)) return recorded;
+  return invalid("the name " + name + " is taken in this cluster");
 }
 
 Result<Identity> Authority::issue(const std::string& name, Time now,
@@ -78,7 +90,15 @@ Result<Identity> Authority::issue(const std::string& name, Time now,
   SHOAL_ASSIGN(const KeyPtr key, make_key());
   SHOAL_ASSIGN(std::string key_text, key_to_pem(*key));
   SHOAL_ASSIGN(std::string certificate, certify(self_, *key, name, now, lifetime));
+  SHOAL_TRY(make_private_folder(folder_ / kPeersFolder));
+  SHOAL_TRY(write_text(record_of(name), certificate));
   return make_identity(std::move(certificate), std::move(key_text), self_.certificate);
+}
+
+Status Authority::forget(const std::string& name) const {
+  std::error_code error;
+  if (is_peer_name(name) && std::filesystem::remove(record_of(name), error)) return {};
+  return Status(Code::kNotFound, "no peer of this cluster has that name");
 }
 
 }  // namespace shoal::net

@@ -27,16 +27,22 @@ class Authority {
   const Fingerprint& fingerprint() const { return fingerprint_; }
   const std::filesystem::path& folder() const { return folder_; }
 
-  // The certificate, as PEM, for who asked with this request.
+  // The certificate, as PEM, for who asked with this request. Each name is given once: who has it
+  // could otherwise be impersonated by the next one invited.
   Result<std::string> sign(std::string_view request, const std::string& name, Time now,
                            std::chrono::seconds lifetime = kPeerLifetime) const;
-  // For a peer on this machine, without a request.
+  // For a peer that the holder of the folder sets up himself; the name may have been given before.
   Result<Identity> issue(const std::string& name, Time now,
                          std::chrono::seconds lifetime = kPeerLifetime) const;
+
+  // The name can be given again. Certificates that bear it stay valid until they expire.
+  Status forget(const std::string& name) const;
 
  private:
   Authority(std::filesystem::path folder, Identity self, const Fingerprint& fingerprint)
       : folder_(std::move(folder)), self_(std::move(self)), fingerprint_(fingerprint) {}
+
+  std::filesystem::path record_of(const std::string& name) const;
 
   std::filesystem::path folder_;
   Identity self_;

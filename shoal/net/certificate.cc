@@ -98,11 +98,12 @@ Result<std::string> subject_field(X509& certificate, int field) {
 
 bool is_peer_name(std::string_view name) {
   constexpr size_t kMaxBytes = 63;
-  const auto allowed = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' ||
-           c == '_' || c == '-';
-  };
-  return !name.empty() && name.size() <= kMaxBytes && std::ranges::all_of(name, allowed);
+  constexpr std::string_view kAllowed =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
+  constexpr std::string_view kAlphanumeric = kAllowed.substr(0, kAllowed.size() - 3);
+  return !name.empty() && name.size() <= kMaxBytes &&
+         kAlphanumeric.find(name.front()) != std::string_view::npos &&
+         name.find_first_not_of(kAllowed) == std::string_view::npos;
 }
 
 Result<KeyPtr> make_key() {
@@ -186,7 +187,8 @@ Result<CertificatePtr> make_peer_certificate(EVP_PKEY& key, const Subject& subje
                                              const Validity& validity, X509& authority,
                                              EVP_PKEY& authority_key) {
   if (!is_peer_name(subject.name))
-    return invalid("a peer's name has 1 to 63 letters, digits, '.', '_' and '-'");
+    return invalid(
+        "a peer's name has 1 to 63 letters, digits, and after the first also '.', '_', '-'");
   CertificatePtr made = begin_certificate(key, subject, validity);
   if (made == nullptr || !finish_certificate(*made, authority, authority_key,
                                              {{NID_basic_constraints, "critical,CA:FALSE"},

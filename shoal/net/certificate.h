@@ -15,7 +15,8 @@ struct Subject {
   std::string name;
 };
 
-// 1 to 63 of a-z, A-Z, 0-9, '.', '_' and '-': what may stand in a message, a file name and a log.
+// 1 to 63 of a-z, A-Z, 0-9, and after the first also '.', '_' and '-': what may stand in a message,
+// a log, and as the name of a file.
 bool is_peer_name(std::string_view name);
 
 Result<KeyPtr> make_key();

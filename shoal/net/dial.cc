@@ -96,7 +96,9 @@ Result<Introduced> dial(asio::io_context& io, std::string_view address,
       std::make_shared<Dialling>(io, std::move(parsed), std::move(context), terms, deadline)
           ->start()
           .get();
-  if (!result.ok()) return result.status().at(address);
+  // A handshake that failed has said where, in numbers.
+  if (!result.ok() && !result.status().message().starts_with(address))
+    return result.status().at(address);
   return result;
 }
 

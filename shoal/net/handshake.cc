@@ -24,6 +24,14 @@ std::string address_of(const asio::ip::tcp::socket& socket) {
 
 }  // namespace
 
+Result<std::string> certified_name(SSL& ssl, const std::string& cluster) {
+  const CertificatePtr certificate(SSL_get1_peer_certificate(&ssl));
+  if (certificate == nullptr) return invalid("showed no certificate");
+  SHOAL_ASSIGN(Subject subject, subject_of(*certificate));
+  if (subject.cluster != cluster) return invalid("belongs to another cluster");
+  return std::move(subject.name);
+}
+
 Handshake::Handshake(asio::io_context& io, asio::ip::tcp::socket socket, SSL_CTX& context,
                      TlsStream::Side side, Terms terms)
     : terms_(std::move(terms)), address_(address_of(socket)), readiness_(io), timer_(io) {
@@ -64,7 +72,8 @@ Result<std::optional<Socket::For>> Handshake::advance() {
     SHOAL_ASSIGN(const auto next, stream_->shake_hands());
     if (next) return next;
     tls_done_ = true;
-    SHOAL_TRY(learn_name());
+    peer_.address = address_;
+    SHOAL_ASSIGN(peer_.name, terms_.judge(stream_->ssl()));
     SHOAL_TRY(say_hello());
   }
   while (heard_ < hello_.size()) {
@@ -75,15 +84,6 @@ Result<std::optional<Socket::For>> Handshake::advance() {
   }
   SHOAL_TRY(check_hello());
   return std::optional<Socket::For>();
-}
-
-Status Handshake::learn_name() {
-  const CertificatePtr certificate(SSL_get1_peer_certificate(&stream_->ssl()));
-  if (certificate == nullptr) return invalid("showed no certificate");
-  SHOAL_ASSIGN(Subject subject, subject_of(*certificate));
-  if (subject.cluster != terms_.cluster) return invalid("belongs to another cluster");
-  peer_ = {std::move(subject.name), address_};
-  return {};
 }
 
 Status Handshake::say_hello() {

@@ -17,11 +17,14 @@
 
 namespace shoal::net {
 
-// What both sides must agree on.
 struct Terms {
-  std::string cluster;
+  // The name of who is on the other side, or why he has to go. TLS is established.
+  std::function<Result<std::string>(SSL&)> judge;
   uint16_t version = 0;
 };
+
+// For peers of a cluster: what their certificate says, which TLS has verified.
+Result<std::string> certified_name(SSL& ssl, const std::string& cluster);
 
 struct Introduced {
   std::unique_ptr<TlsStream> stream;
@@ -50,7 +53,6 @@ class Handshake final : public std::enable_shared_from_this<Handshake> {
   Result<std::optional<Socket::For>> advance();
   Status say_hello();
   Status check_hello() const;
-  Status learn_name();
   void finish(Result<Introduced> result);
 
   const Terms terms_;

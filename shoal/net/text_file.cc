@@ -1,6 +1,8 @@
 #include "shoal/net/text_file.h"
 
+#include <fcntl.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <span>
@@ -21,6 +23,17 @@ Status write_text(const std::filesystem::path& path, std::string_view text,
   SHOAL_ASSIGN(AtomicFile file, AtomicFile::create(path, readers));
   SHOAL_TRY(file.write(std::as_bytes(std::span(text))));
   return file.commit();
+}
+
+Status write_new_text(const std::filesystem::path& path, std::string_view text) {
+  const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+  if (fd < 0) return system_status(errno).at(path.string());
+  const bool written = ::write(fd, text.data(), text.size()) == static_cast<ssize_t>(text.size());
+  const int error = written ? 0 : errno;
+  const bool closed = ::close(fd) == 0;
+  if (written && closed) return {};
+  ::unlink(path.c_str());
+  return system_status(error != 0 ? error : EIO).at(path.string());
 }
 
 Status make_private_folder(const std::filesystem::path& path) {

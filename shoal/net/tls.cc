@@ -72,7 +72,10 @@ Result<std::unique_ptr<Transport>> make_tls_transport(const Identity& identity,
   auto shared = std::make_shared<Shared>();
   shared->pulse = std::make_shared<Pulse>(options.channel.beat);
   shared->context = std::move(context);
-  shared->terms = {identity.cluster, options.version};
+  shared->terms.judge = [cluster = identity.cluster](SSL& ssl) {
+    return certified_name(ssl, cluster);
+  };
+  shared->terms.version = options.version;
   shared->options = std::move(options);
   return std::unique_ptr<Transport>(std::make_unique<TlsTransport>(std::move(shared)));
 }

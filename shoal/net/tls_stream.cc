@@ -16,8 +16,9 @@ constexpr size_t kGatherBytes = size_t{4} << 10;
 constexpr uint64_t kRenewAfterBytes = uint64_t{1} << 36;
 
 Status broken(SSL& ssl, int error) {
+  const bool judged = (SSL_get_verify_mode(&ssl) & SSL_VERIFY_PEER) != 0;
   const long verdict = SSL_get_verify_result(&ssl);
-  if (verdict != X509_V_OK) {
+  if (judged && verdict != X509_V_OK) {
     ERR_clear_error();
     return invalid(std::string("its certificate is refused: ") +
                    X509_verify_cert_error_string(verdict));
@@ -26,8 +27,10 @@ Status broken(SSL& ssl, int error) {
   const int reason = ERR_GET_REASON(ERR_peek_error());
   if (reason < SSL_AD_REASON_OFFSET) return openssl_failure(Code::kUnavailable, "TLS is broken");
   ERR_clear_error();
-  return invalid(std::string("refused us: ") +
-                 SSL_alert_desc_string_long(reason - SSL_AD_REASON_OFFSET));
+  const int alert = reason - SSL_AD_REASON_OFFSET;
+  // Which OpenSSL 3.0 has no words for.
+  if (alert == SSL_AD_CERTIFICATE_REQUIRED) return invalid("refused us: certificate required");
+  return invalid(std::string("refused us: ") + SSL_alert_desc_string_long(alert));
 }
 
 }  // namespace

@@ -1,0 +1,46 @@
+// Enrolment: how a device that holds a token gets its certificate.
+//
+// The newcomer knows the authority by the fingerprint in the token; the authority knows the
+// newcomer by a proof that he has the secret, bound to this very connection, so that who listens or
+// stands between them learns nothing he could use.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "shoal/base/status.h"
+#include "shoal/net/authority.h"
+#include "shoal/net/frame.h"
+#include "shoal/net/invitation.h"
+#include "shoal/net/tls.h"
+
+namespace shoal::net {
+
+// On the side of the newcomer: the key is made here and never leaves.
+Result<Identity> join(const Token& token, const std::string& name, Deadline deadline,
+                      uint16_t version = kProtocolVersion);
+
+struct EnrolmentOptions {
+  std::function<Time()> clock = std::chrono::system_clock::now;
+  std::chrono::seconds lifetime = kPeerLifetime;  // of the certificates
+  std::chrono::milliseconds patience{3000};       // with a newcomer who does not say what he wants
+  size_t max_newcomers = 16;                      // at once; one more cuts off the oldest
+  uint16_t version = kProtocolVersion;
+  // Told of everyone who joined (his name) and everyone who did not (why), by several threads.
+  std::function<void(const Result<std::string>&)> told = [](const Result<std::string>&) {};
+};
+
+// On the side of the authority: a port for newcomers only. Serves until it is destroyed.
+class Enrolment {
+ public:
+  virtual ~Enrolment() = default;
+  virtual std::string address() const = 0;
+};
+
+Result<std::unique_ptr<Enrolment>> serve_enrolment(const Authority& authority,
+                                                   std::string_view address,
+                                                   EnrolmentOptions options = {});
+
+}  // namespace shoal::net

@@ -1,0 +1,102 @@
+#include "shoal/net/enrolment_wire.h"
+
+#include <openssl/crypto.h>
+#include <openssl/hmac.h>
+
+#include <algorithm>
+#include <span>
+#include <string_view>
+
+#include "shoal/base/printable.h"
+
+namespace shoal::net {
+namespace {
+
+// id, proof, u8 length of the name, name, the rest is the request.
+constexpr size_t kFixedBytes = sizeof(InvitationId) + sizeof(Proof) + 1;
+constexpr size_t kMaxMessageBytes = 300;
+
+void append(std::vector<std::byte>& to, Bytes bytes) {
+  to.insert(to.end(), bytes.begin(), bytes.end());
+}
+
+Bytes bytes_of(std::string_view text) { return std::as_bytes(std::span(text)); }
+
+std::string text_of(Bytes bytes) {
+  return std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+}
+
+const unsigned char* raw(const std::byte* bytes) {
+  return reinterpret_cast<const unsigned char*>(bytes);
+}
+
+}  // namespace
+
+std::vector<std::byte> encode(const JoinRequest& request) {
+  std::vector<std::byte> bytes;
+  append(bytes, request.id);
+  append(bytes, request.proof);
+  bytes.push_back(static_cast<std::byte>(request.name.size()));
+  append(bytes, bytes_of(request.name));
+  append(bytes, bytes_of(request.request));
+  return bytes;
+}
+
+Result<JoinRequest> decode_join_request(Bytes bytes) {
+  const Status corrupt(Code::kCorrupt, "not a request to join");
+  if (bytes.size() < kFixedBytes) return corrupt;
+  JoinRequest request;
+  std::ranges::copy(bytes.first(request.id.size()), request.id.begin());
+  std::ranges::copy(bytes.subspan(request.id.size(), request.proof.size()), request.proof.begin());
+  const auto name_bytes = std::to_integer<size_t>(bytes[kFixedBytes - 1]);
+  const Bytes rest = bytes.subspan(kFixedBytes);
+  if (rest.size() < name_bytes) return corrupt;
+  request.name = text_of(rest.first(name_bytes));
+  request.request = text_of(rest.subspan(name_bytes));
+  return request;
+}
+
+std::vector<std::byte> encode(const Result<std::string>& answer) {
+  std::vector<std::byte> bytes{static_cast<std::byte>(answer.status().code())};
+  append(bytes, bytes_of(answer.ok() ? std::string_view(*answer) : answer.status().message()));
+  return bytes;
+}
+
+Result<std::string> decode_join_answer(Bytes bytes) {
+  if (bytes.empty() || bytes[0] > static_cast<std::byte>(Code::kInternal))
+    return Status(Code::kCorrupt, "not an answer to a request to join");
+  const auto code = static_cast<Code>(bytes[0]);
+  std::string text = text_of(bytes.subspan(1));
+  if (code == Code::kOk) return text;
+  return Status(code, printable(text, kMaxMessageBytes));
+}
+
+Result<Binding> binding_of(SSL& ssl) {
+  constexpr std::string_view kLabel = "EXPERIMENTAL shoal join";
+  Binding binding;
+  if (SSL_export_keying_material(&ssl, reinterpret_cast<unsigned char*>(binding.data()),
+                                 binding.size(), kLabel.data(), kLabel.size(), nullptr, 0, 0) != 1)
+    return openssl_failure(Code::kInternal, "cannot bind to the connection");
+  return binding;
+}
+
+Result<Proof> prove(const Secret& secret, const Binding& binding, const JoinRequest& request) {
+  std::vector<std::byte> said(binding.begin(), binding.end());
+  append(said, request.id);
+  said.push_back(static_cast<std::byte>(request.name.size()));
+  append(said, bytes_of(request.name));
+  append(said, bytes_of(request.request));
+  Proof proof;
+  unsigned size = 0;
+  if (HMAC(EVP_sha256(), secret.data(), static_cast<int>(secret.size()), raw(said.data()),
+           said.size(), reinterpret_cast<unsigned char*>(proof.data()), &size) == nullptr ||
+      size != proof.size())
+    return openssl_failure(Code::kInternal, "cannot compute a proof");
+  return proof;
+}
+
+bool same(const Proof& a, const Proof& b) {
+  return CRYPTO_memcmp(a.data(), b.data(), a.size()) == 0;
+}
+
+}  // namespace shoal::net
