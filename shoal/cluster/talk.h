@@ -12,6 +12,7 @@ inline constexpr uint32_t kProtocolVersion = 1;
 
 // A peer that takes longer for one message is as good as gone.
 inline constexpr std::chrono::seconds kPatience{30};
+inline constexpr std::chrono::seconds kConnectPatience{5};
 
 Status send(net::Channel& channel, const message::Message& message,
             std::span<const net::Bytes> payload = {}, bool urgent = false);

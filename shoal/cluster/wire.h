@@ -17,6 +17,7 @@ namespace message {
 class Graph;
 class Piece;
 class Message;
+class Traced;
 }  // namespace message
 
 // The SHA-256 of a tensor's bytes: what it is called between machines.

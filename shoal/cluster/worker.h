@@ -12,15 +12,11 @@
 #include <string>
 #include <thread>
 
-#include "shoal/cluster/deployment.h"
+#include "shoal/cluster/duty.h"
 #include "shoal/cluster/store.h"
 #include "shoal/net/transport.h"
 
 namespace shoal::cluster {
-
-namespace message {
-class Data;
-}
 
 struct WorkerOptions {
   std::string name = "worker";
@@ -40,16 +36,6 @@ class Worker {
  private:
   using ChannelPtr = std::shared_ptr<net::Channel>;
 
-  // A plan, of the coordinator that deployed it.
-  struct Duty {
-    uint64_t plan = 0;
-    ChannelPtr coordinator;
-    std::unique_ptr<Deployment> deployment;  // null until it is started
-    std::string assignment;                  // until then
-    std::mutex mutex;                        // of what follows
-    std::map<int, std::string> addresses;    // of the workers it sends to
-    std::map<int, ChannelPtr> peers;         // those it has reached
-  };
   using DutyPtr = std::shared_ptr<Duty>;
 
   // One who has come, and the thread that listens to him.
@@ -62,20 +48,16 @@ class Worker {
   void join_visits(bool all);
   void listen(const ChannelPtr& channel);
   Status handle(const ChannelPtr& channel, const net::Frame& frame);
-  Status deploy(const ChannelPtr& channel, uint64_t plan, const net::Frame& frame);
+  Status deploy(const ChannelPtr& channel, const message::Deploy& deploy, const net::Frame& frame);
   Status start(const ChannelPtr& channel, uint64_t plan);
   Status welcome(const ChannelPtr& channel);
   Status take_piece(const message::Data& data, const net::Frame& frame);
-  Result<std::unique_ptr<Deployment>> compile(Duty& duty);
   void forget(const ChannelPtr& channel);
   DutyPtr duty_of(uint64_t plan);
 
   void compute();
   bool compute_one();
-  Status run(Duty& duty, const ReadyTask& task);
-  Result<ChannelPtr> peer_of(Duty& duty, int worker);
   static void report_to(const ChannelPtr& channel, const Status& status);
-  static void report(Duty& duty, uint64_t request, const Status& status);
 
   const WorkerOptions options_;
   Device& device_;

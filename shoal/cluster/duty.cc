@@ -1,0 +1,215 @@
+#include "shoal/cluster/duty.h"
+
+#include <algorithm>
+
+#include "messages.pb.h"
+#include "shoal/cluster/talk.h"
+
+namespace shoal::cluster {
+namespace {
+
+Result<std::vector<plan::Piece>> decode_all(
+    const google::protobuf::RepeatedPtrField<message::Piece>& from) {
+  std::vector<plan::Piece> pieces;
+  for (const message::Piece& piece : from) {
+    SHOAL_ASSIGN(plan::Piece decoded, decode(piece));
+    pieces.push_back(std::move(decoded));
+  }
+  return pieces;
+}
+
+// The pieces must be what the graph takes or gives.
+Status check_pieces(const Graph& graph, std::span<const ValueId> values,
+                    const std::vector<plan::Piece>& pieces) {
+  if (values.size() != pieces.size()) return invalid("pieces do not match the graph");
+  for (size_t i = 0; i < pieces.size(); ++i) {
+    if (graph[values[i]].type.shape != pieces[i].region.shape()) {
+      return invalid("pieces do not match the graph");
+    }
+  }
+  return {};
+}
+
+// Every worker that is sent to has one address.
+Status check_peers(const message::Assignment& assignment) {
+  std::set<int> known = {plan::kCoordinator};
+  for (const message::Peer& peer : assignment.peers()) {
+    if (peer.worker() < 0 || !known.insert(peer.worker()).second) {
+      return invalid("a plan names a worker twice");
+    }
+  }
+  for (const message::Task& task : assignment.tasks()) {
+    for (const message::Send& order : task.sends()) {
+      if (!known.contains(order.to())) return invalid("a plan names no address of a worker");
+    }
+  }
+  return {};
+}
+
+bool contains(const Region& outer, const Region& inner) {
+  return outer.begin.rank() == inner.begin.rank() && plan::intersection(outer, inner) == inner;
+}
+
+size_t count_sends(const message::Assignment& assignment) {
+  size_t sends = 0;
+  for (const message::Task& task : assignment.tasks()) {
+    sends += static_cast<size_t>(task.sends_size());
+  }
+  return sends;
+}
+
+}  // namespace
+
+Duty::Duty() = default;
+Duty::~Duty() { hang_up(); }
+
+Result<std::shared_ptr<Duty>> Duty::read(const message::Deploy& deploy, const net::Frame& frame,
+                                         ChannelPtr coordinator) {
+  std::shared_ptr<Duty> duty(new Duty);
+  duty->plan_ = deploy.plan();
+  duty->traced_ = deploy.traced();
+  duty->coordinator_ = std::move(coordinator);
+  duty->assignment_ = std::make_unique<message::Assignment>();
+  const auto bytes = frame.payload.bytes;
+  if (!duty->assignment_->ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
+    return Status(Code::kCorrupt, "an assignment cannot be read");
+  }
+  SHOAL_TRY(check_peers(*duty->assignment_));
+  for (const message::Task& task : duty->assignment_->tasks()) {
+    SHOAL_ASSIGN(const std::vector<Hash> hashes, hashes_in(task.graph()));
+    duty->weights_.insert(hashes.begin(), hashes.end());
+  }
+  return duty;
+}
+
+Status Duty::start(Device& device, const Store& store, net::Transport& transport) {
+  if (started()) return invalid("the plan has been started already");
+  SHOAL_TRY(compile(device, store));
+  if (traced_) {
+    recorder_ =
+        std::make_unique<Recorder>(plan_, deployment_->tasks().size(), count_sends(*assignment_));
+  }
+  outboxes_[plan::kCoordinator] =
+      std::make_unique<Outbox>([channel = coordinator_] { return channel; });
+  for (const message::Peer& peer : assignment_->peers()) {
+    outboxes_[peer.worker()] = std::make_unique<Outbox>([&transport, address = peer.address()] {
+      return transport.connect(address, net::after(kConnectPatience));
+    });
+  }
+  assignment_.reset();
+  started_.store(true, std::memory_order_release);
+  return {};
+}
+
+Status Duty::compile(Device& device, const Store& store) {
+  std::vector<WorkerTask> tasks;
+  for (const message::Task& from : assignment_->tasks()) {
+    SHOAL_ASSIGN(WorkerTask task, compile_task(from, device, store));
+    tasks.push_back(std::move(task));
+  }
+  deployment_ = std::make_unique<Deployment>(std::move(tasks));
+  return {};
+}
+
+Result<WorkerTask> Duty::compile_task(const message::Task& from, Device& device,
+                                      const Store& store) {
+  WorkerTask task;
+  SHOAL_ASSIGN(const Graph graph, decode(from.graph(), [&](const Hash& h, const TensorType& t) {
+                 return store.find(h, t);
+               }));
+  SHOAL_ASSIGN(task.inputs, decode_all(from.inputs()));
+  SHOAL_ASSIGN(task.outputs, decode_all(from.outputs()));
+  SHOAL_TRY(check_pieces(graph, graph.inputs(), task.inputs));
+  SHOAL_TRY(check_pieces(graph, graph.outputs(), task.outputs));
+  for (const message::Send& order : from.sends()) {
+    SHOAL_ASSIGN(plan::Piece piece, decode(order.piece()));
+    const bool made = std::ranges::any_of(task.outputs, [&](const plan::Piece& output) {
+      return output.value == piece.value && contains(output.region, piece.region);
+    });
+    if (!made) return invalid("a task is to send what it does not make");
+    task.sends.push_back({std::move(piece), order.to()});
+  }
+  SHOAL_ASSIGN(task.executable, device.compile(graph));
+  return task;
+}
+
+void Duty::hang_up() {
+  if (!started()) return;
+  for (const auto& [worker, outbox] : outboxes_) {
+    if (worker != plan::kCoordinator) outbox->close();
+  }
+}
+
+Status Duty::take(const message::Data& data, const net::Frame& frame) {
+  SHOAL_ASSIGN(const plan::Piece piece, decode(data.piece()));
+  const std::optional<DType> dtype = deployment_->dtype_of(piece.value);
+  if (!dtype || static_cast<uint32_t>(*dtype) != data.dtype()) {
+    return Status(Code::kCorrupt, "a piece of a value that nobody here reads");
+  }
+  SHOAL_ASSIGN(const Tensor elements, to_tensor(frame, *dtype, piece.region.shape()));
+  // Before a task may run because of it.
+  if (recorder_ != nullptr) recorder_->received(data.request(), piece);
+  return deployment_->put(data.request(), piece, elements);
+}
+
+bool Duty::compute_one() {
+  const std::optional<ReadyTask> task = deployment_->take();
+  if (!task) return false;
+  if (const Status status = run(*task); !status.ok()) fail(task->request, status);
+  return true;
+}
+
+Status Duty::run(const ReadyTask& ready) {
+  const WorkerTask& task = deployment_->tasks()[ready.task];
+  std::vector<Tensor> outputs(task.outputs.size());
+  const auto begin = std::chrono::steady_clock::now();
+  SHOAL_TRY(task.executable->run(ready.inputs, outputs, nullptr));
+  const auto end = std::chrono::steady_clock::now();
+  // What others wait for goes first.
+  for (const SendOrder& order : task.sends) {
+    const auto made = std::ranges::find_if(task.outputs, [&](const plan::Piece& output) {
+      return output.value == order.piece.value && contains(output.region, order.piece.region);
+    });
+    const Tensor& whole = outputs[static_cast<size_t>(made - task.outputs.begin())];
+    post(ready.request, order,
+         made->region == order.piece.region
+             ? whole
+             : crop(whole, plan::relative(order.piece.region, made->region)));
+  }
+  if (recorder_ != nullptr) record(recorder_->ran(ready.request, begin, end));
+  deployment_->finish(ready, outputs);
+  return {};
+}
+
+void Duty::post(uint64_t request, const SendOrder& order, Tensor part) {
+  outboxes_.at(order.to)->put(
+      [this, request, &order, part = std::move(part)](const Result<ChannelPtr>& channel) {
+        if (!channel.ok()) return fail(request, channel.status());
+        if (recorder_ != nullptr) record(recorder_->sending(request, order.piece, order.to));
+        const Status sent = send_piece(**channel, plan_, request, order.piece, part);
+        if (!sent.ok()) fail(request, sent);
+      });
+}
+
+// Behind the answers, which are more urgent.
+void Duty::record(std::optional<message::Message> ended) {
+  if (!ended) return;
+  outboxes_.at(plan::kCoordinator)
+      ->put([ended = *std::move(ended)](const Result<ChannelPtr>& channel) {
+        static_cast<void>(send(**channel, ended));  // gone? then nobody waits
+      });
+}
+
+void Duty::fail(uint64_t request, const Status& status) {
+  deployment_->cancel(request);
+  if (recorder_ != nullptr) recorder_->forget(request);
+  message::Message message;
+  message::Failed& failed = *message.mutable_failed();
+  failed.set_plan(plan_);
+  failed.set_request(request);
+  failed.set_code(static_cast<uint32_t>(status.code()));
+  failed.set_text(std::string(status.message()));
+  static_cast<void>(send(*coordinator_, message));  // gone? then nobody waits
+}
+
+}  // namespace shoal::cluster

@@ -1,0 +1,75 @@
+// Duty: a plan on a worker. Takes pieces, computes the tasks whose inputs are here, and sends what
+// they make to those who need it.
+#pragma once
+
+#include <atomic>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+
+#include "shoal/cluster/deployment.h"
+#include "shoal/cluster/outbox.h"
+#include "shoal/cluster/recorder.h"
+#include "shoal/cluster/store.h"
+#include "shoal/net/transport.h"
+
+namespace shoal::cluster {
+
+namespace message {
+class Assignment;
+class Data;
+class Deploy;
+class Task;
+}  // namespace message
+
+class Duty {
+ public:
+  using ChannelPtr = std::shared_ptr<net::Channel>;
+
+  // Reads the assignment; compiles nothing yet.
+  static Result<std::shared_ptr<Duty>> read(const message::Deploy& deploy, const net::Frame& frame,
+                                            ChannelPtr coordinator);
+  ~Duty();
+
+  uint64_t plan() const { return plan_; }
+  const ChannelPtr& coordinator() const { return coordinator_; }
+  const std::set<Hash>& weights() const { return weights_; }  // that its tasks need
+
+  // Once, when the weights are there. Connects to the workers it sends to. Device and transport
+  // outlive the duty.
+  Status start(Device& device, const Store& store, net::Transport& transport);
+  bool started() const { return started_.load(std::memory_order_acquire); }
+
+  // From the coordinator or another worker.
+  Status take(const message::Data& data, const net::Frame& frame);
+
+  // Computes a task that can run; false if there is none. On one thread.
+  bool compute_one();
+
+  // Other workers are left alone; what still was to be sent to them is not.
+  void hang_up();
+
+ private:
+  Duty();
+  Status compile(Device& device, const Store& store);
+  static Result<WorkerTask> compile_task(const message::Task& from, Device& device,
+                                         const Store& store);
+  Status run(const ReadyTask& ready);
+  void post(uint64_t request, const SendOrder& order, Tensor part);
+  void record(std::optional<message::Message> ended);
+  void fail(uint64_t request, const Status& status);
+
+  uint64_t plan_ = 0;
+  bool traced_ = false;
+  ChannelPtr coordinator_;
+  std::unique_ptr<message::Assignment> assignment_;  // until it is started
+  std::set<Hash> weights_;
+  std::atomic<bool> started_ = false;
+  // What follows does not change after the start.
+  std::unique_ptr<Deployment> deployment_;
+  std::unique_ptr<Recorder> recorder_;               // where times are wanted
+  std::map<int, std::unique_ptr<Outbox>> outboxes_;  // by worker, and the coordinator's
+};
+
+}  // namespace shoal::cluster
