@@ -1,0 +1,122 @@
+// Which convolutions are computed on channels in blocks.
+#include <algorithm>
+
+#include "shoal/cpu/blocked_quantized.h"
+#include "shoal/cpu/byte_tile.h"
+#include "shoal/cpu/lowering.h"
+#include "shoal/cpu/phases.h"
+#include "shoal/cpu/quantized_site.h"
+#include "shoal/ops/ops.h"
+
+namespace shoal::cpu {
+namespace {
+
+constexpr size_t kWeights = 1, kResidual = 3;
+
+// An image of so few channels is read as it is: filling up a block would be most of the work.
+constexpr int64_t kFewChannels = 4;
+
+// An image of floats, and weights that are constant.
+bool has_image_and_weights(const Lowering& lowering, const Node& node) {
+  const TensorType& x = lowering.graph()[node.inputs[0]].type;
+  return x.dtype == DType::kF32 && x.shape.rank() == kImageRank && x.shape.count() > 0 &&
+         lowering.graph()[node.inputs[kWeights]].constant;
+}
+
+int64_t round_up(int64_t channels, int64_t block) { return (channels + block - 1) / block * block; }
+
+// Kernels copy padded images. Where nearly all of one would be padding, as a file may ask for, the
+// copy could be of any size.
+bool has_moderate_padding(const ops::Convolution& conv) {
+  constexpr int64_t kMost = 1024;
+  return std::ranges::all_of(conv.window.axes, [](const ops::WindowAxis& axis) {
+    const int64_t padded = (axis.output - 1) * axis.stride + axis.extent();
+    return padded <= axis.input + kMost;
+  });
+}
+
+bool fits_conv(const Lowering& lowering, const Node& node) {
+  if (!has_image_and_weights(lowering, node)) return false;
+  const ops::Convolution conv = ops::convolution_of(node, lowering.shape(node.inputs[0]),
+                                                    lowering.shape(node.inputs[kWeights]));
+  const bool depthwise = conv.in_channels == 1 && conv.out_channels == 1;
+  if (conv.groups > 1 && !depthwise) return false;
+  const int64_t channels = conv.groups * conv.out_channels;
+  // One pixel is a product with a vector, which reads the weights where they are.
+  return conv.output_plane() > 1 && round_up(channels, lowering.block()) <= 2 * channels &&
+         conv.output_shape().count() > 0 && has_moderate_padding(conv);
+}
+
+// Phases compute all of a block, and sums that meet the padding only. A product computes what the
+// output does not show.
+bool fits_conv_transpose(const Lowering& lowering, const Node& node) {
+  if (!has_image_and_weights(lowering, node) || node.integer("group", 1) != 1) return false;
+  const ops::Convolution conv = ops::transposed_convolution_of(
+      node, lowering.shape(node.inputs[0]), lowering.shape(node.inputs[kWeights]));
+  const auto computed = static_cast<double>(round_up(conv.in_channels, lowering.block()));
+  constexpr double kScatter = 2;  // a product of plain channels, and what it is summed up with
+  return conv.in_channels > 0 &&
+         macs_in_phases(conv, computed) <= kScatter * static_cast<double>(ops::count_macs(conv));
+}
+
+// Nothing else computes in bytes as fast, however few the channels and pixels are.
+bool fits_quantized(const Lowering& lowering, const Node& node) {
+  const std::vector<Operand> inputs = lowering.graph().operands(node.inputs);
+  const Shape& x = inputs[QConvInputs::kX].type.shape;
+  if (x.rank() != kImageRank || lowering.block() % kGroup != 0 || !has_plain_weights(inputs)) {
+    return false;
+  }
+  const ops::Convolution conv = ops::convolution_of(node, x, inputs[QConvInputs::kW].type.shape);
+  const bool depthwise = conv.in_channels == 1 && conv.out_channels == 1;
+  return (conv.groups == 1 || depthwise) && conv.output_shape().count() > 0 &&
+         conv.in_channels > 0 && has_moderate_padding(conv);
+}
+
+// `residual` is the input that is an image too.
+Status lower_to(const Operator& op, size_t residual, bool as_it_is, Lowering& lowering,
+                const Node& node) {
+  Attributes attributes = node.attributes;
+  attributes["block"] = lowering.block();
+  std::vector<ValueId> inputs;
+  for (size_t i = 0; i < node.inputs.size(); ++i) {
+    const bool image = (i == 0 && !as_it_is) || i == residual;
+    SHOAL_ASSIGN(const ValueId id,
+                 image ? lowering.blocked_of(node.inputs[i]) : lowering.plain_of(node.inputs[i]));
+    inputs.push_back(id);
+  }
+  return lowering.add_blocked(node, op, std::move(inputs), std::move(attributes));
+}
+
+bool has_few_channels(const Lowering& lowering, const Node& node) {
+  return !lowering.is_blocked(node.inputs[0]) &&
+         lowering.shape(node.inputs[0])[1] <= kFewChannels && node.integer("group", 1) == 1;
+}
+
+Status lower_conv(Lowering& lowering, const Node& node) {
+  return lower_to(blocked_conv, kResidual, has_few_channels(lowering, node), lowering, node);
+}
+
+Status lower_conv_transpose(Lowering& lowering, const Node& node) {
+  return lower_to(blocked_conv_transpose, kResidual, false, lowering, node);
+}
+
+Status lower_quantized(Lowering& lowering, const Node& node) {
+  return lower_to(blocked_q_linear_conv, QConvInputs::kResidual, has_few_channels(lowering, node),
+                  lowering, node);
+}
+
+}  // namespace
+
+std::span<const LoweringRule> conv_rules() {
+  static const LoweringRule kRules[] = {
+      {&ops::conv, fits_conv, lower_conv},
+      {&ops::fused_conv, fits_conv, lower_conv},
+      {&ops::conv_transpose, fits_conv_transpose, lower_conv_transpose},
+      {&ops::fused_conv_transpose, fits_conv_transpose, lower_conv_transpose},
+      {&ops::q_linear_conv, fits_quantized, lower_quantized},
+      {&ops::fused_q_linear_conv, fits_quantized, lower_quantized},
+  };
+  return kRules;
+}
+
+}  // namespace shoal::cpu
