@@ -138,6 +138,21 @@ void compute_product(const Node& node, std::span<const Tensor> inputs, std::span
   block(node, std::span(&y, 1), outputs);
 }
 
+Result<std::vector<TensorType>> infer_unblocking(const Node& node,
+                                                 std::span<const Operand> inputs) {
+  SHOAL_TRY(ops::require_rank(inputs[0], kBlockedRank));
+  SHOAL_ASSIGN(std::vector<Operand> plain,
+               plain_operands(node, inputs, inputs[0].type.shape[kPlainRank]));
+  return ops::fused_conv.infer(node, plain);
+}
+
+void compute_unblocking(const Node& node, std::span<const Tensor> inputs,
+                        std::span<Tensor> outputs) {
+  std::vector<Tensor> plain(inputs.begin(), inputs.end());
+  plain[0] = unblocked(inputs[0], image_shape(node, inputs[0].shape(), inputs[kWeights].shape()));
+  ops::fused_conv.reference(node, plain, outputs);
+}
+
 int64_t macs(const Node& node, std::span<const Operand> inputs, std::span<const TensorType>) {
   const Shape &x = inputs[0].type.shape, &w = inputs[kWeights].type.shape;
   return ops::count_macs(node.op == &blocked_conv_transpose
@@ -177,5 +192,12 @@ SHOAL_RECORD(unblock_channels) = {
 SHOAL_RECORD(blocked_conv) = blocked_product<ops::fused_conv>("BlockedConv");
 SHOAL_RECORD(blocked_conv_transpose) =
     blocked_product<ops::fused_conv_transpose>("BlockedConvTranspose");
+
+SHOAL_RECORD(unblocking_conv) = {.name = "UnblockingConv",
+                                 .min_inputs = kBias,
+                                 .max_inputs = kResidual + 1,
+                                 .infer = infer_unblocking,
+                                 .reference = compute_unblocking,
+                                 .macs = macs};
 
 }  // namespace shoal::cpu

@@ -18,7 +18,10 @@ extern const Operator unblock_channels;  // `channels` is c
 // The weights are as in FusedConv. An image of a few channels may come as it is, in four axes.
 extern const Operator blocked_conv;
 
-// FusedConvTranspose in the same way; its image is always blocked.
+// FusedConv whose image alone is blocked: for a few output channels, which would not fill a block.
+extern const Operator unblocking_conv;
+
+// FusedConvTranspose as BlockedConv is to FusedConv; its image is always blocked.
 extern const Operator blocked_conv_transpose;
 
 Shape blocked_shape(const Shape& plain, int64_t block);

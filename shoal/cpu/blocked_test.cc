@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "shoal/cpu/testing.h"
+#include "shoal/graph/text.h"
 #include "shoal/ops/ops.h"
 
 namespace shoal::cpu {
@@ -77,6 +78,40 @@ TEST(Blocked, DepthwiseConvolutionAgrees) {
           {{"group", int64_t{21}}, {"pads", pads}, {"strides", Ints{stride, stride}}}};
       expect_agreement_by("depthwise", ops::conv, inputs_of(layer), layer.attributes);
     }
+  }
+}
+
+TEST(Blocked, FewOutputChannelsAgree) {
+  // Whether they are few depends on the vectors. Weights that are not constant make no blocks.
+  const KernelNames kernels = {"dots", "direct", "conv_gemm", "winograd2", "winograd4"};
+  for (const int64_t channels : {1, 2, 3, 5, 7}) {
+    const std::vector<Layer> layers = {
+        {{1, 32, 14, 19}, {channels, 32, 3, 3}, {{"pads", Ints{1, 1, 1, 1}}}},
+        {{2, 21, 9, 3}, {channels, 21, 5, 2}, {{"pads", Ints{2, 0, 1, 1}}}},
+        {{1, 16, 30, 30}, {channels, 16, 4, 4}, {{"strides", Ints{2, 3}}}},
+        {{1, 64, 12, 40}, {channels, 64, 3, 3}, {{"dilations", Ints{2, 3}}}}};
+    for (const Layer& layer : layers) {
+      expect_agreement(ops::conv, inputs_of(layer), layer.attributes, kernels);
+    }
+  }
+}
+
+TEST(Blocked, FewOutputChannelsOfBlocksAgree) {
+  // A residual, activations in and beside the loop, and windows of one pixel.
+  for (const char* activation : {"Relu", "Sigmoid"}) {
+    const auto graph = parse_text(R"(
+        input x f32[2,32,9,11]
+        const w f32[32,32,3,3] = random(1)
+        const v f32[3,32,1,1] = random(2)
+        const b f32[3] = random(3)
+        input r f32[2,3,7,9]
+        a = Conv(x, w)
+        y = FusedConv(a, v, b, r) activation=")" +
+                                      std::string(activation) + R"("
+        output y)",
+                                  ops::find);
+    ASSERT_TRUE(graph.ok()) << graph.status().message();
+    expect_agreement_of(*graph, {"dots", "direct"}, 2e-5f);
   }
 }
 

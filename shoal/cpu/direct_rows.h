@@ -10,6 +10,19 @@
 
 namespace shoal::cpu {
 
+// How elements get into the copy: as they are.
+template <class T>
+struct PlainCopier {
+  int64_t pixel;  // elements of one in the copy
+
+  void copy(const T* from, int64_t n, T* to) const { std::copy_n(from, n, to); }
+  void interleave(const T* from, int64_t plane, int64_t planes, int64_t pixels, T* to) const {
+    for (int64_t c = 0; c < planes; ++c) {
+      for (int64_t i = 0; i < pixels; ++i) to[i * pixel + c] = from[c * plane + i];
+    }
+  }
+};
+
 template <class T>
 class DirectRows {
  public:

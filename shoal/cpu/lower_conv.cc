@@ -47,6 +47,18 @@ bool fits_conv(const Lowering& lowering, const Node& node) {
          conv.output_shape().count() > 0 && has_moderate_padding(conv);
 }
 
+// Blocks of the image are worth making where each of its elements meets many weights.
+bool fits_few_channels(const Lowering& lowering, const Node& node) {
+  constexpr int64_t kManyTaps = 9;
+  if (!has_image_and_weights(lowering, node) || node.integer("group", 1) != 1) return false;
+  const ops::Convolution conv = ops::convolution_of(node, lowering.shape(node.inputs[0]),
+                                                    lowering.shape(node.inputs[kWeights]));
+  const bool worth_it = lowering.is_blocked(node.inputs[0]) ||
+                        (conv.taps() >= kManyTaps && conv.in_channels >= lowering.block());
+  return worth_it && conv.out_channels > 0 && 2 * conv.out_channels < lowering.block() &&
+         conv.output_plane() > 1 && has_moderate_padding(conv);
+}
+
 // Phases compute all of a block, and sums that meet the padding only. A product computes what the
 // output does not show.
 bool fits_conv_transpose(const Lowering& lowering, const Node& node) {
@@ -96,6 +108,11 @@ Status lower_conv(Lowering& lowering, const Node& node) {
   return lower_to(blocked_conv, kResidual, has_few_channels(lowering, node), lowering, node);
 }
 
+Status lower_few_channels(Lowering& lowering, const Node& node) {
+  SHOAL_ASSIGN(std::vector<ValueId> inputs, lowering.with_blocked_image(node));
+  return lowering.add_plain(node, unblocking_conv, std::move(inputs), node.attributes);
+}
+
 Status lower_conv_transpose(Lowering& lowering, const Node& node) {
   return lower_to(blocked_conv_transpose, kResidual, false, lowering, node);
 }
@@ -111,6 +128,8 @@ std::span<const LoweringRule> conv_rules() {
   static const LoweringRule kRules[] = {
       {&ops::conv, fits_conv, lower_conv},
       {&ops::fused_conv, fits_conv, lower_conv},
+      {&ops::conv, fits_few_channels, lower_few_channels},
+      {&ops::fused_conv, fits_few_channels, lower_few_channels},
       {&ops::conv_transpose, fits_conv_transpose, lower_conv_transpose},
       {&ops::fused_conv_transpose, fits_conv_transpose, lower_conv_transpose},
       {&ops::q_linear_conv, fits_quantized, lower_quantized},

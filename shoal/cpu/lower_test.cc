@@ -71,6 +71,28 @@ TEST(Lower, PoolsBlocks) {
             "BlockedConv MaxPool AveragePool AveragePool UnblockChannels");
 }
 
+TEST(Lower, LeavesTheBlocksWithFewChannels) {
+  // Blocks are made for them only where taps are many.
+  EXPECT_EQ(lowered(R"(
+      input x f32[1,8,6,6]
+      input z f32[1,8,6,6]
+      input r f32[1,1,6,6]
+      const w f32[8,8,3,3] = random(1)
+      const v f32[1,8,1,1] = random(2)
+      const u f32[1,8,3,3] = random(3)
+      a = Conv(x, w) pads=[1,1,1,1]
+      b = Conv(a, v)
+      c = FusedConv(a, v, _, r) activation="Relu"
+      d = Conv(z, v)
+      e = Conv(z, u)
+      output b
+      output c
+      output d
+      output e)"),
+            "BlockChannels BlockedConv UnblockingConv UnblockingConv Conv BlockChannels "
+            "UnblockingConv");
+}
+
 TEST(Lower, TransposesConvolutionsInBlocks) {
   // Not those of few output channels, nor those whose phases would mostly meet padding.
   EXPECT_EQ(lowered(R"(

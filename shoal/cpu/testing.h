@@ -34,4 +34,7 @@ void expect_agreement_by(std::string_view kernel, const Operator& op,
 void expect_agreement_of(const Graph& graph, const std::vector<Tensor>& feeds,
                          const KernelNames& kernels, float tolerance = 1e-5f);
 
+// The same for a whole graph, by the kernels chosen for it.
+void expect_agreement_of(const Graph& graph, const KernelNames& kernels, float tolerance = 1e-5f);
+
 }  // namespace shoal::cpu

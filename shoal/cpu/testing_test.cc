@@ -128,4 +128,13 @@ void expect_agreement_of(const Graph& graph, const std::vector<Tensor>& feeds,
   expect_agreement_on(devices, graph, feeds, kernels, tolerance);
 }
 
+void expect_agreement_of(const Graph& graph, const KernelNames& kernels, float tolerance) {
+  const std::unique_ptr<Device> devices[] = {make_cpu_device({.threads = 1}),
+                                             make_cpu_device({.threads = 2})};
+  std::mt19937 rng(1);
+  std::vector<Tensor> feeds;
+  for (ValueId id : graph.inputs()) feeds.push_back(random_floats(rng, graph[id].type.shape));
+  expect_agreement_on(devices, graph, feeds, kernels, tolerance);
+}
+
 }  // namespace shoal::cpu
