@@ -59,8 +59,10 @@ class BlockedDepthwiseKernel : public Kernel {
 };
 
 std::unique_ptr<Kernel> make_depthwise(const Site& site) {
-  if (!has_constant_filters(site) || site.node.integer("group", 1) == 1) return nullptr;
-  return std::make_unique<BlockedDepthwiseKernel>(site);
+  if (!has_constant_filters(site)) return nullptr;
+  const ops::Convolution conv = blocked_convolution_of(site.node, site.shape(0), site.shape(1));
+  const bool fits = conv.groups > 1 && conv.in_channels == 1 && conv.out_channels == 1;
+  return fits ? std::make_unique<BlockedDepthwiseKernel>(site) : nullptr;
 }
 
 }  // namespace

@@ -81,6 +81,22 @@ TEST(Blocked, DepthwiseConvolutionAgrees) {
   }
 }
 
+TEST(Blocked, GroupsOfFewChannelsAgree) {
+  for (const int64_t each : {2, 4, 8}) {
+    const int64_t channels = 7 * each;  // which do not fill all blocks
+    const std::vector<Layer> layers = {
+        {{2, channels, 14, 17}, {channels, each, 3, 3}, {{"pads", Ints{1, 1, 1, 1}}}},
+        {{1, channels, 9, 9}, {channels, each, 3, 3}, {{"strides", Ints{2, 2}}}},
+        {{1, channels, 5, 3}, {channels, each, 1, 1}},
+        {{1, channels, 12, 30}, {channels, each, 2, 4}, {{"dilations", Ints{2, 3}}}}};
+    for (Layer layer : layers) {
+      layer.attributes["group"] = int64_t{7};
+      // Blocks that hold one group only, or less, know no groups.
+      expect_agreement(ops::conv, inputs_of(layer), layer.attributes, {"groups", "conv_gemm"});
+    }
+  }
+}
+
 TEST(Blocked, FewOutputChannelsAgree) {
   // Whether they are few depends on the vectors. Weights that are not constant make no blocks.
   const KernelNames kernels = {"dots", "direct", "conv_gemm", "winograd2", "winograd4"};

@@ -39,8 +39,11 @@ bool fits_conv(const Lowering& lowering, const Node& node) {
   if (!has_image_and_weights(lowering, node)) return false;
   const ops::Convolution conv = ops::convolution_of(node, lowering.shape(node.inputs[0]),
                                                     lowering.shape(node.inputs[kWeights]));
-  const bool depthwise = conv.in_channels == 1 && conv.out_channels == 1;
-  if (conv.groups > 1 && !depthwise) return false;
+  // Groups share a block.
+  const bool grouped = conv.in_channels == conv.out_channels &&
+                       conv.in_channels < lowering.block() &&
+                       lowering.block() % conv.in_channels == 0;
+  if (conv.groups > 1 && !grouped) return false;
   const int64_t channels = conv.groups * conv.out_channels;
   // One pixel is a product with a vector, which reads the weights where they are.
   return conv.output_plane() > 1 && round_up(channels, lowering.block()) <= 2 * channels &&

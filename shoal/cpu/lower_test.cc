@@ -195,13 +195,22 @@ TEST(Lower, BlocksNoImageThatIsMostlyPadding) {
             "Conv QuantizeLinear QLinearConv DequantizeLinear");
 }
 
+TEST(Lower, LetsGroupsShareBlocks) {
+  EXPECT_EQ(lowered(R"(
+      input x f32[1,10,5,5]
+      const w f32[10,2,3,3] = random(1)
+      y = Conv(x, w) group=5
+      output y)"),
+            "BlockChannels BlockedConv UnblockChannels");
+}
+
 TEST(Lower, BlocksNoConvolutionThatGainsNothing) {
-  // One output channel; weights that change; channels in groups; sums of one pixel.
+  // One output channel; weights that change; groups that grow; sums of one pixel.
   EXPECT_EQ(lowered(R"(
       input x f32[1,4,5,5]
       input v f32[4,4,1,1]
       const one f32[1,4,1,1] = random(1)
-      const two f32[4,2,1,1] = random(2)
+      const two f32[8,2,1,1] = random(2)
       const all f32[4,4,5,5] = random(3)
       a = Conv(x, one)
       b = Conv(x, v)

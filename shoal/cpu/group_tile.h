@@ -1,0 +1,34 @@
+// The innermost loop of convolutions in groups of a few channels, as many in as out, several groups
+// to a block (blocked.h). The lanes of a pixel are moved so that each meets the channels of its own
+// group: as many products as the groups have, and none with zeros between them.
+#pragma once
+
+#include <cstdint>
+
+namespace shoal::cpu {
+
+// Where one tile reads and writes: some pixels in a row of one block. Offsets are in floats.
+struct GroupTile {
+  const float* x = nullptr;  // of the first pixel and tap
+  int64_t x_pixel = 0;       // from one pixel to the next
+  int64_t x_row = 0;         // from one row of taps to the next
+  int64_t x_column = 0;      // from one tap to the next
+  int64_t tap_rows = 1, tap_columns = 1;
+
+  const float* w = nullptr;       // [tap_rows][tap_columns][channels of a group][b]
+  const float* bias = nullptr;    // [b]
+  const float* addend = nullptr;  // laid out as y; null: none
+  float* y = nullptr;             // pixels are side by side
+  float low = 0, high = 0;
+};
+
+// Computes `pixels` in a row. Null if blocks do not hold several groups of that size.
+struct GroupTileFunction {
+  int64_t pixels = 0;
+  void (*run)(const GroupTile& tile) = nullptr;
+};
+
+// The one for groups of `channels` and rows of at least `length` pixels.
+GroupTileFunction group_tile_function(int64_t channels, int64_t length);
+
+}  // namespace shoal::cpu
