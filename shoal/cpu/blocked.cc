@@ -153,6 +153,29 @@ void compute_unblocking(const Node& node, std::span<const Tensor> inputs,
   ops::fused_conv.reference(node, plain, outputs);
 }
 
+Result<std::vector<TensorType>> infer_normalization(const Node& node,
+                                                    std::span<const Operand> inputs) {
+  SHOAL_TRY(ops::require_rank(inputs[0], kBlockedRank));
+  SHOAL_TRY(ops::require_rank(inputs[1], 1));
+  std::vector<Operand> plain(inputs.begin(), inputs.end());
+  plain[0].type.shape = plain_shape(inputs[0].type.shape, inputs[1].type.shape[0]);
+  SHOAL_ASSIGN(std::vector<TensorType> types, ops::instance_normalization.infer(node, plain));
+  if (blocked_shape(types[0].shape, inputs[0].type.shape[4]) != inputs[0].type.shape) {
+    return invalid("the image is " + to_string(inputs[0].type) + ", its channels are not " +
+                   to_string(inputs[1].type.shape));
+  }
+  return std::vector{inputs[0].type};
+}
+
+void compute_normalization(const Node& node, std::span<const Tensor> inputs,
+                           std::span<Tensor> outputs) {
+  std::vector<Tensor> plain(inputs.begin(), inputs.end());
+  plain[0] = unblocked(inputs[0], plain_shape(inputs[0].shape(), inputs[1].count()));
+  Tensor y(plain[0].type());
+  ops::instance_normalization.reference(node, plain, std::span(&y, 1));
+  block(node, std::span(&y, 1), outputs);
+}
+
 int64_t macs(const Node& node, std::span<const Operand> inputs, std::span<const TensorType>) {
   const Shape &x = inputs[0].type.shape, &w = inputs[kWeights].type.shape;
   return ops::count_macs(node.op == &blocked_conv_transpose
@@ -199,5 +222,11 @@ SHOAL_RECORD(unblocking_conv) = {.name = "UnblockingConv",
                                  .infer = infer_unblocking,
                                  .reference = compute_unblocking,
                                  .macs = macs};
+
+SHOAL_RECORD(blocked_instance_normalization) = {.name = "BlockedInstanceNormalization",
+                                                .min_inputs = 3,
+                                                .max_inputs = 3,
+                                                .infer = infer_normalization,
+                                                .reference = compute_normalization};
 
 }  // namespace shoal::cpu

@@ -24,6 +24,9 @@ extern const Operator unblocking_conv;
 // FusedConvTranspose as BlockedConv is to FusedConv; its image is always blocked.
 extern const Operator blocked_conv_transpose;
 
+// InstanceNormalization of a blocked image; scale and bias have one element per channel.
+extern const Operator blocked_instance_normalization;
+
 Shape blocked_shape(const Shape& plain, int64_t block);
 
 // The convolution that a BlockedConv node does, in terms of FusedConv.

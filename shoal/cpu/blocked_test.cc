@@ -131,6 +131,25 @@ TEST(Blocked, FewOutputChannelsOfBlocksAgree) {
   }
 }
 
+TEST(Blocked, NormalisationsAndSlicesAgree) {
+  // More pixels than one part of a plane has, and a block that is not full.
+  const auto graph = parse_text(R"(
+      input x f32[2,21,40,41]
+      const w f32[21,21,3,3] = random(1)
+      const scale f32[21] = random(2)
+      const bias f32[21] = random(3)
+      const starts i64[2] = [1,-30]
+      const ends i64[2] = [30,-2]
+      const axes i64[2] = [-2,3]
+      a = Conv(x, w)
+      b = InstanceNormalization(a, scale, bias) epsilon=0.001
+      y = Slice(b, starts, ends, axes)
+      output y)",
+                                ops::find);
+  ASSERT_TRUE(graph.ok()) << graph.status().message();
+  expect_agreement_of(*graph, "blocked");
+}
+
 TEST(Blocked, ResidualsAndActivationsAgree) {
   const Layer layer = small_windows({2, 32, 15, 15}, 40, {1, 1, 1, 1});
   std::vector<Tensor> inputs = inputs_of(layer);

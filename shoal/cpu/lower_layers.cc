@@ -1,10 +1,11 @@
 // What lies between convolutions and can be computed on channels in blocks as well: pools, sums,
-// functions of single elements.
+// normalisations, functions of single elements.
 #include <algorithm>
 #include <array>
 
 #include "shoal/cpu/blocked_quantized.h"
 #include "shoal/cpu/lowering.h"
+#include "shoal/ops/convert.h"
 #include "shoal/ops/ops.h"
 
 namespace shoal::cpu {
@@ -62,6 +63,40 @@ Status lower_lookup(Lowering& lowering, const Node& node) {
   return lowering.add_blocked(node, *node.op, std::move(inputs), node.attributes);
 }
 
+Status lower_instance_normalization(Lowering& lowering, const Node& node) {
+  SHOAL_ASSIGN(std::vector<ValueId> inputs, lowering.with_blocked_image(node));
+  return lowering.add_blocked(node, blocked_instance_normalization, std::move(inputs),
+                              node.attributes);
+}
+
+// The axes that a Slice cuts, none of them negative; empty if they are all, or not known.
+std::vector<int64_t> sliced_axes(const Lowering& lowering, const Node& node) {
+  constexpr size_t kAxes = 3;
+  if (node.inputs.size() <= kAxes || node.inputs[kAxes] == kNoValue) return {};
+  const auto& constant = lowering.graph()[node.inputs[kAxes]].constant;
+  if (!constant) return {};
+  const Tensor list = ops::converted(*constant, DType::kI64);
+  std::vector<int64_t> axes;
+  for (int64_t axis : list.data<int64_t>()) {
+    axes.push_back(axis < 0 ? axis + static_cast<int64_t>(kImageRank) : axis);
+  }
+  return axes;
+}
+
+bool fits_slice(const Lowering& lowering, const Node& node) {
+  const std::vector<int64_t> axes = sliced_axes(lowering, node);
+  return is_blocked(lowering, node) && !axes.empty() && std::ranges::find(axes, 1) == axes.end() &&
+         lowering.shape(node.outputs[0]).count() > 0;
+}
+
+Status lower_slice(Lowering& lowering, const Node& node) {
+  SHOAL_ASSIGN(std::vector<ValueId> inputs, lowering.with_blocked_image(node));
+  const std::vector<int64_t> axes = sliced_axes(lowering, node);
+  inputs[3] = lowering.add_constant(lowering.graph()[node.outputs[0]].name + ".axes",
+                                    Tensor::of<int64_t>({std::ssize(axes)}, axes));
+  return lowering.add_blocked(node, ops::slice, std::move(inputs), node.attributes);
+}
+
 // Blocks follow each other only where all of them are full.
 bool fits_concat(const Lowering& lowering, const Node& node) {
   const int64_t axis = node.integer("axis", 0);
@@ -117,6 +152,8 @@ std::vector<LoweringRule> collect() {
       {&ops::average_pool, fits_pool, lower_pool},
       {&ops::global_average_pool, is_blocked, lower_global_pool},
       {&ops::q_linear_global_average_pool, is_blocked, lower_quantized_global_pool},
+      {&ops::instance_normalization, is_blocked, lower_instance_normalization},
+      {&ops::slice, fits_slice, lower_slice},
       {&ops::lookup, is_blocked, lower_lookup},
       {&ops::concat, fits_concat, lower_concat},
   };

@@ -93,6 +93,27 @@ TEST(Lower, LeavesTheBlocksWithFewChannels) {
             "UnblockingConv");
 }
 
+TEST(Lower, NormalisesAndSlicesBlocks) {
+  EXPECT_EQ(lowered(R"(
+      input x f32[2,3,6,6]
+      const w f32[6,3,3,3] = random(1)
+      const scale f32[6] = random(2)
+      const bias f32[6] = random(3)
+      const starts i64[2] = [1,0]
+      const ends i64[2] = [4,2]
+      const axes i64[2] = [-1,2]
+      const channels i64[1] = [1]
+      const one i64[1] = [1]
+      const two i64[1] = [2]
+      a = Conv(x, w)
+      b = InstanceNormalization(a, scale, bias)
+      c = Slice(b, starts, ends, axes)
+      d = Slice(b, one, two, channels)
+      output c
+      output d)"),
+            "BlockedConv BlockedInstanceNormalization Slice UnblockChannels Slice UnblockChannels");
+}
+
 TEST(Lower, TransposesConvolutionsInBlocks) {
   // Not those of few output channels, nor those whose phases would mostly meet padding.
   EXPECT_EQ(lowered(R"(

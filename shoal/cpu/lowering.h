@@ -37,6 +37,9 @@ class Lowering {
                      Attributes attributes);
   Status add_plain(const Node& node, const Operator& op, std::vector<ValueId> inputs,
                    Attributes attributes);
+  ValueId add_constant(std::string name, Tensor tensor) {
+    return to_.add_constant(std::move(name), std::move(tensor));
+  }
 
  private:
   // Of a value of the old graph: in one form, or in both.
