@@ -40,7 +40,7 @@ struct DepthwiseFunction {
 inline constexpr int64_t kDepthwiseSlack = 256;
 
 // Floats are exact up to 2^24: there may be that many taps.
-inline constexpr int64_t kMostExactTaps = (int64_t{1} << 24) / (255 * 128);
+inline constexpr int64_t kMostExactTaps = (int64_t{1} << 24) / (int64_t{255} * 128);
 
 // For a row of taps with this stride and dilation.
 DepthwiseFunction depthwise_function(int64_t columns, int64_t stride, int64_t dilation);
