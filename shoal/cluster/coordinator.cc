@@ -2,15 +2,16 @@
 
 #include <algorithm>
 #include <random>
-#include <set>
 
 #include "messages.pb.h"
+#include "shoal/cluster/assigning.h"
+#include "shoal/cluster/recorder.h"
 #include "shoal/cluster/talk.h"
 
 namespace shoal::cluster {
 namespace {
 
-Result<WorkerInfo> greet(net::Channel& channel, const std::string& address) {
+Result<message::Welcome> say_hello(net::Channel& channel) {
   message::Message hello;
   hello.mutable_hello()->set_version(kProtocolVersion);
   SHOAL_TRY(send(channel, hello));
@@ -23,7 +24,26 @@ Result<WorkerInfo> greet(net::Channel& channel, const std::string& address) {
                                           std::to_string(reply.welcome().version()) +
                                           ", this is version " + std::to_string(kProtocolVersion));
   }
-  return WorkerInfo{reply.welcome().name(), address, static_cast<int>(reply.welcome().threads())};
+  return reply.welcome();
+}
+
+// Clocks are compared by the quickest of a few exchanges: the worker spoke halfway through it.
+Result<WorkerInfo> greet(net::Channel& channel, const std::string& address) {
+  constexpr int kExchanges = 3;
+  WorkerInfo info;
+  info.address = address;
+  auto quickest = std::chrono::steady_clock::duration::max();
+  for (int i = 0; i < kExchanges; ++i) {
+    const auto begin = std::chrono::steady_clock::now();
+    SHOAL_ASSIGN(const message::Welcome welcome, say_hello(channel));
+    const auto took = std::chrono::steady_clock::now() - begin;
+    if (took >= quickest) continue;
+    quickest = took;
+    info.clock_ahead = welcome.clock() - nanoseconds(begin + took / 2);
+    info.name = welcome.name();
+    info.threads = static_cast<int>(welcome.threads());
+  }
+  return info;
 }
 
 uint64_t random_id() {
@@ -124,7 +144,15 @@ Status Coordinator::handle(size_t worker, const net::Frame& frame) {
       const auto answer = answers_.find({data.plan(), data.request()});
       const auto plan = plans_.find(data.plan());
       if (answer == answers_.end() || plan == plans_.end()) return {};  // nobody waits any more
-      SHOAL_TRY(plan->second->collect(data, frame, answer->second));
+      SHOAL_TRY(plan->second->collect(static_cast<int>(worker), data, frame, answer->second));
+      break;
+    }
+    case message::Message::kTraced: {
+      const message::Traced& traced = message.traced();
+      const auto answer = answers_.find({traced.plan(), traced.request()});
+      if (answer == answers_.end() || !answer->second.measurement) return {};
+      SHOAL_TRY(answer->second.measurement->add(static_cast<int>(worker), traced,
+                                                infos_[worker].clock_ahead));
       break;
     }
     default:
@@ -150,63 +178,8 @@ Result<Coordinator::Reply> Coordinator::exchange(size_t worker, const message::M
   return std::move(replies_[worker]);
 }
 
-// What one worker does, as it is told.
-class Coordinator::Assigning {
- public:
-  Assigning(const Graph& graph, const plan::Plan& plan, const plan::Schedule& schedule)
-      : graph_(graph), plan_(plan), schedule_(schedule) {}
-
-  Status encode_for(int worker, const std::vector<WorkerInfo>& infos,
-                    message::Assignment& assignment) {
-    std::set<int> peers;
-    for (size_t s = 0; s < plan_.segments.size(); ++s) {
-      const auto& tasks = plan_.segments[s].tasks;
-      for (size_t t = 0; t < tasks.size(); ++t) {
-        if (tasks[t].worker != worker) continue;
-        SHOAL_TRY(encode_task(schedule_.parts[s][t], worker, *assignment.add_tasks(), peers));
-      }
-    }
-    for (int peer : peers) {
-      message::Peer& to = *assignment.add_peers();
-      to.set_worker(peer);
-      to.set_address(infos[static_cast<size_t>(peer)].address);
-    }
-    return {};
-  }
-
-  const std::map<Hash, Tensor>& weights() const { return weights_; }
-
- private:
-  Status encode_task(const plan::Part& part, int worker, message::Task& to, std::set<int>& peers) {
-    SHOAL_ASSIGN(const Graph graph, plan::to_graph(graph_, part));
-    encode(graph, *to.mutable_graph(),
-           [&](const Hash& hash, const Tensor& tensor) { weights_.emplace(hash, tensor); });
-    for (const plan::Piece& piece : part.inputs) encode(piece, *to.add_inputs());
-    for (const plan::Piece& piece : part.outputs) encode(piece, *to.add_outputs());
-    for (const plan::Transfer& transfer : schedule_.transfers) {
-      const bool mine = transfer.from == worker &&
-                        std::ranges::any_of(part.outputs, [&](const plan::Piece& output) {
-                          return output.value == transfer.piece.value &&
-                                 plan::intersection(output.region, transfer.piece.region) ==
-                                     transfer.piece.region;
-                        });
-      if (!mine) continue;
-      message::Send& order = *to.add_sends();
-      encode(transfer.piece, *order.mutable_piece());
-      order.set_to(transfer.to);
-      if (transfer.to != plan::kCoordinator) peers.insert(transfer.to);
-    }
-    return {};
-  }
-
-  const Graph& graph_;
-  const plan::Plan& plan_;
-  const plan::Schedule& schedule_;
-  std::map<Hash, Tensor> weights_;
-};
-
-Result<std::unique_ptr<RemotePlan>> Coordinator::deploy(const Graph& graph,
-                                                        const plan::Plan& plan) {
+Result<std::unique_ptr<RemotePlan>> Coordinator::deploy(const Graph& graph, const plan::Plan& plan,
+                                                        bool traced) {
   SHOAL_TRY(plan::verify(graph, plan, static_cast<int>(links_.size())));
   SHOAL_ASSIGN(plan::Schedule schedule, plan::make_schedule(graph, plan));
   uint64_t id = 0;
@@ -220,6 +193,7 @@ Result<std::unique_ptr<RemotePlan>> Coordinator::deploy(const Graph& graph,
     SHOAL_TRY(assigning.encode_for(static_cast<int>(w), infos_, assignment));
     message::Message deploy;
     deploy.mutable_deploy()->set_plan(id);
+    deploy.mutable_deploy()->set_traced(traced);
     SHOAL_ASSIGN(const Reply reply, exchange(w, deploy, assignment.SerializeAsString()));
     for (const Hash& hash : reply.missing) {
       const auto weight = assigning.weights().find(hash);
@@ -235,92 +209,10 @@ Result<std::unique_ptr<RemotePlan>> Coordinator::deploy(const Graph& graph,
     start.mutable_start()->set_plan(id);
     SHOAL_TRY(exchange(w, start, {}).status());
   }
-  std::unique_ptr<RemotePlan> remote(new RemotePlan(*this, graph, std::move(schedule), id));
+  std::unique_ptr<RemotePlan> remote(new RemotePlan(*this, graph, plan, std::move(schedule), id));
   const std::lock_guard lock(mutex_);
   plans_[id] = remote.get();
   return remote;
-}
-
-RemotePlan::~RemotePlan() {
-  {
-    const std::lock_guard lock(coordinator_.mutex_);
-    coordinator_.plans_.erase(id_);
-  }
-  message::Message release;
-  release.mutable_release()->set_plan(id_);
-  for (Coordinator::Link& link : coordinator_.links_) {
-    static_cast<void>(send(*link.channel, release));  // who is gone has released it already
-  }
-}
-
-Status RemotePlan::run(std::span<const Tensor> inputs, std::span<Tensor> outputs,
-                       std::chrono::milliseconds patience) {
-  const uint64_t request = next_request_++;
-  const std::pair key{id_, request};
-  {
-    const std::lock_guard lock(coordinator_.mutex_);
-    for (const Status& lost : coordinator_.lost_) SHOAL_TRY(lost);
-    Coordinator::Answer& answer = coordinator_.answers_[key];
-    for (ValueId id : graph_.outputs()) {
-      const Value& value = graph_[id];
-      answer.outputs.push_back(value.constant ? *value.constant : Tensor(value.type));
-    }
-    for (const plan::Transfer& transfer : schedule_.transfers) {
-      if (transfer.to == plan::kCoordinator) {
-        answer.missing += transfer.piece.region.shape().count();
-      }
-    }
-  }
-  const Status sent = send_inputs(request, inputs);
-  std::unique_lock lock(coordinator_.mutex_);
-  Coordinator::Answer& answer = coordinator_.answers_[key];
-  const bool over = sent.ok() && coordinator_.changed_.wait_for(lock, patience, [&] {
-    return answer.missing <= 0 || !answer.status.ok();
-  });
-  Status status = !sent.ok() ? sent
-                  : over     ? answer.status
-                             : Status(Code::kDeadline, "the workers take too long");
-  if (status.ok()) std::ranges::move(answer.outputs, outputs.begin());
-  coordinator_.answers_.erase(key);
-  return status;
-}
-
-Status RemotePlan::send_inputs(uint64_t request, std::span<const Tensor> inputs) {
-  for (const plan::Transfer& transfer : schedule_.transfers) {
-    if (transfer.from != plan::kCoordinator) continue;
-    const auto& [value, region] = transfer.piece;
-    const auto at = std::ranges::find(graph_.inputs(), value) - graph_.inputs().begin();
-    const Tensor& whole = inputs[static_cast<size_t>(at)];
-    const bool all = region == Region::whole(whole.shape());
-    if (transfer.to == plan::kCoordinator) continue;
-    const auto worker = static_cast<size_t>(transfer.to);
-    SHOAL_TRY(send_piece(*coordinator_.links_[worker].channel, id_, request, transfer.piece,
-                         all ? whole : crop(whole, region))
-                  .at("worker " + coordinator_.infos_[worker].name));
-  }
-  return {};
-}
-
-// Called with the coordinator's lock held.
-Status RemotePlan::collect(const message::Data& data, const net::Frame& frame,
-                           Coordinator::Answer& answer) const {
-  SHOAL_ASSIGN(const plan::Piece piece, decode(data.piece()));
-  const auto outputs = graph_.outputs();
-  bool wanted = false;
-  for (size_t i = 0; i < outputs.size(); ++i) {
-    if (outputs[i] != piece.value) continue;
-    Tensor& whole = answer.outputs[i];
-    if (piece.region.begin.rank() != whole.shape().rank() ||
-        plan::intersection(piece.region, Region::whole(whole.shape())) != piece.region) {
-      return Status(Code::kCorrupt, "an answer lies outside its value");
-    }
-    SHOAL_ASSIGN(const Tensor elements, to_tensor(frame, whole.dtype(), piece.region.shape()));
-    paste(elements, piece.region, whole);
-    wanted = true;
-  }
-  if (!wanted) return Status(Code::kCorrupt, "an answer that nobody asked for");
-  answer.missing -= piece.region.shape().count();
-  return {};
 }
 
 }  // namespace shoal::cluster

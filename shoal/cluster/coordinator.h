@@ -7,13 +7,14 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "shoal/cluster/measurement.h"
 #include "shoal/cluster/wire.h"
 #include "shoal/net/transport.h"
-#include "shoal/plan/plan.h"
 
 namespace shoal::cluster {
 
@@ -25,6 +26,7 @@ struct WorkerInfo {
   std::string name;
   std::string address;
   int threads = 0;
+  int64_t clock_ahead = 0;  // of the coordinator's, in nanoseconds
 };
 
 class RemotePlan;
@@ -41,8 +43,9 @@ class Coordinator {
   net::Traffic traffic() const;  // of all channels to workers
 
   // Weights that a worker does not have travel now. Ready to run when it returns. The graph
-  // outlives what is returned.
-  Result<std::unique_ptr<RemotePlan>> deploy(const Graph& graph, const plan::Plan& plan);
+  // outlives what is returned. Only a traced plan can be measured.
+  Result<std::unique_ptr<RemotePlan>> deploy(const Graph& graph, const plan::Plan& plan,
+                                             bool traced = false);
 
  private:
   friend class RemotePlan;
@@ -62,9 +65,8 @@ class Coordinator {
     std::vector<Tensor> outputs;
     int64_t missing = 0;  // elements
     Status status;
+    std::optional<Measurement> measurement;
   };
-
-  class Assigning;
 
   Coordinator() = default;
   void read(size_t worker);
@@ -89,21 +91,29 @@ class RemotePlan {
  public:
   ~RemotePlan();  // releases it
 
-  // Sends the request and waits for the answer. kUnavailable and kDeadline name the worker.
+  // Sends the request and waits for the answer, and for all times if they are wanted. kUnavailable
+  // and kDeadline name the worker.
   Status run(std::span<const Tensor> inputs, std::span<Tensor> outputs,
-             std::chrono::milliseconds patience);
+             std::chrono::milliseconds patience, plan::Timeline* measured = nullptr);
 
  private:
   friend class Coordinator;
-  RemotePlan(Coordinator& coordinator, const Graph& graph, plan::Schedule schedule, uint64_t id)
-      : coordinator_(coordinator), graph_(graph), schedule_(std::move(schedule)), id_(id) {}
+  RemotePlan(Coordinator& coordinator, const Graph& graph, plan::Plan plan, plan::Schedule schedule,
+             uint64_t id)
+      : coordinator_(coordinator),
+        graph_(graph),
+        plan_(std::move(plan)),
+        schedule_(std::move(schedule)),
+        id_(id) {}
 
   Status send_inputs(uint64_t request, std::span<const Tensor> inputs);
-  Status collect(const message::Data& data, const net::Frame& frame,
+  void note_sending(uint64_t request, size_t transfer);
+  Status collect(int worker, const message::Data& data, const net::Frame& frame,
                  Coordinator::Answer& answer) const;
 
   Coordinator& coordinator_;
   const Graph& graph_;
+  const plan::Plan plan_;
   const plan::Schedule schedule_;
   const uint64_t id_;
   std::atomic<uint64_t> next_request_{1};

@@ -129,6 +129,52 @@ TEST(Cluster, GivesTheAnswerOfTheWhole) {
   }
 }
 
+// A task begins when all that it reads has arrived, and what it makes leaves when it has ended.
+void expect_causes_first(const Graph& graph, const plan::Plan& plan, const plan::Schedule& schedule,
+                         const plan::Timeline& times) {
+  for (size_t i = 0; i < schedule.transfers.size(); ++i) {
+    const plan::Transfer& transfer = schedule.transfers[i];
+    const plan::Span& span = times.transfers[i];
+    EXPECT_LT(0, span.begin);
+    EXPECT_LE(span.begin, span.end);
+    EXPECT_LE(span.end, times.seconds);
+    for (size_t s = 0; s < plan.segments.size(); ++s) {
+      const auto& tasks = plan.segments[s].tasks;
+      for (size_t t = 0; t < tasks.size(); ++t) {
+        const auto made = plan::live_after(graph, plan.segments[s].nodes);
+        if (s == transfer.segment && tasks[t].worker == transfer.to) {
+          EXPECT_LE(span.end, times.tasks[s][t].begin);
+        }
+        if (std::ranges::count(made, transfer.piece.value) > 0 &&
+            tasks[t].worker == transfer.from) {
+          EXPECT_LE(times.tasks[s][t].end, span.begin);
+        }
+      }
+    }
+  }
+}
+
+TEST(Cluster, MeasuresCausesBeforeEffects) {
+  Cluster cluster(4);
+  for (unsigned seed = 0; seed < 30; ++seed) {
+    Rng rng(seed);
+    const Graph graph = plan::random_network(rng);
+    if (graph.nodes().empty()) continue;
+    const plan::Plan plan = plan::random_plan(rng, graph, 4);
+    SCOPED_TRACE("seed " + std::to_string(seed) + "\n" + to_text(graph, plan));
+    auto remote = cluster.coordinator().deploy(graph, plan, true);
+    ASSERT_TRUE(remote.ok()) << remote.status().message();
+    const std::vector<Tensor> inputs = {
+        plan::random_tensor(rng, graph[graph.inputs()[0]].type.shape)};
+    std::vector<Tensor> outputs(1);
+    plan::Timeline times;
+    const Status status = (*remote)->run(inputs, outputs, 20s, &times);
+    ASSERT_TRUE(status.ok()) << status.message();
+    expect_causes_first(graph, plan, *plan::make_schedule(graph, plan), times);
+    if (HasFailure()) return;
+  }
+}
+
 TEST(Cluster, AnswersManyRequestsAtOnce) {
   Cluster cluster(3);
   Rng rng(7);

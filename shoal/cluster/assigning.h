@@ -1,0 +1,37 @@
+// Assigning: what each worker does of a plan, in the words of the wire.
+#pragma once
+
+#include <map>
+#include <set>
+
+#include "shoal/cluster/coordinator.h"
+
+namespace shoal::cluster {
+
+namespace message {
+class Assignment;
+class Task;
+}  // namespace message
+
+class Assigning {
+ public:
+  // All outlive it.
+  Assigning(const Graph& graph, const plan::Plan& plan, const plan::Schedule& schedule)
+      : graph_(graph), plan_(plan), schedule_(schedule) {}
+
+  Status encode_for(int worker, const std::vector<WorkerInfo>& infos,
+                    message::Assignment& assignment);
+
+  // Of the workers so far.
+  const std::map<Hash, Tensor>& weights() const { return weights_; }
+
+ private:
+  Status encode_task(const plan::Part& part, int worker, message::Task& to, std::set<int>& peers);
+
+  const Graph& graph_;
+  const plan::Plan& plan_;
+  const plan::Schedule& schedule_;
+  std::map<Hash, Tensor> weights_;
+};
+
+}  // namespace shoal::cluster

@@ -1,0 +1,115 @@
+#include "shoal/cluster/measurement.h"
+
+#include <algorithm>
+
+#include "messages.pb.h"
+#include "shoal/cluster/recorder.h"
+#include "shoal/cluster/wire.h"
+
+namespace shoal::cluster {
+namespace {
+
+Status foreign() { return Status(Code::kCorrupt, "times of what is not in the plan"); }
+
+// How much of time the spans cover together.
+double covered(std::vector<plan::Span> spans) {
+  std::ranges::sort(spans, {}, &plan::Span::begin);
+  double sum = 0, end = 0;
+  for (const plan::Span& span : spans) {
+    sum += std::max(0.0, span.end - std::max(span.begin, end));
+    end = std::max(end, span.end);
+  }
+  return sum;
+}
+
+}  // namespace
+
+Measurement::Measurement(const plan::Plan& plan, const plan::Schedule& schedule, int workers)
+    : schedule_(schedule),
+      begin_(std::chrono::steady_clock::now()),
+      tasks_(static_cast<size_t>(workers)),
+      spoken_(static_cast<size_t>(workers)) {
+  for (size_t s = 0; s < plan.segments.size(); ++s) {
+    timeline_.tasks.emplace_back(plan.segments[s].tasks.size());
+    for (size_t t = 0; t < plan.segments[s].tasks.size(); ++t) {
+      tasks_[static_cast<size_t>(plan.segments[s].tasks[t].worker)].push_back({s, t});
+    }
+  }
+  missing_ = static_cast<size_t>(
+      std::ranges::count_if(tasks_, [](const auto& tasks) { return !tasks.empty(); }));
+  timeline_.transfers.resize(schedule.transfers.size());
+}
+
+double Measurement::now() const {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
+}
+
+// A piece that left a worker for a peer, or reached a worker from whoever.
+Status Measurement::set(bool arrived, int worker, const plan::Piece& piece, int peer, double at) {
+  bool known = false;
+  for (size_t i = 0; i < schedule_.transfers.size(); ++i) {
+    const plan::Transfer& transfer = schedule_.transfers[i];
+    if (transfer.piece != piece) continue;
+    if (arrived ? transfer.to != worker : transfer.from != worker || transfer.to != peer) continue;
+    known = true;
+    plan::Span& span = timeline_.transfers[i];
+    (arrived ? span.end : span.begin) = at;
+  }
+  return known ? Status() : foreign();
+}
+
+void Measurement::received(const plan::Piece& piece, int from) {
+  const double at = now();
+  for (size_t i = 0; i < schedule_.transfers.size(); ++i) {
+    const plan::Transfer& transfer = schedule_.transfers[i];
+    if (transfer.to == plan::kCoordinator && transfer.from == from && transfer.piece == piece) {
+      timeline_.transfers[i].end = at;
+    }
+  }
+}
+
+Status Measurement::add(int worker, const message::Traced& traced, int64_t ahead) {
+  const auto w = static_cast<size_t>(worker);
+  if (spoken_[w] || static_cast<size_t>(traced.tasks_size()) != tasks_[w].size()) return foreign();
+  const int64_t begin = nanoseconds(begin_);
+  const auto seconds = [&](int64_t at) {
+    return (static_cast<double>(at) - static_cast<double>(ahead) - static_cast<double>(begin)) /
+           1e9;
+  };
+  for (size_t i = 0; i < tasks_[w].size(); ++i) {
+    const message::Traced::TaskTime& time = traced.tasks(static_cast<int>(i));
+    timeline_.tasks[tasks_[w][i].segment][tasks_[w][i].task] = {seconds(time.begin()),
+                                                                seconds(time.end())};
+  }
+  for (const bool arrived : {false, true}) {
+    for (const auto& time : arrived ? traced.received() : traced.sent()) {
+      SHOAL_ASSIGN(const plan::Piece piece, decode(time.piece()));
+      SHOAL_TRY(set(arrived, worker, piece, time.peer(), seconds(time.at())));
+    }
+  }
+  spoken_[w] = true;
+  --missing_;
+  return {};
+}
+
+plan::Timeline Measurement::timeline() const {
+  plan::Timeline timeline = timeline_;
+  for (size_t w = 0; w < tasks_.size(); ++w) {
+    double compute = 0;
+    for (const TaskAt& at : tasks_[w]) {
+      const plan::Span& span = timeline.tasks[at.segment][at.task];
+      compute += span.end - span.begin;
+    }
+    std::vector<plan::Span> mine;
+    for (size_t i = 0; i < schedule_.transfers.size(); ++i) {
+      const plan::Transfer& transfer = schedule_.transfers[i];
+      const int worker = static_cast<int>(w);
+      if (transfer.from == worker || transfer.to == worker) mine.push_back(timeline.transfers[i]);
+    }
+    timeline.compute_seconds.push_back(compute);
+    timeline.transfer_seconds.push_back(covered(std::move(mine)));
+  }
+  return timeline;
+}
+
+}  // namespace shoal::cluster
