@@ -18,12 +18,11 @@ using Clock = Medium::Clock;
 // Holds what is sent until it would have arrived, then passes it on from a thread of its own.
 class LinkStream final : public Stream {
  public:
-  LinkStream(std::unique_ptr<Stream> inner, const LinkOptions& options,
-             std::shared_ptr<Radio> radio, uint64_t seed)
+  LinkStream(std::unique_ptr<Stream> inner, const LinkOptions& options, uint64_t seed)
       : inner_(std::move(inner)),
         buffer_bytes_(options.spec.buffer_bytes),
-        radio_(radio),
-        clock_(options, std::move(radio), seed),
+        radio_(options.sender),
+        clock_(options, seed),
         carrier_([this] { carry(); }) {}
 
   ~LinkStream() override {
@@ -126,15 +125,16 @@ class Link final : public Decorator {
  public:
   explicit Link(LinkOptions options) : options_(std::move(options)) {
     options_.spec = dilated(options_.spec, options_.dilation);
+    if (options_.sender == nullptr) options_.sender = Radio::create();
+    if (options_.receiver == nullptr) options_.receiver = options_.sender;
   }
   std::unique_ptr<Stream> wrap(std::unique_ptr<Stream> stream, const Peer&) const override {
-    return std::make_unique<LinkStream>(std::move(stream), options_, radio_,
+    return std::make_unique<LinkStream>(std::move(stream), options_,
                                         options_.spec.seed + streams_.fetch_add(1));
   }
 
  private:
   LinkOptions options_;
-  const std::shared_ptr<Radio> radio_ = std::make_shared<Radio>();
   mutable std::atomic<uint64_t> streams_{0};
 };
 

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -43,16 +44,33 @@ class Medium {
   virtual Clock::time_point reserve(Clock::time_point earliest, Clock::duration duration) = 0;
 };
 
+// What wakes a device takes time. Across processes where they open the same file.
+class Radio {
+ public:
+  using Clock = Medium::Clock;
+
+  static std::shared_ptr<Radio> create();  // has never been used
+  static Result<std::shared_ptr<Radio>> open(const std::filesystem::path& file);
+  virtual ~Radio() = default;
+
+  virtual void used_until(Clock::time_point time) = 0;
+  virtual bool asleep(Clock::time_point now, Clock::duration after) const = 0;
+};
+
 struct LinkOptions {
   LinkSpec spec;
   double dilation = 1;  // a second of that world takes so many here
+  // Who sends, whose radio stays awake by it, and whose must be woken. None: all channels of the
+  // link have one radio, which is both.
+  std::shared_ptr<Radio> sender, receiver;
+  // Asked for every write: where it says no, bytes pass as if there were no link.
+  std::function<bool()> shaped;
   // A transfer needs them all, in this order: {the sender's cable, the receiver's}, {the air}.
   // None: each channel has the bandwidth to itself, in either direction.
   std::vector<std::shared_ptr<Medium>> media;
 };
 
-// All channels that go through it have one radio. For links that differ by peer, a Decorator of
-// one's own can choose among several.
+// For links that differ by peer, a Decorator of one's own can choose among several.
 std::shared_ptr<const Decorator> make_link(LinkOptions options);
 
 }  // namespace shoal::net

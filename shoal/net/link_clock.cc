@@ -13,33 +13,28 @@ Duration seconds(double count) {
 
 }  // namespace
 
-void Radio::used_until(Time time) {
-  const int64_t ticks = time.time_since_epoch().count();
-  int64_t last = last_.load();
-  while (last < ticks && !last_.compare_exchange_weak(last, ticks)) {
-  }
+LinkClock::LinkClock(const LinkOptions& options, uint64_t seed) : options_(options), random_(seed) {
+  SHOAL_CHECK(options.sender != nullptr && options.receiver != nullptr);
 }
-
-bool Radio::asleep(Time now, Duration after) const {
-  return now - Time(Duration(last_.load())) > after;
-}
-
-LinkClock::LinkClock(const LinkOptions& options, std::shared_ptr<Radio> radio, uint64_t seed)
-    : options_(options), radio_(std::move(radio)), random_(seed) {}
 
 LinkClock::Transfer LinkClock::transfer(size_t bytes, Time now) {
   const LinkSpec& spec = options_.spec;
+  if (options_.shaped && !options_.shaped())
+    return {now, last_arrival_ = std::max(last_arrival_, now)};
   const size_t lost = count_lost(bytes);
   const size_t sent = bytes + lost * spec.packet_bytes;
-  const Duration duration = spec.bits_per_second > 0
-                                ? seconds(8.0 * static_cast<double>(sent) / spec.bits_per_second)
-                                : Duration(0);
+  Duration duration = spec.bits_per_second > 0
+                          ? seconds(8.0 * static_cast<double>(sent) / spec.bits_per_second)
+                          : Duration(0);
   Time start = std::max(now, free_at_);
-  if (spec.wake_up.count() > 0 && radio_->asleep(start, spec.asleep_after)) start += spec.wake_up;
+  if (spec.wake_up.count() > 0 && options_.receiver->asleep(start, spec.asleep_after)) {
+    duration += spec.wake_up;  // the medium stands still meanwhile
+  }
   for (const auto& medium : options_.media) start = medium->reserve(start, duration) - duration;
   const Time left = start + duration;
   free_at_ = left;
-  radio_->used_until(left);
+  options_.sender->used_until(left);
+  options_.receiver->used_until(left);
   const Duration late = lost > 0 ? Duration(spec.retransmit_after) : Duration(0);
   last_arrival_ = std::max(last_arrival_, left + spec.latency + jitter() + late);
   return {left, last_arrival_};

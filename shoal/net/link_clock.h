@@ -1,26 +1,12 @@
 // LinkClock: when bytes leave and arrive on an emulated link. Knows times, not bytes.
 #pragma once
 
-#include <atomic>
 #include <cstddef>
-#include <memory>
 #include <random>
 
 #include "shoal/net/link.h"
 
 namespace shoal::net {
-
-// What the channels of a device share.
-class Radio {
- public:
-  using Time = Medium::Clock::time_point;
-
-  void used_until(Time time);
-  bool asleep(Time now, Medium::Clock::duration after) const;
-
- private:
-  std::atomic<int64_t> last_{0};  // ticks; nobody has used it yet
-};
 
 // One direction of one channel.
 class LinkClock {
@@ -32,8 +18,8 @@ class LinkClock {
     Time arrives;  // never before the one before it
   };
 
-  // `options` has been dilated.
-  LinkClock(const LinkOptions& options, std::shared_ptr<Radio> radio, uint64_t seed);
+  // `options` has been dilated, and has both radios.
+  LinkClock(const LinkOptions& options, uint64_t seed);
 
   Transfer transfer(size_t bytes, Time now);
 
@@ -42,7 +28,6 @@ class LinkClock {
   Medium::Clock::duration jitter();
 
   const LinkOptions options_;
-  const std::shared_ptr<Radio> radio_;
   std::mt19937_64 random_;
   Time free_at_;
   Time last_arrival_;

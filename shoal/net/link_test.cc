@@ -16,8 +16,12 @@ using Clock = Medium::Clock;
 const Clock::time_point kStart{1000s};
 
 LinkClock clock_of(const LinkSpec& spec, std::vector<std::shared_ptr<Medium>> media = {},
-                   std::shared_ptr<Radio> radio = std::make_shared<Radio>()) {
-  return LinkClock({.spec = spec, .dilation = 1, .media = std::move(media)}, std::move(radio), 1);
+                   const std::shared_ptr<Radio>& radio = Radio::create()) {
+  LinkOptions options;
+  options.spec = spec;
+  options.sender = options.receiver = radio;
+  options.media = std::move(media);
+  return LinkClock(options, 1);
 }
 
 LinkSpec megabytes_per_second(double count) {
@@ -53,13 +57,41 @@ TEST(Link, HasOneRadioForAllChannelsOfADevice) {
   LinkSpec spec;
   spec.wake_up = 54ms;
   spec.asleep_after = 100ms;
-  const auto radio = std::make_shared<Radio>();
+  const auto radio = Radio::create();
   LinkClock one = clock_of(spec, {}, radio);
   LinkClock other = clock_of(spec, {}, radio);
   EXPECT_EQ(one.transfer(1, kStart).left - kStart, 54ms);
   EXPECT_EQ(other.transfer(1, kStart + 60ms).left - kStart, 60ms);
   radio->used_until(kStart + 300ms);  // as by receiving
   EXPECT_EQ(one.transfer(1, kStart + 350ms).left - kStart, 350ms);
+}
+
+TEST(Link, WakesTheOneWhoReceives) {
+  LinkOptions to_one, to_other;
+  to_one.spec.wake_up = 54ms;
+  to_one.spec.asleep_after = 100ms;
+  to_one.sender = Radio::create();
+  to_other = to_one;
+  to_one.receiver = Radio::create();
+  to_other.receiver = Radio::create();
+  LinkClock one(to_one, 1), other(to_other, 1);
+  EXPECT_EQ(one.transfer(1, kStart).left - kStart, 54ms);
+  EXPECT_EQ(one.transfer(1, kStart + 60ms).left - kStart, 60ms);
+  EXPECT_EQ(other.transfer(1, kStart + 60ms).left - kStart, 114ms) << "that one slept on";
+  EXPECT_FALSE(to_one.sender->asleep(kStart + 200ms, 100ms));
+}
+
+TEST(Link, LetsBytesPassWhileItIsNotShaped) {
+  LinkOptions options;
+  options.spec = megabytes_per_second(1);
+  options.sender = options.receiver = Radio::create();
+  bool shaped = true;
+  options.shaped = [&] { return shaped; };
+  LinkClock clock(options, 1);
+  EXPECT_EQ(clock.transfer(10'000, kStart).arrives - kStart, 10ms);
+  shaped = false;
+  EXPECT_EQ(clock.transfer(10'000, kStart + 2ms).arrives - kStart, 10ms) << "in order all the same";
+  EXPECT_EQ(clock.transfer(10'000, kStart + 12ms).arrives - kStart, 12ms);
 }
 
 TEST(Link, KeepsTheOrderWhateverTheJitter) {
@@ -144,8 +176,10 @@ TEST(Medium, GivesEachMomentToOneThread) {
 }
 
 Pair pair_over(const LinkSpec& spec, Pair (*connect)(const ChannelOptions&)) {
+  LinkOptions link;
+  link.spec = spec;
   ChannelOptions options;
-  options.decorators = {make_link({.spec = spec, .dilation = 1, .media = {}})};
+  options.decorators = {make_link(link)};
   return connect(options);
 }
 
