@@ -44,7 +44,7 @@ class Medium {
   virtual Clock::time_point reserve(Clock::time_point earliest, Clock::duration duration) = 0;
 };
 
-// What wakes a device takes time. Across processes where they open the same file.
+// Falls asleep when nobody uses it. Across processes where they open the same file.
 class Radio {
  public:
   using Clock = Medium::Clock;
@@ -54,7 +54,9 @@ class Radio {
   virtual ~Radio() = default;
 
   virtual void used_until(Clock::time_point time) = 0;
-  virtual bool asleep(Clock::time_point now, Clock::duration after) const = 0;
+  // When it will be awake, if it sleeps `after` its last use and then takes so long to wake up.
+  virtual Clock::time_point wake(Clock::time_point now, Clock::duration after,
+                                 Clock::duration takes) = 0;
 };
 
 struct LinkOptions {

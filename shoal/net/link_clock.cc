@@ -23,12 +23,12 @@ LinkClock::Transfer LinkClock::transfer(size_t bytes, Time now) {
     return {now, last_arrival_ = std::max(last_arrival_, now)};
   const size_t lost = count_lost(bytes);
   const size_t sent = bytes + lost * spec.packet_bytes;
-  Duration duration = spec.bits_per_second > 0
-                          ? seconds(8.0 * static_cast<double>(sent) / spec.bits_per_second)
-                          : Duration(0);
+  const Duration duration = spec.bits_per_second > 0
+                                ? seconds(8.0 * static_cast<double>(sent) / spec.bits_per_second)
+                                : Duration(0);
   Time start = std::max(now, free_at_);
-  if (spec.wake_up.count() > 0 && options_.receiver->asleep(start, spec.asleep_after)) {
-    duration += spec.wake_up;  // the medium stands still meanwhile
+  if (spec.wake_up.count() > 0) {
+    start = options_.receiver->wake(start, spec.asleep_after, spec.wake_up);
   }
   for (const auto& medium : options_.media) start = medium->reserve(start, duration) - duration;
   const Time left = start + duration;

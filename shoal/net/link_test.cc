@@ -76,9 +76,10 @@ TEST(Link, WakesTheOneWhoReceives) {
   to_other.receiver = Radio::create();
   LinkClock one(to_one, 1), other(to_other, 1);
   EXPECT_EQ(one.transfer(1, kStart).left - kStart, 54ms);
+  EXPECT_EQ(one.transfer(1, kStart + 10ms).left - kStart, 54ms) << "not awake yet";
   EXPECT_EQ(one.transfer(1, kStart + 60ms).left - kStart, 60ms);
   EXPECT_EQ(other.transfer(1, kStart + 60ms).left - kStart, 114ms) << "that one slept on";
-  EXPECT_FALSE(to_one.sender->asleep(kStart + 200ms, 100ms));
+  EXPECT_EQ(to_one.sender->wake(kStart + 200ms, 100ms, 54ms), kStart + 200ms);
 }
 
 TEST(Link, LetsBytesPassWhileItIsNotShaped) {

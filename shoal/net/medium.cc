@@ -18,17 +18,19 @@ namespace {
 using Moment = std::atomic<int64_t>;
 static_assert(Moment::is_always_lock_free && sizeof(Moment) == sizeof(int64_t));
 
-Result<std::shared_ptr<Moment>> open_moment(const std::filesystem::path& file) {
+// Maps a file of such moments.
+template <class Moments>
+Result<std::shared_ptr<Moments>> open_shared(const std::filesystem::path& file) {
   const int fd = ::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
   if (fd < 0) return system_status(errno).at(file.string());
   void* address = MAP_FAILED;
-  if (::ftruncate(fd, sizeof(Moment)) == 0)
-    address = ::mmap(nullptr, sizeof(Moment), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+  if (::ftruncate(fd, sizeof(Moments)) == 0)
+    address = ::mmap(nullptr, sizeof(Moments), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
   const int error = errno;
   ::close(fd);
   if (address == MAP_FAILED) return system_status(error).at(file.string());
-  return std::shared_ptr<Moment>(static_cast<Moment*>(address),
-                                 [](Moment* mapped) { ::munmap(mapped, sizeof(Moment)); });
+  return std::shared_ptr<Moments>(static_cast<Moments*>(address),
+                                  [](Moments* mapped) { ::munmap(mapped, sizeof(Moments)); });
 }
 
 class SharedMedium final : public Medium {
@@ -48,23 +50,37 @@ class SharedMedium final : public Medium {
   const std::shared_ptr<Moment> free_at_;
 };
 
+struct RadioMoments {
+  Moment last_use{0};
+  Moment awake{0};  // from then on, since it was last woken
+};
+
+void raise(Moment& moment, int64_t to) {
+  int64_t seen = moment.load();
+  while (seen < to && !moment.compare_exchange_weak(seen, to)) {
+  }
+}
+
 class SharedRadio final : public Radio {
  public:
-  explicit SharedRadio(std::shared_ptr<Moment> last) : last_(std::move(last)) {}
+  explicit SharedRadio(std::shared_ptr<RadioMoments> moments) : moments_(std::move(moments)) {}
 
   void used_until(Clock::time_point time) override {
-    const int64_t ticks = time.time_since_epoch().count();
-    int64_t last = last_->load();
-    while (last < ticks && !last_->compare_exchange_weak(last, ticks)) {
-    }
+    raise(moments_->last_use, time.time_since_epoch().count());
   }
 
-  bool asleep(Clock::time_point now, Clock::duration after) const override {
-    return now - Clock::time_point(Clock::duration(last_->load())) > after;
+  Clock::time_point wake(Clock::time_point now, Clock::duration after,
+                         Clock::duration takes) override {
+    const int64_t ticks = now.time_since_epoch().count();
+    if (ticks - moments_->last_use.load() > after.count()) {
+      raise(moments_->awake, ticks + takes.count());
+      raise(moments_->last_use, ticks + takes.count());
+    }
+    return std::max(now, Clock::time_point(Clock::duration(moments_->awake.load())));
   }
 
  private:
-  const std::shared_ptr<Moment> last_;
+  const std::shared_ptr<RadioMoments> moments_;
 };
 
 }  // namespace
@@ -74,17 +90,17 @@ std::shared_ptr<Medium> Medium::create() {
 }
 
 Result<std::shared_ptr<Medium>> Medium::open(const std::filesystem::path& file) {
-  SHOAL_ASSIGN(std::shared_ptr<Moment> free_at, open_moment(file));
+  SHOAL_ASSIGN(std::shared_ptr<Moment> free_at, open_shared<Moment>(file));
   return std::shared_ptr<Medium>(std::make_shared<SharedMedium>(std::move(free_at)));
 }
 
 std::shared_ptr<Radio> Radio::create() {
-  return std::make_shared<SharedRadio>(std::make_shared<Moment>(0));
+  return std::make_shared<SharedRadio>(std::make_shared<RadioMoments>());
 }
 
 Result<std::shared_ptr<Radio>> Radio::open(const std::filesystem::path& file) {
-  SHOAL_ASSIGN(std::shared_ptr<Moment> last, open_moment(file));
-  return std::shared_ptr<Radio>(std::make_shared<SharedRadio>(std::move(last)));
+  SHOAL_ASSIGN(std::shared_ptr<RadioMoments> moments, open_shared<RadioMoments>(file));
+  return std::shared_ptr<Radio>(std::make_shared<SharedRadio>(std::move(moments)));
 }
 
 }  // namespace shoal::net

@@ -44,8 +44,8 @@ struct ClusterProfile {
   std::vector<WorkerProfile> workers;
   std::vector<LinkProfile> links;  // one per worker
   LinkProfile coordinator;
-  // Small messages keep radios from sleeping while a request is on its way: only the first message
-  // that a worker gets has to wake it.
+  // Small messages wake all radios when a request begins, and keep them from sleeping while it is on
+  // its way.
   bool keep_awake = true;
 
   const LinkProfile& link_of(int worker) const {

@@ -86,11 +86,10 @@ double Progress::send(const Holding& from, int to, double bytes) {
   const LinkProfile &out = cluster_->link_of(from.machine), &in = cluster_->link_of(to);
   const Resources uses = resources_of(*cluster_, from.machine, to);
   double begin = from.ready;
-  for (Resource resource : uses) begin = std::max(begin, free_[resource]);
   Machine &sender = machine(from.machine), &receiver = machine(to);
-  const bool dozed = !cluster_->keep_awake && begin - receiver.heard > in.sleep_after_seconds;
-  const double wakeup = receiver.heard < 0 || dozed ? in.wakeup_seconds : 0;
-  const double busy = wakeup + bytes / std::min(out.bytes_per_second, in.bytes_per_second);
+  begin = std::max(begin, awake_at(*cluster_, to, begin, receiver.heard));
+  for (Resource resource : uses) begin = std::max(begin, free_[resource]);
+  const double busy = bytes / std::min(out.bytes_per_second, in.bytes_per_second);
   for (Resource resource : uses) free_[resource] = begin + busy;
   const double end = begin + busy + std::max(out.latency_seconds, in.latency_seconds);
   sender.heard = receiver.heard = end;

@@ -37,8 +37,8 @@ class Progress {
     double ready;
   };
   struct Machine {
-    double free = 0;         // from when on it can compute
-    double heard = -1;       // never
+    double free = 0;  // from when on it can compute
+    double heard = kUnheard;
     double weights = 0;      // bytes
     double activations = 0;  // bytes, of its largest task
   };

@@ -46,6 +46,9 @@ class Simulation {
       const Event event = events_.top();
       events_.pop();
       switch (event.kind) {
+        case Event::Kind::kAwake:
+          ask_now(event.item, event.time);
+          break;
         case Event::Kind::kFree:
           free(event.item, event.time);
           break;
@@ -66,7 +69,7 @@ class Simulation {
     size_t request, index;
   };
   struct Event {
-    enum class Kind : uint8_t { kFree, kArrive, kFinish };
+    enum class Kind : uint8_t { kAwake, kFree, kArrive, kFinish };
     double time;
     size_t order;
     Kind kind;
@@ -78,7 +81,8 @@ class Simulation {
   struct Machine {
     size_t earliest = 0;  // request that it may still have tasks of
     bool busy = false;
-    double heard = -1;  // never
+    double heard = kUnheard;
+    double awake = 0;  // from then on
   };
   // Who waits for a resource, in the order of asking.
   struct Queue {
@@ -98,7 +102,18 @@ class Simulation {
     for (size_t w = 0; w < cluster_.workers.size(); ++w) start_next(w, time);
   }
 
+  // Whoever has to be woken is, and hears the message then.
   void ask(Item item, double time) {
+    Machine& receiver = machine(message_of(item).to);
+    const double awake =
+        std::max(receiver.awake, awake_at(cluster_, message_of(item).to, time, receiver.heard));
+    if (awake <= time) return ask_now(item, time);
+    receiver.awake = awake;
+    receiver.heard = std::max(receiver.heard, awake);
+    at(awake, Event::Kind::kAwake, item);
+  }
+
+  void ask_now(Item item, double time) {
     if (start(item, time)) return;
     for (Resource resource : message_of(item).uses) queues_[resource].waiting.emplace(asked_, item);
     ++asked_;
@@ -111,20 +126,12 @@ class Simulation {
       if (queues_[resource].busy) return false;
     }
     for (Resource resource : message.uses) queues_[resource].busy = true;
-    const double busy = wakeup_seconds(message, time) + message.seconds;
-    const double end = time + busy + message.latency;
+    const double end = time + message.seconds + message.latency;
     machine(message.from).heard = machine(message.to).heard = end;
     requests_[item.request].sent[item.index] = {time, end};
-    at(time + busy, Event::Kind::kFree, item);
+    at(time + message.seconds, Event::Kind::kFree, item);
     at(end, Event::Kind::kArrive, item);
     return true;
-  }
-
-  double wakeup_seconds(const Message& message, double time) {
-    const LinkProfile& link = cluster_.link_of(message.to);
-    const double heard = machine(message.to).heard;
-    const bool dozed = !cluster_.keep_awake && time - heard > link.sleep_after_seconds;
-    return heard < 0 || dozed ? link.wakeup_seconds : 0;
   }
 
   void free(Item item, double time) {

@@ -97,6 +97,13 @@ Steps make_steps(const Graph& graph, const Plan& plan, const Schedule& schedule,
   return make_steps(graph, plan, {seconds.begin(), seconds.end()}, schedule.transfers, cluster);
 }
 
+double awake_at(const ClusterProfile& cluster, int machine, double now, double heard) {
+  if (machine == kCoordinator) return now;
+  const LinkProfile& link = cluster.link_of(machine);
+  if (cluster.keep_awake) return std::max(now, link.wakeup_seconds);
+  return now - heard > link.sleep_after_seconds ? now + link.wakeup_seconds : now;
+}
+
 Resources resources_of(const ClusterProfile& cluster, int from, int to) {
   const size_t machines = machines_of(cluster);
   Resources uses;

@@ -59,6 +59,11 @@ Steps make_steps(const Graph& graph, const Plan& plan,
 Steps make_steps(const Graph& graph, const Plan& plan, const Schedule& schedule,
                  const ClusterProfile& cluster);
 
+// When a machine can receive that was last heard of then, and to which something is sent now. The
+// coordinator is awake: it began.
+inline constexpr double kUnheard = -1e18;
+double awake_at(const ClusterProfile& cluster, int machine, double now, double heard);
+
 // What a message between two machines uses, and how many resources there can be.
 Resources resources_of(const ClusterProfile& cluster, int from, int to);
 size_t resource_count(const ClusterProfile& cluster);
