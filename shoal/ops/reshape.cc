@@ -1,5 +1,6 @@
 // Operators that give the same elements another shape: Reshape, Flatten, Squeeze, Unsqueeze.
 #include <algorithm>
+#include <numeric>
 
 #include "shoal/base/checked.h"
 #include "shoal/graph/graph.h"
@@ -56,14 +57,54 @@ Result<std::vector<TensorType>> infer_reshape(const Node& node, std::span<const 
   return same_elements(inputs[0], shape);
 }
 
-// Cut along the leading axes that both shapes have in common; the others are read whole.
-Tile split_leading(const Node& node, std::span<const Operand> inputs, const Shape& to,
-                   const Region& output) {
+// Axes [begin, end) of a shape.
+struct AxisRange {
+  size_t begin = 0, end = 0;
+};
+
+// The first axis that is longer than 1, or the last: the only one that a block can be cut along.
+size_t outermost(const Shape& shape, AxisRange axes) {
+  size_t axis = axes.begin;
+  while (axis + 1 < axes.end && shape[axis] == 1) ++axis;
+  return axis;
+}
+
+// Axes [8, 32] of one shape are axis [256] of the other: a run of elements of one is a run of
+// elements of the other. Restricts both to the shortest run, of whole steps along the outermost
+// axes of either, that holds what is asked for.
+void split_block(const Shape& from, AxisRange from_axes, const Shape& to, AxisRange to_axes,
+                 const Region& output, Region& read, Region& written) {
+  const size_t in = outermost(from, from_axes), out = outermost(to, to_axes);
+  const int64_t in_step = from.count(in + 1, from_axes.end);
+  const int64_t out_step = to.count(out + 1, to_axes.end);
+  const int64_t step = std::lcm(in_step, out_step), all = to[out] * out_step;
+  const int64_t begin = output.begin[out] * out_step / step * step;
+  const int64_t end = std::min(all, (output.end[out] * out_step + step - 1) / step * step);
+  read.begin[in] = begin / in_step;
+  read.end[in] = end / in_step;
+  written.begin[out] = begin / out_step;
+  written.end[out] = end / out_step;
+}
+
+// Block by block: the shortest ranges of axes that have as many elements in both shapes. There is
+// at least one element.
+Tile split_blocks(const Node& node, std::span<const Operand> inputs, const Shape& to,
+                  const Region& output) {
   const Shape& from = inputs[0].type.shape;
   Region read = Region::whole(from), written = Region::whole(to);
-  for (size_t d = 0; d < std::min(from.rank(), to.rank()) && from[d] == to[d]; ++d) {
-    read.begin[d] = written.begin[d] = output.begin[d];
-    read.end[d] = written.end[d] = output.end[d];
+  AxisRange in, out;
+  while (in.end < from.rank() && out.end < to.rank()) {
+    int64_t in_count = from[in.end++], out_count = to[out.end++];
+    while (in_count != out_count) {
+      if (in_count < out_count) {
+        in_count *= from[in.end++];
+      } else {
+        out_count *= to[out.end++];
+      }
+    }
+    split_block(from, in, to, out, output, read, written);
+    in.begin = in.end;
+    out.begin = out.end;
   }
   return Tile{{read}, written, node.attributes, {}};
 }
@@ -72,7 +113,7 @@ std::optional<Tile> split_reshape(const Node& node, std::span<const Operand> inp
                                   const Region& output) {
   const Shape shape = *target_shape(node, inputs);
   if (shape.count() == 0) return std::nullopt;
-  Tile tile = split_leading(node, inputs, shape, output);
+  Tile tile = split_blocks(node, inputs, shape, output);
   tile.inputs.push_back(Region::whole(inputs[1].type.shape));
   tile.constants[1] = list_of(tile.output.shape());
   return tile;
@@ -96,7 +137,9 @@ Result<std::vector<TensorType>> infer_flatten(const Node& node, std::span<const 
 
 std::optional<Tile> split_flatten(const Node& node, std::span<const Operand> inputs,
                                   const Region& output) {
-  return split_leading(node, inputs, flat_shape(node, inputs[0].type.shape), output);
+  const Shape shape = flat_shape(node, inputs[0].type.shape);
+  if (shape.count() == 0) return std::nullopt;
+  return split_blocks(node, inputs, shape, output);
 }
 
 // --- Squeeze removes axes of size 1, all of them where none are named; Unsqueeze inserts them.

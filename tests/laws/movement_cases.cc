@@ -31,6 +31,30 @@ Case reshape(Rng& rng) {
   return {{random_tensor(rng, from), ints(to)}};
 }
 
+// Neighbours among the same factors multiplied, in two ways: as heads are taken from features.
+Shape joined(Rng& rng, const std::vector<int64_t>& factors) {
+  Shape shape{factors[0]};
+  for (size_t i = 1; i < factors.size(); ++i) {
+    if (coin(rng) || shape.rank() == 4) {
+      shape[shape.rank() - 1] *= factors[i];
+    } else {
+      shape.push_back(factors[i]);
+    }
+  }
+  return shape;
+}
+
+Case reshape_factors(Rng& rng) {
+  std::vector<int64_t> factors;
+  for (int64_t count = random_int(rng, 2, 6); count > 0; --count) {
+    factors.push_back(random_int(rng, 1, 3));
+  }
+  const Shape from = joined(rng, factors);
+  if (coin(rng)) std::ranges::shuffle(factors, rng);
+  const Shape to = joined(rng, factors);
+  return {{random_tensor(rng, from), ints({to.begin(), to.end()})}};
+}
+
 Case flatten(Rng& rng) {
   const Shape from = random_shape(rng, 1, 4);
   return {{random_tensor(rng, from)}, {{"axis", random_int(rng, -rank_of(from), rank_of(from))}}};
@@ -200,6 +224,7 @@ Case reverse_sequence(Rng& rng) {
 
 std::vector<Source> movement_cases() {
   return {{&ops::reshape, reshape},
+          {&ops::reshape, reshape_factors},
           {&ops::flatten, flatten},
           {&ops::squeeze, squeeze_named},
           {&ops::squeeze, squeeze_all},
