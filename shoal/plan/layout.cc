@@ -38,6 +38,15 @@ std::vector<double> marginal(const Layout& layout, bool rows) {
   return sums;
 }
 
+// Who computes it; nobody an input of the graph.
+const Node* maker_of(const Graph& graph, ValueId value) {
+  const auto nodes = graph.nodes();
+  const auto it = std::ranges::find_if(nodes, [&](const Node& node) {
+    return std::ranges::find(node.outputs, value) != node.outputs.end();
+  });
+  return it == nodes.end() ? nullptr : &*it;
+}
+
 std::vector<Region> grid_regions(const Layout& layout, const Shape& shape) {
   if (shape.rank() < 4) return {};
   const std::vector<int64_t> rows = cut_points(shape[2], marginal(layout, true));
@@ -72,6 +81,8 @@ std::string_view name_of(Cut cut) {
       return "grid";
     case Cut::kChannels:
       return "channels";
+    case Cut::kInputs:
+      return "inputs";
   }
   return "";
 }
@@ -103,12 +114,32 @@ std::vector<int64_t> cut_points(int64_t length, const std::vector<double>& share
   return points;
 }
 
-std::vector<Region> regions_of(const Layout& layout, const Shape& shape) {
+std::vector<int64_t> cut_points(const Graph& graph, ValueId value, size_t axis,
+                                const std::vector<double>& shares) {
+  const Shape& shape = graph[value].type.shape;
+  std::vector<int64_t> points = cut_points(shape[axis], shares);
+  const Node* maker = maker_of(graph, value);
+  if (maker == nullptr || maker->op->split == nullptr || maker->outputs[0] != value) return points;
+  for (int64_t& point : points) {
+    if (point == 0 || point == shape[axis]) continue;
+    Region next = Region::whole(shape);
+    next.begin[axis] = point;
+    next.end[axis] = point + 1;
+    const auto tile = maker->op->split(*maker, graph.operands(maker->inputs), next);
+    if (!tile) return points;
+    const int64_t before = tile->output.begin[axis], after = tile->output.end[axis];
+    point = point - before <= after - point ? before : after;
+  }
+  return points;
+}
+
+std::vector<Region> regions_of(const Layout& layout, const Graph& graph, ValueId value) {
+  const Shape& shape = graph[value].type.shape;
   if (layout.cut == Cut::kNone) return {Region::whole(shape)};
   if (layout.cut == Cut::kGrid) return grid_regions(layout, shape);
   const std::optional<size_t> axis = axis_of(layout.cut, shape.rank());
   if (!axis) return {};
-  const std::vector<int64_t> points = cut_points(shape[*axis], layout.shares);
+  const std::vector<int64_t> points = cut_points(graph, value, *axis, layout.shares);
   std::vector<Region> regions;
   for (size_t i = 0; i + 1 < points.size(); ++i) {
     Region region = Region::whole(shape);
@@ -123,8 +154,15 @@ std::optional<std::vector<Task>> tasks_of(const Graph& graph, NodeRange nodes,
                                           const Layout& layout) {
   std::vector<Task> tasks;
   for (int worker : layout.workers) tasks.push_back({worker, {}});
-  for (ValueId id : live_after(graph, nodes)) {
-    const std::vector<Region> regions = regions_of(layout, graph[id].type.shape);
+  const std::vector<ValueId> live = live_after(graph, nodes);
+  if (layout.cut == Cut::kInputs && live.size() < 2) return std::nullopt;
+  for (size_t v = 0; v < live.size(); ++v) {
+    const ValueId id = live[v];
+    if (layout.cut == Cut::kInputs) {
+      tasks[v % tasks.size()].outputs.push_back({id, Region::whole(graph[id].type.shape)});
+      continue;
+    }
+    const std::vector<Region> regions = regions_of(layout, graph, id);
     if (regions.empty()) return std::nullopt;
     for (size_t i = 0; i < regions.size(); ++i) {
       if (!is_empty(regions[i])) tasks[i].outputs.push_back({id, regions[i]});

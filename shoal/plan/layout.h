@@ -17,6 +17,7 @@ enum class Cut : uint8_t {
   kColumns,   // of images
   kGrid,      // rows and columns
   kChannels,  // of images; features of vectors and tokens
+  kInputs,    // not cut: each of several values on the next worker, as terms of sums are
 };
 std::string_view name_of(Cut cut);
 
@@ -33,12 +34,16 @@ struct Layout {
 // [0, length) cut in proportion to the shares; largest remainders get what is left.
 std::vector<int64_t> cut_points(int64_t length, const std::vector<double>& shares);
 
-// The box of a value of this shape that each worker has; empty boxes are possible. Nothing where
-// the value has no such axis.
-std::vector<Region> regions_of(const Layout& layout, const Shape& shape);
+// An axis of a value cut in proportion, but between what its node computes at once: heads, say.
+std::vector<int64_t> cut_points(const Graph& graph, ValueId value, size_t axis,
+                                const std::vector<double>& shares);
+
+// The box of a value that each worker has; empty boxes are possible. Nothing where the value has no
+// such axis.
+std::vector<Region> regions_of(const Layout& layout, const Graph& graph, ValueId value);
 
 // The pieces of all that is read after the nodes, by worker. Nothing where some value has no such
-// axis.
+// axis, or where there are not several values for several workers.
 std::optional<std::vector<Task>> tasks_of(const Graph& graph, NodeRange nodes,
                                           const Layout& layout);
 

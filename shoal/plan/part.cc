@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <set>
 
 #include "shoal/ops/ops.h"
 
@@ -30,6 +31,7 @@ class Tracer {
     for (const Piece& piece : outputs) need(piece.value, piece.region);
     for (size_t i = nodes_.end; i-- > nodes_.begin;) SHOAL_TRY(trace(i));
     std::ranges::reverse(part_.nodes);
+    find_weights(outputs);
     for (const auto& [value, region] : needed_) part_.inputs.push_back({ValueId{value}, region});
     part_.outputs = std::move(outputs);
     return std::move(part_);
@@ -53,24 +55,10 @@ class Tracer {
       needed_.erase(it);
     }
     if (!wanted && !others) return {};
-    const Region all = whole(graph_, node.outputs[0]);
-    const bool is_whole = others || *wanted == all;
-    PartNode traced{index, {}, {}};
-    if (is_whole) {
-      traced.tile = {{}, all, node.attributes, {}};
-      for (ValueId id : node.inputs) {
-        traced.inputs.push_back(id == kNoValue ? Region{} : whole(graph_, id));
-      }
-    } else {
-      std::optional<Tile> tile = node.op->split == nullptr
-                                     ? std::nullopt
-                                     : node.op->split(node, graph_.operands(node.inputs), *wanted);
-      if (!tile) {
-        return Status(Code::kUnsupported, place_of(graph_, node) + " cannot be split there");
-      }
-      traced.inputs = tile->inputs;
-      traced.tile = std::move(*tile);
-    }
+    PartNode traced;
+    traced.node = index;
+    SHOAL_ASSIGN(traced.tile, tile_of(node, others ? std::nullopt : wanted));
+    traced.inputs = traced.tile.inputs;
     for (size_t i = 0; i < node.inputs.size(); ++i) {
       const ValueId id = node.inputs[i];
       if (id != kNoValue && !graph_[id].constant) need(id, traced.inputs[i]);
@@ -79,11 +67,49 @@ class Tracer {
     return {};
   }
 
+  // What gives the box of output 0; without one, all outputs. Even all of a slice reads not all.
+  Result<Tile> tile_of(const Node& node, const std::optional<Region>& wanted) const {
+    const Region all = whole(graph_, node.outputs[0]);
+    if (wanted && node.op->split != nullptr) {
+      if (auto tile = node.op->split(node, graph_.operands(node.inputs), *wanted)) return *tile;
+    }
+    if (wanted && *wanted != all) {
+      return Status(Code::kUnsupported, place_of(graph_, node) + " cannot be split there");
+    }
+    Tile tile{{}, all, node.attributes, {}};
+    for (ValueId id : node.inputs) {
+      tile.inputs.push_back(id == kNoValue ? Region{} : whole(graph_, id));
+    }
+    return tile;
+  }
+
+  // What is asked for is computed by whoever is asked, constant or not.
+  void find_weights(const std::vector<Piece>& outputs) {
+    std::set<ValueId> made;
+    for (PartNode& part : part_.nodes) {
+      const Node& node = graph_.nodes()[part.node];
+      bool all = !node.inputs.empty() && node.outputs.size() == 1 && !node.op->random;
+      for (ValueId id : node.inputs) {
+        part.weights.push_back(id != kNoValue && (graph_[id].constant || made.contains(id)));
+        all = all && (id == kNoValue || part.weights.back());
+      }
+      const auto asked = std::ranges::find(outputs, node.outputs[0], &Piece::value);
+      part.is_weight = all && asked == outputs.end();
+      if (part.is_weight) made.insert(node.outputs[0]);
+    }
+  }
+
   const Graph& graph_;
   const NodeRange nodes_;
   std::map<int32_t, Region> needed_;
   Part part_;
 };
+
+// A slice, without steps, of just what it gives.
+bool copies(const Node& node, const PartNode& part) {
+  return node.op == &ops::slice && node.inputs.size() <= 4 &&
+         part.inputs[0].shape() == part.tile.output.shape();
+}
 
 // Builds the part's graph, node by node.
 class Builder {
@@ -112,6 +138,15 @@ class Builder {
 
   Status add(const PartNode& part) {
     const Node& node = whole_.nodes()[part.node];
+    if (part.is_weight) {
+      add_weight(node, part);
+      return {};
+    }
+    if (copies(node, part)) {
+      SHOAL_ASSIGN(const ValueId id, read(node.inputs[0], part.inputs[0]));
+      held_[static_cast<int32_t>(node.outputs[0])] = {id, part.tile.output};
+      return {};
+    }
     std::vector<ValueId> inputs;
     for (size_t i = 0; i < node.inputs.size(); ++i) {
       const auto replaced = part.tile.constants.find(i);
@@ -136,9 +171,37 @@ class Builder {
     return {};
   }
 
+  // Computes the node here.
+  void add_weight(const Node& node, const PartNode& part) {
+    Node tile = node;
+    tile.attributes = part.tile.attributes;
+    std::vector<Tensor> inputs;
+    for (size_t i = 0; i < node.inputs.size(); ++i) {
+      const auto replaced = part.tile.constants.find(i);
+      inputs.push_back(replaced != part.tile.constants.end() ? replaced->second
+                       : node.inputs[i] == kNoValue          ? Tensor()
+                                                    : weight(node.inputs[i], part.inputs[i]));
+    }
+    std::vector<Tensor> outputs = {
+        Tensor({whole_[node.outputs[0]].type.dtype, part.tile.output.shape()})};
+    node.op->reference(tile, inputs, outputs);
+    weights_[node.outputs[0]] = {outputs[0], part.tile.output};
+  }
+
+  // The box of a constant, or of what was computed from constants.
+  Tensor weight(ValueId value, const Region& region) const {
+    const auto made = weights_.find(value);
+    if (made == weights_.end()) {
+      const Tensor& all = *whole_[value].constant;
+      return region == Region::whole(all.shape()) ? all : crop(all, region);
+    }
+    const auto& [tensor, held] = made->second;
+    return region == held ? tensor : crop(tensor, relative(region, held));
+  }
+
   // The box of a value: what there is of it, or a slice of that.
   Result<ValueId> read(ValueId value, const Region& region) {
-    if (whole_[value].constant) return read_constant(value, region);
+    if (whole_[value].constant || weights_.contains(value)) return read_weight(value, region);
     const Held& held = held_.at(static_cast<int32_t>(value));
     if (held.region == region) return held.id;
     const size_t rank = region.begin.rank();
@@ -155,12 +218,11 @@ class Builder {
                    {}, name);
   }
 
-  ValueId read_constant(ValueId value, const Region& region) {
-    const Value& from = whole_[value];
-    const bool all = region == whole(whole_, value);
-    if (!all) return to_.add_constant(from.name, crop(*from.constant, region));
+  ValueId read_weight(ValueId value, const Region& region) {
+    const std::string& name = whole_[value].name;
+    if (region != whole(whole_, value)) return to_.add_constant(name, weight(value, region));
     const auto [it, is_new] = constants_.emplace(static_cast<int32_t>(value), kNoValue);
-    if (is_new) it->second = to_.add_constant(from.name, *from.constant);
+    if (is_new) it->second = to_.add_constant(name, weight(value, region));
     return it->second;
   }
 
@@ -168,6 +230,7 @@ class Builder {
   Graph to_;
   std::map<int32_t, Held> held_;
   std::map<int32_t, ValueId> constants_;
+  std::map<ValueId, std::pair<Tensor, Region>> weights_;  // computed here, and which box
 };
 
 std::vector<Operand> operands_of(const Graph& whole, const PartNode& part) {
@@ -196,6 +259,7 @@ Result<Graph> to_graph(const Graph& whole, const Part& part) { return Builder(wh
 
 Work work_of(const Graph& whole, const PartNode& part) {
   const Node& node = whole.nodes()[part.node];
+  if (part.is_weight || copies(node, part)) return {};
   Node tile = node;
   tile.attributes = part.tile.attributes;
   const std::vector<Operand> operands = operands_of(whole, part);
@@ -211,12 +275,13 @@ Work work_of(const Graph& whole, const PartNode& part) {
   return work;
 }
 
-double weight_bytes(const Graph& whole, const PartNode& node) {
+double weight_bytes(const Graph& whole, const PartNode& part) {
+  if (part.is_weight || copies(whole.nodes()[part.node], part)) return 0;
   double bytes = 0;
-  for (const Operand& operand : operands_of(whole, node)) {
-    if (operand.given && operand.value != nullptr) {
-      bytes += static_cast<double>(operand.type.bytes());
-    }
+  const std::vector<Operand> operands = operands_of(whole, part);
+  for (size_t i = 0; i < operands.size(); ++i) {
+    if (operands[i].given && part.weights[i])
+      bytes += static_cast<double>(operands[i].type.bytes());
   }
   return bytes;
 }

@@ -33,6 +33,8 @@ struct PartNode {
   size_t node = 0;             // of the whole graph
   Tile tile;                   // of its output 0
   std::vector<Region> inputs;  // what it reads; of an input not given, anything
+  std::vector<bool> weights;   // whether an input is constant, or computed from constants alone
+  bool is_weight = false;      // so it is itself computed once, when the part's graph is made
 };
 
 struct Part {

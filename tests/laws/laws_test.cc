@@ -10,6 +10,7 @@
 #include "shoal/cpu/instruction_set.h"
 #include "shoal/device/device.h"
 #include "shoal/ops/ops.h"
+#include "shoal/plan/partial_sums.h"
 
 namespace shoal::laws {
 
@@ -201,6 +202,35 @@ TEST_P(Linear, MeansAdditive) {
     const Tensor fb = f(b);
     for (size_t k = 0; k < fa.data<float>().size(); ++k) fa.data<float>()[k] += fb.data<float>()[k];
     expect_same(f(sum), fa, 1e-4f);
+  });
+}
+
+// A product over some of what it adds up, and one over the rest, are the product.
+TEST_P(Linear, ProductsAreSumsOfTheirTerms) {
+  for_each_case([&](const Case& c) {
+    const Node node = node_of(op(), c);
+    const auto along = plan::contraction_of(node, operands_of(c.inputs));
+    if (!along) return;
+    const int64_t middle = (along->length + 1) / 2;
+    auto term = [&](int64_t begin, int64_t end) {
+      std::vector<Tensor> inputs = c.inputs;
+      for (const auto& [input, axis] :
+           {std::pair(0, along->axis), std::pair(1, along->weight_axis)}) {
+        Region region = Region::whole(inputs[input].shape());
+        region.begin[axis] = begin;
+        region.end[axis] = end;
+        inputs[input] = crop(inputs[input], region);
+      }
+      if (begin > 0 && inputs.size() > 2) inputs[2] = Tensor();  // bias
+      return evaluate(node, inputs)[0];
+    };
+    Tensor sum = term(0, middle);
+    const Tensor rest = term(middle, along->length);
+    ASSERT_EQ(sum.shape(), rest.shape());
+    for (size_t k = 0; k < sum.data<float>().size(); ++k) {
+      sum.data<float>()[k] += rest.data<float>()[k];
+    }
+    expect_same(evaluate(node, c.inputs)[0], sum, 1e-4f);
   });
 }
 

@@ -9,24 +9,38 @@
 #include "shoal/ops/ops.h"
 #include "shoal/passes/passes.h"
 #include "shoal/plan/known.h"
+#include "shoal/plan/partial_sums.h"
 #include "shoal/plan/planner.h"
 #include "shoal/zoo/zoo.h"
 
 namespace shoal::plan {
 namespace {
 
+std::vector<Tensor> random_inputs(Rng& rng, const Graph& graph) {
+  std::vector<Tensor> inputs;
+  for (ValueId id : graph.inputs()) inputs.push_back(random_tensor(rng, graph[id].type.shape));
+  return inputs;
+}
+
+// A random plan, of the graph or of the graph with partial sums, gives what the graph does.
+void expect_same_answer(Rng& rng, const Graph& graph, Device& device) {
+  const int workers = static_cast<int>(draw(rng, 1, 8));
+  const Graph planned = draw(rng, 0, 1) == 0 ? graph : random_sums(rng, graph, workers);
+  const Plan plan = random_plan(rng, planned, workers);
+  SCOPED_TRACE(to_text(planned, plan));
+  ASSERT_TRUE(verify(planned, plan, workers).ok());
+  const std::vector<Tensor> inputs = random_inputs(rng, graph);
+  expect_near(run_here(planned, plan, device, inputs), run_whole(graph, device, inputs));
+}
+
 TEST(Plan, GivesTheAnswerOfTheWhole) {
   const auto device = make_cpu_device({.threads = 1});
   for (unsigned seed = 0; seed < 1000; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
     Rng rng(seed);
     const Graph graph = random_network(rng);
     if (graph.nodes().empty()) continue;
-    const int workers = static_cast<int>(draw(rng, 1, 8));
-    const Plan plan = random_plan(rng, graph, workers);
-    SCOPED_TRACE("seed " + std::to_string(seed) + "\n" + to_text(graph, plan));
-    ASSERT_TRUE(verify(graph, plan, workers).ok());
-    const std::vector<Tensor> inputs = {random_tensor(rng, graph[graph.inputs()[0]].type.shape)};
-    expect_near(run_here(graph, plan, *device, inputs), run_whole(graph, *device, inputs));
+    expect_same_answer(rng, graph, *device);
     if (HasFatalFailure()) return;
   }
 }
@@ -37,6 +51,59 @@ Graph optimized(std::string_view name) {
   auto better = passes::optimize(*graph);
   EXPECT_TRUE(better.ok());
   return *std::move(better);
+}
+
+TEST(Plan, GivesTheAnswerOfSmallZooModels) {
+  const auto device = make_cpu_device({.threads = 1});
+  for (const char* model : {"convnet", "mlp", "lenet5", "nin", "allcnn", "encoder", "seq2seq"}) {
+    const Graph graph = optimized(model);
+    for (unsigned seed = 0; seed < 6; ++seed) {
+      SCOPED_TRACE(std::string(model) + ", seed " + std::to_string(seed));
+      Rng rng(seed);
+      expect_same_answer(rng, graph, *device);
+      if (HasFatalFailure()) return;
+    }
+  }
+}
+
+// What is not a sum cannot be computed as one: a pool, or an activation between two layers.
+TEST(PartialSums, RefuseWhatIsNotLinear) {
+  Graph graph;
+  const ValueId x = graph.add_input("x", {DType::kF32, {1, 4, 8, 8}});
+  const ValueId y = *graph.add(ops::relu, {x});
+  graph.mark_output(*graph.add(ops::max_pool, {y}, {{"kernel_shape", std::vector<int64_t>{8, 8}}}));
+  for (size_t node : {size_t{0}, size_t{1}}) {
+    const auto sums = with_partial_sums(graph, {{node, {1, 1}}});
+    ASSERT_FALSE(sums.ok());
+    EXPECT_EQ(sums.status().code(), Code::kUnsupported);
+  }
+}
+
+// A layer and the one that adds up its channels, spread as terms: nobody computes a column twice,
+// and what travels is the input and the terms.
+TEST(PartialSums, NeedOnlyTheirColumnsOfTheLayerBefore) {
+  Rng rng(1);
+  Graph graph;
+  ValueId x = graph.add_input("x", {DType::kF32, {1, 16, 32}});
+  for (const Shape& shape : {Shape{32, 128}, Shape{128, 32}}) {
+    x = *graph.add(ops::mat_mul, {x, graph.add_constant("w", random_tensor(rng, shape))});
+    x = *graph.add(ops::relu, {x});
+  }
+  graph.mark_output(x);
+  const Graph sums = *with_partial_sums(graph, {{2, {1, 1, 1, 1}}});
+  const size_t merge = sums.nodes().size() - 2;
+  const NodeRange terms{0, merge};
+  const Layout layout{Cut::kInputs, {0, 1, 2, 3}, {1, 1, 1, 1}, 1};
+  const auto tasks = tasks_of(sums, terms, layout);
+  ASSERT_TRUE(tasks && tasks->size() == 4);
+  for (const Task& task : *tasks) {
+    const auto part = make_part(sums, terms, task.outputs);
+    ASSERT_TRUE(part.ok());
+    double macs = 0;
+    for (const PartNode& node : part->nodes) macs += work_of(sums, node).macs;
+    EXPECT_EQ(macs, 2 * 16 * 32 * 128 / 4);
+    EXPECT_EQ(weight_bytes(sums, *part), 4 * 2 * 32 * 128 / 4);
+  }
 }
 
 bool is_conv(const Node& node) { return node.op == &ops::conv || node.op == &ops::fused_conv; }

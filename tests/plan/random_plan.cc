@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "shoal/ops/ops.h"
+#include "shoal/plan/partial_sums.h"
 
 namespace shoal::plan {
 namespace {
@@ -13,10 +14,10 @@ namespace {
 using Ints = std::vector<int64_t>;
 
 Layout random_layout(Rng& rng, int workers) {
-  constexpr Cut kCuts[] = {Cut::kNone,    Cut::kBatch, Cut::kRows,
-                           Cut::kColumns, Cut::kGrid,  Cut::kChannels};
+  constexpr Cut kCuts[] = {Cut::kNone, Cut::kBatch,    Cut::kRows,  Cut::kColumns,
+                           Cut::kGrid, Cut::kChannels, Cut::kInputs};
   Layout layout;
-  layout.cut = kCuts[draw(rng, 0, 5)];
+  layout.cut = kCuts[draw(rng, 0, 6)];
   const int64_t count = layout.cut == Cut::kNone ? 1 : draw(rng, 1, workers);
   for (int64_t i = 0; i < count; ++i) {
     layout.workers.push_back(static_cast<int>(i));
@@ -87,6 +88,19 @@ Graph random_network(Rng& rng) {
   }
   graph.mark_output(x);
   return graph;
+}
+
+Graph random_sums(Rng& rng, const Graph& graph, int most_terms) {
+  std::vector<SumOfTerms> sums;
+  for (size_t i = 0; i < graph.nodes().size(); ++i) {
+    SumOfTerms sum{i, {}};
+    for (int64_t terms = draw(rng, 1, most_terms); terms > 0; --terms) {
+      sum.shares.push_back(static_cast<double>(draw(rng, 1, 5)));
+    }
+    const bool wanted = draw(rng, 0, 2) == 0;
+    if (wanted && with_partial_sums(graph, {sum}).ok()) sums.push_back(std::move(sum));
+  }
+  return *with_partial_sums(graph, sums);
 }
 
 Plan random_plan(Rng& rng, const Graph& graph, int workers) {

@@ -16,6 +16,9 @@ Tensor random_tensor(Rng& rng, const Shape& shape);
 // nodes at all.
 Graph random_network(Rng& rng);
 
+// Some of its products as sums of up to so many terms, uneven ones.
+Graph random_sums(Rng& rng, const Graph& graph, int most_terms);
+
 // Any segments, any layouts, uneven shares.
 Plan random_plan(Rng& rng, const Graph& graph, int workers);
 

@@ -1,0 +1,34 @@
+// Partial sums: a product as a sum of products over some of what it adds up, so that the inputs of
+// a layer can be shared between workers and not only its outputs. Whatever those products read is
+// then also needed in part only: heads of an attention, columns of the layer before.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "shoal/base/status.h"
+#include "shoal/graph/graph.h"
+
+namespace shoal::plan {
+
+// Axes of a node's first two inputs that it multiplies along and adds up.
+struct Contraction {
+  size_t axis = 0, weight_axis = 0;
+  int64_t length = 0;
+};
+
+// Found from what the operator says: it is linear, every element of its output reads those axes
+// whole, and without some of both the output has the same type.
+std::optional<Contraction> contraction_of(const Node& node, std::span<const Operand> inputs);
+
+// A node to be a sum, with one term for each share of what it adds up.
+struct SumOfTerms {
+  size_t node = 0;
+  std::vector<double> shares;
+};
+
+// The same function. The bias goes into the first term; an activation comes after the sum. Fails
+// with kUnsupported where a node adds up nothing, or something that is not linear.
+Result<Graph> with_partial_sums(const Graph& graph, const std::vector<SumOfTerms>& sums);
+
+}  // namespace shoal::plan
