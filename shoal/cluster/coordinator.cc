@@ -54,7 +54,8 @@ uint64_t random_id() {
 }  // namespace
 
 Result<std::unique_ptr<Coordinator>> Coordinator::connect(const std::vector<std::string>& addresses,
-                                                          net::Transport& transport) {
+                                                          net::Transport& transport,
+                                                          CoordinatorOptions options) {
   std::unique_ptr<Coordinator> coordinator(new Coordinator);
   for (const std::string& address : addresses) {
     auto channel = transport.connect(address, net::after(kPatience));
@@ -71,10 +72,15 @@ Result<std::unique_ptr<Coordinator>> Coordinator::connect(const std::vector<std:
   for (size_t i = 0; i < addresses.size(); ++i) {
     coordinator->links_[i].reader = std::thread([self = coordinator.get(), i] { self->read(i); });
   }
+  if (options.keep_awake.count() > 0) {
+    coordinator->waker_.emplace(options.keep_awake,
+                                [self = coordinator.get()] { self->wake_all(); });
+  }
   return coordinator;
 }
 
 Coordinator::~Coordinator() {
+  waker_.reset();
   for (Link& link : links_) link.channel->close();
   for (Link& link : links_) {
     if (link.reader.joinable()) link.reader.join();
@@ -88,6 +94,14 @@ net::Traffic Coordinator::traffic() const {
     sum.received += link.channel->traffic().received;
   }
   return sum;
+}
+
+void Coordinator::wake_all() {
+  message::Message message;
+  message.mutable_awake();
+  for (const Link& link : links_) {
+    static_cast<void>(send(*link.channel, message, {}, true));  // who is gone is noticed elsewhere
+  }
 }
 
 void Coordinator::read(size_t worker) {

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "shoal/cluster/measurement.h"
+#include "shoal/cluster/waker.h"
 #include "shoal/cluster/wire.h"
 #include "shoal/net/transport.h"
 
@@ -29,6 +30,12 @@ struct WorkerInfo {
   int64_t clock_ahead = 0;  // of the coordinator's, in nanoseconds
 };
 
+struct CoordinatorOptions {
+  // How often workers hear something while a request is on its way, so that their radios do not
+  // fall asleep. Zero: they may.
+  std::chrono::milliseconds keep_awake{0};
+};
+
 class RemotePlan;
 
 class Coordinator {
@@ -36,7 +43,8 @@ class Coordinator {
   // The transport outlives the coordinator. Fails, with the worker's address, if one cannot be
   // reached or speaks another version.
   static Result<std::unique_ptr<Coordinator>> connect(const std::vector<std::string>& addresses,
-                                                      net::Transport& transport);
+                                                      net::Transport& transport,
+                                                      CoordinatorOptions options = {});
   ~Coordinator();  // no plan of it may be left
 
   const std::vector<WorkerInfo>& workers() const { return infos_; }
@@ -70,6 +78,7 @@ class Coordinator {
 
   Coordinator() = default;
   void read(size_t worker);
+  void wake_all();
   Status handle(size_t worker, const net::Frame& frame);
   void lose(size_t worker, const Status& why);
   Result<Reply> exchange(size_t worker, const message::Message& message,
@@ -84,6 +93,7 @@ class Coordinator {
   std::map<std::pair<uint64_t, uint64_t>, Answer> answers_;  // by plan and request
   std::map<uint64_t, const RemotePlan*> plans_;
   uint64_t next_plan_ = 0;
+  std::optional<Waker> waker_;  // first to go: it uses the rest
 };
 
 // A plan on its workers. Any number of requests may be on their way at once.

@@ -39,6 +39,7 @@ Status RemotePlan::run(std::span<const Tensor> inputs, std::span<Tensor> outputs
       }
     }
   }
+  if (coordinator_.waker_) coordinator_.waker_->begin();
   const Status sent = send_inputs(request, inputs);
   std::unique_lock lock(coordinator_.mutex_);
   Coordinator::Answer& answer = coordinator_.answers_[key];
@@ -52,6 +53,7 @@ Status RemotePlan::run(std::span<const Tensor> inputs, std::span<Tensor> outputs
   if (status.ok()) std::ranges::move(answer.outputs, outputs.begin());
   if (status.ok() && measured != nullptr) *measured = answer.measurement->timeline();
   coordinator_.answers_.erase(key);
+  if (coordinator_.waker_) coordinator_.waker_->end();
   return status;
 }
 

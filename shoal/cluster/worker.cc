@@ -114,6 +114,8 @@ Status Worker::handle(const ChannelPtr& channel, const net::Frame& frame) {
       if (it != duties_.end() && it->second->coordinator() == channel) duties_.erase(it);
       return {};
     }
+    case message::Message::kAwake:
+      return {};
     case message::Message::kData:
       return take_piece(message.data(), frame);
     default:
