@@ -44,8 +44,8 @@ struct ClusterProfile {
   std::vector<WorkerProfile> workers;
   std::vector<LinkProfile> links;  // one per worker
   LinkProfile coordinator;
-  // Small messages wake all radios when a request begins, and keep them from sleeping while it is on
-  // its way.
+  // Small messages wake all radios when a request begins, and keep them from sleeping while it is
+  // on its way.
   bool keep_awake = true;
 
   const LinkProfile& link_of(int worker) const {
