@@ -18,15 +18,51 @@ using V = hn::Vec<D>;
 
 constexpr int64_t kLanes = HWY_LANES(float);
 
-// Sums, the weights they meet and one pixel are in registers at once: 31 of 32, or 16 of 16. Widths
-// of images are mostly multiples of 7 or 13.
-#if HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX3_DL || HWY_TARGET == HWY_NEON
+// NEON multiplies by a lane of a register: all channels of a pixel are one load. Elsewhere each is
+// broadcast while it is loaded, which costs no more than the load.
+constexpr bool kByLane = HWY_TARGET == HWY_NEON;
+
+// Sums, the weights they meet and one pixel are in registers at once: 31 of 32, or 16 of 16. With
+// lanes it is all pixels and one weight; g++ spills sums where that leaves fewer than two free.
+// Widths of images are mostly multiples of 7 or 13.
+#if HWY_TARGET == HWY_NEON
+constexpr TileSize kSizes[] = {{7, 3}, {5, 4}, {9, 2}, {13, 1}, {4, 4}, {1, 4}};
+#elif HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX3_DL
 constexpr TileSize kSizes[] = {{14, 2}, {13, 2}, {7, 4}, {4, 4}, {1, 4}};
 #else
 constexpr TileSize kSizes[] = {{6, 2}, {4, 3}, {7, 1}, {1, 4}};
 #endif
 constexpr size_t kSizeCount = std::size(kSizes);
 static_assert(std::ranges::all_of(kSizes, [](TileSize s) { return s.blocks <= kMostTileBlocks; }));
+
+// Adds what one channel, in lane kLane of every pixel, gives.
+template <int kLane, int kPixels, int kBlocks>
+HWY_INLINE void add_lane(const V (&pixel)[kPixels], const float* HWY_RESTRICT w,
+                         V (&sum)[kPixels][kBlocks]) {
+  const D d;
+#pragma GCC unroll 4
+  for (int b = 0; b < kBlocks; ++b) {
+    const V weight = hn::Load(d, w + (kLane * kBlocks + b) * kLanes);
+#pragma GCC unroll 16
+    for (int p = 0; p < kPixels; ++p) {
+      sum[p][b] = hn::MulAdd(weight, hn::Broadcast<kLane>(pixel[p]), sum[p][b]);
+    }
+  }
+}
+
+// Adds what the four channels of a block give.
+template <int kPixels, int kBlocks>
+HWY_INLINE void add_lanes(const float* HWY_RESTRICT x, int64_t apart, const float* HWY_RESTRICT w,
+                          V (&sum)[kPixels][kBlocks]) {
+  const D d;
+  V pixel[kPixels];
+#pragma GCC unroll 16
+  for (int p = 0; p < kPixels; ++p) pixel[p] = hn::LoadU(d, x + p * apart);
+  add_lane<0>(pixel, w, sum);
+  add_lane<1>(pixel, w, sum);
+  add_lane<2>(pixel, w, sum);
+  add_lane<3>(pixel, w, sum);
+}
 
 // Sums up all taps of all channels in one block of the image.
 template <int kPixels, int kBlocks, int kStep>
@@ -38,6 +74,13 @@ HWY_INLINE const float* add_block(const ConvTile& tile, const float* HWY_RESTRIC
   for (int64_t row = 0; row < tile.tap_rows; ++row) {
     for (int64_t column = 0; column < tile.tap_columns; ++column) {
       const float* from = x + row * tile.x_row + column * tile.x_column;
+      if constexpr (kByLane) {
+        if (channels == kLanes) {
+          add_lanes<kPixels, kBlocks>(from, apart, w, sum);
+          w += kLanes * kBlocks * kLanes;
+          continue;
+        }
+      }
       for (int64_t c = 0; c < channels; ++c, w += kBlocks * kLanes) {
         V weight[kBlocks];
 #pragma GCC unroll 4
