@@ -1,13 +1,8 @@
-#include <fcntl.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <atomic>
-#include <cerrno>
 #include <utility>
 
+#include "shoal/base/shared_memory.h"
 #include "shoal/net/link.h"
 
 namespace shoal::net {
@@ -17,21 +12,6 @@ namespace {
 // something that was never used.
 using Moment = std::atomic<int64_t>;
 static_assert(Moment::is_always_lock_free && sizeof(Moment) == sizeof(int64_t));
-
-// Maps a file of such moments.
-template <class Moments>
-Result<std::shared_ptr<Moments>> open_shared(const std::filesystem::path& file) {
-  const int fd = ::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-  if (fd < 0) return system_status(errno).at(file.string());
-  void* address = MAP_FAILED;
-  if (::ftruncate(fd, sizeof(Moments)) == 0)
-    address = ::mmap(nullptr, sizeof(Moments), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-  const int error = errno;
-  ::close(fd);
-  if (address == MAP_FAILED) return system_status(error).at(file.string());
-  return std::shared_ptr<Moments>(static_cast<Moments*>(address),
-                                  [](Moments* mapped) { ::munmap(mapped, sizeof(Moments)); });
-}
 
 class SharedMedium final : public Medium {
  public:
