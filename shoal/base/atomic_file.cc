@@ -49,7 +49,7 @@ Status AtomicFile::commit() {
   const bool closed = std::fclose(file_.release()) == 0;
   if (written_ == target_) return closed ? Status() : failed(errno);
   if (closed && std::rename(written_.c_str(), target_.c_str()) == 0) return {};
-  const Status status = failed(errno);
+  Status status = failed(errno);
   ::unlink(written_.c_str());
   return status;
 }

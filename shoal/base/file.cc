@@ -7,6 +7,8 @@
 
 #include <cerrno>
 
+#include "shoal/base/pages.h"
+
 namespace shoal {
 namespace {
 
@@ -78,10 +80,9 @@ Result<std::shared_ptr<const MappedFile>> MappedFile::open_inside(
 }
 
 void MappedFile::release(std::span<const std::byte> part) {
-  const auto page = static_cast<uintptr_t>(::sysconf(_SC_PAGESIZE));
-  const auto begin = (reinterpret_cast<uintptr_t>(part.data()) + page - 1) / page * page;
-  const auto end = reinterpret_cast<uintptr_t>(part.data() + part.size()) / page * page;
-  if (begin < end) ::madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);
+  const auto page = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
+  const auto pages = whole_pages({const_cast<std::byte*>(part.data()), part.size()}, page);
+  if (!pages.empty()) ::madvise(pages.data(), pages.size(), MADV_DONTNEED);
 }
 
 MappedFile::~MappedFile() {

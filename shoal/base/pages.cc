@@ -7,11 +7,17 @@
 
 namespace shoal {
 
+std::span<std::byte> whole_pages(std::span<std::byte> memory, size_t page) {
+  const size_t into = reinterpret_cast<uintptr_t>(memory.data()) % page;
+  const size_t skip = into == 0 ? 0 : page - into;
+  if (memory.size() < skip) return {};
+  return memory.subspan(skip, (memory.size() - skip) / page * page);
+}
+
 void prefer_huge_pages(void* memory, size_t bytes) {
-  constexpr uintptr_t kHugePage = uintptr_t{2} << 20;
-  const auto begin = (reinterpret_cast<uintptr_t>(memory) + kHugePage - 1) / kHugePage * kHugePage;
-  const auto end = (reinterpret_cast<uintptr_t>(memory) + bytes) / kHugePage * kHugePage;
-  if (begin < end) ::madvise(reinterpret_cast<void*>(begin), end - begin, MADV_HUGEPAGE);
+  constexpr size_t kHugePage = size_t{2} << 20;
+  const auto pages = whole_pages({static_cast<std::byte*>(memory), bytes}, kHugePage);
+  if (!pages.empty()) ::madvise(pages.data(), pages.size(), MADV_HUGEPAGE);
 }
 
 void* allocate_pages(size_t bytes) {

@@ -2,8 +2,12 @@
 #pragma once
 
 #include <cstddef>
+#include <span>
 
 namespace shoal {
+
+// The part of memory that is whole pages of this size.
+std::span<std::byte> whole_pages(std::span<std::byte> memory, size_t page);
 
 // Asks for pages of megabytes under memory that has just been allocated and not been touched, if it
 // is large. Weights are then read at the speed of the memory (a quarter faster than through pages

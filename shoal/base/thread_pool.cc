@@ -64,22 +64,20 @@ void keep_off(std::thread& thread, int core, const std::vector<int>& usable) {
 // Threads in loops of any pool. A line of its own, because everyone writes to it.
 alignas(64) std::atomic<int> at_work{0};
 
+thread_local int depth = 0;  // of the loops that the thread has called
+
 // Counts the calling thread, once however deep its loops are nested.
 class Caller {
  public:
   Caller() {
-    if (depth_++ == 0) at_work.fetch_add(1, std::memory_order_relaxed);
+    if (depth++ == 0) at_work.fetch_add(1, std::memory_order_relaxed);
   }
   ~Caller() {
-    if (--depth_ == 0) at_work.fetch_sub(1, std::memory_order_relaxed);
+    if (--depth == 0) at_work.fetch_sub(1, std::memory_order_relaxed);
   }
   Caller(const Caller&) = delete;
   Caller& operator=(const Caller&) = delete;
-
- private:
-  static thread_local int depth_;
 };
-thread_local int Caller::depth_ = 0;
 
 }  // namespace
 

@@ -1,5 +1,6 @@
 // Reads the text form. Text may come from anyone: every size is checked before it is allocated.
 #include <charconv>
+#include <cmath>
 #include <limits>
 #include <random>
 #include <unordered_map>
@@ -271,8 +272,8 @@ Status fill_random(Line& line, std::span<T> elements) {
     if constexpr (Floats::contains(kDTypeOf<T>)) {
       x = static_cast<T>(unit);
     } else {
-      const int low = std::is_signed_v<T> ? -8 : 0;
-      x = static_cast<T>(low + static_cast<int>((unit + 1) * (std::is_same_v<T, bool> ? 1 : 8)));
+      const float low = std::is_signed_v<T> ? -8 : 0;
+      x = static_cast<T>(low + std::floor((unit + 1) * (std::is_same_v<T, bool> ? 1.0f : 8.0f)));
     }
   }
   return {};
