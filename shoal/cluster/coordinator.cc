@@ -1,6 +1,7 @@
 #include "shoal/cluster/coordinator.h"
 
 #include <algorithm>
+#include <future>
 #include <random>
 
 #include "messages.pb.h"
@@ -177,7 +178,8 @@ Status Coordinator::handle(size_t worker, const net::Frame& frame) {
 }
 
 Result<Coordinator::Reply> Coordinator::exchange(size_t worker, const message::Message& message,
-                                                 const std::string& payload) {
+                                                 const std::string& payload,
+                                                 std::chrono::seconds patience) {
   {
     const std::lock_guard lock(mutex_);
     SHOAL_TRY(lost_[worker]);
@@ -186,7 +188,7 @@ Result<Coordinator::Reply> Coordinator::exchange(size_t worker, const message::M
   const net::Bytes bytes = bytes_of(payload);
   SHOAL_TRY(send(*links_[worker].channel, message, std::span(&bytes, payload.empty() ? 0 : 1)));
   std::unique_lock lock(mutex_);
-  const bool came = changed_.wait_for(lock, kPatience, [&] { return replies_[worker].came; });
+  const bool came = changed_.wait_for(lock, patience, [&] { return replies_[worker].came; });
   if (!came) return Status(Code::kDeadline, "worker " + infos_[worker].name + " does not answer");
   SHOAL_TRY(replies_[worker].status);
   return std::move(replies_[worker]);
@@ -196,37 +198,56 @@ Result<std::unique_ptr<RemotePlan>> Coordinator::deploy(const Graph& graph, cons
                                                         bool traced) {
   SHOAL_TRY(plan::verify(graph, plan, static_cast<int>(links_.size())));
   SHOAL_ASSIGN(plan::Schedule schedule, plan::make_schedule(graph, plan));
-  uint64_t id = 0;
-  {
-    const std::lock_guard lock(mutex_);
-    id = next_plan_++;
-  }
+  std::vector<std::string> assignments(links_.size());
   Assigning assigning(graph, plan, schedule);
   for (size_t w = 0; w < links_.size(); ++w) {
     message::Assignment assignment;
     SHOAL_TRY(assigning.encode_for(static_cast<int>(w), infos_, assignment));
-    message::Message deploy;
-    deploy.mutable_deploy()->set_plan(id);
-    deploy.mutable_deploy()->set_traced(traced);
-    SHOAL_ASSIGN(const Reply reply, exchange(w, deploy, assignment.SerializeAsString()));
-    for (const Hash& hash : reply.missing) {
-      const auto weight = assigning.weights().find(hash);
-      if (weight == assigning.weights().end()) {
-        return Status(Code::kCorrupt, "worker " + infos_[w].name + " misses what was not named");
-      }
-      message::Message blob;
-      blob.mutable_blob()->set_hash(hash);
-      const net::Bytes bytes = weight->second.bytes();
-      SHOAL_TRY(send(*links_[w].channel, blob, std::span(&bytes, 1)));
-    }
-    message::Message start;
-    start.mutable_start()->set_plan(id);
-    SHOAL_TRY(exchange(w, start, {}).status());
+    if (assignment.tasks_size() > 0) assignments[w] = assignment.SerializeAsString();
   }
-  std::unique_ptr<RemotePlan> remote(new RemotePlan(*this, graph, plan, std::move(schedule), id));
+  // One deployment at a time: workers answer without saying to which.
+  const std::lock_guard alone(deploying_);
+  // Released again if a worker fails.
+  std::unique_ptr<RemotePlan> remote(
+      new RemotePlan(*this, graph, plan, std::move(schedule), next_plan_++));
+  std::vector<std::future<Status>> ready;
+  for (size_t w = 0; w < links_.size(); ++w) {
+    if (assignments[w].empty()) continue;
+    ready.push_back(std::async(std::launch::async, [&, w] {
+      return assign(w, remote->id_, traced, assignments[w], assigning.weights());
+    }));
+  }
+  Status status;
+  for (std::future<Status>& one : ready) {
+    const Status its = one.get();
+    if (status.ok()) status = its;
+  }
+  SHOAL_TRY(status);
   const std::lock_guard lock(mutex_);
-  plans_[id] = remote.get();
+  plans_[remote->id_] = remote.get();
   return remote;
+}
+
+Status Coordinator::assign(size_t worker, uint64_t plan, bool traced, const std::string& assignment,
+                           const std::map<Hash, Tensor>& weights) {
+  message::Message deploy;
+  deploy.mutable_deploy()->set_plan(plan);
+  deploy.mutable_deploy()->set_traced(traced);
+  SHOAL_ASSIGN(const Reply reply, exchange(worker, deploy, assignment, kPatience));
+  for (const Hash& hash : reply.missing) {
+    const auto weight = weights.find(hash);
+    if (weight == weights.end()) {
+      return Status(Code::kCorrupt, "worker " + infos_[worker].name + " misses what was not named");
+    }
+    message::Message blob;
+    blob.mutable_blob()->set_hash(hash);
+    const net::Bytes bytes = weight->second.bytes();
+    SHOAL_TRY(send(*links_[worker].channel, blob, std::span(&bytes, 1))
+                  .at("worker " + infos_[worker].name));
+  }
+  message::Message start;
+  start.mutable_start()->set_plan(plan);
+  return exchange(worker, start, {}, kCompilePatience).status();
 }
 
 }  // namespace shoal::cluster

@@ -81,11 +81,14 @@ class Coordinator {
   void wake_all();
   Status handle(size_t worker, const net::Frame& frame);
   void lose(size_t worker, const Status& why);
-  Result<Reply> exchange(size_t worker, const message::Message& message,
-                         const std::string& payload);
+  Status assign(size_t worker, uint64_t plan, bool traced, const std::string& assignment,
+                const std::map<Hash, Tensor>& weights);
+  Result<Reply> exchange(size_t worker, const message::Message& message, const std::string& payload,
+                         std::chrono::seconds patience);
 
   std::vector<WorkerInfo> infos_;
   std::vector<Link> links_;
+  std::mutex deploying_;
   std::mutex mutex_;
   std::condition_variable changed_;
   std::vector<Status> lost_;                                 // by worker; why it is gone

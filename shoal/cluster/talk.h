@@ -13,6 +13,8 @@ inline constexpr uint32_t kProtocolVersion = 1;
 // A peer that takes longer for one message is as good as gone.
 inline constexpr std::chrono::seconds kPatience{30};
 inline constexpr std::chrono::seconds kConnectPatience{5};
+// A small board takes its time to receive weights and to pack them.
+inline constexpr std::chrono::seconds kCompilePatience{600};
 
 Status send(net::Channel& channel, const message::Message& message,
             std::span<const net::Bytes> payload = {}, bool urgent = false);
