@@ -94,8 +94,7 @@ class EnrolmentServer final : public Enrolment {
     newcomers_.erase(one);
   }
 
-  // His name.
-  Result<std::string> admit(Newcomer& one) {
+  Result<Joined> admit(Newcomer& one) {
     const Deadline deadline = after(options_.patience);
     SHOAL_ASSIGN(const Frame frame, one.channel->receive(deadline, {}));
     SHOAL_ASSIGN(const JoinRequest request, decode_join_request(frame.control));
@@ -104,7 +103,12 @@ class EnrolmentServer final : public Enrolment {
     SHOAL_TRY(one.channel->send({.control = bytes, .payload = {}}, deadline));
     if (!certificate.ok()) return certificate.status();
     (void)one.channel->receive(deadline, {});  // he leaves first, so that nothing is lost
-    return request.name;
+    return Joined{request.name, with_port(one.channel->peer().address, request.port)};
+  }
+
+  // The address he came from has another port, which is no use to anyone.
+  static std::string with_port(const std::string& address, uint16_t port) {
+    return port == 0 ? "" : address.substr(0, address.rfind(':') + 1) + std::to_string(port);
   }
 
   Result<std::string> certify(const JoinRequest& request, const Binding& binding) {

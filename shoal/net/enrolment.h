@@ -18,9 +18,20 @@
 
 namespace shoal::net {
 
+struct JoinOptions {
+  uint16_t port = 0;  // where he will listen, for the authority to remember; 0: nothing to remember
+  uint16_t version = kProtocolVersion;
+};
+
 // On the side of the newcomer: the key is made here and never leaves.
 Result<Identity> join(const Token& token, const std::string& name, Deadline deadline,
-                      uint16_t version = kProtocolVersion);
+                      const JoinOptions& options = {});
+
+// Who has joined.
+struct Joined {
+  std::string name;
+  std::string address;  // where he came from, with the port he said; empty if he said none
+};
 
 struct EnrolmentOptions {
   std::function<Time()> clock = std::chrono::system_clock::now;
@@ -28,8 +39,8 @@ struct EnrolmentOptions {
   std::chrono::milliseconds patience{3000};       // with a newcomer who does not say what he wants
   size_t max_newcomers = 16;                      // at once; one more cuts off the oldest
   uint16_t version = kProtocolVersion;
-  // Told of everyone who joined (his name) and everyone who did not (why), by several threads.
-  std::function<void(const Result<std::string>&)> told = [](const Result<std::string>&) {};
+  // Told of everyone who joined and everyone who did not (why), by several threads.
+  std::function<void(const Result<Joined>&)> told = [](const Result<Joined>&) {};
 };
 
 // On the side of the authority: a port for newcomers only. Serves until it is destroyed.

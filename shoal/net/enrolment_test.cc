@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <condition_variable>
+#include <map>
 #include <mutex>
 
 #include "shoal/net/certificate.h"
@@ -22,6 +24,7 @@ class Joining : public testing::Test {
   Joining() {
     EnrolmentOptions options;
     options.clock = [this] { return TestCluster::now() + later_.load(); };
+    options.told = [this](const Result<Joined>& who) { joined_.put(who); };
     enrolment_ = *serve_enrolment(cluster_.authority(), ":0", std::move(options));
   }
   Token invite() const {
@@ -36,7 +39,28 @@ class Joining : public testing::Test {
   // Whatever happened before, who is invited gets in.
   void expect_service_goes_on() { EXPECT_TRUE(join(invite(), "last", soon()).ok()); }
 
+  // Those who joined, as the authority is told.
+  class Roll {
+   public:
+    void put(const Result<Joined>& who) {
+      const std::lock_guard lock(mutex_);
+      if (who.ok()) addresses_[who->name] = who->address;
+      changed_.notify_all();
+    }
+    std::string address_of(const std::string& name) {
+      std::unique_lock lock(mutex_);
+      EXPECT_TRUE(changed_.wait_until(lock, soon(), [&] { return addresses_.contains(name); }));
+      return addresses_[name];
+    }
+
+   private:
+    std::mutex mutex_;
+    std::condition_variable changed_;
+    std::map<std::string, std::string> addresses_;
+  };
+
   TestCluster cluster_;
+  Roll joined_;
   std::atomic<std::chrono::minutes> later_{0min};
   std::unique_ptr<Enrolment> enrolment_;
 };
@@ -49,6 +73,13 @@ TEST_F(Joining, GivesACertificateThatOthersAccept) {
   Pair pair = connect_pair(*make_tls_transport(*identity), cluster_.transport("right"), ":0");
   EXPECT_EQ(pair.right->peer().name, "pi-1");
   EXPECT_EQ(pair.left->peer().name, "right");
+}
+
+TEST_F(Joining, TellsTheAuthorityWhereToFindHim) {
+  ASSERT_TRUE(join(invite(), "pi-1", soon(), {.port = 7070}).ok());
+  EXPECT_EQ(joined_.address_of("pi-1"), "127.0.0.1:7070");
+  ASSERT_TRUE(join(invite(), "pi-2", soon()).ok());
+  EXPECT_EQ(joined_.address_of("pi-2"), "");
 }
 
 TEST_F(Joining, WorksOncePerToken) {
@@ -93,7 +124,7 @@ TEST_F(Joining, NeedsAProofForThisConnection) {
   const std::shared_ptr<SSL_CTX> context = *make_anonymous_context();
   auto who = dial(service.io(), token.address, context, terms, soon());
   ASSERT_TRUE(who.ok()) << who.status().message();
-  JoinRequest request{*id_of(token.secret), {}, "pi-1", *make_request(**make_key())};
+  JoinRequest request{*id_of(token.secret), {}, 0, "pi-1", *make_request(**make_key())};
   const Binding elsewhere{};
   request.proof = *prove(token.secret, elsewhere, request);
   FramedChannel channel(std::move(who->stream), who->peer, {}, nullptr);
@@ -123,7 +154,7 @@ TEST_F(Joining, RefusesANameThatIsTakenAndKeepsTheToken) {
 }
 
 TEST_F(Joining, TellsVersionsApart) {
-  const auto refused = join(invite(), "pi-1", soon(), 7);
+  const auto refused = join(invite(), "pi-1", soon(), {.version = 7});
   EXPECT_EQ(refused.status().code(), Code::kUnsupported);
   expect_refused(refused, "speaks version 1 of the protocol and this is version 7");
   expect_service_goes_on();

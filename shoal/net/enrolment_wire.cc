@@ -12,8 +12,9 @@
 namespace shoal::net {
 namespace {
 
-// id, proof, u8 length of the name, name, the rest is the request.
-constexpr size_t kFixedBytes = sizeof(InvitationId) + sizeof(Proof) + 1;
+// id, proof, u16 port, u8 length of the name, name, the rest is the request.
+constexpr size_t kPortAt = sizeof(InvitationId) + sizeof(Proof);
+constexpr size_t kFixedBytes = kPortAt + sizeof(uint16_t) + 1;
 constexpr size_t kMaxMessageBytes = 300;
 
 void append(std::vector<std::byte>& to, Bytes bytes) {
@@ -30,15 +31,22 @@ const unsigned char* raw(const std::byte* bytes) {
   return reinterpret_cast<const unsigned char*>(bytes);
 }
 
+// What is asked for: all that the proof vouches for.
+void append_wish(std::vector<std::byte>& to, const JoinRequest& request) {
+  to.push_back(static_cast<std::byte>(request.port >> 8));
+  to.push_back(static_cast<std::byte>(request.port & 0xff));
+  to.push_back(static_cast<std::byte>(request.name.size()));
+  append(to, bytes_of(request.name));
+  append(to, bytes_of(request.request));
+}
+
 }  // namespace
 
 std::vector<std::byte> encode(const JoinRequest& request) {
   std::vector<std::byte> bytes;
   append(bytes, request.id);
   append(bytes, request.proof);
-  bytes.push_back(static_cast<std::byte>(request.name.size()));
-  append(bytes, bytes_of(request.name));
-  append(bytes, bytes_of(request.request));
+  append_wish(bytes, request);
   return bytes;
 }
 
@@ -48,6 +56,8 @@ Result<JoinRequest> decode_join_request(Bytes bytes) {
   JoinRequest request;
   std::ranges::copy(bytes.first(request.id.size()), request.id.begin());
   std::ranges::copy(bytes.subspan(request.id.size(), request.proof.size()), request.proof.begin());
+  request.port = static_cast<uint16_t>(std::to_integer<unsigned>(bytes[kPortAt]) << 8 |
+                                       std::to_integer<unsigned>(bytes[kPortAt + 1]));
   const auto name_bytes = std::to_integer<size_t>(bytes[kFixedBytes - 1]);
   const Bytes rest = bytes.subspan(kFixedBytes);
   if (rest.size() < name_bytes) return corrupt;
@@ -83,9 +93,7 @@ Result<Binding> binding_of(SSL& ssl) {
 Result<Proof> prove(const Secret& secret, const Binding& binding, const JoinRequest& request) {
   std::vector<std::byte> said(binding.begin(), binding.end());
   append(said, request.id);
-  said.push_back(static_cast<std::byte>(request.name.size()));
-  append(said, bytes_of(request.name));
-  append(said, bytes_of(request.request));
+  append_wish(said, request);
   Proof proof;
   unsigned size = 0;
   if (HMAC(EVP_sha256(), secret.data(), static_cast<int>(secret.size()), raw(said.data()),

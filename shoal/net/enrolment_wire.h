@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,7 @@ using Proof = std::array<std::byte, 32>;
 struct JoinRequest {
   InvitationId id;
   Proof proof;
+  uint16_t port = 0;  // where he will listen; 0: he does not say
   std::string name;
   std::string request;  // for a certificate, PEM
 };

@@ -69,17 +69,18 @@ Result<Authenticated> find_cluster(Service& service, const Token& token, Deadlin
 }  // namespace
 
 Result<Identity> join(const Token& token, const std::string& name, Deadline deadline,
-                      uint16_t version) {
+                      const JoinOptions& options) {
   if (!is_peer_name(name)) return invalid("\"" + name + "\" cannot be the name of a peer");
   SHOAL_ASSIGN(const KeyPtr key, make_key());
   SHOAL_ASSIGN(std::string key_text, key_to_pem(*key));
   JoinRequest request;
+  request.port = options.port;
   request.name = name;
   SHOAL_ASSIGN(request.request, make_request(*key));
   SHOAL_ASSIGN(request.id, id_of(token.secret));
 
   Service service;
-  SHOAL_ASSIGN(Authenticated cluster, find_cluster(service, token, deadline, version));
+  SHOAL_ASSIGN(Authenticated cluster, find_cluster(service, token, deadline, options.version));
   SHOAL_ASSIGN(const Binding binding, binding_of(cluster.who.stream->ssl()));
   SHOAL_ASSIGN(request.proof, prove(token.secret, binding, request));
   FramedChannel channel(std::move(cluster.who.stream), std::move(cluster.who.peer), {}, nullptr);
