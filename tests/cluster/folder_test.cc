@@ -1,0 +1,57 @@
+#include "shoal/cluster/folder.h"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+#include "shoal/net/test_peers.h"
+
+namespace shoal::cluster {
+namespace {
+
+using net::TestCluster;
+
+TEST(ClusterFolder, HoldsAnIdentityOfItsOwnAuthority) {
+  const net::TestFolder folder;
+  const auto made = ClusterFolder::create(folder.path() / "here", TestCluster::now());
+  ASSERT_TRUE(made.ok()) << made.status().message();
+  const ClusterFolder opened(folder.path() / "here");
+  const auto identity = opened.coordinator();
+  ASSERT_TRUE(identity.ok()) << identity.status().message();
+  EXPECT_EQ(identity->cluster, opened.authority()->cluster());
+  EXPECT_EQ(identity->name, "coordinator");
+  EXPECT_FALSE(ClusterFolder::create(folder.path() / "here", TestCluster::now()).ok());
+}
+
+TEST(ClusterFolder, SaysWhereThereIsNone) {
+  const ClusterFolder nowhere("/no/such/folder");
+  EXPECT_EQ(nowhere.coordinator().status().code(), Code::kNotFound);
+  EXPECT_EQ(nowhere.authority().status().code(), Code::kNotFound);
+  EXPECT_TRUE(nowhere.workers()->empty());
+}
+
+TEST(ClusterFolder, RemembersWorkersInTheOrderTheyCame) {
+  const net::TestFolder folder;
+  const ClusterFolder cluster(folder.path());
+  EXPECT_TRUE(cluster.add({"b", "10.0.0.2:7070"}).ok());
+  EXPECT_TRUE(cluster.add({"a", "[::1]:7070"}).ok());
+  EXPECT_TRUE(cluster.add({"b", "10.0.0.3:7070"}).ok()) << "it moved";
+  const std::vector<ListedWorker> both = {{"b", "10.0.0.3:7070"}, {"a", "[::1]:7070"}};
+  EXPECT_EQ(*cluster.workers(), both);
+  EXPECT_TRUE(cluster.remove("b").ok());
+  EXPECT_EQ(cluster.remove("b").code(), Code::kNotFound);
+  EXPECT_EQ(cluster.workers()->size(), 1u);
+}
+
+TEST(ClusterFolder, RefusesWhatIsNoNameOrNoAddress) {
+  const net::TestFolder folder;
+  const ClusterFolder cluster(folder.path());
+  EXPECT_FALSE(cluster.add({"../a", "10.0.0.2:7070"}).ok());
+  EXPECT_FALSE(cluster.add({"a", "10.0.0.2"}).ok());
+  EXPECT_TRUE(cluster.workers()->empty());
+  std::ofstream(folder.path() / "workers") << "a b c\n";
+  EXPECT_FALSE(cluster.workers().ok());
+}
+
+}  // namespace
+}  // namespace shoal::cluster
