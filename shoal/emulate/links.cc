@@ -1,0 +1,99 @@
+#include "shoal/emulate/links.h"
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "shoal/net/link.h"
+#include "shoal/net/stream.h"
+
+namespace shoal::emulate {
+namespace {
+
+using Media = std::vector<std::shared_ptr<net::Medium>>;
+
+constexpr const char* kCoordinator = "coordinator";
+
+std::chrono::nanoseconds nanoseconds(double seconds) {
+  constexpr double kForever = 1e9;  // longer would overflow
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(
+      std::chrono::duration<double>(std::min(seconds, kForever)));
+}
+
+// The way between two machines is as slow as the slower of their links.
+net::LinkSpec between(const plan::LinkProfile& from, const plan::LinkProfile& to) {
+  net::LinkSpec spec;
+  spec.bits_per_second = 8 * std::min(from.bytes_per_second, to.bytes_per_second);
+  spec.latency = nanoseconds(std::max(from.latency_seconds, to.latency_seconds));
+  spec.wake_up = nanoseconds(std::max(from.wakeup_seconds, to.wakeup_seconds));
+  spec.asleep_after = nanoseconds(std::min(from.sleep_after_seconds, to.sleep_after_seconds));
+  return spec;
+}
+
+class Links final : public net::Decorator {
+ public:
+  explicit Links(EmulatedLinks links) : links_(std::move(links)) {}
+
+  // One link to every machine there is.
+  Status open() {
+    for (int peer = -1; peer < std::ssize(links_.cluster.workers); ++peer) {
+      if (peer == links_.self) continue;
+      net::LinkOptions options;
+      options.spec = between(links_.cluster.link_of(links_.self), links_.cluster.link_of(peer));
+      options.dilation = links_.dilation;
+      SHOAL_ASSIGN(options.sender, radio_of(links_.self));
+      SHOAL_ASSIGN(options.receiver, radio_of(peer));
+      SHOAL_ASSIGN(options.media, media_to(peer));
+      by_name_[name_of(peer)] = net::make_link(std::move(options));
+    }
+    return {};
+  }
+
+  std::unique_ptr<net::Stream> wrap(std::unique_ptr<net::Stream> stream,
+                                    const net::Peer& peer) const override {
+    auto link = by_name_.find(peer.name);
+    if (link == by_name_.end()) link = by_name_.find(kCoordinator);
+    return link == by_name_.end() ? std::move(stream) : link->second->wrap(std::move(stream), peer);
+  }
+
+ private:
+  std::string name_of(int machine) const {
+    return machine < 0 ? kCoordinator : links_.cluster.workers[static_cast<size_t>(machine)].name;
+  }
+
+  Result<std::shared_ptr<net::Radio>> radio_of(int machine) const {
+    return net::Radio::open(links_.media / (name_of(machine) + ".radio"));
+  }
+
+  // A radio channel for all who are on it; otherwise the sender's way out and the receiver's in.
+  Result<Media> media_to(int peer) const {
+    std::vector<std::string> names;
+    for (const auto& [machine, way] : {std::pair(links_.self, ".out"), std::pair(peer, ".in")}) {
+      const int medium = links_.cluster.link_of(machine).medium;
+      names.push_back(medium == plan::kOwnWire ? name_of(machine) + way
+                                               : "air-" + std::to_string(medium));
+    }
+    if (names[0] == names[1]) names.pop_back();
+    Media media;
+    for (const std::string& name : names) {
+      SHOAL_ASSIGN(auto medium, net::Medium::open(links_.media / name));
+      media.push_back(std::move(medium));
+    }
+    return media;
+  }
+
+  const EmulatedLinks links_;
+  std::map<std::string, std::shared_ptr<const net::Decorator>> by_name_;
+};
+
+}  // namespace
+
+Result<std::shared_ptr<const net::Decorator>> make_links(const EmulatedLinks& links) {
+  auto made = std::make_shared<Links>(links);
+  SHOAL_TRY(made->open());
+  return std::shared_ptr<const net::Decorator>(std::move(made));
+}
+
+}  // namespace shoal::emulate

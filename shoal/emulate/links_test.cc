@@ -1,0 +1,79 @@
+#include "shoal/emulate/links.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "shoal/net/link.h"
+#include "shoal/net/memory_stream.h"
+#include "shoal/net/test_peers.h"
+#include "shoal/plan/known.h"
+
+namespace shoal::emulate {
+namespace {
+
+using Clock = net::Medium::Clock;
+
+std::set<std::string> files_in(const std::filesystem::path& folder) {
+  std::set<std::string> names;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    names.insert(entry.path().filename().string());
+  }
+  return names;
+}
+
+EmulatedLinks two_workers(const char* link, const std::filesystem::path& media) {
+  EmulatedLinks links;
+  links.cluster = plan::uniform_cluster(2, *plan::find_device("pi4"), *plan::find_link(link));
+  links.cluster.workers[0].name = "left";
+  links.cluster.workers[1].name = "right";
+  links.media = media;
+  return links;
+}
+
+// When the medium is free again after a megabyte was sent to `peer`, from now.
+double busy_seconds(const EmulatedLinks& links, const std::string& peer, const char* medium) {
+  const auto decorator = make_links(links);
+  EXPECT_TRUE(decorator.ok()) << decorator.status().message();
+  auto [near, far] = net::make_memory_streams(1 << 21);
+  const auto stream = (*decorator)->wrap(std::move(near), {peer, ""});
+  const net::Data megabyte(1'000'000);
+  const auto begin = Clock::now();
+  EXPECT_TRUE(stream->write(std::array<net::Bytes, 1>{megabyte}, net::soon()).ok());
+  const auto shared = net::Medium::open(links.media / medium);
+  const auto free_at = (*shared)->reserve({}, {});
+  return std::chrono::duration<double>(free_at - begin).count();
+}
+
+TEST(Links, ShareTheAirOfARadioChannel) {
+  const net::TestFolder folder;
+  EmulatedLinks links = two_workers("wifi-32", folder.path());
+  links.self = 0;
+  EXPECT_GE(busy_seconds(links, "right", "air-0"), 8.0 / 32);
+  EXPECT_EQ(files_in(folder.path()),
+            (std::set<std::string>{"air-0", "coordinator.radio", "left.radio", "right.radio"}));
+}
+
+TEST(Links, HaveAWayOutAndAWayInOtherwise) {
+  const net::TestFolder folder;
+  EmulatedLinks links = two_workers("ethernet-100", folder.path());
+  EXPECT_GE(busy_seconds(links, "left", "coordinator.out"), 8.0 / 94.1);
+  EXPECT_EQ(files_in(folder.path()),
+            (std::set<std::string>{"coordinator.out", "coordinator.radio", "left.in", "left.radio",
+                                   "right.in", "right.radio"}));
+}
+
+TEST(Links, AreSlowerByTheDilation) {
+  const net::TestFolder folder;
+  EmulatedLinks links = two_workers("ethernet-100", folder.path());
+  links.self = 1;
+  links.dilation = 10;
+  EXPECT_GE(busy_seconds(links, "coordinator", "coordinator.in"), 80.0 / 94.1);
+}
+
+TEST(Links, SayWhereMediaCannotBe) {
+  EXPECT_FALSE(make_links(two_workers("wifi-32", "/no/such/folder")).ok());
+}
+
+}  // namespace
+}  // namespace shoal::emulate
