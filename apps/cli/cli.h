@@ -58,5 +58,6 @@ void add_profile(CLI::App& app, Action& action);
 void add_run(CLI::App& app, Action& action);
 void add_simulate(CLI::App& app, Action& action);
 void add_zoo(CLI::App& app, Action& action);
+void add_cluster_commands(CLI::App& app, Action& action);  // none where they are not built
 
 }  // namespace shoal::cli

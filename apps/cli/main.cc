@@ -30,8 +30,9 @@ Outcome parse_and_act(int argc, char** argv, int& parse_exit) {
   app.require_subcommand(1);
   app.get_formatter()->column_width(34);
   Action action;
-  for (auto* add : {add_run, add_inspect, add_bench, add_profile, add_eval, add_convert, add_zoo,
-                    add_plan, add_simulate, add_operators, add_doctor, add_completions}) {
+  for (auto* add :
+       {add_run, add_inspect, add_bench, add_profile, add_eval, add_convert, add_zoo, add_plan,
+        add_simulate, add_cluster_commands, add_operators, add_doctor, add_completions}) {
     add(app, action);
   }
   try {

@@ -1,9 +1,10 @@
 #include "preprocess_flags.h"
 
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
+
+#include "folders.h"
 
 namespace shoal::cli {
 namespace {
@@ -11,14 +12,7 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-// $XDG_CONFIG_HOME/shoal/presets, usually ~/.config/shoal/presets.
-fs::path preset_folder() {
-  if (const char* base = std::getenv("XDG_CONFIG_HOME"); base != nullptr && *base != '\0') {
-    return fs::path(base) / "shoal" / "presets";
-  }
-  const char* home = std::getenv("HOME");
-  return fs::path(home != nullptr ? home : ".") / ".config" / "shoal" / "presets";
-}
+fs::path preset_folder() { return config_folder() / "presets"; }
 
 Status check_name(const std::string& name) {
   const bool plain = !name.empty() && name.size() <= 64 &&

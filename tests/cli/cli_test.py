@@ -11,7 +11,7 @@ import tempfile
 import numpy as np
 
 SHOAL = os.path.abspath(sys.argv[1])
-COMMANDS = ["run", "inspect", "bench", "profile", "eval", "convert", "zoo", "plan", "simulate", "operators", "doctor", "completions"]
+COMMANDS = ["run", "inspect", "bench", "profile", "eval", "convert", "zoo", "plan", "simulate", "cluster", "worker", "operators", "doctor", "completions"]
 
 
 def shoal(*args, expect=0, cwd=None, env=None, stdin=None):
@@ -26,6 +26,50 @@ def test_every_command_teaches_by_example(_):
         text = shoal(command, "--help").stdout
         assert "Examples:" in text and f"shoal {command}" in text, command
     assert all(command in shoal("--help").stdout for command in COMMANDS)
+
+
+class Running:
+    """A command that stays; ended by SIGTERM, it must end well."""
+
+    def __init__(self, *args):
+        self.process = subprocess.Popen([SHOAL, *map(str, args)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+    def line(self):
+        return self.process.stdout.readline().strip()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        if self.process.poll() is None:
+            self.process.terminate()
+        self.process.communicate(timeout=60)
+
+
+def test_a_device_joins_by_a_token_once(tmp):
+    shoal("cluster", "init", "--dir", tmp / "c")
+    shoal("cluster", "init", "--dir", tmp / "c", expect=2)
+    assert "no cluster" in shoal("worker", "--dir", tmp / "w", expect=6).stderr
+    with Running("cluster", "invite", "--dir", tmp / "c", "--listen", "127.0.0.1:0") as invite:
+        token = invite.line()
+        join = ["--listen", "127.0.0.1:0", "--join", token]
+        with Running("worker", "--dir", tmp / "w", "--name", "kitchen", *join) as worker:
+            assert re.fullmatch(r"ready kitchen 127\.0\.0\.1:\d+", worker.line())
+            assert invite.process.wait(timeout=60) == 0
+        assert worker.process.returncode == 0
+        assert "already" in shoal("worker", "--dir", tmp / "w", *join, expect=6).stderr
+        assert shoal("worker", "--dir", tmp / "w2", *join, expect=5).stderr
+    with Running("worker", "--dir", tmp / "w", "--listen", "127.0.0.1:0") as worker:
+        assert worker.line().startswith("ready kitchen ")
+
+
+def test_the_list_of_workers_is_checked(tmp):
+    shoal("cluster", "add", "kitchen", "127.0.0.1:7070", "--dir", tmp)
+    shoal("cluster", "add", "../kitchen", "127.0.0.1:7070", "--dir", tmp, expect=2)
+    shoal("cluster", "add", "hall", "nowhere", "--dir", tmp, expect=2)
+    assert "kitchen" in shoal("cluster", "list", "--dir", tmp).stdout
+    shoal("cluster", "remove", "kitchen", "--dir", tmp)
+    shoal("cluster", "remove", "kitchen", "--dir", tmp, expect=2)
 
 
 NEXUS = ["--device", "nexus5", "--link", "wifi-43.8"]

@@ -1,0 +1,131 @@
+// shoal cluster: makes a cluster, invites devices into it, and keeps the list of them.
+#include <cstdio>
+
+#include "../cli.h"
+#include "../table.h"
+#include "cluster_commands.h"
+#include "event.h"
+#include "places.h"
+#include "shoal/cluster/folder.h"
+#include "shoal/net/address.h"
+#include "shoal/net/enrolment.h"
+#include "stop_signals.h"
+
+namespace shoal::cli {
+namespace {
+
+using cluster::ClusterFolder;
+using cluster::ListedWorker;
+
+constexpr const char* kExamples = R"(
+Examples:
+  shoal cluster init                                    once, on the machine that coordinates
+  shoal cluster invite --listen 192.168.1.5:7071        prints a token, waits for who uses it
+  shoal worker --listen 192.168.1.7:7070 --join TOKEN   on the new device
+  shoal cluster add kitchen 192.168.1.7:7070            a worker that has moved
+  shoal cluster list
+Who holds the folder decides who belongs; keep it as you keep a key.)";
+
+struct Flags {
+  std::string folder = default_cluster_folder().string();
+  std::string listen = "127.0.0.1:7071";
+  std::string address;
+  int minutes = static_cast<int>(net::kInvitationLifetime.count());
+  ListedWorker worker;
+};
+
+net::Time now() { return std::chrono::system_clock::now(); }
+
+Outcome init(const Flags& flags) {
+  SHOAL_OR_EXIT(const ClusterFolder made, Exit::kUsage, ClusterFolder::create(flags.folder, now()));
+  SHOAL_OR_EXIT(const net::Authority authority, Exit::kUsage, made.authority());
+  std::printf("cluster %s in %s\n", authority.cluster().c_str(), flags.folder.c_str());
+  return {};
+}
+
+// An address that others can use: an interface's own, unless all were asked for.
+Result<std::string> announced(const Flags& flags, const std::string& listening) {
+  if (!flags.address.empty()) return flags.address;
+  SHOAL_ASSIGN(const auto where, net::listening_endpoint(listening));
+  if (!where.address().is_unspecified()) return listening;
+  return invalid("which address should newcomers ask at? Say so by --address HOST:PORT");
+}
+
+// Serves until one has joined, or the token has expired, or someone stops it.
+Outcome invite(const Flags& flags) {
+  Event over;
+  Outcome outcome{Exit::kTimeout, "nobody joined while the token was good"};
+  const StopSignals signals([&] { over.set(); });
+  const ClusterFolder folder(flags.folder);
+  SHOAL_OR_EXIT(const net::Authority authority, Exit::kUsage, folder.authority());
+  net::EnrolmentOptions options;
+  options.told = [&](const Result<net::Joined>& who) {
+    if (!who.ok()) {
+      std::fprintf(stderr, "refused: %s\n", std::string(who.status().message()).c_str());
+      return;
+    }
+    const Status listed = who->address.empty() ? Status() : folder.add({who->name, who->address});
+    std::fprintf(stderr, "joined: %s %s\n", who->name.c_str(), who->address.c_str());
+    outcome = listed.ok() ? Outcome{} : fail(Exit::kResources, listed);
+    over.set();
+  };
+  SHOAL_OR_EXIT(auto enrolment, Exit::kNetwork,
+                net::serve_enrolment(authority, flags.listen, options));
+  SHOAL_OR_EXIT(const std::string address, Exit::kUsage, announced(flags, enrolment->address()));
+  const std::chrono::minutes lifetime(flags.minutes);
+  SHOAL_OR_EXIT(const net::Token token, Exit::kUsage,
+                net::Invitations(authority).invite(address, now(), lifetime));
+  std::fprintf(stderr, "on the new device, within %d minutes:\n", flags.minutes);
+  std::fprintf(stderr, "  shoal worker --listen ADDRESS:7070 --join TOKEN\n");
+  std::printf("%s\n", to_string(token).c_str());
+  std::fflush(stdout);
+  over.wait_until(net::after(lifetime));
+  enrolment.reset();  // from then on nobody writes the outcome
+  return outcome;
+}
+
+Outcome list(const Flags& flags) {
+  SHOAL_OR_EXIT(const auto workers, Exit::kUsage, ClusterFolder(flags.folder).workers());
+  Table table({"worker", "address"});
+  for (const ListedWorker& worker : workers) table.add({worker.name, worker.address});
+  table.print();
+  return {};
+}
+
+Outcome done(const Status& status) { return status.ok() ? Outcome{} : fail(Exit::kUsage, status); }
+
+}  // namespace
+
+void add_cluster(CLI::App& app, Action& action) {
+  auto flags = std::make_shared<Flags>();
+  CLI::App* command =
+      app.add_subcommand("cluster", "Make a cluster, invite devices, list its workers");
+  command->footer(kExamples);
+  command->require_subcommand(1);
+  const auto add = [&](const char* name, const char* about, Outcome (*act)(const Flags&)) {
+    CLI::App* verb = command->add_subcommand(name, about);
+    verb->add_option("--dir", flags->folder, "The cluster's folder")->capture_default_str();
+    verb->callback([flags, act, &action] { action = [flags, act] { return act(*flags); }; });
+    return verb;
+  };
+  add("init", "Make a cluster: a folder with a small certificate authority", &init);
+  CLI::App* inviting = add("invite", "Print a token for one device, and wait for it", &invite);
+  inviting->add_option("--listen", flags->listen, "Where newcomers ask: INTERFACE:PORT")
+      ->capture_default_str();
+  inviting->add_option("--address", flags->address, "The same as they see it: HOST:PORT");
+  inviting->add_option("--minutes", flags->minutes, "How long the token is good")
+      ->check(CLI::Range(1, 24 * 60))
+      ->capture_default_str();
+  CLI::App* adding = add("add", "List a worker, or where it is now", [](const Flags& given) {
+    return done(ClusterFolder(given.folder).add(given.worker));
+  });
+  adding->add_option("name", flags->worker.name, "As it is certified")->required();
+  adding->add_option("address", flags->worker.address, "HOST:PORT")->required();
+  CLI::App* removing = add("remove", "Take a worker off the list", [](const Flags& given) {
+    return done(ClusterFolder(given.folder).remove(given.worker.name));
+  });
+  removing->add_option("name", flags->worker.name, "Which")->required();
+  add("list", "List the workers", &list);
+}
+
+}  // namespace shoal::cli

@@ -1,0 +1,9 @@
+#include "cluster_commands.h"
+
+namespace shoal::cli {
+
+void add_cluster_commands(CLI::App& app, Action& action) {
+  for (auto* add : {add_cluster, add_worker}) add(app, action);
+}
+
+}  // namespace shoal::cli

@@ -1,0 +1,51 @@
+#include "emulation.h"
+
+#include <algorithm>
+
+#include "../cluster_file.h"
+
+namespace shoal::cli {
+
+void Emulation::add_to(CLI::App& command) {
+  constexpr const char* kGroup = "Emulation";
+  command.add_option("--emulate", file, "Be a device of this cluster.toml, with its links")
+      ->envname("SHOAL_EMULATE")
+      ->group(kGroup);
+  command.add_option("--media", media, "Folder through which emulated devices share links")
+      ->envname("SHOAL_EMULATE_MEDIA")
+      ->group(kGroup);
+  command.add_option("--dilate", dilation, "Seconds that pass for every second that is emulated")
+      ->envname("SHOAL_EMULATE_DILATION")
+      ->check(CLI::Range(0.001, 1e6))
+      ->group(kGroup);
+}
+
+Result<emulate::EmulatedLinks> Emulation::as(const std::string& worker) const {
+  emulate::EmulatedLinks links;
+  SHOAL_ASSIGN(links.cluster, read_cluster(file));
+  links.dilation = dilation;
+  links.media = media;
+  if (worker.empty()) return links;
+  const auto& workers = links.cluster.workers;
+  const auto self = std::ranges::find(workers, worker, &plan::WorkerProfile::name);
+  if (self == workers.end()) return invalid(file + " has no worker " + worker);
+  links.self = static_cast<int>(self - workers.begin());
+  return links;
+}
+
+Result<std::unique_ptr<net::Transport>> make_transport(const net::Identity& identity,
+                                                       const Emulation& emulation,
+                                                       const std::string& worker,
+                                                       net::TlsOptions options) {
+  if (emulation.is_on()) {
+    SHOAL_ASSIGN(const emulate::EmulatedLinks links, emulation.as(worker));
+    SHOAL_ASSIGN(auto decorator, emulate::make_links(links));
+    options.channel.decorators.push_back(std::move(decorator));
+    // Signs of life travel over the slow links too: as rarely as those are slow.
+    options.channel.beat = std::chrono::duration_cast<std::chrono::milliseconds>(
+        options.channel.beat * std::max(emulation.dilation, 1.0));
+  }
+  return net::make_tls_transport(identity, std::move(options));
+}
+
+}  // namespace shoal::cli

@@ -1,0 +1,129 @@
+// shoal worker: lends this device to a cluster.
+#include "shoal/cluster/worker.h"
+
+#include <unistd.h>
+
+#include <array>
+#include <cstdio>
+
+#include "../cli.h"
+#include "cluster_commands.h"
+#include "emulation.h"
+#include "event.h"
+#include "notify.h"
+#include "places.h"
+#include "shoal/cpu/cpu.h"
+#include "shoal/emulate/paced_device.h"
+#include "shoal/net/address.h"
+#include "shoal/net/enrolment.h"
+#include "stop_signals.h"
+
+namespace shoal::cli {
+namespace {
+
+constexpr const char* kExamples = R"(
+Examples:
+  shoal worker --listen 192.168.1.7:7070 --join TOKEN   the first time; 'shoal cluster invite' prints it
+  shoal worker --listen 192.168.1.7:7070                from then on
+  shoal worker --threads 2 --memory 500 --speed 0.5     only so much of this machine
+When it is ready it prints one line: ready NAME ADDRESS. Ctrl-C or SIGTERM ends it.)";
+
+constexpr std::chrono::seconds kJoinPatience{20};
+
+struct Flags {
+  std::string listen = "127.0.0.1:7070";
+  std::string token;
+  std::string name;
+  std::string folder = default_worker_folder().string();
+  int threads = 0;
+  int64_t memory_mb = 2048;
+  double speed = 1;
+  Emulation emulation;
+};
+
+std::string host_name() {
+  std::array<char, 64> name{};
+  return gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "worker";
+}
+
+Result<net::Identity> join_by(const Flags& flags) {
+  SHOAL_ASSIGN(const net::Token token, net::parse_token(flags.token));
+  SHOAL_ASSIGN(const auto where, net::listening_endpoint(flags.listen));
+  const std::string name = flags.name.empty() ? host_name() : flags.name;
+  SHOAL_ASSIGN(net::Identity identity,
+               net::join(token, name, net::after(kJoinPatience), {.port = where.port()}));
+  SHOAL_TRY(net::save(identity, flags.folder));
+  return identity;
+}
+
+// Who this is: as in the folder, or as the cluster says to whom has a token.
+Result<net::Identity> identity_of(const Flags& flags) {
+  auto known = net::load_identity(flags.folder);
+  if (flags.token.empty()) {
+    if (known.status().code() != Code::kNotFound) return known;
+    return Status(Code::kInvalidArgument,
+                  "this device belongs to no cluster: get a token from 'shoal cluster invite' and "
+                  "pass it by --join (looked in " +
+                      flags.folder + ")");
+  }
+  if (!known.ok()) return join_by(flags);
+  return invalid("this device is " + known->name + " of cluster " + known->cluster +
+                 " already; leave out --join, or choose another --dir");
+}
+
+Outcome serve(const Flags& flags) {
+  Event stop;
+  const StopSignals signals([&] { stop.set(); });
+  auto identity = identity_of(flags);
+  if (!identity.ok()) return fail(exit_of(identity.status()), identity.status());
+  const std::string& name = identity->name;
+
+  std::unique_ptr<Device> device =
+      make_cpu_device({.threads = flags.threads, .share = flags.speed, .tune = Tune::kFast});
+  emulate::Starvation starvation;
+  std::unique_ptr<Device> paced;
+  if (flags.emulation.is_on()) {
+    SHOAL_OR_EXIT(const auto links, Exit::kUsage, flags.emulation.as(name));
+    const auto& self = links.cluster.workers[static_cast<size_t>(links.self)];
+    paced = emulate::make_paced_device(*device, {self, links.dilation}, starvation);
+  }
+  SHOAL_OR_EXIT(const auto transport, Exit::kUsage,
+                make_transport(*identity, flags.emulation, name));
+  SHOAL_OR_EXIT(auto listener, Exit::kNetwork, transport->listen(flags.listen));
+  const std::string address = listener->address();
+  cluster::Worker worker({.name = name, .weight_bytes = static_cast<size_t>(flags.memory_mb) << 20},
+                         paced ? *paced : *device, *transport);
+  worker.serve(std::move(listener));
+  std::printf("ready %s %s\n", name.c_str(), address.c_str());
+  std::fflush(stdout);
+  notify_supervisor("READY=1");
+  stop.wait();
+  notify_supervisor("STOPPING=1");
+  worker.stop();
+  return {};
+}
+
+}  // namespace
+
+void add_worker(CLI::App& app, Action& action) {
+  auto flags = std::make_shared<Flags>();
+  CLI::App* command = app.add_subcommand("worker", "Lend this device to a cluster");
+  command->footer(kExamples);
+  command->add_option("--listen", flags->listen, "Where to serve: INTERFACE:PORT; port 0: any")
+      ->capture_default_str();
+  command->add_option("--join", flags->token, "Join the cluster that printed this token");
+  command->add_option("--name", flags->name, "The name to join by; without: the host's");
+  command->add_option("--dir", flags->folder, "Where this worker keeps who it is")
+      ->capture_default_str();
+  command->add_option("--threads", flags->threads, "Threads to use; 0: one per core")
+      ->check(CLI::Range(0, 1024));
+  command->add_option("--memory", flags->memory_mb, "Megabytes of weights to keep at most")
+      ->check(CLI::Range(1, 1 << 24))
+      ->capture_default_str();
+  command->add_option("--speed", flags->speed, "Be as slow as this part of one core: 0.25")
+      ->check(CLI::Range(0.001, 1.0));
+  flags->emulation.add_to(*command);
+  command->callback([flags, &action] { action = [flags] { return serve(*flags); }; });
+}
+
+}  // namespace shoal::cli
