@@ -32,18 +32,18 @@ void print_segments(const Planned& planned) {
   Table table({"nodes", "from", "to", "split", "compute ms", "received"});
   for (size_t s = 0; s < best.plan.segments.size(); ++s) {
     const plan::Segment& segment = best.plan.segments[s];
-    const auto nodes = planned.graph.nodes();
+    const auto nodes = best.graph.nodes();
     double slowest = 0;
     for (const plan::Span& span : best.timeline.tasks[s]) {
       slowest = std::max(slowest, span.end - span.begin);
     }
     int64_t received = 0;
     for (const plan::Transfer& transfer : best.schedule.transfers) {
-      if (transfer.segment == s) received += bytes_of(planned.graph, transfer.piece);
+      if (transfer.segment == s) received += bytes_of(best.graph, transfer.piece);
     }
     table.add({std::to_string(segment.nodes.end - segment.nodes.begin),
-               place_of(planned.graph, nodes[segment.nodes.begin]),
-               place_of(planned.graph, nodes[segment.nodes.end - 1]), segment.split,
+               place_of(best.graph, nodes[segment.nodes.begin]),
+               place_of(best.graph, nodes[segment.nodes.end - 1]), segment.split,
                fixed(1e3 * slowest, 1), in_bytes(received)});
   }
   table.print();
@@ -52,7 +52,7 @@ void print_segments(const Planned& planned) {
 void print_workers(const Planned& planned) {
   const Prediction& best = planned.best();
   const auto memory =
-      memory_bytes(planned.graph, best.plan, best.schedule, planned.cluster.workers.size());
+      memory_bytes(best.graph, best.plan, best.schedule, planned.cluster.workers.size());
   Table table({"worker", "name", "compute ms", "transfer ms", "memory"});
   for (size_t w = 0; w < memory.size(); ++w) {
     table.add({std::to_string(w), planned.cluster.workers[w].name,
@@ -73,7 +73,7 @@ void print(const Planned& planned) {
               fixed(planned.speedup(), 2).c_str(),
               fixed(1e3 * planned.single.timeline.seconds, 1).c_str(),
               in_bytes(static_cast<long long>(best.timeline.wire_bytes)).c_str(),
-              in_bytes(halo_bytes(planned.graph, best.plan, best.schedule)).c_str());
+              in_bytes(halo_bytes(best.graph, best.plan, best.schedule)).c_str());
   for (size_t i = 1; i < std::min<size_t>(planned.plans.size(), 3); ++i) {
     const Prediction& other = planned.plans[i];
     std::printf("%s: %s ms: %s\n", other.name.c_str(),

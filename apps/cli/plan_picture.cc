@@ -118,17 +118,17 @@ class Picture {
   }
 
   std::string title_of(const plan::Segment& segment) const {
-    const auto nodes = planned_.graph.nodes();
-    return place_of(planned_.graph, nodes[segment.nodes.begin]) + " to " +
-           place_of(planned_.graph, nodes[segment.nodes.end - 1]) + ", " + segment.split;
+    const auto nodes = best_.graph.nodes();
+    return place_of(best_.graph, nodes[segment.nodes.begin]) + " to " +
+           place_of(best_.graph, nodes[segment.nodes.end - 1]) + ", " + segment.split;
   }
   std::string title_of(const plan::Transfer& transfer) const {
     const auto name = [&](int machine) {
       return machine == kCoordinator ? "coordinator"
                                      : planned_.cluster.workers[static_cast<size_t>(machine)].name;
     };
-    return planned_.graph[transfer.piece.value].name + " from " + name(transfer.from) + " to " +
-           name(transfer.to) + ", " + in_bytes(bytes_of(planned_.graph, transfer.piece));
+    return best_.graph[transfer.piece.value].name + " from " + name(transfer.from) + " to " +
+           name(transfer.to) + ", " + in_bytes(bytes_of(best_.graph, transfer.piece));
   }
 
   const Planned& planned_;
@@ -150,7 +150,7 @@ std::string to_html(const Planned& planned) {
   return "<!doctype html>\n<meta charset=\"utf-8\">\n<title>" + escaped(planned.model) +
          "</title>\n<body style=\"font-family: sans-serif\">\n" + to_svg(planned) + "<p>" +
          escaped(advice(planned)) + "</p>\n<ul>\n" + others + "</ul>\n<pre>" +
-         escaped(to_text(planned.graph, planned.best().plan)) + "</pre>\n</body>\n";
+         escaped(to_text(planned.best().graph, planned.best().plan)) + "</pre>\n</body>\n";
 }
 
 }  // namespace shoal::cli

@@ -15,7 +15,7 @@ namespace {
 using plan::Cut;
 using plan::Prediction;
 
-constexpr std::array kCuts = {Cut::kNone, Cut::kRows,     Cut::kColumns,
+constexpr std::array kCuts = {Cut::kNone, Cut::kRows,     Cut::kColumns, Cut::kInputs,
                               Cut::kGrid, Cut::kChannels, Cut::kBatch};
 
 // What --split calls them.
@@ -58,7 +58,7 @@ Result<Prediction> best_single(const Graph& graph, const plan::ClusterProfile& c
 nlohmann::json workers_json(const Planned& planned) {
   const Prediction& best = planned.best();
   const std::vector<double> memory =
-      memory_bytes(planned.graph, best.plan, best.schedule, planned.cluster.workers.size());
+      memory_bytes(best.graph, best.plan, best.schedule, planned.cluster.workers.size());
   nlohmann::json list = nlohmann::json::array();
   for (size_t w = 0; w < memory.size(); ++w) {
     list.push_back({{"name", planned.cluster.workers[w].name},
@@ -86,11 +86,10 @@ void PlanFlags::add_to(CLI::App& command) {
 
 Result<Planned> make_planned(const PlanFlags& flags, plan::ClusterProfile cluster) {
   SHOAL_ASSIGN(LoadedGraph loaded, load_graph(flags.model, flags.shapes));
-  SHOAL_ASSIGN(Graph graph, passes::optimize(loaded.graph));
+  SHOAL_ASSIGN(const Graph graph, passes::optimize(loaded.graph));
   SHOAL_ASSIGN(std::vector<Prediction> plans, make_plans(graph, cluster, options_of(flags)));
   SHOAL_ASSIGN(Prediction single, best_single(graph, cluster, flags.excluded));
-  return Planned{flags.model, std::move(graph), std::move(cluster), std::move(plans),
-                 std::move(single)};
+  return Planned{flags.model, std::move(cluster), std::move(plans), std::move(single)};
 }
 
 std::string why_slower(const Planned& planned, const Prediction& other) {
@@ -140,11 +139,11 @@ nlohmann::json to_json(const Planned& planned) {
           {"cluster_ms", predicted_ms},
           {"predicted_ms", predicted_ms},
           {"speedup", planned.speedup()},
-          {"halo_bytes", halo_bytes(planned.graph, best.plan, best.schedule)},
+          {"halo_bytes", halo_bytes(best.graph, best.plan, best.schedule)},
           {"wire_bytes", best.timeline.wire_bytes},
           {"messages", best.schedule.transfers.size()},
           {"kind", best.name},
-          {"plan", to_text(planned.graph, best.plan)},
+          {"plan", to_text(best.graph, best.plan)},
           {"workers", workers_json(planned)},
           {"alternatives", std::move(others)},
           {"advice", advice(planned)}};

@@ -25,7 +25,6 @@ struct PlanFlags {
 
 struct Planned {
   std::string model;
-  Graph graph;  // as the passes leave it
   plan::ClusterProfile cluster;
   std::vector<plan::Prediction> plans;  // the best first
   plan::Prediction single;              // everything on the best worker

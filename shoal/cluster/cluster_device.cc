@@ -43,7 +43,7 @@ class ClusterDevice : public Device {
     SHOAL_ASSIGN(const std::vector<plan::Prediction> plans,
                  plan::make_plans(graph, options_.profile, options_.plan));
     if (options_.planned) options_.planned(graph, plans);
-    auto executable = std::make_unique<ClusterExecutable>(graph, options_.patience);
+    auto executable = std::make_unique<ClusterExecutable>(plans.front().graph, options_.patience);
     SHOAL_TRY(executable->deploy(coordinator_, plans.front().plan));
     return std::unique_ptr<Executable>(std::move(executable));
   }

@@ -38,7 +38,7 @@ std::unique_ptr<Candidate> Candidates::make(size_t begin, size_t end, size_t num
     candidate->weight_bytes.push_back(weight_bytes(graph_, *part));
     candidate->activation_bytes.push_back(activation_bytes(graph_, *part));
     candidate->slowest = std::max(candidate->slowest, candidate->seconds.back());
-    candidate->parts.push_back(*std::move(part));
+    candidate->inputs.push_back(std::move(part->inputs));
   }
   return candidate;
 }

@@ -16,8 +16,8 @@ struct Candidate {
   size_t begin = 0, end = 0;  // cuts
   size_t layout = 0;
   std::vector<Task> tasks;
-  std::vector<Part> parts;
   // By task.
+  TaskInputs inputs;
   std::vector<double> seconds, weight_bytes, activation_bytes;
   double slowest = 0;  // seconds
 };

@@ -10,6 +10,7 @@ namespace {
 
 constexpr size_t kFew = 4;       // workers, so that all subsets can be tried
 constexpr size_t kMostOnes = 8;  // workers to be tried alone
+constexpr size_t kMostTerms = 8;
 
 // How many workers to try: all up to four, then steps of about a half.
 std::vector<size_t> counts_up_to(size_t most) {
@@ -68,7 +69,14 @@ std::vector<Layout> Choices::ones() const {
   return layouts;
 }
 
+Layout Choices::terms(bool over_all) const {
+  const size_t count = over_all ? workers_.size() : std::min(workers_.size(), kMostTerms);
+  return make(Cut::kInputs, Group(workers_.begin(), workers_.begin() + static_cast<long>(count)),
+              1);
+}
+
 std::vector<Layout> Choices::of(Cut cut, bool over_all) const {
+  if (cut == Cut::kInputs) return {terms(over_all)};
   std::vector<Layout> layouts;
   for (const Group& group : groups(over_all)) {
     if (cut != Cut::kGrid) {

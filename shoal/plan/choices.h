@@ -20,6 +20,9 @@ class Choices {
   // Over groups of workers, or only over all of them.
   std::vector<Layout> of(Cut cut, bool over_all) const;
 
+  // Of the terms of sums: over the ablest few, or over all.
+  Layout terms(bool over_all) const;
+
  private:
   using Group = std::vector<int>;
 

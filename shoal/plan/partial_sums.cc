@@ -180,6 +180,20 @@ std::optional<Contraction> contraction_of(const Node& node, std::span<const Oper
   return std::nullopt;
 }
 
+bool can_be_sum(const Graph& graph, const Node& node) {
+  Graph alone;
+  std::vector<ValueId> inputs;
+  for (ValueId id : node.inputs) {
+    const Value* value = id == kNoValue ? nullptr : &graph[id];
+    inputs.push_back(value == nullptr  ? kNoValue
+                     : value->constant ? alone.add_constant(value->name, *value->constant)
+                                       : alone.add_input(value->name, value->type));
+  }
+  const std::vector<std::string> names(node.outputs.size());
+  return alone.add_node(*node.op, std::move(inputs), node.attributes, names).ok() &&
+         with_partial_sums(alone, {{0, {1, 1}}}).ok();
+}
+
 Result<Graph> with_partial_sums(const Graph& graph, const std::vector<SumOfTerms>& sums) {
   SharesByNode shares, products;
   for (const SumOfTerms& sum : sums) shares.emplace(sum.node, sum.shares);

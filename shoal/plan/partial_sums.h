@@ -27,6 +27,9 @@ struct SumOfTerms {
   std::vector<double> shares;
 };
 
+// Whether with_partial_sums can.
+bool can_be_sum(const Graph& graph, const Node& node);
+
 // The same function. The bias goes into the first term; an activation comes after the sum. Fails
 // with kUnsupported where a node adds up nothing, or something that is not linear.
 Result<Graph> with_partial_sums(const Graph& graph, const std::vector<SumOfTerms>& sums);

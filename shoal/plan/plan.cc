@@ -116,27 +116,31 @@ std::string to_text(const Graph& graph, const Plan& plan) {
 
 Result<Schedule> make_schedule(const Graph& graph, const Plan& plan) {
   Schedule schedule;
+  std::vector<TaskInputs> inputs;
   for (const Segment& segment : plan.segments) {
     auto& parts = schedule.parts.emplace_back();
+    auto& read = inputs.emplace_back();
     for (const Task& task : segment.tasks) {
       SHOAL_ASSIGN(Part part, make_part(graph, segment.nodes, task.outputs));
+      read.push_back(part.inputs);
       parts.push_back(std::move(part));
     }
   }
-  SHOAL_ASSIGN(schedule.transfers,
-               find_transfers(graph, plan, {schedule.parts.begin(), schedule.parts.end()}));
+  std::vector<const TaskInputs*> by_segment;
+  for (const TaskInputs& read : inputs) by_segment.push_back(&read);
+  SHOAL_ASSIGN(schedule.transfers, find_transfers(graph, plan, by_segment));
   return schedule;
 }
 
 Result<std::vector<Transfer>> find_transfers(const Graph& graph, const Plan& plan,
-                                             const std::vector<std::span<const Part>>& parts) {
+                                             const std::vector<const TaskInputs*>& inputs) {
   std::vector<Transfer> transfers;
   Holders holders(graph);
   for (size_t s = 0; s < plan.segments.size(); ++s) {
     const size_t before = transfers.size();
     const std::vector<Task>& tasks = plan.segments[s].tasks;
     for (size_t t = 0; t < tasks.size(); ++t) {
-      for (const Piece& piece : parts[s][t].inputs) {
+      for (const Piece& piece : (*inputs[s])[t]) {
         SHOAL_TRY(holders.fetch(s, tasks[t].worker, piece, transfers));
       }
     }

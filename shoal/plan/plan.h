@@ -65,8 +65,9 @@ struct Schedule {
 
 Result<Schedule> make_schedule(const Graph& graph, const Plan& plan);
 
-// Only what travels, where the parts are known: those of every segment, by task.
+// Only what travels, where it is known what the tasks of every segment read.
+using TaskInputs = std::vector<std::vector<Piece>>;  // by task
 Result<std::vector<Transfer>> find_transfers(const Graph& graph, const Plan& plan,
-                                             const std::vector<std::span<const Part>>& parts);
+                                             const std::vector<const TaskInputs*>& inputs);
 
 }  // namespace shoal::plan

@@ -7,6 +7,7 @@
 #include "shoal/plan/choices.h"
 #include "shoal/plan/cuts.h"
 #include "shoal/plan/figures.h"
+#include "shoal/plan/partial_sums.h"
 #include "shoal/plan/polish.h"
 #include "shoal/plan/search.h"
 
@@ -25,12 +26,13 @@ Result<Prediction> predict(std::string name, const Graph& graph, const ClusterPr
                            Plan plan) {
   SHOAL_ASSIGN(Schedule schedule, make_schedule(graph, plan));
   Timeline timeline = simulate(graph, plan, schedule, cluster);
-  return Prediction{std::move(name), std::move(plan), std::move(schedule), std::move(timeline)};
+  return Prediction{std::move(name), graph, std::move(plan), std::move(schedule),
+                    std::move(timeline)};
 }
 
-bool fits(const Graph& graph, const ClusterProfile& cluster, const Prediction& made) {
+bool fits(const ClusterProfile& cluster, const Prediction& made) {
   const std::vector<double> bytes =
-      memory_bytes(graph, made.plan, made.schedule, cluster.workers.size());
+      memory_bytes(made.graph, made.plan, made.schedule, cluster.workers.size());
   for (size_t w = 0; w < bytes.size(); ++w) {
     if (bytes[w] > cluster.workers[w].memory_bytes) return false;
   }
@@ -50,43 +52,69 @@ std::vector<Cut> useful_cuts(const Graph& graph) {
   if (images) cuts.push_back(Cut::kGrid);
   if (wide) cuts.push_back(Cut::kColumns);
   if (batch) cuts.push_back(Cut::kBatch);
+  cuts.push_back(Cut::kInputs);
   return cuts;
 }
 
+// Products to be computed as sums: all, or those of matrices with more weights than outputs, for
+// terms have to travel. Terms of whole images never paid.
+std::vector<SumOfTerms> find_sums(const Graph& graph, const std::vector<double>& shares, bool all) {
+  std::vector<SumOfTerms> sums;
+  for (size_t i = 0; i < graph.nodes().size(); ++i) {
+    const Node& node = graph.nodes()[i];
+    double weights = 0;
+    for (ValueId id : node.inputs) {
+      if (id != kNoValue && graph[id].constant)
+        weights += static_cast<double>(graph[id].type.bytes());
+    }
+    const TensorType& output = graph[node.outputs[0]].type;
+    const bool heavy = output.shape.rank() <= 3 && weights > static_cast<double>(output.bytes());
+    if ((heavy || (all && weights > 0)) && can_be_sum(graph, node)) sums.push_back({i, shares});
+  }
+  return sums;
+}
+
+// Plans for one form of the graph.
 class Planner {
  public:
-  Planner(const Graph& graph, const ClusterProfile& cluster, const PlanOptions& options)
+  Planner(const Graph& graph, const ClusterProfile& cluster, const PlanOptions& options,
+          const Choices& choices)
       : graph_(graph),
         cluster_(cluster),
         options_(options),
-        choices_(graph, cluster, options.excluded),
+        choices_(choices),
         candidates_(graph, cluster, find_cuts(graph, kMostLive)) {}
 
-  Result<std::vector<Prediction>> run() {
-    if (choices_.workers().empty()) return invalid("there is no worker to plan for");
-    std::vector<Cut> cuts = options_.cuts.empty() ? useful_cuts(graph_) : options_.cuts;
-    const bool may_be_one = !options_.forced || cuts[0] == Cut::kNone;
+  // The best on one worker, with each of these cuts, and with all of them.
+  Result<std::vector<Prediction>> run(std::vector<Cut> cuts) {
+    const bool may_be_one = !options_.forced || cuts.empty() || cuts[0] == Cut::kNone;
     if (may_be_one || choices_.workers().size() == 1) SHOAL_TRY(try_one());
     std::erase(cuts, Cut::kNone);
     if (choices_.workers().size() > 1) {
       for (Cut cut : cuts) SHOAL_TRY(try_cuts({cut}));
       if (cuts.size() > 1) SHOAL_TRY(try_cuts(cuts));
     }
-    if (found_.empty()) return Status(Code::kExhausted, "no worker has memory for its part");
-    std::ranges::stable_sort(found_, {}, seconds_of_plan);
+    return std::move(found_);
+  }
+
+  // The best with these cuts, which has some sums.
+  Result<std::vector<Prediction>> run_sums(std::vector<Cut> cuts) {
+    cuts.insert(cuts.begin(), Cut::kInputs);
+    SHOAL_TRY(try_cuts(cuts));
+    std::erase_if(found_, [](const Prediction& made) {
+      return made.name.find(plan::name_of(Cut::kInputs)) == std::string::npos;
+    });
     return std::move(found_);
   }
 
  private:
   static constexpr size_t kMostLive = 2;  // values at a cut: a residual and what is added to it
 
-  static double seconds_of_plan(const Prediction& made) { return made.timeline.seconds; }
-
   Status try_one() {
     std::optional<Prediction> best;
     for (int worker : choices_.workers()) {
       SHOAL_ASSIGN(Prediction one, plan_for_one(graph_, cluster_, worker));
-      if (!fits(graph_, cluster_, one)) continue;
+      if (!fits(cluster_, one)) continue;
       if (!best || one.timeline.seconds < best->timeline.seconds) best = std::move(one);
     }
     if (best) found_.push_back(*std::move(best));
@@ -147,7 +175,7 @@ class Planner {
   const Graph& graph_;
   const ClusterProfile& cluster_;
   const PlanOptions& options_;
-  const Choices choices_;
+  const Choices& choices_;
   Candidates candidates_;
   std::vector<Prediction> found_;
 };
@@ -164,7 +192,28 @@ Result<Prediction> plan_for_one(const Graph& graph, const ClusterProfile& cluste
 
 Result<std::vector<Prediction>> make_plans(const Graph& graph, const ClusterProfile& cluster,
                                            const PlanOptions& options) {
-  return Planner(graph, cluster, options).run();
+  constexpr size_t kMostForSums = 16;  // workers; with more, terms cost more than they save
+  const Choices choices(graph, cluster, options.excluded);
+  if (choices.workers().empty()) return invalid("there is no worker to plan for");
+  std::vector<Cut> cuts = options.cuts.empty() ? useful_cuts(graph) : options.cuts;
+  const bool inputs = std::erase(cuts, Cut::kInputs) > 0 && choices.workers().size() > 1;
+  std::vector<Prediction> found;
+  if (inputs && (options.forced || choices.workers().size() <= kMostForSums)) {
+    const Layout terms = choices.terms(options.forced);
+    const auto sums = find_sums(graph, terms.shares, options.forced);
+    if (!sums.empty()) {
+      SHOAL_ASSIGN(const Graph summed, with_partial_sums(graph, sums));
+      SHOAL_ASSIGN(found, Planner(summed, cluster, options, choices).run_sums(cuts));
+    }
+  }
+  if (!options.forced || found.empty()) {
+    SHOAL_ASSIGN(std::vector<Prediction> others,
+                 Planner(graph, cluster, options, choices).run(cuts));
+    for (Prediction& other : others) found.push_back(std::move(other));
+  }
+  if (found.empty()) return Status(Code::kExhausted, "no worker has memory for its part");
+  std::ranges::stable_sort(found, {}, [](const Prediction& made) { return made.timeline.seconds; });
+  return found;
 }
 
 }  // namespace shoal::plan

@@ -21,7 +21,8 @@ struct PlanOptions {
 
 // A plan and what it should take.
 struct Prediction {
-  std::string name;  // the kind of it: "rows", "one worker", "any"
+  std::string name;  // the kind of it: "rows", "one worker", "grid and channels"
+  Graph graph;       // that it is a plan for: the one asked about, or that with partial sums
   Plan plan;
   Schedule schedule;
   Timeline timeline;

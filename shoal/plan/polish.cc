@@ -134,13 +134,13 @@ double simulated_seconds(const Candidates& candidates, const Chain& chain) {
   constexpr double kNever = std::numeric_limits<double>::infinity();
   if (!fits(candidates, chain)) return kNever;
   const Plan plan = plan_of(candidates, chain);
-  std::vector<std::span<const Part>> parts;
+  std::vector<const TaskInputs*> inputs;
   std::vector<std::span<const double>> seconds;
   for (const Candidate* candidate : chain) {
-    parts.push_back(candidate->parts);
+    inputs.push_back(&candidate->inputs);
     seconds.push_back(candidate->seconds);
   }
-  const auto transfers = find_transfers(candidates.graph(), plan, parts);
+  const auto transfers = find_transfers(candidates.graph(), plan, inputs);
   if (!transfers.ok()) return kNever;
   return answer_seconds(
       make_steps(candidates.graph(), plan, seconds, *transfers, candidates.cluster()),

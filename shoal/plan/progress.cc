@@ -28,7 +28,7 @@ std::optional<Progress> Progress::after(const Candidate& candidate, size_t end_n
     const WorkerProfile& worker = cluster_->workers[static_cast<size_t>(task.worker)];
     if (machine.weights + machine.activations > worker.memory_bytes) return std::nullopt;
     double begin = machine.free;
-    for (const Piece& piece : candidate.parts[t].inputs) {
+    for (const Piece& piece : candidate.inputs[t]) {
       begin = std::max(begin, next.fetch(task.worker, piece));
     }
     machine.free = begin + candidate.seconds[t];

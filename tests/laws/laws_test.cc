@@ -215,7 +215,7 @@ TEST_P(Linear, ProductsAreSumsOfTheirTerms) {
     auto term = [&](int64_t begin, int64_t end) {
       std::vector<Tensor> inputs = c.inputs;
       for (const auto& [input, axis] :
-           {std::pair(0, along->axis), std::pair(1, along->weight_axis)}) {
+           {std::pair(size_t{0}, along->axis), std::pair(size_t{1}, along->weight_axis)}) {
         Region region = Region::whole(inputs[input].shape());
         region.begin[axis] = begin;
         region.end[axis] = end;
