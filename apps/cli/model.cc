@@ -77,6 +77,8 @@ void ModelFlags::add_to(CLI::App& command, bool model_required) {
                   "plenty: weights may take more room where that is faster; low: they may not")
       ->check(CLI::IsMember({"plenty", "low"}))
       ->capture_default_str();
+  command.add_option("--packed-cache", packed,
+                     "Keep packed weights in this file, one for each model, for the next start");
   command.add_option("--instructions", instructions, "Use this instruction set: AVX2, SSE4, ...")
       ->check([](const std::string& name) {
         const auto sets = cpu::instruction_sets();
@@ -99,6 +101,7 @@ Result<std::unique_ptr<Device>> make_device(const ModelFlags& flags) {
                           .tune = tune,
                           .memory = flags.memory == "low" ? Memory::kLow : Memory::kPlenty,
                           .remember = tune != Tune::kOff,
+                          .packed = flags.packed,
                           .prefer = flags.kernel});
 }
 

@@ -29,6 +29,7 @@ struct ModelFlags {
   bool optimize = true;
   std::string tune = "fast";
   std::string memory = "plenty";
+  std::string packed;        // empty: not kept
   std::string instructions;  // empty: the best the processor has
   std::string kernel;        // empty: the fastest
 

@@ -45,7 +45,8 @@ def growth_words(result):
 def start_words(result):
     return (f"VGG-16 from a file of {result['file_mb']:.0f} MB to the first answer, {result['threads']} "
             f"threads, medians of {result['rounds']}: Shoal {result['first_ms']:.0f} ms, the second time "
-            f"{result['second_ms']:.0f} ms ({result['second_to_first']} of the first), ONNX Runtime "
+            f"{result['second_ms']:.0f} ms ({result['second_to_first']} of the first), with packed weights kept "
+            f"{result['packed_ms']:.0f} ms, ONNX Runtime "
             f"{result['ort_ms']:.0f} ms. Peak RSS {result['shoal_mb']:.0f} MB ({result['shoal_to_file']} of "
             f"the file) against {result['ort_mb']:.0f} MB.")
 

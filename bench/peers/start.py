@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Open VGG-16 to its first answer: Shoal for the first time, Shoal again, ONNX Runtime, in turns.
+"""Open VGG-16 to its first answer: Shoal for the first time, again, with packed weights, ONNX Runtime, in turns.
 
 bench/peers/start.py build/release/shoal [--threads 2] [--rounds 5]
 
@@ -29,19 +29,23 @@ def measure(shoal, folder, threads, rounds):
     model = models.write_zoo(shoal, "vgg16", folder)
     caches = pathlib.Path(folder) / "caches"
     env = {"XDG_CACHE_HOME": str(caches)}
-    first, second, ort = [], [], []
+    packed_cache = ("--packed-cache", f"{model}.packed")
+    first, second, packed, ort = [], [], [], []
     for _ in range(rounds):
         forget(model, caches)
         bench = ("bench", model, "--threads", threads, "--seconds", 0, "--json")
         first += ask(shoal, *bench, env=env)
         second += ask(shoal, *bench, env=env)
+        ask(shoal, *bench, *packed_cache, env=env)  # writes it
+        packed += ask(shoal, *bench, *packed_cache, env=env)
         ort += ask(ORT, *bench)
     median = lambda runs: round(statistics.median(run["first_ms"] for run in runs), 1)
     peak = lambda *runs: round(max(run["peak_rss_mb"] for run in sum(runs, [])), 1)
     file_mb = model.stat().st_size / 2**20
     return {
         "bench": "start", "model": "vgg16", "threads": threads, "rounds": rounds,
-        "first_ms": median(first), "second_ms": median(second), "ort_ms": median(ort),
+        "first_ms": median(first), "second_ms": median(second), "packed_ms": median(packed),
+        "ort_ms": median(ort),
         "ratio": round(median(ort) / median(first), 2),
         "second_to_first": round(median(second) / median(first), 3), "bar": "second_to_first <= 0.5",
         "shoal_mb": peak(first, second), "ort_mb": peak(ort), "file_mb": round(file_mb, 1),

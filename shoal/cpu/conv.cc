@@ -40,7 +40,7 @@ class ConvKernel : public Kernel {
                                   {.left = site.constant(1) != nullptr}, conv_.batch * conv_.groups,
                                   threads_)) {
     if (const Tensor* w = site.constant(1)) {
-      packed_.emplace(w->data<float>().data(), conv_.groups, conv_.out_channels, depth_, site.pool);
+      packed_.emplace(site, conv_.groups, conv_.out_channels, depth_);
       w->release_pages();
     }
   }

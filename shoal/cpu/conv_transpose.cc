@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <array>
 
-#include "shoal/cpu/aligned.h"
 #include "shoal/cpu/image_columns.h"
 #include "shoal/cpu/kernel.h"
+#include "shoal/cpu/packed_weights.h"
 #include "shoal/cpu/product.h"
 #include "shoal/ops/conv.h"
 #include "shoal/ops/ops.h"
@@ -34,7 +34,7 @@ class ConvTransposeKernel : public Kernel {
         threads_(site.pool.threads()) {
     choose_work({.left = site.constant(1) != nullptr});
     if (const Tensor* w = site.constant(1)) {
-      pack(w->data<float>().data(), site.pool);
+      pack(site);
       w->release_pages();
     }
   }
@@ -81,13 +81,18 @@ class ConvTransposeKernel : public Kernel {
   int64_t channels_of(int64_t part) const { return std::min(channels_, out() - part * channels_); }
   int64_t packed_floats() const { return packed_rows_size(channels_ * conv_.taps(), in()); }
 
-  void pack(const float* w, ThreadPool& pool) {
-    packed_ = AlignedFloats(conv_.groups * parts_ * packed_floats());
-    pool.parallel_ranges(conv_.groups * parts_, 1, [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) {
-        pack_rows(weights_of(w, i / parts_, i % parts_), channels_of(i % parts_) * conv_.taps(),
-                  in(), packed_.data() + i * packed_floats());
-      }
+  void pack(const Site& site) {
+    const float* w = site.constant(1)->data<float>().data();
+    const int64_t count = conv_.groups * parts_;
+    const PackedForm form{"parts",
+                          {conv_.groups, out(), in(), conv_.taps(), channels_, panel_size().rows}};
+    packed_ = packed_weights(site, form, count * packed_floats(), [&](float* to) {
+      site.pool.parallel_ranges(count, 1, [&](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i) {
+          pack_rows(weights_of(w, i / parts_, i % parts_), channels_of(i % parts_) * conv_.taps(),
+                    in(), to + i * packed_floats());
+        }
+      });
     });
   }
 
@@ -106,8 +111,8 @@ class ConvTransposeKernel : public Kernel {
     Product product;
     product.m = channels * conv_.taps();
     product.k = in();
-    if (packed_.data() != nullptr) {
-      product.packed_left = packed_.data() + (group * parts_ + part) * packed_floats();
+    if (packed_.get() != nullptr) {
+      product.packed_left = packed_.get() + (group * parts_ + part) * packed_floats();
     } else {
       product.left = weights_of(call.input(1), group, part);
     }
@@ -187,7 +192,7 @@ class ConvTransposeKernel : public Kernel {
   int64_t channels_ = 1, parts_ = 0;  // of the output, in a part; and of a group
   int64_t columns_ = 1;
   Blocking blocking_;
-  AlignedFloats packed_;  // [group][part], if the weights are constant
+  PackedFloats packed_;  // [group][part], if the weights are constant
 };
 
 std::unique_ptr<Kernel> make_conv_transpose(const Site& site) {

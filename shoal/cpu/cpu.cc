@@ -11,6 +11,7 @@
 #include "shoal/cpu/instruction_set.h"
 #include "shoal/cpu/kernel.h"
 #include "shoal/cpu/lower.h"
+#include "shoal/cpu/packed_cache.h"
 #include "shoal/cpu/tune.h"
 #include "shoal/device/memory_plan.h"
 
@@ -76,12 +77,12 @@ class CpuExecutable : public Executable {
         share_(share),
         plan_(plan_memory(graph_)) {}
 
-  Status prepare(cpu::Tuner& tuner) {
+  Status prepare(cpu::Tuner& tuner, cpu::PackedCache* cache) {
     SHOAL_ASSIGN(arena_, allocate(static_cast<size_t>(std::max<int64_t>(plan_.arena_bytes, 1))));
     align_constants();
     size_t scratch_bytes = 1;
     for (const Node& node : graph_.nodes()) {
-      steps_.push_back(make_step(node, tuner));
+      steps_.push_back(make_step(node, tuner, cache));
       scratch_bytes = std::max(scratch_bytes, steps_.back().kernel->scratch_bytes());
     }
     SHOAL_ASSIGN(scratch_, allocate(scratch_bytes));
@@ -135,13 +136,13 @@ class CpuExecutable : public Executable {
     }
   }
 
-  Step make_step(const Node& node, cpu::Tuner& tuner) {
+  Step make_step(const Node& node, cpu::Tuner& tuner, cpu::PackedCache* cache) {
     std::vector<Operand> operands = graph_.operands(node.inputs);
     for (size_t i = 0; i < operands.size(); ++i) {
       if (operands[i].value != nullptr) operands[i].value = &constants_[index(node.inputs[i])];
     }
     const std::vector<TensorType> types = graph_.types(node.outputs);
-    const Site site{node, operands, types, *pool_, tuner.options().memory};
+    const Site site{node, operands, types, *pool_, tuner.options().memory, cache};
     cpu::Choice choice = tuner.choose(site);
     return {std::move(choice.kernel), std::move(choice.info),
             std::vector<Tensor>(node.inputs.size()), std::vector<Tensor>(node.outputs.size())};
@@ -235,6 +236,7 @@ class CpuDevice : public Device {
         tuner_(options, options.remember ? cpu::tuning_file() : std::filesystem::path()),
         info_{"cpu", pool_->threads()} {
     cpu::settle_instruction_set();
+    if (!options.packed.empty()) cache_ = std::make_unique<cpu::PackedCache>(options.packed);
   }
 
   const DeviceInfo& info() const override { return info_; }
@@ -243,8 +245,9 @@ class CpuDevice : public Device {
     SHOAL_ASSIGN(Graph lowered, cpu::lower(graph, cpu::block_size()));
     SHOAL_ASSIGN(lowered, cpu::chain_elementwise(lowered));
     auto executable = std::make_unique<CpuExecutable>(std::move(lowered), pool_, share_);
-    SHOAL_TRY(executable->prepare(tuner_));
+    SHOAL_TRY(executable->prepare(tuner_, cache_.get()));
     tuner_.remember();
+    if (cache_ != nullptr) SHOAL_TRY(cache_->save(*pool_));
     return std::unique_ptr<Executable>(std::move(executable));
   }
 
@@ -252,6 +255,7 @@ class CpuDevice : public Device {
   std::shared_ptr<ThreadPool> pool_;
   double share_;
   cpu::Tuner tuner_;
+  std::unique_ptr<cpu::PackedCache> cache_;  // if one was asked for
   DeviceInfo info_;
 };
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -29,6 +30,8 @@ struct CpuOptions {
   Tune tune = Tune::kOff;
   Memory memory = Memory::kPlenty;
   bool remember = false;  // what was measured, in a file of the user's cache folder
+  // Where packed weights are kept for the next start: a file for one model. Empty: nowhere.
+  std::filesystem::path packed = {};
   std::string prefer =
       {};  // the kernel of this name wherever there is one; for tests and comparisons
 };

@@ -5,7 +5,7 @@
 #include <limits>
 
 #include "shoal/cpu/blocked_site.h"
-#include "shoal/cpu/conv_tile.h"
+#include "shoal/cpu/filter_panels.h"
 
 namespace shoal::cpu {
 namespace {
@@ -27,7 +27,7 @@ class DirectKernel : public Kernel {
         tile_(choose_tile(tile_sizes(), row_length_, site_.out_blocks)),
         functions_(find_functions()),
         threads_(site.pool.threads()),
-        panels_(pack(*site.constant(1), site.pool)) {
+        panels_(pack(site)) {
     choose_work();
   }
 
@@ -57,13 +57,13 @@ class DirectKernel : public Kernel {
            });
   }
 
-  FilterPanels pack(const Tensor& weights, ThreadPool& pool) const {
-    const float* w = weights.data<float>().data();
+  FilterPanels pack(const Site& site) const {
+    const float* w = site.constant(1)->data<float>().data();
     const int64_t in = site_.in_channels, taps = site_.conv.taps();
     FilterPanels panels(
-        site_.conv.out_channels, in, pixel_, taps, tile_.blocks, pool,
+        site, {"direct", {}}, {site_.conv.out_channels, in, pixel_, taps, tile_.blocks},
         [&](int64_t m, int64_t c, int64_t tap) { return w[(m * in + c) * taps + tap]; });
-    weights.release_pages();
+    site.constant(1)->release_pages();
     return panels;
   }
 

@@ -13,6 +13,8 @@
 
 namespace shoal::cpu {
 
+class PackedCache;
+
 // What a kernel gets when it runs. Inputs not given are undefined; constants are there too, even
 // if the kernel has packed them.
 struct Call {
@@ -47,6 +49,7 @@ struct Site {
   std::span<const TensorType> outputs;
   ThreadPool& pool;
   Memory memory = Memory::kPlenty;
+  PackedCache* cache = nullptr;  // of packed weights; null: none
 
   bool given(size_t i) const { return i < inputs.size() && inputs[i].given; }
   const Tensor* constant(size_t i) const { return given(i) ? inputs[i].value : nullptr; }

@@ -22,8 +22,8 @@ class ProductKernel : public MatrixKernel {
     const Tensor* b = site.constant(1);
     if (b == nullptr) return;
     const int64_t size = std::max<int64_t>(products_.k * products_.n, 1);
-    packed_.emplace(matrix_b(b->data<float>().data()), b->count() / size, products_.k, products_.n,
-                    products_.scale, site.pool);
+    packed_.emplace(site, matrix_b(b->data<float>().data()), b->count() / size, products_.k,
+                    products_.n, products_.scale);
     b->release_pages();
   }
 

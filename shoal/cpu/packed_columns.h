@@ -1,8 +1,7 @@
 // The right factor of many products: weights, packed once when a kernel is made.
 #pragma once
 
-#include "shoal/base/thread_pool.h"
-#include "shoal/cpu/aligned.h"
+#include "shoal/cpu/packed_weights.h"
 #include "shoal/cpu/product.h"
 
 namespace shoal::cpu {
@@ -10,14 +9,14 @@ namespace shoal::cpu {
 // `count` matrices of k x n, k * n elements apart, each multiplied by `scale`.
 class PackedColumns {
  public:
-  PackedColumns(const Matrix& first, int64_t count, int64_t k, int64_t n, float scale,
-                ThreadPool& pool);
+  PackedColumns(const Site& site, const Matrix& first, int64_t count, int64_t k, int64_t n,
+                float scale);
 
-  const float* panels(int64_t matrix) const { return memory_.data() + matrix * stride_; }
+  const float* panels(int64_t matrix) const { return packed_.get() + matrix * stride_; }
 
  private:
   int64_t stride_;
-  AlignedFloats memory_;
+  PackedFloats packed_;
 };
 
 }  // namespace shoal::cpu

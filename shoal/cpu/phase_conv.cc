@@ -4,7 +4,7 @@
 #include <array>
 
 #include "shoal/cpu/blocked_site.h"
-#include "shoal/cpu/conv_tile.h"
+#include "shoal/cpu/filter_panels.h"
 #include "shoal/cpu/phases.h"
 
 namespace shoal::cpu {
@@ -51,7 +51,7 @@ class PhaseKernel : public Kernel {
     }
     for (const Phase& row : rows_.phases) {
       for (const Phase& column : columns_.phases) {
-        filters_.push_back(pack(*site.constant(1), row, column, site.pool));
+        filters_.push_back(pack(site, row, column));
       }
     }
     site.constant(1)->release_pages();
@@ -83,12 +83,14 @@ class PhaseKernel : public Kernel {
     float* copy;   // of the part of the image that they meet, [block][row][column][b]
   };
 
-  FilterPanels pack(const Tensor& weights, const Phase& row, const Phase& column,
-                    ThreadPool& pool) const {
-    const float* w = weights.data<float>().data();
+  FilterPanels pack(const Site& site, const Phase& row, const Phase& column) const {
+    const float* w = site.constant(1)->data<float>().data();
     const int64_t out = site_.out_channels(), width = site_.conv.window.axes[2].kernel;
     const int64_t kernel = site_.conv.taps(), taps = row.taps * column.taps;
-    return FilterPanels(out, site_.in_channels(), site_.block, taps, tile_.blocks, pool,
+    const PackedForm form{"phase",
+                          {kernel, width, row.first_tap, row.tap_step, column.first_tap,
+                           column.tap_step, column.taps}};
+    return FilterPanels(site, form, {out, site_.in_channels(), site_.block, taps, tile_.blocks},
                         [&](int64_t m, int64_t c, int64_t tap) {
                           const int64_t r = row.first_tap - tap / column.taps * row.tap_step;
                           const int64_t k = column.first_tap - tap % column.taps * column.tap_step;

@@ -190,6 +190,8 @@ Choice Tuner::choose(const Site& site) {
 Choice Tuner::race(const Site& site, const Candidates& candidates) {
   constexpr size_t kCacheBytes = size_t{32} << 20;
   others_.resize(kCacheBytes);
+  Site uncached = site;  // losers are not worth keeping
+  uncached.cache = nullptr;
   Trial trial(site, others_);
   std::unique_ptr<Kernel> kernel;
   KernelInfo best;
@@ -198,7 +200,7 @@ Choice Tuner::race(const Site& site, const Candidates& candidates) {
     const Provider* provider = candidates[i].provider;
     const std::string name(provider->name);
     kernel.reset();
-    kernel = provider->make(site);
+    kernel = provider->make(uncached);
     const double time = trial.microseconds(*kernel, best.microseconds);
     if (time < best.microseconds) {
       best = {name, time, best.name, best.microseconds};
@@ -207,7 +209,7 @@ Choice Tuner::race(const Site& site, const Candidates& candidates) {
       best.runner_up_microseconds = time;
     }
   }
-  if (best.name != candidates.front().provider->name) {
+  if (best.name != candidates.front().provider->name || site.cache != nullptr) {
     kernel.reset();
     kernel = make(best.name, site);
   }

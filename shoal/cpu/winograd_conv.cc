@@ -7,6 +7,7 @@
 
 #include "shoal/cpu/blocked_site.h"
 #include "shoal/cpu/conv_tile.h"
+#include "shoal/cpu/packed_weights.h"
 #include "shoal/cpu/winograd.h"
 
 namespace shoal::cpu {
@@ -33,7 +34,7 @@ class WinogradKernel : public Kernel {
         tiles_(site_.conv.batch * tile_rows_ * tile_columns_),
         threads_(site.pool.threads()) {
     choose_work();
-    pack(*site.constant(1), site.pool);
+    pack(site);
   }
 
   void run(const Call& call) const override {
@@ -105,21 +106,24 @@ class WinogradKernel : public Kernel {
   }
   int64_t point_filters() const { return site_.out_blocks * site_.block * site_.in_channels; }
 
-  void pack(const Tensor& weights, ThreadPool& pool) {
-    filters_ = AlignedFloats(points_ * point_filters());
-    const float* w = weights.data<float>().data();
-    pool.parallel_ranges(site_.out_blocks, 1, [&](int64_t begin, int64_t end) {
-      for (int64_t b = begin; b < end; ++b) pack_block(w, b);
+  void pack(const Site& site) {
+    const PackedForm form{
+        "winograd", {m_, site_.conv.out_channels, site_.in_channels, site_.block, size_.blocks}};
+    const float* w = site.constant(1)->data<float>().data();
+    filters_ = packed_weights(site, form, points_ * point_filters(), [&](float* to) {
+      site.pool.parallel_ranges(site_.out_blocks, 1, [&](int64_t begin, int64_t end) {
+        for (int64_t b = begin; b < end; ++b) pack_block(w, b, to);
+      });
     });
-    weights.release_pages();
+    site.constant(1)->release_pages();
   }
 
   // In a panel, the blocks of output channels lie side by side for every input channel.
-  void pack_block(const float* w, int64_t b) {
+  void pack_block(const float* w, int64_t b, float* filters) const {
     constexpr int64_t kTaps = 9, kMostLanes = 64;
     const int64_t in = site_.in_channels, block = site_.block, panel = b / size_.blocks;
     const int64_t width = blocks_of(panel) * block;
-    float* to = filters_.data() + panel * size_.blocks * block * in + b % size_.blocks * block;
+    float* to = filters + panel * size_.blocks * block * in + b % size_.blocks * block;
     for (int64_t c = 0; c < in; ++c, to += width) {
       alignas(64) std::array<float, kTaps * kMostLanes> taps{};
       for (int64_t lane = 0; lane < block; ++lane) {
@@ -179,8 +183,7 @@ class WinogradKernel : public Kernel {
       for (int64_t panel = 0; panel < panels(); ++panel) {
         const int64_t first = panel * size_.blocks;
         float* y = chunk.y + point * point_out() + first * tile.y_block;
-        tile.w =
-            filters_.data() + point * point_filters() + first * site_.block * site_.in_channels;
+        tile.w = filters_.get() + point * point_filters() + first * site_.block * site_.in_channels;
         for (int64_t i = 0; i < chunk.tiles; i += size_.pixels) {
           // The last ones overlap the ones before, or are computed from what was there before.
           const int64_t t = std::min(i, chunk_tiles_ - size_.pixels) * site_.block;
@@ -232,7 +235,7 @@ class WinogradKernel : public Kernel {
   int64_t chunks_ = 0, chunk_tiles_ = 0;
   TileSize size_;  // of the products: "pixels" are tiles
   std::array<ConvTileFunction, kMostTileBlocks + 1> functions_{};
-  AlignedFloats filters_;  // [point][panel][input channel][block of the panel][b]
+  PackedFloats filters_;  // [point][panel][input channel][block of the panel][b]
 };
 
 bool fits_winograd(const Site& site) {

@@ -1,0 +1,140 @@
+#include "shoal/cpu/packed_cache.h"
+
+#include <algorithm>
+#include <cstring>
+#include <span>
+#include <vector>
+
+#include "shoal/base/atomic_file.h"
+#include "shoal/base/checked.h"
+#include "shoal/base/file.h"
+#include "shoal/base/hash.h"
+#include "shoal/cpu/instruction_set.h"
+
+namespace shoal::cpu {
+namespace {
+
+using Header = PackedCache::Header;
+using Entry = PackedCache::Entry;
+
+constexpr int64_t kAlignment = 64;
+
+int64_t aligned(int64_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
+
+std::span<const std::byte> bytes_of(const float* floats, int64_t count) {
+  return std::as_bytes(std::span(floats, static_cast<size_t>(count)));
+}
+
+Header header_of(size_t entries) {
+  Header header{"shoal packed 1", {}, entries, 0};
+  const std::string_view instructions = instruction_sets().front();
+  instructions.copy(header.instructions, sizeof(header.instructions) - 1);
+  return header;
+}
+
+// Header and entries as they are written, with the check in place.
+std::vector<std::byte> directory_of(std::span<const Entry> entries) {
+  Header header = header_of(entries.size());
+  std::vector<std::byte> bytes(sizeof(header) + entries.size_bytes());
+  std::memcpy(bytes.data(), &header, sizeof(header));
+  std::ranges::copy(std::as_bytes(entries), bytes.begin() + sizeof(header));
+  header.check = hash_of(bytes);
+  std::memcpy(bytes.data(), &header, sizeof(header));
+  return bytes;
+}
+
+// Empty if this is no file of ours, or not all of one.
+std::vector<Entry> entries_of(std::span<const std::byte> file) {
+  Header header;
+  if (file.size() < sizeof(header)) return {};
+  std::memcpy(&header, file.data(), sizeof(header));
+  if (header.entries > (file.size() - sizeof(header)) / sizeof(Entry)) return {};
+  std::vector<Entry> entries(header.entries);
+  std::memcpy(entries.data(), file.data() + sizeof(header), entries.size() * sizeof(Entry));
+  const std::vector<std::byte> expected = directory_of(entries);
+  return std::ranges::equal(expected, file.first(expected.size())) ? entries : std::vector<Entry>();
+}
+
+bool lies_within(const Entry& entry, size_t file_size) {
+  const auto offset = static_cast<int64_t>(entry.offset), count = static_cast<int64_t>(entry.count);
+  if (offset < 0 || count < 0 || offset % kAlignment != 0) return false;
+  const Checked end = Checked(offset) + Checked(count) * static_cast<int64_t>(sizeof(float));
+  return end.ok() && end.value() <= static_cast<int64_t>(file_size);
+}
+
+}  // namespace
+
+PackedCache::PackedCache(std::filesystem::path file) : file_(std::move(file)) { load(); }
+
+void PackedCache::load() {
+  known_.clear();
+  const auto mapped = MappedFile::open(file_);
+  if (!mapped.ok()) return;
+  const std::span<const std::byte> bytes = (*mapped)->bytes();
+  for (const Entry& entry : entries_of(bytes)) {
+    if (!lies_within(entry, bytes.size())) continue;
+    const auto* floats = reinterpret_cast<const float*>(bytes.data() + entry.offset);
+    known_[entry.key] = {PackedFloats(*mapped, floats), static_cast<int64_t>(entry.count),
+                         entry.check};
+  }
+}
+
+PackedFloats PackedCache::find(uint64_t key, int64_t count, ThreadPool& pool) {
+  const auto it = known_.find(key);
+  if (it == known_.end()) return nullptr;
+  Packed& packed = it->second;
+  packed.checked =
+      packed.count == count &&
+      (packed.checked || hash_with(pool, bytes_of(packed.floats.get(), count)) == packed.check);
+  if (packed.checked) return packed.floats;
+  known_.erase(it);
+  return nullptr;
+}
+
+void PackedCache::add(uint64_t key, PackedFloats floats, int64_t count) {
+  known_[key] = {std::move(floats), count, 0, true};
+  is_new_ = true;
+}
+
+Status PackedCache::save(ThreadPool& pool) {
+  if (!is_new_) return {};
+  is_new_ = false;
+  std::erase_if(known_, [](const auto& item) { return !item.second.checked; });
+  std::vector<Entry> entries;
+  int64_t end = aligned(static_cast<int64_t>(sizeof(Header) + known_.size() * sizeof(Entry)));
+  for (const auto& [key, packed] : known_) {
+    const std::span<const std::byte> bytes = bytes_of(packed.floats.get(), packed.count);
+    entries.push_back({key, static_cast<uint64_t>(end), static_cast<uint64_t>(packed.count),
+                       hash_with(pool, bytes)});
+    end += aligned(static_cast<int64_t>(bytes.size()));
+  }
+  SHOAL_ASSIGN(AtomicFile file, AtomicFile::create(file_));
+  const auto write = [&](std::span<const std::byte> bytes) {
+    static constexpr std::byte kZeros[kAlignment] = {};
+    SHOAL_TRY(file.write(bytes));
+    const auto size = static_cast<int64_t>(bytes.size());
+    return file.write(std::span(kZeros).first(static_cast<size_t>(aligned(size) - size)));
+  };
+  SHOAL_TRY(write(directory_of(entries)));
+  for (const auto& item : known_) {
+    SHOAL_TRY(write(bytes_of(item.second.floats.get(), item.second.count)));
+  }
+  SHOAL_TRY(file.commit());
+  // From here on the file holds what kernels may long have let go of.
+  load();
+  for (auto& item : known_) item.second.checked = true;
+  return {};
+}
+
+uint64_t hash_with(ThreadPool& pool, std::span<const std::byte> bytes) {
+  constexpr size_t kPart = size_t{1} << 20;
+  std::vector<uint64_t> parts((bytes.size() + kPart - 1) / kPart);
+  pool.parallel_for(std::ssize(parts), [&](int64_t i, int) {
+    const size_t begin = static_cast<size_t>(i) * kPart;
+    parts[static_cast<size_t>(i)] =
+        hash_of(bytes.subspan(begin, std::min(kPart, bytes.size() - begin)));
+  });
+  return hash_of(std::as_bytes(std::span(parts)));
+}
+
+}  // namespace shoal::cpu

@@ -1,0 +1,14 @@
+#include "shoal/cpu/packed_weights.h"
+
+#include "shoal/base/hash.h"
+
+namespace shoal::cpu {
+
+uint64_t packed_key(const Site& site, const PackedForm& form) {
+  const uint64_t parts[] = {hash_with(site.pool, site.constant(1)->bytes()),
+                            hash_of(std::as_bytes(std::span(form.name))),
+                            hash_of(std::as_bytes(std::span(form.numbers)))};
+  return hash_of(std::as_bytes(std::span(parts)));
+}
+
+}  // namespace shoal::cpu
