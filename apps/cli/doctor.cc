@@ -1,11 +1,11 @@
 // shoal doctor: does it work here, and what is here?
 #include <cmath>
 #include <cstdio>
-#include <fstream>
 #include <thread>
 
 #include "cli.h"
 #include "model.h"
+#include "shoal/base/machine.h"
 #include "shoal/cpu/instruction_set.h"
 #include "shoal/data/image.h"
 #include "shoal/ops/ops.h"
@@ -18,23 +18,6 @@ namespace {
 constexpr const char* kExamples = R"(
 Examples:
   shoal doctor      what this machine offers, and whether the built-in model answers right on it)";
-
-// The value of the first "key : value" line of a /proc file.
-std::string proc_value(const char* file, std::string_view key) {
-  std::ifstream in(file);
-  for (std::string line; std::getline(in, line);) {
-    if (!line.starts_with(key)) continue;
-    const size_t at = line.find_first_not_of(" \t:", key.size());
-    return at == line.npos ? "" : line.substr(at);
-  }
-  return "unknown";
-}
-
-// ARM boards have a Model, and no model name.
-std::string processor() {
-  const std::string name = proc_value("/proc/cpuinfo", "model name");
-  return name == "unknown" ? proc_value("/proc/cpuinfo", "Model") : name;
-}
 
 std::string vector_targets() {
   std::string names;
@@ -64,12 +47,13 @@ Result<size_t> right_samples(const std::string& device_name) {
 }
 
 Outcome doctor() {
+  const Machine machine = describe_machine();
   Table facts({"what", "here"});
   facts.add({"version", SHOAL_VERSION});
-  facts.add({"processor", processor()});
+  facts.add({"processor", machine.processor});
   facts.add({"cores", std::to_string(std::thread::hardware_concurrency())});
-  facts.add({"memory", proc_value("/proc/meminfo", "MemTotal")});
-  facts.add({"free memory", proc_value("/proc/meminfo", "MemAvailable")});
+  facts.add({"memory", in_bytes(static_cast<long long>(machine.memory_bytes))});
+  facts.add({"free memory", in_bytes(static_cast<long long>(machine.free_bytes))});
   facts.add({"vector targets", vector_targets()});
   facts.add({"operators", std::to_string(ops::all().size())});
   facts.print();

@@ -1,0 +1,41 @@
+#include "shoal/base/machine.h"
+
+#include <cstdlib>
+#include <fstream>
+#include <string_view>
+
+namespace shoal {
+namespace {
+
+// The value of the first "key : value" line of a file; nothing where there is none.
+std::string value_of(const char* file, std::string_view key) {
+  std::ifstream in(file);
+  for (std::string line; std::getline(in, line);) {
+    if (!line.starts_with(key)) continue;
+    const size_t at = line.find_first_not_of(" \t:", key.size());
+    return at == line.npos ? "" : line.substr(at);
+  }
+  return "";
+}
+
+// ARM boards have a Model, and no model name.
+std::string processor() {
+  for (const char* key : {"model name", "Model"}) {
+    if (std::string name = value_of("/proc/cpuinfo", key); !name.empty()) return name;
+  }
+  return "unknown";
+}
+
+uint64_t memory(const char* key) {
+  return std::strtoull(value_of("/proc/meminfo", key).c_str(), nullptr, 10) << 10;
+}
+
+}  // namespace
+
+Machine describe_machine() {
+  Machine machine{processor(), memory("MemTotal"), memory("MemAvailable")};
+  std::ifstream("/proc/loadavg") >> machine.load;
+  return machine;
+}
+
+}  // namespace shoal

@@ -1,0 +1,18 @@
+// What this machine is and how busy it is, as Linux says.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace shoal {
+
+struct Machine {
+  std::string processor;  // "unknown" where nobody says
+  uint64_t memory_bytes = 0;
+  uint64_t free_bytes = 0;  // that could be had without swapping
+  double load = 0;          // processes that ran or wanted to, over the last minute
+};
+
+Machine describe_machine();
+
+}  // namespace shoal
