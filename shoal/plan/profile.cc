@@ -12,17 +12,26 @@ const OperatorSpeed& WorkerProfile::speed_of(std::string_view op) const {
   return any->second;
 }
 
+double WorkerProfile::correction_of(std::string_view output) const {
+  const auto it = corrections.find(output);
+  return it == corrections.end() ? 1 : it->second;
+}
+
 WorkerProfile uniform_worker(std::string name, double macs_per_second, double bytes_per_second) {
   return {std::move(name), {{"", {0, 1 / macs_per_second, 1 / bytes_per_second}}}};
+}
+
+double seconds_of(const Work& work, const OperatorSpeed& speed) {
+  return speed.seconds +
+         std::max(work.macs * speed.seconds_per_mac, work.bytes * speed.seconds_per_byte);
 }
 
 double seconds_of(const Graph& whole, const Part& part, const WorkerProfile& worker) {
   double seconds = 0;
   for (const PartNode& node : part.nodes) {
-    const Work work = work_of(whole, node);
-    const OperatorSpeed& speed = worker.speed_of(whole.nodes()[node.node].op->name);
-    seconds += speed.seconds +
-               std::max(work.macs * speed.seconds_per_mac, work.bytes * speed.seconds_per_byte);
+    const Node& whole_node = whole.nodes()[node.node];
+    seconds += seconds_of(work_of(whole, node), worker.speed_of(whole_node.op->name)) *
+               worker.correction_of(whole[whole_node.outputs[0]].name);
   }
   return seconds;
 }

@@ -22,8 +22,12 @@ struct WorkerProfile {
   std::string name;
   std::map<std::string, OperatorSpeed, std::less<>> operators;  // by ONNX name, and ""
   double memory_bytes = 1e18;
+  // Of nodes that were measured themselves, by the name of their first output: what they take, as a
+  // multiple of what the line says.
+  std::map<std::string, double, std::less<>> corrections = {};
 
   const OperatorSpeed& speed_of(std::string_view op) const;
+  double correction_of(std::string_view output) const;
 };
 
 // No medium: a wire of its own.
@@ -57,6 +61,8 @@ struct ClusterProfile {
 // it not to matter.
 WorkerProfile uniform_worker(std::string name, double macs_per_second, double bytes_per_second);
 
+// Of one node, by its line alone.
+double seconds_of(const Work& work, const OperatorSpeed& speed);
 double seconds_of(const Graph& whole, const Part& part, const WorkerProfile& worker);
 
 // A message alone on the way, between radios that are awake.
