@@ -22,6 +22,11 @@ Status Store::put(const Hash& hash, net::Buffer bytes) {
   return {};
 }
 
+size_t Store::bytes() const {
+  const std::lock_guard lock(mutex_);
+  return used_;
+}
+
 void Store::drop_unused() {
   std::erase_if(blobs_, [&](const auto& entry) {
     if (entry.second.keep.use_count() > 1) return false;

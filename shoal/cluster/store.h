@@ -19,6 +19,7 @@ class Store {
   // Refuses bytes that are not what their name says, and what is more than the quota even after
   // all that nobody uses was dropped.
   Status put(const Hash& hash, net::Buffer bytes);
+  size_t bytes() const;  // that it holds
   // Undefined if it is not there or has another size.
   Tensor find(const Hash& hash, const TensorType& type) const;
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "messages.pb.h"
+#include "shoal/base/machine.h"
+#include "shoal/cluster/examination.h"
 #include "shoal/cluster/talk.h"
 
 namespace shoal::cluster {
@@ -118,6 +120,12 @@ Status Worker::handle(const ChannelPtr& channel, const net::Frame& frame) {
       return {};
     case message::Message::kData:
       return take_piece(message.data(), frame);
+    case message::Message::kEcho:
+      return echo(*channel, message.echo());
+    case message::Message::kMeasure:
+      return measure(channel, message.measure(), frame);
+    case message::Message::kAsk:
+      return tell(channel);
     default:
       return Status(Code::kCorrupt, "a message that workers do not get");
   }
@@ -130,6 +138,30 @@ Status Worker::welcome(const ChannelPtr& channel) {
   welcome.set_name(options_.name);
   welcome.set_threads(static_cast<uint32_t>(device_.info().threads));
   welcome.set_clock(nanoseconds(std::chrono::steady_clock::now()));
+  return send(*channel, reply);
+}
+
+Status Worker::measure(const ChannelPtr& channel, const message::Measure& measure,
+                       const net::Frame& frame) {
+  SHOAL_ASSIGN(const message::Message reply,
+               time_graphs(device_, measure, frame, options_.weight_bytes, computing_));
+  return send(*channel, reply);
+}
+
+Status Worker::tell(const ChannelPtr& channel) {
+  const Machine machine = describe_machine();
+  message::Message reply;
+  message::State& state = *reply.mutable_state();
+  state.set_processor(machine.processor);
+  state.set_memory_bytes(machine.memory_bytes);
+  state.set_free_bytes(machine.free_bytes);
+  state.set_load(machine.load);
+  state.set_weight_bytes(store_.bytes());
+  {
+    const std::lock_guard lock(mutex_);
+    state.set_plans(static_cast<uint32_t>(duties_.size()));
+    state.set_tasks(tasks_);
+  }
   return send(*channel, reply);
 }
 
@@ -203,7 +235,13 @@ bool Worker::compute_one() {
       if (duty->started()) duties.push_back(duty);
     }
   }
-  return std::ranges::any_of(duties, [](const DutyPtr& duty) { return duty->compute_one(); });
+  const std::lock_guard turn(computing_);
+  if (!std::ranges::any_of(duties, [](const DutyPtr& duty) { return duty->compute_one(); })) {
+    return false;
+  }
+  const std::lock_guard lock(mutex_);
+  ++tasks_;
+  return true;
 }
 
 }  // namespace shoal::cluster

@@ -18,6 +18,10 @@
 
 namespace shoal::cluster {
 
+namespace message {
+class Measure;
+}
+
 struct WorkerOptions {
   std::string name = "worker";
   size_t weight_bytes = size_t{2} << 30;  // that it keeps at most
@@ -51,6 +55,9 @@ class Worker {
   Status deploy(const ChannelPtr& channel, const message::Deploy& deploy, const net::Frame& frame);
   Status start(const ChannelPtr& channel, uint64_t plan);
   Status welcome(const ChannelPtr& channel);
+  Status measure(const ChannelPtr& channel, const message::Measure& measure,
+                 const net::Frame& frame);
+  Status tell(const ChannelPtr& channel);
   Status take_piece(const message::Data& data, const net::Frame& frame);
   void forget(const ChannelPtr& channel);
   DutyPtr duty_of(uint64_t plan);
@@ -64,9 +71,12 @@ class Worker {
   net::Transport& transport_;
   Store store_;
 
+  std::mutex computing_;  // the device does one thing at a time, lest measurements lie
+
   std::mutex mutex_;
   std::condition_variable work_;
-  uint64_t news_ = 0;  // counts what may have made a task ready
+  uint64_t tasks_ = 0;  // computed
+  uint64_t news_ = 0;   // counts what may have made a task ready
   bool stopped_ = false;
   std::map<uint64_t, DutyPtr> duties_;
   std::set<ChannelPtr> channels_;

@@ -1,0 +1,76 @@
+#include "shoal/cluster/profiling.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "shoal/cluster/inquiry.h"
+#include "shoal/plan/fit.h"
+
+namespace shoal::cluster {
+namespace {
+
+// A graph cut into its nodes.
+struct Cut {
+  std::vector<Graph> nodes;           // and last, the whole
+  std::vector<plan::Sample> samples;  // of the nodes, not timed yet
+};
+
+Result<plan::Part> whole_part(const Graph& graph, plan::NodeRange nodes) {
+  std::vector<plan::Piece> outputs;
+  for (size_t n = nodes.begin; n < nodes.end; ++n) {
+    for (ValueId id : graph.nodes()[n].outputs) {
+      outputs.push_back({id, Region::whole(graph[id].type.shape)});
+    }
+  }
+  return plan::make_part(graph, nodes, std::move(outputs));
+}
+
+Result<Cut> cut_into_nodes(const Graph& graph) {
+  Cut cut;
+  for (size_t n = 0; n < graph.nodes().size(); ++n) {
+    const Node& node = graph.nodes()[n];
+    SHOAL_ASSIGN(const plan::Part part, whole_part(graph, {n, n + 1}));
+    SHOAL_ASSIGN(Graph alone, plan::to_graph(graph, part));
+    cut.nodes.push_back(std::move(alone));
+    cut.samples.push_back({std::string(node.op->name), graph[node.outputs[0]].name,
+                           plan::work_of(graph, part.nodes.front()), 0});
+  }
+  cut.nodes.push_back(graph);
+  return cut;
+}
+
+Result<plan::WorkerProfile> measure_worker(Inquiry& inquiry, const std::string& name, Cut cut,
+                                           double patience) {
+  SHOAL_ASSIGN(const std::vector<double> seconds, inquiry.time(cut.nodes, patience));
+  for (size_t n = 0; n < cut.samples.size(); ++n) cut.samples[n].seconds = seconds[n];
+  plan::WorkerProfile profile = plan::fit_worker(name, cut.samples, seconds.back());
+  SHOAL_ASSIGN(const WorkerState state, inquiry.state());
+  profile.memory_bytes = static_cast<double>(state.free_bytes);
+  return profile;
+}
+
+}  // namespace
+
+Result<plan::ClusterProfile> measure_cluster(const Graph& graph,
+                                             std::span<const ListedWorker> workers,
+                                             net::Transport& transport,
+                                             const ProfilingOptions& options) {
+  if (workers.empty()) return invalid("there are no workers to measure");
+  SHOAL_ASSIGN(const Cut cut, cut_into_nodes(graph));
+  plan::ClusterProfile cluster;
+  for (const ListedWorker& worker : workers) {
+    SHOAL_ASSIGN(Inquiry inquiry, Inquiry::open(worker, transport));
+    SHOAL_ASSIGN(plan::LinkProfile link, inquiry.measure_link());
+    SHOAL_ASSIGN(plan::WorkerProfile profile,
+                 measure_worker(inquiry, worker.name, cut, options.seconds_per_node));
+    cluster.links.push_back(link);
+    cluster.workers.push_back(std::move(profile));
+  }
+  // What was measured is the way between two machines, the coordinator's own included.
+  cluster.coordinator =
+      *std::ranges::max_element(cluster.links, {}, &plan::LinkProfile::bytes_per_second);
+  cluster.coordinator.wakeup_seconds = 0;
+  return cluster;
+}
+
+}  // namespace shoal::cluster
