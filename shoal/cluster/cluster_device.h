@@ -12,14 +12,16 @@
 namespace shoal::cluster {
 
 struct ClusterOptions {
-  plan::ClusterProfile profile;  // of the coordinator's workers, in their order
+  // How fast the coordinator's workers are at this graph, in their order. Asked once per graph.
+  std::function<Result<plan::ClusterProfile>(const Graph&)> profile;
   plan::PlanOptions plan;
   std::chrono::milliseconds patience{60'000};  // for one request
   // Called with every plan that is made, the best first; the best is carried out.
   std::function<void(const Graph&, const std::vector<plan::Prediction>&)> planned;
 };
 
-// The coordinator outlives the device.
+// The coordinator outlives the device, and the device what it compiles. A worker that is lost fails
+// the request that needed it; the next one is planned without it.
 std::unique_ptr<Device> make_cluster_device(Coordinator& coordinator, ClusterOptions options);
 
 }  // namespace shoal::cluster

@@ -116,13 +116,26 @@ void Coordinator::read(size_t worker) {
   }
 }
 
+std::vector<int> Coordinator::lost() const {
+  const std::lock_guard lock(mutex_);
+  std::vector<int> workers;
+  for (size_t w = 0; w < lost_.size(); ++w) {
+    if (!lost_[w].ok()) workers.push_back(static_cast<int>(w));
+  }
+  return workers;
+}
+
 // Whoever waits for this worker waits no more.
 void Coordinator::lose(size_t worker, const Status& why) {
   const std::lock_guard lock(mutex_);
   lost_[worker] = why;
   replies_[worker] = {true, why, {}};
   for (auto& [id, answer] : answers_) {
-    if (answer.status.ok()) answer.status = why;
+    const auto plan = plans_.find(id.first);
+    const bool needed =
+        plan != plans_.end() &&
+        std::ranges::binary_search(plan->second->workers(), static_cast<int>(worker));
+    if (needed && answer.status.ok()) answer.status = why;
   }
   changed_.notify_all();
 }

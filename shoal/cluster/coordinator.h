@@ -16,6 +16,7 @@
 #include "shoal/cluster/waker.h"
 #include "shoal/cluster/wire.h"
 #include "shoal/net/transport.h"
+#include "shoal/plan/figures.h"
 
 namespace shoal::cluster {
 
@@ -48,7 +49,8 @@ class Coordinator {
   ~Coordinator();  // no plan of it may be left
 
   const std::vector<WorkerInfo>& workers() const { return infos_; }
-  net::Traffic traffic() const;  // of all channels to workers
+  net::Traffic traffic() const;   // of all channels to workers
+  std::vector<int> lost() const;  // workers that are gone, by number
 
   // Weights that a worker does not have travel now. Ready to run when it returns. The graph
   // outlives what is returned. Only a traced plan can be measured.
@@ -89,7 +91,7 @@ class Coordinator {
   std::vector<WorkerInfo> infos_;
   std::vector<Link> links_;
   std::mutex deploying_;
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::condition_variable changed_;
   std::vector<Status> lost_;                                 // by worker; why it is gone
   std::vector<Reply> replies_;                               // by worker; one exchange at a time
@@ -109,6 +111,8 @@ class RemotePlan {
   Status run(std::span<const Tensor> inputs, std::span<Tensor> outputs,
              std::chrono::milliseconds patience, plan::Timeline* measured = nullptr);
 
+  const std::vector<int>& workers() const { return workers_; }  // that it needs, in order
+
  private:
   friend class Coordinator;
   RemotePlan(Coordinator& coordinator, const Graph& graph, plan::Plan plan, plan::Schedule schedule,
@@ -116,6 +120,7 @@ class RemotePlan {
       : coordinator_(coordinator),
         graph_(graph),
         plan_(std::move(plan)),
+        workers_(plan::workers_of(plan_)),
         schedule_(std::move(schedule)),
         id_(id) {}
 
@@ -127,6 +132,7 @@ class RemotePlan {
   Coordinator& coordinator_;
   const Graph& graph_;
   const plan::Plan plan_;
+  const std::vector<int> workers_;
   const plan::Schedule schedule_;
   const uint64_t id_;
   std::atomic<uint64_t> next_request_{1};

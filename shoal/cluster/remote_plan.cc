@@ -24,7 +24,7 @@ Status RemotePlan::run(std::span<const Tensor> inputs, std::span<Tensor> outputs
   const std::pair key{id_, request};
   {
     const std::lock_guard lock(coordinator_.mutex_);
-    for (const Status& lost : coordinator_.lost_) SHOAL_TRY(lost);
+    for (int worker : workers_) SHOAL_TRY(coordinator_.lost_[static_cast<size_t>(worker)]);
     Coordinator::Answer& answer = coordinator_.answers_[key];
     if (measured != nullptr) {
       answer.measurement.emplace(plan_, schedule_, static_cast<int>(coordinator_.infos_.size()));
@@ -68,9 +68,12 @@ Status RemotePlan::send_inputs(uint64_t request, std::span<const Tensor> inputs)
     if (transfer.to == plan::kCoordinator) continue;
     note_sending(request, i);
     const auto worker = static_cast<size_t>(transfer.to);
-    SHOAL_TRY(send_piece(*coordinator_.links_[worker].channel, id_, request, transfer.piece,
-                         all ? whole : crop(whole, region))
-                  .at("worker " + coordinator_.infos_[worker].name));
+    const Status sent = send_piece(*coordinator_.links_[worker].channel, id_, request,
+                                   transfer.piece, all ? whole : crop(whole, region))
+                            .at("worker " + coordinator_.infos_[worker].name);
+    // Who listens to the worker would notice too, but perhaps not before the next request.
+    if (sent.code() == Code::kUnavailable) coordinator_.lose(worker, sent);
+    SHOAL_TRY(sent);
   }
   return {};
 }

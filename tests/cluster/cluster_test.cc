@@ -5,11 +5,13 @@
 #include <thread>
 
 #include "random_plan.h"
+#include "shoal/cluster/cluster_device.h"
 #include "shoal/cluster/coordinator.h"
 #include "shoal/cluster/wire.h"
 #include "shoal/cluster/worker.h"
 #include "shoal/cpu/cpu.h"
 #include "shoal/graph/text.h"
+#include "shoal/net/fault.h"
 #include "shoal/net/loopback.h"
 #include "shoal/ops/ops.h"
 
@@ -23,12 +25,14 @@ std::string address_of(int worker) { return "worker-" + std::to_string(worker); 
 
 class Cluster {
  public:
-  explicit Cluster(int workers) {
+  explicit Cluster(int workers, const std::shared_ptr<const net::Decorator>& of_last = nullptr) {
     std::vector<std::string> addresses;
     for (int i = 0; i < workers; ++i) {
       addresses.push_back(address_of(i));
       devices_.push_back(make_cpu_device({.threads = 1}));
-      transports_.push_back(network_.transport(address_of(i)));
+      net::ChannelOptions options;
+      if (of_last != nullptr && i == workers - 1) options.decorators = {of_last};
+      transports_.push_back(network_.transport(address_of(i), options));
       workers_.push_back(std::make_unique<Worker>(WorkerOptions{.name = address_of(i)},
                                                   *devices_.back(), *transports_.back()));
       auto listener = transports_.back()->listen(address_of(i));
@@ -215,6 +219,94 @@ TEST(Cluster, SaysWhichWorkerIsGone) {
   const Status status = (*remote)->run(inputs, outputs, 20s);
   EXPECT_EQ(status.code(), Code::kUnavailable);
   EXPECT_NE(status.message().find("worker-1"), std::string_view::npos) << status.message();
+}
+
+plan::ClusterProfile equal_workers(size_t count) {
+  plan::ClusterProfile profile;
+  for (size_t i = 0; i < count; ++i) {
+    // So slow that every plan uses all of them.
+    profile.workers.push_back(plan::uniform_worker(address_of(static_cast<int>(i)), 1, 1));
+    profile.links.emplace_back();
+  }
+  return profile;
+}
+
+// Runs a model on all of a cluster while one worker is lost, and goes on without it.
+class Losing {
+ public:
+  Losing(Coordinator& coordinator, const Graph& graph) : graph_(graph) {
+    device_ = make_cluster_device(
+        coordinator,
+        {.profile = [&](const Graph&) { return equal_workers(coordinator.workers().size()); },
+         .plan = {},
+         .patience = 20s,
+         .planned =
+             [this](const Graph&, const auto& plans) {
+               used_ = plan::workers_of(plans.front().plan).size();
+             }});
+    auto compiled = device_->compile(graph);
+    EXPECT_TRUE(compiled.ok()) << compiled.status().message();
+    executable_ = *std::move(compiled);
+  }
+
+  Status run() {
+    Rng rng(11);
+    const std::vector<Tensor> inputs = {
+        plan::random_tensor(rng, graph_[graph_.inputs()[0]].type.shape)};
+    std::vector<Tensor> outputs(1);
+    const Status status = executable_->run(inputs, outputs, nullptr);
+    if (status.ok()) plan::expect_near(outputs, run_whole(graph_, inputs));
+    return status;
+  }
+  size_t used() const { return used_; }
+
+ private:
+  const Graph& graph_;
+  size_t used_ = 0;
+  std::unique_ptr<Device> device_;
+  std::unique_ptr<Executable> executable_;
+};
+
+Graph wide_layers() {
+  Graph graph;
+  ValueId x = graph.add_input("x", {DType::kF32, {1, 4, 48, 48}});
+  for (int i = 0; i < 3; ++i) x = *graph.add(ops::relu, {x});
+  graph.mark_output(x);
+  return graph;
+}
+
+TEST(Cluster, GoesOnWithoutAWorkerThatIsLost) {
+  const auto faults = std::make_shared<net::FaultInjector>(net::Faults{});
+  Cluster cluster(3, faults);
+  const Graph graph = wide_layers();
+  Losing losing(cluster.coordinator(), graph);
+  ASSERT_EQ(losing.used(), 3u);
+  EXPECT_TRUE(losing.run().ok());
+  faults->cut_all();
+  // The loss is noticed by the request, or before it.
+  if (const Status lost = losing.run(); !lost.ok()) {
+    EXPECT_EQ(lost.code(), Code::kUnavailable) << lost.message();
+    EXPECT_NE(lost.message().find("worker-2"), std::string_view::npos) << lost.message();
+    const Status next = losing.run();
+    EXPECT_TRUE(next.ok()) << lost.message() << ", then " << next.message();
+  }
+  EXPECT_EQ(losing.used(), 2u);
+  EXPECT_EQ(cluster.coordinator().lost(), std::vector<int>{2});
+}
+
+// As when its power goes: nobody hears anything, not even the end of a connection.
+TEST(Cluster, NoticesAWorkerThatFallsSilent) {
+  const auto faults = std::make_shared<net::FaultInjector>(net::Faults{});
+  Cluster cluster(3, faults);
+  const Graph graph = wide_layers();
+  Losing losing(cluster.coordinator(), graph);
+  EXPECT_TRUE(losing.run().ok());
+  faults->mute_all();
+  const Status lost = losing.run();
+  EXPECT_EQ(lost.code(), Code::kUnavailable) << lost.message();
+  EXPECT_NE(lost.message().find("worker-2"), std::string_view::npos) << lost.message();
+  EXPECT_TRUE(losing.run().ok());
+  EXPECT_EQ(losing.used(), 2u);
 }
 
 }  // namespace
