@@ -11,7 +11,7 @@ import tempfile
 import numpy as np
 
 SHOAL = os.path.abspath(sys.argv[1])
-COMMANDS = ["run", "inspect", "bench", "profile", "eval", "convert", "zoo", "plan", "simulate", "cluster", "worker", "operators", "doctor", "completions"]
+COMMANDS = ["run", "inspect", "bench", "profile", "eval", "convert", "zoo", "plan", "simulate", "cluster", "worker", "devices", "operators", "doctor", "completions"]
 
 
 def shoal(*args, expect=0, cwd=None, env=None, stdin=None):
@@ -61,6 +61,25 @@ def test_a_device_joins_by_a_token_once(tmp):
         assert shoal("worker", "--dir", tmp / "w2", *join, expect=5).stderr
     with Running("worker", "--dir", tmp / "w", "--listen", "127.0.0.1:0") as worker:
         assert worker.line().startswith("ready kitchen ")
+
+
+def test_devices_says_who_is_there_and_who_is_not(tmp):
+    assert "no cluster" in shoal("devices", "--dir", tmp / "c", expect=2).stderr
+    shoal("cluster", "init", "--dir", tmp / "c")
+    with Running("cluster", "invite", "--dir", tmp / "c", "--listen", "127.0.0.1:0") as invite:
+        join = ["--listen", "127.0.0.1:0", "--threads", 1, "--join", invite.line()]
+        with Running("worker", "--dir", tmp / "w", "--name", "kitchen", *join) as worker:
+            address = worker.line().split()[2]
+            shoal("cluster", "add", "kitchen", address, "--dir", tmp / "c")
+            device, = json.loads(shoal("devices", "--dir", tmp / "c", "--json").stdout)
+            assert device["health"] == "ok" and device["threads"] == 1, device
+            assert device["gmac_per_s"] > 0 and device["mbit_per_s"] > 0 and device["latency_ms"] > 0, device
+            shoal("cluster", "remove", "kitchen", "--dir", tmp / "c")
+            shoal("cluster", "add", "hall", address, "--dir", tmp / "c")
+            wrong = shoal("devices", "--dir", tmp / "c", expect=10)
+            assert "worker hall" in wrong.stderr and "is kitchen" in wrong.stderr, wrong.stderr
+    gone = shoal("devices", "--dir", tmp / "c", expect=10)
+    assert "worker hall" in gone.stderr and "refused" in gone.stderr, gone.stderr
 
 
 def test_the_list_of_workers_is_checked(tmp):

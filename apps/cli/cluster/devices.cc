@@ -1,0 +1,154 @@
+// shoal devices: every worker of the cluster: what it is, how fast, how far, how busy.
+#include <cstdio>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "../cli.h"
+#include "../table.h"
+#include "cluster_commands.h"
+#include "emulation.h"
+#include "places.h"
+#include "shoal/cluster/folder.h"
+#include "shoal/cluster/inquiry.h"
+#include "shoal/ops/ops.h"
+
+namespace shoal::cli {
+namespace {
+
+using cluster::Inquiry;
+using cluster::ListedWorker;
+using nlohmann::json;
+
+constexpr const char* kExamples = R"(
+Examples:
+  shoal devices                 all workers of the cluster in the usual folder
+  shoal devices --json          for scripts
+Speed is measured: multiply-accumulates of a 3x3 convolution, small messages, and bulk.)";
+
+struct Flags {
+  std::string folder = default_cluster_folder().string();
+  bool json = false;
+  Emulation emulation;
+};
+
+struct Found {
+  ListedWorker worker;
+  Status health;
+  cluster::WorkerState state;
+  plan::LinkProfile link;
+  double gmac_per_second = 0;
+};
+
+// A layer in the middle of common networks, on which speeds are compared.
+struct Yardstick {
+  Graph graph;
+  double macs = 0;
+
+  static Result<Yardstick> make() {
+    constexpr int64_t kChannels = 64, kSide = 56, kKernel = 3;
+    Yardstick yardstick;
+    const ValueId x = yardstick.graph.add_input("x", {DType::kF32, {1, kChannels, kSide, kSide}});
+    const ValueId w = yardstick.graph.add_constant(
+        "w", Tensor({DType::kF32, {kChannels, kChannels, kKernel, kKernel}}));
+    SHOAL_ASSIGN(
+        const ValueId y,
+        yardstick.graph.add(ops::conv, {x, w}, {{"pads", std::vector<int64_t>{1, 1, 1, 1}}}));
+    yardstick.graph.mark_output(y);
+    yardstick.macs = static_cast<double>(kChannels * kChannels * kKernel * kKernel * kSide * kSide);
+    return yardstick;
+  }
+};
+
+Status look_at(Found& found, const Yardstick& yardstick, net::Transport& transport) {
+  constexpr double kSeconds = 0.1;
+  SHOAL_ASSIGN(Inquiry inquiry, Inquiry::open(found.worker, transport));
+  SHOAL_ASSIGN(found.state, inquiry.state());
+  SHOAL_ASSIGN(found.link, inquiry.measure_link());
+  SHOAL_ASSIGN(const auto seconds, inquiry.time({&yardstick.graph, 1}, kSeconds));
+  found.gmac_per_second = yardstick.macs / seconds[0] / 1e9;
+  return {};
+}
+
+json to_json(const Found& found) {
+  json object = {{"name", found.worker.name},
+                 {"address", found.worker.address},
+                 {"health", found.health.ok() ? "ok" : std::string(found.health.message())}};
+  if (!found.health.ok()) return object;
+  object.update({{"processor", found.state.processor},
+                 {"threads", found.state.threads},
+                 {"memory_bytes", found.state.memory_bytes},
+                 {"free_bytes", found.state.free_bytes},
+                 {"gmac_per_s", found.gmac_per_second},
+                 {"latency_ms", 1e3 * found.link.latency_seconds},
+                 {"mbit_per_s", 8e-6 * found.link.bytes_per_second},
+                 {"wakeup_ms", 1e3 * found.link.wakeup_seconds},
+                 {"load", found.state.load},
+                 {"plans", found.state.plans},
+                 {"tasks", found.state.tasks},
+                 {"weight_bytes", found.state.weight_bytes}});
+  return object;
+}
+
+void print(const std::vector<Found>& all) {
+  Table table({"worker", "address", "processor", "threads", "free memory", "GMAC/s", "latency ms",
+               "Mbit/s", "wake-up ms", "load", "plans", "health"});
+  for (const Found& found : all) {
+    const bool ok = found.health.ok();
+    const auto if_ok = [&](std::string text) { return ok ? std::move(text) : std::string("-"); };
+    table.add({found.worker.name, found.worker.address, if_ok(found.state.processor),
+               if_ok(std::to_string(found.state.threads)),
+               if_ok(in_bytes(static_cast<long long>(found.state.free_bytes))),
+               if_ok(fixed(found.gmac_per_second, 1)),
+               if_ok(fixed(1e3 * found.link.latency_seconds, 2)),
+               if_ok(fixed(8e-6 * found.link.bytes_per_second, 1)),
+               if_ok(fixed(1e3 * found.link.wakeup_seconds, 1)), if_ok(fixed(found.state.load, 2)),
+               if_ok(std::to_string(found.state.plans)), ok ? "ok" : "gone"});
+  }
+  table.print();
+  for (const Found& found : all) {
+    if (!found.health.ok()) {
+      std::fprintf(stderr, "%s\n", std::string(found.health.message()).c_str());
+    }
+  }
+}
+
+Outcome devices(const Flags& flags) {
+  const cluster::ClusterFolder folder(flags.folder);
+  SHOAL_OR_EXIT(const net::Identity identity, Exit::kUsage, folder.coordinator());
+  SHOAL_OR_EXIT(const auto workers, Exit::kUsage, folder.workers());
+  SHOAL_OR_EXIT(const auto transport, Exit::kUsage,
+                make_transport(identity, flags.emulation, /*worker=*/""));
+  SHOAL_OR_EXIT(const Yardstick yardstick, Exit::kDevice, Yardstick::make());
+  std::vector<Found> all;
+  for (const ListedWorker& worker : workers) {
+    Found& found = all.emplace_back();
+    found.worker = worker;
+    found.health = look_at(found, yardstick, *transport);
+  }
+  if (flags.json) {
+    json list = json::array();
+    for (const Found& found : all) list.push_back(to_json(found));
+    std::printf("%s\n", list.dump().c_str());
+  } else {
+    print(all);
+  }
+  const auto gone =
+      std::ranges::count_if(all, [](const Found& found) { return !found.health.ok(); });
+  if (gone == 0) return {};
+  return {Exit::kDegraded,
+          std::to_string(gone) + " of " + std::to_string(all.size()) + " workers did not answer"};
+}
+
+}  // namespace
+
+void add_devices(CLI::App& app, Action& action) {
+  auto flags = std::make_shared<Flags>();
+  CLI::App* command = app.add_subcommand("devices", "Show every worker: speed, link, health, load");
+  command->footer(kExamples);
+  command->add_option("--dir", flags->folder, "The cluster's folder")->capture_default_str();
+  command->add_flag("--json", flags->json, "Print one JSON list");
+  flags->emulation.add_to(*command);
+  command->callback([flags, &action] { action = [flags] { return devices(*flags); }; });
+}
+
+}  // namespace shoal::cli
