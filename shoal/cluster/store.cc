@@ -2,23 +2,31 @@
 
 namespace shoal::cluster {
 
-bool Store::has(const Hash& hash) const {
+bool Store::has(const Hash& hash) {
   const std::lock_guard lock(mutex_);
-  return blobs_.contains(hash);
+  if (blobs_.contains(hash)) return true;
+  if (!cache_) return false;
+  const std::shared_ptr<const MappedFile> file = cache_->find(hash);
+  return file != nullptr && add(hash, {file, file->bytes()}).ok();
 }
 
-Status Store::put(const Hash& hash, net::Buffer bytes) {
+Status Store::put(const Hash& hash, const net::Buffer& bytes) {
   if (hash_of(bytes.bytes) != hash) {
     return Status(Code::kCorrupt, "a weight is not what its hash says");
   }
   const std::lock_guard lock(mutex_);
   if (blobs_.contains(hash)) return {};
-  if (used_ + bytes.bytes.size() > quota_) drop_unused();
-  if (used_ + bytes.bytes.size() > quota_) {
-    return Status(Code::kExhausted, "no room for more weights");
-  }
-  used_ += bytes.bytes.size();
-  blobs_.emplace(hash, std::move(bytes));
+  SHOAL_TRY(add(hash, {bytes.keep, bytes.bytes}));
+  if (cache_) cache_->keep(hash, bytes.bytes);
+  return {};
+}
+
+Status Store::add(const Hash& hash, Blob blob) {
+  const size_t size = blob.bytes.size();
+  if (used_ + size > quota_) drop_unused();
+  if (used_ + size > quota_) return Status(Code::kExhausted, "no room for more weights");
+  used_ += size;
+  blobs_.emplace(hash, std::move(blob));
   return {};
 }
 

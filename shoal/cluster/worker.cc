@@ -13,7 +13,7 @@ Worker::Worker(WorkerOptions options, Device& device, net::Transport& transport)
     : options_(std::move(options)),
       device_(device),
       transport_(transport),
-      store_(options_.weight_bytes) {}
+      store_(options_.weight_bytes, std::move(options_.cache)) {}
 
 Worker::~Worker() { stop(); }
 

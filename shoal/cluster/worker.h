@@ -24,7 +24,8 @@ class Measure;
 
 struct WorkerOptions {
   std::string name = "worker";
-  size_t weight_bytes = size_t{2} << 30;  // that it keeps at most
+  size_t weight_bytes = size_t{2} << 30;            // that it keeps at most
+  std::optional<WeightCache> cache = std::nullopt;  // where it finds them after a restart
 };
 
 class Worker {
@@ -66,7 +67,7 @@ class Worker {
   bool compute_one();
   static void report_to(const ChannelPtr& channel, const Status& status);
 
-  const WorkerOptions options_;
+  WorkerOptions options_;
   Device& device_;
   net::Transport& transport_;
   Store store_;

@@ -38,6 +38,8 @@ struct Flags {
   int threads = 0;
   int64_t memory_mb = 2048;
   double speed = 1;
+  std::string store;
+  int64_t quota_mb = 4096;
   Emulation emulation;
 };
 
@@ -71,6 +73,16 @@ Result<net::Identity> identity_of(const Flags& flags) {
                  " already; leave out --join, or choose another --dir");
 }
 
+Result<cluster::WorkerOptions> options_of(const Flags& flags, const std::string& name) {
+  cluster::WorkerOptions options;
+  options.name = name;
+  options.weight_bytes = static_cast<size_t>(flags.memory_mb) << 20;
+  if (flags.store.empty()) return options;
+  SHOAL_ASSIGN(options.cache,
+               cluster::WeightCache::open(flags.store, static_cast<size_t>(flags.quota_mb) << 20));
+  return options;
+}
+
 Outcome serve(const Flags& flags) {
   Event stop;
   const StopSignals signals([&] { stop.set(); });
@@ -91,8 +103,8 @@ Outcome serve(const Flags& flags) {
                 make_transport(*identity, flags.emulation, name));
   SHOAL_OR_EXIT(auto listener, Exit::kNetwork, transport->listen(flags.listen));
   const std::string address = listener->address();
-  cluster::Worker worker({.name = name, .weight_bytes = static_cast<size_t>(flags.memory_mb) << 20},
-                         paced ? *paced : *device, *transport);
+  SHOAL_OR_EXIT(auto options, Exit::kResources, options_of(flags, name));
+  cluster::Worker worker(std::move(options), paced ? *paced : *device, *transport);
   worker.serve(std::move(listener));
   std::printf("ready %s %s\n", name.c_str(), address.c_str());
   std::fflush(stdout);
@@ -122,6 +134,11 @@ void add_worker(CLI::App& app, Action& action) {
       ->capture_default_str();
   command->add_option("--speed", flags->speed, "Be as slow as this part of one core: 0.25")
       ->check(CLI::Range(0.001, 1.0));
+  command->add_option("--store", flags->store,
+                      "Keep weights in this folder, for when the worker is started again");
+  command->add_option("--quota", flags->quota_mb, "Megabytes of weights in that folder at most")
+      ->check(CLI::Range(0, 1 << 24))
+      ->capture_default_str();
   flags->emulation.add_to(*command);
   command->callback([flags, &action] { action = [flags] { return serve(*flags); }; });
 }

@@ -1,0 +1,84 @@
+#include "shoal/cluster/weight_cache.h"
+
+#include <algorithm>
+#include <system_error>
+
+#include "shoal/base/atomic_file.h"
+#include "shoal/net/hex.h"
+#include "shoal/net/text_file.h"
+
+namespace shoal::cluster {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string file_name(const Hash& hash) { return net::to_hex(std::as_bytes(std::span(hash))); }
+
+bool is_file_name(const std::string& name) {
+  const auto bytes = net::from_hex(name);
+  return bytes && bytes->size() == kHashBytes;
+}
+
+}  // namespace
+
+Result<WeightCache> WeightCache::open(const fs::path& folder, size_t quota_bytes) {
+  SHOAL_TRY(net::make_private_folder(folder));
+  WeightCache cache(folder, quota_bytes);
+  cache.take_stock();
+  cache.make_room(0);  // the quota may be smaller than last time
+  return cache;
+}
+
+void WeightCache::take_stock() {
+  std::error_code error;
+  for (const fs::directory_entry& file : fs::directory_iterator(folder_, error)) {
+    const std::string name = file.path().filename().string();
+    if (!is_file_name(name) || !file.is_regular_file(error)) continue;
+    const uintmax_t bytes = file.file_size(error);
+    if (error) continue;
+    entries_[name] = {static_cast<size_t>(bytes), file.last_write_time(error)};
+    used_ += static_cast<size_t>(bytes);
+  }
+}
+
+std::shared_ptr<const MappedFile> WeightCache::find(const Hash& hash) {
+  const auto entry = entries_.find(file_name(hash));
+  if (entry == entries_.end()) return nullptr;
+  const fs::path path = folder_ / entry->first;
+  auto mapped = MappedFile::open(path);
+  if (!mapped.ok() || hash_of((*mapped)->bytes()) != hash) {
+    remove(entry);
+    return nullptr;
+  }
+  std::error_code ignored;
+  entry->second.last_use = Time::clock::now();
+  fs::last_write_time(path, entry->second.last_use, ignored);  // for who opens it next
+  return *std::move(mapped);
+}
+
+void WeightCache::keep(const Hash& hash, std::span<const std::byte> bytes) {
+  const std::string name = file_name(hash);
+  if (bytes.size() > quota_ || entries_.contains(name)) return;
+  make_room(bytes.size());
+  auto file = AtomicFile::create(folder_ / name, AtomicFile::Readers::kOwner);
+  if (!file.ok() || !file->write(bytes).ok() || !file->commit().ok()) return;
+  entries_[name] = {bytes.size(), Time::clock::now()};
+  used_ += bytes.size();
+}
+
+void WeightCache::make_room(size_t bytes) {
+  while (used_ + bytes > quota_ && !entries_.empty()) {
+    remove(std::ranges::min_element(entries_, {},
+                                    [](const auto& entry) { return entry.second.last_use; }));
+  }
+}
+
+// Who has mapped the file keeps what he has.
+void WeightCache::remove(std::map<std::string, Entry>::iterator entry) {
+  std::error_code ignored;
+  fs::remove(folder_ / entry->first, ignored);
+  used_ -= entry->second.bytes;
+  entries_.erase(entry);
+}
+
+}  // namespace shoal::cluster
