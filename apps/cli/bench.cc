@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli.h"
+#include "cluster/cluster_bench.h"
 #include "model.h"
 #include "progress.h"
 #include "table.h"
@@ -22,6 +23,7 @@ constexpr const char* kExamples = R"(
 Examples:
   shoal bench zoo:mobilenetv2 --threads 1
   shoal bench model.onnx --seconds 10 --json
+  shoal bench zoo:vgg16 --cluster              split over workers, beside the best one alone
   shoal bench model.onnx --shape input=8x3x32x32
   yes 2 | head -5 | shoal bench model.onnx --turns  five times two seconds)";
 
@@ -31,6 +33,9 @@ struct BenchFlags {
   double seconds = 3;
   bool json = false;
   bool turns = false;
+  bool cluster = false;
+  PlanFlags plan;
+  std::string html;
 };
 
 double ms_since(Clock::time_point begin) {
@@ -106,6 +111,12 @@ void print_table(const nlohmann::json& result) {
 }
 
 Outcome bench(const BenchFlags& flags) {
+  if (flags.cluster) {
+    PlanFlags plan = flags.plan;
+    plan.model = flags.model.model;
+    plan.shapes = flags.shapes;
+    return bench_cluster({plan, flags.seconds, flags.json, flags.html});
+  }
   SHOAL_OR_EXIT(auto device, Exit::kDevice, make_device(flags.model));
   const auto begin = Clock::now();
   SHOAL_OR_EXIT(Session session, Exit::kModel, open_session(flags.model, *device));
@@ -145,6 +156,11 @@ void add_bench(CLI::App& app, Action& action) {
   command->add_flag("--turns", flags->turns,
                     "Print one JSON object for each line of standard input, measured for as many "
                     "seconds as it says");
+  CLI::Option* cluster =
+      command->add_flag("--cluster", flags->cluster, "On the workers of this user's cluster");
+  flags->plan.add_split_to(*command, cluster);
+  command->add_option("--html", flags->html, "Write a picture: who computed and sent what when")
+      ->needs(cluster);
   command->callback([flags, &action] { action = [flags] { return bench(*flags); }; });
 }
 

@@ -5,6 +5,7 @@
 #include <functional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "shoal/base/status.h"
 
@@ -44,6 +45,9 @@ using Action = std::function<Outcome()>;
   auto result = (expr);                                                    \
   if (!result.ok()) return ::shoal::cli::fail(exit_code, result.status()); \
   declaration = *std::move(result)
+
+// What follows "--" on the command line: another command, which nobody here takes apart.
+const std::vector<std::string>& words_after_dashes();
 
 // One per subcommand, each in its own file.
 void add_bench(CLI::App& app, Action& action);

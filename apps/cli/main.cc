@@ -1,7 +1,9 @@
 // shoal: one binary, one file per subcommand.
+#include <algorithm>
 #include <cstdio>
 #include <exception>
 #include <new>
+#include <string_view>
 
 #include "cli.h"
 #include "shoal/base/printable.h"
@@ -23,6 +25,19 @@ Everywhere a model file is expected, zoo:NAME works too (see 'shoal zoo').
 Exit codes: 0 ok, 2 usage, 3 model, 4 device, 5 network, 6 auth, 7 timeout, 8 resources,
 9 accuracy gate, 10 degraded. Data goes to stdout, everything else to stderr.)";
 
+std::vector<std::string>& mutable_words_after_dashes() {
+  static std::vector<std::string> words;
+  return words;
+}
+
+// Returns how many arguments are left.
+int split_at_dashes(int argc, char** argv) {
+  char** const end = argv + argc;
+  char** const dashes = std::find(argv, end, std::string_view("--"));
+  if (dashes != end) mutable_words_after_dashes().assign(dashes + 1, end);
+  return static_cast<int>(dashes - argv);
+}
+
 Outcome parse_and_act(int argc, char** argv, int& parse_exit) {
   CLI::App app("Shoal runs neural networks on the small devices people already have.", "shoal");
   app.footer(kFooter);
@@ -36,7 +51,7 @@ Outcome parse_and_act(int argc, char** argv, int& parse_exit) {
     add(app, action);
   }
   try {
-    app.parse(argc, argv);
+    app.parse(split_at_dashes(argc, argv), argv);
   } catch (const CLI::ParseError& error) {
     // CLI11 prints help and version itself; what it calls an error is a wrong command line.
     parse_exit = app.exit(error) == 0 ? 0 : static_cast<int>(Exit::kUsage);
@@ -61,6 +76,8 @@ int run(int argc, char** argv) {
 }
 
 }  // namespace
+
+const std::vector<std::string>& words_after_dashes() { return mutable_words_after_dashes(); }
 }  // namespace shoal::cli
 
 int main(int argc, char** argv) { return shoal::cli::run(argc, argv); }

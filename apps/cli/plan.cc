@@ -1,11 +1,11 @@
 // shoal plan: how a model would be spread over devices, and what that should bring.
 #include <cstdio>
-#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "cli.h"
 #include "plan_picture.h"
 #include "planning.h"
+#include "shoal/base/atomic_file.h"
 #include "shoal/plan/figures.h"
 #include "table.h"
 
@@ -82,13 +82,6 @@ void print(const Planned& planned) {
   std::printf("%s\n", advice(planned).c_str());
 }
 
-Status write(const std::string& path, const std::string& text) {
-  std::ofstream file(path);
-  file << text;
-  if (!file.flush()) return Status(Code::kExhausted, "cannot write " + path);
-  return {};
-}
-
 Outcome plan_model(const Flags& flags) {
   SHOAL_OR_EXIT(plan::ClusterProfile cluster, Exit::kUsage, make_cluster(flags.plan.cluster));
   SHOAL_OR_EXIT(const Planned planned, Exit::kModel, make_planned(flags.plan, std::move(cluster)));
@@ -100,7 +93,7 @@ Outcome plan_model(const Flags& flags) {
   for (const auto& [path, text] :
        {std::pair(flags.svg, &to_svg), std::pair(flags.html, &to_html)}) {
     if (path.empty()) continue;
-    if (Status status = write(path, text(planned)); !status.ok()) {
+    if (Status status = write_file(path, text(planned)); !status.ok()) {
       return fail(Exit::kResources, status);
     }
   }

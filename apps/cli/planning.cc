@@ -74,14 +74,25 @@ nlohmann::json workers_json(const Planned& planned) {
 void PlanFlags::add_to(CLI::App& command) {
   command.add_option("model", model, "ONNX file or zoo:NAME")->required();
   cluster.add_to(command);
+  add_split_to(command);
+  command.add_option("--shape", shapes, "NAME=1x3x224x224 for inputs of open size");
+}
+
+void PlanFlags::add_split_to(CLI::App& command, CLI::Option* needs) {
   std::vector<std::string> splits = {"any"};
   for (Cut cut : kCuts) splits.push_back(flag_of(cut));
-  command.add_option("--split", split, "Split this way wherever it can be done, for comparison")
-      ->check(CLI::IsMember(splits))
-      ->capture_default_str();
-  command.add_option("--fuse", fuse, "At most so many nodes between two exchanges; 0: any number");
-  command.add_option("--exclude", excluded, "Workers not to be used, by number")->delimiter(',');
-  command.add_option("--shape", shapes, "NAME=1x3x224x224 for inputs of open size");
+  CLI::Option* options[] = {
+      command
+          .add_option("--split", split, "Split this way wherever it can be done, for comparison")
+          ->check(CLI::IsMember(splits))
+          ->capture_default_str(),
+      command.add_option("--fuse", fuse,
+                         "At most so many nodes between two exchanges; 0: any number"),
+      command.add_option("--exclude", excluded, "Workers not to be used, by number")
+          ->delimiter(',')};
+  for (CLI::Option* option : options) {
+    if (needs != nullptr) option->needs(needs);
+  }
 }
 
 Result<Planned> make_planned(const PlanFlags& flags, plan::ClusterProfile cluster) {

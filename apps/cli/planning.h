@@ -21,6 +21,8 @@ struct PlanFlags {
   std::vector<int> excluded;
 
   void add_to(CLI::App& command);
+  // Only how to split; with `needs`, only beside that option.
+  void add_split_to(CLI::App& command, CLI::Option* needs = nullptr);
 };
 
 struct Planned {

@@ -58,4 +58,10 @@ AtomicFile::~AtomicFile() {
   if (file_ != nullptr && written_ != target_) ::unlink(written_.c_str());
 }
 
+Status write_file(const std::filesystem::path& target, std::string_view text) {
+  SHOAL_ASSIGN(AtomicFile file, AtomicFile::create(target));
+  SHOAL_TRY(file.write(std::as_bytes(std::span(text))));
+  return file.commit();
+}
+
 }  // namespace shoal

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <memory>
 #include <span>
+#include <string_view>
 
 #include "shoal/base/status.h"
 
@@ -40,5 +41,8 @@ class AtomicFile {
   std::filesystem::path target_;
   std::filesystem::path written_;  // equals target_ where there is nothing to move
 };
+
+// All of a small file at once.
+Status write_file(const std::filesystem::path& target, std::string_view text);
 
 }  // namespace shoal

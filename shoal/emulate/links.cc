@@ -6,8 +6,10 @@
 #include <utility>
 #include <vector>
 
+#include "shoal/base/shared_memory.h"
 #include "shoal/net/link.h"
 #include "shoal/net/stream.h"
+#include "shoal/plan/plan.h"
 
 namespace shoal::emulate {
 namespace {
@@ -27,8 +29,8 @@ net::LinkSpec between(const plan::LinkProfile& from, const plan::LinkProfile& to
   net::LinkSpec spec;
   spec.bits_per_second = 8 * std::min(from.bytes_per_second, to.bytes_per_second);
   spec.latency = nanoseconds(std::max(from.latency_seconds, to.latency_seconds));
-  spec.wake_up = nanoseconds(std::max(from.wakeup_seconds, to.wakeup_seconds));
-  spec.asleep_after = nanoseconds(std::min(from.sleep_after_seconds, to.sleep_after_seconds));
+  spec.wake_up = nanoseconds(to.wakeup_seconds);
+  spec.asleep_after = nanoseconds(to.sleep_after_seconds);
   return spec;
 }
 
@@ -38,11 +40,15 @@ class Links final : public net::Decorator {
 
   // One link to every machine there is.
   Status open() {
+    SHOAL_ASSIGN(const auto shaping, open_shaping(links_));
     for (int peer = -1; peer < std::ssize(links_.cluster.workers); ++peer) {
       if (peer == links_.self) continue;
       net::LinkOptions options;
       options.spec = between(links_.cluster.link_of(links_.self), links_.cluster.link_of(peer));
+      // The coordinator is awake: it has a request.
+      if (peer == plan::kCoordinator) options.spec.wake_up = {};
       options.dilation = links_.dilation;
+      options.shaped = [shaping] { return shaping->load(std::memory_order_relaxed); };
       SHOAL_ASSIGN(options.sender, radio_of(links_.self));
       SHOAL_ASSIGN(options.receiver, radio_of(peer));
       SHOAL_ASSIGN(options.media, media_to(peer));
@@ -89,6 +95,10 @@ class Links final : public net::Decorator {
 };
 
 }  // namespace
+
+Result<std::shared_ptr<std::atomic<bool>>> open_shaping(const EmulatedLinks& links) {
+  return open_shared<std::atomic<bool>>(links.media / "shaped");
+}
 
 Result<std::shared_ptr<const net::Decorator>> make_links(const EmulatedLinks& links) {
   auto made = std::make_shared<Links>(links);

@@ -1,6 +1,7 @@
 // The links of an emulated cluster, as one of its machines has them.
 #pragma once
 
+#include <atomic>
 #include <filesystem>
 #include <memory>
 
@@ -17,6 +18,9 @@ struct EmulatedLinks {
   // What machines share, the air and their cables, is shared through files in it.
   std::filesystem::path media;
 };
+
+// Whether links are slow; shared by all machines, and false at first.
+Result<std::shared_ptr<std::atomic<bool>>> open_shaping(const EmulatedLinks& links);
 
 // Slows down what is sent, as the way from here to each peer does.
 Result<std::shared_ptr<const net::Decorator>> make_links(const EmulatedLinks& links);

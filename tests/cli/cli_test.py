@@ -11,7 +11,7 @@ import tempfile
 import numpy as np
 
 SHOAL = os.path.abspath(sys.argv[1])
-COMMANDS = ["run", "inspect", "bench", "profile", "eval", "convert", "zoo", "plan", "simulate", "cluster", "worker", "devices", "operators", "doctor", "completions"]
+COMMANDS = ["run", "inspect", "bench", "profile", "eval", "convert", "zoo", "plan", "simulate", "cluster", "worker", "devices", "emulate", "operators", "doctor", "completions"]
 
 
 def shoal(*args, expect=0, cwd=None, env=None, stdin=None):
@@ -44,6 +44,41 @@ class Running:
         if self.process.poll() is None:
             self.process.terminate()
         self.process.communicate(timeout=60)
+
+
+def emulate_digits(*flags):
+    """Slower where the machine is too busy to be three devices at once."""
+    for dilation in (50, 500):
+        done = subprocess.run([SHOAL, "emulate", "--workers", "3", "--device", "nexus5x", "--link", "ethernet-100",
+                               "--dilate", str(dilation), "--", "bench", "zoo:digits", "--cluster", "--seconds", "0",
+                               "--json", *flags], capture_output=True, text=True, timeout=120)
+        if done.returncode != 8:
+            break
+        assert "too busy" in done.stderr
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def test_emulated_devices_answer_as_predicted(tmp):
+    result = emulate_digits("--split", "rows", "--html", str(tmp / "times.html"))
+    simulated = json.loads(shoal("simulate", "zoo:digits", "--workers", 3, "--device", "nexus5x", "--link", "ethernet-100",
+                                 "--split", "rows", "--json").stdout)
+    for field in ("plan", "predicted_ms", "halo_bytes", "wire_bytes"):
+        assert result[field] == simulated[field], field
+    assert abs(result["speedup"] * result["cluster_ms"] / result["single_ms"] - 1) < 1e-9
+    # Devices and links take their time, whatever else this machine does.
+    assert result["single_ms"] >= 0.9 * simulated["single_ms"]
+    assert result["cluster_ms"] >= 0.9 * simulated["cluster_ms"]
+    for measured, predicted in zip(result["workers"], simulated["workers"], strict=True):
+        assert measured["compute_ms"] >= 0.99 * predicted["compute_ms"]
+        assert measured["transfer_ms"] > 0
+    assert "<svg" in (tmp / "times.html").read_text()
+
+
+def test_emulation_says_what_is_missing(_):
+    assert "after --" in shoal("emulate", "--workers", 2, expect=2).stderr
+    assert "no device" in shoal("emulate", "--device", "toaster", "--", "doctor", expect=2).stderr
+    shoal("emulate", "--workers", 1, "--", "inspect", "nothing.onnx", expect=3)
 
 
 def test_a_device_joins_by_a_token_once(tmp):

@@ -20,6 +20,14 @@ void Emulation::add_to(CLI::App& command) {
       ->group(kGroup);
 }
 
+Emulation Emulation::of_environment() {
+  Emulation emulation;
+  CLI::App parser;
+  emulation.add_to(parser);
+  parser.parse(std::vector<std::string>());
+  return emulation;
+}
+
 Result<emulate::EmulatedLinks> Emulation::as(const std::string& worker) const {
   emulate::EmulatedLinks links;
   SHOAL_ASSIGN(links.cluster, read_cluster(file));
@@ -41,9 +49,9 @@ Result<std::unique_ptr<net::Transport>> make_transport(const net::Identity& iden
     SHOAL_ASSIGN(const emulate::EmulatedLinks links, emulation.as(worker));
     SHOAL_ASSIGN(auto decorator, emulate::make_links(links));
     options.channel.decorators.push_back(std::move(decorator));
-    // Signs of life travel over the slow links too: as rarely as those are slow.
-    options.channel.beat = std::chrono::duration_cast<std::chrono::milliseconds>(
-        options.channel.beat * std::max(emulation.dilation, 1.0));
+    // Signs of life would keep emulated radios awake. Who dies here is noticed without them: its
+    // process ends.
+    options.channel.beat = std::chrono::hours(1);
   }
   return net::make_tls_transport(identity, std::move(options));
 }

@@ -18,6 +18,7 @@ struct Emulation {
   double dilation = 1;
 
   void add_to(CLI::App& command);
+  static Emulation of_environment();
   bool is_on() const { return !file.empty(); }
 
   // As the worker of this name, or as the coordinator ("").

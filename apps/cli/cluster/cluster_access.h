@@ -1,0 +1,50 @@
+// ClusterAccess: the cluster of this user, or the emulated one that a command runs in.
+#pragma once
+
+#include <atomic>
+#include <memory>
+
+#include "emulation.h"
+#include "shoal/cluster/coordinator.h"
+#include "shoal/plan/profile.h"
+
+namespace shoal::cli {
+
+class ClusterAccess {
+ public:
+  // Connects to all workers of the folder that the environment names, or of the default one.
+  static Result<std::unique_ptr<ClusterAccess>> open();
+
+  cluster::Coordinator& coordinator() { return *coordinator_; }
+  // How fast its workers and links are.
+  Result<plan::ClusterProfile> profile() const;
+  bool emulated() const { return emulation_.is_on(); }
+  // Whether emulated links are slow now. Weights travel before they are.
+  void shape(bool on) const;
+  // As long as it takes for the radios of all workers to fall asleep.
+  std::chrono::milliseconds lull() const { return lull_; }
+  double dilation() const { return emulation_.is_on() ? emulation_.dilation : 1; }
+
+ private:
+  ClusterAccess() = default;
+
+  Emulation emulation_;
+  std::chrono::milliseconds lull_{0};
+  std::shared_ptr<std::atomic<bool>> shaping_;  // of emulated links
+  std::unique_ptr<net::Transport> transport_;
+  std::unique_ptr<cluster::Coordinator> coordinator_;
+};
+
+// Links are slow while it lives.
+class ShapedLinks {
+ public:
+  explicit ShapedLinks(const ClusterAccess& access) : access_(access) { access_.shape(true); }
+  ~ShapedLinks() { access_.shape(false); }
+  ShapedLinks(const ShapedLinks&) = delete;
+  ShapedLinks& operator=(const ShapedLinks&) = delete;
+
+ private:
+  const ClusterAccess& access_;
+};
+
+}  // namespace shoal::cli

@@ -1,0 +1,235 @@
+#include "cluster_bench.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+#include <random>
+#include <thread>
+
+#include "../model.h"
+#include "../plan_picture.h"
+#include "../progress.h"
+#include "../table.h"
+#include "cluster_access.h"
+#include "shoal/base/atomic_file.h"
+
+namespace shoal::cli {
+namespace {
+
+using cluster::RemotePlan;
+using plan::Prediction;
+using plan::Timeline;
+
+// A plan that has been carried out a few times.
+struct Measured {
+  std::vector<Timeline> runs;
+  std::vector<Tensor> answer;
+
+  // The run in the middle, in the time of the workers' world.
+  const Timeline& median() const { return runs[runs.size() / 2]; }
+};
+
+Timeline undilated(Timeline timeline, double dilation) {
+  timeline.seconds /= dilation;
+  const auto shrink = [&](plan::Span& span) {
+    span = {span.begin / dilation, span.end / dilation};
+  };
+  for (auto& segment : timeline.tasks) std::ranges::for_each(segment, shrink);
+  std::ranges::for_each(timeline.transfers, shrink);
+  for (double& seconds : timeline.compute_seconds) seconds /= dilation;
+  for (double& seconds : timeline.transfer_seconds) seconds /= dilation;
+  return timeline;
+}
+
+class Bench {
+ public:
+  Bench(ClusterAccess& access, const Planned& planned) : access_(access), planned_(planned) {
+    std::mt19937 rng(1);
+    for (ValueId id : planned.graph.inputs()) {
+      inputs_.push_back(random_tensor(planned.graph[id].type, rng));
+    }
+  }
+
+  // One worker and all of them take turns, so that both find the same machine.
+  Status run(double seconds) {
+    SHOAL_ASSIGN(const auto one, deploy(planned_.single));
+    SHOAL_ASSIGN(const auto all, deploy(planned_.best()));
+    const ShapedLinks shaped(access_);
+    SHOAL_TRY(measure(*all, planned_.best(), many_));  // the first finds caches cold
+    many_.runs.clear();
+    const auto begin = std::chrono::steady_clock::now();
+    const auto limit = std::chrono::duration<double>(seconds);
+    Progress progress("bench", static_cast<size_t>(seconds * 10));
+    do {
+      SHOAL_TRY(measure(*one, planned_.single, single_));
+      SHOAL_TRY(measure(*all, planned_.best(), many_));
+      const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - begin;
+      progress.at(static_cast<size_t>(passed.count() * 10));
+    } while (many_.runs.size() < kFewest || std::chrono::steady_clock::now() - begin < limit);
+    for (Measured* measured : {&single_, &many_}) {
+      std::ranges::sort(measured->runs, {}, &Timeline::seconds);
+    }
+    return compare_answers();
+  }
+
+  const Timeline& single() const { return single_.median(); }
+  const Timeline& many() const { return many_.median(); }
+  size_t rounds() const { return many_.runs.size(); }
+
+  // Emulated devices whose process got the processor too late give no figures. How much longer than
+  // it should the latest of them computed, as a part of the request.
+  double lateness() const {
+    if (!access_.emulated()) return 0;
+    return std::max(lateness_of(planned_.single, single()), lateness_of(planned_.best(), many()));
+  }
+
+ private:
+  static constexpr size_t kFewest = 3;
+
+  Result<std::unique_ptr<RemotePlan>> deploy(const Prediction& prediction) {
+    return access_.coordinator().deploy(planned_.graph, prediction.plan, true);
+  }
+
+  Status measure(RemotePlan& plan, const Prediction& prediction, Measured& measured) {
+    const auto expected =
+        std::chrono::duration<double>(prediction.timeline.seconds * access_.dilation());
+    const auto patience =
+        std::chrono::duration_cast<std::chrono::milliseconds>(5 * expected) + kSlack;
+    std::this_thread::sleep_for(access_.lull());  // a request finds radios asleep
+    std::vector<Tensor> outputs(planned_.graph.outputs().size());
+    Timeline timeline;
+    SHOAL_TRY(plan.run(inputs_, outputs, patience, &timeline));
+    measured.runs.push_back(undilated(std::move(timeline), access_.dilation()));
+    measured.answer = std::move(outputs);
+    return {};
+  }
+
+  // A wrong answer has no time.
+  Status compare_answers() const {
+    for (size_t i = 0; i < many_.answer.size(); ++i) {
+      if (many_.answer[i].dtype() != DType::kF32) continue;
+      const auto one = single_.answer[i].data<float>(), all = many_.answer[i].data<float>();
+      float largest = 0, error = 0;
+      for (size_t k = 0; k < one.size(); ++k) {
+        largest = std::max(largest, std::abs(one[k]));
+        error = std::max(error, std::abs(one[k] - all[k]));
+      }
+      if (!(error <= 1e-4f * largest)) {
+        return Status(Code::kInternal, "the cluster's answer is not that of one worker");
+      }
+    }
+    return {};
+  }
+
+  double lateness_of(const Prediction& prediction, const Timeline& measured) const {
+    std::vector<double> late(planned_.cluster.workers.size());
+    for (size_t s = 0; s < measured.tasks.size(); ++s) {
+      for (size_t t = 0; t < measured.tasks[s].size(); ++t) {
+        const plan::Span &planned = prediction.timeline.tasks[s][t], &real = measured.tasks[s][t];
+        const auto worker = static_cast<size_t>(prediction.plan.segments[s].tasks[t].worker);
+        late[worker] += std::max(0.0, (real.end - real.begin) - (planned.end - planned.begin));
+      }
+    }
+    return std::ranges::max(late) / measured.seconds;
+  }
+
+  static constexpr std::chrono::seconds kSlack{60};
+
+  ClusterAccess& access_;
+  const Planned& planned_;
+  std::vector<Tensor> inputs_;
+  Measured single_, many_;
+};
+
+nlohmann::json to_json(const Planned& planned, const Bench& bench, double dilation) {
+  nlohmann::json result = to_json(planned);
+  const Timeline &one = bench.single(), &all = bench.many();
+  result["single_ms"] = 1e3 * one.seconds;
+  result["cluster_ms"] = 1e3 * all.seconds;
+  result["speedup"] = one.seconds / all.seconds;
+  result["single_predicted_ms"] = 1e3 * planned.single.timeline.seconds;
+  result["rounds"] = bench.rounds();
+  result["dilation"] = dilation;
+  for (size_t w = 0; w < all.compute_seconds.size(); ++w) {
+    result["workers"][w]["compute_ms"] = 1e3 * all.compute_seconds[w];
+    result["workers"][w]["transfer_ms"] = 1e3 * all.transfer_seconds[w];
+  }
+  return result;
+}
+
+double length_of(const std::vector<plan::Span>& tasks) {
+  double begin = 1e18, end = 0;
+  for (const plan::Span& span : tasks) {
+    begin = std::min(begin, span.begin);
+    end = std::max(end, span.end);
+  }
+  return tasks.empty() ? 0 : end - begin;
+}
+
+// What was planned, with the times that it took.
+Planned as_measured(Planned planned, const Bench& bench) {
+  const double wire_bytes = planned.best().timeline.wire_bytes;
+  planned.plans[0].timeline = bench.many();
+  planned.plans[0].timeline.wire_bytes = wire_bytes;
+  planned.single.timeline = bench.single();
+  return planned;
+}
+
+void print(const Planned& planned, const Bench& bench) {
+  const Prediction& best = planned.best();
+  Table segments({"nodes", "split", "predicted ms", "measured ms"});
+  for (size_t s = 0; s < best.plan.segments.size(); ++s) {
+    const plan::Segment& segment = best.plan.segments[s];
+    segments.add(
+        {std::to_string(segment.nodes.begin) + " to " + std::to_string(segment.nodes.end - 1),
+         segment.split, fixed(1e3 * length_of(best.timeline.tasks[s]), 1),
+         fixed(1e3 * length_of(bench.many().tasks[s]), 1)});
+  }
+  segments.print();
+  std::printf("\n");
+  Table workers({"worker", "compute ms", "transfer ms"});
+  for (size_t w = 0; w < planned.cluster.workers.size(); ++w) {
+    workers.add({planned.cluster.workers[w].name, fixed(1e3 * bench.many().compute_seconds[w], 1),
+                 fixed(1e3 * bench.many().transfer_seconds[w], 1)});
+  }
+  workers.print();
+  std::printf("\n");
+  Table table({"", "predicted ms", "measured ms"});
+  table.add({"one worker", fixed(1e3 * planned.single.timeline.seconds, 1),
+             fixed(1e3 * bench.single().seconds, 1)});
+  table.add(
+      {best.name, fixed(1e3 * best.timeline.seconds, 1), fixed(1e3 * bench.many().seconds, 1)});
+  table.add({"speed-up", fixed(planned.speedup(), 2),
+             fixed(bench.single().seconds / bench.many().seconds, 2)});
+  table.print();
+  std::printf("%s\n", advice(planned).c_str());
+}
+
+}  // namespace
+
+Outcome bench_cluster(const ClusterBenchFlags& flags) {
+  constexpr double kLate = 0.05;
+  SHOAL_OR_EXIT(auto access, Exit::kNetwork, ClusterAccess::open());
+  SHOAL_OR_EXIT(plan::ClusterProfile profile, Exit::kDevice, access->profile());
+  SHOAL_OR_EXIT(const Planned planned, Exit::kModel, make_planned(flags.plan, std::move(profile)));
+  Bench bench(*access, planned);
+  if (Status status = bench.run(flags.seconds); !status.ok()) return fail(Exit::kNetwork, status);
+  if (const double late = bench.lateness(); late > kLate) {
+    return {Exit::kResources, "this machine is too busy to be so many devices: they computed " +
+                                  fixed(100 * late, 0) +
+                                  " % longer than they should; try a larger --dilate"};
+  }
+  if (!flags.html.empty()) {
+    const Status written = write_file(flags.html, to_html(as_measured(planned, bench)));
+    if (!written.ok()) return fail(Exit::kResources, written);
+  }
+  if (flags.json) {
+    std::printf("%s\n", to_json(planned, bench, access->dilation()).dump().c_str());
+  } else {
+    print(planned, bench);
+  }
+  return {};
+}
+
+}  // namespace shoal::cli

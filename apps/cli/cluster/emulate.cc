@@ -1,0 +1,192 @@
+// shoal emulate: several devices on this machine, each a process, with the speed and the links of
+// another.
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <list>
+#include <thread>
+
+#include "../cli.h"
+#include "../cluster_flags.h"
+#include "child.h"
+#include "cluster_commands.h"
+#include "shoal/base/atomic_file.h"
+#include "shoal/cluster/folder.h"
+#include "stop_signals.h"
+
+namespace shoal::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kExamples = R"(
+Examples:
+  shoal emulate --workers 4 --device nexus5 --link wifi-43.8 -- bench zoo:vgg16 --cluster
+  shoal emulate cluster.toml -- run model.onnx --input cat.jpg --cluster
+  shoal emulate --workers 8 --device pi4 --dilate 20 -- bench zoo:resnet50 --cluster --json
+Devices take the time of the real ones, links are as slow as theirs, all else is real: processes,
+certificates, bytes. What does not fit on this machine is done in slow motion (--dilate), and
+reported in the time of the world that is emulated.)";
+
+struct Flags {
+  ClusterFlags cluster;
+  double dilation = 0;
+  std::vector<std::string> command;
+};
+
+// A folder that is gone when it is no longer needed.
+class TemporaryFolder {
+ public:
+  static Result<TemporaryFolder> make() {
+    std::error_code error;
+    std::string path = (fs::temp_directory_path(error) / "shoal-emulate-XXXXXX").string();
+    if (error || ::mkdtemp(path.data()) == nullptr) {
+      return Status(Code::kExhausted, "cannot make a temporary folder");
+    }
+    return TemporaryFolder(path);
+  }
+  TemporaryFolder(TemporaryFolder&& other) noexcept : path_(std::move(other.path_)) {
+    other.path_.clear();
+  }
+  TemporaryFolder& operator=(TemporaryFolder&&) = delete;
+  ~TemporaryFolder() {
+    std::error_code ignored;
+    if (!path_.empty()) fs::remove_all(path_, ignored);
+  }
+  const fs::path& path() const { return path_; }
+
+ private:
+  explicit TemporaryFolder(fs::path path) : path_(std::move(path)) {}
+  fs::path path_;
+};
+
+// So slow that this machine can be all of them at once, and that what its own network and
+// schedulers take is small against the latencies that are emulated.
+double choose_dilation(const plan::ClusterProfile& cluster) {
+  constexpr double kMacsPerSecond = 12e9;  // of one core here, in small pieces
+  constexpr double kOwnLatency = 0.2e-3;   // of a message here
+  constexpr double kLatencyShare = 0.1;
+  double macs = 0, latency = 1;
+  for (size_t w = 0; w < cluster.workers.size(); ++w) {
+    macs += 1 / std::max(cluster.workers[w].speed_of("Conv").seconds_per_mac, 1e-15);
+    latency = std::min(latency, cluster.links[w].latency_seconds);
+  }
+  const double cores = std::max(1u, std::thread::hardware_concurrency());
+  const double to_compute = macs / (cores * kMacsPerSecond);
+  const double to_talk = kOwnLatency / (kLatencyShare * std::max(latency, 0.1e-3));
+  return std::ceil(std::max({1.0, to_compute, to_talk}));
+}
+
+// The flags as the file that they stand for.
+Result<fs::path> cluster_file(const ClusterFlags& flags, const fs::path& folder) {
+  if (!flags.file.empty()) return fs::absolute(flags.file);
+  const fs::path path = folder / "cluster.toml";
+  SHOAL_TRY(write_file(path, "[coordinator]\nlink = \"" + flags.link +
+                                 "\"\n[[worker]]\ndevice = \"" + flags.device + "\"\nlink = \"" +
+                                 flags.link + "\"\ncount = " + std::to_string(flags.workers) +
+                                 "\n"));
+  return path;
+}
+
+class Emulated {
+ public:
+  Emulated(fs::path folder, fs::path file, double dilation)
+      : folder_(std::move(folder)), file_(std::move(file)), dilation_(dilation) {}
+
+  Status start(const plan::ClusterProfile& cluster) {
+    const net::Time now = std::chrono::system_clock::now();
+    std::error_code error;
+    fs::create_directories(folder_ / "media", error);
+    SHOAL_ASSIGN(const auto owner, cluster::ClusterFolder::create(folder_ / "cluster", now));
+    SHOAL_ASSIGN(const net::Authority authority, owner.authority());
+    for (const plan::WorkerProfile& worker : cluster.workers) {
+      SHOAL_ASSIGN(const net::Identity identity, authority.issue(worker.name, now));
+      SHOAL_TRY(net::save(identity, folder_ / worker.name));
+      SHOAL_TRY(start_worker(worker.name));
+    }
+    for (const plan::WorkerProfile& worker : cluster.workers) {
+      SHOAL_TRY(wait_for(worker.name, owner).at("worker " + worker.name));
+    }
+    return {};
+  }
+
+  Result<Child> run(const std::vector<std::string>& command) const {
+    std::vector<std::string> words = {own_path()};
+    words.insert(words.end(), command.begin(), command.end());
+    Child::Options options;
+    options.environment = {{"SHOAL_CLUSTER_DIR", (folder_ / "cluster").string()},
+                           {"SHOAL_EMULATE", file_.string()},
+                           {"SHOAL_EMULATE_MEDIA", (folder_ / "media").string()},
+                           {"SHOAL_EMULATE_DILATION", std::to_string(dilation_)}};
+    options.terminal_signals = true;
+    return Child::start(words, options);
+  }
+
+ private:
+  Status start_worker(const std::string& name) {
+    Child::Options options;
+    options.pipe = true;
+    SHOAL_ASSIGN(
+        Child worker,
+        Child::start({own_path(), "worker", "--dir", (folder_ / name).string(), "--listen",
+                      "127.0.0.1:0", "--threads", "1", "--emulate", file_.string(), "--media",
+                      (folder_ / "media").string(), "--dilate", std::to_string(dilation_)},
+                     options));
+    workers_.push_back(std::move(worker));
+    return {};
+  }
+
+  // "ready NAME ADDRESS"
+  Status wait_for(const std::string& name, const cluster::ClusterFolder& owner) {
+    constexpr std::chrono::seconds kPatience{60};
+    const auto index = static_cast<std::ptrdiff_t>(ready_++);
+    SHOAL_ASSIGN(const std::string line, std::next(workers_.begin(), index)->read_line(kPatience));
+    const std::string expected = "ready " + name + " ";
+    if (!line.starts_with(expected)) return Status(Code::kInternal, "it says: " + line);
+    return owner.add({name, line.substr(expected.size())});
+  }
+
+  const fs::path folder_, file_;
+  const double dilation_;
+  std::list<Child> workers_;
+  size_t ready_ = 0;
+};
+
+Outcome emulate(const Flags& flags) {
+  SHOAL_OR_EXIT(const plan::ClusterProfile cluster, Exit::kUsage, make_cluster(flags.cluster));
+  SHOAL_OR_EXIT(const TemporaryFolder folder, Exit::kResources, TemporaryFolder::make());
+  SHOAL_OR_EXIT(const fs::path file, Exit::kResources, cluster_file(flags.cluster, folder.path()));
+  const double dilation = flags.dilation > 0 ? flags.dilation : choose_dilation(cluster);
+  std::fprintf(stderr, "%zu emulated devices, %g times as slow as the real ones\n",
+               cluster.workers.size(), dilation);
+  Emulated emulated(folder.path(), file, dilation);
+  if (Status status = emulated.start(cluster); !status.ok()) return fail(Exit::kDevice, status);
+  SHOAL_OR_EXIT(Child command, Exit::kResources, emulated.run(flags.command));
+  // The command gets the terminal's signals itself, and ends by them in its own way.
+  const StopSignals signals([&] { command.ask_to_end(); });
+  const int code = command.wait();
+  return {static_cast<Exit>(code),
+          code == 0 ? "" : "the command ended with " + std::to_string(code)};
+}
+
+}  // namespace
+
+void add_emulate(CLI::App& app, Action& action) {
+  auto flags = std::make_shared<Flags>();
+  CLI::App* command =
+      app.add_subcommand("emulate", "Run a command on several devices emulated on this machine");
+  command->footer(kExamples);
+  flags->cluster.add_to(*command);
+  command->add_option("--dilate", flags->dilation, "Times as slow as the real ones; 0: as needed")
+      ->check(CLI::Range(0.0, 1e6))
+      ->capture_default_str();
+  command->callback([flags, &action] {
+    flags->command = words_after_dashes();
+    if (flags->command.empty()) throw CLI::ValidationError("no command: write it after --");
+    action = [flags] { return emulate(*flags); };
+  });
+}
+
+}  // namespace shoal::cli
