@@ -46,8 +46,8 @@ class Bench {
  public:
   Bench(ClusterAccess& access, const Planned& planned) : access_(access), planned_(planned) {
     std::mt19937 rng(1);
-    for (ValueId id : planned.graph.inputs()) {
-      inputs_.push_back(random_tensor(planned.graph[id].type, rng));
+    for (ValueId id : planned.single.graph.inputs()) {
+      inputs_.push_back(random_tensor(planned.single.graph[id].type, rng));
     }
   }
 
@@ -88,7 +88,7 @@ class Bench {
   static constexpr size_t kFewest = 3;
 
   Result<std::unique_ptr<RemotePlan>> deploy(const Prediction& prediction) {
-    return access_.coordinator().deploy(planned_.graph, prediction.plan, true);
+    return access_.coordinator().deploy(prediction.graph, prediction.plan, true);
   }
 
   Status measure(RemotePlan& plan, const Prediction& prediction, Measured& measured) {
@@ -97,7 +97,7 @@ class Bench {
     const auto patience =
         std::chrono::duration_cast<std::chrono::milliseconds>(5 * expected) + kSlack;
     std::this_thread::sleep_for(access_.lull());  // a request finds radios asleep
-    std::vector<Tensor> outputs(planned_.graph.outputs().size());
+    std::vector<Tensor> outputs(prediction.graph.outputs().size());
     Timeline timeline;
     SHOAL_TRY(plan.run(inputs_, outputs, patience, &timeline));
     measured.runs.push_back(undilated(std::move(timeline), access_.dilation()));
