@@ -7,6 +7,7 @@
 #include "planning.h"
 #include "shoal/base/atomic_file.h"
 #include "shoal/plan/figures.h"
+#include "streaming.h"
 #include "table.h"
 
 namespace shoal::cli {
@@ -82,8 +83,23 @@ void print(const Planned& planned) {
   std::printf("%s\n", advice(planned).c_str());
 }
 
+Outcome plan_stream(const Flags& flags, plan::ClusterProfile cluster) {
+  if (!flags.svg.empty() || !flags.html.empty()) {
+    return {Exit::kUsage, "pictures show one request: leave out --objective throughput"};
+  }
+  SHOAL_OR_EXIT(const PlannedStream planned, Exit::kModel,
+                make_planned_stream(flags.plan, std::move(cluster)));
+  if (flags.json) {
+    std::printf("%s\n", to_json(planned).dump().c_str());
+  } else {
+    print(planned);
+  }
+  return {};
+}
+
 Outcome plan_model(const Flags& flags) {
   SHOAL_OR_EXIT(plan::ClusterProfile cluster, Exit::kUsage, make_cluster(flags.plan.cluster));
+  if (flags.plan.is_stream()) return plan_stream(flags, std::move(cluster));
   SHOAL_OR_EXIT(const Planned planned, Exit::kModel, make_planned(flags.plan, std::move(cluster)));
   if (flags.json) {
     std::printf("%s\n", to_json(planned).dump().c_str());

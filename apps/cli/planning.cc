@@ -74,6 +74,9 @@ nlohmann::json workers_json(const Planned& planned) {
 void PlanFlags::add_to(CLI::App& command) {
   command.add_option("model", model, "ONNX file or zoo:NAME")->required();
   cluster.add_to(command);
+  command.add_option("--objective", objective, "One answer soon, or many a second")
+      ->check(CLI::IsMember({"latency", "throughput"}))
+      ->capture_default_str();
   add_split_to(command);
   command.add_option("--shape", shapes, "NAME=1x3x224x224 for inputs of open size");
 }
@@ -81,6 +84,7 @@ void PlanFlags::add_to(CLI::App& command) {
 void PlanFlags::add_split_to(CLI::App& command, CLI::Option* needs) {
   std::vector<std::string> splits = {"any"};
   for (Cut cut : kCuts) splits.push_back(flag_of(cut));
+  for (const char* of_streams : {"stages", "replicas"}) splits.push_back(of_streams);
   CLI::Option* options[] = {
       command
           .add_option("--split", split, "Split this way wherever it can be done, for comparison")
@@ -96,6 +100,9 @@ void PlanFlags::add_split_to(CLI::App& command, CLI::Option* needs) {
 }
 
 Result<Planned> make_planned(const PlanFlags& flags, plan::ClusterProfile cluster) {
+  if (flags.split == "stages" || flags.split == "replicas") {
+    return invalid("--split " + flags.split + " is for --objective throughput");
+  }
   SHOAL_ASSIGN(LoadedGraph loaded, load_graph(flags.model, flags.shapes));
   SHOAL_ASSIGN(const Graph graph, passes::optimize(loaded.graph));
   SHOAL_ASSIGN(std::vector<Prediction> plans, make_plans(graph, cluster, options_of(flags)));

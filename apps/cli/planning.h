@@ -16,6 +16,7 @@ struct PlanFlags {
   std::string model;
   ClusterFlags cluster;
   std::vector<std::string> shapes;
+  std::string objective = "latency";
   std::string split = "any";
   size_t fuse = 0;  // nodes in a segment; 0: as many as is good
   std::vector<int> excluded;
@@ -23,6 +24,7 @@ struct PlanFlags {
   void add_to(CLI::App& command);
   // Only how to split; with `needs`, only beside that option.
   void add_split_to(CLI::App& command, CLI::Option* needs = nullptr);
+  bool is_stream() const { return objective == "throughput"; }
 };
 
 struct Planned {

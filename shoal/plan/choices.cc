@@ -22,24 +22,15 @@ std::vector<size_t> counts_up_to(size_t most) {
   return counts;
 }
 
-std::vector<Piece> all_of(const Graph& graph) {
-  std::vector<Piece> pieces;
-  for (ValueId id : live_after(graph, {0, graph.nodes().size()})) {
-    pieces.push_back({id, Region::whole(graph[id].type.shape)});
-  }
-  return pieces;
-}
-
 }  // namespace
 
 Choices::Choices(const Graph& graph, const ClusterProfile& cluster,
                  const std::vector<int>& excluded)
     : cluster_(cluster) {
-  const auto whole = make_part(graph, {0, graph.nodes().size()}, all_of(graph));
-  SHOAL_CHECK(whole.ok());  // nothing is split
-  bytes_ = weight_bytes(graph, *whole) + activation_bytes(graph, *whole);
+  const Part whole = whole_part(graph);
+  bytes_ = weight_bytes(graph, whole) + activation_bytes(graph, whole);
   for (size_t w = 0; w < cluster.workers.size(); ++w) {
-    const double seconds = seconds_of(graph, *whole, cluster.workers[w]);
+    const double seconds = seconds_of(graph, whole, cluster.workers[w]);
     abilities_.push_back(1 / std::max(seconds, 1e-12));
     const int worker = static_cast<int>(w);
     if (std::ranges::find(excluded, worker) == excluded.end()) workers_.push_back(worker);

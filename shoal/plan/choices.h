@@ -14,6 +14,8 @@ class Choices {
 
   const std::vector<int>& workers() const { return workers_; }  // the ablest first
 
+  bool alike(int a, int b) const;
+
   // Everything on one: of like workers only the first, unless several must share their memory.
   std::vector<Layout> ones() const;
 
@@ -30,7 +32,6 @@ class Choices {
   std::vector<Group> groups(bool over_all) const;
   std::vector<Group> subsets() const;
   Layout make(Cut cut, const Group& group, int64_t grid_rows) const;
-  bool alike(int a, int b) const;
 
   const ClusterProfile& cluster_;
   double bytes_ = 0;               // that one worker needs for the whole graph

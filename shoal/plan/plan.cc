@@ -83,6 +83,21 @@ std::vector<ValueId> live_after(const Graph& graph, NodeRange nodes) {
   return live;
 }
 
+std::vector<Piece> whole_pieces(const Graph& graph, NodeRange nodes) {
+  std::vector<Piece> pieces;
+  for (ValueId id : live_after(graph, nodes)) {
+    pieces.push_back({id, Region::whole(graph[id].type.shape)});
+  }
+  return pieces;
+}
+
+Part whole_part(const Graph& graph) {
+  const NodeRange all{0, graph.nodes().size()};
+  auto part = make_part(graph, all, whole_pieces(graph, all));
+  SHOAL_CHECK(part.ok());
+  return *std::move(part);
+}
+
 Status verify(const Graph& graph, const Plan& plan, int workers) {
   size_t node = 0;
   for (const Segment& segment : plan.segments) {

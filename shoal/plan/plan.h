@@ -41,6 +41,10 @@ struct Plan {
 // Values that nodes of the range compute and something after it, or the caller, reads.
 std::vector<ValueId> live_after(const Graph& graph, NodeRange nodes);
 
+// All that nodes give, and all nodes of the graph with it: nothing is split.
+std::vector<Piece> whole_pieces(const Graph& graph, NodeRange nodes);
+Part whole_part(const Graph& graph);
+
 // Do the segments cover the graph, the pieces every value that is read later, exactly once or,
 // where workers repeat each other, wholly? Are workers in [0, workers)?
 Status verify(const Graph& graph, const Plan& plan, int workers);

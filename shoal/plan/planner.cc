@@ -14,14 +14,6 @@
 namespace shoal::plan {
 namespace {
 
-std::vector<Piece> whole_pieces(const Graph& graph, NodeRange nodes) {
-  std::vector<Piece> pieces;
-  for (ValueId id : live_after(graph, nodes)) {
-    pieces.push_back({id, Region::whole(graph[id].type.shape)});
-  }
-  return pieces;
-}
-
 Result<Prediction> predict(std::string name, const Graph& graph, const ClusterProfile& cluster,
                            Plan plan) {
   SHOAL_ASSIGN(Schedule schedule, make_schedule(graph, plan));

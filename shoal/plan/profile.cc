@@ -22,17 +22,20 @@ WorkerProfile uniform_worker(std::string name, double macs_per_second, double by
 }
 
 double seconds_of(const Work& work, const OperatorSpeed& speed) {
+  if (work.bytes == 0) return 0;  // a weight, which is computed beforehand
   return speed.seconds +
          std::max(work.macs * speed.seconds_per_mac, work.bytes * speed.seconds_per_byte);
 }
 
+double seconds_of(const Graph& whole, const PartNode& part, const WorkerProfile& worker) {
+  const Node& node = whole.nodes()[part.node];
+  return seconds_of(work_of(whole, part), worker.speed_of(node.op->name)) *
+         worker.correction_of(whole[node.outputs[0]].name);
+}
+
 double seconds_of(const Graph& whole, const Part& part, const WorkerProfile& worker) {
   double seconds = 0;
-  for (const PartNode& node : part.nodes) {
-    const Node& whole_node = whole.nodes()[node.node];
-    seconds += seconds_of(work_of(whole, node), worker.speed_of(whole_node.op->name)) *
-               worker.correction_of(whole[whole_node.outputs[0]].name);
-  }
+  for (const PartNode& node : part.nodes) seconds += seconds_of(whole, node, worker);
   return seconds;
 }
 

@@ -197,6 +197,19 @@ class Simulation {
   size_t order_ = 0, asked_ = 0, released_ = 0;
 };
 
+// Who sends or receives how long.
+void add_transfers(const Request& request, std::vector<double>& seconds, double& bytes) {
+  for (size_t i = 0; i < request.sent.size(); ++i) {
+    const Message& message = request.steps->messages[i];
+    bytes += message.bytes;
+    for (int worker : {message.from, message.to}) {
+      if (worker < 0) continue;
+      seconds[static_cast<size_t>(worker)] +=
+          request.sent[i].end - request.sent[i].begin - message.latency;
+    }
+  }
+}
+
 }  // namespace
 
 Timeline simulate(const Graph& graph, const Plan& plan, const Schedule& schedule,
@@ -216,15 +229,7 @@ Timeline simulate(const Graph& graph, const Plan& plan, const Schedule& schedule
       line.compute_seconds[w] += task.seconds;
     }
   }
-  for (size_t i = 0; i < steps.messages.size(); ++i) {
-    const Message& message = steps.messages[i];
-    line.wire_bytes += message.bytes;
-    for (int worker : {message.from, message.to}) {
-      if (worker < 0) continue;
-      line.transfer_seconds[static_cast<size_t>(worker)] +=
-          request.sent[i].end - request.sent[i].begin - message.latency;
-    }
-  }
+  add_transfers(request, line.transfer_seconds, line.wire_bytes);
   return line;
 }
 
@@ -246,9 +251,10 @@ Stream simulate_stream(const Graph& graph, std::span<const ScheduledPlan> turns,
   }
   Stream stream;
   stream.compute_seconds.resize(cluster.workers.size());
+  stream.transfer_seconds.resize(cluster.workers.size());
   for (const Request& request : Simulation(cluster, steps, requests, in_flight).run()) {
     stream.answered.push_back(request.answered);
-    for (const Message& message : request.steps->messages) stream.wire_bytes += message.bytes;
+    add_transfers(request, stream.transfer_seconds, stream.wire_bytes);
     for (size_t w = 0; w < request.computed.size(); ++w) {
       for (const Span& span : request.computed[w]) {
         stream.compute_seconds[w] += span.end - span.begin;

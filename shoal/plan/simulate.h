@@ -41,8 +41,9 @@ struct ScheduledPlan {
 
 // Requests that follow each other without a pause.
 struct Stream {
-  std::vector<double> answered;         // when, by request
-  std::vector<double> compute_seconds;  // by worker
+  std::vector<double> answered;          // when, in order
+  std::vector<double> compute_seconds;   // by worker
+  std::vector<double> transfer_seconds;  // by worker, sending and receiving
   double wire_bytes = 0;
 
   // In the long run: the first half of the requests only fills the workers.

@@ -1,0 +1,141 @@
+#include "streaming.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "model.h"
+#include "shoal/passes/passes.h"
+#include "table.h"
+
+namespace shoal::cli {
+namespace {
+
+using plan::StreamPrediction;
+
+double period_ms(const StreamPrediction& plan) { return 1e3 / plan.requests_per_second(); }
+
+// Of a worker's seconds, those for one request, in milliseconds.
+double share_ms(const StreamPrediction& plan, double seconds) {
+  return 1e3 * seconds / static_cast<double>(plan.stream.answered.size());
+}
+
+std::string why_slower(const StreamPrediction& other) {
+  return "its busiest worker computes " +
+         fixed(share_ms(other, std::ranges::max(other.stream.compute_seconds)), 1) +
+         " ms and its busiest link is in use " +
+         fixed(share_ms(other, std::ranges::max(other.stream.transfer_seconds)), 1) +
+         " ms for every request";
+}
+
+std::string advice(const PlannedStream& planned) {
+  if (planned.cluster.workers.size() == 1) return "There is one worker.";
+  const auto busy = std::ranges::count_if(planned.best().stream.compute_seconds,
+                                          [](double seconds) { return seconds > 0; });
+  const std::string all = std::to_string(planned.cluster.workers.size());
+  if (busy < std::ssize(planned.cluster.workers)) {
+    return "More devices do not help: the best plan uses " + std::to_string(busy) + " of the " +
+           all + " workers.";
+  }
+  return "All " + all + " workers are of use.";
+}
+
+// Turns that follow each other; those after the first only where they differ.
+std::string text_of(const PlannedStream& planned) {
+  std::string text;
+  const auto& turns = planned.best().turns;
+  for (size_t t = 0; t < turns.size(); ++t) {
+    text += "turn " + std::to_string(t) + '\n' + to_text(planned.graph, turns[t].plan);
+  }
+  return text;
+}
+
+}  // namespace
+
+Result<PlannedStream> make_planned_stream(const PlanFlags& flags, plan::ClusterProfile cluster) {
+  plan::StreamOptions options;
+  options.excluded = flags.excluded;
+  options.stages = flags.split == "any" || flags.split == "stages";
+  options.replicas = flags.split == "any" || flags.split == "replicas";
+  if (!options.stages && !options.replicas && flags.split != "none") {
+    return invalid("--objective throughput has --split stages, replicas, none or any");
+  }
+  SHOAL_ASSIGN(LoadedGraph loaded, load_graph(flags.model, flags.shapes));
+  SHOAL_ASSIGN(Graph graph, passes::optimize(loaded.graph));
+  SHOAL_ASSIGN(auto plans, make_stream_plans(graph, cluster, options));
+  double single = 0;
+  for (const StreamPrediction& plan : plans) {
+    if (plan.name == "one worker") single = plan.requests_per_second();
+  }
+  const bool forced = flags.split == "stages" || flags.split == "replicas";
+  if (forced && plans.size() > 1) {
+    std::erase_if(plans, [](const StreamPrediction& plan) { return plan.name == "one worker"; });
+  }
+  return PlannedStream{flags.model, std::move(graph), std::move(cluster), std::move(plans), single};
+}
+
+void print(const PlannedStream& planned) {
+  const StreamPrediction& best = planned.best();
+  Table stages({"nodes", "from", "to", "workers in turn"});
+  for (size_t s = 0; s < best.turns[0].plan.segments.size(); ++s) {
+    std::string workers;
+    for (const plan::ScheduledPlan& turn : best.turns) {
+      workers +=
+          (workers.empty() ? "" : " ") + std::to_string(turn.plan.segments[s].tasks[0].worker);
+    }
+    const plan::NodeRange range = best.turns[0].plan.segments[s].nodes;
+    const auto nodes = planned.graph.nodes();
+    stages.add({std::to_string(range.end - range.begin),
+                place_of(planned.graph, nodes[range.begin]),
+                place_of(planned.graph, nodes[range.end - 1]), workers});
+  }
+  stages.print();
+  std::printf("\n");
+  Table workers({"worker", "name", "compute ms", "transfer ms"});
+  for (size_t w = 0; w < planned.cluster.workers.size(); ++w) {
+    workers.add({std::to_string(w), planned.cluster.workers[w].name,
+                 fixed(share_ms(best, best.stream.compute_seconds[w]), 1),
+                 fixed(share_ms(best, best.stream.transfer_seconds[w]), 1)});
+  }
+  workers.print();
+  std::printf("\n%s: an answer every %s ms, %s times as often as from one worker\n",
+              best.name.c_str(), fixed(period_ms(best), 1).c_str(),
+              fixed(planned.speedup(), 2).c_str());
+  for (size_t i = 1; i < std::min<size_t>(planned.plans.size(), 3); ++i) {
+    const StreamPrediction& other = planned.plans[i];
+    std::printf("%s: every %s ms: %s\n", other.name.c_str(), fixed(period_ms(other), 1).c_str(),
+                why_slower(other).c_str());
+  }
+  std::printf("%s\n", advice(planned).c_str());
+}
+
+nlohmann::json to_json(const PlannedStream& planned) {
+  const StreamPrediction& best = planned.best();
+  nlohmann::json workers = nlohmann::json::array(), others = nlohmann::json::array();
+  for (size_t w = 0; w < planned.cluster.workers.size(); ++w) {
+    workers.push_back({{"name", planned.cluster.workers[w].name},
+                       {"compute_ms", share_ms(best, best.stream.compute_seconds[w])},
+                       {"transfer_ms", share_ms(best, best.stream.transfer_seconds[w])}});
+  }
+  for (size_t i = 1; i < std::min<size_t>(planned.plans.size(), 3); ++i) {
+    others.push_back({{"name", planned.plans[i].name},
+                      {"predicted_ms", period_ms(planned.plans[i])},
+                      {"why_slower", why_slower(planned.plans[i])}});
+  }
+  return {{"model", planned.model},
+          {"objective", "throughput"},
+          {"single_ms", 1e3 / planned.single_per_second},
+          {"cluster_ms", period_ms(best)},
+          {"predicted_ms", period_ms(best)},
+          {"speedup", planned.speedup()},
+          {"in_flight", best.in_flight},
+          {"halo_bytes", 0},
+          {"wire_bytes", best.stream.wire_bytes / static_cast<double>(best.stream.answered.size())},
+          {"kind", best.name},
+          {"plan", text_of(planned)},
+          {"workers", std::move(workers)},
+          {"alternatives", std::move(others)},
+          {"advice", advice(planned)}};
+}
+
+}  // namespace shoal::cli

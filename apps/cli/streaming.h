@@ -1,0 +1,31 @@
+// A model, a cluster, and plans for a stream of requests: --objective throughput.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+#include "planning.h"
+#include "shoal/plan/stream.h"
+
+namespace shoal::cli {
+
+struct PlannedStream {
+  std::string model;
+  Graph graph;
+  plan::ClusterProfile cluster;
+  std::vector<plan::StreamPrediction> plans;  // the best first
+  double single_per_second = 0;               // of the best worker alone
+
+  const plan::StreamPrediction& best() const { return plans[0]; }
+  double speedup() const { return best().requests_per_second() / single_per_second; }
+};
+
+Result<PlannedStream> make_planned_stream(const PlanFlags& flags, plan::ClusterProfile cluster);
+
+void print(const PlannedStream& planned);
+
+// The same fields as a plan for one request has; milliseconds are those between answers.
+nlohmann::json to_json(const PlannedStream& planned);
+
+}  // namespace shoal::cli

@@ -1,0 +1,130 @@
+#include "shoal/plan/stream.h"
+
+#include <algorithm>
+#include <functional>
+#include <numeric>
+
+#include "shoal/plan/choices.h"
+#include "shoal/plan/figures.h"
+#include "shoal/plan/stages.h"
+
+namespace shoal::plan {
+namespace {
+
+class StreamPlanner {
+ public:
+  StreamPlanner(const Graph& graph, const ClusterProfile& cluster, const StreamOptions& options)
+      : graph_(graph),
+        cluster_(cluster),
+        options_(options),
+        choices_(graph, cluster, options.excluded),
+        workers_(choices_.workers()) {}
+
+  Result<std::vector<StreamPrediction>> run() {
+    if (workers_.empty()) return invalid("there is no worker to plan for");
+    SHOAL_TRY(try_stages({workers_[0]}, 1, 1));
+    if (options_.replicas) SHOAL_TRY(try_stages(workers_, 1, workers_.size()));
+    // With hundreds of workers, stages of the ablest are enough to see whether they are of use.
+    constexpr size_t kMostWorkers = 32, kMostStages = 8;
+    const std::vector<int> few(
+        workers_.begin(), workers_.begin() + std::min(std::ssize(workers_), long{kMostWorkers}));
+    for (size_t stages = 2; options_.stages && stages <= few.size(); ++stages) {
+      SHOAL_TRY(try_stages(few, stages, 1));
+      const bool mixed = options_.replicas && stages < few.size() && stages <= kMostStages;
+      if (mixed) SHOAL_TRY(try_stages(few, stages, few.size()));
+    }
+    if (found_.empty()) return Status(Code::kExhausted, "no worker has memory for its part");
+    std::ranges::stable_sort(found_, std::greater(), &StreamPrediction::requests_per_second);
+    return std::move(found_);
+  }
+
+ private:
+  Status try_stages(const std::vector<int>& workers, size_t count, size_t most_workers) {
+    const auto stages = StageFinder(graph_, cluster_, workers).best(count, most_workers);
+    if (!stages) return {};
+    StreamPrediction made;
+    made.name = name_of(*stages);
+    SHOAL_ASSIGN(made.turns, turns_of(*stages));
+    made.in_flight = options_.in_flight > 0 ? options_.in_flight : 2 * workers_in(*stages);
+    const size_t requests = 8 * std::max(made.in_flight, made.turns.size());
+    made.stream = simulate_stream(graph_, made.turns, cluster_, requests, made.in_flight);
+    const auto same = [&](const StreamPrediction& other) { return other.name == made.name; };
+    if (std::ranges::none_of(found_, same)) found_.push_back(std::move(made));
+    return {};
+  }
+
+  static size_t workers_in(const std::vector<Stage>& stages) {
+    size_t count = 0;
+    for (const Stage& stage : stages) count += stage.workers.size();
+    return count;
+  }
+
+  static std::string name_of(const std::vector<Stage>& stages) {
+    const size_t workers = workers_in(stages);
+    if (workers == 1) return "one worker";
+    if (stages.size() == 1) return std::to_string(workers) + " replicas";
+    const std::string text = std::to_string(stages.size()) + " stages";
+    return workers == stages.size() ? text : text + " over " + std::to_string(workers);
+  }
+
+  // Every stage gives each request to whoever would be done with it first.
+  Result<std::vector<ScheduledPlan>> turns_of(const std::vector<Stage>& stages) const {
+    std::vector<Plan> plans(turn_count(stages));
+    for (const Stage& stage : stages) {
+      std::vector<Task> tasks;
+      std::vector<double> seconds, busy(stage.workers.size(), 0);
+      for (int worker : stage.workers) {
+        tasks.push_back({worker, whole_pieces(graph_, stage.nodes)});
+        SHOAL_ASSIGN(const Part part, make_part(graph_, stage.nodes, tasks.back().outputs));
+        seconds.push_back(seconds_of(graph_, part, cluster_.workers[static_cast<size_t>(worker)]));
+      }
+      for (Plan& plan : plans) {
+        size_t next = 0;
+        for (size_t w = 1; w < tasks.size(); ++w) {
+          if (busy[w] + seconds[w] < busy[next] + seconds[next]) next = w;
+        }
+        busy[next] += seconds[next];
+        plan.segments.push_back(
+            {stage.nodes, "worker " + std::to_string(stage.workers[next]), {tasks[next]}});
+      }
+    }
+    std::vector<ScheduledPlan> turns;
+    for (Plan& plan : plans) {
+      SHOAL_ASSIGN(Schedule schedule, make_schedule(graph_, plan));
+      turns.push_back({std::move(plan), std::move(schedule)});
+    }
+    return turns;
+  }
+
+  // So many that equal workers of a stage have as many turns, and others nearly what they should.
+  size_t turn_count(const std::vector<Stage>& stages) const {
+    constexpr size_t kMost = 240;
+    size_t count = 1;
+    for (const Stage& stage : stages) count = std::lcm(count, stage.workers.size());
+    const bool equal =
+        std::ranges::all_of(stages, [&](const Stage& stage) { return alike(stage); });
+    return std::min(equal ? count : 12 * count, kMost);
+  }
+
+  bool alike(const Stage& stage) const {
+    return std::ranges::all_of(
+        stage.workers, [&](int worker) { return choices_.alike(worker, stage.workers[0]); });
+  }
+
+  const Graph& graph_;
+  const ClusterProfile& cluster_;
+  const StreamOptions& options_;
+  const Choices choices_;
+  const std::vector<int>& workers_;  // the ablest first
+  std::vector<StreamPrediction> found_;
+};
+
+}  // namespace
+
+Result<std::vector<StreamPrediction>> make_stream_plans(const Graph& graph,
+                                                        const ClusterProfile& cluster,
+                                                        const StreamOptions& options) {
+  return StreamPlanner(graph, cluster, options).run();
+}
+
+}  // namespace shoal::plan

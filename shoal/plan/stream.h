@@ -1,0 +1,33 @@
+// Plans for a stream of requests: as many answers a second as the workers can give.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "shoal/plan/simulate.h"
+
+namespace shoal::plan {
+
+struct StreamOptions {
+  bool stages = true;    // one worker's nodes after the other's
+  bool replicas = true;  // workers that compute the same nodes, in turns
+  std::vector<int> excluded = {};
+  size_t in_flight = 0;  // requests on their way at a time; 0: two for each worker
+};
+
+// Who computes which request, and what that should bring.
+struct StreamPrediction {
+  std::string name;                  // "4 stages", "4 replicas", "2 stages over 4"
+  std::vector<ScheduledPlan> turns;  // request r is computed by turns[r % size]
+  size_t in_flight = 0;
+  Stream stream;
+
+  double requests_per_second() const { return stream.requests_per_second(); }
+};
+
+// The best first. There is at least one: everything on the best worker.
+Result<std::vector<StreamPrediction>> make_stream_plans(const Graph& graph,
+                                                        const ClusterProfile& cluster,
+                                                        const StreamOptions& options = {});
+
+}  // namespace shoal::plan

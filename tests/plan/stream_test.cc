@@ -1,0 +1,143 @@
+// Plans for streams: the same answers, as often as can be.
+#include "shoal/plan/stream.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <functional>
+
+#include "random_plan.h"
+#include "run_here.h"
+#include "shoal/cpu/cpu.h"
+#include "shoal/passes/passes.h"
+#include "shoal/plan/cuts.h"
+#include "shoal/plan/known.h"
+#include "shoal/plan/stages.h"
+#include "shoal/zoo/zoo.h"
+
+namespace shoal::plan {
+namespace {
+
+// Workers that differ, with links that are never in the way.
+ClusterProfile unlike_workers(Rng& rng, int workers) {
+  ClusterProfile cluster;
+  for (int w = 0; w < workers; ++w) {
+    const auto speed = static_cast<double>(draw(rng, 1, 10));
+    cluster.workers.push_back(uniform_worker("", 1e6 * speed, 1e8 * speed));
+    cluster.links.emplace_back();
+  }
+  return cluster;
+}
+
+double seconds_of_nodes(const Graph& graph, const ClusterProfile& cluster, int worker,
+                        NodeRange nodes) {
+  double seconds = 0;
+  for (size_t i = nodes.begin; i < nodes.end; ++i) {
+    const NodeRange one{i, i + 1};
+    const auto part = make_part(graph, one, whole_pieces(graph, one));
+    seconds += seconds_of(graph, *part, cluster.workers[static_cast<size_t>(worker)]);
+  }
+  return seconds;
+}
+
+double period_of(const Graph& graph, const ClusterProfile& cluster, const Stage& stage) {
+  double rate = 0;
+  for (int worker : stage.workers) {
+    rate += 1 / seconds_of_nodes(graph, cluster, worker, stage.nodes);
+  }
+  return 1 / rate;
+}
+
+// The least period of all ways to give the nodes from a cut on to the workers from one on.
+double least_period(const Graph& graph, const ClusterProfile& cluster,
+                    const std::vector<size_t>& cuts, size_t cut, size_t worker, size_t stages) {
+  if (stages == 0) return cut + 1 == cuts.size() ? 0 : 1e18;
+  double least = 1e18;
+  for (size_t end = cut + 1; end < cuts.size(); ++end) {
+    Stage stage{{cuts[cut], cuts[end]}, {}};
+    for (size_t last = worker; last < cluster.workers.size(); ++last) {
+      stage.workers.push_back(static_cast<int>(last));
+      const double rest = least_period(graph, cluster, cuts, end, last + 1, stages - 1);
+      least = std::min(least, std::max(period_of(graph, cluster, stage), rest));
+    }
+  }
+  return least;
+}
+
+TEST(Stages, AreTheBestThereAre) {
+  for (unsigned seed = 0; seed < 100; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    Rng rng(seed);
+    const Graph graph = random_network(rng);
+    const int workers = static_cast<int>(draw(rng, 2, 5));
+    const ClusterProfile cluster = unlike_workers(rng, workers);
+    const auto count = static_cast<size_t>(draw(rng, 1, 3));
+    const std::vector<size_t> cuts = find_cuts(graph, 2);
+    std::vector<int> all;
+    for (int w = 0; w < workers; ++w) all.push_back(w);
+    const auto stages = StageFinder(graph, cluster, all).best(count, all.size());
+    const double least = least_period(graph, cluster, cuts, 0, 0, count);
+    ASSERT_EQ(stages.has_value(), least < 1e17);
+    if (!stages) continue;
+    double period = 0;
+    for (const Stage& stage : *stages) {
+      period = std::max(period, period_of(graph, cluster, stage));
+    }
+    EXPECT_NEAR(period, least, 1e-9 * least);
+  }
+}
+
+TEST(Stream, EveryTurnGivesTheAnswer) {
+  const auto device = make_cpu_device({.threads = 1});
+  Rng rng(1);
+  const ClusterProfile cluster = unlike_workers(rng, 3);
+  for (const char* model : {"lenet5", "encoder"}) {
+    const Graph graph = *passes::optimize(*zoo::build(model));
+    const std::vector<Tensor> inputs = {random_tensor(rng, graph[graph.inputs()[0]].type.shape)};
+    const std::vector<Tensor> want = run_whole(graph, *device, inputs);
+    const auto plans = make_stream_plans(graph, cluster);
+    ASSERT_TRUE(plans.ok());
+    for (const StreamPrediction& made : *plans) {
+      SCOPED_TRACE(std::string(model) + ": " + made.name);
+      const size_t turns = std::min<size_t>(made.turns.size(), 3);
+      for (size_t t = 0; t < turns; ++t) {
+        expect_near(run_here(graph, made.turns[t].plan, *device, inputs), want);
+      }
+    }
+  }
+}
+
+// No stream is faster than all workers computing all the time; with free links, replicas come near.
+TEST(Stream, UsesWhatWorkersCanDo) {
+  for (unsigned seed = 0; seed < 20; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    Rng rng(seed);
+    const Graph graph = random_network(rng);
+    if (graph.nodes().empty()) continue;
+    const ClusterProfile cluster = unlike_workers(rng, 4);
+    double most = 0;
+    for (int w = 0; w < 4; ++w) {
+      most += 1 / seconds_of(graph, whole_part(graph), cluster.workers[static_cast<size_t>(w)]);
+    }
+    const auto plans = make_stream_plans(graph, cluster);
+    ASSERT_TRUE(plans.ok());
+    EXPECT_GT(plans->front().requests_per_second(), 0.85 * most);
+    for (const StreamPrediction& made : *plans) {
+      const double all_the_time =
+          static_cast<double>(made.stream.answered.size()) / made.stream.answered.back();
+      EXPECT_LE(all_the_time, most * (1 + 1e-9)) << made.name;
+    }
+  }
+}
+
+TEST(Stream, FourStagesAreWorthThreeAndAHalfWorkers) {
+  const Graph vgg = *passes::optimize(*zoo::build("vgg16"));
+  const auto plans = make_stream_plans(
+      vgg, uniform_cluster(4, *find_device("pi4"), *find_link("gigabit")), {.replicas = false});
+  ASSERT_TRUE(plans.ok());
+  EXPECT_EQ(plans->front().name, "4 stages");
+  EXPECT_GT(plans->front().requests_per_second(), 3.5 * plans->back().requests_per_second());
+}
+
+}  // namespace
+}  // namespace shoal::plan
