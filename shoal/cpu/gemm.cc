@@ -1,4 +1,6 @@
 // Gemm and FusedGemm: one product, either factor transposed or not.
+#include <limits>
+
 #include "shoal/cpu/matrix_kernels.h"
 #include "shoal/ops/ops.h"
 
@@ -25,6 +27,12 @@ std::unique_ptr<Kernel> make(const Site& site) {
   return site.all_of_type(DType::kF32) ? kMake(site, products_of(site)) : nullptr;
 }
 
+template <double (*kCost)(const Site&, const MatrixProducts&)>
+double cost(const Site& site) {
+  return site.all_of_type(DType::kF32) ? kCost(site, products_of(site))
+                                       : std::numeric_limits<double>::infinity();
+}
+
 }  // namespace
 
 std::vector<Provider> gemm_kernels() {
@@ -33,7 +41,10 @@ std::vector<Provider> gemm_kernels() {
     all.push_back({op, "block_sparse", make<make_block_sparse_kernel>});
     all.push_back({op, "sparse", make<make_sparse_kernel>});
     all.push_back({op, "gemv", make<make_vector_kernel>});
-    all.push_back({op, "gemm", make<make_product_kernel>});
+    all.push_back({op, "gemm", make<make_product_kernel>, cost<product_cost>});
+#ifdef SHOAL_ONEDNN
+    all.push_back({op, "onednn", make<make_onednn_kernel>, cost<onednn_cost>});
+#endif
   }
   return all;
 }

@@ -1,5 +1,7 @@
 // MatMul and FusedMatMul: stacks of products. A single right factor, as weights are, meets all rows
 // of the left stack at once.
+#include <limits>
+
 #include "shoal/cpu/matrix_kernels.h"
 #include "shoal/ops/matmul.h"
 #include "shoal/ops/ops.h"
@@ -40,6 +42,11 @@ std::unique_ptr<Kernel> make(const Site& site) {
   return fits(site) ? kMake(site, products_of(site)) : nullptr;
 }
 
+template <double (*kCost)(const Site&, const MatrixProducts&)>
+double cost(const Site& site) {
+  return fits(site) ? kCost(site, products_of(site)) : std::numeric_limits<double>::infinity();
+}
+
 }  // namespace
 
 std::vector<Provider> mat_mul_kernels() {
@@ -48,7 +55,10 @@ std::vector<Provider> mat_mul_kernels() {
     all.push_back({op, "block_sparse", make<make_block_sparse_kernel>});
     all.push_back({op, "sparse", make<make_sparse_kernel>});
     all.push_back({op, "gemv", make<make_vector_kernel>});
-    all.push_back({op, "gemm", make<make_product_kernel>});
+    all.push_back({op, "gemm", make<make_product_kernel>, cost<product_cost>});
+#ifdef SHOAL_ONEDNN
+    all.push_back({op, "onednn", make<make_onednn_kernel>, cost<onednn_cost>});
+#endif
   }
   return all;
 }

@@ -1,6 +1,7 @@
 #include "shoal/cpu/matrix_kernels.h"
 
 #include <algorithm>
+#include <limits>
 #include <optional>
 
 #include "shoal/cpu/dots.h"
@@ -140,6 +141,12 @@ std::unique_ptr<Kernel> make_vector_kernel(const Site&, MatrixProducts products)
 
 std::unique_ptr<Kernel> make_product_kernel(const Site& site, MatrixProducts products) {
   return std::make_unique<ProductKernel>(site, std::move(products));
+}
+
+double product_cost(const Site&, const MatrixProducts& products) {
+  if (products.m <= 1 || products.n <= 1) return std::numeric_limits<double>::infinity();
+  return static_cast<double>(products.m) * static_cast<double>(products.n) *
+         static_cast<double>(products.k) * static_cast<double>(products.pairs.size());
 }
 
 }  // namespace shoal::cpu

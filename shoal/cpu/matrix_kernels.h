@@ -61,7 +61,15 @@ std::unique_ptr<Kernel> make_block_sparse_kernel(const Site& site, MatrixProduct
 // lies, is used once. Null where there are more.
 std::unique_ptr<Kernel> make_vector_kernel(const Site& site, MatrixProducts products);
 
-// For any sizes. Constant matrices b are packed.
+// For any sizes. Constant matrices b are packed. Competes where no factor is a vector, for which
+// those above are better.
 std::unique_ptr<Kernel> make_product_kernel(const Site& site, MatrixProducts products);
+double product_cost(const Site& site, const MatrixProducts& products);
+
+#ifdef SHOAL_ONEDNN
+// One product whose right factor is constant, on one thread.
+std::unique_ptr<Kernel> make_onednn_kernel(const Site& site, MatrixProducts products);
+double onednn_cost(const Site& site, const MatrixProducts& products);
+#endif
 
 }  // namespace shoal::cpu
