@@ -74,9 +74,6 @@ nlohmann::json workers_json(const Planned& planned) {
 void PlanFlags::add_to(CLI::App& command) {
   command.add_option("model", model, "ONNX file or zoo:NAME")->required();
   cluster.add_to(command);
-  command.add_option("--objective", objective, "One answer soon, or many a second")
-      ->check(CLI::IsMember({"latency", "throughput"}))
-      ->capture_default_str();
   add_split_to(command);
   command.add_option("--shape", shapes, "NAME=1x3x224x224 for inputs of open size");
 }
@@ -86,6 +83,9 @@ void PlanFlags::add_split_to(CLI::App& command, CLI::Option* needs) {
   for (Cut cut : kCuts) splits.push_back(flag_of(cut));
   for (const char* of_streams : {"stages", "replicas"}) splits.push_back(of_streams);
   CLI::Option* options[] = {
+      command.add_option("--objective", objective, "One answer soon, or many a second")
+          ->check(CLI::IsMember({"latency", "throughput"}))
+          ->capture_default_str(),
       command
           .add_option("--split", split, "Split this way wherever it can be done, for comparison")
           ->check(CLI::IsMember(splits))

@@ -13,6 +13,7 @@
 #include "../table.h"
 #include "cluster_access.h"
 #include "shoal/base/atomic_file.h"
+#include "stream_bench.h"
 
 namespace shoal::cli {
 namespace {
@@ -210,6 +211,7 @@ void print(const Planned& planned, const Bench& bench) {
 
 Outcome bench_cluster(const ClusterBenchFlags& flags) {
   constexpr double kLate = 0.05;
+  if (flags.plan.is_stream()) return bench_stream(flags);
   SHOAL_OR_EXIT(auto access, Exit::kNetwork, ClusterAccess::open());
   SHOAL_OR_EXIT(plan::ClusterProfile profile, Exit::kDevice, access->profile());
   SHOAL_OR_EXIT(const Planned planned, Exit::kModel, make_planned(flags.plan, std::move(profile)));
