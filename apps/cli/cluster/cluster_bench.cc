@@ -12,6 +12,7 @@
 #include "../progress.h"
 #include "../table.h"
 #include "cluster_access.h"
+#include "places.h"
 #include "shoal/base/atomic_file.h"
 #include "stream_bench.h"
 
@@ -74,9 +75,7 @@ class Bench {
     return compare_answers();
   }
 
-  const Timeline& single() const { return single_.median(); }
-  const Timeline& many() const { return many_.median(); }
-  size_t rounds() const { return many_.runs.size(); }
+  ClusterFigures figures() const { return {single(), many(), many_.runs.size()}; }
 
   // Emulated devices whose process got the processor too late give no figures. How much longer than
   // it should the latest of them computed, as a part of the request.
@@ -87,6 +86,9 @@ class Bench {
 
  private:
   static constexpr size_t kFewest = 3;
+
+  const Timeline& single() const { return single_.median(); }
+  const Timeline& many() const { return many_.median(); }
 
   Result<std::unique_ptr<RemotePlan>> deploy(const Prediction& prediction) {
     return access_.coordinator().deploy(prediction.graph, prediction.plan, true);
@@ -143,14 +145,14 @@ class Bench {
   Measured single_, many_;
 };
 
-nlohmann::json to_json(const Planned& planned, const Bench& bench, double dilation) {
+nlohmann::json to_json(const Planned& planned, const ClusterFigures& figures, double dilation) {
   nlohmann::json result = to_json(planned);
-  const Timeline &one = bench.single(), &all = bench.many();
+  const Timeline &one = figures.single, &all = figures.many;
   result["single_ms"] = 1e3 * one.seconds;
   result["cluster_ms"] = 1e3 * all.seconds;
   result["speedup"] = one.seconds / all.seconds;
   result["single_predicted_ms"] = 1e3 * planned.single.timeline.seconds;
-  result["rounds"] = bench.rounds();
+  result["rounds"] = figures.rounds;
   result["dilation"] = dilation;
   for (size_t w = 0; w < all.compute_seconds.size(); ++w) {
     result["workers"][w]["compute_ms"] = 1e3 * all.compute_seconds[w];
@@ -169,15 +171,15 @@ double length_of(const std::vector<plan::Span>& tasks) {
 }
 
 // What was planned, with the times that it took.
-Planned as_measured(Planned planned, const Bench& bench) {
+Planned as_measured(Planned planned, const ClusterFigures& figures) {
   const double wire_bytes = planned.best().timeline.wire_bytes;
-  planned.plans[0].timeline = bench.many();
+  planned.plans[0].timeline = figures.many;
   planned.plans[0].timeline.wire_bytes = wire_bytes;
-  planned.single.timeline = bench.single();
+  planned.single.timeline = figures.single;
   return planned;
 }
 
-void print(const Planned& planned, const Bench& bench) {
+void print(const Planned& planned, const ClusterFigures& figures) {
   const Prediction& best = planned.best();
   Table segments({"nodes", "split", "predicted ms", "measured ms"});
   for (size_t s = 0; s < best.plan.segments.size(); ++s) {
@@ -185,51 +187,57 @@ void print(const Planned& planned, const Bench& bench) {
     segments.add(
         {std::to_string(segment.nodes.begin) + " to " + std::to_string(segment.nodes.end - 1),
          segment.split, fixed(1e3 * length_of(best.timeline.tasks[s]), 1),
-         fixed(1e3 * length_of(bench.many().tasks[s]), 1)});
+         fixed(1e3 * length_of(figures.many.tasks[s]), 1)});
   }
   segments.print();
   std::printf("\n");
   Table workers({"worker", "compute ms", "transfer ms"});
   for (size_t w = 0; w < planned.cluster.workers.size(); ++w) {
-    workers.add({planned.cluster.workers[w].name, fixed(1e3 * bench.many().compute_seconds[w], 1),
-                 fixed(1e3 * bench.many().transfer_seconds[w], 1)});
+    workers.add({planned.cluster.workers[w].name, fixed(1e3 * figures.many.compute_seconds[w], 1),
+                 fixed(1e3 * figures.many.transfer_seconds[w], 1)});
   }
   workers.print();
   std::printf("\n");
   Table table({"", "predicted ms", "measured ms"});
   table.add({"one worker", fixed(1e3 * planned.single.timeline.seconds, 1),
-             fixed(1e3 * bench.single().seconds, 1)});
+             fixed(1e3 * figures.single.seconds, 1)});
   table.add(
-      {best.name, fixed(1e3 * best.timeline.seconds, 1), fixed(1e3 * bench.many().seconds, 1)});
+      {best.name, fixed(1e3 * best.timeline.seconds, 1), fixed(1e3 * figures.many.seconds, 1)});
   table.add({"speed-up", fixed(planned.speedup(), 2),
-             fixed(bench.single().seconds / bench.many().seconds, 2)});
+             fixed(figures.single.seconds / figures.many.seconds, 2)});
   table.print();
   std::printf("%s\n", advice(planned).c_str());
 }
 
 }  // namespace
 
-Outcome bench_cluster(const ClusterBenchFlags& flags) {
+Result<ClusterFigures> measure(ClusterAccess& access, const Planned& planned, double seconds) {
   constexpr double kLate = 0.05;
+  Bench bench(access, planned);
+  SHOAL_TRY(bench.run(seconds));
+  if (const double late = bench.lateness(); late > kLate) {
+    return Status(Code::kExhausted,
+                  "this machine is too busy to be so many devices: a request took " +
+                      fixed(100 * late, 0) + " % longer for it; try a larger --dilate");
+  }
+  return bench.figures();
+}
+
+Outcome bench_cluster(const ClusterBenchFlags& flags) {
   if (flags.plan.is_stream()) return bench_stream(flags);
   SHOAL_OR_EXIT(auto access, Exit::kNetwork, ClusterAccess::open());
   SHOAL_OR_EXIT(plan::ClusterProfile profile, Exit::kDevice, access->profile());
   SHOAL_OR_EXIT(const Planned planned, Exit::kModel, make_planned(flags.plan, std::move(profile)));
-  Bench bench(*access, planned);
-  if (Status status = bench.run(flags.seconds); !status.ok()) return fail(Exit::kNetwork, status);
-  if (const double late = bench.lateness(); late > kLate) {
-    return {Exit::kResources, "this machine is too busy to be so many devices: they computed " +
-                                  fixed(100 * late, 0) +
-                                  " % longer than they should; try a larger --dilate"};
-  }
+  const auto figures = measure(*access, planned, flags.seconds);
+  if (!figures.ok()) return fail(exit_of(figures.status()), figures.status());
   if (!flags.html.empty()) {
-    const Status written = write_file(flags.html, to_html(as_measured(planned, bench)));
+    const Status written = write_file(flags.html, to_html(as_measured(planned, *figures)));
     if (!written.ok()) return fail(Exit::kResources, written);
   }
   if (flags.json) {
-    std::printf("%s\n", to_json(planned, bench, access->dilation()).dump().c_str());
+    std::printf("%s\n", to_json(planned, *figures, access->dilation()).dump().c_str());
   } else {
-    print(planned, bench);
+    print(planned, *figures);
   }
   return {};
 }

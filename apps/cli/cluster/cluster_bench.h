@@ -16,4 +16,14 @@ struct ClusterBenchFlags {
 
 Outcome bench_cluster(const ClusterBenchFlags& flags);
 
+// What the best plan and the best worker alone took, in the time of the workers' world.
+struct ClusterFigures {
+  plan::Timeline single, many;  // of the request in the middle
+  size_t rounds = 0;
+};
+
+// kExhausted where this machine was too busy to be so many emulated devices.
+class ClusterAccess;
+Result<ClusterFigures> measure(ClusterAccess& access, const Planned& planned, double seconds);
+
 }  // namespace shoal::cli

@@ -6,6 +6,7 @@
 namespace shoal::cli {
 
 void add_cluster(CLI::App& app, Action& action);
+void add_demo(CLI::App& app, Action& action);
 void add_devices(CLI::App& app, Action& action);
 void add_emulate(CLI::App& app, Action& action);
 void add_worker(CLI::App& app, Action& action);

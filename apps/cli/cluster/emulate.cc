@@ -23,6 +23,7 @@ namespace fs = std::filesystem;
 
 constexpr const char* kExamples = R"(
 Examples:
+  shoal emulate                 four Raspberry Pi 4 on a gigabit switch, a small and a large model
   shoal emulate --workers 4 --device nexus5 --link wifi-43.8 -- bench zoo:vgg16 --cluster
   shoal emulate cluster.toml -- run model.onnx --input cat.jpg --cluster
   shoal emulate --workers 8 --device pi4 --dilate 20 -- bench zoo:resnet50 --cluster --json
@@ -184,7 +185,7 @@ void add_emulate(CLI::App& app, Action& action) {
       ->capture_default_str();
   command->callback([flags, &action] {
     flags->command = words_after_dashes();
-    if (flags->command.empty()) throw CLI::ValidationError("no command: write it after --");
+    if (flags->command.empty()) flags->command = {"demo"};
     action = [flags] { return emulate(*flags); };
   });
 }

@@ -1,0 +1,44 @@
+// What 'shoal emulate' shows when it is given nothing to do: a small and a large model on one
+// device and on all of them.
+#include <cstdio>
+
+#include "../cli.h"
+#include "../table.h"
+#include "cluster_access.h"
+#include "cluster_bench.h"
+#include "cluster_commands.h"
+#include "places.h"
+
+namespace shoal::cli {
+namespace {
+
+Outcome show() {
+  SHOAL_OR_EXIT(auto access, Exit::kNetwork, ClusterAccess::open());
+  SHOAL_OR_EXIT(const plan::ClusterProfile profile, Exit::kDevice, access->profile());
+  const std::string all = std::to_string(profile.workers.size()) + " devices ms";
+  Table table({"model", "plan", "one device ms", all, "predicted ms", "speed-up"});
+  for (const char* model : {"zoo:digits", "zoo:vgg16"}) {
+    std::fprintf(stderr, "%s: plan, deploy, run\n", model);
+    PlanFlags flags;
+    flags.model = model;
+    SHOAL_OR_EXIT(const Planned planned, Exit::kModel, make_planned(flags, profile));
+    const auto figures = measure(*access, planned, 0);
+    if (!figures.ok()) return fail(exit_of(figures.status()), figures.status());
+    table.add({model, planned.best().name, fixed(1e3 * figures->single.seconds, 1),
+               fixed(1e3 * figures->many.seconds, 1),
+               fixed(1e3 * planned.best().timeline.seconds, 1),
+               fixed(figures->single.seconds / figures->many.seconds, 2)});
+  }
+  table.print();
+  return {};
+}
+
+}  // namespace
+
+void add_demo(CLI::App& app, Action& action) {
+  CLI::App* command = app.add_subcommand("demo", "What 'shoal emulate' shows without a command");
+  command->group("");  // of no use outside of it
+  command->callback([&action] { action = show; });
+}
+
+}  // namespace shoal::cli
