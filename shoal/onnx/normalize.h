@@ -26,7 +26,7 @@ struct Term {
   bool given() const { return id != kNoValue || constant.defined(); }
   size_t rank() const { return type.shape.rank(); }
 
-  static Term of(Tensor tensor) { return {kNoValue, tensor.type(), tensor, kNoSlot}; }
+  static Term of(const Tensor& tensor) { return {kNoValue, tensor.type(), tensor, kNoSlot}; }
   static Term ints(std::vector<int64_t> values);  // i64, rank 1: shapes, axes
   static Term ints_of(const Shape& shape);
   static Result<Term> scalar(float value, DType dtype);  // of a float type

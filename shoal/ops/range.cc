@@ -20,7 +20,8 @@ double count_of(T start, T limit, T delta) {
     const auto step = static_cast<uint64_t>(delta);
     if (delta > 0 ? limit <= start : limit >= start) return 0;
     const uint64_t distance = delta > 0 ? b - a : a - b, stride = delta > 0 ? step : -step;
-    return static_cast<double>((distance - 1) / stride + 1);
+    const uint64_t count = (distance - 1) / stride + 1;
+    return static_cast<double>(count);
   } else {
     const double count = std::ceil((static_cast<double>(limit) - start) / delta);
     return count < 0 ? 0 : count;  // a NaN stays one, and is refused

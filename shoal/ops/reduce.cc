@@ -117,9 +117,14 @@ using Wide = std::conditional_t<std::is_floating_point_v<T>, double, uint64_t>;
 
 template <class T>
 Wide<T> magnitude(T x) {
-  const auto wide = static_cast<Wide<T>>(x);
-  if constexpr (std::is_floating_point_v<T>) return std::abs(wide);
-  return !std::is_unsigned_v<T> && x < T{0} ? uint64_t{0} - wide : wide;
+  if constexpr (std::is_floating_point_v<T>) {
+    return std::abs(static_cast<double>(x));
+  } else if constexpr (std::is_signed_v<T>) {
+    const int64_t wide = x;
+    return x < T{0} ? uint64_t{0} - static_cast<uint64_t>(wide) : static_cast<uint64_t>(wide);
+  } else {
+    return x;
+  }
 }
 
 template <class T>

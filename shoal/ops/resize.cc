@@ -41,6 +41,7 @@ std::vector<Step> steps_of(const ResizeRule& rule, std::span<const ResizeAxis> a
   }
   std::ranges::stable_sort(order, {}, growth);
   std::vector<Step> steps;
+  steps.reserve(order.size());
   for (size_t d : order) steps.push_back({d, resize_taps(rule, axes[d])});
   return steps;
 }

@@ -113,7 +113,7 @@ Status keep_aspect_ratio(std::vector<ResizeAxis>& axes, std::span<const size_t> 
     if (!(axes[d].length <= static_cast<double>(kLimits.max_dimension))) {
       return invalid("sizes are out of range");
     }
-    axes[d].out = static_cast<int64_t>(axes[d].length + 0.5);
+    axes[d].out = static_cast<int64_t>(std::floor(axes[d].length + 0.5));
   }
   return {};
 }

@@ -140,7 +140,8 @@ Result<Graph> cancel_transposes(const Graph& graph) {
   if (count_transposes(graph) == 0) return graph;
   SHOAL_ASSIGN(Graph fewer, Canceller(graph).run());
   // To move them without a gain only makes the graph harder to recognise.
-  return count_transposes(fewer) < count_transposes(graph) ? std::move(fewer) : graph;
+  if (count_transposes(fewer) < count_transposes(graph)) return fewer;
+  return graph;
 }
 
 }  // namespace shoal::passes

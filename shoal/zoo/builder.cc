@@ -27,7 +27,7 @@ ValueId Builder::input(std::string name, std::initializer_list<int64_t> shape_of
 }
 
 ValueId Builder::add(const Operator& op, std::vector<ValueId> inputs, Attributes attributes,
-                     std::string name) {
+                     const std::string& name) {
   const ValueId first = inputs[0];  // stands for the output where there is none
   if (!status_.ok()) return first;
   auto outputs = graph_.add_node(op, std::move(inputs), std::move(attributes), {name}, name);

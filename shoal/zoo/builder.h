@@ -63,7 +63,7 @@ class Builder {
 
   // Any operator; the node and its output are called `name`.
   ValueId add(const Operator& op, std::vector<ValueId> inputs, Attributes attributes,
-              std::string name);
+              const std::string& name);
 
   // Constants that training would not learn are scalars or no floats: see parameters().
   ValueId constant(std::string name, Tensor tensor);

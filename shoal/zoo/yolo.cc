@@ -28,7 +28,8 @@ Result<Graph> tinyyolov2(const Options& options) {
   x = layer(b, 7, x, 1024);
   x = layer(b, 8, x, 1024);
   // Per cell, 5 anchors of a box (4), a confidence and 20 classes.
-  return b.finish(b.conv("conv9", x, {.filters = 5 * (4 + 1 + 20), .kernel = 1}));
+  constexpr int64_t kFilters = 5 * (4 + 1 + 20);
+  return b.finish(b.conv("conv9", x, {.filters = kFilters, .kernel = 1}));
 }
 
 }  // namespace shoal::zoo
