@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "shoal/plan/figures.h"
-
 namespace shoal::plan {
 
 size_t Candidates::add(const Layout& layout) {
@@ -34,9 +32,16 @@ std::unique_ptr<Candidate> Candidates::make(size_t begin, size_t end, size_t num
     auto part = make_part(graph_, nodes, task.outputs);
     if (!part.ok()) return nullptr;
     const WorkerProfile& worker = cluster_.workers[static_cast<size_t>(task.worker)];
-    candidate->seconds.push_back(seconds_of(graph_, *part, worker));
-    candidate->weight_bytes.push_back(weight_bytes(graph_, *part));
-    candidate->activation_bytes.push_back(activation_bytes(graph_, *part));
+    double seconds = 0, weights = 0, activations = 0;
+    for (const PartNode& node : part->nodes) {
+      const Work work = work_of(graph_, node);
+      seconds += seconds_of(graph_, node, work, worker);
+      weights += work.weight_bytes;
+      activations = std::max(activations, work.bytes - work.weight_bytes);
+    }
+    candidate->seconds.push_back(seconds);
+    candidate->weight_bytes.push_back(weights);
+    candidate->activation_bytes.push_back(activations);
     candidate->slowest = std::max(candidate->slowest, candidate->seconds.back());
     candidate->inputs.push_back(std::move(part->inputs));
   }

@@ -72,6 +72,7 @@ std::vector<Layout> Choices::of(Cut cut, bool over_all) const {
   for (const Group& group : groups(over_all)) {
     if (cut != Cut::kGrid) {
       layouts.push_back(make(cut, group, 1));
+      if (!over_all && workers_.size() <= kFew) layouts.push_back(skewed(layouts.back()));
       continue;
     }
     // Nearly square: others have longer borders. Rows lie together in memory, so rather more rows.
@@ -113,6 +114,15 @@ std::vector<Choices::Group> Choices::subsets() const {
     if (group.size() > 1 && is_new) groups.push_back(std::move(group));
   }
   return groups;
+}
+
+// Where sending costs as much as computing, the ablest should keep more than its share.
+Layout Choices::skewed(Layout layout) {
+  constexpr double kMore = 3;
+  const double total = 1 + (kMore - 1) * layout.shares[0];
+  layout.shares[0] *= kMore;
+  for (double& share : layout.shares) share /= total;
+  return layout;
 }
 
 Layout Choices::make(Cut cut, const Group& group, int64_t grid_rows) const {

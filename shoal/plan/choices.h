@@ -32,6 +32,7 @@ class Choices {
   std::vector<Group> groups(bool over_all) const;
   std::vector<Group> subsets() const;
   Layout make(Cut cut, const Group& group, int64_t grid_rows) const;
+  static Layout skewed(Layout layout);
 
   const ClusterProfile& cluster_;
   double bytes_ = 0;               // that one worker needs for the whole graph

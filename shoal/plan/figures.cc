@@ -11,7 +11,8 @@ namespace shoal::plan {
 double activation_bytes(const Graph& graph, const Part& part) {
   double most = 0;
   for (const PartNode& node : part.nodes) {
-    most = std::max(most, work_of(graph, node).bytes - weight_bytes(graph, node));
+    const Work work = work_of(graph, node);
+    most = std::max(most, work.bytes - work.weight_bytes);
   }
   return most;
 }

@@ -260,35 +260,26 @@ Result<Graph> to_graph(const Graph& whole, const Part& part) { return Builder(wh
 Work work_of(const Graph& whole, const PartNode& part) {
   const Node& node = whole.nodes()[part.node];
   if (part.is_weight || copies(node, part)) return {};
-  Node tile = node;
-  tile.attributes = part.tile.attributes;
   const std::vector<Operand> operands = operands_of(whole, part);
   const TensorType output{whole[node.outputs[0]].type.dtype, part.tile.output.shape()};
   Work work;
   if (node.op->macs != nullptr) {
+    const Node tile{node.op, node.inputs, node.outputs, part.tile.attributes, {}};
     work.macs = static_cast<double>(node.op->macs(tile, operands, std::span(&output, 1)));
   }
   work.bytes = static_cast<double>(output.bytes());
-  for (const Operand& operand : operands) {
-    if (operand.given) work.bytes += static_cast<double>(operand.type.bytes());
+  for (size_t i = 0; i < operands.size(); ++i) {
+    if (!operands[i].given) continue;
+    const auto bytes = static_cast<double>(operands[i].type.bytes());
+    work.bytes += bytes;
+    if (part.weights[i]) work.weight_bytes += bytes;
   }
   return work;
 }
 
-double weight_bytes(const Graph& whole, const PartNode& part) {
-  if (part.is_weight || copies(whole.nodes()[part.node], part)) return 0;
-  double bytes = 0;
-  const std::vector<Operand> operands = operands_of(whole, part);
-  for (size_t i = 0; i < operands.size(); ++i) {
-    if (operands[i].given && part.weights[i])
-      bytes += static_cast<double>(operands[i].type.bytes());
-  }
-  return bytes;
-}
-
 double weight_bytes(const Graph& whole, const Part& part) {
   double bytes = 0;
-  for (const PartNode& node : part.nodes) bytes += weight_bytes(whole, node);
+  for (const PartNode& node : part.nodes) bytes += work_of(whole, node).weight_bytes;
   return bytes;
 }
 

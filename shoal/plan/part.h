@@ -54,10 +54,10 @@ Result<Graph> to_graph(const Graph& whole, const Part& part);
 // What computing a node of it takes.
 struct Work {
   double macs = 0;
-  double bytes = 0;  // read and written, weights included
+  double bytes = 0;         // read and written, weights included
+  double weight_bytes = 0;  // of them
 };
 Work work_of(const Graph& whole, const PartNode& node);
-double weight_bytes(const Graph& whole, const PartNode& node);
 double weight_bytes(const Graph& whole, const Part& part);
 
 // What both boxes have; empty (some end <= begin) if nothing. And whether it is empty.

@@ -123,17 +123,8 @@ class Planner {
       for (Layout& layout : choices_.of(cut, options_.forced)) layouts.push_back(std::move(layout));
     }
     for (const Layout& layout : layouts) how.layouts.push_back(candidates_.add(layout));
-    Chain best;
-    double least = std::numeric_limits<double>::infinity();
-    for (Chain& chain : search(candidates_, how)) {
-      const double seconds = simulated_seconds(candidates_, chain);
-      if (seconds < least) {
-        least = seconds;
-        best = std::move(chain);
-      }
-    }
+    const Chain best = best_of(search(candidates_, how), how.layouts);
     if (best.empty()) return {};
-    if (!options_.forced) best = polish(candidates_, std::move(best), how.layouts, tries());
     SHOAL_ASSIGN(Prediction made,
                  predict(name_of(best), graph_, cluster_, plan_of(candidates_, best)));
     if (std::ranges::find(found_, made.plan, &Prediction::plan) == found_.end()) {
@@ -141,6 +132,31 @@ class Planner {
     }
     return {};
   }
+
+  // The search only estimates. Those of its chains that are best in the simulation are improved.
+  Chain best_of(const std::vector<Chain>& chains, const std::vector<size_t>& layouts) {
+    std::vector<std::pair<double, Chain>> order;
+    for (const Chain& chain : chains) {
+      const double seconds = simulated_seconds(candidates_, chain);
+      if (seconds < std::numeric_limits<double>::infinity()) order.push_back({seconds, chain});
+    }
+    std::ranges::stable_sort(order, {}, [](const auto& entry) { return entry.first; });
+    if (order.size() > starts()) order.resize(starts());
+    if (options_.forced) return order.empty() ? Chain() : order[0].second;
+    double least = std::numeric_limits<double>::infinity();
+    Chain best;
+    for (auto& [seconds, chain] : order) {
+      chain = polish(candidates_, std::move(chain), layouts, tries());
+      seconds = simulated_seconds(candidates_, chain);
+      if (seconds < least) {
+        least = seconds;
+        best = chain;
+      }
+    }
+    return best;
+  }
+
+  size_t starts() const { return choices_.workers().size() <= 4 ? 3 : 1; }
 
   // The simulation takes about as long as there are messages: up to the square of the workers.
   size_t tries() const {

@@ -40,7 +40,7 @@ class Polisher {
         better = change_layout(i) || better;
         better = join(i) || better;
         better = cut_in_two(i) || better;
-        better = shift_shares(i) || better;
+        better = change_shares(i) || better;
       }
     }
     return std::move(best_);
@@ -89,7 +89,7 @@ class Polisher {
   }
 
   // Of this segment, and of all that follow it with the same layout.
-  bool shift_shares(size_t i) {
+  bool change_shares(size_t i) {
     constexpr size_t kMostWorkers = 6;
     const size_t number = best_[i]->layout;
     const size_t workers = candidates_.layout(number).workers.size();
@@ -100,17 +100,33 @@ class Polisher {
     for (size_t from = 0; from < workers; ++from) {
       for (size_t to = 0; to < workers; ++to) {
         if (from != to && (shift(i, end, from, to) || shift(i, i + 1, from, to))) return true;
+        if (from < to && exchange(i, end, from, to)) return true;
       }
     }
     return false;
   }
 
   bool shift(size_t begin, size_t end, size_t from, size_t to) {
-    constexpr double kStep = 0.15;
+    for (double part : {0.5, 0.15}) {
+      Layout layout = candidates_.layout(best_[begin]->layout);
+      const double moved = part * layout.shares[from];
+      layout.shares[from] -= moved;
+      layout.shares[to] += moved;
+      if (attempt_layout(begin, end, layout)) return true;
+    }
+    return false;
+  }
+
+  // Who is whose neighbour, and who is sent to first.
+  bool exchange(size_t begin, size_t end, size_t a, size_t b) {
     Layout layout = candidates_.layout(best_[begin]->layout);
-    const double moved = kStep * layout.shares[from];
-    layout.shares[from] -= moved;
-    layout.shares[to] += moved;
+    std::swap(layout.workers[a], layout.workers[b]);
+    std::swap(layout.shares[a], layout.shares[b]);
+    return attempt_layout(begin, end, layout);
+  }
+
+  // For segments [begin, end).
+  bool attempt_layout(size_t begin, size_t end, const Layout& layout) {
     const size_t number = candidates_.add(layout);
     Chain others;
     for (size_t i = begin; i < end; ++i) {

@@ -27,15 +27,18 @@ double seconds_of(const Work& work, const OperatorSpeed& speed) {
          std::max(work.macs * speed.seconds_per_mac, work.bytes * speed.seconds_per_byte);
 }
 
-double seconds_of(const Graph& whole, const PartNode& part, const WorkerProfile& worker) {
+double seconds_of(const Graph& whole, const PartNode& part, const Work& work,
+                  const WorkerProfile& worker) {
   const Node& node = whole.nodes()[part.node];
-  return seconds_of(work_of(whole, part), worker.speed_of(node.op->name)) *
+  return seconds_of(work, worker.speed_of(node.op->name)) *
          worker.correction_of(whole[node.outputs[0]].name);
 }
 
 double seconds_of(const Graph& whole, const Part& part, const WorkerProfile& worker) {
   double seconds = 0;
-  for (const PartNode& node : part.nodes) seconds += seconds_of(whole, node, worker);
+  for (const PartNode& node : part.nodes) {
+    seconds += seconds_of(whole, node, work_of(whole, node), worker);
+  }
   return seconds;
 }
 

@@ -63,7 +63,8 @@ WorkerProfile uniform_worker(std::string name, double macs_per_second, double by
 
 // Of one node, by its line alone.
 double seconds_of(const Work& work, const OperatorSpeed& speed);
-double seconds_of(const Graph& whole, const PartNode& node, const WorkerProfile& worker);
+double seconds_of(const Graph& whole, const PartNode& node, const Work& work,
+                  const WorkerProfile& worker);
 double seconds_of(const Graph& whole, const Part& part, const WorkerProfile& worker);
 
 // A message alone on the way, between radios that are awake.

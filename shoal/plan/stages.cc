@@ -64,12 +64,14 @@ StageFinder::StageFinder(const Graph& graph, const ClusterProfile& cluster,
       cuts_(find_cuts(graph, kMostLive)),
       crossing_(crossing_bytes(graph, cuts_)) {
   const Part whole = nodes_alone(graph);
-  weights_ = sums_at(cuts_, whole, [&](const PartNode& n) { return weight_bytes(graph, n); });
+  weights_ =
+      sums_at(cuts_, whole, [&](const PartNode& n) { return work_of(graph, n).weight_bytes; });
   activations_ = activation_bytes(graph, whole);
   for (int worker : workers_) {
     const WorkerProfile& profile = cluster.workers[static_cast<size_t>(worker)];
-    seconds_.push_back(
-        sums_at(cuts_, whole, [&](const PartNode& n) { return seconds_of(graph, n, profile); }));
+    seconds_.push_back(sums_at(cuts_, whole, [&](const PartNode& n) {
+      return seconds_of(graph, n, work_of(graph, n), profile);
+    }));
   }
 }
 

@@ -121,6 +121,23 @@ Plan random_plan(Rng& rng, const Graph& graph, int workers) {
   return plan;
 }
 
+ClusterProfile random_cluster(Rng& rng, int workers) {
+  ClusterProfile cluster;
+  const auto link = [&] {
+    return LinkProfile{
+        1e-5 * static_cast<double>(draw(rng, 0, 100)), 1e6 * static_cast<double>(draw(rng, 1, 100)),
+        1e-3 * static_cast<double>(draw(rng, 0, 50)), 0.01, static_cast<int>(draw(rng, -1, 1))};
+  };
+  for (int w = 0; w < workers; ++w) {
+    cluster.workers.push_back(
+        uniform_worker("", 1e6 * static_cast<double>(draw(rng, 1, 1000)), 1e8));
+    cluster.links.push_back(link());
+  }
+  cluster.coordinator = link();
+  cluster.keep_awake = draw(rng, 0, 1) == 1;
+  return cluster;
+}
+
 void expect_near(const std::vector<Tensor>& got, const std::vector<Tensor>& want) {
   ASSERT_EQ(got.size(), want.size());
   for (size_t i = 0; i < want.size(); ++i) {

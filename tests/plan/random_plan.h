@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "shoal/plan/layout.h"
+#include "shoal/plan/profile.h"
 
 namespace shoal::plan {
 
@@ -21,6 +22,9 @@ Graph random_sums(Rng& rng, const Graph& graph, int most_terms);
 
 // Any segments, any layouts, uneven shares.
 Plan random_plan(Rng& rng, const Graph& graph, int workers);
+
+// Workers and links of all kinds.
+ClusterProfile random_cluster(Rng& rng, int workers);
 
 // To 1e-4 of the largest.
 void expect_near(const std::vector<Tensor>& got, const std::vector<Tensor>& want);

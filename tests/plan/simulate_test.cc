@@ -14,23 +14,6 @@ namespace {
 
 constexpr double kRounding = 1e-12;
 
-ClusterProfile random_cluster(Rng& rng, int workers) {
-  ClusterProfile cluster;
-  const auto link = [&] {
-    return LinkProfile{
-        1e-5 * static_cast<double>(draw(rng, 0, 100)), 1e6 * static_cast<double>(draw(rng, 1, 100)),
-        1e-3 * static_cast<double>(draw(rng, 0, 50)), 0.01, static_cast<int>(draw(rng, -1, 1))};
-  };
-  for (int w = 0; w < workers; ++w) {
-    cluster.workers.push_back(
-        uniform_worker("", 1e6 * static_cast<double>(draw(rng, 1, 1000)), 1e8));
-    cluster.links.push_back(link());
-  }
-  cluster.coordinator = link();
-  cluster.keep_awake = draw(rng, 0, 1) == 1;
-  return cluster;
-}
-
 // A plan for `seed`, simulated.
 struct Case {
   Rng rng;
