@@ -8,6 +8,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -73,7 +74,7 @@ class Coordinator {
   // An answer that is being put together.
   struct Answer {
     std::vector<Tensor> outputs;
-    int64_t missing = 0;  // elements
+    std::set<size_t> awaited;  // transfers of the schedule
     Status status;
     std::optional<Measurement> measurement;
   };
@@ -124,6 +125,8 @@ class RemotePlan {
         schedule_(std::move(schedule)),
         id_(id) {}
 
+  Status expect_answer(uint64_t request, std::span<const Tensor> inputs, bool measured);
+  Status too_late(const Coordinator::Answer& answer) const;
   Status send_inputs(uint64_t request, std::span<const Tensor> inputs);
   void note_sending(uint64_t request, size_t transfer);
   Status collect(int worker, const message::Data& data, const net::Frame& frame,

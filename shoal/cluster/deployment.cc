@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "shoal/plan/boxes.h"
+
 namespace shoal::cluster {
 namespace {
 
@@ -31,7 +33,9 @@ Deployment::Request& Deployment::request_at(uint64_t id) {
   for (const WorkerTask& task : tasks_) {
     std::vector<Filling>& inputs = it->second.inputs.emplace_back();
     for (size_t i = 0; i < task.inputs.size(); ++i) {
-      inputs.push_back({Tensor(), input_type(task, i).shape.count()});
+      const Region& region = task.inputs[i].region;
+      inputs.push_back({Tensor(), {}});
+      if (!plan::is_empty(region)) inputs.back().missing = {region};
     }
   }
   return it->second;
@@ -44,7 +48,7 @@ Status Deployment::put(uint64_t request, const plan::Piece& piece, const Tensor&
     return Status(Code::kExhausted, "too many requests at once");
   }
   if (put_locked(request_at(request), piece, elements)) return {};
-  return invalid("nobody here waits for that piece");
+  return invalid("nobody here reads that piece");
 }
 
 bool Deployment::put_locked(Request& request, const plan::Piece& piece, const Tensor& elements) {
@@ -59,7 +63,8 @@ bool Deployment::put_locked(Request& request, const plan::Piece& piece, const Te
       if (plan::is_empty(common)) continue;
       used = true;
       Filling& filling = request.inputs[t][i];
-      filling.missing -= common.shape().count();
+      if (filling.missing.empty()) continue;  // what comes again must not change it
+      filling.missing = plan::subtract(std::move(filling.missing), common);
       if (common == wanted.region && common == piece.region) {
         filling.tensor = elements;
         continue;
@@ -75,7 +80,7 @@ bool Deployment::put_locked(Request& request, const plan::Piece& piece, const Te
 bool Deployment::is_ready(const Request& request) {
   return !request.running && request.next < request.inputs.size() &&
          std::ranges::all_of(request.inputs[request.next],
-                             [](const Filling& filling) { return filling.missing <= 0; });
+                             [](const Filling& filling) { return filling.missing.empty(); });
 }
 
 std::optional<ReadyTask> Deployment::take() {

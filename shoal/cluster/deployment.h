@@ -40,8 +40,8 @@ class Deployment {
 
   const std::vector<WorkerTask>& tasks() const { return tasks_; }
 
-  // A piece of a value is here. kInvalidArgument where no task waits for such a piece; kExhausted
-  // where more requests would be on their way than there may be.
+  // A piece of a value is here. kInvalidArgument where no task reads such a piece; kExhausted where
+  // more requests would be on their way than there may be.
   Status put(uint64_t request, const plan::Piece& piece, const Tensor& elements);
 
   // The next task of the oldest request that can run; it is handed out once.
@@ -59,7 +59,7 @@ class Deployment {
   // One input of one task: a box of a value, filled piece by piece.
   struct Filling {
     Tensor tensor;
-    int64_t missing = 0;  // elements
+    std::vector<Region> missing;  // boxes, so that nothing counts twice
   };
   struct Request {
     std::vector<std::vector<Filling>> inputs;  // by task and input

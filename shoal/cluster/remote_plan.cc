@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <set>
 
 #include "messages.pb.h"
 #include "shoal/cluster/coordinator.h"
@@ -21,40 +22,55 @@ RemotePlan::~RemotePlan() {
 Status RemotePlan::run(std::span<const Tensor> inputs, std::span<Tensor> outputs,
                        std::chrono::milliseconds patience, plan::Timeline* measured) {
   const uint64_t request = next_request_++;
-  const std::pair key{id_, request};
-  {
-    const std::lock_guard lock(coordinator_.mutex_);
-    for (int worker : workers_) SHOAL_TRY(coordinator_.lost_[static_cast<size_t>(worker)]);
-    Coordinator::Answer& answer = coordinator_.answers_[key];
-    if (measured != nullptr) {
-      answer.measurement.emplace(plan_, schedule_, static_cast<int>(coordinator_.infos_.size()));
-    }
-    for (ValueId id : graph_.outputs()) {
-      const Value& value = graph_[id];
-      answer.outputs.push_back(value.constant ? *value.constant : Tensor(value.type));
-    }
-    for (const plan::Transfer& transfer : schedule_.transfers) {
-      if (transfer.to == plan::kCoordinator) {
-        answer.missing += transfer.piece.region.shape().count();
-      }
-    }
-  }
+  SHOAL_TRY(expect_answer(request, inputs, measured != nullptr));
   if (coordinator_.waker_) coordinator_.waker_->begin();
   const Status sent = send_inputs(request, inputs);
   std::unique_lock lock(coordinator_.mutex_);
-  Coordinator::Answer& answer = coordinator_.answers_[key];
+  Coordinator::Answer& answer = coordinator_.answers_[{id_, request}];
   const bool over = sent.ok() && coordinator_.changed_.wait_for(lock, patience, [&] {
     const bool all = !answer.measurement || answer.measurement->complete();
-    return (answer.missing <= 0 && all) || !answer.status.ok();
+    return (answer.awaited.empty() && all) || !answer.status.ok();
   });
-  Status status = !sent.ok() ? sent
-                  : over     ? answer.status
-                             : Status(Code::kDeadline, "the workers take too long");
+  Status status = !sent.ok() ? sent : over ? answer.status : too_late(answer);
   if (status.ok()) std::ranges::move(answer.outputs, outputs.begin());
   if (status.ok() && measured != nullptr) *measured = answer.measurement->timeline();
-  coordinator_.answers_.erase(key);
+  coordinator_.answers_.erase({id_, request});
   if (coordinator_.waker_) coordinator_.waker_->end();
   return status;
+}
+
+Status RemotePlan::expect_answer(uint64_t request, std::span<const Tensor> inputs, bool measured) {
+  const std::lock_guard lock(coordinator_.mutex_);
+  for (int worker : workers_) SHOAL_TRY(coordinator_.lost_[static_cast<size_t>(worker)]);
+  Coordinator::Answer& answer = coordinator_.answers_[{id_, request}];
+  if (measured) {
+    answer.measurement.emplace(plan_, schedule_, static_cast<int>(coordinator_.infos_.size()));
+  }
+  for (ValueId id : graph_.outputs()) {
+    const Value& value = graph_[id];
+    const auto input = std::ranges::find(graph_.inputs(), id) - graph_.inputs().begin();
+    answer.outputs.push_back(value.constant ? *value.constant
+                             : input < std::ssize(graph_.inputs())
+                                 ? inputs[static_cast<size_t>(input)]
+                                 : Tensor(value.type));
+  }
+  for (size_t i = 0; i < schedule_.transfers.size(); ++i) {
+    const plan::Transfer& transfer = schedule_.transfers[i];
+    if (transfer.to == plan::kCoordinator && transfer.from != plan::kCoordinator) {
+      answer.awaited.insert(i);
+    }
+  }
+  return {};
+}
+
+Status RemotePlan::too_late(const Coordinator::Answer& answer) const {
+  std::set<std::string> names;
+  for (size_t i : answer.awaited) {
+    names.insert(coordinator_.infos_[static_cast<size_t>(schedule_.transfers[i].from)].name);
+  }
+  std::string text;
+  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
+  return Status(Code::kDeadline, "no answer in time from " + (text.empty() ? "workers" : text));
 }
 
 Status RemotePlan::send_inputs(uint64_t request, std::span<const Tensor> inputs) {
@@ -84,28 +100,27 @@ void RemotePlan::note_sending(uint64_t request, size_t transfer) {
   if (measurement) measurement->sending(transfer);
 }
 
-// Called with the coordinator's lock held.
+// Called with the coordinator's lock held. Only what the plan says, and once.
 Status RemotePlan::collect(int worker, const message::Data& data, const net::Frame& frame,
                            Coordinator::Answer& answer) const {
   SHOAL_ASSIGN(const plan::Piece piece, decode(data.piece()));
+  const auto awaited = std::ranges::find_if(answer.awaited, [&](size_t i) {
+    return schedule_.transfers[i].from == worker && schedule_.transfers[i].piece == piece;
+  });
+  if (awaited == answer.awaited.end()) {
+    return Status(Code::kCorrupt, "an answer that nobody asked for");
+  }
   const auto outputs = graph_.outputs();
-  bool wanted = false;
   for (size_t i = 0; i < outputs.size(); ++i) {
     if (outputs[i] != piece.value) continue;
     Tensor& whole = answer.outputs[i];
-    if (piece.region.begin.rank() != whole.shape().rank() ||
-        plan::intersection(piece.region, Region::whole(whole.shape())) != piece.region) {
-      return Status(Code::kCorrupt, "an answer lies outside its value");
-    }
     SHOAL_ASSIGN(const Tensor elements, to_tensor(frame, whole.dtype(), piece.region.shape()));
     paste(elements, piece.region, whole);
-    wanted = true;
   }
-  if (!wanted) return Status(Code::kCorrupt, "an answer that nobody asked for");
-  answer.missing -= piece.region.shape().count();
+  answer.awaited.erase(awaited);
   if (answer.measurement) {
     answer.measurement->received(piece, worker);
-    if (answer.missing <= 0) answer.measurement->answered();
+    if (answer.awaited.empty()) answer.measurement->answered();
   }
   return {};
 }

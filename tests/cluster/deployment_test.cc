@@ -1,0 +1,60 @@
+#include "shoal/cluster/deployment.h"
+
+#include <gtest/gtest.h>
+
+#include "shoal/ops/ops.h"
+
+namespace shoal::cluster {
+namespace {
+
+Tensor floats(std::vector<float> values) {
+  Tensor tensor({DType::kF32, {static_cast<int64_t>(values.size())}});
+  std::ranges::copy(values, tensor.data<float>().begin());
+  return tensor;
+}
+
+plan::Piece piece(int64_t begin, int64_t end) { return {ValueId{7}, {{begin}, {end}}}; }
+
+// One task that reads four elements.
+Deployment make_deployment() {
+  Graph graph;
+  const ValueId x = graph.add_input("x", {DType::kF32, {4}});
+  graph.mark_output(*graph.add(ops::relu, {x}));
+  std::vector<WorkerTask> tasks(1);
+  tasks[0].executable = *make_reference_device()->compile(graph);
+  tasks[0].inputs = {piece(0, 4)};
+  tasks[0].outputs = {{ValueId{8}, {{0}, {4}}}};
+  return Deployment(std::move(tasks));
+}
+
+TEST(Deployment, CountsNothingTwice) {
+  Deployment deployment = make_deployment();
+  EXPECT_TRUE(deployment.put(1, piece(0, 2), floats({1, 2})).ok());
+  EXPECT_TRUE(deployment.put(1, piece(0, 2), floats({1, 2})).ok());
+  EXPECT_TRUE(deployment.put(1, piece(1, 3), floats({2, 3})).ok());
+  EXPECT_FALSE(deployment.take().has_value()) << "the last element is missing";
+  EXPECT_TRUE(deployment.put(1, piece(2, 4), floats({3, 4})).ok());
+  const auto task = deployment.take();
+  ASSERT_TRUE(task.has_value());
+  EXPECT_TRUE(std::ranges::equal(task->inputs[0].data<float>(), std::vector<float>{1, 2, 3, 4}));
+}
+
+TEST(Deployment, ChangesNothingThatIsComplete) {
+  Deployment deployment = make_deployment();
+  const Tensor whole = floats({1, 2, 3, 4});
+  EXPECT_TRUE(deployment.put(1, piece(0, 4), whole).ok());
+  EXPECT_TRUE(deployment.put(1, piece(1, 2), floats({9})).ok());
+  const auto task = deployment.take();
+  ASSERT_TRUE(task.has_value());
+  EXPECT_TRUE(std::ranges::equal(task->inputs[0].data<float>(), std::vector<float>{1, 2, 3, 4}));
+  EXPECT_FALSE(deployment.take().has_value());
+}
+
+TEST(Deployment, RefusesWhatNobodyReads) {
+  Deployment deployment = make_deployment();
+  EXPECT_FALSE(deployment.put(1, piece(4, 6), floats({1, 2})).ok());
+  EXPECT_FALSE(deployment.put(1, {ValueId{3}, {{0}, {4}}}, floats({1, 2, 3, 4})).ok());
+}
+
+}  // namespace
+}  // namespace shoal::cluster
