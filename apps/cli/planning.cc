@@ -31,18 +31,6 @@ std::string than(double mine, double best) {
   return in_seconds(std::abs(mine - best)) + (mine >= best ? " more" : " less");
 }
 
-plan::PlanOptions options_of(const PlanFlags& flags) {
-  plan::PlanOptions options;
-  options.excluded = flags.excluded;
-  if (flags.fuse > 0) options.most_nodes = flags.fuse;
-  if (flags.split == "any") return options;
-  options.forced = true;
-  for (Cut cut : kCuts) {
-    if (flag_of(cut) == flags.split) options.cuts = {cut};
-  }
-  return options;
-}
-
 Result<Prediction> best_single(const Graph& graph, const plan::ClusterProfile& cluster,
                                const std::vector<int>& excluded) {
   std::optional<Prediction> best;
@@ -99,12 +87,29 @@ void PlanFlags::add_split_to(CLI::App& command, CLI::Option* needs) {
   }
 }
 
+plan::PlanOptions options_of(const PlanFlags& flags) {
+  plan::PlanOptions options;
+  options.excluded = flags.excluded;
+  if (flags.fuse > 0) options.most_nodes = flags.fuse;
+  if (flags.split == "any") return options;
+  options.forced = true;
+  for (Cut cut : kCuts) {
+    if (flag_of(cut) == flags.split) options.cuts = {cut};
+  }
+  return options;
+}
+
 Result<Planned> make_planned(const PlanFlags& flags, plan::ClusterProfile cluster) {
+  return make_planned(flags, [&](const Graph&) { return std::move(cluster); });
+}
+
+Result<Planned> make_planned(const PlanFlags& flags, const ProfileOf& profile_of) {
   if (flags.split == "stages" || flags.split == "replicas") {
     return invalid("--split " + flags.split + " is for --objective throughput");
   }
   SHOAL_ASSIGN(LoadedGraph loaded, load_graph(flags.model, flags.shapes));
   SHOAL_ASSIGN(const Graph graph, passes::optimize(loaded.graph));
+  SHOAL_ASSIGN(plan::ClusterProfile cluster, profile_of(graph));
   SHOAL_ASSIGN(std::vector<Prediction> plans, make_plans(graph, cluster, options_of(flags)));
   SHOAL_ASSIGN(Prediction single, best_single(graph, cluster, flags.excluded));
   return Planned{flags.model, std::move(cluster), std::move(plans), std::move(single)};

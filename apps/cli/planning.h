@@ -2,6 +2,7 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <functional>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
@@ -37,6 +38,12 @@ struct Planned {
   double speedup() const { return single.timeline.seconds / best().timeline.seconds; }
 };
 
+plan::PlanOptions options_of(const PlanFlags& flags);
+
+// How fast a cluster is at a graph.
+using ProfileOf = std::function<Result<plan::ClusterProfile>(const Graph&)>;
+
+Result<Planned> make_planned(const PlanFlags& flags, const ProfileOf& profile_of);
 Result<Planned> make_planned(const PlanFlags& flags, plan::ClusterProfile cluster);
 
 // Why a plan is slower than the best, in numbers.

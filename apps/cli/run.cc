@@ -8,6 +8,7 @@
 #include <numeric>
 
 #include "cli.h"
+#include "cluster/cluster_device.h"
 #include "model.h"
 #include "preprocess_flags.h"
 #include "shoal/data/npy.h"
@@ -25,6 +26,7 @@ Examples:
   shoal run --input my_digit.png                       the built-in digits, on a picture of yours
   shoal run model.onnx --input x=x.npy --save out      arrays in, out/<output name>.npy out
   shoal run model.onnx --input cat.jpg --preset imagenet --top 5 --labels classes.txt
+  shoal run model.onnx --input cat.jpg --cluster       split over the workers of your cluster
   shoal run model.onnx --input cat.jpg --resize 256 --crop 224 --mean 0.485,0.456,0.406 \
             --std 0.229,0.224,0.225 --save-preset mine   keep these settings as a preset)";
 
@@ -36,6 +38,8 @@ struct RunFlags {
   std::string save;
   int64_t top = 0;
   bool json = false;
+  bool cluster = false;
+  PlanFlags plan;
 };
 
 // u16 bits become bf16 where the model takes bf16: .npy has no such type.
@@ -224,15 +228,30 @@ Outcome run_samples(Session& session, bool json) {
   return {};
 }
 
+// What a run that failed says to scripts: only a cluster can be cut off or late.
+Exit exit_of_run(const Status& status) {
+  switch (status.code()) {
+    case Code::kUnavailable:
+      return Exit::kNetwork;
+    case Code::kDeadline:
+      return Exit::kTimeout;
+    default:
+      return Exit::kModel;
+  }
+}
+
 Outcome run(const RunFlags& flags) {
-  SHOAL_OR_EXIT(auto device, Exit::kDevice, make_device(flags.model));
+  SHOAL_OR_EXIT(auto device, flags.cluster ? Exit::kNetwork : Exit::kDevice,
+                flags.cluster ? open_cluster_device(flags.plan) : make_device(flags.model));
   SHOAL_OR_EXIT(Session session, Exit::kModel, open_session(flags.model, *device));
   if (flags.inputs.empty() && flags.model.model == kDefaultModel)
     return run_samples(session, flags.json);
   SHOAL_OR_EXIT(auto labels, Exit::kUsage, read_labels(flags.labels));
   SHOAL_OR_EXIT(auto inputs, Exit::kUsage, read_inputs(flags, session));
   if (Status fits = session.accepts(inputs); !fits.ok()) return fail(Exit::kUsage, fits);
-  SHOAL_OR_EXIT(auto outputs, Exit::kModel, session.run(inputs));
+  auto ran = session.run(inputs);
+  if (!ran.ok()) return fail(exit_of_run(ran.status()), ran.status());
+  const Session::Tensors& outputs = *ran;
   if (!flags.save.empty()) {
     if (Status saved = save_outputs(outputs, flags.save); !saved.ok())
       return fail(Exit::kResources, saved);
@@ -259,6 +278,9 @@ void add_run(CLI::App& app, Action& action) {
       ->check(CLI::Range(1, 1 << 20));
   command->add_option("--labels", flags->labels, "Names of the classes, one a line");
   command->add_flag("--json", flags->json, "Print one JSON object");
+  CLI::Option* cluster =
+      command->add_flag("--cluster", flags->cluster, "On the workers of this user's cluster");
+  flags->plan.add_split_to(*command, cluster);
   flags->preprocess.add_to(*command);
   command->callback([flags, &action] { action = [flags] { return run(*flags); }; });
 }

@@ -53,6 +53,10 @@ std::string text_of(const PlannedStream& planned) {
 }  // namespace
 
 Result<PlannedStream> make_planned_stream(const PlanFlags& flags, plan::ClusterProfile cluster) {
+  return make_planned_stream(flags, [&](const Graph&) { return std::move(cluster); });
+}
+
+Result<PlannedStream> make_planned_stream(const PlanFlags& flags, const ProfileOf& profile_of) {
   plan::StreamOptions options;
   options.excluded = flags.excluded;
   options.stages = flags.split == "any" || flags.split == "stages";
@@ -62,6 +66,7 @@ Result<PlannedStream> make_planned_stream(const PlanFlags& flags, plan::ClusterP
   }
   SHOAL_ASSIGN(LoadedGraph loaded, load_graph(flags.model, flags.shapes));
   SHOAL_ASSIGN(Graph graph, passes::optimize(loaded.graph));
+  SHOAL_ASSIGN(plan::ClusterProfile cluster, profile_of(graph));
   SHOAL_ASSIGN(auto plans, make_stream_plans(graph, cluster, options));
   double single = 0;
   for (const StreamPrediction& plan : plans) {

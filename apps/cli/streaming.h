@@ -21,6 +21,7 @@ struct PlannedStream {
   double speedup() const { return best().requests_per_second() / single_per_second; }
 };
 
+Result<PlannedStream> make_planned_stream(const PlanFlags& flags, const ProfileOf& profile_of);
 Result<PlannedStream> make_planned_stream(const PlanFlags& flags, plan::ClusterProfile cluster);
 
 void print(const PlannedStream& planned);

@@ -1,13 +1,21 @@
 // In place of apps/cli/cluster/ where workers and coordinators are not built.
 #include "cli.h"
 #include "cluster/cluster_bench.h"
+#include "cluster/cluster_device.h"
 
 namespace shoal::cli {
+namespace {
+
+constexpr const char* kNotBuilt = "this shoal was built without clusters";
+
+}  // namespace
 
 void add_cluster_commands(CLI::App&, Action&) {}
 
-Outcome bench_cluster(const ClusterBenchFlags&) {
-  return {Exit::kUsage, "this shoal was built without clusters"};
+Outcome bench_cluster(const ClusterBenchFlags&) { return {Exit::kUsage, kNotBuilt}; }
+
+Result<std::unique_ptr<Device>> open_cluster_device(const PlanFlags&) {
+  return Status(Code::kUnsupported, kNotBuilt);
 }
 
 }  // namespace shoal::cli

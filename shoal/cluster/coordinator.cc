@@ -41,7 +41,7 @@ Result<WorkerInfo> greet(net::Channel& channel, const std::string& address) {
     if (took >= quickest) continue;
     quickest = took;
     info.clock_ahead = welcome.clock() - nanoseconds(begin + took / 2);
-    info.name = welcome.name();
+    info.name = channel.peer().name;  // as certified
     info.threads = static_cast<int>(welcome.threads());
   }
   return info;

@@ -4,9 +4,11 @@ import json
 import os
 import pathlib
 import re
+import signal
 import subprocess
 import sys
 import tempfile
+import time
 
 import numpy as np
 
@@ -28,11 +30,18 @@ def test_every_command_teaches_by_example(_):
     assert all(command in shoal("--help").stdout for command in COMMANDS)
 
 
+def wait_for(condition, seconds=60):
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "waited in vain"
+
+
 class Running:
     """A command that stays; ended by SIGTERM, it must end well."""
 
-    def __init__(self, *args):
-        self.process = subprocess.Popen([SHOAL, *map(str, args)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    def __init__(self, *args, env=None):
+        self.process = subprocess.Popen([SHOAL, *map(str, args)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                                        env={**os.environ, **(env or {})})
 
     def line(self):
         return self.process.stdout.readline().strip()
@@ -114,6 +123,73 @@ def test_devices_says_who_is_there_and_who_is_not(tmp):
             assert "worker hall" in wrong.stderr and "is kitchen" in wrong.stderr, wrong.stderr
     gone = shoal("devices", "--dir", tmp / "c", expect=10)
     assert "worker hall" in gone.stderr and "refused" in gone.stderr, gone.stderr
+
+
+class Cluster:
+    """Two workers on this machine."""
+
+    def __init__(self, tmp):
+        self.env = {"SHOAL_CLUSTER_DIR": str(tmp / "c")}
+        self.workers = []
+        shoal("cluster", "init", env=self.env)
+        for name in "kitchen", "hall":
+            with Running("cluster", "invite", "--dir", tmp / "c", "--listen", "127.0.0.1:0") as invite:
+                worker = Running("worker", "--dir", tmp / name, "--name", name, "--listen", "127.0.0.1:0",
+                                 "--threads", 1, "--store", tmp / name / "store", "--join", invite.line())
+                self.workers.append(worker)
+                shoal("cluster", "add", name, worker.line().split()[2], env=self.env)
+
+    def devices(self):
+        return json.loads(shoal("devices", "--json", env=self.env).stdout)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        for worker in self.workers:
+            worker.__exit__()
+
+
+def test_a_cluster_answers_as_one_device_does(tmp):
+    x = np.random.default_rng(1).standard_normal((1, 3, 224, 224)).astype(np.float32)
+    np.save(tmp / "x.npy", x)
+    shoal("zoo", "squeezenet", "-o", tmp / "m.onnx")
+    shoal("run", tmp / "m.onnx", "--input", tmp / "x.npy", "--save", tmp / "one")
+    with Cluster(tmp) as cluster:
+        for split in "any", "rows", "grid":
+            shoal("run", tmp / "m.onnx", "--input", tmp / "x.npy", "--save", tmp / split, "--cluster", "--split", split,
+                  env=cluster.env)
+            for file in (tmp / "one").iterdir():
+                one, many = np.load(file), np.load(tmp / split / file.name)
+                assert np.abs(one - many).max() <= 1e-4 * np.abs(one).max(), split
+        assert all(list((tmp / name / "store").iterdir()) for name in ("kitchen", "hall")), "weights are kept"
+        cluster.workers[1].process.kill()
+        cluster.workers[1].process.wait()
+        done = shoal("run", tmp / "m.onnx", "--input", tmp / "x.npy", "--save", tmp / "alone", "--cluster", env=cluster.env)
+        assert "left out: worker hall" in done.stderr, done.stderr
+
+
+def test_who_goes_away_in_the_middle_is_named_and_leaves_nobody_busy(tmp):
+    with Cluster(tmp) as cluster:
+        def tasks():
+            return sum(device["tasks"] for device in cluster.devices())
+
+        def wait_until_busy(running):
+            before = tasks()
+            wait_for(lambda: running.process.poll() is not None or tasks() > before)
+            assert running.process.poll() is None, running.process.communicate()
+
+        bench = ["bench", "zoo:lenet5", "--cluster", "--split", "rows", "--seconds", 3600]
+        with Running(*bench, env=cluster.env) as running:
+            wait_until_busy(running)
+            running.process.send_signal(signal.SIGINT)
+            assert running.process.wait(timeout=60) == -signal.SIGINT
+        wait_for(lambda: not any(device["plans"] for device in cluster.devices()))
+        with Running(*bench, env=cluster.env) as running:
+            wait_until_busy(running)
+            cluster.workers[1].process.kill()
+            _, errors = running.process.communicate(timeout=60)
+            assert running.process.returncode == 5 and "worker hall" in errors, errors
 
 
 def test_the_list_of_workers_is_checked(tmp):

@@ -1,10 +1,12 @@
 #include "cluster_access.h"
 
 #include <algorithm>
+#include <cstdio>
 #include <optional>
 
 #include "places.h"
-#include "shoal/cluster/folder.h"
+#include "shoal/cluster/inquiry.h"
+#include "shoal/cluster/profiling.h"
 
 namespace shoal::cli {
 namespace {
@@ -29,12 +31,11 @@ Result<std::unique_ptr<ClusterAccess>> ClusterAccess::open() {
   const cluster::ClusterFolder folder(default_cluster_folder());
   SHOAL_ASSIGN(const net::Identity identity, folder.coordinator());
   SHOAL_ASSIGN(access->transport_, make_transport(identity, access->emulation_, ""));
-  SHOAL_ASSIGN(const std::vector<cluster::ListedWorker> workers, folder.workers());
-  if (workers.empty()) {
-    return Status(Code::kNotFound, "the cluster has no workers: see 'shoal cluster invite'");
-  }
+  SHOAL_TRY(access->find_workers(folder));
   std::vector<std::string> addresses;
-  for (const cluster::ListedWorker& worker : workers) addresses.push_back(worker.address);
+  for (const cluster::ListedWorker& worker : access->workers_) {
+    addresses.push_back(worker.address);
+  }
   cluster::CoordinatorOptions options;
   if (access->emulated()) {
     SHOAL_ASSIGN(const emulate::EmulatedLinks links, access->emulation_.as(""));
@@ -49,10 +50,38 @@ Result<std::unique_ptr<ClusterAccess>> ClusterAccess::open() {
   return access;
 }
 
-Result<plan::ClusterProfile> ClusterAccess::profile() const {
-  if (!emulated()) return Status(Code::kUnsupported, "the workers have not been measured");
+Status ClusterAccess::find_workers(const cluster::ClusterFolder& folder) {
+  SHOAL_ASSIGN(const std::vector<cluster::ListedWorker> listed, folder.workers());
+  if (listed.empty()) {
+    return Status(Code::kNotFound, "the cluster has no workers: see 'shoal cluster invite'");
+  }
+  Status first;
+  for (const cluster::ListedWorker& worker : listed) {
+    const Status found = cluster::Inquiry::open(worker, *transport_).status();
+    if (found.ok()) {
+      workers_.push_back(worker);
+      continue;
+    }
+    if (first.ok()) first = found;
+    std::fprintf(stderr, "left out: %s\n", std::string(found.message()).c_str());
+  }
+  return workers_.empty() ? first : Status();
+}
+
+Result<plan::ClusterProfile> ClusterAccess::profile(const Graph& graph) const {
+  if (!emulated()) return cluster::measure_cluster(graph, workers_, *transport_);
   SHOAL_ASSIGN(const emulate::EmulatedLinks links, emulation_.as(""));
-  return links.cluster;
+  plan::ClusterProfile there = links.cluster;
+  there.workers.clear();
+  there.links.clear();
+  for (const cluster::ListedWorker& worker : workers_) {
+    const auto& all = links.cluster.workers;
+    const auto it = std::ranges::find(all, worker.name, &plan::WorkerProfile::name);
+    if (it == all.end()) return invalid("no emulated device is called " + worker.name);
+    there.workers.push_back(*it);
+    there.links.push_back(links.cluster.links[static_cast<size_t>(it - all.begin())]);
+  }
+  return there;
 }
 
 void ClusterAccess::shape(bool on) const {

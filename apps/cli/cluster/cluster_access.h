@@ -3,21 +3,25 @@
 
 #include <atomic>
 #include <memory>
+#include <vector>
 
 #include "emulation.h"
 #include "shoal/cluster/coordinator.h"
+#include "shoal/cluster/folder.h"
 #include "shoal/plan/profile.h"
 
 namespace shoal::cli {
 
 class ClusterAccess {
  public:
-  // Connects to all workers of the folder that the environment names, or of the default one.
+  // Connects to the workers of the folder that the environment names, or of the default one. Those
+  // that do not answer are named on stderr and left out.
   static Result<std::unique_ptr<ClusterAccess>> open();
 
   cluster::Coordinator& coordinator() { return *coordinator_; }
-  // How fast its workers and links are.
-  Result<plan::ClusterProfile> profile() const;
+  // How fast its workers are at this graph, and the links to them: measured now, unless they are
+  // emulated.
+  Result<plan::ClusterProfile> profile(const Graph& graph) const;
   bool emulated() const { return emulation_.is_on(); }
   // Whether emulated links are slow now. Weights travel before they are.
   void shape(bool on) const;
@@ -27,11 +31,13 @@ class ClusterAccess {
 
  private:
   ClusterAccess() = default;
+  Status find_workers(const cluster::ClusterFolder& folder);
 
   Emulation emulation_;
   std::chrono::milliseconds lull_{0};
   std::shared_ptr<std::atomic<bool>> shaping_;  // of emulated links
   std::unique_ptr<net::Transport> transport_;
+  std::vector<cluster::ListedWorker> workers_;  // that answer
   std::unique_ptr<cluster::Coordinator> coordinator_;
 };
 

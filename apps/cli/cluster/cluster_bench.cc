@@ -226,8 +226,9 @@ Result<ClusterFigures> measure(ClusterAccess& access, const Planned& planned, do
 Outcome bench_cluster(const ClusterBenchFlags& flags) {
   if (flags.plan.is_stream()) return bench_stream(flags);
   SHOAL_OR_EXIT(auto access, Exit::kNetwork, ClusterAccess::open());
-  SHOAL_OR_EXIT(plan::ClusterProfile profile, Exit::kDevice, access->profile());
-  SHOAL_OR_EXIT(const Planned planned, Exit::kModel, make_planned(flags.plan, std::move(profile)));
+  SHOAL_OR_EXIT(
+      const Planned planned, Exit::kModel,
+      make_planned(flags.plan, [&](const Graph& graph) { return access->profile(graph); }));
   const auto figures = measure(*access, planned, flags.seconds);
   if (!figures.ok()) return fail(exit_of(figures.status()), figures.status());
   if (!flags.html.empty()) {

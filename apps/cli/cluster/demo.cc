@@ -14,14 +14,14 @@ namespace {
 
 Outcome show() {
   SHOAL_OR_EXIT(auto access, Exit::kNetwork, ClusterAccess::open());
-  SHOAL_OR_EXIT(const plan::ClusterProfile profile, Exit::kDevice, access->profile());
-  const std::string all = std::to_string(profile.workers.size()) + " devices ms";
+  const std::string all = std::to_string(access->coordinator().workers().size()) + " devices ms";
   Table table({"model", "plan", "one device ms", all, "predicted ms", "speed-up"});
   for (const char* model : {"zoo:digits", "zoo:vgg16"}) {
     std::fprintf(stderr, "%s: plan, deploy, run\n", model);
     PlanFlags flags;
     flags.model = model;
-    SHOAL_OR_EXIT(const Planned planned, Exit::kModel, make_planned(flags, profile));
+    SHOAL_OR_EXIT(const Planned planned, Exit::kModel,
+                  make_planned(flags, [&](const Graph& graph) { return access->profile(graph); }));
     const auto figures = measure(*access, planned, 0);
     if (!figures.ok()) return fail(exit_of(figures.status()), figures.status());
     table.add({model, planned.best().name, fixed(1e3 * figures->single.seconds, 1),

@@ -109,9 +109,9 @@ void print(const PlannedStream& planned, double single, double stream) {
 
 Outcome bench_stream(const ClusterBenchFlags& flags) {
   SHOAL_OR_EXIT(auto access, Exit::kNetwork, ClusterAccess::open());
-  SHOAL_OR_EXIT(plan::ClusterProfile profile, Exit::kDevice, access->profile());
-  SHOAL_OR_EXIT(const PlannedStream planned, Exit::kModel,
-                make_planned_stream(flags.plan, std::move(profile)));
+  SHOAL_OR_EXIT(
+      const PlannedStream planned, Exit::kModel,
+      make_planned_stream(flags.plan, [&](const Graph& graph) { return access->profile(graph); }));
   PlanFlags alone = flags.plan;
   alone.split = "none";
   SHOAL_OR_EXIT(const PlannedStream single, Exit::kModel,

@@ -1,0 +1,43 @@
+#include "cluster_device.h"
+
+#include "cluster_access.h"
+#include "shoal/cluster/cluster_device.h"
+
+namespace shoal::cli {
+namespace {
+
+class RemoteDevice final : public Device {
+ public:
+  RemoteDevice(std::unique_ptr<ClusterAccess> access, const PlanFlags& flags)
+      : access_(std::move(access)) {
+    cluster::ClusterOptions options;
+    options.plan = options_of(flags);
+    options.profile = [this](const Graph& graph) { return access_->profile(graph); };
+    options.patience = std::chrono::duration_cast<std::chrono::milliseconds>(options.patience *
+                                                                             access_->dilation());
+    device_ = cluster::make_cluster_device(access_->coordinator(), std::move(options));
+  }
+
+  const DeviceInfo& info() const override { return device_->info(); }
+
+  // Emulated links are slow for requests only.
+  Result<std::unique_ptr<Executable>> compile(const Graph& graph) override {
+    access_->shape(false);
+    auto executable = device_->compile(graph);
+    access_->shape(true);
+    return executable;
+  }
+
+ private:
+  const std::unique_ptr<ClusterAccess> access_;
+  std::unique_ptr<Device> device_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Device>> open_cluster_device(const PlanFlags& flags) {
+  SHOAL_ASSIGN(auto access, ClusterAccess::open());
+  return std::unique_ptr<Device>(std::make_unique<RemoteDevice>(std::move(access), flags));
+}
+
+}  // namespace shoal::cli
