@@ -194,8 +194,9 @@ TileSize choose_tile(std::span<const TileSize> sizes, int64_t length, int64_t bl
     // Per input channel: one step for each product, and what loading takes beside it. A tile at
     // the end of a row overlaps the one before.
     constexpr double kLoad = 0.25;
-    const auto tiles = static_cast<double>((length + size.pixels - 1) / size.pixels *
-                                           ((blocks + size.blocks - 1) / size.blocks));
+    const int64_t count =
+        (length + size.pixels - 1) / size.pixels * ((blocks + size.blocks - 1) / size.blocks);
+    const auto tiles = static_cast<double>(count);
     const auto pixels = static_cast<double>(size.pixels), wide = static_cast<double>(size.blocks);
     const double cost = tiles * (pixels * wide + kLoad * (pixels + 2 * wide));
     if (cost < least) {

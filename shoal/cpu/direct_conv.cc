@@ -12,7 +12,7 @@ namespace {
 
 // Floats of the image that a thread works on at a time; with a panel of weights they fit into a
 // second-level cache.
-constexpr int64_t kChunkFloats = 48 * 1024;
+constexpr int64_t kChunkFloats = int64_t{48} << 10;
 constexpr int64_t kPlainChannels = 4;  // of an image that is not blocked, when copied
 
 class DirectKernel : public Kernel {

@@ -17,7 +17,7 @@ using In = QConvInputs;
 
 // Bytes of the image that a thread works on at a time; with a panel of weights they fit into a
 // second-level cache.
-constexpr int64_t kChunkBytes = 128 * 1024;
+constexpr int64_t kChunkBytes = int64_t{128} << 10;
 
 // Weights in the order in which tiles read them: by panel of a few blocks of output channels, input
 // channel block, tap, group of four input channels.

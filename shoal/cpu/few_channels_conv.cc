@@ -9,7 +9,7 @@ namespace shoal::cpu {
 namespace {
 
 // Floats of the image that a thread works on at a time.
-constexpr int64_t kChunkFloats = 48 * 1024;
+constexpr int64_t kChunkFloats = int64_t{48} << 10;
 
 class FewChannelsKernel : public Kernel {
  public:

@@ -9,7 +9,7 @@ namespace shoal::cpu {
 namespace {
 
 // Floats of the image that a thread works on at a time.
-constexpr int64_t kChunkFloats = 8 * 1024;
+constexpr int64_t kChunkFloats = int64_t{8} << 10;
 
 class GroupKernel : public Kernel {
  public:

@@ -13,7 +13,7 @@ namespace {
 using ops::Range;
 
 // Floats of the image that a thread works on at a time, as in direct convolutions.
-constexpr int64_t kChunkFloats = 48 * 1024;
+constexpr int64_t kChunkFloats = int64_t{48} << 10;
 
 struct TransposedSite {
   explicit TransposedSite(const Site& site)

@@ -41,7 +41,7 @@ class QuantizedDepthwiseKernel : public Kernel {
         function_(depthwise_function(columns().kernel, columns().stride, columns().dilation)),
         rows_(site_.conv, site_.block, site_.block, true, true),
         threads_(site.pool.threads()) {
-    constexpr int64_t kChunkBytes = 16 * 1024;  // half of a first-level cache
+    constexpr int64_t kChunkBytes = int64_t{16} << 10;  // half of a first-level cache
     rows_.share(site_.conv.batch * site_.out_blocks, 1, 1, kChunkBytes, threads_);
     site_.fold_zero_point(function_.pixel_offset);
     function_.in_bytes ? pack_bytes() : pack_floats();

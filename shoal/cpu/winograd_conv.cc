@@ -15,7 +15,7 @@ namespace {
 
 // Floats of transformed tiles that a thread works on at a time, in its second-level cache together
 // with a panel of filters.
-constexpr int64_t kChunkFloats = 128 * 1024;
+constexpr int64_t kChunkFloats = int64_t{128} << 10;
 // Filters of many channels do not stay in any cache: so many tiles at least share reading them.
 constexpr int64_t kFewTiles = 28;
 
