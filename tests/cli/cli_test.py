@@ -215,6 +215,23 @@ def test_a_plan_says_what_it_brings_and_why_others_lose(tmp):
     assert "<svg" in (tmp / "p.html").read_text() and (tmp / "p.svg").read_text().startswith("<svg")
 
 
+def test_streams_keep_all_workers_busy(_):
+    for split in "any", "stages", "replicas":
+        flags = ["zoo:resnet18", "--workers", 4, "--objective", "throughput", "--split", split, "--json"]
+        stream = json.loads(shoal("simulate", *flags).stdout)
+        assert stream["speedup"] > 3.5 and len(stream["workers"]) == 4, stream
+        assert json.loads(shoal("plan", *flags).stdout) == stream
+    done = shoal("plan", "zoo:lenet5", "--split", "stages", expect=3)
+    assert "--objective throughput" in done.stderr
+    assert "rows" not in shoal("plan", "zoo:lenet5", "--objective", "throughput").stdout
+
+
+def test_every_split_can_be_forced(_):
+    for split in "rows", "columns", "grid", "channels", "inputs":
+        plan = json.loads(shoal("plan", "zoo:lenet5", "--workers", 4, "--split", split, "--json").stdout)
+        assert plan["kind"] == split and all(w["compute_ms"] > 0 for w in plan["workers"]), plan
+
+
 def test_simulated_halos_take_the_bytes_they_must(_):
     for workers, split, halos in (2, "rows", 1037568), (3, "rows", 2075136), (4, "rows", 3112704), (4, "grid", 2134576):
         done = shoal("simulate", "zoo:vgg16", "--workers", workers, *NEXUS, "--split", split, "--fuse", 1, "--json")
