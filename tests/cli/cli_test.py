@@ -217,7 +217,7 @@ def test_a_plan_says_what_it_brings_and_why_others_lose(tmp):
 
 def test_streams_keep_all_workers_busy(_):
     for split in "any", "stages", "replicas":
-        flags = ["zoo:resnet18", "--workers", 4, "--objective", "throughput", "--split", split, "--json"]
+        flags = ["zoo:resnet50", "--workers", 4, "--objective", "throughput", "--split", split, "--json"]
         stream = json.loads(shoal("simulate", *flags).stdout)
         assert stream["speedup"] > 3.5 and len(stream["workers"]) == 4, stream
         assert json.loads(shoal("plan", *flags).stdout) == stream
