@@ -3,10 +3,10 @@
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
-# The engine is every room but those that need more libraries: data (JPEG, PNG, zlib), and net and
-# cluster (OpenSSL, protobuf), which are in the binary only.
+# The engine is every room but those that need more libraries: data (JPEG, PNG, zlib), and net, cluster
+# and emulate (OpenSSL, protobuf), which are in the binary only.
 get_property(rooms GLOBAL PROPERTY SHOAL_ROOMS)
-list(REMOVE_ITEM rooms shoal_data shoal_net shoal_cluster)
+list(REMOVE_ITEM rooms shoal_data shoal_net shoal_cluster shoal_emulate)
 set(objects)
 foreach(room ${rooms})
   list(APPEND objects $<TARGET_OBJECTS:${room}>)
@@ -26,3 +26,6 @@ install(FILES ${PROJECT_BINARY_DIR}/shoal-config.cmake ${PROJECT_BINARY_DIR}/sho
   DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/shoal)
 configure_file(cmake/shoal.pc.in shoal.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/shoal.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+if(SHOAL_CLUSTER)
+  install(FILES apps/systemd/shoal-worker.service DESTINATION lib/systemd/system)
+endif()

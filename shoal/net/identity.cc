@@ -31,6 +31,11 @@ Result<Identity> make_identity(std::string certificate, std::string key, std::st
                   std::move(key), std::move(authority)};
 }
 
+Result<Fingerprint> authority_fingerprint(const Identity& identity) {
+  SHOAL_ASSIGN(const CertificatePtr root, certificate_from_pem(identity.authority));
+  return fingerprint_of(*root);
+}
+
 Status save(const Identity& identity, const std::filesystem::path& folder) {
   SHOAL_TRY(make_private_folder(folder));
   SHOAL_TRY(write_text(folder / kKeyFile, identity.key, AtomicFile::Readers::kOwner));

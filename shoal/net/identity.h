@@ -25,6 +25,9 @@ struct Identity {
 // Checks that the parts belong together, and reads name and cluster from the certificate.
 Result<Identity> make_identity(std::string certificate, std::string key, std::string authority);
 
+// By which a token tells whether it is of the same cluster.
+Result<Fingerprint> authority_fingerprint(const Identity& identity);
+
 // As three files; the key is readable by its owner only.
 Status save(const Identity& identity, const std::filesystem::path& folder);
 Result<Identity> load_identity(const std::filesystem::path& folder);

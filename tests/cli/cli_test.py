@@ -5,6 +5,7 @@ import os
 import pathlib
 import re
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -100,10 +101,19 @@ def test_a_device_joins_by_a_token_once(tmp):
             assert re.fullmatch(r"ready kitchen 127\.0\.0\.1:\d+", worker.line())
             assert invite.process.wait(timeout=60) == 0
         assert worker.process.returncode == 0
-        assert "already" in shoal("worker", "--dir", tmp / "w", *join, expect=6).stderr
+        with Running("worker", "--dir", tmp / "w", *join) as again:
+            assert again.line().startswith("ready kitchen "), "a token that was used here is no mistake"
+        shoal("cluster", "init", "--dir", tmp / "other")
+        with Running("cluster", "invite", "--dir", tmp / "other", "--listen", "127.0.0.1:0") as other:
+            done = shoal("worker", "--dir", tmp / "w", "--join", other.line(), expect=6)
+            assert "of another" in done.stderr, done.stderr
         assert shoal("worker", "--dir", tmp / "w2", *join, expect=5).stderr
-    with Running("worker", "--dir", tmp / "w", "--listen", "127.0.0.1:0") as worker:
-        assert worker.line().startswith("ready kitchen ")
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as supervisor:
+        supervisor.bind(str(tmp / "notify"))
+        supervisor.settimeout(60)
+        with Running("worker", "--dir", tmp / "w", "--listen", "127.0.0.1:0", env={"NOTIFY_SOCKET": str(tmp / "notify")}):
+            assert supervisor.recv(100) == b"READY=1"
+        assert supervisor.recv(100) == b"STOPPING=1"
 
 
 def test_devices_says_who_is_there_and_who_is_not(tmp):

@@ -58,6 +58,15 @@ Result<net::Identity> join_by(const Flags& flags) {
   return identity;
 }
 
+// A supervisor starts it with the same token every time; it is used the first.
+Status check_joined_by(const net::Identity& known, const Flags& flags) {
+  SHOAL_ASSIGN(const net::Token token, net::parse_token(flags.token));
+  SHOAL_ASSIGN(const net::Fingerprint fingerprint, net::authority_fingerprint(known));
+  if (fingerprint == token.fingerprint) return {};
+  return invalid("this device is " + known.name + " of cluster " + known.cluster +
+                 " already, and the token is of another; choose another --dir");
+}
+
 // Who this is: as in the folder, or as the cluster says to whom has a token.
 Result<net::Identity> identity_of(const Flags& flags) {
   auto known = net::load_identity(flags.folder);
@@ -69,8 +78,8 @@ Result<net::Identity> identity_of(const Flags& flags) {
                       flags.folder + ")");
   }
   if (!known.ok()) return join_by(flags);
-  return invalid("this device is " + known->name + " of cluster " + known->cluster +
-                 " already; leave out --join, or choose another --dir");
+  SHOAL_TRY(check_joined_by(*known, flags));
+  return known;
 }
 
 Result<cluster::WorkerOptions> options_of(const Flags& flags, const std::string& name) {
