@@ -13,7 +13,8 @@ demo: build
 # Optimised build by g++ with every test; sanitized build by clang with the fast ones and the
 # hostile models; then each fuzzer for a minute.
 test: setup-peers
-	$(call BUILD,release)
+	tools/setup mpi
+	cmake --preset release -Wno-dev -DSHOAL_MPI=ON >/dev/null && cmake --build --preset release -j$(JOBS)
 	tools/check
 	ctest --preset release -j$(JOBS)
 	$(call BUILD,fuzz)

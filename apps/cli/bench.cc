@@ -33,7 +33,6 @@ struct BenchFlags {
   double seconds = 3;
   bool json = false;
   bool turns = false;
-  bool cluster = false;
   PlanFlags plan;
   std::string html;
 };
@@ -111,7 +110,7 @@ void print_table(const nlohmann::json& result) {
 }
 
 Outcome bench(const BenchFlags& flags) {
-  if (flags.cluster) {
+  if (flags.plan.is_on_cluster()) {
     PlanFlags plan = flags.plan;
     plan.model = flags.model.model;
     plan.shapes = flags.shapes;
@@ -156,9 +155,7 @@ void add_bench(CLI::App& app, Action& action) {
   command->add_flag("--turns", flags->turns,
                     "Print one JSON object for each line of standard input, measured for as many "
                     "seconds as it says");
-  CLI::Option* cluster =
-      command->add_flag("--cluster", flags->cluster, "On the workers of this user's cluster");
-  flags->plan.add_split_to(*command, cluster);
+  CLI::Option* cluster = flags->plan.add_cluster_to(*command);
   command->add_option("--html", flags->html, "Write a picture: who computed and sent what when")
       ->needs(cluster);
   command->callback([flags, &action] { action = [flags] { return bench(*flags); }; });

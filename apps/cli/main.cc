@@ -38,6 +38,17 @@ int split_at_dashes(int argc, char** argv) {
   return static_cast<int>(dashes - argv);
 }
 
+// "--cluster mpi" is a flag with a value, for which CLI11 wants a sign of equality.
+std::vector<std::string> words_of(int argc, char** argv) {
+  std::vector<std::string> words(argv, argv + argc);
+  for (size_t i = 1; i + 1 < words.size(); ++i) {
+    if (words[i] != "--cluster" || words[i + 1] != "mpi") continue;
+    words[i] += "=mpi";
+    words.erase(words.begin() + static_cast<std::ptrdiff_t>(i) + 1);
+  }
+  return words;
+}
+
 Outcome parse_and_act(int argc, char** argv, int& parse_exit) {
   CLI::App app("Shoal runs neural networks on the small devices people already have.", "shoal");
   app.footer(kFooter);
@@ -51,7 +62,10 @@ Outcome parse_and_act(int argc, char** argv, int& parse_exit) {
     add(app, action);
   }
   try {
-    app.parse(split_at_dashes(argc, argv), argv);
+    std::vector<std::string> words = words_of(split_at_dashes(argc, argv), argv);
+    std::reverse(words.begin() + 1, words.end());  // as CLI11 takes them
+    words.erase(words.begin());
+    app.parse(std::move(words));
   } catch (const CLI::ParseError& error) {
     // CLI11 prints help and version itself; what it calls an error is a wrong command line.
     parse_exit = app.exit(error) == 0 ? 0 : static_cast<int>(Exit::kUsage);

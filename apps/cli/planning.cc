@@ -62,8 +62,17 @@ nlohmann::json workers_json(const Planned& planned) {
 void PlanFlags::add_to(CLI::App& command) {
   command.add_option("model", model, "ONNX file or zoo:NAME")->required();
   cluster.add_to(command);
-  add_split_to(command);
+  add_split_to(command, nullptr);
   command.add_option("--shape", shapes, "NAME=1x3x224x224 for inputs of open size");
+}
+
+CLI::Option* PlanFlags::add_cluster_to(CLI::App& command) {
+  CLI::Option* option =
+      command
+          .add_flag("--cluster{own}", network, "On the workers of this user's cluster, or of 'mpi'")
+          ->check(CLI::IsMember({"own", "mpi"}));
+  add_split_to(command, option);
+  return option;
 }
 
 void PlanFlags::add_split_to(CLI::App& command, CLI::Option* needs) {
@@ -131,6 +140,10 @@ std::string advice(const Planned& planned) {
   const size_t all = planned.cluster.workers.size();
   const size_t used = workers_of(planned.best().plan).size();
   if (all == 1) return "There is one worker.";
+  if (planned.speedup() < 1) {
+    return "More devices do not help: one worker alone takes " +
+           in_seconds(planned.single.timeline.seconds) + ".";
+  }
   if (used == 1) {
     std::string text = "More devices do not help: one worker alone is fastest.";
     for (const Prediction& other : planned.plans) {

@@ -21,11 +21,16 @@ struct PlanFlags {
   std::string split = "any";
   size_t fuse = 0;  // nodes in a segment; 0: as many as is good
   std::vector<int> excluded;
+  std::string network;  // of a cluster that is there: "own", "mpi"; empty: none
 
   void add_to(CLI::App& command);
-  // Only how to split; with `needs`, only beside that option.
-  void add_split_to(CLI::App& command, CLI::Option* needs = nullptr);
+  // --cluster, and how to split on it.
+  CLI::Option* add_cluster_to(CLI::App& command);
+  bool is_on_cluster() const { return !network.empty(); }
   bool is_stream() const { return objective == "throughput"; }
+
+ private:
+  void add_split_to(CLI::App& command, CLI::Option* needs);
 };
 
 struct Planned {

@@ -38,7 +38,6 @@ struct RunFlags {
   std::string save;
   int64_t top = 0;
   bool json = false;
-  bool cluster = false;
   PlanFlags plan;
 };
 
@@ -241,8 +240,9 @@ Exit exit_of_run(const Status& status) {
 }
 
 Outcome run(const RunFlags& flags) {
-  SHOAL_OR_EXIT(auto device, flags.cluster ? Exit::kNetwork : Exit::kDevice,
-                flags.cluster ? open_cluster_device(flags.plan) : make_device(flags.model));
+  SHOAL_OR_EXIT(
+      auto device, flags.plan.is_on_cluster() ? Exit::kNetwork : Exit::kDevice,
+      flags.plan.is_on_cluster() ? open_cluster_device(flags.plan) : make_device(flags.model));
   SHOAL_OR_EXIT(Session session, Exit::kModel, open_session(flags.model, *device));
   if (flags.inputs.empty() && flags.model.model == kDefaultModel)
     return run_samples(session, flags.json);
@@ -278,9 +278,7 @@ void add_run(CLI::App& app, Action& action) {
       ->check(CLI::Range(1, 1 << 20));
   command->add_option("--labels", flags->labels, "Names of the classes, one a line");
   command->add_flag("--json", flags->json, "Print one JSON object");
-  CLI::Option* cluster =
-      command->add_flag("--cluster", flags->cluster, "On the workers of this user's cluster");
-  flags->plan.add_split_to(*command, cluster);
+  flags->plan.add_cluster_to(*command);
   flags->preprocess.add_to(*command);
   command->callback([flags, &action] { action = [flags] { return run(*flags); }; });
 }

@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <optional>
 
+#include "mpi_access.h"
 #include "places.h"
 #include "shoal/cluster/inquiry.h"
 #include "shoal/cluster/profiling.h"
@@ -25,13 +26,9 @@ std::chrono::milliseconds sleep_after(const plan::ClusterProfile& profile, doubl
 
 }  // namespace
 
-Result<std::unique_ptr<ClusterAccess>> ClusterAccess::open() {
+Result<std::unique_ptr<ClusterAccess>> ClusterAccess::open(const PlanFlags& flags) {
   std::unique_ptr<ClusterAccess> access(new ClusterAccess);
-  access->emulation_ = Emulation::of_environment();
-  const cluster::ClusterFolder folder(default_cluster_folder());
-  SHOAL_ASSIGN(const net::Identity identity, folder.coordinator());
-  SHOAL_ASSIGN(access->transport_, make_transport(identity, access->emulation_, ""));
-  SHOAL_TRY(access->find_workers(folder));
+  SHOAL_TRY(flags.network == "mpi" ? access->open_ranks() : access->open_folder());
   std::vector<std::string> addresses;
   for (const cluster::ListedWorker& worker : access->workers_) {
     addresses.push_back(worker.address);
@@ -50,11 +47,26 @@ Result<std::unique_ptr<ClusterAccess>> ClusterAccess::open() {
   return access;
 }
 
-Status ClusterAccess::find_workers(const cluster::ClusterFolder& folder) {
+Status ClusterAccess::open_ranks() {
+  SHOAL_ASSIGN(RankedCluster cluster, join_ranks());
+  ranks_ = std::move(cluster.ranks);
+  transport_ = std::move(cluster.transport);
+  return find_workers(cluster.workers);
+}
+
+Status ClusterAccess::open_folder() {
+  emulation_ = Emulation::of_environment();
+  const cluster::ClusterFolder folder(default_cluster_folder());
+  SHOAL_ASSIGN(const net::Identity identity, folder.coordinator());
+  SHOAL_ASSIGN(transport_, make_transport(identity, emulation_, ""));
   SHOAL_ASSIGN(const std::vector<cluster::ListedWorker> listed, folder.workers());
   if (listed.empty()) {
     return Status(Code::kNotFound, "the cluster has no workers: see 'shoal cluster invite'");
   }
+  return find_workers(listed);
+}
+
+Status ClusterAccess::find_workers(const std::vector<cluster::ListedWorker>& listed) {
   Status first;
   for (const cluster::ListedWorker& worker : listed) {
     const Status found = cluster::Inquiry::open(worker, *transport_).status();

@@ -5,6 +5,7 @@
 #include <memory>
 #include <vector>
 
+#include "../planning.h"
 #include "emulation.h"
 #include "shoal/cluster/coordinator.h"
 #include "shoal/cluster/folder.h"
@@ -14,9 +15,9 @@ namespace shoal::cli {
 
 class ClusterAccess {
  public:
-  // Connects to the workers of the folder that the environment names, or of the default one. Those
-  // that do not answer are named on stderr and left out.
-  static Result<std::unique_ptr<ClusterAccess>> open();
+  // Connects to the workers of the folder that the environment names, or of the default one, or to
+  // the ranks of MPI. Those that do not answer are named on stderr and left out.
+  static Result<std::unique_ptr<ClusterAccess>> open(const PlanFlags& flags);
 
   cluster::Coordinator& coordinator() { return *coordinator_; }
   // How fast its workers are at this graph, and the links to them: measured now, unless they are
@@ -31,8 +32,11 @@ class ClusterAccess {
 
  private:
   ClusterAccess() = default;
-  Status find_workers(const cluster::ClusterFolder& folder);
+  Status open_ranks();
+  Status open_folder();
+  Status find_workers(const std::vector<cluster::ListedWorker>& listed);
 
+  std::shared_ptr<void> ranks_;  // of MPI
   Emulation emulation_;
   std::chrono::milliseconds lull_{0};
   std::shared_ptr<std::atomic<bool>> shaping_;  // of emulated links

@@ -225,7 +225,7 @@ Result<ClusterFigures> measure(ClusterAccess& access, const Planned& planned, do
 
 Outcome bench_cluster(const ClusterBenchFlags& flags) {
   if (flags.plan.is_stream()) return bench_stream(flags);
-  SHOAL_OR_EXIT(auto access, Exit::kNetwork, ClusterAccess::open());
+  SHOAL_OR_EXIT(auto access, Exit::kNetwork, ClusterAccess::open(flags.plan));
   SHOAL_OR_EXIT(
       const Planned planned, Exit::kModel,
       make_planned(flags.plan, [&](const Graph& graph) { return access->profile(graph); }));

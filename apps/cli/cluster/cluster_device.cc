@@ -36,7 +36,7 @@ class RemoteDevice final : public Device {
 }  // namespace
 
 Result<std::unique_ptr<Device>> open_cluster_device(const PlanFlags& flags) {
-  SHOAL_ASSIGN(auto access, ClusterAccess::open());
+  SHOAL_ASSIGN(auto access, ClusterAccess::open(flags));
   return std::unique_ptr<Device>(std::make_unique<RemoteDevice>(std::move(access), flags));
 }
 

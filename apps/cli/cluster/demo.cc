@@ -13,7 +13,7 @@ namespace shoal::cli {
 namespace {
 
 Outcome show() {
-  SHOAL_OR_EXIT(auto access, Exit::kNetwork, ClusterAccess::open());
+  SHOAL_OR_EXIT(auto access, Exit::kNetwork, ClusterAccess::open({}));
   const std::string all = std::to_string(access->coordinator().workers().size()) + " devices ms";
   Table table({"model", "plan", "one device ms", all, "predicted ms", "speed-up"});
   for (const char* model : {"zoo:digits", "zoo:vgg16"}) {

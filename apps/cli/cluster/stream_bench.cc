@@ -108,7 +108,7 @@ void print(const PlannedStream& planned, double single, double stream) {
 }  // namespace
 
 Outcome bench_stream(const ClusterBenchFlags& flags) {
-  SHOAL_OR_EXIT(auto access, Exit::kNetwork, ClusterAccess::open());
+  SHOAL_OR_EXIT(auto access, Exit::kNetwork, ClusterAccess::open(flags.plan));
   SHOAL_OR_EXIT(
       const PlannedStream planned, Exit::kModel,
       make_planned_stream(flags.plan, [&](const Graph& graph) { return access->profile(graph); }));
