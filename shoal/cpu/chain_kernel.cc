@@ -17,7 +17,7 @@ struct Row {
 
 const Row& row_of(const Operator* op) {
   using enum ChainOp;
-  static const Row table[] = {
+  static const Row kTable[] = {
       {&ops::add, kAdd, kAdd},
       {&ops::div, kDiv, kDivInto},
       {&ops::mul, kMul, kMul},
@@ -38,8 +38,8 @@ const Row& row_of(const Operator* op) {
       {&ops::swish, kSwish, kSwish},
       {&ops::tanh, kTanh, kTanh},
   };
-  const auto* row = std::ranges::find(table, op, &Row::op);
-  SHOAL_CHECK(row != std::end(table));
+  const auto* row = std::ranges::find(kTable, op, &Row::op);
+  SHOAL_CHECK(row != std::end(kTable));
   return *row;
 }
 
