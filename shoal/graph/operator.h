@@ -99,6 +99,14 @@ struct Operator {
   Result<std::vector<ValueId>> (*expand)(const Node&, std::span<const ValueId> inputs,
                                          Graph& graph) = nullptr;
 
+  // What backpropagation adds for a node of `graph`: takes the gradients of its outputs (kNoValue:
+  // nothing depends on that one), appends what computes those of its inputs and returns them
+  // (kNoValue: zero, or of a kind that has none). Null: our own operators are differentiated by
+  // their `expand`, others not at all.
+  // Law: gradients agree with finite differences.                        asked by train
+  Result<std::vector<ValueId>> (*gradient)(const Node&, std::span<const ValueId> outputs,
+                                           Graph& graph) = nullptr;
+
   // Draws random numbers: never folded, never merged with an equal node. asked by passes
   bool random = false;
 };

@@ -3,8 +3,10 @@
 #include <cmath>
 #include <numbers>
 
+#include "shoal/ops/chain.h"
 #include "shoal/ops/convert.h"
 #include "shoal/ops/elementwise.h"
+#include "shoal/ops/gradient.h"
 #include "shoal/ops/ops.h"
 #include "shoal/ops/record.h"
 
@@ -125,37 +127,10 @@ struct Swish {
   float alpha;
 };
 
-// Appends nodes one after the other to a graph, all on elements of one type.
-class Chain {
- public:
-  Chain(Graph& graph, DType dtype) : graph_(graph), dtype_(dtype) {}
-
-  ValueId scalar(double value) {
-    return graph_.add_constant("scalar", converted(Tensor::of<double>({}, {value}), dtype_));
-  }
-  // After the first failure, which finish() gives, nothing more is added.
-  ValueId add(const Operator& op, std::vector<ValueId> inputs) {
-    if (!status_.ok()) return kNoValue;
-    auto id = graph_.add(op, std::move(inputs));
-    if (id.ok()) return *id;
-    status_ = id.status();
-    return kNoValue;
-  }
-  Result<std::vector<ValueId>> finish(ValueId y) const {
-    if (!status_.ok()) return status_;
-    return std::vector{y};
-  }
-
- private:
-  Graph& graph_;
-  DType dtype_;
-  Status status_;
-};
-
 Result<std::vector<ValueId>> expand_gelu(const Node& node, std::span<const ValueId> inputs,
                                          Graph& graph) {
   const ValueId x = inputs[0];
-  Chain chain(graph, graph[x].type.dtype);
+  Chain chain(graph, x);
   ValueId gate;
   if (Gelu::is_tanh(node)) {
     const ValueId cube = chain.add(mul, {chain.add(mul, {x, x}), x});
@@ -165,23 +140,23 @@ Result<std::vector<ValueId>> expand_gelu(const Node& node, std::span<const Value
     gate = chain.add(erf, {chain.add(div, {x, chain.scalar(std::numbers::sqrt2)})});
   }
   const ValueId twice = chain.add(mul, {x, chain.add(add, {gate, chain.scalar(1)})});
-  return chain.finish(chain.add(mul, {twice, chain.scalar(0.5)}));
+  return chain.finish({chain.add(mul, {twice, chain.scalar(0.5)})});
 }
 
 Result<std::vector<ValueId>> expand_mish(const Node&, std::span<const ValueId> inputs,
                                          Graph& graph) {
   const ValueId x = inputs[0];
-  Chain chain(graph, graph[x].type.dtype);
-  return chain.finish(chain.add(mul, {x, chain.add(tanh, {chain.add(softplus, {x})})}));
+  Chain chain(graph, x);
+  return chain.finish({chain.add(mul, {x, chain.add(tanh, {chain.add(softplus, {x})})})});
 }
 
 Result<std::vector<ValueId>> expand_swish(const Node& node, std::span<const ValueId> inputs,
                                           Graph& graph) {
   const ValueId x = inputs[0];
-  Chain chain(graph, graph[x].type.dtype);
+  Chain chain(graph, x);
   const double alpha = Swish(node).alpha;
   const ValueId steep = alpha == 1 ? x : chain.add(mul, {x, chain.scalar(alpha)});
-  return chain.finish(chain.add(mul, {x, chain.add(sigmoid, {steep})}));
+  return chain.finish({chain.add(mul, {x, chain.add(sigmoid, {steep})})});
 }
 
 constexpr Operator expanding(Operator op, decltype(Operator::expand) expand) {
@@ -191,25 +166,36 @@ constexpr Operator expanding(Operator op, decltype(Operator::expand) expand) {
 
 }  // namespace
 
-SHOAL_RECORD(celu) = unary<Floats, Celu>("Celu");
-SHOAL_RECORD(elu) = unary<Floats, Elu>("Elu");
+SHOAL_RECORD(celu) = differentiable(unary<Floats, Celu>("Celu"), celu_gradient);
+SHOAL_RECORD(elu) = differentiable(unary<Floats, Elu>("Elu"), elu_gradient);
 SHOAL_RECORD(gelu) = expanding(unary<Floats, Gelu>("Gelu"), expand_gelu);
-SHOAL_RECORD(hard_sigmoid) = unary<Floats, HardSigmoid>("HardSigmoid");
-SHOAL_RECORD(hard_swish) = unary<Floats>("HardSwish", []<class T>(T x) {
-  return x * clamp_to_unit(x / T{6} + T{0.5});
-});
-SHOAL_RECORD(leaky_relu) = unary<Floats, LeakyRelu>("LeakyRelu");
+SHOAL_RECORD(hard_sigmoid) = differentiable(unary<Floats, HardSigmoid>("HardSigmoid"),
+                                            hard_sigmoid_gradient);
+SHOAL_RECORD(hard_swish) = differentiable(
+    unary<Floats>("HardSwish", []<class T>(T x) { return x * clamp_to_unit(x / T{6} + T{0.5}); }),
+    hard_swish_gradient);
+SHOAL_RECORD(leaky_relu) = differentiable(unary<Floats, LeakyRelu>("LeakyRelu"),
+                                          leaky_relu_gradient);
 // ONNX has Mish from opset 18 on.
 SHOAL_RECORD(mish) = expanding(unary<Floats>("Mish",
                                              [](auto x) { return x * std::tanh(softplus_of(x)); }),
                                expand_mish);
-SHOAL_RECORD(relu) = unary<Numbers>("Relu", []<class T>(T x) { return std::max(x, T{0}); });
-SHOAL_RECORD(selu) = unary<Floats, Selu>("Selu");
+SHOAL_RECORD(relu) = differentiable(unary<Numbers>("Relu",
+                                                   []<class T>(T x) { return std::max(x, T{0}); }),
+                                    relu_gradient);
+SHOAL_RECORD(selu) = differentiable(unary<Floats, Selu>("Selu"), selu_gradient);
 SHOAL_RECORD(shrink) = unary<Numbers, Shrink>("Shrink");
-SHOAL_RECORD(sigmoid) = unary<Floats>("Sigmoid", [](auto x) { return 1 / (1 + std::exp(-x)); });
-SHOAL_RECORD(softplus) = unary<Floats>("Softplus", [](auto x) { return softplus_of(x); });
-SHOAL_RECORD(softsign) = unary<Floats>("Softsign", [](auto x) { return x / (1 + std::abs(x)); });
+SHOAL_RECORD(sigmoid) = differentiable(unary<Floats>("Sigmoid",
+                                                     [](auto x) { return 1 / (1 + std::exp(-x)); }),
+                                       sigmoid_gradient);
+SHOAL_RECORD(softplus) = differentiable(unary<Floats>("Softplus",
+                                                      [](auto x) { return softplus_of(x); }),
+                                        softplus_gradient);
+SHOAL_RECORD(softsign) = differentiable(unary<Floats>("Softsign",
+                                                      [](auto x) { return x / (1 + std::abs(x)); }),
+                                        softsign_gradient);
 SHOAL_RECORD(swish) = expanding(unary<Floats, Swish>("Swish"), expand_swish);
-SHOAL_RECORD(thresholded_relu) = unary<Floats, ThresholdedRelu>("ThresholdedRelu");
+SHOAL_RECORD(thresholded_relu) = differentiable(unary<Floats, ThresholdedRelu>("ThresholdedRelu"),
+                                                thresholded_relu_gradient);
 
 }  // namespace shoal::ops

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "shoal/ops/convert.h"
+#include "shoal/ops/gradient.h"
 #include "shoal/ops/moments.h"
 #include "shoal/ops/record.h"
 #include "shoal/ops/require.h"
@@ -141,6 +142,7 @@ SHOAL_RECORD(batch_normalization) = {.name = "BatchNormalization",
                                      .infer = infer,
                                      .reference = reference,
                                      .split = split,
-                                     .in_place = true};
+                                     .in_place = true,
+                                     .gradient = batch_normalization_gradient};
 
 }  // namespace shoal::ops

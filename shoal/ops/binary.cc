@@ -5,6 +5,7 @@
 
 #include "shoal/ops/convert.h"
 #include "shoal/ops/elementwise.h"
+#include "shoal/ops/gradient.h"
 #include "shoal/ops/record.h"
 
 namespace shoal::ops {
@@ -83,19 +84,28 @@ struct PRelu {
 
 }  // namespace
 
-SHOAL_RECORD(add) = binary<Numbers>("Add", []<class T>(T a, T b) {
-  return static_cast<T>(Modular<T>(a) + Modular<T>(b));
-});
+SHOAL_RECORD(add) = differentiable(binary<Numbers>("Add",
+                                                   []<class T>(T a, T b) {
+                                                     return static_cast<T>(Modular<T>(a) +
+                                                                           Modular<T>(b));
+                                                   }),
+                                   add_gradient);
 SHOAL_RECORD(bit_shift) = binary<UnsignedInts, BitShift>("BitShift");
 // Linear in input 0, in exact arithmetic: coding deals in floats only.
-SHOAL_RECORD(div) = linear(binary<Numbers, Div>("Div"));
+SHOAL_RECORD(div) = differentiable(linear(binary<Numbers, Div>("Div")), div_gradient);
 SHOAL_RECORD(mod) = binary<Numbers, Mod>("Mod");
-SHOAL_RECORD(mul) = linear(binary<Numbers>("Mul", []<class T>(T a, T b) {
-  return static_cast<T>(Modular<T>(a) * Modular<T>(b));
-}));
-SHOAL_RECORD(prelu) = binary<Numbers, PRelu>("PRelu");
-SHOAL_RECORD(sub) = binary<Numbers>("Sub", []<class T>(T a, T b) {
-  return static_cast<T>(Modular<T>(a) - Modular<T>(b));
-});
+SHOAL_RECORD(mul) = differentiable(linear(binary<Numbers>("Mul",
+                                                          []<class T>(T a, T b) {
+                                                            return static_cast<T>(Modular<T>(a) *
+                                                                                  Modular<T>(b));
+                                                          })),
+                                   mul_gradient);
+SHOAL_RECORD(prelu) = differentiable(binary<Numbers, PRelu>("PRelu"), prelu_gradient);
+SHOAL_RECORD(sub) = differentiable(binary<Numbers>("Sub",
+                                                   []<class T>(T a, T b) {
+                                                     return static_cast<T>(Modular<T>(a) -
+                                                                           Modular<T>(b));
+                                                   }),
+                                   sub_gradient);
 
 }  // namespace shoal::ops

@@ -2,6 +2,7 @@
 #include "shoal/graph/graph.h"
 #include "shoal/ops/broadcast.h"
 #include "shoal/ops/convert.h"
+#include "shoal/ops/gradient.h"
 #include "shoal/ops/onnx_dtype.h"
 #include "shoal/ops/record.h"
 #include "shoal/ops/require.h"
@@ -32,14 +33,18 @@ std::optional<Tile> split_like(const Node& node, std::span<const Operand> inputs
 
 }  // namespace
 
-SHOAL_RECORD(cast) = {
-    .name = "Cast", .infer = infer, .reference = reference, .split = split_elementwise};
+SHOAL_RECORD(cast) = {.name = "Cast",
+                      .infer = infer,
+                      .reference = reference,
+                      .split = split_elementwise,
+                      .gradient = cast_gradient};
 
 SHOAL_RECORD(cast_like) = {.name = "CastLike",
                            .min_inputs = 2,
                            .max_inputs = 2,
                            .infer = infer_like,
                            .reference = reference,
-                           .split = split_like};
+                           .split = split_like,
+                           .gradient = cast_gradient};
 
 }  // namespace shoal::ops

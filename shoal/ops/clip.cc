@@ -4,6 +4,7 @@
 
 #include "shoal/graph/graph.h"
 #include "shoal/ops/extrema.h"
+#include "shoal/ops/gradient.h"
 #include "shoal/ops/record.h"
 #include "shoal/ops/require.h"
 
@@ -50,6 +51,7 @@ SHOAL_RECORD(clip) = {.name = "Clip",
                       .infer = infer,
                       .reference = reference,
                       .split = split,
-                      .in_place = true};
+                      .in_place = true,
+                      .gradient = clip_gradient};
 
 }  // namespace shoal::ops

@@ -4,6 +4,7 @@
 #include "shoal/base/checked.h"
 #include "shoal/graph/graph.h"
 #include "shoal/ops/copy.h"
+#include "shoal/ops/gradient.h"
 #include "shoal/ops/record.h"
 #include "shoal/ops/require.h"
 
@@ -65,6 +66,7 @@ SHOAL_RECORD(concat) = {.name = "Concat",
                         .max_inputs = kAnyNumber,
                         .infer = infer,
                         .reference = reference,
-                        .split = split};
+                        .split = split,
+                        .gradient = concat_gradient};
 
 }  // namespace shoal::ops

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "shoal/base/checked.h"
+#include "shoal/ops/gradient.h"
 #include "shoal/ops/record.h"
 #include "shoal/ops/require.h"
 
@@ -141,6 +142,7 @@ SHOAL_RECORD(conv) = {.name = "Conv",
                       .reference = reference,
                       .split = split,
                       .linear = true,
-                      .macs = macs};
+                      .macs = macs,
+                      .gradient = conv_gradient};
 
 }  // namespace shoal::ops

@@ -7,6 +7,7 @@
 #include "shoal/base/checked.h"
 #include "shoal/base/limits.h"
 #include "shoal/ops/conv.h"
+#include "shoal/ops/gradient.h"
 #include "shoal/ops/record.h"
 #include "shoal/ops/require.h"
 
@@ -244,6 +245,7 @@ SHOAL_RECORD(conv_transpose) = {.name = "ConvTranspose",
                                 .reference = reference,
                                 .split = split,
                                 .linear = true,
-                                .macs = macs};
+                                .macs = macs,
+                                .gradient = conv_transpose_gradient};
 
 }  // namespace shoal::ops

@@ -2,6 +2,7 @@
 #include "shoal/base/limits.h"
 #include "shoal/graph/graph.h"
 #include "shoal/ops/copy.h"
+#include "shoal/ops/gradient.h"
 #include "shoal/ops/record.h"
 #include "shoal/ops/require.h"
 
@@ -116,12 +117,14 @@ SHOAL_RECORD(depth_to_space) = {.name = "DepthToSpace",
                                 .infer = infer_to_space,
                                 .reference = to_space,
                                 .split = split_to_space,
-                                .linear = true};
+                                .linear = true,
+                                .gradient = permutation_gradient};
 
 SHOAL_RECORD(space_to_depth) = {.name = "SpaceToDepth",
                                 .infer = infer_to_depth,
                                 .reference = to_depth,
                                 .split = split_to_depth,
-                                .linear = true};
+                                .linear = true,
+                                .gradient = permutation_gradient};
 
 }  // namespace shoal::ops

@@ -4,6 +4,7 @@
 #include <random>
 
 #include "shoal/ops/convert.h"
+#include "shoal/ops/gradient.h"
 #include "shoal/ops/random.h"
 #include "shoal/ops/record.h"
 #include "shoal/ops/require.h"
@@ -88,10 +89,12 @@ std::optional<Tile> split(const Node& node, std::span<const Operand> inputs, con
 SHOAL_RECORD(dropout) = {.name = "Dropout",
                          .max_inputs = 3,
                          .max_outputs = 2,
+                         .statistic_inputs = 1 << kRatio,
                          .infer = infer,
                          .reference = reference,
                          .split = split,
                          .in_place = true,
+                         .gradient = dropout_gradient,
                          .random = true};
 
 }  // namespace shoal::ops

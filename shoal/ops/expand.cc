@@ -2,6 +2,7 @@
 #include "shoal/graph/graph.h"
 #include "shoal/ops/broadcast.h"
 #include "shoal/ops/copy.h"
+#include "shoal/ops/gradient.h"
 #include "shoal/ops/record.h"
 #include "shoal/ops/require.h"
 
@@ -43,6 +44,7 @@ SHOAL_RECORD(expand) = {.name = "Expand",
                         .infer = infer,
                         .reference = reference,
                         .split = split,
-                        .linear = true};
+                        .linear = true,
+                        .gradient = expand_gradient};
 
 }  // namespace shoal::ops

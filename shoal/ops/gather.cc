@@ -2,6 +2,7 @@
 // y[i.., j.., k..] = data[i.., indices[j..], k..]
 #include "shoal/graph/graph.h"
 #include "shoal/ops/copy.h"
+#include "shoal/ops/gradient.h"
 #include "shoal/ops/index.h"
 #include "shoal/ops/record.h"
 #include "shoal/ops/require.h"
@@ -63,6 +64,7 @@ SHOAL_RECORD(gather) = {.name = "Gather",
                         .infer = infer,
                         .reference = reference,
                         .split = split,
-                        .linear = true};
+                        .linear = true,
+                        .gradient = gather_gradient};
 
 }  // namespace shoal::ops

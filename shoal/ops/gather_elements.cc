@@ -2,6 +2,7 @@
 // data[i, indices[i, j, k], k].
 #include "shoal/graph/graph.h"
 #include "shoal/ops/copy.h"
+#include "shoal/ops/gradient.h"
 #include "shoal/ops/index.h"
 #include "shoal/ops/record.h"
 #include "shoal/ops/require.h"
@@ -63,6 +64,7 @@ SHOAL_RECORD(gather_elements) = {.name = "GatherElements",
                                  .infer = infer,
                                  .reference = reference,
                                  .split = split,
-                                 .linear = true};
+                                 .linear = true,
+                                 .gradient = gather_elements_gradient};
 
 }  // namespace shoal::ops

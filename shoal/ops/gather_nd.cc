@@ -4,6 +4,7 @@
 
 #include "shoal/graph/graph.h"
 #include "shoal/ops/copy.h"
+#include "shoal/ops/gradient.h"
 #include "shoal/ops/index.h"
 #include "shoal/ops/record.h"
 #include "shoal/ops/require.h"
@@ -94,6 +95,7 @@ SHOAL_RECORD(gather_nd) = {.name = "GatherND",
                            .infer = infer,
                            .reference = reference,
                            .split = split,
-                           .linear = true};
+                           .linear = true,
+                           .gradient = gather_nd_gradient};
 
 }  // namespace shoal::ops

@@ -2,6 +2,7 @@
 #include "shoal/graph/graph.h"
 #include "shoal/ops/broadcast.h"
 #include "shoal/ops/convert.h"
+#include "shoal/ops/gradient.h"
 #include "shoal/ops/record.h"
 #include "shoal/ops/require.h"
 
@@ -99,6 +100,7 @@ SHOAL_RECORD(gemm) = {.name = "Gemm",
                       .reference = reference,
                       .split = split,
                       .linear = true,
-                      .macs = count_macs};
+                      .macs = count_macs,
+                      .gradient = gemm_gradient};
 
 }  // namespace shoal::ops

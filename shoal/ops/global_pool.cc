@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "shoal/graph/graph.h"
+#include "shoal/ops/gradient.h"
 #include "shoal/ops/record.h"
 #include "shoal/ops/require.h"
 
@@ -92,8 +93,10 @@ constexpr Operator global_pool(std::string_view name, bool linear) {
 
 }  // namespace
 
-SHOAL_RECORD(global_average_pool) = global_pool<Average>("GlobalAveragePool", true);
+SHOAL_RECORD(global_average_pool) = differentiable(global_pool<Average>("GlobalAveragePool", true),
+                                                   global_average_pool_gradient);
 SHOAL_RECORD(global_lp_pool) = global_pool<Norm>("GlobalLpPool", false);
-SHOAL_RECORD(global_max_pool) = global_pool<Max>("GlobalMaxPool", false);
+SHOAL_RECORD(global_max_pool) = differentiable(global_pool<Max>("GlobalMaxPool", false),
+                                               global_max_pool_gradient);
 
 }  // namespace shoal::ops

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "shoal/ops/convert.h"
+#include "shoal/ops/gradient.h"
 #include "shoal/ops/moments.h"
 #include "shoal/ops/ops.h"
 #include "shoal/ops/record.h"
@@ -175,6 +176,7 @@ SHOAL_RECORD(instance_normalization) = {.name = "InstanceNormalization",
                                         .infer = infer_instance,
                                         .reference = reference<one_per_channel>,
                                         .split = split<one_per_channel>,
-                                        .in_place = true};
+                                        .in_place = true,
+                                        .gradient = instance_normalization_gradient};
 
 }  // namespace shoal::ops

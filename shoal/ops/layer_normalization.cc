@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "shoal/ops/broadcast.h"
+#include "shoal/ops/gradient.h"
 #include "shoal/ops/moments.h"
 #include "shoal/ops/record.h"
 #include "shoal/ops/require.h"
@@ -133,6 +134,7 @@ SHOAL_RECORD(layer_normalization) = {.name = "LayerNormalization",
                                      .infer = infer,
                                      .reference = reference,
                                      .split = split,
-                                     .in_place = true};
+                                     .in_place = true,
+                                     .gradient = layer_normalization_gradient};
 
 }  // namespace shoal::ops

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "shoal/graph/graph.h"
+#include "shoal/ops/gradient.h"
 #include "shoal/ops/ops.h"
 #include "shoal/ops/record.h"
 #include "shoal/ops/require.h"
@@ -109,14 +110,18 @@ void reference_entropy(const Node& node, std::span<const Tensor> inputs,
 SHOAL_RECORD(negative_log_likelihood_loss) = {.name = "NegativeLogLikelihoodLoss",
                                               .min_inputs = 2,
                                               .max_inputs = 3,
+                                              .statistic_inputs = 0b100,
                                               .infer = infer,
-                                              .reference = reference_likelihood};
+                                              .reference = reference_likelihood,
+                                              .gradient = negative_log_likelihood_loss_gradient};
 
 SHOAL_RECORD(softmax_cross_entropy_loss) = {.name = "SoftmaxCrossEntropyLoss",
                                             .min_inputs = 2,
                                             .max_inputs = 3,
                                             .max_outputs = 2,
+                                            .statistic_inputs = 0b100,
                                             .infer = infer,
-                                            .reference = reference_entropy};
+                                            .reference = reference_entropy,
+                                            .gradient = softmax_cross_entropy_loss_gradient};
 
 }  // namespace shoal::ops

@@ -1,6 +1,7 @@
 // MatMul: products of matrices, as numpy.matmul; matmul.h has the rules.
 #include "shoal/graph/graph.h"
 #include "shoal/ops/convert.h"
+#include "shoal/ops/gradient.h"
 #include "shoal/ops/matmul.h"
 #include "shoal/ops/record.h"
 #include "shoal/ops/require.h"
@@ -62,6 +63,7 @@ SHOAL_RECORD(mat_mul) = {.name = "MatMul",
                          .reference = reference,
                          .split = split,
                          .linear = true,
-                         .macs = macs_of};
+                         .macs = macs_of,
+                         .gradient = mat_mul_gradient};
 
 }  // namespace shoal::ops

@@ -5,6 +5,7 @@
 #include "shoal/base/limits.h"
 #include "shoal/graph/graph.h"
 #include "shoal/ops/copy.h"
+#include "shoal/ops/gradient.h"
 #include "shoal/ops/record.h"
 #include "shoal/ops/require.h"
 
@@ -198,6 +199,7 @@ SHOAL_RECORD(pad_) = {.name = "Pad",
                       .infer = infer,
                       .reference = reference,
                       .split = split,
-                      .linear = true};
+                      .linear = true,
+                      .gradient = pad_gradient};
 
 }  // namespace shoal::ops

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "shoal/ops/gradient.h"
 #include "shoal/ops/record.h"
 #include "shoal/ops/require.h"
 #include "shoal/ops/window.h"
@@ -186,7 +187,8 @@ SHOAL_RECORD(average_pool) = {.name = "AveragePool",
                               .infer = infer<Average>,
                               .reference = reference<Average>,
                               .split = split,
-                              .linear = true};
+                              .linear = true,
+                              .gradient = average_pool_gradient};
 
 SHOAL_RECORD(lp_pool) = {
     .name = "LpPool", .infer = infer<Norm>, .reference = reference<Norm>, .split = split};
@@ -195,6 +197,7 @@ SHOAL_RECORD(max_pool) = {.name = "MaxPool",
                           .max_outputs = 2,
                           .infer = infer_max,
                           .reference = reference_max,
-                          .split = split_max};
+                          .split = split_max,
+                          .gradient = max_pool_gradient};
 
 }  // namespace shoal::ops

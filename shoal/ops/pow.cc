@@ -3,6 +3,7 @@
 
 #include "shoal/ops/convert.h"
 #include "shoal/ops/elementwise.h"
+#include "shoal/ops/gradient.h"
 #include "shoal/ops/record.h"
 
 namespace shoal::ops {
@@ -69,6 +70,7 @@ SHOAL_RECORD(pow) = {.name = "Pow",
                      .infer = infer,
                      .reference = reference,
                      .split = split_elementwise,
-                     .in_place = true};
+                     .in_place = true,
+                     .gradient = pow_gradient};
 
 }  // namespace shoal::ops

@@ -1,6 +1,8 @@
 // Reductions: the elements along some axes become one. An operator here is an accumulator: `add`
 // takes an element, `result` gives the answer for n of them. Floats accumulate in double, integers
 // modulo 2^64.
+#include "shoal/ops/reduce.h"
+
 #include <cmath>
 #include <vector>
 
@@ -8,6 +10,7 @@
 #include "shoal/ops/broadcast.h"
 #include "shoal/ops/convert.h"
 #include "shoal/ops/extrema.h"
+#include "shoal/ops/gradient.h"
 #include "shoal/ops/record.h"
 #include "shoal/ops/require.h"
 
@@ -34,6 +37,19 @@ std::vector<bool> reduced_axes(const Node& node, std::span<const Operand> inputs
   SHOAL_CHECK(reduced.ok());
   return *std::move(reduced);
 }
+
+}  // namespace
+
+Shape kept_shape(const Node& node, std::span<const Operand> inputs) {
+  const std::vector<bool> reduced = reduced_axes(node, inputs);
+  Shape shape = inputs[0].type.shape;
+  for (size_t d = 0; d < reduced.size(); ++d) {
+    if (reduced[d]) shape[d] = 1;
+  }
+  return shape;
+}
+
+namespace {
 
 bool keeps_dims(const Node& node) { return node.integer("keepdims", 1) != 0; }
 
@@ -232,16 +248,24 @@ constexpr Operator with_axes_input(Operator op) {
 
 }  // namespace
 
-SHOAL_RECORD(reduce_l1) = reduction<L1, Numbers>("ReduceL1");
-SHOAL_RECORD(reduce_l2) = reduction<L2, Numbers>("ReduceL2");
-SHOAL_RECORD(reduce_log_sum) = reduction<LogSum, Numbers>("ReduceLogSum");
-SHOAL_RECORD(reduce_log_sum_exp) = reduction<LogSumExp, Numbers>("ReduceLogSumExp");
-SHOAL_RECORD(reduce_max) = reduction<Max, AllTypes>("ReduceMax");
+SHOAL_RECORD(reduce_l1) = differentiable(reduction<L1, Numbers>("ReduceL1"), reduce_l1_gradient);
+SHOAL_RECORD(reduce_l2) = differentiable(reduction<L2, Numbers>("ReduceL2"), reduce_l2_gradient);
+SHOAL_RECORD(reduce_log_sum) = differentiable(reduction<LogSum, Numbers>("ReduceLogSum"),
+                                              reduce_log_sum_gradient);
+SHOAL_RECORD(reduce_log_sum_exp) = differentiable(reduction<LogSumExp, Numbers>("ReduceLogSumExp"),
+                                                  reduce_log_sum_exp_gradient);
+SHOAL_RECORD(reduce_max) = differentiable(reduction<Max, AllTypes>("ReduceMax"),
+                                          reduce_extremum_gradient);
 // Linear in exact arithmetic: coding deals in floats only.
-SHOAL_RECORD(reduce_mean) = reduction<Mean, Numbers>("ReduceMean", true);
-SHOAL_RECORD(reduce_min) = reduction<Min, AllTypes>("ReduceMin");
+SHOAL_RECORD(reduce_mean) = differentiable(reduction<Mean, Numbers>("ReduceMean", true),
+                                           reduce_mean_gradient);
+SHOAL_RECORD(reduce_min) = differentiable(reduction<Min, AllTypes>("ReduceMin"),
+                                          reduce_extremum_gradient);
 SHOAL_RECORD(reduce_prod) = reduction<Prod, Numbers>("ReduceProd");
-SHOAL_RECORD(reduce_sum) = with_axes_input(reduction<Sum, Numbers>("ReduceSum", true));
-SHOAL_RECORD(reduce_sum_square) = reduction<SumSquare, Numbers>("ReduceSumSquare");
+SHOAL_RECORD(reduce_sum) = differentiable(with_axes_input(reduction<Sum, Numbers>("ReduceSum",
+                                                                                  true)),
+                                          reduce_sum_gradient);
+SHOAL_RECORD(reduce_sum_square) = differentiable(reduction<SumSquare, Numbers>("ReduceSumSquare"),
+                                                 reduce_sum_square_gradient);
 
 }  // namespace shoal::ops

@@ -5,6 +5,7 @@
 #include "shoal/base/checked.h"
 #include "shoal/graph/graph.h"
 #include "shoal/ops/copy.h"
+#include "shoal/ops/gradient.h"
 #include "shoal/ops/record.h"
 #include "shoal/ops/require.h"
 
@@ -230,14 +231,16 @@ SHOAL_RECORD(reshape) = {.name = "Reshape",
                          .reference = reference,
                          .split = split_reshape,
                          .linear = true,
-                         .in_place = true};
+                         .in_place = true,
+                         .gradient = reshape_gradient};
 
 SHOAL_RECORD(flatten) = {.name = "Flatten",
                          .infer = infer_flatten,
                          .reference = reference,
                          .split = split_flatten,
                          .linear = true,
-                         .in_place = true};
+                         .in_place = true,
+                         .gradient = reshape_gradient};
 
 SHOAL_RECORD(squeeze) = {.name = "Squeeze",
                          .max_inputs = 2,
@@ -246,7 +249,8 @@ SHOAL_RECORD(squeeze) = {.name = "Squeeze",
                          .reference = reference,
                          .split = split_squeeze,
                          .linear = true,
-                         .in_place = true};
+                         .in_place = true,
+                         .gradient = reshape_gradient};
 
 SHOAL_RECORD(unsqueeze) = {.name = "Unsqueeze",
                            .min_inputs = 2,
@@ -256,6 +260,7 @@ SHOAL_RECORD(unsqueeze) = {.name = "Unsqueeze",
                            .reference = reference,
                            .split = split_unsqueeze,
                            .linear = true,
-                           .in_place = true};
+                           .in_place = true,
+                           .gradient = reshape_gradient};
 
 }  // namespace shoal::ops

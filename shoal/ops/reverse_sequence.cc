@@ -3,6 +3,7 @@
 
 #include "shoal/graph/graph.h"
 #include "shoal/ops/copy.h"
+#include "shoal/ops/gradient.h"
 #include "shoal/ops/record.h"
 #include "shoal/ops/require.h"
 
@@ -73,6 +74,7 @@ SHOAL_RECORD(reverse_sequence) = {.name = "ReverseSequence",
                                   .infer = infer,
                                   .reference = reference,
                                   .split = split,
-                                  .linear = true};
+                                  .linear = true,
+                                  .gradient = permutation_gradient};
 
 }  // namespace shoal::ops

@@ -3,6 +3,7 @@
 
 #include "shoal/graph/graph.h"
 #include "shoal/ops/copy.h"
+#include "shoal/ops/gradient.h"
 #include "shoal/ops/record.h"
 #include "shoal/ops/require.h"
 
@@ -120,6 +121,7 @@ SHOAL_RECORD(slice) = {.name = "Slice",
                        .infer = infer,
                        .reference = reference,
                        .split = split,
-                       .linear = true};
+                       .linear = true,
+                       .gradient = slice_gradient};
 
 }  // namespace shoal::ops

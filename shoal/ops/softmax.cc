@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "shoal/graph/graph.h"
+#include "shoal/ops/gradient.h"
 #include "shoal/ops/record.h"
 #include "shoal/ops/require.h"
 
@@ -134,8 +135,9 @@ constexpr Operator along_axis(std::string_view name) {
 }  // namespace
 
 SHOAL_RECORD(hardmax) = along_axis<Hardmax>("Hardmax");
-SHOAL_RECORD(log_softmax) = along_axis<LogSoftmax>("LogSoftmax");
+SHOAL_RECORD(log_softmax) = differentiable(along_axis<LogSoftmax>("LogSoftmax"),
+                                           log_softmax_gradient);
 SHOAL_RECORD(lp_normalization) = along_axis<LpNormalization>("LpNormalization");
-SHOAL_RECORD(softmax) = along_axis<Softmax>("Softmax");
+SHOAL_RECORD(softmax) = differentiable(along_axis<Softmax>("Softmax"), softmax_gradient);
 
 }  // namespace shoal::ops

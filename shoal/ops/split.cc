@@ -2,6 +2,7 @@
 #include "shoal/base/checked.h"
 #include "shoal/graph/graph.h"
 #include "shoal/ops/copy.h"
+#include "shoal/ops/gradient.h"
 #include "shoal/ops/record.h"
 #include "shoal/ops/require.h"
 
@@ -92,6 +93,7 @@ SHOAL_RECORD(split_) = {.name = "Split",
                         .infer = infer,
                         .reference = reference,
                         .split = split,
-                        .linear = true};
+                        .linear = true,
+                        .gradient = split_gradient};
 
 }  // namespace shoal::ops

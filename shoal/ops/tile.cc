@@ -4,6 +4,7 @@
 #include "shoal/base/checked.h"
 #include "shoal/graph/graph.h"
 #include "shoal/ops/copy.h"
+#include "shoal/ops/gradient.h"
 #include "shoal/ops/record.h"
 #include "shoal/ops/require.h"
 
@@ -96,6 +97,7 @@ SHOAL_RECORD(tile_) = {.name = "Tile",
                        .infer = infer,
                        .reference = reference,
                        .split = split,
-                       .linear = true};
+                       .linear = true,
+                       .gradient = permutation_gradient};
 
 }  // namespace shoal::ops

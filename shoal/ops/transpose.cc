@@ -1,6 +1,7 @@
 // Transpose: axis d of the output is axis perm[d] of the input; all reversed by default.
 #include "shoal/graph/graph.h"
 #include "shoal/ops/copy.h"
+#include "shoal/ops/gradient.h"
 #include "shoal/ops/record.h"
 #include "shoal/ops/require.h"
 
@@ -52,7 +53,11 @@ std::optional<Tile> split(const Node& node, std::span<const Operand> inputs, con
 
 }  // namespace
 
-SHOAL_RECORD(transpose) = {
-    .name = "Transpose", .infer = infer, .reference = reference, .split = split, .linear = true};
+SHOAL_RECORD(transpose) = {.name = "Transpose",
+                           .infer = infer,
+                           .reference = reference,
+                           .split = split,
+                           .linear = true,
+                           .gradient = transpose_gradient};
 
 }  // namespace shoal::ops

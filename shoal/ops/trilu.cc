@@ -1,5 +1,6 @@
 // Trilu: the upper or lower triangle of each matrix, from the k'th diagonal on; the rest is zero.
 #include "shoal/graph/graph.h"
+#include "shoal/ops/gradient.h"
 #include "shoal/ops/record.h"
 #include "shoal/ops/require.h"
 
@@ -56,6 +57,7 @@ SHOAL_RECORD(trilu) = {.name = "Trilu",
                        .reference = reference,
                        .split = split,
                        .linear = true,
-                       .in_place = true};
+                       .in_place = true,
+                       .gradient = trilu_gradient};
 
 }  // namespace shoal::ops

@@ -3,6 +3,7 @@
 
 #include "shoal/ops/convert.h"
 #include "shoal/ops/elementwise.h"
+#include "shoal/ops/gradient.h"
 #include "shoal/ops/record.h"
 
 namespace shoal::ops {
@@ -37,40 +38,73 @@ class IsInf {
 
 }  // namespace
 
-SHOAL_RECORD(abs) = unary<Numbers>("Abs", []<class T>(T x) {
-  if constexpr (std::is_floating_point_v<T>) return std::abs(x);
-  return is_negative(x) ? negate(x) : x;
-});
-SHOAL_RECORD(acos) = unary<Floats>("Acos", [](auto x) { return std::acos(x); });
-SHOAL_RECORD(acosh) = unary<Floats>("Acosh", [](auto x) { return std::acosh(x); });
-SHOAL_RECORD(asin) = unary<Floats>("Asin", [](auto x) { return std::asin(x); });
-SHOAL_RECORD(asinh) = unary<Floats>("Asinh", [](auto x) { return std::asinh(x); });
-SHOAL_RECORD(atan) = unary<Floats>("Atan", [](auto x) { return std::atan(x); });
-SHOAL_RECORD(atanh) = unary<Floats>("Atanh", [](auto x) { return std::atanh(x); });
+SHOAL_RECORD(abs) = differentiable(unary<Numbers>("Abs",
+                                                  []<class T>(T x) {
+                                                    if constexpr (std::is_floating_point_v<T>)
+                                                      return std::abs(x);
+                                                    return is_negative(x) ? negate(x) : x;
+                                                  }),
+                                   abs_gradient);
+SHOAL_RECORD(acos) = differentiable(unary<Floats>("Acos", [](auto x) { return std::acos(x); }),
+                                    acos_gradient);
+SHOAL_RECORD(acosh) = differentiable(unary<Floats>("Acosh", [](auto x) { return std::acosh(x); }),
+                                     acosh_gradient);
+SHOAL_RECORD(asin) = differentiable(unary<Floats>("Asin", [](auto x) { return std::asin(x); }),
+                                    asin_gradient);
+SHOAL_RECORD(asinh) = differentiable(unary<Floats>("Asinh", [](auto x) { return std::asinh(x); }),
+                                     asinh_gradient);
+SHOAL_RECORD(atan) = differentiable(unary<Floats>("Atan", [](auto x) { return std::atan(x); }),
+                                    atan_gradient);
+SHOAL_RECORD(atanh) = differentiable(unary<Floats>("Atanh", [](auto x) { return std::atanh(x); }),
+                                     atanh_gradient);
 SHOAL_RECORD(bitwise_not) = unary<Ints>("BitwiseNot",
                                         []<class T>(T x) { return static_cast<T>(~x); });
-SHOAL_RECORD(ceil) = unary<Floats>("Ceil", [](auto x) { return std::ceil(x); });
-SHOAL_RECORD(cos) = unary<Floats>("Cos", [](auto x) { return std::cos(x); });
-SHOAL_RECORD(cosh) = unary<Floats>("Cosh", [](auto x) { return std::cosh(x); });
-SHOAL_RECORD(erf) = unary<Numbers>("Erf", []<class T>(T x) { return static_cast<T>(std::erf(x)); });
-SHOAL_RECORD(exp) = unary<Floats>("Exp", [](auto x) { return std::exp(x); });
-SHOAL_RECORD(floor) = unary<Floats>("Floor", [](auto x) { return std::floor(x); });
-SHOAL_RECORD(identity) = linear(unary<AllTypes>("Identity", [](auto x) { return x; }));
+SHOAL_RECORD(ceil) = differentiable(unary<Floats>("Ceil", [](auto x) { return std::ceil(x); }),
+                                    step_gradient);
+SHOAL_RECORD(cos) = differentiable(unary<Floats>("Cos", [](auto x) { return std::cos(x); }),
+                                   cos_gradient);
+SHOAL_RECORD(cosh) = differentiable(unary<Floats>("Cosh", [](auto x) { return std::cosh(x); }),
+                                    cosh_gradient);
+SHOAL_RECORD(erf) = differentiable(
+    unary<Numbers>("Erf", []<class T>(T x) { return static_cast<T>(std::erf(x)); }), erf_gradient);
+SHOAL_RECORD(exp) = differentiable(unary<Floats>("Exp", [](auto x) { return std::exp(x); }),
+                                   exp_gradient);
+SHOAL_RECORD(floor) = differentiable(unary<Floats>("Floor", [](auto x) { return std::floor(x); }),
+                                     step_gradient);
+SHOAL_RECORD(identity) = differentiable(linear(unary<AllTypes>("Identity",
+                                                               [](auto x) { return x; })),
+                                        identity_gradient);
 SHOAL_RECORD(is_inf) = unary<Floats, IsInf>("IsInf");
 SHOAL_RECORD(is_nan) = unary<Floats>("IsNaN", [](auto x) { return std::isnan(x); });
-SHOAL_RECORD(log) = unary<Floats>("Log", [](auto x) { return std::log(x); });
-SHOAL_RECORD(neg) = linear(unary<SignedNumbers>("Neg", [](auto x) { return negate(x); }));
+SHOAL_RECORD(log) = differentiable(unary<Floats>("Log", [](auto x) { return std::log(x); }),
+                                   log_gradient);
+SHOAL_RECORD(neg) = differentiable(linear(unary<SignedNumbers>("Neg",
+                                                               [](auto x) { return negate(x); })),
+                                   neg_gradient);
 SHOAL_RECORD(not_) = unary<Types<bool>>("Not", [](bool x) { return !x; });
-SHOAL_RECORD(reciprocal) = unary<Floats>("Reciprocal", [](auto x) { return 1 / x; });
+SHOAL_RECORD(reciprocal) = differentiable(unary<Floats>("Reciprocal", [](auto x) { return 1 / x; }),
+                                          reciprocal_gradient);
 // To the nearest, halves to the even: the rounding mode programs start in.
-SHOAL_RECORD(round) = unary<Floats>("Round", [](auto x) { return std::nearbyint(x); });
-SHOAL_RECORD(sign) = unary<Numbers>("Sign", []<class T>(T x) {
-  return x > T{0} ? T{1} : is_negative(x) ? negate(T{1}) : x;  // x is 0 or NaN here
-});
-SHOAL_RECORD(sin) = unary<Floats>("Sin", [](auto x) { return std::sin(x); });
-SHOAL_RECORD(sinh) = unary<Floats>("Sinh", [](auto x) { return std::sinh(x); });
-SHOAL_RECORD(sqrt) = unary<Floats>("Sqrt", [](auto x) { return std::sqrt(x); });
-SHOAL_RECORD(tan) = unary<Floats>("Tan", [](auto x) { return std::tan(x); });
-SHOAL_RECORD(tanh) = unary<Floats>("Tanh", [](auto x) { return std::tanh(x); });
+SHOAL_RECORD(round) = differentiable(unary<Floats>("Round",
+                                                   [](auto x) { return std::nearbyint(x); }),
+                                     step_gradient);
+SHOAL_RECORD(sign) = differentiable(unary<Numbers>("Sign",
+                                                   []<class T>(T x) {
+                                                     return x > T{0} ? T{1}
+                                                            : is_negative(x)
+                                                                ? negate(T{1})
+                                                                : x;  // x is 0 or NaN here
+                                                   }),
+                                    step_gradient);
+SHOAL_RECORD(sin) = differentiable(unary<Floats>("Sin", [](auto x) { return std::sin(x); }),
+                                   sin_gradient);
+SHOAL_RECORD(sinh) = differentiable(unary<Floats>("Sinh", [](auto x) { return std::sinh(x); }),
+                                    sinh_gradient);
+SHOAL_RECORD(sqrt) = differentiable(unary<Floats>("Sqrt", [](auto x) { return std::sqrt(x); }),
+                                    sqrt_gradient);
+SHOAL_RECORD(tan) = differentiable(unary<Floats>("Tan", [](auto x) { return std::tan(x); }),
+                                   tan_gradient);
+SHOAL_RECORD(tanh) = differentiable(unary<Floats>("Tanh", [](auto x) { return std::tanh(x); }),
+                                    tanh_gradient);
 
 }  // namespace shoal::ops

@@ -5,6 +5,7 @@
 #include "shoal/graph/graph.h"
 #include "shoal/ops/broadcast.h"
 #include "shoal/ops/extrema.h"
+#include "shoal/ops/gradient.h"
 #include "shoal/ops/record.h"
 #include "shoal/ops/require.h"
 
@@ -99,9 +100,9 @@ struct Min {
 
 }  // namespace
 
-SHOAL_RECORD(max) = variadic<Max, Numbers>("Max");
-SHOAL_RECORD(mean) = variadic<Mean, Floats>("Mean");
-SHOAL_RECORD(min) = variadic<Min, Numbers>("Min");
-SHOAL_RECORD(sum) = variadic<Sum, Floats>("Sum");
+SHOAL_RECORD(max) = differentiable(variadic<Max, Numbers>("Max"), extremum_gradient);
+SHOAL_RECORD(mean) = differentiable(variadic<Mean, Floats>("Mean"), mean_gradient);
+SHOAL_RECORD(min) = differentiable(variadic<Min, Numbers>("Min"), extremum_gradient);
+SHOAL_RECORD(sum) = differentiable(variadic<Sum, Floats>("Sum"), add_gradient);
 
 }  // namespace shoal::ops

@@ -1,6 +1,7 @@
 // Where: y_i = condition_i ? a_i : b_i, all three broadcast.
 #include "shoal/graph/graph.h"
 #include "shoal/ops/broadcast.h"
+#include "shoal/ops/gradient.h"
 #include "shoal/ops/record.h"
 #include "shoal/ops/require.h"
 
@@ -40,6 +41,7 @@ SHOAL_RECORD(where) = {.name = "Where",
                        .max_inputs = 3,
                        .infer = infer,
                        .reference = reference,
-                       .split = split_elementwise};
+                       .split = split_elementwise,
+                       .gradient = where_gradient};
 
 }  // namespace shoal::ops

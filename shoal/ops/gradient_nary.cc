@@ -1,0 +1,155 @@
+// Of element-wise operators with several inputs. Where an input was stretched to the output's
+// shape, its gradient is the sum of what each of its copies gets.
+#include "shoal/ops/chain.h"
+#include "shoal/ops/gradient.h"
+#include "shoal/ops/ops.h"
+
+namespace shoal::ops {
+namespace {
+
+using Gradients = Result<std::vector<ValueId>>;
+
+bool given(const Node& node, size_t input) {
+  return input < node.inputs.size() && node.inputs[input] != kNoValue;
+}
+
+// Gradients of a and b, still in the shape of y.
+Gradients finish_pair(Chain& chain, const Node& node, ValueId da, ValueId db) {
+  return chain.finish({chain.sum_to(da, chain.shape_of(node.inputs[0])),
+                       chain.sum_to(db, chain.shape_of(node.inputs[1]))});
+}
+
+}  // namespace
+
+// Add, and Sum of any number.
+Gradients add_gradient(const Node& node, std::span<const ValueId> outputs, Graph& graph) {
+  Chain chain(graph, node.inputs[0]);
+  std::vector<ValueId> gradients;
+  for (ValueId x : node.inputs) {
+    gradients.push_back(chain.sum_to(outputs[0], chain.shape_of(x)));
+  }
+  return chain.finish(std::move(gradients));
+}
+
+Gradients sub_gradient(const Node& node, std::span<const ValueId> outputs, Graph& graph) {
+  Chain chain(graph, node.inputs[0]);
+  return finish_pair(chain, node, outputs[0], chain.add(neg, {outputs[0]}));
+}
+
+Gradients mul_gradient(const Node& node, std::span<const ValueId> outputs, Graph& graph) {
+  Chain chain(graph, node.inputs[0]);
+  const ValueId da = chain.add(mul, {outputs[0], node.inputs[1]});
+  return finish_pair(chain, node, da, chain.add(mul, {outputs[0], node.inputs[0]}));
+}
+
+Gradients div_gradient(const Node& node, std::span<const ValueId> outputs, Graph& graph) {
+  Chain chain(graph, node.inputs[0]);
+  const ValueId da = chain.add(div, {outputs[0], node.inputs[1]});
+  return finish_pair(chain, node, da, chain.add(neg, {chain.add(mul, {da, node.outputs[0]})}));
+}
+
+// a^b: da = dy b a^(b-1), db = dy y log a. Of a base below zero only integer powers exist, which
+// have no slope in b, and 0^b is 0 for every b that has one: there db is 0.
+Gradients pow_gradient(const Node& node, std::span<const ValueId> outputs, Graph& graph) {
+  Chain chain(graph, node.inputs[0]);
+  const ValueId a = node.inputs[0], b = node.inputs[1], dy = outputs[0];
+  if (graph[a].type.dtype != graph[b].type.dtype) {  // such as an integer power
+    const ValueId power = chain.cast(b);
+    const ValueId less_one = chain.add(sub, {power, chain.scalar(1)});
+    const ValueId da = chain.add(mul, {power, chain.add(pow, {a, less_one})});
+    return chain.finish({chain.sum_to(chain.add(mul, {dy, da}), chain.shape_of(a)), kNoValue});
+  }
+  const ValueId less_one = chain.add(pow, {a, chain.add(sub, {b, chain.scalar(1)})});
+  const ValueId da = chain.add(mul, {dy, chain.add(mul, {b, less_one})});
+  const ValueId positive = chain.add(greater, {a, chain.scalar(0)});
+  const ValueId base = chain.add(where, {positive, a, chain.scalar(1)});
+  const ValueId db =
+      chain.add(mul, {dy, chain.add(mul, {node.outputs[0], chain.add(log, {base})})});
+  return finish_pair(chain, node, da, db);
+}
+
+Gradients prelu_gradient(const Node& node, std::span<const ValueId> outputs, Graph& graph) {
+  Chain chain(graph, node.inputs[0]);
+  const ValueId x = node.inputs[0], slope = node.inputs[1], dy = outputs[0];
+  const ValueId below = chain.add(less, {x, chain.scalar(0)});
+  const ValueId dx = chain.add(where, {below, chain.add(mul, {dy, slope}), dy});
+  return finish_pair(chain, node, dx, chain.only_where(below, chain.add(mul, {dy, x})));
+}
+
+Gradients where_gradient(const Node& node, std::span<const ValueId> outputs, Graph& graph) {
+  Chain chain(graph, node.inputs[1]);
+  const ValueId condition = node.inputs[0], zero = chain.scalar(0);
+  const ValueId da = chain.add(where, {condition, outputs[0], zero});
+  const ValueId db = chain.add(where, {condition, zero, outputs[0]});
+  return chain.finish({kNoValue, chain.sum_to(da, chain.shape_of(node.inputs[1])),
+                       chain.sum_to(db, chain.shape_of(node.inputs[2]))});
+}
+
+Gradients mean_gradient(const Node& node, std::span<const ValueId> outputs, Graph& graph) {
+  Chain chain(graph, node.inputs[0]);
+  const ValueId count = chain.scalar(static_cast<double>(node.inputs.size()));
+  const ValueId share = chain.add(div, {outputs[0], count});
+  std::vector<ValueId> gradients;
+  for (ValueId x : node.inputs) gradients.push_back(chain.sum_to(share, chain.shape_of(x)));
+  return chain.finish(std::move(gradients));
+}
+
+// Max or Min: whoever is y has the gradient; several that are share it.
+Gradients extremum_gradient(const Node& node, std::span<const ValueId> outputs, Graph& graph) {
+  Chain chain(graph, node.inputs[0]);
+  std::vector<ValueId> chosen;
+  for (ValueId x : node.inputs) {
+    chosen.push_back(chain.cast(chain.add(equal, {x, node.outputs[0]})));
+  }
+  const ValueId share = chain.add(div, {outputs[0], chain.add(sum, chosen)});
+  std::vector<ValueId> gradients;
+  for (size_t i = 0; i < chosen.size(); ++i) {
+    const ValueId dx = chain.add(mul, {share, chosen[i]});
+    gradients.push_back(chain.sum_to(dx, chain.shape_of(node.inputs[i])));
+  }
+  return chain.finish(std::move(gradients));
+}
+
+// To a bound goes what was cut off at it; where both bind, which is where low > high, to high.
+Gradients clip_gradient(const Node& node, std::span<const ValueId> outputs, Graph& graph) {
+  Chain chain(graph, node.inputs[0]);
+  const ValueId x = node.inputs[0];
+  ValueId dx = outputs[0];
+  std::vector<ValueId> gradients(node.inputs.size(), kNoValue);
+  const auto cut_off = [&](size_t bound, const Operator& beyond, ValueId value) {
+    const ValueId id = node.inputs[bound];
+    const ValueId cut = chain.add(beyond, {value, chain.reshape(id, {})});
+    gradients[bound] =
+        chain.reshape(chain.sum_to(chain.only_where(cut, dx), {}), chain.shape_of(id));
+    dx = chain.add(where, {cut, chain.scalar(0), dx});
+  };
+  const bool low = given(node, 1);
+  if (given(node, 2)) {
+    cut_off(2, greater, low ? chain.add(max, {x, chain.reshape(node.inputs[1], {})}) : x);
+  }
+  if (low) cut_off(1, less, x);
+  gradients[0] = dx;
+  return chain.finish(std::move(gradients));
+}
+
+// A copy, unless it trains: then what was kept grew by 1 / (1 - ratio), and the mask says what.
+Gradients dropout_gradient(const Node& node, std::span<const ValueId> outputs, Graph& graph) {
+  std::vector<ValueId> gradients(node.inputs.size(), kNoValue);
+  gradients[0] = outputs[0];
+  if (!given(node, 2)) return gradients;
+  const std::optional<Tensor>& trains = graph[node.inputs[2]].constant;
+  if (trains && !trains->data<bool>()[0]) return gradients;
+  if (node.outputs.size() < 2) {
+    return Status(Code::kUnsupported, "Dropout has no gradient without its mask, output 1");
+  }
+  Chain chain(graph, node.inputs[0]);
+  const ValueId mode = chain.reshape(node.inputs[2], {}), dy = outputs[0];
+  const ValueId ratio =
+      given(node, 1) ? chain.cast(chain.reshape(node.inputs[1], {})) : chain.scalar(0.5);
+  const ValueId rest = chain.add(sub, {chain.scalar(1), ratio});
+  const ValueId kept = chain.only_where(node.outputs[1], dy);
+  gradients[0] = chain.add(where, {mode, chain.add(div, {kept, rest}), dy});
+  return chain.finish(std::move(gradients));
+}
+
+}  // namespace shoal::ops

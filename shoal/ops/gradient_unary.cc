@@ -1,0 +1,213 @@
+// Of y = f(x), element by element: dx = dy * f'(x), each f' written with x or y, whichever is less
+// to compute. At a kink any slope between those of its sides would do; these take one of the two.
+#include <cmath>
+#include <numbers>
+
+#include "shoal/ops/chain.h"
+#include "shoal/ops/gradient.h"
+#include "shoal/ops/ops.h"
+
+namespace shoal::ops {
+namespace {
+
+using Gradients = Result<std::vector<ValueId>>;
+
+// A formula under construction: what it has to do with, and words short enough to read it.
+class Formula : public Chain {
+ public:
+  Formula(const Node& at, std::span<const ValueId> outputs, Graph& graph)
+      : Chain(graph, at.inputs[0]), node(at), x(at.inputs[0]), y(at.outputs[0]), dy(outputs[0]) {}
+
+  ValueId plus(ValueId a, double b) { return add(ops::add, {a, scalar(b)}); }
+  ValueId times(ValueId a, ValueId b) { return add(mul, {a, b}); }
+  ValueId times(ValueId a, double b) { return b == 1 ? a : times(a, scalar(b)); }
+  ValueId over(ValueId a, ValueId b) { return add(div, {a, b}); }
+  ValueId square(ValueId a) { return times(a, a); }
+  ValueId minus_from(double a, ValueId b) { return add(sub, {scalar(a), b}); }
+  ValueId apply(const Operator& f, ValueId a) { return add(f, {a}); }
+  ValueId above(ValueId a, double b) { return add(greater, {a, scalar(b)}); }
+  ValueId choose(ValueId condition, ValueId a, ValueId b) { return add(where, {condition, a, b}); }
+
+  Gradients dx(ValueId value) const { return finish({value}); }
+
+  const Node& node;
+  ValueId x, y, dy;
+};
+
+}  // namespace
+
+Gradients abs_gradient(const Node& node, std::span<const ValueId> outputs, Graph& graph) {
+  Formula f(node, outputs, graph);
+  return f.dx(f.times(f.dy, f.apply(sign, f.x)));
+}
+
+// -1 / sqrt(1 - x^2)
+Gradients acos_gradient(const Node& node, std::span<const ValueId> outputs, Graph& graph) {
+  Formula f(node, outputs, graph);
+  const ValueId root = f.apply(sqrt, f.minus_from(1, f.square(f.x)));
+  return f.dx(f.apply(neg, f.over(f.dy, root)));
+}
+
+Gradients acosh_gradient(const Node& node, std::span<const ValueId> outputs, Graph& graph) {
+  Formula f(node, outputs, graph);
+  return f.dx(f.over(f.dy, f.apply(sqrt, f.plus(f.square(f.x), -1))));
+}
+
+Gradients asin_gradient(const Node& node, std::span<const ValueId> outputs, Graph& graph) {
+  Formula f(node, outputs, graph);
+  return f.dx(f.over(f.dy, f.apply(sqrt, f.minus_from(1, f.square(f.x)))));
+}
+
+Gradients asinh_gradient(const Node& node, std::span<const ValueId> outputs, Graph& graph) {
+  Formula f(node, outputs, graph);
+  return f.dx(f.over(f.dy, f.apply(sqrt, f.plus(f.square(f.x), 1))));
+}
+
+Gradients atan_gradient(const Node& node, std::span<const ValueId> outputs, Graph& graph) {
+  Formula f(node, outputs, graph);
+  return f.dx(f.over(f.dy, f.plus(f.square(f.x), 1)));
+}
+
+Gradients atanh_gradient(const Node& node, std::span<const ValueId> outputs, Graph& graph) {
+  Formula f(node, outputs, graph);
+  return f.dx(f.over(f.dy, f.minus_from(1, f.square(f.x))));
+}
+
+Gradients cos_gradient(const Node& node, std::span<const ValueId> outputs, Graph& graph) {
+  Formula f(node, outputs, graph);
+  return f.dx(f.apply(neg, f.times(f.dy, f.apply(sin, f.x))));
+}
+
+Gradients cosh_gradient(const Node& node, std::span<const ValueId> outputs, Graph& graph) {
+  Formula f(node, outputs, graph);
+  return f.dx(f.times(f.dy, f.apply(sinh, f.x)));
+}
+
+// 2 / sqrt(pi) * exp(-x^2)
+Gradients erf_gradient(const Node& node, std::span<const ValueId> outputs, Graph& graph) {
+  Formula f(node, outputs, graph);
+  const ValueId bell = f.apply(exp, f.apply(neg, f.square(f.x)));
+  return f.dx(f.times(f.times(f.dy, bell), 2 * std::numbers::inv_sqrtpi));
+}
+
+Gradients exp_gradient(const Node& node, std::span<const ValueId> outputs, Graph& graph) {
+  Formula f(node, outputs, graph);
+  return f.dx(f.times(f.dy, f.y));
+}
+
+Gradients identity_gradient(const Node&, std::span<const ValueId> outputs, Graph&) {
+  return std::vector{outputs[0]};
+}
+
+Gradients log_gradient(const Node& node, std::span<const ValueId> outputs, Graph& graph) {
+  Formula f(node, outputs, graph);
+  return f.dx(f.over(f.dy, f.x));
+}
+
+Gradients neg_gradient(const Node& node, std::span<const ValueId> outputs, Graph& graph) {
+  Formula f(node, outputs, graph);
+  return f.dx(f.apply(neg, f.dy));
+}
+
+Gradients reciprocal_gradient(const Node& node, std::span<const ValueId> outputs, Graph& graph) {
+  Formula f(node, outputs, graph);
+  return f.dx(f.apply(neg, f.times(f.dy, f.square(f.y))));
+}
+
+Gradients sin_gradient(const Node& node, std::span<const ValueId> outputs, Graph& graph) {
+  Formula f(node, outputs, graph);
+  return f.dx(f.times(f.dy, f.apply(cos, f.x)));
+}
+
+Gradients sinh_gradient(const Node& node, std::span<const ValueId> outputs, Graph& graph) {
+  Formula f(node, outputs, graph);
+  return f.dx(f.times(f.dy, f.apply(cosh, f.x)));
+}
+
+Gradients sqrt_gradient(const Node& node, std::span<const ValueId> outputs, Graph& graph) {
+  Formula f(node, outputs, graph);
+  return f.dx(f.over(f.dy, f.times(f.y, 2)));
+}
+
+Gradients tan_gradient(const Node& node, std::span<const ValueId> outputs, Graph& graph) {
+  Formula f(node, outputs, graph);
+  return f.dx(f.times(f.dy, f.plus(f.square(f.y), 1)));
+}
+
+Gradients tanh_gradient(const Node& node, std::span<const ValueId> outputs, Graph& graph) {
+  Formula f(node, outputs, graph);
+  return f.dx(f.times(f.dy, f.minus_from(1, f.square(f.y))));
+}
+
+Gradients step_gradient(const Node&, std::span<const ValueId>, Graph&) {
+  return std::vector{kNoValue};
+}
+
+// Below zero y = alpha * (exp(x / alpha) - 1), so the slope there is y / alpha + 1.
+Gradients celu_gradient(const Node& node, std::span<const ValueId> outputs, Graph& graph) {
+  Formula f(node, outputs, graph);
+  const ValueId slope = f.plus(f.times(f.y, 1 / static_cast<double>(node.real("alpha", 1))), 1);
+  return f.dx(f.choose(f.above(f.x, 0), f.dy, f.times(f.dy, slope)));
+}
+
+Gradients elu_gradient(const Node& node, std::span<const ValueId> outputs, Graph& graph) {
+  Formula f(node, outputs, graph);
+  const ValueId slope = f.plus(f.y, node.real("alpha", 1));
+  return f.dx(f.choose(f.above(f.x, 0), f.dy, f.times(f.dy, slope)));
+}
+
+Gradients selu_gradient(const Node& node, std::span<const ValueId> outputs, Graph& graph) {
+  Formula f(node, outputs, graph);
+  const double alpha = node.real("alpha", 1.67326319217681884765625f);
+  const double gamma = node.real("gamma", 1.05070102214813232421875f);
+  const ValueId slope = f.choose(f.above(f.x, 0), f.scalar(gamma), f.plus(f.y, alpha * gamma));
+  return f.dx(f.times(f.dy, slope));
+}
+
+Gradients hard_sigmoid_gradient(const Node& node, std::span<const ValueId> outputs, Graph& graph) {
+  Formula f(node, outputs, graph);
+  const ValueId bent = f.add(and_, {f.above(f.y, 0), f.add(less, {f.y, f.scalar(1)})});
+  return f.dx(f.times(f.only_where(bent, f.dy), node.real("alpha", 0.2f)));
+}
+
+// Between -3 and 3 y = x (x / 6 + 1/2).
+Gradients hard_swish_gradient(const Node& node, std::span<const ValueId> outputs, Graph& graph) {
+  Formula f(node, outputs, graph);
+  const ValueId slope = f.plus(f.times(f.x, 1.0 / 3), 0.5);
+  const ValueId below = f.choose(f.above(f.x, -3), f.times(f.dy, slope), f.scalar(0));
+  return f.dx(f.choose(f.above(f.x, 3), f.dy, below));
+}
+
+Gradients leaky_relu_gradient(const Node& node, std::span<const ValueId> outputs, Graph& graph) {
+  Formula f(node, outputs, graph);
+  const ValueId small = f.times(f.dy, node.real("alpha", 0.01f));
+  return f.dx(f.choose(f.above(f.x, 0), f.dy, small));
+}
+
+Gradients relu_gradient(const Node& node, std::span<const ValueId> outputs, Graph& graph) {
+  Formula f(node, outputs, graph);
+  return f.dx(f.only_where(f.above(f.y, 0), f.dy));
+}
+
+Gradients sigmoid_gradient(const Node& node, std::span<const ValueId> outputs, Graph& graph) {
+  Formula f(node, outputs, graph);
+  return f.dx(f.times(f.dy, f.times(f.y, f.minus_from(1, f.y))));
+}
+
+Gradients softplus_gradient(const Node& node, std::span<const ValueId> outputs, Graph& graph) {
+  Formula f(node, outputs, graph);
+  return f.dx(f.times(f.dy, f.apply(sigmoid, f.x)));
+}
+
+Gradients softsign_gradient(const Node& node, std::span<const ValueId> outputs, Graph& graph) {
+  Formula f(node, outputs, graph);
+  return f.dx(f.over(f.dy, f.square(f.plus(f.apply(abs, f.x), 1))));
+}
+
+Gradients thresholded_relu_gradient(const Node& node, std::span<const ValueId> outputs,
+                                    Graph& graph) {
+  Formula f(node, outputs, graph);
+  return f.dx(f.only_where(f.above(f.x, node.real("alpha", 1)), f.dy));
+}
+
+}  // namespace shoal::ops
