@@ -3,7 +3,9 @@
 #pragma once
 
 #include <functional>
+#include <iosfwd>
 #include <random>
+#include <string>
 #include <vector>
 
 #include "shoal/graph/graph.h"
@@ -34,5 +36,17 @@ Shape random_shape(Rng& rng, size_t min_rank, size_t max_rank, int64_t max_dim =
 #define SHOAL_LAWS(family) std::vector<Source> family##_cases();
 #include "list.inc"
 #undef SHOAL_LAWS
+
+std::vector<Source> sources();  // of all families
+std::string describe(const Case& c);
+void PrintTo(const Source& source, std::ostream* os);
+
+// Each law is asked of the operators that claim it.
+template <class Claim>
+std::vector<Source> claiming(Claim claim) {
+  std::vector<Source> all = sources();
+  std::erase_if(all, [&](const Source& source) { return !claim(*source.op); });
+  return all;
+}
 
 }  // namespace shoal::laws

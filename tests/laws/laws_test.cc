@@ -14,47 +14,9 @@
 
 namespace shoal::laws {
 
-Tensor random_tensor(Rng& rng, const Shape& shape, float low, float high) {
-  std::uniform_real_distribution<float> uniform(low, high);
-  Tensor tensor({DType::kF32, shape});
-  for (float& x : tensor.data<float>()) x = uniform(rng);
-  return tensor;
-}
-
-Tensor ints(std::vector<int64_t> values) {
-  return Tensor::of<int64_t>({static_cast<int64_t>(values.size())}, values);
-}
-
-int64_t random_int(Rng& rng, int64_t low, int64_t high) {
-  return std::uniform_int_distribution<int64_t>(low, high)(rng);
-}
-
-std::vector<int64_t> random_ints(Rng& rng, size_t count, int64_t low, int64_t high) {
-  std::vector<int64_t> values(count);
-  for (int64_t& value : values) value = random_int(rng, low, high);
-  return values;
-}
-
-Shape random_shape(Rng& rng, size_t min_rank, size_t max_rank, int64_t max_dim) {
-  Shape shape;
-  const int64_t rank =
-      random_int(rng, static_cast<int64_t>(min_rank), static_cast<int64_t>(max_rank));
-  for (int64_t i = 0; i < rank; ++i) shape.push_back(random_int(rng, 1, max_dim));
-  return shape;
-}
-
 namespace {
 
 constexpr int kCasesPerOperator = 20;
-
-std::vector<Source> sources() {
-  std::vector<Source> all;
-  auto append = [&](std::vector<Source> more) { all.insert(all.end(), more.begin(), more.end()); };
-#define SHOAL_LAWS(family) append(family##_cases());
-#include "list.inc"
-#undef SHOAL_LAWS
-  return all;
-}
 
 Node node_of(const Operator& op, const Case& c) {
   Node node{&op, {}, {}, c.attributes, {}};
@@ -80,19 +42,6 @@ std::vector<Tensor> evaluate(const Node& node, std::span<const Tensor> inputs) {
   for (const TensorType& type : *types) outputs.emplace_back(type);
   node.op->reference(node, inputs, outputs);
   return outputs;
-}
-
-std::string describe(const Case& c) {
-  std::string text;
-  for (const Tensor& t : c.inputs) text += t.defined() ? to_string(t.type()) + " " : "- ";
-  for (const auto& [key, value] : c.attributes) {
-    text += key + "=";
-    if (auto* i = std::get_if<int64_t>(&value)) text += std::to_string(*i);
-    if (auto* s = std::get_if<std::string>(&value)) text += *s;
-    if (auto* v = std::get_if<std::vector<int64_t>>(&value)) text += to_string(Shape(*v));
-    text += " ";
-  }
-  return text;
 }
 
 // Float elements within `tolerance` of the largest, others equal.
@@ -349,20 +298,13 @@ TEST_P(Deterministic, EveryDeviceAgreesWithTheReference) {
   cpu::use_instruction_set("");
 }
 
-// Each law is asked of the operators that claim it.
-template <class Claim>
-auto claiming(Claim claim) {
-  std::vector<Source> all = sources();
-  std::erase_if(all, [&](const Source& source) { return !claim(*source.op); });
-  return testing::ValuesIn(all);
-}
-
 std::string name_case(const testing::TestParamInfo<Source>& param) {
   return std::string(param.param.op->name) + "_" + std::to_string(param.index);
 }
 
-#define SHOAL_LAW(suite, claim)                                                            \
-  INSTANTIATE_TEST_SUITE_P(Law, suite, claiming([](const Operator& op) { return claim; }), \
+#define SHOAL_LAW(suite, claim)                                                                   \
+  INSTANTIATE_TEST_SUITE_P(Law, suite,                                                            \
+                           testing::ValuesIn(claiming([](const Operator& op) { return claim; })), \
                            name_case)
 SHOAL_LAW(Laws, op.infer != nullptr);
 SHOAL_LAW(Splitting, op.split != nullptr);
@@ -383,7 +325,5 @@ TEST(LawCases, CoverEveryClaim) {
 }
 
 }  // namespace
-
-void PrintTo(const Source& source, std::ostream* os) { *os << source.op->name; }
 
 }  // namespace shoal::laws

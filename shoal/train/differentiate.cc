@@ -1,0 +1,158 @@
+#include "shoal/train/differentiate.h"
+
+#include <algorithm>
+#include <string>
+
+#include "shoal/ops/chain.h"
+#include "shoal/ops/convert.h"
+#include "shoal/ops/ops.h"
+#include "shoal/passes/rewriter.h"
+
+namespace shoal::train {
+namespace {
+
+size_t at(ValueId id) { return static_cast<size_t>(id); }
+
+// The graph as backpropagation wants it: parameters are inputs, every operator is ONNX's or has a
+// gradient of its own. On return, loss and parameters are values of it.
+Result<Graph> prepare(const Graph& graph, ValueId& loss, std::span<ValueId> parameters) {
+  passes::Rewriter rewriter(graph);
+  for (ValueId& id : parameters) {
+    const Value& value = graph[id];
+    if (value.constant) rewriter.replace(id, rewriter.to().add_input(value.name, value.type));
+    id = rewriter.map(id);
+  }
+  for (const Node& node : graph.nodes()) {
+    if (node.op->expand == nullptr || node.op->gradient != nullptr) {
+      SHOAL_TRY(rewriter.copy(node));
+      continue;
+    }
+    const std::vector<ValueId> inputs = rewriter.map(node.inputs);
+    SHOAL_ASSIGN(const std::vector<ValueId> results, node.op->expand(node, inputs, rewriter.to()));
+    for (size_t i = 0; i < results.size(); ++i) rewriter.replace(node.outputs[i], results[i]);
+  }
+  loss = rewriter.map(loss);
+  return rewriter.finish();
+}
+
+// Reverse mode: from the loss back, node by node, adding up what every reader of a value says.
+class Backpropagation {
+ public:
+  Backpropagation(Graph graph, ValueId loss, std::vector<ValueId> parameters)
+      : graph_(std::move(graph)),
+        loss_(loss),
+        parameters_(std::move(parameters)),
+        nodes_(graph_.nodes().size()),
+        gradients_(graph_.value_count(), kNoValue) {
+    find_dependents();
+  }
+
+  Result<Differentiated> run() {
+    SHOAL_TRY(require_gradients());
+    ops::Chain chain(graph_, loss_);
+    gradients_[at(loss_)] = chain.reshape(chain.scalar(1), chain.shape_of(loss_));
+    for (size_t n = nodes_; n-- > 0;) {
+      const Node node = graph_.nodes()[n];  // a copy: the graph grows
+      SHOAL_TRY(pass(node).at(place_of(graph_, node)));
+    }
+    return finish();
+  }
+
+ private:
+  bool depends(std::span<const ValueId> ids) const {
+    return std::ranges::any_of(ids,
+                               [&](ValueId id) { return id != kNoValue && dependent_[at(id)]; });
+  }
+
+  // Only what a parameter changes, and changes by degrees, has a gradient.
+  void find_dependents() {
+    dependent_.assign(graph_.value_count(), false);
+    for (ValueId id : parameters_) dependent_[at(id)] = true;
+    for (const Node& node : graph_.nodes()) {
+      if (!depends(node.inputs)) continue;
+      for (ValueId id : node.outputs) {
+        dependent_[at(id)] = Floats::contains(graph_[id].type.dtype);
+      }
+    }
+  }
+
+  // Before anything is added, so that all that is missing is said at once.
+  Status require_gradients() const {
+    std::vector<bool> reaches(graph_.value_count(), false);
+    reaches[at(loss_)] = true;
+    std::string missing;
+    for (size_t n = nodes_; n-- > 0;) {
+      const Node& node = graph_.nodes()[n];
+      const bool counts = std::ranges::any_of(
+          node.outputs, [&](ValueId id) { return reaches[at(id)] && dependent_[at(id)]; });
+      if (!counts) continue;
+      if (node.op->gradient == nullptr) {
+        missing += (missing.empty() ? "" : ", ") + std::string(node.op->name) + " (" +
+                   place_of(graph_, node) + ")";
+      }
+      for (ValueId id : node.inputs) {
+        if (id != kNoValue) reaches[at(id)] = true;
+      }
+    }
+    if (missing.empty()) return {};
+    return Status(Code::kUnsupported,
+                  "cannot train through operators without gradient: " + missing);
+  }
+
+  Status pass(const Node& node) {
+    std::vector<ValueId> outputs;
+    for (ValueId id : node.outputs) outputs.push_back(gradients_[at(id)]);
+    const bool reached = std::ranges::any_of(outputs, [](ValueId id) { return id != kNoValue; });
+    if (!reached || !depends(node.inputs)) return {};
+    SHOAL_ASSIGN(const std::vector<ValueId> inputs, node.op->gradient(node, outputs, graph_));
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      if (inputs[i] == kNoValue || !dependent_[at(node.inputs[i])]) continue;
+      ValueId& sum = gradients_[at(node.inputs[i])];
+      if (sum == kNoValue) {
+        sum = inputs[i];
+      } else {
+        SHOAL_ASSIGN(sum, graph_.add(ops::add, {sum, inputs[i]}));
+      }
+    }
+    return {};
+  }
+
+  Result<Differentiated> finish() {
+    std::vector<ValueId> results;
+    for (ValueId id : parameters_) {
+      ops::Chain chain(graph_, id);
+      ValueId gradient = gradients_[at(id)];
+      if (gradient == kNoValue) gradient = chain.zeros(chain.shape_of(id));
+      SHOAL_TRY(chain.status());
+      SHOAL_CHECK(graph_[gradient].type == graph_[id].type);
+      graph_.mark_output(gradient);
+      results.push_back(gradient);
+    }
+    return Differentiated{std::move(graph_), std::move(parameters_), std::move(results)};
+  }
+
+  Graph graph_;
+  ValueId loss_;
+  std::vector<ValueId> parameters_;
+  size_t nodes_;                    // of the network; what comes behind them is the way back
+  std::vector<ValueId> gradients_;  // of the network's values, as far as they are summed up
+  std::vector<bool> dependent_;
+};
+
+}  // namespace
+
+Result<Differentiated> differentiate(const Graph& graph, ValueId loss,
+                                     std::span<const ValueId> parameters) {
+  if (graph[loss].type.shape.count() != 1 || !Floats::contains(graph[loss].type.dtype)) {
+    return invalid("the loss is " + to_string(graph[loss].type) + ", should be one number");
+  }
+  std::vector<ValueId> ids(parameters.begin(), parameters.end());
+  for (ValueId id : ids) {
+    if (Floats::contains(graph[id].type.dtype)) continue;
+    return invalid(graph[id].name + " has no gradient: it is " + to_string(graph[id].type));
+  }
+  SHOAL_ASSIGN(Graph prepared, prepare(graph, loss, ids));
+  return Backpropagation(std::move(prepared), loss, std::move(ids)).run();
+}
+
+}  // namespace shoal::train

@@ -1,0 +1,178 @@
+// Every gradient agrees with finite differences, in f64. This file knows no operator by name but
+// those that make one number of a node's outputs.
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "laws.h"
+#include "shoal/device/device.h"
+#include "shoal/ops/convert.h"
+#include "shoal/ops/ops.h"
+#include "shoal/train/differentiate.h"
+
+namespace shoal::laws {
+namespace {
+
+constexpr int kCasesPerOperator = 40;
+constexpr double kTolerance = 1e-4;
+constexpr double kStep = 1e-6;
+
+bool is_float(const Tensor& tensor) { return tensor.defined() && Floats::contains(tensor.dtype()); }
+
+Tensor random_doubles(Rng& rng, const Shape& shape, double low, double high) {
+  std::uniform_real_distribution<double> uniform(low, high);
+  Tensor tensor({DType::kF64, shape});
+  for (double& x : tensor.data<double>()) x = uniform(rng);
+  return tensor;
+}
+
+Tensor moved(const Tensor& x, const Tensor& direction, double step) {
+  Tensor result = x.clone();
+  for (size_t k = 0; k < result.data<double>().size(); ++k) {
+    result.data<double>()[k] += step * direction.data<double>()[k];
+  }
+  return result;
+}
+
+double dot(const Tensor& a, const Tensor& b) {
+  double sum = 0;
+  for (size_t k = 0; k < a.data<double>().size(); ++k) {
+    sum += a.data<double>()[k] * b.data<double>()[k];
+  }
+  return sum;
+}
+
+// The case in f64. A little noise takes elements off the places where a function has a kink and two
+// elements off being equal: there, differences see neither slope.
+Case in_double(Rng& rng, const Operator& op, Case c) {
+  for (size_t i = 0; i < c.inputs.size(); ++i) {
+    if (!is_float(c.inputs[i])) continue;
+    c.inputs[i] = ops::converted(c.inputs[i], DType::kF64);
+    if (op.reads_value(i)) continue;
+    const Tensor noise = random_doubles(rng, c.inputs[i].shape(), -1e-3, 1e-3);
+    c.inputs[i] = moved(c.inputs[i], noise, 1);
+  }
+  return c;
+}
+
+// A node, its outputs weighed at random and added up to one number.
+struct Problem {
+  Graph graph;
+  ValueId loss = kNoValue;
+  std::vector<ValueId> learned;  // the node's inputs that ought to have a gradient
+  std::vector<size_t> feeds;     // which of graph.inputs() each of them is
+  std::vector<Tensor> inputs;    // of the graph
+};
+
+void weigh(Rng& rng, ValueId y, Problem& problem) {
+  Graph& graph = problem.graph;
+  const Tensor weights = random_doubles(rng, graph[y].type.shape, 0.5, 1.5);
+  const ValueId scaled = *graph.add(ops::mul, {y, graph.add_constant("weights", weights)});
+  const ValueId sum = *graph.add(ops::reduce_sum, {scaled}, {{"keepdims", int64_t{0}}});
+  problem.loss = problem.loss == kNoValue ? sum : *graph.add(ops::add, {problem.loss, sum});
+}
+
+// Of all outputs, or of the first.
+Result<Problem> problem_of(Rng& rng, const Operator& op, const Case& c, bool all_outputs) {
+  Problem problem;
+  Graph& graph = problem.graph;
+  std::vector<ValueId> inputs;
+  for (size_t i = 0; i < c.inputs.size(); ++i) {
+    const Tensor& x = c.inputs[i];
+    const bool learned = is_float(x) && !op.reads_value(i) && !op.is_statistic(i);
+    if (!learned) {
+      inputs.push_back(x.defined() ? graph.add_constant("c", x) : kNoValue);
+      continue;
+    }
+    inputs.push_back(graph.add_input("x", x.type()));
+    problem.learned.push_back(inputs.back());
+    problem.feeds.push_back(problem.inputs.size());
+    problem.inputs.push_back(x);
+  }
+  SHOAL_ASSIGN(const std::vector<ValueId> outputs,
+               graph.add_node(op, inputs, c.attributes, std::vector<std::string>(c.outputs)));
+  for (ValueId y : outputs) {
+    if (graph[y].type.dtype == DType::kF64 && (all_outputs || y == outputs[0])) {
+      weigh(rng, y, problem);
+    }
+  }
+  if (problem.loss != kNoValue) graph.mark_output(problem.loss);
+  return problem;
+}
+
+std::vector<Tensor> run(const Graph& graph, std::span<const Tensor> inputs) {
+  auto executable = make_reference_device()->compile(graph);
+  EXPECT_TRUE(executable.ok());
+  std::vector<Tensor> outputs(graph.outputs().size());
+  EXPECT_TRUE((*executable)->run(inputs, outputs, nullptr).ok());
+  return outputs;
+}
+
+double loss_of(const Problem& problem, std::span<const Tensor> inputs) {
+  return run(problem.graph, inputs)[0].data<double>()[0];
+}
+
+// Along one random direction per input.
+void expect_differences(Rng& rng, const Problem& problem, std::span<const Tensor> gradients) {
+  for (size_t i = 0; i < gradients.size(); ++i) {
+    SCOPED_TRACE("input " + std::to_string(i));
+    const size_t feed = problem.feeds[i];
+    const Tensor& x = problem.inputs[feed];
+    const Tensor direction = random_doubles(rng, x.shape(), -1, 1);
+    std::vector<Tensor> inputs = problem.inputs;
+    inputs[feed] = moved(x, direction, kStep);
+    const double above = loss_of(problem, inputs);
+    inputs[feed] = moved(x, direction, -kStep);
+    const double slope = (above - loss_of(problem, inputs)) / (2 * kStep);
+    const double scale = std::sqrt(dot(gradients[i], gradients[i]) * dot(direction, direction));
+    // What the difference of two losses can say: their last digits, magnified.
+    const double blur = 1e-14 * std::abs(above) / kStep;
+    ASSERT_NEAR(dot(gradients[i], direction), slope, kTolerance * scale + blur + 1e-9);
+  }
+}
+
+class Gradients : public testing::TestWithParam<Source> {};
+
+TEST_P(Gradients, AgreeWithFiniteDifferences) {
+  Rng rng(11);
+  int tried = 0;
+  for (int i = 0; i < kCasesPerOperator; ++i) {
+    const Operator& op = *GetParam().op;
+    const Case c = in_double(rng, op, GetParam().draw(rng));
+    SCOPED_TRACE("case " + std::to_string(i) + ": " + describe(c));
+    for (const bool all_outputs : {false, true}) {
+      const auto problem = problem_of(rng, op, c, all_outputs);
+      if (!problem.ok() || problem->loss == kNoValue || problem->learned.empty()) continue;
+      const auto both = train::differentiate(problem->graph, problem->loss, problem->learned);
+      if (both.status().code() == Code::kUnsupported) continue;  // it is said, and to whom
+      ASSERT_TRUE(both.ok()) << both.status().message();
+      ASSERT_TRUE(verify(both->graph).ok());
+      const std::vector<Tensor> outputs = run(both->graph, problem->inputs);
+      if (!std::isfinite(outputs[0].data<double>()[0])) continue;  // no slope there
+      expect_differences(rng, *problem, std::span(outputs).subspan(1));
+      if (HasFatalFailure()) return;
+      ++tried;
+    }
+  }
+  EXPECT_TRUE(tried > 0 || GetParam().op->gradient == nullptr) << "no case has a gradient";
+}
+
+std::string name_case(const testing::TestParamInfo<Source>& param) {
+  return std::string(param.param.op->name) + "_" + std::to_string(param.index);
+}
+
+INSTANTIATE_TEST_SUITE_P(Law, Gradients, testing::ValuesIn(claiming([](const Operator& op) {
+                           return op.gradient != nullptr || op.expand != nullptr;
+                         })),
+                         name_case);
+
+// A gradient without a case would be one nobody checks.
+TEST(GradientCases, CoverEveryGradient) {
+  for (const Operator* op : ops::all()) {
+    const bool covered = !claiming([&](const Operator& other) { return &other == op; }).empty();
+    EXPECT_TRUE(op->gradient == nullptr || covered) << op->name;
+  }
+}
+
+}  // namespace
+}  // namespace shoal::laws
