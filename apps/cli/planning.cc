@@ -79,18 +79,21 @@ void PlanFlags::add_split_to(CLI::App& command, CLI::Option* needs) {
   std::vector<std::string> splits = {"any"};
   for (Cut cut : kCuts) splits.push_back(flag_of(cut));
   for (const char* of_streams : {"stages", "replicas"}) splits.push_back(of_streams);
-  CLI::Option* options[] = {
-      command.add_option("--objective", objective, "One answer soon, or many a second")
-          ->check(CLI::IsMember({"latency", "throughput"}))
-          ->capture_default_str(),
-      command
-          .add_option("--split", split, "Split this way wherever it can be done, for comparison")
-          ->check(CLI::IsMember(splits))
-          ->capture_default_str(),
-      command.add_option("--fuse", fuse,
-                         "At most so many nodes between two exchanges; 0: any number"),
-      command.add_option("--exclude", excluded, "Workers not to be used, by number")
-          ->delimiter(',')};
+  std::vector<CLI::Option*> options = wire.add_to(command);
+  for (CLI::Option* option :
+       {command.add_option("--objective", objective, "One answer soon, or many a second")
+            ->check(CLI::IsMember({"latency", "throughput"}))
+            ->capture_default_str(),
+        command
+            .add_option("--split", split, "Split this way wherever it can be done, for comparison")
+            ->check(CLI::IsMember(splits))
+            ->capture_default_str(),
+        command.add_option("--fuse", fuse,
+                           "At most so many nodes between two exchanges; 0: any number"),
+        command.add_option("--exclude", excluded, "Workers not to be used, by number")
+            ->delimiter(',')}) {
+    options.push_back(option);
+  }
   for (CLI::Option* option : options) {
     if (needs != nullptr) option->needs(needs);
   }
@@ -100,6 +103,7 @@ plan::PlanOptions options_of(const PlanFlags& flags) {
   plan::PlanOptions options;
   options.excluded = flags.excluded;
   if (flags.fuse > 0) options.most_nodes = flags.fuse;
+  options.wire = flags.wire.options();
   if (flags.split == "any") return options;
   options.forced = true;
   for (Cut cut : kCuts) {
@@ -119,7 +123,11 @@ Result<Planned> make_planned(const PlanFlags& flags, const ProfileOf& profile_of
   SHOAL_ASSIGN(LoadedGraph loaded, load_graph(flags.model, flags.shapes));
   SHOAL_ASSIGN(const Graph graph, passes::optimize(loaded.graph));
   SHOAL_ASSIGN(plan::ClusterProfile cluster, profile_of(graph));
-  SHOAL_ASSIGN(std::vector<Prediction> plans, make_plans(graph, cluster, options_of(flags)));
+  plan::PlanOptions options = options_of(flags);
+  if (options.wire.smallest == plan::WireFormat::kI8) {
+    SHOAL_ASSIGN(options.wire.largest, largest_values(graph));
+  }
+  SHOAL_ASSIGN(std::vector<Prediction> plans, make_plans(graph, cluster, options));
   SHOAL_ASSIGN(Prediction single, best_single(graph, cluster, flags.excluded));
   return Planned{flags.model, std::move(cluster), std::move(plans), std::move(single)};
 }
@@ -178,6 +186,7 @@ nlohmann::json to_json(const Planned& planned) {
           {"halo_bytes", halo_bytes(best.graph, best.plan, best.schedule)},
           {"wire_bytes", best.timeline.wire_bytes},
           {"messages", best.schedule.transfers.size()},
+          {"error", best.error},
           {"kind", best.name},
           {"plan", to_text(best.graph, best.plan)},
           {"workers", workers_json(planned)},

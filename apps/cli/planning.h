@@ -10,6 +10,7 @@
 #include "cluster_flags.h"
 #include "shoal/graph/graph.h"
 #include "shoal/plan/planner.h"
+#include "wire_flags.h"
 
 namespace shoal::cli {
 
@@ -22,6 +23,7 @@ struct PlanFlags {
   size_t fuse = 0;  // nodes in a segment; 0: as many as is good
   std::vector<int> excluded;
   std::string network;  // of a cluster that is there: "own", "mpi"; empty: none
+  WireFlags wire;
 
   void add_to(CLI::App& command);
   // --cluster, and how to split on it.

@@ -18,8 +18,8 @@ Result<Prediction> predict(std::string name, const Graph& graph, const ClusterPr
                            Plan plan) {
   SHOAL_ASSIGN(Schedule schedule, make_schedule(graph, plan));
   Timeline timeline = simulate(graph, plan, schedule, cluster);
-  return Prediction{std::move(name), graph, std::move(plan), std::move(schedule),
-                    std::move(timeline)};
+  return Prediction{std::move(name),     graph, std::move(plan), std::move(schedule),
+                    std::move(timeline), 0};
 }
 
 bool fits(const ClusterProfile& cluster, const Prediction& made) {
@@ -198,7 +198,10 @@ Result<Prediction> plan_for_one(const Graph& graph, const ClusterProfile& cluste
   return predict(std::string(name_of(Cut::kNone)), graph, cluster, std::move(plan));
 }
 
-Result<std::vector<Prediction>> make_plans(const Graph& graph, const ClusterProfile& cluster,
+namespace {
+
+// In no particular order; everything travels as it is.
+Result<std::vector<Prediction>> find_plans(const Graph& graph, const ClusterProfile& cluster,
                                            const PlanOptions& options) {
   constexpr size_t kMostForSums = 16;  // workers; with more, terms cost more than they save
   const Choices choices(graph, cluster, options.excluded);
@@ -220,6 +223,41 @@ Result<std::vector<Prediction>> make_plans(const Graph& graph, const ClusterProf
     for (Prediction& other : others) found.push_back(std::move(other));
   }
   if (found.empty()) return Status(Code::kExhausted, "no worker has memory for its part");
+  return found;
+}
+
+// The same plans with fewer bytes on the wire, where that changes anything; and those that would be
+// found if links were so much faster.
+Result<std::vector<Prediction>> find_wired(const Graph& graph, const ClusterProfile& cluster,
+                                           const PlanOptions& options,
+                                           std::vector<Prediction> plans) {
+  ClusterProfile faster = cluster;
+  const double times = options.wire.smallest == WireFormat::kI8 ? 4 : 2;
+  for (LinkProfile& link : faster.links) link.bytes_per_second *= times;
+  SHOAL_ASSIGN(const std::vector<Prediction> more, find_plans(graph, faster, options));
+  plans.insert(plans.end(), more.begin(), more.end());
+  std::vector<Prediction> found;
+  for (const Prediction& made : plans) {
+    SHOAL_ASSIGN(WiredPlan wired,
+                 with_wire_format(made.graph, made.plan, made.schedule, options.wire));
+    if (wired.error == 0) continue;
+    const std::string name = made.name + ", " + std::string(name_of(options.wire.smallest));
+    SHOAL_ASSIGN(Prediction narrow, predict(name, wired.graph, cluster, std::move(wired.plan)));
+    narrow.error = wired.error;
+    if (fits(cluster, narrow)) found.push_back(std::move(narrow));
+  }
+  return found;
+}
+
+}  // namespace
+
+Result<std::vector<Prediction>> make_plans(const Graph& graph, const ClusterProfile& cluster,
+                                           const PlanOptions& options) {
+  SHOAL_ASSIGN(std::vector<Prediction> found, find_plans(graph, cluster, options));
+  if (options.wire.smallest != WireFormat::kF32) {
+    SHOAL_ASSIGN(std::vector<Prediction> wired, find_wired(graph, cluster, options, found));
+    for (Prediction& made : wired) found.push_back(std::move(made));
+  }
   std::ranges::stable_sort(found, {}, [](const Prediction& made) { return made.timeline.seconds; });
   return found;
 }

@@ -8,6 +8,7 @@
 
 #include "shoal/plan/layout.h"
 #include "shoal/plan/simulate.h"
+#include "shoal/plan/wire_format.h"
 
 namespace shoal::plan {
 
@@ -17,15 +18,19 @@ struct PlanOptions {
   bool forced = false;
   std::vector<int> excluded = {};  // workers not to be used
   size_t most_nodes = 1 << 20;     // in one segment that is cut
+  WireOptions wire = {};           // what may travel in fewer bytes
 };
 
 // A plan and what it should take.
 struct Prediction {
   std::string name;  // the kind of it: "rows", "one worker", "grid and channels"
-  Graph graph;       // that it is a plan for: the one asked about, or that with partial sums
+  Graph graph;       // that it is a plan for: the one asked about, or one that computes the same in
+                     // other steps
   Plan plan;
   Schedule schedule;
   Timeline timeline;
+  double error =
+      0;  // that rounding on the wire may bring, as a part of the answer's largest element
 };
 
 // The best first; the others are the best of other kinds, to say why they lose. There is at least

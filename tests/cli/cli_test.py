@@ -236,6 +236,16 @@ def test_streams_keep_all_workers_busy(_):
     assert "rows" not in shoal("plan", "zoo:lenet5", "--objective", "throughput").stdout
 
 
+def test_fewer_bytes_travel_if_an_error_is_allowed(_):
+    flags = ["simulate", "zoo:nin", "--workers", 3, *NEXUS, "--split", "rows", "--fuse", 1, "--json"]
+    plain = json.loads(shoal(*flags).stdout)
+    for wire, error in ("f16", 0.02), ("int8", 0.1):
+        narrow = json.loads(shoal(*flags, "--wire", wire, "--error", error).stdout)
+        assert 0 < narrow["error"] <= error and plain["error"] == 0
+        assert narrow["wire_bytes"] < plain["wire_bytes"] and narrow["cluster_ms"] < plain["cluster_ms"]
+    assert "--error" in shoal("plan", "zoo:lenet5", "--wire", "f16", expect=2).stderr
+
+
 def test_every_split_can_be_forced(_):
     for split in "rows", "columns", "grid", "channels", "inputs":
         plan = json.loads(shoal("plan", "zoo:lenet5", "--workers", 4, "--split", split, "--json").stdout)

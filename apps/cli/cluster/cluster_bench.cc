@@ -110,6 +110,7 @@ class Bench {
 
   // A wrong answer has no time.
   Status compare_answers() const {
+    const auto allowed = static_cast<float>(1e-4 + planned_.best().error);
     for (size_t i = 0; i < many_.answer.size(); ++i) {
       if (many_.answer[i].dtype() != DType::kF32) continue;
       const auto one = single_.answer[i].data<float>(), all = many_.answer[i].data<float>();
@@ -118,7 +119,7 @@ class Bench {
         largest = std::max(largest, std::abs(one[k]));
         error = std::max(error, std::abs(one[k] - all[k]));
       }
-      if (!(error <= 1e-4f * largest)) {
+      if (!(error <= allowed * largest)) {
         return Status(Code::kInternal, "the cluster's answer is not that of one worker");
       }
     }

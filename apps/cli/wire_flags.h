@@ -1,0 +1,26 @@
+// --wire and --error: what may travel between workers in fewer bytes.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string>
+#include <vector>
+
+#include "shoal/base/status.h"
+#include "shoal/plan/wire_format.h"
+
+namespace shoal::cli {
+
+struct WireFlags {
+  std::string format = "f32";
+  double error = 0;
+
+  std::vector<CLI::Option*> add_to(CLI::App& command);
+  // Without magnitudes, which depend on the graph.
+  plan::WireOptions options() const;
+};
+
+// The largest magnitudes of what the nodes compute, seen on one random input: enough to measure
+// int8, not to trust it.
+Result<std::map<std::string, float, std::less<>>> largest_values(const Graph& graph);
+
+}  // namespace shoal::cli

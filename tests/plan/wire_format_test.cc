@@ -1,0 +1,113 @@
+// What travels in fewer bytes: how many, and what that does to the answer.
+#include "shoal/plan/wire_format.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "random_plan.h"
+#include "run_here.h"
+#include "shoal/cpu/cpu.h"
+#include "shoal/ops/ops.h"
+#include "shoal/passes/passes.h"
+#include "shoal/plan/known.h"
+#include "shoal/plan/planner.h"
+#include "shoal/zoo/zoo.h"
+
+namespace shoal::plan {
+namespace {
+
+double largest_of(const Tensor& tensor) {
+  double largest = 0;
+  for (float x : tensor.data<float>()) largest = std::max(largest, std::abs(double{x}));
+  return largest;
+}
+
+// Between workers, all of it and what is f32.
+struct Travelling {
+  int64_t bytes = 0, wide = 0;
+};
+Travelling travelling(const Graph& graph, const Schedule& schedule) {
+  Travelling sum;
+  for (const Transfer& transfer : schedule.transfers) {
+    if (transfer.from == kCoordinator || transfer.to == kCoordinator) continue;
+    const int64_t bytes = bytes_of(graph, transfer.piece);
+    sum.bytes += bytes;
+    if (graph[transfer.piece.value].type.dtype == DType::kF32) sum.wide += bytes;
+  }
+  return sum;
+}
+
+// The magnitudes that the nodes' outputs have for these inputs.
+WireOptions options_for(const Graph& graph, Device& device, const std::vector<Tensor>& inputs,
+                        WireFormat format, double error) {
+  WireOptions options{format, error, {}};
+  Graph all = graph;
+  for (const Node& node : graph.nodes()) all.mark_output(node.outputs[0]);
+  const std::vector<Tensor> values = run_whole(all, device, inputs);
+  for (size_t i = 0; i < values.size(); ++i) {
+    options.largest[graph[all.outputs()[i]].name] = static_cast<float>(largest_of(values[i]));
+  }
+  return options;
+}
+
+class Wire : public testing::TestWithParam<WireFormat> {};
+
+TEST_P(Wire, KeepsTheAnswerWithinTheStatedError) {
+  const auto device = make_cpu_device({.threads = 1});
+  const ClusterProfile cluster = uniform_cluster(3, *find_device("pi3"), *find_link("wifi-32"));
+  for (const char* model : {"lenet5", "nin", "allcnn", "encoder"}) {
+    const Graph graph = *passes::optimize(*zoo::build(model));
+    Rng rng(1);
+    const std::vector<Tensor> inputs = {random_tensor(rng, graph[graph.inputs()[0]].type.shape)};
+    const std::vector<Tensor> want = run_whole(graph, *device, inputs);
+    for (Cut cut : {Cut::kRows, Cut::kChannels}) {
+      SCOPED_TRACE(std::string(model) + " " + std::string(name_of(cut)));
+      PlanOptions options{.cuts = {cut}, .forced = true, .most_nodes = 1};
+      options.wire = options_for(graph, *device, inputs, GetParam(), 0.05);
+      const auto plans = make_plans(graph, cluster, options);
+      ASSERT_TRUE(plans.ok()) << plans.status().message();
+      const auto narrow =
+          std::ranges::find_if(*plans, [](const Prediction& made) { return made.error > 0; });
+      ASSERT_NE(narrow, plans->end());
+      EXPECT_LE(narrow->error, options.wire.error);
+      ASSERT_TRUE(verify(narrow->graph, narrow->plan, 3).ok());
+      const std::vector<Tensor> got = run_here(narrow->graph, narrow->plan, *device, inputs);
+      double worst = 0;
+      for (size_t i = 0; i < want[0].data<float>().size(); ++i) {
+        const double difference = double{got[0].data<float>()[i]} - want[0].data<float>()[i];
+        worst = std::max(worst, std::abs(difference));
+      }
+      EXPECT_LE(worst, options.wire.error * largest_of(want[0]));
+      EXPECT_GT(worst, 0);
+    }
+  }
+}
+
+TEST_P(Wire, TakesFewerBytes) {
+  const Graph graph = *passes::optimize(*zoo::build("nin"));
+  const ClusterProfile cluster = uniform_cluster(4, *find_device("pi4"), *find_link("gigabit"));
+  const auto plans =
+      make_plans(graph, cluster, {.cuts = {Cut::kRows}, .forced = true, .most_nodes = 1});
+  ASSERT_TRUE(plans.ok());
+  const Prediction& plain = plans->front();
+  WireOptions options{GetParam(), 1, {}};
+  for (const Node& node : graph.nodes()) options.largest[graph[node.outputs[0]].name] = 1;
+  const int64_t before = travelling(graph, plain.schedule).bytes;
+  for (double error : {0.0, 1.0}) {
+    options.error = error;
+    const auto wired = with_wire_format(graph, plain.plan, plain.schedule, options);
+    ASSERT_TRUE(wired.ok());
+    const auto after = travelling(wired->graph, *make_schedule(wired->graph, wired->plan));
+    const int64_t fewer = error == 0 ? 1 : GetParam() == WireFormat::kF16 ? 2 : 4;
+    EXPECT_EQ(after.bytes * fewer, before);
+    EXPECT_EQ(after.wide, error == 0 ? before : 0);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Formats, Wire, testing::Values(WireFormat::kF16, WireFormat::kI8),
+                         [](const auto& format) { return std::string(name_of(format.param)); });
+
+}  // namespace
+}  // namespace shoal::plan
