@@ -9,6 +9,7 @@
 #include "shoal/ops/convert.h"
 #include "shoal/ops/ops.h"
 #include "shoal/train/differentiate.h"
+#include "shoal/zoo/zoo.h"
 
 namespace shoal::laws {
 namespace {
@@ -60,8 +61,7 @@ struct Problem {
   Graph graph;
   ValueId loss = kNoValue;
   std::vector<ValueId> learned;  // the node's inputs that ought to have a gradient
-  std::vector<size_t> feeds;     // which of graph.inputs() each of them is
-  std::vector<Tensor> inputs;    // of the graph
+  std::vector<Tensor> inputs;    // their elements: all inputs of the graph are learned
 };
 
 void weigh(Rng& rng, ValueId y, Problem& problem) {
@@ -86,7 +86,6 @@ Result<Problem> problem_of(Rng& rng, const Operator& op, const Case& c, bool all
     }
     inputs.push_back(graph.add_input("x", x.type()));
     problem.learned.push_back(inputs.back());
-    problem.feeds.push_back(problem.inputs.size());
     problem.inputs.push_back(x);
   }
   SHOAL_ASSIGN(const std::vector<ValueId> outputs,
@@ -112,23 +111,25 @@ double loss_of(const Problem& problem, std::span<const Tensor> inputs) {
   return run(problem.graph, inputs)[0].data<double>()[0];
 }
 
-// Along one random direction per input.
-void expect_differences(Rng& rng, const Problem& problem, std::span<const Tensor> gradients) {
-  for (size_t i = 0; i < gradients.size(); ++i) {
-    SCOPED_TRACE("input " + std::to_string(i));
-    const size_t feed = problem.feeds[i];
-    const Tensor& x = problem.inputs[feed];
-    const Tensor direction = random_doubles(rng, x.shape(), -1, 1);
-    std::vector<Tensor> inputs = problem.inputs;
-    inputs[feed] = moved(x, direction, kStep);
-    const double above = loss_of(problem, inputs);
-    inputs[feed] = moved(x, direction, -kStep);
-    const double slope = (above - loss_of(problem, inputs)) / (2 * kStep);
-    const double scale = std::sqrt(dot(gradients[i], gradients[i]) * dot(direction, direction));
-    // What the difference of two losses can say: their last digits, magnified.
-    const double blur = 1e-14 * std::abs(above) / kStep;
-    ASSERT_NEAR(dot(gradients[i], direction), slope, kTolerance * scale + blur + 1e-9);
+// The slope of the loss where input i moves along directions[i]; those undefined stay.
+void expect_slope(const Problem& problem, std::span<const Tensor> gradients,
+                  std::span<const Tensor> directions) {
+  std::vector<Tensor> ahead = problem.inputs, behind = problem.inputs;
+  double slope = 0, gradient_square = 0, direction_square = 0;
+  for (size_t i = 0; i < directions.size(); ++i) {
+    if (!directions[i].defined()) continue;
+    ahead[i] = moved(problem.inputs[i], directions[i], kStep);
+    behind[i] = moved(problem.inputs[i], directions[i], -kStep);
+    slope += dot(gradients[i], directions[i]);
+    gradient_square += dot(gradients[i], gradients[i]);
+    direction_square += dot(directions[i], directions[i]);
   }
+  const double above = loss_of(problem, ahead);
+  const double difference = (above - loss_of(problem, behind)) / (2 * kStep);
+  // What the difference of two losses can say: their last digits, magnified.
+  const double blur = 1e-14 * std::abs(above) / kStep;
+  const double scale = std::sqrt(gradient_square * direction_square);
+  ASSERT_NEAR(slope, difference, kTolerance * scale + blur + 1e-9);
 }
 
 class Gradients : public testing::TestWithParam<Source> {};
@@ -149,7 +150,12 @@ TEST_P(Gradients, AgreeWithFiniteDifferences) {
       ASSERT_TRUE(verify(both->graph).ok());
       const std::vector<Tensor> outputs = run(both->graph, problem->inputs);
       if (!std::isfinite(outputs[0].data<double>()[0])) continue;  // no slope there
-      expect_differences(rng, *problem, std::span(outputs).subspan(1));
+      for (size_t k = 0; k < problem->inputs.size(); ++k) {
+        SCOPED_TRACE("input " + std::to_string(k));
+        std::vector<Tensor> directions(problem->inputs.size());
+        directions[k] = random_doubles(rng, problem->inputs[k].shape(), -1, 1);
+        expect_slope(*problem, std::span(outputs).subspan(1), directions);
+      }
       if (HasFatalFailure()) return;
       ++tried;
     }
@@ -165,6 +171,78 @@ INSTANTIATE_TEST_SUITE_P(Law, Gradients, testing::ValuesIn(claiming([](const Ope
                            return op.gradient != nullptr || op.expand != nullptr;
                          })),
                          name_case);
+
+// A network copied into f64. Its inputs and weights are what is learned; scalars, such as the power
+// 2 of a variance, stay constants.
+class DoubleNetwork {
+ public:
+  DoubleNetwork(Rng& rng, const Graph& network)
+      : network_(network), fresh_(network.value_count(), kNoValue) {
+    for (ValueId id : network.inputs()) {
+      feed(id, random_doubles(rng, network[id].type.shape, -1, 1));
+    }
+    for (const Node& node : network.nodes()) copy(node);
+    weigh(rng, map(network.outputs()[0]), problem_);
+    problem_.graph.mark_output(problem_.loss);
+  }
+  const Problem& problem() const { return problem_; }
+
+ private:
+  void feed(ValueId id, const Tensor& tensor) {
+    ValueId& fresh = fresh_[static_cast<size_t>(id)];
+    fresh = problem_.graph.add_input(network_[id].name, tensor.type());
+    problem_.learned.push_back(fresh);
+    problem_.inputs.push_back(tensor);
+  }
+  ValueId map(ValueId id) {
+    if (id == kNoValue) return kNoValue;
+    ValueId& fresh = fresh_[static_cast<size_t>(id)];
+    if (fresh != kNoValue) return fresh;
+    Tensor constant = *network_[id].constant;
+    if (is_float(constant)) constant = ops::converted(constant, DType::kF64);
+    if (is_float(constant) && constant.shape().rank() > 0) {
+      feed(id, constant);
+    } else {
+      fresh = problem_.graph.add_constant(network_[id].name, constant);
+    }
+    return fresh;
+  }
+  void copy(const Node& node) {
+    std::vector<ValueId> inputs;
+    for (ValueId id : node.inputs) inputs.push_back(map(id));
+    const auto outputs = problem_.graph.add_node(*node.op, inputs, node.attributes,
+                                                 std::vector<std::string>(node.outputs.size()));
+    SHOAL_CHECK(outputs.ok());
+    for (size_t i = 0; i < node.outputs.size(); ++i) {
+      fresh_[static_cast<size_t>(node.outputs[i])] = (*outputs)[i];
+    }
+  }
+
+  const Graph& network_;
+  std::vector<ValueId> fresh_;  // per value of the network, its copy
+  Problem problem_;
+};
+
+class Networks : public testing::TestWithParam<const char*> {};
+
+TEST_P(Networks, HaveTheGradientsOfFiniteDifferences) {
+  Rng rng(5);
+  const auto network = zoo::build(GetParam());
+  ASSERT_TRUE(network.ok());
+  const DoubleNetwork copy(rng, *network);
+  const Problem& problem = copy.problem();
+  const auto both = train::differentiate(problem.graph, problem.loss, problem.learned);
+  ASSERT_TRUE(both.ok()) << both.status().message();
+  const std::vector<Tensor> outputs = run(both->graph, problem.inputs);
+  std::vector<Tensor> directions;
+  for (const Tensor& x : problem.inputs) {
+    directions.push_back(random_doubles(rng, x.shape(), -1, 1));
+  }
+  expect_slope(problem, std::span(outputs).subspan(1), directions);
+}
+
+// Those small enough for plain loops.
+INSTANTIATE_TEST_SUITE_P(Law, Networks, testing::Values("lenet5", "mlp", "convnet", "encoder"));
 
 // A gradient without a case would be one nobody checks.
 TEST(GradientCases, CoverEveryGradient) {
