@@ -40,7 +40,7 @@ std::string advice(const PlannedStream& planned) {
   return "All " + all + " workers are of use.";
 }
 
-// Turns that follow each other; those after the first only where they differ.
+// The plans that requests use in turn.
 std::string text_of(const PlannedStream& planned) {
   std::string text;
   const auto& turns = planned.best().turns;

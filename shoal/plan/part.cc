@@ -59,6 +59,9 @@ class Tracer {
     traced.node = index;
     SHOAL_ASSIGN(traced.tile, tile_of(node, others ? std::nullopt : wanted));
     traced.inputs = traced.tile.inputs;
+    constexpr size_t kWithoutSteps = 4;  // inputs
+    traced.is_copy = node.op == &ops::slice && node.inputs.size() <= kWithoutSteps &&
+                     traced.inputs[0].shape() == traced.tile.output.shape();
     for (size_t i = 0; i < node.inputs.size(); ++i) {
       const ValueId id = node.inputs[i];
       if (id != kNoValue && !graph_[id].constant) need(id, traced.inputs[i]);
@@ -105,134 +108,6 @@ class Tracer {
   Part part_;
 };
 
-// A slice, without steps, of just what it gives.
-bool copies(const Node& node, const PartNode& part) {
-  return node.op == &ops::slice && node.inputs.size() <= 4 &&
-         part.inputs[0].shape() == part.tile.output.shape();
-}
-
-// Builds the part's graph, node by node.
-class Builder {
- public:
-  explicit Builder(const Graph& whole) : whole_(whole) {}
-
-  Result<Graph> run(const Part& part) {
-    for (const Piece& piece : part.inputs) {
-      const Value& value = whole_[piece.value];
-      const ValueId id = to_.add_input(value.name, {value.type.dtype, piece.region.shape()});
-      held_[static_cast<int32_t>(piece.value)] = {id, piece.region};
-    }
-    for (const PartNode& node : part.nodes) SHOAL_TRY(add(node));
-    for (const Piece& piece : part.outputs) {
-      SHOAL_ASSIGN(const ValueId id, read(piece.value, piece.region));
-      to_.mark_output(id);
-    }
-    return std::move(to_);
-  }
-
- private:
-  struct Held {
-    ValueId id;
-    Region region;
-  };
-
-  Status add(const PartNode& part) {
-    const Node& node = whole_.nodes()[part.node];
-    if (part.is_weight) {
-      add_weight(node, part);
-      return {};
-    }
-    if (copies(node, part)) {
-      SHOAL_ASSIGN(const ValueId id, read(node.inputs[0], part.inputs[0]));
-      held_[static_cast<int32_t>(node.outputs[0])] = {id, part.tile.output};
-      return {};
-    }
-    std::vector<ValueId> inputs;
-    for (size_t i = 0; i < node.inputs.size(); ++i) {
-      const auto replaced = part.tile.constants.find(i);
-      if (replaced != part.tile.constants.end()) {
-        inputs.push_back(to_.add_constant(whole_[node.inputs[i]].name, replaced->second));
-      } else if (node.inputs[i] == kNoValue) {
-        inputs.push_back(kNoValue);
-      } else {
-        SHOAL_ASSIGN(const ValueId id, read(node.inputs[i], part.inputs[i]));
-        inputs.push_back(id);
-      }
-    }
-    std::vector<std::string> names;
-    for (ValueId id : node.outputs) names.push_back(whole_[id].name);
-    SHOAL_ASSIGN(const std::vector<ValueId> outputs,
-                 to_.add_node(*node.op, std::move(inputs), part.tile.attributes, names, node.name));
-    for (size_t i = 0; i < outputs.size(); ++i) {
-      held_[static_cast<int32_t>(node.outputs[i])] = {
-          outputs[i], i == 0 ? part.tile.output : whole(whole_, node.outputs[i])};
-    }
-    SHOAL_CHECK(to_[outputs[0]].type.shape == part.tile.output.shape());
-    return {};
-  }
-
-  // Computes the node here.
-  void add_weight(const Node& node, const PartNode& part) {
-    Node tile = node;
-    tile.attributes = part.tile.attributes;
-    std::vector<Tensor> inputs;
-    for (size_t i = 0; i < node.inputs.size(); ++i) {
-      const auto replaced = part.tile.constants.find(i);
-      inputs.push_back(replaced != part.tile.constants.end() ? replaced->second
-                       : node.inputs[i] == kNoValue          ? Tensor()
-                                                    : weight(node.inputs[i], part.inputs[i]));
-    }
-    std::vector<Tensor> outputs = {
-        Tensor({whole_[node.outputs[0]].type.dtype, part.tile.output.shape()})};
-    node.op->reference(tile, inputs, outputs);
-    weights_[node.outputs[0]] = {outputs[0], part.tile.output};
-  }
-
-  // The box of a constant, or of what was computed from constants.
-  Tensor weight(ValueId value, const Region& region) const {
-    const auto made = weights_.find(value);
-    if (made == weights_.end()) {
-      const Tensor& all = *whole_[value].constant;
-      return region == Region::whole(all.shape()) ? all : crop(all, region);
-    }
-    const auto& [tensor, held] = made->second;
-    return region == held ? tensor : crop(tensor, relative(region, held));
-  }
-
-  // The box of a value: what there is of it, or a slice of that.
-  Result<ValueId> read(ValueId value, const Region& region) {
-    if (whole_[value].constant || weights_.contains(value)) return read_weight(value, region);
-    const Held& held = held_.at(static_cast<int32_t>(value));
-    if (held.region == region) return held.id;
-    const size_t rank = region.begin.rank();
-    std::vector<int64_t> starts, ends;
-    for (size_t d = 0; d < rank; ++d) {
-      starts.push_back(region.begin[d] - held.region.begin[d]);
-      ends.push_back(region.end[d] - held.region.begin[d]);
-    }
-    const Shape list{static_cast<int64_t>(rank)};
-    const std::string& name = whole_[value].name;
-    return to_.add(ops::slice,
-                   {held.id, to_.add_constant(name + ".starts", Tensor::of<int64_t>(list, starts)),
-                    to_.add_constant(name + ".ends", Tensor::of<int64_t>(list, ends))},
-                   {}, name);
-  }
-
-  ValueId read_weight(ValueId value, const Region& region) {
-    const std::string& name = whole_[value].name;
-    if (region != whole(whole_, value)) return to_.add_constant(name, weight(value, region));
-    const auto [it, is_new] = constants_.emplace(static_cast<int32_t>(value), kNoValue);
-    if (is_new) it->second = to_.add_constant(name, weight(value, region));
-    return it->second;
-  }
-
-  const Graph& whole_;
-  Graph to_;
-  std::map<int32_t, Held> held_;
-  std::map<int32_t, ValueId> constants_;
-  std::map<ValueId, std::pair<Tensor, Region>> weights_;  // computed here, and which box
-};
-
 std::vector<Operand> operands_of(const Graph& whole, const PartNode& part) {
   const Node& node = whole.nodes()[part.node];
   std::vector<Operand> operands = whole.operands(node.inputs);
@@ -255,11 +130,9 @@ Result<Part> make_part(const Graph& graph, NodeRange nodes, std::vector<Piece> o
   return Tracer(graph, nodes).run(std::move(outputs));
 }
 
-Result<Graph> to_graph(const Graph& whole, const Part& part) { return Builder(whole).run(part); }
-
 Work work_of(const Graph& whole, const PartNode& part) {
   const Node& node = whole.nodes()[part.node];
-  if (part.is_weight || copies(node, part)) return {};
+  if (part.is_weight || part.is_copy) return {};
   const std::vector<Operand> operands = operands_of(whole, part);
   const TensorType output{whole[node.outputs[0]].type.dtype, part.tile.output.shape()};
   Work work;

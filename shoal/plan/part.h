@@ -35,6 +35,7 @@ struct PartNode {
   std::vector<Region> inputs;  // what it reads; of an input not given, anything
   std::vector<bool> weights;   // whether an input is constant, or computed from constants alone
   bool is_weight = false;      // so it is itself computed once, when the part's graph is made
+  bool is_copy = false;        // a slice of just what it gives, so nothing is to be done for it
 };
 
 struct Part {
