@@ -1,92 +1,28 @@
 #include "shoal/train/trainer.h"
 
-#include <algorithm>
 #include <cmath>
 
-#include "shoal/ops/ops.h"
-#include "shoal/passes/passes.h"
 #include "shoal/passes/rewriter.h"
-#include "shoal/train/differentiate.h"
+#include "shoal/train/step_graph.h"
 
 namespace shoal::train {
 namespace {
 
-constexpr size_t kScores = 0, kLoss = 1, kFirstGradient = 2;  // outputs of a step
-
-const Node* maker_of(const Graph& graph, ValueId id) {
-  for (const Node& node : graph.nodes()) {
-    if (std::ranges::find(node.outputs, id) != node.outputs.end()) return &node;
-  }
-  return nullptr;
-}
-
-// What the loss is of: cross-entropy does its own softmax, and more exactly.
-ValueId scores_of(const Graph& network) {
-  const ValueId output = network.outputs()[0];
-  const Node* last = maker_of(network, output);
-  return last != nullptr && last->op == &ops::softmax ? last->inputs[0] : output;
-}
-
-bool learns(const Graph& graph, const Node& node, size_t input) {
-  const ValueId id = node.inputs[input];
-  if (id == kNoValue || node.op->is_statistic(input) || !graph[id].constant) return false;
-  const TensorType& type = graph[id].type;
-  return type.dtype == DType::kF32 && type.shape.rank() > 0;
-}
-
-std::vector<ValueId> learned_values(const Graph& graph) {
-  std::vector<ValueId> ids;
-  for (const Node& node : graph.nodes()) {
-    for (size_t i = 0; i < node.inputs.size(); ++i) {
-      const bool known = std::ranges::find(ids, node.inputs[i]) != ids.end();
-      if (!known && learns(graph, node, i)) ids.push_back(node.inputs[i]);
-    }
-  }
-  return ids;
-}
-
-// The network, and behind its output the loss; labels are its second input.
-struct WithLoss {
-  Graph graph;
-  ValueId loss;
-  std::vector<ValueId> parameters;
-};
-
-Result<WithLoss> with_loss(const Graph& network, std::span<const ValueId> parameters) {
-  const ValueId scores = scores_of(network);
-  const Shape& shape = network[scores].type.shape;
-  if (shape.rank() != 2) {
-    return invalid("the output is " + to_string(shape) + ", should be scores [batch, classes]");
-  }
-  passes::Rewriter rewriter(network);
-  const ValueId labels = rewriter.to().add_input("labels", {DType::kI64, {shape[0]}});
-  for (const Node& node : network.nodes()) SHOAL_TRY(rewriter.copy(node));
-  SHOAL_ASSIGN(const ValueId loss, rewriter.to().add(ops::softmax_cross_entropy_loss,
-                                                     {rewriter.map(scores), labels}, {}, "loss"));
-  std::vector<ValueId> ids;
-  for (ValueId id : parameters) ids.push_back(rewriter.map(id));
-  SHOAL_ASSIGN(Graph graph, rewriter.finish());
-  graph.mark_output(loss);
-  return WithLoss{std::move(graph), loss, std::move(ids)};
-}
+constexpr size_t kScores = 0, kLoss = 1, kFirstStatistic = 2;  // outputs of a step
 
 }  // namespace
 
 Result<Trainer> Trainer::create(Device& device, const Graph& network, const SgdOptions& options) {
-  if (network.inputs().size() != 1 || network.outputs().size() != 1) {
-    return invalid("only networks with one input and one output can be trained");
-  }
+  SHOAL_ASSIGN(const StepGraph step, make_step_graph(network));
   Trainer trainer(network, options);
-  trainer.ids_ = learned_values(network);
-  SHOAL_ASSIGN(const WithLoss forward, with_loss(network, trainer.ids_));
-  SHOAL_ASSIGN(const Differentiated both,
-               differentiate(forward.graph, forward.loss, forward.parameters));
-  SHOAL_ASSIGN(const Graph step, passes::optimize(both.graph));
-  SHOAL_ASSIGN(trainer.executable_, device.compile(step));
-  for (ValueId id : trainer.ids_) {
+  SHOAL_ASSIGN(trainer.executable_, device.compile(step.graph));
+  for (ValueId id : step.statistics) trainer.statistics_.push_back(*network[id].constant);
+  for (ValueId id : step.parameters) {
     trainer.names_.push_back(network[id].name);
     trainer.weights_.push_back(network[id].constant->clone());
   }
+  trainer.statistic_ids_ = step.statistics;
+  trainer.parameter_ids_ = step.parameters;
   return trainer;
 }
 
@@ -99,12 +35,16 @@ Result<float> Trainer::step(const Tensor& inputs, const Tensor& labels) {
     return invalid("a batch has " + to_string(feeds[i].type()) + ", should have " +
                    to_string(wanted));
   }
+  feeds.insert(feeds.end(), statistics_.begin(), statistics_.end());
   feeds.insert(feeds.end(), weights_.begin(), weights_.end());
   std::vector<Tensor> outputs(graph.outputs().size());
   SHOAL_TRY(executable_->run(feeds, outputs, nullptr));
   const float loss = outputs[kLoss].data<float>()[0];
   if (!std::isfinite(loss)) return invalid("the loss is no number; a lower rate may help");
-  gradients_.assign(outputs.begin() + kFirstGradient, outputs.end());
+  const auto measured = outputs.begin() + kFirstStatistic;
+  const auto gradients = measured + static_cast<std::ptrdiff_t>(statistics_.size());
+  statistics_.assign(measured, gradients);
+  gradients_.assign(gradients, outputs.end());
   scores_ = outputs[kScores];
   sgd_.update(weights_, gradients_);
   return loss;
@@ -112,9 +52,14 @@ Result<float> Trainer::step(const Tensor& inputs, const Tensor& labels) {
 
 Result<Graph> Trainer::network() const {
   passes::Rewriter rewriter(network_);
-  for (size_t i = 0; i < ids_.size(); ++i) {
-    rewriter.replace(ids_[i], rewriter.to().add_constant(names_[i], weights_[i].clone()));
-  }
+  const auto replace = [&](std::span<const ValueId> ids, std::span<const Tensor> tensors) {
+    for (size_t i = 0; i < ids.size(); ++i) {
+      rewriter.replace(ids[i],
+                       rewriter.to().add_constant(network_[ids[i]].name, tensors[i].clone()));
+    }
+  };
+  replace(statistic_ids_, statistics_);
+  replace(parameter_ids_, weights_);
   for (const Node& node : network_.nodes()) SHOAL_TRY(rewriter.copy(node));
   return rewriter.finish();
 }

@@ -16,8 +16,8 @@ namespace shoal::train {
 class Trainer {
  public:
   // The network has one input, whose first axis is the batch, and one output: scores, [batch,
-  // classes], or a Softmax of them. It learns its float constants, but not scalars nor what is
-  // measured: BatchNormalization keeps the statistics it has.
+  // classes], or a Softmax of them. It learns its float constants, but not scalars;
+  // BatchNormalization's statistics are measured.
   static Result<Trainer> create(Device& device, const Graph& network, const SgdOptions& options);
 
   // The mean cross-entropy of the batch before the step; labels are i64 [batch]. A loss that is no
@@ -40,9 +40,9 @@ class Trainer {
   Graph network_;
   Sgd sgd_;
   std::unique_ptr<Executable> executable_;
-  std::vector<ValueId> ids_;  // of the parameters, in the network
+  std::vector<ValueId> statistic_ids_, parameter_ids_;  // in the network
   std::vector<std::string> names_;
-  std::vector<Tensor> weights_, gradients_;
+  std::vector<Tensor> statistics_, weights_, gradients_;
   Tensor scores_;
 };
 

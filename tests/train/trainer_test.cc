@@ -6,6 +6,7 @@
 
 #include "shoal/cpu/cpu.h"
 #include "shoal/data/image.h"
+#include "shoal/ops/ops.h"
 #include "shoal/zoo/embedded.h"
 #include "shoal/zoo/zoo.h"
 
@@ -83,6 +84,50 @@ TEST(Trainer, GivesTheNetworkWithWhatItLearned) {
   const std::span<const float> got = scores[0].data<float>();
   const std::span<const float> want = trainer->scores().data<float>();
   for (size_t k = 0; k < want.size(); ++k) EXPECT_NEAR(got[k], want[k], 1e-5f);
+}
+
+// x, normalised per channel and flattened, times weights: [batch, 1, 28, 28] to [batch, 10].
+Graph normalised() {
+  Graph graph;
+  const auto vector = [&](const char* name, float x) {
+    return graph.add_constant(name, Tensor::of<float>({1}, {x}));
+  };
+  const ValueId x = graph.add_input("x", {DType::kF32, {kBatch, 1, kSide, kSide}});
+  const ValueId y = *graph.add(
+      ops::batch_normalization,
+      {x, vector("scale", 1), vector("bias", 0), vector("mean", 5), vector("variance", 3)});
+  Tensor weights({DType::kF32, {kSide * kSide, 10}});
+  std::ranges::fill(weights.data<float>(), 0.01f);
+  const ValueId flat = *graph.add(ops::flatten, {y});
+  graph.mark_output(*graph.add(ops::gemm, {flat, graph.add_constant("w", weights)}));
+  return graph;
+}
+
+const Tensor& constant_of(const Graph& graph, std::string_view name) {
+  size_t i = 0;
+  while (graph[static_cast<ValueId>(i)].name != name) ++i;
+  return *graph[static_cast<ValueId>(i)].constant;
+}
+
+TEST_P(TrainerOn, RunningStatisticsFollowTheBatch) {
+  const auto device = this->device();
+  auto trainer = Trainer::create(*device, normalised(), {.rate = 0.001f});
+  ASSERT_TRUE(trainer.ok()) << trainer.status().message();
+  EXPECT_EQ(trainer->parameters(), (std::vector<std::string>{"scale", "bias", "w"}));
+  const Batch batch = digits();
+  double mean = 0, square = 0;
+  for (float x : batch.images.data<float>()) {
+    mean += x / static_cast<double>(batch.images.count());
+    square += x * x / static_cast<double>(batch.images.count());
+  }
+  const float first = *trainer->step(batch.images, batch.labels);
+  const Graph learned = *trainer->network();
+  EXPECT_NEAR(constant_of(learned, "mean").data<float>()[0], 0.9 * 5 + 0.1 * mean, 1e-5);
+  EXPECT_NEAR(constant_of(learned, "variance").data<float>()[0],
+              0.9 * 3 + 0.1 * (square - mean * mean), 1e-5);
+  float last = first;
+  for (int i = 0; i < 10; ++i) last = *trainer->step(batch.images, batch.labels);
+  EXPECT_LT(last, first);
 }
 
 TEST(Trainer, RefusesABatchOfAnotherSizeAndALossThatIsNoNumber) {

@@ -1,0 +1,118 @@
+#include "shoal/train/step_graph.h"
+
+#include <algorithm>
+#include <string>
+
+#include "shoal/ops/ops.h"
+#include "shoal/passes/passes.h"
+#include "shoal/passes/rewriter.h"
+#include "shoal/train/differentiate.h"
+
+namespace shoal::train {
+namespace {
+
+const Node* maker_of(const Graph& graph, ValueId id) {
+  for (const Node& node : graph.nodes()) {
+    if (std::ranges::find(node.outputs, id) != node.outputs.end()) return &node;
+  }
+  return nullptr;
+}
+
+// What the loss is of: cross-entropy does its own softmax, and more exactly.
+ValueId scores_of(const Graph& network) {
+  const ValueId output = network.outputs()[0];
+  const Node* last = maker_of(network, output);
+  return last != nullptr && last->op == &ops::softmax ? last->inputs[0] : output;
+}
+
+bool learns(const Graph& graph, const Node& node, size_t input) {
+  const ValueId id = node.inputs[input];
+  if (id == kNoValue || node.op->is_statistic(input) || !graph[id].constant) return false;
+  const TensorType& type = graph[id].type;
+  return type.dtype == DType::kF32 && type.shape.rank() > 0;
+}
+
+std::vector<ValueId> learned_values(const Graph& graph) {
+  std::vector<ValueId> ids;
+  for (const Node& node : graph.nodes()) {
+    for (size_t i = 0; i < node.inputs.size(); ++i) {
+      const bool known = std::ranges::find(ids, node.inputs[i]) != ids.end();
+      if (!known && learns(graph, node, i)) ids.push_back(node.inputs[i]);
+    }
+  }
+  return ids;
+}
+
+// BatchNormalization's running mean and variance are its inputs 3 and 4, as outputs 1 and 2.
+constexpr size_t kFirstStatistic = 3, kStatistics = 2;
+
+// The network on its way to a step graph.
+class Builder {
+ public:
+  explicit Builder(const Graph& network) : network_(network), rewriter_(network) {}
+
+  Result<StepGraph> build() {
+    const ValueId scores = scores_of(network_);
+    const Shape shape = network_[scores].type.shape;
+    if (shape.rank() != 2) {
+      return invalid("the output is " + to_string(shape) + ", should be scores [batch, classes]");
+    }
+    const ValueId labels = rewriter_.to().add_input("labels", {DType::kI64, {shape[0]}});
+    for (const Node& node : network_.nodes()) {
+      SHOAL_TRY(node.op == &ops::batch_normalization ? measure(node) : rewriter_.copy(node));
+    }
+    const std::vector<ValueId> inputs{rewriter_.map(scores), labels};
+    SHOAL_ASSIGN(const ValueId loss,
+                 rewriter_.to().add(ops::softmax_cross_entropy_loss, inputs, {}, "loss"));
+    return differentiated(loss);
+  }
+
+ private:
+  // The node as it trains: it normalises with the statistics of the batch and averages them.
+  Status measure(const Node& node) {
+    for (size_t i = kFirstStatistic; i < kFirstStatistic + kStatistics; ++i) {
+      const Value& value = network_[node.inputs[i]];
+      const bool shared = std::ranges::find(statistics_, node.inputs[i]) != statistics_.end();
+      if (!value.constant || shared) {
+        return Status(Code::kUnsupported,
+                      place_of(network_, node) + " has no running statistics of its own");
+      }
+      statistics_.push_back(node.inputs[i]);
+      rewriter_.replace(node.inputs[i], rewriter_.to().add_input(value.name, value.type));
+    }
+    Attributes attributes = node.attributes;
+    attributes["training_mode"] = int64_t{1};
+    SHOAL_ASSIGN(const std::vector<ValueId> outputs,
+                 rewriter_.to().add_node(*node.op, rewriter_.map(node.inputs), attributes,
+                                         {network_[node.outputs[0]].name, "", ""}, node.name));
+    rewriter_.replace(node.outputs[0], outputs[0]);
+    measured_.insert(measured_.end(), outputs.begin() + 1, outputs.end());
+    return {};
+  }
+
+  Result<StepGraph> differentiated(ValueId loss) {
+    const std::vector<ValueId> parameters = learned_values(network_);
+    const std::vector<ValueId> inside = rewriter_.map(parameters);
+    SHOAL_ASSIGN(Graph forward, rewriter_.finish());
+    forward.mark_output(loss);
+    for (ValueId id : measured_) forward.mark_output(id);
+    SHOAL_ASSIGN(const Differentiated both, differentiate(forward, loss, inside));
+    SHOAL_ASSIGN(Graph step, passes::optimize(both.graph));
+    return StepGraph{std::move(step), statistics_, parameters};
+  }
+
+  const Graph& network_;
+  passes::Rewriter rewriter_;
+  std::vector<ValueId> statistics_, measured_;  // before the step, in the network; after it, here
+};
+
+}  // namespace
+
+Result<StepGraph> make_step_graph(const Graph& network) {
+  if (network.inputs().size() != 1 || network.outputs().size() != 1) {
+    return invalid("only networks with one input and one output can be trained");
+  }
+  return Builder(network).build();
+}
+
+}  // namespace shoal::train
