@@ -49,7 +49,7 @@ std::vector<Cut> useful_cuts(const Graph& graph) {
 }
 
 // Products to be computed as sums: all, or those of matrices with more weights than outputs, for
-// terms have to travel. Terms of whole images never paid.
+// terms have to travel. Those of images are left out because they make the search too slow.
 std::vector<SumOfTerms> find_sums(const Graph& graph, const std::vector<double>& shares, bool all) {
   std::vector<SumOfTerms> sums;
   for (size_t i = 0; i < graph.nodes().size(); ++i) {
