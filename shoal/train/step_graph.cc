@@ -32,6 +32,8 @@ bool learns(const Graph& graph, const Node& node, size_t input) {
   return type.dtype == DType::kF32 && type.shape.rank() > 0;
 }
 
+}  // namespace
+
 std::vector<ValueId> learned_values(const Graph& graph) {
   std::vector<ValueId> ids;
   for (const Node& node : graph.nodes()) {
@@ -42,6 +44,8 @@ std::vector<ValueId> learned_values(const Graph& graph) {
   }
   return ids;
 }
+
+namespace {
 
 // BatchNormalization's running mean and variance are its inputs 3 and 4, as outputs 1 and 2.
 constexpr size_t kFirstStatistic = 3, kStatistics = 2;

@@ -8,6 +8,10 @@
 
 namespace shoal::train {
 
+// What training learns by default: float constants that nodes read as weights, each once. Not
+// scalars (an epsilon, the bounds of Clip), nor what is measured.
+std::vector<ValueId> learned_values(const Graph& graph);
+
 // Inputs: the network's, labels (i64 [batch]), statistics, parameters.
 // Outputs: the network's, the loss, statistics as they are after the step, gradients.
 struct StepGraph {
