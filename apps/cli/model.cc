@@ -118,6 +118,17 @@ Result<Session> open_session(const ModelFlags& flags, Device& device) {
   return Session::open(std::filesystem::path(flags.model), device, options);
 }
 
+Exit exit_of_run(const Status& status) {
+  switch (status.code()) {
+    case Code::kUnavailable:
+      return Exit::kNetwork;
+    case Code::kDeadline:
+      return Exit::kTimeout;
+    default:
+      return Exit::kModel;
+  }
+}
+
 Result<LoadedGraph> load_graph(const std::string& name,
                                const std::vector<std::string>& shape_texts) {
   SHOAL_ASSIGN(auto shapes, parse_shapes(shape_texts));

@@ -39,6 +39,9 @@ struct ModelFlags {
 Result<std::unique_ptr<Device>> make_device(const ModelFlags& flags);
 Result<Session> open_session(const ModelFlags& flags, Device& device);
 
+// What a model that could not be run says to scripts: only workers can be cut off or late.
+Exit exit_of_run(const Status& status);
+
 // A model's graph as loaded, and what the model calls its outputs: their values may have other
 // names, for an output can be an input too.
 struct LoadedGraph {

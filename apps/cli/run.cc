@@ -227,18 +227,6 @@ Outcome run_samples(Session& session, bool json) {
   return {};
 }
 
-// What a run that failed says to scripts: only a cluster can be cut off or late.
-Exit exit_of_run(const Status& status) {
-  switch (status.code()) {
-    case Code::kUnavailable:
-      return Exit::kNetwork;
-    case Code::kDeadline:
-      return Exit::kTimeout;
-    default:
-      return Exit::kModel;
-  }
-}
-
 Outcome run(const RunFlags& flags) {
   SHOAL_OR_EXIT(
       auto device, flags.plan.is_on_cluster() ? Exit::kNetwork : Exit::kDevice,

@@ -139,7 +139,7 @@ class Cluster:
     """Two workers on this machine."""
 
     def __init__(self, tmp):
-        self.env = {"SHOAL_CLUSTER_DIR": str(tmp / "c")}
+        self.env = {"SHOAL_CLUSTER_DIR": str(tmp / "c"), "XDG_CACHE_HOME": str(tmp / "cache")}
         self.workers = []
         shoal("cluster", "init", env=self.env)
         for name in "kitchen", "hall":
@@ -173,6 +173,12 @@ def test_a_cluster_answers_as_one_device_does(tmp):
                 one, many = np.load(file), np.load(tmp / split / file.name)
                 assert np.abs(one - many).max() <= 1e-4 * np.abs(one).max(), split
         assert all(list((tmp / name / "store").iterdir()) for name in ("kitchen", "hall")), "weights are kept"
+        profile, = (tmp / "cache" / "shoal").glob("profile-*.json")
+        age = json.loads(profile.read_text())["measured_at"]
+        for text in profile.read_text().replace(str(age), str(age - 3600)), "{}", "no profile":
+            profile.write_text(text)
+            shoal("run", tmp / "m.onnx", "--input", tmp / "x.npy", "--save", tmp / "again", "--cluster", env=cluster.env)
+            assert (profile.read_text() == text) == ("measured_at" in text), "it is used while it is good"
         cluster.workers[1].process.kill()
         cluster.workers[1].process.wait()
         done = shoal("run", tmp / "m.onnx", "--input", tmp / "x.npy", "--save", tmp / "alone", "--cluster", env=cluster.env)

@@ -4,8 +4,10 @@
 #include <cstdio>
 #include <optional>
 
+#include "../folders.h"
 #include "mpi_access.h"
 #include "places.h"
+#include "profile_store.h"
 #include "shoal/cluster/inquiry.h"
 #include "shoal/cluster/profiling.h"
 
@@ -80,8 +82,26 @@ Status ClusterAccess::find_workers(const std::vector<cluster::ListedWorker>& lis
   return workers_.empty() ? first : Status();
 }
 
+Result<plan::ClusterProfile> ClusterAccess::measured_profile(const Graph& graph) const {
+  const ProfileStore store(cache_folder(), graph, workers_);
+  const auto now = std::chrono::system_clock::now();
+  if (auto known = store.load(now)) return *std::move(known);
+  SHOAL_ASSIGN(plan::ClusterProfile profile,
+               cluster::measure_cluster(graph, workers_, *transport_));
+  store.save(profile, now);
+  return profile;
+}
+
+void ClusterAccess::compare(const Graph& graph, double predicted_seconds,
+                            double measured_seconds) const {
+  constexpr double kDeparted = 1.25;
+  const double ratio = measured_seconds / predicted_seconds;
+  if (emulated() || (ratio < kDeparted && ratio > 1 / kDeparted)) return;
+  ProfileStore(cache_folder(), graph, workers_).forget();
+}
+
 Result<plan::ClusterProfile> ClusterAccess::profile(const Graph& graph) const {
-  if (!emulated()) return cluster::measure_cluster(graph, workers_, *transport_);
+  if (!emulated()) return measured_profile(graph);
   SHOAL_ASSIGN(const emulate::EmulatedLinks links, emulation_.as(""));
   plan::ClusterProfile there = links.cluster;
   there.workers.clear();

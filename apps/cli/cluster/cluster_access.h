@@ -20,9 +20,12 @@ class ClusterAccess {
   static Result<std::unique_ptr<ClusterAccess>> open(const PlanFlags& flags);
 
   cluster::Coordinator& coordinator() { return *coordinator_; }
-  // How fast its workers are at this graph, and the links to them: measured now, unless they are
-  // emulated.
+  // How fast its workers are at this graph, and the links to them: as emulated, as measured not
+  // long ago, or measured now.
   Result<plan::ClusterProfile> profile(const Graph& graph) const;
+  // Measure again next time, if a request that should have taken so long took much longer or
+  // shorter.
+  void compare(const Graph& graph, double predicted_seconds, double measured_seconds) const;
   bool emulated() const { return emulation_.is_on(); }
   // Whether emulated links are slow now. Weights travel before they are.
   void shape(bool on) const;
@@ -32,6 +35,7 @@ class ClusterAccess {
 
  private:
   ClusterAccess() = default;
+  Result<plan::ClusterProfile> measured_profile(const Graph& graph) const;
   Status open_ranks();
   Status open_folder();
   Status find_workers(const std::vector<cluster::ListedWorker>& listed);

@@ -227,11 +227,13 @@ Result<ClusterFigures> measure(ClusterAccess& access, const Planned& planned, do
 Outcome bench_cluster(const ClusterBenchFlags& flags) {
   if (flags.plan.is_stream()) return bench_stream(flags);
   SHOAL_OR_EXIT(auto access, Exit::kNetwork, ClusterAccess::open(flags.plan));
-  SHOAL_OR_EXIT(
-      const Planned planned, Exit::kModel,
-      make_planned(flags.plan, [&](const Graph& graph) { return access->profile(graph); }));
+  const auto made =
+      make_planned(flags.plan, [&](const Graph& graph) { return access->profile(graph); });
+  if (!made.ok()) return fail(exit_of_run(made.status()), made.status());
+  const Planned& planned = *made;
   const auto figures = measure(*access, planned, flags.seconds);
   if (!figures.ok()) return fail(exit_of(figures.status()), figures.status());
+  access->compare(planned.single.graph, planned.single.timeline.seconds, figures->single.seconds);
   if (!flags.html.empty()) {
     const Status written = write_file(flags.html, to_html(as_measured(planned, *figures)));
     if (!written.ok()) return fail(Exit::kResources, written);
