@@ -9,7 +9,7 @@
 #include "shoal/cluster/coordinator.h"
 #include "shoal/cluster/wire.h"
 #include "shoal/cluster/worker.h"
-#include "shoal/cpu/cpu.h"
+#include "shoal/device/device.h"
 #include "shoal/graph/text.h"
 #include "shoal/net/fault.h"
 #include "shoal/net/loopback.h"
@@ -29,7 +29,7 @@ class Cluster {
     std::vector<std::string> addresses;
     for (int i = 0; i < workers; ++i) {
       addresses.push_back(address_of(i));
-      devices_.push_back(make_cpu_device({.threads = 1}));
+      devices_.push_back(make_reference_device());
       net::ChannelOptions options;
       if (of_last != nullptr && i == workers - 1) options.decorators = {of_last};
       transports_.push_back(network_.transport(address_of(i), options));
@@ -61,7 +61,7 @@ class Cluster {
 };
 
 std::vector<Tensor> run_whole(const Graph& graph, const std::vector<Tensor>& inputs) {
-  const auto device = make_cpu_device({.threads = 1});
+  const auto device = make_reference_device();
   auto executable = device->compile(graph);
   EXPECT_TRUE(executable.ok());
   std::vector<Tensor> outputs(graph.outputs().size());

@@ -9,7 +9,7 @@
 #include "shoal/cluster/profiling.h"
 #include "shoal/cluster/talk.h"
 #include "shoal/cluster/worker.h"
-#include "shoal/cpu/cpu.h"
+#include "shoal/device/device.h"
 #include "shoal/net/loopback.h"
 #include "shoal/ops/ops.h"
 #include "shoal/plan/planner.h"
@@ -23,7 +23,7 @@ class Inquiries : public testing::Test {
   Inquiries() {
     for (const char* name : {"left", "right"}) {
       workers_.push_back({name, name});
-      devices_.push_back(make_cpu_device({.threads = 1}));
+      devices_.push_back(make_reference_device());
       transports_.push_back(network_.transport(name));
       serving_.push_back(std::make_unique<Worker>(WorkerOptions{.name = name}, *devices_.back(),
                                                   *transports_.back()));
