@@ -32,7 +32,9 @@ EmulatedLinks two_workers(const char* link, const std::filesystem::path& media) 
 }
 
 // When the medium is free again after a megabyte was sent to `peer`, from now.
-double busy_seconds(const EmulatedLinks& links, const std::string& peer, const char* medium) {
+double busy_seconds(const EmulatedLinks& links, const std::string& peer, const char* medium,
+                    bool shaped = true) {
+  (*open_shaping(links))->store(shaped);
   const auto decorator = make_links(links);
   EXPECT_TRUE(decorator.ok()) << decorator.status().message();
   auto [near, far] = net::make_memory_streams(1 << 21);
@@ -50,8 +52,9 @@ TEST(Links, ShareTheAirOfARadioChannel) {
   EmulatedLinks links = two_workers("wifi-32", folder.path());
   links.self = 0;
   EXPECT_GE(busy_seconds(links, "right", "air-0"), 8.0 / 32);
-  EXPECT_EQ(files_in(folder.path()),
-            (std::set<std::string>{"air-0", "coordinator.radio", "left.radio", "right.radio"}));
+  EXPECT_EQ(
+      files_in(folder.path()),
+      (std::set<std::string>{"air-0", "coordinator.radio", "left.radio", "right.radio", "shaped"}));
 }
 
 TEST(Links, HaveAWayOutAndAWayInOtherwise) {
@@ -60,7 +63,7 @@ TEST(Links, HaveAWayOutAndAWayInOtherwise) {
   EXPECT_GE(busy_seconds(links, "left", "coordinator.out"), 8.0 / 94.1);
   EXPECT_EQ(files_in(folder.path()),
             (std::set<std::string>{"coordinator.out", "coordinator.radio", "left.in", "left.radio",
-                                   "right.in", "right.radio"}));
+                                   "right.in", "right.radio", "shaped"}));
 }
 
 TEST(Links, AreSlowerByTheDilation) {
@@ -69,6 +72,12 @@ TEST(Links, AreSlowerByTheDilation) {
   links.self = 1;
   links.dilation = 10;
   EXPECT_GE(busy_seconds(links, "coordinator", "coordinator.in"), 80.0 / 94.1);
+}
+
+TEST(Links, AreFastUntilTheyAreShaped) {
+  const net::TestFolder folder;
+  EmulatedLinks links = two_workers("ethernet-100", folder.path());
+  EXPECT_LE(busy_seconds(links, "left", "coordinator.out", false), 0);
 }
 
 TEST(Links, SayWhereMediaCannotBe) {
