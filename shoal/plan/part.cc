@@ -38,7 +38,9 @@ class Tracer {
   }
 
  private:
+  // Of a value that only others' boxes read, a part of a Concat reads nothing.
   void need(ValueId value, const Region& region) {
+    if (is_empty(region)) return;
     const auto [it, is_new] = needed_.emplace(static_cast<int32_t>(value), region);
     if (!is_new) it->second = bounding_box(it->second, region);
   }

@@ -99,6 +99,10 @@ class Builder {
   // The box of a value: what there is of it, or a slice of that.
   Result<ValueId> read(ValueId value, const Region& region) {
     if (whole_[value].constant || weights_.contains(value)) return read_weight(value, region);
+    if (is_empty(region)) {
+      const Value& of = whole_[value];
+      return to_.add_constant(of.name, Tensor({of.type.dtype, region.shape()}));
+    }
     const Held& held = held_.at(static_cast<int32_t>(value));
     if (held.region == region) return held.id;
     const size_t rank = region.begin.rank();

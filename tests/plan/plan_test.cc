@@ -69,6 +69,27 @@ TEST(Plan, GivesTheAnswerOfSmallZooModels) {
   }
 }
 
+// Half of the channels of a Concat may be all of one input and nothing of the other.
+TEST(Plan, NeedsNothingOfWhatIsLeftOut) {
+  Graph graph;
+  const ValueId x = graph.add_input("x", {DType::kF32, {1, 4, 8, 8}});
+  const ValueId a = *graph.add(ops::relu, {x}), b = *graph.add(ops::neg, {x});
+  graph.mark_output(*graph.add(ops::concat, {a, b}, {{"axis", int64_t{1}}}));
+  Plan plan;
+  for (size_t i = 0; i < 3; ++i) {
+    const Layout layout{Cut::kChannels, {0, 1}, {0.5, 0.5}, 1};
+    plan.segments.push_back({{i, i + 1}, "", *tasks_of(graph, {i, i + 1}, layout)});
+  }
+  const auto schedule = make_schedule(graph, plan);
+  ASSERT_TRUE(schedule.ok()) << schedule.status().message();
+  for (size_t worker = 0; worker < 2; ++worker) {
+    const Part& part = schedule->parts[2][worker];
+    ASSERT_EQ(part.inputs.size(), 1u);
+    EXPECT_EQ(part.inputs[0].value, worker == 0 ? a : b);
+    EXPECT_EQ(to_graph(graph, part)->outputs().size(), 1u);
+  }
+}
+
 // What is not a sum cannot be computed as one: a pool, or an activation between two layers.
 TEST(PartialSums, RefuseWhatIsNotLinear) {
   Graph graph;
