@@ -53,11 +53,12 @@ Duration LinkClock::jitter() {
 }
 
 LinkSpec dilated(LinkSpec spec, double dilation) {
+  constexpr double kForever = 1e18;  // nanoseconds; more would overflow soon
   spec.bits_per_second /= dilation;
   for (auto* time :
        {&spec.latency, &spec.jitter, &spec.retransmit_after, &spec.wake_up, &spec.asleep_after})
-    *time = std::chrono::duration_cast<std::chrono::nanoseconds>(
-        dilation * std::chrono::duration<double, std::nano>(*time));
+    *time = std::chrono::nanoseconds(
+        static_cast<int64_t>(std::min(kForever, dilation * static_cast<double>(time->count()))));
   return spec;
 }
 

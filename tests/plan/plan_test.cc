@@ -17,12 +17,6 @@
 namespace shoal::plan {
 namespace {
 
-std::vector<Tensor> random_inputs(Rng& rng, const Graph& graph) {
-  std::vector<Tensor> inputs;
-  for (ValueId id : graph.inputs()) inputs.push_back(random_tensor(rng, graph[id].type.shape));
-  return inputs;
-}
-
 // A random plan, of the graph or of the graph with partial sums, gives what the graph does.
 void expect_same_answer(Rng& rng, const Graph& graph, Device& device) {
   const int workers = static_cast<int>(draw(rng, 1, 8));
@@ -46,14 +40,6 @@ TEST(Plan, GivesTheAnswerOfTheWhole) {
     expect_same_answer(rng, graph, *device);
     if (HasFatalFailure()) return;
   }
-}
-
-Graph optimized(std::string_view name) {
-  auto graph = zoo::build(name);
-  EXPECT_TRUE(graph.ok());
-  auto better = passes::optimize(*graph);
-  EXPECT_TRUE(better.ok());
-  return *std::move(better);
 }
 
 TEST(Plan, GivesTheAnswerOfSmallZooModels) {
@@ -174,57 +160,6 @@ TEST(KnownDevices, TakeTheReportedTimes) {
         plan_for_one(vgg, uniform_cluster(1, *find_device(device), *find_link("gigabit")), 0);
     ASSERT_TRUE(one.ok());
     EXPECT_NEAR(one->timeline.compute_seconds[0], seconds, 0.005 * seconds) << device;
-  }
-}
-
-// Every plan that the planner makes, of its own accord or because a split is forced.
-TEST(Planner, KeepsTheAnswer) {
-  const auto device = make_cpu_device({.threads = 1});
-  ClusterProfile cluster = uniform_cluster(3, *find_device("pi4"), *find_link("gigabit"));
-  cluster.workers[1] = find_device("pi5")->profile();
-  std::vector<PlanOptions> ways(1);
-  for (Cut cut :
-       {Cut::kNone, Cut::kRows, Cut::kColumns, Cut::kGrid, Cut::kChannels, Cut::kInputs}) {
-    ways.push_back({.cuts = {cut}, .forced = true});
-  }
-  for (const char* model : {"mlp", "lenet5", "nin", "encoder"}) {
-    const Graph graph = optimized(model);
-    Rng rng(1);
-    const std::vector<Tensor> inputs = random_inputs(rng, graph);
-    const std::vector<Tensor> want = run_whole(graph, *device, inputs);
-    for (const PlanOptions& options : ways) {
-      const auto plans = make_plans(graph, cluster, options);
-      ASSERT_TRUE(plans.ok()) << plans.status().message();
-      for (const Prediction& made : *plans) {
-        SCOPED_TRACE(std::string(model) + ": " + made.name);
-        ASSERT_TRUE(verify(made.graph, made.plan, 3).ok());
-        expect_near(run_here(made.graph, made.plan, *device, inputs), want);
-      }
-    }
-  }
-}
-
-TEST(Planner, SharesInputsWhenForced) {
-  const ClusterProfile cluster = uniform_cluster(4, *find_device("pi4"), *find_link("gigabit"));
-  for (const char* model : {"mlp", "lenet5", "encoder"}) {
-    const auto plans =
-        make_plans(optimized(model), cluster, {.cuts = {Cut::kInputs}, .forced = true});
-    ASSERT_TRUE(plans.ok());
-    EXPECT_EQ(plans->front().name, "inputs");
-    EXPECT_EQ(workers_of(plans->front().plan).size(), 4u);
-  }
-}
-
-TEST(Planner, BeatsWhatWasReported) {
-  const Graph vgg = optimized("vgg16");
-  const double reported[] = {1.86, 2.30, 3.04};
-  for (size_t workers = 2; workers <= 4; ++workers) {
-    const ClusterProfile cluster =
-        uniform_cluster(workers, *find_device("nexus5"), *find_link("wifi-43.8"));
-    const auto one = plan_for_one(vgg, cluster, 0);
-    const auto plans = make_plans(vgg, cluster);
-    ASSERT_TRUE(one.ok() && plans.ok());
-    EXPECT_GT(one->timeline.seconds / plans->front().timeline.seconds, reported[workers - 2]);
   }
 }
 

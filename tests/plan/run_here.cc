@@ -5,6 +5,9 @@
 #include <limits>
 #include <map>
 
+#include "shoal/passes/passes.h"
+#include "shoal/zoo/zoo.h"
+
 namespace shoal::plan {
 namespace {
 
@@ -82,6 +85,20 @@ std::vector<Tensor> run_here(const Graph& graph, const Plan& plan, Device& devic
 std::vector<Tensor> run_whole(const Graph& graph, Device& device,
                               const std::vector<Tensor>& inputs) {
   return run(graph, device, inputs);
+}
+
+Graph optimized(std::string_view name) {
+  auto graph = zoo::build(name);
+  EXPECT_TRUE(graph.ok());
+  auto better = passes::optimize(*graph);
+  EXPECT_TRUE(better.ok());
+  return *std::move(better);
+}
+
+std::vector<Tensor> random_inputs(Rng& rng, const Graph& graph) {
+  std::vector<Tensor> inputs;
+  for (ValueId id : graph.inputs()) inputs.push_back(random_tensor(rng, graph[id].type.shape));
+  return inputs;
 }
 
 }  // namespace shoal::plan

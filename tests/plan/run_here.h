@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "random_plan.h"
 #include "shoal/device/device.h"
 #include "shoal/plan/plan.h"
 
@@ -15,5 +16,10 @@ std::vector<Tensor> run_here(const Graph& graph, const Plan& plan, Device& devic
 // The same graph as a whole.
 std::vector<Tensor> run_whole(const Graph& graph, Device& device,
                               const std::vector<Tensor>& inputs);
+
+// A network of the zoo, as the passes leave it.
+Graph optimized(std::string_view name);
+
+std::vector<Tensor> random_inputs(Rng& rng, const Graph& graph);
 
 }  // namespace shoal::plan
