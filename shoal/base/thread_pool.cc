@@ -87,6 +87,7 @@ ThreadPool::ThreadPool(const ThreadPoolOptions& options) {
   const int count = options.threads > 0 ? options.threads : available;
   cores_ = std::max(options.cores > 0 ? options.cores : available, count);
   makes_way_ = !options.pin && count <= available;
+  lanes_ = std::vector<Lane>(static_cast<size_t>(count));
   workers_.reserve(static_cast<size_t>(count - 1));
   for (int slot = 1; slot < count; ++slot) {
     workers_.emplace_back([this, slot] { serve(slot); });
@@ -126,13 +127,17 @@ void ThreadPool::share_out(int64_t n, Body body, const void* context) {
   if (makes_way_) make_way_for_caller();
   body_ = body;
   context_ = context;
-  n_ = n;
-  next_.store(0, std::memory_order_relaxed);
+  const auto count = static_cast<int64_t>(lanes_.size());
+  for (int64_t slot = 0; slot < count; ++slot) {
+    Lane& lane = lanes_[static_cast<size_t>(slot)];
+    lane.next.store(slot * n / count, std::memory_order_relaxed);
+    lane.end = (slot + 1) * n / count;
+  }
   gate_.store(kOpen, std::memory_order_release);
   generation_.fetch_add(1, std::memory_order_release);
   generation_.notify_all();
 
-  for (int64_t i; (i = next_.fetch_add(1, std::memory_order_relaxed)) < n;) body(context, i, 0);
+  for (int64_t i; (i = claim(0)) >= 0;) body(context, i, 0);
 
   // Those still asleep find the gate shut and are not waited for.
   uint32_t inside = gate_.fetch_and(~kOpen, std::memory_order_acq_rel) & ~kOpen;
@@ -140,6 +145,16 @@ void ThreadPool::share_out(int64_t n, Body body, const void* context) {
     await_change(gate_, inside);
     inside = gate_.load(std::memory_order_acquire);
   }
+}
+
+int64_t ThreadPool::claim(int slot) {
+  for (size_t i = 0; i < lanes_.size(); ++i) {
+    Lane& lane = lanes_[(static_cast<size_t>(slot) + i) % lanes_.size()];
+    if (lane.next.load(std::memory_order_relaxed) >= lane.end) continue;
+    const int64_t index = lane.next.fetch_add(1, std::memory_order_relaxed);
+    if (index < lane.end) return index;
+  }
+  return -1;
 }
 
 void ThreadPool::serve(int slot) {
@@ -159,8 +174,8 @@ bool ThreadPool::crowded() const { return at_work.load(std::memory_order_relaxed
 void ThreadPool::help(int slot) {
   at_work.fetch_add(1, std::memory_order_relaxed);
   while (!crowded()) {
-    const int64_t index = next_.fetch_add(1, std::memory_order_relaxed);
-    if (index >= n_) break;
+    const int64_t index = claim(slot);
+    if (index < 0) break;
     body_(context_, index, slot);
   }
   at_work.fetch_sub(1, std::memory_order_relaxed);

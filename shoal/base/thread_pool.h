@@ -68,15 +68,21 @@ class ThreadPool {
   bool enter();
   void leave();
   bool crowded() const;
+  int64_t claim(int slot);  // an index that nobody has; -1: there is none
 
   int cores_;
 
   // The loop in progress. Written before the gate opens, read only by those inside.
   Body body_ = nullptr;
   const void* context_ = nullptr;
-  int64_t n_ = 0;
 
-  alignas(64) std::atomic<int64_t> next_{0};         // the index to hand out
+  // What is left of each thread's part of the loop. Threads begin with their own, which in the next
+  // loop reads what they wrote in this one, from their own caches.
+  struct alignas(64) Lane {
+    std::atomic<int64_t> next{0};
+    int64_t end = 0;
+  };
+  std::vector<Lane> lanes_;
   alignas(64) std::atomic<uint32_t> gate_{0};        // open bit, and how many workers are inside
   alignas(64) std::atomic<uint32_t> generation_{0};  // counts loops; what idle workers watch
   std::atomic<bool> busy_{false};
