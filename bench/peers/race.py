@@ -77,6 +77,9 @@ def parse_flags():
     if flags.quick:
         flags.seconds, flags.rounds = 2, 4
     flags.shoal = [str(flags.build / "shoal")]
+    # What to write beside the figures: another build folder or file to save gives no others.
+    usual = (flags.seconds, flags.rounds) == (parser.get_default("seconds"), parser.get_default("rounds"))
+    flags.command = "make bench" if usual else f"race.py --seconds {flags.seconds:g} --rounds {flags.rounds} --checks"
     return flags
 
 
@@ -93,7 +96,7 @@ def run_races(flags, folder, keep):
 def main():
     flags = parse_flags()
     need_ort()
-    facts = {"commit": machine.commit(), "machine": machine.describe()}
+    facts = {"command": flags.command, "commit": machine.commit(), "machine": machine.describe()}
     results = []
 
     def keep(result):

@@ -65,7 +65,7 @@ def section(results, mean):
         f"{max(r['peak_gflops'] for r in rows if r['threads'] == n):.0f} GFLOP/s on {n}"
         for n in sorted({row["threads"] for row in rows}))
     return "\n\n".join([
-        "`make bench` at commit " + results[0]["commit"] + f", on {machine.describe()}, against ONNX "
+        f"`{results[0]['command']}` at commit " + results[0]["commit"] + f", on {machine.describe()}, against ONNX "
         f"Runtime {machine.ort_version()} (npm `onnxruntime-node`). Both engines stay open and run in turns. "
         "Medians; ratio = ORT / Shoal, so above 1 Shoal is faster. Memory is the peak RSS of the whole "
         "process; ONNX Runtime's holds Node's, about 45 MB. Peak: share of the fp32 peak, fused "

@@ -22,14 +22,12 @@ double seconds_of(const Graph& graph, const plan::WorkerProfile& profile) {
 
 class PacedExecutable : public Executable {
  public:
-  PacedExecutable(std::unique_ptr<Executable> inner, double seconds, Starvation& starvation)
-      : inner_(std::move(inner)), time_(seconds), starvation_(starvation) {}
+  PacedExecutable(std::unique_ptr<Executable> inner, double seconds)
+      : inner_(std::move(inner)), time_(seconds) {}
 
   Status run(std::span<const Tensor> inputs, std::span<Tensor> outputs, Trace* trace) override {
     const auto end = Clock::now() + std::chrono::duration_cast<Clock::duration>(time_);
     const Status status = inner_->run(inputs, outputs, trace);
-    ++starvation_.runs;
-    if (Clock::now() > end) ++starvation_.late;
     std::this_thread::sleep_until(end);
     return status;
   }
@@ -40,13 +38,11 @@ class PacedExecutable : public Executable {
  private:
   const std::unique_ptr<Executable> inner_;
   const std::chrono::duration<double> time_;
-  Starvation& starvation_;
 };
 
 class PacedDevice : public Device {
  public:
-  PacedDevice(Device& device, Pace pace, Starvation& starvation)
-      : device_(device), pace_(std::move(pace)), starvation_(starvation) {}
+  PacedDevice(Device& device, Pace pace) : device_(device), pace_(std::move(pace)) {}
 
   const DeviceInfo& info() const override { return device_.info(); }
 
@@ -54,19 +50,18 @@ class PacedDevice : public Device {
     SHOAL_ASSIGN(auto inner, device_.compile(graph));
     const double seconds = seconds_of(graph, pace_.profile) * pace_.dilation;
     return std::unique_ptr<Executable>(
-        std::make_unique<PacedExecutable>(std::move(inner), seconds, starvation_));
+        std::make_unique<PacedExecutable>(std::move(inner), seconds));
   }
 
  private:
   Device& device_;
   const Pace pace_;
-  Starvation& starvation_;
 };
 
 }  // namespace
 
-std::unique_ptr<Device> make_paced_device(Device& device, Pace pace, Starvation& starvation) {
-  return std::make_unique<PacedDevice>(device, std::move(pace), starvation);
+std::unique_ptr<Device> make_paced_device(Device& device, Pace pace) {
+  return std::make_unique<PacedDevice>(device, std::move(pace));
 }
 
 }  // namespace shoal::emulate

@@ -3,7 +3,6 @@
 // ones.
 #pragma once
 
-#include <atomic>
 #include <memory>
 
 #include "shoal/device/device.h"
@@ -16,13 +15,7 @@ struct Pace {
   double dilation = 1;  // seconds that pass here for every second there
 };
 
-// What the emulation could not keep up with.
-struct Starvation {
-  std::atomic<uint64_t> runs = 0;
-  std::atomic<uint64_t> late = 0;  // runs that took longer than they should have
-};
-
-// The device and the count outlive what is returned.
-std::unique_ptr<Device> make_paced_device(Device& device, Pace pace, Starvation& starvation);
+// The device outlives what is returned.
+std::unique_ptr<Device> make_paced_device(Device& device, Pace pace);
 
 }  // namespace shoal::emulate

@@ -101,12 +101,11 @@ Outcome serve(const Flags& flags) {
 
   std::unique_ptr<Device> device =
       make_cpu_device({.threads = flags.threads, .share = flags.speed, .tune = Tune::kFast});
-  emulate::Starvation starvation;
   std::unique_ptr<Device> paced;
   if (flags.emulation.is_on()) {
     SHOAL_OR_EXIT(const auto links, Exit::kUsage, flags.emulation.as(name));
     const auto& self = links.cluster.workers[static_cast<size_t>(links.self)];
-    paced = emulate::make_paced_device(*device, {self, links.dilation}, starvation);
+    paced = emulate::make_paced_device(*device, {self, links.dilation});
   }
   SHOAL_OR_EXIT(const auto transport, Exit::kUsage,
                 make_transport(*identity, flags.emulation, name));
