@@ -142,9 +142,9 @@ void add_eval(CLI::App& app, Action& action) {
   command->footer(kExamples);
   flags->model.add_to(*command, /*model_required=*/true);
   command->add_option("--data", flags->data, "Folder with the data")->required();
-  command->add_option("--format", flags->format, "idx (MNIST), cifar, or folder")
+  command->add_option("--format", flags->format, "idx (MNIST), cifar, npy, or folder")
       ->required()
-      ->check(CLI::IsMember({"idx", "cifar", "folder"}));
+      ->check(CLI::IsMember({"idx", "cifar", "npy", "folder"}));
   command->add_option("--limit", flags->limit, "Only the first N images");
   command->add_option("--batch", flags->batch, "Images per run")->check(CLI::Range(1, 4096));
   command->add_option("--min-top1", flags->min_top1,

@@ -163,6 +163,57 @@ TEST_F(Data, CifarRecordsHoldPlanes) {
   EXPECT_FALSE(open_dataset(folder_, "cifar").ok());
 }
 
+TEST_F(Data, SplitsAreKeptApart) {
+  write("train-images-idx3-ubyte", idx_images());
+  write("train-labels-idx1-ubyte", idx_labels());
+  EXPECT_TRUE(open_dataset(folder_, "idx", Split::kTraining).ok());
+  EXPECT_TRUE(open_dataset(folder_, "idx", Split::kAny).ok());
+  EXPECT_EQ(open_dataset(folder_, "idx", Split::kHeldOut).status().code(), Code::kNotFound);
+  fs::create_directories(folder_ / "train" / "cat");
+  write("train/cat/a.png", "");
+  EXPECT_EQ((*open_dataset(folder_, "folder", Split::kTraining))->place(0),
+            (folder_ / "train" / "cat" / "a.png").string());
+  EXPECT_EQ(open_dataset(folder_, "folder", Split::kHeldOut).status().code(), Code::kNotFound);
+}
+
+TEST_F(Data, LabelsThatAreMissingAreNamed) {
+  write("train-images-idx3-ubyte", idx_images());
+  const Status status = open_dataset(folder_, "idx", Split::kTraining).status();
+  EXPECT_EQ(status.code(), Code::kNotFound);
+  EXPECT_NE(status.message().find("train-labels-idx1-ubyte"), std::string::npos);
+}
+
+TEST_F(Data, FilesThatEndEarlyGiveWhatIsWhole) {
+  write("t10k-images-idx3-ubyte", idx_images().substr(0, 19));
+  write("t10k-labels-idx1-ubyte", idx_labels());
+  EXPECT_EQ(open_dataset(folder_, "idx").status().code(), Code::kCorrupt);
+  auto data = open_dataset(folder_, "idx", Split::kAny, Damaged::kSkip);
+  ASSERT_TRUE(data.ok()) << data.status().message();
+  EXPECT_EQ((*data)->size(), 1u);
+  ASSERT_EQ((*data)->damage().size(), 1u);
+  EXPECT_NE((*data)->damage()[0].find("idx3-ubyte at byte 19: "), std::string::npos);
+  write("data_batch_1.bin", std::string(3073, 'a'));
+  write("data_batch_2.bin", std::string(3073 + 5, 'b'));
+  EXPECT_FALSE(open_dataset(folder_, "cifar", Split::kTraining).ok());
+  data = open_dataset(folder_, "cifar", Split::kTraining, Damaged::kSkip);
+  ASSERT_TRUE(data.ok()) << data.status().message();
+  EXPECT_EQ((*data)->size(), 2u);
+  EXPECT_EQ((*data)->place(1), (folder_ / "data_batch_2.bin").string() + " at byte 0");
+}
+
+TEST_F(Data, ArraysAreImagesAndLabels) {
+  const Tensor images = Tensor::of<uint8_t>({2, 1, 2}, {1, 2, 3, 4});
+  ASSERT_TRUE(write_npy(folder_ / "images.npy", images).ok());
+  EXPECT_EQ(open_dataset(folder_, "npy", Split::kTraining).status().code(), Code::kNotFound);
+  ASSERT_TRUE(write_npy(folder_ / "labels.npy", Tensor::of<int32_t>({2}, {5, 6})).ok());
+  auto data = open_dataset(folder_, "npy", Split::kTraining);
+  ASSERT_TRUE(data.ok()) << data.status().message();
+  EXPECT_EQ((*data)->at(1)->label, 6);
+  EXPECT_EQ((*data)->at(1)->image.data<uint8_t>()[0], 3);
+  ASSERT_TRUE(write_npy(folder_ / "labels.npy", Tensor::of<int32_t>({1}, {5})).ok());
+  EXPECT_EQ(open_dataset(folder_, "npy", Split::kTraining).status().code(), Code::kCorrupt);
+}
+
 TEST_F(Data, FoldersAreReadByLabelFile) {
   write("labels.txt", "a.png 3 a name\nb.png 5\n");
   auto data = open_dataset(folder_, "folder");

@@ -3,8 +3,8 @@
 #include <cmath>
 #include <utility>
 
+#include "shoal/base/random.h"
 #include "shoal/ops/ops.h"
-#include "shoal/zoo/random.h"
 
 namespace shoal::zoo {
 namespace {

@@ -3,11 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cmath>
 #include <string>
 
 #include "shoal/graph/text.h"
-#include "shoal/zoo/random.h"
 
 namespace shoal::zoo {
 namespace {
@@ -106,29 +104,6 @@ TEST(ZooBuild, RefusesWhatItCannotBuild) {
     const auto graph = build(entry.name, {.batch = int64_t{1} << 38});
     EXPECT_EQ(graph.status().code(), Code::kExhausted) << entry.name;
   }
-}
-
-TEST(ZooRandom, IsTheSameOnEveryMachine) {
-  std::vector<float> normal(3), uniform(3);
-  fill_normal(normal, RandomStream(1, 2), 0.5);
-  fill_uniform(uniform, RandomStream(1, 2), -1, 1);
-  EXPECT_EQ(normal, (std::vector{0x1.2008dep-2F, -0x1.8b11e8p-3F, 0x1.06916ep-4F}));
-  EXPECT_EQ(uniform, (std::vector{0.6875F, -0.2109375F, -0.375F}));
-}
-
-TEST(ZooRandom, IsNormalEnough) {
-  std::vector<float> x(1 << 20);
-  fill_normal(x, RandomStream(3, 0), 2);
-  double sum = 0, squares = 0, beyond_two_deviations = 0;
-  for (float v : x) {
-    sum += v;
-    squares += v * v;
-    beyond_two_deviations += std::abs(v) > 4;
-  }
-  const auto n = static_cast<double>(x.size());
-  EXPECT_NEAR(sum / n, 0, 0.01);
-  EXPECT_NEAR(squares / n, 4, 0.02);
-  EXPECT_NEAR(beyond_two_deviations / n, 0.0455, 0.005);
 }
 
 }  // namespace

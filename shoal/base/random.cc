@@ -1,9 +1,9 @@
-#include "shoal/zoo/random.h"
+#include "shoal/base/random.h"
 
 #include <cmath>
 #include <cstddef>
 
-namespace shoal::zoo {
+namespace shoal {
 
 // Both compute in integers and round once, so that no compiler's liberty with floats (fused
 // multiply-add, vector libraries) shows in the weights.
@@ -27,4 +27,4 @@ void fill_uniform(std::span<float> elements, RandomStream stream, float low, flo
   }
 }
 
-}  // namespace shoal::zoo
+}  // namespace shoal

@@ -1,10 +1,10 @@
-// Random weights: fast, and the same on every machine.
+// Random numbers as a function of where they are wanted: fast, and the same on every machine.
 #pragma once
 
 #include <cstdint>
 #include <span>
 
-namespace shoal::zoo {
+namespace shoal {
 
 // An endless row of random words, of which any can be had without the ones before it. Streams of
 // different seeds or numbers have nothing in common.
@@ -13,6 +13,12 @@ class RandomStream {
   RandomStream(uint64_t seed, uint64_t number) : key_(mix(mix(seed) + number)) {}
 
   uint64_t operator[](uint64_t i) const { return mix(key_ + i * kStep); }
+
+  // Word i as a number below `bound`, all but equally likely.
+  uint64_t below(uint64_t bound, uint64_t i) const { return (*this)[i] % bound; }
+
+  // A stream of its own for every number: for each epoch, and in it for each image.
+  RandomStream child(uint64_t number) const { return {key_, number}; }
 
  private:
   static constexpr uint64_t kStep = 0x9e3779b97f4a7c15;  // 2^64 / golden ratio, made odd
@@ -33,4 +39,4 @@ void fill_normal(std::span<float> elements, RandomStream stream, double deviatio
 // Uniform on 256 steps from low to below high.
 void fill_uniform(std::span<float> elements, RandomStream stream, float low, float high);
 
-}  // namespace shoal::zoo
+}  // namespace shoal

@@ -1,0 +1,22 @@
+// Augmentation: images as they might have been, so that a network does not learn them by heart.
+#pragma once
+
+#include <cstdint>
+
+#include "shoal/base/random.h"
+#include "shoal/tensor/tensor.h"
+
+namespace shoal {
+
+// What may be done to an image, in this order.
+struct Augment {
+  double crop = 1;    // a window of at least this share of each side, brought back to size
+  int64_t shift = 0;  // moved by up to this many pixels each way; what comes in is black
+  bool flip = false;  // left to right, every second image
+  double noise = 0;   // normal, of this deviation, where 1 is the way from black to white
+};
+
+// u8 [h, w, c] to u8 [h, w, c]: nothing but a function of the arguments.
+Tensor augment(const Tensor& image, const Augment& how, RandomStream random);
+
+}  // namespace shoal

@@ -1,0 +1,15 @@
+// One function per format of data sets; open_dataset chooses.
+#pragma once
+
+#include "shoal/data/dataset.h"
+
+namespace shoal::data {
+
+using Opened = Result<std::unique_ptr<Dataset>>;
+
+Opened open_idx(const std::filesystem::path& folder, Split split, Damaged damaged);
+Opened open_cifar(const std::filesystem::path& folder, Split split, Damaged damaged);
+Opened open_npy(const std::filesystem::path& folder, Split split);
+Opened open_folder(const std::filesystem::path& folder, Split split);
+
+}  // namespace shoal::data
