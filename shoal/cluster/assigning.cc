@@ -21,6 +21,7 @@ Status Assigning::encode_for(int worker, const std::vector<WorkerInfo>& infos,
     to.set_worker(peer);
     to.set_address(infos[static_cast<size_t>(peer)].address);
   }
+  assignment.set_survives(plan_.survives > 0);
   return {};
 }
 

@@ -2,6 +2,7 @@
 // answers.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <condition_variable>
 #include <map>
@@ -74,9 +75,14 @@ class Coordinator {
   // An answer that is being put together.
   struct Answer {
     std::vector<Tensor> outputs;
-    std::set<size_t> awaited;  // transfers of the schedule
+    std::vector<std::vector<Region>> missing;  // by output: boxes that nobody has sent
+    std::set<size_t> awaited;                  // transfers of the schedule
     Status status;
     std::optional<Measurement> measurement;
+
+    bool is_complete() const {
+      return std::ranges::all_of(missing, [](const auto& boxes) { return boxes.empty(); });
+    }
   };
 
   Coordinator() = default;

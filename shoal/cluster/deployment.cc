@@ -43,7 +43,7 @@ Deployment::Request& Deployment::request_at(uint64_t id) {
 
 Status Deployment::put(uint64_t request, const plan::Piece& piece, const Tensor& elements) {
   const std::lock_guard lock(mutex_);
-  if (cancelled_.contains(request)) return {};
+  if (is_over(request)) return {};
   if (!requests_.contains(request) && requests_.size() >= kMostRequests) {
     return Status(Code::kExhausted, "too many requests at once");
   }
@@ -53,7 +53,7 @@ Status Deployment::put(uint64_t request, const plan::Piece& piece, const Tensor&
 
 bool Deployment::put_locked(Request& request, const plan::Piece& piece, const Tensor& elements) {
   bool used = false;
-  for (size_t t = request.next; t < tasks_.size(); ++t) {
+  for (size_t t = 0; t < tasks_.size(); ++t) {
     for (size_t i = 0; i < tasks_[t].inputs.size(); ++i) {
       const plan::Piece& wanted = tasks_[t].inputs[i];
       if (wanted.value != piece.value || wanted.region.begin.rank() != piece.region.begin.rank()) {
@@ -62,6 +62,7 @@ bool Deployment::put_locked(Request& request, const plan::Piece& piece, const Te
       const Region common = plan::intersection(wanted.region, piece.region);
       if (plan::is_empty(common)) continue;
       used = true;
+      if (t < request.next) continue;
       Filling& filling = request.inputs[t][i];
       if (filling.missing.empty()) continue;  // what comes again must not change it
       filling.missing = plan::subtract(std::move(filling.missing), common);
@@ -105,7 +106,7 @@ void Deployment::finish(const ReadyTask& task, std::span<const Tensor> outputs) 
   request.running = false;
   ++request.next;
   if (request.next == tasks_.size()) {
-    requests_.erase(it);
+    end(task.request);
     return;
   }
   for (size_t i = 0; i < outputs.size(); ++i) {
@@ -115,10 +116,21 @@ void Deployment::finish(const ReadyTask& task, std::span<const Tensor> outputs) 
 
 void Deployment::cancel(uint64_t request) {
   const std::lock_guard lock(mutex_);
-  constexpr size_t kMostCancelled = 1024;
+  end(request);
+}
+
+bool Deployment::is_over(uint64_t request) const {
+  return over_.contains(request) || (request < all_over_ && !requests_.contains(request));
+}
+
+// Coordinators count requests up, so that few of those that are over need to be remembered.
+void Deployment::end(uint64_t request) {
+  constexpr size_t kMostRemembered = 1024;
   requests_.erase(request);
-  cancelled_.insert(request);
-  if (cancelled_.size() > kMostCancelled) cancelled_.erase(cancelled_.begin());
+  over_.insert(request);
+  if (over_.size() <= kMostRemembered) return;
+  all_over_ = *over_.begin() + 1;
+  over_.erase(over_.begin());
 }
 
 }  // namespace shoal::cluster

@@ -40,8 +40,9 @@ class Deployment {
 
   const std::vector<WorkerTask>& tasks() const { return tasks_; }
 
-  // A piece of a value is here. kInvalidArgument where no task reads such a piece; kExhausted where
-  // more requests would be on their way than there may be.
+  // A piece of a value is here. What is here already, as where several workers send the same, and
+  // what comes after a request has ended are dropped. kInvalidArgument where no task reads such a
+  // piece; kExhausted where more requests would be on their way than there may be.
   Status put(uint64_t request, const plan::Piece& piece, const Tensor& elements);
 
   // The next task of the oldest request that can run; it is handed out once.
@@ -68,13 +69,16 @@ class Deployment {
   };
 
   Request& request_at(uint64_t id);
+  bool is_over(uint64_t request) const;
+  void end(uint64_t request);
   static bool is_ready(const Request& request);
   bool put_locked(Request& request, const plan::Piece& piece, const Tensor& elements);
 
   const std::vector<WorkerTask> tasks_;
   mutable std::mutex mutex_;
   std::map<uint64_t, Request> requests_;
-  std::set<uint64_t> cancelled_;  // lately: pieces of them that still arrive are dropped
+  std::set<uint64_t> over_;  // requests that ended or were cancelled, lately
+  uint64_t all_over_ = 0;    // all requests before this one that are not under way are over
 };
 
 }  // namespace shoal::cluster

@@ -75,6 +75,7 @@ Result<std::shared_ptr<Duty>> Duty::read(const message::Deploy& deploy, const ne
     return Status(Code::kCorrupt, "an assignment cannot be read");
   }
   SHOAL_TRY(check_peers(*duty->assignment_));
+  duty->survives_ = duty->assignment_->survives();
   for (const message::Task& task : duty->assignment_->tasks()) {
     SHOAL_ASSIGN(const std::vector<Hash> hashes, hashes_in(task.graph()));
     duty->weights_.insert(hashes.begin(), hashes.end());
@@ -184,11 +185,17 @@ Status Duty::run(const ReadyTask& ready) {
 void Duty::post(uint64_t request, const SendOrder& order, Tensor part) {
   outboxes_.at(order.to)->put(
       [this, request, &order, part = std::move(part)](const Result<ChannelPtr>& channel) {
-        if (!channel.ok()) return fail(request, channel.status());
+        if (!channel.ok()) return fail_unless_survived(request, order, channel.status());
         if (recorder_ != nullptr) record(recorder_->sending(request, order.piece, order.to));
         const Status sent = send_piece(**channel, plan_, request, order.piece, part);
-        if (!sent.ok()) fail(request, sent);
+        if (!sent.ok()) fail_unless_survived(request, order, sent);
       });
+}
+
+// Whether too many are lost is for the coordinator to say, who hears of all.
+void Duty::fail_unless_survived(uint64_t request, const SendOrder& order, const Status& status) {
+  if (survives_ && order.to != plan::kCoordinator) return;
+  fail(request, status);
 }
 
 // Behind the answers, which are more urgent.

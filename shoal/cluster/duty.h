@@ -57,11 +57,13 @@ class Duty {
                                          const Store& store);
   Status run(const ReadyTask& ready);
   void post(uint64_t request, const SendOrder& order, Tensor part);
+  void fail_unless_survived(uint64_t request, const SendOrder& order, const Status& status);
   void record(std::optional<message::Message> ended);
   void fail(uint64_t request, const Status& status);
 
   uint64_t plan_ = 0;
   bool traced_ = false;
+  bool survives_ = false;  // the loss of a peer
   ChannelPtr coordinator_;
   std::unique_ptr<message::Assignment> assignment_;  // until it is started
   std::set<Hash> weights_;

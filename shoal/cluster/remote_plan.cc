@@ -4,6 +4,7 @@
 #include "messages.pb.h"
 #include "shoal/cluster/coordinator.h"
 #include "shoal/cluster/talk.h"
+#include "shoal/plan/boxes.h"
 
 namespace shoal::cluster {
 
@@ -29,7 +30,7 @@ Status RemotePlan::run(std::span<const Tensor> inputs, std::span<Tensor> outputs
   Coordinator::Answer& answer = coordinator_.answers_[{id_, request}];
   const bool over = sent.ok() && coordinator_.changed_.wait_for(lock, patience, [&] {
     const bool all = !answer.measurement || answer.measurement->complete();
-    return (answer.awaited.empty() && all) || !answer.status.ok();
+    return (answer.is_complete() && all) || !answer.status.ok();
   });
   Status status = !sent.ok() ? sent : over ? answer.status : too_late(answer);
   if (status.ok()) std::ranges::move(answer.outputs, outputs.begin());
@@ -53,6 +54,10 @@ Status RemotePlan::expect_answer(uint64_t request, std::span<const Tensor> input
                              : input < std::ssize(graph_.inputs())
                                  ? inputs[static_cast<size_t>(input)]
                                  : Tensor(value.type));
+    const Region whole = Region::whole(value.type.shape);
+    const bool comes =
+        !value.constant && input == std::ssize(graph_.inputs()) && !plan::is_empty(whole);
+    answer.missing.push_back(comes ? std::vector{whole} : std::vector<Region>());
   }
   for (size_t i = 0; i < schedule_.transfers.size(); ++i) {
     const plan::Transfer& transfer = schedule_.transfers[i];
@@ -100,7 +105,8 @@ void RemotePlan::note_sending(uint64_t request, size_t transfer) {
   if (measurement) measurement->sending(transfer);
 }
 
-// Called with the coordinator's lock held. Only what the plan says, and once.
+// Called with the coordinator's lock held. Only what the plan says, from each worker once; where
+// several send the same, the first counts.
 Status RemotePlan::collect(int worker, const message::Data& data, const net::Frame& frame,
                            Coordinator::Answer& answer) const {
   SHOAL_ASSIGN(const plan::Piece piece, decode(data.piece()));
@@ -110,17 +116,19 @@ Status RemotePlan::collect(int worker, const message::Data& data, const net::Fra
   if (awaited == answer.awaited.end()) {
     return Status(Code::kCorrupt, "an answer that nobody asked for");
   }
+  const bool was_complete = answer.is_complete();
   const auto outputs = graph_.outputs();
   for (size_t i = 0; i < outputs.size(); ++i) {
-    if (outputs[i] != piece.value) continue;
+    if (outputs[i] != piece.value || answer.missing[i].empty()) continue;
     Tensor& whole = answer.outputs[i];
     SHOAL_ASSIGN(const Tensor elements, to_tensor(frame, whole.dtype(), piece.region.shape()));
     paste(elements, piece.region, whole);
+    answer.missing[i] = plan::subtract(std::move(answer.missing[i]), piece.region);
   }
   answer.awaited.erase(awaited);
   if (answer.measurement) {
     answer.measurement->received(piece, worker);
-    if (answer.awaited.empty()) answer.measurement->answered();
+    if (!was_complete && answer.is_complete()) answer.measurement->answered();
   }
   return {};
 }

@@ -14,6 +14,15 @@ int64_t common_count(const Region& a, const Region& b) {
   return count;
 }
 
+Region bounding_box(const Region& a, const Region& b) {
+  Region box = a;
+  for (size_t d = 0; d < a.begin.rank(); ++d) {
+    box.begin[d] = std::min(a.begin[d], b.begin[d]);
+    box.end[d] = std::max(a.end[d], b.end[d]);
+  }
+  return box;
+}
+
 std::vector<Region> subtract(const Region& box, const Region& hole) {
   const Region common = intersection(box, hole);
   if (is_empty(common)) return {box};

@@ -1,4 +1,4 @@
-// What remains of boxes.
+// What boxes have in common, and what remains of them.
 #pragma once
 
 #include <vector>
@@ -9,6 +9,9 @@ namespace shoal::plan {
 
 // How many elements both have.
 int64_t common_count(const Region& a, const Region& b);
+
+// The smallest box that holds both.
+Region bounding_box(const Region& a, const Region& b);
 
 // Boxes that make up `box` without `hole`, disjoint.
 std::vector<Region> subtract(const Region& box, const Region& hole);

@@ -6,21 +6,12 @@
 #include <set>
 
 #include "shoal/ops/ops.h"
+#include "shoal/plan/boxes.h"
 
 namespace shoal::plan {
 namespace {
 
 Region whole(const Graph& graph, ValueId id) { return Region::whole(graph[id].type.shape); }
-
-// The smallest box that holds both.
-Region bounding_box(const Region& a, const Region& b) {
-  Region box = a;
-  for (size_t d = 0; d < a.begin.rank(); ++d) {
-    box.begin[d] = std::min(a.begin[d], b.begin[d]);
-    box.end[d] = std::max(a.end[d], b.end[d]);
-  }
-  return box;
-}
 
 // Walks the nodes backwards and remembers what is needed of every value.
 class Tracer {

@@ -32,8 +32,23 @@ struct Segment {
   friend bool operator==(const Segment&, const Segment&) = default;
 };
 
+// Values of which the rest can be computed once as many as there are data are there: every parity
+// is the sum of the data, each times its coefficient. Data that are shorter along the axis count as
+// followed by zeros.
+struct ErasureCode {
+  std::vector<ValueId> data, parity;
+  size_t axis = 0;
+  std::vector<std::vector<double>> coefficients;  // by parity and data
+
+  friend bool operator==(const ErasureCode&, const ErasureCode&) = default;
+};
+
 struct Plan {
   std::vector<Segment> segments;  // in the graph's order, without gaps
+  // So many workers may be lost, at any time, and the answer comes. Whoever reads a piece gets it
+  // from one worker more than that, or all members of its code, and takes what comes first.
+  int survives = 0;
+  std::vector<ErasureCode> codes = {};  // a value is in one at most
 
   friend bool operator==(const Plan&, const Plan&) = default;
 };
@@ -46,9 +61,11 @@ std::vector<Piece> whole_pieces(const Graph& graph, NodeRange nodes);
 Part whole_part(const Graph& graph);
 
 // Do the segments cover the graph, the pieces every value that is read later, exactly once or,
-// where workers repeat each other, wholly? Are workers in [0, workers)?
+// where workers repeat each other, wholly? Are workers in [0, workers)? Does the plan survive what
+// it says it does?
 Status verify(const Graph& graph, const Plan& plan, int workers);
 
+std::string to_text(const Graph& graph, const Piece& piece);
 std::string to_text(const Graph& graph, const Plan& plan);
 
 // A piece that one worker has and another needs, for a task of `segment`; the number of segments
@@ -61,10 +78,19 @@ struct Transfer {
   friend bool operator==(const Transfer&, const Transfer&) = default;
 };
 
+// What a task is sent of a code: the same box of every member, but all of it along the code's axis.
+struct CodeRead {
+  size_t code = 0;
+  std::vector<Piece> data, parity;
+
+  friend bool operator==(const CodeRead&, const CodeRead&) = default;
+};
+
 // A plan worked out: what every task reads, and all that travels, in the order of segments.
 struct Schedule {
   std::vector<std::vector<Part>> parts;  // by segment and task
   std::vector<Transfer> transfers;
+  std::vector<std::vector<std::vector<CodeRead>>> code_reads;  // by segment and task
 };
 
 Result<Schedule> make_schedule(const Graph& graph, const Plan& plan);

@@ -50,6 +50,24 @@ TEST(Deployment, ChangesNothingThatIsComplete) {
   EXPECT_FALSE(deployment.take().has_value());
 }
 
+// Replicas send the same: what comes after a request has ended must neither begin it again nor be
+// an error, however many requests ago that was.
+TEST(Deployment, DropsWhatComesAfterTheEnd) {
+  Deployment deployment = make_deployment();
+  const Tensor whole = floats({1, 2, 3, 4});
+  for (uint64_t request = 1; request <= 3000; ++request) {
+    ASSERT_TRUE(deployment.put(request, piece(0, 4), whole).ok());
+    const auto task = deployment.take();
+    ASSERT_TRUE(task.has_value()) << request;
+    ASSERT_EQ(task->request, request);
+    EXPECT_TRUE(deployment.put(request, piece(0, 4), whole).ok()) << "while it runs";
+    deployment.finish(*task, std::span(&whole, 1));
+    EXPECT_TRUE(deployment.put(request, piece(0, 4), whole).ok());
+    EXPECT_TRUE(deployment.put(1, piece(0, 4), whole).ok());
+    EXPECT_FALSE(deployment.take().has_value());
+  }
+}
+
 TEST(Deployment, RefusesWhatNobodyReads) {
   Deployment deployment = make_deployment();
   EXPECT_FALSE(deployment.put(1, piece(4, 6), floats({1, 2})).ok());

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "shoal/ops/ops.h"
 #include "shoal/plan/partial_sums.h"
@@ -117,6 +118,25 @@ Plan random_plan(Rng& rng, const Graph& graph, int workers) {
     if (!tasks || !std::ranges::all_of(*tasks, can_be)) continue;
     plan.segments.push_back({nodes, layout.describe(), *std::move(tasks)});
     begin = nodes.end;
+  }
+  return plan;
+}
+
+Plan random_replicas(Rng& rng, Plan plan, int more, int workers) {
+  plan.survives = more;
+  for (Segment& segment : plan.segments) {
+    const std::vector<Task> tasks = std::move(segment.tasks);
+    segment.tasks.clear();
+    for (const Task& task : tasks) {
+      std::vector<int> others(static_cast<size_t>(workers));
+      std::iota(others.begin(), others.end(), 0);
+      std::ranges::shuffle(others, rng);
+      std::erase(others, task.worker);
+      segment.tasks.push_back(task);
+      for (int i = 0; i < more; ++i) {
+        segment.tasks.push_back({others[static_cast<size_t>(i)], task.outputs});
+      }
+    }
   }
   return plan;
 }

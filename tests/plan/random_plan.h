@@ -23,6 +23,9 @@ Graph random_sums(Rng& rng, const Graph& graph, int most_terms);
 // Any segments, any layouts, uneven shares.
 Plan random_plan(Rng& rng, const Graph& graph, int workers);
 
+// Every task by so many more workers, drawn from as many as there are.
+Plan random_replicas(Rng& rng, Plan plan, int more, int workers);
+
 // Workers and links of all kinds.
 ClusterProfile random_cluster(Rng& rng, int workers);
 

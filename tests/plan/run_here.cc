@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <limits>
 #include <map>
 
@@ -43,7 +44,7 @@ std::vector<Tensor> run(const Graph& graph, Device& device, const std::vector<Te
 }  // namespace
 
 std::vector<Tensor> run_here(const Graph& graph, const Plan& plan, Device& device,
-                             const std::vector<Tensor>& inputs) {
+                             const std::vector<Tensor>& inputs, const Losses& losses) {
   const auto schedule = make_schedule(graph, plan);
   EXPECT_TRUE(schedule.ok()) << schedule.status().message();
   std::map<int, Memory> machines;
@@ -53,9 +54,20 @@ std::vector<Tensor> run_here(const Graph& graph, const Plan& plan, Device& devic
   for (size_t i = 0; i < inputs.size(); ++i) {
     machine(kCoordinator)[graph.inputs()[i]] = inputs[i].clone();
   }
+  const auto made_in = [&](const Transfer& transfer) {
+    const auto of = std::ranges::find_if(plan.segments, [&](const Segment& segment) {
+      return std::ranges::any_of(live_after(graph, segment.nodes),
+                                 [&](ValueId id) { return id == transfer.piece.value; });
+    });
+    return static_cast<size_t>(of - plan.segments.begin());
+  };
+  const auto is_lost = [&](int worker, size_t segment) {
+    const auto loss = losses.find(worker);
+    return loss != losses.end() && loss->second <= segment;
+  };
   const auto deliver = [&](size_t segment) {
     for (const Transfer& transfer : schedule->transfers) {
-      if (transfer.segment != segment) continue;
+      if (transfer.segment != segment || is_lost(transfer.from, made_in(transfer))) continue;
       const auto& [value, region] = transfer.piece;
       paste(crop(machine(transfer.from)[value], region), region, machine(transfer.to)[value]);
     }
@@ -63,6 +75,7 @@ std::vector<Tensor> run_here(const Graph& graph, const Plan& plan, Device& devic
   for (size_t s = 0; s < plan.segments.size(); ++s) {
     deliver(s);
     for (size_t t = 0; t < plan.segments[s].tasks.size(); ++t) {
+      if (is_lost(plan.segments[s].tasks[t].worker, s)) continue;
       const Part& part = schedule->parts[s][t];
       Memory& memory = machine(plan.segments[s].tasks[t].worker);
       const auto tile = to_graph(graph, part);

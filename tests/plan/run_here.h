@@ -1,6 +1,7 @@
 // A plan carried out by one process: what every way of carrying it out must give.
 #pragma once
 
+#include <map>
 #include <vector>
 
 #include "random_plan.h"
@@ -9,9 +10,12 @@
 
 namespace shoal::plan {
 
+// By worker that is lost: the segment from which on it does nothing.
+using Losses = std::map<int, size_t>;
+
 // Tasks see only what the schedule lets them have: pieces they were sent or computed themselves.
 std::vector<Tensor> run_here(const Graph& graph, const Plan& plan, Device& device,
-                             const std::vector<Tensor>& inputs);
+                             const std::vector<Tensor>& inputs, const Losses& losses = {});
 
 // The same graph as a whole.
 std::vector<Tensor> run_whole(const Graph& graph, Device& device,
