@@ -19,8 +19,9 @@ const Node* maker_of(const Graph& graph, ValueId id) {
 }
 
 // What the loss is of: cross-entropy does its own softmax, and more exactly.
-ValueId scores_of(const Graph& network) {
+ValueId scores_of(const Graph& network, const Loss& loss) {
   const ValueId output = network.outputs()[0];
+  if (loss.kind != Loss::Kind::kCrossEntropy) return output;
   const Node* last = maker_of(network, output);
   return last != nullptr && last->op == &ops::softmax ? last->inputs[0] : output;
 }
@@ -48,30 +49,34 @@ std::vector<ValueId> learned_values(const Graph& graph) {
 namespace {
 
 // BatchNormalization's running mean and variance are its inputs 3 and 4, as outputs 1 and 2.
-constexpr size_t kFirstStatistic = 3, kStatistics = 2;
+constexpr size_t kScaleOfNorm = 1, kFirstStatistic = 3, kStatistics = 2;
 
 // The network on its way to a step graph.
 class Builder {
  public:
-  explicit Builder(const Graph& network) : network_(network), rewriter_(network) {}
+  Builder(const Graph& network, const StepOptions& options)
+      : network_(network), options_(options), rewriter_(network) {}
 
   Result<StepGraph> build() {
-    const ValueId scores = scores_of(network_);
-    const Shape shape = network_[scores].type.shape;
-    if (shape.rank() != 2) {
-      return invalid("the output is " + to_string(shape) + ", should be scores [batch, classes]");
-    }
-    const ValueId labels = rewriter_.to().add_input("labels", {DType::kI64, {shape[0]}});
+    const ValueId scores = scores_of(network_, options_.loss);
+    SHOAL_ASSIGN(const auto wanted, targets_of(options_.loss, network_[scores].type));
+    std::vector<ValueId> targets;
+    for (const Target& t : wanted) targets.push_back(rewriter_.to().add_input(t.name, t.type));
     for (const Node& node : network_.nodes()) {
-      SHOAL_TRY(node.op == &ops::batch_normalization ? measure(node) : rewriter_.copy(node));
+      const bool measures =
+          node.op == &ops::batch_normalization && !frozen(node.inputs[kScaleOfNorm]);
+      SHOAL_TRY(measures ? measure(node) : rewriter_.copy(node));
     }
-    const std::vector<ValueId> inputs{rewriter_.map(scores), labels};
-    SHOAL_ASSIGN(const ValueId loss,
-                 rewriter_.to().add(ops::softmax_cross_entropy_loss, inputs, {}, "loss"));
-    return differentiated(loss);
+    const ValueId inside = rewriter_.map(scores);
+    SHOAL_ASSIGN(const ValueId loss, add_loss(rewriter_.to(), options_.loss, inside, targets));
+    SHOAL_ASSIGN(StepGraph step, differentiated(loss));
+    step.targets = targets.size();
+    return step;
   }
 
  private:
+  bool frozen(ValueId id) const { return options_.frozen && options_.frozen(network_[id].name); }
+
   // The node as it trains: it normalises with the statistics of the batch and averages them.
   Status measure(const Node& node) {
     for (size_t i = kFirstStatistic; i < kFirstStatistic + kStatistics; ++i) {
@@ -95,28 +100,34 @@ class Builder {
   }
 
   Result<StepGraph> differentiated(ValueId loss) {
-    const std::vector<ValueId> parameters = learned_values(network_);
+    std::vector<ValueId> parameters = learned_values(network_);
+    std::erase_if(parameters, [&](ValueId id) { return frozen(id); });
+    if (parameters.empty()) return invalid("there is nothing to learn: all weights are frozen");
     const std::vector<ValueId> inside = rewriter_.map(parameters);
     SHOAL_ASSIGN(Graph forward, rewriter_.finish());
     forward.mark_output(loss);
     for (ValueId id : measured_) forward.mark_output(id);
     SHOAL_ASSIGN(const Differentiated both, differentiate(forward, loss, inside));
     SHOAL_ASSIGN(Graph step, passes::optimize(both.graph));
-    return StepGraph{std::move(step), statistics_, parameters};
+    return StepGraph{.graph = std::move(step),
+                     .targets = 0,
+                     .statistics = statistics_,
+                     .parameters = std::move(parameters)};
   }
 
   const Graph& network_;
+  const StepOptions& options_;
   passes::Rewriter rewriter_;
   std::vector<ValueId> statistics_, measured_;  // before the step, in the network; after it, here
 };
 
 }  // namespace
 
-Result<StepGraph> make_step_graph(const Graph& network) {
+Result<StepGraph> make_step_graph(const Graph& network, const StepOptions& options) {
   if (network.inputs().size() != 1 || network.outputs().size() != 1) {
     return invalid("only networks with one input and one output can be trained");
   }
-  return Builder(network).build();
+  return Builder(network, options).build();
 }
 
 }  // namespace shoal::train

@@ -1,10 +1,13 @@
 // The graph of one training step, made from a network for inference.
 #pragma once
 
+#include <functional>
+#include <string_view>
 #include <vector>
 
 #include "shoal/base/status.h"
 #include "shoal/graph/graph.h"
+#include "shoal/train/loss.h"
 
 namespace shoal::train {
 
@@ -12,17 +15,25 @@ namespace shoal::train {
 // scalars (an epsilon, the bounds of Clip), nor what is measured.
 std::vector<ValueId> learned_values(const Graph& graph);
 
-// Inputs: the network's, labels (i64 [batch]), statistics, parameters.
+// Inputs: the network's, the loss's targets, statistics, parameters.
 // Outputs: the network's, the loss, statistics as they are after the step, gradients.
 struct StepGraph {
   Graph graph;
+  size_t targets = 0;               // how many
   std::vector<ValueId> statistics;  // constants of the network that are measured on the way
   std::vector<ValueId> parameters;  // constants of the network that are learned
 };
 
-// Puts the mean cross-entropy behind a network with one input and one output, scores [batch,
-// classes] or a Softmax of them; lets BatchNormalization measure each batch and keep a running
-// average; and adds the gradients.
-Result<StepGraph> make_step_graph(const Graph& network);
+struct StepOptions {
+  Loss loss = {};
+  // Constants that stay as they are, by name. A BatchNormalization whose scale does measures
+  // nothing either.
+  std::function<bool(std::string_view)> frozen = {};
+};
+
+// Puts the loss behind a network with one input and one output (before the Softmax, if it ends with
+// one and the loss is a cross-entropy); lets BatchNormalization measure each batch and keep a
+// running average; and adds the gradients.
+Result<StepGraph> make_step_graph(const Graph& network, const StepOptions& options = {});
 
 }  // namespace shoal::train

@@ -1,34 +1,40 @@
 #include "shoal/train/trainer.h"
 
 #include <cmath>
+#include <utility>
 
 #include "shoal/passes/rewriter.h"
-#include "shoal/train/step_graph.h"
 
 namespace shoal::train {
 namespace {
 
-constexpr size_t kScores = 0, kLoss = 1, kFirstStatistic = 2;  // outputs of a step
+constexpr size_t kLoss = 1, kFirstStatistic = 2;  // outputs of a step, after the scores
 
 }  // namespace
 
-Result<Trainer> Trainer::create(Device& device, const Graph& network, const SgdOptions& options) {
-  SHOAL_ASSIGN(const StepGraph step, make_step_graph(network));
-  Trainer trainer(network, options);
+Result<Trainer> Trainer::create(Device& device, const Graph& network,
+                                const TrainerOptions& options) {
+  SHOAL_ASSIGN(const StepGraph step, make_step_graph(network, options.step));
+  std::vector<std::string> names;
+  for (ValueId id : step.parameters) names.push_back(network[id].name);
+  Trainer trainer(network, Optimizer(options.optimizer, names));
+  trainer.names_ = std::move(names);
+  trainer.targets_ = step.targets;
   SHOAL_ASSIGN(trainer.executable_, device.compile(step.graph));
-  for (ValueId id : step.statistics) trainer.statistics_.push_back(*network[id].constant);
-  for (ValueId id : step.parameters) {
-    trainer.names_.push_back(network[id].name);
-    trainer.weights_.push_back(network[id].constant->clone());
+  trainer.outputs_.resize(trainer.executable_->graph().outputs().size());
+  for (ValueId id : step.parameters) trainer.weights_.push_back(network[id].constant->clone());
+  for (ValueId id : step.statistics) {
+    trainer.statistic_names_.push_back(network[id].name);
+    trainer.statistics_.push_back(network[id].constant->clone());
   }
-  trainer.statistic_ids_ = step.statistics;
-  trainer.parameter_ids_ = step.parameters;
   return trainer;
 }
 
-Result<float> Trainer::step(const Tensor& inputs, const Tensor& labels) {
+Result<float> Trainer::compute(const Tensor& inputs, std::span<const Tensor> targets) {
   const Graph& graph = executable_->graph();
-  std::vector<Tensor> feeds{inputs, labels};
+  SHOAL_CHECK(targets.size() == targets_);
+  std::vector<Tensor> feeds{inputs};
+  feeds.insert(feeds.end(), targets.begin(), targets.end());
   for (size_t i = 0; i < feeds.size(); ++i) {
     const TensorType& wanted = graph[graph.inputs()[i]].type;
     if (feeds[i].type() == wanted) continue;
@@ -37,30 +43,76 @@ Result<float> Trainer::step(const Tensor& inputs, const Tensor& labels) {
   }
   feeds.insert(feeds.end(), statistics_.begin(), statistics_.end());
   feeds.insert(feeds.end(), weights_.begin(), weights_.end());
-  std::vector<Tensor> outputs(graph.outputs().size());
-  SHOAL_TRY(executable_->run(feeds, outputs, nullptr));
-  const float loss = outputs[kLoss].data<float>()[0];
+  SHOAL_TRY(executable_->run(feeds, outputs_, nullptr));
+  const float loss = outputs_[kLoss].data<float>()[0];
   if (!std::isfinite(loss)) return invalid("the loss is no number; a lower rate may help");
-  const auto measured = outputs.begin() + kFirstStatistic;
-  const auto gradients = measured + static_cast<std::ptrdiff_t>(statistics_.size());
-  statistics_.assign(measured, gradients);
-  gradients_.assign(gradients, outputs.end());
-  scores_ = outputs[kScores];
-  sgd_.update(weights_, gradients_);
   return loss;
 }
 
-Result<Graph> Trainer::network() const {
-  passes::Rewriter rewriter(network_);
-  const auto replace = [&](std::span<const ValueId> ids, std::span<const Tensor> tensors) {
-    for (size_t i = 0; i < ids.size(); ++i) {
-      rewriter.replace(ids[i],
-                       rewriter.to().add_constant(network_[ids[i]].name, tensors[i].clone()));
+std::span<Tensor> Trainer::gradients() {
+  return std::span(outputs_).subspan(kFirstStatistic + statistics_.size());
+}
+
+Status Trainer::update(double rate_factor) {
+  SHOAL_TRY(optimizer_.update(weights_, gradients(), rate_factor));
+  // The old ones are where the next run writes: nobody reads and writes the same memory.
+  for (size_t i = 0; i < statistics_.size(); ++i) {
+    std::swap(statistics_[i], outputs_[kFirstStatistic + i]);
+  }
+  return {};
+}
+
+Result<float> Trainer::step(const Tensor& inputs, std::span<const Tensor> targets,
+                            double rate_factor) {
+  SHOAL_ASSIGN(const float loss, compute(inputs, targets));
+  SHOAL_TRY(update(rate_factor));
+  return loss;
+}
+
+std::map<std::string, Tensor> Trainer::learned() const {
+  std::map<std::string, Tensor> learned;
+  for (size_t i = 0; i < names_.size(); ++i) learned[names_[i]] = weights_[i];
+  for (size_t i = 0; i < statistics_.size(); ++i) learned[statistic_names_[i]] = statistics_[i];
+  return learned;
+}
+
+Result<Graph> Trainer::network() const { return with_constants(network_, learned()); }
+
+std::map<std::string, Tensor> Trainer::state() const {
+  std::map<std::string, Tensor> state = optimizer_.state();
+  state.merge(learned());
+  return state;
+}
+
+Status Trainer::restore(const std::map<std::string, Tensor>& state) {
+  const auto read = [&](std::span<const std::string> names, std::span<Tensor> tensors) -> Status {
+    for (size_t i = 0; i < names.size(); ++i) {
+      const auto found = state.find(names[i]);
+      if (found == state.end() || found->second.type() != tensors[i].type()) {
+        return Status(Code::kCorrupt, "there is no " + names[i] + " of the network's type");
+      }
+      tensors[i] = found->second.clone();
     }
+    return {};
   };
-  replace(statistic_ids_, statistics_);
-  replace(parameter_ids_, weights_);
-  for (const Node& node : network_.nodes()) SHOAL_TRY(rewriter.copy(node));
+  SHOAL_TRY(read(names_, weights_));
+  SHOAL_TRY(read(statistic_names_, statistics_));
+  return optimizer_.restore(state, weights_);
+}
+
+Result<Graph> with_constants(const Graph& network, const std::map<std::string, Tensor>& constants) {
+  passes::Rewriter rewriter(network);
+  for (size_t i = 0; i < network.value_count(); ++i) {
+    const auto id = static_cast<ValueId>(i);
+    const auto given = constants.find(network[id].name);
+    if (given == constants.end()) continue;
+    if (!network[id].constant || network[id].type != given->second.type()) {
+      return invalid(given->first + " is " + to_string(network[id].type) + " there, not " +
+                     to_string(given->second.type()));
+    }
+    rewriter.replace(id, rewriter.to().add_constant(given->first, given->second.clone()));
+  }
+  for (const Node& node : network.nodes()) SHOAL_TRY(rewriter.copy(node));
   return rewriter.finish();
 }
 

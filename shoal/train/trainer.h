@@ -1,49 +1,71 @@
-// Trainer: a classifier learns, one batch a step. A step is forward and backward in one run of a
+// Trainer: a network learns, one batch a step. A step is forward and backward in one run of a
 // graph, which gives gradients by name, and then the update: what comes between, such as an
 // exchange with others, needs nothing else.
 #pragma once
 
+#include <map>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "shoal/base/status.h"
 #include "shoal/device/device.h"
-#include "shoal/train/sgd.h"
+#include "shoal/train/optimizer.h"
+#include "shoal/train/step_graph.h"
 
 namespace shoal::train {
 
+struct TrainerOptions {
+  OptimizerOptions optimizer = {};
+  StepOptions step = {};
+};
+
 class Trainer {
  public:
-  // The network has one input, whose first axis is the batch, and one output: scores, [batch,
-  // classes], or a Softmax of them. It learns its float constants, but not scalars;
-  // BatchNormalization's statistics are measured.
-  static Result<Trainer> create(Device& device, const Graph& network, const SgdOptions& options);
+  // The network has one input, whose first axis is the batch, and one output. It learns its float
+  // constants, but not scalars; BatchNormalization's statistics are measured.
+  static Result<Trainer> create(Device& device, const Graph& network,
+                                const TrainerOptions& options);
 
-  // The mean cross-entropy of the batch before the step; labels are i64 [batch]. A loss that is no
-  // number is an error, and changes no weight.
-  Result<float> step(const Tensor& inputs, const Tensor& labels);
+  // Forward and backward: the loss of the batch; fills scores() and gradients(). Targets as the
+  // loss wants them. A loss that is no number is an error.
+  Result<float> compute(const Tensor& inputs, std::span<const Tensor> targets);
+  // Weights follow the gradients, statistics become the measured ones. If gradients are no numbers
+  // that is an error, and nothing changes.
+  Status update(double rate_factor = 1);
+  // Both, with nothing between them.
+  Result<float> step(const Tensor& inputs, std::span<const Tensor> targets, double rate_factor = 1);
 
-  // Of the last step: what the network answered before it, and gradients in the order of
-  // parameters().
-  const Tensor& scores() const { return scores_; }
-  const std::vector<Tensor>& gradients() const { return gradients_; }
+  // Of the last batch: what the network answered, and gradients in the order of parameters().
+  const Tensor& scores() const { return outputs_[0]; }
+  std::span<Tensor> gradients();
   const std::vector<std::string>& parameters() const { return names_; }
   const std::vector<Tensor>& weights() const { return weights_; }
 
+  // Weights and statistics by the names they have in the network.
+  std::map<std::string, Tensor> learned() const;
   // The network with the weights as they are now.
   Result<Graph> network() const;
 
+  // All that a trainer of the same network and options needs to go on from here.
+  std::map<std::string, Tensor> state() const;
+  Status restore(const std::map<std::string, Tensor>& state);
+
  private:
-  Trainer(const Graph& network, const SgdOptions& options) : network_(network), sgd_(options) {}
+  Trainer(const Graph& network, Optimizer optimizer)
+      : network_(network), optimizer_(std::move(optimizer)) {}
 
   Graph network_;
-  Sgd sgd_;
+  Optimizer optimizer_;
   std::unique_ptr<Executable> executable_;
-  std::vector<ValueId> statistic_ids_, parameter_ids_;  // in the network
-  std::vector<std::string> names_;
-  std::vector<Tensor> statistics_, weights_, gradients_;
-  Tensor scores_;
+  size_t targets_ = 0;
+  std::vector<std::string> names_, statistic_names_;
+  std::vector<Tensor> weights_, statistics_;
+  std::vector<Tensor> outputs_;  // of the last run, and written again in the next
 };
+
+// The network with other elements for the constants of these names.
+Result<Graph> with_constants(const Graph& network, const std::map<std::string, Tensor>& constants);
 
 }  // namespace shoal::train

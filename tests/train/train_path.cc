@@ -45,11 +45,11 @@ Status train(char** arguments) {
   SHOAL_ASSIGN(const Graph network, load(arguments[1], batch_of(images, 0, batch).type()));
   const auto device = make_cpu_device({.threads = 1});
   SHOAL_ASSIGN(Trainer trainer,
-               Trainer::create(*device, network, {.rate = rate, .momentum = 0.9f}));
+               Trainer::create(*device, network, {.optimizer = {.rate = rate, .momentum = 0.9f}}));
   SHOAL_TRY(write_all(folder + "/weight_", trainer.weights()));
   for (int64_t i = 0; i < steps; ++i) {
     SHOAL_ASSIGN(const float loss,
-                 trainer.step(batch_of(images, i, batch), batch_of(labels, i, batch)));
+                 trainer.step(batch_of(images, i, batch), std::vector{batch_of(labels, i, batch)}));
     if (i == 0) SHOAL_TRY(write_all(folder + "/gradient_", trainer.gradients()));
     std::printf("%.9g\n", static_cast<double>(loss));
   }

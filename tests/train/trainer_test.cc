@@ -57,13 +57,14 @@ INSTANTIATE_TEST_SUITE_P(Devices, TrainerOn, testing::Values("cpu", "reference")
 TEST_P(TrainerOn, LeNetLearnsDigits) {
   const auto device = this->device();
   const auto network = zoo::build("lenet5", {.batch = kBatch});
-  auto trainer = Trainer::create(*device, *network, {.rate = 0.05f, .momentum = 0.9f});
+  auto trainer =
+      Trainer::create(*device, *network, {.optimizer = {.rate = 0.05f, .momentum = 0.9f}});
   ASSERT_TRUE(trainer.ok()) << trainer.status().message();
   EXPECT_EQ(trainer->parameters().size(), 8u);
   const Batch batch = digits();
-  const float first = *trainer->step(batch.images, batch.labels);
+  const float first = *trainer->step(batch.images, std::vector{batch.labels});
   float last = first;
-  for (int i = 0; i < 15; ++i) last = *trainer->step(batch.images, batch.labels);
+  for (int i = 0; i < 15; ++i) last = *trainer->step(batch.images, std::vector{batch.labels});
   EXPECT_GT(first, 1);
   EXPECT_LT(last, first / 10);
   EXPECT_EQ(right(trainer->scores()), kBatch);
@@ -72,15 +73,15 @@ TEST_P(TrainerOn, LeNetLearnsDigits) {
 TEST(Trainer, GivesTheNetworkWithWhatItLearned) {
   const auto device = make_reference_device();
   const auto network = zoo::build("mlp", {.batch = kBatch});
-  auto trainer = Trainer::create(*device, *network, {.rate = 0.05f});
+  auto trainer = Trainer::create(*device, *network, {.optimizer = {.rate = 0.05f}});
   const Batch batch = digits();
-  ASSERT_TRUE(trainer->step(batch.images, batch.labels).ok());
+  ASSERT_TRUE(trainer->step(batch.images, std::vector{batch.labels}).ok());
   const auto learned = trainer->network();
   ASSERT_TRUE(learned.ok()) << learned.status().message();
   EXPECT_EQ(parameters(*learned), parameters(*network));
   std::vector<Tensor> scores(1);
   ASSERT_TRUE((*device->compile(*learned))->run(std::vector{batch.images}, scores, nullptr).ok());
-  ASSERT_TRUE(trainer->step(batch.images, batch.labels).ok());
+  ASSERT_TRUE(trainer->step(batch.images, std::vector{batch.labels}).ok());
   const std::span<const float> got = scores[0].data<float>();
   const std::span<const float> want = trainer->scores().data<float>();
   for (size_t k = 0; k < want.size(); ++k) EXPECT_NEAR(got[k], want[k], 1e-5f);
@@ -111,7 +112,7 @@ const Tensor& constant_of(const Graph& graph, std::string_view name) {
 
 TEST_P(TrainerOn, RunningStatisticsFollowTheBatch) {
   const auto device = this->device();
-  auto trainer = Trainer::create(*device, normalised(), {.rate = 0.001f});
+  auto trainer = Trainer::create(*device, normalised(), {.optimizer = {.rate = 0.001f}});
   ASSERT_TRUE(trainer.ok()) << trainer.status().message();
   EXPECT_EQ(trainer->parameters(), (std::vector<std::string>{"scale", "bias", "w"}));
   const Batch batch = digits();
@@ -120,25 +121,68 @@ TEST_P(TrainerOn, RunningStatisticsFollowTheBatch) {
     mean += x / static_cast<double>(batch.images.count());
     square += x * x / static_cast<double>(batch.images.count());
   }
-  const float first = *trainer->step(batch.images, batch.labels);
+  const float first = *trainer->step(batch.images, std::vector{batch.labels});
   const Graph learned = *trainer->network();
   EXPECT_NEAR(constant_of(learned, "mean").data<float>()[0], 0.9 * 5 + 0.1 * mean, 1e-5);
   EXPECT_NEAR(constant_of(learned, "variance").data<float>()[0],
               0.9 * 3 + 0.1 * (square - mean * mean), 1e-5);
   float last = first;
-  for (int i = 0; i < 10; ++i) last = *trainer->step(batch.images, batch.labels);
+  for (int i = 0; i < 10; ++i) last = *trainer->step(batch.images, std::vector{batch.labels});
   EXPECT_LT(last, first);
+}
+
+TEST(Trainer, LeavesWhatIsFrozenAsItIs) {
+  const auto device = make_reference_device();
+  const Graph network = normalised();
+  const auto frozen = [](std::string_view name) { return name == "scale" || name == "bias"; };
+  auto trainer =
+      Trainer::create(*device, network, {.optimizer = {.rate = 0.1f}, .step = {.frozen = frozen}});
+  ASSERT_TRUE(trainer.ok()) << trainer.status().message();
+  const Batch batch = digits();
+  ASSERT_TRUE(trainer->step(batch.images, std::vector{batch.labels}).ok());
+  const Graph learned = *trainer->network();
+  for (const char* name : {"scale", "bias", "mean", "variance"}) {
+    EXPECT_TRUE(
+        std::ranges::equal(constant_of(learned, name).bytes(), constant_of(network, name).bytes()))
+        << name;
+  }
+  EXPECT_FALSE(
+      std::ranges::equal(constant_of(learned, "w").bytes(), constant_of(network, "w").bytes()));
+  const auto all = [](std::string_view) { return true; };
+  EXPECT_FALSE(Trainer::create(*device, network, {.step = {.frozen = all}}).ok());
+}
+
+TEST(Trainer, GoesOnFromItsStateAsIfNothingHadHappened) {
+  const auto device = make_reference_device();
+  const TrainerOptions options{
+      .optimizer = {.rule = OptimizerOptions::Rule::kAdam, .rate = 0.001f}};
+  auto one = Trainer::create(*device, normalised(), options);
+  const Batch batch = digits();
+  for (int i = 0; i < 3; ++i) ASSERT_TRUE(one->step(batch.images, std::vector{batch.labels}).ok());
+  auto other = Trainer::create(*device, normalised(), options);
+  ASSERT_TRUE(other->restore(one->state()).ok());
+  EXPECT_EQ(*one->step(batch.images, std::vector{batch.labels}),
+            *other->step(batch.images, std::vector{batch.labels}));
+  const auto want = one->state(), got = other->state();
+  ASSERT_EQ(got.size(), want.size());
+  for (const auto& [name, tensor] : want) {
+    EXPECT_TRUE(std::ranges::equal(got.at(name).bytes(), tensor.bytes())) << name;
+  }
+  auto less = want;
+  less.erase("mean");
+  EXPECT_EQ(other->restore(less).code(), Code::kCorrupt);
 }
 
 TEST(Trainer, RefusesABatchOfAnotherSizeAndALossThatIsNoNumber) {
   const auto device = make_reference_device();
-  auto trainer = Trainer::create(*device, *zoo::build("mlp", {.batch = kBatch}), {.rate = 1e30f});
+  auto trainer = Trainer::create(*device, *zoo::build("mlp", {.batch = kBatch}),
+                                 {.optimizer = {.rate = 1e30f}});
   Batch batch = digits();
-  EXPECT_FALSE(trainer->step(batch.images, Tensor({DType::kI64, {kBatch + 1}})).ok());
-  ASSERT_TRUE(trainer->step(batch.images, batch.labels).ok());
+  EXPECT_FALSE(trainer->step(batch.images, std::vector{Tensor({DType::kI64, {kBatch + 1}})}).ok());
+  ASSERT_TRUE(trainer->step(batch.images, std::vector{batch.labels}).ok());
   const std::vector<float> before(trainer->weights()[0].data<float>().begin(),
                                   trainer->weights()[0].data<float>().end());
-  EXPECT_FALSE(trainer->step(batch.images, batch.labels).ok());
+  EXPECT_FALSE(trainer->step(batch.images, std::vector{batch.labels}).ok());
   EXPECT_TRUE(std::ranges::equal(trainer->weights()[0].data<float>(), before));
 }
 

@@ -1,0 +1,144 @@
+#include "shoal/train/optimizer.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+namespace shoal::train {
+namespace {
+
+using Rule = OptimizerOptions::Rule;
+
+constexpr const char* kSteps = "optimizer.steps";
+
+// A weight in its step. `scale` shortens the gradient.
+struct Slice {
+  std::span<float> w;
+  std::span<const float> g;
+  float scale, rate, decay;
+};
+
+// v = momentum * v + g;  w -= rate * v, or with Nesterov, looking ahead, rate * (g + momentum * v)
+void descend(const OptimizerOptions& options, const Slice& s, std::span<float> v) {
+  for (size_t i = 0; i < s.w.size(); ++i) {
+    const float g = s.scale * s.g[i] + s.decay * s.w[i];
+    v[i] = options.momentum * v[i] + g;
+    s.w[i] -= s.rate * (options.nesterov ? g + options.momentum * v[i] : v[i]);
+  }
+}
+
+// m and v are running means of g and g^2 that begin with zero; dividing by 1 - beta^steps makes up
+// for that. AdamW's decay leaves them alone.
+void adapt(const OptimizerOptions& options, int64_t steps, const Slice& s, std::span<float> m,
+           std::span<float> v) {
+  const double t = static_cast<double>(steps);
+  const auto rate = static_cast<float>(s.rate / (1 - std::pow(double{options.beta1}, t)));
+  const auto root = static_cast<float>(1 / std::sqrt(1 - std::pow(double{options.beta2}, t)));
+  const float keep = options.rule == Rule::kAdamW ? 1 - s.rate * s.decay : 1;
+  const float decay = options.rule == Rule::kAdamW ? 0 : s.decay;
+  for (size_t i = 0; i < s.w.size(); ++i) {
+    const float g = s.scale * s.g[i] + decay * s.w[i];
+    m[i] += (1 - options.beta1) * (g - m[i]);
+    v[i] += (1 - options.beta2) * (g * g - v[i]);
+    s.w[i] = keep * s.w[i] - rate * m[i] / (std::sqrt(v[i]) * root + options.epsilon);
+  }
+}
+
+// Floats add up in lanes that fit a vector register, and for a block only, which keeps them exact
+// enough.
+double sum_of_squares(std::span<const float> x) {
+  constexpr size_t kLanes = 16, kBlock = 1024;
+  double sum = 0;
+  for (; !x.empty(); x = x.subspan(std::min(kBlock, x.size()))) {
+    const std::span<const float> block = x.first(std::min(kBlock, x.size()));
+    std::array<float, kLanes> lanes{};
+    size_t i = 0;
+    for (; i + kLanes <= block.size(); i += kLanes) {
+      for (size_t k = 0; k < kLanes; ++k) lanes[k] += block[i + k] * block[i + k];
+    }
+    for (; i < block.size(); ++i) lanes[0] += block[i] * block[i];
+    for (float lane : lanes) sum += double{lane};
+  }
+  return sum;
+}
+
+double norm_of(std::span<const Tensor> gradients) {
+  double sum = 0;
+  for (const Tensor& gradient : gradients) sum += sum_of_squares(gradient.data<float>());
+  return std::sqrt(sum);
+}
+
+}  // namespace
+
+void Optimizer::remember(std::span<const Tensor> weights) {
+  if (!memories_.empty()) return;
+  if (options_.rule == Rule::kSgd) {
+    memories_ = {{"velocity", {}}};
+  } else {
+    memories_ = {{"mean", {}}, {"square", {}}};
+  }
+  for (Memory& memory : memories_) {
+    for (const Tensor& weight : weights) memory.tensors.emplace_back(weight.type());
+  }
+}
+
+Status Optimizer::update(std::span<Tensor> weights, std::span<const Tensor> gradients,
+                         double factor) {
+  SHOAL_CHECK(weights.size() == gradients.size() && weights.size() == names_.size());
+  const double norm = norm_of(gradients);
+  if (!std::isfinite(norm)) return invalid("gradients are no numbers; a lower rate may help");
+  remember(weights);
+  ++steps_;
+  const bool clips = options_.max_norm > 0 && norm > options_.max_norm;
+  const auto scale = static_cast<float>(clips ? options_.max_norm / norm : 1);
+  for (size_t i = 0; i < weights.size(); ++i) {
+    const Slice slice{.w = weights[i].data<float>(),
+                      .g = gradients[i].data<float>(),
+                      .scale = scale,
+                      .rate = static_cast<float>(options_.rate * factor),
+                      .decay = weights[i].shape().rank() > 1 ? options_.weight_decay : 0};
+    const auto memory = [&](size_t k) { return memories_[k].tensors[i].data<float>(); };
+    if (options_.rule == Rule::kSgd) {
+      descend(options_, slice, memory(0));
+    } else {
+      adapt(options_, steps_, slice, memory(0), memory(1));
+    }
+  }
+  return {};
+}
+
+std::map<std::string, Tensor> Optimizer::state() const {
+  std::map<std::string, Tensor> state;
+  if (steps_ == 0) return state;
+  state[kSteps] = Tensor::of<int64_t>({}, {steps_});
+  for (const Memory& memory : memories_) {
+    for (size_t i = 0; i < names_.size(); ++i) {
+      state["optimizer." + std::string(memory.role) + "." + names_[i]] = memory.tensors[i];
+    }
+  }
+  return state;
+}
+
+Status Optimizer::restore(const std::map<std::string, Tensor>& state,
+                          std::span<const Tensor> weights) {
+  const auto steps = state.find(kSteps);
+  if (steps == state.end()) return {};  // there was no step yet
+  if (steps->second.type() != TensorType{DType::kI64, {}}) {
+    return Status(Code::kCorrupt, std::string(kSteps) + " is no number of steps");
+  }
+  remember(weights);
+  for (Memory& memory : memories_) {
+    for (size_t i = 0; i < names_.size(); ++i) {
+      const std::string name = "optimizer." + std::string(memory.role) + "." + names_[i];
+      const auto found = state.find(name);
+      if (found == state.end() || found->second.type() != weights[i].type()) {
+        return Status(Code::kCorrupt, "there is no " + name + " of the weight's type");
+      }
+      memory.tensors[i] = found->second.clone();
+    }
+  }
+  steps_ = steps->second.data<int64_t>()[0];
+  return {};
+}
+
+}  // namespace shoal::train

@@ -1,0 +1,56 @@
+// Optimizer: how weights follow their gradients. The rules are those of torch.optim.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "shoal/base/status.h"
+#include "shoal/tensor/tensor.h"
+
+namespace shoal::train {
+
+struct OptimizerOptions {
+  enum class Rule { kSgd, kAdam, kAdamW };
+  Rule rule = Rule::kSgd;
+  float rate = 0.01f;
+  float momentum = 0;  // SGD
+  bool nesterov = false;
+  float beta1 = 0.9f, beta2 = 0.999f, epsilon = 1e-8f;  // Adam
+  // Adds this share of a weight to its gradient, or with AdamW takes it from the weight; not of
+  // biases and what norms learn, which are those of less than two dimensions.
+  float weight_decay = 0;
+  float max_norm = 0;  // gradients longer than this, taken together, are shortened to it; 0: none
+};
+
+// One pass over the memory of each weight a step. Calls give the same weights in the same order.
+class Optimizer {
+ public:
+  // Names are for the state: one per weight.
+  Optimizer(const OptimizerOptions& options, std::vector<std::string> names)
+      : options_(options), names_(std::move(names)) {}
+
+  // One step, in place; f32. The rate is options.rate times `factor`. Gradients that are no numbers
+  // are an error and change nothing.
+  Status update(std::span<Tensor> weights, std::span<const Tensor> gradients, double factor = 1);
+
+  // What it remembers from step to step, for who writes it down; empty before the first.
+  std::map<std::string, Tensor> state() const;
+  Status restore(const std::map<std::string, Tensor>& state, std::span<const Tensor> weights);
+
+ private:
+  struct Memory {
+    const char* role;
+    std::vector<Tensor> tensors;  // one per weight
+  };
+  void remember(std::span<const Tensor> weights);
+
+  OptimizerOptions options_;
+  std::vector<std::string> names_;
+  std::vector<Memory> memories_;  // what the rule wants
+  int64_t steps_ = 0;
+};
+
+}  // namespace shoal::train

@@ -1,0 +1,29 @@
+#include "shoal/train/schedule.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+
+namespace shoal::train {
+
+double factor_at(const Schedule& schedule, int64_t step) {
+  if (step < schedule.warm_up) {
+    return static_cast<double>(step + 1) / static_cast<double>(schedule.warm_up);
+  }
+  const int64_t since = step - schedule.warm_up;
+  switch (schedule.kind) {
+    case Schedule::Kind::kConstant:
+      return 1;
+    case Schedule::Kind::kStep:
+      return std::pow(schedule.drop, static_cast<double>(since / schedule.every));
+    case Schedule::Kind::kCosine: {
+      const auto span =
+          static_cast<double>(std::max<int64_t>(schedule.total - schedule.warm_up, 1));
+      const double done = std::min(static_cast<double>(since) / span, 1.0);
+      return (1 + std::cos(std::numbers::pi * done)) / 2;
+    }
+  }
+  return 1;
+}
+
+}  // namespace shoal::train

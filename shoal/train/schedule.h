@@ -1,0 +1,20 @@
+// How the learning rate changes: a function of the step.
+#pragma once
+
+#include <cstdint>
+
+namespace shoal::train {
+
+struct Schedule {
+  enum class Kind { kConstant, kStep, kCosine };
+  Kind kind = Kind::kConstant;
+  int64_t warm_up = 0;  // steps in which the rate grows evenly; the last of them has all of it
+  int64_t total = 0;    // steps in all: after them, the cosine's rate is zero
+  int64_t every = 1;    // kStep: steps, warm-up not counted, between two drops
+  double drop = 0.1;    // to this part
+};
+
+// What the rate is multiplied with in a step, of which the first is 0.
+double factor_at(const Schedule& schedule, int64_t step);
+
+}  // namespace shoal::train
