@@ -130,13 +130,7 @@ void Coordinator::lose(size_t worker, const Status& why) {
   const std::lock_guard lock(mutex_);
   lost_[worker] = why;
   replies_[worker] = {true, why, {}};
-  for (auto& [id, answer] : answers_) {
-    const auto plan = plans_.find(id.first);
-    const bool needed =
-        plan != plans_.end() &&
-        std::ranges::binary_search(plan->second->workers(), static_cast<int>(worker));
-    if (needed && answer.status.ok()) answer.status = why;
-  }
+  requests_.lose(static_cast<int>(worker), why);
   changed_.notify_all();
 }
 
@@ -152,41 +146,51 @@ Status Coordinator::handle(size_t worker, const net::Frame& frame) {
     case message::Message::kReady:
       replies_[worker] = {true, {}, {}};
       break;
-    case message::Message::kFailed: {
-      const message::Failed& failed = message.failed();
-      const Code code = failed.code() <= static_cast<uint32_t>(Code::kInternal)
-                            ? static_cast<Code>(failed.code())
-                            : Code::kInternal;
-      const Status status(code == Code::kOk ? Code::kInternal : code,
-                          "worker " + infos_[worker].name + ": " + failed.text());
-      const auto answer = answers_.find({failed.plan(), failed.request()});
-      if (answer != answers_.end()) {
-        answer->second.status = status;
-      } else {
-        replies_[worker] = {true, status, {}};
-      }
+    case message::Message::kFailed:
+      hear_of_failure(worker, message.failed());
       break;
-    }
-    case message::Message::kData: {
-      const message::Data& data = message.data();
-      const auto answer = answers_.find({data.plan(), data.request()});
-      const auto plan = plans_.find(data.plan());
-      if (answer == answers_.end() || plan == plans_.end()) return {};  // nobody waits any more
-      SHOAL_TRY(plan->second->collect(static_cast<int>(worker), data, frame, answer->second));
+    case message::Message::kData:
+      SHOAL_TRY(collect(worker, message.data(), frame));
       break;
-    }
     case message::Message::kTraced: {
       const message::Traced& traced = message.traced();
-      const auto answer = answers_.find({traced.plan(), traced.request()});
-      if (answer == answers_.end() || !answer->second.measurement) return {};
-      SHOAL_TRY(answer->second.measurement->add(static_cast<int>(worker), traced,
-                                                infos_[worker].clock_ahead));
+      const auto measurement = measurements_.find(traced.request());
+      if (measurement == measurements_.end()) return {};
+      SHOAL_TRY(
+          measurement->second.add(static_cast<int>(worker), traced, infos_[worker].clock_ahead));
       break;
     }
     default:
       return Status(Code::kCorrupt, "a message that coordinators do not get");
   }
   changed_.notify_all();
+  return {};
+}
+
+void Coordinator::hear_of_failure(size_t worker, const message::Failed& failed) {
+  const Code code = failed.code() <= static_cast<uint32_t>(Code::kInternal)
+                        ? static_cast<Code>(failed.code())
+                        : Code::kInternal;
+  const Status status(code == Code::kOk ? Code::kInternal : code,
+                      "worker " + infos_[worker].name + ": " + failed.text());
+  if (failed.request() == 0) {
+    replies_[worker] = {true, status, {}};
+  } else {
+    requests_.fail(static_cast<int>(worker), failed.request(), status);
+  }
+}
+
+Status Coordinator::collect(size_t worker, const message::Data& data, const net::Frame& frame) {
+  SHOAL_ASSIGN(const plan::Piece piece, decode(data.piece()));
+  const int from = static_cast<int>(worker);
+  SHOAL_ASSIGN(const auto type, requests_.expect(from, data.request(), piece));
+  if (!type) return {};  // nobody waits any more
+  SHOAL_ASSIGN(const Tensor elements, to_tensor(frame, type->dtype, type->shape));
+  requests_.arrive(data.request(), piece, elements);
+  const auto measurement = measurements_.find(data.request());
+  if (measurement == measurements_.end()) return {};
+  measurement->second.received(piece, from);
+  if (!requests_.knows(data.request())) measurement->second.answered();
   return {};
 }
 
@@ -220,14 +224,19 @@ Result<std::unique_ptr<RemotePlan>> Coordinator::deploy(const Graph& graph, cons
   }
   // One deployment at a time: workers answer without saying to which.
   const std::lock_guard alone(deploying_);
+  const auto course =
+      std::make_shared<const Course>(Course{next_plan_++, graph, plan, std::move(schedule)});
+  {
+    const std::lock_guard lock(mutex_);
+    requests_.add(course);
+  }
   // Released again if a worker fails.
-  std::unique_ptr<RemotePlan> remote(
-      new RemotePlan(*this, graph, plan, std::move(schedule), next_plan_++));
+  std::unique_ptr<RemotePlan> remote(new RemotePlan(*this, course));
   std::vector<std::future<Status>> ready;
   for (size_t w = 0; w < links_.size(); ++w) {
     if (assignments[w].empty()) continue;
     ready.push_back(std::async(std::launch::async, [&, w] {
-      return assign(w, remote->id_, traced, assignments[w], assigning.weights());
+      return assign(w, course->id, traced, assignments[w], assigning.weights());
     }));
   }
   Status status;
@@ -237,7 +246,7 @@ Result<std::unique_ptr<RemotePlan>> Coordinator::deploy(const Graph& graph, cons
   }
   SHOAL_TRY(status);
   const std::lock_guard lock(mutex_);
-  plans_[remote->id_] = remote.get();
+  requests_.offer(course->id, {course->id});
   return remote;
 }
 

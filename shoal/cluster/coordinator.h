@@ -2,7 +2,6 @@
 // answers.
 #pragma once
 
-#include <algorithm>
 #include <atomic>
 #include <condition_variable>
 #include <map>
@@ -15,6 +14,7 @@
 #include <vector>
 
 #include "shoal/cluster/measurement.h"
+#include "shoal/cluster/requests.h"
 #include "shoal/cluster/waker.h"
 #include "shoal/cluster/wire.h"
 #include "shoal/net/transport.h"
@@ -24,7 +24,8 @@ namespace shoal::cluster {
 
 namespace message {
 class Data;
-}
+class Failed;
+}  // namespace message
 
 struct WorkerInfo {
   std::string name;
@@ -54,8 +55,8 @@ class Coordinator {
   net::Traffic traffic() const;   // of all channels to workers
   std::vector<int> lost() const;  // workers that are gone, by number
 
-  // Weights that a worker does not have travel now. Ready to run when it returns. The graph
-  // outlives what is returned. Only a traced plan can be measured.
+  // Weights that a worker does not have travel now. Ready to run when it returns. Only a traced
+  // plan can be measured.
   Result<std::unique_ptr<RemotePlan>> deploy(const Graph& graph, const plan::Plan& plan,
                                              bool traced = false);
 
@@ -72,38 +73,38 @@ class Coordinator {
     Status status;
     std::vector<Hash> missing;
   };
-  // An answer that is being put together.
-  struct Answer {
-    std::vector<Tensor> outputs;
-    std::vector<std::vector<Region>> missing;  // by output: boxes that nobody has sent
-    std::set<size_t> awaited;                  // transfers of the schedule
-    Status status;
-    std::optional<Measurement> measurement;
-
-    bool is_complete() const {
-      return std::ranges::all_of(missing, [](const auto& boxes) { return boxes.empty(); });
-    }
-  };
-
   Coordinator() = default;
   void read(size_t worker);
   void wake_all();
   Status handle(size_t worker, const net::Frame& frame);
+  Status collect(size_t worker, const message::Data& data, const net::Frame& frame);
+  void hear_of_failure(size_t worker, const message::Failed& failed);
   void lose(size_t worker, const Status& why);
   Status assign(size_t worker, uint64_t plan, bool traced, const std::string& assignment,
                 const std::map<Hash, Tensor>& weights);
   Result<Reply> exchange(size_t worker, const message::Message& message, const std::string& payload,
                          std::chrono::seconds patience);
 
+  // Carries a request out, on the caller's thread.
+  Status run(uint64_t service, std::span<const Tensor> inputs, std::span<Tensor> outputs,
+             std::chrono::milliseconds patience, plan::Timeline* measured);
+  void begin(const Attempt& attempt, const std::vector<size_t>& sends,
+             std::span<const Tensor> inputs);
+  bool may_send(uint64_t attempt, size_t transfer);
+  void forget(const Attempt& attempt);
+  Status await_times(std::unique_lock<std::mutex>& lock, const Attempt& attempt,
+                     net::Deadline deadline, plan::Timeline& measured);
+  Status described(const Outcome& outcome) const;
+
   std::vector<WorkerInfo> infos_;
   std::vector<Link> links_;
   std::mutex deploying_;
   mutable std::mutex mutex_;
   std::condition_variable changed_;
-  std::vector<Status> lost_;                                 // by worker; why it is gone
-  std::vector<Reply> replies_;                               // by worker; one exchange at a time
-  std::map<std::pair<uint64_t, uint64_t>, Answer> answers_;  // by plan and request
-  std::map<uint64_t, const RemotePlan*> plans_;
+  std::vector<Status> lost_;    // by worker; why it is gone
+  std::vector<Reply> replies_;  // by worker; one exchange at a time
+  Requests requests_;
+  std::map<uint64_t, Measurement> measurements_;  // by attempt
   uint64_t next_plan_ = 0;
   std::optional<Waker> waker_;  // first to go: it uses the rest
 };
@@ -114,7 +115,7 @@ class RemotePlan {
   ~RemotePlan();  // releases it
 
   // Sends the request and waits for the answer, and for all times if they are wanted. kUnavailable
-  // and kDeadline name the worker.
+  // and kDeadline name the worker; both are worth another try.
   Status run(std::span<const Tensor> inputs, std::span<Tensor> outputs,
              std::chrono::milliseconds patience, plan::Timeline* measured = nullptr);
 
@@ -122,29 +123,14 @@ class RemotePlan {
 
  private:
   friend class Coordinator;
-  RemotePlan(Coordinator& coordinator, const Graph& graph, plan::Plan plan, plan::Schedule schedule,
-             uint64_t id)
+  RemotePlan(Coordinator& coordinator, CoursePtr course)
       : coordinator_(coordinator),
-        graph_(graph),
-        plan_(std::move(plan)),
-        workers_(plan::workers_of(plan_)),
-        schedule_(std::move(schedule)),
-        id_(id) {}
-
-  Status expect_answer(uint64_t request, std::span<const Tensor> inputs, bool measured);
-  Status too_late(const Coordinator::Answer& answer) const;
-  Status send_inputs(uint64_t request, std::span<const Tensor> inputs);
-  void note_sending(uint64_t request, size_t transfer);
-  Status collect(int worker, const message::Data& data, const net::Frame& frame,
-                 Coordinator::Answer& answer) const;
+        course_(std::move(course)),
+        workers_(plan::workers_of(course_->plan)) {}
 
   Coordinator& coordinator_;
-  const Graph& graph_;
-  const plan::Plan plan_;
+  const CoursePtr course_;
   const std::vector<int> workers_;
-  const plan::Schedule schedule_;
-  const uint64_t id_;
-  std::atomic<uint64_t> next_request_{1};
 };
 
 }  // namespace shoal::cluster

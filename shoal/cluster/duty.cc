@@ -207,9 +207,13 @@ void Duty::record(std::optional<message::Message> ended) {
       });
 }
 
-void Duty::fail(uint64_t request, const Status& status) {
+void Duty::forget(uint64_t request) {
   deployment_->cancel(request);
   if (recorder_ != nullptr) recorder_->forget(request);
+}
+
+void Duty::fail(uint64_t request, const Status& status) {
+  forget(request);
   message::Message message;
   message::Failed& failed = *message.mutable_failed();
   failed.set_plan(plan_);

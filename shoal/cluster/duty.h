@@ -44,6 +44,9 @@ class Duty {
   // From the coordinator or another worker.
   Status take(const message::Data& data, const net::Frame& frame);
 
+  // Nobody waits for it any more.
+  void forget(uint64_t request);
+
   // Computes a task that can run; false if there is none. On one thread.
   bool compute_one();
 

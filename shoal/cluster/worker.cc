@@ -116,6 +116,12 @@ Status Worker::handle(const ChannelPtr& channel, const net::Frame& frame) {
       if (it != duties_.end() && it->second->coordinator() == channel) duties_.erase(it);
       return {};
     }
+    case message::Message::kForget: {
+      const DutyPtr duty = duty_of(message.forget().plan());
+      const bool his = duty != nullptr && duty->coordinator() == channel;
+      if (his && duty->started()) duty->forget(message.forget().request());
+      return {};
+    }
     case message::Message::kAwake:
       return {};
     case message::Message::kData:

@@ -1,0 +1,234 @@
+#include "shoal/cluster/requests.h"
+
+#include <algorithm>
+
+#include "shoal/plan/answers.h"
+#include "shoal/plan/figures.h"
+
+namespace shoal::cluster {
+namespace {
+
+bool uses(const Course& course, const std::set<int>& workers) {
+  return std::ranges::any_of(plan::workers_of(course.plan),
+                             [&](int worker) { return workers.contains(worker); });
+}
+
+bool answers(const Course& course, const std::set<int>& gone) {
+  const std::vector<int> lost(gone.begin(), gone.end());
+  return !uses(course, gone) || plan::answers(course.graph, course.plan, course.schedule, lost);
+}
+
+std::vector<size_t> inputs_to_send(const Course& course, const std::set<int>& gone) {
+  std::vector<size_t> sends;
+  for (size_t i = 0; i < course.schedule.transfers.size(); ++i) {
+    const plan::Transfer& transfer = course.schedule.transfers[i];
+    const bool leaves = transfer.from == plan::kCoordinator && transfer.to != plan::kCoordinator;
+    if (leaves && !gone.contains(transfer.to)) sends.push_back(i);
+  }
+  return sends;
+}
+
+}  // namespace
+
+void Requests::add(CoursePtr course) {
+  const uint64_t id = course->id;
+  courses_[id].course = std::move(course);
+}
+
+void Requests::remove(uint64_t course) {
+  for (auto& [id, service] : services_) std::erase(service.courses, course);
+  courses_.erase(course);
+  for (auto& [id, request] : requests_) {
+    if (request.attempt.course == nullptr || request.attempt.course->id != course) continue;
+    fail_attempt(id, Status(Code::kUnavailable, "its plan was withdrawn"), true);
+  }
+}
+
+void Requests::offer(uint64_t service, std::vector<uint64_t> courses, bool mended) {
+  if (courses.empty()) {
+    services_.erase(service);
+  } else {
+    services_[service] = {std::move(courses), mended};
+  }
+  for (auto& [id, request] : requests_) {
+    if (request.service == service && !request.over && request.attempt.course == nullptr) {
+      try_to_begin(id);
+    }
+  }
+}
+
+void Requests::give_up(uint64_t service, const Status& why) {
+  for (auto& [id, request] : requests_) {
+    const bool waits = !request.over && request.attempt.course == nullptr;
+    if (request.service == service && waits) end(request, why);
+  }
+}
+
+bool Requests::in_use(uint64_t course) const {
+  return std::ranges::any_of(requests_, [&](const auto& entry) {
+    const Request& request = entry.second;
+    return !request.over && request.attempt.course && request.attempt.course->id == course;
+  });
+}
+
+const Requests::Offered* Requests::choose(const Service& service) const {
+  const Offered* damaged = nullptr;
+  for (uint64_t id : service.courses) {
+    const Offered& offered = courses_.at(id);
+    if (!uses(*offered.course, offered.gone)) return &offered;
+    if (damaged == nullptr && answers(*offered.course, offered.gone)) damaged = &offered;
+  }
+  return damaged;
+}
+
+Status Requests::usable(uint64_t service) const {
+  const auto it = services_.find(service);
+  if (it == services_.end()) return Status(Code::kUnavailable, "there is no plan any more");
+  if (choose(it->second) != nullptr) return {};
+  const Status& why = courses_.at(it->second.courses.front()).why;
+  return why.ok() ? Status(Code::kUnavailable, "no plan can do without who is gone") : why;
+}
+
+uint64_t Requests::submit(uint64_t service, std::span<const Tensor> inputs, Time deadline) {
+  const uint64_t id = next_request_++;
+  Request& request = requests_[id];
+  request.service = service;
+  request.inputs.assign(inputs.begin(), inputs.end());
+  request.deadline = deadline;
+  try_to_begin(id);
+  return id;
+}
+
+// Now, or when there is an offer, or never.
+void Requests::try_to_begin(uint64_t id) {
+  Request& request = requests_.at(id);
+  const auto service = services_.find(request.service);
+  const Offered* by = service == services_.end() ? nullptr : choose(service->second);
+  if (by != nullptr) return begin(id, *by);
+  if (service != services_.end() && service->second.mended) return;
+  end(request, request.why.ok() ? usable(request.service) : request.why);
+}
+
+void Requests::begin(uint64_t id, const Offered& by) {
+  Request& request = requests_.at(id);
+  request.attempt = {by.course, next_attempt_++};
+  request.gone.clear();
+  request.answer.emplace(by.course->graph, request.inputs);
+  attempts_[request.attempt.id] = id;
+  request.step.begin = request.attempt;
+  request.step.sends = inputs_to_send(*by.course, by.gone);
+  if (request.answer->complete()) end(request, {});
+}
+
+Step Requests::step(uint64_t request) {
+  const auto it = requests_.find(request);
+  Step step = std::exchange(it->second.step, {});
+  if (step.end) requests_.erase(it);
+  return step;
+}
+
+bool Requests::has_step(uint64_t request) const { return !requests_.at(request).step.empty(); }
+
+Result<std::optional<TensorType>> Requests::expect(int worker, uint64_t attempt,
+                                                   const plan::Piece& piece) {
+  const auto it = attempts_.find(attempt);
+  if (it == attempts_.end()) return std::optional<TensorType>();
+  const Course& course = *requests_.at(it->second).attempt.course;
+  const bool planned = std::ranges::any_of(course.schedule.transfers, [&](const auto& transfer) {
+    return transfer.from == worker && transfer.to == plan::kCoordinator && transfer.piece == piece;
+  });
+  if (!planned) return Status(Code::kCorrupt, "an answer that nobody asked for");
+  return std::optional(TensorType{course.graph[piece.value].type.dtype, piece.region.shape()});
+}
+
+void Requests::arrive(uint64_t attempt, const plan::Piece& piece, const Tensor& elements) {
+  const auto it = attempts_.find(attempt);
+  if (it == attempts_.end()) return;
+  Request& request = requests_.at(it->second);
+  request.answer->put(piece, elements);
+  if (request.answer->complete()) end(request, {});
+}
+
+void Requests::fail(int worker, uint64_t attempt, const Status& why, int blamed) {
+  const auto it = attempts_.find(attempt);
+  if (it == attempts_.end()) return;
+  Request& request = requests_.at(it->second);
+  Offered& offered = courses_.at(request.attempt.course->id);
+  if (why.code() == Code::kUnavailable) {
+    offered.gone.insert(blamed >= 0 ? blamed : worker);
+    offered.why = why;
+    return reconsider(offered);
+  }
+  request.gone.insert(worker);
+  std::set<int> gone = offered.gone;
+  gone.insert(request.gone.begin(), request.gone.end());
+  // What a worker cannot do, another would not do either: it is not tried again.
+  if (!answers(*offered.course, gone)) fail_attempt(it->second, why, false);
+}
+
+void Requests::lose(int worker, const Status& why) {
+  for (auto& [id, offered] : courses_) {
+    if (!offered.gone.insert(worker).second) continue;
+    offered.why = why;
+    reconsider(offered);
+  }
+}
+
+// Someone is gone: which attempts does that end?
+void Requests::reconsider(const Offered& offered) {
+  for (auto& [id, request] : requests_) {
+    if (request.over || request.attempt.course != offered.course) continue;
+    std::set<int> gone = offered.gone;
+    gone.insert(request.gone.begin(), request.gone.end());
+    if (!answers(*offered.course, gone)) fail_attempt(id, offered.why, true);
+  }
+}
+
+void Requests::fail_attempt(uint64_t id, const Status& why, bool may_replay) {
+  Request& request = requests_.at(id);
+  abandon(request);
+  request.why = why;
+  if (!may_replay || request.replayed) return end(request, why);
+  request.replayed = true;
+  try_to_begin(id);
+}
+
+void Requests::abandon(Request& request) {
+  if (request.attempt.course == nullptr) return;
+  attempts_.erase(request.attempt.id);
+  // One that has not begun is not to be forgotten but never to begin.
+  if (!request.step.begin) request.step.abandon = request.attempt;
+  request.step.begin.reset();
+  request.attempt = {};
+}
+
+void Requests::end(Request& request, const Status& status) {
+  request.over = true;
+  attempts_.erase(request.attempt.id);
+  request.step.end = Outcome{status, {}, std::exchange(request.attempt, {}), {}, request.replayed};
+  if (status.ok()) request.step.end->outputs = request.answer->take();
+}
+
+void Requests::expire(Time now) {
+  for (auto& [id, request] : requests_) {
+    if (request.over || now < request.deadline) continue;
+    const bool tried = request.attempt.course != nullptr;
+    std::vector<int> whom = awaited(request);
+    abandon(request);
+    end(request,
+        tried || request.why.ok() ? Status(Code::kDeadline, "no answer in time") : request.why);
+    request.step.end->awaited = std::move(whom);
+  }
+}
+
+std::vector<int> Requests::awaited(const Request& request) {
+  if (request.attempt.course == nullptr) return {};
+  std::set<int> workers;
+  for (const plan::Transfer& transfer : request.attempt.course->schedule.transfers) {
+    const bool comes = transfer.to == plan::kCoordinator && transfer.from != plan::kCoordinator;
+    if (comes && request.answer->awaits(transfer.piece)) workers.insert(transfer.from);
+  }
+  return {workers.begin(), workers.end()};
+}
+
+}  // namespace shoal::cluster

@@ -1,0 +1,271 @@
+// What becomes of requests, without workers: the test plays all of them.
+#include "shoal/cluster/requests.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "random_plan.h"
+#include "shoal/device/device.h"
+#include "shoal/plan/figures.h"
+
+namespace shoal::cluster {
+namespace {
+
+using plan::Rng;
+
+constexpr uint64_t kService = 7;
+const Requests::Time kNow{std::chrono::seconds(100)};
+const Requests::Time kDeadline = kNow + std::chrono::seconds(5);
+const Status kGone(Code::kUnavailable, "worker x: gone");
+
+// A network, its answer, and plans for it.
+class Case {
+ public:
+  explicit Case(unsigned seed) : rng_(seed) {
+    do {
+      graph_ = plan::random_network(rng_);
+    } while (graph_.nodes().empty());
+    inputs_ = {plan::random_tensor(rng_, graph_[graph_.inputs()[0]].type.shape)};
+    const auto device = make_reference_device();
+    answer_.resize(graph_.outputs().size());
+    EXPECT_TRUE((*device->compile(graph_))->run(inputs_, answer_, nullptr).ok());
+  }
+
+  // By these workers only, which are numbered as they are.
+  CoursePtr course(uint64_t id, const std::vector<int>& workers) {
+    plan::Plan plan = plan::random_plan(rng_, graph_, static_cast<int>(workers.size()));
+    for (plan::Segment& segment : plan.segments) {
+      for (plan::Task& task : segment.tasks) {
+        task.worker = workers[static_cast<size_t>(task.worker)];
+      }
+    }
+    auto schedule = plan::make_schedule(graph_, plan);
+    EXPECT_TRUE(schedule.ok());
+    return std::make_shared<const Course>(Course{id, graph_, plan, *std::move(schedule)});
+  }
+
+  // What workers send to the coordinator, each piece up to three times, in any order.
+  std::vector<plan::Transfer> arrivals(const Course& course) {
+    std::vector<plan::Transfer> all;
+    for (const plan::Transfer& transfer : course.schedule.transfers) {
+      if (transfer.to != plan::kCoordinator || transfer.from == plan::kCoordinator) continue;
+      all.insert(all.end(), static_cast<size_t>(plan::draw(rng_, 1, 3)), transfer);
+    }
+    std::ranges::shuffle(all, rng_);
+    return all;
+  }
+
+  // From whom it may come, the right elements come.
+  void arrive(Requests& requests, uint64_t attempt, const plan::Transfer& transfer) {
+    const auto type = requests.expect(transfer.from, attempt, transfer.piece);
+    ASSERT_TRUE(type.ok()) << type.status().message();
+    if (!*type) return;
+    const auto at = std::ranges::find(graph_.outputs(), transfer.piece.value);
+    const Tensor& whole = answer_[static_cast<size_t>(at - graph_.outputs().begin())];
+    requests.arrive(attempt, transfer.piece, crop(whole, transfer.piece.region));
+  }
+
+  Rng& rng() { return rng_; }
+  const std::vector<Tensor>& inputs() const { return inputs_; }
+  const std::vector<Tensor>& answer() const { return answer_; }
+
+ private:
+  Rng rng_;
+  Graph graph_;
+  std::vector<Tensor> inputs_, answer_;
+};
+
+TEST(Requests, AnswerOnceWhateverComesTwice) {
+  for (unsigned seed = 0; seed < 50; ++seed) {
+    SCOPED_TRACE(seed);
+    Case example(seed);
+    Requests requests;
+    const CoursePtr course = example.course(1, {0, 1, 2});
+    requests.add(course);
+    requests.offer(kService, {1});
+    const uint64_t request = requests.submit(kService, example.inputs(), kDeadline);
+    const Step step = requests.step(request);
+    ASSERT_TRUE(step.begin);
+    std::optional<Outcome> outcome = step.end;
+    for (const plan::Transfer& transfer : example.arrivals(*course)) {
+      example.arrive(requests, step.begin->id, transfer);
+      if (outcome) {
+        EXPECT_FALSE(requests.knows(step.begin->id));
+      } else if (requests.has_step(request)) {
+        outcome = requests.step(request).end;
+      }
+    }
+    ASSERT_TRUE(outcome);
+    EXPECT_TRUE(outcome->status.ok());
+    EXPECT_FALSE(outcome->replayed);
+    plan::expect_near(outcome->outputs, example.answer());
+  }
+}
+
+// A loss before, in the middle of, or after the answer: it is replayed by who is left, if it
+// needed whom it lost.
+TEST(Requests, AreReplayedByWhoIsLeft) {
+  int replays = 0;
+  for (unsigned seed = 0; seed < 100; ++seed) {
+    SCOPED_TRACE(seed);
+    Case example(seed);
+    Requests requests;
+    const CoursePtr all = example.course(1, {0, 1, 2}), rest = example.course(2, {0, 2});
+    for (const CoursePtr& course : {all, rest}) requests.add(course);
+    requests.offer(kService, {1, 2});
+    const uint64_t request = requests.submit(kService, example.inputs(), kDeadline);
+    Step step = requests.step(request);
+    ASSERT_TRUE(step.begin);
+    const uint64_t first = step.begin->id;
+    const auto arrivals = example.arrivals(*all);
+    const auto before = plan::draw(example.rng(), 0, std::ssize(arrivals));
+    for (int64_t i = 0; i < before; ++i) {
+      example.arrive(requests, first, arrivals[static_cast<size_t>(i)]);
+    }
+    requests.lose(1, kGone);
+    if (!step.end && requests.has_step(request)) step = requests.step(request);
+    if (!step.end && step.begin->id != first) {
+      ++replays;
+      EXPECT_EQ(step.begin->course, rest);
+      EXPECT_EQ(step.abandon->id, first);
+      for (const plan::Transfer& late : arrivals) example.arrive(requests, first, late);
+      EXPECT_FALSE(requests.has_step(request)) << "what the first attempt sends is not mixed in";
+      for (const auto& transfer : example.arrivals(*rest)) {
+        example.arrive(requests, step.begin->id, transfer);
+      }
+      step = requests.step(request);
+      EXPECT_TRUE(step.end->replayed);
+    }
+    if (!step.end) {  // it does not need the worker that is gone
+      for (const plan::Transfer& transfer : arrivals) example.arrive(requests, first, transfer);
+      step = requests.step(request);
+    }
+    ASSERT_TRUE(step.end);
+    EXPECT_TRUE(step.end->status.ok()) << step.end->status.message();
+    plan::expect_near(step.end->outputs, example.answer());
+  }
+  EXPECT_GT(replays, 20);
+}
+
+TEST(Requests, AreReplayedOnlyOnce) {
+  Case example(3);
+  Requests requests;
+  for (uint64_t id : {1u, 2u, 3u}) {
+    requests.add(example.course(id, {static_cast<int>(id) - 1}));
+  }
+  requests.offer(kService, {1, 2, 3});
+  const uint64_t request = requests.submit(kService, example.inputs(), kDeadline);
+  EXPECT_EQ(requests.step(request).begin->course->id, 1u);
+  requests.lose(0, kGone);
+  EXPECT_EQ(requests.step(request).begin->course->id, 2u);
+  requests.lose(1, kGone);
+  const Step last = requests.step(request);
+  EXPECT_FALSE(last.begin);
+  ASSERT_TRUE(last.end);
+  EXPECT_EQ(last.end->status.code(), Code::kUnavailable);
+  EXPECT_EQ(last.end->status.message(), kGone.message());
+}
+
+TEST(Requests, FailAtOnceWhereNobodyMakesANewPlan) {
+  Case example(3);
+  Requests requests;
+  requests.add(example.course(1, {0}));
+  requests.offer(kService, {1});
+  requests.lose(0, kGone);
+  const Step step = requests.step(requests.submit(kService, example.inputs(), kDeadline));
+  ASSERT_TRUE(step.end);
+  EXPECT_EQ(step.end->status.message(), kGone.message());
+}
+
+TEST(Requests, WaitForTheNextPlanWhereSomebodyMakesOne) {
+  Case example(3);
+  Requests requests;
+  requests.add(example.course(1, {0}));
+  requests.add(example.course(2, {1}));
+  requests.offer(kService, {1}, true);
+  requests.lose(0, kGone);
+  const uint64_t patient = requests.submit(kService, example.inputs(), kDeadline);
+  const uint64_t hasty = requests.submit(kService, example.inputs(), kNow);
+  EXPECT_FALSE(requests.has_step(patient));
+  requests.expire(kNow);
+  EXPECT_TRUE(requests.step(hasty).end);
+  requests.offer(kService, {2}, true);
+  EXPECT_EQ(requests.step(patient).begin->course->id, 2u);
+}
+
+TEST(Requests, AreNotTriedAgainWhereAWorkerCannotDoThem) {
+  Case example(3);
+  Requests requests;
+  for (uint64_t id : {1u, 2u}) requests.add(example.course(id, {static_cast<int>(id)}));
+  requests.offer(kService, {1, 2});
+  const uint64_t request = requests.submit(kService, example.inputs(), kDeadline);
+  const uint64_t attempt = requests.step(request).begin->id;
+  requests.fail(1, attempt, Status(Code::kInternal, "broken"));
+  const Step step = requests.step(request);
+  ASSERT_TRUE(step.end);
+  EXPECT_EQ(step.end->status.code(), Code::kInternal);
+  EXPECT_TRUE(requests.usable(kService).ok()) << "the next one may be another";
+}
+
+// The one who could not be reached is avoided, not the one who says so.
+TEST(Requests, AvoidWhomAWorkerCannotReach) {
+  Case example(3);
+  Requests requests;
+  requests.add(example.course(1, {0, 1, 2}));
+  requests.add(example.course(2, {0}));
+  requests.offer(kService, {1, 2});
+  const uint64_t request = requests.submit(kService, example.inputs(), kDeadline);
+  const Step first = requests.step(request);
+  const std::vector<int> used = plan::workers_of(first.begin->course->plan);
+  requests.fail(0, first.begin->id, kGone, used.back());
+  EXPECT_EQ(requests.step(request).begin->course->id, 2u);
+  const uint64_t next = requests.submit(kService, example.inputs(), kDeadline);
+  EXPECT_EQ(requests.step(next).begin->course->id, 2u);
+}
+
+TEST(Requests, NameThoseWhoAreLate) {
+  Case example(3);
+  Requests requests;
+  requests.add(example.course(1, {2}));
+  requests.offer(kService, {1});
+  const uint64_t request = requests.submit(kService, example.inputs(), kDeadline);
+  const uint64_t attempt = requests.step(request).begin->id;
+  requests.expire(kDeadline - std::chrono::nanoseconds(1));
+  EXPECT_FALSE(requests.has_step(request));
+  requests.expire(kDeadline);
+  const Step step = requests.step(request);
+  EXPECT_EQ(step.end->status.code(), Code::kDeadline);
+  EXPECT_EQ(step.end->awaited, std::vector<int>{2});
+  EXPECT_EQ(step.abandon->id, attempt);
+}
+
+TEST(Requests, RefuseWhatThePlanDoesNotKnow) {
+  Case example(3);
+  Requests requests;
+  const CoursePtr course = example.course(1, {2});
+  requests.add(course);
+  requests.offer(kService, {1});
+  const uint64_t request = requests.submit(kService, example.inputs(), kDeadline);
+  const uint64_t attempt = requests.step(request).begin->id;
+  const plan::Transfer transfer = example.arrivals(*course).front();
+  EXPECT_FALSE(requests.expect(1, attempt, transfer.piece).ok()) << "from another worker";
+  EXPECT_FALSE(requests.expect(2, attempt, {transfer.piece.value, {}}).ok());
+  EXPECT_FALSE(requests.expect(2, attempt + 1, transfer.piece)->has_value());
+}
+
+TEST(Requests, LeaveAPlanThatIsWithdrawn) {
+  Case example(3);
+  Requests requests;
+  for (uint64_t id : {1u, 2u}) requests.add(example.course(id, {0}));
+  requests.offer(kService, {1, 2});
+  const uint64_t request = requests.submit(kService, example.inputs(), kDeadline);
+  EXPECT_EQ(requests.step(request).begin->course->id, 1u);
+  EXPECT_TRUE(requests.in_use(1));
+  requests.remove(1);
+  EXPECT_EQ(requests.step(request).begin->course->id, 2u);
+  EXPECT_FALSE(requests.in_use(1));
+}
+
+}  // namespace
+}  // namespace shoal::cluster
