@@ -65,15 +65,17 @@ Graph random_network(Rng& rng) {
     if (kind <= 1) {
       const int64_t groups = draw(rng, 0, 2) == 0 ? 2 : 1, out = 2 * draw(rng, 1, 5);
       Shape w{out, channels / groups};
-      const Ints kernel = all(1, axes == 3 ? 3 : 7);
+      const Ints kernel = all(1, 7);
       for (int64_t k : kernel) w.push_back(k);
+      const Ints strides = all(1, draw(rng, 0, 2) == 0 ? 3 : 1);
+      const Ints dilations = all(1, draw(rng, 0, 3) == 0 ? 3 : 1);
       Ints pads;
-      for (int64_t k : kernel) pads.push_back(draw(rng, 0, k / 2));
+      for (size_t d = 0; d < axes; ++d) pads.push_back(draw(rng, 0, kernel[d] / 2 * dilations[d]));
       next = graph.add(ops::fused_conv,
                        {x, graph.add_constant("w", random_tensor(rng, w)),
                         graph.add_constant("b", random_tensor(rng, {out}))},
-                       {{"strides", all(1, draw(rng, 0, 2) == 0 ? 3 : 1)},
-                        {"dilations", all(1, draw(rng, 0, 3) == 0 ? 2 : 1)},
+                       {{"strides", strides},
+                        {"dilations", dilations},
                         {"pads", symmetric(pads)},
                         {"group", groups},
                         {"activation", std::string(draw(rng, 0, 1) == 0 ? "Relu" : "")}});
