@@ -1,5 +1,6 @@
 #include "shoal/onnx/export.h"
 
+#include <algorithm>
 #include <limits>
 #include <string>
 #include <string_view>
@@ -57,7 +58,7 @@ enum Field : uint32_t { kName = 1, kType = 2 };                // ValueInfoProto
 enum TypeField : uint32_t { kTensorType = 1 };                 // TypeProto
 enum TensorField : uint32_t { kElementType = 1, kShape = 2 };  // TypeProto.Tensor
 enum ShapeField : uint32_t { kDim = 1 };                       // TensorShapeProto
-enum DimField : uint32_t { kDimValue = 1 };                    // TensorShapeProto.Dimension
+enum DimField : uint32_t { kDimValue = 1, kDimSymbol = 2 };    // TensorShapeProto.Dimension
 }  // namespace type_info
 
 constexpr int64_t kIrVersion = 8;
@@ -84,11 +85,17 @@ Padding align(F position) {
   return padding;
 }
 
-WireWriter value_info(const Value& value) {
+enum class Batch { kFixed, kOpen };
+
+WireWriter value_info(const Value& value, Batch batch) {
   WireWriter shape;
-  for (int64_t d : value.type.shape) {
+  for (size_t i = 0; i < value.type.shape.rank(); ++i) {
     WireWriter dim;
-    dim.integer(type_info::kDimValue, d);
+    if (i == 0 && batch == Batch::kOpen) {
+      dim.text(type_info::kDimSymbol, "batch");
+    } else {
+      dim.integer(type_info::kDimValue, value.type.shape[i]);
+    }
     shape.message(type_info::kDim, dim);
   }
   WireWriter tensor;
@@ -170,23 +177,33 @@ Result<WireWriter> node_message(const Graph& graph, const Node& node) {
   return message;
 }
 
-Result<WireWriter> graph_message(const Graph& graph) {
+// What lies between inputs and outputs, for who wants to look into a model. Its types are left out
+// where the batch is open: readers infer them.
+void add_value_infos(WireWriter& message, const Graph& graph) {
+  std::vector<bool> told(graph.value_count(), false);
+  for (ValueId id : graph.outputs()) told[static_cast<size_t>(id)] = true;
+  for (const Node& node : graph.nodes()) {
+    for (ValueId id : node.outputs) {
+      if (told[static_cast<size_t>(id)]) continue;
+      message.message(graph_proto::kValueInfo, value_info(graph[id], Batch::kFixed));
+    }
+  }
+}
+
+Result<WireWriter> graph_message(const Graph& graph, Batch batch) {
   WireWriter message;
   message.text(graph_proto::kName, "shoal");
   for (const Node& node : graph.nodes()) {
     SHOAL_ASSIGN(const WireWriter written, node_message(graph, node));
     message.message(graph_proto::kNode, written);
   }
-  for (ValueId id : graph.inputs()) message.message(graph_proto::kInput, value_info(graph[id]));
-  for (ValueId id : graph.outputs()) message.message(graph_proto::kOutput, value_info(graph[id]));
-  std::vector<bool> told(graph.value_count(), false);
-  for (ValueId id : graph.outputs()) told[static_cast<size_t>(id)] = true;
-  for (const Node& node : graph.nodes()) {
-    for (ValueId id : node.outputs) {
-      if (told[static_cast<size_t>(id)]) continue;
-      message.message(graph_proto::kValueInfo, value_info(graph[id]));
-    }
+  for (ValueId id : graph.inputs()) {
+    message.message(graph_proto::kInput, value_info(graph[id], batch));
   }
+  for (ValueId id : graph.outputs()) {
+    message.message(graph_proto::kOutput, value_info(graph[id], batch));
+  }
+  if (batch == Batch::kFixed) add_value_infos(message, graph);
   for (size_t i = 0; i < graph.value_count(); ++i) {
     const Value& value = graph[static_cast<ValueId>(i)];
     if (value.constant) add_initializer(message, value);
@@ -195,8 +212,8 @@ Result<WireWriter> graph_message(const Graph& graph) {
 }
 
 // Views the graph's weights, which must outlive it.
-Result<WireWriter> model_message(const Graph& graph) {
-  SHOAL_ASSIGN(const WireWriter body, graph_message(graph));
+Result<WireWriter> model_message(const Graph& graph, Batch batch = Batch::kFixed) {
+  SHOAL_ASSIGN(const WireWriter body, graph_message(graph, batch));
   WireWriter opset;
   opset.text(opset_id::kDomain, "");
   opset.integer(opset_id::kVersion, kOpset);
@@ -215,21 +232,7 @@ Result<WireWriter> model_message(const Graph& graph) {
   return message;
 }
 
-}  // namespace
-
-Status write_onnx(const Graph& graph, const std::filesystem::path& path,
-                  std::span<const std::string> output_names) {
-  SHOAL_ASSIGN(const Graph expanded, expand_own_operators(graph, output_names));
-  SHOAL_ASSIGN(const WireWriter message, model_message(expanded));
-  SHOAL_ASSIGN(AtomicFile file, AtomicFile::create(path));
-  SHOAL_TRY(message.for_each_piece([&](Bytes piece) { return file.write(piece); }));
-  return file.commit();
-}
-
-Result<std::vector<std::byte>> to_onnx(const Graph& graph,
-                                       std::span<const std::string> output_names) {
-  SHOAL_ASSIGN(const Graph expanded, expand_own_operators(graph, output_names));
-  SHOAL_ASSIGN(const WireWriter message, model_message(expanded));
+Result<std::vector<std::byte>> bytes_of(const WireWriter& message) {
   std::vector<std::byte> bytes;
   bytes.reserve(message.size());
   SHOAL_TRY(message.for_each_piece([&](Bytes piece) {
@@ -237,6 +240,57 @@ Result<std::vector<std::byte>> to_onnx(const Graph& graph,
     return Status();
   }));
   return bytes;
+}
+
+// Nodes as they are written, and constants, but not the types of what is computed.
+Result<bool> same_but_for_types(const Graph& a, const Graph& b) {
+  if (a.nodes().size() != b.nodes().size() || a.value_count() != b.value_count()) return false;
+  for (size_t i = 0; i < a.nodes().size(); ++i) {
+    SHOAL_ASSIGN(const WireWriter x, node_message(a, a.nodes()[i]));
+    SHOAL_ASSIGN(const WireWriter y, node_message(b, b.nodes()[i]));
+    if (*bytes_of(x) != *bytes_of(y)) return false;
+  }
+  for (size_t i = 0; i < a.value_count(); ++i) {
+    const auto &x = a[static_cast<ValueId>(i)].constant, &y = b[static_cast<ValueId>(i)].constant;
+    if (x.has_value() != y.has_value()) return false;
+    if (x && (x->type() != y->type() || !std::ranges::equal(x->bytes(), y->bytes()))) return false;
+  }
+  return true;
+}
+
+Status write(const WireWriter& message, const std::filesystem::path& path) {
+  SHOAL_ASSIGN(AtomicFile file, AtomicFile::create(path));
+  SHOAL_TRY(message.for_each_piece([&](Bytes piece) { return file.write(piece); }));
+  return file.commit();
+}
+
+}  // namespace
+
+Status write_onnx(const Graph& graph, const std::filesystem::path& path,
+                  std::span<const std::string> output_names) {
+  SHOAL_ASSIGN(const Graph expanded, expand_own_operators(graph, output_names));
+  SHOAL_ASSIGN(const WireWriter message, model_message(expanded));
+  return write(message, path);
+}
+
+Status write_onnx_for_any_batch(const Graph& one, const Graph& other,
+                                const std::filesystem::path& path,
+                                std::span<const std::string> output_names) {
+  SHOAL_ASSIGN(const Graph expanded, expand_own_operators(one, output_names));
+  SHOAL_ASSIGN(const Graph compared, expand_own_operators(other, output_names));
+  SHOAL_ASSIGN(const bool same, same_but_for_types(expanded, compared));
+  if (!same) {
+    return Status(Code::kUnsupported, "the model depends on the size of its batches");
+  }
+  SHOAL_ASSIGN(const WireWriter message, model_message(expanded, Batch::kOpen));
+  return write(message, path);
+}
+
+Result<std::vector<std::byte>> to_onnx(const Graph& graph,
+                                       std::span<const std::string> output_names) {
+  SHOAL_ASSIGN(const Graph expanded, expand_own_operators(graph, output_names));
+  SHOAL_ASSIGN(const WireWriter message, model_message(expanded));
+  return bytes_of(message);
 }
 
 }  // namespace shoal::onnx

@@ -20,6 +20,13 @@ namespace shoal::onnx {
 Status write_onnx(const Graph& graph, const std::filesystem::path& path,
                   std::span<const std::string> output_names = {});
 
+// The same with batches of any size: the first dimension of every input and output is left open.
+// `one` and `other` are the graph for two sizes, which may differ in types only (kUnsupported:
+// something else, such as the target of a Reshape, knows the batch).
+Status write_onnx_for_any_batch(const Graph& one, const Graph& other,
+                                const std::filesystem::path& path,
+                                std::span<const std::string> output_names = {});
+
 // The same bytes in memory, for small graphs.
 Result<std::vector<std::byte>> to_onnx(const Graph& graph,
                                        std::span<const std::string> output_names = {});

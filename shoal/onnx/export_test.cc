@@ -149,5 +149,30 @@ TEST(Export, RefusesWhatProtobufCannotRead) {
   EXPECT_FALSE(std::filesystem::exists(path));
 }
 
+// y = x w, in batches of this size.
+std::string product(int64_t batch, const char* more = "") {
+  return "input x f32[" + std::to_string(batch) +
+         ",2]\nconst w f32[2,3] = random(1)\ny = MatMul(x, w)\n" + more + "output y\n";
+}
+
+TEST(Export, LeavesTheBatchOpenWhereNothingKnowsIt) {
+  const auto path = std::filesystem::temp_directory_path() / "shoal_any_batch.onnx";
+  ASSERT_TRUE(write_onnx_for_any_batch(parse(product(1)), parse(product(2)), path).ok());
+  const auto model = Model::open(path);
+  ASSERT_TRUE(model.ok()) << model.status().message();
+  for (int64_t batch : {1, 7}) {
+    const auto bound = bind(*model, {{"x", {{DType::kF32, {batch, 2}}, {}}}});
+    ASSERT_TRUE(bound.ok()) << bound.status().message();
+    EXPECT_EQ(bound->graph[bound->graph.outputs()[0]].type.shape, (Shape{batch, 3}));
+  }
+  const std::string knows = "const s i64[2] = [-1,1]\nz = Reshape(x, s)\noutput z\n";
+  const std::string other = "const s i64[2] = [-1,2]\nz = Reshape(x, s)\noutput z\n";
+  EXPECT_EQ(write_onnx_for_any_batch(parse(product(1, knows.c_str())),
+                                     parse(product(2, other.c_str())), path)
+                .code(),
+            Code::kUnsupported);
+  std::filesystem::remove(path);
+}
+
 }  // namespace
 }  // namespace shoal::onnx
