@@ -4,6 +4,7 @@
 #include <set>
 
 #include "shoal/plan/answers.h"
+#include "shoal/plan/erasure.h"
 
 namespace shoal::plan {
 
@@ -51,6 +52,7 @@ Status verify(const Graph& graph, const Plan& plan, int workers) {
     }
   }
   if (node != graph.nodes().size()) return invalid("segments do not cover the graph");
+  SHOAL_TRY(verify_codes(graph, plan));
   SHOAL_ASSIGN(const Schedule schedule, make_schedule(graph, plan));
   return verify_survival(graph, plan, schedule);
 }

@@ -49,6 +49,8 @@ struct Plan {
   // from one worker more than that, or all members of its code, and takes what comes first.
   int survives = 0;
   std::vector<ErasureCode> codes = {};  // a value is in one at most
+  // How long a reader that could decode waits for what is missing.
+  double wait_seconds = 0;
 
   friend bool operator==(const Plan&, const Plan&) = default;
 };

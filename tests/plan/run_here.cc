@@ -7,6 +7,8 @@
 #include <map>
 
 #include "shoal/passes/passes.h"
+#include "shoal/plan/boxes.h"
+#include "shoal/plan/erasure.h"
 #include "shoal/zoo/zoo.h"
 
 namespace shoal::plan {
@@ -16,6 +18,21 @@ namespace {
 class Memory {
  public:
   explicit Memory(const Graph& graph) : graph_(graph) {}
+
+  void put(const Piece& piece, const Tensor& elements) {
+    paste(elements, piece.region, (*this)[piece.value]);
+    held_[piece.value].push_back(piece.region);
+  }
+
+  bool has(const Piece& piece) const {
+    std::vector<Region> missing = {piece.region};
+    const auto held = held_.find(piece.value);
+    if (held == held_.end()) return false;
+    for (const Region& region : held->second) missing = subtract(std::move(missing), region);
+    return missing.empty();
+  }
+
+  Tensor get(const Piece& piece) { return crop((*this)[piece.value], piece.region); }
 
   Tensor& operator[](ValueId id) {
     const auto [it, is_new] = values_.try_emplace(static_cast<int32_t>(id));
@@ -31,7 +48,26 @@ class Memory {
  private:
   const Graph& graph_;
   std::map<int32_t, Tensor> values_;
+  std::map<ValueId, std::vector<Region>> held_;
 };
+
+// What of a code's data did not come is computed from what did.
+void decode(const ErasureCode& code, const CodeRead& read, Memory& memory) {
+  std::vector<Piece> pieces = read.data;
+  pieces.insert(pieces.end(), read.parity.begin(), read.parity.end());
+  std::vector<bool> here;
+  std::vector<Tensor> members;
+  for (const Piece& piece : pieces) {
+    here.push_back(memory.has(piece));
+    members.push_back(memory.get(piece));
+  }
+  const auto recoveries = find_recoveries(code.coefficients, here);
+  if (!recoveries) return;
+  for (const Recovery& recovery : *recoveries) {
+    const Piece& lost = read.data[recovery.data];
+    memory.put(lost, recover(recovery, members, code.axis, lost.region.shape()[code.axis]));
+  }
+}
 
 std::vector<Tensor> run(const Graph& graph, Device& device, const std::vector<Tensor>& inputs) {
   auto executable = device.compile(graph);
@@ -52,7 +88,7 @@ std::vector<Tensor> run_here(const Graph& graph, const Plan& plan, Device& devic
     return machines.try_emplace(worker, graph).first->second;
   };
   for (size_t i = 0; i < inputs.size(); ++i) {
-    machine(kCoordinator)[graph.inputs()[i]] = inputs[i].clone();
+    machine(kCoordinator).put({graph.inputs()[i], Region::whole(inputs[i].shape())}, inputs[i]);
   }
   const auto made_in = [&](const Transfer& transfer) {
     const auto of = std::ranges::find_if(plan.segments, [&](const Segment& segment) {
@@ -68,8 +104,7 @@ std::vector<Tensor> run_here(const Graph& graph, const Plan& plan, Device& devic
   const auto deliver = [&](size_t segment) {
     for (const Transfer& transfer : schedule->transfers) {
       if (transfer.segment != segment || is_lost(transfer.from, made_in(transfer))) continue;
-      const auto& [value, region] = transfer.piece;
-      paste(crop(machine(transfer.from)[value], region), region, machine(transfer.to)[value]);
+      machine(transfer.to).put(transfer.piece, machine(transfer.from).get(transfer.piece));
     }
   };
   for (size_t s = 0; s < plan.segments.size(); ++s) {
@@ -78,15 +113,15 @@ std::vector<Tensor> run_here(const Graph& graph, const Plan& plan, Device& devic
       if (is_lost(plan.segments[s].tasks[t].worker, s)) continue;
       const Part& part = schedule->parts[s][t];
       Memory& memory = machine(plan.segments[s].tasks[t].worker);
+      for (const CodeRead& read : schedule->code_reads[s][t]) {
+        decode(plan.codes[read.code], read, memory);
+      }
       const auto tile = to_graph(graph, part);
       EXPECT_TRUE(tile.ok() && verify(*tile).ok()) << tile.status().message();
       std::vector<Tensor> pieces;
-      for (const Piece& piece : part.inputs)
-        pieces.push_back(crop(memory[piece.value], piece.region));
+      for (const Piece& piece : part.inputs) pieces.push_back(memory.get(piece));
       const std::vector<Tensor> made = run(*tile, device, pieces);
-      for (size_t i = 0; i < made.size(); ++i) {
-        paste(made[i], part.outputs[i].region, memory[part.outputs[i].value]);
-      }
+      for (size_t i = 0; i < made.size(); ++i) memory.put(part.outputs[i], made[i]);
     }
   }
   deliver(plan.segments.size());
