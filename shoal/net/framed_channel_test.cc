@@ -42,8 +42,20 @@ TEST_F(Beats, NoticeAPeerThatFallsSilent) {
   left_->beat();
   const Status gone = state(*left_);
   EXPECT_EQ(gone.code(), Code::kUnavailable);
-  EXPECT_EQ(gone.message(), "right: no sign of life for 800 ms");
+  EXPECT_EQ(gone.message(), "right: no sign of life for 320 ms");
   EXPECT_EQ(send(*left_, bytes_of("hello")).code(), Code::kUnavailable);
+}
+
+// The peer's last sign came right after our beat.
+TEST_F(Beats, NoticeSilenceWithinHalfASecond) {
+  left_->beat();
+  right_->beat();
+  std::chrono::milliseconds passed{0};
+  while (state(*left_).code() != Code::kUnavailable) {
+    left_->beat();
+    passed += options_.beat;
+  }
+  EXPECT_LE(passed, std::chrono::milliseconds(500));
 }
 
 TEST_F(Beats, WakeAReceiver) {

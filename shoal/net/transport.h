@@ -31,7 +31,7 @@ struct Traffic {
 
 // A reliable two-way stream of frames. Any number of threads may send and one may receive, all at
 // once; a frame without urgency waits for the one before it, an urgent one for a few milliseconds
-// of it. A peer that falls silent is noticed within a second, by signs of life that both sides
+// of it. A peer that falls silent is noticed within half a second, by signs of life that both sides
 // send.
 class Channel {
  public:
@@ -76,8 +76,8 @@ struct ChannelOptions {
   size_t max_payload_bytes = size_t{1} << 30;  // of one frame that is received
   // A peer of whom nothing is heard for `missed_beats` intervals is gone. Intervals are counted by
   // a thread here, so that a machine which was asleep or starved does not blame its peers.
-  std::chrono::milliseconds beat{200};
-  int missed_beats = 4;
+  std::chrono::milliseconds beat{160};  // so seldom that radios still sleep
+  int missed_beats = 2;  // with the interval in which it fell silent: within half a second
   // What the bytes go through on their way out, the first first: a slow link (link.h), faults
   // (fault.h).
   std::vector<std::shared_ptr<const Decorator>> decorators;

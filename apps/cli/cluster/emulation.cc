@@ -41,6 +41,20 @@ Result<emulate::EmulatedLinks> Emulation::as(const std::string& worker) const {
   return links;
 }
 
+namespace {
+
+// As much slower as everything is. Signs of life would keep emulated radios awake: where there are
+// any, nobody gives them, and only who dies is noticed, because its process ends.
+std::chrono::milliseconds beat_of(const emulate::EmulatedLinks& links,
+                                  std::chrono::milliseconds beat) {
+  const auto is_radio = [](const plan::LinkProfile& link) { return link.wakeup_seconds > 0; };
+  if (std::ranges::any_of(links.cluster.links, is_radio)) return std::chrono::hours(1);
+  return std::chrono::duration_cast<std::chrono::milliseconds>(beat *
+                                                               std::max(1.0, links.dilation));
+}
+
+}  // namespace
+
 Result<std::unique_ptr<net::Transport>> make_transport(const net::Identity& identity,
                                                        const Emulation& emulation,
                                                        const std::string& worker,
@@ -49,9 +63,7 @@ Result<std::unique_ptr<net::Transport>> make_transport(const net::Identity& iden
     SHOAL_ASSIGN(const emulate::EmulatedLinks links, emulation.as(worker));
     SHOAL_ASSIGN(auto decorator, emulate::make_links(links));
     options.channel.decorators.push_back(std::move(decorator));
-    // Signs of life would keep emulated radios awake. Who dies here is noticed without them: its
-    // process ends.
-    options.channel.beat = std::chrono::hours(1);
+    options.channel.beat = beat_of(links, options.channel.beat);
   }
   return net::make_tls_transport(identity, std::move(options));
 }
