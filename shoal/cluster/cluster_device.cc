@@ -1,6 +1,6 @@
 #include "shoal/cluster/cluster_device.h"
 
-#include <algorithm>
+#include "shoal/cluster/fleet.h"
 
 namespace shoal::cluster {
 namespace {
@@ -11,49 +11,42 @@ class ClusterExecutable : public Executable {
   ClusterExecutable(Coordinator& coordinator, const ClusterOptions& options, Graph graph)
       : coordinator_(coordinator), options_(options), asked_(std::move(graph)) {}
 
-  // With the workers that are there.
-  Status plan() {
-    plan::PlanOptions options = options_.plan;
-    const std::vector<int> lost = coordinator_.lost();
-    options.excluded.insert(options.excluded.end(), lost.begin(), lost.end());
-    if (profile_.workers.empty()) {
-      SHOAL_ASSIGN(profile_, options_.profile(asked_));
-    }
-    SHOAL_ASSIGN(std::vector<plan::Prediction> plans, plan::make_plans(asked_, profile_, options));
-    if (options_.planned) options_.planned(asked_, plans);
-    remote_.reset();  // it views the graph
-    best_ = std::make_unique<plan::Prediction>(std::move(plans.front()));
-    kernels_.clear();
-    for (const plan::Segment& segment : best_->plan.segments) {
+  Status start() {
+    SHOAL_ASSIGN(profile_, options_.profile(asked_));
+    SHOAL_ASSIGN(fleet_, Fleet::start(coordinator_,
+                                      {.plan = [this](const Workers& set) { return plan(set); },
+                                       .standby = options_.standby,
+                                       .look_again = options_.look_again}));
+    for (const plan::Segment& segment : fleet_->first().plan.segments) {
       kernels_.resize(segment.nodes.end, KernelInfo{segment.split});
     }
-    SHOAL_ASSIGN(remote_, coordinator_.deploy(best_->graph, best_->plan));
     return {};
   }
 
-  // A request that loses a worker fails; the next one is planned without it.
   Status run(std::span<const Tensor> inputs, std::span<Tensor> outputs, Trace*) override {
-    if (remote_ == nullptr || has_lost_a_worker()) SHOAL_TRY(plan());
-    return remote_->run(inputs, outputs, options_.patience);
+    return fleet_->run(inputs, outputs, options_.patience);
   }
-  const Graph& graph() const override { return best_->graph; }
+  const Graph& graph() const override { return fleet_->first().graph; }
   MemoryUse memory() const override { return {}; }  // it is the workers'
   const KernelInfo& kernel_of(size_t node) const override { return kernels_[node]; }
 
  private:
-  bool has_lost_a_worker() const {
-    const std::vector<int> lost = coordinator_.lost();
-    return std::ranges::any_of(
-        lost, [&](int worker) { return std::ranges::binary_search(remote_->workers(), worker); });
+  Result<plan::Prediction> plan(const Workers& set) const {
+    plan::PlanOptions options = options_.plan;
+    for (int w = 0; w < std::ssize(profile_.workers); ++w) {
+      if (!set.contains(w)) options.excluded.push_back(w);
+    }
+    SHOAL_ASSIGN(std::vector<plan::Prediction> plans, plan::make_plans(asked_, profile_, options));
+    if (options_.planned) options_.planned(asked_, plans);
+    return std::move(plans.front());
   }
 
   Coordinator& coordinator_;
   const ClusterOptions& options_;
   const Graph asked_;
   plan::ClusterProfile profile_;
-  std::unique_ptr<plan::Prediction> best_;
   std::vector<KernelInfo> kernels_;  // how each node is split
-  std::unique_ptr<RemotePlan> remote_;
+  std::unique_ptr<Fleet> fleet_;     // first to go: it uses the rest
 };
 
 class ClusterDevice : public Device {
@@ -67,7 +60,7 @@ class ClusterDevice : public Device {
 
   Result<std::unique_ptr<Executable>> compile(const Graph& graph) override {
     auto executable = std::make_unique<ClusterExecutable>(coordinator_, options_, graph);
-    SHOAL_TRY(executable->plan());
+    SHOAL_TRY(executable->start());
     return std::unique_ptr<Executable>(std::move(executable));
   }
 

@@ -16,12 +16,15 @@ struct ClusterOptions {
   std::function<Result<plan::ClusterProfile>(const Graph&)> profile;
   plan::PlanOptions plan;
   std::chrono::milliseconds patience{60'000};  // for one request
-  // Called with every plan that is made, the best first; the best is carried out.
+  bool standby = false;                        // see FleetOptions
+  std::chrono::milliseconds look_again{0};
+  // Called with the plans of every set of workers, the best first; the best is carried out. On any
+  // thread, one at a time.
   std::function<void(const Graph&, const std::vector<plan::Prediction>&)> planned;
 };
 
-// The coordinator outlives the device, and the device what it compiles. A worker that is lost fails
-// the request that needed it; the next one is planned without it.
+// The coordinator outlives the device, and the device what it compiles. A request that loses a
+// worker is replayed by those that are left.
 std::unique_ptr<Device> make_cluster_device(Coordinator& coordinator, ClusterOptions options);
 
 }  // namespace shoal::cluster

@@ -1,51 +1,12 @@
 #include "shoal/cluster/coordinator.h"
 
-#include <algorithm>
-#include <future>
 #include <random>
 
 #include "messages.pb.h"
-#include "shoal/cluster/assigning.h"
-#include "shoal/cluster/recorder.h"
 #include "shoal/cluster/talk.h"
 
 namespace shoal::cluster {
 namespace {
-
-Result<message::Welcome> say_hello(net::Channel& channel) {
-  message::Message hello;
-  hello.mutable_hello()->set_version(kProtocolVersion);
-  SHOAL_TRY(send(channel, hello));
-  SHOAL_ASSIGN(const net::Frame frame, channel.receive(net::after(kPatience)));
-  message::Message reply;
-  SHOAL_TRY(parse(frame, reply));
-  if (!reply.has_welcome()) return Status(Code::kCorrupt, "it does not say welcome");
-  if (reply.welcome().version() != kProtocolVersion) {
-    return Status(Code::kUnsupported, "it speaks version " +
-                                          std::to_string(reply.welcome().version()) +
-                                          ", this is version " + std::to_string(kProtocolVersion));
-  }
-  return reply.welcome();
-}
-
-// Clocks are compared by the quickest of a few exchanges: the worker spoke halfway through it.
-Result<WorkerInfo> greet(net::Channel& channel, const std::string& address) {
-  constexpr int kExchanges = 3;
-  WorkerInfo info;
-  info.address = address;
-  auto quickest = std::chrono::steady_clock::duration::max();
-  for (int i = 0; i < kExchanges; ++i) {
-    const auto begin = std::chrono::steady_clock::now();
-    SHOAL_ASSIGN(const message::Welcome welcome, say_hello(channel));
-    const auto took = std::chrono::steady_clock::now() - begin;
-    if (took >= quickest) continue;
-    quickest = took;
-    info.clock_ahead = welcome.clock() - nanoseconds(begin + took / 2);
-    info.name = channel.peer().name;  // as certified
-    info.threads = static_cast<int>(welcome.threads());
-  }
-  return info;
-}
 
 uint64_t random_id() {
   std::random_device random;
@@ -54,45 +15,98 @@ uint64_t random_id() {
 
 }  // namespace
 
+Coordinator::Link::~Link() {
+  channel->close();
+  if (reader.joinable()) reader.join();
+}
+
 Result<std::unique_ptr<Coordinator>> Coordinator::connect(const std::vector<std::string>& addresses,
                                                           net::Transport& transport,
                                                           CoordinatorOptions options) {
-  std::unique_ptr<Coordinator> coordinator(new Coordinator);
+  std::unique_ptr<Coordinator> self(new Coordinator(transport, options));
   for (const std::string& address : addresses) {
-    auto channel = transport.connect(address, net::after(kPatience));
-    if (!channel.ok()) return channel.status().at("worker " + address);
-    auto info = greet(**channel, address);
-    if (!info.ok()) return info.status().at("worker " + address);
-    coordinator->infos_.push_back(*std::move(info));
-    coordinator->links_.push_back({*std::move(channel), {}});
+    self->infos_.push_back({address, address});
+    auto link = self->reach(self->infos_.size() - 1, net::after(kPatience));
+    if (!link.ok() && !options.partial) return link.status();
+    self->links_.push_back(link.ok() ? *std::move(link) : nullptr);
+    self->lost_.push_back(link.status());
   }
-  coordinator->lost_.resize(addresses.size());
-  coordinator->replies_.resize(addresses.size());
+  self->replies_.resize(addresses.size());
   // From a random number on, so that coordinators do not meet on a worker.
-  coordinator->next_plan_ = random_id();
+  self->next_plan_ = random_id();
   for (size_t i = 0; i < addresses.size(); ++i) {
-    coordinator->links_[i].reader = std::thread([self = coordinator.get(), i] { self->read(i); });
+    if (self->links_[i] != nullptr) self->start_reading(i, *self->links_[i]);
   }
   if (options.keep_awake.count() > 0) {
-    coordinator->waker_.emplace(options.keep_awake,
-                                [self = coordinator.get()] { self->wake_all(); });
+    self->waker_.emplace(options.keep_awake, [it = self.get()] { it->wake_all(); });
   }
-  return coordinator;
+  return self;
 }
 
 Coordinator::~Coordinator() {
   waker_.reset();
-  for (Link& link : links_) link.channel->close();
-  for (Link& link : links_) {
-    if (link.reader.joinable()) link.reader.join();
+  for (const LinkPtr& link : links_) {
+    if (link != nullptr) link->channel->close();
   }
+  links_.clear();
+}
+
+// The way to a worker; nobody reads from it yet.
+Result<Coordinator::LinkPtr> Coordinator::reach(size_t worker, net::Deadline deadline) {
+  const std::string address = infos_[worker].address;
+  auto channel = transport_.connect(address, deadline);
+  if (!channel.ok()) return channel.status().at("worker " + address);
+  auto info = greet(**channel, address, options_.epoch);
+  if (!info.ok()) return info.status().at("worker " + address);
+  auto link = std::make_shared<Link>();
+  link->channel = *std::move(channel);
+  link->outbox = std::make_unique<Outbox>([channel = link->channel] { return channel; });
+  const std::lock_guard lock(mutex_);
+  infos_[worker] = *std::move(info);
+  return link;
+}
+
+void Coordinator::start_reading(size_t worker, Link& link) {
+  link.reader = std::thread([this, worker, &link] { read(worker, link); });
+}
+
+Status Coordinator::revive(int worker) {
+  constexpr std::chrono::milliseconds kRevivePatience{500};
+  const auto w = static_cast<size_t>(worker);
+  SHOAL_ASSIGN(LinkPtr link, reach(w, net::after(kRevivePatience)));
+  const LinkPtr before = link_of(worker);  // ends when the lock has been let go
+  const std::lock_guard lock(mutex_);
+  links_[w] = link;
+  lost_[w] = {};
+  start_reading(w, *link);
+  return {};
+}
+
+void Coordinator::watch(const void* who, std::function<void()> watcher) {
+  const std::lock_guard lock(mutex_);
+  watchers_.erase(who);
+  if (watcher) watchers_[who] = std::move(watcher);
+}
+
+Coordinator::LinkPtr Coordinator::link_of(int worker) const {
+  const std::lock_guard lock(mutex_);
+  return links_[static_cast<size_t>(worker)];
+}
+
+Status Coordinator::send_to(int worker, const message::Message& message,
+                            std::span<const net::Bytes> payload, bool urgent) const {
+  const LinkPtr link = link_of(worker);
+  if (link == nullptr) return Status(Code::kUnavailable, "it was never there");
+  return send(*link->channel, message, payload, urgent);
 }
 
 net::Traffic Coordinator::traffic() const {
+  const std::lock_guard lock(mutex_);
   net::Traffic sum;
-  for (const Link& link : links_) {
-    sum.sent += link.channel->traffic().sent;
-    sum.received += link.channel->traffic().received;
+  for (const LinkPtr& link : links_) {
+    if (link == nullptr) continue;
+    sum.sent += link->channel->traffic().sent;
+    sum.received += link->channel->traffic().received;
   }
   return sum;
 }
@@ -100,18 +114,19 @@ net::Traffic Coordinator::traffic() const {
 void Coordinator::wake_all() {
   message::Message message;
   message.mutable_awake();
-  for (const Link& link : links_) {
-    static_cast<void>(send(*link.channel, message, {}, true));  // who is gone is noticed elsewhere
+  for (size_t w = 0; w < infos_.size(); ++w) {
+    // Who is gone is noticed elsewhere.
+    static_cast<void>(send_to(static_cast<int>(w), message, {}, true));
   }
 }
 
-void Coordinator::read(size_t worker) {
+void Coordinator::read(size_t worker, Link& link) {
   for (;;) {
-    const Result<net::Frame> frame = links_[worker].channel->receive(net::Deadline::max());
+    const Result<net::Frame> frame = link.channel->receive(net::Deadline::max());
     const Status status = frame.ok() ? handle(worker, *frame) : frame.status();
     if (status.ok()) continue;
-    lose(worker, status.at("worker " + infos_[worker].name));
-    links_[worker].channel->close();
+    lose(worker, link, status.at("worker " + infos_[worker].name));
+    link.channel->close();
     return;
   }
 }
@@ -125,13 +140,16 @@ std::vector<int> Coordinator::lost() const {
   return workers;
 }
 
-// Whoever waits for this worker waits no more.
-void Coordinator::lose(size_t worker, const Status& why) {
+// Whoever waits for this worker waits no more. What ends of a way that was given up already is no
+// loss.
+void Coordinator::lose(size_t worker, const Link& link, const Status& why) {
   const std::lock_guard lock(mutex_);
+  if (links_[worker].get() != &link || !lost_[worker].ok()) return;
   lost_[worker] = why;
   replies_[worker] = {true, why, {}};
   requests_.lose(static_cast<int>(worker), why);
   changed_.notify_all();
+  for (const auto& [who, watcher] : watchers_) watcher();
 }
 
 Status Coordinator::handle(size_t worker, const net::Frame& frame) {
@@ -168,16 +186,14 @@ Status Coordinator::handle(size_t worker, const net::Frame& frame) {
 }
 
 void Coordinator::hear_of_failure(size_t worker, const message::Failed& failed) {
-  const Code code = failed.code() <= static_cast<uint32_t>(Code::kInternal)
-                        ? static_cast<Code>(failed.code())
-                        : Code::kInternal;
-  const Status status(code == Code::kOk ? Code::kInternal : code,
-                      "worker " + infos_[worker].name + ": " + failed.text());
+  const Status status = status_of(failed).at("worker " + infos_[worker].name);
   if (failed.request() == 0) {
     replies_[worker] = {true, status, {}};
-  } else {
-    requests_.fail(static_cast<int>(worker), failed.request(), status);
+    return;
   }
+  const bool named = failed.unreached() > 0 && failed.unreached() <= infos_.size();
+  requests_.fail(static_cast<int>(worker), failed.request(), status,
+                 named ? static_cast<int>(failed.unreached()) - 1 : -1);
 }
 
 Status Coordinator::collect(size_t worker, const message::Data& data, const net::Frame& frame) {
@@ -192,84 +208,6 @@ Status Coordinator::collect(size_t worker, const message::Data& data, const net:
   measurement->second.received(piece, from);
   if (!requests_.knows(data.request())) measurement->second.answered();
   return {};
-}
-
-Result<Coordinator::Reply> Coordinator::exchange(size_t worker, const message::Message& message,
-                                                 const std::string& payload,
-                                                 std::chrono::seconds patience) {
-  {
-    const std::lock_guard lock(mutex_);
-    SHOAL_TRY(lost_[worker]);
-    replies_[worker] = {};
-  }
-  const net::Bytes bytes = bytes_of(payload);
-  SHOAL_TRY(send(*links_[worker].channel, message, std::span(&bytes, payload.empty() ? 0 : 1)));
-  std::unique_lock lock(mutex_);
-  const bool came = changed_.wait_for(lock, patience, [&] { return replies_[worker].came; });
-  if (!came) return Status(Code::kDeadline, "worker " + infos_[worker].name + " does not answer");
-  SHOAL_TRY(replies_[worker].status);
-  return std::move(replies_[worker]);
-}
-
-Result<std::unique_ptr<RemotePlan>> Coordinator::deploy(const Graph& graph, const plan::Plan& plan,
-                                                        bool traced) {
-  SHOAL_TRY(plan::verify(graph, plan, static_cast<int>(links_.size())));
-  SHOAL_ASSIGN(plan::Schedule schedule, plan::make_schedule(graph, plan));
-  std::vector<std::string> assignments(links_.size());
-  Assigning assigning(graph, plan, schedule);
-  for (size_t w = 0; w < links_.size(); ++w) {
-    message::Assignment assignment;
-    SHOAL_TRY(assigning.encode_for(static_cast<int>(w), infos_, assignment));
-    if (assignment.tasks_size() > 0) assignments[w] = assignment.SerializeAsString();
-  }
-  // One deployment at a time: workers answer without saying to which.
-  const std::lock_guard alone(deploying_);
-  const auto course =
-      std::make_shared<const Course>(Course{next_plan_++, graph, plan, std::move(schedule)});
-  {
-    const std::lock_guard lock(mutex_);
-    requests_.add(course);
-  }
-  // Released again if a worker fails.
-  std::unique_ptr<RemotePlan> remote(new RemotePlan(*this, course));
-  std::vector<std::future<Status>> ready;
-  for (size_t w = 0; w < links_.size(); ++w) {
-    if (assignments[w].empty()) continue;
-    ready.push_back(std::async(std::launch::async, [&, w] {
-      return assign(w, course->id, traced, assignments[w], assigning.weights());
-    }));
-  }
-  Status status;
-  for (std::future<Status>& one : ready) {
-    const Status its = one.get();
-    if (status.ok()) status = its;
-  }
-  SHOAL_TRY(status);
-  const std::lock_guard lock(mutex_);
-  requests_.offer(course->id, {course->id});
-  return remote;
-}
-
-Status Coordinator::assign(size_t worker, uint64_t plan, bool traced, const std::string& assignment,
-                           const std::map<Hash, Tensor>& weights) {
-  message::Message deploy;
-  deploy.mutable_deploy()->set_plan(plan);
-  deploy.mutable_deploy()->set_traced(traced);
-  SHOAL_ASSIGN(const Reply reply, exchange(worker, deploy, assignment, kPatience));
-  for (const Hash& hash : reply.missing) {
-    const auto weight = weights.find(hash);
-    if (weight == weights.end()) {
-      return Status(Code::kCorrupt, "worker " + infos_[worker].name + " misses what was not named");
-    }
-    message::Message blob;
-    blob.mutable_blob()->set_hash(hash);
-    const net::Bytes bytes = weight->second.bytes();
-    SHOAL_TRY(send(*links_[worker].channel, blob, std::span(&bytes, 1))
-                  .at("worker " + infos_[worker].name));
-  }
-  message::Message start;
-  start.mutable_start()->set_plan(plan);
-  return exchange(worker, start, {}, kCompilePatience).status();
 }
 
 }  // namespace shoal::cluster

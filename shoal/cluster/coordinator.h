@@ -4,16 +4,18 @@
 
 #include <atomic>
 #include <condition_variable>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <set>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "shoal/cluster/greeting.h"
 #include "shoal/cluster/measurement.h"
+#include "shoal/cluster/outbox.h"
 #include "shoal/cluster/requests.h"
 #include "shoal/cluster/waker.h"
 #include "shoal/cluster/wire.h"
@@ -27,17 +29,15 @@ class Data;
 class Failed;
 }  // namespace message
 
-struct WorkerInfo {
-  std::string name;
-  std::string address;
-  int threads = 0;
-  int64_t clock_ahead = 0;  // of the coordinator's, in nanoseconds
-};
-
 struct CoordinatorOptions {
   // How often workers hear something while a request is on its way, so that their radios do not
   // fall asleep. Zero: they may.
   std::chrono::milliseconds keep_awake{0};
+  // Of a coordinator that is in charge alone: workers leave those of earlier epochs, and refuse
+  // them by name. Zero: it shares its workers with whoever comes.
+  uint64_t epoch = 0;
+  // Workers that do not answer are lost from the start, rather than an error. They may come.
+  bool partial = false;
 };
 
 class RemotePlan;
@@ -54,58 +54,82 @@ class Coordinator {
   const std::vector<WorkerInfo>& workers() const { return infos_; }
   net::Traffic traffic() const;   // of all channels to workers
   std::vector<int> lost() const;  // workers that are gone, by number
+  // Connects to one that is gone. It has no plans then, whatever it had.
+  Status revive(int worker);
+  // Called at every loss; must not call back. Nothing: not any more.
+  void watch(const void* who, std::function<void()> watcher);
 
   // Weights that a worker does not have travel now. Ready to run when it returns. Only a traced
   // plan can be measured.
   Result<std::unique_ptr<RemotePlan>> deploy(const Graph& graph, const plan::Plan& plan,
                                              bool traced = false);
 
+  // Plans that compute the same, under one number: see Requests.
+  uint64_t make_service() { return next_plan_++; }
+  void offer(uint64_t service, std::vector<uint64_t> plans, bool mended = false);
+  void give_up(uint64_t service, const Status& why);
+  // Carries a request out, on the caller's thread, and measures it if that is wanted.
+  Status run(uint64_t service, std::span<const Tensor> inputs, std::span<Tensor> outputs,
+             std::chrono::milliseconds patience, plan::Timeline* measured);
+
  private:
   friend class RemotePlan;
 
+  // The way to a worker, until it is lost.
   struct Link {
     std::shared_ptr<net::Channel> channel;
+    std::unique_ptr<Outbox> outbox;  // of what must not hold up others
     std::thread reader;
+
+    ~Link();  // closes
   };
+  using LinkPtr = std::shared_ptr<Link>;
   // What a worker has said to a deployment.
   struct Reply {
     bool came = false;
     Status status;
     std::vector<Hash> missing;
   };
-  Coordinator() = default;
-  void read(size_t worker);
+  Coordinator(net::Transport& transport, CoordinatorOptions options)
+      : transport_(transport), options_(options) {}
+  Result<LinkPtr> reach(size_t worker, net::Deadline deadline);
+  void start_reading(size_t worker, Link& link);
+  void read(size_t worker, Link& link);
+  LinkPtr link_of(int worker) const;  // null where there never was one
+  Status send_to(int worker, const message::Message& message,
+                 std::span<const net::Bytes> payload = {}, bool urgent = false) const;
   void wake_all();
   Status handle(size_t worker, const net::Frame& frame);
   Status collect(size_t worker, const message::Data& data, const net::Frame& frame);
   void hear_of_failure(size_t worker, const message::Failed& failed);
-  void lose(size_t worker, const Status& why);
+  void lose(size_t worker, const Link& link, const Status& why);
   Status assign(size_t worker, uint64_t plan, bool traced, const std::string& assignment,
                 const std::map<Hash, Tensor>& weights);
   Result<Reply> exchange(size_t worker, const message::Message& message, const std::string& payload,
                          std::chrono::seconds patience);
 
-  // Carries a request out, on the caller's thread.
-  Status run(uint64_t service, std::span<const Tensor> inputs, std::span<Tensor> outputs,
-             std::chrono::milliseconds patience, plan::Timeline* measured);
   void begin(const Attempt& attempt, const std::vector<size_t>& sends,
              std::span<const Tensor> inputs);
+  void send_input(Link& link, const Attempt& attempt, size_t transfer, const Tensor& elements);
   bool may_send(uint64_t attempt, size_t transfer);
   void forget(const Attempt& attempt);
   Status await_times(std::unique_lock<std::mutex>& lock, const Attempt& attempt,
                      net::Deadline deadline, plan::Timeline& measured);
   Status described(const Outcome& outcome) const;
 
+  net::Transport& transport_;
+  const CoordinatorOptions options_;
   std::vector<WorkerInfo> infos_;
-  std::vector<Link> links_;
   std::mutex deploying_;
   mutable std::mutex mutex_;
   std::condition_variable changed_;
+  std::map<const void*, std::function<void()>> watchers_;
+  std::vector<LinkPtr> links_;
   std::vector<Status> lost_;    // by worker; why it is gone
   std::vector<Reply> replies_;  // by worker; one exchange at a time
   Requests requests_;
   std::map<uint64_t, Measurement> measurements_;  // by attempt
-  uint64_t next_plan_ = 0;
+  std::atomic<uint64_t> next_plan_ = 0;
   std::optional<Waker> waker_;  // first to go: it uses the rest
 };
 
@@ -119,7 +143,10 @@ class RemotePlan {
   Status run(std::span<const Tensor> inputs, std::span<Tensor> outputs,
              std::chrono::milliseconds patience, plan::Timeline* measured = nullptr);
 
-  const std::vector<int>& workers() const { return workers_; }  // that it needs, in order
+  uint64_t id() const { return course_->id; }
+  const std::vector<int>& workers() const { return workers_; }  // that it uses, in order
+  bool is_whole() const;                                        // all of them still have it
+  bool in_use() const;                                          // a request is on its way by it
 
  private:
   friend class Coordinator;

@@ -185,17 +185,17 @@ Status Duty::run(const ReadyTask& ready) {
 void Duty::post(uint64_t request, const SendOrder& order, Tensor part) {
   outboxes_.at(order.to)->put(
       [this, request, &order, part = std::move(part)](const Result<ChannelPtr>& channel) {
-        if (!channel.ok()) return fail_unless_survived(request, order, channel.status());
+        if (!channel.ok()) return fail_to_reach(order.to, request, channel.status());
         if (recorder_ != nullptr) record(recorder_->sending(request, order.piece, order.to));
         const Status sent = send_piece(**channel, plan_, request, order.piece, part);
-        if (!sent.ok()) fail_unless_survived(request, order, sent);
+        if (!sent.ok()) fail_to_reach(order.to, request, sent);
       });
 }
 
 // Whether too many are lost is for the coordinator to say, who hears of all.
-void Duty::fail_unless_survived(uint64_t request, const SendOrder& order, const Status& status) {
-  if (survives_ && order.to != plan::kCoordinator) return;
-  fail(request, status);
+void Duty::fail_to_reach(int peer, uint64_t request, const Status& status) {
+  if (!survives_) forget(request);
+  report(request, status, peer);
 }
 
 // Behind the answers, which are more urgent.
@@ -214,12 +214,17 @@ void Duty::forget(uint64_t request) {
 
 void Duty::fail(uint64_t request, const Status& status) {
   forget(request);
+  report(request, status, plan::kCoordinator);
+}
+
+void Duty::report(uint64_t request, const Status& status, int unreached) {
   message::Message message;
   message::Failed& failed = *message.mutable_failed();
   failed.set_plan(plan_);
   failed.set_request(request);
   failed.set_code(static_cast<uint32_t>(status.code()));
   failed.set_text(std::string(status.message()));
+  failed.set_unreached(static_cast<uint32_t>(unreached + 1));
   static_cast<void>(send(*coordinator_, message));  // gone? then nobody waits
 }
 

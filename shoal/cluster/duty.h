@@ -60,9 +60,10 @@ class Duty {
                                          const Store& store);
   Status run(const ReadyTask& ready);
   void post(uint64_t request, const SendOrder& order, Tensor part);
-  void fail_unless_survived(uint64_t request, const SendOrder& order, const Status& status);
+  void fail_to_reach(int peer, uint64_t request, const Status& status);
   void record(std::optional<message::Message> ended);
   void fail(uint64_t request, const Status& status);
+  void report(uint64_t request, const Status& status, int unreached);
 
   uint64_t plan_ = 0;
   bool traced_ = false;

@@ -16,14 +16,37 @@ RemotePlan::~RemotePlan() {
   }
   message::Message release;
   release.mutable_release()->set_plan(course_->id);
-  for (Coordinator::Link& link : coordinator_.links_) {
-    static_cast<void>(send(*link.channel, release));  // who is gone has released it already
+  for (int worker : workers_) {
+    // Who is gone has released it already.
+    static_cast<void>(coordinator_.send_to(worker, release));
   }
 }
 
 Status RemotePlan::run(std::span<const Tensor> inputs, std::span<Tensor> outputs,
                        std::chrono::milliseconds patience, plan::Timeline* measured) {
   return coordinator_.run(course_->id, inputs, outputs, patience, measured);
+}
+
+bool RemotePlan::is_whole() const {
+  const std::lock_guard lock(coordinator_.mutex_);
+  return coordinator_.requests_.is_whole(course_->id);
+}
+
+bool RemotePlan::in_use() const {
+  const std::lock_guard lock(coordinator_.mutex_);
+  return coordinator_.requests_.in_use(course_->id);
+}
+
+void Coordinator::offer(uint64_t service, std::vector<uint64_t> plans, bool mended) {
+  const std::lock_guard lock(mutex_);
+  requests_.offer(service, std::move(plans), mended);
+  changed_.notify_all();
+}
+
+void Coordinator::give_up(uint64_t service, const Status& why) {
+  const std::lock_guard lock(mutex_);
+  requests_.give_up(service, why);
+  changed_.notify_all();
 }
 
 Status Coordinator::run(uint64_t service, std::span<const Tensor> inputs, std::span<Tensor> outputs,
@@ -59,29 +82,47 @@ Status Coordinator::run(uint64_t service, std::span<const Tensor> inputs, std::s
   return status;
 }
 
+// Where others can answer without a worker, nobody waits until it has taken its inputs; it gets
+// them from a copy, for the caller's may be gone by then.
 void Coordinator::begin(const Attempt& attempt, const std::vector<size_t>& sends,
                         std::span<const Tensor> inputs) {
   const Course& course = *attempt.course;
+  const bool waits = course.plan.survives == 0;
+  std::map<ValueId, Tensor> whole;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const Tensor& tensor = inputs[i];
+    whole[course.graph.inputs()[i]] = waits ? tensor : crop(tensor, Region::whole(tensor.shape()));
+  }
   for (size_t i : sends) {
-    if (!may_send(attempt.id, i)) return;
-    const plan::Transfer& transfer = course.schedule.transfers[i];
-    const auto& [value, region] = transfer.piece;
-    const auto at = std::ranges::find(course.graph.inputs(), value) - course.graph.inputs().begin();
-    const Tensor& whole = inputs[static_cast<size_t>(at)];
-    const bool all = region == Region::whole(whole.shape());
-    const auto worker = static_cast<size_t>(transfer.to);
-    const Status sent = send_piece(*links_[worker].channel, course.id, attempt.id, transfer.piece,
-                                   all ? whole : crop(whole, region))
-                            .at("worker " + infos_[worker].name);
-    if (sent.ok()) continue;
-    // Who listens to the worker would notice too, but perhaps not before the next request.
-    if (sent.code() == Code::kUnavailable) {
-      lose(worker, sent);
+    const auto& [value, region] = course.schedule.transfers[i].piece;
+    const Tensor& tensor = whole[value];
+    Tensor part = region == Region::whole(tensor.shape()) ? tensor : crop(tensor, region);
+    const LinkPtr link = link_of(course.schedule.transfers[i].to);
+    if (link == nullptr) continue;
+    if (waits) {
+      send_input(*link, attempt, i, part);
     } else {
-      const std::lock_guard lock(mutex_);
-      requests_.fail(transfer.to, attempt.id, sent);
+      link->outbox->put([this, to = link.get(), attempt, i, part = std::move(part)](const auto&) {
+        send_input(*to, attempt, i, part);
+      });
     }
   }
+}
+
+void Coordinator::send_input(Link& link, const Attempt& attempt, size_t transfer,
+                             const Tensor& elements) {
+  if (!may_send(attempt.id, transfer)) return;
+  const plan::Transfer& what = attempt.course->schedule.transfers[transfer];
+  const auto worker = static_cast<size_t>(what.to);
+  const Status sent =
+      send_piece(*link.channel, attempt.course->id, attempt.id, what.piece, elements)
+          .at("worker " + infos_[worker].name);
+  if (sent.ok()) return;
+  // Who listens to the worker would notice too, but perhaps not before the next request.
+  if (sent.code() == Code::kUnavailable) return lose(worker, link, sent);
+  const std::lock_guard lock(mutex_);
+  requests_.fail(what.to, attempt.id, sent);
+  changed_.notify_all();
 }
 
 bool Coordinator::may_send(uint64_t attempt, size_t transfer) {
@@ -97,7 +138,7 @@ void Coordinator::forget(const Attempt& attempt) {
   message.mutable_forget()->set_plan(attempt.course->id);
   message.mutable_forget()->set_request(attempt.id);
   for (int worker : plan::workers_of(attempt.course->plan)) {
-    static_cast<void>(send(*links_[static_cast<size_t>(worker)].channel, message));
+    static_cast<void>(send_to(worker, message));
   }
 }
 

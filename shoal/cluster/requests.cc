@@ -18,6 +18,11 @@ bool answers(const Course& course, const std::set<int>& gone) {
   return !uses(course, gone) || plan::answers(course.graph, course.plan, course.schedule, lost);
 }
 
+std::set<int> merged(std::set<int> some, const std::set<int>& others) {
+  some.insert(others.begin(), others.end());
+  return some;
+}
+
 std::vector<size_t> inputs_to_send(const Course& course, const std::set<int>& gone) {
   std::vector<size_t> sends;
   for (size_t i = 0; i < course.schedule.transfers.size(); ++i) {
@@ -48,7 +53,7 @@ void Requests::offer(uint64_t service, std::vector<uint64_t> courses, bool mende
   if (courses.empty()) {
     services_.erase(service);
   } else {
-    services_[service] = {std::move(courses), mended};
+    services_[service] = {std::move(courses), mended, {}};
   }
   for (auto& [id, request] : requests_) {
     if (request.service == service && !request.over && request.attempt.course == nullptr) {
@@ -58,6 +63,8 @@ void Requests::offer(uint64_t service, std::vector<uint64_t> courses, bool mende
 }
 
 void Requests::give_up(uint64_t service, const Status& why) {
+  const auto it = services_.find(service);
+  if (it != services_.end()) it->second.hopeless = why;
   for (auto& [id, request] : requests_) {
     const bool waits = !request.over && request.attempt.course == nullptr;
     if (request.service == service && waits) end(request, why);
@@ -71,14 +78,21 @@ bool Requests::in_use(uint64_t course) const {
   });
 }
 
-const Requests::Offered* Requests::choose(const Service& service) const {
+bool Requests::is_whole(uint64_t course) const {
+  const Offered& offered = courses_.at(course);
+  return !uses(*offered.course, offered.gone);
+}
+
+const Requests::Offered* Requests::choose(const Service& service,
+                                          const std::set<int>& suspects) const {
   const Offered* damaged = nullptr;
   for (uint64_t id : service.courses) {
     const Offered& offered = courses_.at(id);
-    if (!uses(*offered.course, offered.gone)) return &offered;
-    if (damaged == nullptr && answers(*offered.course, offered.gone)) damaged = &offered;
+    const std::set<int> without = merged(offered.gone, suspects);
+    if (!uses(*offered.course, without)) return &offered;
+    if (damaged == nullptr && answers(*offered.course, without)) damaged = &offered;
   }
-  return damaged;
+  return damaged != nullptr || suspects.empty() ? damaged : choose(service);
 }
 
 Status Requests::usable(uint64_t service) const {
@@ -103,9 +117,13 @@ uint64_t Requests::submit(uint64_t service, std::span<const Tensor> inputs, Time
 void Requests::try_to_begin(uint64_t id) {
   Request& request = requests_.at(id);
   const auto service = services_.find(request.service);
-  const Offered* by = service == services_.end() ? nullptr : choose(service->second);
+  const Offered* by =
+      service == services_.end() ? nullptr : choose(service->second, request.suspects);
   if (by != nullptr) return begin(id, *by);
-  if (service != services_.end() && service->second.mended) return;
+  if (service != services_.end() && service->second.mended) {
+    if (!service->second.hopeless.ok()) end(request, service->second.hopeless);
+    return;
+  }
   end(request, request.why.ok() ? usable(request.service) : request.why);
 }
 
@@ -160,10 +178,10 @@ void Requests::fail(int worker, uint64_t attempt, const Status& why, int blamed)
     return reconsider(offered);
   }
   request.gone.insert(worker);
-  std::set<int> gone = offered.gone;
-  gone.insert(request.gone.begin(), request.gone.end());
   // What a worker cannot do, another would not do either: it is not tried again.
-  if (!answers(*offered.course, gone)) fail_attempt(it->second, why, false);
+  if (!answers(*offered.course, merged(offered.gone, request.gone))) {
+    fail_attempt(it->second, why, false);
+  }
 }
 
 void Requests::lose(int worker, const Status& why) {
@@ -178,9 +196,9 @@ void Requests::lose(int worker, const Status& why) {
 void Requests::reconsider(const Offered& offered) {
   for (auto& [id, request] : requests_) {
     if (request.over || request.attempt.course != offered.course) continue;
-    std::set<int> gone = offered.gone;
-    gone.insert(request.gone.begin(), request.gone.end());
-    if (!answers(*offered.course, gone)) fail_attempt(id, offered.why, true);
+    if (answers(*offered.course, merged(offered.gone, request.gone))) continue;
+    request.suspects.insert(offered.gone.begin(), offered.gone.end());
+    fail_attempt(id, offered.why, true);
   }
 }
 
@@ -205,6 +223,9 @@ void Requests::abandon(Request& request) {
 void Requests::end(Request& request, const Status& status) {
   request.over = true;
   attempts_.erase(request.attempt.id);
+  // Stragglers need not go on, and what waits for one who is gone would wait for ever.
+  const bool others_go_on = request.attempt.course && request.attempt.course->plan.survives > 0;
+  if (status.ok() && others_go_on) request.step.abandon = request.attempt;
   request.step.end = Outcome{status, {}, std::exchange(request.attempt, {}), {}, request.replayed};
   if (status.ok()) request.step.end->outputs = request.answer->take();
 }

@@ -63,10 +63,10 @@ class Requests {
   // Plans that compute the same, the best first; empty: none any more. Where the service is
   // mended, a request that nobody can answer now waits for the next offer.
   void offer(uint64_t service, std::vector<uint64_t> courses, bool mended = false);
-  // No offer will come that helps those who wait for one.
+  // Until the next offer nobody need wait for one.
   void give_up(uint64_t service, const Status& why);
-  // Whether an attempt at it is on its way.
-  bool in_use(uint64_t course) const;
+  bool in_use(uint64_t course) const;    // an attempt at it is on its way
+  bool is_whole(uint64_t course) const;  // all its workers still have it
 
   // The first plan all of whose workers are there, or else the first that can do without who is
   // not. A request whose plan fails is tried once more, by another.
@@ -99,21 +99,23 @@ class Requests {
   struct Service {
     std::vector<uint64_t> courses;
     bool mended = false;
+    Status hopeless = {};  // why no better offer will come
   };
   struct Request {
     uint64_t service = 0;
     std::vector<Tensor> inputs;
     Time deadline;
     std::optional<Answer> answer;
-    Attempt attempt;     // none: it waits for an offer
-    std::set<int> gone;  // failed this attempt
-    Status why;          // the last attempt failed
+    Attempt attempt;         // none: it waits for an offer
+    std::set<int> gone;      // failed this attempt
+    std::set<int> suspects;  // someone did not reach them: perhaps they are gone
+    Status why;              // the last attempt failed
     bool replayed = false;
     bool over = false;
     Step step;
   };
 
-  const Offered* choose(const Service& service) const;
+  const Offered* choose(const Service& service, const std::set<int>& suspects = {}) const;
   void try_to_begin(uint64_t id);
   void begin(uint64_t id, const Offered& by);
   void fail_attempt(uint64_t id, const Status& why, bool may_replay);

@@ -19,6 +19,11 @@ Status parse(const net::Frame& frame, message::Message& message) {
 
 net::Bytes bytes_of(const std::string& text) { return std::as_bytes(std::span(text)); }
 
+Status status_of(const message::Failed& failed) {
+  const bool known = failed.code() > 0 && failed.code() <= static_cast<uint32_t>(Code::kInternal);
+  return Status(known ? static_cast<Code>(failed.code()) : Code::kInternal, failed.text());
+}
+
 Status send_piece(net::Channel& channel, uint64_t plan, uint64_t request, const plan::Piece& piece,
                   const Tensor& elements) {
   message::Message message;

@@ -24,6 +24,9 @@ Status parse(const net::Frame& frame, message::Message& message);
 
 net::Bytes bytes_of(const std::string& text);
 
+// What a peer says went wrong there.
+Status status_of(const message::Failed& failed);
+
 // A piece on its way; the other end makes a tensor of it.
 Status send_piece(net::Channel& channel, uint64_t plan, uint64_t request, const plan::Piece& piece,
                   const Tensor& elements);

@@ -16,6 +16,7 @@ namespace shoal::cluster {
 namespace message {
 class Graph;
 class Piece;
+class Failed;
 class Message;
 class Traced;
 }  // namespace message

@@ -28,7 +28,7 @@ void Worker::stop() {
     const std::lock_guard lock(mutex_);
     if (stopped_) return;
     stopped_ = true;
-    for (const ChannelPtr& channel : channels_) channel->close();
+    for (const auto& [channel, epoch] : channels_) channel->close();
     for (const auto& [plan, duty] : duties_) duty->hang_up();
   }
   if (listener_ != nullptr) listener_->close();
@@ -56,7 +56,7 @@ void Worker::accept() {
       if (channel.status().code() == Code::kUnavailable) return;
       continue;  // whoever came did not get in
     }
-    channels_.insert(*channel);
+    channels_.emplace(*channel, 0);
     join_visits(false);
     Visit& visit = visits_.emplace_back();
     visit.thread = std::thread([this, &visit, shared = *channel] {
@@ -103,7 +103,7 @@ Status Worker::handle(const ChannelPtr& channel, const net::Frame& frame) {
   SHOAL_TRY(parse(frame, message));
   switch (message.kind_case()) {
     case message::Message::kHello:
-      return welcome(channel);
+      return welcome(channel, message.hello());
     case message::Message::kDeploy:
       return deploy(channel, message.deploy(), frame);
     case message::Message::kBlob:
@@ -137,7 +137,25 @@ Status Worker::handle(const ChannelPtr& channel, const net::Frame& frame) {
   }
 }
 
-Status Worker::welcome(const ChannelPtr& channel) {
+// A coordinator that is in charge alone takes the worker from those before it, who may not know
+// yet that there is another.
+Status Worker::follow(const ChannelPtr& channel, uint64_t epoch) {
+  const std::lock_guard lock(mutex_);
+  if (epoch < epoch_) {
+    return invalid("a coordinator of epoch " + std::to_string(epoch) + " is out of date: " +
+                   in_charge_ + " of epoch " + std::to_string(epoch_) + " is in charge");
+  }
+  if (epoch > epoch_) in_charge_ = channel->peer().name;
+  epoch_ = epoch;
+  channels_[channel] = epoch;
+  for (const auto& [other, its] : channels_) {
+    if (its > 0 && its < epoch) other->close();  // its plans go with it
+  }
+  return {};
+}
+
+Status Worker::welcome(const ChannelPtr& channel, const message::Hello& hello) {
+  if (hello.epoch() > 0) SHOAL_TRY(follow(channel, hello.epoch()));
   message::Message reply;
   message::Welcome& welcome = *reply.mutable_welcome();
   welcome.set_version(kProtocolVersion);

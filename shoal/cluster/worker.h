@@ -19,8 +19,9 @@
 namespace shoal::cluster {
 
 namespace message {
+class Hello;
 class Measure;
-}
+}  // namespace message
 
 struct WorkerOptions {
   std::string name = "worker";
@@ -55,7 +56,8 @@ class Worker {
   Status handle(const ChannelPtr& channel, const net::Frame& frame);
   Status deploy(const ChannelPtr& channel, const message::Deploy& deploy, const net::Frame& frame);
   Status start(const ChannelPtr& channel, uint64_t plan);
-  Status welcome(const ChannelPtr& channel);
+  Status welcome(const ChannelPtr& channel, const message::Hello& hello);
+  Status follow(const ChannelPtr& channel, uint64_t epoch);
   Status measure(const ChannelPtr& channel, const message::Measure& measure,
                  const net::Frame& frame);
   Status tell(const ChannelPtr& channel);
@@ -80,7 +82,9 @@ class Worker {
   uint64_t news_ = 0;   // counts what may have made a task ready
   bool stopped_ = false;
   std::map<uint64_t, DutyPtr> duties_;
-  std::set<ChannelPtr> channels_;
+  std::map<ChannelPtr, uint64_t> channels_;  // and the epochs of who is in charge alone
+  uint64_t epoch_ = 0;                       // the latest of them
+  std::string in_charge_;                    // who that is
   std::unique_ptr<net::Listener> listener_;
   std::thread acceptor_, computer_;
   std::list<Visit> visits_;

@@ -1,18 +1,17 @@
 // Plans carried out by workers that talk to each other, in one process.
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <map>
 #include <thread>
 
+#include "here.h"
 #include "random_plan.h"
 #include "shoal/cluster/cluster_device.h"
-#include "shoal/cluster/coordinator.h"
 #include "shoal/cluster/wire.h"
-#include "shoal/cluster/worker.h"
 #include "shoal/device/device.h"
 #include "shoal/graph/text.h"
 #include "shoal/net/fault.h"
-#include "shoal/net/loopback.h"
 #include "shoal/ops/ops.h"
 
 namespace shoal::cluster {
@@ -20,54 +19,6 @@ namespace {
 
 using namespace std::chrono_literals;
 using plan::Rng;
-
-std::string address_of(int worker) { return "worker-" + std::to_string(worker); }
-
-class Cluster {
- public:
-  explicit Cluster(int workers, const std::shared_ptr<const net::Decorator>& of_last = nullptr) {
-    std::vector<std::string> addresses;
-    for (int i = 0; i < workers; ++i) {
-      addresses.push_back(address_of(i));
-      devices_.push_back(make_reference_device());
-      net::ChannelOptions options;
-      if (of_last != nullptr && i == workers - 1) options.decorators = {of_last};
-      transports_.push_back(network_.transport(address_of(i), options));
-      workers_.push_back(std::make_unique<Worker>(WorkerOptions{.name = address_of(i)},
-                                                  *devices_.back(), *transports_.back()));
-      auto listener = transports_.back()->listen(address_of(i));
-      EXPECT_TRUE(listener.ok());
-      workers_.back()->serve(*std::move(listener));
-    }
-    transports_.push_back(network_.transport("coordinator"));
-    auto connected = Coordinator::connect(addresses, *transports_.back());
-    EXPECT_TRUE(connected.ok()) << connected.status().message();
-    coordinator_ = *std::move(connected);
-  }
-  ~Cluster() {
-    coordinator_.reset();
-    workers_.clear();
-  }
-
-  Coordinator& coordinator() { return *coordinator_; }
-  Worker& worker(size_t i) { return *workers_[i]; }
-
- private:
-  net::LoopbackNetwork network_;
-  std::vector<std::unique_ptr<net::Transport>> transports_;
-  std::vector<std::unique_ptr<Device>> devices_;
-  std::vector<std::unique_ptr<Worker>> workers_;
-  std::unique_ptr<Coordinator> coordinator_;
-};
-
-std::vector<Tensor> run_whole(const Graph& graph, const std::vector<Tensor>& inputs) {
-  const auto device = make_reference_device();
-  auto executable = device->compile(graph);
-  EXPECT_TRUE(executable.ok());
-  std::vector<Tensor> outputs(graph.outputs().size());
-  EXPECT_TRUE((*executable)->run(inputs, outputs, nullptr).ok());
-  return outputs;
-}
 
 TEST(Wire, GraphsComeBackAsTheyWere) {
   for (unsigned seed = 0; seed < 200; ++seed) {
@@ -233,16 +184,6 @@ TEST(Cluster, SaysWhichWorkerIsGone) {
   EXPECT_NE(status.message().find("worker-1"), std::string_view::npos) << status.message();
 }
 
-plan::ClusterProfile equal_workers(size_t count) {
-  plan::ClusterProfile profile;
-  for (size_t i = 0; i < count; ++i) {
-    // So slow that every plan uses all of them.
-    profile.workers.push_back(plan::uniform_worker(address_of(static_cast<int>(i)), 1, 1));
-    profile.links.emplace_back();
-  }
-  return profile;
-}
-
 // Runs a model on all of a cluster while one worker is lost, and goes on without it.
 class Losing {
  public:
@@ -274,18 +215,10 @@ class Losing {
 
  private:
   const Graph& graph_;
-  size_t used_ = 0;
+  std::atomic<size_t> used_ = 0;
   std::unique_ptr<Device> device_;
   std::unique_ptr<Executable> executable_;
 };
-
-Graph wide_layers() {
-  Graph graph;
-  ValueId x = graph.add_input("x", {DType::kF32, {1, 4, 48, 48}});
-  for (int i = 0; i < 3; ++i) x = *graph.add(ops::relu, {x});
-  graph.mark_output(x);
-  return graph;
-}
 
 TEST(Cluster, GoesOnWithoutAWorkerThatIsLost) {
   const auto faults = std::make_shared<net::FaultInjector>(net::Faults{});
@@ -295,13 +228,8 @@ TEST(Cluster, GoesOnWithoutAWorkerThatIsLost) {
   ASSERT_EQ(losing.used(), 3u);
   EXPECT_TRUE(losing.run().ok());
   faults->cut_all();
-  // The loss is noticed by the request, or before it.
-  if (const Status lost = losing.run(); !lost.ok()) {
-    EXPECT_EQ(lost.code(), Code::kUnavailable) << lost.message();
-    EXPECT_NE(lost.message().find("worker-2"), std::string_view::npos) << lost.message();
-    const Status next = losing.run();
-    EXPECT_TRUE(next.ok()) << lost.message() << ", then " << next.message();
-  }
+  const Status status = losing.run();
+  EXPECT_TRUE(status.ok()) << status.message();
   EXPECT_EQ(losing.used(), 2u);
   EXPECT_EQ(cluster.coordinator().lost(), std::vector<int>{2});
 }
@@ -314,10 +242,8 @@ TEST(Cluster, NoticesAWorkerThatFallsSilent) {
   Losing losing(cluster.coordinator(), graph);
   EXPECT_TRUE(losing.run().ok());
   faults->mute_all();
-  const Status lost = losing.run();
-  EXPECT_EQ(lost.code(), Code::kUnavailable) << lost.message();
-  EXPECT_NE(lost.message().find("worker-2"), std::string_view::npos) << lost.message();
-  EXPECT_TRUE(losing.run().ok());
+  const Status status = losing.run();
+  EXPECT_TRUE(status.ok()) << status.message();
   EXPECT_EQ(losing.used(), 2u);
 }
 

@@ -1,0 +1,88 @@
+// Fleet: a model on workers that come and go. For those that are there, and for each set with one
+// fewer, a plan is made and deployed ahead: a loss is answered by another plan, not by planning.
+// Who comes back is folded in while requests are on their way.
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <thread>
+#include <vector>
+
+#include "shoal/cluster/coordinator.h"
+#include "shoal/plan/planner.h"
+
+namespace shoal::cluster {
+
+using Workers = std::set<int>;
+
+// The sets that there should be plans for while these workers are there: the first is used, the
+// others are for when one of them is lost.
+std::vector<Workers> sets_to_plan_for(const Workers& present, bool standby);
+
+struct FleetOptions {
+  // A plan that uses these workers only. Asked once for every set; on a thread of the fleet, but
+  // for the first.
+  std::function<Result<plan::Prediction>(const Workers&)> plan;
+  // Whether to make plans ahead. Without, a loss is planned for when it happens, and requests wait.
+  bool standby = false;
+  // How often to look whether who is lost has come back. Zero: never.
+  std::chrono::milliseconds look_again{0};
+};
+
+class Fleet {
+ public:
+  // Ready to run when it returns. The coordinator outlives it.
+  static Result<std::unique_ptr<Fleet>> start(Coordinator& coordinator, FleetOptions options);
+  ~Fleet();  // no request may be on its way
+
+  // A request whose plan fails is replayed once, by another plan, before `patience` ends. After
+  // that, kUnavailable or kDeadline: it is worth another try.
+  Status run(std::span<const Tensor> inputs, std::span<Tensor> outputs,
+             std::chrono::milliseconds patience);
+
+  // The plan that the fleet began with.
+  const plan::Prediction& first() const { return *first_; }
+  // Looks now who has come back, and waits until all plans are there that can be.
+  void settle();
+  size_t deployed() const;  // plans
+
+ private:
+  struct Deployed {
+    Workers set;  // that it was made for
+    std::unique_ptr<RemotePlan> remote;
+  };
+
+  Fleet(Coordinator& coordinator, FleetOptions options);
+  void keep();  // on a thread of its own
+  void wake();
+  void look_for_the_lost();
+  void mend();
+  Status deploy_for(const Workers& set);
+  Result<const plan::Prediction*> plan_for(const Workers& set);
+  bool has_plan_for(const Workers& set) const;
+  void retire(const std::vector<Workers>& wanted);
+  void publish();
+  Workers present() const;
+
+  Coordinator& coordinator_;
+  const FleetOptions options_;
+  const plan::Prediction* first_ = nullptr;
+  // Of the thread that keeps it.
+  std::map<Workers, std::unique_ptr<plan::Prediction>> plans_;  // by what they were made for
+  std::set<Workers> refused_;  // no plan can be made or deployed while these are there
+  std::vector<Deployed> retired_;
+  const uint64_t service_;
+
+  mutable std::mutex mutex_;  // never held while the coordinator is called
+  std::condition_variable changed_;
+  std::vector<Deployed> deployed_;
+  bool news_ = false, settled_ = false, over_ = false;
+  std::thread keeper_;
+};
+
+}  // namespace shoal::cluster

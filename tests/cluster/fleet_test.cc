@@ -1,0 +1,174 @@
+// Models on workers that come and go, in one process.
+#include "shoal/cluster/fleet.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <thread>
+
+#include "here.h"
+#include "random_plan.h"
+#include "shoal/plan/figures.h"
+
+namespace shoal::cluster {
+namespace {
+
+using namespace std::chrono_literals;
+
+// Answers by a model on all workers of a cluster, with a plan for every loss.
+class Served {
+ public:
+  explicit Served(Coordinator& coordinator) : coordinator_(coordinator), graph_(wide_layers()) {
+    auto started =
+        Fleet::start(coordinator, {.plan = [this](const Workers& set) { return plan(set); },
+                                   .standby = true,
+                                   .look_again = 1h});
+    EXPECT_TRUE(started.ok()) << started.status().message();
+    fleet_ = *std::move(started);
+  }
+
+  Status run() {
+    plan::Rng rng(11);
+    const std::vector<Tensor> inputs = {
+        plan::random_tensor(rng, graph_[graph_.inputs()[0]].type.shape)};
+    std::vector<Tensor> outputs(1);
+    const Status status = fleet_->run(inputs, outputs, 20s);
+    if (status.ok()) plan::expect_near(outputs, run_whole(graph_, inputs));
+    return status;
+  }
+
+  // Whoever plans waits until it is allowed again.
+  void allow_planning(bool allowed) {
+    may_plan_ = allowed;
+    may_plan_.notify_all();
+  }
+
+  Fleet& fleet() { return *fleet_; }
+  int planned() const { return planned_; }
+
+ private:
+  Result<plan::Prediction> plan(const Workers& set) {
+    may_plan_.wait(false);
+    ++planned_;
+    plan::PlanOptions options;
+    for (int w = 0; w < std::ssize(coordinator_.workers()); ++w) {
+      if (!set.contains(w)) options.excluded.push_back(w);
+    }
+    SHOAL_ASSIGN(auto plans,
+                 plan::make_plans(graph_, equal_workers(coordinator_.workers().size()), options));
+    return std::move(plans.front());
+  }
+
+  Coordinator& coordinator_;
+  const Graph graph_;
+  std::atomic<bool> may_plan_ = true;
+  std::atomic<int> planned_ = 0;
+  std::unique_ptr<Fleet> fleet_;
+};
+
+TEST(Fleet, PlansForAllAndForEachLoss) {
+  EXPECT_EQ(sets_to_plan_for({0, 2, 5}, true),
+            (std::vector<Workers>{{0, 2, 5}, {2, 5}, {0, 5}, {0, 2}}));
+  EXPECT_EQ(sets_to_plan_for({0, 2, 5}, false), (std::vector<Workers>{{0, 2, 5}}));
+  EXPECT_EQ(sets_to_plan_for({3}, true), (std::vector<Workers>{{3}}));
+  EXPECT_TRUE(sets_to_plan_for({}, true).empty());
+}
+
+TEST(Fleet, SwitchesWithoutPlanning) {
+  Cluster cluster(3);
+  Served served(cluster.coordinator());
+  served.fleet().settle();
+  EXPECT_EQ(served.fleet().deployed(), 4u);
+  EXPECT_TRUE(served.run().ok());
+  served.allow_planning(false);
+  cluster.worker(1).stop();
+  for (int i = 0; i < 3; ++i) {
+    const Status status = served.run();
+    EXPECT_TRUE(status.ok()) << status.message();
+  }
+  EXPECT_EQ(served.planned(), 4);
+  served.allow_planning(true);
+}
+
+TEST(Fleet, OutlivesLossAfterLoss) {
+  Cluster cluster(4);
+  Served served(cluster.coordinator());
+  for (size_t worker : {2u, 0u, 3u}) {
+    served.fleet().settle();
+    cluster.worker(worker).stop();
+    const Status status = served.run();
+    EXPECT_TRUE(status.ok()) << status.message();
+  }
+  cluster.worker(1).stop();
+  const Status last = served.run();
+  EXPECT_EQ(last.code(), Code::kUnavailable) << last.message();
+}
+
+TEST(Fleet, FoldsInWhoComesBackWithoutPlanning) {
+  Cluster cluster(3);
+  Served served(cluster.coordinator());
+  served.fleet().settle();
+  for (size_t worker : {0u, 2u, 0u}) {
+    cluster.worker(worker).stop();
+    EXPECT_TRUE(served.run().ok());
+    served.fleet().settle();
+    EXPECT_EQ(cluster.coordinator().lost().size(), 1u);
+    const int planned = served.planned();
+    cluster.start(worker);
+    served.fleet().settle();
+    EXPECT_TRUE(cluster.coordinator().lost().empty());
+    EXPECT_EQ(served.fleet().deployed(), 4u);
+    EXPECT_EQ(served.planned(), planned);
+    EXPECT_TRUE(served.run().ok());
+  }
+}
+
+TEST(Fleet, LosesNoRequestWhileWorkersComeAndGo) {
+  Cluster cluster(3);
+  Served served(cluster.coordinator());
+  std::atomic<bool> over = false;
+  std::vector<std::thread> callers;
+  for (int i = 0; i < 2; ++i) {
+    callers.emplace_back([&] {
+      while (!over) {
+        const Status status = served.run();
+        EXPECT_TRUE(status.ok()) << status.message();
+      }
+    });
+  }
+  for (size_t round = 0; round < 6; ++round) {
+    served.fleet().settle();
+    cluster.worker(round % 3).stop();
+    served.fleet().settle();
+    cluster.start(round % 3);
+  }
+  over = true;
+  for (std::thread& caller : callers) caller.join();
+}
+
+TEST(Epochs, OfTheLatestCoordinatorCount) {
+  Cluster cluster(2, nullptr, {.epoch = 5});
+  auto stale = cluster.connect({.epoch = 4});
+  ASSERT_FALSE(stale.ok());
+  const std::string_view why = stale.status().message();
+  EXPECT_NE(why.find("epoch 4 is out of date"), std::string_view::npos) << why;
+  EXPECT_NE(why.find("coordinator of epoch 5 is in charge"), std::string_view::npos) << why;
+  EXPECT_TRUE(cluster.connect({}).ok()) << "who is not in charge alone may share";
+  EXPECT_TRUE(cluster.coordinator().lost().empty());
+}
+
+// Who was in charge before learns it by losing its workers, and cannot get them back.
+TEST(Epochs, OfALaterCoordinatorTakeOver) {
+  Cluster cluster(2, nullptr, {.epoch = 5});
+  Served before(cluster.coordinator());
+  EXPECT_TRUE(before.run().ok());
+  auto later = cluster.connect({.epoch = 6});
+  ASSERT_TRUE(later.ok()) << later.status().message();
+  EXPECT_EQ(before.run().code(), Code::kUnavailable);
+  EXPECT_FALSE(cluster.coordinator().revive(0).ok());
+  Served after(**later);
+  EXPECT_TRUE(after.run().ok());
+}
+
+}  // namespace
+}  // namespace shoal::cluster

@@ -1,0 +1,100 @@
+// A cluster in one process, for tests.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "shoal/cluster/coordinator.h"
+#include "shoal/cluster/worker.h"
+#include "shoal/device/device.h"
+#include "shoal/net/loopback.h"
+#include "shoal/ops/ops.h"
+#include "shoal/plan/profile.h"
+
+namespace shoal::cluster {
+
+inline std::string address_of(int worker) { return "worker-" + std::to_string(worker); }
+
+class Cluster {
+ public:
+  explicit Cluster(int workers, const std::shared_ptr<const net::Decorator>& of_last = nullptr,
+                   CoordinatorOptions options = {})
+      : workers_(static_cast<size_t>(workers)) {
+    for (int i = 0; i < workers; ++i) {
+      devices_.push_back(make_reference_device());
+      net::ChannelOptions channel;
+      if (of_last != nullptr && i == workers - 1) channel.decorators = {of_last};
+      transports_.push_back(network_.transport(address_of(i), channel));
+      start(static_cast<size_t>(i));
+    }
+    transports_.push_back(network_.transport("coordinator"));
+    auto connected = connect(options);
+    EXPECT_TRUE(connected.ok()) << connected.status().message();
+    coordinator_ = *std::move(connected);
+  }
+  ~Cluster() {
+    coordinator_.reset();
+    workers_.clear();
+  }
+
+  Coordinator& coordinator() { return *coordinator_; }
+  Worker& worker(size_t i) { return *workers_[i]; }
+
+  // In the place of the one that was there.
+  void start(size_t i) {
+    const std::string address = address_of(static_cast<int>(i));
+    workers_[i].reset();
+    workers_[i] =
+        std::make_unique<Worker>(WorkerOptions{.name = address}, *devices_[i], *transports_[i]);
+    auto listener = transports_[i]->listen(address);
+    EXPECT_TRUE(listener.ok());
+    workers_[i]->serve(*std::move(listener));
+  }
+
+  Result<std::unique_ptr<Coordinator>> connect(CoordinatorOptions options) {
+    std::vector<std::string> addresses;
+    for (size_t i = 0; i < workers_.size(); ++i) {
+      addresses.push_back(address_of(static_cast<int>(i)));
+    }
+    return Coordinator::connect(addresses, *transports_.back(), options);
+  }
+
+ private:
+  net::LoopbackNetwork network_;
+  std::vector<std::unique_ptr<net::Transport>> transports_;
+  std::vector<std::unique_ptr<Device>> devices_;
+  std::vector<std::unique_ptr<Worker>> workers_;
+  std::unique_ptr<Coordinator> coordinator_;
+};
+
+inline std::vector<Tensor> run_whole(const Graph& graph, const std::vector<Tensor>& inputs) {
+  const auto device = make_reference_device();
+  auto executable = device->compile(graph);
+  EXPECT_TRUE(executable.ok());
+  std::vector<Tensor> outputs(graph.outputs().size());
+  EXPECT_TRUE((*executable)->run(inputs, outputs, nullptr).ok());
+  return outputs;
+}
+
+inline plan::ClusterProfile equal_workers(size_t count) {
+  plan::ClusterProfile profile;
+  for (size_t i = 0; i < count; ++i) {
+    // So slow that every plan uses all of them.
+    profile.workers.push_back(plan::uniform_worker(address_of(static_cast<int>(i)), 1, 1));
+    profile.links.emplace_back();
+  }
+  return profile;
+}
+
+inline Graph wide_layers() {
+  Graph graph;
+  ValueId x = graph.add_input("x", {DType::kF32, {1, 4, 48, 48}});
+  for (int i = 0; i < 3; ++i) x = *graph.add(ops::relu, {x});
+  graph.mark_output(x);
+  return graph;
+}
+
+}  // namespace shoal::cluster
