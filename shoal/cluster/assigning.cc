@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "messages.pb.h"
+#include "shoal/cluster/task_code.h"
 
 namespace shoal::cluster {
 
@@ -13,7 +14,7 @@ Status Assigning::encode_for(int worker, const std::vector<WorkerInfo>& infos,
     const auto& tasks = plan_.segments[s].tasks;
     for (size_t t = 0; t < tasks.size(); ++t) {
       if (tasks[t].worker != worker) continue;
-      SHOAL_TRY(encode_task(schedule_.parts[s][t], worker, *assignment.add_tasks(), peers));
+      SHOAL_TRY(encode_task(s, t, *assignment.add_tasks(), peers));
     }
   }
   for (int peer : peers) {
@@ -22,16 +23,27 @@ Status Assigning::encode_for(int worker, const std::vector<WorkerInfo>& infos,
     to.set_address(infos[static_cast<size_t>(peer)].address);
   }
   assignment.set_survives(plan_.survives > 0);
+  assignment.set_wait_ms(static_cast<uint32_t>(std::clamp(plan_.wait_seconds * 1e3, 0.0, 1e9)));
   return {};
 }
 
-Status Assigning::encode_task(const plan::Part& part, int worker, message::Task& to,
+void Assigning::encode_code(const plan::CodeRead& read, message::Task& to) const {
+  const plan::ErasureCode& code = plan_.codes[read.code];
+  TaskCode its{code.coefficients, code.axis, graph_[code.data[0]].type.dtype, read.data};
+  its.members.insert(its.members.end(), read.parity.begin(), read.parity.end());
+  encode(its, *to.add_codes());
+}
+
+Status Assigning::encode_task(size_t segment, size_t task, message::Task& to,
                               std::set<int>& peers) {
+  const plan::Part& part = schedule_.parts[segment][task];
+  const int worker = plan_.segments[segment].tasks[task].worker;
   SHOAL_ASSIGN(const Graph graph, plan::to_graph(graph_, part));
   encode(graph, *to.mutable_graph(),
          [&](const Hash& hash, const Tensor& tensor) { weights_.emplace(hash, tensor); });
   for (const plan::Piece& piece : part.inputs) encode(piece, *to.add_inputs());
   for (const plan::Piece& piece : part.outputs) encode(piece, *to.add_outputs());
+  for (const plan::CodeRead& read : schedule_.code_reads[segment][task]) encode_code(read, to);
   for (const plan::Transfer& transfer : schedule_.transfers) {
     const bool mine =
         transfer.from == worker &&

@@ -26,7 +26,8 @@ class Assigning {
   const std::map<Hash, Tensor>& weights() const { return weights_; }
 
  private:
-  Status encode_task(const plan::Part& part, int worker, message::Task& to, std::set<int>& peers);
+  Status encode_task(size_t segment, size_t task, message::Task& to, std::set<int>& peers);
+  void encode_code(const plan::CodeRead& read, message::Task& to) const;
 
   const Graph& graph_;
   const plan::Plan& plan_;

@@ -1,6 +1,7 @@
 #include "shoal/cluster/deployment.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "shoal/plan/boxes.h"
 
@@ -14,14 +15,61 @@ TensorType input_type(const WorkerTask& task, size_t input) {
   return graph[graph.inputs()[input]].type;
 }
 
+bool meet(const plan::Piece& a, const plan::Piece& b) {
+  return a.value == b.value && a.region.begin.rank() == b.region.begin.rank() &&
+         !plan::is_empty(plan::intersection(a.region, b.region));
+}
+
+bool reads(const WorkerTask& task, const plan::Piece& piece) {
+  const auto is_met = [&](const plan::Piece& wanted) { return meet(wanted, piece); };
+  return std::ranges::any_of(task.inputs, is_met) ||
+         std::ranges::any_of(task.codes, [&](const TaskCode& code) {
+           return std::ranges::any_of(code.members, is_met);
+         });
+}
+
+bool is_data_of(const TaskCode& code, ValueId value) {
+  const auto it = std::ranges::find(code.members, value, &plan::Piece::value);
+  return it - code.members.begin() < static_cast<std::ptrdiff_t>(code.data_count());
+}
+
+// Of what comes, what is wanted and not here yet. Whether it is wanted at all.
+template <class Filling>
+bool fill(Filling& filling, const plan::Piece& wanted, const TensorType& type,
+          const plan::Piece& piece, const Tensor& elements) {
+  if (!meet(wanted, piece)) return false;
+  if (filling.is_full()) return true;  // what comes again must not change it
+  const Region common = plan::intersection(wanted.region, piece.region);
+  filling.missing = plan::subtract(std::move(filling.missing), common);
+  if (common == wanted.region && common == piece.region) {
+    filling.tensor = elements;
+    return true;
+  }
+  if (!filling.tensor.defined()) filling.tensor = Tensor(type);
+  paste(crop(elements, plan::relative(common, piece.region)), plan::relative(common, wanted.region),
+        filling.tensor);
+  return true;
+}
+
+template <class Fillings>
+size_t count_full(const Fillings& fillings) {
+  return static_cast<size_t>(
+      std::ranges::count_if(fillings, [](const auto& filling) { return filling.is_full(); }));
+}
+
 }  // namespace
 
-Deployment::Deployment(std::vector<WorkerTask> tasks) : tasks_(std::move(tasks)) {}
+Deployment::Deployment(std::vector<WorkerTask> tasks, std::chrono::milliseconds wait)
+    : tasks_(std::move(tasks)), wait_(wait) {}
 
 std::optional<DType> Deployment::dtype_of(ValueId value) const {
   for (const WorkerTask& task : tasks_) {
     for (size_t i = 0; i < task.inputs.size(); ++i) {
       if (task.inputs[i].value == value) return input_type(task, i).dtype;
+    }
+    for (const TaskCode& code : task.codes) {
+      const auto it = std::ranges::find(code.members, value, &plan::Piece::value);
+      if (it != code.members.end()) return code.dtype;
     }
   }
   return std::nullopt;
@@ -30,75 +78,143 @@ std::optional<DType> Deployment::dtype_of(ValueId value) const {
 Deployment::Request& Deployment::request_at(uint64_t id) {
   const auto [it, is_new] = requests_.try_emplace(id);
   if (!is_new) return it->second;
-  for (const WorkerTask& task : tasks_) {
-    std::vector<Filling>& inputs = it->second.inputs.emplace_back();
-    for (size_t i = 0; i < task.inputs.size(); ++i) {
-      const Region& region = task.inputs[i].region;
-      inputs.push_back({Tensor(), {}});
-      if (!plan::is_empty(region)) inputs.back().missing = {region};
+  const auto to_fill = [](const std::vector<plan::Piece>& pieces) {
+    std::vector<Filling> fillings(pieces.size());
+    for (size_t i = 0; i < pieces.size(); ++i) {
+      if (!plan::is_empty(pieces[i].region)) fillings[i].missing = {pieces[i].region};
     }
+    return fillings;
+  };
+  for (const WorkerTask& task : tasks_) {
+    Inputs& inputs = it->second.tasks.emplace_back();
+    inputs.inputs = to_fill(task.inputs);
+    for (const TaskCode& code : task.codes) inputs.codes.push_back(to_fill(code.members));
   }
   return it->second;
 }
 
-Status Deployment::put(uint64_t request, const plan::Piece& piece, const Tensor& elements) {
+Status Deployment::put(uint64_t request, const plan::Piece& piece, const Tensor& elements,
+                       Time now) {
   const std::lock_guard lock(mutex_);
   if (is_over(request)) return {};
   if (!requests_.contains(request) && requests_.size() >= kMostRequests) {
     return Status(Code::kExhausted, "too many requests at once");
   }
-  if (put_locked(request_at(request), piece, elements)) return {};
-  return invalid("nobody here reads that piece");
+  Request& its = request_at(request);
+  if (!put_locked(its, piece, elements)) return invalid("nobody here reads that piece");
+  note_readiness(its, now);
+  return {};
 }
 
 bool Deployment::put_locked(Request& request, const plan::Piece& piece, const Tensor& elements) {
   bool used = false;
   for (size_t t = 0; t < tasks_.size(); ++t) {
-    for (size_t i = 0; i < tasks_[t].inputs.size(); ++i) {
-      const plan::Piece& wanted = tasks_[t].inputs[i];
-      if (wanted.value != piece.value || wanted.region.begin.rank() != piece.region.begin.rank()) {
-        continue;
+    const WorkerTask& task = tasks_[t];
+    if (t < request.next) {
+      used = used || reads(task, piece);
+      continue;
+    }
+    Inputs& inputs = request.tasks[t];
+    for (size_t i = 0; i < task.inputs.size(); ++i) {
+      used |= fill(inputs.inputs[i], task.inputs[i], input_type(task, i), piece, elements);
+    }
+    for (size_t c = 0; c < task.codes.size(); ++c) {
+      const TaskCode& code = task.codes[c];
+      for (size_t m = 0; m < code.members.size(); ++m) {
+        used |= fill(inputs.codes[c][m], code.members[m], code.type_of(m), piece, elements);
       }
-      const Region common = plan::intersection(wanted.region, piece.region);
-      if (plan::is_empty(common)) continue;
-      used = true;
-      if (t < request.next) continue;
-      Filling& filling = request.inputs[t][i];
-      if (filling.missing.empty()) continue;  // what comes again must not change it
-      filling.missing = plan::subtract(std::move(filling.missing), common);
-      if (common == wanted.region && common == piece.region) {
-        filling.tensor = elements;
-        continue;
-      }
-      if (!filling.tensor.defined()) filling.tensor = Tensor(input_type(tasks_[t], i));
-      paste(crop(elements, plan::relative(common, piece.region)),
-            plan::relative(common, wanted.region), filling.tensor);
     }
   }
   return used;
 }
 
-bool Deployment::is_ready(const Request& request) {
-  return !request.running && request.next < request.inputs.size() &&
-         std::ranges::all_of(request.inputs[request.next],
-                             [](const Filling& filling) { return filling.missing.empty(); });
-}
-
-std::optional<ReadyTask> Deployment::take() {
-  const std::lock_guard lock(mutex_);
-  for (auto& [id, request] : requests_) {
-    if (!is_ready(request)) continue;
-    request.running = true;
-    ReadyTask ready{id, request.next, {}};
-    for (Filling& filling : request.inputs[request.next]) {
-      ready.inputs.push_back(std::move(filling.tensor));
-    }
-    return ready;
+// Of an input that is missing, the code that has it must have enough of its members.
+Deployment::Readiness Deployment::readiness(const Request& request) const {
+  if (request.running || request.next >= tasks_.size()) return Readiness::kNo;
+  const WorkerTask& task = tasks_[request.next];
+  const Inputs& here = request.tasks[request.next];
+  if (count_full(here.inputs) == here.inputs.size()) return Readiness::kComplete;
+  for (size_t i = 0; i < task.inputs.size(); ++i) {
+    if (here.inputs[i].is_full()) continue;
+    const auto code = std::ranges::find_if(
+        task.codes, [&](const TaskCode& its) { return is_data_of(its, task.inputs[i].value); });
+    if (code == task.codes.end()) return Readiness::kNo;
+    const auto c = static_cast<size_t>(code - task.codes.begin());
+    if (count_full(here.codes[c]) < code->data_count()) return Readiness::kNo;
   }
-  return std::nullopt;
+  return Readiness::kDecodable;
 }
 
-void Deployment::finish(const ReadyTask& task, std::span<const Tensor> outputs) {
+void Deployment::note_readiness(Request& request, Time now) const {
+  if (!request.decodable && readiness(request) == Readiness::kDecodable) request.decodable = now;
+}
+
+std::optional<ReadyTask> Deployment::take(Time now) {
+  ReadyTask ready;
+  Inputs inputs;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto it = std::ranges::find_if(requests_, [&](const auto& entry) {
+      const Request& request = entry.second;
+      const Readiness its = readiness(request);
+      return its == Readiness::kComplete ||
+             (its == Readiness::kDecodable && now >= *request.decodable + wait_);
+    });
+    if (it == requests_.end()) return std::nullopt;
+    Request& request = it->second;
+    request.running = true;
+    request.decodable.reset();
+    ready = {it->first, request.next, {}};
+    // Marked as full, so that what comes now is dropped.
+    inputs = std::exchange(request.tasks[request.next], {});
+    request.tasks[request.next].inputs.resize(inputs.inputs.size());
+    for (const auto& members : inputs.codes) {
+      request.tasks[request.next].codes.emplace_back(members.size());
+    }
+  }
+  decode(ready, inputs);
+  return ready;
+}
+
+std::optional<Deployment::Time> Deployment::next_time() const {
+  const std::lock_guard lock(mutex_);
+  std::optional<Time> next;
+  for (const auto& [id, request] : requests_) {
+    if (!request.decodable) continue;
+    const Time due = *request.decodable + wait_;
+    if (!next || due < *next) next = due;
+  }
+  return next;
+}
+
+// Fills the task's inputs, those that are missing from their codes. Without the lock: nobody else
+// has what was taken.
+void Deployment::decode(ReadyTask& ready, const Inputs& from) const {
+  const WorkerTask& task = tasks_[ready.task];
+  for (const Filling& filling : from.inputs) {
+    ready.inputs.push_back(filling.is_full() ? filling.tensor : Tensor());
+  }
+  for (size_t c = 0; c < task.codes.size(); ++c) {
+    const TaskCode& code = task.codes[c];
+    std::vector<Tensor> members;
+    bool recovered = false;
+    for (size_t i = 0; i < task.inputs.size(); ++i) {
+      const auto member =
+          std::ranges::find(code.members, task.inputs[i].value, &plan::Piece::value);
+      if (from.inputs[i].is_full() || member == code.members.end()) continue;
+      if (!std::exchange(recovered, true)) {
+        for (const Filling& filling : from.codes[c]) {
+          members.push_back(filling.is_full() ? filling.tensor : Tensor());
+        }
+        recover_data(code, members);
+      }
+      const Tensor& whole = members[static_cast<size_t>(member - code.members.begin())];
+      ready.inputs[i] = crop(whole, plan::relative(task.inputs[i].region, member->region));
+    }
+  }
+}
+
+void Deployment::finish(const ReadyTask& task, std::span<const Tensor> outputs, Time now) {
   const std::lock_guard lock(mutex_);
   const auto it = requests_.find(task.request);
   if (it == requests_.end()) return;  // it was cancelled
@@ -112,6 +228,7 @@ void Deployment::finish(const ReadyTask& task, std::span<const Tensor> outputs) 
   for (size_t i = 0; i < outputs.size(); ++i) {
     put_locked(request, tasks_[task.task].outputs[i], outputs[i]);
   }
+  note_readiness(request, now);
 }
 
 void Deployment::cancel(uint64_t request) {

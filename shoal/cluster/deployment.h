@@ -1,7 +1,9 @@
 // Deployment: what one worker does of a plan, ready to run. Knows which pieces each of its tasks
-// still waits for, for any number of requests at once; knows nothing of the network.
+// still waits for, for any number of requests at once, and computes those that a code makes up for;
+// knows nothing of the network, and of time what it is told.
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <map>
 #include <memory>
@@ -10,6 +12,7 @@
 #include <set>
 #include <vector>
 
+#include "shoal/cluster/task_code.h"
 #include "shoal/device/device.h"
 #include "shoal/plan/plan.h"
 
@@ -25,6 +28,7 @@ struct WorkerTask {
   std::unique_ptr<Executable> executable;
   std::vector<plan::Piece> inputs, outputs;  // of its graph, in its order
   std::vector<SendOrder> sends;
+  std::vector<TaskCode> codes;  // boxes of inputs that are data lie in those of their codes
 };
 
 // A task whose inputs are all here.
@@ -36,20 +40,25 @@ struct ReadyTask {
 
 class Deployment {
  public:
-  explicit Deployment(std::vector<WorkerTask> tasks);
+  using Time = std::chrono::steady_clock::time_point;
+
+  // A task waits so long for inputs that are missing after it could compute them.
+  explicit Deployment(std::vector<WorkerTask> tasks, std::chrono::milliseconds wait = {});
 
   const std::vector<WorkerTask>& tasks() const { return tasks_; }
 
   // A piece of a value is here. What is here already, as where several workers send the same, and
   // what comes after a request has ended are dropped. kInvalidArgument where no task reads such a
   // piece; kExhausted where more requests would be on their way than there may be.
-  Status put(uint64_t request, const plan::Piece& piece, const Tensor& elements);
+  Status put(uint64_t request, const plan::Piece& piece, const Tensor& elements, Time now);
 
   // The next task of the oldest request that can run; it is handed out once.
-  std::optional<ReadyTask> take();
+  std::optional<ReadyTask> take(Time now);
+  // When a task can run though nothing more comes; nothing if there is none.
+  std::optional<Time> next_time() const;
 
   // What the task gave is here for the tasks after it. The request ends with its last task.
-  void finish(const ReadyTask& task, std::span<const Tensor> outputs);
+  void finish(const ReadyTask& task, std::span<const Tensor> outputs, Time now);
 
   void cancel(uint64_t request);
 
@@ -57,24 +66,35 @@ class Deployment {
   std::optional<DType> dtype_of(ValueId value) const;
 
  private:
-  // One input of one task: a box of a value, filled piece by piece.
+  // A box of a value, filled piece by piece.
   struct Filling {
     Tensor tensor;
     std::vector<Region> missing;  // boxes, so that nothing counts twice
+
+    bool is_full() const { return missing.empty(); }
+  };
+  struct Inputs {
+    std::vector<Filling> inputs;              // of one task
+    std::vector<std::vector<Filling>> codes;  // by code and member
   };
   struct Request {
-    std::vector<std::vector<Filling>> inputs;  // by task and input
-    size_t next = 0;                           // task; they run in order
+    std::vector<Inputs> tasks;
+    size_t next = 0;  // task; they run in order
     bool running = false;
+    std::optional<Time> decodable;  // since then the next task could compute what it misses
   };
+  enum class Readiness : uint8_t { kNo, kDecodable, kComplete };
 
   Request& request_at(uint64_t id);
   bool is_over(uint64_t request) const;
   void end(uint64_t request);
-  static bool is_ready(const Request& request);
+  Readiness readiness(const Request& request) const;
+  void note_readiness(Request& request, Time now) const;
   bool put_locked(Request& request, const plan::Piece& piece, const Tensor& elements);
+  void decode(ReadyTask& ready, const Inputs& from) const;
 
   const std::vector<WorkerTask> tasks_;
+  const std::chrono::milliseconds wait_;
   mutable std::mutex mutex_;
   std::map<uint64_t, Request> requests_;
   std::set<uint64_t> over_;  // requests that ended or were cancelled, lately

@@ -50,6 +50,22 @@ bool contains(const Region& outer, const Region& inner) {
   return outer.begin.rank() == inner.begin.rank() && plan::intersection(outer, inner) == inner;
 }
 
+// Inputs that are members of a code must lie in what is decoded, and no value is in two codes.
+Status check_code(const Graph& graph, const std::vector<plan::Piece>& inputs, const TaskCode& code,
+                  std::set<ValueId>& coded) {
+  for (const plan::Piece& member : code.members) {
+    if (!coded.insert(member.value).second) return invalid("a value is in two codes");
+  }
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const auto member = std::ranges::find(code.members, inputs[i].value, &plan::Piece::value);
+    if (member == code.members.end()) continue;
+    const bool fits = contains(member->region, inputs[i].region) &&
+                      graph[graph.inputs()[i]].type.dtype == code.dtype;
+    if (!fits) return invalid("a code does not fit what is read of it");
+  }
+  return {};
+}
+
 size_t count_sends(const message::Assignment& assignment) {
   size_t sends = 0;
   for (const message::Task& task : assignment.tasks()) {
@@ -108,7 +124,8 @@ Status Duty::compile(Device& device, const Store& store) {
     SHOAL_ASSIGN(WorkerTask task, compile_task(from, device, store));
     tasks.push_back(std::move(task));
   }
-  deployment_ = std::make_unique<Deployment>(std::move(tasks));
+  deployment_ = std::make_unique<Deployment>(std::move(tasks),
+                                             std::chrono::milliseconds(assignment_->wait_ms()));
   return {};
 }
 
@@ -130,6 +147,12 @@ Result<WorkerTask> Duty::compile_task(const message::Task& from, Device& device,
     if (!made) return invalid("a task is to send what it does not make");
     task.sends.push_back({std::move(piece), order.to()});
   }
+  std::set<ValueId> coded;
+  for (const message::Code& code : from.codes()) {
+    SHOAL_ASSIGN(TaskCode decoded, decode(code));
+    SHOAL_TRY(check_code(graph, task.inputs, decoded, coded));
+    task.codes.push_back(std::move(decoded));
+  }
   SHOAL_ASSIGN(task.executable, device.compile(graph));
   return task;
 }
@@ -150,11 +173,11 @@ Status Duty::take(const message::Data& data, const net::Frame& frame) {
   SHOAL_ASSIGN(const Tensor elements, to_tensor(frame, *dtype, piece.region.shape()));
   // Before a task may run because of it.
   if (recorder_ != nullptr) recorder_->received(data.request(), piece);
-  return deployment_->put(data.request(), piece, elements);
+  return deployment_->put(data.request(), piece, elements, std::chrono::steady_clock::now());
 }
 
 bool Duty::compute_one() {
-  const std::optional<ReadyTask> task = deployment_->take();
+  const std::optional<ReadyTask> task = deployment_->take(std::chrono::steady_clock::now());
   if (!task) return false;
   if (const Status status = run(*task); !status.ok()) fail(task->request, status);
   return true;
@@ -178,7 +201,7 @@ Status Duty::run(const ReadyTask& ready) {
              : crop(whole, plan::relative(order.piece.region, made->region)));
   }
   if (recorder_ != nullptr) record(recorder_->ran(ready.request, begin, end));
-  deployment_->finish(ready, outputs);
+  deployment_->finish(ready, outputs, std::chrono::steady_clock::now());
   return {};
 }
 

@@ -49,6 +49,8 @@ class Duty {
 
   // Computes a task that can run; false if there is none. On one thread.
   bool compute_one();
+  // When one can run though nothing more comes.
+  std::optional<Deployment::Time> next_time() const { return deployment_->next_time(); }
 
   // Other workers are left alone; what still was to be sent to them is not.
   void hang_up();

@@ -78,6 +78,10 @@ Status Coordinator::run(uint64_t service, std::span<const Tensor> inputs, std::s
   }
   if (status.ok()) std::ranges::move(outcome->outputs, outputs.begin());
   measurements_.erase(outcome->attempt.id);
+  if (status.ok() && measured == nullptr && outcome->attempt.course->plan.survives > 0) {
+    lock.unlock();
+    forget(outcome->attempt);  // who is behind need not catch up
+  }
   if (waker_) waker_->end();
   return status;
 }

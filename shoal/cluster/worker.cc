@@ -241,13 +241,28 @@ void Worker::compute() {
   for (;;) {
     {
       std::unique_lock lock(mutex_);
-      work_.wait(lock, [&] { return stopped_ || news_ != seen; });
+      const auto has_news = [&] { return stopped_ || news_ != seen; };
+      if (const auto until = next_time()) {
+        work_.wait_until(lock, *until, has_news);
+      } else {
+        work_.wait(lock, has_news);
+      }
       if (stopped_) return;
       seen = news_;
     }
     while (compute_one()) {
     }
   }
+}
+
+// When a task can run though nothing more comes. Called with the lock held.
+std::optional<Deployment::Time> Worker::next_time() const {
+  std::optional<Deployment::Time> next;
+  for (const auto& [plan, duty] : duties_) {
+    const auto its = duty->started() ? duty->next_time() : std::nullopt;
+    if (its && (!next || *its < *next)) next = its;
+  }
+  return next;
 }
 
 bool Worker::compute_one() {

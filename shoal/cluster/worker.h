@@ -67,6 +67,7 @@ class Worker {
 
   void compute();
   bool compute_one();
+  std::optional<Deployment::Time> next_time() const;
   static void report_to(const ChannelPtr& channel, const Status& status);
 
   WorkerOptions options_;

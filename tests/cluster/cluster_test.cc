@@ -13,6 +13,7 @@
 #include "shoal/graph/text.h"
 #include "shoal/net/fault.h"
 #include "shoal/ops/ops.h"
+#include "shoal/plan/protect.h"
 
 namespace shoal::cluster {
 namespace {
@@ -232,6 +233,44 @@ TEST(Cluster, GoesOnWithoutAWorkerThatIsLost) {
   EXPECT_TRUE(status.ok()) << status.message();
   EXPECT_EQ(losing.used(), 2u);
   EXPECT_EQ(cluster.coordinator().lost(), std::vector<int>{2});
+}
+
+// Shares, parities and replicas on workers of which one after the other is lost.
+TEST(Cluster, AnswersWithoutTheLostWhereThePlanSurvivesThem) {
+  Rng rng(5);
+  Graph graph;
+  ValueId x = graph.add_input("x", {DType::kF32, {1, 4, 12, 12}});
+  for (int64_t in : {4, 12}) {
+    const ValueId w = graph.add_constant("w", plan::random_tensor(rng, {12, in, 3, 3}));
+    x = *graph.add(ops::relu, {*graph.add(ops::conv, {x, w})});
+  }
+  graph.mark_output(*graph.add(ops::global_average_pool, {x}));
+  const plan::Layout layout{plan::Cut::kChannels, {0, 1, 2}, {1, 1, 1}, 1};
+  plan::Plan plan;
+  for (const plan::NodeRange nodes : {plan::NodeRange{0, 2}, {2, 5}}) {
+    plan.segments.push_back({nodes, layout.describe(), *plan::tasks_of(graph, nodes, layout)});
+  }
+  const std::vector<Tensor> inputs = {plan::random_tensor(rng, {1, 4, 12, 12})};
+  const std::vector<Tensor> want = run_whole(graph, inputs);
+  for (const std::vector<size_t>& lost :
+       std::vector<std::vector<size_t>>{{0}, {3}, {1, 2}, {2, 4}, {3, 4}}) {
+    const int losses = static_cast<int>(lost.size());
+    std::vector<int> workers = {0, 1, 2, 3};
+    if (losses == 2) workers.push_back(4);
+    const auto made = plan::protect(graph, plan, losses, workers);
+    ASSERT_TRUE(made.ok()) << made.status().message();
+    EXPECT_EQ(made->plan.codes.size(), 2u);
+    Cluster cluster(static_cast<int>(workers.size()));
+    auto remote = cluster.coordinator().deploy(made->graph, made->plan);
+    ASSERT_TRUE(remote.ok()) << remote.status().message();
+    for (size_t i = 0; i <= lost.size(); ++i) {
+      std::vector<Tensor> outputs(1);
+      const Status status = (*remote)->run(inputs, outputs, 20s);
+      ASSERT_TRUE(status.ok()) << status.message();
+      plan::expect_near(outputs, want);
+      if (i < lost.size()) cluster.worker(lost[i]).stop();
+    }
+  }
 }
 
 // As when its power goes: nobody hears anything, not even the end of a connection.

@@ -7,6 +7,8 @@
 namespace shoal::cluster {
 namespace {
 
+constexpr Deployment::Time kStart{};
+
 Tensor floats(std::vector<float> values) {
   Tensor tensor({DType::kF32, {static_cast<int64_t>(values.size())}});
   std::ranges::copy(values, tensor.data<float>().begin());
@@ -29,12 +31,12 @@ Deployment make_deployment() {
 
 TEST(Deployment, CountsNothingTwice) {
   Deployment deployment = make_deployment();
-  EXPECT_TRUE(deployment.put(1, piece(0, 2), floats({1, 2})).ok());
-  EXPECT_TRUE(deployment.put(1, piece(0, 2), floats({1, 2})).ok());
-  EXPECT_TRUE(deployment.put(1, piece(1, 3), floats({2, 3})).ok());
-  EXPECT_FALSE(deployment.take().has_value()) << "the last element is missing";
-  EXPECT_TRUE(deployment.put(1, piece(2, 4), floats({3, 4})).ok());
-  const auto task = deployment.take();
+  EXPECT_TRUE(deployment.put(1, piece(0, 2), floats({1, 2}), kStart).ok());
+  EXPECT_TRUE(deployment.put(1, piece(0, 2), floats({1, 2}), kStart).ok());
+  EXPECT_TRUE(deployment.put(1, piece(1, 3), floats({2, 3}), kStart).ok());
+  EXPECT_FALSE(deployment.take(kStart).has_value()) << "the last element is missing";
+  EXPECT_TRUE(deployment.put(1, piece(2, 4), floats({3, 4}), kStart).ok());
+  const auto task = deployment.take(kStart);
   ASSERT_TRUE(task.has_value());
   EXPECT_TRUE(std::ranges::equal(task->inputs[0].data<float>(), std::vector<float>{1, 2, 3, 4}));
 }
@@ -42,12 +44,12 @@ TEST(Deployment, CountsNothingTwice) {
 TEST(Deployment, ChangesNothingThatIsComplete) {
   Deployment deployment = make_deployment();
   const Tensor whole = floats({1, 2, 3, 4});
-  EXPECT_TRUE(deployment.put(1, piece(0, 4), whole).ok());
-  EXPECT_TRUE(deployment.put(1, piece(1, 2), floats({9})).ok());
-  const auto task = deployment.take();
+  EXPECT_TRUE(deployment.put(1, piece(0, 4), whole, kStart).ok());
+  EXPECT_TRUE(deployment.put(1, piece(1, 2), floats({9}), kStart).ok());
+  const auto task = deployment.take(kStart);
   ASSERT_TRUE(task.has_value());
   EXPECT_TRUE(std::ranges::equal(task->inputs[0].data<float>(), std::vector<float>{1, 2, 3, 4}));
-  EXPECT_FALSE(deployment.take().has_value());
+  EXPECT_FALSE(deployment.take(kStart).has_value());
 }
 
 // Replicas send the same: what comes after a request has ended must neither begin it again nor be
@@ -56,22 +58,22 @@ TEST(Deployment, DropsWhatComesAfterTheEnd) {
   Deployment deployment = make_deployment();
   const Tensor whole = floats({1, 2, 3, 4});
   for (uint64_t request = 1; request <= 3000; ++request) {
-    ASSERT_TRUE(deployment.put(request, piece(0, 4), whole).ok());
-    const auto task = deployment.take();
+    ASSERT_TRUE(deployment.put(request, piece(0, 4), whole, kStart).ok());
+    const auto task = deployment.take(kStart);
     ASSERT_TRUE(task.has_value()) << request;
     ASSERT_EQ(task->request, request);
-    EXPECT_TRUE(deployment.put(request, piece(0, 4), whole).ok()) << "while it runs";
-    deployment.finish(*task, std::span(&whole, 1));
-    EXPECT_TRUE(deployment.put(request, piece(0, 4), whole).ok());
-    EXPECT_TRUE(deployment.put(1, piece(0, 4), whole).ok());
-    EXPECT_FALSE(deployment.take().has_value());
+    EXPECT_TRUE(deployment.put(request, piece(0, 4), whole, kStart).ok()) << "while it runs";
+    deployment.finish(*task, std::span(&whole, 1), kStart);
+    EXPECT_TRUE(deployment.put(request, piece(0, 4), whole, kStart).ok());
+    EXPECT_TRUE(deployment.put(1, piece(0, 4), whole, kStart).ok());
+    EXPECT_FALSE(deployment.take(kStart).has_value());
   }
 }
 
 TEST(Deployment, RefusesWhatNobodyReads) {
   Deployment deployment = make_deployment();
-  EXPECT_FALSE(deployment.put(1, piece(4, 6), floats({1, 2})).ok());
-  EXPECT_FALSE(deployment.put(1, {ValueId{3}, {{0}, {4}}}, floats({1, 2, 3, 4})).ok());
+  EXPECT_FALSE(deployment.put(1, piece(4, 6), floats({1, 2}), kStart).ok());
+  EXPECT_FALSE(deployment.put(1, {ValueId{3}, {{0}, {4}}}, floats({1, 2, 3, 4}), kStart).ok());
 }
 
 }  // namespace
