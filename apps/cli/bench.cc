@@ -4,15 +4,19 @@
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
-#include <fstream>
+#include <functional>
 #include <iostream>
 #include <nlohmann/json.hpp>
+#include <random>
 
 #include "cli.h"
 #include "cluster/cluster_bench.h"
 #include "model.h"
 #include "progress.h"
+#include "shoal/base/machine.h"
+#include "shoal/train/trainer.h"
 #include "table.h"
+#include "train/networks.h"
 
 namespace shoal::cli {
 namespace {
@@ -25,6 +29,7 @@ Examples:
   shoal bench model.onnx --seconds 10 --json
   shoal bench zoo:vgg16 --cluster              split over workers, beside the best one alone
   shoal bench model.onnx --shape input=8x3x32x32
+  shoal bench zoo:lenet5 --train --batch 64    one step of training
   yes 2 | head -5 | shoal bench model.onnx --turns  five times two seconds)";
 
 struct BenchFlags {
@@ -33,6 +38,8 @@ struct BenchFlags {
   double seconds = 3;
   bool json = false;
   bool turns = false;
+  bool train = false;
+  int64_t batch = 64;  // with --train
   PlanFlags plan;
   std::string html;
 };
@@ -45,26 +52,20 @@ double percentile(const std::vector<double>& sorted, double share) {
   return sorted[static_cast<size_t>(std::lround(share * static_cast<double>(sorted.size() - 1)))];
 }
 
-// Not getrusage's: that begins with the peak of whoever started this program.
-double peak_rss_mb() {
-  std::ifstream status("/proc/self/status");
-  for (std::string word; status >> word;) {
-    double kilobytes = 0;
-    if (word == "VmHWM:" && status >> kilobytes) return kilobytes / 1024;
-  }
-  return 0;
-}
+double peak_rss_mb() { return static_cast<double>(peak_memory_bytes()) / (1 << 20); }
+
+// What is measured: a run of the model, or a step of training.
+using Work = std::function<Status()>;
 
 // Milliseconds of each run, sorted.
-Result<std::vector<double>> time_runs(Session& session, const Session::Tensors& inputs,
-                                      double seconds) {
+Result<std::vector<double>> time_runs(const Work& work, double seconds) {
   constexpr size_t kMinRuns = 3;
   std::vector<double> times;
   const auto start = Clock::now();
   Progress progress("bench", static_cast<size_t>(seconds * 10));
   while (times.size() < kMinRuns || ms_since(start) < seconds * 1e3) {
     const auto begin = Clock::now();
-    SHOAL_TRY(session.run(inputs).status());
+    SHOAL_TRY(work());
     times.push_back(ms_since(begin));
     progress.at(static_cast<size_t>(ms_since(start) / 100));
   }
@@ -85,14 +86,12 @@ nlohmann::json with_times(nlohmann::json result, const std::vector<double>& time
 // One measurement per line of standard input, which says how many seconds: whoever writes the
 // lines can let several engines take turns. The first run of a turn finds the caches full of
 // another engine's data, so it does not count.
-Outcome take_turns(Session& session, const Session::Tensors& inputs, const nlohmann::json& facts) {
+Outcome take_turns(const Work& work, const nlohmann::json& facts) {
   std::string line;
   while (std::getline(std::cin, line)) {
     const double seconds = std::strtod(line.c_str(), nullptr);
-    if (auto warm_up = session.run(inputs); !warm_up.ok()) {
-      return fail(Exit::kDevice, warm_up.status());
-    }
-    SHOAL_OR_EXIT(auto times, Exit::kDevice, time_runs(session, inputs, seconds));
+    if (const Status warm_up = work(); !warm_up.ok()) return fail(Exit::kDevice, warm_up);
+    SHOAL_OR_EXIT(auto times, Exit::kDevice, time_runs(work, seconds));
     std::printf("%s\n", with_times(facts, times).dump().c_str());
     std::fflush(stdout);
   }
@@ -109,6 +108,52 @@ void print_table(const nlohmann::json& result) {
   table.print();
 }
 
+// After `open_ms`, in which all was made ready for the first run.
+Outcome measure(const BenchFlags& flags, const Device& device, const Work& work, double open_ms) {
+  const auto begin = Clock::now();
+  // The first run of a model compiles for the inputs' shapes.
+  if (const Status first = work(); !first.ok()) return fail(Exit::kModel, first);
+  const nlohmann::json facts = {{"model", flags.model.model},
+                                {"device", device.info().name},
+                                {"threads", device.info().threads},
+                                {"open_ms", open_ms},
+                                {"first_ms", open_ms + ms_since(begin)}};
+  if (flags.turns) return take_turns(work, facts);
+  SHOAL_OR_EXIT(auto times, Exit::kDevice, time_runs(work, flags.seconds));
+  const nlohmann::json result = with_times(facts, times);
+  if (flags.json) {
+    std::printf("%s\n", result.dump().c_str());
+  } else {
+    print_table(result);
+  }
+  return {};
+}
+
+Outcome bench_model(const BenchFlags& flags, Device& device) {
+  const auto begin = Clock::now();
+  SHOAL_OR_EXIT(Session session, Exit::kModel, open_session(flags.model, device));
+  const double open_ms = ms_since(begin);
+  SHOAL_OR_EXIT(const auto inputs, Exit::kUsage, random_inputs(session, flags.shapes));
+  return measure(
+      flags, device, [&] { return session.run(inputs).status(); }, open_ms);
+}
+
+// Steps on noise, with a rate that leaves the weights nearly where they are.
+Outcome bench_training(const BenchFlags& flags, Device& device) {
+  const auto begin = Clock::now();
+  SHOAL_OR_EXIT(const LoadedGraph loaded, Exit::kModel,
+                load_for_batch(flags.model.model, flags.batch, 1));
+  const train::TrainerOptions options{.optimizer = {.rate = 1e-6f, .momentum = 0.9f}, .step = {}};
+  SHOAL_OR_EXIT(train::Trainer trainer, Exit::kModel,
+                train::Trainer::create(device, loaded.graph, options));
+  const double open_ms = ms_since(begin);
+  std::mt19937 rng(1);
+  const Tensor images = random_tensor(loaded.graph[loaded.graph.inputs()[0]].type, rng);
+  const Tensor labels({DType::kI64, {flags.batch}});
+  const auto step = [&] { return trainer.step(images, std::span(&labels, 1)).status(); };
+  return measure(flags, device, step, open_ms);
+}
+
 Outcome bench(const BenchFlags& flags) {
   if (flags.plan.is_on_cluster()) {
     PlanFlags plan = flags.plan;
@@ -117,28 +162,7 @@ Outcome bench(const BenchFlags& flags) {
     return bench_cluster({plan, flags.seconds, flags.json, flags.html});
   }
   SHOAL_OR_EXIT(auto device, Exit::kDevice, make_device(flags.model));
-  const auto begin = Clock::now();
-  SHOAL_OR_EXIT(Session session, Exit::kModel, open_session(flags.model, *device));
-  const double open_ms = ms_since(begin);
-  SHOAL_OR_EXIT(auto inputs, Exit::kUsage, random_inputs(session, flags.shapes));
-  const auto first_begin = Clock::now();
-  // The first run compiles for the inputs' shapes.
-  if (auto first = session.run(inputs); !first.ok()) return fail(Exit::kModel, first.status());
-
-  const nlohmann::json facts = {{"model", flags.model.model},
-                                {"device", device->info().name},
-                                {"threads", device->info().threads},
-                                {"open_ms", open_ms},
-                                {"first_ms", open_ms + ms_since(first_begin)}};
-  if (flags.turns) return take_turns(session, inputs, facts);
-  SHOAL_OR_EXIT(auto times, Exit::kDevice, time_runs(session, inputs, flags.seconds));
-  const nlohmann::json result = with_times(facts, times);
-  if (flags.json) {
-    std::printf("%s\n", result.dump().c_str());
-  } else {
-    print_table(result);
-  }
-  return {};
+  return flags.train ? bench_training(flags, *device) : bench_model(flags, *device);
 }
 
 }  // namespace
@@ -155,6 +179,12 @@ void add_bench(CLI::App& app, Action& action) {
   command->add_flag("--turns", flags->turns,
                     "Print one JSON object for each line of standard input, measured for as many "
                     "seconds as it says");
+  CLI::Option* train =
+      command->add_flag("--train", flags->train, "Measure a step of training: SGD, labels");
+  command->add_option("--batch", flags->batch, "Images per step")
+      ->needs(train)
+      ->check(CLI::Range(1, 4096))
+      ->capture_default_str();
   CLI::Option* cluster = flags->plan.add_cluster_to(*command);
   command->add_option("--html", flags->html, "Write a picture: who computed and sent what when")
       ->needs(cluster);

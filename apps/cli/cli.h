@@ -61,6 +61,7 @@ void add_plan(CLI::App& app, Action& action);
 void add_profile(CLI::App& app, Action& action);
 void add_run(CLI::App& app, Action& action);
 void add_simulate(CLI::App& app, Action& action);
+void add_train(CLI::App& app, Action& action);
 void add_zoo(CLI::App& app, Action& action);
 void add_cluster_commands(CLI::App& app, Action& action);  // none where they are not built
 

@@ -57,8 +57,8 @@ Outcome parse_and_act(int argc, char** argv, int& parse_exit) {
   app.get_formatter()->column_width(34);
   Action action;
   for (auto* add :
-       {add_run, add_inspect, add_bench, add_profile, add_eval, add_convert, add_zoo, add_plan,
-        add_simulate, add_cluster_commands, add_operators, add_doctor, add_completions}) {
+       {add_run, add_inspect, add_bench, add_profile, add_train, add_eval, add_convert, add_zoo,
+        add_plan, add_simulate, add_cluster_commands, add_operators, add_doctor, add_completions}) {
     add(app, action);
   }
   try {

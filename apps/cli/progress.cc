@@ -19,7 +19,7 @@ Progress::~Progress() {
   if (shown_) std::fprintf(stderr, "\r\033[K");
 }
 
-void Progress::at(size_t done) {
+void Progress::at(size_t done, const std::string& note) {
   const auto now = Clock::now();
   if (!shown_ || now - last_ < std::chrono::milliseconds(100) || total_ == 0) return;
   last_ = now;
@@ -28,9 +28,9 @@ void Progress::at(size_t done) {
       done == 0 ? 0 : elapsed / static_cast<double>(done) * static_cast<double>(total_ - done);
   constexpr size_t kBar = 24;
   const size_t filled = kBar * done / total_;
-  std::fprintf(stderr, "\r\033[K%s [%s%s] %zu/%zu, %.0f s left", what_.c_str(),
+  std::fprintf(stderr, "\r\033[K%s [%s%s] %zu/%zu%s, %.0f s left", what_.c_str(),
                std::string(filled, '#').c_str(), std::string(kBar - filled, '.').c_str(), done,
-               total_, left);
+               total_, (note.empty() ? note : ", " + note).c_str(), left);
 }
 
 }  // namespace shoal::cli

@@ -14,7 +14,7 @@ class Progress {
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
-  void at(size_t done);
+  void at(size_t done, const std::string& note = {});
 
  private:
   std::string what_;

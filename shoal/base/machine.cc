@@ -26,16 +26,19 @@ std::string processor() {
   return "unknown";
 }
 
-uint64_t memory(const char* key) {
-  return std::strtoull(value_of("/proc/meminfo", key).c_str(), nullptr, 10) << 10;
+uint64_t memory(const char* file, const char* key) {
+  return std::strtoull(value_of(file, key).c_str(), nullptr, 10) << 10;
 }
 
 }  // namespace
 
 Machine describe_machine() {
-  Machine machine{processor(), memory("MemTotal"), memory("MemAvailable")};
+  Machine machine{processor(), memory("/proc/meminfo", "MemTotal"),
+                  memory("/proc/meminfo", "MemAvailable")};
   std::ifstream("/proc/loadavg") >> machine.load;
   return machine;
 }
+
+uint64_t peak_memory_bytes() { return memory("/proc/self/status", "VmHWM"); }
 
 }  // namespace shoal

@@ -15,4 +15,8 @@ struct Machine {
 
 Machine describe_machine();
 
+// The most memory this process ever had. Not getrusage's, which begins with the peak of whoever
+// started the program.
+uint64_t peak_memory_bytes();
+
 }  // namespace shoal

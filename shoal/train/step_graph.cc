@@ -18,14 +18,6 @@ const Node* maker_of(const Graph& graph, ValueId id) {
   return nullptr;
 }
 
-// What the loss is of: cross-entropy does its own softmax, and more exactly.
-ValueId scores_of(const Graph& network, const Loss& loss) {
-  const ValueId output = network.outputs()[0];
-  if (loss.kind != Loss::Kind::kCrossEntropy) return output;
-  const Node* last = maker_of(network, output);
-  return last != nullptr && last->op == &ops::softmax ? last->inputs[0] : output;
-}
-
 bool learns(const Graph& graph, const Node& node, size_t input) {
   const ValueId id = node.inputs[input];
   if (id == kNoValue || node.op->is_statistic(input) || !graph[id].constant) return false;
@@ -34,6 +26,12 @@ bool learns(const Graph& graph, const Node& node, size_t input) {
 }
 
 }  // namespace
+
+ValueId scores_of(const Graph& network) {
+  const ValueId output = network.outputs()[0];
+  const Node* last = maker_of(network, output);
+  return last != nullptr && last->op == &ops::softmax ? last->inputs[0] : output;
+}
 
 std::vector<ValueId> learned_values(const Graph& graph) {
   std::vector<ValueId> ids;
@@ -58,7 +56,9 @@ class Builder {
       : network_(network), options_(options), rewriter_(network) {}
 
   Result<StepGraph> build() {
-    const ValueId scores = scores_of(network_, options_.loss);
+    // Cross-entropy does its own softmax, and more exactly.
+    const bool of_classes = options_.loss.kind == Loss::Kind::kCrossEntropy;
+    const ValueId scores = of_classes ? scores_of(network_) : network_.outputs()[0];
     SHOAL_ASSIGN(const auto wanted, targets_of(options_.loss, network_[scores].type));
     std::vector<ValueId> targets;
     for (const Target& t : wanted) targets.push_back(rewriter_.to().add_input(t.name, t.type));

@@ -15,6 +15,9 @@ namespace shoal::train {
 // scalars (an epsilon, the bounds of Clip), nor what is measured.
 std::vector<ValueId> learned_values(const Graph& graph);
 
+// The scores of a network's classes: its output, or what its last Softmax is of.
+ValueId scores_of(const Graph& network);
+
 // Inputs: the network's, the loss's targets, statistics, parameters.
 // Outputs: the network's, the loss, statistics as they are after the step, gradients.
 struct StepGraph {

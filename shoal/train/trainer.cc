@@ -3,7 +3,7 @@
 #include <cmath>
 #include <utility>
 
-#include "shoal/passes/rewriter.h"
+#include "shoal/train/rebuild.h"
 
 namespace shoal::train {
 namespace {
@@ -84,11 +84,11 @@ std::map<std::string, Tensor> Trainer::state() const {
   return state;
 }
 
-Status Trainer::restore(const std::map<std::string, Tensor>& state) {
+Status Trainer::restore_learned(const std::map<std::string, Tensor>& learned) {
   const auto read = [&](std::span<const std::string> names, std::span<Tensor> tensors) -> Status {
     for (size_t i = 0; i < names.size(); ++i) {
-      const auto found = state.find(names[i]);
-      if (found == state.end() || found->second.type() != tensors[i].type()) {
+      const auto found = learned.find(names[i]);
+      if (found == learned.end() || found->second.type() != tensors[i].type()) {
         return Status(Code::kCorrupt, "there is no " + names[i] + " of the network's type");
       }
       tensors[i] = found->second.clone();
@@ -96,24 +96,12 @@ Status Trainer::restore(const std::map<std::string, Tensor>& state) {
     return {};
   };
   SHOAL_TRY(read(names_, weights_));
-  SHOAL_TRY(read(statistic_names_, statistics_));
-  return optimizer_.restore(state, weights_);
+  return read(statistic_names_, statistics_);
 }
 
-Result<Graph> with_constants(const Graph& network, const std::map<std::string, Tensor>& constants) {
-  passes::Rewriter rewriter(network);
-  for (size_t i = 0; i < network.value_count(); ++i) {
-    const auto id = static_cast<ValueId>(i);
-    const auto given = constants.find(network[id].name);
-    if (given == constants.end()) continue;
-    if (!network[id].constant || network[id].type != given->second.type()) {
-      return invalid(given->first + " is " + to_string(network[id].type) + " there, not " +
-                     to_string(given->second.type()));
-    }
-    rewriter.replace(id, rewriter.to().add_constant(given->first, given->second.clone()));
-  }
-  for (const Node& node : network.nodes()) SHOAL_TRY(rewriter.copy(node));
-  return rewriter.finish();
+Status Trainer::restore(const std::map<std::string, Tensor>& state) {
+  SHOAL_TRY(restore_learned(state));
+  return optimizer_.restore(state, weights_);
 }
 
 }  // namespace shoal::train

@@ -48,6 +48,9 @@ class Trainer {
   // The network with the weights as they are now.
   Result<Graph> network() const;
 
+  // Learns from these on, as learned() gave them.
+  Status restore_learned(const std::map<std::string, Tensor>& learned);
+
   // All that a trainer of the same network and options needs to go on from here.
   std::map<std::string, Tensor> state() const;
   Status restore(const std::map<std::string, Tensor>& state);
@@ -64,8 +67,5 @@ class Trainer {
   std::vector<Tensor> weights_, statistics_;
   std::vector<Tensor> outputs_;  // of the last run, and written again in the next
 };
-
-// The network with other elements for the constants of these names.
-Result<Graph> with_constants(const Graph& network, const std::map<std::string, Tensor>& constants);
 
 }  // namespace shoal::train
