@@ -5,7 +5,7 @@
 #include <optional>
 #include <vector>
 
-#include "shoal/plan/profile.h"
+#include "shoal/plan/stage_costs.h"
 
 namespace shoal::plan {
 
@@ -32,16 +32,10 @@ class StageFinder {
   using Row = std::vector<std::vector<Choice>>;  // by workers used and cut
 
   Row extended(const Row& before, size_t most_workers) const;
-  // Between requests that a worker can take, if it alone computes what lies between two cuts.
-  double period(size_t worker, size_t begin, size_t end) const;
 
-  const ClusterProfile& cluster_;
+  const StageCosts costs_;
+  const std::vector<size_t>& cuts_;
   const std::vector<int> workers_;
-  std::vector<size_t> cuts_;
-  std::vector<double> crossing_;              // bytes, by cut
-  std::vector<double> weights_;               // bytes before a cut
-  double activations_ = 0;                    // most bytes of any node
-  std::vector<std::vector<double>> seconds_;  // before a cut, by worker
 };
 
 }  // namespace shoal::plan

@@ -2,11 +2,9 @@
 
 #include <algorithm>
 #include <functional>
-#include <numeric>
 
 #include "shoal/plan/choices.h"
-#include "shoal/plan/figures.h"
-#include "shoal/plan/stages.h"
+#include "shoal/plan/turns.h"
 
 namespace shoal::plan {
 namespace {
@@ -17,8 +15,7 @@ class StreamPlanner {
       : graph_(graph),
         cluster_(cluster),
         options_(options),
-        choices_(graph, cluster, options.excluded),
-        workers_(choices_.workers()) {}
+        workers_(Choices(graph, cluster, options.excluded).workers()) {}
 
   Result<std::vector<StreamPrediction>> run() {
     if (workers_.empty()) return invalid("there is no worker to plan for");
@@ -44,7 +41,7 @@ class StreamPlanner {
     if (!stages) return {};
     StreamPrediction made;
     made.name = name_of(*stages);
-    SHOAL_ASSIGN(made.turns, turns_of(*stages));
+    SHOAL_ASSIGN(made.turns, make_turns(graph_, cluster_, *stages));
     made.in_flight = options_.in_flight > 0 ? options_.in_flight : 2 * workers_in(*stages);
     const size_t requests = 8 * std::max(made.in_flight, made.turns.size());
     made.stream = simulate_stream(graph_, made.turns, cluster_, requests, made.in_flight);
@@ -67,55 +64,10 @@ class StreamPlanner {
     return workers == stages.size() ? text : text + " over " + std::to_string(workers);
   }
 
-  // Every stage gives each request to whoever would be done with it first.
-  Result<std::vector<ScheduledPlan>> turns_of(const std::vector<Stage>& stages) const {
-    std::vector<Plan> plans(turn_count(stages));
-    for (const Stage& stage : stages) {
-      std::vector<Task> tasks;
-      std::vector<double> seconds, busy(stage.workers.size(), 0);
-      for (int worker : stage.workers) {
-        tasks.push_back({worker, whole_pieces(graph_, stage.nodes)});
-        SHOAL_ASSIGN(const Part part, make_part(graph_, stage.nodes, tasks.back().outputs));
-        seconds.push_back(seconds_of(graph_, part, cluster_.workers[static_cast<size_t>(worker)]));
-      }
-      for (Plan& plan : plans) {
-        size_t next = 0;
-        for (size_t w = 1; w < tasks.size(); ++w) {
-          if (busy[w] + seconds[w] < busy[next] + seconds[next]) next = w;
-        }
-        busy[next] += seconds[next];
-        plan.segments.push_back(
-            {stage.nodes, "worker " + std::to_string(stage.workers[next]), {tasks[next]}});
-      }
-    }
-    std::vector<ScheduledPlan> turns;
-    for (Plan& plan : plans) {
-      SHOAL_ASSIGN(Schedule schedule, make_schedule(graph_, plan));
-      turns.push_back({std::move(plan), std::move(schedule)});
-    }
-    return turns;
-  }
-
-  // So many that equal workers of a stage have as many turns, and others nearly what they should.
-  size_t turn_count(const std::vector<Stage>& stages) const {
-    constexpr size_t kMost = 240;
-    size_t count = 1;
-    for (const Stage& stage : stages) count = std::lcm(count, stage.workers.size());
-    const bool equal =
-        std::ranges::all_of(stages, [&](const Stage& stage) { return alike(stage); });
-    return std::min(equal ? count : 12 * count, kMost);
-  }
-
-  bool alike(const Stage& stage) const {
-    return std::ranges::all_of(
-        stage.workers, [&](int worker) { return choices_.alike(worker, stage.workers[0]); });
-  }
-
   const Graph& graph_;
   const ClusterProfile& cluster_;
   const StreamOptions& options_;
-  const Choices choices_;
-  const std::vector<int>& workers_;  // the ablest first
+  const std::vector<int> workers_;  // the ablest first
   std::vector<StreamPrediction> found_;
 };
 
