@@ -39,8 +39,7 @@ Status Assigning::encode_task(size_t segment, size_t task, message::Task& to,
   const plan::Part& part = schedule_.parts[segment][task];
   const int worker = plan_.segments[segment].tasks[task].worker;
   SHOAL_ASSIGN(const Graph graph, plan::to_graph(graph_, part));
-  encode(graph, *to.mutable_graph(),
-         [&](const Hash& hash, const Tensor& tensor) { weights_.emplace(hash, tensor); });
+  encode(graph, *to.mutable_graph(), [&](const Tensor& weight) { return name_of(weight); });
   for (const plan::Piece& piece : part.inputs) encode(piece, *to.add_inputs());
   for (const plan::Piece& piece : part.outputs) encode(piece, *to.add_outputs());
   for (const plan::CodeRead& read : schedule_.code_reads[segment][task]) encode_code(read, to);
@@ -58,6 +57,16 @@ Status Assigning::encode_task(size_t segment, size_t task, message::Task& to,
     if (transfer.to != plan::kCoordinator) peers.insert(transfer.to);
   }
   return {};
+}
+
+Hash Assigning::name_of(const Tensor& weight) {
+  const auto bytes = weight.bytes();
+  const auto [it, is_new] = named_.try_emplace({bytes.data(), bytes.size()}, weight, Hash());
+  Hash& hash = it->second.second;
+  if (!is_new) return hash;
+  hash = hash_of(bytes);
+  weights_.emplace(hash, weight);
+  return hash;
 }
 
 }  // namespace shoal::cluster

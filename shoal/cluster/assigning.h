@@ -28,11 +28,15 @@ class Assigning {
  private:
   Status encode_task(size_t segment, size_t task, message::Task& to, std::set<int>& peers);
   void encode_code(const plan::CodeRead& read, message::Task& to) const;
+  Hash name_of(const Tensor& weight);
 
   const Graph& graph_;
   const plan::Plan& plan_;
   const plan::Schedule& schedule_;
   std::map<Hash, Tensor> weights_;
+  // By where they lie: workers share most of their weights, and hashing takes longer than all else.
+  // They are kept, so that nothing else comes to lie there.
+  std::map<std::pair<const std::byte*, size_t>, std::pair<Tensor, Hash>> named_;
 };
 
 }  // namespace shoal::cluster

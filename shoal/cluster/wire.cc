@@ -29,15 +29,13 @@ Result<TensorType> decode(const message::Type& from) {
   return type;
 }
 
-void encode(const Tensor& tensor, message::Constant& to, const Named& named) {
+void encode(const Tensor& tensor, message::Constant& to, const NameOf& name_of) {
   encode(tensor.type(), *to.mutable_type());
   if (tensor.bytes().size() <= kInlineBytes) {
     to.set_bytes(std::string(text_of(tensor.bytes())));
     return;
   }
-  const Hash hash = hash_of(tensor.bytes());
-  to.set_hash(hash);
-  named(hash, tensor);
+  to.set_hash(name_of(tensor));
 }
 
 Result<Tensor> decode(const message::Constant& from, const Find& find) {
@@ -55,7 +53,7 @@ Result<Tensor> decode(const message::Constant& from, const Find& find) {
 }
 
 void encode(const std::string& name, const Attribute& attribute, message::Attribute& to,
-            const Named& named) {
+            const NameOf& name_of) {
   to.set_name(name);
   std::visit(
       [&]<class T>(const T& value) {
@@ -75,7 +73,7 @@ void encode(const std::string& name, const Attribute& attribute, message::Attrib
           for (const std::string& x : value) to.mutable_texts()->add_list(x);
           to.mutable_texts();
         } else {
-          encode(value, *to.mutable_tensor(), named);
+          encode(value, *to.mutable_tensor(), name_of);
         }
       },
       attribute);
@@ -106,13 +104,13 @@ Result<Attribute> decode(const message::Attribute& from, const Find& find) {
   }
 }
 
-void encode(const Node& node, const Graph& graph, message::Node& to, const Named& named) {
+void encode(const Node& node, const Graph& graph, message::Node& to, const NameOf& name_of) {
   to.set_op(std::string(node.op->name));
   to.set_name(node.name);
   for (ValueId id : node.inputs) to.add_inputs(static_cast<int32_t>(id));
   for (ValueId id : node.outputs) to.add_outputs(graph[id].name);
   for (const auto& [name, attribute] : node.attributes) {
-    encode(name, attribute, *to.add_attributes(), named);
+    encode(name, attribute, *to.add_attributes(), name_of);
   }
 }
 
@@ -198,7 +196,7 @@ Hash hash_of(std::span<const std::byte> bytes) {
   return hash;
 }
 
-void encode(const Graph& graph, message::Graph& to, const Named& named) {
+void encode(const Graph& graph, message::Graph& to, const NameOf& name_of) {
   // Values are stated in their order; those that a node computes are stated by the node, once.
   std::vector<const Node*> made_by(graph.value_count(), nullptr);
   for (const Node& node : graph.nodes()) made_by[static_cast<size_t>(node.outputs[0])] = &node;
@@ -209,11 +207,11 @@ void encode(const Graph& graph, message::Graph& to, const Named& named) {
   for (size_t v = 0; v < graph.value_count(); ++v) {
     const Value& value = graph[static_cast<ValueId>(v)];
     if (made_by[v] != nullptr) {
-      encode(*made_by[v], graph, *to.add_statements()->mutable_node(), named);
+      encode(*made_by[v], graph, *to.add_statements()->mutable_node(), name_of);
     } else if (value.constant) {
       message::Statement::Weight* weight = to.add_statements()->mutable_weight();
       weight->set_name(value.name);
-      encode(*value.constant, *weight->mutable_constant(), named);
+      encode(*value.constant, *weight->mutable_constant(), name_of);
     } else if (!is_output[v]) {
       message::Statement::Input* input = to.add_statements()->mutable_input();
       input->set_name(value.name);
@@ -245,9 +243,9 @@ Result<std::vector<Hash>> hashes_in(const message::Graph& from) {
   return hashes;
 }
 
-std::string to_bytes(const Graph& graph, const Named& named) {
+std::string to_bytes(const Graph& graph, const NameOf& name_of) {
   message::Graph message;
-  encode(graph, message, named);
+  encode(graph, message, name_of);
   return message.SerializeAsString();
 }
 

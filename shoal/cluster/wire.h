@@ -29,9 +29,10 @@ inline constexpr size_t kHashBytes = 32;
 // Up to so many bytes a constant travels in the message itself.
 inline constexpr size_t kInlineBytes = 1024;
 
-// Writes the graph; `named` is called for every tensor that travels apart.
-using Named = std::function<void(const Hash&, const Tensor&)>;
-void encode(const Graph& graph, message::Graph& to, const Named& named);
+// Writes the graph; `name_of` gives the name of every tensor that travels apart. Mostly its hash,
+// but that takes a while: who writes many graphs asks for it once.
+using NameOf = std::function<Hash(const Tensor&)>;
+void encode(const Graph& graph, message::Graph& to, const NameOf& name_of);
 
 // `find` gives the tensor of this name, or an undefined one where it is not there.
 using Find = std::function<Tensor(const Hash&, const TensorType&)>;
@@ -41,7 +42,7 @@ Result<Graph> decode(const message::Graph& from, const Find& find);
 Result<std::vector<Hash>> hashes_in(const message::Graph& from);
 
 // The same from and to bytes.
-std::string to_bytes(const Graph& graph, const Named& named);
+std::string to_bytes(const Graph& graph, const NameOf& name_of);
 Result<Graph> graph_from(std::string_view bytes, const Find& find);
 
 void encode(const plan::Piece& piece, message::Piece& to);
