@@ -37,9 +37,6 @@ Result<std::unique_ptr<Coordinator>> Coordinator::connect(const std::vector<std:
   for (size_t i = 0; i < addresses.size(); ++i) {
     if (self->links_[i] != nullptr) self->start_reading(i, *self->links_[i]);
   }
-  if (options.keep_awake.count() > 0) {
-    self->waker_.emplace(options.keep_awake, [it = self.get()] { it->wake_all(); });
-  }
   return self;
 }
 
@@ -111,13 +108,10 @@ net::Traffic Coordinator::traffic() const {
   return sum;
 }
 
-void Coordinator::wake_all() {
+void Coordinator::wake(int worker) const {
   message::Message message;
   message.mutable_awake();
-  for (size_t w = 0; w < infos_.size(); ++w) {
-    // Who is gone is noticed elsewhere.
-    static_cast<void>(send_to(static_cast<int>(w), message, {}, true));
-  }
+  static_cast<void>(send_to(worker, message, {}, true));  // who is gone is noticed elsewhere
 }
 
 void Coordinator::read(size_t worker, Link& link) {

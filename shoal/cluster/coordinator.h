@@ -30,9 +30,6 @@ class Failed;
 }  // namespace message
 
 struct CoordinatorOptions {
-  // How often workers hear something while a request is on its way, so that their radios do not
-  // fall asleep. Zero: they may.
-  std::chrono::milliseconds keep_awake{0};
   // Of a coordinator that is in charge alone: workers leave those of earlier epochs, and refuse
   // them by name. Zero: it shares its workers with whoever comes.
   uint64_t epoch = 0;
@@ -52,6 +49,11 @@ class Coordinator {
   ~Coordinator();  // no plan of it may be left
 
   const std::vector<WorkerInfo>& workers() const { return infos_; }
+  // From now on these workers hear something every so often while a request is on its way, so that
+  // their radios do not fall asleep.
+  void keep_awake(std::vector<int> workers, std::chrono::milliseconds interval) {
+    waker_->watch_over(std::move(workers), interval);
+  }
   net::Traffic traffic() const;   // of all channels to workers
   std::vector<int> lost() const;  // workers that are gone, by number
   // Connects to one that is gone. It has no plans then, whatever it had.
@@ -98,7 +100,7 @@ class Coordinator {
   LinkPtr link_of(int worker) const;  // null where there never was one
   Status send_to(int worker, const message::Message& message,
                  std::span<const net::Bytes> payload = {}, bool urgent = false) const;
-  void wake_all();
+  void wake(int worker) const;
   Status handle(size_t worker, const net::Frame& frame);
   Status collect(size_t worker, const message::Data& data, const net::Frame& frame);
   void hear_of_failure(size_t worker, const message::Failed& failed);
@@ -130,7 +132,8 @@ class Coordinator {
   Requests requests_;
   std::map<uint64_t, Measurement> measurements_;  // by attempt
   std::atomic<uint64_t> next_plan_ = 0;
-  std::optional<Waker> waker_;  // first to go: it uses the rest
+  // First to go: it uses the rest.
+  std::optional<Waker> waker_{std::in_place, [this](int worker) { wake(worker); }};
 };
 
 // A plan on its workers. Any number of requests may be on their way at once.

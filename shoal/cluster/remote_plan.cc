@@ -51,7 +51,7 @@ void Coordinator::give_up(uint64_t service, const Status& why) {
 
 Status Coordinator::run(uint64_t service, std::span<const Tensor> inputs, std::span<Tensor> outputs,
                         std::chrono::milliseconds patience, plan::Timeline* measured) {
-  if (waker_) waker_->begin();
+  waker_->begin();
   const net::Deadline deadline = net::after(patience);
   std::unique_lock lock(mutex_);
   const uint64_t request = requests_.submit(service, inputs, deadline);
@@ -82,7 +82,7 @@ Status Coordinator::run(uint64_t service, std::span<const Tensor> inputs, std::s
     lock.unlock();
     forget(outcome->attempt);  // who is behind need not catch up
   }
-  if (waker_) waker_->end();
+  waker_->end();
   return status;
 }
 

@@ -4,8 +4,7 @@
 
 namespace shoal::cluster {
 
-Waker::Waker(std::chrono::milliseconds interval, std::function<void()> wake)
-    : interval_(interval), wake_(std::move(wake)), thread_([this] { run(); }) {}
+Waker::Waker(std::function<void(int)> wake) : wake_(std::move(wake)), thread_([this] { run(); }) {}
 
 Waker::~Waker() {
   {
@@ -14,6 +13,13 @@ Waker::~Waker() {
     changed_.notify_all();
   }
   thread_.join();
+}
+
+void Waker::watch_over(std::vector<int> workers, std::chrono::milliseconds interval) {
+  const std::lock_guard lock(mutex_);
+  workers_ = std::move(workers);
+  interval_ = interval;
+  changed_.notify_all();
 }
 
 void Waker::begin() {
@@ -29,12 +35,13 @@ void Waker::end() {
 void Waker::run() {
   std::unique_lock lock(mutex_);
   while (!over_) {
-    if (waiting_ == 0) {
+    if (waiting_ == 0 || workers_.empty()) {
       changed_.wait(lock);
       continue;
     }
+    const std::vector<int> workers = workers_;
     lock.unlock();
-    wake_();
+    for (int worker : workers) wake_(worker);
     lock.lock();
     changed_.wait_for(lock, interval_, [&] { return over_; });
   }

@@ -7,14 +7,19 @@
 #include <functional>
 #include <mutex>
 #include <thread>
+#include <vector>
 
 namespace shoal::cluster {
 
+// All but the destructor may be called from any thread.
 class Waker {
  public:
-  // Calls `wake` when somebody begins to wait, and then every interval until nobody does.
-  Waker(std::chrono::milliseconds interval, std::function<void()> wake);
+  explicit Waker(std::function<void(int worker)> wake);
   ~Waker();
+
+  // Whom to wake when somebody begins to wait, and then every interval until nobody does. Nobody,
+  // to begin with.
+  void watch_over(std::vector<int> workers, std::chrono::milliseconds interval);
 
   void begin();  // somebody waits
   void end();
@@ -22,10 +27,11 @@ class Waker {
  private:
   void run();
 
-  const std::chrono::milliseconds interval_;
-  const std::function<void()> wake_;
+  const std::function<void(int)> wake_;
   std::mutex mutex_;
   std::condition_variable changed_;
+  std::vector<int> workers_;
+  std::chrono::milliseconds interval_{0};
   int waiting_ = 0;
   bool over_ = false;
   std::thread thread_;

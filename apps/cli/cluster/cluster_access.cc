@@ -14,16 +14,24 @@
 namespace shoal::cli {
 namespace {
 
-// How long the first, or the last, radio takes to fall asleep. Nothing where none does.
-std::chrono::milliseconds sleep_after(const plan::ClusterProfile& profile, double dilation,
-                                      const double& (*which)(const double&, const double&)) {
-  std::optional<double> seconds;
-  for (const plan::LinkProfile& link : profile.links) {
+// Workers whose radios sleep, and how long the first and the last of them take to.
+struct Sleepers {
+  std::vector<int> workers;
+  std::chrono::milliseconds first{0}, last{0};
+};
+
+Sleepers sleepers_of(const plan::ClusterProfile& profile, double dilation) {
+  Sleepers sleepers;
+  for (size_t w = 0; w < profile.links.size(); ++w) {
+    const plan::LinkProfile& link = profile.links[w];
     if (link.wakeup_seconds <= 0) continue;
-    seconds = which(seconds.value_or(link.sleep_after_seconds), link.sleep_after_seconds);
+    const auto after = std::chrono::duration_cast<std::chrono::milliseconds>(
+        std::chrono::duration<double>(link.sleep_after_seconds * dilation));
+    sleepers.first = sleepers.workers.empty() ? after : std::min(sleepers.first, after);
+    sleepers.last = std::max(sleepers.last, after);
+    sleepers.workers.push_back(static_cast<int>(w));
   }
-  return std::chrono::duration_cast<std::chrono::milliseconds>(
-      std::chrono::duration<double>(seconds.value_or(0) * dilation));
+  return sleepers;
 }
 
 }  // namespace
@@ -35,18 +43,21 @@ Result<std::unique_ptr<ClusterAccess>> ClusterAccess::open(const PlanFlags& flag
   for (const cluster::ListedWorker& worker : access->workers_) {
     addresses.push_back(worker.address);
   }
-  cluster::CoordinatorOptions options;
+  SHOAL_ASSIGN(access->coordinator_, cluster::Coordinator::connect(addresses, *access->transport_));
   if (access->emulated()) {
     SHOAL_ASSIGN(const emulate::EmulatedLinks links, access->emulation_.as(""));
-    if (links.cluster.keep_awake) {
-      options.keep_awake = sleep_after(links.cluster, links.dilation, std::min<double>) / 2;
-    }
-    access->lull_ = sleep_after(links.cluster, links.dilation, std::max<double>) * 3 / 2;
+    access->lull_ = sleepers_of(links.cluster, links.dilation).last * 3 / 2;
     SHOAL_ASSIGN(access->shaping_, emulate::open_shaping(links));
   }
-  SHOAL_ASSIGN(access->coordinator_,
-               cluster::Coordinator::connect(addresses, *access->transport_, options));
   return access;
+}
+
+// Twice as often as the first of them would fall asleep. A wake-up that is measured at all costs
+// more than the small message that prevents it (cluster/inquiry.cc).
+void ClusterAccess::keep_awake(const plan::ClusterProfile& profile) const {
+  if (!profile.keep_awake) return;
+  Sleepers sleepers = sleepers_of(profile, dilation());
+  coordinator_->keep_awake(std::move(sleepers.workers), sleepers.first / 2);
 }
 
 Status ClusterAccess::open_ranks() {
@@ -101,7 +112,13 @@ void ClusterAccess::compare(const Graph& graph, double predicted_seconds,
 }
 
 Result<plan::ClusterProfile> ClusterAccess::profile(const Graph& graph) const {
-  if (!emulated()) return measured_profile(graph);
+  SHOAL_ASSIGN(plan::ClusterProfile profile,
+               emulated() ? emulated_profile() : measured_profile(graph));
+  keep_awake(profile);
+  return profile;
+}
+
+Result<plan::ClusterProfile> ClusterAccess::emulated_profile() const {
   SHOAL_ASSIGN(const emulate::EmulatedLinks links, emulation_.as(""));
   plan::ClusterProfile there = links.cluster;
   there.workers.clear();

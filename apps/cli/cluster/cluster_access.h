@@ -21,7 +21,8 @@ class ClusterAccess {
 
   cluster::Coordinator& coordinator() { return *coordinator_; }
   // How fast its workers are at this graph, and the links to them: as emulated, as measured not
-  // long ago, or measured now.
+  // long ago, or measured now. From then on those whose radios sleep are kept awake during
+  // requests.
   Result<plan::ClusterProfile> profile(const Graph& graph) const;
   // Measure again next time, if a request that should have taken so long took much longer or
   // shorter.
@@ -36,6 +37,8 @@ class ClusterAccess {
  private:
   ClusterAccess() = default;
   Result<plan::ClusterProfile> measured_profile(const Graph& graph) const;
+  Result<plan::ClusterProfile> emulated_profile() const;
+  void keep_awake(const plan::ClusterProfile& profile) const;
   Status open_ranks();
   Status open_folder();
   Status find_workers(const std::vector<cluster::ListedWorker>& listed);

@@ -1,0 +1,57 @@
+// Who is woken, and while somebody waits only.
+#include "shoal/cluster/waker.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+
+namespace shoal::cluster {
+namespace {
+
+using namespace std::chrono_literals;
+
+// Counts calls by worker, and lets a test wait for them.
+class Calls {
+ public:
+  void add(int worker) {
+    const std::lock_guard lock(mutex_);
+    ++count_[worker];
+    changed_.notify_all();
+  }
+  void wait_for(int worker, int count) {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return count_[worker] >= count; });
+  }
+  int of(int worker) {
+    const std::lock_guard lock(mutex_);
+    return count_[worker];
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::map<int, int> count_;
+};
+
+TEST(Waker, WakesThoseItWatchesOverAgainAndAgain) {
+  Calls calls;
+  Waker waker([&](int worker) { calls.add(worker); });
+  waker.watch_over({0, 2}, 1ms);
+  waker.begin();
+  calls.wait_for(2, 3);
+  waker.end();
+  EXPECT_GE(calls.of(0), 3);
+  EXPECT_EQ(calls.of(1), 0);
+}
+
+TEST(Waker, BeginsWithWhomItIsToldLater) {
+  Calls calls;
+  Waker waker([&](int worker) { calls.add(worker); });
+  waker.begin();
+  waker.watch_over({1}, 1h);
+  calls.wait_for(1, 1);
+  waker.end();
+}
+
+}  // namespace
+}  // namespace shoal::cluster
