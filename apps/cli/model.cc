@@ -129,6 +129,10 @@ Exit exit_of_run(const Status& status) {
   }
 }
 
+Exit exit_of_cluster(const Status& status) {
+  return status.code() == Code::kNotFound ? Exit::kUsage : Exit::kNetwork;
+}
+
 Result<LoadedGraph> load_graph(const std::string& name,
                                const std::vector<std::string>& shape_texts) {
   SHOAL_ASSIGN(auto shapes, parse_shapes(shape_texts));

@@ -41,6 +41,8 @@ Result<Session> open_session(const ModelFlags& flags, Device& device);
 
 // What a model that could not be run says to scripts: only workers can be cut off or late.
 Exit exit_of_run(const Status& status);
+// What a cluster that could not be opened does: there is none, or it does not answer.
+Exit exit_of_cluster(const Status& status);
 
 // A model's graph as loaded, and what the model calls its outputs: their values may have other
 // names, for an output can be an input too.

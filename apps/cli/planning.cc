@@ -18,6 +18,8 @@ using plan::Prediction;
 constexpr std::array kCuts = {Cut::kNone, Cut::kRows,     Cut::kColumns, Cut::kInputs,
                               Cut::kGrid, Cut::kChannels, Cut::kBatch};
 
+constexpr std::array<std::string_view, 2> kStreamSplits = {"stages", "replicas"};
+
 // What --split calls them.
 std::string flag_of(Cut cut) { return cut == Cut::kNone ? "none" : std::string(name_of(cut)); }
 
@@ -78,7 +80,7 @@ CLI::Option* PlanFlags::add_cluster_to(CLI::App& command) {
 void PlanFlags::add_split_to(CLI::App& command, CLI::Option* needs) {
   std::vector<std::string> splits = {"any"};
   for (Cut cut : kCuts) splits.push_back(flag_of(cut));
-  for (const char* of_streams : {"stages", "replicas"}) splits.push_back(of_streams);
+  splits.insert(splits.end(), kStreamSplits.begin(), kStreamSplits.end());
   std::vector<CLI::Option*> options = wire.add_to(command);
   for (CLI::Option* option :
        {command.add_option("--objective", objective, "One answer soon, or many a second")
@@ -96,6 +98,18 @@ void PlanFlags::add_split_to(CLI::App& command, CLI::Option* needs) {
   }
   for (CLI::Option* option : options) {
     if (needs != nullptr) option->needs(needs);
+  }
+  command.parse_complete_callback([this] { check_split(); });
+}
+
+void PlanFlags::check_split() const {
+  const bool of_streams = std::ranges::find(kStreamSplits, split) != kStreamSplits.end();
+  if (of_streams && !is_stream()) {
+    throw CLI::ValidationError("--split", split + " is for --objective throughput");
+  }
+  if (is_stream() && !of_streams && split != "any" && split != "none") {
+    throw CLI::ValidationError("--split",
+                               "for --objective throughput it is stages, replicas, none or any");
   }
 }
 
@@ -117,9 +131,6 @@ Result<Planned> make_planned(const PlanFlags& flags, plan::ClusterProfile cluste
 }
 
 Result<Planned> make_planned(const PlanFlags& flags, const ProfileOf& profile_of) {
-  if (flags.split == "stages" || flags.split == "replicas") {
-    return invalid("--split " + flags.split + " is for --objective throughput");
-  }
   SHOAL_ASSIGN(LoadedGraph loaded, load_graph(flags.model, flags.shapes));
   SHOAL_ASSIGN(const Graph graph, passes::optimize(loaded.graph));
   SHOAL_ASSIGN(plan::ClusterProfile cluster, profile_of(graph));
@@ -148,7 +159,7 @@ std::string advice(const Planned& planned) {
   const size_t all = planned.cluster.workers.size();
   const size_t used = workers_of(planned.best().plan).size();
   if (all == 1) return "There is one worker.";
-  if (planned.speedup() < 1) {
+  if (used > 1 && planned.speedup() < kWorthwhileSpeedup) {
     return "More devices do not help: one worker alone takes " +
            in_seconds(planned.single.timeline.seconds) + ".";
   }

@@ -33,6 +33,7 @@ struct PlanFlags {
 
  private:
   void add_split_to(CLI::App& command, CLI::Option* needs);
+  void check_split() const;  // throws, as CLI11's own checks do
 };
 
 struct Planned {
@@ -44,6 +45,9 @@ struct Planned {
   const plan::Prediction& best() const { return plans[0]; }
   double speedup() const { return single.timeline.seconds / best().timeline.seconds; }
 };
+
+// A smaller gain is within what predictions are wrong by.
+inline constexpr double kWorthwhileSpeedup = 1.01;
 
 plan::PlanOptions options_of(const PlanFlags& flags);
 

@@ -228,10 +228,12 @@ Outcome run_samples(Session& session, bool json) {
 }
 
 Outcome run(const RunFlags& flags) {
-  SHOAL_OR_EXIT(
-      auto device, flags.plan.is_on_cluster() ? Exit::kNetwork : Exit::kDevice,
-      flags.plan.is_on_cluster() ? open_cluster_device(flags.plan) : make_device(flags.model));
-  SHOAL_OR_EXIT(Session session, Exit::kModel, open_session(flags.model, *device));
+  const bool remote = flags.plan.is_on_cluster();
+  const auto opened = remote ? open_cluster_device(flags.plan) : make_device(flags.model);
+  if (!opened.ok()) {
+    return fail(remote ? exit_of_cluster(opened.status()) : Exit::kDevice, opened.status());
+  }
+  SHOAL_OR_EXIT(Session session, Exit::kModel, open_session(flags.model, **opened));
   if (flags.inputs.empty() && flags.model.model == kDefaultModel)
     return run_samples(session, flags.json);
   SHOAL_OR_EXIT(auto labels, Exit::kUsage, read_labels(flags.labels));

@@ -37,6 +37,10 @@ std::string advice(const PlannedStream& planned) {
     return "More devices do not help: the best plan uses " + std::to_string(busy) + " of the " +
            all + " workers.";
   }
+  if (planned.speedup() < kWorthwhileSpeedup) {
+    return "More devices do not help: one worker alone answers every " +
+           fixed(1e3 / planned.single_per_second, 1) + " ms.";
+  }
   return "All " + all + " workers are of use.";
 }
 
@@ -61,9 +65,6 @@ Result<PlannedStream> make_planned_stream(const PlanFlags& flags, const ProfileO
   options.excluded = flags.excluded;
   options.stages = flags.split == "any" || flags.split == "stages";
   options.replicas = flags.split == "any" || flags.split == "replicas";
-  if (!options.stages && !options.replicas && flags.split != "none") {
-    return invalid("--objective throughput has --split stages, replicas, none or any");
-  }
   SHOAL_ASSIGN(LoadedGraph loaded, load_graph(flags.model, flags.shapes));
   SHOAL_ASSIGN(Graph graph, passes::optimize(loaded.graph));
   SHOAL_ASSIGN(plan::ClusterProfile cluster, profile_of(graph));

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""The command line's contract, from outside: cli_test.py SHOAL."""
+"""The command line's contract, from outside: cli_test.py SHOAL [PART OF A TEST'S NAME]"""
 import json
 import os
 import pathlib
@@ -14,12 +14,13 @@ import time
 import numpy as np
 
 SHOAL = os.path.abspath(sys.argv[1])
+PATIENCE = 300  # seconds; what takes longer hangs, however busy the machine is
 COMMANDS = ["run", "inspect", "bench", "profile", "eval", "convert", "zoo", "plan", "simulate", "cluster", "worker", "devices", "emulate", "operators", "doctor", "completions"]
 
 
 def shoal(*args, expect=0, cwd=None, env=None, stdin=None):
     done = subprocess.run([SHOAL, *map(str, args)], capture_output=True, text=True, cwd=cwd, input=stdin,
-                          env={**os.environ, **(env or {})}, timeout=120)
+                          env={**os.environ, **(env or {})}, timeout=PATIENCE)
     assert done.returncode == expect, f"{args}: exit {done.returncode}, wanted {expect}\n{done.stderr}"
     return done
 
@@ -31,8 +32,8 @@ def test_every_command_teaches_by_example(_):
     assert all(command in shoal("--help").stdout for command in COMMANDS)
 
 
-def wait_for(condition, seconds=60):
-    end = time.monotonic() + seconds
+def wait_for(condition):
+    end = time.monotonic() + PATIENCE
     while not condition():
         assert time.monotonic() < end, "waited in vain"
 
@@ -53,7 +54,7 @@ class Running:
     def __exit__(self, *_):
         if self.process.poll() is None:
             self.process.terminate()
-        self.process.communicate(timeout=60)
+        self.process.communicate(timeout=PATIENCE)
 
 
 def emulate_digits(*flags):
@@ -61,7 +62,7 @@ def emulate_digits(*flags):
     for dilation in (50, 500):
         done = subprocess.run([SHOAL, "emulate", "--workers", "3", "--device", "nexus5x", "--link", "ethernet-100",
                                "--dilate", str(dilation), "--", "bench", "zoo:digits", "--cluster", "--seconds", "0",
-                               "--json", *flags], capture_output=True, text=True, timeout=120)
+                               "--json", *flags], capture_output=True, text=True, timeout=PATIENCE)
         if done.returncode != 8:
             break
         assert "too busy" in done.stderr
@@ -90,6 +91,13 @@ def test_emulation_says_what_is_wrong(_):
     shoal("emulate", "--workers", 1, "--", "inspect", "nothing.onnx", expect=3)
 
 
+def test_emulation_leaves_nothing_behind_whenever_it_is_ended(tmp):
+    with Running("emulate", "--workers", 2, "--", "bench", "zoo:lenet5", "--cluster", "--seconds", 3600,
+                 env={"TMPDIR": str(tmp)}) as emulation:
+        wait_for(lambda: list(tmp.iterdir()))  # no worker is ready so soon
+    assert emulation.process.returncode != 0 and not list(tmp.iterdir())
+
+
 def test_a_device_joins_by_a_token_once(tmp):
     shoal("cluster", "init", "--dir", tmp / "c")
     shoal("cluster", "init", "--dir", tmp / "c", expect=2)
@@ -99,7 +107,7 @@ def test_a_device_joins_by_a_token_once(tmp):
         join = ["--listen", "127.0.0.1:0", "--join", token]
         with Running("worker", "--dir", tmp / "w", "--name", "kitchen", *join) as worker:
             assert re.fullmatch(r"ready kitchen 127\.0\.0\.1:\d+", worker.line())
-            assert invite.process.wait(timeout=60) == 0
+            assert invite.process.wait(timeout=PATIENCE) == 0
         assert worker.process.returncode == 0
         with Running("worker", "--dir", tmp / "w", *join) as again:
             assert again.line().startswith("ready kitchen "), "a token that was used here is no mistake"
@@ -110,7 +118,7 @@ def test_a_device_joins_by_a_token_once(tmp):
         assert shoal("worker", "--dir", tmp / "w2", *join, expect=5).stderr
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as supervisor:
         supervisor.bind(str(tmp / "notify"))
-        supervisor.settimeout(60)
+        supervisor.settimeout(PATIENCE)
         with Running("worker", "--dir", tmp / "w", "--listen", "127.0.0.1:0", env={"NOTIFY_SOCKET": str(tmp / "notify")}):
             assert supervisor.recv(100) == b"READY=1"
         assert supervisor.recv(100) == b"STOPPING=1"
@@ -118,6 +126,9 @@ def test_a_device_joins_by_a_token_once(tmp):
 
 def test_devices_says_who_is_there_and_who_is_not(tmp):
     assert "no cluster" in shoal("devices", "--dir", tmp / "c", expect=2).stderr
+    for command in ["bench", "zoo:lenet5", "--cluster"], ["run", "--cluster"]:
+        done = shoal(*command, env={"SHOAL_CLUSTER_DIR": str(tmp / "c")}, expect=2)
+        assert "no cluster" in done.stderr, done.stderr
     shoal("cluster", "init", "--dir", tmp / "c")
     with Running("cluster", "invite", "--dir", tmp / "c", "--listen", "127.0.0.1:0") as invite:
         join = ["--listen", "127.0.0.1:0", "--threads", 1, "--join", invite.line()]
@@ -199,13 +210,14 @@ def test_who_goes_away_in_the_middle_is_named_and_leaves_nobody_busy(tmp):
         with Running(*bench, env=cluster.env) as running:
             wait_until_busy(running)
             running.process.send_signal(signal.SIGINT)
-            assert running.process.wait(timeout=60) == -signal.SIGINT
+            assert running.process.wait(timeout=PATIENCE) == -signal.SIGINT
         wait_for(lambda: not any(device["plans"] for device in cluster.devices()))
         with Running(*bench, env=cluster.env) as running:
             wait_until_busy(running)
             cluster.workers[1].process.kill()
-            _, errors = running.process.communicate(timeout=60)
-            assert running.process.returncode == 5 and "worker hall" in errors, errors
+            _, errors = running.process.communicate(timeout=PATIENCE)
+            # Who notices first is the coordinator or the other worker.
+            assert running.process.returncode == 5 and re.search(r"\bhall\b", errors), errors
 
 
 def test_the_list_of_workers_is_checked(tmp):
@@ -237,7 +249,7 @@ def test_streams_keep_all_workers_busy(_):
         stream = json.loads(shoal("simulate", *flags).stdout)
         assert stream["speedup"] > 3.5 and len(stream["workers"]) == 4, stream
         assert json.loads(shoal("plan", *flags).stdout) == stream
-    done = shoal("plan", "zoo:lenet5", "--split", "stages", expect=3)
+    done = shoal("plan", "zoo:lenet5", "--split", "stages", expect=2)
     assert "--objective throughput" in done.stderr
     assert "rows" not in shoal("plan", "zoo:lenet5", "--objective", "throughput").stdout
 
@@ -463,7 +475,8 @@ def test_colour_only_on_a_terminal(_):
 
 def main():
     failed = 0
-    tests = [(name, f) for name, f in globals().items() if name.startswith("test_")]
+    wanted = sys.argv[2] if len(sys.argv) > 2 else ""
+    tests = [(name, f) for name, f in globals().items() if name.startswith("test_") and wanted in name]
     for name, test in tests:
         with tempfile.TemporaryDirectory() as folder:
             try:

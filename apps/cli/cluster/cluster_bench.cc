@@ -226,7 +226,9 @@ Result<ClusterFigures> measure(ClusterAccess& access, const Planned& planned, do
 
 Outcome bench_cluster(const ClusterBenchFlags& flags) {
   if (flags.plan.is_stream()) return bench_stream(flags);
-  SHOAL_OR_EXIT(auto access, Exit::kNetwork, ClusterAccess::open(flags.plan));
+  auto opened = ClusterAccess::open(flags.plan);
+  if (!opened.ok()) return fail(exit_of_cluster(opened.status()), opened.status());
+  const auto access = *std::move(opened);
   const auto made =
       make_planned(flags.plan, [&](const Graph& graph) { return access->profile(graph); });
   if (!made.ok()) return fail(exit_of_run(made.status()), made.status());

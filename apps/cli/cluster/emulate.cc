@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdio>
 #include <list>
+#include <mutex>
 #include <thread>
 
 #include "../cli.h"
@@ -91,12 +92,36 @@ Result<fs::path> cluster_file(const ClusterFlags& flags, const fs::path& folder)
   return path;
 }
 
+// What Ctrl-C ends: the command, or what is done before there is one.
+class Ending {
+ public:
+  void ask() {
+    const std::lock_guard lock(mutex_);
+    asked_ = true;
+    if (command_ != nullptr) command_->ask_to_end();
+  }
+  bool asked() {
+    const std::lock_guard lock(mutex_);
+    return asked_;
+  }
+  void concerns(Child& command) {
+    const std::lock_guard lock(mutex_);
+    command_ = &command;
+    if (asked_) command.ask_to_end();
+  }
+
+ private:
+  std::mutex mutex_;
+  bool asked_ = false;
+  Child* command_ = nullptr;
+};
+
 class Emulated {
  public:
   Emulated(fs::path folder, fs::path file, double dilation)
       : folder_(std::move(folder)), file_(std::move(file)), dilation_(dilation) {}
 
-  Status start(const plan::ClusterProfile& cluster) {
+  Status start(const plan::ClusterProfile& cluster, Ending& ending) {
     const net::Time now = std::chrono::system_clock::now();
     std::error_code error;
     fs::create_directories(folder_ / "media", error);
@@ -108,6 +133,7 @@ class Emulated {
       SHOAL_TRY(start_worker(worker.name));
     }
     for (const plan::WorkerProfile& worker : cluster.workers) {
+      if (ending.asked()) return Status(Code::kUnavailable, "ended before all workers were there");
       SHOAL_TRY(wait_for(worker.name, owner).at("worker " + worker.name));
     }
     return {};
@@ -157,16 +183,20 @@ class Emulated {
 
 Outcome emulate(const Flags& flags) {
   SHOAL_OR_EXIT(const plan::ClusterProfile cluster, Exit::kUsage, make_cluster(flags.cluster));
+  // The command gets the terminal's signals itself, and ends by them in its own way. There is more
+  // to do here from the moment there is a folder.
+  Ending ending;
+  const StopSignals signals([&] { ending.ask(); });
   SHOAL_OR_EXIT(const TemporaryFolder folder, Exit::kResources, TemporaryFolder::make());
   SHOAL_OR_EXIT(const fs::path file, Exit::kResources, cluster_file(flags.cluster, folder.path()));
   const double dilation = flags.dilation > 0 ? flags.dilation : choose_dilation(cluster);
   std::fprintf(stderr, "%zu emulated devices, %g times as slow as the real ones\n",
                cluster.workers.size(), dilation);
   Emulated emulated(folder.path(), file, dilation);
-  if (Status status = emulated.start(cluster); !status.ok()) return fail(Exit::kDevice, status);
+  if (Status status = emulated.start(cluster, ending); !status.ok())
+    return fail(Exit::kDevice, status);
   SHOAL_OR_EXIT(Child command, Exit::kResources, emulated.run(flags.command));
-  // The command gets the terminal's signals itself, and ends by them in its own way.
-  const StopSignals signals([&] { command.ask_to_end(); });
+  ending.concerns(command);
   const int code = command.wait();
   return {static_cast<Exit>(code),
           code == 0 ? "" : "the command ended with " + std::to_string(code)};

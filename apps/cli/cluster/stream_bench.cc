@@ -108,7 +108,9 @@ void print(const PlannedStream& planned, double single, double stream) {
 }  // namespace
 
 Outcome bench_stream(const ClusterBenchFlags& flags) {
-  SHOAL_OR_EXIT(auto access, Exit::kNetwork, ClusterAccess::open(flags.plan));
+  auto opened = ClusterAccess::open(flags.plan);
+  if (!opened.ok()) return fail(exit_of_cluster(opened.status()), opened.status());
+  const auto access = *std::move(opened);
   SHOAL_OR_EXIT(
       const PlannedStream planned, Exit::kModel,
       make_planned_stream(flags.plan, [&](const Graph& graph) { return access->profile(graph); }));
