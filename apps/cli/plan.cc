@@ -83,37 +83,35 @@ void print(const Planned& planned) {
   std::printf("%s\n", advice(planned).c_str());
 }
 
-Outcome plan_stream(const Flags& flags, plan::ClusterProfile cluster) {
-  if (!flags.svg.empty() || !flags.html.empty()) {
-    return {Exit::kUsage, "pictures show one request: leave out --objective throughput"};
-  }
-  SHOAL_OR_EXIT(const PlannedStream planned, Exit::kModel,
-                make_planned_stream(flags.plan, std::move(cluster)));
+template <class Made>
+Outcome show(const Flags& flags, const Made& planned) {
   if (flags.json) {
     std::printf("%s\n", to_json(planned).dump().c_str());
   } else {
     print(planned);
   }
+  if (!flags.svg.empty()) {
+    if (Status status = write_file(flags.svg, to_svg(planned)); !status.ok())
+      return fail(Exit::kResources, status);
+  }
+  if (!flags.html.empty()) {
+    if (Status status = write_file(flags.html, to_html(planned)); !status.ok())
+      return fail(Exit::kResources, status);
+  }
   return {};
+}
+
+Outcome plan_stream(const Flags& flags, plan::ClusterProfile cluster) {
+  SHOAL_OR_EXIT(const PlannedStream planned, Exit::kModel,
+                make_planned_stream(flags.plan, std::move(cluster)));
+  return show(flags, planned);
 }
 
 Outcome plan_model(const Flags& flags) {
   SHOAL_OR_EXIT(plan::ClusterProfile cluster, Exit::kUsage, make_cluster(flags.plan.cluster));
   if (flags.plan.is_stream()) return plan_stream(flags, std::move(cluster));
   SHOAL_OR_EXIT(const Planned planned, Exit::kModel, make_planned(flags.plan, std::move(cluster)));
-  if (flags.json) {
-    std::printf("%s\n", to_json(planned).dump().c_str());
-  } else {
-    print(planned);
-  }
-  for (const auto& [path, text] :
-       {std::pair(flags.svg, &to_svg), std::pair(flags.html, &to_html)}) {
-    if (path.empty()) continue;
-    if (Status status = write_file(path, text(planned)); !status.ok()) {
-      return fail(Exit::kResources, status);
-    }
-  }
-  return {};
+  return show(flags, planned);
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include "plan_picture.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 
@@ -42,15 +43,26 @@ std::string escaped(const std::string& text) {
 
 std::string number(double x) { return fixed(x, 2); }
 
+// A request on its way through a plan.
+struct Course {
+  const plan::Plan& plan;
+  const plan::Schedule& schedule;
+  const plan::Timeline& timeline;
+};
+
+// One request or several. Colours tell apart the segments of one, or the requests.
 class Picture {
  public:
-  explicit Picture(const Planned& planned) : planned_(planned), best_(planned.best()) {}
+  Picture(std::string title, const Graph& graph, const plan::ClusterProfile& cluster,
+          std::vector<Course> courses)
+      : title_(std::move(title)), graph_(graph), cluster_(cluster), courses_(std::move(courses)) {}
 
   std::string draw() {
+    for (const Course& course : courses_) seconds_ = std::max(seconds_, course.timeline.seconds);
     add_axis();
     add_machine(kCoordinator, "coordinator");
-    for (size_t w = 0; w < planned_.cluster.workers.size(); ++w) {
-      add_machine(static_cast<int>(w), planned_.cluster.workers[w].name);
+    for (size_t w = 0; w < cluster_.workers.size(); ++w) {
+      add_machine(static_cast<int>(w), cluster_.workers[w].name);
     }
     return "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"" + number(kLeft + kWidth + kRight) +
            "\" height=\"" + number(bottom()) +
@@ -60,10 +72,10 @@ class Picture {
   }
 
  private:
-  double seconds() const { return std::max(best_.timeline.seconds, 1e-9); }
-  double x(double time) const { return kLeft + kWidth * time / seconds(); }
+  bool is_stream() const { return courses_.size() > 1; }
+  double x(double time) const { return kLeft + kWidth * time / seconds_; }
   double y(int machine) const { return kTop + (machine + 1) * (2 * kLane + kGap); }
-  double bottom() const { return y(static_cast<int>(planned_.cluster.workers.size())); }
+  double bottom() const { return y(static_cast<int>(cluster_.workers.size())); }
 
   void add_label(double at_x, double at_y, const std::string& label, const char* more = "") {
     text_ += "<text x=\"" + number(at_x) + "\" y=\"" + number(at_y) + "\"" + more + ">" +
@@ -80,17 +92,16 @@ class Picture {
 
   // Time runs to the right, with a line for about every tenth.
   void add_axis() {
-    add_label(kLeft, 16,
-              planned_.model + ": " + best_.name + ", " + fixed(1e3 * best_.timeline.seconds, 1) +
-                  " ms, " + fixed(planned_.speedup(), 2) + " times as fast as one worker");
+    add_label(kLeft, 16, title_);
     add_label(kLeft, 32,
-              "upper bar: computes (a colour per segment); lower bar: sends (red), "
-              "receives (brown)");
-    const double power = std::pow(10, std::floor(std::log10(seconds() / 5)));
-    const double step = seconds() / 5 > 5 * power   ? 5 * power
-                        : seconds() / 5 > 2 * power ? 2 * power
-                                                    : power;
-    for (double time = 0; time <= seconds(); time += step) {
+              std::string("upper bar: computes (a colour per ") +
+                  (is_stream() ? "request" : "segment") +
+                  "); lower bar: sends (red), receives (brown)");
+    const double power = std::pow(10, std::floor(std::log10(seconds_ / 5)));
+    const double step = seconds_ / 5 > 5 * power   ? 5 * power
+                        : seconds_ / 5 > 2 * power ? 2 * power
+                                                   : power;
+    for (double time = 0; time <= seconds_; time += step) {
       text_ += "<line x1=\"" + number(x(time)) + "\" x2=\"" + number(x(time)) + "\" y1=\"" +
                number(kTop - 4) + "\" y2=\"" + number(bottom()) + "\" stroke=\"#ddd\"/>\n";
       add_label(x(time) + 2, kTop - 6, fixed(1e3 * time, step < 1e-3 ? 2 : 0) + " ms",
@@ -100,57 +111,121 @@ class Picture {
 
   void add_machine(int machine, const std::string& name) {
     add_label(8, y(machine) + kLane, name);
-    const auto& segments = best_.plan.segments;
-    for (size_t s = 0; s < segments.size(); ++s) {
-      for (size_t t = 0; t < segments[s].tasks.size(); ++t) {
-        if (segments[s].tasks[t].worker != machine) continue;
-        add_bar(best_.timeline.tasks[s][t], y(machine), kColours[s % kColours.size()],
-                title_of(segments[s]));
-      }
-    }
-    for (size_t i = 0; i < best_.schedule.transfers.size(); ++i) {
-      const plan::Transfer& transfer = best_.schedule.transfers[i];
-      const bool sends = transfer.from == machine;
-      if (!sends && transfer.to != machine) continue;
-      add_bar(best_.timeline.transfers[i], y(machine) + kLane, sends ? kSends : kReceives,
-              title_of(transfer));
+    for (size_t r = 0; r < courses_.size(); ++r) {
+      add_tasks(machine, r);
+      add_transfers(machine, r);
     }
   }
 
+  void add_tasks(int machine, size_t request) {
+    const Course& course = courses_[request];
+    const auto& segments = course.plan.segments;
+    for (size_t s = 0; s < segments.size(); ++s) {
+      for (size_t t = 0; t < segments[s].tasks.size(); ++t) {
+        if (segments[s].tasks[t].worker != machine) continue;
+        const char* colour = kColours[(is_stream() ? request : s) % kColours.size()];
+        add_bar(course.timeline.tasks[s][t], y(machine), colour,
+                name_of(request) + title_of(segments[s]));
+      }
+    }
+  }
+
+  void add_transfers(int machine, size_t request) {
+    const Course& course = courses_[request];
+    for (size_t i = 0; i < course.schedule.transfers.size(); ++i) {
+      const plan::Transfer& transfer = course.schedule.transfers[i];
+      const bool sends = transfer.from == machine;
+      if (!sends && transfer.to != machine) continue;
+      add_bar(course.timeline.transfers[i], y(machine) + kLane, sends ? kSends : kReceives,
+              name_of(request) + title_of(transfer));
+    }
+  }
+
+  std::string name_of(size_t request) const {
+    return is_stream() ? "request " + std::to_string(request) + ", " : "";
+  }
+
   std::string title_of(const plan::Segment& segment) const {
-    const auto nodes = best_.graph.nodes();
-    return place_of(best_.graph, nodes[segment.nodes.begin]) + " to " +
-           place_of(best_.graph, nodes[segment.nodes.end - 1]) + ", " + segment.split;
+    const auto nodes = graph_.nodes();
+    return place_of(graph_, nodes[segment.nodes.begin]) + " to " +
+           place_of(graph_, nodes[segment.nodes.end - 1]) + ", " + segment.split;
   }
   std::string title_of(const plan::Transfer& transfer) const {
     const auto name = [&](int machine) {
       return machine == kCoordinator ? "coordinator"
-                                     : planned_.cluster.workers[static_cast<size_t>(machine)].name;
+                                     : cluster_.workers[static_cast<size_t>(machine)].name;
     };
-    return best_.graph[transfer.piece.value].name + " from " + name(transfer.from) + " to " +
-           name(transfer.to) + ", " + in_bytes(bytes_of(best_.graph, transfer.piece));
+    return graph_[transfer.piece.value].name + " from " + name(transfer.from) + " to " +
+           name(transfer.to) + ", " + in_bytes(bytes_of(graph_, transfer.piece));
   }
 
-  const Planned& planned_;
-  const Prediction& best_;
+  const std::string title_;
+  const Graph& graph_;
+  const plan::ClusterProfile& cluster_;
+  const std::vector<Course> courses_;
+  double seconds_ = 1e-9;
   std::string text_;
 };
 
+std::string page(const std::string& model, const std::string& picture, const std::string& advice,
+                 const std::string& others, const std::string& plan) {
+  return "<!doctype html>\n<meta charset=\"utf-8\">\n<title>" + escaped(model) +
+         "</title>\n<body style=\"font-family: sans-serif\">\n" + picture + "<p>" +
+         escaped(advice) + "</p>\n<ul>\n" + others + "</ul>\n<pre>" + escaped(plan) +
+         "</pre>\n</body>\n";
+}
+
+std::string list_item(const std::string& name, double ms, const std::string& why) {
+  return "<li>" + escaped(name) + ", " + fixed(ms, 1) + " ms: " + escaped(why) + "</li>\n";
+}
+
 }  // namespace
 
-std::string to_svg(const Planned& planned) { return Picture(planned).draw(); }
+std::string to_svg(const Planned& planned) {
+  const Prediction& best = planned.best();
+  return Picture(planned.model + ": " + best.name + ", " + fixed(1e3 * best.timeline.seconds, 1) +
+                     " ms, " + fixed(planned.speedup(), 2) + " times as fast as one worker",
+                 best.graph, planned.cluster, {{best.plan, best.schedule, best.timeline}})
+      .draw();
+}
+
+std::string to_svg(const PlannedStream& planned) {
+  // So many that every turn is seen twice, and the workers fill up and empty again.
+  constexpr size_t kFewest = 8, kMost = 32;
+  const plan::StreamPrediction& best = planned.best();
+  const size_t requests = std::clamp(2 * best.turns.size(), kFewest, kMost);
+  const std::vector<plan::Timeline> timelines =
+      simulate_requests(planned.graph, best.turns, planned.cluster, requests, best.in_flight);
+  std::vector<Course> courses;
+  for (size_t r = 0; r < requests; ++r) {
+    const plan::ScheduledPlan& turn = best.turns[r % best.turns.size()];
+    courses.push_back({turn.plan, turn.schedule, timelines[r]});
+  }
+  return Picture(planned.model + ": " + best.name + ", an answer every " +
+                     fixed(period_ms(best), 1) + " ms, " + fixed(planned.speedup(), 2) +
+                     " times as often as from one worker; the first " + std::to_string(requests) +
+                     " requests",
+                 planned.graph, planned.cluster, std::move(courses))
+      .draw();
+}
 
 std::string to_html(const Planned& planned) {
   std::string others;
   for (size_t i = 1; i < std::min<size_t>(planned.plans.size(), 3); ++i) {
     const Prediction& other = planned.plans[i];
-    others += "<li>" + escaped(other.name) + ", " + fixed(1e3 * other.timeline.seconds, 1) +
-              " ms: " + escaped(why_slower(planned, other)) + "</li>\n";
+    others += list_item(other.name, 1e3 * other.timeline.seconds, why_slower(planned, other));
   }
-  return "<!doctype html>\n<meta charset=\"utf-8\">\n<title>" + escaped(planned.model) +
-         "</title>\n<body style=\"font-family: sans-serif\">\n" + to_svg(planned) + "<p>" +
-         escaped(advice(planned)) + "</p>\n<ul>\n" + others + "</ul>\n<pre>" +
-         escaped(to_text(planned.best().graph, planned.best().plan)) + "</pre>\n</body>\n";
+  return page(planned.model, to_svg(planned), advice(planned), others,
+              to_text(planned.best().graph, planned.best().plan));
+}
+
+std::string to_html(const PlannedStream& planned) {
+  std::string others;
+  for (size_t i = 1; i < std::min<size_t>(planned.plans.size(), 3); ++i) {
+    const plan::StreamPrediction& other = planned.plans[i];
+    others += list_item(other.name, period_ms(other), why_slower(other));
+  }
+  return page(planned.model, to_svg(planned), advice(planned), others, text_of(planned));
 }
 
 }  // namespace shoal::cli

@@ -13,45 +13,9 @@ namespace {
 
 using plan::StreamPrediction;
 
-double period_ms(const StreamPrediction& plan) { return 1e3 / plan.requests_per_second(); }
-
 // Of a worker's seconds, those for one request, in milliseconds.
 double share_ms(const StreamPrediction& plan, double seconds) {
   return 1e3 * seconds / static_cast<double>(plan.stream.answered.size());
-}
-
-std::string why_slower(const StreamPrediction& other) {
-  return "its busiest worker computes " +
-         fixed(share_ms(other, std::ranges::max(other.stream.compute_seconds)), 1) +
-         " ms and its busiest link is in use " +
-         fixed(share_ms(other, std::ranges::max(other.stream.transfer_seconds)), 1) +
-         " ms for every request";
-}
-
-std::string advice(const PlannedStream& planned) {
-  if (planned.cluster.workers.size() == 1) return "There is one worker.";
-  const auto busy = std::ranges::count_if(planned.best().stream.compute_seconds,
-                                          [](double seconds) { return seconds > 0; });
-  const std::string all = std::to_string(planned.cluster.workers.size());
-  if (busy < std::ssize(planned.cluster.workers)) {
-    return "More devices do not help: the best plan uses " + std::to_string(busy) + " of the " +
-           all + " workers.";
-  }
-  if (planned.speedup() < kWorthwhileSpeedup) {
-    return "More devices do not help: one worker alone answers every " +
-           fixed(1e3 / planned.single_per_second, 1) + " ms.";
-  }
-  return "All " + all + " workers are of use.";
-}
-
-// The plans that requests use in turn.
-std::string text_of(const PlannedStream& planned) {
-  std::string text;
-  const auto& turns = planned.best().turns;
-  for (size_t t = 0; t < turns.size(); ++t) {
-    text += "turn " + std::to_string(t) + '\n' + to_text(planned.graph, turns[t].plan);
-  }
-  return text;
 }
 
 }  // namespace
@@ -78,6 +42,41 @@ Result<PlannedStream> make_planned_stream(const PlanFlags& flags, const ProfileO
     std::erase_if(plans, [](const StreamPrediction& plan) { return plan.name == "one worker"; });
   }
   return PlannedStream{flags.model, std::move(graph), std::move(cluster), std::move(plans), single};
+}
+
+double period_ms(const StreamPrediction& plan) { return 1e3 / plan.requests_per_second(); }
+
+std::string why_slower(const StreamPrediction& other) {
+  return "its busiest worker computes " +
+         fixed(share_ms(other, std::ranges::max(other.stream.compute_seconds)), 1) +
+         " ms and its busiest link is in use " +
+         fixed(share_ms(other, std::ranges::max(other.stream.transfer_seconds)), 1) +
+         " ms for every request";
+}
+
+std::string advice(const PlannedStream& planned) {
+  if (planned.cluster.workers.size() == 1) return "There is one worker.";
+  const auto busy = std::ranges::count_if(planned.best().stream.compute_seconds,
+                                          [](double seconds) { return seconds > 0; });
+  const std::string all = std::to_string(planned.cluster.workers.size());
+  if (busy < std::ssize(planned.cluster.workers)) {
+    return "More devices do not help: the best plan uses " + std::to_string(busy) + " of the " +
+           all + " workers.";
+  }
+  if (planned.speedup() < kWorthwhileSpeedup) {
+    return "More devices do not help: one worker alone answers every " +
+           fixed(1e3 / planned.single_per_second, 1) + " ms.";
+  }
+  return "All " + all + " workers are of use.";
+}
+
+std::string text_of(const PlannedStream& planned) {
+  std::string text;
+  const auto& turns = planned.best().turns;
+  for (size_t t = 0; t < turns.size(); ++t) {
+    text += "turn " + std::to_string(t) + '\n' + to_text(planned.graph, turns[t].plan);
+  }
+  return text;
 }
 
 void print(const PlannedStream& planned) {

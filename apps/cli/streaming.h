@@ -26,6 +26,13 @@ Result<PlannedStream> make_planned_stream(const PlanFlags& flags, plan::ClusterP
 
 void print(const PlannedStream& planned);
 
+// What a plan costs, in numbers; whether all workers are of use; the plans that requests use in
+// turn.
+std::string why_slower(const plan::StreamPrediction& other);
+std::string advice(const PlannedStream& planned);
+std::string text_of(const PlannedStream& planned);
+double period_ms(const plan::StreamPrediction& plan);  // between answers
+
 // The same fields as a plan for one request has; milliseconds are those between answers.
 nlohmann::json to_json(const PlannedStream& planned);
 

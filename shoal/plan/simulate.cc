@@ -210,27 +210,40 @@ void add_transfers(const Request& request, std::vector<double>& seconds, double&
   }
 }
 
-}  // namespace
-
-Timeline simulate(const Graph& graph, const Plan& plan, const Schedule& schedule,
-                  const ClusterProfile& cluster) {
-  const Steps steps = make_steps(graph, plan, schedule, cluster);
-  const Request request = std::move(Simulation(cluster, std::span(&steps, 1), 1, 1).run()[0]);
+Timeline timeline_of(const Request& request, const Plan& plan) {
+  const auto& tasks = request.steps->tasks;  // by worker
   Timeline line;
   line.seconds = request.answered;
   line.transfers = request.sent;
-  line.compute_seconds.resize(cluster.workers.size());
-  line.transfer_seconds.resize(cluster.workers.size());
+  line.compute_seconds.resize(tasks.size());
+  line.transfer_seconds.resize(tasks.size());
   for (const Segment& segment : plan.segments) line.tasks.emplace_back(segment.tasks.size());
-  for (size_t w = 0; w < steps.tasks.size(); ++w) {
+  for (size_t w = 0; w < tasks.size(); ++w) {
     for (size_t i = 0; i < request.computed[w].size(); ++i) {
-      const TaskStep& task = steps.tasks[w][i];
+      const TaskStep& task = tasks[w][i];
       line.tasks[task.segment][task.task] = request.computed[w][i];
       line.compute_seconds[w] += task.seconds;
     }
   }
   add_transfers(request, line.transfer_seconds, line.wire_bytes);
   return line;
+}
+
+std::vector<Steps> steps_of(const Graph& graph, std::span<const ScheduledPlan> turns,
+                            const ClusterProfile& cluster) {
+  std::vector<Steps> steps;
+  for (const ScheduledPlan& turn : turns) {
+    steps.push_back(make_steps(graph, turn.plan, turn.schedule, cluster));
+  }
+  return steps;
+}
+
+}  // namespace
+
+Timeline simulate(const Graph& graph, const Plan& plan, const Schedule& schedule,
+                  const ClusterProfile& cluster) {
+  const Steps steps = make_steps(graph, plan, schedule, cluster);
+  return timeline_of(Simulation(cluster, std::span(&steps, 1), 1, 1).run()[0], plan);
 }
 
 double answer_seconds(const Steps& steps, const ClusterProfile& cluster) {
@@ -245,10 +258,7 @@ double Stream::requests_per_second() const {
 
 Stream simulate_stream(const Graph& graph, std::span<const ScheduledPlan> turns,
                        const ClusterProfile& cluster, size_t requests, size_t in_flight) {
-  std::vector<Steps> steps;
-  for (const ScheduledPlan& turn : turns) {
-    steps.push_back(make_steps(graph, turn.plan, turn.schedule, cluster));
-  }
+  const std::vector<Steps> steps = steps_of(graph, turns, cluster);
   Stream stream;
   stream.compute_seconds.resize(cluster.workers.size());
   stream.transfer_seconds.resize(cluster.workers.size());
@@ -263,6 +273,17 @@ Stream simulate_stream(const Graph& graph, std::span<const ScheduledPlan> turns,
   }
   std::ranges::sort(stream.answered);
   return stream;
+}
+
+std::vector<Timeline> simulate_requests(const Graph& graph, std::span<const ScheduledPlan> turns,
+                                        const ClusterProfile& cluster, size_t requests,
+                                        size_t in_flight) {
+  const std::vector<Steps> steps = steps_of(graph, turns, cluster);
+  std::vector<Timeline> lines;
+  for (const Request& request : Simulation(cluster, steps, requests, in_flight).run()) {
+    lines.push_back(timeline_of(request, turns[lines.size() % turns.size()].plan));
+  }
+  return lines;
 }
 
 }  // namespace shoal::plan

@@ -54,4 +54,9 @@ struct Stream {
 Stream simulate_stream(const Graph& graph, std::span<const ScheduledPlan> turns,
                        const ClusterProfile& cluster, size_t requests, size_t in_flight);
 
+// The same, request by request; all times are those since the first began.
+std::vector<Timeline> simulate_requests(const Graph& graph, std::span<const ScheduledPlan> turns,
+                                        const ClusterProfile& cluster, size_t requests,
+                                        size_t in_flight);
+
 }  // namespace shoal::plan

@@ -243,12 +243,15 @@ def test_a_plan_says_what_it_brings_and_why_others_lose(tmp):
     assert "<svg" in (tmp / "p.html").read_text() and (tmp / "p.svg").read_text().startswith("<svg")
 
 
-def test_streams_keep_all_workers_busy(_):
+def test_streams_keep_all_workers_busy(tmp):
     for split in "any", "stages", "replicas":
         flags = ["zoo:resnet50", "--workers", 4, "--objective", "throughput", "--split", split, "--json"]
         stream = json.loads(shoal("simulate", *flags).stdout)
         assert stream["speedup"] > 3.5 and len(stream["workers"]) == 4, stream
         assert json.loads(shoal("plan", *flags).stdout) == stream
+    shoal("plan", "zoo:lenet5", "--objective", "throughput", "--workers", 2, "--split", "stages", "--html", tmp / "p.html")
+    page = (tmp / "p.html").read_text()
+    assert "the first 8 requests" in page and all(f"request {r}, " in page for r in range(8)) and "request 8, " not in page
     done = shoal("plan", "zoo:lenet5", "--split", "stages", expect=2)
     assert "--objective throughput" in done.stderr
     assert "rows" not in shoal("plan", "zoo:lenet5", "--objective", "throughput").stdout

@@ -115,5 +115,30 @@ TEST(Simulation, OverlapsRequestsOfAStream) {
   }
 }
 
+// What a picture of a stream shows is the stream: the same answers, the same seconds in all.
+TEST(Simulation, OfRequestsAddsUpToTheirStream) {
+  for (unsigned seed = 0; seed < 100; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    const Case c(seed);
+    if (c.graph.nodes().empty()) continue;
+    Rng rng(seed);
+    const Plan other = random_plan(rng, c.graph, static_cast<int>(c.cluster.workers.size()));
+    const std::vector<ScheduledPlan> turns = {{c.plan, c.schedule},
+                                              {other, *make_schedule(c.graph, other)}};
+    const auto lines = simulate_requests(c.graph, turns, c.cluster, 7, 3);
+    const Stream stream = simulate_stream(c.graph, turns, c.cluster, 7, 3);
+    std::vector<double> answered, computed(c.cluster.workers.size());
+    for (const Timeline& line : lines) {
+      answered.push_back(line.seconds);
+      for (size_t w = 0; w < computed.size(); ++w) computed[w] += line.compute_seconds[w];
+    }
+    std::ranges::sort(answered);
+    EXPECT_EQ(answered, stream.answered);
+    for (size_t w = 0; w < computed.size(); ++w) {
+      EXPECT_NEAR(computed[w], stream.compute_seconds[w], 1e-9);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace shoal::plan
