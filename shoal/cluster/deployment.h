@@ -25,7 +25,7 @@ struct SendOrder {
 
 // A task as it was deployed.
 struct WorkerTask {
-  std::unique_ptr<Executable> executable;
+  std::shared_ptr<Executable> executable;
   std::vector<plan::Piece> inputs, outputs;  // of its graph, in its order
   std::vector<SendOrder> sends;
   std::vector<TaskCode> codes;  // boxes of inputs that are data lie in those of their codes

@@ -99,9 +99,9 @@ Result<std::shared_ptr<Duty>> Duty::read(const message::Deploy& deploy, const ne
   return duty;
 }
 
-Status Duty::start(Device& device, const Store& store, net::Transport& transport) {
+Status Duty::start(Programs& programs, const Store& store, net::Transport& transport) {
   if (started()) return invalid("the plan has been started already");
-  SHOAL_TRY(compile(device, store));
+  SHOAL_TRY(compile(programs, store));
   if (traced_) {
     recorder_ =
         std::make_unique<Recorder>(plan_, deployment_->tasks().size(), count_sends(*assignment_));
@@ -118,10 +118,10 @@ Status Duty::start(Device& device, const Store& store, net::Transport& transport
   return {};
 }
 
-Status Duty::compile(Device& device, const Store& store) {
+Status Duty::compile(Programs& programs, const Store& store) {
   std::vector<WorkerTask> tasks;
   for (const message::Task& from : assignment_->tasks()) {
-    SHOAL_ASSIGN(WorkerTask task, compile_task(from, device, store));
+    SHOAL_ASSIGN(WorkerTask task, compile_task(from, programs, store));
     tasks.push_back(std::move(task));
   }
   deployment_ = std::make_unique<Deployment>(std::move(tasks),
@@ -129,7 +129,7 @@ Status Duty::compile(Device& device, const Store& store) {
   return {};
 }
 
-Result<WorkerTask> Duty::compile_task(const message::Task& from, Device& device,
+Result<WorkerTask> Duty::compile_task(const message::Task& from, Programs& programs,
                                       const Store& store) {
   WorkerTask task;
   SHOAL_ASSIGN(const Graph graph, decode(from.graph(), [&](const Hash& h, const TensorType& t) {
@@ -153,7 +153,7 @@ Result<WorkerTask> Duty::compile_task(const message::Task& from, Device& device,
     SHOAL_TRY(check_code(graph, task.inputs, decoded, coded));
     task.codes.push_back(std::move(decoded));
   }
-  SHOAL_ASSIGN(task.executable, device.compile(graph));
+  SHOAL_ASSIGN(task.executable, programs.compile(from.graph(), graph));
   return task;
 }
 

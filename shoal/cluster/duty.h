@@ -10,6 +10,7 @@
 
 #include "shoal/cluster/deployment.h"
 #include "shoal/cluster/outbox.h"
+#include "shoal/cluster/programs.h"
 #include "shoal/cluster/recorder.h"
 #include "shoal/cluster/store.h"
 #include "shoal/net/transport.h"
@@ -36,9 +37,9 @@ class Duty {
   const ChannelPtr& coordinator() const { return coordinator_; }
   const std::set<Hash>& weights() const { return weights_; }  // that its tasks need
 
-  // Once, when the weights are there. Connects to the workers it sends to. Device and transport
+  // Once, when the weights are there. Connects to the workers it sends to. Programs and transport
   // outlive the duty.
-  Status start(Device& device, const Store& store, net::Transport& transport);
+  Status start(Programs& programs, const Store& store, net::Transport& transport);
   bool started() const { return started_.load(std::memory_order_acquire); }
 
   // From the coordinator or another worker.
@@ -57,8 +58,8 @@ class Duty {
 
  private:
   Duty();
-  Status compile(Device& device, const Store& store);
-  static Result<WorkerTask> compile_task(const message::Task& from, Device& device,
+  Status compile(Programs& programs, const Store& store);
+  static Result<WorkerTask> compile_task(const message::Task& from, Programs& programs,
                                          const Store& store);
   Status run(const ReadyTask& ready);
   void post(uint64_t request, const SendOrder& order, Tensor part);

@@ -13,7 +13,8 @@ Worker::Worker(WorkerOptions options, Device& device, net::Transport& transport)
     : options_(std::move(options)),
       device_(device),
       transport_(transport),
-      store_(options_.weight_bytes, std::move(options_.cache)) {}
+      store_(options_.weight_bytes, std::move(options_.cache)),
+      programs_(device) {}
 
 Worker::~Worker() { stop(); }
 
@@ -213,7 +214,7 @@ Status Worker::start(const ChannelPtr& channel, uint64_t plan) {
   if (duty == nullptr || duty->coordinator() != channel) {
     return invalid("there is no such plan to start");
   }
-  SHOAL_TRY(duty->start(device_, store_, transport_));
+  SHOAL_TRY(duty->start(programs_, store_, transport_));
   message::Message reply;
   reply.mutable_ready()->set_plan(plan);
   return send(*channel, reply);

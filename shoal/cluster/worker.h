@@ -74,6 +74,7 @@ class Worker {
   Device& device_;
   net::Transport& transport_;
   Store store_;
+  Programs programs_;
 
   std::mutex computing_;  // the device does one thing at a time, lest measurements lie
 

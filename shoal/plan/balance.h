@@ -24,6 +24,7 @@ class Balancer {
   Balancer(const Graph& graph, ClusterProfile belief, std::vector<Stage> stages);
 
   const std::vector<Stage>& stages() const { return stages_; }
+  void set_stages(std::vector<Stage> stages) { stages_ = std::move(stages); }
   const ClusterProfile& belief() const { return belief_; }
 
   // What workers of the present stages report. Others are passed over.

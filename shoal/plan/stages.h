@@ -12,6 +12,8 @@ namespace shoal::plan {
 struct Stage {
   NodeRange nodes;
   std::vector<int> workers;  // that take turns
+
+  friend bool operator==(const Stage&, const Stage&) = default;
 };
 
 class StageFinder {

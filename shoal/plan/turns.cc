@@ -30,23 +30,22 @@ Result<std::vector<Turn>> turns_at(const Graph& graph, const ClusterProfile& clu
 }
 
 // So many that equal workers of a stage have as many turns, and others nearly what they should.
-size_t turn_count(const std::vector<Turn>& stages) {
-  constexpr size_t kMost = 240;
+size_t turn_count(const std::vector<Turn>& stages, size_t most) {
   size_t count = 1;
   bool equal = true;
   for (const Turn& stage : stages) {
     count = std::lcm(count, stage.tasks.size());
     equal &= std::ranges::count(stage.seconds, stage.seconds[0]) == std::ssize(stage.seconds);
   }
-  return std::min(equal ? count : 12 * count, kMost);
+  return std::min(equal ? count : 12 * count, most);
 }
 
 }  // namespace
 
 Result<std::vector<ScheduledPlan>> make_turns(const Graph& graph, const ClusterProfile& cluster,
-                                              const std::vector<Stage>& stages) {
+                                              const std::vector<Stage>& stages, size_t most) {
   SHOAL_ASSIGN(const std::vector<Turn> at, turns_at(graph, cluster, stages));
-  std::vector<Plan> plans(turn_count(at));
+  std::vector<Plan> plans(turn_count(at, most));
   for (size_t s = 0; s < stages.size(); ++s) {
     const auto& [tasks, seconds] = at[s];
     std::vector<double> busy(tasks.size(), 0);

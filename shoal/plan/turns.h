@@ -8,9 +8,12 @@
 
 namespace shoal::plan {
 
+inline constexpr size_t kMostTurns = 240;
+
 // Request r is computed by plan r % size. Every stage gives each request to whichever of its
-// workers would be done with it first.
+// workers would be done with it first. There are at most so many plans.
 Result<std::vector<ScheduledPlan>> make_turns(const Graph& graph, const ClusterProfile& cluster,
-                                              const std::vector<Stage>& stages);
+                                              const std::vector<Stage>& stages,
+                                              size_t most = kMostTurns);
 
 }  // namespace shoal::plan

@@ -1,0 +1,90 @@
+#include "shoal/cluster/balanced_stream.h"
+
+#include "shoal/plan/turns.h"
+
+namespace shoal::cluster {
+
+BalancedStream::BalancedStream(Coordinator& coordinator, const Graph& graph,
+                               plan::ClusterProfile belief, std::vector<plan::Stage> stages,
+                               double dilation)
+    : coordinator_(coordinator),
+      graph_(graph),
+      dilation_(dilation),
+      balancer_(graph, std::move(belief), std::move(stages)) {}
+
+Result<std::unique_ptr<BalancedStream>> BalancedStream::start(Coordinator& coordinator,
+                                                              const Graph& graph,
+                                                              plan::ClusterProfile belief,
+                                                              std::vector<plan::Stage> stages,
+                                                              double dilation) {
+  std::unique_ptr<BalancedStream> stream(
+      new BalancedStream(coordinator, graph, std::move(belief), std::move(stages), dilation));
+  SHOAL_TRY(stream->deploy());
+  return stream;
+}
+
+Status BalancedStream::deploy() {
+  // Workers hold two rounds during a change, and are asked for no more plans than they take.
+  constexpr size_t kMostTurns = 24;
+  SHOAL_ASSIGN(const auto turns,
+               plan::make_turns(graph_, balancer_.belief(), balancer_.stages(), kMostTurns));
+  auto round = std::make_shared<Round>();
+  for (const plan::ScheduledPlan& turn : turns) {
+    SHOAL_ASSIGN(auto remote, coordinator_.deploy(graph_, turn.plan, true));
+    round->push_back(std::move(remote));
+  }
+  std::shared_ptr<const Round> old = std::move(round);  // released after the lock
+  const std::lock_guard lock(mutex_);
+  round_.swap(old);
+  next_ = 0;
+  sums_.assign(coordinator_.workers().size(), {});
+  return {};
+}
+
+Status BalancedStream::run(std::span<const Tensor> inputs, std::span<Tensor> outputs,
+                           std::chrono::milliseconds patience) {
+  std::shared_ptr<const Round> round;
+  size_t turn = 0;
+  {
+    const std::lock_guard lock(mutex_);
+    round = round_;
+    turn = next_++ % round->size();
+  }
+  plan::Timeline times;
+  RemotePlan& plan = *(*round)[turn];
+  SHOAL_TRY(plan.run(inputs, outputs, patience, &times));
+  const std::lock_guard lock(mutex_);
+  if (round != round_) return {};  // of stages that are no more
+  for (int worker : plan.workers()) {
+    Sum& sum = sums_[static_cast<size_t>(worker)];
+    sum.seconds += times.compute_seconds[static_cast<size_t>(worker)] / dilation_;
+    ++sum.requests;
+  }
+  return {};
+}
+
+std::vector<plan::WorkerReport> BalancedStream::reports() const {
+  const std::lock_guard lock(mutex_);
+  std::vector<plan::WorkerReport> reports;
+  for (size_t w = 0; w < sums_.size(); ++w) {
+    if (sums_[w].requests == 0) continue;
+    reports.push_back(
+        {static_cast<int>(w), sums_[w].seconds / static_cast<double>(sums_[w].requests)});
+  }
+  return reports;
+}
+
+Result<std::optional<std::string>> BalancedStream::balance(
+    std::span<const plan::WorkerReport> reports) {
+  balancer_.learn(reports);
+  const std::vector<plan::Stage> before = balancer_.stages();
+  std::optional<std::string> moved = balancer_.move();
+  if (!moved) return moved;
+  if (const Status status = deploy(); !status.ok()) {
+    balancer_.set_stages(before);
+    return status;
+  }
+  return moved;
+}
+
+}  // namespace shoal::cluster
