@@ -20,6 +20,7 @@ Examples:
   shoal plan zoo:vgg16 --workers 4 --device nexus5 --link wifi-43.8
   shoal plan model.onnx cluster.toml --html plan.html    with a picture of who does what when
   shoal plan zoo:vgg16 --workers 4 --split rows --json   this split, for comparison
+  shoal plan zoo:vgg16 --workers 5 --survive 1           what it costs to lose one unnoticed
 The devices need not be there: profiles of common ones are built in (docs/cluster.md).)";
 
 struct Flags {
@@ -75,6 +76,7 @@ void print(const Planned& planned) {
               fixed(1e3 * planned.single.timeline.seconds, 1).c_str(),
               in_bytes(static_cast<long long>(best.timeline.wire_bytes)).c_str(),
               in_bytes(halo_bytes(best.graph, best.plan, best.schedule)).c_str());
+  if (const std::string text = price(planned); !text.empty()) std::printf("%s\n", text.c_str());
   for (size_t i = 1; i < std::min<size_t>(planned.plans.size(), 3); ++i) {
     const Prediction& other = planned.plans[i];
     std::printf("%s: %s ms: %s\n", other.name.c_str(),

@@ -136,6 +136,7 @@ class Picture {
       const plan::Transfer& transfer = course.schedule.transfers[i];
       const bool sends = transfer.from == machine;
       if (!sends && transfer.to != machine) continue;
+      if (course.timeline.transfers[i].end < 0) continue;  // nobody waited for it
       add_bar(course.timeline.transfers[i], y(machine) + kLane, sends ? kSends : kReceives,
               name_of(request) + title_of(transfer));
     }

@@ -59,6 +59,17 @@ nlohmann::json workers_json(const Planned& planned) {
   return list;
 }
 
+nlohmann::json price_json(const Prediction& best) {
+  const plan::Price& price = best.price;
+  return {{"unprotected_ms", 1e3 * price.unprotected_seconds},
+          {"repeated_ms", 1e3 * price.repeated_seconds},
+          {"compute", price.compute},
+          {"repeated_compute", price.repeated_compute},
+          {"wire_bytes", price.wire_bytes},
+          {"memory_bytes", price.memory_bytes},
+          {"codes", best.plan.codes.size()}};
+}
+
 }  // namespace
 
 void PlanFlags::add_to(CLI::App& command) {
@@ -82,6 +93,19 @@ void PlanFlags::add_split_to(CLI::App& command, CLI::Option* needs) {
   for (Cut cut : kCuts) splits.push_back(flag_of(cut));
   splits.insert(splits.end(), kStreamSplits.begin(), kStreamSplits.end());
   std::vector<CLI::Option*> options = wire.add_to(command);
+  CLI::Option* survival =
+      command
+          .add_option("--survive", survive,
+                      "Answer though so many workers are lost in the middle of a request")
+          ->check(CLI::Range(0, 2))
+          ->capture_default_str();
+  options.push_back(survival);
+  options.push_back(
+      command
+          .add_option("--wait", wait_ms,
+                      "Wait so many ms for what is missing before computing it from the rest")
+          ->check(CLI::Range(0.0, 1e9))
+          ->needs(survival));
   for (CLI::Option* option :
        {command.add_option("--objective", objective, "One answer soon, or many a second")
             ->check(CLI::IsMember({"latency", "throughput"}))
@@ -99,10 +123,10 @@ void PlanFlags::add_split_to(CLI::App& command, CLI::Option* needs) {
   for (CLI::Option* option : options) {
     if (needs != nullptr) option->needs(needs);
   }
-  command.parse_complete_callback([this] { check_split(); });
+  command.parse_complete_callback([this] { check_together(); });
 }
 
-void PlanFlags::check_split() const {
+void PlanFlags::check_together() const {
   const bool of_streams = std::ranges::find(kStreamSplits, split) != kStreamSplits.end();
   if (of_streams && !is_stream()) {
     throw CLI::ValidationError("--split", split + " is for --objective throughput");
@@ -111,6 +135,9 @@ void PlanFlags::check_split() const {
     throw CLI::ValidationError("--split",
                                "for --objective throughput it is stages, replicas, none or any");
   }
+  if (is_stream() && survive > 0) {
+    throw CLI::ValidationError("--survive", "it is for --objective latency");
+  }
 }
 
 plan::PlanOptions options_of(const PlanFlags& flags) {
@@ -118,6 +145,8 @@ plan::PlanOptions options_of(const PlanFlags& flags) {
   options.excluded = flags.excluded;
   if (flags.fuse > 0) options.most_nodes = flags.fuse;
   options.wire = flags.wire.options();
+  options.survive = flags.survive;
+  options.wait_seconds = flags.wait_ms / 1e3;
   if (flags.split == "any") return options;
   options.forced = true;
   for (Cut cut : kCuts) {
@@ -155,6 +184,19 @@ std::string why_slower(const Planned& planned, const Prediction& other) {
          std::to_string(best.schedule.transfers.size());
 }
 
+std::string price(const Planned& planned) {
+  const Prediction& best = planned.best();
+  if (best.plan.survives == 0) return "";
+  const plan::Price& price = best.price;
+  return "survives the loss of " + std::to_string(best.plan.survives) + ": " +
+         in_seconds(best.timeline.seconds) + ", not " + in_seconds(price.unprotected_seconds) +
+         "; computes " + fixed(price.compute, 2) + " times as much, sends " +
+         in_bytes(static_cast<long long>(price.wire_bytes)) + " and keeps " +
+         in_bytes(static_cast<long long>(price.memory_bytes)) +
+         " more. Everything repeated: " + in_seconds(price.repeated_seconds) + ", " +
+         fixed(price.repeated_compute, 2) + " times as much";
+}
+
 std::string advice(const Planned& planned) {
   const size_t all = planned.cluster.workers.size();
   const size_t used = workers_of(planned.best().plan).size();
@@ -189,20 +231,25 @@ nlohmann::json to_json(const Planned& planned) {
                       {"predicted_ms", 1e3 * other.timeline.seconds},
                       {"why_slower", why_slower(planned, other)}});
   }
-  return {{"model", planned.model},
-          {"single_ms", 1e3 * planned.single.timeline.seconds},
-          {"cluster_ms", predicted_ms},
-          {"predicted_ms", predicted_ms},
-          {"speedup", planned.speedup()},
-          {"halo_bytes", halo_bytes(best.graph, best.plan, best.schedule)},
-          {"wire_bytes", best.timeline.wire_bytes},
-          {"messages", best.schedule.transfers.size()},
-          {"error", best.error},
-          {"kind", best.name},
-          {"plan", to_text(best.graph, best.plan)},
-          {"workers", workers_json(planned)},
-          {"alternatives", std::move(others)},
-          {"advice", advice(planned)}};
+  nlohmann::json result = {{"model", planned.model},
+                           {"single_ms", 1e3 * planned.single.timeline.seconds},
+                           {"cluster_ms", predicted_ms},
+                           {"predicted_ms", predicted_ms},
+                           {"speedup", planned.speedup()},
+                           {"halo_bytes", halo_bytes(best.graph, best.plan, best.schedule)},
+                           {"wire_bytes", best.timeline.wire_bytes},
+                           {"messages", best.schedule.transfers.size()},
+                           {"error", best.error},
+                           {"kind", best.name},
+                           {"plan", to_text(best.graph, best.plan)},
+                           {"workers", workers_json(planned)},
+                           {"alternatives", std::move(others)},
+                           {"advice", advice(planned)}};
+  if (best.plan.survives > 0) {
+    result["survive"] = best.plan.survives;
+    result["price"] = price_json(best);
+  }
+  return result;
 }
 
 }  // namespace shoal::cli

@@ -24,6 +24,8 @@ struct PlanFlags {
   std::vector<int> excluded;
   std::string network;  // of a cluster that is there: "own", "mpi"; empty: none
   WireFlags wire;
+  int survive = 0;
+  double wait_ms = 0;
 
   void add_to(CLI::App& command);
   // --cluster, and how to split on it.
@@ -33,7 +35,7 @@ struct PlanFlags {
 
  private:
   void add_split_to(CLI::App& command, CLI::Option* needs);
-  void check_split() const;  // throws, as CLI11's own checks do
+  void check_together() const;  // throws, as CLI11's own checks do
 };
 
 struct Planned {
@@ -59,6 +61,9 @@ Result<Planned> make_planned(const PlanFlags& flags, plan::ClusterProfile cluste
 
 // Why a plan is slower than the best, in numbers.
 std::string why_slower(const Planned& planned, const plan::Prediction& other);
+
+// What surviving losses costs; empty where nothing is to be survived.
+std::string price(const Planned& planned);
 
 // Whether all the workers are of use.
 std::string advice(const Planned& planned);

@@ -1,6 +1,8 @@
 // shoal simulate: a plan carried out in virtual time.
+#include <algorithm>
 #include <cstdio>
 #include <nlohmann/json.hpp>
+#include <numeric>
 
 #include "cli.h"
 #include "planning.h"
@@ -14,10 +16,13 @@ constexpr const char* kExamples = R"(
 Examples:
   shoal simulate zoo:vgg16 --workers 4 --device nexus5 --link wifi-43.8 --json
   shoal simulate zoo:vgg16 --workers 4 --objective throughput --split stages
-  shoal simulate zoo:resnet50 --workers 200 --device pi3 --link ethernet-100)";
+  shoal simulate zoo:resnet50 --workers 200 --device pi3 --link ethernet-100
+  shoal simulate zoo:alexnet --workers 5 --survive 1 --stragglers 10   one in turn is 10 times slower)";
 
 struct Flags {
   PlanFlags plan;
+  double stragglers = 1;
+  unsigned seed = 1;
   bool json = false;
 };
 
@@ -46,10 +51,65 @@ Outcome simulate_stream(const Flags& flags, plan::ClusterProfile cluster) {
                 stream.wire_bytes / static_cast<double>(stream.answered.size()));
 }
 
+// How long requests took, one after the other.
+struct Latencies {
+  double mean = 0, median = 0, p99 = 0;  // seconds
+};
+
+Latencies latencies_of(std::vector<double> seconds) {
+  std::ranges::sort(seconds);
+  const auto at = [&](double share) {
+    return seconds[static_cast<size_t>(share * static_cast<double>(seconds.size() - 1))];
+  };
+  const double sum = std::accumulate(seconds.begin(), seconds.end(), 0.0);
+  return {sum / static_cast<double>(seconds.size()), at(0.5), at(0.99)};
+}
+
+// The plan as it is, and as it would be if readers waited for all that is not lost.
+Outcome simulate_stragglers(const Flags& flags, const Planned& planned) {
+  constexpr size_t kRequests = 1000;
+  constexpr double kForEver = 1e9;
+  const plan::Prediction& best = planned.best();
+  const auto run = [&](double wait) {
+    plan::ScheduledPlan turn{best.plan, best.schedule};
+    turn.plan.wait_seconds = wait;
+    return latencies_of(plan::simulate_stream(best.graph, std::span(&turn, 1), planned.cluster,
+                                              kRequests, 1, {flags.seed, flags.stragglers})
+                            .latencies);
+  };
+  const Latencies first = run(best.plan.wait_seconds), all = run(kForEver);
+  const auto gain = [](double now, double before) { return 100 * (1 - now / before); };
+  if (flags.json) {
+    const nlohmann::json result = {{"model", planned.model},
+                                   {"plan", best.name},
+                                   {"stragglers", flags.stragglers},
+                                   {"requests", kRequests},
+                                   {"mean_ms", 1e3 * first.mean},
+                                   {"p50_ms", 1e3 * first.median},
+                                   {"p99_ms", 1e3 * first.p99},
+                                   {"waiting_mean_ms", 1e3 * all.mean},
+                                   {"waiting_p50_ms", 1e3 * all.median},
+                                   {"waiting_p99_ms", 1e3 * all.p99}};
+    std::printf("%s\n", result.dump().c_str());
+    return {};
+  }
+  Table table({"model", "plan", "", "mean ms", "p50", "p99"});
+  table.add({planned.model, best.name, "waiting for all", fixed(1e3 * all.mean, 1),
+             fixed(1e3 * all.median, 1), fixed(1e3 * all.p99, 1)});
+  table.add({"", "", "first that are enough", fixed(1e3 * first.mean, 1),
+             fixed(1e3 * first.median, 1), fixed(1e3 * first.p99, 1)});
+  table.add({"", "", "less", fixed(gain(first.mean, all.mean), 0) + " %",
+             fixed(gain(first.median, all.median), 0) + " %",
+             fixed(gain(first.p99, all.p99), 0) + " %"});
+  table.print();
+  return {};
+}
+
 Outcome simulate_model(const Flags& flags) {
   SHOAL_OR_EXIT(plan::ClusterProfile cluster, Exit::kUsage, make_cluster(flags.plan.cluster));
   if (flags.plan.is_stream()) return simulate_stream(flags, std::move(cluster));
   SHOAL_OR_EXIT(const Planned planned, Exit::kModel, make_planned(flags.plan, std::move(cluster)));
+  if (flags.stragglers > 1) return simulate_stragglers(flags, planned);
   return report(flags, planned, 1e3 * planned.single.timeline.seconds,
                 1e3 * planned.best().timeline.seconds, planned.best().timeline.wire_bytes);
 }
@@ -62,6 +122,11 @@ void add_simulate(CLI::App& app, Action& action) {
       app.add_subcommand("simulate", "Run a model on devices that are not there, in virtual time");
   command->footer(kExamples);
   flags->plan.add_to(*command);
+  command
+      ->add_option("--stragglers", flags->stragglers,
+                   "One worker of each request, drawn, is so many times slower")
+      ->check(CLI::Range(1.0, 1e6));
+  command->add_option("--seed", flags->seed, "Of what is drawn")->capture_default_str();
   command->add_flag("--json", flags->json, "Print one JSON object");
   command->callback([flags, &action] { action = [flags] { return simulate_model(*flags); }; });
 }

@@ -1,5 +1,7 @@
 #include "shoal/cluster/cluster_device.h"
 
+#include <algorithm>
+
 #include "shoal/cluster/fleet.h"
 
 namespace shoal::cluster {
@@ -36,6 +38,8 @@ class ClusterExecutable : public Executable {
     for (int w = 0; w < std::ssize(profile_.workers); ++w) {
       if (!set.contains(w)) options.excluded.push_back(w);
     }
+    // Those who are left survive what they can.
+    options.survive = std::min(options.survive, static_cast<int>(set.size()) - 1);
     SHOAL_ASSIGN(std::vector<plan::Prediction> plans, plan::make_plans(asked_, profile_, options));
     if (options_.planned) options_.planned(asked_, plans);
     return std::move(plans.front());

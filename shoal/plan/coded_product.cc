@@ -6,6 +6,7 @@
 
 #include "shoal/ops/ops.h"
 #include "shoal/plan/erasure.h"
+#include "shoal/plan/partial_sums.h"
 
 namespace shoal::plan {
 namespace {
@@ -145,24 +146,28 @@ class Coder {
     return to_.add(*node_.op, std::move(inputs), node_.attributes, std::move(output));
   }
 
+  // Not a copy of them: what a plan is made for is a whole model.
+  Result<ValueId> slice_of_weights(size_t axis, size_t block) {
+    const Region& box = split_.blocks[block];
+    return append_slice(to_, inputs_[1], axis, box.begin[split_.axis], box.end[split_.axis]);
+  }
+
   Status add_reals(CodedProduct& coded) {
     const bool has_bias = has_input(node_, kBias);
     const CutConstant weights = cut_input(from_, node_, 1, split_);
     const CutConstant bias = has_bias ? cut_input(from_, node_, kBias, split_) : CutConstant();
-    const auto add = [&](const char* role, size_t number, Tensor w, Tensor b) {
-      const ValueId third = b.defined() ? constant(".bias", std::move(b)) : kNoValue;
-      return add_product(constant(".weights", std::move(w)), third, kNoValue, name(role, number));
-    };
     for (size_t i = 0; i < weights.parts.size(); ++i) {
-      Tensor b = has_bias ? bias.parts[i] : Tensor();
-      SHOAL_ASSIGN(const ValueId part, add(".part", i, weights.parts[i], std::move(b)));
+      const ValueId third = has_bias ? constant(".bias", bias.parts[i]) : kNoValue;
+      SHOAL_ASSIGN(const ValueId w, slice_of_weights(weights.axis, i));
+      SHOAL_ASSIGN(const ValueId part, add_product(w, third, kNoValue, name(".part", i)));
       coded.data.push_back(part);
     }
     for (size_t p = 0; p < coded.coefficients.size(); ++p) {
       const auto& c = coded.coefficients[p];
-      Tensor b = has_bias ? parity_of(bias.parts, c, bias.axis) : Tensor();
-      SHOAL_ASSIGN(const ValueId parity,
-                   add(".parity", p, parity_of(weights.parts, c, weights.axis), std::move(b)));
+      const ValueId third =
+          has_bias ? constant(".bias", parity_of(bias.parts, c, bias.axis)) : kNoValue;
+      const ValueId w = constant(".weights", parity_of(weights.parts, c, weights.axis));
+      SHOAL_ASSIGN(const ValueId parity, add_product(w, third, kNoValue, name(".parity", p)));
       coded.parity.push_back(parity);
     }
     return {};
@@ -175,8 +180,8 @@ class Coder {
     for (size_t i = 0; i < split_.blocks.size(); ++i) {
       const Tensor& zero = weights.zero_points[i];
       const ValueId fourth = zero.defined() ? constant(".zero_point", zero) : kNoValue;
-      SHOAL_ASSIGN(const ValueId part, add_product(constant(".weights", weights.parts.parts[i]),
-                                                   x_zero_point, fourth, name(".part", i)));
+      SHOAL_ASSIGN(const ValueId w, slice_of_weights(weights.parts.axis, i));
+      SHOAL_ASSIGN(const ValueId part, add_product(w, x_zero_point, fourth, name(".part", i)));
       coded.data.push_back(part);
     }
     for (size_t p = 0; p < coded.coefficients.size(); ++p) {

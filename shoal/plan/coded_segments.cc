@@ -68,7 +68,8 @@ CodedSegment find_coded_segment(const Graph& graph, const Segment& segment,
     }
   }
   if (coded.products.empty()) {
-    if (coded.why_not.empty()) coded.why_not = "there is no product in it";
+    coded.is_light = other_macs == 0;
+    if (coded.is_light) coded.why_not = "there is no product in it";
   } else if (other_macs > kMostLeftToReaders * coded_macs) {
     coded.products.clear();
   } else {

@@ -19,6 +19,7 @@ struct SharedProduct {
 struct CodedSegment {
   std::map<size_t, SharedProduct> products;  // by node; none: it is to be repeated
   std::string why_not;
+  bool is_light = false;  // no product at all, so that readers may compute it themselves
 };
 
 // By segment. `spare` workers must be left beside those of a product, for parities.

@@ -45,15 +45,6 @@ bool keeps_type(const Node& node, std::span<const Operand> inputs, const TensorT
   return types.ok() && types->front() == output;
 }
 
-Result<ValueId> add_slice(Graph& graph, ValueId value, size_t axis, int64_t begin, int64_t end) {
-  const auto list = [&](const char* role, int64_t number) {
-    return graph.add_constant(graph[value].name + role, Tensor::of<int64_t>({1}, {number}));
-  };
-  std::vector<ValueId> inputs = {value, list(".begin", begin), list(".end", end),
-                                 list(".axis", static_cast<int64_t>(axis))};
-  return graph.add(ops::slice, std::move(inputs));
-}
-
 // Own operators among the nodes in ONNX's terms; the shares then go with the product of each.
 class Expander {
  public:
@@ -141,8 +132,8 @@ class Summer {
     std::vector<ValueId> parts;
     for (size_t i = 0; i + 1 < points.size(); ++i) {
       if (points[i] == points[i + 1]) continue;
-      SHOAL_ASSIGN(const ValueId part,
-                   add_slice(rewriter_.to(), rewriter_.map(value), axis, points[i], points[i + 1]));
+      SHOAL_ASSIGN(const ValueId part, append_slice(rewriter_.to(), rewriter_.map(value), axis,
+                                                    points[i], points[i + 1]));
       parts.push_back(part);
     }
     return parts;
@@ -152,6 +143,15 @@ class Summer {
 };
 
 }  // namespace
+
+Result<ValueId> append_slice(Graph& graph, ValueId value, size_t axis, int64_t begin, int64_t end) {
+  const auto list = [&](const char* role, int64_t number) {
+    return graph.add_constant(graph[value].name + role, Tensor::of<int64_t>({1}, {number}));
+  };
+  std::vector<ValueId> inputs = {value, list(".begin", begin), list(".end", end),
+                                 list(".axis", static_cast<int64_t>(axis))};
+  return graph.add(ops::slice, std::move(inputs));
+}
 
 std::optional<Contraction> contraction_of(const Node& node, std::span<const Operand> inputs) {
   if (!node.op->linear || node.op->split == nullptr || inputs.size() < 2) return std::nullopt;

@@ -34,4 +34,8 @@ bool can_be_sum(const Graph& graph, const Node& node);
 // with kUnsupported where a node adds up nothing, or something that is not linear.
 Result<Graph> with_partial_sums(const Graph& graph, const std::vector<SumOfTerms>& sums);
 
+// Appends what takes [begin, end) of a value along an axis; of a weight, when a part's graph is
+// made.
+Result<ValueId> append_slice(Graph& graph, ValueId value, size_t axis, int64_t begin, int64_t end);
+
 }  // namespace shoal::plan

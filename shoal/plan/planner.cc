@@ -10,26 +10,10 @@
 #include "shoal/plan/partial_sums.h"
 #include "shoal/plan/polish.h"
 #include "shoal/plan/search.h"
+#include "shoal/plan/survive.h"
 
 namespace shoal::plan {
 namespace {
-
-Result<Prediction> predict(std::string name, const Graph& graph, const ClusterProfile& cluster,
-                           Plan plan) {
-  SHOAL_ASSIGN(Schedule schedule, make_schedule(graph, plan));
-  Timeline timeline = simulate(graph, plan, schedule, cluster);
-  return Prediction{std::move(name),     graph, std::move(plan), std::move(schedule),
-                    std::move(timeline), 0};
-}
-
-bool fits(const ClusterProfile& cluster, const Prediction& made) {
-  const std::vector<double> bytes =
-      memory_bytes(made.graph, made.plan, made.schedule, cluster.workers.size());
-  for (size_t w = 0; w < bytes.size(); ++w) {
-    if (bytes[w] > cluster.workers[w].memory_bytes) return false;
-  }
-  return true;
-}
 
 // Ways to cut that some value has an axis of more than one element for.
 std::vector<Cut> useful_cuts(const Graph& graph) {
@@ -190,6 +174,23 @@ class Planner {
 
 }  // namespace
 
+Result<Prediction> predict(std::string name, const Graph& graph, const ClusterProfile& cluster,
+                           Plan plan) {
+  SHOAL_ASSIGN(Schedule schedule, make_schedule(graph, plan));
+  Timeline timeline = simulate(graph, plan, schedule, cluster);
+  return Prediction{
+      std::move(name), graph, std::move(plan), std::move(schedule), std::move(timeline), 0, {}};
+}
+
+bool fits(const ClusterProfile& cluster, const Prediction& made) {
+  const std::vector<double> bytes =
+      memory_bytes(made.graph, made.plan, made.schedule, cluster.workers.size());
+  for (size_t w = 0; w < bytes.size(); ++w) {
+    if (bytes[w] > cluster.workers[w].memory_bytes) return false;
+  }
+  return true;
+}
+
 Result<Prediction> plan_for_one(const Graph& graph, const ClusterProfile& cluster, int worker) {
   const NodeRange all{0, graph.nodes().size()};
   const Layout layout{Cut::kNone, {worker}, {1}, 1};
@@ -253,6 +254,7 @@ Result<std::vector<Prediction>> find_wired(const Graph& graph, const ClusterProf
 
 Result<std::vector<Prediction>> make_plans(const Graph& graph, const ClusterProfile& cluster,
                                            const PlanOptions& options) {
+  if (options.survive > 0) return make_surviving_plans(graph, cluster, options);
   SHOAL_ASSIGN(std::vector<Prediction> found, find_plans(graph, cluster, options));
   if (options.wire.smallest != WireFormat::kF32) {
     SHOAL_ASSIGN(std::vector<Prediction> wired, find_wired(graph, cluster, options, found));

@@ -19,6 +19,15 @@ struct PlanOptions {
   std::vector<int> excluded = {};  // workers not to be used
   size_t most_nodes = 1 << 20;     // in one segment that is cut
   WireOptions wire = {};           // what may travel in fewer bytes
+  int survive = 0;                 // so many workers may be lost, 0 to 2
+  double wait_seconds = 0;         // for what is missing, before it is decoded
+};
+
+// What surviving costs, beside the best plan that does not, and beside repeating that one.
+struct Price {
+  double unprotected_seconds = 0, repeated_seconds = 0;
+  double compute = 1, repeated_compute = 1;  // multiples of the unprotected plan's products
+  double wire_bytes = 0, memory_bytes = 0;   // more than without, over all workers
 };
 
 // A plan and what it should take.
@@ -31,12 +40,19 @@ struct Prediction {
   Timeline timeline;
   double error =
       0;  // that rounding on the wire may bring, as a part of the answer's largest element
+  Price price = {};  // of a plan that survives losses
 };
 
 // The best first; the others are the best of other kinds, to say why they lose. There is at least
 // one: everything on the best worker.
 Result<std::vector<Prediction>> make_plans(const Graph& graph, const ClusterProfile& cluster,
                                            const PlanOptions& options = {});
+
+// A plan carried out in virtual time.
+Result<Prediction> predict(std::string name, const Graph& graph, const ClusterProfile& cluster,
+                           Plan plan);
+// Whether every worker has the memory for its part.
+bool fits(const ClusterProfile& cluster, const Prediction& made);
 
 // Everything on one worker.
 Result<Prediction> plan_for_one(const Graph& graph, const ClusterProfile& cluster, int worker);

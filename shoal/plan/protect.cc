@@ -72,10 +72,13 @@ class Protector {
                       ? rewriter_.copy(rewriter_.from().nodes()[i])
                       : add_coded(rewriter_.from().nodes()[i], product->second));
       }
-      if (coded[s].products.empty()) close(segment.split, repeated(segment), coded[s].why_not);
+      if (coded[s].products.empty() && !(coded[s].is_light && is_after_code_)) {
+        close(repeated(segment.split), repeated(segment), coded[s].why_not);
+        is_after_code_ = false;
+      }
     }
     SHOAL_ASSIGN(result_.graph, rewriter_.finish());
-    if (rewriter_done_ < result_.graph.nodes().size()) add_last();
+    if (closed_ < result_.graph.nodes().size()) add_last();
     for (size_t s = 0; s < result_.plan.segments.size(); ++s) give_what_is_left(s);
     return std::move(result_);
   }
@@ -84,10 +87,10 @@ class Protector {
   // The nodes since the last segment are one.
   void close(std::string split, std::vector<Task> tasks, std::string why_not) {
     const size_t end = rewriter_.to().nodes().size();
-    if (end == rewriter_done_) return;
-    result_.plan.segments.push_back({{rewriter_done_, end}, std::move(split), std::move(tasks)});
+    if (end == closed_) return;
+    result_.plan.segments.push_back({{closed_, end}, std::move(split), std::move(tasks)});
     result_.not_coded.push_back(std::move(why_not));
-    rewriter_done_ = end;
+    closed_ = end;
   }
 
   Status add_coded(const Node& node, const SharedProduct& product) {
@@ -105,6 +108,7 @@ class Protector {
                  rewriter_.to().add(ops::concat, coded.data,
                                     {{"axis", static_cast<int64_t>(product.split.axis)}}));
     rewriter_.replace(node.outputs[0], merged);
+    is_after_code_ = true;
     result_.plan.codes.push_back({std::move(coded.data), std::move(coded.parity),
                                   product.split.axis, std::move(coded.coefficients)});
     return {};
@@ -115,6 +119,10 @@ class Protector {
     return *std::ranges::find_if(workers_, [&](int worker) {
       return std::ranges::find(tasks, worker, &Task::worker) == tasks.end();
     });
+  }
+
+  std::string repeated(const std::string& split) const {
+    return split + ", " + std::to_string(losses_ + 1) + " times";
   }
 
   // Every task also by those who come after its worker.
@@ -135,8 +143,8 @@ class Protector {
   void add_last() {
     std::vector<Task> tasks;
     for (int i = 0; i <= losses_; ++i) tasks.push_back({workers_[static_cast<size_t>(i)], {}});
-    result_.plan.segments.push_back({{rewriter_done_, result_.graph.nodes().size()},
-                                     "worker " + std::to_string(workers_[0]),
+    result_.plan.segments.push_back({{closed_, result_.graph.nodes().size()},
+                                     repeated("worker " + std::to_string(workers_[0])),
                                      std::move(tasks)});
     result_.not_coded.push_back("it puts together what is coded");
   }
@@ -168,11 +176,12 @@ class Protector {
   const int losses_;
   const std::vector<int>& workers_;
   passes::Rewriter rewriter_;
-  size_t rewriter_done_ = 0;  // nodes that are in segments
+  size_t closed_ = 0;           // nodes that are in segments
+  bool is_after_code_ = false;  // the others read what is coded, or what comes after it
   Protected result_;
 };
 
-// A coded product that turns out to need more than it has room for is repeated instead.
+// Until all that is to be coded is plain; what turns out not to be is repeated instead.
 Result<Draft> lower_all(const Graph& graph, const Plan& plan, size_t spare,
                         const std::vector<int>& workers, CodedSegments& coded) {
   Draft draft{graph, plan};
@@ -187,7 +196,7 @@ Result<Draft> lower_all(const Graph& graph, const Plan& plan, size_t spare,
 }  // namespace
 
 Result<Protected> protect(const Graph& graph, const Plan& plan, int losses,
-                          const std::vector<int>& workers) {
+                          const std::vector<int>& workers, bool coded) {
   if (losses < 1 || losses > kMostParities) {
     return invalid("a plan can survive the loss of 1 or 2 workers");
   }
@@ -195,10 +204,12 @@ Result<Protected> protect(const Graph& graph, const Plan& plan, int losses,
     return invalid("to survive the loss of " + std::to_string(losses) + " takes " +
                    std::to_string(losses + 1) + " workers");
   }
-  CodedSegments coded;
-  SHOAL_ASSIGN(const Draft draft,
-               lower_all(graph, plan, static_cast<size_t>(losses), workers, coded));
-  SHOAL_ASSIGN(Protected made, Protector(draft, losses, workers).run(coded));
+  CodedSegments segments(plan.segments.size(), {{}, "it was not asked for"});
+  Draft draft{graph, plan};
+  if (coded) {
+    SHOAL_ASSIGN(draft, lower_all(graph, plan, static_cast<size_t>(losses), workers, segments));
+  }
+  SHOAL_ASSIGN(Protected made, Protector(draft, losses, workers).run(segments));
   SHOAL_TRY(verify(made.graph, made.plan, *std::ranges::max_element(workers) + 1));
   return made;
 }

@@ -18,8 +18,9 @@ struct Protected {
 };
 
 // `workers` are those that may be used. What is computed of a segment besides its products is left
-// to its readers if it is little; else the whole segment is repeated.
+// to its readers if it is little; else the whole segment is repeated. So is all if nothing is to be
+// coded.
 Result<Protected> protect(const Graph& graph, const Plan& plan, int losses,
-                          const std::vector<int>& workers);
+                          const std::vector<int>& workers, bool coded = true);
 
 }  // namespace shoal::plan

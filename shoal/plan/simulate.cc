@@ -3,41 +3,63 @@
 #include <algorithm>
 #include <map>
 #include <queue>
+#include <random>
+#include <utility>
 
 namespace shoal::plan {
 namespace {
+
+// Of what was not sent, because nobody waited for it any more.
+constexpr Span kNever{-1, -1};
 
 // A request on its way.
 struct Request {
   const Steps* steps;
   std::vector<size_t> awaited;  // still, by slot
-  std::vector<size_t> next;     // task, by worker
-  size_t answers_missing;
+  struct GroupState {
+    size_t needed, data;  // still
+    bool done = false;
+  };
+  std::vector<GroupState> groups;
+  std::vector<size_t> next;                 // task, by worker
   std::vector<Span> sent;                   // by message
   std::vector<std::vector<Span>> computed;  // by worker and task
-  double answered = 0;
+  double released = 0, answered = 0;
+  bool is_answered = false;
+  int slow_worker = kCoordinator;
 
   explicit Request(const Steps& its)
       : steps(&its),
         awaited(its.awaited),
         next(its.tasks.size()),
-        answers_missing(its.answers),
-        sent(its.messages.size()),
-        computed(its.tasks.size()) {}
+        sent(its.messages.size(), kNever),
+        computed(its.tasks.size()) {
+    for (const Group& group : its.groups) groups.push_back({group.needed, group.data});
+  }
 
-  bool is_done(size_t worker) const { return next[worker] == steps->tasks[worker].size(); }
+  bool is_forgotten() const { return is_answered && steps->forgets; }
+  bool is_done(size_t worker) const {
+    return is_forgotten() || next[worker] == steps->tasks[worker].size();
+  }
 };
 
 // Events in the order of time; of those at one time, first come first served.
 class Simulation {
  public:
   Simulation(const ClusterProfile& cluster, std::span<const Steps> turns, size_t requests,
-             size_t in_flight)
+             size_t in_flight, const Stragglers& stragglers = {})
       : cluster_(cluster),
         in_flight_(in_flight),
+        slowness_(stragglers.times),
         machines_(cluster.workers.size() + 1),
         queues_(resource_count(cluster)) {
-    for (size_t r = 0; r < requests; ++r) requests_.emplace_back(turns[r % turns.size()]);
+    std::mt19937 random(stragglers.seed);
+    for (size_t r = 0; r < requests; ++r) {
+      requests_.emplace_back(turns[r % turns.size()]);
+      if (slowness_ != 1) {
+        requests_.back().slow_worker = static_cast<int>(random() % cluster.workers.size());
+      }
+    }
   }
 
   std::vector<Request> run() {
@@ -58,18 +80,21 @@ class Simulation {
         case Event::Kind::kFinish:
           finish(event.item, event.time);
           break;
+        case Event::Kind::kWaited:
+          satisfy(event.item, event.time);
+          break;
       }
     }
     return std::move(requests_);
   }
 
  private:
-  // A message of a request, or its next task on a worker.
+  // A message of a request, its next task on a worker, or a group of messages.
   struct Item {
     size_t request, index;
   };
   struct Event {
-    enum class Kind : uint8_t { kAwake, kFree, kArrive, kFinish };
+    enum class Kind : uint8_t { kAwake, kFree, kArrive, kFinish, kWaited };
     double time;
     size_t order;
     Kind kind;
@@ -98,6 +123,7 @@ class Simulation {
 
   void release(double time) {
     const size_t r = released_++;
+    requests_[r].released = time;
     for (size_t message : requests_[r].steps->inputs) ask({r, message}, time);
     for (size_t w = 0; w < cluster_.workers.size(); ++w) start_next(w, time);
   }
@@ -150,15 +176,36 @@ class Simulation {
   }
 
   void arrive(Item item, double time) {
-    Request& request = requests_[item.request];
     const Message& message = message_of(item);
-    --request.awaited[message.slot];
-    if (message.to != kCoordinator) {
-      start_next(static_cast<size_t>(message.to), time);
-    } else if (--request.answers_missing == 0) {
-      request.answered = time;
-      if (released_ < requests_.size()) release(time);
-    }
+    Request& request = requests_[item.request];
+    if (message.group == kNoGroup) return satisfy_slot(item.request, message.slot, time);
+    Request::GroupState& state = request.groups[message.group];
+    if (state.needed > 0) --state.needed;
+    if (!message.is_parity && state.data > 0) --state.data;
+    if (state.needed > 0 || state.done) return;
+    const bool waits = request.steps->groups[message.group].is_code && state.data > 0;
+    const Item group{item.request, message.group};
+    if (!waits || request.steps->wait_seconds <= 0) return satisfy(group, time);
+    at(time + request.steps->wait_seconds, Event::Kind::kWaited, group);
+  }
+
+  // A group has what it needs.
+  void satisfy(Item group, double time) {
+    Request& request = requests_[group.request];
+    if (std::exchange(request.groups[group.index].done, true)) return;
+    satisfy_slot(group.request, request.steps->groups[group.index].slot, time);
+  }
+
+  void satisfy_slot(size_t r, Slot slot, double time) {
+    Request& request = requests_[r];
+    const size_t machine = slot % machines_.size();
+    if (--request.awaited[slot] > 0) return;
+    if (slot != request.steps->answer) return start_next(machine - 1, time);
+    request.answered = time;
+    request.is_answered = true;
+    if (released_ < requests_.size()) release(time);
+    if (!request.steps->forgets) return;
+    for (size_t w = 0; w < cluster_.workers.size(); ++w) start_next(w, time);
   }
 
   void start_next(size_t worker, double time) {
@@ -172,9 +219,11 @@ class Simulation {
       if (request.is_done(worker)) continue;
       const TaskStep& task = request.steps->tasks[worker][request.next[worker]];
       if (request.awaited[task.slot] > 0) continue;
+      const bool is_slow = request.slow_worker == static_cast<int>(worker);
+      const double end = time + task.seconds * (is_slow ? slowness_ : 1);
       machine.busy = true;
-      request.computed[worker].push_back({time, time + task.seconds});
-      at(time + task.seconds, Event::Kind::kFinish, {r, worker});
+      request.computed[worker].push_back({time, end});
+      at(end, Event::Kind::kFinish, {r, worker});
       return;
     }
   }
@@ -184,12 +233,15 @@ class Simulation {
     const size_t worker = item.index;
     machines_[worker + 1].busy = false;
     const TaskStep& task = request.steps->tasks[worker][request.next[worker]++];
-    for (size_t message : task.sends) ask({item.request, message}, time);
+    if (!request.is_forgotten()) {
+      for (size_t message : task.sends) ask({item.request, message}, time);
+    }
     start_next(worker, time);
   }
 
   const ClusterProfile& cluster_;
   const size_t in_flight_;
+  const double slowness_;          // of a request's slow worker
   std::vector<Machine> machines_;  // the coordinator first
   std::vector<Queue> queues_;
   std::vector<Request> requests_;
@@ -200,6 +252,7 @@ class Simulation {
 // Who sends or receives how long.
 void add_transfers(const Request& request, std::vector<double>& seconds, double& bytes) {
   for (size_t i = 0; i < request.sent.size(); ++i) {
+    if (request.sent[i].end < 0) continue;
     const Message& message = request.steps->messages[i];
     bytes += message.bytes;
     for (int worker : {message.from, message.to}) {
@@ -257,13 +310,15 @@ double Stream::requests_per_second() const {
 }
 
 Stream simulate_stream(const Graph& graph, std::span<const ScheduledPlan> turns,
-                       const ClusterProfile& cluster, size_t requests, size_t in_flight) {
+                       const ClusterProfile& cluster, size_t requests, size_t in_flight,
+                       const Stragglers& stragglers) {
   const std::vector<Steps> steps = steps_of(graph, turns, cluster);
   Stream stream;
   stream.compute_seconds.resize(cluster.workers.size());
   stream.transfer_seconds.resize(cluster.workers.size());
-  for (const Request& request : Simulation(cluster, steps, requests, in_flight).run()) {
+  for (const Request& request : Simulation(cluster, steps, requests, in_flight, stragglers).run()) {
     stream.answered.push_back(request.answered);
+    stream.latencies.push_back(request.answered - request.released);
     add_transfers(request, stream.transfer_seconds, stream.wire_bytes);
     for (size_t w = 0; w < request.computed.size(); ++w) {
       for (const Span& span : request.computed[w]) {

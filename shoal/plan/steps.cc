@@ -13,7 +13,12 @@ class StepMaker {
  public:
   StepMaker(const Graph& graph, const Plan& plan, std::span<const Transfer> transfers,
             const ClusterProfile& cluster)
-      : graph_(graph), plan_(plan), transfers_(transfers), cluster_(cluster) {}
+      : graph_(graph), plan_(plan), transfers_(transfers), cluster_(cluster) {
+    for (size_t c = 0; c < plan.codes.size(); ++c) {
+      for (ValueId id : plan.codes[c].data) codes_[id] = {c, false};
+      for (ValueId id : plan.codes[c].parity) codes_[id] = {c, true};
+    }
+  }
 
   Steps run(const std::vector<std::span<const double>>& seconds) {
     steps_.tasks.resize(cluster_.workers.size());
@@ -22,6 +27,10 @@ class StepMaker {
       for (size_t t = 0; t < plan_.segments[s].tasks.size(); ++t) add_task(s, t, seconds[s][t]);
     }
     for (size_t i = 0; i < transfers_.size(); ++i) add_message(i);
+    for (const Group& group : steps_.groups) ++steps_.awaited[group.slot];
+    steps_.answer = slot_of(plan_.segments.size(), kCoordinator);
+    steps_.wait_seconds = plan_.wait_seconds;
+    steps_.forgets = plan_.survives > 0;
     return std::move(steps_);
   }
 
@@ -49,8 +58,11 @@ class StepMaker {
                                bytes / std::min(out.bytes_per_second, in.bytes_per_second),
                                std::max(out.latency_seconds, in.latency_seconds), bytes,
                                resources_of(cluster_, from, to)});
-    ++steps_.awaited[slot];
-    if (to == kCoordinator) ++steps_.answers;
+    if (plan_.survives > 0 && from != kCoordinator) {
+      add_to_group(steps_.messages.back(), piece);
+    } else {
+      ++steps_.awaited[slot];
+    }
     const auto makers = made_.find({piece.value, from});
     if (makers == made_.end()) {
       steps_.inputs.push_back(index);
@@ -64,6 +76,39 @@ class StepMaker {
     steps_.tasks[static_cast<size_t>(from)][last].sends.push_back(index);
   }
 
+  // Replicas send the same boxes; all members of a code but those that the plan can do without are
+  // needed.
+  void add_to_group(Message& message, const Piece& piece) {
+    const auto coded = codes_.find(piece.value);
+    const bool is_code = coded != codes_.end();
+    const GroupKey key{message.slot, is_code ? coded->second.code : plan_.codes.size(),
+                       is_code ? kNoValue : piece.value, is_code ? Region() : piece.region};
+    const auto it = std::ranges::find(keys_, key);
+    message.group = static_cast<size_t>(it - keys_.begin());
+    if (it == keys_.end()) {
+      keys_.push_back(key);
+      steps_.groups.push_back({message.slot, is_code ? 0u : 1u, 0, is_code});
+    }
+    Group& group = steps_.groups[message.group];
+    if (!is_code) return;
+    message.is_parity = coded->second.is_parity;
+    ++members_[message.group];
+    if (!message.is_parity) ++group.data;
+    const auto spare = static_cast<size_t>(plan_.survives);
+    group.needed = std::max<size_t>(members_[message.group], spare + 1) - spare;
+  }
+
+  struct GroupKey {
+    Slot slot;
+    size_t code;
+    ValueId value;
+    Region region;
+    friend bool operator==(const GroupKey&, const GroupKey&) = default;
+  };
+  struct Membership {
+    size_t code;
+    bool is_parity;
+  };
   struct Made {
     Region region;
     size_t task;  // in the worker's list
@@ -73,6 +118,9 @@ class StepMaker {
   const std::span<const Transfer> transfers_;
   const ClusterProfile& cluster_;
   std::map<std::pair<ValueId, int>, std::vector<Made>> made_;  // by value and worker
+  std::map<ValueId, Membership> codes_;
+  std::vector<GroupKey> keys_;        // by group
+  std::map<size_t, size_t> members_;  // by group: messages
   Steps steps_;
 };
 

@@ -35,6 +35,16 @@ struct TaskStep {
   std::vector<size_t> sends;  // messages, once it is done
 };
 
+// Messages of which some are enough: one of what several workers send, or of a code's members as
+// many as there are data.
+struct Group {
+  Slot slot;
+  size_t needed = 0;
+  size_t data = 0;       // messages that are no parities
+  bool is_code = false;  // so that it may be worth waiting for all data
+};
+inline constexpr size_t kNoGroup = static_cast<size_t>(-1);
+
 struct Message {
   int from, to;
   Slot slot;       // who awaits it
@@ -42,14 +52,19 @@ struct Message {
   double latency;
   double bytes;
   Resources uses;
+  size_t group = kNoGroup;
+  bool is_parity = false;
 };
 
 struct Steps {
   std::vector<std::vector<TaskStep>> tasks;  // by worker, in order
   std::vector<Message> messages;             // as in the schedule
   std::vector<size_t> inputs;                // messages that the coordinator starts with
-  std::vector<size_t> awaited;               // messages, by slot
-  size_t answers = 0;                        // messages to the coordinator
+  std::vector<Group> groups;                 // of a plan with redundancy
+  std::vector<size_t> awaited;               // by slot: groups, and messages that are in none
+  Slot answer = 0;                           // the coordinator's
+  double wait_seconds = 0;                   // for data, before they are decoded
+  bool forgets = false;  // workers need not go on with a request that is answered
 };
 
 // `seconds` of every segment's tasks.

@@ -264,10 +264,15 @@ TEST(Parity, OfActivatedOutputsIsWrong) {
   const ValueId x = wrong.add_input("x", made.graph[made.graph.inputs()[0]].type);
   ErasureCode code = made.plan.codes[0];
   std::vector<ValueId> members;
-  for (size_t i = 0; i < 5; ++i) {
-    Node node = made.graph.nodes()[i];
+  const Tensor& weights = *activated[activated.nodes()[0].inputs[1]].constant;
+  for (const Node& product : made.graph.nodes()) {
+    if (product.op != &ops::conv) continue;
+    Node node = product;
     node.attributes["activation"] = std::string("Relu");
-    const auto w = wrong.add_constant("w", *made.graph[node.inputs[1]].constant);
+    const auto& own = made.graph[node.inputs[1]].constant;
+    const auto at = 2 * static_cast<int64_t>(members.size());
+    const auto w =
+        wrong.add_constant("w", own ? *own : crop(weights, {{at, 0, 0, 0}, {at + 2, 8, 3, 3}}));
     const auto b = wrong.add_constant("b", *made.graph[node.inputs[2]].constant);
     members.push_back(*wrong.add(ops::fused_conv, {x, w, b}, node.attributes));
   }
@@ -276,7 +281,8 @@ TEST(Parity, OfActivatedOutputsIsWrong) {
   wrong.mark_output(*wrong.add(ops::concat, code.data, {{"axis", int64_t{1}}}));
   Plan plan = made.plan;
   plan.codes = {code};
-  plan.segments[1].nodes.end = 6;
+  plan.segments[0].nodes = {0, 5};
+  plan.segments[1].nodes = {5, 6};
   for (size_t i = 0; i < 5; ++i) plan.segments[0].tasks[i].outputs[0].value = members[i];
   for (Task& task : plan.segments[1].tasks) task.outputs[0].value = wrong.outputs()[0];
   const auto right = run_here(wrong, plan, *device, inputs),

@@ -131,6 +131,7 @@ class Bench {
     for (size_t s = 0; s < measured.tasks.size(); ++s) {
       for (size_t t = 0; t < measured.tasks[s].size(); ++t) {
         const plan::Span &planned = prediction.timeline.tasks[s][t], &real = measured.tasks[s][t];
+        if (planned.end == 0) continue;  // nobody waited for it
         const auto worker = static_cast<size_t>(prediction.plan.segments[s].tasks[t].worker);
         late[worker] += std::max(0.0, (real.end - real.begin) - (planned.end - planned.begin));
       }

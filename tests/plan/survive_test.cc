@@ -1,0 +1,168 @@
+// What surviving losses costs, and what it brings, in virtual time.
+#include "shoal/plan/survive.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "random_plan.h"
+#include "run_here.h"
+#include "shoal/cpu/cpu.h"
+#include "shoal/ops/ops.h"
+#include "shoal/plan/answers.h"
+#include "shoal/plan/figures.h"
+#include "shoal/plan/known.h"
+#include "shoal/plan/protect.h"
+
+namespace shoal::plan {
+namespace {
+
+// Layers as those of a VGG network, with fewer channels.
+Graph layers(int count) {
+  Rng rng(1);
+  Graph graph;
+  ValueId x = graph.add_input("x", {DType::kF32, {1, 16, 24, 24}});
+  for (int i = 0; i < count; ++i) {
+    const ValueId w = graph.add_constant("w", random_tensor(rng, {16, 16, 3, 3}));
+    x = *graph.add(
+        ops::fused_conv, {x, w},
+        {{"pads", std::vector<int64_t>{1, 1, 1, 1}}, {"activation", std::string("Relu")}});
+  }
+  graph.mark_output(x);
+  return graph;
+}
+
+ClusterProfile five_workers() {
+  return uniform_cluster(5, *find_device("pi4"), *find_link("gigabit"));
+}
+
+Protected coded_layers(const Graph& graph) {
+  Plan plan;
+  for (size_t i = 0; i < graph.nodes().size(); ++i) {
+    const Layout layout{Cut::kChannels, {0, 1, 2, 3}, {1, 1, 1, 1}, 1};
+    plan.segments.push_back({{i, i + 1}, "", *tasks_of(graph, {i, i + 1}, layout)});
+  }
+  return *protect(graph, plan, 1, {0, 1, 2, 3, 4});
+}
+
+std::vector<double> latencies(const Protected& made, const ClusterProfile& cluster, double wait,
+                              double times) {
+  ScheduledPlan turn{made.plan, *make_schedule(made.graph, made.plan)};
+  turn.plan.wait_seconds = wait;
+  return simulate_stream(made.graph, std::span(&turn, 1), cluster, 200, 1, {7, times}).latencies;
+}
+
+double mean(const std::vector<double>& values) {
+  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+}
+
+double worst(std::vector<double> values) { return std::ranges::max(values); }
+
+constexpr double kForEver = 1e9;
+
+TEST(FirstOfMany, IsAllThatAReaderWaitsFor) {
+  const Protected made = coded_layers(layers(3));
+  ClusterProfile cluster = five_workers();
+  const Schedule schedule = *make_schedule(made.graph, made.plan);
+  const double together = simulate(made.graph, made.plan, schedule, cluster).seconds;
+  // Any one may be as slow as it likes, though its copies of what is left at the end are waited for
+  // by nobody.
+  for (WorkerProfile& worker : cluster.workers) {
+    const WorkerProfile fast = worker;
+    for (auto& [op, speed] : worker.operators) speed.seconds += 1000;
+    EXPECT_LT(simulate(made.graph, made.plan, schedule, cluster).seconds, 2 * together)
+        << worker.name;
+    worker = fast;
+  }
+}
+
+TEST(Stragglers, CostLittleWhereEnoughIsEnough) {
+  const Protected made = coded_layers(layers(4));
+  const ClusterProfile cluster = five_workers();
+  const auto first = latencies(made, cluster, 0, 10), all = latencies(made, cluster, kForEver, 10);
+  EXPECT_LT(mean(first), 0.75 * mean(all));
+  EXPECT_LT(worst(first), 0.65 * worst(all));
+  EXPECT_EQ(first, latencies(made, cluster, 0, 10)) << "the same seed, the same history";
+}
+
+TEST(Wait, LatencyGrowsWithIt) {
+  const Protected made = coded_layers(layers(3));
+  const ClusterProfile cluster = five_workers();
+  double before = 0;
+  for (double wait : {0.0, 1e-3, 2e-3, 5e-3, 1e-2, 1e-1, kForEver}) {
+    const double now = mean(latencies(made, cluster, wait, 10));
+    EXPECT_GE(now, before) << wait;
+    before = now;
+  }
+  EXPECT_GT(before, mean(latencies(made, cluster, 0, 10)));
+}
+
+// With nobody late, to wait for all or not is the same but for who happens to be first.
+TEST(Wait, ForEverIsWaitingForAll) {
+  const Graph graph = layers(2);
+  Protected made = coded_layers(graph);
+  const ClusterProfile cluster = five_workers();
+  made.plan.wait_seconds = kForEver;
+  const Schedule schedule = *make_schedule(made.graph, made.plan);
+  const Timeline line = simulate(made.graph, made.plan, schedule, cluster);
+  for (size_t i = 0; i < schedule.transfers.size(); ++i) {
+    const Transfer& transfer = schedule.transfers[i];
+    const auto& data = made.plan.codes[0].data;
+    if (std::ranges::find(data, transfer.piece.value) == data.end()) continue;
+    for (size_t t = 0; t < made.plan.segments[transfer.segment].tasks.size(); ++t) {
+      if (made.plan.segments[transfer.segment].tasks[t].worker != transfer.to) continue;
+      const Span& task = line.tasks[transfer.segment][t];
+      EXPECT_TRUE(task.end == 0 || task.begin >= line.transfers[i].end);
+    }
+  }
+}
+
+TEST(Planner, MakesPlansThatSurvive) {
+  const auto device = make_cpu_device({.threads = 1});
+  for (const char* model : {"lenet5", "mlp"}) {
+    const Graph graph = optimized(model);
+    for (int losses = 1; losses <= 2; ++losses) {
+      SCOPED_TRACE(std::string(model) + ", " + std::to_string(losses));
+      const ClusterProfile cluster = five_workers();
+      const auto plans = make_plans(graph, cluster, {.excluded = {1}, .survive = losses});
+      ASSERT_TRUE(plans.ok()) << plans.status().message();
+      for (const Prediction& made : *plans) {
+        EXPECT_EQ(made.plan.survives, losses);
+        EXPECT_TRUE(verify(made.graph, made.plan, 5).ok());
+        EXPECT_GE(made.timeline.seconds, plans->front().timeline.seconds);
+        EXPECT_EQ(std::ranges::count(workers_of(made.plan), 1), 0) << "it was excluded";
+        EXPECT_GE(made.price.compute, 1);
+        EXPECT_NEAR(made.price.repeated_compute, 1 + losses, 1e-9);
+      }
+      const Prediction& best = plans->front();
+      Rng rng(1);
+      const std::vector<Tensor> inputs = random_inputs(rng, graph);
+      const Losses lost = losses == 1 ? Losses{{0, 0}} : Losses{{0, 0}, {3, 1}};
+      expect_near(run_here(best.graph, best.plan, *device, inputs, lost),
+                  run_whole(graph, *device, inputs));
+    }
+  }
+  EXPECT_FALSE(make_plans(optimized("mlp"),
+                          uniform_cluster(2, *find_device("pi4"), *find_link("gigabit")),
+                          {.survive = 2})
+                   .ok());
+}
+
+// The dissertation's C3D: two coded layers, of two and of three devices.
+TEST(CostModel, IsTheDissertations) {
+  EXPECT_EQ(hardware_of_code(4, 1), 1.25);
+  EXPECT_EQ(hardware_of_code(4, 2), 1.5);
+  EXPECT_EQ(extra_devices_doubled(7), 7u);
+  EXPECT_EQ(extra_devices_coded(7, {2, 2}), 5u);
+  EXPECT_EQ(extra_devices_doubled(9), 9u);
+  EXPECT_EQ(extra_devices_coded(9, {3, 3}), 5u);
+  const auto percent = [](double share) { return std::lround(100 * share); };
+  EXPECT_EQ(percent(coverage(7, 2, 2)), 44);
+  EXPECT_EQ(percent(coverage(7, 4, 2)), 67);
+  EXPECT_EQ(percent(coverage(9, 2, 2)), 36);
+  EXPECT_EQ(percent(coverage(9, 6, 2)), 73);
+}
+
+}  // namespace
+}  // namespace shoal::plan
