@@ -142,6 +142,7 @@ void Coordinator::lose(size_t worker, const Link& link, const Status& why) {
   lost_[worker] = why;
   replies_[worker] = {true, why, {}};
   requests_.lose(static_cast<int>(worker), why);
+  for (auto& [attempt, measurement] : measurements_) measurement.excuse(static_cast<int>(worker));
   changed_.notify_all();
   for (const auto& [who, watcher] : watchers_) watcher();
 }

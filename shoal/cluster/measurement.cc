@@ -92,6 +92,13 @@ Status Measurement::add(int worker, const message::Traced& traced, int64_t ahead
   return {};
 }
 
+void Measurement::excuse(int worker) {
+  const auto w = static_cast<size_t>(worker);
+  if (spoken_[w] || tasks_[w].empty()) return;
+  spoken_[w] = true;
+  --missing_;
+}
+
 plan::Timeline Measurement::timeline() const {
   plan::Timeline timeline = timeline_;
   for (size_t w = 0; w < tasks_.size(); ++w) {

@@ -29,6 +29,7 @@ class Measurement {
   // What a worker says, whose clock is so many nanoseconds ahead. kCorrupt if it is not of this
   // plan.
   Status add(int worker, const message::Traced& traced, int64_t ahead);
+  void excuse(int worker);                         // it is gone, and need not speak
   bool complete() const { return missing_ == 0; }  // all workers have spoken
 
   // In seconds after the beginning. Transfers last until they have arrived; transfer_seconds are

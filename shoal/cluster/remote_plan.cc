@@ -63,8 +63,13 @@ Status Coordinator::run(uint64_t service, std::span<const Tensor> inputs, std::s
     Step step = requests_.step(request);
     if (step.begin && measured != nullptr) {
       const Course& course = *step.begin->course;
-      measurements_.try_emplace(step.begin->id, course.plan, course.schedule,
-                                static_cast<int>(infos_.size()));
+      auto& times = measurements_
+                        .try_emplace(step.begin->id, course.plan, course.schedule,
+                                     static_cast<int>(infos_.size()))
+                        .first->second;
+      for (size_t w = 0; w < lost_.size(); ++w) {
+        if (!lost_[w].ok()) times.excuse(static_cast<int>(w));
+      }
     }
     lock.unlock();
     if (step.abandon) forget(*step.abandon);

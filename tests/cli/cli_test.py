@@ -147,13 +147,13 @@ def test_devices_says_who_is_there_and_who_is_not(tmp):
 
 
 class Cluster:
-    """Two workers on this machine."""
+    """Workers on this machine."""
 
-    def __init__(self, tmp):
+    def __init__(self, tmp, names=("kitchen", "hall")):
         self.env = {"SHOAL_CLUSTER_DIR": str(tmp / "c"), "XDG_CACHE_HOME": str(tmp / "cache")}
         self.workers = []
         shoal("cluster", "init", env=self.env)
-        for name in "kitchen", "hall":
+        for name in names:
             with Running("cluster", "invite", "--dir", tmp / "c", "--listen", "127.0.0.1:0") as invite:
                 worker = Running("worker", "--dir", tmp / name, "--name", name, "--listen", "127.0.0.1:0",
                                  "--threads", 1, "--store", tmp / name / "store", "--join", invite.line())
@@ -218,6 +218,43 @@ def test_who_goes_away_in_the_middle_is_named_and_leaves_nobody_busy(tmp):
             _, errors = running.process.communicate(timeout=PATIENCE)
             # Who notices first is the coordinator or the other worker.
             assert running.process.returncode == 5 and re.search(r"\bhall\b", errors), errors
+
+
+def test_a_worker_may_be_lost_in_the_middle_of_a_request(tmp):
+    x = np.random.default_rng(1).standard_normal((1, 3, 224, 224)).astype(np.float32)
+    np.save(tmp / "x.npy", x)
+    shoal("zoo", "resnet18", "-o", tmp / "m.onnx")
+    run = ["run", tmp / "m.onnx", "--input", tmp / "x.npy", "--save"]
+    shoal(*run, tmp / "one")
+
+    def check(folder):
+        for file in (tmp / "one").iterdir():
+            one, many = np.load(file), np.load(folder / file.name)
+            assert np.abs(one - many).max() <= 1e-4 * np.abs(one).max(), folder
+
+    with Cluster(tmp, ("kitchen", "hall", "attic")) as cluster:
+        survive = ["--cluster", "--split", "channels", "--survive", 1]
+        shoal(*run, tmp / "all", *survive, env=cluster.env)
+        check(tmp / "all")
+        before = sum(device["tasks"] for device in cluster.devices())
+        with Running(*run, tmp / "two", *survive, env=cluster.env) as running:
+            wait_for(lambda: running.process.poll() is not None
+                     or sum(device["tasks"] for device in cluster.devices()) > before)
+            cluster.workers[2].process.kill()
+            _, errors = running.process.communicate(timeout=PATIENCE)
+            assert running.process.returncode == 0, errors
+        check(tmp / "two")
+
+
+def test_survival_has_a_price(_):
+    flags = ["zoo:lenet5", "--workers", 5, "--survive", 1]
+    plan = json.loads(shoal("plan", *flags, "--json").stdout)
+    assert plan["survive"] == 1 and plan["price"]["compute"] > 1 and plan["price"]["repeated_compute"] == 2, plan
+    assert "survives the loss of 1" in shoal("plan", *flags).stdout
+    late = json.loads(shoal("simulate", *flags, "--stragglers", 10, "--json").stdout)
+    assert late["mean_ms"] <= late["waiting_mean_ms"] and late["p99_ms"] <= late["waiting_p99_ms"], late
+    for flag in ["--survive", 3], ["--survive", 1, "--objective", "throughput"], ["--wait", 5]:
+        shoal("plan", "zoo:lenet5", *flag, expect=2)
 
 
 def test_the_list_of_workers_is_checked(tmp):
