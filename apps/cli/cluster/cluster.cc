@@ -4,11 +4,14 @@
 #include "../cli.h"
 #include "../table.h"
 #include "cluster_commands.h"
+#include "discovery.h"
 #include "event.h"
 #include "places.h"
 #include "shoal/cluster/folder.h"
+#include "shoal/cluster/inquiry.h"
 #include "shoal/net/address.h"
 #include "shoal/net/enrolment.h"
+#include "shoal/net/tls.h"
 #include "stop_signals.h"
 
 namespace shoal::cli {
@@ -23,6 +26,7 @@ Examples:
   shoal cluster invite --listen 192.168.1.5:7071        prints a token, waits for who uses it
   shoal worker --listen 192.168.1.7:7070 --join TOKEN   on the new device
   shoal cluster add kitchen 192.168.1.7:7070            a worker that has moved
+  shoal cluster add --discover                          all of this cluster that are found by mDNS
   shoal cluster list
 Who holds the folder decides who belongs; keep it as you keep a key.)";
 
@@ -32,6 +36,7 @@ struct Flags {
   std::string address;
   int minutes = static_cast<int>(net::kInvitationLifetime.count());
   ListedWorker worker;
+  bool discover = false;
 };
 
 net::Time now() { return std::chrono::system_clock::now(); }
@@ -92,6 +97,24 @@ Outcome list(const Flags& flags) {
   return {};
 }
 
+// Only who shows a certificate of this cluster in that name is listed.
+Outcome add_discovered(const Flags& flags) {
+  const ClusterFolder folder(flags.folder);
+  SHOAL_OR_EXIT(const net::Identity identity, Exit::kUsage, folder.coordinator());
+  SHOAL_OR_EXIT(const auto transport, Exit::kUsage, net::make_tls_transport(identity));
+  SHOAL_OR_EXIT(const auto found, Exit::kUsage, discover(kDiscoveryPatience));
+  for (const ListedWorker& worker : found) {
+    const Status member = cluster::Inquiry::open(worker, *transport).status();
+    if (!member.ok()) {
+      std::fprintf(stderr, "not listed: %s\n", std::string(member.message()).c_str());
+      continue;
+    }
+    if (Status listed = folder.add(worker); !listed.ok()) return fail(Exit::kResources, listed);
+    std::printf("%s %s\n", worker.name.c_str(), worker.address.c_str());
+  }
+  return {};
+}
+
 Outcome done(const Status& status) { return status.ok() ? Outcome{} : fail(Exit::kUsage, status); }
 
 }  // namespace
@@ -117,10 +140,15 @@ void add_cluster(CLI::App& app, Action& action) {
       ->check(CLI::Range(1, 24 * 60))
       ->capture_default_str();
   CLI::App* adding = add("add", "List a worker, or where it is now", [](const Flags& given) {
+    if (given.discover) return add_discovered(given);
     return done(ClusterFolder(given.folder).add(given.worker));
   });
-  adding->add_option("name", flags->worker.name, "As it is certified")->required();
-  adding->add_option("address", flags->worker.address, "HOST:PORT")->required();
+  CLI::Option* name = adding->add_option("name", flags->worker.name, "As it is certified");
+  CLI::Option* address = adding->add_option("address", flags->worker.address, "HOST:PORT");
+  adding
+      ->add_flag("--discover", flags->discover,
+                 "Those of this cluster that are found on this network")
+      ->excludes(name, address);
   CLI::App* removing = add("remove", "Take a worker off the list", [](const Flags& given) {
     return done(ClusterFolder(given.folder).remove(given.worker.name));
   });

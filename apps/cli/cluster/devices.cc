@@ -1,4 +1,5 @@
 // shoal devices: every worker of the cluster: what it is, how fast, how far, how busy.
+#include <algorithm>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -6,6 +7,7 @@
 #include "../cli.h"
 #include "../table.h"
 #include "cluster_commands.h"
+#include "discovery.h"
 #include "emulation.h"
 #include "places.h"
 #include "shoal/cluster/folder.h"
@@ -23,11 +25,13 @@ constexpr const char* kExamples = R"(
 Examples:
   shoal devices                 all workers of the cluster in the usual folder
   shoal devices --json          for scripts
+  shoal devices --discover      and those that say they are on this network, member or not
 Speed is measured: multiply-accumulates of a 3x3 convolution, small messages, and bulk.)";
 
 struct Flags {
   std::string folder = default_cluster_folder().string();
   bool json = false;
+  bool discover = false;
   Emulation emulation;
 };
 
@@ -112,10 +116,25 @@ void print(const std::vector<Found>& all) {
   }
 }
 
+// Workers that are listed, and behind them those that were found elsewhere.
+Result<std::vector<ListedWorker>> workers_of(const Flags& flags,
+                                             const cluster::ClusterFolder& folder) {
+  SHOAL_ASSIGN(std::vector<ListedWorker> workers, folder.workers());
+  if (!flags.discover) return workers;
+  SHOAL_ASSIGN(const std::vector<ListedWorker> found, discover(kDiscoveryPatience));
+  for (const ListedWorker& worker : found) {
+    const bool known = std::ranges::any_of(workers, [&](const ListedWorker& other) {
+      return other.name == worker.name && other.address == worker.address;
+    });
+    if (!known) workers.push_back(worker);
+  }
+  return workers;
+}
+
 Outcome devices(const Flags& flags) {
   const cluster::ClusterFolder folder(flags.folder);
   SHOAL_OR_EXIT(const net::Identity identity, Exit::kUsage, folder.coordinator());
-  SHOAL_OR_EXIT(const auto workers, Exit::kUsage, folder.workers());
+  SHOAL_OR_EXIT(const auto workers, Exit::kUsage, workers_of(flags, folder));
   SHOAL_OR_EXIT(const auto transport, Exit::kUsage,
                 make_transport(identity, flags.emulation, /*worker=*/""));
   SHOAL_OR_EXIT(const Yardstick yardstick, Exit::kDevice, Yardstick::make());
@@ -147,6 +166,7 @@ void add_devices(CLI::App& app, Action& action) {
   command->footer(kExamples);
   command->add_option("--dir", flags->folder, "The cluster's folder")->capture_default_str();
   command->add_flag("--json", flags->json, "Print one JSON list");
+  command->add_flag("--discover", flags->discover, "Look for workers on this network, too");
   flags->emulation.add_to(*command);
   command->callback([flags, &action] { action = [flags] { return devices(*flags); }; });
 }

@@ -8,6 +8,7 @@
 
 #include "../cli.h"
 #include "cluster_commands.h"
+#include "discovery.h"
 #include "emulation.h"
 #include "event.h"
 #include "notify.h"
@@ -40,6 +41,7 @@ struct Flags {
   double speed = 1;
   std::string store;
   int64_t quota_mb = 4096;
+  bool announce = false, no_announce = false;  // neither: where others can reach it
   Emulation emulation;
 };
 
@@ -92,6 +94,18 @@ Result<cluster::WorkerOptions> options_of(const Flags& flags, const std::string&
   return options;
 }
 
+// Who cannot be found can be listed, so that a worker never fails for it. Null: nobody was told.
+std::unique_ptr<Announcement> announce_if_wanted(const Flags& flags, const std::string& name,
+                                                 const std::string& address) {
+  const auto where = net::listening_endpoint(address);
+  if (!where.ok() || flags.no_announce) return nullptr;
+  if (where->address().is_loopback() && !flags.announce) return nullptr;
+  auto announcement = announce(name, where->port());
+  if (announcement.ok()) return *std::move(announcement);
+  std::fprintf(stderr, "not announced: %s\n", std::string(announcement.status().message()).c_str());
+  return nullptr;
+}
+
 Outcome serve(const Flags& flags) {
   Event stop;
   const StopSignals signals([&] { stop.set(); });
@@ -114,6 +128,7 @@ Outcome serve(const Flags& flags) {
   SHOAL_OR_EXIT(auto options, Exit::kResources, options_of(flags, name));
   cluster::Worker worker(std::move(options), paced ? *paced : *device, *transport);
   worker.serve(std::move(listener));
+  const auto announcement = announce_if_wanted(flags, name, address);
   std::printf("ready %s %s\n", name.c_str(), address.c_str());
   std::fflush(stdout);
   notify_supervisor("READY=1");
@@ -147,6 +162,10 @@ void add_worker(CLI::App& app, Action& action) {
   command->add_option("--quota", flags->quota_mb, "Megabytes of weights in that folder at most")
       ->check(CLI::Range(0, 1 << 24))
       ->capture_default_str();
+  CLI::Option* announce =
+      command->add_flag("--announce", flags->announce,
+                        "Let it be found by mDNS, as it is unless it serves this machine only");
+  command->add_flag("--no-announce", flags->no_announce, "Do not")->excludes(announce);
   flags->emulation.add_to(*command);
   command->callback([flags, &action] { action = [flags] { return serve(*flags); }; });
 }
