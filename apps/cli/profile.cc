@@ -8,7 +8,9 @@
 
 #include "cli.h"
 #include "model.h"
+#include "shoal/train/step_graph.h"
 #include "table.h"
+#include "train/networks.h"
 
 namespace shoal::cli {
 namespace {
@@ -17,6 +19,7 @@ constexpr const char* kExamples = R"(
 Examples:
   shoal profile zoo:resnet18                        the slowest layers first
   shoal profile model.onnx --all                    every layer, in order
+  shoal profile zoo:lenet5 --train --batch 64       forward and backward of a training step
   shoal profile model.onnx --trace trace.json       then open trace.json in ui.perfetto.dev)";
 
 struct ProfileFlags {
@@ -26,6 +29,8 @@ struct ProfileFlags {
   size_t runs = 10;
   bool all = false;
   bool json = false;
+  bool train = false;
+  int64_t batch = 64;  // with --train
 };
 
 // What one node did over all runs.
@@ -129,9 +134,16 @@ void print_json(std::vector<Row> rows) {
   std::printf("%s\n", list.dump().c_str());
 }
 
+Result<Session> open(const ProfileFlags& flags, Device& device) {
+  if (!flags.train) return open_session(flags.model, device);
+  SHOAL_ASSIGN(const LoadedGraph loaded, load_for_batch(flags.model.model, flags.batch, 1));
+  SHOAL_ASSIGN(const train::StepGraph step, train::make_step_graph(loaded.graph));
+  return Session::open(step.graph, device);
+}
+
 Outcome profile(const ProfileFlags& flags) {
   SHOAL_OR_EXIT(auto device, Exit::kDevice, make_device(flags.model));
-  SHOAL_OR_EXIT(Session session, Exit::kModel, open_session(flags.model, *device));
+  SHOAL_OR_EXIT(Session session, Exit::kModel, open(flags, *device));
   SHOAL_OR_EXIT(auto inputs, Exit::kUsage, random_inputs(session, flags.shapes));
   SHOAL_OR_EXIT(auto warm, Exit::kModel, session.run(inputs));
   Recording recording;
@@ -176,6 +188,11 @@ void add_profile(CLI::App& app, Action& action) {
   command->add_option("--trace", flags->trace, "Write a trace that Perfetto opens");
   command->add_flag("--all", flags->all, "Every layer, in order of running");
   command->add_flag("--json", flags->json, "Print one JSON array");
+  CLI::Option* train = command->add_flag("--train", flags->train, "A step of training");
+  command->add_option("--batch", flags->batch, "Images per step")
+      ->needs(train)
+      ->check(CLI::Range(1, 4096))
+      ->capture_default_str();
   command->callback([flags, &action] { action = [flags] { return profile(*flags); }; });
 }
 

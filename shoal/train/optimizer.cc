@@ -36,11 +36,18 @@ void adapt(const OptimizerOptions& options, int64_t steps, const Slice& s, std::
   const auto root = static_cast<float>(1 / std::sqrt(1 - std::pow(double{options.beta2}, t)));
   const float keep = options.rule == Rule::kAdamW ? 1 - s.rate * s.decay : 1;
   const float decay = options.rule == Rule::kAdamW ? 0 : s.decay;
+  // Copies, which no store can change: otherwise nothing is vectorised.
+  const float new_m = 1 - options.beta1, new_v = 1 - options.beta2, epsilon = options.epsilon;
+  const float scale = s.scale;
+  float* const w = s.w.data();
+  const float* const gradient = s.g.data();
+  float* const mean = m.data();
+  float* const square = v.data();
   for (size_t i = 0; i < s.w.size(); ++i) {
-    const float g = s.scale * s.g[i] + decay * s.w[i];
-    m[i] += (1 - options.beta1) * (g - m[i]);
-    v[i] += (1 - options.beta2) * (g * g - v[i]);
-    s.w[i] = keep * s.w[i] - rate * m[i] / (std::sqrt(v[i]) * root + options.epsilon);
+    const float g = scale * gradient[i] + decay * w[i];
+    mean[i] += new_m * (g - mean[i]);
+    square[i] += new_v * (g * g - square[i]);
+    w[i] = keep * w[i] - rate * mean[i] / (std::sqrt(square[i]) * root + epsilon);
   }
 }
 

@@ -1,0 +1,144 @@
+#!/usr/bin/python3
+"""`shoal train` on drawn digits: what it writes runs elsewhere as well as here, and its flags do what
+they say.
+
+Usage: train_command.py SHOAL
+"""
+import json
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+
+SKIPPED = 77
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+PEERS = ROOT / "tests" / "peers"
+
+try:
+    import numpy as np
+    import onnx
+    from onnx import numpy_helper
+except ImportError as error:
+    print(f"skipped: {error}")
+    sys.exit(SKIPPED)
+
+sys.path.insert(0, str(ROOT / "tools"))
+import digits
+
+HELD_OUT = 400
+
+
+def write_digits(folder, keep=range(10)):
+    """Drawn digits, those of the classes to keep."""
+    folder.mkdir()
+    for name, seed, count in [("train", 1, 2000), ("test", 2, HELD_OUT)]:
+        images, labels = digits.draw(seed=seed, count=count)
+        chosen = np.isin(labels, list(keep))
+        np.save(folder / f"{name}-images.npy", images.reshape(-1, digits.SIDE, digits.SIDE)[chosen])
+        np.save(folder / f"{name}-labels.npy", labels[chosen].astype(np.int64))
+
+
+def call(*words):
+    done = subprocess.run([str(w) for w in words], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                          text=True)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def train(shoal, model, data, out, *more):
+    words = call(shoal, "train", model, "--data", data, "--format", "npy", "--batch", "50",
+                 "--threads", "1", "--tune", "off", "--optimizer", "adam", "--json", "--out", out,
+                 *more)
+    return json.loads(words.splitlines()[-1])
+
+
+def weights_of(path):
+    return {w.name: numpy_helper.to_array(w) for w in onnx.load(str(path)).graph.initializer}
+
+
+def result_runs_elsewhere(shoal, at):
+    """With the accuracy that training said, in batches of any size."""
+    result = train(shoal, "zoo:mlp", at / "ten", at / "mlp.onnx", "--epochs", "15")
+    assert result["top1"] > 60, result
+    assert {"loss", "epochs", "seconds", "images_per_s", "peak_rss_mb"} <= result.keys()
+    seen = json.loads(call(shoal, "eval", at / "mlp.onnx", "--data", at / "ten", "--format", "npy",
+                           "--json"))
+    assert seen["top1"] == result["top1"], (seen, result)
+    onnx.checker.check_model(str(at / "mlp.onnx"), full_check=True)
+    if not (PEERS / "node_modules").is_dir() or shutil.which("node") is None:
+        print("     ONNX Runtime is not here")
+        return
+    images = np.load(at / "ten" / "test-images.npy")[:, None].astype(np.float32) / 255
+    labels = np.load(at / "ten" / "test-labels.npy")
+    np.save(at / "x.npy", images)
+    call("node", PEERS / "ort.mjs", "run", at / "mlp.onnx", "--input", f"input={at / 'x.npy'}",
+         "--save", at / "ort")
+    top1 = 100 * np.mean(np.load(at / "ort" / "output.npy").argmax(1) == labels)
+    assert abs(top1 - result["top1"]) < 0.3, (top1, result)  # one image of 400
+
+
+def does_not_depend_on_loaders(shoal, at):
+    for name, loaders in [("one", 1), ("three", 3)]:
+        train(shoal, "zoo:mlp", at / "ten", at / f"{name}.onnx", "--epochs", "1", "--shift", "2",
+              "--random-crop", "0.9", "--loaders", loaders)
+    assert (at / "one.onnx").read_bytes() == (at / "three.onnx").read_bytes()
+
+
+def retargets_and_freezes(shoal, at):
+    result = train(shoal, at / "mlp.onnx", at / "four", at / "four.onnx", "--epochs", "8",
+                   "--retarget", "4", "--freeze", "fc1.*", "--weight-decay", "1e-4")
+    assert result["top1"] > 60, result
+    old, new = weights_of(at / "mlp.onnx"), weights_of(at / "four.onnx")
+    assert new["fc3.weight"].shape == (4, 64)
+    assert np.array_equal(old["fc1.weight"], new["fc1.weight"])
+    assert not np.array_equal(old["fc2.weight"], new["fc2.weight"])
+
+
+def stops_early_with_the_best(shoal, at):
+    """At a rate that teaches nothing, no epoch is better than the first."""
+    result = train(shoal, at / "mlp.onnx", at / "ten", at / "early.onnx", "--epochs", "9", "--rate",
+                   "1e-12", "--patience", "2")
+    assert result["epochs"] == 3, result
+
+
+def learns_from_a_teacher(shoal, at):
+    result = train(shoal, "zoo:mlp", at / "ten", at / "taught.onnx", "--epochs", "10", "--teacher",
+                   at / "mlp.onnx", "--distill", "1")
+    assert result["top1"] > 55, result
+
+
+def reports_in_one_file(shoal, at):
+    train(shoal, "zoo:mlp", at / "ten", at / "r.onnx", "--epochs", "2", "--report", at / "r.html")
+    page = (at / "r.html").read_text()
+    assert page.count("<polyline") == 4 and "Confusions" in page and "<figure>" in page
+    assert "http" not in page and "src=" not in page
+
+
+def holds_out_what_nobody_did(shoal, at):
+    folder = at / "whole"
+    folder.mkdir()
+    for what in ("images", "labels"):
+        shutil.copy(at / "ten" / f"train-{what}.npy", folder / f"{what}.npy")
+    result = train(shoal, "zoo:mlp", folder, at / "whole.onnx", "--epochs", "8")
+    assert result["top1"] > 50, result
+
+
+def main():
+    if len(sys.argv) != 2:
+        sys.exit(__doc__)
+    shoal = str(pathlib.Path(sys.argv[1]).resolve())
+    with tempfile.TemporaryDirectory() as folder:
+        at = pathlib.Path(folder)
+        write_digits(at / "ten")
+        write_digits(at / "four", range(4))
+        for check in (result_runs_elsewhere, does_not_depend_on_loaders, retargets_and_freezes,
+                      stops_early_with_the_best, learns_from_a_teacher, reports_in_one_file,
+                      holds_out_what_nobody_did):
+            check(shoal, at)
+            print(f"ok   {check.__name__.replace('_', ' ')}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
