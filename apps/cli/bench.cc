@@ -143,7 +143,7 @@ Outcome bench_training(const BenchFlags& flags, Device& device) {
   const auto begin = Clock::now();
   SHOAL_OR_EXIT(const LoadedGraph loaded, Exit::kModel,
                 load_for_batch(flags.model.model, flags.batch, 1));
-  const train::TrainerOptions options{.optimizer = {.rate = 1e-6f, .momentum = 0.9f}, .step = {}};
+  const train::TrainerOptions options{.optimizer = {.rate = 1e-6f, .momentum = 0.9f}};
   SHOAL_OR_EXIT(train::Trainer trainer, Exit::kModel,
                 train::Trainer::create(device, loaded.graph, options));
   const double open_ms = ms_since(begin);

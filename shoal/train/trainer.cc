@@ -17,7 +17,7 @@ Result<Trainer> Trainer::create(Device& device, const Graph& network,
   SHOAL_ASSIGN(const StepGraph step, make_step_graph(network, options.step));
   std::vector<std::string> names;
   for (ValueId id : step.parameters) names.push_back(network[id].name);
-  Trainer trainer(network, Optimizer(options.optimizer, names));
+  Trainer trainer(network, Optimizer(options.optimizer, names), options.regularizers);
   trainer.names_ = std::move(names);
   trainer.targets_ = step.targets;
   SHOAL_ASSIGN(trainer.executable_, device.compile(step.graph));
@@ -53,7 +53,19 @@ std::span<Tensor> Trainer::gradients() {
   return std::span(outputs_).subspan(kFirstStatistic + statistics_.size());
 }
 
+void Trainer::add_penalties() {
+  penalty_ = 0;
+  for (const Regularizer& regularizer : regularizers_) {
+    for (size_t i = 0; i < names_.size(); ++i) {
+      const bool applies = !regularizer.applies || regularizer.applies(names_[i]);
+      if (!applies || weights_[i].shape().rank() < 2) continue;
+      penalty_ += regularize(regularizer, weights_[i], gradients()[i]);
+    }
+  }
+}
+
 Status Trainer::update(double rate_factor) {
+  add_penalties();
   SHOAL_TRY(optimizer_.update(weights_, gradients(), rate_factor));
   // The old ones are where the next run writes: nobody reads and writes the same memory.
   for (size_t i = 0; i < statistics_.size(); ++i) {

@@ -12,6 +12,7 @@
 #include "shoal/base/status.h"
 #include "shoal/device/device.h"
 #include "shoal/train/optimizer.h"
+#include "shoal/train/regularizer.h"
 #include "shoal/train/step_graph.h"
 
 namespace shoal::train {
@@ -19,6 +20,7 @@ namespace shoal::train {
 struct TrainerOptions {
   OptimizerOptions optimizer = {};
   StepOptions step = {};
+  std::vector<Regularizer> regularizers = {};
 };
 
 class Trainer {
@@ -31,8 +33,8 @@ class Trainer {
   // Forward and backward: the loss of the batch; fills scores() and gradients(). Targets as the
   // loss wants them. A loss that is no number is an error.
   Result<float> compute(const Tensor& inputs, std::span<const Tensor> targets);
-  // Weights follow the gradients, statistics become the measured ones. If gradients are no numbers
-  // that is an error, and nothing changes.
+  // Weights follow the gradients and those of the penalties, statistics become the measured ones.
+  // If gradients are no numbers that is an error, and nothing changes.
   Status update(double rate_factor = 1);
   // Both, with nothing between them.
   Result<float> step(const Tensor& inputs, std::span<const Tensor> targets, double rate_factor = 1);
@@ -42,6 +44,7 @@ class Trainer {
   std::span<Tensor> gradients();
   const std::vector<std::string>& parameters() const { return names_; }
   const std::vector<Tensor>& weights() const { return weights_; }
+  double penalty() const { return penalty_; }  // of the weights before the last update
 
   // Weights and statistics by the names they have in the network.
   std::map<std::string, Tensor> learned() const;
@@ -56,11 +59,16 @@ class Trainer {
   Status restore(const std::map<std::string, Tensor>& state);
 
  private:
-  Trainer(const Graph& network, Optimizer optimizer)
-      : network_(network), optimizer_(std::move(optimizer)) {}
+  Trainer(const Graph& network, Optimizer optimizer, std::vector<Regularizer> regularizers)
+      : network_(network),
+        optimizer_(std::move(optimizer)),
+        regularizers_(std::move(regularizers)) {}
+  void add_penalties();
 
   Graph network_;
   Optimizer optimizer_;
+  std::vector<Regularizer> regularizers_;
+  double penalty_ = 0;
   std::unique_ptr<Executable> executable_;
   size_t targets_ = 0;
   std::vector<std::string> names_, statistic_names_;

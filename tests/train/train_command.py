@@ -108,6 +108,15 @@ def learns_from_a_teacher(shoal, at):
     assert result["top1"] > 55, result
 
 
+def penalties_shrink_what_is_not_needed(shoal, at):
+    train(shoal, "zoo:mlp", at / "ten", at / "sparse.onnx", "--epochs", "15", "--penalty",
+          "lasso:columns:2e-2:fc1.*")
+    sparse, dense = (weights_of(at / f"{name}.onnx") for name in ("sparse", "mlp"))
+    share = {name: np.median(np.linalg.norm(sparse[name], axis=0)) /
+             np.median(np.linalg.norm(dense[name], axis=0)) for name in ("fc1.weight", "fc2.weight")}
+    assert share["fc1.weight"] < 0.5 < share["fc2.weight"], share
+
+
 def reports_in_one_file(shoal, at):
     train(shoal, "zoo:mlp", at / "ten", at / "r.onnx", "--epochs", "2", "--report", at / "r.html")
     page = (at / "r.html").read_text()
@@ -133,7 +142,8 @@ def main():
         write_digits(at / "ten")
         write_digits(at / "four", range(4))
         for check in (result_runs_elsewhere, does_not_depend_on_loaders, retargets_and_freezes,
-                      stops_early_with_the_best, learns_from_a_teacher, reports_in_one_file,
+                      stops_early_with_the_best, learns_from_a_teacher, penalties_shrink_what_is_not_needed,
+                      reports_in_one_file,
                       holds_out_what_nobody_did):
             check(shoal, at)
             print(f"ok   {check.__name__.replace('_', ' ')}")

@@ -152,6 +152,29 @@ TEST(Trainer, LeavesWhatIsFrozenAsItIs) {
   EXPECT_FALSE(Trainer::create(*device, network, {.step = {.frozen = all}}).ok());
 }
 
+TEST(Trainer, AddsPenaltiesToWhatTheyApplyTo) {
+  const auto device = make_reference_device();
+  const Graph network = *zoo::build("mlp", {.batch = kBatch});
+  const Regularizer decay{.penalty = Regularizer::Penalty::kSquare,
+                          .strength = 0.5,
+                          .applies = [](std::string_view name) { return name == "fc1.weight"; }};
+  TrainerOptions options;
+  options.optimizer.rate = 1;
+  auto without = Trainer::create(*device, network, options);
+  options.regularizers.push_back(decay);
+  auto with = Trainer::create(*device, network, options);
+  const Batch batch = digits();
+  ASSERT_TRUE(with->step(batch.images, std::vector{batch.labels}).ok());
+  ASSERT_TRUE(without->step(batch.images, std::vector{batch.labels}).ok());
+  EXPECT_GT(with->penalty(), 0);
+  for (size_t i = 0; i < with->parameters().size(); ++i) {
+    const bool applies = with->parameters()[i] == "fc1.weight";
+    const float before = constant_of(network, with->parameters()[i]).data<float>()[3];
+    const float want = without->weights()[i].data<float>()[3] - (applies ? before : 0);
+    EXPECT_NEAR(with->weights()[i].data<float>()[3], want, 1e-6f) << with->parameters()[i];
+  }
+}
+
 TEST(Trainer, GoesOnFromItsStateAsIfNothingHadHappened) {
   const auto device = make_reference_device();
   const TrainerOptions options{

@@ -156,25 +156,29 @@ Status Lessons::learn(const Batch& batch) {
   return {};
 }
 
+std::string Lessons::describe_progress() const {
+  const auto steps = static_cast<double>(course_.step), batch = static_cast<double>(flags_.batch);
+  const auto total = static_cast<double>(schedule_.total);
+  const double done =
+      static_cast<double>(course_.epoch) * static_cast<double>(batches_->per_epoch()) + steps;
+  return "loss " + fixed(course_.loss_sum / steps, 4) + ", top-1 " +
+         fixed(100 * static_cast<double>(course_.right) / (steps * batch), 2) + " %, " +
+         fixed(images_per_s(), 0) + " images/s, " +
+         fixed((total - done) * batch / images_per_s(), 0) + " s for all epochs";
+}
+
 Status Lessons::learn_epoch() {
   const size_t per_epoch = batches_->per_epoch();
-  Prefetch prefetch(*batches_, course_.epoch, course_.step, flags_.loaders, kAhead);
-  Progress progress(
-      "epoch " + std::to_string(course_.epoch + 1) + "/" + std::to_string(flags_.epochs),
-      per_epoch);
+  const std::string epoch = "epoch " + std::to_string(course_.epoch + 1);
+  Progress progress(epoch + "/" + std::to_string(flags_.epochs), per_epoch);
   const double before = course_.seconds, learned_before = learning_;
   const auto begin = Clock::now();
   while (course_.step < per_epoch) {
-    SHOAL_ASSIGN(const Batch batch, prefetch.next());
-    SHOAL_TRY(learn(batch).at("epoch " + std::to_string(course_.epoch + 1) + ", step " +
-                              std::to_string(course_.step + 1)));
+    SHOAL_ASSIGN(const Batch batch, prefetch_->next());
+    SHOAL_TRY(learn(batch).at(epoch + ", step " + std::to_string(course_.step + 1)));
     course_.seconds = before + seconds_since(begin);
     learning_ = learned_before + seconds_since(begin);
-    const auto steps = static_cast<double>(course_.step);
-    const auto images = steps * static_cast<double>(flags_.batch);
-    progress.at(course_.step, "loss " + fixed(course_.loss_sum / steps, 4) + ", top-1 " +
-                                  fixed(100 * static_cast<double>(course_.right) / images, 2) +
-                                  " %, " + fixed(images_per_s(), 0) + " images/s");
+    progress.at(course_.step, describe_progress());
     const bool is_due = flags_.checkpoint_every > 0 &&
                         course_.step % static_cast<size_t>(flags_.checkpoint_every) == 0;
     if (is_due && course_.step < per_epoch) SHOAL_TRY(save());
@@ -246,6 +250,7 @@ void Lessons::tell_damage() const {
 }
 
 Status Lessons::run() {
+  prefetch_.emplace(*batches_, course_.epoch, course_.step, flags_.loaders, kAhead);
   while (course_.epoch < static_cast<uint64_t>(flags_.epochs) && !out_of_patience()) {
     SHOAL_TRY(learn_epoch());
     SHOAL_TRY(close_epoch());

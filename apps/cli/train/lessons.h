@@ -41,6 +41,7 @@ class Lessons {
 
   Status learn_epoch();
   Status learn(const Batch& batch);
+  std::string describe_progress() const;
   Result<std::vector<Tensor>> targets_of(const Batch& batch);
   Status close_epoch();
   Status examine_now();
@@ -55,6 +56,7 @@ class Lessons {
   Graph network_;  // for the batch, with the weights it began with
   int64_t classes_ = 0;
   std::optional<Batches> batches_, exam_batches_;
+  std::optional<Prefetch> prefetch_;  // from one epoch into the next
   std::optional<train::Trainer> trainer_;
   std::unique_ptr<Executable> teacher_;
   train::Schedule schedule_;

@@ -4,16 +4,55 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
+#include <map>
+#include <optional>
+#include <sstream>
 
 namespace shoal::cli {
 namespace {
 
 using train::OptimizerOptions;
+using train::Regularizer;
 using train::Schedule;
 
 constexpr const char* kRule = "Optimiser";
 constexpr const char* kImages = "Augmentation";
 constexpr const char* kFiles = "Files";
+
+std::function<bool(std::string_view)> matcher(std::vector<std::string> patterns) {
+  return [patterns = std::move(patterns)](std::string_view name) {
+    return std::ranges::any_of(patterns, [&](const std::string& pattern) {
+      return fnmatch(pattern.c_str(), std::string(name).c_str(), 0) == 0;
+    });
+  };
+}
+
+// "lasso:filters:1e-4" or "lasso:filters:1e-4:conv*".
+std::optional<Regularizer> parse_penalty(const std::string& text) {
+  const std::map<std::string, Regularizer::Penalty> penalties = {
+      {"lasso", Regularizer::Penalty::kLasso},
+      {"square", Regularizer::Penalty::kSquare},
+      {"hoyer", Regularizer::Penalty::kHoyer}};
+  const std::map<std::string, Regularizer::Groups> groups = {
+      {"elements", Regularizer::Groups::kElements}, {"filters", Regularizer::Groups::kFilters},
+      {"channels", Regularizer::Groups::kChannels}, {"rows", Regularizer::Groups::kFilters},
+      {"columns", Regularizer::Groups::kColumns},   {"blocks", Regularizer::Groups::kBlocks}};
+  std::vector<std::string> words;
+  std::istringstream stream(text);
+  for (std::string word; words.size() < 3 && std::getline(stream, word, ':');) {
+    words.push_back(word);
+  }
+  if (words.size() < 3 || !penalties.contains(words[0]) || !groups.contains(words[1])) return {};
+  char* end = nullptr;
+  const double strength = std::strtod(words[2].c_str(), &end);
+  if (*end != '\0' || words[2].empty() || !(strength >= 0)) return {};
+  Regularizer regularizer{
+      .penalty = penalties.at(words[0]), .groups = groups.at(words[1]), .strength = strength};
+  std::string pattern;
+  if (std::getline(stream, pattern)) regularizer.applies = matcher({pattern});
+  return regularizer;
+}
 
 void add_rule(TrainFlags& f, CLI::App& command) {
   command.add_option("--optimizer", f.optimizer, "sgd, adam or adamw")
@@ -62,6 +101,14 @@ void add_rule(TrainFlags& f, CLI::App& command) {
       ->group(kRule);
   command.add_option("--focal", f.loss.focal, "Let what is known well count less: 2")
       ->check(CLI::NonNegativeNumber)
+      ->group(kRule);
+  command
+      .add_option("--penalty", f.penalties,
+                  "lasso, square or hoyer of elements, filters, channels, rows, columns or blocks "
+                  "of weights: 'lasso:filters:1e-4', 'hoyer:columns:1e-3:fc*'")
+      ->check([](const std::string& text) {
+        return parse_penalty(text) ? "" : "no penalty: " + text + "; should be lasso:filters:1e-4";
+      })
       ->group(kRule);
   CLI::Option* teacher =
       command.add_option("--teacher", f.teacher, "Learn from the answers of this model, too")
@@ -151,16 +198,16 @@ void TrainFlags::add_to(CLI::App& command) {
 }
 
 train::TrainerOptions TrainFlags::trainer_options() const {
-  train::TrainerOptions options{.optimizer = rule, .step = {.loss = loss, .frozen = {}}};
+  train::TrainerOptions options{
+      .optimizer = rule, .step = {.loss = loss, .frozen = {}}, .regularizers = {}};
   options.optimizer.rule = optimizer == "adam"    ? OptimizerOptions::Rule::kAdam
                            : optimizer == "adamw" ? OptimizerOptions::Rule::kAdamW
                                                   : OptimizerOptions::Rule::kSgd;
   if (!rate_given) options.optimizer.rate = optimizer == "sgd" ? 0.02f : 0.001f;
-  options.step.frozen = [patterns = freeze](std::string_view name) {
-    return std::ranges::any_of(patterns, [&](const std::string& pattern) {
-      return fnmatch(pattern.c_str(), std::string(name).c_str(), 0) == 0;
-    });
-  };
+  options.step.frozen = matcher(freeze);
+  for (const std::string& text : penalties) {
+    options.regularizers.push_back(*parse_penalty(text));
+  }
   return options;
 }
 
@@ -204,6 +251,7 @@ nlohmann::json TrainFlags::settings() const {
           {"momentum", {rule.momentum, rule.nesterov}},
           {"weight_decay", rule.weight_decay},
           {"clip", rule.max_norm},
+          {"penalty", penalties},
           {"schedule", {schedule, warm_up, drop_every, drop}},
           {"loss", {loss.smoothing, loss.focal, teacher, loss.distill, loss.temperature}}};
 }

@@ -39,6 +39,7 @@ struct TrainFlags {
   std::string schedule = "cosine";
   double warm_up = 0, drop_every = 10, drop = 0.1;  // in epochs
   train::Loss loss;
+  std::vector<std::string> penalties;  // "lasso:filters:1e-4:conv*"
   std::string teacher;
   int64_t patience = 0;
 

@@ -1,0 +1,113 @@
+#include "shoal/train/regularizer.h"
+
+#include <cmath>
+#include <vector>
+
+namespace shoal::train {
+namespace {
+
+using Groups = Regularizer::Groups;
+using Penalty = Regularizer::Penalty;
+
+// Which group an element is in.
+class Grouping {
+ public:
+  Grouping(const Regularizer& regularizer, const Shape& shape)
+      : groups_(regularizer.groups),
+        block_(regularizer.block),
+        rows_(shape[0]),
+        columns_(shape.count(1, shape.rank())),
+        channel_(shape.count(2, shape.rank())) {}
+
+  int64_t count() const {
+    switch (groups_) {
+      case Groups::kElements:
+        return rows_ * columns_;
+      case Groups::kFilters:
+        return rows_;
+      case Groups::kChannels:
+        return columns_ / std::max<int64_t>(channel_, 1);
+      case Groups::kColumns:
+        return columns_;
+      case Groups::kBlocks:
+        return blocks(rows_) * blocks(columns_);
+    }
+    return 0;
+  }
+
+  int64_t of(int64_t row, int64_t column) const {
+    switch (groups_) {
+      case Groups::kElements:
+        return row * columns_ + column;
+      case Groups::kFilters:
+        return row;
+      case Groups::kChannels:
+        return column / channel_;
+      case Groups::kColumns:
+        return column;
+      case Groups::kBlocks:
+        return row / block_ * blocks(columns_) + column / block_;
+    }
+    return 0;
+  }
+
+  // Calls f(element, group) for all.
+  template <class F>
+  void for_each(const F& f) const {
+    for (int64_t row = 0; row < rows_; ++row) {
+      for (int64_t column = 0; column < columns_; ++column) {
+        f(static_cast<size_t>(row * columns_ + column), static_cast<size_t>(of(row, column)));
+      }
+    }
+  }
+
+ private:
+  int64_t blocks(int64_t length) const { return (length + block_ - 1) / block_; }
+
+  Groups groups_;
+  int64_t block_, rows_, columns_, channel_;
+};
+
+// The penalty, and in the place of each norm what a weight of its group is multiplied with to give
+// its gradient. A group that is zero stays there.
+double penalize(Penalty penalty, std::vector<double>& norms) {
+  double sum = 0, squares = 0;
+  for (double n : norms) {
+    sum += n;
+    squares += n * n;
+  }
+  if (squares == 0) return 0;
+  for (double& n : norms) {
+    if (n == 0) continue;
+    n = penalty == Penalty::kLasso    ? 1 / n
+        : penalty == Penalty::kSquare ? 2
+                                      : 2 * sum / (squares * squares) * (squares / n - sum);
+  }
+  return penalty == Penalty::kLasso    ? sum
+         : penalty == Penalty::kSquare ? squares
+                                       : sum * sum / squares;
+}
+
+}  // namespace
+
+double regularize(const Regularizer& regularizer, const Tensor& weight, Tensor& gradient) {
+  SHOAL_CHECK(weight.shape().rank() >= 2 && weight.type() == gradient.type());
+  const Grouping grouping(regularizer, weight.shape());
+  std::vector<double> groups(static_cast<size_t>(grouping.count()));
+  double penalty = 0;
+  visit<Types<float, double>>(weight.dtype(), [&]<class T>() {
+    const std::span<const T> w = weight.data<T>();
+    const std::span<T> g = gradient.data<T>();
+    grouping.for_each([&](size_t i, size_t group) {
+      groups[group] += static_cast<double>(w[i]) * static_cast<double>(w[i]);
+    });
+    for (double& n : groups) n = std::sqrt(n);
+    penalty = regularizer.strength * penalize(regularizer.penalty, groups);
+    grouping.for_each([&](size_t i, size_t group) {
+      g[i] += static_cast<T>(regularizer.strength * groups[group] * static_cast<double>(w[i]));
+    });
+  });
+  return penalty;
+}
+
+}  // namespace shoal::train

@@ -1,0 +1,42 @@
+// Regularizers: penalties on groups of weights, which make weights small or whole groups zero, so
+// that there is less to compute and to send.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string_view>
+
+#include "shoal/base/status.h"
+#include "shoal/tensor/tensor.h"
+
+namespace shoal::train {
+
+// A penalty is a function of the norms n of the groups of a weight, so that six names are two
+// choices: L1 is the lasso of elements, L2 their square, Hoyer-square their Hoyer (Yang et al.
+// 2020), and each has its form for groups.
+struct Regularizer {
+  enum class Penalty {
+    kLasso,   // sum(n)
+    kSquare,  // sum(n^2)
+    kHoyer,   // sum(n)^2 / sum(n^2): from 1, one group is left, to their number; of any scale
+  };
+  // Of a weight [a, b, ...], which as a matrix is [a, b * ...].
+  enum class Groups {
+    kElements,
+    kFilters,   // each index of the first axis: rows of the matrix
+    kChannels,  // each index of the second axis
+    kColumns,   // of the matrix
+    kBlocks,    // squares of the matrix, those at the end cut off
+  };
+  Penalty penalty = Penalty::kLasso;
+  Groups groups = Groups::kElements;
+  double strength = 0;
+  int64_t block = 4;                                   // side of kBlocks
+  std::function<bool(std::string_view)> applies = {};  // to the weight of this name; none: to all
+};
+
+// The penalty of a weight, its strength included; adds its gradient to `gradient`. f32 or f64, at
+// least two dimensions: biases and norms are not what is pruned.
+double regularize(const Regularizer& regularizer, const Tensor& weight, Tensor& gradient);
+
+}  // namespace shoal::train
