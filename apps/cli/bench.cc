@@ -42,6 +42,7 @@ struct BenchFlags {
   int64_t batch = 64;  // with --train
   PlanFlags plan;
   std::string html;
+  bool balance = false;
 };
 
 double ms_since(Clock::time_point begin) {
@@ -159,7 +160,7 @@ Outcome bench(const BenchFlags& flags) {
     PlanFlags plan = flags.plan;
     plan.model = flags.model.model;
     plan.shapes = flags.shapes;
-    return bench_cluster({plan, flags.seconds, flags.json, flags.html});
+    return bench_cluster({plan, flags.seconds, flags.json, flags.html, flags.balance});
   }
   SHOAL_OR_EXIT(auto device, Exit::kDevice, make_device(flags.model));
   return flags.train ? bench_training(flags, *device) : bench_model(flags, *device);
@@ -187,6 +188,10 @@ void add_bench(CLI::App& app, Action& action) {
       ->capture_default_str();
   CLI::Option* cluster = flags->plan.add_cluster_to(*command);
   command->add_option("--html", flags->html, "Write a picture: who computed and sent what when")
+      ->needs(cluster);
+  command
+      ->add_flag("--balance", flags->balance,
+                 "Of a stream: deal layers out evenly, then move work while requests are answered")
       ->needs(cluster);
   command->callback([flags, &action] { action = [flags] { return bench(*flags); }; });
 }

@@ -24,8 +24,9 @@ Result<std::unique_ptr<BalancedStream>> BalancedStream::start(Coordinator& coord
 }
 
 Status BalancedStream::deploy() {
-  // Workers hold two rounds during a change, and are asked for no more plans than they take.
-  constexpr size_t kMostTurns = 24;
+  // Workers hold two rounds during a change, with a connection from peer to peer for each plan, of
+  // which they take 16.
+  constexpr size_t kMostTurns = 7;
   SHOAL_ASSIGN(const auto turns,
                plan::make_turns(graph_, balancer_.belief(), balancer_.stages(), kMostTurns));
   auto round = std::make_shared<Round>();

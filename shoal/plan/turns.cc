@@ -29,15 +29,17 @@ Result<std::vector<Turn>> turns_at(const Graph& graph, const ClusterProfile& clu
   return turns;
 }
 
-// So many that equal workers of a stage have as many turns, and others nearly what they should.
+// So many that workers of a stage that are about equal have as many turns, and others nearly what
+// they should.
 size_t turn_count(const std::vector<Turn>& stages, size_t most) {
-  size_t count = 1;
-  bool equal = true;
+  constexpr double kAboutEqual = 1.03;
+  size_t count = 1, rounds = 1;
   for (const Turn& stage : stages) {
     count = std::lcm(count, stage.tasks.size());
-    equal &= std::ranges::count(stage.seconds, stage.seconds[0]) == std::ssize(stage.seconds);
+    const auto [least, largest] = std::ranges::minmax(stage.seconds);
+    if (largest > kAboutEqual * least) rounds = 12;
   }
-  return std::min(equal ? count : 12 * count, most);
+  return count >= most ? most : count * std::min(rounds, most / count);
 }
 
 }  // namespace

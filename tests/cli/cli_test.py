@@ -86,6 +86,15 @@ def test_emulated_devices_answer_as_predicted(tmp):
     assert "<svg" in (tmp / "times.html").read_text()
 
 
+def test_work_moves_from_the_slowest_to_the_idle(_):
+    balance = ["bench", "zoo:digits", "--cluster", "--balance", "--json"]
+    done = shoal("emulate", "--workers", 3, "--device", "pi3", "--link", "gigabit", "--", *balance, "--objective", "throughput")
+    result = json.loads(done.stdout)
+    assert result["moves"] == len(result["steps"]) - 1 <= 25, result
+    assert result["before_ms"] == result["steps"][0]["ms"] > 0 and result["after_ms"] == result["steps"][-1]["ms"] > 0, result
+    assert "--objective throughput" in shoal(*balance, expect=2).stderr
+
+
 def test_emulation_says_what_is_wrong(_):
     assert "no device" in shoal("emulate", "--device", "toaster", "--", "doctor", expect=2).stderr
     shoal("emulate", "--workers", 1, "--", "inspect", "nothing.onnx", expect=3)

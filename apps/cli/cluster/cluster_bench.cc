@@ -11,6 +11,7 @@
 #include "../plan_picture.h"
 #include "../progress.h"
 #include "../table.h"
+#include "balance_bench.h"
 #include "cluster_access.h"
 #include "places.h"
 #include "shoal/base/atomic_file.h"
@@ -226,7 +227,10 @@ Result<ClusterFigures> measure(ClusterAccess& access, const Planned& planned, do
 }
 
 Outcome bench_cluster(const ClusterBenchFlags& flags) {
-  if (flags.plan.is_stream()) return bench_stream(flags);
+  if (flags.balance && !flags.plan.is_stream()) {
+    return {Exit::kUsage, "--balance is for --objective throughput"};
+  }
+  if (flags.plan.is_stream()) return flags.balance ? bench_balance(flags) : bench_stream(flags);
   auto opened = ClusterAccess::open(flags.plan);
   if (!opened.ok()) return fail(exit_of_cluster(opened.status()), opened.status());
   const auto access = *std::move(opened);

@@ -12,6 +12,7 @@ struct ClusterBenchFlags {
   double seconds = 3;
   bool json = false;
   std::string html;  // a file for a picture of what was measured
+  bool balance = false;
 };
 
 Outcome bench_cluster(const ClusterBenchFlags& flags);

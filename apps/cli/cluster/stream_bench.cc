@@ -1,98 +1,35 @@
 #include "stream_bench.h"
 
-#include <algorithm>
 #include <cstdio>
-#include <mutex>
 #include <nlohmann/json.hpp>
-#include <random>
-#include <thread>
 
 #include "../model.h"
 #include "../streaming.h"
 #include "../table.h"
 #include "cluster_access.h"
+#include "load.h"
 
 namespace shoal::cli {
 namespace {
 
-using cluster::RemotePlan;
 using plan::StreamPrediction;
 
-using Clock = std::chrono::steady_clock;
-
-// Requests that follow each other without a pause, in turns.
-class Streaming {
- public:
-  Streaming(ClusterAccess& access, const Graph& graph, const StreamPrediction& prediction)
-      : access_(access), graph_(graph), prediction_(prediction) {
-    std::mt19937 rng(1);
-    for (ValueId id : graph.inputs()) inputs_.push_back(random_tensor(graph[id].type, rng));
-  }
-
-  Status deploy() {
-    for (const plan::ScheduledPlan& turn : prediction_.turns) {
-      SHOAL_ASSIGN(auto remote, access_.coordinator().deploy(graph_, turn.plan));
-      remotes_.push_back(std::move(remote));
-    }
-    return {};
-  }
-
-  // Seconds between two answers, in the time of the workers' world. The first half only fills the
-  // workers.
-  Result<double> period(size_t requests) {
-    requests = std::max(requests, 4 * prediction_.in_flight);
-    next_ = 0;
-    answered_.clear();
-    std::vector<std::thread> clients;
-    for (size_t i = 0; i < prediction_.in_flight; ++i) {
-      clients.emplace_back([&] { ask(requests); });
-    }
-    for (std::thread& client : clients) client.join();
-    SHOAL_TRY(failure_);
-    // Workers that take turns answer together: only whole rounds of them can be counted.
-    const size_t counted = (requests / 2 + remotes_.size() - 1) / remotes_.size() * remotes_.size();
-    const std::chrono::duration<double> time =
-        answered_.back() - answered_[answered_.size() - 1 - counted];
-    return time.count() / static_cast<double>(counted) / access_.dilation();
-  }
-
- private:
-  // One client: a request after the other, until all are answered.
-  void ask(size_t requests) {
-    for (;;) {
-      size_t request = 0;
-      {
-        const std::lock_guard lock(mutex_);
-        if (next_ == requests || !failure_.ok()) return;
-        request = next_++;
-      }
-      std::vector<Tensor> outputs(graph_.outputs().size());
-      const Status status = remotes_[request % remotes_.size()]->run(inputs_, outputs, kPatience);
-      const std::lock_guard lock(mutex_);
-      if (failure_.ok()) failure_ = status;
-      answered_.push_back(Clock::now());
-    }
-  }
-
-  static constexpr std::chrono::minutes kPatience{10};
-
-  ClusterAccess& access_;
-  const Graph& graph_;
-  const StreamPrediction& prediction_;
-  std::vector<Tensor> inputs_;
-  std::vector<std::unique_ptr<RemotePlan>> remotes_;
-  std::mutex mutex_;
-  size_t next_ = 0;
-  std::vector<Clock::time_point> answered_;
-  Status failure_;
-};
-
+// Seconds between two answers, in the time of the workers' world.
 Result<double> measure(ClusterAccess& access, const Graph& graph, const StreamPrediction& plan) {
   constexpr size_t kRequests = 16;
-  Streaming streaming(access, graph, plan);
-  SHOAL_TRY(streaming.deploy());
+  constexpr std::chrono::minutes kPatience{10};
+  std::vector<std::unique_ptr<cluster::RemotePlan>> remotes;
+  for (const plan::ScheduledPlan& turn : plan.turns) {
+    SHOAL_ASSIGN(auto remote, access.coordinator().deploy(graph, turn.plan));
+    remotes.push_back(std::move(remote));
+  }
+  const auto answer = [&](size_t request, std::span<const Tensor> in, std::span<Tensor> out) {
+    return remotes[request % remotes.size()]->run(in, out, kPatience);
+  };
   const ShapedLinks shaped(access);
-  return streaming.period(kRequests);
+  SHOAL_ASSIGN(const double seconds,
+               Load(graph, plan.in_flight, answer).period(kRequests, remotes.size()));
+  return seconds / access.dilation();
 }
 
 void print(const PlannedStream& planned, double single, double stream) {

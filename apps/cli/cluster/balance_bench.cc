@@ -1,0 +1,86 @@
+#include "balance_bench.h"
+
+#include <cstdio>
+#include <future>
+#include <nlohmann/json.hpp>
+#include <numeric>
+
+#include "../model.h"
+#include "../streaming.h"
+#include "../table.h"
+#include "cluster_access.h"
+#include "load.h"
+#include "shoal/cluster/balanced_stream.h"
+
+namespace shoal::cli {
+namespace {
+
+using cluster::BalancedStream;
+
+constexpr std::chrono::minutes kPatience{10};
+constexpr size_t kRequests = 16;  // between moves, at least
+
+struct Step {
+  std::string move;
+  double seconds = 0;  // between two answers, after it
+};
+
+// Until no move is worth it. Requests are asked for while stages are moved, too.
+Result<std::vector<Step>> settle(BalancedStream& stream, Load& load, double dilation) {
+  std::vector<Step> steps = {{"layers dealt out evenly", 0}};
+  for (;;) {
+    SHOAL_ASSIGN(const double seconds, load.period(kRequests));
+    steps.back().seconds = seconds / dilation;
+    auto moving = std::async(std::launch::async, [&] { return stream.balance(stream.reports()); });
+    while (moving.wait_for(std::chrono::seconds(0)) != std::future_status::ready) {
+      SHOAL_TRY(load.period(kRequests).status());
+    }
+    SHOAL_ASSIGN(std::optional<std::string> moved, moving.get());
+    if (!moved) return steps;
+    steps.push_back({*std::move(moved), 0});
+  }
+}
+
+void print(const std::vector<Step>& steps, bool as_json) {
+  if (!as_json) {
+    Table table({"", "ms between answers"});
+    for (const Step& step : steps) table.add({step.move, fixed(1e3 * step.seconds, 1)});
+    table.print();
+    return;
+  }
+  nlohmann::json result = {{"moves", steps.size() - 1},
+                           {"before_ms", 1e3 * steps.front().seconds},
+                           {"after_ms", 1e3 * steps.back().seconds},
+                           {"speedup", steps.front().seconds / steps.back().seconds}};
+  for (const Step& step : steps) {
+    result["steps"].push_back({{"move", step.move}, {"ms", 1e3 * step.seconds}});
+  }
+  std::printf("%s\n", result.dump().c_str());
+}
+
+}  // namespace
+
+Outcome bench_balance(const ClusterBenchFlags& flags) {
+  auto opened = ClusterAccess::open(flags.plan);
+  if (!opened.ok()) return fail(exit_of_cluster(opened.status()), opened.status());
+  const auto access = *std::move(opened);
+  SHOAL_OR_EXIT(
+      const PlannedStream planned, Exit::kModel,
+      make_planned_stream(flags.plan, [&](const Graph& graph) { return access->profile(graph); }));
+  std::vector<int> workers(planned.cluster.workers.size());
+  std::iota(workers.begin(), workers.end(), 0);
+  SHOAL_OR_EXIT(
+      const auto stream, Exit::kNetwork,
+      BalancedStream::start(access->coordinator(), planned.graph, planned.cluster,
+                            plan::simple_pipeline(planned.graph, workers), access->dilation()));
+  Load load(planned.graph, 2 * workers.size(),
+            [&](size_t, std::span<const Tensor> inputs, std::span<Tensor> outputs) {
+              return stream->run(inputs, outputs, kPatience);
+            });
+  const ShapedLinks shaped(*access);
+  SHOAL_OR_EXIT(const auto steps, Exit::kNetwork, settle(*stream, load, access->dilation()));
+  print(steps, flags.json);
+  return {};
+}
+
+}  // namespace shoal::cli
