@@ -72,7 +72,9 @@ Status Coordinator::run(uint64_t service, std::span<const Tensor> inputs, std::s
       }
     }
     lock.unlock();
-    if (step.abandon) forget(*step.abandon);
+    // Who is to say how long it took goes on to the end.
+    const bool is_timed = measured != nullptr && step.end && step.end->status.ok();
+    if (step.abandon && !is_timed) forget(*step.abandon);
     if (step.begin && !step.end) begin(*step.begin, step.sends, inputs);
     lock.lock();
     outcome = std::move(step.end);
@@ -83,10 +85,6 @@ Status Coordinator::run(uint64_t service, std::span<const Tensor> inputs, std::s
   }
   if (status.ok()) std::ranges::move(outcome->outputs, outputs.begin());
   measurements_.erase(outcome->attempt.id);
-  if (status.ok() && measured == nullptr && outcome->attempt.course->plan.survives > 0) {
-    lock.unlock();
-    forget(outcome->attempt);  // who is behind need not catch up
-  }
   waker_->end();
   return status;
 }
