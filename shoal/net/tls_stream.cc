@@ -6,9 +6,10 @@
 namespace shoal::net {
 namespace {
 
-// What is received at once: little while a stranger shakes hands, more as bulk comes in.
+// What is received at once: little while a stranger shakes hands, more as bulk comes in, but no
+// more than stays in the cache until it is decrypted.
 constexpr size_t kFirstReceiveBytes = size_t{4} << 10;
-constexpr size_t kMostReceiveBytes = size_t{256} << 10;
+constexpr size_t kMostReceiveBytes = size_t{64} << 10;
 constexpr size_t kRecordBytes = size_t{16} << 10;  // the most a TLS record holds
 // Pieces below are gathered into records; longer ones are encrypted from where they lie.
 constexpr size_t kGatherBytes = size_t{4} << 10;
