@@ -31,6 +31,9 @@ class Inquiry {
   // Refuses whoever answers there by another name.
   static Result<Inquiry> open(const ListedWorker& worker, net::Transport& transport);
 
+  // The channel, for whoever goes on with the worker; nothing can be asked any more.
+  std::shared_ptr<net::Channel> release() && { return std::move(channel_); }
+
   Result<WorkerState> state();
 
   // Latency, the slower direction's bandwidth, and what the first message after a pause takes more.

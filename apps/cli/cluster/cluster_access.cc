@@ -43,7 +43,7 @@ Result<std::unique_ptr<ClusterAccess>> ClusterAccess::open(const PlanFlags& flag
   for (const cluster::ListedWorker& worker : access->workers_) {
     addresses.push_back(worker.address);
   }
-  SHOAL_ASSIGN(access->coordinator_, cluster::Coordinator::connect(addresses, *access->transport_));
+  SHOAL_ASSIGN(access->coordinator_, cluster::Coordinator::connect(addresses, *access->found_));
   if (access->emulated()) {
     SHOAL_ASSIGN(const emulate::EmulatedLinks links, access->emulation_.as(""));
     access->lull_ = sleepers_of(links.cluster, links.dilation).last * 3 / 2;
@@ -81,14 +81,16 @@ Status ClusterAccess::open_folder() {
 
 Status ClusterAccess::find_workers(const std::vector<cluster::ListedWorker>& listed) {
   Status first;
+  found_ = std::make_unique<KeptChannels>(*transport_);
   for (const cluster::ListedWorker& worker : listed) {
-    const Status found = cluster::Inquiry::open(worker, *transport_).status();
+    auto found = cluster::Inquiry::open(worker, *transport_);
     if (found.ok()) {
       workers_.push_back(worker);
+      found_->keep(worker.address, std::move(*found).release());
       continue;
     }
-    if (first.ok()) first = found;
-    std::fprintf(stderr, "left out: %s\n", std::string(found.message()).c_str());
+    if (first.ok()) first = found.status();
+    std::fprintf(stderr, "left out: %s\n", std::string(found.status().message()).c_str());
   }
   return workers_.empty() ? first : Status();
 }

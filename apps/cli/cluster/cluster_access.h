@@ -7,6 +7,7 @@
 
 #include "../planning.h"
 #include "emulation.h"
+#include "kept_channels.h"
 #include "shoal/cluster/coordinator.h"
 #include "shoal/cluster/folder.h"
 #include "shoal/plan/profile.h"
@@ -48,6 +49,7 @@ class ClusterAccess {
   std::chrono::milliseconds lull_{0};
   std::shared_ptr<std::atomic<bool>> shaping_;  // of emulated links
   std::unique_ptr<net::Transport> transport_;
+  std::unique_ptr<KeptChannels> found_;         // on which workers answered
   std::vector<cluster::ListedWorker> workers_;  // that answer
   std::unique_ptr<cluster::Coordinator> coordinator_;
 };
