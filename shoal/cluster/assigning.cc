@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "messages.pb.h"
+#include "shoal/cluster/deployment.h"
 #include "shoal/cluster/task_code.h"
 
 namespace shoal::cluster {
@@ -27,13 +28,6 @@ Status Assigning::encode_for(int worker, const std::vector<WorkerInfo>& infos,
   return {};
 }
 
-void Assigning::encode_code(const plan::CodeRead& read, message::Task& to) const {
-  const plan::ErasureCode& code = plan_.codes[read.code];
-  TaskCode its{code.coefficients, code.axis, graph_[code.data[0]].type.dtype, read.data};
-  its.members.insert(its.members.end(), read.parity.begin(), read.parity.end());
-  encode(its, *to.add_codes());
-}
-
 Status Assigning::encode_task(size_t segment, size_t task, message::Task& to,
                               std::set<int>& peers) {
   const plan::Part& part = schedule_.parts[segment][task];
@@ -42,19 +36,14 @@ Status Assigning::encode_task(size_t segment, size_t task, message::Task& to,
   encode(graph, *to.mutable_graph(), [&](const Tensor& weight) { return name_of(weight); });
   for (const plan::Piece& piece : part.inputs) encode(piece, *to.add_inputs());
   for (const plan::Piece& piece : part.outputs) encode(piece, *to.add_outputs());
-  for (const plan::CodeRead& read : schedule_.code_reads[segment][task]) encode_code(read, to);
-  for (const plan::Transfer& transfer : schedule_.transfers) {
-    const bool mine =
-        transfer.from == worker &&
-        std::ranges::any_of(part.outputs, [&](const plan::Piece& output) {
-          return output.value == transfer.piece.value &&
-                 plan::intersection(output.region, transfer.piece.region) == transfer.piece.region;
-        });
-    if (!mine) continue;
+  for (const plan::CodeRead& read : schedule_.code_reads[segment][task]) {
+    encode(task_code(graph_, plan_, read), *to.add_codes());
+  }
+  for (const SendOrder& send : sends_of(schedule_, part, worker)) {
     message::Send& order = *to.add_sends();
-    encode(transfer.piece, *order.mutable_piece());
-    order.set_to(transfer.to);
-    if (transfer.to != plan::kCoordinator) peers.insert(transfer.to);
+    encode(send.piece, *order.mutable_piece());
+    order.set_to(send.to);
+    if (send.to != plan::kCoordinator) peers.insert(send.to);
   }
   return {};
 }

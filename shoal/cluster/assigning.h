@@ -27,7 +27,6 @@ class Assigning {
 
  private:
   Status encode_task(size_t segment, size_t task, message::Task& to, std::set<int>& peers);
-  void encode_code(const plan::CodeRead& read, message::Task& to) const;
   Hash name_of(const Tensor& weight);
 
   const Graph& graph_;

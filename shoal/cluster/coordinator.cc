@@ -1,5 +1,6 @@
 #include "shoal/cluster/coordinator.h"
 
+#include <algorithm>
 #include <random>
 
 #include "messages.pb.h"
@@ -144,6 +145,10 @@ void Coordinator::lose(size_t worker, const Link& link, const Status& why) {
   requests_.lose(static_cast<int>(worker), why);
   for (auto& [attempt, measurement] : measurements_) measurement.excuse(static_cast<int>(worker));
   changed_.notify_all();
+  tell_watchers();
+}
+
+void Coordinator::tell_watchers() const {
   for (const auto& [who, watcher] : watchers_) watcher();
 }
 
@@ -161,6 +166,9 @@ Status Coordinator::handle(size_t worker, const net::Frame& frame) {
       break;
     case message::Message::kFailed:
       hear_of_failure(worker, message.failed());
+      break;
+    case message::Message::kCut:
+      hear_of_cut(worker, message.cut());
       break;
     case message::Message::kData:
       SHOAL_TRY(collect(worker, message.data(), frame));
@@ -189,6 +197,17 @@ void Coordinator::hear_of_failure(size_t worker, const message::Failed& failed) 
   const bool named = failed.unreached() > 0 && failed.unreached() <= infos_.size();
   requests_.fail(static_cast<int>(worker), failed.request(), status,
                  named ? static_cast<int>(failed.unreached()) - 1 : -1);
+  if (status.code() == Code::kUnavailable) tell_watchers();
+}
+
+void Coordinator::hear_of_cut(size_t worker, const message::Cut& cut) {
+  const auto from = std::ranges::find(infos_, cut.from(), &WorkerInfo::name);
+  if (from == infos_.end()) return;
+  requests_.cut_off(
+      cut.plan(), static_cast<int>(from - infos_.begin()),
+      Status(Code::kUnavailable,
+             "worker " + infos_[worker].name + " hears nothing of " + from->name + " any more"));
+  tell_watchers();
 }
 
 Status Coordinator::collect(size_t worker, const message::Data& data, const net::Frame& frame) {

@@ -25,6 +25,7 @@
 namespace shoal::cluster {
 
 namespace message {
+class Cut;
 class Data;
 class Failed;
 }  // namespace message
@@ -58,7 +59,8 @@ class Coordinator {
   std::vector<int> lost() const;  // workers that are gone, by number
   // Connects to one that is gone. It has no plans then, whatever it had.
   Status revive(int worker);
-  // Called at every loss; must not call back. Nothing: not any more.
+  // Called at every loss, and when a plan is damaged otherwise; must not call back. Nothing: not
+  // any more.
   void watch(const void* who, std::function<void()> watcher);
 
   // Weights that a worker does not have travel now. Ready to run when it returns. Only a traced
@@ -104,6 +106,8 @@ class Coordinator {
   Status handle(size_t worker, const net::Frame& frame);
   Status collect(size_t worker, const message::Data& data, const net::Frame& frame);
   void hear_of_failure(size_t worker, const message::Failed& failed);
+  void hear_of_cut(size_t worker, const message::Cut& cut);
+  void tell_watchers() const;
   void lose(size_t worker, const Link& link, const Status& why);
   Status assign(size_t worker, uint64_t plan, bool traced, const std::string& assignment,
                 const std::map<Hash, Tensor>& weights);

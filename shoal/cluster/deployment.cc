@@ -59,6 +59,19 @@ size_t count_full(const Fillings& fillings) {
 
 }  // namespace
 
+std::vector<SendOrder> sends_of(const plan::Schedule& schedule, const plan::Part& part,
+                                int worker) {
+  std::vector<SendOrder> sends;
+  for (const plan::Transfer& transfer : schedule.transfers) {
+    const auto& [value, region] = transfer.piece;
+    const bool made = std::ranges::any_of(part.outputs, [&](const plan::Piece& output) {
+      return output.value == value && plan::intersection(output.region, region) == region;
+    });
+    if (transfer.from == worker && made) sends.push_back({transfer.piece, transfer.to});
+  }
+  return sends;
+}
+
 Deployment::Deployment(std::vector<WorkerTask> tasks, std::chrono::milliseconds wait)
     : tasks_(std::move(tasks)), wait_(wait) {}
 

@@ -23,6 +23,9 @@ struct SendOrder {
   int to = 0;
 };
 
+// What a worker sends, and to whom, when it has computed a part.
+std::vector<SendOrder> sends_of(const plan::Schedule& schedule, const plan::Part& part, int worker);
+
 // A task as it was deployed.
 struct WorkerTask {
   std::shared_ptr<Executable> executable;

@@ -235,6 +235,15 @@ void Duty::forget(uint64_t request) {
   if (recorder_ != nullptr) recorder_->forget(request);
 }
 
+void Duty::say_cut_off_from(const std::string& peer) {
+  message::Message message;
+  message.mutable_cut()->set_plan(plan_);
+  message.mutable_cut()->set_from(peer);
+  outboxes_.at(plan::kCoordinator)->put([message](const Result<ChannelPtr>& channel) {
+    static_cast<void>(send(**channel, message));  // gone? then nobody waits
+  });
+}
+
 void Duty::fail(uint64_t request, const Status& status) {
   forget(request);
   report(request, status, plan::kCoordinator);

@@ -48,6 +48,9 @@ class Duty {
   // Nobody waits for it any more.
   void forget(uint64_t request);
 
+  // The way from another worker broke.
+  void say_cut_off_from(const std::string& peer);
+
   // Computes a task that can run; false if there is none. On one thread.
   bool compute_one();
   // When one can run though nothing more comes.

@@ -1,24 +1,12 @@
 #include "shoal/cluster/fleet.h"
 
-#include <algorithm>
-
 namespace shoal::cluster {
-
-std::vector<Workers> sets_to_plan_for(const Workers& present, bool standby) {
-  if (present.empty()) return {};
-  std::vector<Workers> sets = {present};
-  if (!standby || present.size() == 1) return sets;
-  for (int worker : present) {
-    Workers fewer = present;
-    fewer.erase(worker);
-    sets.push_back(std::move(fewer));
-  }
-  return sets;
-}
 
 Fleet::Fleet(Coordinator& coordinator, FleetOptions options)
     : coordinator_(coordinator),
       options_(std::move(options)),
+      roster_(options_.standby),
+      is_whole_([this](uint64_t plan) { return remotes_.at(plan)->is_whole(); }),
       service_(coordinator.make_service()) {}
 
 Result<std::unique_ptr<Fleet>> Fleet::start(Coordinator& coordinator, FleetOptions options) {
@@ -61,7 +49,7 @@ void Fleet::settle() {
 
 size_t Fleet::deployed() const {
   const std::lock_guard lock(mutex_);
-  return deployed_.size();
+  return deployed_;
 }
 
 Workers Fleet::present() const {
@@ -96,40 +84,28 @@ void Fleet::look_for_the_lost() {
   if (options_.look_again.count() == 0) return;
   for (int worker : coordinator_.lost()) {
     if (!coordinator_.revive(worker).ok()) continue;
-    refused_.clear();
+    roster_.forgive();
   }
 }
 
 // Makes what is missing. A loss in the middle of it begins it again.
 void Fleet::mend() {
   const Workers all = present();
-  const std::vector<Workers> wanted = sets_to_plan_for(all, options_.standby);
-  if (wanted.empty()) {
+  if (all.empty()) {
     return coordinator_.give_up(service_, Status(Code::kUnavailable, "no worker is left"));
   }
-  for (const Workers& set : wanted) {
-    if (has_plan_for(set) || refused_.contains(set)) continue;
-    const Status status = deploy_for(set);
+  while (const std::optional<Workers> set = roster_.next(all, is_whole_)) {
+    const Status status = deploy_for(*set);
     {
       const std::lock_guard lock(mutex_);
       if (over_ || news_) return;
     }
     if (status.ok()) continue;
     if (status.code() == Code::kUnavailable) return;  // of that loss we are about to hear
-    refused_.insert(set);
-    if (set == all) coordinator_.give_up(service_, status);
+    roster_.refuse(*set);
+    if (*set == all) coordinator_.give_up(service_, status);
   }
-  retire(wanted);
-}
-
-bool Fleet::has_plan_for(const Workers& set) const {
-  const std::lock_guard lock(mutex_);
-  return std::ranges::any_of(deployed_, [&](const Deployed& one) {
-    // The best for more workers, if it leaves alone those that are not in the set.
-    const bool serves =
-        std::ranges::includes(one.set, set) && std::ranges::includes(set, one.remote->workers());
-    return serves && one.remote->is_whole();
-  });
+  retire();
 }
 
 Result<const plan::Prediction*> Fleet::plan_for(const Workers& set) {
@@ -144,41 +120,21 @@ Result<const plan::Prediction*> Fleet::plan_for(const Workers& set) {
 Status Fleet::deploy_for(const Workers& set) {
   SHOAL_ASSIGN(const plan::Prediction* prediction, plan_for(set));
   SHOAL_ASSIGN(auto remote, coordinator_.deploy(prediction->graph, prediction->plan));
-  {
-    const std::lock_guard lock(mutex_);
-    deployed_.push_back({set, std::move(remote)});
-    std::ranges::stable_sort(deployed_, std::greater<>(),
-                             [](const Deployed& one) { return one.set.size(); });
-  }
-  publish();
+  const std::vector<int>& uses = remote->workers();
+  roster_.add(set, remote->id(), {uses.begin(), uses.end()});
+  remotes_.emplace(remote->id(), std::move(remote));
+  coordinator_.offer(service_, roster_.order(), true);
   return {};
 }
 
-void Fleet::publish() {
-  std::vector<uint64_t> courses;
-  {
-    const std::lock_guard lock(mutex_);
-    for (const Deployed& one : deployed_) courses.push_back(one.remote->id());
-  }
-  coordinator_.offer(service_, std::move(courses), true);
-}
-
-// Plans of workers that are gone, or that others have taken the place of: no request begins by them
-// any more, and they end with the last that did.
-void Fleet::retire(const std::vector<Workers>& wanted) {
-  {
-    const std::lock_guard lock(mutex_);
-    const auto is_kept = [&](const Deployed& one) {
-      return one.remote->is_whole() && std::ranges::find(wanted, one.set) != wanted.end();
-    };
-    const auto first = std::stable_partition(deployed_.begin(), deployed_.end(), is_kept);
-    // While nothing else is there, a damaged plan is better than none.
-    if (first == deployed_.begin()) return;
-    std::move(first, deployed_.end(), std::back_inserter(retired_));
-    deployed_.erase(first, deployed_.end());
-  }
-  publish();
-  std::erase_if(retired_, [&](const Deployed& one) { return !one.remote->in_use(); });
+void Fleet::retire() {
+  for (uint64_t plan : roster_.retire(present(), is_whole_)) retired_.insert(plan);
+  coordinator_.offer(service_, roster_.order(), true);
+  std::erase_if(retired_, [&](uint64_t plan) {
+    return !remotes_.at(plan)->in_use() && remotes_.erase(plan) > 0;
+  });
+  const std::lock_guard lock(mutex_);
+  deployed_ = remotes_.size() - retired_.size();
 }
 
 }  // namespace shoal::cluster

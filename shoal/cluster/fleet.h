@@ -11,18 +11,12 @@
 #include <mutex>
 #include <set>
 #include <thread>
-#include <vector>
 
 #include "shoal/cluster/coordinator.h"
+#include "shoal/cluster/roster.h"
 #include "shoal/plan/planner.h"
 
 namespace shoal::cluster {
-
-using Workers = std::set<int>;
-
-// The sets that there should be plans for while these workers are there: the first is used, the
-// others are for when one of them is lost.
-std::vector<Workers> sets_to_plan_for(const Workers& present, bool standby);
 
 struct FleetOptions {
   // A plan that uses these workers only. Asked once for every set; on a thread of the fleet, but
@@ -52,11 +46,6 @@ class Fleet {
   size_t deployed() const;  // plans
 
  private:
-  struct Deployed {
-    Workers set;  // that it was made for
-    std::unique_ptr<RemotePlan> remote;
-  };
-
   Fleet(Coordinator& coordinator, FleetOptions options);
   void keep();  // on a thread of its own
   void wake();
@@ -64,9 +53,7 @@ class Fleet {
   void mend();
   Status deploy_for(const Workers& set);
   Result<const plan::Prediction*> plan_for(const Workers& set);
-  bool has_plan_for(const Workers& set) const;
-  void retire(const std::vector<Workers>& wanted);
-  void publish();
+  void retire();
   Workers present() const;
 
   Coordinator& coordinator_;
@@ -74,13 +61,15 @@ class Fleet {
   const plan::Prediction* first_ = nullptr;
   // Of the thread that keeps it.
   std::map<Workers, std::unique_ptr<plan::Prediction>> plans_;  // by what they were made for
-  std::set<Workers> refused_;  // no plan can be made or deployed while these are there
-  std::vector<Deployed> retired_;
+  Roster roster_;
+  const Roster::IsWhole is_whole_;
+  std::map<uint64_t, std::unique_ptr<RemotePlan>> remotes_;
+  std::set<uint64_t> retired_;  // of them: they end with the last request that began by them
   const uint64_t service_;
 
   mutable std::mutex mutex_;  // never held while the coordinator is called
   std::condition_variable changed_;
-  std::vector<Deployed> deployed_;
+  size_t deployed_ = 0;
   bool news_ = false, settled_ = false, over_ = false;
   std::thread keeper_;
 };

@@ -97,7 +97,9 @@ const Requests::Offered* Requests::choose(const Service& service,
 
 Status Requests::usable(uint64_t service) const {
   const auto it = services_.find(service);
-  if (it == services_.end()) return Status(Code::kUnavailable, "there is no plan any more");
+  if (it == services_.end() || it->second.courses.empty()) {
+    return Status(Code::kUnavailable, "there is no plan any more");
+  }
   if (choose(it->second) != nullptr) return {};
   const Status& why = courses_.at(it->second.courses.front()).why;
   return why.ok() ? Status(Code::kUnavailable, "no plan can do without who is gone") : why;
@@ -171,11 +173,9 @@ void Requests::fail(int worker, uint64_t attempt, const Status& why, int blamed)
   const auto it = attempts_.find(attempt);
   if (it == attempts_.end()) return;
   Request& request = requests_.at(it->second);
-  Offered& offered = courses_.at(request.attempt.course->id);
+  const Offered& offered = courses_.at(request.attempt.course->id);
   if (why.code() == Code::kUnavailable) {
-    offered.gone.insert(blamed >= 0 ? blamed : worker);
-    offered.why = why;
-    return reconsider(offered);
+    return cut_off(offered.course->id, blamed >= 0 ? blamed : worker, why);
   }
   request.gone.insert(worker);
   // What a worker cannot do, another would not do either: it is not tried again.
@@ -184,12 +184,19 @@ void Requests::fail(int worker, uint64_t attempt, const Status& why, int blamed)
   }
 }
 
+void Requests::cut_off(uint64_t course, int worker, const Status& why) {
+  const auto it = courses_.find(course);
+  if (it == courses_.end() || !it->second.gone.insert(worker).second) return;
+  it->second.why = why;
+  reconsider(it->second);
+}
+
+// All plans know of it before a request looks for another.
 void Requests::lose(int worker, const Status& why) {
   for (auto& [id, offered] : courses_) {
-    if (!offered.gone.insert(worker).second) continue;
-    offered.why = why;
-    reconsider(offered);
+    if (offered.gone.insert(worker).second) offered.why = why;
   }
+  for (const auto& [id, offered] : courses_) reconsider(offered);
 }
 
 // Someone is gone: which attempts does that end?

@@ -83,11 +83,14 @@ class Requests {
   // A worker says that an attempt failed. Where it could not reach another (`blamed`, or -1), the
   // plan counts on that one no more.
   void fail(int worker, uint64_t attempt, const Status& why, int blamed = -1);
+  // What a worker sends in this plan does not arrive everywhere: it counts on that one no more.
+  void cut_off(uint64_t course, int worker, const Status& why);
   // A worker is gone, with all plans it had.
   void lose(int worker, const Status& why);
   void expire(Time now);
 
   bool knows(uint64_t attempt) const { return attempts_.contains(attempt); }  // it is on its way
+  uint64_t request_of(uint64_t attempt) const { return attempts_.at(attempt); }
   Status usable(uint64_t service) const;  // or why no plan of it can be answered
 
  private:

@@ -33,6 +33,13 @@ Status check_members(const TaskCode& code) {
 
 }  // namespace
 
+TaskCode task_code(const Graph& graph, const plan::Plan& plan, const plan::CodeRead& read) {
+  const plan::ErasureCode& code = plan.codes[read.code];
+  TaskCode its{code.coefficients, code.axis, graph[code.data[0]].type.dtype, read.data};
+  its.members.insert(its.members.end(), read.parity.begin(), read.parity.end());
+  return its;
+}
+
 void encode(const TaskCode& code, message::Code& to) {
   to.set_axis(static_cast<uint32_t>(code.axis));
   to.set_dtype(static_cast<uint32_t>(code.dtype));

@@ -22,6 +22,9 @@ struct TaskCode {
   TensorType type_of(size_t member) const { return {dtype, members[member].region.shape()}; }
 };
 
+// As a plan has it.
+TaskCode task_code(const Graph& graph, const plan::Plan& plan, const plan::CodeRead& read);
+
 void encode(const TaskCode& code, message::Code& to);
 
 // Whatever passes can be decoded, from any members of which there are enough.

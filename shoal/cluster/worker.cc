@@ -29,7 +29,7 @@ void Worker::stop() {
     const std::lock_guard lock(mutex_);
     if (stopped_) return;
     stopped_ = true;
-    for (const auto& [channel, epoch] : channels_) channel->close();
+    for (const auto& [channel, visitor] : channels_) channel->close();
     for (const auto& [plan, duty] : duties_) duty->hang_up();
   }
   if (listener_ != nullptr) listener_->close();
@@ -57,7 +57,7 @@ void Worker::accept() {
       if (channel.status().code() == Code::kUnavailable) return;
       continue;  // whoever came did not get in
     }
-    channels_.emplace(*channel, 0);
+    channels_.try_emplace(*channel);
     join_visits(false);
     Visit& visit = visits_.emplace_back();
     visit.thread = std::thread([this, &visit, shared = *channel] {
@@ -80,10 +80,15 @@ void Worker::listen(const ChannelPtr& channel) {
   forget(channel);
 }
 
-// Plans of a coordinator that is gone are dropped: nobody wants their answers.
+// Plans of a coordinator that is gone are dropped: nobody wants their answers. Of those whose
+// pieces came this way some may be lost, which only who reads here can know.
 void Worker::forget(const ChannelPtr& channel) {
   std::vector<DutyPtr> dropped;  // freed after the lock is
   const std::lock_guard lock(mutex_);
+  for (uint64_t plan : channels_[channel].plans) {
+    const auto duty = duties_.find(plan);
+    if (!stopped_ && duty != duties_.end()) duty->second->say_cut_off_from(channel->peer().name);
+  }
   channels_.erase(channel);
   std::erase_if(duties_, [&](const auto& entry) {
     const bool gone = entry.second->coordinator() == channel;
@@ -114,7 +119,9 @@ Status Worker::handle(const ChannelPtr& channel, const net::Frame& frame) {
     case message::Message::kRelease: {
       const std::lock_guard lock(mutex_);
       const auto it = duties_.find(message.release().plan());
-      if (it != duties_.end() && it->second->coordinator() == channel) duties_.erase(it);
+      if (it == duties_.end() || it->second->coordinator() != channel) return {};
+      duties_.erase(it);
+      for (auto& [one, visitor] : channels_) visitor.plans.erase(message.release().plan());
       return {};
     }
     case message::Message::kForget: {
@@ -126,7 +133,7 @@ Status Worker::handle(const ChannelPtr& channel, const net::Frame& frame) {
     case message::Message::kAwake:
       return {};
     case message::Message::kData:
-      return take_piece(message.data(), frame);
+      return take_piece(channel, message.data(), frame);
     case message::Message::kEcho:
       return echo(*channel, message.echo());
     case message::Message::kMeasure:
@@ -148,9 +155,10 @@ Status Worker::follow(const ChannelPtr& channel, uint64_t epoch) {
   }
   if (epoch > epoch_) in_charge_ = channel->peer().name;
   epoch_ = epoch;
-  channels_[channel] = epoch;
-  for (const auto& [other, its] : channels_) {
-    if (its > 0 && its < epoch) other->close();  // its plans go with it
+  channels_[channel].epoch = epoch;
+  for (const auto& [other, visitor] : channels_) {
+    // Its plans go with it.
+    if (visitor.epoch > 0 && visitor.epoch < epoch) other->close();
   }
   return {};
 }
@@ -227,11 +235,13 @@ Worker::DutyPtr Worker::duty_of(uint64_t plan) {
 }
 
 // Pieces of plans that are over are dropped in silence.
-Status Worker::take_piece(const message::Data& data, const net::Frame& frame) {
+Status Worker::take_piece(const ChannelPtr& channel, const message::Data& data,
+                          const net::Frame& frame) {
   const DutyPtr duty = duty_of(data.plan());
   if (duty == nullptr || !duty->started()) return {};
   SHOAL_TRY(duty->take(data, frame));
   const std::lock_guard lock(mutex_);
+  if (channel != duty->coordinator()) channels_[channel].plans.insert(data.plan());
   ++news_;
   work_.notify_all();
   return {};

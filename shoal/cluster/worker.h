@@ -61,7 +61,7 @@ class Worker {
   Status measure(const ChannelPtr& channel, const message::Measure& measure,
                  const net::Frame& frame);
   Status tell(const ChannelPtr& channel);
-  Status take_piece(const message::Data& data, const net::Frame& frame);
+  Status take_piece(const ChannelPtr& channel, const message::Data& data, const net::Frame& frame);
   void forget(const ChannelPtr& channel);
   DutyPtr duty_of(uint64_t plan);
 
@@ -84,9 +84,14 @@ class Worker {
   uint64_t news_ = 0;   // counts what may have made a task ready
   bool stopped_ = false;
   std::map<uint64_t, DutyPtr> duties_;
-  std::map<ChannelPtr, uint64_t> channels_;  // and the epochs of who is in charge alone
-  uint64_t epoch_ = 0;                       // the latest of them
-  std::string in_charge_;                    // who that is
+  // What is known of who has come.
+  struct Visitor {
+    uint64_t epoch = 0;        // of a coordinator that is in charge alone
+    std::set<uint64_t> plans;  // that it brought pieces of, as another worker
+  };
+  std::map<ChannelPtr, Visitor> channels_;
+  uint64_t epoch_ = 0;     // the latest
+  std::string in_charge_;  // whose it is
   std::unique_ptr<net::Listener> listener_;
   std::thread acceptor_, computer_;
   std::list<Visit> visits_;

@@ -5,6 +5,7 @@
 
 namespace shoal::cli {
 
+void add_chaos(CLI::App& app, Action& action);
 void add_cluster(CLI::App& app, Action& action);
 void add_demo(CLI::App& app, Action& action);
 void add_devices(CLI::App& app, Action& action);

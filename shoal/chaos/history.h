@@ -1,0 +1,34 @@
+// History: one life of a simulated cluster under faults, and what must hold in all of them. Same
+// seed, same history.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "shoal/base/status.h"
+
+namespace shoal::chaos {
+
+struct History {
+  uint64_t hash = 0;      // of all that happened
+  std::string violation;  // empty: none
+  int requests = 0, answered = 0, failed = 0, replayed = 0;
+};
+
+// Every request ends exactly once: with the right answer of one version of the model, or with an
+// error that is worth another try.
+History live_through(uint64_t seed);
+
+struct Campaign {
+  uint64_t histories = 0, violations = 0;
+  int64_t first_bad_seed = -1;  // none
+  std::string first_violation;
+  uint64_t requests = 0, answered = 0, failed = 0, replayed = 0;
+
+  Campaign& operator+=(const Campaign& later);
+};
+
+// Of the seeds from `seed` on.
+Campaign live_through(uint64_t seed, uint64_t histories);
+
+}  // namespace shoal::chaos

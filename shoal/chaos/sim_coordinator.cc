@@ -1,0 +1,229 @@
+#include "shoal/chaos/sim_coordinator.h"
+
+#include <algorithm>
+
+#include "shoal/plan/figures.h"
+
+namespace shoal::chaos {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr uint64_t kService = 1;
+constexpr Time kLookAgain = 250ms;
+
+}  // namespace
+
+SimCoordinator::SimCoordinator(World& world, std::vector<std::unique_ptr<SimWorker>>& workers,
+                               Ended ended)
+    : world_(world), workers_(workers), ended_(std::move(ended)) {
+  ear_.ready = [this](int from, uint64_t plan) {
+    if (!deploying_ || deploying_->id != plan) return;
+    deploying_->awaited.erase(from);
+    if (deploying_->awaited.empty()) finish_deploying();
+  };
+  ear_.data = [this](int from, uint64_t attempt, const plan::Piece& piece, const Tensor& part) {
+    world_.reached(Point::kAnswerArrives, from);
+    const auto type = requests_.expect(from, attempt, piece);
+    SHOAL_CHECK(type.ok());
+    if (*type) requests_.arrive(attempt, piece, part);
+    pump();
+  };
+  ear_.failed = [this](int from, uint64_t attempt, const Status& status, int unreached) {
+    world_.note("failed", from, unreached);
+    requests_.fail(from, attempt, status, unreached);
+    mend();
+  };
+  ear_.cut = [this](int from, uint64_t plan, int cut_off) {
+    world_.note("cut", from, cut_off);
+    requests_.cut_off(plan, cut_off, Status(Code::kUnavailable, "cut off"));
+    mend();
+  };
+}
+
+void SimCoordinator::start() {
+  for (int w = 0; w < std::ssize(workers_); ++w) reach(w);
+  mend();
+  world_.clock.after(kLookAgain, [this] { look_for_the_lost(); });
+}
+
+void SimCoordinator::look_for_the_lost() {
+  if (over_) return;
+  for (int w = 0; w < std::ssize(workers_); ++w) {
+    if (!links_.contains(w)) reach(w);
+  }
+  mend();
+  world_.clock.after(kLookAgain, [this] { look_for_the_lost(); });
+}
+
+void SimCoordinator::reach(int worker) {
+  const ConnectionPtr link = world_.network.connect(kCoordinator, worker);
+  if (link == nullptr) return;
+  world_.note("reached", worker);
+  links_[worker] = link;
+  roster_.forgive();
+  link->when_closed(kCoordinator, [this, worker] { lose(worker); });
+  SimWorker* there = workers_[static_cast<size_t>(worker)].get();
+  // It holds on to the connection as long as to its plans.
+  link->when_closed(worker, [there, weak = std::weak_ptr(link)] {
+    if (const ConnectionPtr by = weak.lock()) there->coordinator_gone(by);
+  });
+}
+
+void SimCoordinator::lose(int worker) {
+  world_.note("lost", worker);
+  links_.erase(worker);
+  requests_.lose(worker,
+                 Status(Code::kUnavailable, "worker " + std::to_string(worker) + " is gone"));
+  if (deploying_ && deploying_->uses.contains(worker)) stop_deploying();
+  mend();
+}
+
+void SimCoordinator::stop_deploying() { withdraw(std::exchange(deploying_, std::nullopt)->id); }
+
+void SimCoordinator::withdraw(uint64_t plan) {
+  tell(courses_.at(plan), [plan](SimWorker& there) { there.release(plan); });
+  requests_.remove(plan);
+  courses_.erase(plan);
+}
+
+cluster::Workers SimCoordinator::present() const {
+  cluster::Workers all;
+  for (const auto& [worker, link] : links_) all.insert(worker);
+  return all;
+}
+
+// As Fleet::mend(), but that every plan takes its time.
+void SimCoordinator::mend() {
+  const auto whole = [this](uint64_t plan) { return is_whole(plan); };
+  if (!deploying_) {
+    if (const auto set = roster_.next(present(), whole)) {
+      begin_to_deploy(*set);
+    } else {
+      retire();
+    }
+  }
+  if (present().empty()) {
+    requests_.give_up(kService, Status(Code::kUnavailable, "no worker is left"));
+  }
+  pump();
+}
+
+void SimCoordinator::begin_to_deploy(const cluster::Workers& set) {
+  auto made = world_.scene.course(version_, set, next_plan_++);
+  SHOAL_CHECK(made.ok());
+  const auto course = std::make_shared<const cluster::Course>(*std::move(made));
+  const std::vector<int> uses = plan::workers_of(course->plan);
+  deploying_ = {set, {uses.begin(), uses.end()}, {uses.begin(), uses.end()}, course->id};
+  courses_[course->id] = course;
+  requests_.add(course);
+  world_.note("deploy", static_cast<int64_t>(course->id), std::ssize(uses));
+  for (int worker : uses) {
+    SimWorker* there = workers_[static_cast<size_t>(worker)].get();
+    const ConnectionPtr link = links_.at(worker);
+    world_.network.send(link, kCoordinator, [there, link, version = version_, set, course] {
+      there->deploy(link, version, set, *course);
+    });
+  }
+}
+
+void SimCoordinator::finish_deploying() {
+  Deploying done = *std::exchange(deploying_, std::nullopt);
+  world_.note("ready", static_cast<int64_t>(done.id));
+  roster_.add(std::move(done.set), done.id, std::move(done.uses));
+  requests_.offer(kService, roster_.order(), true);
+  mend();
+}
+
+void SimCoordinator::retire() {
+  const auto whole = [this](uint64_t plan) { return is_whole(plan); };
+  for (uint64_t plan : roster_.retire(present(), whole)) retired_.insert(plan);
+  if (!roster_.order().empty()) requests_.offer(kService, roster_.order(), true);
+  std::erase_if(retired_, [&](uint64_t plan) {
+    if (requests_.in_use(plan)) return false;
+    withdraw(plan);
+    return true;
+  });
+}
+
+void SimCoordinator::upgrade() {
+  world_.note("upgrade");
+  ++version_;
+  if (deploying_) stop_deploying();
+  for (uint64_t plan : roster_.order()) retired_.insert(plan);
+  roster_ = cluster::Roster(true);
+  mend();
+}
+
+uint64_t SimCoordinator::submit(size_t input, Time patience) {
+  const uint64_t request =
+      requests_.submit(kService, std::span(&world_.scene.input(input), 1), now() + patience);
+  open_[request] = input;
+  world_.note("submit", static_cast<int64_t>(request));
+  world_.clock.after(patience, [this] {
+    requests_.expire(now());
+    pump();
+  });
+  pump();
+  return request;
+}
+
+// Does what requests are to do.
+void SimCoordinator::pump() {
+  std::vector<uint64_t> ended;
+  for (const auto& [request, input] : open_) {
+    while (requests_.has_step(request)) {
+      cluster::Step step = requests_.step(request);
+      const bool over = step.end.has_value();
+      if (over) {
+        world_.note("end", static_cast<int64_t>(request),
+                    static_cast<int64_t>(step.end->status.code()));
+        ended_(request, *step.end);
+        ended.push_back(request);
+      }
+      carry_out(std::move(step));
+      if (over) break;
+    }
+  }
+  for (uint64_t request : ended) open_.erase(request);
+}
+
+void SimCoordinator::carry_out(cluster::Step step) {
+  if (step.abandon) {
+    const auto [course, attempt] = *step.abandon;
+    tell(course, [plan = course->id, id = attempt](SimWorker& there) { there.forget(plan, id); });
+  }
+  if (step.begin && !step.end) send_inputs(*step.begin, step.sends);
+}
+
+void SimCoordinator::send_inputs(const cluster::Attempt& attempt,
+                                 const std::vector<size_t>& sends) {
+  world_.note("begin", static_cast<int64_t>(attempt.course->id), static_cast<int64_t>(attempt.id));
+  const auto input = open_.find(requests_.request_of(attempt.id));
+  if (input == open_.end()) return;
+  const Tensor& whole = world_.scene.input(input->second);
+  for (size_t i : sends) {
+    const plan::Transfer& transfer = attempt.course->schedule.transfers[i];
+    const auto link = links_.find(transfer.to);
+    if (link == links_.end()) continue;
+    SimWorker* there = workers_[static_cast<size_t>(transfer.to)].get();
+    world_.network.send(link->second, kCoordinator,
+                        [this, there, attempt, to = transfer.to, piece = transfer.piece,
+                         part = crop(whole, transfer.piece.region)] {
+                          world_.reached(Point::kInputArrives, to);
+                          there->take(attempt.course->id, attempt.id, piece, part);
+                        });
+  }
+}
+
+void SimCoordinator::tell(const cluster::CoursePtr& course,
+                          const std::function<void(SimWorker&)>& what) {
+  for (int worker : plan::workers_of(course->plan)) {
+    const auto link = links_.find(worker);
+    if (link == links_.end()) continue;
+    SimWorker* there = workers_[static_cast<size_t>(worker)].get();
+    world_.network.send(link->second, kCoordinator, [there, what] { what(*there); });
+  }
+}
+
+}  // namespace shoal::chaos

@@ -1,0 +1,69 @@
+// SimCoordinator: a coordinator with a fleet, in virtual time. Requests and Roster decide, as they
+// do in a real one; what stands here is what threads and sockets do there.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <set>
+#include <vector>
+
+#include "shoal/chaos/sim_worker.h"
+
+namespace shoal::chaos {
+
+class SimCoordinator {
+ public:
+  // How a request ended.
+  using Ended = std::function<void(uint64_t request, const cluster::Outcome&)>;
+
+  SimCoordinator(World& world, std::vector<std::unique_ptr<SimWorker>>& workers, Ended ended);
+
+  void start();  // reaches all workers, and begins to make plans
+  void stop() { over_ = true; }
+  uint64_t submit(size_t input, Time patience);
+  // From now on plans are of the next version of the model.
+  void upgrade();
+
+  const Ear& ear() const { return ear_; }
+
+ private:
+  // A plan that its workers are being told of.
+  struct Deploying {
+    cluster::Workers set, uses, awaited;
+    uint64_t id = 0;
+  };
+
+  void look_for_the_lost();
+  void reach(int worker);
+  void lose(int worker);
+  void mend();
+  void begin_to_deploy(const cluster::Workers& set);
+  void finish_deploying();
+  void stop_deploying();
+  void withdraw(uint64_t plan);
+  void retire();
+  void pump();
+  void carry_out(cluster::Step step);
+  void send_inputs(const cluster::Attempt& attempt, const std::vector<size_t>& sends);
+  void tell(const cluster::CoursePtr& course, const std::function<void(SimWorker&)>& what);
+  cluster::Workers present() const;
+  bool is_whole(uint64_t plan) const { return requests_.is_whole(plan); }
+  cluster::Requests::Time now() const { return cluster::Requests::Time(world_.clock.now()); }
+
+  World& world_;
+  std::vector<std::unique_ptr<SimWorker>>& workers_;
+  const Ended ended_;
+  Ear ear_;
+  bool over_ = false;
+  size_t version_ = 0;
+  std::map<int, ConnectionPtr> links_;
+  cluster::Requests requests_;
+  cluster::Roster roster_{true};
+  std::optional<Deploying> deploying_;
+  std::map<uint64_t, cluster::CoursePtr> courses_;
+  std::set<uint64_t> retired_;
+  std::map<uint64_t, size_t> open_;  // requests, and their inputs
+  uint64_t next_plan_ = 1;
+};
+
+}  // namespace shoal::chaos

@@ -1,0 +1,40 @@
+// World: what the parts of a simulated cluster have in common.
+#pragma once
+
+#include <functional>
+#include <string_view>
+
+#include "shoal/chaos/network.h"
+#include "shoal/chaos/scene.h"
+
+namespace shoal::chaos {
+
+// Where a request, or a plan, has got to: faults happen at these.
+enum class Point {
+  kSubmitted,
+  kInputArrives,
+  kPieceArrives,
+  kComputing,
+  kComputed,
+  kAnswerArrives,
+  kDeploying,
+  kReady,
+};
+inline constexpr int kPoints = 8;
+
+struct World {
+  explicit World(Scene& of, uint64_t seed) : scene(of), random(seed) {}
+
+  void note(std::string_view what, int64_t a = 0, int64_t b = 0) {
+    journal.note(clock.now(), what, a, b);
+  }
+
+  Scene& scene;
+  Clock clock;
+  Random random;
+  Journal journal;
+  Network network{clock, random};
+  std::function<void(Point, int worker)> reached = [](Point, int) {};
+};
+
+}  // namespace shoal::chaos
