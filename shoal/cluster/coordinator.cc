@@ -126,6 +126,11 @@ void Coordinator::read(size_t worker, Link& link) {
   }
 }
 
+Tally Coordinator::tally() const {
+  const std::lock_guard lock(mutex_);
+  return tally_;
+}
+
 std::vector<int> Coordinator::lost() const {
   const std::lock_guard lock(mutex_);
   std::vector<int> workers;

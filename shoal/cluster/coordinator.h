@@ -40,6 +40,12 @@ struct CoordinatorOptions {
 
 class RemotePlan;
 
+// What became of the requests so far.
+struct Tally {
+  uint64_t answered = 0, failed = 0, replayed = 0;
+  uint64_t resent_to_dead = 0;  // pieces of replayed requests, to workers that did not take them
+};
+
 class Coordinator {
  public:
   // The transport outlives the coordinator. Fails, with the worker's address, if one cannot be
@@ -55,7 +61,8 @@ class Coordinator {
   void keep_awake(std::vector<int> workers, std::chrono::milliseconds interval) {
     waker_->watch_over(std::move(workers), interval);
   }
-  net::Traffic traffic() const;   // of all channels to workers
+  net::Traffic traffic() const;  // of all channels to workers
+  Tally tally() const;
   std::vector<int> lost() const;  // workers that are gone, by number
   // Connects to one that is gone. It has no plans then, whatever it had.
   Status revive(int worker);
@@ -117,7 +124,8 @@ class Coordinator {
   void begin(const Attempt& attempt, const std::vector<size_t>& sends,
              std::span<const Tensor> inputs);
   void send_input(Link& link, const Attempt& attempt, size_t transfer, const Tensor& elements);
-  bool may_send(uint64_t attempt, size_t transfer);
+  bool may_send(uint64_t attempt, size_t transfer, size_t worker);
+  void note_unsent(uint64_t attempt);
   void forget(const Attempt& attempt);
   Status await_times(std::unique_lock<std::mutex>& lock, const Attempt& attempt,
                      net::Deadline deadline, plan::Timeline& measured);
@@ -134,6 +142,7 @@ class Coordinator {
   std::vector<Status> lost_;    // by worker; why it is gone
   std::vector<Reply> replies_;  // by worker; one exchange at a time
   Requests requests_;
+  Tally tally_;
   std::map<uint64_t, Measurement> measurements_;  // by attempt
   std::atomic<uint64_t> next_plan_ = 0;
   // First to go: it uses the rest.

@@ -79,6 +79,8 @@ Status Coordinator::run(uint64_t service, std::span<const Tensor> inputs, std::s
     lock.lock();
     outcome = std::move(step.end);
   }
+  ++(outcome->status.ok() ? tally_.answered : tally_.failed);
+  if (outcome->replayed) ++tally_.replayed;
   Status status = described(*outcome);
   if (status.ok() && measured != nullptr) {
     status = await_times(lock, outcome->attempt, deadline, *measured);
@@ -118,13 +120,14 @@ void Coordinator::begin(const Attempt& attempt, const std::vector<size_t>& sends
 
 void Coordinator::send_input(Link& link, const Attempt& attempt, size_t transfer,
                              const Tensor& elements) {
-  if (!may_send(attempt.id, transfer)) return;
   const plan::Transfer& what = attempt.course->schedule.transfers[transfer];
   const auto worker = static_cast<size_t>(what.to);
+  if (!may_send(attempt.id, transfer, worker)) return;
   const Status sent =
       send_piece(*link.channel, attempt.course->id, attempt.id, what.piece, elements)
           .at("worker " + infos_[worker].name);
   if (sent.ok()) return;
+  note_unsent(attempt.id);
   // Who listens to the worker would notice too, but perhaps not before the next request.
   if (sent.code() == Code::kUnavailable) return lose(worker, link, sent);
   const std::lock_guard lock(mutex_);
@@ -132,11 +135,17 @@ void Coordinator::send_input(Link& link, const Attempt& attempt, size_t transfer
   changed_.notify_all();
 }
 
-bool Coordinator::may_send(uint64_t attempt, size_t transfer) {
+bool Coordinator::may_send(uint64_t attempt, size_t transfer, size_t worker) {
   const std::lock_guard lock(mutex_);
+  if (!requests_.knows(attempt) || !lost_[worker].ok()) return false;
   const auto measurement = measurements_.find(attempt);
   if (measurement != measurements_.end()) measurement->second.sending(transfer);
-  return requests_.knows(attempt);
+  return true;
+}
+
+void Coordinator::note_unsent(uint64_t attempt) {
+  const std::lock_guard lock(mutex_);
+  if (requests_.is_replay(attempt)) ++tally_.resent_to_dead;
 }
 
 // What an attempt left behind on workers that are there is of no use any more.

@@ -149,6 +149,11 @@ Step Requests::step(uint64_t request) {
 
 bool Requests::has_step(uint64_t request) const { return !requests_.at(request).step.empty(); }
 
+bool Requests::is_replay(uint64_t attempt) const {
+  const auto it = attempts_.find(attempt);
+  return it != attempts_.end() && requests_.at(it->second).replayed;
+}
+
 Result<std::optional<TensorType>> Requests::expect(int worker, uint64_t attempt,
                                                    const plan::Piece& piece) {
   const auto it = attempts_.find(attempt);

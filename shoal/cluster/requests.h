@@ -90,6 +90,7 @@ class Requests {
   void expire(Time now);
 
   bool knows(uint64_t attempt) const { return attempts_.contains(attempt); }  // it is on its way
+  bool is_replay(uint64_t attempt) const;
   uint64_t request_of(uint64_t attempt) const { return attempts_.at(attempt); }
   Status usable(uint64_t service) const;  // or why no plan of it can be answered
 

@@ -36,12 +36,13 @@ void Worker::stop() {
   work_.notify_all();
   if (acceptor_.joinable()) acceptor_.join();  // from then on nobody comes
   if (computer_.joinable()) computer_.join();
-  join_visits(true);
+  join(visits_, true);  // and nobody asks for anything
+  join(errands_, true);
 }
 
 // Those that are over, or all.
-void Worker::join_visits(bool all) {
-  std::erase_if(visits_, [&](Visit& visit) {
+void Worker::join(std::list<Visit>& visits, bool all) {
+  std::erase_if(visits, [&](Visit& visit) {
     if (!all && !visit.over) return false;
     visit.thread.join();
     return true;
@@ -58,13 +59,23 @@ void Worker::accept() {
       continue;  // whoever came did not get in
     }
     channels_.try_emplace(*channel);
-    join_visits(false);
+    join(visits_, false);
     Visit& visit = visits_.emplace_back();
     visit.thread = std::thread([this, &visit, shared = *channel] {
       listen(shared);
       visit.over = true;
     });
   }
+}
+
+void Worker::run_errand(std::function<void()> what) {
+  const std::lock_guard lock(mutex_);
+  join(errands_, false);
+  Visit& errand = errands_.emplace_back();
+  errand.thread = std::thread([&errand, what = std::move(what)] {
+    what();
+    errand.over = true;
+  });
 }
 
 void Worker::listen(const ChannelPtr& channel) {
@@ -115,7 +126,10 @@ Status Worker::handle(const ChannelPtr& channel, const net::Frame& frame) {
     case message::Message::kBlob:
       return store_.put(message.blob().hash(), frame.payload);
     case message::Message::kStart:
-      return start(channel, message.start().plan());
+      run_errand([this, channel, plan = message.start().plan()] {
+        if (const Status status = start(channel, plan); !status.ok()) report_to(channel, status);
+      });
+      return {};
     case message::Message::kRelease: {
       const std::lock_guard lock(mutex_);
       const auto it = duties_.find(message.release().plan());

@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <condition_variable>
+#include <functional>
 #include <list>
 #include <map>
 #include <memory>
@@ -51,7 +52,8 @@ class Worker {
   };
 
   void accept();
-  void join_visits(bool all);
+  static void join(std::list<Visit>& visits, bool all);
+  void run_errand(std::function<void()> what);
   void listen(const ChannelPtr& channel);
   Status handle(const ChannelPtr& channel, const net::Frame& frame);
   Status deploy(const ChannelPtr& channel, const message::Deploy& deploy, const net::Frame& frame);
@@ -94,7 +96,8 @@ class Worker {
   std::string in_charge_;  // whose it is
   std::unique_ptr<net::Listener> listener_;
   std::thread acceptor_, computer_;
-  std::list<Visit> visits_;
+  std::list<Visit> visits_;   // the acceptor's
+  std::list<Visit> errands_;  // what takes so long that pieces must not wait for it
 };
 
 }  // namespace shoal::cluster

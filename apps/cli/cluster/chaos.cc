@@ -1,4 +1,5 @@
 // shoal chaos: what becomes of requests while workers are killed, stopped and cut off.
+#include <algorithm>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
@@ -6,21 +7,25 @@
 #include "../progress.h"
 #include "../table.h"
 #include "cluster_commands.h"
+#include "places.h"
 #include "shoal/chaos/history.h"
+#include "trial.h"
 
 namespace shoal::cli {
 namespace {
 
 constexpr const char* kExamples = R"(
 Examples:
+  shoal chaos --workers 5 --survive 1 --kills 20 --requests 200 --model zoo:mobilenetv2
+  shoal chaos --workers 3 --survive 0 --stops 5    without protection: requests are replayed
   shoal chaos --sim --histories 20000 --seed 1     simulated clusters, faults of all kinds
-A history that breaks a promise is named by its seed, and happens again with
-'--histories 1 --seed' and that.)";
+Workers are processes of this machine. A simulated history that breaks a promise is named by its
+seed, and happens again with '--histories 1 --seed' and that.)";
 
 struct Flags {
   bool sim = false;
   uint64_t histories = 1000;
-  uint64_t seed = 1;
+  TrialFlags trial;
   bool json = false;
 };
 
@@ -30,7 +35,7 @@ chaos::Campaign simulate(const Flags& flags) {
   Progress progress("histories", flags.histories);
   while (all.histories < flags.histories) {
     const uint64_t count = std::min(kAtOnce, flags.histories - all.histories);
-    all += chaos::live_through(flags.seed + all.histories, count);
+    all += chaos::live_through(flags.trial.seed + all.histories, count);
     progress.at(all.histories);
   }
   return all;
@@ -58,6 +63,73 @@ Outcome report(const Flags& flags, const chaos::Campaign& campaign) {
           "seed " + std::to_string(campaign.first_bad_seed) + ": " + campaign.first_violation};
 }
 
+double at(const std::vector<double>& sorted, double share) {
+  return sorted[std::min(sorted.size() - 1,
+                         static_cast<size_t>(share * static_cast<double>(sorted.size())))];
+}
+
+nlohmann::json to_json(const TrialFigures& figures) {
+  return {{"requests", figures.requests},
+          {"answered", figures.answered},
+          {"failed", figures.failed},
+          {"wrong", figures.wrong},
+          {"replayed", figures.replayed},
+          {"resent_to_dead", figures.resent_to_dead},
+          {"calm_p50_ms", at(figures.calm_ms, 0.5)},
+          {"calm_p99_ms", at(figures.calm_ms, 0.99)},
+          {"p50_ms", at(figures.ms, 0.5)},
+          {"p99_ms", at(figures.ms, 0.99)},
+          {"recovery_ms_max", figures.recovery_ms_max}};
+}
+
+void print(const TrialFigures& figures) {
+  Table table({"", "requests", "p50 ms", "p99 ms", "longest ms"});
+  const auto add = [&](const char* what, const std::vector<double>& ms) {
+    table.add({what, std::to_string(ms.size()), fixed(at(ms, 0.5), 1), fixed(at(ms, 0.99), 1),
+               fixed(ms.back(), 1)});
+  };
+  add("calm", figures.calm_ms);
+  add("with faults", figures.ms);
+  table.print();
+  std::printf("%s answered, %s failed, %s wrong, %s replayed\n",
+              std::to_string(figures.answered).c_str(), std::to_string(figures.failed).c_str(),
+              std::to_string(figures.wrong).c_str(), std::to_string(figures.replayed).c_str());
+}
+
+Outcome try_for_real(const Flags& flags) {
+  Progress progress("requests", flags.trial.requests);
+  const auto figures = put_on_trial(flags.trial, [&](size_t done) { progress.at(done); });
+  if (!figures.ok()) return fail(exit_of(figures.status()), figures.status());
+  if (flags.json) {
+    std::printf("%s\n", to_json(*figures).dump().c_str());
+  } else {
+    print(*figures);
+  }
+  if (figures->wrong > 0) return {Exit::kAccuracy, "answers are wrong"};
+  if (figures->failed > 0) return {Exit::kNetwork, figures->first_failure};
+  return {};
+}
+
+void add_trial(CLI::App& command, TrialFlags& flags) {
+  command.add_option("--workers", flags.workers, "Processes")
+      ->check(CLI::Range(1, 64))
+      ->capture_default_str();
+  command.add_option("--survive", flags.survive, "Losses at once that plans are made for")
+      ->check(CLI::Range(0, 2))
+      ->capture_default_str();
+  command.add_option("--kills", flags.kills, "Times that one is killed, and started again")
+      ->check(CLI::Range(0, 1'000'000))
+      ->capture_default_str();
+  command.add_option("--stops", flags.stops, "Times that one is stopped for a while")
+      ->check(CLI::Range(0, 1'000'000))
+      ->capture_default_str();
+  command.add_option("--requests", flags.requests, "Requests that meet these")
+      ->check(CLI::Range(1, 100'000'000))
+      ->capture_default_str();
+  command.add_option("--seed", flags.seed, "From which everything is drawn")->capture_default_str();
+  command.add_option("--model", flags.model, "ONNX file or zoo:NAME")->capture_default_str();
+}
+
 }  // namespace
 
 void add_chaos(CLI::App& app, Action& action) {
@@ -65,15 +137,17 @@ void add_chaos(CLI::App& app, Action& action) {
   CLI::App* command =
       app.add_subcommand("chaos", "See what becomes of requests while workers fail");
   command->footer(kExamples);
-  command->add_flag("--sim", flags->sim, "Simulated clusters, in virtual time")->required();
+  add_trial(*command, flags->trial);
+  command->add_flag("--sim", flags->sim, "Simulated clusters, in virtual time");
   command->add_option("--histories", flags->histories, "How many of them")
       ->check(CLI::Range(1, 100'000'000))
       ->capture_default_str();
-  command->add_option("--seed", flags->seed, "From which everything follows")
-      ->capture_default_str();
   command->add_flag("--json", flags->json, "Print one JSON object");
-  command->callback(
-      [flags, &action] { action = [flags] { return report(*flags, simulate(*flags)); }; });
+  command->callback([flags, &action] {
+    action = [flags] {
+      return flags->sim ? report(*flags, simulate(*flags)) : try_for_real(*flags);
+    };
+  });
 }
 
 }  // namespace shoal::cli

@@ -91,8 +91,10 @@ Child::~Child() {
   if (output_ >= 0) ::close(output_);
 }
 
-void Child::ask_to_end() {
-  if (pid_ > 0) ::kill(pid_, SIGTERM);
+void Child::ask_to_end() { send_signal(SIGTERM); }
+
+void Child::send_signal(int number) {
+  if (pid_ > 0) ::kill(pid_, number);
 }
 
 bool Child::has_ended(bool wait) {

@@ -32,6 +32,7 @@ class Child {
   Result<std::string> read_line(std::chrono::milliseconds patience);
   int wait();  // until it ends; its exit code, 128 + n after signal n
   void ask_to_end();
+  void send_signal(int number);
 
  private:
   Child(pid_t pid, int output) : pid_(pid), output_(output) {}

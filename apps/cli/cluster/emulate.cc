@@ -1,11 +1,8 @@
 // shoal emulate: several devices on this machine, each a process, with the speed and the links of
 // another.
-#include <unistd.h>
-
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <list>
 #include <mutex>
 #include <thread>
 
@@ -13,8 +10,8 @@
 #include "../cluster_flags.h"
 #include "child.h"
 #include "cluster_commands.h"
+#include "farm.h"
 #include "shoal/base/atomic_file.h"
-#include "shoal/cluster/folder.h"
 #include "stop_signals.h"
 
 namespace shoal::cli {
@@ -36,32 +33,6 @@ struct Flags {
   ClusterFlags cluster;
   double dilation = 0;
   std::vector<std::string> command;
-};
-
-// A folder that is gone when it is no longer needed.
-class TemporaryFolder {
- public:
-  static Result<TemporaryFolder> make() {
-    std::error_code error;
-    std::string path = (fs::temp_directory_path(error) / "shoal-emulate-XXXXXX").string();
-    if (error || ::mkdtemp(path.data()) == nullptr) {
-      return Status(Code::kExhausted, "cannot make a temporary folder");
-    }
-    return TemporaryFolder(path);
-  }
-  TemporaryFolder(TemporaryFolder&& other) noexcept : path_(std::move(other.path_)) {
-    other.path_.clear();
-  }
-  TemporaryFolder& operator=(TemporaryFolder&&) = delete;
-  ~TemporaryFolder() {
-    std::error_code ignored;
-    if (!path_.empty()) fs::remove_all(path_, ignored);
-  }
-  const fs::path& path() const { return path_; }
-
- private:
-  explicit TemporaryFolder(fs::path path) : path_(std::move(path)) {}
-  fs::path path_;
 };
 
 // So slow that this machine can be all of them at once, and that what its own network and
@@ -119,66 +90,38 @@ class Ending {
 class Emulated {
  public:
   Emulated(fs::path folder, fs::path file, double dilation)
-      : folder_(std::move(folder)), file_(std::move(file)), dilation_(dilation) {}
+      : folder_(std::move(folder)),
+        file_(std::move(file)),
+        dilation_(std::to_string(dilation)),
+        farm_(folder_,
+              {"--threads", "1", "--emulate", file_.string(), "--media",
+               (folder_ / "media").string(), "--dilate", dilation_},
+              false) {}
 
   Status start(const plan::ClusterProfile& cluster, Ending& ending) {
-    const net::Time now = std::chrono::system_clock::now();
     std::error_code error;
     fs::create_directories(folder_ / "media", error);
-    SHOAL_ASSIGN(const auto owner, cluster::ClusterFolder::create(folder_ / "cluster", now));
-    SHOAL_ASSIGN(const net::Authority authority, owner.authority());
-    for (const plan::WorkerProfile& worker : cluster.workers) {
-      SHOAL_ASSIGN(const net::Identity identity, authority.issue(worker.name, now));
-      SHOAL_TRY(net::save(identity, folder_ / worker.name));
-      SHOAL_TRY(start_worker(worker.name));
-    }
-    for (const plan::WorkerProfile& worker : cluster.workers) {
-      if (ending.asked()) return Status(Code::kUnavailable, "ended before all workers were there");
-      SHOAL_TRY(wait_for(worker.name, owner).at("worker " + worker.name));
-    }
-    return {};
+    std::vector<std::string> names;
+    for (const plan::WorkerProfile& worker : cluster.workers) names.push_back(worker.name);
+    return farm_.start(names, [&] { return ending.asked(); });
   }
 
   Result<Child> run(const std::vector<std::string>& command) const {
     std::vector<std::string> words = {own_path()};
     words.insert(words.end(), command.begin(), command.end());
     Child::Options options;
-    options.environment = {{"SHOAL_CLUSTER_DIR", (folder_ / "cluster").string()},
+    options.environment = {{"SHOAL_CLUSTER_DIR", farm_.owner().path().string()},
                            {"SHOAL_EMULATE", file_.string()},
                            {"SHOAL_EMULATE_MEDIA", (folder_ / "media").string()},
-                           {"SHOAL_EMULATE_DILATION", std::to_string(dilation_)}};
+                           {"SHOAL_EMULATE_DILATION", dilation_}};
     options.terminal_signals = true;
     return Child::start(words, options);
   }
 
  private:
-  Status start_worker(const std::string& name) {
-    Child::Options options;
-    options.pipe = true;
-    SHOAL_ASSIGN(
-        Child worker,
-        Child::start({own_path(), "worker", "--dir", (folder_ / name).string(), "--listen",
-                      "127.0.0.1:0", "--threads", "1", "--emulate", file_.string(), "--media",
-                      (folder_ / "media").string(), "--dilate", std::to_string(dilation_)},
-                     options));
-    workers_.push_back(std::move(worker));
-    return {};
-  }
-
-  // "ready NAME ADDRESS"
-  Status wait_for(const std::string& name, const cluster::ClusterFolder& owner) {
-    constexpr std::chrono::seconds kPatience{60};
-    const auto index = static_cast<std::ptrdiff_t>(ready_++);
-    SHOAL_ASSIGN(const std::string line, std::next(workers_.begin(), index)->read_line(kPatience));
-    const std::string expected = "ready " + name + " ";
-    if (!line.starts_with(expected)) return Status(Code::kInternal, "it says: " + line);
-    return owner.add({name, line.substr(expected.size())});
-  }
-
   const fs::path folder_, file_;
-  const double dilation_;
-  std::list<Child> workers_;
-  size_t ready_ = 0;
+  const std::string dilation_;
+  WorkerFarm farm_;
 };
 
 Outcome emulate(const Flags& flags) {
