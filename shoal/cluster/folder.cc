@@ -4,6 +4,7 @@
 #include <sstream>
 #include <system_error>
 
+#include "shoal/base/hash.h"
 #include "shoal/base/printable.h"
 #include "shoal/net/address.h"
 #include "shoal/net/certificate.h"
@@ -17,6 +18,29 @@ namespace fs = std::filesystem;
 constexpr const char* kWorkersFile = "workers";  // a line each: NAME ADDRESS
 constexpr const char* kCoordinatorFolder = "coordinator";
 constexpr const char* kCoordinatorName = "coordinator";
+
+constexpr const char* kEpochFile = "epoch";
+constexpr std::string_view kSeal = "# checksum ";  // the last line, of what is before it
+
+std::string seal_of(std::string_view text) {
+  return std::string(kSeal) + std::to_string(shoal::hash_of(std::as_bytes(std::span(text)))) + "\n";
+}
+
+Status write_sealed(const fs::path& path, const std::string& text) {
+  return net::write_text(path, text + seal_of(text));
+}
+
+// Without the seal, which files of earlier versions do not have.
+Result<std::string> read_sealed(const fs::path& path) {
+  SHOAL_ASSIGN(std::string text, net::read_text(path));
+  const size_t seal = text.rfind(kSeal);
+  if (seal == text.npos) return text;
+  if (text.substr(seal) != seal_of(std::string_view(text).substr(0, seal))) {
+    return Status(Code::kCorrupt, path.string() + " is damaged: its checksum is wrong");
+  }
+  text.resize(seal);
+  return text;
+}
 
 Status check(const ListedWorker& worker) {
   if (!net::is_peer_name(worker.name))
@@ -54,7 +78,7 @@ Result<std::vector<ListedWorker>> ClusterFolder::workers() const {
   std::vector<ListedWorker> workers;
   std::error_code ignored;
   if (!fs::exists(path_ / kWorkersFile, ignored)) return workers;
-  SHOAL_ASSIGN(const std::string text, net::read_text(path_ / kWorkersFile));
+  SHOAL_ASSIGN(const std::string text, read_sealed(path_ / kWorkersFile));
   std::istringstream lines(text);
   for (std::string line; std::getline(lines, line);) {
     const size_t space = line.find(' ');
@@ -85,10 +109,23 @@ Status ClusterFolder::remove(std::string_view name) const {
   return write(all);
 }
 
+Result<uint64_t> ClusterFolder::next_epoch() const {
+  uint64_t epoch = 0;
+  std::error_code ignored;
+  if (fs::exists(path_ / kEpochFile, ignored)) {
+    SHOAL_ASSIGN(const std::string text, read_sealed(path_ / kEpochFile));
+    if (!(std::istringstream(text) >> epoch)) {
+      return Status(Code::kCorrupt, (path_ / kEpochFile).string() + " holds no number");
+    }
+  }
+  SHOAL_TRY(write_sealed(path_ / kEpochFile, std::to_string(++epoch) + "\n"));
+  return epoch;
+}
+
 Status ClusterFolder::write(const std::vector<ListedWorker>& workers) const {
   std::string text;
   for (const ListedWorker& worker : workers) text += worker.name + " " + worker.address + "\n";
-  return net::write_text(path_ / kWorkersFile, text);
+  return write_sealed(path_ / kWorkersFile, text);
 }
 
 }  // namespace shoal::cluster

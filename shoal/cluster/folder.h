@@ -2,6 +2,7 @@
 // coordinates, and the list of workers.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <string>
 #include <string_view>
@@ -35,6 +36,9 @@ class ClusterFolder {
   // Whoever had the name before is replaced.
   Status add(const ListedWorker& worker) const;
   Status remove(std::string_view name) const;
+
+  // For a coordinator that is in charge alone: one more than the last that was given.
+  Result<uint64_t> next_epoch() const;
 
  private:
   Status write(const std::vector<ListedWorker>& workers) const;

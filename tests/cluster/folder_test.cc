@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <fstream>
+#include <sstream>
 
 #include "shoal/net/test_peers.h"
 
@@ -51,6 +52,34 @@ TEST(ClusterFolder, RefusesWhatIsNoNameOrNoAddress) {
   EXPECT_TRUE(cluster.workers()->empty());
   std::ofstream(folder.path() / "workers") << "a b c\n";
   EXPECT_FALSE(cluster.workers().ok());
+}
+
+TEST(ClusterFolder, CountsEpochsUp) {
+  const net::TestFolder folder;
+  for (uint64_t epoch = 1; epoch <= 3; ++epoch) {
+    EXPECT_EQ(*ClusterFolder(folder.path()).next_epoch(), epoch);
+  }
+}
+
+// A bit that has changed is never taken for another list or another epoch.
+TEST(ClusterFolder, NoticesDamage) {
+  const net::TestFolder folder;
+  const ClusterFolder cluster(folder.path());
+  EXPECT_TRUE(cluster.add({"a", "10.0.0.2:7070"}).ok());
+  EXPECT_TRUE(cluster.next_epoch().ok());
+  for (const char* name : {"workers", "epoch"}) {
+    const auto path = folder.path() / name;
+    std::ostringstream whole;
+    whole << std::ifstream(path).rdbuf();
+    for (size_t i = 0; i < whole.str().find('#'); ++i) {
+      std::string damaged = whole.str();
+      damaged[i] = static_cast<char>(damaged[i] ^ 1);
+      std::ofstream(path) << damaged;
+      const Status status = name == std::string("workers") ? cluster.workers().status()
+                                                           : cluster.next_epoch().status();
+      EXPECT_EQ(status.code(), Code::kCorrupt) << damaged;
+    }
+  }
 }
 
 }  // namespace
