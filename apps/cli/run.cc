@@ -39,6 +39,7 @@ struct RunFlags {
   int64_t top = 0;
   bool json = false;
   PlanFlags plan;
+  std::string fallback;  // a model; empty: none
 };
 
 // u16 bits become bf16 where the model takes bf16: .npy has no such type.
@@ -132,10 +133,17 @@ bool is_scores(const Tensor& t) {
          t.count() == t.shape()[t.shape().rank() - 1] && t.count() > 1;
 }
 
-void print_json(const Session::Tensors& outputs, const RunFlags& flags,
+// What a model answered; not the one that was asked, if `degraded` says why.
+struct Answer {
+  Session::Tensors outputs;
+  std::string degraded;
+};
+
+void print_json(const Answer& answer, const RunFlags& flags,
                 const std::vector<std::string>& labels) {
   nlohmann::json result = nlohmann::json::object();
-  for (const auto& [name, tensor] : outputs) {
+  if (!answer.degraded.empty()) result["degraded"] = answer.degraded;
+  for (const auto& [name, tensor] : answer.outputs) {
     nlohmann::json one = {
         {"type", name_of(tensor.dtype())},
         {"shape", std::vector<int64_t>(tensor.shape().begin(), tensor.shape().end())}};
@@ -227,31 +235,61 @@ Outcome run_samples(Session& session, bool json) {
   return {};
 }
 
-Outcome run(const RunFlags& flags) {
-  const bool remote = flags.plan.is_on_cluster();
-  const auto opened = remote ? open_cluster_device(flags.plan) : make_device(flags.model);
-  if (!opened.ok()) {
-    return fail(remote ? exit_of_cluster(opened.status()) : Exit::kDevice, opened.status());
-  }
-  SHOAL_OR_EXIT(Session session, Exit::kModel, open_session(flags.model, **opened));
-  if (flags.inputs.empty() && flags.model.model == kDefaultModel)
-    return run_samples(session, flags.json);
-  SHOAL_OR_EXIT(auto labels, Exit::kUsage, read_labels(flags.labels));
-  SHOAL_OR_EXIT(auto inputs, Exit::kUsage, read_inputs(flags, session));
-  if (Status fits = session.accepts(inputs); !fits.ok()) return fail(Exit::kUsage, fits);
-  auto ran = session.run(inputs);
-  if (!ran.ok()) return fail(exit_of_run(ran.status()), ran.status());
-  const Session::Tensors& outputs = *ran;
+// By a smaller model, on this device alone.
+Result<Answer> answer_anyway(const RunFlags& flags, const Status& why) {
+  ModelFlags small = flags.model;
+  small.model = flags.fallback;
+  SHOAL_ASSIGN(const auto device, make_device(small));
+  SHOAL_ASSIGN(Session session, open_session(small, *device));
+  SHOAL_ASSIGN(const auto inputs, read_inputs(flags, session));
+  SHOAL_TRY(session.accepts(inputs));
+  SHOAL_ASSIGN(auto outputs, session.run(inputs));
+  return Answer{std::move(outputs), flags.fallback + " answered: " + std::string(why.message())};
+}
+
+Outcome show(const Answer& answer, const RunFlags& flags, const std::vector<std::string>& labels) {
   if (!flags.save.empty()) {
-    if (Status saved = save_outputs(outputs, flags.save); !saved.ok())
+    if (Status saved = save_outputs(answer.outputs, flags.save); !saved.ok())
       return fail(Exit::kResources, saved);
   }
   if (flags.json) {
-    print_json(outputs, flags, labels);
+    print_json(answer, flags, labels);
   } else if (flags.save.empty() || flags.top > 0) {
-    print_tables(outputs, flags, labels);
+    print_tables(answer.outputs, flags, labels);
   }
-  return {};
+  if (answer.degraded.empty()) return {};
+  return {Exit::kDegraded, answer.degraded};
+}
+
+// Too few workers for the model, or none that can be reached: what a smaller one is for.
+bool calls_for_fallback(const RunFlags& flags, const Status& status) {
+  const Code code = status.code();
+  const bool of_workers = code == Code::kUnavailable || code == Code::kDeadline ||
+                          code == Code::kExhausted || code == Code::kNotFound;
+  return !flags.fallback.empty() && of_workers;
+}
+
+Outcome run(const RunFlags& flags) {
+  SHOAL_OR_EXIT(auto labels, Exit::kUsage, read_labels(flags.labels));
+  const auto fall_back = [&](const Status& why, Exit otherwise) -> Outcome {
+    if (!calls_for_fallback(flags, why)) return fail(otherwise, why);
+    SHOAL_OR_EXIT(const Answer answer, Exit::kModel, answer_anyway(flags, why));
+    return show(answer, flags, labels);
+  };
+  const bool on_cluster = flags.plan.is_on_cluster();
+  auto device = on_cluster ? open_cluster_device(flags.plan) : make_device(flags.model);
+  if (!device.ok()) {
+    return fall_back(device.status(),
+                     on_cluster ? exit_of_cluster(device.status()) : Exit::kDevice);
+  }
+  SHOAL_OR_EXIT(Session session, Exit::kModel, open_session(flags.model, **device));
+  if (flags.inputs.empty() && flags.model.model == kDefaultModel)
+    return run_samples(session, flags.json);
+  SHOAL_OR_EXIT(auto inputs, Exit::kUsage, read_inputs(flags, session));
+  if (Status fits = session.accepts(inputs); !fits.ok()) return fail(Exit::kUsage, fits);
+  auto ran = session.run(inputs);
+  if (!ran.ok()) return fall_back(ran.status(), exit_of_run(ran.status()));
+  return show({*std::move(ran), {}}, flags, labels);
 }
 
 }  // namespace
@@ -268,7 +306,11 @@ void add_run(CLI::App& app, Action& action) {
       ->check(CLI::Range(1, 1 << 20));
   command->add_option("--labels", flags->labels, "Names of the classes, one a line");
   command->add_flag("--json", flags->json, "Print one JSON object");
-  flags->plan.add_cluster_to(*command);
+  CLI::Option* cluster = flags->plan.add_cluster_to(*command);
+  command
+      ->add_option("--fallback", flags->fallback,
+                   "The model that answers here, with exit code 10, if too few workers are left")
+      ->needs(cluster);
   flags->preprocess.add_to(*command);
   command->callback([flags, &action] { action = [flags] { return run(*flags); }; });
 }

@@ -15,7 +15,7 @@ import numpy as np
 
 SHOAL = os.path.abspath(sys.argv[1])
 PATIENCE = 300  # seconds; what takes longer hangs, however busy the machine is
-COMMANDS = ["run", "inspect", "bench", "profile", "eval", "convert", "zoo", "plan", "simulate", "cluster", "worker", "devices", "emulate", "operators", "doctor", "completions"]
+COMMANDS = ["run", "inspect", "bench", "profile", "eval", "convert", "zoo", "plan", "simulate", "cluster", "worker", "devices", "emulate", "chaos", "operators", "doctor", "completions"]
 
 
 def shoal(*args, expect=0, cwd=None, env=None, stdin=None):
@@ -264,6 +264,30 @@ def test_survival_has_a_price(_):
     assert late["mean_ms"] <= late["waiting_mean_ms"] and late["p99_ms"] <= late["waiting_p99_ms"], late
     for flag in ["--survive", 3], ["--survive", 1, "--objective", "throughput"], ["--wait", 5]:
         shoal("plan", "zoo:lenet5", *flag, expect=2)
+
+
+def test_simulated_faults_break_no_promise(_):
+    result = json.loads(shoal("chaos", "--sim", "--histories", 200, "--seed", 7, "--json").stdout)
+    assert result["histories"] == 200 and result["violations"] == 0 and result["first_bad_seed"] == -1, result
+    assert result["answered"] + result["failed"] == result["requests"], result
+
+
+def test_workers_are_killed_and_every_request_is_answered(_):
+    result = json.loads(shoal("chaos", "--workers", 3, "--survive", 1, "--kills", 2, "--requests", 20, "--model",
+                              "zoo:lenet5", "--json").stdout)
+    assert result["answered"] == 20 and result["failed"] == result["wrong"] == result["resent_to_dead"] == 0, result
+
+
+def test_a_smaller_model_answers_where_no_worker_does(tmp):
+    shoal("zoo", "lenet5", "-o", tmp / "m.onnx")
+    shoal("cluster", "init", "--dir", tmp / "c")
+    shoal("cluster", "add", "gone", "127.0.0.1:1", "--dir", tmp / "c")
+    np.save(tmp / "x.npy", np.zeros((1, 1, 28, 28), np.float32))
+    run = ["run", tmp / "m.onnx", "--input", tmp / "x.npy", "--cluster", "--json"]
+    env = {"SHOAL_CLUSTER_DIR": str(tmp / "c")}
+    shoal(*run, env=env, expect=5)
+    done = shoal(*run, "--fallback", tmp / "m.onnx", env=env, expect=10)
+    assert "gone" in json.loads(done.stdout)["degraded"], done.stdout
 
 
 def test_the_list_of_workers_is_checked(tmp):
