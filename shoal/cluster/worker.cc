@@ -131,11 +131,17 @@ Status Worker::handle(const ChannelPtr& channel, const net::Frame& frame) {
       });
       return {};
     case message::Message::kRelease: {
-      const std::lock_guard lock(mutex_);
-      const auto it = duties_.find(message.release().plan());
-      if (it == duties_.end() || it->second->coordinator() != channel) return {};
-      duties_.erase(it);
-      for (auto& [one, visitor] : channels_) visitor.plans.erase(message.release().plan());
+      DutyPtr dropped;
+      {
+        const std::lock_guard lock(mutex_);
+        const auto it = duties_.find(message.release().plan());
+        if (it == duties_.end() || it->second->coordinator() != channel) return {};
+        dropped = std::move(it->second);
+        duties_.erase(it);
+        for (auto& [one, visitor] : channels_) visitor.plans.erase(message.release().plan());
+      }
+      // It waits for what is leaving, and perhaps for a peer that does not answer.
+      run_errand([duty = std::move(dropped)]() mutable { duty.reset(); });
       return {};
     }
     case message::Message::kForget: {
