@@ -63,9 +63,10 @@ std::vector<SendOrder> sends_of(const plan::Schedule& schedule, const plan::Part
                                 int worker) {
   std::vector<SendOrder> sends;
   for (const plan::Transfer& transfer : schedule.transfers) {
-    const auto& [value, region] = transfer.piece;
+    const plan::Piece& piece = transfer.piece;
     const bool made = std::ranges::any_of(part.outputs, [&](const plan::Piece& output) {
-      return output.value == value && plan::intersection(output.region, region) == region;
+      return output.value == piece.value &&
+             plan::intersection(output.region, piece.region) == piece.region;
     });
     if (transfer.from == worker && made) sends.push_back({transfer.piece, transfer.to});
   }
