@@ -13,6 +13,15 @@ constexpr Time kShortestWay = 100us, kLongestWay = 1ms;
 
 }  // namespace
 
+// What is held at an end may hold the connection.
+Network::~Network() {
+  for (const auto& one : connections_) {
+    const ConnectionPtr connection = one.lock();
+    if (connection == nullptr) continue;
+    for (End& end : connection->ends_) end.held.clear();
+  }
+}
+
 ConnectionPtr Network::connect(int from, int to) {
   const bool answers = is_alive(to) && hears(to, from) && hears(from, to);
   if (!answers) return nullptr;

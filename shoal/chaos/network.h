@@ -43,6 +43,9 @@ using ConnectionPtr = std::shared_ptr<Connection>;
 class Network {
  public:
   Network(Clock& clock, Random& random) : clock_(clock), random_(random) {}
+  ~Network();  // what never arrived is dropped
+  Network(const Network&) = delete;
+  Network& operator=(const Network&) = delete;
 
   ConnectionPtr connect(int from, int to);  // null where nobody answers
   // False where it is known here to be broken. Otherwise it arrives, if it arrives, in order.

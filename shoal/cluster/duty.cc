@@ -208,8 +208,10 @@ Status Duty::run(const ReadyTask& ready) {
 void Duty::post(uint64_t request, const SendOrder& order, Tensor part) {
   outboxes_.at(order.to)->put(
       [this, request, &order, part = std::move(part)](const Result<ChannelPtr>& channel) {
-        if (!channel.ok()) return fail_to_reach(order.to, request, channel.status());
+        // Also where it cannot leave: where the plan survives that, its times are complete all the
+        // same.
         if (recorder_ != nullptr) record(recorder_->sending(request, order.piece, order.to));
+        if (!channel.ok()) return fail_to_reach(order.to, request, channel.status());
         const Status sent = send_piece(**channel, plan_, request, order.piece, part);
         if (!sent.ok()) fail_to_reach(order.to, request, sent);
       });
