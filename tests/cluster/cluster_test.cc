@@ -109,7 +109,10 @@ void expect_causes_first(const Graph& graph, const plan::Plan& plan, const plan:
     const plan::Span& span = times.transfers[i];
     EXPECT_LT(0, span.begin + error);
     EXPECT_LE(span.begin, span.end + error);
-    EXPECT_LE(span.end, times.seconds + error);
+    // Others may be late with what nobody reads, as rows that a window leaves out.
+    if (transfer.to == plan::kCoordinator) {
+      EXPECT_LE(span.end, times.seconds + error);
+    }
     for (size_t s = 0; s < plan.segments.size(); ++s) {
       const auto& tasks = plan.segments[s].tasks;
       for (size_t t = 0; t < tasks.size(); ++t) {
