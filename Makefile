@@ -13,7 +13,7 @@ demo: build
 # Optimised build by g++ with every test; sanitized build by clang with the fast ones and the
 # hostile models; then each fuzzer for a minute.
 test: setup-peers
-	tools/setup mpi
+	tools/setup mpi avahi
 	cmake --preset release -Wno-dev -DSHOAL_MPI=ON >/dev/null && cmake --build --preset release -j$(JOBS)
 	tools/check
 	ctest --preset release -j$(JOBS)
