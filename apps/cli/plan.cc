@@ -70,12 +70,17 @@ void print(const Planned& planned) {
   print_segments(planned);
   std::printf("\n");
   print_workers(planned);
-  std::printf("\n%s: %s ms, %s times as fast as one worker (%s ms); %s travel, %s of them halos\n",
+  // Where workers repeat each other, nearly all is read more than once: there is no halo to speak
+  // of.
+  const std::string halos =
+      best.plan.survives > 0
+          ? ""
+          : ", " + in_bytes(halo_bytes(best.graph, best.plan, best.schedule)) + " of them halos";
+  std::printf("\n%s: %s ms, %s times as fast as one worker (%s ms); %s travel%s\n",
               best.name.c_str(), fixed(1e3 * best.timeline.seconds, 1).c_str(),
               fixed(planned.speedup(), 2).c_str(),
               fixed(1e3 * planned.single.timeline.seconds, 1).c_str(),
-              in_bytes(static_cast<long long>(best.timeline.wire_bytes)).c_str(),
-              in_bytes(halo_bytes(best.graph, best.plan, best.schedule)).c_str());
+              in_bytes(static_cast<long long>(best.timeline.wire_bytes)).c_str(), halos.c_str());
   if (const std::string text = price(planned); !text.empty()) std::printf("%s\n", text.c_str());
   for (size_t i = 1; i < std::min<size_t>(planned.plans.size(), 3); ++i) {
     const Prediction& other = planned.plans[i];

@@ -4,11 +4,13 @@
 #include <nlohmann/json.hpp>
 
 #include "../cli.h"
+#include "../model.h"
 #include "../progress.h"
 #include "../table.h"
 #include "cluster_commands.h"
 #include "places.h"
 #include "shoal/chaos/history.h"
+#include "shoal/passes/passes.h"
 #include "trial.h"
 
 namespace shoal::cli {
@@ -97,8 +99,14 @@ void print(const TrialFigures& figures) {
 }
 
 Outcome try_for_real(const Flags& flags) {
+  if (flags.trial.survive >= static_cast<int>(flags.trial.workers)) {
+    return {Exit::kUsage, "to survive the loss of " + std::to_string(flags.trial.survive) +
+                              " takes " + std::to_string(flags.trial.survive + 1) + " workers"};
+  }
+  SHOAL_OR_EXIT(const LoadedGraph loaded, Exit::kModel, load_graph(flags.trial.model, {}));
+  SHOAL_OR_EXIT(const Graph graph, Exit::kModel, passes::optimize(loaded.graph));
   Progress progress("requests", flags.trial.requests);
-  const auto figures = put_on_trial(flags.trial, [&](size_t done) { progress.at(done); });
+  const auto figures = put_on_trial(flags.trial, graph, [&](size_t done) { progress.at(done); });
   if (!figures.ok()) return fail(exit_of(figures.status()), figures.status());
   if (flags.json) {
     std::printf("%s\n", to_json(*figures).dump().c_str());

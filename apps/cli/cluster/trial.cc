@@ -15,7 +15,6 @@
 #include "shoal/cluster/fleet.h"
 #include "shoal/cpu/cpu.h"
 #include "shoal/net/tls.h"
-#include "shoal/passes/passes.h"
 
 namespace shoal::cli {
 namespace {
@@ -90,12 +89,10 @@ class Trial {
     if (fault_.joinable()) fault_.join();
   }
 
-  Status start() {
+  Status start(const Graph& graph) {
     std::vector<std::string> names;
     for (size_t i = 0; i < flags_.workers; ++i) names.push_back("worker-" + std::to_string(i));
     SHOAL_TRY(farm_.start(names, [] { return false; }));
-    SHOAL_ASSIGN(const LoadedGraph loaded, load_graph(flags_.model, {}));
-    SHOAL_ASSIGN(const Graph graph, passes::optimize(loaded.graph));
     SHOAL_ASSIGN(answers_, answers_here(graph, flags_.seed));
     SHOAL_ASSIGN(const net::Identity identity, farm_.owner().coordinator());
     SHOAL_ASSIGN(transport_, net::make_tls_transport(identity));
@@ -224,11 +221,11 @@ class Trial {
 
 }  // namespace
 
-Result<TrialFigures> put_on_trial(const TrialFlags& flags,
+Result<TrialFigures> put_on_trial(const TrialFlags& flags, const Graph& graph,
                                   const std::function<void(size_t)>& progress) {
   SHOAL_ASSIGN(TemporaryFolder folder, TemporaryFolder::make());
   Trial trial(flags, std::move(folder));
-  SHOAL_TRY(trial.start());
+  SHOAL_TRY(trial.start(graph));
   return trial.run(progress);
 }
 

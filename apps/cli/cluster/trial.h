@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "shoal/base/status.h"
+#include "shoal/graph/graph.h"
 
 namespace shoal::cli {
 
@@ -29,7 +29,7 @@ struct TrialFigures {
 };
 
 // `progress` is told how many requests are over.
-Result<TrialFigures> put_on_trial(const TrialFlags& flags,
+Result<TrialFigures> put_on_trial(const TrialFlags& flags, const Graph& graph,
                                   const std::function<void(size_t)>& progress);
 
 }  // namespace shoal::cli
