@@ -19,40 +19,9 @@ except ImportError as error:
     print(f"skipped: {error}")
     sys.exit(SKIPPED)
 
-sys.path.insert(0, str(ROOT / "tools"))
+sys.path[:0] = [str(ROOT / "tools"), str(ROOT / "tests/peers")]
 import digits
-
-
-def lenet():
-    nn = torch.nn
-    return nn.Sequential(nn.Conv2d(1, 20, 5), nn.Tanh(), nn.MaxPool2d(2),
-                         nn.Conv2d(20, 50, 5), nn.Tanh(), nn.MaxPool2d(2), nn.Flatten(),
-                         nn.Linear(800, 500), nn.Tanh(), nn.Linear(500, 10))
-
-
-class Block(torch.nn.Module):
-    """Two convolutions; where the image shrinks, the short cut takes every second pixel."""
-
-    def __init__(self, inputs, outputs):
-        super().__init__()
-        self.stride = outputs // inputs
-        self.more = (outputs - inputs) // 2
-        self.conv1 = torch.nn.Conv2d(inputs, outputs, 3, self.stride, 1)
-        self.conv2 = torch.nn.Conv2d(outputs, outputs, 3, 1, 1)
-
-    def forward(self, x):
-        short = x[:, :, ::self.stride, ::self.stride]
-        short = torch.nn.functional.pad(short, (0, 0, 0, 0, self.more, self.more))
-        return torch.relu(self.conv2(torch.relu(self.conv1(x))) + short)
-
-
-def resnet20():
-    """As the file has it: batch normalisation is part of the convolutions."""
-    nn = torch.nn
-    blocks = [Block(a, b) for a, b in [(16, 16)] * 3 + [(16, 32)] + [(32, 32)] * 2 + [(32, 64)] +
-              [(64, 64)] * 2]
-    return nn.Sequential(nn.Conv2d(3, 16, 3, 1, 1), nn.ReLU(), *blocks, nn.AvgPool2d(8),
-                         nn.Flatten(), nn.Linear(64, 10))
+import torch_networks
 
 
 def train_in_torch(network, weights, images, labels, batch, rate):
@@ -106,7 +75,7 @@ def lenet_on_digits():
     batch = 16
     images, labels = digits.draw(seed=1, count=20 * batch)
     images = images.reshape(-1, 1, digits.SIDE, digits.SIDE).astype(np.float32) / 255
-    return compare("lenet5", lenet(), images, labels.astype(np.int64), batch, 0.02)
+    return compare("lenet5", torch_networks.lenet(), images, labels.astype(np.int64), batch, 0.02)
 
 
 def resnet_on_noise():
@@ -118,7 +87,7 @@ def resnet_on_noise():
     batch, rng = 8, np.random.default_rng(1)
     images = rng.standard_normal((5 * batch, 3, 32, 32), np.float32)
     labels = rng.integers(0, 10, len(images))
-    return compare(str(model), resnet20(), images, labels, batch, 2e-5)
+    return compare(str(model), torch_networks.resnet20(), images, labels, batch, 2e-5)
 
 
 def main():
