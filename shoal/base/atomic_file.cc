@@ -1,15 +1,42 @@
 #include "shoal/base/atomic_file.h"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <charconv>
+#include <optional>
 #include <string>
 #include <system_error>
 #include <utility>
 
 namespace shoal {
+namespace {
+
+constexpr std::string_view kPart = ".part";
+
+// NAME.PROCESS.part
+std::string part_suffix() { return "." + std::to_string(::getpid()) + std::string(kPart); }
+
+std::optional<pid_t> writer_of(std::string_view name) {
+  if (!name.ends_with(kPart)) return std::nullopt;
+  name.remove_suffix(kPart.size());
+  const size_t dot = name.rfind('.');
+  if (dot == name.npos) return std::nullopt;
+  name.remove_prefix(dot + 1);
+  pid_t process = 0;
+  const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), process);
+  const bool is_number = error == std::errc() && end == name.data() + name.size() && process > 0;
+  return is_number ? std::optional(process) : std::nullopt;
+}
+
+bool is_another_and_runs(pid_t process) {
+  return process != ::getpid() && (::kill(process, 0) == 0 || errno != ESRCH);
+}
+
+}  // namespace
 
 Result<AtomicFile> AtomicFile::create(const std::filesystem::path& target, Readers readers) {
   std::error_code ignored;
@@ -21,7 +48,7 @@ Result<AtomicFile> AtomicFile::create(const std::filesystem::path& target, Reade
   const bool direct = std::filesystem::exists(status) && !std::filesystem::is_regular_file(status);
 
   std::filesystem::path written = real;
-  if (!direct) written += "." + std::to_string(::getpid()) + ".part";
+  if (!direct) written += part_suffix();
   // O_EXCL: a name that someone else has put there is refused, not followed.
   const int flags = O_WRONLY | O_CLOEXEC | (direct ? O_TRUNC : O_CREAT | O_EXCL);
   const int fd = ::open(written.c_str(), flags, readers == Readers::kOwner ? 0600 : 0666);
@@ -56,6 +83,15 @@ Status AtomicFile::commit() {
 
 AtomicFile::~AtomicFile() {
   if (file_ != nullptr && written_ != target_) ::unlink(written_.c_str());
+}
+
+void remove_abandoned(const std::filesystem::path& folder) {
+  std::error_code error;
+  std::filesystem::directory_iterator files(folder, error);
+  for (const auto& file : files) {
+    const auto writer = writer_of(file.path().filename().string());
+    if (writer && !is_another_and_runs(*writer)) std::filesystem::remove(file.path(), error);
+  }
 }
 
 Status write_file(const std::filesystem::path& target, std::string_view text) {

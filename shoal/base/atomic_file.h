@@ -42,6 +42,10 @@ class AtomicFile {
   std::filesystem::path written_;  // equals target_ where there is nothing to move
 };
 
+// Deletes what was left in a folder by writers that were killed. For who is about to write there,
+// before any thread does: a file of this process's number is of one that had it before.
+void remove_abandoned(const std::filesystem::path& folder);
+
 // All of a small file at once.
 Status write_file(const std::filesystem::path& target, std::string_view text);
 

@@ -1,10 +1,13 @@
 #include "shoal/base/atomic_file.h"
 
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <fstream>
 #include <iterator>
 #include <string>
+#include <vector>
 
 namespace shoal {
 namespace {
@@ -97,6 +100,26 @@ TEST_F(AtomicFileTest, ReportsAFullDisk) {
 TEST_F(AtomicFileTest, RefusesFoldersAndMissingOnes) {
   EXPECT_EQ(AtomicFile::create(folder_).status().code(), Code::kInvalidArgument);
   EXPECT_EQ(AtomicFile::create(folder_ / "none" / "file").status().code(), Code::kNotFound);
+}
+
+TEST_F(AtomicFileTest, CleansUpAfterTheKilled) {
+  const auto made = [&](const std::string& name) {
+    std::ofstream(folder_ / name) << "half";
+    return folder_ / name;
+  };
+  const pid_t child = ::fork();
+  if (child == 0) ::_exit(0);
+  ASSERT_EQ(::waitpid(child, nullptr, 0), child);
+  const fs::path of_dead = made("list." + std::to_string(child) + ".part");
+  const fs::path of_before = made("list." + std::to_string(::getpid()) + ".part");
+  const std::vector<fs::path> others = {made("list." + std::to_string(::getppid()) + ".part"),
+                                        made("list"), made("list.part"), made("list.1x.part"),
+                                        made("1.part")};
+  remove_abandoned(folder_);
+  EXPECT_FALSE(fs::exists(of_dead));
+  EXPECT_FALSE(fs::exists(of_before)) << "its number was given to this process";
+  for (const fs::path& other : others) EXPECT_TRUE(fs::exists(other)) << other;
+  remove_abandoned(folder_ / "nowhere");
 }
 
 }  // namespace

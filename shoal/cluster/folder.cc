@@ -1,14 +1,20 @@
 #include "shoal/cluster/folder.h"
 
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <cerrno>
 #include <sstream>
 #include <system_error>
+#include <utility>
 
-#include "shoal/base/hash.h"
+#include "shoal/base/atomic_file.h"
 #include "shoal/base/printable.h"
+#include "shoal/cluster/sealed_file.h"
 #include "shoal/net/address.h"
 #include "shoal/net/certificate.h"
-#include "shoal/net/text_file.h"
 
 namespace shoal::cluster {
 namespace {
@@ -20,27 +26,32 @@ constexpr const char* kCoordinatorFolder = "coordinator";
 constexpr const char* kCoordinatorName = "coordinator";
 
 constexpr const char* kEpochFile = "epoch";
-constexpr std::string_view kSeal = "# checksum ";  // the last line, of what is before it
+constexpr const char* kLockFile = "lock";
 
-std::string seal_of(std::string_view text) {
-  return std::string(kSeal) + std::to_string(shoal::hash_of(std::as_bytes(std::span(text)))) + "\n";
-}
-
-Status write_sealed(const fs::path& path, const std::string& text) {
-  return net::write_text(path, text + seal_of(text));
-}
-
-// Without the seal, which files of earlier versions do not have.
-Result<std::string> read_sealed(const fs::path& path) {
-  SHOAL_ASSIGN(std::string text, net::read_text(path));
-  const size_t seal = text.rfind(kSeal);
-  if (seal == text.npos) return text;
-  if (text.substr(seal) != seal_of(std::string_view(text).substr(0, seal))) {
-    return Status(Code::kCorrupt, path.string() + " is damaged: its checksum is wrong");
+// Commands that change the folder do so one after the other: each reads what the one before it
+// wrote. A process that is killed lets go.
+class FolderLock {
+ public:
+  static Result<FolderLock> take(const fs::path& folder) {
+    const fs::path path = folder / kLockFile;
+    const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    if (fd < 0) return system_status(errno).at(path.string());
+    FolderLock lock(fd);
+    if (::flock(fd, LOCK_EX) != 0) return system_status(errno).at(path.string());
+    remove_abandoned(folder);
+    return lock;
   }
-  text.resize(seal);
-  return text;
-}
+
+  FolderLock(FolderLock&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  FolderLock& operator=(FolderLock&&) = delete;
+  ~FolderLock() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+
+ private:
+  explicit FolderLock(int fd) : fd_(fd) {}
+  int fd_;
+};
 
 Status check(const ListedWorker& worker) {
   if (!net::is_peer_name(worker.name))
@@ -92,6 +103,7 @@ Result<std::vector<ListedWorker>> ClusterFolder::workers() const {
 
 Status ClusterFolder::add(const ListedWorker& worker) const {
   SHOAL_TRY(check(worker));
+  SHOAL_ASSIGN(const FolderLock alone, FolderLock::take(path_));
   SHOAL_ASSIGN(std::vector<ListedWorker> all, workers());
   const auto known = std::ranges::find(all, worker.name, &ListedWorker::name);
   if (known == all.end()) {
@@ -103,6 +115,7 @@ Status ClusterFolder::add(const ListedWorker& worker) const {
 }
 
 Status ClusterFolder::remove(std::string_view name) const {
+  SHOAL_ASSIGN(const FolderLock alone, FolderLock::take(path_));
   SHOAL_ASSIGN(std::vector<ListedWorker> all, workers());
   if (std::erase_if(all, [&](const ListedWorker& worker) { return worker.name == name; }) == 0)
     return Status(Code::kNotFound, "no worker " + printable(name) + " is listed");
@@ -110,6 +123,7 @@ Status ClusterFolder::remove(std::string_view name) const {
 }
 
 Result<uint64_t> ClusterFolder::next_epoch() const {
+  SHOAL_ASSIGN(const FolderLock alone, FolderLock::take(path_));
   uint64_t epoch = 0;
   std::error_code ignored;
   if (fs::exists(path_ / kEpochFile, ignored)) {

@@ -23,6 +23,7 @@ bool is_file_name(const std::string& name) {
 
 Result<WeightCache> WeightCache::open(const fs::path& folder, size_t quota_bytes) {
   SHOAL_TRY(net::make_private_folder(folder));
+  remove_abandoned(folder);
   WeightCache cache(folder, quota_bytes);
   cache.take_stock();
   cache.make_room(0);  // the quota may be smaller than last time

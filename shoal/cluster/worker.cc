@@ -14,7 +14,9 @@ Worker::Worker(WorkerOptions options, Device& device, net::Transport& transport)
       device_(device),
       transport_(transport),
       store_(options_.weight_bytes, std::move(options_.cache)),
-      programs_(device) {}
+      programs_(device) {
+  if (options_.epochs) epoch_ = options_.epochs->latest();
+}
 
 Worker::~Worker() { stop(); }
 
@@ -169,12 +171,16 @@ Status Worker::handle(const ChannelPtr& channel, const net::Frame& frame) {
 // yet that there is another.
 Status Worker::follow(const ChannelPtr& channel, uint64_t epoch) {
   const std::lock_guard lock(mutex_);
-  if (epoch < epoch_) {
-    return invalid("a coordinator of epoch " + std::to_string(epoch) + " is out of date: " +
-                   in_charge_ + " of epoch " + std::to_string(epoch_) + " is in charge");
+  if (epoch < epoch_.number) {
+    return invalid("a coordinator of epoch " + std::to_string(epoch) +
+                   " is out of date: " + epoch_.in_charge + " of epoch " +
+                   std::to_string(epoch_.number) + " is in charge");
   }
-  if (epoch > epoch_) in_charge_ = channel->peer().name;
-  epoch_ = epoch;
+  if (epoch > epoch_.number) {
+    const Epoch later{epoch, channel->peer().name};
+    if (options_.epochs) SHOAL_TRY(options_.epochs->keep(later));
+    epoch_ = later;
+  }
   channels_[channel].epoch = epoch;
   for (const auto& [other, visitor] : channels_) {
     // Its plans go with it.

@@ -14,6 +14,7 @@
 #include <thread>
 
 #include "shoal/cluster/duty.h"
+#include "shoal/cluster/epoch_file.h"
 #include "shoal/cluster/store.h"
 #include "shoal/net/transport.h"
 
@@ -28,6 +29,7 @@ struct WorkerOptions {
   std::string name = "worker";
   size_t weight_bytes = size_t{2} << 30;            // that it keeps at most
   std::optional<WeightCache> cache = std::nullopt;  // where it finds them after a restart
+  std::optional<EpochFile> epochs = std::nullopt;   // and whom it followed
 };
 
 class Worker {
@@ -92,8 +94,7 @@ class Worker {
     std::set<uint64_t> plans;  // that it brought pieces of, as another worker
   };
   std::map<ChannelPtr, Visitor> channels_;
-  uint64_t epoch_ = 0;     // the latest
-  std::string in_charge_;  // whose it is
+  Epoch epoch_;  // the latest
   std::unique_ptr<net::Listener> listener_;
   std::thread acceptor_, computer_;
   std::list<Visit> visits_;   // the acceptor's

@@ -51,7 +51,10 @@ def main():
                 assert now == after, (verb, "was said to be done")
             assert now in (known, after), (verb, known, now)
             known = now
+        subprocess.run([flags.shoal, "cluster", "add", "last", "127.0.0.1:7070", "--dir", folder], check=True,
+                       capture_output=True)
         left = [path.name for path in folder.iterdir() if path.is_file()]
+        assert not [name for name in left if name.endswith(".part")], "what killed commands left half written"
         print(f"{killed} kills in {count} commands: every list whole, nothing lost that was done; files: {sorted(left)[:9]}")
 
 

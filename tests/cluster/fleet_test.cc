@@ -8,6 +8,7 @@
 
 #include "here.h"
 #include "random_plan.h"
+#include "shoal/net/test_peers.h"
 #include "shoal/plan/figures.h"
 
 namespace shoal::cluster {
@@ -189,6 +190,20 @@ TEST(Epochs, OfALaterCoordinatorTakeOver) {
   EXPECT_FALSE(cluster.coordinator().revive(0).ok());
   Served after(**later);
   EXPECT_TRUE(after.run().ok());
+}
+
+// A worker that was started again since does not know the later coordinator but from its folder.
+TEST(Epochs, AreKeptByWorkersThatAreStartedAgain) {
+  const net::TestFolder folder;
+  const auto kept = [&] { return *EpochFile::open(folder.path() / "epoch"); };
+  Cluster cluster(1);
+  cluster.start(0, {.epochs = kept()});
+  EXPECT_TRUE(cluster.connect({.epoch = 5}).ok());
+  cluster.start(0, {.epochs = kept()});
+  const Status stale = cluster.connect({.epoch = 4}).status();
+  EXPECT_NE(stale.message().find("coordinator of epoch 5 is in charge"), std::string_view::npos)
+      << stale.message();
+  EXPECT_TRUE(cluster.connect({.epoch = 5}).ok());
 }
 
 }  // namespace

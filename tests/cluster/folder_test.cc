@@ -1,10 +1,15 @@
 #include "shoal/cluster/folder.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <fstream>
+#include <mutex>
+#include <set>
 #include <sstream>
+#include <thread>
 
+#include "shoal/cluster/epoch_file.h"
 #include "shoal/net/test_peers.h"
 
 namespace shoal::cluster {
@@ -61,6 +66,37 @@ TEST(ClusterFolder, CountsEpochsUp) {
   }
 }
 
+// Commands that change the folder at the same time lose nothing of each other.
+TEST(ClusterFolder, IsChangedByOneAtATime) {
+  constexpr int kEach = 20;
+  const net::TestFolder folder;
+  std::set<uint64_t> epochs;
+  std::mutex mutex;
+  std::vector<std::thread> threads;
+  for (const std::string name : {"a", "b", "c"}) {
+    threads.emplace_back([&, name] {
+      const ClusterFolder cluster(folder.path());
+      for (int i = 0; i < kEach; ++i) {
+        EXPECT_TRUE(cluster.add({name + std::to_string(i), "10.0.0.2:7070"}).ok());
+        const auto epoch = cluster.next_epoch();
+        ASSERT_TRUE(epoch.ok()) << epoch.status().message();
+        const std::lock_guard lock(mutex);
+        EXPECT_TRUE(epochs.insert(*epoch).second) << "given twice";
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(ClusterFolder(folder.path()).workers()->size(), 3u * kEach);
+}
+
+TEST(ClusterFolder, CleansUpAfterTheKilled) {
+  const net::TestFolder folder;
+  const auto left = folder.path() / ("workers." + std::to_string(::getpid()) + ".part");
+  std::ofstream(left) << "half";
+  EXPECT_TRUE(ClusterFolder(folder.path()).add({"a", "10.0.0.2:7070"}).ok());
+  EXPECT_FALSE(std::filesystem::exists(left));
+}
+
 // A bit that has changed is never taken for another list or another epoch.
 TEST(ClusterFolder, NoticesDamage) {
   const net::TestFolder folder;
@@ -71,15 +107,29 @@ TEST(ClusterFolder, NoticesDamage) {
     const auto path = folder.path() / name;
     std::ostringstream whole;
     whole << std::ifstream(path).rdbuf();
-    for (size_t i = 0; i < whole.str().find('#'); ++i) {
-      std::string damaged = whole.str();
-      damaged[i] = static_cast<char>(damaged[i] ^ 1);
+    const auto expect_refused = [&](const std::string& damaged) {
       std::ofstream(path) << damaged;
       const Status status = name == std::string("workers") ? cluster.workers().status()
                                                            : cluster.next_epoch().status();
       EXPECT_EQ(status.code(), Code::kCorrupt) << damaged;
+    };
+    for (size_t i = 0; i < whole.str().find('#'); ++i) {
+      std::string damaged = whole.str();
+      damaged[i] = static_cast<char>(damaged[i] ^ 1);
+      expect_refused(damaged);
     }
+    for (size_t i = 0; i < whole.str().size(); ++i) expect_refused(whole.str().substr(0, i));
   }
+}
+
+TEST(EpochFile, RemembersTheLatest) {
+  const net::TestFolder folder;
+  const auto path = folder.path() / "epoch";
+  EXPECT_EQ(EpochFile::open(path)->latest(), Epoch{});
+  EXPECT_TRUE(EpochFile::open(path)->keep({7, "desk"}).ok());
+  EXPECT_EQ(EpochFile::open(path)->latest(), (Epoch{7, "desk"}));
+  std::ofstream(path) << "8 desk\n";
+  EXPECT_EQ(EpochFile::open(path).status().code(), Code::kCorrupt);
 }
 
 }  // namespace

@@ -44,11 +44,11 @@ class Cluster {
   Worker& worker(size_t i) { return *workers_[i]; }
 
   // In the place of the one that was there.
-  void start(size_t i) {
+  void start(size_t i, WorkerOptions options = {}) {
     const std::string address = address_of(static_cast<int>(i));
     workers_[i].reset();
-    workers_[i] =
-        std::make_unique<Worker>(WorkerOptions{.name = address}, *devices_[i], *transports_[i]);
+    options.name = address;
+    workers_[i] = std::make_unique<Worker>(std::move(options), *devices_[i], *transports_[i]);
     auto listener = transports_[i]->listen(address);
     EXPECT_TRUE(listener.ok());
     workers_[i]->serve(*std::move(listener));

@@ -84,9 +84,12 @@ Result<net::Identity> identity_of(const Flags& flags) {
   return known;
 }
 
-Result<cluster::WorkerOptions> options_of(const Flags& flags, const std::string& name) {
+Result<cluster::WorkerOptions> options_of(const Flags& flags, const net::Identity& identity) {
   cluster::WorkerOptions options;
-  options.name = name;
+  options.name = identity.name;
+  // Another cluster that this folder joins counts anew.
+  const std::filesystem::path folder(flags.folder);
+  SHOAL_ASSIGN(options.epochs, cluster::EpochFile::open(folder / ("epoch-" + identity.cluster)));
   options.weight_bytes = static_cast<size_t>(flags.memory_mb) << 20;
   if (flags.store.empty()) return options;
   SHOAL_ASSIGN(options.cache,
@@ -125,7 +128,7 @@ Outcome serve(const Flags& flags) {
                 make_transport(*identity, flags.emulation, name));
   SHOAL_OR_EXIT(auto listener, Exit::kNetwork, transport->listen(flags.listen));
   const std::string address = listener->address();
-  SHOAL_OR_EXIT(auto options, Exit::kResources, options_of(flags, name));
+  SHOAL_OR_EXIT(auto options, Exit::kResources, options_of(flags, *identity));
   cluster::Worker worker(std::move(options), paced ? *paced : *device, *transport);
   worker.serve(std::move(listener));
   const auto announcement = announce_if_wanted(flags, name, address);
