@@ -153,6 +153,24 @@ void compute_unblocking(const Node& node, std::span<const Tensor> inputs,
   ops::fused_conv.reference(node, plain, outputs);
 }
 
+Result<std::vector<TensorType>> infer_turned(const Node&, std::span<const Operand> inputs) {
+  SHOAL_TRY(ops::require_rank(inputs[0], kPlainRank));
+  SHOAL_TRY(ops::require<Types<float>>(inputs[0]));
+  const Shape& w = inputs[0].type.shape;
+  return std::vector{TensorType{DType::kF32, {w[1], w[0], w[2], w[3]}}};
+}
+
+void turn(const Node&, std::span<const Tensor> inputs, std::span<Tensor> outputs) {
+  const Shape& w = inputs[0].shape();
+  const int64_t taps = w[2] * w[3];
+  const float* from = inputs[0].data<float>().data();
+  for (int64_t m = 0; m < w[0]; ++m) {
+    for (int64_t c = 0; c < w[1]; ++c, from += taps) {
+      std::reverse_copy(from, from + taps, outputs[0].data<float>().data() + (c * w[0] + m) * taps);
+    }
+  }
+}
+
 Result<std::vector<TensorType>> infer_normalization(const Node& node,
                                                     std::span<const Operand> inputs) {
   SHOAL_TRY(ops::require_rank(inputs[0], kBlockedRank));
@@ -222,6 +240,8 @@ SHOAL_RECORD(unblocking_conv) = {.name = "UnblockingConv",
                                  .infer = infer_unblocking,
                                  .reference = compute_unblocking,
                                  .macs = macs};
+
+SHOAL_RECORD(turn_filters) = {.name = "TurnFilters", .infer = infer_turned, .reference = turn};
 
 SHOAL_RECORD(blocked_instance_normalization) = {.name = "BlockedInstanceNormalization",
                                                 .min_inputs = 3,

@@ -24,6 +24,10 @@ extern const Operator unblocking_conv;
 // FusedConvTranspose as BlockedConv is to FusedConv; its image is always blocked.
 extern const Operator blocked_conv_transpose;
 
+// Weights [m, c, h, w] as [c, m, h, w], every filter turned by 180 degrees: what makes a Conv of a
+// ConvTranspose of stride 1.
+extern const Operator turn_filters;
+
 // InstanceNormalization of a blocked image; scale and bias have one element per channel.
 extern const Operator blocked_instance_normalization;
 

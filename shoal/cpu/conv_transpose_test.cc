@@ -50,16 +50,40 @@ TEST(ConvTranspose, AgreesInPhases) {
   }
 }
 
+TEST(ConvTranspose, AgreesInPhasesOfWeightsOfEachRun) {
+  for (const Layer& layer : layers_in_phases()) {
+    // Of stride 1 it is a convolution.
+    expect_agreement(ops::conv_transpose, inputs_of(layer), layer.attributes,
+                     {"phases", "direct", "winograd2", "winograd4", "winograd6"}, 2e-5f);
+  }
+}
+
+TEST(ConvTranspose, AgreesAsConvolutionOfTurnedFilters) {
+  const std::vector<Layer> layers = {
+      {{2, 16, 9, 8}, {16, 32, 3, 3}, window({1, 1}, {1, 1, 1, 1})},
+      {{1, 21, 7, 9}, {21, 37, 5, 4}, window({1, 1}, {2, 0, 1, 3})},
+      {{1, 16, 12, 12}, {16, 16, 3, 3}, window({1, 1}, {0, 2, 1, 0}, {2, 3}, {1, 2})},
+      {{1, 32, 6, 6}, {32, 20, 1, 1}, window({1, 1}, {0, 0, 0, 0})}};
+  for (const Layer& layer : layers) {
+    expect_agreement(ops::conv_transpose, inputs_of(layer), layer.attributes,
+                     {"phases", "direct", "winograd2", "winograd4", "winograd6"}, 2e-5f);
+  }
+}
+
 TEST(ConvTranspose, AgreesWithResidualsAndActivations) {
-  const Layer layer{{2, 16, 9, 8}, {16, 40, 4, 4}, window({2, 2}, {1, 1, 1, 1})};
-  std::vector<Tensor> inputs = inputs_of(layer);
-  std::mt19937 rng(2);
-  inputs.push_back(random_floats(rng, {2, 40, 18, 16}));
-  for (const char* activation : {"", "Relu", "Sigmoid"}) {
-    Attributes attributes = layer.attributes;
-    if (*activation != '\0') attributes["activation"] = std::string(activation);
-    // Weights that are not constant are not packed into panels of phases.
-    expect_agreement(ops::fused_conv_transpose, inputs, attributes, {"phases", "scatter"});
+  const std::pair<Layer, Shape> layers[] = {
+      {{{2, 16, 9, 8}, {16, 40, 4, 4}, window({2, 2}, {1, 1, 1, 1})}, {2, 40, 18, 16}},
+      {{{2, 16, 9, 8}, {16, 40, 3, 3}, window({1, 1}, {1, 1, 1, 1})}, {2, 40, 9, 8}}};
+  for (const auto& [layer, residual] : layers) {
+    std::vector<Tensor> inputs = inputs_of(layer);
+    std::mt19937 rng(2);
+    inputs.push_back(random_floats(rng, residual));
+    for (const char* activation : {"", "Relu", "Sigmoid"}) {
+      Attributes attributes = layer.attributes;
+      if (*activation != '\0') attributes["activation"] = std::string(activation);
+      expect_agreement(ops::fused_conv_transpose, inputs, attributes,
+                       {"phases", "direct", "winograd2", "winograd4", "winograd6"}, 2e-5f);
+    }
   }
 }
 
@@ -79,7 +103,7 @@ TEST(ConvTranspose, AgreesInPlanes) {
   for (const Layer& layer : layers) {
     // Where vectors are short, some have blocks too.
     expect_agreement(ops::conv_transpose, inputs_of(layer), layer.attributes,
-                     {"scatter", "phases"});
+                     {"scatter", "phases", "direct"});
   }
 }
 

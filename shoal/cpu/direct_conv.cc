@@ -6,6 +6,7 @@
 
 #include "shoal/cpu/blocked_site.h"
 #include "shoal/cpu/filter_panels.h"
+#include "shoal/cpu/filters.h"
 
 namespace shoal::cpu {
 namespace {
@@ -27,24 +28,34 @@ class DirectKernel : public Kernel {
         tile_(choose_tile(tile_sizes(), row_length_, site_.out_blocks)),
         functions_(find_functions()),
         threads_(site.pool.threads()),
-        panels_(pack(site)) {
+        panels_(
+            {site_.conv.out_channels, site_.in_channels, pixel_, site_.conv.taps(), tile_.blocks}),
+        filters_(site, form(), panels_.floats(), site_.out_blocks, packing()) {
     choose_work();
   }
 
   void run(const Call& call) const override {
     auto* scratch = reinterpret_cast<float*>(call.scratch);
+    const Run run{call, filters_.view(call, scratch, packing())};
+    float* copies = scratch + filters_.scratch_floats();
     const int64_t per_image = chunks_ * parts_;
     call.pool.parallel_for(site_.conv.batch * per_image, [&](int64_t index, int slot) {
-      run_part(call, index / per_image, index % per_image / parts_, index % parts_,
-               scratch + slot * copied_floats_);
+      run_part(run, index / per_image, index % per_image / parts_, index % parts_,
+               copies + slot * copied_floats_);
     });
   }
 
   size_t scratch_bytes() const override {
-    return static_cast<size_t>(copied_floats_ * threads_) * sizeof(float);
+    return static_cast<size_t>(filters_.scratch_floats() + copied_floats_ * threads_) *
+           sizeof(float);
   }
 
  private:
+  struct Run {
+    const Call& call;
+    Filters::View filters;
+  };
+
   static bool is_padded(const ops::WindowAxis& axis) {
     return axis.pad_begin > 0 || axis.pad_end > 0;
   }
@@ -57,14 +68,19 @@ class DirectKernel : public Kernel {
            });
   }
 
-  FilterPanels pack(const Site& site) const {
-    const float* w = site.constant(1)->data<float>().data();
-    const int64_t in = site_.in_channels, taps = site_.conv.taps();
-    FilterPanels panels(
-        site, {"direct", {}}, {site_.conv.out_channels, in, pixel_, taps, tile_.blocks},
-        [&](int64_t m, int64_t c, int64_t tap) { return w[(m * in + c) * taps + tap]; });
-    site.constant(1)->release_pages();
-    return panels;
+  PackedForm form() const {
+    return {"direct",
+            {site_.conv.out_channels, site_.in_channels, pixel_, site_.conv.taps(), tile_.blocks,
+             block_size()}};
+  }
+
+  Filters::Pack packing() const {
+    return [this](const float* w, ThreadPool& pool, float* to) {
+      const int64_t in = site_.in_channels, taps = site_.conv.taps();
+      panels_.fill(
+          pool, [=](int64_t m, int64_t c, int64_t tap) { return w[(m * in + c) * taps + tap]; },
+          to);
+    };
   }
 
   // Lines are what is handed out: rows, or tiles of a flat image. The last tile may overlap the one
@@ -96,9 +112,8 @@ class DirectKernel : public Kernel {
     return (output_rows - 1) * site_.rows().stride + site_.rows().extent();
   }
 
-  void run_part(const Call& call, int64_t image, int64_t chunk, int64_t part,
-                float* scratch) const {
-    const float* x = call.input(0) + image * site_.input_image();
+  void run_part(const Run& run, int64_t image, int64_t chunk, int64_t part, float* scratch) const {
+    const float* x = run.call.input(0) + image * site_.input_image();
     const int64_t begin = chunk * chunk_, end = std::min(begin + chunk_, lines());
     if (copies_) copy_rows(x, begin, end, scratch);
     // Units of work count panel by panel, so that a panel of weights meets many lines.
@@ -108,27 +123,27 @@ class DirectKernel : public Kernel {
     while (unit < unit_end) {
       const int64_t panel = unit / count, first = unit % count;
       const int64_t last = std::min(count, first + unit_end - unit);
-      run_lines(call, image, panel, {begin + first, begin + last}, copies_ ? scratch : x,
+      run_lines(run, image, panel, {begin + first, begin + last}, copies_ ? scratch : x,
                 copies_ ? begin : 0);
       unit += last - first;
     }
   }
 
   // `x` is what tiles read, from the line `origin` on.
-  void run_lines(const Call& call, int64_t image, int64_t panel, ops::Range lines_here,
+  void run_lines(const Run& run, int64_t image, int64_t panel, ops::Range lines_here,
                  const float* x, int64_t origin) const {
     const int64_t at = (image * site_.out_blocks + panels_.first_block(panel)) *
                        site_.conv.output_plane() * site_.block;
-    ConvTile tile = describe(panel);
+    ConvTile tile = describe(run.filters, panel);
     if (flat_) {
       const bool at_end = lines_here.end == lines();
-      run_row(call, tile, x, at, lines_here.begin * tile_.pixels,
+      run_row(run.call, tile, x, at, lines_here.begin * tile_.pixels,
               at_end ? row_length_ : lines_here.end * tile_.pixels);
       return;
     }
     for (int64_t row = lines_here.begin; row < lines_here.end; ++row) {
-      run_row(call, tile, x + (row - origin) * row_floats(), at + row * row_length_ * site_.block,
-              0, row_length_);
+      run_row(run.call, tile, x + (row - origin) * row_floats(),
+              at + row * row_length_ * site_.block, 0, row_length_);
     }
   }
 
@@ -164,7 +179,7 @@ class DirectKernel : public Kernel {
   }
 
   // All of a tile that is the same wherever it lies.
-  ConvTile describe(int64_t panel) const {
+  ConvTile describe(const Filters::View& filters, int64_t panel) const {
     const int64_t width = copies_ ? copied_columns() : site_.columns().input;
     const int64_t height = copies_ ? copied_rows(chunk_) : site_.rows().input;
     ConvTile tile;
@@ -176,8 +191,8 @@ class DirectKernel : public Kernel {
     tile.last_channels = site_.in_channels - (tile.in_blocks - 1) * pixel_;
     tile.tap_rows = site_.rows().kernel;
     tile.tap_columns = site_.columns().kernel;
-    tile.w = panels_.panel(panel);
-    tile.bias = site_.bias.data() + panels_.first_block(panel) * site_.block;
+    tile.w = filters.packed + panels_.place(panel);
+    tile.bias = filters.bias + panels_.first_block(panel) * site_.block;
     tile.out_blocks = panels_.blocks_of(panel);
     tile.y_block = site_.conv.output_plane() * site_.block;
     tile.y_pixel = site_.block;
@@ -247,13 +262,14 @@ class DirectKernel : public Kernel {
   const std::array<ConvTileFunction, kMostTileBlocks + 1> functions_;  // by blocks of the tile
   const int threads_;
   const FilterPanels panels_;
+  const Filters filters_;
   int64_t chunk_ = 0, chunks_ = 0;  // lines in one, and how many there are
   int64_t parts_ = 1;               // of a chunk
   int64_t copied_floats_ = 0;       // that each thread needs
 };
 
 bool fits(const Site& site) {
-  return has_constant_filters(site) && site.node.integer("group", 1) == 1;
+  return site.all_of_type(DType::kF32) && site.node.integer("group", 1) == 1;
 }
 
 std::unique_ptr<Kernel> make_direct(const Site& site) {

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "shoal/base/thread_pool.h"
 #include "shoal/cpu/conv_tile.h"
-#include "shoal/cpu/packed_weights.h"
 
 namespace shoal::cpu {
 
@@ -14,55 +14,48 @@ namespace shoal::cpu {
 class FilterPanels {
  public:
   struct Sizes {
-    int64_t out, in, together, taps, panel_blocks;
+    int64_t out, in, together, taps, panel_blocks;  // input channels are read `together` at a time
   };
-  // Input channels are read `together` at a time. w(m, c, tap) gives the weights; it is asked for
-  // m < out and c < in only. `form` says which ones they are.
-  template <class W>
-  FilterPanels(const Site& site, PackedForm form, const Sizes& sizes, const W& w);
+  explicit FilterPanels(const Sizes& sizes)
+      : sizes_(sizes),
+        block_(block_size()),
+        blocks_((sizes.out + block_ - 1) / block_),
+        block_floats_(sizes.in * sizes.taps * block_) {}
 
-  int64_t panels() const { return (blocks_ + panel_blocks_ - 1) / panel_blocks_; }
+  int64_t panels() const { return (blocks_ + sizes_.panel_blocks - 1) / sizes_.panel_blocks; }
   int64_t blocks_of(int64_t panel) const {
-    return std::min(panel_blocks_, blocks_ - panel * panel_blocks_);
+    return std::min(sizes_.panel_blocks, blocks_ - first_block(panel));
   }
-  int64_t first_block(int64_t panel) const { return panel * panel_blocks_; }
-  const float* panel(int64_t i) const { return floats_.get() + i * panel_blocks_ * block_floats_; }
+  int64_t first_block(int64_t panel) const { return panel * sizes_.panel_blocks; }
+  int64_t floats() const { return blocks_ * block_floats_; }
+  int64_t place(int64_t panel) const { return first_block(panel) * block_floats_; }  // in them
+
+  // w(m, c, tap) gives the weights; it is asked for m < out and c < in only.
+  template <class W>
+  void fill(ThreadPool& pool, const W& w, float* to) const {
+    pool.parallel_ranges(panels(), 1, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) fill_panel(i, w, to + place(i));
+    });
+  }
 
  private:
   template <class W>
-  void fill(int64_t panel, const Sizes& sizes, const W& w, float* to) const;
+  void fill_panel(int64_t panel, const W& w, float* to) const;
 
-  int64_t block_, blocks_, panel_blocks_;
-  int64_t block_floats_;  // that one block of output channels takes
-  PackedFloats floats_;
+  const Sizes sizes_;
+  const int64_t block_, blocks_;
+  const int64_t block_floats_;  // that one block of output channels takes
 };
 
 template <class W>
-FilterPanels::FilterPanels(const Site& site, PackedForm form, const Sizes& sizes, const W& w)
-    : block_(block_size()),
-      blocks_((sizes.out + block_ - 1) / block_),
-      panel_blocks_(sizes.panel_blocks),
-      block_floats_(sizes.in * sizes.taps * block_) {
-  form.numbers.insert(form.numbers.end(), {sizes.out, sizes.in, sizes.together, sizes.taps,
-                                           sizes.panel_blocks, block_});
-  floats_ = packed_weights(site, form, blocks_ * block_floats_, [&](float* to) {
-    site.pool.parallel_ranges(panels(), 1, [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) {
-        fill(i, sizes, w, to + i * panel_blocks_ * block_floats_);
-      }
-    });
-  });
-}
-
-template <class W>
-void FilterPanels::fill(int64_t panel, const Sizes& sizes, const W& w, float* to) const {
+void FilterPanels::fill_panel(int64_t panel, const W& w, float* to) const {
   const int64_t first = first_block(panel) * block_, width = blocks_of(panel) * block_;
-  for (int64_t c0 = 0; c0 < sizes.in; c0 += sizes.together) {
-    const int64_t c1 = std::min(c0 + sizes.together, sizes.in);
-    for (int64_t tap = 0; tap < sizes.taps; ++tap) {
+  for (int64_t c0 = 0; c0 < sizes_.in; c0 += sizes_.together) {
+    const int64_t c1 = std::min(c0 + sizes_.together, sizes_.in);
+    for (int64_t tap = 0; tap < sizes_.taps; ++tap) {
       for (int64_t c = c0; c < c1; ++c, to += width) {
         for (int64_t m = 0; m < width; ++m) {
-          to[m] = first + m < sizes.out ? w(first + m, c, tap) : 0;
+          to[m] = first + m < sizes_.out ? w(first + m, c, tap) : 0;
         }
       }
     }

@@ -16,11 +16,13 @@ constexpr size_t kWeights = 1, kResidual = 3;
 // An image of so few channels is read as it is: filling up a block would be most of the work.
 constexpr int64_t kFewChannels = 4;
 
-// An image of floats, and weights that are constant.
-bool has_image_and_weights(const Lowering& lowering, const Node& node) {
+bool has_float_image(const Lowering& lowering, const Node& node) {
   const TensorType& x = lowering.graph()[node.inputs[0]].type;
-  return x.dtype == DType::kF32 && x.shape.rank() == kImageRank && x.shape.count() > 0 &&
-         lowering.graph()[node.inputs[kWeights]].constant;
+  return x.dtype == DType::kF32 && x.shape.rank() == kImageRank && x.shape.count() > 0;
+}
+
+bool has_constant_weights(const Lowering& lowering, const Node& node) {
+  return lowering.graph()[node.inputs[kWeights]].constant.has_value();
 }
 
 int64_t round_up(int64_t channels, int64_t block) { return (channels + block - 1) / block * block; }
@@ -36,14 +38,14 @@ bool has_moderate_padding(const ops::Convolution& conv) {
 }
 
 bool fits_conv(const Lowering& lowering, const Node& node) {
-  if (!has_image_and_weights(lowering, node)) return false;
+  if (!has_float_image(lowering, node)) return false;
   const ops::Convolution conv = ops::convolution_of(node, lowering.shape(node.inputs[0]),
                                                     lowering.shape(node.inputs[kWeights]));
   // Groups share a block.
   const bool grouped = conv.in_channels == conv.out_channels &&
                        conv.in_channels < lowering.block() &&
                        lowering.block() % conv.in_channels == 0;
-  if (conv.groups > 1 && !grouped) return false;
+  if (conv.groups > 1 && (!grouped || !has_constant_weights(lowering, node))) return false;
   const int64_t channels = conv.groups * conv.out_channels;
   // One pixel is a product with a vector, which reads the weights where they are.
   return conv.output_plane() > 1 && round_up(channels, lowering.block()) <= 2 * channels &&
@@ -53,7 +55,10 @@ bool fits_conv(const Lowering& lowering, const Node& node) {
 // Blocks of the image are worth making where each of its elements meets many weights.
 bool fits_few_channels(const Lowering& lowering, const Node& node) {
   constexpr int64_t kManyTaps = 9;
-  if (!has_image_and_weights(lowering, node) || node.integer("group", 1) != 1) return false;
+  if (!has_float_image(lowering, node) || !has_constant_weights(lowering, node) ||
+      node.integer("group", 1) != 1) {
+    return false;
+  }
   const ops::Convolution conv = ops::convolution_of(node, lowering.shape(node.inputs[0]),
                                                     lowering.shape(node.inputs[kWeights]));
   const bool worth_it = lowering.is_blocked(node.inputs[0]) ||
@@ -65,13 +70,33 @@ bool fits_few_channels(const Lowering& lowering, const Node& node) {
 // Phases compute all of a block, and sums that meet the padding only. A product computes what the
 // output does not show.
 bool fits_conv_transpose(const Lowering& lowering, const Node& node) {
-  if (!has_image_and_weights(lowering, node) || node.integer("group", 1) != 1) return false;
+  if (!has_float_image(lowering, node) || node.integer("group", 1) != 1) return false;
   const ops::Convolution conv = ops::transposed_convolution_of(
       node, lowering.shape(node.inputs[0]), lowering.shape(node.inputs[kWeights]));
   const auto computed = static_cast<double>(round_up(conv.in_channels, lowering.block()));
   constexpr double kScatter = 2;  // a product of plain channels, and what it is summed up with
   return conv.in_channels > 0 &&
          macs_in_phases(conv, computed) <= kScatter * static_cast<double>(ops::count_macs(conv));
+}
+
+// The padding of an axis of the Conv that a ConvTranspose of stride 1 is; less than zero if there
+// is none such.
+ops::Range turned_padding(const ops::WindowAxis& axis) {
+  const int64_t begin = axis.extent() - 1 - axis.pad_begin;
+  return {begin, axis.input + axis.extent() - 1 - axis.output - begin};
+}
+
+// The way back through a convolution of stride 1 is one, too, so that all kernels of BlockedConv
+// compete for it. Weights that are constant are turned in phases, without a node.
+bool fits_turned(const Lowering& lowering, const Node& node) {
+  if (has_constant_weights(lowering, node) || !fits_conv_transpose(lowering, node)) return false;
+  const ops::Convolution conv = ops::transposed_convolution_of(
+      node, lowering.shape(node.inputs[0]), lowering.shape(node.inputs[kWeights]));
+  return conv.output_plane() > 1 &&
+         std::ranges::all_of(conv.window.spatial(), [](const ops::WindowAxis& axis) {
+           const auto [begin, end] = turned_padding(axis);
+           return axis.stride == 1 && begin >= 0 && end >= 0;
+         });
 }
 
 // Nothing else computes in bytes as fast, however few the channels and pixels are.
@@ -120,6 +145,25 @@ Status lower_conv_transpose(Lowering& lowering, const Node& node) {
   return lower_to(blocked_conv_transpose, kResidual, false, lowering, node);
 }
 
+Status lower_turned(Lowering& lowering, const Node& node) {
+  const ops::Convolution conv = ops::transposed_convolution_of(
+      node, lowering.shape(node.inputs[0]), lowering.shape(node.inputs[kWeights]));
+  const ops::Range rows = turned_padding(conv.window.axes[1]);
+  const ops::Range columns = turned_padding(conv.window.axes[2]);
+  Attributes attributes = node.attributes;
+  for (const char* name : {"strides", "auto_pad", "output_padding", "output_shape"}) {
+    attributes.erase(name);
+  }
+  attributes["pads"] = std::vector{rows.begin, columns.begin, rows.end, columns.end};
+  attributes["block"] = lowering.block();
+  SHOAL_ASSIGN(std::vector<ValueId> inputs, lowering.with_blocked_image(node));
+  SHOAL_ASSIGN(inputs[kWeights], lowering.add(turn_filters, {inputs[kWeights]}));
+  if (inputs.size() > kResidual) {
+    SHOAL_ASSIGN(inputs[kResidual], lowering.blocked_of(node.inputs[kResidual]));
+  }
+  return lowering.add_blocked(node, blocked_conv, std::move(inputs), std::move(attributes));
+}
+
 Status lower_quantized(Lowering& lowering, const Node& node) {
   return lower_to(blocked_q_linear_conv, QConvInputs::kResidual, has_few_channels(lowering, node),
                   lowering, node);
@@ -133,6 +177,8 @@ std::span<const LoweringRule> conv_rules() {
       {&ops::fused_conv, fits_conv, lower_conv},
       {&ops::conv, fits_few_channels, lower_few_channels},
       {&ops::fused_conv, fits_few_channels, lower_few_channels},
+      {&ops::conv_transpose, fits_turned, lower_turned},
+      {&ops::fused_conv_transpose, fits_turned, lower_turned},
       {&ops::conv_transpose, fits_conv_transpose, lower_conv_transpose},
       {&ops::fused_conv_transpose, fits_conv_transpose, lower_conv_transpose},
       {&ops::q_linear_conv, fits_quantized, lower_quantized},

@@ -225,16 +225,25 @@ TEST(Lower, LetsGroupsShareBlocks) {
             "BlockChannels BlockedConv UnblockChannels");
 }
 
+TEST(Lower, GoesBackThroughConvolutionsByConvolutions) {
+  EXPECT_EQ(lowered(R"(
+      input x f32[1,16,6,6]
+      input w f32[16,16,3,3]
+      y = ConvTranspose(x, w) pads=[1,1,1,1]
+      output y)"),
+            "BlockChannels TurnFilters BlockedConv UnblockChannels");
+}
+
 TEST(Lower, BlocksNoConvolutionThatGainsNothing) {
-  // One output channel; weights that change; groups that grow; sums of one pixel.
+  // One output channel; groups of weights that change; groups that grow; sums of one pixel.
   EXPECT_EQ(lowered(R"(
       input x f32[1,4,5,5]
-      input v f32[4,4,1,1]
+      input v f32[4,2,1,1]
       const one f32[1,4,1,1] = random(1)
       const two f32[8,2,1,1] = random(2)
       const all f32[4,4,5,5] = random(3)
       a = Conv(x, one)
-      b = Conv(x, v)
+      b = Conv(x, v) group=2
       c = Conv(x, two) group=2
       d = Conv(x, all)
       output a

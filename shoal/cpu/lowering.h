@@ -37,6 +37,9 @@ class Lowering {
                      Attributes attributes);
   Status add_plain(const Node& node, const Operator& op, std::vector<ValueId> inputs,
                    Attributes attributes);
+  Result<ValueId> add(const Operator& op, std::vector<ValueId> inputs) {
+    return to_.add(op, std::move(inputs));
+  }
   ValueId add_constant(std::string name, Tensor tensor) {
     return to_.add_constant(std::move(name), std::move(tensor));
   }

@@ -5,6 +5,7 @@
 
 #include "shoal/cpu/blocked_site.h"
 #include "shoal/cpu/filter_panels.h"
+#include "shoal/cpu/filters.h"
 #include "shoal/cpu/phases.h"
 
 namespace shoal::cpu {
@@ -21,7 +22,6 @@ struct TransposedSite {
         block(site.outputs[0].shape[4]),
         in_blocks(site.shape(0)[1]),
         out_blocks(site.outputs[0].shape[1]),
-        bias(blocked_bias(site, out_blocks, block)),
         activation(ops::activation_of(site.node)) {}
 
   ops::Convolution conv;  // from y to x
@@ -33,7 +33,6 @@ struct TransposedSite {
   int64_t out_plane() const { return conv.input_plane() * block; }  // floats of one block
 
   int64_t block, in_blocks, out_blocks;
-  AlignedFloats bias;
   Activation activation;
 };
 
@@ -51,27 +50,33 @@ class PhaseKernel : public Kernel {
     }
     for (const Phase& row : rows_.phases) {
       for (const Phase& column : columns_.phases) {
-        filters_.push_back(pack(site, row, column));
+        panels_.push_back(FilterPanels({site_.out_channels(), site_.in_channels(), site_.block,
+                                        row.taps * column.taps, tile_.blocks}));
+        places_.push_back(places_.back() + panels_.back().floats());
       }
     }
-    site.constant(1)->release_pages();
+    filters_ = Filters(site, form(), places_.back(), site_.out_blocks, packing());
     choose_work();
   }
 
   void run(const Call& call) const override {
     auto* scratch = reinterpret_cast<float*>(call.scratch);
-    const int64_t parts = chunks_ * panel_parts_, panels = filters_[0].panels();
+    const Filters::View filters = filters_.view(call, scratch, packing());
+    float* copies = scratch + filters_.scratch_floats();
+    const int64_t parts = chunks_ * panel_parts_, panels = panels_[0].panels();
     call.pool.parallel_for(site_.conv.batch * parts, [&](int64_t index, int slot) {
       const int64_t chunk = index % parts / panel_parts_, part = index % panel_parts_;
       run_part(call, {.image = index / parts,
                       .rows = {chunk * chunk_, std::min((chunk + 1) * chunk_, rows_.most())},
                       .panels = {panels * part / panel_parts_, panels * (part + 1) / panel_parts_},
-                      .copy = scratch + slot * copied_floats()});
+                      .filters = filters,
+                      .copy = copies + slot * copied_floats()});
     });
   }
 
   size_t scratch_bytes() const override {
-    return static_cast<size_t>(copied_floats() * threads_) * sizeof(float);
+    return static_cast<size_t>(filters_.scratch_floats() + copied_floats() * threads_) *
+           sizeof(float);
   }
 
  private:
@@ -80,22 +85,41 @@ class PhaseKernel : public Kernel {
     int64_t image;
     Range rows;    // of the outputs of every phase
     Range panels;  // of output channels
-    float* copy;   // of the part of the image that they meet, [block][row][column][b]
+    Filters::View filters;
+    float* copy;  // of the part of the image that they meet, [block][row][column][b]
   };
 
-  FilterPanels pack(const Site& site, const Phase& row, const Phase& column) const {
-    const float* w = site.constant(1)->data<float>().data();
+  PackedForm form() const {
+    PackedForm form{"phases",
+                    {site_.out_channels(), site_.in_channels(), site_.block, tile_.blocks}};
+    for (const ops::WindowAxis& axis : site_.conv.window.axes) {
+      form.numbers.insert(form.numbers.end(),
+                          {axis.kernel, axis.stride, axis.dilation, axis.pad_begin, axis.input});
+    }
+    return form;
+  }
+
+  Filters::Pack packing() const {
+    return [this](const float* w, ThreadPool& pool, float* to) {
+      for (size_t i = 0; i < panels_.size(); ++i) {
+        pack(w, pool, rows_.phases[i / columns_.phases.size()],
+             columns_.phases[i % columns_.phases.size()], panels_[i], to + places_[i]);
+      }
+    };
+  }
+
+  void pack(const float* w, ThreadPool& pool, const Phase& row, const Phase& column,
+            const FilterPanels& panels, float* to) const {
     const int64_t out = site_.out_channels(), width = site_.conv.window.axes[2].kernel;
-    const int64_t kernel = site_.conv.taps(), taps = row.taps * column.taps;
-    const PackedForm form{"phase",
-                          {kernel, width, row.first_tap, row.tap_step, column.first_tap,
-                           column.tap_step, column.taps}};
-    return FilterPanels(site, form, {out, site_.in_channels(), site_.block, taps, tile_.blocks},
-                        [&](int64_t m, int64_t c, int64_t tap) {
-                          const int64_t r = row.first_tap - tap / column.taps * row.tap_step;
-                          const int64_t k = column.first_tap - tap % column.taps * column.tap_step;
-                          return w[(c * out + m) * kernel + r * width + k];
-                        });
+    const int64_t kernel = site_.conv.taps();
+    panels.fill(
+        pool,
+        [&](int64_t m, int64_t c, int64_t tap) {
+          const int64_t r = row.first_tap - tap / column.taps * row.tap_step;
+          const int64_t k = column.first_tap - tap % column.taps * column.tap_step;
+          return w[(c * out + m) * kernel + r * width + k];
+        },
+        to);
   }
 
   // The outputs of every phase are cut into chunks of rows; the panels into parts where there are
@@ -107,7 +131,7 @@ class PhaseKernel : public Kernel {
     chunk_ = (rows_.most() + chunks_ - 1) / chunks_;
     const int64_t wanted = threads_ == 1 ? 1 : kPartsPerThread * threads_;
     const int64_t images = site_.conv.batch * chunks_;
-    panel_parts_ = std::clamp<int64_t>((wanted + images - 1) / images, 1, filters_[0].panels());
+    panel_parts_ = std::clamp<int64_t>((wanted + images - 1) / images, 1, panels_[0].panels());
   }
 
   int64_t copied_row() const { return columns_.read(columns_.most()) * site_.block; }
@@ -152,9 +176,11 @@ class PhaseKernel : public Kernel {
 
   void run_phase(const Call& call, const Part& part, int64_t panel, size_t r, size_t c) const {
     const Phase &row = rows_.phases[r], &column = columns_.phases[c];
-    ConvTile tile = describe(filters_[r * columns_.phases.size() + c], panel, row, column);
+    ConvTile tile = describe(part.filters, r * columns_.phases.size() + c, panel);
+    tile.tap_rows = row.taps;
+    tile.tap_columns = column.taps;
     const ConvTileFunction convolve = functions_[static_cast<size_t>(tile.out_blocks)];
-    const int64_t first_block = filters_[0].first_block(panel);
+    const int64_t first_block = panels_[0].first_block(panel);
     const int64_t plane = (part.image * site_.out_blocks + first_block) * site_.out_plane();
     for (int64_t j = part.rows.begin; j < std::min(part.rows.end, row.count); ++j) {
       const float* x = part.copy + (j - part.rows.begin + row.base - rows_.low) * copied_row() +
@@ -172,9 +198,8 @@ class PhaseKernel : public Kernel {
     }
   }
 
-  // All of a tile that is the same wherever it lies.
-  ConvTile describe(const FilterPanels& filters, int64_t panel, const Phase& row,
-                    const Phase& column) const {
+  // All of a tile that is the same wherever it lies, but for its taps.
+  ConvTile describe(const Filters::View& filters, size_t phase, int64_t panel) const {
     ConvTile tile;
     tile.x_block = copied_block();
     tile.x_row = rows_.dilation * copied_row();
@@ -182,11 +207,9 @@ class PhaseKernel : public Kernel {
     tile.in_blocks = site_.in_blocks;
     tile.full_channels = site_.block;
     tile.last_channels = site_.in_channels() - (site_.in_blocks - 1) * site_.block;
-    tile.tap_rows = row.taps;
-    tile.tap_columns = column.taps;
-    tile.w = filters.panel(panel);
-    tile.bias = site_.bias.data() + filters.first_block(panel) * site_.block;
-    tile.out_blocks = filters.blocks_of(panel);
+    tile.w = filters.packed + places_[phase] + panels_[phase].place(panel);
+    tile.bias = filters.bias + panels_[phase].first_block(panel) * site_.block;
+    tile.out_blocks = panels_[phase].blocks_of(panel);
     tile.y_block = site_.out_plane();
     tile.y_pixel = columns_.stride * site_.block;
     tile.low = site_.activation.low;
@@ -202,8 +225,8 @@ class PhaseKernel : public Kernel {
     const int64_t end = std::min(part.rows.end * rows_.stride, site_.conv.window.axes[1].input);
     const int64_t floats = (end - part.rows.begin * rows_.stride) * line;
     const int64_t last_block =
-        filters_[0].first_block(part.panels.end - 1) + filters_[0].blocks_of(part.panels.end - 1);
-    for (int64_t b = filters_[0].first_block(part.panels.begin); b < last_block; ++b) {
+        panels_[0].first_block(part.panels.end - 1) + panels_[0].blocks_of(part.panels.end - 1);
+    for (int64_t b = panels_[0].first_block(part.panels.begin); b < last_block; ++b) {
       float* y = call.output(0) + (part.image * site_.out_blocks + b) * site_.out_plane() +
                  part.rows.begin * rows_.stride * line;
       pass(y, y, floats);
@@ -215,13 +238,15 @@ class PhaseKernel : public Kernel {
   const TileSize tile_;
   const int threads_;
   std::array<ConvTileFunction, kMostTileBlocks + 1> functions_{};  // by blocks of the tile
-  std::vector<FilterPanels> filters_;                              // [row phase][column phase]
+  std::vector<FilterPanels> panels_;                               // [row phase][column phase]
+  std::vector<int64_t> places_{0};  // of each phase in the filters, and where they end
+  Filters filters_;
   int64_t chunk_ = 0, chunks_ = 0;  // rows of each phase in one, and how many there are
   int64_t panel_parts_ = 1;
 };
 
 std::unique_ptr<Kernel> make_phases(const Site& site) {
-  if (!has_constant_filters(site) || site.node.integer("group", 1) != 1) return nullptr;
+  if (!site.all_of_type(DType::kF32) || site.node.integer("group", 1) != 1) return nullptr;
   return std::make_unique<PhaseKernel>(site);
 }
 

@@ -30,6 +30,11 @@ void expect_agreement_by(std::string_view kernel, const Operator& op,
                          const std::vector<Tensor>& inputs, const Attributes& attributes,
                          float tolerance = 1e-5f, KernelNames others = {});
 
+// The same also with all inputs given at each run, as in training.
+void expect_agreement_always_by(std::string_view kernel, const Operator& op,
+                                const std::vector<Tensor>& inputs, const Attributes& attributes,
+                                float tolerance = 1e-5f);
+
 // The same of a whole graph, as it is.
 void expect_agreement_of(const Graph& graph, const std::vector<Tensor>& feeds,
                          const KernelNames& kernels, float tolerance = 1e-5f);

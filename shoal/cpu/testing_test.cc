@@ -81,6 +81,19 @@ void expect_agreement_on(std::span<const std::unique_ptr<Device>> devices, const
   use_instruction_set("");
 }
 
+void expect_agreement_by(std::string_view kernel, const Operator& op,
+                         const std::vector<Tensor>& inputs, const Attributes& attributes,
+                         bool constant_weights, float tolerance, KernelNames others) {
+  SCOPED_TRACE(kernel);
+  const std::string name(kernel);
+  const std::unique_ptr<Device> devices[] = {make_cpu_device({.threads = 1, .prefer = name}),
+                                             make_cpu_device({.threads = 2, .prefer = name})};
+  std::vector<Tensor> feeds;
+  const Graph graph = graph_of(op, inputs, attributes, constant_weights, feeds);
+  others.push_back(kernel);
+  expect_agreement_on(devices, graph, feeds, others, tolerance);
+}
+
 }  // namespace
 
 Tensor random_floats(std::mt19937& rng, const Shape& shape) {
@@ -111,14 +124,16 @@ Tensor random_bytes(std::mt19937& rng, DType dtype, const Shape& shape) {
 void expect_agreement_by(std::string_view kernel, const Operator& op,
                          const std::vector<Tensor>& inputs, const Attributes& attributes,
                          float tolerance, KernelNames others) {
-  SCOPED_TRACE(kernel);
-  const std::string name(kernel);
-  const std::unique_ptr<Device> devices[] = {make_cpu_device({.threads = 1, .prefer = name}),
-                                             make_cpu_device({.threads = 2, .prefer = name})};
-  std::vector<Tensor> feeds;
-  const Graph graph = graph_of(op, inputs, attributes, true, feeds);
-  others.push_back(kernel);
-  expect_agreement_on(devices, graph, feeds, others, tolerance);
+  expect_agreement_by(kernel, op, inputs, attributes, true, tolerance, others);
+}
+
+void expect_agreement_always_by(std::string_view kernel, const Operator& op,
+                                const std::vector<Tensor>& inputs, const Attributes& attributes,
+                                float tolerance) {
+  for (const bool constant_weights : {false, true}) {
+    SCOPED_TRACE(constant_weights ? "constant weights" : "weights of each run");
+    expect_agreement_by(kernel, op, inputs, attributes, constant_weights, tolerance, {});
+  }
 }
 
 void expect_agreement_of(const Graph& graph, const std::vector<Tensor>& feeds,

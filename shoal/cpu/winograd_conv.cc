@@ -1,13 +1,13 @@
 // BlockedConv with 3x3 windows of stride 1 by Winograd's transforms (winograd.h). Tiles of the
 // image are transformed, then multiplied point by point of the transform with the filters, which
-// were transformed when the kernel was made, then transformed back.
+// are transformed before, then transformed back.
 #include <algorithm>
 #include <array>
 #include <limits>
 
 #include "shoal/cpu/blocked_site.h"
 #include "shoal/cpu/conv_tile.h"
-#include "shoal/cpu/packed_weights.h"
+#include "shoal/cpu/filters.h"
 #include "shoal/cpu/winograd.h"
 
 namespace shoal::cpu {
@@ -34,14 +34,18 @@ class WinogradKernel : public Kernel {
         tiles_(site_.conv.batch * tile_rows_ * tile_columns_),
         threads_(site.pool.threads()) {
     choose_work();
-    pack(site);
+    const PackedForm form{
+        "winograd", {m_, site_.conv.out_channels, site_.in_channels, site_.block, size_.blocks}};
+    filters_ = Filters(site, form, points_ * point_filters(), site_.out_blocks, packing());
   }
 
   void run(const Call& call) const override {
-    auto* scratch = reinterpret_cast<float*>(call.scratch);
+    auto* memory = reinterpret_cast<float*>(call.scratch);
+    const Filters::View filters = filters_.view(call, memory, packing());
+    float* scratch = memory + filters_.scratch_floats();
     if (chunks_apart_) {
       call.pool.parallel_for(chunks_, [&](int64_t chunk, int slot) {
-        const Chunk c = chunk_at(chunk, scratch + slot * chunk_floats());
+        const Chunk c = chunk_at(chunk, filters, scratch + slot * chunk_floats());
         transform_tiles(call, c, 0, c.tiles * site_.in_blocks);
         multiply(c, 0, points_);
         finish_tiles(call, c, 0, c.tiles * site_.out_blocks);
@@ -49,7 +53,7 @@ class WinogradKernel : public Kernel {
       return;
     }
     for (int64_t chunk = 0; chunk < chunks_; ++chunk) {
-      const Chunk c = chunk_at(chunk, scratch);
+      const Chunk c = chunk_at(chunk, filters, scratch);
       call.pool.parallel_ranges(c.tiles * site_.in_blocks, 8, [&](int64_t begin, int64_t end) {
         transform_tiles(call, c, begin, end);
       });
@@ -61,13 +65,16 @@ class WinogradKernel : public Kernel {
   }
 
   size_t scratch_bytes() const override {
-    return static_cast<size_t>(chunk_floats() * (chunks_apart_ ? threads_ : 1)) * sizeof(float);
+    return static_cast<size_t>(filters_.scratch_floats() +
+                               chunk_floats() * (chunks_apart_ ? threads_ : 1)) *
+           sizeof(float);
   }
 
  private:
   // Some tiles, counted over all images, on their way through the transforms.
   struct Chunk {
     int64_t first, tiles;
+    Filters::View filters;
     float* x;  // [point][block of input channels][chunk_tiles_][b]
     float* y;  // [point][block of output channels][chunk_tiles_][b]
   };
@@ -106,16 +113,12 @@ class WinogradKernel : public Kernel {
   }
   int64_t point_filters() const { return site_.out_blocks * site_.block * site_.in_channels; }
 
-  void pack(const Site& site) {
-    const PackedForm form{
-        "winograd", {m_, site_.conv.out_channels, site_.in_channels, site_.block, size_.blocks}};
-    const float* w = site.constant(1)->data<float>().data();
-    filters_ = packed_weights(site, form, points_ * point_filters(), [&](float* to) {
-      site.pool.parallel_ranges(site_.out_blocks, 1, [&](int64_t begin, int64_t end) {
+  Filters::Pack packing() const {
+    return [this](const float* w, ThreadPool& pool, float* to) {
+      pool.parallel_ranges(site_.out_blocks, 1, [&](int64_t begin, int64_t end) {
         for (int64_t b = begin; b < end; ++b) pack_block(w, b, to);
       });
-    });
-    site.constant(1)->release_pages();
+    };
   }
 
   // In a panel, the blocks of output channels lie side by side for every input channel.
@@ -137,9 +140,10 @@ class WinogradKernel : public Kernel {
     }
   }
 
-  Chunk chunk_at(int64_t chunk, float* scratch) const {
+  Chunk chunk_at(int64_t chunk, const Filters::View& filters, float* scratch) const {
     const int64_t first = chunk * chunk_tiles_;
-    return {first, std::min(chunk_tiles_, tiles_ - first), scratch, scratch + points_ * point_in()};
+    return {first, std::min(chunk_tiles_, tiles_ - first), filters, scratch,
+            scratch + points_ * point_in()};
   }
 
   Tile tile_at(int64_t index) const {
@@ -183,7 +187,8 @@ class WinogradKernel : public Kernel {
       for (int64_t panel = 0; panel < panels(); ++panel) {
         const int64_t first = panel * size_.blocks;
         float* y = chunk.y + point * point_out() + first * tile.y_block;
-        tile.w = filters_.get() + point * point_filters() + first * site_.block * site_.in_channels;
+        tile.w = chunk.filters.packed + point * point_filters() +
+                 first * site_.block * site_.in_channels;
         for (int64_t i = 0; i < chunk.tiles; i += size_.pixels) {
           // The last ones overlap the ones before, or are computed from what was there before.
           const int64_t t = std::min(i, chunk_tiles_ - size_.pixels) * site_.block;
@@ -210,7 +215,7 @@ class WinogradKernel : public Kernel {
       output.row_stride = columns * block;
       output.rows = static_cast<int>(std::min<int64_t>(m_, rows - tile.row));
       output.columns = static_cast<int>(std::min<int64_t>(m_, columns - tile.column));
-      output.bias = site_.bias.data() + b * block;
+      output.bias = chunk.filters.bias + b * block;
       output.low = site_.activation.low;
       output.high = site_.activation.high;
       winograd_output(m_, chunk.y + (b * chunk_tiles_ + t) * block, point_out(), output);
@@ -235,11 +240,11 @@ class WinogradKernel : public Kernel {
   int64_t chunks_ = 0, chunk_tiles_ = 0;
   TileSize size_;  // of the products: "pixels" are tiles
   std::array<ConvTileFunction, kMostTileBlocks + 1> functions_{};
-  PackedFloats filters_;  // [point][panel][input channel][block of the panel][b]
+  Filters filters_;  // [point][panel][input channel][block of the panel][b]
 };
 
 bool fits_winograd(const Site& site) {
-  if (!has_constant_filters(site) || site.node.integer("group", 1) != 1) return false;
+  if (!site.all_of_type(DType::kF32) || site.node.integer("group", 1) != 1) return false;
   const ops::Convolution conv = blocked_convolution_of(site.node, site.shape(0), site.shape(1));
   const auto is_small = [](const ops::WindowAxis& axis) {
     return axis.kernel == 3 && axis.stride == 1 && axis.dilation == 1;
