@@ -24,11 +24,7 @@ Result<std::unique_ptr<BalancedStream>> BalancedStream::start(Coordinator& coord
 }
 
 Status BalancedStream::deploy() {
-  // Workers hold two rounds during a change, with a connection from peer to peer for each plan, of
-  // which they take 16.
-  constexpr size_t kMostTurns = 7;
-  SHOAL_ASSIGN(const auto turns,
-               plan::make_turns(graph_, balancer_.belief(), balancer_.stages(), kMostTurns));
+  SHOAL_ASSIGN(const auto turns, plan::make_turns(graph_, balancer_.belief(), balancer_.stages()));
   auto round = std::make_shared<Round>();
   for (const plan::ScheduledPlan& turn : turns) {
     SHOAL_ASSIGN(auto remote, coordinator_.deploy(graph_, turn.plan, true));

@@ -58,7 +58,7 @@ Result<Coordinator::LinkPtr> Coordinator::reach(size_t worker, net::Deadline dea
   if (!info.ok()) return info.status().at("worker " + address);
   auto link = std::make_shared<Link>();
   link->channel = *std::move(channel);
-  link->outbox = std::make_unique<Outbox>([channel = link->channel] { return channel; });
+  link->outbox = std::make_unique<Outbox>();
   const std::lock_guard lock(mutex_);
   infos_[worker] = *std::move(info);
   return link;

@@ -77,7 +77,7 @@ size_t count_sends(const message::Assignment& assignment) {
 }  // namespace
 
 Duty::Duty() = default;
-Duty::~Duty() { hang_up(); }
+Duty::~Duty() = default;
 
 Result<std::shared_ptr<Duty>> Duty::read(const message::Deploy& deploy, const net::Frame& frame,
                                          ChannelPtr coordinator) {
@@ -99,19 +99,16 @@ Result<std::shared_ptr<Duty>> Duty::read(const message::Deploy& deploy, const ne
   return duty;
 }
 
-Status Duty::start(Programs& programs, const Store& store, net::Transport& transport) {
+Status Duty::start(Programs& programs, const Store& store, Peers& peers) {
   if (started()) return invalid("the plan has been started already");
   SHOAL_TRY(compile(programs, store));
   if (traced_) {
     recorder_ =
         std::make_unique<Recorder>(plan_, deployment_->tasks().size(), count_sends(*assignment_));
   }
-  outboxes_[plan::kCoordinator] =
-      std::make_unique<Outbox>([channel = coordinator_] { return channel; });
+  to_coordinator_ = peers.to(coordinator_);
   for (const message::Peer& peer : assignment_->peers()) {
-    outboxes_[peer.worker()] = std::make_unique<Outbox>([&transport, address = peer.address()] {
-      return transport.connect(address, net::after(kConnectPatience));
-    });
+    peers_[peer.worker()] = peers.at(peer.address());
   }
   assignment_.reset();
   started_.store(true, std::memory_order_release);
@@ -157,13 +154,6 @@ Result<WorkerTask> Duty::compile_task(const message::Task& from, Programs& progr
   return task;
 }
 
-void Duty::hang_up() {
-  if (!started()) return;
-  for (const auto& [worker, outbox] : outboxes_) {
-    if (worker != plan::kCoordinator) outbox->close();
-  }
-}
-
 Status Duty::take(const message::Data& data, const net::Frame& frame) {
   SHOAL_ASSIGN(const plan::Piece piece, decode(data.piece()));
   const std::optional<DType> dtype = deployment_->dtype_of(piece.value);
@@ -205,16 +195,24 @@ Status Duty::run(const ReadyTask& ready) {
   return {};
 }
 
+// What waits to leave when the plan is over does not.
 void Duty::post(uint64_t request, const SendOrder& order, Tensor part) {
-  outboxes_.at(order.to)->put(
-      [this, request, &order, part = std::move(part)](const Result<ChannelPtr>& channel) {
-        // Also where it cannot leave: where the plan survives that, its times are complete all the
-        // same.
-        if (recorder_ != nullptr) record(recorder_->sending(request, order.piece, order.to));
-        if (!channel.ok()) return fail_to_reach(order.to, request, channel.status());
-        const Status sent = send_piece(**channel, plan_, request, order.piece, part);
-        if (!sent.ok()) fail_to_reach(order.to, request, sent);
-      });
+  auto job = [self = weak_from_this(), request, &order, part = std::move(part)] {
+    if (const auto duty = self.lock()) duty->deliver(request, order, part);
+  };
+  if (order.to == plan::kCoordinator) return to_coordinator_->put(std::move(job));
+  peers_.at(order.to)->put(std::move(job));
+}
+
+void Duty::deliver(uint64_t request, const SendOrder& order, const Tensor& part) {
+  // Also where it cannot leave: where the plan survives that, its times are complete all the same.
+  if (recorder_ != nullptr) record(recorder_->sending(request, order.piece, order.to));
+  const auto send = [&](net::Channel& channel) {
+    return send_piece(channel, plan_, request, order.piece, part);
+  };
+  const Status sent =
+      order.to == plan::kCoordinator ? send(*coordinator_) : peers_.at(order.to)->send(plan_, send);
+  if (!sent.ok()) fail_to_reach(order.to, request, sent);
 }
 
 // Whether too many are lost is for the coordinator to say, who hears of all.
@@ -226,10 +224,9 @@ void Duty::fail_to_reach(int peer, uint64_t request, const Status& status) {
 // Behind the answers, which are more urgent.
 void Duty::record(std::optional<message::Message> ended) {
   if (!ended) return;
-  outboxes_.at(plan::kCoordinator)
-      ->put([ended = *std::move(ended)](const Result<ChannelPtr>& channel) {
-        static_cast<void>(send(**channel, ended));  // gone? then nobody waits
-      });
+  to_coordinator_->put([channel = coordinator_, ended = *std::move(ended)] {
+    static_cast<void>(send(*channel, ended));  // gone? then nobody waits
+  });
 }
 
 void Duty::forget(uint64_t request) {
@@ -241,8 +238,8 @@ void Duty::say_cut_off_from(const std::string& peer) {
   message::Message message;
   message.mutable_cut()->set_plan(plan_);
   message.mutable_cut()->set_from(peer);
-  outboxes_.at(plan::kCoordinator)->put([message](const Result<ChannelPtr>& channel) {
-    static_cast<void>(send(**channel, message));  // gone? then nobody waits
+  to_coordinator_->put([channel = coordinator_, message] {
+    static_cast<void>(send(*channel, message));  // gone? then nobody waits
   });
 }
 

@@ -9,7 +9,7 @@
 #include <string>
 
 #include "shoal/cluster/deployment.h"
-#include "shoal/cluster/outbox.h"
+#include "shoal/cluster/peers.h"
 #include "shoal/cluster/programs.h"
 #include "shoal/cluster/recorder.h"
 #include "shoal/cluster/store.h"
@@ -24,7 +24,7 @@ class Deploy;
 class Task;
 }  // namespace message
 
-class Duty {
+class Duty : public std::enable_shared_from_this<Duty> {
  public:
   using ChannelPtr = std::shared_ptr<net::Channel>;
 
@@ -37,9 +37,8 @@ class Duty {
   const ChannelPtr& coordinator() const { return coordinator_; }
   const std::set<Hash>& weights() const { return weights_; }  // that its tasks need
 
-  // Once, when the weights are there. Connects to the workers it sends to. Programs and transport
-  // outlive the duty.
-  Status start(Programs& programs, const Store& store, net::Transport& transport);
+  // Once, when the weights are there. Programs outlive the duty.
+  Status start(Programs& programs, const Store& store, Peers& peers);
   bool started() const { return started_.load(std::memory_order_acquire); }
 
   // From the coordinator or another worker.
@@ -48,16 +47,13 @@ class Duty {
   // Nobody waits for it any more.
   void forget(uint64_t request);
 
-  // The way from another worker broke.
+  // The way from another worker or to it broke.
   void say_cut_off_from(const std::string& peer);
 
   // Computes a task that can run; false if there is none. On one thread.
   bool compute_one();
   // When one can run though nothing more comes.
   std::optional<Deployment::Time> next_time() const { return deployment_->next_time(); }
-
-  // Other workers are left alone; what still was to be sent to them is not.
-  void hang_up();
 
  private:
   Duty();
@@ -66,6 +62,7 @@ class Duty {
                                          const Store& store);
   Status run(const ReadyTask& ready);
   void post(uint64_t request, const SendOrder& order, Tensor part);
+  void deliver(uint64_t request, const SendOrder& order, const Tensor& part);
   void fail_to_reach(int peer, uint64_t request, const Status& status);
   void record(std::optional<message::Message> ended);
   void fail(uint64_t request, const Status& status);
@@ -80,8 +77,9 @@ class Duty {
   std::atomic<bool> started_ = false;
   // What follows does not change after the start.
   std::unique_ptr<Deployment> deployment_;
-  std::unique_ptr<Recorder> recorder_;               // where times are wanted
-  std::map<int, std::unique_ptr<Outbox>> outboxes_;  // by worker, and the coordinator's
+  std::unique_ptr<Recorder> recorder_;  // where times are wanted
+  std::map<int, std::shared_ptr<Peer>> peers_;
+  std::shared_ptr<Outbox> to_coordinator_;
 };
 
 }  // namespace shoal::cluster

@@ -2,7 +2,7 @@
 
 namespace shoal::cluster {
 
-Outbox::Outbox(Open open) : thread_([this, open = std::move(open)] { send_all(open); }) {}
+Outbox::Outbox() : thread_([this] { send_all(); }) {}
 
 Outbox::~Outbox() {
   {
@@ -19,24 +19,16 @@ void Outbox::put(Job job) {
   news_.notify_one();
 }
 
-void Outbox::close() {
-  const std::lock_guard lock(mutex_);
-  closed_ = true;
-  if (channel_ != nullptr) channel_->close();
-}
-
-void Outbox::send_all(const Open& open) {
-  const Result<ChannelPtr> channel = open();
+void Outbox::send_all() {
   std::unique_lock lock(mutex_);
-  if (channel.ok()) channel_ = *channel;
-  if (closed_ && channel_ != nullptr) channel_->close();
   for (;;) {
     news_.wait(lock, [&] { return over_ || !jobs_.empty(); });
     if (over_) return;
-    const Job job = std::move(jobs_.front());
+    Job job = std::move(jobs_.front());
     jobs_.pop_front();
     lock.unlock();
-    job(channel);
+    job();
+    job = nullptr;  // what it kept is freed before the next one, and without the lock
     lock.lock();
   }
 }

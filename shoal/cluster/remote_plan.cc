@@ -111,7 +111,7 @@ void Coordinator::begin(const Attempt& attempt, const std::vector<size_t>& sends
     if (waits) {
       send_input(*link, attempt, i, part);
     } else {
-      link->outbox->put([this, to = link.get(), attempt, i, part = std::move(part)](const auto&) {
+      link->outbox->put([this, to = link.get(), attempt, i, part = std::move(part)] {
         send_input(*to, attempt, i, part);
       });
     }

@@ -12,9 +12,9 @@ namespace shoal::cluster {
 Worker::Worker(WorkerOptions options, Device& device, net::Transport& transport)
     : options_(std::move(options)),
       device_(device),
-      transport_(transport),
       store_(options_.weight_bytes, std::move(options_.cache)),
-      programs_(device) {
+      programs_(device),
+      peers_(transport, [this](uint64_t plan, const auto& peer) { say_cut_off(plan, peer); }) {
   if (options_.epochs) epoch_ = options_.epochs->latest();
 }
 
@@ -32,14 +32,16 @@ void Worker::stop() {
     if (stopped_) return;
     stopped_ = true;
     for (const auto& [channel, visitor] : channels_) channel->close();
-    for (const auto& [plan, duty] : duties_) duty->hang_up();
   }
+  peers_.close();
   if (listener_ != nullptr) listener_->close();
   work_.notify_all();
   if (acceptor_.joinable()) acceptor_.join();  // from then on nobody comes
   if (computer_.joinable()) computer_.join();
   join(visits_, true);  // and nobody asks for anything
   join(errands_, true);
+  duties_.clear();
+  peers_.release(0);  // now that no plan holds them, all end
 }
 
 // Those that are over, or all.
@@ -96,18 +98,30 @@ void Worker::listen(const ChannelPtr& channel) {
 // Plans of a coordinator that is gone are dropped: nobody wants their answers. Of those whose
 // pieces came this way some may be lost, which only who reads here can know.
 void Worker::forget(const ChannelPtr& channel) {
-  std::vector<DutyPtr> dropped;  // freed after the lock is
-  const std::lock_guard lock(mutex_);
-  for (uint64_t plan : channels_[channel].plans) {
-    const auto duty = duties_.find(plan);
-    if (!stopped_ && duty != duties_.end()) duty->second->say_cut_off_from(channel->peer().name);
+  Visitor visitor;
+  std::map<uint64_t, DutyPtr> dropped;
+  {
+    const std::lock_guard lock(mutex_);
+    visitor = std::move(channels_[channel]);
+    channels_.erase(channel);
+    std::erase_if(duties_, [&](const auto& entry) {
+      const bool gone = entry.second->coordinator() == channel;
+      if (gone) dropped.insert(entry);
+      return gone;
+    });
   }
-  channels_.erase(channel);
-  std::erase_if(duties_, [&](const auto& entry) {
-    const bool gone = entry.second->coordinator() == channel;
-    if (gone) dropped.push_back(entry.second);
-    return gone;
-  });
+  for (uint64_t plan : visitor.plans) say_cut_off(plan, channel->peer().name);
+  for (auto& [plan, duty] : dropped) release(plan, std::move(duty));
+}
+
+void Worker::say_cut_off(uint64_t plan, const std::string& peer) {
+  const DutyPtr duty = duty_of(plan);
+  if (duty != nullptr && duty->started()) duty->say_cut_off_from(peer);
+}
+
+void Worker::release(uint64_t plan, DutyPtr duty) {
+  duty.reset();
+  peers_.release(plan);
 }
 
 void Worker::report_to(const ChannelPtr& channel, const Status& status) {
@@ -143,7 +157,9 @@ Status Worker::handle(const ChannelPtr& channel, const net::Frame& frame) {
         for (auto& [one, visitor] : channels_) visitor.plans.erase(message.release().plan());
       }
       // It waits for what is leaving, and perhaps for a peer that does not answer.
-      run_errand([duty = std::move(dropped)]() mutable { duty.reset(); });
+      run_errand([this, plan = message.release().plan(), duty = std::move(dropped)]() mutable {
+        release(plan, std::move(duty));
+      });
       return {};
     }
     case message::Message::kForget: {
@@ -226,7 +242,8 @@ Status Worker::tell(const ChannelPtr& channel) {
 
 Status Worker::deploy(const ChannelPtr& channel, const message::Deploy& deploy,
                       const net::Frame& frame) {
-  constexpr size_t kMostDuties = 64;
+  constexpr size_t kMostDuties =
+      512;  // two rounds of turns, while one takes the place of the other
   SHOAL_ASSIGN(const DutyPtr duty, Duty::read(deploy, frame, channel));
   message::Message reply;
   reply.mutable_missing()->set_plan(deploy.plan());
@@ -248,7 +265,7 @@ Status Worker::start(const ChannelPtr& channel, uint64_t plan) {
   if (duty == nullptr || duty->coordinator() != channel) {
     return invalid("there is no such plan to start");
   }
-  SHOAL_TRY(duty->start(programs_, store_, transport_));
+  SHOAL_TRY(duty->start(programs_, store_, peers_));
   message::Message reply;
   reply.mutable_ready()->set_plan(plan);
   return send(*channel, reply);

@@ -67,7 +67,9 @@ class Worker {
   Status tell(const ChannelPtr& channel);
   Status take_piece(const ChannelPtr& channel, const message::Data& data, const net::Frame& frame);
   void forget(const ChannelPtr& channel);
+  void release(uint64_t plan, DutyPtr duty);
   DutyPtr duty_of(uint64_t plan);
+  void say_cut_off(uint64_t plan, const std::string& peer);
 
   void compute();
   bool compute_one();
@@ -76,7 +78,6 @@ class Worker {
 
   WorkerOptions options_;
   Device& device_;
-  net::Transport& transport_;
   Store store_;
   Programs programs_;
 
@@ -95,6 +96,7 @@ class Worker {
   };
   std::map<ChannelPtr, Visitor> channels_;
   Epoch epoch_;  // the latest
+  Peers peers_;
   std::unique_ptr<net::Listener> listener_;
   std::thread acceptor_, computer_;
   std::list<Visit> visits_;   // the acceptor's

@@ -1,0 +1,105 @@
+#include "shoal/cluster/peer.h"
+
+#include <utility>
+
+#include "shoal/cluster/talk.h"
+
+namespace shoal::cluster {
+
+Peer::Peer(std::string address, net::Transport& transport, Cut cut)
+    : address_(std::move(address)), transport_(transport), cut_(std::move(cut)) {
+  outbox_.emplace();
+}
+
+Peer::~Peer() {
+  close();
+  outbox_.reset();  // from then on nobody connects
+  if (watcher_.joinable()) watcher_.join();
+}
+
+void Peer::close() {
+  const std::lock_guard lock(mutex_);
+  closed_ = true;
+  if (channel_ != nullptr) channel_->close();
+}
+
+void Peer::expect() {
+  {
+    const std::lock_guard lock(mutex_);
+    unreachable_ = {};
+  }
+  put([this] { static_cast<void>(open()); });
+}
+
+void Peer::forget(uint64_t plan) {
+  const std::lock_guard lock(mutex_);
+  using_.erase(plan);
+  lost_.erase(plan);
+}
+
+// A connection may have broken long before it is noticed here, because the peer was started again:
+// plans that begin to send then are sent by a new one.
+Status Peer::send(uint64_t plan, const std::function<Status(net::Channel&)>& what) {
+  constexpr int kTries = 2;
+  Status sent;
+  for (int i = 0; i < kTries; ++i) {
+    SHOAL_ASSIGN(const ChannelPtr channel, open());
+    bool is_first = false;
+    {
+      const std::lock_guard lock(mutex_);
+      if (lost_.contains(plan)) {
+        return Status(Code::kUnavailable, to_string(channel->peer()) + ": the connection broke");
+      }
+      is_first = using_.insert(plan).second;
+    }
+    sent = what(*channel);
+    if (sent.code() != Code::kUnavailable) return sent;
+    lose(channel, is_first ? std::optional(plan) : std::nullopt);
+    if (!is_first) return sent;
+  }
+  return sent;
+}
+
+// On the thread that sends, as all that changes which channel it is but for its end.
+Result<Peer::ChannelPtr> Peer::open() {
+  {
+    const std::lock_guard lock(mutex_);
+    SHOAL_TRY(unreachable_);
+    if (closed_) return Status(Code::kUnavailable, "this worker ends");
+    if (channel_ != nullptr) return channel_;
+  }
+  if (watcher_.joinable()) watcher_.join();  // of the one before
+  auto opened = transport_.connect(address_, net::after(kConnectPatience));
+  const std::lock_guard lock(mutex_);
+  if (!opened.ok()) {
+    unreachable_ = opened.status();
+    return unreachable_;
+  }
+  channel_ = *opened;
+  if (closed_) channel_->close();
+  watcher_ = std::thread([this, channel = channel_] { watch(channel); });
+  return channel_;
+}
+
+// The peer says nothing on this way, so that whoever listens learns when it ends.
+void Peer::watch(const ChannelPtr& channel) {
+  while (channel->receive(net::Deadline::max()).ok()) {
+  }
+  lose(channel, std::nullopt);
+}
+
+void Peer::lose(const ChannelPtr& channel, std::optional<uint64_t> spared) {
+  std::set<uint64_t> plans;
+  {
+    const std::lock_guard lock(mutex_);
+    if (channel_ != channel) return;
+    channel_ = nullptr;
+    plans = std::exchange(using_, {});
+    if (spared) plans.erase(*spared);
+    lost_.insert(plans.begin(), plans.end());
+  }
+  channel->close();
+  for (uint64_t plan : plans) cut_(plan, channel->peer().name);
+}
+
+}  // namespace shoal::cluster

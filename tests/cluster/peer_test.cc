@@ -1,0 +1,115 @@
+// The ways from a worker to another one.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <future>
+
+#include "shoal/cluster/peers.h"
+#include "shoal/net/loopback.h"
+
+namespace shoal::cluster {
+namespace {
+
+using ChannelPtr = std::shared_ptr<net::Channel>;
+
+// A worker that sends, and one end of what it sends by.
+class Ways {
+ public:
+  Ways() { listen(); }
+  ~Ways() { peers_.release(0); }
+
+  void listen() { listener_ = *network_.transport("other")->listen("other"); }
+  void vanish() { listener_.reset(); }
+
+  std::shared_ptr<Peer> at(const std::string& address = "other") { return peers_.at(address); }
+  void release(uint64_t plan) { peers_.release(plan); }
+
+  // Sends a frame that holds the number of the plan.
+  static Status send(Peer& peer, uint64_t plan) {
+    std::promise<Status> sent;
+    peer.put([&] {
+      sent.set_value(peer.send(plan, [&](net::Channel& channel) {
+        const auto number = static_cast<std::byte>(plan);
+        return channel.send({std::span(&number, 1), {}, false}, net::Deadline::max());
+      }));
+    });
+    return sent.get_future().get();
+  }
+
+  ChannelPtr accept() { return *listener_->accept(net::Deadline::max()); }
+  bool someone_waits() { return listener_->accept(net::Deadline::min()).ok(); }
+  // The first plan that was told so.
+  uint64_t await_cut() { return cut_.get_future().get(); }
+
+  static uint64_t receive(net::Channel& channel) {
+    return std::to_integer<uint64_t>(channel.receive(net::Deadline::max())->control[0]);
+  }
+
+ private:
+  net::LoopbackNetwork network_;
+  std::unique_ptr<net::Transport> transport_ = network_.transport("self");
+  std::unique_ptr<net::Listener> listener_;
+  std::promise<uint64_t> cut_;
+  std::atomic<bool> is_told_ = false;
+  Peers peers_{*transport_, [this](uint64_t plan, const std::string& name) {
+                 EXPECT_EQ(name, "other");
+                 if (!is_told_.exchange(true)) cut_.set_value(plan);
+               }};
+};
+
+TEST(Peer, IsReachedByOneConnectionForAllPlans) {
+  constexpr uint64_t kPlans = 100;
+  Ways ways;
+  std::vector<std::shared_ptr<Peer>> held;
+  for (uint64_t plan = 1; plan <= kPlans; ++plan) {
+    held.push_back(ways.at());
+    EXPECT_TRUE(ways.send(*held.back(), plan).ok());
+  }
+  const ChannelPtr other = ways.accept();
+  for (uint64_t plan = 1; plan <= kPlans; ++plan) EXPECT_EQ(ways.receive(*other), plan);
+  EXPECT_FALSE(ways.someone_waits());
+}
+
+// What it has sent may be lost, which nobody else would notice.
+TEST(Peer, TakesAlongThePlansThatSentByWhatBroke) {
+  Ways ways;
+  const auto peer = ways.at();
+  EXPECT_TRUE(ways.send(*peer, 1).ok());
+  const ChannelPtr first = ways.accept();
+  EXPECT_EQ(ways.receive(*first), 1u);
+  first->close();
+  EXPECT_EQ(ways.await_cut(), 1u);
+  EXPECT_EQ(ways.send(*peer, 1).code(), Code::kUnavailable);
+  EXPECT_TRUE(ways.send(*peer, 2).ok());
+  const ChannelPtr second = ways.accept();
+  EXPECT_EQ(ways.receive(*second), 2u);
+}
+
+TEST(Peer, IsTriedAgainForEveryPlan) {
+  Ways ways;
+  ways.vanish();
+  const auto peer = ways.at();
+  EXPECT_FALSE(ways.send(*peer, 1).ok());
+  ways.listen();
+  EXPECT_FALSE(ways.send(*peer, 1).ok()) << "who knows that nobody is there does not wait again";
+  EXPECT_EQ(ways.at(), peer);
+  EXPECT_TRUE(ways.send(*peer, 2).ok());
+  EXPECT_EQ(ways.receive(*ways.accept()), 2u);
+}
+
+TEST(Peer, IsLeftWithTheLastPlan) {
+  Ways ways;
+  std::shared_ptr<Peer> peer = ways.at();
+  EXPECT_TRUE(ways.send(*peer, 1).ok());
+  const ChannelPtr other = ways.accept();
+  EXPECT_EQ(ways.receive(*other), 1u);
+  ways.release(2);
+  EXPECT_TRUE(ways.send(*peer, 1).ok()) << "a plan still holds it";
+  EXPECT_EQ(ways.receive(*other), 1u);
+  peer.reset();
+  ways.release(1);
+  EXPECT_EQ(other->receive(net::Deadline::max()).status().code(), Code::kUnavailable);
+}
+
+}  // namespace
+}  // namespace shoal::cluster
