@@ -1,4 +1,5 @@
 // shoal bench: how fast a model runs here.
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
 #include <cmath>

@@ -1,12 +1,12 @@
 // What the subcommands share: exit codes, and how a command hands its work to main().
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <functional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "parser.h"
 #include "shoal/base/status.h"
 
 namespace shoal::cli {

@@ -1,5 +1,7 @@
 #include "cluster_flags.h"
 
+#include <CLI/CLI.hpp>
+
 #include "cluster_file.h"
 #include "shoal/plan/known.h"
 

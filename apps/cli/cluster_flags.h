@@ -1,9 +1,9 @@
 // The flags that describe a cluster that need not be there: for plans, simulation and emulation.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <string>
 
+#include "parser.h"
 #include "shoal/base/status.h"
 #include "shoal/plan/profile.h"
 

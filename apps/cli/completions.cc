@@ -1,4 +1,5 @@
 // shoal completions: for bash, zsh and fish, made from the commands themselves.
+#include <CLI/CLI.hpp>
 #include <cstdio>
 
 #include "cli.h"

@@ -1,4 +1,5 @@
 // shoal convert: ONNX in, ONNX out.
+#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <filesystem>
 #include <nlohmann/json.hpp>

@@ -1,4 +1,5 @@
 // shoal doctor: does it work here, and what is here?
+#include <CLI/CLI.hpp>
 #include <cmath>
 #include <cstdio>
 #include <thread>

@@ -1,4 +1,5 @@
 // shoal eval: accuracy on labelled images.
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
 #include <cstdio>

@@ -1,4 +1,5 @@
 // shoal inspect: what is in a model and what it costs, without running it.
+#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <map>
 #include <nlohmann/json.hpp>

@@ -1,4 +1,5 @@
 // shoal: one binary, one file per subcommand.
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
 #include <exception>

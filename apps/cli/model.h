@@ -1,7 +1,6 @@
 // What a MODEL argument names, and the flags every command that runs a model shares.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <filesystem>
 #include <map>
 #include <memory>
@@ -10,6 +9,7 @@
 #include <vector>
 
 #include "cli.h"
+#include "parser.h"
 #include "shoal/base/status.h"
 #include "shoal/data/image.h"
 #include "shoal/device/device.h"

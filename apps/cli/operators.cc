@@ -1,4 +1,5 @@
 // shoal operators: what can be run, and what is known about it. Makes docs/operators.md.
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
 #include <string>

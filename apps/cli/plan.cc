@@ -1,4 +1,5 @@
 // shoal plan: how a model would be spread over devices, and what that should bring.
+#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 

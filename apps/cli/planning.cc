@@ -1,5 +1,6 @@
 #include "planning.h"
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <nlohmann/json.hpp>
 

@@ -1,13 +1,13 @@
 // What 'shoal plan' and 'shoal simulate' share: a model, a cluster, and the plans for them.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <functional>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
 #include "cluster_flags.h"
+#include "parser.h"
 #include "shoal/graph/graph.h"
 #include "shoal/plan/planner.h"
 #include "wire_flags.h"

@@ -1,5 +1,6 @@
 #include "preprocess_flags.h"
 
+#include <CLI/CLI.hpp>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>

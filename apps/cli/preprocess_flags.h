@@ -1,10 +1,10 @@
 // The flags that say what happens to an image before the model sees it, and saved sets of them.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <memory>
 #include <string>
 
+#include "parser.h"
 #include "shoal/base/status.h"
 #include "shoal/data/image.h"
 

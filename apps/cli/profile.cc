@@ -1,4 +1,5 @@
 // shoal profile: where the time goes, layer by layer.
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
 #include <cstdio>

@@ -1,4 +1,5 @@
 // shoal run: inputs in, answers out.
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
 #include <cstdio>

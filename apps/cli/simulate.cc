@@ -1,4 +1,5 @@
 // shoal simulate: a plan carried out in virtual time.
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
 #include <nlohmann/json.hpp>

@@ -1,5 +1,6 @@
 #include "wire_flags.h"
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
 #include <cmath>

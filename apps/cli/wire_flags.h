@@ -1,10 +1,10 @@
 // --wire and --error: what may travel between workers in fewer bytes.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <string>
 #include <vector>
 
+#include "parser.h"
 #include "shoal/base/status.h"
 #include "shoal/plan/wire_format.h"
 

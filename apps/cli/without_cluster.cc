@@ -1,4 +1,6 @@
 // In place of apps/cli/cluster/ where workers and coordinators are not built.
+#include <CLI/CLI.hpp>
+
 #include "cli.h"
 #include "cluster/cluster_bench.h"
 #include "cluster/cluster_device.h"

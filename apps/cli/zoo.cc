@@ -1,6 +1,7 @@
 // shoal zoo: list the standard networks, or write one as ONNX.
 #include "shoal/zoo/zoo.h"
 
+#include <CLI/CLI.hpp>
 #include <cstdio>
 
 #include "cli.h"

@@ -1,4 +1,5 @@
 // shoal chaos: what becomes of requests while workers are killed, stopped and cut off.
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
 #include <nlohmann/json.hpp>

@@ -1,4 +1,5 @@
 // shoal cluster: makes a cluster, invites devices into it, and keeps the list of them.
+#include <CLI/CLI.hpp>
 #include <cstdio>
 
 #include "../cli.h"

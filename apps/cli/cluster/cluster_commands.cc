@@ -1,5 +1,7 @@
 #include "cluster_commands.h"
 
+#include <CLI/CLI.hpp>
+
 namespace shoal::cli {
 
 void add_cluster_commands(CLI::App& app, Action& action) {

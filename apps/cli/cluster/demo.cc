@@ -1,5 +1,6 @@
 // What 'shoal emulate' shows when it is given nothing to do: a small and a large model on one
 // device and on all of them.
+#include <CLI/CLI.hpp>
 #include <cstdio>
 
 #include "../cli.h"

@@ -1,4 +1,5 @@
 // shoal devices: every worker of the cluster: what it is, how fast, how far, how busy.
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
 #include <nlohmann/json.hpp>

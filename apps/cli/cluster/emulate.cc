@@ -1,5 +1,6 @@
 // shoal emulate: several devices on this machine, each a process, with the speed and the links of
 // another.
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
 #include <cstdio>

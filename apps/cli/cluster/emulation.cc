@@ -1,5 +1,6 @@
 #include "emulation.h"
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 
 #include "../cluster_file.h"

@@ -2,10 +2,10 @@
 // 'shoal emulate', for workers by flags and for the coordinator by the environment.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <memory>
 #include <string>
 
+#include "../parser.h"
 #include "shoal/base/status.h"
 #include "shoal/emulate/links.h"
 #include "shoal/net/tls.h"

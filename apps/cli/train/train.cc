@@ -1,4 +1,5 @@
 // shoal train: learn from labelled images.
+#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 

@@ -1,7 +1,6 @@
 // The flags of shoal train, and what they say in the words of the rooms that do the work.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <cstdint>
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -9,6 +8,7 @@
 #include <vector>
 
 #include "../model.h"
+#include "../parser.h"
 #include "../preprocess_flags.h"
 #include "shoal/data/batches.h"
 #include "shoal/train/schedule.h"
