@@ -6,6 +6,7 @@
 #endif
 
 #include "shoal/net/certificate.h"
+#include "shoal/net/wide_aes.h"
 
 namespace shoal::net {
 namespace {
@@ -23,7 +24,7 @@ bool cpu_has_aes() {
 }
 
 Result<ContextPtr> make_context() {
-  ContextPtr context(SSL_CTX_new(TLS_method()));
+  ContextPtr context(SSL_CTX_new_ex(nullptr, wide_aes_properties(), TLS_method()));
   const char* ciphers =
       cpu_has_aes() ? "TLS_AES_128_GCM_SHA256:TLS_AES_256_GCM_SHA384:TLS_CHACHA20_POLY1305_SHA256"
                     : "TLS_CHACHA20_POLY1305_SHA256:TLS_AES_128_GCM_SHA256:TLS_AES_256_GCM_SHA384";
