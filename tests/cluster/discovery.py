@@ -9,6 +9,7 @@ import json
 import os
 import pathlib
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -52,8 +53,19 @@ def start_daemon(folder):
     (folder / "avahi.conf").write_text(DAEMON)
     os.environ["DBUS_SYSTEM_BUS_ADDRESS"] = f"unix:path={folder / 'bus'}"
     subprocess.run(["dbus-daemon", "--fork", f"--config-file={folder / 'bus.conf'}"], check=True)
+    start_avahi(folder)
+
+
+def start_avahi(folder):
     flags = ["--daemonize", "--no-drop-root", "--no-chroot", "--no-rlimits", "-f", folder / "avahi.conf"]
     subprocess.run(["avahi-daemon", *flags], check=True, stderr=subprocess.DEVNULL)  # returns when it is ready
+
+
+def stop_avahi():
+    """We are the first process of the namespace, so that its daemon is ours to bury."""
+    process = int(pathlib.Path("/run/avahi-daemon/pid").read_text())
+    os.kill(process, signal.SIGTERM)
+    os.waitpid(process, 0)
 
 
 class Shoal:
@@ -110,6 +122,12 @@ def test(shoal, folder):
     done = shoal.call("cluster", "add", "--discover", *here)
     assert done.stdout == f"kitchen {address}\n" and "not listed: worker stranger" in done.stderr, done
     assert "stranger" not in shoal.call("cluster", "list", *here).stdout
+
+    stop_avahi()
+    assert not found()
+    start_avahi(folder)
+    wait_for(lambda: {"kitchen", "stranger"} <= found().keys())  # they say so again by themselves
+
     kitchen.terminate()
     wait_for(lambda: "kitchen" not in found() or found()["kitchen"]["health"] != "ok")
 

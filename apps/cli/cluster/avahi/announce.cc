@@ -24,19 +24,32 @@ class AvahiAnnouncement final : public Announcement {
   Status start() {
     poll_.reset(avahi_threaded_poll_new());
     if (poll_ == nullptr) return avahi_status(AVAHI_ERR_NO_MEMORY);
-    int error = 0;
-    client_.reset(avahi_client_new(avahi_threaded_poll_get(poll_.get()), AvahiClientFlags{},
-                                   &AvahiAnnouncement::client_changed, this, &error));
-    if (client_ == nullptr) return avahi_status(error);
+    SHOAL_TRY(connect({}));
     if (avahi_threaded_poll_start(poll_.get()) < 0) return avahi_status(AVAHI_ERR_FAILURE);
     return {};
   }
 
  private:
+  Status connect(AvahiClientFlags flags) {
+    int error = 0;
+    client_.reset(avahi_client_new(avahi_threaded_poll_get(poll_.get()), flags,
+                                   &AvahiAnnouncement::client_changed, this, &error));
+    return client_ == nullptr ? avahi_status(error) : Status();
+  }
+
+  // The daemon has gone, and perhaps comes back: then we are told, and publish again.
+  void await_daemon() {
+    group_.reset();
+    client_.reset();
+    static_cast<void>(connect(AVAHI_CLIENT_NO_FAIL));  // if it fails, the list still works
+  }
+
   static void client_changed(AvahiClient* client, AvahiClientState state, void* self) {
     auto& announcement = *static_cast<AvahiAnnouncement*>(self);
     if (state == AVAHI_CLIENT_S_RUNNING) {
       announcement.publish(client);
+    } else if (state == AVAHI_CLIENT_FAILURE) {
+      announcement.await_daemon();
     } else if (announcement.group_ != nullptr) {
       // The host gets another name, and says so again under that.
       avahi_entry_group_reset(announcement.group_.get());
