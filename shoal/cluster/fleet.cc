@@ -31,6 +31,8 @@ Fleet::~Fleet() {
 
 Status Fleet::run(std::span<const Tensor> inputs, std::span<Tensor> outputs,
                   std::chrono::milliseconds patience) {
+  // Whoever asks once is not to wait for plans that nobody will need.
+  if (++asked_ == 2) wake();
   return coordinator_.run(service_, inputs, outputs, patience, nullptr);
 }
 
@@ -61,12 +63,7 @@ Workers Fleet::present() const {
 
 void Fleet::keep() {
   for (;;) {
-    mend();
     std::unique_lock lock(mutex_);
-    if (!news_) {
-      settled_ = true;
-      changed_.notify_all();
-    }
     const auto is_woken = [&] { return news_ || over_; };
     if (options_.look_again.count() > 0) {
       changed_.wait_for(lock, options_.look_again, is_woken);
@@ -77,6 +74,11 @@ void Fleet::keep() {
     news_ = false;
     lock.unlock();
     look_for_the_lost();
+    mend();
+    lock.lock();
+    if (news_) continue;
+    settled_ = true;
+    changed_.notify_all();
   }
 }
 

@@ -3,6 +3,7 @@
 // Who comes back is folded in while requests are on their way.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <functional>
@@ -22,7 +23,8 @@ struct FleetOptions {
   // A plan that uses these workers only. Asked once for every set; on a thread of the fleet, but
   // for the first.
   std::function<Result<plan::Prediction>(const Workers&)> plan;
-  // Whether to make plans ahead. Without, a loss is planned for when it happens, and requests wait.
+  // Whether to make plans ahead, from the second request on. Without, a loss is planned for when it
+  // happens, and requests wait.
   bool standby = false;
   // How often to look whether who is lost has come back. Zero: never.
   std::chrono::milliseconds look_again{0};
@@ -71,6 +73,7 @@ class Fleet {
   std::condition_variable changed_;
   size_t deployed_ = 0;
   bool news_ = false, settled_ = false, over_ = false;
+  std::atomic<int> asked_ = 0;
   std::thread keeper_;
 };
 

@@ -32,7 +32,7 @@ class LinkStream final : public Stream {
 
   Result<size_t> read(std::span<std::byte> into, Deadline deadline) override {
     auto n = inner_->read(into, deadline);
-    if (n.ok()) radio_->used_until(Clock::now());
+    if (n.ok() && !LinkClock::is_sign_of_life(*n)) radio_->used_until(Clock::now());
     return n;
   }
 

@@ -22,6 +22,8 @@ class LinkClock {
   LinkClock(const LinkOptions& options, uint64_t seed);
 
   Transfer transfer(size_t bytes, Time now);
+  // Such a one passes as though there were no link.
+  static bool is_sign_of_life(size_t bytes);
 
  private:
   size_t count_lost(size_t bytes);

@@ -4,6 +4,7 @@
 
 #include <thread>
 
+#include "shoal/net/chunk.h"
 #include "shoal/net/link_clock.h"
 #include "shoal/net/test_peers.h"
 
@@ -51,6 +52,19 @@ TEST(Link, WakesTheRadioAfterItWasIdle) {
   EXPECT_EQ(clock.transfer(1'000, kStart).left - kStart, 55ms) << "asleep at first";
   EXPECT_EQ(clock.transfer(1'000, kStart + 155ms).left - kStart, 156ms) << "still awake";
   EXPECT_EQ(clock.transfer(1'000, kStart + 257ms).left - kStart, 257ms + 55ms);
+}
+
+// Those who watch over each other do not keep each other's radios awake.
+TEST(Link, LetsSignsOfLifePassWithoutWakingAnybody) {
+  LinkSpec spec = megabytes_per_second(1);
+  spec.wake_up = 54ms;
+  spec.asleep_after = 100ms;
+  LinkClock clock = clock_of(spec);
+  EXPECT_EQ(clock.transfer(kChunkHeaderBytes, kStart).arrives, kStart);
+  const auto woken = clock.transfer(1'000, kStart + 10ms);
+  EXPECT_EQ(woken.left - kStart, 10ms + 55ms);
+  EXPECT_EQ(clock.transfer(kChunkHeaderBytes, kStart + 20ms).arrives, woken.arrives)
+      << "behind what is on its way";
 }
 
 TEST(Link, HasOneRadioForAllChannelsOfADevice) {

@@ -44,6 +44,10 @@ class Served {
     may_plan_.notify_all();
   }
 
+  void await_planned(int count) const {
+    for (int now = planned_; now < count; now = planned_) planned_.wait(now);
+  }
+
   Fleet& fleet() { return *fleet_; }
   int planned() const { return planned_; }
 
@@ -51,6 +55,7 @@ class Served {
   Result<plan::Prediction> plan(const Workers& set) {
     may_plan_.wait(false);
     ++planned_;
+    planned_.notify_all();
     plan::PlanOptions options;
     for (int w = 0; w < std::ssize(coordinator_.workers()); ++w) {
       if (!set.contains(w)) options.excluded.push_back(w);
@@ -73,6 +78,15 @@ TEST(Fleet, PlansForAllAndForEachLoss) {
   EXPECT_EQ(sets_to_plan_for({0, 2, 5}, false), (std::vector<Workers>{{0, 2, 5}}));
   EXPECT_EQ(sets_to_plan_for({3}, true), (std::vector<Workers>{{3}}));
   EXPECT_TRUE(sets_to_plan_for({}, true).empty());
+}
+
+TEST(Fleet, PlansAheadForWhoAsksAgain) {
+  Cluster cluster(3);
+  Served served(cluster.coordinator());
+  EXPECT_TRUE(served.run().ok());
+  EXPECT_EQ(served.planned(), 1);
+  EXPECT_TRUE(served.run().ok());
+  served.await_planned(4);
 }
 
 TEST(Fleet, SwitchesWithoutPlanning) {

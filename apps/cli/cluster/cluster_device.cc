@@ -1,5 +1,7 @@
 #include "cluster_device.h"
 
+#include <cstdio>
+
 #include "cluster_access.h"
 #include "shoal/cluster/cluster_device.h"
 
@@ -15,7 +17,17 @@ class RemoteDevice final : public Device {
     options.profile = [this](const Graph& graph) { return access_->profile(graph); };
     options.patience = std::chrono::duration_cast<std::chrono::milliseconds>(options.patience *
                                                                              access_->dilation());
+    // What is deployed between requests would travel by emulated links, too.
+    options.standby = !access_->emulated();
+    options.look_again = std::chrono::seconds(1);
     device_ = cluster::make_cluster_device(access_->coordinator(), std::move(options));
+  }
+
+  ~RemoteDevice() override {
+    const uint64_t replayed = access_->coordinator().tally().replayed;
+    if (replayed == 0) return;
+    std::fprintf(stderr, "replayed: %llu requests, because workers were lost\n",
+                 static_cast<unsigned long long>(replayed));
   }
 
   const DeviceInfo& info() const override { return device_->info(); }

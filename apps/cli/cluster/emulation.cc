@@ -44,12 +44,13 @@ Result<emulate::EmulatedLinks> Emulation::as(const std::string& worker) const {
 
 namespace {
 
-// As much slower as everything is. Signs of life would keep emulated radios awake: where there are
-// any, nobody gives them, and only who dies is noticed, because its process ends.
+// As much slower as everything is. On a radio that all share, whoever has its turn late is silent
+// for long without being gone.
 std::chrono::milliseconds beat_of(const emulate::EmulatedLinks& links,
                                   std::chrono::milliseconds beat) {
+  constexpr int kTurns = 10;
   const auto is_radio = [](const plan::LinkProfile& link) { return link.wakeup_seconds > 0; };
-  if (std::ranges::any_of(links.cluster.links, is_radio)) return std::chrono::hours(1);
+  if (std::ranges::any_of(links.cluster.links, is_radio)) beat *= kTurns;
   return std::chrono::duration_cast<std::chrono::milliseconds>(beat *
                                                                std::max(1.0, links.dilation));
 }
