@@ -182,7 +182,8 @@ Traffic FramedChannel::traffic() const { return {sent_, received_}; }
 void FramedChannel::beat() {
   if (!failure().ok()) return;
   const bool waiting_for_us = listen_between_receives();
-  if (heard_.exchange(false) || waiting_for_us) {
+  // What has come and was not read, because this machine is busy, is a sign of life too.
+  if (heard_.exchange(false) || waiting_for_us || stream_->has_input()) {
     ever_heard_ = true;
     missed_ = 0;
   } else if (ever_heard_ && ++missed_ >= options_.missed_beats) {

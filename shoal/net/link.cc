@@ -53,6 +53,8 @@ class LinkStream final : public Stream {
     return failure_;
   }
 
+  bool has_input() override { return inner_->has_input(); }
+
   void shut_down() override {
     inner_->shut_down();
     const std::lock_guard lock(mutex_);

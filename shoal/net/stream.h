@@ -28,6 +28,9 @@ class Stream {
   // At kDeadline what is left goes out before the next write, or at the next flush.
   virtual Status flush(Deadline deadline) = 0;
 
+  // Whether something has come that nobody has read yet, where that can be seen. From any thread.
+  virtual bool has_input() { return false; }
+
   // From any thread. Readers and writers wake up with kUnavailable, and so do those of the peer.
   virtual void shut_down() = 0;
 };

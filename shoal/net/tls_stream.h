@@ -3,11 +3,11 @@
 // system calls are made outside of it.
 #pragma once
 
-#include <mutex>
 #include <optional>
 #include <span>
 #include <vector>
 
+#include "shoal/net/fair_mutex.h"
 #include "shoal/net/openssl.h"
 #include "shoal/net/socket.h"
 #include "shoal/net/stream.h"
@@ -26,6 +26,7 @@ class TlsStream final : public Stream {
   Result<size_t> read(std::span<std::byte> into, Deadline deadline) override;
   Status write(std::span<const Bytes> pieces, Deadline deadline) override;
   Status flush(Deadline deadline) override;
+  bool has_input() override { return socket_.wait(Socket::For::kReading, kNoWait).ok(); }
   void shut_down() override { socket_.shut_down(); }
 
   SSL& ssl() { return *ssl_; }
@@ -44,7 +45,7 @@ class TlsStream final : public Stream {
   void renew_key();
 
   Socket socket_;
-  std::mutex mutex_;  // for ssl_ and what it writes to
+  FairMutex mutex_;  // for ssl_ and what it writes to
   SslPtr ssl_;
   std::vector<std::byte> encrypted_;  // by OpenSSL, not yet the writer's
   uint64_t since_renewal_ = 0;        // bytes encrypted with the current key
