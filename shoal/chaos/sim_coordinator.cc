@@ -10,7 +10,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr uint64_t kService = 1;
-constexpr Time kLookAgain = 250ms;
+constexpr Time kLookAgain = 250ms, kGrace = 500ms;
 
 }  // namespace
 
@@ -20,7 +20,8 @@ SimCoordinator::SimCoordinator(World& world, std::vector<std::unique_ptr<SimWork
   ear_.ready = [this](int from, uint64_t plan) {
     if (!deploying_ || deploying_->id != plan) return;
     deploying_->awaited.erase(from);
-    if (deploying_->awaited.empty()) finish_deploying();
+    if (!deploying_->awaited.empty()) return;
+    deploying_->restored ? go_on_restoring() : finish_deploying();
   };
   ear_.data = [this](int from, uint64_t attempt, const plan::Piece& piece, const Tensor& part) {
     world_.reached(Point::kAnswerArrives, from);
@@ -73,18 +74,24 @@ void SimCoordinator::reach(int worker) {
 void SimCoordinator::lose(int worker) {
   world_.note("lost", worker);
   links_.erase(worker);
+  lost_at_ = world_.clock.now();
   requests_.lose(worker,
                  Status(Code::kUnavailable, "worker " + std::to_string(worker) + " is gone"));
   if (deploying_ && deploying_->uses.contains(worker)) stop_deploying();
   mend();
 }
 
-void SimCoordinator::stop_deploying() { withdraw(std::exchange(deploying_, std::nullopt)->id); }
+// What was to be restored stays as it is.
+void SimCoordinator::stop_deploying() {
+  const Deploying stopped = *std::exchange(deploying_, std::nullopt);
+  if (!stopped.restored) withdraw(stopped.id);
+}
 
 void SimCoordinator::withdraw(uint64_t plan) {
   tell(courses_.at(plan), [plan](SimWorker& there) { there.release(plan); });
   requests_.remove(plan);
   courses_.erase(plan);
+  made_for_.erase(plan);
 }
 
 cluster::Workers SimCoordinator::present() const {
@@ -96,10 +103,11 @@ cluster::Workers SimCoordinator::present() const {
 // As Fleet::mend(), but that every plan takes its time.
 void SimCoordinator::mend() {
   const auto whole = [this](uint64_t plan) { return is_whole(plan); };
-  if (!deploying_) {
-    if (const auto set = roster_.next(present(), whole)) {
+  if (!deploying_ && !restore()) {
+    const bool waits = is_expected_back();
+    if (const auto set = roster_.next(present(), whole, !waits)) {
       begin_to_deploy(*set);
-    } else {
+    } else if (!waits) {
       retire();
     }
   }
@@ -109,6 +117,57 @@ void SimCoordinator::mend() {
   pump();
 }
 
+bool SimCoordinator::is_expected_back() {
+  return links_.size() < workers_.size() && world_.clock.now() < lost_at_ + kGrace;
+}
+
+// As Coordinator::restore(): first who came back gets the plan, then the others are told. Whether
+// there is one to restore.
+bool SimCoordinator::restore() {
+  const auto whole = [this](uint64_t plan) { return is_whole(plan); };
+  const std::vector<uint64_t> plans = roster_.restorable(present(), whole);
+  if (plans.empty()) return false;
+  const cluster::CoursePtr course = courses_.at(plans.front());
+  const int worker = requests_.missing(course->id).front();
+  const std::vector<int> uses = plan::workers_of(course->plan);
+  const auto& [version, set] = made_for_.at(course->id);
+  deploying_ = {set, {uses.begin(), uses.end()}, {worker}, course->id, worker, false};
+  world_.note("restore", static_cast<int64_t>(course->id), worker);
+  SimWorker* there = workers_[static_cast<size_t>(worker)].get();
+  world_.network.send(links_.at(worker), kCoordinator,
+                      [there, plan = course->id] { there->release(plan); });
+  deploy_to(worker, set, course);
+  return true;
+}
+
+void SimCoordinator::go_on_restoring() {
+  const uint64_t plan = deploying_->id;
+  const int worker = *deploying_->restored;
+  if (!std::exchange(deploying_->given, true)) {
+    const std::vector<int> others = requests_.having(plan);
+    deploying_->awaited = {others.begin(), others.end()};
+    for (int other : deploying_->awaited) {
+      SimWorker* there = workers_[static_cast<size_t>(other)].get();
+      world_.network.send(links_.at(other), kCoordinator,
+                          [there, plan, worker] { there->rejoin(plan, worker); });
+    }
+    if (!deploying_->awaited.empty()) return;
+  }
+  deploying_.reset();
+  requests_.restore(plan, worker);
+  mend();
+}
+
+void SimCoordinator::deploy_to(int worker, const cluster::Workers& set,
+                               const cluster::CoursePtr& course) {
+  SimWorker* there = workers_[static_cast<size_t>(worker)].get();
+  const ConnectionPtr link = links_.at(worker);
+  const size_t version = made_for_.at(course->id).first;
+  world_.network.send(link, kCoordinator, [there, link, version, set, course] {
+    there->deploy(link, version, set, *course);
+  });
+}
+
 void SimCoordinator::begin_to_deploy(const cluster::Workers& set) {
   auto made = world_.scene.course(version_, set, next_plan_++);
   SHOAL_CHECK(made.ok());
@@ -116,15 +175,10 @@ void SimCoordinator::begin_to_deploy(const cluster::Workers& set) {
   const std::vector<int> uses = plan::workers_of(course->plan);
   deploying_ = {set, {uses.begin(), uses.end()}, {uses.begin(), uses.end()}, course->id};
   courses_[course->id] = course;
+  made_for_[course->id] = {version_, set};
   requests_.add(course);
   world_.note("deploy", static_cast<int64_t>(course->id), std::ssize(uses));
-  for (int worker : uses) {
-    SimWorker* there = workers_[static_cast<size_t>(worker)].get();
-    const ConnectionPtr link = links_.at(worker);
-    world_.network.send(link, kCoordinator, [there, link, version = version_, set, course] {
-      there->deploy(link, version, set, *course);
-    });
-  }
+  for (int worker : uses) deploy_to(worker, set, course);
 }
 
 void SimCoordinator::finish_deploying() {

@@ -31,12 +31,18 @@ class SimCoordinator {
   struct Deploying {
     cluster::Workers set, uses, awaited;
     uint64_t id = 0;
+    std::optional<int> restored = {};  // the one that is given again what the others have
+    bool given = false;                // it has it, and the others are told
   };
 
   void look_for_the_lost();
   void reach(int worker);
   void lose(int worker);
   void mend();
+  bool restore();
+  void deploy_to(int worker, const cluster::Workers& set, const cluster::CoursePtr& course);
+  void go_on_restoring();
+  bool is_expected_back();
   void begin_to_deploy(const cluster::Workers& set);
   void finish_deploying();
   void stop_deploying();
@@ -61,7 +67,9 @@ class SimCoordinator {
   cluster::Roster roster_{true};
   std::optional<Deploying> deploying_;
   std::map<uint64_t, cluster::CoursePtr> courses_;
+  std::map<uint64_t, std::pair<size_t, cluster::Workers>> made_for_;  // version and set, by plan
   std::set<uint64_t> retired_;
+  Time lost_at_{0};                  // somebody
   std::map<uint64_t, size_t> open_;  // requests, and their inputs
   uint64_t next_plan_ = 1;
 };

@@ -61,20 +61,36 @@ void SimWorker::connect_to_peers(Duty& duty, uint64_t plan) {
   for (const cluster::WorkerTask& task : duty.deployment->tasks()) {
     for (const cluster::SendOrder& order : task.sends) {
       if (order.to == plan::kCoordinator || duty.peers.contains(order.to)) continue;
-      const ConnectionPtr peer = world_.network.connect(number_, order.to);
-      duty.peers[order.to] = peer;
-      if (peer == nullptr) continue;
-      // Who reads from here says so when it cannot any more.
-      SimWorker* reader = all_[static_cast<size_t>(order.to)].get();
-      peer->when_closed(order.to, [reader, plan, from = number_] {
-        const auto it = reader->duties_.find(plan);
-        if (it == reader->duties_.end()) return;
-        reader->say(*it->second, [ear = &reader->ear_, at = reader->number_, plan, from] {
-          ear->cut(at, plan, from);
-        });
-      });
+      connect_to(duty, plan, order.to);
     }
   }
+}
+
+void SimWorker::connect_to(Duty& duty, uint64_t plan, int peer) {
+  const ConnectionPtr way = world_.network.connect(number_, peer);
+  duty.peers[peer] = way;
+  if (way == nullptr) return;
+  // Who reads from here says so when it cannot any more.
+  SimWorker* reader = all_[static_cast<size_t>(peer)].get();
+  way->when_closed(peer, [reader, plan, from = number_] {
+    const auto it = reader->duties_.find(plan);
+    if (it == reader->duties_.end()) return;
+    reader->say(*it->second, [ear = &reader->ear_, at = reader->number_, plan, from] {
+      ear->cut(at, plan, from);
+    });
+  });
+}
+
+void SimWorker::rejoin(uint64_t plan, int worker) {
+  const auto it = duties_.find(plan);
+  if (it == duties_.end()) return;
+  Duty& duty = *it->second;
+  const auto way = duty.peers.find(worker);
+  const bool sends = way != duty.peers.end();
+  if (sends && (way->second == nullptr || !way->second->is_open(number_))) {
+    connect_to(duty, plan, worker);
+  }
+  say(duty, [ear = &ear_, from = number_, plan] { ear->ready(from, plan); });
 }
 
 void SimWorker::say(const Duty& duty, std::function<void()> what) {

@@ -29,6 +29,7 @@ class SimWorker {
   void take(uint64_t plan, uint64_t attempt, const plan::Piece& piece, const Tensor& elements);
   void forget(uint64_t plan, uint64_t attempt);
   void release(uint64_t plan);
+  void rejoin(uint64_t plan, int worker);
   void coordinator_gone(const ConnectionPtr& by);
 
   // What happens to it.
@@ -47,6 +48,7 @@ class SimWorker {
   };
 
   void connect_to_peers(Duty& duty, uint64_t plan);
+  void connect_to(Duty& duty, uint64_t plan, int peer);
   void compute();
   void finish(uint64_t plan, const cluster::ReadyTask& task);
   void send(Duty& duty, uint64_t plan, uint64_t attempt, const cluster::SendOrder& order,

@@ -40,6 +40,16 @@ struct CoordinatorOptions {
 
 class RemotePlan;
 
+// A plan as its workers are to be told of it. Made once, for any number of deployments.
+struct Briefing {
+  Graph graph;
+  plan::Plan plan;
+  plan::Schedule schedule;
+  std::vector<std::string> assignments;  // by worker; empty: it has no part in it
+  std::map<Hash, Tensor> weights;        // by what assignments call them
+};
+using BriefingPtr = std::shared_ptr<const Briefing>;
+
 // What became of the requests so far.
 struct Tally {
   uint64_t answered = 0, failed = 0, replayed = 0;
@@ -70,8 +80,10 @@ class Coordinator {
   // any more.
   void watch(const void* who, std::function<void()> watcher);
 
+  Result<BriefingPtr> brief(const Graph& graph, const plan::Plan& plan) const;
   // Weights that a worker does not have travel now. Ready to run when it returns. Only a traced
   // plan can be measured.
+  Result<std::unique_ptr<RemotePlan>> deploy(BriefingPtr briefing, bool traced = false);
   Result<std::unique_ptr<RemotePlan>> deploy(const Graph& graph, const plan::Plan& plan,
                                              bool traced = false);
 
@@ -116,8 +128,9 @@ class Coordinator {
   void hear_of_cut(size_t worker, const message::Cut& cut);
   void tell_watchers() const;
   void lose(size_t worker, const Link& link, const Status& why);
-  Status assign(size_t worker, uint64_t plan, bool traced, const std::string& assignment,
-                const std::map<Hash, Tensor>& weights);
+  Status assign(size_t worker, uint64_t plan, bool traced, const Briefing& briefing);
+  std::vector<int> workers_that_have(uint64_t plan) const;
+  Status restore(uint64_t plan, bool traced, const Briefing& briefing, int worker);
   Result<Reply> exchange(size_t worker, const message::Message& message, const std::string& payload,
                          std::chrono::seconds patience);
 
@@ -162,17 +175,23 @@ class RemotePlan {
   uint64_t id() const { return course_->id; }
   const std::vector<int>& workers() const { return workers_; }  // that it uses, in order
   bool is_whole() const;                                        // all of them still have it
-  bool in_use() const;                                          // a request is on its way by it
+  // Gives it again to those who were gone and are back; the others keep what they have.
+  Status restore();
+  bool in_use() const;  // a request is on its way by it
 
  private:
   friend class Coordinator;
-  RemotePlan(Coordinator& coordinator, CoursePtr course)
+  RemotePlan(Coordinator& coordinator, CoursePtr course, BriefingPtr briefing, bool traced)
       : coordinator_(coordinator),
         course_(std::move(course)),
+        briefing_(std::move(briefing)),
+        traced_(traced),
         workers_(plan::workers_of(course_->plan)) {}
 
   Coordinator& coordinator_;
   const CoursePtr course_;
+  const BriefingPtr briefing_;
+  const bool traced_;
   const std::vector<int> workers_;
 };
 

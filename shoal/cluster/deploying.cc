@@ -25,33 +25,48 @@ Result<Coordinator::Reply> Coordinator::exchange(size_t worker, const message::M
   return std::move(replies_[worker]);
 }
 
-Result<std::unique_ptr<RemotePlan>> Coordinator::deploy(const Graph& graph, const plan::Plan& plan,
-                                                        bool traced) {
+Result<BriefingPtr> Coordinator::brief(const Graph& graph, const plan::Plan& plan) const {
   SHOAL_TRY(plan::verify(graph, plan, static_cast<int>(infos_.size())));
   SHOAL_ASSIGN(plan::Schedule schedule, plan::make_schedule(graph, plan));
-  std::vector<std::string> assignments(infos_.size());
-  Assigning assigning(graph, plan, schedule);
-  for (size_t w = 0; w < infos_.size(); ++w) {
-    message::Assignment assignment;
-    SHOAL_TRY(assigning.encode_for(static_cast<int>(w), infos_, assignment));
-    if (assignment.tasks_size() > 0) assignments[w] = assignment.SerializeAsString();
+  auto briefing = std::make_shared<Briefing>(Briefing{graph, plan, std::move(schedule), {}, {}});
+  std::vector<WorkerInfo> infos;
+  {
+    const std::lock_guard lock(mutex_);
+    infos = infos_;
   }
+  Assigning assigning(briefing->graph, briefing->plan, briefing->schedule);
+  for (size_t w = 0; w < infos.size(); ++w) {
+    message::Assignment assignment;
+    SHOAL_TRY(assigning.encode_for(static_cast<int>(w), infos, assignment));
+    briefing->assignments.push_back(assignment.tasks_size() > 0 ? assignment.SerializeAsString()
+                                                                : std::string());
+  }
+  briefing->weights = assigning.weights();
+  return BriefingPtr(std::move(briefing));
+}
+
+Result<std::unique_ptr<RemotePlan>> Coordinator::deploy(const Graph& graph, const plan::Plan& plan,
+                                                        bool traced) {
+  SHOAL_ASSIGN(BriefingPtr briefing, brief(graph, plan));
+  return deploy(std::move(briefing), traced);
+}
+
+Result<std::unique_ptr<RemotePlan>> Coordinator::deploy(BriefingPtr briefing, bool traced) {
   // One deployment at a time: workers answer without saying to which.
   const std::lock_guard alone(deploying_);
-  const auto course =
-      std::make_shared<const Course>(Course{next_plan_++, graph, plan, std::move(schedule)});
+  const auto course = std::make_shared<const Course>(
+      Course{next_plan_++, briefing->graph, briefing->plan, briefing->schedule});
   {
     const std::lock_guard lock(mutex_);
     requests_.add(course);
   }
   // Released again if a worker fails.
-  std::unique_ptr<RemotePlan> remote(new RemotePlan(*this, course));
+  std::unique_ptr<RemotePlan> remote(new RemotePlan(*this, course, briefing, traced));
   std::vector<std::future<Status>> ready;
   for (size_t w = 0; w < infos_.size(); ++w) {
-    if (assignments[w].empty()) continue;
-    ready.push_back(std::async(std::launch::async, [&, w] {
-      return assign(w, course->id, traced, assignments[w], assigning.weights());
-    }));
+    if (briefing->assignments[w].empty()) continue;
+    ready.push_back(std::async(std::launch::async,
+                               [&, w] { return assign(w, course->id, traced, *briefing); }));
   }
   Status status;
   for (std::future<Status>& one : ready) {
@@ -64,15 +79,43 @@ Result<std::unique_ptr<RemotePlan>> Coordinator::deploy(const Graph& graph, cons
   return remote;
 }
 
-Status Coordinator::assign(size_t worker, uint64_t plan, bool traced, const std::string& assignment,
-                           const std::map<Hash, Tensor>& weights) {
+std::vector<int> Coordinator::workers_that_have(uint64_t plan) const {
+  const std::lock_guard lock(mutex_);
+  return requests_.having(plan);
+}
+
+// Who came back has nothing of the plan, or something that nobody sends to any more.
+Status Coordinator::restore(uint64_t plan, bool traced, const Briefing& briefing, int worker) {
+  const std::lock_guard alone(deploying_);
+  const LinkPtr link = link_of(worker);
+  message::Message release;
+  release.mutable_release()->set_plan(plan);
+  SHOAL_TRY(send_to(worker, release));
+  SHOAL_TRY(assign(static_cast<size_t>(worker), plan, traced, briefing));
+  message::Message rejoin;
+  rejoin.mutable_rejoin()->set_plan(plan);
+  rejoin.mutable_rejoin()->set_worker(worker);
+  for (int other : workers_that_have(plan)) {
+    SHOAL_TRY(exchange(static_cast<size_t>(other), rejoin, {}, kPatience).status());
+  }
+  const std::lock_guard lock(mutex_);
+  const auto w = static_cast<size_t>(worker);
+  SHOAL_TRY(lost_[w]);
+  if (links_[w] != link) return Status(Code::kUnavailable, "it was gone again meanwhile");
+  requests_.restore(plan, worker);
+  changed_.notify_all();
+  return {};
+}
+
+Status Coordinator::assign(size_t worker, uint64_t plan, bool traced, const Briefing& briefing) {
   message::Message deploy;
   deploy.mutable_deploy()->set_plan(plan);
   deploy.mutable_deploy()->set_traced(traced);
-  SHOAL_ASSIGN(const Reply reply, exchange(worker, deploy, assignment, kPatience));
+  SHOAL_ASSIGN(const Reply reply,
+               exchange(worker, deploy, briefing.assignments[worker], kPatience));
   for (const Hash& hash : reply.missing) {
-    const auto weight = weights.find(hash);
-    if (weight == weights.end()) {
+    const auto weight = briefing.weights.find(hash);
+    if (weight == briefing.weights.end()) {
       return Status(Code::kCorrupt, "worker " + infos_[worker].name + " misses what was not named");
     }
     message::Message blob;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "messages.pb.h"
+#include "shoal/base/modest.h"
 #include "shoal/cluster/talk.h"
 
 namespace shoal::cluster {
@@ -101,7 +102,9 @@ Result<std::shared_ptr<Duty>> Duty::read(const message::Deploy& deploy, const ne
 
 Status Duty::start(Programs& programs, const Store& store, Peers& peers) {
   if (started()) return invalid("the plan has been started already");
-  SHOAL_TRY(compile(programs, store));
+  Status compiled;
+  run_modestly([&] { compiled = compile(programs, store); });
+  SHOAL_TRY(compiled);
   if (traced_) {
     recorder_ =
         std::make_unique<Recorder>(plan_, deployment_->tasks().size(), count_sends(*assignment_));
@@ -152,6 +155,13 @@ Result<WorkerTask> Duty::compile_task(const message::Task& from, Programs& progr
   }
   SHOAL_ASSIGN(task.executable, programs.compile(from.graph(), graph));
   return task;
+}
+
+void Duty::rejoin(int worker) {
+  const auto peer = peers_.find(worker);
+  if (peer == peers_.end()) return;
+  peer->second->forget(plan_);  // what was lost then is not waited for
+  peer->second->expect();
 }
 
 Status Duty::take(const message::Data& data, const net::Frame& frame) {

@@ -47,6 +47,9 @@ class Duty : public std::enable_shared_from_this<Duty> {
   // Nobody waits for it any more.
   void forget(uint64_t request);
 
+  // Another worker that it sends to was gone and is back.
+  void rejoin(int worker);
+
   // The way from another worker or to it broke.
   void say_cut_off_from(const std::string& peer);
 

@@ -1,5 +1,9 @@
 #include "shoal/cluster/fleet.h"
 
+#include <algorithm>
+
+#include "shoal/base/modest.h"
+
 namespace shoal::cluster {
 
 Fleet::Fleet(Coordinator& coordinator, FleetOptions options)
@@ -11,7 +15,8 @@ Fleet::Fleet(Coordinator& coordinator, FleetOptions options)
 
 Result<std::unique_ptr<Fleet>> Fleet::start(Coordinator& coordinator, FleetOptions options) {
   std::unique_ptr<Fleet> fleet(new Fleet(coordinator, std::move(options)));
-  SHOAL_ASSIGN(fleet->first_, fleet->plan_for(fleet->present()));
+  SHOAL_ASSIGN(const Made* first, fleet->plan_for(fleet->present()));
+  fleet->first_ = &first->prediction;
   SHOAL_TRY(fleet->deploy_for(fleet->present()));
   coordinator.watch(fleet.get(), [self = fleet.get()] { self->wake(); });
   fleet->keeper_ = std::thread([self = fleet.get()] { self->keep(); });
@@ -74,9 +79,9 @@ void Fleet::keep() {
     news_ = false;
     lock.unlock();
     look_for_the_lost();
-    mend();
+    const Mended mended = mend();
     lock.lock();
-    if (news_) continue;
+    if (news_ || mended == Mended::kForNow) continue;
     settled_ = true;
     changed_.notify_all();
   }
@@ -91,37 +96,74 @@ void Fleet::look_for_the_lost() {
 }
 
 // Makes what is missing. A loss in the middle of it begins it again.
-void Fleet::mend() {
+Fleet::Mended Fleet::mend() {
   const Workers all = present();
   if (all.empty()) {
-    return coordinator_.give_up(service_, Status(Code::kUnavailable, "no worker is left"));
+    coordinator_.give_up(service_, Status(Code::kUnavailable, "no worker is left"));
+    return Mended::kAsCanBe;
   }
-  while (const std::optional<Workers> set = roster_.next(all, is_whole_)) {
+  if (!restore(all)) return Mended::kAsCanBe;
+  const bool waits = is_expected_back(all);
+  while (const std::optional<Workers> set = roster_.next(all, is_whole_, !waits)) {
     const Status status = deploy_for(*set);
-    {
-      const std::lock_guard lock(mutex_);
-      if (over_ || news_) return;
-    }
+    if (is_interrupted()) return Mended::kAsCanBe;
     if (status.ok()) continue;
-    if (status.code() == Code::kUnavailable) return;  // of that loss we are about to hear
+    // Of that loss we are about to hear.
+    if (status.code() == Code::kUnavailable) return Mended::kAsCanBe;
     roster_.refuse(*set);
     if (*set == all) coordinator_.give_up(service_, status);
   }
+  if (waits) return Mended::kForNow;
   retire();
+  return Mended::kAsCanBe;
 }
 
-Result<const plan::Prediction*> Fleet::plan_for(const Workers& set) {
-  std::unique_ptr<plan::Prediction>& known = plans_[set];
-  if (known == nullptr) {
-    SHOAL_ASSIGN(plan::Prediction made, options_.plan(set));
-    known = std::make_unique<plan::Prediction>(std::move(made));
+// Who came back gets the plans that he had; all others have them still.
+bool Fleet::restore(const Workers& present) {
+  for (uint64_t plan : roster_.restorable(present, is_whole_)) {
+    const Status status = remotes_.at(plan)->restore();
+    if (is_interrupted()) return false;
+    if (status.code() == Code::kUnavailable) return false;
+    if (status.ok()) continue;
+    roster_.drop(plan);  // another takes its place
+    retired_.insert(plan);
   }
-  return static_cast<const plan::Prediction*>(known.get());
+  return true;
+}
+
+bool Fleet::is_interrupted() {
+  const std::lock_guard lock(mutex_);
+  return over_ || news_;
+}
+
+bool Fleet::is_expected_back(const Workers& present) {
+  const auto now = std::chrono::steady_clock::now();
+  if (!std::ranges::includes(present, latest_)) lost_at_ = now;
+  latest_ = present;
+  const bool all = present.size() == coordinator_.workers().size();
+  return !all && options_.look_again.count() > 0 && now < lost_at_ + options_.grace;
+}
+
+Result<Fleet::Made> Fleet::make_plan(const Workers& set) const {
+  SHOAL_ASSIGN(plan::Prediction prediction, options_.plan(set));
+  SHOAL_ASSIGN(BriefingPtr briefing, coordinator_.brief(prediction.graph, prediction.plan));
+  return Made{std::move(prediction), std::move(briefing)};
+}
+
+Result<const Fleet::Made*> Fleet::plan_for(const Workers& set) {
+  std::unique_ptr<Made>& known = plans_[set];
+  if (known == nullptr) {
+    Result<Made> made = Status(Code::kInternal, "not planned");
+    run_modestly([&] { made = make_plan(set); });
+    if (!made.ok()) return made.status();
+    known = std::make_unique<Made>(*std::move(made));
+  }
+  return static_cast<const Made*>(known.get());
 }
 
 Status Fleet::deploy_for(const Workers& set) {
-  SHOAL_ASSIGN(const plan::Prediction* prediction, plan_for(set));
-  SHOAL_ASSIGN(auto remote, coordinator_.deploy(prediction->graph, prediction->plan));
+  SHOAL_ASSIGN(const Made* made, plan_for(set));
+  SHOAL_ASSIGN(auto remote, coordinator_.deploy(made->briefing));
   const std::vector<int>& uses = remote->workers();
   roster_.add(set, remote->id(), {uses.begin(), uses.end()});
   remotes_.emplace(remote->id(), std::move(remote));

@@ -1,6 +1,6 @@
 // Fleet: a model on workers that come and go. For those that are there, and for each set with one
 // fewer, a plan is made and deployed ahead: a loss is answered by another plan, not by planning.
-// Who comes back is folded in while requests are on their way.
+// Who comes back is given what it had, and folded in while requests are on their way.
 #pragma once
 
 #include <atomic>
@@ -28,6 +28,9 @@ struct FleetOptions {
   bool standby = false;
   // How often to look whether who is lost has come back. Zero: never.
   std::chrono::milliseconds look_again{0};
+  // Who is lost is expected back for so long: until then plans that it had are kept for it, and
+  // none are made for still fewer workers.
+  std::chrono::milliseconds grace{0};
 };
 
 class Fleet {
@@ -48,13 +51,23 @@ class Fleet {
   size_t deployed() const;  // plans
 
  private:
+  struct Made {
+    plan::Prediction prediction;
+    BriefingPtr briefing;
+  };
+
   Fleet(Coordinator& coordinator, FleetOptions options);
   void keep();  // on a thread of its own
   void wake();
   void look_for_the_lost();
-  void mend();
+  enum class Mended : uint8_t { kForNow, kAsCanBe };  // while someone is expected back, or wholly
+  Mended mend();
+  bool restore(const Workers& present);
+  bool is_interrupted();
+  bool is_expected_back(const Workers& present);
   Status deploy_for(const Workers& set);
-  Result<const plan::Prediction*> plan_for(const Workers& set);
+  Result<Made> make_plan(const Workers& set) const;
+  Result<const Made*> plan_for(const Workers& set);
   void retire();
   Workers present() const;
 
@@ -62,7 +75,9 @@ class Fleet {
   const FleetOptions options_;
   const plan::Prediction* first_ = nullptr;
   // Of the thread that keeps it.
-  std::map<Workers, std::unique_ptr<plan::Prediction>> plans_;  // by what they were made for
+  std::map<Workers, std::unique_ptr<Made>> plans_;   // by what they were made for
+  Workers latest_;                                   // who was there when it last looked
+  std::chrono::steady_clock::time_point lost_at_{};  // one of them
   Roster roster_;
   const Roster::IsWhole is_whole_;
   std::map<uint64_t, std::unique_ptr<RemotePlan>> remotes_;

@@ -32,6 +32,18 @@ bool RemotePlan::is_whole() const {
   return coordinator_.requests_.is_whole(course_->id);
 }
 
+Status RemotePlan::restore() {
+  std::vector<int> missing;
+  {
+    const std::lock_guard lock(coordinator_.mutex_);
+    missing = coordinator_.requests_.missing(course_->id);
+  }
+  for (int worker : missing) {
+    SHOAL_TRY(coordinator_.restore(course_->id, traced_, *briefing_, worker));
+  }
+  return {};
+}
+
 bool RemotePlan::in_use() const {
   const std::lock_guard lock(coordinator_.mutex_);
   return coordinator_.requests_.in_use(course_->id);

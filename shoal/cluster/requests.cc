@@ -78,9 +78,18 @@ bool Requests::in_use(uint64_t course) const {
   });
 }
 
-bool Requests::is_whole(uint64_t course) const {
+std::vector<int> Requests::having(uint64_t course) const {
   const Offered& offered = courses_.at(course);
-  return !uses(*offered.course, offered.gone);
+  std::vector<int> workers = plan::workers_of(offered.course->plan);
+  std::erase_if(workers, [&](int worker) { return offered.gone.contains(worker); });
+  return workers;
+}
+
+std::vector<int> Requests::missing(uint64_t course) const {
+  const Offered& offered = courses_.at(course);
+  std::vector<int> workers = plan::workers_of(offered.course->plan);
+  std::erase_if(workers, [&](int worker) { return !offered.gone.contains(worker); });
+  return workers;
 }
 
 const Requests::Offered* Requests::choose(const Service& service,
@@ -132,7 +141,7 @@ void Requests::try_to_begin(uint64_t id) {
 void Requests::begin(uint64_t id, const Offered& by) {
   Request& request = requests_.at(id);
   request.attempt = {by.course, next_attempt_++};
-  request.gone.clear();
+  request.gone = by.gone;
   request.answer.emplace(by.course->graph, request.inputs);
   attempts_[request.attempt.id] = id;
   request.step.begin = request.attempt;
@@ -184,7 +193,7 @@ void Requests::fail(int worker, uint64_t attempt, const Status& why, int blamed)
   }
   request.gone.insert(worker);
   // What a worker cannot do, another would not do either: it is not tried again.
-  if (!answers(*offered.course, merged(offered.gone, request.gone))) {
+  if (!answers(*offered.course, request.gone)) {
     fail_attempt(it->second, why, false);
   }
 }
@@ -204,11 +213,17 @@ void Requests::lose(int worker, const Status& why) {
   for (const auto& [id, offered] : courses_) reconsider(offered);
 }
 
+void Requests::restore(uint64_t course, int worker) {
+  const auto it = courses_.find(course);
+  if (it != courses_.end()) it->second.gone.erase(worker);
+}
+
 // Someone is gone: which attempts does that end?
 void Requests::reconsider(const Offered& offered) {
   for (auto& [id, request] : requests_) {
     if (request.over || request.attempt.course != offered.course) continue;
-    if (answers(*offered.course, merged(offered.gone, request.gone))) continue;
+    request.gone.insert(offered.gone.begin(), offered.gone.end());
+    if (answers(*offered.course, request.gone)) continue;
     request.suspects.insert(offered.gone.begin(), offered.gone.end());
     fail_attempt(id, offered.why, true);
   }

@@ -65,8 +65,11 @@ class Requests {
   void offer(uint64_t service, std::vector<uint64_t> courses, bool mended = false);
   // Until the next offer nobody need wait for one.
   void give_up(uint64_t service, const Status& why);
-  bool in_use(uint64_t course) const;    // an attempt at it is on its way
-  bool is_whole(uint64_t course) const;  // all its workers still have it
+  bool in_use(uint64_t course) const;  // an attempt at it is on its way
+  bool is_whole(uint64_t course) const { return missing(course).empty(); }
+  // Workers of it that still have it, and those that do not.
+  std::vector<int> having(uint64_t course) const;
+  std::vector<int> missing(uint64_t course) const;
 
   // The first plan all of whose workers are there, or else the first that can do without who is
   // not. A request whose plan fails is tried once more, by another.
@@ -87,6 +90,8 @@ class Requests {
   void cut_off(uint64_t course, int worker, const Status& why);
   // A worker is gone, with all plans it had.
   void lose(int worker, const Status& why);
+  // It has this plan again; attempts that began without it go on without it.
+  void restore(uint64_t course, int worker);
   void expire(Time now);
 
   bool knows(uint64_t attempt) const { return attempts_.contains(attempt); }  // it is on its way
@@ -111,7 +116,7 @@ class Requests {
     Time deadline;
     std::optional<Answer> answer;
     Attempt attempt;         // none: it waits for an offer
-    std::set<int> gone;      // failed this attempt
+    std::set<int> gone;      // whom this attempt cannot count on
     std::set<int> suspects;  // someone did not reach them: perhaps they are gone
     Status why;              // the last attempt failed
     bool replayed = false;

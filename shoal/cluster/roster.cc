@@ -16,8 +16,9 @@ std::vector<Workers> sets_to_plan_for(const Workers& present, bool standby) {
   return sets;
 }
 
-std::optional<Workers> Roster::next(const Workers& present, const IsWhole& is_whole) const {
-  for (const Workers& set : sets_to_plan_for(present, standby_)) {
+std::optional<Workers> Roster::next(const Workers& present, const IsWhole& is_whole,
+                                    bool ahead) const {
+  for (const Workers& set : sets_to_plan_for(present, standby_ && ahead)) {
     if (refused_.contains(set)) continue;
     const bool served = std::ranges::any_of(entries_, [&](const Entry& entry) {
       // The best for more workers, if it leaves alone those that are not in the set.
@@ -27,6 +28,20 @@ std::optional<Workers> Roster::next(const Workers& present, const IsWhole& is_wh
     if (!served) return set;
   }
   return std::nullopt;
+}
+
+std::vector<uint64_t> Roster::restorable(const Workers& present, const IsWhole& is_whole) const {
+  std::vector<uint64_t> plans;
+  for (const Entry& entry : entries_) {
+    if (std::ranges::includes(present, entry.uses) && !is_whole(entry.plan)) {
+      plans.push_back(entry.plan);
+    }
+  }
+  return plans;
+}
+
+void Roster::drop(uint64_t plan) {
+  std::erase_if(entries_, [&](const Entry& entry) { return entry.plan == plan; });
 }
 
 void Roster::add(Workers set, uint64_t plan, Workers uses) {

@@ -23,8 +23,13 @@ class Roster {
 
   explicit Roster(bool standby) : standby_(standby) {}
 
-  // What to make and deploy a plan for now; nothing where all are there that can be.
-  std::optional<Workers> next(const Workers& present, const IsWhole& is_whole) const;
+  // What to make and deploy a plan for now; nothing where all are there that can be. Not `ahead`:
+  // only what is used, and nothing for the next loss.
+  std::optional<Workers> next(const Workers& present, const IsWhole& is_whole,
+                              bool ahead = true) const;
+  // Plans that some of their workers do not have any more, though all are there.
+  std::vector<uint64_t> restorable(const Workers& present, const IsWhole& is_whole) const;
+  void drop(uint64_t plan);
   // It was made for `set`, and uses some of it.
   void add(Workers set, uint64_t plan, Workers uses);
   void refuse(const Workers& set) { refused_.insert(set); }  // there can be none

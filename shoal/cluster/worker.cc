@@ -4,6 +4,7 @@
 
 #include "messages.pb.h"
 #include "shoal/base/machine.h"
+#include "shoal/base/modest.h"
 #include "shoal/cluster/examination.h"
 #include "shoal/cluster/talk.h"
 
@@ -168,6 +169,8 @@ Status Worker::handle(const ChannelPtr& channel, const net::Frame& frame) {
       if (his && duty->started()) duty->forget(message.forget().request());
       return {};
     }
+    case message::Message::kRejoin:
+      return rejoin(channel, message.rejoin());
     case message::Message::kAwake:
       return {};
     case message::Message::kData:
@@ -247,9 +250,11 @@ Status Worker::deploy(const ChannelPtr& channel, const message::Deploy& deploy,
   SHOAL_ASSIGN(const DutyPtr duty, Duty::read(deploy, frame, channel));
   message::Message reply;
   reply.mutable_missing()->set_plan(deploy.plan());
-  for (const Hash& hash : duty->weights()) {
-    if (!store_.has(hash)) reply.mutable_missing()->add_hashes(hash);
-  }
+  run_modestly([&] {
+    for (const Hash& hash : duty->weights()) {
+      if (!store_.has(hash)) reply.mutable_missing()->add_hashes(hash);
+    }
+  });
   {
     const std::lock_guard lock(mutex_);
     if (duties_.size() >= kMostDuties) return Status(Code::kExhausted, "too many plans at once");
@@ -268,6 +273,17 @@ Status Worker::start(const ChannelPtr& channel, uint64_t plan) {
   SHOAL_TRY(duty->start(programs_, store_, peers_));
   message::Message reply;
   reply.mutable_ready()->set_plan(plan);
+  return send(*channel, reply);
+}
+
+Status Worker::rejoin(const ChannelPtr& channel, const message::Rejoin& rejoin) {
+  const DutyPtr duty = duty_of(rejoin.plan());
+  if (duty == nullptr || duty->coordinator() != channel || !duty->started()) {
+    return invalid("there is no such plan to rejoin");
+  }
+  duty->rejoin(rejoin.worker());
+  message::Message reply;
+  reply.mutable_ready()->set_plan(rejoin.plan());
   return send(*channel, reply);
 }
 

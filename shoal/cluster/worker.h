@@ -23,6 +23,7 @@ namespace shoal::cluster {
 namespace message {
 class Hello;
 class Measure;
+class Rejoin;
 }  // namespace message
 
 struct WorkerOptions {
@@ -60,6 +61,7 @@ class Worker {
   Status handle(const ChannelPtr& channel, const net::Frame& frame);
   Status deploy(const ChannelPtr& channel, const message::Deploy& deploy, const net::Frame& frame);
   Status start(const ChannelPtr& channel, uint64_t plan);
+  Status rejoin(const ChannelPtr& channel, const message::Rejoin& rejoin);
   Status welcome(const ChannelPtr& channel, const message::Hello& hello);
   Status follow(const ChannelPtr& channel, uint64_t epoch);
   Status measure(const ChannelPtr& channel, const message::Measure& measure,

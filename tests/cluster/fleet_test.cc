@@ -19,11 +19,13 @@ using namespace std::chrono_literals;
 // Answers by a model on all workers of a cluster, with a plan for every loss.
 class Served {
  public:
-  explicit Served(Coordinator& coordinator) : coordinator_(coordinator), graph_(wide_layers()) {
+  explicit Served(Coordinator& coordinator, std::chrono::milliseconds grace = 0ms)
+      : coordinator_(coordinator), graph_(wide_layers()) {
     auto started =
         Fleet::start(coordinator, {.plan = [this](const Workers& set) { return plan(set); },
                                    .standby = true,
-                                   .look_again = 1h});
+                                   .look_again = 1h,
+                                   .grace = grace});
     EXPECT_TRUE(started.ok()) << started.status().message();
     fleet_ = *std::move(started);
   }
@@ -136,6 +138,27 @@ TEST(Fleet, FoldsInWhoComesBackWithoutPlanning) {
     EXPECT_EQ(served.planned(), planned);
     EXPECT_TRUE(served.run().ok());
   }
+}
+
+// As long as it is expected back, nothing is made for fewer, and it gets what it had: the others
+// are not deployed to.
+TEST(Fleet, RestoresWhoIsExpectedBack) {
+  Cluster cluster(3);
+  Served served(cluster.coordinator(), 1h);
+  served.fleet().settle();
+  served.allow_planning(false);
+  for (size_t worker : {1u, 1u, 2u}) {
+    cluster.worker(worker).stop();
+    while (cluster.coordinator().lost().empty()) std::this_thread::yield();
+    EXPECT_TRUE(served.run().ok());
+    cluster.start(worker);
+    served.fleet().settle();
+    EXPECT_TRUE(cluster.coordinator().lost().empty());
+    EXPECT_EQ(served.fleet().deployed(), 4u);
+    EXPECT_TRUE(served.run().ok());
+  }
+  EXPECT_EQ(served.planned(), 4);
+  served.allow_planning(true);
 }
 
 // One that asks without a pause.

@@ -103,6 +103,39 @@ TEST(Requests, AnswerOnceWhateverComesTwice) {
   }
 }
 
+// Who comes back has the plan again, but not what it missed: an attempt that began without it
+// cannot count on it when another goes.
+TEST(Requests, DoNotCountOnWhoCameBackTooLate) {
+  Case example(1);
+  plan::Plan plan;
+  const Graph graph = example.course(9, {0})->graph;
+  const plan::NodeRange all{0, graph.nodes().size()};
+  plan.segments = {{all, "twice", {}}};
+  for (int worker : {0, 1}) {
+    plan.segments[0].tasks.push_back({worker, plan::whole_pieces(graph, all)});
+  }
+  plan.survives = 1;
+  auto schedule = plan::make_schedule(graph, plan);
+  ASSERT_TRUE(schedule.ok());
+  Requests requests;
+  requests.add(std::make_shared<const Course>(Course{1, graph, plan, *std::move(schedule)}));
+  requests.offer(kService, {1});
+  requests.lose(0, kGone);
+  EXPECT_EQ(requests.missing(1), std::vector<int>{0});
+  EXPECT_EQ(requests.having(1), std::vector<int>{1});
+  const uint64_t request = requests.submit(kService, example.inputs(), kDeadline);
+  const Step first = requests.step(request);
+  ASSERT_TRUE(first.begin);
+  requests.restore(1, 0);
+  EXPECT_TRUE(requests.is_whole(1));
+  EXPECT_FALSE(requests.has_step(request));
+  requests.lose(1, kGone);
+  ASSERT_TRUE(requests.has_step(request));
+  const Step second = requests.step(request);
+  ASSERT_TRUE(second.begin) << "it is replayed by who came back";
+  EXPECT_NE(second.begin->id, first.begin->id);
+}
+
 // A loss before, in the middle of, or after the answer: it is replayed by who is left, if it
 // needed whom it lost.
 TEST(Requests, AreReplayedByWhoIsLeft) {
