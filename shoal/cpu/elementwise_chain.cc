@@ -10,9 +10,8 @@
 namespace shoal::cpu {
 namespace {
 
-constexpr std::array kPlain = {&ops::add, &ops::div,  &ops::mul,          &ops::prelu,
-                               &ops::sub, &ops::abs,  &ops::erf,          &ops::exp,
-                               &ops::neg, &ops::sqrt, &ops::relu_backward};
+constexpr std::array kPlain = {&ops::add, &ops::div, &ops::mul, &ops::prelu, &ops::sub,
+                               &ops::abs, &ops::erf, &ops::exp, &ops::neg,   &ops::sqrt};
 
 Result<std::vector<TensorType>> infer(const Node&, std::span<const Operand> inputs) {
   std::vector<Shape> shapes;

@@ -13,6 +13,7 @@
 #include "shoal/chaos/history.h"
 #include "shoal/passes/passes.h"
 #include "trial.h"
+#include "trial_view.h"
 
 namespace shoal::cli {
 namespace {
@@ -20,6 +21,7 @@ namespace {
 constexpr const char* kExamples = R"(
 Examples:
   shoal chaos --workers 5 --survive 1 --kills 20 --requests 200 --model zoo:mobilenetv2
+  shoal chaos --seconds 60 --kills 1 --stops 1 --slows 1   all kinds, as often as each other; watch
   shoal chaos --workers 3 --survive 0 --stops 5    without protection: requests are replayed
   shoal chaos --sim --histories 20000 --seed 1     simulated clusters, faults of all kinds
 Workers are processes of this machine. A simulated history that breaks a promise is named by its
@@ -66,11 +68,6 @@ Outcome report(const Flags& flags, const chaos::Campaign& campaign) {
           "seed " + std::to_string(campaign.first_bad_seed) + ": " + campaign.first_violation};
 }
 
-double at(const std::vector<double>& sorted, double share) {
-  return sorted[std::min(sorted.size() - 1,
-                         static_cast<size_t>(share * static_cast<double>(sorted.size())))];
-}
-
 nlohmann::json to_json(const TrialFigures& figures) {
   return {{"requests", figures.requests},
           {"answered", figures.answered},
@@ -78,21 +75,24 @@ nlohmann::json to_json(const TrialFigures& figures) {
           {"wrong", figures.wrong},
           {"replayed", figures.replayed},
           {"resent_to_dead", figures.resent_to_dead},
-          {"calm_p50_ms", at(figures.calm_ms, 0.5)},
-          {"calm_p99_ms", at(figures.calm_ms, 0.99)},
-          {"p50_ms", at(figures.ms, 0.5)},
-          {"p99_ms", at(figures.ms, 0.99)},
-          {"recovery_ms_max", figures.recovery_ms_max}};
+          {"faults", figures.returns.count()},
+          {"calm_p50_ms", figures.calm.at(0.5)},
+          {"calm_p99_ms", figures.calm.at(0.99)},
+          {"p50_ms", figures.faulty.at(0.5)},
+          {"p99_ms", figures.faulty.at(0.99)},
+          {"longest_ms", figures.faulty.longest()},
+          {"recovery_ms_max", figures.recovery_ms_max},
+          {"return_ms_p50", figures.returns.at(0.5)}};
 }
 
 void print(const TrialFigures& figures) {
   Table table({"", "requests", "p50 ms", "p99 ms", "longest ms"});
-  const auto add = [&](const char* what, const std::vector<double>& ms) {
-    table.add({what, std::to_string(ms.size()), fixed(at(ms, 0.5), 1), fixed(at(ms, 0.99), 1),
-               fixed(ms.back(), 1)});
+  const auto add = [&](const char* what, const Latencies& ms) {
+    table.add({what, std::to_string(ms.count()), fixed(ms.at(0.5), 1), fixed(ms.at(0.99), 1),
+               fixed(ms.longest(), 1)});
   };
-  add("calm", figures.calm_ms);
-  add("with faults", figures.ms);
+  add("calm", figures.calm);
+  add("with faults", figures.faulty);
   table.print();
   std::printf("%s answered, %s failed, %s wrong, %s replayed\n",
               std::to_string(figures.answered).c_str(), std::to_string(figures.failed).c_str(),
@@ -106,8 +106,9 @@ Outcome try_for_real(const Flags& flags) {
   }
   SHOAL_OR_EXIT(const LoadedGraph loaded, Exit::kModel, load_graph(flags.trial.model, {}));
   SHOAL_OR_EXIT(const Graph graph, Exit::kModel, passes::optimize(loaded.graph));
-  Progress progress("requests", flags.trial.requests);
-  const auto figures = put_on_trial(flags.trial, graph, [&](size_t done) { progress.at(done); });
+  TrialView view(flags.trial);
+  const auto figures =
+      put_on_trial(flags.trial, graph, [&](const TrialState& state) { view.show(state); });
   if (!figures.ok()) return fail(exit_of(figures.status()), figures.status());
   if (flags.json) {
     std::printf("%s\n", to_json(*figures).dump().c_str());
@@ -132,6 +133,13 @@ void add_trial(CLI::App& command, TrialFlags& flags) {
   command.add_option("--stops", flags.stops, "Times that one is stopped for a while")
       ->check(CLI::Range(0, 1'000'000))
       ->capture_default_str();
+  command.add_option("--slows", flags.slows, "Times that one is slowed down for a while")
+      ->check(CLI::Range(0, 1'000'000))
+      ->capture_default_str();
+  command
+      .add_option("--seconds", flags.seconds,
+                  "Faults for so long, whatever their number and that of requests")
+      ->check(CLI::Range(0.0, 1e7));
   command.add_option("--requests", flags.requests, "Requests that meet these")
       ->check(CLI::Range(1, 100'000'000))
       ->capture_default_str();

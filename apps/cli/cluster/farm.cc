@@ -26,6 +26,19 @@ TemporaryFolder::~TemporaryFolder() {
   if (!path_.empty()) fs::remove_all(path_, ignored);
 }
 
+namespace {
+
+// An address of this machine that is nobody else's: on 127.0.0.1 the port of a worker that was
+// killed may become that of another's connection before it is started again.
+std::string own_loopback(size_t worker) {
+  constexpr size_t kFirst = 64;
+  const auto pid = static_cast<unsigned>(::getpid());
+  return "127." + std::to_string(kFirst + worker % kFirst) + "." + std::to_string(pid >> 8 & 255) +
+         "." + std::to_string(pid & 255);
+}
+
+}  // namespace
+
 Status WorkerFarm::start(const std::vector<std::string>& names,
                          const std::function<bool()>& enough) {
   const net::Time now = std::chrono::system_clock::now();
@@ -34,7 +47,7 @@ Status WorkerFarm::start(const std::vector<std::string>& names,
   for (const std::string& name : names) {
     SHOAL_ASSIGN(const net::Identity identity, authority.issue(name, now));
     SHOAL_TRY(net::save(identity, folder_ / name));
-    workers_.push_back({name, "127.0.0.1:0", {}});
+    workers_.push_back({name, own_loopback(workers_.size()) + ":0", {}});
     SHOAL_TRY(start_one(workers_.back()));
   }
   for (Worker& worker : workers_) {
@@ -46,6 +59,7 @@ Status WorkerFarm::start(const std::vector<std::string>& names,
 }
 
 Status WorkerFarm::start_one(Worker& worker) const {
+  worker.process.clear();  // has ended when the next one asks for its port
   Child::Options options;
   options.pipe = true;
   std::vector<std::string> words = {own_path(), "worker",      "--dir", (folder_ / worker.name),
@@ -55,7 +69,6 @@ Status WorkerFarm::start_one(Worker& worker) const {
     words.insert(words.end(), {"--store", folder_ / worker.name / "weights"});
   }
   SHOAL_ASSIGN(Child process, Child::start(words, options));
-  worker.process.clear();
   worker.process.push_back(std::move(process));
   return {};
 }
@@ -75,14 +88,8 @@ void WorkerFarm::signal(size_t worker, int number) {
 }
 
 Status WorkerFarm::restart(size_t worker) {
-  constexpr int kTries = 50;  // its port may be another's for a moment
-  Status status;
-  for (int i = 0; i < kTries; ++i) {
-    SHOAL_TRY(start_one(workers_[worker]));
-    status = wait_for(workers_[worker]).at("worker " + workers_[worker].name);
-    if (status.code() != Code::kUnavailable) return status;
-  }
-  return status;
+  SHOAL_TRY(start_one(workers_[worker]));
+  return wait_for(workers_[worker]).at("worker " + workers_[worker].name);
 }
 
 }  // namespace shoal::cli

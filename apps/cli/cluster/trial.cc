@@ -4,229 +4,195 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cmath>
-#include <cstdio>
 #include <optional>
-#include <random>
-#include <thread>
 
-#include "../model.h"
-#include "farm.h"
-#include "shoal/cluster/fleet.h"
-#include "shoal/cpu/cpu.h"
-#include "shoal/net/tls.h"
+#include "arena.h"
+#include "hand.h"
 
 namespace shoal::cli {
 namespace {
 
 using Clock = std::chrono::steady_clock;
+using std::chrono::milliseconds;
 
-constexpr std::chrono::seconds kPatience{20};  // for one request
-constexpr std::chrono::milliseconds kStopped{800};
+constexpr size_t kRequestsPerFault = 10;  // where time ends it
 
 double ms_since(Clock::time_point begin) {
   return std::chrono::duration<double, std::milli>(Clock::now() - begin).count();
 }
 
-// Every worker is as fast as the others: they are processes of one machine.
-plan::ClusterProfile equal_workers(size_t count) {
-  plan::ClusterProfile profile;
-  for (size_t i = 0; i < count; ++i) {
-    constexpr double kMacs = 4e9, kBytes = 4e9;
-    profile.workers.push_back(plan::uniform_worker("worker-" + std::to_string(i), kMacs, kBytes));
-    plan::LinkProfile link;
-    link.latency_seconds = 0.1e-3;
-    link.bytes_per_second = 500e6;
-    profile.links.push_back(link);
-  }
-  return profile;
-}
+enum class Fault : uint8_t { kKill, kStop, kSlow };
 
-struct Answered {
-  std::vector<Tensor> inputs, outputs;
-};
-
-// Several inputs, so that the answer to another request is not taken for right.
-Result<std::vector<Answered>> answers_here(const Graph& graph, uint64_t seed) {
-  constexpr int kInputs = 4;
-  const auto device = make_cpu_device({.threads = 1});
-  SHOAL_ASSIGN(const auto executable, device->compile(graph));
-  std::mt19937 rng(static_cast<std::mt19937::result_type>(seed));
-  std::vector<Answered> all(kInputs);
-  for (Answered& one : all) {
-    for (ValueId id : graph.inputs()) one.inputs.push_back(random_tensor(graph[id].type, rng));
-    one.outputs.resize(graph.outputs().size());
-    SHOAL_TRY(executable->run(one.inputs, one.outputs, nullptr));
+const char* done_by(Fault fault) {
+  switch (fault) {
+    case Fault::kKill:
+      return "killed";
+    case Fault::kStop:
+      return "stopped";
+    case Fault::kSlow:
+      return "slowed down";
   }
-  return all;
-}
-
-// To 1e-4 of the largest, and with the same first place.
-bool is_right(const Tensor& got, const Tensor& want) {
-  constexpr float kTolerance = 1e-4F;
-  if (got.type() != want.type()) return false;
-  if (want.dtype() != DType::kF32) return std::ranges::equal(got.bytes(), want.bytes());
-  const auto g = got.data<float>(), w = want.data<float>();
-  float largest = 0, error = 0;
-  for (size_t i = 0; i < w.size(); ++i) {
-    largest = std::max(largest, std::abs(w[i]));
-    error = std::max(error, std::abs(g[i] - w[i]));
-  }
-  return error <= kTolerance * largest &&
-         (w.empty() ||
-          std::ranges::max_element(g) - g.begin() == std::ranges::max_element(w) - w.begin());
+  return "";
 }
 
 class Trial {
  public:
-  Trial(const TrialFlags& flags, TemporaryFolder folder)
-      : flags_(flags),
-        folder_(std::move(folder)),
-        farm_(folder_.path(), {"--threads", "1"}, true),
-        random_(flags.seed) {}
-
-  ~Trial() {
-    if (fault_.joinable()) fault_.join();
+  Trial(const TrialFlags& flags, Arena& arena, std::function<void(const TrialState&)> watch)
+      : flags_(flags), arena_(arena), watch_(std::move(watch)), random_(flags.seed) {
+    todo_ = {{Fault::kKill, flags.kills}, {Fault::kStop, flags.stops}, {Fault::kSlow, flags.slows}};
   }
 
-  Status start(const Graph& graph) {
-    std::vector<std::string> names;
-    for (size_t i = 0; i < flags_.workers; ++i) names.push_back("worker-" + std::to_string(i));
-    SHOAL_TRY(farm_.start(names, [] { return false; }));
-    SHOAL_ASSIGN(answers_, answers_here(graph, flags_.seed));
-    SHOAL_ASSIGN(const net::Identity identity, farm_.owner().coordinator());
-    SHOAL_ASSIGN(transport_, net::make_tls_transport(identity));
-    SHOAL_ASSIGN(const auto workers, farm_.owner().workers());
-    std::vector<std::string> addresses;
-    for (const cluster::ListedWorker& worker : workers) addresses.push_back(worker.address);
-    cluster::CoordinatorOptions options;
-    SHOAL_ASSIGN(options.epoch, farm_.owner().next_epoch());
-    SHOAL_ASSIGN(coordinator_, cluster::Coordinator::connect(addresses, *transport_, options));
-    SHOAL_ASSIGN(fleet_, cluster::Fleet::start(
-                             *coordinator_,
-                             {.plan = [this, graph](const auto& set) { return plan(graph, set); },
-                              .standby = true,
-                              .look_again = std::chrono::milliseconds(100)}));
-    fleet_->settle();
-    return {};
-  }
-
-  TrialFigures run(const std::function<void(size_t)>& progress) {
-    const size_t calm = std::clamp<size_t>(flags_.requests / 5, 10, 200);
-    ask();  // the first finds caches cold
-    for (size_t i = 0; i < calm; ++i) figures_.calm_ms.push_back(ask());
-    std::ranges::sort(figures_.calm_ms);
-    const cluster::Tally before = coordinator_->tally();
-    counting_ = true;
-    const size_t faults = flags_.kills + flags_.stops;
-    for (size_t i = 0; i < flags_.requests; ++i) {
-      const bool fault = i * faults / flags_.requests != (i + 1) * faults / flags_.requests;
-      if (fault) begin_fault();
-      figures_.ms.push_back(ask());
-      if (fault) start_again();
-      progress(i + 1);
+  // Calm requests between faults, as many as meet them: what else this machine does is the same for
+  // both.
+  TrialFigures run() {
+    arena_.ask();  // the first finds caches cold
+    begin_ = Clock::now();
+    const cluster::Tally before = arena_.coordinator().tally();
+    const size_t faults = flags_.kills + flags_.stops + flags_.slows;
+    const size_t rounds = std::max<size_t>(1, faults);
+    for (size_t round = 0; !is_over(round, rounds); ++round) {
+      count_ = flags_.seconds > 0
+                   ? kRequestsPerFault
+                   : flags_.requests * (round + 1) / rounds - flags_.requests * round / rounds;
+      ask(figures_.calm);
+      if (faults > 0) begin_fault();
+      ask(figures_.faulty);
+      if (faults > 0) await_return();
     }
-    if (fault_.joinable()) fault_.join();
-    const cluster::Tally after = coordinator_->tally();
-    figures_.requests = flags_.requests;
+    const cluster::Tally after = arena_.coordinator().tally();
     figures_.replayed = after.replayed - before.replayed;
     figures_.resent_to_dead = after.resent_to_dead - before.resent_to_dead;
-    std::ranges::sort(figures_.ms);
     return std::move(figures_);
   }
 
  private:
-  Result<plan::Prediction> plan(const Graph& graph, const cluster::Workers& set) const {
-    plan::PlanOptions options;
-    // Fewer can be lost when fewer are there.
-    options.survive = std::min(flags_.survive, static_cast<int>(set.size()) - 1);
-    for (int w = 0; w < static_cast<int>(flags_.workers); ++w) {
-      if (!set.contains(w)) options.excluded.push_back(w);
-    }
-    SHOAL_ASSIGN(auto plans, plan::make_plans(graph, equal_workers(flags_.workers), options));
-    return std::move(plans.front());
+  bool is_over(size_t round, size_t rounds) const {
+    return flags_.seconds > 0 ? ms_since(begin_) >= 1e3 * flags_.seconds : round == rounds;
   }
 
-  // Milliseconds that it took.
-  double ask() {
-    const Answered& expected = answers_[random_() % answers_.size()];
-    std::vector<Tensor> outputs(expected.outputs.size());
-    const auto begin = Clock::now();
-    const Status status = fleet_->run(expected.inputs, outputs, kPatience);
-    const double took = ms_since(begin);
-    if (counting_) count(status, outputs, expected);
-    return took;
+  // Spread over the time in which the last one who failed came back, so that requests meet all of
+  // that.
+  void ask(Latencies& took) {
+    const bool is_calm = &took == &figures_.calm;
+    Clock::time_point next = Clock::now();
+    for (size_t i = 0; i < count_; ++i) {
+      std::this_thread::sleep_until(next);
+      const Arena::Reply reply = arena_.ask();
+      took.add(reply.ms);
+      count_in(reply, is_calm);
+      watch_({figures_, ms_since(begin_) / 1e3, faults_, latest_, arena_.states()});
+      next += gap_;
+    }
   }
 
-  void count(const Status& status, const std::vector<Tensor>& outputs, const Answered& expected) {
-    if (!status.ok()) {
-      ++figures_.failed;
-      if (figures_.first_failure.empty()) figures_.first_failure = status.message();
-      return;
-    }
+  void count_in(const Arena::Reply& reply, bool is_calm) {
+    if (!is_calm) ++figures_.requests;
+    if (!reply.status.ok()) return note_failure(reply.status);
+    if (!reply.right) ++figures_.wrong;
+    if (is_calm) return;
     ++figures_.answered;
-    if (!std::ranges::equal(outputs, expected.outputs, is_right)) ++figures_.wrong;
     if (const int64_t at = fault_at_.exchange(0); at != 0) {
       const double since = ms_since(Clock::time_point(Clock::duration(at)));
       figures_.recovery_ms_max = std::max(figures_.recovery_ms_max, since);
     }
   }
 
-  // One at a time: who failed before is back first. It happens at any moment of the next request.
+  void note_failure(const Status& status) {
+    ++figures_.failed;
+    if (figures_.first_failure.empty()) figures_.first_failure = status.message();
+  }
+
+  // Of those that are left to do, or, where time ends it, of those that are wanted.
+  Fault draw() {
+    size_t left = 0;
+    for (const auto& [fault, count] : todo_) left += count;
+    size_t drawn = random_() % left;
+    auto it = todo_.begin();
+    while (drawn >= it->second) drawn -= (it++)->second;
+    if (flags_.seconds == 0) --it->second;
+    return it->first;
+  }
+
+  // At any moment of the next request.
   void begin_fault() {
-    if (fault_.joinable()) fault_.join();
-    for (int i = 0; i < 100 && !coordinator_->lost().empty(); ++i) fleet_->settle();
-    const double usual = figures_.calm_ms[figures_.calm_ms.size() / 2];
     const std::chrono::duration<double, std::milli> when(
-        usual * std::uniform_real_distribution<double>(0, 1)(random_));
+        figures_.calm.at(0.5) * std::uniform_real_distribution<double>(0, 1)(random_));
     const size_t worker = random_() % flags_.workers;
-    const size_t left = flags_.kills + flags_.stops - done_++;
-    const bool kill = random_() % left < flags_.kills - killed_;
-    killed_ += kill ? 1 : 0;
-    if (kill) dead_ = worker;
-    fault_ = std::thread([this, when, worker, kill] {
+    const Fault fault = draw();
+    ++faults_;
+    latest_ = "worker-" + std::to_string(worker) + " " + done_by(fault);
+    returned_ = hand_.ask([this, when, worker, fault] {
       std::this_thread::sleep_for(when);
-      farm_.signal(worker, kill ? SIGKILL : SIGSTOP);
-      fault_at_ = Clock::now().time_since_epoch().count();
-      if (kill) return;
-      std::this_thread::sleep_for(kStopped);
-      farm_.signal(worker, SIGCONT);
+      return happen(fault, worker);
     });
   }
 
-  // On this thread: a process ends with the thread that started it.
-  void start_again() {
-    if (!dead_) return;
-    fault_.join();
-    const Status back = farm_.restart(*dead_);
-    if (!back.ok()) std::fprintf(stderr, "%s\n", std::string(back.message()).c_str());
-    dead_.reset();
+  // Until it is there again and has all that it had.
+  Status happen(Fault fault, size_t worker) {
+    const auto begin = Clock::now();
+    WorkerFarm& farm = arena_.farm();
+    fault_at_ = begin.time_since_epoch().count();
+    switch (fault) {
+      case Fault::kKill:
+        farm.signal(worker, SIGKILL);
+        SHOAL_TRY(farm.restart(worker));
+        break;
+      case Fault::kStop:
+        farm.signal(worker, SIGSTOP);
+        std::this_thread::sleep_for(milliseconds(800));  // longer than it takes to be noticed
+        farm.signal(worker, SIGCONT);
+        break;
+      case Fault::kSlow:
+        slow_down(worker);
+        break;
+    }
+    arena_.until_whole();
+    took_ms_ = ms_since(begin);
+    return {};
+  }
+
+  void slow_down(size_t worker) {
+    for (int i = 0; i < 10; ++i) {
+      arena_.farm().signal(worker, SIGSTOP);
+      std::this_thread::sleep_for(milliseconds(90));
+      arena_.farm().signal(worker, SIGCONT);
+      std::this_thread::sleep_for(milliseconds(10));
+    }
+  }
+
+  // One fault at a time.
+  void await_return() {
+    if (const Status status = returned_.get(); !status.ok()) return note_failure(status);
+    figures_.returns.add(took_ms_);
+    gap_ = std::chrono::duration_cast<Clock::duration>(
+        std::chrono::duration<double, std::milli>(took_ms_) / std::max<size_t>(1, count_));
   }
 
   const TrialFlags flags_;
-  const TemporaryFolder folder_;
-  WorkerFarm farm_;
+  Arena& arena_;
+  const std::function<void(const TrialState&)> watch_;
   std::mt19937_64 random_;
-  std::vector<Answered> answers_;
-  std::unique_ptr<net::Transport> transport_;
-  std::unique_ptr<cluster::Coordinator> coordinator_;
-  std::unique_ptr<cluster::Fleet> fleet_;
+  std::vector<std::pair<Fault, size_t>> todo_;
   TrialFigures figures_;
-  bool counting_ = false;
-  size_t done_ = 0, killed_ = 0;
+  Clock::time_point begin_;
+  size_t count_ = 0;                   // of requests in half a round
+  Clock::duration gap_{};              // between the beginnings of requests
   std::atomic<int64_t> fault_at_ = 0;  // of steady time; none before the next answer: zero
-  std::optional<size_t> dead_;
-  std::thread fault_;
+  double took_ms_ = 0;                 // the hand's, until it is done
+  uint64_t faults_ = 0;                // that have begun
+  std::string latest_;
+  std::future<Status> returned_;
+  Hand hand_;  // first to go: it uses the rest
 };
 
 }  // namespace
 
 Result<TrialFigures> put_on_trial(const TrialFlags& flags, const Graph& graph,
-                                  const std::function<void(size_t)>& progress) {
-  SHOAL_ASSIGN(TemporaryFolder folder, TemporaryFolder::make());
-  Trial trial(flags, std::move(folder));
-  SHOAL_TRY(trial.start(graph));
-  return trial.run(progress);
+                                  const std::function<void(const TrialState&)>& watch) {
+  SHOAL_ASSIGN(
+      const auto arena,
+      Arena::open(graph, {.workers = flags.workers, .survive = flags.survive, .seed = flags.seed}));
+  return Trial(flags, *arena, watch).run();
 }
 
 }  // namespace shoal::cli

@@ -1,0 +1,57 @@
+#include "trial_view.h"
+
+#include <unistd.h>
+
+#include <cstdio>
+
+#include "../table.h"
+
+namespace shoal::cli {
+
+TrialView::TrialView(const TrialFlags& flags)
+    : is_terminal_(isatty(STDERR_FILENO) != 0), says_lines_(flags.seconds > 0) {}
+
+void TrialView::show(const TrialState& state) {
+  constexpr std::chrono::milliseconds kInterval{100};
+  if (!is_terminal_) {
+    if (says_lines_) say_what_happened(state);
+    return;
+  }
+  const auto now = std::chrono::steady_clock::now();
+  if (now < last_ + kInterval) return;
+  last_ = now;
+  redraw(state);
+}
+
+// Over what it drew before.
+void TrialView::redraw(const TrialState& state) {
+  const TrialFigures& figures = state.figures;
+  std::string text = lines_ > 0 ? "\033[" + std::to_string(lines_) + "A" : "";
+  const auto add_line = [&](const std::string& line) { text += "\r\033[K" + line + "\n"; };
+  add_line(fixed(state.seconds, 1) + " s  " +
+           (state.latest.empty() ? "calm so far" : "latest: " + state.latest));
+  for (size_t w = 0; w < state.states.size(); ++w) {
+    add_line("  worker-" + std::to_string(w) + (state.states[w] ? "  there" : "  lost"));
+  }
+  add_line(std::to_string(figures.answered) + " answered, " + std::to_string(figures.failed) +
+           " failed, " + std::to_string(figures.wrong) + " wrong");
+  const auto add_times = [&](const char* what, const Latencies& took) {
+    add_line(std::string(what) + "p50 " + fixed(took.at(0.5), 1) + " ms, p99 " +
+             fixed(took.at(0.99), 1) + " ms, longest " + fixed(took.longest(), 1) + " ms");
+  };
+  add_times("  calm         ", figures.calm);
+  add_times("  with faults  ", figures.faulty);
+  lines_ = static_cast<int>(state.states.size()) + 4;
+  std::fputs(text.c_str(), stderr);
+}
+
+void TrialView::say_what_happened(const TrialState& state) {
+  if (state.faults == faults_) return;
+  faults_ = state.faults;
+  std::fprintf(stderr, "%.1f s: %s; %llu answered, %llu failed, %llu wrong\n", state.seconds,
+               state.latest.c_str(), static_cast<unsigned long long>(state.figures.answered),
+               static_cast<unsigned long long>(state.figures.failed),
+               static_cast<unsigned long long>(state.figures.wrong));
+}
+
+}  // namespace shoal::cli
