@@ -44,6 +44,7 @@ std::vector<Provider> binary_kernels() {
           {&ops::div, "vector", make<div_loop>},
           {&ops::mul, "vector", make<mul_loop>},
           {&ops::prelu, "vector", make<prelu_loop>},
+          {&ops::relu_backward, "vector", make<relu_backward_loop>},
           {&ops::sub, "vector", make<sub_loop>}};
 }
 

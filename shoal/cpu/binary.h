@@ -14,6 +14,7 @@ BinaryLoop add_loop();
 BinaryLoop div_loop();
 BinaryLoop mul_loop();
 BinaryLoop prelu_loop();
+BinaryLoop relu_backward_loop();
 BinaryLoop sub_loop();
 
 }  // namespace shoal::cpu

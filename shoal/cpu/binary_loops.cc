@@ -37,6 +37,11 @@ void mul_here(const float* a, int64_t as, const float* b, int64_t bs, float* y, 
 void prelu_here(const float* a, int64_t as, const float* b, int64_t bs, float* y, int64_t n) {
   combine(a, as, b, bs, y, n, [](V x, V slope) { return leaky(D(), slope, x); });
 }
+void relu_backward_here(const float* a, int64_t as, const float* b, int64_t bs, float* y,
+                        int64_t n) {
+  combine(a, as, b, bs, y, n,
+          [](V u, V v) { return hn::IfThenElseZero(hn::Gt(u, hn::Zero(D())), v); });
+}
 void sub_here(const float* a, int64_t as, const float* b, int64_t bs, float* y, int64_t n) {
   combine(a, as, b, bs, y, n, [](V u, V v) { return hn::Sub(u, v); });
 }
@@ -52,12 +57,14 @@ HWY_EXPORT(add_here);
 HWY_EXPORT(div_here);
 HWY_EXPORT(mul_here);
 HWY_EXPORT(prelu_here);
+HWY_EXPORT(relu_backward_here);
 HWY_EXPORT(sub_here);
 
 BinaryLoop add_loop() { return HWY_DYNAMIC_DISPATCH(add_here); }
 BinaryLoop div_loop() { return HWY_DYNAMIC_DISPATCH(div_here); }
 BinaryLoop mul_loop() { return HWY_DYNAMIC_DISPATCH(mul_here); }
 BinaryLoop prelu_loop() { return HWY_DYNAMIC_DISPATCH(prelu_here); }
+BinaryLoop relu_backward_loop() { return HWY_DYNAMIC_DISPATCH(relu_backward_here); }
 BinaryLoop sub_loop() { return HWY_DYNAMIC_DISPATCH(sub_here); }
 
 }  // namespace shoal::cpu

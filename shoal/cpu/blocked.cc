@@ -120,13 +120,6 @@ Result<std::vector<TensorType>> infer_product(const Node& node, std::span<const 
   return types;
 }
 
-Tensor unblocked(const Tensor& x, const Shape& plain) {
-  if (!x.defined() || x.shape() == plain) return x;
-  Tensor y({x.dtype(), plain});
-  unblock({}, std::span(&x, 1), std::span(&y, 1));
-  return y;
-}
-
 template <const Operator& Base>
 void compute_product(const Node& node, std::span<const Tensor> inputs, std::span<Tensor> outputs) {
   std::vector<Tensor> plain(inputs.begin(), inputs.end());
@@ -212,6 +205,13 @@ constexpr Operator blocked_product(std::string_view name) {
 }
 
 }  // namespace
+
+Tensor unblocked(const Tensor& x, const Shape& plain) {
+  if (!x.defined() || x.shape() == plain) return x;
+  Tensor y({x.dtype(), plain});
+  unblock({}, std::span(&x, 1), std::span(&y, 1));
+  return y;
+}
 
 Shape blocked_shape(const Shape& plain, int64_t block) {
   return {plain[0], (plain[1] + block - 1) / block, plain[2], plain[3], block};

@@ -32,6 +32,7 @@ extern const Operator turn_filters;
 extern const Operator blocked_instance_normalization;
 
 Shape blocked_shape(const Shape& plain, int64_t block);
+Tensor unblocked(const Tensor& x, const Shape& plain);  // x itself if it has that shape
 
 // The convolution that a BlockedConv node does, in terms of FusedConv.
 ops::Convolution blocked_convolution_of(const Node& node, const Shape& x, const Shape& w);

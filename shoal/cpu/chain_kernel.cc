@@ -22,6 +22,7 @@ const Row& row_of(const Operator* op) {
       {&ops::div, kDiv, kDivInto},
       {&ops::mul, kMul, kMul},
       {&ops::prelu, kPRelu, kPReluOf},
+      {&ops::relu_backward, kReluBackward, kReluBackwardOf},
       {&ops::sub, kSub, kSubFrom},
       {&ops::abs, kAbs, kAbs},
       {&ops::erf, kErf, kErf},

@@ -52,6 +52,10 @@ HWY_INLINE void execute(const ChainInstruction& what, V (&x)[kVectors], float* v
       return each(x, v, [](V a, V b) { return leaky(D(), b, a); });
     case ChainOp::kPReluOf:
       return each(x, v, [](V a, V b) { return leaky(D(), a, b); });
+    case ChainOp::kReluBackward:
+      return each(x, v, [](V y, V dy) { return hn::IfThenElseZero(hn::Gt(y, hn::Zero(D())), dy); });
+    case ChainOp::kReluBackwardOf:
+      return each(x, v, [](V dy, V y) { return hn::IfThenElseZero(hn::Gt(y, hn::Zero(D())), dy); });
     case ChainOp::kSub:
       return each(x, v, [](V a, V b) { return hn::Sub(a, b); });
     case ChainOp::kSubFrom:

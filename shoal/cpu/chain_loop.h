@@ -12,16 +12,18 @@ namespace shoal::cpu {
 
 // What happens to the running value, x; v is another value.
 enum class ChainOp : uint8_t {
-  kLoad,     // x = v
-  kStore,    // v = x
-  kAdd,      // x += v
-  kDiv,      // x /= v
-  kDivInto,  // x = v / x
-  kMul,      // x *= v
-  kPRelu,    // x is the argument, v the slope
-  kPReluOf,  // the other way round
-  kSub,      // x -= v
-  kSubFrom,  // x = v - x
+  kLoad,            // x = v
+  kStore,           // v = x
+  kAdd,             // x += v
+  kDiv,             // x /= v
+  kDivInto,         // x = v / x
+  kMul,             // x *= v
+  kPRelu,           // x is the argument, v the slope
+  kPReluOf,         // the other way round
+  kReluBackward,    // x is y, v is dy
+  kReluBackwardOf,  // the other way round
+  kSub,             // x -= v
+  kSubFrom,         // x = v - x
   kAbs,
   kErf,
   kExp,

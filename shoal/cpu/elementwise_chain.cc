@@ -10,8 +10,9 @@
 namespace shoal::cpu {
 namespace {
 
-constexpr std::array kPlain = {&ops::add, &ops::div, &ops::mul, &ops::prelu, &ops::sub,
-                               &ops::abs, &ops::erf, &ops::exp, &ops::neg,   &ops::sqrt};
+constexpr std::array kPlain = {&ops::add, &ops::div,  &ops::mul,          &ops::prelu,
+                               &ops::sub, &ops::abs,  &ops::erf,          &ops::exp,
+                               &ops::neg, &ops::sqrt, &ops::relu_backward};
 
 Result<std::vector<TensorType>> infer(const Node&, std::span<const Operand> inputs) {
   std::vector<Shape> shapes;

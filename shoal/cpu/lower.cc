@@ -34,6 +34,17 @@ Status Lowering::copy(const Node& node) {
   return add_plain(node, *node.op, std::move(inputs), node.attributes);
 }
 
+Status Lowering::expand(const Node& node) {
+  std::vector<ValueId> inputs;
+  for (ValueId id : node.inputs) {
+    SHOAL_ASSIGN(const ValueId plain, plain_of(id));
+    inputs.push_back(plain);
+  }
+  SHOAL_ASSIGN(const std::vector<ValueId> outputs, node.op->expand(node, inputs, to_));
+  for (size_t i = 0; i < outputs.size(); ++i) copies(node.outputs[i]).plain = outputs[i];
+  return {};
+}
+
 Result<ValueId> Lowering::plain_of(ValueId id) {
   if (id == kNoValue) return id;
   Copies& copy = copies(id);

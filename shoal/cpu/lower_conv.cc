@@ -1,6 +1,7 @@
 // Which convolutions are computed on channels in blocks.
 #include <algorithm>
 
+#include "shoal/cpu/blocked_backward.h"
 #include "shoal/cpu/blocked_quantized.h"
 #include "shoal/cpu/byte_tile.h"
 #include "shoal/cpu/lowering.h"
@@ -127,6 +128,16 @@ Status lower_to(const Operator& op, size_t residual, bool as_it_is, Lowering& lo
   return lowering.add_blocked(node, op, std::move(inputs), std::move(attributes));
 }
 
+// Of the image: dy has the channels of the output.
+bool fits_weights_backward(const Lowering& lowering, const Node& node) {
+  const Shape &x = lowering.shape(node.inputs[0]), &dy = lowering.shape(node.inputs[1]);
+  if (!has_float_image(lowering, node) || node.integer("group", 1) != 1 || dy.count() == 0) {
+    return false;
+  }
+  return 2 * dy[1] >= lowering.block() &&
+         has_moderate_padding(ops::convolution_of(node, x, lowering.shape(node.outputs[0])));
+}
+
 bool has_few_channels(const Lowering& lowering, const Node& node) {
   return !lowering.is_blocked(node.inputs[0]) &&
          lowering.shape(node.inputs[0])[1] <= kFewChannels && node.integer("group", 1) == 1;
@@ -164,6 +175,23 @@ Status lower_turned(Lowering& lowering, const Node& node) {
   return lowering.add_blocked(node, blocked_conv, std::move(inputs), std::move(attributes));
 }
 
+Status lower_weights_backward(Lowering& lowering, const Node& node) {
+  Attributes attributes = node.attributes;
+  attributes["in"] = lowering.shape(node.inputs[0])[1];
+  attributes["out"] = lowering.shape(node.inputs[1])[1];
+  const bool as_it_is = has_few_channels(lowering, node);
+  SHOAL_ASSIGN(const ValueId image,
+               as_it_is ? lowering.plain_of(node.inputs[0]) : lowering.blocked_of(node.inputs[0]));
+  SHOAL_ASSIGN(const ValueId dy, lowering.blocked_of(node.inputs[1]));
+  return lowering.add_plain(node, blocked_conv_weights_backward, {image, dy},
+                            std::move(attributes));
+}
+
+// Products know how to compute it as well.
+bool always(const Lowering&, const Node&) { return true; }
+
+Status expand(Lowering& lowering, const Node& node) { return lowering.expand(node); }
+
 Status lower_quantized(Lowering& lowering, const Node& node) {
   return lower_to(blocked_q_linear_conv, QConvInputs::kResidual, has_few_channels(lowering, node),
                   lowering, node);
@@ -181,6 +209,8 @@ std::span<const LoweringRule> conv_rules() {
       {&ops::fused_conv_transpose, fits_turned, lower_turned},
       {&ops::conv_transpose, fits_conv_transpose, lower_conv_transpose},
       {&ops::fused_conv_transpose, fits_conv_transpose, lower_conv_transpose},
+      {&ops::conv_weights_backward, fits_weights_backward, lower_weights_backward},
+      {&ops::conv_weights_backward, always, expand},
       {&ops::q_linear_conv, fits_quantized, lower_quantized},
       {&ops::fused_q_linear_conv, fits_quantized, lower_quantized},
   };

@@ -14,9 +14,10 @@ namespace {
 // Functions of single elements. They must give something finite for the channels that fill up a
 // block, whose elements are zero or came from zero that way.
 constexpr std::array kElementwise = {
-    &ops::relu,       &ops::leaky_relu, &ops::clip, &ops::sigmoid, &ops::tanh,  &ops::hard_sigmoid,
-    &ops::hard_swish, &ops::swish,      &ops::gelu, &ops::abs,     &ops::neg,   &ops::add,
-    &ops::sub,        &ops::mul,        &ops::max,  &ops::min,     &ops::prelu, &ops::q_linear_add,
+    &ops::relu,         &ops::leaky_relu, &ops::clip,         &ops::sigmoid,       &ops::tanh,
+    &ops::hard_sigmoid, &ops::hard_swish, &ops::swish,        &ops::gelu,          &ops::abs,
+    &ops::neg,          &ops::add,        &ops::sub,          &ops::mul,           &ops::max,
+    &ops::min,          &ops::prelu,      &ops::q_linear_add, &ops::relu_backward,
 };
 
 bool is_blocked(const Lowering& lowering, const Node& node) {
@@ -29,7 +30,7 @@ bool fits_pool(const Lowering& lowering, const Node& node) {
 }
 
 // The channels of a block become a third spatial axis, on which the window is one wide.
-Status lower_pool(Lowering& lowering, const Node& node) {
+Attributes pool_of_blocks(const Lowering& lowering, const Node& node) {
   Attributes attributes = node.attributes;
   for (const char* name : {"kernel_shape", "strides", "dilations"}) {
     std::vector<int64_t> list = node.integers(name);
@@ -40,8 +41,32 @@ Status lower_pool(Lowering& lowering, const Node& node) {
   if (const std::vector<int64_t> pads = node.integers("pads"); !pads.empty()) {
     attributes["pads"] = std::vector{pads[0], pads[1], int64_t{0}, pads[2], pads[3], int64_t{0}};
   }
+  if (std::vector<int64_t> image = node.integers("image"); !image.empty()) {
+    image.push_back(lowering.block());
+    attributes["image"] = std::move(image);
+  }
+  return attributes;
+}
+
+Status lower_pool(Lowering& lowering, const Node& node) {
   SHOAL_ASSIGN(std::vector<ValueId> inputs, lowering.with_blocked_image(node));
-  return lowering.add_blocked(node, *node.op, std::move(inputs), std::move(attributes));
+  return lowering.add_blocked(node, *node.op, std::move(inputs), pool_of_blocks(lowering, node));
+}
+
+// What lies before a pool, and so its gradient, is mostly blocked, even if dy is not.
+bool fits_pool_backward(const Lowering& lowering, const Node& node) {
+  const TensorType& dx = lowering.graph()[node.outputs[0]].type;
+  return dx.dtype == DType::kF32 && dx.shape.rank() == kImageRank && dx.shape.count() > 0 &&
+         2 * dx.shape[1] >= lowering.block() && node.integer("storage_order", 0) == 0;
+}
+
+Status lower_pool_backward(Lowering& lowering, const Node& node) {
+  std::vector<ValueId> inputs;
+  for (ValueId old : node.inputs) {
+    SHOAL_ASSIGN(const ValueId id, lowering.blocked_of(old));
+    inputs.push_back(id);
+  }
+  return lowering.add_blocked(node, *node.op, std::move(inputs), pool_of_blocks(lowering, node));
 }
 
 Status lower_global_pool(Lowering& lowering, const Node& node) {
@@ -150,6 +175,8 @@ std::vector<LoweringRule> collect() {
   std::vector<LoweringRule> rules = {
       {&ops::max_pool, fits_pool, lower_pool},
       {&ops::average_pool, fits_pool, lower_pool},
+      {&ops::max_pool_backward, fits_pool_backward, lower_pool_backward},
+      {&ops::average_pool_backward, fits_pool_backward, lower_pool_backward},
       {&ops::global_average_pool, is_blocked, lower_global_pool},
       {&ops::q_linear_global_average_pool, is_blocked, lower_quantized_global_pool},
       {&ops::instance_normalization, is_blocked, lower_instance_normalization},

@@ -37,6 +37,8 @@ class Lowering {
                      Attributes attributes);
   Status add_plain(const Node& node, const Operator& op, std::vector<ValueId> inputs,
                    Attributes attributes);
+  // The node as its operator says it in others, all of them plain.
+  Status expand(const Node& node);
   Result<ValueId> add(const Operator& op, std::vector<ValueId> inputs) {
     return to_.add(op, std::move(inputs));
   }

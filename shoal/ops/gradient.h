@@ -5,10 +5,11 @@
 #include <vector>
 
 #include "shoal/graph/graph.h"
+#include "shoal/ops/window.h"
 
 namespace shoal::ops {
 
-struct Window;
+class Chain;
 
 using Gradient = Result<std::vector<ValueId>>(const Node& node, std::span<const ValueId> outputs,
                                               Graph& graph);
@@ -45,6 +46,17 @@ Gradient reduce_sum_gradient, reduce_mean_gradient, reduce_l1_gradient, reduce_l
 
 // gradient_product.cc
 Gradient conv_gradient, conv_transpose_gradient, gemm_gradient, mat_mul_gradient;
+
+// The list with one element per spatial axis.
+template <class F>
+std::vector<int64_t> per_axis(const Window& window, F f) {
+  std::vector<int64_t> list;
+  for (const WindowAxis& axis : window.spatial()) list.push_back(f(axis));
+  return list;
+}
+std::vector<int64_t> pads_of(const Window& window);
+
+ValueId sum_per_channel(Chain& chain, ValueId x);  // [n, c, spatial...] as [c]
 
 // As attributes of a ConvTranspose, the way back from a window's outputs to all of its inputs.
 Attributes backwards_attributes(const Window& window, int64_t groups);

@@ -1,6 +1,5 @@
 // Of products. Each is linear in either factor, so every gradient is again a product: that of Conv
-// for its input is ConvTranspose, and the other way round; that for the weights is a Conv of x with
-// dy, in which the images of the batch are channels.
+// for its input is ConvTranspose, and the other way round; that for the weights has an operator.
 #include "shoal/ops/chain.h"
 #include "shoal/ops/conv.h"
 #include "shoal/ops/gradient.h"
@@ -14,78 +13,30 @@ using Ints = std::vector<int64_t>;
 
 bool has_bias(const Node& node) { return node.inputs.size() > 2 && node.inputs[2] != kNoValue; }
 
-// The list with one element per spatial axis.
-template <class F>
-Ints per_axis(const Window& window, F f) {
-  Ints list;
-  for (const WindowAxis& axis : window.spatial()) list.push_back(f(axis));
-  return list;
+// Of ConvWeightsBackward.
+Attributes weights_attributes(const Convolution& convolution) {
+  const Window& window = convolution.window;
+  return {{"kernel_shape", per_axis(window, [](const WindowAxis& a) { return a.kernel; })},
+          {"strides", per_axis(window, [](const WindowAxis& a) { return a.stride; })},
+          {"dilations", per_axis(window, [](const WindowAxis& a) { return a.dilation; })},
+          {"pads", pads_of(window)},
+          {"group", convolution.groups}};
 }
 
-Ints pads_of(const Window& window) {
+}  // namespace
+
+ValueId sum_per_channel(Chain& chain, ValueId x) {
+  const Shape shape = chain.shape_of(x);
+  Shape per_channel = Shape::filled(shape.rank(), 1);
+  per_channel[1] = shape[1];
+  return chain.reshape(chain.sum_to(x, per_channel), {shape[1]});
+}
+
+std::vector<int64_t> pads_of(const Window& window) {
   Ints pads = per_axis(window, [](const WindowAxis& a) { return a.pad_begin; });
   for (const WindowAxis& axis : window.spatial()) pads.push_back(axis.pad_end);
   return pads;
 }
-
-// [n, groups * c, spatial...] as [c, groups * n, spatial...].
-ValueId images_as_channels(Chain& chain, ValueId x, int64_t groups) {
-  const Shape shape = chain.shape_of(x);
-  Shape apart{shape[0], groups, shape[1] / groups}, together{shape[1] / groups, groups * shape[0]};
-  Ints order{2, 1, 0};
-  for (size_t d = 2; d < shape.rank(); ++d) {
-    apart.push_back(shape[d]);
-    together.push_back(shape[d]);
-    order.push_back(static_cast<int64_t>(d + 1));
-  }
-  return chain.reshape(chain.transpose(chain.reshape(x, apart), std::move(order)), together);
-}
-
-Ints first_two_swapped(size_t rank) {
-  Ints order{1, 0};
-  for (size_t d = 2; d < rank; ++d) order.push_back(static_cast<int64_t>(d));
-  return order;
-}
-
-// dw[m,c,k] = the sum over images n and outputs o of dy[n,m,o] x[n,c,o*stride + k*dilation - pad]:
-// a Conv whose taps are the outputs, so stride and dilation change places.
-ValueId weight_gradient(Chain& chain, const Convolution& convolution, ValueId x, ValueId dy) {
-  const Window& window = convolution.window;
-  const size_t rank = window.rank + 2;
-  const ValueId filters = chain.transpose(dy, first_two_swapped(rank));  // [m, n, o...]
-  const ValueId images = images_as_channels(chain, x, convolution.groups);
-  const ValueId wide =  // [c, m, at least k...]
-      chain.add(conv, {images, filters},
-                {{"strides", per_axis(window, [](const WindowAxis& a) { return a.dilation; })},
-                 {"dilations", per_axis(window, [](const WindowAxis& a) { return a.stride; })},
-                 {"pads", pads_of(window)},
-                 {"group", convolution.groups}});
-  // A last step of x that no output reached gives taps that the kernel does not have.
-  const Ints kernel = per_axis(window, [](const WindowAxis& a) { return a.kernel; });
-  Ints axes;
-  for (size_t d = 2; d < rank; ++d) axes.push_back(static_cast<int64_t>(d));
-  const ValueId cut = chain.add(
-      slice, {wide, chain.list(Ints(axes.size(), 0)), chain.list(kernel), chain.list(axes)});
-  return chain.transpose(cut, first_two_swapped(rank));
-}
-
-// Per channel, what of y is not its.
-ValueId bias_gradient(Chain& chain, ValueId dy) {
-  const Shape shape = chain.shape_of(dy);
-  Shape per_channel = Shape::filled(shape.rank(), 1);
-  per_channel[1] = shape[1];
-  return chain.reshape(chain.sum_to(dy, per_channel), {shape[1]});
-}
-
-Gradients finish_convolution(Chain& chain, const Node& node, ValueId dx, ValueId dw, ValueId dy) {
-  std::vector<ValueId> gradients(node.inputs.size(), kNoValue);
-  gradients[0] = dx;
-  gradients[1] = dw;
-  if (has_bias(node)) gradients[2] = bias_gradient(chain, dy);
-  return chain.finish(std::move(gradients));
-}
-
-}  // namespace
 
 Attributes backwards_attributes(const Window& window, int64_t groups) {
   Ints pads = per_axis(window, [](const WindowAxis& a) { return a.pad_begin; });
@@ -108,7 +59,10 @@ Gradients conv_gradient(const Node& node, std::span<const ValueId> outputs, Grap
   const Convolution sizes = convolution_of(node, chain.shape_of(x), chain.shape_of(w));
   const ValueId dx =
       chain.add(conv_transpose, {dy, w}, backwards_attributes(sizes.window, sizes.groups));
-  return finish_convolution(chain, node, dx, weight_gradient(chain, sizes, x, dy), dy);
+  std::vector<ValueId> gradients = chain.add_all(conv_weights_backward, {x, dy},
+                                                 weights_attributes(sizes), has_bias(node) ? 2 : 1);
+  gradients.insert(gradients.begin(), dx);
+  return chain.finish(std::move(gradients));
 }
 
 Gradients conv_transpose_gradient(const Node& node, std::span<const ValueId> outputs,
@@ -134,7 +88,10 @@ Gradients conv_transpose_gradient(const Node& node, std::span<const ValueId> out
                  {"dilations", per_axis(window, [](const WindowAxis& a) { return a.dilation; })},
                  {"pads", pads_of(window)},
                  {"group", sizes.groups}});
-  return finish_convolution(chain, node, dx, weight_gradient(chain, sizes, reached, x), dy);
+  std::vector<ValueId> gradients{
+      dx, chain.add(conv_weights_backward, {reached, x}, weights_attributes(sizes))};
+  if (has_bias(node)) gradients.push_back(sum_per_channel(chain, dy));
+  return chain.finish(std::move(gradients));
 }
 
 // y = alpha A' B' + beta C: dA' = alpha dy B'^T, dB' = alpha A'^T dy, transposed where A or B is.

@@ -186,7 +186,7 @@ Gradients leaky_relu_gradient(const Node& node, std::span<const ValueId> outputs
 
 Gradients relu_gradient(const Node& node, std::span<const ValueId> outputs, Graph& graph) {
   Formula f(node, outputs, graph);
-  return f.dx(f.only_where(f.above(f.y, 0), f.dy));
+  return f.dx(f.add(relu_backward, {f.y, f.dy}));
 }
 
 Gradients sigmoid_gradient(const Node& node, std::span<const ValueId> outputs, Graph& graph) {

@@ -32,6 +32,31 @@ Case conv(Rng& rng) {
   return c;
 }
 
+// An image and the gradient of what Conv makes of it. Some last steps reach no output.
+Case conv_weights_backward(Rng& rng) {
+  const auto rank = static_cast<size_t>(random_int(rng, 1, 3));
+  const int64_t group = random_int(rng, 1, 3), n = random_int(rng, 1, 3);
+  const int64_t in = random_int(rng, 1, 3), out = random_int(rng, 1, 3);
+  const std::vector<int64_t> kernel = random_ints(rng, rank, 1, 3);
+  const std::vector<int64_t> strides = random_ints(rng, rank, 1, 3);
+  const std::vector<int64_t> dilations = random_ints(rng, rank, 1, 2);
+  const std::vector<int64_t> pads = random_ints(rng, 2 * rank, 0, 3);
+  Shape x{n, group * in}, dy{n, group * out};
+  for (size_t d = 0; d < rank; ++d) {
+    x.push_back(random_int(rng, 5, 8));
+    const int64_t room = x[d + 2] + pads[d] + pads[rank + d] - (kernel[d] - 1) * dilations[d] - 1;
+    dy.push_back(room / strides[d] + 1);
+  }
+  Tensor image = random_tensor(rng, x), gradient = random_tensor(rng, dy);
+  return {{std::move(image), std::move(gradient)},
+          {{"kernel_shape", kernel},
+           {"strides", strides},
+           {"dilations", dilations},
+           {"pads", pads},
+           {"group", group}},
+          static_cast<size_t>(random_int(rng, 1, 2))};
+}
+
 // auto_pad, output_shape and output_padding beside explicit pads; none larger than the kernel
 // reach.
 Case conv_transpose(Rng& rng) {
@@ -70,7 +95,9 @@ Case conv_transpose(Rng& rng) {
 }  // namespace
 
 std::vector<Source> conv_cases() {
-  return {{&ops::conv, conv}, {&ops::conv_transpose, conv_transpose}};
+  return {{&ops::conv, conv},
+          {&ops::conv_transpose, conv_transpose},
+          {&ops::conv_weights_backward, conv_weights_backward}};
 }
 
 }  // namespace shoal::laws

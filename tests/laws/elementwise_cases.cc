@@ -39,6 +39,17 @@ Draw with_slope(Domain domain) {
   };
 }
 
+// Two of one shape.
+Draw twins(Domain domain) {
+  return [=](Rng& rng) -> Case {
+    const Shape shape = random_shape(rng, 0, 4);
+    const DType dtype = random_dtype(rng, domain.dtypes);
+    Tensor first = random_tensor(rng, dtype, shape, domain);
+    Tensor second = random_tensor(rng, dtype, shape, domain);
+    return {{std::move(first), std::move(second)}};
+  };
+}
+
 std::vector<Source> mathematics() {
   const Domain unit{kFloats, -0.9f, 0.9f}, positive{kFloats, 0.1f, 5};
   const Domain numbers{kNumbers, -40, 40}, ints{kInts, -100, 100};
@@ -113,6 +124,7 @@ std::vector<Source> pairs() {
           {&ops::mul, binary({kF32})},
           {&ops::or_, binary({kBool})},
           {&ops::prelu, with_slope(numbers)},
+          {&ops::relu_backward, twins({kFloats, -3, 3})},
           {&ops::sub, binary(numbers)},
           {&ops::xor_, binary({kBool})}};
 }

@@ -1,5 +1,6 @@
 #include "laws.h"
 #include "shoal/ops/ops.h"
+#include "shoal/ops/window.h"
 
 namespace shoal::laws {
 namespace {
@@ -37,14 +38,40 @@ Case norm(Rng& rng) {
   return c;
 }
 
+// The gradient of what the pool of `c` gives, for which its window is asked.
+Tensor gradient_for(Rng& rng, const Case& c) {
+  const Shape& x = c.inputs[0].shape();
+  const ops::Window window = ops::window_of(Node{&ops::max_pool, {}, {}, c.attributes, {}}, x);
+  return random_tensor(rng, window.output_shape(x[0], x[1]));
+}
+
+Case max_backward(Rng& rng) {
+  Case c = pool(rng);
+  c.inputs.push_back(gradient_for(rng, c));
+  return c;
+}
+
+Case average_backward(Rng& rng) {
+  Case c = average(rng);
+  const Shape& x = c.inputs[0].shape();
+  c.attributes["image"] = std::vector<int64_t>(x.begin() + 2, x.end());
+  c.inputs[0] = gradient_for(rng, c);
+  return c;
+}
+
 Case global(Rng& rng) { return {{random_tensor(rng, random_shape(rng, 2, 5))}}; }
 
 }  // namespace
 
 std::vector<Source> pool_cases() {
-  return {{&ops::average_pool, average},   {&ops::max_pool, pool},
-          {&ops::lp_pool, norm},           {&ops::global_average_pool, global},
-          {&ops::global_max_pool, global}, {&ops::global_lp_pool, global}};
+  return {{&ops::average_pool, average},
+          {&ops::max_pool, pool},
+          {&ops::max_pool_backward, max_backward},
+          {&ops::average_pool_backward, average_backward},
+          {&ops::lp_pool, norm},
+          {&ops::global_average_pool, global},
+          {&ops::global_max_pool, global},
+          {&ops::global_lp_pool, global}};
 }
 
 }  // namespace shoal::laws

@@ -1,0 +1,140 @@
+// Gradients of weights, pools and Relu over blocked channels, against the reference.
+#include <gtest/gtest.h>
+
+#include "shoal/cpu/testing.h"
+#include "shoal/ops/ops.h"
+#include "shoal/ops/window.h"
+
+namespace shoal::cpu {
+namespace {
+
+using Ints = std::vector<int64_t>;
+
+int64_t draw(std::mt19937& rng, int64_t low, int64_t high) {
+  return std::uniform_int_distribution<int64_t>(low, high)(rng);
+}
+Ints draw_two(std::mt19937& rng, int64_t low, int64_t high) {
+  const int64_t first = draw(rng, low, high), second = draw(rng, low, high);
+  return {first, second};
+}
+
+struct Layer {
+  Shape x;
+  int64_t out;
+  Ints kernel, strides = {1, 1}, pads = {0, 0, 0, 0}, dilations = {1, 1};
+};
+
+// One node with weights and bias from an image and a random dy.
+void expect_weights_agree(const Layer& layer, const KernelNames& kernels) {
+  Graph graph;
+  const Attributes attributes{{"kernel_shape", layer.kernel},
+                              {"strides", layer.strides},
+                              {"pads", layer.pads},
+                              {"dilations", layer.dilations}};
+  const ValueId x = graph.add_input("x", {DType::kF32, layer.x});
+  const Shape w{layer.out, layer.x[1], layer.kernel[0], layer.kernel[1]};
+  const ops::Window window = ops::window_of(Node{&ops::conv, {}, {}, attributes, {}}, layer.x, w);
+  const ValueId dy =
+      graph.add_input("dy", {DType::kF32, window.output_shape(layer.x[0], layer.out)});
+  const auto outputs =
+      graph.add_node(ops::conv_weights_backward, {x, dy}, attributes, {"dw", "db"}, "");
+  ASSERT_TRUE(outputs.ok()) << outputs.status().message();
+  for (ValueId id : *outputs) graph.mark_output(id);
+  expect_agreement_of(graph, kernels);
+}
+
+TEST(ConvWeightsBackward, Agrees) {
+  const std::vector<Layer> layers = {
+      {{5, 16, 9, 9}, 16, {3, 3}, {1, 1}, {1, 1, 1, 1}},
+      {{2, 37, 21, 30}, 24, {3, 3}, {1, 1}, {1, 1, 1, 1}},
+      {{3, 20, 12, 12}, 50, {5, 5}},
+      {{3, 16, 17, 13}, 32, {3, 3}, {2, 2}, {1, 1, 1, 1}},
+      {{2, 24, 19, 23}, 17, {3, 5}, {1, 2}, {0, 5, 4, 1}, {3, 2}},
+      {{2, 32, 8, 7}, 16, {1, 1}},
+      {{4, 3, 32, 32}, 32, {5, 5}, {1, 1}, {2, 2, 2, 2}},  // few channels, as they are
+      {{3, 1, 28, 28}, 20, {5, 5}},
+      {{1, 3, 35, 35}, 16, {11, 11}, {4, 4}, {2, 2, 2, 2}},
+      {{2, 4, 9, 9}, 16, {3, 3}, {1, 1}, {2, 0, 1, 3}, {2, 2}}};
+  for (const Layer& layer : layers) expect_weights_agree(layer, "sums");
+}
+
+TEST(ConvWeightsBackward, AgreesOnRandomWindows) {
+  std::mt19937 rng(7);
+  for (int i = 0; i < 12; ++i) {
+    const int64_t n = draw(rng, 1, 5), in = draw(rng, 1, 40), out = draw(rng, 16, 40);
+    const Ints size = draw_two(rng, 9, 24), kernel = draw_two(rng, 1, 4);
+    const Ints strides = draw_two(rng, 1, 3), dilations = draw_two(rng, 1, 2);
+    const Ints before = draw_two(rng, 0, 3), after = draw_two(rng, 0, 3);
+    const Layer layer{{n, in, size[0], size[1]},
+                      out,
+                      kernel,
+                      strides,
+                      {before[0], before[1], after[0], after[1]},
+                      dilations};
+    expect_weights_agree(layer, "sums");
+  }
+}
+
+TEST(ConvWeightsBackward, AgreesInGroupsAndFewChannels) {
+  std::mt19937 rng(1);
+  const Tensor x = random_floats(rng, {2, 8, 9, 9}), dy = random_floats(rng, {2, 4, 7, 7});
+  expect_agreement(ops::conv_weights_backward, {x, dy},
+                   {{"kernel_shape", Ints{3, 3}}, {"group", int64_t{4}}}, {});
+  const Tensor one = random_floats(rng, {2, 1, 7, 7});
+  expect_agreement(ops::conv_weights_backward, {x, one}, {{"kernel_shape", Ints{3, 3}}}, {});
+}
+
+// Of a window over [2, channels, 13, 10], and of the random numbers that come back.
+struct Pool {
+  int64_t channels;
+  Attributes attributes;
+
+  Shape image() const { return {2, channels, 13, 10}; }
+  Shape output() const {
+    const ops::Window window =
+        ops::window_of(Node{&ops::max_pool, {}, {}, attributes, {}}, image());
+    return window.output_shape(2, channels);
+  }
+};
+
+std::vector<Pool> pools() {
+  return {
+      {16, {{"kernel_shape", Ints{2, 2}}, {"strides", Ints{2, 2}}}},
+      {37, {{"kernel_shape", Ints{3, 3}}, {"strides", Ints{2, 2}}, {"pads", Ints{0, 0, 1, 1}}}},
+      {20, {{"kernel_shape", Ints{3, 2}}, {"pads", Ints{2, 1, 1, 0}}, {"dilations", Ints{2, 1}}}},
+      {16, {{"kernel_shape", Ints{2, 3}}, {"strides", Ints{3, 2}}, {"ceil_mode", int64_t{1}}}}};
+}
+
+TEST(PoolBackward, GivesToTheLargest) {
+  std::mt19937 rng(1);
+  for (const Pool& pool : pools()) {
+    Tensor x = random_floats(rng, pool.image());
+    for (float& element : x.data<float>()) element = std::round(3 * element);  // some are equal
+    const Tensor dy = random_floats(rng, pool.output());
+    expect_agreement(ops::max_pool_backward, {x, dy}, pool.attributes, "blocked");
+  }
+}
+
+TEST(PoolBackward, GivesEvenly) {
+  std::mt19937 rng(1);
+  for (Pool pool : pools()) {
+    const Tensor dy = random_floats(rng, pool.output());
+    pool.attributes["image"] = Ints{13, 10};
+    for (const int64_t padding : {0, 1}) {
+      pool.attributes["count_include_pad"] = padding;
+      expect_agreement(ops::average_pool_backward, {dy}, pool.attributes, "blocked");
+    }
+  }
+}
+
+TEST(ReluBackward, Agrees) {
+  std::mt19937 rng(1);
+  for (const Shape& shape : {Shape{2, 20, 7, 9}, Shape{1000}, Shape{1}}) {
+    Tensor y = random_floats(rng, shape);
+    for (float& element : y.data<float>()) element = std::max(element, 0.0f);
+    expect_agreement(ops::relu_backward, {y, random_floats(rng, shape)}, {}, "vector");
+  }
+}
+
+}  // namespace
+}  // namespace shoal::cpu

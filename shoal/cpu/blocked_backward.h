@@ -1,0 +1,16 @@
+// Gradients of operators over blocked channels (blocked.h), as operators that only the CPU knows.
+#pragma once
+
+#include "shoal/graph/graph.h"
+#include "shoal/ops/conv.h"
+
+namespace shoal::cpu {
+
+// ConvWeightsBackward of one group whose dy has its `out` channels in blocks. The image has its
+// `in` channels in blocks, too, or few of them as they are, in four axes. Its results are plain.
+extern const Operator blocked_conv_weights_backward;
+
+// The convolution whose weights those are.
+ops::Convolution blocked_convolution_behind(const Node& node, const Shape& x, const Shape& w);
+
+}  // namespace shoal::cpu
