@@ -31,8 +31,9 @@ def median(racer, key="median_ms"):
 def race(flags, name, threads):
     batch = BATCHES[name]
     more = ("--train", "--batch", str(batch))
+    as_train = ("--tune", "off")  # what `shoal train` does
     with contextlib.ExitStack() as stack:
-        shoal = stack.enter_context(Racer([flags.shoal], FILES.get(name, f"zoo:{name}"), threads, *more))
+        shoal = stack.enter_context(Racer([flags.shoal], FILES.get(name, f"zoo:{name}"), threads, *more, *as_train))
         torch = stack.enter_context(Racer(TORCH, name, threads, *more))
         for _ in range(flags.rounds):
             shoal.turn(flags.seconds / flags.rounds / 2)

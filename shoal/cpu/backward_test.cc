@@ -1,4 +1,5 @@
-// Gradients of weights, pools and Relu over blocked channels, against the reference.
+// What training asks of blocked channels, against the reference: gradients of weights, pools and
+// Relu, and batches that are normalised by what they are.
 #include <gtest/gtest.h>
 
 #include "shoal/cpu/testing.h"
@@ -133,6 +134,33 @@ TEST(ReluBackward, Agrees) {
     Tensor y = random_floats(rng, shape);
     for (float& element : y.data<float>()) element = std::max(element, 0.0f);
     expect_agreement(ops::relu_backward, {y, random_floats(rng, shape)}, {}, "vector");
+  }
+}
+
+// A node of three outputs: of the image's type, and two of its parameters'.
+void expect_normalization_agrees(const Operator& op, const std::vector<Tensor>& inputs,
+                                 const Attributes& attributes) {
+  Graph graph;
+  std::vector<ValueId> ids;
+  for (const Tensor& input : inputs) ids.push_back(graph.add_input("x", input.type()));
+  const auto outputs = graph.add_node(op, ids, attributes, {"a", "b", "c"}, "");
+  ASSERT_TRUE(outputs.ok()) << outputs.status().message();
+  for (ValueId id : *outputs) graph.mark_output(id);
+  expect_agreement_of(graph, inputs, "blocked");
+}
+
+TEST(BatchNormalization, AgreesWhileItTrains) {
+  std::mt19937 rng(1);
+  for (const Shape& shape : {Shape{3, 16, 5, 7}, Shape{1, 20, 24, 40}, Shape{6, 37, 1, 3}}) {
+    Tensor x = random_floats(rng, shape);
+    for (float& element : x.data<float>()) element += 5;  // a mean far from zero
+    const Tensor scale = random_floats(rng, {shape[1]}), bias = random_floats(rng, {shape[1]});
+    const Tensor mean = random_floats(rng, {shape[1]}), variance = random_floats(rng, {shape[1]});
+    expect_normalization_agrees(ops::batch_normalization, {x, scale, bias, mean, variance},
+                                {{"training_mode", int64_t{1}}, {"momentum", 0.7f}});
+    const Tensor dy = random_floats(rng, shape);
+    expect_normalization_agrees(ops::batch_normalization_backward, {x, scale, dy},
+                                {{"epsilon", 1e-3f}});
   }
 }
 

@@ -52,6 +52,39 @@ void scale_block_here(const BlockScale& scale, const float* x, float* y, int64_t
   }
 }
 
+void block_products_here(const float* x, const float* mean, const float* dy, int64_t pixels,
+                         float* sum_of, float* along_of) {
+  const D d;
+  const V center = hn::LoadU(d, mean);
+  V sums[2] = {hn::Zero(d), hn::Zero(d)}, along[2] = {hn::Zero(d), hn::Zero(d)};
+  const auto add = [&](int64_t i, int turn) HWY_ATTR {
+    const V gradient = hn::LoadU(d, dy + i * kLanes);
+    const V distance = hn::Sub(hn::LoadU(d, x + i * kLanes), center);
+    sums[turn] = hn::Add(sums[turn], gradient);
+    along[turn] = hn::MulAdd(gradient, distance, along[turn]);
+  };
+  int64_t i = 0;
+  for (; i + 2 <= pixels; i += 2) {
+    add(i, 0);
+    add(i + 1, 1);
+  }
+  if (i < pixels) add(i, 0);
+  hn::StoreU(hn::Add(sums[0], sums[1]), d, sum_of);
+  hn::StoreU(hn::Add(along[0], along[1]), d, along_of);
+}
+
+void mix_blocks_here(const BlockMix& mix, const float* x, const float* dy, float* dx,
+                     int64_t pixels) {
+  const D d;
+  const V mean = hn::LoadU(d, mix.mean), factor = hn::LoadU(d, mix.factor),
+          slope = hn::LoadU(d, mix.slope), shift = hn::LoadU(d, mix.shift);
+  for (int64_t i = 0; i < pixels * kLanes; i += kLanes) {
+    const V distance = hn::Sub(hn::LoadU(d, x + i), mean);
+    const V moved = hn::MulAdd(hn::LoadU(d, dy + i), factor, shift);
+    hn::StoreU(hn::MulAdd(distance, slope, moved), d, dx + i);
+  }
+}
+
 }  // namespace
 }  // namespace shoal::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -61,6 +94,8 @@ namespace shoal::cpu {
 
 HWY_EXPORT(block_moments_here);
 HWY_EXPORT(scale_block_here);
+HWY_EXPORT(block_products_here);
+HWY_EXPORT(mix_blocks_here);
 
 void block_moments(const float* x, int64_t pixels, float* mean, float* squares) {
   HWY_DYNAMIC_DISPATCH(block_moments_here)(x, pixels, mean, squares);
@@ -68,6 +103,15 @@ void block_moments(const float* x, int64_t pixels, float* mean, float* squares) 
 
 void scale_block(const BlockScale& scale, const float* x, float* y, int64_t pixels) {
   HWY_DYNAMIC_DISPATCH(scale_block_here)(scale, x, y, pixels);
+}
+
+void block_products(const float* x, const float* mean, const float* dy, int64_t pixels, float* sum,
+                    float* along) {
+  HWY_DYNAMIC_DISPATCH(block_products_here)(x, mean, dy, pixels, sum, along);
+}
+
+void mix_blocks(const BlockMix& mix, const float* x, const float* dy, float* dx, int64_t pixels) {
+  HWY_DYNAMIC_DISPATCH(mix_blocks_here)(mix, x, dy, dx, pixels);
 }
 
 }  // namespace shoal::cpu

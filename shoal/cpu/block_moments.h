@@ -18,4 +18,17 @@ struct BlockScale {
 };
 void scale_block(const BlockScale& scale, const float* x, float* y, int64_t pixels);
 
+// Of the pixels, by channel: the sum of dy, and that of dy * (x - mean).
+void block_products(const float* x, const float* mean, const float* dy, int64_t pixels, float* sum,
+                    float* along);
+
+// dx = dy * factor + (x - mean) * slope + shift, each of which has one element per channel.
+struct BlockMix {
+  const float* mean;
+  const float* factor;
+  const float* slope;
+  const float* shift;
+};
+void mix_blocks(const BlockMix& mix, const float* x, const float* dy, float* dx, int64_t pixels);
+
 }  // namespace shoal::cpu

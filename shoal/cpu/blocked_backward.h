@@ -1,4 +1,4 @@
-// Gradients of operators over blocked channels (blocked.h), as operators that only the CPU knows.
+// What training alone asks of channels in blocks (blocked.h), as operators that only the CPU knows.
 #pragma once
 
 #include "shoal/graph/graph.h"
@@ -9,6 +9,12 @@ namespace shoal::cpu {
 // ConvWeightsBackward of one group whose dy has its `out` channels in blocks. The image has its
 // `in` channels in blocks, too, or few of them as they are, in four axes. Its results are plain.
 extern const Operator blocked_conv_weights_backward;
+
+// BatchNormalization as it trains, of a blocked image; all else has one element per channel.
+extern const Operator blocked_batch_normalization;
+
+// BatchNormalizationBackward of a blocked image and a blocked dy.
+extern const Operator blocked_batch_normalization_backward;
 
 // The convolution whose weights those are.
 ops::Convolution blocked_convolution_behind(const Node& node, const Shape& x, const Shape& w);

@@ -94,10 +94,12 @@ Result<std::vector<ValueId>> Lowering::with_blocked_image(const Node& node) {
 
 Status Lowering::add_blocked(const Node& node, const Operator& op, std::vector<ValueId> inputs,
                              Attributes attributes) {
+  std::vector<std::string> names{blocked_name(node.outputs[0])};
+  for (size_t i = 1; i < node.outputs.size(); ++i) names.push_back(from_[node.outputs[i]].name);
   SHOAL_ASSIGN(const std::vector<ValueId> outputs,
-               to_.add_node(op, std::move(inputs), std::move(attributes),
-                            {blocked_name(node.outputs[0])}, node.name));
+               to_.add_node(op, std::move(inputs), std::move(attributes), names, node.name));
   copies(node.outputs[0]).blocked = outputs[0];
+  for (size_t i = 1; i < outputs.size(); ++i) copies(node.outputs[i]).plain = outputs[i];
   return {};
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "shoal/cpu/blocked_backward.h"
 #include "shoal/cpu/blocked_quantized.h"
 #include "shoal/cpu/lowering.h"
 #include "shoal/ops/convert.h"
@@ -94,6 +95,28 @@ Status lower_instance_normalization(Lowering& lowering, const Node& node) {
                               node.attributes);
 }
 
+// Worth blocks of their own: several passes over all images.
+bool fits_training_normalization(const Lowering& lowering, const Node& node) {
+  const bool trains = node.op != &ops::batch_normalization || node.integer("training_mode", 0) != 0;
+  const Shape& x = lowering.shape(node.inputs[0]);
+  const bool floats = std::ranges::all_of(
+      node.inputs, [&](ValueId id) { return lowering.graph()[id].type.dtype == DType::kF32; });
+  return trains && floats && x.rank() == kImageRank && x.count() > 0 &&
+         2 * x[1] >= lowering.block();
+}
+
+Status lower_training_normalization(Lowering& lowering, const Node& node) {
+  std::vector<ValueId> inputs;
+  for (ValueId old : node.inputs) {
+    const bool image = lowering.shape(old).rank() == kImageRank;
+    SHOAL_ASSIGN(const ValueId id, image ? lowering.blocked_of(old) : lowering.plain_of(old));
+    inputs.push_back(id);
+  }
+  const Operator& op = node.op == &ops::batch_normalization ? blocked_batch_normalization
+                                                            : blocked_batch_normalization_backward;
+  return lowering.add_blocked(node, op, std::move(inputs), node.attributes);
+}
+
 // The axes that a Slice cuts, none of them negative; empty if they are all, or not known.
 std::vector<int64_t> sliced_axes(const Lowering& lowering, const Node& node) {
   constexpr size_t kAxes = 3;
@@ -179,6 +202,9 @@ std::vector<LoweringRule> collect() {
       {&ops::average_pool_backward, fits_pool_backward, lower_pool_backward},
       {&ops::global_average_pool, is_blocked, lower_global_pool},
       {&ops::q_linear_global_average_pool, is_blocked, lower_quantized_global_pool},
+      {&ops::batch_normalization, fits_training_normalization, lower_training_normalization},
+      {&ops::batch_normalization_backward, fits_training_normalization,
+       lower_training_normalization},
       {&ops::instance_normalization, is_blocked, lower_instance_normalization},
       {&ops::slice, fits_slice, lower_slice},
       {&ops::lookup, is_blocked, lower_lookup},

@@ -32,7 +32,7 @@ class Lowering {
   // A node's inputs, as they are but for the first, which is in blocks.
   Result<std::vector<ValueId>> with_blocked_image(const Node& node);
 
-  // Adds what stands for a node: its one output is blocked, or its outputs are as they were.
+  // Adds what stands for a node: its first output is blocked, or none is.
   Status add_blocked(const Node& node, const Operator& op, std::vector<ValueId> inputs,
                      Attributes attributes);
   Status add_plain(const Node& node, const Operator& op, std::vector<ValueId> inputs,

@@ -66,6 +66,9 @@ Gradient average_pool_gradient, global_average_pool_gradient, global_max_pool_gr
     max_pool_gradient;
 
 // gradient_norm.cc
+Result<std::vector<ValueId>> expand_batch_normalization_backward(const Node& node,
+                                                                 std::span<const ValueId> inputs,
+                                                                 Graph& graph);
 Gradient batch_normalization_gradient, instance_normalization_gradient,
     layer_normalization_gradient;
 

@@ -94,19 +94,36 @@ Status only_output_0(const Node& node, std::span<const ValueId> outputs) {
 
 }  // namespace
 
+Gradients expand_batch_normalization_backward(const Node& node, std::span<const ValueId> inputs,
+                                              Graph& graph) {
+  // The node that trains, as far as its gradients depend on it; the bias is as large as the scale.
+  const Node forward{
+      &batch_normalization, {inputs[0], inputs[1], inputs[1]}, {}, node.attributes, {}};
+  Normalization chain(forward, graph);
+  const Shape x = chain.shape_of(inputs[0]);
+  Ints axes{0};
+  for (size_t d = 2; d < x.rank(); ++d) axes.push_back(static_cast<int64_t>(d));
+  chain.measure(std::move(axes));
+  SHOAL_ASSIGN(std::vector<ValueId> gradients,
+               finish_scaled(chain, forward, chain.reshape(inputs[1], channels_of(x)), inputs[2]));
+  gradients.resize(node.outputs.size());
+  return gradients;
+}
+
 Gradients batch_normalization_gradient(const Node& node, std::span<const ValueId> outputs,
                                        Graph& graph) {
   SHOAL_TRY(only_output_0(node, outputs));
   Normalization chain(node, graph);
-  const Shape x = chain.shape_of(node.inputs[0]), wide = channels_of(x);
+  const Shape wide = channels_of(chain.shape_of(node.inputs[0]));
   if (node.integer("training_mode", 0) != 0) {
-    Ints axes{0};
-    for (size_t d = 2; d < x.rank(); ++d) axes.push_back(static_cast<int64_t>(d));
-    chain.measure(std::move(axes));
-  } else {
-    const ValueId middle = chain.cast(chain.reshape(node.inputs[3], wide));
-    chain.use(middle, chain.cast(chain.reshape(node.inputs[4], wide)));
+    std::vector<ValueId> gradients =
+        chain.add_all(batch_normalization_backward, {node.inputs[0], node.inputs[1], outputs[0]},
+                      {{"epsilon", node.real("epsilon", kEpsilon)}}, 3);
+    gradients.resize(node.inputs.size(), kNoValue);
+    return chain.finish(std::move(gradients));
   }
+  const ValueId middle = chain.cast(chain.reshape(node.inputs[3], wide));
+  chain.use(middle, chain.cast(chain.reshape(node.inputs[4], wide)));
   return finish_scaled(chain, node, chain.reshape(node.inputs[1], wide), outputs[0]);
 }
 

@@ -22,6 +22,17 @@ Case batch(Rng& rng) {
   return c;
 }
 
+Case batch_backward(Rng& rng) {
+  const Shape x = random_shape(rng, 1, 5);
+  Tensor image = random_tensor(rng, x);
+  Tensor scale = random_tensor(rng, {x.rank() > 1 ? x[1] : 1});
+  Tensor dy = random_tensor(rng, x);
+  // Of one element there is no variance, and what divides by it magnifies all rounding.
+  return {{std::move(image), std::move(scale), std::move(dy)},
+          {{"epsilon", 0.1f}},
+          static_cast<size_t>(random_int(rng, 1, 3))};
+}
+
 Case instance(Rng& rng) {
   const Shape x = random_shape(rng, 2, 5);
   return {{random_tensor(rng, x), random_tensor(rng, {x[1]}), random_tensor(rng, {x[1]})}};
@@ -68,6 +79,7 @@ Case lp(Rng& rng) {
 
 std::vector<Source> norm_cases() {
   return {{&ops::batch_normalization, batch},
+          {&ops::batch_normalization_backward, batch_backward},
           {&ops::group_normalization, group},
           {&ops::instance_normalization, instance},
           {&ops::layer_normalization, layer},

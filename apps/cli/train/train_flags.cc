@@ -159,6 +159,8 @@ int64_t steps(double epochs, size_t per_epoch) {
 }  // namespace
 
 void TrainFlags::add_to(CLI::App& command) {
+  // Kernels that are chosen by measuring are not the same each time, and round differently.
+  model.tune = "off";
   model.add_to(command, /*model_required=*/true);
   command.add_option("--data", data, "Folder with the data")->required();
   command.add_option("--format", format, "idx (MNIST), cifar, npy, or folder")
