@@ -118,6 +118,9 @@ Outcome plan_stream(const Flags& flags, plan::ClusterProfile cluster) {
 Outcome plan_model(const Flags& flags) {
   SHOAL_OR_EXIT(plan::ClusterProfile cluster, Exit::kUsage, make_cluster(flags.plan.cluster));
   if (flags.plan.is_stream()) return plan_stream(flags, std::move(cluster));
+  if (const Status status = check_survival(flags.plan, cluster); !status.ok()) {
+    return fail(Exit::kUsage, status);
+  }
   SHOAL_OR_EXIT(const Planned planned, Exit::kModel, make_planned(flags.plan, std::move(cluster)));
   return show(flags, planned);
 }

@@ -156,6 +156,15 @@ plan::PlanOptions options_of(const PlanFlags& flags) {
   return options;
 }
 
+Status check_survival(const PlanFlags& flags, const plan::ClusterProfile& cluster) {
+  const size_t workers = cluster.workers.size();
+  const size_t used = workers - std::min(workers, flags.excluded.size());
+  const auto survive = static_cast<size_t>(flags.survive);
+  if (survive == 0 || used > survive) return {};
+  return invalid("to survive the loss of " + std::to_string(survive) + " takes " +
+                 std::to_string(survive + 1) + " workers, and there are " + std::to_string(used));
+}
+
 Result<Planned> make_planned(const PlanFlags& flags, plan::ClusterProfile cluster) {
   return make_planned(flags, [&](const Graph&) { return std::move(cluster); });
 }

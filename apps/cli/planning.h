@@ -56,6 +56,9 @@ plan::PlanOptions options_of(const PlanFlags& flags);
 // How fast a cluster is at a graph.
 using ProfileOf = std::function<Result<plan::ClusterProfile>(const Graph&)>;
 
+// Whether so many workers could survive what they are to: if not, it is the flags that are wrong.
+Status check_survival(const PlanFlags& flags, const plan::ClusterProfile& cluster);
+
 Result<Planned> make_planned(const PlanFlags& flags, const ProfileOf& profile_of);
 Result<Planned> make_planned(const PlanFlags& flags, plan::ClusterProfile cluster);
 

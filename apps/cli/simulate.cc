@@ -109,6 +109,9 @@ Outcome simulate_stragglers(const Flags& flags, const Planned& planned) {
 Outcome simulate_model(const Flags& flags) {
   SHOAL_OR_EXIT(plan::ClusterProfile cluster, Exit::kUsage, make_cluster(flags.plan.cluster));
   if (flags.plan.is_stream()) return simulate_stream(flags, std::move(cluster));
+  if (const Status status = check_survival(flags.plan, cluster); !status.ok()) {
+    return fail(Exit::kUsage, status);
+  }
   SHOAL_OR_EXIT(const Planned planned, Exit::kModel, make_planned(flags.plan, std::move(cluster)));
   if (flags.stragglers > 1) return simulate_stragglers(flags, planned);
   return report(flags, planned, 1e3 * planned.single.timeline.seconds,
