@@ -114,10 +114,8 @@ bool fits_quantized(const Lowering& lowering, const Node& node) {
 }
 
 // `residual` is the input that is an image too.
-Status lower_to(const Operator& op, size_t residual, bool as_it_is, Lowering& lowering,
-                const Node& node) {
-  Attributes attributes = node.attributes;
-  attributes["block"] = lowering.block();
+Result<std::vector<ValueId>> inputs_of(Lowering& lowering, const Node& node, size_t residual,
+                                       bool as_it_is) {
   std::vector<ValueId> inputs;
   for (size_t i = 0; i < node.inputs.size(); ++i) {
     const bool image = (i == 0 && !as_it_is) || i == residual;
@@ -125,6 +123,14 @@ Status lower_to(const Operator& op, size_t residual, bool as_it_is, Lowering& lo
                  image ? lowering.blocked_of(node.inputs[i]) : lowering.plain_of(node.inputs[i]));
     inputs.push_back(id);
   }
+  return inputs;
+}
+
+Status lower_to(const Operator& op, size_t residual, bool as_it_is, Lowering& lowering,
+                const Node& node) {
+  Attributes attributes = node.attributes;
+  attributes["block"] = lowering.block();
+  SHOAL_ASSIGN(std::vector<ValueId> inputs, inputs_of(lowering, node, residual, as_it_is));
   return lowering.add_blocked(node, op, std::move(inputs), std::move(attributes));
 }
 
@@ -167,11 +173,8 @@ Status lower_turned(Lowering& lowering, const Node& node) {
   }
   attributes["pads"] = std::vector{rows.begin, columns.begin, rows.end, columns.end};
   attributes["block"] = lowering.block();
-  SHOAL_ASSIGN(std::vector<ValueId> inputs, lowering.with_blocked_image(node));
+  SHOAL_ASSIGN(std::vector<ValueId> inputs, inputs_of(lowering, node, kResidual, false));
   SHOAL_ASSIGN(inputs[kWeights], lowering.add(turn_filters, {inputs[kWeights]}));
-  if (inputs.size() > kResidual) {
-    SHOAL_ASSIGN(inputs[kResidual], lowering.blocked_of(node.inputs[kResidual]));
-  }
   return lowering.add_blocked(node, blocked_conv, std::move(inputs), std::move(attributes));
 }
 

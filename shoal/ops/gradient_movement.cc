@@ -131,24 +131,49 @@ Gradients permutation_gradient(const Node& node, std::span<const ValueId> output
   return only_first(chain, node, chain.reshape(padded(chain, all, last), shape));
 }
 
-// Elements next to each other are put back by padding; where steps are left out, one by one.
+namespace {
+
+// Every element of an axis followed by zeros, so that they are `step` apart.
+ValueId spaced(Chain& chain, ValueId x, size_t axis, int64_t step) {
+  if (step == 1) return x;
+  const Shape shape = chain.shape_of(x);
+  Shape columns, apart;
+  for (size_t d = 0; d < shape.rank(); ++d) {
+    columns.push_back(shape[d]);
+    apart.push_back(d == axis ? shape[d] * step : shape[d]);
+    if (d == axis) columns.push_back(1);
+  }
+  std::vector<int64_t> pads(2 * columns.rank());
+  pads[columns.rank() + axis + 1] = step - 1;
+  return chain.reshape(padded(chain, chain.reshape(x, columns), pads), apart);
+}
+
+}  // namespace
+
+// Elements are put back by padding; those that were taken backwards, one by one.
 Gradients slice_gradient(const Node& node, std::span<const ValueId> outputs, Graph& graph) {
   Chain chain(graph, node.inputs[0]);
   const Shape shape = chain.shape_of(node.inputs[0]), part = chain.shape_of(outputs[0]);
   SHOAL_ASSIGN(const std::vector<Tensor> inputs, with_data(node, graph, Tensor()));
-  const bool stepping = inputs.size() > 4 && inputs[4].defined() &&
-                        !std::ranges::all_of(to_ints(inputs[4]), [](int64_t s) { return s == 1; });
-  if (stepping || part.count() == 0) return permutation_gradient(node, outputs, graph);
   const std::vector<int64_t> starts = to_ints(inputs[1]);
+  std::vector<int64_t> steps(starts.size(), 1);
+  if (inputs.size() > 4 && inputs[4].defined()) steps = to_ints(inputs[4]);
+  const bool forward = std::ranges::all_of(steps, [](int64_t s) { return s >= 1; });
+  if (!forward || part.count() == 0 || shape.rank() == Shape::kMaxRank) {
+    return permutation_gradient(node, outputs, graph);
+  }
+  ValueId dy = outputs[0];
   std::vector<int64_t> pads(2 * shape.rank());
   for (size_t i = 0; i < starts.size(); ++i) {
     const int64_t axis =
         inputs.size() > 3 && inputs[3].defined() ? to_ints(inputs[3])[i] : static_cast<int64_t>(i);
     const size_t d = axis_in(axis, shape.rank());
     pads[d] = starts[i] < 0 ? std::max<int64_t>(starts[i] + shape[d], 0) : starts[i];
-    pads[shape.rank() + d] = shape[d] - part[d] - pads[d];
+    const int64_t step = std::min(steps[i], shape[d]);  // beyond, there is one element
+    pads[shape.rank() + d] = shape[d] - part[d] * step - pads[d];
+    dy = spaced(chain, dy, d, step);
   }
-  return only_first(chain, node, padded(chain, outputs[0], pads));
+  return only_first(chain, node, padded(chain, dy, pads));
 }
 
 // With a constant, what x does not get goes to the constant.

@@ -1,0 +1,82 @@
+// Pad with a constant: what is kept is copied in runs as long as both sides allow, which may be
+// strided, because the gradient of a Slice with steps sets single elements apart.
+#include <algorithm>
+
+#include "shoal/cpu/kernel.h"
+#include "shoal/cpu/strided.h"
+#include "shoal/ops/ops.h"
+
+namespace shoal::cpu {
+namespace {
+
+// The elements of x that y has, and where they begin in both.
+struct Kept {
+  Shape shape;
+  int64_t from = 0, to = 0;
+};
+
+Kept kept_of(const Shape& x, const Shape& y, std::span<const int64_t> pads) {
+  const ops::Strides x_strides = ops::strides_of(x), y_strides = ops::strides_of(y);
+  Kept kept;
+  for (size_t d = 0; d < x.rank(); ++d) {
+    const int64_t begin = pads[d], end = pads[x.rank() + d];
+    kept.shape.push_back(x[d] + std::min<int64_t>(begin, 0) + std::min<int64_t>(end, 0));
+    kept.from += std::max<int64_t>(-begin, 0) * x_strides[d];
+    kept.to += std::max<int64_t>(begin, 0) * y_strides[d];
+  }
+  return kept;
+}
+
+class PadKernel : public Kernel {
+ public:
+  PadKernel(const Site& site, const Kept& kept)
+      : kept_(kept),
+        fills_(kept.shape.count() < site.outputs[0].shape.count()),
+        walk_(make_walk<2>(
+            kept.shape, {ops::strides_of(site.outputs[0].shape), ops::strides_of(site.shape(0))})) {
+  }
+
+  void run(const Call& call) const override {
+    constexpr int64_t kElements = 16384;  // that are worth waking a thread
+    float* y = call.output(0);
+    if (fills_) {
+      const float value = call.has(2) ? *call.input(2) : 0;
+      call.pool.parallel_ranges(
+          call.outputs[0].count(), kElements,
+          [&](int64_t begin, int64_t end) { std::fill(y + begin, y + end, value); });
+    }
+    const auto [y_step, x_step] = walk_.steps();
+    for_each_run(walk_, call.pool, [&, y_by = y_step, x_by = x_step](const auto& at, int64_t n) {
+      float* to = y + kept_.to + at[0];
+      const float* from = call.input(0) + kept_.from + at[1];
+      if (y_by == 1 && x_by == 1) {
+        std::copy_n(from, n, to);
+      } else {
+        for (int64_t i = 0; i < n; ++i) to[i * y_by] = from[i * x_by];
+      }
+    });
+  }
+
+ private:
+  const Kept kept_;
+  const bool fills_;
+  const Walk<2> walk_;  // y, x
+};
+
+std::unique_ptr<Kernel> make_pad(const Site& site) {
+  constexpr size_t kPads = 1, kAxes = 3;
+  const bool fits = site.inputs[0].type.dtype == DType::kF32 && site.constant(kPads) != nullptr &&
+                    site.constant(kPads)->dtype() == DType::kI64 && !site.given(kAxes) &&
+                    site.node.text("mode", "constant") == "constant";
+  if (!fits) return nullptr;
+  const Kept kept =
+      kept_of(site.shape(0), site.outputs[0].shape, site.constant(kPads)->data<int64_t>());
+  const bool some = std::ranges::all_of(kept.shape, [](int64_t size) { return size > 0; });
+  return some ? std::make_unique<PadKernel>(site, kept) : nullptr;
+}
+
+}  // namespace
+
+std::vector<Provider> pad_kernels() { return {{&ops::pad_, "runs", make_pad}}; }
+
+}  // namespace shoal::cpu
