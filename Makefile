@@ -1,4 +1,5 @@
-# make demo: set up, build, let the built-in model answer, and spread models over emulated devices.
+# make demo: set up, build, let the built-in model answer, spread models over emulated devices, and
+# kill one of five workers while they answer.
 # make test: set up, build, all tests.
 # make bench: set up, build, race against ONNX Runtime.
 JOBS ?= 2
@@ -9,6 +10,7 @@ BUILD = cmake --preset $(1) -Wno-dev >/dev/null && cmake --build --preset $(1) -
 demo: build
 	build/release/shoal run
 	build/release/shoal emulate --workers 4 --device pi4 --link gigabit --dilate 3
+	build/release/shoal chaos --workers 5 --survive 1 --kills 1 --requests 40 --model zoo:mobilenetv2
 
 # Optimised build by g++ with every test; sanitized build by clang with the fast ones and the
 # hostile models; then each fuzzer for a minute.

@@ -80,10 +80,13 @@ nlohmann::json to_json(const TrialFigures& figures) {
           {"calm_p99_ms", figures.calm.at(0.99)},
           {"p50_ms", figures.faulty.at(0.5)},
           {"p99_ms", figures.faulty.at(0.99)},
+          {"after_p50_ms", figures.after.at(0.5)},
           {"longest_ms", figures.faulty.longest()},
           {"recovery_ms_max", figures.recovery_ms_max},
           {"return_ms_p50", figures.returns.at(0.5)}};
 }
+
+unsigned long long as_long(uint64_t n) { return n; }
 
 void print(const TrialFigures& figures) {
   Table table({"", "requests", "p50 ms", "p99 ms", "longest ms"});
@@ -91,12 +94,13 @@ void print(const TrialFigures& figures) {
     table.add({what, std::to_string(ms.count()), fixed(ms.at(0.5), 1), fixed(ms.at(0.99), 1),
                fixed(ms.longest(), 1)});
   };
-  add("calm", figures.calm);
-  add("with faults", figures.faulty);
+  add("before", figures.calm);
+  add("during", figures.faulty);
+  add("after", figures.after);
   table.print();
-  std::printf("%s answered, %s failed, %s wrong, %s replayed\n",
-              std::to_string(figures.answered).c_str(), std::to_string(figures.failed).c_str(),
-              std::to_string(figures.wrong).c_str(), std::to_string(figures.replayed).c_str());
+  std::printf("faults: %llu; answered meanwhile: %llu, failed %llu, wrong %llu, replayed %llu\n",
+              as_long(figures.returns.count()), as_long(figures.answered), as_long(figures.failed),
+              as_long(figures.wrong), as_long(figures.replayed));
 }
 
 Outcome try_for_real(const Flags& flags) {

@@ -59,6 +59,7 @@ class Trial {
       ask(figures_.faulty);
       if (faults > 0) await_return();
     }
+    ask(figures_.after);
     const cluster::Tally after = arena_.coordinator().tally();
     figures_.replayed = after.replayed - before.replayed;
     figures_.resent_to_dead = after.resent_to_dead - before.resent_to_dead;
@@ -73,7 +74,7 @@ class Trial {
   // Spread over the time in which the last one who failed came back, so that requests meet all of
   // that.
   void ask(Latencies& took) {
-    const bool is_calm = &took == &figures_.calm;
+    const bool is_calm = &took != &figures_.faulty;
     Clock::time_point next = Clock::now();
     for (size_t i = 0; i < count_; ++i) {
       std::this_thread::sleep_until(next);

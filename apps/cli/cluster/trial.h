@@ -25,9 +25,9 @@ struct TrialFlags {
 
 struct TrialFigures {
   uint64_t requests = 0, answered = 0, failed = 0, wrong = 0, replayed = 0, resent_to_dead = 0;
-  Latencies calm, faulty;
-  Latencies returns;           // from a fault until all is as before it
-  double recovery_ms_max = 0;  // from a fault to the next answer
+  Latencies calm, faulty, after;  // before and between faults, during them, after the last
+  Latencies returns;              // from a fault until all is as before it
+  double recovery_ms_max = 0;     // from a fault to the next answer
   std::string first_failure;
 };
 
