@@ -44,6 +44,7 @@ struct BenchFlags {
   PlanFlags plan;
   std::string html;
   bool balance = false;
+  double stragglers = 1;
 };
 
 double ms_since(Clock::time_point begin) {
@@ -161,7 +162,8 @@ Outcome bench(const BenchFlags& flags) {
     PlanFlags plan = flags.plan;
     plan.model = flags.model.model;
     plan.shapes = flags.shapes;
-    return bench_cluster({plan, flags.seconds, flags.json, flags.html, flags.balance});
+    return bench_cluster(
+        {plan, flags.seconds, flags.json, flags.html, flags.balance, flags.stragglers});
   }
   SHOAL_OR_EXIT(auto device, Exit::kDevice, make_device(flags.model));
   return flags.train ? bench_training(flags, *device) : bench_model(flags, *device);
@@ -194,6 +196,13 @@ void add_bench(CLI::App& app, Action& action) {
       ->add_flag("--balance", flags->balance,
                  "Of a stream: deal layers out evenly, then move work while requests are answered")
       ->needs(cluster);
+  command
+      ->add_option(
+          "--stragglers", flags->stragglers,
+          "With --survive, on emulated workers: one of them, drawn for every request, is so "
+          "many times slower; beside a plan of one worker fewer that waits for all")
+      ->needs(cluster)
+      ->check(CLI::Range(1.0, 1000.0));
   command->callback([flags, &action] { action = [flags] { return bench(*flags); }; });
 }
 

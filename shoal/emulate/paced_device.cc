@@ -22,11 +22,13 @@ double seconds_of(const Graph& graph, const plan::WorkerProfile& profile) {
 
 class PacedExecutable : public Executable {
  public:
-  PacedExecutable(std::unique_ptr<Executable> inner, double seconds)
-      : inner_(std::move(inner)), time_(seconds) {}
+  PacedExecutable(std::unique_ptr<Executable> inner, double seconds,
+                  std::function<double()> slowness)
+      : inner_(std::move(inner)), time_(seconds), slowness_(std::move(slowness)) {}
 
   Status run(std::span<const Tensor> inputs, std::span<Tensor> outputs, Trace* trace) override {
-    const auto end = Clock::now() + std::chrono::duration_cast<Clock::duration>(time_);
+    const double times = slowness_ ? slowness_() : 1;
+    const auto end = Clock::now() + std::chrono::duration_cast<Clock::duration>(times * time_);
     const Status status = inner_->run(inputs, outputs, trace);
     std::this_thread::sleep_until(end);
     return status;
@@ -38,6 +40,7 @@ class PacedExecutable : public Executable {
  private:
   const std::unique_ptr<Executable> inner_;
   const std::chrono::duration<double> time_;
+  const std::function<double()> slowness_;
 };
 
 class PacedDevice : public Device {
@@ -50,7 +53,7 @@ class PacedDevice : public Device {
     SHOAL_ASSIGN(auto inner, device_.compile(graph));
     const double seconds = seconds_of(graph, pace_.profile) * pace_.dilation;
     return std::unique_ptr<Executable>(
-        std::make_unique<PacedExecutable>(std::move(inner), seconds));
+        std::make_unique<PacedExecutable>(std::move(inner), seconds, pace_.slowness));
   }
 
  private:

@@ -3,6 +3,7 @@
 // ones.
 #pragma once
 
+#include <functional>
 #include <memory>
 
 #include "shoal/device/device.h"
@@ -13,6 +14,8 @@ namespace shoal::emulate {
 struct Pace {
   plan::WorkerProfile profile;
   double dilation = 1;  // seconds that pass here for every second there
+  // Asked before every run: how many times as long it takes just now. None: once.
+  std::function<double()> slowness = nullptr;
 };
 
 // The device outlives what is returned.

@@ -31,6 +31,10 @@ class ClusterAccess {
   bool emulated() const { return emulation_.is_on(); }
   // Whether emulated links are slow now. Weights travel before they are.
   void shape(bool on) const;
+  // Lets one emulated worker take so many times as long, and all others as long as they should.
+  Status slow_down(const std::string& worker, double times) const {
+    return emulation_.slow_down(worker, times);
+  }
   // As long as it takes for the radios of all workers to fall asleep.
   std::chrono::milliseconds lull() const { return lull_; }
   double dilation() const { return emulation_.is_on() ? emulation_.dilation : 1; }

@@ -15,6 +15,7 @@
 #include "cluster_access.h"
 #include "places.h"
 #include "shoal/base/atomic_file.h"
+#include "straggler_bench.h"
 #include "stream_bench.h"
 
 namespace shoal::cli {
@@ -230,6 +231,7 @@ Outcome bench_cluster(const ClusterBenchFlags& flags) {
   if (flags.balance && !flags.plan.is_stream()) {
     return {Exit::kUsage, "--balance is for --objective throughput"};
   }
+  if (flags.stragglers > 1) return bench_stragglers(flags);
   if (flags.plan.is_stream()) return flags.balance ? bench_balance(flags) : bench_stream(flags);
   auto opened = ClusterAccess::open(flags.plan);
   if (!opened.ok()) return fail(exit_of_cluster(opened.status()), opened.status());

@@ -13,6 +13,7 @@ struct ClusterBenchFlags {
   bool json = false;
   std::string html;  // a file for a picture of what was measured
   bool balance = false;
+  double stragglers = 1;  // times that one worker, another for every request, is slower
 };
 
 Outcome bench_cluster(const ClusterBenchFlags& flags);

@@ -2,8 +2,11 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <filesystem>
+#include <fstream>
 
 #include "../cluster_file.h"
+#include "shoal/base/atomic_file.h"
 
 namespace shoal::cli {
 
@@ -27,6 +30,25 @@ Emulation Emulation::of_environment() {
   emulation.add_to(parser);
   parser.parse(std::vector<std::string>());
   return emulation;
+}
+
+namespace {
+
+std::filesystem::path slow_file(const std::string& media) {
+  return std::filesystem::path(media) / "slow";
+}
+
+}  // namespace
+
+Status Emulation::slow_down(const std::string& worker, double times) const {
+  return write_file(slow_file(media), worker + " " + std::to_string(times) + "\n");
+}
+
+double Emulation::slowness_of(const std::string& worker) const {
+  std::ifstream slow(slow_file(media));
+  std::string name;
+  double times = 1;
+  return slow >> name >> times && name == worker ? times : 1;
 }
 
 Result<emulate::EmulatedLinks> Emulation::as(const std::string& worker) const {

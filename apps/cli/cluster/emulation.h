@@ -21,6 +21,10 @@ struct Emulation {
   static Emulation of_environment();
   bool is_on() const { return !file.empty(); }
 
+  // From now on, until another is named, this worker takes so many times as long.
+  Status slow_down(const std::string& worker, double times) const;
+  double slowness_of(const std::string& worker) const;
+
   // As the worker of this name, or as the coordinator ("").
   Result<emulate::EmulatedLinks> as(const std::string& worker) const;
 };

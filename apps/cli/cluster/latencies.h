@@ -15,10 +15,12 @@ class Latencies {
     ++counts_[bucket(ms)];
     ++count_;
     longest_ = std::max(longest_, ms);
+    sum_ += ms;
   }
 
   uint64_t count() const { return count_; }
   double longest() const { return longest_; }
+  double mean() const { return count_ > 0 ? sum_ / static_cast<double>(count_) : 0; }
 
   // So many of them, as a part of all, took no longer.
   double at(double share) const {
@@ -41,7 +43,7 @@ class Latencies {
 
   std::array<uint64_t, kBuckets> counts_{};
   uint64_t count_ = 0;
-  double longest_ = 0;
+  double longest_ = 0, sum_ = 0;
 };
 
 }  // namespace shoal::cli

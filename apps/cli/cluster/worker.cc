@@ -123,7 +123,8 @@ Outcome serve(const Flags& flags) {
   if (flags.emulation.is_on()) {
     SHOAL_OR_EXIT(const auto links, Exit::kUsage, flags.emulation.as(name));
     const auto& self = links.cluster.workers[static_cast<size_t>(links.self)];
-    paced = emulate::make_paced_device(*device, {self, links.dilation});
+    paced = emulate::make_paced_device(
+        *device, {self, links.dilation, [&] { return flags.emulation.slowness_of(name); }});
   }
   SHOAL_OR_EXIT(const auto transport, Exit::kUsage,
                 make_transport(*identity, flags.emulation, name));
