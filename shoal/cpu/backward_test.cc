@@ -23,6 +23,7 @@ struct Layer {
   Shape x;
   int64_t out;
   Ints kernel, strides = {1, 1}, pads = {0, 0, 0, 0}, dilations = {1, 1};
+  int64_t groups = 1;
 };
 
 // One node with weights and bias from an image and a random dy.
@@ -31,9 +32,10 @@ void expect_weights_agree(const Layer& layer, const KernelNames& kernels) {
   const Attributes attributes{{"kernel_shape", layer.kernel},
                               {"strides", layer.strides},
                               {"pads", layer.pads},
-                              {"dilations", layer.dilations}};
+                              {"dilations", layer.dilations},
+                              {"group", layer.groups}};
   const ValueId x = graph.add_input("x", {DType::kF32, layer.x});
-  const Shape w{layer.out, layer.x[1], layer.kernel[0], layer.kernel[1]};
+  const Shape w{layer.out, layer.x[1] / layer.groups, layer.kernel[0], layer.kernel[1]};
   const ops::Window window = ops::window_of(Node{&ops::conv, {}, {}, attributes, {}}, layer.x, w);
   const ValueId dy =
       graph.add_input("dy", {DType::kF32, window.output_shape(layer.x[0], layer.out)});
@@ -73,6 +75,16 @@ TEST(ConvWeightsBackward, AgreesOnRandomWindows) {
                       {before[0], before[1], after[0], after[1]},
                       dilations};
     expect_weights_agree(layer, "sums");
+  }
+}
+
+TEST(ConvWeightsBackward, AgreesDepthwise) {
+  for (const int64_t kernel : {1, 3, 4}) {
+    for (const int64_t stride : {1, 2}) {
+      expect_weights_agree(
+          {{3, 37, 9, 14}, 37, {kernel, 3}, {stride, 1}, {1, 0, 2, 1}, {1, stride}, 37},
+          "depthwise");
+    }
   }
 }
 

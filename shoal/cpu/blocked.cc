@@ -4,6 +4,7 @@
 #include <array>
 #include <string>
 
+#include "shoal/base/checked.h"
 #include "shoal/ops/ops.h"
 #include "shoal/ops/record.h"
 #include "shoal/ops/require.h"
@@ -146,20 +147,28 @@ void compute_unblocking(const Node& node, std::span<const Tensor> inputs,
   ops::fused_conv.reference(node, plain, outputs);
 }
 
-Result<std::vector<TensorType>> infer_turned(const Node&, std::span<const Operand> inputs) {
+Result<std::vector<TensorType>> infer_turned(const Node& node, std::span<const Operand> inputs) {
   SHOAL_TRY(ops::require_rank(inputs[0], kPlainRank));
   SHOAL_TRY(ops::require<Types<float>>(inputs[0]));
   const Shape& w = inputs[0].type.shape;
-  return std::vector{TensorType{DType::kF32, {w[1], w[0], w[2], w[3]}}};
+  const int64_t groups = node.integer("group", 1);
+  if (groups < 1 || w[0] % groups != 0) {
+    return invalid(to_string(w) + " is not of " + std::to_string(groups) + " groups");
+  }
+  const Checked out = Checked(w[1]) * groups;
+  if (!out.ok()) return invalid("there are too many filters");
+  return std::vector{TensorType{DType::kF32, {out.value(), w[0] / groups, w[2], w[3]}}};
 }
 
-void turn(const Node&, std::span<const Tensor> inputs, std::span<Tensor> outputs) {
+void turn(const Node& node, std::span<const Tensor> inputs, std::span<Tensor> outputs) {
   const Shape& w = inputs[0].shape();
-  const int64_t taps = w[2] * w[3];
+  const int64_t taps = w[2] * w[3], each = w[0] / node.integer("group", 1);
   const float* from = inputs[0].data<float>().data();
   for (int64_t m = 0; m < w[0]; ++m) {
     for (int64_t c = 0; c < w[1]; ++c, from += taps) {
-      std::reverse_copy(from, from + taps, outputs[0].data<float>().data() + (c * w[0] + m) * taps);
+      std::reverse_copy(
+          from, from + taps,
+          outputs[0].data<float>().data() + ((m / each * w[1] + c) * each + m % each) * taps);
     }
   }
 }

@@ -25,7 +25,7 @@ extern const Operator unblocking_conv;
 extern const Operator blocked_conv_transpose;
 
 // Weights [m, c, h, w] as [c, m, h, w], every filter turned by 180 degrees: what makes a Conv of a
-// ConvTranspose of stride 1.
+// ConvTranspose of stride 1. With `group`, those of each group.
 extern const Operator turn_filters;
 
 // InstanceNormalization of a blocked image; scale and bias have one element per channel.

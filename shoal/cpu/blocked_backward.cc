@@ -30,10 +30,12 @@ Result<Shape> plain_shape(const Node& node, std::string_view channels, const Sha
 }
 
 Result<std::vector<TensorType>> infer(const Node& node, std::span<const Operand> inputs) {
-  if (node.integer("group", 1) != 1) return invalid("blocks have no groups");
   std::vector<Operand> plain(inputs.begin(), inputs.end());
   SHOAL_ASSIGN(plain[0].type.shape, plain_shape(node, "in", inputs[0].type.shape));
   SHOAL_ASSIGN(plain[1].type.shape, plain_shape(node, "out", inputs[1].type.shape));
+  const int64_t groups = node.integer("group", 1);
+  const bool depthwise = groups == plain[0].type.shape[1] && groups == plain[1].type.shape[1];
+  if (groups != 1 && !depthwise) return invalid("blocks have no groups");
   return ops::conv_weights_backward.infer(node, plain);
 }
 

@@ -6,8 +6,9 @@
 
 namespace shoal::cpu {
 
-// ConvWeightsBackward of one group whose dy has its `out` channels in blocks. The image has its
-// `in` channels in blocks, too, or few of them as they are, in four axes. Its results are plain.
+// ConvWeightsBackward whose dy has its `out` channels in blocks. The image has its `in` channels in
+// blocks, too, or few of them as they are, in four axes. There is one group, or one for each
+// channel. Its results are plain.
 extern const Operator blocked_conv_weights_backward;
 
 // BatchNormalization as it trains, of a blocked image; all else has one element per channel.

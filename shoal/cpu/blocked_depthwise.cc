@@ -3,6 +3,7 @@
 
 #include "shoal/cpu/blocked_rows.h"
 #include "shoal/cpu/blocked_site.h"
+#include "shoal/cpu/filters.h"
 
 namespace shoal::cpu {
 namespace {
@@ -10,17 +11,13 @@ namespace {
 class BlockedDepthwiseKernel : public Kernel {
  public:
   explicit BlockedDepthwiseKernel(const Site& site)
-      : site_(site), weights_(site_.out_blocks * site_.conv.taps() * site_.block) {
-    const float* w = site.constant(1)->data<float>().data();
-    const int64_t taps = site_.conv.taps(), block = site_.block;
-    std::fill_n(weights_.data(), site_.out_blocks * taps * block, 0.0f);
-    for (int64_t c = 0; c < site_.in_channels; ++c) {
-      float* to = weights_.data() + c / block * taps * block + c % block;
-      for (int64_t tap = 0; tap < taps; ++tap) to[tap * block] = w[c * taps + tap];
-    }
-  }
+      : site_(site),
+        filters_(site, {"depthwise", {site_.in_channels, site_.conv.taps(), site_.block}},
+                 packed_floats(), site_.out_blocks, packing()) {}
 
   void run(const Call& call) const override {
+    const Filters::View filters =
+        filters_.view(call, reinterpret_cast<float*>(call.scratch), packing());
     const ops::WindowAxis& rows = site_.rows();
     constexpr int64_t kElements = 4096;  // that are worth waking a thread
     const int64_t line = site_.columns().output * site_.conv.taps() * site_.block;
@@ -29,14 +26,33 @@ class BlockedDepthwiseKernel : public Kernel {
       for (int64_t i = begin; i < end;) {
         const int64_t plane = i / rows.output, first = i % rows.output;
         const int64_t last = std::min(first + end - i, rows.output);
-        run_rows(call, plane, first, last);
+        run_rows(call, filters, plane, first, last);
         i += last - first;
       }
     });
   }
 
+  size_t scratch_bytes() const override {
+    return static_cast<size_t>(filters_.scratch_floats()) * sizeof(float);
+  }
+
  private:
-  void run_rows(const Call& call, int64_t plane, int64_t begin, int64_t end) const {
+  int64_t packed_floats() const { return site_.out_blocks * site_.conv.taps() * site_.block; }
+
+  // [block][tap][channel]
+  Filters::Pack packing() const {
+    return [this](const float* w, ThreadPool&, float* packed) {
+      const int64_t taps = site_.conv.taps(), block = site_.block;
+      std::fill_n(packed, packed_floats(), 0.0f);
+      for (int64_t c = 0; c < site_.in_channels; ++c) {
+        float* to = packed + c / block * taps * block + c % block;
+        for (int64_t tap = 0; tap < taps; ++tap) to[tap * block] = w[c * taps + tap];
+      }
+    };
+  }
+
+  void run_rows(const Call& call, const Filters::View& filters, int64_t plane, int64_t begin,
+                int64_t end) const {
     const int64_t block = site_.block, b = plane % site_.out_blocks;
     const int64_t to = plane * site_.conv.output_plane() * block;
     const BlockedRows rows{&site_.rows(),
@@ -45,9 +61,9 @@ class BlockedDepthwiseKernel : public Kernel {
                            call.output(0) + to,
                            begin,
                            end};
-    const BlockedFilter filter{
-        weights_.data() + b * site_.conv.taps() * block, site_.bias.data() + b * block,
-        call.has(3) ? call.input(3) + to : nullptr, site_.activation.low, site_.activation.high};
+    const BlockedFilter filter{filters.packed + b * site_.conv.taps() * block,
+                               filters.bias + b * block, call.has(3) ? call.input(3) + to : nullptr,
+                               site_.activation.low, site_.activation.high};
     convolve_rows(rows, filter);
     if (site_.activation.pass.loop == nullptr) return;
     const int64_t line = site_.columns().output * block;
@@ -55,11 +71,11 @@ class BlockedDepthwiseKernel : public Kernel {
   }
 
   const BlockedSite site_;
-  AlignedFloats weights_;  // [block][tap][channel]
+  const Filters filters_;
 };
 
 std::unique_ptr<Kernel> make_depthwise(const Site& site) {
-  if (!has_constant_filters(site)) return nullptr;
+  if (!site.all_of_type(DType::kF32)) return nullptr;
   const ops::Convolution conv = blocked_convolution_of(site.node, site.shape(0), site.shape(1));
   const bool fits = conv.groups > 1 && conv.in_channels == 1 && conv.out_channels == 1;
   return fits ? std::make_unique<BlockedDepthwiseKernel>(site) : nullptr;

@@ -70,6 +70,16 @@ TEST(ConvTranspose, AgreesAsConvolutionOfTurnedFilters) {
   }
 }
 
+TEST(ConvTranspose, AgreesAsDepthwiseConvolution) {
+  for (const int64_t kernel : {2, 3, 5}) {
+    Layer layer{{2, 37, 9, 8}, {37, 1, kernel, kernel}, window({1, 1}, {1, 0, 1, 1})};
+    layer.attributes["group"] = int64_t{37};
+    // Where weights are constant, they are scattered.
+    expect_agreement(ops::conv_transpose, inputs_of(layer), layer.attributes,
+                     {"depthwise", "scatter"});
+  }
+}
+
 TEST(ConvTranspose, AgreesWithResidualsAndActivations) {
   const std::pair<Layer, Shape> layers[] = {
       {{{2, 16, 9, 8}, {16, 40, 4, 4}, window({2, 2}, {1, 1, 1, 1})}, {2, 40, 18, 16}},

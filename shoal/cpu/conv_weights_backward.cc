@@ -216,7 +216,9 @@ class WeightsBackwardKernel : public Kernel {
 };
 
 std::unique_ptr<Kernel> make_sums(const Site& site) {
-  if (!site.all_of_type(DType::kF32) || site.shape(1)[4] != block_size()) return nullptr;
+  const bool fits = site.all_of_type(DType::kF32) && site.shape(1)[4] == block_size() &&
+                    site.node.integer("group", 1) == 1;
+  if (!fits) return nullptr;
   return std::make_unique<WeightsBackwardKernel>(site);
 }
 

@@ -38,6 +38,10 @@ bool has_moderate_padding(const ops::Convolution& conv) {
   });
 }
 
+bool is_depthwise(const ops::Convolution& conv) {
+  return conv.groups > 1 && conv.in_channels == 1 && conv.out_channels == 1;
+}
+
 bool fits_conv(const Lowering& lowering, const Node& node) {
   if (!has_float_image(lowering, node)) return false;
   const ops::Convolution conv = ops::convolution_of(node, lowering.shape(node.inputs[0]),
@@ -46,7 +50,8 @@ bool fits_conv(const Lowering& lowering, const Node& node) {
   const bool grouped = conv.in_channels == conv.out_channels &&
                        conv.in_channels < lowering.block() &&
                        lowering.block() % conv.in_channels == 0;
-  if (conv.groups > 1 && (!grouped || !has_constant_weights(lowering, node))) return false;
+  const bool packs = is_depthwise(conv) || has_constant_weights(lowering, node);
+  if (conv.groups > 1 && (!grouped || !packs)) return false;
   const int64_t channels = conv.groups * conv.out_channels;
   // One pixel is a product with a vector, which reads the weights where they are.
   return conv.output_plane() > 1 && round_up(channels, lowering.block()) <= 2 * channels &&
@@ -90,10 +95,13 @@ ops::Range turned_padding(const ops::WindowAxis& axis) {
 // The way back through a convolution of stride 1 is one, too, so that all kernels of BlockedConv
 // compete for it. Weights that are constant are turned in phases, without a node.
 bool fits_turned(const Lowering& lowering, const Node& node) {
-  if (has_constant_weights(lowering, node) || !fits_conv_transpose(lowering, node)) return false;
+  if (has_constant_weights(lowering, node) || !has_float_image(lowering, node)) return false;
   const ops::Convolution conv = ops::transposed_convolution_of(
       node, lowering.shape(node.inputs[0]), lowering.shape(node.inputs[kWeights]));
-  return conv.output_plane() > 1 &&
+  const bool fits = is_depthwise(conv) ? 2 * conv.groups >= lowering.block() &&
+                                             conv.input_plane() > 0 && has_moderate_padding(conv)
+                                       : fits_conv_transpose(lowering, node);
+  return fits && conv.output_plane() > 1 &&
          std::ranges::all_of(conv.window.spatial(), [](const ops::WindowAxis& axis) {
            const auto [begin, end] = turned_padding(axis);
            return axis.stride == 1 && begin >= 0 && end >= 0;
@@ -137,11 +145,10 @@ Status lower_to(const Operator& op, size_t residual, bool as_it_is, Lowering& lo
 // Of the image: dy has the channels of the output.
 bool fits_weights_backward(const Lowering& lowering, const Node& node) {
   const Shape &x = lowering.shape(node.inputs[0]), &dy = lowering.shape(node.inputs[1]);
-  if (!has_float_image(lowering, node) || node.integer("group", 1) != 1 || dy.count() == 0) {
-    return false;
-  }
-  return 2 * dy[1] >= lowering.block() &&
-         has_moderate_padding(ops::convolution_of(node, x, lowering.shape(node.outputs[0])));
+  if (!has_float_image(lowering, node) || dy.count() == 0) return false;
+  const ops::Convolution conv = ops::convolution_of(node, x, lowering.shape(node.outputs[0]));
+  return (conv.groups == 1 || is_depthwise(conv)) && 2 * dy[1] >= lowering.block() &&
+         has_moderate_padding(conv);
 }
 
 bool has_few_channels(const Lowering& lowering, const Node& node) {
@@ -174,7 +181,8 @@ Status lower_turned(Lowering& lowering, const Node& node) {
   attributes["pads"] = std::vector{rows.begin, columns.begin, rows.end, columns.end};
   attributes["block"] = lowering.block();
   SHOAL_ASSIGN(std::vector<ValueId> inputs, inputs_of(lowering, node, kResidual, false));
-  SHOAL_ASSIGN(inputs[kWeights], lowering.add(turn_filters, {inputs[kWeights]}));
+  SHOAL_ASSIGN(inputs[kWeights], lowering.add(turn_filters, {inputs[kWeights]},
+                                              {{"group", node.integer("group", 1)}}));
   return lowering.add_blocked(node, blocked_conv, std::move(inputs), std::move(attributes));
 }
 

@@ -39,8 +39,8 @@ class Lowering {
                    Attributes attributes);
   // The node as its operator says it in others, all of them plain.
   Status expand(const Node& node);
-  Result<ValueId> add(const Operator& op, std::vector<ValueId> inputs) {
-    return to_.add(op, std::move(inputs));
+  Result<ValueId> add(const Operator& op, std::vector<ValueId> inputs, Attributes attributes) {
+    return to_.add(op, std::move(inputs), std::move(attributes));
   }
   ValueId add_constant(std::string name, Tensor tensor) {
     return to_.add_constant(std::move(name), std::move(tensor));

@@ -83,6 +83,24 @@ WeightsTileFunction weights_tile_function_here(int64_t elements) {
 
 int64_t most_elements_here() { return kMost; }
 
+void add_products_here(const float* x, int64_t step, const float* dy, int64_t pixels, float* sum) {
+  constexpr int64_t kSums = 4;
+  const D d;
+  V total[kSums] = {hn::LoadU(d, sum), hn::Zero(d), hn::Zero(d), hn::Zero(d)};
+  int64_t i = 0;
+  for (; i + kSums <= pixels; i += kSums) {
+#pragma GCC unroll 4
+    for (int64_t k = 0; k < kSums; ++k) {
+      total[k] = hn::MulAdd(hn::LoadU(d, x + (i + k) * step), hn::LoadU(d, dy + (i + k) * kLanes),
+                            total[k]);
+    }
+  }
+  for (; i < pixels; ++i) {
+    total[0] = hn::MulAdd(hn::LoadU(d, x + i * step), hn::LoadU(d, dy + i * kLanes), total[0]);
+  }
+  hn::StoreU(hn::Add(hn::Add(total[0], total[1]), hn::Add(total[2], total[3])), d, sum);
+}
+
 void add_pixels_here(const float* dy, int64_t pixels, float* sum) {
   constexpr int64_t kSums = 4;
   const D d;
@@ -107,12 +125,16 @@ namespace shoal::cpu {
 
 HWY_EXPORT(weights_tile_function_here);
 HWY_EXPORT(most_elements_here);
+HWY_EXPORT(add_products_here);
 HWY_EXPORT(add_pixels_here);
 
 WeightsTileFunction weights_tile_function(int64_t elements) {
   return HWY_DYNAMIC_DISPATCH(weights_tile_function_here)(elements);
 }
 int64_t most_elements() { return HWY_DYNAMIC_DISPATCH(most_elements_here)(); }
+void add_products(const float* x, int64_t step, const float* dy, int64_t pixels, float* sum) {
+  HWY_DYNAMIC_DISPATCH(add_products_here)(x, step, dy, pixels, sum);
+}
 void add_pixels(const float* dy, int64_t pixels, float* sum) {
   HWY_DYNAMIC_DISPATCH(add_pixels_here)(dy, pixels, sum);
 }

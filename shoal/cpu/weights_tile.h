@@ -22,6 +22,9 @@ using WeightsTileFunction = void (*)(const WeightsTile& tile);
 WeightsTileFunction weights_tile_function(int64_t elements);
 int64_t most_elements();
 
+// Adds up dy * x over `pixels` of one block, those of x `step` floats apart: sum is [b].
+void add_products(const float* x, int64_t step, const float* dy, int64_t pixels, float* sum);
+
 // Adds up `pixels` neighbours of one block: sum is [b].
 void add_pixels(const float* dy, int64_t pixels, float* sum);
 
