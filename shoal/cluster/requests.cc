@@ -92,8 +92,19 @@ std::vector<int> Requests::missing(uint64_t course) const {
   return workers;
 }
 
+// Who is gone from one plan is perhaps about to be from all: those who listen to him notice first.
+std::set<int> Requests::doubted(const Service& service) const {
+  std::set<int> workers;
+  for (uint64_t id : service.courses) workers = merged(workers, courses_.at(id).gone);
+  return workers;
+}
+
 const Requests::Offered* Requests::choose(const Service& service,
                                           const std::set<int>& suspects) const {
+  const std::set<int> avoided = merged(suspects, doubted(service));
+  for (uint64_t id : service.courses) {
+    if (!uses(*courses_.at(id).course, avoided)) return &courses_.at(id);
+  }
   const Offered* damaged = nullptr;
   for (uint64_t id : service.courses) {
     const Offered& offered = courses_.at(id);
@@ -208,7 +219,7 @@ void Requests::cut_off(uint64_t course, int worker, const Status& why) {
 // All plans know of it before a request looks for another.
 void Requests::lose(int worker, const Status& why) {
   for (auto& [id, offered] : courses_) {
-    if (offered.gone.insert(worker).second) offered.why = why;
+    if (uses(*offered.course, {worker}) && offered.gone.insert(worker).second) offered.why = why;
   }
   for (const auto& [id, offered] : courses_) reconsider(offered);
 }

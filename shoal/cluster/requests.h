@@ -71,8 +71,9 @@ class Requests {
   std::vector<int> having(uint64_t course) const;
   std::vector<int> missing(uint64_t course) const;
 
-  // The first plan all of whose workers are there, or else the first that can do without who is
-  // not. A request whose plan fails is tried once more, by another.
+  // The first plan none of whose workers is gone from any plan of the service, or else all of whose
+  // workers are there, or else the first that can do without who is not. A request whose plan fails
+  // is tried once more, by another.
   uint64_t submit(uint64_t service, std::span<const Tensor> inputs, Time deadline);
   // Once: the next call gives what came up since.
   Step step(uint64_t request);
@@ -124,6 +125,7 @@ class Requests {
     Step step;
   };
 
+  std::set<int> doubted(const Service& service) const;
   const Offered* choose(const Service& service, const std::set<int>& suspects = {}) const;
   void try_to_begin(uint64_t id);
   void begin(uint64_t id, const Offered& by);

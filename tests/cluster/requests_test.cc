@@ -136,6 +136,31 @@ TEST(Requests, DoNotCountOnWhoCameBackTooLate) {
   EXPECT_NE(second.begin->id, first.begin->id);
 }
 
+// Those who listen to a worker notice that it is silent before the coordinator does.
+TEST(Requests, AvoidWhoIsGoneFromAnotherPlan) {
+  int cases = 0;
+  for (unsigned seed = 0; seed < 50; ++seed) {
+    SCOPED_TRACE(seed);
+    Case example(seed);
+    Requests requests;
+    const CoursePtr all = example.course(1, {0, 1, 2});
+    const CoursePtr with = example.course(2, {1, 2}), without = example.course(3, {0, 1});
+    for (const CoursePtr& course : {all, with, without}) requests.add(course);
+    requests.offer(kService, {1, 2, 3});
+    const auto uses = [](const CoursePtr& course) {
+      return std::ranges::count(plan::workers_of(course->plan), 2) > 0;
+    };
+    if (!uses(all) || !uses(with)) continue;
+    ++cases;
+    requests.cut_off(1, 2, kGone);
+    const uint64_t request = requests.submit(kService, example.inputs(), kDeadline);
+    const Step step = requests.step(request);
+    ASSERT_TRUE(step.begin);
+    EXPECT_EQ(step.begin->course->id, 3u);
+  }
+  EXPECT_GT(cases, 5);
+}
+
 // A loss before, in the middle of, or after the answer: it is replayed by who is left, if it
 // needed whom it lost.
 TEST(Requests, AreReplayedByWhoIsLeft) {

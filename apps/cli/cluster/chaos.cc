@@ -83,7 +83,8 @@ nlohmann::json to_json(const TrialFigures& figures) {
           {"after_p50_ms", figures.after.at(0.5)},
           {"longest_ms", figures.faulty.longest()},
           {"recovery_ms_max", figures.recovery_ms_max},
-          {"return_ms_p50", figures.returns.at(0.5)}};
+          {"return_ms_p50", figures.returns.at(0.5)},
+          {"return_ms_max", figures.returns.longest()}};
 }
 
 unsigned long long as_long(uint64_t n) { return n; }
