@@ -40,7 +40,8 @@ class ClusterExecutable : public Executable {
     }
     // Those who are left survive what they can.
     options.survive = std::min(options.survive, static_cast<int>(set.size()) - 1);
-    SHOAL_ASSIGN(std::vector<plan::Prediction> plans, plan::make_plans(asked_, profile_, options));
+    SHOAL_ASSIGN(std::vector<plan::Prediction> plans,
+                 options_.make_plans(asked_, profile_, options));
     if (options_.planned) options_.planned(asked_, plans);
     return std::move(plans.front());
   }

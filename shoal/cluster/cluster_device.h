@@ -15,6 +15,10 @@ struct ClusterOptions {
   // How fast the coordinator's workers are at this graph, in their order. Asked once per graph.
   std::function<Result<plan::ClusterProfile>(const Graph&)> profile;
   plan::PlanOptions plan;
+  // Gives plans, the best first; whoever knows some already need not search for them again.
+  std::function<Result<std::vector<plan::Prediction>>(const Graph&, const plan::ClusterProfile&,
+                                                      const plan::PlanOptions&)>
+      make_plans = &plan::make_plans;
   std::chrono::milliseconds patience{60'000};  // for one request
   bool standby = false;                        // see FleetOptions
   std::chrono::milliseconds look_again{0};

@@ -9,6 +9,7 @@
 #include "shoal/plan/figures.h"
 #include "shoal/plan/partial_sums.h"
 #include "shoal/plan/polish.h"
+#include "shoal/plan/remake.h"
 #include "shoal/plan/search.h"
 #include "shoal/plan/survive.h"
 
@@ -178,8 +179,11 @@ Result<Prediction> predict(std::string name, const Graph& graph, const ClusterPr
                            Plan plan) {
   SHOAL_ASSIGN(Schedule schedule, make_schedule(graph, plan));
   Timeline timeline = simulate(graph, plan, schedule, cluster);
-  return Prediction{
-      std::move(name), graph, std::move(plan), std::move(schedule), std::move(timeline), 0, {}};
+  Prediction made{std::move(name), graph, std::move(plan), std::move(schedule),
+                  std::move(timeline)};
+  made.origin.name = made.name;
+  made.origin.plan = made.plan;
+  return made;
 }
 
 bool fits(const ClusterProfile& cluster, const Prediction& made) {
@@ -216,6 +220,7 @@ Result<std::vector<Prediction>> find_plans(const Graph& graph, const ClusterProf
     if (!sums.empty()) {
       SHOAL_ASSIGN(const Graph summed, with_partial_sums(graph, sums));
       SHOAL_ASSIGN(found, Planner(summed, cluster, options, choices).run_sums(cuts));
+      for (Prediction& made : found) made.origin.sums = sums;
     }
   }
   if (!options.forced || found.empty()) {
@@ -239,13 +244,8 @@ Result<std::vector<Prediction>> find_wired(const Graph& graph, const ClusterProf
   plans.insert(plans.end(), more.begin(), more.end());
   std::vector<Prediction> found;
   for (const Prediction& made : plans) {
-    SHOAL_ASSIGN(WiredPlan wired,
-                 with_wire_format(made.graph, made.plan, made.schedule, options.wire));
-    if (wired.error == 0) continue;
-    const std::string name = made.name + ", " + std::string(name_of(options.wire.smallest));
-    SHOAL_ASSIGN(Prediction narrow, predict(name, wired.graph, cluster, std::move(wired.plan)));
-    narrow.error = wired.error;
-    if (fits(cluster, narrow)) found.push_back(std::move(narrow));
+    SHOAL_ASSIGN(Prediction narrow, with_narrow_wire(made, cluster, options.wire));
+    if (narrow.error > 0 && fits(cluster, narrow)) found.push_back(std::move(narrow));
   }
   return found;
 }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "shoal/plan/layout.h"
+#include "shoal/plan/partial_sums.h"
 #include "shoal/plan/simulate.h"
 #include "shoal/plan/wire_format.h"
 
@@ -30,6 +31,16 @@ struct Price {
   double wire_bytes = 0, memory_bytes = 0;   // more than without, over all workers
 };
 
+// What the search found, and what was made of it: see remake.h.
+struct Origin {
+  std::vector<SumOfTerms> sums = {};  // what the graph was made to compute as sums
+  Plan plan = {};                     // of that graph
+  std::string name = {};
+  bool narrow = false;  // fewer bytes travel
+  bool coded = false;   // where it survives: what can be is not just repeated
+  Price price = {};
+};
+
 // A plan and what it should take.
 struct Prediction {
   std::string name;  // the kind of it: "rows", "one worker", "grid and channels"
@@ -41,6 +52,7 @@ struct Prediction {
   double error =
       0;  // that rounding on the wire may bring, as a part of the answer's largest element
   Price price = {};  // of a plan that survives losses
+  Origin origin = {};
 };
 
 // The best first; the others are the best of other kinds, to say why they lose. There is at least

@@ -5,7 +5,7 @@
 
 #include "shoal/plan/choices.h"
 #include "shoal/plan/figures.h"
-#include "shoal/plan/protect.h"
+#include "shoal/plan/remake.h"
 
 namespace shoal::plan {
 namespace {
@@ -38,10 +38,10 @@ double travelling_bytes(const Prediction& made) {
 class Survivors {
  public:
   Survivors(const Graph& graph, const ClusterProfile& cluster, const PlanOptions& options)
-      : graph_(graph), cluster_(cluster), options_(options) {
-    workers_ = Choices(graph, cluster, options.excluded).workers();
-    std::ranges::sort(workers_);
-  }
+      : graph_(graph),
+        cluster_(cluster),
+        options_(options),
+        workers_(usable_workers(graph, cluster, options)) {}
 
   Result<std::vector<Prediction>> run() {
     PlanOptions plain = options_;
@@ -56,7 +56,9 @@ class Survivors {
     SHOAL_TRY(add_with_spares(plain));
     std::ranges::stable_sort(found_, {},
                              [](const Prediction& made) { return made.timeline.seconds; });
-    for (Prediction& made : found_) made.price = price_of(made, unprotected, repeated);
+    for (Prediction& made : found_) {
+      made.price = made.origin.price = price_of(made, unprotected, repeated);
+    }
     return std::move(found_);
   }
 
@@ -79,12 +81,7 @@ class Survivors {
 
   // The plan, protected, if workers have the memory and there is no such plan yet.
   Status add(const Prediction& base, bool coded) {
-    SHOAL_ASSIGN(Protected made, protect(base.graph, base.plan, options_.survive, workers_, coded));
-    made.plan.wait_seconds = options_.wait_seconds;
-    const std::string how = made.plan.codes.empty() ? ", repeated" : ", coded";
-    SHOAL_ASSIGN(Prediction prediction,
-                 predict(base.name + how, made.graph, cluster_, std::move(made.plan)));
-    prediction.error = base.error;
+    SHOAL_ASSIGN(Prediction prediction, with_protection(base, cluster_, options_, workers_, coded));
     const bool known =
         std::ranges::find(found_, prediction.plan, &Prediction::plan) != found_.end();
     if (!known && fits(cluster_, prediction)) found_.push_back(std::move(prediction));
@@ -105,7 +102,7 @@ class Survivors {
   const Graph& graph_;
   const ClusterProfile& cluster_;
   const PlanOptions& options_;
-  std::vector<int> workers_;
+  const std::vector<int> workers_;
   std::vector<Prediction> found_;
 };
 

@@ -194,11 +194,15 @@ def test_a_cluster_answers_as_one_device_does(tmp):
                 assert np.abs(one - many).max() <= 1e-4 * np.abs(one).max(), split
         assert all(list((tmp / name / "store").iterdir()) for name in ("kitchen", "hall")), "weights are kept"
         profile, = (tmp / "cache" / "shoal").glob("profile-*.json")
-        age = json.loads(profile.read_text())["measured_at"]
-        for text in profile.read_text().replace(str(age), str(age - 3600)), "{}", "no profile":
+        plan, *_ = (tmp / "cache" / "shoal").glob("plan-*.json")
+        measured, planned = profile.read_text(), plan.read_text()
+        again = ["run", tmp / "m.onnx", "--input", tmp / "x.npy", "--save", tmp / "again", "--cluster"]
+        shoal(*again, env=cluster.env)
+        assert profile.read_text() == measured and plan.read_text() == planned, "they are used while they are good"
+        for text in measured.replace("measured_at", "measured_as"), "{}", "":
             profile.write_text(text)
-            shoal("run", tmp / "m.onnx", "--input", tmp / "x.npy", "--save", tmp / "again", "--cluster", env=cluster.env)
-            assert (profile.read_text() == text) == ("measured_at" in text), "it is used while it is good"
+            shoal(*again, env=cluster.env)
+            assert profile.read_text() != text, "what is damaged is not believed"
         cluster.workers[1].process.kill()
         cluster.workers[1].process.wait()
         done = shoal("run", tmp / "m.onnx", "--input", tmp / "x.npy", "--save", tmp / "alone", "--cluster", env=cluster.env)

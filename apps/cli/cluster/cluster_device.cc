@@ -2,7 +2,9 @@
 
 #include <cstdio>
 
+#include "../folders.h"
 #include "cluster_access.h"
+#include "plan_store.h"
 #include "shoal/cluster/cluster_device.h"
 
 namespace shoal::cli {
@@ -14,6 +16,9 @@ class RemoteDevice final : public Device {
       : access_(std::move(access)) {
     cluster::ClusterOptions options;
     options.plan = options_of(flags);
+    options.make_plans = [](const auto& graph, const auto& cluster, const auto& plan_options) {
+      return make_or_load_plans(cache_folder(), graph, cluster, plan_options);
+    };
     options.profile = [this](const Graph& graph) { return access_->profile(graph); };
     options.patience = std::chrono::duration_cast<std::chrono::milliseconds>(options.patience *
                                                                              access_->dilation());

@@ -1,12 +1,12 @@
 #include "profile_store.h"
 
 #include <cmath>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <system_error>
 
 #include "shoal/base/atomic_file.h"
 #include "shoal/base/hash.h"
+#include "shoal/cluster/sealed_file.h"
 
 namespace shoal::cli {
 namespace {
@@ -89,10 +89,10 @@ ProfileStore::ProfileStore(const std::filesystem::path& folder, const Graph& gra
 }
 
 std::optional<ClusterProfile> ProfileStore::load(Time now) const {
-  std::ifstream file(file_);
-  if (!file) return std::nullopt;
+  const auto text = cluster::read_sealed(file_);
+  if (!text.ok()) return std::nullopt;
   try {  // the library's way to say that it cannot read something
-    const json object = json::parse(file);
+    const json object = json::parse(*text);
     const int64_t age = seconds_since_1970(now) - object.at("measured_at").get<int64_t>();
     if (age < 0 || age > std::chrono::seconds(kGoodFor).count()) return std::nullopt;
     ClusterProfile cluster = cluster_from(object);
@@ -106,19 +106,25 @@ std::optional<ClusterProfile> ProfileStore::load(Time now) const {
   }
 }
 
-// Who cannot save measures again.
-void ProfileStore::save(const ClusterProfile& profile, Time now) const {
-  json object = {{"measured_at", seconds_since_1970(now)},
-                 {"coordinator", to_json(profile.coordinator)},
+json describe(const ClusterProfile& profile) {
+  json object = {{"coordinator", to_json(profile.coordinator)},
                  {"workers", json::array()},
                  {"links", json::array()}};
   for (const WorkerProfile& worker : profile.workers) object["workers"].push_back(to_json(worker));
   for (const LinkProfile& link : profile.links) object["links"].push_back(to_json(link));
+  return object;
+}
+
+// Who cannot save measures again.
+void ProfileStore::save(const ClusterProfile& profile, Time now) const {
+  json object = describe(profile);
+  object["measured_at"] = seconds_since_1970(now);
   std::error_code ignored;
   std::filesystem::create_directories(file_.parent_path(), ignored);
   // Names need not be UTF-8. Those that are not are not found again.
   const std::string text = object.dump(-1, ' ', false, json::error_handler_t::replace);
-  static_cast<void>(write_file(file_, text).ok());
+  remove_abandoned(file_.parent_path());
+  static_cast<void>(cluster::write_sealed(file_, text + "\n").ok());
 }
 
 void ProfileStore::forget() const {

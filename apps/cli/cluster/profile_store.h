@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <filesystem>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <span>
 
@@ -30,5 +31,8 @@ class ProfileStore {
   std::filesystem::path file_;
   size_t workers_;
 };
+
+// All that is known of a cluster.
+nlohmann::json describe(const plan::ClusterProfile& profile);
 
 }  // namespace shoal::cli
