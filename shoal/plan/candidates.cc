@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "shoal/plan/coded_segments.h"
+
 namespace shoal::plan {
 
 size_t Candidates::add(const Layout& layout) {
@@ -28,6 +30,7 @@ std::unique_ptr<Candidate> Candidates::make(size_t begin, size_t end, size_t num
   auto tasks = tasks_of(graph_, nodes, layout);
   if (!tasks) return nullptr;
   candidate->tasks = *std::move(tasks);
+  std::vector<Part> parts;
   for (const Task& task : candidate->tasks) {
     auto part = make_part(graph_, nodes, task.outputs);
     if (!part.ok()) return nullptr;
@@ -42,10 +45,24 @@ std::unique_ptr<Candidate> Candidates::make(size_t begin, size_t end, size_t num
     candidate->seconds.push_back(seconds);
     candidate->weight_bytes.push_back(weights);
     candidate->activation_bytes.push_back(activations);
-    candidate->slowest = std::max(candidate->slowest, candidate->seconds.back());
-    candidate->inputs.push_back(std::move(part->inputs));
+    candidate->inputs.push_back(part->inputs);
+    parts.push_back(*std::move(part));
+  }
+  const double times = times_computed({nodes, {}, candidate->tasks}, parts);
+  for (double& seconds : candidate->seconds) {
+    seconds *= times;
+    candidate->slowest = std::max(candidate->slowest, seconds);
   }
   return candidate;
+}
+
+// By one worker. Parities are computed by others at the same time.
+double Candidates::times_computed(const Segment& segment, const std::vector<Part>& parts) const {
+  if (survive_.losses == 0) return 1;
+  const CodedSegment coded =
+      find_coded_segment(graph_, segment, parts, survive_.losses, survive_.workers);
+  const bool is_free = !coded.products.empty() || coded.is_light;
+  return is_free ? 1 : 1 + static_cast<double>(survive_.losses);
 }
 
 Plan plan_of(const Candidates& candidates, const Chain& chain) {

@@ -22,10 +22,18 @@ struct Candidate {
   double slowest = 0;  // seconds
 };
 
+// What plans are to survive once they are protected: whatever cannot be coded takes a worker as
+// many times as long as it must be repeated.
+struct ToSurvive {
+  size_t losses = 0;
+  std::vector<int> workers = {};  // that may be used
+};
+
 class Candidates {
  public:
-  Candidates(const Graph& graph, const ClusterProfile& cluster, std::vector<size_t> cuts)
-      : graph_(graph), cluster_(cluster), cuts_(std::move(cuts)) {}
+  Candidates(const Graph& graph, const ClusterProfile& cluster, std::vector<size_t> cuts,
+             ToSurvive survive = {})
+      : graph_(graph), cluster_(cluster), cuts_(std::move(cuts)), survive_(std::move(survive)) {}
 
   const Graph& graph() const { return graph_; }
   const ClusterProfile& cluster() const { return cluster_; }
@@ -40,10 +48,12 @@ class Candidates {
 
  private:
   std::unique_ptr<Candidate> make(size_t begin, size_t end, size_t layout) const;
+  double times_computed(const Segment& segment, const std::vector<Part>& parts) const;
 
   const Graph& graph_;
   const ClusterProfile& cluster_;
   const std::vector<size_t> cuts_;
+  const ToSurvive survive_;
   std::vector<Layout> layouts_;
   std::unordered_map<uint64_t, std::unique_ptr<Candidate>> made_;
 };

@@ -50,6 +50,8 @@ Result<SharedProduct> find_product(const Graph& graph, const Node& node,
                 place_of(graph, node) + " cannot be coded: no worker is left for a parity");
 }
 
+}  // namespace
+
 CodedSegment find_coded_segment(const Graph& graph, const Segment& segment,
                                 const std::vector<Part>& parts, size_t spare,
                                 const std::vector<int>& workers) {
@@ -77,8 +79,6 @@ CodedSegment find_coded_segment(const Graph& graph, const Segment& segment,
   }
   return coded;
 }
-
-}  // namespace
 
 std::vector<CodedSegment> find_coded_segments(const Graph& graph, const Plan& plan,
                                               const Schedule& schedule, size_t spare,

@@ -23,6 +23,9 @@ struct CodedSegment {
 };
 
 // By segment. `spare` workers must be left beside those of a product, for parities.
+CodedSegment find_coded_segment(const Graph& graph, const Segment& segment,
+                                const std::vector<Part>& parts, size_t spare,
+                                const std::vector<int>& workers);
 std::vector<CodedSegment> find_coded_segments(const Graph& graph, const Plan& plan,
                                               const Schedule& schedule, size_t spare,
                                               const std::vector<int>& workers);

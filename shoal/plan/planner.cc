@@ -55,12 +55,12 @@ std::vector<SumOfTerms> find_sums(const Graph& graph, const std::vector<double>&
 class Planner {
  public:
   Planner(const Graph& graph, const ClusterProfile& cluster, const PlanOptions& options,
-          const Choices& choices)
+          const Choices& choices, ToSurvive survive = {})
       : graph_(graph),
         cluster_(cluster),
         options_(options),
         choices_(choices),
-        candidates_(graph, cluster, find_cuts(graph, kMostLive)) {}
+        candidates_(graph, cluster, find_cuts(graph, kMostLive), std::move(survive)) {}
 
   // The best on one worker, with each of these cuts, and with all of them.
   Result<std::vector<Prediction>> run(std::vector<Cut> cuts) {
@@ -71,6 +71,12 @@ class Planner {
       for (Cut cut : cuts) SHOAL_TRY(try_cuts({cut}));
       if (cuts.size() > 1) SHOAL_TRY(try_cuts(cuts));
     }
+    return std::move(found_);
+  }
+
+  // The best with all of these cuts.
+  Result<std::vector<Prediction>> run_mixed(const std::vector<Cut>& cuts) {
+    SHOAL_TRY(try_cuts(cuts));
     return std::move(found_);
   }
 
@@ -251,6 +257,16 @@ Result<std::vector<Prediction>> find_wired(const Graph& graph, const ClusterProf
 }
 
 }  // namespace
+
+Result<std::vector<Prediction>> find_protectable(const Graph& graph, const ClusterProfile& cluster,
+                                                 const PlanOptions& options) {
+  const Choices choices(graph, cluster, options.excluded);
+  std::vector<Cut> cuts = options.cuts.empty() ? useful_cuts(graph) : options.cuts;
+  std::erase(cuts, Cut::kInputs);  // terms are products themselves, and cannot be coded
+  if (choices.workers().size() < 2 || cuts.empty()) return std::vector<Prediction>();
+  ToSurvive survive{static_cast<size_t>(options.survive), choices.workers()};
+  return Planner(graph, cluster, options, choices, std::move(survive)).run_mixed(cuts);
+}
 
 Result<std::vector<Prediction>> make_plans(const Graph& graph, const ClusterProfile& cluster,
                                            const PlanOptions& options) {

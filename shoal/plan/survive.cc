@@ -54,6 +54,8 @@ class Survivors {
     const Prediction repeated = found_[0];
     for (size_t i = 0; i < std::min(all.size(), kMostBases); ++i) SHOAL_TRY(add(all[i], true));
     SHOAL_TRY(add_with_spares(plain));
+    SHOAL_ASSIGN(const auto protectable, find_protectable(graph_, cluster_, options_));
+    for (const Prediction& made : protectable) SHOAL_TRY(add(made, true));
     std::ranges::stable_sort(found_, {},
                              [](const Prediction& made) { return made.timeline.seconds; });
     for (Prediction& made : found_) {

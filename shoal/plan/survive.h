@@ -13,6 +13,11 @@ Result<std::vector<Prediction>> make_surviving_plans(const Graph& graph,
                                                      const ClusterProfile& cluster,
                                                      const PlanOptions& options);
 
+// What a search finds that knows what protection will cost: products split by channels where
+// parities are cheaper than repeating rows. Not protected yet; nothing where there is none.
+Result<std::vector<Prediction>> find_protectable(const Graph& graph, const ClusterProfile& cluster,
+                                                 const PlanOptions& options);
+
 // The author's cost model (R. Hadidi's dissertation, chapter 6), in devices. A layer coded over n
 // data devices costs one more; a device that is in no coded layer is doubled.
 double hardware_of_code(size_t data, size_t parities);  // as a multiple: 1 + r / n

@@ -19,12 +19,12 @@ namespace shoal::plan {
 namespace {
 
 // Layers as those of a VGG network, with fewer channels.
-Graph layers(int count) {
+Graph layers(int count, int64_t channels = 16, int64_t size = 24) {
   Rng rng(1);
   Graph graph;
-  ValueId x = graph.add_input("x", {DType::kF32, {1, 16, 24, 24}});
+  ValueId x = graph.add_input("x", {DType::kF32, {1, channels, size, size}});
   for (int i = 0; i < count; ++i) {
-    const ValueId w = graph.add_constant("w", random_tensor(rng, {16, 16, 3, 3}));
+    const ValueId w = graph.add_constant("w", random_tensor(rng, {channels, channels, 3, 3}));
     x = *graph.add(
         ops::fused_conv, {x, w},
         {{"pads", std::vector<int64_t>{1, 1, 1, 1}}, {"activation", std::string("Relu")}});
@@ -162,6 +162,26 @@ TEST(CostModel, IsTheDissertations) {
   EXPECT_EQ(percent(coverage(7, 4, 2)), 67);
   EXPECT_EQ(percent(coverage(9, 2, 2)), 36);
   EXPECT_EQ(percent(coverage(9, 6, 2)), 73);
+}
+
+// A search that knows what protection costs splits layers by channels where that is cheaper than
+// repeating rows, which is what plans are made of otherwise.
+TEST(SurvivingPlans, AreFoundByWhatProtectionCosts) {
+  // Many weights and small images, as at the end of a network.
+  const Graph graph = layers(3, 192, 7);
+  const ClusterProfile cluster = five_workers();
+  PlanOptions options;
+  options.survive = 1;
+  const auto found = find_protectable(graph, cluster, options);
+  ASSERT_TRUE(found.ok() && !found->empty()) << found.status().message();
+  const std::vector<int> workers = {0, 1, 2, 3, 4};
+  const Protected safe = *protect(found->front().graph, found->front().plan, 1, workers);
+  EXPECT_FALSE(safe.plan.codes.empty());
+  const auto plans = make_plans(graph, cluster, options);
+  ASSERT_TRUE(plans.ok());
+  const double seconds =
+      simulate(safe.graph, safe.plan, *make_schedule(safe.graph, safe.plan), cluster).seconds;
+  EXPECT_LE(plans->front().timeline.seconds, seconds);
 }
 
 }  // namespace
