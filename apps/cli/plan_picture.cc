@@ -196,7 +196,7 @@ std::string to_svg(const PlannedStream& planned) {
   const plan::StreamPrediction& best = planned.best();
   const size_t requests = std::clamp(2 * best.turns.size(), kFewest, kMost);
   const std::vector<plan::Timeline> timelines =
-      simulate_requests(planned.graph, best.turns, planned.cluster, requests, best.in_flight);
+      simulate_requests(best.graph, best.turns, planned.cluster, requests, best.in_flight);
   std::vector<Course> courses;
   for (size_t r = 0; r < requests; ++r) {
     const plan::ScheduledPlan& turn = best.turns[r % best.turns.size()];
@@ -206,7 +206,7 @@ std::string to_svg(const PlannedStream& planned) {
                      fixed(period_ms(best), 1) + " ms, " + fixed(planned.speedup(), 2) +
                      " times as often as from one worker; the first " + std::to_string(requests) +
                      " requests",
-                 planned.graph, planned.cluster, std::move(courses))
+                 best.graph, planned.cluster, std::move(courses))
       .draw();
 }
 

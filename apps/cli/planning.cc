@@ -136,9 +136,6 @@ void PlanFlags::check_together() const {
     throw CLI::ValidationError("--split",
                                "for --objective throughput it is stages, replicas, none or any");
   }
-  if (is_stream() && survive > 0) {
-    throw CLI::ValidationError("--survive", "it is for --objective latency");
-  }
 }
 
 plan::PlanOptions options_of(const PlanFlags& flags) {

@@ -18,6 +18,15 @@ double share_ms(const StreamPrediction& plan, double seconds) {
   return 1e3 * seconds / static_cast<double>(plan.stream.answered.size());
 }
 
+// Those who work on one request: "0", "0+1".
+std::string together(const plan::Segment& segment) {
+  std::string workers;
+  for (const plan::Task& task : segment.tasks) {
+    workers += (workers.empty() ? "" : "+") + std::to_string(task.worker);
+  }
+  return workers;
+}
+
 }  // namespace
 
 Result<PlannedStream> make_planned_stream(const PlanFlags& flags, plan::ClusterProfile cluster) {
@@ -27,19 +36,21 @@ Result<PlannedStream> make_planned_stream(const PlanFlags& flags, plan::ClusterP
 Result<PlannedStream> make_planned_stream(const PlanFlags& flags, const ProfileOf& profile_of) {
   plan::StreamOptions options;
   options.excluded = flags.excluded;
+  options.survive = flags.survive;
+  options.wait_seconds = flags.wait_ms / 1e3;
   options.stages = flags.split == "any" || flags.split == "stages";
   options.replicas = flags.split == "any" || flags.split == "replicas";
   SHOAL_ASSIGN(LoadedGraph loaded, load_graph(flags.model, flags.shapes));
   SHOAL_ASSIGN(Graph graph, passes::optimize(loaded.graph));
   SHOAL_ASSIGN(plan::ClusterProfile cluster, profile_of(graph));
   SHOAL_ASSIGN(auto plans, make_stream_plans(graph, cluster, options));
-  double single = 0;
-  for (const StreamPrediction& plan : plans) {
-    if (plan.name == "one worker") single = plan.requests_per_second();
-  }
+  plan::StreamOptions alone{.stages = false, .replicas = false, .excluded = flags.excluded};
+  SHOAL_ASSIGN(const auto one, make_stream_plans(graph, cluster, alone));
+  const double single = one[0].requests_per_second();
   const bool forced = flags.split == "stages" || flags.split == "replicas";
   if (forced && plans.size() > 1) {
-    std::erase_if(plans, [](const StreamPrediction& plan) { return plan.name == "one worker"; });
+    std::erase_if(plans,
+                  [](const StreamPrediction& plan) { return plan.name.starts_with("one worker"); });
   }
   return PlannedStream{flags.model, std::move(graph), std::move(cluster), std::move(plans), single};
 }
@@ -74,7 +85,7 @@ std::string text_of(const PlannedStream& planned) {
   std::string text;
   const auto& turns = planned.best().turns;
   for (size_t t = 0; t < turns.size(); ++t) {
-    text += "turn " + std::to_string(t) + '\n' + to_text(planned.graph, turns[t].plan);
+    text += "turn " + std::to_string(t) + '\n' + to_text(planned.best().graph, turns[t].plan);
   }
   return text;
 }
@@ -85,14 +96,12 @@ void print(const PlannedStream& planned) {
   for (size_t s = 0; s < best.turns[0].plan.segments.size(); ++s) {
     std::string workers;
     for (const plan::ScheduledPlan& turn : best.turns) {
-      workers +=
-          (workers.empty() ? "" : " ") + std::to_string(turn.plan.segments[s].tasks[0].worker);
+      workers += (workers.empty() ? "" : " ") + together(turn.plan.segments[s]);
     }
     const plan::NodeRange range = best.turns[0].plan.segments[s].nodes;
-    const auto nodes = planned.graph.nodes();
-    stages.add({std::to_string(range.end - range.begin),
-                place_of(planned.graph, nodes[range.begin]),
-                place_of(planned.graph, nodes[range.end - 1]), workers});
+    const auto nodes = best.graph.nodes();
+    stages.add({std::to_string(range.end - range.begin), place_of(best.graph, nodes[range.begin]),
+                place_of(best.graph, nodes[range.end - 1]), workers});
   }
   stages.print();
   std::printf("\n");
@@ -106,6 +115,8 @@ void print(const PlannedStream& planned) {
   std::printf("\n%s: an answer every %s ms, %s times as often as from one worker\n",
               best.name.c_str(), fixed(period_ms(best), 1).c_str(),
               fixed(planned.speedup(), 2).c_str());
+  const int survives = best.turns[0].plan.survives;
+  if (survives > 0) std::printf("every request survives the loss of %d\n", survives);
   for (size_t i = 1; i < std::min<size_t>(planned.plans.size(), 3); ++i) {
     const StreamPrediction& other = planned.plans[i];
     std::printf("%s: every %s ms: %s\n", other.name.c_str(), fixed(period_ms(other), 1).c_str(),
@@ -136,6 +147,7 @@ nlohmann::json to_json(const PlannedStream& planned) {
           {"in_flight", best.in_flight},
           {"halo_bytes", 0},
           {"wire_bytes", best.stream.wire_bytes / static_cast<double>(best.stream.answered.size())},
+          {"survive", best.turns[0].plan.survives},
           {"kind", best.name},
           {"plan", text_of(planned)},
           {"workers", std::move(workers)},

@@ -4,6 +4,8 @@
 #include <functional>
 
 #include "shoal/plan/choices.h"
+#include "shoal/plan/protect.h"
+#include "shoal/plan/survive.h"
 #include "shoal/plan/turns.h"
 
 namespace shoal::plan {
@@ -30,6 +32,7 @@ class StreamPlanner {
       const bool mixed = options_.replicas && stages < few.size() && stages <= kMostStages;
       if (mixed) SHOAL_TRY(try_stages(few, stages, few.size()));
     }
+    if (options_.survive > 0) SHOAL_TRY(try_codes());
     if (found_.empty()) return Status(Code::kExhausted, "no worker has memory for its part");
     std::ranges::stable_sort(found_, std::greater(), &StreamPrediction::requests_per_second);
     return std::move(found_);
@@ -39,15 +42,50 @@ class StreamPlanner {
   Status try_stages(const std::vector<int>& workers, size_t count, size_t most_workers) {
     const auto stages = StageFinder(graph_, cluster_, workers).best(count, most_workers);
     if (!stages) return {};
-    StreamPrediction made;
-    made.name = name_of(*stages);
+    StreamPrediction made{name_of(*stages), graph_};
     SHOAL_ASSIGN(made.turns, make_turns(graph_, cluster_, *stages));
-    made.in_flight = options_.in_flight > 0 ? options_.in_flight : 2 * workers_in(*stages);
+    if (options_.survive > 0) SHOAL_TRY(repeat(made));
+    add(std::move(made), workers_in(*stages));
+    return {};
+  }
+
+  // Every stage by as many workers as it takes.
+  Status repeat(StreamPrediction& made) const {
+    std::vector<int> workers = workers_;
+    std::ranges::sort(workers);
+    for (ScheduledPlan& turn : made.turns) {
+      SHOAL_ASSIGN(Protected safe, protect(graph_, turn.plan, options_.survive, workers, false));
+      SHOAL_ASSIGN(Schedule schedule, make_schedule(safe.graph, safe.plan));
+      turn = {std::move(safe.plan), std::move(schedule)};
+      made.graph = std::move(safe.graph);  // the same for all
+    }
+    made.name += ", " + std::to_string(options_.survive + 1) + " times";
+    return {};
+  }
+
+  // What answers one request soonest, with parities, answers many as well: all workers share each.
+  Status try_codes() {
+    PlanOptions options;
+    options.excluded = options_.excluded;
+    options.survive = options_.survive;
+    options.wait_seconds = options_.wait_seconds;
+    SHOAL_ASSIGN(auto plans, make_surviving_plans(graph_, cluster_, options));
+    for (Prediction& plan : plans) {
+      if (plan.plan.codes.empty()) continue;
+      StreamPrediction made{plan.name, std::move(plan.graph)};
+      made.turns.push_back({std::move(plan.plan), std::move(plan.schedule)});
+      add(std::move(made), workers_.size());
+    }
+    return {};
+  }
+
+  void add(StreamPrediction made, size_t workers) {
+    made.in_flight = options_.in_flight > 0 ? options_.in_flight : 2 * workers;
     const size_t requests = 8 * std::max(made.in_flight, made.turns.size());
-    made.stream = simulate_stream(graph_, made.turns, cluster_, requests, made.in_flight);
+    for (ScheduledPlan& turn : made.turns) turn.plan.wait_seconds = options_.wait_seconds;
+    made.stream = simulate_stream(made.graph, made.turns, cluster_, requests, made.in_flight);
     const auto same = [&](const StreamPrediction& other) { return other.name == made.name; };
     if (std::ranges::none_of(found_, same)) found_.push_back(std::move(made));
-    return {};
   }
 
   static size_t workers_in(const std::vector<Stage>& stages) {

@@ -139,5 +139,26 @@ TEST(Stream, FourStagesAreWorthThreeAndAHalfWorkers) {
   EXPECT_GT(plans->front().requests_per_second(), 3.5 * plans->back().requests_per_second());
 }
 
+// Every turn answers though any one is lost, and gives the same; all workers are of use.
+TEST(StreamPlans, SurviveWithEveryTurn) {
+  const Graph graph = *passes::optimize(*zoo::build("lenet5"));
+  const ClusterProfile cluster = uniform_cluster(4, *find_device("pi4"), *find_link("gigabit"));
+  const auto plain = make_stream_plans(graph, cluster);
+  const auto plans = make_stream_plans(graph, cluster, {.survive = 1});
+  ASSERT_TRUE(plain.ok() && plans.ok()) << plans.status().message();
+  bool any_coded = false;
+  for (const StreamPrediction& made : *plans) {
+    for (const ScheduledPlan& turn : made.turns) {
+      EXPECT_EQ(turn.plan.survives, 1) << made.name;
+      const Status safe = verify(made.graph, turn.plan, 4);
+      EXPECT_TRUE(safe.ok()) << made.name << ": " << safe.message();
+      any_coded = any_coded || !turn.plan.codes.empty();
+    }
+  }
+  EXPECT_TRUE(any_coded);
+  EXPECT_LT(plans->front().requests_per_second(), plain->front().requests_per_second());
+  EXPECT_GT(plans->front().requests_per_second(), 0.4 * plain->front().requests_per_second());
+}
+
 }  // namespace
 }  // namespace shoal::plan

@@ -5,12 +5,10 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 
-#include "../model.h"
-#include "../streaming.h"
 #include "../table.h"
-#include "cluster_access.h"
 #include "load.h"
 #include "shoal/cluster/balanced_stream.h"
+#include "stream_bench.h"
 
 namespace shoal::cli {
 namespace {
@@ -58,29 +56,32 @@ void print(const std::vector<Step>& steps, bool as_json) {
   std::printf("%s\n", result.dump().c_str());
 }
 
-}  // namespace
-
-Outcome bench_balance(const ClusterBenchFlags& flags) {
-  auto opened = ClusterAccess::open(flags.plan);
-  if (!opened.ok()) return fail(exit_of_cluster(opened.status()), opened.status());
-  const auto access = *std::move(opened);
-  SHOAL_OR_EXIT(
-      const PlannedStream planned, Exit::kModel,
-      make_planned_stream(flags.plan, [&](const Graph& graph) { return access->profile(graph); }));
+Outcome bench(ClusterAccess& access, const PlannedStream& planned, bool as_json) {
   std::vector<int> workers(planned.cluster.workers.size());
   std::iota(workers.begin(), workers.end(), 0);
   SHOAL_OR_EXIT(
       const auto stream, Exit::kNetwork,
-      BalancedStream::start(access->coordinator(), planned.graph, planned.cluster,
-                            plan::simple_pipeline(planned.graph, workers), access->dilation()));
+      BalancedStream::start(access.coordinator(), planned.graph, planned.cluster,
+                            plan::simple_pipeline(planned.graph, workers), access.dilation()));
   Load load(planned.graph, 2 * workers.size(),
             [&](size_t, std::span<const Tensor> inputs, std::span<Tensor> outputs) {
               return stream->run(inputs, outputs, kPatience);
             });
-  const ShapedLinks shaped(*access);
-  SHOAL_OR_EXIT(const auto steps, Exit::kNetwork, settle(*stream, load, access->dilation()));
-  print(steps, flags.json);
+  const ShapedLinks shaped(access);
+  SHOAL_OR_EXIT(const auto steps, Exit::kNetwork, settle(*stream, load, access.dilation()));
+  print(steps, as_json);
   return {};
+}
+
+}  // namespace
+
+Outcome bench_balance(const ClusterBenchFlags& flags) {
+  if (flags.plan.survive > 0) {
+    return {Exit::kUsage, "--balance moves stages of one worker each, which --survive repeats"};
+  }
+  return with_planned_stream(flags, [&](ClusterAccess& access, const PlannedStream& planned) {
+    return bench(access, planned, flags.json);
+  });
 }
 
 }  // namespace shoal::cli

@@ -4,9 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "../model.h"
-#include "../streaming.h"
 #include "../table.h"
-#include "cluster_access.h"
 #include "load.h"
 
 namespace shoal::cli {
@@ -15,12 +13,12 @@ namespace {
 using plan::StreamPrediction;
 
 // Seconds between two answers, in the time of the workers' world.
-Result<double> measure(ClusterAccess& access, const Graph& graph, const StreamPrediction& plan) {
+Result<double> measure(ClusterAccess& access, const StreamPrediction& plan) {
   constexpr size_t kRequests = 16;
   constexpr std::chrono::minutes kPatience{10};
   std::vector<std::unique_ptr<cluster::RemotePlan>> remotes;
   for (const plan::ScheduledPlan& turn : plan.turns) {
-    SHOAL_ASSIGN(auto remote, access.coordinator().deploy(graph, turn.plan));
+    SHOAL_ASSIGN(auto remote, access.coordinator().deploy(plan.graph, turn.plan));
     remotes.push_back(std::move(remote));
   }
   const auto answer = [&](size_t request, std::span<const Tensor> in, std::span<Tensor> out) {
@@ -28,7 +26,7 @@ Result<double> measure(ClusterAccess& access, const Graph& graph, const StreamPr
   };
   const ShapedLinks shaped(access);
   SHOAL_ASSIGN(const double seconds,
-               Load(graph, plan.in_flight, answer).period(kRequests, remotes.size()));
+               Load(plan.graph, plan.in_flight, answer).period(kRequests, remotes.size()));
   return seconds / access.dilation();
 }
 
@@ -42,21 +40,14 @@ void print(const PlannedStream& planned, double single, double stream) {
   table.print();
 }
 
-}  // namespace
-
-Outcome bench_stream(const ClusterBenchFlags& flags) {
-  auto opened = ClusterAccess::open(flags.plan);
-  if (!opened.ok()) return fail(exit_of_cluster(opened.status()), opened.status());
-  const auto access = *std::move(opened);
-  SHOAL_OR_EXIT(
-      const PlannedStream planned, Exit::kModel,
-      make_planned_stream(flags.plan, [&](const Graph& graph) { return access->profile(graph); }));
+Outcome bench(ClusterAccess& access, const PlannedStream& planned, const ClusterBenchFlags& flags) {
   PlanFlags alone = flags.plan;
   alone.split = "none";
+  alone.survive = 0;
   SHOAL_OR_EXIT(const PlannedStream single, Exit::kModel,
                 make_planned_stream(alone, planned.cluster));
-  SHOAL_OR_EXIT(const double one, Exit::kNetwork, measure(*access, single.graph, single.best()));
-  SHOAL_OR_EXIT(const double all, Exit::kNetwork, measure(*access, planned.graph, planned.best()));
+  SHOAL_OR_EXIT(const double one, Exit::kNetwork, measure(access, single.best()));
+  SHOAL_OR_EXIT(const double all, Exit::kNetwork, measure(access, planned.best()));
   if (!flags.json) {
     print(planned, one, all);
     return {};
@@ -65,9 +56,29 @@ Outcome bench_stream(const ClusterBenchFlags& flags) {
   result["single_ms"] = 1e3 * one;
   result["cluster_ms"] = 1e3 * all;
   result["speedup"] = one / all;
-  result["dilation"] = access->dilation();
+  result["dilation"] = access.dilation();
   std::printf("%s\n", result.dump().c_str());
   return {};
+}
+
+}  // namespace
+
+Outcome with_planned_stream(
+    const ClusterBenchFlags& flags,
+    const std::function<Outcome(ClusterAccess& access, const PlannedStream& planned)>& measure) {
+  auto opened = ClusterAccess::open(flags.plan);
+  if (!opened.ok()) return fail(exit_of_cluster(opened.status()), opened.status());
+  const auto access = *std::move(opened);
+  SHOAL_OR_EXIT(
+      const PlannedStream planned, Exit::kModel,
+      make_planned_stream(flags.plan, [&](const Graph& graph) { return access->profile(graph); }));
+  return measure(*access, planned);
+}
+
+Outcome bench_stream(const ClusterBenchFlags& flags) {
+  return with_planned_stream(flags, [&](ClusterAccess& access, const PlannedStream& planned) {
+    return bench(access, planned, flags);
+  });
 }
 
 }  // namespace shoal::cli

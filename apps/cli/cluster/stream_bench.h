@@ -2,9 +2,18 @@
 // their way at once.
 #pragma once
 
+#include <functional>
+
+#include "../streaming.h"
+#include "cluster_access.h"
 #include "cluster_bench.h"
 
 namespace shoal::cli {
+
+// A cluster and plans for a stream on it, for whoever measures those.
+Outcome with_planned_stream(
+    const ClusterBenchFlags& flags,
+    const std::function<Outcome(ClusterAccess& access, const PlannedStream& planned)>& measure);
 
 Outcome bench_stream(const ClusterBenchFlags& flags);
 
