@@ -8,7 +8,7 @@ namespace shoal {
 
 // A thread of its own, because only a privileged one could be what it was again.
 void run_modestly(const std::function<void()>& what) {
-  constexpr int kNice = 19;  // a sixtieth of a core's time, where others want it
+  constexpr int kNice = 10;  // about a tenth of a core's time, where others want it
   std::thread thread([&] {
     static_cast<void>(::setpriority(PRIO_PROCESS, 0, kNice));  // Linux: of this thread
     what();

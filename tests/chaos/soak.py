@@ -81,12 +81,14 @@ def main():
     while chaos.poll() is None:
         try:
             for pid in family(chaos.pid):
-                histories.setdefault(pid, []).append((time.monotonic() - began, sample(pid)))
+                held = sample(pid)
+                histories.setdefault(pid, []).append((time.monotonic() - began, held))
         except (OSError, KeyError):
             pass  # one has just ended
         time.sleep(flags.interval)
     figures = json.loads(chaos.stdout.read())
-    whole = [h for h in histories.values() if h[0][0] < flags.seconds / 3 and h[-1][0] > 0.95 * flags.seconds]
+    whole = [h for h in histories.values()
+             if h[0][0] < flags.seconds / 3 and h[-1][0] > 0.95 * flags.seconds]
     processes = [judge(h, flags.seconds) for h in whole]
     report = {"command": command, "chaos": figures, "processes": processes,
               "worst_mib_per_hour": max(p["mib_per_hour"] for p in processes)}
