@@ -9,6 +9,7 @@
 #include "../progress.h"
 #include "../table.h"
 #include "cluster_commands.h"
+#include "one_heap.h"
 #include "places.h"
 #include "shoal/chaos/history.h"
 #include "shoal/passes/passes.h"
@@ -105,6 +106,7 @@ void print(const TrialFigures& figures) {
 }
 
 Outcome try_for_real(const Flags& flags) {
+  share_one_heap();
   if (flags.trial.survive >= static_cast<int>(flags.trial.workers)) {
     return {Exit::kUsage, "to survive the loss of " + std::to_string(flags.trial.survive) +
                               " takes " + std::to_string(flags.trial.survive + 1) + " workers"};

@@ -13,6 +13,7 @@
 #include "emulation.h"
 #include "event.h"
 #include "notify.h"
+#include "one_heap.h"
 #include "places.h"
 #include "shoal/cpu/cpu.h"
 #include "shoal/emulate/paced_device.h"
@@ -111,6 +112,7 @@ std::unique_ptr<Announcement> announce_if_wanted(const Flags& flags, const std::
 }
 
 Outcome serve(const Flags& flags) {
+  share_one_heap();
   Event stop;
   const StopSignals signals([&] { stop.set(); });
   auto identity = identity_of(flags);
