@@ -265,6 +265,8 @@ def test_survival_has_a_price(_):
     plan = json.loads(shoal("plan", *flags, "--json").stdout)
     assert plan["survive"] == 1 and plan["price"]["compute"] > 1 and plan["price"]["repeated_compute"] == 2, plan
     assert "survives the loss of 1" in shoal("plan", *flags).stdout
+    stream = json.loads(shoal("plan", *flags, "--objective", "throughput", "--json").stdout)
+    assert stream["survive"] == 1 and "survives the loss of 1" in shoal("plan", *flags, "--objective", "throughput").stdout
     late = json.loads(shoal("simulate", *flags, "--stragglers", 10, "--json").stdout)
     assert late["mean_ms"] <= late["waiting_mean_ms"] and late["p99_ms"] <= late["waiting_p99_ms"], late
     for flag in ["--survive", 3], ["--wait", 5]:
