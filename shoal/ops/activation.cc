@@ -184,7 +184,7 @@ SHOAL_RECORD(relu) = differentiable(unary<Numbers>("Relu",
                                                    []<class T>(T x) { return std::max(x, T{0}); }),
                                     relu_gradient);
 SHOAL_RECORD(selu) = differentiable(unary<Floats, Selu>("Selu"), selu_gradient);
-SHOAL_RECORD(shrink) = unary<Numbers, Shrink>("Shrink");
+SHOAL_RECORD(shrink) = differentiable(unary<Numbers, Shrink>("Shrink"), shrink_gradient);
 SHOAL_RECORD(sigmoid) = differentiable(unary<Floats>("Sigmoid",
                                                      [](auto x) { return 1 / (1 + std::exp(-x)); }),
                                        sigmoid_gradient);

@@ -1,5 +1,6 @@
 // Compress: the slices along `axis`, or without it the elements, whose condition is true.
 #include "shoal/graph/graph.h"
+#include "shoal/ops/gradient.h"
 #include "shoal/ops/record.h"
 #include "shoal/ops/require.h"
 #include "shoal/ops/slices.h"
@@ -55,6 +56,7 @@ SHOAL_RECORD(compress) = {.name = "Compress",
                           .infer = infer,
                           .reference = reference,
                           .split = split,
-                          .linear = true};
+                          .linear = true,
+                          .gradient = permutation_gradient};
 
 }  // namespace shoal::ops

@@ -4,6 +4,7 @@
 
 #include "shoal/graph/graph.h"
 #include "shoal/ops/convert.h"
+#include "shoal/ops/gradient.h"
 #include "shoal/ops/record.h"
 #include "shoal/ops/require.h"
 
@@ -74,6 +75,7 @@ SHOAL_RECORD(cum_sum) = {.name = "CumSum",
                          .reference = reference,
                          .split = split,
                          .linear = true,
-                         .in_place = true};
+                         .in_place = true,
+                         .gradient = cum_sum_gradient};
 
 }  // namespace shoal::ops

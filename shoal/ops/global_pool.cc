@@ -95,7 +95,8 @@ constexpr Operator global_pool(std::string_view name, bool linear) {
 
 SHOAL_RECORD(global_average_pool) = differentiable(global_pool<Average>("GlobalAveragePool", true),
                                                    global_average_pool_gradient);
-SHOAL_RECORD(global_lp_pool) = global_pool<Norm>("GlobalLpPool", false);
+SHOAL_RECORD(global_lp_pool) = differentiable(global_pool<Norm>("GlobalLpPool", false),
+                                              global_lp_pool_gradient);
 SHOAL_RECORD(global_max_pool) = differentiable(global_pool<Max>("GlobalMaxPool", false),
                                                global_max_pool_gradient);
 

@@ -25,8 +25,8 @@ Gradient abs_gradient, acos_gradient, acosh_gradient, asin_gradient, asinh_gradi
     log_gradient, neg_gradient, reciprocal_gradient, sin_gradient, sinh_gradient, sqrt_gradient,
     tan_gradient, tanh_gradient;
 Gradient celu_gradient, elu_gradient, hard_sigmoid_gradient, hard_swish_gradient,
-    leaky_relu_gradient, relu_gradient, selu_gradient, sigmoid_gradient, softplus_gradient,
-    softsign_gradient, thresholded_relu_gradient;
+    leaky_relu_gradient, relu_gradient, selu_gradient, shrink_gradient, sigmoid_gradient,
+    softplus_gradient, softsign_gradient, thresholded_relu_gradient;
 Gradient step_gradient;  // zero everywhere, where there is one: Floor, Sign
 
 // gradient_nary.cc
@@ -39,10 +39,25 @@ Gradient cast_gradient, concat_gradient, expand_gradient, pad_gradient, reshape_
 Gradient permutation_gradient;  // of any that has one input of elements and moves them by its type
 Gradient gather_gradient, gather_elements_gradient, gather_nd_gradient;
 
+// gradient_scatter.cc
+Gradient cum_sum_gradient, scatter_elements_gradient, scatter_nd_gradient, top_k_gradient;
+
+// gradient_resize.cc
+Gradient resize_gradient;
+
+// gradient_recurrent.cc: RNN, GRU and LSTM.
+Gradient recurrent_gradient;
+
+// gradient_formulas.cc
+Gradient lp_normalization_gradient, lrn_gradient, mean_variance_normalization_gradient;
+
+// gradient_einsum.cc
+Gradient einsum_gradient;
+
 // gradient_reduce.cc
 Gradient reduce_sum_gradient, reduce_mean_gradient, reduce_l1_gradient, reduce_l2_gradient,
     reduce_sum_square_gradient, reduce_log_sum_gradient, reduce_log_sum_exp_gradient,
-    reduce_extremum_gradient;
+    reduce_extremum_gradient, reduce_prod_gradient;
 
 // gradient_product.cc
 Gradient conv_gradient, conv_transpose_gradient, gemm_gradient, mat_mul_gradient;
@@ -62,8 +77,8 @@ ValueId sum_per_channel(Chain& chain, ValueId x);  // [n, c, spatial...] as [c]
 Attributes backwards_attributes(const Window& window, int64_t groups);
 
 // gradient_pool.cc
-Gradient average_pool_gradient, global_average_pool_gradient, global_max_pool_gradient,
-    max_pool_gradient;
+Gradient average_pool_gradient, global_average_pool_gradient, global_lp_pool_gradient,
+    global_max_pool_gradient, lp_pool_gradient, max_pool_gradient;
 
 // gradient_norm.cc
 Result<std::vector<ValueId>> expand_batch_normalization_backward(const Node& node,

@@ -77,6 +77,21 @@ Gradients reduce_log_sum_exp_gradient(const Node& node, std::span<const ValueId>
   return r.dx(r.add(mul, {r.add(exp, {r.add(sub, {r.x, r.y})}), r.dy}));
 }
 
+// The product of all others, which is y / x, unless there is a zero: then only the zero has one,
+// and two zeros leave nothing.
+Gradients reduce_prod_gradient(const Node& node, std::span<const ValueId> outputs, Graph& graph) {
+  Reduction r(node, outputs, graph);
+  const ValueId is_zero = r.add(equal, {r.x, r.scalar(0)});
+  const ValueId others = r.add(where, {is_zero, r.scalar(1), r.x});
+  const ValueId zeros = r.sum_to(r.cast(is_zero), r.shape_of(r.y));
+  Attributes kept = node.attributes;
+  kept["keepdims"] = int64_t{1};
+  const ValueId product = r.add(mul, {r.add(reduce_prod, {others}, std::move(kept)), r.dy});
+  const ValueId of_rest = r.add(div, {product, others});
+  const ValueId needed = r.add(where, {is_zero, r.scalar(1), r.scalar(0)});
+  return r.dx(r.only_where(r.add(equal, {zeros, needed}), of_rest));
+}
+
 // Max or Min: equals share.
 Gradients reduce_extremum_gradient(const Node& node, std::span<const ValueId> outputs,
                                    Graph& graph) {

@@ -204,6 +204,11 @@ Gradients softsign_gradient(const Node& node, std::span<const ValueId> outputs, 
   return f.dx(f.over(f.dy, f.square(f.plus(f.apply(abs, f.x), 1))));
 }
 
+Gradients shrink_gradient(const Node& node, std::span<const ValueId> outputs, Graph& graph) {
+  Formula f(node, outputs, graph);
+  return f.dx(f.only_where(f.above(f.apply(abs, f.x), node.real("lambd", 0.5f)), f.dy));
+}
+
 Gradients thresholded_relu_gradient(const Node& node, std::span<const ValueId> outputs,
                                     Graph& graph) {
   Formula f(node, outputs, graph);

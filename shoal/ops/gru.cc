@@ -1,4 +1,5 @@
 // GRU: a hidden state, moved by the gates z (update) and r (reset) towards a candidate h.
+#include "shoal/ops/gradient.h"
 #include "shoal/ops/record.h"
 #include "shoal/ops/recurrent.h"
 
@@ -68,6 +69,7 @@ SHOAL_RECORD(gru) = {.name = "GRU",
                      .infer = infer,
                      .reference = reference,
                      .split = split_recurrent,
-                     .macs = recurrent_macs};
+                     .macs = recurrent_macs,
+                     .gradient = recurrent_gradient};
 
 }  // namespace shoal::ops

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "shoal/graph/graph.h"
+#include "shoal/ops/gradient.h"
 #include "shoal/ops/record.h"
 #include "shoal/ops/require.h"
 
@@ -65,6 +66,10 @@ std::optional<Tile> split(const Node& node, std::span<const Operand> inputs, con
 
 }  // namespace
 
-SHOAL_RECORD(lrn) = {.name = "LRN", .infer = infer, .reference = reference, .split = split};
+SHOAL_RECORD(lrn) = {.name = "LRN",
+                     .infer = infer,
+                     .reference = reference,
+                     .split = split,
+                     .gradient = lrn_gradient};
 
 }  // namespace shoal::ops

@@ -1,4 +1,5 @@
 // LSTM: a hidden state and a cell, moved by four gates that lie in the order i, o, f, c.
+#include "shoal/ops/gradient.h"
 #include "shoal/ops/record.h"
 #include "shoal/ops/recurrent.h"
 
@@ -56,6 +57,7 @@ SHOAL_RECORD(lstm) = {.name = "LSTM",
                       .infer = infer,
                       .reference = reference,
                       .split = split_recurrent,
-                      .macs = recurrent_macs};
+                      .macs = recurrent_macs,
+                      .gradient = recurrent_gradient};
 
 }  // namespace shoal::ops

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "shoal/ops/broadcast.h"
+#include "shoal/ops/gradient.h"
 #include "shoal/ops/record.h"
 #include "shoal/ops/require.h"
 
@@ -78,6 +79,7 @@ SHOAL_RECORD(mean_variance_normalization) = {.name = "MeanVarianceNormalization"
                                              .infer = infer,
                                              .reference = reference,
                                              .split = split,
-                                             .in_place = true};
+                                             .in_place = true,
+                                             .gradient = mean_variance_normalization_gradient};
 
 }  // namespace shoal::ops

@@ -158,8 +158,11 @@ SHOAL_RECORD(average_pool) = {.name = "AveragePool",
                               .linear = true,
                               .gradient = average_pool_gradient};
 
-SHOAL_RECORD(lp_pool) = {
-    .name = "LpPool", .infer = infer<Norm>, .reference = reference<Norm>, .split = split};
+SHOAL_RECORD(lp_pool) = {.name = "LpPool",
+                         .infer = infer<Norm>,
+                         .reference = reference<Norm>,
+                         .split = split,
+                         .gradient = lp_pool_gradient};
 
 SHOAL_RECORD(max_pool) = {.name = "MaxPool",
                           .max_outputs = 2,

@@ -261,7 +261,8 @@ SHOAL_RECORD(reduce_mean) = differentiable(reduction<Mean, Numbers>("ReduceMean"
                                            reduce_mean_gradient);
 SHOAL_RECORD(reduce_min) = differentiable(reduction<Min, AllTypes>("ReduceMin"),
                                           reduce_extremum_gradient);
-SHOAL_RECORD(reduce_prod) = reduction<Prod, Numbers>("ReduceProd");
+SHOAL_RECORD(reduce_prod) = differentiable(reduction<Prod, Numbers>("ReduceProd"),
+                                           reduce_prod_gradient);
 SHOAL_RECORD(reduce_sum) = differentiable(with_axes_input(reduction<Sum, Numbers>("ReduceSum",
                                                                                   true)),
                                           reduce_sum_gradient);

@@ -5,6 +5,7 @@
 
 #include "shoal/graph/graph.h"
 #include "shoal/ops/convert.h"
+#include "shoal/ops/gradient.h"
 #include "shoal/ops/record.h"
 #include "shoal/ops/require.h"
 #include "shoal/ops/resize_axis.h"
@@ -200,6 +201,7 @@ SHOAL_RECORD(resize) = {.name = "Resize",
                         .value_inputs = 0b1110,
                         .infer = infer,
                         .reference = reference,
-                        .split = split};
+                        .split = split,
+                        .gradient = resize_gradient};
 
 }  // namespace shoal::ops

@@ -1,4 +1,5 @@
 // RNN: h = f(W x + R h + b).
+#include "shoal/ops/gradient.h"
 #include "shoal/ops/record.h"
 #include "shoal/ops/recurrent.h"
 
@@ -47,6 +48,7 @@ SHOAL_RECORD(rnn) = {.name = "RNN",
                      .infer = infer,
                      .reference = reference,
                      .split = split_recurrent,
-                     .macs = recurrent_macs};
+                     .macs = recurrent_macs,
+                     .gradient = recurrent_gradient};
 
 }  // namespace shoal::ops

@@ -4,6 +4,7 @@
 
 #include "shoal/graph/graph.h"
 #include "shoal/ops/copy.h"
+#include "shoal/ops/gradient.h"
 #include "shoal/ops/index.h"
 #include "shoal/ops/record.h"
 #include "shoal/ops/require.h"
@@ -76,6 +77,7 @@ SHOAL_RECORD(scatter_elements) = {.name = "ScatterElements",
                                   .infer = infer,
                                   .reference = reference,
                                   .split = split,
-                                  .in_place = true};
+                                  .in_place = true,
+                                  .gradient = scatter_elements_gradient};
 
 }  // namespace shoal::ops

@@ -2,6 +2,7 @@
 // each name a slice.  y[indices[i.., :], k..] = updates[i.., k..]
 #include "shoal/graph/graph.h"
 #include "shoal/ops/copy.h"
+#include "shoal/ops/gradient.h"
 #include "shoal/ops/index.h"
 #include "shoal/ops/record.h"
 #include "shoal/ops/require.h"
@@ -72,6 +73,7 @@ SHOAL_RECORD(scatter_nd) = {.name = "ScatterND",
                             .infer = infer,
                             .reference = reference,
                             .split = split,
-                            .in_place = true};
+                            .in_place = true,
+                            .gradient = scatter_nd_gradient};
 
 }  // namespace shoal::ops

@@ -137,7 +137,8 @@ constexpr Operator along_axis(std::string_view name) {
 SHOAL_RECORD(hardmax) = along_axis<Hardmax>("Hardmax");
 SHOAL_RECORD(log_softmax) = differentiable(along_axis<LogSoftmax>("LogSoftmax"),
                                            log_softmax_gradient);
-SHOAL_RECORD(lp_normalization) = along_axis<LpNormalization>("LpNormalization");
+SHOAL_RECORD(lp_normalization) = differentiable(along_axis<LpNormalization>("LpNormalization"),
+                                                lp_normalization_gradient);
 SHOAL_RECORD(softmax) = differentiable(along_axis<Softmax>("Softmax"), softmax_gradient);
 
 }  // namespace shoal::ops

@@ -3,6 +3,7 @@
 #include <numeric>
 
 #include "shoal/graph/graph.h"
+#include "shoal/ops/gradient.h"
 #include "shoal/ops/order.h"
 #include "shoal/ops/record.h"
 #include "shoal/ops/require.h"
@@ -89,6 +90,7 @@ SHOAL_RECORD(top_k) = {.name = "TopK",
                        .value_inputs = 1 << 1,
                        .infer = infer,
                        .reference = reference,
-                       .split = split};
+                       .split = split,
+                       .gradient = top_k_gradient};
 
 }  // namespace shoal::ops
