@@ -112,15 +112,17 @@ void print_table(const nlohmann::json& result) {
 }
 
 // After `open_ms`, in which all was made ready for the first run.
-Outcome measure(const BenchFlags& flags, const Device& device, const Work& work, double open_ms) {
+Outcome measure(const BenchFlags& flags, const Device& device, const Work& work, double open_ms,
+                const nlohmann::json& more = nlohmann::json::object()) {
   const auto begin = Clock::now();
   // The first run of a model compiles for the inputs' shapes.
   if (const Status first = work(); !first.ok()) return fail(Exit::kModel, first);
-  const nlohmann::json facts = {{"model", flags.model.model},
-                                {"device", device.info().name},
-                                {"threads", device.info().threads},
-                                {"open_ms", open_ms},
-                                {"first_ms", open_ms + ms_since(begin)}};
+  nlohmann::json facts = {{"model", flags.model.model},
+                          {"device", device.info().name},
+                          {"threads", device.info().threads},
+                          {"open_ms", open_ms},
+                          {"first_ms", open_ms + ms_since(begin)}};
+  facts.update(more);
   if (flags.turns) return take_turns(work, facts);
   SHOAL_OR_EXIT(auto times, Exit::kDevice, time_runs(work, flags.seconds));
   const nlohmann::json result = with_times(facts, times);
@@ -146,7 +148,8 @@ Outcome bench_training(const BenchFlags& flags, Device& device) {
   const auto begin = Clock::now();
   SHOAL_OR_EXIT(const LoadedGraph loaded, Exit::kModel,
                 load_for_batch(flags.model.model, flags.batch, 1));
-  const train::TrainerOptions options{.optimizer = {.rate = 1e-6f, .momentum = 0.9f}};
+  train::TrainerOptions options{.optimizer = {.rate = 1e-6f, .momentum = 0.9f}};
+  options.memory_bytes = flags.model.memory_limit();
   SHOAL_OR_EXIT(train::Trainer trainer, Exit::kModel,
                 train::Trainer::create(device, loaded.graph, options));
   const double open_ms = ms_since(begin);
@@ -154,7 +157,8 @@ Outcome bench_training(const BenchFlags& flags, Device& device) {
   const Tensor images = random_tensor(loaded.graph[loaded.graph.inputs()[0]].type, rng);
   const Tensor labels({DType::kI64, {flags.batch}});
   const auto step = [&] { return trainer.step(images, std::span(&labels, 1)).status(); };
-  return measure(flags, device, step, open_ms);
+  const auto planned = static_cast<double>(trainer.memory().planned);
+  return measure(flags, device, step, open_ms, {{"planned_mb", planned / 1e6}});
 }
 
 Outcome bench(const BenchFlags& flags) {
@@ -164,6 +168,9 @@ Outcome bench(const BenchFlags& flags) {
     plan.shapes = flags.shapes;
     return bench_cluster(
         {plan, flags.seconds, flags.json, flags.html, flags.balance, flags.stragglers});
+  }
+  if (flags.model.memory_limit() > 0 && !flags.train) {
+    return {Exit::kUsage, "--memory with a size is for --train"};
   }
   SHOAL_OR_EXIT(auto device, Exit::kDevice, make_device(flags.model));
   return flags.train ? bench_training(flags, *device) : bench_model(flags, *device);
@@ -175,7 +182,7 @@ void add_bench(CLI::App& app, Action& action) {
   auto flags = std::make_shared<BenchFlags>();
   CLI::App* command = app.add_subcommand("bench", "Measure how fast a model runs on random inputs");
   command->footer(kExamples);
-  flags->model.add_to(*command, /*model_required=*/true);
+  flags->model.add_to(*command, /*model_required=*/true, /*learns=*/true);
   command->add_option("--shape", flags->shapes, "NAME=1x3x224x224 for inputs of open size");
   command->add_option("--seconds", flags->seconds, "How long to measure")
       ->check(CLI::Range(0.0, 3600.0));

@@ -50,9 +50,35 @@ Result<std::map<std::string, Shape>> parse_shapes(const std::vector<std::string>
   return shapes;
 }
 
+// "200MB" in bytes, or 0: whatever else it is, it is no size.
+int64_t parse_size(const std::string& text) {
+  const std::map<std::string_view, double> units = {{"kB", 1e3}, {"MB", 1e6}, {"GB", 1e9}};
+  double number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  const auto unit = units.find(std::string_view(end, text.data() + text.size()));
+  constexpr double kMost = 1e15;
+  const bool is_size = error == std::errc() && unit != units.end() && number > 0 && number < kMost;
+  return is_size ? static_cast<int64_t>(number * unit->second) : 0;
+}
+
+void add_memory(ModelFlags& flags, CLI::App& command, bool learns) {
+  const std::string what =
+      "plenty: weights may take more room where that is faster; low: they may not";
+  const std::string limit =
+      "; 200MB: all values of a training step together, some computed twice if need be";
+  command.add_option("--memory", flags.memory, learns ? what + limit : what)
+      ->check([learns](const std::string& text) -> std::string {
+        if (text == "plenty" || text == "low" || (learns && parse_size(text) > 0)) return "";
+        return text + " is not plenty or low" + (learns ? ", nor a size such as 200MB" : "");
+      })
+      ->capture_default_str();
+}
+
 }  // namespace
 
-void ModelFlags::add_to(CLI::App& command, bool model_required) {
+int64_t ModelFlags::memory_limit() const { return parse_size(memory); }
+
+void ModelFlags::add_to(CLI::App& command, bool model_required, bool learns) {
   CLI::Option* option = command.add_option("model", model, "ONNX file or zoo:NAME");
   if (model_required) {
     option->required();
@@ -73,11 +99,7 @@ void ModelFlags::add_to(CLI::App& command, bool model_required) {
                   "How kernels are chosen: off (by estimate), fast (measure the likely ones), full")
       ->check(CLI::IsMember({"off", "fast", "full"}))
       ->capture_default_str();
-  command
-      .add_option("--memory", memory,
-                  "plenty: weights may take more room where that is faster; low: they may not")
-      ->check(CLI::IsMember({"plenty", "low"}))
-      ->capture_default_str();
+  add_memory(*this, command, learns);
   command.add_option("--packed-cache", packed,
                      "Keep packed weights in this file, one for each model, for the next start");
   command.add_option("--instructions", instructions, "Use this instruction set: AVX2, SSE4, ...")

@@ -28,12 +28,13 @@ struct ModelFlags {
   double share = 1;
   bool optimize = true;
   std::string tune = "fast";
-  std::string memory = "plenty";
-  std::string packed;        // empty: not kept
-  std::string instructions;  // empty: the best the processor has
-  std::string kernel;        // empty: the fastest
+  std::string memory = "plenty";  // or low, or a size where `learns` allows one
+  std::string packed;             // empty: not kept
+  std::string instructions;       // empty: the best the processor has
+  std::string kernel;             // empty: the fastest
 
-  void add_to(CLI::App& command, bool model_required);
+  void add_to(CLI::App& command, bool model_required, bool learns = false);
+  int64_t memory_limit() const;  // in bytes; 0: none was given
 };
 
 Result<std::unique_ptr<Device>> make_device(const ModelFlags& flags);

@@ -14,9 +14,12 @@ struct Augment {
   int64_t shift = 0;  // moved by up to this many pixels each way; what comes in is black
   bool flip = false;  // left to right, every second image
   double noise = 0;   // normal, of this deviation, where 1 is the way from black to white
+
+  friend bool operator==(const Augment&, const Augment&) = default;
 };
 
-// u8 [h, w, c] to u8 [h, w, c]: nothing but a function of the arguments.
+// u8 [h, w, c] to u8 [h, w, c]: nothing but a function of the arguments. To do nothing, which is
+// the default, any tensor will do.
 Tensor augment(const Tensor& image, const Augment& how, RandomStream random);
 
 }  // namespace shoal

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string>
 
+#include "shoal/ops/convert.h"
 #include "shoal/ops/ops.h"
 #include "shoal/passes/passes.h"
 #include "shoal/passes/rewriter.h"
@@ -48,6 +49,7 @@ namespace {
 
 // BatchNormalization's running mean and variance are its inputs 3 and 4, as outputs 1 and 2.
 constexpr size_t kScaleOfNorm = 1, kFirstStatistic = 3, kStatistics = 2;
+constexpr size_t kRatioOfDropout = 1;
 
 // The network on its way to a step graph.
 class Builder {
@@ -63,19 +65,55 @@ class Builder {
     std::vector<ValueId> targets;
     for (const Target& t : wanted) targets.push_back(rewriter_.to().add_input(t.name, t.type));
     for (const Node& node : network_.nodes()) {
-      const bool measures =
-          node.op == &ops::batch_normalization && !frozen(node.inputs[kScaleOfNorm]);
-      SHOAL_TRY(measures ? measure(node) : rewriter_.copy(node));
+      if (drops(node)) SHOAL_TRY(drop(node));
     }
+    for (const Node& node : network_.nodes()) SHOAL_TRY(add(node));
     const ValueId inside = rewriter_.map(scores);
     SHOAL_ASSIGN(const ValueId loss, add_loss(rewriter_.to(), options_.loss, inside, targets));
     SHOAL_ASSIGN(StepGraph step, differentiated(loss));
     step.targets = targets.size();
+    step.masks = std::move(masks_);
     return step;
   }
 
  private:
   bool frozen(ValueId id) const { return options_.frozen && options_.frozen(network_[id].name); }
+
+  static bool drops(const Node& node) {
+    return node.op == &ops::dropout && node.outputs.size() == 1;
+  }
+
+  // All masks are inputs before the first statistic is.
+  Status drop(const Node& node) {
+    Mask mask{network_[node.outputs[0]].type};
+    if (node.inputs.size() > kRatioOfDropout && node.inputs[kRatioOfDropout] != kNoValue) {
+      const Value& ratio = network_[node.inputs[kRatioOfDropout]];
+      if (!ratio.constant) {
+        return Status(Code::kUnsupported, place_of(network_, node) + " has no constant ratio");
+      }
+      mask.ratio = ops::converted(*ratio.constant, DType::kF64).data<double>()[0];
+    }
+    if (mask.type.dtype != DType::kF32 || !(mask.ratio >= 0 && mask.ratio < 1)) {
+      return Status(Code::kUnsupported,
+                    place_of(network_, node) + " should drop less than all of f32 elements");
+    }
+    mask_inputs_.push_back(rewriter_.to().add_input("mask", mask.type));
+    masks_.push_back(mask);
+    return {};
+  }
+
+  Status add(const Node& node) {
+    if (drops(node)) {
+      const ValueId mask = mask_inputs_[next_mask_++];
+      SHOAL_ASSIGN(const ValueId kept,
+                   rewriter_.to().add(ops::mul, {rewriter_.map(node.inputs[0]), mask}));
+      rewriter_.replace(node.outputs[0], kept);
+      return {};
+    }
+    const bool measures =
+        node.op == &ops::batch_normalization && !frozen(node.inputs[kScaleOfNorm]);
+    return measures ? measure(node) : rewriter_.copy(node);
+  }
 
   // The node as it trains: it normalises with the statistics of the batch and averages them.
   Status measure(const Node& node) {
@@ -111,6 +149,7 @@ class Builder {
     SHOAL_ASSIGN(Graph step, passes::optimize(both.graph));
     return StepGraph{.graph = std::move(step),
                      .targets = 0,
+                     .masks = {},
                      .statistics = statistics_,
                      .parameters = std::move(parameters)};
   }
@@ -118,6 +157,9 @@ class Builder {
   const Graph& network_;
   const StepOptions& options_;
   passes::Rewriter rewriter_;
+  std::vector<Mask> masks_;
+  std::vector<ValueId> mask_inputs_;
+  size_t next_mask_ = 0;
   std::vector<ValueId> statistics_, measured_;  // before the step, in the network; after it, here
 };
 

@@ -18,11 +18,18 @@ std::vector<ValueId> learned_values(const Graph& graph);
 // The scores of a network's classes: its output, or what its last Softmax is of.
 ValueId scores_of(const Graph& network);
 
-// Inputs: the network's, the loss's targets, statistics, parameters.
+// What Dropout multiplies by in training: 1 / (1 - ratio), or 0 with probability `ratio`.
+struct Mask {
+  TensorType type;
+  double ratio = 0.5;
+};
+
+// Inputs: the network's, the loss's targets, masks, statistics, parameters.
 // Outputs: the network's, the loss, statistics as they are after the step, gradients.
 struct StepGraph {
   Graph graph;
-  size_t targets = 0;               // how many
+  size_t targets = 0;  // how many
+  std::vector<Mask> masks;
   std::vector<ValueId> statistics;  // constants of the network that are measured on the way
   std::vector<ValueId> parameters;  // constants of the network that are learned
 };
@@ -36,7 +43,8 @@ struct StepOptions {
 
 // Puts the loss behind a network with one input and one output (before the Softmax, if it ends with
 // one and the loss is a cross-entropy); lets BatchNormalization measure each batch and keep a
-// running average; and adds the gradients.
+// running average, and Dropout drop what masks say, which are inputs: a step computes the same
+// whenever it is repeated. And adds the gradients.
 Result<StepGraph> make_step_graph(const Graph& network, const StepOptions& options = {});
 
 }  // namespace shoal::train

@@ -3,23 +3,42 @@
 #include <cmath>
 #include <utility>
 
+#include "shoal/base/random.h"
 #include "shoal/train/rebuild.h"
+#include "shoal/train/recompute.h"
 
 namespace shoal::train {
 namespace {
 
 constexpr size_t kLoss = 1, kFirstStatistic = 2;  // outputs of a step, after the scores
 
+constexpr uint64_t kDropped = 0x64726f70, kDraws = 1 << 24;
+constexpr const char* kSteps = "trainer.steps";
+
+Result<Graph> fitted(Device& device, const Graph& step, int64_t limit) {
+  const auto bytes_of = [&](const Graph& graph) -> Result<int64_t> {
+    SHOAL_ASSIGN(const auto executable, device.compile(graph));
+    return executable->memory().planned;
+  };
+  return recompute(step, step.outputs()[kLoss], limit, bytes_of);
+}
+
 }  // namespace
 
 Result<Trainer> Trainer::create(Device& device, const Graph& network,
                                 const TrainerOptions& options) {
-  SHOAL_ASSIGN(const StepGraph step, make_step_graph(network, options.step));
+  SHOAL_ASSIGN(StepGraph step, make_step_graph(network, options.step));
+  if (options.memory_bytes > 0) {
+    SHOAL_ASSIGN(step.graph, fitted(device, step.graph, options.memory_bytes));
+  }
   std::vector<std::string> names;
   for (ValueId id : step.parameters) names.push_back(network[id].name);
   Trainer trainer(network, Optimizer(options.optimizer, names), options.regularizers);
   trainer.names_ = std::move(names);
   trainer.targets_ = step.targets;
+  trainer.seed_ = options.seed;
+  for (const Mask& mask : step.masks) trainer.masks_.emplace_back(mask.type);
+  trainer.mask_kinds_ = step.masks;
   SHOAL_ASSIGN(trainer.executable_, device.compile(step.graph));
   trainer.outputs_.resize(trainer.executable_->graph().outputs().size());
   for (ValueId id : step.parameters) trainer.weights_.push_back(network[id].constant->clone());
@@ -41,12 +60,28 @@ Result<float> Trainer::compute(const Tensor& inputs, std::span<const Tensor> tar
     return invalid("a batch has " + to_string(feeds[i].type()) + ", should have " +
                    to_string(wanted));
   }
+  draw_masks();
+  feeds.insert(feeds.end(), masks_.begin(), masks_.end());
   feeds.insert(feeds.end(), statistics_.begin(), statistics_.end());
   feeds.insert(feeds.end(), weights_.begin(), weights_.end());
   SHOAL_TRY(executable_->run(feeds, outputs_, nullptr));
   const float loss = outputs_[kLoss].data<float>()[0];
   if (!std::isfinite(loss)) return invalid("the loss is no number; a lower rate may help");
   return loss;
+}
+
+void Trainer::draw_masks() {
+  const RandomStream step = RandomStream(seed_, kDropped).child(static_cast<uint64_t>(steps_));
+  for (size_t m = 0; m < masks_.size(); ++m) {
+    const RandomStream random = step.child(m);
+    const double ratio = mask_kinds_[m].ratio;
+    const auto kept = static_cast<float>(1 / (1 - ratio));
+    const auto bound = static_cast<uint64_t>(ratio * kDraws);
+    const auto elements = masks_[m].data<float>();
+    for (size_t k = 0; k < elements.size(); ++k) {
+      elements[k] = random.below(kDraws, k) < bound ? 0 : kept;
+    }
+  }
 }
 
 std::span<Tensor> Trainer::gradients() {
@@ -67,6 +102,7 @@ void Trainer::add_penalties() {
 Status Trainer::update(double rate_factor) {
   add_penalties();
   SHOAL_TRY(optimizer_.update(weights_, gradients(), rate_factor));
+  ++steps_;
   // The old ones are where the next run writes: nobody reads and writes the same memory.
   for (size_t i = 0; i < statistics_.size(); ++i) {
     std::swap(statistics_[i], outputs_[kFirstStatistic + i]);
@@ -93,6 +129,7 @@ Result<Graph> Trainer::network() const { return with_constants(network_, learned
 std::map<std::string, Tensor> Trainer::state() const {
   std::map<std::string, Tensor> state = optimizer_.state();
   state.merge(learned());
+  if (!masks_.empty()) state[kSteps] = Tensor::of<int64_t>({}, {steps_});
   return state;
 }
 
@@ -113,6 +150,13 @@ Status Trainer::restore_learned(const std::map<std::string, Tensor>& learned) {
 
 Status Trainer::restore(const std::map<std::string, Tensor>& state) {
   SHOAL_TRY(restore_learned(state));
+  if (!masks_.empty()) {
+    const auto steps = state.find(kSteps);
+    if (steps == state.end() || steps->second.type() != TensorType{DType::kI64, {}}) {
+      return Status(Code::kCorrupt, "it does not say how many steps were done");
+    }
+    steps_ = steps->second.data<int64_t>()[0];
+  }
   return optimizer_.restore(state, weights_);
 }
 

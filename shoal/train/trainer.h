@@ -21,6 +21,10 @@ struct TrainerOptions {
   OptimizerOptions optimizer = {};
   StepOptions step = {};
   std::vector<Regularizer> regularizers = {};
+  // What the values of a step may take on the device: weights, gradients, activations. Where that
+  // is little, activations are computed again on the way back. 0: as much as they like.
+  int64_t memory_bytes = 0;
+  uint64_t seed = 1;  // of what Dropout drops: a function of this and of the number of the step
 };
 
 class Trainer {
@@ -45,6 +49,7 @@ class Trainer {
   const std::vector<std::string>& parameters() const { return names_; }
   const std::vector<Tensor>& weights() const { return weights_; }
   double penalty() const { return penalty_; }  // of the weights before the last update
+  MemoryUse memory() const { return executable_->memory(); }
 
   // Weights and statistics by the names they have in the network.
   std::map<std::string, Tensor> learned() const;
@@ -64,6 +69,7 @@ class Trainer {
         optimizer_(std::move(optimizer)),
         regularizers_(std::move(regularizers)) {}
   void add_penalties();
+  void draw_masks();
 
   Graph network_;
   Optimizer optimizer_;
@@ -71,6 +77,10 @@ class Trainer {
   double penalty_ = 0;
   std::unique_ptr<Executable> executable_;
   size_t targets_ = 0;
+  uint64_t seed_ = 1;
+  int64_t steps_ = 0;  // done so far
+  std::vector<Mask> mask_kinds_;
+  std::vector<Tensor> masks_;
   std::vector<std::string> names_, statistic_names_;
   std::vector<Tensor> weights_, statistics_;
   std::vector<Tensor> outputs_;  // of the last run, and written again in the next

@@ -14,6 +14,7 @@ Result<Graph> nin(const Options& options);
 Result<Graph> alexnet(const Options& options);
 
 Result<Graph> vgg16(const Options& options);
+Result<Graph> vgg16_cifar(const Options& options);
 Result<Graph> resnet18(const Options& options);
 Result<Graph> resnet50(const Options& options);
 Result<Graph> mobilenetv2(const Options& options);

@@ -1,12 +1,12 @@
-// VGG-16 (Simonyan and Zisserman 2015), configuration D.
+// VGG-16 (Simonyan and Zisserman 2015), configuration D, and its usual form for small images.
 #include "shoal/zoo/builder.h"
 #include "shoal/zoo/networks.h"
 
 namespace shoal::zoo {
+namespace {
 
-Result<Graph> vgg16(const Options& options) {
-  Builder b(options);
-  ValueId x = b.input("input", {3, 224, 224});
+// All up to the classifier: 13 convolutions, and a pool after each stage.
+ValueId features(Builder& b, ValueId x) {
   int layer = 0;  // torchvision counts ReLUs and pools too
   struct Stage {
     int convolutions;
@@ -21,9 +21,23 @@ Result<Graph> vgg16(const Options& options) {
     x = b.max_pool(x, Window::square(2, 2));
     ++layer;
   }
-  x = b.relu(b.fc("classifier.0", b.flatten(x), 4096));
+  return b.flatten(x);
+}
+
+}  // namespace
+
+Result<Graph> vgg16(const Options& options) {
+  Builder b(options);
+  ValueId x = features(b, b.input("input", {3, 224, 224}));
+  x = b.relu(b.fc("classifier.0", x, 4096));
   x = b.relu(b.fc("classifier.3", x, 4096));
   return b.finish(b.fc("classifier.6", x, 1000));
+}
+
+Result<Graph> vgg16_cifar(const Options& options) {
+  Builder b(options);
+  const ValueId x = features(b, b.input("input", {3, 32, 32}));
+  return b.finish(b.fc("classifier", x, 10));
 }
 
 }  // namespace shoal::zoo

@@ -31,6 +31,7 @@ constexpr std::array kNetworks = {
              "3,686,400 parameters"},
             seq2seq},
     Network{{"resnet18", "ResNet-18, 224 x 224, 11,689,512 parameters"}, resnet18},
+    Network{{"vgg16cifar", "VGG-16 for CIFAR, 32 x 32, 14,719,818 parameters"}, vgg16_cifar},
     Network{{"tinyyolov2", "Tiny YOLOv2 for 20 classes, 416 x 416, 15,861,773 parameters"},
             tinyyolov2},
     Network{{"resnet50", "ResNet-50, 224 x 224, 25,557,032 parameters"}, resnet50},

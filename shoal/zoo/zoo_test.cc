@@ -56,6 +56,7 @@ INSTANTIATE_TEST_SUITE_P(Networks, Zoo,
                                          Published{"allcnn", 1'369'738, 281.2, 0.1, {1, 10}},
                                          Published{"nin", 966'986, 222.5, 0.1, {1, 10}},
                                          Published{"alexnet", 61'100'840, 714, 1, {1, 1000}},
+                                         Published{"vgg16cifar", 14'719'818, 313.2, 0.1, {1, 10}},
                                          Published{"vgg16", 138'357'544, 15'470, 1, {1, 1000}},
                                          Published{"resnet18", 11'689'512, 1'814, 1, {1, 1000}},
                                          Published{"resnet50", 25'557'032, 4'089, 1, {1, 1000}},
@@ -70,7 +71,7 @@ INSTANTIATE_TEST_SUITE_P(Networks, Zoo,
 
 TEST(ZooList, BeginsWithTheEmbeddedModelAndHoldsAllOthers) {
   EXPECT_EQ(list()[0].name, "digits");
-  EXPECT_EQ(list().size(), 16u);
+  EXPECT_EQ(list().size(), 17u);
 }
 
 TEST(ZooBuild, DependsOnTheSeedOnly) {

@@ -6,6 +6,7 @@ Usage: train_command.py SHOAL
 """
 import json
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -95,6 +96,33 @@ def retargets_and_freezes(shoal, at):
     assert not np.array_equal(old["fc2.weight"], new["fc2.weight"])
 
 
+def runs_a_frozen_body_once(shoal, at):
+    """Which changes nothing but the time it takes."""
+    for name, megabytes in [("again", 0), ("once", 64)]:
+        train(shoal, at / "mlp.onnx", at / "ten", at / f"{name}.onnx", "--epochs", "2", "--freeze",
+              "fc[12].*", "--feature-cache", megabytes)
+    again, once = (weights_of(at / f"{name}.onnx") for name in ("again", "once"))
+    for name, weight in again.items():
+        assert np.allclose(weight, once[name], rtol=1e-3, atol=1e-5), name
+    assert not np.array_equal(once["fc3.weight"], weights_of(at / "mlp.onnx")["fc3.weight"])
+
+
+def keeps_to_a_memory_limit(shoal, at):
+    """Or says what it could do with, and then learns the same there."""
+    def learn(name, *more):
+        words = [shoal, "train", "zoo:lenet5", "--data", at / "ten", "--format", "npy", "--limit", "200",
+                 "--batch", "50", "--epochs", "1", "--threads", "1", "--tune", "off", "--out",
+                 at / f"{name}.onnx", *more]
+        return subprocess.run([str(w) for w in words], capture_output=True, text=True)
+    refused = learn("refused", "--memory", "1MB")
+    assert refused.returncode == 8 and "at least" in refused.stderr, refused
+    least = float(re.search(r"at least ([0-9.]+) MB", refused.stderr)[1])
+    assert learn("natural").returncode == 0
+    limited = learn("limited", "--memory", f"{least + 0.1}MB")
+    assert limited.returncode == 0, limited.stderr
+    assert (at / "limited.onnx").read_bytes() == (at / "natural.onnx").read_bytes()
+
+
 def stops_early_with_the_best(shoal, at):
     """At a rate that teaches nothing, no epoch is better than the first."""
     result = train(shoal, at / "mlp.onnx", at / "ten", at / "early.onnx", "--epochs", "9", "--rate",
@@ -142,6 +170,7 @@ def main():
         write_digits(at / "ten")
         write_digits(at / "four", range(4))
         for check in (result_runs_elsewhere, does_not_depend_on_loaders, retargets_and_freezes,
+                      runs_a_frozen_body_once, keeps_to_a_memory_limit,
                       stops_early_with_the_best, learns_from_a_teacher, penalties_shrink_what_is_not_needed,
                       reports_in_one_file,
                       holds_out_what_nobody_did):

@@ -3,10 +3,14 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
+#include <string>
 
+#include "shoal/base/random.h"
 #include "shoal/cpu/cpu.h"
 #include "shoal/data/image.h"
 #include "shoal/ops/ops.h"
+#include "shoal/train/frozen_body.h"
 #include "shoal/zoo/embedded.h"
 #include "shoal/zoo/zoo.h"
 
@@ -194,6 +198,139 @@ TEST(Trainer, GoesOnFromItsStateAsIfNothingHadHappened) {
   auto less = want;
   less.erase("mean");
   EXPECT_EQ(other->restore(less).code(), Code::kCorrupt);
+}
+
+// Ones, some of them dropped, times weights of one: the scores show what was dropped.
+Graph dropping(float ratio) {
+  Graph graph;
+  const ValueId x = graph.add_input("x", {DType::kF32, {kBatch, 200}});
+  const ValueId kept =
+      *graph.add(ops::dropout, {x, graph.add_constant("ratio", Tensor::of<float>({}, {ratio}))});
+  Tensor weights({DType::kF32, {200}});
+  std::ranges::fill(weights.data<float>(), 1.0f);
+  graph.mark_output(*graph.add(ops::mul, {kept, graph.add_constant("w", weights)}));
+  return graph;
+}
+
+TEST_P(TrainerOn, DropsTheShareItIsAskedToAndScalesTheRest) {
+  const auto device = this->device();
+  auto trainer = Trainer::create(*device, dropping(0.25f), {.optimizer = {.rate = 1e-9f}});
+  ASSERT_TRUE(trainer.ok()) << trainer.status().message();
+  Tensor ones({DType::kF32, {kBatch, 200}});
+  std::ranges::fill(ones.data<float>(), 1.0f);
+  const Tensor labels({DType::kI64, {kBatch}});
+  ASSERT_TRUE(trainer->step(ones, std::vector{labels}).ok());
+  const Tensor first = trainer->scores().clone();
+  const auto dropped = std::ranges::count(first.data<float>(), 0.0f);
+  EXPECT_NEAR(static_cast<double>(dropped) / static_cast<double>(first.count()), 0.25, 0.03);
+  for (float y : first.data<float>()) EXPECT_TRUE(y == 0 || std::abs(y - 4.0f / 3) < 1e-5f) << y;
+  ASSERT_TRUE(trainer->step(ones, std::vector{labels}).ok());
+  EXPECT_FALSE(std::ranges::equal(first.bytes(), trainer->scores().bytes()));
+}
+
+TEST(Trainer, DropsTheSameAfterAnInterruption) {
+  const auto device = make_reference_device();
+  const TrainerOptions options{.optimizer = {.rate = 0.01f}};
+  auto one = Trainer::create(*device, dropping(0.5f), options);
+  auto other = Trainer::create(*device, dropping(0.5f), options);
+  Tensor ones({DType::kF32, {kBatch, 200}});
+  std::ranges::fill(ones.data<float>(), 1.0f);
+  const Tensor labels({DType::kI64, {kBatch}});
+  for (int i = 0; i < 3; ++i) ASSERT_TRUE(one->step(ones, std::vector{labels}).ok());
+  ASSERT_TRUE(other->restore(one->state()).ok());
+  EXPECT_EQ(*one->step(ones, std::vector{labels}), *other->step(ones, std::vector{labels}));
+  EXPECT_TRUE(std::ranges::equal(one->scores().bytes(), other->scores().bytes()));
+  auto less = one->state();
+  less.erase("trainer.steps");
+  EXPECT_EQ(other->restore(less).code(), Code::kCorrupt);
+}
+
+// Many layers of the same size, with short cuts past every second of them: [4, 8, 16, 16] to
+// [4, 10].
+Graph deep() {
+  Graph graph;
+  uint64_t next = 0;
+  const auto weight = [&](const Shape& shape) {
+    Tensor tensor({DType::kF32, shape});
+    fill_normal(tensor.data<float>(), RandomStream(1, next++), 0.1);
+    return graph.add_constant("w", tensor);
+  };
+  ValueId x = graph.add_input("x", {DType::kF32, {4, 8, 16, 16}}), before = x;
+  for (int layer = 0; layer < 32; ++layer) {
+    const ValueId y = *graph.add(ops::conv, {x, weight({8, 8, 3, 3})},
+                                 {{"pads", std::vector<int64_t>{1, 1, 1, 1}}});
+    x = *graph.add(ops::relu, {layer % 2 == 1 ? *graph.add(ops::add, {y, before}) : y});
+    if (layer % 2 == 1) before = x;
+  }
+  const ValueId flat = *graph.add(ops::flatten, {x});
+  graph.mark_output(*graph.add(ops::gemm, {flat, weight({2048, 10})}));
+  return graph;
+}
+
+TEST(Trainer, LearnsTheSameInHalfTheMemoryOfItsActivations) {
+  const auto device = make_cpu_device({.threads = 1});
+  TrainerOptions options{.optimizer = {.rate = 0.001f, .momentum = 0.9f}};
+  auto natural = Trainer::create(*device, deep(), options);
+  ASSERT_TRUE(natural.ok()) << natural.status().message();
+  int64_t others = 0;
+  for (const Tensor& w : natural->weights()) others += 2 * static_cast<int64_t>(w.bytes().size());
+  options.memory_bytes = others + (natural->memory().planned - others) / 2;
+  auto limited = Trainer::create(*device, deep(), options);
+  ASSERT_TRUE(limited.ok()) << limited.status().message();
+  EXPECT_LE(limited->memory().planned, options.memory_bytes);
+  Tensor images({DType::kF32, {4, 8, 16, 16}});
+  fill_normal(images.data<float>(), RandomStream(2, 0), 1);
+  const Tensor labels = Tensor::of<int64_t>({4}, {3, 1, 4, 1});
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(*limited->step(images, std::vector{labels}),
+              *natural->step(images, std::vector{labels}));
+  }
+  for (size_t i = 0; i < natural->weights().size(); ++i) {
+    EXPECT_TRUE(std::ranges::equal(limited->weights()[i].bytes(), natural->weights()[i].bytes()))
+        << natural->parameters()[i];
+  }
+}
+
+TEST(FrozenBody, AndHeadAreTheNetwork) {
+  const auto device = make_reference_device();
+  const Graph network = *zoo::build("lenet5", {.batch = kBatch});
+  const auto run = [&](const Graph& graph, const Tensor& x) {
+    std::vector<Tensor> outputs(1);
+    EXPECT_TRUE((*device->compile(graph))->run(std::vector{x}, outputs, nullptr).ok());
+    return outputs[0];
+  };
+  const auto parted = part_frozen_body(
+      network, {.frozen = [](std::string_view name) { return name.starts_with("conv"); }});
+  ASSERT_TRUE(parted.ok() && parted->has_value());
+  EXPECT_EQ(learned_values((*parted)->head).size(), 4u);
+  const Batch batch = digits();
+  const Tensor features = run((*parted)->body, batch.images);
+  EXPECT_EQ(features.shape()[1], 800);
+  EXPECT_TRUE(std::ranges::equal(run((*parted)->head, features).bytes(),
+                                 run(network, batch.images).bytes()));
+}
+
+TEST(FrozenBody, IsNotThereWhereEverythingLearns) {
+  const auto parted = part_frozen_body(*zoo::build("lenet5"), {});
+  ASSERT_TRUE(parted.ok());
+  EXPECT_FALSE(parted->has_value());
+  // A norm measures though nothing before it learns.
+  const auto last = [](std::string_view name) { return name == "w"; };
+  EXPECT_FALSE((*part_frozen_body(normalised(), {.frozen = last})).has_value());
+}
+
+TEST(Trainer, SaysHowMuchMemoryItCouldDoWith) {
+  const auto device = make_cpu_device({.threads = 1});
+  const Graph network = deep();
+  TrainerOptions options;
+  options.memory_bytes = 1000;
+  const Status refused = Trainer::create(*device, network, options).status();
+  EXPECT_EQ(refused.code(), Code::kExhausted);
+  const std::string message(refused.message());
+  const size_t at = message.find("at least ");
+  ASSERT_NE(at, message.npos) << message;
+  options.memory_bytes = static_cast<int64_t>((std::stod(message.substr(at + 9)) + 0.1) * 1e6);
+  EXPECT_TRUE(Trainer::create(*device, network, options).ok()) << message;
 }
 
 TEST(Trainer, RefusesABatchOfAnotherSizeAndALossThatIsNoNumber) {

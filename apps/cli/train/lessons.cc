@@ -6,10 +6,12 @@
 
 #include "../progress.h"
 #include "../table.h"
+#include "features.h"
 #include "networks.h"
 #include "report.h"
 #include "shoal/passes/passes.h"
 #include "shoal/passes/rewriter.h"
+#include "shoal/train/frozen_body.h"
 #include "shoal/train/rebuild.h"
 
 namespace shoal::cli {
@@ -96,14 +98,40 @@ Status Lessons::open_network() {
   SHOAL_ASSIGN(LoadedGraph loaded, network_to_train(flags_, static_cast<int64_t>(flags_.batch)));
   network_ = std::move(loaded.graph);
   const Shape& scores = network_[train::scores_of(network_)].type.shape;
-  SHOAL_ASSIGN(trainer_, train::Trainer::create(device_, network_, flags_.trainer_options()));
   classes_ = scores[1];
   batches_.emplace(*training_, preparation(how), flags_.training_batches(classes_));
-  exam_batches_.emplace(
-      *held_out_, preparation(how),
-      BatchOptions{
-          .batch = flags_.batch, .classes = classes_, .damaged = flags_.damaged_examples()});
+  exam_batches_.emplace(*held_out_, preparation(how), exam_options());
+  SHOAL_TRY(use_features(how));
+  SHOAL_ASSIGN(trainer_, train::Trainer::create(device_, network_, flags_.trainer_options()));
   schedule_ = flags_.schedule_of(batches_->per_epoch());
+  return {};
+}
+
+BatchOptions Lessons::exam_options() const {
+  return {.batch = flags_.batch, .classes = classes_, .damaged = flags_.damaged_examples()};
+}
+
+// Only where images are the same in every epoch, all of them can be read, and nobody else looks at
+// them.
+Status Lessons::use_features(const Preprocess& how) {
+  const bool same_each_epoch = flags_.augment == Augment() && flags_.damaged != "skip";
+  if (flags_.feature_cache_mb == 0 || !same_each_epoch || !flags_.teacher.empty()) return {};
+  SHOAL_ASSIGN(auto parted, train::part_frozen_body(network_, flags_.trainer_options().step));
+  if (!parted) return {};
+  const TensorType& type = parted->body[parted->body.outputs()[0]].type;
+  const size_t bytes = type.bytes() / flags_.batch * (training_->size() + held_out_->size());
+  if (bytes > flags_.feature_cache_mb * 1'000'000) return {};
+  SHOAL_ASSIGN(const Graph body, passes::optimize(parted->body));
+  SHOAL_ASSIGN(const auto executable, device_.compile(body));
+  const Batches in_order(*training_, preparation(how), exam_options());
+  SHOAL_ASSIGN(training_features_, features_of(*executable, *training_, in_order));
+  SHOAL_ASSIGN(held_out_features_, features_of(*executable, *held_out_, *exam_batches_));
+  const auto as_it_is = [](const Tensor& features) -> Result<Tensor> { return features; };
+  batches_.emplace(*training_features_, as_it_is, flags_.training_batches(classes_));
+  exam_batches_.emplace(*held_out_features_, as_it_is, exam_options());
+  network_ = std::move(parted->head);
+  std::fprintf(stderr, "the frozen part has run once: %s of features are kept\n",
+               in_bytes(static_cast<long long>(bytes)).c_str());
   return {};
 }
 

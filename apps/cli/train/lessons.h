@@ -35,9 +35,11 @@ class Lessons {
 
   Status open_data();
   Status open_network();
+  Status use_features(const Preprocess& how);
   Status open_teacher();
   Status resume();
   Batches::Prepare preparation(const Preprocess& how) const;
+  BatchOptions exam_options() const;
 
   Status learn_epoch();
   Status learn(const Batch& batch);
@@ -53,7 +55,9 @@ class Lessons {
   const TrainFlags& flags_;
   Device& device_;
   std::shared_ptr<const Dataset> training_, held_out_;
-  Graph network_;  // for the batch, with the weights it began with
+  // What a frozen body makes of them, where it need not run more than once.
+  std::shared_ptr<const Dataset> training_features_, held_out_features_;
+  Graph network_;  // what is trained, for the batch, with the weights it began with
   int64_t classes_ = 0;
   std::optional<Batches> batches_, exam_batches_;
   std::optional<Prefetch> prefetch_;  // from one epoch into the next

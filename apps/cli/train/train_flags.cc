@@ -161,7 +161,7 @@ int64_t steps(double epochs, size_t per_epoch) {
 void TrainFlags::add_to(CLI::App& command) {
   // Kernels that are chosen by measuring are not the same each time, and round differently.
   model.tune = "off";
-  model.add_to(command, /*model_required=*/true);
+  model.add_to(command, /*model_required=*/true, /*learns=*/true);
   command.add_option("--data", data, "Folder with the data")->required();
   command.add_option("--format", format, "idx (MNIST), cifar, npy, or folder")
       ->required()
@@ -189,6 +189,11 @@ void TrainFlags::add_to(CLI::App& command) {
       ->check(CLI::Range(1, 1 << 20));
   command.add_option("--freeze", freeze, "Leave weights as they are whose names match: 'conv*'");
   command
+      .add_option("--feature-cache", feature_cache_mb,
+                  "MB for what a frozen part makes of images that are not augmented, computed once")
+      ->check(CLI::Range(0, 1 << 20))
+      ->capture_default_str();
+  command
       .add_option("--patience", patience,
                   "Stop after so many epochs without a better result, and keep the best")
       ->check(CLI::Range(0, 1 << 20));
@@ -203,6 +208,8 @@ void TrainFlags::add_to(CLI::App& command) {
 train::TrainerOptions TrainFlags::trainer_options() const {
   train::TrainerOptions options{
       .optimizer = rule, .step = {.loss = loss, .frozen = {}}, .regularizers = {}};
+  options.memory_bytes = model.memory_limit();
+  options.seed = seed;
   options.optimizer.rule = optimizer == "adam"    ? OptimizerOptions::Rule::kAdam
                            : optimizer == "adamw" ? OptimizerOptions::Rule::kAdamW
                                                   : OptimizerOptions::Rule::kSgd;

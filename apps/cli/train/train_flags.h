@@ -33,6 +33,7 @@ struct TrainFlags {
   bool from_scratch = false;
   int64_t retarget = 0;  // classes; 0: as the network has
   std::vector<std::string> freeze;
+  size_t feature_cache_mb = 256;
   std::string optimizer = "sgd";
   train::OptimizerOptions rule;
   bool rate_given = false;

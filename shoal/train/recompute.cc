@@ -1,0 +1,242 @@
+#include "shoal/train/recompute.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <limits>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "shoal/passes/rewriter.h"
+
+namespace shoal::train {
+namespace {
+
+size_t at(ValueId id) { return static_cast<size_t>(id); }
+
+// The two ways of a step, and which values go from one to the other.
+class Ways {
+ public:
+  Ways(const Graph& step, ValueId loss)
+      : step_(step), maker_(step.value_count(), kNobody), is_output_(step.value_count(), false) {
+    for (ValueId id : step.outputs()) is_output_[at(id)] = true;
+    for (size_t n = 0; n < step.nodes().size() && forward_ == 0; ++n) {
+      for (ValueId id : step.nodes()[n].outputs) {
+        maker_[at(id)] = n;
+        if (id == loss) forward_ = n + 1;
+      }
+    }
+    find_saved();
+  }
+
+  const Graph& step() const { return step_; }
+  size_t forward() const { return forward_; }  // nodes; the rest is the way back
+  const Node& maker(ValueId id) const { return step_.nodes()[maker_[at(id)]]; }
+  size_t maker_index(ValueId id) const { return maker_[at(id)]; }
+  int64_t bytes(ValueId id) const { return static_cast<int64_t>(step_[id].type.bytes()); }
+
+  // Made on the way forward by nodes that make the same thing when asked again.
+  bool can_be_repeated(ValueId id) const {
+    return id != kNoValue && maker_[at(id)] != kNobody && !is_output_[at(id)] &&
+           !maker(id).op->random;
+  }
+
+  // What the way back reads and could have computed for it, in the order it is made.
+  const std::vector<ValueId>& saved() const { return saved_; }
+
+ private:
+  static constexpr size_t kNobody = static_cast<size_t>(-1);
+
+  void find_saved() {
+    std::set<ValueId> read;
+    for (const Node& node : step_.nodes().subspan(forward_)) {
+      for (ValueId id : node.inputs) {
+        if (can_be_repeated(id)) read.insert(id);
+      }
+    }
+    saved_.assign(read.begin(), read.end());
+    std::ranges::sort(saved_, {}, [&](ValueId id) { return maker_index(id); });
+  }
+
+  const Graph& step_;
+  size_t forward_ = 0;
+  std::vector<size_t> maker_;  // per value: the node of the way forward
+  std::vector<bool> is_output_;
+  std::vector<ValueId> saved_;
+};
+
+// Which values are kept, by ways.saved().
+using Kept = std::vector<bool>;
+
+// The step that keeps these values only.
+class Repetition {
+ public:
+  Repetition(const Ways& ways, const Kept& kept)
+      : ways_(ways), rewriter_(ways.step()), there_(ways.step().value_count(), false) {
+    for (size_t i = 0; i < kept.size(); ++i) there_[at(ways.saved()[i])] = kept[i];
+  }
+
+  Result<Graph> run() {
+    const auto nodes = ways_.step().nodes();
+    for (const Node& node : nodes.first(ways_.forward())) SHOAL_TRY(rewriter_.copy(node));
+    for (const Node& node : nodes.subspan(ways_.forward())) {
+      SHOAL_TRY(repeat(makers_of_missing(node)));
+      SHOAL_TRY(rewriter_.copy(node));
+    }
+    return rewriter_.finish();
+  }
+
+  // Roughly, in multiply-accumulates, what the repeated nodes take.
+  int64_t cost() const { return cost_; }
+
+ private:
+  bool is_missing(ValueId id) const { return ways_.can_be_repeated(id) && !there_[at(id)]; }
+
+  // Late, right before the first reader, so that nothing lies there longer than it must.
+  std::set<size_t> makers_of_missing(const Node& reader) const {
+    std::set<size_t> makers;
+    std::vector<const Node*> open{&reader};
+    while (!open.empty()) {
+      const Node* node = open.back();
+      open.pop_back();
+      for (ValueId id : node->inputs) {
+        if (is_missing(id) && makers.insert(ways_.maker_index(id)).second) {
+          open.push_back(&ways_.maker(id));
+        }
+      }
+    }
+    return makers;
+  }
+
+  Status repeat(const std::set<size_t>& makers) {
+    // A pass over memory is slow for what it computes.
+    constexpr int64_t kMacsPerElement = 20;
+    for (size_t n : makers) {
+      const Node& node = ways_.step().nodes()[n];
+      cost_ += macs(ways_.step(), node);
+      const std::vector<ValueId> before = rewriter_.map(node.outputs);
+      SHOAL_TRY(rewriter_.copy(node));
+      for (size_t i = 0; i < node.outputs.size(); ++i) {
+        const ValueId id = node.outputs[i];
+        cost_ += kMacsPerElement * ways_.step()[id].type.shape.count();
+        if (is_missing(id)) {
+          there_[at(id)] = true;
+        } else {
+          rewriter_.replace(id, before[i]);
+        }
+      }
+    }
+    return {};
+  }
+
+  const Ways& ways_;
+  passes::Rewriter rewriter_;
+  std::vector<bool> there_;  // on the way back, per value: kept, or computed again by now
+  int64_t cost_ = 0;
+};
+
+std::string megabytes(int64_t bytes) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.1f MB", static_cast<double>(bytes) / 1e6);
+  return text;
+}
+
+class Search {
+ public:
+  Search(const Ways& ways, int64_t limit, const BytesOf& bytes_of)
+      : ways_(ways), limit_(limit), bytes_of_(bytes_of) {}
+
+  Result<Graph> run() {
+    SHOAL_ASSIGN(std::optional<Choice> best, try_to_keep(Kept(ways_.saved().size(), true)));
+    if (best) return std::move(best->graph);
+    SHOAL_ASSIGN(best, cheapest_of_stretches());
+    if (!best) {
+      return Status(Code::kExhausted, "a step needs at least " + megabytes(smallest_) +
+                                          " for weights, gradients and activations, " +
+                                          megabytes(limit_) +
+                                          " are allowed; a smaller batch needs less");
+    }
+    SHOAL_ASSIGN(best, keep_more(*std::move(best)));
+    return std::move(best->graph);
+  }
+
+ private:
+  struct Choice {
+    Kept kept;
+    Graph graph;
+    int64_t bytes = 0, cost = 0;
+  };
+
+  Result<std::optional<Choice>> try_to_keep(Kept kept) {
+    Repetition repetition(ways_, kept);
+    SHOAL_ASSIGN(Graph graph, repetition.run());
+    SHOAL_ASSIGN(const int64_t bytes, bytes_of_(graph));
+    smallest_ = std::min(smallest_, bytes);
+    if (bytes > limit_) return std::optional<Choice>();
+    return std::optional(Choice{std::move(kept), std::move(graph), bytes, repetition.cost()});
+  }
+
+  // Drops stretches of values of so many bytes and keeps the value between two of them: the way
+  // back computes a stretch again when it comes there, and has one of them in memory at a time.
+  Kept stretches_of(int64_t bytes) const {
+    Kept kept;
+    int64_t dropped = 0;
+    for (ValueId id : ways_.saved()) {
+      dropped += ways_.bytes(id);
+      kept.push_back(dropped > bytes);
+      if (kept.back()) dropped = 0;
+    }
+    return kept;
+  }
+
+  Result<std::optional<Choice>> cheapest_of_stretches() {
+    int64_t total = 0;
+    for (ValueId id : ways_.saved()) total += ways_.bytes(id);
+    std::set<Kept> tried;
+    std::optional<Choice> best;
+    // Long and short stretches are both bad, and where the best lie depends on the network.
+    constexpr int64_t kFinest = 256, kNumerator = 3, kDenominator = 4;
+    for (int64_t b = total; b > total / kFinest; b = b * kNumerator / kDenominator) {
+      Kept kept = stretches_of(b);
+      if (!tried.insert(kept).second) continue;
+      SHOAL_ASSIGN(std::optional<Choice> choice, try_to_keep(std::move(kept)));
+      if (choice && (!best || choice->cost < best->cost)) best = std::move(choice);
+    }
+    return best;
+  }
+
+  // What room is left for, the most work per byte first.
+  Result<std::optional<Choice>> keep_more(Choice best) {
+    std::vector<size_t> order;
+    for (size_t i = 0; i < best.kept.size(); ++i) {
+      if (!best.kept[i]) order.push_back(i);
+    }
+    std::ranges::stable_sort(order, std::greater(), [&](size_t i) {
+      const ValueId id = ways_.saved()[i];
+      return static_cast<double>(macs(ways_.step(), ways_.maker(id))) /
+             static_cast<double>(std::max<int64_t>(ways_.bytes(id), 1));
+    });
+    for (size_t i : order) {
+      Kept kept = best.kept;
+      kept[i] = true;
+      SHOAL_ASSIGN(std::optional<Choice> choice, try_to_keep(std::move(kept)));
+      if (choice) best = *std::move(choice);
+    }
+    return std::optional(std::move(best));
+  }
+
+  const Ways& ways_;
+  const int64_t limit_;
+  const BytesOf& bytes_of_;
+  int64_t smallest_ = std::numeric_limits<int64_t>::max();
+};
+
+}  // namespace
+
+Result<Graph> recompute(const Graph& step, ValueId loss, int64_t limit, const BytesOf& bytes_of) {
+  const Ways ways(step, loss);
+  return Search(ways, limit, bytes_of).run();
+}
+
+}  // namespace shoal::train
