@@ -57,11 +57,11 @@ Gradients conv_gradient(const Node& node, std::span<const ValueId> outputs, Grap
   Chain chain(graph, node.inputs[0]);
   const ValueId x = node.inputs[0], w = node.inputs[1], dy = outputs[0];
   const Convolution sizes = convolution_of(node, chain.shape_of(x), chain.shape_of(w));
-  const ValueId dx =
-      chain.add(conv_transpose, {dy, w}, backwards_attributes(sizes.window, sizes.groups));
+  // The weights' first: x is done with before there is as much again for its gradient.
   std::vector<ValueId> gradients = chain.add_all(conv_weights_backward, {x, dy},
                                                  weights_attributes(sizes), has_bias(node) ? 2 : 1);
-  gradients.insert(gradients.begin(), dx);
+  gradients.insert(gradients.begin(), chain.add(conv_transpose, {dy, w},
+                                                backwards_attributes(sizes.window, sizes.groups)));
   return chain.finish(std::move(gradients));
 }
 

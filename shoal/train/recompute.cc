@@ -69,11 +69,20 @@ class Ways {
 // Which values are kept, by ways.saved().
 using Kept = std::vector<bool>;
 
+// For how long the way back has what it computed again.
+enum class Repeated {
+  kStays,   // until its last reader is done
+  kIsGone,  // after one reader, and is computed for each of them: more work, the least memory
+};
+
 // The step that keeps these values only.
 class Repetition {
  public:
-  Repetition(const Ways& ways, const Kept& kept)
-      : ways_(ways), rewriter_(ways.step()), there_(ways.step().value_count(), false) {
+  Repetition(const Ways& ways, const Kept& kept, Repeated repeated)
+      : ways_(ways),
+        repeated_(repeated),
+        rewriter_(ways.step()),
+        there_(ways.step().value_count(), false) {
     for (size_t i = 0; i < kept.size(); ++i) there_[at(ways.saved()[i])] = kept[i];
   }
 
@@ -83,6 +92,7 @@ class Repetition {
     for (const Node& node : nodes.subspan(ways_.forward())) {
       SHOAL_TRY(repeat(makers_of_missing(node)));
       SHOAL_TRY(rewriter_.copy(node));
+      if (repeated_ == Repeated::kIsGone) forget();
     }
     return rewriter_.finish();
   }
@@ -122,6 +132,7 @@ class Repetition {
         cost_ += kMacsPerElement * ways_.step()[id].type.shape.count();
         if (is_missing(id)) {
           there_[at(id)] = true;
+          again_.push_back(id);
         } else {
           rewriter_.replace(id, before[i]);
         }
@@ -130,9 +141,16 @@ class Repetition {
     return {};
   }
 
+  void forget() {
+    for (ValueId id : again_) there_[at(id)] = false;
+    again_.clear();
+  }
+
   const Ways& ways_;
+  const Repeated repeated_;
   passes::Rewriter rewriter_;
-  std::vector<bool> there_;  // on the way back, per value: kept, or computed again by now
+  std::vector<bool> there_;     // on the way back, per value: kept, or computed again by now
+  std::vector<ValueId> again_;  // those computed again
   int64_t cost_ = 0;
 };
 
@@ -148,7 +166,8 @@ class Search {
       : ways_(ways), limit_(limit), bytes_of_(bytes_of) {}
 
   Result<Graph> run() {
-    SHOAL_ASSIGN(std::optional<Choice> best, try_to_keep(Kept(ways_.saved().size(), true)));
+    SHOAL_ASSIGN(std::optional<Choice> best,
+                 try_to_keep(Kept(ways_.saved().size(), true), Repeated::kStays));
     if (best) return std::move(best->graph);
     SHOAL_ASSIGN(best, cheapest_of_stretches());
     if (!best) {
@@ -164,17 +183,18 @@ class Search {
  private:
   struct Choice {
     Kept kept;
+    Repeated repeated;
     Graph graph;
-    int64_t bytes = 0, cost = 0;
+    int64_t cost = 0;
   };
 
-  Result<std::optional<Choice>> try_to_keep(Kept kept) {
-    Repetition repetition(ways_, kept);
+  Result<std::optional<Choice>> try_to_keep(Kept kept, Repeated repeated) {
+    Repetition repetition(ways_, kept, repeated);
     SHOAL_ASSIGN(Graph graph, repetition.run());
     SHOAL_ASSIGN(const int64_t bytes, bytes_of_(graph));
     smallest_ = std::min(smallest_, bytes);
     if (bytes > limit_) return std::optional<Choice>();
-    return std::optional(Choice{std::move(kept), std::move(graph), bytes, repetition.cost()});
+    return std::optional(Choice{std::move(kept), repeated, std::move(graph), repetition.cost()});
   }
 
   // Drops stretches of values of so many bytes and keeps the value between two of them: the way
@@ -193,17 +213,24 @@ class Search {
   Result<std::optional<Choice>> cheapest_of_stretches() {
     int64_t total = 0;
     for (ValueId id : ways_.saved()) total += ways_.bytes(id);
-    std::set<Kept> tried;
     std::optional<Choice> best;
+    for (Repeated repeated : {Repeated::kStays, Repeated::kIsGone}) {
+      SHOAL_TRY(try_stretches(total, repeated, best));
+    }
+    return best;
+  }
+
+  Status try_stretches(int64_t total, Repeated repeated, std::optional<Choice>& best) {
+    std::set<Kept> tried;
     // Long and short stretches are both bad, and where the best lie depends on the network.
     constexpr int64_t kFinest = 256, kNumerator = 3, kDenominator = 4;
     for (int64_t b = total; b > total / kFinest; b = b * kNumerator / kDenominator) {
       Kept kept = stretches_of(b);
       if (!tried.insert(kept).second) continue;
-      SHOAL_ASSIGN(std::optional<Choice> choice, try_to_keep(std::move(kept)));
+      SHOAL_ASSIGN(std::optional<Choice> choice, try_to_keep(std::move(kept), repeated));
       if (choice && (!best || choice->cost < best->cost)) best = std::move(choice);
     }
-    return best;
+    return {};
   }
 
   // What room is left for, the most work per byte first.
@@ -220,7 +247,7 @@ class Search {
     for (size_t i : order) {
       Kept kept = best.kept;
       kept[i] = true;
-      SHOAL_ASSIGN(std::optional<Choice> choice, try_to_keep(std::move(kept)));
+      SHOAL_ASSIGN(std::optional<Choice> choice, try_to_keep(std::move(kept), best.repeated));
       if (choice) best = *std::move(choice);
     }
     return std::optional(std::move(best));
