@@ -248,14 +248,15 @@ int open_provider(const OSSL_CORE_HANDLE* handle, const OSSL_DISPATCH*, const OS
 }  // namespace
 
 const char* wide_aes_properties() {
-  static const bool there = [] {
-    if (library() == nullptr) return false;
-    // The default one is loaded by itself only while nobody loads any.
-    return OSSL_PROVIDER_load(nullptr, "default") != nullptr &&
-           OSSL_PROVIDER_add_builtin(nullptr, "shoal", &open_provider) == 1 &&
-           OSSL_PROVIDER_load(nullptr, "shoal") != nullptr;
-  }();
-  return there ? "?provider=shoal" : nullptr;
+  // Both stay loaded until the process ends. The default one would be loaded by itself only while
+  // nobody loads any.
+  static OSSL_PROVIDER* const others =
+      library() == nullptr ? nullptr : OSSL_PROVIDER_load(nullptr, "default");
+  static OSSL_PROVIDER* const ours =
+      others != nullptr && OSSL_PROVIDER_add_builtin(nullptr, "shoal", &open_provider) == 1
+          ? OSSL_PROVIDER_load(nullptr, "shoal")
+          : nullptr;
+  return ours != nullptr ? "?provider=shoal" : nullptr;
 }
 
 }  // namespace shoal::net
