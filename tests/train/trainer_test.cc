@@ -245,16 +245,26 @@ TEST(Trainer, DropsTheSameAfterAnInterruption) {
   EXPECT_EQ(other->restore(less).code(), Code::kCorrupt);
 }
 
+// Adds random weights to a graph.
+class Weights {
+ public:
+  explicit Weights(Graph& graph) : graph_(graph) {}
+  ValueId operator()(const Shape& shape) {
+    Tensor tensor({DType::kF32, shape});
+    fill_normal(tensor.data<float>(), RandomStream(1, next_++), 0.1);
+    return graph_.add_constant("w", tensor);
+  }
+
+ private:
+  Graph& graph_;
+  uint64_t next_ = 0;
+};
+
 // Many layers of the same size, with short cuts past every second of them: [4, 8, 16, 16] to
 // [4, 10].
 Graph deep() {
   Graph graph;
-  uint64_t next = 0;
-  const auto weight = [&](const Shape& shape) {
-    Tensor tensor({DType::kF32, shape});
-    fill_normal(tensor.data<float>(), RandomStream(1, next++), 0.1);
-    return graph.add_constant("w", tensor);
-  };
+  Weights weight(graph);
   ValueId x = graph.add_input("x", {DType::kF32, {4, 8, 16, 16}}), before = x;
   for (int layer = 0; layer < 32; ++layer) {
     const ValueId y = *graph.add(ops::conv, {x, weight({8, 8, 3, 3})},
@@ -270,12 +280,7 @@ Graph deep() {
 // VGG-16 with a quarter of its channels: its first two layers have half of all activations.
 Graph narrowing() {
   Graph graph;
-  uint64_t next = 0;
-  const auto weight = [&](const Shape& shape) {
-    Tensor tensor({DType::kF32, shape});
-    fill_normal(tensor.data<float>(), RandomStream(1, next++), 0.1);
-    return graph.add_constant("w", tensor);
-  };
+  Weights weight(graph);
   ValueId x = graph.add_input("x", {DType::kF32, {16, 3, 32, 32}});
   int64_t channels = 3;
   for (const auto& [layers, wanted] : {std::pair{2, 16}, {2, 32}, {3, 64}, {3, 128}, {3, 128}}) {
