@@ -33,7 +33,8 @@ class BinaryKernel : public Kernel {
 
 template <BinaryLoop (*kLoop)()>
 std::unique_ptr<Kernel> make(const Site& site) {
-  if (!site.all_of_type(DType::kF32)) return nullptr;
+  // Max and Min take any number of inputs.
+  if (!site.all_of_type(DType::kF32) || site.inputs.size() != 2) return nullptr;
   return std::make_unique<BinaryKernel>(site, kLoop());
 }
 
@@ -42,6 +43,8 @@ std::unique_ptr<Kernel> make(const Site& site) {
 std::vector<Provider> binary_kernels() {
   return {{&ops::add, "vector", make<add_loop>},
           {&ops::div, "vector", make<div_loop>},
+          {&ops::max, "vector", make<max_loop>},
+          {&ops::min, "vector", make<min_loop>},
           {&ops::mul, "vector", make<mul_loop>},
           {&ops::prelu, "vector", make<prelu_loop>},
           {&ops::relu_backward, "vector", make<relu_backward_loop>},

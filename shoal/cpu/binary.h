@@ -12,6 +12,8 @@ using BinaryLoop = void (*)(const float* a, int64_t a_step, const float* b, int6
 
 BinaryLoop add_loop();
 BinaryLoop div_loop();
+BinaryLoop max_loop();
+BinaryLoop min_loop();
 BinaryLoop mul_loop();
 BinaryLoop prelu_loop();
 BinaryLoop relu_backward_loop();

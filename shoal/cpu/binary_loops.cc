@@ -31,6 +31,15 @@ void add_here(const float* a, int64_t as, const float* b, int64_t bs, float* y, 
 void div_here(const float* a, int64_t as, const float* b, int64_t bs, float* y, int64_t n) {
   combine(a, as, b, bs, y, n, [](V u, V v) { return hn::Div(u, v); });
 }
+// As ops/extrema.h has it: a NaN wins.
+void max_here(const float* a, int64_t as, const float* b, int64_t bs, float* y, int64_t n) {
+  combine(a, as, b, bs, y, n,
+          [](V u, V v) { return hn::IfThenElse(hn::Or(hn::Gt(v, u), hn::IsNaN(v)), v, u); });
+}
+void min_here(const float* a, int64_t as, const float* b, int64_t bs, float* y, int64_t n) {
+  combine(a, as, b, bs, y, n,
+          [](V u, V v) { return hn::IfThenElse(hn::Or(hn::Lt(v, u), hn::IsNaN(v)), v, u); });
+}
 void mul_here(const float* a, int64_t as, const float* b, int64_t bs, float* y, int64_t n) {
   combine(a, as, b, bs, y, n, [](V u, V v) { return hn::Mul(u, v); });
 }
@@ -55,6 +64,8 @@ namespace shoal::cpu {
 
 HWY_EXPORT(add_here);
 HWY_EXPORT(div_here);
+HWY_EXPORT(max_here);
+HWY_EXPORT(min_here);
 HWY_EXPORT(mul_here);
 HWY_EXPORT(prelu_here);
 HWY_EXPORT(relu_backward_here);
@@ -62,6 +73,8 @@ HWY_EXPORT(sub_here);
 
 BinaryLoop add_loop() { return HWY_DYNAMIC_DISPATCH(add_here); }
 BinaryLoop div_loop() { return HWY_DYNAMIC_DISPATCH(div_here); }
+BinaryLoop max_loop() { return HWY_DYNAMIC_DISPATCH(max_here); }
+BinaryLoop min_loop() { return HWY_DYNAMIC_DISPATCH(min_here); }
 BinaryLoop mul_loop() { return HWY_DYNAMIC_DISPATCH(mul_here); }
 BinaryLoop prelu_loop() { return HWY_DYNAMIC_DISPATCH(prelu_here); }
 BinaryLoop relu_backward_loop() { return HWY_DYNAMIC_DISPATCH(relu_backward_here); }

@@ -50,7 +50,7 @@ TEST(Binary, AgreesStretched) {
                                             {{5, 1, 40}, {1, 6, 1}},  {{200'000}, {1}},
                                             {{1}, {200'000}},         {{}, {4, 5}}};
   for (const auto& [a, b] : shapes) {
-    for (const Operator* op : {&ops::add, &ops::div, &ops::mul, &ops::sub}) {
+    for (const Operator* op : {&ops::add, &ops::div, &ops::max, &ops::min, &ops::mul, &ops::sub}) {
       SCOPED_TRACE(op->name);
       Tensor divisor = random_floats(rng, b);
       for (float& x : divisor.data<float>()) x += x < 0 ? -0.5f : 0.5f;
@@ -59,6 +59,20 @@ TEST(Binary, AgreesStretched) {
   }
   expect_agreement(ops::prelu, {random_floats(rng, {2, 8, 9}), random_floats(rng, {8, 1})}, {},
                    "vector");
+}
+
+TEST(Binary, LetsNoNumberWin) {
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  const Tensor a =
+      Tensor::of<float>({18}, {nan, 1, nan, 2, 3, 4, 5, 6, 7, 8, 9, 1, 2, 3, 4, 5, 1, nan});
+  const Tensor b =
+      Tensor::of<float>({18}, {1, nan, nan, 3, 2, 4, 5, 6, 7, 8, 9, 1, 2, 3, 4, 5, nan, 1});
+  for (const Operator* op : {&ops::max, &ops::min}) {
+    Graph graph;
+    const ValueId x = graph.add_input("x", a.type()), y = graph.add_input("y", b.type());
+    graph.mark_output(*graph.add(ops::is_nan, {*graph.add(*op, {x, y})}));
+    expect_agreement_of(graph, {a, b}, "vector");
+  }
 }
 
 }  // namespace

@@ -45,16 +45,7 @@ class PadKernel : public Kernel {
           call.outputs[0].count(), kElements,
           [&](int64_t begin, int64_t end) { std::fill(y + begin, y + end, value); });
     }
-    const auto [y_step, x_step] = walk_.steps();
-    for_each_run(walk_, call.pool, [&, y_by = y_step, x_by = x_step](const auto& at, int64_t n) {
-      float* to = y + kept_.to + at[0];
-      const float* from = call.input(0) + kept_.from + at[1];
-      if (y_by == 1 && x_by == 1) {
-        std::copy_n(from, n, to);
-      } else {
-        for (int64_t i = 0; i < n; ++i) to[i * y_by] = from[i * x_by];
-      }
-    });
+    copy_runs(walk_, call.pool, call.input(0) + kept_.from, y + kept_.to);
   }
 
  private:

@@ -1,6 +1,7 @@
 // Walking several tensors at once in as few and as long runs as their strides allow.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 
@@ -76,6 +77,20 @@ void for_each_run(const Walk<N>& walk, ThreadPool& pool, const F& f) {
   }
   pool.parallel_ranges(walk.runs(), kElements / n + 1, [&](int64_t begin, int64_t end) {
     for (int64_t r = begin; r < end; ++r) f(walk.offsets(r), n);
+  });
+}
+
+// The walk is over `to` and `from`.
+inline void copy_runs(const Walk<2>& walk, ThreadPool& pool, const float* from, float* to) {
+  const int64_t to_step = walk.steps()[0], from_step = walk.steps()[1];
+  for_each_run(walk, pool, [&](const std::array<int64_t, 2>& at, int64_t n) {
+    const float* x = from + at[1];
+    float* y = to + at[0];
+    if (to_step == 1 && from_step == 1) {
+      std::copy_n(x, n, y);
+    } else {
+      for (int64_t i = 0; i < n; ++i) y[i * to_step] = x[i * from_step];
+    }
   });
 }
 

@@ -1,4 +1,6 @@
 // Slice: every step-th element from `start` to before `end`, along some axes.
+#include "shoal/ops/slice.h"
+
 #include <algorithm>
 
 #include "shoal/graph/graph.h"
@@ -69,21 +71,30 @@ Result<std::vector<TensorType>> infer(const Node&, std::span<const Operand> inpu
   return std::vector{type};
 }
 
+}  // namespace
+
+SliceSource slice_source(std::span<const Operand> inputs) {
+  const std::vector<Cut> cuts = *cuts_of(inputs);
+  SliceSource source{0, strides_of(inputs[0].type.shape)};
+  for (size_t d = 0; d < cuts.size(); ++d) {
+    source.first += cuts[d].start * source.strides[d];
+    // The step of a single element is never taken, and may be too large to multiply.
+    source.strides[d] *= cuts[d].count == 1 ? 0 : cuts[d].step;
+  }
+  return source;
+}
+
+namespace {
+
 void reference(const Node&, std::span<const Tensor> inputs, std::span<Tensor> outputs) {
   const Shape& shape = outputs[0].shape();
   if (shape.count() == 0) return;
-  const std::vector<Cut> cuts = *cuts_of(operands_of(inputs));
-  Strides strides = strides_of(inputs[0].shape());
-  int64_t first = 0;
-  for (size_t d = 0; d < cuts.size(); ++d) {
-    first += cuts[d].start * strides[d];
-    // The step of a single element is never taken, and may be too large to multiply.
-    strides[d] *= cuts[d].count == 1 ? 0 : cuts[d].step;
-  }
+  const SliceSource source = slice_source(operands_of(inputs));
   const size_t size = size_of(inputs[0].dtype());
-  copy_strided(shape, size,
-               {inputs[0].bytes().data() + first * static_cast<int64_t>(size), strides},
-               {outputs[0].bytes().data(), strides_of(shape)});
+  copy_strided(
+      shape, size,
+      {inputs[0].bytes().data() + source.first * static_cast<int64_t>(size), source.strides},
+      {outputs[0].bytes().data(), strides_of(shape)});
 }
 
 // The tile reads from its first element to its last, and so starts at one end of what it reads.

@@ -52,19 +52,21 @@ Result<Trainer> Trainer::create(Device& device, const Graph& network,
 Result<float> Trainer::compute(const Tensor& inputs, std::span<const Tensor> targets) {
   const Graph& graph = executable_->graph();
   SHOAL_CHECK(targets.size() == targets_);
-  std::vector<Tensor> feeds{inputs};
-  feeds.insert(feeds.end(), targets.begin(), targets.end());
-  for (size_t i = 0; i < feeds.size(); ++i) {
+  feeds_.assign(1, inputs);
+  feeds_.insert(feeds_.end(), targets.begin(), targets.end());
+  for (size_t i = 0; i < feeds_.size(); ++i) {
     const TensorType& wanted = graph[graph.inputs()[i]].type;
-    if (feeds[i].type() == wanted) continue;
-    return invalid("a batch has " + to_string(feeds[i].type()) + ", should have " +
+    if (feeds_[i].type() == wanted) continue;
+    return invalid("a batch has " + to_string(feeds_[i].type()) + ", should have " +
                    to_string(wanted));
   }
   draw_masks();
-  feeds.insert(feeds.end(), masks_.begin(), masks_.end());
-  feeds.insert(feeds.end(), statistics_.begin(), statistics_.end());
-  feeds.insert(feeds.end(), weights_.begin(), weights_.end());
-  SHOAL_TRY(executable_->run(feeds, outputs_, nullptr));
+  for (const auto* more : {&masks_, &statistics_, &weights_}) {
+    feeds_.insert(feeds_.end(), more->begin(), more->end());
+  }
+  const Status ran = executable_->run(feeds_, outputs_, nullptr);
+  feeds_.clear();  // of the batch, which is the caller's, nothing is kept
+  SHOAL_TRY(ran);
   const float loss = outputs_[kLoss].data<float>()[0];
   if (!std::isfinite(loss)) return invalid("the loss is no number; a lower rate may help");
   return loss;

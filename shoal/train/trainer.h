@@ -83,6 +83,7 @@ class Trainer {
   std::vector<Tensor> masks_;
   std::vector<std::string> names_, statistic_names_;
   std::vector<Tensor> weights_, statistics_;
+  std::vector<Tensor> feeds_;    // of a run; its memory is used again in the next
   std::vector<Tensor> outputs_;  // of the last run, and written again in the next
 };
 
