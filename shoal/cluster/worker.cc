@@ -1,7 +1,5 @@
 #include "shoal/cluster/worker.h"
 
-#include <algorithm>
-
 #include "messages.pb.h"
 #include "shoal/base/machine.h"
 #include "shoal/base/modest.h"
@@ -23,8 +21,8 @@ Worker::~Worker() { stop(); }
 
 void Worker::serve(std::unique_ptr<net::Listener> listener) {
   listener_ = std::move(listener);
+  duties_.start();
   acceptor_ = std::thread([this] { accept(); });
-  computer_ = std::thread([this] { compute(); });
 }
 
 void Worker::stop() {
@@ -36,22 +34,11 @@ void Worker::stop() {
   }
   peers_.close();
   if (listener_ != nullptr) listener_->close();
-  work_.notify_all();
   if (acceptor_.joinable()) acceptor_.join();  // from then on nobody comes
-  if (computer_.joinable()) computer_.join();
-  join(visits_, true);  // and nobody asks for anything
-  join(errands_, true);
-  duties_.clear();
+  duties_.stop();
+  visits_.join();  // their plans have gone with those who came
+  errands_.join();
   peers_.release(0);  // now that no plan holds them, all end
-}
-
-// Those that are over, or all.
-void Worker::join(std::list<Visit>& visits, bool all) {
-  std::erase_if(visits, [&](Visit& visit) {
-    if (!all && !visit.over) return false;
-    visit.thread.join();
-    return true;
-  });
 }
 
 void Worker::accept() {
@@ -64,23 +51,8 @@ void Worker::accept() {
       continue;  // whoever came did not get in
     }
     channels_.try_emplace(*channel);
-    join(visits_, false);
-    Visit& visit = visits_.emplace_back();
-    visit.thread = std::thread([this, &visit, shared = *channel] {
-      listen(shared);
-      visit.over = true;
-    });
+    visits_.run([this, shared = *channel] { listen(shared); });
   }
-}
-
-void Worker::run_errand(std::function<void()> what) {
-  const std::lock_guard lock(mutex_);
-  join(errands_, false);
-  Visit& errand = errands_.emplace_back();
-  errand.thread = std::thread([&errand, what = std::move(what)] {
-    what();
-    errand.over = true;
-  });
 }
 
 void Worker::listen(const ChannelPtr& channel) {
@@ -100,29 +72,35 @@ void Worker::listen(const ChannelPtr& channel) {
 // pieces came this way some may be lost, which only who reads here can know.
 void Worker::forget(const ChannelPtr& channel) {
   Visitor visitor;
-  std::map<uint64_t, DutyPtr> dropped;
   {
     const std::lock_guard lock(mutex_);
     visitor = std::move(channels_[channel]);
     channels_.erase(channel);
-    std::erase_if(duties_, [&](const auto& entry) {
-      const bool gone = entry.second->coordinator() == channel;
-      if (gone) dropped.insert(entry);
-      return gone;
-    });
   }
   for (uint64_t plan : visitor.plans) say_cut_off(plan, channel->peer().name);
-  for (auto& [plan, duty] : dropped) release(plan, std::move(duty));
+  for (DutyPtr& duty : duties_.take_all(channel)) release(std::move(duty));
 }
 
 void Worker::say_cut_off(uint64_t plan, const std::string& peer) {
-  const DutyPtr duty = duty_of(plan);
+  const DutyPtr duty = duties_.find(plan);
   if (duty != nullptr && duty->started()) duty->say_cut_off_from(peer);
 }
 
-void Worker::release(uint64_t plan, DutyPtr duty) {
+void Worker::release(DutyPtr duty) {
+  const uint64_t plan = duty->plan();
   duty.reset();
   peers_.release(plan);
+}
+
+// It waits for what is leaving, and perhaps for a peer that does not answer.
+void Worker::release_later(const ChannelPtr& channel, uint64_t plan) {
+  DutyPtr duty = duties_.take(plan, channel);
+  if (duty == nullptr) return;
+  {
+    const std::lock_guard lock(mutex_);
+    for (auto& [one, visitor] : channels_) visitor.plans.erase(plan);
+  }
+  errands_.run([this, duty = std::move(duty)]() mutable { release(std::move(duty)); });
 }
 
 void Worker::report_to(const ChannelPtr& channel, const Status& status) {
@@ -143,30 +121,16 @@ Status Worker::handle(const ChannelPtr& channel, const net::Frame& frame) {
     case message::Message::kBlob:
       return store_.put(message.blob().hash(), frame.payload);
     case message::Message::kStart:
-      run_errand([this, channel, plan = message.start().plan()] {
+      errands_.run([this, channel, plan = message.start().plan()] {
         if (const Status status = start(channel, plan); !status.ok()) report_to(channel, status);
       });
       return {};
-    case message::Message::kRelease: {
-      DutyPtr dropped;
-      {
-        const std::lock_guard lock(mutex_);
-        const auto it = duties_.find(message.release().plan());
-        if (it == duties_.end() || it->second->coordinator() != channel) return {};
-        dropped = std::move(it->second);
-        duties_.erase(it);
-        for (auto& [one, visitor] : channels_) visitor.plans.erase(message.release().plan());
-      }
-      // It waits for what is leaving, and perhaps for a peer that does not answer.
-      run_errand([this, plan = message.release().plan(), duty = std::move(dropped)]() mutable {
-        release(plan, std::move(duty));
-      });
+    case message::Message::kRelease:
+      release_later(channel, message.release().plan());
       return {};
-    }
     case message::Message::kForget: {
-      const DutyPtr duty = duty_of(message.forget().plan());
-      const bool his = duty != nullptr && duty->coordinator() == channel;
-      if (his && duty->started()) duty->forget(message.forget().request());
+      const DutyPtr duty = duties_.find(message.forget().plan(), channel);
+      if (duty != nullptr && duty->started()) duty->forget(message.forget().request());
       return {};
     }
     case message::Message::kRejoin:
@@ -235,18 +199,13 @@ Status Worker::tell(const ChannelPtr& channel) {
   state.set_free_bytes(machine.free_bytes);
   state.set_load(machine.load);
   state.set_weight_bytes(store_.bytes());
-  {
-    const std::lock_guard lock(mutex_);
-    state.set_plans(static_cast<uint32_t>(duties_.size()));
-    state.set_tasks(tasks_);
-  }
+  state.set_plans(static_cast<uint32_t>(duties_.count()));
+  state.set_tasks(duties_.computed());
   return send(*channel, reply);
 }
 
 Status Worker::deploy(const ChannelPtr& channel, const message::Deploy& deploy,
                       const net::Frame& frame) {
-  constexpr size_t kMostDuties =
-      512;  // two rounds of turns, while one takes the place of the other
   SHOAL_ASSIGN(const DutyPtr duty, Duty::read(deploy, frame, channel));
   message::Message reply;
   reply.mutable_missing()->set_plan(deploy.plan());
@@ -255,21 +214,13 @@ Status Worker::deploy(const ChannelPtr& channel, const message::Deploy& deploy,
       if (!store_.has(hash)) reply.mutable_missing()->add_hashes(hash);
     }
   });
-  {
-    const std::lock_guard lock(mutex_);
-    if (duties_.size() >= kMostDuties) return Status(Code::kExhausted, "too many plans at once");
-    if (!duties_.emplace(deploy.plan(), duty).second) {
-      return invalid("there is such a plan already");
-    }
-  }
+  SHOAL_TRY(duties_.add(duty));
   return send(*channel, reply);
 }
 
 Status Worker::start(const ChannelPtr& channel, uint64_t plan) {
-  const DutyPtr duty = duty_of(plan);
-  if (duty == nullptr || duty->coordinator() != channel) {
-    return invalid("there is no such plan to start");
-  }
+  const DutyPtr duty = duties_.find(plan, channel);
+  if (duty == nullptr) return invalid("there is no such plan to start");
   SHOAL_TRY(duty->start(programs_, store_, peers_));
   message::Message reply;
   reply.mutable_ready()->set_plan(plan);
@@ -277,8 +228,8 @@ Status Worker::start(const ChannelPtr& channel, uint64_t plan) {
 }
 
 Status Worker::rejoin(const ChannelPtr& channel, const message::Rejoin& rejoin) {
-  const DutyPtr duty = duty_of(rejoin.plan());
-  if (duty == nullptr || duty->coordinator() != channel || !duty->started()) {
+  const DutyPtr duty = duties_.find(rejoin.plan(), channel);
+  if (duty == nullptr || !duty->started()) {
     return invalid("there is no such plan to rejoin");
   }
   duty->rejoin(rejoin.worker());
@@ -287,70 +238,18 @@ Status Worker::rejoin(const ChannelPtr& channel, const message::Rejoin& rejoin) 
   return send(*channel, reply);
 }
 
-Worker::DutyPtr Worker::duty_of(uint64_t plan) {
-  const std::lock_guard lock(mutex_);
-  const auto it = duties_.find(plan);
-  return it == duties_.end() ? nullptr : it->second;
-}
-
 // Pieces of plans that are over are dropped in silence.
 Status Worker::take_piece(const ChannelPtr& channel, const message::Data& data,
                           const net::Frame& frame) {
-  const DutyPtr duty = duty_of(data.plan());
+  const DutyPtr duty = duties_.find(data.plan());
   if (duty == nullptr || !duty->started()) return {};
   SHOAL_TRY(duty->take(data, frame));
-  const std::lock_guard lock(mutex_);
-  if (channel != duty->coordinator()) channels_[channel].plans.insert(data.plan());
-  ++news_;
-  work_.notify_all();
-  return {};
-}
-
-void Worker::compute() {
-  uint64_t seen = 0;
-  for (;;) {
-    {
-      std::unique_lock lock(mutex_);
-      const auto has_news = [&] { return stopped_ || news_ != seen; };
-      if (const auto until = next_time()) {
-        work_.wait_until(lock, *until, has_news);
-      } else {
-        work_.wait(lock, has_news);
-      }
-      if (stopped_) return;
-      seen = news_;
-    }
-    while (compute_one()) {
-    }
-  }
-}
-
-// When a task can run though nothing more comes. Called with the lock held.
-std::optional<Deployment::Time> Worker::next_time() const {
-  std::optional<Deployment::Time> next;
-  for (const auto& [plan, duty] : duties_) {
-    const auto its = duty->started() ? duty->next_time() : std::nullopt;
-    if (its && (!next || *its < *next)) next = its;
-  }
-  return next;
-}
-
-bool Worker::compute_one() {
-  std::vector<DutyPtr> duties;
-  {
+  if (channel != duty->coordinator()) {
     const std::lock_guard lock(mutex_);
-    if (stopped_) return false;
-    for (const auto& [plan, duty] : duties_) {
-      if (duty->started()) duties.push_back(duty);
-    }
+    channels_[channel].plans.insert(data.plan());
   }
-  const std::lock_guard turn(computing_);
-  if (!std::ranges::any_of(duties, [](const DutyPtr& duty) { return duty->compute_one(); })) {
-    return false;
-  }
-  const std::lock_guard lock(mutex_);
-  ++tasks_;
-  return true;
+  duties_.look();
+  return {};
 }
 
 }  // namespace shoal::cluster

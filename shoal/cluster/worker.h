@@ -2,10 +2,6 @@
 // what others need straight to them.
 #pragma once
 
-#include <atomic>
-#include <condition_variable>
-#include <functional>
-#include <list>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -13,8 +9,9 @@
 #include <string>
 #include <thread>
 
-#include "shoal/cluster/duty.h"
+#include "shoal/cluster/duties.h"
 #include "shoal/cluster/epoch_file.h"
+#include "shoal/cluster/errands.h"
 #include "shoal/cluster/store.h"
 #include "shoal/net/transport.h"
 
@@ -46,17 +43,7 @@ class Worker {
  private:
   using ChannelPtr = std::shared_ptr<net::Channel>;
 
-  using DutyPtr = std::shared_ptr<Duty>;
-
-  // One who has come, and the thread that listens to him.
-  struct Visit {
-    std::thread thread;
-    std::atomic<bool> over = false;
-  };
-
   void accept();
-  static void join(std::list<Visit>& visits, bool all);
-  void run_errand(std::function<void()> what);
   void listen(const ChannelPtr& channel);
   Status handle(const ChannelPtr& channel, const net::Frame& frame);
   Status deploy(const ChannelPtr& channel, const message::Deploy& deploy, const net::Frame& frame);
@@ -69,13 +56,9 @@ class Worker {
   Status tell(const ChannelPtr& channel);
   Status take_piece(const ChannelPtr& channel, const message::Data& data, const net::Frame& frame);
   void forget(const ChannelPtr& channel);
-  void release(uint64_t plan, DutyPtr duty);
-  DutyPtr duty_of(uint64_t plan);
+  void release(DutyPtr duty);
+  void release_later(const ChannelPtr& channel, uint64_t plan);
   void say_cut_off(uint64_t plan, const std::string& peer);
-
-  void compute();
-  bool compute_one();
-  std::optional<Deployment::Time> next_time() const;
   static void report_to(const ChannelPtr& channel, const Status& status);
 
   WorkerOptions options_;
@@ -86,11 +69,7 @@ class Worker {
   std::mutex computing_;  // the device does one thing at a time, lest measurements lie
 
   std::mutex mutex_;
-  std::condition_variable work_;
-  uint64_t tasks_ = 0;  // computed
-  uint64_t news_ = 0;   // counts what may have made a task ready
   bool stopped_ = false;
-  std::map<uint64_t, DutyPtr> duties_;
   // What is known of who has come.
   struct Visitor {
     uint64_t epoch = 0;        // of a coordinator that is in charge alone
@@ -99,10 +78,11 @@ class Worker {
   std::map<ChannelPtr, Visitor> channels_;
   Epoch epoch_;  // the latest
   Peers peers_;
+  Duties duties_{computing_};
   std::unique_ptr<net::Listener> listener_;
-  std::thread acceptor_, computer_;
-  std::list<Visit> visits_;   // the acceptor's
-  std::list<Visit> errands_;  // what takes so long that pieces must not wait for it
+  std::thread acceptor_;
+  Errands errands_;  // what takes so long that pieces must not wait for it
+  Errands visits_;   // who has come is listened to
 };
 
 }  // namespace shoal::cluster

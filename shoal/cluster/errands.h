@@ -1,0 +1,29 @@
+// Errands: threads that end by themselves.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <list>
+#include <mutex>
+#include <thread>
+
+namespace shoal::cluster {
+
+class Errands {
+ public:
+  ~Errands();  // joins
+
+  void run(std::function<void()> what);
+  void join();  // all; nobody may begin one meanwhile
+
+ private:
+  struct Errand {
+    std::thread thread;
+    std::atomic<bool> over = false;
+  };
+
+  std::mutex mutex_;
+  std::list<Errand> errands_;  // those that are over stay until the next one begins
+};
+
+}  // namespace shoal::cluster
