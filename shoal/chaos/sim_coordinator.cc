@@ -37,7 +37,7 @@ SimCoordinator::SimCoordinator(World& world, std::vector<std::unique_ptr<SimWork
   };
   ear_.cut = [this](int from, uint64_t plan, int cut_off) {
     world_.note("cut", from, cut_off);
-    requests_.cut_off(plan, cut_off, Status(Code::kUnavailable, "cut off"));
+    requests_.cut_off(plan, cut_off, from, Status(Code::kUnavailable, "cut off"));
     mend();
   };
 }

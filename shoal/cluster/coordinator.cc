@@ -209,7 +209,7 @@ void Coordinator::hear_of_cut(size_t worker, const message::Cut& cut) {
   const auto from = std::ranges::find(infos_, cut.from(), &WorkerInfo::name);
   if (from == infos_.end()) return;
   requests_.cut_off(
-      cut.plan(), static_cast<int>(from - infos_.begin()),
+      cut.plan(), static_cast<int>(from - infos_.begin()), static_cast<int>(worker),
       Status(Code::kUnavailable,
              "worker " + infos_[worker].name + " hears nothing of " + from->name + " any more"));
   tell_watchers();

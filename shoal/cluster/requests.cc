@@ -198,9 +198,10 @@ void Requests::fail(int worker, uint64_t attempt, const Status& why, int blamed)
   const auto it = attempts_.find(attempt);
   if (it == attempts_.end()) return;
   Request& request = requests_.at(it->second);
-  const Offered& offered = courses_.at(request.attempt.course->id);
+  Offered& offered = courses_.at(request.attempt.course->id);
   if (why.code() == Code::kUnavailable) {
-    return cut_off(offered.course->id, blamed >= 0 ? blamed : worker, why);
+    return blamed >= 0 ? cut_off(offered.course->id, blamed, worker, why)
+                       : count_out(offered, worker, why);
   }
   request.gone.insert(worker);
   // What a worker cannot do, another would not do either: it is not tried again.
@@ -209,11 +210,16 @@ void Requests::fail(int worker, uint64_t attempt, const Status& why, int blamed)
   }
 }
 
-void Requests::cut_off(uint64_t course, int worker, const Status& why) {
+void Requests::cut_off(uint64_t course, int worker, int said_by, const Status& why) {
   const auto it = courses_.find(course);
-  if (it == courses_.end() || !it->second.gone.insert(worker).second) return;
-  it->second.why = why;
-  reconsider(it->second);
+  if (it == courses_.end() || it->second.gone.contains(said_by)) return;
+  count_out(it->second, worker, why);
+}
+
+void Requests::count_out(Offered& offered, int worker, const Status& why) {
+  if (!offered.gone.insert(worker).second) return;
+  offered.why = why;
+  reconsider(offered);
 }
 
 // All plans know of it before a request looks for another.

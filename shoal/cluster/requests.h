@@ -87,8 +87,10 @@ class Requests {
   // A worker says that an attempt failed. Where it could not reach another (`blamed`, or -1), the
   // plan counts on that one no more.
   void fail(int worker, uint64_t attempt, const Status& why, int blamed = -1);
-  // What a worker sends in this plan does not arrive everywhere: it counts on that one no more.
-  void cut_off(uint64_t course, int worker, const Status& why);
+  // What a worker sends in this plan does not arrive, `said_by` another: it counts on that one no
+  // more. Where it does not count on who says so either, it does not matter: of two between whom a
+  // connection broke, who both say so, one is enough to do without.
+  void cut_off(uint64_t course, int worker, int said_by, const Status& why);
   // A worker is gone, with all plans it had.
   void lose(int worker, const Status& why);
   // It has this plan again; attempts that began without it go on without it.
@@ -133,6 +135,7 @@ class Requests {
   void abandon(Request& request);
   void end(Request& request, const Status& status);
   static std::vector<int> awaited(const Request& request);
+  void count_out(Offered& offered, int worker, const Status& why);
   void reconsider(const Offered& offered);
 
   std::map<uint64_t, Service> services_;

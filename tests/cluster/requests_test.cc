@@ -152,13 +152,29 @@ TEST(Requests, AvoidWhoIsGoneFromAnotherPlan) {
     };
     if (!uses(all) || !uses(with)) continue;
     ++cases;
-    requests.cut_off(1, 2, kGone);
+    requests.cut_off(1, 2, 0, kGone);
     const uint64_t request = requests.submit(kService, example.inputs(), kDeadline);
     const Step step = requests.step(request);
     ASSERT_TRUE(step.begin);
     EXPECT_EQ(step.begin->course->id, 3u);
   }
   EXPECT_GT(cases, 5);
+}
+
+// A connection between two workers broke, and both say that they do not hear the other any more:
+// without one of them, nothing is missing.
+TEST(Requests, DoWithoutOneOfTwoWhoLostEachOther) {
+  Case example(1);
+  Requests requests;
+  requests.add(example.course(1, {0, 1, 2}));
+  requests.offer(kService, {1});
+  const size_t all = requests.having(1).size();
+  requests.cut_off(1, 1, 2, kGone);
+  requests.cut_off(1, 2, 1, kGone);
+  EXPECT_EQ(requests.missing(1), std::vector<int>{1});
+  EXPECT_EQ(requests.having(1).size(), all - 1);
+  requests.cut_off(1, 2, 0, kGone);
+  EXPECT_EQ(requests.missing(1), (std::vector<int>{1, 2})) << "others count";
 }
 
 // A loss before, in the middle of, or after the answer: it is replayed by who is left, if it
