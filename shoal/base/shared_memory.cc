@@ -1,10 +1,15 @@
 #include "shoal/base/shared_memory.h"
 
 #include <fcntl.h>
+#include <linux/futex.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <climits>
+#include <ctime>
 
 namespace shoal {
 
@@ -19,6 +24,23 @@ Result<std::shared_ptr<void>> map_shared(const std::filesystem::path& file, size
   ::close(fd);
   if (address == MAP_FAILED) return system_status(error).at(file.string());
   return std::shared_ptr<void>(address, [bytes](void* mapped) { ::munmap(mapped, bytes); });
+}
+
+// std::atomic's own waits are for the threads of one process.
+void wait_shared(const std::atomic<uint32_t>& word, uint32_t seen,
+                 std::chrono::steady_clock::time_point until) {
+  using namespace std::chrono;
+  static_assert(sizeof(word) == sizeof(uint32_t) && std::atomic<uint32_t>::is_always_lock_free);
+  const auto left = std::clamp(duration_cast<nanoseconds>(until - steady_clock::now()),
+                               nanoseconds(0), nanoseconds(hours(1)));
+  const auto whole = duration_cast<seconds>(left);
+  const timespec timeout{.tv_sec = static_cast<time_t>(whole.count()),
+                         .tv_nsec = static_cast<long>((left - whole).count())};
+  ::syscall(SYS_futex, &word, FUTEX_WAIT, seen, &timeout, nullptr, 0);
+}
+
+void wake_shared(const std::atomic<uint32_t>& word) {
+  ::syscall(SYS_futex, &word, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
 }
 
 }  // namespace shoal

@@ -1,7 +1,10 @@
 // Memory that processes share by opening the same file.
 #pragma once
 
+#include <atomic>
+#include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <type_traits>
@@ -20,5 +23,11 @@ Result<std::shared_ptr<T>> open_shared(const std::filesystem::path& file) {
   SHOAL_ASSIGN(std::shared_ptr<void> memory, map_shared(file, sizeof(T)));
   return std::static_pointer_cast<T>(std::move(memory));
 }
+
+// Until the word is no longer `seen` or the time is over, across processes. May return early.
+void wait_shared(const std::atomic<uint32_t>& word, uint32_t seen,
+                 std::chrono::steady_clock::time_point until);
+// All who wait on the word.
+void wake_shared(const std::atomic<uint32_t>& word);
 
 }  // namespace shoal

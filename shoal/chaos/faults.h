@@ -4,23 +4,10 @@
 #include <memory>
 #include <vector>
 
+#include "shoal/chaos/fault.h"
 #include "shoal/chaos/sim_worker.h"
 
 namespace shoal::chaos {
-
-enum class Fault {
-  kKill,       // as by kill -9; it is started again later
-  kStop,       // as by SIGSTOP, and SIGCONT later
-  kSlow,       // ten times as slow
-  kDeaf,       // what is sent to it does not arrive
-  kMute,       // what it sends does not arrive
-  kPartition,  // neither
-  kFlapping,   // neither, on and off
-  kDelay,      // everything takes long
-  kDrop,       // a connection breaks
-  kCorrupt,    // what arrives is no frame: the connection is closed
-};
-inline constexpr int kFaults = 10;
 
 class FaultPlan {
  public:

@@ -6,21 +6,12 @@
 
 #include "shoal/chaos/network.h"
 #include "shoal/chaos/scene.h"
+#include "shoal/cluster/point.h"
 
 namespace shoal::chaos {
 
-// Where a request, or a plan, has got to: faults happen at these.
-enum class Point {
-  kSubmitted,
-  kInputArrives,
-  kPieceArrives,
-  kComputing,
-  kComputed,
-  kAnswerArrives,
-  kDeploying,
-  kReady,
-};
-inline constexpr int kPoints = 8;
+using cluster::kPoints;
+using cluster::Point;
 
 struct World {
   explicit World(Scene& of, uint64_t seed) : scene(of), random(seed) {}

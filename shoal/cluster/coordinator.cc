@@ -160,6 +160,9 @@ void Coordinator::tell_watchers() const {
 Status Coordinator::handle(size_t worker, const net::Frame& frame) {
   message::Message message;
   SHOAL_TRY(parse(frame, message));
+  if (options_.reached && message.has_data()) {
+    options_.reached(Point::kAnswerArrives, static_cast<int>(worker));
+  }
   const std::lock_guard lock(mutex_);
   switch (message.kind_case()) {
     case message::Message::kMissing:

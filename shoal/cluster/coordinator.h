@@ -16,6 +16,7 @@
 #include "shoal/cluster/greeting.h"
 #include "shoal/cluster/measurement.h"
 #include "shoal/cluster/outbox.h"
+#include "shoal/cluster/point.h"
 #include "shoal/cluster/requests.h"
 #include "shoal/cluster/waker.h"
 #include "shoal/cluster/wire.h"
@@ -36,6 +37,9 @@ struct CoordinatorOptions {
   uint64_t epoch = 0;
   // Workers that do not answer are lost from the start, rather than an error. They may come.
   bool partial = false;
+  // Of requests: by which worker a part of the answer came, or that a request is about to begin
+  // (plan::kCoordinator).
+  std::function<void(Point, int worker)> reached = nullptr;
 };
 
 class RemotePlan;
@@ -114,7 +118,7 @@ class Coordinator {
     std::vector<Hash> missing;
   };
   Coordinator(net::Transport& transport, CoordinatorOptions options)
-      : transport_(transport), options_(options) {}
+      : transport_(transport), options_(std::move(options)) {}
   Result<LinkPtr> reach(size_t worker, net::Deadline deadline);
   void start_reading(size_t worker, Link& link);
   void read(size_t worker, Link& link);

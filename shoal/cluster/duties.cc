@@ -111,9 +111,8 @@ bool Duties::compute_one() {
     }
   }
   const std::lock_guard turn(turn_);
-  if (!std::ranges::any_of(started, [](const DutyPtr& duty) { return duty->compute_one(); })) {
-    return false;
-  }
+  const auto computes = [&](const DutyPtr& duty) { return duty->compute_one(reached_); };
+  if (!std::ranges::any_of(started, computes)) return false;
   const std::lock_guard lock(mutex_);
   ++computed_;
   return true;

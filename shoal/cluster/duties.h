@@ -20,7 +20,7 @@ class Duties {
   using ChannelPtr = Duty::ChannelPtr;
 
   // Tasks are computed while nobody else has the turn, which outlives this.
-  explicit Duties(std::mutex& turn) : turn_(turn) {}
+  Duties(std::mutex& turn, Reached reached) : turn_(turn), reached_(std::move(reached)) {}
   ~Duties() { stop(); }
 
   void start();
@@ -44,6 +44,7 @@ class Duties {
   std::optional<Deployment::Time> next_time() const;
 
   std::mutex& turn_;
+  const Reached reached_;
   mutable std::mutex mutex_;
   std::condition_variable work_;
   std::map<uint64_t, DutyPtr> duties_;

@@ -176,10 +176,12 @@ Status Duty::take(const message::Data& data, const net::Frame& frame) {
   return deployment_->put(data.request(), piece, elements, std::chrono::steady_clock::now());
 }
 
-bool Duty::compute_one() {
+bool Duty::compute_one(const Reached& reached) {
   const std::optional<ReadyTask> task = deployment_->take(std::chrono::steady_clock::now());
   if (!task) return false;
+  if (reached) reached(Point::kComputing);
   if (const Status status = run(*task); !status.ok()) fail(task->request, status);
+  if (reached) reached(Point::kComputed);
   return true;
 }
 

@@ -10,6 +10,7 @@
 
 #include "shoal/cluster/deployment.h"
 #include "shoal/cluster/peers.h"
+#include "shoal/cluster/point.h"
 #include "shoal/cluster/programs.h"
 #include "shoal/cluster/recorder.h"
 #include "shoal/cluster/store.h"
@@ -54,7 +55,7 @@ class Duty : public std::enable_shared_from_this<Duty> {
   void say_cut_off_from(const std::string& peer);
 
   // Computes a task that can run; false if there is none. On one thread.
-  bool compute_one();
+  bool compute_one(const Reached& reached);
   // When one can run though nothing more comes.
   std::optional<Deployment::Time> next_time() const { return deployment_->next_time(); }
 

@@ -87,7 +87,10 @@ Status Coordinator::run(uint64_t service, std::span<const Tensor> inputs, std::s
     // Who is to say how long it took goes on to the end.
     const bool is_timed = measured != nullptr && step.end && step.end->status.ok();
     if (step.abandon && !is_timed) forget(*step.abandon);
-    if (step.begin && !step.end) begin(*step.begin, step.sends, inputs);
+    if (step.begin && !step.end) {
+      if (options_.reached) options_.reached(Point::kSubmitted, plan::kCoordinator);
+      begin(*step.begin, step.sends, inputs);
+    }
     lock.lock();
     outcome = std::move(step.end);
   }

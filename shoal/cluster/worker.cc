@@ -206,6 +206,7 @@ Status Worker::tell(const ChannelPtr& channel) {
 
 Status Worker::deploy(const ChannelPtr& channel, const message::Deploy& deploy,
                       const net::Frame& frame) {
+  get_to(Point::kDeploying);
   SHOAL_ASSIGN(const DutyPtr duty, Duty::read(deploy, frame, channel));
   message::Message reply;
   reply.mutable_missing()->set_plan(deploy.plan());
@@ -224,7 +225,9 @@ Status Worker::start(const ChannelPtr& channel, uint64_t plan) {
   SHOAL_TRY(duty->start(programs_, store_, peers_));
   message::Message reply;
   reply.mutable_ready()->set_plan(plan);
-  return send(*channel, reply);
+  SHOAL_TRY(send(*channel, reply));
+  get_to(Point::kReady);
+  return {};
 }
 
 Status Worker::rejoin(const ChannelPtr& channel, const message::Rejoin& rejoin) {
@@ -243,6 +246,7 @@ Status Worker::take_piece(const ChannelPtr& channel, const message::Data& data,
                           const net::Frame& frame) {
   const DutyPtr duty = duties_.find(data.plan());
   if (duty == nullptr || !duty->started()) return {};
+  get_to(channel == duty->coordinator() ? Point::kInputArrives : Point::kPieceArrives);
   SHOAL_TRY(duty->take(data, frame));
   if (channel != duty->coordinator()) {
     const std::lock_guard lock(mutex_);
@@ -250,6 +254,10 @@ Status Worker::take_piece(const ChannelPtr& channel, const message::Data& data,
   }
   duties_.look();
   return {};
+}
+
+void Worker::get_to(Point point) const {
+  if (options_.reached) options_.reached(point);
 }
 
 }  // namespace shoal::cluster

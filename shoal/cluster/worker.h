@@ -28,6 +28,7 @@ struct WorkerOptions {
   size_t weight_bytes = size_t{2} << 30;            // that it keeps at most
   std::optional<WeightCache> cache = std::nullopt;  // where it finds them after a restart
   std::optional<EpochFile> epochs = std::nullopt;   // and whom it followed
+  Reached reached = nullptr;
 };
 
 class Worker {
@@ -59,6 +60,7 @@ class Worker {
   void release(DutyPtr duty);
   void release_later(const ChannelPtr& channel, uint64_t plan);
   void say_cut_off(uint64_t plan, const std::string& peer);
+  void get_to(Point point) const;
   static void report_to(const ChannelPtr& channel, const Status& status);
 
   WorkerOptions options_;
@@ -78,7 +80,7 @@ class Worker {
   std::map<ChannelPtr, Visitor> channels_;
   Epoch epoch_;  // the latest
   Peers peers_;
-  Duties duties_{computing_};
+  Duties duties_{computing_, options_.reached};
   std::unique_ptr<net::Listener> listener_;
   std::thread acceptor_;
   Errands errands_;  // what takes so long that pieces must not wait for it

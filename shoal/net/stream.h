@@ -1,6 +1,7 @@
 // Stream: bytes in order, both ways. What a channel puts its frames on; not for users of channels.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <span>
 
@@ -41,5 +42,8 @@ class Decorator {
   virtual ~Decorator() = default;
   virtual std::unique_ptr<Stream> wrap(std::unique_ptr<Stream> stream, const Peer& peer) const = 0;
 };
+
+// Sees what has come before it is decrypted, and may change it.
+using Tap = std::function<void(std::span<std::byte>)>;
 
 }  // namespace shoal::net

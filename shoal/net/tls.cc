@@ -19,6 +19,12 @@ struct Shared {
   std::shared_ptr<SSL_CTX> context;
   Terms terms;
   TlsOptions options;
+
+  std::shared_ptr<Channel> make_channel(Introduced who, std::shared_ptr<void> held = nullptr) {
+    if (options.tap) who.stream->set_tap(options.tap(who.peer));
+    return std::make_shared<FramedChannel>(std::move(who.stream), std::move(who.peer),
+                                           options.channel, pulse, std::move(held));
+  }
 };
 
 class TlsListener final : public Listener {
@@ -29,9 +35,7 @@ class TlsListener final : public Listener {
 
   Result<std::shared_ptr<Channel>> accept(Deadline deadline) override {
     SHOAL_ASSIGN(Acceptance::Guest guest, acceptance_->next(deadline));
-    return std::shared_ptr<Channel>(std::make_shared<FramedChannel>(
-        std::move(guest.who.stream), std::move(guest.who.peer), shared_->options.channel,
-        shared_->pulse, std::move(guest.held)));
+    return shared_->make_channel(std::move(guest.who), std::move(guest.held));
   }
   std::string address() const override { return acceptance_->address(); }
   void close() override { acceptance_->close(); }
@@ -48,8 +52,7 @@ class TlsTransport final : public Transport {
   Result<std::shared_ptr<Channel>> connect(std::string_view address, Deadline deadline) override {
     SHOAL_ASSIGN(Introduced who,
                  dial(shared_->service.io(), address, shared_->context, shared_->terms, deadline));
-    return std::shared_ptr<Channel>(std::make_shared<FramedChannel>(
-        std::move(who.stream), std::move(who.peer), shared_->options.channel, shared_->pulse));
+    return shared_->make_channel(std::move(who));
   }
 
   Result<std::unique_ptr<Listener>> listen(std::string_view address) override {

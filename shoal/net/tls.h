@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "shoal/net/identity.h"
+#include "shoal/net/stream.h"
 #include "shoal/net/transport.h"
 
 namespace shoal::net {
@@ -21,6 +22,8 @@ struct TlsOptions {
   size_t max_channels_per_peer = 16;          // that were accepted and live
   size_t max_waiting = 64;                    // for accept()
   uint16_t version = kProtocolVersion;
+  // For the channels to a peer; in trials, where bytes are damaged on purpose.
+  std::function<Tap(const Peer&)> tap;
   // Told of everyone who was not let in and why, on a thread of the transport. Must not block.
   std::function<void(const Status&)> refused;
 };

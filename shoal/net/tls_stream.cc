@@ -134,6 +134,7 @@ Status TlsStream::fill(Deadline deadline) {
     if (wait) SHOAL_TRY(socket_.wait(Socket::For::kReading, deadline));
     SHOAL_ASSIGN(const size_t n, socket_.receive(received_));
     if (n == 0) continue;
+    if (tap_) tap_(std::span(received_).first(n));
     begin_ = 0;
     end_ = n;
     more_is_likely_ = n == received_.size();

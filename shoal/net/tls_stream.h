@@ -29,6 +29,7 @@ class TlsStream final : public Stream {
   bool has_input() override { return socket_.wait(Socket::For::kReading, kNoWait).ok(); }
   void shut_down() override { socket_.shut_down(); }
 
+  void set_tap(Tap tap) { tap_ = std::move(tap); }  // before the first read
   SSL& ssl() { return *ssl_; }
   int fd() const { return socket_.fd(); }
 
@@ -60,6 +61,7 @@ class TlsStream final : public Stream {
   size_t begin_ = 0;  // of what OpenSSL has not taken yet
   size_t end_ = 0;
   bool more_is_likely_ = false;
+  Tap tap_;
 };
 
 }  // namespace shoal::net

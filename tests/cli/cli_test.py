@@ -287,6 +287,21 @@ def test_workers_are_killed_and_every_request_is_answered(_):
     assert result["answered"] == 20 and result["failed"] == result["wrong"] == result["resent_to_dead"] == 0, result
 
 
+def test_ways_between_workers_fail_and_every_request_is_answered(tmp):
+    for flag in ["--at", "nowhere"], ["--dilate", 2], ["--emulate", "nothing.toml"]:
+        assert flag[0] in shoal("chaos", *flag, expect=2).stderr, flag
+    (tmp / "two.toml").write_text('[coordinator]\nlink = "gigabit"\n[[worker]]\ndevice = "pi4"\n'
+                                  'link = "gigabit"\ncount = 2\n')
+    for cluster in ["--workers", 3], ["--emulate", tmp / "two.toml", "--dilate", 1]:
+        result = json.loads(shoal("chaos", *cluster, "--survive", 1, "--partitions", 1, "--delays", 1, "--breaks", 1,
+                                  "--corruptions", 1, "--requests", 20, "--model", "zoo:lenet5", "--json").stdout)
+        assert result["answered"] == 20 and result["failed"] == result["wrong"] == 0, result
+        assert result["faults"] == sum(result["kinds"].values()) == 4, result
+    pinned = json.loads(shoal("chaos", "--workers", 3, "--kills", 0, "--breaks", 2, "--at", "submitted", "--requests", 10,
+                              "--model", "zoo:lenet5", "--json").stdout)
+    assert pinned["answered"] == 10 and pinned["at_points"] == 2, pinned
+
+
 def test_a_smaller_model_answers_where_no_worker_does(tmp):
     shoal("zoo", "lenet5", "-o", tmp / "m.onnx")
     shoal("cluster", "init", "--dir", tmp / "c")

@@ -2,11 +2,12 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <random>
 #include <string>
 #include <vector>
 
-#include "equal_plans.h"
+#include "emulation.h"
 #include "exam.h"
 #include "farm.h"
 #include "shoal/cluster/fleet.h"
@@ -17,6 +18,8 @@ struct ArenaOptions {
   size_t workers = 5;
   int survive = 1;
   uint64_t seed = 1;
+  std::string cluster;  // not empty: workers are the devices of this file, emulated
+  double dilation = 0;  // how much slower than them; 0: as needed
 };
 
 class Arena {
@@ -26,12 +29,16 @@ class Arena {
   struct Reply {
     Status status;
     bool right = false;
-    double ms = 0;
+    double ms = 0;  // in the time of the world that is emulated
   };
   // One of the exam's questions.
   Reply ask();
 
-  WorkerFarm& farm() { return farm_; }
+  WorkerFarm& farm() { return *farm_; }
+  emulate::Weather& weather() { return *weather_; }       // all are exposed to it
+  emulate::Trap& trap() { return *trap_; }                // all may be caught in it
+  double stretch() const { return emulation_.dilation; }  // seconds for every second there
+  const std::vector<std::string>& names() const { return names_; }  // of workers
   const cluster::Coordinator& coordinator() const { return *coordinator_; }
   std::vector<bool> states() const;  // by worker: is it there?
   // Who comes back is there, and all plans are that there should be.
@@ -41,12 +48,19 @@ class Arena {
  private:
   Arena(const ArenaOptions& options, TemporaryFolder folder);
   Status start(const Graph& graph, const ArenaOptions& options);
+  Status lay_out(const ArenaOptions& options);
+  Status connect();
+  Status deploy(const Graph& graph, int survive);
 
   const TemporaryFolder folder_;
-  WorkerFarm farm_;
   std::mt19937_64 random_;
+  Emulation emulation_;
+  std::optional<plan::ClusterProfile> cluster_;  // that is emulated
+  std::vector<std::string> names_;
+  std::shared_ptr<emulate::Weather> weather_;
+  std::shared_ptr<emulate::Trap> trap_;
+  std::optional<WorkerFarm> farm_;
   std::vector<Question> exam_;
-  std::unique_ptr<EqualPlans> plans_;
   std::unique_ptr<net::Transport> transport_;
   std::unique_ptr<cluster::Coordinator> coordinator_;
   std::unique_ptr<cluster::Fleet> fleet_;

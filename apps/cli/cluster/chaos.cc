@@ -22,11 +22,15 @@ namespace {
 constexpr const char* kExamples = R"(
 Examples:
   shoal chaos --workers 5 --survive 1 --kills 20 --requests 200 --model zoo:mobilenetv2
-  shoal chaos --seconds 60 --kills 1 --stops 1 --slows 1   all kinds, as often as each other; watch
+  shoal chaos --seconds 60                         faults of all kinds, as often as each other; watch
+  shoal chaos --seconds 60 --emulate cluster.toml  the same on emulated devices
+  shoal chaos --partitions 20 --at computing       while the worker that is cut off computes
   shoal chaos --workers 3 --survive 0 --stops 5    without protection: requests are replayed
   shoal chaos --sim --histories 20000 --seed 1     simulated clusters, faults of all kinds
-Workers are processes of this machine. A simulated history that breaks a promise is named by its
-seed, and happens again with '--histories 1 --seed' and that.)";
+Workers are processes of this machine, and what happens between them does so in these: it takes no
+privileges. Points of a request: submitted, input-arrives, piece-arrives, computing, computed,
+answer-arrives; of a worker that is folded in again: deploying, ready. A simulated history that
+breaks a promise is named by its seed, and happens again with '--histories 1 --seed' and that.)";
 
 struct Flags {
   bool sim = false;
@@ -77,6 +81,8 @@ nlohmann::json to_json(const TrialFigures& figures) {
           {"replayed", figures.replayed},
           {"resent_to_dead", figures.resent_to_dead},
           {"faults", figures.returns.count()},
+          {"kinds", figures.kinds},
+          {"at_points", figures.at_points},
           {"calm_p50_ms", figures.calm.at(0.5)},
           {"calm_p99_ms", figures.calm.at(0.99)},
           {"p50_ms", figures.faulty.at(0.5)},
@@ -107,7 +113,7 @@ void print(const TrialFigures& figures) {
 
 Outcome try_for_real(const Flags& flags) {
   share_one_heap();
-  if (flags.trial.survive >= static_cast<int>(flags.trial.workers)) {
+  if (flags.trial.cluster.empty() && flags.trial.survive >= static_cast<int>(flags.trial.workers)) {
     return {Exit::kUsage, "to survive the loss of " + std::to_string(flags.trial.survive) +
                               " takes " + std::to_string(flags.trial.survive + 1) + " workers"};
   }
@@ -127,21 +133,57 @@ Outcome try_for_real(const Flags& flags) {
   return {};
 }
 
+void add_counts(CLI::App& command, MishapCounts& counts) {
+  const auto add = [&](const char* name, size_t& count, const char* help) {
+    command.add_option(name, count, help)->check(CLI::Range(0, 1'000'000))->group("Faults");
+  };
+  add("--kills", counts.kills,
+      "Times that a worker is killed and started again; 10 if nothing else is asked for");
+  add("--stops", counts.stops, "Times that one is stopped for a while");
+  add("--slows", counts.slows, "Times that one is slowed down for a while");
+  add("--partitions", counts.partitions,
+      "Times that one is cut off: one way, both ways or on and off, from one machine or all");
+  add("--delays", counts.delays, "Times that all comes late to one and from it, for a while");
+  add("--breaks", counts.breaks, "Times that a connection of one breaks");
+  add("--corruptions", counts.corruptions, "Times that bytes to one or from it are damaged");
+}
+
+// Where none is asked for by name.
+MishapCounts default_counts(const TrialFlags& flags) {
+  if (flags.seconds > 0) return {1, 1, 1, 1, 1, 1, 1};
+  return {.kills = 10};
+}
+
+bool names_faults(const CLI::App& command) {
+  const auto options = command.get_options(
+      [](const CLI::Option* option) { return option->get_group() == "Faults"; });
+  return std::ranges::any_of(options, [](const CLI::Option* one) { return one->count() > 0; });
+}
+
+std::vector<std::string> places() {
+  std::vector<std::string> names = {kAnywhere, kAnyMoment};
+  names.insert(names.end(), cluster::kPointNames.begin(), cluster::kPointNames.end());
+  return names;
+}
+
 void add_trial(CLI::App& command, TrialFlags& flags) {
-  command.add_option("--workers", flags.workers, "Processes")
-      ->check(CLI::Range(1, 64))
-      ->capture_default_str();
+  CLI::Option* workers = command.add_option("--workers", flags.workers, "Processes")
+                             ->check(CLI::Range(1, 64))
+                             ->capture_default_str();
+  CLI::Option* emulated =
+      command
+          .add_option("--emulate", flags.cluster, "Emulated devices in their place: cluster.toml")
+          ->check(CLI::ExistingFile)
+          ->excludes(workers);
+  command.add_option("--dilate", flags.dilation, "Times as slow as the real ones; 0: as needed")
+      ->check(CLI::Range(0.0, 1e6))
+      ->needs(emulated);
   command.add_option("--survive", flags.survive, "Losses at once that plans are made for")
       ->check(CLI::Range(0, 2))
       ->capture_default_str();
-  command.add_option("--kills", flags.kills, "Times that one is killed, and started again")
-      ->check(CLI::Range(0, 1'000'000))
-      ->capture_default_str();
-  command.add_option("--stops", flags.stops, "Times that one is stopped for a while")
-      ->check(CLI::Range(0, 1'000'000))
-      ->capture_default_str();
-  command.add_option("--slows", flags.slows, "Times that one is slowed down for a while")
-      ->check(CLI::Range(0, 1'000'000))
+  add_counts(command, flags.mishaps);
+  command.add_option("--at", flags.at, "Where in a request, or in the return of a worker")
+      ->check(CLI::IsMember(places()))
       ->capture_default_str();
   command
       .add_option("--seconds", flags.seconds,
@@ -167,7 +209,8 @@ void add_chaos(CLI::App& app, Action& action) {
       ->check(CLI::Range(1, 100'000'000))
       ->capture_default_str();
   command->add_flag("--json", flags->json, "Print one JSON object");
-  command->callback([flags, &action] {
+  command->callback([flags, command, &action] {
+    if (!names_faults(*command)) flags->trial.mishaps = default_counts(flags->trial);
     action = [flags] {
       return flags->sim ? report(*flags, simulate(*flags)) : try_for_real(*flags);
     };

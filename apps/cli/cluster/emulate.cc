@@ -2,15 +2,14 @@
 // another.
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <cmath>
 #include <cstdio>
 #include <mutex>
-#include <thread>
 
 #include "../cli.h"
 #include "../cluster_flags.h"
 #include "child.h"
 #include "cluster_commands.h"
+#include "emulation.h"
 #include "farm.h"
 #include "shoal/base/atomic_file.h"
 #include "stop_signals.h"
@@ -35,23 +34,6 @@ struct Flags {
   double dilation = 0;
   std::vector<std::string> command;
 };
-
-// So slow that this machine can be all of them at once, and that what its own network and
-// schedulers take is small against the latencies that are emulated.
-double choose_dilation(const plan::ClusterProfile& cluster) {
-  constexpr double kMacsPerSecond = 12e9;  // of one core here, in small pieces
-  constexpr double kOwnLatency = 0.2e-3;   // of a message here
-  constexpr double kLatencyShare = 0.1;
-  double macs = 0, latency = 1;
-  for (size_t w = 0; w < cluster.workers.size(); ++w) {
-    macs += 1 / std::max(cluster.workers[w].speed_of("Conv").seconds_per_mac, 1e-15);
-    latency = std::min(latency, cluster.links[w].latency_seconds);
-  }
-  const double cores = std::max(1u, std::thread::hardware_concurrency());
-  const double to_compute = macs / (cores * kMacsPerSecond);
-  const double to_talk = kOwnLatency / (kLatencyShare * std::max(latency, 0.1e-3));
-  return std::ceil(std::max({1.0, to_compute, to_talk}));
-}
 
 // The flags as the file that they stand for.
 Result<fs::path> cluster_file(const ClusterFlags& flags, const fs::path& folder) {

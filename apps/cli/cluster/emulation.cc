@@ -2,11 +2,14 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <fstream>
+#include <thread>
 
 #include "../cluster_file.h"
 #include "shoal/base/atomic_file.h"
+#include "shoal/emulate/exposure.h"
 
 namespace shoal::cli {
 
@@ -66,6 +69,55 @@ Result<emulate::EmulatedLinks> Emulation::as(const std::string& worker) const {
 
 namespace {
 
+std::filesystem::path weather_file(const std::string& media) {
+  return std::filesystem::path(media) / "weather";
+}
+
+}  // namespace
+
+Result<std::shared_ptr<emulate::Weather>> Emulation::make_weather(
+    const std::vector<std::string>& workers) const {
+  return emulate::Weather::make(weather_file(media), workers);
+}
+
+Result<std::shared_ptr<emulate::Weather>> Emulation::weather() const {
+  std::error_code error;
+  if (media.empty() || !std::filesystem::exists(weather_file(media), error)) {
+    return std::shared_ptr<emulate::Weather>();
+  }
+  return emulate::Weather::open(weather_file(media));
+}
+
+Result<std::shared_ptr<emulate::Trap>> Emulation::trap() const {
+  return emulate::Trap::open(std::filesystem::path(media) / "trap");
+}
+
+Result<cluster::Reached> Emulation::watched(const std::string& worker) const {
+  SHOAL_ASSIGN(const auto shared, weather());
+  if (shared == nullptr) return cluster::Reached();
+  SHOAL_ASSIGN(const auto its_trap, trap());
+  return cluster::Reached([its_trap, number = shared->number_of(worker)](cluster::Point point) {
+    its_trap->pass(number, static_cast<int>(point));
+  });
+}
+
+double choose_dilation(const plan::ClusterProfile& cluster) {
+  constexpr double kMacsPerSecond = 12e9;  // of one core here, in small pieces
+  constexpr double kOwnLatency = 0.2e-3;   // of a message here
+  constexpr double kLatencyShare = 0.1;
+  double macs = 0, latency = 1;
+  for (size_t w = 0; w < cluster.workers.size(); ++w) {
+    macs += 1 / std::max(cluster.workers[w].speed_of("Conv").seconds_per_mac, 1e-15);
+    latency = std::min(latency, cluster.links[w].latency_seconds);
+  }
+  const double cores = std::max(1u, std::thread::hardware_concurrency());
+  const double to_compute = macs / (cores * kMacsPerSecond);
+  const double to_talk = kOwnLatency / (kLatencyShare * std::max(latency, 0.1e-3));
+  return std::ceil(std::max({1.0, to_compute, to_talk}));
+}
+
+namespace {
+
 // As much slower as everything is. On a radio that all share, whoever has its turn late is silent
 // for long without being gone.
 std::chrono::milliseconds beat_of(const emulate::EmulatedLinks& links,
@@ -89,7 +141,10 @@ Result<std::unique_ptr<net::Transport>> make_transport(const net::Identity& iden
     options.channel.decorators.push_back(std::move(decorator));
     options.channel.beat = beat_of(links, options.channel.beat);
   }
-  return net::make_tls_transport(identity, std::move(options));
+  SHOAL_ASSIGN(auto weather, emulation.weather());
+  if (weather == nullptr) return net::make_tls_transport(identity, std::move(options));
+  const int self = weather->number_of(worker);
+  return emulate::make_exposed_transport(identity, std::move(options), std::move(weather), self);
 }
 
 }  // namespace shoal::cli

@@ -1,5 +1,6 @@
-// How a worker or a coordinator takes part in a cluster that is emulated on one machine. Set by
-// 'shoal emulate', for workers by flags and for the coordinator by the environment.
+// How a worker or a coordinator takes part in a cluster that is emulated, or on trial, on one
+// machine. Set by 'shoal emulate', for workers by flags and for the coordinator by the environment,
+// and by 'shoal chaos'.
 #pragma once
 
 #include <memory>
@@ -7,14 +8,17 @@
 
 #include "../parser.h"
 #include "shoal/base/status.h"
+#include "shoal/cluster/point.h"
 #include "shoal/emulate/links.h"
+#include "shoal/emulate/trap.h"
+#include "shoal/emulate/weather.h"
 #include "shoal/net/tls.h"
 
 namespace shoal::cli {
 
 struct Emulation {
   std::string file;   // cluster.toml; empty: nothing is emulated
-  std::string media;  // a folder
+  std::string media;  // a folder, also where machines on trial share what happens to them
   double dilation = 1;
 
   void add_to(CLI::App& command);
@@ -27,7 +31,19 @@ struct Emulation {
 
   // As the worker of this name, or as the coordinator ("").
   Result<emulate::EmulatedLinks> as(const std::string& worker) const;
+
+  // What a trial does to the machines ('shoal chaos'). Null: they are on no trial.
+  Result<std::shared_ptr<emulate::Weather>> make_weather(
+      const std::vector<std::string>& workers) const;
+  Result<std::shared_ptr<emulate::Weather>> weather() const;
+  Result<std::shared_ptr<emulate::Trap>> trap() const;
+  // Lets the trial hold this worker at the points that it gets to.
+  Result<cluster::Reached> watched(const std::string& worker) const;
 };
+
+// So slow that this machine can be all of them at once, and that what its own network and
+// schedulers take is small against the latencies that are emulated.
+double choose_dilation(const plan::ClusterProfile& cluster);
 
 // Channels of the real network, or of the emulated one.
 Result<std::unique_ptr<net::Transport>> make_transport(const net::Identity& identity,

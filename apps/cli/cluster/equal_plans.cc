@@ -32,15 +32,22 @@ plan::ClusterProfile equal_workers(size_t count) {
   return profile;
 }
 
+Result<plan::Prediction> plan_for(const Graph& graph, const plan::ClusterProfile& workers,
+                                  plan::PlanOptions options, const cluster::Workers& set) {
+  options.survive = std::min(options.survive, static_cast<int>(set.size()) - 1);
+  for (int w = 0; w < std::ssize(workers.workers); ++w) {
+    if (!set.contains(w)) options.excluded.push_back(w);
+  }
+  SHOAL_ASSIGN(auto plans, plan::make_plans(graph, workers, options));
+  return std::move(plans.front());
+}
+
 Result<plan::Prediction> EqualPlans::plan_for(const cluster::Workers& set) {
   if (!made_.contains(set.size())) {
-    plan::PlanOptions options = options_;
-    options.survive = std::min(options.survive, static_cast<int>(set.size()) - 1);
-    for (size_t w = set.size(); w < workers_.workers.size(); ++w) {
-      options.excluded.push_back(static_cast<int>(w));
-    }
-    SHOAL_ASSIGN(auto plans, plan::make_plans(graph_, workers_, options));
-    made_.emplace(set.size(), std::move(plans.front()));
+    cluster::Workers first;
+    for (int w = 0; w < std::ssize(set); ++w) first.insert(w);
+    SHOAL_ASSIGN(auto made, cli::plan_for(graph_, workers_, options_, first));
+    made_.emplace(set.size(), std::move(made));
   }
   plan::Prediction prediction = made_.at(set.size());
   const std::vector<int> takers = places(set);

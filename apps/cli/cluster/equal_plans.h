@@ -27,4 +27,8 @@ class EqualPlans {
   std::map<size_t, plan::Prediction> made_;  // for the first so many workers
 };
 
+// Of workers that are not alike: for exactly these.
+Result<plan::Prediction> plan_for(const Graph& graph, const plan::ClusterProfile& workers,
+                                  plan::PlanOptions options, const cluster::Workers& set);
+
 }  // namespace shoal::cli

@@ -1,19 +1,17 @@
 #include "trial.h"
 
-#include <signal.h>
-
 #include <algorithm>
 #include <atomic>
 #include <optional>
 
 #include "arena.h"
 #include "hand.h"
+#include "mischief.h"
 
 namespace shoal::cli {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-using std::chrono::milliseconds;
 
 constexpr size_t kRequestsPerFault = 10;  // where time ends it
 
@@ -21,26 +19,14 @@ double ms_since(Clock::time_point begin) {
   return std::chrono::duration<double, std::milli>(Clock::now() - begin).count();
 }
 
-enum class Fault : uint8_t { kKill, kStop, kSlow };
-
-const char* done_by(Fault fault) {
-  switch (fault) {
-    case Fault::kKill:
-      return "killed";
-    case Fault::kStop:
-      return "stopped";
-    case Fault::kSlow:
-      return "slowed down";
-  }
-  return "";
-}
-
 class Trial {
  public:
   Trial(const TrialFlags& flags, Arena& arena, std::function<void(const TrialState&)> watch)
-      : flags_(flags), arena_(arena), watch_(std::move(watch)), random_(flags.seed) {
-    todo_ = {{Fault::kKill, flags.kills}, {Fault::kStop, flags.stops}, {Fault::kSlow, flags.slows}};
-  }
+      : flags_(flags),
+        arena_(arena),
+        watch_(std::move(watch)),
+        mishaps_(flags.mishaps, flags.seconds > 0, flags.at, arena.names().size(), flags.seed),
+        mischief_(arena) {}
 
   // Calm requests between faults, as many as meet them: what else this machine does is the same for
   // both.
@@ -48,7 +34,7 @@ class Trial {
     arena_.ask();  // the first finds caches cold
     begin_ = Clock::now();
     const cluster::Tally before = arena_.coordinator().tally();
-    const size_t faults = flags_.kills + flags_.stops + flags_.slows;
+    const size_t faults = flags_.mishaps.sum();
     const size_t rounds = std::max<size_t>(1, faults);
     for (size_t round = 0; !is_over(round, rounds); ++round) {
       count_ = flags_.seconds > 0
@@ -61,6 +47,7 @@ class Trial {
     }
     ask(figures_.after);
     const cluster::Tally after = arena_.coordinator().tally();
+    figures_.at_points = at_points_;
     figures_.replayed = after.replayed - before.replayed;
     figures_.resent_to_dead = after.resent_to_dead - before.resent_to_dead;
     return std::move(figures_);
@@ -81,7 +68,7 @@ class Trial {
       const Arena::Reply reply = arena_.ask();
       took.add(reply.ms);
       count_in(reply, is_calm);
-      watch_({figures_, ms_since(begin_) / 1e3, faults_, latest_, arena_.states()});
+      watch_({figures_, ms_since(begin_) / 1e3, faults_, latest_, arena_.names(), arena_.states()});
       next += gap_;
     }
   }
@@ -94,7 +81,7 @@ class Trial {
     ++figures_.answered;
     if (const int64_t at = fault_at_.exchange(0); at != 0) {
       const double since = ms_since(Clock::time_point(Clock::duration(at)));
-      figures_.recovery_ms_max = std::max(figures_.recovery_ms_max, since);
+      figures_.recovery_ms_max = std::max(figures_.recovery_ms_max, since / arena_.stretch());
     }
   }
 
@@ -103,68 +90,31 @@ class Trial {
     if (figures_.first_failure.empty()) figures_.first_failure = status.message();
   }
 
-  // Of those that are left to do, or, where time ends it, of those that are wanted.
-  Fault draw() {
-    size_t left = 0;
-    for (const auto& [fault, count] : todo_) left += count;
-    size_t drawn = random_() % left;
-    auto it = todo_.begin();
-    while (drawn >= it->second) drawn -= (it++)->second;
-    if (flags_.seconds == 0) --it->second;
-    return it->first;
-  }
-
-  // At any moment of the next request.
+  // At a point or at any moment of the next request.
   void begin_fault() {
-    const std::chrono::duration<double, std::milli> when(
-        figures_.calm.at(0.5) * std::uniform_real_distribution<double>(0, 1)(random_));
-    const size_t worker = random_() % flags_.workers;
-    const Fault fault = draw();
+    const Mishap mishap = mishaps_.draw();
+    const std::chrono::duration<double> request(1e-3 * figures_.calm.at(0.5) * arena_.stretch());
     ++faults_;
-    latest_ = "worker-" + std::to_string(worker) + " " + done_by(fault);
-    returned_ = hand_.ask([this, when, worker, fault] {
-      std::this_thread::sleep_for(when);
-      return happen(fault, worker);
+    ++figures_.kinds[kind_of(mishap)];
+    latest_ = describe(mishap, arena_.names());
+    mischief_.prepare(mishap);
+    returned_ = hand_.ask([this, mishap, request] {
+      Clock::time_point begin;
+      const auto is_there = mischief_.happen(mishap, request, [&] {
+        begin = Clock::now();
+        fault_at_ = begin.time_since_epoch().count();
+      });
+      took_ms_ = ms_since(begin);
+      if (mishap.at && is_there.ok() && *is_there) ++at_points_;
+      return is_there.status();
     });
-  }
-
-  // Until it is there again and has all that it had.
-  Status happen(Fault fault, size_t worker) {
-    const auto begin = Clock::now();
-    WorkerFarm& farm = arena_.farm();
-    fault_at_ = begin.time_since_epoch().count();
-    switch (fault) {
-      case Fault::kKill:
-        farm.signal(worker, SIGKILL);
-        SHOAL_TRY(farm.restart(worker));
-        break;
-      case Fault::kStop:
-        farm.signal(worker, SIGSTOP);
-        std::this_thread::sleep_for(milliseconds(800));  // longer than it takes to be noticed
-        farm.signal(worker, SIGCONT);
-        break;
-      case Fault::kSlow:
-        slow_down(worker);
-        break;
-    }
-    arena_.until_whole();
-    took_ms_ = ms_since(begin);
-    return {};
-  }
-
-  void slow_down(size_t worker) {
-    for (int i = 0; i < 10; ++i) {
-      arena_.farm().signal(worker, SIGSTOP);
-      std::this_thread::sleep_for(milliseconds(90));
-      arena_.farm().signal(worker, SIGCONT);
-      std::this_thread::sleep_for(milliseconds(10));
-    }
   }
 
   // One fault at a time.
   void await_return() {
     if (const Status status = returned_.get(); !status.ok()) return note_failure(status);
-    figures_.returns.add(took_ms_);
+    fault_at_ = 0;  // after the last request of the round: none met it
+    figures_.returns.add(took_ms_ / arena_.stretch());
     gap_ = std::chrono::duration_cast<Clock::duration>(
         std::chrono::duration<double, std::milli>(took_ms_) / std::max<size_t>(1, count_));
   }
@@ -172,14 +122,15 @@ class Trial {
   const TrialFlags flags_;
   Arena& arena_;
   const std::function<void(const TrialState&)> watch_;
-  std::mt19937_64 random_;
-  std::vector<std::pair<Fault, size_t>> todo_;
+  Mishaps mishaps_;
+  Mischief mischief_;
   TrialFigures figures_;
   Clock::time_point begin_;
   size_t count_ = 0;                   // of requests in half a round
   Clock::duration gap_{};              // between the beginnings of requests
   std::atomic<int64_t> fault_at_ = 0;  // of steady time; none before the next answer: zero
   double took_ms_ = 0;                 // the hand's, until it is done
+  uint64_t at_points_ = 0;             // also the hand's: faults where a worker got to their point
   uint64_t faults_ = 0;                // that have begun
   std::string latest_;
   std::future<Status> returned_;
@@ -190,9 +141,11 @@ class Trial {
 
 Result<TrialFigures> put_on_trial(const TrialFlags& flags, const Graph& graph,
                                   const std::function<void(const TrialState&)>& watch) {
-  SHOAL_ASSIGN(
-      const auto arena,
-      Arena::open(graph, {.workers = flags.workers, .survive = flags.survive, .seed = flags.seed}));
+  SHOAL_ASSIGN(const auto arena, Arena::open(graph, {.workers = flags.workers,
+                                                     .survive = flags.survive,
+                                                     .seed = flags.seed,
+                                                     .cluster = flags.cluster,
+                                                     .dilation = flags.dilation}));
   return Trial(flags, *arena, watch).run();
 }
 

@@ -3,40 +3,46 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
 #include "latencies.h"
+#include "mishap.h"
 #include "shoal/graph/graph.h"
 
 namespace shoal::cli {
 
 struct TrialFlags {
   size_t workers = 5;
+  std::string cluster;  // emulated devices in their place: cluster.toml
+  double dilation = 0;  // times as slow as the real ones; 0: as needed
   int survive = 1;
-  size_t kills = 10;  // as by kill -9; the worker is started again
-  size_t stops = 0;   // as by SIGSTOP, longer than it takes to be noticed
-  size_t slows = 0;   // a tenth of a core's time, for a while
+  MishapCounts mishaps;
+  std::string at = kAnywhere;
   size_t requests = 100;
-  double seconds = 0;  // not 0: faults of these kinds, as often as each other, for so long
+  double seconds = 0;  // not 0: mishaps of these kinds for so long
   uint64_t seed = 1;
   std::string model = "zoo:digits";
 };
 
 struct TrialFigures {
   uint64_t requests = 0, answered = 0, failed = 0, wrong = 0, replayed = 0, resent_to_dead = 0;
-  Latencies calm, faulty, after;  // before and between faults, during them, after the last
-  Latencies returns;              // from a fault until all is as before it
-  double recovery_ms_max = 0;     // from a fault to the next answer
+  Latencies calm, faulty, after;          // before and between faults, during them, after the last
+  Latencies returns;                      // from a fault until all is as before it
+  double recovery_ms_max = 0;             // from a fault to the next answer
+  uint64_t at_points = 0;                 // faults that met someone at a point of a request
+  std::map<std::string, uint64_t> kinds;  // how many faults there were of each
   std::string first_failure;
 };
 
 // Where it stands.
 struct TrialState {
   const TrialFigures& figures;
-  double seconds = 0;        // since it began
-  uint64_t faults = 0;       // that have begun
-  std::string latest;        // what happened last: "worker-3 killed"
+  double seconds = 0;   // since it began
+  uint64_t faults = 0;  // that have begun
+  std::string latest;   // what happened last: "worker-3 killed"
+  const std::vector<std::string>& names;
   std::vector<bool> states;  // by worker: is it there?
 };
 

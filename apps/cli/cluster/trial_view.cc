@@ -31,7 +31,7 @@ void TrialView::redraw(const TrialState& state) {
   add_line(fixed(state.seconds, 1) + " s  " +
            (state.latest.empty() ? "calm so far" : "latest: " + state.latest));
   for (size_t w = 0; w < state.states.size(); ++w) {
-    add_line("  worker-" + std::to_string(w) + (state.states[w] ? "  there" : "  lost"));
+    add_line("  " + state.names[w] + (state.states[w] ? "  there" : "  lost"));
   }
   add_line(std::to_string(figures.answered) + " answered, " + std::to_string(figures.failed) +
            " failed, " + std::to_string(figures.wrong) + " wrong");

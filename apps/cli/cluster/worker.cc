@@ -133,6 +133,7 @@ Outcome serve(const Flags& flags) {
   SHOAL_OR_EXIT(auto listener, Exit::kNetwork, transport->listen(flags.listen));
   const std::string address = listener->address();
   SHOAL_OR_EXIT(auto options, Exit::kResources, options_of(flags, *identity));
+  SHOAL_OR_EXIT(options.reached, Exit::kResources, flags.emulation.watched(name));
   cluster::Worker worker(std::move(options), paced ? *paced : *device, *transport);
   worker.serve(std::move(listener));
   const auto announcement = announce_if_wanted(flags, name, address);
