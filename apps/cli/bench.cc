@@ -41,6 +41,7 @@ struct BenchFlags {
   bool turns = false;
   bool train = false;
   int64_t batch = 64;  // with --train
+  bool bf16 = false;
   PlanFlags plan;
   std::string html;
   bool balance = false;
@@ -150,6 +151,7 @@ Outcome bench_training(const BenchFlags& flags, Device& device) {
                 load_for_batch(flags.model.model, flags.batch, 1));
   train::TrainerOptions options{.optimizer = {.rate = 1e-6f, .momentum = 0.9f}};
   options.memory_bytes = flags.model.memory_limit();
+  options.bf16 = flags.bf16;
   SHOAL_OR_EXIT(train::Trainer trainer, Exit::kModel,
                 train::Trainer::create(device, loaded.graph, options));
   const double open_ms = ms_since(begin);
@@ -196,6 +198,7 @@ void add_bench(CLI::App& app, Action& action) {
       ->needs(train)
       ->check(CLI::Range(1, 4096))
       ->capture_default_str();
+  command->add_flag("--bf16", flags->bf16, "Keep activations in half the memory")->needs(train);
   CLI::Option* cluster = flags->plan.add_cluster_to(*command);
   command->add_option("--html", flags->html, "Write a picture: who computed and sent what when")
       ->needs(cluster);

@@ -84,7 +84,14 @@ Status lower_quantized_global_pool(Lowering& lowering, const Node& node) {
                             {{"channels", lowering.shape(node.inputs[0])[1]}});
 }
 
-Status lower_lookup(Lowering& lowering, const Node& node) {
+// What else is cast is mostly no image, and integers have no fast way out of blocks.
+bool fits_cast(const Lowering& lowering, const Node& node) {
+  const auto is_bf16 = [&](ValueId id) { return lowering.graph()[id].type.dtype == DType::kBF16; };
+  return is_blocked(lowering, node) && (is_bf16(node.inputs[0]) || is_bf16(node.outputs[0]));
+}
+
+// The operator does the same to every element, wherever it lies.
+Status lower_first_input(Lowering& lowering, const Node& node) {
   SHOAL_ASSIGN(std::vector<ValueId> inputs, lowering.with_blocked_image(node));
   return lowering.add_blocked(node, *node.op, std::move(inputs), node.attributes);
 }
@@ -207,7 +214,8 @@ std::vector<LoweringRule> collect() {
        lower_training_normalization},
       {&ops::instance_normalization, is_blocked, lower_instance_normalization},
       {&ops::slice, fits_slice, lower_slice},
-      {&ops::lookup, is_blocked, lower_lookup},
+      {&ops::lookup, is_blocked, lower_first_input},
+      {&ops::cast, fits_cast, lower_first_input},
       {&ops::concat, fits_concat, lower_concat},
   };
   for (const Operator* op : kElementwise) {

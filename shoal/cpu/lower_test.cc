@@ -50,6 +50,18 @@ TEST(Lower, KeepsBlocksBetweenConvolutions) {
             "BlockChannels BlockedConv BlockedConv Add Sigmoid UnblockChannels");
 }
 
+TEST(Lower, KeepsBlocksInBFloat16) {
+  EXPECT_EQ(lowered(R"(
+      input x f32[1,8,6,6]
+      const w f32[8,8,3,3] = random(1)
+      a = Conv(x, w) pads=[1,1,1,1]
+      b = Cast(a) to=16 round_mode="nearest"
+      c = Cast(b) to=1
+      y = Conv(c, w)
+      output y)"),
+            "BlockChannels BlockedConv Cast Cast BlockedConv UnblockChannels");
+}
+
 TEST(Lower, ReadsImagesOfFewChannelsAsTheyAre) {
   EXPECT_EQ(lowered(R"(
       input x f32[2,3,6,6]

@@ -23,7 +23,7 @@ constexpr std::pair<AttributeKind, std::string_view> kNames[] = {
      "spatial start stash_type storage_order time_axis training_mode transA transB upper"},
     {AttributeKind::kString,
      "approximate auto_pad coordinate_transformation_mode direction equation "
-     "keep_aspect_ratio_policy mode nearest_mode padding_mode reduction"},
+     "keep_aspect_ratio_policy mode nearest_mode padding_mode reduction round_mode"},
     {AttributeKind::kFloats, "activation_alpha activation_beta scales"},
     {AttributeKind::kInts,
      "axes consumed_inputs dilations ends kernel_shape output_padding output_shape "

@@ -1,4 +1,8 @@
 // Cast, to the element type an attribute names, and CastLike, to that of another input.
+#include "shoal/ops/cast.h"
+
+#include <algorithm>
+
 #include "shoal/graph/graph.h"
 #include "shoal/ops/broadcast.h"
 #include "shoal/ops/convert.h"
@@ -20,8 +24,12 @@ Result<std::vector<TensorType>> infer_like(const Node&, std::span<const Operand>
   return std::vector{TensorType{inputs[1].type.dtype, inputs[0].type.shape}};
 }
 
-void reference(const Node&, std::span<const Tensor> inputs, std::span<Tensor> outputs) {
-  convert(inputs[0], outputs[0]);
+void reference(const Node& node, std::span<const Tensor> inputs, std::span<Tensor> outputs) {
+  if (outputs[0].dtype() != DType::kBF16 || !rounds_to_nearest(node)) {
+    return convert(inputs[0], outputs[0]);
+  }
+  const Tensor floats = converted(inputs[0], DType::kF32);
+  std::ranges::copy(floats.data<float>(), outputs[0].data<BFloat16>().begin());
 }
 
 // Of the other input only the type is read, no element.

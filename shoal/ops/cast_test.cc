@@ -1,4 +1,9 @@
+#include "shoal/ops/cast.h"
+
+#include <bit>
+#include <cmath>
 #include <limits>
+#include <random>
 
 #include "shoal/ops/convert.h"
 #include "shoal/ops/onnx_dtype.h"
@@ -39,6 +44,50 @@ TEST(Cast, TakesWhateverIsNotZeroForTrue) {
                 Tensor::of<bool>({4}, {false, false, true, true}));
   expect_output(cast_to(DType::kF16, Tensor::of<bool>({2}, {true, false})),
                 Tensor::of<Half>({2}, {Half(1), Half(0)}));
+}
+
+// The law of rounding to nearest, by what neighbours are there: the two bfloat16 around a float are
+// its upper half, which is next to it towards zero, and the one after that. The latter may be
+// infinite; it is as far away as if there were one more exponent.
+float nearest_bfloat16(float x) {
+  const uint32_t below = std::bit_cast<uint32_t>(x) & 0xffff0000u;
+  const double low = double{std::bit_cast<float>(below)};
+  const float next = std::bit_cast<float>(below + 0x10000u);
+  const double high = std::isinf(next) ? std::copysign(0x1p128, low) : double{next};
+  const double to_low = std::abs(double{x} - low), to_high = std::abs(high - double{x});
+  const bool even = (below & 0x10000u) == 0;
+  return to_low < to_high || (to_low == to_high && even) ? std::bit_cast<float>(below) : next;
+}
+
+TEST(Cast, RoundsToTheNearestBFloat16IfAskedTo) {
+  Tensor x({DType::kF32, {100'000}}), want(x.type());
+  std::mt19937 rng(1);
+  for (size_t i = 0; i < x.data<float>().size(); ++i) {
+    // Of all sizes; half of them at ties or next to them.
+    auto bits = static_cast<uint32_t>(rng());
+    if (i % 2 == 0) bits = (bits & 0xffff0000u) | (0x7fffu + static_cast<uint32_t>(rng() % 3));
+    const float element = std::bit_cast<float>(bits);
+    x.data<float>()[i] = std::isfinite(element) ? element : 0;
+    want.data<float>()[i] = nearest_bfloat16(x.data<float>()[i]);
+  }
+  const auto narrow = evaluate(
+      cast, {x}, {{"to", onnx_number_of(DType::kBF16)}, {kRoundMode, std::string(kNearest)}});
+  ASSERT_TRUE(narrow.ok());
+  const auto wide = cast_to(DType::kF32, (*narrow)[0]);
+  ASSERT_TRUE(wide.ok());
+  EXPECT_TRUE(std::ranges::equal((*wide)[0].data<float>(), want.data<float>()));
+}
+
+TEST(Cast, KeepsWhatIsNoNumberAndWhatIsInfinite) {
+  const Tensor x = floats({3}, {kNaN, kInfinity, -kInfinity});
+  for (const char* mode : {"", kNearest}) {
+    const auto y = evaluate(
+        cast, {x}, {{"to", onnx_number_of(DType::kBF16)}, {kRoundMode, std::string(mode)}});
+    const auto elements = (*y)[0].data<BFloat16>();
+    EXPECT_TRUE(std::isnan(float{elements[0]}));
+    EXPECT_EQ(float{elements[1]}, kInfinity);
+    EXPECT_EQ(float{elements[2]}, -kInfinity);
+  }
 }
 
 TEST(Cast, RefusesTypesItDoesNotKnow) {

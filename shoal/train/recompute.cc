@@ -9,62 +9,10 @@
 #include <vector>
 
 #include "shoal/passes/rewriter.h"
+#include "shoal/train/ways.h"
 
 namespace shoal::train {
 namespace {
-
-size_t at(ValueId id) { return static_cast<size_t>(id); }
-
-// The two ways of a step, and which values go from one to the other.
-class Ways {
- public:
-  Ways(const Graph& step, ValueId loss)
-      : step_(step), maker_(step.value_count(), kNobody), is_output_(step.value_count(), false) {
-    for (ValueId id : step.outputs()) is_output_[at(id)] = true;
-    for (size_t n = 0; n < step.nodes().size() && forward_ == 0; ++n) {
-      for (ValueId id : step.nodes()[n].outputs) {
-        maker_[at(id)] = n;
-        if (id == loss) forward_ = n + 1;
-      }
-    }
-    find_saved();
-  }
-
-  const Graph& step() const { return step_; }
-  size_t forward() const { return forward_; }  // nodes; the rest is the way back
-  const Node& maker(ValueId id) const { return step_.nodes()[maker_[at(id)]]; }
-  size_t maker_index(ValueId id) const { return maker_[at(id)]; }
-  int64_t bytes(ValueId id) const { return static_cast<int64_t>(step_[id].type.bytes()); }
-
-  // Made on the way forward by nodes that make the same thing when asked again.
-  bool can_be_repeated(ValueId id) const {
-    return id != kNoValue && maker_[at(id)] != kNobody && !is_output_[at(id)] &&
-           !maker(id).op->random;
-  }
-
-  // What the way back reads and could have computed for it, in the order it is made.
-  const std::vector<ValueId>& saved() const { return saved_; }
-
- private:
-  static constexpr size_t kNobody = static_cast<size_t>(-1);
-
-  void find_saved() {
-    std::set<ValueId> read;
-    for (const Node& node : step_.nodes().subspan(forward_)) {
-      for (ValueId id : node.inputs) {
-        if (can_be_repeated(id)) read.insert(id);
-      }
-    }
-    saved_.assign(read.begin(), read.end());
-    std::ranges::sort(saved_, {}, [&](ValueId id) { return maker_index(id); });
-  }
-
-  const Graph& step_;
-  size_t forward_ = 0;
-  std::vector<size_t> maker_;  // per value: the node of the way forward
-  std::vector<bool> is_output_;
-  std::vector<ValueId> saved_;
-};
 
 // Which values are kept, by ways.saved().
 using Kept = std::vector<bool>;

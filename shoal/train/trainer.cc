@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "shoal/base/random.h"
+#include "shoal/train/keep_narrow.h"
 #include "shoal/train/rebuild.h"
 #include "shoal/train/recompute.h"
 
@@ -28,6 +29,9 @@ Result<Graph> fitted(Device& device, const Graph& step, int64_t limit) {
 Result<Trainer> Trainer::create(Device& device, const Graph& network,
                                 const TrainerOptions& options) {
   SHOAL_ASSIGN(StepGraph step, make_step_graph(network, options.step));
+  if (options.bf16) {
+    SHOAL_ASSIGN(step.graph, keep_narrow(step.graph, step.graph.outputs()[kLoss]));
+  }
   if (options.memory_bytes > 0) {
     SHOAL_ASSIGN(step.graph, fitted(device, step.graph, options.memory_bytes));
   }

@@ -26,7 +26,9 @@ except ImportError as error:
 sys.path.insert(0, str(ROOT / "tools"))
 import digits
 
-EPOCHS, BATCH, EXAMPLES = 3, 20, 1000
+EPOCHS, EXAMPLES = 3, 1000
+PLAIN = ["--batch", "20"]
+NARROW = ["--batch", "64", "--rate", "0.005", "--bf16"]  # large enough to be kept so
 
 
 def write_digits(folder):
@@ -37,17 +39,17 @@ def write_digits(folder):
 
 
 class Training:
-    """Calls of shoal train in one folder."""
+    """Calls of shoal train in one folder, with some flags."""
 
-    def __init__(self, shoal, folder, data):
-        self.shoal, self.folder, self.data = shoal, folder, data
+    def __init__(self, shoal, folder, data, flags=PLAIN):
+        self.shoal, self.folder, self.data, self.flags = shoal, folder, data, flags
         folder.mkdir(exist_ok=True)
 
     def command(self, *more):
         return [self.shoal, "train", "zoo:mlp", "--data", self.data, "--format", "npy", "--epochs",
-                str(EPOCHS), "--batch", str(BATCH), "--shift", "1", "--noise", "0.05", "--optimizer",
-                "adam", "--checkpoint-every", "7", "--threads", "1", "--tune", "off", "--json",
-                "--out", self.folder / "out.onnx", *more]
+                str(EPOCHS), "--shift", "1", "--noise", "0.05", "--optimizer", "adam",
+                "--checkpoint-every", "7", "--threads", "1", "--tune", "off", "--json",
+                "--out", self.folder / "out.onnx", *self.flags, *more]
 
     def run(self, *more):
         return subprocess.run(self.command(*more), stdout=subprocess.PIPE, stderr=subprocess.PIPE,
@@ -70,8 +72,8 @@ class Training:
         return (self.folder / "out.safetensors").read_bytes()
 
 
-def killed_training_ends_the_same(shoal, at, data, kills):
-    whole = Training(shoal, at / "whole", data)
+def killed_training_ends_the_same(shoal, at, data, kills, flags=PLAIN):
+    whole = Training(shoal, at / "whole", data, flags)
     begin = time.monotonic()
     result = whole.run()
     seconds = time.monotonic() - begin
@@ -81,13 +83,13 @@ def killed_training_ends_the_same(shoal, at, data, kills):
     rng, killed = random.Random(1), 0
     while killed < kills:
         shutil.rmtree(at / "killed", ignore_errors=True)
-        torn = Training(shoal, at / "killed", data)
+        torn = Training(shoal, at / "killed", data, flags)
         while killed < kills and torn.run_and_kill(rng.uniform(0, 0.7 * seconds)):
             killed += 1
         result = torn.run("--resume")
         assert result.returncode == 0, result.stderr
         assert torn.weights() == whole.weights(), f"other weights after {killed} kills"
-    print(f"ok   killed {killed} times, the same weights")
+    print(f"ok   killed {killed} times, the same weights: {' '.join(flags)}")
 
 
 def must_fail(training, wanted, *more):
@@ -143,6 +145,8 @@ def main():
         data = at / "data"
         data.mkdir()
         write_digits(data)
+        killed_training_ends_the_same(shoal, at, data, 1, NARROW)
+        must_fail(Training(shoal, at / "whole", data, NARROW[:-1]), "made with bf16 true", "--resume")
         killed_training_ends_the_same(shoal, at, data, arguments.kills)
         errors_are_clear(shoal, at, data)
         a_full_disk_is_told(shoal, at, data)

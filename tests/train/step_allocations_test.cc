@@ -86,7 +86,8 @@ TEST(Trainer, AsksForNoMemoryAfterTheFirstStep) {
   using Rule = OptimizerOptions::Rule;
   const TrainerOptions sgd{.optimizer = {.momentum = 0.9f, .weight_decay = 1e-4f, .max_norm = 1}};
   const TrainerOptions adam{.optimizer = {.rule = Rule::kAdam, .rate = 0.001f}};
-  for (const TrainerOptions& options : {sgd, adam}) {
+  const TrainerOptions narrow{.optimizer = {}, .bf16 = true};
+  for (const TrainerOptions& options : {sgd, adam, narrow}) {
     for (const char* name : {"mlp", "lenet5", "convnet"}) {
       EXPECT_EQ(allocations_of_third_step(*zoo::build(name, {.batch = 4}), options), 0) << name;
     }

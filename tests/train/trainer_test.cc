@@ -299,26 +299,38 @@ Graph narrowing() {
   return graph;
 }
 
+// The images and labels of no meaning that memory is measured on.
+struct Noise {
+  explicit Noise(const Graph& network)
+      : images(network[network.inputs()[0]].type), labels({DType::kI64, {images.shape()[0]}}) {
+    fill_normal(images.data<float>(), RandomStream(2, 0), 1);
+    for (size_t i = 0; i < labels.data<int64_t>().size(); ++i) {
+      labels.data<int64_t>()[i] = static_cast<int64_t>(i % 10);
+    }
+  }
+  Tensor images, labels;
+};
+
+// All that a step has in memory but weights and their gradients.
+int64_t activation_bytes(const Trainer& trainer) {
+  int64_t others = 0;
+  for (const Tensor& w : trainer.weights()) others += 2 * static_cast<int64_t>(w.bytes().size());
+  return trainer.memory().planned - others;
+}
+
 void learns_the_same_in_half_the_memory(const Graph& network) {
   const auto device = make_cpu_device({.threads = 1});
   TrainerOptions options{.optimizer = {.rate = 0.001f, .momentum = 0.9f}};
   auto natural = Trainer::create(*device, network, options);
   ASSERT_TRUE(natural.ok()) << natural.status().message();
-  int64_t others = 0;
-  for (const Tensor& w : natural->weights()) others += 2 * static_cast<int64_t>(w.bytes().size());
-  options.memory_bytes = others + (natural->memory().planned - others) / 2;
+  options.memory_bytes = natural->memory().planned - activation_bytes(*natural) / 2;
   auto limited = Trainer::create(*device, network, options);
   ASSERT_TRUE(limited.ok()) << limited.status().message();
   EXPECT_LE(limited->memory().planned, options.memory_bytes);
-  Tensor images(network[network.inputs()[0]].type);
-  fill_normal(images.data<float>(), RandomStream(2, 0), 1);
-  Tensor labels({DType::kI64, {images.shape()[0]}});
-  for (size_t i = 0; i < labels.data<int64_t>().size(); ++i) {
-    labels.data<int64_t>()[i] = static_cast<int64_t>(i % 10);
-  }
+  const Noise noise(network);
   for (int i = 0; i < 3; ++i) {
-    EXPECT_EQ(*limited->step(images, std::vector{labels}),
-              *natural->step(images, std::vector{labels}));
+    EXPECT_EQ(*limited->step(noise.images, std::vector{noise.labels}),
+              *natural->step(noise.images, std::vector{noise.labels}));
   }
   for (size_t i = 0; i < natural->weights().size(); ++i) {
     EXPECT_TRUE(std::ranges::equal(limited->weights()[i].bytes(), natural->weights()[i].bytes()))
@@ -332,6 +344,69 @@ TEST(Trainer, LearnsTheSameInHalfTheMemoryOfItsActivations) {
 
 TEST(Trainer, LearnsTheSameInHalfTheMemoryWhereTheFirstLayersHaveMostOfIt) {
   learns_the_same_in_half_the_memory(narrowing());
+}
+
+double distance(const Tensor& got, const Tensor& want) {
+  double sum = 0, length = 0;
+  for (size_t i = 0; i < want.data<float>().size(); ++i) {
+    const double w = double{want.data<float>()[i]}, off = double{got.data<float>()[i]} - w;
+    sum += off * off;
+    length += w * w;
+  }
+  return std::sqrt(sum / length);
+}
+
+// Gradients may be off by `tolerance` of their lengths.
+void keeps_activations_as_bfloat16(const Graph& network, double tolerance) {
+  const auto device = make_cpu_device({.threads = 1});
+  auto natural = Trainer::create(*device, network, {});
+  auto narrow = Trainer::create(*device, network, {.bf16 = true});
+  ASSERT_TRUE(narrow.ok()) << narrow.status().message();
+  EXPECT_LT(activation_bytes(*narrow), 0.7 * static_cast<double>(activation_bytes(*natural)));
+  const Noise noise(network);
+  // The way forward is the same: only what waits is rounded.
+  EXPECT_EQ(*narrow->compute(noise.images, std::vector{noise.labels}),
+            *natural->compute(noise.images, std::vector{noise.labels}));
+  for (size_t i = 0; i < natural->gradients().size(); ++i) {
+    EXPECT_LT(distance(narrow->gradients()[i], natural->gradients()[i]), tolerance);
+  }
+}
+
+TEST(Trainer, KeepsActivationsAsBFloat16) { keeps_activations_as_bfloat16(deep(), 0.02); }
+
+// Of elements that are nearly alike rounding makes the same, and a pool's gradient goes to the
+// first of them.
+TEST(Trainer, KeepsActivationsOfPoolsAsBFloat16) {
+  keeps_activations_as_bfloat16(narrowing(), 0.1);
+}
+
+TEST(Trainer, RepeatsWhatItKeepsAsBFloat16) {
+  const auto device = make_cpu_device({.threads = 1});
+  const Graph network = deep();
+  TrainerOptions options{.optimizer = {.rate = 0.001f}, .bf16 = true};
+  auto natural = Trainer::create(*device, network, options);
+  options.memory_bytes = natural->memory().planned - activation_bytes(*natural) / 4;
+  auto limited = Trainer::create(*device, network, options);
+  ASSERT_TRUE(limited.ok()) << limited.status().message();
+  EXPECT_LE(limited->memory().planned, options.memory_bytes);
+  const Noise noise(network);
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_EQ(*limited->step(noise.images, std::vector{noise.labels}),
+              *natural->step(noise.images, std::vector{noise.labels}));
+  }
+}
+
+TEST(Trainer, LeNetLearnsDigitsFromActivationsInBFloat16) {
+  const auto device = make_cpu_device();
+  const auto network = zoo::build("lenet5", {.batch = kBatch});
+  auto trainer = Trainer::create(*device, *network,
+                                 {.optimizer = {.rate = 0.05f, .momentum = 0.9f}, .bf16 = true});
+  ASSERT_TRUE(trainer.ok()) << trainer.status().message();
+  const Batch batch = digits();
+  for (int i = 0; i < 15; ++i) {
+    ASSERT_TRUE(trainer->step(batch.images, std::vector{batch.labels}).ok());
+  }
+  EXPECT_EQ(right(trainer->scores()), kBatch);
 }
 
 TEST(FrozenBody, AndHeadAreTheNetwork) {

@@ -173,6 +173,8 @@ void TrainFlags::add_to(CLI::App& command) {
       ->check(CLI::Range(1, 4096))
       ->capture_default_str();
   command.add_option("--seed", seed, "Of weights, order and augmentation")->capture_default_str();
+  command.add_flag("--bf16", bf16,
+                   "Keep activations for the way back as bfloat16, in half the memory");
   command.add_option("--limit", limit, "Only this many images to learn from");
   command.add_option("--hold-out", hold_out, "Share to measure on, where no data is kept for that")
       ->check(CLI::Range(0.0, 0.9))
@@ -209,6 +211,7 @@ train::TrainerOptions TrainFlags::trainer_options() const {
   train::TrainerOptions options{
       .optimizer = rule, .step = {.loss = loss, .frozen = {}}, .regularizers = {}};
   options.memory_bytes = model.memory_limit();
+  options.bf16 = bf16;
   options.seed = seed;
   options.optimizer.rule = optimizer == "adam"    ? OptimizerOptions::Rule::kAdam
                            : optimizer == "adamw" ? OptimizerOptions::Rule::kAdamW
@@ -253,6 +256,7 @@ nlohmann::json TrainFlags::settings() const {
           {"augment", {augment.crop, augment.shift, augment.flip, augment.noise}},
           {"batch", batch},
           {"seed", seed},
+          {"bf16", bf16},
           {"from_scratch", from_scratch},
           {"retarget", retarget},
           {"freeze", freeze},

@@ -30,6 +30,7 @@ struct TrainFlags {
   int64_t epochs = 10;
   size_t batch = 64;
   uint64_t seed = 1;
+  bool bf16 = false;
   bool from_scratch = false;
   int64_t retarget = 0;  // classes; 0: as the network has
   std::vector<std::string> freeze;
