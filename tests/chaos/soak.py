@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Soak: faults without a pause, and what coordinator and workers hold meanwhile.
 
-soak.py SHOAL --seconds 1800 [--model zoo:lenet5] [--kills 0 --stops 1 --slows 1]
+soak.py SHOAL --seconds 1800 [--model zoo:lenet5] [--kills 0 --stops 1 --slows 1 --partitions 1 ...]
 
 Samples memory, descriptors and threads of all processes every few seconds. After a warm-up (the
 first third) the slope of memory is that of a line by least squares, per process that lived all the
@@ -17,6 +17,7 @@ import sys
 import time
 
 BAR_MIB_PER_HOUR = 1.0
+KINDS = ["kills", "stops", "slows", "partitions", "delays", "breaks", "corruptions"]
 
 
 def sample(pid):
@@ -69,11 +70,11 @@ def main():
     parser.add_argument("--interval", type=float, default=5)
     parser.add_argument("--model", default="zoo:lenet5")
     parser.add_argument("--workers", type=int, default=5)
-    for kind, times in ("kills", 0), ("stops", 1), ("slows", 1):
-        parser.add_argument(f"--{kind}", type=int, default=times)
+    for kind in KINDS:  # who is killed does not live long enough to be judged
+        parser.add_argument(f"--{kind}", type=int, default=0 if kind == "kills" else 1)
     flags = parser.parse_args()
     command = [flags.shoal, "chaos", "--json", "--survive", "1", "--seed", "7"]
-    for name in "seconds", "model", "workers", "kills", "stops", "slows":
+    for name in ("seconds", "model", "workers", *KINDS):
         command += [f"--{name}", str(getattr(flags, name))]
     began = time.monotonic()
     chaos = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)

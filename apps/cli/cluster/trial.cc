@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstdio>
 #include <optional>
 
 #include "arena.h"
@@ -68,7 +69,8 @@ class Trial {
       const Arena::Reply reply = arena_.ask();
       took.add(reply.ms);
       count_in(reply, is_calm);
-      watch_({figures_, ms_since(begin_) / 1e3, faults_, latest_, arena_.names(), arena_.states()});
+      watch_({figures_, ms_since(begin_) / 1e3, faults_, latest_, victim_, arena_.names(),
+              arena_.states()});
       next += gap_;
     }
   }
@@ -97,6 +99,7 @@ class Trial {
     ++faults_;
     ++figures_.kinds[kind_of(mishap)];
     latest_ = describe(mishap, arena_.names());
+    victim_ = mishap.worker;
     mischief_.prepare(mishap);
     returned_ = hand_.ask([this, mishap, request] {
       Clock::time_point begin;
@@ -113,6 +116,7 @@ class Trial {
   // One fault at a time.
   void await_return() {
     if (const Status status = returned_.get(); !status.ok()) return note_failure(status);
+    victim_ = -1;
     fault_at_ = 0;  // after the last request of the round: none met it
     figures_.returns.add(took_ms_ / arena_.stretch());
     gap_ = std::chrono::duration_cast<Clock::duration>(
@@ -133,6 +137,7 @@ class Trial {
   uint64_t at_points_ = 0;             // also the hand's: faults where a worker got to their point
   uint64_t faults_ = 0;                // that have begun
   std::string latest_;
+  int victim_ = -1;  // to whom it does still
   std::future<Status> returned_;
   Hand hand_;  // first to go: it uses the rest
 };
@@ -146,6 +151,10 @@ Result<TrialFigures> put_on_trial(const TrialFlags& flags, const Graph& graph,
                                                      .seed = flags.seed,
                                                      .cluster = flags.cluster,
                                                      .dilation = flags.dilation}));
+  if (!flags.cluster.empty()) {
+    std::fprintf(stderr, "%zu emulated devices, %g times as slow as the real ones\n",
+                 arena->names().size(), arena->stretch());
+  }
   return Trial(flags, *arena, watch).run();
 }
 

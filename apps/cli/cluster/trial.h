@@ -41,7 +41,8 @@ struct TrialState {
   const TrialFigures& figures;
   double seconds = 0;   // since it began
   uint64_t faults = 0;  // that have begun
-  std::string latest;   // what happened last: "worker-3 killed"
+  std::string latest;   // what happened last, who first: "worker-3 killed"
+  int victim = -1;      // to whom it does still
   const std::vector<std::string>& names;
   std::vector<bool> states;  // by worker: is it there?
 };

@@ -1,7 +1,9 @@
 #include "trial_view.h"
 
+#include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 
 #include "../table.h"
@@ -23,15 +25,38 @@ void TrialView::show(const TrialState& state) {
   redraw(state);
 }
 
+namespace {
+
+// A line that wraps would not be drawn over.
+size_t terminal_width() {
+  winsize size{};
+  const bool known = ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
+  return known ? size.ws_col : 80;
+}
+
+std::string padded(std::string text, size_t width) {
+  text.resize(std::max(width, text.size()), ' ');
+  return text;
+}
+
+}  // namespace
+
 // Over what it drew before.
 void TrialView::redraw(const TrialState& state) {
   const TrialFigures& figures = state.figures;
   std::string text = lines_ > 0 ? "\033[" + std::to_string(lines_) + "A" : "";
-  const auto add_line = [&](const std::string& line) { text += "\r\033[K" + line + "\n"; };
+  const size_t width = terminal_width();
+  const auto add_line = [&](const std::string& line) {
+    text += "\r\033[K" + line.substr(0, width) + "\n";
+  };
   add_line(fixed(state.seconds, 1) + " s  " +
            (state.latest.empty() ? "calm so far" : "latest: " + state.latest));
+  size_t longest = 0;
+  for (const std::string& name : state.names) longest = std::max(longest, name.size());
   for (size_t w = 0; w < state.states.size(); ++w) {
-    add_line("  " + state.names[w] + (state.states[w] ? "  there" : "  lost"));
+    const bool is_victim = state.victim == static_cast<int>(w);
+    add_line("  " + padded(state.names[w], longest) + (state.states[w] ? "  there" : "  lost ") +
+             (is_victim ? " " + state.latest.substr(state.names[w].size()) : ""));
   }
   add_line(std::to_string(figures.answered) + " answered, " + std::to_string(figures.failed) +
            " failed, " + std::to_string(figures.wrong) + " wrong");
