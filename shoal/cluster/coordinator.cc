@@ -49,12 +49,14 @@ Coordinator::~Coordinator() {
   links_.clear();
 }
 
-// The way to a worker; nobody reads from it yet.
+// The way to a worker; nobody reads from it yet. One that is connected and then says nothing,
+// because it is cut off again, must not keep us from others for long.
 Result<Coordinator::LinkPtr> Coordinator::reach(size_t worker, net::Deadline deadline) {
+  constexpr std::chrono::seconds kGreeting{2};
   const std::string address = infos_[worker].address;
   auto channel = transport_.connect(address, deadline);
   if (!channel.ok()) return channel.status().at("worker " + address);
-  auto info = greet(**channel, address, options_.epoch);
+  auto info = greet(**channel, address, options_.epoch, deadline + kGreeting);
   if (!info.ok()) return info.status().at("worker " + address);
   auto link = std::make_shared<Link>();
   link->channel = *std::move(channel);

@@ -9,12 +9,12 @@
 namespace shoal::cluster {
 namespace {
 
-Result<message::Welcome> say_hello(net::Channel& channel, uint64_t epoch) {
+Result<message::Welcome> say_hello(net::Channel& channel, uint64_t epoch, net::Deadline deadline) {
   message::Message hello;
   hello.mutable_hello()->set_version(kProtocolVersion);
   hello.mutable_hello()->set_epoch(epoch);
   SHOAL_TRY(send(channel, hello));
-  SHOAL_ASSIGN(const net::Frame frame, channel.receive(net::after(kPatience)));
+  SHOAL_ASSIGN(const net::Frame frame, channel.receive(deadline));
   message::Message reply;
   SHOAL_TRY(parse(frame, reply));
   if (reply.has_failed()) return status_of(reply.failed());
@@ -30,14 +30,15 @@ Result<message::Welcome> say_hello(net::Channel& channel, uint64_t epoch) {
 }  // namespace
 
 // Clocks are compared by the quickest of a few exchanges: the worker spoke halfway through it.
-Result<WorkerInfo> greet(net::Channel& channel, const std::string& address, uint64_t epoch) {
+Result<WorkerInfo> greet(net::Channel& channel, const std::string& address, uint64_t epoch,
+                         net::Deadline deadline) {
   constexpr int kExchanges = 3;
   WorkerInfo info;
   info.address = address;
   auto quickest = std::chrono::steady_clock::duration::max();
   for (int i = 0; i < kExchanges; ++i) {
     const auto begin = std::chrono::steady_clock::now();
-    SHOAL_ASSIGN(const message::Welcome welcome, say_hello(channel, epoch));
+    SHOAL_ASSIGN(const message::Welcome welcome, say_hello(channel, epoch, deadline));
     const auto took = std::chrono::steady_clock::now() - begin;
     if (took >= quickest) continue;
     quickest = took;

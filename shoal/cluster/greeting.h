@@ -16,6 +16,7 @@ struct WorkerInfo {
 };
 
 // Fails where the worker speaks another version, or follows a coordinator of a later epoch.
-Result<WorkerInfo> greet(net::Channel& channel, const std::string& address, uint64_t epoch);
+Result<WorkerInfo> greet(net::Channel& channel, const std::string& address, uint64_t epoch,
+                         net::Deadline deadline);
 
 }  // namespace shoal::cluster

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <future>
 
+#include "shoal/cluster/greeting.h"
 #include "shoal/cluster/peers.h"
 #include "shoal/net/loopback.h"
 
@@ -109,6 +110,16 @@ TEST(Peer, IsLeftWithTheLastPlan) {
   peer.reset();
   ways.release(1);
   EXPECT_EQ(other->receive(net::Deadline::max()).status().code(), Code::kUnavailable);
+}
+
+// Who is connected and then cut off says nothing, and nobody is to wait long for that.
+TEST(Greeting, EndsAtItsDeadline) {
+  net::LoopbackNetwork network;
+  const auto listener = *network.transport("mute")->listen("mute");
+  const auto transport = network.transport("coordinator");
+  const ChannelPtr channel = *transport->connect("mute", net::Deadline::max());
+  const auto silent = greet(*channel, "mute", 1, net::after(std::chrono::milliseconds(1)));
+  EXPECT_EQ(silent.status().code(), Code::kDeadline);
 }
 
 }  // namespace
