@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "shoal/base/round_up.h"
 #include "shoal/ops/conv.h"
 
 namespace shoal::cpu {
@@ -96,6 +95,7 @@ class DirectRows {
   }
 
  private:
+  static int64_t ceil_div(int64_t value, int64_t unit) { return (value + unit - 1) / unit; }
   static bool is_padded(const ops::WindowAxis& axis) {
     return axis.pad_begin > 0 || axis.pad_end > 0;
   }

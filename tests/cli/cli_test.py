@@ -292,11 +292,14 @@ def test_ways_between_workers_fail_and_every_request_is_answered(tmp):
         assert flag[0] in shoal("chaos", *flag, expect=2).stderr, flag
     (tmp / "two.toml").write_text('[coordinator]\nlink = "gigabit"\n[[worker]]\ndevice = "pi4"\n'
                                   'link = "gigabit"\ncount = 2\n')
+    kinds = []
     for cluster in ["--workers", 3], ["--emulate", tmp / "two.toml", "--dilate", 1]:
         result = json.loads(shoal("chaos", *cluster, "--survive", 1, "--partitions", 1, "--delays", 1, "--breaks", 1,
                                   "--corruptions", 1, "--requests", 20, "--model", "zoo:lenet5", "--json").stdout)
         assert result["answered"] == 20 and result["failed"] == result["wrong"] == 0, result
         assert result["faults"] == sum(result["kinds"].values()) == 4, result
+        kinds.append(result["kinds"])
+    assert kinds[0] == kinds[1], "one seed, one sequence"
     pinned = json.loads(shoal("chaos", "--workers", 3, "--kills", 0, "--breaks", 2, "--at", "submitted", "--requests", 10,
                               "--model", "zoo:lenet5", "--json").stdout)
     assert pinned["answered"] == 10 and pinned["at_points"] == 2, pinned
