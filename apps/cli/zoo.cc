@@ -18,6 +18,7 @@ Examples:
   shoal zoo                                   list what there is
   shoal zoo resnet18 -o resnet18.onnx         write it
   shoal zoo vgg16 --batch 4 --seed 7 -o v.onnx
+  shoal zoo resnet18 --width 0.25 --size 64 -o small.onnx
   shoal bench zoo:vgg16                       or use it without a file)";
 
 struct ZooFlags {
@@ -65,6 +66,8 @@ void add_zoo(CLI::App& app, Action& action) {
   command->add_option("--seed", flags->options.seed, "Seed of the random weights");
   command->add_option("--batch", flags->options.batch, "Images per run")
       ->check(CLI::Range(1, 4096));
+  command->add_option("--width", flags->options.width, "Share of the channels of every layer");
+  command->add_option("--size", flags->options.size, "Rows and columns of images, tokens of texts");
   command->callback([flags, &action] {
     action = [flags] { return flags->name.empty() ? list_all() : write(*flags); };
   });

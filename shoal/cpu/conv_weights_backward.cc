@@ -3,6 +3,7 @@
 // does what depends on nothing but the number of threads, so a run gives the same sums again.
 #include <algorithm>
 
+#include "shoal/base/round_up.h"
 #include "shoal/cpu/blocked_backward.h"
 #include "shoal/cpu/conv_tile.h"
 #include "shoal/cpu/kernel.h"
@@ -14,8 +15,6 @@ namespace {
 // Of the output, that a thread works on at a time: what they meet of one block of the image stays
 // in the first-level cache, and sums are stored once for so many.
 constexpr int64_t kChunkPixels = 256;
-
-int64_t ceil_div(int64_t value, int64_t unit) { return (value + unit - 1) / unit; }
 
 class WeightsBackwardKernel : public Kernel {
  public:
@@ -80,7 +79,7 @@ class WeightsBackwardKernel : public Kernel {
   int64_t copied_image() const { return in_blocks_ * copied_block(); }
   int64_t part_floats() const {
     constexpr int64_t kLine = 16;  // floats of a cache line, which no two threads share
-    return ceil_div(sums_floats() + bias_floats() + chunk_images_ * copied_image(), kLine) * kLine;
+    return round_up(sums_floats() + bias_floats() + chunk_images_ * copied_image(), kLine);
   }
 
   // Some images, or some rows of one.

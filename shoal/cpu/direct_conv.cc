@@ -4,6 +4,7 @@
 #include <array>
 #include <limits>
 
+#include "shoal/base/round_up.h"
 #include "shoal/cpu/blocked_site.h"
 #include "shoal/cpu/filter_panels.h"
 #include "shoal/cpu/filters.h"
@@ -95,14 +96,14 @@ class DirectKernel : public Kernel {
     const int64_t channels = site_.in_blocks * pixel_;
     const int64_t line = channels * (flat_ ? tile_.pixels : copied_columns() * site_.rows().stride);
     const int64_t most = std::clamp<int64_t>(kChunkFloats / line, 1, lines());
-    chunks_ = (lines() + most - 1) / most;
-    chunk_ = (lines() + chunks_ - 1) / chunks_;
-    chunks_ = (lines() + chunk_ - 1) / chunk_;
+    chunks_ = ceil_div(lines(), most);
+    chunk_ = ceil_div(lines(), chunks_);
+    chunks_ = ceil_div(lines(), chunk_);
     if (copies_) copied_floats_ = channels * copied_columns() * copied_rows(chunk_);
     constexpr int64_t kPartsPerThread = 4;
     const int64_t wanted = threads_ == 1 ? 1 : kPartsPerThread * threads_;
     const int64_t images = site_.conv.batch * chunks_;
-    parts_ = std::clamp<int64_t>((wanted + images - 1) / images, 1, chunk_ * panels_.panels());
+    parts_ = std::clamp<int64_t>(ceil_div(wanted, images), 1, chunk_ * panels_.panels());
   }
 
   int64_t copied_columns() const {

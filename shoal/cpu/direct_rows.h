@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "shoal/base/round_up.h"
 #include "shoal/ops/conv.h"
 
 namespace shoal::cpu {
@@ -95,7 +96,6 @@ class DirectRows {
   }
 
  private:
-  static int64_t ceil_div(int64_t value, int64_t unit) { return (value + unit - 1) / unit; }
   static bool is_padded(const ops::WindowAxis& axis) {
     return axis.pad_begin > 0 || axis.pad_end > 0;
   }

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 
+#include "shoal/base/round_up.h"
 #include "shoal/cpu/blocked_site.h"
 #include "shoal/cpu/conv_tile.h"
 #include "shoal/cpu/packed_weights.h"
@@ -36,22 +37,21 @@ class Filters {
     site.constant(1)->release_pages();
   }
 
-  int64_t scratch_floats() const { return packed_ ? 0 : round_up(count_) + round_up(bias_count_); }
+  int64_t scratch_floats() const {
+    return packed_ ? 0 : round_up(count_, kLine) + round_up(bias_count_, kLine);
+  }
 
   View view(const Call& call, float* scratch, const Pack& pack) const {
     if (packed_) return {packed_.get(), bias_.data()};
     pack(call.input(1), call.pool, scratch);
-    float* bias = scratch + round_up(count_);
+    float* bias = scratch + round_up(count_, kLine);
     std::fill_n(bias, bias_count_, 0.0f);
     if (call.has(2)) std::ranges::copy(call.inputs[2].data<float>(), bias);
     return {scratch, bias};
   }
 
  private:
-  static int64_t round_up(int64_t floats) {
-    constexpr int64_t kLine = 16;  // floats of a cache line
-    return (floats + kLine - 1) / kLine * kLine;
-  }
+  static constexpr int64_t kLine = 16;  // floats of a cache line
 
   int64_t count_ = 0, bias_count_ = 0;
   PackedFloats packed_;  // null: at each run

@@ -1,6 +1,7 @@
 // Which convolutions are computed on channels in blocks.
 #include <algorithm>
 
+#include "shoal/base/round_up.h"
 #include "shoal/cpu/blocked_backward.h"
 #include "shoal/cpu/blocked_quantized.h"
 #include "shoal/cpu/byte_tile.h"
@@ -25,8 +26,6 @@ bool has_float_image(const Lowering& lowering, const Node& node) {
 bool has_constant_weights(const Lowering& lowering, const Node& node) {
   return lowering.graph()[node.inputs[kWeights]].constant.has_value();
 }
-
-int64_t round_up(int64_t channels, int64_t block) { return (channels + block - 1) / block * block; }
 
 // Kernels copy padded images. Where nearly all of one would be padding, as a file may ask for, the
 // copy could be of any size.

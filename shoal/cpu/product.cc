@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "shoal/base/round_up.h"
 #include "shoal/cpu/product_tiles.h"
 
 namespace shoal::cpu {
@@ -15,9 +16,6 @@ constexpr int64_t kBlockColumns = 240;
 // Rows per block, each of which packs its columns. A tile reads its rows once, so that they may
 // come from further away.
 constexpr int64_t kBlockRows = 384;
-
-int64_t ceil_div(int64_t value, int64_t unit) { return (value + unit - 1) / unit; }
-int64_t round_up(int64_t value, int64_t unit) { return ceil_div(value, unit) * unit; }
 
 // The size of pieces of n, at most `most` each, that are multiples of `unit` and even.
 int64_t even_piece(int64_t n, int64_t most, int64_t unit) {

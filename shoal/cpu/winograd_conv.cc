@@ -5,6 +5,7 @@
 #include <array>
 #include <limits>
 
+#include "shoal/base/round_up.h"
 #include "shoal/cpu/blocked_site.h"
 #include "shoal/cpu/conv_tile.h"
 #include "shoal/cpu/filters.h"
@@ -20,8 +21,6 @@ constexpr int64_t kChunkFloats = int64_t{128} << 10;
 constexpr int64_t kFewTiles = 28;
 
 constexpr int64_t kLineFloats = 16;
-
-int64_t ceil_div(int64_t value, int64_t unit) { return (value + unit - 1) / unit; }
 
 class WinogradKernel : public Kernel {
  public:

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "shoal/base/limits.h"
+#include "shoal/graph/parameter.h"
 
 namespace shoal {
 namespace {
@@ -18,12 +19,6 @@ Status check_arity(const Operator& op, size_t inputs, size_t outputs) {
                    std::to_string(op.max_outputs));
   }
   return {};
-}
-
-bool is_parameter(const Graph& graph, const Node& node, size_t input) {
-  if (node.inputs[input] == kNoValue || node.op->is_statistic(input)) return false;
-  const Value& value = graph[node.inputs[input]];
-  return value.constant && Floats::contains(value.type.dtype) && value.type.shape.rank() > 0;
 }
 
 }  // namespace
@@ -159,6 +154,12 @@ Status verify(const Graph& graph) {
 int64_t macs(const Graph& graph, const Node& node) {
   if (node.op->macs == nullptr) return 0;
   return node.op->macs(node, graph.operands(node.inputs), graph.types(node.outputs));
+}
+
+bool is_parameter(const Graph& graph, const Node& node, size_t input) {
+  if (node.inputs[input] == kNoValue || node.op->is_statistic(input)) return false;
+  const Value& value = graph[node.inputs[input]];
+  return value.constant && Floats::contains(value.type.dtype) && value.type.shape.rank() > 0;
 }
 
 int64_t parameters(const Graph& graph, const Node& node) {

@@ -5,11 +5,10 @@
 
 #include "shoal/base/checked.h"
 #include "shoal/base/limits.h"
+#include "shoal/base/round_up.h"
 
 namespace shoal::ops {
 namespace {
-
-int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }  // a >= 0, b > 0
 
 // The attributes, each list with one element per spatial axis (pads: two).
 struct Geometry {

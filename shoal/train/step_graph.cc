@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string>
 
+#include "shoal/graph/parameter.h"
 #include "shoal/ops/convert.h"
 #include "shoal/ops/ops.h"
 #include "shoal/passes/passes.h"
@@ -19,13 +20,6 @@ const Node* maker_of(const Graph& graph, ValueId id) {
   return nullptr;
 }
 
-bool learns(const Graph& graph, const Node& node, size_t input) {
-  const ValueId id = node.inputs[input];
-  if (id == kNoValue || node.op->is_statistic(input) || !graph[id].constant) return false;
-  const TensorType& type = graph[id].type;
-  return type.dtype == DType::kF32 && type.shape.rank() > 0;
-}
-
 }  // namespace
 
 ValueId scores_of(const Graph& network) {
@@ -39,7 +33,7 @@ std::vector<ValueId> learned_values(const Graph& graph) {
   for (const Node& node : graph.nodes()) {
     for (size_t i = 0; i < node.inputs.size(); ++i) {
       const bool known = std::ranges::find(ids, node.inputs[i]) != ids.end();
-      if (!known && learns(graph, node, i)) ids.push_back(node.inputs[i]);
+      if (!known && is_parameter(graph, node, i)) ids.push_back(node.inputs[i]);
     }
   }
   return ids;

@@ -11,8 +11,7 @@
 
 namespace shoal::train {
 
-// What training learns by default: float constants that nodes read as weights, each once. Not
-// scalars (an epsilon, the bounds of Clip), nor what is measured.
+// What training learns by default: the parameters of all nodes, each once.
 std::vector<ValueId> learned_values(const Graph& graph);
 
 // The scores of a network's classes: its output, or what its last Softmax is of.

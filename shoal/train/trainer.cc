@@ -24,11 +24,24 @@ Result<Graph> fitted(Device& device, const Graph& step, int64_t limit) {
   return recompute(step, step.outputs()[kLoss], limit, bytes_of);
 }
 
+// A file may have weights of any float type; rules and penalties are written for one.
+Status require_f32(const StepGraph& step, const Graph& network) {
+  for (ValueId id : step.parameters) {
+    if (network[id].type.dtype == DType::kF32) continue;
+    return Status(Code::kUnsupported, network[id].name + " is " + to_string(network[id].type) +
+                                          ": what is not f32 can only be frozen");
+  }
+  const TensorType& loss = step.graph[step.graph.outputs()[kLoss]].type;
+  if (loss.dtype == DType::kF32) return {};
+  return Status(Code::kUnsupported, "the loss is " + to_string(loss) + ", should be f32");
+}
+
 }  // namespace
 
 Result<Trainer> Trainer::create(Device& device, const Graph& network,
                                 const TrainerOptions& options) {
   SHOAL_ASSIGN(StepGraph step, make_step_graph(network, options.step));
+  SHOAL_TRY(require_f32(step, network));
   if (options.bf16) {
     SHOAL_ASSIGN(step.graph, keep_narrow(step.graph, step.graph.outputs()[kLoss]));
   }

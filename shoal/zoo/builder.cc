@@ -1,5 +1,6 @@
 #include "shoal/zoo/builder.h"
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 
@@ -18,9 +19,33 @@ constexpr float kBias = 0.125F;  // biases lie within it: small, and never all z
 
 }  // namespace
 
+int64_t Builder::wide(int64_t published) const {
+  return std::max<int64_t>(1, std::llround(static_cast<double>(published) * options_.width));
+}
+
+// Larger ones are refused: the fully connected layers behind them might have weights without end.
+int64_t Builder::size(int64_t published) {
+  if (options_.size >= 0 && options_.size <= published) {
+    return options_.size == 0 ? published : options_.size;
+  }
+  if (status_.ok()) status_ = invalid("the size can be 1 to " + std::to_string(published));
+  return published;
+}
+
 ValueId Builder::input(std::string name, std::initializer_list<int64_t> shape_of_one) {
   Shape shape{options_.batch};
   for (int64_t d : shape_of_one) shape.push_back(d);
+  return input(std::move(name), shape);
+}
+
+ValueId Builder::image(std::string name, std::initializer_list<int64_t> before, int64_t published) {
+  Shape shape{options_.batch};
+  for (int64_t d : before) shape.push_back(d);
+  for (int i = 0; i < 2; ++i) shape.push_back(size(published));
+  return input(std::move(name), shape);
+}
+
+ValueId Builder::input(std::string name, const Shape& shape) {
   const TensorType type{DType::kF32, shape};
   if (status_.ok()) status_ = check(type).at(name);
   return graph_.add_input(std::move(name), type);

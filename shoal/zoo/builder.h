@@ -41,7 +41,13 @@ class Builder {
  public:
   explicit Builder(const Options& options) : options_(options) {}
 
+  // What the options make of published channels, and of published rows, columns or tokens.
+  int64_t wide(int64_t published) const;
+  int64_t size(int64_t published);
+
   ValueId input(std::string name, std::initializer_list<int64_t> shape_of_one);
+  // As many rows as columns: [batch, before..., published size, published size].
+  ValueId image(std::string name, std::initializer_list<int64_t> before, int64_t published);
 
   ValueId conv(const std::string& name, ValueId x, const Convolution& layer);
   ValueId fc(const std::string& name, ValueId x, int64_t outputs, After after = After::kRelu);
@@ -77,6 +83,7 @@ class Builder {
   Result<Graph> finish(ValueId output);
 
  private:
+  ValueId input(std::string name, const Shape& shape);
   ValueId apply(const Operator& op, ValueId x, std::string_view suffix, Attributes attributes = {});
 
   Options options_;

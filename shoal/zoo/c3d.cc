@@ -7,7 +7,7 @@ namespace shoal::zoo {
 namespace {
 
 ValueId layer(Builder& b, const std::string& name, ValueId x, int64_t filters) {
-  return b.relu(b.conv(name, x, {.filters = filters, .kernel = 3, .pad = 1}));
+  return b.relu(b.conv(name, x, {.filters = b.wide(filters), .kernel = 3, .pad = 1}));
 }
 
 }  // namespace
@@ -15,7 +15,7 @@ ValueId layer(Builder& b, const std::string& name, ValueId x, int64_t filters) {
 Result<Graph> c3d(const Options& options) {
   Builder b(options);
   const Window halve = {{2, 2, 2}, {2, 2, 2}, {0, 0, 0, 0, 0, 0}};
-  ValueId x = b.input("input", {3, 16, 112, 112});  // [n, c, t, h, w]
+  ValueId x = b.image("input", {3, 16}, 112);  // [n, c, t, h, w]
   x = layer(b, "conv1", x, 64);
   x = b.max_pool(x, {{1, 2, 2}, {1, 2, 2}, {0, 0, 0, 0, 0, 0}});  // time is kept at first
   x = layer(b, "conv2", x, 128);
@@ -29,8 +29,8 @@ Result<Graph> c3d(const Options& options) {
   x = layer(b, "conv5a", x, 512);
   x = layer(b, "conv5b", x, 512);
   x = b.max_pool(x, {{2, 2, 2}, {2, 2, 2}, {0, 1, 1, 0, 1, 1}});  // 7 x 7 to 4 x 4
-  x = b.relu(b.fc("fc6", b.flatten(x), 4096));
-  x = b.relu(b.fc("fc7", x, 4096));
+  x = b.relu(b.fc("fc6", b.flatten(x), b.wide(4096)));
+  x = b.relu(b.fc("fc7", x, b.wide(4096)));
   return b.finish(b.fc("fc8", x, 101));
 }
 

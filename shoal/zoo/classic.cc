@@ -14,19 +14,22 @@ class CifarChain {
   CifarChain(Builder& builder, ValueId x) : builder_(builder), x_(x) {}
 
   void conv(int64_t filters, int64_t kernel, int64_t stride = 1) {
-    x_ = builder_.relu(
-        builder_.conv("conv" + std::to_string(++count_), x_,
-                      {.filters = filters, .kernel = kernel, .stride = stride, .pad = kernel / 2}));
+    add({.filters = builder_.wide(filters), .kernel = kernel, .stride = stride, .pad = kernel / 2});
   }
   void max_pool() { x_ = builder_.max_pool(x_, kCaffePool); }
   void average_pool() { x_ = builder_.average_pool(x_, kCaffePool); }
 
-  // The mean over the image of each of the last channels, as probabilities.
-  ValueId classes() {
+  // One channel for each class; their means over the image, as probabilities.
+  ValueId classes(int64_t count) {
+    add({.filters = count, .kernel = 1});
     return builder_.softmax(builder_.flatten(builder_.global_average_pool(x_)), 1);
   }
 
  private:
+  void add(const Convolution& layer) {
+    x_ = builder_.relu(builder_.conv("conv" + std::to_string(++count_), x_, layer));
+  }
+
   Builder& builder_;
   ValueId x_;
   int count_ = 0;
@@ -37,32 +40,32 @@ class CifarChain {
 // The 20-50-500-10 form of MXNet and Caffe, not LeCun's original of 61,706 parameters.
 Result<Graph> lenet5(const Options& options) {
   Builder b(options);
-  ValueId x = b.input("input", {1, 28, 28});
-  x = b.tanh(b.conv("conv1", x, {.filters = 20, .kernel = 5, .after = After::kLinear}));
+  ValueId x = b.image("input", {1}, 28);
+  x = b.tanh(b.conv("conv1", x, {.filters = b.wide(20), .kernel = 5, .after = After::kLinear}));
   x = b.max_pool(x, Window::square(2, 2));
-  x = b.tanh(b.conv("conv2", x, {.filters = 50, .kernel = 5, .after = After::kLinear}));
+  x = b.tanh(b.conv("conv2", x, {.filters = b.wide(50), .kernel = 5, .after = After::kLinear}));
   x = b.max_pool(x, Window::square(2, 2));
-  x = b.tanh(b.fc("fc1", b.flatten(x), 500, After::kLinear));
+  x = b.tanh(b.fc("fc1", b.flatten(x), b.wide(500), After::kLinear));
   return b.finish(b.fc("fc2", x, 10, After::kLinear));
 }
 
 Result<Graph> mlp(const Options& options) {
   Builder b(options);
-  ValueId x = b.flatten(b.input("input", {1, 28, 28}));
-  x = b.relu(b.fc("fc1", x, 128));
-  x = b.relu(b.fc("fc2", x, 64));
+  ValueId x = b.flatten(b.image("input", {1}, 28));
+  x = b.relu(b.fc("fc1", x, b.wide(128)));
+  x = b.relu(b.fc("fc2", x, b.wide(64)));
   return b.finish(b.fc("fc3", x, 10));
 }
 
 // cuda-convnet's "quick" network for CIFAR-10, with one classifying layer.
 Result<Graph> convnet(const Options& options) {
   Builder b(options);
-  ValueId x = b.input("input", {3, 32, 32});
-  x = b.conv("conv1", x, {.filters = 32, .kernel = 5, .pad = 2});
+  ValueId x = b.image("input", {3}, 32);
+  x = b.conv("conv1", x, {.filters = b.wide(32), .kernel = 5, .pad = 2});
   x = b.relu(b.max_pool(x, kCaffePool));
-  x = b.relu(b.conv("conv2", x, {.filters = 32, .kernel = 5, .pad = 2}));
+  x = b.relu(b.conv("conv2", x, {.filters = b.wide(32), .kernel = 5, .pad = 2}));
   x = b.average_pool(x, kCaffePool);
-  x = b.relu(b.conv("conv3", x, {.filters = 64, .kernel = 5, .pad = 2}));
+  x = b.relu(b.conv("conv3", x, {.filters = b.wide(64), .kernel = 5, .pad = 2}));
   x = b.average_pool(x, kCaffePool);
   return b.finish(b.fc("fc", b.flatten(x), 10));
 }
@@ -70,7 +73,7 @@ Result<Graph> convnet(const Options& options) {
 // ALL-CNN-C (Springenberg et al. 2015) on CIFAR-10: strides take the place of pools.
 Result<Graph> allcnn(const Options& options) {
   Builder b(options);
-  CifarChain chain(b, b.input("input", {3, 32, 32}));
+  CifarChain chain(b, b.image("input", {3}, 32));
   chain.conv(96, 3);
   chain.conv(96, 3);
   chain.conv(96, 3, 2);
@@ -79,14 +82,13 @@ Result<Graph> allcnn(const Options& options) {
   chain.conv(192, 3, 2);
   chain.conv(192, 3);
   chain.conv(192, 1);
-  chain.conv(10, 1);
-  return b.finish(chain.classes());
+  return b.finish(chain.classes(10));
 }
 
 // Network in Network (Lin et al. 2014) on CIFAR-10.
 Result<Graph> nin(const Options& options) {
   Builder b(options);
-  CifarChain chain(b, b.input("input", {3, 32, 32}));
+  CifarChain chain(b, b.image("input", {3}, 32));
   chain.conv(192, 5);
   chain.conv(160, 1);
   chain.conv(96, 1);
@@ -97,25 +99,24 @@ Result<Graph> nin(const Options& options) {
   chain.average_pool();
   chain.conv(192, 3);
   chain.conv(192, 1);
-  chain.conv(10, 1);
-  return b.finish(chain.classes());
+  return b.finish(chain.classes(10));
 }
 
 // torchvision's: the single stream of Krizhevsky's "one weird trick" paper (2014).
 Result<Graph> alexnet(const Options& options) {
   Builder b(options);
   const Window pool = Window::square(3, 2);
-  ValueId x = b.input("input", {3, 224, 224});
-  x = b.relu(b.conv("features.0", x, {.filters = 64, .kernel = 11, .stride = 4, .pad = 2}));
+  ValueId x = b.image("input", {3}, 224);
+  x = b.relu(b.conv("features.0", x, {.filters = b.wide(64), .kernel = 11, .stride = 4, .pad = 2}));
   x = b.max_pool(x, pool);
-  x = b.relu(b.conv("features.3", x, {.filters = 192, .kernel = 5, .pad = 2}));
+  x = b.relu(b.conv("features.3", x, {.filters = b.wide(192), .kernel = 5, .pad = 2}));
   x = b.max_pool(x, pool);
-  x = b.relu(b.conv("features.6", x, {.filters = 384, .kernel = 3, .pad = 1}));
-  x = b.relu(b.conv("features.8", x, {.filters = 256, .kernel = 3, .pad = 1}));
-  x = b.relu(b.conv("features.10", x, {.filters = 256, .kernel = 3, .pad = 1}));
+  x = b.relu(b.conv("features.6", x, {.filters = b.wide(384), .kernel = 3, .pad = 1}));
+  x = b.relu(b.conv("features.8", x, {.filters = b.wide(256), .kernel = 3, .pad = 1}));
+  x = b.relu(b.conv("features.10", x, {.filters = b.wide(256), .kernel = 3, .pad = 1}));
   x = b.flatten(b.max_pool(x, pool));
-  x = b.relu(b.fc("classifier.1", x, 4096));
-  x = b.relu(b.fc("classifier.4", x, 4096));
+  x = b.relu(b.fc("classifier.1", x, b.wide(4096)));
+  x = b.relu(b.fc("classifier.4", x, b.wide(4096)));
   return b.finish(b.fc("classifier.6", x, 1000));
 }
 

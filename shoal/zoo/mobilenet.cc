@@ -34,8 +34,9 @@ ValueId inverted_residual(Builder& b, const std::string& name, ValueId input, in
 
 Result<Graph> mobilenetv2(const Options& options) {
   Builder b(options);
-  ValueId x = b.input("input", {3, 224, 224});
-  x = conv_bn_relu6(b, "features.0", x, {.filters = 32, .kernel = 3, .stride = 2, .pad = 1});
+  ValueId x = b.image("input", {3}, 224);
+  x = conv_bn_relu6(b, "features.0", x,
+                    {.filters = b.wide(32), .kernel = 3, .stride = 2, .pad = 1});
   struct Stage {
     int64_t expansion, filters;
     int blocks;
@@ -47,10 +48,11 @@ Result<Graph> mobilenetv2(const Options& options) {
         Stage{6, 96, 3, 1}, Stage{6, 160, 3, 2}, Stage{6, 320, 1, 1}}) {
     for (int i = 0; i < blocks; ++i) {
       const std::string name = "features." + std::to_string(++block);
-      x = inverted_residual(b, name, x, expansion, filters, i == 0 ? stride : 1);
+      x = inverted_residual(b, name, x, expansion, b.wide(filters), i == 0 ? stride : 1);
     }
   }
-  x = conv_bn_relu6(b, "features.18", x, {.filters = 1280, .kernel = 1, .after = After::kLinear});
+  x = conv_bn_relu6(b, "features.18", x,
+                    {.filters = b.wide(1280), .kernel = 1, .after = After::kLinear});
   return b.finish(b.fc("classifier.1", b.flatten(b.global_average_pool(x)), 1000));
 }
 

@@ -45,14 +45,15 @@ ValueId bottleneck(Builder& b, const std::string& name, ValueId input, int64_t f
 Result<Graph> resnet(const Options& options, decltype(basic_block)* block,
                      const std::array<int, 4>& blocks) {
   Builder b(options);
-  ValueId x = b.input("input", {3, 224, 224});
-  x = b.conv("conv1", x, {.filters = 64, .kernel = 7, .stride = 2, .pad = 3, .bias = false});
+  ValueId x = b.image("input", {3}, 224);
+  x = b.conv("conv1", x,
+             {.filters = b.wide(64), .kernel = 7, .stride = 2, .pad = 3, .bias = false});
   x = b.relu(b.batch_norm(x));
   x = b.max_pool(x, Window::square(3, 2, 1));
   for (size_t stage = 0; stage < blocks.size(); ++stage) {
     for (int i = 0; i < blocks[stage]; ++i) {
       const std::string name = "layer" + std::to_string(stage + 1) + "." + std::to_string(i);
-      x = block(b, name, x, int64_t{64} << stage, stage > 0 && i == 0 ? 2 : 1);
+      x = block(b, name, x, b.wide(int64_t{64} << stage), stage > 0 && i == 0 ? 2 : 1);
     }
   }
   return b.finish(b.fc("fc", b.flatten(b.global_average_pool(x)), 1000));

@@ -9,11 +9,11 @@ namespace {
 // Narrow, then widen by 1 x 1 and 3 x 3 filters side by side.
 ValueId fire(Builder& b, int number, ValueId x, int64_t squeeze, int64_t expand) {
   const std::string name = "features." + std::to_string(number);
-  x = b.relu(b.conv(name + ".squeeze", x, {.filters = squeeze, .kernel = 1}));
+  x = b.relu(b.conv(name + ".squeeze", x, {.filters = b.wide(squeeze), .kernel = 1}));
   const ValueId pointwise =
-      b.relu(b.conv(name + ".expand1x1", x, {.filters = expand, .kernel = 1}));
+      b.relu(b.conv(name + ".expand1x1", x, {.filters = b.wide(expand), .kernel = 1}));
   const ValueId square =
-      b.relu(b.conv(name + ".expand3x3", x, {.filters = expand, .kernel = 3, .pad = 1}));
+      b.relu(b.conv(name + ".expand3x3", x, {.filters = b.wide(expand), .kernel = 3, .pad = 1}));
   return b.add(ops::concat, {pointwise, square}, {{"axis", int64_t{1}}}, name + ".concat");
 }
 
@@ -25,8 +25,8 @@ ValueId pool(Builder& b, ValueId x) {
 
 Result<Graph> squeezenet(const Options& options) {
   Builder b(options);
-  ValueId x = b.input("input", {3, 224, 224});
-  x = b.relu(b.conv("features.0", x, {.filters = 64, .kernel = 3, .stride = 2}));
+  ValueId x = b.image("input", {3}, 224);
+  x = b.relu(b.conv("features.0", x, {.filters = b.wide(64), .kernel = 3, .stride = 2}));
   x = pool(b, x);
   x = fire(b, 3, x, 16, 64);
   x = fire(b, 4, x, 16, 64);

@@ -10,22 +10,21 @@
 namespace shoal::zoo {
 namespace {
 
-constexpr int64_t kWidth = 256;
 constexpr int64_t kHeads = 8;
-constexpr int64_t kHeadWidth = kWidth / kHeads;
+constexpr int64_t kHeadWidth = 32;
 constexpr int64_t kHidden = 1024;  // of the feed-forward part
 
 class Transformer {
  public:
   explicit Transformer(const Options& options);
 
-  ValueId input(std::string name, int64_t tokens) {
-    return b_.input(std::move(name), {tokens, kWidth});
+  ValueId input(std::string name, int64_t published) {
+    return b_.input(std::move(name), {b_.size(published), width_});
   }
   ValueId encoder_layer(const std::string& name, ValueId x);
   // `mask` is true where a position may look; `memory` is what the encoder made of the source.
   ValueId decoder_layer(const std::string& name, ValueId x, ValueId memory, ValueId mask);
-  ValueId causal_mask(int64_t tokens);
+  ValueId causal_mask(int64_t published);  // for as many tokens
 
   Result<Graph> finish(ValueId output) { return b_.finish(output); }
 
@@ -48,26 +47,29 @@ class Transformer {
   ValueId add_and_norm(const std::string& name, ValueId x, ValueId part);
 
   Builder b_;
+  int64_t head_width_, width_;
   ValueId half_, one_, two_, root_of_two_, epsilon_, root_of_head_width_, far_below_;
   ValueId split_shape_, merged_shape_;
 };
 
 Transformer::Transformer(const Options& options)
     : b_(options),
+      head_width_(b_.wide(kHeadWidth)),
+      width_(kHeads * head_width_),
       half_(scalar("half", 0.5F)),
       one_(scalar("one", 1)),
       two_(scalar("two", 2)),
       root_of_two_(scalar("sqrt_2", std::numbers::sqrt2_v<float>)),
       epsilon_(scalar("epsilon", 1e-5F)),
-      root_of_head_width_(scalar("sqrt_head_width", std::sqrt(static_cast<float>(kHeadWidth)))),
+      root_of_head_width_(scalar("sqrt_head_width", std::sqrt(static_cast<float>(head_width_)))),
       far_below_(scalar("far_below", -1e9F)),
       // A 0 keeps the size it finds, so that any batch and any number of tokens will do.
       split_shape_(
-          b_.constant("split_shape", Tensor::of<int64_t>({4}, {0, 0, kHeads, kHeadWidth}))),
-      merged_shape_(b_.constant("merged_shape", Tensor::of<int64_t>({3}, {0, 0, kWidth}))) {}
+          b_.constant("split_shape", Tensor::of<int64_t>({4}, {0, 0, kHeads, head_width_}))),
+      merged_shape_(b_.constant("merged_shape", Tensor::of<int64_t>({3}, {0, 0, width_}))) {}
 
 ValueId Transformer::heads(const std::string& name, ValueId x, std::vector<int64_t> permutation) {
-  x = binary(ops::reshape, b_.linear(name, x, kWidth, After::kLinear), split_shape_,
+  x = binary(ops::reshape, b_.linear(name, x, width_, After::kLinear), split_shape_,
              name + ".split");
   return b_.add(ops::transpose, {x}, {{"perm", std::move(permutation)}}, name + ".heads");
 }
@@ -86,7 +88,7 @@ ValueId Transformer::attention(const std::string& name, ValueId from, ValueId to
   ValueId x = binary(ops::mat_mul, weights, value, name + ".mix");
   x = b_.add(ops::transpose, {x}, {{"perm", std::vector<int64_t>{0, 2, 1, 3}}}, name + ".tokens");
   x = binary(ops::reshape, x, merged_shape_, name + ".merged");
-  return b_.linear(name + ".output", x, kWidth, After::kLinear);
+  return b_.linear(name + ".output", x, width_, After::kLinear);
 }
 
 // x (1 + erf(x / sqrt 2)) / 2
@@ -98,8 +100,8 @@ ValueId Transformer::gelu(const std::string& name, ValueId x) {
 }
 
 ValueId Transformer::feed_forward(const std::string& name, ValueId x) {
-  x = gelu(name + ".gelu", b_.linear(name + ".linear1", x, kHidden, After::kLinear));
-  return b_.linear(name + ".linear2", x, kWidth, After::kRelu);
+  x = gelu(name + ".gelu", b_.linear(name + ".linear1", x, b_.wide(kHidden), After::kLinear));
+  return b_.linear(name + ".linear2", x, width_, After::kRelu);
 }
 
 // LayerNorm(x + part) over the last axis: (x - mean) / sqrt(variance + epsilon) * weight + bias.
@@ -111,8 +113,8 @@ ValueId Transformer::add_and_norm(const std::string& name, ValueId x, ValueId pa
   const ValueId safe = binary(ops::add, variance, epsilon_, name + ".safe");
   const ValueId deviation = b_.add(ops::sqrt, {safe}, {}, name + ".deviation");
   const ValueId normal = binary(ops::div, centred, deviation, name + ".normal");
-  const ValueId weight = b_.uniform(name + ".weight", {kWidth}, 0.75F, 1.25F);
-  const ValueId bias = b_.uniform(name + ".bias", {kWidth}, -0.25F, 0.25F);
+  const ValueId weight = b_.uniform(name + ".weight", {width_}, 0.75F, 1.25F);
+  const ValueId bias = b_.uniform(name + ".bias", {width_}, -0.25F, 0.25F);
   return binary(ops::add, binary(ops::mul, normal, weight, name + ".scaled"), bias, name);
 }
 
@@ -128,7 +130,8 @@ ValueId Transformer::decoder_layer(const std::string& name, ValueId x, ValueId m
   return add_and_norm(name + ".norm3", x, feed_forward(name, x));
 }
 
-ValueId Transformer::causal_mask(int64_t tokens) {
+ValueId Transformer::causal_mask(int64_t published) {
+  const int64_t tokens = b_.size(published);
   Tensor mask({DType::kBool, {tokens, tokens}});
   for (int64_t from = 0; from < tokens; ++from) {
     for (int64_t to = 0; to <= from; ++to) {

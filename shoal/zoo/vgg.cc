@@ -16,7 +16,7 @@ ValueId features(Builder& b, ValueId x) {
        {Stage{2, 64}, Stage{2, 128}, Stage{3, 256}, Stage{3, 512}, Stage{3, 512}}) {
     for (int i = 0; i < convolutions; ++i, layer += 2) {
       const std::string name = "features." + std::to_string(layer);
-      x = b.relu(b.conv(name, x, {.filters = filters, .kernel = 3, .pad = 1}));
+      x = b.relu(b.conv(name, x, {.filters = b.wide(filters), .kernel = 3, .pad = 1}));
     }
     x = b.max_pool(x, Window::square(2, 2));
     ++layer;
@@ -28,15 +28,15 @@ ValueId features(Builder& b, ValueId x) {
 
 Result<Graph> vgg16(const Options& options) {
   Builder b(options);
-  ValueId x = features(b, b.input("input", {3, 224, 224}));
-  x = b.relu(b.fc("classifier.0", x, 4096));
-  x = b.relu(b.fc("classifier.3", x, 4096));
+  ValueId x = features(b, b.image("input", {3}, 224));
+  x = b.relu(b.fc("classifier.0", x, b.wide(4096)));
+  x = b.relu(b.fc("classifier.3", x, b.wide(4096)));
   return b.finish(b.fc("classifier.6", x, 1000));
 }
 
 Result<Graph> vgg16_cifar(const Options& options) {
   Builder b(options);
-  const ValueId x = features(b, b.input("input", {3, 32, 32}));
+  const ValueId x = features(b, b.image("input", {3}, 32));
   return b.finish(b.fc("classifier", x, 10));
 }
 

@@ -7,7 +7,7 @@ namespace {
 
 ValueId layer(Builder& b, int number, ValueId x, int64_t filters) {
   const std::string name = "conv" + std::to_string(number);
-  x = b.conv(name, x, {.filters = filters, .kernel = 3, .pad = 1, .bias = false});
+  x = b.conv(name, x, {.filters = b.wide(filters), .kernel = 3, .pad = 1, .bias = false});
   return b.leaky_relu(b.batch_norm(x), 0.1F);
 }
 
@@ -17,7 +17,7 @@ ValueId layer(Builder& b, int number, ValueId x, int64_t filters) {
 // 15,861,773 of them are parameters.
 Result<Graph> tinyyolov2(const Options& options) {
   Builder b(options);
-  ValueId x = b.input("input", {3, 416, 416});
+  ValueId x = b.image("input", {3}, 416);
   for (int i = 0; i < 5; ++i) {
     x = layer(b, i + 1, x, int64_t{16} << i);
     x = b.max_pool(x, Window::square(2, 2));

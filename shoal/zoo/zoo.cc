@@ -61,6 +61,9 @@ Result<Graph> build(std::string_view name, const Options& options) {
     return invalid("'" + std::string(name) + "' is an ONNX file, not built: see digits_model()");
   }
   if (options.batch < 1) return invalid("the batch must be at least 1");
+  if (!(options.width > 0 && options.width <= 1)) {
+    return invalid("the width must be more than 0 and at most 1");
+  }
   auto graph = network->build(options);
   return graph.ok() ? std::move(graph) : Result<Graph>(graph.status().at(name));
 }

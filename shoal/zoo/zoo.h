@@ -22,6 +22,9 @@ std::span<const Entry> list();
 struct Options {
   uint64_t seed = 1;
   int64_t batch = 1;
+  // Smaller siblings, for trying things out; the classes stay what they are.
+  double width = 1;  // this share of the channels of every layer, at least one
+  int64_t size = 0;  // rows and columns of images, tokens of texts; 0: as published
 };
 
 Result<Graph> build(std::string_view name, const Options& options = {});

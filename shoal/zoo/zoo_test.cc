@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <string>
 
 #include "shoal/graph/text.h"
@@ -95,11 +96,38 @@ TEST(ZooBuild, TakesAnyBatch) {
   }
 }
 
+TEST(ZooBuild, MakesSmallerSiblings) {
+  for (const Entry& entry : list().subspan(1)) {
+    SCOPED_TRACE(entry.name);
+    const auto half = build(entry.name, {.width = 0.5}),
+               quarter = build(entry.name, {.width = 0.25});
+    ASSERT_TRUE(half.ok() && quarter.ok());
+    EXPECT_LT(parameters(*quarter), 0.6 * static_cast<double>(parameters(*half)));
+    EXPECT_EQ(quarter->nodes().size(), half->nodes().size());
+    const Shape& input = (*quarter)[quarter->inputs()[0]].type.shape;
+    const bool image = input.rank() > 3;
+    if (entry.name == "vgg16cifar") continue;  // five pools leave nothing of less than 32
+    const int64_t size = (image ? input[input.rank() - 1] : input[1]) * 3 / 4;
+    const auto small = build(entry.name, {.width = 0.25, .size = size});
+    ASSERT_TRUE(small.ok()) << small.status().message();
+    EXPECT_LT(total_macs(*small), total_macs(*quarter));
+    const Shape& wide = (*half)[half->outputs()[0]].type.shape;
+    const Shape& narrow = (*small)[small->outputs()[0]].type.shape;
+    EXPECT_TRUE(!image || narrow[1] == wide[1]) << "other classes";
+  }
+}
+
 TEST(ZooBuild, RefusesWhatItCannotBuild) {
   EXPECT_EQ(build("resnet19").status().code(), Code::kNotFound);
   EXPECT_EQ(build("digits").status().code(), Code::kInvalidArgument);
   for (int64_t batch : {int64_t{-1}, int64_t{0}}) {
     EXPECT_EQ(build("mlp", {.batch = batch}).status().code(), Code::kInvalidArgument);
+  }
+  for (double width : {-1.0, 0.0, 1.1, std::nan("")}) {
+    EXPECT_EQ(build("mlp", {.width = width}).status().code(), Code::kInvalidArgument) << width;
+  }
+  for (int64_t size : {-1, 7, 29}) {  // 7: too small for the first filters
+    EXPECT_EQ(build("lenet5", {.size = size}).status().code(), Code::kInvalidArgument) << size;
   }
   for (const Entry& entry : list().subspan(1)) {
     const auto graph = build(entry.name, {.batch = int64_t{1} << 38});

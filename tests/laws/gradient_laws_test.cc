@@ -10,7 +10,6 @@
 #include "shoal/ops/convert.h"
 #include "shoal/ops/ops.h"
 #include "shoal/train/differentiate.h"
-#include "shoal/zoo/zoo.h"
 
 namespace shoal::laws {
 namespace {
@@ -186,78 +185,6 @@ INSTANTIATE_TEST_SUITE_P(Law, Gradients, testing::ValuesIn(claiming([](const Ope
                            return op.gradient != nullptr || op.expand != nullptr;
                          })),
                          name_case);
-
-// A network copied into f64. Its inputs and weights are what is learned; scalars, such as the power
-// 2 of a variance, stay constants.
-class DoubleNetwork {
- public:
-  DoubleNetwork(Rng& rng, const Graph& network)
-      : network_(network), fresh_(network.value_count(), kNoValue) {
-    for (ValueId id : network.inputs()) {
-      feed(id, random_doubles(rng, network[id].type.shape, -1, 1));
-    }
-    for (const Node& node : network.nodes()) copy(node);
-    weigh(rng, map(network.outputs()[0]), problem_);
-    problem_.graph.mark_output(problem_.loss);
-  }
-  const Problem& problem() const { return problem_; }
-
- private:
-  void feed(ValueId id, const Tensor& tensor) {
-    ValueId& fresh = fresh_[static_cast<size_t>(id)];
-    fresh = problem_.graph.add_input(network_[id].name, tensor.type());
-    problem_.learned.push_back(fresh);
-    problem_.inputs.push_back(tensor);
-  }
-  ValueId map(ValueId id) {
-    if (id == kNoValue) return kNoValue;
-    ValueId& fresh = fresh_[static_cast<size_t>(id)];
-    if (fresh != kNoValue) return fresh;
-    Tensor constant = *network_[id].constant;
-    if (is_float(constant)) constant = ops::converted(constant, DType::kF64);
-    if (is_float(constant) && constant.shape().rank() > 0) {
-      feed(id, constant);
-    } else {
-      fresh = problem_.graph.add_constant(network_[id].name, constant);
-    }
-    return fresh;
-  }
-  void copy(const Node& node) {
-    std::vector<ValueId> inputs;
-    for (ValueId id : node.inputs) inputs.push_back(map(id));
-    const auto outputs = problem_.graph.add_node(*node.op, inputs, node.attributes,
-                                                 std::vector<std::string>(node.outputs.size()));
-    SHOAL_CHECK(outputs.ok());
-    for (size_t i = 0; i < node.outputs.size(); ++i) {
-      fresh_[static_cast<size_t>(node.outputs[i])] = (*outputs)[i];
-    }
-  }
-
-  const Graph& network_;
-  std::vector<ValueId> fresh_;  // per value of the network, its copy
-  Problem problem_;
-};
-
-class Networks : public testing::TestWithParam<const char*> {};
-
-TEST_P(Networks, HaveTheGradientsOfFiniteDifferences) {
-  Rng rng(5);
-  const auto network = zoo::build(GetParam());
-  ASSERT_TRUE(network.ok());
-  const DoubleNetwork copy(rng, *network);
-  const Problem& problem = copy.problem();
-  const auto both = train::differentiate(problem.graph, problem.loss, problem.learned);
-  ASSERT_TRUE(both.ok()) << both.status().message();
-  const std::vector<Tensor> outputs = run(both->graph, problem.inputs);
-  std::vector<Tensor> directions;
-  for (const Tensor& x : problem.inputs) {
-    directions.push_back(random_doubles(rng, x.shape(), -1, 1));
-  }
-  expect_slope(problem, std::span(outputs).subspan(1), directions);
-}
-
-// Those small enough for plain loops.
-INSTANTIATE_TEST_SUITE_P(Law, Networks, testing::Values("lenet5", "mlp", "convnet", "encoder"));
 
 // A gradient without a case would be one nobody checks.
 TEST(GradientCases, CoverEveryGradient) {

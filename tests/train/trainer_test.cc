@@ -156,6 +156,17 @@ TEST(Trainer, LeavesWhatIsFrozenAsItIs) {
   EXPECT_FALSE(Trainer::create(*device, network, {.step = {.frozen = all}}).ok());
 }
 
+TEST(Trainer, LearnsNoWeightsButF32) {
+  const auto device = make_reference_device();
+  Graph graph;
+  const ValueId x = graph.add_input("x", {DType::kF64, {kBatch, 5}});
+  const ValueId w = graph.add_constant("w", Tensor({DType::kF64, {5, 10}}));
+  graph.mark_output(*graph.add(ops::mat_mul, {x, w}));
+  const Status refused = Trainer::create(*device, graph, {}).status();
+  EXPECT_EQ(refused.code(), Code::kUnsupported);
+  EXPECT_NE(refused.message().find("w is f64"), std::string::npos) << refused.message();
+}
+
 TEST(Trainer, AddsPenaltiesToWhatTheyApplyTo) {
   const auto device = make_reference_device();
   const Graph network = *zoo::build("mlp", {.batch = kBatch});
