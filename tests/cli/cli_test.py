@@ -292,6 +292,7 @@ def test_ways_between_workers_fail_and_every_request_is_answered(tmp):
         assert flag[0] in shoal("chaos", *flag, expect=2).stderr, flag
     (tmp / "two.toml").write_text('[coordinator]\nlink = "gigabit"\n[[worker]]\ndevice = "pi4"\n'
                                   'link = "gigabit"\ncount = 2\n')
+    assert "takes 3 workers" in shoal("chaos", "--emulate", tmp / "two.toml", "--survive", 2, expect=2).stderr
     kinds = []
     for cluster in ["--workers", 3], ["--emulate", tmp / "two.toml", "--dilate", 1]:
         result = json.loads(shoal("chaos", *cluster, "--survive", 1, "--partitions", 1, "--delays", 1, "--breaks", 1,

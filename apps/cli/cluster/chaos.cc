@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "../cli.h"
+#include "../cluster_file.h"
 #include "../model.h"
 #include "../progress.h"
 #include "../table.h"
@@ -113,7 +114,12 @@ void print(const TrialFigures& figures) {
 
 Outcome try_for_real(const Flags& flags) {
   share_one_heap();
-  if (flags.trial.cluster.empty() && flags.trial.survive >= static_cast<int>(flags.trial.workers)) {
+  size_t workers = flags.trial.workers;
+  if (!flags.trial.cluster.empty()) {
+    SHOAL_OR_EXIT(const auto cluster, Exit::kUsage, read_cluster(flags.trial.cluster));
+    workers = cluster.workers.size();
+  }
+  if (flags.trial.survive >= static_cast<int>(workers)) {
     return {Exit::kUsage, "to survive the loss of " + std::to_string(flags.trial.survive) +
                               " takes " + std::to_string(flags.trial.survive + 1) + " workers"};
   }
