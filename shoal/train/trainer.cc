@@ -16,12 +16,21 @@ constexpr size_t kLoss = 1, kFirstStatistic = 2;  // outputs of a step, after th
 constexpr uint64_t kDropped = 0x64726f70, kDraws = 1 << 24;
 constexpr const char* kSteps = "trainer.steps";
 
-Result<Graph> fitted(Device& device, const Graph& step, int64_t limit) {
+Result<Graph> narrowed(const Graph& step) { return keep_narrow(step, step.outputs()[kLoss]); }
+
+// The step as the options want it in memory. What is computed again is chosen first, and begins
+// from what waits, however that does: were it to begin from what had not been rounded, that would
+// have to be kept, or computed from the images on.
+Result<Graph> fitted(Device& device, Graph step, const TrainerOptions& options) {
   const auto bytes_of = [&](const Graph& graph) -> Result<int64_t> {
-    SHOAL_ASSIGN(const auto executable, device.compile(graph));
+    SHOAL_ASSIGN(const Graph laid_out, options.bf16 ? narrowed(graph) : graph);
+    SHOAL_ASSIGN(const auto executable, device.compile(laid_out));
     return executable->memory().planned;
   };
-  return recompute(step, step.outputs()[kLoss], limit, bytes_of);
+  if (options.memory_bytes > 0) {
+    SHOAL_ASSIGN(step, recompute(step, step.outputs()[kLoss], options.memory_bytes, bytes_of));
+  }
+  return options.bf16 ? narrowed(step) : step;
 }
 
 // A file may have weights of any float type; rules and penalties are written for one.
@@ -42,12 +51,7 @@ Result<Trainer> Trainer::create(Device& device, const Graph& network,
                                 const TrainerOptions& options) {
   SHOAL_ASSIGN(StepGraph step, make_step_graph(network, options.step));
   SHOAL_TRY(require_f32(step, network));
-  if (options.bf16) {
-    SHOAL_ASSIGN(step.graph, keep_narrow(step.graph, step.graph.outputs()[kLoss]));
-  }
-  if (options.memory_bytes > 0) {
-    SHOAL_ASSIGN(step.graph, fitted(device, step.graph, options.memory_bytes));
-  }
+  SHOAL_ASSIGN(step.graph, fitted(device, std::move(step.graph), options));
   std::vector<std::string> names;
   for (ValueId id : step.parameters) names.push_back(network[id].name);
   Trainer trainer(network, Optimizer(options.optimizer, names), options.regularizers);

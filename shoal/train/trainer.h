@@ -21,7 +21,9 @@ struct TrainerOptions {
   OptimizerOptions optimizer = {};
   StepOptions step = {};
   std::vector<Regularizer> regularizers = {};
-  bool bf16 = false;  // activations wait for the way back as bfloat16, in half the memory
+  // Activations wait for the way back as bfloat16, in half the memory. Together with a limit, what
+  // is learned depends on that, too.
+  bool bf16 = false;
   // What the values of a step may take on the device: weights, gradients, activations. Where that
   // is little, activations are computed again on the way back. 0: as much as they like.
   int64_t memory_bytes = 0;

@@ -257,6 +257,7 @@ nlohmann::json TrainFlags::settings() const {
           {"batch", batch},
           {"seed", seed},
           {"bf16", bf16},
+          {"memory", bf16 ? model.memory_limit() : 0},  // of no influence otherwise
           {"from_scratch", from_scratch},
           {"retarget", retarget},
           {"freeze", freeze},
