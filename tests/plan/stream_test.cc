@@ -146,6 +146,10 @@ TEST(StreamPlans, SurviveWithEveryTurn) {
   const auto plain = make_stream_plans(graph, cluster);
   const auto plans = make_stream_plans(graph, cluster, {.survive = 1});
   ASSERT_TRUE(plain.ok() && plans.ok()) << plans.status().message();
+  const auto device = make_cpu_device({.threads = 1});
+  Rng rng(3);
+  const std::vector<Tensor> inputs = random_inputs(rng, graph);
+  const std::vector<Tensor> want = run_whole(graph, *device, inputs);
   bool any_coded = false;
   for (const StreamPrediction& made : *plans) {
     for (const ScheduledPlan& turn : made.turns) {
@@ -153,6 +157,8 @@ TEST(StreamPlans, SurviveWithEveryTurn) {
       const Status safe = verify(made.graph, turn.plan, 4);
       EXPECT_TRUE(safe.ok()) << made.name << ": " << safe.message();
       any_coded = any_coded || !turn.plan.codes.empty();
+      const int lost = static_cast<int>(draw(rng, 0, 3));
+      expect_near(run_here(made.graph, turn.plan, *device, inputs, {{lost, 0}}), want);
     }
   }
   EXPECT_TRUE(any_coded);

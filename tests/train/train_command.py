@@ -40,18 +40,23 @@ def write_digits(folder, keep=range(10)):
         np.save(folder / f"{name}-labels.npy", labels[chosen].astype(np.int64))
 
 
-def call(*words):
-    done = subprocess.run([str(w) for w in words], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                          text=True)
+def finished(*words):
+    done = subprocess.run([str(w) for w in words], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    return done.stdout
+    return done
 
 
-def train(shoal, model, data, out, *more):
-    words = call(shoal, "train", model, "--data", data, "--format", "npy", "--batch", "50",
-                 "--threads", "1", "--tune", "off", "--optimizer", "adam", "--json", "--out", out,
-                 *more)
-    return json.loads(words.splitlines()[-1])
+def call(*words):
+    return finished(*words).stdout
+
+
+def words_of_training(model, data, out, *more):
+    return ["train", model, "--data", data, "--format", "npy", "--batch", "50", "--threads", "1", "--tune",
+            "off", "--optimizer", "adam", "--json", "--out", out, *more]
+
+
+def train(shoal, *words):
+    return json.loads(call(shoal, *words_of_training(*words)).splitlines()[-1])
 
 
 def weights_of(path):
@@ -99,8 +104,9 @@ def retargets_and_freezes(shoal, at):
 def runs_a_frozen_body_once(shoal, at):
     """Which changes nothing but the time it takes."""
     for name, megabytes in [("again", 0), ("once", 64)]:
-        train(shoal, at / "mlp.onnx", at / "ten", at / f"{name}.onnx", "--epochs", "2", "--freeze",
-              "fc[12].*", "--feature-cache", megabytes)
+        said = finished(shoal, *words_of_training(at / "mlp.onnx", at / "ten", at / f"{name}.onnx", "--epochs",
+                                                  "2", "--freeze", "fc[12].*", "--feature-cache", megabytes))
+        assert ("has run once" in said.stderr) == (megabytes > 0), said.stderr
     again, once = (weights_of(at / f"{name}.onnx") for name in ("again", "once"))
     for name, weight in again.items():
         assert np.allclose(weight, once[name], rtol=1e-3, atol=1e-5), name

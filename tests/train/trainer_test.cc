@@ -211,31 +211,59 @@ TEST(Trainer, GoesOnFromItsStateAsIfNothingHadHappened) {
   EXPECT_EQ(other->restore(less).code(), Code::kCorrupt);
 }
 
-// Ones, some of them dropped, times weights of one: the scores show what was dropped.
-Graph dropping(float ratio) {
+constexpr int64_t kWide = 200;
+
+Tensor ones() {
+  Tensor tensor({DType::kF32, {kBatch, kWide}});
+  std::ranges::fill(tensor.data<float>(), 1.0f);
+  return tensor;
+}
+
+// Ones, some of them dropped, times weights of one: the scores show what was dropped; twice:
+// in which elements two masks differ.
+Graph dropping(float ratio, bool twice = false) {
   Graph graph;
-  const ValueId x = graph.add_input("x", {DType::kF32, {kBatch, 200}});
-  const ValueId kept =
-      *graph.add(ops::dropout, {x, graph.add_constant("ratio", Tensor::of<float>({}, {ratio}))});
-  Tensor weights({DType::kF32, {200}});
+  const ValueId x = graph.add_input("x", {DType::kF32, {kBatch, kWide}});
+  const ValueId share = graph.add_constant("ratio", Tensor::of<float>({}, {ratio}));
+  ValueId kept = *graph.add(ops::dropout, {x, share});
+  if (twice) kept = *graph.add(ops::sub, {kept, *graph.add(ops::dropout, {x, share})});
+  Tensor weights({DType::kF32, {kWide}});
   std::ranges::fill(weights.data<float>(), 1.0f);
   graph.mark_output(*graph.add(ops::mul, {kept, graph.add_constant("w", weights)}));
   return graph;
+}
+
+Tensor scores_after_a_step(const Graph& network, uint64_t seed) {
+  const auto device = make_reference_device();
+  TrainerOptions options{.optimizer = {.rate = 1e-9f}};
+  options.seed = seed;
+  auto trainer = Trainer::create(*device, network, options);
+  EXPECT_TRUE(trainer->step(ones(), std::vector{Tensor({DType::kI64, {kBatch}})}).ok());
+  return trainer->scores().clone();
+}
+
+TEST(Trainer, DropsOtherThingsInEveryPlaceAndForEverySeed) {
+  const Graph network = dropping(0.5f);
+  const Tensor one = scores_after_a_step(network, 1), same = scores_after_a_step(network, 1);
+  EXPECT_TRUE(std::ranges::equal(one.bytes(), same.bytes()));
+  EXPECT_FALSE(std::ranges::equal(one.bytes(), scores_after_a_step(network, 2).bytes()));
+  // Two masks that have nothing to do with each other agree in half of their elements.
+  const Tensor difference = scores_after_a_step(dropping(0.5f, true), 1);
+  const auto agreed = std::ranges::count(difference.data<float>(), 0.0f);
+  EXPECT_NEAR(static_cast<double>(agreed) / static_cast<double>(difference.count()), 0.5, 0.05);
 }
 
 TEST_P(TrainerOn, DropsTheShareItIsAskedToAndScalesTheRest) {
   const auto device = this->device();
   auto trainer = Trainer::create(*device, dropping(0.25f), {.optimizer = {.rate = 1e-9f}});
   ASSERT_TRUE(trainer.ok()) << trainer.status().message();
-  Tensor ones({DType::kF32, {kBatch, 200}});
-  std::ranges::fill(ones.data<float>(), 1.0f);
   const Tensor labels({DType::kI64, {kBatch}});
-  ASSERT_TRUE(trainer->step(ones, std::vector{labels}).ok());
+  ASSERT_TRUE(trainer->step(ones(), std::vector{labels}).ok());
   const Tensor first = trainer->scores().clone();
   const auto dropped = std::ranges::count(first.data<float>(), 0.0f);
   EXPECT_NEAR(static_cast<double>(dropped) / static_cast<double>(first.count()), 0.25, 0.03);
   for (float y : first.data<float>()) EXPECT_TRUE(y == 0 || std::abs(y - 4.0f / 3) < 1e-5f) << y;
-  ASSERT_TRUE(trainer->step(ones, std::vector{labels}).ok());
+  ASSERT_TRUE(trainer->step(ones(), std::vector{labels}).ok());
   EXPECT_FALSE(std::ranges::equal(first.bytes(), trainer->scores().bytes()));
 }
 
@@ -244,12 +272,10 @@ TEST(Trainer, DropsTheSameAfterAnInterruption) {
   const TrainerOptions options{.optimizer = {.rate = 0.01f}};
   auto one = Trainer::create(*device, dropping(0.5f), options);
   auto other = Trainer::create(*device, dropping(0.5f), options);
-  Tensor ones({DType::kF32, {kBatch, 200}});
-  std::ranges::fill(ones.data<float>(), 1.0f);
   const Tensor labels({DType::kI64, {kBatch}});
-  for (int i = 0; i < 3; ++i) ASSERT_TRUE(one->step(ones, std::vector{labels}).ok());
+  for (int i = 0; i < 3; ++i) ASSERT_TRUE(one->step(ones(), std::vector{labels}).ok());
   ASSERT_TRUE(other->restore(one->state()).ok());
-  EXPECT_EQ(*one->step(ones, std::vector{labels}), *other->step(ones, std::vector{labels}));
+  EXPECT_EQ(*one->step(ones(), std::vector{labels}), *other->step(ones(), std::vector{labels}));
   EXPECT_TRUE(std::ranges::equal(one->scores().bytes(), other->scores().bytes()));
   auto less = one->state();
   less.erase("trainer.steps");
