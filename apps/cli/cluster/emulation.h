@@ -32,10 +32,10 @@ struct Emulation {
   // As the worker of this name, or as the coordinator ("").
   Result<emulate::EmulatedLinks> as(const std::string& worker) const;
 
-  // What a trial does to the machines ('shoal chaos'). Null: they are on no trial.
+  // A trial ('shoal chaos') of these workers begins, and what it does to all machines.
   Result<std::shared_ptr<emulate::Weather>> make_weather(
       const std::vector<std::string>& workers) const;
-  Result<std::shared_ptr<emulate::Weather>> weather() const;
+  Result<std::shared_ptr<emulate::Weather>> weather() const;  // null: they are on no trial
   Result<std::shared_ptr<emulate::Trap>> trap() const;
   // Lets the trial hold this worker at the points that it gets to.
   Result<cluster::Reached> watched(const std::string& worker) const;
