@@ -6,7 +6,9 @@
 
 #include "shoal/base/checked.h"
 #include "shoal/graph/graph.h"
+#include "shoal/ops/chain.h"
 #include "shoal/ops/convert.h"
+#include "shoal/ops/ops.h"
 #include "shoal/ops/record.h"
 #include "shoal/ops/require.h"
 #include "shoal/ops/window.h"
@@ -75,6 +77,20 @@ void add_row(const Window& window, const std::array<int64_t, 3>& k, const T* row
   }
 }
 
+// Likewise, the elements of the plane.
+void place_row(const Window& window, const std::array<int64_t, 3>& k, int64_t* row) {
+  const auto& [a, b, c] = window.axes;
+  const Range planes = a.outputs(k[0]), rows = b.outputs(k[1]), columns = c.outputs(k[2]);
+  for (int64_t i = planes.begin; i < planes.end; ++i) {
+    for (int64_t j = rows.begin; j < rows.end; ++j) {
+      const int64_t line = (a.position(i, k[0]) * b.input + b.position(j, k[1])) * c.input;
+      for (int64_t l = columns.begin; l < columns.end; ++l) {
+        row[(i * b.output + j) * c.output + l] = line + c.position(l, k[2]);
+      }
+    }
+  }
+}
+
 template <class T>
 void add_up(const Blocks& blocks, const Tensor& x, Tensor& y) {
   const auto& [a, b, c] = blocks.window.axes;
@@ -120,6 +136,37 @@ std::optional<Tile> split(const Node& node, std::span<const Operand> inputs, con
               {}};
 }
 
+// [taps, blocks]: the element of a plane of y that each of x was added to; one past the last, where
+// there is none.
+Tensor places_of(const Window& window) {
+  const auto& [a, b, c] = window.axes;
+  const int64_t blocks = a.output * b.output * c.output, outside = a.input * b.input * c.input;
+  Tensor places({DType::kI64, {a.kernel * b.kernel * c.kernel, blocks}});
+  int64_t* row = places.data<int64_t>().data();
+  std::ranges::fill(places.data<int64_t>(), outside);
+  for (int64_t i = 0; i < a.kernel; ++i) {
+    for (int64_t j = 0; j < b.kernel; ++j) {
+      for (int64_t k = 0; k < c.kernel; ++k, row += blocks) place_row(window, {i, j, k}, row);
+    }
+  }
+  return places;
+}
+
+// Cuts the blocks out of the image again.
+Result<std::vector<ValueId>> gradient(const Node& node, std::span<const ValueId> outputs,
+                                      Graph& graph) {
+  Chain chain(graph, node.inputs[0]);
+  SHOAL_ASSIGN(const Blocks blocks, require_blocks(node, graph.operands(node.inputs)));
+  const Shape& image = blocks.image;
+  const Shape planes{image[0], image[1], image.count(2, image.rank())};
+  const ValueId dy = chain.reshape(outputs[0], planes);
+  const ValueId none = chain.zeros({image[0], image[1], 1});
+  const ValueId all = chain.add(concat, {dy, none}, {{"axis", int64_t{2}}});
+  const ValueId places = chain.constant(places_of(blocks.window));
+  const ValueId cut = chain.add(gather, {all, places}, {{"axis", int64_t{2}}});
+  return chain.finish({chain.reshape(cut, chain.shape_of(node.inputs[0])), kNoValue, kNoValue});
+}
+
 }  // namespace
 
 SHOAL_RECORD(col2_im) = {.name = "Col2Im",
@@ -129,6 +176,7 @@ SHOAL_RECORD(col2_im) = {.name = "Col2Im",
                          .infer = infer,
                          .reference = reference,
                          .split = split,
-                         .linear = true};
+                         .linear = true,
+                         .gradient = gradient};
 
 }  // namespace shoal::ops

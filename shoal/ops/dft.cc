@@ -2,8 +2,10 @@
 // axis holds the real and, if it is there, the imaginary part.
 #include <algorithm>
 
+#include "shoal/ops/chain.h"
 #include "shoal/ops/convert.h"
 #include "shoal/ops/fourier.h"
+#include "shoal/ops/ops.h"
 #include "shoal/ops/record.h"
 #include "shoal/ops/require.h"
 
@@ -91,6 +93,37 @@ std::optional<Tile> split(const Node& node, std::span<const Operand> inputs, con
   return tile;
 }
 
+// x, cut off or filled up with zeros to this length.
+ValueId fitted(Chain& chain, ValueId x, size_t axis, int64_t length) {
+  const Shape shape = chain.shape_of(x);
+  if (shape[axis] < length) {
+    std::vector<int64_t> pads(2 * shape.rank(), 0);
+    pads[shape.rank() + axis] = length - shape[axis];
+    return chain.add(pad_, {x, chain.list(pads)});
+  }
+  const auto list = [&](int64_t element) { return chain.list(std::span(&element, 1)); };
+  return chain.add(slice, {x, list(0), list(length), list(static_cast<int64_t>(axis))});
+}
+
+// The matrix of the transform is symmetric, so that what takes gradients back, its conjugate
+// transposed, is the transform in the other direction; but only the inverse divides by the length.
+Result<std::vector<ValueId>> gradient(const Node& node, std::span<const ValueId> outputs,
+                                      Graph& graph) {
+  Chain chain(graph, node.inputs[0]);
+  const Shape shape = chain.shape_of(node.inputs[0]);
+  const size_t axis = axis_of(node, shape), last = shape.rank() - 1;
+  SHOAL_ASSIGN(const int64_t length, length_of(node, graph.operands(node.inputs)));
+  const bool inverse = node.integer("inverse", 0) != 0;
+  const auto factor = static_cast<double>(length);
+  const ValueId lengths = chain.constant(Tensor::of<int64_t>({}, {length}));
+  ValueId dx = chain.add(dft, {outputs[0], lengths},
+                         {{"axis", static_cast<int64_t>(axis)}, {"inverse", int64_t{!inverse}}});
+  dx = chain.add(mul, {dx, chain.scalar(inverse ? 1 / factor : factor)});
+  std::vector<ValueId> gradients(node.inputs.size(), kNoValue);
+  gradients[0] = fitted(chain, fitted(chain, dx, axis, shape[axis]), last, shape[last]);
+  return chain.finish(std::move(gradients));
+}
+
 }  // namespace
 
 SHOAL_RECORD(dft) = {.name = "DFT",
@@ -100,6 +133,7 @@ SHOAL_RECORD(dft) = {.name = "DFT",
                      .infer = infer,
                      .reference = reference,
                      .split = split,
-                     .linear = true};
+                     .linear = true,
+                     .gradient = gradient};
 
 }  // namespace shoal::ops

@@ -2,8 +2,10 @@
 // frame_step elements, each weighed by a window.
 #include <array>
 
+#include "shoal/ops/chain.h"
 #include "shoal/ops/convert.h"
 #include "shoal/ops/fourier.h"
+#include "shoal/ops/ops.h"
 #include "shoal/ops/record.h"
 #include "shoal/ops/require.h"
 
@@ -115,6 +117,57 @@ std::optional<Tile> split(const Node& node, std::span<const Operand> inputs, con
   return tile;
 }
 
+// [batch, frame, length, parts], of the frames before the transform, as in dft.cc: back by the
+// inverse, which divides by the length.
+ValueId gradient_of_frames(Chain& chain, ValueId dy, int64_t length, int64_t parts) {
+  const auto list = [&](int64_t element) { return chain.list(std::span(&element, 1)); };
+  const ValueId back = chain.add(dft, {dy, chain.constant(Tensor::of<int64_t>({}, {length}))},
+                                 {{"axis", int64_t{2}}, {"inverse", int64_t{1}}});
+  const ValueId scaled = chain.add(mul, {back, chain.scalar(static_cast<double>(length))});
+  return chain.add(slice, {scaled, list(0), list(parts), list(3)});
+}
+
+// Where frames overlap, what all of them say of the signal is added up.
+ValueId gradient_of_signal(Chain& chain, const Frames& frames, ValueId dframes,
+                           const Shape& signal) {
+  const auto list = [&](int64_t element) { return chain.list(std::span(&element, 1)); };
+  const ValueId columns = chain.reshape(chain.transpose(dframes, {0, 3, 2, 1}),
+                                        {signal[0], signal[2] * frames.length, frames.count});
+  const ValueId added = chain.add(col2_im, {columns, list(signal[1]), list(frames.length)},
+                                  {{"strides", std::vector<int64_t>{frames.step}}});
+  return chain.transpose(added, {0, 2, 1});
+}
+
+// [frame, length]: which element of the signal each is.
+Tensor places_of(const Frames& frames) {
+  Tensor places({DType::kI64, {frames.count, frames.length}});
+  int64_t* place = places.data<int64_t>().data();
+  for (int64_t f = 0; f < frames.count; ++f) {
+    for (int64_t t = 0; t < frames.length; ++t) *place++ = f * frames.step + t;
+  }
+  return places;
+}
+
+Result<std::vector<ValueId>> gradient(const Node& node, std::span<const ValueId> outputs,
+                                      Graph& graph) {
+  Chain chain(graph, node.inputs[0]);
+  const Shape signal = chain.shape_of(node.inputs[0]);
+  const std::vector<Operand> operands = graph.operands(node.inputs);
+  SHOAL_ASSIGN(const Frames frames, frames_of(operands));
+  ValueId dframes = gradient_of_frames(chain, outputs[0], frames.length, signal[2]);
+  std::vector<ValueId> gradients(node.inputs.size(), kNoValue);
+  if (is_given(operands, 2)) {
+    const ValueId places = chain.constant(places_of(frames));
+    const ValueId cut = chain.add(gather, {node.inputs[0], places}, {{"axis", int64_t{1}}});
+    const ValueId sums =
+        chain.reduce_sum(chain.add(mul, {cut, dframes}), std::array<int64_t, 3>{0, 1, 3});
+    gradients[2] = chain.reshape(sums, {frames.length});
+    dframes = chain.add(mul, {dframes, chain.reshape(node.inputs[2], {frames.length, 1})});
+  }
+  gradients[0] = gradient_of_signal(chain, frames, dframes, signal);
+  return chain.finish(std::move(gradients));
+}
+
 }  // namespace
 
 SHOAL_RECORD(stft) = {.name = "STFT",
@@ -124,6 +177,7 @@ SHOAL_RECORD(stft) = {.name = "STFT",
                       .infer = infer,
                       .reference = reference,
                       .split = split,
-                      .linear = true};
+                      .linear = true,
+                      .gradient = gradient};
 
 }  // namespace shoal::ops
