@@ -13,7 +13,7 @@ demo: build
 	build/release/shoal chaos --workers 5 --survive 1 --kills 1 --requests 40 --model zoo:mobilenetv2
 
 # Optimised build by g++ with every test; sanitized build by clang with the fast ones and the
-# hostile models; then each fuzzer for a minute.
+# hostile models; then each fuzzer for twenty seconds (longer by hand: tools/fuzz 600).
 test: setup-peers
 	tools/setup mpi avahi
 	cmake --preset release -Wno-dev -DSHOAL_MPI=ON >/dev/null && cmake --build --preset release -j$(JOBS)
@@ -21,7 +21,7 @@ test: setup-peers
 	ctest --preset release -j$(JOBS)
 	$(call BUILD,fuzz)
 	ctest --preset fuzz -j$(JOBS) -L 'fast|sanitize'
-	tools/fuzz 60
+	tools/fuzz 20
 
 # The C++ tests on 64-bit ARM, by cross compiler and qemu-user.
 test-arm:

@@ -32,10 +32,13 @@ void* operator new(std::size_t size) { return allocated(size, alignof(std::max_a
 void* operator new(std::size_t size, std::align_val_t alignment) {
   return allocated(size, static_cast<std::size_t>(alignment));
 }
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
-void operator delete(void* memory, std::align_val_t) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t, std::align_val_t) noexcept { std::free(memory); }
+// Not inlined, or g++ takes `free` beside `new` for a mistake.
+[[gnu::noinline]] void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, std::size_t) noexcept { ::operator delete(memory); }
+void operator delete(void* memory, std::align_val_t) noexcept { ::operator delete(memory); }
+void operator delete(void* memory, std::size_t, std::align_val_t) noexcept {
+  ::operator delete(memory);
+}
 
 namespace shoal::train {
 namespace {
