@@ -5,8 +5,8 @@
 
 namespace shoal {
 
-// Does it on a thread of low priority, and waits for it: preparations must not slow down who
-// answers on the same cores. Threads that it starts are of low priority, too.
+// Does it on a thread that lets others go first, and waits for it: preparations must not slow down
+// who answers on the same cores. Threads that it starts let others go first, too, and for good.
 void run_modestly(const std::function<void()>& what);
 
 }  // namespace shoal

@@ -35,7 +35,7 @@ class DirectRows {
         columns_(conv.window.axes[2]),
         channels_(channels),
         pixel_(pixel),
-        blocks_((channels + pixel - 1) / pixel),
+        blocks_(ceil_div(channels, pixel)),
         is_blocked_(is_blocked),
         copies_(must_copy || !is_blocked || is_padded(rows_) || is_padded(columns_)),
         flat_(!copies_ && is_pointwise(rows_) && is_pointwise(columns_)),

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 
+#include "shoal/base/round_up.h"
 #include "shoal/cpu/kernel.h"
 #include "shoal/cpu/rows.h"
 #include "shoal/ops/ops.h"
@@ -40,7 +41,7 @@ class ReduceKernel : public Kernel {
 
   void run(const Call& call) const override {
     const auto [outer, n, inner] = lines_;
-    const int64_t strips = (inner + kStrip - 1) / kStrip, grain = kElements / (n * kStrip) + 1;
+    const int64_t strips = ceil_div(inner, kStrip), grain = kElements / (n * kStrip) + 1;
     call.pool.parallel_ranges(outer * strips, grain, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
         const int64_t o = i / strips, column = i % strips * kStrip;
