@@ -112,14 +112,37 @@ TEST(Peer, IsLeftWithTheLastPlan) {
   EXPECT_EQ(other->receive(net::Deadline::max()).status().code(), Code::kUnavailable);
 }
 
+// Remembers until when someone would wait, and does not.
+class Impatient final : public net::Channel {
+ public:
+  explicit Impatient(ChannelPtr inner) : inner_(std::move(inner)) {}
+
+  const net::Peer& peer() const override { return inner_->peer(); }
+  Status send(const net::FrameView& frame, net::Deadline deadline) override {
+    return inner_->send(frame, deadline);
+  }
+  Result<net::Frame> receive(net::Deadline deadline, const net::Place& place) override {
+    waits_until = deadline;
+    return inner_->receive(net::Deadline(), place);
+  }
+  void close() override { inner_->close(); }
+  net::Traffic traffic() const override { return inner_->traffic(); }
+
+  net::Deadline waits_until;
+
+ private:
+  const ChannelPtr inner_;
+};
+
 // Who is connected and then cut off says nothing, and nobody is to wait long for that.
 TEST(Greeting, EndsAtItsDeadline) {
   net::LoopbackNetwork network;
   const auto listener = *network.transport("mute")->listen("mute");
   const auto transport = network.transport("coordinator");
-  const ChannelPtr channel = *transport->connect("mute", net::Deadline::max());
-  const auto silent = greet(*channel, "mute", 1, net::after(std::chrono::milliseconds(1)));
-  EXPECT_EQ(silent.status().code(), Code::kDeadline);
+  Impatient channel(*transport->connect("mute", net::Deadline::max()));
+  const net::Deadline deadline = net::after(std::chrono::seconds(7));
+  EXPECT_EQ(greet(channel, "mute", 1, deadline).status().code(), Code::kDeadline);
+  EXPECT_EQ(channel.waits_until, deadline);
 }
 
 }  // namespace
