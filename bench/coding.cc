@@ -8,10 +8,10 @@
 
 #include "shoal/cpu/cpu.h"
 #include "shoal/passes/passes.h"
-#include "shoal/plan/erasure.h"
-#include "shoal/plan/known.h"
-#include "shoal/plan/planner.h"
-#include "shoal/plan/protect.h"
+#include "shoal/plan/coding/erasure.h"
+#include "shoal/plan/coding/protect.h"
+#include "shoal/plan/device_presets.h"
+#include "shoal/plan/search/planner.h"
 #include "shoal/zoo/zoo.h"
 
 namespace shoal::plan {

@@ -8,7 +8,7 @@
 #include "bench/fma_peak.h"
 #include "shoal/base/thread_pool.h"
 #include "shoal/cpu/aligned.h"
-#include "shoal/cpu/product.h"
+#include "shoal/cpu/product/product.h"
 
 namespace shoal::cpu {
 namespace {

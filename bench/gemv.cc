@@ -9,8 +9,8 @@
 #include "bench/read_bandwidth.h"
 #include "shoal/base/thread_pool.h"
 #include "shoal/cpu/aligned.h"
-#include "shoal/cpu/dots.h"
-#include "shoal/cpu/product.h"
+#include "shoal/cpu/product/dots.h"
+#include "shoal/cpu/product/product.h"
 
 namespace shoal::cpu {
 namespace {

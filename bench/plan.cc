@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "shoal/passes/passes.h"
-#include "shoal/plan/known.h"
-#include "shoal/plan/planner.h"
+#include "shoal/plan/device_presets.h"
+#include "shoal/plan/search/planner.h"
 #include "shoal/zoo/zoo.h"
 
 namespace shoal::plan {

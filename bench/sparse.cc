@@ -1,7 +1,7 @@
 // Sparse products of a vector and a matrix against the dense one, one JSON line per form, size and
 // density, and the density below which the sparse form is faster: its cost grows with what is
 // there, the dense one's does not.
-#include "shoal/cpu/sparse.h"
+#include "shoal/cpu/product/sparse.h"
 
 #include <algorithm>
 #include <chrono>
@@ -12,7 +12,7 @@
 
 #include "shoal/base/thread_pool.h"
 #include "shoal/cpu/aligned.h"
-#include "shoal/cpu/dots.h"
+#include "shoal/cpu/product/dots.h"
 
 namespace shoal::cpu {
 namespace {

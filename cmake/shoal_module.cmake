@@ -1,5 +1,6 @@
-# shoal_module(graph DEPS tensor base): one library from the .cc files of this folder, one
-# test program from its *_test.cc. DEPS is also what tools/check_layers.py enforces; LINK names
+# shoal_module(graph DEPS tensor base): one library from the .cc files of this folder, one test
+# program from its *_test.cc. PARTS names subfolders, bottom first: a part may include the room's own
+# headers and the parts named before it. tools/check_layers.py enforces DEPS and PARTS; LINK names
 # libraries from outside.
 add_library(shoal_flags INTERFACE)
 target_compile_options(shoal_flags INTERFACE
@@ -40,8 +41,12 @@ function(shoal_test name)
 endfunction()
 
 function(shoal_module name)
-  cmake_parse_arguments(ARG "" "" "DEPS;LINK" ${ARGN})
-  file(GLOB sources CONFIGURE_DEPENDS *.cc)
+  cmake_parse_arguments(ARG "" "" "DEPS;PARTS;LINK" ${ARGN})
+  set(patterns *.cc)
+  foreach(part ${ARG_PARTS})
+    list(APPEND patterns ${part}/*.cc)
+  endforeach()
+  file(GLOB sources CONFIGURE_DEPENDS ${patterns})
   set(tests ${sources})
   list(FILTER sources EXCLUDE REGEX "_test\\.cc$")
   list(FILTER tests INCLUDE REGEX "_test\\.cc$")

@@ -40,7 +40,7 @@ Result<Session> open_text(std::string_view text, Device& device) {
 
 TEST(Session, AnswersEveryBatchAsItAnswersOneImage) {
   auto device = make_cpu_device();
-  Session session = open_digits(*device, {.kept_shapes = 2});
+  Session session = open_digits(*device, {.max_cached_shapes = 2});
   const Tensor seven = images(7);
   auto all = session.run({{"image", seven}});
   ASSERT_TRUE(all.ok()) << all.status().message();

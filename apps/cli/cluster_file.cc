@@ -7,13 +7,13 @@
 #include <map>
 #include <set>
 
-#include "shoal/plan/known.h"
+#include "shoal/plan/device_presets.h"
 
 namespace shoal::cli {
 namespace {
 
-using plan::KnownDevice;
-using plan::KnownLink;
+using plan::DevicePreset;
+using plan::LinkPreset;
 
 constexpr int64_t kMostWorkers = 4096;
 
@@ -67,8 +67,8 @@ class ClusterReader {
       SHOAL_ASSIGN(const double latency, number(table, "latency_ms", 0));
       SHOAL_ASSIGN(const double wakeup, number(table, "wakeup_ms", 0));
       SHOAL_ASSIGN(const double sleep, number(table, "sleep_after_ms", 100));
-      links_.emplace(name.str(), KnownLink{name.str(), "", mbit * 1e6, latency / 1e3, wakeup / 1e3,
-                                           sleep / 1e3, table["shared"].value_or(false)});
+      links_.emplace(name.str(), LinkPreset{name.str(), "", mbit * 1e6, latency / 1e3, wakeup / 1e3,
+                                            sleep / 1e3, table["shared"].value_or(false)});
     }
     return {};
   }
@@ -86,7 +86,8 @@ class ClusterReader {
       if (gmac <= 0 || gb <= 0) {
         return invalid("device." + std::string(name.str()) + " needs gmac_per_s and gb_per_s");
       }
-      devices_.emplace(name.str(), KnownDevice{name.str(), "", gmac * 1e9, gb * 1e9, memory * 1e6});
+      devices_.emplace(name.str(),
+                       DevicePreset{name.str(), "", gmac * 1e9, gb * 1e9, memory * 1e6});
     }
     return {};
   }
@@ -95,7 +96,7 @@ class ClusterReader {
     const std::string name = table["link"].value_or(std::string());
     if (name.empty()) return invalid("no link is named");
     const auto own = links_.find(name);
-    Result<KnownLink> link = own != links_.end() ? own->second : plan::find_link(name);
+    Result<LinkPreset> link = own != links_.end() ? own->second : plan::find_link(name);
     if (!link.ok()) return link.status();
     // Links of one name share one channel, unless they say which.
     const std::string channel = table["channel"].value_or(name);
@@ -106,7 +107,7 @@ class ClusterReader {
     SHOAL_TRY(allow(table, {"name", "device", "link", "channel", "count", "speed", "memory_mb"}));
     const std::string name = table["device"].value_or(std::string());
     const auto own = devices_.find(name);
-    Result<KnownDevice> device = own != devices_.end() ? own->second : plan::find_device(name);
+    Result<DevicePreset> device = own != devices_.end() ? own->second : plan::find_device(name);
     if (!device.ok()) return device.status();
     SHOAL_ASSIGN(const double speed, number(table, "speed", 1));
     SHOAL_ASSIGN(const double memory, number(table, "memory_mb", device->memory_bytes / 1e6));
@@ -139,8 +140,8 @@ class ClusterReader {
   }
 
   const toml::table& root_;
-  std::map<std::string, KnownLink, std::less<>> links_;
-  std::map<std::string, KnownDevice, std::less<>> devices_;
+  std::map<std::string, LinkPreset, std::less<>> links_;
+  std::map<std::string, DevicePreset, std::less<>> devices_;
   std::map<std::string, int, std::less<>> media_;
   plan::ClusterProfile cluster_;
 };

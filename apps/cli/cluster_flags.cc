@@ -3,7 +3,7 @@
 #include <CLI/CLI.hpp>
 
 #include "cluster_file.h"
-#include "shoal/plan/known.h"
+#include "shoal/plan/device_presets.h"
 
 namespace shoal::cli {
 namespace {
@@ -24,18 +24,18 @@ void ClusterFlags::add_to(CLI::App& command) {
       ->check(CLI::Range(1, 4096))
       ->capture_default_str()
       ->excludes(path);
-  command.add_option("--device", device, "What they are: " + names_of(plan::known_devices()))
+  command.add_option("--device", device, "What they are: " + names_of(plan::device_presets()))
       ->capture_default_str()
       ->excludes(path);
-  command.add_option("--link", link, "What links them: " + names_of(plan::known_links()))
+  command.add_option("--link", link, "What links them: " + names_of(plan::link_presets()))
       ->capture_default_str()
       ->excludes(path);
 }
 
 Result<plan::ClusterProfile> make_cluster(const ClusterFlags& flags) {
   if (!flags.file.empty()) return read_cluster(flags.file);
-  SHOAL_ASSIGN(const plan::KnownDevice device, plan::find_device(flags.device));
-  SHOAL_ASSIGN(const plan::KnownLink link, plan::find_link(flags.link));
+  SHOAL_ASSIGN(const plan::DevicePreset device, plan::find_device(flags.device));
+  SHOAL_ASSIGN(const plan::LinkPreset link, plan::find_link(flags.link));
   return plan::uniform_cluster(flags.workers, device, link);
 }
 

@@ -7,7 +7,7 @@
 #include "plan_picture.h"
 #include "planning.h"
 #include "shoal/base/atomic_file.h"
-#include "shoal/plan/figures.h"
+#include "shoal/plan/cost/plan_stats.h"
 #include "streaming.h"
 #include "table.h"
 

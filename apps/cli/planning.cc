@@ -7,7 +7,7 @@
 #include "cli.h"
 #include "model.h"
 #include "shoal/passes/passes.h"
-#include "shoal/plan/figures.h"
+#include "shoal/plan/cost/plan_stats.h"
 #include "table.h"
 
 namespace shoal::cli {

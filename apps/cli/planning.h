@@ -9,7 +9,7 @@
 #include "cluster_flags.h"
 #include "parser.h"
 #include "shoal/graph/graph.h"
-#include "shoal/plan/planner.h"
+#include "shoal/plan/search/planner.h"
 #include "wire_flags.h"
 
 namespace shoal::cli {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "planning.h"
-#include "shoal/plan/stream.h"
+#include "shoal/plan/stream/stream.h"
 
 namespace shoal::cli {
 

@@ -6,7 +6,7 @@
 
 #include "parser.h"
 #include "shoal/base/status.h"
-#include "shoal/plan/wire_format.h"
+#include "shoal/plan/search/wire_format.h"
 
 namespace shoal::cli {
 

@@ -16,7 +16,7 @@ FaultPlan::FaultPlan(World& world, std::vector<std::unique_ptr<SimWorker>>& work
     const auto fault = static_cast<Fault>(world.random.between(0, kFaults - 1));
     const Time lasts = world.random.between(kShortest, kLongest);
     if (world.random.between(0, 1) == 0) {
-      const auto point = static_cast<Point>(world.random.between(0, kPoints - 1));
+      const auto point = static_cast<FaultPoint>(world.random.between(0, kFaultPoints - 1));
       triggers_.push_back({point, world.random.between(0, 60), fault, lasts});
       continue;
     }
@@ -24,10 +24,10 @@ FaultPlan::FaultPlan(World& world, std::vector<std::unique_ptr<SimWorker>>& work
     const Time when = world.random.between(0ms, end);
     world.clock.after(when, [this, fault, worker, lasts] { happen(fault, worker, lasts); });
   }
-  world.reached = [this](Point point, int worker) { reached(point, worker); };
+  world.reached = [this](FaultPoint point, int worker) { reached(point, worker); };
 }
 
-void FaultPlan::reached(Point point, int worker) {
+void FaultPlan::reached(FaultPoint point, int worker) {
   for (Trigger& trigger : triggers_) {
     if (trigger.point != point || trigger.countdown-- != 0) continue;
     // Not in the middle of what is being done: a processor ends its instruction, too.

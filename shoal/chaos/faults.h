@@ -16,13 +16,13 @@ class FaultPlan {
 
  private:
   struct Trigger {
-    Point point;
+    FaultPoint point;
     int64_t countdown;  // how many times it is reached before
     Fault fault;
     Time lasts;
   };
 
-  void reached(Point point, int worker);
+  void reached(FaultPoint point, int worker);
   void happen(Fault fault, int worker, Time lasts);
   void flap(int worker, int times);
   void partition(int worker, bool to_it, bool from_it, Time lasts);

@@ -13,7 +13,7 @@ using namespace std::chrono_literals;
 
 constexpr size_t kScenes = 18;
 constexpr int kMostRequests = 8, kMostFaults = 4;
-constexpr Time kPatience = 3s;
+constexpr Time kTimeout = 3s;
 
 // Scenes are made when they are first played.
 Scene& scene_of(uint64_t seed) {
@@ -49,7 +49,7 @@ class Life {
     }
     const auto count = static_cast<int>(world_.random.between(0, kMostFaults));
     const FaultPlan faults(world_, workers_, count, kBusy);
-    world_.clock.after(kBusy + 2 * kPatience, [this] { coordinator_.stop(); });
+    world_.clock.after(kBusy + 2 * kTimeout, [this] { coordinator_.stop(); });
     while (world_.clock.step()) {
     }
     for (const auto& [request, sent] : sent_) {
@@ -69,9 +69,9 @@ class Life {
     const auto input = static_cast<size_t>(world_.random.between(0, Scene::kInputs - 1));
     ++history_.requests;
     submitting_ = input;
-    const uint64_t request = coordinator_.submit(input, kPatience);
+    const uint64_t request = coordinator_.submit(input, kTimeout);
     sent_[request].input = input;
-    world_.reached(Point::kSubmitted,
+    world_.reached(FaultPoint::kSubmitted,
                    static_cast<int>(world_.random.between(0, world_.scene.workers() - 1)));
   }
 

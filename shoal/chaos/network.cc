@@ -142,8 +142,8 @@ void Network::watch_for_silence() {
     if (connection == nullptr) continue;
     for (const End& end : connection->ends_) {
       if (!silent(connection->other(end.machine).machine, end.machine) || !end.open) continue;
-      const Time patience = random_.between(kShortestSilence, kLongestSilence);
-      clock_.after(patience,
+      const Time timeout = random_.between(kShortestSilence, kLongestSilence);
+      clock_.after(timeout,
                    [this, watched = one, at = end.machine] { check_silence(watched, at); });
     }
   }

@@ -1,5 +1,6 @@
 // A network in virtual time: connections that keep the order of what they carry, and what can
-// happen to them. Whoever is silent for too long is given up, as net/pulse.h does it.
+// happen to them. Whoever is silent for too long is given up, as net/channel/heartbeat_timer.h does
+// it.
 #pragma once
 
 #include <functional>

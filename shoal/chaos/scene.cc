@@ -5,8 +5,8 @@
 
 #include "shoal/base/random.h"
 #include "shoal/ops/ops.h"
-#include "shoal/plan/planner.h"
-#include "shoal/plan/protect.h"
+#include "shoal/plan/coding/protect.h"
+#include "shoal/plan/search/planner.h"
 
 namespace shoal::chaos {
 namespace {
@@ -118,12 +118,12 @@ Result<Scene::Made> Scene::make_plan(size_t version, const cluster::Workers& set
     SHOAL_ASSIGN(with, plan::protect(best.graph, best.plan, losses, {set.begin(), set.end()}));
   }
   SHOAL_ASSIGN(plan::Schedule schedule, plan::make_schedule(with.graph, with.plan));
-  made.course = {0, std::move(with.graph), std::move(with.plan), std::move(schedule)};
+  made.deployed = {0, std::move(with.graph), std::move(with.plan), std::move(schedule)};
   const auto device = make_reference_device();
-  for (const auto& parts : made.course.schedule.parts) {
+  for (const auto& parts : made.deployed.schedule.parts) {
     auto& executables = made.executables.emplace_back();
     for (const plan::Part& part : parts) {
-      SHOAL_ASSIGN(const Graph graph, plan::to_graph(made.course.graph, part));
+      SHOAL_ASSIGN(const Graph graph, plan::to_graph(made.deployed.graph, part));
       SHOAL_ASSIGN(auto executable, device->compile(graph));
       executables.push_back(std::move(executable));
     }
@@ -141,30 +141,31 @@ Result<const Scene::Made*> Scene::made(size_t version, const cluster::Workers& s
   return static_cast<const Made*>(&it->second);
 }
 
-Result<cluster::Course> Scene::course(size_t version, const cluster::Workers& set, uint64_t id) {
+Result<cluster::DeployedPlan> Scene::deployed(size_t version, const cluster::Workers& set,
+                                              uint64_t id) {
   SHOAL_ASSIGN(const Made* const one, made(version, set));
-  cluster::Course course = one->course;
-  course.id = id;
-  return course;
+  cluster::DeployedPlan deployed = one->deployed;
+  deployed.id = id;
+  return deployed;
 }
 
 Result<std::unique_ptr<cluster::Deployment>> Scene::deployment(size_t version,
                                                                const cluster::Workers& set,
                                                                int worker) {
   SHOAL_ASSIGN(const Made* const one, made(version, set));
-  const cluster::Course& course = one->course;
+  const cluster::DeployedPlan& deployed = one->deployed;
   std::vector<cluster::WorkerTask> tasks;
-  for (size_t s = 0; s < course.plan.segments.size(); ++s) {
-    for (size_t t = 0; t < course.plan.segments[s].tasks.size(); ++t) {
-      if (course.plan.segments[s].tasks[t].worker != worker) continue;
-      const plan::Part& part = course.schedule.parts[s][t];
+  for (size_t s = 0; s < deployed.plan.segments.size(); ++s) {
+    for (size_t t = 0; t < deployed.plan.segments[s].tasks.size(); ++t) {
+      if (deployed.plan.segments[s].tasks[t].worker != worker) continue;
+      const plan::Part& part = deployed.schedule.parts[s][t];
       cluster::WorkerTask& task = tasks.emplace_back();
       task.executable = std::make_unique<Shared>(one->executables[s][t]);
       task.inputs = part.inputs;
       task.outputs = part.outputs;
-      task.sends = cluster::sends_of(course.schedule, part, worker);
-      for (const plan::CodeRead& read : course.schedule.code_reads[s][t]) {
-        task.codes.push_back(cluster::task_code(course.graph, course.plan, read));
+      task.sends = cluster::sends_of(deployed.schedule, part, worker);
+      for (const plan::CodeRead& read : deployed.schedule.code_reads[s][t]) {
+        task.codes.push_back(cluster::task_code(deployed.graph, deployed.plan, read));
       }
     }
   }

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "shoal/cluster/deployment.h"
+#include "shoal/cluster/failover_policy.h"
 #include "shoal/cluster/requests.h"
-#include "shoal/cluster/roster.h"
 
 namespace shoal::chaos {
 
@@ -24,14 +24,14 @@ class Scene {
   // Which version's answer this is, whole; nothing where it is none.
   std::optional<size_t> version_of(size_t input, std::span<const Tensor> outputs) const;
 
-  Result<cluster::Course> course(size_t version, const cluster::Workers& set, uint64_t id);
+  Result<cluster::DeployedPlan> deployed(size_t version, const cluster::Workers& set, uint64_t id);
   // What a worker does of it.
   Result<std::unique_ptr<cluster::Deployment>> deployment(size_t version,
                                                           const cluster::Workers& set, int worker);
 
  private:
   struct Made {
-    cluster::Course course;
+    cluster::DeployedPlan deployed;
     // By segment and task.
     std::vector<std::vector<std::shared_ptr<Executable>>> executables;
   };

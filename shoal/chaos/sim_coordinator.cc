@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "shoal/plan/figures.h"
+#include "shoal/plan/cost/plan_stats.h"
 
 namespace shoal::chaos {
 namespace {
@@ -24,7 +24,7 @@ SimCoordinator::SimCoordinator(World& world, std::vector<std::unique_ptr<SimWork
     deploying_->restored ? go_on_restoring() : finish_deploying();
   };
   ear_.data = [this](int from, uint64_t attempt, const plan::Piece& piece, const Tensor& part) {
-    world_.reached(Point::kAnswerArrives, from);
+    world_.reached(FaultPoint::kAnswerArrives, from);
     const auto type = requests_.expect(from, attempt, piece);
     SHOAL_CHECK(type.ok());
     if (*type) requests_.arrive(attempt, piece, part);
@@ -62,7 +62,7 @@ void SimCoordinator::reach(int worker) {
   if (link == nullptr) return;
   world_.note("reached", worker);
   links_[worker] = link;
-  roster_.forgive();
+  policy_.forgive();
   link->when_closed(kCoordinator, [this, worker] { lose(worker); });
   SimWorker* there = workers_[static_cast<size_t>(worker)].get();
   // It holds on to the connection as long as to its plans.
@@ -88,9 +88,9 @@ void SimCoordinator::stop_deploying() {
 }
 
 void SimCoordinator::withdraw(uint64_t plan) {
-  tell(courses_.at(plan), [plan](SimWorker& there) { there.release(plan); });
+  tell(deployed_plans_.at(plan), [plan](SimWorker& there) { there.release(plan); });
   requests_.remove(plan);
-  courses_.erase(plan);
+  deployed_plans_.erase(plan);
   made_for_.erase(plan);
 }
 
@@ -100,12 +100,12 @@ cluster::Workers SimCoordinator::present() const {
   return all;
 }
 
-// As Fleet::mend(), but that every plan takes its time.
+// As FailoverDeployment::mend(), but that every plan takes its time.
 void SimCoordinator::mend() {
   const auto whole = [this](uint64_t plan) { return is_whole(plan); };
   if (!deploying_ && !restore()) {
     const bool waits = is_expected_back();
-    if (const auto set = roster_.next(present(), whole, !waits)) {
+    if (const auto set = policy_.next(present(), whole, !waits)) {
       begin_to_deploy(*set);
     } else if (!waits) {
       retire();
@@ -125,18 +125,18 @@ bool SimCoordinator::is_expected_back() {
 // there is one to restore.
 bool SimCoordinator::restore() {
   const auto whole = [this](uint64_t plan) { return is_whole(plan); };
-  const std::vector<uint64_t> plans = roster_.restorable(present(), whole);
+  const std::vector<uint64_t> plans = policy_.restorable(present(), whole);
   if (plans.empty()) return false;
-  const cluster::CoursePtr course = courses_.at(plans.front());
-  const int worker = requests_.missing(course->id).front();
-  const std::vector<int> uses = plan::workers_of(course->plan);
-  const auto& [version, set] = made_for_.at(course->id);
-  deploying_ = {set, {uses.begin(), uses.end()}, {worker}, course->id, worker, false};
-  world_.note("restore", static_cast<int64_t>(course->id), worker);
+  const cluster::DeployedPlanPtr deployed = deployed_plans_.at(plans.front());
+  const int worker = requests_.missing(deployed->id).front();
+  const std::vector<int> uses = plan::workers_of(deployed->plan);
+  const auto& [version, set] = made_for_.at(deployed->id);
+  deploying_ = {set, {uses.begin(), uses.end()}, {worker}, deployed->id, worker, false};
+  world_.note("restore", static_cast<int64_t>(deployed->id), worker);
   SimWorker* there = workers_[static_cast<size_t>(worker)].get();
   world_.network.send(links_.at(worker), kCoordinator,
-                      [there, plan = course->id] { there->release(plan); });
-  deploy_to(worker, set, course);
+                      [there, plan = deployed->id] { there->release(plan); });
+  deploy_to(worker, set, deployed);
   return true;
 }
 
@@ -159,40 +159,40 @@ void SimCoordinator::go_on_restoring() {
 }
 
 void SimCoordinator::deploy_to(int worker, const cluster::Workers& set,
-                               const cluster::CoursePtr& course) {
+                               const cluster::DeployedPlanPtr& deployed) {
   SimWorker* there = workers_[static_cast<size_t>(worker)].get();
   const ConnectionPtr link = links_.at(worker);
-  const size_t version = made_for_.at(course->id).first;
-  world_.network.send(link, kCoordinator, [there, link, version, set, course] {
-    there->deploy(link, version, set, *course);
+  const size_t version = made_for_.at(deployed->id).first;
+  world_.network.send(link, kCoordinator, [there, link, version, set, deployed] {
+    there->deploy(link, version, set, *deployed);
   });
 }
 
 void SimCoordinator::begin_to_deploy(const cluster::Workers& set) {
-  auto made = world_.scene.course(version_, set, next_plan_++);
+  auto made = world_.scene.deployed(version_, set, next_plan_++);
   SHOAL_CHECK(made.ok());
-  const auto course = std::make_shared<const cluster::Course>(*std::move(made));
-  const std::vector<int> uses = plan::workers_of(course->plan);
-  deploying_ = {set, {uses.begin(), uses.end()}, {uses.begin(), uses.end()}, course->id};
-  courses_[course->id] = course;
-  made_for_[course->id] = {version_, set};
-  requests_.add(course);
-  world_.note("deploy", static_cast<int64_t>(course->id), std::ssize(uses));
-  for (int worker : uses) deploy_to(worker, set, course);
+  const auto deployed = std::make_shared<const cluster::DeployedPlan>(*std::move(made));
+  const std::vector<int> uses = plan::workers_of(deployed->plan);
+  deploying_ = {set, {uses.begin(), uses.end()}, {uses.begin(), uses.end()}, deployed->id};
+  deployed_plans_[deployed->id] = deployed;
+  made_for_[deployed->id] = {version_, set};
+  requests_.add(deployed);
+  world_.note("deploy", static_cast<int64_t>(deployed->id), std::ssize(uses));
+  for (int worker : uses) deploy_to(worker, set, deployed);
 }
 
 void SimCoordinator::finish_deploying() {
   Deploying done = *std::exchange(deploying_, std::nullopt);
   world_.note("ready", static_cast<int64_t>(done.id));
-  roster_.add(std::move(done.set), done.id, std::move(done.uses));
-  requests_.offer(kService, roster_.order(), true);
+  policy_.add(std::move(done.set), done.id, std::move(done.uses));
+  requests_.offer(kService, policy_.order(), true);
   mend();
 }
 
 void SimCoordinator::retire() {
   const auto whole = [this](uint64_t plan) { return is_whole(plan); };
-  for (uint64_t plan : roster_.retire(present(), whole)) retired_.insert(plan);
-  if (!roster_.order().empty()) requests_.offer(kService, roster_.order(), true);
+  for (uint64_t plan : policy_.retire(present(), whole)) retired_.insert(plan);
+  if (!policy_.order().empty()) requests_.offer(kService, policy_.order(), true);
   std::erase_if(retired_, [&](uint64_t plan) {
     if (requests_.in_use(plan)) return false;
     withdraw(plan);
@@ -204,17 +204,17 @@ void SimCoordinator::upgrade() {
   world_.note("upgrade");
   ++version_;
   if (deploying_) stop_deploying();
-  for (uint64_t plan : roster_.order()) retired_.insert(plan);
-  roster_ = cluster::Roster(true);
+  for (uint64_t plan : policy_.order()) retired_.insert(plan);
+  policy_ = cluster::FailoverPolicy(true);
   mend();
 }
 
-uint64_t SimCoordinator::submit(size_t input, Time patience) {
+uint64_t SimCoordinator::submit(size_t input, Time timeout) {
   const uint64_t request =
-      requests_.submit(kService, std::span(&world_.scene.input(input), 1), now() + patience);
+      requests_.submit(kService, std::span(&world_.scene.input(input), 1), now() + timeout);
   open_[request] = input;
   world_.note("submit", static_cast<int64_t>(request));
-  world_.clock.after(patience, [this] {
+  world_.clock.after(timeout, [this] {
     requests_.expire(now());
     pump();
   });
@@ -244,35 +244,37 @@ void SimCoordinator::pump() {
 
 void SimCoordinator::carry_out(cluster::Step step) {
   if (step.abandon) {
-    const auto [course, attempt] = *step.abandon;
-    tell(course, [plan = course->id, id = attempt](SimWorker& there) { there.forget(plan, id); });
+    const auto [deployed, attempt] = *step.abandon;
+    tell(deployed,
+         [plan = deployed->id, id = attempt](SimWorker& there) { there.forget(plan, id); });
   }
   if (step.begin && !step.end) send_inputs(*step.begin, step.sends);
 }
 
 void SimCoordinator::send_inputs(const cluster::Attempt& attempt,
                                  const std::vector<size_t>& sends) {
-  world_.note("begin", static_cast<int64_t>(attempt.course->id), static_cast<int64_t>(attempt.id));
+  world_.note("begin", static_cast<int64_t>(attempt.deployed->id),
+              static_cast<int64_t>(attempt.id));
   const auto input = open_.find(requests_.request_of(attempt.id));
   if (input == open_.end()) return;
   const Tensor& whole = world_.scene.input(input->second);
   for (size_t i : sends) {
-    const plan::Transfer& transfer = attempt.course->schedule.transfers[i];
+    const plan::Transfer& transfer = attempt.deployed->schedule.transfers[i];
     const auto link = links_.find(transfer.to);
     if (link == links_.end()) continue;
     SimWorker* there = workers_[static_cast<size_t>(transfer.to)].get();
     world_.network.send(link->second, kCoordinator,
                         [this, there, attempt, to = transfer.to, piece = transfer.piece,
                          part = crop(whole, transfer.piece.region)] {
-                          world_.reached(Point::kInputArrives, to);
-                          there->take(attempt.course->id, attempt.id, piece, part);
+                          world_.reached(FaultPoint::kInputArrives, to);
+                          there->take(attempt.deployed->id, attempt.id, piece, part);
                         });
   }
 }
 
-void SimCoordinator::tell(const cluster::CoursePtr& course,
+void SimCoordinator::tell(const cluster::DeployedPlanPtr& deployed,
                           const std::function<void(SimWorker&)>& what) {
-  for (int worker : plan::workers_of(course->plan)) {
+  for (int worker : plan::workers_of(deployed->plan)) {
     const auto link = links_.find(worker);
     if (link == links_.end()) continue;
     SimWorker* there = workers_[static_cast<size_t>(worker)].get();

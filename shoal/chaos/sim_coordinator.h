@@ -1,5 +1,5 @@
-// SimCoordinator: a coordinator with a fleet, in virtual time. Requests and Roster decide, as they
-// do in a real one; what stands here is what threads and sockets do there.
+// SimCoordinator: a coordinator with a failover, in virtual time. Requests and FailoverPolicy
+// decide, as they do in a real one; what stands here is what threads and sockets do there.
 #pragma once
 
 #include <map>
@@ -20,7 +20,7 @@ class SimCoordinator {
 
   void start();  // reaches all workers, and begins to make plans
   void stop() { over_ = true; }
-  uint64_t submit(size_t input, Time patience);
+  uint64_t submit(size_t input, Time timeout);
   // From now on plans are of the next version of the model.
   void upgrade();
 
@@ -40,7 +40,7 @@ class SimCoordinator {
   void lose(int worker);
   void mend();
   bool restore();
-  void deploy_to(int worker, const cluster::Workers& set, const cluster::CoursePtr& course);
+  void deploy_to(int worker, const cluster::Workers& set, const cluster::DeployedPlanPtr& deployed);
   void go_on_restoring();
   bool is_expected_back();
   void begin_to_deploy(const cluster::Workers& set);
@@ -51,7 +51,7 @@ class SimCoordinator {
   void pump();
   void carry_out(cluster::Step step);
   void send_inputs(const cluster::Attempt& attempt, const std::vector<size_t>& sends);
-  void tell(const cluster::CoursePtr& course, const std::function<void(SimWorker&)>& what);
+  void tell(const cluster::DeployedPlanPtr& deployed, const std::function<void(SimWorker&)>& what);
   cluster::Workers present() const;
   bool is_whole(uint64_t plan) const { return requests_.is_whole(plan); }
   cluster::Requests::Time now() const { return cluster::Requests::Time(world_.clock.now()); }
@@ -64,9 +64,9 @@ class SimCoordinator {
   size_t version_ = 0;
   std::map<int, ConnectionPtr> links_;
   cluster::Requests requests_;
-  cluster::Roster roster_{true};
+  cluster::FailoverPolicy policy_{true};
   std::optional<Deploying> deploying_;
-  std::map<uint64_t, cluster::CoursePtr> courses_;
+  std::map<uint64_t, cluster::DeployedPlanPtr> deployed_plans_;
   std::map<uint64_t, std::pair<size_t, cluster::Workers>> made_for_;  // version and set, by plan
   std::set<uint64_t> retired_;
   Time lost_at_{0};                  // somebody

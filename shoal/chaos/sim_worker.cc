@@ -35,46 +35,47 @@ void SimWorker::kill() {
   ++life_;
   busy_ = false;
   slowness_ = 1;
-  duties_.clear();
+  worker_plans_.clear();
   frozen_.clear();
 }
 
 void SimWorker::deploy(const ConnectionPtr& by, size_t version, const cluster::Workers& set,
-                       const cluster::Course& course) {
-  world_.reached(Point::kDeploying, number_);
+                       const cluster::DeployedPlan& deployed) {
+  world_.reached(FaultPoint::kDeploying, number_);
   auto deployment = world_.scene.deployment(version, set, number_);
   SHOAL_CHECK(deployment.ok());
-  auto duty = std::make_shared<Duty>();
-  duty->coordinator = by;
-  duty->survives = course.plan.survives > 0;
-  duty->deployment = *std::move(deployment);
-  later(world_.random.between(kQuickestCompile, kSlowestCompile), [this, duty, plan = course.id] {
-    if (!duty->coordinator->is_open(number_)) return;
-    duties_[plan] = duty;
-    connect_to_peers(*duty, plan);
-    say(*duty, [ear = &ear_, from = number_, plan] { ear->ready(from, plan); });
-    world_.reached(Point::kReady, number_);
-  });
+  auto worker_plan = std::make_shared<WorkerPlan>();
+  worker_plan->coordinator = by;
+  worker_plan->survives = deployed.plan.survives > 0;
+  worker_plan->deployment = *std::move(deployment);
+  later(world_.random.between(kQuickestCompile, kSlowestCompile),
+        [this, worker_plan, plan = deployed.id] {
+          if (!worker_plan->coordinator->is_open(number_)) return;
+          worker_plans_[plan] = worker_plan;
+          connect_to_peers(*worker_plan, plan);
+          say(*worker_plan, [ear = &ear_, from = number_, plan] { ear->ready(from, plan); });
+          world_.reached(FaultPoint::kReady, number_);
+        });
 }
 
-void SimWorker::connect_to_peers(Duty& duty, uint64_t plan) {
-  for (const cluster::WorkerTask& task : duty.deployment->tasks()) {
+void SimWorker::connect_to_peers(WorkerPlan& worker_plan, uint64_t plan) {
+  for (const cluster::WorkerTask& task : worker_plan.deployment->tasks()) {
     for (const cluster::SendOrder& order : task.sends) {
-      if (order.to == plan::kCoordinator || duty.peers.contains(order.to)) continue;
-      connect_to(duty, plan, order.to);
+      if (order.to == plan::kCoordinator || worker_plan.peers.contains(order.to)) continue;
+      connect_to(worker_plan, plan, order.to);
     }
   }
 }
 
-void SimWorker::connect_to(Duty& duty, uint64_t plan, int peer) {
+void SimWorker::connect_to(WorkerPlan& worker_plan, uint64_t plan, int peer) {
   const ConnectionPtr way = world_.network.connect(number_, peer);
-  duty.peers[peer] = way;
+  worker_plan.peers[peer] = way;
   if (way == nullptr) return;
   // Who reads from here says so when it cannot any more.
   SimWorker* reader = all_[static_cast<size_t>(peer)].get();
   way->when_closed(peer, [reader, plan, from = number_] {
-    const auto it = reader->duties_.find(plan);
-    if (it == reader->duties_.end()) return;
+    const auto it = reader->worker_plans_.find(plan);
+    if (it == reader->worker_plans_.end()) return;
     reader->say(*it->second, [ear = &reader->ear_, at = reader->number_, plan, from] {
       ear->cut(at, plan, from);
     });
@@ -82,25 +83,26 @@ void SimWorker::connect_to(Duty& duty, uint64_t plan, int peer) {
 }
 
 void SimWorker::rejoin(uint64_t plan, int worker) {
-  const auto it = duties_.find(plan);
-  if (it == duties_.end()) return;
-  Duty& duty = *it->second;
-  const auto way = duty.peers.find(worker);
-  const bool sends = way != duty.peers.end();
+  const auto it = worker_plans_.find(plan);
+  if (it == worker_plans_.end()) return;
+  WorkerPlan& worker_plan = *it->second;
+  const auto way = worker_plan.peers.find(worker);
+  const bool sends = way != worker_plan.peers.end();
   if (sends && (way->second == nullptr || !way->second->is_open(number_))) {
-    connect_to(duty, plan, worker);
+    connect_to(worker_plan, plan, worker);
   }
-  say(duty, [ear = &ear_, from = number_, plan] { ear->ready(from, plan); });
+  say(worker_plan, [ear = &ear_, from = number_, plan] { ear->ready(from, plan); });
 }
 
-void SimWorker::say(const Duty& duty, std::function<void()> what) {
-  world_.network.send(duty.coordinator, number_, std::move(what));  // gone? then nobody waits
+void SimWorker::say(const WorkerPlan& worker_plan, std::function<void()> what) {
+  world_.network.send(worker_plan.coordinator, number_,
+                      std::move(what));  // gone? then nobody waits
 }
 
 void SimWorker::take(uint64_t plan, uint64_t attempt, const plan::Piece& piece,
                      const Tensor& elements) {
-  const auto it = duties_.find(plan);
-  if (it == duties_.end()) return;
+  const auto it = worker_plans_.find(plan);
+  if (it == worker_plans_.end()) return;
   const Status status = it->second->deployment->put(attempt, piece, elements, now());
   if (!status.ok()) {
     say(*it->second,
@@ -110,34 +112,34 @@ void SimWorker::take(uint64_t plan, uint64_t attempt, const plan::Piece& piece,
 }
 
 void SimWorker::forget(uint64_t plan, uint64_t attempt) {
-  const auto it = duties_.find(plan);
-  if (it != duties_.end()) it->second->deployment->cancel(attempt);
+  const auto it = worker_plans_.find(plan);
+  if (it != worker_plans_.end()) it->second->deployment->cancel(attempt);
 }
 
 void SimWorker::release(uint64_t plan) {
-  const auto it = duties_.find(plan);
-  if (it == duties_.end()) return;
+  const auto it = worker_plans_.find(plan);
+  if (it == worker_plans_.end()) return;
   for (const auto& [peer, connection] : it->second->peers) {
     if (connection != nullptr) world_.network.close(connection, number_);
   }
-  duties_.erase(it);
+  worker_plans_.erase(it);
 }
 
 void SimWorker::coordinator_gone(const ConnectionPtr& by) {
   std::vector<uint64_t> its;
-  for (const auto& [plan, duty] : duties_) {
-    if (duty->coordinator == by) its.push_back(plan);
+  for (const auto& [plan, worker_plan] : worker_plans_) {
+    if (worker_plan->coordinator == by) its.push_back(plan);
   }
   for (uint64_t plan : its) release(plan);
 }
 
 void SimWorker::compute() {
   if (busy_) return;
-  for (const auto& [plan, duty] : duties_) {
-    std::optional<cluster::ReadyTask> task = duty->deployment->take(now());
+  for (const auto& [plan, worker_plan] : worker_plans_) {
+    std::optional<cluster::ReadyTask> task = worker_plan->deployment->take(now());
     if (!task) continue;
     busy_ = true;
-    world_.reached(Point::kComputing, number_);
+    world_.reached(FaultPoint::kComputing, number_);
     const Time takes = slowness_ * world_.random.between(kQuickestTask, kSlowestTask);
     later(takes, [this, id = plan, ready = *std::move(task)] {
       busy_ = false;
@@ -149,10 +151,10 @@ void SimWorker::compute() {
 }
 
 void SimWorker::finish(uint64_t plan, const cluster::ReadyTask& ready) {
-  const auto it = duties_.find(plan);
-  if (it == duties_.end()) return;
-  const std::shared_ptr<Duty> duty = it->second;
-  const cluster::WorkerTask& task = duty->deployment->tasks()[ready.task];
+  const auto it = worker_plans_.find(plan);
+  if (it == worker_plans_.end()) return;
+  const std::shared_ptr<WorkerPlan> worker_plan = it->second;
+  const cluster::WorkerTask& task = worker_plan->deployment->tasks()[ready.task];
   std::vector<Tensor> outputs(task.outputs.size());
   SHOAL_CHECK(task.executable->run(ready.inputs, outputs, nullptr).ok());
   for (const cluster::SendOrder& order : task.sends) {
@@ -160,31 +162,31 @@ void SimWorker::finish(uint64_t plan, const cluster::ReadyTask& ready) {
       const plan::Piece& made = task.outputs[i];
       const Region common = plan::intersection(made.region, order.piece.region);
       if (made.value != order.piece.value || common != order.piece.region) continue;
-      send(*duty, plan, ready.request, order,
+      send(*worker_plan, plan, ready.request, order,
            crop(outputs[i], plan::relative(order.piece.region, made.region)));
       break;
     }
   }
-  duty->deployment->finish(ready, outputs, now());
-  world_.reached(Point::kComputed, number_);
+  worker_plan->deployment->finish(ready, outputs, now());
+  world_.reached(FaultPoint::kComputed, number_);
 }
 
-void SimWorker::send(Duty& duty, uint64_t plan, uint64_t attempt, const cluster::SendOrder& order,
-                     const Tensor& part) {
+void SimWorker::send(WorkerPlan& worker_plan, uint64_t plan, uint64_t attempt,
+                     const cluster::SendOrder& order, const Tensor& part) {
   if (order.to == plan::kCoordinator) {
-    return say(duty, [ear = &ear_, from = number_, attempt, piece = order.piece, part] {
+    return say(worker_plan, [ear = &ear_, from = number_, attempt, piece = order.piece, part] {
       ear->data(from, attempt, piece, part);
     });
   }
   SimWorker* to = all_[static_cast<size_t>(order.to)].get();
-  const ConnectionPtr& peer = duty.peers[order.to];
+  const ConnectionPtr& peer = worker_plan.peers[order.to];
   const bool sent = peer != nullptr && world_.network.send(peer, number_, [=, piece = order.piece] {
-    to->world_.reached(Point::kPieceArrives, to->number_);
+    to->world_.reached(FaultPoint::kPieceArrives, to->number_);
     to->take(plan, attempt, piece, part);
   });
   if (sent) return;
-  if (!duty.survives) duty.deployment->cancel(attempt);
-  say(duty, [ear = &ear_, from = number_, attempt, unreached = order.to] {
+  if (!worker_plan.survives) worker_plan.deployment->cancel(attempt);
+  say(worker_plan, [ear = &ear_, from = number_, attempt, unreached = order.to] {
     ear->failed(from, attempt, Status(Code::kUnavailable, "not reached"), unreached);
   });
 }

@@ -25,7 +25,7 @@ class SimWorker {
 
   // What the coordinator says, over this connection.
   void deploy(const ConnectionPtr& by, size_t version, const cluster::Workers& set,
-              const cluster::Course& course);
+              const cluster::DeployedPlan& deployed);
   void take(uint64_t plan, uint64_t attempt, const plan::Piece& piece, const Tensor& elements);
   void forget(uint64_t plan, uint64_t attempt);
   void release(uint64_t plan);
@@ -40,20 +40,20 @@ class SimWorker {
   void slow_down(int times) { slowness_ = times; }
 
  private:
-  struct Duty {
+  struct WorkerPlan {
     ConnectionPtr coordinator;
     bool survives = false;
     std::unique_ptr<cluster::Deployment> deployment;
     std::map<int, ConnectionPtr> peers;
   };
 
-  void connect_to_peers(Duty& duty, uint64_t plan);
-  void connect_to(Duty& duty, uint64_t plan, int peer);
+  void connect_to_peers(WorkerPlan& worker_plan, uint64_t plan);
+  void connect_to(WorkerPlan& worker_plan, uint64_t plan, int peer);
   void compute();
   void finish(uint64_t plan, const cluster::ReadyTask& task);
-  void send(Duty& duty, uint64_t plan, uint64_t attempt, const cluster::SendOrder& order,
-            const Tensor& part);
-  void say(const Duty& duty, std::function<void()> what);
+  void send(WorkerPlan& worker_plan, uint64_t plan, uint64_t attempt,
+            const cluster::SendOrder& order, const Tensor& part);
+  void say(const WorkerPlan& worker_plan, std::function<void()> what);
   cluster::Deployment::Time now() const { return cluster::Deployment::Time(world_.clock.now()); }
   void later(Time delay, std::function<void()> what);
 
@@ -64,7 +64,7 @@ class SimWorker {
   int life_ = 0;  // counts restarts: what an earlier one began does not happen
   int slowness_ = 1;
   bool busy_ = false;
-  std::map<uint64_t, std::shared_ptr<Duty>> duties_;
+  std::map<uint64_t, std::shared_ptr<WorkerPlan>> worker_plans_;
   std::vector<std::function<void()>> frozen_;  // until it goes on
 };
 

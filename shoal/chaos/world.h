@@ -6,12 +6,12 @@
 
 #include "shoal/chaos/network.h"
 #include "shoal/chaos/scene.h"
-#include "shoal/cluster/point.h"
+#include "shoal/cluster/fault_point.h"
 
 namespace shoal::chaos {
 
-using cluster::kPoints;
-using cluster::Point;
+using cluster::FaultPoint;
+using cluster::kFaultPoints;
 
 struct World {
   explicit World(Scene& of, uint64_t seed) : scene(of), random(seed) {}
@@ -25,7 +25,7 @@ struct World {
   Random random;
   Journal journal;
   Network network{clock, random};
-  std::function<void(Point, int worker)> reached = [](Point, int) {};
+  std::function<void(FaultPoint, int worker)> reached = [](FaultPoint, int) {};
 };
 
 }  // namespace shoal::chaos

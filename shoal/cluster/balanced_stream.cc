@@ -1,6 +1,6 @@
 #include "shoal/cluster/balanced_stream.h"
 
-#include "shoal/plan/turns.h"
+#include "shoal/plan/stream/round_robin.h"
 
 namespace shoal::cluster {
 
@@ -24,7 +24,8 @@ Result<std::unique_ptr<BalancedStream>> BalancedStream::start(Coordinator& coord
 }
 
 Status BalancedStream::deploy() {
-  SHOAL_ASSIGN(const auto turns, plan::make_turns(graph_, balancer_.belief(), balancer_.stages()));
+  SHOAL_ASSIGN(const auto turns,
+               plan::make_round_robin(graph_, balancer_.belief(), balancer_.stages()));
   auto round = std::make_shared<Round>();
   for (const plan::ScheduledPlan& turn : turns) {
     SHOAL_ASSIGN(auto remote, coordinator_.deploy(graph_, turn.plan, true));
@@ -39,7 +40,7 @@ Status BalancedStream::deploy() {
 }
 
 Status BalancedStream::run(std::span<const Tensor> inputs, std::span<Tensor> outputs,
-                           std::chrono::milliseconds patience) {
+                           std::chrono::milliseconds timeout) {
   std::shared_ptr<const Round> round;
   size_t turn = 0;
   {
@@ -49,7 +50,7 @@ Status BalancedStream::run(std::span<const Tensor> inputs, std::span<Tensor> out
   }
   plan::Timeline times;
   RemotePlan& plan = *(*round)[turn];
-  SHOAL_TRY(plan.run(inputs, outputs, patience, &times));
+  SHOAL_TRY(plan.run(inputs, outputs, timeout, &times));
   const std::lock_guard lock(mutex_);
   if (round != round_) return {};  // of stages that are no more
   for (int worker : plan.workers()) {

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "shoal/cluster/coordinator.h"
-#include "shoal/plan/balance.h"
+#include "shoal/plan/stream/balance.h"
 
 namespace shoal::cluster {
 
@@ -28,7 +28,7 @@ class BalancedStream {
 
   // Any number may be on their way at once.
   Status run(std::span<const Tensor> inputs, std::span<Tensor> outputs,
-             std::chrono::milliseconds patience);
+             std::chrono::milliseconds timeout);
 
   // What workers took, as far as it was measured since the stages are what they are.
   std::vector<plan::WorkerReport> reports() const;

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "shoal/cluster/fleet.h"
+#include "shoal/cluster/failover_deployment.h"
 
 namespace shoal::cluster {
 namespace {
@@ -15,20 +15,21 @@ class ClusterExecutable : public Executable {
 
   Status start() {
     SHOAL_ASSIGN(profile_, options_.profile(asked_));
-    SHOAL_ASSIGN(fleet_, Fleet::start(coordinator_,
-                                      {.plan = [this](const Workers& set) { return plan(set); },
-                                       .standby = options_.standby,
-                                       .look_again = options_.look_again}));
-    for (const plan::Segment& segment : fleet_->first().plan.segments) {
+    SHOAL_ASSIGN(failover_,
+                 FailoverDeployment::start(
+                     coordinator_, {.plan = [this](const Workers& set) { return plan(set); },
+                                    .standby = options_.standby,
+                                    .retry_interval = options_.retry_interval}));
+    for (const plan::Segment& segment : failover_->first().plan.segments) {
       kernels_.resize(segment.nodes.end, KernelInfo{segment.split});
     }
     return {};
   }
 
   Status run(std::span<const Tensor> inputs, std::span<Tensor> outputs, Trace*) override {
-    return fleet_->run(inputs, outputs, options_.patience);
+    return failover_->run(inputs, outputs, options_.timeout);
   }
-  const Graph& graph() const override { return fleet_->first().graph; }
+  const Graph& graph() const override { return failover_->first().graph; }
   MemoryUse memory() const override { return {}; }  // it is the workers'
   const KernelInfo& kernel_of(size_t node) const override { return kernels_[node]; }
 
@@ -50,8 +51,8 @@ class ClusterExecutable : public Executable {
   const ClusterOptions& options_;
   const Graph asked_;
   plan::ClusterProfile profile_;
-  std::vector<KernelInfo> kernels_;  // how each node is split
-  std::unique_ptr<Fleet> fleet_;     // first to go: it uses the rest
+  std::vector<KernelInfo> kernels_;               // how each node is split
+  std::unique_ptr<FailoverDeployment> failover_;  // first to go: it uses the rest
 };
 
 class ClusterDevice : public Device {

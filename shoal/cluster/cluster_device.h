@@ -7,7 +7,7 @@
 
 #include "shoal/cluster/coordinator.h"
 #include "shoal/device/device.h"
-#include "shoal/plan/planner.h"
+#include "shoal/plan/search/planner.h"
 
 namespace shoal::cluster {
 
@@ -19,9 +19,9 @@ struct ClusterOptions {
   std::function<Result<std::vector<plan::Prediction>>(const Graph&, const plan::ClusterProfile&,
                                                       const plan::PlanOptions&)>
       make_plans = &plan::make_plans;
-  std::chrono::milliseconds patience{60'000};  // for one request
-  bool standby = false;                        // see FleetOptions
-  std::chrono::milliseconds look_again{0};
+  std::chrono::milliseconds timeout{60'000};  // for one request
+  bool standby = false;                       // see FailoverOptions
+  std::chrono::milliseconds retry_interval{0};
   // Called with the plans of every set of workers, the best first; the best is carried out. On any
   // thread, one at a time.
   std::function<void(const Graph&, const std::vector<plan::Prediction>&)> planned;

@@ -4,7 +4,7 @@
 #include <random>
 
 #include "messages.pb.h"
-#include "shoal/cluster/talk.h"
+#include "shoal/cluster/message_io.h"
 
 namespace shoal::cluster {
 namespace {
@@ -27,7 +27,7 @@ Result<std::unique_ptr<Coordinator>> Coordinator::connect(const std::vector<std:
   std::unique_ptr<Coordinator> self(new Coordinator(transport, options));
   for (const std::string& address : addresses) {
     self->infos_.push_back({address, address});
-    auto link = self->reach(self->infos_.size() - 1, net::after(kPatience));
+    auto link = self->reach(self->infos_.size() - 1, net::after(kTimeout));
     if (!link.ok() && !options.partial) return link.status();
     self->links_.push_back(link.ok() ? *std::move(link) : nullptr);
     self->lost_.push_back(link.status());
@@ -71,9 +71,9 @@ void Coordinator::start_reading(size_t worker, Link& link) {
 }
 
 Status Coordinator::revive(int worker) {
-  constexpr std::chrono::milliseconds kRevivePatience{500};
+  constexpr std::chrono::milliseconds kReviveTimeout{500};
   const auto w = static_cast<size_t>(worker);
-  SHOAL_ASSIGN(LinkPtr link, reach(w, net::after(kRevivePatience)));
+  SHOAL_ASSIGN(LinkPtr link, reach(w, net::after(kReviveTimeout)));
   const LinkPtr before = link_of(worker);  // ends when the lock has been let go
   const std::lock_guard lock(mutex_);
   links_[w] = link;
@@ -163,7 +163,7 @@ Status Coordinator::handle(size_t worker, const net::Frame& frame) {
   message::Message message;
   SHOAL_TRY(parse(frame, message));
   if (options_.reached && message.has_data()) {
-    options_.reached(Point::kAnswerArrives, static_cast<int>(worker));
+    options_.reached(FaultPoint::kAnswerArrives, static_cast<int>(worker));
   }
   const std::lock_guard lock(mutex_);
   switch (message.kind_case()) {

@@ -13,15 +13,15 @@
 #include <thread>
 #include <vector>
 
+#include "shoal/cluster/fault_point.h"
 #include "shoal/cluster/greeting.h"
 #include "shoal/cluster/measurement.h"
 #include "shoal/cluster/outbox.h"
-#include "shoal/cluster/point.h"
 #include "shoal/cluster/requests.h"
 #include "shoal/cluster/waker.h"
 #include "shoal/cluster/wire.h"
 #include "shoal/net/transport.h"
-#include "shoal/plan/figures.h"
+#include "shoal/plan/cost/plan_stats.h"
 
 namespace shoal::cluster {
 
@@ -39,20 +39,20 @@ struct CoordinatorOptions {
   bool partial = false;
   // Of requests: by which worker a part of the answer came, or that a request is about to begin
   // (plan::kCoordinator).
-  std::function<void(Point, int worker)> reached = nullptr;
+  std::function<void(FaultPoint, int worker)> reached = nullptr;
 };
 
 class RemotePlan;
 
 // A plan as its workers are to be told of it. Made once, for any number of deployments.
-struct Briefing {
+struct EncodedPlan {
   Graph graph;
   plan::Plan plan;
   plan::Schedule schedule;
   std::vector<std::string> assignments;  // by worker; empty: it has no part in it
   std::map<Hash, Tensor> weights;        // by what assignments call them
 };
-using BriefingPtr = std::shared_ptr<const Briefing>;
+using EncodedPlanPtr = std::shared_ptr<const EncodedPlan>;
 
 // What became of the requests so far.
 struct Tally {
@@ -84,10 +84,10 @@ class Coordinator {
   // any more.
   void watch(const void* who, std::function<void()> watcher);
 
-  Result<BriefingPtr> brief(const Graph& graph, const plan::Plan& plan) const;
+  Result<EncodedPlanPtr> brief(const Graph& graph, const plan::Plan& plan) const;
   // Weights that a worker does not have travel now. Ready to run when it returns. Only a traced
   // plan can be measured.
-  Result<std::unique_ptr<RemotePlan>> deploy(BriefingPtr briefing, bool traced = false);
+  Result<std::unique_ptr<RemotePlan>> deploy(EncodedPlanPtr encoded, bool traced = false);
   Result<std::unique_ptr<RemotePlan>> deploy(const Graph& graph, const plan::Plan& plan,
                                              bool traced = false);
 
@@ -97,7 +97,7 @@ class Coordinator {
   void give_up(uint64_t service, const Status& why);
   // Carries a request out, on the caller's thread, and measures it if that is wanted.
   Status run(uint64_t service, std::span<const Tensor> inputs, std::span<Tensor> outputs,
-             std::chrono::milliseconds patience, plan::Timeline* measured);
+             std::chrono::milliseconds timeout, plan::Timeline* measured);
 
  private:
   friend class RemotePlan;
@@ -132,11 +132,11 @@ class Coordinator {
   void hear_of_cut(size_t worker, const message::Cut& cut);
   void tell_watchers() const;
   void lose(size_t worker, const Link& link, const Status& why);
-  Status assign(size_t worker, uint64_t plan, bool traced, const Briefing& briefing);
+  Status assign(size_t worker, uint64_t plan, bool traced, const EncodedPlan& encoded);
   std::vector<int> workers_that_have(uint64_t plan) const;
-  Status restore(uint64_t plan, bool traced, const Briefing& briefing, int worker);
+  Status restore(uint64_t plan, bool traced, const EncodedPlan& encoded, int worker);
   Result<Reply> exchange(size_t worker, const message::Message& message, const std::string& payload,
-                         std::chrono::seconds patience);
+                         std::chrono::seconds timeout);
 
   void begin(const Attempt& attempt, const std::vector<size_t>& sends,
              std::span<const Tensor> inputs);
@@ -174,9 +174,9 @@ class RemotePlan {
   // Sends the request and waits for the answer, and for all times if they are wanted. kUnavailable
   // and kDeadline name the worker; both are worth another try.
   Status run(std::span<const Tensor> inputs, std::span<Tensor> outputs,
-             std::chrono::milliseconds patience, plan::Timeline* measured = nullptr);
+             std::chrono::milliseconds timeout, plan::Timeline* measured = nullptr);
 
-  uint64_t id() const { return course_->id; }
+  uint64_t id() const { return deployed_->id; }
   const std::vector<int>& workers() const { return workers_; }  // that it uses, in order
   bool is_whole() const;                                        // all of them still have it
   // Gives it again to those who were gone and are back; the others keep what they have.
@@ -185,16 +185,17 @@ class RemotePlan {
 
  private:
   friend class Coordinator;
-  RemotePlan(Coordinator& coordinator, CoursePtr course, BriefingPtr briefing, bool traced)
+  RemotePlan(Coordinator& coordinator, DeployedPlanPtr deployed, EncodedPlanPtr encoded,
+             bool traced)
       : coordinator_(coordinator),
-        course_(std::move(course)),
-        briefing_(std::move(briefing)),
+        deployed_(std::move(deployed)),
+        encoded_(std::move(encoded)),
         traced_(traced),
-        workers_(plan::workers_of(course_->plan)) {}
+        workers_(plan::workers_of(deployed_->plan)) {}
 
   Coordinator& coordinator_;
-  const CoursePtr course_;
-  const BriefingPtr briefing_;
+  const DeployedPlanPtr deployed_;
+  const EncodedPlanPtr encoded_;
   const bool traced_;
   const std::vector<int> workers_;
 };

@@ -14,7 +14,7 @@
 #include "shoal/base/printable.h"
 #include "shoal/cluster/sealed_file.h"
 #include "shoal/net/address.h"
-#include "shoal/net/certificate.h"
+#include "shoal/net/tls/certificate.h"
 
 namespace shoal::cluster {
 namespace {

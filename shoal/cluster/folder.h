@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "shoal/base/status.h"
-#include "shoal/net/authority.h"
-#include "shoal/net/identity.h"
+#include "shoal/net/enrol/authority.h"
+#include "shoal/net/tls/identity.h"
 
 namespace shoal::cluster {
 

@@ -3,8 +3,8 @@
 #include <chrono>
 
 #include "messages.pb.h"
+#include "shoal/cluster/message_io.h"
 #include "shoal/cluster/recorder.h"
-#include "shoal/cluster/talk.h"
 
 namespace shoal::cluster {
 namespace {

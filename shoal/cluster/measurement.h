@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "shoal/base/status.h"
-#include "shoal/plan/simulate.h"
+#include "shoal/plan/cost/simulate.h"
 
 namespace shoal::cluster {
 

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "shoal/cluster/talk.h"
+#include "shoal/cluster/message_io.h"
 
 namespace shoal::cluster {
 
@@ -69,7 +69,7 @@ Result<Peer::ChannelPtr> Peer::open() {
     if (channel_ != nullptr) return channel_;
   }
   if (watcher_.joinable()) watcher_.join();  // of the one before
-  auto opened = transport_.connect(address_, net::after(kConnectPatience));
+  auto opened = transport_.connect(address_, net::after(kConnectTimeout));
   const std::lock_guard lock(mutex_);
   if (!opened.ok()) {
     unreachable_ = opened.status();

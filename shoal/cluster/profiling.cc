@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <vector>
 
-#include "shoal/cluster/inquiry.h"
-#include "shoal/plan/fit.h"
+#include "shoal/cluster/worker_probe.h"
+#include "shoal/plan/cost/fit.h"
 
 namespace shoal::cluster {
 namespace {
@@ -39,12 +39,12 @@ Result<Cut> cut_into_nodes(const Graph& graph) {
   return cut;
 }
 
-Result<plan::WorkerProfile> measure_worker(Inquiry& inquiry, const std::string& name, Cut cut,
-                                           double patience) {
-  SHOAL_ASSIGN(const std::vector<double> seconds, inquiry.time(cut.nodes, patience));
+Result<plan::WorkerProfile> measure_worker(WorkerProbe& probe, const std::string& name, Cut cut,
+                                           double timeout) {
+  SHOAL_ASSIGN(const std::vector<double> seconds, probe.time(cut.nodes, timeout));
   for (size_t n = 0; n < cut.samples.size(); ++n) cut.samples[n].seconds = seconds[n];
   plan::WorkerProfile profile = plan::fit_worker(name, cut.samples, seconds.back());
-  SHOAL_ASSIGN(const WorkerState state, inquiry.state());
+  SHOAL_ASSIGN(const WorkerState state, probe.state());
   profile.memory_bytes = static_cast<double>(state.free_bytes);
   return profile;
 }
@@ -59,10 +59,10 @@ Result<plan::ClusterProfile> measure_cluster(const Graph& graph,
   SHOAL_ASSIGN(const Cut cut, cut_into_nodes(graph));
   plan::ClusterProfile cluster;
   for (const ListedWorker& worker : workers) {
-    SHOAL_ASSIGN(Inquiry inquiry, Inquiry::open(worker, transport));
-    SHOAL_ASSIGN(plan::LinkProfile link, inquiry.measure_link());
+    SHOAL_ASSIGN(WorkerProbe probe, WorkerProbe::open(worker, transport));
+    SHOAL_ASSIGN(plan::LinkProfile link, probe.measure_link());
     SHOAL_ASSIGN(plan::WorkerProfile profile,
-                 measure_worker(inquiry, worker.name, cut, options.seconds_per_node));
+                 measure_worker(probe, worker.name, cut, options.seconds_per_node));
     cluster.links.push_back(link);
     cluster.workers.push_back(std::move(profile));
   }

@@ -1,7 +1,7 @@
 #include "shoal/cluster/programs.h"
 
 #include "messages.pb.h"
-#include "shoal/cluster/talk.h"
+#include "shoal/cluster/message_io.h"
 
 namespace shoal::cluster {
 

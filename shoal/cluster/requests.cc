@@ -2,20 +2,21 @@
 
 #include <algorithm>
 
-#include "shoal/plan/answers.h"
-#include "shoal/plan/figures.h"
+#include "shoal/plan/cost/plan_stats.h"
+#include "shoal/plan/survives.h"
 
 namespace shoal::cluster {
 namespace {
 
-bool uses(const Course& course, const std::set<int>& workers) {
-  return std::ranges::any_of(plan::workers_of(course.plan),
+bool uses(const DeployedPlan& deployed, const std::set<int>& workers) {
+  return std::ranges::any_of(plan::workers_of(deployed.plan),
                              [&](int worker) { return workers.contains(worker); });
 }
 
-bool answers(const Course& course, const std::set<int>& gone) {
+bool answers(const DeployedPlan& deployed, const std::set<int>& gone) {
   const std::vector<int> lost(gone.begin(), gone.end());
-  return !uses(course, gone) || plan::answers(course.graph, course.plan, course.schedule, lost);
+  return !uses(deployed, gone) ||
+         plan::survives_loss(deployed.graph, deployed.plan, deployed.schedule, lost);
 }
 
 std::set<int> merged(std::set<int> some, const std::set<int>& others) {
@@ -23,10 +24,10 @@ std::set<int> merged(std::set<int> some, const std::set<int>& others) {
   return some;
 }
 
-std::vector<size_t> inputs_to_send(const Course& course, const std::set<int>& gone) {
+std::vector<size_t> inputs_to_send(const DeployedPlan& deployed, const std::set<int>& gone) {
   std::vector<size_t> sends;
-  for (size_t i = 0; i < course.schedule.transfers.size(); ++i) {
-    const plan::Transfer& transfer = course.schedule.transfers[i];
+  for (size_t i = 0; i < deployed.schedule.transfers.size(); ++i) {
+    const plan::Transfer& transfer = deployed.schedule.transfers[i];
     const bool leaves = transfer.from == plan::kCoordinator && transfer.to != plan::kCoordinator;
     if (leaves && !gone.contains(transfer.to)) sends.push_back(i);
   }
@@ -35,28 +36,28 @@ std::vector<size_t> inputs_to_send(const Course& course, const std::set<int>& go
 
 }  // namespace
 
-void Requests::add(CoursePtr course) {
-  const uint64_t id = course->id;
-  courses_[id].course = std::move(course);
+void Requests::add(DeployedPlanPtr deployed) {
+  const uint64_t id = deployed->id;
+  deployed_plans_[id].deployed = std::move(deployed);
 }
 
-void Requests::remove(uint64_t course) {
-  for (auto& [id, service] : services_) std::erase(service.courses, course);
-  courses_.erase(course);
+void Requests::remove(uint64_t deployed) {
+  for (auto& [id, service] : services_) std::erase(service.deployed_plans, deployed);
+  deployed_plans_.erase(deployed);
   for (auto& [id, request] : requests_) {
-    if (request.attempt.course == nullptr || request.attempt.course->id != course) continue;
+    if (request.attempt.deployed == nullptr || request.attempt.deployed->id != deployed) continue;
     fail_attempt(id, Status(Code::kUnavailable, "its plan was withdrawn"), true);
   }
 }
 
-void Requests::offer(uint64_t service, std::vector<uint64_t> courses, bool mended) {
-  if (courses.empty()) {
+void Requests::offer(uint64_t service, std::vector<uint64_t> deployed_plans, bool mended) {
+  if (deployed_plans.empty()) {
     services_.erase(service);
   } else {
-    services_[service] = {std::move(courses), mended, {}};
+    services_[service] = {std::move(deployed_plans), mended, {}};
   }
   for (auto& [id, request] : requests_) {
-    if (request.service == service && !request.over && request.attempt.course == nullptr) {
+    if (request.service == service && !request.over && request.attempt.deployed == nullptr) {
       try_to_begin(id);
     }
   }
@@ -66,28 +67,28 @@ void Requests::give_up(uint64_t service, const Status& why) {
   const auto it = services_.find(service);
   if (it != services_.end()) it->second.hopeless = why;
   for (auto& [id, request] : requests_) {
-    const bool waits = !request.over && request.attempt.course == nullptr;
+    const bool waits = !request.over && request.attempt.deployed == nullptr;
     if (request.service == service && waits) end(request, why);
   }
 }
 
-bool Requests::in_use(uint64_t course) const {
+bool Requests::in_use(uint64_t deployed) const {
   return std::ranges::any_of(requests_, [&](const auto& entry) {
     const Request& request = entry.second;
-    return !request.over && request.attempt.course && request.attempt.course->id == course;
+    return !request.over && request.attempt.deployed && request.attempt.deployed->id == deployed;
   });
 }
 
-std::vector<int> Requests::having(uint64_t course) const {
-  const Offered& offered = courses_.at(course);
-  std::vector<int> workers = plan::workers_of(offered.course->plan);
+std::vector<int> Requests::having(uint64_t deployed) const {
+  const Offered& offered = deployed_plans_.at(deployed);
+  std::vector<int> workers = plan::workers_of(offered.deployed->plan);
   std::erase_if(workers, [&](int worker) { return offered.gone.contains(worker); });
   return workers;
 }
 
-std::vector<int> Requests::missing(uint64_t course) const {
-  const Offered& offered = courses_.at(course);
-  std::vector<int> workers = plan::workers_of(offered.course->plan);
+std::vector<int> Requests::missing(uint64_t deployed) const {
+  const Offered& offered = deployed_plans_.at(deployed);
+  std::vector<int> workers = plan::workers_of(offered.deployed->plan);
   std::erase_if(workers, [&](int worker) { return !offered.gone.contains(worker); });
   return workers;
 }
@@ -95,33 +96,33 @@ std::vector<int> Requests::missing(uint64_t course) const {
 // Who is gone from one plan is perhaps about to be from all: those who listen to him notice first.
 std::set<int> Requests::doubted(const Service& service) const {
   std::set<int> workers;
-  for (uint64_t id : service.courses) workers = merged(workers, courses_.at(id).gone);
+  for (uint64_t id : service.deployed_plans) workers = merged(workers, deployed_plans_.at(id).gone);
   return workers;
 }
 
 const Requests::Offered* Requests::choose(const Service& service,
                                           const std::set<int>& suspects) const {
   const std::set<int> avoided = merged(suspects, doubted(service));
-  for (uint64_t id : service.courses) {
-    if (!uses(*courses_.at(id).course, avoided)) return &courses_.at(id);
+  for (uint64_t id : service.deployed_plans) {
+    if (!uses(*deployed_plans_.at(id).deployed, avoided)) return &deployed_plans_.at(id);
   }
   const Offered* damaged = nullptr;
-  for (uint64_t id : service.courses) {
-    const Offered& offered = courses_.at(id);
+  for (uint64_t id : service.deployed_plans) {
+    const Offered& offered = deployed_plans_.at(id);
     const std::set<int> without = merged(offered.gone, suspects);
-    if (!uses(*offered.course, without)) return &offered;
-    if (damaged == nullptr && answers(*offered.course, without)) damaged = &offered;
+    if (!uses(*offered.deployed, without)) return &offered;
+    if (damaged == nullptr && answers(*offered.deployed, without)) damaged = &offered;
   }
   return damaged != nullptr || suspects.empty() ? damaged : choose(service);
 }
 
 Status Requests::usable(uint64_t service) const {
   const auto it = services_.find(service);
-  if (it == services_.end() || it->second.courses.empty()) {
+  if (it == services_.end() || it->second.deployed_plans.empty()) {
     return Status(Code::kUnavailable, "there is no plan any more");
   }
   if (choose(it->second) != nullptr) return {};
-  const Status& why = courses_.at(it->second.courses.front()).why;
+  const Status& why = deployed_plans_.at(it->second.deployed_plans.front()).why;
   return why.ok() ? Status(Code::kUnavailable, "no plan can do without who is gone") : why;
 }
 
@@ -151,12 +152,12 @@ void Requests::try_to_begin(uint64_t id) {
 
 void Requests::begin(uint64_t id, const Offered& by) {
   Request& request = requests_.at(id);
-  request.attempt = {by.course, next_attempt_++};
+  request.attempt = {by.deployed, next_attempt_++};
   request.gone = by.gone;
-  request.answer.emplace(by.course->graph, request.inputs);
+  request.answer.emplace(by.deployed->graph, request.inputs);
   attempts_[request.attempt.id] = id;
   request.step.begin = request.attempt;
-  request.step.sends = inputs_to_send(*by.course, by.gone);
+  request.step.sends = inputs_to_send(*by.deployed, by.gone);
   if (request.answer->complete()) end(request, {});
 }
 
@@ -178,12 +179,12 @@ Result<std::optional<TensorType>> Requests::expect(int worker, uint64_t attempt,
                                                    const plan::Piece& piece) {
   const auto it = attempts_.find(attempt);
   if (it == attempts_.end()) return std::optional<TensorType>();
-  const Course& course = *requests_.at(it->second).attempt.course;
-  const bool planned = std::ranges::any_of(course.schedule.transfers, [&](const auto& transfer) {
+  const DeployedPlan& deployed = *requests_.at(it->second).attempt.deployed;
+  const bool planned = std::ranges::any_of(deployed.schedule.transfers, [&](const auto& transfer) {
     return transfer.from == worker && transfer.to == plan::kCoordinator && transfer.piece == piece;
   });
   if (!planned) return Status(Code::kCorrupt, "an answer that nobody asked for");
-  return std::optional(TensorType{course.graph[piece.value].type.dtype, piece.region.shape()});
+  return std::optional(TensorType{deployed.graph[piece.value].type.dtype, piece.region.shape()});
 }
 
 void Requests::arrive(uint64_t attempt, const plan::Piece& piece, const Tensor& elements) {
@@ -198,21 +199,21 @@ void Requests::fail(int worker, uint64_t attempt, const Status& why, int blamed)
   const auto it = attempts_.find(attempt);
   if (it == attempts_.end()) return;
   Request& request = requests_.at(it->second);
-  Offered& offered = courses_.at(request.attempt.course->id);
+  Offered& offered = deployed_plans_.at(request.attempt.deployed->id);
   if (why.code() == Code::kUnavailable) {
-    return blamed >= 0 ? cut_off(offered.course->id, blamed, worker, why)
+    return blamed >= 0 ? cut_off(offered.deployed->id, blamed, worker, why)
                        : count_out(offered, worker, why);
   }
   request.gone.insert(worker);
   // What a worker cannot do, another would not do either: it is not tried again.
-  if (!answers(*offered.course, request.gone)) {
+  if (!answers(*offered.deployed, request.gone)) {
     fail_attempt(it->second, why, false);
   }
 }
 
-void Requests::cut_off(uint64_t course, int worker, int said_by, const Status& why) {
-  const auto it = courses_.find(course);
-  if (it == courses_.end() || it->second.gone.contains(said_by)) return;
+void Requests::cut_off(uint64_t deployed, int worker, int said_by, const Status& why) {
+  const auto it = deployed_plans_.find(deployed);
+  if (it == deployed_plans_.end() || it->second.gone.contains(said_by)) return;
   count_out(it->second, worker, why);
 }
 
@@ -224,23 +225,23 @@ void Requests::count_out(Offered& offered, int worker, const Status& why) {
 
 // All plans know of it before a request looks for another.
 void Requests::lose(int worker, const Status& why) {
-  for (auto& [id, offered] : courses_) {
-    if (uses(*offered.course, {worker}) && offered.gone.insert(worker).second) offered.why = why;
+  for (auto& [id, offered] : deployed_plans_) {
+    if (uses(*offered.deployed, {worker}) && offered.gone.insert(worker).second) offered.why = why;
   }
-  for (const auto& [id, offered] : courses_) reconsider(offered);
+  for (const auto& [id, offered] : deployed_plans_) reconsider(offered);
 }
 
-void Requests::restore(uint64_t course, int worker) {
-  const auto it = courses_.find(course);
-  if (it != courses_.end()) it->second.gone.erase(worker);
+void Requests::restore(uint64_t deployed, int worker) {
+  const auto it = deployed_plans_.find(deployed);
+  if (it != deployed_plans_.end()) it->second.gone.erase(worker);
 }
 
 // Someone is gone: which attempts does that end?
 void Requests::reconsider(const Offered& offered) {
   for (auto& [id, request] : requests_) {
-    if (request.over || request.attempt.course != offered.course) continue;
+    if (request.over || request.attempt.deployed != offered.deployed) continue;
     request.gone.insert(offered.gone.begin(), offered.gone.end());
-    if (answers(*offered.course, request.gone)) continue;
+    if (answers(*offered.deployed, request.gone)) continue;
     request.suspects.insert(offered.gone.begin(), offered.gone.end());
     fail_attempt(id, offered.why, true);
   }
@@ -256,7 +257,7 @@ void Requests::fail_attempt(uint64_t id, const Status& why, bool may_replay) {
 }
 
 void Requests::abandon(Request& request) {
-  if (request.attempt.course == nullptr) return;
+  if (request.attempt.deployed == nullptr) return;
   attempts_.erase(request.attempt.id);
   // One that has not begun is not to be forgotten but never to begin.
   if (!request.step.begin) request.step.abandon = request.attempt;
@@ -268,7 +269,7 @@ void Requests::end(Request& request, const Status& status) {
   request.over = true;
   attempts_.erase(request.attempt.id);
   // Stragglers need not go on, and what waits for one who is gone would wait for ever.
-  const bool others_go_on = request.attempt.course && request.attempt.course->plan.survives > 0;
+  const bool others_go_on = request.attempt.deployed && request.attempt.deployed->plan.survives > 0;
   if (status.ok() && others_go_on) request.step.abandon = request.attempt;
   request.step.end = Outcome{status, {}, std::exchange(request.attempt, {}), {}, request.replayed};
   if (status.ok()) request.step.end->outputs = request.answer->take();
@@ -277,7 +278,7 @@ void Requests::end(Request& request, const Status& status) {
 void Requests::expire(Time now) {
   for (auto& [id, request] : requests_) {
     if (request.over || now < request.deadline) continue;
-    const bool tried = request.attempt.course != nullptr;
+    const bool tried = request.attempt.deployed != nullptr;
     std::vector<int> whom = awaited(request);
     abandon(request);
     end(request,
@@ -287,9 +288,9 @@ void Requests::expire(Time now) {
 }
 
 std::vector<int> Requests::awaited(const Request& request) {
-  if (request.attempt.course == nullptr) return {};
+  if (request.attempt.deployed == nullptr) return {};
   std::set<int> workers;
-  for (const plan::Transfer& transfer : request.attempt.course->schedule.transfers) {
+  for (const plan::Transfer& transfer : request.attempt.deployed->schedule.transfers) {
     const bool comes = transfer.to == plan::kCoordinator && transfer.from != plan::kCoordinator;
     if (comes && request.answer->awaits(transfer.piece)) workers.insert(transfer.from);
   }

@@ -19,17 +19,17 @@
 namespace shoal::cluster {
 
 // A plan that its workers have.
-struct Course {
+struct DeployedPlan {
   uint64_t id = 0;
   Graph graph;
   plan::Plan plan;
   plan::Schedule schedule;
 };
-using CoursePtr = std::shared_ptr<const Course>;
+using DeployedPlanPtr = std::shared_ptr<const DeployedPlan>;
 
 // One try at a request: by this plan, and by this number between machines.
 struct Attempt {
-  CoursePtr course;
+  DeployedPlanPtr deployed;
   uint64_t id = 0;
 };
 
@@ -57,19 +57,19 @@ class Requests {
 
   // From the moment its workers are told of it: who is lost from then on does not have it, even if
   // he comes back.
-  void add(CoursePtr course);
-  void remove(uint64_t course);  // attempts at it fail
+  void add(DeployedPlanPtr deployed);
+  void remove(uint64_t deployed);  // attempts at it fail
 
   // Plans that compute the same, the best first; empty: none any more. Where the service is
   // mended, a request that nobody can answer now waits for the next offer.
-  void offer(uint64_t service, std::vector<uint64_t> courses, bool mended = false);
+  void offer(uint64_t service, std::vector<uint64_t> deployed_plans, bool mended = false);
   // Until the next offer nobody need wait for one.
   void give_up(uint64_t service, const Status& why);
-  bool in_use(uint64_t course) const;  // an attempt at it is on its way
-  bool is_whole(uint64_t course) const { return missing(course).empty(); }
+  bool in_use(uint64_t deployed) const;  // an attempt at it is on its way
+  bool is_whole(uint64_t deployed) const { return missing(deployed).empty(); }
   // Workers of it that still have it, and those that do not.
-  std::vector<int> having(uint64_t course) const;
-  std::vector<int> missing(uint64_t course) const;
+  std::vector<int> having(uint64_t deployed) const;
+  std::vector<int> missing(uint64_t deployed) const;
 
   // The first plan none of whose workers is gone from any plan of the service, or else all of whose
   // workers are there, or else the first that can do without who is not. A request whose plan fails
@@ -90,11 +90,11 @@ class Requests {
   // What a worker sends in this plan does not arrive, `said_by` another: it counts on that one no
   // more. Where it does not count on who says so either, it does not matter: of two between whom a
   // connection broke, who both say so, one is enough to do without.
-  void cut_off(uint64_t course, int worker, int said_by, const Status& why);
+  void cut_off(uint64_t deployed, int worker, int said_by, const Status& why);
   // A worker is gone, with all plans it had.
   void lose(int worker, const Status& why);
   // It has this plan again; attempts that began without it go on without it.
-  void restore(uint64_t course, int worker);
+  void restore(uint64_t deployed, int worker);
   void expire(Time now);
 
   bool knows(uint64_t attempt) const { return attempts_.contains(attempt); }  // it is on its way
@@ -104,12 +104,12 @@ class Requests {
 
  private:
   struct Offered {
-    CoursePtr course;
+    DeployedPlanPtr deployed;
     std::set<int> gone;  // whom it cannot count on
     Status why;          // the last of them is gone
   };
   struct Service {
-    std::vector<uint64_t> courses;
+    std::vector<uint64_t> deployed_plans;
     bool mended = false;
     Status hopeless = {};  // why no better offer will come
   };
@@ -139,7 +139,7 @@ class Requests {
   void reconsider(const Offered& offered);
 
   std::map<uint64_t, Service> services_;
-  std::map<uint64_t, Offered> courses_;
+  std::map<uint64_t, Offered> deployed_plans_;
   std::map<uint64_t, Request> requests_;
   std::map<uint64_t, uint64_t> attempts_;  // the request of each that is on its way
   uint64_t next_request_ = 1, next_attempt_ = 1;

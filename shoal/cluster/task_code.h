@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-#include "shoal/plan/erasure.h"
+#include "shoal/plan/coding/erasure.h"
 
 namespace shoal::cluster {
 

@@ -1,10 +1,10 @@
 #include "shoal/cluster/worker.h"
 
 #include "messages.pb.h"
+#include "shoal/base/background_thread.h"
 #include "shoal/base/machine.h"
-#include "shoal/base/modest.h"
-#include "shoal/cluster/examination.h"
-#include "shoal/cluster/talk.h"
+#include "shoal/cluster/message_io.h"
+#include "shoal/cluster/probe_handlers.h"
 
 namespace shoal::cluster {
 
@@ -21,7 +21,7 @@ Worker::~Worker() { stop(); }
 
 void Worker::serve(std::unique_ptr<net::Listener> listener) {
   listener_ = std::move(listener);
-  duties_.start();
+  worker_plans_.start();
   acceptor_ = std::thread([this] { accept(); });
 }
 
@@ -35,9 +35,9 @@ void Worker::stop() {
   peers_.close();
   if (listener_ != nullptr) listener_->close();
   if (acceptor_.joinable()) acceptor_.join();  // from then on nobody comes
-  duties_.stop();
+  worker_plans_.stop();
   visits_.join();  // their plans have gone with those who came
-  errands_.join();
+  threads_.join();
   peers_.release(0);  // now that no plan holds them, all end
 }
 
@@ -78,29 +78,31 @@ void Worker::forget(const ChannelPtr& channel) {
     channels_.erase(channel);
   }
   for (uint64_t plan : visitor.plans) say_cut_off(plan, channel->peer().name);
-  for (DutyPtr& duty : duties_.take_all(channel)) release(std::move(duty));
+  for (WorkerPlanPtr& worker_plan : worker_plans_.take_all(channel))
+    release(std::move(worker_plan));
 }
 
 void Worker::say_cut_off(uint64_t plan, const std::string& peer) {
-  const DutyPtr duty = duties_.find(plan);
-  if (duty != nullptr && duty->started()) duty->say_cut_off_from(peer);
+  const WorkerPlanPtr worker_plan = worker_plans_.find(plan);
+  if (worker_plan != nullptr && worker_plan->started()) worker_plan->say_cut_off_from(peer);
 }
 
-void Worker::release(DutyPtr duty) {
-  const uint64_t plan = duty->plan();
-  duty.reset();
+void Worker::release(WorkerPlanPtr worker_plan) {
+  const uint64_t plan = worker_plan->plan();
+  worker_plan.reset();
   peers_.release(plan);
 }
 
 // It waits for what is leaving, and perhaps for a peer that does not answer.
 void Worker::release_later(const ChannelPtr& channel, uint64_t plan) {
-  DutyPtr duty = duties_.take(plan, channel);
-  if (duty == nullptr) return;
+  WorkerPlanPtr worker_plan = worker_plans_.take(plan, channel);
+  if (worker_plan == nullptr) return;
   {
     const std::lock_guard lock(mutex_);
     for (auto& [one, visitor] : channels_) visitor.plans.erase(plan);
   }
-  errands_.run([this, duty = std::move(duty)]() mutable { release(std::move(duty)); });
+  threads_.run(
+      [this, worker_plan = std::move(worker_plan)]() mutable { release(std::move(worker_plan)); });
 }
 
 void Worker::report_to(const ChannelPtr& channel, const Status& status) {
@@ -121,7 +123,7 @@ Status Worker::handle(const ChannelPtr& channel, const net::Frame& frame) {
     case message::Message::kBlob:
       return store_.put(message.blob().hash(), frame.payload);
     case message::Message::kStart:
-      errands_.run([this, channel, plan = message.start().plan()] {
+      threads_.run([this, channel, plan = message.start().plan()] {
         if (const Status status = start(channel, plan); !status.ok()) report_to(channel, status);
       });
       return {};
@@ -129,8 +131,9 @@ Status Worker::handle(const ChannelPtr& channel, const net::Frame& frame) {
       release_later(channel, message.release().plan());
       return {};
     case message::Message::kForget: {
-      const DutyPtr duty = duties_.find(message.forget().plan(), channel);
-      if (duty != nullptr && duty->started()) duty->forget(message.forget().request());
+      const WorkerPlanPtr worker_plan = worker_plans_.find(message.forget().plan(), channel);
+      if (worker_plan != nullptr && worker_plan->started())
+        worker_plan->forget(message.forget().request());
       return {};
     }
     case message::Message::kRejoin:
@@ -199,43 +202,43 @@ Status Worker::tell(const ChannelPtr& channel) {
   state.set_free_bytes(machine.free_bytes);
   state.set_load(machine.load);
   state.set_weight_bytes(store_.bytes());
-  state.set_plans(static_cast<uint32_t>(duties_.count()));
-  state.set_tasks(duties_.computed());
+  state.set_plans(static_cast<uint32_t>(worker_plans_.count()));
+  state.set_tasks(worker_plans_.computed());
   return send(*channel, reply);
 }
 
 Status Worker::deploy(const ChannelPtr& channel, const message::Deploy& deploy,
                       const net::Frame& frame) {
-  get_to(Point::kDeploying);
-  SHOAL_ASSIGN(const DutyPtr duty, Duty::read(deploy, frame, channel));
+  hit_fault_point(FaultPoint::kDeploying);
+  SHOAL_ASSIGN(const WorkerPlanPtr worker_plan, WorkerPlan::read(deploy, frame, channel));
   message::Message reply;
   reply.mutable_missing()->set_plan(deploy.plan());
-  run_modestly([&] {
-    for (const Hash& hash : duty->weights()) {
+  run_at_low_priority([&] {
+    for (const Hash& hash : worker_plan->weights()) {
       if (!store_.has(hash)) reply.mutable_missing()->add_hashes(hash);
     }
   });
-  SHOAL_TRY(duties_.add(duty));
+  SHOAL_TRY(worker_plans_.add(worker_plan));
   return send(*channel, reply);
 }
 
 Status Worker::start(const ChannelPtr& channel, uint64_t plan) {
-  const DutyPtr duty = duties_.find(plan, channel);
-  if (duty == nullptr) return invalid("there is no such plan to start");
-  SHOAL_TRY(duty->start(programs_, store_, peers_));
+  const WorkerPlanPtr worker_plan = worker_plans_.find(plan, channel);
+  if (worker_plan == nullptr) return invalid("there is no such plan to start");
+  SHOAL_TRY(worker_plan->start(programs_, store_, peers_));
   message::Message reply;
   reply.mutable_ready()->set_plan(plan);
   SHOAL_TRY(send(*channel, reply));
-  get_to(Point::kReady);
+  hit_fault_point(FaultPoint::kReady);
   return {};
 }
 
 Status Worker::rejoin(const ChannelPtr& channel, const message::Rejoin& rejoin) {
-  const DutyPtr duty = duties_.find(rejoin.plan(), channel);
-  if (duty == nullptr || !duty->started()) {
+  const WorkerPlanPtr worker_plan = worker_plans_.find(rejoin.plan(), channel);
+  if (worker_plan == nullptr || !worker_plan->started()) {
     return invalid("there is no such plan to rejoin");
   }
-  duty->rejoin(rejoin.worker());
+  worker_plan->rejoin(rejoin.worker());
   message::Message reply;
   reply.mutable_ready()->set_plan(rejoin.plan());
   return send(*channel, reply);
@@ -244,19 +247,20 @@ Status Worker::rejoin(const ChannelPtr& channel, const message::Rejoin& rejoin) 
 // Pieces of plans that are over are dropped in silence.
 Status Worker::take_piece(const ChannelPtr& channel, const message::Data& data,
                           const net::Frame& frame) {
-  const DutyPtr duty = duties_.find(data.plan());
-  if (duty == nullptr || !duty->started()) return {};
-  get_to(channel == duty->coordinator() ? Point::kInputArrives : Point::kPieceArrives);
-  SHOAL_TRY(duty->take(data, frame));
-  if (channel != duty->coordinator()) {
+  const WorkerPlanPtr worker_plan = worker_plans_.find(data.plan());
+  if (worker_plan == nullptr || !worker_plan->started()) return {};
+  hit_fault_point(channel == worker_plan->coordinator() ? FaultPoint::kInputArrives
+                                                        : FaultPoint::kPieceArrives);
+  SHOAL_TRY(worker_plan->take(data, frame));
+  if (channel != worker_plan->coordinator()) {
     const std::lock_guard lock(mutex_);
     channels_[channel].plans.insert(data.plan());
   }
-  duties_.look();
+  worker_plans_.look();
   return {};
 }
 
-void Worker::get_to(Point point) const {
+void Worker::hit_fault_point(FaultPoint point) const {
   if (options_.reached) options_.reached(point);
 }
 

@@ -9,10 +9,10 @@
 #include <string>
 #include <thread>
 
-#include "shoal/cluster/duties.h"
 #include "shoal/cluster/epoch_file.h"
-#include "shoal/cluster/errands.h"
 #include "shoal/cluster/store.h"
+#include "shoal/cluster/thread_group.h"
+#include "shoal/cluster/worker_plans.h"
 #include "shoal/net/transport.h"
 
 namespace shoal::cluster {
@@ -28,7 +28,7 @@ struct WorkerOptions {
   size_t weight_bytes = size_t{2} << 30;            // that it keeps at most
   std::optional<WeightCache> cache = std::nullopt;  // where it finds them after a restart
   std::optional<EpochFile> epochs = std::nullopt;   // and whom it followed
-  Reached reached = nullptr;
+  FaultHook reached = nullptr;
 };
 
 class Worker {
@@ -57,10 +57,10 @@ class Worker {
   Status tell(const ChannelPtr& channel);
   Status take_piece(const ChannelPtr& channel, const message::Data& data, const net::Frame& frame);
   void forget(const ChannelPtr& channel);
-  void release(DutyPtr duty);
+  void release(WorkerPlanPtr worker_plan);
   void release_later(const ChannelPtr& channel, uint64_t plan);
   void say_cut_off(uint64_t plan, const std::string& peer);
-  void get_to(Point point) const;
+  void hit_fault_point(FaultPoint point) const;
   static void report_to(const ChannelPtr& channel, const Status& status);
 
   WorkerOptions options_;
@@ -80,11 +80,11 @@ class Worker {
   std::map<ChannelPtr, Visitor> channels_;
   Epoch epoch_;  // the latest
   Peers peers_;
-  Duties duties_{computing_, options_.reached};
+  WorkerPlans worker_plans_{computing_, options_.reached};
   std::unique_ptr<net::Listener> listener_;
   std::thread acceptor_;
-  Errands errands_;  // what takes so long that pieces must not wait for it
-  Errands visits_;   // who has come is listened to
+  ThreadGroup threads_;  // what takes so long that pieces must not wait for it
+  ThreadGroup visits_;   // who has come is listened to
 };
 
 }  // namespace shoal::cluster

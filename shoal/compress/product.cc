@@ -1,7 +1,7 @@
 #include "shoal/compress/product.h"
 
 #include "shoal/ops/ops.h"
-#include "shoal/passes/match.h"
+#include "shoal/passes/use_defs.h"
 
 namespace shoal::compress {
 namespace {

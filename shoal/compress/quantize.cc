@@ -6,8 +6,8 @@
 #include "shoal/compress/product.h"
 #include "shoal/ops/convert.h"
 #include "shoal/ops/ops.h"
-#include "shoal/passes/match.h"
 #include "shoal/passes/rewriter.h"
+#include "shoal/passes/use_defs.h"
 
 namespace shoal::compress {
 namespace {

@@ -5,7 +5,7 @@
 #include "shoal/compress/product.h"
 #include "shoal/compress/quantize.h"
 #include "shoal/ops/ops.h"
-#include "shoal/passes/match.h"
+#include "shoal/passes/use_defs.h"
 
 namespace shoal::compress {
 namespace {
@@ -69,7 +69,7 @@ class Selection {
   }
 
   const Graph& graph_;
-  const passes::Links links_;
+  const passes::UseDefs links_;
   std::set<ValueId> taken_;
 };
 

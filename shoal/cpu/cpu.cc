@@ -6,11 +6,11 @@
 
 #include "shoal/base/pace.h"
 #include "shoal/base/pages.h"
-#include "shoal/cpu/conv_tile.h"
-#include "shoal/cpu/elementwise_chain.h"
+#include "shoal/cpu/conv/conv_tile.h"
+#include "shoal/cpu/elementwise/elementwise_chain.h"
 #include "shoal/cpu/instruction_set.h"
 #include "shoal/cpu/kernel.h"
-#include "shoal/cpu/lower.h"
+#include "shoal/cpu/lower/lower.h"
 #include "shoal/cpu/packed_cache.h"
 #include "shoal/cpu/tune.h"
 #include "shoal/device/memory_plan.h"
@@ -18,9 +18,9 @@
 namespace shoal {
 namespace {
 
-using cpu::Call;
 using cpu::Kernel;
-using cpu::Site;
+using cpu::KernelArgs;
+using cpu::KernelSpec;
 using Clock = std::chrono::steady_clock;
 
 // Memory of the kernels' own: not cleared, because they write before they read.
@@ -104,7 +104,7 @@ class CpuExecutable : public Executable {
     for (size_t i = 0; i < steps_.size(); ++i) {
       Step& step = steps_[i];
       const Clock::time_point begin = trace != nullptr ? Clock::now() : Clock::time_point{};
-      step.kernel->run(Call{step.inputs, step.outputs, scratch_.get(), *pool_});
+      step.kernel->run(KernelArgs{step.inputs, step.outputs, scratch_.get(), *pool_});
       pace.keep();
       if (trace != nullptr) trace->push_back({i, begin, Clock::now()});
     }
@@ -142,7 +142,7 @@ class CpuExecutable : public Executable {
       if (operands[i].value != nullptr) operands[i].value = &constants_[index(node.inputs[i])];
     }
     const std::vector<TensorType> types = graph_.types(node.outputs);
-    const Site site{node, operands, types, *pool_, tuner.options().memory, cache};
+    const KernelSpec site{node, operands, types, *pool_, tuner.options().memory, cache};
     cpu::Choice choice = tuner.choose(site);
     return {std::move(choice.kernel), std::move(choice.info),
             std::vector<Tensor>(node.inputs.size()), std::vector<Tensor>(node.outputs.size())};

@@ -8,7 +8,7 @@ namespace {
 class ReferenceKernel : public Kernel {
  public:
   explicit ReferenceKernel(const Node& node) : node_(node) {}
-  void run(const Call& call) const override {
+  void run(const KernelArgs& call) const override {
     node_.op->reference(node_, call.inputs, call.outputs);
   }
 
@@ -29,7 +29,7 @@ std::vector<Provider> collect() {
 
 }  // namespace
 
-bool Site::all_of_type(DType dtype) const {
+bool KernelSpec::all_of_type(DType dtype) const {
   return std::ranges::all_of(inputs,
                              [&](const Operand& o) { return !o.given || o.type.dtype == dtype; }) &&
          std::ranges::all_of(outputs, [&](const TensorType& t) { return t.dtype == dtype; });
@@ -40,7 +40,7 @@ std::span<const Provider> providers() {
   return all;
 }
 
-std::unique_ptr<Kernel> make_reference_kernel(const Site& site) {
+std::unique_ptr<Kernel> make_reference_kernel(const KernelSpec& site) {
   return std::make_unique<ReferenceKernel>(site.node);
 }
 

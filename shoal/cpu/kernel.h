@@ -17,7 +17,7 @@ class PackedCache;
 
 // What a kernel gets when it runs. Inputs not given are undefined; constants are there too, even
 // if the kernel has packed them.
-struct Call {
+struct KernelArgs {
   std::span<const Tensor> inputs;
   std::span<Tensor> outputs;
   std::byte* scratch;  // scratch_bytes() of it, aligned to a cache line
@@ -38,12 +38,12 @@ struct Call {
 class Kernel {
  public:
   virtual ~Kernel() = default;
-  virtual void run(const Call& call) const = 0;
+  virtual void run(const KernelArgs& call) const = 0;
   virtual size_t scratch_bytes() const { return 0; }
 };
 
 // What is known of a node when its kernel is made.
-struct Site {
+struct KernelSpec {
   const Node& node;
   std::span<const Operand> inputs;
   std::span<const TensorType> outputs;
@@ -61,10 +61,10 @@ struct Site {
 struct Provider {
   const Operator* op;
   std::string_view name;
-  std::unique_ptr<Kernel> (*make)(const Site&);  // gives null: not for this node
+  std::unique_ptr<Kernel> (*make)(const KernelSpec&);  // gives null: not for this node
   // About how many products the kernel takes as long as; infinite where make() gives null. Those
   // who say so compete with each other.
-  double (*cost)(const Site&) = nullptr;
+  double (*cost)(const KernelSpec&) = nullptr;
 };
 
 // Several may offer the same operator: those that compete are measured (tune.h); where none does,
@@ -72,7 +72,7 @@ struct Provider {
 std::span<const Provider> providers();
 
 // The fallback that every operator has.
-std::unique_ptr<Kernel> make_reference_kernel(const Site& site);
+std::unique_ptr<Kernel> make_reference_kernel(const KernelSpec& site);
 
 #define SHOAL_KERNELS(family) std::vector<Provider> family##_kernels();
 #include "shoal/cpu/list.inc"

@@ -4,7 +4,7 @@
 
 namespace shoal::cpu {
 
-uint64_t packed_key(const Site& site, const PackedForm& form) {
+uint64_t packed_key(const KernelSpec& site, const PackedForm& form) {
   const uint64_t parts[] = {hash_with(site.pool, site.constant(1)->bytes()),
                             hash_of(std::as_bytes(std::span(form.name))),
                             hash_of(std::as_bytes(std::span(form.numbers)))};

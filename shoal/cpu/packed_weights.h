@@ -19,11 +19,11 @@ struct PackedForm {
 };
 
 // Of the weights of a node, which are its input 1 and constant.
-uint64_t packed_key(const Site& site, const PackedForm& form);
+uint64_t packed_key(const KernelSpec& site, const PackedForm& form);
 
 // fill(to) writes all `count` floats.
 template <class Fill>
-PackedFloats packed_weights(const Site& site, const PackedForm& form, int64_t count,
+PackedFloats packed_weights(const KernelSpec& site, const PackedForm& form, int64_t count,
                             const Fill& fill) {
   const uint64_t key = site.cache != nullptr ? packed_key(site, form) : 0;
   if (site.cache != nullptr) {

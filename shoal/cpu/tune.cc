@@ -40,7 +40,7 @@ std::string to_key(const Attribute& attribute) {
 }
 
 // All that the time of a node depends on, as one line.
-std::string key_of(const Site& site) {
+std::string key_of(const KernelSpec& site) {
   std::string key = std::string(site.node.op->name) + ';' + std::to_string(site.pool.threads());
   if (site.memory == Memory::kLow) key += ";low";
   for (const Operand& input : site.inputs) {
@@ -59,7 +59,7 @@ std::string key_of(const Site& site) {
 class Trial {
  public:
   // `others`: what else would be in the caches.
-  Trial(const Site& site, std::vector<uint8_t>& others) : pool_(site.pool), others_(others) {
+  Trial(const KernelSpec& site, std::vector<uint8_t>& others) : pool_(site.pool), others_(others) {
     for (const Operand& input : site.inputs) {
       inputs_.push_back(!input.given             ? Tensor()
                         : input.value != nullptr ? *input.value
@@ -75,7 +75,7 @@ class Trial {
     void* at = scratch.data();
     size_t room = scratch.size();
     std::align(kAlignment, kernel.scratch_bytes(), at, room);
-    const Call call{inputs_, outputs_, static_cast<std::byte*>(at), pool_};
+    const KernelArgs call{inputs_, outputs_, static_cast<std::byte*>(at), pool_};
     double best = kNever;
     for (int i = 0; i <= kRuns; ++i) {  // the first one touches the memory
       fill_caches();
@@ -111,14 +111,14 @@ class Trial {
 };
 
 // Null if there is no such kernel, or not for this node.
-std::unique_ptr<Kernel> make(std::string_view name, const Site& site) {
+std::unique_ptr<Kernel> make(std::string_view name, const KernelSpec& site) {
   for (const Provider& provider : providers()) {
     if (provider.op == site.node.op && provider.name == name) return provider.make(site);
   }
   return nullptr;
 }
 
-Choice first_that_fits(const Site& site) {
+Choice first_that_fits(const KernelSpec& site) {
   for (const Provider& provider : providers()) {
     if (provider.op != site.node.op) continue;
     if (auto kernel = provider.make(site)) return {std::move(kernel), {std::string(provider.name)}};
@@ -150,7 +150,7 @@ Tuner::Tuner(const CpuOptions& options, std::filesystem::path file)
 }
 
 // Those who say what they would cost, the cheapest first.
-Tuner::Candidates Tuner::competitors(const Site& site) const {
+Tuner::Candidates Tuner::competitors(const KernelSpec& site) const {
   Candidates found;
   for (const Provider& provider : providers()) {
     if (provider.op != site.node.op || provider.cost == nullptr) continue;
@@ -165,7 +165,7 @@ Tuner::Candidates Tuner::competitors(const Site& site) const {
   return found;
 }
 
-Choice Tuner::choose(const Site& site) {
+Choice Tuner::choose(const KernelSpec& site) {
   if (auto kernel = make(options_.prefer, site)) return {std::move(kernel), {options_.prefer}};
   const Candidates all = competitors(site);
   if (all.empty()) return first_that_fits(site);
@@ -187,10 +187,10 @@ Choice Tuner::choose(const Site& site) {
 
 // One candidate exists at a time, for together their weights could take more memory than the model
 // has. The one that should win comes last, and then need not be made again.
-Choice Tuner::race(const Site& site, const Candidates& candidates) {
+Choice Tuner::race(const KernelSpec& site, const Candidates& candidates) {
   constexpr size_t kCacheBytes = size_t{32} << 20;
   others_.resize(kCacheBytes);
-  Site uncached = site;  // losers are not worth keeping
+  KernelSpec uncached = site;  // losers are not worth keeping
   uncached.cache = nullptr;
   Trial trial(site, others_);
   std::unique_ptr<Kernel> kernel;

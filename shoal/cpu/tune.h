@@ -29,7 +29,7 @@ class Tuner {
   Tuner(const CpuOptions& options, std::filesystem::path file);  // no file: an empty path
 
   const CpuOptions& options() const { return options_; }
-  Choice choose(const Site& site);
+  Choice choose(const KernelSpec& site);
 
   // Writes down what was measured since the last time. Failing to is no failure: the next process
   // will measure again.
@@ -42,8 +42,8 @@ class Tuner {
   };
   using Candidates = std::vector<Candidate>;
 
-  Candidates competitors(const Site& site) const;
-  Choice race(const Site& site, const Candidates& candidates);
+  Candidates competitors(const KernelSpec& site) const;
+  Choice race(const KernelSpec& site, const Candidates& candidates);
   void recall();
 
   const CpuOptions options_;

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "shoal/base/shared_memory.h"
-#include "shoal/net/link.h"
+#include "shoal/net/link/link.h"
 #include "shoal/net/stream.h"
 #include "shoal/plan/plan.h"
 

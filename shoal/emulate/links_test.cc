@@ -4,10 +4,10 @@
 
 #include <set>
 
-#include "shoal/net/link.h"
-#include "shoal/net/memory_stream.h"
+#include "shoal/net/channel/memory_stream.h"
+#include "shoal/net/link/link.h"
 #include "shoal/net/test_peers.h"
-#include "shoal/plan/known.h"
+#include "shoal/plan/device_presets.h"
 
 namespace shoal::emulate {
 namespace {

@@ -5,48 +5,48 @@
 #include <atomic>
 #include <charconv>
 
-#include "shoal/mpi/office.h"
-#include "shoal/net/framed_channel.h"
+#include "shoal/mpi/mpi_dispatcher.h"
+#include "shoal/net/channel/framed_channel.h"
 
 namespace shoal::mpi {
 namespace {
 
 class MpiStream final : public net::Stream {
  public:
-  MpiStream(std::shared_ptr<Office> office, Line line)
-      : office_(std::move(office)), line_(std::move(line)) {}
+  MpiStream(std::shared_ptr<MpiDispatcher> dispatcher, MpiRoute route)
+      : dispatcher_(std::move(dispatcher)), route_(std::move(route)) {}
   ~MpiStream() override { MpiStream::shut_down(); }
 
   Result<size_t> read(std::span<std::byte> into, net::Deadline deadline) override {
-    return line_.inbox->read(into, deadline);
+    return route_.inbox->read(into, deadline);
   }
 
-  // MPI_Send has no deadline: the peer's office takes whatever comes.
+  // MPI_Send has no deadline: the peer's dispatcher takes whatever comes.
   Status write(std::span<const net::Bytes> pieces, net::Deadline) override {
     if (closed_) return Status(Code::kUnavailable, "closed the connection");
-    office_->send(line_, pieces);
+    dispatcher_->send(route_, pieces);
     return {};
   }
   Status flush(net::Deadline) override { return {}; }
 
   void shut_down() override {
     if (closed_.exchange(true)) return;
-    line_.inbox->end();
-    office_->send(line_, {});
+    route_.inbox->end();
+    dispatcher_->send(route_, {});
   }
 
  private:
-  const std::shared_ptr<Office> office_;
-  const Line line_;
+  const std::shared_ptr<MpiDispatcher> dispatcher_;
+  const MpiRoute route_;
   std::atomic<bool> closed_ = false;
 };
 
 class MpiTransport final : public net::Transport {
  public:
-  MpiTransport(std::shared_ptr<Office> office, net::ChannelOptions options)
-      : office_(std::move(office)),
+  MpiTransport(std::shared_ptr<MpiDispatcher> dispatcher, net::ChannelOptions options)
+      : dispatcher_(std::move(dispatcher)),
         options_(std::move(options)),
-        pulse_(std::make_shared<net::Pulse>(options_.beat)) {}
+        heartbeats_(std::make_shared<net::HeartbeatTimer>(options_.beat)) {}
 
   Result<std::shared_ptr<net::Channel>> connect(std::string_view address, net::Deadline) override {
     int rank = -1;
@@ -54,8 +54,8 @@ class MpiTransport final : public net::Transport {
     if (error != std::errc() || end != address.end()) {
       return invalid("\"" + std::string(address) + "\" is no rank");
     }
-    SHOAL_ASSIGN(Line line, office_->connect(rank));
-    return channel_on(std::move(line));
+    SHOAL_ASSIGN(MpiRoute route, dispatcher_->connect(rank));
+    return channel_on(std::move(route));
   }
 
   Result<std::unique_ptr<net::Listener>> listen(std::string_view) override {
@@ -66,42 +66,44 @@ class MpiTransport final : public net::Transport {
   class MpiListener final : public net::Listener {
    public:
     explicit MpiListener(const MpiTransport& transport)
-        : office_(transport.office_), options_(transport.options_), pulse_(transport.pulse_) {}
+        : dispatcher_(transport.dispatcher_),
+          options_(transport.options_),
+          heartbeats_(transport.heartbeats_) {}
     ~MpiListener() override { MpiListener::close(); }
 
     Result<std::shared_ptr<net::Channel>> accept(net::Deadline deadline) override {
-      SHOAL_ASSIGN(Line line, office_->accept(deadline));
-      return make_channel(office_, std::move(line), options_, pulse_);
+      SHOAL_ASSIGN(MpiRoute route, dispatcher_->accept(deadline));
+      return make_channel(dispatcher_, std::move(route), options_, heartbeats_);
     }
-    std::string address() const override { return std::to_string(office_->rank()); }
-    void close() override { office_->stop_accepting(); }
+    std::string address() const override { return std::to_string(dispatcher_->rank()); }
+    void close() override { dispatcher_->stop_accepting(); }
 
    private:
-    const std::shared_ptr<Office> office_;
+    const std::shared_ptr<MpiDispatcher> dispatcher_;
     const net::ChannelOptions options_;
-    const std::shared_ptr<net::Pulse> pulse_;
+    const std::shared_ptr<net::HeartbeatTimer> heartbeats_;
   };
 
-  static std::shared_ptr<net::Channel> make_channel(const std::shared_ptr<Office>& office,
-                                                    Line line, const net::ChannelOptions& options,
-                                                    const std::shared_ptr<net::Pulse>& pulse) {
-    const std::string address = std::to_string(line.peer);
+  static std::shared_ptr<net::Channel> make_channel(
+      const std::shared_ptr<MpiDispatcher>& dispatcher, MpiRoute route,
+      const net::ChannelOptions& options, const std::shared_ptr<net::HeartbeatTimer>& heartbeats) {
+    const std::string address = std::to_string(route.peer);
     return std::make_shared<net::FramedChannel>(
-        std::make_unique<MpiStream>(office, std::move(line)), net::Peer{"rank " + address, address},
-        options, pulse);
+        std::make_unique<MpiStream>(dispatcher, std::move(route)),
+        net::Peer{"rank " + address, address}, options, heartbeats);
   }
-  std::shared_ptr<net::Channel> channel_on(Line line) const {
-    return make_channel(office_, std::move(line), options_, pulse_);
+  std::shared_ptr<net::Channel> channel_on(MpiRoute route) const {
+    return make_channel(dispatcher_, std::move(route), options_, heartbeats_);
   }
 
-  const std::shared_ptr<Office> office_;
+  const std::shared_ptr<MpiDispatcher> dispatcher_;
   const net::ChannelOptions options_;
-  const std::shared_ptr<net::Pulse> pulse_;
+  const std::shared_ptr<net::HeartbeatTimer> heartbeats_;
 };
 
 }  // namespace
 
-Ranks::Ranks() : office_(std::make_shared<Office>()) {}
+Ranks::Ranks() : dispatcher_(std::make_shared<MpiDispatcher>()) {}
 
 Result<std::unique_ptr<Ranks>> Ranks::begin() {
   int allowed = MPI_THREAD_SINGLE;
@@ -116,20 +118,20 @@ Result<std::unique_ptr<Ranks>> Ranks::begin() {
 }
 
 Ranks::~Ranks() {
-  meet();
-  office_.reset();
+  barrier();
+  dispatcher_.reset();
   MPI_Finalize();
 }
 
-int Ranks::rank() const { return office_->rank(); }
-int Ranks::size() const { return office_->size(); }
+int Ranks::rank() const { return dispatcher_->rank(); }
+int Ranks::size() const { return dispatcher_->size(); }
 
 std::unique_ptr<net::Transport> Ranks::transport(net::ChannelOptions options) {
-  return std::make_unique<MpiTransport>(office_, std::move(options));
+  return std::make_unique<MpiTransport>(dispatcher_, std::move(options));
 }
 
 // MPI_Barrier would use all of the processor while it waits.
-void Ranks::meet() {
+void Ranks::barrier() {
   MPI_Request request = MPI_REQUEST_NULL;
   MPI_Ibarrier(MPI_COMM_WORLD, &request);
   int here = 0;

@@ -8,7 +8,7 @@
 
 namespace shoal::mpi {
 
-class Office;
+class MpiDispatcher;
 
 class Ranks {
  public:
@@ -22,11 +22,11 @@ class Ranks {
   // Outlived by its channels and listeners, but not by the ranks.
   std::unique_ptr<net::Transport> transport(net::ChannelOptions options = {});
 
-  void meet();  // returns when all ranks have called it
+  void barrier();  // returns when all ranks have called it
 
  private:
   Ranks();
-  std::shared_ptr<Office> office_;
+  std::shared_ptr<MpiDispatcher> dispatcher_;
 };
 
 }  // namespace shoal::mpi

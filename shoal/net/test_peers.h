@@ -14,9 +14,9 @@
 #include <string>
 #include <vector>
 
-#include "shoal/net/authority.h"
-#include "shoal/net/loopback.h"
-#include "shoal/net/tls.h"
+#include "shoal/net/channel/loopback.h"
+#include "shoal/net/enrol/authority.h"
+#include "shoal/net/tls/tls.h"
 #include "shoal/net/transport.h"
 
 namespace shoal::net {

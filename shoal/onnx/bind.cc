@@ -71,7 +71,7 @@ Result<Bound> bind(std::shared_ptr<const Model> model, const KnownValues& inputs
   return binder.run();
 }
 
-Result<Bound> bind(const std::shared_ptr<const Rest>& rest, const KnownValues& known) {
+Result<Bound> bind(const std::shared_ptr<const PendingModel>& rest, const KnownValues& known) {
   Binder binder(rest->model());
   SHOAL_TRY(binder.resume(*rest, known));
   return binder.run();

@@ -30,7 +30,7 @@
 
 #include "shoal/graph/graph.h"
 #include "shoal/onnx/model.h"
-#include "shoal/onnx/rest.h"
+#include "shoal/onnx/pending_model.h"
 
 namespace shoal::onnx {
 
@@ -50,7 +50,7 @@ struct Bound {
   std::vector<std::string> outputs;
   // Values whose elements the rest needs: a part of rest->reads().
   std::vector<std::string> wanted;
-  std::shared_ptr<const Rest> rest;  // null: this was the last stage
+  std::shared_ptr<const PendingModel> rest;  // null: this was the last stage
 };
 
 // Checks the inputs against what the model declares: element type, rank, sizes, and that a symbol
@@ -58,7 +58,7 @@ struct Bound {
 Result<Bound> bind(std::shared_ptr<const Model> model, const KnownValues& inputs);
 
 // `known` has the type of every name in rest->reads(), and the elements of those in wanted.
-Result<Bound> bind(const std::shared_ptr<const Rest>& rest, const KnownValues& known);
+Result<Bound> bind(const std::shared_ptr<const PendingModel>& rest, const KnownValues& known);
 
 // The types a model declares for its inputs, with `size` for dimensions it leaves open. Inputs
 // with a default are left out. Fails where not even a rank is declared.

@@ -34,7 +34,7 @@ void Binder::start(const KnownValues& inputs) {
   for (size_t i = 0; i < program_.main.results.size(); ++i) missing_outputs_.push_back(i);
 }
 
-Status Binder::resume(const Rest& rest, const KnownValues& known) {
+Status Binder::resume(const PendingModel& rest, const KnownValues& known) {
   for (const auto& [slot, tensor] : rest.constants_) bind_constant(slot, tensor);
   for (size_t i = 0; i < rest.reads_.size(); ++i) {
     const std::string& name = rest.reads_[i];
@@ -54,7 +54,7 @@ Status Binder::resume(const Rest& rest, const KnownValues& known) {
 Result<Bound> Binder::run() {
   for (const Pending& pending : todo_) SHOAL_TRY(bind_pending(pending));
   Bound bound;
-  std::shared_ptr<Rest> rest = make_rest();
+  std::shared_ptr<PendingModel> rest = make_rest();
   SHOAL_TRY(export_outputs(bound, *rest));
   if (!rest->pending_.empty()) {
     SHOAL_TRY(export_reads(bound, *rest));
@@ -229,8 +229,8 @@ Result<std::vector<Term>> Binder::emit(Draft draft) {
 }
 
 // What the deferred steps read is either known for good or a value of this stage.
-std::shared_ptr<Rest> Binder::make_rest() {
-  auto rest = std::make_shared<Rest>();
+std::shared_ptr<PendingModel> Binder::make_rest() {
+  auto rest = std::make_shared<PendingModel>();
   rest->model_ = model_;
   rest->pending_ = deferred_;
   rest->wanted_.assign(wanted_.begin(), wanted_.end());
@@ -257,7 +257,7 @@ std::shared_ptr<Rest> Binder::make_rest() {
   return rest;
 }
 
-Status Binder::export_outputs(Bound& bound, Rest& rest) {
+Status Binder::export_outputs(Bound& bound, PendingModel& rest) {
   for (size_t index : missing_outputs_) {
     const Slot slot = program_.main.results[index];
     if (at(slot).kind == Binding::kDeferred) {
@@ -277,7 +277,7 @@ Status Binder::export_outputs(Bound& bound, Rest& rest) {
   return {};
 }
 
-Status Binder::export_reads(Bound& bound, const Rest& rest) {
+Status Binder::export_reads(Bound& bound, const PendingModel& rest) {
   std::set<std::string> taken;  // names that stand for a value of the model's own graph
   for (const ModelOutput& output : model_->outputs()) taken.insert(output.name);
   for (const ModelInput& input : model_->inputs()) taken.insert(input.name);

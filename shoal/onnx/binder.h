@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "shoal/onnx/bind.h"
-#include "shoal/onnx/fold.h"
+#include "shoal/onnx/constant_folder.h"
 #include "shoal/onnx/normalize.h"
 
 namespace shoal::onnx {
@@ -17,7 +17,7 @@ class Binder : public Emitter {
   explicit Binder(std::shared_ptr<const Model> model);
 
   void start(const KnownValues& inputs);
-  Status resume(const Rest& rest, const KnownValues& known);
+  Status resume(const PendingModel& rest, const KnownValues& known);
   Result<Bound> run();
 
   using Emitter::emit;
@@ -53,14 +53,14 @@ class Binder : public Emitter {
   ValueId value_of(const Term& term, const std::string& made_for);
   std::string graph_name(Slot slot) const;
 
-  std::shared_ptr<Rest> make_rest();
-  Status export_outputs(Bound& bound, Rest& rest);
-  Status export_reads(Bound& bound, const Rest& rest);
+  std::shared_ptr<PendingModel> make_rest();
+  Status export_outputs(Bound& bound, PendingModel& rest);
+  Status export_reads(Bound& bound, const PendingModel& rest);
 
   std::shared_ptr<const Model> model_;
   const Program& program_;
   Graph graph_;
-  Folder folder_;
+  ConstantFolder folder_;
   std::vector<Pending> todo_;
   std::vector<size_t> missing_outputs_;
   std::vector<Binding> bindings_;  // by slot

@@ -5,9 +5,9 @@
 
 #include "shoal/ops/broadcast.h"
 #include "shoal/ops/ops.h"
-#include "shoal/passes/match.h"
 #include "shoal/passes/passes.h"
 #include "shoal/passes/rewriter.h"
+#include "shoal/passes/use_defs.h"
 
 namespace shoal::passes {
 namespace {
@@ -125,7 +125,7 @@ class Canceller {
   }
 
   const Graph& graph_;
-  Links links_;
+  UseDefs links_;
   Rewriter rewriter_;
   std::unordered_map<ValueId, PutOff> waiting_;
 };

@@ -6,9 +6,9 @@
 
 #include "shoal/ops/convert.h"
 #include "shoal/ops/ops.h"
-#include "shoal/passes/match.h"
 #include "shoal/passes/passes.h"
 #include "shoal/passes/rewriter.h"
+#include "shoal/passes/use_defs.h"
 
 namespace shoal::passes {
 namespace {
@@ -224,7 +224,7 @@ class BatchNormFolder {
   }
 
   const Graph& graph_;
-  Links links_;
+  UseDefs links_;
   std::unordered_map<const Node*, Fold> folds_;  // by the last node of the chain
 };
 

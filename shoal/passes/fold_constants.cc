@@ -5,9 +5,9 @@
 #include "shoal/base/checked.h"
 #include "shoal/base/limits.h"
 #include "shoal/ops/ops.h"
-#include "shoal/passes/match.h"
 #include "shoal/passes/passes.h"
 #include "shoal/passes/rewriter.h"
+#include "shoal/passes/use_defs.h"
 
 namespace shoal::passes {
 namespace {

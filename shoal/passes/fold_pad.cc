@@ -2,9 +2,9 @@
 #include <algorithm>
 
 #include "shoal/ops/ops.h"
-#include "shoal/passes/match.h"
 #include "shoal/passes/passes.h"
 #include "shoal/passes/rewriter.h"
+#include "shoal/passes/use_defs.h"
 
 namespace shoal::passes {
 namespace {
@@ -40,7 +40,7 @@ std::optional<Pads> own_pads(const Node& node, size_t count) {
   return pads.size() == count ? std::optional(pads) : std::nullopt;
 }
 
-bool never_negative(const Graph& graph, const Links& links, ValueId id) {
+bool never_negative(const Graph& graph, const UseDefs& links, ValueId id) {
   const Node* node = links.producer(id);
   if (node == nullptr) return false;
   if (node->op == &ops::clip) {
@@ -70,7 +70,7 @@ struct Fold {
   Attributes attributes;
 };
 
-std::optional<Fold> fold(const Graph& graph, const Links& links, const Node& node) {
+std::optional<Fold> fold(const Graph& graph, const UseDefs& links, const Node& node) {
   const Node* pad = links.producer(node.inputs[0], ops::pad_);
   const std::optional<Pads> around = pad == nullptr ? std::nullopt : zeros_around(graph, *pad);
   const std::optional<Pads> own = around ? own_pads(node, around->size()) : std::nullopt;
@@ -102,7 +102,7 @@ std::optional<Fold> fold(const Graph& graph, const Links& links, const Node& nod
 }  // namespace
 
 Result<Graph> fold_pad(const Graph& graph) {
-  const Links links(graph);
+  const UseDefs links(graph);
   return rewrite(graph, [&](Rewriter& rewriter, const Node& node) {
     if (node.op != &ops::conv && node.op != &ops::average_pool && node.op != &ops::max_pool) {
       return false;

@@ -6,11 +6,11 @@
 #include <cmath>
 #include <limits>
 
-#include "shoal/ops/fused_activation.h"
+#include "shoal/ops/elementwise/fused_activation.h"
 #include "shoal/ops/ops.h"
 #include "shoal/passes/integer_operator.h"
-#include "shoal/passes/match.h"
 #include "shoal/passes/passes.h"
+#include "shoal/passes/use_defs.h"
 
 namespace shoal::passes {
 namespace {
@@ -145,7 +145,7 @@ class Folder {
   }
 
   const Graph& graph_;
-  const Links links_;
+  const UseDefs links_;
   QuantizedValues values_;
 };
 

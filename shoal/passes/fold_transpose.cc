@@ -2,9 +2,9 @@
 // them: the Transposes that bring heads before tokens fall away. The one behind it is written down
 // twice, and meets its inverse.
 #include "shoal/ops/ops.h"
-#include "shoal/passes/match.h"
 #include "shoal/passes/passes.h"
 #include "shoal/passes/rewriter.h"
+#include "shoal/passes/use_defs.h"
 
 namespace shoal::passes {
 namespace {
@@ -12,7 +12,7 @@ namespace {
 const std::vector<size_t> kSwap{0, 2, 1, 3};  // tokens and heads, either way
 
 // What the Transpose that puts heads first has read; kNoValue if there is none.
-ValueId tokens_first(const Graph& graph, const Links& links, ValueId id) {
+ValueId tokens_first(const Graph& graph, const UseDefs& links, ValueId id) {
   const Node* transpose = links.producer(id, ops::transpose);
   const bool swaps = transpose != nullptr && permutation(graph, *transpose) == kSwap;
   return swaps ? transpose->inputs[0] : kNoValue;
@@ -21,7 +21,7 @@ ValueId tokens_first(const Graph& graph, const Links& links, ValueId id) {
 }  // namespace
 
 Result<Graph> fold_transpose(const Graph& graph) {
-  const Links links(graph);
+  const UseDefs links(graph);
   return rewrite(graph, [&](Rewriter& rewriter, const Node& node) {
     if (node.op != &ops::attention || node.integer("tokens_first", 0) != 0) return false;
     std::vector<ValueId> inputs = rewriter.map(node.inputs);

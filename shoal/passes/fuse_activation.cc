@@ -1,11 +1,11 @@
 // Conv, ConvTranspose, Gemm or MatMul, a sum with a bias or a residual and an activation become one
 // FusedConv, FusedConvTranspose, FusedGemm or FusedMatMul, which writes its output once instead of
 // three times.
-#include "shoal/ops/fused_activation.h"
+#include "shoal/ops/elementwise/fused_activation.h"
 #include "shoal/ops/ops.h"
-#include "shoal/passes/match.h"
 #include "shoal/passes/passes.h"
 #include "shoal/passes/rewriter.h"
+#include "shoal/passes/use_defs.h"
 
 namespace shoal::passes {
 namespace {
@@ -22,7 +22,7 @@ struct Sum {
 
 class Matcher {
  public:
-  Matcher(const Graph& graph, const Links& links) : graph_(graph), links_(links) {}
+  Matcher(const Graph& graph, const UseDefs& links) : graph_(graph), links_(links) {}
 
   // A product that nobody else reads, and what is added to it.
   std::optional<Sum> sum_of(ValueId value) const {
@@ -86,13 +86,13 @@ class Matcher {
   }
 
   const Graph& graph_;
-  const Links& links_;
+  const UseDefs& links_;
 };
 
 }  // namespace
 
 Result<Graph> fuse_activation(const Graph& graph) {
-  const Links links(graph);
+  const UseDefs links(graph);
   const Matcher matcher(graph, links);
   return rewrite(graph, [&](Rewriter& rewriter, const Node& node) {
     const auto activation = ops::as_activation(node, graph.operands(node.inputs));

@@ -2,9 +2,9 @@
 // which does not write the result in between.
 
 #include "shoal/ops/ops.h"
-#include "shoal/passes/match.h"
 #include "shoal/passes/passes.h"
 #include "shoal/passes/rewriter.h"
+#include "shoal/passes/use_defs.h"
 
 namespace shoal::passes {
 namespace {
@@ -36,7 +36,7 @@ class Matcher {
   }
 
   const Graph& graph_;
-  const Links links_;
+  const UseDefs links_;
 };
 
 }  // namespace

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "shoal/ops/ops.h"
-#include "shoal/passes/match.h"
+#include "shoal/passes/use_defs.h"
 
 namespace shoal::passes {
 namespace {

@@ -2,7 +2,7 @@
 // values and whose result is quantised.
 #pragma once
 
-#include "shoal/ops/quantize.h"
+#include "shoal/ops/quantized/quantize.h"
 #include "shoal/passes/quantized.h"
 
 namespace shoal::passes {

@@ -2,9 +2,9 @@
 #include <algorithm>
 
 #include "shoal/ops/ops.h"
-#include "shoal/passes/match.h"
 #include "shoal/passes/passes.h"
 #include "shoal/passes/rewriter.h"
+#include "shoal/passes/use_defs.h"
 
 namespace shoal::passes {
 

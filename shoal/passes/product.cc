@@ -14,7 +14,7 @@ constexpr double kMaxExponent = 3;
 
 class Expansion {
  public:
-  Expansion(const Graph& graph, const Links& links) : graph_(graph), links_(links) {}
+  Expansion(const Graph& graph, const UseDefs& links) : graph_(graph), links_(links) {}
 
   void multiply(ValueId id, int depth) {
     const Node* node = links_.producer(id);
@@ -56,7 +56,7 @@ class Expansion {
   }
 
   const Graph& graph_;
-  const Links& links_;
+  const UseDefs& links_;
   Product product_;
 };
 
@@ -67,7 +67,7 @@ bool Product::is(double expected_scale, std::vector<ValueId> expected_factors) c
          std::ranges::is_permutation(factors, expected_factors);
 }
 
-Product product(const Graph& graph, const Links& links, ValueId id) {
+Product product(const Graph& graph, const UseDefs& links, ValueId id) {
   Expansion expansion(graph, links);
   expansion.multiply(id, 0);
   return std::move(expansion).result();

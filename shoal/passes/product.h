@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "shoal/passes/match.h"
+#include "shoal/passes/use_defs.h"
 
 namespace shoal::passes {
 
@@ -17,6 +17,6 @@ struct Product {
 
 // The value as a product, as far back as Mul, Div by a scalar and Pow with a small exponent go that
 // compute for nobody else. A value that is no product is one factor.
-Product product(const Graph& graph, const Links& links, ValueId id);
+Product product(const Graph& graph, const UseDefs& links, ValueId id);
 
 }  // namespace shoal::passes

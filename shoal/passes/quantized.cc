@@ -5,8 +5,8 @@
 
 #include "shoal/ops/convert.h"
 #include "shoal/ops/ops.h"
-#include "shoal/ops/quantize.h"
-#include "shoal/passes/match.h"
+#include "shoal/ops/quantized/quantize.h"
+#include "shoal/passes/use_defs.h"
 
 namespace shoal::passes {
 namespace {

@@ -29,7 +29,7 @@ struct Attention {
 
 class Matcher {
  public:
-  Matcher(const Graph& graph, const Links& links) : graph_(graph), links_(links) {}
+  Matcher(const Graph& graph, const UseDefs& links) : graph_(graph), links_(links) {}
 
   std::optional<Attention> match(const Node& mix) const {
     const Node* softmax = links_.only_for_reader(mix.inputs[0], ops::softmax);
@@ -109,7 +109,7 @@ class Matcher {
   }
 
   const Graph& graph_;
-  const Links& links_;
+  const UseDefs& links_;
 };
 
 // k from the Transpose that made k': the same one with its last two axes in the other order.
@@ -155,7 +155,7 @@ bool put(Rewriter& rewriter, const Node& mix, const Attention& attention) {
 }  // namespace
 
 Result<Graph> recognise_attention(const Graph& graph) {
-  const Links links(graph);
+  const UseDefs links(graph);
   const Matcher matcher(graph, links);
   return rewrite(graph, [&](Rewriter& rewriter, const Node& node) {
     if (node.op != &ops::mat_mul) return false;

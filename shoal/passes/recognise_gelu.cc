@@ -20,7 +20,7 @@ struct Gelu {
 
 class Matcher {
  public:
-  Matcher(const Graph& graph, const Links& links) : graph_(graph), links_(links) {}
+  Matcher(const Graph& graph, const UseDefs& links) : graph_(graph), links_(links) {}
 
   std::optional<Gelu> match(const Node& root) const {
     const Product whole = product(graph_, links_, root.outputs[0]);
@@ -77,13 +77,13 @@ class Matcher {
   }
 
   const Graph& graph_;
-  const Links& links_;
+  const UseDefs& links_;
 };
 
 }  // namespace
 
 Result<Graph> recognise_gelu(const Graph& graph) {
-  const Links links(graph);
+  const UseDefs links(graph);
   const Matcher matcher(graph, links);
   return rewrite(graph, [&](Rewriter& rewriter, const Node& node) {
     if (node.op != &ops::mul && node.op != &ops::div) return false;

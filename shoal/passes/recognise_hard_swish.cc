@@ -9,7 +9,7 @@ namespace {
 
 bool is_near(float a, double b) { return Product{a, {}}.is(b, {}); }
 
-bool is_gate(const Graph& graph, const Links& links, ValueId gate, ValueId x, double scale) {
+bool is_gate(const Graph& graph, const UseDefs& links, ValueId gate, ValueId x, double scale) {
   if (const Node* node = links.only_for_reader(gate, ops::hard_sigmoid)) {
     return node->inputs[0] == x && is_near(node->real("alpha", 0.2f), 1.0 / 6) &&
            is_near(node->real("beta", 0.5f), 0.5) && Product{scale, {}}.is(1, {});
@@ -27,7 +27,7 @@ bool is_gate(const Graph& graph, const Links& links, ValueId gate, ValueId x, do
 }  // namespace
 
 Result<Graph> recognise_hard_swish(const Graph& graph) {
-  const Links links(graph);
+  const UseDefs links(graph);
   return rewrite(graph, [&](Rewriter& rewriter, const Node& node) {
     if (node.op != &ops::mul && node.op != &ops::div) return false;
     const Product whole = product(graph, links, node.outputs[0]);

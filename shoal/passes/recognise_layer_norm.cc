@@ -19,7 +19,7 @@ struct LayerNorm {
 
 class Matcher {
  public:
-  Matcher(const Graph& graph, const Links& links) : graph_(graph), links_(links) {}
+  Matcher(const Graph& graph, const UseDefs& links) : graph_(graph), links_(links) {}
 
   // Where the division is, without scale and bias.
   std::optional<LayerNorm> match(const Node& division) const {
@@ -93,7 +93,7 @@ class Matcher {
   }
 
   const Graph& graph_;
-  const Links& links_;
+  const UseDefs& links_;
 };
 
 Tensor ones(const TensorType& type) {
@@ -117,7 +117,7 @@ bool put(Rewriter& rewriter, const Node& node, const LayerNorm& norm) {
 }  // namespace
 
 Result<Graph> recognise_layer_norm(const Graph& graph) {
-  const Links links(graph);
+  const UseDefs links(graph);
   const Matcher matcher(graph, links);
   std::unordered_map<ValueId, LayerNorm> norms;  // by what they compute
   for (const Node& node : graph.nodes()) {

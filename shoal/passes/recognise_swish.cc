@@ -1,14 +1,14 @@
 // x * Sigmoid(alpha x) is Swish, which fits into the product before it.
 #include "shoal/ops/ops.h"
-#include "shoal/passes/match.h"
 #include "shoal/passes/passes.h"
 #include "shoal/passes/rewriter.h"
+#include "shoal/passes/use_defs.h"
 
 namespace shoal::passes {
 namespace {
 
 // The alpha of Sigmoid(alpha x) that nobody else reads; nothing if it is something else.
-std::optional<double> steepness(const Graph& graph, const Links& links, ValueId gate, ValueId x) {
+std::optional<double> steepness(const Graph& graph, const UseDefs& links, ValueId gate, ValueId x) {
   const Node* sigmoid = links.only_for_reader(gate, ops::sigmoid);
   if (sigmoid == nullptr) return std::nullopt;
   if (sigmoid->inputs[0] == x) return 1;
@@ -20,7 +20,7 @@ std::optional<double> steepness(const Graph& graph, const Links& links, ValueId 
 }  // namespace
 
 Result<Graph> recognise_swish(const Graph& graph) {
-  const Links links(graph);
+  const UseDefs links(graph);
   return rewrite(graph, [&](Rewriter& rewriter, const Node& node) {
     if (node.op != &ops::mul) return false;
     for (size_t i = 0; i < 2; ++i) {

@@ -3,9 +3,9 @@
 
 #include "shoal/ops/ops.h"
 #include "shoal/ops/require.h"
-#include "shoal/passes/match.h"
 #include "shoal/passes/passes.h"
 #include "shoal/passes/rewriter.h"
+#include "shoal/passes/use_defs.h"
 
 namespace shoal::passes {
 namespace {
@@ -74,7 +74,7 @@ bool passes_through(const Graph& graph, const Node& node, size_t input) {
 }  // namespace
 
 Result<Graph> remove_identity(const Graph& graph) {
-  const Links links(graph);
+  const UseDefs links(graph);
   return rewrite(graph, [&](Rewriter& rewriter, const Node& node) {
     const bool one_result = std::ranges::none_of(node.outputs.begin() + 1, node.outputs.end(),
                                                  [&](ValueId id) { return links.is_read(id); });

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <set>
 
-#include "shoal/plan/answers.h"
-#include "shoal/plan/erasure.h"
+#include "shoal/plan/coding/erasure.h"
+#include "shoal/plan/survives.h"
 
 namespace shoal::plan {
 

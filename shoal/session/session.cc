@@ -47,7 +47,7 @@ struct Stage {
   std::unique_ptr<Executable> executable;
   std::vector<std::string> outputs;
   std::vector<std::string> wanted;
-  std::shared_ptr<const onnx::Rest> rest;
+  std::shared_ptr<const onnx::PendingModel> rest;
   StageCache next;
 };
 
@@ -187,7 +187,7 @@ class Session::State {
   Result<Stage*> keep(StageCache& cache, const std::string& key, onnx::Bound bound,
                       std::unique_ptr<Stage>& unkept) {
     SHOAL_ASSIGN(auto stage, compile(std::move(bound)));
-    if (!key.empty()) return cache.insert(key, std::move(stage), options_.kept_shapes);
+    if (!key.empty()) return cache.insert(key, std::move(stage), options_.max_cached_shapes);
     unkept = std::move(stage);
     return unkept.get();
   }

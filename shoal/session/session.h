@@ -30,8 +30,8 @@ struct InputInfo {
 };
 
 struct SessionOptions {
-  bool optimize = true;    // run the passes
-  size_t kept_shapes = 4;  // compiled forms kept for the input shapes seen last
+  bool optimize = true;          // run the passes
+  size_t max_cached_shapes = 4;  // compiled forms kept for the input shapes seen last
 };
 
 class Session {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "shoal/passes/rewriter.h"
-#include "shoal/train/ways.h"
+#include "shoal/train/forward_backward.h"
 
 namespace shoal::train {
 namespace {
@@ -26,7 +26,7 @@ enum class Repeated {
 // The step that keeps these values only.
 class Repetition {
  public:
-  Repetition(const Ways& ways, const Kept& kept, Repeated repeated)
+  Repetition(const ForwardBackward& ways, const Kept& kept, Repeated repeated)
       : ways_(ways),
         repeated_(repeated),
         rewriter_(ways.step()),
@@ -94,7 +94,7 @@ class Repetition {
     again_.clear();
   }
 
-  const Ways& ways_;
+  const ForwardBackward& ways_;
   const Repeated repeated_;
   passes::Rewriter rewriter_;
   std::vector<bool> there_;     // on the way back, per value: kept, or computed again by now
@@ -110,7 +110,7 @@ std::string megabytes(int64_t bytes) {
 
 class Search {
  public:
-  Search(const Ways& ways, int64_t limit, const BytesOf& bytes_of)
+  Search(const ForwardBackward& ways, int64_t limit, const BytesOf& bytes_of)
       : ways_(ways), limit_(limit), bytes_of_(bytes_of) {}
 
   Result<Graph> run() {
@@ -201,7 +201,7 @@ class Search {
     return std::optional(std::move(best));
   }
 
-  const Ways& ways_;
+  const ForwardBackward& ways_;
   const int64_t limit_;
   const BytesOf& bytes_of_;
   int64_t smallest_ = std::numeric_limits<int64_t>::max();
@@ -210,7 +210,7 @@ class Search {
 }  // namespace
 
 Result<Graph> recompute(const Graph& step, ValueId loss, int64_t limit, const BytesOf& bytes_of) {
-  const Ways ways(step, loss);
+  const ForwardBackward ways(step, loss);
   return Search(ways, limit, bytes_of).run();
 }
 

@@ -4,9 +4,9 @@
 #include <utility>
 
 #include "shoal/base/random.h"
-#include "shoal/train/keep_narrow.h"
 #include "shoal/train/rebuild.h"
 #include "shoal/train/recompute.h"
+#include "shoal/train/store_bf16.h"
 
 namespace shoal::train {
 namespace {
@@ -16,12 +16,12 @@ constexpr size_t kLoss = 1, kFirstStatistic = 2;  // outputs of a step, after th
 constexpr uint64_t kDropped = 0x64726f70, kDraws = 1 << 24;
 constexpr const char* kSteps = "trainer.steps";
 
-Result<Graph> narrowed(const Graph& step) { return keep_narrow(step, step.outputs()[kLoss]); }
+Result<Graph> narrowed(const Graph& step) { return store_bf16(step, step.outputs()[kLoss]); }
 
 // The step as the options want it in memory. What is computed again is chosen first, and begins
 // from what waits, however that does: were it to begin from what had not been rounded, that would
 // have to be kept, or computed from the images on.
-Result<Graph> fitted(Device& device, Graph step, const TrainerOptions& options) {
+Result<Graph> fit_to_memory(Device& device, Graph step, const TrainerOptions& options) {
   const auto bytes_of = [&](const Graph& graph) -> Result<int64_t> {
     SHOAL_ASSIGN(const Graph laid_out, options.bf16 ? narrowed(graph) : graph);
     SHOAL_ASSIGN(const auto executable, device.compile(laid_out));
@@ -51,7 +51,7 @@ Result<Trainer> Trainer::create(Device& device, const Graph& network,
                                 const TrainerOptions& options) {
   SHOAL_ASSIGN(StepGraph step, make_step_graph(network, options.step));
   SHOAL_TRY(require_f32(step, network));
-  SHOAL_ASSIGN(step.graph, fitted(device, std::move(step.graph), options));
+  SHOAL_ASSIGN(step.graph, fit_to_memory(device, std::move(step.graph), options));
   std::vector<std::string> names;
   for (ValueId id : step.parameters) names.push_back(network[id].name);
   Trainer trainer(network, Optimizer(options.optimizer, names), options.regularizers);

@@ -14,13 +14,13 @@ import time
 import numpy as np
 
 SHOAL = os.path.abspath(sys.argv[1])
-PATIENCE = 300  # seconds; what takes longer hangs, however busy the machine is
+TIMEOUT = 300  # seconds; what takes longer hangs, however busy the machine is
 COMMANDS = ["run", "inspect", "bench", "profile", "eval", "convert", "zoo", "plan", "simulate", "cluster", "worker", "devices", "emulate", "chaos", "operators", "doctor", "completions"]
 
 
 def shoal(*args, expect=0, cwd=None, env=None, stdin=None):
     done = subprocess.run([SHOAL, *map(str, args)], capture_output=True, text=True, cwd=cwd, input=stdin,
-                          env={**os.environ, **(env or {})}, timeout=PATIENCE)
+                          env={**os.environ, **(env or {})}, timeout=TIMEOUT)
     assert done.returncode == expect, f"{args}: exit {done.returncode}, wanted {expect}\n{done.stderr}"
     return done
 
@@ -33,7 +33,7 @@ def test_every_command_teaches_by_example(_):
 
 
 def wait_for(condition):
-    end = time.monotonic() + PATIENCE
+    end = time.monotonic() + TIMEOUT
     while not condition():
         assert time.monotonic() < end, "waited in vain"
 
@@ -54,7 +54,7 @@ class Running:
     def __exit__(self, *_):
         if self.process.poll() is None:
             self.process.terminate()
-        self.process.communicate(timeout=PATIENCE)
+        self.process.communicate(timeout=TIMEOUT)
 
 
 def emulate_digits(*flags):
@@ -62,7 +62,7 @@ def emulate_digits(*flags):
     for dilation in (50, 500):
         done = subprocess.run([SHOAL, "emulate", "--workers", "3", "--device", "nexus5x", "--link", "ethernet-100",
                                "--dilate", str(dilation), "--", "bench", "zoo:digits", "--cluster", "--seconds", "0",
-                               "--json", *flags], capture_output=True, text=True, timeout=PATIENCE)
+                               "--json", *flags], capture_output=True, text=True, timeout=TIMEOUT)
         if done.returncode != 8:
             break
         assert "too busy" in done.stderr
@@ -116,7 +116,7 @@ def test_a_device_joins_by_a_token_once(tmp):
         join = ["--listen", "127.0.0.1:0", "--join", token]
         with Running("worker", "--dir", tmp / "w", "--name", "kitchen", *join) as worker:
             assert re.fullmatch(r"ready kitchen 127\.0\.0\.1:\d+", worker.line())
-            assert invite.process.wait(timeout=PATIENCE) == 0
+            assert invite.process.wait(timeout=TIMEOUT) == 0
         assert worker.process.returncode == 0
         with Running("worker", "--dir", tmp / "w", *join) as again:
             assert again.line().startswith("ready kitchen "), "a token that was used here is no mistake"
@@ -127,7 +127,7 @@ def test_a_device_joins_by_a_token_once(tmp):
         assert shoal("worker", "--dir", tmp / "w2", *join, expect=5).stderr
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as supervisor:
         supervisor.bind(str(tmp / "notify"))
-        supervisor.settimeout(PATIENCE)
+        supervisor.settimeout(TIMEOUT)
         with Running("worker", "--dir", tmp / "w", "--listen", "127.0.0.1:0", env={"NOTIFY_SOCKET": str(tmp / "notify")}):
             assert supervisor.recv(100) == b"READY=1"
         assert supervisor.recv(100) == b"STOPPING=1"
@@ -223,12 +223,12 @@ def test_who_goes_away_in_the_middle_is_named_and_leaves_nobody_busy(tmp):
         with Running(*bench, env=cluster.env) as running:
             wait_until_busy(running)
             running.process.send_signal(signal.SIGINT)
-            assert running.process.wait(timeout=PATIENCE) == -signal.SIGINT
+            assert running.process.wait(timeout=TIMEOUT) == -signal.SIGINT
         wait_for(lambda: not any(device["plans"] for device in cluster.devices()))
         with Running(*bench, env=cluster.env) as running:
             wait_until_busy(running)
             cluster.workers[1].process.kill()
-            _, errors = running.process.communicate(timeout=PATIENCE)
+            _, errors = running.process.communicate(timeout=TIMEOUT)
             # Who notices first is the coordinator or the other worker.
             assert running.process.returncode == 5 and re.search(r"\bhall\b", errors), errors
 
@@ -254,7 +254,7 @@ def test_a_worker_may_be_lost_in_the_middle_of_a_request(tmp):
             wait_for(lambda: running.process.poll() is not None
                      or sum(device["tasks"] for device in cluster.devices()) > before)
             cluster.workers[2].process.kill()
-            _, errors = running.process.communicate(timeout=PATIENCE)
+            _, errors = running.process.communicate(timeout=TIMEOUT)
             assert running.process.returncode == 0, errors
             assert "replayed" not in errors, "parities answer, not another try"
         check(tmp / "two")

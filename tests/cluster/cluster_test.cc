@@ -11,9 +11,9 @@
 #include "shoal/cluster/wire.h"
 #include "shoal/device/device.h"
 #include "shoal/graph/text.h"
-#include "shoal/net/fault.h"
+#include "shoal/net/link/fault.h"
 #include "shoal/ops/ops.h"
-#include "shoal/plan/protect.h"
+#include "shoal/plan/coding/protect.h"
 
 namespace shoal::cluster {
 namespace {
@@ -201,7 +201,7 @@ class Losing {
         coordinator,
         {.profile = [&](const Graph&) { return equal_workers(coordinator.workers().size()); },
          .plan = {},
-         .patience = 20s,
+         .timeout = 20s,
          .planned =
              [this](const Graph&, const auto& plans) {
                used_ = plan::workers_of(plans.front().plan).size();

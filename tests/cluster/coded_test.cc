@@ -9,7 +9,7 @@
 #include "random_plan.h"
 #include "shoal/cluster/deployment.h"
 #include "shoal/ops/ops.h"
-#include "shoal/plan/protect.h"
+#include "shoal/plan/coding/protect.h"
 
 namespace shoal::cluster {
 namespace {

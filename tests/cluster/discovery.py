@@ -16,7 +16,7 @@ import tempfile
 import time
 
 SKIPPED = 77
-PATIENCE = 60  # seconds
+TIMEOUT = 60  # seconds
 ADDRESS = "10.77.0.1"
 INSIDE = "SHOAL_DISCOVERY_TEST_INSIDE"
 BUS = """<busconfig><type>system</type><listen>unix:path={path}</listen><auth>EXTERNAL</auth>
@@ -73,7 +73,7 @@ class Shoal:
         self.program, self.folder, self.running = program, folder, []
 
     def call(self, *words, expect=0):
-        done = subprocess.run([self.program, *map(str, words)], capture_output=True, text=True, timeout=PATIENCE)
+        done = subprocess.run([self.program, *map(str, words)], capture_output=True, text=True, timeout=TIMEOUT)
         assert done.returncode == expect, f"{words}: exit {done.returncode}, wanted {expect}\n{done.stderr}"
         return done
 
@@ -92,7 +92,7 @@ class Shoal:
 
 
 def wait_for(condition):
-    end = time.monotonic() + PATIENCE
+    end = time.monotonic() + TIMEOUT
     while not condition():
         assert time.monotonic() < end, "waited in vain"
 
@@ -112,7 +112,7 @@ def test(shoal, folder):
 
     def found():
         words = [shoal.program, "devices", "--discover", "--json", *map(str, here)]
-        done = subprocess.run(words, capture_output=True, text=True, timeout=PATIENCE)
+        done = subprocess.run(words, capture_output=True, text=True, timeout=TIMEOUT)
         return {device["name"]: device for device in json.loads(done.stdout or "[]")}
 
     wait_for(lambda: {"kitchen", "stranger"} <= found().keys())

@@ -10,7 +10,7 @@
 #include "shoal/cluster/coordinator.h"
 #include "shoal/cluster/worker.h"
 #include "shoal/device/device.h"
-#include "shoal/net/loopback.h"
+#include "shoal/net/channel/loopback.h"
 #include "shoal/ops/ops.h"
 #include "shoal/plan/profile.h"
 

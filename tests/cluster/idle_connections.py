@@ -18,7 +18,7 @@ import tempfile
 
 PROCESSES = 4
 SPARE_DESCRIPTORS = 64  # of a process, for all else
-PATIENCE = 120  # seconds
+TIMEOUT = 120  # seconds
 # A worker lets 256 strangers in at a time. One costs it a descriptor and what TLS keeps for it.
 MOST_DESCRIPTORS = 400
 MOST_GROWTH_KB = 64 << 10
@@ -28,7 +28,7 @@ def connect(address):
     """A connection that nobody uses. Where the queue at the door is full, it takes a few tries."""
     while True:
         try:
-            return socket.create_connection(address, timeout=PATIENCE)
+            return socket.create_connection(address, timeout=TIMEOUT)
         except (ConnectionResetError, ConnectionAbortedError):
             continue
 
@@ -88,7 +88,7 @@ class Strangers:
 
 def measure(shoal, folder, count):
     def call(*words):
-        done = subprocess.run([shoal, *map(str, words)], capture_output=True, text=True, timeout=PATIENCE)
+        done = subprocess.run([shoal, *map(str, words)], capture_output=True, text=True, timeout=TIMEOUT)
         assert done.returncode == 0, f"{words}: exit {done.returncode}\n{done.stderr}"
         return done.stdout
 
@@ -114,7 +114,7 @@ def measure(shoal, folder, count):
     finally:
         for process in worker, invite:
             process.terminate()
-            process.wait(PATIENCE)
+            process.wait(TIMEOUT)
     print(json.dumps({"connections": came, "still_open": stayed, "before": before, "during": during}))
     assert device["health"] == again["health"] == "ok"
     assert during["descriptors"] <= MOST_DESCRIPTORS, "strangers hold descriptors"

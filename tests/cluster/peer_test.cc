@@ -6,7 +6,7 @@
 
 #include "shoal/cluster/greeting.h"
 #include "shoal/cluster/peers.h"
-#include "shoal/net/loopback.h"
+#include "shoal/net/channel/loopback.h"
 
 namespace shoal::cluster {
 namespace {
@@ -113,9 +113,9 @@ TEST(Peer, IsLeftWithTheLastPlan) {
 }
 
 // Remembers until when someone would wait, and does not.
-class Impatient final : public net::Channel {
+class ShortTimeout final : public net::Channel {
  public:
-  explicit Impatient(ChannelPtr inner) : inner_(std::move(inner)) {}
+  explicit ShortTimeout(ChannelPtr inner) : inner_(std::move(inner)) {}
 
   const net::Peer& peer() const override { return inner_->peer(); }
   Status send(const net::FrameView& frame, net::Deadline deadline) override {
@@ -139,7 +139,7 @@ TEST(Greeting, EndsAtItsDeadline) {
   net::LoopbackNetwork network;
   const auto listener = *network.transport("mute")->listen("mute");
   const auto transport = network.transport("coordinator");
-  Impatient channel(*transport->connect("mute", net::Deadline::max()));
+  ShortTimeout channel(*transport->connect("mute", net::Deadline::max()));
   const net::Deadline deadline = net::after(std::chrono::seconds(7));
   EXPECT_EQ(greet(channel, "mute", 1, deadline).status().code(), Code::kDeadline);
   EXPECT_EQ(channel.waits_until, deadline);

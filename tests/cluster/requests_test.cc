@@ -7,7 +7,7 @@
 
 #include "random_plan.h"
 #include "shoal/device/device.h"
-#include "shoal/plan/figures.h"
+#include "shoal/plan/cost/plan_stats.h"
 
 namespace shoal::cluster {
 namespace {
@@ -33,7 +33,7 @@ class Case {
   }
 
   // By these workers only, which are numbered as they are.
-  CoursePtr course(uint64_t id, const std::vector<int>& workers) {
+  DeployedPlanPtr deployed(uint64_t id, const std::vector<int>& workers) {
     plan::Plan plan = plan::random_plan(rng_, graph_, static_cast<int>(workers.size()));
     for (plan::Segment& segment : plan.segments) {
       for (plan::Task& task : segment.tasks) {
@@ -42,13 +42,14 @@ class Case {
     }
     auto schedule = plan::make_schedule(graph_, plan);
     EXPECT_TRUE(schedule.ok());
-    return std::make_shared<const Course>(Course{id, graph_, plan, *std::move(schedule)});
+    return std::make_shared<const DeployedPlan>(
+        DeployedPlan{id, graph_, plan, *std::move(schedule)});
   }
 
   // What workers send to the coordinator, each piece up to three times, in any order.
-  std::vector<plan::Transfer> arrivals(const Course& course) {
+  std::vector<plan::Transfer> arrivals(const DeployedPlan& deployed) {
     std::vector<plan::Transfer> all;
-    for (const plan::Transfer& transfer : course.schedule.transfers) {
+    for (const plan::Transfer& transfer : deployed.schedule.transfers) {
       if (transfer.to != plan::kCoordinator || transfer.from == plan::kCoordinator) continue;
       all.insert(all.end(), static_cast<size_t>(plan::draw(rng_, 1, 3)), transfer);
     }
@@ -81,14 +82,14 @@ TEST(Requests, AnswerOnceWhateverComesTwice) {
     SCOPED_TRACE(seed);
     Case example(seed);
     Requests requests;
-    const CoursePtr course = example.course(1, {0, 1, 2});
-    requests.add(course);
+    const DeployedPlanPtr deployed = example.deployed(1, {0, 1, 2});
+    requests.add(deployed);
     requests.offer(kService, {1});
     const uint64_t request = requests.submit(kService, example.inputs(), kDeadline);
     const Step step = requests.step(request);
     ASSERT_TRUE(step.begin);
     std::optional<Outcome> outcome = step.end;
-    for (const plan::Transfer& transfer : example.arrivals(*course)) {
+    for (const plan::Transfer& transfer : example.arrivals(*deployed)) {
       example.arrive(requests, step.begin->id, transfer);
       if (outcome) {
         EXPECT_FALSE(requests.knows(step.begin->id));
@@ -108,7 +109,7 @@ TEST(Requests, AnswerOnceWhateverComesTwice) {
 TEST(Requests, DoNotCountOnWhoCameBackTooLate) {
   Case example(1);
   plan::Plan plan;
-  const Graph graph = example.course(9, {0})->graph;
+  const Graph graph = example.deployed(9, {0})->graph;
   const plan::NodeRange all{0, graph.nodes().size()};
   plan.segments = {{all, "twice", {}}};
   for (int worker : {0, 1}) {
@@ -118,7 +119,8 @@ TEST(Requests, DoNotCountOnWhoCameBackTooLate) {
   auto schedule = plan::make_schedule(graph, plan);
   ASSERT_TRUE(schedule.ok());
   Requests requests;
-  requests.add(std::make_shared<const Course>(Course{1, graph, plan, *std::move(schedule)}));
+  requests.add(
+      std::make_shared<const DeployedPlan>(DeployedPlan{1, graph, plan, *std::move(schedule)}));
   requests.offer(kService, {1});
   requests.lose(0, kGone);
   EXPECT_EQ(requests.missing(1), std::vector<int>{0});
@@ -143,12 +145,12 @@ TEST(Requests, AvoidWhoIsGoneFromAnotherPlan) {
     SCOPED_TRACE(seed);
     Case example(seed);
     Requests requests;
-    const CoursePtr all = example.course(1, {0, 1, 2});
-    const CoursePtr with = example.course(2, {1, 2}), without = example.course(3, {0, 1});
-    for (const CoursePtr& course : {all, with, without}) requests.add(course);
+    const DeployedPlanPtr all = example.deployed(1, {0, 1, 2});
+    const DeployedPlanPtr with = example.deployed(2, {1, 2}), without = example.deployed(3, {0, 1});
+    for (const DeployedPlanPtr& deployed : {all, with, without}) requests.add(deployed);
     requests.offer(kService, {1, 2, 3});
-    const auto uses = [](const CoursePtr& course) {
-      return std::ranges::count(plan::workers_of(course->plan), 2) > 0;
+    const auto uses = [](const DeployedPlanPtr& deployed) {
+      return std::ranges::count(plan::workers_of(deployed->plan), 2) > 0;
     };
     if (!uses(all) || !uses(with)) continue;
     ++cases;
@@ -156,7 +158,7 @@ TEST(Requests, AvoidWhoIsGoneFromAnotherPlan) {
     const uint64_t request = requests.submit(kService, example.inputs(), kDeadline);
     const Step step = requests.step(request);
     ASSERT_TRUE(step.begin);
-    EXPECT_EQ(step.begin->course->id, 3u);
+    EXPECT_EQ(step.begin->deployed->id, 3u);
   }
   EXPECT_GT(cases, 5);
 }
@@ -166,7 +168,7 @@ TEST(Requests, AvoidWhoIsGoneFromAnotherPlan) {
 TEST(Requests, DoWithoutOneOfTwoWhoLostEachOther) {
   Case example(1);
   Requests requests;
-  requests.add(example.course(1, {0, 1, 2}));
+  requests.add(example.deployed(1, {0, 1, 2}));
   requests.offer(kService, {1});
   const size_t all = requests.having(1).size();
   requests.cut_off(1, 1, 2, kGone);
@@ -185,8 +187,8 @@ TEST(Requests, AreReplayedByWhoIsLeft) {
     SCOPED_TRACE(seed);
     Case example(seed);
     Requests requests;
-    const CoursePtr all = example.course(1, {0, 1, 2}), rest = example.course(2, {0, 2});
-    for (const CoursePtr& course : {all, rest}) requests.add(course);
+    const DeployedPlanPtr all = example.deployed(1, {0, 1, 2}), rest = example.deployed(2, {0, 2});
+    for (const DeployedPlanPtr& deployed : {all, rest}) requests.add(deployed);
     requests.offer(kService, {1, 2});
     const uint64_t request = requests.submit(kService, example.inputs(), kDeadline);
     Step step = requests.step(request);
@@ -201,7 +203,7 @@ TEST(Requests, AreReplayedByWhoIsLeft) {
     if (!step.end && requests.has_step(request)) step = requests.step(request);
     if (!step.end && step.begin->id != first) {
       ++replays;
-      EXPECT_EQ(step.begin->course, rest);
+      EXPECT_EQ(step.begin->deployed, rest);
       EXPECT_EQ(step.abandon->id, first);
       for (const plan::Transfer& late : arrivals) example.arrive(requests, first, late);
       EXPECT_FALSE(requests.has_step(request)) << "what the first attempt sends is not mixed in";
@@ -226,13 +228,13 @@ TEST(Requests, AreReplayedOnlyOnce) {
   Case example(3);
   Requests requests;
   for (uint64_t id : {1u, 2u, 3u}) {
-    requests.add(example.course(id, {static_cast<int>(id) - 1}));
+    requests.add(example.deployed(id, {static_cast<int>(id) - 1}));
   }
   requests.offer(kService, {1, 2, 3});
   const uint64_t request = requests.submit(kService, example.inputs(), kDeadline);
-  EXPECT_EQ(requests.step(request).begin->course->id, 1u);
+  EXPECT_EQ(requests.step(request).begin->deployed->id, 1u);
   requests.lose(0, kGone);
-  EXPECT_EQ(requests.step(request).begin->course->id, 2u);
+  EXPECT_EQ(requests.step(request).begin->deployed->id, 2u);
   requests.lose(1, kGone);
   const Step last = requests.step(request);
   EXPECT_FALSE(last.begin);
@@ -244,7 +246,7 @@ TEST(Requests, AreReplayedOnlyOnce) {
 TEST(Requests, FailAtOnceWhereNobodyMakesANewPlan) {
   Case example(3);
   Requests requests;
-  requests.add(example.course(1, {0}));
+  requests.add(example.deployed(1, {0}));
   requests.offer(kService, {1});
   requests.lose(0, kGone);
   const Step step = requests.step(requests.submit(kService, example.inputs(), kDeadline));
@@ -255,8 +257,8 @@ TEST(Requests, FailAtOnceWhereNobodyMakesANewPlan) {
 TEST(Requests, WaitForTheNextPlanWhereSomebodyMakesOne) {
   Case example(3);
   Requests requests;
-  requests.add(example.course(1, {0}));
-  requests.add(example.course(2, {1}));
+  requests.add(example.deployed(1, {0}));
+  requests.add(example.deployed(2, {1}));
   requests.offer(kService, {1}, true);
   requests.lose(0, kGone);
   const uint64_t patient = requests.submit(kService, example.inputs(), kDeadline);
@@ -265,13 +267,13 @@ TEST(Requests, WaitForTheNextPlanWhereSomebodyMakesOne) {
   requests.expire(kNow);
   EXPECT_TRUE(requests.step(hasty).end);
   requests.offer(kService, {2}, true);
-  EXPECT_EQ(requests.step(patient).begin->course->id, 2u);
+  EXPECT_EQ(requests.step(patient).begin->deployed->id, 2u);
 }
 
 TEST(Requests, AreNotTriedAgainWhereAWorkerCannotDoThem) {
   Case example(3);
   Requests requests;
-  for (uint64_t id : {1u, 2u}) requests.add(example.course(id, {static_cast<int>(id)}));
+  for (uint64_t id : {1u, 2u}) requests.add(example.deployed(id, {static_cast<int>(id)}));
   requests.offer(kService, {1, 2});
   const uint64_t request = requests.submit(kService, example.inputs(), kDeadline);
   const uint64_t attempt = requests.step(request).begin->id;
@@ -286,18 +288,18 @@ TEST(Requests, AreNotTriedAgainWhereAWorkerCannotDoThem) {
 TEST(Requests, AvoidWhomAWorkerCannotReach) {
   Case example(3);
   Requests requests;
-  const CoursePtr all = example.course(1, {0, 1, 2});
+  const DeployedPlanPtr all = example.deployed(1, {0, 1, 2});
   const int unreached = plan::workers_of(all->plan).back();
   requests.add(all);
-  requests.add(example.course(2, {unreached}));
-  requests.add(example.course(3, {unreached == 0 ? 1 : 0}));
+  requests.add(example.deployed(2, {unreached}));
+  requests.add(example.deployed(3, {unreached == 0 ? 1 : 0}));
   requests.offer(kService, {1, 2, 3});
   const uint64_t request = requests.submit(kService, example.inputs(), kDeadline);
   requests.fail(0, requests.step(request).begin->id, kGone, unreached);
-  EXPECT_EQ(requests.step(request).begin->course->id, 3u);
+  EXPECT_EQ(requests.step(request).begin->deployed->id, 3u);
   const auto next = [&] {
     const uint64_t another = requests.submit(kService, example.inputs(), kDeadline);
-    return requests.step(another).begin->course->id;
+    return requests.step(another).begin->deployed->id;
   };
   EXPECT_EQ(next(), 3u) << "others will perhaps not reach it either";
   requests.restore(1, unreached);
@@ -307,7 +309,7 @@ TEST(Requests, AvoidWhomAWorkerCannotReach) {
 TEST(Requests, NameThoseWhoAreLate) {
   Case example(3);
   Requests requests;
-  requests.add(example.course(1, {2}));
+  requests.add(example.deployed(1, {2}));
   requests.offer(kService, {1});
   const uint64_t request = requests.submit(kService, example.inputs(), kDeadline);
   const uint64_t attempt = requests.step(request).begin->id;
@@ -323,12 +325,12 @@ TEST(Requests, NameThoseWhoAreLate) {
 TEST(Requests, RefuseWhatThePlanDoesNotKnow) {
   Case example(3);
   Requests requests;
-  const CoursePtr course = example.course(1, {2});
-  requests.add(course);
+  const DeployedPlanPtr deployed = example.deployed(1, {2});
+  requests.add(deployed);
   requests.offer(kService, {1});
   const uint64_t request = requests.submit(kService, example.inputs(), kDeadline);
   const uint64_t attempt = requests.step(request).begin->id;
-  const plan::Transfer transfer = example.arrivals(*course).front();
+  const plan::Transfer transfer = example.arrivals(*deployed).front();
   EXPECT_FALSE(requests.expect(1, attempt, transfer.piece).ok()) << "from another worker";
   EXPECT_FALSE(requests.expect(2, attempt, {transfer.piece.value, {}}).ok());
   EXPECT_FALSE(requests.expect(2, attempt + 1, transfer.piece)->has_value());
@@ -337,13 +339,13 @@ TEST(Requests, RefuseWhatThePlanDoesNotKnow) {
 TEST(Requests, LeaveAPlanThatIsWithdrawn) {
   Case example(3);
   Requests requests;
-  for (uint64_t id : {1u, 2u}) requests.add(example.course(id, {0}));
+  for (uint64_t id : {1u, 2u}) requests.add(example.deployed(id, {0}));
   requests.offer(kService, {1, 2});
   const uint64_t request = requests.submit(kService, example.inputs(), kDeadline);
-  EXPECT_EQ(requests.step(request).begin->course->id, 1u);
+  EXPECT_EQ(requests.step(request).begin->deployed->id, 1u);
   EXPECT_TRUE(requests.in_use(1));
   requests.remove(1);
-  EXPECT_EQ(requests.step(request).begin->course->id, 2u);
+  EXPECT_EQ(requests.step(request).begin->deployed->id, 2u);
   EXPECT_FALSE(requests.in_use(1));
 }
 

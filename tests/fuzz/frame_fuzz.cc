@@ -8,8 +8,8 @@
 #include <string_view>
 
 #include "shoal/base/limits.h"
-#include "shoal/net/assembler.h"
-#include "shoal/net/enrolment_wire.h"
+#include "shoal/net/channel/assembler.h"
+#include "shoal/net/enrol/enrolment_wire.h"
 
 namespace {
 

@@ -97,7 +97,7 @@ def execute(argv: list[str], scratch: Path, wall_seconds: float, bound_memory: b
         )
 
 
-def execute_patiently(argv: list[str], scratch: Path, case: Case, limits: Limits) -> Outcome:
+def execute_with_timeout(argv: list[str], scratch: Path, case: Case, limits: Limits) -> Outcome:
     """A hang overruns the wall clock every time, a busy machine does not: the third time counts."""
     for _ in range(3):
         outcome = execute(argv, scratch, limits.wall_seconds(case), limits.scale == 1)
@@ -216,7 +216,7 @@ class Runner:
         faults = []
         for arguments, allowed in ((run, case.run), (["inspect", str(model)], case.inspect)):
             argv = [*self.privileges(case), self.binary, *arguments]
-            outcome = execute_patiently(argv, root, case, self.limits)
+            outcome = execute_with_timeout(argv, root, case, self.limits)
             fault = outcome_fault(case, allowed, outcome, self.limits)
             fault = fault or leak_fault(outcome, saved, secret, self.watch_reads)
             if fault is None and arguments is run and outcome.code == 0:

@@ -10,7 +10,7 @@
 #include "shoal/cpu/instruction_set.h"
 #include "shoal/device/device.h"
 #include "shoal/ops/ops.h"
-#include "shoal/plan/partial_sums.h"
+#include "shoal/plan/coding/partial_sums.h"
 
 namespace shoal::laws {
 

@@ -1,5 +1,5 @@
 // Balancing in virtual time: from a bad start, by what simulated workers report.
-#include "shoal/plan/balance.h"
+#include "shoal/plan/stream/balance.h"
 
 #include <gtest/gtest.h>
 
@@ -8,8 +8,8 @@
 
 #include "random_plan.h"
 #include "shoal/passes/passes.h"
-#include "shoal/plan/known.h"
-#include "shoal/plan/turns.h"
+#include "shoal/plan/device_presets.h"
+#include "shoal/plan/stream/round_robin.h"
 #include "shoal/zoo/zoo.h"
 
 namespace shoal::plan {
@@ -31,7 +31,7 @@ struct Observed {
 
 Observed observe(const Graph& graph, const ClusterProfile& truth, const ClusterProfile& belief,
                  const std::vector<Stage>& stages) {
-  const auto turns = make_turns(graph, belief, stages);
+  const auto turns = make_round_robin(graph, belief, stages);
   EXPECT_TRUE(turns.ok());
   const size_t requests = 8 * std::max(turns->size(), 2 * truth.workers.size());
   const Stream stream = simulate_stream(graph, *turns, truth, requests, 2 * truth.workers.size());

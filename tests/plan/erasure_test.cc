@@ -1,4 +1,4 @@
-#include "shoal/plan/erasure.h"
+#include "shoal/plan/coding/erasure.h"
 
 #include <gtest/gtest.h>
 

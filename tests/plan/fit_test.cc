@@ -1,5 +1,5 @@
 // Profiles found from measurements say what was measured, and what was not.
-#include "shoal/plan/fit.h"
+#include "shoal/plan/cost/fit.h"
 
 #include <gtest/gtest.h>
 

@@ -5,9 +5,9 @@
 #include <limits>
 
 #include "random_plan.h"
-#include "shoal/plan/candidates.h"
-#include "shoal/plan/planner.h"
-#include "shoal/plan/polish.h"
+#include "shoal/plan/search/candidates.h"
+#include "shoal/plan/search/local_search.h"
+#include "shoal/plan/search/planner.h"
 
 namespace shoal::plan {
 namespace {

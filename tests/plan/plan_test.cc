@@ -8,10 +8,10 @@
 #include "shoal/cpu/cpu.h"
 #include "shoal/ops/ops.h"
 #include "shoal/passes/passes.h"
-#include "shoal/plan/figures.h"
-#include "shoal/plan/known.h"
-#include "shoal/plan/partial_sums.h"
-#include "shoal/plan/planner.h"
+#include "shoal/plan/coding/partial_sums.h"
+#include "shoal/plan/cost/plan_stats.h"
+#include "shoal/plan/device_presets.h"
+#include "shoal/plan/search/planner.h"
 #include "shoal/zoo/zoo.h"
 
 namespace shoal::plan {

@@ -1,12 +1,12 @@
-#include "shoal/plan/planner.h"
+#include "shoal/plan/search/planner.h"
 
 #include <gtest/gtest.h>
 
 #include "random_plan.h"
 #include "run_here.h"
 #include "shoal/cpu/cpu.h"
-#include "shoal/plan/figures.h"
-#include "shoal/plan/known.h"
+#include "shoal/plan/cost/plan_stats.h"
+#include "shoal/plan/device_presets.h"
 
 namespace shoal::plan {
 namespace {

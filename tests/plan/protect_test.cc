@@ -1,5 +1,5 @@
 // Protected plans: whoever is lost, the answer is the whole graph's.
-#include "shoal/plan/protect.h"
+#include "shoal/plan/coding/protect.h"
 
 #include <gtest/gtest.h>
 
@@ -10,7 +10,7 @@
 #include "run_here.h"
 #include "shoal/cpu/cpu.h"
 #include "shoal/ops/ops.h"
-#include "shoal/plan/answers.h"
+#include "shoal/plan/survives.h"
 
 namespace shoal::plan {
 namespace {

@@ -7,7 +7,7 @@
 #include <numeric>
 
 #include "shoal/ops/ops.h"
-#include "shoal/plan/partial_sums.h"
+#include "shoal/plan/coding/partial_sums.h"
 
 namespace shoal::plan {
 namespace {

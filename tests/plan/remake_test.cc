@@ -1,11 +1,10 @@
 // Plans that are made again without a search.
-#include "shoal/plan/remake.h"
-
 #include <gtest/gtest.h>
 
 #include "random_plan.h"
 #include "shoal/ops/ops.h"
-#include "shoal/plan/known.h"
+#include "shoal/plan/device_presets.h"
+#include "shoal/plan/search/plan_recipe.h"
 
 namespace shoal::plan {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "shoal/passes/passes.h"
 #include "shoal/plan/boxes.h"
-#include "shoal/plan/erasure.h"
+#include "shoal/plan/coding/erasure.h"
 #include "shoal/zoo/zoo.h"
 
 namespace shoal::plan {

@@ -1,5 +1,5 @@
 // What holds of every plan carried out in virtual time.
-#include "shoal/plan/simulate.h"
+#include "shoal/plan/cost/simulate.h"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 #include <map>
 
 #include "random_plan.h"
-#include "shoal/plan/steps.h"
+#include "shoal/plan/cost/steps.h"
 
 namespace shoal::plan {
 namespace {

@@ -1,5 +1,5 @@
 // Plans for streams: the same answers, as often as can be.
-#include "shoal/plan/stream.h"
+#include "shoal/plan/stream/stream.h"
 
 #include <gtest/gtest.h>
 
@@ -10,9 +10,9 @@
 #include "run_here.h"
 #include "shoal/cpu/cpu.h"
 #include "shoal/passes/passes.h"
-#include "shoal/plan/cuts.h"
-#include "shoal/plan/known.h"
-#include "shoal/plan/stages.h"
+#include "shoal/plan/device_presets.h"
+#include "shoal/plan/search/cuts.h"
+#include "shoal/plan/stream/stages.h"
 #include "shoal/zoo/zoo.h"
 
 namespace shoal::plan {

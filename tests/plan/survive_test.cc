@@ -1,5 +1,5 @@
 // What surviving losses costs, and what it brings, in virtual time.
-#include "shoal/plan/survive.h"
+#include "shoal/plan/search/survive.h"
 
 #include <gtest/gtest.h>
 
@@ -10,10 +10,10 @@
 #include "run_here.h"
 #include "shoal/cpu/cpu.h"
 #include "shoal/ops/ops.h"
-#include "shoal/plan/answers.h"
-#include "shoal/plan/figures.h"
-#include "shoal/plan/known.h"
-#include "shoal/plan/protect.h"
+#include "shoal/plan/coding/protect.h"
+#include "shoal/plan/cost/plan_stats.h"
+#include "shoal/plan/device_presets.h"
+#include "shoal/plan/survives.h"
 
 namespace shoal::plan {
 namespace {

@@ -1,5 +1,5 @@
 // What travels in fewer bytes: how many, and what that does to the answer.
-#include "shoal/plan/wire_format.h"
+#include "shoal/plan/search/wire_format.h"
 
 #include <gtest/gtest.h>
 
@@ -11,8 +11,8 @@
 #include "shoal/cpu/cpu.h"
 #include "shoal/ops/ops.h"
 #include "shoal/passes/passes.h"
-#include "shoal/plan/known.h"
-#include "shoal/plan/planner.h"
+#include "shoal/plan/device_presets.h"
+#include "shoal/plan/search/planner.h"
 #include "shoal/zoo/zoo.h"
 
 namespace shoal::plan {

@@ -52,8 +52,8 @@ Status Arena::lay_out(const ArenaOptions& options) {
   for (size_t i = 0; !cluster_ && i < options.workers; ++i) {
     names_.push_back("worker-" + std::to_string(i));
   }
-  SHOAL_ASSIGN(weather_, emulation_.make_weather(names_));
-  SHOAL_ASSIGN(trap_, emulation_.trap());
+  SHOAL_ASSIGN(faults_, emulation_.make_weather(names_));
+  SHOAL_ASSIGN(breakpoint_, emulation_.breakpoint());
   return {};
 }
 
@@ -65,8 +65,8 @@ Status Arena::connect() {
   for (const cluster::ListedWorker& worker : workers) addresses.push_back(worker.address);
   cluster::CoordinatorOptions options;
   SHOAL_ASSIGN(options.epoch, farm_->owner().next_epoch());
-  options.reached = [trap = trap_](cluster::Point point, int worker) {
-    trap->pass(worker, static_cast<int>(point));
+  options.reached = [breakpoint = breakpoint_](cluster::FaultPoint point, int worker) {
+    breakpoint->pass(worker, static_cast<int>(point));
   };
   SHOAL_ASSIGN(coordinator_, cluster::Coordinator::connect(addresses, *transport_, options));
   return {};
@@ -75,10 +75,10 @@ Status Arena::connect() {
 Status Arena::deploy(const Graph& graph, int survive) {
   plan::PlanOptions plan;
   plan.survive = survive;
-  cluster::FleetOptions options{.plan = nullptr,
-                                .standby = true,
-                                .look_again = std::chrono::milliseconds(50),
-                                .grace = std::chrono::seconds(2)};
+  cluster::FailoverOptions options{.plan = nullptr,
+                                   .standby = true,
+                                   .retry_interval = std::chrono::milliseconds(50),
+                                   .grace = std::chrono::seconds(2)};
   if (cluster_) {
     options.plan = [this, graph, plan](const auto& set) {
       return plan_for(graph, *cluster_, plan, set);
@@ -87,20 +87,20 @@ Status Arena::deploy(const Graph& graph, int survive) {
     auto plans = std::make_shared<EqualPlans>(graph, equal_workers(names_.size()), plan);
     options.plan = [plans](const auto& set) { return plans->plan_for(set); };
   }
-  SHOAL_ASSIGN(fleet_, cluster::Fleet::start(*coordinator_, std::move(options)));
-  fleet_->settle();
+  SHOAL_ASSIGN(failover_, cluster::FailoverDeployment::start(*coordinator_, std::move(options)));
+  failover_->settle();
   return {};
 }
 
 Arena::Reply Arena::ask() {
-  constexpr std::chrono::seconds kPatience{20};
+  constexpr std::chrono::seconds kTimeout{20};
   const Question& question = exam_[random_() % exam_.size()];
   std::vector<Tensor> outputs(question.answers.size());
   Reply reply;
   const auto begin = std::chrono::steady_clock::now();
-  reply.status = fleet_->run(
+  reply.status = failover_->run(
       question.inputs, outputs,
-      std::chrono::duration_cast<std::chrono::milliseconds>(kPatience * std::max(1.0, stretch())));
+      std::chrono::duration_cast<std::chrono::milliseconds>(kTimeout * std::max(1.0, stretch())));
   const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - begin;
   reply.ms = took.count() / stretch();
   reply.right = reply.status.ok() && is_right(outputs, question);
@@ -116,7 +116,7 @@ std::vector<bool> Arena::states() const {
 void Arena::until_whole() {
   constexpr int kTries = 200;
   for (int i = 0; i < kTries; ++i) {
-    fleet_->settle();
+    failover_->settle();
     if (is_whole()) return;
   }
 }

@@ -10,7 +10,7 @@
 #include "emulation.h"
 #include "exam.h"
 #include "farm.h"
-#include "shoal/cluster/fleet.h"
+#include "shoal/cluster/failover_deployment.h"
 
 namespace shoal::cli {
 
@@ -35,9 +35,9 @@ class Arena {
   Reply ask();
 
   WorkerFarm& farm() { return *farm_; }
-  emulate::Weather& weather() { return *weather_; }       // all are exposed to it
-  emulate::Trap& trap() { return *trap_; }                // all may be caught in it
-  double stretch() const { return emulation_.dilation; }  // seconds for every second there
+  emulate::SharedNetworkFaults& faults() { return *faults_; }  // all are exposed to it
+  emulate::Breakpoint& breakpoint() { return *breakpoint_; }   // all may be caught in it
+  double stretch() const { return emulation_.dilation; }       // seconds for every second there
   const std::vector<std::string>& names() const { return names_; }  // of workers
   const cluster::Coordinator& coordinator() const { return *coordinator_; }
   std::vector<bool> states() const;  // by worker: is it there?
@@ -57,13 +57,13 @@ class Arena {
   Emulation emulation_;
   std::optional<plan::ClusterProfile> cluster_;  // that is emulated
   std::vector<std::string> names_;
-  std::shared_ptr<emulate::Weather> weather_;
-  std::shared_ptr<emulate::Trap> trap_;
+  std::shared_ptr<emulate::SharedNetworkFaults> faults_;
+  std::shared_ptr<emulate::Breakpoint> breakpoint_;
   std::optional<WorkerFarm> farm_;
   std::vector<Question> exam_;
   std::unique_ptr<net::Transport> transport_;
   std::unique_ptr<cluster::Coordinator> coordinator_;
-  std::unique_ptr<cluster::Fleet> fleet_;
+  std::unique_ptr<cluster::FailoverDeployment> failover_;
 };
 
 }  // namespace shoal::cli

@@ -15,7 +15,7 @@ namespace {
 
 using cluster::BalancedStream;
 
-constexpr std::chrono::minutes kPatience{10};
+constexpr std::chrono::minutes kTimeout{10};
 constexpr size_t kRequests = 16;  // between moves, at least
 
 struct Step {
@@ -65,7 +65,7 @@ Outcome bench(ClusterAccess& access, const PlannedStream& planned, bool as_json)
                             plan::simple_pipeline(planned.graph, workers), access.dilation()));
   Load load(planned.graph, 2 * workers.size(),
             [&](size_t, std::span<const Tensor> inputs, std::span<Tensor> outputs) {
-              return stream->run(inputs, outputs, kPatience);
+              return stream->run(inputs, outputs, kTimeout);
             });
   const ShapedLinks shaped(access);
   SHOAL_OR_EXIT(const auto steps, Exit::kNetwork, settle(*stream, load, access.dilation()));

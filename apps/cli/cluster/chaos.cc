@@ -168,7 +168,7 @@ bool names_faults(const CLI::App& command) {
 
 std::vector<std::string> places() {
   std::vector<std::string> names = {kAnywhere, kAnyMoment};
-  names.insert(names.end(), cluster::kPointNames.begin(), cluster::kPointNames.end());
+  names.insert(names.end(), cluster::kFaultPointNames.begin(), cluster::kFaultPointNames.end());
   return names;
 }
 

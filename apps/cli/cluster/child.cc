@@ -115,8 +115,8 @@ int Child::wait() {
   return code_;
 }
 
-Result<std::string> Child::read_line(std::chrono::milliseconds patience) {
-  const auto deadline = std::chrono::steady_clock::now() + patience;
+Result<std::string> Child::read_line(std::chrono::milliseconds timeout) {
+  const auto deadline = std::chrono::steady_clock::now() + timeout;
   for (;;) {
     if (const size_t end = read_.find('\n'); end != std::string::npos) {
       std::string line = read_.substr(0, end);

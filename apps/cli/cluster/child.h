@@ -29,7 +29,7 @@ class Child {
   ~Child();  // asks it to end, and after a while makes it
 
   // The next line it prints. kUnavailable if it has ended.
-  Result<std::string> read_line(std::chrono::milliseconds patience);
+  Result<std::string> read_line(std::chrono::milliseconds timeout);
   int wait();  // until it ends; its exit code, 128 + n after signal n
   void ask_to_end();
   void send_signal(int number);

@@ -9,10 +9,10 @@
 #include "event.h"
 #include "places.h"
 #include "shoal/cluster/folder.h"
-#include "shoal/cluster/inquiry.h"
+#include "shoal/cluster/worker_probe.h"
 #include "shoal/net/address.h"
-#include "shoal/net/enrolment.h"
-#include "shoal/net/tls.h"
+#include "shoal/net/enrol/enrolment.h"
+#include "shoal/net/tls/tls.h"
 #include "stop_signals.h"
 
 namespace shoal::cli {
@@ -103,9 +103,9 @@ Outcome add_discovered(const Flags& flags) {
   const ClusterFolder folder(flags.folder);
   SHOAL_OR_EXIT(const net::Identity identity, Exit::kUsage, folder.coordinator());
   SHOAL_OR_EXIT(const auto transport, Exit::kUsage, net::make_tls_transport(identity));
-  SHOAL_OR_EXIT(const auto found, Exit::kUsage, discover(kDiscoveryPatience));
+  SHOAL_OR_EXIT(const auto found, Exit::kUsage, discover(kDiscoveryTimeout));
   for (const ListedWorker& worker : found) {
-    const Status member = cluster::Inquiry::open(worker, *transport).status();
+    const Status member = cluster::WorkerProbe::open(worker, *transport).status();
     if (!member.ok()) {
       std::fprintf(stderr, "not listed: %s\n", std::string(member.message()).c_str());
       continue;

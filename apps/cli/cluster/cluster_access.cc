@@ -8,8 +8,8 @@
 #include "mpi_access.h"
 #include "places.h"
 #include "profile_store.h"
-#include "shoal/cluster/inquiry.h"
 #include "shoal/cluster/profiling.h"
+#include "shoal/cluster/worker_probe.h"
 
 namespace shoal::cli {
 namespace {
@@ -53,7 +53,7 @@ Result<std::unique_ptr<ClusterAccess>> ClusterAccess::open(const PlanFlags& flag
 }
 
 // Twice as often as the first of them would fall asleep. A wake-up that is measured at all costs
-// more than the small message that prevents it (cluster/inquiry.cc).
+// more than the small message that prevents it (cluster/worker_probe.cc).
 void ClusterAccess::keep_awake(const plan::ClusterProfile& profile) const {
   if (!profile.keep_awake) return;
   Sleepers sleepers = sleepers_of(profile, dilation());
@@ -83,7 +83,7 @@ Status ClusterAccess::find_workers(const std::vector<cluster::ListedWorker>& lis
   Status first;
   found_ = std::make_unique<KeptChannels>(*transport_);
   for (const cluster::ListedWorker& worker : listed) {
-    auto found = cluster::Inquiry::open(worker, *transport_);
+    auto found = cluster::WorkerProbe::open(worker, *transport_);
     if (found.ok()) {
       workers_.push_back(worker);
       found_->keep(worker.address, std::move(*found).release());

@@ -99,12 +99,12 @@ class Bench {
   Status measure(RemotePlan& plan, const Prediction& prediction, Measured& measured) {
     const auto expected =
         std::chrono::duration<double>(prediction.timeline.seconds * access_.dilation());
-    const auto patience =
+    const auto timeout =
         std::chrono::duration_cast<std::chrono::milliseconds>(5 * expected) + kSlack;
     std::this_thread::sleep_for(access_.lull());  // a request finds radios asleep
     std::vector<Tensor> outputs(prediction.graph.outputs().size());
     Timeline timeline;
-    SHOAL_TRY(plan.run(inputs_, outputs, patience, &timeline));
+    SHOAL_TRY(plan.run(inputs_, outputs, timeout, &timeline));
     measured.runs.push_back(undilated(std::move(timeline), access_.dilation()));
     measured.answer = std::move(outputs);
     return {};

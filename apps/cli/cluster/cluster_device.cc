@@ -20,11 +20,11 @@ class RemoteDevice final : public Device {
       return make_or_load_plans(cache_folder(), graph, cluster, plan_options);
     };
     options.profile = [this](const Graph& graph) { return access_->profile(graph); };
-    options.patience = std::chrono::duration_cast<std::chrono::milliseconds>(options.patience *
-                                                                             access_->dilation());
+    options.timeout = std::chrono::duration_cast<std::chrono::milliseconds>(options.timeout *
+                                                                            access_->dilation());
     // What is deployed between requests would travel by emulated links, too.
     options.standby = !access_->emulated();
-    options.look_again = std::chrono::seconds(1);
+    options.retry_interval = std::chrono::seconds(1);
     device_ = cluster::make_cluster_device(access_->coordinator(), std::move(options));
   }
 

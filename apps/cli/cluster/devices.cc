@@ -12,14 +12,14 @@
 #include "emulation.h"
 #include "places.h"
 #include "shoal/cluster/folder.h"
-#include "shoal/cluster/inquiry.h"
+#include "shoal/cluster/worker_probe.h"
 #include "shoal/ops/ops.h"
 
 namespace shoal::cli {
 namespace {
 
-using cluster::Inquiry;
 using cluster::ListedWorker;
+using cluster::WorkerProbe;
 using nlohmann::json;
 
 constexpr const char* kExamples = R"(
@@ -66,10 +66,10 @@ struct Yardstick {
 
 Status look_at(Found& found, const Yardstick& yardstick, net::Transport& transport) {
   constexpr double kSeconds = 0.1;
-  SHOAL_ASSIGN(Inquiry inquiry, Inquiry::open(found.worker, transport));
-  SHOAL_ASSIGN(found.state, inquiry.state());
-  SHOAL_ASSIGN(found.link, inquiry.measure_link());
-  SHOAL_ASSIGN(const auto seconds, inquiry.time({&yardstick.graph, 1}, kSeconds));
+  SHOAL_ASSIGN(WorkerProbe probe, WorkerProbe::open(found.worker, transport));
+  SHOAL_ASSIGN(found.state, probe.state());
+  SHOAL_ASSIGN(found.link, probe.measure_link());
+  SHOAL_ASSIGN(const auto seconds, probe.time({&yardstick.graph, 1}, kSeconds));
   found.gmac_per_second = yardstick.macs / seconds[0] / 1e9;
   return {};
 }
@@ -122,7 +122,7 @@ Result<std::vector<ListedWorker>> workers_of(const Flags& flags,
                                              const cluster::ClusterFolder& folder) {
   SHOAL_ASSIGN(std::vector<ListedWorker> workers, folder.workers());
   if (!flags.discover) return workers;
-  SHOAL_ASSIGN(const std::vector<ListedWorker> found, discover(kDiscoveryPatience));
+  SHOAL_ASSIGN(const std::vector<ListedWorker> found, discover(kDiscoveryTimeout));
   for (const ListedWorker& worker : found) {
     const bool known = std::ranges::any_of(workers, [&](const ListedWorker& other) {
       return other.name == worker.name && other.address == worker.address;

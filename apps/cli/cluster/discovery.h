@@ -14,7 +14,7 @@
 namespace shoal::cli {
 
 inline constexpr const char* kServiceType = "_shoal._tcp";
-inline constexpr std::chrono::seconds kDiscoveryPatience{2};  // most answer within one
+inline constexpr std::chrono::seconds kDiscoveryTimeout{2};  // most answer within one
 
 // Others find it while it lives.
 class Announcement {
@@ -26,6 +26,6 @@ class Announcement {
 Result<std::unique_ptr<Announcement>> announce(const std::string& name, uint16_t port);
 
 // Whoever is heard of within this time, each name and address once, in order.
-Result<std::vector<cluster::ListedWorker>> discover(std::chrono::milliseconds patience);
+Result<std::vector<cluster::ListedWorker>> discover(std::chrono::milliseconds timeout);
 
 }  // namespace shoal::cli

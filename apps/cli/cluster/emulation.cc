@@ -9,7 +9,7 @@
 
 #include "../cluster_file.h"
 #include "shoal/base/atomic_file.h"
-#include "shoal/emulate/exposure.h"
+#include "shoal/emulate/faulty_transport.h"
 
 namespace shoal::cli {
 
@@ -70,35 +70,36 @@ Result<emulate::EmulatedLinks> Emulation::as(const std::string& worker) const {
 namespace {
 
 std::filesystem::path weather_file(const std::string& media) {
-  return std::filesystem::path(media) / "weather";
+  return std::filesystem::path(media) / "faults";
 }
 
 }  // namespace
 
-Result<std::shared_ptr<emulate::Weather>> Emulation::make_weather(
+Result<std::shared_ptr<emulate::SharedNetworkFaults>> Emulation::make_weather(
     const std::vector<std::string>& workers) const {
-  return emulate::Weather::make(weather_file(media), workers);
+  return emulate::SharedNetworkFaults::make(weather_file(media), workers);
 }
 
-Result<std::shared_ptr<emulate::Weather>> Emulation::weather() const {
+Result<std::shared_ptr<emulate::SharedNetworkFaults>> Emulation::faults() const {
   std::error_code error;
   if (media.empty() || !std::filesystem::exists(weather_file(media), error)) {
-    return std::shared_ptr<emulate::Weather>();
+    return std::shared_ptr<emulate::SharedNetworkFaults>();
   }
-  return emulate::Weather::open(weather_file(media));
+  return emulate::SharedNetworkFaults::open(weather_file(media));
 }
 
-Result<std::shared_ptr<emulate::Trap>> Emulation::trap() const {
-  return emulate::Trap::open(std::filesystem::path(media) / "trap");
+Result<std::shared_ptr<emulate::Breakpoint>> Emulation::breakpoint() const {
+  return emulate::Breakpoint::open(std::filesystem::path(media) / "breakpoint");
 }
 
-Result<cluster::Reached> Emulation::watched(const std::string& worker) const {
-  SHOAL_ASSIGN(const auto shared, weather());
-  if (shared == nullptr) return cluster::Reached();
-  SHOAL_ASSIGN(const auto its_trap, trap());
-  return cluster::Reached([its_trap, number = shared->number_of(worker)](cluster::Point point) {
-    its_trap->pass(number, static_cast<int>(point));
-  });
+Result<cluster::FaultHook> Emulation::watched(const std::string& worker) const {
+  SHOAL_ASSIGN(const auto shared, faults());
+  if (shared == nullptr) return cluster::FaultHook();
+  SHOAL_ASSIGN(const auto its_trap, breakpoint());
+  return cluster::FaultHook(
+      [its_trap, number = shared->number_of(worker)](cluster::FaultPoint point) {
+        its_trap->pass(number, static_cast<int>(point));
+      });
 }
 
 double choose_dilation(const plan::ClusterProfile& cluster) {
@@ -141,10 +142,10 @@ Result<std::unique_ptr<net::Transport>> make_transport(const net::Identity& iden
     options.channel.decorators.push_back(std::move(decorator));
     options.channel.beat = beat_of(links, options.channel.beat);
   }
-  SHOAL_ASSIGN(auto weather, emulation.weather());
-  if (weather == nullptr) return net::make_tls_transport(identity, std::move(options));
-  const int self = weather->number_of(worker);
-  return emulate::make_exposed_transport(identity, std::move(options), std::move(weather), self);
+  SHOAL_ASSIGN(auto faults, emulation.faults());
+  if (faults == nullptr) return net::make_tls_transport(identity, std::move(options));
+  const int self = faults->number_of(worker);
+  return emulate::make_faulty_transport(identity, std::move(options), std::move(faults), self);
 }
 
 }  // namespace shoal::cli

@@ -8,11 +8,11 @@
 
 #include "../parser.h"
 #include "shoal/base/status.h"
-#include "shoal/cluster/point.h"
+#include "shoal/cluster/fault_point.h"
+#include "shoal/emulate/breakpoint.h"
 #include "shoal/emulate/links.h"
-#include "shoal/emulate/trap.h"
-#include "shoal/emulate/weather.h"
-#include "shoal/net/tls.h"
+#include "shoal/emulate/network_faults.h"
+#include "shoal/net/tls/tls.h"
 
 namespace shoal::cli {
 
@@ -33,12 +33,13 @@ struct Emulation {
   Result<emulate::EmulatedLinks> as(const std::string& worker) const;
 
   // A trial ('shoal chaos') of these workers begins, and what it does to all machines.
-  Result<std::shared_ptr<emulate::Weather>> make_weather(
+  Result<std::shared_ptr<emulate::SharedNetworkFaults>> make_weather(
       const std::vector<std::string>& workers) const;
-  Result<std::shared_ptr<emulate::Weather>> weather() const;  // null: they are on no trial
-  Result<std::shared_ptr<emulate::Trap>> trap() const;
+  Result<std::shared_ptr<emulate::SharedNetworkFaults>> faults()
+      const;  // null: they are on no trial
+  Result<std::shared_ptr<emulate::Breakpoint>> breakpoint() const;
   // Lets the trial hold this worker at the points that it gets to.
-  Result<cluster::Reached> watched(const std::string& worker) const;
+  Result<cluster::FaultHook> watched(const std::string& worker) const;
 };
 
 // So slow that this machine can be all of them at once, and that what its own network and

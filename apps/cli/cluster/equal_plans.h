@@ -4,8 +4,8 @@
 
 #include <map>
 
-#include "shoal/cluster/roster.h"
-#include "shoal/plan/planner.h"
+#include "shoal/cluster/failover_policy.h"
+#include "shoal/plan/search/planner.h"
 
 namespace shoal::cli {
 

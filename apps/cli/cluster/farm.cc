@@ -75,8 +75,8 @@ Status WorkerFarm::start_one(Worker& worker) const {
 
 // "ready NAME ADDRESS"
 Status WorkerFarm::wait_for(Worker& worker) {
-  constexpr std::chrono::seconds kPatience{60};
-  SHOAL_ASSIGN(const std::string line, worker.process.front().read_line(kPatience));
+  constexpr std::chrono::seconds kTimeout{60};
+  SHOAL_ASSIGN(const std::string line, worker.process.front().read_line(kTimeout));
   const std::string expected = "ready " + worker.name + " ";
   if (!line.starts_with(expected)) return Status(Code::kInternal, "it says: " + line);
   worker.address = line.substr(expected.size());

@@ -10,7 +10,7 @@ namespace shoal::cli {
 namespace {
 
 using chaos::Fault;
-using cluster::Point;
+using cluster::FaultPoint;
 using std::chrono::milliseconds;
 using Clock = std::chrono::steady_clock;
 
@@ -18,11 +18,12 @@ using Clock = std::chrono::steady_clock;
 
 void Mischief::prepare(const Mishap& mishap) {
   if (!mishap.at) return;
-  const bool anyone = mishap.at == Point::kSubmitted;
-  arena_.trap().set(anyone ? plan::kCoordinator : mishap.worker, static_cast<int>(*mishap.at));
+  const bool anyone = mishap.at == FaultPoint::kSubmitted;
+  arena_.breakpoint().set(anyone ? plan::kCoordinator : mishap.worker,
+                          static_cast<int>(*mishap.at));
   // Who is gone is given its plans again.
-  if (mishap.at == Point::kDeploying || mishap.at == Point::kReady) {
-    arena_.weather().break_off(mishap.worker, plan::kCoordinator);
+  if (mishap.at == FaultPoint::kDeploying || mishap.at == FaultPoint::kReady) {
+    arena_.faults().break_off(mishap.worker, plan::kCoordinator);
   }
 }
 
@@ -33,7 +34,7 @@ Result<bool> Mischief::happen(const Mishap& mishap, std::chrono::duration<double
   const bool is_there = !mishap.at || lie_in_wait();
   begins();
   begin(mishap);
-  arena_.trap().release();
+  arena_.breakpoint().release();
   SHOAL_TRY(end(mishap));
   if (mishap.what > Fault::kSlow) sleep(kNoticed);
   arena_.until_whole();
@@ -45,7 +46,7 @@ Result<bool> Mischief::happen(const Mishap& mishap, std::chrono::duration<double
 bool Mischief::lie_in_wait() {
   constexpr std::chrono::duration<double> kLongest{1};
   const auto longest = std::chrono::duration_cast<Clock::duration>(kLongest * arena_.stretch());
-  return arena_.trap().await(Clock::now() + longest);
+  return arena_.breakpoint().await(Clock::now() + longest);
 }
 
 void Mischief::begin(const Mishap& mishap) {
@@ -63,7 +64,7 @@ void Mischief::begin(const Mishap& mishap) {
     case Fault::kDelay:
       return delay(mishap, mishap.delay);
     case Fault::kDrop:
-      return arena_.weather().break_off(mishap.worker, mishap.peer);
+      return arena_.faults().break_off(mishap.worker, mishap.peer);
     case Fault::kCorrupt:
       return damage(mishap.worker, mishap.peer, mishap.comes_in);
   }
@@ -114,8 +115,8 @@ std::vector<int> Mischief::peers_of(const Mishap& mishap) const {
 
 void Mischief::partition(const Mishap& mishap, bool on) {
   for (int peer : peers_of(mishap)) {
-    if (mishap.what != Fault::kMute) arena_.weather().cut(peer, mishap.worker, on);
-    if (mishap.what != Fault::kDeaf) arena_.weather().cut(mishap.worker, peer, on);
+    if (mishap.what != Fault::kMute) arena_.faults().cut(peer, mishap.worker, on);
+    if (mishap.what != Fault::kDeaf) arena_.faults().cut(mishap.worker, peer, on);
   }
 }
 
@@ -133,13 +134,13 @@ void Mischief::flap(const Mishap& mishap) {
 
 void Mischief::delay(const Mishap& mishap, milliseconds by) {
   for (int peer : peers_of(mishap)) {
-    arena_.weather().delay(peer, mishap.worker, by);
-    arena_.weather().delay(mishap.worker, peer, by);
+    arena_.faults().delay(peer, mishap.worker, by);
+    arena_.faults().delay(mishap.worker, peer, by);
   }
 }
 
 void Mischief::damage(int worker, int peer, bool comes_in) {
-  arena_.weather().damage(comes_in ? peer : worker, comes_in ? worker : peer);
+  arena_.faults().damage(comes_in ? peer : worker, comes_in ? worker : peer);
 }
 
 // Two workers that have nothing to say to each other are not connected; to the coordinator all are.
@@ -147,11 +148,11 @@ void Mischief::until_damaged(const Mishap& mishap) {
   constexpr milliseconds kBeats{400}, kStep{5};
   const int from = mishap.comes_in ? mishap.peer : mishap.worker;
   const int to = mishap.comes_in ? mishap.worker : mishap.peer;
-  for (auto waited = kStep; waited < kBeats && arena_.weather().is_damaged(from, to);
+  for (auto waited = kStep; waited < kBeats && arena_.faults().is_damaged(from, to);
        waited += kStep) {
     sleep(kStep);
   }
-  if (arena_.weather().take_damage(from, to)) {
+  if (arena_.faults().take_damage(from, to)) {
     damage(mishap.worker, plan::kCoordinator, mishap.comes_in);
     sleep(kBeats);
   }

@@ -76,7 +76,7 @@ std::string describe(const Mishap& mishap, const std::vector<std::string>& names
       break;
   }
   if (mishap.at)
-    text += ", at " + std::string(cluster::kPointNames[static_cast<size_t>(*mishap.at)]);
+    text += ", at " + std::string(cluster::kFaultPointNames[static_cast<size_t>(*mishap.at)]);
   return text;
 }
 
@@ -133,12 +133,12 @@ Fault Mishaps::draw_fault(Kind kind) {
   return kPartitions[static_cast<size_t>(between(0, std::ssize(kPartitions) - 1))];
 }
 
-std::optional<cluster::Point> Mishaps::draw_point() {
-  const auto drawn = static_cast<cluster::Point>(between(0, cluster::kPoints - 1));
+std::optional<cluster::FaultPoint> Mishaps::draw_point() {
+  const auto drawn = static_cast<cluster::FaultPoint>(between(0, cluster::kFaultPoints - 1));
   const bool at_a_moment = between(0, 1) == 0;
-  const auto* named = std::ranges::find(cluster::kPointNames, where_);
-  if (named != cluster::kPointNames.end()) {
-    return static_cast<cluster::Point>(named - cluster::kPointNames.begin());
+  const auto* named = std::ranges::find(cluster::kFaultPointNames, where_);
+  if (named != cluster::kFaultPointNames.end()) {
+    return static_cast<cluster::FaultPoint>(named - cluster::kFaultPointNames.begin());
   }
   return where_ == kAnyMoment || at_a_moment ? std::nullopt : std::optional(drawn);
 }

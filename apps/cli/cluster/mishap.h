@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "shoal/chaos/fault.h"
-#include "shoal/cluster/point.h"
+#include "shoal/cluster/fault_point.h"
 
 namespace shoal::cli {
 
@@ -36,7 +36,7 @@ struct Mishap {
 
   chaos::Fault what = chaos::Fault::kKill;
   int worker = 0;
-  std::optional<cluster::Point> at;  // none: at a moment, this share of a request's time
+  std::optional<cluster::FaultPoint> at;  // none: at a moment, this share of a request's time
   double moment = 0;
   int peer = kEverybody;  // whom it has to do with: a worker, plan::kCoordinator, or all
   bool comes_in = false;  // which way bytes are damaged
@@ -58,7 +58,7 @@ class Mishaps {
 
   Kind draw_kind();
   chaos::Fault draw_fault(Kind kind);
-  std::optional<cluster::Point> draw_point();
+  std::optional<cluster::FaultPoint> draw_point();
   int draw_peer(int worker);
   int64_t between(int64_t least, int64_t most);
 

@@ -8,7 +8,7 @@
 #include "shoal/base/atomic_file.h"
 #include "shoal/base/hash.h"
 #include "shoal/cluster/sealed_file.h"
-#include "shoal/plan/remake.h"
+#include "shoal/plan/search/plan_recipe.h"
 
 namespace shoal::cli {
 namespace {

@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <optional>
 
-#include "shoal/plan/planner.h"
+#include "shoal/plan/search/planner.h"
 
 namespace shoal::cli {
 

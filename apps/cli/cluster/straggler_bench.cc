@@ -60,12 +60,12 @@ class Race {
   }
 
   Status ask(Contender& one) {
-    constexpr std::chrono::minutes kPatience{2};
+    constexpr std::chrono::minutes kTimeout{2};
     const Graph& graph = one.prediction.graph;
     std::vector<Tensor> inputs, outputs(graph.outputs().size());
     for (ValueId id : graph.inputs()) inputs.push_back(random_tensor(graph[id].type, random_));
     const auto begin = Clock::now();
-    SHOAL_TRY(one.deployed->run(inputs, outputs, kPatience));
+    SHOAL_TRY(one.deployed->run(inputs, outputs, kTimeout));
     const std::chrono::duration<double, std::milli> took = Clock::now() - begin;
     one.took.add(took.count() / access_.dilation());
     return {};

@@ -15,14 +15,14 @@ using plan::StreamPrediction;
 // Seconds between two answers, in the time of the workers' world.
 Result<double> measure(ClusterAccess& access, const StreamPrediction& plan) {
   constexpr size_t kRequests = 16;
-  constexpr std::chrono::minutes kPatience{10};
+  constexpr std::chrono::minutes kTimeout{10};
   std::vector<std::unique_ptr<cluster::RemotePlan>> remotes;
   for (const plan::ScheduledPlan& turn : plan.turns) {
     SHOAL_ASSIGN(auto remote, access.coordinator().deploy(plan.graph, turn.plan));
     remotes.push_back(std::move(remote));
   }
   const auto answer = [&](size_t request, std::span<const Tensor> in, std::span<Tensor> out) {
-    return remotes[request % remotes.size()]->run(in, out, kPatience);
+    return remotes[request % remotes.size()]->run(in, out, kTimeout);
   };
   const ShapedLinks shaped(access);
   SHOAL_ASSIGN(const double seconds,

@@ -18,7 +18,7 @@
 #include "shoal/cpu/cpu.h"
 #include "shoal/emulate/paced_device.h"
 #include "shoal/net/address.h"
-#include "shoal/net/enrolment.h"
+#include "shoal/net/enrol/enrolment.h"
 #include "stop_signals.h"
 
 namespace shoal::cli {
@@ -31,7 +31,7 @@ Examples:
   shoal worker --threads 2 --memory 500 --speed 0.5     only so much of this machine
 When it is ready it prints one line: ready NAME ADDRESS. Ctrl-C or SIGTERM ends it.)";
 
-constexpr std::chrono::seconds kJoinPatience{20};
+constexpr std::chrono::seconds kJoinTimeout{20};
 
 struct Flags {
   std::string listen = "127.0.0.1:7070";
@@ -57,7 +57,7 @@ Result<net::Identity> join_by(const Flags& flags) {
   SHOAL_ASSIGN(const auto where, net::listening_endpoint(flags.listen));
   const std::string name = flags.name.empty() ? host_name() : flags.name;
   SHOAL_ASSIGN(net::Identity identity,
-               net::join(token, name, net::after(kJoinPatience), {.port = where.port()}));
+               net::join(token, name, net::after(kJoinTimeout), {.port = where.port()}));
   SHOAL_TRY(net::save(identity, flags.folder));
   return identity;
 }

@@ -6,7 +6,7 @@
 
 #include "../discovery.h"
 #include "avahi.h"
-#include "shoal/net/certificate.h"
+#include "shoal/net/tls/certificate.h"
 
 namespace shoal::cli {
 namespace {
@@ -32,7 +32,7 @@ std::string name_in(AvahiStringList* text) {
 
 class Browsing {
  public:
-  Status run(std::chrono::milliseconds patience) {
+  Status run(std::chrono::milliseconds timeout) {
     poll_.reset(avahi_simple_poll_new());
     if (poll_ == nullptr) return avahi_status(AVAHI_ERR_NO_MEMORY);
     int error = 0;
@@ -44,8 +44,8 @@ class Browsing {
                                              kServiceType, nullptr, AvahiLookupFlags{},
                                              &Browsing::browsed, this));
     if (browser_ == nullptr) return avahi_status(avahi_client_errno(client_.get()));
-    const auto end = std::chrono::steady_clock::now() + patience;
-    for (auto left = patience; left.count() > 0;
+    const auto end = std::chrono::steady_clock::now() + timeout;
+    for (auto left = timeout; left.count() > 0;
          left = std::chrono::duration_cast<std::chrono::milliseconds>(
              end - std::chrono::steady_clock::now())) {
       if (avahi_simple_poll_iterate(poll_.get(), static_cast<int>(left.count())) != 0) break;
@@ -93,9 +93,9 @@ class Browsing {
 
 }  // namespace
 
-Result<std::vector<cluster::ListedWorker>> discover(std::chrono::milliseconds patience) {
+Result<std::vector<cluster::ListedWorker>> discover(std::chrono::milliseconds timeout) {
   Browsing browsing;
-  SHOAL_TRY(browsing.run(patience));
+  SHOAL_TRY(browsing.run(timeout));
   return browsing.found();
 }
 

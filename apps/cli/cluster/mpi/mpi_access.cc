@@ -19,7 +19,7 @@ Status work(mpi::Ranks& ranks) {
   cluster::Worker worker({.name = name_of(ranks.rank())}, *device, *transport);
   SHOAL_ASSIGN(auto listener, transport->listen(""));
   worker.serve(std::move(listener));
-  ranks.meet();  // the coordinator comes when it is done
+  ranks.barrier();  // the coordinator comes when it is done
   return {};
 }
 
@@ -39,7 +39,7 @@ Result<RankedCluster> join_ranks() {
     cluster.workers.push_back({name_of(rank), std::to_string(rank)});
   }
   cluster.ranks = std::shared_ptr<mpi::Ranks>(ranks.release(), [](mpi::Ranks* all) {
-    all->meet();
+    all->barrier();
     delete all;
   });
   return cluster;

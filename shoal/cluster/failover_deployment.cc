@@ -1,0 +1,187 @@
+#include "shoal/cluster/failover_deployment.h"
+
+#include <algorithm>
+
+#include "shoal/base/background_thread.h"
+
+namespace shoal::cluster {
+
+FailoverDeployment::FailoverDeployment(Coordinator& coordinator, FailoverOptions options)
+    : coordinator_(coordinator),
+      options_(std::move(options)),
+      policy_(options_.standby),
+      is_whole_([this](uint64_t plan) { return remotes_.at(plan)->is_whole(); }),
+      service_(coordinator.make_service()) {}
+
+Result<std::unique_ptr<FailoverDeployment>> FailoverDeployment::start(Coordinator& coordinator,
+                                                                      FailoverOptions options) {
+  std::unique_ptr<FailoverDeployment> failover(
+      new FailoverDeployment(coordinator, std::move(options)));
+  SHOAL_ASSIGN(const Made* first, failover->plan_for(failover->present()));
+  failover->first_ = &first->prediction;
+  SHOAL_TRY(failover->deploy_for(failover->present()));
+  coordinator.watch(failover.get(), [self = failover.get()] { self->wake(); });
+  failover->keeper_ = std::thread([self = failover.get()] { self->keep(); });
+  return failover;
+}
+
+FailoverDeployment::~FailoverDeployment() {
+  coordinator_.watch(this, nullptr);
+  {
+    const std::lock_guard lock(mutex_);
+    over_ = true;
+    changed_.notify_all();
+  }
+  if (keeper_.joinable()) keeper_.join();
+  coordinator_.offer(service_, {});
+}
+
+Status FailoverDeployment::run(std::span<const Tensor> inputs, std::span<Tensor> outputs,
+                               std::chrono::milliseconds timeout) {
+  // Whoever asks once is not to wait for plans that nobody will need.
+  if (++asked_ == 2) wake();
+  return coordinator_.run(service_, inputs, outputs, timeout, nullptr);
+}
+
+void FailoverDeployment::wake() {
+  const std::lock_guard lock(mutex_);
+  news_ = true;
+  settled_ = false;
+  changed_.notify_all();
+}
+
+void FailoverDeployment::settle() {
+  wake();
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [&] { return settled_; });
+}
+
+size_t FailoverDeployment::deployed() const {
+  const std::lock_guard lock(mutex_);
+  return deployed_;
+}
+
+Workers FailoverDeployment::present() const {
+  Workers all;
+  for (size_t w = 0; w < coordinator_.workers().size(); ++w) all.insert(static_cast<int>(w));
+  for (int worker : coordinator_.lost()) all.erase(worker);
+  return all;
+}
+
+void FailoverDeployment::keep() {
+  for (;;) {
+    std::unique_lock lock(mutex_);
+    const auto is_woken = [&] { return news_ || over_; };
+    if (options_.retry_interval.count() > 0) {
+      changed_.wait_for(lock, options_.retry_interval, is_woken);
+    } else {
+      changed_.wait(lock, is_woken);
+    }
+    if (over_) return;
+    news_ = false;
+    lock.unlock();
+    look_for_the_lost();
+    const Mended mended = mend();
+    lock.lock();
+    if (news_ || mended == Mended::kForNow) continue;
+    settled_ = true;
+    changed_.notify_all();
+  }
+}
+
+void FailoverDeployment::look_for_the_lost() {
+  if (options_.retry_interval.count() == 0) return;
+  for (int worker : coordinator_.lost()) {
+    if (!coordinator_.revive(worker).ok()) continue;
+    policy_.forgive();
+  }
+}
+
+// Makes what is missing. A loss in the middle of it begins it again.
+FailoverDeployment::Mended FailoverDeployment::mend() {
+  const Workers all = present();
+  if (all.empty()) {
+    coordinator_.give_up(service_, Status(Code::kUnavailable, "no worker is left"));
+    return Mended::kAsCanBe;
+  }
+  if (!restore(all)) return Mended::kAsCanBe;
+  const bool waits = is_expected_back(all);
+  while (const std::optional<Workers> set = policy_.next(all, is_whole_, !waits)) {
+    const Status status = deploy_for(*set);
+    if (is_interrupted()) return Mended::kAsCanBe;
+    if (status.ok()) continue;
+    // Of that loss we are about to hear.
+    if (status.code() == Code::kUnavailable) return Mended::kAsCanBe;
+    policy_.refuse(*set);
+    if (*set == all) coordinator_.give_up(service_, status);
+  }
+  if (waits) return Mended::kForNow;
+  retire();
+  return Mended::kAsCanBe;
+}
+
+// Who came back gets the plans that he had; all others have them still.
+bool FailoverDeployment::restore(const Workers& present) {
+  for (uint64_t plan : policy_.restorable(present, is_whole_)) {
+    const Status status = remotes_.at(plan)->restore();
+    if (is_interrupted()) return false;
+    if (status.code() == Code::kUnavailable) return false;
+    if (status.ok()) continue;
+    policy_.drop(plan);  // another takes its place
+    retired_.insert(plan);
+  }
+  return true;
+}
+
+bool FailoverDeployment::is_interrupted() {
+  const std::lock_guard lock(mutex_);
+  return over_ || news_;
+}
+
+bool FailoverDeployment::is_expected_back(const Workers& present) {
+  const auto now = std::chrono::steady_clock::now();
+  if (!std::ranges::includes(present, latest_)) lost_at_ = now;
+  latest_ = present;
+  const bool all = present.size() == coordinator_.workers().size();
+  return !all && options_.retry_interval.count() > 0 && now < lost_at_ + options_.grace;
+}
+
+Result<FailoverDeployment::Made> FailoverDeployment::make_plan(const Workers& set) const {
+  SHOAL_ASSIGN(plan::Prediction prediction, options_.plan(set));
+  SHOAL_ASSIGN(EncodedPlanPtr encoded, coordinator_.brief(prediction.graph, prediction.plan));
+  return Made{std::move(prediction), std::move(encoded)};
+}
+
+Result<const FailoverDeployment::Made*> FailoverDeployment::plan_for(const Workers& set) {
+  std::unique_ptr<Made>& known = plans_[set];
+  if (known == nullptr) {
+    Result<Made> made = Status(Code::kInternal, "not planned");
+    const auto make = [&] { made = make_plan(set); };
+    remotes_.empty() ? make() : run_at_low_priority(make);  // nobody is slowed down by the first
+    if (!made.ok()) return made.status();
+    known = std::make_unique<Made>(*std::move(made));
+  }
+  return static_cast<const Made*>(known.get());
+}
+
+Status FailoverDeployment::deploy_for(const Workers& set) {
+  SHOAL_ASSIGN(const Made* made, plan_for(set));
+  SHOAL_ASSIGN(auto remote, coordinator_.deploy(made->encoded));
+  const std::vector<int>& uses = remote->workers();
+  policy_.add(set, remote->id(), {uses.begin(), uses.end()});
+  remotes_.emplace(remote->id(), std::move(remote));
+  coordinator_.offer(service_, policy_.order(), true);
+  return {};
+}
+
+void FailoverDeployment::retire() {
+  for (uint64_t plan : policy_.retire(present(), is_whole_)) retired_.insert(plan);
+  coordinator_.offer(service_, policy_.order(), true);
+  std::erase_if(retired_, [&](uint64_t plan) {
+    return !remotes_.at(plan)->in_use() && remotes_.erase(plan) > 0;
+  });
+  const std::lock_guard lock(mutex_);
+  deployed_ = remotes_.size() - retired_.size();
+}
+
+}  // namespace shoal::cluster

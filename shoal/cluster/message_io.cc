@@ -1,0 +1,47 @@
+#include "shoal/cluster/message_io.h"
+
+#include "messages.pb.h"
+
+namespace shoal::cluster {
+
+Status send(net::Channel& channel, const message::Message& message,
+            std::span<const net::Bytes> payload, bool urgent) {
+  const std::string control = message.SerializeAsString();
+  return channel.send({bytes_of(control), payload, urgent}, net::after(kTimeout));
+}
+
+Status parse(const net::Frame& frame, message::Message& message) {
+  if (message.ParseFromArray(frame.control.data(), static_cast<int>(frame.control.size()))) {
+    return {};
+  }
+  return Status(Code::kCorrupt, "what came is no message");
+}
+
+net::Bytes bytes_of(const std::string& text) { return std::as_bytes(std::span(text)); }
+
+Status status_of(const message::Failed& failed) {
+  const bool known = failed.code() > 0 && failed.code() <= static_cast<uint32_t>(Code::kInternal);
+  return Status(known ? static_cast<Code>(failed.code()) : Code::kInternal, failed.text());
+}
+
+Status send_piece(net::Channel& channel, uint64_t plan, uint64_t request, const plan::Piece& piece,
+                  const Tensor& elements) {
+  message::Message message;
+  message::Data& data = *message.mutable_data();
+  data.set_plan(plan);
+  data.set_request(request);
+  data.set_dtype(static_cast<uint32_t>(elements.dtype()));
+  encode(piece, *data.mutable_piece());
+  const net::Bytes payload = elements.bytes();
+  return send(channel, message, std::span(&payload, 1));
+}
+
+Result<Tensor> to_tensor(const net::Frame& frame, DType dtype, const Shape& shape) {
+  const TensorType type{dtype, shape};
+  if (frame.payload.bytes.size() != type.bytes()) {
+    return Status(Code::kCorrupt, "a piece has the wrong size");
+  }
+  return Tensor::view(type, frame.payload.bytes.data(), frame.payload.keep);
+}
+
+}  // namespace shoal::cluster

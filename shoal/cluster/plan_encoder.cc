@@ -1,0 +1,61 @@
+#include "shoal/cluster/plan_encoder.h"
+
+#include <algorithm>
+
+#include "messages.pb.h"
+#include "shoal/cluster/deployment.h"
+#include "shoal/cluster/task_code.h"
+
+namespace shoal::cluster {
+
+Status PlanEncoder::encode_for(int worker, const std::vector<WorkerInfo>& infos,
+                               message::Assignment& assignment) {
+  std::set<int> peers;
+  for (size_t s = 0; s < plan_.segments.size(); ++s) {
+    const auto& tasks = plan_.segments[s].tasks;
+    for (size_t t = 0; t < tasks.size(); ++t) {
+      if (tasks[t].worker != worker) continue;
+      SHOAL_TRY(encode_task(s, t, *assignment.add_tasks(), peers));
+    }
+  }
+  for (int peer : peers) {
+    message::Peer& to = *assignment.add_peers();
+    to.set_worker(peer);
+    to.set_address(infos[static_cast<size_t>(peer)].address);
+  }
+  assignment.set_survives(plan_.survives > 0);
+  assignment.set_wait_ms(static_cast<uint32_t>(std::clamp(plan_.wait_seconds * 1e3, 0.0, 1e9)));
+  return {};
+}
+
+Status PlanEncoder::encode_task(size_t segment, size_t task, message::Task& to,
+                                std::set<int>& peers) {
+  const plan::Part& part = schedule_.parts[segment][task];
+  const int worker = plan_.segments[segment].tasks[task].worker;
+  SHOAL_ASSIGN(const Graph graph, plan::to_graph(graph_, part));
+  encode(graph, *to.mutable_graph(), [&](const Tensor& weight) { return name_of(weight); });
+  for (const plan::Piece& piece : part.inputs) encode(piece, *to.add_inputs());
+  for (const plan::Piece& piece : part.outputs) encode(piece, *to.add_outputs());
+  for (const plan::CodeRead& read : schedule_.code_reads[segment][task]) {
+    encode(task_code(graph_, plan_, read), *to.add_codes());
+  }
+  for (const SendOrder& send : sends_of(schedule_, part, worker)) {
+    message::Send& order = *to.add_sends();
+    encode(send.piece, *order.mutable_piece());
+    order.set_to(send.to);
+    if (send.to != plan::kCoordinator) peers.insert(send.to);
+  }
+  return {};
+}
+
+Hash PlanEncoder::name_of(const Tensor& weight) {
+  const auto bytes = weight.bytes();
+  const auto [it, is_new] = named_.try_emplace({bytes.data(), bytes.size()}, weight, Hash());
+  Hash& hash = it->second.second;
+  if (!is_new) return hash;
+  hash = hash_of(bytes);
+  weights_.emplace(hash, weight);
+  return hash;
+}
+
+}  // namespace shoal::cluster

@@ -1,0 +1,29 @@
+#include "shoal/cluster/thread_group.h"
+
+#include <utility>
+
+namespace shoal::cluster {
+
+ThreadGroup::~ThreadGroup() { join(); }
+
+void ThreadGroup::run(std::function<void()> what) {
+  const std::lock_guard lock(mutex_);
+  std::erase_if(threads_, [](Task& task) {
+    if (!task.over) return false;
+    task.thread.join();
+    return true;
+  });
+  Task& task = threads_.emplace_back();
+  task.thread = std::thread([&task, what = std::move(what)] {
+    what();
+    task.over = true;
+  });
+}
+
+void ThreadGroup::join() {
+  const std::lock_guard lock(mutex_);
+  for (Task& task : threads_) task.thread.join();
+  threads_.clear();
+}
+
+}  // namespace shoal::cluster

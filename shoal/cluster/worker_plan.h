@@ -1,0 +1,89 @@
+// WorkerPlan: a plan on a worker. Takes pieces, computes the tasks whose inputs are here, and sends
+// what they make to those who need it.
+#pragma once
+
+#include <atomic>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+
+#include "shoal/cluster/deployment.h"
+#include "shoal/cluster/fault_point.h"
+#include "shoal/cluster/peers.h"
+#include "shoal/cluster/programs.h"
+#include "shoal/cluster/recorder.h"
+#include "shoal/cluster/store.h"
+#include "shoal/net/transport.h"
+
+namespace shoal::cluster {
+
+namespace message {
+class Assignment;
+class Data;
+class Deploy;
+class Task;
+}  // namespace message
+
+class WorkerPlan : public std::enable_shared_from_this<WorkerPlan> {
+ public:
+  using ChannelPtr = std::shared_ptr<net::Channel>;
+
+  // Reads the assignment; compiles nothing yet.
+  static Result<std::shared_ptr<WorkerPlan>> read(const message::Deploy& deploy,
+                                                  const net::Frame& frame, ChannelPtr coordinator);
+  ~WorkerPlan();
+
+  uint64_t plan() const { return plan_; }
+  const ChannelPtr& coordinator() const { return coordinator_; }
+  const std::set<Hash>& weights() const { return weights_; }  // that its tasks need
+
+  // Once, when the weights are there. Programs outlive the worker_plan.
+  Status start(Programs& programs, const Store& store, Peers& peers);
+  bool started() const { return started_.load(std::memory_order_acquire); }
+
+  // From the coordinator or another worker.
+  Status take(const message::Data& data, const net::Frame& frame);
+
+  // Nobody waits for it any more.
+  void forget(uint64_t request);
+
+  // Another worker that it sends to was gone and is back.
+  void rejoin(int worker);
+
+  // The way from another worker or to it broke.
+  void say_cut_off_from(const std::string& peer);
+
+  // Computes a task that can run; false if there is none. On one thread.
+  bool compute_one(const FaultHook& reached);
+  // When one can run though nothing more comes.
+  std::optional<Deployment::Time> next_time() const { return deployment_->next_time(); }
+
+ private:
+  WorkerPlan();
+  Status compile(Programs& programs, const Store& store);
+  static Result<WorkerTask> compile_task(const message::Task& from, Programs& programs,
+                                         const Store& store);
+  Status run(const ReadyTask& ready);
+  void post(uint64_t request, const SendOrder& order, Tensor part);
+  void deliver(uint64_t request, const SendOrder& order, const Tensor& part);
+  void fail_to_reach(int peer, uint64_t request, const Status& status);
+  void record(std::optional<message::Message> ended);
+  void fail(uint64_t request, const Status& status);
+  void report(uint64_t request, const Status& status, int unreached);
+
+  uint64_t plan_ = 0;
+  bool traced_ = false;
+  bool survives_ = false;  // the loss of a peer
+  ChannelPtr coordinator_;
+  std::unique_ptr<message::Assignment> assignment_;  // until it is started
+  std::set<Hash> weights_;
+  std::atomic<bool> started_ = false;
+  // What follows does not change after the start.
+  std::unique_ptr<Deployment> deployment_;
+  std::unique_ptr<Recorder> recorder_;  // where times are wanted
+  std::map<int, std::shared_ptr<Peer>> peers_;
+  std::shared_ptr<Outbox> to_coordinator_;
+};
+
+}  // namespace shoal::cluster

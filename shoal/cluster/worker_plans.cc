@@ -1,0 +1,125 @@
+#include "shoal/cluster/worker_plans.h"
+
+#include <algorithm>
+
+namespace shoal::cluster {
+
+void WorkerPlans::start() {
+  computer_ = std::thread([this] { compute(); });
+}
+
+void WorkerPlans::stop() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopped_ = true;
+    work_.notify_all();
+  }
+  if (computer_.joinable()) computer_.join();
+}
+
+Status WorkerPlans::add(const WorkerPlanPtr& worker_plan) {
+  constexpr size_t kMost = 512;  // two rounds of turns, while one takes the place of the other
+  const std::lock_guard lock(mutex_);
+  if (worker_plans_.size() >= kMost) return Status(Code::kExhausted, "too many plans at once");
+  if (!worker_plans_.emplace(worker_plan->plan(), worker_plan).second)
+    return invalid("there is such a plan already");
+  return {};
+}
+
+WorkerPlanPtr WorkerPlans::find(uint64_t plan) const {
+  const std::lock_guard lock(mutex_);
+  const auto it = worker_plans_.find(plan);
+  return it == worker_plans_.end() ? nullptr : it->second;
+}
+
+WorkerPlanPtr WorkerPlans::find(uint64_t plan, const ChannelPtr& coordinator) const {
+  WorkerPlanPtr worker_plan = find(plan);
+  return worker_plan != nullptr && worker_plan->coordinator() == coordinator ? worker_plan
+                                                                             : nullptr;
+}
+
+WorkerPlanPtr WorkerPlans::take(uint64_t plan, const ChannelPtr& coordinator) {
+  const std::lock_guard lock(mutex_);
+  const auto it = worker_plans_.find(plan);
+  if (it == worker_plans_.end() || it->second->coordinator() != coordinator) return nullptr;
+  WorkerPlanPtr worker_plan = std::move(it->second);
+  worker_plans_.erase(it);
+  return worker_plan;
+}
+
+std::vector<WorkerPlanPtr> WorkerPlans::take_all(const ChannelPtr& coordinator) {
+  const std::lock_guard lock(mutex_);
+  std::vector<WorkerPlanPtr> taken;
+  std::erase_if(worker_plans_, [&](const auto& entry) {
+    const bool his = entry.second->coordinator() == coordinator;
+    if (his) taken.push_back(entry.second);
+    return his;
+  });
+  return taken;
+}
+
+void WorkerPlans::look() {
+  const std::lock_guard lock(mutex_);
+  ++news_;
+  work_.notify_all();
+}
+
+size_t WorkerPlans::count() const {
+  const std::lock_guard lock(mutex_);
+  return worker_plans_.size();
+}
+
+uint64_t WorkerPlans::computed() const {
+  const std::lock_guard lock(mutex_);
+  return computed_;
+}
+
+void WorkerPlans::compute() {
+  uint64_t seen = 0;
+  for (;;) {
+    {
+      std::unique_lock lock(mutex_);
+      const auto has_news = [&] { return stopped_ || news_ != seen; };
+      if (const auto until = next_time()) {
+        work_.wait_until(lock, *until, has_news);
+      } else {
+        work_.wait(lock, has_news);
+      }
+      if (stopped_) return;
+      seen = news_;
+    }
+    while (compute_one()) {
+    }
+  }
+}
+
+// When a task can run though nothing more comes. Called with the lock held.
+std::optional<Deployment::Time> WorkerPlans::next_time() const {
+  std::optional<Deployment::Time> next;
+  for (const auto& [plan, worker_plan] : worker_plans_) {
+    const auto its = worker_plan->started() ? worker_plan->next_time() : std::nullopt;
+    if (its && (!next || *its < *next)) next = its;
+  }
+  return next;
+}
+
+bool WorkerPlans::compute_one() {
+  std::vector<WorkerPlanPtr> started;
+  {
+    const std::lock_guard lock(mutex_);
+    if (stopped_) return false;
+    for (const auto& [plan, worker_plan] : worker_plans_) {
+      if (worker_plan->started()) started.push_back(worker_plan);
+    }
+  }
+  const std::lock_guard turn(turn_);
+  const auto computes = [&](const WorkerPlanPtr& worker_plan) {
+    return worker_plan->compute_one(reached_);
+  };
+  if (!std::ranges::any_of(started, computes)) return false;
+  const std::lock_guard lock(mutex_);
+  ++computed_;
+  return true;
+}
+
+}  // namespace shoal::cluster

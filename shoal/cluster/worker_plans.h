@@ -1,0 +1,57 @@
+// WorkerPlans: the plans of a worker, and the thread that computes their tasks.
+#pragma once
+
+#include <condition_variable>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <thread>
+#include <vector>
+
+#include "shoal/cluster/worker_plan.h"
+
+namespace shoal::cluster {
+
+using WorkerPlanPtr = std::shared_ptr<WorkerPlan>;
+
+class WorkerPlans {
+ public:
+  using ChannelPtr = WorkerPlan::ChannelPtr;
+
+  // Tasks are computed while nobody else has the turn, which outlives this.
+  WorkerPlans(std::mutex& turn, FaultHook reached) : turn_(turn), reached_(std::move(reached)) {}
+  ~WorkerPlans() { stop(); }
+
+  void start();
+  void stop();  // when it returns, no task is computed any more
+
+  Status add(const WorkerPlanPtr& worker_plan);
+  // Null where there is none, or none that the coordinator on this channel has given.
+  WorkerPlanPtr find(uint64_t plan) const;
+  WorkerPlanPtr find(uint64_t plan, const ChannelPtr& coordinator) const;
+  WorkerPlanPtr take(uint64_t plan, const ChannelPtr& coordinator);
+  std::vector<WorkerPlanPtr> take_all(const ChannelPtr& coordinator);
+
+  void look();  // something has come, perhaps the last that a task needs
+
+  size_t count() const;
+  uint64_t computed() const;  // tasks
+
+ private:
+  void compute();
+  bool compute_one();
+  std::optional<Deployment::Time> next_time() const;
+
+  std::mutex& turn_;
+  const FaultHook reached_;
+  mutable std::mutex mutex_;
+  std::condition_variable work_;
+  std::map<uint64_t, WorkerPlanPtr> worker_plans_;
+  uint64_t computed_ = 0;
+  uint64_t news_ = 0;
+  bool stopped_ = false;
+  std::thread computer_;
+};
+
+}  // namespace shoal::cluster

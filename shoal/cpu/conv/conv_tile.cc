@@ -1,0 +1,211 @@
+#include "shoal/cpu/conv/conv_tile.h"
+
+#include <algorithm>
+#include <limits>
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "shoal/cpu/conv/conv_tile.cc"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+HWY_BEFORE_NAMESPACE();
+namespace shoal::cpu::HWY_NAMESPACE {
+namespace {
+
+namespace hn = hwy::HWY_NAMESPACE;
+using D = hn::ScalableTag<float>;
+using V = hn::Vec<D>;
+
+constexpr int64_t kLanes = HWY_LANES(float);
+
+// NEON multiplies by a lane of a register: all channels of a pixel are one load. Elsewhere each is
+// broadcast while it is loaded, which costs no more than the load.
+constexpr bool kByLane = HWY_TARGET == HWY_NEON;
+
+// Sums, the weights they meet and one pixel are in registers at once: 31 of 32, or 16 of 16. With
+// lanes it is all pixels and one weight, 29 at most: with 31, g++ 12 spills in every block.
+// Widths of images are mostly multiples of 7 or 13.
+#if HWY_TARGET == HWY_NEON
+constexpr TileSize kSizes[] = {{7, 3}, {5, 4}, {9, 2}, {13, 1}, {4, 4}, {1, 4}};
+#elif HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX3_DL
+constexpr TileSize kSizes[] = {{14, 2}, {13, 2}, {7, 4}, {4, 4}, {1, 4}};
+#else
+constexpr TileSize kSizes[] = {{6, 2}, {4, 3}, {7, 1}, {1, 4}};
+#endif
+constexpr size_t kSizeCount = std::size(kSizes);
+static_assert(std::ranges::all_of(kSizes, [](TileSize s) { return s.blocks <= kMostTileBlocks; }));
+
+// Adds what one channel, in lane kLane of every pixel, gives.
+template <int kLane, int kPixels, int kBlocks>
+HWY_INLINE void add_lane(const V (&pixel)[kPixels], const float* HWY_RESTRICT w,
+                         V (&sum)[kPixels][kBlocks]) {
+  const D d;
+#pragma GCC unroll 4
+  for (int b = 0; b < kBlocks; ++b) {
+    const V weight = hn::Load(d, w + (kLane * kBlocks + b) * kLanes);
+#pragma GCC unroll 16
+    for (int p = 0; p < kPixels; ++p) {
+      sum[p][b] = hn::MulAdd(weight, hn::Broadcast<kLane>(pixel[p]), sum[p][b]);
+    }
+  }
+}
+
+// Adds what the four channels of a block give. A tile of 7 by 3 loads 19 registers for its 84
+// products; broadcasts would be 40 loads.
+template <int kPixels, int kBlocks>
+HWY_INLINE void add_lanes(const float* HWY_RESTRICT x, int64_t apart, const float* HWY_RESTRICT w,
+                          V (&sum)[kPixels][kBlocks]) {
+  const D d;
+  V pixel[kPixels];
+#pragma GCC unroll 16
+  for (int p = 0; p < kPixels; ++p) pixel[p] = hn::LoadU(d, x + p * apart);
+  add_lane<0>(pixel, w, sum);
+  add_lane<1>(pixel, w, sum);
+  add_lane<2>(pixel, w, sum);
+  add_lane<3>(pixel, w, sum);
+}
+
+// Sums up all taps of all channels in one block of the image.
+template <int kPixels, int kBlocks, int kStep>
+HWY_INLINE const float* add_block(const ConvTile& tile, const float* HWY_RESTRICT x,
+                                  const float* HWY_RESTRICT w, int64_t channels, int64_t step,
+                                  V (&sum)[kPixels][kBlocks]) {
+  const D d;
+  const int64_t apart = kStep > 0 ? kStep : step;
+  for (int64_t row = 0; row < tile.tap_rows; ++row) {
+    for (int64_t column = 0; column < tile.tap_columns; ++column) {
+      const float* from = x + row * tile.x_row + column * tile.x_column;
+      if constexpr (kByLane) {
+        if (channels == kLanes) {
+          add_lanes<kPixels, kBlocks>(from, apart, w, sum);
+          w += kLanes * kBlocks * kLanes;
+          continue;
+        }
+      }
+      for (int64_t c = 0; c < channels; ++c, w += kBlocks * kLanes) {
+        V weight[kBlocks];
+#pragma GCC unroll 4
+        for (int b = 0; b < kBlocks; ++b) weight[b] = hn::Load(d, w + b * kLanes);
+#pragma GCC unroll 16
+        for (int p = 0; p < kPixels; ++p) {
+          const V pixel = hn::Set(d, from[p * apart + c]);
+#pragma GCC unroll 4
+          for (int b = 0; b < kBlocks; ++b) sum[p][b] = hn::MulAdd(pixel, weight[b], sum[p][b]);
+        }
+      }
+    }
+  }
+  return w;
+}
+
+template <int kPixels, int kBlocks>
+HWY_INLINE void store(const ConvTile& tile, V (&sum)[kPixels][kBlocks]) {
+  const D d;
+  const V low = hn::Set(d, tile.low), high = hn::Set(d, tile.high);
+#pragma GCC unroll 4
+  for (int b = 0; b < kBlocks; ++b) {
+    float* y = tile.y + b * tile.y_block;
+#pragma GCC unroll 16
+    for (int p = 0; p < kPixels; ++p) {
+      V value = sum[p][b];
+      if (tile.addend != nullptr) {
+        value = hn::Add(value, hn::LoadU(d, tile.addend + b * tile.y_block + p * tile.y_pixel));
+      }
+      hn::StoreU(hn::Min(high, hn::Max(low, value)), d, y + p * tile.y_pixel);
+    }
+  }
+}
+
+template <int kPixels, int kBlocks, int kStep>
+void convolve_tile(const ConvTile& tile, int64_t step) {
+  const D d;
+  V sum[kPixels][kBlocks];
+#pragma GCC unroll 4
+  for (int b = 0; b < kBlocks; ++b) {
+    const V bias = tile.bias == nullptr ? hn::Zero(d) : hn::LoadU(d, tile.bias + b * kLanes);
+#pragma GCC unroll 16
+    for (int p = 0; p < kPixels; ++p) sum[p][b] = bias;
+  }
+  const float* w = tile.w;
+  for (int64_t i = 0; i < tile.in_blocks; ++i) {
+    const int64_t channels = i + 1 == tile.in_blocks ? tile.last_channels : tile.full_channels;
+    w = add_block<kPixels, kBlocks, kStep>(tile, tile.x + i * tile.x_block, w, channels, step, sum);
+  }
+  store<kPixels, kBlocks>(tile, sum);
+}
+
+// Steps known when compiling keep the pixels' addresses out of registers: one or two pixels of a
+// block, or of an image whose few channels are side by side.
+template <int kPixels, int kBlocks>
+ConvTileFunction function_for(int64_t step) {
+  if (step == 4) return convolve_tile<kPixels, kBlocks, 4>;
+  if (step == 8) return convolve_tile<kPixels, kBlocks, 8>;
+  if (step == 16) return convolve_tile<kPixels, kBlocks, 16>;
+  if (step == 32) return convolve_tile<kPixels, kBlocks, 32>;
+  return convolve_tile<kPixels, kBlocks, 0>;
+}
+
+template <size_t kIndex, int kBlocks>
+ConvTileFunction function_of(TileSize size, int64_t step) {
+  constexpr TileSize kSize = kSizes[kIndex];
+  if (size.pixels == kSize.pixels && size.blocks == kBlocks) {
+    return function_for<kSize.pixels, kBlocks>(step);
+  }
+  if constexpr (kBlocks < kSize.blocks) {
+    return function_of<kIndex, kBlocks + 1>(size, step);
+  } else if constexpr (kIndex + 1 < kSizeCount) {
+    return function_of<kIndex + 1, 1>(size, step);
+  } else {
+    return nullptr;
+  }
+}
+
+ConvTileFunction conv_tile_function_here(TileSize size, int64_t step) {
+  return function_of<0, 1>(size, step);
+}
+
+std::span<const TileSize> tile_sizes_here() { return kSizes; }
+int64_t block_size_here() { return kLanes; }
+
+}  // namespace
+}  // namespace shoal::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace shoal::cpu {
+
+HWY_EXPORT(conv_tile_function_here);
+HWY_EXPORT(tile_sizes_here);
+HWY_EXPORT(block_size_here);
+
+int64_t block_size() { return HWY_DYNAMIC_DISPATCH(block_size_here)(); }
+std::span<const TileSize> tile_sizes() { return HWY_DYNAMIC_DISPATCH(tile_sizes_here)(); }
+
+ConvTileFunction conv_tile_function(TileSize size, int64_t step) {
+  return HWY_DYNAMIC_DISPATCH(conv_tile_function_here)(size, step);
+}
+
+TileSize choose_tile(std::span<const TileSize> sizes, int64_t length, int64_t blocks) {
+  TileSize best;
+  double least = std::numeric_limits<double>::infinity();
+  for (TileSize size : sizes) {
+    if (size.pixels > length) continue;
+    size.blocks = std::min(size.blocks, blocks);
+    // Per input channel: one step for each product, and what loading takes beside it. A tile at
+    // the end of a row overlaps the one before.
+    constexpr double kLoad = 0.25;
+    const int64_t count =
+        (length + size.pixels - 1) / size.pixels * ((blocks + size.blocks - 1) / size.blocks);
+    const auto tiles = static_cast<double>(count);
+    const auto pixels = static_cast<double>(size.pixels), wide = static_cast<double>(size.blocks);
+    const double cost = tiles * (pixels * wide + kLoad * (pixels + 2 * wide));
+    if (cost < least) {
+      least = cost;
+      best = size;
+    }
+  }
+  return best;
+}
+
+}  // namespace shoal::cpu
+#endif  // HWY_ONCE

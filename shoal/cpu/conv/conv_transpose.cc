@@ -1,0 +1,210 @@
+// ConvTranspose and FusedConvTranspose of channels in planes: a matrix product gives what the
+// elements of the image add to the output through every tap, and that is summed up where it
+// belongs. Every output channel is one thread's own, which does some of the image at a time.
+#include <algorithm>
+#include <array>
+
+#include "shoal/cpu/conv/image_columns.h"
+#include "shoal/cpu/kernel.h"
+#include "shoal/cpu/packed_weights.h"
+#include "shoal/cpu/product/product.h"
+#include "shoal/ops/nn/conv.h"
+#include "shoal/ops/ops.h"
+
+namespace shoal::cpu {
+namespace {
+
+using ops::Range;
+
+// Elements of the image that are multiplied at a time, by about so many rows: channels of the
+// output times taps. What comes of it stays in a second-level cache.
+constexpr int64_t kColumns = 240, kRows = 128;
+
+Activation activation_of(const KernelSpec& site) {
+  if (site.node.op != &ops::fused_conv_transpose) return {};
+  return Activation(ops::activation_of(site.node));
+}
+
+class ConvTransposeKernel : public Kernel {
+ public:
+  explicit ConvTransposeKernel(const KernelSpec& site)
+      : conv_(ops::transposed_convolution_of(site.node, site.shape(0), site.shape(1))),
+        geometry_(conv_.window),
+        activation_(activation_of(site)),
+        threads_(site.pool.threads()) {
+    choose_work({.left = site.constant(1) != nullptr});
+    if (const Tensor* w = site.constant(1)) {
+      pack(site);
+      w->release_pages();
+    }
+  }
+
+  void run(const KernelArgs& call) const override {
+    auto* scratch = reinterpret_cast<float*>(call.scratch);
+    call.pool.parallel_for(conv_.batch * conv_.groups * parts_, [&](int64_t index, int slot) {
+      run_part(call, index / parts_, index % parts_, scratch + slot * scratch_floats());
+    });
+  }
+
+  size_t scratch_bytes() const override {
+    return static_cast<size_t>(scratch_floats() * threads_) * sizeof(float);
+  }
+
+ private:
+  int64_t in() const { return conv_.out_channels; }  // of a group, as is
+  int64_t out() const { return conv_.in_channels; }  // this
+  int64_t in_plane() const { return conv_.output_plane(); }
+  int64_t out_plane() const { return conv_.input_plane(); }
+
+  // The output channels of a group are cut into parts.
+  void choose_work(Packed packed) {
+    constexpr int64_t kPartsPerThread = 2, kFewRows = 32;
+    channels_ = std::clamp<int64_t>(kRows / conv_.taps(), 1, std::max<int64_t>(out(), 1));
+    const auto count = [&] { return (out() + channels_ - 1) / channels_; };
+    const int64_t wanted = threads_ == 1 ? 1 : kPartsPerThread * threads_;
+    while (conv_.batch * conv_.groups * count() < wanted && channels_ > 1 &&
+           channels_ * conv_.taps() > kFewRows) {
+      channels_ = (channels_ + 1) / 2;
+    }
+    parts_ = count();
+    const int64_t rows = channels_ * conv_.taps();
+    columns_ = std::clamp<int64_t>(2 * kRows * kColumns / rows, 1, kColumns);
+    blocking_ = one_block(rows, columns_, in(), packed);
+  }
+
+  // Where a part's rows begin in the weights of its group: channels lie side by side for every
+  // channel of the image.
+  Matrix weights_of(const float* w, int64_t group, int64_t part) const {
+    const int64_t row = out() * conv_.taps();
+    return {w + group * in() * row + part * channels_ * conv_.taps(), 1, row};
+  }
+  int64_t channels_of(int64_t part) const { return std::min(channels_, out() - part * channels_); }
+  int64_t packed_floats() const { return packed_rows_size(channels_ * conv_.taps(), in()); }
+
+  void pack(const KernelSpec& site) {
+    const float* w = site.constant(1)->data<float>().data();
+    const int64_t count = conv_.groups * parts_;
+    const PackedForm form{"parts",
+                          {conv_.groups, out(), in(), conv_.taps(), channels_, panel_size().rows}};
+    packed_ = packed_weights(site, form, count * packed_floats(), [&](float* to) {
+      site.pool.parallel_ranges(count, 1, [&](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i) {
+          pack_rows(weights_of(w, i / parts_, i % parts_), channels_of(i % parts_) * conv_.taps(),
+                    in(), to + i * packed_floats());
+        }
+      });
+    });
+  }
+
+  int64_t scratch_floats() const {
+    return blocking_.scratch_floats + channels_ * conv_.taps() * columns_;
+  }
+
+  // `image` counts the groups of all images of the batch.
+  void run_part(const KernelArgs& call, int64_t image, int64_t part, float* scratch) const {
+    const int64_t group = image % conv_.groups, channels = channels_of(part);
+    const int64_t channel = part * channels_;
+    const int64_t plane = (image * out() + channel) * out_plane();
+    float* y = call.output(0) + plane;
+    start(y, channels, call.has(2) ? call.input(2) + group * out() + channel : nullptr,
+          call.has(3) ? call.input(3) + plane : nullptr);
+    Product product;
+    product.m = channels * conv_.taps();
+    product.k = in();
+    if (packed_.get() != nullptr) {
+      product.packed_left = packed_.get() + (group * parts_ + part) * packed_floats();
+    } else {
+      product.left = weights_of(call.input(1), group, part);
+    }
+    product.y = scratch + blocking_.scratch_floats;
+    const Matrix x{call.input(0) + image * in() * in_plane(), in_plane(), 1};
+    for (int64_t j = 0; j < in_plane(); j += columns_) {
+      const RightMatrix right(x.from(0, j));
+      product.right = &right;
+      product.n = product.y_stride = std::min(columns_, in_plane() - j);
+      multiply(product, blocking_, 0, scratch);
+      add_columns(product, j, channels, y);
+    }
+    finish(y, channels * out_plane());
+  }
+
+  // What is there before the first product.
+  void start(float* y, int64_t channels, const float* bias, const float* addend) const {
+    for (int64_t c = 0; c < channels; ++c, y += out_plane()) {
+      const float first = bias != nullptr ? bias[c] : 0;
+      if (addend == nullptr) {
+        std::fill_n(y, out_plane(), first);
+      } else {
+        const float* from = addend + c * out_plane();
+        std::transform(from, from + out_plane(), y, [&](float x) { return x + first; });
+      }
+    }
+  }
+
+  // Adds the product, which is of the image's elements from j on.
+  void add_columns(const Product& product, int64_t j, int64_t channels, float* y) const {
+    std::array<OutputRun, kColumns> room;
+    const auto runs = cut_into_runs(conv_.window, j, j + product.n, room);
+    const auto& [depths, rows, columns] = conv_.window.axes;
+    const float* row = product.y;
+    for (int64_t c = 0; c < channels; ++c, y += out_plane()) {
+      for (int64_t kd = 0; kd < depths.kernel; ++kd) {
+        for (int64_t kh = 0; kh < rows.kernel; ++kh) {
+          for (int64_t kw = 0; kw < columns.kernel; ++kw, row += product.n) {
+            add_row(row, runs, {kd, kh, kw}, y);
+          }
+        }
+      }
+    }
+  }
+
+  // One row of the product: what the elements give one channel through one tap.
+  void add_row(const float* from, std::span<const OutputRun> runs, std::array<int64_t, 3> tap,
+               float* y) const {
+    const auto& [depths, rows, columns] = conv_.window.axes;
+    const Range inside = geometry_.columns[static_cast<size_t>(tap[2])];
+    for (const OutputRun& run : runs) {
+      const int64_t depth = depths.position(run.depth, tap[0]);
+      const int64_t line = rows.position(run.row, tap[1]);
+      if (depth >= 0 && depth < depths.input && line >= 0 && line < rows.input) {
+        const int64_t begin = std::max(run.column, inside.begin);
+        const int64_t end = std::min(run.column + run.length, inside.end);
+        const int64_t to = (depth * rows.input + line) * columns.input;
+        for (int64_t i = begin; i < end; ++i) {
+          y[to + columns.position(i, tap[2])] += from[i - run.column];
+        }
+      }
+      from += run.length;
+    }
+  }
+
+  void finish(float* y, int64_t n) const {
+    std::transform(y, y + n, y, [low = activation_.low, high = activation_.high](float x) {
+      return std::min(std::max(x, low), high);
+    });
+    if (activation_.pass.loop != nullptr) activation_.pass(y, y, n);
+  }
+
+  const ops::Convolution conv_;  // from y to x
+  const ImageGeometry geometry_;
+  const Activation activation_;
+  const int threads_;
+  int64_t channels_ = 1, parts_ = 0;  // of the output, in a part; and of a group
+  int64_t columns_ = 1;
+  Blocking blocking_;
+  PackedFloats packed_;  // [group][part], if the weights are constant
+};
+
+std::unique_ptr<Kernel> make_conv_transpose(const KernelSpec& site) {
+  if (!site.all_of_type(DType::kF32)) return nullptr;
+  return std::make_unique<ConvTransposeKernel>(site);
+}
+
+}  // namespace
+
+std::vector<Provider> conv_transpose_kernels() {
+  return {{&ops::conv_transpose, "scatter", make_conv_transpose},
+          {&ops::fused_conv_transpose, "scatter", make_conv_transpose}};
+}
+
+}  // namespace shoal::cpu

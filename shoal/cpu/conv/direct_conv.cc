@@ -1,0 +1,292 @@
+// BlockedConv by its definition: tiles of pixels and channels, all taps. Pixels are read where they
+// lie; only where there is padding, or few channels, a thread first copies the rows it works on.
+#include <algorithm>
+#include <array>
+#include <limits>
+
+#include "shoal/base/round_up.h"
+#include "shoal/cpu/conv/blocked_site.h"
+#include "shoal/cpu/conv/filter_panels.h"
+#include "shoal/cpu/conv/filters.h"
+
+namespace shoal::cpu {
+namespace {
+
+// Floats of the image that a thread works on at a time; with a panel of weights they fit into a
+// second-level cache.
+constexpr int64_t kChunkFloats = int64_t{48} << 10;
+constexpr int64_t kPlainChannels = 4;  // of an image that is not blocked, when copied
+
+class DirectKernel : public Kernel {
+ public:
+  explicit DirectKernel(const KernelSpec& site)
+      : site_(site),
+        flat_(is_flat()),
+        copies_(!site_.image_is_blocked || is_padded(site_.rows()) || is_padded(site_.columns())),
+        pixel_(site_.image_is_blocked ? site_.block : kPlainChannels),
+        row_length_(flat_ ? site_.conv.output_plane() : site_.columns().output),
+        output_rows_(flat_ ? 1 : site_.rows().output),
+        tile_(choose_tile(tile_sizes(), row_length_, site_.out_blocks)),
+        functions_(find_functions()),
+        threads_(site.pool.threads()),
+        panels_(
+            {site_.conv.out_channels, site_.in_channels, pixel_, site_.conv.taps(), tile_.blocks}),
+        filters_(site, form(), panels_.floats(), site_.out_blocks, packing()) {
+    choose_work();
+  }
+
+  void run(const KernelArgs& call) const override {
+    auto* scratch = reinterpret_cast<float*>(call.scratch);
+    const Run run{call, filters_.view(call, scratch, packing())};
+    float* copies = scratch + filters_.scratch_floats();
+    const int64_t per_image = chunks_ * parts_;
+    call.pool.parallel_for(site_.conv.batch * per_image, [&](int64_t index, int slot) {
+      run_part(run, index / per_image, index % per_image / parts_, index % parts_,
+               copies + slot * copied_floats_);
+    });
+  }
+
+  size_t scratch_bytes() const override {
+    return static_cast<size_t>(filters_.scratch_floats() + copied_floats_ * threads_) *
+           sizeof(float);
+  }
+
+ private:
+  struct Run {
+    const KernelArgs& call;
+    Filters::View filters;
+  };
+
+  static bool is_padded(const ops::WindowAxis& axis) {
+    return axis.pad_begin > 0 || axis.pad_end > 0;
+  }
+
+  // One tap, every pixel: the whole image is one row.
+  bool is_flat() const {
+    return site_.image_is_blocked &&
+           std::ranges::all_of(site_.conv.window.axes, [](const ops::WindowAxis& axis) {
+             return axis.kernel == 1 && axis.stride == 1 && !is_padded(axis);
+           });
+  }
+
+  PackedForm form() const {
+    return {"direct",
+            {site_.conv.out_channels, site_.in_channels, pixel_, site_.conv.taps(), tile_.blocks,
+             block_size()}};
+  }
+
+  Filters::Pack packing() const {
+    return [this](const float* w, ThreadPool& pool, float* to) {
+      const int64_t in = site_.in_channels, taps = site_.conv.taps();
+      panels_.fill(
+          pool, [=](int64_t m, int64_t c, int64_t tap) { return w[(m * in + c) * taps + tap]; },
+          to);
+    };
+  }
+
+  // Lines are what is handed out: rows, or tiles of a flat image. The last tile may overlap the one
+  // before, so both are one line: no two threads write the same pixel.
+  int64_t lines() const {
+    return flat_ ? std::max<int64_t>(row_length_ / tile_.pixels, 1) : output_rows_;
+  }
+
+  // The image is cut into chunks of lines that fit into a cache; the work on each, lines times
+  // panels, into even parts where there are not enough chunks for all threads.
+  void choose_work() {
+    const int64_t channels = site_.in_blocks * pixel_;
+    const int64_t line = channels * (flat_ ? tile_.pixels : copied_columns() * site_.rows().stride);
+    const int64_t most = std::clamp<int64_t>(kChunkFloats / line, 1, lines());
+    chunks_ = ceil_div(lines(), most);
+    chunk_ = ceil_div(lines(), chunks_);
+    chunks_ = ceil_div(lines(), chunk_);
+    if (copies_) copied_floats_ = channels * copied_columns() * copied_rows(chunk_);
+    constexpr int64_t kPartsPerThread = 4;
+    const int64_t wanted = threads_ == 1 ? 1 : kPartsPerThread * threads_;
+    const int64_t images = site_.conv.batch * chunks_;
+    parts_ = std::clamp<int64_t>(ceil_div(wanted, images), 1, chunk_ * panels_.panels());
+  }
+
+  int64_t copied_columns() const {
+    return (site_.columns().output - 1) * site_.columns().stride + site_.columns().extent();
+  }
+  int64_t copied_rows(int64_t output_rows) const {
+    return (output_rows - 1) * site_.rows().stride + site_.rows().extent();
+  }
+
+  void run_part(const Run& run, int64_t image, int64_t chunk, int64_t part, float* scratch) const {
+    const float* x = run.call.input(0) + image * site_.input_image();
+    const int64_t begin = chunk * chunk_, end = std::min(begin + chunk_, lines());
+    if (copies_) copy_rows(x, begin, end, scratch);
+    // Units of work count panel by panel, so that a panel of weights meets many lines.
+    const int64_t count = end - begin, units = count * panels_.panels();
+    int64_t unit = units * part / parts_;
+    const int64_t unit_end = units * (part + 1) / parts_;
+    while (unit < unit_end) {
+      const int64_t panel = unit / count, first = unit % count;
+      const int64_t last = std::min(count, first + unit_end - unit);
+      run_lines(run, image, panel, {begin + first, begin + last}, copies_ ? scratch : x,
+                copies_ ? begin : 0);
+      unit += last - first;
+    }
+  }
+
+  // `x` is what tiles read, from the line `origin` on.
+  void run_lines(const Run& run, int64_t image, int64_t panel, ops::Range lines_here,
+                 const float* x, int64_t origin) const {
+    const int64_t at = (image * site_.out_blocks + panels_.first_block(panel)) *
+                       site_.conv.output_plane() * site_.block;
+    ConvTile tile = describe(run.filters, panel);
+    if (flat_) {
+      const bool at_end = lines_here.end == lines();
+      run_row(run.call, tile, x, at, lines_here.begin * tile_.pixels,
+              at_end ? row_length_ : lines_here.end * tile_.pixels);
+      return;
+    }
+    for (int64_t row = lines_here.begin; row < lines_here.end; ++row) {
+      run_row(run.call, tile, x + (row - origin) * row_floats(),
+              at + row * row_length_ * site_.block, 0, row_length_);
+    }
+  }
+
+  // From one row of the output to the next, in what tiles read.
+  int64_t row_floats() const {
+    return site_.rows().stride * pixel_ * (copies_ ? copied_columns() : site_.columns().input);
+  }
+
+  // Pixels [begin, end) of a row that starts at `x` and at `at` of the output.
+  void run_row(const KernelArgs& call, ConvTile& tile, const float* x, int64_t at, int64_t begin,
+               int64_t end) const {
+    const int64_t step = site_.columns().stride * pixel_;
+    const ConvTileFunction convolve = functions_[static_cast<size_t>(tile.out_blocks)];
+    for (int64_t i = begin; i < end; i += tile_.pixels) {
+      // The last tile of the row computes some pixels a second time.
+      const int64_t pixel = std::min(i, row_length_ - tile_.pixels);
+      const int64_t to = at + pixel * site_.block;
+      tile.x = x + pixel * step;
+      tile.y = call.output(0) + to;
+      tile.addend = call.has(3) ? call.input(3) + to : nullptr;
+      convolve(tile, step);
+      apply_pass(tile);
+    }
+  }
+
+  void apply_pass(const ConvTile& tile) const {
+    const Function& pass = site_.activation.pass;
+    if (pass.loop == nullptr) return;
+    for (int64_t b = 0; b < tile.out_blocks; ++b) {
+      float* y = tile.y + b * tile.y_block;
+      pass(y, y, tile_.pixels * site_.block);
+    }
+  }
+
+  // All of a tile that is the same wherever it lies.
+  ConvTile describe(const Filters::View& filters, int64_t panel) const {
+    const int64_t width = copies_ ? copied_columns() : site_.columns().input;
+    const int64_t height = copies_ ? copied_rows(chunk_) : site_.rows().input;
+    ConvTile tile;
+    tile.x_block = width * height * pixel_;
+    tile.x_row = site_.rows().dilation * width * pixel_;
+    tile.x_column = site_.columns().dilation * pixel_;
+    tile.in_blocks = site_.image_is_blocked ? site_.in_blocks : 1;
+    tile.full_channels = pixel_;
+    tile.last_channels = site_.in_channels - (tile.in_blocks - 1) * pixel_;
+    tile.tap_rows = site_.rows().kernel;
+    tile.tap_columns = site_.columns().kernel;
+    tile.w = filters.packed + panels_.place(panel);
+    tile.bias = filters.bias + panels_.first_block(panel) * site_.block;
+    tile.out_blocks = panels_.blocks_of(panel);
+    tile.y_block = site_.conv.output_plane() * site_.block;
+    tile.y_pixel = site_.block;
+    tile.low = site_.activation.low;
+    tile.high = site_.activation.high;
+    return tile;
+  }
+
+  // What the output rows [begin, end) read, with zeros where the padding is:
+  // [block][row][column][channel].
+  void copy_rows(const float* x, int64_t begin, int64_t end, float* to) const {
+    const ops::WindowAxis &rows = site_.rows(), &columns = site_.columns();
+    const int64_t plane = rows.input * columns.input, width = copied_columns();
+    const int64_t blocks = site_.image_is_blocked ? site_.in_blocks : 1;
+    const int64_t first = rows.position(begin, 0), count = copied_rows(end - begin);
+    for (int64_t b = 0; b < blocks; ++b) {
+      float* line = to + b * width * copied_rows(chunk_) * pixel_;
+      for (int64_t r = first; r < first + count; ++r, line += width * pixel_) {
+        if (r < 0 || r >= rows.input) {
+          std::fill_n(line, width * pixel_, 0.0f);
+        } else if (site_.image_is_blocked) {
+          copy_line(x + (b * plane + r * columns.input) * pixel_, line);
+        } else {
+          interleave_line(x + r * columns.input, plane, line);
+        }
+      }
+    }
+  }
+
+  // Of the columns [-pad, -pad + width) those that the image has.
+  ops::Range inner_columns() const {
+    const ops::WindowAxis& axis = site_.columns();
+    const int64_t begin = std::min(axis.pad_begin, copied_columns());
+    return {begin, std::min(axis.pad_begin + axis.input, copied_columns())};
+  }
+
+  void copy_line(const float* x, float* to) const {
+    const ops::Range inner = inner_columns();
+    std::fill_n(to, inner.begin * pixel_, 0.0f);
+    std::copy_n(x, inner.count() * pixel_, to + inner.begin * pixel_);
+    std::fill_n(to + inner.end * pixel_, (copied_columns() - inner.end) * pixel_, 0.0f);
+  }
+
+  void interleave_line(const float* x, int64_t plane, float* to) const {
+    const ops::Range inner = inner_columns();
+    std::fill_n(to, copied_columns() * pixel_, 0.0f);
+    for (int64_t c = 0; c < site_.in_channels; ++c) {
+      float* channel = to + inner.begin * pixel_ + c;
+      for (int64_t i = 0; i < inner.count(); ++i) channel[i * pixel_] = x[c * plane + i];
+    }
+  }
+
+  std::array<ConvTileFunction, kMostTileBlocks + 1> find_functions() const {
+    std::array<ConvTileFunction, kMostTileBlocks + 1> functions{};
+    for (int64_t blocks = 1; blocks <= tile_.blocks; ++blocks) {
+      functions[static_cast<size_t>(blocks)] =
+          conv_tile_function({tile_.pixels, blocks}, site_.columns().stride * pixel_);
+    }
+    return functions;
+  }
+
+  const BlockedSite site_;
+  const bool flat_, copies_;
+  const int64_t pixel_;  // floats from one pixel to the next, as tiles see them
+  const int64_t row_length_, output_rows_;
+  const TileSize tile_;
+  const std::array<ConvTileFunction, kMostTileBlocks + 1> functions_;  // by blocks of the tile
+  const int threads_;
+  const FilterPanels panels_;
+  const Filters filters_;
+  int64_t chunk_ = 0, chunks_ = 0;  // lines in one, and how many there are
+  int64_t parts_ = 1;               // of a chunk
+  int64_t copied_floats_ = 0;       // that each thread needs
+};
+
+bool fits(const KernelSpec& site) {
+  return site.all_of_type(DType::kF32) && site.node.integer("group", 1) == 1;
+}
+
+std::unique_ptr<Kernel> make_direct(const KernelSpec& site) {
+  return fits(site) ? std::make_unique<DirectKernel>(site) : nullptr;
+}
+
+double cost(const KernelSpec& site) {
+  if (!fits(site)) return std::numeric_limits<double>::infinity();
+  return static_cast<double>(
+      ops::count_macs(blocked_convolution_of(site.node, site.shape(0), site.shape(1))));
+}
+
+}  // namespace
+
+std::vector<Provider> direct_conv_kernels() {
+  return {{&blocked_conv, "direct", make_direct, cost}};
+}
+
+}  // namespace shoal::cpu

@@ -1,0 +1,65 @@
+// Filters packed for the innermost loop of convolutions (conv_tile.h).
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "shoal/base/thread_pool.h"
+#include "shoal/cpu/conv/conv_tile.h"
+
+namespace shoal::cpu {
+
+// Weights in the order in which tiles read them: by panel of `panel_blocks` blocks of output
+// channels (the last may have fewer), input channel block, tap, input channel.
+class FilterPanels {
+ public:
+  struct Sizes {
+    int64_t out, in, together, taps, panel_blocks;  // input channels are read `together` at a time
+  };
+  explicit FilterPanels(const Sizes& sizes)
+      : sizes_(sizes),
+        block_(block_size()),
+        blocks_((sizes.out + block_ - 1) / block_),
+        block_floats_(sizes.in * sizes.taps * block_) {}
+
+  int64_t panels() const { return (blocks_ + sizes_.panel_blocks - 1) / sizes_.panel_blocks; }
+  int64_t blocks_of(int64_t panel) const {
+    return std::min(sizes_.panel_blocks, blocks_ - first_block(panel));
+  }
+  int64_t first_block(int64_t panel) const { return panel * sizes_.panel_blocks; }
+  int64_t floats() const { return blocks_ * block_floats_; }
+  int64_t place(int64_t panel) const { return first_block(panel) * block_floats_; }  // in them
+
+  // w(m, c, tap) gives the weights; it is asked for m < out and c < in only.
+  template <class W>
+  void fill(ThreadPool& pool, const W& w, float* to) const {
+    pool.parallel_ranges(panels(), 1, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) fill_panel(i, w, to + place(i));
+    });
+  }
+
+ private:
+  template <class W>
+  void fill_panel(int64_t panel, const W& w, float* to) const;
+
+  const Sizes sizes_;
+  const int64_t block_, blocks_;
+  const int64_t block_floats_;  // that one block of output channels takes
+};
+
+template <class W>
+void FilterPanels::fill_panel(int64_t panel, const W& w, float* to) const {
+  const int64_t first = first_block(panel) * block_, width = blocks_of(panel) * block_;
+  for (int64_t c0 = 0; c0 < sizes_.in; c0 += sizes_.together) {
+    const int64_t c1 = std::min(c0 + sizes_.together, sizes_.in);
+    for (int64_t tap = 0; tap < sizes_.taps; ++tap) {
+      for (int64_t c = c0; c < c1; ++c, to += width) {
+        for (int64_t m = 0; m < width; ++m) {
+          to[m] = first + m < sizes_.out ? w(first + m, c, tap) : 0;
+        }
+      }
+    }
+  }
+}
+
+}  // namespace shoal::cpu

@@ -1,0 +1,61 @@
+// The filters and the bias of a convolution over blocked channels as its kernel reads them. Where
+// they are constant they are packed when the kernel is made; where they change from run to run, as
+// they do in training, at the beginning of each run, into the kernel's scratch.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <functional>
+
+#include "shoal/base/round_up.h"
+#include "shoal/cpu/conv/blocked_site.h"
+#include "shoal/cpu/conv/conv_tile.h"
+#include "shoal/cpu/packed_weights.h"
+
+namespace shoal::cpu {
+
+class Filters {
+ public:
+  // What a run reads.
+  struct View {
+    const float* packed;
+    const float* bias;  // [out_blocks][block]
+  };
+
+  // pack(w, pool, to) writes all the floats there are.
+  using Pack = std::function<void(const float* w, ThreadPool& pool, float* to)>;
+
+  Filters() = default;
+  // `count` floats of a node whose weights are input 1, bias input 2.
+  Filters(const KernelSpec& site, const PackedForm& form, int64_t count, int64_t out_blocks,
+          const Pack& pack)
+      : count_(count), bias_count_(out_blocks * block_size()) {
+    if (!has_constant_filters(site)) return;
+    bias_ = blocked_bias(site, out_blocks, block_size());
+    const float* w = site.constant(1)->data<float>().data();
+    packed_ = packed_weights(site, form, count, [&](float* to) { pack(w, site.pool, to); });
+    site.constant(1)->release_pages();
+  }
+
+  int64_t scratch_floats() const {
+    return packed_ ? 0 : round_up(count_, kLine) + round_up(bias_count_, kLine);
+  }
+
+  View view(const KernelArgs& call, float* scratch, const Pack& pack) const {
+    if (packed_) return {packed_.get(), bias_.data()};
+    pack(call.input(1), call.pool, scratch);
+    float* bias = scratch + round_up(count_, kLine);
+    std::fill_n(bias, bias_count_, 0.0f);
+    if (call.has(2)) std::ranges::copy(call.inputs[2].data<float>(), bias);
+    return {scratch, bias};
+  }
+
+ private:
+  static constexpr int64_t kLine = 16;  // floats of a cache line
+
+  int64_t count_ = 0, bias_count_ = 0;
+  PackedFloats packed_;  // null: at each run
+  AlignedFloats bias_;
+};
+
+}  // namespace shoal::cpu

@@ -1,0 +1,117 @@
+// BlockedConv in groups of a few channels, several of them to a block (group_tile.h).
+#include <algorithm>
+
+#include "shoal/cpu/conv/blocked_site.h"
+#include "shoal/cpu/conv/direct_rows.h"
+#include "shoal/cpu/conv/group_tile.h"
+
+namespace shoal::cpu {
+namespace {
+
+// Floats of the image that a thread works on at a time.
+constexpr int64_t kChunkFloats = int64_t{8} << 10;
+
+class GroupKernel : public Kernel {
+ public:
+  explicit GroupKernel(const KernelSpec& site)
+      : site_(site),
+        rows_(site_.conv, site_.block, site_.block, true, false),
+        tile_(group_tile_function(site_.conv.in_channels, rows_.row_length())),
+        threads_(site.pool.threads()),
+        weights_(site_.out_blocks * block_weights()) {
+    rows_.share(planes(), 1, tile_.pixels, kChunkFloats, threads_);
+    pack(site.constant(1)->data<float>().data());
+    site.constant(1)->release_pages();
+  }
+
+  void run(const KernelArgs& call) const override {
+    auto* scratch = reinterpret_cast<float*>(call.scratch);
+    const int64_t parts = rows_.parts_of_image();
+    call.pool.parallel_for(planes() * parts, [&](int64_t index, int slot) {
+      run_part(call, index / parts, index % parts, scratch + slot * rows_.copied_elements());
+    });
+  }
+
+  size_t scratch_bytes() const override {
+    return static_cast<size_t>(rows_.copied_elements() * threads_) * sizeof(float);
+  }
+
+ private:
+  int64_t planes() const { return site_.conv.batch * site_.out_blocks; }
+  int64_t block_weights() const { return site_.conv.taps() * site_.conv.in_channels * site_.block; }
+
+  void pack(const float* w) {
+    const int64_t in = site_.conv.in_channels, taps = site_.conv.taps(), block = site_.block;
+    std::fill_n(weights_.data(), site_.out_blocks * block_weights(), 0.0f);
+    for (int64_t m = 0; m < site_.in_channels; ++m) {
+      float* to = weights_.data() + m / block * block_weights() + m % block;
+      for (int64_t c = 0; c < in; ++c) {
+        for (int64_t tap = 0; tap < taps; ++tap) to[(tap * in + c) * block] = *w++;
+      }
+    }
+  }
+
+  // `plane` counts the blocks of all images.
+  void run_part(const KernelArgs& call, int64_t plane, int64_t part, float* scratch) const {
+    const float* x = call.input(0) + plane * site_.conv.input_plane() * site_.block;
+    const int64_t at = plane * site_.conv.output_plane() * site_.block;
+    GroupTile tile = describe(plane % site_.out_blocks);
+    rows_.for_each_row(x, part, 0.0f, scratch, PlainCopier<float>{site_.block},
+                       [&](int64_t, const float* row, int64_t y, int64_t begin, int64_t end) {
+                         run_row(call, tile, row, at + y * rows_.row_length() * site_.block, begin,
+                                 end);
+                       });
+  }
+
+  // Pixels [begin, end) of a row that starts at `x` and at `at` of the output.
+  void run_row(const KernelArgs& call, GroupTile& tile, const float* x, int64_t at, int64_t begin,
+               int64_t end) const {
+    for (int64_t i = begin; i < end; i += tile_.pixels) {
+      // The last tile of the row computes some pixels a second time.
+      const int64_t pixel = std::min(i, rows_.row_length() - tile_.pixels);
+      const int64_t to = at + pixel * site_.block;
+      tile.x = x + pixel * rows_.step();
+      tile.y = call.output(0) + to;
+      tile.addend = call.has(3) ? call.input(3) + to : nullptr;
+      tile_.run(tile);
+    }
+    const Function& pass = site_.activation.pass;
+    float* done = call.output(0) + at + begin * site_.block;
+    if (pass.loop != nullptr) pass(done, done, (end - begin) * site_.block);
+  }
+
+  // All of a tile that is the same wherever it lies in its block.
+  GroupTile describe(int64_t b) const {
+    GroupTile tile;
+    tile.x_pixel = rows_.step();
+    tile.x_row = rows_.tap_row();
+    tile.x_column = rows_.tap_column();
+    tile.tap_rows = site_.rows().kernel;
+    tile.tap_columns = site_.columns().kernel;
+    tile.w = weights_.data() + b * block_weights();
+    tile.bias = site_.bias.data() + b * site_.block;
+    tile.low = site_.activation.low;
+    tile.high = site_.activation.high;
+    return tile;
+  }
+
+  const BlockedSite site_;
+  DirectRows<float> rows_;  // of one block at a time
+  const GroupTileFunction tile_;
+  const int threads_;
+  AlignedFloats weights_;  // [block], each as GroupTile says
+};
+
+std::unique_ptr<Kernel> make_groups(const KernelSpec& site) {
+  if (!has_constant_filters(site)) return nullptr;
+  const ops::Convolution conv = blocked_convolution_of(site.node, site.shape(0), site.shape(1));
+  const bool fits = conv.in_channels == conv.out_channels &&
+                    group_tile_function(conv.in_channels, 1).run != nullptr;
+  return fits ? std::make_unique<GroupKernel>(site) : nullptr;
+}
+
+}  // namespace
+
+std::vector<Provider> group_conv_kernels() { return {{&blocked_conv, "groups", make_groups}}; }
+
+}  // namespace shoal::cpu

@@ -1,0 +1,121 @@
+// BlockedConv by oneDNN, whose blocks of 8 and 16 channels are ours.
+#include <limits>
+#include <optional>
+#include <unordered_map>
+
+#include "shoal/cpu/conv/blocked_site.h"
+#include "shoal/cpu/product/onednn.h"
+
+namespace shoal::cpu {
+namespace {
+
+using Desc = dnnl::memory::desc;
+using Tag = dnnl::memory::format_tag;
+using Dims = dnnl::memory::dims;
+using Descriptor = dnnl::convolution_forward::primitive_desc;
+
+Desc floats(const Dims& dims, Tag tag) { return {dims, dnnl::memory::data_type::f32, tag}; }
+
+// What the windows meet behind the image; less than zero where they leave some of it out.
+int64_t end_padding(const ops::WindowAxis& axis) {
+  return (axis.output - 1) * axis.stride + axis.extent() - axis.input - axis.pad_begin;
+}
+
+Descriptor describe(const BlockedSite& site, bool has_residual) {
+  const ops::Convolution& conv = site.conv;
+  const ops::WindowAxis &rows = site.rows(), &columns = site.columns();
+  const Tag blocked = site.block == 16 ? Tag::nChw16c : Tag::nChw8c;
+  const Desc x = floats({conv.batch, conv.in_channels, rows.input, columns.input},
+                        site.image_is_blocked ? blocked : Tag::nchw);
+  const Desc w =
+      floats({conv.out_channels, conv.in_channels, rows.kernel, columns.kernel}, Tag::any);
+  const Desc y = floats({conv.batch, conv.out_channels, rows.output, columns.output}, blocked);
+  const dnnl::convolution_forward::desc desc(
+      dnnl::prop_kind::forward_inference, dnnl::algorithm::convolution_direct, x, w,
+      floats({conv.out_channels}, Tag::a), y, Dims{rows.stride, columns.stride},
+      Dims{rows.dilation - 1, columns.dilation - 1}, Dims{rows.pad_begin, columns.pad_begin},
+      Dims{end_padding(rows), end_padding(columns)});
+  dnnl::post_ops after;
+  if (has_residual) after.append_binary(dnnl::algorithm::binary_add, y);
+  append_clamp(after, site.activation);
+  dnnl::primitive_attr attributes;
+  attributes.set_post_ops(after);
+  attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+  return {desc, attributes, onednn_engine()};
+}
+
+class OneDnnConvKernel : public Kernel {
+ public:
+  OneDnnConvKernel(const KernelSpec& site, const Descriptor& descriptor)
+      : site_(site),
+        descriptor_(descriptor),
+        primitive_(descriptor),
+        weights_(pack(*site.constant(1))) {}
+
+  void run(const KernelArgs& call) const override {
+    const OneOpenMpThread one;
+    const Desc y = descriptor_.dst_desc();
+    std::unordered_map<int, dnnl::memory> arguments = {
+        {DNNL_ARG_SRC, onednn_memory(descriptor_.src_desc(), call.input(0))},
+        {DNNL_ARG_WEIGHTS, onednn_memory(descriptor_.weights_desc(), weights_.data())},
+        {DNNL_ARG_BIAS, onednn_memory(descriptor_.bias_desc(), site_.bias.data())},
+        {DNNL_ARG_SCRATCHPAD, onednn_memory(descriptor_.scratchpad_desc(), call.scratch)},
+        {DNNL_ARG_DST, onednn_memory(y, call.output(0))}};
+    if (call.has(3)) {
+      arguments.emplace(DNNL_ARG_ATTR_MULTIPLE_POST_OP(0) | DNNL_ARG_SRC_1,
+                        onednn_memory(y, call.input(3)));
+    }
+    dnnl::stream stream(onednn_engine());
+    primitive_.execute(stream, arguments);
+    stream.wait();
+    const Function& pass = site_.activation.pass;
+    const int64_t count = site_.conv.batch * site_.output_image();
+    if (pass.loop != nullptr) pass(call.output(0), call.output(0), count);
+  }
+
+  size_t scratch_bytes() const override { return descriptor_.scratchpad_desc().get_size(); }
+
+ private:
+  AlignedFloats pack(const Tensor& weights) const {
+    const ops::Convolution& conv = site_.conv;
+    const Desc plain =
+        floats({conv.out_channels, conv.in_channels, site_.rows().kernel, site_.columns().kernel},
+               Tag::oihw);
+    AlignedFloats packed =
+        reordered(plain, weights.data<float>().data(), descriptor_.weights_desc());
+    weights.release_pages();
+    return packed;
+  }
+
+  const BlockedSite site_;
+  const Descriptor descriptor_;
+  const dnnl::convolution_forward primitive_;
+  const AlignedFloats weights_;
+};
+
+std::optional<Descriptor> descriptor_of(const KernelSpec& site) {
+  const int64_t block = site.outputs[0].shape[4];
+  const bool fits = has_constant_filters(site) && site.pool.threads() == 1 &&
+                    (block == 8 || block == 16) && site.node.integer("group", 1) == 1;
+  if (!fits) return std::nullopt;
+  return if_possible([&] { return describe(BlockedSite(site), site.given(3)); });
+}
+
+std::unique_ptr<Kernel> make_conv(const KernelSpec& site) {
+  const OneOpenMpThread one;
+  const auto descriptor = descriptor_of(site);
+  return descriptor ? std::make_unique<OneDnnConvKernel>(site, *descriptor) : nullptr;
+}
+
+// As our own direct loop: which is faster is to be measured.
+double cost(const KernelSpec& site) {
+  if (!descriptor_of(site)) return std::numeric_limits<double>::infinity();
+  return static_cast<double>(
+      ops::count_macs(blocked_convolution_of(site.node, site.shape(0), site.shape(1))));
+}
+
+}  // namespace
+
+std::vector<Provider> onednn_conv_kernels() { return {{&blocked_conv, "onednn", make_conv, cost}}; }
+
+}  // namespace shoal::cpu

@@ -1,0 +1,74 @@
+#include "shoal/cpu/conv/phases.h"
+
+#include <algorithm>
+#include <limits>
+#include <numeric>
+
+namespace shoal::cpu {
+namespace {
+
+constexpr int64_t kMostPhases = 16;  // per axis
+
+// The smallest tap that falls on output `rest` modulo the stride; none: the kernel's size.
+int64_t first_tap_on(const ops::WindowAxis& axis, int64_t rest, int64_t tap_step) {
+  const int64_t end = std::min(tap_step, axis.kernel);
+  for (int64_t tap = 0; tap < end; ++tap) {
+    if (tap * axis.dilation % axis.stride == rest) return tap;
+  }
+  return axis.kernel;
+}
+
+// The sum over the phases of outputs times taps; infinite if there is no sense in it.
+double work_on(const ops::WindowAxis& axis) {
+  constexpr double kNever = std::numeric_limits<double>::infinity();
+  if (axis.input == 0 || axis.output == 0 || axis.stride > kMostPhases) return kNever;
+  const PhasedAxis phased(axis);
+  // What lies around the image is copied with it.
+  if (phased.read(phased.most()) > 4 * (axis.output + kMostPhases)) return kNever;
+  double work = 0;
+  for (const Phase& phase : phased.phases) {
+    work += static_cast<double>(phase.count) * static_cast<double>(phase.taps);
+  }
+  return work;
+}
+
+}  // namespace
+
+PhasedAxis::PhasedAxis(const ops::WindowAxis& axis) : stride(axis.stride) {
+  const int64_t common = std::gcd(axis.stride, axis.dilation), tap_step = axis.stride / common;
+  dilation = axis.dilation / common;
+  for (int64_t first = 0; first < std::min(axis.stride, axis.input); ++first) {
+    const int64_t place = (first + axis.pad_begin) / axis.stride;
+    const int64_t rest = (first + axis.pad_begin) % axis.stride;
+    const int64_t smallest = first_tap_on(axis, rest, tap_step);
+    Phase phase{.first = first, .count = (axis.input - first + axis.stride - 1) / axis.stride};
+    phase.taps = (axis.kernel - smallest + tap_step - 1) / tap_step;
+    phase.first_tap = smallest + (phase.taps - 1) * tap_step;
+    phase.tap_step = tap_step;
+    phase.base = place - (phase.first_tap * axis.dilation - rest) / axis.stride;
+    phases.push_back(phase);
+  }
+  find_reach();
+}
+
+void PhasedAxis::find_reach() {
+  bool found = false;
+  for (const Phase& phase : phases) {
+    if (phase.taps == 0) continue;
+    const int64_t end = phase.base + (phase.taps - 1) * dilation + 1;
+    low = found ? std::min(low, phase.base) : phase.base;
+    high = found ? std::max(high, end) : end;
+    found = true;
+  }
+  for (Phase& phase : phases) {
+    if (phase.taps == 0) phase.base = low;  // it reads nothing there
+  }
+}
+
+double macs_in_phases(const ops::Convolution& backwards, double channels) {
+  const auto& [depth, rows, columns] = backwards.window.axes;
+  const double in = static_cast<double>(backwards.batch * backwards.out_channels);
+  return channels * in * work_on(rows) * work_on(columns);
+}
+
+}  // namespace shoal::cpu

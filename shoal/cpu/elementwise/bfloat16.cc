@@ -1,0 +1,87 @@
+#include "shoal/cpu/elementwise/bfloat16.h"
+
+#include <algorithm>
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "shoal/cpu/elementwise/bfloat16.cc"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+#include "shoal/cpu/elementwise/vector_math-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace shoal::cpu::HWY_NAMESPACE {
+namespace {
+
+using Bits = hn::RebindToUnsigned<D>;
+using HalfBits = hn::Rebind<uint16_t, D>;
+using BitsV = hn::Vec<Bits>;
+
+// f(from, to) does one vector; the last by way of copies that are filled up with zeros.
+template <class From, class To, class F>
+HWY_INLINE void convert(const From* x, To* y, int64_t n, const F& f) {
+  int64_t i = 0;
+  for (; i + kLanes <= n; i += kLanes) f(x + i, y + i);
+  if (i == n) return;
+  HWY_ALIGN From from[kLanes] = {};
+  HWY_ALIGN To to[kLanes];
+  std::copy_n(x + i, n - i, from);
+  f(from, to);
+  std::copy_n(to, n - i, y + i);
+}
+
+// upper(bits of a float) has what is kept in its low half, and zeros above. A NaN keeps the upper
+// half of its bits, and one that says that it is quiet: rounding, or cutting off, could make it
+// infinite.
+template <class F>
+HWY_INLINE void narrow(const float* x, uint16_t* y, int64_t n, const F& upper) {
+  const D d;
+  const Bits bits;
+  const hn::RebindToSigned<D> integers;
+  convert(x, y, n, [&](const float* from, uint16_t* to) {
+    const V value = hn::LoadU(d, from);
+    const BitsV all = hn::BitCast(bits, value);
+    const BitsV quiet = hn::Or(hn::ShiftRight<16>(all), hn::Set(bits, 0x40u));
+    const BitsV kept = hn::IfThenElse(hn::RebindMask(bits, hn::IsNaN(value)), quiet, upper(all));
+    hn::StoreU(hn::DemoteTo(HalfBits(), hn::BitCast(integers, kept)), HalfBits(), to);
+  });
+}
+
+void round_here(const float* x, uint16_t* y, int64_t n) {
+  const Bits bits;
+  narrow(x, y, n, [&](BitsV all) {
+    // Half of the last bit that is kept; less than that if it is even, so that a tie stays there.
+    const BitsV odd = hn::And(hn::ShiftRight<16>(all), hn::Set(bits, 1u));
+    return hn::ShiftRight<16>(hn::Add(all, hn::Add(hn::Set(bits, 0x7fffu), odd)));
+  });
+}
+
+void truncate_here(const float* x, uint16_t* y, int64_t n) {
+  narrow(x, y, n, [](BitsV all) { return hn::ShiftRight<16>(all); });
+}
+
+void widen_here(const uint16_t* x, float* y, int64_t n) {
+  const D d;
+  convert(x, y, n, [&](const uint16_t* from, float* to) {
+    const BitsV upper = hn::PromoteTo(Bits(), hn::LoadU(HalfBits(), from));
+    hn::StoreU(hn::BitCast(d, hn::ShiftLeft<16>(upper)), d, to);
+  });
+}
+
+}  // namespace
+}  // namespace shoal::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace shoal::cpu {
+
+HWY_EXPORT(round_here);
+HWY_EXPORT(truncate_here);
+HWY_EXPORT(widen_here);
+
+Narrow round_to_bfloat16() { return HWY_DYNAMIC_DISPATCH(round_here); }
+Narrow truncate_to_bfloat16() { return HWY_DYNAMIC_DISPATCH(truncate_here); }
+Widen widen_bfloat16() { return HWY_DYNAMIC_DISPATCH(widen_here); }
+
+}  // namespace shoal::cpu
+#endif  // HWY_ONCE

@@ -1,0 +1,47 @@
+// Cast between floats and bfloat16, which training may keep activations in.
+#include "shoal/ops/elementwise/cast.h"
+
+#include "shoal/cpu/elementwise/bfloat16.h"
+#include "shoal/cpu/kernel.h"
+#include "shoal/ops/ops.h"
+
+namespace shoal::cpu {
+namespace {
+
+// From and To have the sizes of the elements.
+template <class From, class To>
+class CastKernel : public Kernel {
+ public:
+  using Loop = void (*)(const From* x, To* y, int64_t n);
+  explicit CastKernel(Loop loop) : loop_(loop) {}
+
+  void run(const KernelArgs& call) const override {
+    constexpr int64_t kElements = 16384;  // that are worth waking a thread
+    const auto* x = reinterpret_cast<const From*>(call.inputs[0].bytes().data());
+    auto* y = reinterpret_cast<To*>(call.outputs[0].bytes().data());
+    call.pool.parallel_ranges(call.outputs[0].count(), kElements, [&](int64_t begin, int64_t end) {
+      loop_(x + begin, y + begin, end - begin);
+    });
+  }
+
+ private:
+  const Loop loop_;
+};
+
+std::unique_ptr<Kernel> make_cast(const KernelSpec& site) {
+  const DType from = site.inputs[0].type.dtype, to = site.outputs[0].dtype;
+  if (from == DType::kF32 && to == DType::kBF16) {
+    return std::make_unique<CastKernel<float, uint16_t>>(
+        ops::rounds_to_nearest(site.node) ? round_to_bfloat16() : truncate_to_bfloat16());
+  }
+  if (from == DType::kBF16 && to == DType::kF32) {
+    return std::make_unique<CastKernel<uint16_t, float>>(widen_bfloat16());
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+std::vector<Provider> cast_kernels() { return {{&ops::cast, "vector", make_cast}}; }
+
+}  // namespace shoal::cpu

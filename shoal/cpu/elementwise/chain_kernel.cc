@@ -1,0 +1,108 @@
+// ElementwiseChain: in runs as long as the strides of its inputs allow.
+#include "shoal/cpu/elementwise/chain_loop.h"
+#include "shoal/cpu/kernel.h"
+#include "shoal/cpu/movement/strided.h"
+#include "shoal/ops/ops.h"
+
+namespace shoal::cpu {
+namespace {
+
+constexpr size_t kOperands = kMaxChainInputs + 1;  // the output, then the inputs
+
+struct Row {
+  const Operator* op;
+  ChainOp in_order;  // the first operand is the running value
+  ChainOp reversed;  // the second one is
+};
+
+const Row& row_of(const Operator* op) {
+  using enum ChainOp;
+  static const Row kTable[] = {
+      {&ops::add, kAdd, kAdd},
+      {&ops::div, kDiv, kDivInto},
+      {&ops::mul, kMul, kMul},
+      {&ops::prelu, kPRelu, kPReluOf},
+      {&ops::relu_backward, kReluBackward, kReluBackwardOf},
+      {&ops::sub, kSub, kSubFrom},
+      {&ops::abs, kAbs, kAbs},
+      {&ops::erf, kErf, kErf},
+      {&ops::exp, kExp, kExp},
+      {&ops::neg, kNeg, kNeg},
+      {&ops::sqrt, kSqrt, kSqrt},
+      {&ops::clip, kClip, kClip},
+      {&ops::relu, kClip, kClip},
+      {&ops::gelu, kGelu, kGelu},
+      {&ops::hard_sigmoid, kHardSigmoid, kHardSigmoid},
+      {&ops::hard_swish, kHardSwish, kHardSwish},
+      {&ops::leaky_relu, kLeakyRelu, kLeakyRelu},
+      {&ops::sigmoid, kSigmoid, kSigmoid},
+      {&ops::swish, kSwish, kSwish},
+      {&ops::tanh, kTanh, kTanh},
+  };
+  const auto* row = std::ranges::find(kTable, op, &Row::op);
+  SHOAL_CHECK(row != std::end(kTable));
+  return *row;
+}
+
+// A result that the next step does not take up is stored until somebody loads it.
+ChainProgram program_of(const KernelSpec& site) {
+  const std::vector<ChainStep> steps = steps_of(site.node);
+  ChainProgram program{{}, site.inputs.size()};
+  auto emit = [&](ChainOp op, size_t value, const ops::Activation& how = {}) {
+    program.instructions.push_back({op, static_cast<uint8_t>(value), how.alpha, how.beta});
+  };
+  for (size_t s = 0; s < steps.size(); ++s) {
+    const ChainStep& step = steps[s];
+    const size_t a = step.operands.front(), b = step.operands.back();
+    const size_t running = site.inputs.size() + s - 1;  // of no use to the first step
+    const bool takes_a = s > 0 && a == running, takes_b = s > 0 && !takes_a && b == running;
+    if (s > 0 && !takes_a && !takes_b) emit(ChainOp::kStore, running);
+    if (!takes_a && !takes_b) emit(ChainOp::kLoad, a);
+    ops::Activation how = step.activation;
+    if (step.op == &ops::relu) how.beta = std::numeric_limits<float>::infinity();
+    const Row& row = row_of(step.op);
+    emit(takes_b ? row.reversed : row.in_order, takes_b ? a : b, how);
+  }
+  return program;
+}
+
+Walk<kOperands> walk_of(const KernelSpec& site) {
+  const Shape& y = site.outputs[0].shape;
+  std::array<ops::Strides, kOperands> strides;
+  strides.fill(ops::strides_of(y));
+  for (size_t i = 0; i < site.inputs.size(); ++i) {
+    strides[i + 1] = ops::broadcast_strides(site.shape(i), y);
+  }
+  return make_walk<kOperands>(y, strides);
+}
+
+class ChainKernel : public Kernel {
+ public:
+  explicit ChainKernel(const KernelSpec& site) : program_(program_of(site)), walk_(walk_of(site)) {}
+
+  void run(const KernelArgs& call) const override {
+    const auto strides = walk_.steps();
+    std::array<int64_t, kMaxChainInputs> steps;
+    std::copy_n(strides.begin() + 1, kMaxChainInputs, steps.begin());
+    for_each_run(walk_, call.pool, [&](const std::array<int64_t, kOperands>& at, int64_t n) {
+      std::array<const float*, kMaxChainInputs> inputs{};
+      for (size_t i = 0; i < program_.inputs; ++i) inputs[i] = call.input(i) + at[i + 1];
+      run_chain(program_, inputs, steps, call.output(0) + at[0], n);
+    });
+  }
+
+ private:
+  const ChainProgram program_;
+  const Walk<kOperands> walk_;
+};
+
+std::unique_ptr<Kernel> make_chain(const KernelSpec& site) {
+  if (!site.all_of_type(DType::kF32)) return nullptr;
+  return std::make_unique<ChainKernel>(site);
+}
+
+}  // namespace
+
+std::vector<Provider> chain_kernels() { return {{&elementwise_chain, "chain", make_chain}}; }
+
+}  // namespace shoal::cpu

@@ -1,0 +1,151 @@
+#include "shoal/cpu/elementwise/chain_loop.h"
+
+#include <algorithm>
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "shoal/cpu/elementwise/chain_loop.cc"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+#include "shoal/cpu/elementwise/vector_math-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace shoal::cpu::HWY_NAMESPACE {
+namespace {
+
+// Vectors that go through all steps at once: few enough to stay in registers, enough to make up for
+// deciding what to do.
+constexpr int kVectors = 8;
+constexpr int64_t kGroup = kVectors * kLanes;
+
+// x = f(x)
+template <class F>
+HWY_INLINE void each(V (&x)[kVectors], const F& f) {
+#pragma GCC unroll 8
+  for (int i = 0; i < kVectors; ++i) x[i] = f(D(), x[i]);
+}
+// x = f(x, v)
+template <class F>
+HWY_INLINE void each(V (&x)[kVectors], const float* v, const F& f) {
+#pragma GCC unroll 8
+  for (int i = 0; i < kVectors; ++i) x[i] = f(x[i], hn::LoadU(D(), v + i * kLanes));
+}
+
+HWY_INLINE void execute(const ChainInstruction& what, V (&x)[kVectors], float* v) {
+  const float alpha = what.alpha, beta = what.beta;
+  switch (what.op) {
+    case ChainOp::kLoad:
+      return each(x, v, [](V, V b) { return b; });
+    case ChainOp::kStore:
+#pragma GCC unroll 8
+      for (int i = 0; i < kVectors; ++i) hn::StoreU(x[i], D(), v + i * kLanes);
+      return;
+    case ChainOp::kAdd:
+      return each(x, v, [](V a, V b) { return hn::Add(a, b); });
+    case ChainOp::kDiv:
+      return each(x, v, [](V a, V b) { return hn::Div(a, b); });
+    case ChainOp::kDivInto:
+      return each(x, v, [](V a, V b) { return hn::Div(b, a); });
+    case ChainOp::kMul:
+      return each(x, v, [](V a, V b) { return hn::Mul(a, b); });
+    case ChainOp::kPRelu:
+      return each(x, v, [](V a, V b) { return leaky(D(), b, a); });
+    case ChainOp::kPReluOf:
+      return each(x, v, [](V a, V b) { return leaky(D(), a, b); });
+    case ChainOp::kReluBackward:
+      return each(x, v, [](V y, V dy) { return hn::IfThenElseZero(hn::Gt(y, hn::Zero(D())), dy); });
+    case ChainOp::kReluBackwardOf:
+      return each(x, v, [](V dy, V y) { return hn::IfThenElseZero(hn::Gt(y, hn::Zero(D())), dy); });
+    case ChainOp::kSub:
+      return each(x, v, [](V a, V b) { return hn::Sub(a, b); });
+    case ChainOp::kSubFrom:
+      return each(x, v, [](V a, V b) { return hn::Sub(b, a); });
+    case ChainOp::kAbs:
+      return each(x, [](D, V a) { return hn::Abs(a); });
+    case ChainOp::kErf:
+      return each(x, [](D d, V a) { return erf(d, a); });
+    case ChainOp::kExp:
+      return each(x, [](D d, V a) { return exp(d, a); });
+    case ChainOp::kNeg:
+      return each(x, [](D, V a) { return hn::Neg(a); });
+    case ChainOp::kSqrt:
+      return each(x, [](D, V a) { return hn::Sqrt(a); });
+    case ChainOp::kClip:
+      return each(
+          x, [=](D d, V a) { return at_most(hn::Set(d, beta), at_least(hn::Set(d, alpha), a)); });
+    case ChainOp::kGelu:
+      return each(x, [](D d, V a) { return gelu(d, a); });
+    case ChainOp::kHardSigmoid:
+      return each(x, [=](D d, V a) { return hard_sigmoid(d, alpha, beta, a); });
+    case ChainOp::kHardSwish:
+      return each(x, [](D d, V a) { return hn::Mul(a, hard_sigmoid(d, 1.0f / 6, 0.5f, a)); });
+    case ChainOp::kLeakyRelu:
+      return each(x, [=](D d, V a) { return leaky(d, hn::Set(d, alpha), a); });
+    case ChainOp::kSigmoid:
+      return each(x, [](D d, V a) { return sigmoid(d, a); });
+    case ChainOp::kSwish:
+      return each(x, [=](D d, V a) { return swish(d, alpha, a); });
+    case ChainOp::kTanh:
+      return each(x, [](D d, V a) { return tanh(d, a); });
+  }
+}
+
+// Where the values of a group are: inputs move on with it, what was stored and what is the same for
+// all elements stays.
+struct Values {
+  std::array<float*, kMaxChainInputs + kMaxChainSteps> first;
+  std::array<int64_t, kMaxChainInputs + kMaxChainSteps> moves;
+};
+
+HWY_INLINE void run_group(const ChainProgram& program, const Values& values, int64_t i, float* y) {
+  V x[kVectors];
+  for (V& v : x) v = hn::Zero(D());
+  for (const ChainInstruction& what : program.instructions) {
+    execute(what, x, values.first[what.value] + values.moves[what.value] * i);
+  }
+#pragma GCC unroll 8
+  for (int v = 0; v < kVectors; ++v) hn::StoreU(x[v], D(), y + v * kLanes);
+}
+
+void run_chain_here(const ChainProgram& program,
+                    const std::array<const float*, kMaxChainInputs>& inputs,
+                    const std::array<int64_t, kMaxChainInputs>& steps, float* y, int64_t n) {
+  HWY_ALIGN float stored[kMaxChainSteps][kGroup], fixed[kMaxChainInputs][kGroup], last[kGroup];
+  Values values{};
+  for (size_t s = 0; s < kMaxChainSteps; ++s) values.first[program.inputs + s] = stored[s];
+  for (size_t v = 0; v < program.inputs; ++v) {
+    // Inputs are only ever loaded.
+    values.first[v] = steps[v] == 0 ? fixed[v] : const_cast<float*>(inputs[v]);
+    values.moves[v] = steps[v];
+    if (steps[v] == 0) std::fill_n(fixed[v], kGroup, *inputs[v]);
+  }
+  int64_t i = 0;
+  for (; i + kGroup <= n; i += kGroup) run_group(program, values, i, y + i);
+  if (i == n) return;
+  // What is left over goes by way of a group filled up with zeros.
+  for (size_t v = 0; v < program.inputs; ++v) {
+    if (values.moves[v] == 0) continue;
+    std::fill(std::copy(inputs[v] + i, inputs[v] + n, fixed[v]), fixed[v] + kGroup, 0.0f);
+    values.first[v] = fixed[v];
+    values.moves[v] = 0;
+  }
+  run_group(program, values, 0, last);
+  std::copy_n(last, n - i, y + i);
+}
+
+}  // namespace
+}  // namespace shoal::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace shoal::cpu {
+
+HWY_EXPORT(run_chain_here);
+
+void run_chain(const ChainProgram& program, const std::array<const float*, kMaxChainInputs>& inputs,
+               const std::array<int64_t, kMaxChainInputs>& steps, float* y, int64_t n) {
+  HWY_DYNAMIC_DISPATCH(run_chain_here)(program, inputs, steps, y, n);
+}
+
+}  // namespace shoal::cpu
+#endif  // HWY_ONCE

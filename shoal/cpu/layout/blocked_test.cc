@@ -1,0 +1,169 @@
+// Convolutions and pools over blocked channels, by every kernel there is, against the reference.
+#include "shoal/cpu/layout/blocked.h"
+
+#include <gtest/gtest.h>
+
+#include "shoal/cpu/testing.h"
+#include "shoal/graph/text.h"
+#include "shoal/ops/ops.h"
+
+namespace shoal::cpu {
+namespace {
+
+using Ints = std::vector<int64_t>;
+
+struct Layer {
+  Shape x, w;
+  Attributes attributes = {};
+};
+
+std::vector<Tensor> inputs_of(const Layer& layer) {
+  std::mt19937 rng(1);
+  return {random_floats(rng, layer.x), random_floats(rng, layer.w),
+          random_floats(rng, {layer.w[0]})};
+}
+
+Layer small_windows(Shape x, int64_t channels, Ints pads) {
+  return {x, {channels, x[1], 3, 3}, {{"pads", std::move(pads)}}};
+}
+
+// Images smaller than a tile, as large as some tiles, and with a rest; channels in full blocks and
+// not; padding on all sides, on some and more than the window needs.
+std::vector<Layer> layers_of_small_windows() {
+  return {small_windows({1, 16, 4, 4}, 16, {1, 1, 1, 1}),
+          small_windows({1, 32, 14, 14}, 48, {1, 1, 1, 1}),
+          small_windows({2, 37, 13, 19}, 21, {1, 1, 1, 1}),
+          small_windows({1, 16, 31, 17}, 70, {0, 0, 0, 0}),
+          small_windows({3, 24, 12, 24}, 16, {2, 0, 1, 3}),
+          small_windows({1, 64, 40, 40}, 16, {1, 1, 1, 1}),
+          small_windows({1, 19, 3, 9}, 17, {1, 1, 1, 1})};
+}
+
+TEST(Blocked, WinogradAgrees) {
+  for (const Layer& layer : layers_of_small_windows()) {
+    const auto inputs = inputs_of(layer);
+    expect_agreement_always_by("winograd2", ops::conv, inputs, layer.attributes, 1e-5f);
+    expect_agreement_always_by("winograd4", ops::conv, inputs, layer.attributes, 2e-5f);
+    expect_agreement_always_by("winograd6", ops::conv, inputs, layer.attributes, 1e-4f);
+  }
+}
+
+TEST(Blocked, DirectConvolutionAgrees) {
+  for (const Layer& layer : layers_of_small_windows()) {
+    expect_agreement_always_by("direct", ops::conv, inputs_of(layer), layer.attributes);
+  }
+  const std::vector<Layer> others = {
+      {{1, 3, 40, 52}, {64, 3, 3, 3}, {{"pads", Ints{1, 1, 1, 1}}}},
+      {{1, 3, 61, 61}, {16, 3, 7, 7}, {{"pads", Ints{3, 3, 3, 3}}, {"strides", Ints{2, 2}}}},
+      {{2, 3, 67, 67}, {16, 3, 11, 11}, {{"strides", Ints{4, 4}}}},
+      {{1, 1, 30, 30}, {16, 1, 5, 5}},
+      {{1, 32, 28, 28}, {24, 32, 1, 1}, {{"strides", Ints{2, 2}}}},
+      {{2, 300, 7, 7}, {40, 300, 1, 1}},
+      {{1, 64, 57, 57}, {32, 64, 1, 1}},
+      {{1, 24, 19, 23}, {17, 24, 3, 5}, {{"dilations", Ints{3, 2}}, {"pads", Ints{0, 5, 4, 1}}}},
+      {{1, 16, 9, 9}, {16, 16, 3, 3}, {{"strides", Ints{3, 3}}, {"pads", Ints{1, 1, 1, 1}}}},
+      {{1, 16, 1, 3}, {16, 16, 1, 1}, {{"strides", Ints{9, 9}}, {"pads", Ints{7, 7, 7, 9}}}}};
+  for (const Layer& layer : others) {
+    expect_agreement_always_by("direct", ops::conv, inputs_of(layer), layer.attributes);
+  }
+}
+
+TEST(Blocked, DepthwiseConvolutionAgrees) {
+  for (const int64_t kernel : {1, 3, 4, 5}) {
+    for (const int64_t stride : {1, 2, 3}) {
+      const Ints pads(4, kernel / 2);
+      const Layer layer{
+          {2, 21, 14, 17},
+          {21, 1, kernel, kernel},
+          {{"group", int64_t{21}}, {"pads", pads}, {"strides", Ints{stride, stride}}}};
+      expect_agreement_always_by("depthwise", ops::conv, inputs_of(layer), layer.attributes);
+    }
+  }
+}
+
+TEST(Blocked, GroupsOfFewChannelsAgree) {
+  for (const int64_t each : {2, 4, 8}) {
+    const int64_t channels = 7 * each;  // which do not fill all blocks
+    const std::vector<Layer> layers = {
+        {{2, channels, 14, 17}, {channels, each, 3, 3}, {{"pads", Ints{1, 1, 1, 1}}}},
+        {{1, channels, 9, 9}, {channels, each, 3, 3}, {{"strides", Ints{2, 2}}}},
+        {{1, channels, 5, 3}, {channels, each, 1, 1}},
+        {{1, channels, 12, 30}, {channels, each, 2, 4}, {{"dilations", Ints{2, 3}}}}};
+    for (Layer layer : layers) {
+      layer.attributes["group"] = int64_t{7};
+      // Blocks that hold one group only, or less, know no groups.
+      expect_agreement(ops::conv, inputs_of(layer), layer.attributes, {"groups", "conv_gemm"});
+    }
+  }
+}
+
+TEST(Blocked, FewOutputChannelsAgree) {
+  // Whether they are few depends on the vectors. Weights that are not constant are read as they
+  // are.
+  const KernelNames kernels = {"dots", "direct", "conv_gemm", "winograd2", "winograd4"};
+  for (const int64_t channels : {1, 2, 3, 5, 7}) {
+    const std::vector<Layer> layers = {
+        {{1, 32, 14, 19}, {channels, 32, 3, 3}, {{"pads", Ints{1, 1, 1, 1}}}},
+        {{2, 21, 9, 3}, {channels, 21, 5, 2}, {{"pads", Ints{2, 0, 1, 1}}}},
+        {{1, 16, 30, 30}, {channels, 16, 4, 4}, {{"strides", Ints{2, 3}}}},
+        {{1, 64, 12, 40}, {channels, 64, 3, 3}, {{"dilations", Ints{2, 3}}}}};
+    for (const Layer& layer : layers) {
+      expect_agreement(ops::conv, inputs_of(layer), layer.attributes, kernels);
+    }
+  }
+}
+
+TEST(Blocked, FewOutputChannelsOfBlocksAgree) {
+  // A residual, activations in and beside the loop, and windows of one pixel.
+  for (const char* activation : {"Relu", "Sigmoid"}) {
+    const auto graph = parse_text(R"(
+        input x f32[2,32,9,11]
+        const w f32[32,32,3,3] = random(1)
+        const v f32[3,32,1,1] = random(2)
+        const b f32[3] = random(3)
+        input r f32[2,3,7,9]
+        a = Conv(x, w)
+        y = FusedConv(a, v, b, r) activation=")" +
+                                      std::string(activation) + R"("
+        output y)",
+                                  ops::find);
+    ASSERT_TRUE(graph.ok()) << graph.status().message();
+    expect_agreement_of(*graph, {"dots", "direct"}, 2e-5f);
+  }
+}
+
+TEST(Blocked, NormalisationsAndSlicesAgree) {
+  // More pixels than one part of a plane has, and a block that is not full.
+  const auto graph = parse_text(R"(
+      input x f32[2,21,40,41]
+      const w f32[21,21,3,3] = random(1)
+      const scale f32[21] = random(2)
+      const bias f32[21] = random(3)
+      const starts i64[2] = [1,-30]
+      const ends i64[2] = [30,-2]
+      const axes i64[2] = [-2,3]
+      a = Conv(x, w)
+      b = InstanceNormalization(a, scale, bias) epsilon=0.001
+      y = Slice(b, starts, ends, axes)
+      output y)",
+                                ops::find);
+  ASSERT_TRUE(graph.ok()) << graph.status().message();
+  expect_agreement_of(*graph, "blocked");
+}
+
+TEST(Blocked, ResidualsAndActivationsAgree) {
+  const Layer layer = small_windows({2, 32, 15, 15}, 40, {1, 1, 1, 1});
+  std::vector<Tensor> inputs = inputs_of(layer);
+  std::mt19937 rng(2);
+  inputs.push_back(random_floats(rng, {2, 40, 15, 15}));
+  for (const char* activation : {"", "Relu", "LeakyRelu", "Sigmoid"}) {
+    Attributes attributes = layer.attributes;
+    if (*activation != '\0') attributes["activation"] = std::string(activation);
+    for (const char* kernel : {"direct", "winograd2", "winograd4"}) {
+      expect_agreement_by(kernel, ops::fused_conv, inputs, attributes, 2e-5f);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace shoal::cpu

@@ -1,0 +1,94 @@
+// Channels into blocks and out of them again.
+#include <algorithm>
+
+#include "shoal/cpu/kernel.h"
+#include "shoal/cpu/layout/blocked.h"
+
+namespace shoal::cpu {
+namespace {
+
+// What both directions share: one block of channels of one image after the other.
+class ReorderKernel : public Kernel {
+ public:
+  ReorderKernel(const Shape& plain, const Shape& blocked)
+      : images_(plain[0]),
+        channels_(plain[1]),
+        plane_(plain[2] * plain[3]),
+        blocks_(blocked[1]),
+        block_(blocked[4]) {}
+
+ protected:
+  // Calls f(where the block starts in the plain tensor, in the blocked one, channels it has).
+  template <class F>
+  void for_each_block(ThreadPool& pool, const F& f) const {
+    constexpr int64_t kElements = 4096;  // that are worth waking a thread
+    const int64_t grain = kElements / std::max<int64_t>(plane_ * block_, 1) + 1;
+    pool.parallel_ranges(images_ * blocks_, grain, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        const int64_t channel = i % blocks_ * block_;
+        f((i / blocks_ * channels_ + channel) * plane_, i * plane_ * block_,
+          std::min(block_, channels_ - channel));
+      }
+    });
+  }
+
+  const int64_t images_, channels_, plane_, blocks_, block_;
+};
+
+template <class T>
+class BlockKernel : public ReorderKernel {
+ public:
+  explicit BlockKernel(const KernelSpec& site)
+      : ReorderKernel(site.shape(0), site.outputs[0].shape) {}
+
+  void run(const KernelArgs& call) const override {
+    for_each_block(call.pool, [&](int64_t plain, int64_t blocked, int64_t channels) {
+      const T* x = call.input<T>(0) + plain;
+      T* y = call.output<T>(0) + blocked;
+      for (int64_t i = 0; i < plane_; ++i, y += block_) {
+        for (int64_t c = 0; c < channels; ++c) y[c] = x[c * plane_ + i];
+        for (int64_t c = channels; c < block_; ++c) y[c] = T{0};
+      }
+    });
+  }
+};
+
+template <class T>
+class UnblockKernel : public ReorderKernel {
+ public:
+  explicit UnblockKernel(const KernelSpec& site)
+      : ReorderKernel(site.outputs[0].shape, site.shape(0)) {}
+
+  void run(const KernelArgs& call) const override {
+    for_each_block(call.pool, [&](int64_t plain, int64_t blocked, int64_t channels) {
+      const T* x = call.input<T>(0) + blocked;
+      T* y = call.output<T>(0) + plain;
+      for (int64_t c = 0; c < channels; ++c, y += plane_) {
+        for (int64_t i = 0; i < plane_; ++i) y[i] = x[i * block_ + c];
+      }
+    });
+  }
+};
+
+template <template <class> class K>
+std::unique_ptr<Kernel> make(const KernelSpec& site) {
+  switch (site.outputs[0].dtype) {
+    case DType::kF32:
+      return std::make_unique<K<float>>(site);
+    case DType::kU8:
+      return std::make_unique<K<uint8_t>>(site);
+    case DType::kI8:
+      return std::make_unique<K<int8_t>>(site);
+    default:
+      return nullptr;
+  }
+}
+
+}  // namespace
+
+std::vector<Provider> reorder_kernels() {
+  return {{&block_channels, "reorder", make<BlockKernel>},
+          {&unblock_channels, "reorder", make<UnblockKernel>}};
+}
+
+}  // namespace shoal::cpu

@@ -1,0 +1,118 @@
+#include "shoal/cpu/lower/lower.h"
+
+#include "shoal/cpu/lower/lowering.h"
+
+namespace shoal::cpu {
+
+Result<Graph> Lowering::run() {
+  for (ValueId id : from_.inputs()) {
+    copies(id).plain = to_.add_input(from_[id].name, from_[id].type);
+  }
+  for (const Node& node : from_.nodes()) SHOAL_TRY(lower(node));
+  for (ValueId id : from_.outputs()) {
+    SHOAL_ASSIGN(const ValueId plain, plain_of(id));
+    to_.mark_output(plain);
+  }
+  return std::move(to_);
+}
+
+Status Lowering::lower(const Node& node) {
+  for (const auto& rules : {conv_rules(), layer_rules()}) {
+    for (const LoweringRule& rule : rules) {
+      if (rule.op == node.op && rule.fits(*this, node)) return rule.lower(*this, node);
+    }
+  }
+  return copy(node);
+}
+
+Status Lowering::copy(const Node& node) {
+  std::vector<ValueId> inputs;
+  for (ValueId id : node.inputs) {
+    SHOAL_ASSIGN(const ValueId plain, plain_of(id));
+    inputs.push_back(plain);
+  }
+  return add_plain(node, *node.op, std::move(inputs), node.attributes);
+}
+
+Status Lowering::expand(const Node& node) {
+  std::vector<ValueId> inputs;
+  for (ValueId id : node.inputs) {
+    SHOAL_ASSIGN(const ValueId plain, plain_of(id));
+    inputs.push_back(plain);
+  }
+  SHOAL_ASSIGN(const std::vector<ValueId> outputs, node.op->expand(node, inputs, to_));
+  for (size_t i = 0; i < outputs.size(); ++i) copies(node.outputs[i]).plain = outputs[i];
+  return {};
+}
+
+Result<ValueId> Lowering::plain_of(ValueId id) {
+  if (id == kNoValue) return id;
+  Copies& copy = copies(id);
+  if (copy.plain != kNoValue) return copy.plain;
+  const Value& value = from_[id];
+  if (value.constant) {
+    copy.plain = to_.add_constant(value.name, *value.constant);
+  } else {
+    SHOAL_ASSIGN(copy.plain, to_.add(unblock_channels, {copy.blocked},
+                                     {{"channels", value.type.shape[1]}}, value.name));
+  }
+  return copy.plain;
+}
+
+Result<ValueId> Lowering::blocked_of(ValueId id) {
+  if (id == kNoValue) return id;
+  Copies& copy = copies(id);
+  if (copy.blocked != kNoValue) return copy.blocked;
+  if (from_[id].constant) {
+    copy.blocked = to_.add_constant(blocked_name(id), blocked_constant(*from_[id].constant));
+  } else {
+    SHOAL_ASSIGN(const ValueId plain, plain_of(id));
+    SHOAL_ASSIGN(copy.blocked,
+                 to_.add(block_channels, {plain}, {{"block", block_}}, blocked_name(id)));
+  }
+  return copy.blocked;
+}
+
+// Of a factor or addend per channel, [c,1,1] or of four axes.
+Tensor Lowering::blocked_constant(const Tensor& plain) const {
+  const Shape& s = plain.shape();
+  const Tensor x = s.rank() == kImageRank ? plain : plain.reshaped({1, s[0], s[1], s[2]});
+  Tensor y({x.dtype(), blocked_shape(x.shape(), block_)});
+  block_channels.reference({}, std::span(&x, 1), std::span(&y, 1));
+  return y;
+}
+
+Result<std::vector<ValueId>> Lowering::with_blocked_image(const Node& node) {
+  SHOAL_ASSIGN(const ValueId image, blocked_of(node.inputs[0]));
+  std::vector<ValueId> inputs{image};
+  for (size_t i = 1; i < node.inputs.size(); ++i) {
+    SHOAL_ASSIGN(const ValueId id, plain_of(node.inputs[i]));
+    inputs.push_back(id);
+  }
+  return inputs;
+}
+
+Status Lowering::add_blocked(const Node& node, const Operator& op, std::vector<ValueId> inputs,
+                             Attributes attributes) {
+  std::vector<std::string> names{blocked_name(node.outputs[0])};
+  for (size_t i = 1; i < node.outputs.size(); ++i) names.push_back(from_[node.outputs[i]].name);
+  SHOAL_ASSIGN(const std::vector<ValueId> outputs,
+               to_.add_node(op, std::move(inputs), std::move(attributes), names, node.name));
+  copies(node.outputs[0]).blocked = outputs[0];
+  for (size_t i = 1; i < outputs.size(); ++i) copies(node.outputs[i]).plain = outputs[i];
+  return {};
+}
+
+Status Lowering::add_plain(const Node& node, const Operator& op, std::vector<ValueId> inputs,
+                           Attributes attributes) {
+  std::vector<std::string> names;
+  for (ValueId id : node.outputs) names.push_back(from_[id].name);
+  SHOAL_ASSIGN(const std::vector<ValueId> outputs,
+               to_.add_node(op, std::move(inputs), std::move(attributes), names, node.name));
+  for (size_t i = 0; i < outputs.size(); ++i) copies(node.outputs[i]).plain = outputs[i];
+  return {};
+}
+
+Result<Graph> lower(const Graph& graph, int64_t block) { return Lowering(graph, block).run(); }
+
+}  // namespace shoal::cpu

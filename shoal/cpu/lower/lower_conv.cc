@@ -1,0 +1,230 @@
+// Which convolutions are computed on channels in blocks.
+#include <algorithm>
+
+#include "shoal/base/round_up.h"
+#include "shoal/cpu/conv/phases.h"
+#include "shoal/cpu/layout/blocked_backward.h"
+#include "shoal/cpu/layout/blocked_quantized.h"
+#include "shoal/cpu/lower/lowering.h"
+#include "shoal/cpu/quantized/byte_tile.h"
+#include "shoal/cpu/quantized/quantized_site.h"
+#include "shoal/ops/ops.h"
+
+namespace shoal::cpu {
+namespace {
+
+constexpr size_t kWeights = 1, kResidual = 3;
+
+// An image of so few channels is read as it is: filling up a block would be most of the work.
+constexpr int64_t kFewChannels = 4;
+
+bool has_float_image(const Lowering& lowering, const Node& node) {
+  const TensorType& x = lowering.graph()[node.inputs[0]].type;
+  return x.dtype == DType::kF32 && x.shape.rank() == kImageRank && x.shape.count() > 0;
+}
+
+bool has_constant_weights(const Lowering& lowering, const Node& node) {
+  return lowering.graph()[node.inputs[kWeights]].constant.has_value();
+}
+
+// Kernels copy padded images. Where nearly all of one would be padding, as a file may ask for, the
+// copy could be of any size.
+bool has_moderate_padding(const ops::Convolution& conv) {
+  constexpr int64_t kMost = 1024;
+  return std::ranges::all_of(conv.window.axes, [](const ops::WindowAxis& axis) {
+    const int64_t padded = (axis.output - 1) * axis.stride + axis.extent();
+    return padded <= axis.input + kMost;
+  });
+}
+
+bool is_depthwise(const ops::Convolution& conv) {
+  return conv.groups > 1 && conv.in_channels == 1 && conv.out_channels == 1;
+}
+
+bool fits_conv(const Lowering& lowering, const Node& node) {
+  if (!has_float_image(lowering, node)) return false;
+  const ops::Convolution conv = ops::convolution_of(node, lowering.shape(node.inputs[0]),
+                                                    lowering.shape(node.inputs[kWeights]));
+  // Groups share a block.
+  const bool grouped = conv.in_channels == conv.out_channels &&
+                       conv.in_channels < lowering.block() &&
+                       lowering.block() % conv.in_channels == 0;
+  const bool packs = is_depthwise(conv) || has_constant_weights(lowering, node);
+  if (conv.groups > 1 && (!grouped || !packs)) return false;
+  const int64_t channels = conv.groups * conv.out_channels;
+  // One pixel is a product with a vector, which reads the weights where they are.
+  return conv.output_plane() > 1 && round_up(channels, lowering.block()) <= 2 * channels &&
+         conv.output_shape().count() > 0 && has_moderate_padding(conv);
+}
+
+// Blocks of the image are worth making where each of its elements meets many weights.
+bool fits_few_channels(const Lowering& lowering, const Node& node) {
+  constexpr int64_t kManyTaps = 9;
+  if (!has_float_image(lowering, node) || !has_constant_weights(lowering, node) ||
+      node.integer("group", 1) != 1) {
+    return false;
+  }
+  const ops::Convolution conv = ops::convolution_of(node, lowering.shape(node.inputs[0]),
+                                                    lowering.shape(node.inputs[kWeights]));
+  const bool worth_it = lowering.is_blocked(node.inputs[0]) ||
+                        (conv.taps() >= kManyTaps && conv.in_channels >= lowering.block());
+  return worth_it && conv.out_channels > 0 && 2 * conv.out_channels < lowering.block() &&
+         conv.output_plane() > 1 && has_moderate_padding(conv);
+}
+
+// Phases compute all of a block, and sums that meet the padding only. A product computes what the
+// output does not show.
+bool fits_conv_transpose(const Lowering& lowering, const Node& node) {
+  if (!has_float_image(lowering, node) || node.integer("group", 1) != 1) return false;
+  const ops::Convolution conv = ops::transposed_convolution_of(
+      node, lowering.shape(node.inputs[0]), lowering.shape(node.inputs[kWeights]));
+  const auto computed = static_cast<double>(round_up(conv.in_channels, lowering.block()));
+  constexpr double kScatter = 2;  // a product of plain channels, and what it is summed up with
+  return conv.in_channels > 0 &&
+         macs_in_phases(conv, computed) <= kScatter * static_cast<double>(ops::count_macs(conv));
+}
+
+// The padding of an axis of the Conv that a ConvTranspose of stride 1 is; less than zero if there
+// is none such.
+ops::Range turned_padding(const ops::WindowAxis& axis) {
+  const int64_t begin = axis.extent() - 1 - axis.pad_begin;
+  return {begin, axis.input + axis.extent() - 1 - axis.output - begin};
+}
+
+// The way back through a convolution of stride 1 is one, too, so that all kernels of BlockedConv
+// compete for it. Weights that are constant are turned in phases, without a node.
+bool fits_turned(const Lowering& lowering, const Node& node) {
+  if (has_constant_weights(lowering, node) || !has_float_image(lowering, node)) return false;
+  const ops::Convolution conv = ops::transposed_convolution_of(
+      node, lowering.shape(node.inputs[0]), lowering.shape(node.inputs[kWeights]));
+  const bool fits = is_depthwise(conv) ? 2 * conv.groups >= lowering.block() &&
+                                             conv.input_plane() > 0 && has_moderate_padding(conv)
+                                       : fits_conv_transpose(lowering, node);
+  return fits && conv.output_plane() > 1 &&
+         std::ranges::all_of(conv.window.spatial(), [](const ops::WindowAxis& axis) {
+           const auto [begin, end] = turned_padding(axis);
+           return axis.stride == 1 && begin >= 0 && end >= 0;
+         });
+}
+
+// Nothing else computes in bytes as fast, however few the channels and pixels are.
+bool fits_quantized(const Lowering& lowering, const Node& node) {
+  const std::vector<Operand> inputs = lowering.graph().operands(node.inputs);
+  const Shape& x = inputs[QConvInputs::kX].type.shape;
+  if (x.rank() != kImageRank || lowering.block() % kGroup != 0 || !has_plain_weights(inputs)) {
+    return false;
+  }
+  const ops::Convolution conv = ops::convolution_of(node, x, inputs[QConvInputs::kW].type.shape);
+  const bool depthwise = conv.in_channels == 1 && conv.out_channels == 1;
+  return (conv.groups == 1 || depthwise) && conv.output_shape().count() > 0 &&
+         conv.in_channels > 0 && has_moderate_padding(conv);
+}
+
+// `residual` is the input that is an image too.
+Result<std::vector<ValueId>> inputs_of(Lowering& lowering, const Node& node, size_t residual,
+                                       bool as_it_is) {
+  std::vector<ValueId> inputs;
+  for (size_t i = 0; i < node.inputs.size(); ++i) {
+    const bool image = (i == 0 && !as_it_is) || i == residual;
+    SHOAL_ASSIGN(const ValueId id,
+                 image ? lowering.blocked_of(node.inputs[i]) : lowering.plain_of(node.inputs[i]));
+    inputs.push_back(id);
+  }
+  return inputs;
+}
+
+Status lower_to(const Operator& op, size_t residual, bool as_it_is, Lowering& lowering,
+                const Node& node) {
+  Attributes attributes = node.attributes;
+  attributes["block"] = lowering.block();
+  SHOAL_ASSIGN(std::vector<ValueId> inputs, inputs_of(lowering, node, residual, as_it_is));
+  return lowering.add_blocked(node, op, std::move(inputs), std::move(attributes));
+}
+
+// Of the image: dy has the channels of the output.
+bool fits_weights_backward(const Lowering& lowering, const Node& node) {
+  const Shape &x = lowering.shape(node.inputs[0]), &dy = lowering.shape(node.inputs[1]);
+  if (!has_float_image(lowering, node) || dy.count() == 0) return false;
+  const ops::Convolution conv = ops::convolution_of(node, x, lowering.shape(node.outputs[0]));
+  return (conv.groups == 1 || is_depthwise(conv)) && 2 * dy[1] >= lowering.block() &&
+         has_moderate_padding(conv);
+}
+
+bool has_few_channels(const Lowering& lowering, const Node& node) {
+  return !lowering.is_blocked(node.inputs[0]) &&
+         lowering.shape(node.inputs[0])[1] <= kFewChannels && node.integer("group", 1) == 1;
+}
+
+Status lower_conv(Lowering& lowering, const Node& node) {
+  return lower_to(blocked_conv, kResidual, has_few_channels(lowering, node), lowering, node);
+}
+
+Status lower_few_channels(Lowering& lowering, const Node& node) {
+  SHOAL_ASSIGN(std::vector<ValueId> inputs, lowering.with_blocked_image(node));
+  return lowering.add_plain(node, unblocking_conv, std::move(inputs), node.attributes);
+}
+
+Status lower_conv_transpose(Lowering& lowering, const Node& node) {
+  return lower_to(blocked_conv_transpose, kResidual, false, lowering, node);
+}
+
+Status lower_turned(Lowering& lowering, const Node& node) {
+  const ops::Convolution conv = ops::transposed_convolution_of(
+      node, lowering.shape(node.inputs[0]), lowering.shape(node.inputs[kWeights]));
+  const ops::Range rows = turned_padding(conv.window.axes[1]);
+  const ops::Range columns = turned_padding(conv.window.axes[2]);
+  Attributes attributes = node.attributes;
+  for (const char* name : {"strides", "auto_pad", "output_padding", "output_shape"}) {
+    attributes.erase(name);
+  }
+  attributes["pads"] = std::vector{rows.begin, columns.begin, rows.end, columns.end};
+  attributes["block"] = lowering.block();
+  SHOAL_ASSIGN(std::vector<ValueId> inputs, inputs_of(lowering, node, kResidual, false));
+  SHOAL_ASSIGN(inputs[kWeights], lowering.add(turn_filters, {inputs[kWeights]},
+                                              {{"group", node.integer("group", 1)}}));
+  return lowering.add_blocked(node, blocked_conv, std::move(inputs), std::move(attributes));
+}
+
+Status lower_weights_backward(Lowering& lowering, const Node& node) {
+  Attributes attributes = node.attributes;
+  attributes["in"] = lowering.shape(node.inputs[0])[1];
+  attributes["out"] = lowering.shape(node.inputs[1])[1];
+  const bool as_it_is = has_few_channels(lowering, node);
+  SHOAL_ASSIGN(const ValueId image,
+               as_it_is ? lowering.plain_of(node.inputs[0]) : lowering.blocked_of(node.inputs[0]));
+  SHOAL_ASSIGN(const ValueId dy, lowering.blocked_of(node.inputs[1]));
+  return lowering.add_plain(node, blocked_conv_weights_backward, {image, dy},
+                            std::move(attributes));
+}
+
+// Products know how to compute it as well.
+bool always(const Lowering&, const Node&) { return true; }
+
+Status expand(Lowering& lowering, const Node& node) { return lowering.expand(node); }
+
+Status lower_quantized(Lowering& lowering, const Node& node) {
+  return lower_to(blocked_q_linear_conv, QConvInputs::kResidual, has_few_channels(lowering, node),
+                  lowering, node);
+}
+
+}  // namespace
+
+std::span<const LoweringRule> conv_rules() {
+  static const LoweringRule kRules[] = {
+      {&ops::conv, fits_conv, lower_conv},
+      {&ops::fused_conv, fits_conv, lower_conv},
+      {&ops::conv, fits_few_channels, lower_few_channels},
+      {&ops::fused_conv, fits_few_channels, lower_few_channels},
+      {&ops::conv_transpose, fits_turned, lower_turned},
+      {&ops::fused_conv_transpose, fits_turned, lower_turned},
+      {&ops::conv_transpose, fits_conv_transpose, lower_conv_transpose},
+      {&ops::fused_conv_transpose, fits_conv_transpose, lower_conv_transpose},
+      {&ops::conv_weights_backward, fits_weights_backward, lower_weights_backward},
+      {&ops::conv_weights_backward, always, expand},
+      {&ops::q_linear_conv, fits_quantized, lower_quantized},
+      {&ops::fused_q_linear_conv, fits_quantized, lower_quantized},
+  };
+  return kRules;
+}
+
+}  // namespace shoal::cpu

@@ -1,0 +1,234 @@
+// What lies between convolutions and can be computed on channels in blocks as well: pools, sums,
+// normalisations, functions of single elements.
+#include <algorithm>
+#include <array>
+
+#include "shoal/cpu/layout/blocked_backward.h"
+#include "shoal/cpu/layout/blocked_quantized.h"
+#include "shoal/cpu/lower/lowering.h"
+#include "shoal/ops/convert.h"
+#include "shoal/ops/ops.h"
+
+namespace shoal::cpu {
+namespace {
+
+// Functions of single elements. They must give something finite for the channels that fill up a
+// block, whose elements are zero or came from zero that way.
+constexpr std::array kElementwise = {
+    &ops::relu,         &ops::leaky_relu, &ops::clip,         &ops::sigmoid,       &ops::tanh,
+    &ops::hard_sigmoid, &ops::hard_swish, &ops::swish,        &ops::gelu,          &ops::abs,
+    &ops::neg,          &ops::add,        &ops::sub,          &ops::mul,           &ops::max,
+    &ops::min,          &ops::prelu,      &ops::q_linear_add, &ops::relu_backward,
+};
+
+bool is_blocked(const Lowering& lowering, const Node& node) {
+  return lowering.is_blocked(node.inputs[0]);
+}
+
+bool fits_pool(const Lowering& lowering, const Node& node) {
+  return is_blocked(lowering, node) && node.outputs.size() == 1 &&
+         node.integer("storage_order", 0) == 0;
+}
+
+// The channels of a block become a third spatial axis, on which the window is one wide.
+Attributes pool_of_blocks(const Lowering& lowering, const Node& node) {
+  Attributes attributes = node.attributes;
+  for (const char* name : {"kernel_shape", "strides", "dilations"}) {
+    std::vector<int64_t> list = node.integers(name);
+    if (list.empty()) continue;
+    list.push_back(1);
+    attributes[name] = std::move(list);
+  }
+  if (const std::vector<int64_t> pads = node.integers("pads"); !pads.empty()) {
+    attributes["pads"] = std::vector{pads[0], pads[1], int64_t{0}, pads[2], pads[3], int64_t{0}};
+  }
+  if (std::vector<int64_t> image = node.integers("image"); !image.empty()) {
+    image.push_back(lowering.block());
+    attributes["image"] = std::move(image);
+  }
+  return attributes;
+}
+
+Status lower_pool(Lowering& lowering, const Node& node) {
+  SHOAL_ASSIGN(std::vector<ValueId> inputs, lowering.with_blocked_image(node));
+  return lowering.add_blocked(node, *node.op, std::move(inputs), pool_of_blocks(lowering, node));
+}
+
+// What lies before a pool, and so its gradient, is mostly blocked, even if dy is not.
+bool fits_pool_backward(const Lowering& lowering, const Node& node) {
+  const TensorType& dx = lowering.graph()[node.outputs[0]].type;
+  return dx.dtype == DType::kF32 && dx.shape.rank() == kImageRank && dx.shape.count() > 0 &&
+         2 * dx.shape[1] >= lowering.block() && node.integer("storage_order", 0) == 0;
+}
+
+Status lower_pool_backward(Lowering& lowering, const Node& node) {
+  std::vector<ValueId> inputs;
+  for (ValueId old : node.inputs) {
+    SHOAL_ASSIGN(const ValueId id, lowering.blocked_of(old));
+    inputs.push_back(id);
+  }
+  return lowering.add_blocked(node, *node.op, std::move(inputs), pool_of_blocks(lowering, node));
+}
+
+Status lower_global_pool(Lowering& lowering, const Node& node) {
+  const Shape& x = lowering.shape(node.inputs[0]);
+  SHOAL_ASSIGN(std::vector<ValueId> inputs, lowering.with_blocked_image(node));
+  return lowering.add_blocked(node, ops::average_pool, std::move(inputs),
+                              {{"kernel_shape", std::vector{x[2], x[3], int64_t{1}}}});
+}
+
+// One pixel per channel, which needs no blocks.
+Status lower_quantized_global_pool(Lowering& lowering, const Node& node) {
+  SHOAL_ASSIGN(std::vector<ValueId> inputs, lowering.with_blocked_image(node));
+  return lowering.add_plain(node, blocked_q_linear_global_average_pool, std::move(inputs),
+                            {{"channels", lowering.shape(node.inputs[0])[1]}});
+}
+
+// What else is cast is mostly no image, and integers have no fast way out of blocks.
+bool fits_cast(const Lowering& lowering, const Node& node) {
+  const auto is_bf16 = [&](ValueId id) { return lowering.graph()[id].type.dtype == DType::kBF16; };
+  return is_blocked(lowering, node) && (is_bf16(node.inputs[0]) || is_bf16(node.outputs[0]));
+}
+
+// The operator does the same to every element, wherever it lies.
+Status lower_first_input(Lowering& lowering, const Node& node) {
+  SHOAL_ASSIGN(std::vector<ValueId> inputs, lowering.with_blocked_image(node));
+  return lowering.add_blocked(node, *node.op, std::move(inputs), node.attributes);
+}
+
+Status lower_instance_normalization(Lowering& lowering, const Node& node) {
+  SHOAL_ASSIGN(std::vector<ValueId> inputs, lowering.with_blocked_image(node));
+  return lowering.add_blocked(node, blocked_instance_normalization, std::move(inputs),
+                              node.attributes);
+}
+
+// Worth blocks of their own: several passes over all images.
+bool fits_training_normalization(const Lowering& lowering, const Node& node) {
+  const bool trains = node.op != &ops::batch_normalization || node.integer("training_mode", 0) != 0;
+  const Shape& x = lowering.shape(node.inputs[0]);
+  const bool floats = std::ranges::all_of(
+      node.inputs, [&](ValueId id) { return lowering.graph()[id].type.dtype == DType::kF32; });
+  return trains && floats && x.rank() == kImageRank && x.count() > 0 &&
+         2 * x[1] >= lowering.block();
+}
+
+Status lower_training_normalization(Lowering& lowering, const Node& node) {
+  std::vector<ValueId> inputs;
+  for (ValueId old : node.inputs) {
+    const bool image = lowering.shape(old).rank() == kImageRank;
+    SHOAL_ASSIGN(const ValueId id, image ? lowering.blocked_of(old) : lowering.plain_of(old));
+    inputs.push_back(id);
+  }
+  const Operator& op = node.op == &ops::batch_normalization ? blocked_batch_normalization
+                                                            : blocked_batch_normalization_backward;
+  return lowering.add_blocked(node, op, std::move(inputs), node.attributes);
+}
+
+// The axes that a Slice cuts, none of them negative; empty if they are all, or not known.
+std::vector<int64_t> sliced_axes(const Lowering& lowering, const Node& node) {
+  constexpr size_t kAxes = 3;
+  if (node.inputs.size() <= kAxes || node.inputs[kAxes] == kNoValue) return {};
+  const auto& constant = lowering.graph()[node.inputs[kAxes]].constant;
+  if (!constant) return {};
+  const Tensor list = ops::converted(*constant, DType::kI64);
+  std::vector<int64_t> axes;
+  for (int64_t axis : list.data<int64_t>()) {
+    axes.push_back(axis < 0 ? axis + static_cast<int64_t>(kImageRank) : axis);
+  }
+  return axes;
+}
+
+bool fits_slice(const Lowering& lowering, const Node& node) {
+  const std::vector<int64_t> axes = sliced_axes(lowering, node);
+  return is_blocked(lowering, node) && !axes.empty() && std::ranges::find(axes, 1) == axes.end() &&
+         lowering.shape(node.outputs[0]).count() > 0;
+}
+
+Status lower_slice(Lowering& lowering, const Node& node) {
+  SHOAL_ASSIGN(std::vector<ValueId> inputs, lowering.with_blocked_image(node));
+  const std::vector<int64_t> axes = sliced_axes(lowering, node);
+  inputs[3] = lowering.add_constant(lowering.graph()[node.outputs[0]].name + ".axes",
+                                    Tensor::of<int64_t>({std::ssize(axes)}, axes));
+  return lowering.add_blocked(node, ops::slice, std::move(inputs), node.attributes);
+}
+
+// Blocks follow each other only where all of them are full.
+bool fits_concat(const Lowering& lowering, const Node& node) {
+  const int64_t axis = node.integer("axis", 0);
+  return (axis == 1 || axis == 1 - static_cast<int64_t>(kImageRank)) &&
+         std::ranges::all_of(node.inputs, [&](ValueId id) {
+           return lowering.is_blocked(id) && lowering.shape(id)[1] % lowering.block() == 0;
+         });
+}
+
+Status lower_concat(Lowering& lowering, const Node& node) {
+  std::vector<ValueId> inputs;
+  for (ValueId old : node.inputs) {
+    SHOAL_ASSIGN(const ValueId id, lowering.blocked_of(old));
+    inputs.push_back(id);
+  }
+  return lowering.add_blocked(node, ops::concat, std::move(inputs), {{"axis", int64_t{1}}});
+}
+
+bool is_scalar(const Shape& shape) { return shape.count() == 1 && shape.rank() <= 1; }
+
+// As large as y in every axis, or one element per channel, or one element at all.
+bool fits_operand(const Lowering& lowering, ValueId id, const Shape& y) {
+  if (id == kNoValue) return true;
+  const Shape& x = lowering.shape(id);
+  if (is_scalar(x) || x == y) return true;
+  if (x.rank() == kImageRank) {
+    return (x[0] == 1 || x[0] == y[0]) && x[1] == y[1] && x[2] == 1 && x[3] == 1;
+  }
+  return lowering.graph()[id].constant && x == Shape{y[1], 1, 1};
+}
+
+bool fits_elementwise(const Lowering& lowering, const Node& node) {
+  const Shape& y = lowering.shape(node.outputs[0]);
+  return y.rank() == kImageRank &&
+         std::ranges::any_of(node.inputs, [&](ValueId id) { return lowering.is_blocked(id); }) &&
+         std::ranges::all_of(node.inputs,
+                             [&](ValueId id) { return fits_operand(lowering, id, y); });
+}
+
+Status lower_elementwise(Lowering& lowering, const Node& node) {
+  std::vector<ValueId> inputs;
+  for (ValueId old : node.inputs) {
+    const bool plain = old == kNoValue || is_scalar(lowering.shape(old));
+    SHOAL_ASSIGN(const ValueId id, plain ? lowering.plain_of(old) : lowering.blocked_of(old));
+    inputs.push_back(id);
+  }
+  return lowering.add_blocked(node, *node.op, std::move(inputs), node.attributes);
+}
+
+std::vector<LoweringRule> collect() {
+  std::vector<LoweringRule> rules = {
+      {&ops::max_pool, fits_pool, lower_pool},
+      {&ops::average_pool, fits_pool, lower_pool},
+      {&ops::max_pool_backward, fits_pool_backward, lower_pool_backward},
+      {&ops::average_pool_backward, fits_pool_backward, lower_pool_backward},
+      {&ops::global_average_pool, is_blocked, lower_global_pool},
+      {&ops::q_linear_global_average_pool, is_blocked, lower_quantized_global_pool},
+      {&ops::batch_normalization, fits_training_normalization, lower_training_normalization},
+      {&ops::batch_normalization_backward, fits_training_normalization,
+       lower_training_normalization},
+      {&ops::instance_normalization, is_blocked, lower_instance_normalization},
+      {&ops::slice, fits_slice, lower_slice},
+      {&ops::lookup, is_blocked, lower_first_input},
+      {&ops::cast, fits_cast, lower_first_input},
+      {&ops::concat, fits_concat, lower_concat},
+  };
+  for (const Operator* op : kElementwise) {
+    rules.push_back({op, fits_elementwise, lower_elementwise});
+  }
+  return rules;
+}
+
+}  // namespace
+
+std::span<const LoweringRule> layer_rules() {
+  static const std::vector<LoweringRule> rules = collect();
+  return rules;
+}
+
+}  // namespace shoal::cpu

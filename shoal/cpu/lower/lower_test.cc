@@ -1,0 +1,269 @@
+#include "shoal/cpu/lower/lower.h"
+
+#include <gtest/gtest.h>
+
+#include "shoal/cpu/testing.h"
+#include "shoal/device/device.h"
+#include "shoal/graph/text.h"
+#include "shoal/ops/ops.h"
+
+namespace shoal::cpu {
+namespace {
+
+std::vector<Tensor> answers(const Graph& graph) {
+  std::mt19937 rng(3);
+  std::vector<Tensor> inputs, outputs(graph.outputs().size());
+  for (ValueId id : graph.inputs()) inputs.push_back(random_floats(rng, graph[id].type.shape));
+  auto executable = make_reference_device()->compile(graph);
+  EXPECT_TRUE(executable.ok() && (*executable)->run(inputs, outputs, nullptr).ok());
+  return outputs;
+}
+
+// The lowered graph's operators, one word each; the answers must stay what they were.
+std::string lowered(const std::string& text) {
+  const auto graph = parse_text(text, ops::find);
+  EXPECT_TRUE(graph.ok()) << graph.status().message();
+  const auto after = lower(*graph, 4);
+  EXPECT_TRUE(after.ok() && verify(*after).ok());
+  const auto before_answers = answers(*graph), after_answers = answers(*after);
+  for (size_t i = 0; i < before_answers.size(); ++i) {
+    const auto want = before_answers[i].data<float>(), got = after_answers[i].data<float>();
+    EXPECT_EQ(before_answers[i].type(), after_answers[i].type());
+    for (size_t e = 0; e < want.size(); ++e) EXPECT_NEAR(got[e], want[e], 1e-4) << "element " << e;
+  }
+  std::string names;
+  for (const Node& node : after->nodes()) {
+    names += (names.empty() ? "" : " ") + std::string(node.op->name);
+  }
+  return names;
+}
+
+TEST(Lower, KeepsBlocksBetweenConvolutions) {
+  EXPECT_EQ(lowered(R"(
+      input x f32[1,8,6,6]
+      const w f32[8,8,3,3] = random(1)
+      a = FusedConv(x, w) pads=[1,1,1,1] activation="Relu"
+      b = Conv(a, w) pads=[1,1,1,1]
+      c = Add(a, b)
+      y = Sigmoid(c)
+      output y)"),
+            "BlockChannels BlockedConv BlockedConv Add Sigmoid UnblockChannels");
+}
+
+TEST(Lower, KeepsBlocksInBFloat16) {
+  EXPECT_EQ(lowered(R"(
+      input x f32[1,8,6,6]
+      const w f32[8,8,3,3] = random(1)
+      a = Conv(x, w) pads=[1,1,1,1]
+      b = Cast(a) to=16 round_mode="nearest"
+      c = Cast(b) to=1
+      y = Conv(c, w)
+      output y)"),
+            "BlockChannels BlockedConv Cast Cast BlockedConv UnblockChannels");
+}
+
+TEST(Lower, ReadsImagesOfFewChannelsAsTheyAre) {
+  EXPECT_EQ(lowered(R"(
+      input x f32[2,3,6,6]
+      const w f32[8,3,3,3] = random(1)
+      y = Conv(x, w) strides=[2,2]
+      output y)"),
+            "BlockedConv UnblockChannels");
+}
+
+TEST(Lower, PoolsBlocks) {
+  EXPECT_EQ(lowered(R"(
+      input x f32[1,3,9,9]
+      const w f32[10,3,3,3] = random(1)
+      a = Conv(x, w)
+      b = MaxPool(a) kernel_shape=[3,3] strides=[2,2] pads=[1,1,1,1]
+      c = AveragePool(b) kernel_shape=[2,2] auto_pad="SAME_UPPER"
+      y = GlobalAveragePool(c)
+      output y)"),
+            "BlockedConv MaxPool AveragePool AveragePool UnblockChannels");
+}
+
+TEST(Lower, LeavesTheBlocksWithFewChannels) {
+  // Blocks are made for them only where taps are many.
+  EXPECT_EQ(lowered(R"(
+      input x f32[1,8,6,6]
+      input z f32[1,8,6,6]
+      input r f32[1,1,6,6]
+      const w f32[8,8,3,3] = random(1)
+      const v f32[1,8,1,1] = random(2)
+      const u f32[1,8,3,3] = random(3)
+      a = Conv(x, w) pads=[1,1,1,1]
+      b = Conv(a, v)
+      c = FusedConv(a, v, _, r) activation="Relu"
+      d = Conv(z, v)
+      e = Conv(z, u)
+      output b
+      output c
+      output d
+      output e)"),
+            "BlockChannels BlockedConv UnblockingConv UnblockingConv Conv BlockChannels "
+            "UnblockingConv");
+}
+
+TEST(Lower, NormalisesAndSlicesBlocks) {
+  EXPECT_EQ(lowered(R"(
+      input x f32[2,3,6,6]
+      const w f32[6,3,3,3] = random(1)
+      const scale f32[6] = random(2)
+      const bias f32[6] = random(3)
+      const starts i64[2] = [1,0]
+      const ends i64[2] = [4,2]
+      const axes i64[2] = [-1,2]
+      const channels i64[1] = [1]
+      const one i64[1] = [1]
+      const two i64[1] = [2]
+      a = Conv(x, w)
+      b = InstanceNormalization(a, scale, bias)
+      c = Slice(b, starts, ends, axes)
+      d = Slice(b, one, two, channels)
+      output c
+      output d)"),
+            "BlockedConv BlockedInstanceNormalization Slice UnblockChannels Slice UnblockChannels");
+}
+
+TEST(Lower, TransposesConvolutionsInBlocks) {
+  // Not those of few output channels, nor those whose phases would mostly meet padding.
+  EXPECT_EQ(lowered(R"(
+      input x f32[1,4,5,5]
+      input z f32[1,4,1,1]
+      const w f32[4,4,3,3] = random(1)
+      const one f32[4,1,3,3] = random(2)
+      a = ConvTranspose(x, w) strides=[2,2]
+      b = FusedConvTranspose(a, w, _, a) pads=[1,1,1,1] activation="Relu"
+      c = ConvTranspose(a, one)
+      d = ConvTranspose(z, w)
+      output b
+      output c
+      output d)"),
+            "BlockChannels BlockedConvTranspose BlockedConvTranspose UnblockChannels ConvTranspose "
+            "ConvTranspose UnblockChannels");
+}
+
+TEST(Lower, ScalesChannels) {
+  EXPECT_EQ(lowered(R"(
+      input x f32[2,3,5,5]
+      const w f32[6,3,3,3] = random(1)
+      const scale f32[6,1,1] = random(2)
+      const half f32[] = [0.5]
+      a = Conv(x, w)
+      b = Mul(a, scale)
+      c = Add(half, b)
+      d = GlobalAveragePool(c)
+      y = Mul(c, d)
+      output y)"),
+            "BlockedConv Mul Add AveragePool Mul UnblockChannels");
+}
+
+TEST(Lower, LeavesTheBlocksWhereTheyCannotGoOn) {
+  // The second input of Concat has a block that is not full; Transpose knows nothing of blocks.
+  EXPECT_EQ(lowered(R"(
+      input x f32[1,3,5,5]
+      const w f32[8,3,1,1] = random(1)
+      const v f32[6,3,1,1] = random(2)
+      a = Conv(x, w)
+      b = Conv(x, v)
+      c = Concat(a, a) axis=1
+      d = Concat(c, b) axis=1
+      y = Transpose(d) perm=[0,2,3,1]
+      output y)"),
+            "BlockedConv BlockedConv Concat UnblockChannels UnblockChannels Concat Transpose");
+}
+
+TEST(Lower, KeepsBlocksOfBytes) {
+  // The average has one pixel per channel, so it needs no blocks.
+  EXPECT_EQ(lowered(R"(
+      input x f32[1,3,9,9]
+      const s f32[] = [0.02]
+      const z u8[] = [128]
+      const o i8[] = [0]
+      const w i8[6,3,3,3] = ones
+      const v i8[6,6,1,1] = ones
+      const table u8[256] = random(3)
+      a = QuantizeLinear(x, s, z)
+      b = QLinearConv(a, s, z, w, s, o, s, z)
+      c = MaxPool(b) kernel_shape=[2,2]
+      d = QLinearConv(c, s, z, v, s, o, s, z)
+      e = QLinearAdd(c, s, z, d, s, z, s, z)
+      f = Lookup(e, table)
+      g = QLinearGlobalAveragePool(f, s, z, s, z)
+      y = DequantizeLinear(g, s, z)
+      output y)"),
+            "QuantizeLinear BlockedQLinearConv MaxPool BlockedQLinearConv QLinearAdd Lookup "
+            "BlockedQLinearGlobalAveragePool DequantizeLinear");
+}
+
+TEST(Lower, BlocksNoBytesWhoseWeightsHaveZeroPoints) {
+  EXPECT_EQ(lowered(R"(
+      input x f32[1,3,9,9]
+      const s f32[] = [0.02]
+      const z u8[] = [128]
+      const o i8[] = [1]
+      const w i8[6,3,3,3] = ones
+      a = QuantizeLinear(x, s, z)
+      b = QLinearConv(a, s, z, w, s, o, s, z)
+      y = DequantizeLinear(b, s, z)
+      output y)"),
+            "QuantizeLinear QLinearConv DequantizeLinear");
+}
+
+TEST(Lower, BlocksNoImageThatIsMostlyPadding) {
+  EXPECT_EQ(lowered(R"(
+      input x f32[1,4,2,2]
+      const s f32[] = [0.02]
+      const z u8[] = [128]
+      const o i8[] = [0]
+      const w f32[4,4,1,1] = ones
+      const v i8[4,4,1,1] = ones
+      a = Conv(x, w) pads=[99999999,0,99999999,0] strides=[99999999,1]
+      b = QuantizeLinear(x, s, z)
+      c = QLinearConv(b, s, z, v, s, o, s, z) pads=[0,99999999,0,99999999] strides=[1,99999999]
+      y = DequantizeLinear(c, s, z)
+      output a
+      output y)"),
+            "Conv QuantizeLinear QLinearConv DequantizeLinear");
+}
+
+TEST(Lower, LetsGroupsShareBlocks) {
+  EXPECT_EQ(lowered(R"(
+      input x f32[1,10,5,5]
+      const w f32[10,2,3,3] = random(1)
+      y = Conv(x, w) group=5
+      output y)"),
+            "BlockChannels BlockedConv UnblockChannels");
+}
+
+TEST(Lower, GoesBackThroughConvolutionsByConvolutions) {
+  EXPECT_EQ(lowered(R"(
+      input x f32[1,16,6,6]
+      input w f32[16,16,3,3]
+      y = ConvTranspose(x, w) pads=[1,1,1,1]
+      output y)"),
+            "BlockChannels TurnFilters BlockedConv UnblockChannels");
+}
+
+TEST(Lower, BlocksNoConvolutionThatGainsNothing) {
+  // One output channel; groups of weights that change; groups that grow; sums of one pixel.
+  EXPECT_EQ(lowered(R"(
+      input x f32[1,4,5,5]
+      input v f32[4,2,1,1]
+      const one f32[1,4,1,1] = random(1)
+      const two f32[8,2,1,1] = random(2)
+      const all f32[4,4,5,5] = random(3)
+      a = Conv(x, one)
+      b = Conv(x, v) group=2
+      c = Conv(x, two) group=2
+      d = Conv(x, all)
+      output a
+      output b
+      output c
+      output d)"),
+            "Conv Conv Conv Conv");
+}
+
+}  // namespace
+}  // namespace shoal::cpu

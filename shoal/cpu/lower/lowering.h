@@ -1,0 +1,81 @@
+// What the rules of lowering (lower.h) share: the graph that is read, the one that is made, and
+// which values exist in which form.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "shoal/cpu/layout/blocked.h"
+#include "shoal/graph/graph.h"
+
+namespace shoal::cpu {
+
+class Lowering {
+ public:
+  Lowering(const Graph& from, int64_t block)
+      : from_(from), block_(block), copies_(from.value_count()) {}
+
+  Result<Graph> run();
+
+  // Of the graph that is read.
+  const Graph& graph() const { return from_; }
+  const Shape& shape(ValueId id) const { return from_[id].type.shape; }
+
+  int64_t block() const { return block_; }
+  bool is_blocked(ValueId id) const { return id != kNoValue && copies(id).blocked != kNoValue; }
+
+  // What stands for a value in the new graph; made now if it is not there in this form.
+  Result<ValueId> plain_of(ValueId id);
+  Result<ValueId> blocked_of(ValueId id);
+
+  // A node's inputs, as they are but for the first, which is in blocks.
+  Result<std::vector<ValueId>> with_blocked_image(const Node& node);
+
+  // Adds what stands for a node: its first output is blocked, or none is.
+  Status add_blocked(const Node& node, const Operator& op, std::vector<ValueId> inputs,
+                     Attributes attributes);
+  Status add_plain(const Node& node, const Operator& op, std::vector<ValueId> inputs,
+                   Attributes attributes);
+  // The node as its operator says it in others, all of them plain.
+  Status expand(const Node& node);
+  Result<ValueId> add(const Operator& op, std::vector<ValueId> inputs, Attributes attributes) {
+    return to_.add(op, std::move(inputs), std::move(attributes));
+  }
+  ValueId add_constant(std::string name, Tensor tensor) {
+    return to_.add_constant(std::move(name), std::move(tensor));
+  }
+
+ private:
+  // Of a value of the old graph: in one form, or in both.
+  struct Copies {
+    ValueId plain = kNoValue;
+    ValueId blocked = kNoValue;
+  };
+
+  Copies& copies(ValueId id) { return copies_[static_cast<size_t>(id)]; }
+  const Copies& copies(ValueId id) const { return copies_[static_cast<size_t>(id)]; }
+  Status lower(const Node& node);
+  Status copy(const Node& node);
+  std::string blocked_name(ValueId id) const { return from_[id].name + ".blocked"; }
+  Tensor blocked_constant(const Tensor& plain) const;
+
+  const Graph& from_;
+  const int64_t block_;
+  Graph to_;
+  std::vector<Copies> copies_;
+};
+
+// How one operator is lowered where that is possible and worth it; elsewhere the next rule for it
+// is asked, and in the end the node stays as it is.
+struct LoweringRule {
+  const Operator* op;
+  bool (*fits)(const Lowering&, const Node&);
+  Status (*lower)(Lowering&, const Node&);
+};
+std::span<const LoweringRule> conv_rules();
+std::span<const LoweringRule> layer_rules();
+
+inline constexpr size_t kImageRank = 4;  // only those are blocked
+
+}  // namespace shoal::cpu

@@ -1,0 +1,36 @@
+// Slice of floats, in runs as long as its steps allow.
+#include "shoal/ops/array/slice.h"
+
+#include "shoal/cpu/kernel.h"
+#include "shoal/cpu/movement/strided.h"
+#include "shoal/ops/ops.h"
+
+namespace shoal::cpu {
+namespace {
+
+class SliceKernel : public Kernel {
+ public:
+  SliceKernel(const Shape& shape, const ops::SliceSource& source)
+      : first_(source.first),
+        walk_(make_walk<2>(shape, {ops::strides_of(shape), source.strides})) {}
+
+  void run(const KernelArgs& call) const override {
+    copy_runs(walk_, call.pool, call.input(0) + first_, call.output(0));
+  }
+
+ private:
+  const int64_t first_;
+  const Walk<2> walk_;  // y, x
+};
+
+std::unique_ptr<Kernel> make_slice(const KernelSpec& site) {
+  const Shape& shape = site.outputs[0].shape;
+  if (site.inputs[0].type.dtype != DType::kF32 || shape.count() == 0) return nullptr;
+  return std::make_unique<SliceKernel>(shape, ops::slice_source(site.inputs));
+}
+
+}  // namespace
+
+std::vector<Provider> slice_kernels() { return {{&ops::slice, "runs", make_slice}}; }
+
+}  // namespace shoal::cpu

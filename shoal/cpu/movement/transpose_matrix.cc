@@ -1,0 +1,43 @@
+#include <algorithm>
+
+#include "shoal/cpu/movement/transpose.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "shoal/cpu/movement/transpose_matrix.cc"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+#include "shoal/cpu/movement/transpose_block-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace shoal::cpu::HWY_NAMESPACE {
+namespace {
+
+// In squares, both of whose sides stay in the first-level cache.
+void transpose_matrix_here(const float* from, int64_t from_stride, int64_t rows, int64_t columns,
+                           float* to, int64_t to_stride) {
+  constexpr int64_t kSide = 32;
+  for (int64_t p = 0; p < columns; p += kSide) {
+    for (int64_t c = 0; c < rows; c += kSide) {
+      transpose_block(from + c * from_stride + p, from_stride, std::min(kSide, rows - c),
+                      std::min(kSide, columns - p), to + p * to_stride + c, to_stride);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace shoal::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace shoal::cpu {
+
+HWY_EXPORT(transpose_matrix_here);
+
+void transpose_matrix(const float* from, int64_t from_stride, int64_t rows, int64_t columns,
+                      float* to, int64_t to_stride) {
+  HWY_DYNAMIC_DISPATCH(transpose_matrix_here)(from, from_stride, rows, columns, to, to_stride);
+}
+
+}  // namespace shoal::cpu
+#endif  // HWY_ONCE

@@ -1,0 +1,45 @@
+#include "shoal/cpu/product/addend.h"
+
+namespace shoal::cpu {
+
+Addend::Addend(const KernelSpec& site, float beta) : beta_(beta), residual_(site.given(3)) {
+  if (!site.given(2) || beta_ == 0) return;
+  const Shape& c = site.shape(2);
+  const Shape& y = site.outputs[0].shape;
+  const int64_t n = y[y.rank() - 1];
+  strides_ = ops::broadcast_strides(c, y);
+  const bool same_for_all_rows =
+      c.count() == n && (n == 1 || c.rank() <= 1 || c[c.rank() - 1] == n);
+  if (beta_ == 1 && same_for_all_rows) {
+    c_ = Form::kRow;
+  } else if (beta_ == 1 && c == y && !residual_) {
+    c_ = Form::kWhole;
+  } else {
+    c_ = Form::kStretched;
+    stretched_floats_ = (y.count() + 15) / 16 * 16;
+  }
+}
+
+void Addend::prepare(const KernelArgs& call, float* scratch) const {
+  if (c_ != Form::kStretched) return;
+  const float* c = call.input(2);
+  const float* residual = residual_ ? call.input(3) : nullptr;
+  const Shape& y = call.outputs[0].shape();
+  for (int64_t i = 0; i < y[0]; ++i) {
+    for (int64_t j = 0; j < y[1]; ++j) {
+      const int64_t at = i * y[1] + j;
+      scratch[at] = beta_ * c[i * strides_[0] + j * strides_[1]];
+      if (residual != nullptr) scratch[at] += residual[at];
+    }
+  }
+}
+
+void Addend::add_to(Product& product, const KernelArgs& call, int64_t at,
+                    const float* scratch) const {
+  if (residual_) product.addend = call.input(3) + at;
+  if (c_ == Form::kRow) product.column_bias = call.input(2);
+  if (c_ == Form::kWhole) product.addend = call.input(2) + at;
+  if (c_ == Form::kStretched) product.addend = scratch + at;
+}
+
+}  // namespace shoal::cpu

@@ -1,0 +1,152 @@
+#include "shoal/cpu/product/matrix_kernels.h"
+
+#include <algorithm>
+#include <limits>
+#include <optional>
+
+#include "shoal/cpu/product/dots.h"
+#include "shoal/cpu/product/packed_columns.h"
+#include "shoal/ops/elementwise/fused_activation.h"
+#include "shoal/ops/ops.h"
+
+namespace shoal::cpu {
+namespace {
+
+class ProductKernel : public MatrixKernel {
+ public:
+  ProductKernel(const KernelSpec& site, MatrixProducts products)
+      : MatrixKernel(std::move(products)),
+        threads_(site.pool.threads()),
+        blocking_(choose_blocking(products_.m, products_.n, products_.k,
+                                  {.right = site.constant(1) != nullptr},
+                                  std::ssize(products_.pairs), threads_)) {
+    const Tensor* b = site.constant(1);
+    if (b == nullptr) return;
+    const int64_t size = std::max<int64_t>(products_.k * products_.n, 1);
+    packed_.emplace(site, matrix_b(b->data<float>().data()), b->count() / size, products_.k,
+                    products_.n, products_.scale);
+    b->release_pages();
+  }
+
+  void run(const KernelArgs& call) const override {
+    auto* scratch = reinterpret_cast<float*>(call.scratch);
+    products_.addend.prepare(call, scratch);
+    scratch += products_.addend.scratch_floats();
+    const int64_t blocks = blocking_.blocks();
+    call.pool.parallel_for(std::ssize(products_.pairs) * blocks, [&](int64_t index, int slot) {
+      run_block(call, products_.pairs[static_cast<size_t>(index / blocks)], index % blocks,
+                scratch + slot * blocking_.scratch_floats);
+    });
+  }
+
+  size_t scratch_bytes() const override {
+    return MatrixKernel::scratch_bytes() +
+           static_cast<size_t>(blocking_.scratch_floats * threads_) * sizeof(float);
+  }
+
+ private:
+  Matrix matrix_b(const float* data) const {
+    return {data, products_.b.row_stride, products_.b.column_stride};
+  }
+
+  void run_block(const KernelArgs& call, const Pair& pair, int64_t block, float* scratch) const {
+    Product product = describe(pair, call);
+    product.left = {a_of(pair, call), products_.a.row_stride, products_.a.column_stride};
+    if (packed_) {
+      product.packed_right = packed_->panels(pair.b);
+      return multiply(product, blocking_, block, scratch);
+    }
+    const RightMatrix right(matrix_b(b_of(pair, call)), products_.scale);
+    product.right = &right;
+    multiply(product, blocking_, block, scratch);
+  }
+
+  const int threads_;
+  const Blocking blocking_;
+  std::optional<PackedColumns> packed_;  // if b is constant
+};
+
+class VectorKernel : public MatrixKernel {
+ public:
+  using MatrixKernel::MatrixKernel;
+
+  void run(const KernelArgs& call) const override {
+    const int64_t m = products_.m, n = products_.n, k = products_.k;
+    products_.addend.prepare(call, reinterpret_cast<float*>(call.scratch));
+    // What takes a few microseconds to read: more than handing it to another thread.
+    constexpr int64_t kElements = int64_t{1} << 16;
+    const int64_t grain = std::max<int64_t>(kElements / std::max<int64_t>(k, 1), 16);
+    for (const Pair& pair : products_.pairs) {
+      const Product product = describe(pair, call);
+      const float *a = a_of(pair, call), *b = b_of(pair, call);
+      call.pool.parallel_ranges(m * n, grain, [&](int64_t begin, int64_t end) {
+        if (m == 1 && products_.b.row_stride != 1) {
+          add_rows(a, k, b, n, begin, end, product.y);
+        } else if (m == 1) {
+          dot_rows({a, k, 1, k, b, product.y, n}, begin, end);
+        } else {
+          dot_rows({b, k, 1, k, a, product.y, m}, begin, end);
+        }
+        finish(product, begin, end);
+      });
+    }
+  }
+};
+
+}  // namespace
+
+Product MatrixKernel::describe(const Pair& pair, const KernelArgs& call) const {
+  Product product;
+  const int64_t at = pair.y * products_.m * products_.n;
+  product.m = products_.m;
+  product.n = product.y_stride = products_.n;
+  product.k = products_.k;
+  product.y = call.output(0) + at;
+  product.activation = products_.activation;
+  products_.addend.add_to(product, call, at, reinterpret_cast<const float*>(call.scratch));
+  return product;
+}
+
+void MatrixKernel::finish(const Product& product, int64_t begin, int64_t end) const {
+  float* y = product.y;
+  const Activation& activation = product.activation;
+  const float *bias = product.column_bias, *addend = product.addend;
+  const int64_t bias_step = product.m == 1 ? 1 : 0;
+  if (products_.scale != 1) {
+    for (int64_t i = begin; i < end; ++i) y[i] *= products_.scale;
+  }
+  if (bias != nullptr) {
+    for (int64_t i = begin; i < end; ++i) y[i] += bias[i * bias_step];
+  }
+  if (addend != nullptr) {
+    for (int64_t i = begin; i < end; ++i) y[i] += addend[i];
+  }
+  for (int64_t i = begin; i < end; ++i) {
+    y[i] = std::min(std::max(y[i], activation.low), activation.high);
+  }
+  if (activation.pass.loop != nullptr) activation.pass(y + begin, y + begin, end - begin);
+}
+
+Activation activation_of(const KernelSpec& site) {
+  const bool fused = site.node.op == &ops::fused_gemm || site.node.op == &ops::fused_mat_mul;
+  return fused ? Activation(ops::activation_of(site.node)) : Activation();
+}
+
+std::unique_ptr<Kernel> make_vector_kernel(const KernelSpec&, MatrixProducts products) {
+  const bool row_times_matrix = products.m == 1;
+  const bool matrix_times_column = products.n == 1 && products.a.column_stride == 1;
+  if (!row_times_matrix && !matrix_times_column) return nullptr;
+  return std::make_unique<VectorKernel>(std::move(products));
+}
+
+std::unique_ptr<Kernel> make_product_kernel(const KernelSpec& site, MatrixProducts products) {
+  return std::make_unique<ProductKernel>(site, std::move(products));
+}
+
+double product_cost(const KernelSpec&, const MatrixProducts& products) {
+  if (products.m <= 1 || products.n <= 1) return std::numeric_limits<double>::infinity();
+  return static_cast<double>(products.m) * static_cast<double>(products.n) *
+         static_cast<double>(products.k) * static_cast<double>(products.pairs.size());
+}
+
+}  // namespace shoal::cpu

@@ -1,0 +1,52 @@
+// Products of a vector with a matrix most of whose elements are zero, in two forms: single elements
+// (compressed rows), or blocks of 16 outputs of one input, as pruning by blocks leaves them.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "shoal/cpu/aligned.h"
+#include "shoal/cpu/product/product.h"
+
+namespace shoal::cpu {
+
+// How much of a k x n matrix is there, between 0 and 1.
+struct Density {
+  double elements = 0;
+  double blocks = 0;
+};
+Density density_of(const Matrix& matrix, int64_t k, int64_t n);
+
+// The same of some columns only, to see cheaply that a matrix is not sparse at all.
+Density sampled_density_of(const Matrix& matrix, int64_t k, int64_t n);
+
+// For every column j of the matrix its elements that are not zero.
+class SparseColumns {
+ public:
+  SparseColumns(const Matrix& matrix, int64_t k, int64_t n);
+  // y_j = x . column j, for j in [begin, end)
+  void multiply(const float* x, int64_t begin, int64_t end, float* y) const;
+
+ private:
+  std::vector<int64_t> begin_;  // per column, and the end
+  std::vector<int32_t> row_;
+  std::vector<float> value_;
+};
+
+// For every 16 columns the rows in which one of them is not zero.
+class SparseBlocks {
+ public:
+  static constexpr int64_t kWidth = 16;
+
+  SparseBlocks(const Matrix& matrix, int64_t k, int64_t n);
+  // As above; begin is a multiple of kWidth, and so is end, or it is n.
+  void multiply(const float* x, int64_t begin, int64_t end, float* y) const;
+
+ private:
+  int64_t n_;
+  std::vector<int64_t> begin_;  // per group of columns, and the end
+  std::vector<int32_t> row_;
+  AlignedFloats values_;  // [block][kWidth]
+};
+
+}  // namespace shoal::cpu

@@ -1,0 +1,85 @@
+// Gemm and MatMul of one row with constants that are mostly zero.
+#include <algorithm>
+#include <limits>
+
+#include "shoal/cpu/product/matrix_kernels.h"
+#include "shoal/cpu/product/sparse.h"
+
+namespace shoal::cpu {
+namespace {
+
+// Densities below which a sparse form is faster than the dense one, as bench_sparse finds them. One
+// that comes from memory has more to gain, for what is not there is not read.
+struct BreakEven {
+  double elements, blocks;
+};
+BreakEven break_even(int64_t dense_bytes) {
+  constexpr int64_t kCache = 8 << 20;
+  return dense_bytes <= kCache ? BreakEven{0.06, 0.8} : BreakEven{0.15, 0.8};
+}
+
+// How long each form takes, as a part of the dense one's time; infinite where none should be tried.
+struct Estimate {
+  double elements = std::numeric_limits<double>::infinity();
+  double blocks = std::numeric_limits<double>::infinity();
+};
+
+Estimate estimate(const KernelSpec& site, const MatrixProducts& products) {
+  constexpr int64_t kSmallest = 1 << 14;  // of what is worth a look
+  const Tensor* b = site.constant(1);
+  const int64_t size = products.k * products.n;
+  const bool fits = b != nullptr && products.m == 1 && products.pairs.size() == 1 &&
+                    size >= kSmallest && products.k <= std::numeric_limits<int32_t>::max();
+  if (!fits) return {};
+  const BreakEven limit = break_even(size * static_cast<int64_t>(sizeof(float)));
+  const Matrix matrix{b->data<float>().data(), products.b.row_stride, products.b.column_stride};
+  const auto worth_it = [&](const Density& density) {
+    return density.elements < limit.elements || density.blocks < limit.blocks;
+  };
+  if (!worth_it(sampled_density_of(matrix, products.k, products.n))) return {};
+  const Density density = density_of(matrix, products.k, products.n);
+  return {density.elements / limit.elements, density.blocks / limit.blocks};
+}
+
+template <class Form>
+class SparseKernel : public MatrixKernel {
+ public:
+  SparseKernel(const KernelSpec& site, MatrixProducts products)
+      : MatrixKernel(std::move(products)),
+        b_({site.constant(1)->data<float>().data(), products_.b.row_stride,
+            products_.b.column_stride},
+           products_.k, products_.n) {
+    site.constant(1)->release_pages();
+  }
+
+  void run(const KernelArgs& call) const override {
+    constexpr int64_t kWidth = SparseBlocks::kWidth, kGroups = 16;  // at least, to a thread
+    products_.addend.prepare(call, reinterpret_cast<float*>(call.scratch));
+    const Pair& pair = products_.pairs.front();
+    const Product product = describe(pair, call);
+    const int64_t n = products_.n;
+    call.pool.parallel_ranges((n + kWidth - 1) / kWidth, kGroups, [&](int64_t begin, int64_t end) {
+      const int64_t j = begin * kWidth, j_end = std::min(end * kWidth, n);
+      b_.multiply(a_of(pair, call), j, j_end, product.y);
+      finish(product, j, j_end);
+    });
+  }
+
+ private:
+  const Form b_;
+};
+
+}  // namespace
+
+std::unique_ptr<Kernel> make_sparse_kernel(const KernelSpec& site, MatrixProducts products) {
+  if (estimate(site, products).elements >= 1) return nullptr;
+  return std::make_unique<SparseKernel<SparseColumns>>(site, std::move(products));
+}
+
+std::unique_ptr<Kernel> make_block_sparse_kernel(const KernelSpec& site, MatrixProducts products) {
+  const auto [elements, blocks] = estimate(site, products);
+  if (blocks >= 1 || blocks > elements) return nullptr;
+  return std::make_unique<SparseKernel<SparseBlocks>>(site, std::move(products));
+}
+
+}  // namespace shoal::cpu

@@ -1,0 +1,159 @@
+#include "shoal/cpu/quantized/byte_dots.h"
+
+#include <algorithm>
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "shoal/cpu/quantized/byte_dots.cc"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+HWY_BEFORE_NAMESPACE();
+namespace shoal::cpu::HWY_NAMESPACE {
+namespace {
+
+namespace hn = hwy::HWY_NAMESPACE;
+using DI = hn::ScalableTag<int32_t>;
+using VI = hn::Vec<DI>;
+
+// The sums of one row of each factor in lanes that add up to the result, in whatever order.
+#if HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX3_DL
+struct Quads {
+  using DBytes = hn::Repartition<uint8_t, DI>;
+  static constexpr int64_t kBytes = HWY_LANES(uint8_t);
+
+  static bool is_here() { return __builtin_cpu_supports("avx512vnni"); }
+  static HWY_INLINE VI load_a(const uint8_t* a) {
+    return hn::BitCast(DI(), hn::LoadU(DBytes(), a));
+  }
+  static HWY_INLINE VI load_b(const uint8_t* b, uint8_t flip) {
+    return hn::BitCast(DI(), hn::Xor(hn::LoadU(DBytes(), b), hn::Set(DBytes(), flip)));
+  }
+  static HWY_INLINE VI ones() { return hn::Set(DI(), 0x01010101); }
+  static HWY_INLINE void add(VI& sum, VI a, VI b) {
+    asm("vpdpbusd %2, %1, %0" : "+v"(sum.raw) : "v"(a.raw), "v"(b.raw));
+  }
+};
+#endif
+
+#if HWY_TARGET == HWY_SCALAR
+struct Pairs {
+  static constexpr int64_t kBytes = 1;
+
+  static int32_t load_a(const uint8_t* a) { return *a; }
+  static int32_t load_b(const uint8_t* b, uint8_t flip) { return static_cast<int8_t>(*b ^ flip); }
+  static int32_t ones() { return 1; }
+  static void add(VI& sum, int32_t a, int32_t b) { sum = hn::Add(sum, hn::Set(DI(), a * b)); }
+};
+#else
+struct Pairs {
+  static constexpr int64_t kBytes = HWY_LANES(int16_t);
+  using D16 = hn::Repartition<int16_t, DI>;
+  using DU8 = hn::Rebind<uint8_t, D16>;  // as many as fit when widened to 16 bits
+  using DI8 = hn::Rebind<int8_t, D16>;
+  using V16 = hn::Vec<D16>;
+
+  static HWY_INLINE V16 load_a(const uint8_t* a) {
+    return hn::PromoteTo(D16(), hn::LoadU(DU8(), a));
+  }
+  static HWY_INLINE V16 load_b(const uint8_t* b, uint8_t flip) {
+    const auto bytes = hn::Xor(hn::LoadU(DU8(), b), hn::Set(DU8(), flip));
+    return hn::PromoteTo(D16(), hn::BitCast(DI8(), bytes));
+  }
+  static HWY_INLINE V16 ones() { return hn::Set(D16(), 1); }
+  static HWY_INLINE void add(VI& sum, V16 a, V16 b) {
+    VI other = hn::Zero(DI());
+    sum = hn::ReorderWidenMulAccumulate(DI(), a, b, sum, other);
+    sum = hn::Add(sum, other);
+  }
+};
+#endif
+
+template <class Dot, int kRows, int kColumns, bool kSums>
+void multiply_tile(const ByteDots& dots, int64_t column) {
+  const DI d;
+  VI sum[kRows][kColumns], b_sum[kColumns];
+  for (int c = 0; c < kColumns; ++c) {
+    b_sum[c] = hn::Zero(d);
+    for (int r = 0; r < kRows; ++r) sum[r][c] = hn::Zero(d);
+  }
+  const uint8_t* b = dots.b + column * dots.k;
+  const auto add = [&](const auto& a_at, const auto& b_at) {
+    decltype(Dot::ones()) a[kRows];
+    for (int r = 0; r < kRows; ++r) a[r] = Dot::load_a(a_at(r));
+#pragma GCC unroll 4
+    for (int c = 0; c < kColumns; ++c) {
+      const auto w = Dot::load_b(b_at(c), dots.b_flip);
+#pragma GCC unroll 4
+      for (int r = 0; r < kRows; ++r) Dot::add(sum[r][c], a[r], w);
+      if constexpr (kSums) Dot::add(b_sum[c], Dot::ones(), w);
+    }
+  };
+  int64_t k = 0;
+  for (; k + Dot::kBytes <= dots.k; k += Dot::kBytes) {
+    add([&](int r) { return dots.a + r * dots.k + k; }, [&](int c) { return b + c * dots.k + k; });
+  }
+  if (k < dots.k) {
+    uint8_t a_rest[kRows][Dot::kBytes], b_rest[kColumns][Dot::kBytes];
+    for (auto& row : a_rest) {
+      std::fill_n(row, Dot::kBytes, uint8_t{0});
+      std::copy_n(dots.a + (&row - a_rest) * dots.k + k, dots.k - k, row);
+    }
+    for (auto& row : b_rest) {
+      std::fill_n(row, Dot::kBytes, dots.b_flip);  // zero, once flipped
+      std::copy_n(b + (&row - b_rest) * dots.k + k, dots.k - k, row);
+    }
+    add([&](int r) { return a_rest[r]; }, [&](int c) { return b_rest[c]; });
+  }
+  for (int c = 0; c < kColumns; ++c) {
+    for (int r = 0; r < kRows; ++r) {
+      dots.sums[r * dots.sums_stride + column + c] = hn::GetLane(hn::SumOfLanes(d, sum[r][c]));
+    }
+    if constexpr (kSums) dots.b_sums[column + c] = hn::GetLane(hn::SumOfLanes(d, b_sum[c]));
+  }
+}
+
+template <class Dot, int kRows, bool kSums>
+void multiply_rows(const ByteDots& dots, int64_t begin, int64_t end) {
+  constexpr int kColumns = 4;
+  for (; begin + kColumns <= end; begin += kColumns) {
+    multiply_tile<Dot, kRows, kColumns, kSums>(dots, begin);
+  }
+  for (; begin < end; ++begin) multiply_tile<Dot, kRows, 1, kSums>(dots, begin);
+}
+
+template <class Dot, bool kSums>
+void multiply_any(const ByteDots& dots, int64_t begin, int64_t end) {
+  if (dots.rows == 1) return multiply_rows<Dot, 1, kSums>(dots, begin, end);
+  if (dots.rows == 2) return multiply_rows<Dot, 2, kSums>(dots, begin, end);
+  if (dots.rows == 3) return multiply_rows<Dot, 3, kSums>(dots, begin, end);
+  multiply_rows<Dot, 4, kSums>(dots, begin, end);
+}
+
+template <class Dot>
+void multiply(const ByteDots& dots, int64_t begin, int64_t end) {
+  if (dots.b_sums != nullptr) return multiply_any<Dot, true>(dots, begin, end);
+  multiply_any<Dot, false>(dots, begin, end);
+}
+
+void multiply_here(const ByteDots& dots, int64_t begin, int64_t end) {
+#if HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX3_DL
+  if (Quads::is_here()) return multiply<Quads>(dots, begin, end);
+#endif
+  multiply<Pairs>(dots, begin, end);
+}
+
+}  // namespace
+}  // namespace shoal::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace shoal::cpu {
+
+HWY_EXPORT(multiply_here);
+
+void multiply_bytes(const ByteDots& dots, int64_t begin, int64_t end) {
+  HWY_DYNAMIC_DISPATCH(multiply_here)(dots, begin, end);
+}
+
+}  // namespace shoal::cpu
+#endif  // HWY_ONCE

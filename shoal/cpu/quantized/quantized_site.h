@@ -1,0 +1,42 @@
+// What all kernels of BlockedQLinearConv need to know of their node.
+#pragma once
+
+#include <vector>
+
+#include "shoal/cpu/kernel.h"
+#include "shoal/cpu/layout/blocked_quantized.h"
+#include "shoal/cpu/quantized/requantize.h"
+
+namespace shoal::cpu {
+
+struct QuantizedSite {
+  explicit QuantizedSite(const KernelSpec& site);
+
+  ops::Convolution conv;
+  int64_t block;                  // channels in one
+  int64_t in_channels;            // of the whole image
+  int64_t in_blocks, out_blocks;  // of the whole image
+  bool image_is_blocked;
+  uint8_t x_flip;                      // what makes a u8 of the image's bytes: 0x80 if they are i8
+  int32_t x_zero;                      // of the u8
+  std::vector<int8_t> signed_weights;  // where they come as u8
+  const int8_t* weights;               // [m, c, rows, columns]
+  std::vector<int32_t> bias;           // [out_blocks][block]
+  std::vector<float> scales;           // [out_blocks][block]
+  Requantize finish;
+
+  int64_t input_image() const {  // bytes of one image
+    return (image_is_blocked ? in_blocks * block : in_channels) * conv.input_plane();
+  }
+  int64_t output_image() const { return out_blocks * conv.output_plane() * block; }
+
+  // Takes (zero point - offset) * sum of a channel's weights off its bias, after which the image's
+  // bytes, less `offset`, may be multiplied as they are; where there is padding, it must be x_zero.
+  void fold_zero_point(int32_t offset);
+};
+
+// True if everything but the image and the residual is constant and weights have no zero points:
+// what the kernels for blocked channels can compute. Also of a QLinearConv that is to be blocked.
+bool has_plain_weights(std::span<const Operand> inputs);
+
+}  // namespace shoal::cpu

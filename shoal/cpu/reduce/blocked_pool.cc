@@ -1,0 +1,98 @@
+// Pools of blocked channels, which the lowering makes pools over three axes: rows, columns, and the
+// channels of a block, on which the window is one wide.
+#include <algorithm>
+#include <vector>
+
+#include "shoal/cpu/conv/blocked_rows.h"
+#include "shoal/cpu/conv/conv_tile.h"
+#include "shoal/cpu/kernel.h"
+#include "shoal/ops/ops.h"
+
+namespace shoal::cpu {
+namespace {
+
+class BlockedPoolKernel : public Kernel {
+ public:
+  BlockedPoolKernel(const KernelSpec& site, void (*pool_rows)(const BlockedRows&))
+      : window_(ops::window_of(site.node, site.shape(0))),
+        planes_(site.shape(0)[0] * site.shape(0)[1]),
+        block_(site.shape(0)[4]),
+        pool_rows_(pool_rows) {}
+
+  void run(const KernelArgs& call) const override {
+    constexpr int64_t kElements = 4096;  // that are worth waking a thread
+    const int64_t in = rows().input * columns().input * block_;
+    const int64_t out = rows().output * columns().output * block_;
+    const int64_t work = out * rows().kernel * columns().kernel;
+    call.pool.parallel_ranges(planes_, kElements / work + 1, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        float* y = call.output(0) + i * out;
+        pool_rows_({&rows(), &columns(), call.input(0) + i * in, y, 0, rows().output});
+        finish_plane(y);
+      }
+    });
+  }
+
+ protected:
+  const ops::WindowAxis& rows() const { return window_.axes[0]; }
+  const ops::WindowAxis& columns() const { return window_.axes[1]; }
+  int64_t block() const { return block_; }
+
+ private:
+  virtual void finish_plane(float*) const {}
+
+  const ops::Window window_;
+  const int64_t planes_, block_;
+  void (*const pool_rows_)(const BlockedRows&);
+};
+
+class BlockedAverageKernel : public BlockedPoolKernel {
+ public:
+  explicit BlockedAverageKernel(const KernelSpec& site) : BlockedPoolKernel(site, sum_rows) {
+    const bool with_padding = site.node.integer("count_include_pad", 0) != 0;
+    for (int64_t h = 0; h < rows().output; ++h) {
+      for (int64_t w = 0; w < columns().output; ++w) {
+        counts_.push_back(static_cast<float>(taps(rows(), h, with_padding)) *
+                          static_cast<float>(taps(columns(), w, with_padding)));
+      }
+    }
+  }
+
+ private:
+  static int64_t taps(const ops::WindowAxis& axis, int64_t o, bool with_padding) {
+    return with_padding ? axis.padded_taps(o) : axis.taps(o).count();
+  }
+
+  void finish_plane(float* y) const override {
+    for (const float count : counts_) {
+      for (int64_t c = 0; c < block(); ++c) y[c] = count == 0 ? 0 : y[c] / count;
+      y += block();
+    }
+  }
+
+  std::vector<float> counts_;  // of taps, by pixel of the output
+};
+
+bool is_blocked(const KernelSpec& site) {
+  if (!site.all_of_type(DType::kF32) || site.outputs.size() > 1) return false;
+  const Shape& x = site.shape(0);
+  if (x.rank() != 5 || x[4] != block_size() || site.outputs[0].shape.count() == 0) return false;
+  const ops::WindowAxis lanes = ops::window_of(site.node, x).axes[2];
+  return lanes.kernel == 1 && lanes.stride == 1 && lanes.pad_begin == 0 && lanes.pad_end == 0;
+}
+
+std::unique_ptr<Kernel> make_max(const KernelSpec& site) {
+  return is_blocked(site) ? std::make_unique<BlockedPoolKernel>(site, max_rows) : nullptr;
+}
+
+std::unique_ptr<Kernel> make_average(const KernelSpec& site) {
+  return is_blocked(site) ? std::make_unique<BlockedAverageKernel>(site) : nullptr;
+}
+
+}  // namespace
+
+std::vector<Provider> blocked_pool_kernels() {
+  return {{&ops::average_pool, "blocked", make_average}, {&ops::max_pool, "blocked", make_max}};
+}
+
+}  // namespace shoal::cpu

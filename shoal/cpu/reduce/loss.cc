@@ -1,0 +1,63 @@
+// SoftmaxCrossEntropyLoss of [samples, classes], its mean.
+#include <algorithm>
+#include <cmath>
+#include <optional>
+
+#include "shoal/cpu/kernel.h"
+#include "shoal/cpu/reduce/rows.h"
+#include "shoal/ops/ops.h"
+
+namespace shoal::cpu {
+namespace {
+
+class CrossEntropyKernel : public Kernel {
+ public:
+  explicit CrossEntropyKernel(const KernelSpec& site)
+      : samples_(site.shape(0)[0]), classes_(site.shape(0)[1]) {
+    if (site.node.has("ignore_index")) ignored_ = site.node.integer("ignore_index", 0);
+  }
+
+  // One sample after the other: they are few beside what the network did with them.
+  void run(const KernelArgs& call) const override {
+    const auto targets = call.inputs[1].data<int64_t>();
+    auto* row = reinterpret_cast<float*>(call.scratch);
+    double loss = 0, counted = 0;
+    for (int64_t i = 0; i < samples_; ++i) {
+      const int64_t target = targets[static_cast<size_t>(i)];
+      // Neither what is to be left out nor what is no class counts.
+      if (target == ignored_ || target < 0 || target >= classes_) continue;
+      loss += loss_of(call.input(0) + i * classes_, target, row);
+      counted += 1;
+    }
+    *call.output(0) = static_cast<float>(loss / counted);
+  }
+
+  size_t scratch_bytes() const override { return static_cast<size_t>(classes_) * sizeof(float); }
+
+ private:
+  // -log(exp(x[target]) / sum of exp(x))
+  double loss_of(const float* x, int64_t target, float* row) const {
+    SoftmaxSoFar softmax;
+    std::copy_n(x, classes_, row);
+    softmax_part(row, classes_, softmax);
+    return std::log(softmax.sum) + double{softmax.top} - double{x[target]};
+  }
+
+  const int64_t samples_, classes_;
+  std::optional<int64_t> ignored_;
+};
+
+std::unique_ptr<Kernel> make_cross_entropy(const KernelSpec& site) {
+  const bool fits = site.inputs[0].type.dtype == DType::kF32 && site.shape(0).rank() == 2 &&
+                    site.inputs[1].type.dtype == DType::kI64 && !site.given(2) &&
+                    site.outputs.size() == 1 && site.node.text("reduction", "mean") == "mean";
+  return fits ? std::make_unique<CrossEntropyKernel>(site) : nullptr;
+}
+
+}  // namespace
+
+std::vector<Provider> loss_kernels() {
+  return {{&ops::softmax_cross_entropy_loss, "rows", make_cross_entropy}};
+}
+
+}  // namespace shoal::cpu

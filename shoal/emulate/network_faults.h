@@ -1,0 +1,71 @@
+// SharedNetworkFaults: what goes wrong on the ways between machines, now. Their processes share it
+// through a file: one makes it, all obey (exposure.h).
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "shoal/base/status.h"
+
+namespace shoal::emulate {
+
+// Machines are workers by their number, and plan::kCoordinator.
+class SharedNetworkFaults {
+ public:
+  using Clock = std::chrono::steady_clock;
+  static constexpr size_t kMostWorkers = 64;
+
+  // Fine, for workers of these names.
+  static Result<std::shared_ptr<SharedNetworkFaults>> make(const std::filesystem::path& file,
+                                                           const std::vector<std::string>& workers);
+  static Result<std::shared_ptr<SharedNetworkFaults>> open(const std::filesystem::path& file);
+
+  int number_of(std::string_view name) const;  // whoever is no worker coordinates
+
+  // Of what is sent this way, nothing arrives until it is open again: then all of it does.
+  void cut(int from, int to, bool on);
+  bool is_cut(int from, int to) const;
+  // It arrives so much later.
+  void delay(int from, int to, std::chrono::milliseconds by);
+  std::chrono::milliseconds delay_of(int from, int to) const;
+  // Bytes that come next this way are damaged. Whoever takes it damages them, once.
+  void damage(int from, int to);
+  bool is_damaged(int from, int to) const;  // nobody has taken it yet
+  bool take_damage(int from, int to);
+  // Connections that there are between the two break. A machine compares the count with an earlier
+  // one.
+  void break_off(int one, int other);
+  uint32_t breaks(int one, int other) const;
+
+  uint32_t version() const;                                 // of all of it
+  void wait(uint32_t seen, Clock::time_point until) const;  // for another version
+  void wake() const;
+  // False: it was not before the deadline.
+  bool until_open_both_ways(int one, int other, Clock::time_point deadline) const;
+
+ private:
+  static constexpr size_t kNameBytes = 128;
+  struct Way {
+    std::atomic<uint32_t> is_cut, delay_ms, is_damaged, breaks;
+  };
+  struct Shared {
+    std::atomic<uint32_t> version;
+    std::array<std::array<char, kNameBytes>, kMostWorkers> names;          // empty: no more
+    std::array<std::array<Way, kMostWorkers + 1>, kMostWorkers + 1> ways;  // [from][to], from -1
+  };
+
+  explicit SharedNetworkFaults(std::shared_ptr<Shared> shared) : shared_(std::move(shared)) {}
+  Way& way(int from, int to) const;
+  void change() const;
+
+  const std::shared_ptr<Shared> shared_;
+};
+
+}  // namespace shoal::emulate

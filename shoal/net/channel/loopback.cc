@@ -1,0 +1,158 @@
+#include "shoal/net/channel/loopback.h"
+
+#include <condition_variable>
+#include <deque>
+#include <map>
+#include <mutex>
+#include <utility>
+
+#include "shoal/net/channel/framed_channel.h"
+#include "shoal/net/channel/memory_stream.h"
+
+namespace shoal::net {
+namespace {
+
+constexpr size_t kCapacity = size_t{256} << 10;
+
+struct Arrival {
+  std::unique_ptr<Stream> stream;
+  Peer peer;
+};
+
+// Who has connected and not been accepted.
+class Queue {
+ public:
+  bool push(Arrival arrival) {
+    const std::lock_guard lock(mutex_);
+    if (closed_) return false;
+    arrivals_.push_back(std::move(arrival));
+    changed_.notify_all();
+    return true;
+  }
+
+  Result<Arrival> pop(Deadline deadline) {
+    std::unique_lock lock(mutex_);
+    if (!changed_.wait_until(lock, deadline, [&] { return closed_ || !arrivals_.empty(); }))
+      return Status(Code::kDeadline, "nobody connected");
+    if (closed_) return Status(Code::kUnavailable, "listener is closed");
+    Arrival arrival = std::move(arrivals_.front());
+    arrivals_.pop_front();
+    return arrival;
+  }
+
+  void close() {
+    const std::lock_guard lock(mutex_);
+    closed_ = true;
+    arrivals_.clear();
+    changed_.notify_all();
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool closed_ = false;
+  std::deque<Arrival> arrivals_;
+};
+
+}  // namespace
+
+class LoopbackNetwork::Registry {
+ public:
+  Result<std::shared_ptr<Queue>> add(std::string address, const std::string& name) {
+    const std::lock_guard lock(mutex_);
+    auto [at, added] = doors_.try_emplace(std::move(address));
+    if (!added) return invalid("address \"" + at->first + "\" is taken");
+    at->second = {std::make_shared<Queue>(), name};
+    return at->second.queue;
+  }
+
+  void remove(const std::string& address) {
+    const std::lock_guard lock(mutex_);
+    doors_.erase(address);
+  }
+
+  // The name of who listens there.
+  Result<std::string> knock(const std::string& address, Arrival arrival) {
+    const std::lock_guard lock(mutex_);
+    const auto at = doors_.find(address);
+    if (at == doors_.end() || !at->second.queue->push(std::move(arrival)))
+      return Status(Code::kUnavailable, address + ": nobody listens there");
+    return at->second.name;
+  }
+
+ private:
+  struct Open {
+    std::shared_ptr<Queue> queue;
+    std::string name;
+  };
+  std::mutex mutex_;
+  std::map<std::string, Open> doors_;
+};
+
+class LoopbackNetwork::Door final : public Listener {
+ public:
+  Door(std::shared_ptr<Registry> registry, std::shared_ptr<Queue> queue, std::string address,
+       ChannelOptions options, std::shared_ptr<HeartbeatTimer> heartbeats)
+      : registry_(std::move(registry)),
+        queue_(std::move(queue)),
+        address_(std::move(address)),
+        options_(std::move(options)),
+        heartbeats_(std::move(heartbeats)) {}
+  ~Door() override { Door::close(); }
+
+  Result<std::shared_ptr<Channel>> accept(Deadline deadline) override {
+    SHOAL_ASSIGN(Arrival arrival, queue_->pop(deadline));
+    return std::shared_ptr<Channel>(std::make_shared<FramedChannel>(
+        std::move(arrival.stream), std::move(arrival.peer), options_, heartbeats_));
+  }
+  std::string address() const override { return address_; }
+  void close() override {
+    queue_->close();
+    registry_->remove(address_);
+  }
+
+ private:
+  const std::shared_ptr<Registry> registry_;
+  const std::shared_ptr<Queue> queue_;
+  const std::string address_;
+  const ChannelOptions options_;
+  const std::shared_ptr<HeartbeatTimer> heartbeats_;
+};
+
+class LoopbackNetwork::Member final : public Transport {
+ public:
+  Member(std::shared_ptr<Registry> registry, std::string name, ChannelOptions options)
+      : registry_(std::move(registry)),
+        name_(std::move(name)),
+        options_(std::move(options)),
+        heartbeats_(std::make_shared<HeartbeatTimer>(options_.beat)) {}
+
+  Result<std::shared_ptr<Channel>> connect(std::string_view address, Deadline) override {
+    auto [here, there] = make_memory_streams(kCapacity);
+    const std::string where(address);
+    SHOAL_ASSIGN(std::string who, registry_->knock(where, {std::move(there), Peer{name_, ""}}));
+    return std::shared_ptr<Channel>(std::make_shared<FramedChannel>(
+        std::move(here), Peer{std::move(who), where}, options_, heartbeats_));
+  }
+
+  Result<std::unique_ptr<Listener>> listen(std::string_view address) override {
+    std::string where(address);
+    SHOAL_ASSIGN(auto queue, registry_->add(where, name_));
+    return std::unique_ptr<Listener>(std::make_unique<Door>(
+        registry_, std::move(queue), std::move(where), options_, heartbeats_));
+  }
+
+ private:
+  const std::shared_ptr<Registry> registry_;
+  const std::string name_;
+  const ChannelOptions options_;
+  const std::shared_ptr<HeartbeatTimer> heartbeats_;
+};
+
+LoopbackNetwork::LoopbackNetwork() : registry_(std::make_shared<Registry>()) {}
+
+std::unique_ptr<Transport> LoopbackNetwork::transport(std::string name, ChannelOptions options) {
+  return std::make_unique<Member>(registry_, std::move(name), std::move(options));
+}
+
+}  // namespace shoal::net

@@ -1,0 +1,35 @@
+// PriorityTicketLock: who may go next. A lock with a deadline, an order, and an express lane.
+#pragma once
+
+#include <array>
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <mutex>
+
+#include "shoal/net/frame.h"
+
+namespace shoal::net {
+
+class PriorityTicketLock {
+ public:
+  enum class Lane : uint8_t { kExpress, kOrdinary };  // the first before the second
+  enum class Got : uint8_t { kTurn, kDeadline, kStopped };
+
+  Got take(Lane lane, Deadline deadline);
+  void give();
+  // Nobody gets a turn any more, and those who wait wake up.
+  void stop();
+
+ private:
+  bool may_go(Lane lane, uint64_t ticket) const;
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool taken_ = false;
+  bool stopped_ = false;
+  uint64_t next_ticket_ = 0;
+  std::array<std::deque<uint64_t>, 2> waiting_;  // by lane, in order of arrival
+};
+
+}  // namespace shoal::net

@@ -1,0 +1,144 @@
+#include "shoal/net/enrol/invitation.h"
+
+#include <openssl/evp.h>
+#include <openssl/rand.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <cstdio>
+#include <optional>
+#include <system_error>
+#include <vector>
+
+#include "shoal/base/printable.h"
+#include "shoal/net/address.h"
+#include "shoal/net/hex.h"
+#include "shoal/net/text_file.h"
+#include "shoal/net/tls/openssl.h"
+
+namespace shoal::net {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kPrefix = "shoal1";
+constexpr const char* kUsed = ".used";
+
+std::vector<std::string_view> split(std::string_view text, char at) {
+  std::vector<std::string_view> parts;
+  for (;;) {
+    const size_t end = text.find(at);
+    parts.push_back(text.substr(0, end));
+    if (end == std::string_view::npos) return parts;
+    text = text.substr(end + 1);
+  }
+}
+
+template <size_t n>
+bool fill_from_hex(std::string_view text, std::array<std::byte, n>& into) {
+  const auto bytes = from_hex(text);
+  if (!bytes || bytes->size() != n) return false;
+  std::ranges::copy(*bytes, into.begin());
+  return true;
+}
+
+// "EXPIRES SECRET": seconds since 1970, and hex.
+struct Record {
+  int64_t expires;
+  Secret secret;
+};
+
+int64_t seconds_since_1970(Time time) {
+  return std::chrono::duration_cast<std::chrono::seconds>(time.time_since_epoch()).count();
+}
+
+std::string to_text(const Record& record) {
+  return std::to_string(record.expires) + " " + to_hex(record.secret) + "\n";
+}
+
+std::optional<Record> parse_record(std::string_view text) {
+  Record record{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), record.expires);
+  const std::string_view rest(end, static_cast<size_t>(text.data() + text.size() - end));
+  if (error != std::errc() || !rest.starts_with(' ') || !rest.ends_with('\n')) return std::nullopt;
+  if (!fill_from_hex(rest.substr(1, rest.size() - 2), record.secret)) return std::nullopt;
+  return record;
+}
+
+}  // namespace
+
+std::string to_string(const Token& token) {
+  return std::string(kPrefix) + "/" + token.address + "/" + to_hex(token.fingerprint) + "/" +
+         to_hex(token.secret);
+}
+
+Result<Token> parse_token(std::string_view text) {
+  const auto parts = split(text, '/');
+  Token token{};
+  if (parts.size() != 4 || parts[0] != kPrefix || !fill_from_hex(parts[2], token.fingerprint) ||
+      !fill_from_hex(parts[3], token.secret))
+    return invalid("not a token; copy all of what \"shoal cluster invite\" printed");
+  SHOAL_ASSIGN(const Address address, parse_address(parts[1]));
+  token.address = std::string(parts[1]);
+  return token;
+}
+
+Result<InvitationId> id_of(const Secret& secret) {
+  std::array<std::byte, 32> digest;
+  unsigned size = 0;
+  if (EVP_Digest(secret.data(), secret.size(), reinterpret_cast<unsigned char*>(digest.data()),
+                 &size, EVP_sha256(), nullptr) != 1)
+    return openssl_failure(Code::kInternal, "cannot digest a secret");
+  InvitationId id;
+  std::copy_n(digest.begin(), id.size(), id.begin());
+  return id;
+}
+
+fs::path Invitations::file_of(const InvitationId& id) const { return folder_ / to_hex(id); }
+
+Result<Token> Invitations::invite(const std::string& address, Time now,
+                                  std::chrono::seconds lifetime) const {
+  SHOAL_ASSIGN(const Address checked, parse_address(address));
+  Token token{address, authority_.fingerprint(), {}};
+  if (RAND_bytes(reinterpret_cast<unsigned char*>(token.secret.data()),
+                 static_cast<int>(token.secret.size())) != 1)
+    return openssl_failure(Code::kInternal, "cannot draw a secret");
+  SHOAL_ASSIGN(const InvitationId id, id_of(token.secret));
+  SHOAL_TRY(make_private_folder(folder_));
+  forget_expired(now);
+  SHOAL_TRY(
+      write_new_text(file_of(id), to_text({seconds_since_1970(now + lifetime), token.secret})));
+  return token;
+}
+
+Result<Secret> Invitations::look_up(const InvitationId& id, Time now) const {
+  std::error_code ignored;
+  if (fs::exists(file_of(id) += kUsed, ignored))
+    return invalid("this token has been used; ask for another");
+  const auto text = read_text(file_of(id));
+  if (!text.ok()) return Status(Code::kNotFound, "this token was not made here; ask for another");
+  const auto record = parse_record(*text);
+  if (!record) return Status(Code::kCorrupt, "the record of this token is damaged");
+  if (seconds_since_1970(now) >= record->expires)
+    return invalid("this token has expired; ask for another");
+  return record->secret;
+}
+
+Status Invitations::use(const InvitationId& id) const {
+  // Of two who use it at once, one finds the file.
+  if (std::rename(file_of(id).c_str(), (file_of(id) += kUsed).c_str()) == 0) return {};
+  return errno == ENOENT ? invalid("this token has been used; ask for another")
+                         : system_status(errno).at(folder_.string());
+}
+
+void Invitations::forget_expired(Time now) const {
+  std::error_code ignored;
+  for (const auto& entry : fs::directory_iterator(folder_, ignored)) {
+    const auto text = read_text(entry.path());
+    const auto record = text.ok() ? parse_record(*text) : std::nullopt;
+    if (record && record->expires <= seconds_since_1970(now)) fs::remove(entry.path(), ignored);
+  }
+}
+
+}  // namespace shoal::net

@@ -1,0 +1,57 @@
+// Invitations: who holds a token may join the cluster once, and soon.
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <filesystem>
+#include <string>
+#include <string_view>
+
+#include "shoal/base/status.h"
+#include "shoal/net/enrol/authority.h"
+#include "shoal/net/tls/identity.h"
+
+namespace shoal::net {
+
+using Secret = std::array<std::byte, 16>;
+using InvitationId = std::array<std::byte, 8>;
+
+// What is handed to the one who is invited, as text: "shoal1/ADDRESS/FINGERPRINT/SECRET".
+struct Token {
+  std::string address;      // where to ask
+  Fingerprint fingerprint;  // of the authority, so that he knows whom he asks
+  Secret secret;            // so that the authority knows who asks
+};
+
+std::string to_string(const Token& token);
+Result<Token> parse_token(std::string_view text);
+
+// Names the secret without telling it.
+Result<InvitationId> id_of(const Secret& secret);
+
+inline constexpr std::chrono::minutes kInvitationLifetime{15};
+
+// In the authority's folder, so that whoever holds it sees the same ones.
+class Invitations {
+ public:
+  explicit Invitations(const Authority& authority)
+      : authority_(authority), folder_(authority.folder() / "invitations") {}
+
+  Result<Token> invite(const std::string& address, Time now,
+                       std::chrono::seconds lifetime = kInvitationLifetime) const;
+
+  // The secret of an invitation that can be used now.
+  Result<Secret> look_up(const InvitationId& id, Time now) const;
+  // Nobody else has used it, and nobody will.
+  Status use(const InvitationId& id) const;
+
+ private:
+  std::filesystem::path file_of(const InvitationId& id) const;
+  void forget_expired(Time now) const;
+
+  const Authority& authority_;
+  const std::filesystem::path folder_;
+};
+
+}  // namespace shoal::net

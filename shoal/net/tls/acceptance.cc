@@ -1,0 +1,132 @@
+#include "shoal/net/tls/acceptance.h"
+
+#include <boost/asio/post.hpp>
+#include <chrono>
+#include <future>
+#include <utility>
+
+#include "shoal/net/address.h"
+
+namespace shoal::net {
+namespace {
+
+namespace asio = boost::asio;
+using asio::ip::tcp;
+
+constexpr int kBacklog = 1024;
+constexpr std::chrono::milliseconds kRest{20};
+
+}  // namespace
+
+Acceptance::Acceptance(asio::io_context& io, std::shared_ptr<SSL_CTX> context, Terms terms,
+                       const TlsOptions& options)
+    : io_(io),
+      context_(std::move(context)),
+      terms_(std::move(terms)),
+      options_(options),
+      quota_(std::make_shared<Quota>(options.max_channels_per_peer)),
+      acceptor_(io),
+      resting_(io) {}
+
+Status Acceptance::open(const tcp::endpoint& where) {
+  boost::system::error_code error;
+  acceptor_.open(where.protocol(), error);
+  if (!error) acceptor_.set_option(tcp::acceptor::reuse_address(true), error);
+  if (!error) acceptor_.bind(where, error);
+  if (!error) acceptor_.listen(kBacklog, error);
+  if (error) return invalid("cannot listen: " + error.message()).at(to_string(where));
+  address_ = to_string(acceptor_.local_endpoint());
+  asio::post(io_, [self = shared_from_this()] { self->accept(); });
+  return {};
+}
+
+void Acceptance::accept() {
+  if (!acceptor_.is_open()) return;
+  acceptor_.async_accept(
+      [self = shared_from_this()](const boost::system::error_code& error, tcp::socket socket) {
+        if (!self->acceptor_.is_open()) return;
+        if (error) return self->rest();
+        self->take(std::move(socket));
+        self->accept();
+      });
+}
+
+// Out of descriptors, or whatever else keeps us from accepting: it may pass.
+void Acceptance::rest() {
+  resting_.expires_after(kRest);
+  resting_.async_wait([self = shared_from_this()](const boost::system::error_code& cancelled) {
+    if (!cancelled) self->accept();
+  });
+}
+
+void Acceptance::take(tcp::socket socket) {
+  if (strangers_.size() >= options_.max_strangers)
+    strangers_.front()->cancel(Status(Code::kExhausted, "too many strangers at the door"));
+  const auto at = strangers_.insert(strangers_.end(),
+                                    std::make_shared<Handshake>(io_, std::move(socket), *context_,
+                                                                TlsStream::Side::kServer, terms_));
+  const auto stranger = *at;
+  stranger->start(after(options_.handshake),
+                  [self = shared_from_this(), at](Result<Introduced> result) {
+                    self->strangers_.erase(at);
+                    if (!result.ok()) return self->refuse(result.status());
+                    self->welcome(*std::move(result));
+                  });
+}
+
+void Acceptance::welcome(Introduced who) {
+  const std::string name = to_string(who.peer);
+  auto held = quota_->take(who.peer.name);
+  if (held == nullptr)
+    return refuse(Status(Code::kExhausted, "has too many connections already").at(name));
+  {
+    const std::lock_guard lock(mutex_);
+    if (closed_) return;
+    if (waiting_.size() < options_.max_waiting) {
+      waiting_.push_back({std::move(who), std::move(held)});
+      changed_.notify_all();
+      return;
+    }
+  }
+  refuse(Status(Code::kExhausted, "too many wait to be accepted").at(name));
+}
+
+void Acceptance::refuse(const Status& why) const {
+  if (options_.refused) options_.refused(why);
+}
+
+Result<Acceptance::Guest> Acceptance::next(Deadline deadline) {
+  std::unique_lock lock(mutex_);
+  if (!changed_.wait_until(lock, deadline, [&] { return closed_ || !waiting_.empty(); }))
+    return Status(Code::kDeadline, "nobody connected").at(address_);
+  if (closed_) return Status(Code::kUnavailable, "listener is closed").at(address_);
+  Guest guest = std::move(waiting_.front());
+  waiting_.pop_front();
+  return guest;
+}
+
+void Acceptance::close() {
+  {
+    const std::lock_guard lock(mutex_);
+    if (closed_) return;
+    closed_ = true;
+    waiting_.clear();
+    changed_.notify_all();
+  }
+  std::promise<void> done;
+  asio::post(io_, [&] {
+    close_on_thread();
+    done.set_value();
+  });
+  done.get_future().wait();
+}
+
+void Acceptance::close_on_thread() {
+  boost::system::error_code ignored;
+  acceptor_.close(ignored);
+  resting_.cancel();
+  while (!strangers_.empty())
+    strangers_.front()->cancel(Status(Code::kUnavailable, "listener is closed"));
+}
+
+}  // namespace shoal::net

@@ -1,0 +1,52 @@
+// Keys, requests and certificates as PEM text, the way they are stored and sent. ECDSA on P-256.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "shoal/base/status.h"
+#include "shoal/net/tls/identity.h"
+#include "shoal/net/tls/openssl.h"
+
+namespace shoal::net {
+
+struct Subject {
+  std::string cluster;
+  std::string name;
+};
+
+// 1 to 63 of a-z, A-Z, 0-9, and after the first also '.', '_' and '-': what may stand in a message,
+// a log, and as the name of a file.
+bool is_peer_name(std::string_view name);
+
+Result<KeyPtr> make_key();
+Result<std::string> key_to_pem(EVP_PKEY& key);
+Result<KeyPtr> key_from_pem(std::string_view pem);
+
+Result<std::string> certificate_to_pem(X509& certificate);
+Result<CertificatePtr> certificate_from_pem(std::string_view pem);
+
+// A request says only which key; who that is, the authority decides.
+Result<std::string> make_request(EVP_PKEY& key);
+// The key of a request that was signed with it.
+Result<KeyPtr> key_of_request(std::string_view pem);
+
+struct Validity {
+  Time from;
+  Time to;
+};
+
+// Signed by `key`, which is its own: the root of a cluster's trust.
+Result<CertificatePtr> make_authority_certificate(EVP_PKEY& key, const Subject& subject,
+                                                  const Validity& validity);
+// For `key`, signed by the authority.
+Result<CertificatePtr> make_peer_certificate(EVP_PKEY& key, const Subject& subject,
+                                             const Validity& validity, X509& authority,
+                                             EVP_PKEY& authority_key);
+
+// Of a certificate that has been verified. kInvalidArgument where there is no such subject.
+Result<Subject> subject_of(X509& certificate);
+
+Result<Fingerprint> fingerprint_of(X509& certificate);  // SHA-256 of its DER
+
+}  // namespace shoal::net

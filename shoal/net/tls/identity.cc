@@ -1,0 +1,55 @@
+#include "shoal/net/tls/identity.h"
+
+#include <openssl/x509.h>
+
+#include <utility>
+
+#include "shoal/net/text_file.h"
+#include "shoal/net/tls/certificate.h"
+
+namespace shoal::net {
+namespace {
+
+constexpr const char* kCertificateFile = "certificate.pem";
+constexpr const char* kKeyFile = "key.pem";
+constexpr const char* kAuthorityFile = "authority.pem";
+
+}  // namespace
+
+Result<Identity> make_identity(std::string certificate, std::string key, std::string authority) {
+  SHOAL_ASSIGN(const CertificatePtr own, certificate_from_pem(certificate));
+  SHOAL_ASSIGN(const KeyPtr secret, key_from_pem(key));
+  SHOAL_ASSIGN(const CertificatePtr root, certificate_from_pem(authority));
+  const bool same_key = X509_check_private_key(own.get(), secret.get()) == 1;
+  // Not whether it is still valid: those who see it will say so, and by their clock.
+  const bool signed_by_root = X509_verify(own.get(), X509_get0_pubkey(root.get())) == 1;
+  ERR_clear_error();
+  if (!same_key) return invalid("certificate and key do not belong together");
+  if (!signed_by_root) return invalid("certificate is not signed by this authority");
+  SHOAL_ASSIGN(Subject subject, subject_of(*own));
+  return Identity{std::move(subject.name), std::move(subject.cluster), std::move(certificate),
+                  std::move(key), std::move(authority)};
+}
+
+Result<Fingerprint> authority_fingerprint(const Identity& identity) {
+  SHOAL_ASSIGN(const CertificatePtr root, certificate_from_pem(identity.authority));
+  return fingerprint_of(*root);
+}
+
+Status save(const Identity& identity, const std::filesystem::path& folder) {
+  SHOAL_TRY(make_private_folder(folder));
+  SHOAL_TRY(write_text(folder / kKeyFile, identity.key, AtomicFile::Readers::kOwner));
+  SHOAL_TRY(write_text(folder / kCertificateFile, identity.certificate));
+  return write_text(folder / kAuthorityFile, identity.authority);
+}
+
+Result<Identity> load_identity(const std::filesystem::path& folder) {
+  SHOAL_ASSIGN(std::string key, read_text(folder / kKeyFile));
+  SHOAL_ASSIGN(std::string certificate, read_text(folder / kCertificateFile));
+  SHOAL_ASSIGN(std::string authority, read_text(folder / kAuthorityFile));
+  auto identity = make_identity(std::move(certificate), std::move(key), std::move(authority));
+  if (!identity.ok()) return identity.status().at(folder.string());
+  return identity;
+}
+
+}  // namespace shoal::net

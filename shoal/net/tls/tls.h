@@ -1,0 +1,35 @@
+// Channels over TCP with TLS 1.3, where both sides show a certificate of the same cluster.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+
+#include "shoal/net/stream.h"
+#include "shoal/net/tls/identity.h"
+#include "shoal/net/transport.h"
+
+namespace shoal::net {
+
+inline constexpr uint16_t kProtocolVersion = 1;
+
+struct TlsOptions {
+  ChannelOptions channel;
+  std::chrono::milliseconds handshake{3000};  // a stranger who has not shown a certificate by then
+                                              // is cut off; connect() has its own deadline
+  size_t max_strangers = 256;                 // who have not; one more cuts off the oldest
+  size_t max_channels_per_peer = 16;          // that were accepted and live
+  size_t max_waiting = 64;                    // for accept()
+  uint16_t version = kProtocolVersion;
+  // For the channels to a peer; in trials, where bytes are damaged on purpose.
+  std::function<Tap(const Peer&)> tap;
+  // Told of everyone who was not let in and why, on a thread of the transport. Must not block.
+  std::function<void(const Status&)> refused;
+};
+
+// Addresses are "host:port", "[v6]:port", or ":port" for this machine only; port 0 chooses one.
+Result<std::unique_ptr<Transport>> make_tls_transport(const Identity& identity,
+                                                      TlsOptions options = {});
+
+}  // namespace shoal::net

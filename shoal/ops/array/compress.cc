@@ -1,0 +1,62 @@
+// Compress: the slices along `axis`, or without it the elements, whose condition is true.
+#include "shoal/graph/graph.h"
+#include "shoal/ops/array/axis_slices.h"
+#include "shoal/ops/gradient.h"
+#include "shoal/ops/record.h"
+#include "shoal/ops/require.h"
+
+namespace shoal::ops {
+namespace {
+
+std::vector<int64_t> chosen_by(const Tensor& condition) {
+  std::vector<int64_t> chosen;
+  int64_t k = 0;
+  for (bool take : condition.data<bool>()) {
+    if (take) chosen.push_back(k);
+    ++k;
+  }
+  return chosen;
+}
+
+Result<std::vector<TensorType>> infer(const Node& node, std::span<const Operand> inputs) {
+  SHOAL_TRY(require<Types<bool>>(inputs[1]));
+  SHOAL_TRY(require_rank(inputs[1], 1));
+  const auto& [dtype, shape] = inputs[0].type;
+  SHOAL_ASSIGN(Slices slices, slices_of(node, shape));
+  const std::vector<int64_t> chosen = chosen_by(*inputs[1].value);
+  if (!chosen.empty() && chosen.back() >= slices.n) {
+    return invalid("the condition chooses element " + std::to_string(chosen.back()) + " of " +
+                   std::to_string(slices.n));
+  }
+  return std::vector{TensorType{dtype, shape_of_slices(node, shape, std::ssize(chosen))}};
+}
+
+void reference(const Node& node, std::span<const Tensor> inputs, std::span<Tensor> outputs) {
+  const Slices slices = *slices_of(node, inputs[0].shape());
+  copy_slices(slices, chosen_by(inputs[1]), inputs[0], outputs[0]);
+}
+
+std::optional<Tile> split(const Node& node, std::span<const Operand> inputs, const Region& output) {
+  if (!node.has("axis")) return std::nullopt;
+  const Shape& shape = inputs[0].type.shape;
+  const size_t axis = axis_in(node.integer("axis", 0), shape.rank());
+  Region read = output, written = output;
+  read.begin[axis] = written.begin[axis] = 0;
+  read.end[axis] = shape[axis];
+  written.end[axis] = std::ssize(chosen_by(*inputs[1].value));
+  return Tile{{read, Region::whole(inputs[1].type.shape)}, written, node.attributes, {}};
+}
+
+}  // namespace
+
+SHOAL_RECORD(compress) = {.name = "Compress",
+                          .min_inputs = 2,
+                          .max_inputs = 2,
+                          .value_inputs = 1 << 1,
+                          .infer = infer,
+                          .reference = reference,
+                          .split = split,
+                          .linear = true,
+                          .gradient = permutation_gradient};
+
+}  // namespace shoal::ops

@@ -1,0 +1,70 @@
+// Gather: slices of the data along `axis`, in the order that the indices say.
+// y[i.., j.., k..] = data[i.., indices[j..], k..]
+#include "shoal/graph/graph.h"
+#include "shoal/ops/array/index.h"
+#include "shoal/ops/copy.h"
+#include "shoal/ops/gradient.h"
+#include "shoal/ops/record.h"
+#include "shoal/ops/require.h"
+
+namespace shoal::ops {
+namespace {
+
+Result<std::vector<TensorType>> infer(const Node& node, std::span<const Operand> inputs) {
+  const Shape &data = inputs[0].type.shape, &indices = inputs[1].type.shape;
+  SHOAL_ASSIGN(size_t axis, require_axis(node.integer("axis", 0), data.rank()));
+  SHOAL_TRY(require_indices(inputs[1], std::array{data[axis]}));
+  if (data.rank() + indices.rank() - 1 > Shape::kMaxRank) return invalid("more than 8 dimensions");
+  Shape shape;
+  for (size_t d = 0; d < axis; ++d) shape.push_back(data[d]);
+  for (int64_t dim : indices) shape.push_back(dim);
+  for (size_t d = axis + 1; d < data.rank(); ++d) shape.push_back(data[d]);
+  return std::vector{TensorType{inputs[0].type.dtype, shape}};
+}
+
+void reference(const Node& node, std::span<const Tensor> inputs, std::span<Tensor> outputs) {
+  if (outputs[0].count() == 0) return;
+  const Shape& data = inputs[0].shape();  // [outer, length, inner]
+  const size_t axis = axis_in(node.integer("axis", 0), data.rank());
+  const int64_t outer = data.count(0, axis), length = data[axis];
+  const std::vector<int64_t> indices = to_ints(inputs[1]);
+  const size_t inner =
+      static_cast<size_t>(data.count(axis + 1, data.rank())) * size_of(inputs[0].dtype());
+  const std::byte* from = inputs[0].bytes().data();
+  std::byte* to = outputs[0].bytes().data();
+  for (int64_t o = 0; o < outer; ++o) {
+    for (int64_t index : indices) {
+      std::memcpy(to, from + static_cast<size_t>(index_in(index, length)) * inner, inner);
+      to += inner;
+    }
+    from += static_cast<size_t>(length) * inner;
+  }
+}
+
+// Whole along the axis: which slices are read is known only when the indices are.
+std::optional<Tile> split(const Node& node, std::span<const Operand> inputs, const Region& output) {
+  Region data = Region::whole(inputs[0].type.shape), indices = Region::whole(inputs[1].type.shape);
+  const size_t axis = axis_in(node.integer("axis", 0), data.begin.rank());
+  const size_t index_rank = indices.begin.rank();
+  for (size_t d = 0; d < output.begin.rank(); ++d) {
+    const bool is_index = d >= axis && d < axis + index_rank;
+    Region& read = is_index ? indices : data;
+    const size_t at = d < axis ? d : is_index ? d - axis : d - index_rank + 1;
+    read.begin[at] = output.begin[d];
+    read.end[at] = output.end[d];
+  }
+  return Tile{{data, indices}, output, node.attributes, {}};
+}
+
+}  // namespace
+
+SHOAL_RECORD(gather) = {.name = "Gather",
+                        .min_inputs = 2,
+                        .max_inputs = 2,
+                        .infer = infer,
+                        .reference = reference,
+                        .split = split,
+                        .linear = true,
+                        .gradient = gather_gradient};
+
+}  // namespace shoal::ops

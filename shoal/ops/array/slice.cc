@@ -1,0 +1,138 @@
+// Slice: every step-th element from `start` to before `end`, along some axes.
+#include "shoal/ops/array/slice.h"
+
+#include <algorithm>
+
+#include "shoal/graph/graph.h"
+#include "shoal/ops/copy.h"
+#include "shoal/ops/gradient.h"
+#include "shoal/ops/record.h"
+#include "shoal/ops/require.h"
+
+namespace shoal::ops {
+namespace {
+
+// Of one axis: the elements start, start + step, ..., `count` of them.
+struct Cut {
+  int64_t start, step, count;
+};
+
+// A position counted from the end if negative; no sum here overflows, whatever the file says.
+int64_t clamped(int64_t position, int64_t length, int64_t low, int64_t high) {
+  return std::clamp(position < 0 ? position + length : position, low, high);
+}
+
+Cut cut_of(int64_t length, int64_t start, int64_t end, int64_t step) {
+  if (length == 0) return {0, step, 0};
+  if (step > 0) {
+    start = clamped(start, length, 0, length);
+    end = clamped(end, length, 0, length);
+    return {start, step, end <= start ? 0 : (end - start - 1) / step + 1};
+  }
+  start = clamped(start, length, 0, length - 1);
+  end = clamped(end, length, -1, length - 1);
+  return {start, step, start <= end ? 0 : -((start - end - 1) / step) + 1};
+}
+
+Result<std::vector<int64_t>> optional_list(std::span<const Operand> inputs, size_t index,
+                                           std::vector<int64_t> fallback) {
+  if (inputs.size() <= index || !inputs[index].given) return fallback;
+  return require_list(inputs[index]);
+}
+
+// One cut per axis of the input.
+Result<std::vector<Cut>> cuts_of(std::span<const Operand> inputs) {
+  const Shape& shape = inputs[0].type.shape;
+  SHOAL_ASSIGN(std::vector<int64_t> starts, require_list(inputs[1]));
+  SHOAL_ASSIGN(std::vector<int64_t> ends, require_list(inputs[2]));
+  std::vector<int64_t> first_axes, ones(starts.size(), 1);
+  for (size_t i = 0; i < starts.size(); ++i) first_axes.push_back(static_cast<int64_t>(i));
+  SHOAL_ASSIGN(std::vector<int64_t> axes, optional_list(inputs, 3, std::move(first_axes)));
+  SHOAL_ASSIGN(std::vector<int64_t> steps, optional_list(inputs, 4, std::move(ones)));
+  if (ends.size() != starts.size() || axes.size() != starts.size() ||
+      steps.size() != starts.size()) {
+    return invalid("starts, ends, axes and steps differ in length");
+  }
+  SHOAL_TRY(require_axes(axes, shape.rank()).status());
+  std::vector<Cut> cuts;
+  for (int64_t dim : shape) cuts.push_back({0, 1, dim});
+  for (size_t i = 0; i < axes.size(); ++i) {
+    if (steps[i] == 0) return invalid("a step is 0");
+    const size_t axis = axis_in(axes[i], shape.rank());
+    cuts[axis] = cut_of(shape[axis], starts[i], ends[i], steps[i]);
+  }
+  return cuts;
+}
+
+Result<std::vector<TensorType>> infer(const Node&, std::span<const Operand> inputs) {
+  SHOAL_ASSIGN(std::vector<Cut> cuts, cuts_of(inputs));
+  TensorType type = inputs[0].type;
+  for (size_t d = 0; d < cuts.size(); ++d) type.shape[d] = cuts[d].count;
+  return std::vector{type};
+}
+
+}  // namespace
+
+SliceSource slice_source(std::span<const Operand> inputs) {
+  const std::vector<Cut> cuts = *cuts_of(inputs);
+  SliceSource source{0, strides_of(inputs[0].type.shape)};
+  for (size_t d = 0; d < cuts.size(); ++d) {
+    source.first += cuts[d].start * source.strides[d];
+    // The step of a single element is never taken, and may be too large to multiply.
+    source.strides[d] *= cuts[d].count == 1 ? 0 : cuts[d].step;
+  }
+  return source;
+}
+
+namespace {
+
+void reference(const Node&, std::span<const Tensor> inputs, std::span<Tensor> outputs) {
+  const Shape& shape = outputs[0].shape();
+  if (shape.count() == 0) return;
+  const SliceSource source = slice_source(operands_of(inputs));
+  const size_t size = size_of(inputs[0].dtype());
+  copy_strided(
+      shape, size,
+      {inputs[0].bytes().data() + source.first * static_cast<int64_t>(size), source.strides},
+      {outputs[0].bytes().data(), strides_of(shape)});
+}
+
+// The tile reads from its first element to its last, and so starts at one end of what it reads.
+std::optional<Tile> split(const Node& node, std::span<const Operand> inputs, const Region& output) {
+  const std::vector<Cut> cuts = *cuts_of(inputs);
+  Region read = output;
+  std::vector<int64_t> starts, ends, axes, steps;
+  for (size_t d = 0; d < cuts.size(); ++d) {
+    const auto [start, step, count] = cuts[d];
+    const int64_t first = start + output.begin[d] * step;
+    const int64_t last = start + (output.end[d] - 1) * step;
+    read.begin[d] = std::min(first, last);
+    read.end[d] = std::max(first, last) + 1;
+    starts.push_back(step > 0 ? 0 : -1);
+    ends.push_back(step > 0 ? std::numeric_limits<int64_t>::max()
+                            : std::numeric_limits<int64_t>::min());
+    axes.push_back(static_cast<int64_t>(d));
+    steps.push_back(step);
+  }
+  Tile tile{{read}, output, node.attributes, {}};
+  const std::array lists = {starts, ends, axes, steps};
+  for (size_t i = 1; i < inputs.size(); ++i) {
+    tile.inputs.push_back(Region::whole(inputs[i].type.shape));
+    if (inputs[i].given) tile.constants[i] = list_of(lists[i - 1]);
+  }
+  return tile;
+}
+
+}  // namespace
+
+SHOAL_RECORD(slice) = {.name = "Slice",
+                       .min_inputs = 3,
+                       .max_inputs = 5,
+                       .value_inputs = 0b11110,
+                       .infer = infer,
+                       .reference = reference,
+                       .split = split,
+                       .linear = true,
+                       .gradient = slice_gradient};
+
+}  // namespace shoal::ops

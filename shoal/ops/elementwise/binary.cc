@@ -1,0 +1,111 @@
+// Element-wise arithmetic on two inputs that broadcast: y_i = f(a_i, b_i). Integers wrap; what has
+// no integer answer, such as a division by zero, gives 0.
+#include <cmath>
+#include <limits>
+
+#include "shoal/ops/convert.h"
+#include "shoal/ops/elementwise/elementwise.h"
+#include "shoal/ops/gradient.h"
+#include "shoal/ops/record.h"
+
+namespace shoal::ops {
+namespace {
+
+struct Div {
+  template <class T>
+  T operator()(T a, T b) const {
+    if constexpr (std::is_integral_v<T>) {
+      if (b == 0) return 0;
+      if (std::is_signed_v<T> && b == static_cast<T>(-1)) {
+        return static_cast<T>(Modular<T>{0} - Modular<T>(a));  // the quotient may not fit
+      }
+    }
+    return static_cast<T>(a / b);
+  }
+};
+
+// The sign is that of the divisor, or with `fmod` that of the dividend.
+class Mod {
+ public:
+  static Status check(const Node& node, std::span<const Operand> inputs) {
+    if (node.integer("fmod", 0) == 0 && Floats::contains(inputs[0].type.dtype)) {
+      return invalid("fmod must be 1 for floating-point elements");
+    }
+    return {};
+  }
+  explicit Mod(const Node& node) : fmod_(node.integer("fmod", 0) != 0) {}
+  template <class T>
+  T operator()(T a, T b) const {
+    if constexpr (std::is_integral_v<T>) {
+      if (b == 0 || (std::is_signed_v<T> && b == static_cast<T>(-1))) return 0;
+      const auto rest = static_cast<T>(a % b);
+      const bool other_side = rest != 0 && (rest < T{0}) != (b < T{0});
+      return !fmod_ && other_side ? static_cast<T>(rest + b) : rest;
+    } else {
+      return std::fmod(a, b);
+    }
+  }
+
+ private:
+  bool fmod_;
+};
+
+class BitShift {
+ public:
+  static Status check(const Node& node, std::span<const Operand>) {
+    const std::string direction = node.text("direction", "");
+    if (direction == "LEFT" || direction == "RIGHT") return {};
+    return invalid("direction is '" + direction + "', should be LEFT or RIGHT");
+  }
+  explicit BitShift(const Node& node) : left_(node.text("direction", "") == "LEFT") {}
+  template <class T>
+  T operator()(T a, T b) const {
+    if (b >= std::numeric_limits<T>::digits) return 0;
+    return static_cast<T>(left_ ? Modular<T>(a) << b : Modular<T>(a) >> b);
+  }
+
+ private:
+  bool left_;
+};
+
+struct PRelu {
+  static Status check(const Node&, std::span<const Operand> inputs) {
+    SHOAL_ASSIGN(const Shape shape, broadcast(inputs));
+    if (shape == inputs[0].type.shape) return {};
+    return invalid("slope " + to_string(inputs[1].type.shape) + " does not broadcast to " +
+                   to_string(inputs[0].type.shape));
+  }
+  template <class T>
+  T operator()(T x, T slope) const {
+    if (std::is_unsigned_v<T> || !(x < T{0})) return x;
+    return static_cast<T>(Modular<T>(x) * Modular<T>(slope));
+  }
+};
+
+}  // namespace
+
+SHOAL_RECORD(add) = differentiable(binary<Numbers>("Add",
+                                                   []<class T>(T a, T b) {
+                                                     return static_cast<T>(Modular<T>(a) +
+                                                                           Modular<T>(b));
+                                                   }),
+                                   add_gradient);
+SHOAL_RECORD(bit_shift) = binary<UnsignedInts, BitShift>("BitShift");
+// Linear in input 0, in exact arithmetic: coding deals in floats only.
+SHOAL_RECORD(div) = differentiable(linear(binary<Numbers, Div>("Div")), div_gradient);
+SHOAL_RECORD(mod) = binary<Numbers, Mod>("Mod");
+SHOAL_RECORD(mul) = differentiable(linear(binary<Numbers>("Mul",
+                                                          []<class T>(T a, T b) {
+                                                            return static_cast<T>(Modular<T>(a) *
+                                                                                  Modular<T>(b));
+                                                          })),
+                                   mul_gradient);
+SHOAL_RECORD(prelu) = differentiable(binary<Numbers, PRelu>("PRelu"), prelu_gradient);
+SHOAL_RECORD(sub) = differentiable(binary<Numbers>("Sub",
+                                                   []<class T>(T a, T b) {
+                                                     return static_cast<T>(Modular<T>(a) -
+                                                                           Modular<T>(b));
+                                                   }),
+                                   sub_gradient);
+
+}  // namespace shoal::ops

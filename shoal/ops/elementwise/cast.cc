@@ -1,0 +1,58 @@
+// Cast, to the element type an attribute names, and CastLike, to that of another input.
+#include "shoal/ops/elementwise/cast.h"
+
+#include <algorithm>
+
+#include "shoal/graph/graph.h"
+#include "shoal/ops/broadcast.h"
+#include "shoal/ops/convert.h"
+#include "shoal/ops/gradient.h"
+#include "shoal/ops/onnx_dtype.h"
+#include "shoal/ops/record.h"
+#include "shoal/ops/require.h"
+
+namespace shoal::ops {
+namespace {
+
+Result<std::vector<TensorType>> infer(const Node& node, std::span<const Operand> inputs) {
+  SHOAL_ASSIGN(const int64_t number, require_integer(node, "to"));
+  SHOAL_ASSIGN(const DType dtype, require_dtype(number));
+  return std::vector{TensorType{dtype, inputs[0].type.shape}};
+}
+
+Result<std::vector<TensorType>> infer_like(const Node&, std::span<const Operand> inputs) {
+  return std::vector{TensorType{inputs[1].type.dtype, inputs[0].type.shape}};
+}
+
+void reference(const Node& node, std::span<const Tensor> inputs, std::span<Tensor> outputs) {
+  if (outputs[0].dtype() != DType::kBF16 || !rounds_to_nearest(node)) {
+    return convert(inputs[0], outputs[0]);
+  }
+  const Tensor floats = converted(inputs[0], DType::kF32);
+  std::ranges::copy(floats.data<float>(), outputs[0].data<BFloat16>().begin());
+}
+
+// Of the other input only the type is read, no element.
+std::optional<Tile> split_like(const Node& node, std::span<const Operand> inputs,
+                               const Region& output) {
+  const Shape none = Shape::filled(inputs[1].type.shape.rank(), 0);
+  return Tile{{output, {none, none}}, output, node.attributes, {}};
+}
+
+}  // namespace
+
+SHOAL_RECORD(cast) = {.name = "Cast",
+                      .infer = infer,
+                      .reference = reference,
+                      .split = split_elementwise,
+                      .gradient = cast_gradient};
+
+SHOAL_RECORD(cast_like) = {.name = "CastLike",
+                           .min_inputs = 2,
+                           .max_inputs = 2,
+                           .infer = infer_like,
+                           .reference = reference,
+                           .split = split_like,
+                           .gradient = cast_gradient};
+
+}  // namespace shoal::ops

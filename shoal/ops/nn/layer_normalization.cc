@@ -1,0 +1,140 @@
+// LayerNormalization: y = scale * (x - mean) / sqrt(variance + epsilon) + bias, where mean and
+// variance are those of the axes from `axis` on: of one row, if x is seen as [rows, row].
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "shoal/ops/broadcast.h"
+#include "shoal/ops/gradient.h"
+#include "shoal/ops/nn/moments.h"
+#include "shoal/ops/record.h"
+#include "shoal/ops/require.h"
+
+namespace shoal::ops {
+namespace {
+
+constexpr float kEpsilon = 1e-5f;
+constexpr int64_t kOnnxFloat = 1, kOnnxBFloat16 = 16;  // values of stash_type
+
+size_t axis_of(const Node& node, const Shape& shape) {
+  return axis_in(node.integer("axis", -1), shape.rank());
+}
+
+Status require_stretches(const Operand& operand, const Shape& to) {
+  if (!operand.given) return {};
+  SHOAL_ASSIGN(const Shape all, broadcast(std::vector{to, operand.type.shape}));
+  return all == to ? Status()
+                   : invalid("scale or bias of shape " + to_string(operand.type.shape) +
+                             " does not broadcast to the input");
+}
+
+Result<std::vector<TensorType>> infer(const Node& node, std::span<const Operand> inputs) {
+  const Shape& shape = inputs[0].type.shape;
+  SHOAL_TRY(require<Floats>(inputs[0]));
+  SHOAL_TRY(require_same_type(inputs));
+  SHOAL_ASSIGN(const size_t axis, require_axis(node.integer("axis", -1), shape.rank()));
+  for (const Operand& parameter : inputs.subspan(1)) {
+    SHOAL_TRY(require_stretches(parameter, shape));
+  }
+  const int64_t stash = node.integer("stash_type", kOnnxFloat);
+  if (stash != kOnnxFloat && stash != kOnnxBFloat16) {
+    return invalid("stash_type " + std::to_string(stash) + " is neither float nor bfloat16");
+  }
+  TensorType statistic{stash == kOnnxFloat ? DType::kF32 : DType::kBF16, shape};
+  std::fill(statistic.shape.begin() + axis, statistic.shape.end(), 1);
+  std::vector<TensorType> types(node.outputs.size(), statistic);
+  types[0] = inputs[0].type;
+  return types;
+}
+
+// Mean and inverse deviation of every row.
+struct Rows {
+  std::vector<double> mean, inverse;
+};
+
+template <class T>
+Rows rows_of(const Tensor& input, int64_t rows, double epsilon) {
+  std::span<const T> x = input.data<T>();
+  const size_t row = rows == 0 ? 0 : x.size() / static_cast<size_t>(rows);
+  Rows result;
+  for (int64_t i = 0; i < rows; ++i, x = x.subspan(row)) {
+    const Moments moments = moments_of(x.first(row));
+    result.mean.push_back(moments.mean);
+    result.inverse.push_back(moments.inverse_deviation(epsilon));
+  }
+  return result;
+}
+
+template <class T>
+void normalize(std::span<const Tensor> inputs, const Rows& rows, Tensor& output) {
+  using C = Compute<T>;
+  const Shape& shape = output.shape();
+  const bool has_bias = inputs.size() > 2 && inputs[2].defined();
+  const std::array strides = {
+      strides_of(shape), broadcast_strides(inputs[1].shape(), shape),
+      has_bias ? broadcast_strides(inputs[2].shape(), shape) : Shape::filled(shape.rank(), 0)};
+  const T zero{};
+  const T* x = inputs[0].data<T>().data();
+  const T* scale = inputs[1].data<T>().data();
+  const T* bias = has_bias ? inputs[2].data<T>().data() : &zero;
+  T* y = output.data<T>().data();
+  const int64_t row = shape.count() / std::max<int64_t>(std::ssize(rows.mean), 1);
+  for_each_run(shape, strides, [&](auto at, auto step, int64_t n) {
+    const auto r = static_cast<size_t>(at[0] / row);  // a run never leaves its row
+    const auto mean = static_cast<C>(rows.mean[r]), inverse = static_cast<C>(rows.inverse[r]);
+    for (int64_t k = 0; k < n; ++k) {
+      const C normal = (static_cast<C>(x[at[0] + k]) - mean) * inverse;
+      y[at[0] + k] = static_cast<T>(normal * static_cast<C>(scale[at[1] + k * step[1]]) +
+                                    static_cast<C>(bias[at[2] + k * step[2]]));
+    }
+  });
+}
+
+void store(std::span<const double> from, Tensor& to) {
+  visit<Floats>(to.dtype(), [&]<class T>() {
+    std::ranges::transform(from, to.data<T>().begin(),
+                           [](double x) { return static_cast<T>(static_cast<Compute<T>>(x)); });
+  });
+}
+
+void reference(const Node& node, std::span<const Tensor> inputs, std::span<Tensor> outputs) {
+  const Shape& shape = inputs[0].shape();
+  const int64_t count = shape.count(0, axis_of(node, shape));
+  visit<Floats>(inputs[0].dtype(), [&]<class T>() {
+    const Rows rows = rows_of<T>(inputs[0], count, node.real("epsilon", kEpsilon));
+    normalize<T>(inputs, rows, outputs[0]);
+    if (outputs.size() > 1) store(rows.mean, outputs[1]);
+    if (outputs.size() > 2) store(rows.inverse, outputs[2]);
+  });
+}
+
+// Whole rows; a tile computes no statistics for others.
+std::optional<Tile> split(const Node& node, std::span<const Operand> inputs, const Region& output) {
+  if (node.outputs.size() > 1) return std::nullopt;
+  const Shape& shape = inputs[0].type.shape;
+  Region rows = output;
+  for (size_t d = axis_of(node, shape); d < shape.rank(); ++d) {
+    rows.begin[d] = 0;
+    rows.end[d] = shape[d];
+  }
+  Tile tile{{rows}, rows, node.attributes, {}};
+  for (const Operand& parameter : inputs.subspan(1)) {
+    tile.inputs.push_back(parameter.given ? broadcast_region(parameter.type.shape, rows)
+                                          : Region{});
+  }
+  return tile;
+}
+
+}  // namespace
+
+SHOAL_RECORD(layer_normalization) = {.name = "LayerNormalization",
+                                     .min_inputs = 2,
+                                     .max_inputs = 3,
+                                     .max_outputs = 3,
+                                     .infer = infer,
+                                     .reference = reference,
+                                     .split = split,
+                                     .in_place = true,
+                                     .gradient = layer_normalization_gradient};
+
+}  // namespace shoal::ops

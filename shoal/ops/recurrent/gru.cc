@@ -1,0 +1,75 @@
+// GRU: a hidden state, moved by the gates z (update) and r (reset) towards a candidate h.
+#include "shoal/ops/gradient.h"
+#include "shoal/ops/record.h"
+#include "shoal/ops/recurrent/recurrent.h"
+
+namespace shoal::ops {
+namespace {
+
+constexpr std::string_view kActivations[] = {"Sigmoid", "Tanh"};
+constexpr RecurrentKind kKind = {.gates = 3, .activations = kActivations};
+
+Result<std::vector<TensorType>> infer(const Node& node, std::span<const Operand> inputs) {
+  return infer_recurrent(kKind, node, inputs);
+}
+
+template <class T>
+class Cell {
+ public:
+  Cell(const RecurrentKind& kind, const Node& node, int64_t d, const RecurrentWeights<T>& weights,
+       int64_t hidden)
+      : activations_(activations_of<T>(kind, node, static_cast<size_t>(d))),
+        weights_(weights),
+        hidden_(hidden),
+        linear_before_reset_(node.integer("linear_before_reset", 0) != 0),
+        reset_(static_cast<size_t>(hidden)),
+        recurrent_(static_cast<size_t>(hidden)) {}
+
+  void operator()(T* sums, T* h, T*) {
+    const auto &f = activations_[0], &g = activations_[1];
+    const int64_t n = hidden_;
+    const T *bias_r = weights_.r_bias.data() + n, *bias_h = bias_r + n;
+    const T* matrix_h = weights_.r.data() + 2 * n;
+    add_product(h, n, weights_.r.data(), 3 * n, 2 * n, sums);
+    for (int64_t j = 0; j < n; ++j) reset_[at(j)] = f(sums[n + j] + bias_r[j]);
+    std::copy_n(bias_h, n, recurrent_.begin());
+    if (linear_before_reset_) {
+      add_product(h, n, matrix_h, 3 * n, n, recurrent_.data());
+      for (int64_t j = 0; j < n; ++j) recurrent_[at(j)] *= reset_[at(j)];
+    } else {
+      for (int64_t j = 0; j < n; ++j) reset_[at(j)] *= h[j];
+      add_product(reset_.data(), n, matrix_h, 3 * n, n, recurrent_.data());
+    }
+    for (int64_t j = 0; j < n; ++j) {
+      const T update = f(sums[j] + weights_.r_bias[at(j)]);
+      h[j] = (1 - update) * g(sums[2 * n + j] + recurrent_[at(j)]) + update * h[j];
+    }
+  }
+
+ private:
+  static size_t at(int64_t j) { return static_cast<size_t>(j); }
+
+  std::vector<Activation<T>> activations_;
+  const RecurrentWeights<T>& weights_;
+  int64_t hidden_;
+  bool linear_before_reset_;
+  std::vector<T> reset_, recurrent_;
+};
+
+void reference(const Node& node, std::span<const Tensor> inputs, std::span<Tensor> outputs) {
+  recurrent_reference<Cell<float>, Cell<double>>(kKind, node, inputs, outputs);
+}
+
+}  // namespace
+
+SHOAL_RECORD(gru) = {.name = "GRU",
+                     .min_inputs = 3,
+                     .max_inputs = 6,
+                     .max_outputs = 2,
+                     .infer = infer,
+                     .reference = reference,
+                     .split = split_recurrent,
+                     .macs = recurrent_macs,
+                     .gradient = recurrent_gradient};
+
+}  // namespace shoal::ops

@@ -1,0 +1,247 @@
+#include "shoal/plan/coding/coded_product.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "shoal/ops/ops.h"
+#include "shoal/plan/coding/erasure.h"
+#include "shoal/plan/coding/partial_sums.h"
+
+namespace shoal::plan {
+namespace {
+
+constexpr size_t kBias = 2;                                  // of products of reals
+constexpr size_t kInputZeroPoint = 2, kWeightZeroPoint = 3;  // of those of integers
+
+// A constant cut along the axis along which the product's blocks are.
+struct CutConstant {
+  size_t axis = 0;
+  std::vector<Tensor> parts;  // by block
+};
+
+CutConstant cut(const Tensor& whole, size_t axis, const SplitProduct& split) {
+  CutConstant parts{axis, {}};
+  for (const Region& block : split.blocks) {
+    Region box = Region::whole(whole.shape());
+    box.begin[axis] = block.begin[split.axis];
+    box.end[axis] = block.end[split.axis];
+    parts.parts.push_back(crop(whole, box));
+  }
+  return parts;
+}
+
+// Along which of its axes a product divides one of its inputs.
+size_t axis_of(const Graph& graph, const Node& node, size_t input, const SplitProduct& split) {
+  const Shape& shape = graph[node.inputs[input]].type.shape;
+  const auto tile = node.op->split(node, graph.operands(node.inputs), split.blocks[0]);
+  SHOAL_CHECK(tile.has_value());
+  for (size_t d = 0; d < shape.rank(); ++d) {
+    if (tile->inputs[input].shape()[d] != shape[d]) return d;
+  }
+  return shape.rank();
+}
+
+Tensor subtract_zero_points(const Tensor& weights, size_t axis, const Tensor& zero_points) {
+  Tensor wide({DType::kF32, weights.shape()});
+  const Shape& shape = weights.shape();
+  const int64_t inner = shape.count(axis + 1, shape.rank());
+  const auto element = [](const Tensor& from, int64_t i) {
+    const auto at = static_cast<size_t>(i);
+    return static_cast<float>(from.dtype() == DType::kI8 ? from.data<int8_t>()[at]
+                                                         : from.data<uint8_t>()[at]);
+  };
+  for (int64_t i = 0; i < weights.count(); ++i) {
+    const int64_t channel =
+        zero_points.defined() && zero_points.count() > 1 ? i / inner % shape[axis] : 0;
+    wide.data<float>()[static_cast<size_t>(i)] =
+        element(weights, i) - (zero_points.defined() ? element(zero_points, channel) : 0);
+  }
+  return wide;
+}
+
+bool has_input(const Node& node, size_t input) {
+  return input < node.inputs.size() && node.inputs[input] != kNoValue;
+}
+
+CutConstant cut_input(const Graph& graph, const Node& node, size_t input,
+                      const SplitProduct& split) {
+  const Tensor& whole = *graph[node.inputs[input]].constant;
+  return cut(whole, axis_of(graph, node, input, split), split);
+}
+
+// The weights of a product of integers, by block.
+struct IntegerWeights {
+  CutConstant parts;
+  std::vector<Tensor> zero_points;  // undefined where there are none
+  std::vector<Tensor> differences;  // from them, as f32, which holds them exactly
+
+  IntegerWeights(const Graph& graph, const Node& node, const SplitProduct& split)
+      : parts(cut_input(graph, node, 1, split)), zero_points(split.blocks.size()) {
+    if (has_input(node, kWeightZeroPoint)) {
+      const Tensor& all = *graph[node.inputs[kWeightZeroPoint]].constant;
+      zero_points = all.count() > 1 ? cut_input(graph, node, kWeightZeroPoint, split).parts
+                                    : std::vector<Tensor>(split.blocks.size(), all);
+    }
+    for (size_t i = 0; i < parts.parts.size(); ++i) {
+      differences.push_back(subtract_zero_points(parts.parts[i], parts.axis, zero_points[i]));
+    }
+  }
+};
+
+Status refused(const Graph& graph, const Node& node, const char* why) {
+  return Status(Code::kUnsupported, place_of(graph, node) + " cannot be coded: " + why);
+}
+
+Tensor absolute(const Tensor& reals) {
+  Tensor all = reals.clone();
+  for (float& x : all.data<float>()) x = std::abs(x);
+  return all;
+}
+
+// Sums of integers as two digits of eight bits: value = 256 high + low.
+struct Digits {
+  Tensor low, high;
+};
+
+Digits digits_of(const Tensor& sums) {
+  Digits digits{Tensor({DType::kI8, sums.shape()}), Tensor({DType::kI8, sums.shape()})};
+  for (size_t i = 0; i < sums.data<float>().size(); ++i) {
+    const auto value = static_cast<int32_t>(sums.data<float>()[i]);
+    const auto low = static_cast<int8_t>(value & 0xff);
+    digits.low.data<int8_t>()[i] = low;
+    digits.high.data<int8_t>()[i] = static_cast<int8_t>((value - low) / 256);
+  }
+  return digits;
+}
+
+// Appends the nodes of one coded product.
+class Coder {
+ public:
+  Coder(const Graph& from, const Node& node, const SplitProduct& split,
+        const std::vector<ValueId>& inputs, Graph& to)
+      : from_(from), node_(node), split_(split), inputs_(inputs), to_(to) {}
+
+  Result<CodedProduct> run(int parities) {
+    const bool is_integer = from_[node_.outputs[0]].type.dtype == DType::kI32;
+    const size_t blocks = split_.blocks.size();
+    CodedProduct coded;
+    coded.coefficients =
+        is_integer ? integer_coefficients(blocks, parities) : real_coefficients(blocks, parities);
+    SHOAL_TRY(is_integer ? add_integers(coded) : add_reals(coded));
+    return coded;
+  }
+
+ private:
+  std::string name(const char* role, size_t number) const {
+    return from_[node_.outputs[0]].name + role + std::to_string(number);
+  }
+  ValueId constant(const char* role, Tensor tensor) {
+    return to_.add_constant(from_[node_.outputs[0]].name + role, std::move(tensor));
+  }
+
+  Result<ValueId> add_product(ValueId weights, ValueId third, ValueId fourth, std::string output) {
+    std::vector<ValueId> inputs = {inputs_[0], weights, third, fourth};
+    while (inputs.back() == kNoValue) inputs.pop_back();
+    return to_.add(*node_.op, std::move(inputs), node_.attributes, std::move(output));
+  }
+
+  // Not a copy of them: what a plan is made for is a whole model.
+  Result<ValueId> slice_of_weights(size_t axis, size_t block) {
+    const Region& box = split_.blocks[block];
+    return append_slice(to_, inputs_[1], axis, box.begin[split_.axis], box.end[split_.axis]);
+  }
+
+  Status add_reals(CodedProduct& coded) {
+    const bool has_bias = has_input(node_, kBias);
+    const CutConstant weights = cut_input(from_, node_, 1, split_);
+    const CutConstant bias = has_bias ? cut_input(from_, node_, kBias, split_) : CutConstant();
+    for (size_t i = 0; i < weights.parts.size(); ++i) {
+      const ValueId third = has_bias ? constant(".bias", bias.parts[i]) : kNoValue;
+      SHOAL_ASSIGN(const ValueId w, slice_of_weights(weights.axis, i));
+      SHOAL_ASSIGN(const ValueId part, add_product(w, third, kNoValue, name(".part", i)));
+      coded.data.push_back(part);
+    }
+    for (size_t p = 0; p < coded.coefficients.size(); ++p) {
+      const auto& c = coded.coefficients[p];
+      const ValueId third =
+          has_bias ? constant(".bias", parity_of(bias.parts, c, bias.axis)) : kNoValue;
+      const ValueId w = constant(".weights", parity_of(weights.parts, c, weights.axis));
+      SHOAL_ASSIGN(const ValueId parity, add_product(w, third, kNoValue, name(".parity", p)));
+      coded.parity.push_back(parity);
+    }
+    return {};
+  }
+
+  Status add_integers(CodedProduct& coded) {
+    const IntegerWeights weights(from_, node_, split_);
+    const ValueId x_zero_point =
+        has_input(node_, kInputZeroPoint) ? inputs_[kInputZeroPoint] : kNoValue;
+    for (size_t i = 0; i < split_.blocks.size(); ++i) {
+      const Tensor& zero = weights.zero_points[i];
+      const ValueId fourth = zero.defined() ? constant(".zero_point", zero) : kNoValue;
+      SHOAL_ASSIGN(const ValueId w, slice_of_weights(weights.parts.axis, i));
+      SHOAL_ASSIGN(const ValueId part, add_product(w, x_zero_point, fourth, name(".part", i)));
+      coded.data.push_back(part);
+    }
+    for (size_t p = 0; p < coded.coefficients.size(); ++p) {
+      const Tensor sums = parity_of(weights.differences, coded.coefficients[p], weights.parts.axis);
+      SHOAL_ASSIGN(const ValueId parity, add_digits(sums, x_zero_point, p));
+      coded.parity.push_back(parity);
+    }
+    return {};
+  }
+
+  Result<ValueId> add_digits(const Tensor& sums, ValueId x_zero_point, size_t number) {
+    const Digits digits = digits_of(sums);
+    SHOAL_ASSIGN(const ValueId low, add_product(constant(".low", digits.low), x_zero_point,
+                                                kNoValue, name(".low", number)));
+    SHOAL_ASSIGN(ValueId high, add_product(constant(".high", digits.high), x_zero_point, kNoValue,
+                                           name(".high", number)));
+    const ValueId base = constant(".base", Tensor::of<int32_t>({}, {256}));
+    SHOAL_ASSIGN(high, to_.add(ops::mul, {high, base}));
+    return to_.add(ops::add, {low, high}, {}, name(".parity", number));
+  }
+
+  const Graph& from_;
+  const Node& node_;
+  const SplitProduct& split_;
+  const std::vector<ValueId>& inputs_;
+  Graph& to_;
+};
+
+}  // namespace
+
+// A sum of ones is exact modulo 2^32, whatever it is. Where something is divided, no sum may be
+// beyond 32 bits; nor any weight beyond two digits.
+Status check_exact(const Graph& graph, const Node& node, const SplitProduct& split, int parities) {
+  constexpr float kMostOfDigits = 127 * 256;
+  constexpr double kMostOfInput = 255;
+  if (graph[node.outputs[0]].type.dtype != DType::kI32) return {};
+  const IntegerWeights weights(graph, node, split);
+  for (const std::vector<double>& c : integer_coefficients(split.blocks.size(), parities)) {
+    std::vector<Tensor> parts;
+    for (const Tensor& part : weights.differences) parts.push_back(absolute(part));
+    const Tensor sums = parity_of(parts, c, weights.parts.axis);
+    const Shape& shape = sums.shape();
+    const int64_t inner = shape.count(weights.parts.axis + 1, shape.rank());
+    std::vector<double> rows(static_cast<size_t>(shape[weights.parts.axis]));
+    for (int64_t i = 0; i < sums.count(); ++i) {
+      const float sum = sums.data<float>()[static_cast<size_t>(i)];
+      if (sum > kMostOfDigits) return refused(graph, node, "sums of weights are too large");
+      rows[static_cast<size_t>(i / inner) % rows.size()] += static_cast<double>(sum) * kMostOfInput;
+    }
+    const bool divides = std::ranges::any_of(c, [](double x) { return x != 1; });
+    if (divides && *std::ranges::max_element(rows) > std::numeric_limits<int32_t>::max()) {
+      return refused(graph, node, "sums of products may not fit 32 bits");
+    }
+  }
+  return {};
+}
+
+Result<CodedProduct> append_coded(const Graph& from, const Node& node, const SplitProduct& split,
+                                  const std::vector<ValueId>& inputs, int parities, Graph& graph) {
+  return Coder(from, node, split, inputs, graph).run(parities);
+}
+
+}  // namespace shoal::plan

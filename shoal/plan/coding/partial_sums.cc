@@ -1,0 +1,204 @@
+#include "shoal/plan/coding/partial_sums.h"
+
+#include <algorithm>
+#include <map>
+
+#include "shoal/ops/ops.h"
+#include "shoal/passes/rewriter.h"
+#include "shoal/plan/layout.h"
+
+namespace shoal::plan {
+namespace {
+
+using SharesByNode = std::map<size_t, std::vector<double>>;
+
+Region one_element(const Shape& shape, bool last) {
+  Region region = Region::whole(shape);
+  for (size_t d = 0; d < shape.rank(); ++d) {
+    if (last) region.begin[d] = shape[d] - 1;
+    region.end[d] = region.begin[d] + 1;
+  }
+  return region;
+}
+
+// Axes of more than one element that `read` covers.
+std::vector<size_t> whole_axes(const Shape& shape, const Region& read) {
+  std::vector<size_t> axes;
+  for (size_t d = 0; d < shape.rank(); ++d) {
+    if (shape[d] > 1 && read.begin[d] == 0 && read.end[d] == shape[d]) axes.push_back(d);
+  }
+  return axes;
+}
+
+std::vector<size_t> common(std::vector<size_t> a, const std::vector<size_t>& b) {
+  std::erase_if(a, [&](size_t axis) { return std::ranges::find(b, axis) == b.end(); });
+  return a;
+}
+
+// Without all but one of what is added up.
+bool keeps_type(const Node& node, std::span<const Operand> inputs, const TensorType& output,
+                const Contraction& along) {
+  std::vector<Operand> fewer(inputs.begin(), inputs.end());
+  fewer[0].type.shape[along.axis] = 1;
+  fewer[1].type.shape[along.weight_axis] = 1;
+  const auto types = infer(node, fewer);
+  return types.ok() && types->front() == output;
+}
+
+// Own operators among the nodes in ONNX's terms; the shares then go with the product of each.
+class Expander {
+ public:
+  Expander(const Graph& graph, const SharesByNode& sums) : rewriter_(graph), sums_(sums) {}
+
+  Result<Graph> run(SharesByNode& products) {
+    const auto nodes = rewriter_.from().nodes();
+    for (size_t i = 0; i < nodes.size(); ++i) {
+      const auto shares = sums_.find(i);
+      const size_t first = rewriter_.to().nodes().size();
+      if (shares == sums_.end() || nodes[i].op->expand == nullptr) {
+        SHOAL_TRY(rewriter_.copy(nodes[i]));
+      } else {
+        SHOAL_TRY(expand(nodes[i]));
+      }
+      if (shares == sums_.end()) continue;
+      SHOAL_ASSIGN(const size_t product, find_product(nodes[i], first));
+      products.emplace(product, shares->second);
+    }
+    return rewriter_.finish();
+  }
+
+ private:
+  Status expand(const Node& node) {
+    SHOAL_ASSIGN(const std::vector<ValueId> outputs,
+                 node.op->expand(node, rewriter_.map(node.inputs), rewriter_.to()));
+    for (size_t i = 0; i < outputs.size(); ++i) rewriter_.replace(node.outputs[i], outputs[i]);
+    return {};
+  }
+
+  Result<size_t> find_product(const Node& node, size_t first) {
+    const Graph& to = rewriter_.to();
+    for (size_t i = first; i < to.nodes().size(); ++i) {
+      if (contraction_of(to.nodes()[i], to.operands(to.nodes()[i].inputs))) return i;
+    }
+    return Status(Code::kUnsupported, place_of(rewriter_.from(), node) + " is no sum of products");
+  }
+
+  passes::Rewriter rewriter_;
+  const SharesByNode& sums_;
+};
+
+// Every product as a sum of its terms.
+class Summer {
+ public:
+  explicit Summer(const Graph& graph) : rewriter_(graph) {}
+
+  Result<Graph> run(const SharesByNode& products) {
+    const auto nodes = rewriter_.from().nodes();
+    for (size_t i = 0; i < nodes.size(); ++i) {
+      const auto shares = products.find(i);
+      SHOAL_TRY(shares == products.end() ? rewriter_.copy(nodes[i])
+                                         : add_sum(nodes[i], shares->second));
+    }
+    return rewriter_.finish();
+  }
+
+ private:
+  Status add_sum(const Node& node, const std::vector<double>& shares) {
+    const Graph& from = rewriter_.from();
+    const Contraction along = *contraction_of(node, from.operands(node.inputs));
+    const auto points = cut_points(from, node.inputs[0], along.axis, shares);
+    // All of the weights first, so that a plan cannot end a segment between two terms (cuts.cc).
+    SHOAL_ASSIGN(const auto weights, slices(node.inputs[1], along.weight_axis, points));
+    SHOAL_ASSIGN(const auto inputs, slices(node.inputs[0], along.axis, points));
+    std::vector<ValueId> terms;
+    for (size_t t = 0; t < inputs.size(); ++t) {
+      std::vector<ValueId> operands = {inputs[t], weights[t]};
+      for (size_t i = 2; t == 0 && i < node.inputs.size(); ++i) {
+        operands.push_back(rewriter_.map(node.inputs[i]));
+      }
+      SHOAL_ASSIGN(const ValueId term,
+                   rewriter_.to().add(*node.op, std::move(operands), node.attributes,
+                                      from[node.outputs[0]].name + ".term"));
+      terms.push_back(term);
+    }
+    SHOAL_ASSIGN(const ValueId sum, rewriter_.to().add(ops::sum, std::move(terms)));
+    rewriter_.replace(node.outputs[0], sum);
+    return {};
+  }
+
+  // Those that are not empty.
+  Result<std::vector<ValueId>> slices(ValueId value, size_t axis,
+                                      const std::vector<int64_t>& points) {
+    std::vector<ValueId> parts;
+    for (size_t i = 0; i + 1 < points.size(); ++i) {
+      if (points[i] == points[i + 1]) continue;
+      SHOAL_ASSIGN(const ValueId part, append_slice(rewriter_.to(), rewriter_.map(value), axis,
+                                                    points[i], points[i + 1]));
+      parts.push_back(part);
+    }
+    return parts;
+  }
+
+  passes::Rewriter rewriter_;
+};
+
+}  // namespace
+
+Result<ValueId> append_slice(Graph& graph, ValueId value, size_t axis, int64_t begin, int64_t end) {
+  const auto list = [&](const char* role, int64_t number) {
+    return graph.add_constant(graph[value].name + role, Tensor::of<int64_t>({1}, {number}));
+  };
+  std::vector<ValueId> inputs = {value, list(".begin", begin), list(".end", end),
+                                 list(".axis", static_cast<int64_t>(axis))};
+  return graph.add(ops::slice, std::move(inputs));
+}
+
+std::optional<Contraction> contraction_of(const Node& node, std::span<const Operand> inputs) {
+  if (!node.op->linear || node.op->split == nullptr || inputs.size() < 2) return std::nullopt;
+  if (!inputs[0].given || !inputs[1].given || node.op->reads_value(1)) return std::nullopt;
+  // What else there is must be a bias, which can be left out.
+  if (inputs.size() > 3 || (inputs.size() > 2 && node.op->min_inputs + 1 != node.op->max_inputs)) {
+    return std::nullopt;
+  }
+  const auto types = infer(node, inputs);
+  if (!types.ok() || types->front().shape.count() == 0) return std::nullopt;
+  const TensorType& output = types->front();
+  const auto first = node.op->split(node, inputs, one_element(output.shape, false));
+  const auto last = node.op->split(node, inputs, one_element(output.shape, true));
+  if (!first || !last) return std::nullopt;
+  const auto axes_of = [&](size_t input) {
+    const Shape& shape = inputs[input].type.shape;
+    return common(whole_axes(shape, first->inputs[input]), whole_axes(shape, last->inputs[input]));
+  };
+  for (size_t axis : axes_of(0)) {
+    for (size_t weight_axis : axes_of(1)) {
+      const Contraction along{axis, weight_axis, inputs[0].type.shape[axis]};
+      if (inputs[1].type.shape[weight_axis] != along.length) continue;
+      if (keeps_type(node, inputs, output, along)) return along;
+    }
+  }
+  return std::nullopt;
+}
+
+bool can_be_sum(const Graph& graph, const Node& node) {
+  Graph alone;
+  std::vector<ValueId> inputs;
+  for (ValueId id : node.inputs) {
+    const Value* value = id == kNoValue ? nullptr : &graph[id];
+    inputs.push_back(value == nullptr  ? kNoValue
+                     : value->constant ? alone.add_constant(value->name, *value->constant)
+                                       : alone.add_input(value->name, value->type));
+  }
+  const std::vector<std::string> names(node.outputs.size());
+  return alone.add_node(*node.op, std::move(inputs), node.attributes, names).ok() &&
+         with_partial_sums(alone, {{0, {1, 1}}}).ok();
+}
+
+Result<Graph> with_partial_sums(const Graph& graph, const std::vector<SumOfTerms>& sums) {
+  SharesByNode shares, products;
+  for (const SumOfTerms& sum : sums) shares.emplace(sum.node, sum.shares);
+  SHOAL_ASSIGN(const Graph expanded, Expander(graph, shares).run(products));
+  return Summer(expanded).run(products);
+}
+
+}  // namespace shoal::plan

@@ -1,0 +1,173 @@
+#include "shoal/plan/coding/products.h"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+
+#include "shoal/ops/ops.h"
+#include "shoal/ops/quantized/quantize.h"
+
+namespace shoal::plan {
+namespace {
+
+// Where a product has its weights, and its bias if that is part of it.
+struct Form {
+  const Operator* op;
+  size_t weights;
+  bool is_integer;
+};
+
+constexpr size_t kBias = 2;
+
+const Form* form_of(const Operator* op) {
+  static const std::array forms = {
+      Form{&ops::conv, 1, false},           Form{&ops::fused_conv, 1, false},
+      Form{&ops::conv_transpose, 1, false}, Form{&ops::fused_conv_transpose, 1, false},
+      Form{&ops::gemm, 1, false},           Form{&ops::fused_gemm, 1, false},
+      Form{&ops::mat_mul, 1, false},        Form{&ops::fused_mat_mul, 1, false},
+      Form{&ops::conv_integer, 1, true},    Form{&ops::mat_mul_integer, 1, true},
+      Form{&ops::q_linear_conv, 3, true},   Form{&ops::fused_q_linear_conv, 3, true},
+      Form{&ops::q_gemm, 3, true}};
+  const auto it = std::ranges::find(forms, op, &Form::op);
+  return it == forms.end() ? nullptr : &*it;
+}
+
+Status refused(const Graph& graph, const Node& node, const std::string& why) {
+  return Status(Code::kUnsupported, place_of(graph, node) + " cannot be coded: " + why);
+}
+
+// The only axis along which a box is not whole.
+std::optional<size_t> cut_axis(const Region& box, const Shape& shape) {
+  std::optional<size_t> axis;
+  for (size_t d = 0; d < shape.rank(); ++d) {
+    if (box.begin[d] == 0 && box.end[d] == shape[d]) continue;
+    if (axis) return std::nullopt;
+    axis = d;
+  }
+  return axis;
+}
+
+bool is_divided(std::span<const Tile* const> tiles, size_t input, const Shape& shape,
+                const SplitProduct& split) {
+  for (size_t t = 0; t < tiles.size(); ++t) {
+    const Region& box = tiles[t]->inputs[input];
+    const auto axis = cut_axis(box, shape);
+    if (!axis || box.begin[*axis] != split.blocks[t].begin[split.axis] ||
+        box.end[*axis] != split.blocks[t].end[split.axis]) {
+      return false;
+    }
+  }
+  return true;
+}
+
+// One after the other along one axis, from the first element to the last.
+std::optional<SplitProduct> find_blocks(const Shape& shape, std::span<const Tile* const> tiles) {
+  SplitProduct split;
+  for (const Tile* tile : tiles) {
+    const auto axis = cut_axis(tile->output, shape);
+    if (!axis || (!split.blocks.empty() && *axis != split.axis)) return std::nullopt;
+    split.axis = *axis;
+    split.blocks.push_back(tile->output);
+  }
+  std::vector<Region> order = split.blocks;
+  std::ranges::sort(order, {}, [&](const Region& box) { return box.begin[split.axis]; });
+  int64_t end = 0;
+  for (const Region& box : order) {
+    if (box.begin[split.axis] != end) return std::nullopt;
+    end = box.end[split.axis];
+  }
+  return end == shape[split.axis] ? std::optional(split) : std::nullopt;
+}
+
+// y = b' for a list of rows.
+Tensor transposed(const Tensor& matrix) {
+  Tensor across({matrix.dtype(), {matrix.shape()[1], matrix.shape()[0]}});
+  const Node node{&ops::transpose, {}, {}, {}, {}};
+  ops::transpose.reference(node, std::span(&matrix, 1), std::span(&across, 1));
+  return across;
+}
+
+// One per channel, to be added to images or to scale them.
+Result<ValueId> append_upright(ValueId parameter, size_t rank, Graph& graph) {
+  if (graph[parameter].type.shape.count() == 1) return parameter;
+  std::vector<int64_t> shape(rank - 1, 1);
+  shape[0] = -1;
+  const ValueId to =
+      graph.add_constant("shape", Tensor::of<int64_t>({static_cast<int64_t>(shape.size())}, shape));
+  return graph.add(ops::reshape, {parameter, to});
+}
+
+// QLinearConv as its sums, and what it then does to them, in the order in which it does it.
+Result<ValueId> append_integer_conv(const Node& node, const std::vector<ValueId>& inputs,
+                                    Graph& graph) {
+  const size_t rank = graph[inputs[0]].type.shape.rank();
+  SHOAL_ASSIGN(
+      ValueId sums,
+      graph.add(ops::conv_integer, {inputs[0], inputs[3], inputs[2], inputs[5]}, node.attributes));
+  if (inputs.size() > 8 && inputs[8] != kNoValue) {
+    SHOAL_ASSIGN(const ValueId bias, append_upright(inputs[8], rank, graph));
+    SHOAL_ASSIGN(sums, graph.add(ops::add, {sums, bias}));
+  }
+  SHOAL_ASSIGN(ValueId scale, graph.add(ops::mul, {inputs[1], inputs[4]}));
+  SHOAL_ASSIGN(scale, graph.add(ops::div, {scale, inputs[6]}));
+  SHOAL_ASSIGN(scale, append_upright(scale, rank, graph));
+  return ops::append_requantize(sums, scale, inputs[7], graph);
+}
+
+}  // namespace
+
+Result<SplitProduct> find_split(const Graph& graph, const Node& node,
+                                std::span<const Tile* const> tiles) {
+  const Form* form = form_of(node.op);
+  if (form == nullptr) return refused(graph, node, "it is no product with weights");
+  const auto shape_of = [&](size_t i) { return graph[node.inputs[i]].type.shape; };
+  const auto is_given = [&](size_t i) {
+    return i < node.inputs.size() && node.inputs[i] != kNoValue;
+  };
+  if (!graph[node.inputs[form->weights]].constant) {
+    return refused(graph, node, "its weights are not constant");
+  }
+  if (!form->is_integer && graph[node.outputs[0]].type.dtype != DType::kF32) {
+    return refused(graph, node, "it is computed in another type than f32");
+  }
+  if (tiles.size() < 2) return refused(graph, node, "it is not shared by several workers");
+  for (const Tile* tile : tiles) {
+    if (tile->inputs[0] != tiles[0]->inputs[0]) {
+      return refused(graph, node, "the split divides its input, so no factor is shared");
+    }
+  }
+  const auto split = find_blocks(graph[node.outputs[0]].type.shape, tiles);
+  if (!split || !is_divided(tiles, form->weights, shape_of(form->weights), *split)) {
+    return refused(graph, node, "the split does not divide its weights");
+  }
+  const size_t zero_point = form->weights + 2;
+  if (form->is_integer && is_given(zero_point) && !graph[node.inputs[zero_point]].constant) {
+    return refused(graph, node, "the zero points of its weights are not constant");
+  }
+  const bool has_bias = !form->is_integer && is_given(kBias);
+  if (has_bias &&
+      (!graph[node.inputs[kBias]].constant || !is_divided(tiles, kBias, shape_of(kBias), *split))) {
+    return refused(graph, node, "its bias is not one constant per channel");
+  }
+  return *split;
+}
+
+bool is_plain(const Node& node) {
+  const Form* form = form_of(node.op);
+  return form != nullptr && node.op->expand == nullptr && node.op != &ops::q_linear_conv;
+}
+
+Result<ValueId> append_lowered(Node node, std::vector<ValueId> inputs, Graph& graph) {
+  if (node.op == &ops::q_linear_conv) return append_integer_conv(node, inputs, graph);
+  // What would be transposed by a node must be there as a constant, to be cut.
+  if (node.op == &ops::q_gemm && node.integer("transB", 0) != 0) {
+    const Value& weights = graph[inputs[3]];
+    const Tensor across = transposed(*weights.constant);
+    inputs[3] = graph.add_constant(weights.name + ".across", across);
+    node.attributes.erase("transB");
+  }
+  SHOAL_ASSIGN(const std::vector<ValueId> outputs, node.op->expand(node, inputs, graph));
+  return outputs[0];
+}
+
+}  // namespace shoal::plan

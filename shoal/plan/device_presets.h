@@ -1,0 +1,44 @@
+// Devices and links that people have, for plans made before anything was measured. Where each
+// number comes from stands in docs/cluster.md.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string_view>
+
+#include "shoal/base/status.h"
+#include "shoal/plan/profile.h"
+
+namespace shoal::plan {
+
+struct DevicePreset {
+  std::string_view name, about;
+  double macs_per_second;   // of products that are not held up by memory
+  double bytes_per_second;  // of weights and activations that pass once
+  double memory_bytes;      // that a model may have
+
+  WorkerProfile profile() const;
+};
+
+struct LinkPreset {
+  std::string_view name, about;
+  double bits_per_second;
+  double latency_seconds;
+  double wakeup_seconds;
+  double sleep_after_seconds;
+  bool shared;  // one radio channel for all
+
+  LinkProfile profile(int medium) const;  // which channel, if it is shared
+};
+
+std::span<const DevicePreset> device_presets();
+std::span<const LinkPreset> link_presets();
+
+// The errors list what there is.
+Result<DevicePreset> find_device(std::string_view name);
+Result<LinkPreset> find_link(std::string_view name);
+
+// Equal workers, and a coordinator with the same link.
+ClusterProfile uniform_cluster(size_t workers, const DevicePreset& device, const LinkPreset& link);
+
+}  // namespace shoal::plan

@@ -1,0 +1,136 @@
+#include "shoal/plan/search/choices.h"
+
+#include <algorithm>
+#include <functional>
+
+#include "shoal/plan/cost/plan_stats.h"
+
+namespace shoal::plan {
+namespace {
+
+constexpr size_t kFew = 4;       // workers, so that all subsets can be tried
+constexpr size_t kMostOnes = 8;  // workers to be tried alone
+constexpr size_t kMostTerms = 8;
+
+// How many workers to try: all up to four, then steps of about a half.
+std::vector<size_t> counts_up_to(size_t most) {
+  std::vector<size_t> counts;
+  for (size_t n = 2; n < most; n = n < 4 ? n + 1 : n % 3 == 0 ? n / 3 * 4 : n / 2 * 3) {
+    counts.push_back(n);
+  }
+  if (most > 1) counts.push_back(most);
+  return counts;
+}
+
+}  // namespace
+
+Choices::Choices(const Graph& graph, const ClusterProfile& cluster,
+                 const std::vector<int>& excluded)
+    : cluster_(cluster) {
+  const Part whole = whole_part(graph);
+  bytes_ = weight_bytes(graph, whole) + activation_bytes(graph, whole);
+  for (size_t w = 0; w < cluster.workers.size(); ++w) {
+    const double seconds = seconds_of(graph, whole, cluster.workers[w]);
+    abilities_.push_back(1 / std::max(seconds, 1e-12));
+    const int worker = static_cast<int>(w);
+    if (std::ranges::find(excluded, worker) == excluded.end()) workers_.push_back(worker);
+  }
+  std::ranges::stable_sort(workers_, std::greater(), [&](int w) { return ability(w); });
+  by_link_ = workers_;
+  std::ranges::stable_sort(by_link_, std::greater(),
+                           [&](int w) { return cluster.link_of(w).bytes_per_second; });
+}
+
+bool Choices::alike(int a, int b) const {
+  return ability(a) == ability(b) && cluster_.link_of(a) == cluster_.link_of(b) &&
+         cluster_.workers[static_cast<size_t>(a)].memory_bytes ==
+             cluster_.workers[static_cast<size_t>(b)].memory_bytes;
+}
+
+std::vector<Layout> Choices::ones() const {
+  std::vector<Layout> layouts;
+  for (int worker : workers_) {
+    const bool is_new = std::ranges::none_of(
+        layouts, [&](const Layout& layout) { return alike(layout.workers[0], worker); });
+    const bool is_short = cluster_.workers[static_cast<size_t>(worker)].memory_bytes < bytes_;
+    if ((is_new || is_short) && layouts.size() < kMostOnes) {
+      layouts.push_back({Cut::kNone, {worker}, {1}, 1});
+    }
+  }
+  return layouts;
+}
+
+Layout Choices::terms(bool over_all) const {
+  const size_t count = over_all ? workers_.size() : std::min(workers_.size(), kMostTerms);
+  return make(Cut::kInputs, Group(workers_.begin(), workers_.begin() + static_cast<long>(count)),
+              1);
+}
+
+std::vector<Layout> Choices::of(Cut cut, bool over_all) const {
+  if (cut == Cut::kInputs) return {terms(over_all)};
+  std::vector<Layout> layouts;
+  for (const Group& group : groups(over_all)) {
+    if (cut != Cut::kGrid) {
+      layouts.push_back(make(cut, group, 1));
+      if (!over_all && workers_.size() <= kFew) layouts.push_back(skewed(layouts.back()));
+      continue;
+    }
+    // Nearly square: others have longer borders. Rows lie together in memory, so rather more rows.
+    for (size_t columns = 2; columns * columns <= group.size(); ++columns) {
+      const size_t rows = group.size() / columns;
+      if (rows * columns != group.size() || rows > 2 * columns) continue;
+      layouts.push_back(make(cut, group, static_cast<int64_t>(rows)));
+    }
+  }
+  return layouts;
+}
+
+std::vector<Choices::Group> Choices::groups(bool over_all) const {
+  if (over_all) return {workers_};
+  if (workers_.size() <= kFew) return subsets();
+  std::vector<Group> groups;
+  for (const std::vector<int>& ranked : {workers_, by_link_}) {
+    for (size_t count : counts_up_to(workers_.size())) {
+      Group group(ranked.begin(), ranked.begin() + static_cast<long>(count));
+      if (std::ranges::find(groups, group) == groups.end()) groups.push_back(std::move(group));
+    }
+  }
+  return groups;
+}
+
+// Of two or more workers; of those that differ only in which of like workers they have, one.
+std::vector<Choices::Group> Choices::subsets() const {
+  std::vector<Group> groups;
+  const auto like = [&](const Group& a, const Group& b) {
+    return std::ranges::equal(a, b, [&](int x, int y) { return alike(x, y); });
+  };
+  for (size_t bits = 1; bits < size_t{1} << workers_.size(); ++bits) {
+    Group group;
+    for (size_t i = 0; i < workers_.size(); ++i) {
+      if ((bits >> i & 1) != 0) group.push_back(workers_[i]);
+    }
+    const bool is_new =
+        std::ranges::none_of(groups, [&](const Group& other) { return like(group, other); });
+    if (group.size() > 1 && is_new) groups.push_back(std::move(group));
+  }
+  return groups;
+}
+
+// Where sending costs as much as computing, the ablest should keep more than its share.
+Layout Choices::skewed(Layout layout) {
+  constexpr double kMore = 3;
+  const double total = 1 + (kMore - 1) * layout.shares[0];
+  layout.shares[0] *= kMore;
+  for (double& share : layout.shares) share /= total;
+  return layout;
+}
+
+Layout Choices::make(Cut cut, const Group& group, int64_t grid_rows) const {
+  Layout layout{cut, group, {}, grid_rows};
+  double total = 0;
+  for (int worker : group) total += ability(worker);
+  for (int worker : group) layout.shares.push_back(ability(worker) / total);
+  return layout;
+}
+
+}  // namespace shoal::plan

@@ -1,0 +1,106 @@
+#include "shoal/plan/search/plan_recipe.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "shoal/plan/coding/protect.h"
+#include "shoal/plan/search/choices.h"
+
+namespace shoal::plan {
+namespace {
+
+Status check(const Graph& graph, const std::vector<SumOfTerms>& sums) {
+  for (const SumOfTerms& sum : sums) {
+    const bool shares = !sum.shares.empty() && std::ranges::all_of(sum.shares, [](double share) {
+      return std::isfinite(share) && share > 0;
+    });
+    if (sum.node >= graph.nodes().size() || !shares) return invalid("no such sum");
+  }
+  return {};
+}
+
+bool lies_in(const Region& region, const Shape& shape) {
+  if (region.begin.rank() != shape.rank() || region.end.rank() != shape.rank()) return false;
+  for (size_t d = 0; d < shape.rank(); ++d) {
+    const bool fits =
+        0 <= region.begin[d] && region.begin[d] <= region.end[d] && region.end[d] <= shape[d];
+    if (!fits) return false;
+  }
+  return true;
+}
+
+// What verify takes for granted of plans that were made here.
+Status check(const Graph& graph, const Plan& plan) {
+  if (plan.survives != 0 || !plan.codes.empty()) return invalid("it is protected already");
+  for (const Segment& segment : plan.segments) {
+    const auto [begin, end] = segment.nodes;
+    if (begin >= end || end > graph.nodes().size()) return invalid("no such nodes");
+    const std::vector<ValueId> live = live_after(graph, segment.nodes);
+    for (const Task& task : segment.tasks) {
+      for (const Piece& piece : task.outputs) {
+        const bool is_known = std::ranges::find(live, piece.value) != live.end() &&
+                              lies_in(piece.region, graph[piece.value].type.shape);
+        if (!is_known) return invalid("no such piece");
+      }
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<Prediction> with_narrow_wire(const Prediction& made, const ClusterProfile& cluster,
+                                    const WireOptions& wire) {
+  SHOAL_ASSIGN(WiredPlan wired, with_wire_format(made.graph, made.plan, made.schedule, wire));
+  if (wired.error == 0) return made;
+  SHOAL_ASSIGN(Prediction narrow, predict(made.name + ", " + std::string(name_of(wire.smallest)),
+                                          wired.graph, cluster, std::move(wired.plan)));
+  narrow.error = wired.error;
+  narrow.origin = made.origin;
+  narrow.origin.narrow = true;
+  return narrow;
+}
+
+Result<Prediction> with_protection(const Prediction& made, const ClusterProfile& cluster,
+                                   const PlanOptions& options, const std::vector<int>& workers,
+                                   bool coded) {
+  SHOAL_ASSIGN(Protected safe, protect(made.graph, made.plan, options.survive, workers, coded));
+  safe.plan.wait_seconds = options.wait_seconds;
+  const std::string how = safe.plan.codes.empty() ? ", repeated" : ", coded";
+  SHOAL_ASSIGN(Prediction prediction,
+               predict(made.name + how, safe.graph, cluster, std::move(safe.plan)));
+  prediction.error = made.error;
+  prediction.origin = made.origin;
+  prediction.origin.coded = coded;
+  return prediction;
+}
+
+std::vector<int> usable_workers(const Graph& graph, const ClusterProfile& cluster,
+                                const PlanOptions& options) {
+  std::vector<int> workers = Choices(graph, cluster, options.excluded).workers();
+  std::ranges::sort(workers);
+  return workers;
+}
+
+Result<Prediction> remake(const Graph& graph, const ClusterProfile& cluster,
+                          const PlanOptions& options, const Origin& origin) {
+  SHOAL_TRY(check(graph, origin.sums));
+  SHOAL_ASSIGN(const Graph summed,
+               origin.sums.empty() ? Result<Graph>(graph) : with_partial_sums(graph, origin.sums));
+  SHOAL_TRY(check(summed, origin.plan));
+  SHOAL_TRY(verify(summed, origin.plan, static_cast<int>(cluster.workers.size())));
+  SHOAL_ASSIGN(Prediction made, predict(origin.name, summed, cluster, origin.plan));
+  made.origin = origin;
+  if (origin.narrow) {
+    SHOAL_ASSIGN(made, with_narrow_wire(made, cluster, options.wire));
+  }
+  if (options.survive > 0) {
+    SHOAL_ASSIGN(made, with_protection(made, cluster, options,
+                                       usable_workers(graph, cluster, options), origin.coded));
+  }
+  if (!fits(cluster, made)) return Status(Code::kExhausted, "no worker has memory for its part");
+  made.price = origin.price;
+  return made;
+}
+
+}  // namespace shoal::plan

@@ -1,0 +1,283 @@
+#include "shoal/plan/search/planner.h"
+
+#include <algorithm>
+#include <limits>
+#include <optional>
+
+#include "shoal/plan/coding/partial_sums.h"
+#include "shoal/plan/cost/plan_stats.h"
+#include "shoal/plan/search/choices.h"
+#include "shoal/plan/search/cuts.h"
+#include "shoal/plan/search/local_search.h"
+#include "shoal/plan/search/plan_recipe.h"
+#include "shoal/plan/search/search.h"
+#include "shoal/plan/search/survive.h"
+
+namespace shoal::plan {
+namespace {
+
+// Ways to cut that some value has an axis of more than one element for.
+std::vector<Cut> useful_cuts(const Graph& graph) {
+  bool images = false, wide = false, batch = false;
+  for (const Node& node : graph.nodes()) {
+    const Shape& shape = graph[node.outputs[0]].type.shape;
+    batch = batch || (shape.rank() > 1 && shape[0] > 1);
+    images = images || shape.rank() >= 4;
+    wide = wide || (shape.rank() >= 4 && shape[3] > shape[2]);
+  }
+  std::vector<Cut> cuts = {Cut::kRows, Cut::kChannels};
+  if (images) cuts.push_back(Cut::kGrid);
+  if (wide) cuts.push_back(Cut::kColumns);
+  if (batch) cuts.push_back(Cut::kBatch);
+  cuts.push_back(Cut::kInputs);
+  return cuts;
+}
+
+// Products to be computed as sums: all, or those of matrices with more weights than outputs, for
+// terms have to travel. Those of images are left out because they make the search too slow.
+std::vector<SumOfTerms> find_sums(const Graph& graph, const std::vector<double>& shares, bool all) {
+  std::vector<SumOfTerms> sums;
+  for (size_t i = 0; i < graph.nodes().size(); ++i) {
+    const Node& node = graph.nodes()[i];
+    double weights = 0;
+    for (ValueId id : node.inputs) {
+      if (id != kNoValue && graph[id].constant)
+        weights += static_cast<double>(graph[id].type.bytes());
+    }
+    const TensorType& output = graph[node.outputs[0]].type;
+    const bool heavy = output.shape.rank() <= 3 && weights > static_cast<double>(output.bytes());
+    if ((heavy || (all && weights > 0)) && can_be_sum(graph, node)) sums.push_back({i, shares});
+  }
+  return sums;
+}
+
+// Plans for one form of the graph.
+class Planner {
+ public:
+  Planner(const Graph& graph, const ClusterProfile& cluster, const PlanOptions& options,
+          const Choices& choices, ToSurvive survive = {})
+      : graph_(graph),
+        cluster_(cluster),
+        options_(options),
+        choices_(choices),
+        candidates_(graph, cluster, find_cuts(graph, kMostLive), std::move(survive)) {}
+
+  // The best on one worker, with each of these cuts, and with all of them.
+  Result<std::vector<Prediction>> run(std::vector<Cut> cuts) {
+    const bool may_be_one = !options_.forced || cuts.empty() || cuts[0] == Cut::kNone;
+    if (may_be_one || choices_.workers().size() == 1) SHOAL_TRY(try_one());
+    std::erase(cuts, Cut::kNone);
+    if (choices_.workers().size() > 1) {
+      for (Cut cut : cuts) SHOAL_TRY(try_cuts({cut}));
+      if (cuts.size() > 1) SHOAL_TRY(try_cuts(cuts));
+    }
+    return std::move(found_);
+  }
+
+  // The best with all of these cuts.
+  Result<std::vector<Prediction>> run_mixed(const std::vector<Cut>& cuts) {
+    SHOAL_TRY(try_cuts(cuts));
+    return std::move(found_);
+  }
+
+  // The best with these cuts, which has some sums.
+  Result<std::vector<Prediction>> run_sums(std::vector<Cut> cuts) {
+    cuts.insert(cuts.begin(), Cut::kInputs);
+    SHOAL_TRY(try_cuts(cuts));
+    std::erase_if(found_, [](const Prediction& made) {
+      return made.name.find(plan::name_of(Cut::kInputs)) == std::string::npos;
+    });
+    return std::move(found_);
+  }
+
+ private:
+  static constexpr size_t kMostLive = 2;  // values at a cut: a residual and what is added to it
+
+  Status try_one() {
+    std::optional<Prediction> best;
+    for (int worker : choices_.workers()) {
+      SHOAL_ASSIGN(Prediction one, plan_for_one(graph_, cluster_, worker));
+      if (!fits(cluster_, one)) continue;
+      if (!best || one.timeline.seconds < best->timeline.seconds) best = std::move(one);
+    }
+    if (best) found_.push_back(*std::move(best));
+    return {};
+  }
+
+  // The best plan with these cuts, if there is one and it is new.
+  Status try_cuts(const std::vector<Cut>& cuts) {
+    SearchOptions how;
+    how.forced = options_.forced;
+    how.most_nodes = options_.most_nodes;
+    std::vector<Layout> layouts = choices_.ones();
+    for (Cut cut : cuts) {
+      for (Layout& layout : choices_.of(cut, options_.forced)) layouts.push_back(std::move(layout));
+    }
+    for (const Layout& layout : layouts) how.layouts.push_back(candidates_.add(layout));
+    const Chain best = best_of(search(candidates_, how), how.layouts);
+    if (best.empty()) return {};
+    SHOAL_ASSIGN(Prediction made,
+                 predict(name_of(best), graph_, cluster_, plan_of(candidates_, best)));
+    if (std::ranges::find(found_, made.plan, &Prediction::plan) == found_.end()) {
+      found_.push_back(std::move(made));
+    }
+    return {};
+  }
+
+  // The search only estimates. Those of its chains that are best in the simulation are improved.
+  Chain best_of(const std::vector<Chain>& chains, const std::vector<size_t>& layouts) {
+    std::vector<std::pair<double, Chain>> order;
+    for (const Chain& chain : chains) {
+      const double seconds = simulated_seconds(candidates_, chain);
+      if (seconds < std::numeric_limits<double>::infinity()) order.push_back({seconds, chain});
+    }
+    std::ranges::stable_sort(order, {}, [](const auto& entry) { return entry.first; });
+    if (order.size() > starts()) order.resize(starts());
+    if (options_.forced) return order.empty() ? Chain() : order[0].second;
+    double least = std::numeric_limits<double>::infinity();
+    Chain best;
+    for (auto& [seconds, chain] : order) {
+      chain = local_search(candidates_, std::move(chain), layouts, tries());
+      seconds = simulated_seconds(candidates_, chain);
+      if (seconds < least) {
+        least = seconds;
+        best = chain;
+      }
+    }
+    return best;
+  }
+
+  size_t starts() const { return choices_.workers().size() <= 4 ? 3 : 1; }
+
+  // The simulation takes about as long as there are messages: up to the square of the workers.
+  size_t tries() const {
+    const size_t workers = choices_.workers().size();
+    return 4000 / (workers * workers);
+  }
+
+  // "rows and channels"; what one worker does needs no mention beside them.
+  std::string name_of(const Chain& chain) const {
+    std::vector<std::string_view> names;
+    for (const Candidate* candidate : chain) {
+      const Cut cut = candidates_.layout(candidate->layout).cut;
+      const std::string_view name = plan::name_of(cut);
+      if (cut != Cut::kNone && std::ranges::find(names, name) == names.end()) names.push_back(name);
+    }
+    if (names.empty()) return std::string(plan::name_of(Cut::kNone));
+    std::string text(names[0]);
+    for (size_t i = 1; i < names.size(); ++i) {
+      text += (i + 1 == names.size() ? " and " : ", ") + std::string(names[i]);
+    }
+    return text;
+  }
+
+  const Graph& graph_;
+  const ClusterProfile& cluster_;
+  const PlanOptions& options_;
+  const Choices& choices_;
+  Candidates candidates_;
+  std::vector<Prediction> found_;
+};
+
+}  // namespace
+
+Result<Prediction> predict(std::string name, const Graph& graph, const ClusterProfile& cluster,
+                           Plan plan) {
+  SHOAL_ASSIGN(Schedule schedule, make_schedule(graph, plan));
+  Timeline timeline = simulate(graph, plan, schedule, cluster);
+  Prediction made{std::move(name), graph, std::move(plan), std::move(schedule),
+                  std::move(timeline)};
+  made.origin.name = made.name;
+  made.origin.plan = made.plan;
+  return made;
+}
+
+bool fits(const ClusterProfile& cluster, const Prediction& made) {
+  const std::vector<double> bytes =
+      memory_bytes(made.graph, made.plan, made.schedule, cluster.workers.size());
+  for (size_t w = 0; w < bytes.size(); ++w) {
+    if (bytes[w] > cluster.workers[w].memory_bytes) return false;
+  }
+  return true;
+}
+
+Result<Prediction> plan_for_one(const Graph& graph, const ClusterProfile& cluster, int worker) {
+  const NodeRange all{0, graph.nodes().size()};
+  const Layout layout{Cut::kNone, {worker}, {1}, 1};
+  Plan plan;
+  plan.segments.push_back({all, layout.describe(), {{worker, whole_pieces(graph, all)}}});
+  return predict(std::string(name_of(Cut::kNone)), graph, cluster, std::move(plan));
+}
+
+namespace {
+
+// In no particular order; everything travels as it is.
+Result<std::vector<Prediction>> find_plans(const Graph& graph, const ClusterProfile& cluster,
+                                           const PlanOptions& options) {
+  constexpr size_t kMostForSums = 16;  // workers; with more, terms cost more than they save
+  const Choices choices(graph, cluster, options.excluded);
+  if (choices.workers().empty()) return invalid("there is no worker to plan for");
+  std::vector<Cut> cuts = options.cuts.empty() ? useful_cuts(graph) : options.cuts;
+  const bool inputs = std::erase(cuts, Cut::kInputs) > 0 && choices.workers().size() > 1;
+  std::vector<Prediction> found;
+  if (inputs && (options.forced || choices.workers().size() <= kMostForSums)) {
+    const Layout terms = choices.terms(options.forced);
+    const auto sums = find_sums(graph, terms.shares, options.forced);
+    if (!sums.empty()) {
+      SHOAL_ASSIGN(const Graph summed, with_partial_sums(graph, sums));
+      SHOAL_ASSIGN(found, Planner(summed, cluster, options, choices).run_sums(cuts));
+      for (Prediction& made : found) made.origin.sums = sums;
+    }
+  }
+  if (!options.forced || found.empty()) {
+    SHOAL_ASSIGN(std::vector<Prediction> others,
+                 Planner(graph, cluster, options, choices).run(cuts));
+    for (Prediction& other : others) found.push_back(std::move(other));
+  }
+  if (found.empty()) return Status(Code::kExhausted, "no worker has memory for its part");
+  return found;
+}
+
+// The same plans with fewer bytes on the wire, where that changes anything; and those that would be
+// found if links were so much faster.
+Result<std::vector<Prediction>> find_wired(const Graph& graph, const ClusterProfile& cluster,
+                                           const PlanOptions& options,
+                                           std::vector<Prediction> plans) {
+  ClusterProfile faster = cluster;
+  const double times = options.wire.smallest == WireFormat::kI8 ? 4 : 2;
+  for (LinkProfile& link : faster.links) link.bytes_per_second *= times;
+  SHOAL_ASSIGN(const std::vector<Prediction> more, find_plans(graph, faster, options));
+  plans.insert(plans.end(), more.begin(), more.end());
+  std::vector<Prediction> found;
+  for (const Prediction& made : plans) {
+    SHOAL_ASSIGN(Prediction narrow, with_narrow_wire(made, cluster, options.wire));
+    if (narrow.error > 0 && fits(cluster, narrow)) found.push_back(std::move(narrow));
+  }
+  return found;
+}
+
+}  // namespace
+
+Result<std::vector<Prediction>> find_protectable(const Graph& graph, const ClusterProfile& cluster,
+                                                 const PlanOptions& options) {
+  const Choices choices(graph, cluster, options.excluded);
+  std::vector<Cut> cuts = options.cuts.empty() ? useful_cuts(graph) : options.cuts;
+  std::erase(cuts, Cut::kInputs);  // terms are products themselves, and cannot be coded
+  if (choices.workers().size() < 2 || cuts.empty()) return std::vector<Prediction>();
+  ToSurvive survive{static_cast<size_t>(options.survive), choices.workers()};
+  return Planner(graph, cluster, options, choices, std::move(survive)).run_mixed(cuts);
+}
+
+Result<std::vector<Prediction>> make_plans(const Graph& graph, const ClusterProfile& cluster,
+                                           const PlanOptions& options) {
+  if (options.survive > 0) return make_surviving_plans(graph, cluster, options);
+  SHOAL_ASSIGN(std::vector<Prediction> found, find_plans(graph, cluster, options));
+  if (options.wire.smallest != WireFormat::kF32) {
+    SHOAL_ASSIGN(std::vector<Prediction> wired, find_wired(graph, cluster, options, found));
+    for (Prediction& made : wired) found.push_back(std::move(made));
+  }
+  std::ranges::stable_sort(found, {}, [](const Prediction& made) { return made.timeline.seconds; });
+  return found;
+}
+
+}  // namespace shoal::plan

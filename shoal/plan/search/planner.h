@@ -1,0 +1,72 @@
+// The planner: a pure function from a graph and measured profiles to a plan. It cuts the graph
+// where one value holds all that goes on, and finds, by dynamic programming over those cuts, which
+// nodes to compute together and how to spread each such segment over workers.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "shoal/plan/coding/partial_sums.h"
+#include "shoal/plan/cost/simulate.h"
+#include "shoal/plan/layout.h"
+#include "shoal/plan/search/wire_format.h"
+
+namespace shoal::plan {
+
+struct PlanOptions {
+  std::vector<Cut> cuts = {};  // to consider besides one worker; empty: all
+  // Cut over all workers wherever that can be done, not only where it is good: for comparison.
+  bool forced = false;
+  std::vector<int> excluded = {};  // workers not to be used
+  size_t most_nodes = 1 << 20;     // in one segment that is cut
+  WireOptions wire = {};           // what may travel in fewer bytes
+  int survive = 0;                 // so many workers may be lost, 0 to 2
+  double wait_seconds = 0;         // for what is missing, before it is decoded
+};
+
+// What surviving costs, beside the best plan that does not, and beside repeating that one.
+struct Price {
+  double unprotected_seconds = 0, repeated_seconds = 0;
+  double compute = 1, repeated_compute = 1;  // multiples of the unprotected plan's products
+  double wire_bytes = 0, memory_bytes = 0;   // more than without, over all workers
+};
+
+// What the search found, and what was made of it: see remake.h.
+struct Origin {
+  std::vector<SumOfTerms> sums = {};  // what the graph was made to compute as sums
+  Plan plan = {};                     // of that graph
+  std::string name = {};
+  bool narrow = false;  // fewer bytes travel
+  bool coded = false;   // where it survives: what can be is not just repeated
+  Price price = {};
+};
+
+// A plan and what it should take.
+struct Prediction {
+  std::string name;  // the kind of it: "rows", "one worker", "grid and channels"
+  Graph graph;       // that it is a plan for: the one asked about, or one that computes the same in
+                     // other steps
+  Plan plan;
+  Schedule schedule;
+  Timeline timeline;
+  double error =
+      0;  // that rounding on the wire may bring, as a part of the answer's largest element
+  Price price = {};  // of a plan that survives losses
+  Origin origin = {};
+};
+
+// The best first; the others are the best of other kinds, to say why they lose. There is at least
+// one: everything on the best worker.
+Result<std::vector<Prediction>> make_plans(const Graph& graph, const ClusterProfile& cluster,
+                                           const PlanOptions& options = {});
+
+// A plan carried out in virtual time.
+Result<Prediction> predict(std::string name, const Graph& graph, const ClusterProfile& cluster,
+                           Plan plan);
+// Whether every worker has the memory for its part.
+bool fits(const ClusterProfile& cluster, const Prediction& made);
+
+// Everything on one worker.
+Result<Prediction> plan_for_one(const Graph& graph, const ClusterProfile& cluster, int worker);
+
+}  // namespace shoal::plan

@@ -1,0 +1,22 @@
+// Search: the segments and layouts that should take the least time, found cut after cut.
+#pragma once
+
+#include <vector>
+
+#include "shoal/plan/search/candidates.h"
+
+namespace shoal::plan {
+
+struct SearchOptions {
+  std::vector<size_t> layouts;  // that may be used
+  bool forced = false;          // one worker only for what no other layout can do
+  size_t most_nodes = 1 << 20;  // in a segment that is cut
+  size_t width = 16;            // ways kept at each cut,
+  size_t of_one_layout = 2;     // of which with the same last layout
+};
+
+// Chains from the first node to the last, by their estimated time, the best first; none if these
+// layouts make none.
+std::vector<Chain> search(Candidates& candidates, const SearchOptions& options);
+
+}  // namespace shoal::plan

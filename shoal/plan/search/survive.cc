@@ -1,0 +1,134 @@
+#include "shoal/plan/search/survive.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "shoal/plan/cost/plan_stats.h"
+#include "shoal/plan/search/choices.h"
+#include "shoal/plan/search/plan_recipe.h"
+
+namespace shoal::plan {
+namespace {
+
+constexpr size_t kMostBases = 3;  // plans of one kind of search that are protected
+
+double macs_of(const Prediction& made) {
+  double macs = 0;
+  for (const auto& parts : made.schedule.parts) {
+    for (const Part& part : parts) {
+      for (const PartNode& node : part.nodes) macs += work_of(made.graph, node).macs;
+    }
+  }
+  return macs;
+}
+
+double bytes_of_all(const Prediction& made, size_t workers) {
+  const std::vector<double> bytes = memory_bytes(made.graph, made.plan, made.schedule, workers);
+  return std::accumulate(bytes.begin(), bytes.end(), 0.0);
+}
+
+double travelling_bytes(const Prediction& made) {
+  double bytes = 0;
+  for (const Transfer& transfer : made.schedule.transfers) {
+    bytes += static_cast<double>(bytes_of(made.graph, transfer.piece));
+  }
+  return bytes;
+}
+
+class Survivors {
+ public:
+  Survivors(const Graph& graph, const ClusterProfile& cluster, const PlanOptions& options)
+      : graph_(graph),
+        cluster_(cluster),
+        options_(options),
+        workers_(usable_workers(graph, cluster, options)) {}
+
+  Result<std::vector<Prediction>> run() {
+    PlanOptions plain = options_;
+    plain.survive = 0;
+    SHOAL_ASSIGN(std::vector<Prediction> all, make_plans(graph_, cluster_, plain));
+    const Prediction unprotected = all[0];
+    // The one that everything is compared with: all of it as often as it takes.
+    SHOAL_TRY(add(unprotected, false));
+    if (found_.empty()) return Status(Code::kExhausted, "no worker has memory for its part");
+    const Prediction repeated = found_[0];
+    for (size_t i = 0; i < std::min(all.size(), kMostBases); ++i) SHOAL_TRY(add(all[i], true));
+    SHOAL_TRY(add_with_spares(plain));
+    SHOAL_ASSIGN(const auto protectable, find_protectable(graph_, cluster_, options_));
+    for (const Prediction& made : protectable) SHOAL_TRY(add(made, true));
+    std::ranges::stable_sort(found_, {},
+                             [](const Prediction& made) { return made.timeline.seconds; });
+    for (Prediction& made : found_) {
+      made.price = made.origin.price = price_of(made, unprotected, repeated);
+    }
+    return std::move(found_);
+  }
+
+ private:
+  // Plans for all but the least able, who are then there for parities.
+  Status add_with_spares(PlanOptions plain) {
+    std::vector<int> by_ability = Choices(graph_, cluster_, options_.excluded).workers();
+    const auto spares = static_cast<size_t>(options_.survive);
+    plain.excluded.insert(plain.excluded.end(), by_ability.end() - options_.survive,
+                          by_ability.end());
+    if (by_ability.size() - spares < 2) return {};
+    SHOAL_ASSIGN(const std::vector<Prediction> fewer, make_plans(graph_, cluster_, plain));
+    for (size_t i = 0; i < std::min(fewer.size(), kMostBases); ++i) SHOAL_TRY(add(fewer[i], true));
+    if (plain.forced) return {};
+    plain.forced = true;
+    plain.cuts = {Cut::kChannels};
+    SHOAL_ASSIGN(const std::vector<Prediction> channels, make_plans(graph_, cluster_, plain));
+    return add(channels[0], true);
+  }
+
+  // The plan, protected, if workers have the memory and there is no such plan yet.
+  Status add(const Prediction& base, bool coded) {
+    SHOAL_ASSIGN(Prediction prediction, with_protection(base, cluster_, options_, workers_, coded));
+    const bool known =
+        std::ranges::find(found_, prediction.plan, &Prediction::plan) != found_.end();
+    if (!known && fits(cluster_, prediction)) found_.push_back(std::move(prediction));
+    return {};
+  }
+
+  Price price_of(const Prediction& made, const Prediction& unprotected,
+                 const Prediction& repeated) const {
+    const size_t workers = cluster_.workers.size();
+    return {unprotected.timeline.seconds,
+            repeated.timeline.seconds,
+            macs_of(made) / std::max(1.0, macs_of(unprotected)),
+            macs_of(repeated) / std::max(1.0, macs_of(unprotected)),
+            travelling_bytes(made) - travelling_bytes(unprotected),
+            bytes_of_all(made, workers) - bytes_of_all(unprotected, workers)};
+  }
+
+  const Graph& graph_;
+  const ClusterProfile& cluster_;
+  const PlanOptions& options_;
+  const std::vector<int> workers_;
+  std::vector<Prediction> found_;
+};
+
+}  // namespace
+
+Result<std::vector<Prediction>> make_surviving_plans(const Graph& graph,
+                                                     const ClusterProfile& cluster,
+                                                     const PlanOptions& options) {
+  return Survivors(graph, cluster, options).run();
+}
+
+double hardware_of_code(size_t data, size_t parities) {
+  return 1 + static_cast<double>(parities) / static_cast<double>(data);
+}
+
+size_t extra_devices_doubled(size_t devices) { return devices; }
+
+size_t extra_devices_coded(size_t devices, const std::vector<size_t>& coded_layers) {
+  const size_t coded = std::accumulate(coded_layers.begin(), coded_layers.end(), size_t{0});
+  return coded_layers.size() + devices - coded;
+}
+
+double coverage(size_t devices, size_t guarded, size_t redundant) {
+  return static_cast<double>(guarded + redundant) / static_cast<double>(devices + redundant);
+}
+
+}  // namespace shoal::plan

@@ -1,0 +1,148 @@
+#include "shoal/plan/search/wire_format.h"
+
+#include <algorithm>
+#include <functional>
+#include <set>
+
+#include "shoal/ops/ops.h"
+#include "shoal/passes/rewriter.h"
+
+namespace shoal::plan {
+namespace {
+
+constexpr int64_t kOnnxF32 = 1, kOnnxF16 = 10;  // what Cast calls them
+constexpr float kSteps = 127;
+
+using Formats = std::map<ValueId, WireFormat>;
+
+// What travels between workers and can be rounded, the most bytes first.
+std::vector<ValueId> travelling(const Graph& graph, const Schedule& schedule) {
+  std::map<ValueId, int64_t> bytes;
+  for (const Transfer& transfer : schedule.transfers) {
+    if (transfer.from == kCoordinator || transfer.to == kCoordinator) continue;
+    if (graph[transfer.piece.value].type.dtype != DType::kF32) continue;
+    bytes[transfer.piece.value] += bytes_of(graph, transfer.piece);
+  }
+  for (const auto& whole : {graph.inputs(), graph.outputs()}) {
+    for (ValueId id : whole) bytes.erase(id);
+  }
+  std::vector<ValueId> values;
+  for (const auto& [value, count] : bytes) values.push_back(value);
+  std::ranges::stable_sort(values, std::greater(), [&](ValueId id) { return bytes.at(id); });
+  return values;
+}
+
+// As many halves as the error allows, then as many bytes in their place.
+Formats choose(const Graph& graph, const std::vector<ValueId>& values, const WireOptions& options,
+               double& error) {
+  Formats formats;
+  for (WireFormat format : {WireFormat::kF16, WireFormat::kI8}) {
+    if (format > options.smallest) break;
+    for (ValueId id : values) {
+      const auto now = formats.find(id);
+      const double more = error_of(format) - (now == formats.end() ? 0 : error_of(now->second));
+      const bool known = format != WireFormat::kI8 || options.largest.contains(graph[id].name);
+      if (!known || error + more > options.error) continue;
+      formats[id] = format;
+      error += more;
+    }
+  }
+  return formats;
+}
+
+// Copies the graph segment by segment. What is rounded is narrowed at the end of the segment that
+// computes it, and widened at the beginning of each that reads it.
+class Writer {
+ public:
+  Writer(const Graph& graph, const Formats& formats, const WireOptions& options)
+      : rewriter_(graph), formats_(formats), options_(options) {}
+
+  Result<WiredPlan> run(const Plan& plan) {
+    WiredPlan wired;
+    for (const Segment& segment : plan.segments) {
+      const size_t begin = rewriter_.to().nodes().size();
+      SHOAL_TRY(widen_inputs(segment.nodes));
+      for (size_t i = segment.nodes.begin; i < segment.nodes.end; ++i) {
+        SHOAL_TRY(rewriter_.copy(rewriter_.from().nodes()[i]));
+      }
+      SHOAL_TRY(narrow_outputs(segment.nodes));
+      Segment& copy = wired.plan.segments.emplace_back(segment);
+      copy.nodes = {begin, rewriter_.to().nodes().size()};
+      for (Task& task : copy.tasks) {
+        for (Piece& piece : task.outputs) piece.value = sent(piece.value);
+      }
+    }
+    SHOAL_ASSIGN(wired.graph, rewriter_.finish());
+    return wired;
+  }
+
+ private:
+  // What stands for a value between segments.
+  ValueId sent(ValueId value) {
+    const auto narrow = narrow_.find(value);
+    return narrow != narrow_.end() ? narrow->second : rewriter_.map(value);
+  }
+
+  Status widen_inputs(NodeRange nodes) {
+    std::set<ValueId> read;
+    for (size_t i = nodes.begin; i < nodes.end; ++i) {
+      const std::vector<ValueId>& inputs = rewriter_.from().nodes()[i].inputs;
+      read.insert(inputs.begin(), inputs.end());
+    }
+    for (const auto& [value, narrow] : narrow_) {
+      if (!read.contains(value)) continue;
+      SHOAL_ASSIGN(const ValueId wide, convert(value, narrow, true));
+      rewriter_.replace(value, wide);
+    }
+    return {};
+  }
+
+  Status narrow_outputs(NodeRange nodes) {
+    for (ValueId value : live_after(rewriter_.from(), nodes)) {
+      if (!formats_.contains(value)) continue;
+      SHOAL_ASSIGN(narrow_[value], convert(value, rewriter_.map(value), false));
+    }
+    return {};
+  }
+
+  Result<ValueId> convert(ValueId value, ValueId from, bool widen) {
+    Graph& to = rewriter_.to();
+    const std::string& name = rewriter_.from()[value].name;
+    if (formats_.at(value) == WireFormat::kF16) {
+      return to.add(ops::cast, {from}, {{"to", widen ? kOnnxF32 : kOnnxF16}}, name + ".wire");
+    }
+    const float largest = std::max(options_.largest.find(name)->second, 1e-30f);
+    const ValueId scale =
+        to.add_constant(name + ".scale", Tensor::of<float>({}, {largest / kSteps}));
+    const ValueId zero = to.add_constant(name + ".zero", Tensor::of<int8_t>({}, {int8_t{0}}));
+    return to.add(widen ? ops::dequantize_linear : ops::quantize_linear, {from, scale, zero}, {},
+                  name + ".wire");
+  }
+
+  passes::Rewriter rewriter_;
+  const Formats& formats_;
+  const WireOptions& options_;
+  std::map<ValueId, ValueId> narrow_;  // by old value
+};
+
+}  // namespace
+
+std::string_view name_of(WireFormat format) {
+  return format == WireFormat::kF32 ? "f32" : format == WireFormat::kF16 ? "f16" : "int8";
+}
+
+double error_of(WireFormat format) {
+  // Half a step: f16 has 11 bits of mantissa, i8 here 254 steps from -largest to largest.
+  return format == WireFormat::kF32 ? 0 : format == WireFormat::kF16 ? 1.0 / 2048 : 0.5 / kSteps;
+}
+
+Result<WiredPlan> with_wire_format(const Graph& graph, const Plan& plan, const Schedule& schedule,
+                                   const WireOptions& options) {
+  double error = 0;
+  const Formats formats = choose(graph, travelling(graph, schedule), options, error);
+  SHOAL_ASSIGN(WiredPlan wired, Writer(graph, formats, options).run(plan));
+  wired.error = error;
+  return wired;
+}
+
+}  // namespace shoal::plan

@@ -1,0 +1,120 @@
+#include "shoal/plan/stream/stream.h"
+
+#include <algorithm>
+#include <functional>
+
+#include "shoal/plan/coding/protect.h"
+#include "shoal/plan/search/choices.h"
+#include "shoal/plan/search/survive.h"
+#include "shoal/plan/stream/round_robin.h"
+
+namespace shoal::plan {
+namespace {
+
+class StreamPlanner {
+ public:
+  StreamPlanner(const Graph& graph, const ClusterProfile& cluster, const StreamOptions& options)
+      : graph_(graph),
+        cluster_(cluster),
+        options_(options),
+        workers_(Choices(graph, cluster, options.excluded).workers()) {}
+
+  Result<std::vector<StreamPrediction>> run() {
+    if (workers_.empty()) return invalid("there is no worker to plan for");
+    SHOAL_TRY(try_stages({workers_[0]}, 1, 1));
+    if (options_.replicas) SHOAL_TRY(try_stages(workers_, 1, workers_.size()));
+    // With hundreds of workers, stages of the ablest are enough to see whether they are of use.
+    constexpr size_t kMostWorkers = 32, kMostStages = 8;
+    const std::vector<int> few(
+        workers_.begin(), workers_.begin() + std::min(std::ssize(workers_), long{kMostWorkers}));
+    for (size_t stages = 2; options_.stages && stages <= few.size(); ++stages) {
+      SHOAL_TRY(try_stages(few, stages, 1));
+      const bool mixed = options_.replicas && stages < few.size() && stages <= kMostStages;
+      if (mixed) SHOAL_TRY(try_stages(few, stages, few.size()));
+    }
+    if (options_.survive > 0) SHOAL_TRY(try_codes());
+    if (found_.empty()) return Status(Code::kExhausted, "no worker has memory for its part");
+    std::ranges::stable_sort(found_, std::greater(), &StreamPrediction::requests_per_second);
+    return std::move(found_);
+  }
+
+ private:
+  Status try_stages(const std::vector<int>& workers, size_t count, size_t most_workers) {
+    const auto stages = StageFinder(graph_, cluster_, workers).best(count, most_workers);
+    if (!stages) return {};
+    StreamPrediction made{name_of(*stages), graph_};
+    SHOAL_ASSIGN(made.turns, make_round_robin(graph_, cluster_, *stages));
+    if (options_.survive > 0) SHOAL_TRY(repeat(made));
+    add(std::move(made), workers_in(*stages));
+    return {};
+  }
+
+  // Every stage by as many workers as it takes.
+  Status repeat(StreamPrediction& made) const {
+    std::vector<int> workers = workers_;
+    std::ranges::sort(workers);
+    for (ScheduledPlan& turn : made.turns) {
+      SHOAL_ASSIGN(Protected safe, protect(graph_, turn.plan, options_.survive, workers, false));
+      SHOAL_ASSIGN(Schedule schedule, make_schedule(safe.graph, safe.plan));
+      turn = {std::move(safe.plan), std::move(schedule)};
+      made.graph = std::move(safe.graph);  // the same for all
+    }
+    made.name += ", " + std::to_string(options_.survive + 1) + " times";
+    return {};
+  }
+
+  // What answers one request soonest, with parities, answers many as well: all workers share each.
+  Status try_codes() {
+    PlanOptions options;
+    options.excluded = options_.excluded;
+    options.survive = options_.survive;
+    options.wait_seconds = options_.wait_seconds;
+    SHOAL_ASSIGN(auto plans, make_surviving_plans(graph_, cluster_, options));
+    for (Prediction& plan : plans) {
+      if (plan.plan.codes.empty()) continue;
+      StreamPrediction made{plan.name, std::move(plan.graph)};
+      made.turns.push_back({std::move(plan.plan), std::move(plan.schedule)});
+      add(std::move(made), workers_.size());
+    }
+    return {};
+  }
+
+  void add(StreamPrediction made, size_t workers) {
+    made.in_flight = options_.in_flight > 0 ? options_.in_flight : 2 * workers;
+    const size_t requests = 8 * std::max(made.in_flight, made.turns.size());
+    for (ScheduledPlan& turn : made.turns) turn.plan.wait_seconds = options_.wait_seconds;
+    made.stream = simulate_stream(made.graph, made.turns, cluster_, requests, made.in_flight);
+    const auto same = [&](const StreamPrediction& other) { return other.name == made.name; };
+    if (std::ranges::none_of(found_, same)) found_.push_back(std::move(made));
+  }
+
+  static size_t workers_in(const std::vector<Stage>& stages) {
+    size_t count = 0;
+    for (const Stage& stage : stages) count += stage.workers.size();
+    return count;
+  }
+
+  static std::string name_of(const std::vector<Stage>& stages) {
+    const size_t workers = workers_in(stages);
+    if (workers == 1) return "one worker";
+    if (stages.size() == 1) return std::to_string(workers) + " replicas";
+    const std::string text = std::to_string(stages.size()) + " stages";
+    return workers == stages.size() ? text : text + " over " + std::to_string(workers);
+  }
+
+  const Graph& graph_;
+  const ClusterProfile& cluster_;
+  const StreamOptions& options_;
+  const std::vector<int> workers_;  // the ablest first
+  std::vector<StreamPrediction> found_;
+};
+
+}  // namespace
+
+Result<std::vector<StreamPrediction>> make_stream_plans(const Graph& graph,
+                                                        const ClusterProfile& cluster,
+                                                        const StreamOptions& options) {
+  return StreamPlanner(graph, cluster, options).run();
+}
+
+}  // namespace shoal::plan

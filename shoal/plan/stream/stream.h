@@ -1,0 +1,38 @@
+// Plans for a stream of requests: as many answers a second as the workers can give.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "shoal/plan/cost/simulate.h"
+
+namespace shoal::plan {
+
+struct StreamOptions {
+  bool stages = true;    // one worker's nodes after the other's
+  bool replicas = true;  // workers that compute the same nodes, in turns
+  std::vector<int> excluded = {};
+  size_t in_flight = 0;  // requests on their way at a time; 0: two for each worker
+  // So many workers may be lost. Stages are then computed by as many more, or layers split by
+  // channels get parities: whichever gives more answers.
+  int survive = 0;
+  double wait_seconds = 0;  // for what is missing, before it is decoded
+};
+
+// Who computes which request, and what that should bring.
+struct StreamPrediction {
+  std::string name;                       // "4 stages", "4 replicas", "2 stages over 4"
+  Graph graph;                            // that these are plans for: see Prediction
+  std::vector<ScheduledPlan> turns = {};  // request r is computed by turns[r % size]
+  size_t in_flight = 0;
+  Stream stream = {};
+
+  double requests_per_second() const { return stream.requests_per_second(); }
+};
+
+// The best first. There is at least one: everything on the best worker.
+Result<std::vector<StreamPrediction>> make_stream_plans(const Graph& graph,
+                                                        const ClusterProfile& cluster,
+                                                        const StreamOptions& options = {});
+
+}  // namespace shoal::plan

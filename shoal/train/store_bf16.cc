@@ -1,0 +1,78 @@
+#include "shoal/train/store_bf16.h"
+
+#include <vector>
+
+#include "shoal/ops/elementwise/cast.h"
+#include "shoal/ops/onnx_dtype.h"
+#include "shoal/ops/ops.h"
+#include "shoal/passes/rewriter.h"
+#include "shoal/train/forward_backward.h"
+
+namespace shoal::train {
+namespace {
+
+class Narrowing {
+ public:
+  Narrowing(const Graph& step, ValueId loss)
+      : ways_(step, loss),
+        rewriter_(step),
+        wanted_(step.value_count(), false),
+        narrow_(step.value_count(), kNoValue) {
+    for (ValueId id : ways_.saved()) wanted_[at(id)] = is_worth_it(step[id].type);
+  }
+
+  Result<Graph> run() {
+    const auto nodes = ways_.step().nodes();
+    for (const Node& node : nodes.first(ways_.forward())) {
+      SHOAL_TRY(rewriter_.copy(node));
+      for (ValueId id : node.outputs) {
+        if (wanted_[at(id)]) SHOAL_TRY(narrow(id));
+      }
+    }
+    for (const Node& node : nodes.subspan(ways_.forward())) {
+      for (ValueId id : node.inputs) {
+        if (id != kNoValue && narrow_[at(id)] != kNoValue) SHOAL_TRY(widen(id));
+      }
+      SHOAL_TRY(rewriter_.copy(node));
+    }
+    return rewriter_.finish();
+  }
+
+ private:
+  // Scores, statistics and the like take next to nothing, and keep all their digits.
+  static bool is_worth_it(const TensorType& type) {
+    constexpr int64_t kElements = 4096;
+    return type.dtype == DType::kF32 && type.shape.count() >= kElements;
+  }
+
+  Status narrow(ValueId id) {
+    SHOAL_ASSIGN(narrow_[at(id)],
+                 rewriter_.to().add(ops::cast, {rewriter_.map(id)},
+                                    {{"to", ops::onnx_number_of(DType::kBF16)},
+                                     {ops::kRoundMode, std::string(ops::kNearest)}},
+                                    ways_.step()[id].name + ".bf16"));
+    return {};
+  }
+
+  // Late, right before the first reader, and once: those that read an activation on the way back
+  // follow each other.
+  Status widen(ValueId id) {
+    SHOAL_ASSIGN(const ValueId wide, rewriter_.to().add(ops::cast, {narrow_[at(id)]},
+                                                        {{"to", ops::onnx_number_of(DType::kF32)}},
+                                                        ways_.step()[id].name + ".wide"));
+    rewriter_.replace(id, wide);
+    narrow_[at(id)] = kNoValue;
+    return {};
+  }
+
+  const ForwardBackward ways_;
+  passes::Rewriter rewriter_;
+  std::vector<bool> wanted_;     // per value
+  std::vector<ValueId> narrow_;  // per value: in the new graph, until it is wide again
+};
+
+}  // namespace
+
+Result<Graph> store_bf16(const Graph& step, ValueId loss) { return Narrowing(step, loss).run(); }
+
+}  // namespace shoal::train

@@ -1,0 +1,247 @@
+// Models on workers that come and go, in one process.
+#include "shoal/cluster/failover_deployment.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <thread>
+
+#include "here.h"
+#include "random_plan.h"
+#include "shoal/net/test_peers.h"
+#include "shoal/plan/cost/plan_stats.h"
+
+namespace shoal::cluster {
+namespace {
+
+using namespace std::chrono_literals;
+
+// Answers by a model on all workers of a cluster, with a plan for every loss.
+class Served {
+ public:
+  explicit Served(Coordinator& coordinator, std::chrono::milliseconds grace = 0ms)
+      : coordinator_(coordinator), graph_(wide_layers()) {
+    auto started = FailoverDeployment::start(
+        coordinator, {.plan = [this](const Workers& set) { return plan(set); },
+                      .standby = true,
+                      .retry_interval = 1h,
+                      .grace = grace});
+    EXPECT_TRUE(started.ok()) << started.status().message();
+    failover_ = *std::move(started);
+  }
+
+  Status run() {
+    plan::Rng rng(11);
+    const std::vector<Tensor> inputs = {
+        plan::random_tensor(rng, graph_[graph_.inputs()[0]].type.shape)};
+    std::vector<Tensor> outputs(1);
+    const Status status = failover_->run(inputs, outputs, 20s);
+    if (status.ok()) plan::expect_near(outputs, run_whole(graph_, inputs));
+    return status;
+  }
+
+  // Whoever plans waits until it is allowed again.
+  void allow_planning(bool allowed) {
+    may_plan_ = allowed;
+    may_plan_.notify_all();
+  }
+
+  void await_planned(int count) const {
+    for (int now = planned_; now < count; now = planned_) planned_.wait(now);
+  }
+
+  FailoverDeployment& failover() { return *failover_; }
+  int planned() const { return planned_; }
+
+ private:
+  Result<plan::Prediction> plan(const Workers& set) {
+    may_plan_.wait(false);
+    ++planned_;
+    planned_.notify_all();
+    plan::PlanOptions options;
+    for (int w = 0; w < std::ssize(coordinator_.workers()); ++w) {
+      if (!set.contains(w)) options.excluded.push_back(w);
+    }
+    SHOAL_ASSIGN(auto plans,
+                 plan::make_plans(graph_, equal_workers(coordinator_.workers().size()), options));
+    return std::move(plans.front());
+  }
+
+  Coordinator& coordinator_;
+  const Graph graph_;
+  std::atomic<bool> may_plan_ = true;
+  std::atomic<int> planned_ = 0;
+  std::unique_ptr<FailoverDeployment> failover_;
+};
+
+TEST(FailoverDeployment, PlansForAllAndForEachLoss) {
+  EXPECT_EQ(sets_to_plan_for({0, 2, 5}, true),
+            (std::vector<Workers>{{0, 2, 5}, {2, 5}, {0, 5}, {0, 2}}));
+  EXPECT_EQ(sets_to_plan_for({0, 2, 5}, false), (std::vector<Workers>{{0, 2, 5}}));
+  EXPECT_EQ(sets_to_plan_for({3}, true), (std::vector<Workers>{{3}}));
+  EXPECT_TRUE(sets_to_plan_for({}, true).empty());
+}
+
+TEST(FailoverDeployment, PlansAheadForWhoAsksAgain) {
+  Cluster cluster(3);
+  Served served(cluster.coordinator());
+  EXPECT_TRUE(served.run().ok());
+  EXPECT_EQ(served.planned(), 1);
+  EXPECT_TRUE(served.run().ok());
+  served.await_planned(4);
+}
+
+TEST(FailoverDeployment, SwitchesWithoutPlanning) {
+  Cluster cluster(3);
+  Served served(cluster.coordinator());
+  served.failover().settle();
+  EXPECT_EQ(served.failover().deployed(), 4u);
+  EXPECT_TRUE(served.run().ok());
+  served.allow_planning(false);
+  cluster.worker(1).stop();
+  for (int i = 0; i < 3; ++i) {
+    const Status status = served.run();
+    EXPECT_TRUE(status.ok()) << status.message();
+  }
+  EXPECT_EQ(served.planned(), 4);
+  served.allow_planning(true);
+}
+
+TEST(FailoverDeployment, OutlivesLossAfterLoss) {
+  Cluster cluster(4);
+  Served served(cluster.coordinator());
+  for (size_t worker : {2u, 0u, 3u}) {
+    served.failover().settle();
+    cluster.worker(worker).stop();
+    const Status status = served.run();
+    EXPECT_TRUE(status.ok()) << status.message();
+  }
+  cluster.worker(1).stop();
+  const Status last = served.run();
+  EXPECT_EQ(last.code(), Code::kUnavailable) << last.message();
+}
+
+TEST(FailoverDeployment, FoldsInWhoComesBackWithoutPlanning) {
+  Cluster cluster(3);
+  Served served(cluster.coordinator());
+  served.failover().settle();
+  for (size_t worker : {0u, 2u, 0u}) {
+    cluster.worker(worker).stop();
+    EXPECT_TRUE(served.run().ok());
+    served.failover().settle();
+    EXPECT_EQ(cluster.coordinator().lost().size(), 1u);
+    const int planned = served.planned();
+    cluster.start(worker);
+    served.failover().settle();
+    EXPECT_TRUE(cluster.coordinator().lost().empty());
+    EXPECT_EQ(served.failover().deployed(), 4u);
+    EXPECT_EQ(served.planned(), planned);
+    EXPECT_TRUE(served.run().ok());
+  }
+}
+
+// As long as it is expected back, nothing is made for fewer, and it gets what it had: the others
+// are not deployed to.
+TEST(FailoverDeployment, RestoresWhoIsExpectedBack) {
+  Cluster cluster(3);
+  Served served(cluster.coordinator(), 1h);
+  served.failover().settle();
+  served.allow_planning(false);
+  for (size_t worker : {1u, 1u, 2u}) {
+    cluster.worker(worker).stop();
+    while (cluster.coordinator().lost().empty()) std::this_thread::yield();
+    EXPECT_TRUE(served.run().ok());
+    cluster.start(worker);
+    served.failover().settle();
+    EXPECT_TRUE(cluster.coordinator().lost().empty());
+    EXPECT_EQ(served.failover().deployed(), 4u);
+    EXPECT_TRUE(served.run().ok());
+  }
+  EXPECT_EQ(served.planned(), 4);
+  served.allow_planning(true);
+}
+
+// One that asks without a pause.
+class Caller {
+ public:
+  explicit Caller(Served& served)
+      : thread_([this, &served] {
+          while (!over_) {
+            const Status status = served.run();
+            EXPECT_TRUE(status.ok()) << status.message();
+            ++answers_;
+            answers_.notify_all();
+          }
+        }) {}
+  ~Caller() {
+    over_ = true;
+    thread_.join();
+  }
+
+  // The request that is on its way now, however slow this machine is, has been answered.
+  void await_answer() const {
+    const int now = answers_;
+    while (answers_ == now) answers_.wait(now);
+  }
+
+ private:
+  std::atomic<bool> over_ = false;
+  std::atomic<int> answers_ = 0;
+  std::thread thread_;  // uses the rest
+};
+
+// A request that two losses hit one after the other may fail; no request here meets two.
+TEST(FailoverDeployment, LosesNoRequestWhileWorkersComeAndGo) {
+  Cluster cluster(3);
+  Served served(cluster.coordinator());
+  const Caller one(served), other(served);
+  for (size_t round = 0; round < 6; ++round) {
+    served.failover().settle();
+    cluster.worker(round % 3).stop();
+    one.await_answer();
+    other.await_answer();
+    served.failover().settle();
+    cluster.start(round % 3);
+  }
+}
+
+TEST(Epochs, OfTheLatestCoordinatorCount) {
+  Cluster cluster(2, nullptr, {.epoch = 5});
+  auto stale = cluster.connect({.epoch = 4});
+  ASSERT_FALSE(stale.ok());
+  const std::string_view why = stale.status().message();
+  EXPECT_NE(why.find("epoch 4 is out of date"), std::string_view::npos) << why;
+  EXPECT_NE(why.find("coordinator of epoch 5 is in charge"), std::string_view::npos) << why;
+  EXPECT_TRUE(cluster.connect({}).ok()) << "who is not in charge alone may share";
+  EXPECT_TRUE(cluster.coordinator().lost().empty());
+}
+
+// Who was in charge before learns it by losing its workers, and cannot get them back.
+TEST(Epochs, OfALaterCoordinatorTakeOver) {
+  Cluster cluster(2, nullptr, {.epoch = 5});
+  Served before(cluster.coordinator());
+  EXPECT_TRUE(before.run().ok());
+  auto later = cluster.connect({.epoch = 6});
+  ASSERT_TRUE(later.ok()) << later.status().message();
+  EXPECT_EQ(before.run().code(), Code::kUnavailable);
+  EXPECT_FALSE(cluster.coordinator().revive(0).ok());
+  Served after(**later);
+  EXPECT_TRUE(after.run().ok());
+}
+
+// A worker that was started again since does not know the later coordinator but from its folder.
+TEST(Epochs, AreKeptByWorkersThatAreStartedAgain) {
+  const net::TestFolder folder;
+  const auto kept = [&] { return *EpochFile::open(folder.path() / "epoch"); };
+  Cluster cluster(1);
+  cluster.start(0, {.epochs = kept()});
+  EXPECT_TRUE(cluster.connect({.epoch = 5}).ok());
+  cluster.start(0, {.epochs = kept()});
+  const Status stale = cluster.connect({.epoch = 4}).status();
+  EXPECT_NE(stale.message().find("coordinator of epoch 5 is in charge"), std::string_view::npos)
+      << stale.message();
+  EXPECT_TRUE(cluster.connect({.epoch = 5}).ok());
+}
+
+}  // namespace
+}  // namespace shoal::cluster

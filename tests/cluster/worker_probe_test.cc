@@ -1,0 +1,125 @@
+// What workers say when they are asked, and what follows for plans.
+#include "shoal/cluster/worker_probe.h"
+
+#include <gtest/gtest.h>
+
+#include "messages.pb.h"
+#include "random_plan.h"
+#include "shoal/cluster/message_io.h"
+#include "shoal/cluster/probe_handlers.h"
+#include "shoal/cluster/profiling.h"
+#include "shoal/cluster/worker.h"
+#include "shoal/device/device.h"
+#include "shoal/net/channel/loopback.h"
+#include "shoal/ops/ops.h"
+#include "shoal/plan/search/planner.h"
+
+namespace shoal::cluster {
+namespace {
+
+// Workers in one process, each behind an address that is its name.
+class WorkerProbes : public testing::Test {
+ protected:
+  WorkerProbes() {
+    for (const char* name : {"left", "right"}) {
+      workers_.push_back({name, name});
+      devices_.push_back(make_reference_device());
+      transports_.push_back(network_.transport(name));
+      serving_.push_back(std::make_unique<Worker>(WorkerOptions{.name = name}, *devices_.back(),
+                                                  *transports_.back()));
+      serving_.back()->serve(*transports_.back()->listen(name));
+    }
+  }
+  Result<WorkerProbe> ask(const ListedWorker& worker) {
+    return WorkerProbe::open(worker, *asking_);
+  }
+  static Graph random_network(unsigned seed) {
+    plan::Rng rng(seed);
+    return plan::random_network(rng);
+  }
+
+  net::LoopbackNetwork network_;
+  std::unique_ptr<net::Transport> asking_ = network_.transport("coordinator");
+  std::vector<std::unique_ptr<net::Transport>> transports_;
+  std::vector<std::unique_ptr<Device>> devices_;
+  std::vector<std::unique_ptr<Worker>> serving_;
+  std::vector<ListedWorker> workers_;
+};
+
+TEST_F(WorkerProbes, TellHowAWorkerIs) {
+  auto probe = ask(workers_[0]);
+  ASSERT_TRUE(probe.ok()) << probe.status().message();
+  const auto state = probe->state();
+  ASSERT_TRUE(state.ok()) << state.status().message();
+  EXPECT_EQ(state->threads, 1);
+  EXPECT_GT(state->memory_bytes, 0u);
+  EXPECT_EQ(state->plans, 0u);
+}
+
+TEST_F(WorkerProbes, NameTheWorkerThatIsNotThere) {
+  const auto nobody = ask({"kitchen", "nowhere"});
+  EXPECT_NE(nobody.status().message().find("worker kitchen"), std::string_view::npos);
+  const auto other = ask({"kitchen", "left"});
+  EXPECT_EQ(other.status().code(), Code::kInvalidArgument);
+  EXPECT_NE(other.status().message().find("left"), std::string_view::npos);
+}
+
+TEST_F(WorkerProbes, MeasureTheWay) {
+  auto probe = ask(workers_[0]);
+  const auto link = probe->measure_link();
+  ASSERT_TRUE(link.ok()) << link.status().message();
+  EXPECT_GT(link->latency_seconds, 0);
+  EXPECT_GT(link->bytes_per_second, 1e3);
+  EXPECT_GE(link->wakeup_seconds, 0);
+}
+
+TEST_F(WorkerProbes, TimeGraphsThatLookTheSameOnce) {
+  const Graph graph = random_network(3);
+  const std::vector<Graph> graphs = {graph, random_network(4), graph};
+  auto probe = ask(workers_[0]);
+  const auto seconds = probe->time(graphs, 0);
+  ASSERT_TRUE(seconds.ok()) << seconds.status().message();
+  ASSERT_EQ(seconds->size(), 3u);
+  EXPECT_GT(seconds->at(1), 0);
+  EXPECT_EQ(seconds->at(0), seconds->at(2));
+}
+
+TEST_F(WorkerProbes, GiveProfilesThatPlansCanBeMadeFrom) {
+  const Graph graph = random_network(5);
+  const auto profile = measure_cluster(graph, workers_, *asking_, {.seconds_per_node = 0});
+  ASSERT_TRUE(profile.ok()) << profile.status().message();
+  ASSERT_EQ(profile->workers.size(), 2u);
+  EXPECT_EQ(profile->workers[1].name, "right");
+  for (const Node& node : graph.nodes()) {
+    EXPECT_GT(profile->workers[0].correction_of(graph[node.outputs[0]].name), 0);
+  }
+  const auto plans = plan::make_plans(graph, *profile);
+  ASSERT_TRUE(plans.ok()) << plans.status().message();
+  EXPECT_GT(plans->front().timeline.seconds, 0);
+}
+
+// Whatever a peer asks for, he gets an answer or a reason.
+TEST_F(WorkerProbes, SurviveQuestionsThatMakeNoSense) {
+  const auto channel = *asking_->connect("left", net::after(kTimeout));
+  const auto ask_for = [&](const message::Message& question, const std::string& payload) {
+    const net::Bytes bytes = bytes_of(payload);
+    EXPECT_TRUE(send(*channel, question, std::span(&bytes, payload.empty() ? 0 : 1)).ok());
+    message::Message reply;
+    EXPECT_TRUE(parse(*channel->receive(net::after(kTimeout)), reply).ok());
+    return reply;
+  };
+  message::Message echo;
+  echo.mutable_echo()->set_reply_bytes(kMostEchoBytes + 1);
+  EXPECT_TRUE(ask_for(echo, "").has_failed());
+  message::Message measure;
+  measure.mutable_measure()->set_seconds(std::numeric_limits<double>::quiet_NaN());
+  EXPECT_EQ(ask_for(measure, "").measured().seconds_size(), 0);
+  message::Graphs many;
+  for (int i = 0; i <= kMostMeasuredGraphs; ++i) many.add_graphs();
+  EXPECT_TRUE(ask_for(measure, many.SerializeAsString()).has_failed());
+  EXPECT_TRUE(ask(workers_[0]).ok()) << "it goes on";
+  EXPECT_TRUE(ask_for(measure, "no graphs").has_failed());
+}
+
+}  // namespace
+}  // namespace shoal::cluster
