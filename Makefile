@@ -1,24 +1,35 @@
-# make demo: set up, build, let the built-in model answer, spread models over emulated devices, and
-# kill one of five workers while they answer.
-# make test: set up, build, all tests.
-# make bench: set up, build, race against ONNX Runtime.
-JOBS ?= 2
-BUILD = cmake --preset $(1) -Wno-dev >/dev/null && cmake --build --preset $(1) -j$(JOBS)
+# make demo: installs what building needs, builds the binary, lets the built-in model answer, spreads
+#   models over emulated devices, and kills one of five workers while they answer.
+# make test: also installs compilers and oracles; builds and runs every test.
+# make fast: the checks before a commit. make bench: the race against ONNX Runtime.
 
-.PHONY: demo test test-arm fast bench build format setup setup-peers
+# One for each core, fewer where that leaves a job less than about 1 GB of memory.
+JOBS ?= $(shell awk -v cores=$$(nproc) '/^MemTotal/ { fit = int($$2 / 1048576 + 0.5); \
+  print fit < 1 ? 1 : fit < cores ? fit : cores }' /proc/meminfo)
+CONFIGURE = cmake --preset $(1) -Wno-dev >/dev/null
+BUILD = cmake --build --preset $(1) -j$(JOBS)
+
+.PHONY: demo build test test-arm fast bench format
 
 demo: build
 	build/release/shoal run
 	build/release/shoal emulate --workers 4 --device pi4 --link gigabit --dilate 3
 	build/release/shoal chaos --workers 5 --survive 1 --kills 1 --requests 40 --model zoo:mobilenetv2
 
+build:
+	tools/setup
+	$(call CONFIGURE,release)
+	$(call BUILD,release) --target shoal
+
 # Optimised build by g++ with every test; sanitized build by clang with the fast ones and the
 # hostile models; then each fuzzer for twenty seconds (longer by hand: tools/fuzz 600).
-test: setup-peers
-	tools/setup mpi avahi
-	cmake --preset release -Wno-dev -DSHOAL_MPI=ON >/dev/null && cmake --build --preset release -j$(JOBS)
+test:
+	tools/setup test oracles sanitize mpi avahi peers
+	$(call CONFIGURE,release) -DSHOAL_TESTS=ON -DSHOAL_MPI=ON
+	$(call BUILD,release)
 	tools/check
 	ctest --preset release -j$(JOBS)
+	$(call CONFIGURE,fuzz) -DSHOAL_TESTS=ON
 	$(call BUILD,fuzz)
 	ctest --preset fuzz -j$(JOBS) -L 'fast|sanitize'
 	tools/fuzz 20
@@ -26,29 +37,26 @@ test: setup-peers
 # The C++ tests on 64-bit ARM, by cross compiler and qemu-user.
 test-arm:
 	tools/setup arm
+	$(call CONFIGURE,cross-aarch64) -DSHOAL_TESTS=ON
 	$(call BUILD,cross-aarch64)
 	ctest --preset cross-aarch64 -j$(JOBS)
 
 # What to run before every commit.
-fast: build
+fast:
+	tools/setup test
+	$(call CONFIGURE,release) -DSHOAL_TESTS=ON
+	$(call BUILD,release)
 	tools/check
 	ctest --preset release -L fast
 
 # The race against ONNX Runtime, on a machine that does nothing else: half an hour. Writes
-# docs/performance.md. While working on a kernel: bench/peers/race.py build/release --quick.
-bench: setup-peers
-	cmake --preset release -Wno-dev -DSHOAL_BENCH=ON >/dev/null
-	cmake --build --preset release -j$(JOBS) --target shoal bench_gemm bench_peak
-	bench/peers/race.py build/release --checks --report --save build/release/race.jsonl
-
-build: setup
-	$(call BUILD,release)
+# docs/performance.md. While working on a kernel: bench/peers/race.py build/release --quick. 77 means
+# that ONNX Runtime is not here.
+bench:
+	tools/setup test oracles peers
+	$(call CONFIGURE,release) -DSHOAL_BENCH=ON
+	$(call BUILD,release) --target shoal bench_gemm bench_peak
+	bench/peers/race.py build/release --checks --report --save build/release/race.jsonl || [ $$? = 77 ]
 
 format:
 	git ls-files '*.cc' '*.h' | xargs clang-format -i
-
-setup:
-	tools/setup
-
-setup-peers:
-	tools/setup peers

@@ -2,6 +2,7 @@
 import json
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 import time
@@ -19,7 +20,7 @@ def skip(message):
 
 
 def need_ort():
-    if not (ROOT / "tests/peers/node_modules").is_dir():
+    if not (ROOT / "tests/peers/node_modules").is_dir() or shutil.which("node") is None:
         skip("ONNX Runtime is not installed (tools/setup peers)")
 
 

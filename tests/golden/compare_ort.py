@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 import onnx
 from PIL import Image
-from setting import PEERS, SHARED, call, skip
+from setting import PEERS, SHARED, call, ort_is_here, skip
 
 ZOO = (
     "lenet5 mlp convnet allcnn nin alexnet vgg16 resnet18 resnet50 mobilenetv2 squeezenet "
@@ -153,8 +153,8 @@ def default_models():
 def main():
     if len(sys.argv) < 2:
         sys.exit(__doc__)
-    if not (PEERS / "node_modules" / "onnxruntime-node").is_dir():
-        skip("ONNX Runtime is not installed (npm ci --prefix tests/peers)")
+    if not ort_is_here():
+        skip("ONNX Runtime is not installed (tools/setup peers)")
     arguments = sys.argv[1:]
     end = arguments.index("--") if "--" in arguments else len(arguments)
     shoal, models = Program([arguments[0]], arguments[end + 1 :]), arguments[1:end]

@@ -1,5 +1,6 @@
 """Where the golden tests find what is not in the repository, and how they call a program."""
 
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -15,6 +16,11 @@ SECONDS_PER_CALL = 900
 def skip(reason):
     print(f"skipped: {reason}")
     sys.exit(EXIT_SKIPPED)
+
+
+def ort_is_here():
+    """Whether tests can compare with ONNX Runtime; where npm was out of reach they cannot."""
+    return (PEERS / "node_modules" / "onnxruntime-node").is_dir() and shutil.which("node") is not None
 
 
 def call(command):
