@@ -50,7 +50,7 @@ fast:
 	ctest --preset release -L fast
 
 # The race against ONNX Runtime, on a machine that does nothing else: half an hour. Writes
-# docs/performance.md. While working on a kernel: bench/peers/race.py build/release --quick. 77 means
+# docs/measurements/. While working on a kernel: bench/peers/race.py build/release --quick. 77 means
 # that ONNX Runtime is not here.
 bench:
 	tools/setup test oracles peers

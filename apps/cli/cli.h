@@ -11,7 +11,7 @@
 
 namespace shoal::cli {
 
-// Documented in docs/cli.md; scripts rely on them.
+// Documented in docs/reference/cli.md; scripts rely on them.
 enum class Exit {
   kOk = 0,
   kUsage = 2,

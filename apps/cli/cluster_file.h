@@ -1,4 +1,4 @@
-// cluster.toml: which devices a cluster has, and how they are linked. docs/cluster.md has the form.
+// cluster.toml: the devices of a cluster and their links. docs/reference/cluster.md has the form.
 #pragma once
 
 #include <filesystem>

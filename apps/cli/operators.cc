@@ -1,4 +1,4 @@
-// shoal operators: what can be run, and what is known about it. Makes docs/operators.md.
+// shoal operators: what can be run, and what is known about it. Makes docs/reference/operators.md.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
@@ -16,7 +16,7 @@ namespace {
 constexpr const char* kExamples = R"(
 Examples:
   shoal operators                  a table
-  shoal operators --markdown       docs/operators.md)";
+  shoal operators --markdown       docs/reference/operators.md)";
 
 constexpr const char* kBefore = R"(# Operators
 

@@ -22,7 +22,7 @@ Examples:
   shoal plan model.onnx cluster.toml --html plan.html    with a picture of who does what when
   shoal plan zoo:vgg16 --workers 4 --split rows --json   this split, for comparison
   shoal plan zoo:vgg16 --workers 5 --survive 1           what it costs to lose one unnoticed
-The devices need not be there: profiles of common ones are built in (docs/cluster.md).)";
+The devices need not be there: profiles of common ones are built in (docs/reference/cluster.md).)";
 
 struct Flags {
   PlanFlags plan;

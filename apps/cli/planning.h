@@ -71,7 +71,7 @@ std::string price(const Planned& planned);
 // Whether all the workers are of use.
 std::string advice(const Planned& planned);
 
-// What scripts may rely on: docs/cli.md.
+// What scripts may rely on: docs/reference/cli.md.
 nlohmann::json to_json(const Planned& planned);
 
 }  // namespace shoal::cli

@@ -5,7 +5,7 @@ bench/peers/race.py build/release [--quick] [--models resnet18,vgg16] [--threads
 
 Both engines stay open and warm and run in turns (A B A B ...), never at the same time, so that what
 the machine does besides hits both. Prints a table; --save FILE keeps one JSON line per measurement,
---report writes docs/performance.md and its chart. --quick takes 2 s per model, for while one works
+--report writes docs/measurements/data/race.json, its page and its chart. --quick takes 2 s per model, for while one works
 on a kernel; --checks adds what is no race: growth of the cost, starts, and the matrix product.
 """
 import argparse

@@ -1,10 +1,11 @@
-"""The race in words: lines for a terminal, and the section of docs/performance.md that `make bench`
-writes between its markers."""
+"""The race in words: lines for a terminal, and the data file behind docs/measurements/engine.md."""
+import json
+import subprocess
+
 import chart
 import machine
 from engines import ROOT
 
-BEGIN, END = "<!-- race: written by make bench -->", "<!-- end of race -->"
 COLUMNS = ["model", "threads", "Shoal ms", "ORT ms", "ratio", "goal", "Shoal MB", "ORT MB",
            "Shoal peak", "ORT peak"]
 WIDTHS = [17, 7, 9, 9, 6, 5, 9, 7, 11, 9]
@@ -31,11 +32,6 @@ def line(row):
     return columns(cells(row))
 
 
-def table(rows):
-    ruler = ["---", *["--:"] * (len(COLUMNS) - 1)]
-    return "\n".join(f"| {' | '.join(texts)} |" for texts in [COLUMNS, ruler, *map(cells, rows)])
-
-
 def growth_words(result):
     return (f"Cost growth, ResNet-18 on {result['threads']} thread(s), picoseconds per MAC: "
             + ", ".join(f"{shape} {cost}" for shape, cost in result["ps_per_mac"].items())
@@ -59,29 +55,33 @@ def gemm_words(result):
 WORDS = {"growth": growth_words, "start": start_words, "gemm": gemm_words}
 
 
-def section(results, mean):
+def notes(results, mean):
     rows = [result for result in results if result["bench"] == "race"]
     peaks = ", ".join(
         f"{max(r['peak_gflops'] for r in rows if r['threads'] == n):.0f} GFLOP/s on {n}"
         for n in sorted({row["threads"] for row in rows}))
-    return "\n\n".join([
-        f"`{results[0]['command']}` at commit " + results[0]["commit"] + f", on {machine.describe()}, against ONNX "
-        f"Runtime {machine.ort_version()} (npm `onnxruntime-node`). Both engines stay open and run in turns. "
-        "Medians; ratio = ORT / Shoal, so above 1 Shoal is faster. Memory is the peak RSS of the whole "
-        "process; ONNX Runtime's holds Node's, about 45 MB. Peak: share of the fp32 peak, fused "
-        f"multiply-adds on registers alone measured between the turns: {peaks} thread(s). The operations are "
-        "those of the definition; Winograd's method needs fewer, so more than 100 % can be reached.",
-        "![How many times as fast as ONNX Runtime](performance.svg)",
-        table(rows),
-        f"Geometric mean of the fp32 ratios: **{mean:.2f}** (goal: 1.25).",
+    return [
+        f"Against ONNX Runtime {machine.ort_version()} (npm `onnxruntime-node`), on {machine.describe()}.",
+        "Both engines stay open and run in turns. Times are medians. Ratio = ORT / Shoal: above 1, Shoal is faster.",
+        "Memory is the peak RSS of the whole process; that of ONNX Runtime includes about 45 MB of Node.",
+        f"Peak is the share of the fp32 peak, measured between the turns: {peaks} thread(s). Winograd needs "
+        "fewer operations than the definition, so more than 100 % is possible.",
+        f"Geometric mean of the fp32 ratios: {mean:.2f} (goal: 1.25).",
         *(WORDS[result["bench"]](result) for result in results if result["bench"] in WORDS),
-    ])
+    ]
 
 
 def write(results, mean):
-    page = ROOT / "docs/performance.md"
-    before, _, rest = page.read_text().partition(BEGIN)
-    _, _, after = rest.partition(END)
-    page.write_text(f"{before}{BEGIN}\n\n{section(results, mean)}\n\n{END}{after}")
-    (ROOT / "docs/performance.svg").write_text(
-        chart.draw([result for result in results if result["bench"] == "race"]))
+    rows = [result for result in results if result["bench"] == "race"]
+    data = {
+        "page": "engine", "order": 1, "picture": "race.svg",
+        "title": "The race against ONNX Runtime",
+        "command": [results[0]["command"]], "commit": results[0]["commit"],
+        "columns": [{"name": name, "align": "left" if name == "model" else "right"} for name in COLUMNS],
+        "rows": [cells(row) for row in rows],
+        "notes": notes(results, mean),
+    }
+    pages = ROOT / "docs/measurements"
+    (pages / "data/race.json").write_text(json.dumps(data, indent=1, ensure_ascii=False) + "\n")
+    (pages / "race.svg").write_text(chart.draw(rows))
+    subprocess.run([ROOT / "tools/measurements.py"], check=True)

@@ -1,5 +1,5 @@
 // Devices and links that people have, for plans made before anything was measured. Where each
-// number comes from stands in docs/cluster.md.
+// number comes from stands in docs/reference/cluster.md.
 #pragma once
 
 #include <cstddef>

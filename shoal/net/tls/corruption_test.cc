@@ -14,7 +14,7 @@
 namespace shoal::net {
 namespace {
 
-// SHOAL_CORRUPTIONS=100000 for the figure in docs/reliability.md.
+// SHOAL_CORRUPTIONS=100000 for the figure in docs/measurements/reliability.md.
 int how_many() {
   const char* number = std::getenv("SHOAL_CORRUPTIONS");
   return number != nullptr ? std::atoi(number) : 100;
