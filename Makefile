@@ -1,6 +1,7 @@
 # make demo: installs what building needs, builds the binary, lets the built-in model answer, spreads
 #   models over emulated devices, and kills one of five workers while they answer.
 # make test: also installs compilers and oracles; builds and runs every test.
+# make python: builds the Python package into build/python.
 # make fast: the checks before a commit. make bench: the race against ONNX Runtime.
 
 # One for each core, fewer where that leaves a job less than about 1 GB of memory.
@@ -9,7 +10,7 @@ JOBS ?= $(shell awk -v cores=$$(nproc) '/^MemTotal/ { fit = int($$2 / 1048576 + 
 CONFIGURE = cmake --preset $(1) -Wno-dev >/dev/null
 BUILD = cmake --build --preset $(1) -j$(JOBS)
 
-.PHONY: demo build test test-arm fast bench format
+.PHONY: demo build python test test-arm fast bench format
 
 demo: build
 	build/release/shoal run
@@ -21,11 +22,18 @@ build:
 	$(call CONFIGURE,release)
 	$(call BUILD,release) --target shoal
 
+# PYTHONPATH=build/python python3 -c 'import shoal'
+python:
+	tools/setup python
+	$(call CONFIGURE,release) -DSHOAL_PYTHON=ON
+	$(call BUILD,release) --target shoal_python
+	ln -sfn release/python build/python
+
 # Optimised build by g++ with every test; sanitized build by clang with the fast ones and the
 # hostile models; then each fuzzer for twenty seconds (longer by hand: tools/fuzz 600).
 test:
-	tools/setup test oracles sanitize mpi avahi peers
-	$(call CONFIGURE,release) -DSHOAL_TESTS=ON -DSHOAL_MPI=ON
+	tools/setup test oracles sanitize mpi avahi python python-test peers
+	$(call CONFIGURE,release) -DSHOAL_TESTS=ON -DSHOAL_MPI=ON -DSHOAL_PYTHON=ON
 	$(call BUILD,release)
 	tools/check
 	ctest --preset release -j$(JOBS)
