@@ -107,6 +107,9 @@ def add_vision() -> None:
         {"y": [1, 72]},
         {"s": i64(0, -1)},
     )
+
+
+def add_resampling() -> None:
     seed(
         "conv_transpose",
         11,
@@ -222,6 +225,9 @@ def add_shapes() -> None:
             "shape": i64(2, 1),
         },
     )
+
+
+def add_gathers() -> None:
     seed(
         "gather_scatter",
         16,
@@ -295,6 +301,9 @@ def add_arithmetic() -> None:
         {"y": (INT64, [2, 2])},
         {"h": np.float32(0.75), "two": np.int32(2)},
     )
+
+
+def add_reductions() -> None:
     seed(
         "reduce",
         13,
@@ -514,7 +523,8 @@ def check(model: ModelProto) -> None:
 
 
 def main() -> int:
-    for add in (add_vision, add_shapes, add_arithmetic, add_sequences_and_quantised, add_storage):
+    for add in (add_vision, add_resampling, add_shapes, add_gathers, add_arithmetic, add_reductions,
+                add_sequences_and_quantised, add_storage):
         add()
     total = 0
     FOLDER.mkdir(parents=True, exist_ok=True)
