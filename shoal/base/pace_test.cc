@@ -1,6 +1,7 @@
 #include "shoal/base/pace.h"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
 namespace shoal {
 namespace {
@@ -30,10 +31,19 @@ TEST(Pace, AddsUpOverManyPieces) {
   }
 }
 
+// How often the calling thread has given its core away to wait for something, as a sleep does.
+long waits() {
+  rusage usage{};
+  ::getrusage(RUSAGE_THREAD, &usage);
+  return usage.ru_nvcsw;
+}
+
 TEST(Pace, OfAWholeCoreNeverRests) {
+  const long before = waits();
   Pace pace(1);
   pace.keep();
   pace.finish();
+  EXPECT_EQ(waits(), before);
 }
 
 }  // namespace
