@@ -149,21 +149,6 @@ TEST(Planner, MakesPlansThatSurvive) {
                    .ok());
 }
 
-// The dissertation's C3D: two coded layers, of two and of three devices.
-TEST(CostModel, IsTheDissertations) {
-  EXPECT_EQ(hardware_of_code(4, 1), 1.25);
-  EXPECT_EQ(hardware_of_code(4, 2), 1.5);
-  EXPECT_EQ(extra_devices_doubled(7), 7u);
-  EXPECT_EQ(extra_devices_coded(7, {2, 2}), 5u);
-  EXPECT_EQ(extra_devices_doubled(9), 9u);
-  EXPECT_EQ(extra_devices_coded(9, {3, 3}), 5u);
-  const auto percent = [](double share) { return std::lround(100 * share); };
-  EXPECT_EQ(percent(coverage(7, 2, 2)), 44);
-  EXPECT_EQ(percent(coverage(7, 4, 2)), 67);
-  EXPECT_EQ(percent(coverage(9, 2, 2)), 36);
-  EXPECT_EQ(percent(coverage(9, 6, 2)), 73);
-}
-
 // A search that knows what protection costs splits layers by channels where that is cheaper than
 // repeating rows, which is what plans are made of otherwise.
 TEST(SurvivingPlans, AreFoundByWhatProtectionCosts) {

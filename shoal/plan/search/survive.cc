@@ -116,19 +116,4 @@ Result<std::vector<Prediction>> make_surviving_plans(const Graph& graph,
   return Survivors(graph, cluster, options).run();
 }
 
-double hardware_of_code(size_t data, size_t parities) {
-  return 1 + static_cast<double>(parities) / static_cast<double>(data);
-}
-
-size_t extra_devices_doubled(size_t devices) { return devices; }
-
-size_t extra_devices_coded(size_t devices, const std::vector<size_t>& coded_layers) {
-  const size_t coded = std::accumulate(coded_layers.begin(), coded_layers.end(), size_t{0});
-  return coded_layers.size() + devices - coded;
-}
-
-double coverage(size_t devices, size_t guarded, size_t redundant) {
-  return static_cast<double>(guarded + redundant) / static_cast<double>(devices + redundant);
-}
-
 }  // namespace shoal::plan
