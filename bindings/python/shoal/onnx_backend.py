@@ -9,10 +9,11 @@ Outputs(y=array([0., 2.], dtype=float32))
 bfloat16 travels as the uint16 of its bits, as in ONNX's own test cases: NumPy has no such type.
 """
 
-from collections.abc import Mapping
+import collections.abc
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from onnx import IR_VERSION, ModelProto, NodeProto, defs, helper, numpy_helper
 from onnx.backend.base import Backend, BackendRep, Device, DeviceType, namedtupledict
 
@@ -30,6 +31,9 @@ __all__ = [
 ]
 
 
+Array = npt.NDArray[Any]
+
+
 class ShoalBackendRep(BackendRep):
     """A model that is ready to run."""
 
@@ -41,23 +45,24 @@ class ShoalBackendRep(BackendRep):
 
     def run(self, inputs: Any, **kwargs: Any) -> tuple[Any, ...]:
         """Answers to inputs by position, by name, or to a single array: a tuple with names."""
-        if isinstance(inputs, Mapping):
+        if isinstance(inputs, collections.abc.Mapping):
             named = dict(inputs)
         elif isinstance(inputs, (list, tuple)):
             named = dict(zip(self._inputs, inputs))
         else:
             named = {self._inputs[0]: inputs}
         answers = self.session.run(named)
-        return self._tuple(*(answers[name] for name in self._outputs))
+        named_tuple: tuple[Any, ...] = self._tuple(*(answers[name] for name in self._outputs))
+        return named_tuple
 
 
-def _value_info(name: str, array: np.ndarray) -> Any:
+def _value_info(name: str, array: Array) -> Any:
     # The way from a NumPy type to ONNX's differs between versions of onnx; this one is in all.
     number = numpy_helper.from_array(np.empty(0, array.dtype)).data_type
     return helper.make_tensor_value_info(name, number, array.shape)
 
 
-def _node_model(node: NodeProto, inputs: list[np.ndarray], opset: int) -> ModelProto:
+def _node_model(node: NodeProto, inputs: list[Array], opset: int) -> ModelProto:
     """A model of one node, whose outputs are left for the importer to infer."""
     names = [name for name in node.input if name]
     infos = [_value_info(name, array) for name, array in zip(names, inputs)]
@@ -98,8 +103,9 @@ class ShoalBackend(Backend):
 
     @classmethod
     def supports_device(cls, device: str) -> bool:
+        """Whether ``device`` is "CPU" or "CPU:N"."""
         try:
-            return Device(device).type == DeviceType.CPU
+            return bool(Device(device).type == DeviceType.CPU)
         except (AttributeError, ValueError):
             return False
 
