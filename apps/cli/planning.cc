@@ -28,22 +28,8 @@ std::string in_seconds(double seconds) {
   return seconds < 1 ? fixed(1e3 * seconds, 1) + " ms" : fixed(seconds, 2) + " s";
 }
 
-double busiest(const Prediction& plan) { return std::ranges::max(plan.timeline.compute_seconds); }
-
-std::string than(double mine, double best) {
-  return in_seconds(std::abs(mine - best)) + (mine >= best ? " more" : " less");
-}
-
-Result<Prediction> best_single(const Graph& graph, const plan::ClusterProfile& cluster,
-                               const std::vector<int>& excluded) {
-  std::optional<Prediction> best;
-  for (int worker = 0; worker < std::ssize(cluster.workers); ++worker) {
-    if (std::ranges::find(excluded, worker) != excluded.end()) continue;
-    SHOAL_ASSIGN(Prediction one, plan_for_one(graph, cluster, worker));
-    if (!best || one.timeline.seconds < best->timeline.seconds) best = std::move(one);
-  }
-  if (!best) return invalid("all workers are excluded");
-  return *std::move(best);
+std::string than(double difference) {
+  return in_seconds(std::abs(difference)) + (difference >= 0 ? " more" : " less");
 }
 
 nlohmann::json workers_json(const Planned& planned) {
@@ -154,12 +140,7 @@ plan::PlanOptions options_of(const PlanFlags& flags) {
 }
 
 Status check_survival(const PlanFlags& flags, const plan::ClusterProfile& cluster) {
-  const size_t workers = cluster.workers.size();
-  const size_t used = workers - std::min(workers, flags.excluded.size());
-  const auto survive = static_cast<size_t>(flags.survive);
-  if (survive == 0 || used > survive) return {};
-  return invalid("to survive the loss of " + std::to_string(survive) + " takes " +
-                 std::to_string(survive + 1) + " workers, and there are " + std::to_string(used));
+  return plan::check_survival(cluster.workers.size(), flags.excluded.size(), flags.survive);
 }
 
 Result<Planned> make_planned(const PlanFlags& flags, plan::ClusterProfile cluster) {
@@ -174,17 +155,15 @@ Result<Planned> make_planned(const PlanFlags& flags, const ProfileOf& profile_of
   if (options.wire.smallest == plan::WireFormat::kI8) {
     SHOAL_ASSIGN(options.wire.largest, largest_values(graph));
   }
-  SHOAL_ASSIGN(std::vector<Prediction> plans, make_plans(graph, cluster, options));
-  SHOAL_ASSIGN(Prediction single, best_single(graph, cluster, flags.excluded));
-  return Planned{flags.model, std::move(cluster), std::move(plans), std::move(single)};
+  SHOAL_ASSIGN(auto made, plan::compare_plans(graph, std::move(cluster), options));
+  return Planned{std::move(made), flags.model};
 }
 
 std::string why_slower(const Planned& planned, const Prediction& other) {
   const Prediction& best = planned.best();
-  const double waits = other.timeline.seconds - busiest(other);
-  const double best_waits = best.timeline.seconds - busiest(best);
-  return "its busiest worker computes " + than(busiest(other), busiest(best)) + " and waits " +
-         than(waits, best_waits) + "; " +
+  const plan::Difference more = difference(other, best);
+  return "its busiest worker computes " + than(more.compute_seconds) + " and waits " +
+         than(more.wait_seconds) + "; " +
          in_bytes(static_cast<long long>(other.timeline.wire_bytes)) + " travel in " +
          std::to_string(other.schedule.transfers.size()) + " messages, not " +
          in_bytes(static_cast<long long>(best.timeline.wire_bytes)) + " in " +
@@ -204,28 +183,29 @@ std::string price(const Planned& planned) {
          fixed(price.repeated_compute, 2) + " times as much";
 }
 
+std::string advice_text(const plan::Advice& advice, const std::string& one_worker) {
+  const std::string all = std::to_string(advice.all);
+  switch (advice.use) {
+    case plan::Use::kOnlyWorker:
+      return "There is one worker.";
+    case plan::Use::kNoGain:
+      return "More devices do not help: one worker alone " + one_worker + ".";
+    case plan::Use::kOne:
+      return "More devices do not help: one worker alone is fastest." +
+             (advice.times_slower == 0 ? ""
+                                       : " The best over several takes " +
+                                             fixed(advice.times_slower, 2) + " times as long.");
+    case plan::Use::kSome:
+      return "More devices do not help: the best plan uses " + std::to_string(advice.used) +
+             " of the " + all + " workers.";
+    case plan::Use::kAll:
+      break;
+  }
+  return "All " + all + " workers are of use.";
+}
+
 std::string advice(const Planned& planned) {
-  const size_t all = planned.cluster.workers.size();
-  const size_t used = workers_of(planned.best().plan).size();
-  if (all == 1) return "There is one worker.";
-  if (used > 1 && planned.speedup() < kWorthwhileSpeedup) {
-    return "More devices do not help: one worker alone takes " +
-           in_seconds(planned.single.timeline.seconds) + ".";
-  }
-  if (used == 1) {
-    std::string text = "More devices do not help: one worker alone is fastest.";
-    for (const Prediction& other : planned.plans) {
-      if (workers_of(other.plan).size() == 1) continue;
-      return text + " The best over several takes " +
-             fixed(other.timeline.seconds / planned.best().timeline.seconds, 2) + " times as long.";
-    }
-    return text;
-  }
-  if (used < all) {
-    return "More devices do not help: the best plan uses " + std::to_string(used) + " of the " +
-           std::to_string(all) + " workers.";
-  }
-  return "All " + std::to_string(all) + " workers are of use.";
+  return advice_text(advise(planned), "takes " + in_seconds(planned.single.timeline.seconds));
 }
 
 nlohmann::json to_json(const Planned& planned) {

@@ -9,7 +9,7 @@
 #include "cluster_flags.h"
 #include "parser.h"
 #include "shoal/graph/graph.h"
-#include "shoal/plan/search/planner.h"
+#include "shoal/plan/search/comparison.h"
 #include "wire_flags.h"
 
 namespace shoal::cli {
@@ -38,25 +38,16 @@ struct PlanFlags {
   void check_together() const;  // throws, as CLI11's own checks do
 };
 
-struct Planned {
+struct Planned : plan::Comparison {
   std::string model;
-  plan::ClusterProfile cluster;
-  std::vector<plan::Prediction> plans;  // the best first
-  plan::Prediction single;              // everything on the best worker
-
-  const plan::Prediction& best() const { return plans[0]; }
-  double speedup() const { return single.timeline.seconds / best().timeline.seconds; }
 };
-
-// A smaller gain is within what predictions are wrong by.
-inline constexpr double kWorthwhileSpeedup = 1.01;
 
 plan::PlanOptions options_of(const PlanFlags& flags);
 
 // How fast a cluster is at a graph.
 using ProfileOf = std::function<Result<plan::ClusterProfile>(const Graph&)>;
 
-// Whether so many workers could survive what they are to: if not, it is the flags that are wrong.
+// Whether so many workers can survive what the flags ask for.
 Status check_survival(const PlanFlags& flags, const plan::ClusterProfile& cluster);
 
 Result<Planned> make_planned(const PlanFlags& flags, const ProfileOf& profile_of);
@@ -70,6 +61,8 @@ std::string price(const Planned& planned);
 
 // Whether all the workers are of use.
 std::string advice(const Planned& planned);
+// `one_worker` is what one worker alone does: "takes 1.2 s".
+std::string advice_text(const plan::Advice& advice, const std::string& one_worker);
 
 // What scripts may rely on: docs/reference/cli.md.
 nlohmann::json to_json(const Planned& planned);

@@ -13,9 +13,8 @@ namespace {
 
 using plan::StreamPrediction;
 
-// Of a worker's seconds, those for one request, in milliseconds.
 double share_ms(const StreamPrediction& plan, double seconds) {
-  return 1e3 * seconds / static_cast<double>(plan.stream.answered.size());
+  return 1e3 * seconds_per_request(plan, seconds);
 }
 
 // Those who work on one request: "0", "0+1".
@@ -43,42 +42,24 @@ Result<PlannedStream> make_planned_stream(const PlanFlags& flags, const ProfileO
   SHOAL_ASSIGN(LoadedGraph loaded, load_graph(flags.model, flags.shapes));
   SHOAL_ASSIGN(Graph graph, passes::optimize(loaded.graph));
   SHOAL_ASSIGN(plan::ClusterProfile cluster, profile_of(graph));
-  SHOAL_ASSIGN(auto plans, make_stream_plans(graph, cluster, options));
-  plan::StreamOptions alone{.stages = false, .replicas = false, .excluded = flags.excluded};
-  SHOAL_ASSIGN(const auto one, make_stream_plans(graph, cluster, alone));
-  const double single = one[0].requests_per_second();
   const bool forced = flags.split == "stages" || flags.split == "replicas";
-  if (forced && plans.size() > 1) {
-    std::erase_if(plans,
-                  [](const StreamPrediction& plan) { return plan.name.starts_with("one worker"); });
-  }
-  return PlannedStream{flags.model, std::move(graph), std::move(cluster), std::move(plans), single};
+  SHOAL_ASSIGN(auto made,
+               plan::compare_streams(std::move(graph), std::move(cluster), options, forced));
+  return PlannedStream{std::move(made), flags.model};
 }
 
 double period_ms(const StreamPrediction& plan) { return 1e3 / plan.requests_per_second(); }
 
 std::string why_slower(const StreamPrediction& other) {
-  return "its busiest worker computes " +
-         fixed(share_ms(other, std::ranges::max(other.stream.compute_seconds)), 1) +
-         " ms and its busiest link is in use " +
-         fixed(share_ms(other, std::ranges::max(other.stream.transfer_seconds)), 1) +
+  const plan::Period period = period_of(other);
+  return "its busiest worker computes " + fixed(1e3 * period.compute_seconds, 1) +
+         " ms and its busiest link is in use " + fixed(1e3 * period.transfer_seconds, 1) +
          " ms for every request";
 }
 
 std::string advice(const PlannedStream& planned) {
-  if (planned.cluster.workers.size() == 1) return "There is one worker.";
-  const auto busy = std::ranges::count_if(planned.best().stream.compute_seconds,
-                                          [](double seconds) { return seconds > 0; });
-  const std::string all = std::to_string(planned.cluster.workers.size());
-  if (busy < std::ssize(planned.cluster.workers)) {
-    return "More devices do not help: the best plan uses " + std::to_string(busy) + " of the " +
-           all + " workers.";
-  }
-  if (planned.speedup() < kWorthwhileSpeedup) {
-    return "More devices do not help: one worker alone answers every " +
-           fixed(1e3 / planned.single_per_second, 1) + " ms.";
-  }
-  return "All " + all + " workers are of use.";
+  return advice_text(advise(planned),
+                     "answers every " + fixed(1e3 / planned.single_per_second, 1) + " ms");
 }
 
 std::string text_of(const PlannedStream& planned) {

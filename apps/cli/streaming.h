@@ -6,19 +6,12 @@
 #include <vector>
 
 #include "planning.h"
-#include "shoal/plan/stream/stream.h"
+#include "shoal/plan/stream/stream_comparison.h"
 
 namespace shoal::cli {
 
-struct PlannedStream {
+struct PlannedStream : plan::StreamComparison {
   std::string model;
-  Graph graph;
-  plan::ClusterProfile cluster;
-  std::vector<plan::StreamPrediction> plans;  // the best first
-  double single_per_second = 0;               // of the best worker alone
-
-  const plan::StreamPrediction& best() const { return plans[0]; }
-  double speedup() const { return best().requests_per_second() / single_per_second; }
 };
 
 Result<PlannedStream> make_planned_stream(const PlanFlags& flags, const ProfileOf& profile_of);

@@ -1,0 +1,69 @@
+#include "shoal/plan/search/comparison.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "shoal/plan/cost/plan_stats.h"
+
+namespace shoal::plan {
+namespace {
+
+double busiest(const Prediction& plan) { return std::ranges::max(plan.timeline.compute_seconds); }
+
+double waits(const Prediction& plan) { return plan.timeline.seconds - busiest(plan); }
+
+}  // namespace
+
+Result<Prediction> plan_for_best(const Graph& graph, const ClusterProfile& cluster,
+                                 const std::vector<int>& excluded) {
+  std::optional<Prediction> best;
+  for (int worker = 0; worker < std::ssize(cluster.workers); ++worker) {
+    if (std::ranges::find(excluded, worker) != excluded.end()) continue;
+    SHOAL_ASSIGN(Prediction one, plan_for_one(graph, cluster, worker));
+    if (!best || one.timeline.seconds < best->timeline.seconds) best = std::move(one);
+  }
+  if (!best) return invalid("all workers are excluded");
+  return *std::move(best);
+}
+
+Result<Comparison> compare_plans(const Graph& graph, ClusterProfile cluster,
+                                 const PlanOptions& options) {
+  SHOAL_ASSIGN(std::vector<Prediction> plans, make_plans(graph, cluster, options));
+  SHOAL_ASSIGN(Prediction single, plan_for_best(graph, cluster, options.excluded));
+  return Comparison{std::move(cluster), std::move(plans), std::move(single)};
+}
+
+Advice advise(const Comparison& made) {
+  Advice advice{.use = Use::kAll,
+                .used = workers_of(made.best().plan).size(),
+                .all = made.cluster.workers.size()};
+  if (advice.all == 1) {
+    advice.use = Use::kOnlyWorker;
+  } else if (advice.used == 1) {
+    advice.use = Use::kOne;
+    const auto several = std::ranges::find_if(
+        made.plans, [](const Prediction& plan) { return workers_of(plan.plan).size() > 1; });
+    if (several != made.plans.end()) {
+      advice.times_slower = several->timeline.seconds / made.best().timeline.seconds;
+    }
+  } else if (made.speedup() < kWorthwhileSpeedup) {
+    advice.use = Use::kNoGain;
+  } else if (advice.used < advice.all) {
+    advice.use = Use::kSome;
+  }
+  return advice;
+}
+
+Difference difference(const Prediction& other, const Prediction& best) {
+  return {busiest(other) - busiest(best), waits(other) - waits(best)};
+}
+
+Status check_survival(size_t workers, size_t excluded, int survive) {
+  const size_t used = workers - std::min(workers, excluded);
+  const auto losses = static_cast<size_t>(survive);
+  if (losses == 0 || used > losses) return {};
+  return invalid("to survive the loss of " + std::to_string(losses) + " takes " +
+                 std::to_string(losses + 1) + " workers, and there are " + std::to_string(used));
+}
+
+}  // namespace shoal::plan

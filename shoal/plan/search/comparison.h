@@ -1,0 +1,63 @@
+// What a cluster is worth for one model: the plans for one request beside each other and beside the
+// best worker alone.
+//
+//   SHOAL_ASSIGN(auto made, plan::compare_plans(graph, cluster, options));
+//   if (advise(made).use != plan::Use::kAll) ...
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "shoal/plan/search/planner.h"
+
+namespace shoal::plan {
+
+// A smaller gain is within the error of predictions.
+inline constexpr double kWorthwhileSpeedup = 1.01;
+
+struct Comparison {
+  ClusterProfile cluster;
+  std::vector<Prediction> plans;  // the best first; never empty
+  Prediction single;              // everything on the best worker
+
+  const Prediction& best() const { return plans[0]; }
+  double speedup() const { return single.timeline.seconds / best().timeline.seconds; }
+};
+
+// Fails where make_plans() fails, and with kInvalidArgument if all workers are excluded.
+Result<Comparison> compare_plans(const Graph& graph, ClusterProfile cluster,
+                                 const PlanOptions& options);
+
+// Everything on the worker that is fastest alone, those in `excluded` left out.
+Result<Prediction> plan_for_best(const Graph& graph, const ClusterProfile& cluster,
+                                 const std::vector<int>& excluded);
+
+// Whether more devices help.
+enum class Use {
+  kOnlyWorker,  // the cluster has one worker
+  kNoGain,      // the best plan uses several workers and is hardly faster than one
+  kOne,         // one worker alone is fastest
+  kSome,        // the best plan leaves workers idle
+  kAll,
+};
+
+struct Advice {
+  Use use = Use::kAll;
+  size_t used = 0, all = 0;  // workers
+  // For kOne: time of the best plan over several workers divided by that of one; 0 if there is
+  // none.
+  double times_slower = 0;
+};
+Advice advise(const Comparison& made);
+
+// By how much `other` exceeds `best`; negative where it is less.
+struct Difference {
+  double compute_seconds = 0;  // of the busiest worker
+  double wait_seconds = 0;     // of the busiest worker, until the answer is there
+};
+Difference difference(const Prediction& other, const Prediction& best);
+
+// OK iff `workers`, less `excluded` of them, can survive the loss of `survive`.
+Status check_survival(size_t workers, size_t excluded, int survive);
+
+}  // namespace shoal::plan

@@ -1,0 +1,45 @@
+#include "shoal/plan/stream/stream_comparison.h"
+
+#include <algorithm>
+
+namespace shoal::plan {
+
+Result<StreamComparison> compare_streams(Graph graph, ClusterProfile cluster,
+                                         const StreamOptions& options, bool forced) {
+  SHOAL_ASSIGN(auto plans, make_stream_plans(graph, cluster, options));
+  const StreamOptions alone{.stages = false, .replicas = false, .excluded = options.excluded};
+  SHOAL_ASSIGN(const auto one, make_stream_plans(graph, cluster, alone));
+  if (forced && plans.size() > 1) {
+    std::erase_if(plans,
+                  [](const StreamPrediction& plan) { return plan.name.starts_with("one worker"); });
+  }
+  return StreamComparison{std::move(graph), std::move(cluster), std::move(plans),
+                          one[0].requests_per_second()};
+}
+
+Advice advise(const StreamComparison& made) {
+  const auto busy = std::ranges::count_if(made.best().stream.compute_seconds,
+                                          [](double seconds) { return seconds > 0; });
+  Advice advice{
+      .use = Use::kAll, .used = static_cast<size_t>(busy), .all = made.cluster.workers.size()};
+  if (advice.all == 1) {
+    advice.use = Use::kOnlyWorker;
+  } else if (advice.used < advice.all) {
+    advice.use = Use::kSome;
+  } else if (made.speedup() < kWorthwhileSpeedup) {
+    advice.use = Use::kNoGain;
+  }
+  return advice;
+}
+
+Period period_of(const StreamPrediction& plan) {
+  return {1 / plan.requests_per_second(),
+          seconds_per_request(plan, std::ranges::max(plan.stream.compute_seconds)),
+          seconds_per_request(plan, std::ranges::max(plan.stream.transfer_seconds))};
+}
+
+double seconds_per_request(const StreamPrediction& plan, double seconds) {
+  return seconds / static_cast<double>(plan.stream.answered.size());
+}
+
+}  // namespace shoal::plan

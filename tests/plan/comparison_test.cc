@@ -1,0 +1,108 @@
+// What a cluster is worth: plans beside each other and beside one worker.
+#include "shoal/plan/search/comparison.h"
+
+#include <gtest/gtest.h>
+
+#include "shoal/passes/passes.h"
+#include "shoal/plan/cost/plan_stats.h"
+#include "shoal/plan/device_presets.h"
+#include "shoal/plan/stream/stream_comparison.h"
+#include "shoal/zoo/zoo.h"
+
+namespace shoal::plan {
+namespace {
+
+Graph network(std::string_view name) { return *passes::optimize(*zoo::build(name)); }
+
+ClusterProfile cluster_of(size_t workers, std::string_view device, std::string_view link) {
+  return uniform_cluster(workers, *find_device(device), *find_link(link));
+}
+
+TEST(Comparison, FindsThatAllWorkersHelpALargeNetwork) {
+  const auto made = compare_plans(network("alexnet"), cluster_of(4, "pi4", "gigabit"), {});
+  ASSERT_TRUE(made.ok());
+  EXPECT_GT(made->speedup(), 2);
+  const Advice advice = advise(*made);
+  EXPECT_EQ(advice.use, Use::kAll);
+  EXPECT_EQ(advice.used, 4u);
+  EXPECT_EQ(advice.all, 4u);
+}
+
+TEST(Comparison, SaysByHowMuchSeveralWorkersAreSlowerWhereOneIsFastest) {
+  const ClusterProfile cluster = cluster_of(4, "pi4", "gigabit");
+  auto made = *compare_plans(network("lenet5"), cluster, {.excluded = {1, 2, 3}});
+  EXPECT_EQ(advise(made).use, Use::kOne);
+  EXPECT_EQ(advise(made).used, 1u);
+  EXPECT_EQ(advise(made).times_slower, 0);
+
+  const auto several = *compare_plans(network("lenet5"), cluster, {});
+  ASSERT_GT(workers_of(several.best().plan).size(), 1u);
+  made.plans.push_back(several.best());
+  made.plans.back().timeline.seconds = 3 * made.best().timeline.seconds;
+  EXPECT_DOUBLE_EQ(advise(made).times_slower, 3);
+}
+
+TEST(Comparison, KnowsAClusterOfOne) {
+  const auto made = compare_plans(network("lenet5"), cluster_of(1, "pi4", "gigabit"), {});
+  ASSERT_TRUE(made.ok());
+  EXPECT_EQ(advise(*made).use, Use::kOnlyWorker);
+  EXPECT_DOUBLE_EQ(made->speedup(), 1);
+}
+
+TEST(Comparison, TakesTheFastestWorkerThatIsNotExcludedForTheSingleOne) {
+  ClusterProfile cluster = cluster_of(3, "pi4", "gigabit");
+  cluster.workers[1] = find_device("pi5")->profile();
+  const Graph graph = network("lenet5");
+  EXPECT_EQ(workers_of(plan_for_best(graph, cluster, {})->plan), std::vector<int>{1});
+  EXPECT_EQ(workers_of(plan_for_best(graph, cluster, {1, 2})->plan), std::vector<int>{0});
+  EXPECT_FALSE(plan_for_best(graph, cluster, {0, 1, 2}).ok());
+}
+
+TEST(Comparison, CountsAHardlyFasterPlanAsNoGain) {
+  auto made = *compare_plans(network("alexnet"), cluster_of(2, "pi4", "gigabit"), {});
+  made.single.timeline.seconds = made.best().timeline.seconds * (kWorthwhileSpeedup - 1e-3);
+  EXPECT_EQ(advise(made).use, Use::kNoGain);
+  made.single.timeline.seconds = made.best().timeline.seconds * (kWorthwhileSpeedup + 1e-3);
+  EXPECT_EQ(advise(made).use, Use::kAll);
+}
+
+TEST(Comparison, SplitsWhatAPlanTakesMoreIntoComputingAndWaiting) {
+  const auto made = *compare_plans(network("alexnet"), cluster_of(4, "pi4", "gigabit"), {});
+  ASSERT_GT(made.plans.size(), 1u);
+  const Difference more = difference(made.plans[1], made.best());
+  EXPECT_NEAR(more.compute_seconds + more.wait_seconds,
+              made.plans[1].timeline.seconds - made.best().timeline.seconds, 1e-12);
+  EXPECT_EQ(difference(made.best(), made.best()).compute_seconds, 0);
+}
+
+TEST(Survival, NeedsOneWorkerMoreThanLosses) {
+  EXPECT_TRUE(check_survival(1, 0, 0).ok());
+  EXPECT_TRUE(check_survival(3, 1, 1).ok());
+  EXPECT_FALSE(check_survival(3, 1, 2).ok());
+  EXPECT_FALSE(check_survival(1, 5, 1).ok());
+}
+
+TEST(StreamComparison, FindsReplicasOfUseAndLeavesOneWorkerOutWhereForced) {
+  const StreamOptions options{.stages = false};
+  const auto made = compare_streams(network("lenet5"), cluster_of(4, "pi4", "gigabit"), options,
+                                    /*forced=*/true);
+  ASSERT_TRUE(made.ok());
+  EXPECT_EQ(advise(*made).use, Use::kAll);
+  EXPECT_GT(made->speedup(), 3);
+  for (const StreamPrediction& plan : made->plans) EXPECT_FALSE(plan.name.starts_with("one"));
+  const Period period = period_of(made->best());
+  EXPECT_NEAR(period.seconds * made->best().requests_per_second(), 1, 1e-9);
+  EXPECT_LE(period.compute_seconds, period.seconds * 1.001);
+}
+
+TEST(StreamComparison, SaysHowManyWorkersAStreamUses) {
+  const StreamOptions options{.stages = false, .excluded = {3}};
+  const auto made = compare_streams(network("lenet5"), cluster_of(4, "pi4", "gigabit"), options);
+  ASSERT_TRUE(made.ok());
+  const Advice advice = advise(*made);
+  EXPECT_EQ(advice.use, Use::kSome);
+  EXPECT_EQ(advice.used, 3u);
+}
+
+}  // namespace
+}  // namespace shoal::plan
