@@ -1,6 +1,7 @@
 """shoal.Session: NumPy in and out, without copies, from several threads."""
 
 import resource
+import subprocess
 import sys
 import threading
 import time
@@ -231,6 +232,25 @@ class Threads(unittest.TestCase):
         for thread in threads:
             thread.join()
         self.assertEqual((failures, answered), ([], [200, 200]))
+
+    def test_a_program_may_end_while_threads_wait_for_answers(self):
+        program = """
+import threading, numpy as np, shoal
+session = shoal.Session("zoo:mobilenetv2", threads=1)
+x = {"input": np.zeros((1, 3, 224, 224), np.float32)}
+answered = threading.Semaphore(0)
+def ask():
+    while True:
+        session.run(x)
+        answered.release()
+for _ in range(2):
+    threading.Thread(target=ask, daemon=True).start()
+answered.acquire()
+answered.acquire()
+"""
+        for _ in range(3):
+            done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
 
 
 if __name__ == "__main__":

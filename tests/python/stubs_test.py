@@ -11,7 +11,7 @@ import unittest
 from pathlib import Path
 
 PROJECT = Path(__file__).resolve().parents[2]
-FOLDER = Path(sys.argv.pop())
+FOLDER = Path(sys.argv.pop()).resolve()
 
 
 def run(*command):

@@ -11,7 +11,7 @@ import unittest
 from pathlib import Path
 
 PROJECT = Path(__file__).resolve().parents[2]
-BUILD = Path(sys.argv.pop())
+BUILD = Path(sys.argv.pop()).resolve()
 
 PROGRAM = """
 import numpy as np, shoal

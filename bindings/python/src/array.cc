@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "errors.h"
+#include "gil.h"
 
 namespace py = pybind11;
 
@@ -60,7 +61,7 @@ std::shared_ptr<const void> keep(py::object object) {
   return {pointer, [pointer](const void*) {
             // An interpreter on its way out has no GIL to give, and frees all memory anyway.
             if (_Py_IsFinalizing()) return;
-            const py::gil_scoped_acquire gil;
+            const AcquiredGil gil;
             Py_DECREF(pointer);
           }};
 }

@@ -4,6 +4,7 @@
 
 #include "array.h"
 #include "errors.h"
+#include "gil.h"
 #include "parts.h"
 #include "shoal/onnx/bind.h"
 #include "shoal/onnx/export.h"
@@ -55,7 +56,7 @@ std::string text_of(const TensorInfo& info) {
 Result<std::shared_ptr<const onnx::Model>> parse(const py::bytes& bytes) {
   const auto view = std::as_bytes(std::span(std::string_view(bytes)));
   auto owner = keep(bytes);
-  const py::gil_scoped_release release;
+  const ReleasedGil released;
   return onnx::Model::parse(std::move(owner), view);
 }
 
@@ -116,7 +117,7 @@ std::shared_ptr<Model> open_model(const py::object& source) {
   }
   const auto path = py::module_::import("os").attr("fsencode")(source).cast<std::string>();
   auto opened = [&] {
-    const py::gil_scoped_release release;
+    const ReleasedGil released;
     return open_by_name(path);
   }();
   return std::make_shared<Model>(unwrap(std::move(opened)));

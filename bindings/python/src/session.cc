@@ -7,6 +7,7 @@
 
 #include "array.h"
 #include "errors.h"
+#include "gil.h"
 #include "model.h"
 #include "parts.h"
 #include "shoal/cpu/cpu.h"
@@ -37,7 +38,7 @@ class PySession {
       : model_(open_model(source)) {
     if (threads < 0 || threads > 1024) raise(invalid("threads must be between 0 and 1024"));
     auto opened = [&]() -> Status {
-      const py::gil_scoped_release release;
+      const ReleasedGil released;
       SHOAL_ASSIGN(device_, open_device(device, threads));
       SHOAL_ASSIGN(auto session, open_session());
       session_ = std::make_unique<Session>(std::move(session));
@@ -49,7 +50,7 @@ class PySession {
 
   // Threads of a device may hold arrays, and need the GIL to let go of them.
   ~PySession() {
-    const py::gil_scoped_release release;
+    const ReleasedGil released;
     session_.reset();
     device_.reset();
   }
@@ -61,7 +62,7 @@ class PySession {
   py::dict run(const py::dict& inputs) {
     const Session::Tensors tensors = convert(inputs);
     auto answers = [&] {
-      const py::gil_scoped_release release;
+      const ReleasedGil released;
       return session_->run(tensors);
     }();
     py::dict arrays;
@@ -86,7 +87,7 @@ class PySession {
     std::vector<double> seconds;
     Status status;
     {
-      const py::gil_scoped_release release;
+      const ReleasedGil released;
       for (int i = 0; i < count && status.ok(); ++i) {
         const auto begin = std::chrono::steady_clock::now();
         status = session_->run(tensors).status();
