@@ -1,7 +1,22 @@
-// Operator: everything the rest of the system ever asks about one operator.
-// Every field has a law, and tests/laws_test.cc holds every operator to all of them.
+// Operator: the record of one operator. It holds everything that the rest of the system asks about
+// an operator. A node points to its record; there is no enum of operators and no switch over them.
+//
+// Every field states its law: what must be true of an operator that makes the claim. tests/laws/
+// holds every operator of ops/ to the laws of its claims, over random cases and on every device. A
+// claim for which no case is drawn fails the test LawCases.CoverEveryClaim.
+//
+// Lifetime: records are constants of the program. Graphs keep pointers to them, so a record defined
+// elsewhere must outlive every graph, executable and session that uses it.
+//
+// Thread safety: records do not change, and their functions depend on nothing but their arguments
+// (except those of operators that say `random`), so any thread may call them at any time. None of
+// them keeps a reference to an argument after it returned.
+//
+// Failure: `infer`, `expand` and `gradient` return what is wrong with a node. The other functions
+// cannot fail. REQUIRES, for these: `infer` has accepted the node with inputs of the same types.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <limits>
 #include <map>
@@ -30,7 +45,7 @@ using Attributes = std::map<std::string, Attribute, std::less<>>;
 struct Operand {
   bool given = false;  // false: an optional input left out
   TensorType type;
-  const Tensor* value = nullptr;  // the elements, where they are constant
+  const Tensor* value = nullptr;  // the elements, where they are constant; owned by the caller
 };
 
 // A node restricted to a part of its output: what it reads, halo included, what it then
@@ -45,69 +60,121 @@ struct Tile {
 // The most inputs or outputs of an operator that takes any number of them.
 inline constexpr size_t kAnyNumber = std::numeric_limits<size_t>::max();
 
+// A number that a function of one element takes besides the element. It is the value of an
+// attribute, the only element of an input, or fixed.
+struct ElementParameter {
+  std::string_view attribute = {};  // its name; empty: not an attribute
+  float value = 0;             // where the attribute or the input is left out, or if it is fixed
+  size_t input = 0;            // 0: not an input
+  std::string_view text = {};  // of a text attribute: the parameter is 1 for this text, else 0
+
+  constexpr bool is_fixed() const { return attribute.empty() && input == 0; }
+};
+
+// What an element-wise operator does to one element.
+struct Elementwise {
+  // How many inputs, from the first on, are taken element by element; kAnyNumber: all of them. The
+  // others are parameters. 0: the operator is not element-wise.
+  // Law: if the elements of these inputs, stretched to the shape of the output, change places, the
+  // elements of the output change places in the same way.               Asked by passes, cpu
+  size_t operands = 0;
+
+  // Finite elements give finite results, short of overflow.
+  // Law: elements up to 1000 in magnitude do.                           Asked by cpu
+  bool finite = false;
+
+  // The function y = f(x, alpha, beta) of an operator with one operand and one result of its type;
+  // null for other operators.
+  // Law: applied to each element, it gives what `reference` does.        Asked by ops, passes, cpu
+  float (*f32)(float x, float alpha, float beta) = nullptr;
+  double (*f64)(double x, double alpha, double beta) = nullptr;
+  std::array<ElementParameter, 2> parameters = {};  // alpha and beta
+
+  // The function is min(max(x, alpha), beta), which kernels and integers have at no cost.
+  // Law: it is.                                                         Asked by passes, cpu
+  bool clamps = false;
+};
+
 struct Operator {
   // The ONNX name, and the file name in every room: "Softmax", softmax.cc. The meaning is that of
-  // ONNX opset 17; onnx/ brings older and newer models to it. Our own operators say `expand`.
+  // ONNX opset 17; onnx/ brings older and newer models to it. Our own operators have `expand`.
   std::string_view name;
 
-  // How many inputs a node must have, and how many it may have at most.  asked by graph
+  // How many inputs a node must have, and how many inputs and outputs it may have.
+  //                                                                     Asked by graph
   size_t min_inputs = 1;
   size_t max_inputs = 1;
   size_t max_outputs = 1;
 
   // Bit i: the elements of input i, not only its type, decide the types of the outputs.
   // Law: `infer` reads no other elements, except to refuse those that are wrong.
-  //                                                                      asked by onnx, session
+  //                                                                     Asked by onnx, session
   uint32_t value_inputs = 0;
   bool reads_value(size_t input) const { return input < 32 && (value_inputs >> input & 1) != 0; }
 
-  // Bit i: input i is measured, not learned, as BatchNormalization's mean and variance are: by
-  // custom no parameters. It has no law, for no answer depends on it.    asked by inspect
+  // Bit i: input i is measured, not learned, as BatchNormalization's mean and variance are. Such
+  // inputs are not counted as parameters. No law: no answer depends on it. Asked by inspect
   uint32_t statistic_inputs = 0;
   bool is_statistic(size_t input) const {
     return input < 32 && (statistic_inputs >> input & 1) != 0;
   }
 
-  // Output types, one per node.outputs; refuses what `reference` could not do.
-  // Law: they are the types `reference` fills.                           asked by graph, onnx
+  // The types of the outputs, one per node.outputs. Refuses what `reference` could not do: whatever
+  // is accepted here, `reference` computes for any elements.
+  // Law: they are the types that `reference` fills.                     Asked by graph, onnx
   Result<std::vector<TensorType>> (*infer)(const Node&, std::span<const Operand> inputs) = nullptr;
 
-  // The meaning, in plain loops; inputs not given are undefined tensors. Outputs are allocated,
-  // their elements arbitrary.  Law: every device agrees with it.         asked by tests, devices
+  // The meaning, in plain loops. Inputs not given are undefined tensors. Outputs are allocated by
+  // the caller, their elements arbitrary.
+  // Law: every device agrees with it.                                   Asked by tests, devices
   void (*reference)(const Node&, std::span<const Tensor> inputs,
                     std::span<Tensor> outputs) = nullptr;
 
-  // A region of output 0; nothing if this node cannot be split there. Null: never splits.
-  // Law: the tiles, computed apart and put together, are the whole.      asked by plan
+  // What computes a region of output 0; nothing if this node cannot be split there. Null: it never
+  // can.
+  // Law: the tiles, computed apart and put together, are the whole.     Asked by plan
   std::optional<Tile> (*split)(const Node&, std::span<const Operand> inputs,
                                const Region& output) = nullptr;
 
-  // Law: f(a + b) = f(a) + f(b) in input 0, bias absent.                 asked by coding
+  // What it does to one element, if it is element-wise.
+  Elementwise elementwise = {};
+
+  // Law: f(a + b) = f(a) + f(b) in input 0, bias absent.                Asked by plan
   bool linear = false;
 
   // Output 0 may lie where input 0 lies, if they have the same number of bytes.
-  // Law: sharing changes no element.                                     asked by device
+  // Law: sharing changes no element.                                    Asked by device
   bool in_place = false;
 
-  // Multiply-accumulates; null: none worth counting.                     asked by inspect, plan
+  // Multiply-accumulates; null: none worth counting.                    Asked by inspect, plan
   int64_t (*macs)(const Node&, std::span<const Operand> inputs,
                   std::span<const TensorType> outputs) = nullptr;
 
-  // Our own operators as ONNX ones: appends to the graph what computes the node from `inputs`,
-  // returns the outputs. Null: this is an ONNX operator.
-  // Law: the expansion computes what `reference` does.                   asked by onnx export
+  // The time of `reference` is bounded by the elements that it reads and writes, so that a node of
+  // few elements may be computed while a model is read.
+  // Law: `macs` does not exceed their number.                           Asked by onnx
+  bool linear_time = false;
+
+  // The elements of the inputs do not matter, only the types: Shape. `reference` may be given
+  // tensors without elements.
+  // Law: it computes the same without elements.                         Asked by onnx
+  bool reads_types_only = false;
+
+  // One of our own operators in terms of ONNX: appends to the graph what computes the node from
+  // `inputs` and returns the outputs. Null: this is an ONNX operator.
+  // Law: the expansion computes what `reference` does.                  Asked by onnx, train
   Result<std::vector<ValueId>> (*expand)(const Node&, std::span<const ValueId> inputs,
                                          Graph& graph) = nullptr;
 
   // What backpropagation adds for a node of `graph`: takes the gradients of its outputs (kNoValue:
-  // nothing depends on that one), appends what computes those of its inputs and returns them
+  // nothing depends on that output), appends what computes those of its inputs and returns them
   // (kNoValue: zero, or of a kind that has none). Null: our own operators are differentiated by
   // their `expand`, others not at all.
-  // Law: gradients agree with finite differences.                        asked by train
+  // Law: gradients agree with finite differences.                       Asked by train
   Result<std::vector<ValueId>> (*gradient)(const Node&, std::span<const ValueId> outputs,
                                            Graph& graph) = nullptr;
 
-  // Draws random numbers: never folded, never merged with an equal node. asked by passes
+  // Draws random numbers: never folded, never merged with an equal node. Asked by passes, onnx
   bool random = false;
 };
 

@@ -67,6 +67,7 @@ SHOAL_RECORD(concat) = {.name = "Concat",
                         .infer = infer,
                         .reference = reference,
                         .split = split,
+                        .linear_time = true,
                         .gradient = concat_gradient};
 
 }  // namespace shoal::ops

@@ -37,6 +37,7 @@ SHOAL_RECORD(constant_of_shape) = {.name = "ConstantOfShape",
                                    .value_inputs = 1 << 0,
                                    .infer = infer,
                                    .reference = reference,
-                                   .split = split};
+                                   .split = split,
+                                   .linear_time = true};
 
 }  // namespace shoal::ops

@@ -45,6 +45,7 @@ SHOAL_RECORD(expand) = {.name = "Expand",
                         .reference = reference,
                         .split = split,
                         .linear = true,
+                        .linear_time = true,
                         .gradient = expand_gradient};
 
 }  // namespace shoal::ops

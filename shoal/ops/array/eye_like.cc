@@ -47,7 +47,11 @@ std::optional<Tile> split(const Node& node, std::span<const Operand>, const Regi
 
 }  // namespace
 
-SHOAL_RECORD(eye_like) = {
-    .name = "EyeLike", .infer = infer, .reference = reference, .split = split};
+SHOAL_RECORD(eye_like) = {.name = "EyeLike",
+                          .infer = infer,
+                          .reference = reference,
+                          .split = split,
+                          .linear_time = true,
+                          .reads_types_only = true};
 
 }  // namespace shoal::ops

@@ -65,6 +65,7 @@ SHOAL_RECORD(gather) = {.name = "Gather",
                         .reference = reference,
                         .split = split,
                         .linear = true,
+                        .linear_time = true,
                         .gradient = gather_gradient};
 
 }  // namespace shoal::ops

@@ -65,6 +65,7 @@ SHOAL_RECORD(gather_elements) = {.name = "GatherElements",
                                  .reference = reference,
                                  .split = split,
                                  .linear = true,
+                                 .linear_time = true,
                                  .gradient = gather_elements_gradient};
 
 }  // namespace shoal::ops

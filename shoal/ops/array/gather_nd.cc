@@ -96,6 +96,7 @@ SHOAL_RECORD(gather_nd) = {.name = "GatherND",
                            .reference = reference,
                            .split = split,
                            .linear = true,
+                           .linear_time = true,
                            .gradient = gather_nd_gradient};
 
 }  // namespace shoal::ops

@@ -40,7 +40,10 @@ void reference(const Node&, std::span<const Tensor> inputs, std::span<Tensor> ou
 
 }  // namespace
 
-SHOAL_RECORD(non_zero) = {
-    .name = "NonZero", .value_inputs = 1 << 0, .infer = infer, .reference = reference};
+SHOAL_RECORD(non_zero) = {.name = "NonZero",
+                          .value_inputs = 1 << 0,
+                          .infer = infer,
+                          .reference = reference,
+                          .linear_time = true};
 
 }  // namespace shoal::ops

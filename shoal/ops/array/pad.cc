@@ -200,6 +200,7 @@ SHOAL_RECORD(pad_) = {.name = "Pad",
                       .reference = reference,
                       .split = split,
                       .linear = true,
+                      .linear_time = true,
                       .gradient = pad_gradient};
 
 }  // namespace shoal::ops

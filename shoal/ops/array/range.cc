@@ -67,6 +67,7 @@ SHOAL_RECORD(range_) = {.name = "Range",
                         .max_inputs = 3,
                         .value_inputs = 0b111,
                         .infer = infer,
-                        .reference = reference};
+                        .reference = reference,
+                        .linear_time = true};
 
 }  // namespace shoal::ops

@@ -232,6 +232,7 @@ SHOAL_RECORD(reshape) = {.name = "Reshape",
                          .split = split_reshape,
                          .linear = true,
                          .in_place = true,
+                         .linear_time = true,
                          .gradient = reshape_gradient};
 
 SHOAL_RECORD(flatten) = {.name = "Flatten",
@@ -240,6 +241,7 @@ SHOAL_RECORD(flatten) = {.name = "Flatten",
                          .split = split_flatten,
                          .linear = true,
                          .in_place = true,
+                         .linear_time = true,
                          .gradient = reshape_gradient};
 
 SHOAL_RECORD(squeeze) = {.name = "Squeeze",
@@ -250,6 +252,7 @@ SHOAL_RECORD(squeeze) = {.name = "Squeeze",
                          .split = split_squeeze,
                          .linear = true,
                          .in_place = true,
+                         .linear_time = true,
                          .gradient = reshape_gradient};
 
 SHOAL_RECORD(unsqueeze) = {.name = "Unsqueeze",
@@ -261,6 +264,7 @@ SHOAL_RECORD(unsqueeze) = {.name = "Unsqueeze",
                            .split = split_unsqueeze,
                            .linear = true,
                            .in_place = true,
+                           .linear_time = true,
                            .gradient = reshape_gradient};
 
 }  // namespace shoal::ops

@@ -78,6 +78,7 @@ SHOAL_RECORD(scatter_elements) = {.name = "ScatterElements",
                                   .reference = reference,
                                   .split = split,
                                   .in_place = true,
+                                  .linear_time = true,
                                   .gradient = scatter_elements_gradient};
 
 }  // namespace shoal::ops

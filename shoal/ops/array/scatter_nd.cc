@@ -74,6 +74,7 @@ SHOAL_RECORD(scatter_nd) = {.name = "ScatterND",
                             .reference = reference,
                             .split = split,
                             .in_place = true,
+                            .linear_time = true,
                             .gradient = scatter_nd_gradient};
 
 }  // namespace shoal::ops

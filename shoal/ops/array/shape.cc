@@ -35,7 +35,15 @@ void write_size(const Node&, std::span<const Tensor> inputs, std::span<Tensor> o
 
 }  // namespace
 
-SHOAL_RECORD(shape_) = {.name = "Shape", .infer = infer_shape, .reference = write_shape};
-SHOAL_RECORD(size_) = {.name = "Size", .infer = infer_size, .reference = write_size};
+SHOAL_RECORD(shape_) = {.name = "Shape",
+                        .infer = infer_shape,
+                        .reference = write_shape,
+                        .linear_time = true,
+                        .reads_types_only = true};
+SHOAL_RECORD(size_) = {.name = "Size",
+                       .infer = infer_size,
+                       .reference = write_size,
+                       .linear_time = true,
+                       .reads_types_only = true};
 
 }  // namespace shoal::ops

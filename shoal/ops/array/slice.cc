@@ -133,6 +133,7 @@ SHOAL_RECORD(slice) = {.name = "Slice",
                        .reference = reference,
                        .split = split,
                        .linear = true,
+                       .linear_time = true,
                        .gradient = slice_gradient};
 
 }  // namespace shoal::ops

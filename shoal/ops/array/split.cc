@@ -94,6 +94,7 @@ SHOAL_RECORD(split_) = {.name = "Split",
                         .reference = reference,
                         .split = split,
                         .linear = true,
+                        .linear_time = true,
                         .gradient = split_gradient};
 
 }  // namespace shoal::ops

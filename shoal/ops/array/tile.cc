@@ -98,6 +98,7 @@ SHOAL_RECORD(tile_) = {.name = "Tile",
                        .reference = reference,
                        .split = split,
                        .linear = true,
+                       .linear_time = true,
                        .gradient = permutation_gradient};
 
 }  // namespace shoal::ops

@@ -58,6 +58,7 @@ SHOAL_RECORD(transpose) = {.name = "Transpose",
                            .reference = reference,
                            .split = split,
                            .linear = true,
+                           .linear_time = true,
                            .gradient = transpose_gradient};
 
 }  // namespace shoal::ops

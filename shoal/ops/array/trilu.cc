@@ -58,6 +58,7 @@ SHOAL_RECORD(trilu) = {.name = "Trilu",
                        .split = split,
                        .linear = true,
                        .in_place = true,
+                       .linear_time = true,
                        .gradient = trilu_gradient};
 
 }  // namespace shoal::ops

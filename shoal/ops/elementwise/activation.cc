@@ -1,6 +1,7 @@
 // Activations: element-wise functions of one input that networks put behind their layers.
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numbers>
 
 #include "shoal/ops/chain.h"
@@ -25,106 +26,103 @@ T clamp_to_unit(T x) {
   return std::max(std::min(x, T{1}), T{0});
 }
 
-struct LeakyRelu {
-  explicit LeakyRelu(const Node& node) : alpha(node.real("alpha", 0.01f)) {}
+struct Celu {
+  static constexpr ElementParameters kParameters = {{{"alpha", 1}}};
   template <class T>
-  T operator()(T x) const {
-    return x < 0 ? static_cast<T>(alpha) * x : x;
+  T operator()(T x, T alpha, T) const {
+    return std::max(x, T{0}) + std::min(alpha * std::expm1(x / alpha), T{0});
   }
-  float alpha;
 };
 
 struct Elu {
-  explicit Elu(const Node& node) : alpha(node.real("alpha", 1)) {}
+  static constexpr ElementParameters kParameters = {{{"alpha", 1}}};
   template <class T>
-  T operator()(T x) const {
-    return x < 0 ? static_cast<T>(alpha) * std::expm1(x) : x;
+  T operator()(T x, T alpha, T) const {
+    return x < 0 ? alpha * std::expm1(x) : x;
   }
-  float alpha;
-};
-
-struct Selu {
-  explicit Selu(const Node& node)
-      : alpha(node.real("alpha", 1.67326319217681884765625f)),
-        gamma(node.real("gamma", 1.05070102214813232421875f)) {}
-  template <class T>
-  T operator()(T x) const {
-    return static_cast<T>(gamma) * (x > 0 ? x : static_cast<T>(alpha) * std::expm1(x));
-  }
-  float alpha, gamma;
-};
-
-struct Celu {
-  explicit Celu(const Node& node) : alpha(node.real("alpha", 1)) {}
-  template <class T>
-  T operator()(T x) const {
-    const auto a = static_cast<T>(alpha);
-    return std::max(x, T{0}) + std::min(a * std::expm1(x / a), T{0});
-  }
-  float alpha;
-};
-
-struct HardSigmoid {
-  explicit HardSigmoid(const Node& node)
-      : alpha(node.real("alpha", 0.2f)), beta(node.real("beta", 0.5f)) {}
-  template <class T>
-  T operator()(T x) const {
-    return clamp_to_unit(static_cast<T>(alpha) * x + static_cast<T>(beta));
-  }
-  float alpha, beta;
-};
-
-struct ThresholdedRelu {
-  explicit ThresholdedRelu(const Node& node) : alpha(node.real("alpha", 1)) {}
-  template <class T>
-  T operator()(T x) const {
-    return x > static_cast<T>(alpha) ? x : T{0};
-  }
-  float alpha;
-};
-
-// Takes integers too; its attributes are floats, so these meet in double.
-struct Shrink {
-  explicit Shrink(const Node& node) : lambd(node.real("lambd", 0.5f)), bias(node.real("bias", 0)) {}
-  template <class T>
-  T operator()(T x) const {
-    const auto wide = static_cast<double>(x);
-    if (wide < -lambd) return convert<T>(wide + bias);
-    if (wide > lambd) return convert<T>(wide - bias);
-    return T{0};
-  }
-  double lambd, bias;
 };
 
 // ONNX has Gelu from opset 20 on; here it is our own operator.
 struct Gelu {
-  static bool is_tanh(const Node& node) { return node.text("approximate", "none") == "tanh"; }
+  static constexpr ElementParameters kParameters = {{{.attribute = "approximate", .text = "tanh"}}};
   static Status check(const Node& node, std::span<const Operand>) {
     const std::string form = node.text("approximate", "none");
     if (form == "none" || form == "tanh") return {};
     return invalid("approximate is " + form + ", should be none or tanh");
   }
-  explicit Gelu(const Node& node) : approximate(is_tanh(node)) {}
   template <class T>
-  T operator()(T x) const {
+  T operator()(T x, T approximate, T) const {
     constexpr T half{0.5};
-    if (!approximate) return half * x * (1 + std::erf(x * (std::numbers::sqrt2_v<T> / 2)));
+    if (approximate == 0) return half * x * (1 + std::erf(x * (std::numbers::sqrt2_v<T> / 2)));
     return half * x *
            (1 + std::tanh(static_cast<T>(kSlope) * (x + static_cast<T>(kCubic) * x * x * x)));
   }
   static constexpr double kSlope = 0.79788456080286535588;  // sqrt(2 / pi)
   static constexpr double kCubic = 0.044715;
-  bool approximate;
+};
+
+struct HardSigmoid {
+  static constexpr ElementParameters kParameters = {{{"alpha", 0.2f}, {"beta", 0.5f}}};
+  template <class T>
+  T operator()(T x, T alpha, T beta) const {
+    return clamp_to_unit(alpha * x + beta);
+  }
+};
+
+struct LeakyRelu {
+  static constexpr ElementParameters kParameters = {{{"alpha", 0.01f}}};
+  template <class T>
+  T operator()(T x, T alpha, T) const {
+    return x < 0 ? alpha * x : x;
+  }
+};
+
+// Clamps to [0, infinity].
+struct Relu {
+  static constexpr ElementParameters kParameters = {
+      {{.value = 0}, {.value = std::numeric_limits<float>::infinity()}}};
+  template <class T>
+  T operator()(T x, auto, auto) const {
+    return std::max(x, T{0});
+  }
+};
+
+struct Selu {
+  static constexpr ElementParameters kParameters = {
+      {{"alpha", 1.67326319217681884765625f}, {"gamma", 1.05070102214813232421875f}}};
+  template <class T>
+  T operator()(T x, T alpha, T gamma) const {
+    return gamma * (x > 0 ? x : alpha * std::expm1(x));
+  }
+};
+
+// Takes integers too.
+struct Shrink {
+  static constexpr ElementParameters kParameters = {{{"lambd", 0.5f}, {"bias", 0}}};
+  template <class T, class P>
+  T operator()(T x, P lambd, P bias) const {
+    const auto wide = static_cast<P>(x);
+    if (wide < -lambd) return convert<T>(wide + bias);
+    if (wide > lambd) return convert<T>(wide - bias);
+    return T{0};
+  }
 };
 
 // Our own until ONNX has it, from opset 24 on. QuickGelu is the one with alpha 1.702.
 struct Swish {
-  explicit Swish(const Node& node) : alpha(node.real("alpha", 1)) {}
+  static constexpr ElementParameters kParameters = {{{"alpha", 1}}};
   template <class T>
-  T operator()(T x) const {
-    return x / (1 + std::exp(-static_cast<T>(alpha) * x));
+  T operator()(T x, T alpha, T) const {
+    return x / (1 + std::exp(-alpha * x));
   }
-  float alpha;
+};
+
+struct ThresholdedRelu {
+  static constexpr ElementParameters kParameters = {{{"alpha", 1}}};
+  template <class T>
+  T operator()(T x, T alpha, T) const {
+    return x > alpha ? x : T{0};
+  }
 };
 
 Result<std::vector<ValueId>> expand_gelu(const Node& node, std::span<const ValueId> inputs,
@@ -132,7 +130,7 @@ Result<std::vector<ValueId>> expand_gelu(const Node& node, std::span<const Value
   const ValueId x = inputs[0];
   Chain chain(graph, x);
   ValueId gate;
-  if (Gelu::is_tanh(node)) {
+  if (attribute_of(node, Gelu::kParameters[0]) != 0) {
     const ValueId cube = chain.add(mul, {chain.add(mul, {x, x}), x});
     const ValueId bent = chain.add(add, {x, chain.add(mul, {cube, chain.scalar(Gelu::kCubic)})});
     gate = chain.add(tanh, {chain.add(mul, {bent, chain.scalar(Gelu::kSlope)})});
@@ -154,9 +152,15 @@ Result<std::vector<ValueId>> expand_swish(const Node& node, std::span<const Valu
                                           Graph& graph) {
   const ValueId x = inputs[0];
   Chain chain(graph, x);
-  const double alpha = Swish(node).alpha;
+  const double alpha = attribute_of(node, Swish::kParameters[0]);
   const ValueId steep = alpha == 1 ? x : chain.add(mul, {x, chain.scalar(alpha)});
   return chain.finish({chain.add(mul, {x, chain.add(sigmoid, {steep})})});
+}
+
+// Activations are finite: they grow no faster than their argument.
+template <class List, class F>
+constexpr Operator activation(std::string_view name, F = {}) {
+  return finite(unary<List, F>(name));
 }
 
 constexpr Operator expanding(Operator op, decltype(Operator::expand) expand) {
@@ -164,38 +168,40 @@ constexpr Operator expanding(Operator op, decltype(Operator::expand) expand) {
   return op;
 }
 
+constexpr Operator clamping(Operator op) {
+  op.elementwise.clamps = true;
+  return op;
+}
+
 }  // namespace
 
-SHOAL_RECORD(celu) = differentiable(unary<Floats, Celu>("Celu"), celu_gradient);
-SHOAL_RECORD(elu) = differentiable(unary<Floats, Elu>("Elu"), elu_gradient);
-SHOAL_RECORD(gelu) = expanding(unary<Floats, Gelu>("Gelu"), expand_gelu);
-SHOAL_RECORD(hard_sigmoid) = differentiable(unary<Floats, HardSigmoid>("HardSigmoid"),
+SHOAL_RECORD(celu) = differentiable(activation<Floats, Celu>("Celu"), celu_gradient);
+SHOAL_RECORD(elu) = differentiable(activation<Floats, Elu>("Elu"), elu_gradient);
+SHOAL_RECORD(gelu) = expanding(activation<Floats, Gelu>("Gelu"), expand_gelu);
+SHOAL_RECORD(hard_sigmoid) = differentiable(activation<Floats, HardSigmoid>("HardSigmoid"),
                                             hard_sigmoid_gradient);
 SHOAL_RECORD(hard_swish) = differentiable(
-    unary<Floats>("HardSwish", []<class T>(T x) { return x * clamp_to_unit(x / T{6} + T{0.5}); }),
+    activation<Floats>("HardSwish",
+                       []<class T>(T x) { return x * clamp_to_unit(x / T{6} + T{0.5}); }),
     hard_swish_gradient);
-SHOAL_RECORD(leaky_relu) = differentiable(unary<Floats, LeakyRelu>("LeakyRelu"),
+SHOAL_RECORD(leaky_relu) = differentiable(activation<Floats, LeakyRelu>("LeakyRelu"),
                                           leaky_relu_gradient);
 // ONNX has Mish from opset 18 on.
-SHOAL_RECORD(mish) = expanding(unary<Floats>("Mish",
-                                             [](auto x) { return x * std::tanh(softplus_of(x)); }),
-                               expand_mish);
-SHOAL_RECORD(relu) = differentiable(unary<Numbers>("Relu",
-                                                   []<class T>(T x) { return std::max(x, T{0}); }),
-                                    relu_gradient);
-SHOAL_RECORD(selu) = differentiable(unary<Floats, Selu>("Selu"), selu_gradient);
-SHOAL_RECORD(shrink) = differentiable(unary<Numbers, Shrink>("Shrink"), shrink_gradient);
-SHOAL_RECORD(sigmoid) = differentiable(unary<Floats>("Sigmoid",
-                                                     [](auto x) { return 1 / (1 + std::exp(-x)); }),
-                                       sigmoid_gradient);
-SHOAL_RECORD(softplus) = differentiable(unary<Floats>("Softplus",
-                                                      [](auto x) { return softplus_of(x); }),
+SHOAL_RECORD(mish) = expanding(
+    activation<Floats>("Mish", [](auto x) { return x * std::tanh(softplus_of(x)); }), expand_mish);
+SHOAL_RECORD(relu) = differentiable(clamping(activation<Numbers, Relu>("Relu")), relu_gradient);
+SHOAL_RECORD(selu) = differentiable(activation<Floats, Selu>("Selu"), selu_gradient);
+SHOAL_RECORD(shrink) = differentiable(activation<Numbers, Shrink>("Shrink"), shrink_gradient);
+SHOAL_RECORD(sigmoid) = differentiable(
+    activation<Floats>("Sigmoid", [](auto x) { return 1 / (1 + std::exp(-x)); }), sigmoid_gradient);
+SHOAL_RECORD(softplus) = differentiable(activation<Floats>("Softplus",
+                                                           [](auto x) { return softplus_of(x); }),
                                         softplus_gradient);
-SHOAL_RECORD(softsign) = differentiable(unary<Floats>("Softsign",
-                                                      [](auto x) { return x / (1 + std::abs(x)); }),
-                                        softsign_gradient);
-SHOAL_RECORD(swish) = expanding(unary<Floats, Swish>("Swish"), expand_swish);
-SHOAL_RECORD(thresholded_relu) = differentiable(unary<Floats, ThresholdedRelu>("ThresholdedRelu"),
-                                                thresholded_relu_gradient);
+SHOAL_RECORD(softsign) =
+    differentiable(activation<Floats>("Softsign", [](auto x) { return x / (1 + std::abs(x)); }),
+                   softsign_gradient);
+SHOAL_RECORD(swish) = expanding(activation<Floats, Swish>("Swish"), expand_swish);
+SHOAL_RECORD(thresholded_relu) = differentiable(
+    activation<Floats, ThresholdedRelu>("ThresholdedRelu"), thresholded_relu_gradient);
 
 }  // namespace shoal::ops

@@ -84,28 +84,26 @@ struct PRelu {
 
 }  // namespace
 
-SHOAL_RECORD(add) = differentiable(binary<Numbers>("Add",
-                                                   []<class T>(T a, T b) {
-                                                     return static_cast<T>(Modular<T>(a) +
-                                                                           Modular<T>(b));
-                                                   }),
-                                   add_gradient);
-SHOAL_RECORD(bit_shift) = binary<UnsignedInts, BitShift>("BitShift");
-// Linear in input 0, in exact arithmetic: coding deals in floats only.
-SHOAL_RECORD(div) = differentiable(linear(binary<Numbers, Div>("Div")), div_gradient);
-SHOAL_RECORD(mod) = binary<Numbers, Mod>("Mod");
-SHOAL_RECORD(mul) = differentiable(linear(binary<Numbers>("Mul",
+SHOAL_RECORD(add) = differentiable(finite(binary<Numbers>("Add",
                                                           []<class T>(T a, T b) {
-                                                            return static_cast<T>(Modular<T>(a) *
+                                                            return static_cast<T>(Modular<T>(a) +
                                                                                   Modular<T>(b));
                                                           })),
-                                   mul_gradient);
-SHOAL_RECORD(prelu) = differentiable(binary<Numbers, PRelu>("PRelu"), prelu_gradient);
-SHOAL_RECORD(sub) = differentiable(binary<Numbers>("Sub",
-                                                   []<class T>(T a, T b) {
-                                                     return static_cast<T>(Modular<T>(a) -
-                                                                           Modular<T>(b));
-                                                   }),
+                                   add_gradient);
+SHOAL_RECORD(bit_shift) = binary<UnsignedInts, BitShift>("BitShift");
+// Linear in input 0, in exact arithmetic: plans for sums deal in floats only.
+SHOAL_RECORD(div) = differentiable(linear(binary<Numbers, Div>("Div")), div_gradient);
+SHOAL_RECORD(mod) = binary<Numbers, Mod>("Mod");
+SHOAL_RECORD(mul) = differentiable(
+    finite(linear(binary<Numbers>(
+        "Mul", []<class T>(T a, T b) { return static_cast<T>(Modular<T>(a) * Modular<T>(b)); }))),
+    mul_gradient);
+SHOAL_RECORD(prelu) = differentiable(finite(binary<Numbers, PRelu>("PRelu")), prelu_gradient);
+SHOAL_RECORD(sub) = differentiable(finite(binary<Numbers>("Sub",
+                                                          []<class T>(T a, T b) {
+                                                            return static_cast<T>(Modular<T>(a) -
+                                                                                  Modular<T>(b));
+                                                          })),
                                    sub_gradient);
 
 }  // namespace shoal::ops

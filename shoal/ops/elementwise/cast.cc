@@ -45,6 +45,8 @@ SHOAL_RECORD(cast) = {.name = "Cast",
                       .infer = infer,
                       .reference = reference,
                       .split = split_elementwise,
+                      .elementwise = {.operands = 1},
+                      .linear_time = true,
                       .gradient = cast_gradient};
 
 SHOAL_RECORD(cast_like) = {.name = "CastLike",
@@ -53,6 +55,8 @@ SHOAL_RECORD(cast_like) = {.name = "CastLike",
                            .infer = infer_like,
                            .reference = reference,
                            .split = split_like,
+                           .elementwise = {.operands = 1},
+                           .linear_time = true,
                            .gradient = cast_gradient};
 
 }  // namespace shoal::ops

@@ -1,6 +1,7 @@
 // Clip: y_i = min(max(x_i, low), high). The bounds are inputs, known only when it runs; one that
 // is not given does not bind.
 #include <algorithm>
+#include <limits>
 
 #include "shoal/graph/graph.h"
 #include "shoal/ops/extrema.h"
@@ -20,6 +21,12 @@ Result<std::vector<TensorType>> infer(const Node&, std::span<const Operand> inpu
   return std::vector{inputs[0].type};
 }
 
+// std::min and std::max give their first argument where a NaN is compared, so x comes first.
+template <class T>
+T clamp(T x, T low, T high) {
+  return std::min(std::max(x, low), high);
+}
+
 template <class T>
 Compute<T> bound_or(std::span<const Tensor> inputs, size_t i, Compute<T> fallback) {
   if (i >= inputs.size() || !inputs[i].defined()) return fallback;
@@ -31,7 +38,7 @@ void reference(const Node&, std::span<const Tensor> inputs, std::span<Tensor> ou
     using C = Compute<T>;
     const C low = bound_or<T>(inputs, 1, kBottom<C>), high = bound_or<T>(inputs, 2, kTop<C>);
     std::ranges::transform(inputs[0].data<T>(), outputs[0].data<T>().begin(), [=](T x) {
-      return static_cast<T>(std::min(std::max(static_cast<C>(x), low), high));
+      return static_cast<T>(clamp(static_cast<C>(x), low, high));
     });
   });
 }
@@ -44,6 +51,8 @@ std::optional<Tile> split(const Node& node, std::span<const Operand> inputs, con
   return tile;
 }
 
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+
 }  // namespace
 
 SHOAL_RECORD(clip) = {.name = "Clip",
@@ -51,7 +60,15 @@ SHOAL_RECORD(clip) = {.name = "Clip",
                       .infer = infer,
                       .reference = reference,
                       .split = split,
+                      .elementwise = {.operands = 1,
+                                      .finite = true,
+                                      .f32 = clamp<float>,
+                                      .f64 = clamp<double>,
+                                      .parameters = {{{.value = -kInfinity, .input = 1},
+                                                      {.value = kInfinity, .input = 2}}},
+                                      .clamps = true},
                       .in_place = true,
+                      .linear_time = true,
                       .gradient = clip_gradient};
 
 }  // namespace shoal::ops

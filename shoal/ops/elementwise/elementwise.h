@@ -1,7 +1,8 @@
 // Records of element-wise operators, each made from one function of elements:
-//   const Operator cos = unary<Floats>("Cos", [](auto x) { return std::cos(x); });
-// An operator with attributes is a functor constructed from its node, so that they are read once;
-// its static `check(node, inputs)`, where there is one, refuses bad attributes.
+//   SHOAL_RECORD(cos) = unary<Floats>("Cos", [](auto x) { return std::cos(x); });
+// A function of one element with parameters is a functor that names them in kParameters and is
+// called as f(x, alpha, beta). One with other attributes is constructed from its node, so that they
+// are read once. A static `check(node, inputs)`, where there is one, refuses bad attributes.
 #pragma once
 
 #include <algorithm>
@@ -16,6 +17,47 @@
 
 namespace shoal::ops {
 
+using ElementParameters = std::array<ElementParameter, 2>;
+
+// What a node gives for a parameter that is an attribute; of others, `value`.
+inline float attribute_of(const Node& node, const ElementParameter& parameter) {
+  if (parameter.attribute.empty()) return parameter.value;
+  if (parameter.text.empty()) return node.real(parameter.attribute, parameter.value);
+  return node.text(parameter.attribute, {}) == parameter.text ? 1.0f : 0.0f;
+}
+
+template <class F>
+concept HasParameters = requires {
+  F::kParameters;
+};
+
+template <class F>
+constexpr ElementParameters parameters_of() {
+  if constexpr (HasParameters<F>) {
+    return F::kParameters;
+  } else {
+    return {};
+  }
+}
+
+// Parameters are floats; where elements are integers, the two meet in double.
+template <class T>
+using ParameterOf = std::conditional_t<std::is_floating_point_v<T>, T, double>;
+
+template <class F, class T>
+auto call(const F& f, T x, ParameterOf<T> alpha, ParameterOf<T> beta) {
+  if constexpr (HasParameters<F>) {
+    return f(x, alpha, beta);
+  } else {
+    return f(x);
+  }
+}
+
+template <class F, class T>
+T scalar_function(T x, T alpha, T beta) {
+  return call(F{}, x, alpha, beta);
+}
+
 template <class F>
 F make_function(const Node& node) {
   if constexpr (std::is_constructible_v<F, const Node&>) {
@@ -26,9 +68,12 @@ F make_function(const Node& node) {
 }
 
 // What f of one or two T gives: bool from a predicate, T from every other function.
-template <class T, class F, class... Arguments>
-using ResultOf =
-    std::conditional_t<std::is_same_v<std::invoke_result_t<const F&, Arguments...>, bool>, bool, T>;
+template <class T, class Y>
+using ElementOf = std::conditional_t<std::is_same_v<Y, bool>, bool, T>;
+template <class T, class F>
+using UnaryResult = ElementOf<T, decltype(call(std::declval<const F&>(), Compute<T>{}, 0, 0))>;
+template <class T, class F>
+using BinaryResult = ElementOf<T, std::invoke_result_t<const F&, Compute<T>, Compute<T>>>;
 
 template <class F>
 Status check_attributes(const Node& node, std::span<const Operand> inputs) {
@@ -44,17 +89,20 @@ Result<std::vector<TensorType>> infer_unary(const Node& node, std::span<const Op
   SHOAL_TRY(require<List>(inputs[0]));
   SHOAL_TRY(check_attributes<F>(node, inputs));
   TensorType type = inputs[0].type;
-  visit<List>(type.dtype, [&]<class T>() { type.dtype = kDTypeOf<ResultOf<T, F, Compute<T>>>; });
+  visit<List>(type.dtype, [&]<class T>() { type.dtype = kDTypeOf<UnaryResult<T, F>>; });
   return std::vector{type};
 }
 
 template <class F, class List>
 void reference_unary(const Node& node, std::span<const Tensor> inputs, std::span<Tensor> outputs) {
+  constexpr ElementParameters parameters = parameters_of<F>();
   const F f = make_function<F>(node);
+  const float alpha = attribute_of(node, parameters[0]), beta = attribute_of(node, parameters[1]);
   visit<List>(inputs[0].dtype(), [&]<class T>() {
-    using Y = ResultOf<T, F, Compute<T>>;
-    std::ranges::transform(inputs[0].data<T>(), outputs[0].data<Y>().begin(),
-                           [&](T x) { return static_cast<Y>(f(static_cast<Compute<T>>(x))); });
+    using Y = UnaryResult<T, F>;
+    std::ranges::transform(inputs[0].data<T>(), outputs[0].data<Y>().begin(), [&](T x) {
+      return static_cast<Y>(call(f, static_cast<Compute<T>>(x), alpha, beta));
+    });
   });
 }
 
@@ -65,8 +113,7 @@ Result<std::vector<TensorType>> infer_binary(const Node& node, std::span<const O
   SHOAL_TRY(check_attributes<F>(node, inputs));
   SHOAL_ASSIGN(Shape shape, broadcast(inputs));
   TensorType type{inputs[0].type.dtype, shape};
-  visit<List>(type.dtype,
-              [&]<class T>() { type.dtype = kDTypeOf<ResultOf<T, F, Compute<T>, Compute<T>>>; });
+  visit<List>(type.dtype, [&]<class T>() { type.dtype = kDTypeOf<BinaryResult<T, F>>; });
   return std::vector{type};
 }
 
@@ -91,7 +138,7 @@ template <class F, class List>
 void reference_binary(const Node& node, std::span<const Tensor> inputs, std::span<Tensor> outputs) {
   const F f = make_function<F>(node);
   visit<List>(inputs[0].dtype(), [&]<class T>() {
-    using Y = ResultOf<T, F, Compute<T>, Compute<T>>;
+    using Y = BinaryResult<T, F>;
     for_each_pair<Y, T, T>(inputs[0], inputs[1], outputs[0], f);
   });
 }
@@ -103,14 +150,29 @@ constexpr bool keeps_place(Types<Ts...>, Result result_size) {
   return ((result_size.template operator()<Ts>() == sizeof(Ts)) && ...);
 }
 
+// What unary() says of one element: a function of floats has one of its own.
+template <class List, class F>
+constexpr Elementwise one_operand() {
+  Elementwise result{.operands = 1, .parameters = parameters_of<F>()};
+  if constexpr (List::contains(DType::kF32)) {
+    if constexpr (std::is_same_v<UnaryResult<float, F>, float>) {
+      result.f32 = scalar_function<F, float>;
+      result.f64 = scalar_function<F, double>;
+    }
+  }
+  return result;
+}
+
 template <class List, class F>
 constexpr Operator unary(std::string_view name) {
-  constexpr auto result_size = []<class T>() { return sizeof(ResultOf<T, F, Compute<T>>); };
+  constexpr auto result_size = []<class T>() { return sizeof(UnaryResult<T, F>); };
   return {.name = name,
           .infer = infer_unary<F, List>,
           .reference = reference_unary<F, List>,
           .split = split_elementwise,
-          .in_place = keeps_place(List{}, result_size)};
+          .elementwise = one_operand<List, F>(),
+          .in_place = keeps_place(List{}, result_size),
+          .linear_time = true};
 }
 template <class List, class F>
 constexpr Operator unary(std::string_view name, F) {
@@ -119,16 +181,16 @@ constexpr Operator unary(std::string_view name, F) {
 
 template <class List, class F>
 constexpr Operator binary(std::string_view name) {
-  constexpr auto result_size = []<class T>() {
-    return sizeof(ResultOf<T, F, Compute<T>, Compute<T>>);
-  };
+  constexpr auto result_size = []<class T>() { return sizeof(BinaryResult<T, F>); };
   return {.name = name,
           .min_inputs = 2,
           .max_inputs = 2,
           .infer = infer_binary<F, List>,
           .reference = reference_binary<F, List>,
           .split = split_elementwise,
-          .in_place = keeps_place(List{}, result_size)};
+          .elementwise = {.operands = 2},
+          .in_place = keeps_place(List{}, result_size),
+          .linear_time = true};
 }
 template <class List, class F>
 constexpr Operator binary(std::string_view name, F) {
@@ -137,6 +199,11 @@ constexpr Operator binary(std::string_view name, F) {
 
 constexpr Operator linear(Operator op) {
   op.linear = true;
+  return op;
+}
+
+constexpr Operator finite(Operator op) {
+  op.elementwise.finite = true;
   return op;
 }
 

@@ -70,7 +70,9 @@ SHOAL_RECORD(pow) = {.name = "Pow",
                      .infer = infer,
                      .reference = reference,
                      .split = split_elementwise,
+                     .elementwise = {.operands = 2},
                      .in_place = true,
+                     .linear_time = true,
                      .gradient = pow_gradient};
 
 }  // namespace shoal::ops

@@ -72,7 +72,9 @@ constexpr Operator variadic(std::string_view name) {
           .infer = infer<List>,
           .reference = reference<F, List>,
           .split = split_elementwise,
-          .in_place = true};
+          .elementwise = {.operands = kAnyNumber, .finite = true},
+          .in_place = true,
+          .linear_time = true};
 }
 
 struct Sum {

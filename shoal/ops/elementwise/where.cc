@@ -42,6 +42,8 @@ SHOAL_RECORD(where) = {.name = "Where",
                        .infer = infer,
                        .reference = reference,
                        .split = split_elementwise,
+                       .elementwise = {.operands = 3},
+                       .linear_time = true,
                        .gradient = where_gradient};
 
 }  // namespace shoal::ops

@@ -78,10 +78,16 @@ std::optional<Tile> split(const Node& node, std::span<const Operand> inputs, con
 
 }  // namespace
 
-SHOAL_RECORD(arg_max) = {
-    .name = "ArgMax", .infer = infer, .reference = reference<std::greater<>>, .split = split};
+SHOAL_RECORD(arg_max) = {.name = "ArgMax",
+                         .infer = infer,
+                         .reference = reference<std::greater<>>,
+                         .split = split,
+                         .linear_time = true};
 
-SHOAL_RECORD(arg_min) = {
-    .name = "ArgMin", .infer = infer, .reference = reference<std::less<>>, .split = split};
+SHOAL_RECORD(arg_min) = {.name = "ArgMin",
+                         .infer = infer,
+                         .reference = reference<std::less<>>,
+                         .split = split,
+                         .linear_time = true};
 
 }  // namespace shoal::ops

@@ -237,7 +237,8 @@ constexpr Operator reduction(std::string_view name, bool linear = false) {
           .infer = infer<List>,
           .reference = reference<Accumulator, List>,
           .split = split,
-          .linear = linear};
+          .linear = linear,
+          .linear_time = true};
 }
 
 constexpr Operator with_axes_input(Operator op) {
@@ -256,7 +257,7 @@ SHOAL_RECORD(reduce_log_sum_exp) = differentiable(reduction<LogSumExp, Numbers>(
                                                   reduce_log_sum_exp_gradient);
 SHOAL_RECORD(reduce_max) = differentiable(reduction<Max, AllTypes>("ReduceMax"),
                                           reduce_extremum_gradient);
-// Linear in exact arithmetic: coding deals in floats only.
+// Linear in exact arithmetic: plans for sums deal in floats only.
 SHOAL_RECORD(reduce_mean) = differentiable(reduction<Mean, Numbers>("ReduceMean", true),
                                            reduce_mean_gradient);
 SHOAL_RECORD(reduce_min) = differentiable(reduction<Min, AllTypes>("ReduceMin"),

@@ -44,6 +44,7 @@ SHOAL_RECORD(relu_backward) = {.name = "ReluBackward",
                                .infer = infer,
                                .reference = reference,
                                .split = split,
+                               .elementwise = {.operands = 2, .finite = true},
                                .in_place = true,
                                .expand = expand_node};
 
