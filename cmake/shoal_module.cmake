@@ -1,7 +1,8 @@
 # shoal_module(graph DEPS tensor base): one library from the .cc files of this folder, one test
 # program from its *_test.cc. PARTS names subfolders, bottom first: a part may include the room's own
-# headers and the parts named before it. tools/check_layers.py enforces DEPS and PARTS; LINK names
-# libraries from outside.
+# headers and the parts named before it. PUBLIC names the headers that are installed; they include
+# public ones only. tools/check_layers.py enforces DEPS, PARTS and PUBLIC; LINK names libraries from
+# outside.
 add_library(shoal_flags INTERFACE)
 target_compile_options(shoal_flags INTERFACE
   -Wall -Wextra -Wpedantic -Wshadow -Wconversion $<$<BOOL:${SHOAL_WERROR}>:-Werror>
@@ -41,7 +42,7 @@ function(shoal_test name)
 endfunction()
 
 function(shoal_module name)
-  cmake_parse_arguments(ARG "" "" "DEPS;PARTS;LINK" ${ARGN})
+  cmake_parse_arguments(ARG "" "" "DEPS;PARTS;PUBLIC;LINK" ${ARGN})
   set(patterns *.cc)
   foreach(part ${ARG_PARTS})
     list(APPEND patterns ${part}/*.cc)
@@ -53,12 +54,14 @@ function(shoal_module name)
 
   list(TRANSFORM ARG_DEPS PREPEND shoal::)
   add_library(shoal_${name} STATIC ${sources})
-  target_include_directories(shoal_${name} PUBLIC
-    $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}> $<INSTALL_INTERFACE:include>)
-  target_link_libraries(shoal_${name} PUBLIC ${ARG_DEPS} PRIVATE ${ARG_LINK} $<BUILD_INTERFACE:shoal_flags>)
-  set_target_properties(shoal_${name} PROPERTIES EXPORT_NAME ${name})
+  target_include_directories(shoal_${name} PUBLIC ${PROJECT_SOURCE_DIR})
+  target_link_libraries(shoal_${name} PUBLIC ${ARG_DEPS} PRIVATE ${ARG_LINK} shoal_flags)
+  # libshoal.so exports what public headers declare: they push default visibility.
+  set_target_properties(shoal_${name} PROPERTIES CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
   add_library(shoal::${name} ALIAS shoal_${name})
   set_property(GLOBAL APPEND PROPERTY SHOAL_ROOMS shoal_${name})
+  list(TRANSFORM ARG_PUBLIC PREPEND shoal/${name}/)
+  set_property(GLOBAL APPEND PROPERTY SHOAL_PUBLIC_HEADERS ${ARG_PUBLIC})
 
   if(tests AND SHOAL_TESTS)
     shoal_test(${name}_test SOURCES ${tests} LINK shoal::${name})

@@ -8,6 +8,7 @@
 #include "shoal/cpu/cpu.h"
 #include "shoal/graph/text.h"
 #include "shoal/onnx/export.h"
+#include "shoal/onnx/model.h"
 #include "shoal/ops/ops.h"
 #include "shoal/zoo/embedded.h"
 

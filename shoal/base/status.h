@@ -1,4 +1,11 @@
-// Status and Result<T>: the only way a failure travels in this code base.
+// Status and Result<T>: how every failure is reported. Shoal throws no exceptions of its own.
+//
+//   Result<Session> session = Session::open("model.onnx", *device);
+//   if (!session.ok()) std::cerr << session.status().message() << "\n";
+//
+// Both are values. Const methods may be called from several threads at once; whatever changes an
+// object needs that object to itself, as in the standard library. That holds for every type of
+// Shoal that does not say otherwise.
 #pragma once
 
 #include <cstdint>
@@ -8,34 +15,44 @@
 #include <utility>
 #include <variant>
 
+#pragma GCC visibility push(default)
+
 namespace shoal {
 
+// What kind of failure it is: what a program can act on. The values are part of the ABI.
 enum class Code : uint8_t {
   kOk,
   kInvalidArgument,  // the caller's fault; retrying cannot help
-  kNotFound,
-  kUnsupported,  // valid, but this build or device cannot do it
-  kCorrupt,      // bytes from a file or a peer do not parse
-  kExhausted,    // memory, disk, slots
-  kUnavailable,  // a worker is gone: the fault-tolerance layer acts on this one
-  kDeadline,     // a worker is slow: and on this one
-  kInternal,     // our fault
+  kNotFound,         // a file, a model or a name that is not there
+  kUnsupported,      // valid, but this build or device cannot do it
+  kCorrupt,          // bytes from a file or a peer do not parse
+  kExhausted,        // memory, disk, slots
+  kUnavailable,      // a worker is gone: the fault-tolerance layer acts on this one
+  kDeadline,         // a worker is slow: and on this one
+  kInternal,         // our fault
 };
 
-// OK is a null pointer, so success costs one comparison.
+// Success, or a code and a message for people. OK is a null pointer, so that success costs one
+// comparison; copies of a failure share its message.
 class [[nodiscard]] Status {
  public:
+  // OK.
   Status() = default;
+  // A failure. REQUIRES: code is not kOk.
   Status(Code code, std::string message)
       : state_(std::make_shared<const State>(State{code, std::move(message)})) {}
 
+  // Whether this is success.
   bool ok() const { return state_ == nullptr; }
+  // What kind of failure it is; kOk if it is none.
   Code code() const { return ok() ? Code::kOk : state_->code; }
+  // What to tell a person: one sentence, without a final full stop; "ok" if all is well. Valid as
+  // long as any copy of this status.
   std::string_view message() const {
     return ok() ? std::string_view("ok") : std::string_view(state_->message);
   }
 
-  // Prepends where it happened: "conv_3: kernel is larger than the input".
+  // The same failure with a place before its message: "conv_3: kernel is larger than the input".
   Status at(std::string_view place) const {
     return ok() ? *this : Status(code(), std::string(place) + ": " + state_->message);
   }
@@ -48,33 +65,42 @@ class [[nodiscard]] Status {
   std::shared_ptr<const State> state_;
 };
 
+// A failure with code kInvalidArgument.
 inline Status invalid(std::string message) {
   return Status(Code::kInvalidArgument, std::move(message));
 }
 
-// What the system's `errno` says, under the code that fits.
+// What the system says about an `errno`, under the code that fits.
 Status system_status(int error);
 
+// Prints where a check failed and aborts: for SHOAL_CHECK only.
 [[noreturn]] void check_failed(const char* condition, const char* file, int line);
 
 }  // namespace shoal
 
-// For what can only be our own bug, never for input: prints and aborts.
+// Prints and aborts if the condition does not hold. It guards what a header says it REQUIRES and
+// what can only be a bug of Shoal; what comes from files, users or peers is reported by a Status.
 #define SHOAL_CHECK(condition) \
   ((condition) ? void() : ::shoal::check_failed(#condition, __FILE__, __LINE__))
 
 namespace shoal {
 
-// A T, or the reason there is none. Same verbs as std::expected<T, Status>.
+// A T, or the reason there is none. The same verbs as std::expected<T, Status>.
 template <class T>
 class [[nodiscard]] Result {
  public:
+  // Success.
   Result(T value) : value_(std::move(value)) {}
+  // A failure. REQUIRES: !status.ok().
   Result(Status status) : value_(std::move(status)) { SHOAL_CHECK(!this->status().ok()); }
 
+  // Whether there is a T.
   bool ok() const { return std::holds_alternative<T>(value_); }
+  // Why there is none; OK if there is one.
   Status status() const { return ok() ? Status() : std::get<Status>(value_); }
 
+  // The T, which lives as long as this. REQUIRES: ok(); otherwise std::bad_variant_access is
+  // thrown.
   T& operator*() & { return std::get<T>(value_); }
   const T& operator*() const& { return std::get<T>(value_); }
   T&& operator*() && { return std::get<T>(std::move(value_)); }
@@ -103,3 +129,5 @@ class [[nodiscard]] Result {
   auto result = (expr);                          \
   if (!result.ok()) return result.status();      \
   declaration = *std::move(result)
+
+#pragma GCC visibility pop

@@ -6,15 +6,20 @@
 #include <span>
 #include <vector>
 
+#pragma GCC visibility push(default)
+
 namespace shoal::compress {
 
+// The numbers from low to high, with 0 among them: low <= 0 <= high.
 struct Range {
-  float low = 0, high = 0;  // low <= 0 <= high
+  float low = 0;   // the least
+  float high = 0;  // the greatest
 };
 
+// Counts of magnitudes. A value; one thread at a time may change it.
 class Histogram {
  public:
-  // Grows with what it sees: no range has to be known before.
+  // Counts these, too. Grows with what it sees: no range has to be known before.
   void add(std::span<const float> elements);
 
   // The range in which rounding to 256 steps, and clamping what lies outside, makes the least
@@ -34,3 +39,5 @@ class Histogram {
 };
 
 }  // namespace shoal::compress
+
+#pragma GCC visibility pop

@@ -1,6 +1,12 @@
 // Quantisation after training: a float graph becomes one that says with QuantizeLinear and
 // DequantizeLinear where it may be computed in integers: u8 activations, i8 weights with one scale
-// per output channel, i32 biases. Whoever runs it folds them into its own kernels (fold_qdq does).
+// per output channel, i32 biases. A device folds them into its own kernels (the pass fold_qdq
+// does).
+//
+//   SHOAL_ASSIGN(Graph graph, compress::prepare(network));
+//   SHOAL_ASSIGN(auto calibration, compress::Calibration::start(graph, device));
+//   for (const Tensor& image : images) SHOAL_TRY(calibration.observe({&image, 1}));
+//   SHOAL_ASSIGN(Graph quantized, compress::quantize(graph, calibration.ranges()));
 #pragma once
 
 #include <map>
@@ -11,24 +17,33 @@
 #include "shoal/device/device.h"
 #include "shoal/graph/graph.h"
 
+#pragma GCC visibility push(default)
+
 namespace shoal::compress {
 
+// The range that each value takes.
 using Ranges = std::map<ValueId, Range>;
 
 // The graph with constants and batch normalisation folded, as it is to be calibrated and quantised:
-// one scale for a layer and its normalisation loses less than one for each.
+// one scale for a layer and its normalisation loses less than one for each. Fails where a pass
+// does.
 Result<Graph> prepare(const Graph& graph);
 
 // The values of a graph that are worth a byte: what products read and give, and what is between
 // them. A result of the graph stays real.
 std::vector<ValueId> values_to_quantize(const Graph& graph);
 
-// Runs a graph and sees which range each of those values takes.
+// Runs a graph and sees which range each of those values takes. One thread at a time.
 class Calibration {
  public:
+  // Compiles the graph so that it gives those values, too; fails where the device does. The device
+  // outlives the calibration; the graph need not.
   static Result<Calibration> start(const Graph& graph, Device& device);
 
+  // Runs the graph on these inputs. Fails where the device does. REQUIRES: inputs have the types
+  // and the order of the graph's.
   Status observe(std::span<const Tensor> inputs);
+  // What was seen so far.
   Ranges ranges() const;
 
  private:
@@ -39,7 +54,10 @@ class Calibration {
   std::vector<Tensor> outputs_;
 };
 
-// Needs the ranges of values_to_quantize(graph), or of those that are to be quantised among them.
+// The quantised graph. Needs the ranges of values_to_quantize(graph), or of those that are to be
+// quantised among them.
 Result<Graph> quantize(const Graph& graph, const Ranges& ranges);
 
 }  // namespace shoal::compress
+
+#pragma GCC visibility pop

@@ -1,4 +1,5 @@
-// The CPU as a Device: fast kernels where there are some, reference functions for the rest.
+// The CPU as a Device: fast kernels where there are some, reference functions for the rest. SIMD
+// code is chosen for the processor the program runs on.
 #pragma once
 
 #include <cstdint>
@@ -9,6 +10,8 @@
 #include <vector>
 
 #include "shoal/device/device.h"
+
+#pragma GCC visibility push(default)
 
 namespace shoal {
 
@@ -22,23 +25,28 @@ enum class Tune : uint8_t {
 // Whether weights may be kept in a form that is faster but larger than the model's.
 enum class Memory : uint8_t { kPlenty, kLow };
 
+// How to use the CPU.
 struct CpuOptions {
-  int threads = 0;   // 0: one per core
+  int threads = 0;   // including the caller's; 0: one per core
   bool pin = false;  // keep each thread but the caller's on a core of its own
   // Below 1, a single thread that rests between nodes: a device as fast as this part of a core.
   double share = 1;
-  Tune tune = Tune::kOff;
-  Memory memory = Memory::kPlenty;
-  bool remember = false;  // what was measured, in a file of the user's cache folder
+  Tune tune = Tune::kOff;           // how kernels are chosen
+  Memory memory = Memory::kPlenty;  // what weights may take
+  bool remember = false;            // what was measured, in a file of the user's cache folder
   // Where packed weights are kept for the next start: a file for one model. Empty: nowhere.
   std::filesystem::path packed = {};
   std::string prefer =
       {};  // the kernel of this name wherever there is one; for tests and comparisons
 };
 
+// A CPU with threads of its own, which wait while nothing runs. What it compiles may outlive it.
+// REQUIRES: threads >= 0, 0 < share <= 1.
 std::unique_ptr<Device> make_cpu_device(const CpuOptions& options = {});
 
 // The kernels there are for an operator, best first, without the reference: "gemv", "gemm".
 std::vector<std::string_view> cpu_kernels_of(const Operator& op);
 
 }  // namespace shoal
+
+#pragma GCC visibility pop

@@ -11,18 +11,24 @@
 #include "shoal/base/status.h"
 #include "shoal/tensor/tensor.h"
 
+#pragma GCC visibility push(default)
+
 namespace shoal {
 
+// An image and its class.
 struct Example {
-  Tensor image;  // u8 [h, w, c]
-  int64_t label = 0;
+  Tensor image;       // u8 [h, w, c]
+  int64_t label = 0;  // the number of its class, from 0
 };
 
-// Random access, read lazily where an example is a file of its own. Any threads at once.
+// Random access to examples, which are read lazily where each is a file of its own. Any threads may
+// call its methods at once. Anyone may implement it.
 class Dataset {
  public:
   virtual ~Dataset() = default;
+  // How many examples there are.
   virtual size_t size() const = 0;
+  // An example. Fails, naming file and byte, where it cannot be read. REQUIRES: index < size().
   virtual Result<Example> at(size_t index) const = 0;
   // Which file an example is in, and from which byte on, for messages.
   virtual std::string place(size_t index) const = 0;
@@ -30,19 +36,22 @@ class Dataset {
   virtual std::vector<std::string> damage() const { return {}; }
 };
 
+// Which examples of a data set.
 enum class Split {
   kAny,       // the held-out examples if there are such, else all there are
   kTraining,  // the examples to learn from
   kHeldOut,   // those only; kNotFound where they are not kept apart
 };
-enum class Damaged { kRefuse, kSkip };  // of a file that ends early: use what is whole, or nothing
+// What to do about a file that ends early: refuse it, or use what is whole.
+enum class Damaged { kRefuse, kSkip };
 
+// The data set in a folder. kNotFound where the folder, or the split asked for, is not there;
+// kCorrupt, naming file and byte, where a file is damaged; kInvalidArgument for another format.
 // `format`, and the files of each split:
 //   idx     MNIST's: train-images-idx3-ubyte and train-labels-idx1-ubyte; t10k-*; plain or .gz
 //   cifar   records of one label byte and 3072 bytes of RGB planes: data_batch_1.bin ... or
 //           train.bin; test_batch.bin or test.bin; cifar10-* too; plain or .gz
-//   npy     u8 arrays train-images.npy [n, h, w] or [n, h, w, c] and train-labels.npy [n]
-//   (integers),
+//   npy     u8 arrays train-images.npy [n, h, w] or [n, h, w, c] and integers train-labels.npy [n],
 //           or images.npy and labels.npy; test-*
 //   folder  labels.txt with lines "file class-number ...", or one sub-folder per class, in order;
 //           of train/ and test/ (or val/) where there are such folders
@@ -50,8 +59,11 @@ Result<std::unique_ptr<Dataset>> open_dataset(const std::filesystem::path& folde
                                               std::string_view format, Split split = Split::kAny,
                                               Damaged damaged = Damaged::kRefuse);
 
-// Some examples of another data set, which lives as long as this.
+// Some examples of another data set, which is kept as long as this. REQUIRES: indices are below
+// whole->size().
 std::unique_ptr<Dataset> make_subset(std::shared_ptr<const Dataset> whole,
                                      std::vector<size_t> indices);
 
 }  // namespace shoal
+
+#pragma GCC visibility pop

@@ -1,4 +1,5 @@
-// Images: JPEG and PNG files as arrays, and what is done to them before a network sees them.
+// Images: JPEG and PNG files as arrays, and what is done to them before a network sees them. All
+// functions may be called from several threads at once.
 #pragma once
 
 #include <cstdint>
@@ -10,31 +11,40 @@
 #include "shoal/base/status.h"
 #include "shoal/tensor/tensor.h"
 
+#pragma GCC visibility push(default)
+
 namespace shoal {
 
-// u8 [height, width, channels], channels 1 (grey) or 3 (RGB).
+// The image in a file: u8 [height, width, channels], channels 1 (grey) or 3 (RGB). kNotFound if
+// there is no file, kCorrupt if it is no whole image, kUnsupported if it is neither JPEG nor PNG.
 Result<Tensor> read_image(const std::filesystem::path& path);
+// The same for a file in memory.
 Result<Tensor> parse_image(std::span<const std::byte> bytes);
 
-// What happens between a picture and a network's input, in this order.
+// What happens between an image and a network's input, in this order.
 struct Preprocess {
   int64_t resize = 0;            // the short side becomes this, bilinear; 0: as it is
   int64_t crop = 0;              // the centre square of this side; 0: no crop
   bool stretch = false;          // bring it to the network's size whatever its shape
-  int64_t channels = 0;          // 1 or 3; 0: as the picture
+  int64_t channels = 0;          // 1 or 3; 0: as the image
   std::vector<float> mean = {};  // after division by 255; one per channel, or one for all
-  std::vector<float> std = {};
-  bool scale = true;  // divide by 255 first
-  bool bgr = false;   // channel order of the network
-  bool nhwc = false;  // layout of the network
+  std::vector<float> std = {};   // divides what is left after the mean; as many as of mean
+  bool scale = true;             // divide by 255 first
+  bool bgr = false;              // channel order of the network
+  bool nhwc = false;             // layout of the network
 };
 
-// f32 [1, c, h, w], or [1, h, w, c] if the network wants it so. `height` and `width` are what the
-// network takes, 0 where it takes any size.
+// An image as u8 [h, w, c] becomes f32 [1, c, h, w], or [1, h, w, c] if the network wants it so.
+// `height` and `width` are what the network takes, 0 where it takes any size. kInvalidArgument
+// where the image cannot be made to fit: neither resized nor stretched, or with another number of
+// means than of channels. REQUIRES: the image is u8 of rank 3, as read_image gives it.
 Result<Tensor> preprocess(const Tensor& image, const Preprocess& how, int64_t height,
                           int64_t width);
 
-// Bilinear with half-pixel centres; when shrinking, every source pixel counts (as Pillow does).
+// An image in another size. Bilinear with half-pixel centres; when shrinking, every source pixel
+// counts (as Pillow does). REQUIRES: u8 [h, w, c] with elements; height and width above 0.
 Tensor resize_image(const Tensor& image, int64_t height, int64_t width);
 
 }  // namespace shoal
+
+#pragma GCC visibility pop

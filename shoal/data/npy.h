@@ -7,10 +7,18 @@
 #include "shoal/base/status.h"
 #include "shoal/tensor/tensor.h"
 
+#pragma GCC visibility push(default)
+
 namespace shoal {
 
+// The array in a file: kNotFound if there is none, kCorrupt if it is no .npy file, kUnsupported for
+// element types that tensors do not have and for more than eight dimensions.
 Result<Tensor> read_npy(const std::filesystem::path& path);
+// The same for a file in memory.
 Result<Tensor> parse_npy(std::span<const std::byte> bytes);
+// Replaces the file. Fails where it cannot be written. REQUIRES: tensor.defined().
 Status write_npy(const std::filesystem::path& path, const Tensor& tensor);
 
 }  // namespace shoal
+
+#pragma GCC visibility pop

@@ -12,6 +12,8 @@
 #include "shoal/base/status.h"
 #include "shoal/graph/graph.h"
 
+#pragma GCC visibility push(default)
+
 namespace shoal {
 
 struct DeviceInfo {
@@ -70,3 +72,5 @@ class Device {
 std::unique_ptr<Device> make_reference_device();
 
 }  // namespace shoal
+
+#pragma GCC visibility pop

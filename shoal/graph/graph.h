@@ -1,5 +1,14 @@
-// Graph: an append-only list of nodes, so it is always in topological order.
-// Passes do not edit a Graph, they build the next one.
+// Graph: an append-only list of nodes, so it is always in topological order. Passes do not edit a
+// Graph, they build the next one.
+//
+//   Graph graph;
+//   ValueId x = graph.add_input("x", {DType::kF32, {1, 10}});
+//   SHOAL_ASSIGN(ValueId y, graph.add(*ops::find("Relu"), {x}, {}, "y"));
+//   graph.mark_output(y);
+//
+// A Graph is a value: copies are independent, but share the elements of constants. Types are
+// checked when a node is added; what a Graph holds is well typed. References and spans that it
+// hands out are valid until it is changed or destroyed.
 #pragma once
 
 #include <cstdint>
@@ -15,8 +24,11 @@
 #include "shoal/graph/operator.h"
 #include "shoal/tensor/tensor.h"
 
+#pragma GCC visibility push(default)
+
 namespace shoal {
 
+// The attribute of this name, or `fallback` where there is none of type T.
 template <class T>
 T attribute(const Attributes& attributes, std::string_view name, T fallback) {
   auto it = attributes.find(name);
@@ -24,19 +36,22 @@ T attribute(const Attributes& attributes, std::string_view name, T fallback) {
   return value ? *value : std::move(fallback);
 }
 
+// What nodes read and compute: an input of the graph, a constant or the output of a node.
 struct Value {
-  std::string name;  // unique in its graph
-  TensorType type;
+  std::string name;                // unique in its graph
+  TensorType type;                 // that `check` lets pass
   std::optional<Tensor> constant;  // set for weights
 };
 
+// One application of an operator.
 struct Node {
-  const Operator* op = nullptr;  // identity is the address: no enum, no switch
+  const Operator* op = nullptr;  // identity is the address: no enum, no switch; lives for ever
   std::vector<ValueId> inputs;   // kNoValue where an optional input is left out
-  std::vector<ValueId> outputs;
-  Attributes attributes;
-  std::string name;  // for people: messages, profiles; may be empty
+  std::vector<ValueId> outputs;  // at least one
+  Attributes attributes;         // as the operator knows them; others are ignored
+  std::string name;              // for people: messages, profiles; may be empty
 
+  // Attributes by name, or the fallback where a node has none of that name and type.
   int64_t integer(std::string_view key, int64_t fallback) const {
     return attribute<int64_t>(attributes, key, fallback);
   }
@@ -52,16 +67,22 @@ struct Node {
   bool has(std::string_view key) const { return attributes.find(key) != attributes.end(); }
 };
 
+// A network. See the head of this file.
 class Graph {
  public:
+  // Another input, the last so far. A name that is taken, or empty, is made unique; so everywhere.
   ValueId add_input(std::string name, TensorType type);
+  // Weights and other constants, not copied. REQUIRES: tensor.defined().
   ValueId add_constant(std::string name, Tensor tensor);
+  // A value becomes the next output. One value may be several outputs. REQUIRES: it is of this
+  // graph.
   void mark_output(ValueId id) { outputs_.push_back(id); }
   // Another name for a value, made unique as ever; for what is known only when the graph is done.
   void rename(ValueId id, std::string name);
 
-  // Infers the output types; fails where the operator refuses its inputs. `outputs` names the
-  // outputs, and says how many there are; an empty name is made up.
+  // Infers the output types; fails where the operator refuses its inputs or attributes, and then
+  // changes nothing. `outputs` names the outputs, and says how many there are; an empty name is
+  // made up. REQUIRES: inputs are of this graph, or kNoValue where the operator allows it.
   Result<std::vector<ValueId>> add_node(const Operator& op, std::vector<ValueId> inputs,
                                         Attributes attributes, std::vector<std::string> outputs,
                                         std::string name = {});
@@ -69,13 +90,16 @@ class Graph {
   Result<ValueId> add(const Operator& op, std::vector<ValueId> inputs, Attributes attributes = {},
                       std::string output = {});
 
+  // Nodes in topological order; inputs and outputs in the order in which they were added.
   std::span<const Node> nodes() const { return nodes_; }
   std::span<const ValueId> inputs() const { return inputs_; }
   std::span<const ValueId> outputs() const { return outputs_; }
+  // Values have the ids from 0 to below this.
   size_t value_count() const { return values_.size(); }
+  // REQUIRES: the id is of this graph, which is not checked.
   const Value& operator[](ValueId id) const { return values_[static_cast<size_t>(id)]; }
 
-  // The node's inputs as its operator sees them.
+  // The values as an operator sees them, and their types alone. REQUIRES: they are of this graph.
   std::vector<Operand> operands(std::span<const ValueId> inputs) const;
   std::vector<TensorType> types(std::span<const ValueId> values) const;
 
@@ -98,6 +122,7 @@ Result<std::vector<TensorType>> infer(const Node& node, std::span<const Operand>
 // Infers every node again and compares: what passes and the exporter run after themselves.
 Status verify(const Graph& graph);
 
+// Multiply-accumulates of a node of the graph: the usual measure of work.
 int64_t macs(const Graph& graph, const Node& node);
 
 // What training would learn: the elements of float constants that some node reads as weights. Not
@@ -110,3 +135,5 @@ int64_t parameters(const Graph& graph);
 std::string place_of(const Graph& graph, const Node& node);
 
 }  // namespace shoal
+
+#pragma GCC visibility pop

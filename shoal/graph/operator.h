@@ -30,21 +30,26 @@
 #include "shoal/base/status.h"
 #include "shoal/tensor/tensor.h"
 
+#pragma GCC visibility push(default)
+
 namespace shoal {
 
 class Graph;
 struct Node;
+// A value of a graph: its place in the order in which values were added.
 enum class ValueId : int32_t {};
 inline constexpr ValueId kNoValue{-1};  // an optional input that is not given
 
+// What a node is told besides its inputs, by name: strides, axes, paddings.
 using Attribute = std::variant<int64_t, float, std::string, std::vector<int64_t>,
                                std::vector<float>, std::vector<std::string>, Tensor>;
+// Attributes by name.
 using Attributes = std::map<std::string, Attribute, std::less<>>;
 
 // What is known of a node's input before anything runs.
 struct Operand {
-  bool given = false;  // false: an optional input left out
-  TensorType type;
+  bool given = false;             // false: an optional input left out
+  TensorType type;                // where it is given
   const Tensor* value = nullptr;  // the elements, where they are constant; owned by the caller
 };
 
@@ -53,7 +58,7 @@ struct Operand {
 struct Tile {
   std::vector<Region> inputs;  // one per input; of an input not given, anything
   Region output;               // contains the region asked for; Softmax must do a whole line
-  Attributes attributes;
+  Attributes attributes;       // of the node in the tile
   std::map<size_t, Tensor> constants;  // inputs replaced: Slice has other bounds in a tile
 };
 
@@ -68,6 +73,7 @@ struct ElementParameter {
   size_t input = 0;            // 0: not an input
   std::string_view text = {};  // of a text attribute: the parameter is 1 for this text, else 0
 
+  // Whether it is the same for all nodes.
   constexpr bool is_fixed() const { return attribute.empty() && input == 0; }
 };
 
@@ -95,6 +101,7 @@ struct Elementwise {
   bool clamps = false;
 };
 
+// The record of one operator.
 struct Operator {
   // The ONNX name, and the file name in every room: "Softmax", softmax.cc. The meaning is that of
   // ONNX opset 17; onnx/ brings older and newer models to it. Our own operators have `expand`.
@@ -179,3 +186,5 @@ struct Operator {
 };
 
 }  // namespace shoal
+
+#pragma GCC visibility pop

@@ -19,6 +19,8 @@
 
 #include "shoal/graph/graph.h"
 
+#pragma GCC visibility push(default)
+
 namespace shoal {
 
 // Tensors of more than 16 elements are printed as a hash, which shows a change and is refused by
@@ -29,3 +31,5 @@ std::string to_text(const Graph& graph);
 Result<Graph> parse_text(std::string_view text, const Operator* (*find)(std::string_view));
 
 }  // namespace shoal
+
+#pragma GCC visibility pop

@@ -10,6 +10,8 @@
 #include "shoal/base/status.h"
 #include "shoal/graph/graph.h"
 
+#pragma GCC visibility push(default)
+
 namespace shoal::onnx {
 
 // Weights go from where they lie straight into the file. Each begins at a multiple of 64 bytes,
@@ -32,3 +34,5 @@ Result<std::vector<std::byte>> to_onnx(const Graph& graph,
                                        std::span<const std::string> output_names = {});
 
 }  // namespace shoal::onnx
+
+#pragma GCC visibility pop

@@ -13,13 +13,13 @@ std::span<const Operator* const> all() {
   return table;
 }
 
-const Operator* find(std::string_view onnx_name) {
+const Operator* find(std::string_view name) {
   static const auto* const by_name = [] {
     auto* map = new std::unordered_map<std::string_view, const Operator*>;
     for (const Operator* op : all()) map->emplace(op->name, op);
     return map;
   }();
-  auto it = by_name->find(onnx_name);
+  auto it = by_name->find(name);
   return it == by_name->end() ? nullptr : it->second;
 }
 

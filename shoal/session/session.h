@@ -16,10 +16,15 @@
 #include "shoal/base/status.h"
 #include "shoal/device/device.h"
 #include "shoal/graph/graph.h"
-#include "shoal/onnx/model.h"
 #include "shoal/tensor/tensor.h"
 
+#pragma GCC visibility push(default)
+
 namespace shoal {
+
+namespace onnx {
+class Model;
+}
 
 // What a model takes: a dimension is -1 where any size will do.
 struct InputInfo {
@@ -66,3 +71,5 @@ class Session {
 };
 
 }  // namespace shoal
+
+#pragma GCC visibility pop

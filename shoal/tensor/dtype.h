@@ -1,4 +1,5 @@
-// DType: the element types, their C++ types, and how to get from the one to the other.
+// DType: the element types of tensors, their C++ types, and how to get from one to the other. All
+// of it is values and constants: any threads may use it at once, and nothing fails.
 #pragma once
 
 #include <array>
@@ -10,13 +11,16 @@
 
 #include "shoal/base/status.h"
 
+#pragma GCC visibility push(default)
+
 namespace shoal {
 
+// The type of a tensor's elements. The values are part of the ABI.
 enum class DType : uint8_t {
-  kF32,
-  kF64,
-  kF16,
-  kBF16,
+  kF32,   // float
+  kF64,   // double
+  kF16,   // Half
+  kBF16,  // BFloat16
   kI8,
   kU8,
   kI16,
@@ -25,16 +29,19 @@ enum class DType : uint8_t {
   kU32,
   kI64,
   kU64,
-  kBool,
+  kBool,  // bool: one byte, 0 or 1
 };
 
+// How many element types there are.
 inline constexpr size_t kDTypeCount = 13;
 
+// Bytes of one element. REQUIRES: t is one of the enumerators.
 constexpr size_t size_of(DType t) {
   constexpr std::array<size_t, kDTypeCount> bytes = {4, 8, 2, 2, 1, 1, 2, 2, 4, 4, 8, 8, 1};
   return bytes[static_cast<size_t>(t)];
 }
 
+// The name of an element type in text: "f32", "bool". REQUIRES: t is one of the enumerators.
 constexpr std::string_view name_of(DType t) {
   constexpr std::array<std::string_view, kDTypeCount> names = {
       "f32", "f64", "f16", "bf16", "i8", "u8", "i16", "u16", "i32", "u32", "i64", "u64", "bool"};
@@ -45,19 +52,23 @@ constexpr std::string_view name_of(DType t) {
 class Half {
  public:
   Half() = default;
+  // Rounds to nearest even; what is too large becomes infinite.
   Half(float value);
+  // Exact.
   operator float() const;
 
  private:
   uint16_t bits_ = 0;
 };
 
-// The upper half of a float, rounded to nearest even.
+// The upper half of a float.
 class BFloat16 {
  public:
   BFloat16() = default;
+  // Rounds to nearest even.
   BFloat16(float value);
   static BFloat16 truncated(float value);  // rounded towards zero
+  // Exact.
   operator float() const { return std::bit_cast<float>(static_cast<uint32_t>(bits_) << 16); }
 
  private:
@@ -69,27 +80,32 @@ template <class T>
 using Compute =
     std::conditional_t<std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>, float, T>;
 
+// A list of element types.
 template <class... Ts>
 struct Types;
 
-// In the order of DType, which is how a C++ type finds its DType.
+// All of them, in the order of DType, which is how a C++ type finds its DType.
 using AllTypes = Types<float, double, Half, BFloat16, int8_t, uint8_t, int16_t, uint16_t, int32_t,
                        uint32_t, int64_t, uint64_t, bool>;
 
+// The place of T in a list, as a DType.
 template <class T, class... Ts>
 constexpr DType dtype_in(const Types<Ts...>*) {
   size_t index = 0;
   const bool found = ((std::is_same_v<T, Ts> || (++index, false)) || ...);
   return static_cast<DType>(found ? index : kDTypeCount);
 }
+// The DType of a C++ type: kDTypeOf<float> is DType::kF32.
 template <class T>
 inline constexpr DType kDTypeOf = dtype_in<T>(static_cast<const AllTypes*>(nullptr));
 
 template <class... Ts>
 struct Types {
+  // Whether the list has this element type.
   static constexpr bool contains(DType t) { return ((t == kDTypeOf<Ts>) || ...); }
 };
 
+// Those that operators say they take.
 using Floats = Types<float, double, Half, BFloat16>;
 using SignedInts = Types<int8_t, int16_t, int32_t, int64_t>;
 using UnsignedInts = Types<uint8_t, uint16_t, uint32_t, uint64_t>;
@@ -98,7 +114,11 @@ using Numbers = Types<float, double, Half, BFloat16, int8_t, uint8_t, int16_t, u
                       uint32_t, int64_t, uint64_t>;
 using Indices = Types<int32_t, int64_t>;
 
-// visit<Floats>(dtype, [&]<class T>() { ... }): calls with the one T that dtype names.
+// Calls f with the one T of the list that dtype names, as in
+//
+//   visit<Floats>(dtype, [&]<class T>() { ... });
+//
+// REQUIRES: List::contains(dtype).
 template <class List, class F>
 void visit(DType dtype, F&& f) {
   [&]<class... Ts>(Types<Ts...>) {
@@ -109,3 +129,5 @@ void visit(DType dtype, F&& f) {
 }
 
 }  // namespace shoal
+
+#pragma GCC visibility pop

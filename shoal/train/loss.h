@@ -8,11 +8,15 @@
 #include "shoal/base/status.h"
 #include "shoal/graph/graph.h"
 
+#pragma GCC visibility push(default)
+
 namespace shoal::train {
 
+// Which number that is.
 struct Loss {
+  // What it compares: classes with scores, or values with values.
   enum class Kind { kCrossEntropy, kMeanSquare };
-  Kind kind = Kind::kCrossEntropy;
+  Kind kind = Kind::kCrossEntropy;  // which of them
 
   // Cross-entropy, the mean over the batch of -sum(t * log p) where p is the softmax of the scores.
   bool soft = false;    // t is given as probabilities, not as labels
@@ -28,12 +32,12 @@ struct Loss {
 
 // An input that the loss reads beside the scores.
 struct Target {
-  std::string name;
-  TensorType type;
+  std::string name;  // of the input in the graph of a step
+  TensorType type;   // with the network's batch
 };
 
 // Labels (i64 [batch]), probabilities or values (like the scores); then the teacher's scores, if
-// there is one. Refuses scores that the loss is not about.
+// there is one. Refuses (kInvalidArgument) scores that the loss is not about.
 Result<std::vector<Target>> targets_of(const Loss& loss, const TensorType& scores);
 
 // The value that is the loss; `targets` as targets_of says.
@@ -41,3 +45,5 @@ Result<ValueId> add_loss(Graph& graph, const Loss& loss, ValueId scores,
                          std::span<const ValueId> targets);
 
 }  // namespace shoal::train
+
+#pragma GCC visibility pop

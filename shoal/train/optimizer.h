@@ -10,22 +10,28 @@
 #include "shoal/base/status.h"
 #include "shoal/tensor/tensor.h"
 
+#pragma GCC visibility push(default)
+
 namespace shoal::train {
 
+// Which rule, and its parameters under the names they have in torch.optim.
 struct OptimizerOptions {
+  // How a weight follows its gradient.
   enum class Rule { kSgd, kAdam, kAdamW };
-  Rule rule = Rule::kSgd;
-  float rate = 0.01f;
-  float momentum = 0;  // SGD
-  bool nesterov = false;
-  float beta1 = 0.9f, beta2 = 0.999f, epsilon = 1e-8f;  // Adam
+  Rule rule = Rule::kSgd;  // which of them
+  float rate = 0.01f;      // the learning rate, before a schedule's factor
+  float momentum = 0;      // SGD
+  bool nesterov = false;   // SGD
+  float beta1 = 0.9f;      // Adam
+  float beta2 = 0.999f;    // Adam
+  float epsilon = 1e-8f;   // Adam
   // Adds this share of a weight to its gradient, or with AdamW takes it from the weight; not of
   // biases and what norms learn, which are those of less than two dimensions.
   float weight_decay = 0;
   float max_norm = 0;  // gradients longer than this, taken together, are shortened to it; 0: none
 };
 
-// One pass over the memory of each weight a step. Calls give the same weights in the same order.
+// One pass over the memory of each weight a step. One thread at a time.
 class Optimizer {
  public:
   // Names are for the state: one per weight.
@@ -33,11 +39,13 @@ class Optimizer {
       : options_(options), names_(std::move(names)) {}
 
   // One step, in place; f32. The rate is options.rate times `factor`. Gradients that are no numbers
-  // are an error and change nothing.
+  // are an error (kInvalidArgument) and change nothing. REQUIRES: every call gives the same weights
+  // in the same order, and a gradient of the same shape for each.
   Status update(std::span<Tensor> weights, std::span<const Tensor> gradients, double factor = 1);
 
-  // What it remembers from step to step, for who writes it down; empty before the first.
+  // What it remembers from step to step, to be saved; empty before the first step.
   std::map<std::string, Tensor> state() const;
+  // Goes on from such a state. kCorrupt where it is of other weights.
   Status restore(const std::map<std::string, Tensor>& state, std::span<const Tensor> weights);
 
  private:
@@ -54,3 +62,5 @@ class Optimizer {
 };
 
 }  // namespace shoal::train
+
+#pragma GCC visibility pop

@@ -9,12 +9,15 @@
 #include "shoal/base/status.h"
 #include "shoal/tensor/tensor.h"
 
+#pragma GCC visibility push(default)
+
 namespace shoal::train {
 
 // A penalty is a function of the norms n of the groups of a weight, so that six names are two
 // choices: L1 is the lasso of elements, L2 their square, Hoyer-square their Hoyer (Yang et al.
 // 2020), and each has its form for groups.
 struct Regularizer {
+  // The function of the norms.
   enum class Penalty {
     kLasso,   // sum(n)
     kSquare,  // sum(n^2)
@@ -35,8 +38,10 @@ struct Regularizer {
   std::function<bool(std::string_view)> applies = {};  // to the weight of this name; none: to all
 };
 
-// The penalty of a weight, its strength included; adds its gradient to `gradient`. f32 or f64, at
-// least two dimensions: biases and norms are not what is pruned.
+// The penalty of a weight, its strength included; adds its gradient to `gradient`. REQUIRES: f32 or
+// f64, the same type for both, of at least two dimensions: biases and norms are not what is pruned.
 double regularize(const Regularizer& regularizer, const Tensor& weight, Tensor& gradient);
 
 }  // namespace shoal::train
+
+#pragma GCC visibility pop

@@ -3,11 +3,15 @@
 
 #include <cstdint>
 
+#pragma GCC visibility push(default)
+
 namespace shoal::train {
 
+// Which function that is.
 struct Schedule {
+  // How the rate falls after the warm-up.
   enum class Kind { kConstant, kStep, kCosine };
-  Kind kind = Kind::kConstant;
+  Kind kind = Kind::kConstant;  // which of them
   int64_t warm_up = 0;  // steps in which the rate grows evenly; the last of them has all of it
   int64_t total = 0;    // steps in all: after them, the cosine's rate is zero
   int64_t every = 1;    // kStep: steps, warm-up not counted, between two drops
@@ -18,3 +22,5 @@ struct Schedule {
 double factor_at(const Schedule& schedule, int64_t step);
 
 }  // namespace shoal::train
+
+#pragma GCC visibility pop

@@ -9,6 +9,8 @@
 #include "shoal/graph/graph.h"
 #include "shoal/train/loss.h"
 
+#pragma GCC visibility push(default)
+
 namespace shoal::train {
 
 // What training learns by default: the parameters of all nodes, each once.
@@ -19,22 +21,23 @@ ValueId scores_of(const Graph& network);
 
 // What Dropout multiplies by in training: 1 / (1 - ratio), or 0 with probability `ratio`.
 struct Mask {
-  TensorType type;
-  double ratio = 0.5;
+  TensorType type;     // of what it multiplies
+  double ratio = 0.5;  // that is dropped
 };
 
 // Inputs: the network's, the loss's targets, masks, statistics, parameters.
 // Outputs: the network's, the loss, statistics as they are after the step, gradients.
 struct StepGraph {
-  Graph graph;
-  size_t targets = 0;  // how many
-  std::vector<Mask> masks;
+  Graph graph;                      // with the inputs and outputs above, in that order
+  size_t targets = 0;               // how many
+  std::vector<Mask> masks;          // what each is drawn from
   std::vector<ValueId> statistics;  // constants of the network that are measured on the way
   std::vector<ValueId> parameters;  // constants of the network that are learned
 };
 
+// What is learned, and from what.
 struct StepOptions {
-  Loss loss = {};
+  Loss loss = {};  // what is made small
   // Constants that stay as they are, by name. A BatchNormalization whose scale does measures
   // nothing either.
   std::function<bool(std::string_view)> frozen = {};
@@ -43,7 +46,10 @@ struct StepOptions {
 // Puts the loss behind a network with one input and one output (before the Softmax, if it ends with
 // one and the loss is a cross-entropy); lets BatchNormalization measure each batch and keep a
 // running average, and Dropout drop what masks say, which are inputs: a step computes the same
-// whenever it is repeated. And adds the gradients.
+// whenever it is repeated. And adds the gradients. Fails where the network has other inputs or
+// outputs, or an operator on the way has no gradient (kUnsupported, naming it).
 Result<StepGraph> make_step_graph(const Graph& network, const StepOptions& options = {});
 
 }  // namespace shoal::train
+
+#pragma GCC visibility pop

@@ -15,12 +15,15 @@
 #include "shoal/train/regularizer.h"
 #include "shoal/train/step_graph.h"
 
+#pragma GCC visibility push(default)
+
 namespace shoal::train {
 
+// How to train.
 struct TrainerOptions {
-  OptimizerOptions optimizer = {};
-  StepOptions step = {};
-  std::vector<Regularizer> regularizers = {};
+  OptimizerOptions optimizer = {};             // how weights follow their gradients
+  StepOptions step = {};                       // the loss, and what is not learned
+  std::vector<Regularizer> regularizers = {};  // penalties on weights, besides the loss
   // Activations wait for the way back as bfloat16, in half the memory. Together with a limit, what
   // is learned depends on that, too.
   bool bf16 = false;
@@ -30,15 +33,19 @@ struct TrainerOptions {
   uint64_t seed = 1;  // of what Dropout drops: a function of this and of the number of the step
 };
 
+// A network that learns. One thread at a time may use it; the device outlives it, the network need
+// not. A step that fails leaves the weights as they were.
 class Trainer {
  public:
   // The network has one input, whose first axis is the batch, and one output. It learns its float
-  // constants, but not scalars; BatchNormalization's statistics are measured.
+  // constants, but not scalars; BatchNormalization's statistics are measured. Fails where an
+  // operator has no gradient, the device cannot compile the step, or `memory_bytes` is too little.
   static Result<Trainer> create(Device& device, const Graph& network,
                                 const TrainerOptions& options);
 
-  // Forward and backward: the loss of the batch; fills scores() and gradients(). Targets as the
-  // loss wants them. A loss that is no number is an error.
+  // Forward and backward: the loss of the batch; fills scores() and gradients(). kInvalidArgument
+  // for tensors of other types than the network's and the loss's, and for a loss that is no number.
+  // REQUIRES: as many targets as targets_of says.
   Result<float> compute(const Tensor& inputs, std::span<const Tensor> targets);
   // Weights follow the gradients and those of the penalties, statistics become the measured ones.
   // If gradients are no numbers that is an error, and nothing changes.
@@ -49,9 +56,11 @@ class Trainer {
   // Of the last batch: what the network answered, and gradients in the order of parameters().
   const Tensor& scores() const { return outputs_[0]; }
   std::span<Tensor> gradients();
+  // What is learned, by the names of the network's constants; and as it is now.
   const std::vector<std::string>& parameters() const { return names_; }
   const std::vector<Tensor>& weights() const { return weights_; }
   double penalty() const { return penalty_; }  // of the weights before the last update
+  // Of a step on the device.
   MemoryUse memory() const { return executable_->memory(); }
 
   // Weights and statistics by the names they have in the network.
@@ -59,10 +68,10 @@ class Trainer {
   // The network with the weights as they are now.
   Result<Graph> network() const;
 
-  // Learns from these on, as learned() gave them.
+  // Learns from these on, as learned() gave them. Refuses (kCorrupt) what is of another network.
   Status restore_learned(const std::map<std::string, Tensor>& learned);
 
-  // All that a trainer of the same network and options needs to go on from here.
+  // All that a trainer of the same network and options needs to go on from here, bit by bit.
   std::map<std::string, Tensor> state() const;
   Status restore(const std::map<std::string, Tensor>& state);
 
@@ -91,3 +100,5 @@ class Trainer {
 };
 
 }  // namespace shoal::train
+
+#pragma GCC visibility pop

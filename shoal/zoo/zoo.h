@@ -1,5 +1,5 @@
 // Standard networks built as graphs, with seeded random weights: the workloads of every
-// benchmark, so that nobody needs a download.
+// benchmark, so that nobody needs a download. Any threads may call these functions at once.
 #pragma once
 
 #include <cstdint>
@@ -9,24 +9,32 @@
 #include "shoal/base/status.h"
 #include "shoal/graph/graph.h"
 
+#pragma GCC visibility push(default)
+
 namespace shoal::zoo {
 
+// A network of the zoo.
 struct Entry {
   std::string_view name;  // "resnet18"
   std::string_view what;  // "ResNet-18, 224 x 224, 11,689,512 parameters"
 };
 
-// In the order a reader would want them: small to large.
+// All networks, in the order a reader would want them: small to large.
 std::span<const Entry> list();
 
+// What to build.
 struct Options {
-  uint64_t seed = 1;
-  int64_t batch = 1;
+  uint64_t seed = 1;  // of the weights
+  int64_t batch = 1;  // images or texts a run
   // Smaller siblings, for trying things out; the classes stay what they are.
   double width = 1;  // this share of the channels of every layer, at least one
   int64_t size = 0;  // rows and columns of images, tokens of texts; 0: as published
 };
 
+// A network by name, as list() has it. kNotFound for another name, kInvalidArgument for options
+// that no network can be built with.
 Result<Graph> build(std::string_view name, const Options& options = {});
 
 }  // namespace shoal::zoo
+
+#pragma GCC visibility pop

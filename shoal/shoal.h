@@ -1,0 +1,39 @@
+// Everything of Shoal that is public, in one header. Smaller ones do, too: what a program includes
+// of this list is all it depends on, and nothing else is installed.
+//
+//   auto device = shoal::make_cpu_device();
+//   auto session = shoal::Session::open("model.onnx", *device);
+//   auto answers = session->run({{"input", image}});
+#pragma once
+
+// Failures are values.
+#include "shoal/base/status.h"
+
+// Arrays, and networks of operators.
+#include "shoal/graph/graph.h"
+#include "shoal/graph/operator.h"
+#include "shoal/graph/text.h"
+#include "shoal/ops/find.h"
+#include "shoal/tensor/dtype.h"
+#include "shoal/tensor/tensor.h"
+
+// A model on a device.
+#include "shoal/cpu/cpu.h"
+#include "shoal/device/device.h"
+#include "shoal/onnx/export.h"
+#include "shoal/session/session.h"
+#include "shoal/zoo/zoo.h"
+
+// Training and compression.
+#include "shoal/compress/quantize.h"
+#include "shoal/train/initial_weights.h"
+#include "shoal/train/schedule.h"
+#include "shoal/train/trainer.h"
+
+// Images, arrays and data sets, unless Shoal was built without (SHOAL_DATA=OFF).
+#if __has_include("shoal/data/dataset.h")
+#include "shoal/data/dataset.h"
+#include "shoal/data/image.h"
+#include "shoal/data/npy.h"
+#include "shoal/data/safetensors.h"
+#endif
