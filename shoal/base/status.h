@@ -30,6 +30,7 @@ enum class Code : uint8_t {
   kUnavailable,      // a worker is gone: the fault-tolerance layer acts on this one
   kDeadline,         // a worker is slow: and on this one
   kInternal,         // our fault
+  kCancelled,        // the caller no longer wants the answer
 };
 
 // Success, or a code and a message for people. OK is a null pointer, so that success costs one

@@ -15,11 +15,15 @@ namespace {
 
 constexpr size_t kAlignment = 64;  // a cache line, and the widest vector register
 
-// By calloc, because large blocks come zeroed from the system: writing zeros too would touch every
-// page twice, which took as long as filling VGG-16 with weights.
-std::shared_ptr<std::byte> allocate_zeroed(size_t size) {
+void* zeroed(size_t bytes) {
+  // Large blocks come zeroed from the system: writing zeros too would touch every page twice, which
+  // took as long as filling VGG-16 with weights.
+  return std::calloc(bytes, 1);
+}
+
+std::shared_ptr<std::byte> allocate(size_t size, void* (*get)(size_t)) {
   size_t space = size + kAlignment - 1;
-  void* const block = std::calloc(space, 1);
+  void* const block = get(space);
   if (block == nullptr) throw std::bad_alloc();  // as `new` does
   std::shared_ptr<void> owner(block, std::free);
   prefer_huge_pages(block, space);
@@ -81,7 +85,14 @@ Status check(const TensorType& type) {
 }
 
 Tensor::Tensor(TensorType type)
-    : type_(type), data_(allocate_zeroed(std::max<size_t>(type.bytes(), 1))) {}
+    : type_(type), data_(allocate(std::max<size_t>(type.bytes(), 1), zeroed)) {}
+
+Tensor Tensor::uninitialized(TensorType type) {
+  Tensor tensor;
+  tensor.type_ = type;
+  tensor.data_ = allocate(std::max<size_t>(type.bytes(), 1), &std::malloc);
+  return tensor;
+}
 
 Tensor Tensor::view(TensorType type, const std::byte* data, std::shared_ptr<const void> owner,
                     bool mapped) {
@@ -101,7 +112,7 @@ Tensor Tensor::reshaped(const Shape& shape) const {
 }
 
 Tensor Tensor::clone() const {
-  Tensor copy(type_);
+  Tensor copy = uninitialized(type_);
   std::ranges::copy(bytes(), copy.bytes().begin());
   return copy;
 }

@@ -106,6 +106,9 @@ class Tensor {
   // Elements are zero. REQUIRES: check(type).ok(). Throws std::bad_alloc where memory is short.
   explicit Tensor(TensorType type);
 
+  // Elements are unspecified: for code that writes all of them. Otherwise as above.
+  static Tensor uninitialized(TensorType type);
+
   // Elements that lie elsewhere and are not copied: `owner` is kept as long as any copy of the
   // tensor, and may be null where the memory outlives them all. The elements must not be written
   // while someone reads the tensor. `mapped` says that they are part of a mapped file, which can be

@@ -34,6 +34,19 @@ TEST(BFloat16, RoundsOrCuts) {
   EXPECT_TRUE(std::isnan(static_cast<float>(BFloat16::truncated(std::nanf("")))));
 }
 
+TEST(Tensor, WithoutInitialElementsIsAlignedAndItsOwn) {
+  const TensorType type{DType::kF32, {3}};
+  Tensor a = Tensor::uninitialized(type);
+  const Tensor b = Tensor::uninitialized(type);
+  ASSERT_TRUE(a.defined());
+  EXPECT_EQ(a.type(), type);
+  EXPECT_NE(a.bytes().data(), b.bytes().data());
+  EXPECT_EQ(reinterpret_cast<uintptr_t>(a.bytes().data()) % 64, 0u);
+  std::ranges::fill(a.data<float>(), 2.0f);
+  EXPECT_EQ(a.clone().data<float>()[2], 2.0f);
+  EXPECT_TRUE(Tensor::uninitialized({DType::kF32, {0}}).defined());
+}
+
 TEST(Check, RefusesNegativeAndOverflowingSizes) {
   EXPECT_TRUE(check({DType::kF32, {2, 3}}).ok());
   EXPECT_TRUE(check({DType::kF32, {0, 5}}).ok());

@@ -16,6 +16,7 @@ CODES = {
     shoal.Exhausted: ("exhausted", MemoryError),
     shoal.Unavailable: ("unavailable", ConnectionError),
     shoal.DeadlineExceeded: ("deadline", TimeoutError),
+    shoal.Cancelled: ("cancelled",),
     shoal.Internal: ("internal", RuntimeError),
 }
 

@@ -10,6 +10,7 @@
 
 from shoal._core import Model, Session, TensorInfo, __version__
 from shoal._errors import (
+    Cancelled,
     Corrupt,
     DeadlineExceeded,
     Error,
@@ -22,6 +23,7 @@ from shoal._errors import (
 )
 
 __all__ = [
+    "Cancelled",
     "Corrupt",
     "DeadlineExceeded",
     "Error",

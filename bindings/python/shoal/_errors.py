@@ -65,6 +65,12 @@ class DeadlineExceeded(Error, TimeoutError):
     code = "deadline"
 
 
+class Cancelled(Error):
+    """The caller took the request back."""
+
+    code = "cancelled"
+
+
 class Internal(Error, RuntimeError):
     """The library's own mistake."""
 

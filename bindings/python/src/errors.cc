@@ -25,6 +25,8 @@ const char* class_of(Code code) {
       return "Unavailable";
     case Code::kDeadline:
       return "DeadlineExceeded";
+    case Code::kCancelled:
+      return "Cancelled";
     case Code::kOk:
     case Code::kInternal:
       break;
