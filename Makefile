@@ -2,6 +2,7 @@
 #   models over emulated devices, and kills one of five workers while they answer.
 # make test: also installs compilers and oracles; builds and runs every test.
 # make python: builds the Python package into build/python.
+# make deb: builds Debian packages into build/deb, for this machine and, from amd64, for arm64.
 # make fast: the checks before a commit. make bench: the race against ONNX Runtime.
 
 # One for each core, fewer where that leaves a job less than about 1 GB of memory.
@@ -10,7 +11,7 @@ JOBS ?= $(shell awk -v cores=$$(nproc) '/^MemTotal/ { fit = int($$2 / 1048576 + 
 CONFIGURE = cmake --preset $(1) -Wno-dev >/dev/null
 BUILD = cmake --build --preset $(1) -j$(JOBS)
 
-.PHONY: demo build python test test-arm fast bench format
+.PHONY: demo build deb python test test-arm fast bench format
 
 demo: build
 	build/release/shoal run
@@ -28,6 +29,10 @@ python:
 	$(call CONFIGURE,release) -DSHOAL_PYTHON=ON
 	$(call BUILD,release) --target shoal_python
 	ln -sfn release/python build/python
+
+deb:
+	tools/setup deb python $(if $(filter amd64,$(shell dpkg --print-architecture)),deb-arm64)
+	tools/deb
 
 # Optimised build by g++ with every test; sanitized build by clang with the fast ones and the
 # hostile models; then each fuzzer for twenty seconds (longer by hand: tools/fuzz 600).
