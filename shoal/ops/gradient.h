@@ -45,9 +45,6 @@ Gradient cum_sum_gradient, scatter_elements_gradient, scatter_nd_gradient, top_k
 // gradient_resize.cc
 Gradient resize_gradient;
 
-// gradient_recurrent.cc: RNN, GRU and LSTM.
-Gradient recurrent_gradient;
-
 // gradient_formulas.cc
 Gradient lp_normalization_gradient, lrn_gradient, mean_variance_normalization_gradient;
 

@@ -3,8 +3,6 @@
 // What only moves elements moves bytes; what maps each element by itself becomes a table.
 #include <algorithm>
 #include <array>
-#include <cmath>
-#include <limits>
 
 #include "shoal/ops/elementwise/fused_activation.h"
 #include "shoal/ops/ops.h"
@@ -15,30 +13,18 @@
 namespace shoal::passes {
 namespace {
 
-using Kind = ops::Activation::Kind;
-
-template <size_t n>
-bool is_one_of(const Operator* op, const std::array<const Operator*, n>& list) {
-  return std::ranges::find(list, op) != list.end();
-}
-
 // Every element of the output is one of input 0, chosen by its place or by being the largest.
 bool moves_elements(const Node& node) {
   static constexpr std::array kMoves = {
       &ops::reshape,   &ops::flatten, &ops::squeeze, &ops::unsqueeze,      &ops::identity,
       &ops::transpose, &ops::slice,   &ops::gather,  &ops::depth_to_space, &ops::space_to_depth,
       &ops::expand,    &ops::tile_,   &ops::max_pool};
-  return is_one_of(node.op, kMoves) && node.outputs.size() == 1;
+  return std::ranges::find(kMoves, node.op) != kMoves.end() && node.outputs.size() == 1;
 }
 
-// y_i = f(x_i), and the inputs after the first are constants.
+// y_i = f(x_i), where f does not depend on what is computed.
 bool maps_elements(const Graph& graph, const Node& node) {
-  static constexpr std::array kMaps = {
-      &ops::relu,         &ops::leaky_relu, &ops::clip,       &ops::sigmoid,  &ops::tanh,
-      &ops::hard_sigmoid, &ops::gelu,       &ops::hard_swish, &ops::softplus, &ops::elu,
-      &ops::erf,          &ops::exp,        &ops::abs,        &ops::neg,      &ops::sqrt,
-      &ops::log,          &ops::reciprocal};
-  return is_one_of(node.op, kMaps) &&
+  return node.op->elementwise.f32 != nullptr &&
          std::all_of(node.inputs.begin() + 1, node.inputs.end(),
                      [&](ValueId id) { return id == kNoValue || constant(graph, id) != nullptr; });
 }
@@ -112,15 +98,8 @@ class Folder {
   // If the node clamps, so may its result after rounding.
   bool clamp(const Graph& to, const Node& node, QuantizedResult& result) const {
     const auto activation = ops::as_activation(node, graph_.operands(node.inputs));
-    if (!activation) return false;
-    constexpr float kInfinity = std::numeric_limits<float>::infinity();
-    float low = 0, high = kInfinity;
-    if (activation->kind == Kind::kClip) {
-      low = activation->alpha;
-      high = activation->beta;
-    } else if (activation->kind != Kind::kRelu) {
-      return false;
-    }
+    if (!activation || !activation->op->elementwise.clamps) return false;
+    const float low = activation->alpha, high = activation->beta;
     if (!(low <= high)) return false;
     const float scale = scales_of(to, result.y)[0];
     const auto zero_point = static_cast<int32_t>(zero_point_of(to, result.y));
@@ -138,7 +117,7 @@ class Folder {
   // Its result is read by a QuantizeLinear alone, perhaps with an activation between them.
   bool is_quantized_later(const Node& node) const {
     const Node* reader = links_.only_reader(node.outputs[0]);
-    if (reader != nullptr && (reader->op == &ops::relu || reader->op == &ops::clip)) {
+    if (reader != nullptr && reader->op->elementwise.clamps) {
       reader = links_.only_reader(reader->outputs[0]);
     }
     return reader != nullptr && reader->op == &ops::quantize_linear;

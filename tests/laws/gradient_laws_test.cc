@@ -116,7 +116,7 @@ std::vector<Tensor> run(const Graph& graph, std::span<const Tensor> inputs) {
   auto executable = make_reference_device()->compile(graph);
   EXPECT_TRUE(executable.ok());
   std::vector<Tensor> outputs(graph.outputs().size());
-  EXPECT_TRUE((*executable)->run(inputs, outputs, nullptr).ok());
+  EXPECT_TRUE((*executable)->run(inputs, outputs, {}).ok());
   return outputs;
 }
 

@@ -1,12 +1,10 @@
 // Every operator keeps every law of graph/operator.h. This file knows no operator by name.
-#include "laws.h"
-
 #include <gtest/gtest.h>
 
-#include <cmath>
 #include <set>
 
-#include "shoal/cpu/cpu.h"
+#include "../devices/devices.h"
+#include "fixture.h"
 #include "shoal/cpu/instruction_set.h"
 #include "shoal/device/device.h"
 #include "shoal/ops/ops.h"
@@ -15,71 +13,6 @@
 namespace shoal::laws {
 
 namespace {
-
-constexpr int kCasesPerOperator = 20;
-
-Node node_of(const Operator& op, const Case& c) {
-  Node node{&op, {}, {}, c.attributes, {}};
-  node.inputs.assign(c.inputs.size(), ValueId{0});
-  node.outputs.assign(c.outputs, ValueId{0});
-  return node;
-}
-
-std::vector<Operand> operands_of(std::span<const Tensor> inputs) {
-  std::vector<Operand> operands;
-  for (const Tensor& t : inputs)
-    operands.push_back({t.defined(), t.type(), t.defined() ? &t : nullptr});
-  return operands;
-}
-
-std::vector<Tensor> evaluate(const Node& node, std::span<const Tensor> inputs) {
-  auto types = node.op->infer(node, operands_of(inputs));
-  if (!types.ok()) {
-    ADD_FAILURE() << node.op->name << ": " << types.status().message();
-    return {};
-  }
-  std::vector<Tensor> outputs;
-  for (const TensorType& type : *types) outputs.emplace_back(type);
-  node.op->reference(node, inputs, outputs);
-  return outputs;
-}
-
-// Float elements within `tolerance` of the largest, others equal.
-void expect_same(const Tensor& got, const Tensor& want, float tolerance) {
-  ASSERT_EQ(got.type(), want.type());
-  if (!Floats::contains(got.dtype())) {
-    EXPECT_TRUE(std::ranges::equal(got.bytes(), want.bytes()));
-    return;
-  }
-  visit<Floats>(got.dtype(), [&]<class T>() {
-    float top = 1;
-    for (T x : want.data<T>()) {
-      if (std::isfinite(static_cast<float>(x)))
-        top = std::max(top, std::abs(static_cast<float>(x)));
-    }
-    for (size_t k = 0; k < got.data<T>().size(); ++k) {
-      const auto a = static_cast<float>(got.data<T>()[k]),
-                 b = static_cast<float>(want.data<T>()[k]);
-      if (a == b || (std::isnan(a) && std::isnan(b))) continue;
-      ASSERT_NEAR(a, b, tolerance * top) << "element " << k;
-    }
-  });
-}
-
-class Laws : public testing::TestWithParam<Source> {
- protected:
-  template <class F>
-  void for_each_case(F f) {
-    Rng rng(7);
-    for (int i = 0; i < kCasesPerOperator; ++i) {
-      const Case c = GetParam().draw(rng);
-      SCOPED_TRACE("case " + std::to_string(i) + ": " + describe(c));
-      f(c);
-      if (HasFatalFailure()) return;
-    }
-  }
-  const Operator& op() const { return *GetParam().op; }
-};
 
 class Splitting : public Laws {};
 class Linear : public Laws {};
@@ -226,7 +159,7 @@ TEST_P(Own, TheExpansionComputesTheSame) {
     auto executable = make_reference_device()->compile(graph);
     ASSERT_TRUE(executable.ok());
     std::vector<Tensor> got(outputs->size());
-    ASSERT_TRUE((*executable)->run({}, got, nullptr).ok());
+    ASSERT_TRUE((*executable)->run({}, got, {}).ok());
     expect_same(got[0], evaluate(node_of(op(), c), c.inputs)[0], 1e-5f);
   });
 }
@@ -272,23 +205,21 @@ Graph graph_of(const Operator& op, const Case& c, Form form, std::vector<Tensor>
 }
 
 TEST_P(Deterministic, EveryDeviceAgreesWithTheReference) {
-  static const std::unique_ptr<Device> devices[] = {make_cpu_device({.threads = 1}),
-                                                    make_cpu_device({.threads = 2})};
   for (std::string_view set : cpu::instruction_sets()) {
     SCOPED_TRACE(set);
     cpu::use_instruction_set(set);
     for_each_case([&](const Case& c) {
       const std::vector<Tensor> want = evaluate(node_of(op(), c), c.inputs);
-      for (const auto& device : devices) {
+      for (const auto& device : all_devices()) {
         for (const Form form : {Form{false, false}, Form{true, false}, Form{true, true}}) {
           std::vector<Tensor> feeds;
           const Graph graph = graph_of(op(), c, form, feeds);
           auto executable = device->compile(graph);
           ASSERT_TRUE(executable.ok()) << executable.status().message();
-          SCOPED_TRACE((*executable)->kernel_of(graph.nodes().size() - 1).name);
+          SCOPED_TRACE(device->info().name);
           for (int run = 0; run < 2; ++run) {  // the second finds what the first left behind
             std::vector<Tensor> got(want.size());
-            ASSERT_TRUE((*executable)->run(feeds, got, nullptr).ok());
+            ASSERT_TRUE((*executable)->run(feeds, got, {}).ok());
             for (size_t i = 0; i < want.size(); ++i) expect_same(got[i], want[i], 1e-5f);
           }
         }
@@ -298,28 +229,21 @@ TEST_P(Deterministic, EveryDeviceAgreesWithTheReference) {
   cpu::use_instruction_set("");
 }
 
-std::string name_case(const testing::TestParamInfo<Source>& param) {
-  return std::string(param.param.op->name) + "_" + std::to_string(param.index);
-}
-
-#define SHOAL_LAW(suite, claim)                                                                   \
-  INSTANTIATE_TEST_SUITE_P(Law, suite,                                                            \
-                           testing::ValuesIn(claiming([](const Operator& op) { return claim; })), \
-                           name_case)
 SHOAL_LAW(Laws, op.infer != nullptr);
 SHOAL_LAW(Splitting, op.split != nullptr);
 SHOAL_LAW(Linear, op.linear);
 SHOAL_LAW(InPlace, op.in_place);
 SHOAL_LAW(Own, op.expand != nullptr);
 SHOAL_LAW(Deterministic, !op.random);
-#undef SHOAL_LAW
 
 // A claim without a case would be a claim nobody checks.
 TEST(LawCases, CoverEveryClaim) {
   std::set<const Operator*> covered;
   for (const Source& source : sources()) covered.insert(source.op);
   for (const Operator* op : ops::all()) {
-    const bool claims = op->split != nullptr || op->linear || op->in_place || op->expand != nullptr;
+    const bool claims = op->split != nullptr || op->linear || op->in_place ||
+                        op->expand != nullptr || op->elementwise.operands > 0 || op->linear_time ||
+                        op->reads_types_only;
     EXPECT_TRUE(!claims || covered.contains(op)) << op->name << " claims laws but has no case";
   }
 }

@@ -194,6 +194,27 @@ Case constant_of_shape(Rng& rng) {
   return {{ints(dims_of(random_shape(rng, 0, 4)))}, {{"value", random_tensor(rng, {1})}}};
 }
 
+// Of any tensor, from some axis on.
+Case shape(Rng& rng) {
+  Case c{{random_tensor(rng, random_shape(rng, 0, 4))}};
+  if (coin(rng)) c.attributes["start"] = random_int(rng, -2, 2);
+  return c;
+}
+
+Case size(Rng& rng) { return {{random_tensor(rng, random_shape(rng, 0, 4))}}; }
+
+Case range(Rng& rng) {
+  const int64_t delta = coin(rng) ? random_int(rng, 1, 4) : random_int(rng, -4, -1);
+  auto scalar = [](int64_t x) { return Tensor::of<int64_t>({}, {x}); };
+  return {{scalar(random_int(rng, -9, 9)), scalar(random_int(rng, -9, 9)), scalar(delta)}};
+}
+
+Case non_zero(Rng& rng) {
+  Case c{{random_tensor(rng, random_shape(rng, 1, 4))}};
+  for (float& x : c.inputs[0].data<float>()) x = coin(rng) ? 0 : x;
+  return c;
+}
+
 Case depth_to_space(Rng& rng) {
   const int64_t block = random_int(rng, 1, 3);
   Shape shape = random_shape(rng, 4, 4, 4);
@@ -243,7 +264,11 @@ std::vector<Source> movement_cases() {
           {&ops::constant_of_shape, constant_of_shape},
           {&ops::depth_to_space, depth_to_space},
           {&ops::space_to_depth, space_to_depth},
-          {&ops::reverse_sequence, reverse_sequence}};
+          {&ops::non_zero, non_zero},
+          {&ops::range_, range},
+          {&ops::reverse_sequence, reverse_sequence},
+          {&ops::shape_, shape},
+          {&ops::size_, size}};
 }
 
 }  // namespace shoal::laws

@@ -152,7 +152,7 @@ class Landscape {
     const auto device = make_reference_device();
     const auto whole = *device->compile(graph);
     std::vector<Tensor> outputs(graph.outputs().size());
-    SHOAL_CHECK(whole->run(feeds_with(weights_), outputs, nullptr).ok());
+    SHOAL_CHECK(whole->run(feeds_with(weights_), outputs, {}).ok());
     loss_ = outputs[kLoss].data<double>()[0];
     const auto first = static_cast<ptrdiff_t>(kFirstStatistic + step.statistics.size());
     gradients_.assign(outputs.begin() + first, outputs.end());
@@ -182,7 +182,7 @@ class Landscape {
                              [&](double x, double d) { return x + step * d; });
     }
     std::vector<Tensor> outputs(1);
-    SHOAL_CHECK(executable_->run(feeds_with(moved), outputs, nullptr).ok());
+    SHOAL_CHECK(executable_->run(feeds_with(moved), outputs, {}).ok());
     return outputs[0].data<double>()[0];
   }
 

@@ -66,6 +66,19 @@ Case recurrent(Rng& rng, int64_t gates) {
           random_int(rng, 0, 1) ? lengths(rng, batch, steps) : Tensor(), maybe(state)},
          {{"direction", direction}, {"layout", layout}},
          gates == 4 ? size_t{3} : size_t{2}};
+  if (random_int(rng, 0, 1)) {
+    // Two lists: HardSigmoid takes an alpha and a beta, Elu an alpha, and Tanh none.
+    const std::string first = one_of<std::string>(rng, {"HardSigmoid", "Elu", "Softplus"});
+    const size_t others = gates == 1 ? 0 : static_cast<size_t>(gates) - 2;
+    std::vector<std::string> functions;
+    for (int64_t d = 0; d < directions; ++d) {
+      functions.push_back(first);
+      functions.insert(functions.end(), others, "Tanh");
+    }
+    c.attributes["activations"] = std::move(functions);
+    c.attributes["activation_alpha"] = std::vector<float>{0.4f, 0.6f};
+    c.attributes["activation_beta"] = std::vector<float>{0.3f};
+  }
   if (gates == 3) c.attributes["linear_before_reset"] = random_int(rng, 0, 1);
   if (gates == 4) c.inputs.insert(c.inputs.end(), {maybe(state), maybe({directions, 3 * hidden})});
   return c;

@@ -5,7 +5,6 @@
 #include <cmath>
 #include <random>
 
-#include "shoal/device/device.h"
 #include "shoal/graph/text.h"
 #include "shoal/ops/convert.h"
 #include "shoal/ops/ops.h"
@@ -13,7 +12,7 @@
 namespace shoal::passes {
 namespace {
 
-std::vector<Tensor> answers(const Graph& graph) {
+std::vector<Tensor> answers(const Graph& graph, Device& device) {
   std::mt19937 rng(3);
   std::uniform_real_distribution<float> uniform(-1, 1);
   std::vector<Tensor> inputs, outputs(graph.outputs().size());
@@ -26,8 +25,8 @@ std::vector<Tensor> answers(const Graph& graph) {
       for (std::byte& x : inputs.back().bytes()) x = static_cast<std::byte>(rng() & 255);
     }
   }
-  auto executable = make_reference_device()->compile(graph);
-  EXPECT_TRUE(executable.ok() && (*executable)->run(inputs, outputs, nullptr).ok());
+  auto executable = device.compile(graph);
+  EXPECT_TRUE(executable.ok() && (*executable)->run(inputs, outputs, {}).ok());
   return outputs;
 }
 
@@ -59,10 +58,19 @@ Graph parse(const std::string& text) {
   return *graph;
 }
 
+void expect_same_answers(const Graph& graph, Device& got, Device& want) {
+  const std::vector<Tensor> a = answers(graph, got), b = answers(graph, want);
+  for (size_t i = 0; i < a.size(); ++i) {
+    ASSERT_EQ(a[i].type(), b[i].type());
+    expect_near(a[i], b[i], graph[graph.outputs()[i]].name);
+  }
+}
+
 void expect_same_answers(const Graph& before, const Graph& after) {
   ASSERT_EQ(before.inputs().size(), after.inputs().size());
   ASSERT_EQ(before.outputs().size(), after.outputs().size());
-  const std::vector<Tensor> want = answers(before), got = answers(after);
+  const auto device = make_reference_device();
+  const std::vector<Tensor> want = answers(before, *device), got = answers(after, *device);
   for (size_t i = 0; i < want.size(); ++i) {
     const Value& output = before[before.outputs()[i]];
     EXPECT_EQ(output.name, after[after.outputs()[i]].name);

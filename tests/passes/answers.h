@@ -3,12 +3,16 @@
 
 #include <string>
 
+#include "shoal/device/device.h"
 #include "shoal/graph/graph.h"
 
 namespace shoal::passes {
 
 // The graph that a text describes; fails the test if it describes none.
 Graph parse(const std::string& text);
+
+// Fails the test if the devices differ, beyond rounding, in an answer.
+void expect_same_answers(const Graph& graph, Device& got, Device& want);
 
 // Fails the test if the graphs differ in inputs, outputs or, beyond rounding, in an answer.
 void expect_same_answers(const Graph& before, const Graph& after);

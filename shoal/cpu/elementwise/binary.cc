@@ -3,7 +3,6 @@
 
 #include "shoal/cpu/kernel.h"
 #include "shoal/cpu/movement/strided.h"
-#include "shoal/ops/ops.h"
 
 namespace shoal::cpu {
 namespace {
@@ -31,24 +30,18 @@ class BinaryKernel : public Kernel {
   const Walk<3> walk_;  // output, a, b
 };
 
-template <BinaryLoop (*kLoop)()>
 std::unique_ptr<Kernel> make(const KernelSpec& site) {
   // Max and Min take any number of inputs.
   if (!site.all_of_type(DType::kF32) || site.inputs.size() != 2) return nullptr;
-  return std::make_unique<BinaryKernel>(site, kLoop());
+  return std::make_unique<BinaryKernel>(site, binary_loop(site.node.op));
 }
 
 }  // namespace
 
 std::vector<Provider> binary_kernels() {
-  return {{&ops::add, "vector", make<add_loop>},
-          {&ops::div, "vector", make<div_loop>},
-          {&ops::max, "vector", make<max_loop>},
-          {&ops::min, "vector", make<min_loop>},
-          {&ops::mul, "vector", make<mul_loop>},
-          {&ops::prelu, "vector", make<prelu_loop>},
-          {&ops::relu_backward, "vector", make<relu_backward_loop>},
-          {&ops::sub, "vector", make<sub_loop>}};
+  std::vector<Provider> all;
+  for (const Operator* op : vector_pairs()) all.push_back({op, "vector", make});
+  return all;
 }
 
 }  // namespace shoal::cpu

@@ -2,6 +2,9 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
+
+#include "shoal/graph/operator.h"
 
 namespace shoal::cpu {
 
@@ -10,13 +13,9 @@ namespace shoal::cpu {
 using BinaryLoop = void (*)(const float* a, int64_t a_step, const float* b, int64_t b_step,
                             float* y, int64_t n);
 
-BinaryLoop add_loop();
-BinaryLoop div_loop();
-BinaryLoop max_loop();
-BinaryLoop min_loop();
-BinaryLoop mul_loop();
-BinaryLoop prelu_loop();
-BinaryLoop relu_backward_loop();
-BinaryLoop sub_loop();
+// The operators of two inputs that vector_functions.inc has.
+std::span<const Operator* const> vector_pairs();
+
+BinaryLoop binary_loop(const Operator* op);  // REQUIRES: `op` is one of them
 
 }  // namespace shoal::cpu

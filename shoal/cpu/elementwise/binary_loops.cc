@@ -1,4 +1,7 @@
+#include <algorithm>
+
 #include "shoal/cpu/elementwise/binary.h"
+#include "shoal/ops/ops.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "shoal/cpu/elementwise/binary_loops.cc"
@@ -16,43 +19,30 @@ HWY_INLINE void combine(const float* a, int64_t a_step, const float* b, int64_t 
                         int64_t n, const F& f) {
   const D d;
   const float first_a = *a, first_b = *b;  // y may be written over them
-  if (a_step == 0) return map(b, y, n, [&](D, V v) { return f(hn::Set(d, first_a), v); });
-  if (b_step == 0) return map(a, y, n, [&](D, V v) { return f(v, hn::Set(d, first_b)); });
+  if (a_step == 0) return map(b, y, n, [&](D, V v) { return f(d, hn::Set(d, first_a), v); });
+  if (b_step == 0) return map(a, y, n, [&](D, V v) { return f(d, v, hn::Set(d, first_b)); });
   int64_t i = 0;
   for (; i + kLanes <= n; i += kLanes) {
-    hn::StoreU(f(hn::LoadU(d, a + i), hn::LoadU(d, b + i)), d, y + i);
+    hn::StoreU(f(d, hn::LoadU(d, a + i), hn::LoadU(d, b + i)), d, y + i);
   }
-  for (; i < n; ++i) y[i] = hn::GetLane(f(hn::Set(d, a[i]), hn::Set(d, b[i])));
+  for (; i < n; ++i) y[i] = hn::GetLane(f(d, hn::Set(d, a[i]), hn::Set(d, b[i])));
 }
 
-void add_here(const float* a, int64_t as, const float* b, int64_t bs, float* y, int64_t n) {
-  combine(a, as, b, bs, y, n, [](V u, V v) { return hn::Add(u, v); });
-}
-void div_here(const float* a, int64_t as, const float* b, int64_t bs, float* y, int64_t n) {
-  combine(a, as, b, bs, y, n, [](V u, V v) { return hn::Div(u, v); });
-}
-// As ops/extrema.h has it: a NaN wins.
-void max_here(const float* a, int64_t as, const float* b, int64_t bs, float* y, int64_t n) {
-  combine(a, as, b, bs, y, n,
-          [](V u, V v) { return hn::IfThenElse(hn::Or(hn::Gt(v, u), hn::IsNaN(v)), v, u); });
-}
-void min_here(const float* a, int64_t as, const float* b, int64_t bs, float* y, int64_t n) {
-  combine(a, as, b, bs, y, n,
-          [](V u, V v) { return hn::IfThenElse(hn::Or(hn::Lt(v, u), hn::IsNaN(v)), v, u); });
-}
-void mul_here(const float* a, int64_t as, const float* b, int64_t bs, float* y, int64_t n) {
-  combine(a, as, b, bs, y, n, [](V u, V v) { return hn::Mul(u, v); });
-}
-void prelu_here(const float* a, int64_t as, const float* b, int64_t bs, float* y, int64_t n) {
-  combine(a, as, b, bs, y, n, [](V x, V slope) { return leaky(D(), slope, x); });
-}
-void relu_backward_here(const float* a, int64_t as, const float* b, int64_t bs, float* y,
-                        int64_t n) {
-  combine(a, as, b, bs, y, n,
-          [](V u, V v) { return hn::IfThenElseZero(hn::Gt(u, hn::Zero(D())), v); });
-}
-void sub_here(const float* a, int64_t as, const float* b, int64_t bs, float* y, int64_t n) {
-  combine(a, as, b, bs, y, n, [](V u, V v) { return hn::Sub(u, v); });
+#define SHOAL_BINARY(name, ...)                                                 \
+  void name##_here(const float* first, int64_t first_step, const float* second, \
+                   int64_t second_step, float* y, int64_t n) {                  \
+    combine(first, first_step, second, second_step, y, n,                       \
+            []([[maybe_unused]] D d, V a, V b) { return __VA_ARGS__; });        \
+  }
+#include "shoal/cpu/elementwise/vector_functions.inc"
+
+// In the order of vector_pairs().
+BinaryLoop binary_loop_here(size_t index) {
+#define SHOAL_BINARY(name, ...) name##_here,
+  static constexpr BinaryLoop kLoops[] = {
+#include "shoal/cpu/elementwise/vector_functions.inc"
+  };
+  return kLoops[index];
 }
 
 }  // namespace
@@ -62,23 +52,22 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace shoal::cpu {
 
-HWY_EXPORT(add_here);
-HWY_EXPORT(div_here);
-HWY_EXPORT(max_here);
-HWY_EXPORT(min_here);
-HWY_EXPORT(mul_here);
-HWY_EXPORT(prelu_here);
-HWY_EXPORT(relu_backward_here);
-HWY_EXPORT(sub_here);
+HWY_EXPORT(binary_loop_here);
 
-BinaryLoop add_loop() { return HWY_DYNAMIC_DISPATCH(add_here); }
-BinaryLoop div_loop() { return HWY_DYNAMIC_DISPATCH(div_here); }
-BinaryLoop max_loop() { return HWY_DYNAMIC_DISPATCH(max_here); }
-BinaryLoop min_loop() { return HWY_DYNAMIC_DISPATCH(min_here); }
-BinaryLoop mul_loop() { return HWY_DYNAMIC_DISPATCH(mul_here); }
-BinaryLoop prelu_loop() { return HWY_DYNAMIC_DISPATCH(prelu_here); }
-BinaryLoop relu_backward_loop() { return HWY_DYNAMIC_DISPATCH(relu_backward_here); }
-BinaryLoop sub_loop() { return HWY_DYNAMIC_DISPATCH(sub_here); }
+std::span<const Operator* const> vector_pairs() {
+#define SHOAL_BINARY(name, ...) &ops::name,
+  static const Operator* const kOperators[] = {
+#include "shoal/cpu/elementwise/vector_functions.inc"
+  };
+  return kOperators;
+}
+
+BinaryLoop binary_loop(const Operator* op) {
+  const auto all = vector_pairs();
+  const auto found = std::ranges::find(all, op);
+  SHOAL_CHECK(found != all.end());
+  return HWY_DYNAMIC_DISPATCH(binary_loop_here)(static_cast<size_t>(found - all.begin()));
+}
 
 }  // namespace shoal::cpu
 #endif  // HWY_ONCE

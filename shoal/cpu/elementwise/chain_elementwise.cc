@@ -44,7 +44,7 @@ class Chainer {
  private:
   static size_t index(ValueId id) { return static_cast<size_t>(id); }
 
-  // What the inputs of a chain are: operands that no member computes. Clip's bounds are none.
+  // What the inputs of a chain are: operands that no member computes.
   std::vector<ValueId> inputs_of(const std::vector<size_t>& members) const {
     std::vector<ValueId> inputs;
     for (size_t n : members) {
@@ -58,9 +58,8 @@ class Chainer {
 
   std::span<const ValueId> operands_of(size_t n) const {
     const Node& node = from_.nodes()[n];
-    const bool is_activation =
-        as_step(from_, node)->activation.kind != ops::Activation::Kind::kNone;
-    return std::span(node.inputs).first(is_activation ? 1 : node.inputs.size());
+    return std::span(node.inputs)
+        .first(std::min(node.inputs.size(), node.op->elementwise.operands));
   }
 
   // Members in the order of the graph; a node on its own stays what it is.

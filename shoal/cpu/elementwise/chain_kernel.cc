@@ -16,28 +16,10 @@ struct Row {
 };
 
 const Row& row_of(const Operator* op) {
-  using enum ChainOp;
+#define SHOAL_UNARY(name, ...) {&ops::name, ChainOp::name, ChainOp::name},
+#define SHOAL_BINARY(name, ...) {&ops::name, ChainOp::name, ChainOp::name##_reversed},
   static const Row kTable[] = {
-      {&ops::add, kAdd, kAdd},
-      {&ops::div, kDiv, kDivInto},
-      {&ops::mul, kMul, kMul},
-      {&ops::prelu, kPRelu, kPReluOf},
-      {&ops::relu_backward, kReluBackward, kReluBackwardOf},
-      {&ops::sub, kSub, kSubFrom},
-      {&ops::abs, kAbs, kAbs},
-      {&ops::erf, kErf, kErf},
-      {&ops::exp, kExp, kExp},
-      {&ops::neg, kNeg, kNeg},
-      {&ops::sqrt, kSqrt, kSqrt},
-      {&ops::clip, kClip, kClip},
-      {&ops::relu, kClip, kClip},
-      {&ops::gelu, kGelu, kGelu},
-      {&ops::hard_sigmoid, kHardSigmoid, kHardSigmoid},
-      {&ops::hard_swish, kHardSwish, kHardSwish},
-      {&ops::leaky_relu, kLeakyRelu, kLeakyRelu},
-      {&ops::sigmoid, kSigmoid, kSigmoid},
-      {&ops::swish, kSwish, kSwish},
-      {&ops::tanh, kTanh, kTanh},
+#include "shoal/cpu/elementwise/vector_functions.inc"
   };
   const auto* row = std::ranges::find(kTable, op, &Row::op);
   SHOAL_CHECK(row != std::end(kTable));
@@ -48,20 +30,18 @@ const Row& row_of(const Operator* op) {
 ChainProgram program_of(const KernelSpec& site) {
   const std::vector<ChainStep> steps = steps_of(site.node);
   ChainProgram program{{}, site.inputs.size()};
-  auto emit = [&](ChainOp op, size_t value, const ops::Activation& how = {}) {
-    program.instructions.push_back({op, static_cast<uint8_t>(value), how.alpha, how.beta});
+  auto emit = [&](ChainOp op, size_t value, float alpha = 0, float beta = 0) {
+    program.instructions.push_back({op, static_cast<uint8_t>(value), alpha, beta});
   };
   for (size_t s = 0; s < steps.size(); ++s) {
     const ChainStep& step = steps[s];
     const size_t a = step.operands.front(), b = step.operands.back();
     const size_t running = site.inputs.size() + s - 1;  // of no use to the first step
     const bool takes_a = s > 0 && a == running, takes_b = s > 0 && !takes_a && b == running;
-    if (s > 0 && !takes_a && !takes_b) emit(ChainOp::kStore, running);
-    if (!takes_a && !takes_b) emit(ChainOp::kLoad, a);
-    ops::Activation how = step.activation;
-    if (step.op == &ops::relu) how.beta = std::numeric_limits<float>::infinity();
+    if (s > 0 && !takes_a && !takes_b) emit(ChainOp::store, running);
+    if (!takes_a && !takes_b) emit(ChainOp::load, a);
     const Row& row = row_of(step.op);
-    emit(takes_b ? row.reversed : row.in_order, takes_b ? a : b, how);
+    emit(takes_b ? row.reversed : row.in_order, takes_b ? a : b, step.alpha, step.beta);
   }
   return program;
 }

@@ -28,65 +28,27 @@ HWY_INLINE void each(V (&x)[kVectors], const F& f) {
 template <class F>
 HWY_INLINE void each(V (&x)[kVectors], const float* v, const F& f) {
 #pragma GCC unroll 8
-  for (int i = 0; i < kVectors; ++i) x[i] = f(x[i], hn::LoadU(D(), v + i * kLanes));
+  for (int i = 0; i < kVectors; ++i) x[i] = f(D(), x[i], hn::LoadU(D(), v + i * kLanes));
 }
 
-HWY_INLINE void execute(const ChainInstruction& what, V (&x)[kVectors], float* v) {
+HWY_INLINE void execute(const ChainInstruction& what, V (&running)[kVectors], float* v) {
   const float alpha = what.alpha, beta = what.beta;
   switch (what.op) {
-    case ChainOp::kLoad:
-      return each(x, v, [](V, V b) { return b; });
-    case ChainOp::kStore:
+    case ChainOp::load:
+      return each(running, v, [](D, V, V b) { return b; });
+    case ChainOp::store:
 #pragma GCC unroll 8
-      for (int i = 0; i < kVectors; ++i) hn::StoreU(x[i], D(), v + i * kLanes);
+      for (int i = 0; i < kVectors; ++i) hn::StoreU(running[i], D(), v + i * kLanes);
       return;
-    case ChainOp::kAdd:
-      return each(x, v, [](V a, V b) { return hn::Add(a, b); });
-    case ChainOp::kDiv:
-      return each(x, v, [](V a, V b) { return hn::Div(a, b); });
-    case ChainOp::kDivInto:
-      return each(x, v, [](V a, V b) { return hn::Div(b, a); });
-    case ChainOp::kMul:
-      return each(x, v, [](V a, V b) { return hn::Mul(a, b); });
-    case ChainOp::kPRelu:
-      return each(x, v, [](V a, V b) { return leaky(D(), b, a); });
-    case ChainOp::kPReluOf:
-      return each(x, v, [](V a, V b) { return leaky(D(), a, b); });
-    case ChainOp::kReluBackward:
-      return each(x, v, [](V y, V dy) { return hn::IfThenElseZero(hn::Gt(y, hn::Zero(D())), dy); });
-    case ChainOp::kReluBackwardOf:
-      return each(x, v, [](V dy, V y) { return hn::IfThenElseZero(hn::Gt(y, hn::Zero(D())), dy); });
-    case ChainOp::kSub:
-      return each(x, v, [](V a, V b) { return hn::Sub(a, b); });
-    case ChainOp::kSubFrom:
-      return each(x, v, [](V a, V b) { return hn::Sub(b, a); });
-    case ChainOp::kAbs:
-      return each(x, [](D, V a) { return hn::Abs(a); });
-    case ChainOp::kErf:
-      return each(x, [](D d, V a) { return erf(d, a); });
-    case ChainOp::kExp:
-      return each(x, [](D d, V a) { return exp(d, a); });
-    case ChainOp::kNeg:
-      return each(x, [](D, V a) { return hn::Neg(a); });
-    case ChainOp::kSqrt:
-      return each(x, [](D, V a) { return hn::Sqrt(a); });
-    case ChainOp::kClip:
-      return each(
-          x, [=](D d, V a) { return at_most(hn::Set(d, beta), at_least(hn::Set(d, alpha), a)); });
-    case ChainOp::kGelu:
-      return each(x, [](D d, V a) { return gelu(d, a); });
-    case ChainOp::kHardSigmoid:
-      return each(x, [=](D d, V a) { return hard_sigmoid(d, alpha, beta, a); });
-    case ChainOp::kHardSwish:
-      return each(x, [](D d, V a) { return hn::Mul(a, hard_sigmoid(d, 1.0f / 6, 0.5f, a)); });
-    case ChainOp::kLeakyRelu:
-      return each(x, [=](D d, V a) { return leaky(d, hn::Set(d, alpha), a); });
-    case ChainOp::kSigmoid:
-      return each(x, [](D d, V a) { return sigmoid(d, a); });
-    case ChainOp::kSwish:
-      return each(x, [=](D d, V a) { return swish(d, alpha, a); });
-    case ChainOp::kTanh:
-      return each(x, [](D d, V a) { return tanh(d, a); });
+#define SHOAL_UNARY(name, ...) \
+  case ChainOp::name:          \
+    return each(running, [=]([[maybe_unused]] D d, V x) { return __VA_ARGS__; });
+#define SHOAL_BINARY(name, ...)                                                          \
+  case ChainOp::name:                                                                    \
+    return each(running, v, []([[maybe_unused]] D d, V a, V b) { return __VA_ARGS__; }); \
+  case ChainOp::name##_reversed:                                                         \
+    return each(running, v, []([[maybe_unused]] D d, V b, V a) { return __VA_ARGS__; });
+#include "shoal/cpu/elementwise/vector_functions.inc"
   }
 }
 

@@ -12,31 +12,12 @@ namespace shoal::cpu {
 
 // What happens to the running value, x; v is another value.
 enum class ChainOp : uint8_t {
-  kLoad,            // x = v
-  kStore,           // v = x
-  kAdd,             // x += v
-  kDiv,             // x /= v
-  kDivInto,         // x = v / x
-  kMul,             // x *= v
-  kPRelu,           // x is the argument, v the slope
-  kPReluOf,         // the other way round
-  kReluBackward,    // x is y, v is dy
-  kReluBackwardOf,  // the other way round
-  kSub,             // x -= v
-  kSubFrom,         // x = v - x
-  kAbs,
-  kErf,
-  kExp,
-  kNeg,
-  kSqrt,
-  kClip,
-  kGelu,
-  kHardSigmoid,
-  kHardSwish,
-  kLeakyRelu,
-  kSigmoid,
-  kSwish,
-  kTanh,
+  load,   // x = v
+  store,  // v = x
+// x = f(x) for functions of one value; x = f(x, v), and reversed x = f(v, x), for those of two.
+#define SHOAL_UNARY(name, ...) name,
+#define SHOAL_BINARY(name, ...) name, name##_reversed,
+#include "shoal/cpu/elementwise/vector_functions.inc"
 };
 
 struct ChainInstruction {

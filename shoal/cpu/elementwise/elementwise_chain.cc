@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <sstream>
 
+#include "shoal/cpu/elementwise/binary.h"
+#include "shoal/cpu/elementwise/function.h"
 #include "shoal/ops/broadcast.h"
 #include "shoal/ops/ops.h"
 #include "shoal/ops/record.h"
@@ -10,9 +12,9 @@
 namespace shoal::cpu {
 namespace {
 
-constexpr std::array kPlain = {&ops::add, &ops::div,  &ops::mul,          &ops::prelu,
-                               &ops::sub, &ops::abs,  &ops::erf,          &ops::exp,
-                               &ops::neg, &ops::sqrt, &ops::relu_backward};
+bool contains(std::span<const Operator* const> list, const Operator* op) {
+  return std::ranges::find(list, op) != list.end();
+}
 
 Result<std::vector<TensorType>> infer(const Node&, std::span<const Operand> inputs) {
   std::vector<Shape> shapes;
@@ -27,11 +29,11 @@ void reference(const Node& node, std::span<const Tensor> inputs, std::span<Tenso
     std::vector<Tensor> operands;
     for (size_t i : step.operands) operands.push_back(values[i]);
     Tensor result(outputs[0].type());
-    if (step.activation.kind == ops::Activation::Kind::kNone) {
+    if (step.operands.size() > 1) {
       step.op->reference(Node{step.op, {}, {}, {}, {}}, operands, std::span(&result, 1));
     } else {
       std::ranges::copy(operands[0].bytes(), result.bytes().begin());
-      ops::apply(step.activation, result);
+      ops::apply({step.op, step.alpha, step.beta}, result);
     }
     values.push_back(std::move(result));
   }
@@ -49,9 +51,12 @@ SHOAL_RECORD(elementwise_chain) = {.name = "ElementwiseChain",
 std::optional<ChainStep> as_step(const Graph& graph, const Node& node) {
   const TensorType& y = graph[node.outputs[0]].type;
   if (node.outputs.size() != 1 || y.dtype != DType::kF32) return std::nullopt;
-  if (std::ranges::find(kPlain, node.op) != kPlain.end()) return ChainStep{node.op, {}, {}};
-  const auto activation = ops::as_activation(node, graph.operands(node.inputs));
-  return activation ? std::optional(ChainStep{node.op, {}, *activation}) : std::nullopt;
+  if (node.inputs.size() == 2 && contains(vector_pairs(), node.op))
+    return ChainStep{node.op, {}, 0, 0};
+  if (!contains(vector_functions(), node.op)) return std::nullopt;
+  const auto function = ops::as_activation(node, graph.operands(node.inputs));
+  if (!function) return std::nullopt;
+  return ChainStep{node.op, {}, function->alpha, function->beta};
 }
 
 Attributes to_attributes(const std::vector<ChainStep>& steps) {
@@ -61,8 +66,8 @@ Attributes to_attributes(const std::vector<ChainStep>& steps) {
     std::string text(step.op->name);
     for (size_t i : step.operands) text += ' ' + std::to_string(i);
     texts.push_back(std::move(text));
-    alphas.push_back(step.activation.alpha);
-    betas.push_back(step.activation.beta);
+    alphas.push_back(step.alpha);
+    betas.push_back(step.beta);
   }
   return {{"steps", std::move(texts)}, {"alphas", std::move(alphas)}, {"betas", std::move(betas)}};
 }
@@ -76,16 +81,8 @@ std::vector<ChainStep> steps_of(const Node& chain) {
     std::istringstream text(texts[i]);
     std::string name;
     text >> name;
-    ChainStep step{ops::find(name), {}, {}};
+    ChainStep step{ops::find(name), {}, alphas[i], betas[i]};
     for (size_t operand; text >> operand;) step.operands.push_back(operand);
-    if (std::ranges::find(kPlain, step.op) == kPlain.end()) {
-      step.activation = ops::activation_of(
-          {step.op,
-           {},
-           {},
-           {{"activation", name}, {"activation_alpha", alphas[i]}, {"activation_beta", betas[i]}},
-           {}});
-    }
     steps.push_back(std::move(step));
   }
   return steps;

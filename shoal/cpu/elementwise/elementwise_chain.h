@@ -2,22 +2,20 @@
 // first-level cache. An operator that only the CPU knows, made last, of what else has left over.
 #pragma once
 
-#include <array>
+#include <optional>
 #include <vector>
 
 #include "shoal/graph/graph.h"
-#include "shoal/ops/elementwise/fused_activation.h"
 
 namespace shoal::cpu {
 
 extern const Operator elementwise_chain;
 
-// y = op(operands), or y = activation(operand). Operands are the inputs of the chain, then the
-// results of the steps before.
+// y = op(operands). Operands are the inputs of the chain, then the results of the steps before.
 struct ChainStep {
-  const Operator* op = nullptr;
+  const Operator* op = nullptr;  // vector_functions.inc has it
   std::vector<size_t> operands;
-  ops::Activation activation;  // kNone: what `op` says
+  float alpha = 0, beta = 0;  // the parameters of a function of one operand
 };
 
 // Longer chains gain nothing, and all of one should fit into the cache.

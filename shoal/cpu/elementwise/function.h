@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <span>
 
 #include "shoal/ops/elementwise/fused_activation.h"
 
@@ -10,20 +11,19 @@ namespace shoal::cpu {
 
 // y_i = f(x_i); x and y may be the same memory.
 struct Function {
-  using Loop = void (*)(float alpha, float beta, const float* x, float* y, int64_t n);
+  using Loop = void (*)(const ops::Activation& f, const float* x, float* y, int64_t n);
 
   Loop loop = nullptr;  // null: nothing is to be done
-  float alpha = 0, beta = 0;
+  ops::Activation f = {};
 
-  void operator()(const float* x, float* y, int64_t n) const { loop(alpha, beta, x, y, n); }
+  void operator()(const float* x, float* y, int64_t n) const { loop(f, x, y, n); }
 };
 
+// The operators of one input that vector_functions.inc has.
+std::span<const Operator* const> vector_functions();
+
+// Vectors where vector_functions.inc has the operator, otherwise one element after the other.
 Function function_of(const ops::Activation& activation);
-Function abs_function();
-Function erf_function();
-Function exp_function();
-Function neg_function();
-Function sqrt_function();
 
 // What may follow a product before it is stored. Clamping costs nothing next to a store; other
 // functions make a second pass over elements that are still in the first-level cache.

@@ -1,7 +1,6 @@
 // Element-wise operators of one input.
 #include "shoal/cpu/elementwise/function.h"
 #include "shoal/cpu/kernel.h"
-#include "shoal/ops/ops.h"
 
 namespace shoal::cpu {
 namespace {
@@ -21,13 +20,7 @@ class UnaryKernel : public Kernel {
   const Function function_;
 };
 
-template <Function (*kFunction)()>
 std::unique_ptr<Kernel> make(const KernelSpec& site) {
-  if (!site.all_of_type(DType::kF32)) return nullptr;
-  return std::make_unique<UnaryKernel>(kFunction());
-}
-
-std::unique_ptr<Kernel> make_activation(const KernelSpec& site) {
   if (!site.all_of_type(DType::kF32)) return nullptr;
   const auto activation = ops::as_activation(site.node, site.inputs);
   return activation ? std::make_unique<UnaryKernel>(function_of(*activation)) : nullptr;
@@ -36,16 +29,8 @@ std::unique_ptr<Kernel> make_activation(const KernelSpec& site) {
 }  // namespace
 
 std::vector<Provider> unary_kernels() {
-  std::vector<Provider> all = {{&ops::abs, "vector", make<abs_function>},
-                               {&ops::erf, "vector", make<erf_function>},
-                               {&ops::exp, "vector", make<exp_function>},
-                               {&ops::neg, "vector", make<neg_function>},
-                               {&ops::sqrt, "vector", make<sqrt_function>}};
-  for (const Operator* op :
-       {&ops::clip, &ops::gelu, &ops::hard_sigmoid, &ops::hard_swish, &ops::leaky_relu, &ops::relu,
-        &ops::sigmoid, &ops::swish, &ops::tanh}) {
-    all.push_back({op, "vector", make_activation});
-  }
+  std::vector<Provider> all;
+  for (const Operator* op : vector_functions()) all.push_back({op, "vector", make});
   return all;
 }
 

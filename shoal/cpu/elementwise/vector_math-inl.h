@@ -100,6 +100,12 @@ HWY_INLINE V gelu(D d, V x) {
   return hn::MulAdd(half, erf(d, hn::Mul(x, hn::Set(d, 0.70710678f))), half);
 }
 
+// 0.5 x (1 + tanh(u)) = x sigmoid(2 u), where u = sqrt(2 / pi) (x + 0.044715 x^3).
+HWY_INLINE V gelu_by_tanh(D d, V x) {
+  const V bent = hn::MulAdd(hn::Set(d, 0.044715f), hn::Mul(hn::Mul(x, x), x), x);
+  return hn::Mul(x, sigmoid(d, hn::Mul(hn::Set(d, 1.5957691f), bent)));
+}
+
 HWY_INLINE V hard_sigmoid(D d, float alpha, float beta, V x) {
   return clamp(d, 0, 1, hn::MulAdd(hn::Set(d, alpha), x, hn::Set(d, beta)));
 }

@@ -1,7 +1,6 @@
 // What lies between convolutions and can be computed on channels in blocks as well: pools, sums,
 // normalisations, functions of single elements.
 #include <algorithm>
-#include <array>
 
 #include "shoal/cpu/layout/blocked_backward.h"
 #include "shoal/cpu/layout/blocked_quantized.h"
@@ -11,15 +10,6 @@
 
 namespace shoal::cpu {
 namespace {
-
-// Functions of single elements. They must give something finite for the channels that fill up a
-// block, whose elements are zero or came from zero that way.
-constexpr std::array kElementwise = {
-    &ops::relu,         &ops::leaky_relu, &ops::clip,         &ops::sigmoid,       &ops::tanh,
-    &ops::hard_sigmoid, &ops::hard_swish, &ops::swish,        &ops::gelu,          &ops::abs,
-    &ops::neg,          &ops::add,        &ops::sub,          &ops::mul,           &ops::max,
-    &ops::min,          &ops::prelu,      &ops::q_linear_add, &ops::relu_backward,
-};
 
 bool is_blocked(const Lowering& lowering, const Node& node) {
   return lowering.is_blocked(node.inputs[0]);
@@ -217,9 +207,12 @@ std::vector<LoweringRule> collect() {
       {&ops::lookup, is_blocked, lower_first_input},
       {&ops::cast, fits_cast, lower_first_input},
       {&ops::concat, fits_concat, lower_concat},
+      {&ops::q_linear_add, fits_elementwise, lower_elementwise},
   };
-  for (const Operator* op : kElementwise) {
-    rules.push_back({op, fits_elementwise, lower_elementwise});
+  // The channels that fill up a block are zero, or were computed from zeros. They must stay finite:
+  // later they are multiplied by weights that are zero.
+  for (const Operator* op : ops::all()) {
+    if (op->elementwise.finite) rules.push_back({op, fits_elementwise, lower_elementwise});
   }
   return rules;
 }

@@ -15,7 +15,7 @@ std::vector<Tensor> answers(const Graph& graph) {
   std::vector<Tensor> inputs, outputs(graph.outputs().size());
   for (ValueId id : graph.inputs()) inputs.push_back(random_floats(rng, graph[id].type.shape));
   auto executable = make_reference_device()->compile(graph);
-  EXPECT_TRUE(executable.ok() && (*executable)->run(inputs, outputs, nullptr).ok());
+  EXPECT_TRUE(executable.ok() && (*executable)->run(inputs, outputs, {}).ok());
   return outputs;
 }
 

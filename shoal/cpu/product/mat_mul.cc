@@ -1,7 +1,5 @@
 // MatMul and FusedMatMul: stacks of products. A single right factor, as weights are, meets all rows
 // of the left stack at once.
-#include <limits>
-
 #include "shoal/cpu/product/matrix_kernels.h"
 #include "shoal/ops/nn/matrix_product.h"
 #include "shoal/ops/ops.h"
@@ -9,7 +7,10 @@
 namespace shoal::cpu {
 namespace {
 
-MatrixProducts products_of(const KernelSpec& site) {
+std::optional<MatrixProducts> products_of(const KernelSpec& site) {
+  // The product with a vector has no column axis that a bias could lie along.
+  const bool bias_along_columns = !site.given(2) || site.shape(1).rank() > 1;
+  if (!site.all_of_type(DType::kF32) || !bias_along_columns) return std::nullopt;
   const ops::MatMulSizes sizes = ops::matmul_sizes(site.shape(0), site.shape(1));
   const Shape &a = sizes.a_shape, &b = sizes.b_shape;
   int64_t m = sizes.m;
@@ -20,47 +21,21 @@ MatrixProducts products_of(const KernelSpec& site) {
   } else {
     sizes.for_each_matrix([&](int64_t i, int64_t j, int64_t y) { pairs.push_back({i, j, y}); });
   }
-  return {m,
-          sizes.n,
-          sizes.k,
-          std::move(pairs),
-          {nullptr, sizes.k, 1},
-          {nullptr, sizes.n, 1},
-          1,
-          Addend(site, 1),
-          activation_of(site)};
-}
-
-bool fits(const KernelSpec& site) {
-  // The product with a vector has no column axis that a bias could lie along.
-  const bool bias_along_columns = !site.given(2) || site.shape(1).rank() > 1;
-  return site.all_of_type(DType::kF32) && bias_along_columns;
-}
-
-template <std::unique_ptr<Kernel> (*kMake)(const KernelSpec&, MatrixProducts)>
-std::unique_ptr<Kernel> make(const KernelSpec& site) {
-  return fits(site) ? kMake(site, products_of(site)) : nullptr;
-}
-
-template <double (*kCost)(const KernelSpec&, const MatrixProducts&)>
-double cost(const KernelSpec& site) {
-  return fits(site) ? kCost(site, products_of(site)) : std::numeric_limits<double>::infinity();
+  return MatrixProducts{m,
+                        sizes.n,
+                        sizes.k,
+                        std::move(pairs),
+                        {nullptr, sizes.k, 1},
+                        {nullptr, sizes.n, 1},
+                        1,
+                        Addend(site, 1),
+                        activation_of(site)};
 }
 
 }  // namespace
 
 std::vector<Provider> mat_mul_kernels() {
-  std::vector<Provider> all;
-  for (const Operator* op : {&ops::mat_mul, &ops::fused_mat_mul}) {
-    all.push_back({op, "block_sparse", make<make_block_sparse_kernel>});
-    all.push_back({op, "sparse", make<make_sparse_kernel>});
-    all.push_back({op, "gemv", make<make_vector_kernel>});
-    all.push_back({op, "gemm", make<make_product_kernel>, cost<product_cost>});
-#ifdef SHOAL_ONEDNN
-    all.push_back({op, "onednn", make<make_onednn_kernel>, cost<onednn_cost>});
-#endif
-  }
-  return all;
+  return product_kernels<products_of>({&ops::mat_mul, &ops::fused_mat_mul});
 }
 
 }  // namespace shoal::cpu

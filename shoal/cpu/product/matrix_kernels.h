@@ -2,6 +2,9 @@
 // which matrices are multiplied.
 #pragma once
 
+#include <initializer_list>
+#include <limits>
+#include <optional>
 #include <vector>
 
 #include "shoal/cpu/kernel.h"
@@ -71,5 +74,38 @@ double product_cost(const KernelSpec& site, const MatrixProducts& products);
 std::unique_ptr<Kernel> make_onednn_kernel(const KernelSpec& site, MatrixProducts products);
 double onednn_cost(const KernelSpec& site, const MatrixProducts& products);
 #endif
+
+// How an operator says which matrices it multiplies; nothing: these kernels do not know how to.
+using ProductsOf = std::optional<MatrixProducts>(const KernelSpec& site);
+
+template <ProductsOf* kProducts, auto kMake>
+std::unique_ptr<Kernel> make_matrix_kernel(const KernelSpec& site) {
+  std::optional<MatrixProducts> products = kProducts(site);
+  return products ? kMake(site, *std::move(products)) : nullptr;
+}
+
+template <ProductsOf* kProducts, auto kCost>
+double matrix_cost(const KernelSpec& site) {
+  const std::optional<MatrixProducts> products = kProducts(site);
+  return products ? kCost(site, *products) : std::numeric_limits<double>::infinity();
+}
+
+// All kernels above, for each of the operators.
+template <ProductsOf* kProducts>
+std::vector<Provider> product_kernels(std::initializer_list<const Operator*> operators) {
+  std::vector<Provider> all;
+  for (const Operator* op : operators) {
+    all.push_back({op, "block_sparse", make_matrix_kernel<kProducts, make_block_sparse_kernel>});
+    all.push_back({op, "sparse", make_matrix_kernel<kProducts, make_sparse_kernel>});
+    all.push_back({op, "gemv", make_matrix_kernel<kProducts, make_vector_kernel>});
+    all.push_back({op, "gemm", make_matrix_kernel<kProducts, make_product_kernel>,
+                   matrix_cost<kProducts, product_cost>});
+#ifdef SHOAL_ONEDNN
+    all.push_back({op, "onednn", make_matrix_kernel<kProducts, make_onednn_kernel>,
+                   matrix_cost<kProducts, onednn_cost>});
+#endif
+  }
+  return all;
+}
 
 }  // namespace shoal::cpu

@@ -54,22 +54,27 @@ std::unique_ptr<Kernel> make_layer_normalization(const KernelSpec& site) {
   return std::make_unique<LayerNormalizationKernel>(site, row);
 }
 
-class BatchNormalizationKernel : public Kernel {
+// Mean and variance of a plane are measured, or given per channel by inputs 3 and 4.
+class PlaneNormalizationKernel : public Kernel {
  public:
-  explicit BatchNormalizationKernel(const KernelSpec& site)
+  PlaneNormalizationKernel(const KernelSpec& site, bool measures)
       : planes_(site.shape(0)[0] * site.shape(0)[1]),
         channels_(site.shape(0)[1]),
         plane_(site.shape(0).count(2, site.shape(0).rank())),
-        epsilon_(site.node.real("epsilon", kEpsilon)) {}
+        epsilon_(site.node.real("epsilon", kEpsilon)),
+        measures_(measures) {}
 
   void run(const KernelArgs& call) const override {
     const float *scale = call.input(1), *bias = call.input(2);
-    const float *mean = call.input(3), *variance = call.input(4);
     call.pool.parallel_ranges(planes_, kElements / plane_ + 1, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
         const int64_t c = i % channels_;
-        const float factor = scale[c] * inverse_deviation(variance[c], epsilon_);
-        normalize_plane(call.input(0) + i * plane_, mean[c], factor, bias[c],
+        const float* x = call.input(0) + i * plane_;
+        const MeanAndVariance moments = measures_
+                                            ? mean_and_variance(x, plane_)
+                                            : MeanAndVariance{call.input(3)[c], call.input(4)[c]};
+        normalize_plane(x, static_cast<float>(moments.mean),
+                        scale[c] * inverse_deviation(moments.variance, epsilon_), bias[c],
                         call.output(0) + i * plane_, plane_);
       }
     });
@@ -78,6 +83,7 @@ class BatchNormalizationKernel : public Kernel {
  private:
   const int64_t planes_, channels_, plane_;
   const double epsilon_;
+  const bool measures_;
 };
 
 std::unique_ptr<Kernel> make_batch_normalization(const KernelSpec& site) {
@@ -86,38 +92,12 @@ std::unique_ptr<Kernel> make_batch_normalization(const KernelSpec& site) {
       site.shape(0).count() == 0) {
     return nullptr;
   }
-  return std::make_unique<BatchNormalizationKernel>(site);
+  return std::make_unique<PlaneNormalizationKernel>(site, false);
 }
-
-class InstanceNormalizationKernel : public Kernel {
- public:
-  explicit InstanceNormalizationKernel(const KernelSpec& site)
-      : planes_(site.shape(0)[0] * site.shape(0)[1]),
-        channels_(site.shape(0)[1]),
-        plane_(site.shape(0).count(2, site.shape(0).rank())),
-        epsilon_(site.node.real("epsilon", kEpsilon)) {}
-
-  void run(const KernelArgs& call) const override {
-    const float *scale = call.input(1), *bias = call.input(2);
-    call.pool.parallel_ranges(planes_, kElements / plane_ + 1, [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) {
-        const float* x = call.input(0) + i * plane_;
-        const auto [mean, variance] = mean_and_variance(x, plane_);
-        const float factor = scale[i % channels_] * inverse_deviation(variance, epsilon_);
-        normalize_plane(x, static_cast<float>(mean), factor, bias[i % channels_],
-                        call.output(0) + i * plane_, plane_);
-      }
-    });
-  }
-
- private:
-  const int64_t planes_, channels_, plane_;
-  const double epsilon_;
-};
 
 std::unique_ptr<Kernel> make_instance_normalization(const KernelSpec& site) {
   if (!site.all_of_type(DType::kF32) || site.shape(0).count() == 0) return nullptr;
-  return std::make_unique<InstanceNormalizationKernel>(site);
+  return std::make_unique<PlaneNormalizationKernel>(site, true);
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <numbers>
 
 #include "shoal/ops/chain.h"
+#include "shoal/ops/elementwise/elementwise.h"
 #include "shoal/ops/gradient.h"
 #include "shoal/ops/ops.h"
 
@@ -16,7 +17,12 @@ using Gradients = Result<std::vector<ValueId>>;
 class Formula : public Chain {
  public:
   Formula(const Node& at, std::span<const ValueId> outputs, Graph& graph)
-      : Chain(graph, at.inputs[0]), node(at), x(at.inputs[0]), y(at.outputs[0]), dy(outputs[0]) {}
+      : Chain(graph, at.inputs[0]),
+        alpha(attribute_of(at, at.op->elementwise.parameters[0])),
+        beta(attribute_of(at, at.op->elementwise.parameters[1])),
+        x(at.inputs[0]),
+        y(at.outputs[0]),
+        dy(outputs[0]) {}
 
   ValueId plus(ValueId a, double b) { return add(ops::add, {a, scalar(b)}); }
   ValueId times(ValueId a, ValueId b) { return add(mul, {a, b}); }
@@ -30,7 +36,7 @@ class Formula : public Chain {
 
   Gradients dx(ValueId value) const { return finish({value}); }
 
-  const Node& node;
+  const double alpha, beta;  // the parameters of f
   ValueId x, y, dy;
 };
 
@@ -146,28 +152,27 @@ Gradients step_gradient(const Node&, std::span<const ValueId>, Graph&) {
 // Below zero y = alpha * (exp(x / alpha) - 1), so the slope there is y / alpha + 1.
 Gradients celu_gradient(const Node& node, std::span<const ValueId> outputs, Graph& graph) {
   Formula f(node, outputs, graph);
-  const ValueId slope = f.plus(f.times(f.y, 1 / static_cast<double>(node.real("alpha", 1))), 1);
+  const ValueId slope = f.plus(f.times(f.y, 1 / f.alpha), 1);
   return f.dx(f.choose(f.above(f.x, 0), f.dy, f.times(f.dy, slope)));
 }
 
 Gradients elu_gradient(const Node& node, std::span<const ValueId> outputs, Graph& graph) {
   Formula f(node, outputs, graph);
-  const ValueId slope = f.plus(f.y, node.real("alpha", 1));
+  const ValueId slope = f.plus(f.y, f.alpha);
   return f.dx(f.choose(f.above(f.x, 0), f.dy, f.times(f.dy, slope)));
 }
 
 Gradients selu_gradient(const Node& node, std::span<const ValueId> outputs, Graph& graph) {
   Formula f(node, outputs, graph);
-  const double alpha = node.real("alpha", 1.67326319217681884765625f);
-  const double gamma = node.real("gamma", 1.05070102214813232421875f);
-  const ValueId slope = f.choose(f.above(f.x, 0), f.scalar(gamma), f.plus(f.y, alpha * gamma));
+  const double gamma = f.beta;
+  const ValueId slope = f.choose(f.above(f.x, 0), f.scalar(gamma), f.plus(f.y, f.alpha * gamma));
   return f.dx(f.times(f.dy, slope));
 }
 
 Gradients hard_sigmoid_gradient(const Node& node, std::span<const ValueId> outputs, Graph& graph) {
   Formula f(node, outputs, graph);
   const ValueId bent = f.add(and_, {f.above(f.y, 0), f.add(less, {f.y, f.scalar(1)})});
-  return f.dx(f.times(f.only_where(bent, f.dy), node.real("alpha", 0.2f)));
+  return f.dx(f.times(f.only_where(bent, f.dy), f.alpha));
 }
 
 // Between -3 and 3 y = x (x / 6 + 1/2).
@@ -180,7 +185,7 @@ Gradients hard_swish_gradient(const Node& node, std::span<const ValueId> outputs
 
 Gradients leaky_relu_gradient(const Node& node, std::span<const ValueId> outputs, Graph& graph) {
   Formula f(node, outputs, graph);
-  const ValueId small = f.times(f.dy, node.real("alpha", 0.01f));
+  const ValueId small = f.times(f.dy, f.alpha);
   return f.dx(f.choose(f.above(f.x, 0), f.dy, small));
 }
 
@@ -206,13 +211,13 @@ Gradients softsign_gradient(const Node& node, std::span<const ValueId> outputs, 
 
 Gradients shrink_gradient(const Node& node, std::span<const ValueId> outputs, Graph& graph) {
   Formula f(node, outputs, graph);
-  return f.dx(f.only_where(f.above(f.apply(abs, f.x), node.real("lambd", 0.5f)), f.dy));
+  return f.dx(f.only_where(f.above(f.apply(abs, f.x), f.alpha), f.dy));
 }
 
 Gradients thresholded_relu_gradient(const Node& node, std::span<const ValueId> outputs,
                                     Graph& graph) {
   Formula f(node, outputs, graph);
-  return f.dx(f.only_where(f.above(f.x, node.real("alpha", 1)), f.dy));
+  return f.dx(f.only_where(f.above(f.x, f.alpha), f.dy));
 }
 
 }  // namespace shoal::ops

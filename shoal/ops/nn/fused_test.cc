@@ -7,8 +7,6 @@
 namespace shoal::ops {
 namespace {
 
-using Kind = Activation::Kind;
-
 TEST(FusedConv, AddsTheResidualBeforeItActivates) {
   const Tensor x = floats({1, 1, 3}, {1, 2, 3}), w = floats({1, 1, 1}, {1});
   const auto y = evaluate(fused_conv, {x, w, Tensor(), floats({1, 1, 3}, {-3, -1, 1})},
@@ -43,7 +41,7 @@ TEST(FusedMatMul, RefusesABiasThatIsNoRow) {
 }
 
 TEST(Activation, IsReadAsItWasWritten) {
-  const Activation clip6{Kind::kClip, 0, 6};
+  const Activation clip6{&clip, 0, 6};
   Node node;
   set_activation(node.attributes, clip6);
   EXPECT_EQ(activation_of(node), clip6);
@@ -53,7 +51,7 @@ TEST(Activation, IsReadAsItWasWritten) {
 TEST(Activation, TakesADefaultFromTheOperatorOfItsName) {
   Node node;
   node.attributes["activation"] = std::string("HardSigmoid");
-  EXPECT_EQ(activation_of(node), (Activation{Kind::kHardSigmoid, 0.2f, 0.5f}));
+  EXPECT_EQ(activation_of(node), (Activation{&hard_sigmoid, 0.2f, 0.5f}));
 }
 
 TEST(Activation, IsRecognisedInClipOnlyIfTheBoundsAreConstant) {
@@ -64,16 +62,38 @@ TEST(Activation, IsRecognisedInClipOnlyIfTheBoundsAreConstant) {
   const std::vector<Operand> constant{x, {true, scalar, &zero}};
   const auto found = as_activation(node, constant);
   ASSERT_TRUE(found);
-  EXPECT_EQ(apply(*found, -1.0f), 0);
-  EXPECT_EQ(apply(*found, 1e30f), 1e30f);
+  EXPECT_EQ((*found)(-1.0f), 0);
+  EXPECT_EQ((*found)(1e30f), 1e30f);
   EXPECT_FALSE(as_activation(node, std::vector<Operand>{x, {true, scalar}}));
 }
 
-TEST(Activation, IsNotRecognisedInOtherOperatorsOrTheTanhFormOfGelu) {
+TEST(Activation, IsNotRecognisedInOtherOperators) {
   const std::vector<Operand> x{{true, {DType::kF32, {4}}}};
   EXPECT_FALSE(as_activation(Node{&softmax, {}, {}, {}, {}}, x));
-  EXPECT_TRUE(as_activation(Node{&gelu, {}, {}, {}, {}}, x));
-  EXPECT_FALSE(as_activation(Node{&gelu, {}, {}, {{"approximate", std::string("tanh")}}, {}}, x));
+  EXPECT_FALSE(as_activation(Node{&add, {}, {}, {}, {}}, x));
+  EXPECT_FALSE(as_activation(Node{&is_nan, {}, {}, {}, {}}, x));
+}
+
+TEST(Activation, ReadsTextAsANumber) {
+  const std::vector<Operand> x{{true, {DType::kF32, {4}}}};
+  EXPECT_EQ(as_activation(Node{&gelu, {}, {}, {}, {}}, x), (Activation{&gelu, 0, 0}));
+  const Attributes tanh_form{{"approximate", std::string("tanh")}};
+  EXPECT_EQ(as_activation(Node{&gelu, {}, {}, tanh_form, {}}, x), (Activation{&gelu, 1, 0}));
+}
+
+TEST(Activation, KeepsWhatIsFixed) {
+  Node node;
+  node.attributes = {{"activation", std::string("Relu")}, {"activation_alpha", -1.0f}};
+  EXPECT_EQ(activation_of(node)(-2.0f), 0);
+  EXPECT_EQ(activation_of(node).alpha, 0);
+}
+
+// Elements that only fill up a block would become infinite.
+TEST(Activation, IsNotFusedIfItMayBeInfinite) {
+  Node node;
+  node.attributes["activation"] = std::string("Reciprocal");
+  EXPECT_EQ(require_activation(node).status().message(),
+            "activation Reciprocal is not one that can be fused");
 }
 
 }  // namespace

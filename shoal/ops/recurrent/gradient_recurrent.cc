@@ -15,34 +15,20 @@ using Gradients = Result<std::vector<ValueId>>;
 
 constexpr size_t kX = 0, kW = 1, kR = 2, kB = 3, kLengths = 4, kInitialH = 5, kInitialC = 6, kP = 7;
 
-struct Function {
-  std::string_view name;
-  const Operator* op;
-};
-
-// Those without parameters, which are the ones that networks are trained with.
-constexpr Function kFunctions[] = {{"Relu", &relu},
-                                   {"Tanh", &tanh},
-                                   {"Sigmoid", &sigmoid},
-                                   {"Softsign", &softsign},
-                                   {"Softplus", &softplus}};
-
-const Operator* function_of(std::string_view name) {
-  const auto found = std::ranges::find(kFunctions, name, &Function::name);
-  return found == std::end(kFunctions) ? nullptr : found->op;
+// The attributes with which the operator of a function has its parameters.
+Attributes attributes_of(const RecurrentActivation& activation) {
+  const auto& [alpha, beta] = activation.function->parameters;
+  Attributes attributes;
+  if (!alpha.attribute.empty()) attributes[std::string(alpha.attribute)] = activation.alpha;
+  if (!beta.attribute.empty()) attributes[std::string(beta.attribute)] = activation.beta;
+  return attributes;
 }
 
-// In the order of the equations, for each direction.
-std::vector<std::string> functions_of(const Node& node) {
-  const auto given = attribute<std::vector<std::string>>(node.attributes, "activations", {});
-  if (!given.empty()) return given;
-  const std::vector<std::string> usual =
-      node.op == &lstm  ? std::vector<std::string>{"Sigmoid", "Tanh", "Tanh"}
-      : node.op == &gru ? std::vector<std::string>{"Sigmoid", "Tanh"}
-                        : std::vector<std::string>{"Tanh"};
-  std::vector<std::string> both = usual;
-  both.insert(both.end(), usual.begin(), usual.end());
-  return both;
+// Not every function is one of an operator, or has numbers for all of its parameters.
+bool has_operator(const RecurrentActivation& activation) {
+  const auto is_number = [](const ElementParameter& p) { return p.input == 0 && p.text.empty(); };
+  return activation.op != nullptr &&
+         std::ranges::all_of(activation.op->elementwise.parameters, is_number);
 }
 
 struct State {
@@ -51,8 +37,9 @@ struct State {
 
 class Unrolled {
  public:
-  Unrolled(const Node& node, Chain& chain)
-      : node_(node),
+  Unrolled(const RecurrentKind& kind, const Node& node, Chain& chain)
+      : kind_(kind),
+        node_(node),
         chain_(chain),
         sizes_(recurrent_sizes(node, chain.shape_of(node.inputs[kX]),
                                chain.shape_of(node.inputs[kR]))) {}
@@ -108,14 +95,13 @@ class Unrolled {
   ValueId one_minus(ValueId x) { return chain_.add(sub, {chain_.scalar(1), x}); }
 
   ValueId activate(size_t which, ValueId x) {
-    const size_t per_direction = node_.op == &lstm ? 3 : node_.op == &gru ? 2 : 1;
-    const size_t at = static_cast<size_t>(direction_) * per_direction + which;
-    return chain_.add(*function_of(functions_of(node_)[at]), {x});
+    const RecurrentActivation& activation = activations_[which];
+    return chain_.add(*activation.op, {x}, attributes_of(activation));
   }
 
   // One direction; adds its hidden states [steps, 1, batch, hidden] and gives the last ones.
   State walk(int64_t d, std::vector<ValueId>& y) {
-    direction_ = d;
+    activations_ = activations_of(kind_, node_, d);
     const int64_t width = chain_.shape_of(node_.inputs[kW])[1];
     r_ = chain_.transpose(of_direction(kR, d), {1, 0});  // [hidden, width]
     const ValueId bias = given(kB) ? of_direction(kB, d) : chain_.zeros({2 * width});
@@ -169,14 +155,15 @@ class Unrolled {
     return {times(seeing(1, c), activate(2, c)), c};
   }
 
+  const RecurrentKind& kind_;
   const Node& node_;
   Chain& chain_;
   const RecurrentSizes sizes_;
-  int64_t direction_ = 0;
+  std::vector<RecurrentActivation> activations_;  // of the direction that is unrolled
   ValueId r_ = kNoValue, r_bias_ = kNoValue, peephole_ = kNoValue;
 };
 
-Status require_plain(const Node& node) {
+Status require_plain(const RecurrentKind& kind, const Node& node, int64_t directions) {
   const auto unsupported = [&](const std::string& what) {
     return Status(Code::kUnsupported, std::string(node.op->name) + " has no gradient with " + what);
   };
@@ -184,18 +171,21 @@ Status require_plain(const Node& node) {
     return unsupported("lengths of sequences");
   }
   if (node.has("clip")) return unsupported("clip");
-  for (const std::string& name : functions_of(node)) {
-    if (function_of(name) == nullptr) return unsupported("activation " + name);
+  for (int64_t d = 0; d < directions; ++d) {
+    if (!std::ranges::all_of(activations_of(kind, node, d), has_operator)) {
+      return unsupported("one of its activations");
+    }
   }
   return {};
 }
 
 }  // namespace
 
-Gradients recurrent_gradient(const Node& node, std::span<const ValueId> outputs, Graph& graph) {
-  SHOAL_TRY(require_plain(node));
+Gradients recurrent_gradient(const RecurrentKind& kind, const Node& node,
+                             std::span<const ValueId> outputs, Graph& graph) {
+  SHOAL_TRY(require_plain(kind, node, graph[node.inputs[kR]].type.shape[0]));
   return gradient_of_formula(node, outputs, graph,
-                             [&](Chain& chain) { return Unrolled(node, chain).run(); });
+                             [&](Chain& chain) { return Unrolled(kind, node, chain).run(); });
 }
 
 }  // namespace shoal::ops

@@ -1,5 +1,4 @@
 // GRU: a hidden state, moved by the gates z (update) and r (reset) towards a candidate h.
-#include "shoal/ops/gradient.h"
 #include "shoal/ops/record.h"
 #include "shoal/ops/recurrent/recurrent.h"
 
@@ -7,18 +6,15 @@ namespace shoal::ops {
 namespace {
 
 constexpr std::string_view kActivations[] = {"Sigmoid", "Tanh"};
-constexpr RecurrentKind kKind = {.gates = 3, .activations = kActivations};
-
-Result<std::vector<TensorType>> infer(const Node& node, std::span<const Operand> inputs) {
-  return infer_recurrent(kKind, node, inputs);
-}
 
 template <class T>
-class Cell {
+class GruCell {
  public:
-  Cell(const RecurrentKind& kind, const Node& node, int64_t d, const RecurrentWeights<T>& weights,
-       int64_t hidden)
-      : activations_(activations_of<T>(kind, node, static_cast<size_t>(d))),
+  static constexpr RecurrentKind kKind = {.gates = 3, .activations = kActivations};
+
+  GruCell(const Node& node, std::vector<RecurrentActivation> activations,
+          const RecurrentWeights<T>& weights, int64_t hidden)
+      : activations_(std::move(activations)),
         weights_(weights),
         hidden_(hidden),
         linear_before_reset_(node.integer("linear_before_reset", 0) != 0),
@@ -49,27 +45,15 @@ class Cell {
  private:
   static size_t at(int64_t j) { return static_cast<size_t>(j); }
 
-  std::vector<Activation<T>> activations_;
+  std::vector<RecurrentActivation> activations_;
   const RecurrentWeights<T>& weights_;
   int64_t hidden_;
   bool linear_before_reset_;
   std::vector<T> reset_, recurrent_;
 };
 
-void reference(const Node& node, std::span<const Tensor> inputs, std::span<Tensor> outputs) {
-  recurrent_reference<Cell<float>, Cell<double>>(kKind, node, inputs, outputs);
-}
-
 }  // namespace
 
-SHOAL_RECORD(gru) = {.name = "GRU",
-                     .min_inputs = 3,
-                     .max_inputs = 6,
-                     .max_outputs = 2,
-                     .infer = infer,
-                     .reference = reference,
-                     .split = split_recurrent,
-                     .macs = recurrent_macs,
-                     .gradient = recurrent_gradient};
+SHOAL_RECORD(gru) = recurrent_record<GruCell>("GRU", 6, 2);
 
 }  // namespace shoal::ops

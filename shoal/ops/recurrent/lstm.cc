@@ -1,5 +1,4 @@
 // LSTM: a hidden state and a cell, moved by four gates that lie in the order i, o, f, c.
-#include "shoal/ops/gradient.h"
 #include "shoal/ops/record.h"
 #include "shoal/ops/recurrent/recurrent.h"
 
@@ -7,18 +6,15 @@ namespace shoal::ops {
 namespace {
 
 constexpr std::string_view kActivations[] = {"Sigmoid", "Tanh", "Tanh"};
-constexpr RecurrentKind kKind = {.gates = 4, .activations = kActivations};
-
-Result<std::vector<TensorType>> infer(const Node& node, std::span<const Operand> inputs) {
-  return infer_recurrent(kKind, node, inputs);
-}
 
 template <class T>
-class Cell {
+class LstmCell {
  public:
-  Cell(const RecurrentKind& kind, const Node& node, int64_t d, const RecurrentWeights<T>& weights,
-       int64_t hidden)
-      : activations_(activations_of<T>(kind, node, static_cast<size_t>(d))),
+  static constexpr RecurrentKind kKind = {.gates = 4, .activations = kActivations};
+
+  LstmCell(const Node& node, std::vector<RecurrentActivation> activations,
+           const RecurrentWeights<T>& weights, int64_t hidden)
+      : activations_(std::move(activations)),
         weights_(weights),
         hidden_(hidden),
         coupled_(node.integer("input_forget", 0) != 0) {}
@@ -38,26 +34,14 @@ class Cell {
   }
 
  private:
-  std::vector<Activation<T>> activations_;
+  std::vector<RecurrentActivation> activations_;
   const RecurrentWeights<T>& weights_;
   int64_t hidden_;
   bool coupled_;
 };
 
-void reference(const Node& node, std::span<const Tensor> inputs, std::span<Tensor> outputs) {
-  recurrent_reference<Cell<float>, Cell<double>>(kKind, node, inputs, outputs);
-}
-
 }  // namespace
 
-SHOAL_RECORD(lstm) = {.name = "LSTM",
-                      .min_inputs = 3,
-                      .max_inputs = 8,
-                      .max_outputs = 3,
-                      .infer = infer,
-                      .reference = reference,
-                      .split = split_recurrent,
-                      .macs = recurrent_macs,
-                      .gradient = recurrent_gradient};
+SHOAL_RECORD(lstm) = recurrent_record<LstmCell>("LSTM", 8, 3);
 
 }  // namespace shoal::ops

@@ -5,39 +5,55 @@
 #include <cmath>
 #include <limits>
 
+#include "shoal/ops/ops.h"
 #include "shoal/ops/require.h"
 
 namespace shoal::ops {
 namespace {
 
+// Functions that ONNX names for recurrent operators only. ThresholdedRelu keeps x = alpha here, and
+// as an operator does not.
 template <class T>
-struct ActivationKind {
+T affine(T x, T alpha, T beta) {
+  return alpha * x + beta;
+}
+template <class T>
+T scaled_tanh(T x, T alpha, T beta) {
+  return alpha * std::tanh(beta * x);
+}
+template <class T>
+T threshold(T x, T alpha, T) {
+  return x >= alpha ? x : T{0};
+}
+
+struct OwnFunction {
   std::string_view name;
-  T (*function)(T x, T alpha, T beta);
-  std::optional<float> alpha = {};  // the default; none: there is no such parameter
-  std::optional<float> beta = {};
+  Elementwise function;
 };
 
-template <class T>
-constexpr std::array<ActivationKind<T>, 11> kActivations = {{
-    {"Relu", [](T x, T, T) { return std::max(x, T{0}); }},
-    {"Tanh", [](T x, T, T) { return std::tanh(x); }},
-    {"Sigmoid", [](T x, T, T) { return 1 / (1 + std::exp(-x)); }},
-    {"Affine", [](T x, T alpha, T beta) { return alpha * x + beta; }, 1.0f, 0.0f},
-    {"LeakyRelu", [](T x, T alpha, T) { return x >= 0 ? x : alpha * x; }, 0.01f},
-    {"ThresholdedRelu", [](T x, T alpha, T) { return x >= alpha ? x : T{0}; }, 1.0f},
-    {"ScaledTanh", [](T x, T alpha, T beta) { return alpha * std::tanh(beta * x); }, 1.0f, 1.0f},
-    {"HardSigmoid", [](T x, T alpha, T beta) { return std::clamp(alpha * x + beta, T{0}, T{1}); },
-     0.2f, 0.5f},
-    {"Elu", [](T x, T alpha, T) { return x >= 0 ? x : alpha * std::expm1(x); }, 1.0f},
-    {"Softsign", [](T x, T, T) { return x / (1 + std::abs(x)); }},
-    {"Softplus", [](T x, T, T) { return std::max(x, T{0}) + std::log1p(std::exp(-std::abs(x))); }},
-}};
+constexpr OwnFunction kOwnFunctions[] = {
+    {"Affine",
+     {.f32 = affine<float>, .f64 = affine<double>, .parameters = {{{"alpha", 1}, {"beta", 0}}}}},
+    {"ScaledTanh",
+     {.f32 = scaled_tanh<float>,
+      .f64 = scaled_tanh<double>,
+      .parameters = {{{"alpha", 1}, {"beta", 1}}}}},
+    {"ThresholdedRelu",
+     {.f32 = threshold<float>, .f64 = threshold<double>, .parameters = {{{"alpha", 1}}}}},
+};
 
-template <class T>
-const ActivationKind<T>* find_activation(std::string_view name) {
-  auto it = std::ranges::find(kActivations<T>, name, &ActivationKind<T>::name);
-  return it == kActivations<T>.end() ? nullptr : &*it;
+struct NamedFunction {
+  const Operator* op;
+  const Elementwise* function;
+};
+
+// ONNX lists eight operators besides. Here it is any with a function of one element.
+std::optional<NamedFunction> find_function(std::string_view name) {
+  const auto own = std::ranges::find(kOwnFunctions, name, &OwnFunction::name);
+  if (own != std::end(kOwnFunctions)) return NamedFunction{nullptr, &own->function};
+  const Operator* op = find(name);
+  if (op == nullptr || op->elementwise.f32 == nullptr) return std::nullopt;
+  return NamedFunction{op, &op->elementwise};
 }
 
 int64_t directions_of(const Node& node) {
@@ -63,7 +79,7 @@ Status require_activations(const RecurrentKind& kind, const Node& node) {
                    std::to_string(needed));
   }
   for (const std::string& name : names) {
-    if (find_activation<float>(name) == nullptr) {
+    if (!find_function(name)) {
       return Status(Code::kUnsupported, "activation '" + name + "' is unknown");
     }
   }
@@ -188,41 +204,41 @@ int64_t recurrent_macs(const Node& node, std::span<const Operand> inputs,
          s.steps * s.batch * inputs[2].type.shape.count();
 }
 
-template <class T>
-std::vector<Activation<T>> activations_of(const RecurrentKind& kind, const Node& node, size_t d) {
+std::vector<RecurrentActivation> activations_of(const RecurrentKind& kind, const Node& node,
+                                                int64_t direction) {
   const auto alphas = attribute<std::vector<float>>(node.attributes, "activation_alpha", {});
   const auto betas = attribute<std::vector<float>>(node.attributes, "activation_beta", {});
-  const T clip =
-      node.has("clip") ? static_cast<T>(node.real("clip", 0)) : std::numeric_limits<T>::infinity();
+  const float limit = node.real("clip", std::numeric_limits<float>::infinity());
   size_t next_alpha = 0, next_beta = 0;
   // Only functions with a parameter take one from the list.
-  auto take = [](std::optional<float> fallback, std::span<const float> list, size_t& next) {
-    if (!fallback) return T{0};
-    return static_cast<T>(next < list.size() ? list[next++] : *fallback);
+  auto take = [](const ElementParameter& parameter, std::span<const float> list, size_t& next) {
+    const bool listed = !parameter.attribute.empty() && next < list.size();
+    return listed ? list[next++] : parameter.value;
   };
-  std::vector<Activation<T>> all;
+  std::vector<RecurrentActivation> all;
   for (const std::string& name : activation_names(kind, node)) {
-    const ActivationKind<T>& found = *find_activation<T>(name);
-    all.push_back({found.function, take(found.alpha, alphas, next_alpha),
-                   take(found.beta, betas, next_beta), clip});
+    const NamedFunction found = *find_function(name);
+    const auto& [alpha, beta] = found.function->parameters;
+    all.push_back({found.op, found.function, take(alpha, alphas, next_alpha),
+                   take(beta, betas, next_beta), limit});
   }
-  const auto first = all.begin() + static_cast<std::ptrdiff_t>(d * kind.activations.size());
-  return {first, first + static_cast<std::ptrdiff_t>(kind.activations.size())};
+  const auto count = std::ssize(kind.activations);
+  return {all.begin() + direction * count, all.begin() + (direction + 1) * count};
 }
 
 template <class T>
 RecurrentWeights<T> recurrent_weights(std::span<const Tensor> inputs, int64_t d) {
   const Shape& w = inputs[1].shape();
   const int64_t width = w[1], input = w[2], hidden = inputs[2].shape()[2];
-  auto slice = [&](size_t i, int64_t at, int64_t n) {
+  auto rows = [&](size_t i, int64_t at, int64_t n) {
     if (i >= inputs.size() || !inputs[i].defined()) return std::vector<T>(static_cast<size_t>(n));
     const T* from = inputs[i].data<T>().data() + at;
     return std::vector<T>(from, from + n);
   };
   return {transposed(inputs[1].data<T>().data() + d * width * input, width, input),
           transposed(inputs[2].data<T>().data() + d * width * hidden, width, hidden),
-          slice(3, 2 * d * width, width), slice(3, (2 * d + 1) * width, width),
-          slice(7, 3 * d * hidden, 3 * hidden)};
+          rows(3, 2 * d * width, width), rows(3, (2 * d + 1) * width, width),
+          rows(7, 3 * d * hidden, 3 * hidden)};
 }
 
 std::vector<int64_t> sequence_lengths(std::span<const Tensor> inputs, const RecurrentSizes& sizes) {
@@ -238,8 +254,6 @@ bool is_reverse(const Node& node, int64_t d) {
   return d == 1 || node.text("direction", "forward") == "reverse";
 }
 
-template std::vector<Activation<float>> activations_of(const RecurrentKind&, const Node&, size_t);
-template std::vector<Activation<double>> activations_of(const RecurrentKind&, const Node&, size_t);
 template RecurrentWeights<float> recurrent_weights(std::span<const Tensor>, int64_t);
 template RecurrentWeights<double> recurrent_weights(std::span<const Tensor>, int64_t);
 

@@ -14,8 +14,8 @@
 
 namespace shoal::ops {
 
-// How LSTM, GRU and RNN differ. Their inputs are X, W, R, B, sequence_lens, initial_h, and LSTM's
-// initial_c and P besides.
+// How LSTM, GRU and RNN differ, besides their cells. Their inputs are X, W, R, B, sequence_lens,
+// initial_h, and LSTM's initial_c and P besides.
 struct RecurrentKind {
   int64_t gates;
   std::span<const std::string_view> activations;  // the default ones
@@ -50,17 +50,27 @@ std::optional<Tile> split_recurrent(const Node& node, std::span<const Operand> i
 int64_t recurrent_macs(const Node& node, std::span<const Operand> inputs,
                        std::span<const TensorType> outputs);
 
-template <class T>
-struct Activation {
-  T (*function)(T x, T alpha, T beta);
-  T alpha, beta, clip;
+// Appends the sequence, unrolled, and its gradient. In gradient_recurrent.cc.
+Result<std::vector<ValueId>> recurrent_gradient(const RecurrentKind& kind, const Node& node,
+                                                std::span<const ValueId> outputs, Graph& graph);
 
-  T operator()(T x) const { return function(std::clamp(x, -clip, clip), alpha, beta); }
+// A function of a gate or of the state. ONNX names some for recurrent operators only; the others
+// are operators.
+struct RecurrentActivation {
+  const Operator* op;  // null: none has this name
+  const Elementwise* function;
+  float alpha, beta, clip;
+
+  float operator()(float x) const { return function->f32(std::clamp(x, -clip, clip), alpha, beta); }
+  double operator()(double x) const {
+    const double limit = clip;
+    return function->f64(std::clamp(x, -limit, limit), alpha, beta);
+  }
 };
 
 // The activations of one direction, in the order of the equations.
-template <class T>
-std::vector<Activation<T>> activations_of(const RecurrentKind& kind, const Node& node, size_t d);
+std::vector<RecurrentActivation> activations_of(const RecurrentKind& kind, const Node& node,
+                                                int64_t direction);
 
 // sums[j] += sum_k a[k] * matrix[k * stride + j], j < n.
 template <class T>
@@ -93,11 +103,10 @@ bool is_reverse(const Node& node, int64_t d);
 // Inputs are of type T. One step of a sequence is cell(sums, h, c): what the input and its bias
 // give to the gates, to be used up, and the state, to be moved on.
 template <class T, class Cell>
-void walk(const RecurrentKind& kind, const Node& node, std::span<const Tensor> inputs,
-          std::span<Tensor> outputs) {
+void walk(const Node& node, std::span<const Tensor> inputs, std::span<Tensor> outputs) {
   const RecurrentSizes sizes = recurrent_sizes(node, inputs[0].shape(), inputs[2].shape());
   const std::vector<int64_t> lengths = sequence_lengths(inputs, sizes);
-  const int64_t width = kind.gates * sizes.hidden;
+  const int64_t width = Cell::kKind.gates * sizes.hidden;
   const auto hidden = static_cast<size_t>(sizes.hidden);
   std::vector<T> sums(static_cast<size_t>(width)), h(hidden), c(hidden);
   auto load = [&](size_t i, int64_t at, std::vector<T>& state) {
@@ -111,7 +120,7 @@ void walk(const RecurrentKind& kind, const Node& node, std::span<const Tensor> i
   std::ranges::fill(outputs[0].data<T>(), T{0});  // what lies beyond a sequence's end
   for (int64_t d = 0; d < sizes.directions; ++d) {
     const RecurrentWeights<T> weights = recurrent_weights<T>(inputs, d);
-    Cell cell(kind, node, d, weights, sizes.hidden);
+    Cell cell(node, activations_of(Cell::kKind, node, d), weights, sizes.hidden);
     for (int64_t b = 0; b < sizes.batch; ++b) {
       load(5, sizes.state_at(d, b), h);
       load(6, sizes.state_at(d, b), c);
@@ -131,21 +140,42 @@ void walk(const RecurrentKind& kind, const Node& node, std::span<const Tensor> i
 }
 
 // Computes f32 and f64 as they are and the 16-bit formats in f32.
-template <class Cell32, class Cell64>
-void recurrent_reference(const RecurrentKind& kind, const Node& node,
-                         std::span<const Tensor> inputs, std::span<Tensor> outputs) {
+template <template <class> class Cell>
+void recurrent_reference(const Node& node, std::span<const Tensor> inputs,
+                         std::span<Tensor> outputs) {
   const DType dtype = inputs[0].dtype();
-  if (dtype == DType::kF32) return walk<float, Cell32>(kind, node, inputs, outputs);
-  if (dtype == DType::kF64) return walk<double, Cell64>(kind, node, inputs, outputs);
+  if (dtype == DType::kF32) return walk<float, Cell<float>>(node, inputs, outputs);
+  if (dtype == DType::kF64) return walk<double, Cell<double>>(node, inputs, outputs);
   std::vector<Tensor> wide_inputs, wide_outputs;
   for (const Tensor& t : inputs) {
     wide_inputs.push_back(t.defined() && t.dtype() == dtype ? converted(t, DType::kF32) : t);
   }
   for (const Tensor& t : outputs) wide_outputs.push_back(Tensor({DType::kF32, t.shape()}));
-  walk<float, Cell32>(kind, node, wide_inputs, wide_outputs);
+  walk<float, Cell<float>>(node, wide_inputs, wide_outputs);
   for (size_t i = 0; i < outputs.size(); ++i) {
     std::ranges::copy(converted(wide_outputs[i], dtype).bytes(), outputs[i].bytes().begin());
   }
+}
+
+// The record of an operator whose steps are those of Cell<T>, which has a kKind. Cells need names
+// of their own: g++ 12 gives what is made of a template external linkage, even if that has none.
+template <template <class> class Cell>
+constexpr Operator recurrent_record(std::string_view name, size_t max_inputs, size_t max_outputs) {
+  return {.name = name,
+          .min_inputs = 3,
+          .max_inputs = max_inputs,
+          .max_outputs = max_outputs,
+          .infer =
+              [](const Node& node, std::span<const Operand> inputs) {
+                return infer_recurrent(Cell<float>::kKind, node, inputs);
+              },
+          .reference = recurrent_reference<Cell>,
+          .split = split_recurrent,
+          .macs = recurrent_macs,
+          .gradient =
+              [](const Node& node, std::span<const ValueId> outputs, Graph& graph) {
+                return recurrent_gradient(Cell<float>::kKind, node, outputs, graph);
+              }};
 }
 
 }  // namespace shoal::ops
