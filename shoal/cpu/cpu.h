@@ -29,7 +29,8 @@ enum class Memory : uint8_t { kPlenty, kLow };
 struct CpuOptions {
   int threads = 0;   // including the caller's; 0: one per core
   bool pin = false;  // keep each thread but the caller's on a core of its own
-  // Below 1, a single thread that rests between nodes: a device as fast as this part of a core.
+  // Below 1, each run uses a single thread that rests between nodes: a device as fast as this part
+  // of a core.
   double share = 1;
   Tune tune = Tune::kOff;           // how kernels are chosen
   Memory memory = Memory::kPlenty;  // what weights may take
@@ -42,7 +43,22 @@ struct CpuOptions {
 
 // A CPU with threads of its own, which wait while nothing runs. What it compiles may outlive it.
 // REQUIRES: threads >= 0, 0 < share <= 1.
+//
+// The threads are shared by all runs of all its executables: a run that finds them busy computes on
+// its caller's thread alone, so that N callers keep N cores busy without waiting for each other.
+// Each run in progress has an arena of its own (Executable::memory()), kept for the next one.
 std::unique_ptr<Device> make_cpu_device(const CpuOptions& options = {});
+
+// What was measured of a kernel and of the next best when it was chosen.
+struct KernelTiming {
+  double microseconds = 0;
+  std::string runner_up = {};
+  double runner_up_microseconds = 0;
+};
+
+// Of a node of an executable's graph(). Null where nothing was measured, or where no CPU device
+// has compiled the executable.
+const KernelTiming* cpu_timing_of(const Executable& executable, size_t node);
 
 // The kernels there are for an operator, best first, without the reference: "gemv", "gemm".
 std::vector<std::string_view> cpu_kernels_of(const Operator& op);

@@ -37,7 +37,7 @@ TEST(Cpu, OfAShareOfACoreHasOneThreadAndTheSameAnswers) {
   EXPECT_EQ(device->info().threads, 1);
   std::vector<Tensor> outputs(1);
   auto executable = *device->compile(graph);
-  ASSERT_TRUE(executable->run(std::vector{floats({-1, 2})}, outputs, nullptr).ok());
+  ASSERT_TRUE(executable->run(std::vector{floats({-1, 2})}, outputs, {}).ok());
   EXPECT_EQ(to_vector(outputs[0]), (std::vector<float>{0, 2}));
 }
 
@@ -48,7 +48,7 @@ TEST(Cpu, GivesOutputsThatNoNodeComputes) {
   const ValueId y = *graph.add(ops::relu, {x});
   for (ValueId id : {x, w, y, y}) graph.mark_output(id);
   std::vector<Tensor> outputs(4);
-  ASSERT_TRUE(compile(graph)->run(std::vector{floats({-1, 2})}, outputs, nullptr).ok());
+  ASSERT_TRUE(compile(graph)->run(std::vector{floats({-1, 2})}, outputs, {}).ok());
   EXPECT_EQ(to_vector(outputs[0]), (std::vector<float>{-1, 2}));
   EXPECT_EQ(to_vector(outputs[1]), (std::vector<float>{5, 6}));
   EXPECT_EQ(to_vector(outputs[2]), (std::vector<float>{0, 2}));
@@ -64,7 +64,7 @@ TEST(Cpu, WritesIntoTheTensorsOfTheCaller) {
   const auto executable = compile(graph);
   std::vector<Tensor> outputs = {Tensor(kPair)};
   const Tensor mine = outputs[0], input = floats({-1, 2});
-  ASSERT_TRUE(executable->run(std::span(&input, 1), outputs, nullptr).ok());
+  ASSERT_TRUE(executable->run(std::span(&input, 1), outputs, {}).ok());
   EXPECT_EQ(to_vector(mine), (std::vector<float>{0, 4}));
   EXPECT_EQ(to_vector(input), (std::vector<float>{-1, 2})) << "an input was overwritten";
 }
@@ -76,7 +76,7 @@ TEST(Cpu, KeepsAValueThatIsReadAgain) {
   const ValueId b = *graph.add(ops::relu, {a});
   graph.mark_output(*graph.add(ops::add, {a, b}));
   std::vector<Tensor> outputs(1);
-  ASSERT_TRUE(compile(graph)->run(std::vector{floats({-1, 2})}, outputs, nullptr).ok());
+  ASSERT_TRUE(compile(graph)->run(std::vector{floats({-1, 2})}, outputs, {}).ok());
   EXPECT_EQ(to_vector(outputs[0]), (std::vector<float>{-2, 8}));
 }
 
@@ -95,7 +95,7 @@ TEST(Cpu, MovesWhatLiesAcrossElements) {
   const ValueId x = graph.add_input("x", kPair);
   graph.mark_output(*graph.add(ops::add, {x, graph.add_constant("w", misaligned(10, 20))}));
   std::vector<Tensor> outputs(1);
-  ASSERT_TRUE(compile(graph)->run(std::vector{misaligned(1, 2)}, outputs, nullptr).ok());
+  ASSERT_TRUE(compile(graph)->run(std::vector{misaligned(1, 2)}, outputs, {}).ok());
   EXPECT_EQ(to_vector(outputs[0]), (std::vector<float>{11, 22}));
 }
 
@@ -105,7 +105,7 @@ TEST(Cpu, TracesEveryNode) {
   graph.mark_output(*graph.add(ops::relu, {*graph.add(ops::softmax, {x})}));
   Trace trace;
   std::vector<Tensor> outputs(1);
-  ASSERT_TRUE(compile(graph)->run(std::vector{floats({1, 2})}, outputs, &trace).ok());
+  ASSERT_TRUE(compile(graph)->run(std::vector{floats({1, 2})}, outputs, {.trace = &trace}).ok());
   ASSERT_EQ(trace.size(), 2u);
   EXPECT_EQ(trace[1].node, 1u);
   EXPECT_LE(trace[0].begin, trace[0].end);
@@ -120,7 +120,7 @@ TEST(Cpu, OutlivesItsDevice) {
   auto executable = *device->compile(graph);
   device.reset();
   std::vector<Tensor> outputs(1);
-  ASSERT_TRUE(executable->run(std::vector{floats({-3, 3})}, outputs, nullptr).ok());
+  ASSERT_TRUE(executable->run(std::vector{floats({-3, 3})}, outputs, {}).ok());
   EXPECT_EQ(to_vector(outputs[0]), (std::vector<float>{0, 3}));
 }
 

@@ -200,7 +200,7 @@ class PackedModelTest : public PackedCacheTest {
     std::vector<Tensor> y(1);
     const auto device = make_cpu_device(options);
     auto executable = device->compile(graph);
-    EXPECT_TRUE(executable.ok() && (*executable)->run(std::span(&x, 1), y, nullptr).ok());
+    EXPECT_TRUE(executable.ok() && (*executable)->run(std::span(&x, 1), y, {}).ok());
     return {y[0].bytes().begin(), y[0].bytes().end()};
   }
 };

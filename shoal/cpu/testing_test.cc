@@ -44,7 +44,7 @@ std::vector<Tensor> run(Device& device, const Graph& graph, const std::vector<Te
   EXPECT_TRUE(executable.ok());
   EXPECT_TRUE(uses_one_of(**executable, kernels)) << kernels.front() << " is not used";
   std::vector<Tensor> outputs(graph.outputs().size());
-  EXPECT_TRUE((*executable)->run(feeds, outputs, nullptr).ok());
+  EXPECT_TRUE((*executable)->run(feeds, outputs, {}).ok());
   return outputs;
 }
 

@@ -177,10 +177,12 @@ Choice Tuner::choose(const KernelSpec& site) {
   // Who asks for all to be measured wants it done now.
   const auto it = known_.find(key);
   if (it != known_.end() && (options_.tune != Tune::kFull || fresh_.contains(key))) {
-    if (auto kernel = make(it->second.name, site)) return {std::move(kernel), it->second};
+    if (auto kernel = make(it->second.name, site)) {
+      return {std::move(kernel), {it->second.name}, it->second.timing};
+    }
   }
   Choice choice = race(site, all);
-  known_[key] = choice.info;
+  known_[key] = {choice.info.name, choice.timing};
   fresh_.insert(key);
   return choice;
 }
@@ -194,26 +196,25 @@ Choice Tuner::race(const KernelSpec& site, const Candidates& candidates) {
   uncached.cache = nullptr;
   Trial trial(site, others_);
   std::unique_ptr<Kernel> kernel;
-  KernelInfo best;
-  best.microseconds = best.runner_up_microseconds = kNever;
+  Measured best{{}, {kNever, {}, kNever}};
   for (size_t i = candidates.size(); i-- > 0;) {
     const Provider* provider = candidates[i].provider;
     const std::string name(provider->name);
     kernel.reset();
     kernel = provider->make(uncached);
-    const double time = trial.microseconds(*kernel, best.microseconds);
-    if (time < best.microseconds) {
-      best = {name, time, best.name, best.microseconds};
-    } else if (time < best.runner_up_microseconds) {
-      best.runner_up = name;
-      best.runner_up_microseconds = time;
+    const double time = trial.microseconds(*kernel, best.timing.microseconds);
+    if (time < best.timing.microseconds) {
+      best = {name, {time, best.name, best.timing.microseconds}};
+    } else if (time < best.timing.runner_up_microseconds) {
+      best.timing.runner_up = name;
+      best.timing.runner_up_microseconds = time;
     }
   }
   if (best.name != candidates.front().provider->name || site.cache != nullptr) {
     kernel.reset();
     kernel = make(best.name, site);
   }
-  return {std::move(kernel), best};
+  return {std::move(kernel), {best.name}, best.timing};
 }
 
 void Tuner::recall() {
@@ -222,10 +223,11 @@ void Tuner::recall() {
   while (std::getline(file, line)) {
     std::istringstream fields(line);
     std::string key;
-    KernelInfo info;
-    if (std::getline(fields, key, '\t') &&
-        fields >> info.name >> info.microseconds >> info.runner_up >> info.runner_up_microseconds) {
-      known_[key] = info;
+    Measured found;
+    KernelTiming& timing = found.timing;
+    if (std::getline(fields, key, '\t') && fields >> found.name >> timing.microseconds >>
+                                               timing.runner_up >> timing.runner_up_microseconds) {
+      known_[key] = std::move(found);
     }
   }
 }
@@ -235,9 +237,9 @@ void Tuner::remember() {
   if (fresh_.size() == remembered_ || file_.empty()) return;
   remembered_ = fresh_.size();
   std::ostringstream text;
-  for (const auto& [key, info] : known_) {
-    text << key << '\t' << info.name << ' ' << info.microseconds << ' ' << info.runner_up << ' '
-         << info.runner_up_microseconds << '\n';
+  for (const auto& [key, best] : known_) {
+    text << key << '\t' << best.name << ' ' << best.timing.microseconds << ' '
+         << best.timing.runner_up << ' ' << best.timing.runner_up_microseconds << '\n';
   }
   std::error_code error;
   std::filesystem::create_directories(file_.parent_path(), error);

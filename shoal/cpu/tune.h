@@ -19,6 +19,7 @@ namespace shoal::cpu {
 struct Choice {
   std::unique_ptr<Kernel> kernel;
   KernelInfo info;
+  KernelTiming timing = {};  // of a kernel that was measured
 };
 
 // Of one device: nodes of the same kind are measured once, and once for all processes where
@@ -48,10 +49,14 @@ class Tuner {
 
   const CpuOptions options_;
   const std::filesystem::path file_;
-  std::map<std::string, KernelInfo, std::less<>> known_;  // by what the node is
-  std::set<std::string, std::less<>> fresh_;              // those measured by this process
-  std::vector<uint8_t> others_;                           // what else would be in the caches
-  size_t remembered_ = 0;                                 // of them
+  struct Measured {
+    std::string name;
+    KernelTiming timing;
+  };
+  std::map<std::string, Measured, std::less<>> known_;  // by what the node is
+  std::set<std::string, std::less<>> fresh_;            // those measured by this process
+  std::vector<uint8_t> others_;                         // what else would be in the caches
+  size_t remembered_ = 0;                               // of them
 };
 
 // The file for this machine's processor in the user's folder for caches; empty if there is none.

@@ -7,6 +7,7 @@
 #include <queue>
 #include <set>
 
+#include "shoal/base/round_up.h"
 #include "shoal/device/memory_plan.h"
 
 namespace shoal {
@@ -21,8 +22,11 @@ constexpr size_t kMaxVisits = size_t{8} << 20;
 constexpr int kMaxAttempts = 64;
 constexpr double kGoodEnough = 1.005;
 
-int64_t rounded(int64_t bytes) {
-  return (bytes + kArenaAlignment - 1) / kArenaAlignment * kArenaAlignment;
+// Sizes as multiples of the alignment: then every offset, a sum of sizes, is one as well.
+std::vector<Lifetime> rounded(std::span<const Lifetime> lifetimes, int64_t alignment) {
+  std::vector<Lifetime> all(lifetimes.begin(), lifetimes.end());
+  for (Lifetime& l : all) l.bytes = round_up(l.bytes, alignment);
+  return all;
 }
 
 Order in_time(std::span<const Lifetime> lifetimes) {
@@ -99,11 +103,11 @@ Layout place_in_time(std::span<const Lifetime> lifetimes) {
   for (uint32_t i : in_time(lifetimes)) {
     while (!ends.empty() && ends.top().first < lifetimes[i].first) {
       const uint32_t dead = ends.top().second;
-      free.give(layout.offsets[dead], rounded(lifetimes[dead].bytes));
+      free.give(layout.offsets[dead], lifetimes[dead].bytes);
       ends.pop();
     }
     if (lifetimes[i].bytes == 0) continue;
-    layout.offsets[i] = free.take(rounded(lifetimes[i].bytes));
+    layout.offsets[i] = free.take(lifetimes[i].bytes);
     ends.emplace(lifetimes[i].last, i);
   }
   layout.bytes = free.end();
@@ -165,11 +169,11 @@ Layout place_in_order(std::span<const Lifetime> lifetimes, const Conflicts& conf
   Layout layout{std::vector<int64_t>(lifetimes.size(), kUnplaced), 0};
   std::vector<std::pair<int64_t, int64_t>> taken;  // [offset, end)
   for (uint32_t i : order) {
-    const int64_t bytes = rounded(lifetimes[i].bytes);
+    const int64_t bytes = lifetimes[i].bytes;
     taken.clear();
     for (uint32_t j : conflicts.of(i)) {
       const int64_t at = layout.offsets[j];
-      if (at != kUnplaced) taken.emplace_back(at, at + rounded(lifetimes[j].bytes));
+      if (at != kUnplaced) taken.emplace_back(at, at + lifetimes[j].bytes);
     }
     std::ranges::sort(taken);
     int64_t best = kUnplaced, best_gap = 0, end = 0;
@@ -204,12 +208,11 @@ std::vector<Order> promising_orders(std::span<const Lifetime> lifetimes) {
       largest_first(lifetimes, [&](const Lifetime& l) { return std::pair(steps(l), l.bytes); })};
 }
 
-// Moves whoever sticks out at the top to the front, where he gets a low place next time.
+// Moves the lifetime that ends at the top to the front, where it gets a low place next time.
 void move_highest_to_front(std::span<const Lifetime> lifetimes, const Layout& layout,
                            Order& order) {
-  const auto highest = std::ranges::find_if(order, [&](uint32_t i) {
-    return layout.offsets[i] + rounded(lifetimes[i].bytes) == layout.bytes;
-  });
+  const auto highest = std::ranges::find_if(
+      order, [&](uint32_t i) { return layout.offsets[i] + lifetimes[i].bytes == layout.bytes; });
   std::rotate(order.begin(), highest, highest + 1);
 }
 
@@ -228,10 +231,11 @@ int64_t largest_live_set(std::span<const Lifetime> lifetimes) {
   return most;
 }
 
-Layout lay_out(std::span<const Lifetime> lifetimes) {
+Layout lay_out(std::span<const Lifetime> exact, int64_t alignment) {
+  const std::vector<Lifetime> lifetimes = rounded(exact, alignment);
   Layout best = place_in_time(lifetimes);
   const auto enough =
-      static_cast<int64_t>(static_cast<double>(rounded(largest_live_set(lifetimes))) * kGoodEnough);
+      static_cast<int64_t>(static_cast<double>(largest_live_set(lifetimes)) * kGoodEnough);
   if (best.bytes <= enough) return best;
   const std::optional<Conflicts> conflicts = find_conflicts(lifetimes);
   if (!conflicts) return best;

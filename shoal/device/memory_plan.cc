@@ -15,8 +15,9 @@ struct Buffer {
 
 class Planner {
  public:
-  explicit Planner(const Graph& graph)
+  Planner(const Graph& graph, int64_t alignment)
       : graph_(graph),
+        alignment_(alignment),
         last_use_(graph.value_count(), -1),
         output_(graph.value_count(), -1),
         buffer_of_(graph.value_count(), kNoBuffer) {}
@@ -78,7 +79,7 @@ class Planner {
       slot[b] = lifetimes.size();
       lifetimes.push_back(buffers_[b].life);
     }
-    const Layout layout = lay_out(lifetimes);
+    const Layout layout = lay_out(lifetimes, alignment_);
     MemoryPlan plan{std::vector<Place>(graph_.value_count()), layout.bytes,
                     largest_live_set(lifetimes), caller_bytes()};
     for (size_t v = 0; v < buffer_of_.size(); ++v) {
@@ -99,6 +100,7 @@ class Planner {
   }
 
   const Graph& graph_;
+  const int64_t alignment_;
   std::vector<int64_t> last_use_;  // the last node that reads a value, or -1
   std::vector<int64_t> output_;    // its index among the graph's outputs, or -1
   std::vector<int32_t> buffer_of_;
@@ -107,6 +109,8 @@ class Planner {
 
 }  // namespace
 
-MemoryPlan plan_memory(const Graph& graph) { return Planner(graph).plan(); }
+MemoryPlan plan_memory(const Graph& graph, int64_t alignment) {
+  return Planner(graph, alignment).plan();
+}
 
 }  // namespace shoal

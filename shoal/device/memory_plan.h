@@ -17,15 +17,15 @@ struct Lifetime {
 };
 
 struct Layout {
-  std::vector<int64_t> offsets;  // one per lifetime, multiples of kArenaAlignment
+  std::vector<int64_t> offsets;  // one per lifetime, multiples of the alignment
   int64_t bytes = 0;             // where the last one ends
 };
 
-inline constexpr int64_t kArenaAlignment = 64;  // a cache line, and the widest vector register
+inline constexpr int64_t kHostAlignment = 64;  // a cache line, and the widest vector register
 
 // Offsets such that no two that live in the same step overlap. Tries several orders and keeps the
-// best; on very wide graphs only the one that takes n log n.
-Layout lay_out(std::span<const Lifetime> lifetimes);
+// best; on very wide graphs only the one that takes n log n. REQUIRES: alignment > 0.
+Layout lay_out(std::span<const Lifetime> lifetimes, int64_t alignment = kHostAlignment);
 
 // The largest sum of bytes alive in one step: no layout can do with less.
 int64_t largest_live_set(std::span<const Lifetime> lifetimes);
@@ -47,6 +47,7 @@ struct MemoryPlan {
 
 // Nodes run in the graph's order, one after the other. Output 0 takes the place of input 0 where
 // the operator says `in_place`, both have the same number of bytes and nobody reads input 0 later.
-MemoryPlan plan_memory(const Graph& graph);
+// Offsets are multiples of `alignment`, which is what DeviceInfo says of the device that runs it.
+MemoryPlan plan_memory(const Graph& graph, int64_t alignment = kHostAlignment);
 
 }  // namespace shoal

@@ -48,12 +48,12 @@ bool may_share(const Graph& graph, const Lifetime& a, size_t a_id, size_t b_id) 
          node.outputs[0] == static_cast<ValueId>(b_id);
 }
 
-void expect_valid(const Graph& graph, const MemoryPlan& plan) {
+void expect_valid(const Graph& graph, const MemoryPlan& plan, int64_t alignment = kHostAlignment) {
   const std::vector<Lifetime> lives = lifetimes_of(graph);
   EXPECT_GE(plan.arena_bytes, plan.live_bytes);
   for (size_t a = 0; a < lives.size(); ++a) {
     if (plan.places[a].kind != Place::Kind::kArena) continue;
-    ASSERT_EQ(plan.places[a].at % kArenaAlignment, 0);
+    ASSERT_EQ(plan.places[a].at % alignment, 0);
     ASSERT_LE(plan.places[a].at + lives[a].bytes, plan.arena_bytes);
     for (size_t b = a + 1; b < lives.size(); ++b) {
       if (plan.places[b].kind != Place::Kind::kArena) continue;
@@ -205,6 +205,7 @@ TEST(MemoryPlan, NeverLetsLiveValuesOverlap) {
     SCOPED_TRACE(seed);
     const Graph graph = random_graph(seed, static_cast<int>(seed % 60) + 1);
     expect_valid(graph, plan_memory(graph));
+    expect_valid(graph, plan_memory(graph, 4096), 4096);
     if (HasFatalFailure()) return;
   }
 }

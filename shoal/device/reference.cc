@@ -9,7 +9,9 @@ class ReferenceExecutable : public Executable {
  public:
   explicit ReferenceExecutable(const Graph& graph) : graph_(graph) {}
 
-  Status run(std::span<const Tensor> inputs, std::span<Tensor> outputs, Trace* trace) override {
+  Status run(std::span<const Tensor> inputs, std::span<Tensor> outputs,
+             const RunOptions& options) override {
+    const auto start = Clock::now();
     std::vector<Tensor> values(graph_.value_count());
     auto at = [&](ValueId id) -> Tensor& { return values[static_cast<size_t>(id)]; };
     for (size_t i = 0; i < values.size(); ++i) {
@@ -23,11 +25,14 @@ class ReferenceExecutable : public Executable {
       std::vector<Tensor> in, out;
       for (ValueId id : node.inputs) in.push_back(id == kNoValue ? Tensor() : at(id));
       for (ValueId id : node.outputs) out.push_back(at(id) = Tensor(graph_[id].type));
+      SHOAL_TRY(options.interrupted());
       const auto begin = Clock::now();
       node.op->reference(node, in, out);
-      if (trace != nullptr) trace->push_back({n, begin, Clock::now()});
+      if (options.trace != nullptr) {
+        options.trace->push_back({n, begin - start, Clock::now() - start});
+      }
     }
-    for (size_t i = 0; i < outputs.size(); ++i) outputs[i] = at(graph_.outputs()[i]);
+    give(values, outputs);
     return {};
   }
 
@@ -46,6 +51,19 @@ class ReferenceExecutable : public Executable {
   }
 
  private:
+  // An output that no node made, or that was given already, is a copy: outputs are the caller's.
+  void give(std::span<const Tensor> values, std::span<Tensor> outputs) const {
+    std::vector<bool> is_free(values.size());
+    for (const Node& node : graph_.nodes()) {
+      for (ValueId id : node.outputs) is_free[static_cast<size_t>(id)] = true;
+    }
+    for (size_t i = 0; i < outputs.size(); ++i) {
+      const auto id = static_cast<size_t>(graph_.outputs()[i]);
+      outputs[i] = is_free[id] ? values[id] : values[id].clone();
+      is_free[id] = false;
+    }
+  }
+
   Graph graph_;
 };
 

@@ -1,0 +1,87 @@
+// CpuExecutable: a graph compiled for the CPU. What all runs share (kernels, packed weights, the
+// memory plan) is fixed when it is made; what one run writes is in a Frame.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "shoal/base/thread_pool.h"
+#include "shoal/cpu/cpu.h"
+#include "shoal/cpu/frame.h"
+#include "shoal/cpu/kernel.h"
+#include "shoal/cpu/packed_cache.h"
+#include "shoal/cpu/tune.h"
+#include "shoal/device/memory_plan.h"
+
+namespace shoal::cpu {
+
+class CpuExecutable final : public Executable {
+ public:
+  // `graph` is lowered already. `share`: see CpuOptions.
+  CpuExecutable(Graph graph, std::shared_ptr<ThreadPool> pool, double share);
+
+  // Chooses the kernels, packs weights, and makes the memory of the first run. Called once, before
+  // all else. The cache may be null.
+  Status prepare(Tuner& tuner, PackedCache* cache);
+
+  Status run(std::span<const Tensor> inputs, std::span<Tensor> outputs,
+             const RunOptions& options) override;
+
+  const Graph& graph() const override { return graph_; }
+  MemoryUse memory() const override;
+  const KernelInfo& kernel_of(size_t node) const override { return steps_[node].info; }
+  const KernelTiming& timing_of(size_t node) const { return steps_[node].timing; }
+
+ private:
+  // A node. Its tensors are frame.tensors[first, first + inputs + outputs).
+  struct Step {
+    std::unique_ptr<Kernel> kernel;
+    KernelInfo info;
+    KernelTiming timing;
+    size_t first, inputs, outputs;
+  };
+  // A tensor of a step that is an input or output of the whole run.
+  struct Binding {
+    size_t tensor;  // in frame.tensors
+    size_t outer;   // among the graph's inputs or outputs
+    TensorType type;
+  };
+  // An output that no node computes there: an input, a constant, or an output given twice.
+  struct Copy {
+    enum class From { kInput, kConstant, kOutput } from;
+    size_t index;  // of the input, the value or the output
+    size_t output;
+  };
+
+  void align_constants();
+  void add_step(const Node& node, Tuner& tuner, PackedCache* cache);
+  void find_bindings();
+  void find_copies();
+  size_t input_index(ValueId id) const;
+  Result<std::unique_ptr<Frame>> new_frame() const;
+  void place_values(Frame& frame) const;
+
+  Status run_in(Frame& frame, std::span<const Tensor> inputs, std::span<Tensor> outputs,
+                const RunOptions& options) const;
+  void bind(Frame& frame, std::span<const Tensor> inputs, std::span<Tensor> outputs) const;
+  Status run_steps(Frame& frame, const RunOptions& options) const;
+  void copy_outputs(std::span<const Tensor> inputs, std::span<Tensor> outputs) const;
+
+  const Graph graph_;
+  const std::shared_ptr<ThreadPool> pool_;
+  const double share_;
+  const MemoryPlan plan_;
+  std::vector<Tensor> constants_;  // by value; undefined for others
+  std::vector<Step> steps_;        // one per node
+  size_t tensor_count_ = 0, scratch_bytes_ = 0;
+  std::vector<Binding> input_bindings_, output_bindings_;
+  std::vector<Copy> copies_;  // in the order of outputs: a copy of an output finds it complete
+  FreeFrames frames_;
+};
+
+// The memory that a lowered graph needs in one run.
+MemoryUse memory_use(const MemoryPlan& plan);
+
+}  // namespace shoal::cpu

@@ -1,0 +1,34 @@
+// A device made of two: nodes that the first supports run there, the others on the fallback.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "shoal/device/device.h"
+
+#pragma GCC visibility push(default)
+
+namespace shoal {
+
+// What travels between the two devices in one run. A value that several parts of the other device
+// read travels once. Inputs and outputs of the whole graph are the caller's and do not count.
+struct Crossings {
+  int64_t values = 0;
+  int64_t bytes = 0;
+  int64_t parts = 1;  // that the graph was cut into, each on one device
+};
+
+// The cut is by Device::supports(), into as few parts as a strict alternation of the two devices
+// allows (see hybrid.cc). A graph that one device supports as a whole is compiled by that device
+// alone. compile() fails with kUnsupported and the node's name where neither supports a node.
+//
+// Executable::graph() is that of all parts, one after the other, as the devices carry them out.
+std::unique_ptr<Device> make_hybrid_device(std::unique_ptr<Device> first,
+                                           std::unique_ptr<Device> fallback);
+
+// Of an executable that a hybrid device compiled; none and one part for any other.
+Crossings crossings_of(const Executable& executable);
+
+}  // namespace shoal
+
+#pragma GCC visibility pop

@@ -1,0 +1,55 @@
+// Devices by name, for programs that let a user choose one.
+//
+//   SHOAL_ASSIGN(auto device, make_device("cpu", {.cpu = {.threads = 2}}));
+//
+// A name is KIND or KIND:ARGUMENT. Known from the start are
+//   cpu                     the CPU: cpu/cpu.h
+//   reference               the reference functions, slow and plain: device/device.h
+//   hybrid:FIRST+FALLBACK   two devices that share a graph: device/hybrid.h
+// Rooms above this one register more (register_device), so that a program has the devices that it
+// links, and the engine alone needs none of them.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "shoal/base/status.h"
+#include "shoal/cpu/cpu.h"
+#include "shoal/device/device.h"
+
+#pragma GCC visibility push(default)
+
+namespace shoal {
+
+// What a device may be told when it is made. Each kind reads what concerns it.
+struct DeviceOptions {
+  CpuOptions cpu = {};
+};
+
+// What make_device() knows of one kind of device.
+struct DeviceKind {
+  std::string name;     // without ':'
+  std::string summary;  // one line for a user
+  // False where a name of this kind needs an argument, or more than this machine to work.
+  bool is_local = true;
+  std::function<Result<std::unique_ptr<Device>>(std::string_view argument, const DeviceOptions&)>
+      make;
+};
+
+// Fails with kNotFound, and the kinds that there are, where nobody registered the name's kind;
+// otherwise as the kind does. Thread-safe.
+Result<std::unique_ptr<Device>> make_device(std::string_view name,
+                                            const DeviceOptions& options = {});
+
+// Adds a kind, or replaces the one of the same name. Thread-safe.
+void register_device(DeviceKind kind);
+
+// All kinds, in the order of their names. Thread-safe.
+std::vector<DeviceKind> device_kinds();
+
+}  // namespace shoal
+
+#pragma GCC visibility pop
