@@ -1,258 +1,283 @@
 #include "shoal/session/session.h"
 
 #include <algorithm>
-#include <list>
 #include <mutex>
 #include <new>
-#include <set>
 
 #include "shoal/onnx/bind.h"
+#include "shoal/onnx/model.h"
 #include "shoal/passes/passes.h"
+#include "shoal/session/signature.h"
+#include "shoal/session/stage.h"
 
 namespace shoal {
 namespace {
 
-using Tensors = Session::Tensors;
+Status out_of_memory() { return Status(Code::kExhausted, "out of memory"); }
 
-// Elements beyond this make a key larger than what it would save; such a stage is bound anew.
-constexpr size_t kMaxKeyedBytes = 1 << 16;
-
-struct Stage;
-
-// Stages by what they were bound for, the ones used last at the front.
-class StageCache {
+// A number for each name, in the order in which names are first met. Thread-safe.
+class Slots {
  public:
-  Stage* find(const std::string& key) {
-    auto it = std::ranges::find(entries_, key, &Entry::key);
-    if (it == entries_.end()) return nullptr;
-    entries_.splice(entries_.begin(), entries_, it);
-    return entries_.front().stage.get();
+  size_t of(const std::string& name) {
+    const std::scoped_lock lock(mutex_);
+    return slots_.try_emplace(name, slots_.size()).first->second;
   }
-  Stage* insert(std::string key, std::unique_ptr<Stage> stage, size_t kept) {
-    while (entries_.size() >= std::max<size_t>(kept, 1)) entries_.pop_back();
-    entries_.push_front({std::move(key), std::move(stage)});
-    return entries_.front().stage.get();
+  std::vector<size_t> of(const std::vector<std::string>& names) {
+    std::vector<size_t> slots;
+    for (const std::string& name : names) slots.push_back(of(name));
+    return slots;
   }
 
  private:
-  struct Entry {
-    std::string key;
-    std::unique_ptr<Stage> stage;
-  };
-  std::list<Entry> entries_;
+  std::mutex mutex_;
+  std::map<std::string, size_t> slots_;
 };
 
-// A part of the model compiled for known types, and what may come after it.
-struct Stage {
-  std::unique_ptr<Executable> executable;
-  std::vector<std::string> outputs;
-  std::vector<std::string> wanted;
-  std::shared_ptr<const onnx::PendingModel> rest;
-  StageCache next;
-};
-
-// Empty if the known elements are too many to be worth a key.
-std::string key_of(const onnx::KnownValues& known) {
-  std::string key;
-  for (const auto& [name, value] : known) {
-    key += name + '\0' + to_string(value.type) + '\0';
-    if (!value.value) continue;
-    const auto bytes = value.value->bytes();
-    if (key.size() + bytes.size() > kMaxKeyedBytes) return {};
-    key.append(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-  }
-  return key;
+// What is known of one value when a stage is bound. Elements are a copy: the compiled stage keeps
+// them, and the caller may write into its tensor after the request.
+Requirement require(size_t slot, const Tensor& tensor, bool elements) {
+  if (!tensor.defined()) return {slot, std::nullopt, {}};
+  return {slot, tensor.type(), elements ? tensor.clone() : Tensor()};
 }
 
-onnx::KnownValues known_of(const Tensors& tensors, const std::vector<std::string>& names,
-                           const std::set<std::string>& with_elements) {
-  onnx::KnownValues known;
-  for (const std::string& name : names) {
-    const Tensor& tensor = tensors.at(name);
-    known[name].type = tensor.type();
-    if (with_elements.contains(name)) known[name].value = tensor;
-  }
+onnx::Known known_of(const Requirement& required) {
+  onnx::Known known{*required.type, {}};
+  if (required.value.defined()) known.value = required.value;
   return known;
-}
-
-Status out_of_memory() { return Status(Code::kExhausted, "out of memory"); }
-
-std::vector<int64_t> dims_of(const onnx::DeclaredType& type) {
-  std::vector<int64_t> dims;
-  if (!type.dims) return dims;
-  for (const onnx::Dimension& d : *type.dims) dims.push_back(d.size.value_or(-1));
-  return dims;
 }
 
 }  // namespace
 
+// The slot of an input is its position. A request is a vector of live values by slot, on which
+// stages run one after the other.
 class Session::State {
  public:
-  State(Device& device, SessionOptions options) : device_(device), options_(options) {}
+  State(Device& device, SessionOptions options, std::shared_ptr<const onnx::Model> model)
+      : device_(device), options_(options), model_(std::move(model)), signature_(*model_) {
+    number_names();
+  }
+  State(Device& device, SessionOptions options, const Graph& graph)
+      : device_(device), options_(options), signature_(graph) {
+    number_names();
+  }
 
-  Status open(std::shared_ptr<const onnx::Model> model) {
-    model_ = std::move(model);
-    for (const onnx::ModelInput& input : model_->inputs()) {
-      inputs_.push_back({input.name, input.type.dtype, dims_of(input.type), input.optional});
-      if (!input.optional) required_.insert(input.name);
-      if (!input.type.dims || !input.shape_read) any_rank_.insert(input.name);
-    }
-    std::stable_partition(inputs_.begin(), inputs_.end(),
-                          [](const InputInfo& input) { return !input.optional; });
-    for (const onnx::ModelOutput& output : model_->outputs()) outputs_.push_back(output.name);
+  // REQUIRES: the state was made with this graph.
+  Status compile_whole(const Graph& graph) {
+    SHOAL_ASSIGN(whole_, compile(graph, signature_.outputs()));
     return {};
   }
 
-  Status open(const Graph& graph) {
-    std::vector<std::string> names;
-    for (ValueId id : graph.inputs()) {
-      const Value& value = graph[id];
-      const Shape& shape = value.type.shape;
-      inputs_.push_back({value.name, value.type.dtype, {shape.begin(), shape.end()}, false});
-      required_.insert(value.name);
-    }
-    for (ValueId id : graph.outputs()) outputs_.push_back(graph[id].name);
-    onnx::Bound bound{graph, outputs_, {}, nullptr};
-    SHOAL_ASSIGN(whole_, compile(std::move(bound)));
-    return {};
+  const Signature& signature() const { return signature_; }
+
+  Status prepare(const std::map<std::string, Shape>& shapes) {
+    SHOAL_ASSIGN(const auto types, signature_.types_for(shapes));
+    LiveValues live;
+    for (const auto& type : types) live.push_back(type ? Tensor(*type) : Tensor());
+    return prepare(live, /*knows_elements=*/false);
   }
 
-  const std::vector<InputInfo>& inputs() const { return inputs_; }
-  const std::vector<std::string>& outputs() const { return outputs_; }
-
-  Status accepts(const Tensors& given) const {
-    for (const auto& [name, tensor] : given) {
-      const auto input = std::ranges::find(inputs_, name, &InputInfo::name);
-      if (input == inputs_.end()) return invalid("the model has no input " + name);
-      if (Status fits = fits_input(tensor, *input); !fits.ok()) return fits.at("input " + name);
-    }
-    for (const std::string& name : required_) {
-      if (!given.contains(name)) return invalid("input " + name + " is missing");
-    }
-    return {};
+  // REQUIRES: `live` are inputs that are accepted.
+  Status prepare(const LiveValues& live, bool knows_elements = true) {
+    return whole_ != nullptr ? Status() : first_stage(live, {}, knows_elements).status();
   }
 
-  Result<Tensors> run(const Tensors& inputs, const Observer& observer) {
-    const std::scoped_lock lock(mutex_);
-    SHOAL_TRY(accepts(inputs));
-    Tensors live = inputs;
-    std::unique_ptr<Stage> unkept;  // a stage whose key would be too large
-    Stage* stage = nullptr;
-    if (whole_) {
-      stage = whole_.get();
-    } else {
-      SHOAL_ASSIGN(stage, first_stage(live, unkept));
+  // REQUIRES: `live` are inputs that are accepted, and there are as many outputs as the model has.
+  Status run(LiveValues live, std::span<Tensor> outputs, const RequestOptions& options) {
+    const RunOptions limits{.deadline = options.deadline, .cancel = options.cancel};
+    StagePtr stage = whole_;
+    if (stage == nullptr) {
+      SHOAL_ASSIGN(stage, first_stage(live, limits, /*knows_elements=*/true));
     }
     for (;;) {
-      SHOAL_TRY(run_stage(*stage, live, observer));
+      SHOAL_TRY(run_stage(*stage, live, outputs, limits, options.observer));
       if (!stage->rest) break;
-      SHOAL_ASSIGN(stage, next_stage(*stage, live, unkept));
+      SHOAL_ASSIGN(stage, next_stage(*stage, live, limits));
     }
-    Tensors answers;
-    for (const std::string& name : outputs_) answers[name] = live.at(name);
-    return answers;
+    for (size_t i = 0; i < outputs.size(); ++i) outputs[i] = live[output_slots_[i]];
+    return {};
   }
 
  private:
-  Status fits_input(const Tensor& tensor, const InputInfo& input) const {
-    if (tensor.dtype() != input.dtype) {
-      return invalid("has elements of type " + std::string(name_of(tensor.dtype())) +
-                     ", the model takes " + std::string(name_of(input.dtype)));
-    }
-    if (any_rank_.contains(input.name)) return {};
-    const Shape& shape = tensor.shape();
-    bool fits = shape.rank() == input.dims.size();
-    std::string declared;
-    for (size_t d = 0; d < input.dims.size(); ++d) {
-      fits = fits && (input.dims[d] < 0 || input.dims[d] == shape[d]);
-      declared += (d > 0 ? "," : "") + (input.dims[d] < 0 ? "?" : std::to_string(input.dims[d]));
-    }
-    if (fits) return {};
-    return invalid("has shape " + to_string(shape) + ", the model takes [" + declared + "]");
+  class FirstStage;
+  class NextStage;
+
+  void number_names() {
+    for (const InputInfo& input : signature_.inputs()) slots_.of(input.name);
+    output_slots_ = slots_.of(signature_.outputs());
+    decides_shapes_.resize(signature_.inputs().size());
   }
 
-  Result<std::unique_ptr<Stage>> compile(onnx::Bound bound) {
-    Graph graph = std::move(bound.graph);
+  // `names` are those of the graph's outputs.
+  Result<StagePtr> compile(Graph graph, const std::vector<std::string>& names) {
     if (options_.optimize) {
       SHOAL_ASSIGN(graph, passes::optimize(graph));
     }
-    auto stage = std::make_unique<Stage>();
+    auto stage = std::make_shared<Stage>();
     SHOAL_ASSIGN(stage->executable, device_.compile(graph));
-    stage->outputs = std::move(bound.outputs);
-    stage->wanted = std::move(bound.wanted);
-    stage->rest = std::move(bound.rest);
+    const Graph& compiled = stage->executable->graph();
+    for (ValueId id : compiled.inputs()) stage->inputs.push_back(slots_.of(compiled[id].name));
+    stage->outputs = slots_.of(names);
+    for (size_t slot : stage->outputs) {
+      const auto at = std::ranges::find(output_slots_, slot);
+      stage->answers.push_back(static_cast<size_t>(at - output_slots_.begin()));
+      stage->slots = std::max(stage->slots, slot + 1);
+    }
     return stage;
   }
 
-  Result<Stage*> keep(StageCache& cache, const std::string& key, onnx::Bound bound,
-                      std::unique_ptr<Stage>& unkept) {
-    SHOAL_ASSIGN(auto stage, compile(std::move(bound)));
-    if (!key.empty()) return cache.insert(key, std::move(stage), options_.max_cached_shapes);
-    unkept = std::move(stage);
-    return unkept.get();
-  }
-
-  // Inputs whose elements turn out to decide shapes are given with their elements from then on.
-  Result<Stage*> first_stage(const Tensors& live, std::unique_ptr<Stage>& unkept) {
-    std::vector<std::string> names;
-    for (const auto& [name, tensor] : live) names.push_back(name);
-    for (;;) {
-      const onnx::KnownValues known = known_of(live, names, shape_inputs_);
-      const std::string key = key_of(known);
-      if (Stage* found = key.empty() ? nullptr : first_.find(key); found != nullptr) return found;
-      SHOAL_ASSIGN(onnx::Bound bound, onnx::bind(model_, known));
-      const size_t before = shape_inputs_.size();
-      for (const std::string& name : bound.wanted) {
-        if (live.contains(name)) shape_inputs_.insert(name);
-      }
-      if (shape_inputs_.size() == before) return keep(first_, key, std::move(bound), unkept);
+  Result<StagePtr> compile(onnx::Bound bound) {
+    SHOAL_ASSIGN(StagePtr stage, compile(std::move(bound.graph), bound.outputs));
+    stage->rest = std::move(bound.rest);
+    if (!stage->rest) return stage;
+    stage->reads = slots_.of(stage->rest->reads());
+    for (const std::string& name : stage->rest->reads()) {
+      stage->wanted.push_back(std::ranges::count(bound.wanted, name) > 0);
     }
+    return stage;
   }
 
-  Result<Stage*> next_stage(Stage& stage, const Tensors& live, std::unique_ptr<Stage>& unkept) {
-    const std::set<std::string> wanted(stage.wanted.begin(), stage.wanted.end());
-    const onnx::KnownValues known = known_of(live, stage.rest->reads(), wanted);
-    const std::string key = key_of(known);
-    if (Stage* found = key.empty() ? nullptr : stage.next.find(key); found != nullptr) return found;
-    SHOAL_ASSIGN(onnx::Bound bound, onnx::bind(stage.rest, known));
-    return keep(stage.next, key, std::move(bound), unkept);
-  }
+  Result<StagePtr> first_stage(const LiveValues& live, const RunOptions& limits,
+                               bool knows_elements);
+  Result<StagePtr> next_stage(Stage& stage, const LiveValues& live, const RunOptions& limits);
 
-  static Status run_stage(Stage& stage, Tensors& live, const Observer& observer) {
+  static Status run_stage(Stage& stage, LiveValues& live, std::span<const Tensor> answers,
+                          const RunOptions& limits, const RequestOptions::Observer& observer) {
+    live.resize(std::max(live.size(), stage.slots));
+    std::vector<Tensor> inputs, outputs(stage.outputs.size());
+    inputs.reserve(stage.inputs.size());
+    for (size_t slot : stage.inputs) inputs.push_back(live[slot]);
     const Graph& graph = stage.executable->graph();
-    std::vector<Tensor> inputs, outputs;
-    for (ValueId id : graph.inputs()) inputs.push_back(live.at(graph[id].name));
-    for (ValueId id : graph.outputs()) outputs.emplace_back(graph[id].type);
+    for (size_t i = 0; i < outputs.size(); ++i) {
+      if (stage.answers[i] >= answers.size()) continue;
+      outputs[i] = answers[stage.answers[i]];  // memory of the caller's, if it gave some
+      const TensorType& type = graph[graph.outputs()[i]].type;
+      if (outputs[i].defined() && outputs[i].type() != type) {
+        return invalid("an output is " + to_string(type) + ", memory was given for " +
+                       to_string(outputs[i].type()));
+      }
+    }
     Trace trace;
-    SHOAL_TRY(stage.executable->run(inputs, outputs, observer ? &trace : nullptr));
+    RunOptions options = limits;
+    if (observer) options.trace = &trace;
+    SHOAL_TRY(stage.executable->run(inputs, outputs, options));
     if (observer) observer(*stage.executable, trace);
-    for (size_t i = 0; i < outputs.size(); ++i) live[stage.outputs[i]] = outputs[i];
+    for (size_t i = 0; i < outputs.size(); ++i) live[stage.outputs[i]] = std::move(outputs[i]);
     return {};
   }
 
   Device& device_;
-  SessionOptions options_;
-  std::shared_ptr<const onnx::Model> model_;
-  std::unique_ptr<Stage> whole_;  // of a session opened on a graph
-  std::vector<InputInfo> inputs_;
-  std::vector<std::string> outputs_;
-  std::set<std::string> required_, any_rank_;
+  const SessionOptions options_;
+  const std::shared_ptr<const onnx::Model> model_;  // null for a graph
+  const Signature signature_;
+  StagePtr whole_;  // null for a model
+  Slots slots_;
+  std::vector<size_t> output_slots_;
+  StageTable first_;
   std::mutex mutex_;
-  std::set<std::string> shape_inputs_;
-  StageCache first_;
+  std::vector<bool> decides_shapes_;  // by input: its elements do, as was found by binding
 };
+
+// Inputs whose elements turn out to decide shapes are bound with their elements from then on.
+class Session::State::FirstStage final : public StageMaker {
+ public:
+  FirstStage(State& state, const LiveValues& live, bool knows_elements)
+      : state_(state), live_(live), knows_elements_(knows_elements) {}
+
+  StageKey key() const override {
+    const std::scoped_lock lock(state_.mutex_);
+    StageKey key;
+    for (size_t i = 0; i < live_.size(); ++i) {
+      key.push_back(require(i, live_[i], state_.decides_shapes_[i] && knows_elements_));
+    }
+    return key;
+  }
+
+  Result<MadeStage> make() override {
+    const std::vector<InputInfo>& inputs = state_.signature_.inputs();
+    for (;;) {
+      StageKey now = key();
+      onnx::KnownValues known;
+      for (const Requirement& required : now) {
+        if (required.type) known[inputs[required.slot].name] = known_of(required);
+      }
+      SHOAL_ASSIGN(onnx::Bound bound, onnx::bind(state_.model_, known));
+      const auto decisive = find_decisive(bound.wanted);
+      if (!decisive) {
+        SHOAL_ASSIGN(StagePtr stage, state_.compile(std::move(bound)));
+        return MadeStage{std::move(now), std::move(stage)};
+      }
+      if (!knows_elements_) {
+        return Status(Code::kUnsupported,
+                      "shapes depend on the elements of input " + inputs[*decisive].name);
+      }
+    }
+  }
+
+ private:
+  // An input among the values wanted. Remembers all of them.
+  std::optional<size_t> find_decisive(const std::vector<std::string>& wanted) {
+    const std::vector<InputInfo>& inputs = state_.signature_.inputs();
+    const std::scoped_lock lock(state_.mutex_);
+    std::optional<size_t> found;
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      if (!live_[i].defined() || std::ranges::count(wanted, inputs[i].name) == 0) continue;
+      state_.decides_shapes_[i] = true;
+      found = i;
+    }
+    return found;
+  }
+
+  State& state_;
+  const LiveValues& live_;
+  const bool knows_elements_;
+};
+
+class Session::State::NextStage final : public StageMaker {
+ public:
+  NextStage(State& state, const Stage& before, const LiveValues& live)
+      : state_(state), before_(before), live_(live) {}
+
+  StageKey key() const override {
+    StageKey key;
+    for (size_t i = 0; i < before_.reads.size(); ++i) {
+      key.push_back(require(before_.reads[i], live_[before_.reads[i]], before_.wanted[i]));
+    }
+    return key;
+  }
+
+  Result<MadeStage> make() override {
+    StageKey now = key();
+    onnx::KnownValues known;
+    for (size_t i = 0; i < now.size(); ++i) {
+      known[before_.rest->reads()[i]] = known_of(now[i]);
+    }
+    SHOAL_ASSIGN(onnx::Bound bound, onnx::bind(before_.rest, known));
+    SHOAL_ASSIGN(StagePtr stage, state_.compile(std::move(bound)));
+    return MadeStage{std::move(now), std::move(stage)};
+  }
+
+ private:
+  State& state_;
+  const Stage& before_;
+  const LiveValues& live_;
+};
+
+Result<StagePtr> Session::State::first_stage(const LiveValues& live, const RunOptions& limits,
+                                             bool knows_elements) {
+  FirstStage maker(*this, live, knows_elements);
+  return first_.get(live, limits, options_.max_cached_shapes, maker);
+}
+
+Result<StagePtr> Session::State::next_stage(Stage& stage, const LiveValues& live,
+                                            const RunOptions& limits) {
+  NextStage maker(*this, stage, live);
+  return stage.next.get(live, limits, options_.max_cached_shapes, maker);
+}
 
 Session::Session(std::unique_ptr<State> state) : state_(std::move(state)) {}
 Session::Session(Session&&) noexcept = default;
 Session& Session::operator=(Session&&) noexcept = default;
 Session::~Session() = default;
-
-Result<Session> Session::open(std::shared_ptr<const onnx::Model> model, Device& device,
-                              SessionOptions options) {
-  auto state = std::make_unique<State>(device, options);
-  SHOAL_TRY(state->open(std::move(model)));
-  return Session(std::move(state));
-}
 
 Result<Session> Session::open(const std::filesystem::path& onnx, Device& device,
                               SessionOptions options) try {
@@ -262,20 +287,64 @@ Result<Session> Session::open(const std::filesystem::path& onnx, Device& device,
   return out_of_memory();
 }
 
+Result<Session> Session::open(std::shared_ptr<const onnx::Model> model, Device& device,
+                              SessionOptions options) try {
+  return Session(std::make_unique<State>(device, options, std::move(model)));
+} catch (const std::bad_alloc&) {
+  return out_of_memory();
+}
+
 Result<Session> Session::open(const Graph& graph, Device& device, SessionOptions options) try {
-  auto state = std::make_unique<State>(device, options);
-  SHOAL_TRY(state->open(graph));
+  auto state = std::make_unique<State>(device, options, graph);
+  SHOAL_TRY(state->compile_whole(graph));
   return Session(std::move(state));
 } catch (const std::bad_alloc&) {
   return out_of_memory();
 }
 
-const std::vector<InputInfo>& Session::inputs() const { return state_->inputs(); }
-const std::vector<std::string>& Session::outputs() const { return state_->outputs(); }
-Status Session::accepts(const Tensors& inputs) const { return state_->accepts(inputs); }
+const std::vector<InputInfo>& Session::inputs() const { return state_->signature().inputs(); }
+const std::vector<std::string>& Session::outputs() const { return state_->signature().outputs(); }
 
-Result<Tensors> Session::run(const Tensors& inputs, const Observer& observer) try {
-  return state_->run(inputs, observer);
+Status Session::accepts(const Tensors& inputs) const {
+  SHOAL_ASSIGN(const LiveValues live, state_->signature().arrange(inputs));
+  return state_->signature().accepts(live);
+}
+
+Status Session::prepare(const std::map<std::string, Shape>& shapes) try {
+  return state_->prepare(shapes);
+} catch (const std::bad_alloc&) {
+  return out_of_memory();
+}
+
+Status Session::prepare_for(const Tensors& inputs) try {
+  SHOAL_ASSIGN(const LiveValues live, state_->signature().arrange(inputs));
+  SHOAL_TRY(state_->signature().accepts(live));
+  return state_->prepare(live);
+} catch (const std::bad_alloc&) {
+  return out_of_memory();
+}
+
+Result<Session::Tensors> Session::run(const Tensors& inputs, const RequestOptions& options) try {
+  SHOAL_ASSIGN(LiveValues live, state_->signature().arrange(inputs));
+  SHOAL_TRY(state_->signature().accepts(live));
+  std::vector<Tensor> answers(outputs().size());
+  SHOAL_TRY(state_->run(std::move(live), answers, options));
+  Tensors named;
+  for (size_t i = 0; i < answers.size(); ++i) named[outputs()[i]] = std::move(answers[i]);
+  return named;
+} catch (const std::bad_alloc&) {
+  return out_of_memory();
+}
+
+Status Session::run(std::span<const Tensor> inputs, std::span<Tensor> outputs,
+                    const RequestOptions& options) try {
+  if (outputs.size() != this->outputs().size()) {
+    return invalid("the model has " + std::to_string(this->outputs().size()) + " outputs");
+  }
+  SHOAL_TRY(state_->signature().accepts(inputs));
+  LiveValues live(inputs.begin(), inputs.end());
+  live.resize(this->inputs().size());
+  return state_->run(std::move(live), outputs, options);
 } catch (const std::bad_alloc&) {
   return out_of_memory();
 }
