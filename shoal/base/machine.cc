@@ -1,5 +1,7 @@
 #include "shoal/base/machine.h"
 
+#include <unistd.h>
+
 #include <cstdlib>
 #include <fstream>
 #include <string_view>
@@ -33,10 +35,14 @@ uint64_t memory(const char* file, const char* key) {
 }  // namespace
 
 Machine describe_machine() {
-  Machine machine{processor(), memory("/proc/meminfo", "MemTotal"),
-                  memory("/proc/meminfo", "MemAvailable")};
+  Machine machine{processor(), physical_memory_bytes(), memory("/proc/meminfo", "MemAvailable")};
   std::ifstream("/proc/loadavg") >> machine.load;
   return machine;
+}
+
+uint64_t physical_memory_bytes() {
+  return static_cast<uint64_t>(::sysconf(_SC_PHYS_PAGES)) *
+         static_cast<uint64_t>(::sysconf(_SC_PAGESIZE));
 }
 
 uint64_t peak_memory_bytes() { return memory("/proc/self/status", "VmHWM"); }

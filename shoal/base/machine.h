@@ -15,6 +15,8 @@ struct Machine {
 
 Machine describe_machine();
 
+uint64_t physical_memory_bytes();
+
 // The most memory this process ever had. Not getrusage's, which begins with the peak of whoever
 // started the program.
 uint64_t peak_memory_bytes();

@@ -24,6 +24,15 @@ Code code_of(int error) {
 
 }  // namespace
 
+Status::Status(Code code, std::string message)
+    : state_(std::make_shared<const State>(State{code, std::move(message)})) {}
+
+Status Status::at(std::string_view place) const {
+  return ok() ? *this : Status(code(), std::string(place) + ": " + state_->message);
+}
+
+Status invalid(std::string message) { return Status(Code::kInvalidArgument, std::move(message)); }
+
 Status system_status(int error) {
   return Status(code_of(error), std::generic_category().message(error));
 }

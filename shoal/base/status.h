@@ -10,10 +10,10 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
-#include <variant>
 
 #pragma GCC visibility push(default)
 
@@ -40,8 +40,7 @@ class [[nodiscard]] Status {
   // OK.
   Status() = default;
   // A failure. REQUIRES: code is not kOk.
-  Status(Code code, std::string message)
-      : state_(std::make_shared<const State>(State{code, std::move(message)})) {}
+  Status(Code code, std::string message);
 
   // Whether this is success.
   bool ok() const { return state_ == nullptr; }
@@ -54,9 +53,7 @@ class [[nodiscard]] Status {
   }
 
   // The same failure with a place before its message: "conv_3: kernel is larger than the input".
-  Status at(std::string_view place) const {
-    return ok() ? *this : Status(code(), std::string(place) + ": " + state_->message);
-  }
+  Status at(std::string_view place) const;
 
  private:
   struct State {
@@ -67,9 +64,7 @@ class [[nodiscard]] Status {
 };
 
 // A failure with code kInvalidArgument.
-inline Status invalid(std::string message) {
-  return Status(Code::kInvalidArgument, std::move(message));
-}
+Status invalid(std::string message);
 
 // What the system says about an `errno`, under the code that fits.
 Status system_status(int error);
@@ -93,23 +88,25 @@ class [[nodiscard]] Result {
   // Success.
   Result(T value) : value_(std::move(value)) {}
   // A failure. REQUIRES: !status.ok().
-  Result(Status status) : value_(std::move(status)) { SHOAL_CHECK(!this->status().ok()); }
+  Result(Status status) : status_(std::move(status)) { SHOAL_CHECK(!status_.ok()); }
 
   // Whether there is a T.
-  bool ok() const { return std::holds_alternative<T>(value_); }
+  bool ok() const { return value_.has_value(); }
   // Why there is none; OK if there is one.
-  Status status() const { return ok() ? Status() : std::get<Status>(value_); }
+  Status status() const { return status_; }
 
-  // The T, which lives as long as this. REQUIRES: ok(); otherwise std::bad_variant_access is
+  // The T, which lives as long as this. REQUIRES: ok(); otherwise std::bad_optional_access is
   // thrown.
-  T& operator*() & { return std::get<T>(value_); }
-  const T& operator*() const& { return std::get<T>(value_); }
-  T&& operator*() && { return std::get<T>(std::move(value_)); }
+  T& operator*() & { return value_.value(); }
+  const T& operator*() const& { return value_.value(); }
+  T&& operator*() && { return std::move(value_).value(); }
   T* operator->() { return &**this; }
   const T* operator->() const { return &**this; }
 
  private:
-  std::variant<Status, T> value_;
+  // Not a variant: compilers take twice as long for one, and every source has some.
+  Status status_;
+  std::optional<T> value_;
 };
 
 }  // namespace shoal

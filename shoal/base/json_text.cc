@@ -1,0 +1,137 @@
+#include "shoal/base/json_text.h"
+
+#include <array>
+#include <charconv>
+#include <cmath>
+
+#include "shoal/base/limits.h"
+
+namespace shoal {
+namespace {
+
+constexpr std::string_view kEscapes = "\"\\/bfnrt", kEscaped = "\"\\/\b\f\n\r\t";
+
+void append_utf8(std::string& text, char32_t c) {
+  const auto add = [&](char32_t byte) { text += static_cast<char>(byte); };
+  if (c < 0x80) {
+    add(c);
+  } else if (c < 0x800) {
+    add(0xc0 | c >> 6);
+    add(0x80 | (c & 0x3f));
+  } else {
+    add(0xe0 | c >> 12);
+    add(0x80 | (c >> 6 & 0x3f));
+    add(0x80 | (c & 0x3f));
+  }
+}
+
+}  // namespace
+
+std::string json_number(double number) {
+  if (!std::isfinite(number)) return "null";
+  std::array<char, 32> digits;
+  const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), number).ptr;
+  return {digits.data(), end};
+}
+
+std::string json_text(std::string_view text) {
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  std::string result = "\"";
+  for (char c : text) {
+    if (c == '"' || c == '\\') {
+      result += {'\\', c};
+    } else if (static_cast<unsigned char>(c) < 0x20) {
+      result += "\\u00";
+      result += {kDigits[static_cast<size_t>(c) / 16], kDigits[static_cast<size_t>(c) % 16]};
+    } else {
+      result += c;
+    }
+  }
+  return result + "\"";
+}
+
+void JsonText::skip_space() {
+  rest_.remove_prefix(std::min(rest_.find_first_not_of(" \t\r\n"), rest_.size()));
+}
+
+bool JsonText::take(char c) {
+  skip_space();
+  if (!rest_.starts_with(c)) return false;
+  rest_.remove_prefix(1);
+  return true;
+}
+
+Status JsonText::expected(std::string_view what) const {
+  return Status(Code::kCorrupt, "header: " + std::string(what) + " expected at byte " +
+                                    std::to_string(size_ - rest_.size()));
+}
+
+Status JsonText::object(const std::function<Status(const std::string&)>& member) {
+  if (!take('{')) return expected("{");
+  if (take('}')) return {};
+  std::set<std::string> keys;
+  do {
+    SHOAL_ASSIGN(const std::string key, text());
+    if (!keys.insert(key).second) return expected("another name than " + key);
+    if (!take(':')) return expected(":");
+    SHOAL_TRY(member(key));
+  } while (take(','));
+  return take('}') ? Status() : expected("}");
+}
+
+// What follows a backslash. Only characters of the first plane: a surrogate is not put together.
+Result<char32_t> JsonText::escape() {
+  if (rest_.empty()) return expected("an escape");
+  const char c = rest_[0];
+  rest_.remove_prefix(1);
+  if (const size_t at = kEscapes.find(c); at != kEscapes.npos) {
+    return static_cast<char32_t>(kEscaped[at]);
+  }
+  constexpr size_t kHexDigits = 4;
+  uint32_t code = 0;
+  const std::string_view digits = rest_.substr(0, kHexDigits);
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), code, 16);
+  if (c != 'u' || error != std::errc() || end != digits.data() + kHexDigits ||
+      (code >= 0xd800 && code < 0xe000)) {
+    return expected("an escape");
+  }
+  rest_.remove_prefix(kHexDigits);
+  return static_cast<char32_t>(code);
+}
+
+Result<std::string> JsonText::text() {
+  if (!take('"')) return expected("\"");
+  std::string result;
+  for (;;) {
+    const size_t plain = rest_.find_first_of("\"\\");
+    if (plain == rest_.npos) return expected("the end of a text");
+    result += rest_.substr(0, plain);
+    const bool ends = rest_[plain] == '"';
+    rest_.remove_prefix(plain + 1);
+    if (ends) return result;
+    SHOAL_ASSIGN(const char32_t c, escape());
+    append_utf8(result, c);
+  }
+}
+
+Status JsonText::integers(std::vector<int64_t>& list) {
+  constexpr size_t kMost = 64;  // dimensions, or offsets
+  if (!take('[')) return expected("[");
+  if (take(']')) return {};
+  do {
+    skip_space();
+    int64_t number = 0;
+    const auto [end, error] = std::from_chars(rest_.data(), rest_.data() + rest_.size(), number);
+    if (error != std::errc() || list.size() == kMost) return expected("an integer");
+    rest_.remove_prefix(static_cast<size_t>(end - rest_.data()));
+    list.push_back(number);
+  } while (take(','));
+  return take(']') ? Status() : expected("]");
+}
+
+Status JsonText::end() {
+  skip_space();
+  return rest_.empty() ? Status() : expected("the end");
+}
+
+}  // namespace shoal

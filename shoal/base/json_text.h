@@ -1,0 +1,42 @@
+// The little JSON that headers of files are made of: objects, texts and lists of integers.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "shoal/base/status.h"
+
+namespace shoal {
+
+// A text with its quotes, escaped.
+std::string json_text(std::string_view text);
+
+// A number, with as many digits as it takes to read it back; null if it is infinite or no number.
+std::string json_number(double number);
+
+// Reads from the beginning on; each call takes one thing or says what is wrong.
+class JsonText {
+ public:
+  explicit JsonText(std::string_view text) : rest_(text), size_(text.size()) {}
+
+  // Calls member(key) for each, which reads its value. A key that comes twice is refused.
+  Status object(const std::function<Status(const std::string& key)>& member);
+  Result<std::string> text();
+  Status integers(std::vector<int64_t>& list);  // appends
+  Status end();                                 // nothing but space is left
+
+ private:
+  void skip_space();
+  bool take(char c);
+  Status expected(std::string_view what) const;
+  Result<char32_t> escape();
+
+  std::string_view rest_;
+  size_t size_;
+};
+
+}  // namespace shoal

@@ -1,0 +1,35 @@
+// LatencyRecorder: quantiles of any number of latencies, to half a percent, in constant memory.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+namespace shoal {
+
+// A histogram whose buckets grow by half a percent each, from a microsecond to a quarter of an
+// hour. Not thread-safe.
+class LatencyRecorder {
+ public:
+  void add(double ms);
+
+  uint64_t count() const { return count_; }
+  double max() const { return max_; }
+  double mean() const { return count_ > 0 ? sum_ / static_cast<double>(count_) : 0; }
+
+  // The latency that a `share` of the requests did not exceed: quantile(0.99) is the p99. Zero if
+  // there are none. REQUIRES: 0 <= share <= 1
+  double quantile(double share) const;
+
+ private:
+  static constexpr double kShortest = 1e-3, kGrowth = 1.005;  // ms, and from bucket to bucket
+  static constexpr size_t kBuckets = 4160;
+
+  static size_t bucket_of(double ms);
+
+  std::array<uint64_t, kBuckets> counts_{};
+  uint64_t count_ = 0;
+  double max_ = 0, sum_ = 0;
+};
+
+}  // namespace shoal

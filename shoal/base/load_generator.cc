@@ -1,0 +1,41 @@
+#include "shoal/base/load_generator.h"
+
+#include <algorithm>
+#include <thread>
+
+namespace shoal {
+
+Result<double> LoadGenerator::period(size_t requests, size_t turns) {
+  requests = std::max(requests, 4 * in_flight_);
+  next_ = 0;
+  answered_.clear();
+  failure_ = {};
+  std::vector<std::thread> clients;
+  for (size_t i = 0; i < in_flight_; ++i) {
+    clients.emplace_back([&] { send_all(requests); });
+  }
+  for (std::thread& client : clients) client.join();
+  SHOAL_TRY(failure_);
+  const size_t counted = std::min(requests - 1, (requests / 2 + turns - 1) / turns * turns);
+  const std::chrono::duration<double> time =
+      answered_.back() - answered_[answered_.size() - 1 - counted];
+  return time.count() / static_cast<double>(counted);
+}
+
+// One client.
+void LoadGenerator::send_all(size_t requests) {
+  for (;;) {
+    size_t request = 0;
+    {
+      const std::lock_guard lock(mutex_);
+      if (next_ == requests || !failure_.ok()) return;
+      request = next_++;
+    }
+    const Status status = answer_(request);
+    const std::lock_guard lock(mutex_);
+    if (failure_.ok()) failure_ = status;
+    answered_.push_back(std::chrono::steady_clock::now());
+  }
+}
+
+}  // namespace shoal

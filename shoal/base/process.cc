@@ -1,0 +1,140 @@
+#include "shoal/base/process.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <system_error>
+#include <thread>
+#include <utility>
+
+namespace shoal {
+namespace {
+
+std::vector<char*> pointers_to(std::vector<std::string>& texts) {
+  std::vector<char*> list;
+  for (std::string& text : texts) list.push_back(text.data());
+  list.push_back(nullptr);
+  return list;
+}
+
+std::vector<std::string> environment_with(const std::map<std::string, std::string>& more) {
+  std::vector<std::string> all;
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    const std::string text = *entry;
+    if (!more.contains(text.substr(0, text.find('=')))) all.push_back(text);
+  }
+  for (const auto& [name, value] : more) all.push_back(name + "=" + value);
+  return all;
+}
+
+// Runs in the child between vfork and exec, in the parent's memory: async-signal-safe calls only.
+[[noreturn]] void execute(char** arguments, char** environment, int output, bool terminal_signals,
+                          pid_t parent) {
+  ::prctl(PR_SET_PDEATHSIG, SIGTERM);
+  if (::getppid() != parent) ::_exit(127);  // the parent died before the line above
+  if (!terminal_signals) ::setpgid(0, 0);
+  if (output >= 0) ::dup2(output, STDOUT_FILENO);
+  sigset_t none;
+  ::sigemptyset(&none);
+  ::sigprocmask(SIG_SETMASK, &none, nullptr);
+  ::execve(arguments[0], arguments, environment);
+  ::_exit(127);
+}
+
+}  // namespace
+
+std::filesystem::path executable_path() {
+  std::error_code error;
+  return std::filesystem::read_symlink("/proc/self/exe", error);
+}
+
+Result<Process> Process::start(const std::vector<std::string>& arguments, const Options& options) {
+  std::array<int, 2> ends = {-1, -1};
+  if (options.pipe_output && ::pipe2(ends.data(), O_CLOEXEC) != 0) return system_status(errno);
+  std::vector<std::string> words = arguments;
+  std::vector<std::string> environment = environment_with(options.environment);
+  const std::vector<char*> argv = pointers_to(words), envp = pointers_to(environment);
+  const pid_t self = ::getpid();
+  const pid_t pid = ::vfork();  // fork would copy the page tables of a coordinator full of weights
+  if (pid == 0) {
+    execute(const_cast<char**>(argv.data()), const_cast<char**>(envp.data()), ends[1],
+            options.terminal_signals, self);
+  }
+  const int error = errno;
+  if (ends[1] >= 0) ::close(ends[1]);
+  if (pid > 0) return Process(pid, ends[0], options.grace);
+  if (ends[0] >= 0) ::close(ends[0]);
+  return system_status(error).at(arguments[0]);
+}
+
+Process::Process(Process&& other) noexcept
+    : pid_(other.pid_.exchange(0)),
+      output_(std::exchange(other.output_, -1)),
+      grace_(other.grace_),
+      exit_code_(other.exit_code_),
+      unread_(std::move(other.unread_)) {}
+
+Process::~Process() {
+  constexpr std::chrono::milliseconds kStep{10};
+  send_signal(SIGTERM);
+  for (auto waited = kStep; waited <= grace_ && !reap(false); waited += kStep) {
+    std::this_thread::sleep_for(kStep);
+  }
+  if (!reap(false)) {
+    ::kill(pid_, SIGKILL);
+    reap(true);
+  }
+  if (output_ >= 0) ::close(output_);
+}
+
+void Process::send_signal(int number) {
+  if (const pid_t pid = pid_; pid > 0) ::kill(pid, number);
+}
+
+bool Process::reap(bool block) {
+  if (pid_ == 0) return true;
+  int status = 0;
+  pid_t ended = 0;
+  do {
+    ended = ::waitpid(pid_, &status, block ? 0 : WNOHANG);
+  } while (ended < 0 && errno == EINTR);
+  if (ended == 0) return false;
+  exit_code_ = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  pid_ = 0;
+  return true;
+}
+
+int Process::wait() {
+  reap(true);
+  return exit_code_;
+}
+
+Result<std::string> Process::read_line(std::chrono::milliseconds timeout) {
+  const auto deadline = std::chrono::steady_clock::now() + timeout;
+  for (;;) {
+    if (const size_t end = unread_.find('\n'); end != std::string::npos) {
+      std::string line = unread_.substr(0, end);
+      unread_.erase(0, end + 1);
+      return line;
+    }
+    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
+        deadline - std::chrono::steady_clock::now());
+    pollfd wanted{output_, POLLIN, 0};
+    if (left.count() <= 0 || ::poll(&wanted, 1, static_cast<int>(left.count())) == 0) {
+      return Status(Code::kDeadline, "it says nothing");
+    }
+    std::array<char, 512> bytes{};
+    const ssize_t n = ::read(output_, bytes.data(), bytes.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) return Status(Code::kUnavailable, "it has ended");
+    unread_.append(bytes.data(), static_cast<size_t>(n));
+  }
+}
+
+}  // namespace shoal

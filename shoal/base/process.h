@@ -1,0 +1,65 @@
+// Process: another program as a child of this one, which does not outlive its parent.
+#pragma once
+
+#include <sys/types.h>
+
+#include <atomic>
+#include <chrono>
+#include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "shoal/base/status.h"
+
+namespace shoal {
+
+// Returns the path of the running executable.
+std::filesystem::path executable_path();
+
+// Not thread-safe, except that send_signal() may be called while another thread is in wait().
+class Process {
+ public:
+  struct Options {
+    std::map<std::string, std::string> environment =
+        {};                         // added to this program's, or replacing it
+    bool pipe_output = false;       // read_line() gets its standard output
+    bool terminal_signals = false;  // stays in the terminal's foreground group: Ctrl-C reaches it
+    std::chrono::milliseconds grace{5000};  // between SIGTERM and SIGKILL in the destructor
+  };
+
+  // Starts the program `arguments[0]`, which must be a path, with these arguments. If it cannot be
+  // executed, it ends at once and wait() returns 127.
+  // REQUIRES: the calling thread outlives the process. The kernel sends SIGTERM to a child when
+  // the thread that started it ends, not only when the whole parent does.
+  static Result<Process> start(const std::vector<std::string>& arguments, const Options& options);
+
+  Process(Process&& other) noexcept;
+  Process& operator=(Process&& other) = delete;
+  // Sends SIGTERM, after `grace` SIGKILL, and reaps the process.
+  ~Process();
+
+  // Returns the next line of its standard output, without the newline. Fails with kDeadline if
+  // there is none in time, kUnavailable if the output has ended.
+  // REQUIRES: Options::pipe_output
+  Result<std::string> read_line(std::chrono::milliseconds timeout);
+
+  // Waits until it ends and returns its exit code, or 128 + n if signal n ended it.
+  int wait();
+
+  // Does nothing once the process has been reaped.
+  void send_signal(int number);
+
+ private:
+  Process(pid_t pid, int output, std::chrono::milliseconds grace)
+      : pid_(pid), output_(output), grace_(grace) {}
+  bool reap(bool block);
+
+  std::atomic<pid_t> pid_;  // 0: reaped, or moved from
+  int output_;              // -1: none
+  std::chrono::milliseconds grace_;
+  int exit_code_ = 0;
+  std::string unread_;  // of the output, after the last line that was returned
+};
+
+}  // namespace shoal

@@ -1,0 +1,82 @@
+#include "shoal/base/process.h"
+
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <optional>
+#include <set>
+#include <thread>
+
+namespace shoal {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr std::chrono::seconds kLong{60};
+
+Result<Process> shell(const std::string& script, const Process::Options& options = {}) {
+  return Process::start({"/bin/sh", "-c", script}, options);
+}
+
+TEST(Process, GivesItsOutputLineByLine) {
+  auto process = shell("echo one; echo two; printf three", {.pipe_output = true});
+  ASSERT_TRUE(process.ok()) << process.status().message();
+  EXPECT_EQ(*process->read_line(kLong), "one");
+  EXPECT_EQ(*process->read_line(kLong), "two");
+  EXPECT_EQ(process->read_line(kLong).status().code(), Code::kUnavailable) << "no whole line";
+}
+
+TEST(Process, SaysNothingInTime) {
+  auto process = shell("exec cat", {.pipe_output = true});
+  ASSERT_TRUE(process.ok());
+  EXPECT_EQ(process->read_line(1ms).status().code(), Code::kDeadline);
+}
+
+TEST(Process, EndsWithItsExitCodeOrSignal) {
+  EXPECT_EQ(shell("exit 3")->wait(), 3);
+  EXPECT_EQ(shell("kill -9 $$")->wait(), 128 + SIGKILL);
+  EXPECT_EQ(Process::start({"/no/such/program"}, {})->wait(), 127);
+}
+
+TEST(Process, GetsSignals) {
+  auto process = shell("echo ready; exec sleep 30", {.pipe_output = true});
+  ASSERT_TRUE(process->read_line(kLong).ok());
+  process->send_signal(SIGINT);
+  EXPECT_EQ(process->wait(), 128 + SIGINT);
+  process->send_signal(SIGINT);  // reaped: nobody else's process gets it
+}
+
+TEST(Process, SeesTheEnvironmentItIsGiven) {
+  ::setenv("SHOAL_PROCESS_TEST_A", "inherited", 1);
+  ::setenv("SHOAL_PROCESS_TEST_B", "hidden", 1);
+  auto process =
+      Process::start({"/usr/bin/env"},
+                     {.environment = {{"SHOAL_PROCESS_TEST_B", "replaced"}}, .pipe_output = true});
+  std::multiset<std::string> ours;
+  for (auto line = process->read_line(kLong); line.ok(); line = process->read_line(kLong)) {
+    if (line->starts_with("SHOAL_PROCESS_TEST_")) ours.insert(*line);
+  }
+  EXPECT_EQ(ours, (std::multiset<std::string>{"SHOAL_PROCESS_TEST_A=inherited",
+                                              "SHOAL_PROCESS_TEST_B=replaced"}));
+}
+
+TEST(Process, IsKilledIfItDoesNotEndWhenAsked) {
+  std::string line;
+  {
+    auto process =
+        shell("trap '' TERM; echo $$; exec sleep 30", {.pipe_output = true, .grace = 0ms});
+    line = *process->read_line(kLong);
+  }
+  EXPECT_NE(::kill(std::stoi(line), 0), 0) << "it is still there";
+}
+
+TEST(Process, EndsWithTheThreadThatStartedIt) {
+  std::optional<Process> process;
+  std::thread([&] { process.emplace(*shell("exec sleep 30")); }).join();
+  EXPECT_EQ(process->wait(), 128 + SIGTERM);
+}
+
+TEST(Process, KnowsTheProgramThatRuns) { EXPECT_EQ(executable_path().filename(), "base_test"); }
+
+}  // namespace
+}  // namespace shoal
