@@ -134,7 +134,7 @@ class Backpropagation {
   Graph graph_;
   ValueId loss_;
   std::vector<ValueId> parameters_;
-  size_t nodes_;                    // of the network; what comes behind them is the way back
+  size_t nodes_;                    // of the network; those after them are the backward pass
   std::vector<ValueId> gradients_;  // of the network's values, as far as they are summed up
   std::vector<bool> dependent_;
 };

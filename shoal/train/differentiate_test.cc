@@ -11,7 +11,7 @@ namespace {
 std::vector<Tensor> run(const Graph& graph, std::vector<Tensor> inputs) {
   auto executable = make_reference_device()->compile(graph);
   std::vector<Tensor> outputs(graph.outputs().size());
-  EXPECT_TRUE((*executable)->run(inputs, outputs, nullptr).ok());
+  EXPECT_TRUE((*executable)->run(inputs, outputs, {}).ok());
   return outputs;
 }
 

@@ -75,18 +75,50 @@ double norm_of(std::span<const Tensor> gradients) {
   return std::sqrt(sum);
 }
 
+constexpr std::array kRules = {std::pair{Rule::kSgd, std::string_view("sgd")},
+                               std::pair{Rule::kAdam, std::string_view("adam")},
+                               std::pair{Rule::kAdamW, std::string_view("adamw")}};
+
 }  // namespace
+
+std::string_view name_of(Rule rule) {
+  return std::ranges::find(kRules, rule, &decltype(kRules)::value_type::first)->second;
+}
+
+std::optional<Rule> find_rule(std::string_view name) {
+  const auto found = std::ranges::find(kRules, name, &decltype(kRules)::value_type::second);
+  return found == kRules.end() ? std::nullopt : std::optional(found->first);
+}
 
 void Optimizer::remember(std::span<const Tensor> weights) {
   if (!memories_.empty()) return;
-  if (options_.rule == Rule::kSgd) {
-    memories_ = {{"velocity", {}}};
-  } else {
-    memories_ = {{"mean", {}}, {"square", {}}};
-  }
-  for (Memory& memory : memories_) {
+  for (const std::string& role : roles(options_)) {
+    Memory& memory = memories_.emplace_back(Memory{role, {}});
     for (const Tensor& weight : weights) memory.tensors.emplace_back(weight.type());
   }
+}
+
+std::vector<std::string> Optimizer::roles(const OptimizerOptions& options) {
+  if (options.rule == Rule::kSgd) return {"velocity"};
+  return {"mean", "square"};
+}
+
+std::vector<Tensor> Optimizer::memories(std::span<const Tensor> weights) {
+  remember(weights);
+  std::vector<Tensor> all;
+  for (const Memory& memory : memories_) {
+    all.insert(all.end(), memory.tensors.begin(), memory.tensors.end());
+  }
+  return all;
+}
+
+void Optimizer::set_memories(std::span<const Tensor> memories, int64_t steps) {
+  SHOAL_CHECK(memories.size() == memories_.size() * names_.size());
+  for (Memory& memory : memories_) {
+    memory.tensors.assign(memories.begin(), memories.begin() + std::ssize(names_));
+    memories = memories.subspan(names_.size());
+  }
+  steps_ = steps;
 }
 
 Status Optimizer::update(std::span<Tensor> weights, std::span<const Tensor> gradients,
@@ -120,7 +152,7 @@ std::map<std::string, Tensor> Optimizer::state() const {
   state[kSteps] = Tensor::of<int64_t>({}, {steps_});
   for (const Memory& memory : memories_) {
     for (size_t i = 0; i < names_.size(); ++i) {
-      state["optimizer." + std::string(memory.role) + "." + names_[i]] = memory.tensors[i];
+      state["optimizer." + memory.role + "." + names_[i]] = memory.tensors[i];
     }
   }
   return state;
@@ -136,7 +168,7 @@ Status Optimizer::restore(const std::map<std::string, Tensor>& state,
   remember(weights);
   for (Memory& memory : memories_) {
     for (size_t i = 0; i < names_.size(); ++i) {
-      const std::string name = "optimizer." + std::string(memory.role) + "." + names_[i];
+      const std::string name = "optimizer." + memory.role + "." + names_[i];
       const auto found = state.find(name);
       if (found == state.end() || found->second.type() != weights[i].type()) {
         return Status(Code::kCorrupt, "there is no " + name + " of the weight's type");

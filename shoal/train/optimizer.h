@@ -3,8 +3,10 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "shoal/base/status.h"
@@ -31,6 +33,10 @@ struct OptimizerOptions {
   float max_norm = 0;  // gradients longer than this, taken together, are shortened to it; 0: none
 };
 
+// The name of a rule, "sgd", "adam" or "adamw", and the rule of a name; nothing for another one.
+std::string_view name_of(OptimizerOptions::Rule rule);
+std::optional<OptimizerOptions::Rule> find_rule(std::string_view name);
+
 // One pass over the memory of each weight a step. One thread at a time.
 class Optimizer {
  public:
@@ -43,6 +49,15 @@ class Optimizer {
   // in the same order, and a gradient of the same shape for each.
   Status update(std::span<Tensor> weights, std::span<const Tensor> gradients, double factor = 1);
 
+  // What a rule remembers of each weight: "velocity", or "mean" and "square".
+  static std::vector<std::string> roles(const OptimizerOptions& options);
+  // These tensors, role by role and in each weight by weight; zero before the first step. For an
+  // update that is computed elsewhere (update_graph.h), which gives them back with the number of
+  // steps done.
+  std::vector<Tensor> memories(std::span<const Tensor> weights);
+  void set_memories(std::span<const Tensor> memories, int64_t steps);
+  int64_t steps() const { return steps_; }  // done so far
+
   // What it remembers from step to step, to be saved; empty before the first step.
   std::map<std::string, Tensor> state() const;
   // Goes on from such a state. kCorrupt where it is of other weights.
@@ -50,7 +65,7 @@ class Optimizer {
 
  private:
   struct Memory {
-    const char* role;
+    std::string role;
     std::vector<Tensor> tensors;  // one per weight
   };
   void remember(std::span<const Tensor> weights);

@@ -1,5 +1,6 @@
-// Recomputation: a step of training in less memory. What the way forward made is not all kept for
-// the way back; some of it is computed there once more (Chen et al. 2016).
+// Recomputation: a training step in less memory. Of the activations that the backward pass reads,
+// some are not kept but computed once more (Chen et al. 2016, "Training deep nets with sublinear
+// memory cost").
 #pragma once
 
 #include <cstdint>
@@ -10,12 +11,13 @@
 
 namespace shoal::train {
 
-// What the values of a graph take in memory, as the device that is to run it lays them out.
+// The memory that the values of a graph take, as the device that will run it lays them out.
 using BytesOf = std::function<Result<int64_t>(const Graph&)>;
 
-// The step with as little computed again as was found for `limit` bytes. The way forward ends with
-// the node that makes `loss`. Every node that is repeated has the inputs it had, so all results are
-// the same, bit by bit. Where the limit is too low the error says what could be done with.
+// The step within `limit` bytes, with as little computed again as the search found. The forward
+// pass ends with the node that computes `loss`. A repeated node has the inputs it had, so all
+// results are the same, bit by bit. Fails with kExhausted if the limit is too low; the message
+// names the smallest that was found.
 Result<Graph> recompute(const Graph& step, ValueId loss, int64_t limit, const BytesOf& bytes_of);
 
 }  // namespace shoal::train

@@ -38,6 +38,12 @@ struct Regularizer {
   std::function<bool(std::string_view)> applies = {};  // to the weight of this name; none: to all
 };
 
+// From "penalty:groups:strength" or "penalty:groups:strength:pattern": "lasso:filters:1e-4",
+// "hoyer:columns:1e-3:fc*". Penalties are lasso, square and hoyer; groups are elements, filters (or
+// rows), channels, columns and blocks; the shell pattern names the weights it applies to. Fails
+// with kInvalidArgument for another text.
+Result<Regularizer> parse_regularizer(std::string_view text);
+
 // The penalty of a weight, its strength included; adds its gradient to `gradient`. REQUIRES: f32 or
 // f64, the same type for both, of at least two dimensions: biases and norms are not what is pruned.
 double regularize(const Regularizer& regularizer, const Tensor& weight, Tensor& gradient);

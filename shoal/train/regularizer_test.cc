@@ -120,5 +120,29 @@ TEST(Regularizer, LeavesZerosAtZero) {
   }
 }
 
+TEST(Regularizer, IsReadFromText) {
+  const auto plain = parse_regularizer("lasso:filters:1e-4");
+  ASSERT_TRUE(plain.ok());
+  EXPECT_EQ(plain->penalty, Penalty::kLasso);
+  EXPECT_EQ(plain->groups, Groups::kFilters);
+  EXPECT_EQ(plain->strength, 1e-4);
+  EXPECT_FALSE(plain->applies);  // to all
+  const auto some = parse_regularizer("hoyer:columns:0.5:fc[12]*:x");
+  ASSERT_TRUE(some.ok());
+  EXPECT_EQ(some->penalty, Penalty::kHoyer);
+  EXPECT_EQ(some->groups, Groups::kColumns);
+  EXPECT_TRUE(some->applies("fc1.weight:x"));
+  EXPECT_FALSE(some->applies("fc3.weight:x"));
+  EXPECT_EQ(parse_regularizer("square:rows:1")->groups, Groups::kFilters);
+}
+
+TEST(Regularizer, RefusesTextThatIsNoPenalty) {
+  for (const char* text :
+       {"", "lasso", "lasso:filters", "lasso:filters:", "lasso:filters:x", "lasso:filters:-1",
+        "lasso:filters:nan", "ridge:filters:1", "lasso:layers:1", "lasso:filters:1e-4x"}) {
+    EXPECT_EQ(parse_regularizer(text).status().code(), Code::kInvalidArgument) << text;
+  }
+}
+
 }  // namespace
 }  // namespace shoal::train

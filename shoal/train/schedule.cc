@@ -1,10 +1,30 @@
 #include "shoal/train/schedule.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <numbers>
+#include <utility>
 
 namespace shoal::train {
+namespace {
+
+using Kind = Schedule::Kind;
+
+constexpr std::array kKinds = {std::pair{Kind::kConstant, std::string_view("constant")},
+                               std::pair{Kind::kStep, std::string_view("step")},
+                               std::pair{Kind::kCosine, std::string_view("cosine")}};
+
+}  // namespace
+
+std::string_view name_of(Kind kind) {
+  return std::ranges::find(kKinds, kind, &decltype(kKinds)::value_type::first)->second;
+}
+
+std::optional<Kind> find_schedule(std::string_view name) {
+  const auto found = std::ranges::find(kKinds, name, &decltype(kKinds)::value_type::second);
+  return found == kKinds.end() ? std::nullopt : std::optional(found->first);
+}
 
 double factor_at(const Schedule& schedule, int64_t step) {
   if (step < schedule.warm_up) {

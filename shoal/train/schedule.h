@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
+#include <string_view>
 
 #pragma GCC visibility push(default)
 
@@ -17,6 +19,10 @@ struct Schedule {
   int64_t every = 1;    // kStep: steps, warm-up not counted, between two drops
   double drop = 0.1;    // to this part
 };
+
+// The name of a kind, "constant", "step" or "cosine", and the kind of a name; nothing for another.
+std::string_view name_of(Schedule::Kind kind);
+std::optional<Schedule::Kind> find_schedule(std::string_view name);
 
 // What the rate is multiplied with in a step, of which the first is 0.
 double factor_at(const Schedule& schedule, int64_t step);

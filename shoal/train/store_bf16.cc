@@ -1,3 +1,7 @@
+// Every large activation that the backward pass reads gets two casts: to bf16 right after it was
+// computed, so that the f32 original is gone after its last reader in the forward pass, and back to
+// f32 right before its first reader in the backward pass, so that it is wide only while it is read.
+// The readers of an activation in the backward pass follow each other, so one cast back is enough.
 #include "shoal/train/store_bf16.h"
 
 #include <vector>
@@ -14,22 +18,22 @@ namespace {
 class Narrowing {
  public:
   Narrowing(const Graph& step, ValueId loss)
-      : ways_(step, loss),
+      : step_(step, loss),
         rewriter_(step),
         wanted_(step.value_count(), false),
         narrow_(step.value_count(), kNoValue) {
-    for (ValueId id : ways_.saved()) wanted_[at(id)] = is_worth_it(step[id].type);
+    for (ValueId id : step_.saved()) wanted_[at(id)] = is_worth_it(step[id].type);
   }
 
   Result<Graph> run() {
-    const auto nodes = ways_.step().nodes();
-    for (const Node& node : nodes.first(ways_.forward())) {
+    const auto nodes = step_.graph().nodes();
+    for (const Node& node : nodes.first(step_.forward())) {
       SHOAL_TRY(rewriter_.copy(node));
       for (ValueId id : node.outputs) {
         if (wanted_[at(id)]) SHOAL_TRY(narrow(id));
       }
     }
-    for (const Node& node : nodes.subspan(ways_.forward())) {
+    for (const Node& node : nodes.subspan(step_.forward())) {
       for (ValueId id : node.inputs) {
         if (id != kNoValue && narrow_[at(id)] != kNoValue) SHOAL_TRY(widen(id));
       }
@@ -39,7 +43,7 @@ class Narrowing {
   }
 
  private:
-  // Scores, statistics and the like take next to nothing, and keep all their digits.
+  // Scores and statistics take next to no memory, and keep all their digits.
   static bool is_worth_it(const TensorType& type) {
     constexpr int64_t kElements = 4096;
     return type.dtype == DType::kF32 && type.shape.count() >= kElements;
@@ -50,22 +54,20 @@ class Narrowing {
                  rewriter_.to().add(ops::cast, {rewriter_.map(id)},
                                     {{"to", ops::onnx_number_of(DType::kBF16)},
                                      {ops::kRoundMode, std::string(ops::kNearest)}},
-                                    ways_.step()[id].name + ".bf16"));
+                                    step_.graph()[id].name + ".bf16"));
     return {};
   }
 
-  // Late, right before the first reader, and once: those that read an activation on the way back
-  // follow each other.
   Status widen(ValueId id) {
     SHOAL_ASSIGN(const ValueId wide, rewriter_.to().add(ops::cast, {narrow_[at(id)]},
                                                         {{"to", ops::onnx_number_of(DType::kF32)}},
-                                                        ways_.step()[id].name + ".wide"));
+                                                        step_.graph()[id].name + ".wide"));
     rewriter_.replace(id, wide);
     narrow_[at(id)] = kNoValue;
     return {};
   }
 
-  const ForwardBackward ways_;
+  const ForwardBackward step_;
   passes::Rewriter rewriter_;
   std::vector<bool> wanted_;     // per value
   std::vector<ValueId> narrow_;  // per value: in the new graph, until it is wide again

@@ -1,5 +1,6 @@
-// A step of training in less memory: what the way forward made waits for the way back as bfloat16.
-// Arithmetic and weights stay floats; what the way back reads is rounded to 8 significant bits.
+// A training step in less memory: activations are stored as bfloat16 between forward and backward
+// pass. Arithmetic and weights stay f32; what the backward pass reads is rounded to 8 significant
+// bits.
 #pragma once
 
 #include "shoal/base/status.h"
@@ -7,7 +8,8 @@
 
 namespace shoal::train {
 
-// The way forward ends with the node that makes `loss`; it computes what it did.
+// The step with its saved activations stored as bfloat16. The forward pass, which ends with the
+// node that computes `loss`, is unchanged: loss and scores are the same, bit by bit.
 Result<Graph> store_bf16(const Graph& step, ValueId loss);
 
 }  // namespace shoal::train

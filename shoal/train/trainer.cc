@@ -6,7 +6,9 @@
 #include "shoal/base/random.h"
 #include "shoal/train/rebuild.h"
 #include "shoal/train/recompute.h"
+#include "shoal/train/resident_step.h"
 #include "shoal/train/store_bf16.h"
+#include "shoal/train/update_graph.h"
 
 namespace shoal::train {
 namespace {
@@ -15,17 +17,20 @@ constexpr size_t kLoss = 1, kFirstStatistic = 2;  // outputs of a step, after th
 
 constexpr uint64_t kDropped = 0x64726f70, kDraws = 1 << 24;
 constexpr const char* kSteps = "trainer.steps";
+constexpr const char* kNoLoss = "the loss is no number; a lower rate may help";
+constexpr const char* kNoGradients = "gradients are no numbers; a lower rate may help";
+constexpr const char* kOnlySteps = "the update is a part of the step: there are only whole steps";
 
 Result<Graph> narrowed(const Graph& step) { return store_bf16(step, step.outputs()[kLoss]); }
 
-// The step as the options want it in memory. What is computed again is chosen first, and begins
-// from what waits, however that does: were it to begin from what had not been rounded, that would
-// have to be kept, or computed from the images on.
+// The step as the options want it in memory. What to recompute is chosen before activations are
+// narrowed to bf16, so that recomputation starts from the narrowed values. Otherwise the f32
+// originals would have to stay alive.
 Result<Graph> fit_to_memory(Device& device, Graph step, const TrainerOptions& options) {
   const auto bytes_of = [&](const Graph& graph) -> Result<int64_t> {
     SHOAL_ASSIGN(const Graph laid_out, options.bf16 ? narrowed(graph) : graph);
-    SHOAL_ASSIGN(const auto executable, device.compile(laid_out));
-    return executable->memory().planned;
+    SHOAL_ASSIGN(const MemoryUse use, device.memory_of(laid_out));
+    return use.planned;
   };
   if (options.memory_bytes > 0) {
     SHOAL_ASSIGN(step, recompute(step, step.outputs()[kLoss], options.memory_bytes, bytes_of));
@@ -47,32 +52,81 @@ Status require_f32(const StepGraph& step, const Graph& network) {
 
 }  // namespace
 
+Trainer::Trainer(const Graph& network, const TrainerOptions& options,
+                 std::vector<std::string> names)
+    : network_(network),
+      optimizer_options_(options.optimizer),
+      optimizer_(options.optimizer, names),
+      regularizers_(options.regularizers),
+      seed_(options.seed),
+      names_(std::move(names)) {}
+Trainer::Trainer(Trainer&&) noexcept = default;
+Trainer& Trainer::operator=(Trainer&&) noexcept = default;
+Trainer::~Trainer() = default;
+
 Result<Trainer> Trainer::create(Device& device, const Graph& network,
                                 const TrainerOptions& options) {
-  SHOAL_ASSIGN(StepGraph step, make_step_graph(network, options.step));
+  if (options.update_on_device && !options.regularizers.empty()) {
+    return Status(Code::kUnsupported, "penalties are added on the host, not on the device");
+  }
+  SHOAL_ASSIGN(const StepGraph step, make_step_graph(network, options.step));
   SHOAL_TRY(require_f32(step, network));
-  SHOAL_ASSIGN(step.graph, fit_to_memory(device, std::move(step.graph), options));
   std::vector<std::string> names;
   for (ValueId id : step.parameters) names.push_back(network[id].name);
-  Trainer trainer(network, Optimizer(options.optimizer, names), options.regularizers);
-  trainer.names_ = std::move(names);
+  Trainer trainer(network, options, std::move(names));
   trainer.targets_ = step.targets;
-  trainer.seed_ = options.seed;
   for (const Mask& mask : step.masks) trainer.masks_.emplace_back(mask.type);
   trainer.mask_kinds_ = step.masks;
-  SHOAL_ASSIGN(trainer.executable_, device.compile(step.graph));
-  trainer.outputs_.resize(trainer.executable_->graph().outputs().size());
   for (ValueId id : step.parameters) trainer.weights_.push_back(network[id].constant->clone());
   for (ValueId id : step.statistics) {
     trainer.statistic_names_.push_back(network[id].name);
     trainer.statistics_.push_back(network[id].constant->clone());
   }
+  SHOAL_TRY(trainer.prepare(device, step, options));
   return trainer;
 }
 
-Result<float> Trainer::compute(const Tensor& inputs, std::span<const Tensor> targets) {
-  const Graph& graph = executable_->graph();
+Status Trainer::prepare(Device& device, const StepGraph& step, const TrainerOptions& options) {
+  if (!options.update_on_device) {
+    SHOAL_ASSIGN(const Graph graph, fit_to_memory(device, step.graph, options));
+    SHOAL_ASSIGN(executable_, device.compile(graph));
+    outputs_.resize(executable_->graph().outputs().size());
+    return {};
+  }
+  SHOAL_ASSIGN(UpdateGraph update, add_update(step.graph, names_.size(), options.optimizer));
+  SHOAL_ASSIGN(update.graph, fit_to_memory(device, std::move(update.graph), options));
+  SHOAL_ASSIGN(ResidentStep resident, ResidentStep::create(device, update, statistics_.size()));
+  resident_ = std::make_unique<ResidentStep>(std::move(resident));
+  outputs_.resize(1);
+  return put();
+}
+
+const Graph& Trainer::step_graph() const {
+  return resident_ != nullptr ? resident_->graph() : executable_->graph();
+}
+
+MemoryUse Trainer::memory() const {
+  return resident_ != nullptr ? resident_->memory() : executable_->memory();
+}
+
+Status Trainer::put() {
+  if (resident_ == nullptr) return {};
+  return resident_->put({statistics_, weights_, optimizer_.memories(weights_)});
+}
+
+Status Trainer::fetch() {
+  if (resident_ == nullptr) return {};
+  SHOAL_ASSIGN(ResidentState state, resident_->get());
+  weights_ = std::move(state.weights);
+  statistics_ = std::move(state.statistics);
+  optimizer_.set_memories(state.memories, steps_on_device_);
+  return {};
+}
+
+// Fills feeds_ with the batch and the masks.
+Status Trainer::feed(const Tensor& inputs, std::span<const Tensor> targets) {
   SHOAL_CHECK(targets.size() == targets_);
+  const Graph& graph = step_graph();
   feeds_.assign(1, inputs);
   feeds_.insert(feeds_.end(), targets.begin(), targets.end());
   for (size_t i = 0; i < feeds_.size(); ++i) {
@@ -82,15 +136,36 @@ Result<float> Trainer::compute(const Tensor& inputs, std::span<const Tensor> tar
                    to_string(wanted));
   }
   draw_masks();
-  for (const auto* more : {&masks_, &statistics_, &weights_}) {
+  feeds_.insert(feeds_.end(), masks_.begin(), masks_.end());
+  return {};
+}
+
+Result<float> Trainer::compute(const Tensor& inputs, std::span<const Tensor> targets) {
+  if (resident_ != nullptr) return Status(Code::kUnsupported, kOnlySteps);
+  SHOAL_TRY(feed(inputs, targets));
+  for (const auto* more : {&statistics_, &weights_}) {
     feeds_.insert(feeds_.end(), more->begin(), more->end());
   }
-  const Status ran = executable_->run(feeds_, outputs_, nullptr);
+  const Status ran = executable_->run(feeds_, outputs_, {});
   feeds_.clear();  // of the batch, which is the caller's, nothing is kept
   SHOAL_TRY(ran);
   const float loss = outputs_[kLoss].data<float>()[0];
-  if (!std::isfinite(loss)) return invalid("the loss is no number; a lower rate may help");
+  if (!std::isfinite(loss)) return invalid(kNoLoss);
   return loss;
+}
+
+Result<float> Trainer::step_on_device(double rate_factor) {
+  const std::vector<float> scalars =
+      update_scalars(optimizer_options_, steps_on_device_ + 1, rate_factor);
+  auto outcome = resident_->run(feeds_, scalars);
+  feeds_.clear();
+  if (!outcome.ok()) return outcome.status();
+  outputs_[0] = outcome->scores;
+  if (!std::isfinite(outcome->loss)) return invalid(kNoLoss);
+  if (!std::isfinite(outcome->norm)) return invalid(kNoGradients);
+  ++steps_;
+  ++steps_on_device_;
+  return outcome->loss;
 }
 
 void Trainer::draw_masks() {
@@ -108,6 +183,7 @@ void Trainer::draw_masks() {
 }
 
 std::span<Tensor> Trainer::gradients() {
+  if (resident_ != nullptr) return {};
   return std::span(outputs_).subspan(kFirstStatistic + statistics_.size());
 }
 
@@ -123,6 +199,7 @@ void Trainer::add_penalties() {
 }
 
 Status Trainer::update(double rate_factor) {
+  if (resident_ != nullptr) return Status(Code::kUnsupported, kOnlySteps);
   add_penalties();
   SHOAL_TRY(optimizer_.update(weights_, gradients(), rate_factor));
   ++steps_;
@@ -135,6 +212,10 @@ Status Trainer::update(double rate_factor) {
 
 Result<float> Trainer::step(const Tensor& inputs, std::span<const Tensor> targets,
                             double rate_factor) {
+  if (resident_ != nullptr) {
+    SHOAL_TRY(feed(inputs, targets));
+    return step_on_device(rate_factor);
+  }
   SHOAL_ASSIGN(const float loss, compute(inputs, targets));
   SHOAL_TRY(update(rate_factor));
   return loss;
@@ -156,7 +237,7 @@ std::map<std::string, Tensor> Trainer::state() const {
   return state;
 }
 
-Status Trainer::restore_learned(const std::map<std::string, Tensor>& learned) {
+Status Trainer::read_learned(const std::map<std::string, Tensor>& learned) {
   const auto read = [&](std::span<const std::string> names, std::span<Tensor> tensors) -> Status {
     for (size_t i = 0; i < names.size(); ++i) {
       const auto found = learned.find(names[i]);
@@ -171,8 +252,14 @@ Status Trainer::restore_learned(const std::map<std::string, Tensor>& learned) {
   return read(statistic_names_, statistics_);
 }
 
+Status Trainer::restore_learned(const std::map<std::string, Tensor>& learned) {
+  SHOAL_TRY(fetch());
+  SHOAL_TRY(read_learned(learned));
+  return put();
+}
+
 Status Trainer::restore(const std::map<std::string, Tensor>& state) {
-  SHOAL_TRY(restore_learned(state));
+  SHOAL_TRY(read_learned(state));
   if (!masks_.empty()) {
     const auto steps = state.find(kSteps);
     if (steps == state.end() || steps->second.type() != TensorType{DType::kI64, {}}) {
@@ -180,7 +267,9 @@ Status Trainer::restore(const std::map<std::string, Tensor>& state) {
     }
     steps_ = steps->second.data<int64_t>()[0];
   }
-  return optimizer_.restore(state, weights_);
+  SHOAL_TRY(optimizer_.restore(state, weights_));
+  steps_on_device_ = optimizer_.steps();
+  return put();
 }
 
 }  // namespace shoal::train

@@ -19,17 +19,24 @@
 
 namespace shoal::train {
 
+class ResidentStep;
+
 // How to train.
 struct TrainerOptions {
   OptimizerOptions optimizer = {};             // how weights follow their gradients
   StepOptions step = {};                       // the loss, and what is not learned
   std::vector<Regularizer> regularizers = {};  // penalties on weights, besides the loss
-  // Activations wait for the way back as bfloat16, in half the memory. Together with a limit, what
-  // is learned depends on that, too.
+  // Stores activations for the backward pass as bfloat16, in half the memory. Together with a
+  // limit, what is learned depends on that, too.
   bool bf16 = false;
   // What the values of a step may take on the device: weights, gradients, activations. Where that
-  // is little, activations are computed again on the way back. 0: as much as they like.
+  // is little, activations are computed again in the backward pass. 0: as much as they like.
   int64_t memory_bytes = 0;
+  // The update is a part of the step's graph, and weights, statistics and what the optimiser
+  // remembers stay on the device from step to step. On a host CPU that is no faster; on a device
+  // with memory of its own only the batch travels. Then step() does everything: compute() and
+  // update() fail, there are no gradients(), and regularizers are refused (kUnsupported).
+  bool update_on_device = false;
   uint64_t seed = 1;  // of what Dropout drops: a function of this and of the number of the step
 };
 
@@ -37,6 +44,10 @@ struct TrainerOptions {
 // not. A step that fails leaves the weights as they were.
 class Trainer {
  public:
+  Trainer(Trainer&&) noexcept;
+  Trainer& operator=(Trainer&&) noexcept;
+  ~Trainer();
+
   // The network has one input, whose first axis is the batch, and one output. It learns its float
   // constants, but not scalars; BatchNormalization's statistics are measured. Fails where an
   // operator has no gradient, the device cannot compile the step, or `memory_bytes` is too little.
@@ -61,7 +72,11 @@ class Trainer {
   const std::vector<Tensor>& weights() const { return weights_; }
   double penalty() const { return penalty_; }  // of the weights before the last update
   // Of a step on the device.
-  MemoryUse memory() const { return executable_->memory(); }
+  MemoryUse memory() const;
+
+  // With `update_on_device`: brings what was learned to the host, for weights(), learned(),
+  // network() and state(), which otherwise give what they gave before. Fails if the device does.
+  Status fetch();
 
   // Weights and statistics by the names they have in the network.
   std::map<std::string, Tensor> learned() const;
@@ -76,21 +91,29 @@ class Trainer {
   Status restore(const std::map<std::string, Tensor>& state);
 
  private:
-  Trainer(const Graph& network, Optimizer optimizer, std::vector<Regularizer> regularizers)
-      : network_(network),
-        optimizer_(std::move(optimizer)),
-        regularizers_(std::move(regularizers)) {}
+  Trainer(const Graph& network, const TrainerOptions& options, std::vector<std::string> names);
+  // The executables of a step, and the state to begin with.
+  Status prepare(Device& device, const StepGraph& step, const TrainerOptions& options);
+  const Graph& step_graph() const;
+  Status feed(const Tensor& inputs, std::span<const Tensor> targets);
+  Result<float> step_on_device(double rate_factor);
+  Status put();
+  Status read_learned(const std::map<std::string, Tensor>& learned);
   void add_penalties();
   void draw_masks();
 
   Graph network_;
+  OptimizerOptions optimizer_options_;
   Optimizer optimizer_;
   std::vector<Regularizer> regularizers_;
   double penalty_ = 0;
+  // One of them: by `update_on_device`.
   std::unique_ptr<Executable> executable_;
+  std::unique_ptr<ResidentStep> resident_;
   size_t targets_ = 0;
   uint64_t seed_ = 1;
-  int64_t steps_ = 0;  // done so far
+  int64_t steps_ = 0;            // done so far
+  int64_t steps_on_device_ = 0;  // of the optimiser, where that is not on the host
   std::vector<Mask> mask_kinds_;
   std::vector<Tensor> masks_;
   std::vector<std::string> names_, statistic_names_;

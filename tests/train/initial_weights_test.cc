@@ -30,9 +30,8 @@ TEST(InitialWeights, KeepTheEnergyOfASignal) {
     std::normal_distribution<float> normal;
     for (float& x : image.data<float>()) x = normal(rng);
     std::vector<Tensor> outputs(1);
-    ASSERT_TRUE((*make_reference_device()->compile(*network))
-                    ->run(std::vector{image}, outputs, nullptr)
-                    .ok());
+    ASSERT_TRUE(
+        (*make_reference_device()->compile(*network))->run(std::vector{image}, outputs, {}).ok());
     const double after = energy(outputs[0].data<float>());
     EXPECT_GT(after, 1e-3);
     EXPECT_LT(after, 1e2);

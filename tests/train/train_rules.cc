@@ -66,7 +66,7 @@ Status check_loss(const std::string& folder, const Options& options) {
   SHOAL_ASSIGN(const Differentiated both, differentiate(graph, total, std::vector{x}));
   SHOAL_ASSIGN(const auto executable, make_reference_device()->compile(both.graph));
   std::vector<Tensor> outputs(2);
-  SHOAL_TRY(executable->run(feeds, outputs, nullptr));
+  SHOAL_TRY(executable->run(feeds, outputs, {}));
   SHOAL_TRY(write_npy(folder + "/loss.npy", outputs[0]));
   return write_npy(folder + "/gradient.npy", outputs[1]);
 }

@@ -84,7 +84,7 @@ TEST(Trainer, GivesTheNetworkWithWhatItLearned) {
   ASSERT_TRUE(learned.ok()) << learned.status().message();
   EXPECT_EQ(parameters(*learned), parameters(*network));
   std::vector<Tensor> scores(1);
-  ASSERT_TRUE((*device->compile(*learned))->run(std::vector{batch.images}, scores, nullptr).ok());
+  ASSERT_TRUE((*device->compile(*learned))->run(std::vector{batch.images}, scores, {}).ok());
   ASSERT_TRUE(trainer->step(batch.images, std::vector{batch.labels}).ok());
   const std::span<const float> got = scores[0].data<float>();
   const std::span<const float> want = trainer->scores().data<float>();
@@ -451,7 +451,7 @@ TEST(FrozenBody, AndHeadAreTheNetwork) {
   const Graph network = *zoo::build("lenet5", {.batch = kBatch});
   const auto run = [&](const Graph& graph, const Tensor& x) {
     std::vector<Tensor> outputs(1);
-    EXPECT_TRUE((*device->compile(graph))->run(std::vector{x}, outputs, nullptr).ok());
+    EXPECT_TRUE((*device->compile(graph))->run(std::vector{x}, outputs, {}).ok());
     return outputs[0];
   };
   const auto parted = part_frozen_body(

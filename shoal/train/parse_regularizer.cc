@@ -1,0 +1,65 @@
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <span>
+#include <string>
+#include <utility>
+
+#include "shoal/base/glob.h"
+#include "shoal/train/regularizer.h"
+
+namespace shoal::train {
+namespace {
+
+using Penalty = Regularizer::Penalty;
+using Groups = Regularizer::Groups;
+
+constexpr std::array kPenalties = {std::pair{std::string_view("lasso"), Penalty::kLasso},
+                                   std::pair{std::string_view("square"), Penalty::kSquare},
+                                   std::pair{std::string_view("hoyer"), Penalty::kHoyer}};
+constexpr std::array kGroups = {std::pair{std::string_view("elements"), Groups::kElements},
+                                std::pair{std::string_view("filters"), Groups::kFilters},
+                                std::pair{std::string_view("rows"), Groups::kFilters},
+                                std::pair{std::string_view("channels"), Groups::kChannels},
+                                std::pair{std::string_view("columns"), Groups::kColumns},
+                                std::pair{std::string_view("blocks"), Groups::kBlocks}};
+
+// What comes before the first ':', which is taken from the text, too.
+std::string_view take_word(std::string_view& text) {
+  const std::string_view word = text.substr(0, text.find(':'));
+  text.remove_prefix(std::min(word.size() + 1, text.size()));
+  return word;
+}
+
+template <class Table, class Value>
+bool find(const Table& table, std::string_view name, Value& value) {
+  for (const auto& [known, meaning] : table) {
+    if (known != name) continue;
+    value = meaning;
+    return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+Result<Regularizer> parse_regularizer(std::string_view text) {
+  Regularizer result;
+  std::string_view rest = text;
+  const bool known = find(kPenalties, take_word(rest), result.penalty) &&
+                     find(kGroups, take_word(rest), result.groups);
+  const std::string strength(take_word(rest));
+  char* end = nullptr;
+  result.strength = std::strtod(strength.c_str(), &end);
+  if (!known || strength.empty() || *end != '\0' || !(result.strength >= 0)) {
+    return invalid("no penalty: " + std::string(text) + "; should be lasso:filters:1e-4");
+  }
+  if (!rest.empty()) {
+    result.applies = [pattern = std::string(rest)](std::string_view name) {
+      return matches_any(std::span(&pattern, 1), name);
+    };
+  }
+  return result;
+}
+
+}  // namespace shoal::train
