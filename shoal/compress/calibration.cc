@@ -1,44 +1,67 @@
+#include "shoal/compress/calibration.h"
+
 #include <algorithm>
+#include <cmath>
 
 #include "shoal/compress/quantize.h"
-#include "shoal/passes/passes.h"
+#include "shoal/tensor/random_tensor.h"
 
 namespace shoal::compress {
 
-Result<Graph> prepare(const Graph& graph) {
-  Graph current = graph;
-  for (auto* pass : {passes::remove_dead_code, passes::remove_identity, passes::fold_constants,
-                     passes::fold_pad, passes::fold_batch_norm, passes::remove_dead_code}) {
-    SHOAL_ASSIGN(current, pass(current));
-  }
-  SHOAL_TRY(verify(current));
-  return current;
+CalibrationData random_examples(const Graph& graph, size_t count) {
+  return {count, [&graph](size_t index) -> Result<std::vector<Tensor>> {
+            std::mt19937 rng(static_cast<uint32_t>(index + 1));
+            std::vector<Tensor> inputs;
+            for (ValueId id : graph.inputs()) inputs.push_back(random_tensor(graph[id].type, rng));
+            return inputs;
+          }};
 }
 
 Result<Calibration> Calibration::start(const Graph& graph, Device& device) {
-  Calibration calibration;
-  calibration.results_ = graph.outputs().size();
-  calibration.observed_ = values_to_quantize(graph);
-  calibration.histograms_.resize(calibration.observed_.size());
-  Graph open = graph;
-  for (ValueId id : calibration.observed_) open.mark_output(id);
-  calibration.outputs_.resize(open.outputs().size());
-  SHOAL_ASSIGN(calibration.executable_, device.compile(open));
-  return calibration;
+  SHOAL_ASSIGN(ValueProbe probe, ValueProbe::create(graph, values_to_quantize(graph), device));
+  return Calibration(std::move(probe));
 }
 
 Status Calibration::observe(std::span<const Tensor> inputs) {
-  SHOAL_TRY(executable_->run(inputs, outputs_, nullptr));
-  for (size_t i = 0; i < observed_.size(); ++i) {
-    histograms_[i].add(outputs_[results_ + i].data<float>());
+  SHOAL_TRY(probe_.run(inputs));
+  for (size_t i = 0; i < histograms_.size(); ++i) {
+    histograms_[i].add(probe_.seen(i).data<float>());
+  }
+  return {};
+}
+
+Status Calibration::observe(const CalibrationData& data,
+                            const std::function<void(size_t)>& progress) {
+  for (size_t i = 0; i < data.count; ++i) {
+    if (progress) progress(i);
+    SHOAL_ASSIGN(const std::vector<Tensor> inputs, data.at(i));
+    SHOAL_TRY(observe(inputs));
   }
   return {};
 }
 
 Ranges Calibration::ranges() const {
   Ranges ranges;
-  for (size_t i = 0; i < observed_.size(); ++i) ranges[observed_[i]] = histograms_[i].best_range();
+  for (size_t i = 0; i < histograms_.size(); ++i) {
+    ranges[probe_.values()[i]] = histograms_[i].best_range();
+  }
   return ranges;
+}
+
+Result<std::map<std::string, float, std::less<>>> largest_magnitudes(
+    const Graph& graph, Device& device, std::span<const Tensor> inputs) {
+  std::vector<ValueId> values;
+  for (const Node& node : graph.nodes()) {
+    if (graph[node.outputs[0]].type.dtype == DType::kF32) values.push_back(node.outputs[0]);
+  }
+  SHOAL_ASSIGN(ValueProbe probe, ValueProbe::create(graph, std::move(values), device));
+  SHOAL_TRY(probe.run(inputs));
+  std::map<std::string, float, std::less<>> largest;
+  for (size_t i = 0; i < probe.values().size(); ++i) {
+    float& most = largest[graph[probe.values()[i]].name];
+    for (float x : probe.seen(i).data<float>()) most = std::max(most, std::abs(x));
+  }
+  return largest;
 }
 
 }  // namespace shoal::compress

@@ -6,6 +6,7 @@
 #include "shoal/compress/product.h"
 #include "shoal/ops/convert.h"
 #include "shoal/ops/ops.h"
+#include "shoal/passes/passes.h"
 #include "shoal/passes/rewriter.h"
 #include "shoal/passes/use_defs.h"
 
@@ -168,6 +169,16 @@ class Quantizer {
 };
 
 }  // namespace
+
+Result<Graph> prepare(const Graph& graph) {
+  Graph current = graph;
+  for (auto* pass : {passes::remove_dead_code, passes::remove_identity, passes::fold_constants,
+                     passes::fold_pad, passes::fold_batch_norm, passes::remove_dead_code}) {
+    SHOAL_ASSIGN(current, pass(current));
+  }
+  SHOAL_TRY(verify(current));
+  return current;
+}
 
 Result<Graph> quantize(const Graph& graph, const Ranges& ranges) {
   SHOAL_ASSIGN(Graph quantized, Quantizer(graph, ranges).run());

@@ -9,20 +9,15 @@
 //   SHOAL_ASSIGN(Graph quantized, compress::quantize(graph, calibration.ranges()));
 #pragma once
 
-#include <map>
-#include <memory>
 #include <vector>
 
-#include "shoal/compress/histogram.h"
-#include "shoal/device/device.h"
+#include "shoal/base/status.h"
+#include "shoal/compress/calibration.h"
 #include "shoal/graph/graph.h"
 
 #pragma GCC visibility push(default)
 
 namespace shoal::compress {
-
-// The range that each value takes.
-using Ranges = std::map<ValueId, Range>;
 
 // The graph with constants and batch normalisation folded, as it is to be calibrated and quantised:
 // one scale for a layer and its normalisation loses less than one for each. Fails where a pass
@@ -32,27 +27,6 @@ Result<Graph> prepare(const Graph& graph);
 // The values of a graph that are worth a byte: what products read and give, and what is between
 // them. A result of the graph stays real.
 std::vector<ValueId> values_to_quantize(const Graph& graph);
-
-// Runs a graph and sees which range each of those values takes. One thread at a time.
-class Calibration {
- public:
-  // Compiles the graph so that it gives those values, too; fails where the device does. The device
-  // outlives the calibration; the graph need not.
-  static Result<Calibration> start(const Graph& graph, Device& device);
-
-  // Runs the graph on these inputs. Fails where the device does. REQUIRES: inputs have the types
-  // and the order of the graph's.
-  Status observe(std::span<const Tensor> inputs);
-  // What was seen so far.
-  Ranges ranges() const;
-
- private:
-  std::unique_ptr<Executable> executable_;
-  size_t results_ = 0;  // of the graph; the outputs after them are observed
-  std::vector<ValueId> observed_;
-  std::vector<Histogram> histograms_;
-  std::vector<Tensor> outputs_;
-};
 
 // The quantised graph. Needs the ranges of values_to_quantize(graph), or of those that are to be
 // quantised among them.

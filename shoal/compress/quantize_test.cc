@@ -37,7 +37,7 @@ std::vector<Tensor> random_inputs(const Graph& graph, std::mt19937& rng) {
 Tensor answer(const Graph& graph, const std::vector<Tensor>& inputs) {
   auto executable = make_reference_device()->compile(graph);
   std::vector<Tensor> outputs(graph.outputs().size());
-  EXPECT_TRUE(executable.ok() && (*executable)->run(inputs, outputs, nullptr).ok());
+  EXPECT_TRUE(executable.ok() && (*executable)->run(inputs, outputs, {}).ok());
   return outputs[0];
 }
 

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <vector>
 
+#include "shoal/base/random.h"
 #include "shoal/data/image.h"
 
 namespace shoal {

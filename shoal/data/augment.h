@@ -3,10 +3,13 @@
 
 #include <cstdint>
 
-#include "shoal/base/random.h"
 #include "shoal/tensor/tensor.h"
 
+#pragma GCC visibility push(default)
+
 namespace shoal {
+
+class RandomStream;
 
 // What may be done to an image, in this order.
 struct Augment {
@@ -23,3 +26,5 @@ struct Augment {
 Tensor augment(const Tensor& image, const Augment& how, RandomStream random);
 
 }  // namespace shoal
+
+#pragma GCC visibility pop

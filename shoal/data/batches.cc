@@ -20,7 +20,7 @@ Status put(const Tensor& image, size_t index, size_t batch, Tensor& all) {
   if (!all.defined()) all = Tensor({image.dtype(), shape});
   if (all.shape() != shape) {
     return invalid("image is " + to_string(image.shape()) + ", others are of " +
-                   to_string(all.shape()) + "; use --resize and --crop, or --stretch");
+                   to_string(all.shape()) + "; resize and crop, or stretch them");
   }
   const auto bytes = image.bytes();
   std::ranges::copy(bytes, all.bytes().begin() + static_cast<ptrdiff_t>(index * bytes.size()));
@@ -58,7 +58,8 @@ std::shared_ptr<const Batches::Order> Batches::order_of(uint64_t epoch) const {
 
 Result<Example> Batches::read(uint64_t epoch, size_t index) const {
   SHOAL_ASSIGN(Example example, data_.at(index));
-  if (example.label < 0 || example.label >= options_.classes) {
+  const bool is_class = example.label >= 0 && example.label < options_.classes;
+  if (options_.classes > 0 && !is_class) {
     return Status(Code::kCorrupt, data_.place(index) + ": label " + std::to_string(example.label) +
                                       ", the network has classes 0 to " +
                                       std::to_string(options_.classes - 1));

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "shoal/base/random.h"
 #include "shoal/base/status.h"
 #include "shoal/data/augment.h"
 #include "shoal/data/dataset.h"
@@ -29,7 +30,7 @@ struct BatchOptions {
   uint64_t seed = 1;
   bool shuffle = false;  // another order every epoch; what does not fill a batch is left out
   Augment augment = {};
-  int64_t classes = 0;  // labels are below
+  int64_t classes = 0;  // labels are below; 0: any label is taken
   // An example that cannot be read, or has a label that is no class: the next one of the epoch
   // takes its place, or the batch is refused.
   Damaged damaged = Damaged::kRefuse;

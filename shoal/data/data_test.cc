@@ -6,6 +6,7 @@
 
 #include "shoal/data/dataset.h"
 #include "shoal/data/image.h"
+#include "shoal/data/input_files.h"
 #include "shoal/data/npy.h"
 
 namespace shoal {
@@ -119,6 +120,65 @@ TEST_F(Data, PreprocessingRefusesWhatDoesNotFit) {
   EXPECT_FALSE(preprocess(image, {.stretch = true, .mean = {1, 2}}, 5, 5).ok());
   EXPECT_FALSE(preprocess(image, {.stretch = true, .std = {0}}, 5, 5).ok());
   EXPECT_TRUE(preprocess(image, {.stretch = true}, 5, 5).ok());
+  EXPECT_FALSE(preprocess(image, {.resize = int64_t{1} << 40}, 0, 0).ok());
+  EXPECT_FALSE(preprocess(gradient(4, 6, 2), {.channels = 3}, 0, 0).ok());
+  EXPECT_TRUE(preprocess(gradient(4, 6, 2), {}, 0, 0).ok());
+  EXPECT_FALSE(preprocess(Tensor({DType::kU8, {0, 6, 3}}), {.resize = 5}, 0, 0).ok());
+  EXPECT_FALSE(preprocess(Tensor({DType::kF32, {4, 6, 3}}), {}, 0, 0).ok());
+}
+
+TEST_F(Data, ImagesBecomeWhatAnInputDeclares) {
+  const Tensor image = gradient(4, 6, 3);
+  const auto shape_for = [&](std::vector<int64_t> dims, Preprocess how) {
+    const auto x = image_for_input(image, dims, how);
+    return x.ok() ? x->shape() : Shape{};
+  };
+  EXPECT_EQ(shape_for({1, 3, 4, 6}, {}), (Shape{1, 3, 4, 6}));
+  EXPECT_EQ(shape_for({-1, 1, -1, -1}, {}), (Shape{1, 1, 4, 6}));  // made grey
+  EXPECT_EQ(shape_for({1, 2, 2, 3}, {.crop = 2}), (Shape{1, 2, 2, 3}));
+  EXPECT_EQ(shape_for({1, 3, 2, 3}, {.stretch = true}), (Shape{1, 3, 2, 3}));
+  EXPECT_EQ(shape_for({1, -1, 4, 6}, {.channels = 1}), (Shape{1, 1, 4, 6}));
+  EXPECT_EQ(shape_for({-1, 72}, {}), (Shape{1, 72}));  // one row
+  EXPECT_FALSE(image_for_input(image, std::vector<int64_t>{1, 3, 5, 6}, {}).ok());
+}
+
+TEST_F(Data, ImageFilesAreKnownByTheirExtension) {
+  EXPECT_TRUE(is_image_file("a/b.JPG") && is_image_file("b.jpeg") && is_image_file("c.png"));
+  EXPECT_FALSE(is_image_file("b.npy") || is_image_file("png") || is_image_file("png/x"));
+}
+
+TEST_F(Data, PresetsAreFoundByName) {
+  ASSERT_TRUE(find_preset("imagenet"));
+  EXPECT_EQ(find_preset("imagenet")->crop, 224);
+  EXPECT_EQ(find_preset("imagenet")->mean.size(), 3u);
+  EXPECT_EQ(find_preset("digits")->channels, 1);
+  EXPECT_TRUE(find_preset("yolo")->stretch);
+  EXPECT_FALSE(find_preset("unknown"));
+}
+
+TEST_F(Data, InputFilesAreSortedAndSpreadOverAll) {
+  std::filesystem::create_directories(folder_ / "sub");
+  for (const char* name : {"c.npy", "a.npy", "sub/d.npy", "b.txt"}) write(name, "");
+  const auto all = list_input_files(folder_, 10);
+  ASSERT_TRUE(all.ok());
+  EXPECT_EQ(*all, (std::vector{folder_ / "a.npy", folder_ / "c.npy", folder_ / "sub/d.npy"}));
+  for (const char* name : {"e.npy", "f.npy", "g.npy"}) write(name, "");
+  const auto some = list_input_files(folder_, 2);
+  ASSERT_TRUE(some.ok());
+  EXPECT_EQ(*some, (std::vector{folder_ / "a.npy", folder_ / "f.npy"}));
+  EXPECT_EQ(list_input_files(folder_ / "absent", 2).status().code(), Code::kNotFound);
+}
+
+TEST_F(Data, InputFilesAreReadAsTheInputTakesThem) {
+  ASSERT_TRUE(write_npy(folder_ / "bits.npy", Tensor::of<uint16_t>({2}, {0x3f80, 0x4000})).ok());
+  const std::vector<int64_t> dims = {2};
+  const auto real = read_input_file(folder_ / "bits.npy", DType::kBF16, dims, {});
+  ASSERT_TRUE(real.ok());
+  ASSERT_EQ(real->dtype(), DType::kBF16);
+  EXPECT_EQ(static_cast<float>(real->data<BFloat16>()[1]), 2);
+  EXPECT_EQ(read_input_file(folder_ / "bits.npy", DType::kU16, dims, {})->dtype(), DType::kU16);
+  EXPECT_FALSE(read_input_file(folder_ / "absent.npy", DType::kF32, dims, {}).ok());
+  EXPECT_FALSE(read_input_file(folder_ / "absent.png", DType::kF32, dims, {}).ok());
 }
 
 std::string idx_images() {

@@ -59,6 +59,10 @@ Result<std::unique_ptr<Dataset>> open_dataset(const std::filesystem::path& folde
                                               std::string_view format, Split split = Split::kAny,
                                               Damaged damaged = Damaged::kRefuse);
 
+// Arrays in memory as a data set, which shares their elements: images u8 [n, h, w] or [n, h, w, c],
+// labels integers [n]. Fails with kInvalidArgument if they are something else.
+Result<std::unique_ptr<Dataset>> make_array_dataset(const Tensor& images, const Tensor& labels);
+
 // Some examples of another data set, which is kept as long as this. REQUIRES: indices are below
 // whole->size().
 std::unique_ptr<Dataset> make_subset(std::shared_ptr<const Dataset> whole,

@@ -12,4 +12,7 @@ Opened open_cifar(const std::filesystem::path& folder, Split split, Damaged dama
 Opened open_npy(const std::filesystem::path& folder, Split split);
 Opened open_folder(const std::filesystem::path& folder, Split split);
 
+// OK iff this is the type of images of one size: u8 [n, h, w] or [n, h, w, c], c being 1 or 3.
+Status check_images(const TensorType& type);
+
 }  // namespace shoal::data

@@ -1,6 +1,9 @@
 #include "shoal/data/image.h"
 
 #include <png.h>
+
+#include <algorithm>
+#include <cctype>
 // jpeglib.h needs size_t and FILE declared before it.
 #include <csetjmp>
 #include <cstdio>
@@ -104,6 +107,13 @@ Result<Tensor> read_image(const std::filesystem::path& path) {
   auto image = parse_image(file->bytes());
   if (!image.ok()) return image.status().at(path.string());
   return image;
+}
+
+bool is_image_file(const std::filesystem::path& path) {
+  std::string extension = path.extension().string();
+  std::ranges::transform(extension, extension.begin(),
+                         [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return extension == ".jpg" || extension == ".jpeg" || extension == ".png";
 }
 
 }  // namespace shoal

@@ -241,9 +241,8 @@ Opened open_npy(const fs::path& folder, Split split) {
     SHOAL_ASSIGN(const Tensor images, read_npy(image_path));
     SHOAL_ASSIGN(const Tensor labels, read_npy(label_path));
     const Shape& shape = images.shape();
-    if (images.dtype() != DType::kU8 || shape.rank() < 3 || shape.rank() > 4) {
-      return corrupt(image_path,
-                     "should be u8 [n, h, w] or [n, h, w, c], is " + to_string(images.type()));
+    if (const Status status = check_images(images.type()); !status.ok()) {
+      return corrupt(image_path, std::string(status.message()));
     }
     if (labels.shape() != Shape{shape[0]} || Floats::contains(labels.dtype())) {
       return corrupt(label_path, "should be " + std::to_string(shape[0]) + " integers, is " +

@@ -7,6 +7,7 @@ Prefetch::Prefetch(const Batches& batches, uint64_t epoch, size_t index, int thr
       ahead_(ahead),
       begun_(epoch * batches.per_epoch() + index),
       taken_(begun_) {
+  SHOAL_CHECK(batches.per_epoch() > 0);
   for (int i = 0; i < threads; ++i) threads_.emplace_back([this] { work(); });
 }
 

@@ -14,7 +14,7 @@ namespace shoal {
 class Prefetch {
  public:
   // From batch `index` of `epoch` on, epoch after epoch; at most `ahead` of them wait to be taken.
-  // The batches outlive this.
+  // REQUIRES: an epoch has a batch; the batches outlive this.
   Prefetch(const Batches& batches, uint64_t epoch, size_t index, int threads, size_t ahead);
   ~Prefetch();
   Prefetch(const Prefetch&) = delete;

@@ -67,7 +67,22 @@ float per_channel(const std::vector<float>& values, int64_t channel, float fallb
   return values[std::min(static_cast<size_t>(channel), values.size() - 1)];
 }
 
-Status check_options(const Preprocess& how, int64_t channels) {
+constexpr int64_t kMostPixels = 1 << 14;  // of a side: a larger one is a mistake
+
+Status check_image(const Tensor& image, const Preprocess& how) {
+  const Shape& shape = image.shape();
+  if (image.dtype() != DType::kU8 || shape.rank() != 3 || shape[0] < 1 || shape[1] < 1) {
+    return invalid("an image is u8 [height, width, channels], not " + to_string(image.type()));
+  }
+  const bool convertible =
+      (shape[2] == 1 || shape[2] == 3) && (how.channels == 1 || how.channels == 3);
+  if (how.channels == 0 || shape[2] == how.channels || convertible) return {};
+  return invalid("an image of " + std::to_string(shape[2]) + " channels cannot have " +
+                 std::to_string(how.channels));
+}
+
+Status check_options(const Preprocess& how, int64_t image_channels) {
+  const int64_t channels = how.channels == 0 ? image_channels : how.channels;
   for (const auto* list : {&how.mean, &how.std}) {
     if (list->size() > 1 && static_cast<int64_t>(list->size()) != channels) {
       return invalid("mean and std need one value, or one for each of the " +
@@ -75,6 +90,12 @@ Status check_options(const Preprocess& how, int64_t channels) {
     }
   }
   if (std::ranges::find(how.std, 0.0f) != how.std.end()) return invalid("std must not be 0");
+  for (int64_t pixels : {how.resize, how.crop}) {
+    if (pixels < 0 || pixels > kMostPixels) {
+      return invalid("resize and crop are sizes of up to " + std::to_string(kMostPixels) +
+                     " pixels");
+    }
+  }
   return {};
 }
 
@@ -117,6 +138,8 @@ Tensor resize_image(const Tensor& image, int64_t height, int64_t width) {
 
 Result<Tensor> preprocess(const Tensor& image, const Preprocess& how, int64_t height,
                           int64_t width) {
+  SHOAL_TRY(check_image(image, how));
+  SHOAL_TRY(check_options(how, image.shape()[2]));
   Tensor picture = image;
   if (how.resize > 0) {
     const int64_t h = picture.shape()[0], w = picture.shape()[1], side = std::min(h, w);
@@ -139,11 +162,10 @@ Result<Tensor> preprocess(const Tensor& image, const Preprocess& how, int64_t he
   if (!fits && !how.stretch) {
     return invalid("image is " + to_string(picture.shape()) +
                    " after preprocessing, the model takes " + std::to_string(height) + " x " +
-                   std::to_string(width) + "; use --resize and --crop, or --stretch");
+                   std::to_string(width) + "; resize and crop it, or stretch it");
   }
   picture = with_channels(picture, how.channels);
   const int64_t h = picture.shape()[0], w = picture.shape()[1], c = picture.shape()[2];
-  SHOAL_TRY(check_options(how, c));
 
   Tensor result({DType::kF32, how.nhwc ? Shape{1, h, w, c} : Shape{1, c, h, w}});
   const uint8_t* from = picture.data<uint8_t>().data();
@@ -157,6 +179,33 @@ Result<Tensor> preprocess(const Tensor& image, const Preprocess& how, int64_t he
     }
   }
   return result;
+}
+
+Result<Tensor> image_for_input(const Tensor& image, std::span<const int64_t> dims, Preprocess how) {
+  int64_t height = 0, width = 0;
+  if (dims.size() == 4) {
+    const auto can_be_channels = [](int64_t dim) { return dim == 1 || dim == 3; };
+    if (!can_be_channels(dims[1]) && can_be_channels(dims[3])) how.nhwc = true;
+    height = std::max<int64_t>(0, dims[how.nhwc ? 1 : 2]);
+    width = std::max<int64_t>(0, dims[how.nhwc ? 2 : 3]);
+    const int64_t channels = dims[how.nhwc ? 3 : 1];
+    if (how.channels == 0 && can_be_channels(channels)) how.channels = channels;
+  }
+  SHOAL_ASSIGN(Tensor x, preprocess(image, how, height, width));
+  return dims.size() == 2 ? x.reshaped({1, x.count()}) : x;
+}
+
+std::optional<Preprocess> find_preset(std::string_view name) {
+  if (name == "imagenet") {
+    return Preprocess{.resize = 256,
+                      .crop = 224,
+                      .channels = 3,
+                      .mean = {0.485f, 0.456f, 0.406f},
+                      .std = {0.229f, 0.224f, 0.225f}};
+  }
+  if (name == "digits") return Preprocess{.stretch = true, .channels = 1};
+  if (name == "yolo") return Preprocess{.stretch = true, .channels = 3};
+  return std::nullopt;
 }
 
 }  // namespace shoal

@@ -12,8 +12,8 @@
 #include "shoal/base/checked.h"
 #include "shoal/base/file.h"
 #include "shoal/base/hash.h"
+#include "shoal/base/json_text.h"
 #include "shoal/base/limits.h"
-#include "shoal/data/json_text.h"
 
 namespace shoal {
 namespace {

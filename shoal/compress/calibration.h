@@ -1,0 +1,61 @@
+// Calibration: the ranges that the values of a graph take, seen by running it on examples.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "shoal/base/status.h"
+#include "shoal/compress/histogram.h"
+#include "shoal/compress/value_probe.h"
+#include "shoal/device/device.h"
+#include "shoal/graph/graph.h"
+
+#pragma GCC visibility push(default)
+
+namespace shoal::compress {
+
+// The range that each value takes.
+using Ranges = std::map<ValueId, Range>;
+
+// Examples to run a graph on: the inputs of each, in the graph's order.
+struct CalibrationData {
+  size_t count = 0;
+  std::function<Result<std::vector<Tensor>>(size_t index)> at = {};
+};
+
+// Random inputs, the same in every call: enough to measure speed, not to trust the answers.
+// REQUIRES: `graph` outlives the result.
+CalibrationData random_examples(const Graph& graph, size_t count = 8);
+
+// Sees which range each of values_to_quantize(graph) takes.
+class Calibration {
+ public:
+  // REQUIRES: `device` outlives the calibration.
+  static Result<Calibration> start(const Graph& graph, Device& device);
+
+  // Runs the graph on the inputs of one example; fails as the device does. REQUIRES: they have the
+  // graph's types and order.
+  Status observe(std::span<const Tensor> inputs);
+  // All examples; `progress` is called before each with its index.
+  Status observe(const CalibrationData& data, const std::function<void(size_t)>& progress = {});
+  // What was seen so far.
+  Ranges ranges() const;
+
+ private:
+  explicit Calibration(ValueProbe probe)
+      : probe_(std::move(probe)), histograms_(probe_.values().size()) {}
+
+  ValueProbe probe_;
+  std::vector<Histogram> histograms_;
+};
+
+// The largest magnitude of what each node computes as f32, by name, on one set of inputs.
+Result<std::map<std::string, float, std::less<>>> largest_magnitudes(
+    const Graph& graph, Device& device, std::span<const Tensor> inputs);
+
+}  // namespace shoal::compress
+
+#pragma GCC visibility pop

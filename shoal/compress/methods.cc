@@ -1,0 +1,30 @@
+#include "shoal/compress/methods.h"
+
+#include <algorithm>
+#include <array>
+
+namespace shoal::compress {
+
+#define SHOAL_METHOD(name, needs_calibration, what) \
+  Result<Compressed> name(const Graph& graph, const Context& context);
+#include "shoal/compress/list.inc"
+#undef SHOAL_METHOD
+
+namespace {
+
+constexpr std::array kMethods = {
+#define SHOAL_METHOD(name, needs_calibration, what) Method{#name, needs_calibration, what, name},
+#include "shoal/compress/list.inc"
+#undef SHOAL_METHOD
+};
+
+}  // namespace
+
+std::span<const Method> methods() { return kMethods; }
+
+const Method* find_method(std::string_view name) {
+  const auto method = std::ranges::find(kMethods, name, &Method::name);
+  return method == kMethods.end() ? nullptr : &*method;
+}
+
+}  // namespace shoal::compress

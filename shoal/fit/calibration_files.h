@@ -1,0 +1,23 @@
+// Files to calibrate a graph with.
+#pragma once
+
+#include <filesystem>
+
+#include "shoal/base/status.h"
+#include "shoal/compress/calibration.h"
+#include "shoal/data/image.h"
+
+#pragma GCC visibility push(default)
+
+namespace shoal::fit {
+
+// The images and .npy files in a folder, `limit` at most, as examples for a graph of one input.
+// They are read when they are asked for; what cannot be read or does not fit is an error then that
+// names the file.
+Result<compress::CalibrationData> folder_examples(const Graph& graph,
+                                                  const std::filesystem::path& folder, size_t limit,
+                                                  const Preprocess& preprocess);
+
+}  // namespace shoal::fit
+
+#pragma GCC visibility pop

@@ -1,0 +1,114 @@
+#include "shoal/fit/checkpoint.h"
+
+#include <nlohmann/json.hpp>
+
+#include "shoal/data/safetensors.h"
+#include "shoal/fit/derived_options.h"
+
+namespace shoal::fit {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::string_view kState = "state.", kBest = "best.";
+
+json to_json(const TrainingProgress& progress) {
+  json results = json::array();
+  for (const EpochResult& r : progress.results) {
+    results.push_back({r.loss, r.top1, r.held_out_loss, r.held_out_top1, r.seconds});
+  }
+  return {{"epoch", progress.epoch},       {"step", progress.step},
+          {"loss_sum", progress.loss_sum}, {"right", progress.correct},
+          {"seconds", progress.seconds},   {"results", results}};
+}
+
+TrainingProgress progress_from(const json& j) {
+  TrainingProgress progress{.epoch = j.at("epoch"),
+                            .step = j.at("step"),
+                            .loss_sum = j.at("loss_sum"),
+                            .correct = j.at("right"),
+                            .seconds = j.at("seconds"),
+                            .results = {}};
+  for (const json& r : j.at("results")) {
+    progress.results.push_back({r.at(0), r.at(1), r.at(2), r.at(3), r.at(4)});
+  }
+  return progress;
+}
+
+Status require_same(const json& then, const json& now) {
+  for (const auto& [name, value] : now.items()) {
+    const json other = then.value(name, json());
+    if (other == value) continue;
+    return invalid("it was made with " + name + " " + other.dump() + ", not " + value.dump());
+  }
+  return {};
+}
+
+}  // namespace
+
+std::string settings_of(const TrainingOptions& options) {
+  const train::OptimizerOptions& rule = options.optimizer;
+  const train::Loss& loss = options.loss;
+  const Augment& augment = options.augment;
+  const json settings = {
+      {"model", options.model},
+      {"format", options.format},
+      {"limit", options.limit},
+      {"hold_out", options.hold_out},
+      {"augment", {augment.crop, augment.shift, augment.flip, augment.noise}},
+      {"batch", options.batch},
+      {"seed", options.seed},
+      {"bf16", options.bf16},
+      {"memory", options.bf16 ? options.memory_bytes : 0},  // of no influence otherwise
+      {"from_scratch", options.from_scratch},
+      {"retarget", options.retarget},
+      {"freeze", options.freeze},
+      {"optimizer", name_of(rule.rule)},
+      {"rate", trainer_options(options).optimizer.rate},
+      {"momentum", {rule.momentum, rule.nesterov}},
+      {"weight_decay", rule.weight_decay},
+      {"clip", rule.max_norm},
+      {"penalty", options.penalties},
+      {"schedule", {name_of(options.schedule), options.warm_up, options.drop_every, options.drop}},
+      {"loss", {loss.smoothing, loss.focal, options.teacher, loss.distill, loss.temperature}}};
+  return settings.dump();
+}
+
+Status write_checkpoint(const std::filesystem::path& path, const Checkpoint& checkpoint) {
+  TensorFile file;
+  for (const auto& [name, tensor] : checkpoint.state) {
+    file.tensors[std::string(kState) + name] = tensor;
+  }
+  for (const auto& [name, tensor] : checkpoint.best) {
+    file.tensors[std::string(kBest) + name] = tensor;
+  }
+  file.metadata = {{"course", to_json(checkpoint.progress).dump()},
+                   {"settings", checkpoint.settings}};
+  return write_safetensors(path, file);
+}
+
+Result<Checkpoint> read_checkpoint(const std::filesystem::path& path, std::string_view settings) {
+  SHOAL_ASSIGN(TensorFile file, read_safetensors(path));
+  const auto corrupt = [&] {
+    return Status(Code::kCorrupt, path.string() + ": no checkpoint, or a damaged one");
+  };
+  if (!file.checked) return corrupt();
+  Checkpoint checkpoint{
+      .progress = {}, .settings = file.metadata["settings"], .state = {}, .best = {}};
+  try {
+    checkpoint.progress = progress_from(json::parse(file.metadata["course"]));
+    SHOAL_TRY(
+        require_same(json::parse(checkpoint.settings), json::parse(settings)).at(path.string()));
+  } catch (const json::exception&) {
+    return corrupt();
+  }
+  for (auto& [name, tensor] : file.tensors) {
+    const std::string_view prefix = name.starts_with(kBest) ? kBest : kState;
+    if (!name.starts_with(prefix)) return corrupt();
+    auto& part = prefix == kBest ? checkpoint.best : checkpoint.state;
+    part[name.substr(prefix.size())] = std::move(tensor);
+  }
+  return checkpoint;
+}
+
+}  // namespace shoal::fit

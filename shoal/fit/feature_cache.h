@@ -1,0 +1,25 @@
+// The feature cache: what the frozen part of a network makes of the examples, computed once and
+// kept, so that training goes through the head of the network alone.
+//
+// It equals training without it only while images are the same in every epoch; TrainingLoop
+// decides that.
+#pragma once
+
+#include <memory>
+
+#include "shoal/base/status.h"
+#include "shoal/data/batches.h"
+#include "shoal/device/device.h"
+
+namespace shoal::fit {
+
+// What the features of so many examples take.
+size_t feature_bytes(const Graph& body, size_t examples);
+
+// The data set with features [1, ...] in the place of images, in its order, all in memory.
+// REQUIRES: `batches` go through `data` once, in order, and fit `body`, which has one output with
+// the batch as its first axis. `data` outlives the result.
+Result<std::shared_ptr<const Dataset>> compute_features(Executable& body, const Dataset& data,
+                                                        const Batches& batches);
+
+}  // namespace shoal::fit

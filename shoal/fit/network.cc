@@ -1,0 +1,56 @@
+#include "shoal/fit/network.h"
+
+#include "shoal/onnx/export.h"
+#include "shoal/passes/passes.h"
+#include "shoal/passes/rewriter.h"
+#include "shoal/train/initial_weights.h"
+#include "shoal/train/rebuild.h"
+
+namespace shoal::fit {
+
+Result<LoadedGraph> load_for_batch(const Model& model, int64_t batch) {
+  auto bound = model.graph_for_batch(batch);
+  if (bound.ok()) return bound;
+  SHOAL_ASSIGN(LoadedGraph loaded, model.graph());
+  SHOAL_ASSIGN(loaded.graph, train::rebatched(loaded.graph, batch));
+  return loaded;
+}
+
+Result<LoadedGraph> network_to_train(const Model& model, const TrainingOptions& options,
+                                     int64_t batch) {
+  SHOAL_ASSIGN(LoadedGraph loaded, load_for_batch(model, batch));
+  if (loaded.graph.inputs().size() != 1) return invalid("the model needs one input");
+  if (loaded.outputs.size() != 1) return invalid("the model needs one output");
+  if (model.has_random_weights() || options.from_scratch) {
+    SHOAL_ASSIGN(loaded.graph, train::with_initial_weights(loaded.graph, options.seed));
+  }
+  if (options.retarget > 0) {
+    SHOAL_ASSIGN(loaded.graph, train::retargeted(loaded.graph, options.retarget, options.seed));
+  }
+  return loaded;
+}
+
+Status export_network(const Model& model, const TrainingOptions& options,
+                      const std::map<std::string, Tensor>& weights) {
+  const auto trained = [&](int64_t batch) -> Result<LoadedGraph> {
+    SHOAL_ASSIGN(LoadedGraph loaded, network_to_train(model, options, batch));
+    SHOAL_ASSIGN(loaded.graph, train::with_constants(loaded.graph, weights));
+    return loaded;
+  };
+  SHOAL_ASSIGN(const LoadedGraph one, trained(1));
+  SHOAL_ASSIGN(const LoadedGraph two, trained(2));
+  const Status written =
+      onnx::write_onnx_for_any_batch(one.graph, two.graph, options.out, one.outputs);
+  if (written.code() != Code::kUnsupported) return written;
+  return onnx::write_onnx(one.graph, options.out, one.outputs);
+}
+
+Result<Graph> up_to_scores(const Graph& network) {
+  passes::Rewriter rewriter(network);
+  for (const Node& node : network.nodes()) SHOAL_TRY(rewriter.copy(node));
+  Graph graph = std::move(rewriter.to());
+  graph.mark_output(rewriter.map(train::scores_of(network)));
+  return passes::optimize(graph);
+}
+
+}  // namespace shoal::fit

@@ -1,0 +1,67 @@
+#include "shoal/fit/scores.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+namespace shoal::fit {
+
+size_t rank_of(std::span<const float> scores, int64_t label) {
+  const auto own = static_cast<size_t>(label);
+  if (label < 0 || own >= scores.size()) return scores.size();
+  size_t higher = 0;
+  for (size_t i = 0; i < scores.size(); ++i) {
+    higher += scores[i] > scores[own] || (scores[i] == scores[own] && i < own) ? 1 : 0;
+  }
+  return higher;
+}
+
+int64_t best_class(std::span<const float> scores) {
+  SHOAL_CHECK(!scores.empty());
+  return std::ranges::max_element(scores) - scores.begin();
+}
+
+std::vector<double> softmax(std::span<const float> scores) {
+  std::vector<double> p(scores.begin(), scores.end());
+  if (p.empty()) return p;
+  const double top = *std::ranges::max_element(p);
+  double sum = 0;
+  for (double& x : p) sum += x = std::exp(x - top);
+  for (double& x : p) x /= sum;
+  return p;
+}
+
+bool are_probabilities(std::span<const float> scores) {
+  const double total = std::accumulate(scores.begin(), scores.end(), 0.0);
+  return std::abs(total - 1) < 1e-3 && std::ranges::all_of(scores, [](float x) { return x >= 0; });
+}
+
+std::vector<RankedClass> top_classes(std::span<const float> scores, size_t count) {
+  std::vector<size_t> order(scores.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  count = std::min(count, order.size());
+  std::ranges::partial_sort(order, order.begin() + static_cast<ptrdiff_t>(count),
+                            [&](size_t a, size_t b) {
+                              return scores[a] > scores[b] || (scores[a] == scores[b] && a < b);
+                            });
+  const std::vector<double> p = are_probabilities(scores)
+                                    ? std::vector<double>(scores.begin(), scores.end())
+                                    : softmax(scores);
+  std::vector<RankedClass> best;
+  for (size_t index : std::span(order).first(count)) {
+    best.push_back({index, scores[index], p[index]});
+  }
+  return best;
+}
+
+size_t count_correct(const Tensor& scores, const Tensor& labels, size_t count) {
+  const auto classes = static_cast<size_t>(scores.shape()[1]);
+  size_t correct = 0;
+  for (size_t i = 0; i < count; ++i) {
+    const auto row = scores.data<float>().subspan(i * classes, classes);
+    correct += best_class(row) == labels.data<int64_t>()[i] ? 1 : 0;
+  }
+  return correct;
+}
+
+}  // namespace shoal::fit

@@ -1,0 +1,53 @@
+#include "shoal/fit/train.h"
+
+#include "shoal/fit/network.h"
+
+namespace shoal::fit {
+namespace {
+
+Result<Graph> open_teacher(const TrainingOptions& options) {
+  SHOAL_ASSIGN(const Model model, open_model(options.teacher, {.seed = options.seed}));
+  SHOAL_ASSIGN(LoadedGraph loaded, load_for_batch(model, static_cast<int64_t>(options.batch)));
+  return std::move(loaded.graph);
+}
+
+}  // namespace
+
+Result<TrainingResult> train(Device& device, const TrainingOptions& options,
+                             const TrainingCallbacks& callbacks) {
+  SHOAL_TRY(check(options));
+  SHOAL_ASSIGN(TrainingData data, open_training_data(options));
+  SHOAL_ASSIGN(const Model model, open_model(options.model, {.seed = options.seed}));
+  return train(device, model, std::move(data), options, callbacks);
+}
+
+Result<TrainingResult> train(Device& device, const Model& model, TrainingData data,
+                             const TrainingOptions& options, const TrainingCallbacks& callbacks) {
+  SHOAL_TRY(check(options));
+  TrainingTask task;
+  task.data = std::move(data);
+  const auto held_out = task.data.held_out;
+  SHOAL_ASSIGN(LoadedGraph network,
+               network_to_train(model, options, static_cast<int64_t>(options.batch)));
+  task.network = std::move(network.graph);
+  if (!options.teacher.empty()) {
+    auto teacher = open_teacher(options);
+    if (!teacher.ok()) return teacher.status().at(options.teacher);
+    task.teacher = *std::move(teacher);
+  }
+  SHOAL_ASSIGN(TrainingLoop loop,
+               TrainingLoop::create(device, std::move(task), options, callbacks));
+  SHOAL_ASSIGN(const StopReason reason, loop.run());
+  if (reason != StopReason::kCancelled) {
+    SHOAL_TRY(loop.finish());
+    if (!options.out.empty()) SHOAL_TRY(export_network(model, options, loop.weights()));
+  }
+  return TrainingResult{.progress = loop.progress(),
+                        .evaluation = loop.evaluation(),
+                        .reason = reason,
+                        .images_per_second = loop.images_per_second(),
+                        .skipped = loop.skipped(),
+                        .held_out = held_out};
+}
+
+}  // namespace shoal::fit

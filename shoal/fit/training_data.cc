@@ -1,0 +1,49 @@
+#include "shoal/fit/training_data.h"
+
+#include "shoal/base/random.h"
+#include "shoal/data/batches.h"
+
+namespace shoal::fit {
+namespace {
+
+constexpr uint64_t kSplitStream = 0x70617274;  // "part": a stream that nothing else draws from
+
+}  // namespace
+
+std::pair<std::vector<size_t>, std::vector<size_t>> split(size_t count, double share,
+                                                          uint64_t seed) {
+  const std::vector<size_t> order = shuffled(count, RandomStream(seed, kSplitStream));
+  const auto held = static_cast<ptrdiff_t>(share * static_cast<double>(count));
+  return {{order.begin() + held, order.end()}, {order.begin(), order.begin() + held}};
+}
+
+Result<TrainingData> make_training_data(std::shared_ptr<const Dataset> training,
+                                        std::shared_ptr<const Dataset> held_out,
+                                        const TrainingOptions& options) {
+  TrainingData data{std::move(training), std::move(held_out)};
+  if (data.held_out == nullptr) {
+    const auto whole = data.training;
+    const auto [learnt, kept] = split(whole->size(), options.hold_out, options.seed);
+    data.training = make_subset(whole, learnt);
+    data.held_out = make_subset(whole, kept);
+  }
+  if (options.limit > 0 && options.limit < data.training->size()) {
+    std::vector<size_t> first = split(data.training->size(), 0, options.seed).first;
+    first.resize(options.limit);
+    data.training = make_subset(data.training, first);
+  }
+  return data;
+}
+
+Result<TrainingData> open_training_data(const TrainingOptions& options) {
+  const auto open = [&](Split split) {
+    return open_dataset(options.data, options.format, split, options.damaged);
+  };
+  SHOAL_ASSIGN(auto training, open(Split::kTraining));
+  auto held_out = open(Split::kHeldOut);
+  if (held_out.ok()) return make_training_data(std::move(training), *std::move(held_out), options);
+  if (held_out.status().code() != Code::kNotFound) return held_out.status();
+  return make_training_data(std::move(training), nullptr, options);
+}
+
+}  // namespace shoal::fit

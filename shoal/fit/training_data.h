@@ -1,0 +1,39 @@
+// The examples to learn from and those to evaluate on.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "shoal/base/status.h"
+#include "shoal/data/dataset.h"
+#include "shoal/fit/training_options.h"
+
+#pragma GCC visibility push(default)
+
+namespace shoal::fit {
+
+// The two parts of a data set.
+struct TrainingData {
+  std::shared_ptr<const Dataset> training, held_out;
+};
+
+// The examples [0, count) in two parts, training and held out: `share` of them, drawn by the seed.
+std::pair<std::vector<size_t>, std::vector<size_t>> split(size_t count, double share,
+                                                          uint64_t seed);
+
+// Data that is open already. `held_out` may be null: options.hold_out of the training examples are
+// then held out. options.limit leaves a random choice of training examples. Fails with
+// kInvalidArgument if they do not fill a batch. REQUIRES: check(options) is OK.
+Result<TrainingData> make_training_data(std::shared_ptr<const Dataset> training,
+                                        std::shared_ptr<const Dataset> held_out,
+                                        const TrainingOptions& options);
+
+// The data in the folder options.data, with its own held-out examples if it keeps some apart. Fails
+// as open_dataset and make_training_data do.
+Result<TrainingData> open_training_data(const TrainingOptions& options);
+
+}  // namespace shoal::fit
+
+#pragma GCC visibility pop

@@ -1,0 +1,112 @@
+// TrainingLoop: trains a network, epoch by epoch. After each epoch it evaluates the network on
+// held-out examples and writes a checkpoint.
+//
+// The result is a function of network, data and options: a batch follows from the seed and its
+// place (data/batches.h), dropout from the seed and the step (train/trainer.h), the rate from the
+// step. So training that was interrupted at any moment and resumed from its checkpoint ends with
+// the same weights, bit by bit, on a device that computes the same each time (one that chooses its
+// kernels by estimate, not by measuring).
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "shoal/base/status.h"
+#include "shoal/device/device.h"
+#include "shoal/fit/evaluation.h"
+#include "shoal/fit/progress.h"
+#include "shoal/fit/training_data.h"
+#include "shoal/fit/training_options.h"
+#include "shoal/graph/graph.h"
+
+#pragma GCC visibility push(default)
+
+namespace shoal::fit {
+
+// What is trained, and with what.
+struct TrainingTask {
+  Graph network;  // for the options' batch: one input, one output of scores
+  TrainingData data;
+  std::optional<Graph> teacher = {};  // takes what the network takes and gives as many scores
+};
+
+// The state of training after a step.
+struct StepReport {
+  const TrainingProgress& progress;
+  size_t steps_per_epoch = 0;
+  int64_t epochs = 0;
+  double loss = 0, top1 = 0;     // of the epoch so far
+  double images_per_second = 0;  // in this process, evaluation not counted
+  double seconds_left = 0;       // until the last epoch ends, as far as that speed tells
+};
+
+// The state of training after an epoch.
+struct EpochReport {
+  const TrainingProgress& progress;
+  const Evaluation& evaluation;
+  const Dataset& held_out;  // the examples that the evaluation's mistakes are about
+};
+
+// All are optional. They are called on the thread that trains and must not call into the loop.
+struct TrainingCallbacks {
+  std::function<void(const StepReport&)> on_step = {};
+  std::function<Status(const EpochReport&)> on_epoch = {};  // a failure ends training with it
+  std::function<void(const std::string&)> on_note = {};     // a line for the user
+  // Set by any thread or signal handler to end training after the step it is in.
+  const std::atomic<bool>* cancel = nullptr;
+};
+
+// Why training ended.
+enum class StopReason {
+  kDone,      // all epochs are done
+  kPatience,  // no better result for options.patience epochs
+  kCancelled  // by callbacks.cancel; the checkpoint is of the last step
+};
+
+// One thread at a time.
+class TrainingLoop {
+ public:
+  // Compiles the network, computes the feature cache if there is use for it, and reads the
+  // checkpoint if options.resume says so and it exists. Fails as check(options), the device, the
+  // data and the checkpoint do. REQUIRES: `device` outlives the loop.
+  static Result<TrainingLoop> create(Device& device, TrainingTask task, TrainingOptions options,
+                                     TrainingCallbacks callbacks = {});
+
+  TrainingLoop(TrainingLoop&&) noexcept;
+  TrainingLoop& operator=(TrainingLoop&&) noexcept;
+  ~TrainingLoop();
+
+  // Trains for the epochs that are left. On failure the last checkpoint is as it was.
+  Result<StopReason> run();
+
+  // Takes the weights of the best epoch, if options.patience asks for them, and evaluates them if
+  // that has not been done.
+  Status finish();
+
+  // How far it is.
+  const TrainingProgress& progress() const;
+  // The last one; of no images before the first epoch ended.
+  const Evaluation& evaluation() const;
+  // In this process, evaluation not counted.
+  double images_per_second() const;
+  // Whether a frozen part of the network has run once and for all.
+  bool uses_feature_cache() const;
+  // Examples that could not be read and were left out, a line each.
+  std::vector<std::string> skipped() const;
+  // Weights and statistics by name. With a feature cache those of the head; the rest is unchanged.
+  std::map<std::string, Tensor> weights() const;
+
+ private:
+  class State;
+  explicit TrainingLoop(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace shoal::fit
+
+#pragma GCC visibility pop
