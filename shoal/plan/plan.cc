@@ -38,7 +38,9 @@ Part whole_part(const Graph& graph) {
   return *std::move(part);
 }
 
-Status verify(const Graph& graph, const Plan& plan, int workers) {
+namespace {
+
+Status verify_segments(const Graph& graph, const Plan& plan, int workers) {
   size_t node = 0;
   for (const Segment& segment : plan.segments) {
     if (segment.nodes.begin != node || segment.nodes.end <= node) {
@@ -52,8 +54,19 @@ Status verify(const Graph& graph, const Plan& plan, int workers) {
     }
   }
   if (node != graph.nodes().size()) return invalid("segments do not cover the graph");
-  SHOAL_TRY(verify_codes(graph, plan));
+  return verify_codes(graph, plan);
+}
+
+}  // namespace
+
+Status verify(const Graph& graph, const Plan& plan, int workers) {
+  SHOAL_TRY(verify_segments(graph, plan, workers));
   SHOAL_ASSIGN(const Schedule schedule, make_schedule(graph, plan));
+  return verify_survival(graph, plan, schedule);
+}
+
+Status verify(const Graph& graph, const Plan& plan, const Schedule& schedule, int workers) {
+  SHOAL_TRY(verify_segments(graph, plan, workers));
   return verify_survival(graph, plan, schedule);
 }
 

@@ -97,6 +97,10 @@ struct Schedule {
 
 Result<Schedule> make_schedule(const Graph& graph, const Plan& plan);
 
+// As above, where the schedule is known already.
+// REQUIRES: `schedule` is make_schedule(graph, plan).
+Status verify(const Graph& graph, const Plan& plan, const Schedule& schedule, int workers);
+
 // Only what travels, where it is known what the tasks of every segment read.
 using TaskInputs = std::vector<std::vector<Piece>>;  // by task
 Result<std::vector<Transfer>> find_transfers(const Graph& graph, const Plan& plan,

@@ -34,7 +34,7 @@ Observed observe(const Graph& graph, const ClusterProfile& truth, const ClusterP
   const auto turns = make_round_robin(graph, belief, stages);
   EXPECT_TRUE(turns.ok());
   const size_t requests = 8 * std::max(turns->size(), 2 * truth.workers.size());
-  const Stream stream = simulate_stream(graph, *turns, truth, requests, 2 * truth.workers.size());
+  const Stream stream = simulate_stream(*turns, truth, requests, 2 * truth.workers.size());
   Observed observed;
   observed.per_second = stream.requests_per_second();
   const auto& busy = stream.compute_seconds;

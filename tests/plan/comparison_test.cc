@@ -36,7 +36,7 @@ TEST(Comparison, SaysByHowMuchSeveralWorkersAreSlowerWhereOneIsFastest) {
   EXPECT_EQ(advise(made).times_slower, 0);
 
   const auto several = *compare_plans(network("lenet5"), cluster, {});
-  ASSERT_GT(workers_of(several.best().plan).size(), 1u);
+  ASSERT_GT(workers_of(several.best().plan()).size(), 1u);
   made.plans.push_back(several.best());
   made.plans.back().timeline.seconds = 3 * made.best().timeline.seconds;
   EXPECT_DOUBLE_EQ(advise(made).times_slower, 3);
@@ -53,8 +53,8 @@ TEST(Comparison, TakesTheFastestWorkerThatIsNotExcludedForTheSingleOne) {
   ClusterProfile cluster = cluster_of(3, "pi4", "gigabit");
   cluster.workers[1] = find_device("pi5")->profile();
   const Graph graph = network("lenet5");
-  EXPECT_EQ(workers_of(plan_for_best(graph, cluster, {})->plan), std::vector<int>{1});
-  EXPECT_EQ(workers_of(plan_for_best(graph, cluster, {1, 2})->plan), std::vector<int>{0});
+  EXPECT_EQ(workers_of(plan_for_best(graph, cluster, {})->plan()), std::vector<int>{1});
+  EXPECT_EQ(workers_of(plan_for_best(graph, cluster, {1, 2})->plan()), std::vector<int>{0});
   EXPECT_FALSE(plan_for_best(graph, cluster, {0, 1, 2}).ok());
 }
 

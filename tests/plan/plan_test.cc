@@ -152,6 +152,33 @@ TEST(Plan, HalosTakeTheBytesTheyMust) {
   EXPECT_EQ(vgg_halo_bytes(vgg, {Cut::kGrid, {0, 1, 2, 3}, {1, 1, 1, 1}, 2}), 2134576);
 }
 
+TEST(ScheduledPlan, SharesItsPartsWithItsCopies) {
+  Rng rng(3);
+  const auto graph = std::make_shared<const Graph>(random_network(rng));
+  const auto made = ScheduledPlan::make(graph, random_plan(rng, *graph, 3));
+  ASSERT_TRUE(made.ok()) << made.status().message();
+  const ScheduledPlan copy = *made, patient = made->with_wait(0.5);
+  EXPECT_EQ(&copy.graph(), graph.get());
+  EXPECT_EQ(&copy.plan(), &made->plan());
+  EXPECT_EQ(&copy.schedule(), &made->schedule());
+  EXPECT_EQ(&patient.graph(), graph.get());
+  EXPECT_EQ(&patient.schedule(), &made->schedule());
+  EXPECT_EQ(patient.plan().wait_seconds, 0.5);
+  EXPECT_EQ(made->plan().wait_seconds, 0);
+}
+
+TEST(ScheduledPlan, HasTheScheduleOfItsPlan) {
+  Rng rng(4);
+  const Graph graph = random_network(rng);
+  const Plan plan = random_plan(rng, graph, 3);
+  const auto made = ScheduledPlan::make(graph, plan);
+  ASSERT_TRUE(made.ok()) << made.status().message();
+  EXPECT_EQ(made->plan(), plan);
+  EXPECT_EQ(made->schedule().transfers, make_schedule(graph, plan)->transfers);
+  EXPECT_TRUE(verify(made->graph(), made->plan(), made->schedule(), 3).ok());
+  EXPECT_FALSE(verify(made->graph(), made->plan(), made->schedule(), 0).ok());
+}
+
 // What the profiles were fitted to.
 TEST(KnownDevices, TakeTheReportedTimes) {
   const Graph vgg = optimized("vgg16");

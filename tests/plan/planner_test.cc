@@ -31,8 +31,8 @@ TEST(Planner, KeepsTheAnswer) {
       ASSERT_TRUE(plans.ok()) << plans.status().message();
       for (const Prediction& made : *plans) {
         SCOPED_TRACE(std::string(model) + ": " + made.name);
-        ASSERT_TRUE(verify(made.graph, made.plan, 3).ok());
-        expect_near(run_here(made.graph, made.plan, *device, inputs), want);
+        ASSERT_TRUE(verify(made.graph(), made.plan(), 3).ok());
+        expect_near(run_here(made.graph(), made.plan(), *device, inputs), want);
       }
     }
   }
@@ -45,7 +45,7 @@ TEST(Planner, SharesInputsWhenForced) {
         make_plans(optimized(model), cluster, {.cuts = {Cut::kInputs}, .forced = true});
     ASSERT_TRUE(plans.ok());
     EXPECT_EQ(plans->front().name, "inputs");
-    EXPECT_EQ(workers_of(plans->front().plan).size(), 4u);
+    EXPECT_EQ(workers_of(plans->front().plan()).size(), 4u);
   }
 }
 

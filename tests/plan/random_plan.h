@@ -29,7 +29,7 @@ Plan random_replicas(Rng& rng, Plan plan, int more, int workers);
 // Workers and links of all kinds.
 ClusterProfile random_cluster(Rng& rng, int workers);
 
-// To 1e-4 of the largest.
+// To kSameAnswer of the largest (tensor/compare.h).
 void expect_near(const std::vector<Tensor>& got, const std::vector<Tensor>& want);
 
 }  // namespace shoal::plan

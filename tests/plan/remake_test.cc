@@ -49,13 +49,13 @@ TEST(Remake, GivesTheSamePlans) {
       const auto again = remake(graph, cluster, options, made.origin);
       ASSERT_TRUE(again.ok()) << made.name << ": " << again.status().message();
       EXPECT_EQ(again->name, made.name);
-      EXPECT_EQ(again->plan, made.plan);
+      EXPECT_EQ(again->plan(), made.plan());
       EXPECT_EQ(again->timeline.seconds, made.timeline.seconds);
       EXPECT_EQ(again->error, made.error);
       EXPECT_EQ(again->price.compute, made.price.compute);
       any_sums = any_sums || !made.origin.sums.empty();
       any_narrow = any_narrow || made.error > 0;
-      any_coded = any_coded || !made.plan.codes.empty();
+      any_coded = any_coded || !made.plan().codes.empty();
     }
   }
   EXPECT_TRUE(any_sums && any_narrow && any_coded)
@@ -105,7 +105,7 @@ TEST(Remake, RefusesWhatIsNoPlan) {
     damage(origin, rng);
     const auto made = remake(graph, cluster, {}, origin);
     refused += made.ok() ? 0 : 1;
-    EXPECT_TRUE(!made.ok() || verify(made->graph, made->plan, 4).ok());
+    EXPECT_TRUE(!made.ok() || verify(made->graph(), made->plan(), 4).ok());
   }
   EXPECT_GT(refused, 1000);
 }

@@ -73,7 +73,7 @@ std::vector<Tensor> run(const Graph& graph, Device& device, const std::vector<Te
   auto executable = device.compile(graph);
   EXPECT_TRUE(executable.ok()) << executable.status().message();
   std::vector<Tensor> outputs(graph.outputs().size());
-  EXPECT_TRUE((*executable)->run(inputs, outputs, nullptr).ok());
+  EXPECT_TRUE((*executable)->run(inputs, outputs, {}).ok());
   return outputs;
 }
 

@@ -100,9 +100,9 @@ TEST(Simulation, OverlapsRequestsOfAStream) {
     Case c(seed);
     if (c.graph.nodes().empty()) continue;
     c.cluster.keep_awake = true;
-    const ScheduledPlan turn{c.plan, c.schedule};
+    const ScheduledPlan turn = *ScheduledPlan::make(c.graph, c.plan);
     const auto run = [&](size_t requests, size_t in_flight) {
-      return simulate_stream(c.graph, std::span(&turn, 1), c.cluster, requests, in_flight);
+      return simulate_stream(std::span(&turn, 1), c.cluster, requests, in_flight);
     };
     const double alone = simulate(c.graph, c.plan, c.schedule, c.cluster).seconds;
     EXPECT_DOUBLE_EQ(run(1, 1).answered[0], alone);
@@ -123,10 +123,10 @@ TEST(Simulation, OfRequestsAddsUpToTheirStream) {
     if (c.graph.nodes().empty()) continue;
     Rng rng(seed);
     const Plan other = random_plan(rng, c.graph, static_cast<int>(c.cluster.workers.size()));
-    const std::vector<ScheduledPlan> turns = {{c.plan, c.schedule},
-                                              {other, *make_schedule(c.graph, other)}};
-    const auto lines = simulate_requests(c.graph, turns, c.cluster, 7, 3);
-    const Stream stream = simulate_stream(c.graph, turns, c.cluster, 7, 3);
+    const std::vector<ScheduledPlan> turns = {*ScheduledPlan::make(c.graph, c.plan),
+                                              *ScheduledPlan::make(c.graph, other)};
+    const auto lines = simulate_requests(turns, c.cluster, 7, 3);
+    const Stream stream = simulate_stream(turns, c.cluster, 7, 3);
     std::vector<double> answered, computed(c.cluster.workers.size());
     for (const Timeline& line : lines) {
       answered.push_back(line.seconds);

@@ -101,7 +101,7 @@ TEST(Stream, EveryTurnGivesTheAnswer) {
       SCOPED_TRACE(std::string(model) + ": " + made.name);
       const size_t turns = std::min<size_t>(made.turns.size(), 3);
       for (size_t t = 0; t < turns; ++t) {
-        expect_near(run_here(graph, made.turns[t].plan, *device, inputs), want);
+        expect_near(run_here(graph, made.turns[t].plan(), *device, inputs), want);
       }
     }
   }
@@ -153,12 +153,12 @@ TEST(StreamPlans, SurviveWithEveryTurn) {
   bool any_coded = false;
   for (const StreamPrediction& made : *plans) {
     for (const ScheduledPlan& turn : made.turns) {
-      EXPECT_EQ(turn.plan.survives, 1) << made.name;
-      const Status safe = verify(made.graph, turn.plan, 4);
+      EXPECT_EQ(turn.plan().survives, 1) << made.name;
+      const Status safe = verify(made.graph(), turn.plan(), 4);
       EXPECT_TRUE(safe.ok()) << made.name << ": " << safe.message();
-      any_coded = any_coded || !turn.plan.codes.empty();
+      any_coded = any_coded || !turn.plan().codes.empty();
       const int lost = static_cast<int>(draw(rng, 0, 3));
-      expect_near(run_here(made.graph, turn.plan, *device, inputs, {{lost, 0}}), want);
+      expect_near(run_here(made.graph(), turn.plan(), *device, inputs, {{lost, 0}}), want);
     }
   }
   EXPECT_TRUE(any_coded);

@@ -48,9 +48,8 @@ Protected coded_layers(const Graph& graph) {
 
 std::vector<double> latencies(const Protected& made, const ClusterProfile& cluster, double wait,
                               double times) {
-  ScheduledPlan turn{made.plan, *make_schedule(made.graph, made.plan)};
-  turn.plan.wait_seconds = wait;
-  return simulate_stream(made.graph, std::span(&turn, 1), cluster, 200, 1, {7, times}).latencies;
+  const ScheduledPlan turn = ScheduledPlan::make(made.graph, made.plan)->with_wait(wait);
+  return simulate_stream(std::span(&turn, 1), cluster, 200, 1, {7, times}).latencies;
 }
 
 double mean(const std::vector<double>& values) {
@@ -128,10 +127,10 @@ TEST(Planner, MakesPlansThatSurvive) {
       const auto plans = make_plans(graph, cluster, {.excluded = {1}, .survive = losses});
       ASSERT_TRUE(plans.ok()) << plans.status().message();
       for (const Prediction& made : *plans) {
-        EXPECT_EQ(made.plan.survives, losses);
-        EXPECT_TRUE(verify(made.graph, made.plan, 5).ok());
+        EXPECT_EQ(made.plan().survives, losses);
+        EXPECT_TRUE(verify(made.graph(), made.plan(), 5).ok());
         EXPECT_GE(made.timeline.seconds, plans->front().timeline.seconds);
-        EXPECT_EQ(std::ranges::count(workers_of(made.plan), 1), 0) << "it was excluded";
+        EXPECT_EQ(std::ranges::count(workers_of(made.plan()), 1), 0) << "it was excluded";
         EXPECT_GE(made.price.compute, 1);
         EXPECT_NEAR(made.price.repeated_compute, 1 + losses, 1e-9);
       }
@@ -139,7 +138,7 @@ TEST(Planner, MakesPlansThatSurvive) {
       Rng rng(1);
       const std::vector<Tensor> inputs = random_inputs(rng, graph);
       const Losses lost = losses == 1 ? Losses{{0, 0}} : Losses{{0, 0}, {3, 1}};
-      expect_near(run_here(best.graph, best.plan, *device, inputs, lost),
+      expect_near(run_here(best.graph(), best.plan(), *device, inputs, lost),
                   run_whole(graph, *device, inputs));
     }
   }
@@ -160,7 +159,7 @@ TEST(SurvivingPlans, AreFoundByWhatProtectionCosts) {
   const auto found = find_protectable(graph, cluster, options);
   ASSERT_TRUE(found.ok() && !found->empty()) << found.status().message();
   const std::vector<int> workers = {0, 1, 2, 3, 4};
-  const Protected safe = *protect(found->front().graph, found->front().plan, 1, workers);
+  const Protected safe = *protect(found->front().graph(), found->front().plan(), 1, workers);
   EXPECT_FALSE(safe.plan.codes.empty());
   const auto plans = make_plans(graph, cluster, options);
   ASSERT_TRUE(plans.ok());

@@ -72,8 +72,8 @@ TEST_P(Wire, KeepsTheAnswerWithinTheStatedError) {
           std::ranges::find_if(*plans, [](const Prediction& made) { return made.error > 0; });
       ASSERT_NE(narrow, plans->end());
       EXPECT_LE(narrow->error, options.wire.error);
-      ASSERT_TRUE(verify(narrow->graph, narrow->plan, 3).ok());
-      const std::vector<Tensor> got = run_here(narrow->graph, narrow->plan, *device, inputs);
+      ASSERT_TRUE(verify(narrow->graph(), narrow->plan(), 3).ok());
+      const std::vector<Tensor> got = run_here(narrow->graph(), narrow->plan(), *device, inputs);
       double worst = 0;
       for (size_t i = 0; i < want[0].data<float>().size(); ++i) {
         const double difference = double{got[0].data<float>()[i]} - want[0].data<float>()[i];
@@ -94,10 +94,10 @@ TEST_P(Wire, TakesFewerBytes) {
   const Prediction& plain = plans->front();
   WireOptions options{GetParam(), 1, {}};
   for (const Node& node : graph.nodes()) options.largest[graph[node.outputs[0]].name] = 1;
-  const int64_t before = travelling(graph, plain.schedule).bytes;
+  const int64_t before = travelling(graph, plain.schedule()).bytes;
   for (double error : {0.0, 1.0}) {
     options.error = error;
-    const auto wired = with_wire_format(graph, plain.plan, plain.schedule, options);
+    const auto wired = with_wire_format(graph, plain.plan(), plain.schedule(), options);
     ASSERT_TRUE(wired.ok());
     const auto after = travelling(wired->graph, *make_schedule(wired->graph, wired->plan));
     const int64_t fewer = error == 0 ? 1 : GetParam() == WireFormat::kF16 ? 2 : 4;

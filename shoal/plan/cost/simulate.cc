@@ -40,11 +40,10 @@ Timeline timeline_of(const SimulatedRequest& request, const Plan& plan) {
   return line;
 }
 
-std::vector<Steps> steps_of(const Graph& graph, std::span<const ScheduledPlan> turns,
-                            const ClusterProfile& cluster) {
+std::vector<Steps> steps_of(std::span<const ScheduledPlan> turns, const ClusterProfile& cluster) {
   std::vector<Steps> steps;
   for (const ScheduledPlan& turn : turns) {
-    steps.push_back(make_steps(graph, turn.plan, turn.schedule, cluster));
+    steps.push_back(make_steps(turn.graph(), turn.plan(), turn.schedule(), cluster));
   }
   return steps;
 }
@@ -67,10 +66,9 @@ double Stream::requests_per_second() const {
   return static_cast<double>(answered.size() - half) / (answered.back() - answered[half - 1]);
 }
 
-Stream simulate_stream(const Graph& graph, std::span<const ScheduledPlan> turns,
-                       const ClusterProfile& cluster, size_t requests, size_t in_flight,
-                       const Stragglers& stragglers) {
-  const std::vector<Steps> steps = steps_of(graph, turns, cluster);
+Stream simulate_stream(std::span<const ScheduledPlan> turns, const ClusterProfile& cluster,
+                       size_t requests, size_t in_flight, const Stragglers& stragglers) {
+  const std::vector<Steps> steps = steps_of(turns, cluster);
   Stream stream;
   stream.compute_seconds.resize(cluster.workers.size());
   stream.transfer_seconds.resize(cluster.workers.size());
@@ -89,13 +87,13 @@ Stream simulate_stream(const Graph& graph, std::span<const ScheduledPlan> turns,
   return stream;
 }
 
-std::vector<Timeline> simulate_requests(const Graph& graph, std::span<const ScheduledPlan> turns,
+std::vector<Timeline> simulate_requests(std::span<const ScheduledPlan> turns,
                                         const ClusterProfile& cluster, size_t requests,
                                         size_t in_flight) {
-  const std::vector<Steps> steps = steps_of(graph, turns, cluster);
+  const std::vector<Steps> steps = steps_of(turns, cluster);
   std::vector<Timeline> lines;
   for (const SimulatedRequest& request : Simulation(cluster, steps, requests, in_flight).run()) {
-    lines.push_back(timeline_of(request, turns[lines.size() % turns.size()].plan));
+    lines.push_back(timeline_of(request, turns[lines.size() % turns.size()].plan()));
   }
   return lines;
 }

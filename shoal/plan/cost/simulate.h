@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "shoal/plan/cost/steps.h"
-#include "shoal/plan/plan.h"
+#include "shoal/plan/scheduled_plan.h"
 
 namespace shoal::plan {
 
@@ -34,12 +34,6 @@ Timeline simulate(const Graph& graph, const Plan& plan, const Schedule& schedule
 // When the coordinator has the answer, and nothing else: for those who compare many plans.
 double answer_seconds(const Steps& steps, const ClusterProfile& cluster);
 
-// A plan and all that follows from it.
-struct ScheduledPlan {
-  Plan plan;
-  Schedule schedule;
-};
-
 // Requests that follow each other without a pause.
 struct Stream {
   std::vector<double> answered;          // when, in order
@@ -59,12 +53,11 @@ struct Stragglers {
 };
 
 // Request r is computed by turns[r % size]. There are never more than `in_flight` on their way.
-Stream simulate_stream(const Graph& graph, std::span<const ScheduledPlan> turns,
-                       const ClusterProfile& cluster, size_t requests, size_t in_flight,
-                       const Stragglers& stragglers = {});
+Stream simulate_stream(std::span<const ScheduledPlan> turns, const ClusterProfile& cluster,
+                       size_t requests, size_t in_flight, const Stragglers& stragglers = {});
 
 // The same, request by request; all times are those since the first began.
-std::vector<Timeline> simulate_requests(const Graph& graph, std::span<const ScheduledPlan> turns,
+std::vector<Timeline> simulate_requests(std::span<const ScheduledPlan> turns,
                                         const ClusterProfile& cluster, size_t requests,
                                         size_t in_flight);
 

@@ -35,14 +35,14 @@ Result<Comparison> compare_plans(const Graph& graph, ClusterProfile cluster,
 
 Advice advise(const Comparison& made) {
   Advice advice{.use = Use::kAll,
-                .used = workers_of(made.best().plan).size(),
+                .used = workers_of(made.best().plan()).size(),
                 .all = made.cluster.workers.size()};
   if (advice.all == 1) {
     advice.use = Use::kOnlyWorker;
   } else if (advice.used == 1) {
     advice.use = Use::kOne;
     const auto several = std::ranges::find_if(
-        made.plans, [](const Prediction& plan) { return workers_of(plan.plan).size() > 1; });
+        made.plans, [](const Prediction& plan) { return workers_of(plan.plan()).size() > 1; });
     if (several != made.plans.end()) {
       advice.times_slower = several->timeline.seconds / made.best().timeline.seconds;
     }

@@ -51,10 +51,11 @@ Status check(const Graph& graph, const Plan& plan) {
 
 Result<Prediction> with_narrow_wire(const Prediction& made, const ClusterProfile& cluster,
                                     const WireOptions& wire) {
-  SHOAL_ASSIGN(WiredPlan wired, with_wire_format(made.graph, made.plan, made.schedule, wire));
+  SHOAL_ASSIGN(WiredPlan wired, with_wire_format(made.graph(), made.plan(), made.schedule(), wire));
   if (wired.error == 0) return made;
-  SHOAL_ASSIGN(Prediction narrow, predict(made.name + ", " + std::string(name_of(wire.smallest)),
-                                          wired.graph, cluster, std::move(wired.plan)));
+  SHOAL_ASSIGN(ScheduledPlan scheduled, ScheduledPlan::make(wired.graph, std::move(wired.plan)));
+  Prediction narrow = predict(made.name + ", " + std::string(name_of(wire.smallest)),
+                              std::move(scheduled), cluster);
   narrow.error = wired.error;
   narrow.origin = made.origin;
   narrow.origin.narrow = true;
@@ -64,11 +65,11 @@ Result<Prediction> with_narrow_wire(const Prediction& made, const ClusterProfile
 Result<Prediction> with_protection(const Prediction& made, const ClusterProfile& cluster,
                                    const PlanOptions& options, const std::vector<int>& workers,
                                    bool coded) {
-  SHOAL_ASSIGN(Protected safe, protect(made.graph, made.plan, options.survive, workers, coded));
+  SHOAL_ASSIGN(Protected safe, protect(made.graph(), made.plan(), options.survive, workers, coded));
   safe.plan.wait_seconds = options.wait_seconds;
   const std::string how = safe.plan.codes.empty() ? ", repeated" : ", coded";
-  SHOAL_ASSIGN(Prediction prediction,
-               predict(made.name + how, safe.graph, cluster, std::move(safe.plan)));
+  SHOAL_ASSIGN(ScheduledPlan scheduled, ScheduledPlan::make(safe.graph, std::move(safe.plan)));
+  Prediction prediction = predict(made.name + how, std::move(scheduled), cluster);
   prediction.error = made.error;
   prediction.origin = made.origin;
   prediction.origin.coded = coded;
@@ -89,7 +90,8 @@ Result<Prediction> remake(const Graph& graph, const ClusterProfile& cluster,
                origin.sums.empty() ? Result<Graph>(graph) : with_partial_sums(graph, origin.sums));
   SHOAL_TRY(check(summed, origin.plan));
   SHOAL_TRY(verify(summed, origin.plan, static_cast<int>(cluster.workers.size())));
-  SHOAL_ASSIGN(Prediction made, predict(origin.name, summed, cluster, origin.plan));
+  SHOAL_ASSIGN(ScheduledPlan scheduled, ScheduledPlan::make(summed, origin.plan));
+  Prediction made = predict(origin.name, std::move(scheduled), cluster);
   made.origin = origin;
   if (origin.narrow) {
     SHOAL_ASSIGN(made, with_narrow_wire(made, cluster, options.wire));

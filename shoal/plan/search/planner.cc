@@ -116,9 +116,9 @@ class Planner {
     for (const Layout& layout : layouts) how.layouts.push_back(candidates_.add(layout));
     const Chain best = best_of(search(candidates_, how), how.layouts);
     if (best.empty()) return {};
-    SHOAL_ASSIGN(Prediction made,
-                 predict(name_of(best), graph_, cluster_, plan_of(candidates_, best)));
-    if (std::ranges::find(found_, made.plan, &Prediction::plan) == found_.end()) {
+    SHOAL_ASSIGN(ScheduledPlan scheduled, ScheduledPlan::make(graph_, plan_of(candidates_, best)));
+    Prediction made = predict(name_of(best), std::move(scheduled), cluster_);
+    if (std::ranges::find(found_, made.plan(), &Prediction::plan) == found_.end()) {
       found_.push_back(std::move(made));
     }
     return {};
@@ -181,20 +181,17 @@ class Planner {
 
 }  // namespace
 
-Result<Prediction> predict(std::string name, const Graph& graph, const ClusterProfile& cluster,
-                           Plan plan) {
-  SHOAL_ASSIGN(Schedule schedule, make_schedule(graph, plan));
-  Timeline timeline = simulate(graph, plan, schedule, cluster);
-  Prediction made{std::move(name), graph, std::move(plan), std::move(schedule),
-                  std::move(timeline)};
+Prediction predict(std::string name, ScheduledPlan scheduled, const ClusterProfile& cluster) {
+  Timeline timeline = simulate(scheduled.graph(), scheduled.plan(), scheduled.schedule(), cluster);
+  Prediction made{std::move(name), std::move(scheduled), std::move(timeline)};
   made.origin.name = made.name;
-  made.origin.plan = made.plan;
+  made.origin.plan = made.plan();
   return made;
 }
 
 bool fits(const ClusterProfile& cluster, const Prediction& made) {
   const std::vector<double> bytes =
-      memory_bytes(made.graph, made.plan, made.schedule, cluster.workers.size());
+      memory_bytes(made.graph(), made.plan(), made.schedule(), cluster.workers.size());
   for (size_t w = 0; w < bytes.size(); ++w) {
     if (bytes[w] > cluster.workers[w].memory_bytes) return false;
   }
@@ -206,7 +203,8 @@ Result<Prediction> plan_for_one(const Graph& graph, const ClusterProfile& cluste
   const Layout layout{Cut::kNone, {worker}, {1}, 1};
   Plan plan;
   plan.segments.push_back({all, layout.describe(), {{worker, whole_pieces(graph, all)}}});
-  return predict(std::string(name_of(Cut::kNone)), graph, cluster, std::move(plan));
+  SHOAL_ASSIGN(ScheduledPlan scheduled, ScheduledPlan::make(graph, std::move(plan)));
+  return predict(std::string(name_of(Cut::kNone)), std::move(scheduled), cluster);
 }
 
 namespace {

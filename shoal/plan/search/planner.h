@@ -44,15 +44,17 @@ struct Origin {
 // A plan and what it should take.
 struct Prediction {
   std::string name;  // the kind of it: "rows", "one worker", "grid and channels"
-  Graph graph;       // that it is a plan for: the one asked about, or one that computes the same in
-                     // other steps
-  Plan plan;
-  Schedule schedule;
+  // Its graph is the one asked about, or one that computes the same in other steps.
+  ScheduledPlan scheduled;
   Timeline timeline;
-  double error =
-      0;  // that rounding on the wire may bring, as a part of the answer's largest element
+  // That rounding on the wire may bring, as a part of the answer's largest element.
+  double error = 0;
   Price price = {};  // of a plan that survives losses
   Origin origin = {};
+
+  const Graph& graph() const { return scheduled.graph(); }
+  const Plan& plan() const { return scheduled.plan(); }
+  const Schedule& schedule() const { return scheduled.schedule(); }
 };
 
 // The best first; the others are the best of other kinds, to say why they lose. There is at least
@@ -61,8 +63,7 @@ Result<std::vector<Prediction>> make_plans(const Graph& graph, const ClusterProf
                                            const PlanOptions& options = {});
 
 // A plan carried out in virtual time.
-Result<Prediction> predict(std::string name, const Graph& graph, const ClusterProfile& cluster,
-                           Plan plan);
+Prediction predict(std::string name, ScheduledPlan scheduled, const ClusterProfile& cluster);
 // Whether every worker has the memory for its part.
 bool fits(const ClusterProfile& cluster, const Prediction& made);
 

@@ -14,23 +14,24 @@ constexpr size_t kMostBases = 3;  // plans of one kind of search that are protec
 
 double macs_of(const Prediction& made) {
   double macs = 0;
-  for (const auto& parts : made.schedule.parts) {
+  for (const auto& parts : made.schedule().parts) {
     for (const Part& part : parts) {
-      for (const PartNode& node : part.nodes) macs += work_of(made.graph, node).macs;
+      for (const PartNode& node : part.nodes) macs += work_of(made.graph(), node).macs;
     }
   }
   return macs;
 }
 
 double bytes_of_all(const Prediction& made, size_t workers) {
-  const std::vector<double> bytes = memory_bytes(made.graph, made.plan, made.schedule, workers);
+  const std::vector<double> bytes =
+      memory_bytes(made.graph(), made.plan(), made.schedule(), workers);
   return std::accumulate(bytes.begin(), bytes.end(), 0.0);
 }
 
 double travelling_bytes(const Prediction& made) {
   double bytes = 0;
-  for (const Transfer& transfer : made.schedule.transfers) {
-    bytes += static_cast<double>(bytes_of(made.graph, transfer.piece));
+  for (const Transfer& transfer : made.schedule().transfers) {
+    bytes += static_cast<double>(bytes_of(made.graph(), transfer.piece));
   }
   return bytes;
 }
@@ -85,7 +86,7 @@ class Survivors {
   Status add(const Prediction& base, bool coded) {
     SHOAL_ASSIGN(Prediction prediction, with_protection(base, cluster_, options_, workers_, coded));
     const bool known =
-        std::ranges::find(found_, prediction.plan, &Prediction::plan) != found_.end();
+        std::ranges::find(found_, prediction.plan(), &Prediction::plan) != found_.end();
     if (!known && fits(cluster_, prediction)) found_.push_back(std::move(prediction));
     return {};
   }

@@ -62,10 +62,11 @@ Result<std::vector<ScheduledPlan>> make_round_robin(const Graph& graph,
           {stages[s].nodes, "worker " + std::to_string(tasks[next].worker), {tasks[next]}});
     }
   }
+  const auto shared = std::make_shared<const Graph>(graph);
   std::vector<ScheduledPlan> turns;
   for (Plan& plan : plans) {
-    SHOAL_ASSIGN(Schedule schedule, make_schedule(graph, plan));
-    turns.push_back({std::move(plan), std::move(schedule)});
+    SHOAL_ASSIGN(ScheduledPlan turn, ScheduledPlan::make(shared, std::move(plan)));
+    turns.push_back(std::move(turn));
   }
   return turns;
 }

@@ -42,7 +42,7 @@ class StreamPlanner {
   Status try_stages(const std::vector<int>& workers, size_t count, size_t most_workers) {
     const auto stages = StageFinder(graph_, cluster_, workers).best(count, most_workers);
     if (!stages) return {};
-    StreamPrediction made{name_of(*stages), graph_};
+    StreamPrediction made{name_of(*stages)};
     SHOAL_ASSIGN(made.turns, make_round_robin(graph_, cluster_, *stages));
     if (options_.survive > 0) SHOAL_TRY(repeat(made));
     add(std::move(made), workers_in(*stages));
@@ -53,11 +53,12 @@ class StreamPlanner {
   Status repeat(StreamPrediction& made) const {
     std::vector<int> workers = workers_;
     std::ranges::sort(workers);
+    std::shared_ptr<const Graph> graph;  // the same for all
     for (ScheduledPlan& turn : made.turns) {
-      SHOAL_ASSIGN(Protected safe, protect(graph_, turn.plan, options_.survive, workers, false));
-      SHOAL_ASSIGN(Schedule schedule, make_schedule(safe.graph, safe.plan));
-      turn = {std::move(safe.plan), std::move(schedule)};
-      made.graph = std::move(safe.graph);  // the same for all
+      SHOAL_ASSIGN(Protected safe, protect(graph_, turn.plan(), options_.survive, workers, false));
+      if (graph == nullptr) graph = std::make_shared<const Graph>(std::move(safe.graph));
+      safe.plan.wait_seconds = options_.wait_seconds;
+      SHOAL_ASSIGN(turn, ScheduledPlan::make(graph, std::move(safe.plan)));
     }
     made.name += ", " + std::to_string(options_.survive + 1) + " times";
     return {};
@@ -70,11 +71,9 @@ class StreamPlanner {
     options.survive = options_.survive;
     options.wait_seconds = options_.wait_seconds;
     SHOAL_ASSIGN(auto plans, make_surviving_plans(graph_, cluster_, options));
-    for (Prediction& plan : plans) {
-      if (plan.plan.codes.empty()) continue;
-      StreamPrediction made{plan.name, std::move(plan.graph)};
-      made.turns.push_back({std::move(plan.plan), std::move(plan.schedule)});
-      add(std::move(made), workers_.size());
+    for (const Prediction& plan : plans) {
+      if (plan.plan().codes.empty()) continue;
+      add({plan.name, {plan.scheduled}}, workers_.size());
     }
     return {};
   }
@@ -82,8 +81,7 @@ class StreamPlanner {
   void add(StreamPrediction made, size_t workers) {
     made.in_flight = options_.in_flight > 0 ? options_.in_flight : 2 * workers;
     const size_t requests = 8 * std::max(made.in_flight, made.turns.size());
-    for (ScheduledPlan& turn : made.turns) turn.plan.wait_seconds = options_.wait_seconds;
-    made.stream = simulate_stream(made.graph, made.turns, cluster_, requests, made.in_flight);
+    made.stream = simulate_stream(made.turns, cluster_, requests, made.in_flight);
     const auto same = [&](const StreamPrediction& other) { return other.name == made.name; };
     if (std::ranges::none_of(found_, same)) found_.push_back(std::move(made));
   }

@@ -21,12 +21,14 @@ struct StreamOptions {
 
 // Who computes which request, and what that should bring.
 struct StreamPrediction {
-  std::string name;                       // "4 stages", "4 replicas", "2 stages over 4"
-  Graph graph;                            // that these are plans for: see Prediction
-  std::vector<ScheduledPlan> turns = {};  // request r is computed by turns[r % size]
+  std::string name;  // "4 stages", "4 replicas", "2 stages over 4"
+  // Request r is computed by turns[r % size]. There is at least one; all are for one graph: the one
+  // asked about, or one that computes the same in other steps.
+  std::vector<ScheduledPlan> turns = {};
   size_t in_flight = 0;
   Stream stream = {};
 
+  const Graph& graph() const { return turns.front().graph(); }
   double requests_per_second() const { return stream.requests_per_second(); }
 };
 

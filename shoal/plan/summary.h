@@ -1,0 +1,65 @@
+// What it would bring to spread a network over several devices. The devices need not be there:
+// profiles of common ones are built in (docs/reference/cluster.md).
+//
+//   SHOAL_ASSIGN(auto summary, plan::summarize(graph, {.workers = 4, .device = "pi4"}));
+//   std::printf("%.1f times as fast as one\n", summary.speedup());
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "shoal/base/status.h"
+#include "shoal/graph/graph.h"
+
+#pragma GCC visibility push(default)
+
+namespace shoal::plan {
+
+// Equal devices, and what they may do.
+struct SummaryOptions {
+  size_t workers = 4;            // how many devices there are
+  std::string device = "pi4";    // what they are: one of device_names()
+  std::string link = "gigabit";  // between them: one of link_names()
+  int survive = 0;               // so many of them may be lost while they answer, 0 to 2
+};
+
+// What one device does for a request.
+struct WorkerSummary {
+  std::string name;             // "pi4-0"
+  double compute_seconds = 0;   // busy with its tasks
+  double transfer_seconds = 0;  // sending and receiving
+  double memory_bytes = 0;      // weights, and the values of its largest task
+};
+
+// The best plan that was found, as predicted.
+struct Summary {
+  std::string kind;                    // how the network is split: "rows", "one worker"
+  double seconds = 0;                  // from the request to the answer
+  double single_seconds = 0;           // the same on the best device alone
+  double wire_bytes = 0;               // that travel between devices
+  size_t messages = 0;                 // in which they do
+  int survives = 0;                    // so many devices may be lost
+  std::vector<WorkerSummary> workers;  // one for each device
+  std::string text;                    // the plan: who computes what of which nodes
+
+  // How many times as fast as one device alone.
+  double speedup() const { return single_seconds / seconds; }
+};
+
+// Plans and simulates, which takes seconds for large networks. kInvalidArgument for an unknown
+// device or link, with a list of what there is, and where so few workers cannot survive what they
+// are to.
+Result<Summary> summarize(const Graph& graph, const SummaryOptions& options = {});
+
+// One JSON object, with the names that `shoal plan --json` uses.
+std::string to_json(const Summary& summary);
+
+// The profiles that are built in.
+std::vector<std::string_view> device_names();
+std::vector<std::string_view> link_names();
+
+}  // namespace shoal::plan
+
+#pragma GCC visibility pop
