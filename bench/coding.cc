@@ -61,8 +61,7 @@ double compute_seconds(const Protected& made, const Schedule& schedule, int work
       for (ValueId id : executable->graph().inputs()) {
         inputs.push_back(Tensor(executable->graph()[id].type));
       }
-      seconds +=
-          seconds_of_call([&] { static_cast<void>(executable->run(inputs, outputs, nullptr)); });
+      seconds += seconds_of_call([&] { static_cast<void>(executable->run(inputs, outputs, {})); });
     }
   }
   return seconds;

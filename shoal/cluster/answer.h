@@ -8,16 +8,19 @@
 
 namespace shoal::cluster {
 
+// Not thread-safe: Requests guards it.
 class Answer {
  public:
-  // Outputs that are inputs or constants are there at once.
+  // Outputs that are inputs of the graph, or constants, are there at once.
   Answer(const Graph& graph, std::span<const Tensor> inputs);
 
-  // The first that comes counts: what comes again, from whomever, changes nothing.
+  // Elements that are there already stay as they are: where several workers send a piece, the first
+  // that comes counts. REQUIRES: `elements` has the shape of the piece.
   void put(const plan::Piece& piece, const Tensor& elements);
 
   bool complete() const;
-  bool awaits(const plan::Piece& piece) const;  // any of it
+  bool awaits(const plan::Piece& piece) const;  // any part of it
+  // REQUIRES: complete(). Once only.
   std::vector<Tensor> take() { return std::move(outputs_); }
 
  private:

@@ -28,14 +28,14 @@ Status BalancedStream::deploy() {
                plan::make_round_robin(graph_, balancer_.belief(), balancer_.stages()));
   auto round = std::make_shared<Round>();
   for (const plan::ScheduledPlan& turn : turns) {
-    SHOAL_ASSIGN(auto remote, coordinator_.deploy(graph_, turn.plan, true));
+    SHOAL_ASSIGN(auto remote, coordinator_.deploy(turn, true));
     round->push_back(std::move(remote));
   }
   std::shared_ptr<const Round> old = std::move(round);  // released after the lock
   const std::lock_guard lock(mutex_);
   round_.swap(old);
   next_ = 0;
-  sums_.assign(coordinator_.workers().size(), {});
+  sums_.assign(coordinator_.worker_count(), {});
   return {};
 }
 
@@ -52,7 +52,7 @@ Status BalancedStream::run(std::span<const Tensor> inputs, std::span<Tensor> out
   RemotePlan& plan = *(*round)[turn];
   SHOAL_TRY(plan.run(inputs, outputs, timeout, &times));
   const std::lock_guard lock(mutex_);
-  if (round != round_) return {};  // of stages that are no more
+  if (round != round_) return {};  // the stages have been moved since
   for (int worker : plan.workers()) {
     Sum& sum = sums_[static_cast<size_t>(worker)];
     sum.seconds += times.compute_seconds[static_cast<size_t>(worker)] / dilation_;

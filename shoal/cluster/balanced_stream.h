@@ -1,7 +1,9 @@
-// BalancedStream: requests that follow each other through stages, which are moved while they do.
-// The times that workers measure of themselves correct what is believed of them; work goes from the
-// slowest to the idle. New stages are deployed beside the old ones, which end with the last request
-// that began by them: none is lost.
+// BalancedStream: a pipeline of stages whose work is moved between workers while requests go
+// through it.
+//
+// Workers measure how long they compute; plan::Balancer corrects the profile by that, and moves
+// work from the slowest worker to idle ones. The new stages are deployed beside the old ones.
+// Requests that began by the old stages end by them, so that none is lost.
 #pragma once
 
 #include <memory>
@@ -16,25 +18,27 @@
 
 namespace shoal::cluster {
 
+// Thread-safe, but for balance() and stages().
 class BalancedStream {
  public:
-  // Ready to run when it returns. What the profile says is only where belief begins; times of
-  // workers are divided by `dilation` first, where these are emulated in slow motion. Coordinator
-  // and graph outlive the stream.
+  // Deploys the stages; ready to run when it returns. `belief` is the profile to begin with. Where
+  // devices are emulated in slow motion, the times that workers report are divided by `dilation`.
+  // REQUIRES: coordinator and graph outlive the stream.
   static Result<std::unique_ptr<BalancedStream>> start(Coordinator& coordinator, const Graph& graph,
                                                        plan::ClusterProfile belief,
                                                        std::vector<plan::Stage> stages,
                                                        double dilation = 1);
 
-  // Any number may be on their way at once.
+  // As RemotePlan::run(). Any number of requests may be on their way at once.
   Status run(std::span<const Tensor> inputs, std::span<Tensor> outputs,
              std::chrono::milliseconds timeout);
 
-  // What workers took, as far as it was measured since the stages are what they are.
+  // How long each worker computes for a request, on the average since the last move.
   std::vector<plan::WorkerReport> reports() const;
 
-  // Learns, makes one move if it is worth it, and says which. One call at a time; requests go on
-  // meanwhile, by the old stages until the new ones are deployed, and after a failure.
+  // Learns from the reports, makes one move if it is worth it, and says which. Requests go on
+  // meanwhile: by the old stages until the new ones are deployed, or if deploying them fails.
+  // REQUIRES: one call at a time.
   Result<std::optional<std::string>> balance(std::span<const plan::WorkerReport> reports);
 
   const std::vector<plan::Stage>& stages() const { return balancer_.stages(); }

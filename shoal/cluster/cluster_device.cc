@@ -3,76 +3,160 @@
 #include <algorithm>
 
 #include "shoal/cluster/failover_deployment.h"
+#include "shoal/cluster/stream_deployment.h"
+#include "shoal/plan/search/subset.h"
 
 namespace shoal::cluster {
 namespace {
 
+using OptionsPtr = std::shared_ptr<const ClusterOptions>;
+
+// What the two kinds of executables have in common.
 class ClusterExecutable : public Executable {
  public:
-  // All but the graph outlive it.
-  ClusterExecutable(Coordinator& coordinator, const ClusterOptions& options, Graph graph)
-      : coordinator_(coordinator), options_(options), asked_(std::move(graph)) {}
+  ClusterExecutable(OptionsPtr options, Graph graph)
+      : options_(std::move(options)), asked_(std::move(graph)) {}
 
-  Status start() {
-    SHOAL_ASSIGN(profile_, options_.profile(asked_));
-    SHOAL_ASSIGN(failover_,
-                 FailoverDeployment::start(
-                     coordinator_, {.plan = [this](const Workers& set) { return plan(set); },
-                                    .standby = options_.standby,
-                                    .retry_interval = options_.retry_interval}));
-    for (const plan::Segment& segment : failover_->first().plan.segments) {
-      kernels_.resize(segment.nodes.end, KernelInfo{segment.split});
-    }
-    return {};
-  }
+  virtual Status start(Coordinator& coordinator) = 0;
 
-  Status run(std::span<const Tensor> inputs, std::span<Tensor> outputs, Trace*) override {
-    return failover_->run(inputs, outputs, options_.timeout);
+  Status run(std::span<const Tensor> inputs, std::span<Tensor> outputs,
+             const RunOptions& options) final {
+    SHOAL_TRY(options.interrupted());
+    return answer(inputs, outputs, timeout_of(options), options.cancel);
   }
-  const Graph& graph() const override { return failover_->first().graph; }
   MemoryUse memory() const override { return {}; }  // it is the workers'
   const KernelInfo& kernel_of(size_t node) const override { return kernels_[node]; }
 
- private:
-  Result<plan::Prediction> plan(const Workers& set) const {
-    plan::PlanOptions options = options_.plan;
-    for (int w = 0; w < std::ssize(profile_.workers); ++w) {
-      if (!set.contains(w)) options.excluded.push_back(w);
+ protected:
+  virtual Status answer(std::span<const Tensor> inputs, std::span<Tensor> outputs,
+                        std::chrono::milliseconds timeout, const std::stop_token& cancel) = 0;
+
+  // Says of each node how it is split.
+  void describe(const plan::Plan& plan) {
+    for (const plan::Segment& segment : plan.segments) {
+      kernels_.resize(segment.nodes.end, KernelInfo{segment.split});
     }
-    // Those who are left survive what they can.
-    options.survive = std::min(options.survive, static_cast<int>(set.size()) - 1);
-    SHOAL_ASSIGN(std::vector<plan::Prediction> plans,
-                 options_.make_plans(asked_, profile_, options));
-    if (options_.planned) options_.planned(asked_, plans);
+  }
+
+  const OptionsPtr options_;
+  const Graph asked_;
+  plan::ClusterProfile profile_;
+
+ private:
+  std::chrono::milliseconds timeout_of(const RunOptions& options) const {
+    if (options.deadline == kNoDeadline) return options_->timeout;
+    const auto left = options.deadline - std::chrono::steady_clock::now();
+    return std::min(options_->timeout, std::chrono::ceil<std::chrono::milliseconds>(left));
+  }
+
+  std::vector<KernelInfo> kernels_;
+};
+
+class LatencyExecutable final : public ClusterExecutable {
+ public:
+  using ClusterExecutable::ClusterExecutable;
+
+  Status start(Coordinator& coordinator) override {
+    SHOAL_ASSIGN(profile_, options_->profile(asked_));
+    SHOAL_ASSIGN(deployment_,
+                 FailoverDeployment::start(
+                     coordinator, {.plan = [this](const Workers& set) { return plan(set); },
+                                   .standby = options_->standby,
+                                   .retry_interval = options_->retry_interval}));
+    describe(deployment_->first().plan());
+    return {};
+  }
+  const Graph& graph() const override { return deployment_->first().graph(); }
+
+ private:
+  Status answer(std::span<const Tensor> inputs, std::span<Tensor> outputs,
+                std::chrono::milliseconds timeout, const std::stop_token& cancel) override {
+    return deployment_->run(inputs, outputs, timeout, cancel);
+  }
+
+  Result<plan::Prediction> plan(const Workers& set) const {
+    SHOAL_ASSIGN(
+        std::vector<plan::Prediction> plans,
+        options_->make_plans(asked_, profile_, plan::for_workers(options_->plan, set, profile_)));
+    if (options_->planned) options_->planned(asked_, plans);
     return std::move(plans.front());
   }
 
-  Coordinator& coordinator_;
+  std::unique_ptr<FailoverDeployment> deployment_;
+};
+
+class ThroughputExecutable final : public ClusterExecutable {
+ public:
+  using ClusterExecutable::ClusterExecutable;
+
+  Status start(Coordinator& coordinator) override {
+    SHOAL_ASSIGN(profile_, options_->profile(asked_));
+    SHOAL_ASSIGN(deployment_, StreamDeployment::start(
+                                  coordinator, [this](const Workers& set) { return plan(set); }));
+    describe(deployment_->prediction().turns.front().plan());
+    return {};
+  }
+  const Graph& graph() const override { return deployment_->prediction().graph(); }
+
+ private:
+  Status answer(std::span<const Tensor> inputs, std::span<Tensor> outputs,
+                std::chrono::milliseconds timeout, const std::stop_token& cancel) override {
+    return deployment_->run(inputs, outputs, timeout, cancel);
+  }
+
+  Result<plan::StreamPrediction> plan(const Workers& set) const {
+    const plan::PlanOptions options = plan::for_workers(options_->plan, set, profile_);
+    SHOAL_ASSIGN(auto plans, plan::make_stream_plans(asked_, profile_,
+                                                     {.excluded = options.excluded,
+                                                      .survive = options.survive,
+                                                      .wait_seconds = options.wait_seconds}));
+    return std::move(plans.front());
+  }
+
+  std::unique_ptr<StreamDeployment> deployment_;
+};
+
+// Says when compiling begins and ends.
+class Compiling {
+ public:
+  explicit Compiling(const ClusterOptions& options) : options_(options) { tell(true); }
+  ~Compiling() { tell(false); }
+  Compiling(const Compiling&) = delete;
+  Compiling& operator=(const Compiling&) = delete;
+
+ private:
+  void tell(bool begins) const {
+    if (options_.compiling) options_.compiling(begins);
+  }
   const ClusterOptions& options_;
-  const Graph asked_;
-  plan::ClusterProfile profile_;
-  std::vector<KernelInfo> kernels_;               // how each node is split
-  std::unique_ptr<FailoverDeployment> failover_;  // first to go: it uses the rest
 };
 
 class ClusterDevice : public Device {
  public:
   ClusterDevice(Coordinator& coordinator, ClusterOptions options)
       : coordinator_(coordinator),
-        options_(std::move(options)),
-        info_{"cluster(" + std::to_string(coordinator.workers().size()) + ")", 1} {}
+        options_(std::make_shared<const ClusterOptions>(std::move(options))),
+        info_{.name = "cluster(" + std::to_string(coordinator.worker_count()) + ")",
+              .traces = false} {}
 
   const DeviceInfo& info() const override { return info_; }
 
   Result<std::unique_ptr<Executable>> compile(const Graph& graph) override {
-    auto executable = std::make_unique<ClusterExecutable>(coordinator_, options_, graph);
-    SHOAL_TRY(executable->start());
-    return std::unique_ptr<Executable>(std::move(executable));
+    const Compiling compiling(*options_);
+    return options_->objective == Objective::kLatency ? start<LatencyExecutable>(graph)
+                                                      : start<ThroughputExecutable>(graph);
   }
 
  private:
+  template <class Kind>
+  Result<std::unique_ptr<Executable>> start(const Graph& graph) const {
+    auto executable = std::make_unique<Kind>(options_, graph);
+    SHOAL_TRY(executable->start(coordinator_));
+    return std::unique_ptr<Executable>(std::move(executable));
+  }
+
   Coordinator& coordinator_;
-  const ClusterOptions options_;
+  const OptionsPtr options_;
   const DeviceInfo info_;
 };
 
@@ -80,6 +164,17 @@ class ClusterDevice : public Device {
 
 std::unique_ptr<Device> make_cluster_device(Coordinator& coordinator, ClusterOptions options) {
   return std::make_unique<ClusterDevice>(coordinator, std::move(options));
+}
+
+std::unique_ptr<Device> make_cluster_device(std::shared_ptr<ClusterConnection> connection,
+                                            ClusterOptions options) {
+  ClusterConnection& access = *connection;
+  options.profile = [&access](const Graph& graph) { return access.profile(graph); };
+  options.make_plans = [&access](const auto& graph, const auto& profile, const auto& plan) {
+    return access.make_plans(graph, profile, plan);
+  };
+  options.keep_alive = std::move(connection);
+  return make_cluster_device(access.coordinator(), std::move(options));
 }
 
 }  // namespace shoal::cluster

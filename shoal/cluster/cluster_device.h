@@ -1,34 +1,63 @@
-// A cluster is a Device: compiling a graph plans it and gives every worker its part.
+// ClusterDevice: a cluster as a Device. Compiling a graph plans it and gives every worker its part;
+// running it sends the inputs to workers and collects the outputs.
+//
+//   SHOAL_ASSIGN(auto connection, ClusterConnection::open(folder));
+//   auto device = make_cluster_device(std::move(connection));
+//   SHOAL_ASSIGN(Session session, Session::open("model.onnx", *device));
+//
+// Programs outside of the library open one by open_cluster() (cluster.h).
 #pragma once
 
 #include <chrono>
 #include <functional>
 #include <memory>
 
-#include "shoal/cluster/coordinator.h"
+#include "shoal/cluster/cluster_connection.h"
 #include "shoal/device/device.h"
 #include "shoal/plan/search/planner.h"
 
 namespace shoal::cluster {
 
+// What plans are to be best at.
+enum class Objective : uint8_t {
+  kLatency,     // one answer soon: see FailoverDeployment
+  kThroughput,  // many answers a second, with many requests on their way: see StreamDeployment
+};
+
 struct ClusterOptions {
-  // How fast the coordinator's workers are at this graph, in their order. Asked once per graph.
-  std::function<Result<plan::ClusterProfile>(const Graph&)> profile;
-  plan::PlanOptions plan;
-  // Gives plans, the best first; whoever knows some already need not search for them again.
+  Objective objective = Objective::kLatency;
+  // For kThroughput, `excluded`, `survive` and `wait_seconds` count.
+  plan::PlanOptions plan = {};
+  std::chrono::milliseconds timeout{60'000};  // for one request
+  // For kLatency. Make plans for every loss of one worker ahead, from the second request on, and
+  // how often to look for workers that were lost (zero: never): see FailoverOptions.
+  bool standby = false;
+  std::chrono::milliseconds retry_interval{0};
+
+  // How fast the coordinator's workers are at a graph, in their order. Called once for a graph.
+  std::function<Result<plan::ClusterProfile>(const Graph&)> profile = nullptr;
+  // Gives plans, the best first.
   std::function<Result<std::vector<plan::Prediction>>(const Graph&, const plan::ClusterProfile&,
                                                       const plan::PlanOptions&)>
       make_plans = &plan::make_plans;
-  std::chrono::milliseconds timeout{60'000};  // for one request
-  bool standby = false;                       // see FailoverOptions
-  std::chrono::milliseconds retry_interval{0};
-  // Called with the plans of every set of workers, the best first; the best is carried out. On any
-  // thread, one at a time.
-  std::function<void(const Graph&, const std::vector<plan::Prediction>&)> planned;
+  // Called with the plans for every set of workers, the best first; the best is carried out. One
+  // call at a time, on any thread.
+  std::function<void(const Graph&, const std::vector<plan::Prediction>&)> planned = nullptr;
+  // Called with true before compile() sends anything to workers, and with false after it.
+  std::function<void(bool)> compiling = nullptr;
+  // Lives as long as the device and all that it compiled.
+  std::shared_ptr<void> keep_alive = nullptr;
 };
 
-// The coordinator outlives the device, and the device what it compiles. A request that loses a
-// worker is replayed by those that are left.
+// Any number of runs of what it compiles may go on at once, on any threads. A request that loses a
+// worker is replayed, once, by the workers that are left; then it fails with kUnavailable or
+// kDeadline and is worth another try.
+// REQUIRES: options.profile is set; the coordinator outlives the device and all that it compiled,
+// unless options.keep_alive sees to that.
 std::unique_ptr<Device> make_cluster_device(Coordinator& coordinator, ClusterOptions options);
+
+// The same with the profiles and plans of the connection, which lives as long as it is needed.
+std::unique_ptr<Device> make_cluster_device(std::shared_ptr<ClusterConnection> connection,
+                                            ClusterOptions options = {});
 
 }  // namespace shoal::cluster

@@ -1,203 +1,106 @@
-// Coordinator: knows the workers, gives each its part of a plan, sends requests in and collects the
-// answers.
+// Coordinator: the side of a cluster that has the models. It connects to the workers, gives each
+// its part of a plan, sends requests in and collects the answers.
+//
+// The work is done by three classes, each in a file of its own: WorkerLinks keeps the connections,
+// PlanDeployer gives plans to workers, RequestRunner carries requests out.
 #pragma once
 
-#include <atomic>
-#include <condition_variable>
 #include <functional>
-#include <map>
 #include <memory>
-#include <mutex>
-#include <optional>
-#include <string>
-#include <thread>
+#include <span>
+#include <stop_token>
 #include <vector>
 
-#include "shoal/cluster/fault_point.h"
-#include "shoal/cluster/greeting.h"
-#include "shoal/cluster/measurement.h"
-#include "shoal/cluster/outbox.h"
-#include "shoal/cluster/requests.h"
-#include "shoal/cluster/waker.h"
-#include "shoal/cluster/wire.h"
+#include "shoal/cluster/plan_deployer.h"
+#include "shoal/cluster/remote_plan.h"
+#include "shoal/cluster/request_runner.h"
+#include "shoal/cluster/worker_links.h"
 #include "shoal/net/transport.h"
-#include "shoal/plan/cost/plan_stats.h"
 
 namespace shoal::cluster {
 
-namespace message {
-class Cut;
-class Data;
-class Failed;
-}  // namespace message
-
 struct CoordinatorOptions {
-  // Of a coordinator that is in charge alone: workers leave those of earlier epochs, and refuse
-  // them by name. Zero: it shares its workers with whoever comes.
+  // Nonzero: this coordinator is in charge alone. Workers disconnect coordinators of an earlier
+  // epoch, and refuse them with an error that names the current one. Zero: it shares its workers.
   uint64_t epoch = 0;
-  // Workers that do not answer are lost from the start, rather than an error. They may come.
+  // Go on without workers that do not answer; Coordinator::missing() says which these are.
+  // Otherwise one that does not answer is an error.
   bool partial = false;
-  // Of requests: by which worker a part of the answer came, or that a request is about to begin
-  // (plan::kCoordinator).
+  // For connecting to all workers together.
+  std::chrono::milliseconds connect_timeout{5'000};
+  // Called when a request is about to begin (worker: plan::kCoordinator), and when a part of an
+  // answer has come from a worker. For fault injection.
   std::function<void(FaultPoint, int worker)> reached = nullptr;
 };
 
-class RemotePlan;
-
-// A plan as its workers are to be told of it. Made once, for any number of deployments.
-struct EncodedPlan {
-  Graph graph;
-  plan::Plan plan;
-  plan::Schedule schedule;
-  std::vector<std::string> assignments;  // by worker; empty: it has no part in it
-  std::map<Hash, Tensor> weights;        // by what assignments call them
-};
-using EncodedPlanPtr = std::shared_ptr<const EncodedPlan>;
-
-// What became of the requests so far.
-struct Tally {
-  uint64_t answered = 0, failed = 0, replayed = 0;
-  uint64_t resent_to_dead = 0;  // pieces of replayed requests, to workers that did not take them
-};
-
+// Thread-safe.
 class Coordinator {
  public:
-  // The transport outlives the coordinator. Fails, with the worker's address, if one cannot be
-  // reached or speaks another version.
-  static Result<std::unique_ptr<Coordinator>> connect(const std::vector<std::string>& addresses,
+  // Connects to all workers at the same time. Workers are numbered in this order, without those
+  // that are missing. Fails with the first worker's error if one does not answer or, where
+  // `partial`, if none does. REQUIRES: the transport outlives the coordinator.
+  static Result<std::unique_ptr<Coordinator>> connect(std::span<const ListedWorker> workers,
                                                       net::Transport& transport,
                                                       CoordinatorOptions options = {});
-  ~Coordinator();  // no plan of it may be left
+  // REQUIRES: no RemotePlan of it is left.
+  ~Coordinator();
 
-  const std::vector<WorkerInfo>& workers() const { return infos_; }
-  // From now on these workers hear something every so often while a request is on its way, so that
-  // their radios do not fall asleep.
-  void keep_awake(std::vector<int> workers, std::chrono::milliseconds interval) {
-    waker_->watch_over(std::move(workers), interval);
+  size_t worker_count() const { return links_.size(); }
+  std::vector<WorkerInfo> workers() const { return links_.infos(); }
+  // Of each worker that did not answer when the coordinator connected: who, and why.
+  const std::vector<Status>& missing() const { return missing_; }
+  std::vector<int> lost() const { return links_.lost(); }  // by number
+  // Connects to a worker that is lost. It has no plans then.
+  Status revive(int worker) { return links_.revive(worker); }
+  // Registers `watcher` under the key `who`. It is invoked when a worker or a plan is lost. nullptr
+  // unregisters it. REQUIRES: `watcher` does not call the coordinator.
+  void watch(const void* who, std::function<void()> watcher) {
+    runner_.watch(who, std::move(watcher));
   }
-  net::Traffic traffic() const;  // of all channels to workers
-  Tally tally() const;
-  std::vector<int> lost() const;  // workers that are gone, by number
-  // Connects to one that is gone. It has no plans then, whatever it had.
-  Status revive(int worker);
-  // Called at every loss, and when a plan is damaged otherwise; must not call back. Nothing: not
-  // any more.
-  void watch(const void* who, std::function<void()> watcher);
+  // From now on these workers are sent a small message every `interval` while a request is on its
+  // way, so that their radios do not fall asleep.
+  void keep_awake(std::vector<int> workers, std::chrono::milliseconds interval) {
+    runner_.keep_awake(std::move(workers), interval);
+  }
+  net::Traffic traffic() const { return links_.traffic(); }  // over all connections to workers
+  Tally tally() const { return runner_.tally(); }
 
-  Result<EncodedPlanPtr> brief(const Graph& graph, const plan::Plan& plan) const;
-  // Weights that a worker does not have travel now. Ready to run when it returns. Only a traced
+  // Fails where the plan is not one for these workers.
+  Result<EncodedPlanPtr> encode(const plan::ScheduledPlan& scheduled) const {
+    return deployer_.encode(scheduled);
+  }
+  // Sends the plan, and the weights that workers lack. Ready to run when it returns. Only a traced
   // plan can be measured.
   Result<std::unique_ptr<RemotePlan>> deploy(EncodedPlanPtr encoded, bool traced = false);
+  Result<std::unique_ptr<RemotePlan>> deploy(const plan::ScheduledPlan& scheduled,
+                                             bool traced = false);
   Result<std::unique_ptr<RemotePlan>> deploy(const Graph& graph, const plan::Plan& plan,
                                              bool traced = false);
 
-  // Plans that compute the same, under one number: see Requests.
-  uint64_t make_service() { return next_plan_++; }
-  void offer(uint64_t service, std::vector<uint64_t> plans, bool mended = false);
-  void give_up(uint64_t service, const Status& why);
-  // Carries a request out, on the caller's thread, and measures it if that is wanted.
+  // Several plans that compute the same, under one number: see Requests.
+  uint64_t make_service() { return deployer_.make_id(); }
+  void offer(uint64_t service, std::vector<uint64_t> plans, bool mended = false) {
+    runner_.offer(service, std::move(plans), mended);
+  }
+  void give_up(uint64_t service, const Status& why) { runner_.give_up(service, why); }
+  // Carries a request out on the caller's thread, by one of the service's plans. As
+  // RemotePlan::run(); fails with kCancelled soon after a stop is requested of `cancel`.
   Status run(uint64_t service, std::span<const Tensor> inputs, std::span<Tensor> outputs,
-             std::chrono::milliseconds timeout, plan::Timeline* measured);
+             std::chrono::milliseconds timeout, plan::Timeline* measured = nullptr,
+             const std::stop_token& cancel = {}) {
+    return runner_.run(service, inputs, outputs, timeout, measured, cancel);
+  }
 
  private:
-  friend class RemotePlan;
+  Coordinator(std::vector<GreetedWorker> workers, std::vector<Status> missing,
+              net::Transport& transport, CoordinatorOptions options);
+  LinkEvents events();
+  Status handle(int worker, const net::Frame& frame);
 
-  // The way to a worker, until it is lost.
-  struct Link {
-    std::shared_ptr<net::Channel> channel;
-    std::unique_ptr<Outbox> outbox;  // of what must not hold up others
-    std::thread reader;
-
-    ~Link();  // closes
-  };
-  using LinkPtr = std::shared_ptr<Link>;
-  // What a worker has said to a deployment.
-  struct Reply {
-    bool came = false;
-    Status status;
-    std::vector<Hash> missing;
-  };
-  Coordinator(net::Transport& transport, CoordinatorOptions options)
-      : transport_(transport), options_(std::move(options)) {}
-  Result<LinkPtr> reach(size_t worker, net::Deadline deadline);
-  void start_reading(size_t worker, Link& link);
-  void read(size_t worker, Link& link);
-  LinkPtr link_of(int worker) const;  // null where there never was one
-  Status send_to(int worker, const message::Message& message,
-                 std::span<const net::Bytes> payload = {}, bool urgent = false) const;
-  void wake(int worker) const;
-  Status handle(size_t worker, const net::Frame& frame);
-  Status collect(size_t worker, const message::Data& data, const net::Frame& frame);
-  void hear_of_failure(size_t worker, const message::Failed& failed);
-  void hear_of_cut(size_t worker, const message::Cut& cut);
-  void tell_watchers() const;
-  void lose(size_t worker, const Link& link, const Status& why);
-  Status assign(size_t worker, uint64_t plan, bool traced, const EncodedPlan& encoded);
-  std::vector<int> workers_that_have(uint64_t plan) const;
-  Status restore(uint64_t plan, bool traced, const EncodedPlan& encoded, int worker);
-  Result<Reply> exchange(size_t worker, const message::Message& message, const std::string& payload,
-                         std::chrono::seconds timeout);
-
-  void begin(const Attempt& attempt, const std::vector<size_t>& sends,
-             std::span<const Tensor> inputs);
-  void send_input(Link& link, const Attempt& attempt, size_t transfer, const Tensor& elements);
-  bool may_send(uint64_t attempt, size_t transfer, size_t worker);
-  void note_unsent(uint64_t attempt);
-  void forget(const Attempt& attempt);
-  Status await_times(std::unique_lock<std::mutex>& lock, const Attempt& attempt,
-                     net::Deadline deadline, plan::Timeline& measured);
-  Status described(const Outcome& outcome) const;
-
-  net::Transport& transport_;
-  const CoordinatorOptions options_;
-  std::vector<WorkerInfo> infos_;
-  std::mutex deploying_;
-  mutable std::mutex mutex_;
-  std::condition_variable changed_;
-  std::map<const void*, std::function<void()>> watchers_;
-  std::vector<LinkPtr> links_;
-  std::vector<Status> lost_;    // by worker; why it is gone
-  std::vector<Reply> replies_;  // by worker; one exchange at a time
-  Requests requests_;
-  Tally tally_;
-  std::map<uint64_t, Measurement> measurements_;  // by attempt
-  std::atomic<uint64_t> next_plan_ = 0;
-  // First to go: it uses the rest.
-  std::optional<Waker> waker_{std::in_place, [this](int worker) { wake(worker); }};
-};
-
-// A plan on its workers. Any number of requests may be on their way at once.
-class RemotePlan {
- public:
-  ~RemotePlan();  // releases it
-
-  // Sends the request and waits for the answer, and for all times if they are wanted. kUnavailable
-  // and kDeadline name the worker; both are worth another try.
-  Status run(std::span<const Tensor> inputs, std::span<Tensor> outputs,
-             std::chrono::milliseconds timeout, plan::Timeline* measured = nullptr);
-
-  uint64_t id() const { return deployed_->id; }
-  const std::vector<int>& workers() const { return workers_; }  // that it uses, in order
-  bool is_whole() const;                                        // all of them still have it
-  // Gives it again to those who were gone and are back; the others keep what they have.
-  Status restore();
-  bool in_use() const;  // a request is on its way by it
-
- private:
-  friend class Coordinator;
-  RemotePlan(Coordinator& coordinator, DeployedPlanPtr deployed, EncodedPlanPtr encoded,
-             bool traced)
-      : coordinator_(coordinator),
-        deployed_(std::move(deployed)),
-        encoded_(std::move(encoded)),
-        traced_(traced),
-        workers_(plan::workers_of(deployed_->plan)) {}
-
-  Coordinator& coordinator_;
-  const DeployedPlanPtr deployed_;
-  const EncodedPlanPtr encoded_;
-  const bool traced_;
-  const std::vector<int> workers_;
+  const std::vector<Status> missing_;
+  WorkerLinks links_;  // closed before the rest ends
+  RequestRunner runner_;
+  PlanDeployer deployer_;
 };
 
 }  // namespace shoal::cluster

@@ -33,12 +33,12 @@ bool is_data_of(const TaskCode& code, ValueId value) {
   return it - code.members.begin() < static_cast<std::ptrdiff_t>(code.data_count());
 }
 
-// Of what comes, what is wanted and not here yet. Whether it is wanted at all.
+// Takes the part of a piece that the filling lacks. False if it lies outside.
 template <class Filling>
 bool fill(Filling& filling, const plan::Piece& wanted, const TensorType& type,
           const plan::Piece& piece, const Tensor& elements) {
   if (!meet(wanted, piece)) return false;
-  if (filling.is_full()) return true;  // what comes again must not change it
+  if (filling.is_full()) return true;  // a piece that comes twice must not change it
   const Region common = plan::intersection(wanted.region, piece.region);
   filling.missing = plan::subtract(std::move(filling.missing), common);
   if (common == wanted.region && common == piece.region) {
@@ -115,7 +115,7 @@ Status Deployment::put(uint64_t request, const plan::Piece& piece, const Tensor&
     return Status(Code::kExhausted, "too many requests at once");
   }
   Request& its = request_at(request);
-  if (!put_locked(its, piece, elements)) return invalid("nobody here reads that piece");
+  if (!put_locked(its, piece, elements)) return invalid("no task here reads that piece");
   note_readiness(its, now);
   return {};
 }
@@ -142,7 +142,7 @@ bool Deployment::put_locked(Request& request, const plan::Piece& piece, const Te
   return used;
 }
 
-// Of an input that is missing, the code that has it must have enough of its members.
+// An input that is missing can be decoded if enough members of its code are here.
 Deployment::Readiness Deployment::readiness(const Request& request) const {
   if (request.running || request.next >= tasks_.size()) return Readiness::kNo;
   const WorkerTask& task = tasks_[request.next];
@@ -179,7 +179,7 @@ std::optional<ReadyTask> Deployment::take(Time now) {
     request.running = true;
     request.decodable.reset();
     ready = {it->first, request.next, {}};
-    // Marked as full, so that what comes now is dropped.
+    // Marked as full, so that pieces which come from now on are dropped.
     inputs = std::exchange(request.tasks[request.next], {});
     request.tasks[request.next].inputs.resize(inputs.inputs.size());
     for (const auto& members : inputs.codes) {
@@ -201,8 +201,8 @@ std::optional<Deployment::Time> Deployment::next_time() const {
   return next;
 }
 
-// Fills the task's inputs, those that are missing from their codes. Without the lock: nobody else
-// has what was taken.
+// Decodes the inputs that are missing. Needs no lock: the task was taken, and is this thread's
+// alone.
 void Deployment::decode(ReadyTask& ready, const Inputs& from) const {
   const WorkerTask& task = tasks_[ready.task];
   for (const Filling& filling : from.inputs) {
@@ -254,7 +254,7 @@ bool Deployment::is_over(uint64_t request) const {
   return over_.contains(request) || (request < all_over_ && !requests_.contains(request));
 }
 
-// Coordinators count requests up, so that few of those that are over need to be remembered.
+// Coordinators number requests upwards, so that few of those that are over need to be remembered.
 void Deployment::end(uint64_t request) {
   constexpr size_t kMostRemembered = 1024;
   requests_.erase(request);

@@ -1,6 +1,6 @@
-// Deployment: what one worker does of a plan, ready to run. Knows which pieces each of its tasks
-// still waits for, for any number of requests at once, and computes those that a code makes up for;
-// knows nothing of the network, and of time what it is told.
+// Deployment: the tasks of one worker in a plan, ready to run. It knows which pieces each task
+// still waits for, for any number of requests at once, and decodes pieces that an erasure code
+// makes up for. It has no network, no threads and no clock: time is given in.
 #pragma once
 
 #include <chrono>
@@ -23,7 +23,7 @@ struct SendOrder {
   int to = 0;
 };
 
-// What a worker sends, and to whom, when it has computed a part.
+// The sends of a worker when it has computed a part.
 std::vector<SendOrder> sends_of(const plan::Schedule& schedule, const plan::Part& part, int worker);
 
 // A task as it was deployed.
@@ -31,7 +31,7 @@ struct WorkerTask {
   std::shared_ptr<Executable> executable;
   std::vector<plan::Piece> inputs, outputs;  // of its graph, in its order
   std::vector<SendOrder> sends;
-  std::vector<TaskCode> codes;  // boxes of inputs that are data lie in those of their codes
+  std::vector<TaskCode> codes;  // the box of an input that is data lies in that of its code
 };
 
 // A task whose inputs are all here.
@@ -41,31 +41,33 @@ struct ReadyTask {
   std::vector<Tensor> inputs;
 };
 
+// Thread-safe.
 class Deployment {
  public:
   using Time = std::chrono::steady_clock::time_point;
 
-  // A task waits so long for inputs that are missing after it could compute them.
+  // `wait`: once a task could decode the inputs that it lacks, it waits so long for them to come.
   explicit Deployment(std::vector<WorkerTask> tasks, std::chrono::milliseconds wait = {});
 
   const std::vector<WorkerTask>& tasks() const { return tasks_; }
 
-  // A piece of a value is here. What is here already, as where several workers send the same, and
-  // what comes after a request has ended are dropped. kInvalidArgument where no task reads such a
-  // piece; kExhausted where more requests would be on their way than there may be.
+  // Takes a piece of a value. Drops elements that are here already, as where several workers send
+  // them, and pieces of requests that have ended. Fails with
+  //   kInvalidArgument  no task reads such a piece
+  //   kExhausted        too many requests are on their way
   Status put(uint64_t request, const plan::Piece& piece, const Tensor& elements, Time now);
 
-  // The next task of the oldest request that can run; it is handed out once.
+  // The next task of the oldest request that can run. Each is handed out once.
   std::optional<ReadyTask> take(Time now);
-  // When a task can run though nothing more comes; nothing if there is none.
+  // The time at which a task can run although nothing more comes, if there is one.
   std::optional<Time> next_time() const;
 
-  // What the task gave is here for the tasks after it. The request ends with its last task.
+  // Takes the outputs of a task, for the tasks after it. The request ends with its last task.
   void finish(const ReadyTask& task, std::span<const Tensor> outputs, Time now);
 
-  void cancel(uint64_t request);
+  void cancel(uint64_t request);  // later pieces of it are dropped
 
-  // The type that a piece must have; nothing where no task reads such a value.
+  // The element type of a value; nothing if no task reads it.
   std::optional<DType> dtype_of(ValueId value) const;
 
  private:

@@ -1,5 +1,5 @@
-// EpochFile: the latest epoch that a worker followed, for when it is started again: a coordinator
-// that is out of date stays so.
+// EpochFile: keeps the latest epoch that a worker has followed, so that a worker that is started
+// again still refuses coordinators that are out of date.
 #pragma once
 
 #include <cstdint>
@@ -12,18 +12,20 @@ namespace shoal::cluster {
 
 struct Epoch {
   uint64_t number = 0;
-  std::string in_charge;  // whose it is
+  std::string in_charge;  // name of the coordinator whose epoch it is
 
   friend bool operator==(const Epoch&, const Epoch&) = default;
 };
 
+// Not thread-safe: the worker guards it.
 class EpochFile {
  public:
-  // kCorrupt where it is damaged: who does not know whom it followed must not guess.
+  // Epoch 0 if there is no file. kCorrupt if it is damaged: a worker that cannot know which
+  // coordinator it followed must not guess.
   static Result<EpochFile> open(const std::filesystem::path& path);
 
   const Epoch& latest() const { return latest_; }
-  Status keep(Epoch epoch);
+  Status keep(Epoch epoch);  // on disk when it returns
 
  private:
   EpochFile(std::filesystem::path path, Epoch latest)

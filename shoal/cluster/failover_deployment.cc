@@ -37,10 +37,10 @@ FailoverDeployment::~FailoverDeployment() {
 }
 
 Status FailoverDeployment::run(std::span<const Tensor> inputs, std::span<Tensor> outputs,
-                               std::chrono::milliseconds timeout) {
-  // Whoever asks once is not to wait for plans that nobody will need.
+                               std::chrono::milliseconds timeout, const std::stop_token& cancel) {
+  // A caller that asks once should not wait for plans that will not be used.
   if (++asked_ == 2) wake();
-  return coordinator_.run(service_, inputs, outputs, timeout, nullptr);
+  return coordinator_.run(service_, inputs, outputs, timeout, nullptr, cancel);
 }
 
 void FailoverDeployment::wake() {
@@ -63,7 +63,7 @@ size_t FailoverDeployment::deployed() const {
 
 Workers FailoverDeployment::present() const {
   Workers all;
-  for (size_t w = 0; w < coordinator_.workers().size(); ++w) all.insert(static_cast<int>(w));
+  for (size_t w = 0; w < coordinator_.worker_count(); ++w) all.insert(static_cast<int>(w));
   for (int worker : coordinator_.lost()) all.erase(worker);
   return all;
 }
@@ -97,7 +97,7 @@ void FailoverDeployment::look_for_the_lost() {
   }
 }
 
-// Makes what is missing. A loss in the middle of it begins it again.
+// Makes the plans that are missing. A loss meanwhile makes it begin again.
 FailoverDeployment::Mended FailoverDeployment::mend() {
   const Workers all = present();
   if (all.empty()) {
@@ -110,7 +110,7 @@ FailoverDeployment::Mended FailoverDeployment::mend() {
     const Status status = deploy_for(*set);
     if (is_interrupted()) return Mended::kAsCanBe;
     if (status.ok()) continue;
-    // Of that loss we are about to hear.
+    // The coordinator is about to report that loss.
     if (status.code() == Code::kUnavailable) return Mended::kAsCanBe;
     policy_.refuse(*set);
     if (*set == all) coordinator_.give_up(service_, status);
@@ -120,7 +120,7 @@ FailoverDeployment::Mended FailoverDeployment::mend() {
   return Mended::kAsCanBe;
 }
 
-// Who came back gets the plans that he had; all others have them still.
+// Workers that came back get the plans that they had; the others still have them.
 bool FailoverDeployment::restore(const Workers& present) {
   for (uint64_t plan : policy_.restorable(present, is_whole_)) {
     const Status status = remotes_.at(plan)->restore();
@@ -142,13 +142,13 @@ bool FailoverDeployment::is_expected_back(const Workers& present) {
   const auto now = std::chrono::steady_clock::now();
   if (!std::ranges::includes(present, latest_)) lost_at_ = now;
   latest_ = present;
-  const bool all = present.size() == coordinator_.workers().size();
+  const bool all = present.size() == coordinator_.worker_count();
   return !all && options_.retry_interval.count() > 0 && now < lost_at_ + options_.grace;
 }
 
 Result<FailoverDeployment::Made> FailoverDeployment::make_plan(const Workers& set) const {
   SHOAL_ASSIGN(plan::Prediction prediction, options_.plan(set));
-  SHOAL_ASSIGN(EncodedPlanPtr encoded, coordinator_.brief(prediction.graph, prediction.plan));
+  SHOAL_ASSIGN(EncodedPlanPtr encoded, coordinator_.encode(prediction.scheduled));
   return Made{std::move(prediction), std::move(encoded)};
 }
 
@@ -157,7 +157,7 @@ Result<const FailoverDeployment::Made*> FailoverDeployment::plan_for(const Worke
   if (known == nullptr) {
     Result<Made> made = Status(Code::kInternal, "not planned");
     const auto make = [&] { made = make_plan(set); };
-    remotes_.empty() ? make() : run_at_low_priority(make);  // nobody is slowed down by the first
+    remotes_.empty() ? make() : run_at_low_priority(make);  // no request waits beside the first
     if (!made.ok()) return made.status();
     known = std::make_unique<Made>(*std::move(made));
   }

@@ -1,6 +1,11 @@
-// FailoverDeployment: a model on workers that come and go. For those that are there, and for each
-// set with one fewer, a plan is made and deployed ahead: a loss is answered by another plan, not by
-// planning. Who comes back is given what it had, and folded in while requests are on their way.
+// FailoverDeployment: a model on workers that come and go.
+//
+// A plan is deployed for the workers that are there and, ahead of time, one for each set with one
+// worker fewer: after a loss, requests go on by another plan without planning. A worker that comes
+// back is given the plans that it had, while requests are on their way.
+//
+// One thread of the deployment makes and deploys plans, at low priority. Which plans there should
+// be is decided by FailoverPolicy, which has no threads.
 #pragma once
 
 #include <atomic>
@@ -11,6 +16,7 @@
 #include <memory>
 #include <mutex>
 #include <set>
+#include <stop_token>
 #include <thread>
 
 #include "shoal/cluster/coordinator.h"
@@ -20,34 +26,37 @@
 namespace shoal::cluster {
 
 struct FailoverOptions {
-  // A plan that uses these workers only. Asked once for every set; on a thread of the failover, but
-  // for the first.
+  // Makes a plan that uses these workers only. Called once for every set: for the first in start(),
+  // then on the deployment's thread.
   std::function<Result<plan::Prediction>(const Workers&)> plan;
-  // Whether to make plans ahead, from the second request on. Without, a loss is planned for when it
-  // happens, and requests wait.
+  // Make plans ahead, from the second request on. Otherwise a plan is made after a loss, while
+  // requests wait.
   bool standby = false;
-  // How often to look whether who is lost has come back. Zero: never.
+  // How often to try to connect to workers that are lost. Zero: never.
   std::chrono::milliseconds retry_interval{0};
-  // Who is lost is expected back for so long: until then plans that it had are kept for it, and
+  // How long a lost worker is expected back. Until then the plans that it had are kept for it, and
   // none are made for still fewer workers.
   std::chrono::milliseconds grace{0};
 };
 
+// Thread-safe.
 class FailoverDeployment {
  public:
-  // Ready to run when it returns. The coordinator outlives it.
+  // Makes and deploys the first plan; ready to run when it returns. REQUIRES: the coordinator
+  // outlives it.
   static Result<std::unique_ptr<FailoverDeployment>> start(Coordinator& coordinator,
                                                            FailoverOptions options);
-  ~FailoverDeployment();  // no request may be on its way
+  ~FailoverDeployment();  // REQUIRES: no request is on its way
 
-  // A request whose plan fails is replayed once, by another plan, before `timeout` ends. After
-  // that, kUnavailable or kDeadline: it is worth another try.
+  // Any number of requests may be on their way at once. A request whose plan fails is replayed
+  // once, by another plan, before `timeout` ends. If that fails, too, it ends with kUnavailable or
+  // kDeadline, and is worth another try. kCancelled soon after a stop is requested of `cancel`.
   Status run(std::span<const Tensor> inputs, std::span<Tensor> outputs,
-             std::chrono::milliseconds timeout);
+             std::chrono::milliseconds timeout, const std::stop_token& cancel = {});
 
-  // The plan that the failover began with.
+  // The plan of start(). Lives as long as the deployment.
   const plan::Prediction& first() const { return *first_; }
-  // Looks now who has come back, and waits until all plans are there that can be.
+  // Tries now to connect to lost workers, and waits until all plans are deployed that can be.
   void settle();
   size_t deployed() const;  // plans
 
@@ -61,7 +70,7 @@ class FailoverDeployment {
   void keep();  // on a thread of its own
   void wake();
   void look_for_the_lost();
-  enum class Mended : uint8_t { kForNow, kAsCanBe };  // while someone is expected back, or wholly
+  enum class Mended : uint8_t { kForNow, kAsCanBe };  // kForNow: a worker is expected back
   Mended mend();
   bool restore(const Workers& present);
   bool is_interrupted();
@@ -75,10 +84,10 @@ class FailoverDeployment {
   Coordinator& coordinator_;
   const FailoverOptions options_;
   const plan::Prediction* first_ = nullptr;
-  // Of the thread that keeps it.
+  // Used by the deployment's thread only.
   std::map<Workers, std::unique_ptr<Made>> plans_;   // by what they were made for
-  Workers latest_;                                   // who was there when it last looked
-  std::chrono::steady_clock::time_point lost_at_{};  // one of them
+  Workers latest_;                                   // that were there when it last looked
+  std::chrono::steady_clock::time_point lost_at_{};  // when one of them was lost
   FailoverPolicy policy_;
   const FailoverPolicy::IsWhole is_whole_;
   std::map<uint64_t, std::unique_ptr<RemotePlan>> remotes_;

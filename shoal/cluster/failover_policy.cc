@@ -21,7 +21,7 @@ std::optional<Workers> FailoverPolicy::next(const Workers& present, const IsWhol
   for (const Workers& set : sets_to_plan_for(present, standby_ && ahead)) {
     if (refused_.contains(set)) continue;
     const bool served = std::ranges::any_of(entries_, [&](const Entry& entry) {
-      // The best for more workers, if it leaves alone those that are not in the set.
+      // A plan for more workers serves a smaller set if it uses no worker outside of that.
       return std::ranges::includes(entry.set, set) && std::ranges::includes(set, entry.uses) &&
              is_whole(entry.plan);
     });

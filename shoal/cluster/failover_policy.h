@@ -1,5 +1,6 @@
-// FailoverPolicy: which plans a model should have on workers that come and go, decided. No threads
-// and no I/O: a failover carries it out in real time, a simulation in virtual time.
+// FailoverPolicy: decides which plans a model should have on workers that come and go. It has no
+// threads and no I/O: FailoverDeployment carries its decisions out in real time, a simulation in
+// virtual time.
 #pragma once
 
 #include <cstdint>
@@ -12,10 +13,11 @@ namespace shoal::cluster {
 
 using Workers = std::set<int>;
 
-// The sets that there should be plans for while these workers are there: the first is used, the
-// others are for when one of them is lost.
+// The sets of workers to have plans for while these are there. The first is the set itself; with
+// `standby` there follows, for each worker, the set without it.
 std::vector<Workers> sets_to_plan_for(const Workers& present, bool standby);
 
+// Not thread-safe.
 class FailoverPolicy {
  public:
   // Whether all workers of a plan still have it.
@@ -23,21 +25,21 @@ class FailoverPolicy {
 
   explicit FailoverPolicy(bool standby) : standby_(standby) {}
 
-  // What to make and deploy a plan for now; nothing where all are there that can be. Not `ahead`:
-  // only what is used, and nothing for the next loss.
+  // The set to make and deploy a plan for next; nothing if all are there that can be. Without
+  // `ahead`, only for the workers that are there, and not for the next loss.
   std::optional<Workers> next(const Workers& present, const IsWhole& is_whole,
                               bool ahead = true) const;
-  // Plans that some of their workers do not have any more, though all are there.
+  // Plans that some of their workers have lost, although all of these are there.
   std::vector<uint64_t> restorable(const Workers& present, const IsWhole& is_whole) const;
   void drop(uint64_t plan);
-  // It was made for `set`, and uses some of it.
+  // A plan was deployed that was made for `set` and uses these workers of it.
   void add(Workers set, uint64_t plan, Workers uses);
-  void refuse(const Workers& set) { refused_.insert(set); }  // there can be none
-  void forgive() { refused_.clear(); }                       // perhaps there can now
+  void refuse(const Workers& set) { refused_.insert(set); }  // it has no plan
+  void forgive() { refused_.clear(); }                       // try all sets again
 
   std::vector<uint64_t> order() const;  // the best first
-  // Takes out those that are damaged, or that others have taken the place of: no request is to
-  // begin by them any more.
+  // Removes plans that are damaged, or that others have replaced, and returns them. No request
+  // should begin by them any more.
   std::vector<uint64_t> retire(const Workers& present, const IsWhole& is_whole);
 
  private:

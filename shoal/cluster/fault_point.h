@@ -1,4 +1,5 @@
-// Points of a request, and of a plan on its way to a worker, at which trials let faults happen.
+// FaultPoint: moments of a request, and of a deployment, at which fault injection can hold a
+// machine.
 #pragma once
 
 #include <array>
@@ -25,7 +26,7 @@ inline constexpr std::array<std::string_view, kFaultPoints> kFaultPointNames = {
     "submitted", "input-arrives",  "piece-arrives", "computing",
     "computed",  "answer-arrives", "deploying",     "ready"};
 
-// Told on the thread that gets there, which goes on when it returns. None: nobody wants to know.
+// Called on the thread that reaches a point, which goes on when it returns. May be empty.
 using FaultHook = std::function<void(FaultPoint)>;
 
 }  // namespace shoal::cluster

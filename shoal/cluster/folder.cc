@@ -6,12 +6,14 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdlib>
 #include <sstream>
 #include <system_error>
 #include <utility>
 
 #include "shoal/base/atomic_file.h"
 #include "shoal/base/printable.h"
+#include "shoal/base/user_folders.h"
 #include "shoal/cluster/sealed_file.h"
 #include "shoal/net/address.h"
 #include "shoal/net/tls/certificate.h"
@@ -28,8 +30,8 @@ constexpr const char* kCoordinatorName = "coordinator";
 constexpr const char* kEpochFile = "epoch";
 constexpr const char* kLockFile = "lock";
 
-// Commands that change the folder do so one after the other: each reads what the one before it
-// wrote. A process that is killed lets go.
+// Lets one process at a time change the folder, so that each reads what the one before it wrote.
+// The lock of a process that is killed is released.
 class FolderLock {
  public:
   static Result<FolderLock> take(const fs::path& folder) {
@@ -65,6 +67,13 @@ Status no_cluster(const fs::path& path) {
 }
 
 }  // namespace
+
+fs::path default_cluster_folder() {
+  const char* given = std::getenv("SHOAL_CLUSTER_DIR");
+  return given != nullptr && *given != '\0' ? fs::path(given) : config_folder() / "cluster";
+}
+
+fs::path default_worker_folder() { return config_folder() / "worker"; }
 
 Result<ClusterFolder> ClusterFolder::create(const fs::path& path, net::Time now) {
   SHOAL_ASSIGN(const net::Authority authority, net::Authority::create(path, now));

@@ -1,5 +1,5 @@
-// ClusterFolder: what the owner of a cluster keeps of it: the authority, the identity by which he
-// coordinates, and the list of workers.
+// ClusterFolder: the files of a cluster's owner: the certificate authority, the identity of the
+// coordinator, and the list of workers.
 #pragma once
 
 #include <cstdint>
@@ -9,23 +9,23 @@
 #include <vector>
 
 #include "shoal/base/status.h"
+#include "shoal/cluster/listed_worker.h"
 #include "shoal/net/enrol/authority.h"
 #include "shoal/net/tls/identity.h"
 
 namespace shoal::cluster {
 
-struct ListedWorker {
-  std::string name;     // as certified
-  std::string address;  // "192.168.1.7:7070"
+// $SHOAL_CLUSTER_DIR, or config_folder()/cluster.
+std::filesystem::path default_cluster_folder();
+std::filesystem::path default_worker_folder();  // config_folder()/worker
 
-  friend bool operator==(const ListedWorker&, const ListedWorker&) = default;
-};
-
+// Thread-safe. Processes that change the list do so one after the other, by a lock in the folder.
 class ClusterFolder {
  public:
-  // Makes a cluster without workers. Refuses a folder that has one already.
+  // Makes a cluster without workers. Fails if the folder has a cluster already.
   static Result<ClusterFolder> create(const std::filesystem::path& path, net::Time now);
-  // What is missing is noticed by who needs it: to coordinate, no authority is needed.
+  // Opens nothing yet: the functions that need a file fail if it is missing. To coordinate, no
+  // authority is needed.
   explicit ClusterFolder(std::filesystem::path path) : path_(std::move(path)) {}
 
   const std::filesystem::path& path() const { return path_; }
@@ -33,11 +33,11 @@ class ClusterFolder {
   Result<net::Identity> coordinator() const;
 
   Result<std::vector<ListedWorker>> workers() const;  // in the order they came
-  // Whoever had the name before is replaced.
+  // Replaces a worker of the same name.
   Status add(const ListedWorker& worker) const;
   Status remove(std::string_view name) const;
 
-  // For a coordinator that is in charge alone: one more than the last that was given.
+  // For a coordinator that is in charge alone: one more than the last epoch that was given out.
   Result<uint64_t> next_epoch() const;
 
  private:

@@ -1,52 +1,61 @@
 #include "shoal/cluster/greeting.h"
 
 #include <chrono>
+#include <future>
 
 #include "messages.pb.h"
+#include "shoal/base/printable.h"
 #include "shoal/cluster/message_io.h"
-#include "shoal/cluster/recorder.h"
 
 namespace shoal::cluster {
-namespace {
 
-Result<message::Welcome> say_hello(net::Channel& channel, uint64_t epoch, net::Deadline deadline) {
-  message::Message hello;
+Result<WorkerInfo> greet(net::Channel& channel, const ListedWorker& worker, uint64_t epoch,
+                         net::Deadline deadline) {
+  const std::string& certified = channel.peer().name;
+  if (certified != worker.name) {
+    return invalid(worker.address + " is " + printable(certified) + ", another worker");
+  }
+  message::Message hello, reply;
   hello.mutable_hello()->set_version(kProtocolVersion);
   hello.mutable_hello()->set_epoch(epoch);
   SHOAL_TRY(send(channel, hello));
   SHOAL_ASSIGN(const net::Frame frame, channel.receive(deadline));
-  message::Message reply;
   SHOAL_TRY(parse(frame, reply));
   if (reply.has_failed()) return status_of(reply.failed());
   if (!reply.has_welcome()) return Status(Code::kCorrupt, "it does not say welcome");
-  if (reply.welcome().version() != kProtocolVersion) {
-    return Status(Code::kUnsupported, "it speaks version " +
-                                          std::to_string(reply.welcome().version()) +
+  const message::Welcome& welcome = reply.welcome();
+  if (welcome.version() != kProtocolVersion) {
+    return Status(Code::kUnsupported, "it speaks version " + std::to_string(welcome.version()) +
                                           ", this is version " + std::to_string(kProtocolVersion));
   }
-  return reply.welcome();
+  return WorkerInfo{certified, worker.address, static_cast<int>(welcome.threads())};
 }
 
-}  // namespace
+// A worker that is connected and then says nothing, because it is cut off again, must not keep the
+// caller from others for long.
+Result<GreetedWorker> connect_to(const ListedWorker& worker, net::Transport& transport,
+                                 uint64_t epoch, net::Deadline deadline) {
+  constexpr std::chrono::seconds kGreetingTimeout{2};
+  const std::string place = "worker " + worker.name;
+  auto channel = transport.connect(worker.address, deadline);
+  if (!channel.ok()) return channel.status().at(place);
+  auto info = greet(**channel, worker, epoch, deadline + kGreetingTimeout);
+  if (!info.ok()) return info.status().at(place);
+  return GreetedWorker{*std::move(channel), *std::move(info)};
+}
 
-// Clocks are compared by the quickest of a few exchanges: the worker spoke halfway through it.
-Result<WorkerInfo> greet(net::Channel& channel, const std::string& address, uint64_t epoch,
-                         net::Deadline deadline) {
-  constexpr int kExchanges = 3;
-  WorkerInfo info;
-  info.address = address;
-  auto quickest = std::chrono::steady_clock::duration::max();
-  for (int i = 0; i < kExchanges; ++i) {
-    const auto begin = std::chrono::steady_clock::now();
-    SHOAL_ASSIGN(const message::Welcome welcome, say_hello(channel, epoch, deadline));
-    const auto took = std::chrono::steady_clock::now() - begin;
-    if (took >= quickest) continue;
-    quickest = took;
-    info.clock_ahead = welcome.clock() - nanoseconds(begin + took / 2);
-    info.name = channel.peer().name;  // as certified
-    info.threads = static_cast<int>(welcome.threads());
+std::vector<Result<GreetedWorker>> connect_to_all(std::span<const ListedWorker> workers,
+                                                  net::Transport& transport, uint64_t epoch,
+                                                  net::Deadline deadline) {
+  std::vector<std::future<Result<GreetedWorker>>> connecting;
+  for (const ListedWorker& worker : workers) {
+    connecting.push_back(std::async(std::launch::async, [&transport, &worker, epoch, deadline] {
+      return connect_to(worker, transport, epoch, deadline);
+    }));
   }
-  return info;
+  std::vector<Result<GreetedWorker>> connected;
+  for (auto& one : connecting) connected.push_back(one.get());
+  return connected;
 }
 
 }  // namespace shoal::cluster

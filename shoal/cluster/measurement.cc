@@ -11,7 +11,7 @@ namespace {
 
 Status foreign() { return Status(Code::kCorrupt, "times of what is not in the plan"); }
 
-// How much of time the spans cover together.
+// Seconds that are covered by at least one span.
 double covered(std::vector<plan::Span> spans) {
   std::ranges::sort(spans, {}, &plan::Span::begin);
   double sum = 0, end = 0;
@@ -24,11 +24,12 @@ double covered(std::vector<plan::Span> spans) {
 
 }  // namespace
 
-Measurement::Measurement(const plan::Plan& plan, const plan::Schedule& schedule, int workers)
-    : schedule_(schedule),
+Measurement::Measurement(plan::ScheduledPlan scheduled, int workers)
+    : scheduled_(std::move(scheduled)),
       begin_(std::chrono::steady_clock::now()),
       tasks_(static_cast<size_t>(workers)),
       spoken_(static_cast<size_t>(workers)) {
+  const plan::Plan& plan = scheduled_.plan();
   for (size_t s = 0; s < plan.segments.size(); ++s) {
     timeline_.tasks.emplace_back(plan.segments[s].tasks.size());
     for (size_t t = 0; t < plan.segments[s].tasks.size(); ++t) {
@@ -37,18 +38,18 @@ Measurement::Measurement(const plan::Plan& plan, const plan::Schedule& schedule,
   }
   missing_ = static_cast<size_t>(
       std::ranges::count_if(tasks_, [](const auto& tasks) { return !tasks.empty(); }));
-  timeline_.transfers.resize(schedule.transfers.size());
+  timeline_.transfers.resize(scheduled_.schedule().transfers.size());
 }
 
 double Measurement::now() const {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
 }
 
-// A piece that left a worker for a peer, or reached a worker from whoever.
+// Sets when a piece left a worker for a peer or, if `arrived`, when it reached the worker.
 Status Measurement::set(bool arrived, int worker, const plan::Piece& piece, int peer, double at) {
   bool known = false;
-  for (size_t i = 0; i < schedule_.transfers.size(); ++i) {
-    const plan::Transfer& transfer = schedule_.transfers[i];
+  for (size_t i = 0; i < scheduled_.schedule().transfers.size(); ++i) {
+    const plan::Transfer& transfer = scheduled_.schedule().transfers[i];
     if (transfer.piece != piece) continue;
     if (arrived ? transfer.to != worker : transfer.from != worker || transfer.to != peer) continue;
     known = true;
@@ -60,8 +61,8 @@ Status Measurement::set(bool arrived, int worker, const plan::Piece& piece, int 
 
 void Measurement::received(const plan::Piece& piece, int from) {
   const double at = now();
-  for (size_t i = 0; i < schedule_.transfers.size(); ++i) {
-    const plan::Transfer& transfer = schedule_.transfers[i];
+  for (size_t i = 0; i < scheduled_.schedule().transfers.size(); ++i) {
+    const plan::Transfer& transfer = scheduled_.schedule().transfers[i];
     if (transfer.to == plan::kCoordinator && transfer.from == from && transfer.piece == piece) {
       timeline_.transfers[i].end = at;
     }
@@ -108,8 +109,8 @@ plan::Timeline Measurement::timeline() const {
       compute += span.end - span.begin;
     }
     std::vector<plan::Span> mine;
-    for (size_t i = 0; i < schedule_.transfers.size(); ++i) {
-      const plan::Transfer& transfer = schedule_.transfers[i];
+    for (size_t i = 0; i < scheduled_.schedule().transfers.size(); ++i) {
+      const plan::Transfer& transfer = scheduled_.schedule().transfers[i];
       const int worker = static_cast<int>(w);
       if (transfer.from == worker || transfer.to == worker) mine.push_back(timeline.transfers[i]);
     }

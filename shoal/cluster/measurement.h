@@ -1,4 +1,4 @@
-// Measurement: the times of one request, on all its machines, brought to the coordinator's clock.
+// Measurement: the times of one request on all its machines, brought to the coordinator's clock.
 #pragma once
 
 #include <chrono>
@@ -14,26 +14,27 @@ namespace message {
 class Traced;
 }
 
+// Not thread-safe: RequestRunner guards it.
 class Measurement {
  public:
   using Time = std::chrono::steady_clock::time_point;
 
-  // Of a request that begins now.
-  Measurement(const plan::Plan& plan, const plan::Schedule& schedule, int workers);
+  // The request begins now.
+  Measurement(plan::ScheduledPlan scheduled, int workers);
 
-  // The coordinator's own doing; transfers by their number in the schedule.
+  // What the coordinator does itself. Transfers are named by their number in the schedule.
   void sending(size_t transfer) { timeline_.transfers[transfer].begin = now(); }
   void received(const plan::Piece& piece, int from);
   void answered() { timeline_.seconds = now(); }
 
-  // What a worker says, whose clock is so many nanoseconds ahead. kCorrupt if it is not of this
-  // plan.
+  // Adds the times of a worker whose clock is so many nanoseconds ahead. kCorrupt if they are not
+  // those of this plan.
   Status add(int worker, const message::Traced& traced, int64_t ahead);
-  void excuse(int worker);                         // it is gone, and need not speak
-  bool complete() const { return missing_ == 0; }  // all workers have spoken
+  void excuse(int worker);                         // it is lost: its times will not come
+  bool complete() const { return missing_ == 0; }  // the times of all workers are there
 
-  // In seconds after the beginning. Transfers last until they have arrived; transfer_seconds are
-  // those in which something was on its way to or from a worker.
+  // Seconds since the beginning. A transfer lasts until it has arrived; transfer_seconds is the
+  // time in which anything was on its way to or from a worker.
   plan::Timeline timeline() const;
 
  private:
@@ -44,7 +45,7 @@ class Measurement {
   double now() const;
   Status set(bool arrived, int worker, const plan::Piece& piece, int peer, double at);
 
-  const plan::Schedule& schedule_;
+  const plan::ScheduledPlan scheduled_;
   const Time begin_;
   std::vector<std::vector<TaskAt>> tasks_;  // by worker, in the order it has them
   std::vector<bool> spoken_;

@@ -1,6 +1,7 @@
 #include "shoal/cluster/message_io.h"
 
 #include "messages.pb.h"
+#include "shoal/base/printable.h"
 
 namespace shoal::cluster {
 
@@ -21,7 +22,8 @@ net::Bytes bytes_of(const std::string& text) { return std::as_bytes(std::span(te
 
 Status status_of(const message::Failed& failed) {
   const bool known = failed.code() > 0 && failed.code() <= static_cast<uint32_t>(Code::kInternal);
-  return Status(known ? static_cast<Code>(failed.code()) : Code::kInternal, failed.text());
+  return Status(known ? static_cast<Code>(failed.code()) : Code::kInternal,
+                printable(failed.text()));
 }
 
 Status send_piece(net::Channel& channel, uint64_t plan, uint64_t request, const plan::Piece& piece,

@@ -1,4 +1,4 @@
-// Messages over channels.
+// Sends and parses messages over channels.
 #pragma once
 
 #include <span>
@@ -10,10 +10,10 @@ namespace shoal::cluster {
 
 inline constexpr uint32_t kProtocolVersion = 1;
 
-// A peer that takes longer for one message is as good as gone.
+// For one message. A peer that takes longer is treated as lost.
 inline constexpr std::chrono::seconds kTimeout{30};
 inline constexpr std::chrono::seconds kConnectTimeout{5};
-// A small board takes its time to receive weights and to pack them.
+// For receiving weights and packing them, which a small board is slow at.
 inline constexpr std::chrono::seconds kCompileTimeout{600};
 
 Status send(net::Channel& channel, const message::Message& message,
@@ -24,13 +24,13 @@ Status parse(const net::Frame& frame, message::Message& message);
 
 net::Bytes bytes_of(const std::string& text);
 
-// What a peer says went wrong there.
+// The error that a peer reports.
 Status status_of(const message::Failed& failed);
 
-// A piece on its way; the other end makes a tensor of it.
+// Sends a piece of a value; to_tensor() reads it at the other end.
 Status send_piece(net::Channel& channel, uint64_t plan, uint64_t request, const plan::Piece& piece,
                   const Tensor& elements);
-// The payload as elements, checked against the piece. Keeps the frame's memory.
+// The payload as a tensor, which shares the frame's memory. kCorrupt if it has another size.
 Result<Tensor> to_tensor(const net::Frame& frame, DType dtype, const Shape& shape);
 
 }  // namespace shoal::cluster

@@ -8,12 +8,12 @@ namespace shoal::cluster {
 
 Peer::Peer(std::string address, net::Transport& transport, Cut cut)
     : address_(std::move(address)), transport_(transport), cut_(std::move(cut)) {
-  outbox_.emplace();
+  sender_.emplace();
 }
 
 Peer::~Peer() {
   close();
-  outbox_.reset();  // from then on nobody connects
+  sender_.reset();  // nothing connects after this
   if (watcher_.joinable()) watcher_.join();
 }
 
@@ -28,7 +28,7 @@ void Peer::expect() {
     const std::lock_guard lock(mutex_);
     unreachable_ = {};
   }
-  put([this] { static_cast<void>(open()); });
+  post([this] { static_cast<void>(open()); });
 }
 
 void Peer::forget(uint64_t plan) {
@@ -37,8 +37,8 @@ void Peer::forget(uint64_t plan) {
   lost_.erase(plan);
 }
 
-// A connection may have broken long before it is noticed here, because the peer was started again:
-// plans that begin to send then are sent by a new one.
+// A connection may have broken long before it is noticed here, because the peer was restarted.
+// Plans that begin to send after that use a new one.
 Status Peer::send(uint64_t plan, const std::function<Status(net::Channel&)>& what) {
   constexpr int kTries = 2;
   Status sent;
@@ -60,7 +60,7 @@ Status Peer::send(uint64_t plan, const std::function<Status(net::Channel&)>& wha
   return sent;
 }
 
-// On the thread that sends, as all that changes which channel it is but for its end.
+// Runs on the sending thread, as everything that changes the channel, except for its end.
 Result<Peer::ChannelPtr> Peer::open() {
   {
     const std::lock_guard lock(mutex_);
@@ -81,7 +81,7 @@ Result<Peer::ChannelPtr> Peer::open() {
   return channel_;
 }
 
-// The peer says nothing on this way, so that whoever listens learns when it ends.
+// The peer sends nothing over this connection: receive() returns when it breaks.
 void Peer::watch(const ChannelPtr& channel) {
   while (channel->receive(net::Deadline::max()).ok()) {
   }

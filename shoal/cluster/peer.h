@@ -1,6 +1,7 @@
-// Peer: the way from a worker to another one, shared by all plans: one connection, one thread that
-// sends. A connection that breaks takes along the plans that have sent by it, for what they sent
-// may be lost; others go on by the next.
+// Peer: the connection from one worker to another, shared by all plans, with one thread that sends.
+//
+// When it breaks, pieces that were sent may be lost. Plans that have sent by it can then not use
+// the peer any more; other plans go on by a new connection.
 #pragma once
 
 #include <cstdint>
@@ -12,29 +13,29 @@
 #include <string>
 #include <thread>
 
-#include "shoal/cluster/outbox.h"
+#include "shoal/base/task_thread.h"
 #include "shoal/net/transport.h"
 
 namespace shoal::cluster {
 
+// Thread-safe.
 class Peer {
  public:
-  // This plan cannot count on the peer, which has this name, any more. On any thread.
+  // Called when a plan cannot use the peer of this name any more. On any thread.
   using Cut = std::function<void(uint64_t plan, const std::string& name)>;
 
-  // The transport outlives it.
+  // REQUIRES: the transport outlives it.
   Peer(std::string address, net::Transport& transport, Cut cut);
-  ~Peer();  // closes; drops what waits
+  ~Peer();  // closes the connection; drops tasks that wait
 
-  void put(Outbox::Job job) { outbox_->put(std::move(job)); }
-  // By a job. Fails where the peer cannot be reached, or where something that this plan sent before
-  // may be lost.
+  void post(TaskThread::Task task) { sender_->post(std::move(task)); }
+  // Sends by the connection, which it opens if need be. Fails if the peer cannot be reached, or if
+  // something that this plan sent before may be lost. REQUIRES: called by a task.
   Status send(uint64_t plan, const std::function<Status(net::Channel&)>& what);
 
-  // There is a new plan: connects, although that may have failed before.
-  void expect();
+  void expect();  // connect again for the next send, although that may have failed before
   void forget(uint64_t plan);
-  void close();  // whoever is sending fails
+  void close();  // sends that go on fail
 
  private:
   using ChannelPtr = std::shared_ptr<net::Channel>;
@@ -48,12 +49,12 @@ class Peer {
   const Cut cut_;
 
   std::mutex mutex_;
-  ChannelPtr channel_;               // none: it is opened for whoever sends next, unless
-  Status unreachable_;               // why it could not be
+  ChannelPtr channel_;               // null: the next send opens it, unless
+  Status unreachable_;               // says why it could not be opened
   std::set<uint64_t> using_, lost_;  // plans that have sent by it, or by one that broke
   bool closed_ = false;
-  std::thread watcher_;             // of the channel; the sending thread's
-  std::optional<Outbox> outbox_{};  // first to go: it uses the rest
+  std::thread watcher_;                 // reads the channel; used by the sender only
+  std::optional<TaskThread> sender_{};  // first to go: it uses the rest
 };
 
 }  // namespace shoal::cluster

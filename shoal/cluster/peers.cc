@@ -5,7 +5,7 @@
 namespace shoal::cluster {
 namespace {
 
-// Nobody else can get hold of what only the map holds, which nobody else looks at.
+// An object that only the map refers to stays that way under the lock.
 template <class Key, class Value>
 void take_unused(std::map<Key, std::shared_ptr<Value>>& from,
                  std::vector<std::shared_ptr<Value>>& to) {
@@ -26,20 +26,20 @@ std::shared_ptr<Peer> Peers::at(const std::string& address) {
   return peer;
 }
 
-std::shared_ptr<Outbox> Peers::to(const std::shared_ptr<net::Channel>& visitor) {
+std::shared_ptr<TaskThread> Peers::to(const std::shared_ptr<net::Channel>& visitor) {
   const std::lock_guard lock(mutex_);
-  std::shared_ptr<Outbox>& outbox = visitors_[visitor];
-  if (outbox == nullptr) outbox = std::make_shared<Outbox>();
-  return outbox;
+  std::shared_ptr<TaskThread>& sender = visitors_[visitor];
+  if (sender == nullptr) sender = std::make_shared<TaskThread>();
+  return sender;
 }
 
 void Peers::release(uint64_t plan) {
   std::vector<std::shared_ptr<Peer>> peers;  // both end after the lock
-  std::vector<std::shared_ptr<Outbox>> outboxes;
+  std::vector<std::shared_ptr<TaskThread>> senders;
   const std::lock_guard lock(mutex_);
   for (const auto& [address, peer] : peers_) peer->forget(plan);
   take_unused(peers_, peers);
-  take_unused(visitors_, outboxes);
+  take_unused(visitors_, senders);
 }
 
 void Peers::close() {

@@ -1,4 +1,4 @@
-// Peers: the ways from a worker to others, for as long as plans need them.
+// Peers: the connections from a worker to other workers, for as long as plans need them.
 #pragma once
 
 #include <map>
@@ -10,26 +10,27 @@
 
 namespace shoal::cluster {
 
+// Thread-safe.
 class Peers {
  public:
-  // The transport outlives it. `cut` as in Peer.
+  // `cut` as in Peer. REQUIRES: the transport outlives it.
   Peers(net::Transport& transport, Peer::Cut cut) : transport_(transport), cut_(std::move(cut)) {}
 
-  // For a plan that is about to begin.
+  // The peer at an address, for a plan that is about to begin.
   std::shared_ptr<Peer> at(const std::string& address);
-  // To whom has come: a coordinator, whose channel is there already.
-  std::shared_ptr<Outbox> to(const std::shared_ptr<net::Channel>& visitor);
+  // The thread that sends to a coordinator, over the channel by which it connected.
+  std::shared_ptr<TaskThread> to(const std::shared_ptr<net::Channel>& visitor);
 
-  // The plan is over. Ways that nobody holds any more end; waits for what is leaving by them.
+  // The plan is over. Closes connections that no plan uses any more, after what they are sending.
   void release(uint64_t plan);
-  void close();  // whoever is sending fails
+  void close();  // sends that go on fail
 
  private:
   net::Transport& transport_;
   const Peer::Cut cut_;
   std::mutex mutex_;
-  std::map<std::string, std::shared_ptr<Peer>> peers_;                         // by address
-  std::map<std::shared_ptr<net::Channel>, std::shared_ptr<Outbox>> visitors_;  // by channel
+  std::map<std::string, std::shared_ptr<Peer>> peers_;                             // by address
+  std::map<std::shared_ptr<net::Channel>, std::shared_ptr<TaskThread>> visitors_;  // by channel
 };
 
 }  // namespace shoal::cluster

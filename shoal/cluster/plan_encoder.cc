@@ -11,8 +11,8 @@ namespace shoal::cluster {
 Status PlanEncoder::encode_for(int worker, const std::vector<WorkerInfo>& infos,
                                message::Assignment& assignment) {
   std::set<int> peers;
-  for (size_t s = 0; s < plan_.segments.size(); ++s) {
-    const auto& tasks = plan_.segments[s].tasks;
+  for (size_t s = 0; s < scheduled_.plan().segments.size(); ++s) {
+    const auto& tasks = scheduled_.plan().segments[s].tasks;
     for (size_t t = 0; t < tasks.size(); ++t) {
       if (tasks[t].worker != worker) continue;
       SHOAL_TRY(encode_task(s, t, *assignment.add_tasks(), peers));
@@ -23,23 +23,24 @@ Status PlanEncoder::encode_for(int worker, const std::vector<WorkerInfo>& infos,
     to.set_worker(peer);
     to.set_address(infos[static_cast<size_t>(peer)].address);
   }
-  assignment.set_survives(plan_.survives > 0);
-  assignment.set_wait_ms(static_cast<uint32_t>(std::clamp(plan_.wait_seconds * 1e3, 0.0, 1e9)));
+  assignment.set_survives(scheduled_.plan().survives > 0);
+  assignment.set_wait_ms(
+      static_cast<uint32_t>(std::clamp(scheduled_.plan().wait_seconds * 1e3, 0.0, 1e9)));
   return {};
 }
 
 Status PlanEncoder::encode_task(size_t segment, size_t task, message::Task& to,
                                 std::set<int>& peers) {
-  const plan::Part& part = schedule_.parts[segment][task];
-  const int worker = plan_.segments[segment].tasks[task].worker;
-  SHOAL_ASSIGN(const Graph graph, plan::to_graph(graph_, part));
+  const plan::Part& part = scheduled_.schedule().parts[segment][task];
+  const int worker = scheduled_.plan().segments[segment].tasks[task].worker;
+  SHOAL_ASSIGN(const Graph graph, plan::to_graph(scheduled_.graph(), part));
   encode(graph, *to.mutable_graph(), [&](const Tensor& weight) { return name_of(weight); });
   for (const plan::Piece& piece : part.inputs) encode(piece, *to.add_inputs());
   for (const plan::Piece& piece : part.outputs) encode(piece, *to.add_outputs());
-  for (const plan::CodeRead& read : schedule_.code_reads[segment][task]) {
-    encode(task_code(graph_, plan_, read), *to.add_codes());
+  for (const plan::CodeRead& read : scheduled_.schedule().code_reads[segment][task]) {
+    encode(task_code(scheduled_.graph(), scheduled_.plan(), read), *to.add_codes());
   }
-  for (const SendOrder& send : sends_of(schedule_, part, worker)) {
+  for (const SendOrder& send : sends_of(scheduled_.schedule(), part, worker)) {
     message::Send& order = *to.add_sends();
     encode(send.piece, *order.mutable_piece());
     order.set_to(send.to);

@@ -1,10 +1,12 @@
-// PlanEncoder: what each worker does of a plan, in the words of the wire.
+// PlanEncoder: writes the tasks of each worker in a plan as the message that the worker is sent.
 #pragma once
 
 #include <map>
 #include <set>
 
-#include "shoal/cluster/coordinator.h"
+#include "shoal/cluster/greeting.h"
+#include "shoal/cluster/wire.h"
+#include "shoal/plan/scheduled_plan.h"
 
 namespace shoal::cluster {
 
@@ -13,28 +15,25 @@ class Assignment;
 class Task;
 }  // namespace message
 
+// Not thread-safe.
 class PlanEncoder {
  public:
-  // All outlive it.
-  PlanEncoder(const Graph& graph, const plan::Plan& plan, const plan::Schedule& schedule)
-      : graph_(graph), plan_(plan), schedule_(schedule) {}
+  explicit PlanEncoder(plan::ScheduledPlan scheduled) : scheduled_(std::move(scheduled)) {}
 
   Status encode_for(int worker, const std::vector<WorkerInfo>& infos,
                     message::Assignment& assignment);
 
-  // Of the workers so far.
+  // The weights of all workers that were encoded so far.
   const std::map<Hash, Tensor>& weights() const { return weights_; }
 
  private:
   Status encode_task(size_t segment, size_t task, message::Task& to, std::set<int>& peers);
   Hash name_of(const Tensor& weight);
 
-  const Graph& graph_;
-  const plan::Plan& plan_;
-  const plan::Schedule& schedule_;
+  const plan::ScheduledPlan scheduled_;
   std::map<Hash, Tensor> weights_;
-  // By where they lie: workers share most of their weights, and hashing takes longer than all else.
-  // They are kept, so that nothing else comes to lie there.
+  // By address: workers share most of their weights, and hashing takes longer than all else. The
+  // tensors are kept, so that no other comes to lie at an address.
   std::map<std::pair<const std::byte*, size_t>, std::pair<Tensor, Hash>> named_;
 };
 

@@ -13,10 +13,10 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr double kMostSeconds = 10;  // for one graph, whoever asks
+constexpr double kMostSeconds = 10;  // for one graph, at most
 
-// Numbers of no meaning, of which none is zero: zeros would be skipped. The same ones whatever the
-// type, so that measurements can be repeated.
+// Arbitrary numbers without a zero, because kernels may skip zeros. Always the same, so that
+// measurements can be repeated.
 Tensor made_up(const TensorType& type) {
   Tensor tensor(type);
   std::minstd_rand random(1);
@@ -50,7 +50,7 @@ class MadeUpWeights {
   bool too_many_ = false;
 };
 
-// The quickest of a few runs: what else the machine did only adds to it.
+// The fastest of a few runs: other work of the machine can only add to it.
 Result<double> time_of(Executable& executable, double seconds) {
   constexpr int kFewest = 3;
   std::vector<Tensor> inputs;
@@ -61,7 +61,7 @@ Result<double> time_of(Executable& executable, double seconds) {
   const auto began = Clock::now();
   for (int runs = 0;; ++runs) {
     const auto begin = Clock::now();
-    SHOAL_TRY(executable.run(inputs, outputs, nullptr));
+    SHOAL_TRY(executable.run(inputs, outputs, {}));
     const auto end = Clock::now();
     const double took = std::chrono::duration<double>(end - begin).count();
     best = runs < 2 ? took : std::min(best, took);  // the first finds caches cold

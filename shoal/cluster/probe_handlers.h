@@ -1,4 +1,4 @@
-// Examination: what a worker finds out when it is asked about itself and the way to it.
+// Handlers of a worker for the questions of a WorkerProbe.
 #pragma once
 
 #include <cstddef>
@@ -19,11 +19,11 @@ class Measure;
 inline constexpr size_t kMostEchoBytes = size_t{32} << 20;
 inline constexpr int kMostMeasuredGraphs = 4096;
 
-// Answers at once.
+// Replies with as many bytes as the message asks for, kMostEchoBytes at most.
 Status echo(net::Channel& channel, const message::Echo& echo);
 
-// How long the graphs in the payload take, as the message that says so. Weights that did not come
-// are made up, of `weight_bytes` at most. The device is used under the lock, a graph at a time.
+// Times the graphs in the payload, and returns the reply. Weights are not sent: they are made up,
+// `weight_bytes` at most. Locks `computing` while it uses the device, for one graph at a time.
 Result<message::Message> time_graphs(Device& device, const message::Measure& measure,
                                      const net::Frame& frame, size_t weight_bytes,
                                      std::mutex& computing);

@@ -66,7 +66,8 @@ Result<plan::ClusterProfile> measure_cluster(const Graph& graph,
     cluster.links.push_back(link);
     cluster.workers.push_back(std::move(profile));
   }
-  // What was measured is the way between two machines, the coordinator's own included.
+  // Each measurement covers both ends, so that the coordinator's link is at least as fast as the
+  // best.
   cluster.coordinator =
       *std::ranges::max_element(cluster.links, {}, &plan::LinkProfile::bytes_per_second);
   cluster.coordinator.wakeup_seconds = 0;

@@ -1,9 +1,9 @@
-// Profiling: how fast the workers of a cluster are at a graph, and how fast the ways to them are.
+// Profiling: measures how fast the workers of a cluster compute a graph, and the links to them.
 #pragma once
 
 #include <span>
 
-#include "shoal/cluster/folder.h"
+#include "shoal/cluster/listed_worker.h"
 #include "shoal/graph/graph.h"
 #include "shoal/net/transport.h"
 #include "shoal/plan/profile.h"
@@ -11,10 +11,11 @@
 namespace shoal::cluster {
 
 struct ProfilingOptions {
-  double seconds_per_node = 0.02;  // that each distinct node is tried for, on each worker
+  double seconds_per_node = 0.02;  // for each distinct node on each worker
 };
 
-// One worker after the other: those that share a machine would disturb each other.
+// Measures one worker after the other, because some may share a machine. Fails with the error of
+// the first worker that does not answer, and with kInvalidArgument if there are none.
 Result<plan::ClusterProfile> measure_cluster(const Graph& graph,
                                              std::span<const ListedWorker> workers,
                                              net::Transport& transport,

@@ -1,5 +1,5 @@
-// Programs: compiled tasks, by the hash of what was to be compiled. Plans that share a task, as
-// those for several losses or several turns of a stream do, share its packed weights and buffers.
+// Programs: compiled tasks by the hash of their graphs. Plans that share a task, as those for
+// several losses or several turns of a stream do, share its packed weights and buffers.
 #pragma once
 
 #include <map>
@@ -11,13 +11,14 @@
 
 namespace shoal::cluster {
 
+// Thread-safe.
 class Programs {
  public:
-  // The device outlives it.
+  // REQUIRES: the device outlives it and what it compiled.
   explicit Programs(Device& device) : device_(device) {}
 
-  // The graph, which is what the message says, compiled; kept while somebody uses it. Runs of what
-  // is shared must not overlap.
+  // Compiles the graph, or returns what was compiled of it and is still in use. REQUIRES: `graph`
+  // is what `message` says; runs of one executable do not overlap.
   Result<std::shared_ptr<Executable>> compile(const message::Graph& message, const Graph& graph);
 
  private:

@@ -23,7 +23,7 @@ Recorder::Recorder(uint64_t plan, size_t tasks, size_t sends)
     : plan_(plan), tasks_(tasks), sends_(sends) {}
 Recorder::~Recorder() = default;
 
-// Requests that never end, because a peer is gone, make room for newer ones.
+// Drops the oldest records of requests that never end, because a peer is gone.
 message::Traced& Recorder::record_of(uint64_t request) {
   constexpr size_t kMost = 256;
   const auto [it, is_new] = records_.try_emplace(request);

@@ -1,4 +1,4 @@
-// Recorder: what a worker does for the requests of a plan, and when.
+// Recorder: the times at which a worker receives, computes and sends for the requests of a plan.
 #pragma once
 
 #include <chrono>
@@ -13,12 +13,12 @@ namespace shoal::cluster {
 
 int64_t nanoseconds(std::chrono::steady_clock::time_point time);
 
-// From any number of threads. What ends a request returns its record.
+// Thread-safe. The call that completes the record of a request returns it.
 class Recorder {
  public:
   using Time = std::chrono::steady_clock::time_point;
 
-  // Of a worker with so many tasks, which send so many pieces in all.
+  // For a worker whose `tasks` tasks send `sends` pieces in all.
   Recorder(uint64_t plan, size_t tasks, size_t sends);
   ~Recorder();
 

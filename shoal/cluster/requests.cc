@@ -9,14 +9,15 @@ namespace shoal::cluster {
 namespace {
 
 bool uses(const DeployedPlan& deployed, const std::set<int>& workers) {
-  return std::ranges::any_of(plan::workers_of(deployed.plan),
+  return std::ranges::any_of(plan::workers_of(deployed.scheduled.plan()),
                              [&](int worker) { return workers.contains(worker); });
 }
 
 bool answers(const DeployedPlan& deployed, const std::set<int>& gone) {
   const std::vector<int> lost(gone.begin(), gone.end());
   return !uses(deployed, gone) ||
-         plan::survives_loss(deployed.graph, deployed.plan, deployed.schedule, lost);
+         plan::survives_loss(deployed.scheduled.graph(), deployed.scheduled.plan(),
+                             deployed.scheduled.schedule(), lost);
 }
 
 std::set<int> merged(std::set<int> some, const std::set<int>& others) {
@@ -26,8 +27,8 @@ std::set<int> merged(std::set<int> some, const std::set<int>& others) {
 
 std::vector<size_t> inputs_to_send(const DeployedPlan& deployed, const std::set<int>& gone) {
   std::vector<size_t> sends;
-  for (size_t i = 0; i < deployed.schedule.transfers.size(); ++i) {
-    const plan::Transfer& transfer = deployed.schedule.transfers[i];
+  for (size_t i = 0; i < deployed.scheduled.schedule().transfers.size(); ++i) {
+    const plan::Transfer& transfer = deployed.scheduled.schedule().transfers[i];
     const bool leaves = transfer.from == plan::kCoordinator && transfer.to != plan::kCoordinator;
     if (leaves && !gone.contains(transfer.to)) sends.push_back(i);
   }
@@ -81,19 +82,20 @@ bool Requests::in_use(uint64_t deployed) const {
 
 std::vector<int> Requests::having(uint64_t deployed) const {
   const Offered& offered = deployed_plans_.at(deployed);
-  std::vector<int> workers = plan::workers_of(offered.deployed->plan);
+  std::vector<int> workers = plan::workers_of(offered.deployed->scheduled.plan());
   std::erase_if(workers, [&](int worker) { return offered.gone.contains(worker); });
   return workers;
 }
 
 std::vector<int> Requests::missing(uint64_t deployed) const {
   const Offered& offered = deployed_plans_.at(deployed);
-  std::vector<int> workers = plan::workers_of(offered.deployed->plan);
+  std::vector<int> workers = plan::workers_of(offered.deployed->scheduled.plan());
   std::erase_if(workers, [&](int worker) { return !offered.gone.contains(worker); });
   return workers;
 }
 
-// Who is gone from one plan is perhaps about to be from all: those who listen to him notice first.
+// A worker that one plan has lost may be about to be lost by all: the workers that listen to it
+// notice first.
 std::set<int> Requests::doubted(const Service& service) const {
   std::set<int> workers;
   for (uint64_t id : service.deployed_plans) workers = merged(workers, deployed_plans_.at(id).gone);
@@ -123,7 +125,8 @@ Status Requests::usable(uint64_t service) const {
   }
   if (choose(it->second) != nullptr) return {};
   const Status& why = deployed_plans_.at(it->second.deployed_plans.front()).why;
-  return why.ok() ? Status(Code::kUnavailable, "no plan can do without who is gone") : why;
+  return why.ok() ? Status(Code::kUnavailable, "no plan can do without the workers that are lost")
+                  : why;
 }
 
 uint64_t Requests::submit(uint64_t service, std::span<const Tensor> inputs, Time deadline) {
@@ -136,7 +139,7 @@ uint64_t Requests::submit(uint64_t service, std::span<const Tensor> inputs, Time
   return id;
 }
 
-// Now, or when there is an offer, or never.
+// Begins the request now, lets it wait for an offer, or ends it.
 void Requests::try_to_begin(uint64_t id) {
   Request& request = requests_.at(id);
   const auto service = services_.find(request.service);
@@ -154,7 +157,7 @@ void Requests::begin(uint64_t id, const Offered& by) {
   Request& request = requests_.at(id);
   request.attempt = {by.deployed, next_attempt_++};
   request.gone = by.gone;
-  request.answer.emplace(by.deployed->graph, request.inputs);
+  request.answer.emplace(by.deployed->scheduled.graph(), request.inputs);
   attempts_[request.attempt.id] = id;
   request.step.begin = request.attempt;
   request.step.sends = inputs_to_send(*by.deployed, by.gone);
@@ -180,11 +183,14 @@ Result<std::optional<TensorType>> Requests::expect(int worker, uint64_t attempt,
   const auto it = attempts_.find(attempt);
   if (it == attempts_.end()) return std::optional<TensorType>();
   const DeployedPlan& deployed = *requests_.at(it->second).attempt.deployed;
-  const bool planned = std::ranges::any_of(deployed.schedule.transfers, [&](const auto& transfer) {
-    return transfer.from == worker && transfer.to == plan::kCoordinator && transfer.piece == piece;
-  });
-  if (!planned) return Status(Code::kCorrupt, "an answer that nobody asked for");
-  return std::optional(TensorType{deployed.graph[piece.value].type.dtype, piece.region.shape()});
+  const bool planned =
+      std::ranges::any_of(deployed.scheduled.schedule().transfers, [&](const auto& transfer) {
+        return transfer.from == worker && transfer.to == plan::kCoordinator &&
+               transfer.piece == piece;
+      });
+  if (!planned) return Status(Code::kCorrupt, "a piece that is not in the plan");
+  return std::optional(
+      TensorType{deployed.scheduled.graph()[piece.value].type.dtype, piece.region.shape()});
 }
 
 void Requests::arrive(uint64_t attempt, const plan::Piece& piece, const Tensor& elements) {
@@ -205,7 +211,7 @@ void Requests::fail(int worker, uint64_t attempt, const Status& why, int blamed)
                        : count_out(offered, worker, why);
   }
   request.gone.insert(worker);
-  // What a worker cannot do, another would not do either: it is not tried again.
+  // What one worker cannot compute, another could not either: no replay.
   if (!answers(*offered.deployed, request.gone)) {
     fail_attempt(it->second, why, false);
   }
@@ -223,7 +229,7 @@ void Requests::count_out(Offered& offered, int worker, const Status& why) {
   reconsider(offered);
 }
 
-// All plans know of it before a request looks for another.
+// All plans learn of the loss before a request looks for another plan.
 void Requests::lose(int worker, const Status& why) {
   for (auto& [id, offered] : deployed_plans_) {
     if (uses(*offered.deployed, {worker}) && offered.gone.insert(worker).second) offered.why = why;
@@ -236,7 +242,7 @@ void Requests::restore(uint64_t deployed, int worker) {
   if (it != deployed_plans_.end()) it->second.gone.erase(worker);
 }
 
-// Someone is gone: which attempts does that end?
+// A worker was lost: ends the attempts that cannot do without it.
 void Requests::reconsider(const Offered& offered) {
   for (auto& [id, request] : requests_) {
     if (request.over || request.attempt.deployed != offered.deployed) continue;
@@ -259,7 +265,7 @@ void Requests::fail_attempt(uint64_t id, const Status& why, bool may_replay) {
 void Requests::abandon(Request& request) {
   if (request.attempt.deployed == nullptr) return;
   attempts_.erase(request.attempt.id);
-  // One that has not begun is not to be forgotten but never to begin.
+  // An attempt that has not begun leaves nothing behind to forget.
   if (!request.step.begin) request.step.abandon = request.attempt;
   request.step.begin.reset();
   request.attempt = {};
@@ -268,8 +274,9 @@ void Requests::abandon(Request& request) {
 void Requests::end(Request& request, const Status& status) {
   request.over = true;
   attempts_.erase(request.attempt.id);
-  // Stragglers need not go on, and what waits for one who is gone would wait for ever.
-  const bool others_go_on = request.attempt.deployed && request.attempt.deployed->plan.survives > 0;
+  // Stragglers need not go on, and a task that waits for a lost worker would wait for ever.
+  const bool others_go_on =
+      request.attempt.deployed && request.attempt.deployed->scheduled.plan().survives > 0;
   if (status.ok() && others_go_on) request.step.abandon = request.attempt;
   request.step.end = Outcome{status, {}, std::exchange(request.attempt, {}), {}, request.replayed};
   if (status.ok()) request.step.end->outputs = request.answer->take();
@@ -279,18 +286,25 @@ void Requests::expire(Time now) {
   for (auto& [id, request] : requests_) {
     if (request.over || now < request.deadline) continue;
     const bool tried = request.attempt.deployed != nullptr;
-    std::vector<int> whom = awaited(request);
+    std::vector<int> workers = awaited(request);
     abandon(request);
     end(request,
         tried || request.why.ok() ? Status(Code::kDeadline, "no answer in time") : request.why);
-    request.step.end->awaited = std::move(whom);
+    request.step.end->awaited = std::move(workers);
   }
+}
+
+void Requests::cancel(uint64_t request) {
+  const auto it = requests_.find(request);
+  if (it == requests_.end() || it->second.over) return;
+  abandon(it->second);
+  end(it->second, Status(Code::kCancelled, "the request was cancelled"));
 }
 
 std::vector<int> Requests::awaited(const Request& request) {
   if (request.attempt.deployed == nullptr) return {};
   std::set<int> workers;
-  for (const plan::Transfer& transfer : request.attempt.deployed->schedule.transfers) {
+  for (const plan::Transfer& transfer : request.attempt.deployed->scheduled.schedule().transfers) {
     const bool comes = transfer.to == plan::kCoordinator && transfer.from != plan::kCoordinator;
     if (comes && request.answer->awaits(transfer.piece)) workers.insert(transfer.from);
   }

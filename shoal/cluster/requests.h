@@ -1,7 +1,11 @@
-// Requests: what becomes of requests, decided. Events come in (submitted, a piece came, a worker
-// failed or is gone, time has passed); what to do comes out (send inputs, answer, give up). There
-// are no threads, no clock and no sockets here: a coordinator carries it out in real time, a
-// simulation in virtual time.
+// Requests: decides what becomes of requests. Events come in (a request was submitted, a piece
+// arrived, a worker failed or was lost, time has passed), and steps come out (send inputs, answer,
+// give up). It has no threads, clock or sockets: RequestRunner carries the steps out in real time,
+// a simulation in virtual time.
+//
+// An attempt is one try at a request, by one plan. It has a number of its own, so that a message of
+// another attempt, or one that comes twice, is dropped. A service is a set of deployed plans that
+// compute the same; a request is submitted to a service.
 #pragma once
 
 #include <chrono>
@@ -14,20 +18,18 @@
 #include <vector>
 
 #include "shoal/cluster/answer.h"
-#include "shoal/plan/plan.h"
+#include "shoal/plan/scheduled_plan.h"
 
 namespace shoal::cluster {
 
 // A plan that its workers have.
 struct DeployedPlan {
   uint64_t id = 0;
-  Graph graph;
-  plan::Plan plan;
-  plan::Schedule schedule;
+  plan::ScheduledPlan scheduled;
 };
 using DeployedPlanPtr = std::shared_ptr<const DeployedPlan>;
 
-// One try at a request: by this plan, and by this number between machines.
+// One try at a request by a plan. The number names it in messages.
 struct Attempt {
   DeployedPlanPtr deployed;
   uint64_t id = 0;
@@ -36,92 +38,95 @@ struct Attempt {
 struct Outcome {
   Status status;
   std::vector<Tensor> outputs;
-  Attempt attempt;           // that was the last
-  std::vector<int> awaited;  // too late: whose outputs did not come
+  Attempt attempt;           // the last
+  std::vector<int> awaited;  // after kDeadline: the workers whose outputs did not come
   bool replayed = false;
 };
 
-// What a request is to do now.
+// What to do for a request now.
 struct Step {
-  std::optional<Attempt> abandon;  // its workers may forget it
-  std::optional<Attempt> begin;    // with these transfers of its schedule
+  std::optional<Attempt> abandon;  // tell its workers to forget it
+  std::optional<Attempt> begin;    // send these transfers of its schedule
   std::vector<size_t> sends;
   std::optional<Outcome> end;
 
   bool empty() const { return !abandon && !begin && !end; }
 };
 
+// Not thread-safe.
 class Requests {
  public:
   using Time = std::chrono::steady_clock::time_point;
 
-  // From the moment its workers are told of it: who is lost from then on does not have it, even if
-  // he comes back.
+  // Adds a plan that is about to be deployed. A worker that is lost from now on does not have it,
+  // even if it comes back, until restore().
   void add(DeployedPlanPtr deployed);
-  void remove(uint64_t deployed);  // attempts at it fail
+  void remove(uint64_t deployed);  // attempts by it fail
 
-  // Plans that compute the same, the best first; empty: none any more. Where the service is
-  // mended, a request that nobody can answer now waits for the next offer.
+  // Sets the plans of a service, the best first; none: there is no such service any more. With
+  // `mended`, a request that no plan can answer waits for the next offer.
   void offer(uint64_t service, std::vector<uint64_t> deployed_plans, bool mended = false);
-  // Until the next offer nobody need wait for one.
+  // Fails requests that wait for an offer, until the next offer.
   void give_up(uint64_t service, const Status& why);
-  bool in_use(uint64_t deployed) const;  // an attempt at it is on its way
+  bool in_use(uint64_t deployed) const;  // an attempt by it is on its way
   bool is_whole(uint64_t deployed) const { return missing(deployed).empty(); }
-  // Workers of it that still have it, and those that do not.
+  // The workers of a plan that still have it, and those that do not.
   std::vector<int> having(uint64_t deployed) const;
   std::vector<int> missing(uint64_t deployed) const;
 
-  // The first plan none of whose workers is gone from any plan of the service, or else all of whose
-  // workers are there, or else the first that can do without who is not. A request whose plan fails
-  // is tried once more, by another.
+  // Begins a request, by the first plan of the service that has not lost a worker which any plan of
+  // the service has lost; or else by the first that has lost no worker; or else by the first that
+  // survives its losses. A request whose plan fails is tried once more, by another.
   uint64_t submit(uint64_t service, std::span<const Tensor> inputs, Time deadline);
-  // Once: the next call gives what came up since.
+  // What to do since the last call. After a step with `end`, the request is forgotten.
   Step step(uint64_t request);
   bool has_step(uint64_t request) const;
 
-  // The type of a piece that has come; nothing where nobody waits for it any more, kCorrupt where
-  // the plan knows of no such piece from this worker.
+  // The type of a piece that has come. Nothing if the attempt is over; kCorrupt if this worker does
+  // not send such a piece in the plan.
   Result<std::optional<TensorType>> expect(int worker, uint64_t attempt, const plan::Piece& piece);
   void arrive(uint64_t attempt, const plan::Piece& piece, const Tensor& elements);
 
-  // A worker says that an attempt failed. Where it could not reach another (`blamed`, or -1), the
-  // plan counts on that one no more.
+  // A worker reports that an attempt failed. If it could not reach another worker (`blamed`, or
+  // -1), the plan stops relying on that one.
   void fail(int worker, uint64_t attempt, const Status& why, int blamed = -1);
-  // What a worker sends in this plan does not arrive, `said_by` another: it counts on that one no
-  // more. Where it does not count on who says so either, it does not matter: of two between whom a
-  // connection broke, who both say so, one is enough to do without.
+  // `said_by` reports that it no longer receives from `worker`; the plan stops relying on `worker`.
+  // Ignored if the plan already stopped relying on `said_by`: when a link breaks, both ends report
+  // it, and dropping one of them is enough.
   void cut_off(uint64_t deployed, int worker, int said_by, const Status& why);
-  // A worker is gone, with all plans it had.
+  // A worker is lost, with all plans that it had.
   void lose(int worker, const Status& why);
-  // It has this plan again; attempts that began without it go on without it.
+  // A worker has this plan again. Attempts that began without it go on without it.
   void restore(uint64_t deployed, int worker);
   void expire(Time now);
+  // Ends the request with kCancelled, unless it is over. Any number, also of no request.
+  void cancel(uint64_t request);
 
-  bool knows(uint64_t attempt) const { return attempts_.contains(attempt); }  // it is on its way
+  bool knows(uint64_t attempt) const { return attempts_.contains(attempt); }  // is it on its way?
   bool is_replay(uint64_t attempt) const;
   uint64_t request_of(uint64_t attempt) const { return attempts_.at(attempt); }
-  Status usable(uint64_t service) const;  // or why no plan of it can be answered
+  Status usable(uint64_t service) const;  // OK, or why none of its plans can answer
 
  private:
   struct Offered {
     DeployedPlanPtr deployed;
-    std::set<int> gone;  // whom it cannot count on
-    Status why;          // the last of them is gone
+    std::set<int> gone;  // workers that it cannot rely on
+    Status why;          // of the last of them
   };
   struct Service {
     std::vector<uint64_t> deployed_plans;
     bool mended = false;
-    Status hopeless = {};  // why no better offer will come
+    Status hopeless = {};  // why no better offer will come; OK: it may
   };
   struct Request {
     uint64_t service = 0;
     std::vector<Tensor> inputs;
     Time deadline;
     std::optional<Answer> answer;
-    Attempt attempt;         // none: it waits for an offer
-    std::set<int> gone;      // whom this attempt cannot count on
-    std::set<int> suspects;  // someone did not reach them: perhaps they are gone
-    Status why;              // the last attempt failed
+    Attempt attempt;         // no plan: it waits for an offer
+    std::set<int> gone;      // workers that this attempt cannot rely on
+    std::set<int> suspects;  // workers that were not reached in an earlier attempt
+    Status why;              // of the last attempt's failure
     bool replayed = false;
     bool over = false;
     Step step;

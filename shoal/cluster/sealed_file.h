@@ -1,5 +1,5 @@
-// Small files that are replaced as a whole and end with a checksum: what is read is what was
-// written, or an error.
+// Small files that are replaced as a whole and end with a checksum: reading gives what was written,
+// or an error. The checksum finds accidents, not attacks.
 #pragma once
 
 #include <filesystem>
@@ -12,7 +12,7 @@ namespace shoal::cluster {
 
 Status write_sealed(const std::filesystem::path& path, std::string_view text);
 
-// kNotFound where there is none; kCorrupt where it is damaged.
+// kNotFound if there is no file; kCorrupt if it is damaged.
 Result<std::string> read_sealed(const std::filesystem::path& path);
 
 }  // namespace shoal::cluster

@@ -1,5 +1,5 @@
-// Store: tensors by the hash of their bytes. A weight that several plans or models share is there
-// once, and travels once.
+// Store: the weights of a worker, by the hash of their bytes. A weight that several plans or models
+// share is sent and kept once.
 #pragma once
 
 #include <map>
@@ -14,18 +14,20 @@
 
 namespace shoal::cluster {
 
+// Thread-safe.
 class Store {
  public:
-  // With a cache, what is put here is found again after a restart.
+  // With a cache on disk, weights are found again after a restart.
   explicit Store(size_t quota_bytes, std::optional<WeightCache> cache = std::nullopt)
       : quota_(quota_bytes), cache_(std::move(cache)) {}
 
   bool has(const Hash& hash);
-  // Refuses bytes that are not what their name says, and what is more than the quota even after
-  // all that nobody uses was dropped.
+  // Fails with
+  //   kCorrupt    the bytes have another hash
+  //   kExhausted  the quota is too small, even without the weights that no plan uses
   Status put(const Hash& hash, const net::Buffer& bytes);
-  size_t bytes() const;  // that it holds, besides those on disk only
-  // Undefined if it is not there or has another size.
+  size_t bytes() const;  // in memory
+  // Undefined if there is none, or it has another size.
   Tensor find(const Hash& hash, const TensorType& type) const;
 
  private:

@@ -1,4 +1,4 @@
-// TaskCode: what a task reads of a code, on the wire and on a worker.
+// TaskCode: the part of an erasure code that one task reads.
 #pragma once
 
 #include <string_view>
@@ -22,16 +22,17 @@ struct TaskCode {
   TensorType type_of(size_t member) const { return {dtype, members[member].region.shape()}; }
 };
 
-// As a plan has it.
+// From a plan's schedule.
 TaskCode task_code(const Graph& graph, const plan::Plan& plan, const plan::CodeRead& read);
 
 void encode(const TaskCode& code, message::Code& to);
 
-// Whatever passes can be decoded, from any members of which there are enough.
+// kCorrupt unless the code can be decoded from any members, as long as they are enough.
 Result<TaskCode> decode(const message::Code& from);
 Result<TaskCode> code_from(std::string_view bytes);
 
-// The data that are not there (undefined), computed in their place.
+// Computes the data that are missing (undefined tensors), in place. REQUIRES: as many members are
+// defined as there are data.
 void recover_data(const TaskCode& code, std::vector<Tensor>& members);
 
 }  // namespace shoal::cluster

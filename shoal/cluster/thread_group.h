@@ -1,4 +1,4 @@
-// ThreadGroup: threads that end by themselves.
+// ThreadGroup: threads that end by themselves and are joined together.
 #pragma once
 
 #include <atomic>
@@ -9,12 +9,13 @@
 
 namespace shoal::cluster {
 
+// Thread-safe, but for join().
 class ThreadGroup {
  public:
   ~ThreadGroup();  // joins
 
-  void run(std::function<void()> what);
-  void join();  // all; nobody may begin one meanwhile
+  void run(std::function<void()> what);  // on a thread of its own
+  void join();                           // all. REQUIRES: run() is not called meanwhile
 
  private:
   struct Task {

@@ -1,5 +1,5 @@
-// Waker: keeps the radios of workers from sleeping while somebody waits for an answer. A radio that
-// sleeps takes tens of milliseconds to hear the next message.
+// Waker: keeps the radios of workers awake while a request is on its way. A radio that sleeps takes
+// tens of milliseconds to hear the next message.
 #pragma once
 
 #include <chrono>
@@ -11,17 +11,18 @@
 
 namespace shoal::cluster {
 
-// All but the destructor may be called from any thread.
+// Thread-safe.
 class Waker {
  public:
+  // `wake` sends something to a worker. It is called on the waker's thread.
   explicit Waker(std::function<void(int worker)> wake);
   ~Waker();
 
-  // Whom to wake when somebody begins to wait, and then every interval until nobody does. Nobody,
-  // to begin with.
+  // From now on wakes these workers when a request begins, and then every interval until none is on
+  // its way. No workers, to begin with.
   void watch_over(std::vector<int> workers, std::chrono::milliseconds interval);
 
-  void begin();  // somebody waits
+  void begin();  // of a request
   void end();
 
  private:

@@ -53,7 +53,7 @@ std::shared_ptr<const MappedFile> WeightCache::find(const Hash& hash) {
   }
   std::error_code ignored;
   entry->second.last_use = Time::clock::now();
-  fs::last_write_time(path, entry->second.last_use, ignored);  // for who opens it next
+  fs::last_write_time(path, entry->second.last_use, ignored);  // for the next process
   return *std::move(mapped);
 }
 
@@ -74,7 +74,7 @@ void WeightCache::make_room(size_t bytes) {
   }
 }
 
-// Who has mapped the file keeps what he has.
+// A mapping of the file stays valid.
 void WeightCache::remove(std::map<std::string, Entry>::iterator entry) {
   std::error_code ignored;
   fs::remove(folder_ / entry->first, ignored);

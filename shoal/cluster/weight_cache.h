@@ -1,5 +1,5 @@
-// WeightCache: tensors on disk by the hash of their bytes, so that a worker that was restarted, or
-// cut off in the middle, does not ask for them again.
+// WeightCache: weights on disk by the hash of their bytes, so that a worker that was restarted, or
+// cut off while it received them, does not ask for them again.
 #pragma once
 
 #include <cstddef>
@@ -14,17 +14,17 @@
 
 namespace shoal::cluster {
 
-// One thread at a time.
+// Not thread-safe: Store guards it. One process at a time may use a folder.
 class WeightCache {
  public:
-  // Makes the folder if it is not there. Files in it that are not a cache's stay as they are.
+  // Makes the folder if need be. Leaves files alone that are not those of a cache.
   static Result<WeightCache> open(const std::filesystem::path& folder, size_t quota_bytes);
 
-  // Null if it is not there, or no longer what its name says; then it is removed.
+  // Null if there is none. A file whose bytes have another hash is removed.
   std::shared_ptr<const MappedFile> find(const Hash& hash);
 
-  // Makes room by removing what was not used for longest. What does not fit, or cannot be written,
-  // is not kept: it will travel again.
+  // Removes the weights that were not used for longest to make room. A weight that does not fit, or
+  // cannot be written, is not kept: it will be sent again.
   void keep(const Hash& hash, std::span<const std::byte> bytes);
 
   size_t bytes() const { return used_; }

@@ -34,9 +34,9 @@ void Worker::stop() {
   }
   peers_.close();
   if (listener_ != nullptr) listener_->close();
-  if (acceptor_.joinable()) acceptor_.join();  // from then on nobody comes
+  if (acceptor_.joinable()) acceptor_.join();  // no visitor comes after this
   worker_plans_.stop();
-  visits_.join();  // their plans have gone with those who came
+  visits_.join();  // the plans of a visitor go with it
   threads_.join();
   peers_.release(0);  // now that no plan holds them, all end
 }
@@ -48,7 +48,7 @@ void Worker::accept() {
     if (stopped_) return;
     if (!channel.ok()) {
       if (channel.status().code() == Code::kUnavailable) return;
-      continue;  // whoever came did not get in
+      continue;  // its certificate was refused
     }
     channels_.try_emplace(*channel);
     visits_.run([this, shared = *channel] { listen(shared); });
@@ -68,8 +68,8 @@ void Worker::listen(const ChannelPtr& channel) {
   forget(channel);
 }
 
-// Plans of a coordinator that is gone are dropped: nobody wants their answers. Of those whose
-// pieces came this way some may be lost, which only who reads here can know.
+// Drops the plans of a coordinator that is gone. Where the visitor was another worker, pieces that
+// it sent may be lost, which only the reader of this channel can know: reports that.
 void Worker::forget(const ChannelPtr& channel) {
   Visitor visitor;
   {
@@ -93,7 +93,7 @@ void Worker::release(WorkerPlanPtr worker_plan) {
   peers_.release(plan);
 }
 
-// It waits for what is leaving, and perhaps for a peer that does not answer.
+// On another thread, because it waits for sends that go on, perhaps to a peer that does not answer.
 void Worker::release_later(const ChannelPtr& channel, uint64_t plan) {
   WorkerPlanPtr worker_plan = worker_plans_.take(plan, channel);
   if (worker_plan == nullptr) return;
@@ -153,8 +153,8 @@ Status Worker::handle(const ChannelPtr& channel, const net::Frame& frame) {
   }
 }
 
-// A coordinator that is in charge alone takes the worker from those before it, who may not know
-// yet that there is another.
+// A coordinator that is in charge alone takes the worker over from those of earlier epochs, which
+// may not know yet that there is another.
 Status Worker::follow(const ChannelPtr& channel, uint64_t epoch) {
   const std::lock_guard lock(mutex_);
   if (epoch < epoch_.number) {
@@ -244,7 +244,7 @@ Status Worker::rejoin(const ChannelPtr& channel, const message::Rejoin& rejoin) 
   return send(*channel, reply);
 }
 
-// Pieces of plans that are over are dropped in silence.
+// Drops pieces of plans that are over.
 Status Worker::take_piece(const ChannelPtr& channel, const message::Data& data,
                           const net::Frame& frame) {
   const WorkerPlanPtr worker_plan = worker_plans_.find(data.plan());

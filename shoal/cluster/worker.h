@@ -1,5 +1,5 @@
-// Worker: serves coordinators. Takes parts of plans, runs them as their inputs arrive, and sends
-// what others need straight to them.
+// Worker: the side of a cluster that computes. It takes its parts of plans from coordinators, runs
+// their tasks as the inputs arrive, and sends the outputs straight to the workers that need them.
 #pragma once
 
 #include <map>
@@ -25,21 +25,21 @@ class Rejoin;
 
 struct WorkerOptions {
   std::string name = "worker";
-  size_t weight_bytes = size_t{2} << 30;            // that it keeps at most
-  std::optional<WeightCache> cache = std::nullopt;  // where it finds them after a restart
-  std::optional<EpochFile> epochs = std::nullopt;   // and whom it followed
-  FaultHook reached = nullptr;
+  size_t weight_bytes = size_t{2} << 30;            // of weights in memory, at most
+  std::optional<WeightCache> cache = std::nullopt;  // weights on disk, for a restart
+  std::optional<EpochFile> epochs = std::nullopt;   // the latest epoch, for a restart
+  FaultHook reached = nullptr;                      // for fault injection
 };
 
 class Worker {
  public:
-  // Device and transport outlive the worker.
+  // REQUIRES: device and transport outlive the worker.
   Worker(WorkerOptions options, Device& device, net::Transport& transport);
   ~Worker();  // stops
 
-  // Serves who comes, on threads of its own, until stop().
+  // Serves all coordinators that connect, on threads of its own, until stop(). Once only.
   void serve(std::unique_ptr<net::Listener> listener);
-  void stop();
+  void stop();  // from any thread; returns when all threads have ended
 
  private:
   using ChannelPtr = std::shared_ptr<net::Channel>;
@@ -68,14 +68,14 @@ class Worker {
   Store store_;
   Programs programs_;
 
-  std::mutex computing_;  // the device does one thing at a time, lest measurements lie
+  std::mutex computing_;  // one use of the device at a time, so that measurements are true
 
   std::mutex mutex_;
   bool stopped_ = false;
-  // What is known of who has come.
+  // A machine that has connected: a coordinator or another worker.
   struct Visitor {
     uint64_t epoch = 0;        // of a coordinator that is in charge alone
-    std::set<uint64_t> plans;  // that it brought pieces of, as another worker
+    std::set<uint64_t> plans;  // whose pieces it has sent, as another worker
   };
   std::map<ChannelPtr, Visitor> channels_;
   Epoch epoch_;  // the latest
@@ -83,8 +83,8 @@ class Worker {
   WorkerPlans worker_plans_{computing_, options_.reached};
   std::unique_ptr<net::Listener> listener_;
   std::thread acceptor_;
-  ThreadGroup threads_;  // what takes so long that pieces must not wait for it
-  ThreadGroup visits_;   // who has come is listened to
+  ThreadGroup threads_;  // for work that takes so long that pieces must not wait for it
+  ThreadGroup visits_;   // one for each visitor, which reads
 };
 
 }  // namespace shoal::cluster

@@ -161,7 +161,7 @@ Result<WorkerTask> WorkerPlan::compile_task(const message::Task& from, Programs&
 void WorkerPlan::rejoin(int worker) {
   const auto peer = peers_.find(worker);
   if (peer == peers_.end()) return;
-  peer->second->forget(plan_);  // what was lost then is not waited for
+  peer->second->forget(plan_);  // pieces that were lost then are not waited for
   peer->second->expect();
 }
 
@@ -169,10 +169,10 @@ Status WorkerPlan::take(const message::Data& data, const net::Frame& frame) {
   SHOAL_ASSIGN(const plan::Piece piece, decode(data.piece()));
   const std::optional<DType> dtype = deployment_->dtype_of(piece.value);
   if (!dtype || static_cast<uint32_t>(*dtype) != data.dtype()) {
-    return Status(Code::kCorrupt, "a piece of a value that nobody here reads");
+    return Status(Code::kCorrupt, "a piece of a value that no task here reads");
   }
   SHOAL_ASSIGN(const Tensor elements, to_tensor(frame, *dtype, piece.region.shape()));
-  // Before a task may run because of it.
+  // Recorded before a task may run because of it.
   if (recorder_ != nullptr) recorder_->received(data.request(), piece);
   return deployment_->put(data.request(), piece, elements, std::chrono::steady_clock::now());
 }
@@ -190,9 +190,9 @@ Status WorkerPlan::run(const ReadyTask& ready) {
   const WorkerTask& task = deployment_->tasks()[ready.task];
   std::vector<Tensor> outputs(task.outputs.size());
   const auto begin = std::chrono::steady_clock::now();
-  SHOAL_TRY(task.executable->run(ready.inputs, outputs, nullptr));
+  SHOAL_TRY(task.executable->run(ready.inputs, outputs, {}));
   const auto end = std::chrono::steady_clock::now();
-  // What others wait for goes first.
+  // Other machines wait for the outputs: send before the next task.
   for (const SendOrder& order : task.sends) {
     const auto made = std::ranges::find_if(task.outputs, [&](const plan::Piece& output) {
       return output.value == order.piece.value && contains(output.region, order.piece.region);
@@ -208,17 +208,17 @@ Status WorkerPlan::run(const ReadyTask& ready) {
   return {};
 }
 
-// What waits to leave when the plan is over does not.
+// Sends that still wait when the plan is over are dropped.
 void WorkerPlan::post(uint64_t request, const SendOrder& order, Tensor part) {
   auto job = [self = weak_from_this(), request, &order, part = std::move(part)] {
     if (const auto worker_plan = self.lock()) worker_plan->deliver(request, order, part);
   };
-  if (order.to == plan::kCoordinator) return to_coordinator_->put(std::move(job));
-  peers_.at(order.to)->put(std::move(job));
+  if (order.to == plan::kCoordinator) return to_coordinator_->post(std::move(job));
+  peers_.at(order.to)->post(std::move(job));
 }
 
 void WorkerPlan::deliver(uint64_t request, const SendOrder& order, const Tensor& part) {
-  // Also where it cannot leave: where the plan survives that, its times are complete all the same.
+  // Recorded also where the send fails: if the plan survives that, its times must be complete.
   if (recorder_ != nullptr) record(recorder_->sending(request, order.piece, order.to));
   const auto send = [&](net::Channel& channel) {
     return send_piece(channel, plan_, request, order.piece, part);
@@ -228,17 +228,17 @@ void WorkerPlan::deliver(uint64_t request, const SendOrder& order, const Tensor&
   if (!sent.ok()) fail_to_reach(order.to, request, sent);
 }
 
-// Whether too many are lost is for the coordinator to say, who hears of all.
+// Whether too many workers are lost is for the coordinator to decide, which hears of all losses.
 void WorkerPlan::fail_to_reach(int peer, uint64_t request, const Status& status) {
   if (!survives_) forget(request);
   report(request, status, peer);
 }
 
-// Behind the answers, which are more urgent.
+// Queued behind outputs, which are more urgent.
 void WorkerPlan::record(std::optional<message::Message> ended) {
   if (!ended) return;
-  to_coordinator_->put([channel = coordinator_, ended = *std::move(ended)] {
-    static_cast<void>(send(*channel, ended));  // gone? then nobody waits
+  to_coordinator_->post([channel = coordinator_, ended = *std::move(ended)] {
+    static_cast<void>(send(*channel, ended));  // a coordinator that is gone does not wait
   });
 }
 
@@ -251,8 +251,8 @@ void WorkerPlan::say_cut_off_from(const std::string& peer) {
   message::Message message;
   message.mutable_cut()->set_plan(plan_);
   message.mutable_cut()->set_from(peer);
-  to_coordinator_->put([channel = coordinator_, message] {
-    static_cast<void>(send(*channel, message));  // gone? then nobody waits
+  to_coordinator_->post([channel = coordinator_, message] {
+    static_cast<void>(send(*channel, message));  // a coordinator that is gone does not wait
   });
 }
 
@@ -269,7 +269,7 @@ void WorkerPlan::report(uint64_t request, const Status& status, int unreached) {
   failed.set_code(static_cast<uint32_t>(status.code()));
   failed.set_text(std::string(status.message()));
   failed.set_unreached(static_cast<uint32_t>(unreached + 1));
-  static_cast<void>(send(*coordinator_, message));  // gone? then nobody waits
+  static_cast<void>(send(*coordinator_, message));  // a coordinator that is gone does not wait
 }
 
 }  // namespace shoal::cluster

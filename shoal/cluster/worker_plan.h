@@ -1,5 +1,5 @@
-// WorkerPlan: a plan on a worker. Takes pieces, computes the tasks whose inputs are here, and sends
-// what they make to those who need it.
+// WorkerPlan: the part of a plan that one worker has. It takes pieces, computes the tasks whose
+// inputs are here, and sends their outputs to the machines that need them.
 #pragma once
 
 #include <atomic>
@@ -25,6 +25,7 @@ class Deploy;
 class Task;
 }  // namespace message
 
+// Thread-safe, but for read() and start().
 class WorkerPlan : public std::enable_shared_from_this<WorkerPlan> {
  public:
   using ChannelPtr = std::shared_ptr<net::Channel>;
@@ -38,25 +39,26 @@ class WorkerPlan : public std::enable_shared_from_this<WorkerPlan> {
   const ChannelPtr& coordinator() const { return coordinator_; }
   const std::set<Hash>& weights() const { return weights_; }  // that its tasks need
 
-  // Once, when the weights are there. Programs outlive the worker_plan.
+  // Compiles the tasks. Once only, when the weights are there. REQUIRES: `programs` outlives the
+  // plan.
   Status start(Programs& programs, const Store& store, Peers& peers);
   bool started() const { return started_.load(std::memory_order_acquire); }
 
-  // From the coordinator or another worker.
+  // Takes a piece from the coordinator or another worker.
   Status take(const message::Data& data, const net::Frame& frame);
 
-  // Nobody waits for it any more.
+  // The coordinator does not wait for this request any more.
   void forget(uint64_t request);
 
-  // Another worker that it sends to was gone and is back.
+  // A worker that this one sends to was lost and is back.
   void rejoin(int worker);
 
-  // The way from another worker or to it broke.
+  // Reports that a connection from or to this peer broke.
   void say_cut_off_from(const std::string& peer);
 
-  // Computes a task that can run; false if there is none. On one thread.
+  // Computes a task that can run; false if there is none. REQUIRES: one call at a time.
   bool compute_one(const FaultHook& reached);
-  // When one can run though nothing more comes.
+  // The time at which a task can run although nothing more comes, if there is one.
   std::optional<Deployment::Time> next_time() const { return deployment_->next_time(); }
 
  private:
@@ -83,7 +85,7 @@ class WorkerPlan : public std::enable_shared_from_this<WorkerPlan> {
   std::unique_ptr<Deployment> deployment_;
   std::unique_ptr<Recorder> recorder_;  // where times are wanted
   std::map<int, std::shared_ptr<Peer>> peers_;
-  std::shared_ptr<Outbox> to_coordinator_;
+  std::shared_ptr<TaskThread> to_coordinator_;
 };
 
 }  // namespace shoal::cluster

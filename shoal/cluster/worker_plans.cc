@@ -18,7 +18,7 @@ void WorkerPlans::stop() {
 }
 
 Status WorkerPlans::add(const WorkerPlanPtr& worker_plan) {
-  constexpr size_t kMost = 512;  // two rounds of turns, while one takes the place of the other
+  constexpr size_t kMost = 512;  // two rounds of turns, while one replaces the other
   const std::lock_guard lock(mutex_);
   if (worker_plans_.size() >= kMost) return Status(Code::kExhausted, "too many plans at once");
   if (!worker_plans_.emplace(worker_plan->plan(), worker_plan).second)
@@ -51,9 +51,9 @@ std::vector<WorkerPlanPtr> WorkerPlans::take_all(const ChannelPtr& coordinator) 
   const std::lock_guard lock(mutex_);
   std::vector<WorkerPlanPtr> taken;
   std::erase_if(worker_plans_, [&](const auto& entry) {
-    const bool his = entry.second->coordinator() == coordinator;
-    if (his) taken.push_back(entry.second);
-    return his;
+    const bool is_theirs = entry.second->coordinator() == coordinator;
+    if (is_theirs) taken.push_back(entry.second);
+    return is_theirs;
   });
   return taken;
 }
@@ -93,7 +93,7 @@ void WorkerPlans::compute() {
   }
 }
 
-// When a task can run though nothing more comes. Called with the lock held.
+// The time at which a task can run although nothing more comes. REQUIRES: mutex_ is held.
 std::optional<Deployment::Time> WorkerPlans::next_time() const {
   std::optional<Deployment::Time> next;
   for (const auto& [plan, worker_plan] : worker_plans_) {

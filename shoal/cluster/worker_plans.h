@@ -15,11 +15,12 @@ namespace shoal::cluster {
 
 using WorkerPlanPtr = std::shared_ptr<WorkerPlan>;
 
+// Thread-safe, but for start() and stop().
 class WorkerPlans {
  public:
   using ChannelPtr = WorkerPlan::ChannelPtr;
 
-  // Tasks are computed while nobody else has the turn, which outlives this.
+  // Locks `turn` while it computes a task. REQUIRES: `turn` outlives it.
   WorkerPlans(std::mutex& turn, FaultHook reached) : turn_(turn), reached_(std::move(reached)) {}
   ~WorkerPlans() { stop(); }
 
@@ -27,13 +28,13 @@ class WorkerPlans {
   void stop();  // when it returns, no task is computed any more
 
   Status add(const WorkerPlanPtr& worker_plan);
-  // Null where there is none, or none that the coordinator on this channel has given.
+  // Null if there is no such plan or, with a channel, if another coordinator gave it.
   WorkerPlanPtr find(uint64_t plan) const;
   WorkerPlanPtr find(uint64_t plan, const ChannelPtr& coordinator) const;
   WorkerPlanPtr take(uint64_t plan, const ChannelPtr& coordinator);
   std::vector<WorkerPlanPtr> take_all(const ChannelPtr& coordinator);
 
-  void look();  // something has come, perhaps the last that a task needs
+  void look();  // a piece has come, perhaps the last that a task needs
 
   size_t count() const;
   uint64_t computed() const;  // tasks

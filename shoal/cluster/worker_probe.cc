@@ -16,7 +16,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Longer than a radio stays awake, shorter than between two signs of life.
+// Longer than a radio stays awake, shorter than the interval of heartbeats.
 constexpr std::chrono::milliseconds kPause{150};
 constexpr double kRadioSleepsAfter = 0.1;  // what radios of phones and boards do
 constexpr double kWakeUpWorthNaming = 2e-3;
@@ -26,7 +26,7 @@ double median(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
-// Without names, which do not change how long it takes.
+// Renames all values: names do not change how long a graph takes.
 void make_anonymous(message::Graph& graph) {
   int count = 0;
   const auto next = [&] { return "v" + std::to_string(count++); };
@@ -42,28 +42,9 @@ void make_anonymous(message::Graph& graph) {
 }  // namespace
 
 Result<WorkerProbe> WorkerProbe::open(const ListedWorker& worker, net::Transport& transport) {
-  auto channel = transport.connect(worker.address, net::after(kConnectTimeout));
-  if (!channel.ok()) return channel.status().at("worker " + worker.name);
-  WorkerProbe probe(worker, *std::move(channel));
-  SHOAL_TRY(probe.greet());
-  return probe;
-}
-
-Status WorkerProbe::greet() {
-  const std::string& certified = channel_->peer().name;
-  if (certified != worker_.name)
-    return named(invalid(worker_.address + " is " + printable(certified) + ", another worker"));
-  message::Message hello, reply;
-  hello.mutable_hello()->set_version(kProtocolVersion);
-  SHOAL_TRY(exchange(hello, {}, net::after(kTimeout), reply));
-  if (!reply.has_welcome()) return named(Status(Code::kCorrupt, "it does not say welcome"));
-  if (reply.welcome().version() != kProtocolVersion) {
-    return named(Status(Code::kUnsupported,
-                        "it speaks version " + std::to_string(reply.welcome().version()) +
-                            ", this is version " + std::to_string(kProtocolVersion)));
-  }
-  threads_ = static_cast<int>(reply.welcome().threads());
-  return {};
+  SHOAL_ASSIGN(GreetedWorker greeted,
+               connect_to(worker, transport, /*epoch=*/0, net::after(kConnectTimeout)));
+  return WorkerProbe(std::move(greeted));
 }
 
 Status WorkerProbe::exchange(const message::Message& question, net::Bytes payload,
@@ -73,10 +54,7 @@ Status WorkerProbe::exchange(const message::Message& question, net::Bytes payloa
   if (!frame.ok()) return named(frame.status());
   SHOAL_TRY(named(parse(*frame, answer)));
   if (!answer.has_failed()) return {};
-  const uint32_t code = answer.failed().code();
-  const bool known = code > 0 && code <= static_cast<uint32_t>(Code::kInternal);
-  return named(
-      Status(known ? static_cast<Code>(code) : Code::kInternal, printable(answer.failed().text())));
+  return named(status_of(answer.failed()));
 }
 
 Result<WorkerState> WorkerProbe::state() {
@@ -115,7 +93,8 @@ Result<double> WorkerProbe::usual_round_trip() {
   return median(std::move(times));
 }
 
-// As many bytes as take a while, but not more than are needed for that.
+// Sends more and more bytes until they take 50 ms, so that a fast link is measured as well as a
+// slow one.
 Result<double> WorkerProbe::bandwidth(double round_trip_seconds) {
   constexpr double kWhile = 0.05;
   constexpr double kTick = 1e-6;
@@ -151,13 +130,13 @@ Result<plan::LinkProfile> WorkerProbe::measure_link() {
   return link;
 }
 
-Result<std::vector<double>> WorkerProbe::time(std::span<const Graph> graphs, double timeout) {
+Result<std::vector<double>> WorkerProbe::time(std::span<const Graph> graphs, double seconds_each) {
   message::Graphs distinct;
   std::map<std::string, int> number;  // by what the anonymous graph looks like
   std::vector<int> numbers;
   for (const Graph& graph : graphs) {
     message::Graph encoded;
-    // Nor does it matter which weights these are.
+    // Nor do weights.
     encode(graph, encoded, [](const Tensor&) { return Hash(kHashBytes, '\0'); });
     make_anonymous(encoded);
     const auto [it, is_new] = number.emplace(encoded.SerializeAsString(), distinct.graphs_size());
@@ -165,7 +144,7 @@ Result<std::vector<double>> WorkerProbe::time(std::span<const Graph> graphs, dou
     numbers.push_back(it->second);
   }
   message::Message measure, reply;
-  measure.mutable_measure()->set_seconds(timeout);
+  measure.mutable_measure()->set_seconds(seconds_each);
   const std::string payload = distinct.SerializeAsString();
   SHOAL_TRY(exchange(measure, bytes_of(payload), net::after(kCompileTimeout), reply));
   if (reply.measured().seconds_size() != distinct.graphs_size())

@@ -1,4 +1,5 @@
-// WorkerProbe: what a worker can tell of itself and of the way to it, over a channel of its own.
+// WorkerProbe: asks a worker about itself, and measures it and the link to it, over a connection of
+// its own.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "shoal/cluster/folder.h"
+#include "shoal/cluster/greeting.h"
+#include "shoal/cluster/listed_worker.h"
 #include "shoal/cluster/wire.h"
 #include "shoal/graph/graph.h"
 #include "shoal/net/transport.h"
@@ -25,40 +27,39 @@ struct WorkerState {
   uint64_t weight_bytes = 0;  // kept there
 };
 
-// One question at a time. Errors name the worker.
+// Not thread-safe: one question at a time. Errors name the worker.
 class WorkerProbe {
  public:
-  // Refuses whoever answers there by another name.
+  // Connects and greets: see connect_to(). REQUIRES: the transport outlives the probe.
   static Result<WorkerProbe> open(const ListedWorker& worker, net::Transport& transport);
-
-  // The channel, for whoever goes on with the worker; nothing can be asked any more.
-  std::shared_ptr<net::Channel> release() && { return std::move(channel_); }
 
   Result<WorkerState> state();
 
-  // Latency, the slower direction's bandwidth, and what the first message after a pause takes more.
+  // Measures the latency, the bandwidth of the slower direction, and how much longer the first
+  // message after a pause takes.
   Result<plan::LinkProfile> measure_link();
 
-  // Seconds that each graph takes there, tried for about `timeout` seconds. Graphs that differ in
-  // names and weights only are tried once.
-  Result<std::vector<double>> time(std::span<const Graph> graphs, double timeout);
+  // Seconds that each graph takes there, each tried for about `seconds` seconds. Graphs that differ
+  // only in names and weights are tried once.
+  Result<std::vector<double>> time(std::span<const Graph> graphs, double seconds);
 
  private:
-  WorkerProbe(ListedWorker worker, std::shared_ptr<net::Channel> channel)
-      : worker_(std::move(worker)), channel_(std::move(channel)) {}
+  explicit WorkerProbe(GreetedWorker worker)
+      : name_(std::move(worker.info.name)),
+        threads_(worker.info.threads),
+        channel_(std::move(worker.channel)) {}
 
-  Status greet();
   Status exchange(const message::Message& question, net::Bytes payload, net::Deadline deadline,
                   message::Message& answer);
   Result<double> round_trip(size_t bytes_there, size_t bytes_back);
   Result<double> usual_round_trip();
   Result<double> bandwidth(double round_trip);
   Result<double> wake_up(double round_trip);
-  Status named(const Status& status) const { return status.at("worker " + worker_.name); }
+  Status named(const Status& status) const { return status.at("worker " + name_); }
 
-  const ListedWorker worker_;
-  std::shared_ptr<net::Channel> channel_;
-  int threads_ = 0;
+  const std::string name_;
+  const int threads_;
+  const std::shared_ptr<net::Channel> channel_;
 };
 
 }  // namespace shoal::cluster

@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "shoal/base/temporary_folder.h"
 #include "shoal/net/channel/loopback.h"
 #include "shoal/net/enrol/authority.h"
 #include "shoal/net/tls/tls.h"
@@ -46,17 +47,10 @@ inline bool equal(Bytes a, Bytes b) { return std::ranges::equal(a, b); }
 // A folder that goes with the test.
 class TestFolder {
  public:
-  TestFolder() {
-    std::string name = (std::filesystem::temp_directory_path() / "shoal-net-XXXXXX").string();
-    path_ = ::mkdtemp(name.data());
-  }
-  ~TestFolder() { std::filesystem::remove_all(path_); }
-  TestFolder(const TestFolder&) = delete;
-  TestFolder& operator=(const TestFolder&) = delete;
-  const std::filesystem::path& path() const { return path_; }
+  const std::filesystem::path& path() const { return folder_->path(); }
 
  private:
-  std::filesystem::path path_;
+  const Result<TemporaryFolder> folder_ = TemporaryFolder::make();
 };
 
 // A cluster of its own, made when first asked for: keys take a moment.

@@ -73,7 +73,7 @@ TEST(BalancedStream, LosesNoRequestWhileStagesMove) {
   constexpr int kWorkers = 3;
   Cluster cluster(kWorkers);
   const Graph graph = many_layers();
-  auto stream = BalancedStream::start(cluster.coordinator(), graph, equal_workers(kWorkers),
+  auto stream = BalancedStream::start(cluster.coordinator(), graph, slow_workers(kWorkers),
                                       lopsided_stages(graph, kWorkers));
   ASSERT_TRUE(stream.ok()) << stream.status().message();
   int moves = 0;
@@ -98,7 +98,7 @@ TEST(BalancedStream, KeepsItsStagesWhereNewOnesCannotBeDeployed) {
   constexpr int kWorkers = 2;
   Cluster cluster(kWorkers);
   const Graph graph = many_layers();
-  auto stream = BalancedStream::start(cluster.coordinator(), graph, equal_workers(kWorkers),
+  auto stream = BalancedStream::start(cluster.coordinator(), graph, slow_workers(kWorkers),
                                       lopsided_stages(graph, kWorkers));
   ASSERT_TRUE(stream.ok()) << stream.status().message();
   const std::vector<plan::Stage> before = (*stream)->stages();

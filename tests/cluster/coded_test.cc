@@ -101,7 +101,7 @@ class Workers {
     while (const auto ready = deployment.take(kStart)) {
       const WorkerTask& task = deployment.tasks()[ready->task];
       std::vector<Tensor> outputs(task.outputs.size());
-      ASSERT_TRUE(task.executable->run(ready->inputs, outputs, nullptr).ok());
+      ASSERT_TRUE(task.executable->run(ready->inputs, outputs, {}).ok());
       for (const SendOrder& order : task.sends) send(task, outputs, order);
       deployment.finish(*ready, outputs, kStart);
     }
@@ -123,7 +123,7 @@ class Workers {
 
 std::vector<Tensor> run_whole(const Graph& graph, const std::vector<Tensor>& inputs) {
   std::vector<Tensor> outputs(graph.outputs().size());
-  EXPECT_TRUE((*make_reference_device()->compile(graph))->run(inputs, outputs, nullptr).ok());
+  EXPECT_TRUE((*make_reference_device()->compile(graph))->run(inputs, outputs, {}).ok());
   return outputs;
 }
 

@@ -10,6 +10,7 @@
 #include "random_plan.h"
 #include "shoal/net/test_peers.h"
 #include "shoal/plan/cost/plan_stats.h"
+#include "shoal/plan/search/subset.h"
 
 namespace shoal::cluster {
 namespace {
@@ -47,7 +48,7 @@ class Served {
   }
 
   void await_planned(int count) const {
-    for (int now = planned_; now < count; now = planned_) planned_.wait(now);
+    EXPECT_TRUE(eventually([&] { return planned_ >= count; })) << planned_ << " plans were made";
   }
 
   FailoverDeployment& failover() { return *failover_; }
@@ -57,14 +58,7 @@ class Served {
   Result<plan::Prediction> plan(const Workers& set) {
     may_plan_.wait(false);
     ++planned_;
-    planned_.notify_all();
-    plan::PlanOptions options;
-    for (int w = 0; w < std::ssize(coordinator_.workers()); ++w) {
-      if (!set.contains(w)) options.excluded.push_back(w);
-    }
-    SHOAL_ASSIGN(auto plans,
-                 plan::make_plans(graph_, equal_workers(coordinator_.workers().size()), options));
-    return std::move(plans.front());
+    return plan::make_plan_for(set, graph_, slow_workers(coordinator_.worker_count()), {});
   }
 
   Coordinator& coordinator_;
@@ -149,7 +143,7 @@ TEST(FailoverDeployment, RestoresWhoIsExpectedBack) {
   served.allow_planning(false);
   for (size_t worker : {1u, 1u, 2u}) {
     cluster.worker(worker).stop();
-    while (cluster.coordinator().lost().empty()) std::this_thread::yield();
+    ASSERT_TRUE(eventually([&] { return !cluster.coordinator().lost().empty(); }));
     EXPECT_TRUE(served.run().ok());
     cluster.start(worker);
     served.failover().settle();
@@ -170,7 +164,6 @@ class Caller {
             const Status status = served.run();
             EXPECT_TRUE(status.ok()) << status.message();
             ++answers_;
-            answers_.notify_all();
           }
         }) {}
   ~Caller() {
@@ -181,7 +174,7 @@ class Caller {
   // The request that is on its way now, however slow this machine is, has been answered.
   void await_answer() const {
     const int now = answers_;
-    while (answers_ == now) answers_.wait(now);
+    EXPECT_TRUE(eventually([&] { return answers_ != now; })) << "no answer comes";
   }
 
  private:

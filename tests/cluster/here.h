@@ -3,8 +3,11 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
+#include <functional>
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "shoal/cluster/coordinator.h"
@@ -15,6 +18,17 @@
 #include "shoal/plan/profile.h"
 
 namespace shoal::cluster {
+
+// Waits until `condition` holds; false if it does not within a minute, which is longer than any
+// machine needs that works at all.
+inline bool eventually(const std::function<bool()>& condition) {
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::minutes(1);
+  while (!condition()) {
+    if (std::chrono::steady_clock::now() > deadline) return false;
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));  // leaves the core to others
+  }
+  return true;
+}
 
 inline std::string address_of(int worker) { return "worker-" + std::to_string(worker); }
 
@@ -41,6 +55,7 @@ class Cluster {
   }
 
   Coordinator& coordinator() { return *coordinator_; }
+  net::LoopbackNetwork& network() { return network_; }
   Worker& worker(size_t i) { return *workers_[i]; }
 
   // In the place of the one that was there.
@@ -55,11 +70,12 @@ class Cluster {
   }
 
   Result<std::unique_ptr<Coordinator>> connect(CoordinatorOptions options) {
-    std::vector<std::string> addresses;
+    std::vector<ListedWorker> workers;
     for (size_t i = 0; i < workers_.size(); ++i) {
-      addresses.push_back(address_of(static_cast<int>(i)));
+      const std::string address = address_of(static_cast<int>(i));
+      workers.push_back({address, address});
     }
-    return Coordinator::connect(addresses, *transports_.back(), options);
+    return Coordinator::connect(workers, *transports_.back(), std::move(options));
   }
 
  private:
@@ -75,11 +91,11 @@ inline std::vector<Tensor> run_whole(const Graph& graph, const std::vector<Tenso
   auto executable = device->compile(graph);
   EXPECT_TRUE(executable.ok());
   std::vector<Tensor> outputs(graph.outputs().size());
-  EXPECT_TRUE((*executable)->run(inputs, outputs, nullptr).ok());
+  EXPECT_TRUE((*executable)->run(inputs, outputs, {}).ok());
   return outputs;
 }
 
-inline plan::ClusterProfile equal_workers(size_t count) {
+inline plan::ClusterProfile slow_workers(size_t count) {
   plan::ClusterProfile profile;
   for (size_t i = 0; i < count; ++i) {
     // So slow that every plan uses all of them.

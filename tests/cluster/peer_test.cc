@@ -28,7 +28,7 @@ class Ways {
   // Sends a frame that holds the number of the plan.
   static Status send(Peer& peer, uint64_t plan) {
     std::promise<Status> sent;
-    peer.put([&] {
+    peer.post([&] {
       sent.set_value(peer.send(plan, [&](net::Channel& channel) {
         const auto number = static_cast<std::byte>(plan);
         return channel.send({std::span(&number, 1), {}, false}, net::Deadline::max());
@@ -141,7 +141,7 @@ TEST(Greeting, EndsAtItsDeadline) {
   const auto transport = network.transport("coordinator");
   ShortTimeout channel(*transport->connect("mute", net::Deadline::max()));
   const net::Deadline deadline = net::after(std::chrono::seconds(7));
-  EXPECT_EQ(greet(channel, "mute", 1, deadline).status().code(), Code::kDeadline);
+  EXPECT_EQ(greet(channel, {"mute", "mute"}, 1, deadline).status().code(), Code::kDeadline);
   EXPECT_EQ(channel.waits_until, deadline);
 }
 

@@ -29,7 +29,7 @@ class Case {
     inputs_ = {plan::random_tensor(rng_, graph_[graph_.inputs()[0]].type.shape)};
     const auto device = make_reference_device();
     answer_.resize(graph_.outputs().size());
-    EXPECT_TRUE((*device->compile(graph_))->run(inputs_, answer_, nullptr).ok());
+    EXPECT_TRUE((*device->compile(graph_))->run(inputs_, answer_, {}).ok());
   }
 
   // By these workers only, which are numbered as they are.
@@ -40,16 +40,15 @@ class Case {
         task.worker = workers[static_cast<size_t>(task.worker)];
       }
     }
-    auto schedule = plan::make_schedule(graph_, plan);
-    EXPECT_TRUE(schedule.ok());
-    return std::make_shared<const DeployedPlan>(
-        DeployedPlan{id, graph_, plan, *std::move(schedule)});
+    auto scheduled = plan::ScheduledPlan::make(graph_, plan);
+    EXPECT_TRUE(scheduled.ok());
+    return std::make_shared<const DeployedPlan>(DeployedPlan{id, *std::move(scheduled)});
   }
 
   // What workers send to the coordinator, each piece up to three times, in any order.
   std::vector<plan::Transfer> arrivals(const DeployedPlan& deployed) {
     std::vector<plan::Transfer> all;
-    for (const plan::Transfer& transfer : deployed.schedule.transfers) {
+    for (const plan::Transfer& transfer : deployed.scheduled.schedule().transfers) {
       if (transfer.to != plan::kCoordinator || transfer.from == plan::kCoordinator) continue;
       all.insert(all.end(), static_cast<size_t>(plan::draw(rng_, 1, 3)), transfer);
     }
@@ -109,18 +108,17 @@ TEST(Requests, AnswerOnceWhateverComesTwice) {
 TEST(Requests, DoNotCountOnWhoCameBackTooLate) {
   Case example(1);
   plan::Plan plan;
-  const Graph graph = example.deployed(9, {0})->graph;
+  const Graph graph = example.deployed(9, {0})->scheduled.graph();
   const plan::NodeRange all{0, graph.nodes().size()};
   plan.segments = {{all, "twice", {}}};
   for (int worker : {0, 1}) {
     plan.segments[0].tasks.push_back({worker, plan::whole_pieces(graph, all)});
   }
   plan.survives = 1;
-  auto schedule = plan::make_schedule(graph, plan);
-  ASSERT_TRUE(schedule.ok());
+  auto scheduled = plan::ScheduledPlan::make(graph, plan);
+  ASSERT_TRUE(scheduled.ok());
   Requests requests;
-  requests.add(
-      std::make_shared<const DeployedPlan>(DeployedPlan{1, graph, plan, *std::move(schedule)}));
+  requests.add(std::make_shared<const DeployedPlan>(DeployedPlan{1, *std::move(scheduled)}));
   requests.offer(kService, {1});
   requests.lose(0, kGone);
   EXPECT_EQ(requests.missing(1), std::vector<int>{0});
@@ -150,7 +148,7 @@ TEST(Requests, AvoidWhoIsGoneFromAnotherPlan) {
     for (const DeployedPlanPtr& deployed : {all, with, without}) requests.add(deployed);
     requests.offer(kService, {1, 2, 3});
     const auto uses = [](const DeployedPlanPtr& deployed) {
-      return std::ranges::count(plan::workers_of(deployed->plan), 2) > 0;
+      return std::ranges::count(plan::workers_of(deployed->scheduled.plan()), 2) > 0;
     };
     if (!uses(all) || !uses(with)) continue;
     ++cases;
@@ -289,7 +287,7 @@ TEST(Requests, AvoidWhomAWorkerCannotReach) {
   Case example(3);
   Requests requests;
   const DeployedPlanPtr all = example.deployed(1, {0, 1, 2});
-  const int unreached = plan::workers_of(all->plan).back();
+  const int unreached = plan::workers_of(all->scheduled.plan()).back();
   requests.add(all);
   requests.add(example.deployed(2, {unreached}));
   requests.add(example.deployed(3, {unreached == 0 ? 1 : 0}));
@@ -347,6 +345,40 @@ TEST(Requests, LeaveAPlanThatIsWithdrawn) {
   requests.remove(1);
   EXPECT_EQ(requests.step(request).begin->deployed->id, 2u);
   EXPECT_FALSE(requests.in_use(1));
+}
+
+TEST(Requests, EndWithACodeOfTheirOwnWhenTheyAreCancelled) {
+  Case example(4);
+  const DeployedPlanPtr deployed = example.deployed(1, {0, 1});
+  Requests requests;
+  requests.add(deployed);
+  requests.offer(kService, {1});
+  const uint64_t request = requests.submit(kService, example.inputs(), kDeadline);
+  const Step first = requests.step(request);
+  ASSERT_TRUE(first.begin);
+  requests.cancel(request);
+  const Step last = requests.step(request);
+  ASSERT_TRUE(last.end);
+  EXPECT_EQ(last.end->status.code(), Code::kCancelled);
+  ASSERT_TRUE(last.abandon) << "its workers may forget it";
+  EXPECT_EQ(last.abandon->id, first.begin->id);
+  EXPECT_FALSE(requests.knows(first.begin->id));
+  requests.cancel(request);  // it is over: nothing happens
+  requests.cancel(12345);
+}
+
+TEST(Requests, SendNothingWhenTheyAreCancelledBeforeTheyBegin) {
+  Case example(4);
+  Requests requests;
+  requests.add(example.deployed(1, {0, 1}));
+  requests.offer(kService, {1});
+  const uint64_t request = requests.submit(kService, example.inputs(), kDeadline);
+  requests.cancel(request);
+  const Step step = requests.step(request);
+  EXPECT_FALSE(step.begin);
+  EXPECT_FALSE(step.abandon);
+  ASSERT_TRUE(step.end);
+  EXPECT_EQ(step.end->status.code(), Code::kCancelled);
 }
 
 }  // namespace

@@ -18,9 +18,11 @@ class Calls {
     ++count_[worker];
     changed_.notify_all();
   }
+  // Longer than any machine needs that works at all.
   void wait_for(int worker, int count) {
     std::unique_lock lock(mutex_);
-    changed_.wait(lock, [&] { return count_[worker] >= count; });
+    EXPECT_TRUE(changed_.wait_for(lock, 1min, [&] { return count_[worker] >= count; }))
+        << "worker " << worker << " was called " << count_[worker] << " times, not " << count;
   }
   int of(int worker) {
     const std::lock_guard lock(mutex_);

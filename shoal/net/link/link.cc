@@ -7,6 +7,7 @@
 #include <thread>
 #include <utility>
 
+#include "shoal/base/timer_slack.h"
 #include "shoal/net/link/link_clock.h"
 #include "shoal/net/stream.h"
 
@@ -90,6 +91,7 @@ class LinkStream final : public Stream {
   }
 
   void carry() {
+    use_exact_timers();
     std::unique_lock lock(mutex_);
     while (failure_.ok()) {
       if (parcels_.empty()) {
@@ -126,7 +128,6 @@ class LinkStream final : public Stream {
 class Link final : public Decorator {
  public:
   explicit Link(LinkOptions options) : options_(std::move(options)) {
-    options_.spec = dilated(options_.spec, options_.dilation);
     if (options_.sender == nullptr) options_.sender = Radio::create();
     if (options_.receiver == nullptr) options_.receiver = options_.sender;
   }

@@ -61,7 +61,8 @@ class Radio {
 
 struct LinkOptions {
   LinkSpec spec;
-  double dilation = 1;  // a second of that world takes so many here
+  // Asked for every transfer: how many seconds here are a second of that world. None: one.
+  std::function<double()> dilation;
   // Who sends, whose radio stays awake by it, and whose must be woken. None: all channels of the
   // link have one radio, which is both.
   std::shared_ptr<Radio> sender, receiver;

@@ -20,9 +20,9 @@ LinkClock::LinkClock(const LinkOptions& options, uint64_t seed) : options_(optio
 }
 
 LinkClock::Transfer LinkClock::transfer(size_t bytes, Time now) {
-  const LinkSpec& spec = options_.spec;
   if (is_sign_of_life(bytes) || (options_.shaped && !options_.shaped()))
     return {now, last_arrival_ = std::max(last_arrival_, now)};
+  const LinkSpec spec = dilated(options_.spec, options_.dilation ? options_.dilation() : 1);
   const size_t lost = count_lost(bytes);
   const size_t sent = bytes + lost * spec.packet_bytes;
   const Duration duration = spec.bits_per_second > 0
@@ -38,7 +38,7 @@ LinkClock::Transfer LinkClock::transfer(size_t bytes, Time now) {
   options_.sender->used_until(left);
   options_.receiver->used_until(left);
   const Duration late = lost > 0 ? Duration(spec.retransmit_after) : Duration(0);
-  last_arrival_ = std::max(last_arrival_, left + spec.latency + jitter() + late);
+  last_arrival_ = std::max(last_arrival_, left + spec.latency + jitter(spec.jitter) + late);
   return {left, last_arrival_};
 }
 
@@ -53,9 +53,9 @@ size_t LinkClock::count_lost(size_t bytes) {
   return std::binomial_distribution<size_t>(packets, std::min(spec.loss, 1.0))(random_);
 }
 
-Duration LinkClock::jitter() {
-  const int64_t most = Duration(options_.spec.jitter).count();
-  return Duration(std::uniform_int_distribution<int64_t>(0, std::max<int64_t>(most, 0))(random_));
+Duration LinkClock::jitter(std::chrono::nanoseconds most) {
+  return Duration(
+      std::uniform_int_distribution<int64_t>(0, std::max<int64_t>(most.count(), 0))(random_));
 }
 
 LinkSpec dilated(LinkSpec spec, double dilation) {

@@ -18,7 +18,7 @@ class LinkClock {
     Time arrives;  // never before the one before it
   };
 
-  // `options` has been dilated, and has both radios.
+  // REQUIRES: `options` has both radios.
   LinkClock(const LinkOptions& options, uint64_t seed);
 
   Transfer transfer(size_t bytes, Time now);
@@ -27,7 +27,7 @@ class LinkClock {
 
  private:
   size_t count_lost(size_t bytes);
-  Medium::Clock::duration jitter();
+  Medium::Clock::duration jitter(std::chrono::nanoseconds most);
 
   const LinkOptions options_;
   std::mt19937_64 random_;

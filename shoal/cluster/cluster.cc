@@ -1,0 +1,35 @@
+#include "shoal/cluster/cluster.h"
+
+#include "shoal/base/user_folders.h"
+#include "shoal/cluster/cluster_device.h"
+#include "shoal/devices/devices.h"
+
+namespace shoal {
+
+Result<std::unique_ptr<Device>> open_cluster(const OpenClusterOptions& options) {
+  using namespace cluster;
+  const ClusterFolder folder(options.folder.empty() ? default_cluster_folder() : options.folder);
+  SHOAL_ASSIGN(std::shared_ptr<ClusterConnection> connection,
+               ClusterConnection::open(folder, {.cache = cache_folder()}));
+  for (const Status& why : connection->coordinator().missing()) {
+    if (options.left_out) options.left_out(why);
+  }
+  ClusterOptions how;
+  how.objective = options.throughput ? Objective::kThroughput : Objective::kLatency;
+  how.plan.survive = options.survive;
+  how.timeout = options.timeout;
+  how.standby = true;
+  how.retry_interval = std::chrono::seconds(1);
+  return make_cluster_device(std::move(connection), std::move(how));
+}
+
+void register_cluster_device() {
+  register_device({.name = "cluster",
+                   .summary = "the workers of a cluster: cluster, or cluster:FOLDER",
+                   .is_local = false,
+                   .make = [](std::string_view folder, const DeviceOptions&) {
+                     return open_cluster({.folder = folder});
+                   }});
+}
+
+}  // namespace shoal

@@ -1,0 +1,50 @@
+// A cluster of machines as one Device.
+//
+//   SHOAL_ASSIGN(auto device, open_cluster());
+//   SHOAL_ASSIGN(Session session, Session::open("model.onnx", *device));
+//   SHOAL_ASSIGN(auto answers, session.run({{"input", image}}));
+//
+// 'shoal cluster init' makes a cluster, 'shoal cluster invite' and 'shoal worker' give it workers.
+#pragma once
+
+#include <chrono>
+#include <filesystem>
+#include <functional>
+#include <memory>
+
+#include "shoal/base/status.h"
+#include "shoal/device/device.h"
+
+#pragma GCC visibility push(default)
+
+namespace shoal {
+
+// Which cluster, and what it is to be used for.
+struct OpenClusterOptions {
+  // Of the cluster. Empty: $SHOAL_CLUSTER_DIR, or ~/.config/shoal/cluster.
+  std::filesystem::path folder = {};
+  // Plan for many answers a second, with many requests in progress at once, instead of for one
+  // answer soon.
+  bool throughput = false;
+  // So many workers, 0 to 2, may be lost in the middle of a request without a delay. Whatever it
+  // is, a request that fails because a worker was lost is tried once more by those that are left.
+  int survive = 0;
+  std::chrono::milliseconds timeout{60'000};  // for a request without a deadline
+  // Called, before open_cluster() returns, for each worker that does not answer and is left out.
+  std::function<void(const Status& why)> left_out = {};
+};
+
+// Connects to the workers of a cluster. The first compile() of a graph measures the workers, which
+// takes seconds; profiles are kept for a day in the user's cache folder, and so are plans. Any
+// number of runs may be in progress at once. What the device compiled may outlive it. Fails with
+//   kNotFound     the folder holds no cluster, or that has no workers
+//   kUnavailable, kDeadline  no worker answers
+// Runs fail with kUnavailable or kDeadline where workers are lost or slow: it is worth another try.
+Result<std::unique_ptr<Device>> open_cluster(const OpenClusterOptions& options = {});
+
+// Lets make_device() know the names "cluster" and "cluster:FOLDER" (devices/devices.h).
+void register_cluster_device();
+
+}  // namespace shoal
+
+#pragma GCC visibility pop

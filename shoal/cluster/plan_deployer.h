@@ -1,0 +1,81 @@
+// PlanDeployer: gives workers their parts of plans, with the weights that they lack.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "shoal/cluster/request_runner.h"
+#include "shoal/cluster/worker_links.h"
+
+namespace shoal::cluster {
+
+// A plan in the form that its workers are sent. Made once, for any number of deployments.
+struct EncodedPlan {
+  plan::ScheduledPlan scheduled;
+  std::vector<std::string> assignments;  // by worker; empty: it has no part in it
+  std::map<Hash, Tensor> weights;        // by the names that assignments call them
+};
+using EncodedPlanPtr = std::shared_ptr<const EncodedPlan>;
+
+// Thread-safe. Deployments follow each other: workers answer without saying to which.
+class PlanDeployer {
+ public:
+  // REQUIRES: links and runner outlive it.
+  PlanDeployer(WorkerLinks& links, RequestRunner& runner);
+
+  // A number that no other plan or service of this process, or likely of any coordinator, has.
+  uint64_t make_id() { return next_id_++; }
+
+  // Fails where the plan is not one for these workers.
+  Result<EncodedPlanPtr> encode(const plan::ScheduledPlan& scheduled) const;
+  // Gives it to its workers and, once all of them are ready, offers it to requests under its own
+  // number. On failure it is released again.
+  Result<DeployedPlanPtr> deploy(const EncodedPlan& encoded, bool traced);
+  // Gives it again to the workers that were lost and are back; the others keep theirs.
+  Status restore(uint64_t plan, const EncodedPlan& encoded, bool traced);
+  // Requests at it fail, and its workers are told to drop it.
+  void release(const DeployedPlan& deployed);
+
+  // What workers answer.
+  void take_missing(int worker, std::vector<Hash> hashes);
+  void take_ready(int worker);
+  void take_clock(int worker, int64_t clock);
+  void take_failure(int worker, const Status& status);
+  void lose(int worker, const Status& why) { take_failure(worker, why); }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  // What a worker has said to a deployment.
+  struct Reply {
+    bool came = false;
+    Status status = {};
+    std::vector<Hash> missing = {};
+    int64_t clock = 0;  // of the worker, when it spoke
+    Clock::time_point at = {};
+  };
+
+  Result<Reply> exchange(int worker, const message::Message& message, const std::string& payload,
+                         std::chrono::seconds timeout);
+  void put(int worker, Reply reply);
+  Status assign(int worker, uint64_t plan, const EncodedPlan& encoded, bool traced);
+  Status assign_all(uint64_t plan, const EncodedPlan& encoded, bool traced);
+  Status send_weights(int worker, const std::vector<Hash>& missing, const EncodedPlan& encoded);
+  Status compare_clocks(int worker);
+  Status restore_to(int worker, uint64_t plan, const EncodedPlan& encoded, bool traced);
+
+  WorkerLinks& links_;
+  RequestRunner& runner_;
+  std::atomic<uint64_t> next_id_;
+  std::mutex deploying_;  // one deployment at a time
+  std::mutex mutex_;      // of the replies
+  std::condition_variable changed_;
+  std::vector<Reply> replies_;  // by worker
+};
+
+}  // namespace shoal::cluster

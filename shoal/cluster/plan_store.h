@@ -1,0 +1,45 @@
+// PlanStore: keeps in files how plans were made, so that a coordinator that is started again need
+// not search for them. A file holds a few kilobytes and no weights: the plan is made from it and
+// the graph again (plan/search/plan_recipe.h).
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <vector>
+
+#include "shoal/plan/search/planner.h"
+
+namespace shoal::cluster {
+
+// The best plan of one graph on one cluster, with these options. Several processes may use one
+// folder: files are replaced as a whole.
+class PlanStore {
+ public:
+  // REQUIRES: all but the folder outlive the store.
+  PlanStore(const std::filesystem::path& folder, const Graph& graph,
+            const plan::ClusterProfile& cluster, const plan::PlanOptions& options);
+
+  // Nothing if there is no file, if it is damaged or of another version, or if what it says is no
+  // plan for this graph and cluster.
+  std::optional<plan::Prediction> load() const;
+  // Does nothing where it cannot write: the next run searches again. Removes files of plans that
+  // are two days old.
+  void save(const plan::Prediction& made) const;
+
+  const std::filesystem::path& file() const { return file_; }
+
+ private:
+  const Graph& graph_;
+  const plan::ClusterProfile& cluster_;
+  const plan::PlanOptions& options_;
+  std::filesystem::path file_;
+};
+
+// As plan::make_plans(), but gives only the best plan where the folder has it, and keeps it there
+// where not.
+Result<std::vector<plan::Prediction>> load_or_make_plans(const std::filesystem::path& folder,
+                                                         const Graph& graph,
+                                                         const plan::ClusterProfile& cluster,
+                                                         const plan::PlanOptions& options);
+
+}  // namespace shoal::cluster

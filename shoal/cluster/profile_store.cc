@@ -1,0 +1,143 @@
+#include "shoal/cluster/profile_store.h"
+
+#include <algorithm>
+#include <system_error>
+
+#include "shoal/base/atomic_file.h"
+#include "shoal/base/hash.h"
+#include "shoal/cluster/sealed_file.h"
+#include "stored.pb.h"
+
+namespace shoal::cluster {
+namespace {
+
+using plan::ClusterProfile;
+using plan::LinkProfile;
+using plan::WorkerProfile;
+
+constexpr uint32_t kVersion = 1;
+constexpr std::chrono::hours kGoodFor{24};
+
+// What the times depend on: what the nodes are, not what their weights are.
+std::string description(const Graph& graph, std::span<const ListedWorker> workers) {
+  std::string text;
+  for (const ListedWorker& worker : workers) text += worker.name + ' ' + worker.address + '\n';
+  for (const Node& node : graph.nodes()) {
+    text += std::string(node.op->name) + ' ' + graph[node.outputs[0]].name;
+    for (ValueId id : node.inputs) {
+      if (id != kNoValue) text += ' ' + to_string(graph[id].type);
+    }
+    text += ' ' + to_string(graph[node.outputs[0]].type) + '\n';
+  }
+  return text;
+}
+
+int64_t seconds_since_1970(ProfileStore::Time time) {
+  return std::chrono::duration_cast<std::chrono::seconds>(time.time_since_epoch()).count();
+}
+
+void encode(const LinkProfile& link, stored::Link& to) {
+  to.set_latency_seconds(link.latency_seconds);
+  to.set_bytes_per_second(link.bytes_per_second);
+  to.set_wakeup_seconds(link.wakeup_seconds);
+  to.set_sleep_after_seconds(link.sleep_after_seconds);
+  to.set_medium(link.medium);
+}
+
+LinkProfile decode(const stored::Link& from) {
+  return {from.latency_seconds(), from.bytes_per_second(), from.wakeup_seconds(),
+          from.sleep_after_seconds(), from.medium()};
+}
+
+void encode(const WorkerProfile& worker, stored::Worker& to) {
+  to.set_name(worker.name);
+  for (const auto& [op, speed] : worker.operators) {
+    stored::OperatorSpeed& one = *to.add_operators();
+    one.set_op(op);
+    one.set_seconds(speed.seconds);
+    one.set_seconds_per_mac(speed.seconds_per_mac);
+    one.set_seconds_per_byte(speed.seconds_per_byte);
+  }
+  for (const auto& [output, factor] : worker.corrections) {
+    stored::Correction& one = *to.add_corrections();
+    one.set_output(output);
+    one.set_factor(factor);
+  }
+  to.set_memory_bytes(worker.memory_bytes);
+}
+
+WorkerProfile decode(const stored::Worker& from) {
+  WorkerProfile worker;
+  worker.name = from.name();
+  for (const stored::OperatorSpeed& speed : from.operators()) {
+    worker.operators[speed.op()] = {speed.seconds(), speed.seconds_per_mac(),
+                                    speed.seconds_per_byte()};
+  }
+  for (const stored::Correction& correction : from.corrections()) {
+    worker.corrections[correction.output()] = correction.factor();
+  }
+  worker.memory_bytes = from.memory_bytes();
+  return worker;
+}
+
+ClusterProfile decode(const stored::Profile& from) {
+  ClusterProfile cluster;
+  for (const stored::Worker& worker : from.workers()) cluster.workers.push_back(decode(worker));
+  for (const stored::Link& link : from.links()) cluster.links.push_back(decode(link));
+  cluster.coordinator = decode(from.coordinator());
+  cluster.keep_awake = from.keep_awake();
+  return cluster;
+}
+
+// Every operator that was not measured is believed to be as fast as "".
+bool is_complete(const ClusterProfile& cluster, size_t workers) {
+  return cluster.workers.size() == workers && cluster.links.size() == workers &&
+         std::ranges::all_of(cluster.workers, [](const WorkerProfile& worker) {
+           return worker.operators.contains("");
+         });
+}
+
+}  // namespace
+
+ProfileStore::ProfileStore(const std::filesystem::path& folder, const Graph& graph,
+                           std::span<const ListedWorker> workers)
+    : workers_(workers.size()) {
+  const std::string text = description(graph, workers);
+  file_ = folder / ("profile-" + std::to_string(shoal::hash_of(std::as_bytes(std::span(text)))));
+}
+
+std::optional<ClusterProfile> ProfileStore::load(Time now) const {
+  const auto bytes = read_sealed(file_);
+  stored::Profile profile;
+  if (!bytes.ok() || !profile.ParseFromString(*bytes)) return std::nullopt;
+  const int64_t age = seconds_since_1970(now) - profile.measured_at();
+  const bool is_recent = age >= 0 && age <= std::chrono::seconds(kGoodFor).count();
+  if (profile.version() != kVersion || !is_recent) return std::nullopt;
+  ClusterProfile cluster = decode(profile);
+  return is_complete(cluster, workers_) ? std::optional(std::move(cluster)) : std::nullopt;
+}
+
+void encode(const ClusterProfile& profile, stored::Profile& to) {
+  for (const WorkerProfile& worker : profile.workers) encode(worker, *to.add_workers());
+  for (const LinkProfile& link : profile.links) encode(link, *to.add_links());
+  encode(profile.coordinator, *to.mutable_coordinator());
+  to.set_keep_awake(profile.keep_awake);
+}
+
+void ProfileStore::save(const ClusterProfile& profile, Time now) const {
+  stored::Profile message;
+  message.set_version(kVersion);
+  message.set_measured_at(seconds_since_1970(now));
+  cluster::encode(profile, message);
+  std::error_code ignored;
+  std::filesystem::create_directories(file_.parent_path(), ignored);
+  remove_abandoned(file_.parent_path());
+  static_cast<void>(write_sealed(file_, message.SerializeAsString()));
+}
+
+void ProfileStore::remove() const {
+  std::error_code ignored;
+  std::filesystem::remove(file_, ignored);
+}
+
+}  // namespace shoal::cluster

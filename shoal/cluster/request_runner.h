@@ -1,0 +1,104 @@
+// RequestRunner: carries out what Requests decides, over the connections to the workers, and
+// measures requests where that is asked for.
+#pragma once
+
+#include <condition_variable>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <set>
+#include <span>
+#include <stop_token>
+#include <vector>
+
+#include "shoal/cluster/fault_point.h"
+#include "shoal/cluster/measurement.h"
+#include "shoal/cluster/requests.h"
+#include "shoal/cluster/waker.h"
+#include "shoal/cluster/worker_links.h"
+
+namespace shoal::cluster {
+
+namespace message {
+class Cut;
+class Data;
+class Failed;
+class Traced;
+}  // namespace message
+
+// What became of the requests so far.
+struct Tally {
+  uint64_t answered = 0, failed = 0, replayed = 0;
+  uint64_t resent_to_dead = 0;  // pieces of replayed requests, to workers that did not take them
+};
+
+// Thread-safe. Locks are taken in one order: those of the links before that of the runner, which
+// therefore never calls the links while it holds its own.
+class RequestRunner {
+ public:
+  // REQUIRES: the links outlive the runner, and are closed before it ends.
+  RequestRunner(WorkerLinks& links, std::function<void(FaultPoint, int worker)> reached);
+
+  // Carries a request out on the caller's thread. See Coordinator::run().
+  Status run(uint64_t service, std::span<const Tensor> inputs, std::span<Tensor> outputs,
+             std::chrono::milliseconds timeout, plan::Timeline* measured,
+             const std::stop_token& cancel);
+  Tally tally() const;
+  void keep_awake(std::vector<int> workers, std::chrono::milliseconds interval) {
+    waker_.watch_over(std::move(workers), interval);
+  }
+
+  // The plans that requests may use: see Requests.
+  void add(DeployedPlanPtr deployed);
+  void remove(uint64_t plan);
+  void offer(uint64_t service, std::vector<uint64_t> plans, bool mended);
+  void give_up(uint64_t service, const Status& why);
+  void restore(uint64_t plan, int worker);
+  bool is_whole(uint64_t plan) const;
+  bool in_use(uint64_t plan) const;
+  std::vector<int> having(uint64_t plan) const;
+  std::vector<int> missing(uint64_t plan) const;
+
+  // Registers `watcher` under the key `who`. It is invoked when a worker or a plan is lost. nullptr
+  // unregisters it. REQUIRES: the watcher calls neither the runner nor the links.
+  void watch(const void* who, std::function<void()> watcher);
+
+  // What workers say. kCorrupt where it belongs to nothing that they were asked.
+  Status take(int worker, const message::Data& data, const net::Frame& frame);
+  Status take_times(int worker, const message::Traced& traced);
+  void take_failure(int worker, const message::Failed& failed);
+  void take_cut(int worker, const message::Cut& cut);
+  void lose(int worker, const Status& why);  // under the lock of the links, as revive()
+  void revive(int worker);
+
+ private:
+  uint64_t submit(uint64_t service, std::span<const Tensor> inputs, net::Deadline deadline);
+  void cancel(uint64_t request);
+  Outcome carry_out(uint64_t request, std::span<const Tensor> inputs, net::Deadline deadline,
+                    bool is_measured);
+  Step next_step(uint64_t request, net::Deadline deadline, bool is_measured);
+  void measure(const Attempt& attempt);
+  void begin(const Attempt& attempt, const std::vector<size_t>& sends,
+             std::span<const Tensor> inputs);
+  void send_input(WorkerLink& link, const Attempt& attempt, size_t transfer,
+                  const Tensor& elements);
+  bool may_send(uint64_t attempt, size_t transfer, int worker);
+  void note_unsent(uint64_t attempt);
+  void forget(const Attempt& attempt);
+  Status await_times(const Attempt& attempt, net::Deadline deadline, plan::Timeline& measured);
+  Status described(const Outcome& outcome) const;
+  void tell_watchers() const;
+
+  WorkerLinks& links_;
+  const std::function<void(FaultPoint, int)> reached_;
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  Requests requests_;
+  std::set<int> gone_;                            // workers
+  std::map<uint64_t, Measurement> measurements_;  // by attempt
+  Tally tally_;
+  std::map<const void*, std::function<void()>> watchers_;
+  Waker waker_;  // first to go: it uses the rest
+};
+
+}  // namespace shoal::cluster

@@ -1,0 +1,144 @@
+#include "shoal/cluster/worker_links.h"
+
+#include <utility>
+
+#include "messages.pb.h"
+#include "shoal/cluster/message_io.h"
+
+namespace shoal::cluster {
+
+WorkerLinks::WorkerLinks(std::vector<GreetedWorker> workers, net::Transport& transport,
+                         uint64_t epoch, LinkEvents events)
+    : transport_(transport), epoch_(epoch), events_(std::move(events)) {
+  for (GreetedWorker& worker : workers) {
+    entries_.push_back(
+        {std::move(worker.info), std::make_shared<WorkerLink>(std::move(worker.channel))});
+  }
+}
+
+void WorkerLinks::start() {
+  for (size_t w = 0; w < entries_.size(); ++w) {
+    start_reading(static_cast<int>(w), entries_[w].link);
+  }
+}
+
+// Links end outside the lock, which their readers may be waiting for.
+void WorkerLinks::close() {
+  std::vector<WorkerLinkPtr> links;
+  {
+    const std::lock_guard lock(mutex_);
+    for (Entry& entry : entries_) links.push_back(std::exchange(entry.link, nullptr));
+  }
+  for (const WorkerLinkPtr& link : links) {
+    if (link != nullptr) link->channel().close();
+  }
+}
+
+void WorkerLinks::start_reading(int worker, const WorkerLinkPtr& link) {
+  link->start_reading([this, worker, link = link.get()] { read(worker, *link); });
+}
+
+void WorkerLinks::read(int worker, WorkerLink& link) {
+  for (;;) {
+    const Result<net::Frame> frame = link.channel().receive(net::Deadline::max());
+    const Status status = frame.ok() ? events_.received(worker, *frame) : frame.status();
+    if (status.ok()) continue;
+    lose(worker, link, status.at("worker " + name(worker)));
+    link.channel().close();
+    return;
+  }
+}
+
+WorkerInfo WorkerLinks::info(int worker) const {
+  const std::lock_guard lock(mutex_);
+  return at(worker).info;
+}
+
+std::vector<WorkerInfo> WorkerLinks::infos() const {
+  const std::lock_guard lock(mutex_);
+  std::vector<WorkerInfo> infos;
+  for (const Entry& entry : entries_) infos.push_back(entry.info);
+  return infos;
+}
+
+void WorkerLinks::set_clock_ahead(int worker, int64_t nanoseconds) {
+  const std::lock_guard lock(mutex_);
+  at(worker).info.clock_ahead = nanoseconds;
+}
+
+Status WorkerLinks::status(int worker) const {
+  const std::lock_guard lock(mutex_);
+  return at(worker).lost;
+}
+
+std::vector<int> WorkerLinks::lost() const {
+  const std::lock_guard lock(mutex_);
+  std::vector<int> workers;
+  for (size_t w = 0; w < entries_.size(); ++w) {
+    if (!entries_[w].lost.ok()) workers.push_back(static_cast<int>(w));
+  }
+  return workers;
+}
+
+net::Traffic WorkerLinks::traffic() const {
+  const std::lock_guard lock(mutex_);
+  net::Traffic sum;
+  for (const Entry& entry : entries_) {
+    if (entry.link == nullptr) continue;
+    const net::Traffic one = entry.link->channel().traffic();
+    sum.sent += one.sent;
+    sum.received += one.received;
+  }
+  return sum;
+}
+
+WorkerLinkPtr WorkerLinks::link(int worker) const {
+  const std::lock_guard lock(mutex_);
+  return at(worker).link;
+}
+
+Status WorkerLinks::send(int worker, const message::Message& message,
+                         std::span<const net::Bytes> payload, bool urgent) const {
+  const WorkerLinkPtr to = link(worker);
+  if (to == nullptr) return Status(Code::kUnavailable, "the coordinator is closing");
+  return cluster::send(to->channel(), message, payload, urgent);
+}
+
+void WorkerLinks::lose(int worker, const WorkerLink& link, const Status& why) {
+  const std::lock_guard lock(mutex_);
+  Entry& entry = at(worker);
+  if (entry.link.get() != &link || !entry.lost.ok()) return;
+  entry.lost = why;
+  events_.lost(worker, why);
+}
+
+Status WorkerLinks::revive(int worker) {
+  constexpr std::chrono::milliseconds kReviveTimeout{500};
+  const WorkerInfo before = info(worker);
+  if (status(worker).ok()) return {};
+  SHOAL_ASSIGN(GreetedWorker there, connect_to({before.name, before.address}, transport_, epoch_,
+                                               net::after(kReviveTimeout)));
+  // The link that is not needed, the old one or this, ends when the lock has been let go.
+  auto link = std::make_shared<WorkerLink>(std::move(there.channel));
+  const std::lock_guard lock(mutex_);
+  Entry& entry = at(worker);
+  if (entry.lost.ok() || entry.link == nullptr) return {};  // revived by another, or closing
+  entry.info = std::move(there.info);
+  entry.lost = {};
+  entry.link.swap(link);
+  events_.revived(worker);
+  start_reading(worker, entry.link);
+  return {};
+}
+
+Status WorkerLinks::if_still(int worker, const WorkerLinkPtr& link,
+                             const std::function<void()>& then) const {
+  const std::lock_guard lock(mutex_);
+  const Entry& entry = at(worker);
+  SHOAL_TRY(entry.lost);
+  if (entry.link != link) return Status(Code::kUnavailable, "it was gone again meanwhile");
+  then();
+  return {};
+}
+
+}  // namespace shoal::cluster

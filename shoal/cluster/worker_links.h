@@ -1,0 +1,81 @@
+// WorkerLinks: the connections from a coordinator to all of its workers, which it numbers from 0.
+//
+// A worker whose connection breaks, or that sends what cannot be understood, is lost. revive()
+// connects to it again. What the class does not know is what is said over the connections.
+#pragma once
+
+#include <functional>
+#include <mutex>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "shoal/cluster/greeting.h"
+#include "shoal/cluster/wire.h"
+#include "shoal/cluster/worker_link.h"
+
+namespace shoal::cluster {
+
+struct LinkEvents {
+  // A worker sent this. A status that is not OK loses the worker. Called without a lock, on one
+  // thread for each worker.
+  std::function<Status(int worker, const net::Frame& frame)> received;
+  // A worker was lost, or is back. Called under the lock of the links, so that the two follow each
+  // other as they happened. REQUIRES: they do not call the links.
+  std::function<void(int worker, const Status& why)> lost;
+  std::function<void(int worker)> revived;
+};
+
+// Thread-safe, but for start() and close().
+class WorkerLinks {
+ public:
+  // REQUIRES: the transport outlives the links.
+  WorkerLinks(std::vector<GreetedWorker> workers, net::Transport& transport, uint64_t epoch,
+              LinkEvents events);
+  ~WorkerLinks() { close(); }
+
+  void start();  // begins to read
+  void close();  // no event comes after it
+
+  size_t size() const { return entries_.size(); }
+  WorkerInfo info(int worker) const;
+  std::vector<WorkerInfo> infos() const;
+  std::string name(int worker) const { return info(worker).name; }
+  void set_clock_ahead(int worker, int64_t nanoseconds);
+
+  Status status(int worker) const;  // OK, or why it is lost
+  std::vector<int> lost() const;
+  net::Traffic traffic() const;  // over all connections that are open now
+
+  WorkerLinkPtr link(int worker) const;
+  // Does not lose a worker that cannot be reached: its reader will.
+  Status send(int worker, const message::Message& message, std::span<const net::Bytes> payload = {},
+              bool urgent = false) const;
+  // Loses the worker, unless this link of it was given up before.
+  void lose(int worker, const WorkerLink& link, const Status& why);
+  // Connects to a worker that is lost. OK where it is not, or not any more.
+  Status revive(int worker);
+  // Calls `then` if the worker has not been lost since `link` was its link; the worker is not lost
+  // while it runs. REQUIRES: `then` does not call the links.
+  Status if_still(int worker, const WorkerLinkPtr& link, const std::function<void()>& then) const;
+
+ private:
+  struct Entry {
+    WorkerInfo info;
+    WorkerLinkPtr link;
+    Status lost = {};  // why
+  };
+
+  void start_reading(int worker, const WorkerLinkPtr& link);
+  void read(int worker, WorkerLink& link);
+  const Entry& at(int worker) const { return entries_[static_cast<size_t>(worker)]; }
+  Entry& at(int worker) { return entries_[static_cast<size_t>(worker)]; }
+
+  net::Transport& transport_;
+  const uint64_t epoch_;
+  const LinkEvents events_;
+  mutable std::mutex mutex_;
+  std::vector<Entry> entries_;  // their number never changes
+};
+
+}  // namespace shoal::cluster

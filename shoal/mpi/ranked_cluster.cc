@@ -1,0 +1,44 @@
+#include "shoal/mpi/ranked_cluster.h"
+
+#include "shoal/cluster/worker.h"
+#include "shoal/mpi/mpi.h"
+
+namespace shoal::mpi {
+namespace {
+
+constexpr int kCoordinator = 0;
+
+std::string name_of(int rank) { return "rank " + std::to_string(rank); }
+
+Status work(Ranks& ranks, Device& device) {
+  const auto transport = ranks.transport();
+  cluster::Worker worker({.name = name_of(ranks.rank())}, device, *transport);
+  SHOAL_ASSIGN(auto listener, transport->listen(""));
+  worker.serve(std::move(listener));
+  ranks.barrier();  // the coordinator comes when it is done
+  return {};
+}
+
+}  // namespace
+
+Result<std::optional<RankedCluster>> join_ranks(
+    const std::function<std::unique_ptr<Device>()>& make_device) {
+  SHOAL_ASSIGN(std::unique_ptr<Ranks> ranks, Ranks::begin());
+  if (ranks->rank() != kCoordinator) {
+    SHOAL_TRY(work(*ranks, *make_device()));
+    return std::optional<RankedCluster>();
+  }
+  if (ranks->size() < 2) return invalid("one rank has nobody to work for it: mpirun -n 2 or more");
+  RankedCluster cluster;
+  cluster.transport = ranks->transport();
+  for (int rank = 1; rank < ranks->size(); ++rank) {
+    cluster.workers.push_back({name_of(rank), std::to_string(rank)});
+  }
+  cluster.ranks = std::shared_ptr<Ranks>(ranks.release(), [](Ranks* all) {
+    all->barrier();
+    delete all;
+  });
+  return std::optional(std::move(cluster));
+}
+
+}  // namespace shoal::mpi

@@ -1,0 +1,135 @@
+// A cluster as a device: sessions with several requests at once, deadlines and cancellation.
+#include "shoal/cluster/cluster_device.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <latch>
+#include <thread>
+
+#include "here.h"
+#include "random_plan.h"
+#include "shoal/session/session.h"
+
+namespace shoal::cluster {
+namespace {
+
+using namespace std::chrono_literals;
+
+std::unique_ptr<Device> device_of(Coordinator& coordinator, Objective objective) {
+  return make_cluster_device(coordinator,
+                             {.objective = objective, .timeout = 60s, .profile = [&](const Graph&) {
+                                return slow_workers(coordinator.worker_count());
+                              }});
+}
+
+Tensor random_input(const Graph& graph, unsigned seed) {
+  plan::Rng rng(seed);
+  return plan::random_tensor(rng, graph[graph.inputs()[0]].type.shape);
+}
+
+class ClusterDevices : public testing::TestWithParam<Objective> {};
+
+// Each request waits, before it sends anything, until another one is in progress.
+TEST_P(ClusterDevices, AnswerSeveralRequestsOfASessionAtOnce) {
+  constexpr unsigned kCallers = 4, kRequests = 6;
+  std::latch submitted(kCallers);
+  std::atomic<bool> is_held = false, were_together = true;
+  Cluster cluster(3, nullptr, {.reached = [&](FaultPoint point, int) {
+                    if (point != FaultPoint::kSubmitted || !is_held) return;
+                    submitted.count_down();
+                    if (!eventually([&] { return submitted.try_wait(); })) were_together = false;
+                  }});
+  const Graph graph = wide_layers();
+  const auto device = device_of(cluster.coordinator(), GetParam());
+  auto session = Session::open(graph, *device);
+  ASSERT_TRUE(session.ok()) << session.status().message();
+  is_held = true;
+  std::vector<std::thread> callers;
+  for (unsigned caller = 0; caller < kCallers; ++caller) {
+    callers.emplace_back([&, caller] {
+      for (unsigned i = 0; i < kRequests; ++i) {
+        const std::vector<Tensor> inputs = {random_input(graph, 10 * caller + i)};
+        std::vector<Tensor> outputs(1);
+        const Status status = session->run(inputs, outputs);
+        ASSERT_TRUE(status.ok()) << status.message();
+        plan::expect_near(outputs, run_whole(graph, inputs));
+        is_held = false;  // once is enough
+      }
+    });
+  }
+  for (std::thread& caller : callers) caller.join();
+  EXPECT_TRUE(were_together);
+  EXPECT_EQ(cluster.coordinator().tally().answered, kCallers * kRequests);
+}
+
+// A worker that is held while it computes.
+class HeldWorker {
+ public:
+  explicit HeldWorker(Cluster& cluster) : cluster_(cluster) {
+    cluster.start(0, {.reached = [this](FaultPoint point) {
+                    if (point != FaultPoint::kComputing || !is_held_) return;
+                    is_computing_ = true;
+                    EXPECT_TRUE(eventually([this] { return !is_held_; }));
+                  }});
+    EXPECT_TRUE(eventually([&] { return !cluster.coordinator().lost().empty(); }));
+    EXPECT_TRUE(cluster.coordinator().revive(0).ok());
+  }
+  ~HeldWorker() {
+    release();
+    cluster_.worker(0).stop();
+  }
+  bool await_computing() const {
+    return eventually([this] { return is_computing_.load(); });
+  }
+  void release() { is_held_ = false; }
+
+ private:
+  Cluster& cluster_;
+  std::atomic<bool> is_held_ = true, is_computing_ = false;
+};
+
+TEST_P(ClusterDevices, EndARunThatIsCancelled) {
+  Cluster cluster(1);
+  HeldWorker worker(cluster);
+  const Graph graph = wide_layers();
+  const auto device = device_of(cluster.coordinator(), GetParam());
+  const auto executable = *device->compile(graph);
+  const std::vector<Tensor> inputs = {random_input(graph, 1)};
+  std::vector<Tensor> outputs(1);
+  std::stop_source source;
+  std::thread caller([&] {
+    EXPECT_TRUE(worker.await_computing());
+    source.request_stop();
+  });
+  const Status status = executable->run(inputs, outputs, {.cancel = source.get_token()});
+  caller.join();
+  EXPECT_EQ(status.code(), Code::kCancelled) << status.message();
+  EXPECT_EQ(executable->run(inputs, outputs, {.cancel = source.get_token()}).code(),
+            Code::kCancelled);
+  worker.release();
+  const Status next = executable->run(inputs, outputs, {});
+  EXPECT_TRUE(next.ok()) << next.message();
+}
+
+TEST_P(ClusterDevices, EndARunAtItsDeadline) {
+  Cluster cluster(1);
+  HeldWorker worker(cluster);
+  const Graph graph = wide_layers();
+  const auto device = device_of(cluster.coordinator(), GetParam());
+  const auto executable = *device->compile(graph);
+  const std::vector<Tensor> inputs = {random_input(graph, 1)};
+  std::vector<Tensor> outputs(1);
+  for (const auto deadline : {Deadline(), std::chrono::steady_clock::now() + 20ms}) {
+    EXPECT_EQ(executable->run(inputs, outputs, {.deadline = deadline}).code(), Code::kDeadline);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Objectives, ClusterDevices,
+                         testing::Values(Objective::kLatency, Objective::kThroughput),
+                         [](const auto& test) {
+                           return test.param == Objective::kLatency ? "Latency" : "Throughput";
+                         });
+
+}  // namespace
+}  // namespace shoal::cluster
