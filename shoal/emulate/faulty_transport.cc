@@ -27,9 +27,9 @@ struct Between {
   uint32_t breaks() const { return faults->breaks(peer, self); }
 };
 
-class ExposedStream;
+class FaultyStream;
 
-// Those of this process: they are told when the faults changes.
+// Those of this process. They are told when the faults change.
 class Streams {
  public:
   explicit Streams(std::shared_ptr<const SharedNetworkFaults> faults)
@@ -40,11 +40,11 @@ class Streams {
     watcher_.join();
   }
 
-  void add(ExposedStream* stream) {
+  void add(FaultyStream* stream) {
     const std::lock_guard lock(mutex_);
     streams_.push_back(stream);
   }
-  void remove(ExposedStream* stream) {
+  void remove(FaultyStream* stream) {
     const std::lock_guard lock(mutex_);
     std::erase(streams_, stream);
   }
@@ -62,7 +62,7 @@ class Streams {
 
   const std::shared_ptr<const SharedNetworkFaults> faults_;
   std::mutex mutex_;
-  std::vector<ExposedStream*> streams_;
+  std::vector<FaultyStream*> streams_;
   std::atomic<bool> over_{false}, ended_{false};
   std::thread watcher_;  // last: it uses the rest
 };
@@ -76,17 +76,17 @@ struct Held {
   Clock::time_point due;  // the epoch: it was
 };
 
-class ExposedStream final : public net::Stream {
+class FaultyStream final : public net::Stream {
  public:
-  ExposedStream(std::unique_ptr<net::Stream> inner, Between between,
-                std::shared_ptr<Streams> streams)
+  FaultyStream(std::unique_ptr<net::Stream> inner, Between between,
+               std::shared_ptr<Streams> streams)
       : inner_(std::move(inner)),
         between_(std::move(between)),
         breaks_(between_.breaks()),
         streams_(std::move(streams)) {
     streams_->add(this);
   }
-  ~ExposedStream() override { streams_->remove(this); }
+  ~FaultyStream() override { streams_->remove(this); }
 
   Result<size_t> read(std::span<std::byte> into, Deadline deadline) override {
     if (!held_) {
@@ -118,7 +118,7 @@ class ExposedStream final : public net::Stream {
     inner_->shut_down();
   }
 
-  void weather_changed() {
+  void faults_changed() {
     {
       const std::lock_guard lock(mutex_);
       changed_.notify_all();
@@ -190,17 +190,17 @@ class ExposedStream final : public net::Stream {
 
 void Streams::tell() {
   const std::lock_guard lock(mutex_);
-  for (ExposedStream* stream : streams_) stream->weather_changed();
+  for (FaultyStream* stream : streams_) stream->faults_changed();
 }
 
-class FaultyTransport final : public net::Decorator {
+class FaultyStreams final : public net::Decorator {
  public:
-  FaultyTransport(std::shared_ptr<SharedNetworkFaults> faults, int self)
+  FaultyStreams(std::shared_ptr<SharedNetworkFaults> faults, int self)
       : faults_(std::move(faults)), self_(self), streams_(std::make_shared<Streams>(faults_)) {}
 
   std::unique_ptr<net::Stream> wrap(std::unique_ptr<net::Stream> stream,
                                     const net::Peer& peer) const override {
-    return std::make_unique<ExposedStream>(
+    return std::make_unique<FaultyStream>(
         std::move(stream), Between{faults_, self_, faults_->number_of(peer.name)}, streams_);
   }
 
@@ -211,10 +211,10 @@ class FaultyTransport final : public net::Decorator {
 };
 
 // Nobody can shake hands across a way that is cut.
-class ExposedTransport final : public net::Transport {
+class FaultyTransport final : public net::Transport {
  public:
-  ExposedTransport(std::unique_ptr<net::Transport> inner,
-                   std::shared_ptr<SharedNetworkFaults> faults, int self)
+  FaultyTransport(std::unique_ptr<net::Transport> inner,
+                  std::shared_ptr<SharedNetworkFaults> faults, int self)
       : inner_(std::move(inner)), faults_(std::move(faults)), self_(self) {}
 
   Result<std::shared_ptr<net::Channel>> connect(std::string_view address,
@@ -236,10 +236,15 @@ class ExposedTransport final : public net::Transport {
 
 }  // namespace
 
+std::shared_ptr<const net::Decorator> make_faulty_streams(
+    std::shared_ptr<SharedNetworkFaults> faults, int self) {
+  return std::make_shared<FaultyStreams>(std::move(faults), self);
+}
+
 Result<std::unique_ptr<net::Transport>> make_faulty_transport(
     const net::Identity& identity, net::TlsOptions options,
     std::shared_ptr<SharedNetworkFaults> faults, int self) {
-  options.channel.decorators.push_back(std::make_shared<FaultyTransport>(faults, self));
+  options.channel.decorators.push_back(make_faulty_streams(faults, self));
   // Below TLS, which is to notice.
   options.tap = [faults, self](const net::Peer& peer) -> net::Tap {
     return [faults, self, from = faults->number_of(peer.name)](std::span<std::byte> bytes) {
@@ -248,7 +253,7 @@ Result<std::unique_ptr<net::Transport>> make_faulty_transport(
   };
   SHOAL_ASSIGN(auto inner, net::make_tls_transport(identity, std::move(options)));
   return std::unique_ptr<net::Transport>(
-      std::make_unique<ExposedTransport>(std::move(inner), std::move(faults), self));
+      std::make_unique<FaultyTransport>(std::move(inner), std::move(faults), self));
 }
 
 }  // namespace shoal::emulate

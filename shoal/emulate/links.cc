@@ -36,20 +36,22 @@ net::LinkSpec between(const plan::LinkProfile& from, const plan::LinkProfile& to
 
 class Links final : public net::Decorator {
  public:
-  explicit Links(EmulatedLinks links) : links_(std::move(links)) {}
+  Links(Emulation emulation, int self) : emulation_(std::move(emulation)), self_(self) {}
 
   // One link to every machine there is.
   Status open() {
-    SHOAL_ASSIGN(const auto shaping, open_shaping(links_));
-    for (int peer = -1; peer < std::ssize(links_.cluster.workers); ++peer) {
-      if (peer == links_.self) continue;
+    SHOAL_ASSIGN(const auto shaping, open_shaping(emulation_.media));
+    SHOAL_ASSIGN(const auto dilation, emulation_.shared_dilation());
+    const plan::ClusterProfile& cluster = emulation_.cluster;
+    for (int peer = -1; peer < std::ssize(cluster.workers); ++peer) {
+      if (peer == self_) continue;
       net::LinkOptions options;
-      options.spec = between(links_.cluster.link_of(links_.self), links_.cluster.link_of(peer));
+      options.spec = between(cluster.link_of(self_), cluster.link_of(peer));
       // The coordinator is awake: it has a request.
       if (peer == plan::kCoordinator) options.spec.wake_up = {};
-      options.dilation = links_.dilation;
+      options.dilation = [dilation] { return dilation->get(); };
       options.shaped = [shaping] { return shaping->load(std::memory_order_relaxed); };
-      SHOAL_ASSIGN(options.sender, radio_of(links_.self));
+      SHOAL_ASSIGN(options.sender, radio_of(self_));
       SHOAL_ASSIGN(options.receiver, radio_of(peer));
       SHOAL_ASSIGN(options.media, media_to(peer));
       by_name_[name_of(peer)] = net::make_link(std::move(options));
@@ -66,42 +68,44 @@ class Links final : public net::Decorator {
 
  private:
   std::string name_of(int machine) const {
-    return machine < 0 ? kCoordinator : links_.cluster.workers[static_cast<size_t>(machine)].name;
+    return machine < 0 ? kCoordinator
+                       : emulation_.cluster.workers[static_cast<size_t>(machine)].name;
   }
 
   Result<std::shared_ptr<net::Radio>> radio_of(int machine) const {
-    return net::Radio::open(links_.media / (name_of(machine) + ".radio"));
+    return net::Radio::open(emulation_.media / (name_of(machine) + ".radio"));
   }
 
   // A radio channel for all who are on it; otherwise the sender's way out and the receiver's in.
   Result<Media> media_to(int peer) const {
     std::vector<std::string> names;
-    for (const auto& [machine, way] : {std::pair(links_.self, ".out"), std::pair(peer, ".in")}) {
-      const int medium = links_.cluster.link_of(machine).medium;
+    for (const auto& [machine, way] : {std::pair(self_, ".out"), std::pair(peer, ".in")}) {
+      const int medium = emulation_.cluster.link_of(machine).medium;
       names.push_back(medium == plan::kOwnWire ? name_of(machine) + way
                                                : "air-" + std::to_string(medium));
     }
     if (names[0] == names[1]) names.pop_back();
     Media media;
     for (const std::string& name : names) {
-      SHOAL_ASSIGN(auto medium, net::Medium::open(links_.media / name));
+      SHOAL_ASSIGN(auto medium, net::Medium::open(emulation_.media / name));
       media.push_back(std::move(medium));
     }
     return media;
   }
 
-  const EmulatedLinks links_;
+  const Emulation emulation_;
+  const int self_;
   std::map<std::string, std::shared_ptr<const net::Decorator>> by_name_;
 };
 
 }  // namespace
 
-Result<std::shared_ptr<std::atomic<bool>>> open_shaping(const EmulatedLinks& links) {
-  return open_shared<std::atomic<bool>>(links.media / "shaped");
+Result<std::shared_ptr<std::atomic<bool>>> open_shaping(const std::filesystem::path& media) {
+  return open_shared<std::atomic<bool>>(media / "shaped");
 }
 
-Result<std::shared_ptr<const net::Decorator>> make_links(const EmulatedLinks& links) {
-  auto made = std::make_shared<Links>(links);
+Result<std::shared_ptr<const net::Decorator>> make_links(const Emulation& emulation, int self) {
+  auto made = std::make_shared<Links>(emulation, self);
   SHOAL_TRY(made->open());
   return std::shared_ptr<const net::Decorator>(std::move(made));
 }

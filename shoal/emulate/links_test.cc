@@ -8,6 +8,7 @@
 #include "shoal/net/link/link.h"
 #include "shoal/net/test_peers.h"
 #include "shoal/plan/device_presets.h"
+#include "shoal/plan/plan.h"
 
 namespace shoal::emulate {
 namespace {
@@ -22,8 +23,8 @@ std::set<std::string> files_in(const std::filesystem::path& folder) {
   return names;
 }
 
-EmulatedLinks two_workers(const char* link, const std::filesystem::path& media) {
-  EmulatedLinks links;
+Emulation two_workers(const char* link, const std::filesystem::path& media) {
+  Emulation links;
   links.cluster = plan::uniform_cluster(2, *plan::find_device("pi4"), *plan::find_link(link));
   links.cluster.workers[0].name = "left";
   links.cluster.workers[1].name = "right";
@@ -32,10 +33,10 @@ EmulatedLinks two_workers(const char* link, const std::filesystem::path& media) 
 }
 
 // When the medium is free again after a megabyte was sent to `peer`, from now.
-double busy_seconds(const EmulatedLinks& links, const std::string& peer, const char* medium,
+double busy_seconds(const Emulation& links, int self, const std::string& peer, const char* medium,
                     bool shaped = true) {
-  (*open_shaping(links))->store(shaped);
-  const auto decorator = make_links(links);
+  (*open_shaping(links.media))->store(shaped);
+  const auto decorator = make_links(links, self);
   EXPECT_TRUE(decorator.ok()) << decorator.status().message();
   auto [near, far] = net::make_memory_streams(1 << 21);
   const auto stream = (*decorator)->wrap(std::move(near), {peer, ""});
@@ -49,39 +50,39 @@ double busy_seconds(const EmulatedLinks& links, const std::string& peer, const c
 
 TEST(Links, ShareTheAirOfARadioChannel) {
   const net::TestFolder folder;
-  EmulatedLinks links = two_workers("wifi-32", folder.path());
-  links.self = 0;
-  EXPECT_GE(busy_seconds(links, "right", "air-0"), 8.0 / 32);
-  EXPECT_EQ(
-      files_in(folder.path()),
-      (std::set<std::string>{"air-0", "coordinator.radio", "left.radio", "right.radio", "shaped"}));
+  const Emulation links = two_workers("wifi-32", folder.path());
+  EXPECT_GE(busy_seconds(links, 0, "right", "air-0"), 8.0 / 32);
+  EXPECT_EQ(files_in(folder.path()),
+            (std::set<std::string>{"air-0", "coordinator.radio", "dilation", "left.radio",
+                                   "right.radio", "shaped"}));
 }
 
 TEST(Links, HaveAWayOutAndAWayInOtherwise) {
   const net::TestFolder folder;
-  EmulatedLinks links = two_workers("ethernet-100", folder.path());
-  EXPECT_GE(busy_seconds(links, "left", "coordinator.out"), 8.0 / 94.1);
+  const Emulation links = two_workers("ethernet-100", folder.path());
+  EXPECT_GE(busy_seconds(links, plan::kCoordinator, "left", "coordinator.out"), 8.0 / 94.1);
   EXPECT_EQ(files_in(folder.path()),
-            (std::set<std::string>{"coordinator.out", "coordinator.radio", "left.in", "left.radio",
-                                   "right.in", "right.radio", "shaped"}));
+            (std::set<std::string>{"coordinator.out", "coordinator.radio", "dilation", "left.in",
+                                   "left.radio", "right.in", "right.radio", "shaped"}));
 }
 
 TEST(Links, AreSlowerByTheDilation) {
   const net::TestFolder folder;
-  EmulatedLinks links = two_workers("ethernet-100", folder.path());
-  links.self = 1;
+  Emulation links = two_workers("ethernet-100", folder.path());
   links.dilation = 10;
-  EXPECT_GE(busy_seconds(links, "coordinator", "coordinator.in"), 80.0 / 94.1);
+  EXPECT_GE(busy_seconds(links, 1, "coordinator", "coordinator.in"), 80.0 / 94.1);
+  (*links.shared_dilation())->set(20);
+  EXPECT_GE(busy_seconds(links, 0, "right", "right.in"), 160.0 / 94.1) << "changed";
 }
 
 TEST(Links, AreFastUntilTheyAreShaped) {
   const net::TestFolder folder;
-  EmulatedLinks links = two_workers("ethernet-100", folder.path());
-  EXPECT_LE(busy_seconds(links, "left", "coordinator.out", false), 0);
+  const Emulation links = two_workers("ethernet-100", folder.path());
+  EXPECT_LE(busy_seconds(links, plan::kCoordinator, "left", "coordinator.out", false), 0);
 }
 
 TEST(Links, SayWhereMediaCannotBe) {
-  EXPECT_FALSE(make_links(two_workers("wifi-32", "/no/such/folder")).ok());
+  EXPECT_FALSE(make_links(two_workers("wifi-32", "/no/such/folder"), 0).ok());
 }
 
 }  // namespace

@@ -11,7 +11,7 @@ namespace shoal::emulate {
 Result<std::shared_ptr<SharedNetworkFaults>> SharedNetworkFaults::make(
     const std::filesystem::path& file, const std::vector<std::string>& workers) {
   if (workers.size() > kMostWorkers) {
-    return invalid("faults is for " + std::to_string(kMostWorkers) + " workers at most");
+    return invalid("faults are for " + std::to_string(kMostWorkers) + " workers at most");
   }
   std::error_code ignored;
   std::filesystem::remove(file, ignored);
@@ -29,7 +29,7 @@ Result<std::shared_ptr<SharedNetworkFaults>> SharedNetworkFaults::open(
     const std::filesystem::path& file) {
   std::error_code error;
   if (!std::filesystem::exists(file, error)) {
-    return Status(Code::kNotFound, "there is no faults").at(file.string());
+    return Status(Code::kNotFound, "there are no faults").at(file.string());
   }
   SHOAL_ASSIGN(auto shared, open_shared<Shared>(file));
   return std::shared_ptr<SharedNetworkFaults>(new SharedNetworkFaults(std::move(shared)));

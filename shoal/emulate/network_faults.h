@@ -1,5 +1,5 @@
 // SharedNetworkFaults: what goes wrong on the ways between machines, now. Their processes share it
-// through a file: one makes it, all obey (exposure.h).
+// through a file: one makes it, all obey (faulty_transport.h).
 #pragma once
 
 #include <array>

@@ -2,6 +2,7 @@
 
 #include <thread>
 
+#include "shoal/base/timer_slack.h"
 #include "shoal/plan/plan.h"
 
 namespace shoal::emulate {
@@ -23,13 +24,15 @@ double seconds_of(const Graph& graph, const plan::WorkerProfile& profile) {
 class PacedExecutable : public Executable {
  public:
   PacedExecutable(std::unique_ptr<Executable> inner, double seconds,
-                  std::function<double()> slowness)
-      : inner_(std::move(inner)), time_(seconds), slowness_(std::move(slowness)) {}
+                  std::function<double()> dilation)
+      : inner_(std::move(inner)), time_(seconds), dilation_(std::move(dilation)) {}
 
-  Status run(std::span<const Tensor> inputs, std::span<Tensor> outputs, Trace* trace) override {
-    const double times = slowness_ ? slowness_() : 1;
+  Status run(std::span<const Tensor> inputs, std::span<Tensor> outputs,
+             const RunOptions& options) override {
+    const double times = dilation_ ? dilation_() : 1;
     const auto end = Clock::now() + std::chrono::duration_cast<Clock::duration>(times * time_);
-    const Status status = inner_->run(inputs, outputs, trace);
+    const Status status = inner_->run(inputs, outputs, options);
+    use_exact_timers();
     std::this_thread::sleep_until(end);
     return status;
   }
@@ -40,7 +43,7 @@ class PacedExecutable : public Executable {
  private:
   const std::unique_ptr<Executable> inner_;
   const std::chrono::duration<double> time_;
-  const std::function<double()> slowness_;
+  const std::function<double()> dilation_;
 };
 
 class PacedDevice : public Device {
@@ -49,11 +52,16 @@ class PacedDevice : public Device {
 
   const DeviceInfo& info() const override { return device_.info(); }
 
+  bool supports(const Graph& graph, const Node& node) const override {
+    return device_.supports(graph, node);
+  }
+  Result<MemoryUse> memory_of(const Graph& graph) override { return device_.memory_of(graph); }
+
   Result<std::unique_ptr<Executable>> compile(const Graph& graph) override {
     SHOAL_ASSIGN(auto inner, device_.compile(graph));
-    const double seconds = seconds_of(graph, pace_.profile) * pace_.dilation;
+    const double seconds = seconds_of(graph, pace_.profile);
     return std::unique_ptr<Executable>(
-        std::make_unique<PacedExecutable>(std::move(inner), seconds, pace_.slowness));
+        std::make_unique<PacedExecutable>(std::move(inner), seconds, pace_.dilation));
   }
 
  private:

@@ -13,9 +13,8 @@ namespace shoal::emulate {
 
 struct Pace {
   plan::WorkerProfile profile;
-  double dilation = 1;  // seconds that pass here for every second there
-  // Asked before every run: how many times as long it takes just now. None: once.
-  std::function<double()> slowness = nullptr;
+  // Asked before every run: how many times as long it takes. None: once.
+  std::function<double()> dilation = nullptr;
 };
 
 // The device outlives what is returned.

@@ -5,7 +5,7 @@
 #include <map>
 #include <memory>
 
-#include "shoal/chaos/world.h"
+#include "shoal/chaos/simulated/world.h"
 
 namespace shoal::chaos {
 

@@ -1,4 +1,4 @@
-#include "shoal/chaos/history.h"
+#include "shoal/chaos/simulated/history.h"
 
 #include <gtest/gtest.h>
 

@@ -1,18 +1,17 @@
-#include "shoal/chaos/scene.h"
+#include "shoal/chaos/simulated/scene.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "shoal/base/random.h"
 #include "shoal/ops/ops.h"
 #include "shoal/plan/coding/protect.h"
-#include "shoal/plan/search/planner.h"
+#include "shoal/plan/search/subset.h"
+#include "shoal/tensor/compare.h"
 
 namespace shoal::chaos {
 namespace {
 
 constexpr int64_t kChannels = 4, kSide = 6;
-constexpr float kTolerance = 1e-4F;
 
 Tensor random_tensor(const Shape& shape, uint64_t number) {
   Tensor tensor({DType::kF32, shape});
@@ -48,8 +47,9 @@ plan::ClusterProfile slow_workers(int count) {
 class Shared final : public Executable {
  public:
   explicit Shared(std::shared_ptr<Executable> inner) : inner_(std::move(inner)) {}
-  Status run(std::span<const Tensor> inputs, std::span<Tensor> outputs, Trace* trace) override {
-    return inner_->run(inputs, outputs, trace);
+  Status run(std::span<const Tensor> inputs, std::span<Tensor> outputs,
+             const RunOptions& options) override {
+    return inner_->run(inputs, outputs, options);
   }
   const Graph& graph() const override { return inner_->graph(); }
   MemoryUse memory() const override { return inner_->memory(); }
@@ -58,16 +58,6 @@ class Shared final : public Executable {
  private:
   const std::shared_ptr<Executable> inner_;
 };
-
-bool is_near(const Tensor& got, const Tensor& want) {
-  if (got.type() != want.type()) return false;
-  float largest = 0, error = 0;
-  for (size_t i = 0; i < want.data<float>().size(); ++i) {
-    largest = std::max(largest, std::abs(want.data<float>()[i]));
-    error = std::max(error, std::abs(want.data<float>()[i] - got.data<float>()[i]));
-  }
-  return error <= kTolerance * largest;
-}
 
 }  // namespace
 
@@ -86,7 +76,7 @@ Result<std::unique_ptr<Scene>> Scene::make(size_t number) {
     auto& answers = scene->answers_.emplace_back(kInputs);
     for (size_t i = 0; i < kInputs; ++i) {
       answers[i].resize(1);
-      SHOAL_TRY(executable->run(std::span(&scene->inputs_[i], 1), answers[i], nullptr));
+      SHOAL_TRY(executable->run(std::span(&scene->inputs_[i], 1), answers[i], {}));
     }
     scene->graphs_.push_back(std::move(graph));
   }
@@ -95,7 +85,7 @@ Result<std::unique_ptr<Scene>> Scene::make(size_t number) {
 
 std::optional<size_t> Scene::version_of(size_t input, std::span<const Tensor> outputs) const {
   for (size_t version = 0; version < kVersions; ++version) {
-    if (outputs.size() == 1 && is_near(outputs[0], answers_[version][input][0])) return version;
+    if (relative_error(outputs, answers_[version][input]) <= kSameAnswer) return version;
   }
   return std::nullopt;
 }
@@ -105,25 +95,20 @@ Result<Scene::Made> Scene::make_plan(size_t version, const cluster::Workers& set
   options.forced = set.size() > 1;
   options.cuts = {by_channels_ ? plan::Cut::kChannels : plan::Cut::kRows};
   options.most_nodes = 2;
-  for (int w = 0; w < workers_; ++w) {
-    if (!set.contains(w)) options.excluded.push_back(w);
-  }
-  SHOAL_ASSIGN(const auto plans,
-               plan::make_plans(graphs_[version], slow_workers(workers_), options));
-  const plan::Prediction& best = plans.front();
+  SHOAL_ASSIGN(const plan::Prediction best,
+               plan::make_plan_for(set, graphs_[version], slow_workers(workers_), options));
   const int losses = std::min(survive_, static_cast<int>(set.size()) - 1);
-  Made made;
-  plan::Protected with{best.graph, best.plan, {}};
+  Made made{best.scheduled, {}};
   if (losses > 0) {
-    SHOAL_ASSIGN(with, plan::protect(best.graph, best.plan, losses, {set.begin(), set.end()}));
+    SHOAL_ASSIGN(const plan::Protected with,
+                 plan::protect(best.graph(), best.plan(), losses, {set.begin(), set.end()}));
+    SHOAL_ASSIGN(made.scheduled, plan::ScheduledPlan::make(with.graph, with.plan));
   }
-  SHOAL_ASSIGN(plan::Schedule schedule, plan::make_schedule(with.graph, with.plan));
-  made.deployed = {0, std::move(with.graph), std::move(with.plan), std::move(schedule)};
   const auto device = make_reference_device();
-  for (const auto& parts : made.deployed.schedule.parts) {
+  for (const auto& parts : made.scheduled.schedule().parts) {
     auto& executables = made.executables.emplace_back();
     for (const plan::Part& part : parts) {
-      SHOAL_ASSIGN(const Graph graph, plan::to_graph(made.deployed.graph, part));
+      SHOAL_ASSIGN(const Graph graph, plan::to_graph(made.scheduled.graph(), part));
       SHOAL_ASSIGN(auto executable, device->compile(graph));
       executables.push_back(std::move(executable));
     }
@@ -144,28 +129,27 @@ Result<const Scene::Made*> Scene::made(size_t version, const cluster::Workers& s
 Result<cluster::DeployedPlan> Scene::deployed(size_t version, const cluster::Workers& set,
                                               uint64_t id) {
   SHOAL_ASSIGN(const Made* const one, made(version, set));
-  cluster::DeployedPlan deployed = one->deployed;
-  deployed.id = id;
-  return deployed;
+  return cluster::DeployedPlan{id, one->scheduled};
 }
 
 Result<std::unique_ptr<cluster::Deployment>> Scene::deployment(size_t version,
                                                                const cluster::Workers& set,
                                                                int worker) {
   SHOAL_ASSIGN(const Made* const one, made(version, set));
-  const cluster::DeployedPlan& deployed = one->deployed;
+  const plan::Plan& plan = one->scheduled.plan();
+  const plan::Schedule& schedule = one->scheduled.schedule();
   std::vector<cluster::WorkerTask> tasks;
-  for (size_t s = 0; s < deployed.plan.segments.size(); ++s) {
-    for (size_t t = 0; t < deployed.plan.segments[s].tasks.size(); ++t) {
-      if (deployed.plan.segments[s].tasks[t].worker != worker) continue;
-      const plan::Part& part = deployed.schedule.parts[s][t];
+  for (size_t s = 0; s < plan.segments.size(); ++s) {
+    for (size_t t = 0; t < plan.segments[s].tasks.size(); ++t) {
+      if (plan.segments[s].tasks[t].worker != worker) continue;
+      const plan::Part& part = schedule.parts[s][t];
       cluster::WorkerTask& task = tasks.emplace_back();
       task.executable = std::make_unique<Shared>(one->executables[s][t]);
       task.inputs = part.inputs;
       task.outputs = part.outputs;
-      task.sends = cluster::sends_of(deployed.schedule, part, worker);
-      for (const plan::CodeRead& read : deployed.schedule.code_reads[s][t]) {
-        task.codes.push_back(cluster::task_code(deployed.graph, deployed.plan, read));
+      task.sends = cluster::sends_of(schedule, part, worker);
+      for (const plan::CodeRead& read : schedule.code_reads[s][t]) {
+        task.codes.push_back(cluster::task_code(one->scheduled.graph(), plan, read));
       }
     }
   }

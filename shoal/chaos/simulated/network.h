@@ -4,12 +4,13 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <set>
 #include <utility>
 #include <vector>
 
-#include "shoal/chaos/clock.h"
+#include "shoal/chaos/simulated/clock.h"
 
 namespace shoal::chaos {
 
@@ -60,8 +61,8 @@ class Network {
   void go_on(int machine);
   void block(int from, int to);  // nothing arrives that way; it is sent again when it can
   void unblock(int from, int to);
-  void cut(int a, int b);  // all connections between them break
-  void delay(Time extra) { extra_ = extra; }
+  void cut(int a, int b);                 // all connections between them break
+  void delay(int from, int to, Time by);  // what is sent this way arrives so much later
 
   bool is_alive(int machine) const { return !dead_.contains(machine); }
   bool is_stopped(int machine) const { return stopped_.contains(machine); }
@@ -80,9 +81,9 @@ class Network {
 
   Clock& clock_;
   Random& random_;
-  Time extra_{0};
   std::set<int> dead_, stopped_;
-  std::set<std::pair<int, int>> blocked_;
+  std::set<std::pair<int, int>> blocked_;       // from, to
+  std::map<std::pair<int, int>, Time> delays_;  // likewise
   std::vector<std::weak_ptr<Connection>> connections_;
 };
 

@@ -1,4 +1,4 @@
-#include "shoal/chaos/sim_worker.h"
+#include "shoal/chaos/simulated/sim_worker.h"
 
 #include <algorithm>
 #include <set>
@@ -46,7 +46,7 @@ void SimWorker::deploy(const ConnectionPtr& by, size_t version, const cluster::W
   SHOAL_CHECK(deployment.ok());
   auto worker_plan = std::make_shared<WorkerPlan>();
   worker_plan->coordinator = by;
-  worker_plan->survives = deployed.plan.survives > 0;
+  worker_plan->survives = deployed.scheduled.plan().survives > 0;
   worker_plan->deployment = *std::move(deployment);
   later(world_.random.between(kQuickestCompile, kSlowestCompile),
         [this, worker_plan, plan = deployed.id] {
@@ -156,7 +156,7 @@ void SimWorker::finish(uint64_t plan, const cluster::ReadyTask& ready) {
   const std::shared_ptr<WorkerPlan> worker_plan = it->second;
   const cluster::WorkerTask& task = worker_plan->deployment->tasks()[ready.task];
   std::vector<Tensor> outputs(task.outputs.size());
-  SHOAL_CHECK(task.executable->run(ready.inputs, outputs, nullptr).ok());
+  SHOAL_CHECK(task.executable->run(ready.inputs, outputs, {}).ok());
   for (const cluster::SendOrder& order : task.sends) {
     for (size_t i = 0; i < outputs.size(); ++i) {
       const plan::Piece& made = task.outputs[i];

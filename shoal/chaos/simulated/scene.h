@@ -31,7 +31,7 @@ class Scene {
 
  private:
   struct Made {
-    cluster::DeployedPlan deployed;
+    plan::ScheduledPlan scheduled;
     // By segment and task.
     std::vector<std::vector<std::shared_ptr<Executable>>> executables;
   };

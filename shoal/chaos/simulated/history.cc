@@ -1,10 +1,10 @@
-#include "shoal/chaos/history.h"
+#include "shoal/chaos/simulated/history.h"
 
 #include <map>
 #include <memory>
 
-#include "shoal/chaos/faults.h"
-#include "shoal/chaos/sim_coordinator.h"
+#include "shoal/chaos/simulated/fault_injector.h"
+#include "shoal/chaos/simulated/sim_coordinator.h"
 
 namespace shoal::chaos {
 namespace {
@@ -14,6 +14,9 @@ using namespace std::chrono_literals;
 constexpr size_t kScenes = 18;
 constexpr int kMostRequests = 8, kMostFaults = 4;
 constexpr Time kTimeout = 3s;
+// Each of the ten as likely: there are four kinds of partitions.
+constexpr FaultCounts kAllFaults{
+    .kills = 1, .stops = 1, .slows = 1, .partitions = 4, .delays = 1, .drops = 1, .corruptions = 1};
 
 // Scenes are made when they are first played.
 Scene& scene_of(uint64_t seed) {
@@ -30,7 +33,8 @@ Scene& scene_of(uint64_t seed) {
 class Life {
  public:
   explicit Life(uint64_t seed)
-      : world_(scene_of(seed), seed),
+      : seed_(seed),
+        world_(scene_of(seed), seed),
         coordinator_(world_, workers_, [this](uint64_t r, const auto& o) { end(r, o); }) {
     for (int w = 0; w < world_.scene.workers(); ++w) {
       workers_.push_back(std::make_unique<SimWorker>(world_, w, workers_, coordinator_.ear()));
@@ -48,7 +52,9 @@ class Life {
       world_.clock.after(world_.random.between(0ms, kBusy), [this] { coordinator_.upgrade(); });
     }
     const auto count = static_cast<int>(world_.random.between(0, kMostFaults));
-    const FaultPlan faults(world_, workers_, count, kBusy);
+    FaultPlan plan(
+        {.counts = kAllFaults, .endless = true, .workers = world_.scene.workers(), .seed = seed_});
+    const FaultInjector faults(world_, workers_, plan, count, kBusy);
     world_.clock.after(kBusy + 2 * kTimeout, [this] { coordinator_.stop(); });
     while (world_.clock.step()) {
     }
@@ -98,6 +104,7 @@ class Life {
     if (history_.violation.empty()) history_.violation = how;
   }
 
+  const uint64_t seed_;
   World world_;
   std::vector<std::unique_ptr<SimWorker>> workers_;
   SimCoordinator coordinator_;

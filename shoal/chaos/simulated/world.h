@@ -4,8 +4,8 @@
 #include <functional>
 #include <string_view>
 
-#include "shoal/chaos/network.h"
-#include "shoal/chaos/scene.h"
+#include "shoal/chaos/simulated/network.h"
+#include "shoal/chaos/simulated/scene.h"
 #include "shoal/cluster/fault_point.h"
 
 namespace shoal::chaos {

@@ -7,7 +7,7 @@
 #include <set>
 #include <vector>
 
-#include "shoal/chaos/sim_worker.h"
+#include "shoal/chaos/simulated/sim_worker.h"
 
 namespace shoal::chaos {
 

@@ -1,4 +1,4 @@
-#include "shoal/chaos/sim_coordinator.h"
+#include "shoal/chaos/simulated/sim_coordinator.h"
 
 #include <algorithm>
 
@@ -129,7 +129,7 @@ bool SimCoordinator::restore() {
   if (plans.empty()) return false;
   const cluster::DeployedPlanPtr deployed = deployed_plans_.at(plans.front());
   const int worker = requests_.missing(deployed->id).front();
-  const std::vector<int> uses = plan::workers_of(deployed->plan);
+  const std::vector<int> uses = plan::workers_of(deployed->scheduled.plan());
   const auto& [version, set] = made_for_.at(deployed->id);
   deploying_ = {set, {uses.begin(), uses.end()}, {worker}, deployed->id, worker, false};
   world_.note("restore", static_cast<int64_t>(deployed->id), worker);
@@ -172,7 +172,7 @@ void SimCoordinator::begin_to_deploy(const cluster::Workers& set) {
   auto made = world_.scene.deployed(version_, set, next_plan_++);
   SHOAL_CHECK(made.ok());
   const auto deployed = std::make_shared<const cluster::DeployedPlan>(*std::move(made));
-  const std::vector<int> uses = plan::workers_of(deployed->plan);
+  const std::vector<int> uses = plan::workers_of(deployed->scheduled.plan());
   deploying_ = {set, {uses.begin(), uses.end()}, {uses.begin(), uses.end()}, deployed->id};
   deployed_plans_[deployed->id] = deployed;
   made_for_[deployed->id] = {version_, set};
@@ -259,7 +259,7 @@ void SimCoordinator::send_inputs(const cluster::Attempt& attempt,
   if (input == open_.end()) return;
   const Tensor& whole = world_.scene.input(input->second);
   for (size_t i : sends) {
-    const plan::Transfer& transfer = attempt.deployed->schedule.transfers[i];
+    const plan::Transfer& transfer = attempt.deployed->scheduled.schedule().transfers[i];
     const auto link = links_.find(transfer.to);
     if (link == links_.end()) continue;
     SimWorker* there = workers_[static_cast<size_t>(transfer.to)].get();
@@ -274,7 +274,7 @@ void SimCoordinator::send_inputs(const cluster::Attempt& attempt,
 
 void SimCoordinator::tell(const cluster::DeployedPlanPtr& deployed,
                           const std::function<void(SimWorker&)>& what) {
-  for (int worker : plan::workers_of(deployed->plan)) {
+  for (int worker : plan::workers_of(deployed->scheduled.plan())) {
     const auto link = links_.find(worker);
     if (link == links_.end()) continue;
     SimWorker* there = workers_[static_cast<size_t>(worker)].get();

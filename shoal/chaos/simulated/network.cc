@@ -1,4 +1,4 @@
-#include "shoal/chaos/network.h"
+#include "shoal/chaos/simulated/network.h"
 
 #include <algorithm>
 
@@ -44,7 +44,9 @@ bool Network::silent(int machine, int to) const {
 bool Network::send(const ConnectionPtr& connection, int from, std::function<void()> deliver) {
   if (!connection->at(from).open) return false;
   End& to = connection->other(from);
-  const Time way = random_.between(kShortestWay, kLongestWay) + extra_;
+  const auto delay = delays_.find({from, to.machine});
+  const Time way = random_.between(kShortestWay, kLongestWay) +
+                   (delay == delays_.end() ? Time(0) : delay->second);
   to.latest = std::max(to.latest, clock_.now() + way);
   clock_.after(to.latest - clock_.now(),
                [this, connection, at = to.machine, what = std::move(deliver)] {
@@ -111,6 +113,8 @@ void Network::block(int from, int to) {
 void Network::unblock(int from, int to) {
   if (blocked_.erase({from, to}) > 0) flush();
 }
+
+void Network::delay(int from, int to, Time by) { delays_[{from, to}] = by; }
 
 void Network::cut(int a, int b) {
   for (const auto& one : std::vector(connections_)) {

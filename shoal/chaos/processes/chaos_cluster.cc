@@ -1,0 +1,103 @@
+#include "shoal/chaos/processes/chaos_cluster.h"
+
+#include <algorithm>
+#include <system_error>
+
+#include "shoal/emulate/links.h"
+
+namespace shoal::chaos {
+
+Result<std::unique_ptr<ChaosCluster>> ChaosCluster::open(const Graph& graph, Device& device,
+                                                         const ChaosClusterOptions& options) {
+  SHOAL_ASSIGN(TemporaryFolder folder, TemporaryFolder::make());
+  std::unique_ptr<ChaosCluster> cluster(new ChaosCluster(options, std::move(folder)));
+  SHOAL_TRY(cluster->start(options));
+  SHOAL_ASSIGN(cluster->check_, EquivalenceCheck::make(graph, device, options.seed));
+  SHOAL_TRY(cluster->connect());
+  SHOAL_TRY(cluster->deploy(options));
+  return cluster;
+}
+
+ChaosCluster::ChaosCluster(const ChaosClusterOptions& options, TemporaryFolder folder)
+    : folder_(std::move(folder)),
+      emulation_{options.emulated, folder_.path() / "media", options.dilation},
+      names_(options.workers),
+      random_(options.seed) {}
+
+// What can happen to workers is there before they are.
+Status ChaosCluster::start(const ChaosClusterOptions& options) {
+  std::error_code error;
+  std::filesystem::create_directories(emulation_.media, error);
+  SHOAL_ASSIGN(faults_, emulation_.make_faults(names_));
+  SHOAL_ASSIGN(breakpoint_, emulation_.breakpoint());
+  std::vector<std::string> flags = {"--threads", "1", "--media", emulation_.media};
+  if (emulation_.is_on()) {
+    flags.insert(flags.end(), {"--emulate", std::filesystem::absolute(options.cluster_file),
+                               "--dilate", std::to_string(emulation_.dilation)});
+  }
+  workers_.emplace(cluster::LocalWorkersOptions{.program = options.program,
+                                                .folder = folder_.path(),
+                                                .flags = std::move(flags),
+                                                .keep_weights = true});
+  return workers_->start(names_);
+}
+
+Status ChaosCluster::connect() {
+  const cluster::ClusterFolder owner = workers_->owner();
+  SHOAL_ASSIGN(const net::Identity identity, owner.coordinator());
+  SHOAL_ASSIGN(transport_, emulation_.transport(identity, ""));
+  SHOAL_ASSIGN(const auto listed, owner.workers());
+  cluster::CoordinatorOptions options;
+  SHOAL_ASSIGN(options.epoch, owner.next_epoch());
+  options.reached = [breakpoint = breakpoint_](cluster::FaultPoint point, int worker) {
+    breakpoint->pass(worker, static_cast<int>(point));
+  };
+  SHOAL_ASSIGN(coordinator_, cluster::Coordinator::connect(listed, *transport_, options));
+  return {};
+}
+
+Status ChaosCluster::deploy(const ChaosClusterOptions& options) {
+  SHOAL_ASSIGN(deployment_, cluster::FailoverDeployment::start(
+                                *coordinator_, {.plan = options.plan,
+                                                .standby = true,
+                                                .retry_interval = std::chrono::milliseconds(50),
+                                                .grace = std::chrono::seconds(2)}));
+  deployment_->settle();
+  if (!emulation_.is_on()) return {};
+  // Weights have travelled before links are slow.
+  SHOAL_ASSIGN(const auto shaping, emulate::open_shaping(emulation_.media));
+  shaping->store(true);
+  return {};
+}
+
+ChaosCluster::Reply ChaosCluster::ask() {
+  constexpr std::chrono::seconds kTimeout{20};
+  const auto requests = check_->requests();
+  const EquivalenceCheck::Request& request = requests[random_() % requests.size()];
+  std::vector<Tensor> outputs(request.expected.size());
+  Reply reply;
+  const auto begin = std::chrono::steady_clock::now();
+  reply.status = deployment_->run(
+      request.inputs, outputs,
+      std::chrono::duration_cast<std::chrono::milliseconds>(kTimeout * std::max(1.0, dilation())));
+  const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - begin;
+  reply.ms = took.count() / dilation();
+  reply.is_right = reply.status.ok() && outputs_match(outputs, request.expected);
+  return reply;
+}
+
+std::vector<bool> ChaosCluster::present() const {
+  std::vector<bool> there(names_.size(), true);
+  for (int worker : coordinator_->lost()) there[static_cast<size_t>(worker)] = false;
+  return there;
+}
+
+void ChaosCluster::settle() {
+  constexpr int kTries = 200;
+  for (int i = 0; i < kTries; ++i) {
+    deployment_->settle();
+    if (coordinator_->lost().empty()) return;
+  }
+}
+
+}  // namespace shoal::chaos

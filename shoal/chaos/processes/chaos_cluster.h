@@ -1,0 +1,80 @@
+// ChaosCluster: a model on worker processes of this machine, to which faults can be done while it
+// answers.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "shoal/base/temporary_folder.h"
+#include "shoal/chaos/processes/equivalence_check.h"
+#include "shoal/cluster/failover_deployment.h"
+#include "shoal/cluster/local_workers.h"
+#include "shoal/emulate/emulation.h"
+
+namespace shoal::chaos {
+
+struct ChaosClusterOptions {
+  std::filesystem::path program = {};     // started as `program worker ...`: the binary `shoal`
+  std::vector<std::string> workers = {};  // their names
+  // Plans for sets of workers, as FailoverOptions::plan.
+  std::function<Result<plan::Prediction>(const cluster::Workers&)> plan = nullptr;
+  uint64_t seed = 1;  // of requests
+  // If it has workers, these are emulated: `workers` are their names, and they read cluster.toml.
+  plan::ClusterProfile emulated = {};
+  std::filesystem::path cluster_file = {};
+  double dilation = 1;
+};
+
+// Not thread-safe, except that ask() may be called on one thread while faults are done on another.
+class ChaosCluster {
+ public:
+  // Starts the workers, deploys the model, and has `device` compute the right answers.
+  // REQUIRES: the calling thread outlives the cluster (base/process.h).
+  static Result<std::unique_ptr<ChaosCluster>> open(const Graph& graph, Device& device,
+                                                    const ChaosClusterOptions& options);
+
+  struct Reply {
+    Status status;
+    bool is_right = false;
+    double ms = 0;  // in the time of the emulated world
+  };
+  // Sends one of a few requests, and waits for the answer.
+  Reply ask();
+
+  // What faults are done by.
+  cluster::LocalWorkers& workers() { return *workers_; }
+  emulate::SharedNetworkFaults& network() { return *faults_; }
+  emulate::Breakpoint& breakpoint() { return *breakpoint_; }
+
+  // Seconds that pass for every second of the emulated world.
+  double dilation() const { return emulation_.dilation; }
+  const std::vector<std::string>& names() const { return names_; }  // of workers
+  std::vector<bool> present() const;                                // by worker
+  cluster::Tally tally() const { return coordinator_->tally(); }
+  // Waits until all workers are there and all plans are deployed that should be; for a while only.
+  void settle();
+
+ private:
+  ChaosCluster(const ChaosClusterOptions& options, TemporaryFolder folder);
+  Status start(const ChaosClusterOptions& options);
+  Status connect();
+  Status deploy(const ChaosClusterOptions& options);
+
+  const TemporaryFolder folder_;
+  const emulate::Emulation emulation_;
+  const std::vector<std::string> names_;
+  std::mt19937_64 random_;
+  std::shared_ptr<emulate::SharedNetworkFaults> faults_;
+  std::shared_ptr<emulate::Breakpoint> breakpoint_;
+  std::optional<cluster::LocalWorkers> workers_;
+  std::optional<EquivalenceCheck> check_;
+  std::unique_ptr<net::Transport> transport_;
+  std::unique_ptr<cluster::Coordinator> coordinator_;
+  std::unique_ptr<cluster::FailoverDeployment> deployment_;
+};
+
+}  // namespace shoal::chaos

@@ -1,0 +1,78 @@
+// Dilation: how many seconds pass on this machine for every second of the emulated world.
+//
+// An emulated device computes, and then sleeps until the real one would be done. Where its process
+// gets a core too late, the task takes longer than it would on the device: it is late, and the
+// figures of the request are worth less. What the scheduler of this machine adds is some
+// microseconds to some milliseconds however long the task is, so in slow motion it weighs less:
+// k times the dilation gives about 1/k of the lateness.
+#pragma once
+
+#include <atomic>
+#include <filesystem>
+#include <memory>
+#include <optional>
+
+#include "shoal/base/status.h"
+#include "shoal/plan/cost/simulate.h"
+#include "shoal/plan/profile.h"
+
+namespace shoal::emulate {
+
+// Returns the dilation with which a machine of this many cores can be all these devices at once,
+// and with which what its own network and scheduler take is small beside the latencies that are
+// emulated.
+double choose_dilation(const plan::ClusterProfile& cluster, unsigned cores);
+
+// Returns how much longer than predicted the latest worker computed, as a share of the request.
+// REQUIRES: both timelines are of this plan, and in the time of the emulated world.
+double lateness_of(const plan::Plan& plan, const plan::Timeline& predicted,
+                   const plan::Timeline& measured);
+
+// Figures that are late by no more than this are as good as any.
+inline constexpr double kGoodLateness = 0.05;
+
+// What to do after a measurement: take it, or measure again in slower motion. Decides only; the
+// caller measures. Not thread-safe.
+class DilationSearch {
+ public:
+  // So many times the initial dilation is the most that next() returns.
+  static constexpr double kMaxRaise = 32;
+
+  // `initial` is the dilation of the first measurement, and a measurement takes so many seconds of
+  // the emulated world.
+  DilationSearch(double initial, double seconds) : initial_(initial), seconds_(seconds) {}
+
+  // Takes the lateness of the latest measurement. Returns the dilation with which to measure again;
+  // nothing if the figures are good, or if better ones would take too long.
+  std::optional<double> next(double lateness);
+
+ private:
+  const double initial_, seconds_;
+  double current_ = initial_;
+  int measurements_ = 0;
+};
+
+// The dilation that all processes of an emulated cluster have now. They share it through a file, so
+// that the one that measures can change it between two requests. Thread-safe.
+class SharedDilation {
+ public:
+  // `media` as in links.h. All processes give the same initial value.
+  static Result<std::shared_ptr<SharedDilation>> open(const std::filesystem::path& media,
+                                                      double initial);
+
+  double get() const;
+  void set(double dilation) { *changed_ = dilation; }
+  void reset() { *changed_ = 0; }  // to the initial value
+
+ private:
+  using Word = std::atomic<double>;
+  static_assert(Word::is_always_lock_free);
+
+  SharedDilation(std::shared_ptr<Word> changed, double initial)
+      : changed_(std::move(changed)), initial_(initial) {}
+
+  const std::shared_ptr<Word> changed_;  // 0: it has not been
+  const double initial_;
+};
+
+}  // namespace shoal::emulate

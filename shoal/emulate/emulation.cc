@@ -1,0 +1,101 @@
+#include "shoal/emulate/emulation.h"
+
+#include <algorithm>
+#include <fstream>
+#include <system_error>
+
+#include "shoal/base/atomic_file.h"
+#include "shoal/emulate/faulty_transport.h"
+#include "shoal/emulate/links.h"
+#include "shoal/plan/plan.h"
+
+namespace shoal::emulate {
+namespace {
+
+std::filesystem::path slow_file(const std::filesystem::path& media) { return media / "slow"; }
+std::filesystem::path faults_file(const std::filesystem::path& media) { return media / "faults"; }
+
+}  // namespace
+
+Result<int> Emulation::number_of(const std::string& machine) const {
+  if (machine.empty()) return plan::kCoordinator;
+  const auto it = std::ranges::find(cluster.workers, machine, &plan::WorkerProfile::name);
+  if (it == cluster.workers.end()) return invalid("no emulated device is called " + machine);
+  return static_cast<int>(it - cluster.workers.begin());
+}
+
+Result<std::shared_ptr<SharedDilation>> Emulation::shared_dilation() const {
+  return SharedDilation::open(media, dilation);
+}
+
+Result<Pace> Emulation::pace_of(const std::string& worker) const {
+  SHOAL_ASSIGN(const int number, number_of(worker));
+  SHOAL_ASSIGN(const auto shared, shared_dilation());
+  return Pace{cluster.workers[static_cast<size_t>(number)], [shared, emulation = *this, worker] {
+                return shared->get() * emulation.slowness_of(worker);
+              }};
+}
+
+Status Emulation::slow_down(const std::string& worker, double times) const {
+  return write_file(slow_file(media), worker + " " + std::to_string(times) + "\n");
+}
+
+double Emulation::slowness_of(const std::string& worker) const {
+  std::ifstream slow(slow_file(media));
+  std::string name;
+  double times = 1;
+  return slow >> name >> times && name == worker ? times : 1;
+}
+
+Result<std::shared_ptr<SharedNetworkFaults>> Emulation::make_faults(
+    const std::vector<std::string>& workers) const {
+  return SharedNetworkFaults::make(faults_file(media), workers);
+}
+
+Result<std::shared_ptr<SharedNetworkFaults>> Emulation::faults() const {
+  std::error_code error;
+  if (media.empty() || !std::filesystem::exists(faults_file(media), error)) {
+    return std::shared_ptr<SharedNetworkFaults>();
+  }
+  return SharedNetworkFaults::open(faults_file(media));
+}
+
+Result<std::shared_ptr<Breakpoint>> Emulation::breakpoint() const {
+  return Breakpoint::open(media / "breakpoint");
+}
+
+Result<std::function<void(int)>> Emulation::fault_hook(const std::string& worker) const {
+  SHOAL_ASSIGN(const auto shared, faults());
+  if (shared == nullptr) return std::function<void(int)>();
+  SHOAL_ASSIGN(const auto holds, breakpoint());
+  return std::function<void(int)>(
+      [holds, number = shared->number_of(worker)](int point) { holds->pass(number, point); });
+}
+
+std::chrono::milliseconds heartbeat_of(const plan::ClusterProfile& cluster, double dilation,
+                                       std::chrono::milliseconds beat) {
+  constexpr int kTurns = 10;
+  const auto is_radio = [](const plan::LinkProfile& link) { return link.wakeup_seconds > 0; };
+  if (std::ranges::any_of(cluster.links, is_radio)) beat *= kTurns;
+  return std::chrono::duration_cast<std::chrono::milliseconds>(beat * std::max(1.0, dilation));
+}
+
+Result<std::unique_ptr<net::Transport>> Emulation::transport(const net::Identity& identity,
+                                                             const std::string& machine,
+                                                             net::TlsOptions options) const {
+  SHOAL_ASSIGN(auto shared, faults());
+  if (is_on()) {
+    SHOAL_ASSIGN(const int self, number_of(machine));
+    SHOAL_ASSIGN(auto links, make_links(*this, self));
+    options.channel.decorators.push_back(std::move(links));
+    // Without faults nobody falls silent, and the dilation may be raised while channels are open.
+    // With them, silence must be noticed in time, and the dilation stays.
+    const double most = shared == nullptr ? DilationSearch::kMaxRaise * dilation : dilation;
+    options.channel.beat = heartbeat_of(cluster, most, options.channel.beat);
+  }
+  if (shared == nullptr) return net::make_tls_transport(identity, std::move(options));
+  const int self = shared->number_of(machine);
+  return make_faulty_transport(identity, std::move(options), std::move(shared), self);
+}
+
+}  // namespace shoal::emulate

@@ -1,0 +1,62 @@
+// Emulation: how one process takes part in a cluster that is emulated on this machine, or to which
+// faults are done on purpose. Workers and the coordinator are processes; what they share (air and
+// cables, dilation, faults) lies in files of one folder.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "shoal/emulate/breakpoint.h"
+#include "shoal/emulate/dilation.h"
+#include "shoal/emulate/network_faults.h"
+#include "shoal/emulate/paced_device.h"
+#include "shoal/net/tls/tls.h"
+#include "shoal/plan/profile.h"
+
+namespace shoal::emulate {
+
+// A value. Machines are workers by name, and the coordinator, which has the empty name.
+struct Emulation {
+  plan::ClusterProfile cluster;  // without workers: nothing is emulated
+  std::filesystem::path media;   // the folder
+  double dilation = 1;           // at first (dilation.h)
+
+  bool is_on() const { return !cluster.workers.empty(); }
+  // The number of this machine in `cluster`. Fails with kInvalidArgument if there is none.
+  Result<int> number_of(const std::string& machine) const;
+  Result<std::shared_ptr<SharedDilation>> shared_dilation() const;
+
+  // Returns the channels of this machine: over links as slow as the cluster's if it is emulated,
+  // over the faulty network if make_faults() has been called in the folder.
+  Result<std::unique_ptr<net::Transport>> transport(const net::Identity& identity,
+                                                    const std::string& machine,
+                                                    net::TlsOptions options = {}) const;
+  // Returns how long this worker takes for what it computes. REQUIRES: is_on()
+  Result<Pace> pace_of(const std::string& worker) const;
+
+  // Lets one worker take `times` as long as it should, and all others as long, from the next task
+  // on.
+  Status slow_down(const std::string& worker, double times) const;
+  double slowness_of(const std::string& worker) const;
+
+  // Faults are about to be done to these workers. To be called before they are started.
+  Result<std::shared_ptr<SharedNetworkFaults>> make_faults(
+      const std::vector<std::string>& workers) const;
+  // Null if make_faults() has not been called.
+  Result<std::shared_ptr<SharedNetworkFaults>> faults() const;
+  Result<std::shared_ptr<Breakpoint>> breakpoint() const;
+  // Returns what this worker calls when it gets to a point of a request (cluster/fault_point.h), at
+  // which it may be held. Empty if faults() is null.
+  Result<std::function<void(int point)>> fault_hook(const std::string& worker) const;
+};
+
+// Returns the heartbeat interval of channels whose interval would be `beat` in the emulated world.
+// It is as much slower as everything is, and ten times as slow where there are radios: a worker
+// that waits for its turn in the air is silent for long without being gone.
+std::chrono::milliseconds heartbeat_of(const plan::ClusterProfile& cluster, double dilation,
+                                       std::chrono::milliseconds beat);
+
+}  // namespace shoal::emulate
