@@ -1,31 +1,85 @@
-# What a user of the library gets: one static library of the engine, one for images and data sets,
-# headers, find_package(shoal) and pkg-config. Called after all rooms are defined.
+# What a user of the library gets: libshoal.so and libshoal.a, made from the objects of the rooms, the
+# public headers, find_package(shoal) and pkg-config. Called after all rooms are defined.
+#
+# One library has all that was built: the engine, which needs Highway only, and unless they were left
+# out (SHOAL_DATA, SHOAL_CLUSTER) images and data sets, and clusters.
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
-# The engine is every room but those that need more libraries: data (JPEG, PNG, zlib), and net, cluster
-# and emulate (OpenSSL, protobuf), which are in the binary only.
-get_property(rooms GLOBAL PROPERTY SHOAL_ROOMS)
-list(REMOVE_ITEM rooms shoal_data shoal_net shoal_cluster shoal_emulate)
-set(objects)
-foreach(room ${rooms})
-  list(APPEND objects $<TARGET_OBJECTS:${room}>)
-endforeach()
-add_library(shoal_engine STATIC ${objects})
-set_target_properties(shoal_engine PROPERTIES OUTPUT_NAME shoal LINKER_LANGUAGE CXX)
+# Not in the library: rooms for trials of a cluster (chaos, emulate) and for MPI's ranks.
+get_property(library_rooms GLOBAL PROPERTY SHOAL_ROOMS)
+list(TRANSFORM library_rooms REPLACE "^shoal_" "")
+list(REMOVE_ITEM library_rooms chaos emulate mpi)
+set(engine_rooms ${library_rooms})
+list(REMOVE_ITEM engine_rooms data fit net cluster)
 
-install(TARGETS shoal_engine shoal_data ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
-install(TARGETS shoal RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
-install(DIRECTORY shoal DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
-  FILES_MATCHING PATTERN "*.h" PATTERN "list.inc")
+# shoal_link_rooms(target room...): the objects of these rooms and what they need from outside.
+function(shoal_link_rooms target)
+  foreach(room ${ARGN})
+    target_sources(${target} PRIVATE $<TARGET_OBJECTS:shoal_${room}>)
+    get_target_property(needed shoal_${room} LINK_LIBRARIES)
+    list(FILTER needed EXCLUDE REGEX "^shoal|^\\$")
+    target_link_libraries(${target} PRIVATE ${needed})
+  endforeach()
+  set_target_properties(${target} PROPERTIES LINKER_LANGUAGE CXX)
+  if(NOT SHOAL_SANITIZE)  # sanitizers leave their own symbols to the program
+    target_link_options(${target} PRIVATE -Wl,-z,defs)
+  endif()
+endfunction()
+
+add_library(shoal_shared SHARED)
+shoal_link_rooms(shoal_shared ${library_rooms} c)
+set_target_properties(shoal_shared PROPERTIES OUTPUT_NAME shoal VERSION 1 SOVERSION 1
+  LINK_DEPENDS ${PROJECT_SOURCE_DIR}/cmake/libshoal.map)
+target_link_options(shoal_shared PRIVATE -Wl,--version-script=${PROJECT_SOURCE_DIR}/cmake/libshoal.map)
+add_library(shoal_static STATIC)
+shoal_link_rooms(shoal_static ${library_rooms} c)
+set_target_properties(shoal_static PROPERTIES OUTPUT_NAME shoal)
+if(SHOAL_TESTS)
+  # The engine alone, for a test that it needs nothing but Highway.
+  add_library(shoal_engine SHARED)
+  shoal_link_rooms(shoal_engine ${engine_rooms})
+endif()
+add_custom_target(shared DEPENDS shoal_shared)
+
+install(TARGETS shoal_shared shoal_static
+  LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+get_property(public_headers GLOBAL PROPERTY SHOAL_PUBLIC_HEADERS)
+foreach(header shoal/shoal.h ${public_headers})
+  cmake_path(GET header PARENT_PATH folder)
+  install(FILES ${header} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/${folder})
+endforeach()
+install(FILES bindings/c/include/shoal/c/shoal.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/shoal/c)
+
+# What the static library needs, for linkers and for CMake.
+set(SHOAL_STATIC_LIBS "-lhwy")
+set(SHOAL_COMPONENTS engine c static)
+if(SHOAL_DATA)
+  string(APPEND SHOAL_STATIC_LIBS " -ljpeg -lpng -lz")
+  list(APPEND SHOAL_COMPONENTS data)
+endif()
+if(SHOAL_CLUSTER)
+  string(APPEND SHOAL_STATIC_LIBS " -lprotobuf-lite -lssl -lcrypto")
+  if(IPSEC_MB AND IPSEC_MB_LIBRARY)
+    string(APPEND SHOAL_STATIC_LIBS " -lIPSec_MB")
+  endif()
+  list(APPEND SHOAL_COMPONENTS cluster)
+endif()
+string(REPLACE " " ";" SHOAL_STATIC_LIBS_LIST "${SHOAL_STATIC_LIBS}")
 
 configure_package_config_file(cmake/shoal-config.cmake.in shoal-config.cmake
   INSTALL_DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/shoal PATH_VARS CMAKE_INSTALL_INCLUDEDIR CMAKE_INSTALL_LIBDIR)
 write_basic_package_version_file(shoal-config-version.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/shoal-config.cmake ${PROJECT_BINARY_DIR}/shoal-config-version.cmake
   DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/shoal)
+# Found from where the file lies, so that an installed tree can be moved.
+file(RELATIVE_PATH SHOAL_PC_TO_PREFIX ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})
 configure_file(cmake/shoal.pc.in shoal.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/shoal.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+
+if(TARGET shoal)
+  install(TARGETS shoal RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+endif()
 if(SHOAL_CLUSTER)
   install(FILES apps/systemd/shoal-worker.service DESTINATION lib/systemd/system)
 endif()

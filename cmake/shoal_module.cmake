@@ -23,6 +23,8 @@ if(SHOAL_SANITIZE)
   endif()
 endif()
 
+include(cmake/precompiled.cmake)
+
 if(SHOAL_TESTS)
   find_package(GTest REQUIRED)
   include(GoogleTest)
@@ -38,6 +40,7 @@ function(shoal_test name)
   target_link_libraries(${name} PRIVATE ${ARG_LINK} shoal_flags GTest::gtest_main)
   # A minute less to compile on two cores; what takes time when they run is in the libraries.
   target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-O1>)
+  shoal_precompile(${name} test)
   gtest_discover_tests(${name} DISCOVERY_TIMEOUT 60 PROPERTIES LABELS "${ARG_LABELS}")
 endfunction()
 
@@ -52,6 +55,10 @@ function(shoal_module name)
   list(FILTER sources EXCLUDE REGEX "_test\\.cc$")
   list(FILTER tests INCLUDE REGEX "_test\\.cc$")
 
+  set(headers std)
+  if(graph IN_LIST ARG_DEPS)
+    set(headers graph)
+  endif()
   list(TRANSFORM ARG_DEPS PREPEND shoal::)
   add_library(shoal_${name} STATIC ${sources})
   target_include_directories(shoal_${name} PUBLIC ${PROJECT_SOURCE_DIR})
@@ -62,6 +69,8 @@ function(shoal_module name)
   set_property(GLOBAL APPEND PROPERTY SHOAL_ROOMS shoal_${name})
   list(TRANSFORM ARG_PUBLIC PREPEND shoal/${name}/)
   set_property(GLOBAL APPEND PROPERTY SHOAL_PUBLIC_HEADERS ${ARG_PUBLIC})
+
+  shoal_precompile(shoal_${name} ${headers})
 
   if(tests AND SHOAL_TESTS)
     shoal_test(${name}_test SOURCES ${tests} LINK shoal::${name})

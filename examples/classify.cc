@@ -1,10 +1,9 @@
 // Loads a model, classifies an image: classify model.onnx image.png
+#include <shoal/shoal.h>
+
 #include <algorithm>
 #include <cstdio>
-
-#include "shoal/cpu/cpu.h"
-#include "shoal/data/image.h"
-#include "shoal/session/session.h"
+#include <string>
 
 shoal::Result<long> classify(const char* model, const char* file) {
   auto device = shoal::make_cpu_device();

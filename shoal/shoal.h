@@ -20,20 +20,35 @@
 // A model on a device.
 #include "shoal/cpu/cpu.h"
 #include "shoal/device/device.h"
+#include "shoal/device/hybrid.h"
+#include "shoal/devices/devices.h"
+#include "shoal/models/model.h"
 #include "shoal/onnx/export.h"
 #include "shoal/session/session.h"
 #include "shoal/zoo/zoo.h"
 
+// A model on several devices.
+#include "shoal/plan/summary.h"
+#if __has_include("shoal/cluster/cluster.h")  // not with SHOAL_CLUSTER=OFF
+#include "shoal/cluster/cluster.h"
+#endif
+
 // Training and compression.
+#include "shoal/compress/methods.h"
 #include "shoal/compress/quantize.h"
 #include "shoal/train/initial_weights.h"
 #include "shoal/train/schedule.h"
 #include "shoal/train/trainer.h"
 
-// Images, arrays and data sets, unless Shoal was built without (SHOAL_DATA=OFF).
+// Images, arrays and data sets, and training and evaluation on them, unless Shoal was built without
+// (SHOAL_DATA=OFF).
 #if __has_include("shoal/data/dataset.h")
 #include "shoal/data/dataset.h"
 #include "shoal/data/image.h"
 #include "shoal/data/npy.h"
 #include "shoal/data/safetensors.h"
+#include "shoal/fit/calibration_files.h"
+#include "shoal/fit/evaluation.h"
+#include "shoal/fit/scores.h"
+#include "shoal/fit/train.h"
 #endif

@@ -1,26 +1,87 @@
 #!/bin/sh
-# Installs the build into a scratch folder, builds the example against it in both ways a user may,
-# and lets it classify: tests/install.sh BUILD_DIR
+# Installs the build into a scratch folder, and checks what a user of the library gets: headers that
+# stand alone, symbols as listed, and the examples, static and shared, by CMake and by pkg-config:
+# tests/install.sh BUILD_DIR
 set -eu
 source=$(cd "$(dirname "$0")/.." && pwd)
 build=$(cd "$1" && pwd)
 scratch=$(mktemp -d)
-trap 'rm -rf "$scratch"' EXIT
+worker=
+trap 'test -z "$worker" || kill "$worker"; rm -rf "$scratch"' EXIT
+fail() { echo "$*" >&2; exit 1; }
 
-cmake --install "$build" --prefix "$scratch/prefix" >/dev/null
-"$scratch/prefix/bin/shoal" zoo digits -o "$scratch/digits.onnx"
-expect() {
+prefix=$scratch/prefix
+cmake --install "$build" --prefix "$prefix" >/dev/null
+shoal=$prefix/bin/shoal
+libraries=$(dirname "$(find "$prefix" -name libshoal.so.1)")
+LD_LIBRARY_PATH=$libraries
+PKG_CONFIG_PATH=$libraries/pkgconfig
+export LD_LIBRARY_PATH PKG_CONFIG_PATH
+
+# What is installed is the list of public headers. Each compiles alone, from the installed tree.
+headers=$(cd "$prefix/include" && find shoal -name '*.h' ! -path 'shoal/c/*' | LC_ALL=C sort)
+[ "$headers" = "$(python3 "$source/tools/check_layers.py" --public | LC_ALL=C sort)" ] ||
+  fail "installed are other headers than PUBLIC lists"
+for header in $headers; do
+  echo "#include <$header>" | g++ -std=c++20 -Wall -Wextra -Wpedantic -Werror -fsyntax-only \
+    -I "$prefix/include" -x c++ - || fail "$header does not compile alone"
+done
+echo "#include <shoal/c/shoal.h>" | gcc -std=c11 -Wall -Wextra -Wpedantic -Werror -fsyntax-only \
+  -I "$prefix/include" -x c - || fail "shoal/c/shoal.h is not C11"
+
+# The shared library exports the C functions that are listed, and else C++ of namespace shoal only.
+nm -D --defined-only "$libraries/libshoal.so.1" | awk '{ print $NF }' >"$scratch/symbols"
+grep '^shoal_' "$scratch/symbols" | LC_ALL=C sort >"$scratch/c_symbols"
+diff "$source/bindings/c/symbols.txt" "$scratch/c_symbols" ||
+  fail "the C functions differ from bindings/c/symbols.txt: change that file only on purpose"
+others=$(grep -v '^shoal_' "$scratch/symbols" | c++filt |
+  grep -Ev '^((typeinfo|typeinfo name|vtable|guard variable) for )?shoal::' || true)
+[ -z "$others" ] || fail "exported, though not of namespace shoal: $others"
+
+# The engine alone needs Highway and the runtimes of C and C++.
+needs=$(ldd "$build/libshoal_engine.so" |
+  grep -Ev 'linux-vdso|ld-linux|lib(hwy|stdc\+\+|m|gcc_s|c)\.so' || true)
+[ -z "$needs" ] || fail "the engine needs more than Highway: $needs"
+
+# A cluster of one worker, and images to learn from.
+"$shoal" zoo digits -o "$scratch/digits.onnx"
+export XDG_CACHE_HOME="$scratch/cache" SHOAL_CLUSTER_DIR="$scratch/cluster"
+"$shoal" cluster init --dir "$SHOAL_CLUSTER_DIR" >/dev/null
+mkfifo "$scratch/token" "$scratch/ready"
+"$shoal" cluster invite --dir "$SHOAL_CLUSTER_DIR" --listen 127.0.0.1:0 >"$scratch/token" &
+invitation=$!
+read -r token <"$scratch/token"
+"$shoal" worker --dir "$scratch/worker" --name one --listen 127.0.0.1:0 --join "$token" >"$scratch/ready" &
+worker=$!
+read -r _ <"$scratch/ready"
+wait "$invitation"
+mkdir "$scratch/digits"
+cp "$source"/shoal/zoo/digits/sample_*.png "$scratch/digits"
+for digit in 0 1 2 3 4 5 6 7 8 9; do
+  echo "sample_$digit.png $((digit % 2))" >>"$scratch/digits/labels.txt"
+done
+
+classifies() {  # PROGRAM DIGIT
   answer=$("$1" "$scratch/digits.onnx" "$source/shoal/zoo/digits/sample_$2.png")
-  [ "$answer" = "class $2" ] || { echo "$1 answers '$answer' for a $2"; exit 1; }
+  [ "$answer" = "class $2" ] || fail "$1 answers '$answer' for a $2"
 }
+for static in ON OFF; do
+  examples=$scratch/static_$static
+  cmake -S "$source/examples" -B "$examples" -DCMAKE_PREFIX_PATH="$prefix" -DSTATIC=$static >/dev/null
+  cmake --build "$examples" >/dev/null
+  classifies "$examples/classify" 7
+  classifies "$examples/classify_c" 2
+  classifies "$examples/cluster" 5
+  "$examples/fine_tune" "$scratch/digits.onnx" "$scratch/digits" 2 "$scratch/tuned_$static.onnx" >/dev/null
+  "$shoal" inspect "$scratch/tuned_$static.onnx" >/dev/null
+done
 
-cmake -S "$source/examples" -B "$scratch/build" -DCMAKE_PREFIX_PATH="$scratch/prefix" >/dev/null
-cmake --build "$scratch/build" >/dev/null
-expect "$scratch/build/classify" 7
-
-pc=$(dirname "$(find "$scratch/prefix" -name shoal.pc)")
 # shellcheck disable=SC2046  # flags are words
-g++ "$source/examples/classify.cc" -o "$scratch/by_pkg_config" \
-  $(PKG_CONFIG_PATH="$pc" pkg-config --define-variable=prefix="$scratch/prefix" --cflags --libs shoal)
-expect "$scratch/by_pkg_config" 3
-echo "installed, found both ways, answers right"
+g++ -std=c++20 "$source/examples/classify.cc" -o "$scratch/shared" $(pkg-config --cflags --libs shoal)
+classifies "$scratch/shared" 3
+# shellcheck disable=SC2046
+g++ -std=c++20 "$source/examples/classify.cc" -o "$scratch/static" \
+  $(pkg-config --static --cflags --libs shoal | sed 's/-lshoal\b/-l:libshoal.a/')
+ldd "$scratch/static" | grep -q libshoal && fail "the static program needs libshoal.so"
+classifies "$scratch/static" 4
+echo "installed: $(echo "$headers" | wc -l) headers, $(wc -l <"$scratch/c_symbols") C functions; examples answer right"

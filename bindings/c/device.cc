@@ -1,0 +1,65 @@
+// Devices for C.
+#include "handles.h"
+#include "shoal/cpu/cpu.h"
+#include "shoal/devices/devices.h"
+
+namespace shoal::c {
+namespace {
+
+Result<DeviceOptions> device_options(const shoal_device_options& options) {
+  if (options.threads < 0 || options.threads > 1024) return invalid("threads are 0 to 1024");
+  if (options.tune < SHOAL_TUNE_OFF || options.tune > SHOAL_TUNE_FULL) {
+    return invalid(std::to_string(options.tune) + " is no way to tune");
+  }
+  return DeviceOptions{.cpu = {.threads = options.threads,
+                               .tune = static_cast<Tune>(options.tune),
+                               .memory = options.low_memory != 0 ? Memory::kLow : Memory::kPlenty,
+                               .remember = options.tune != SHOAL_TUNE_OFF}};
+}
+
+Status open_device(const char* name, const shoal_device_options* given, shoal_device** out) {
+  SHOAL_TRY(require(name, "name"));
+  SHOAL_TRY(require(out, "out"));
+  SHOAL_ASSIGN(const auto options,
+               read_options<shoal_device_options>(given, SHOAL_DEVICE_OPTIONS_INIT));
+  SHOAL_ASSIGN(const DeviceOptions local, device_options(options));
+  SHOAL_ASSIGN(std::shared_ptr<Device> device, std::string_view(name) == "cluster"
+                                                   ? open_cluster_device(options)
+                                                   : make_device(name, local));
+  *out = new shoal_device{std::move(device)};
+  return {};
+}
+
+// Kept for ever, since C programs are given pointers into it.
+const std::vector<std::string>& device_list() {
+  static const auto* const names = [] {
+    auto* const list = new std::vector<std::string>;
+    for (const DeviceKind& kind : device_kinds()) list->push_back(kind.name);
+    if (cluster_name() != nullptr) list->emplace_back(cluster_name());
+    return list;
+  }();
+  return *names;
+}
+
+}  // namespace
+
+std::shared_ptr<Device> device_or_cpu(const shoal_device* device) {
+  return device != nullptr ? device->device : std::shared_ptr<Device>(make_cpu_device());
+}
+
+}  // namespace shoal::c
+
+const char* shoal_device_list(size_t index) {
+  return index < shoal::c::device_list().size() ? shoal::c::device_list()[index].c_str() : nullptr;
+}
+
+shoal_status* shoal_device_open(const char* name, const shoal_device_options* options,
+                                shoal_device** out) {
+  return shoal::c::guarded([&] { return shoal::c::open_device(name, options, out); });
+}
+
+const char* shoal_device_name(const shoal_device* device) {
+  return device == nullptr ? nullptr : device->device->info().name.c_str();
+}
+
+void shoal_device_free(shoal_device* device) { delete device; }
