@@ -7,9 +7,11 @@ import unittest
 import shoal
 import shoal._core
 import shoal._errors
+import shoal._plan
+import shoal._train
 import shoal.onnx_backend
 
-MODULES = [shoal, shoal._core, shoal._errors, shoal.onnx_backend]
+MODULES = [shoal, shoal._core, shoal._errors, shoal._plan, shoal._train, shoal.onnx_backend]
 
 
 def public_members(kind):
@@ -34,7 +36,9 @@ class Docs(unittest.TestCase):
                     self.assertTrue(inspect.getdoc(what), f"{name}.{member}")
 
     def test_the_main_classes_have_examples(self):
-        for value in (shoal, shoal.Session, shoal.Model, shoal.Error):
+        examples = [shoal, shoal.Session, shoal.Model, shoal.Graph, shoal.Dataset]
+        examples += [shoal.plan, shoal.load, shoal.save, shoal.train, shoal.evaluate]
+        for value in examples:
             self.assertIn(">>>", inspect.getdoc(value), value.__name__)
 
 

@@ -1,5 +1,6 @@
-"""shoal.Session: NumPy in and out, without copies, from several threads."""
+"""shoal.Session: NumPy in and out, without copies, with deadlines, from several threads."""
 
+import datetime
 import resource
 import subprocess
 import sys
@@ -103,6 +104,12 @@ class Values(unittest.TestCase):
 
 
 class Description(unittest.TestCase):
+    def test_answers_come_in_the_order_of_the_model(self):
+        nodes = [helper.make_node(op, ["x"], [name]) for op, name in (("Neg", "z"), ("Abs", "a"))]
+        outputs = [(name, TensorProto.FLOAT, [1]) for name in ("z", "a")]
+        session = shoal.Session(model_of(nodes, [("x", TensorProto.FLOAT, [1])], outputs))
+        self.assertEqual(list(session.run({"x": [1]})), ["z", "a"])
+
     def test_says_what_a_model_takes_and_gives(self):
         session = shoal.Session(doubling_model(TensorProto.FLOAT, ["batch", 3]))
         (x,), (y,) = session.inputs, session.outputs
@@ -174,10 +181,53 @@ class Copies(unittest.TestCase):
         weight = helper.make_tensor("w", TensorProto.FLOAT, [2], [1, 2])
         node = helper.make_node("Identity", ["w"], ["y"])
         infos = [("x", TensorProto.FLOAT, [2])], [("y", TensorProto.FLOAT, [2])]
-        session = shoal.Session(model_of([node], *infos, [weight]))
-        x = {"x": np.ones(2, np.float32)}
-        session.run(x)["y"][:] = 9
-        np.testing.assert_array_equal(session.run(x)["y"], [1, 2])
+        for device in ("cpu", "reference"):
+            session = shoal.Session(model_of([node], *infos, [weight]), device=device)
+            x = {"x": np.ones(2, np.float32)}
+            session.run(x)["y"][:] = 9
+            np.testing.assert_array_equal(session.run(x)["y"], [1, 2], device)
+
+
+class Deadlines(unittest.TestCase):
+    def setUp(self):
+        self.session = shoal.Session("zoo:lenet5")
+        self.x = {"input": digit()}
+
+    def test_a_deadline_that_has_passed_is_a_timeout(self):
+        for deadline in (0, -1, -1e300, datetime.timedelta(0)):
+            with self.subTest(deadline), self.assertRaises(shoal.DeadlineExceeded):
+                self.session.run(self.x, deadline=deadline)
+
+    def test_a_deadline_in_the_future_is_none(self):
+        for deadline in (None, 3600, 1e300, float("inf"), datetime.timedelta(days=1), True):
+            self.assertIn("output", self.session.run(self.x, deadline=deadline))
+
+    def test_what_is_no_time_is_refused(self):
+        with self.assertRaises(shoal.InvalidArgument):
+            self.session.run(self.x, deadline=float("nan"))
+        with self.assertRaises(TypeError):
+            self.session.run(self.x, deadline="soon")
+
+    def test_another_thread_takes_a_request_back(self):
+        session = shoal.Session("zoo:mobilenetv2", device="reference")  # takes minutes
+        x = {"input": np.zeros((1, 3, 224, 224), np.float32)}
+        cancellation = shoal.Cancellation()
+        self.assertFalse(cancellation.cancelled)
+        thread = threading.Thread(target=cancellation.cancel)
+        thread.start()
+        with self.assertRaises(shoal.Cancelled):
+            session.run(x, cancellation=cancellation)
+        thread.join()
+        self.assertTrue(cancellation.cancelled)
+
+    def test_prepared_shapes_are_those_that_fit(self):
+        session = shoal.Session(doubling_model(TensorProto.FLOAT, ["n"]))
+        session.prepare({"x": (3,)})
+        for shapes in ({}, {"x": (3, 3)}, {"z": (3,)}):
+            with self.subTest(shapes), self.assertRaises(shoal.InvalidArgument):
+                session.prepare(shapes)
+        with self.assertRaises(TypeError):
+            session.prepare({"x": "three"})
 
 
 class Threads(unittest.TestCase):

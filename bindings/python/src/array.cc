@@ -125,4 +125,10 @@ py::array to_array(const Tensor& tensor) {
                    kept.bytes().data(), base);
 }
 
+py::array to_constant_array(const Tensor& tensor) {
+  py::array array = to_array(tensor);
+  py::detail::array_proxy(array.ptr())->flags &= ~py::detail::npy_api::NPY_ARRAY_WRITEABLE_;
+  return array;
+}
+
 }  // namespace shoal::python

@@ -27,4 +27,7 @@ Tensor to_tensor(pybind11::handle value, DType wanted);
 // REQUIRES: nothing else writes to the tensor, or reads it after the array was handed out.
 pybind11::array to_array(const Tensor& tensor);
 
+// The same for elements that must not be written: those of weights.
+pybind11::array to_constant_array(const Tensor& tensor);
+
 }  // namespace shoal::python

@@ -6,30 +6,11 @@
 #include "errors.h"
 #include "gil.h"
 #include "parts.h"
-#include "shoal/onnx/bind.h"
-#include "shoal/onnx/export.h"
-#include "shoal/zoo/embedded.h"
-#include "shoal/zoo/zoo.h"
 
 namespace py = pybind11;
 
 namespace shoal::python {
 namespace {
-
-constexpr std::string_view kZoo = "zoo:";
-
-TensorInfo info_of(const std::string& name, const onnx::DeclaredType& type, bool optional) {
-  TensorInfo info{name, type.dtype, std::nullopt, optional};
-  if (!type.dims) return info;
-  info.dims.emplace();
-  for (const onnx::Dimension& dim : *type.dims) info.dims->push_back(dim.size.value_or(-1));
-  return info;
-}
-
-TensorInfo info_of(const Value& value) {
-  const Shape& shape = value.type.shape;
-  return {value.name, value.type.dtype, std::vector<int64_t>(shape.begin(), shape.end()), false};
-}
 
 py::object shape_of(const TensorInfo& info) {
   if (!info.dims) return py::none();
@@ -53,24 +34,39 @@ std::string text_of(const TensorInfo& info) {
 }
 
 // Weights are views of the bytes, which are immutable: the model keeps them.
-Result<std::shared_ptr<const onnx::Model>> parse(const py::bytes& bytes) {
+Result<Model> parse(const py::bytes& bytes) {
   const auto view = std::as_bytes(std::span(std::string_view(bytes)));
   auto owner = keep(bytes);
   const ReleasedGil released;
-  return onnx::Model::parse(std::move(owner), view);
+  return parse_model(std::move(owner), view);
 }
 
-Result<Model> open_by_name(const std::string& name) {
-  if (name == "zoo:digits") {
-    SHOAL_ASSIGN(auto model, onnx::Model::parse(nullptr, zoo::digits_model()));
-    return Model{std::move(model)};
-  }
-  if (name.starts_with(kZoo)) {
-    SHOAL_ASSIGN(Graph graph, zoo::build(std::string_view(name).substr(kZoo.size())));
-    return Model{std::move(graph)};
-  }
-  SHOAL_ASSIGN(auto model, onnx::Model::open(name));
-  return Model{std::move(model)};
+// May build a network of the zoo.
+std::vector<TensorInfo> inputs_of(const Model& model) {
+  return unwrap([&] {
+    const ReleasedGil released;
+    return model.inputs();
+  }());
+}
+std::vector<TensorInfo> outputs_of(const Model& model) {
+  return unwrap([&] {
+    const ReleasedGil released;
+    return model.outputs();
+  }());
+}
+
+Shape to_shape(const std::vector<int64_t>& dims) {
+  if (dims.size() > Shape::kMaxRank) raise(invalid("a shape has too many dimensions"));
+  return Shape(std::span(dims));
+}
+
+LoadedGraph graph_of(const Model& model, const py::object& given) {
+  const InputShapes shapes = to_shapes(given);
+  auto loaded = [&] {
+    const ReleasedGil released;
+    return model.graph(shapes);
+  }();
+  return unwrap(std::move(loaded));
 }
 
 constexpr const char* kModelDoc = R"(A network as it was loaded, not yet on a device.
@@ -84,43 +80,43 @@ an ONNX file. Several sessions may be opened on one model: they share its weight
 [<shoal.TensorInfo input: f32[1,1,28,28]>]
 )";
 
+constexpr const char* kGraphOfDoc = R"(The model's Graph for inputs of these shapes.
+
+Inputs that are not named have the shape that the model declares, with 1 for each open dimension.
+
+>>> import shoal
+>>> shoal.Model("zoo:lenet5").graph().outputs
+[<shoal.TensorInfo output: f32[1,10]>]
+)";
+
 }  // namespace
 
-std::vector<TensorInfo> Model::inputs() const {
-  std::vector<TensorInfo> infos;
-  if (const auto* graph = std::get_if<Graph>(&loaded)) {
-    for (ValueId id : graph->inputs()) infos.push_back(info_of((*graph)[id]));
-    return infos;
+InputShapes to_shapes(const py::object& given) {
+  InputShapes shapes;
+  if (given.is_none()) return shapes;
+  for (const auto& [name, dims] : py::dict(given)) {
+    try {
+      shapes.emplace(name.cast<std::string>(), to_shape(dims.cast<std::vector<int64_t>>()));
+    } catch (const py::cast_error&) {
+      throw py::type_error("shapes are sequences of integers by the names of inputs");
+    }
   }
-  for (const onnx::ModelInput& input : std::get<0>(loaded)->inputs()) {
-    infos.push_back(info_of(input.name, input.type, input.optional));
-  }
-  return infos;
+  return shapes;
 }
 
-std::vector<TensorInfo> Model::outputs() const {
-  std::vector<TensorInfo> infos;
-  if (const auto* graph = std::get_if<Graph>(&loaded)) {
-    for (ValueId id : graph->outputs()) infos.push_back(info_of((*graph)[id]));
-    return infos;
-  }
-  for (const onnx::ModelOutput& output : std::get<0>(loaded)->outputs()) {
-    infos.push_back(info_of(output.name, output.type.value_or(onnx::DeclaredType{}), false));
-  }
-  return infos;
+std::string path_of(const py::object& path) {
+  return py::module_::import("os").attr("fsencode")(path).cast<std::string>();
 }
 
-std::shared_ptr<Model> open_model(const py::object& source) {
-  if (py::isinstance<Model>(source)) return source.cast<std::shared_ptr<Model>>();
-  if (py::isinstance<py::bytes>(source)) {
-    return std::make_shared<Model>(Model{unwrap(parse(py::bytes(source)))});
-  }
-  const auto path = py::module_::import("os").attr("fsencode")(source).cast<std::string>();
+Model model_of(const py::object& source) {
+  if (py::isinstance<Model>(source)) return source.cast<Model>();
+  if (py::isinstance<py::bytes>(source)) return unwrap(parse(py::bytes(source)));
+  const std::string path = path_of(source);
   auto opened = [&] {
     const ReleasedGil released;
-    return open_by_name(path);
+    return open_model(path);
   }();
-  return std::make_shared<Model>(unwrap(std::move(opened)));
+  return unwrap(std::move(opened));
 }
 
 void add_model(py::module_& module) {
@@ -136,10 +132,13 @@ void add_model(py::module_& module) {
       .def("__repr__", [](const TensorInfo& info) {
         return "<shoal.TensorInfo " + info.name + ": " + text_of(info) + ">";
       });
-  py::class_<Model, std::shared_ptr<Model>>(module, "Model", kModelDoc)
-      .def(py::init(&open_model), py::arg("source"))
-      .def_property_readonly("inputs", &Model::inputs, "What it takes: a list of TensorInfo.")
-      .def_property_readonly("outputs", &Model::outputs, "What it gives: a list of TensorInfo.");
+  py::class_<Model>(module, "Model", kModelDoc)
+      .def(py::init(&model_of), py::arg("source"))
+      .def_property_readonly("name", &Model::name, "What it was loaded from.")
+      .def_property_readonly("inputs", &inputs_of, "What it takes: a list of TensorInfo.")
+      .def_property_readonly("outputs", &outputs_of, "What it gives: a list of TensorInfo.")
+      .def("graph", &graph_of, py::arg("shapes") = py::none(), kGraphOfDoc)
+      .def("__repr__", [](const Model& model) { return "<shoal.Model " + model.name() + ">"; });
 }
 
 }  // namespace shoal::python

@@ -1,36 +1,22 @@
-// Model: a network as it was loaded, not yet on a device.
+// Arguments that name models and files.
 #pragma once
 
 #include <pybind11/pybind11.h>
 
-#include <memory>
-#include <optional>
 #include <string>
-#include <variant>
-#include <vector>
 
-#include "shoal/graph/graph.h"
-#include "shoal/onnx/model.h"
+#include "shoal/models/model.h"
 
 namespace shoal::python {
 
-// An input or an output as a model declares it.
-struct TensorInfo {
-  std::string name;
-  DType dtype = DType::kF32;
-  std::optional<std::vector<int64_t>> dims;  // -1: any size; nothing: any rank
-  bool optional = false;                     // an input with a default
-};
+// A path as the system takes it: from text, or from anything that os.fsencode takes.
+std::string path_of(const pybind11::object& path);
 
-struct Model {
-  std::variant<std::shared_ptr<const onnx::Model>, Graph> loaded;
-
-  std::vector<TensorInfo> inputs() const;
-  std::vector<TensorInfo> outputs() const;
-};
+// Shapes by the names of inputs: a mapping, or None. Raises what is no shape.
+InputShapes to_shapes(const pybind11::object& given);
 
 // From a path, "zoo:NAME", an ONNX file in memory (bytes), or a Model. Raises what cannot be
 // loaded.
-std::shared_ptr<Model> open_model(const pybind11::object& source);
+Model model_of(const pybind11::object& source);
 
 }  // namespace shoal::python

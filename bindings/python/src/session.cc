@@ -3,26 +3,22 @@
 
 #include <pybind11/stl.h>
 
+#include <algorithm>
 #include <chrono>
+#include <cmath>
+#include <stop_token>
 
 #include "array.h"
+#include "device.h"
 #include "errors.h"
 #include "gil.h"
 #include "model.h"
 #include "parts.h"
-#include "shoal/cpu/cpu.h"
 
 namespace py = pybind11;
 
 namespace shoal::python {
 namespace {
-
-Result<std::unique_ptr<Device>> open_device(const std::string& name, int threads) {
-  if (name == "reference") return make_reference_device();
-  if (name == "cpu")
-    return make_cpu_device({.threads = threads, .tune = Tune::kFast, .remember = true});
-  return Status(Code::kNotFound, "there is no device " + name + ": cpu or reference");
-}
 
 std::string text_of(py::handle key) {
   if (!py::isinstance<py::str>(key)) raise(invalid("inputs are given by name: keys are strings"));
@@ -32,20 +28,35 @@ std::string text_of(py::handle key) {
   return {text, static_cast<size_t>(size)};
 }
 
+// A point in time so many seconds from now: a number, or a datetime.timedelta.
+Deadline deadline_in(const py::object& given) {
+  if (given.is_none()) return kNoDeadline;
+  const py::object number =
+      py::hasattr(given, "total_seconds") ? given.attr("total_seconds")() : given;
+  const double seconds = PyFloat_AsDouble(number.ptr());
+  if (seconds == -1 && PyErr_Occurred() != nullptr) throw py::error_already_set();
+  constexpr double kForever = 1e9;  // 30 years
+  if (std::isnan(seconds)) raise(invalid("the deadline is not a number"));
+  if (seconds > kForever) return kNoDeadline;
+  const std::chrono::duration<double> wait(std::max(seconds, -kForever));
+  return std::chrono::steady_clock::now() +
+         std::chrono::duration_cast<std::chrono::steady_clock::duration>(wait);
+}
+
 class PySession {
  public:
   PySession(const py::object& source, const std::string& device, int threads)
-      : model_(open_model(source)) {
-    if (threads < 0 || threads > 1024) raise(invalid("threads must be between 0 and 1024"));
+      : model_(model_of(source)) {
     auto opened = [&]() -> Status {
       const ReleasedGil released;
-      SHOAL_ASSIGN(device_, open_device(device, threads));
-      SHOAL_ASSIGN(auto session, open_session());
+      SHOAL_ASSIGN(device_, open_device(device, threads, Tune::kFast));
+      SHOAL_ASSIGN(auto session, model_.session(*device_));
       session_ = std::make_unique<Session>(std::move(session));
+      SHOAL_ASSIGN(inputs_, model_.inputs());
+      SHOAL_ASSIGN(outputs_, model_.outputs());
       return {};
     }();
     check(opened);
-    inputs_ = model_->inputs();
   }
 
   // Threads of a device may hold arrays, and need the GIL to let go of them.
@@ -56,18 +67,31 @@ class PySession {
   }
 
   const std::vector<TensorInfo>& inputs() const { return inputs_; }
-  std::vector<TensorInfo> outputs() const { return model_->outputs(); }
+  const std::vector<TensorInfo>& outputs() const { return outputs_; }
   std::string device() const { return device_->info().name; }
 
-  py::dict run(const py::dict& inputs) {
-    const Session::Tensors tensors = convert(inputs);
-    auto answers = [&] {
+  void prepare(const py::object& given) {
+    const InputShapes shapes = to_shapes(given);
+    const Status status = [&] {
       const ReleasedGil released;
-      return session_->run(tensors);
+      return session_->prepare(shapes);
     }();
-    py::dict arrays;
-    for (const auto& [name, tensor] : unwrap(std::move(answers))) {
-      arrays[py::str(name)] = to_array(tensor);
+    check(status);
+  }
+
+  py::dict run(const py::dict& inputs, const py::object& deadline,
+               const std::stop_source* cancellation) {
+    const Session::Tensors tensors = convert(inputs);
+    RequestOptions options{.deadline = deadline_in(deadline)};
+    if (cancellation != nullptr) options.cancel = cancellation->get_token();
+    auto answered = [&] {
+      const ReleasedGil released;
+      return session_->run(tensors, options);
+    }();
+    const Session::Tensors answers = unwrap(std::move(answered));
+    py::dict arrays;  // in the model's order
+    for (const TensorInfo& output : outputs_) {
+      arrays[py::str(output.name)] = to_array(answers.at(output.name));
     }
     return arrays;
   }
@@ -100,13 +124,6 @@ class PySession {
   }
 
  private:
-  Result<Session> open_session() {
-    if (const auto* graph = std::get_if<Graph>(&model_->loaded)) {
-      return Session::open(*graph, *device_);
-    }
-    return Session::open(std::get<0>(model_->loaded), *device_);
-  }
-
   Session::Tensors convert(const py::dict& inputs) const {
     Session::Tensors tensors;
     for (const auto& [key, value] : inputs) {
@@ -118,17 +135,18 @@ class PySession {
     return tensors;
   }
 
-  std::shared_ptr<const Model> model_;
+  Model model_;
   std::unique_ptr<Device> device_;
   std::unique_ptr<Session> session_;
-  std::vector<TensorInfo> inputs_;
+  std::vector<TensorInfo> inputs_, outputs_;
 };
 
 constexpr const char* kSessionDoc = R"(A model on a device, ready for requests.
 
 ``model`` is a Model or whatever can be made one: a path, "zoo:NAME", or the bytes of an ONNX file.
-``device`` is "cpu", or "reference", which is slow and plain. ``threads`` is the number of threads
-that one request may use; 0 takes one for each core. Safe for concurrent use by several threads.
+``device`` is one of ``shoal.devices()``: "cpu", "reference", which is slow and plain, or "cluster".
+``threads`` is the number of threads that one request may use; 0 takes one for each core. Safe for
+concurrent use by several threads.
 
 >>> import numpy as np, shoal
 >>> session = shoal.Session("zoo:lenet5", threads=1)
@@ -136,6 +154,27 @@ that one request may use; 0 takes one for each core. Safe for concurrent use by 
 (1, 1, 28, 28)
 >>> session.run({"input": np.zeros((1, 1, 28, 28), np.float32)})["output"].argmax()
 9
+)";
+
+constexpr const char* kCancellationDoc =
+    R"(Takes requests back: what run() was given it, raises Cancelled soon.
+
+>>> import numpy as np, shoal
+>>> session = shoal.Session("zoo:lenet5")
+>>> cancellation = shoal.Cancellation()
+>>> cancellation.cancel()  # as a rule by another thread
+>>> session.run({"input": np.zeros((1, 1, 28, 28), np.float32)}, cancellation=cancellation)
+Traceback (most recent call last):
+shoal._errors.Cancelled: the run was cancelled
+)";
+
+constexpr const char* kPrepareDoc =
+    R"(Compiles the model for inputs of these shapes, so that the first request is fast.
+
+Inputs that are not named have the shape that the model declares.
+
+>>> import shoal
+>>> shoal.Session("zoo:digits").prepare({"image": (1, 1, 28, 28)})
 )";
 
 constexpr const char* kRunDoc = R"(Answers one request: arrays by the names of inputs, in and out.
@@ -147,6 +186,10 @@ copying: a buffer, or an object with ``__array__`` or ``__dlpack__``.
 
 The arrays returned belong to the caller. They are handed to other libraries without copying by
 ``__dlpack__``. Other Python threads go on while the model runs.
+
+``deadline`` is in seconds from now, or a datetime.timedelta: DeadlineExceeded is raised if there is
+no answer by then. Compiling for new shapes is not interrupted (``prepare``). A ``Cancellation``
+lets another thread take the request back.
 
 >>> import numpy as np, shoal
 >>> session = shoal.Session("zoo:lenet5")
@@ -160,13 +203,22 @@ shoal._errors.InvalidArgument: the model has no input image
 }  // namespace
 
 void add_session(py::module_& module) {
+  py::class_<std::stop_source>(module, "Cancellation", kCancellationDoc)
+      .def(py::init<>())
+      .def(
+          "cancel", [](std::stop_source& source) { source.request_stop(); },
+          "Lets requests that were given this end soon. Safe to call from any thread.")
+      .def_property_readonly("cancelled", &std::stop_source::stop_requested,
+                             "Whether cancel() was called.");
   py::class_<PySession>(module, "Session", kSessionDoc)
       .def(py::init<const py::object&, const std::string&, int>(), py::arg("model"), py::kw_only(),
            py::arg("device") = "cpu", py::arg("threads") = 0)
       .def_property_readonly("inputs", &PySession::inputs, "What the model takes.")
       .def_property_readonly("outputs", &PySession::outputs, "What the model gives.")
       .def_property_readonly("device", &PySession::device, "The name of the device: 'cpu'.")
-      .def("run", &PySession::run, py::arg("inputs"), kRunDoc)
+      .def("prepare", &PySession::prepare, py::arg("shapes") = py::none(), kPrepareDoc)
+      .def("run", &PySession::run, py::arg("inputs"), py::kw_only(),
+           py::arg("deadline") = py::none(), py::arg("cancellation") = py::none(), kRunDoc)
       .def("_addresses", &PySession::addresses, py::arg("inputs"),
            "Where the library sees the elements of inputs; for tests.")
       .def("_time_runs", &PySession::time_runs, py::arg("inputs"), py::arg("count"),

@@ -1,0 +1,38 @@
+// Labelled images as arguments.
+#pragma once
+
+#include <pybind11/pybind11.h>
+
+#include <memory>
+#include <string>
+
+#include "shoal/data/dataset.h"
+#include "shoal/data/image.h"
+
+namespace shoal::python {
+
+// What Python holds: open data sets are immutable and may be shared.
+struct PyDataset {
+  std::shared_ptr<const Dataset> data;
+};
+
+// Takes the options that say how images are prepared from `options`, and removes them there:
+// preset, resize, crop, stretch, mean, std, scale, bgr, nhwc.
+Preprocess take_preprocess(pybind11::dict& options);
+
+// Takes one option, if it is there, and removes it. Raises TypeError if it has another type.
+template <class T>
+void take(pybind11::dict& options, const char* name, T& value) {
+  if (!options.contains(name)) return;
+  try {
+    value = options[name].cast<T>();
+  } catch (const pybind11::cast_error&) {
+    throw pybind11::type_error(std::string(name) + " is of the wrong type");
+  }
+  options.attr("pop")(name);
+}
+
+// Raises TypeError if an option is left: there is none of that name.
+void refuse_rest(const pybind11::dict& options);
+
+}  // namespace shoal::python

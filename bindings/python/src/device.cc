@@ -1,0 +1,57 @@
+#include "device.h"
+
+#include <pybind11/pybind11.h>
+
+#include "parts.h"
+#include "shoal/devices/devices.h"
+#ifdef SHOAL_HAS_CLUSTER
+#include "shoal/cluster/cluster.h"
+#endif
+
+namespace py = pybind11;
+
+namespace shoal::python {
+namespace {
+
+void register_cluster() {
+#ifdef SHOAL_HAS_CLUSTER
+  register_device({.name = "cluster",
+                   .summary = "the workers of this user's cluster, or cluster:FOLDER",
+                   .is_local = false,
+                   .make = [](std::string_view folder, const DeviceOptions&) {
+                     return open_cluster({.folder = folder});
+                   }});
+#endif
+}
+
+py::dict devices() {
+  py::dict summaries;
+  for (const DeviceKind& kind : device_kinds()) summaries[py::str(kind.name)] = kind.summary;
+  return summaries;
+}
+
+constexpr const char* kDevicesDoc =
+    R"(The kinds of devices that a Session can run on, with a line about each.
+
+>>> import shoal
+>>> "cpu" in shoal.devices()
+True
+)";
+
+}  // namespace
+
+Result<std::unique_ptr<Device>> open_device(const std::string& name, int threads, Tune tune) {
+  constexpr int kMostThreads = 1024;
+  if (threads < 0 || threads > kMostThreads) {
+    return invalid("threads must be between 0 and " + std::to_string(kMostThreads));
+  }
+  return make_device(name,
+                     {.cpu = {.threads = threads, .tune = tune, .remember = tune != Tune::kOff}});
+}
+
+void add_device(py::module_& module) {
+  register_cluster();
+  module.def("devices", &devices, kDevicesDoc);
+}
+
+}  // namespace shoal::python

@@ -1,0 +1,67 @@
+"""shoal.Session on a cluster of two workers on this machine: cluster_test.py SHOAL"""
+
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+import numpy as np
+
+import shoal
+
+SHOAL = sys.argv.pop()
+
+
+def command(*arguments):
+    subprocess.run([SHOAL, *map(str, arguments)], check=True, capture_output=True, text=True)
+
+
+def start(*arguments):
+    """A command that stays, and the first line it prints."""
+    process = subprocess.Popen([SHOAL, *map(str, arguments)], stdout=subprocess.PIPE, text=True)
+    return process, process.stdout.readline().strip()
+
+
+class Cluster(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.scratch = cls.enterClassContext(tempfile.TemporaryDirectory())
+        cls.folder = Path(cls.scratch) / "cluster"
+        cls.workers = {}
+        command("cluster", "init", "--dir", cls.folder)
+        for name in ("kitchen", "hall"):
+            here = ["--listen", "127.0.0.1:0"]
+            invite, token = start("cluster", "invite", "--dir", cls.folder, *here)
+            worker = ["worker", "--dir", Path(cls.scratch) / name, "--name", name, "--threads", 1]
+            process, line = start(*worker, "--store", Path(cls.scratch) / name / "store", *here, "--join", token)
+            cls.addClassCleanup(process.communicate)
+            cls.addClassCleanup(process.terminate)
+            invite.communicate()
+            command("cluster", "add", name, line.split()[2], "--dir", cls.folder)
+            cls.workers[name] = process
+
+    def test_1_a_cluster_answers_as_one_machine_does(self):
+        x = {"input": np.random.default_rng(1).random((1, 1, 28, 28), np.float32)}
+        expected = shoal.Session("zoo:lenet5").run(x)["output"]
+        session = shoal.Session("zoo:lenet5", device=f"cluster:{self.folder}")
+        self.assertIn("cluster", session.device)
+        for _ in range(3):
+            np.testing.assert_allclose(session.run(x)["output"], expected, rtol=1e-4, atol=1e-5)
+        with self.assertRaises(shoal.DeadlineExceeded):
+            session.run(x, deadline=0)
+
+    def test_2_a_cluster_without_workers_is_unavailable(self):
+        for process in self.workers.values():
+            process.kill()
+            process.wait()
+        with self.assertRaises(shoal.Unavailable):
+            shoal.Session("zoo:lenet5", device=f"cluster:{self.folder}")
+
+    def test_3_a_folder_without_a_cluster_is_not_found(self):
+        with self.assertRaises(shoal.NotFound):
+            shoal.Session("zoo:lenet5", device=f"cluster:{self.scratch}/none")
+
+
+if __name__ == "__main__":
+    unittest.main()
