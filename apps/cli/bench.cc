@@ -2,7 +2,6 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
-#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <functional>
@@ -14,10 +13,11 @@
 #include "cluster/cluster_bench.h"
 #include "model.h"
 #include "progress.h"
+#include "shoal/base/closed_loop.h"
 #include "shoal/base/machine.h"
+#include "shoal/fit/network.h"
 #include "shoal/train/trainer.h"
 #include "table.h"
-#include "train/networks.h"
 
 namespace shoal::cli {
 namespace {
@@ -28,6 +28,7 @@ constexpr const char* kExamples = R"(
 Examples:
   shoal bench zoo:mobilenetv2 --threads 1
   shoal bench model.onnx --seconds 10 --json
+  shoal bench model.onnx --clients 4 --threads 1   requests per second of four callers
   shoal bench zoo:vgg16 --cluster              split over workers, beside the best one alone
   shoal bench model.onnx --shape input=8x3x32x32
   shoal bench zoo:lenet5 --train --batch 64    one step of training
@@ -39,21 +40,20 @@ struct BenchFlags {
   double seconds = 3;
   bool json = false;
   bool turns = false;
+  size_t clients = 0;  // 0: one caller, whose runs are timed
   bool train = false;
   int64_t batch = 64;  // with --train
   bool bf16 = false;
+  bool update_on_device = false;
   PlanFlags plan;
   std::string html;
   bool balance = false;
   double stragglers = 1;
+  bool strict = false;
 };
 
 double ms_since(Clock::time_point begin) {
   return std::chrono::duration<double, std::milli>(Clock::now() - begin).count();
-}
-
-double percentile(const std::vector<double>& sorted, double share) {
-  return sorted[static_cast<size_t>(std::lround(share * static_cast<double>(sorted.size() - 1)))];
 }
 
 double peak_rss_mb() { return static_cast<double>(peak_memory_bytes()) / (1 << 20); }
@@ -144,14 +144,53 @@ Outcome bench_model(const BenchFlags& flags, Device& device) {
       flags, device, [&] { return session.run(inputs).status(); }, open_ms);
 }
 
+void print_load(const nlohmann::json& result) {
+  Table table({"model", "threads", "clients", "requests/s", "p50 ms", "p99 ms", "requests"});
+  table.add({result["model"], std::to_string(int(result["threads"])),
+             std::to_string(size_t(result["clients"])), fixed(result["requests_per_s"], 1),
+             fixed(result["p50_ms"], 3), fixed(result["p99_ms"], 3),
+             std::to_string(size_t(result["requests"]))});
+  table.print();
+}
+
+// Several threads on one session, each with one request after the other.
+Outcome bench_clients(const BenchFlags& flags, Device& device) {
+  SHOAL_OR_EXIT(Session session, Exit::kModel, open_session(flags.model, device));
+  SHOAL_OR_EXIT(const auto inputs, Exit::kUsage, random_inputs(session, flags.shapes));
+  const Work request = [&] { return session.run(inputs).status(); };
+  // Compiles, and makes the memory of as many runs as there are clients.
+  const auto warm = run_closed_loop(flags.clients, std::chrono::seconds(0), request);
+  if (!warm.ok()) return fail(Exit::kModel, warm.status());
+  SHOAL_OR_EXIT(
+      const LoadReport load, Exit::kDevice,
+      run_closed_loop(flags.clients, std::chrono::duration<double>(flags.seconds), request));
+  const nlohmann::json result = {{"model", flags.model.model},
+                                 {"device", device.info().name},
+                                 {"threads", device.info().threads},
+                                 {"clients", flags.clients},
+                                 {"requests", load.requests},
+                                 {"seconds", load.seconds},
+                                 {"requests_per_s", load.requests_per_s},
+                                 {"p50_ms", load.p50_ms},
+                                 {"p99_ms", load.p99_ms},
+                                 {"peak_rss_mb", peak_rss_mb()}};
+  if (flags.json) {
+    std::printf("%s\n", result.dump().c_str());
+  } else {
+    print_load(result);
+  }
+  return {};
+}
+
 // Steps on noise, with a rate that leaves the weights nearly where they are.
 Outcome bench_training(const BenchFlags& flags, Device& device) {
   const auto begin = Clock::now();
-  SHOAL_OR_EXIT(const LoadedGraph loaded, Exit::kModel,
-                load_for_batch(flags.model.model, flags.batch, 1));
+  SHOAL_OR_EXIT(const Model model, Exit::kModel, open_model(flags.model.model));
+  SHOAL_OR_EXIT(const LoadedGraph loaded, Exit::kModel, fit::load_for_batch(model, flags.batch));
   train::TrainerOptions options{.optimizer = {.rate = 1e-6f, .momentum = 0.9f}};
   options.memory_bytes = flags.model.memory_limit();
   options.bf16 = flags.bf16;
+  options.update_on_device = flags.update_on_device;
   SHOAL_OR_EXIT(train::Trainer trainer, Exit::kModel,
                 train::Trainer::create(device, loaded.graph, options));
   const double open_ms = ms_since(begin);
@@ -168,13 +207,14 @@ Outcome bench(const BenchFlags& flags) {
     PlanFlags plan = flags.plan;
     plan.model = flags.model.model;
     plan.shapes = flags.shapes;
-    return bench_cluster(
-        {plan, flags.seconds, flags.json, flags.html, flags.balance, flags.stragglers});
+    return bench_cluster({plan, flags.seconds, flags.json, flags.html, flags.balance,
+                          flags.stragglers, flags.strict});
   }
   if (flags.model.memory_limit() > 0 && !flags.train) {
     return {Exit::kUsage, "--memory with a size is for --train"};
   }
   SHOAL_OR_EXIT(auto device, Exit::kDevice, make_device(flags.model));
+  if (flags.clients > 0) return bench_clients(flags, *device);
   return flags.train ? bench_training(flags, *device) : bench_model(flags, *device);
 }
 
@@ -199,7 +239,17 @@ void add_bench(CLI::App& app, Action& action) {
       ->check(CLI::Range(1, 4096))
       ->capture_default_str();
   command->add_flag("--bf16", flags->bf16, "Keep activations in half the memory")->needs(train);
+  command
+      ->add_flag("--update-on-device", flags->update_on_device,
+                 "Let the optimiser's update be a part of the step's graph")
+      ->needs(train);
   CLI::Option* cluster = flags->plan.add_cluster_to(*command);
+  command
+      ->add_option("--clients", flags->clients,
+                   "Let so many threads share the session: requests per second, p50 and p99")
+      ->check(CLI::Range(1, 1024))
+      ->excludes(train)
+      ->excludes(cluster);
   command->add_option("--html", flags->html, "Write a picture: who computed and sent what when")
       ->needs(cluster);
   command
@@ -213,6 +263,11 @@ void add_bench(CLI::App& app, Action& action) {
           "many times slower; beside a plan of one worker fewer that waits for all")
       ->needs(cluster)
       ->check(CLI::Range(1.0, 1000.0));
+  command
+      ->add_flag("--strict", flags->strict,
+                 "Fail (exit code 8) where this machine is too busy for the emulated devices, "
+                 "instead of measuring in slower motion")
+      ->needs(cluster);
   command->callback([flags, &action] { action = [flags] { return bench(*flags); }; });
 }
 

@@ -23,6 +23,7 @@ enum class Exit {
   kResources = 8,
   kAccuracy = 9,
   kDegraded = 10,
+  kInterrupted = 130,  // by a signal that let it end in order
 };
 
 // How a command ended: an exit code and, unless that is kOk, one line for the user.

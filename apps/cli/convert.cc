@@ -4,10 +4,13 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "calibrate.h"
 #include "cli.h"
 #include "model.h"
 #include "preprocess_flags.h"
+#include "progress.h"
+#include "shoal/compress/methods.h"
+#include "shoal/cpu/cpu.h"
+#include "shoal/fit/calibration_files.h"
 #include "shoal/onnx/export.h"
 #include "shoal/passes/passes.h"
 #include "table.h"
@@ -29,9 +32,11 @@ struct ConvertFlags {
   std::string output;
   std::vector<std::string> shapes;
   bool optimize = false;
-  bool int8 = false;
+  const compress::Method* method = nullptr;  // null: none
   bool json = false;
-  CalibrateFlags calibrate;
+  std::string folder;  // images and .npy files to calibrate with; empty: random inputs
+  size_t limit = 100;  // files to read at most
+  int threads = 0;
   PreprocessFlags preprocess;
 };
 
@@ -42,71 +47,101 @@ Outcome write(const ConvertFlags& flags, const Graph& graph,
   return fail(written.code() == Code::kUnsupported ? Exit::kModel : Exit::kResources, written);
 }
 
-void report(const ConvertFlags& flags, const Int8Graph& result) {
+void report(const ConvertFlags& flags, const compress::Compressed& result, size_t examples) {
   std::error_code unknown;
   const auto bytes = static_cast<long long>(std::filesystem::file_size(flags.output, unknown));
   if (flags.json) {
     const nlohmann::json facts = {{"output", flags.output},
                                   {"bytes", bytes},
-                                  {"examples", result.examples},
+                                  {"examples", examples},
                                   {"products", result.products},
-                                  {"quantized", result.quantized}};
+                                  {"quantized", result.compressed}};
     std::printf("%s\n", facts.dump().c_str());
   } else {
-    std::fprintf(stderr, "%s: %zu of %zu products in 8 bits, %zu examples seen, %s\n",
-                 flags.output.c_str(), result.quantized, result.products, result.examples,
-                 in_bytes(bytes).c_str());
+    std::fprintf(stderr, "%s: %zu of %zu products in %s, %zu examples seen, %s\n",
+                 flags.output.c_str(), result.compressed, result.products,
+                 std::string(flags.method->name).c_str(), examples, in_bytes(bytes).c_str());
   }
 }
 
-Outcome convert_int8(ConvertFlags flags, const LoadedGraph& loaded) {
-  SHOAL_OR_EXIT(flags.calibrate.preprocess, Exit::kUsage, flags.preprocess.resolve());
-  auto result = quantize_calibrated(loaded.graph, flags.calibrate);
-  if (!result.ok()) {
-    const Code code = result.status().code();
-    const bool is_usage = code == Code::kInvalidArgument || code == Code::kNotFound;
-    return fail(is_usage ? Exit::kUsage : Exit::kResources, result.status());
+Result<compress::CalibrationData> examples_for(const ConvertFlags& flags, const Graph& graph) {
+  if (!flags.method->needs_calibration) return compress::CalibrationData();
+  SHOAL_ASSIGN(const Preprocess how, flags.preprocess.resolve());
+  if (!flags.folder.empty()) return fit::folder_examples(graph, flags.folder, flags.limit, how);
+  std::fprintf(stderr,
+               "shoal: no --calibrate DIR: calibrating with random inputs, good for measuring "
+               "speed only\n");
+  return compress::random_examples(graph);
+}
+
+Exit exit_of(const Status& status) {
+  switch (status.code()) {
+    case Code::kInvalidArgument:
+    case Code::kNotFound:
+      return Exit::kUsage;
+    case Code::kUnsupported:
+      return Exit::kModel;
+    default:
+      return Exit::kResources;
   }
-  if (result->quantized == 0) {
-    return fail(Exit::kModel,
-                invalid("no Conv, Gemm or MatMul with constant f32 weights in " + flags.model));
-  }
+}
+
+Outcome compress_and_write(const ConvertFlags& flags, const LoadedGraph& loaded) {
+  SHOAL_OR_EXIT(compress::CalibrationData examples, Exit::kUsage,
+                examples_for(flags, loaded.graph));
+  const size_t count = examples.count;
+  const auto device = make_cpu_device({.threads = flags.threads});
+  Progress progress("calibrating", count);
+  const auto result = flags.method->run(
+      loaded.graph, {*device, std::move(examples), [&progress](size_t i) { progress.at(i); }});
+  if (!result.ok()) return fail(exit_of(result.status()), result.status().at(flags.model));
   Outcome outcome = write(flags, result->graph, loaded.outputs);
-  if (outcome.exit == Exit::kOk) report(flags, *result);
+  if (outcome.exit == Exit::kOk) report(flags, *result, count);
   return outcome;
 }
 
 Outcome convert(const ConvertFlags& flags) {
   SHOAL_OR_EXIT(LoadedGraph loaded, Exit::kModel, load_graph(flags.model, flags.shapes));
-  if (flags.int8) return convert_int8(flags, loaded);
+  if (flags.method != nullptr) return compress_and_write(flags, loaded);
   if (flags.optimize) {
     SHOAL_OR_EXIT(loaded.graph, Exit::kModel, passes::optimize(loaded.graph));
   }
   return write(flags, loaded.graph, loaded.outputs);
 }
 
-void add_int8_flags(CLI::App& command, ConvertFlags& flags) {
-  constexpr const char* kGroup = "8 bits";
-  CLI::Option* int8 =
-      command.add_flag("--int8", flags.int8, "Quantise: QuantizeLinear and DequantizeLinear (QDQ)")
-          ->excludes("--optimize")
-          ->group(kGroup);
-  command
-      .add_option("--calibrate", flags.calibrate.folder, "Images or .npy files to see ranges on")
-      ->needs(int8)
+// One flag per method, and what the methods share.
+void add_methods(CLI::App& command, ConvertFlags& flags) {
+  constexpr const char* kGroup = "Compression";
+  for (const compress::Method& method : compress::methods()) {
+    command
+        .add_flag_function(
+            "--" + std::string(method.name), [&](int64_t) { flags.method = &method; },
+            std::string(method.what))
+        ->excludes("--optimize")
+        ->group(kGroup);
+  }
+  command.add_option("--calibrate", flags.folder, "Images or .npy files to see ranges on")
       ->group(kGroup);
-  command.add_option("--limit", flags.calibrate.limit, "Files to read at most")
+  command.add_option("--limit", flags.limit, "Files to read at most")
       ->check(CLI::Range(1, 1'000'000))
       ->capture_default_str()
-      ->needs(int8)
       ->group(kGroup);
-  command.add_option("--threads", flags.calibrate.threads, "Threads to use; 0: one per core")
+  command.add_option("--threads", flags.threads, "Threads to use; 0: one per core")
       ->check(CLI::Range(0, 1024))
       ->capture_default_str()
-      ->needs(int8)
       ->group(kGroup);
-  command.add_flag("--json", flags.json, "Report as JSON on stdout")->needs(int8)->group(kGroup);
+  command.add_flag("--json", flags.json, "Report as JSON on stdout")->group(kGroup);
   flags.preprocess.add_to(command);
+}
+
+// What only a method uses must not be given without one.
+Status check_flags(const CLI::App& command, const ConvertFlags& flags) {
+  for (const char* name : {"--calibrate", "--limit", "--threads", "--json"}) {
+    if (flags.method == nullptr && command.count(name) > 0) {
+      return invalid(std::string(name) + " is for a method of compression, and none was given");
+    }
+  }
+  return {};
 }
 
 }  // namespace
@@ -119,8 +154,13 @@ void add_convert(CLI::App& app, Action& action) {
   command->add_option("--output,-o", flags->output, "The ONNX file to write")->required();
   command->add_option("--shape", flags->shapes, "NAME=1x3x224x224 for inputs of open size");
   command->add_flag("--optimize", flags->optimize, "Apply all passes first");
-  add_int8_flags(*command, *flags);
-  command->callback([flags, &action] { action = [flags] { return convert(*flags); }; });
+  add_methods(*command, *flags);
+  command->callback([flags, command, &action] {
+    action = [flags, command] {
+      const Status fine = check_flags(*command, *flags);
+      return fine.ok() ? convert(*flags) : fail(Exit::kUsage, fine);
+    };
+  });
 }
 
 }  // namespace shoal::cli

@@ -9,6 +9,7 @@
 #include "shoal/base/machine.h"
 #include "shoal/cpu/instruction_set.h"
 #include "shoal/data/image.h"
+#include "shoal/devices/devices.h"
 #include "shoal/ops/ops.h"
 #include "shoal/zoo/embedded.h"
 #include "table.h"
@@ -61,11 +62,12 @@ Outcome doctor() {
   std::printf("\n");
   Table checks({"device", "built-in samples right"});
   bool sick = false;
-  for (const std::string device : {"cpu", "reference"}) {
-    auto right = right_samples(device);
+  for (const DeviceKind& kind : device_kinds()) {
+    if (!kind.is_local) continue;
+    auto right = right_samples(kind.name);
     sick |= !right.ok() || *right != zoo::digits_samples().size();
-    checks.add({device, right.ok() ? std::to_string(*right) + " of 10"
-                                   : std::string(right.status().message())});
+    checks.add({kind.name, right.ok() ? std::to_string(*right) + " of 10"
+                                      : std::string(right.status().message())});
   }
   checks.print();
   if (sick)

@@ -10,6 +10,7 @@
 #include "preprocess_flags.h"
 #include "progress.h"
 #include "shoal/data/dataset.h"
+#include "shoal/fit/evaluation.h"
 #include "table.h"
 
 namespace shoal::cli {
@@ -33,106 +34,49 @@ struct EvalFlags {
   bool json = false;
 };
 
-struct Score {
-  size_t images = 0, top1 = 0, top5 = 0;
-};
-
-// How many classes score higher than the label's; ties go to the lower index.
-size_t rank_of(std::span<const float> scores, int64_t label) {
-  const auto own = static_cast<size_t>(label);
-  if (label < 0 || own >= scores.size()) return scores.size();
-  size_t better = 0;
-  for (size_t i = 0; i < scores.size(); ++i) {
-    better += scores[i] > scores[own] || (scores[i] == scores[own] && i < own) ? 1 : 0;
+Exit exit_of(const Status& status) {
+  switch (status.code()) {
+    case Code::kInvalidArgument:
+    case Code::kNotFound:
+    case Code::kCorrupt:
+      return Exit::kUsage;
+    default:
+      return Exit::kModel;
   }
-  return better;
 }
 
-// The preprocessed images [begin, end) in one tensor, and their labels.
-Result<std::pair<Tensor, std::vector<int64_t>>> make_batch(const Dataset& data, size_t begin,
-                                                           size_t end, const InputInfo& input,
-                                                           const Preprocess& how) {
-  std::vector<Tensor> images;
-  std::vector<int64_t> labels;
-  for (size_t i = begin; i < end; ++i) {
-    SHOAL_ASSIGN(Example example, data.at(i));
-    SHOAL_ASSIGN(Tensor x, prepare_image(example.image, input, how));
-    if (!images.empty() && x.shape() != images[0].shape()) {
-      return invalid("images differ in size; use --resize and --crop, or --batch 1");
-    }
-    images.push_back(std::move(x));
-    labels.push_back(example.label);
+void print(const fit::Evaluation& result, double seconds, bool json) {
+  const double images_per_s = static_cast<double>(result.images()) / seconds;
+  if (json) {
+    const nlohmann::json object = {{"top1", result.top1()},
+                                   {"top5", result.top5()},
+                                   {"images", result.images()},
+                                   {"images_per_s", images_per_s}};
+    std::printf("%s\n", object.dump().c_str());
+    return;
   }
-  Shape shape = images[0].shape();
-  shape[0] = static_cast<int64_t>(images.size());
-  Tensor all({DType::kF32, shape});
-  for (size_t i = 0; i < images.size(); ++i) {
-    std::ranges::copy(images[i].bytes(),
-                      all.bytes().begin() + static_cast<ptrdiff_t>(i * images[i].bytes().size()));
-  }
-  if (input.dims.size() == 2)
-    all = all.reshaped({shape[0], all.count() / shape[0]});  // a flat vector per image
-  return std::pair{std::move(all), std::move(labels)};
+  Table table({"images", "top-1", "top-5", "images/s"});
+  table.add({std::to_string(result.images()), fixed(result.top1(), 2) + " %",
+             fixed(result.top5(), 2) + " %", fixed(images_per_s, 1)});
+  table.print();
 }
 
 Outcome evaluate(const EvalFlags& flags) {
   SHOAL_OR_EXIT(Preprocess how, Exit::kUsage, flags.preprocess.resolve());
-  SHOAL_OR_EXIT(auto data, Exit::kUsage, open_dataset(flags.data, flags.format));
+  SHOAL_OR_EXIT(const auto data, Exit::kUsage, open_dataset(flags.data, flags.format));
   SHOAL_OR_EXIT(auto device, Exit::kDevice, make_device(flags.model));
   SHOAL_OR_EXIT(Session session, Exit::kModel, open_session(flags.model, *device));
-  const auto required = std::ranges::count(session.inputs(), false, &InputInfo::optional);
-  if (required != 1) return {Exit::kUsage, "eval needs a model with one input"};
-  const InputInfo& input = session.inputs()[0];
-  const int64_t declared = input.dims.empty() ? -1 : input.dims[0];
-  // A model that takes any batch runs faster on several images at once.
-  const size_t batch = flags.batch > 0 ? flags.batch
-                       : declared > 0  ? static_cast<size_t>(declared)
-                                       : 16;
-  const size_t count = flags.limit > 0 ? std::min(flags.limit, data->size()) : data->size();
-
-  Score score;
-  Progress progress("eval", count);
+  Progress line("eval", flags.limit > 0 ? std::min(flags.limit, data->size()) : data->size());
   const auto start = std::chrono::steady_clock::now();
-  for (size_t begin = 0; begin < count; begin += batch) {
-    const size_t end = std::min(begin + batch, count);
-    SHOAL_OR_EXIT(auto examples, Exit::kUsage, make_batch(*data, begin, end, input, how));
-    if (Status fits = session.accepts({{input.name, examples.first}}); !fits.ok())
-      return fail(Exit::kUsage, fits);
-    SHOAL_OR_EXIT(auto outputs, Exit::kModel, session.run({{input.name, examples.first}}));
-    const Tensor& scores = outputs.at(session.outputs()[0]);
-    const auto images = static_cast<int64_t>(end - begin);
-    if (scores.dtype() != DType::kF32 || scores.count() % images != 0) {
-      return {Exit::kUsage, "output " + session.outputs()[0] + " does not hold scores of classes"};
-    }
-    const auto classes = static_cast<size_t>(scores.count() / images);
-    for (size_t i = 0; i < end - begin; ++i) {
-      const size_t rank =
-          rank_of(scores.data<float>().subspan(i * classes, classes), examples.second[i]);
-      score.top1 += rank < 1 ? 1 : 0;
-      score.top5 += rank < 5 ? 1 : 0;
-    }
-    progress.at(score.images = end);
-  }
-  const double seconds =
-      std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  const auto n = static_cast<double>(std::max<size_t>(score.images, 1));
-  const double top1 = 100.0 * static_cast<double>(score.top1) / n,
-               top5 = 100.0 * static_cast<double>(score.top5) / n;
-  if (flags.json) {
-    const nlohmann::json result = {
-        {"top1", top1}, {"top5", top5}, {"images", score.images}, {"images_per_s", n / seconds}};
-    std::printf("%s\n", result.dump().c_str());
-  } else {
-    Table table({"images", "top-1", "top-5", "images/s"});
-    table.add({std::to_string(score.images), fixed(top1, 2) + " %", fixed(top5, 2) + " %",
-               fixed(n / seconds, 1)});
-    table.print();
-  }
-  if (top1 < flags.min_top1) {
-    return {Exit::kAccuracy, "top-1 is " + fixed(top1, 2) + " %, below the asked " +
-                                 fixed(flags.min_top1, 2) + " %"};
-  }
-  return {};
+  const auto result = fit::evaluate(session, *data,
+                                    {.preprocess = std::move(how),
+                                     .limit = flags.limit,
+                                     .batch = flags.batch,
+                                     .progress = [&line](size_t done, size_t) { line.at(done); }});
+  const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
+  if (!result.ok()) return fail(exit_of(result.status()), result.status());
+  print(*result, taken.count(), flags.json);
+  return require_accuracy(result->top1(), flags.min_top1);
 }
 
 }  // namespace

@@ -1,27 +1,25 @@
-// What a MODEL argument names, and the flags every command that runs a model shares.
+// The flags that every command shares that runs a model.
 #pragma once
 
-#include <filesystem>
-#include <map>
 #include <memory>
-#include <random>
 #include <string>
 #include <vector>
 
 #include "cli.h"
 #include "parser.h"
 #include "shoal/base/status.h"
-#include "shoal/data/image.h"
 #include "shoal/device/device.h"
+#include "shoal/models/model.h"
 #include "shoal/session/session.h"
+#include "shoal/tensor/random_tensor.h"
 
 namespace shoal::cli {
 
-constexpr const char* kDefaultModel = "zoo:digits";
+inline constexpr std::string_view kDefaultModel = kDigitsModel;
 
 // The flags that say which model runs on what.
 struct ModelFlags {
-  std::string model = kDefaultModel;
+  std::string model{kDefaultModel};
   std::string device = "cpu";
   int threads = 0;  // 0: as many as the machine has
   bool pin = false;
@@ -45,25 +43,12 @@ Exit exit_of_run(const Status& status);
 // What a cluster that could not be opened does: there is none, or it does not answer.
 Exit exit_of_cluster(const Status& status);
 
-// A model's graph as loaded, and what the model calls its outputs: their values may have other
-// names, for an output can be an input too.
-struct LoadedGraph {
-  Graph graph;
-  std::vector<std::string> outputs;
-};
+// What --min-top1 asks for: a failure if `top1` is below.
+Outcome require_accuracy(double top1, double least);
 
-// For these shapes ("x=1x3x224x224"); dimensions left open are 1.
+// With shapes as texts: "x=1x3x224x224".
 Result<LoadedGraph> load_graph(const std::string& model, const std::vector<std::string>& shapes);
-
-// Seeded random inputs of the model's shapes; dimensions left open are 1 unless `shapes` says.
 Result<Session::Tensors> random_inputs(const Session& session,
                                        const std::vector<std::string>& shapes);
-
-Tensor random_tensor(const TensorType& type, std::mt19937& rng);
-
-bool is_image(const std::filesystem::path& path);  // by its extension
-
-// An image made into what an input takes: channels, size and layout where it declares them.
-Result<Tensor> prepare_image(const Tensor& image, const InputInfo& input, Preprocess how);
 
 }  // namespace shoal::cli

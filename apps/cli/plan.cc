@@ -33,20 +33,20 @@ struct Flags {
 void print_segments(const Planned& planned) {
   const Prediction& best = planned.best();
   Table table({"nodes", "from", "to", "split", "compute ms", "received"});
-  for (size_t s = 0; s < best.plan.segments.size(); ++s) {
-    const plan::Segment& segment = best.plan.segments[s];
-    const auto nodes = best.graph.nodes();
+  for (size_t s = 0; s < best.plan().segments.size(); ++s) {
+    const plan::Segment& segment = best.plan().segments[s];
+    const auto nodes = best.graph().nodes();
     double slowest = 0;
     for (const plan::Span& span : best.timeline.tasks[s]) {
       slowest = std::max(slowest, span.end - span.begin);
     }
     int64_t received = 0;
-    for (const plan::Transfer& transfer : best.schedule.transfers) {
-      if (transfer.segment == s) received += bytes_of(best.graph, transfer.piece);
+    for (const plan::Transfer& transfer : best.schedule().transfers) {
+      if (transfer.segment == s) received += bytes_of(best.graph(), transfer.piece);
     }
     table.add({std::to_string(segment.nodes.end - segment.nodes.begin),
-               place_of(best.graph, nodes[segment.nodes.begin]),
-               place_of(best.graph, nodes[segment.nodes.end - 1]), segment.split,
+               place_of(best.graph(), nodes[segment.nodes.begin]),
+               place_of(best.graph(), nodes[segment.nodes.end - 1]), segment.split,
                fixed(1e3 * slowest, 1), in_bytes(received)});
   }
   table.print();
@@ -55,7 +55,7 @@ void print_segments(const Planned& planned) {
 void print_workers(const Planned& planned) {
   const Prediction& best = planned.best();
   const auto memory =
-      memory_bytes(best.graph, best.plan, best.schedule, planned.cluster.workers.size());
+      memory_bytes(best.graph(), best.plan(), best.schedule(), planned.cluster.workers.size());
   Table table({"worker", "name", "compute ms", "transfer ms", "memory"});
   for (size_t w = 0; w < memory.size(); ++w) {
     table.add({std::to_string(w), planned.cluster.workers[w].name,
@@ -74,9 +74,10 @@ void print(const Planned& planned) {
   // Where workers repeat each other, nearly all is read more than once: there is no halo to speak
   // of.
   const std::string halos =
-      best.plan.survives > 0
+      best.plan().survives > 0
           ? ""
-          : ", " + in_bytes(halo_bytes(best.graph, best.plan, best.schedule)) + " of them halos";
+          : ", " + in_bytes(halo_bytes(best.graph(), best.plan(), best.schedule())) +
+                " of them halos";
   std::printf("\n%s: %s ms, %s times as fast as one worker (%s ms); %s travel%s\n",
               best.name.c_str(), fixed(1e3 * best.timeline.seconds, 1).c_str(),
               fixed(planned.speedup(), 2).c_str(),

@@ -45,8 +45,7 @@ std::string number(double x) { return fixed(x, 2); }
 
 // A request on its way through a plan.
 struct Course {
-  const plan::Plan& plan;
-  const plan::Schedule& schedule;
+  plan::ScheduledPlan scheduled;
   const plan::Timeline& timeline;
 };
 
@@ -119,7 +118,7 @@ class Picture {
 
   void add_tasks(int machine, size_t request) {
     const Course& course = courses_[request];
-    const auto& segments = course.plan.segments;
+    const auto& segments = course.scheduled.plan().segments;
     for (size_t s = 0; s < segments.size(); ++s) {
       for (size_t t = 0; t < segments[s].tasks.size(); ++t) {
         if (segments[s].tasks[t].worker != machine) continue;
@@ -132,8 +131,8 @@ class Picture {
 
   void add_transfers(int machine, size_t request) {
     const Course& course = courses_[request];
-    for (size_t i = 0; i < course.schedule.transfers.size(); ++i) {
-      const plan::Transfer& transfer = course.schedule.transfers[i];
+    for (size_t i = 0; i < course.scheduled.schedule().transfers.size(); ++i) {
+      const plan::Transfer& transfer = course.scheduled.schedule().transfers[i];
       const bool sends = transfer.from == machine;
       if (!sends && transfer.to != machine) continue;
       if (course.timeline.transfers[i].end < 0) continue;  // nobody waited for it
@@ -186,7 +185,7 @@ std::string to_svg(const Planned& planned) {
   const Prediction& best = planned.best();
   return Picture(planned.model + ": " + best.name + ", " + fixed(1e3 * best.timeline.seconds, 1) +
                      " ms, " + fixed(planned.speedup(), 2) + " times as fast as one worker",
-                 best.graph, planned.cluster, {{best.plan, best.schedule, best.timeline}})
+                 best.graph(), planned.cluster, {{best.scheduled, best.timeline}})
       .draw();
 }
 
@@ -196,17 +195,16 @@ std::string to_svg(const PlannedStream& planned) {
   const plan::StreamPrediction& best = planned.best();
   const size_t requests = std::clamp(2 * best.turns.size(), kFewest, kMost);
   const std::vector<plan::Timeline> timelines =
-      simulate_requests(best.graph, best.turns, planned.cluster, requests, best.in_flight);
+      simulate_requests(best.turns, planned.cluster, requests, best.in_flight);
   std::vector<Course> courses;
   for (size_t r = 0; r < requests; ++r) {
-    const plan::ScheduledPlan& turn = best.turns[r % best.turns.size()];
-    courses.push_back({turn.plan, turn.schedule, timelines[r]});
+    courses.push_back({best.turns[r % best.turns.size()], timelines[r]});
   }
   return Picture(planned.model + ": " + best.name + ", an answer every " +
                      fixed(period_ms(best), 1) + " ms, " + fixed(planned.speedup(), 2) +
                      " times as often as from one worker; the first " + std::to_string(requests) +
                      " requests",
-                 best.graph, planned.cluster, std::move(courses))
+                 best.graph(), planned.cluster, std::move(courses))
       .draw();
 }
 
@@ -217,7 +215,7 @@ std::string to_html(const Planned& planned) {
     others += list_item(other.name, 1e3 * other.timeline.seconds, why_slower(planned, other));
   }
   return page(planned.model, to_svg(planned), advice(planned), others,
-              to_text(planned.best().graph, planned.best().plan));
+              to_text(planned.best().graph(), planned.best().plan()));
 }
 
 std::string to_html(const PlannedStream& planned) {

@@ -35,7 +35,7 @@ std::string than(double difference) {
 nlohmann::json workers_json(const Planned& planned) {
   const Prediction& best = planned.best();
   const std::vector<double> memory =
-      memory_bytes(best.graph, best.plan, best.schedule, planned.cluster.workers.size());
+      memory_bytes(best.graph(), best.plan(), best.schedule(), planned.cluster.workers.size());
   nlohmann::json list = nlohmann::json::array();
   for (size_t w = 0; w < memory.size(); ++w) {
     list.push_back({{"name", planned.cluster.workers[w].name},
@@ -54,7 +54,7 @@ nlohmann::json price_json(const Prediction& best) {
           {"repeated_compute", price.repeated_compute},
           {"wire_bytes", price.wire_bytes},
           {"memory_bytes", price.memory_bytes},
-          {"codes", best.plan.codes.size()}};
+          {"codes", best.plan().codes.size()}};
 }
 
 }  // namespace
@@ -165,16 +165,16 @@ std::string why_slower(const Planned& planned, const Prediction& other) {
   return "its busiest worker computes " + than(more.compute_seconds) + " and waits " +
          than(more.wait_seconds) + "; " +
          in_bytes(static_cast<long long>(other.timeline.wire_bytes)) + " travel in " +
-         std::to_string(other.schedule.transfers.size()) + " messages, not " +
+         std::to_string(other.schedule().transfers.size()) + " messages, not " +
          in_bytes(static_cast<long long>(best.timeline.wire_bytes)) + " in " +
-         std::to_string(best.schedule.transfers.size());
+         std::to_string(best.schedule().transfers.size());
 }
 
 std::string price(const Planned& planned) {
   const Prediction& best = planned.best();
-  if (best.plan.survives == 0) return "";
+  if (best.plan().survives == 0) return "";
   const plan::Price& price = best.price;
-  return "survives the loss of " + std::to_string(best.plan.survives) + ": " +
+  return "survives the loss of " + std::to_string(best.plan().survives) + ": " +
          in_seconds(best.timeline.seconds) + ", not " + in_seconds(price.unprotected_seconds) +
          "; computes " + fixed(price.compute, 2) + " times as much, sends " +
          in_bytes(static_cast<long long>(price.wire_bytes)) + " and keeps " +
@@ -223,17 +223,17 @@ nlohmann::json to_json(const Planned& planned) {
                            {"cluster_ms", predicted_ms},
                            {"predicted_ms", predicted_ms},
                            {"speedup", planned.speedup()},
-                           {"halo_bytes", halo_bytes(best.graph, best.plan, best.schedule)},
+                           {"halo_bytes", halo_bytes(best.graph(), best.plan(), best.schedule())},
                            {"wire_bytes", best.timeline.wire_bytes},
-                           {"messages", best.schedule.transfers.size()},
+                           {"messages", best.schedule().transfers.size()},
                            {"error", best.error},
                            {"kind", best.name},
-                           {"plan", to_text(best.graph, best.plan)},
+                           {"plan", to_text(best.graph(), best.plan())},
                            {"workers", workers_json(planned)},
                            {"alternatives", std::move(others)},
                            {"advice", advice(planned)}};
-  if (best.plan.survives > 0) {
-    result["survive"] = best.plan.survives;
+  if (best.plan().survives > 0) {
+    result["survive"] = best.plan().survives;
     result["price"] = price_json(best);
   }
   return result;

@@ -5,7 +5,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "folders.h"
+#include "shoal/base/user_folders.h"
 
 namespace shoal::cli {
 namespace {
@@ -43,16 +43,8 @@ Preprocess from_json(const json& j) {
   return p;
 }
 
-const std::vector<float> kImagenetMean = {0.485f, 0.456f, 0.406f};
-const std::vector<float> kImagenetStd = {0.229f, 0.224f, 0.225f};
-
 Result<Preprocess> load_preset(const std::string& name) {
-  if (name == "imagenet") {
-    return Preprocess{
-        .resize = 256, .crop = 224, .channels = 3, .mean = kImagenetMean, .std = kImagenetStd};
-  }
-  if (name == "digits") return Preprocess{.stretch = true, .channels = 1};
-  if (name == "yolo") return Preprocess{.stretch = true, .channels = 3};
+  if (const auto known = find_preset(name)) return *known;
   SHOAL_TRY(check_name(name));
   const fs::path path = preset_folder() / (name + ".json");
   std::ifstream file(path);

@@ -9,9 +9,10 @@
 
 #include "cli.h"
 #include "model.h"
+#include "shoal/cpu/cpu.h"
+#include "shoal/fit/network.h"
 #include "shoal/train/step_graph.h"
 #include "table.h"
-#include "train/networks.h"
 
 namespace shoal::cli {
 namespace {
@@ -37,7 +38,8 @@ struct ProfileFlags {
 // What one node did over all runs.
 struct Row {
   std::string name, op, output;
-  KernelInfo kernel;
+  std::string kernel;
+  KernelTiming timing;  // without a runner-up where nothing was measured
   int64_t macs = 0;
   std::vector<double> ms;
   double median = 0;
@@ -47,7 +49,7 @@ struct Row {
 struct Recording {
   std::vector<std::vector<Row>> stages;
   nlohmann::json events = nlohmann::json::array();
-  std::chrono::steady_clock::time_point start = std::chrono::steady_clock::now();
+  std::chrono::nanoseconds end{0};  // of the last stage
 };
 
 std::vector<Row> rows_of(const Executable& executable) {
@@ -55,10 +57,12 @@ std::vector<Row> rows_of(const Executable& executable) {
   const Graph& graph = executable.graph();
   for (size_t n = 0; n < graph.nodes().size(); ++n) {
     const Node& node = graph.nodes()[n];
+    const KernelTiming* timing = cpu_timing_of(executable, n);
     rows.push_back({place_of(graph, node),
                     std::string(node.op->name),
                     to_string(graph[node.outputs[0]].type),
-                    executable.kernel_of(n),
+                    executable.kernel_of(n).name,
+                    timing == nullptr ? KernelTiming() : *timing,
                     macs(graph, node),
                     {}});
   }
@@ -68,6 +72,7 @@ std::vector<Row> rows_of(const Executable& executable) {
 void record(Recording& recording, size_t stage, const Executable& executable, const Trace& trace) {
   if (stage == recording.stages.size()) recording.stages.push_back(rows_of(executable));
   using Micro = std::chrono::duration<double, std::micro>;
+  const std::chrono::nanoseconds start = recording.end;  // stages run one after the other
   for (const TraceEvent& event : trace) {
     Row& row = recording.stages[stage][event.node];
     const double us = Micro(event.end - event.begin).count();
@@ -76,26 +81,27 @@ void record(Recording& recording, size_t stage, const Executable& executable, co
         {{"name", row.name},
          {"cat", row.op},
          {"ph", "X"},
-         {"ts", Micro(event.begin - recording.start).count()},
+         {"ts", Micro(start + event.begin).count()},
          {"dur", us},
          {"pid", 1},
          {"tid", 1},
-         {"args", {{"kernel", row.kernel.name}, {"output", row.output}, {"macs", row.macs}}}});
+         {"args", {{"kernel", row.kernel}, {"output", row.output}, {"macs", row.macs}}}});
+    recording.end = std::max(recording.end, start + event.end);
   }
 }
 
 // "winograd4 1.3x winograd2": who won when the candidates were measured, by how much, over whom.
-std::string describe(const KernelInfo& kernel) {
-  if (kernel.runner_up.empty()) return kernel.name;
-  return kernel.name + " " + fixed(kernel.runner_up_microseconds / kernel.microseconds, 1) + "x " +
-         kernel.runner_up;
+std::string describe(const std::string& kernel, const KernelTiming& timing) {
+  if (timing.runner_up.empty()) return kernel;
+  return kernel + " " + fixed(timing.runner_up_microseconds / timing.microseconds, 1) + "x " +
+         timing.runner_up;
 }
 
-nlohmann::json to_json(const KernelInfo& kernel) {
-  if (kernel.runner_up.empty()) return nullptr;
-  return {{"us", kernel.microseconds},
-          {"runner_up", kernel.runner_up},
-          {"runner_up_us", kernel.runner_up_microseconds}};
+nlohmann::json to_json(const KernelTiming& timing) {
+  if (timing.runner_up.empty()) return nullptr;
+  return {{"us", timing.microseconds},
+          {"runner_up", timing.runner_up},
+          {"runner_up_us", timing.runner_up_microseconds}};
 }
 
 void print_table(std::vector<Row> rows, bool all) {
@@ -108,7 +114,7 @@ void print_table(std::vector<Row> rows, bool all) {
   for (size_t i = 0; i < rows.size() && (all || i < kShown); ++i) {
     const Row& row = rows[i];
     shown += row.median;
-    table.add({row.name, row.op, describe(row.kernel), row.output, fixed(row.median, 3),
+    table.add({row.name, row.op, describe(row.kernel, row.timing), row.output, fixed(row.median, 3),
                fixed(100 * row.median / total, 1) + " %",
                row.macs > 0 ? fixed(static_cast<double>(row.macs) / row.median / 1e6, 1) : ""});
   }
@@ -126,8 +132,8 @@ void print_json(std::vector<Row> rows) {
   for (Row& row : rows) {
     list.push_back({{"node", row.name},
                     {"operator", row.op},
-                    {"kernel", row.kernel.name},
-                    {"tuning", to_json(row.kernel)},
+                    {"kernel", row.kernel},
+                    {"tuning", to_json(row.timing)},
                     {"output", row.output},
                     {"macs", row.macs},
                     {"median_ms", row.median}});
@@ -137,7 +143,8 @@ void print_json(std::vector<Row> rows) {
 
 Result<Session> open(const ProfileFlags& flags, Device& device) {
   if (!flags.train) return open_session(flags.model, device);
-  SHOAL_ASSIGN(const LoadedGraph loaded, load_for_batch(flags.model.model, flags.batch, 1));
+  SHOAL_ASSIGN(const Model model, open_model(flags.model.model));
+  SHOAL_ASSIGN(const LoadedGraph loaded, fit::load_for_batch(model, flags.batch));
   SHOAL_ASSIGN(const train::StepGraph step, train::make_step_graph(loaded.graph));
   return Session::open(step.graph, device);
 }
@@ -151,10 +158,11 @@ Outcome profile(const ProfileFlags& flags) {
   for (size_t i = 0; i < flags.runs; ++i) {
     size_t stage = 0;
     recording.events.clear();
-    SHOAL_OR_EXIT(auto outputs, Exit::kDevice,
-                  session.run(inputs, [&](const Executable& executable, const Trace& trace) {
-                    record(recording, stage++, executable, trace);
-                  }));
+    recording.end = {};
+    const auto observer = [&](const Executable& executable, const Trace& trace) {
+      record(recording, stage++, executable, trace);
+    };
+    SHOAL_OR_EXIT(auto outputs, Exit::kDevice, session.run(inputs, {.observer = observer}));
   }
   std::vector<Row> rows;
   for (auto& stage : recording.stages) rows.insert(rows.end(), stage.begin(), stage.end());

@@ -1,18 +1,19 @@
 // shoal run: inputs in, answers out.
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <cmath>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
-#include <numeric>
 
 #include "cli.h"
 #include "cluster/cluster_device.h"
 #include "model.h"
 #include "preprocess_flags.h"
+#include "shoal/data/image.h"
+#include "shoal/data/input_files.h"
 #include "shoal/data/npy.h"
+#include "shoal/fit/scores.h"
 #include "shoal/zoo/embedded.h"
 #include "table.h"
 
@@ -43,14 +44,6 @@ struct RunFlags {
   std::string fallback;  // a model; empty: none
 };
 
-// u16 bits become bf16 where the model takes bf16: .npy has no such type.
-Tensor as_declared(const Tensor& tensor, DType declared) {
-  if (declared != DType::kBF16 || tensor.dtype() != DType::kU16) return tensor;
-  Tensor bits({DType::kBF16, tensor.shape()});
-  std::ranges::copy(tensor.bytes(), bits.bytes().begin());
-  return bits;
-}
-
 Result<Session::Tensors> read_inputs(const RunFlags& flags, const Session& session) {
   Session::Tensors tensors;
   SHOAL_ASSIGN(Preprocess how, flags.preprocess.resolve());
@@ -66,13 +59,7 @@ Result<Session::Tensors> read_inputs(const RunFlags& flags, const Session& sessi
     const auto& infos = session.inputs();
     const auto info = std::ranges::find(infos, name, &InputInfo::name);
     if (info == infos.end()) return invalid("the model has no input " + name);
-    if (is_image(file)) {
-      SHOAL_ASSIGN(Tensor image, read_image(file));
-      SHOAL_ASSIGN(tensors[name], prepare_image(image, *info, how));
-    } else {
-      SHOAL_ASSIGN(Tensor array, read_npy(file));
-      tensors[name] = as_declared(array, info->dtype);
-    }
+    SHOAL_ASSIGN(tensors[name], read_input_file(file, info->dtype, info->dims, how));
   }
   return tensors;
 }
@@ -84,36 +71,6 @@ Result<std::vector<std::string>> read_labels(const std::string& path) {
   if (!file) return Status(Code::kNotFound, "cannot read labels from " + path);
   for (std::string line; std::getline(file, line);) labels.push_back(line);
   return labels;
-}
-
-struct Ranked {
-  size_t index;
-  float score;
-  float share;  // softmax, unless the scores already are shares
-};
-
-std::vector<Ranked> rank(std::span<const float> scores, size_t count) {
-  std::vector<size_t> order(scores.size());
-  std::iota(order.begin(), order.end(), size_t{0});
-  count = std::min(count, order.size());
-  // Ties go to the lower index, as NumPy's argmax does.
-  std::ranges::partial_sort(order, order.begin() + static_cast<ptrdiff_t>(count),
-                            [&](size_t a, size_t b) {
-                              return scores[a] > scores[b] || (scores[a] == scores[b] && a < b);
-                            });
-  const float total = std::accumulate(scores.begin(), scores.end(), 0.0f);
-  const bool shares =
-      std::abs(total - 1) < 1e-3f && std::ranges::all_of(scores, [](float x) { return x >= 0; });
-  double sum = 0;
-  const float top = scores.empty() ? 0 : *std::ranges::max_element(scores);
-  for (float x : scores) sum += std::exp(static_cast<double>(x - top));
-  std::vector<Ranked> result;
-  for (size_t i = 0; i < count; ++i) {
-    const float score = scores[order[i]];
-    const double share = shares ? score : std::exp(static_cast<double>(score - top)) / sum;
-    result.push_back({order[i], score, static_cast<float>(share)});
-  }
-  return result;
 }
 
 std::string label_of(const std::vector<std::string>& labels, size_t index) {
@@ -149,11 +106,11 @@ void print_json(const Answer& answer, const RunFlags& flags,
         {"type", name_of(tensor.dtype())},
         {"shape", std::vector<int64_t>(tensor.shape().begin(), tensor.shape().end())}};
     if (flags.top > 0 && is_scores(tensor)) {
-      for (const Ranked& r : rank(tensor.data<float>(), static_cast<size_t>(flags.top))) {
+      for (const auto& r : fit::top_classes(tensor.data<float>(), static_cast<size_t>(flags.top))) {
         one["top"].push_back({{"index", r.index},
                               {"label", label_of(labels, r.index)},
                               {"score", r.score},
-                              {"share", r.share}});
+                              {"share", static_cast<float>(r.probability)}});
       }
     } else {
       one["data"] = elements_of(tensor);
@@ -187,9 +144,9 @@ void print_tables(const Session::Tensors& outputs, const RunFlags& flags,
     if (flags.top > 0 && is_scores(tensor)) {
       Table top({"#", name, "share", "score"});
       size_t place = 0;
-      for (const Ranked& r : rank(tensor.data<float>(), static_cast<size_t>(flags.top))) {
+      for (const auto& r : fit::top_classes(tensor.data<float>(), static_cast<size_t>(flags.top))) {
         top.add({std::to_string(++place), label_of(labels, r.index),
-                 fixed(100.0 * r.share, 1) + " %", fixed(r.score, 4)});
+                 fixed(100.0 * r.probability, 1) + " %", fixed(r.score, 4)});
       }
       top.print();
     } else {
@@ -221,12 +178,14 @@ Outcome run_samples(Session& session, bool json) {
   const InputInfo input = session.inputs()[0];
   for (const zoo::Sample& sample : zoo::digits_samples()) {
     SHOAL_OR_EXIT(Tensor image, Exit::kModel, parse_image(sample.png));
-    SHOAL_OR_EXIT(Tensor x, Exit::kModel, prepare_image(image, input, {}));
+    SHOAL_OR_EXIT(Tensor x, Exit::kModel, image_for_input(image, input.dims, {}));
     SHOAL_OR_EXIT(auto outputs, Exit::kDevice, session.run({{input.name, x}}));
-    const Ranked best = rank(outputs.begin()->second.data<float>(), 1)[0];
+    const auto best = fit::top_classes(outputs.begin()->second.data<float>(), 1)[0];
     table.add({std::string(sample.name), std::to_string(best.index),
-               fixed(100.0 * best.share, 1) + " %"});
-    rows.push_back({{"image", sample.name}, {"digit", best.index}, {"share", best.share}});
+               fixed(100.0 * best.probability, 1) + " %"});
+    rows.push_back({{"image", sample.name},
+                    {"digit", best.index},
+                    {"share", static_cast<float>(best.probability)}});
   }
   if (json) {
     std::printf("%s\n", rows.dump().c_str());

@@ -72,13 +72,12 @@ Outcome simulate_stragglers(const Flags& flags, const Planned& planned) {
   constexpr double kForEver = 1e9;
   const plan::Prediction& best = planned.best();
   const auto run = [&](double wait) {
-    plan::ScheduledPlan turn{best.plan, best.schedule};
-    turn.plan.wait_seconds = wait;
-    return latencies_of(plan::simulate_stream(best.graph, std::span(&turn, 1), planned.cluster,
-                                              kRequests, 1, {flags.seed, flags.stragglers})
+    const plan::ScheduledPlan turn = best.scheduled.with_wait(wait);
+    return latencies_of(plan::simulate_stream(std::span(&turn, 1), planned.cluster, kRequests, 1,
+                                              {flags.seed, flags.stragglers})
                             .latencies);
   };
-  const Latencies first = run(best.plan.wait_seconds), all = run(kForEver);
+  const Latencies first = run(best.plan().wait_seconds), all = run(kForEver);
   const auto gain = [](double now, double before) { return 100 * (1 - now / before); };
   if (flags.json) {
     const nlohmann::json result = {{"model", planned.model},

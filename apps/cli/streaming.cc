@@ -66,7 +66,7 @@ std::string text_of(const PlannedStream& planned) {
   std::string text;
   const auto& turns = planned.best().turns;
   for (size_t t = 0; t < turns.size(); ++t) {
-    text += "turn " + std::to_string(t) + '\n' + to_text(planned.best().graph, turns[t].plan);
+    text += "turn " + std::to_string(t) + '\n' + to_text(planned.best().graph(), turns[t].plan());
   }
   return text;
 }
@@ -74,15 +74,15 @@ std::string text_of(const PlannedStream& planned) {
 void print(const PlannedStream& planned) {
   const StreamPrediction& best = planned.best();
   Table stages({"nodes", "from", "to", "workers in turn"});
-  for (size_t s = 0; s < best.turns[0].plan.segments.size(); ++s) {
+  for (size_t s = 0; s < best.turns[0].plan().segments.size(); ++s) {
     std::string workers;
     for (const plan::ScheduledPlan& turn : best.turns) {
-      workers += (workers.empty() ? "" : " ") + together(turn.plan.segments[s]);
+      workers += (workers.empty() ? "" : " ") + together(turn.plan().segments[s]);
     }
-    const plan::NodeRange range = best.turns[0].plan.segments[s].nodes;
-    const auto nodes = best.graph.nodes();
-    stages.add({std::to_string(range.end - range.begin), place_of(best.graph, nodes[range.begin]),
-                place_of(best.graph, nodes[range.end - 1]), workers});
+    const plan::NodeRange range = best.turns[0].plan().segments[s].nodes;
+    const auto nodes = best.graph().nodes();
+    stages.add({std::to_string(range.end - range.begin), place_of(best.graph(), nodes[range.begin]),
+                place_of(best.graph(), nodes[range.end - 1]), workers});
   }
   stages.print();
   std::printf("\n");
@@ -96,7 +96,7 @@ void print(const PlannedStream& planned) {
   std::printf("\n%s: an answer every %s ms, %s times as often as from one worker\n",
               best.name.c_str(), fixed(period_ms(best), 1).c_str(),
               fixed(planned.speedup(), 2).c_str());
-  const int survives = best.turns[0].plan.survives;
+  const int survives = best.turns[0].plan().survives;
   if (survives > 0) std::printf("every request survives the loss of %d\n", survives);
   for (size_t i = 1; i < std::min<size_t>(planned.plans.size(), 3); ++i) {
     const StreamPrediction& other = planned.plans[i];
@@ -128,7 +128,7 @@ nlohmann::json to_json(const PlannedStream& planned) {
           {"in_flight", best.in_flight},
           {"halo_bytes", 0},
           {"wire_bytes", best.stream.wire_bytes / static_cast<double>(best.stream.answered.size())},
-          {"survive", best.turns[0].plan.survives},
+          {"survive", best.turns[0].plan().survives},
           {"kind", best.name},
           {"plan", text_of(planned)},
           {"workers", std::move(workers)},

@@ -3,10 +3,9 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <cstdio>
 
-#include "model.h"
+#include "shoal/compress/calibration.h"
 #include "shoal/cpu/cpu.h"
 
 namespace shoal::cli {
@@ -43,22 +42,9 @@ plan::WireOptions WireFlags::options() const {
 
 Result<std::map<std::string, float, std::less<>>> largest_values(const Graph& graph) {
   std::fprintf(stderr, "shoal: int8 ranges are those of a random input, good for measuring only\n");
-  Graph all = graph;
-  for (const Node& node : graph.nodes()) {
-    if (graph[node.outputs[0]].type.dtype == DType::kF32) all.mark_output(node.outputs[0]);
-  }
   const auto device = make_cpu_device({});
-  SHOAL_ASSIGN(const auto executable, device->compile(all));
-  std::mt19937 rng(1);
-  std::vector<Tensor> inputs, outputs(all.outputs().size());
-  for (ValueId id : all.inputs()) inputs.push_back(random_tensor(all[id].type, rng));
-  SHOAL_TRY(executable->run(inputs, outputs, nullptr));
-  std::map<std::string, float, std::less<>> largest;
-  for (size_t i = graph.outputs().size(); i < outputs.size(); ++i) {
-    float& most = largest[all[all.outputs()[i]].name];
-    for (float x : outputs[i].data<float>()) most = std::max(most, std::abs(x));
-  }
-  return largest;
+  SHOAL_ASSIGN(const std::vector<Tensor> inputs, compress::random_examples(graph, 1).at(0));
+  return compress::largest_magnitudes(graph, *device, inputs);
 }
 
 }  // namespace shoal::cli

@@ -1,27 +1,13 @@
 #!/usr/bin/python3
 """The command line's contract, from outside: cli_test.py SHOAL [PART OF A TEST'S NAME]"""
 import json
-import os
 import pathlib
 import re
-import signal
-import socket
 import subprocess
-import sys
-import tempfile
-import time
 
 import numpy as np
 
-SHOAL = os.path.abspath(sys.argv[1])
-TIMEOUT = 300  # seconds; what takes longer hangs, however busy the machine is
-
-
-def shoal(*args, expect=0, cwd=None, env=None, stdin=None):
-    done = subprocess.run([SHOAL, *map(str, args)], capture_output=True, text=True, cwd=cwd, input=stdin,
-                          env={**os.environ, **(env or {})}, timeout=TIMEOUT)
-    assert done.returncode == expect, f"{args}: exit {done.returncode}, wanted {expect}\n{done.stderr}"
-    return done
+from harness import run_tests, shoal
 
 
 def commands():
@@ -35,389 +21,6 @@ def test_every_command_teaches_by_example(_):
     for command in commands():
         text = shoal(command, "--help").stdout
         assert "Examples:" in text and f"shoal {command}" in text, command
-
-
-def wait_for(condition):
-    """Asks every few milliseconds: what is waited for needs the cores, too."""
-    end = time.monotonic() + TIMEOUT
-    while not condition():
-        assert time.monotonic() < end, "waited in vain"
-        time.sleep(0.005)
-
-
-class Running:
-    """A command that stays; ended by SIGTERM, it must end well."""
-
-    def __init__(self, *args, env=None):
-        self.process = subprocess.Popen([SHOAL, *map(str, args)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                                        env={**os.environ, **(env or {})})
-
-    def line(self):
-        return self.process.stdout.readline().strip()
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        if self.process.poll() is None:
-            self.process.terminate()
-        self.process.communicate(timeout=TIMEOUT)
-
-
-def emulate_digits(*flags):
-    """Slower where the machine is too busy to be three devices at once."""
-    for dilation in (50, 500):
-        done = subprocess.run([SHOAL, "emulate", "--workers", "3", "--device", "nexus5x", "--link", "ethernet-100",
-                               "--dilate", str(dilation), "--", "bench", "zoo:digits", "--cluster", "--seconds", "0",
-                               "--json", *flags], capture_output=True, text=True, timeout=TIMEOUT)
-        if done.returncode != 8:
-            break
-        assert "too busy" in done.stderr
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
-
-
-def test_emulated_devices_answer_as_predicted(tmp):
-    result = emulate_digits("--split", "rows", "--html", str(tmp / "times.html"))
-    simulated = json.loads(shoal("simulate", "zoo:digits", "--workers", 3, "--device", "nexus5x", "--link", "ethernet-100",
-                                 "--split", "rows", "--json").stdout)
-    for field in ("plan", "predicted_ms", "halo_bytes", "wire_bytes"):
-        assert result[field] == simulated[field], field
-    assert abs(result["speedup"] * result["cluster_ms"] / result["single_ms"] - 1) < 1e-9
-    # Devices and links take their time, whatever else this machine does.
-    assert result["single_ms"] >= 0.9 * simulated["single_ms"]
-    assert result["cluster_ms"] >= 0.9 * simulated["cluster_ms"]
-    for measured, predicted in zip(result["workers"], simulated["workers"], strict=True):
-        assert measured["compute_ms"] >= 0.99 * predicted["compute_ms"]
-        assert measured["transfer_ms"] > 0
-    assert "<svg" in (tmp / "times.html").read_text()
-
-
-def test_work_moves_from_the_slowest_to_the_idle(_):
-    balance = ["bench", "zoo:digits", "--cluster", "--balance", "--json"]
-    done = shoal("emulate", "--workers", 3, "--device", "pi3", "--link", "gigabit", "--", *balance, "--objective", "throughput")
-    result = json.loads(done.stdout)
-    assert result["moves"] == len(result["steps"]) - 1 <= 25, result
-    assert result["before_ms"] == result["steps"][0]["ms"] > 0 and result["after_ms"] == result["steps"][-1]["ms"] > 0, result
-    assert "--objective throughput" in shoal(*balance, expect=2).stderr
-
-
-def test_emulation_says_what_is_wrong(_):
-    assert "no device" in shoal("emulate", "--device", "toaster", "--", "doctor", expect=2).stderr
-    shoal("emulate", "--workers", 1, "--", "inspect", "nothing.onnx", expect=3)
-
-
-def test_emulation_leaves_nothing_behind_whenever_it_is_ended(tmp):
-    with Running("emulate", "--workers", 2, "--", "bench", "zoo:lenet5", "--cluster", "--seconds", 3600,
-                 env={"TMPDIR": str(tmp)}) as emulation:
-        wait_for(lambda: list(tmp.iterdir()))  # no worker is ready so soon
-    assert emulation.process.returncode != 0 and not list(tmp.iterdir())
-
-
-def test_a_device_joins_by_a_token_once(tmp):
-    shoal("cluster", "init", "--dir", tmp / "c")
-    shoal("cluster", "init", "--dir", tmp / "c", expect=2)
-    assert "no cluster" in shoal("worker", "--dir", tmp / "w", expect=6).stderr
-    with Running("cluster", "invite", "--dir", tmp / "c", "--listen", "127.0.0.1:0") as invite:
-        token = invite.line()
-        join = ["--listen", "127.0.0.1:0", "--join", token]
-        with Running("worker", "--dir", tmp / "w", "--name", "kitchen", *join) as worker:
-            assert re.fullmatch(r"ready kitchen 127\.0\.0\.1:\d+", worker.line())
-            assert invite.process.wait(timeout=TIMEOUT) == 0
-        assert worker.process.returncode == 0
-        with Running("worker", "--dir", tmp / "w", *join) as again:
-            assert again.line().startswith("ready kitchen "), "a token that was used here is no mistake"
-        shoal("cluster", "init", "--dir", tmp / "other")
-        with Running("cluster", "invite", "--dir", tmp / "other", "--listen", "127.0.0.1:0") as other:
-            done = shoal("worker", "--dir", tmp / "w", "--join", other.line(), expect=6)
-            assert "of another" in done.stderr, done.stderr
-        assert shoal("worker", "--dir", tmp / "w2", *join, expect=5).stderr
-    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as supervisor:
-        supervisor.bind(str(tmp / "notify"))
-        supervisor.settimeout(TIMEOUT)
-        with Running("worker", "--dir", tmp / "w", "--listen", "127.0.0.1:0", env={"NOTIFY_SOCKET": str(tmp / "notify")}):
-            assert supervisor.recv(100) == b"READY=1"
-        assert supervisor.recv(100) == b"STOPPING=1"
-
-
-def test_devices_says_who_is_there_and_who_is_not(tmp):
-    assert "no cluster" in shoal("devices", "--dir", tmp / "c", expect=2).stderr
-    for command in ["bench", "zoo:lenet5", "--cluster"], ["run", "--cluster"]:
-        done = shoal(*command, env={"SHOAL_CLUSTER_DIR": str(tmp / "c")}, expect=2)
-        assert "no cluster" in done.stderr, done.stderr
-    shoal("cluster", "init", "--dir", tmp / "c")
-    with Running("cluster", "invite", "--dir", tmp / "c", "--listen", "127.0.0.1:0") as invite:
-        join = ["--listen", "127.0.0.1:0", "--threads", 1, "--join", invite.line()]
-        with Running("worker", "--dir", tmp / "w", "--name", "kitchen", *join) as worker:
-            address = worker.line().split()[2]
-            shoal("cluster", "add", "kitchen", address, "--dir", tmp / "c")
-            device, = json.loads(shoal("devices", "--dir", tmp / "c", "--json").stdout)
-            assert device["health"] == "ok" and device["threads"] == 1, device
-            assert device["gmac_per_s"] > 0 and device["mbit_per_s"] > 0 and device["latency_ms"] > 0, device
-            shoal("cluster", "remove", "kitchen", "--dir", tmp / "c")
-            shoal("cluster", "add", "hall", address, "--dir", tmp / "c")
-            wrong = shoal("devices", "--dir", tmp / "c", expect=10)
-            assert "worker hall" in wrong.stderr and "is kitchen" in wrong.stderr, wrong.stderr
-    gone = shoal("devices", "--dir", tmp / "c", expect=10)
-    assert "worker hall" in gone.stderr and "refused" in gone.stderr, gone.stderr
-
-
-class Cluster:
-    """Workers on this machine."""
-
-    def __init__(self, tmp, names=("kitchen", "hall")):
-        self.env = {"SHOAL_CLUSTER_DIR": str(tmp / "c"), "XDG_CACHE_HOME": str(tmp / "cache")}
-        self.workers = []
-        shoal("cluster", "init", env=self.env)
-        for name in names:
-            with Running("cluster", "invite", "--dir", tmp / "c", "--listen", "127.0.0.1:0") as invite:
-                worker = Running("worker", "--dir", tmp / name, "--name", name, "--listen", "127.0.0.1:0",
-                                 "--threads", 1, "--store", tmp / name / "store", "--join", invite.line())
-                self.workers.append(worker)
-                shoal("cluster", "add", name, worker.line().split()[2], env=self.env)
-
-    def devices(self):
-        return json.loads(shoal("devices", "--json", env=self.env).stdout)
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        for worker in self.workers:
-            worker.__exit__()
-
-
-def test_a_cluster_answers_as_one_device_does(tmp):
-    x = np.random.default_rng(1).standard_normal((1, 3, 224, 224)).astype(np.float32)
-    np.save(tmp / "x.npy", x)
-    shoal("zoo", "squeezenet", "-o", tmp / "m.onnx")
-    shoal("run", tmp / "m.onnx", "--input", tmp / "x.npy", "--save", tmp / "one")
-    with Cluster(tmp) as cluster:
-        for split in "any", "rows", "grid":
-            shoal("run", tmp / "m.onnx", "--input", tmp / "x.npy", "--save", tmp / split, "--cluster", "--split", split,
-                  env=cluster.env)
-            for file in (tmp / "one").iterdir():
-                one, many = np.load(file), np.load(tmp / split / file.name)
-                assert np.abs(one - many).max() <= 1e-4 * np.abs(one).max(), split
-        assert all(list((tmp / name / "store").iterdir()) for name in ("kitchen", "hall")), "weights are kept"
-        profile, = (tmp / "cache" / "shoal").glob("profile-*.json")
-        plan, *_ = (tmp / "cache" / "shoal").glob("plan-*.json")
-        measured, planned = profile.read_text(), plan.read_text()
-        again = ["run", tmp / "m.onnx", "--input", tmp / "x.npy", "--save", tmp / "again", "--cluster"]
-        shoal(*again, env=cluster.env)
-        assert profile.read_text() == measured and plan.read_text() == planned, "they are used while they are good"
-        for text in measured.replace("measured_at", "measured_as"), "{}", "":
-            profile.write_text(text)
-            shoal(*again, env=cluster.env)
-            assert profile.read_text() != text, "what is damaged is not believed"
-        cluster.workers[1].process.kill()
-        cluster.workers[1].process.wait()
-        done = shoal("run", tmp / "m.onnx", "--input", tmp / "x.npy", "--save", tmp / "alone", "--cluster", env=cluster.env)
-        assert "left out: worker hall" in done.stderr, done.stderr
-
-
-def test_who_goes_away_in_the_middle_is_named_and_leaves_nobody_busy(tmp):
-    with Cluster(tmp) as cluster:
-        def tasks():
-            return sum(device["tasks"] for device in cluster.devices())
-
-        def wait_until_busy(running):
-            before = tasks()
-            wait_for(lambda: running.process.poll() is not None or tasks() > before)
-            assert running.process.poll() is None, running.process.communicate()
-
-        bench = ["bench", "zoo:lenet5", "--cluster", "--split", "rows", "--seconds", 3600]
-        with Running(*bench, env=cluster.env) as running:
-            wait_until_busy(running)
-            running.process.send_signal(signal.SIGINT)
-            assert running.process.wait(timeout=TIMEOUT) == -signal.SIGINT
-        wait_for(lambda: not any(device["plans"] for device in cluster.devices()))
-        with Running(*bench, env=cluster.env) as running:
-            wait_until_busy(running)
-            cluster.workers[1].process.kill()
-            _, errors = running.process.communicate(timeout=TIMEOUT)
-            # Who notices first is the coordinator or the other worker.
-            assert running.process.returncode == 5 and re.search(r"\bhall\b", errors), errors
-
-
-def test_a_worker_may_be_lost_in_the_middle_of_a_request(tmp):
-    x = np.random.default_rng(1).standard_normal((1, 3, 224, 224)).astype(np.float32)
-    np.save(tmp / "x.npy", x)
-    shoal("zoo", "resnet18", "-o", tmp / "m.onnx")
-    run = ["run", tmp / "m.onnx", "--input", tmp / "x.npy", "--save"]
-    shoal(*run, tmp / "one")
-
-    def check(folder):
-        for file in (tmp / "one").iterdir():
-            one, many = np.load(file), np.load(folder / file.name)
-            assert np.abs(one - many).max() <= 1e-4 * np.abs(one).max(), folder
-
-    with Cluster(tmp, ("kitchen", "hall", "attic")) as cluster:
-        survive = ["--cluster", "--split", "channels", "--survive", 1]
-        shoal(*run, tmp / "all", *survive, env=cluster.env)
-        check(tmp / "all")
-        before = sum(device["tasks"] for device in cluster.devices())
-        with Running(*run, tmp / "two", *survive, env=cluster.env) as running:
-            wait_for(lambda: running.process.poll() is not None
-                     or sum(device["tasks"] for device in cluster.devices()) > before)
-            cluster.workers[2].process.kill()
-            _, errors = running.process.communicate(timeout=TIMEOUT)
-            assert running.process.returncode == 0, errors
-            assert "replayed" not in errors, "parities answer, not another try"
-        check(tmp / "two")
-
-
-def test_survival_has_a_price(_):
-    flags = ["zoo:lenet5", "--workers", 5, "--survive", 1]
-    plan = json.loads(shoal("plan", *flags, "--json").stdout)
-    assert plan["survive"] == 1 and plan["price"]["compute"] > 1 and plan["price"]["repeated_compute"] == 2, plan
-    assert "survives the loss of 1" in shoal("plan", *flags).stdout
-    stream = json.loads(shoal("plan", *flags, "--objective", "throughput", "--json").stdout)
-    assert stream["survive"] == 1 and "survives the loss of 1" in shoal("plan", *flags, "--objective", "throughput").stdout
-    late = json.loads(shoal("simulate", *flags, "--stragglers", 10, "--json").stdout)
-    assert late["mean_ms"] <= late["waiting_mean_ms"] and late["p99_ms"] <= late["waiting_p99_ms"], late
-    for flag in ["--survive", 3], ["--wait", 5]:
-        shoal("plan", "zoo:lenet5", *flag, expect=2)
-
-
-def test_simulated_faults_break_no_promise(_):
-    result = json.loads(shoal("chaos", "--sim", "--histories", 200, "--seed", 7, "--json").stdout)
-    assert result["histories"] == 200 and result["violations"] == 0 and result["first_bad_seed"] == -1, result
-    assert result["answered"] + result["failed"] == result["requests"], result
-
-
-def test_workers_are_killed_and_every_request_is_answered(_):
-    assert "takes 2 workers" in shoal("chaos", "--workers", 1, "--survive", 1, expect=2).stderr
-    assert "nothing.onnx" in shoal("chaos", "--model", "nothing.onnx", expect=3).stderr
-    result = json.loads(shoal("chaos", "--workers", 3, "--survive", 1, "--kills", 2, "--requests", 20, "--model",
-                              "zoo:lenet5", "--json").stdout)
-    assert result["answered"] == 20 and result["failed"] == result["wrong"] == result["resent_to_dead"] == 0, result
-
-
-def test_ways_between_workers_fail_and_every_request_is_answered(tmp):
-    for flag in ["--at", "nowhere"], ["--dilate", 2], ["--emulate", "nothing.toml"]:
-        assert flag[0] in shoal("chaos", *flag, expect=2).stderr, flag
-    (tmp / "two.toml").write_text('[coordinator]\nlink = "gigabit"\n[[worker]]\ndevice = "pi4"\n'
-                                  'link = "gigabit"\ncount = 2\n')
-    assert "takes 3 workers" in shoal("chaos", "--emulate", tmp / "two.toml", "--survive", 2, expect=2).stderr
-    kinds = []
-    for cluster in ["--workers", 3], ["--emulate", tmp / "two.toml", "--dilate", 1]:
-        result = json.loads(shoal("chaos", *cluster, "--survive", 1, "--partitions", 1, "--delays", 1, "--breaks", 1,
-                                  "--corruptions", 1, "--requests", 20, "--model", "zoo:lenet5", "--json").stdout)
-        assert result["answered"] == 20 and result["failed"] == result["wrong"] == 0, result
-        assert result["faults"] == sum(result["kinds"].values()) == 4, result
-        kinds.append(result["kinds"])
-    assert kinds[0] == kinds[1], "one seed, one sequence"
-    pinned = json.loads(shoal("chaos", "--workers", 3, "--kills", 0, "--breaks", 2, "--at", "submitted", "--requests", 10,
-                              "--model", "zoo:lenet5", "--json").stdout)
-    assert pinned["answered"] == 10 and pinned["at_points"] > 0, pinned
-
-
-def test_a_smaller_model_answers_where_no_worker_does(tmp):
-    shoal("zoo", "lenet5", "-o", tmp / "m.onnx")
-    shoal("cluster", "init", "--dir", tmp / "c")
-    shoal("cluster", "add", "gone", "127.0.0.1:1", "--dir", tmp / "c")
-    np.save(tmp / "x.npy", np.zeros((1, 1, 28, 28), np.float32))
-    run = ["run", tmp / "m.onnx", "--input", tmp / "x.npy", "--cluster", "--json"]
-    env = {"SHOAL_CLUSTER_DIR": str(tmp / "c")}
-    shoal(*run, env=env, expect=5)
-    done = shoal(*run, "--fallback", tmp / "m.onnx", env=env, expect=10)
-    assert "gone" in json.loads(done.stdout)["degraded"], done.stdout
-
-
-def test_the_list_of_workers_is_checked(tmp):
-    shoal("cluster", "add", "kitchen", "127.0.0.1:7070", "--dir", tmp)
-    shoal("cluster", "add", "../kitchen", "127.0.0.1:7070", "--dir", tmp, expect=2)
-    shoal("cluster", "add", "hall", "nowhere", "--dir", tmp, expect=2)
-    assert "kitchen" in shoal("cluster", "list", "--dir", tmp).stdout
-    shoal("cluster", "remove", "kitchen", "--dir", tmp)
-    shoal("cluster", "remove", "kitchen", "--dir", tmp, expect=2)
-
-
-NEXUS = ["--device", "nexus5", "--link", "wifi-43.8"]
-
-
-def test_a_plan_says_what_it_brings_and_why_others_lose(tmp):
-    plan = json.loads(shoal("plan", "zoo:vgg16", "--workers", 4, *NEXUS, "--json").stdout)
-    assert plan["speedup"] > 3.04 and abs(plan["single_ms"] / plan["predicted_ms"] - plan["speedup"]) < 1e-9
-    assert len(plan["workers"]) == 4 and all(w["compute_ms"] > 0 for w in plan["workers"])
-    assert len(plan["alternatives"]) == 2 and all("computes" in other["why_slower"] for other in plan["alternatives"])
-    assert all(other["predicted_ms"] >= plan["predicted_ms"] for other in plan["alternatives"])
-    text = shoal("plan", "zoo:digits", "--workers", 2, *NEXUS, "--html", tmp / "p.html", "--svg", tmp / "p.svg").stdout
-    assert "More devices do not help" in text, text
-    assert "<svg" in (tmp / "p.html").read_text() and (tmp / "p.svg").read_text().startswith("<svg")
-
-
-def test_streams_keep_all_workers_busy(tmp):
-    for split in "any", "stages", "replicas":
-        flags = ["zoo:resnet50", "--workers", 4, "--objective", "throughput", "--split", split, "--json"]
-        stream = json.loads(shoal("simulate", *flags).stdout)
-        assert stream["speedup"] > 3.5 and len(stream["workers"]) == 4, stream
-        assert json.loads(shoal("plan", *flags).stdout) == stream
-    shoal("plan", "zoo:lenet5", "--objective", "throughput", "--workers", 2, "--split", "stages", "--html", tmp / "p.html")
-    page = (tmp / "p.html").read_text()
-    assert "the first 8 requests" in page and all(f"request {r}, " in page for r in range(8)) and "request 8, " not in page
-    done = shoal("plan", "zoo:lenet5", "--split", "stages", expect=2)
-    assert "--objective throughput" in done.stderr
-    assert "rows" not in shoal("plan", "zoo:lenet5", "--objective", "throughput").stdout
-
-
-def test_fewer_bytes_travel_if_an_error_is_allowed(_):
-    flags = ["simulate", "zoo:nin", "--workers", 3, *NEXUS, "--split", "rows", "--fuse", 1, "--json"]
-    plain = json.loads(shoal(*flags).stdout)
-    for wire, error in ("f16", 0.02), ("int8", 0.1):
-        narrow = json.loads(shoal(*flags, "--wire", wire, "--error", error).stdout)
-        assert 0 < narrow["error"] <= error and plain["error"] == 0
-        assert narrow["wire_bytes"] < plain["wire_bytes"] and narrow["cluster_ms"] < plain["cluster_ms"]
-    assert "--error" in shoal("plan", "zoo:lenet5", "--wire", "f16", expect=2).stderr
-
-
-def test_every_split_can_be_forced(_):
-    for split in "rows", "columns", "grid", "channels", "inputs":
-        plan = json.loads(shoal("plan", "zoo:lenet5", "--workers", 4, "--split", split, "--json").stdout)
-        assert plan["kind"] == split and all(w["compute_ms"] > 0 for w in plan["workers"]), plan
-
-
-def test_simulated_halos_take_the_bytes_they_must(_):
-    for workers, split, halos in (2, "rows", 1037568), (3, "rows", 2075136), (4, "rows", 3112704), (4, "grid", 2134576):
-        done = shoal("simulate", "zoo:vgg16", "--workers", workers, *NEXUS, "--split", split, "--fuse", 1, "--json")
-        fields = json.loads(done.stdout)
-        assert fields["halo_bytes"] == halos < fields["wire_bytes"], fields
-        assert {"single_ms", "cluster_ms", "speedup", "predicted_ms", "plan"} <= fields.keys()
-        assert {"compute_ms", "transfer_ms"} <= fields["workers"][0].keys()
-
-
-def test_a_cluster_can_be_a_file(tmp):
-    (tmp / "cluster.toml").write_text("""
-        [[worker]]
-        device = "pi4"
-        link = "gigabit"
-        count = 2
-        [[worker]]
-        name = "old"
-        device = "mine"
-        link = "air"
-        speed = 0.5
-        [device.mine]
-        gmac_per_s = 1.0
-        gb_per_s = 1.0
-        [link.air]
-        mbit = 50
-        latency_ms = 2
-        shared = true
-        [coordinator]
-        link = "gigabit"
-    """)
-    fields = json.loads(shoal("simulate", "zoo:resnet18", tmp / "cluster.toml", "--json").stdout)
-    assert [worker["name"] for worker in fields["workers"]] == ["pi4-0", "pi4-1", "old"], fields["workers"]
-    alone = json.loads(shoal("simulate", "zoo:resnet18", tmp / "cluster.toml", "--exclude", "0,1", "--json").stdout)
-    assert alone["cluster_ms"] > 4 * fields["cluster_ms"]
-    for wrong in ("", "[[worker]]\ndevice = \"pi9\"", "[[worker]]\ndevice = \"pi4\"\nlink = \"gigabit\"\nspede = 1",
-                  "worker = 3", "[[worker]\n", "[link.air]\nmbit = \"fast\""):
-        (tmp / "wrong.toml").write_text(wrong)
-        done = shoal("plan", "zoo:digits", tmp / "wrong.toml", expect=2)
-        assert "wrong.toml" in done.stderr and done.stderr.count("\n") == 1, done.stderr
-    assert "wifi-43.8" in shoal("plan", "zoo:digits", "--link", "string", expect=2).stderr
 
 
 def test_without_a_model_the_built_in_one_answers(_):
@@ -492,7 +95,7 @@ def test_zoo_convert_and_run_agree(tmp):
     np.save(tmp / "x.npy", np.random.default_rng(1).random(shape, np.float32))
     answers = []
     for i, model in enumerate(["zoo:lenet5", tmp / "a.onnx", tmp / "b.onnx"]):
-        for device in ("cpu", "reference"):
+        for device in ("cpu", "reference", "hybrid:reference+cpu"):
             out = tmp / f"{i}{device}"
             shoal("run", model, "--input", tmp / "x.npy", "--save", out, "--device", device)
             answers.append(np.load(next(out.glob("*.npy"))))
@@ -530,6 +133,15 @@ def test_bench_prints_one_object(_):
     for key in ("median_ms", "p10_ms", "p90_ms", "runs", "open_ms", "peak_rss_mb"):
         assert result[key] > 0, key
     assert result["p10_ms"] <= result["median_ms"] <= result["p90_ms"]
+
+
+def test_bench_of_several_clients(_):
+    result = json.loads(shoal("bench", "zoo:lenet5", "--clients", 3, "--seconds", 0.05, "--json").stdout)
+    assert result["clients"] == 3 and result["requests"] >= 3, result
+    assert 0 < result["p50_ms"] <= result["p99_ms"], result
+    rate = result["requests"] / result["seconds"]
+    assert abs(result["requests_per_s"] / rate - 1) < 1e-6, result
+    shoal("bench", "zoo:lenet5", "--clients", 3, "--train", expect=2)
 
 
 def test_bench_measures_once_a_turn(_):
@@ -581,19 +193,5 @@ def test_colour_only_on_a_terminal(_):
     assert "\033" not in shoal("operators").stdout
 
 
-def main():
-    failed = 0
-    wanted = sys.argv[2] if len(sys.argv) > 2 else ""
-    tests = [(name, f) for name, f in globals().items() if name.startswith("test_") and wanted in name]
-    for name, test in tests:
-        with tempfile.TemporaryDirectory() as folder:
-            try:
-                test(pathlib.Path(folder))
-            except Exception as error:  # one failure does not hide the others
-                failed += 1
-                print(f"FAIL {name}: {error}")
-    print(f"{len(tests) - failed} passed, {failed} failed")
-    return 1 if failed else 0
-
-
-sys.exit(main())
+if __name__ == "__main__":
+    run_tests(globals())

@@ -6,8 +6,9 @@
 #include <numeric>
 
 #include "../table.h"
-#include "load.h"
+#include "shoal/base/load_generator.h"
 #include "shoal/cluster/balanced_stream.h"
+#include "shoal/graph/random_inputs.h"
 #include "stream_bench.h"
 
 namespace shoal::cli {
@@ -24,7 +25,7 @@ struct Step {
 };
 
 // Until no move is worth it. Requests are asked for while stages are moved, too.
-Result<std::vector<Step>> settle(BalancedStream& stream, Load& load, double dilation) {
+Result<std::vector<Step>> settle(BalancedStream& stream, LoadGenerator& load, double dilation) {
   std::vector<Step> steps = {{"layers dealt out evenly", 0}};
   for (;;) {
     SHOAL_ASSIGN(const double seconds, load.period(kRequests));
@@ -63,10 +64,12 @@ Outcome bench(ClusterAccess& access, const PlannedStream& planned, bool as_json)
       const auto stream, Exit::kNetwork,
       BalancedStream::start(access.coordinator(), planned.graph, planned.cluster,
                             plan::simple_pipeline(planned.graph, workers), access.dilation()));
-  Load load(planned.graph, 2 * workers.size(),
-            [&](size_t, std::span<const Tensor> inputs, std::span<Tensor> outputs) {
-              return stream->run(inputs, outputs, kTimeout);
-            });
+  std::mt19937 rng(1);
+  const std::vector<Tensor> inputs = random_inputs(planned.graph, rng);
+  LoadGenerator load(2 * workers.size(), [&](size_t) {
+    std::vector<Tensor> outputs(planned.graph.outputs().size());
+    return stream->run(inputs, outputs, kTimeout);
+  });
   const ShapedLinks shaped(access);
   SHOAL_OR_EXIT(const auto steps, Exit::kNetwork, settle(*stream, load, access.dilation()));
   print(steps, as_json);

@@ -1,21 +1,27 @@
 // shoal chaos: what becomes of requests while workers are killed, stopped and cut off.
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <atomic>
 #include <cstdio>
 #include <nlohmann/json.hpp>
+#include <thread>
 
 #include "../cli.h"
 #include "../cluster_file.h"
 #include "../model.h"
 #include "../progress.h"
 #include "../table.h"
+#include "chaos_view.h"
 #include "cluster_commands.h"
-#include "one_heap.h"
-#include "places.h"
-#include "shoal/chaos/history.h"
+#include "exit_codes.h"
+#include "shoal/base/malloc_arenas.h"
+#include "shoal/base/process.h"
+#include "shoal/chaos/processes/chaos_run.h"
+#include "shoal/chaos/simulated/history.h"
+#include "shoal/cluster/equal_plans.h"
+#include "shoal/cpu/cpu.h"
 #include "shoal/passes/passes.h"
-#include "trial.h"
-#include "trial_view.h"
+#include "shoal/plan/search/subset.h"
 
 namespace shoal::cli {
 namespace {
@@ -36,7 +42,12 @@ breaks a promise is named by its seed, and happens again with '--histories 1 --s
 struct Flags {
   bool sim = false;
   uint64_t histories = 1000;
-  TrialFlags trial;
+  size_t workers = 5;
+  std::string cluster;  // emulated devices in their place: cluster.toml
+  double dilation = 0;  // times as slow as the real ones; 0: as needed
+  int survive = 1;
+  std::string model = "zoo:digits";
+  chaos::ChaosRunOptions run;
   bool json = false;
 };
 
@@ -46,7 +57,7 @@ chaos::Campaign simulate(const Flags& flags) {
   Progress progress("histories", flags.histories);
   while (all.histories < flags.histories) {
     const uint64_t count = std::min(kAtOnce, flags.histories - all.histories);
-    all += chaos::live_through(flags.trial.seed + all.histories, count);
+    all += chaos::live_through(flags.run.seed + all.histories, count);
     progress.at(all.histories);
   }
   return all;
@@ -74,72 +85,120 @@ Outcome report(const Flags& flags, const chaos::Campaign& campaign) {
           "seed " + std::to_string(campaign.first_bad_seed) + ": " + campaign.first_violation};
 }
 
-nlohmann::json to_json(const TrialFigures& figures) {
-  return {{"requests", figures.requests},
-          {"answered", figures.answered},
-          {"failed", figures.failed},
-          {"wrong", figures.wrong},
-          {"replayed", figures.replayed},
-          {"resent_to_dead", figures.resent_to_dead},
-          {"faults", figures.returns.count()},
-          {"kinds", figures.kinds},
-          {"at_points", figures.at_points},
-          {"calm_p50_ms", figures.calm.at(0.5)},
-          {"calm_p99_ms", figures.calm.at(0.99)},
-          {"p50_ms", figures.faulty.at(0.5)},
-          {"p99_ms", figures.faulty.at(0.99)},
-          {"after_p50_ms", figures.after.at(0.5)},
-          {"longest_ms", figures.faulty.longest()},
-          {"recovery_ms_max", figures.recovery_ms_max},
-          {"return_ms_p50", figures.returns.at(0.5)},
-          {"return_ms_max", figures.returns.longest()}};
+nlohmann::json to_json(const chaos::ChaosReport& report) {
+  return {{"requests", report.requests},
+          {"answered", report.answered},
+          {"failed", report.failed},
+          {"wrong", report.wrong},
+          {"replayed", report.replayed},
+          {"resent_to_dead", report.resent_to_dead},
+          {"faults", report.returns.count()},
+          {"kinds", report.kinds},
+          {"at_points", report.at_points},
+          {"calm_p50_ms", report.calm.quantile(0.5)},
+          {"calm_p99_ms", report.calm.quantile(0.99)},
+          {"p50_ms", report.faulty.quantile(0.5)},
+          {"p99_ms", report.faulty.quantile(0.99)},
+          {"after_p50_ms", report.after.quantile(0.5)},
+          {"longest_ms", report.faulty.max()},
+          {"recovery_ms_max", report.recovery_ms_max},
+          {"return_ms_p50", report.returns.quantile(0.5)},
+          {"return_ms_max", report.returns.max()}};
 }
 
 unsigned long long as_long(uint64_t n) { return n; }
 
-void print(const TrialFigures& figures) {
+void print(const chaos::ChaosReport& report) {
   Table table({"", "requests", "p50 ms", "p99 ms", "longest ms"});
-  const auto add = [&](const char* what, const Latencies& ms) {
-    table.add({what, std::to_string(ms.count()), fixed(ms.at(0.5), 1), fixed(ms.at(0.99), 1),
-               fixed(ms.longest(), 1)});
+  const auto add = [&](const char* what, const LatencyRecorder& ms) {
+    table.add({what, std::to_string(ms.count()), fixed(ms.quantile(0.5), 1),
+               fixed(ms.quantile(0.99), 1), fixed(ms.max(), 1)});
   };
-  add("before", figures.calm);
-  add("during", figures.faulty);
-  add("after", figures.after);
+  add("before", report.calm);
+  add("during", report.faulty);
+  add("after", report.after);
   table.print();
   std::printf("faults: %llu; answered meanwhile: %llu, failed %llu, wrong %llu, replayed %llu\n",
-              as_long(figures.returns.count()), as_long(figures.answered), as_long(figures.failed),
-              as_long(figures.wrong), as_long(figures.replayed));
+              as_long(report.returns.count()), as_long(report.answered), as_long(report.failed),
+              as_long(report.wrong), as_long(report.replayed));
 }
 
-Outcome try_for_real(const Flags& flags) {
-  share_one_heap();
-  size_t workers = flags.trial.workers;
-  if (!flags.trial.cluster.empty()) {
-    SHOAL_OR_EXIT(const auto cluster, Exit::kUsage, read_cluster(flags.trial.cluster));
-    workers = cluster.workers.size();
+// Where the emulated devices are slower than they should be, for this machine has no time to be
+// them.
+void note_lateness(const chaos::ChaosReport& report, double predicted_ms) {
+  const double late = report.calm.quantile(0.5) / predicted_ms - 1;
+  if (late <= emulate::kGoodLateness) return;
+  std::fprintf(
+      stderr,
+      "this machine is busy, or its network slower than the emulated one: without faults a "
+      "request took %.0f %% longer than predicted\n",
+      100 * late);
+}
+
+// The workers, and plans for any set of them.
+Result<chaos::ChaosClusterOptions> cluster_options(const Flags& flags, const Graph& graph,
+                                                   std::atomic<double>& predicted_ms) {
+  plan::PlanOptions plan;
+  plan.survive = flags.survive;
+  chaos::ChaosClusterOptions options{.program = executable_path(), .seed = flags.run.seed};
+  if (flags.cluster.empty()) {
+    for (size_t i = 0; i < flags.workers; ++i) {
+      options.workers.push_back("worker-" + std::to_string(i));
+    }
+    auto plans =
+        std::make_shared<cluster::EqualPlans>(graph, cluster::equal_workers(flags.workers), plan);
+    options.plan = [plans](const auto& set) { return plans->plan_for(set); };
+    return options;
   }
-  if (flags.trial.survive >= static_cast<int>(workers)) {
-    return {Exit::kUsage, "to survive the loss of " + std::to_string(flags.trial.survive) +
-                              " takes " + std::to_string(flags.trial.survive + 1) + " workers"};
-  }
-  SHOAL_OR_EXIT(const LoadedGraph loaded, Exit::kModel, load_graph(flags.trial.model, {}));
+  SHOAL_ASSIGN(const plan::ClusterProfile cluster, read_cluster(flags.cluster));
+  for (const auto& worker : cluster.workers) options.workers.push_back(worker.name);
+  options.emulated = cluster;
+  options.cluster_file = flags.cluster;
+  options.dilation = flags.dilation > 0
+                         ? flags.dilation
+                         : emulate::choose_dilation(cluster, std::thread::hardware_concurrency());
+  options.plan = [=, &predicted_ms](const auto& set) {
+    auto made = plan::make_plan_for(set, graph, cluster, plan);
+    if (made.ok() && set.size() == cluster.workers.size()) {
+      predicted_ms = 1e3 * made->timeline.seconds;
+    }
+    return made;
+  };
+  return options;
+}
+
+Outcome run_on_processes(const Flags& flags) {
+  use_one_malloc_arena();
+  SHOAL_OR_EXIT(const LoadedGraph loaded, Exit::kModel, load_graph(flags.model, {}));
   SHOAL_OR_EXIT(const Graph graph, Exit::kModel, passes::optimize(loaded.graph));
-  TrialView view(flags.trial);
-  const auto figures =
-      put_on_trial(flags.trial, graph, [&](const TrialState& state) { view.show(state); });
-  if (!figures.ok()) return fail(exit_of(figures.status()), figures.status());
-  if (flags.json) {
-    std::printf("%s\n", to_json(*figures).dump().c_str());
-  } else {
-    print(*figures);
+  std::atomic<double> predicted_ms = 0;  // of a request without faults, on emulated devices
+  SHOAL_OR_EXIT(const auto options, Exit::kUsage, cluster_options(flags, graph, predicted_ms));
+  if (flags.survive >= static_cast<int>(options.workers.size())) {
+    return {Exit::kUsage, "to survive the loss of " + std::to_string(flags.survive) + " takes " +
+                              std::to_string(flags.survive + 1) + " workers"};
   }
-  if (figures->wrong > 0) return {Exit::kAccuracy, "answers are wrong"};
-  if (figures->failed > 0) return {Exit::kNetwork, figures->first_failure};
+  const auto device = make_cpu_device({.threads = 1});
+  const auto cluster = chaos::ChaosCluster::open(graph, *device, options);
+  if (!cluster.ok()) return fail(exit_of(cluster.status()), cluster.status());
+  if (!flags.cluster.empty()) {
+    std::fprintf(stderr, "%zu emulated devices, %g times as slow as the real ones\n",
+                 options.workers.size(), options.dilation);
+  }
+  ChaosView view(flags.run.seconds > 0);
+  const chaos::ChaosReport report = chaos::run_chaos(
+      flags.run, **cluster, [&](const chaos::ChaosProgress& progress) { view.show(progress); });
+  if (flags.json) {
+    std::printf("%s\n", to_json(report).dump().c_str());
+  } else {
+    print(report);
+  }
+  if (predicted_ms > 0) note_lateness(report, predicted_ms);
+  if (report.wrong > 0) return {Exit::kAccuracy, "answers are wrong"};
+  if (report.failed > 0) return {Exit::kNetwork, report.first_failure};
   return {};
 }
 
-void add_counts(CLI::App& command, MishapCounts& counts) {
+void add_counts(CLI::App& command, chaos::FaultCounts& counts) {
   const auto add = [&](const char* name, size_t& count, const char* help) {
     command.add_option(name, count, help)->check(CLI::Range(0, 1'000'000))->group("Faults");
   };
@@ -150,13 +209,13 @@ void add_counts(CLI::App& command, MishapCounts& counts) {
   add("--partitions", counts.partitions,
       "Times that one is cut off: one way, both ways or on and off, from one machine or all");
   add("--delays", counts.delays, "Times that all comes late to one and from it, for a while");
-  add("--breaks", counts.breaks, "Times that a connection of one breaks");
+  add("--breaks", counts.drops, "Times that a connection of one breaks");
   add("--corruptions", counts.corruptions, "Times that bytes to one or from it are damaged");
 }
 
 // Where none is asked for by name.
-MishapCounts default_counts(const TrialFlags& flags) {
-  if (flags.seconds > 0) return {1, 1, 1, 1, 1, 1, 1};
+chaos::FaultCounts default_counts(const Flags& flags) {
+  if (flags.run.seconds > 0) return {1, 1, 1, 1, 1, 1, 1};
   return {.kills = 10};
 }
 
@@ -167,12 +226,12 @@ bool names_faults(const CLI::App& command) {
 }
 
 std::vector<std::string> places() {
-  std::vector<std::string> names = {kAnywhere, kAnyMoment};
+  std::vector<std::string> names = {chaos::kAnywhere, chaos::kAnyMoment};
   names.insert(names.end(), cluster::kFaultPointNames.begin(), cluster::kFaultPointNames.end());
   return names;
 }
 
-void add_trial(CLI::App& command, TrialFlags& flags) {
+void add_flags(CLI::App& command, Flags& flags) {
   CLI::Option* workers = command.add_option("--workers", flags.workers, "Processes")
                              ->check(CLI::Range(1, 64))
                              ->capture_default_str();
@@ -187,18 +246,19 @@ void add_trial(CLI::App& command, TrialFlags& flags) {
   command.add_option("--survive", flags.survive, "Losses at once that plans are made for")
       ->check(CLI::Range(0, 2))
       ->capture_default_str();
-  add_counts(command, flags.mishaps);
-  command.add_option("--at", flags.at, "Where in a request, or in the return of a worker")
+  add_counts(command, flags.run.faults);
+  command.add_option("--at", flags.run.where, "Where in a request, or in the return of a worker")
       ->check(CLI::IsMember(places()))
       ->capture_default_str();
   command
-      .add_option("--seconds", flags.seconds,
+      .add_option("--seconds", flags.run.seconds,
                   "Faults for so long, whatever their number and that of requests")
       ->check(CLI::Range(0.0, 1e7));
-  command.add_option("--requests", flags.requests, "Requests that meet these")
+  command.add_option("--requests", flags.run.requests, "Requests that meet these")
       ->check(CLI::Range(1, 100'000'000))
       ->capture_default_str();
-  command.add_option("--seed", flags.seed, "From which everything is drawn")->capture_default_str();
+  command.add_option("--seed", flags.run.seed, "From which everything is drawn")
+      ->capture_default_str();
   command.add_option("--model", flags.model, "ONNX file or zoo:NAME")->capture_default_str();
 }
 
@@ -209,16 +269,16 @@ void add_chaos(CLI::App& app, Action& action) {
   CLI::App* command =
       app.add_subcommand("chaos", "See what becomes of requests while workers fail");
   command->footer(kExamples);
-  add_trial(*command, flags->trial);
+  add_flags(*command, *flags);
   command->add_flag("--sim", flags->sim, "Simulated clusters, in virtual time");
   command->add_option("--histories", flags->histories, "How many of them")
       ->check(CLI::Range(1, 100'000'000))
       ->capture_default_str();
   command->add_flag("--json", flags->json, "Print one JSON object");
   command->callback([flags, command, &action] {
-    if (!names_faults(*command)) flags->trial.mishaps = default_counts(flags->trial);
+    if (!names_faults(*command)) flags->run.faults = default_counts(*flags);
     action = [flags] {
-      return flags->sim ? report(*flags, simulate(*flags)) : try_for_real(*flags);
+      return flags->sim ? report(*flags, simulate(*flags)) : run_on_processes(*flags);
     };
   });
 }

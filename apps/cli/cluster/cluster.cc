@@ -5,12 +5,11 @@
 #include "../cli.h"
 #include "../table.h"
 #include "cluster_commands.h"
-#include "discovery.h"
-#include "event.h"
-#include "places.h"
+#include "shoal/base/notification.h"
 #include "shoal/cluster/folder.h"
 #include "shoal/cluster/worker_probe.h"
 #include "shoal/net/address.h"
+#include "shoal/net/discovery/discovery.h"
 #include "shoal/net/enrol/enrolment.h"
 #include "shoal/net/tls/tls.h"
 #include "stop_signals.h"
@@ -32,7 +31,7 @@ Examples:
 Who holds the folder decides who belongs; keep it as you keep a key.)";
 
 struct Flags {
-  std::string folder = default_cluster_folder().string();
+  std::string folder = cluster::default_cluster_folder().string();
   std::string listen = "127.0.0.1:7071";
   std::string address;
   int minutes = static_cast<int>(net::kInvitationLifetime.count());
@@ -59,9 +58,9 @@ Result<std::string> announced(const Flags& flags, const std::string& listening) 
 
 // Serves until one has joined, or the token has expired, or someone stops it.
 Outcome invite(const Flags& flags) {
-  Event over;
+  Notification over;
   Outcome outcome{Exit::kTimeout, "nobody joined while the token was good"};
-  const StopSignals signals([&] { over.set(); });
+  const StopSignals signals([&] { over.notify(); });
   const ClusterFolder folder(flags.folder);
   SHOAL_OR_EXIT(const net::Authority authority, Exit::kUsage, folder.authority());
   net::EnrolmentOptions options;
@@ -73,7 +72,7 @@ Outcome invite(const Flags& flags) {
     const Status listed = who->address.empty() ? Status() : folder.add({who->name, who->address});
     std::fprintf(stderr, "joined: %s %s\n", who->name.c_str(), who->address.c_str());
     outcome = listed.ok() ? Outcome{} : fail(Exit::kResources, listed);
-    over.set();
+    over.notify();
   };
   SHOAL_OR_EXIT(auto enrolment, Exit::kNetwork,
                 net::serve_enrolment(authority, flags.listen, options));
@@ -103,8 +102,9 @@ Outcome add_discovered(const Flags& flags) {
   const ClusterFolder folder(flags.folder);
   SHOAL_OR_EXIT(const net::Identity identity, Exit::kUsage, folder.coordinator());
   SHOAL_OR_EXIT(const auto transport, Exit::kUsage, net::make_tls_transport(identity));
-  SHOAL_OR_EXIT(const auto found, Exit::kUsage, discover(kDiscoveryTimeout));
-  for (const ListedWorker& worker : found) {
+  SHOAL_OR_EXIT(const auto found, Exit::kUsage, net::discover(net::kDiscoveryTimeout));
+  for (const net::Peer& peer : found) {
+    const ListedWorker worker{peer.name, peer.address};
     const Status member = cluster::WorkerProbe::open(worker, *transport).status();
     if (!member.ok()) {
       std::fprintf(stderr, "not listed: %s\n", std::string(member.message()).c_str());

@@ -14,6 +14,7 @@ struct ClusterBenchFlags {
   std::string html;  // a file for a picture of what was measured
   bool balance = false;
   double stragglers = 1;  // times that one worker, another for every request, is slower
+  bool strict = false;    // fail where emulated devices were late, and do not adapt the dilation
 };
 
 Outcome bench_cluster(const ClusterBenchFlags& flags);
@@ -22,10 +23,14 @@ Outcome bench_cluster(const ClusterBenchFlags& flags);
 struct ClusterFigures {
   plan::Timeline single, many;  // of the request in the middle
   size_t rounds = 0;
+  double dilation = 1, lateness = 0;  // of emulated devices (emulate/dilation.h)
 };
 
-// kExhausted where this machine was too busy to be so many emulated devices.
+// Emulated devices that were late, because this machine is busy, are measured again in slower
+// motion; if they are late then, too, says so on stderr. With `strict`, fails with kExhausted as
+// soon as they are late.
 class ClusterAccess;
-Result<ClusterFigures> measure(ClusterAccess& access, const Planned& planned, double seconds);
+Result<ClusterFigures> measure(ClusterAccess& access, const Planned& planned, double seconds,
+                               bool strict);
 
 }  // namespace shoal::cli

@@ -2,9 +2,12 @@
 
 #include <CLI/CLI.hpp>
 
+#include "shoal/cluster/cluster.h"
+
 namespace shoal::cli {
 
 void add_cluster_commands(CLI::App& app, Action& action) {
+  register_cluster_device();  // before commands ask which devices there are
   for (auto* add : {add_cluster, add_worker, add_devices, add_emulate, add_chaos, add_demo})
     add(app, action);
 }

@@ -8,14 +8,14 @@
 #include "cluster_access.h"
 #include "cluster_bench.h"
 #include "cluster_commands.h"
-#include "places.h"
+#include "exit_codes.h"
 
 namespace shoal::cli {
 namespace {
 
 Outcome show() {
   SHOAL_OR_EXIT(auto access, Exit::kNetwork, ClusterAccess::open({}));
-  const std::string all = std::to_string(access->coordinator().workers().size()) + " devices ms";
+  const std::string all = std::to_string(access->coordinator().worker_count()) + " devices ms";
   Table table({"model", "plan", "one device ms", all, "predicted ms", "speed-up"});
   for (const char* model : {"zoo:digits", "zoo:vgg16"}) {
     std::fprintf(stderr, "%s: plan, deploy, run\n", model);
@@ -23,7 +23,7 @@ Outcome show() {
     flags.model = model;
     SHOAL_OR_EXIT(const Planned planned, Exit::kModel,
                   make_planned(flags, [&](const Graph& graph) { return access->profile(graph); }));
-    const auto figures = measure(*access, planned, 0);
+    const auto figures = measure(*access, planned, 0, false);
     if (!figures.ok()) return fail(exit_of(figures.status()), figures.status());
     table.add({model, planned.best().name, fixed(1e3 * figures->single.seconds, 1),
                fixed(1e3 * figures->many.seconds, 1),

@@ -8,11 +8,10 @@
 #include "../cli.h"
 #include "../table.h"
 #include "cluster_commands.h"
-#include "discovery.h"
-#include "emulation.h"
-#include "places.h"
+#include "emulation_flags.h"
 #include "shoal/cluster/folder.h"
 #include "shoal/cluster/worker_probe.h"
+#include "shoal/net/discovery/discovery.h"
 #include "shoal/ops/ops.h"
 
 namespace shoal::cli {
@@ -30,10 +29,10 @@ Examples:
 Speed is measured: multiply-accumulates of a 3x3 convolution, small messages, and bulk.)";
 
 struct Flags {
-  std::string folder = default_cluster_folder().string();
+  std::string folder = cluster::default_cluster_folder().string();
   bool json = false;
   bool discover = false;
-  Emulation emulation;
+  EmulationFlags emulation;
 };
 
 struct Found {
@@ -122,12 +121,10 @@ Result<std::vector<ListedWorker>> workers_of(const Flags& flags,
                                              const cluster::ClusterFolder& folder) {
   SHOAL_ASSIGN(std::vector<ListedWorker> workers, folder.workers());
   if (!flags.discover) return workers;
-  SHOAL_ASSIGN(const std::vector<ListedWorker> found, discover(kDiscoveryTimeout));
-  for (const ListedWorker& worker : found) {
-    const bool known = std::ranges::any_of(workers, [&](const ListedWorker& other) {
-      return other.name == worker.name && other.address == worker.address;
-    });
-    if (!known) workers.push_back(worker);
+  SHOAL_ASSIGN(const std::vector<net::Peer> found, net::discover(net::kDiscoveryTimeout));
+  for (const net::Peer& peer : found) {
+    const ListedWorker worker{peer.name, peer.address};
+    if (std::ranges::find(workers, worker) == workers.end()) workers.push_back(worker);
   }
   return workers;
 }
@@ -136,8 +133,8 @@ Outcome devices(const Flags& flags) {
   const cluster::ClusterFolder folder(flags.folder);
   SHOAL_OR_EXIT(const net::Identity identity, Exit::kUsage, folder.coordinator());
   SHOAL_OR_EXIT(const auto workers, Exit::kUsage, workers_of(flags, folder));
-  SHOAL_OR_EXIT(const auto transport, Exit::kUsage,
-                make_transport(identity, flags.emulation, /*worker=*/""));
+  SHOAL_OR_EXIT(const emulate::Emulation emulation, Exit::kUsage, flags.emulation.make());
+  SHOAL_OR_EXIT(const auto transport, Exit::kUsage, emulation.transport(identity, ""));
   SHOAL_OR_EXIT(const Yardstick yardstick, Exit::kDevice, Yardstick::make());
   std::vector<Found> all;
   for (const ListedWorker& worker : workers) {

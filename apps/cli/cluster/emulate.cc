@@ -1,17 +1,22 @@
 // shoal emulate: several devices on this machine, each a process, with the speed and the links of
 // another.
+#include <signal.h>
+
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
 #include <mutex>
+#include <thread>
 
 #include "../cli.h"
 #include "../cluster_flags.h"
-#include "child.h"
 #include "cluster_commands.h"
-#include "emulation.h"
-#include "farm.h"
+#include "emulation_flags.h"
 #include "shoal/base/atomic_file.h"
+#include "shoal/base/process.h"
+#include "shoal/base/temporary_folder.h"
+#include "shoal/cluster/local_workers.h"
+#include "shoal/emulate/dilation.h"
 #include "stop_signals.h"
 
 namespace shoal::cli {
@@ -52,60 +57,40 @@ class Ending {
   void ask() {
     const std::lock_guard lock(mutex_);
     asked_ = true;
-    if (command_ != nullptr) command_->ask_to_end();
+    if (command_ != nullptr) command_->send_signal(SIGTERM);
   }
   bool asked() {
     const std::lock_guard lock(mutex_);
     return asked_;
   }
-  void concerns(Child& command) {
+  void concerns(Process& command) {
     const std::lock_guard lock(mutex_);
     command_ = &command;
-    if (asked_) command.ask_to_end();
+    if (asked_) command.send_signal(SIGTERM);
   }
 
  private:
   std::mutex mutex_;
   bool asked_ = false;
-  Child* command_ = nullptr;
+  Process* command_ = nullptr;
 };
 
-class Emulated {
- public:
-  Emulated(fs::path folder, fs::path file, double dilation)
-      : folder_(std::move(folder)),
-        file_(std::move(file)),
-        dilation_(std::to_string(dilation)),
-        farm_(folder_,
-              {"--threads", "1", "--emulate", file_.string(), "--media",
-               (folder_ / "media").string(), "--dilate", dilation_},
-              false) {}
+std::vector<std::string> worker_flags(const EmulationFlags& flags) {
+  std::vector<std::string> words = flags.words();
+  words.insert(words.end(), {"--threads", "1"});
+  return words;
+}
 
-  Status start(const plan::ClusterProfile& cluster, Ending& ending) {
-    std::error_code error;
-    fs::create_directories(folder_ / "media", error);
-    std::vector<std::string> names;
-    for (const plan::WorkerProfile& worker : cluster.workers) names.push_back(worker.name);
-    return farm_.start(names, [&] { return ending.asked(); });
-  }
-
-  Result<Child> run(const std::vector<std::string>& command) const {
-    std::vector<std::string> words = {own_path()};
-    words.insert(words.end(), command.begin(), command.end());
-    Child::Options options;
-    options.environment = {{"SHOAL_CLUSTER_DIR", farm_.owner().path().string()},
-                           {"SHOAL_EMULATE", file_.string()},
-                           {"SHOAL_EMULATE_MEDIA", (folder_ / "media").string()},
-                           {"SHOAL_EMULATE_DILATION", dilation_}};
-    options.terminal_signals = true;
-    return Child::start(words, options);
-  }
-
- private:
-  const fs::path folder_, file_;
-  const std::string dilation_;
-  WorkerFarm farm_;
-};
+Result<Process> run(const std::vector<std::string>& command, const EmulationFlags& flags,
+                    const fs::path& cluster) {
+  std::vector<std::string> words = {executable_path()};
+  words.insert(words.end(), command.begin(), command.end());
+  Process::Options options;
+  options.environment = flags.environment();
+  options.environment["SHOAL_CLUSTER_DIR"] = cluster.string();
+  options.terminal_signals = true;
+  return Process::start(words, options);
+}
 
 Outcome emulate(const Flags& flags) {
   SHOAL_OR_EXIT(const plan::ClusterProfile cluster, Exit::kUsage, make_cluster(flags.cluster));
@@ -115,13 +100,22 @@ Outcome emulate(const Flags& flags) {
   const StopSignals signals([&] { ending.ask(); });
   SHOAL_OR_EXIT(const TemporaryFolder folder, Exit::kResources, TemporaryFolder::make());
   SHOAL_OR_EXIT(const fs::path file, Exit::kResources, cluster_file(flags.cluster, folder.path()));
-  const double dilation = flags.dilation > 0 ? flags.dilation : choose_dilation(cluster);
+  EmulationFlags emulation{file, folder.path() / "media", flags.dilation};
+  if (flags.dilation <= 0) {
+    emulation.dilation = emulate::choose_dilation(cluster, std::thread::hardware_concurrency());
+  }
+  std::error_code error;
+  fs::create_directories(emulation.media, error);
   std::fprintf(stderr, "%zu emulated devices, %g times as slow as the real ones\n",
-               cluster.workers.size(), dilation);
-  Emulated emulated(folder.path(), file, dilation);
-  if (Status status = emulated.start(cluster, ending); !status.ok())
-    return fail(Exit::kDevice, status);
-  SHOAL_OR_EXIT(Child command, Exit::kResources, emulated.run(flags.command));
+               cluster.workers.size(), emulation.dilation);
+  std::vector<std::string> names;
+  for (const plan::WorkerProfile& worker : cluster.workers) names.push_back(worker.name);
+  cluster::LocalWorkers workers(
+      {.program = executable_path(), .folder = folder.path(), .flags = worker_flags(emulation)});
+  const Status started = workers.start(names, [&] { return ending.asked(); });
+  if (!started.ok()) return fail(Exit::kDevice, started);
+  SHOAL_OR_EXIT(Process command, Exit::kResources,
+                run(flags.command, emulation, workers.owner().path()));
   ending.concerns(command);
   const int code = command.wait();
   return {static_cast<Exit>(code),

@@ -8,8 +8,9 @@
 #include "../model.h"
 #include "../table.h"
 #include "cluster_access.h"
-#include "latencies.h"
-#include "places.h"
+#include "exit_codes.h"
+#include "shoal/base/latency_recorder.h"
+#include "shoal/graph/random_inputs.h"
 
 namespace shoal::cli {
 namespace {
@@ -22,7 +23,7 @@ using plan::Prediction;
 struct Contender {
   Prediction prediction;
   std::unique_ptr<RemotePlan> deployed = nullptr;
-  Latencies took = {};
+  LatencyRecorder took = {};
 };
 
 class Race {
@@ -31,8 +32,7 @@ class Race {
 
   Status run(Contender& coded, Contender& waiting, double seconds) {
     for (Contender* one : {&coded, &waiting}) {
-      SHOAL_ASSIGN(one->deployed,
-                   access_.coordinator().deploy(one->prediction.graph, one->prediction.plan));
+      SHOAL_ASSIGN(one->deployed, access_.coordinator().deploy(one->prediction.scheduled));
     }
     const std::chrono::duration<double> pause(times_ * longest_task(coded.prediction) *
                                               access_.dilation());
@@ -61,9 +61,9 @@ class Race {
 
   Status ask(Contender& one) {
     constexpr std::chrono::minutes kTimeout{2};
-    const Graph& graph = one.prediction.graph;
-    std::vector<Tensor> inputs, outputs(graph.outputs().size());
-    for (ValueId id : graph.inputs()) inputs.push_back(random_tensor(graph[id].type, random_));
+    const Graph& graph = one.prediction.graph();
+    const std::vector<Tensor> inputs = random_inputs(graph, random_);
+    std::vector<Tensor> outputs(graph.outputs().size());
     const auto begin = Clock::now();
     SHOAL_TRY(one.deployed->run(inputs, outputs, kTimeout));
     const std::chrono::duration<double, std::milli> took = Clock::now() - begin;
@@ -89,20 +89,21 @@ PlanFlags without_spare(const PlanFlags& flags, size_t workers) {
 void print(const Contender& coded, const Contender& waiting, bool as_json) {
   const auto less = [](double a, double b) { return 1 - a / b; };
   if (as_json) {
-    const nlohmann::json result = {{"requests", coded.took.count()},
-                                   {"mean_ms", coded.took.mean()},
-                                   {"p99_ms", coded.took.at(0.99)},
-                                   {"waiting_mean_ms", waiting.took.mean()},
-                                   {"waiting_p99_ms", waiting.took.at(0.99)},
-                                   {"mean_saved", less(coded.took.mean(), waiting.took.mean())},
-                                   {"p99_saved", less(coded.took.at(0.99), waiting.took.at(0.99))}};
+    const nlohmann::json result = {
+        {"requests", coded.took.count()},
+        {"mean_ms", coded.took.mean()},
+        {"p99_ms", coded.took.quantile(0.99)},
+        {"waiting_mean_ms", waiting.took.mean()},
+        {"waiting_p99_ms", waiting.took.quantile(0.99)},
+        {"mean_saved", less(coded.took.mean(), waiting.took.mean())},
+        {"p99_saved", less(coded.took.quantile(0.99), waiting.took.quantile(0.99))}};
     std::printf("%s\n", result.dump().c_str());
     return;
   }
   Table table({"", "plan", "requests", "mean ms", "p99 ms"});
   const auto add = [&](const char* what, const Contender& one) {
     table.add({what, one.prediction.name, std::to_string(one.took.count()),
-               fixed(one.took.mean(), 1), fixed(one.took.at(0.99), 1)});
+               fixed(one.took.mean(), 1), fixed(one.took.quantile(0.99), 1)});
   };
   add("the first that are enough", coded);
   add("all, one worker fewer", waiting);
@@ -120,7 +121,7 @@ Outcome bench_stragglers(const ClusterBenchFlags& flags) {
   }
   const auto profile = [&](const Graph& graph) { return access->profile(graph); };
   SHOAL_OR_EXIT(Planned coded, Exit::kModel, make_planned(flags.plan, profile));
-  const size_t workers = access->coordinator().workers().size();
+  const size_t workers = access->coordinator().worker_count();
   SHOAL_OR_EXIT(Planned plain, Exit::kModel,
                 make_planned(without_spare(flags.plan, workers), profile));
   Contender first{coded.best()}, all{plain.best()};

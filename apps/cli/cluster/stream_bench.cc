@@ -5,7 +5,8 @@
 
 #include "../model.h"
 #include "../table.h"
-#include "load.h"
+#include "shoal/base/load_generator.h"
+#include "shoal/graph/random_inputs.h"
 
 namespace shoal::cli {
 namespace {
@@ -18,15 +19,18 @@ Result<double> measure(ClusterAccess& access, const StreamPrediction& plan) {
   constexpr std::chrono::minutes kTimeout{10};
   std::vector<std::unique_ptr<cluster::RemotePlan>> remotes;
   for (const plan::ScheduledPlan& turn : plan.turns) {
-    SHOAL_ASSIGN(auto remote, access.coordinator().deploy(plan.graph, turn.plan));
+    SHOAL_ASSIGN(auto remote, access.coordinator().deploy(turn));
     remotes.push_back(std::move(remote));
   }
-  const auto answer = [&](size_t request, std::span<const Tensor> in, std::span<Tensor> out) {
-    return remotes[request % remotes.size()]->run(in, out, kTimeout);
+  std::mt19937 rng(1);
+  const std::vector<Tensor> inputs = random_inputs(plan.graph(), rng);
+  const auto answer = [&](size_t request) {
+    std::vector<Tensor> outputs(plan.graph().outputs().size());
+    return remotes[request % remotes.size()]->run(inputs, outputs, kTimeout);
   };
   const ShapedLinks shaped(access);
   SHOAL_ASSIGN(const double seconds,
-               Load(plan.graph, plan.in_flight, answer).period(kRequests, remotes.size()));
+               LoadGenerator(plan.in_flight, answer).period(kRequests, remotes.size()));
   return seconds / access.dilation();
 }
 

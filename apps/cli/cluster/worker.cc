@@ -9,15 +9,15 @@
 
 #include "../cli.h"
 #include "cluster_commands.h"
-#include "discovery.h"
-#include "emulation.h"
-#include "event.h"
+#include "emulation_flags.h"
+#include "exit_codes.h"
 #include "notify.h"
-#include "one_heap.h"
-#include "places.h"
-#include "shoal/cpu/cpu.h"
-#include "shoal/emulate/paced_device.h"
+#include "shoal/base/malloc_arenas.h"
+#include "shoal/base/notification.h"
+#include "shoal/cluster/folder.h"
+#include "shoal/devices/devices.h"
 #include "shoal/net/address.h"
+#include "shoal/net/discovery/discovery.h"
 #include "shoal/net/enrol/enrolment.h"
 #include "stop_signals.h"
 
@@ -37,14 +37,15 @@ struct Flags {
   std::string listen = "127.0.0.1:7070";
   std::string token;
   std::string name;
-  std::string folder = default_worker_folder().string();
+  std::string folder = cluster::default_worker_folder().string();
+  std::string device = "cpu";
   int threads = 0;
   int64_t memory_mb = 2048;
   double speed = 1;
   std::string store;
   int64_t quota_mb = 4096;
   bool announce = false, no_announce = false;  // neither: where others can reach it
-  Emulation emulation;
+  EmulationFlags emulation;
 };
 
 std::string host_name() {
@@ -100,40 +101,41 @@ Result<cluster::WorkerOptions> options_of(const Flags& flags, const net::Identit
 }
 
 // Who cannot be found can be listed, so that a worker never fails for it. Null: nobody was told.
-std::unique_ptr<Announcement> announce_if_wanted(const Flags& flags, const std::string& name,
-                                                 const std::string& address) {
+std::unique_ptr<net::Announcement> announce_if_wanted(const Flags& flags, const std::string& name,
+                                                      const std::string& address) {
   const auto where = net::listening_endpoint(address);
   if (!where.ok() || flags.no_announce) return nullptr;
   if (where->address().is_loopback() && !flags.announce) return nullptr;
-  auto announcement = announce(name, where->port());
+  auto announcement = net::announce(name, where->port());
   if (announcement.ok()) return *std::move(announcement);
   std::fprintf(stderr, "not announced: %s\n", std::string(announcement.status().message()).c_str());
   return nullptr;
 }
 
 Outcome serve(const Flags& flags) {
-  share_one_heap();
-  Event stop;
-  const StopSignals signals([&] { stop.set(); });
+  use_one_malloc_arena();
+  Notification stop;
+  const StopSignals signals([&] { stop.notify(); });
   auto identity = identity_of(flags);
   if (!identity.ok()) return fail(exit_of(identity.status()), identity.status());
   const std::string& name = identity->name;
 
-  std::unique_ptr<Device> device =
-      make_cpu_device({.threads = flags.threads, .share = flags.speed, .tune = Tune::kFast});
+  const CpuOptions cpu{.threads = flags.threads, .share = flags.speed, .tune = Tune::kFast};
+  SHOAL_OR_EXIT(const auto device, Exit::kUsage, make_device(flags.device, {.cpu = cpu}));
   std::unique_ptr<Device> paced;
-  if (flags.emulation.is_on()) {
-    SHOAL_OR_EXIT(const auto links, Exit::kUsage, flags.emulation.as(name));
-    const auto& self = links.cluster.workers[static_cast<size_t>(links.self)];
-    paced = emulate::make_paced_device(
-        *device, {self, links.dilation, [&] { return flags.emulation.slowness_of(name); }});
+  SHOAL_OR_EXIT(const emulate::Emulation emulation, Exit::kUsage, flags.emulation.make());
+  if (emulation.is_on()) {
+    SHOAL_OR_EXIT(emulate::Pace pace, Exit::kUsage, emulation.pace_of(name));
+    paced = emulate::make_paced_device(*device, std::move(pace));
   }
-  SHOAL_OR_EXIT(const auto transport, Exit::kUsage,
-                make_transport(*identity, flags.emulation, name));
+  SHOAL_OR_EXIT(const auto transport, Exit::kUsage, emulation.transport(*identity, name));
   SHOAL_OR_EXIT(auto listener, Exit::kNetwork, transport->listen(flags.listen));
   const std::string address = listener->address();
   SHOAL_OR_EXIT(auto options, Exit::kResources, options_of(flags, *identity));
-  SHOAL_OR_EXIT(options.reached, Exit::kResources, flags.emulation.watched(name));
+  SHOAL_OR_EXIT(const auto fault_hook, Exit::kResources, emulation.fault_hook(name));
+  if (fault_hook) {
+    options.reached = [fault_hook](cluster::FaultPoint at) { fault_hook(static_cast<int>(at)); };
+  }
   cluster::Worker worker(std::move(options), paced ? *paced : *device, *transport);
   worker.serve(std::move(listener));
   const auto announcement = announce_if_wanted(flags, name, address);
@@ -157,6 +159,8 @@ void add_worker(CLI::App& app, Action& action) {
   command->add_option("--join", flags->token, "Join the cluster that printed this token");
   command->add_option("--name", flags->name, "The name to join by; without: the host's");
   command->add_option("--dir", flags->folder, "Where this worker keeps who it is")
+      ->capture_default_str();
+  command->add_option("--device", flags->device, "What computes: cpu, reference")
       ->capture_default_str();
   command->add_option("--threads", flags->threads, "Threads to use; 0: one per core")
       ->check(CLI::Range(0, 1024));

@@ -9,6 +9,9 @@
 namespace shoal::cli {
 namespace {
 
+using fit::EpochResult;
+using fit::TrainingProgress;
+
 constexpr double kWidth = 460, kHeight = 240, kLeft = 50, kBottom = 30, kTop = 12;
 constexpr const char* kLearned = "#4e79a7";
 constexpr const char* kHeldOut = "#f28e2b";
@@ -80,10 +83,10 @@ std::string plot(const std::string& title, std::span<const Curve> curves) {
          title + ", epochs 1 to " + std::to_string(curves[0].points.size()) + "</text></svg>\n";
 }
 
-std::string curves(const Course& course) {
+std::string curves(const TrainingProgress& progress) {
   const auto curve = [&](const char* colour, double EpochResult::*member) {
     Curve result{colour, {}};
-    for (const EpochResult& epoch : course.results) result.points.push_back(epoch.*member);
+    for (const EpochResult& epoch : progress.results) result.points.push_back(epoch.*member);
     return result;
   };
   return plot("loss", std::vector{curve(kLearned, &EpochResult::loss),
@@ -95,22 +98,23 @@ std::string curves(const Course& course) {
 }
 
 // Rows are labels, columns answers; a thousand classes would be a page of nothing.
-std::string confusions(const Exam& exam) {
+std::string confusions(const fit::Evaluation& evaluation) {
   constexpr size_t kMostClasses = 40;
-  if (exam.classes > kMostClasses) return "";
+  const size_t classes = evaluation.classes();
+  if (classes > kMostClasses) return "";
   std::string table = "<h2>Confusions</h2><table><tr><th>label \\ answer</th>";
-  for (size_t c = 0; c < exam.classes; ++c) table += "<th>" + std::to_string(c) + "</th>";
-  for (size_t label = 0; label < exam.classes; ++label) {
-    const size_t* row = exam.confusions.data() + label * exam.classes;
+  for (size_t c = 0; c < classes; ++c) table += "<th>" + std::to_string(c) + "</th>";
+  for (size_t label = 0; label < classes; ++label) {
     size_t total = 0;
-    for (size_t c = 0; c < exam.classes; ++c) total += row[c];
+    for (size_t c = 0; c < classes; ++c) total += evaluation.confusions(label, c);
     table += "</tr><tr><th>" + std::to_string(label) + "</th>";
-    for (size_t c = 0; c < exam.classes; ++c) {
+    for (size_t c = 0; c < classes; ++c) {
+      const size_t count = evaluation.confusions(label, c);
       const double share =
-          static_cast<double>(row[c]) / static_cast<double>(std::max<size_t>(total, 1));
+          static_cast<double>(count) / static_cast<double>(std::max<size_t>(total, 1));
       const char* colour = c == label ? "89,161,79" : "225,87,89";
       table += "<td style=\"background:rgba(" + std::string(colour) + "," +
-               fixed(std::sqrt(share), 2) + ")\">" + std::to_string(row[c]) + "</td>";
+               fixed(std::sqrt(share), 2) + ")\">" + std::to_string(count) + "</td>";
     }
   }
   return table + "</tr></table>\n";
@@ -146,31 +150,32 @@ std::string picture(const Tensor& image) {
   return svg + "</svg>";
 }
 
-std::string mistakes(const Report& report) {
+std::string mistakes(const fit::EpochReport& report) {
   std::string text = "<h2>Mistakes it is sure of</h2>\n";
-  for (const Mistake& mistake : report.exam.mistakes) {
+  for (const fit::Mistake& mistake : report.evaluation.mistakes()) {
     const auto example = report.held_out.at(mistake.example);
     if (!example.ok()) continue;
     text += "<figure>" + picture(example->image) + "<figcaption>" + std::to_string(mistake.label) +
-            " taken for " + std::to_string(mistake.answer) + ", " + fixed(100 * mistake.sure, 1) +
-            " %</figcaption></figure>\n";
+            " taken for " + std::to_string(mistake.answer) + ", " +
+            fixed(100 * mistake.probability, 1) + " %</figcaption></figure>\n";
   }
   return text;
 }
 
 }  // namespace
 
-Status write_report(const std::filesystem::path& path, const Report& report) {
-  const Course& course = report.course;
+Status write_report(const std::filesystem::path& path, const std::string& title,
+                    const fit::EpochReport& report) {
+  const TrainingProgress& progress = report.progress;
   std::string page =
-      "<!doctype html>\n<meta charset=\"utf-8\">\n<title>" + escaped(report.title) +
+      "<!doctype html>\n<meta charset=\"utf-8\">\n<title>" + escaped(title) +
       "</title>\n<style>body{font-family:sans-serif}td,th{padding:2px 6px;text-align:right}"
       "figure{display:inline-block;margin:4px;font-size:11px}</style>\n<h1>" +
-      escaped(report.title) + "</h1>\n<p>" + std::to_string(course.results.size()) + " epochs in " +
-      fixed(course.seconds, 0) + " s; held out: top-1 " + fixed(report.exam.top1(), 2) +
-      " %, loss " + fixed(report.exam.loss, 4) + "</p>\n";
-  if (!course.results.empty()) page += curves(course);
-  page += confusions(report.exam) + mistakes(report);
+      escaped(title) + "</h1>\n<p>" + std::to_string(progress.results.size()) + " epochs in " +
+      fixed(progress.seconds, 0) + " s; held out: top-1 " + fixed(report.evaluation.top1(), 2) +
+      " %, loss " + fixed(report.evaluation.loss(), 4) + "</p>\n";
+  if (!progress.results.empty()) page += curves(progress);
+  page += confusions(report.evaluation) + mistakes(report);
   return write_file(path, page);
 }
 

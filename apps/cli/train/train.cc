@@ -1,12 +1,19 @@
 // shoal train: learn from labelled images.
+#include "shoal/fit/train.h"
+
 #include <CLI/CLI.hpp>
+#include <atomic>
+#include <csignal>
 #include <cstdio>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "../cli.h"
+#include "../progress.h"
 #include "../table.h"
-#include "lessons.h"
+#include "report.h"
 #include "shoal/base/machine.h"
+#include "train_flags.h"
 
 namespace shoal::cli {
 namespace {
@@ -33,49 +40,112 @@ Exit exit_of(const Status& status) {
   }
 }
 
-void print(const TrainFlags& flags, const Lessons& lessons) {
-  const Course& course = lessons.course();
-  const double loss = course.results.empty() ? 0 : course.results.back().loss;
+void print(const fit::TrainingResult& result, bool json) {
+  const auto& epochs = result.progress.results;
+  const double loss = epochs.empty() ? 0 : epochs.back().loss;
   const double peak = static_cast<double>(peak_memory_bytes()) / (1 << 20);
-  if (flags.json) {
-    const nlohmann::json result = {{"top1", lessons.exam().top1()},
+  if (json) {
+    const nlohmann::json object = {{"top1", result.evaluation.top1()},
                                    {"loss", loss},
-                                   {"held_out_loss", lessons.exam().loss},
-                                   {"epochs", course.results.size()},
-                                   {"seconds", course.seconds},
-                                   {"images_per_s", lessons.images_per_s()},
+                                   {"held_out_loss", result.evaluation.loss()},
+                                   {"epochs", epochs.size()},
+                                   {"seconds", result.progress.seconds},
+                                   {"images_per_s", result.images_per_second},
                                    {"peak_rss_mb", peak}};
-    std::printf("%s\n", result.dump().c_str());
+    std::printf("%s\n", object.dump().c_str());
     return;
   }
   Table table({"epochs", "loss", "held-out top-1", "seconds", "images/s", "peak RSS MB"});
-  table.add({std::to_string(course.results.size()), fixed(loss, 4),
-             fixed(lessons.exam().top1(), 2) + " %", fixed(course.seconds, 1),
-             fixed(lessons.images_per_s(), 0), fixed(peak, 1)});
+  table.add({std::to_string(epochs.size()), fixed(loss, 4),
+             fixed(result.evaluation.top1(), 2) + " %", fixed(result.progress.seconds, 1),
+             fixed(result.images_per_second, 0), fixed(peak, 1)});
   table.print();
 }
 
+// The first signal lets training end after its step and write a checkpoint, the second kills.
+std::atomic<bool> cancelled = false;
+static_assert(std::atomic<bool>::is_always_lock_free);  // else no signal handler may set it
+
+void cancel_on(int signal) {
+  std::signal(signal, [](int number) {
+    cancelled = true;
+    std::signal(number, SIG_DFL);
+  });
+}
+
+// Shows training on stderr, and as a page if one is asked for.
+class TrainingView {
+ public:
+  explicit TrainingView(const TrainFlags& flags) : flags_(flags) {}
+
+  fit::TrainingCallbacks callbacks() {
+    return {.on_step = [this](const fit::StepReport& report) { show(report); },
+            .on_epoch = [this](const fit::EpochReport& report) { return show(report); },
+            .on_note = [](const std::string& line) { std::fprintf(stderr, "%s\n", line.c_str()); },
+            .cancel = &cancelled};
+  }
+
+  Status write_page(const fit::EpochReport& report) const {
+    if (flags_.report.empty()) return {};
+    const std::string title = flags_.model.model + " on " + flags_.options.data.string();
+    return write_report(flags_.report, title, report);
+  }
+
+ private:
+  void show(const fit::StepReport& report) {
+    if (!line_) {
+      line_.emplace("epoch " + std::to_string(report.progress.epoch + 1) + "/" +
+                        std::to_string(report.epochs),
+                    report.steps_per_epoch);
+    }
+    line_->at(report.progress.step, "loss " + fixed(report.loss, 4) + ", top-1 " +
+                                        fixed(report.top1, 2) + " %, " +
+                                        fixed(report.images_per_second, 0) + " images/s, " +
+                                        fixed(report.seconds_left, 0) + " s for all epochs");
+  }
+
+  Status show(const fit::EpochReport& report) {
+    line_.reset();
+    const fit::EpochResult& last = report.progress.results.back();
+    std::fprintf(stderr,
+                 "epoch %zu: loss %.4f, top-1 %.2f %%; held out: loss %.4f, top-1 %.2f %%\n",
+                 report.progress.results.size(), last.loss, last.top1, last.held_out_loss,
+                 last.held_out_top1);
+    return write_page(report);
+  }
+
+  const TrainFlags& flags_;
+  std::optional<Progress> line_;  // of this epoch
+};
+
 // What went wrong, and where to go on from.
-Outcome stopped(const TrainFlags& flags, const Status& status) {
+Outcome stopped(const Status& status, const std::filesystem::path& checkpoint) {
   std::string message(status.message());
-  if (std::filesystem::is_regular_file(flags.checkpoint_path())) {
-    message += "; the last checkpoint is kept: " + flags.checkpoint_path().string();
+  if (std::filesystem::is_regular_file(checkpoint)) {
+    message += "; the last checkpoint is kept: " + checkpoint.string();
   }
   return {exit_of(status), message};
 }
 
 Outcome train(const TrainFlags& flags) {
-  SHOAL_OR_EXIT(auto device, Exit::kDevice, make_device(flags.model));
-  auto lessons = Lessons::prepare(flags, *device);
-  if (!lessons.ok()) return fail(exit_of(lessons.status()), lessons.status());
-  if (const Status status = (*lessons)->run(); !status.ok()) return stopped(flags, status);
-  if (const Status status = (*lessons)->finish(); !status.ok()) return stopped(flags, status);
-  print(flags, **lessons);
-  if (const double top1 = (*lessons)->exam().top1(); top1 < flags.min_top1) {
-    return {Exit::kAccuracy, "top-1 is " + fixed(top1, 2) + " %, below the asked " +
-                                 fixed(flags.min_top1, 2) + " %"};
+  SHOAL_OR_EXIT(const fit::TrainingOptions options, Exit::kUsage, flags.resolve());
+  SHOAL_OR_EXIT(const auto device, Exit::kDevice, make_device(flags.model));
+  cancel_on(SIGINT);
+  cancel_on(SIGTERM);
+  TrainingView view(flags);
+  const auto result = fit::train(*device, options, view.callbacks());
+  if (!result.ok()) return stopped(result.status(), options.checkpoint);
+  for (const std::string& line : result->skipped) {
+    std::fprintf(stderr, "skipped: %s\n", line.c_str());
   }
-  return {};
+  if (result->reason == fit::StopReason::kCancelled) {
+    return {Exit::kInterrupted,
+            "interrupted; --resume goes on from " + options.checkpoint.string()};
+  }
+  const Status page = view.write_page({result->progress, result->evaluation, *result->held_out});
+  if (!page.ok()) return fail(exit_of(page), page);
+  print(*result, flags.json);
+  return require_accuracy(result->evaluation.top1(), flags.min_top1);
 }
 
 }  // namespace

@@ -1,18 +1,6 @@
-#include "places.h"
-
-#include <cstdlib>
-
-#include "../folders.h"
+#include "exit_codes.h"
 
 namespace shoal::cli {
-
-std::filesystem::path default_cluster_folder() {
-  const char* given = std::getenv("SHOAL_CLUSTER_DIR");
-  return given != nullptr && *given != '\0' ? std::filesystem::path(given)
-                                            : config_folder() / "cluster";
-}
-
-std::filesystem::path default_worker_folder() { return config_folder() / "worker"; }
 
 Exit exit_of(const Status& status) {
   switch (status.code()) {

@@ -1,0 +1,53 @@
+#include "emulation_flags.h"
+
+#include <CLI/CLI.hpp>
+
+#include "../cluster_file.h"
+
+namespace shoal::cli {
+namespace {
+
+constexpr const char *kFile = "SHOAL_EMULATE", *kMedia = "SHOAL_EMULATE_MEDIA",
+                     *kDilation = "SHOAL_EMULATE_DILATION";
+
+}  // namespace
+
+void EmulationFlags::add_to(CLI::App& command) {
+  constexpr const char* kGroup = "Emulation";
+  command.add_option("--emulate", file, "Be a device of this cluster.toml, with its links")
+      ->envname(kFile)
+      ->group(kGroup);
+  command.add_option("--media", media, "Folder through which emulated devices share links")
+      ->envname(kMedia)
+      ->group(kGroup);
+  command.add_option("--dilate", dilation, "Seconds that pass for every second that is emulated")
+      ->envname(kDilation)
+      ->check(CLI::Range(0.001, 1e6))
+      ->group(kGroup);
+}
+
+EmulationFlags EmulationFlags::of_environment() {
+  EmulationFlags flags;
+  CLI::App parser;
+  flags.add_to(parser);
+  parser.parse(std::vector<std::string>());
+  return flags;
+}
+
+Result<emulate::Emulation> EmulationFlags::make() const {
+  emulate::Emulation emulation{{}, media, dilation};
+  if (!file.empty()) {
+    SHOAL_ASSIGN(emulation.cluster, read_cluster(file));
+  }
+  return emulation;
+}
+
+std::vector<std::string> EmulationFlags::words() const {
+  return {"--emulate", file, "--media", media, "--dilate", std::to_string(dilation)};
+}
+
+std::map<std::string, std::string> EmulationFlags::environment() const {
+  return {{kFile, file}, {kMedia, media}, {kDilation, std::to_string(dilation)}};
+}
+
+}  // namespace shoal::cli

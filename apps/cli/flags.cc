@@ -1,0 +1,166 @@
+#include "flags.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdint>
+
+namespace shoal::cli {
+namespace {
+
+constexpr size_t kHelpColumn = 34;  // where descriptions begin
+
+}  // namespace
+
+Check::Check(const CLI::Validator& validator)
+    : validator_(std::make_shared<const CLI::Validator>(validator)) {}
+
+Check in_range(int low, int high) { return Check(CLI::Range(low, high)); }
+Check in_range(double low, double high) { return Check(CLI::Range(low, high)); }
+Check one_of(std::vector<std::string> names) { return Check(CLI::IsMember(std::move(names))); }
+Check positive() { return Check(CLI::PositiveNumber); }
+Check not_negative() { return Check(CLI::NonNegativeNumber); }
+Check existing_file() { return Check(CLI::ExistingFile); }
+
+Option* Option::required() {
+  option_->required();
+  return this;
+}
+
+Option* Option::check(const Check& check) {
+  option_->check(*check.validator_);
+  return this;
+}
+
+Option* Option::check(std::function<std::string(const std::string&)> problem) {
+  option_->check(std::move(problem));
+  return this;
+}
+
+Option* Option::needs(const Option* other) {
+  option_->needs(other->option_);
+  return this;
+}
+
+Option* Option::excludes(const Option* other) {
+  option_->excludes(other->option_);
+  return this;
+}
+
+Option* Option::group(const std::string& name) {
+  option_->group(name);
+  return this;
+}
+
+Option* Option::delimiter(char separator) {
+  option_->delimiter(separator);
+  return this;
+}
+
+Option* Option::envname(const std::string& variable) {
+  option_->envname(variable);
+  return this;
+}
+
+Option* Option::capture_default_str() {
+  option_->capture_default_str();
+  return this;
+}
+
+size_t Option::count() const { return option_->count(); }
+std::string Option::group() const { return option_->get_group(); }
+std::string Option::description() const { return option_->get_description(); }
+std::vector<std::string> Option::long_names() const { return option_->get_lnames(); }
+
+Command::Command(const std::string& description, const std::string& name)
+    : owned_(std::make_unique<CLI::App>(description, name)), app_(owned_.get()) {
+  app_->get_formatter()->column_width(kHelpColumn);
+}
+
+Command::Command(CLI::App* app) : app_(app) {}
+Command::~Command() = default;
+
+Command* Command::add_subcommand(const std::string& name, const std::string& description) {
+  CLI::App* added = app_->add_subcommand(name, description);
+  subcommands_.push_back(std::unique_ptr<Command>(new Command(added)));
+  return subcommands_.back().get();
+}
+
+template <class T>
+Option* Command::add_option(const std::string& names, T& value, const std::string& help) {
+  options_.push_back(std::make_unique<Option>(app_->add_option(names, value, help)));
+  return options_.back().get();
+}
+
+template Option* Command::add_option(const std::string&, int&, const std::string&);
+template Option* Command::add_option(const std::string&, int64_t&, const std::string&);
+template Option* Command::add_option(const std::string&, uint32_t&, const std::string&);
+template Option* Command::add_option(const std::string&, uint64_t&, const std::string&);
+template Option* Command::add_option(const std::string&, float&, const std::string&);
+template Option* Command::add_option(const std::string&, double&, const std::string&);
+template Option* Command::add_option(const std::string&, std::string&, const std::string&);
+template Option* Command::add_option(const std::string&, std::filesystem::path&,
+                                     const std::string&);
+template Option* Command::add_option(const std::string&, std::optional<float>&, const std::string&);
+template Option* Command::add_option(const std::string&, std::vector<int>&, const std::string&);
+template Option* Command::add_option(const std::string&, std::vector<float>&, const std::string&);
+template Option* Command::add_option(const std::string&, std::vector<std::string>&,
+                                     const std::string&);
+
+Option* Command::add_flag(const std::string& names, bool& value, const std::string& help) {
+  options_.push_back(std::make_unique<Option>(app_->add_flag(names, value, help)));
+  return options_.back().get();
+}
+
+Option* Command::add_flag(const std::string& names, std::string& value, const std::string& help) {
+  options_.push_back(std::make_unique<Option>(app_->add_flag(names, value, help)));
+  return options_.back().get();
+}
+
+Option* Command::add_flag(const std::string& names, std::function<void()> given,
+                          const std::string& help) {
+  const auto call = [given = std::move(given)](int64_t) { given(); };
+  options_.push_back(std::make_unique<Option>(app_->add_flag_function(names, call, help)));
+  return options_.back().get();
+}
+
+void Command::footer(const std::string& text) { app_->footer(text); }
+void Command::group(const std::string& name) { app_->group(name); }
+void Command::version(const std::string& text) { app_->set_version_flag("--version", text); }
+void Command::require_subcommand() { app_->require_subcommand(1); }
+void Command::callback(std::function<void()> given) { app_->callback(std::move(given)); }
+
+void Command::check_together(std::function<Status()> check) {
+  app_->parse_complete_callback([check = std::move(check)] {
+    const Status status = check();
+    if (!status.ok()) throw CLI::ValidationError(std::string(status.message()));
+  });
+}
+
+std::string Command::name() const { return app_->get_name(); }
+std::string Command::description() const { return app_->get_description(); }
+
+std::vector<const Command*> Command::subcommands() const {
+  std::vector<const Command*> all;
+  for (const auto& one : subcommands_) all.push_back(one.get());
+  return all;
+}
+
+std::vector<const Option*> Command::options() const {
+  std::vector<const Option*> all;
+  for (const auto& one : options_) all.push_back(one.get());
+  return all;
+}
+
+size_t Command::count(const std::string& option) const { return app_->count(option); }
+
+std::optional<int> Command::parse(std::vector<std::string> words) {
+  try {
+    std::ranges::reverse(words);  // as CLI11 takes them
+    app_->parse(std::move(words));
+    return std::nullopt;
+  } catch (const CLI::ParseError& error) {
+    return app_->exit(error);
+  }
+}
+
+}  // namespace shoal::cli

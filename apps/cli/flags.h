@@ -1,0 +1,118 @@
+// Commands and their flags. CLI11 parses them, in flags.cc only: reading it takes a compiler eight
+// seconds, and most sources of this program declare flags. Names are CLI11's where it has the
+// thing.
+//
+//   Command* run = app.add_subcommand("run", "Run a model on inputs");
+//   run->add_option("--top", flags.top, "Show so many classes")->check(in_range(1, 1000));
+//
+// Nothing here is thread-safe. Variables that are bound to flags must outlive parse().
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "shoal/base/status.h"
+
+namespace CLI {
+class App;
+class Option;
+class Validator;
+}  // namespace CLI
+
+namespace shoal::cli {
+
+// What the text of a flag has to be. --help shows it.
+class Check {
+ public:
+  explicit Check(const CLI::Validator& validator);
+
+ private:
+  friend class Option;
+  std::shared_ptr<const CLI::Validator> validator_;
+};
+
+Check in_range(int low, int high);
+Check in_range(double low, double high);
+Check one_of(std::vector<std::string> names);
+Check positive();
+Check not_negative();
+Check existing_file();
+
+// A flag, an option with a value, or a positional argument. Belongs to its Command.
+class Option {
+ public:
+  explicit Option(CLI::Option* option) : option_(option) {}
+  Option(const Option&) = delete;
+  Option& operator=(const Option&) = delete;
+
+  Option* required();
+  Option* check(const Check& check);
+  // `problem` says what is wrong with a text, or nothing.
+  Option* check(std::function<std::string(const std::string&)> problem);
+  Option* needs(const Option* other);
+  Option* excludes(const Option* other);
+  Option* group(const std::string& name);        // a heading in --help
+  Option* delimiter(char separator);             // between the elements of a list
+  Option* envname(const std::string& variable);  // where the value comes from if it is not given
+  Option* capture_default_str();                 // shows the variable's value now in --help
+
+  size_t count() const;  // how often it was given
+  std::string group() const;
+  std::string description() const;
+  std::vector<std::string> long_names() const;  // without dashes
+
+ private:
+  CLI::Option* option_;
+};
+
+class Command {
+ public:
+  Command(const std::string& description, const std::string& name);  // the program itself
+  ~Command();
+  Command(const Command&) = delete;
+  Command& operator=(const Command&) = delete;
+
+  Command* add_subcommand(const std::string& name, const std::string& description);
+  // `names` as in "--output,-o" or, without dashes, a positional argument. Of the types that
+  // flags.cc lists.
+  template <class T>
+  Option* add_option(const std::string& names, T& value, const std::string& help);
+  // "--scale,!--no-scale" are opposites; "--cluster{own}" has the value "own" where none is given.
+  Option* add_flag(const std::string& names, bool& value, const std::string& help);
+  Option* add_flag(const std::string& names, std::string& value, const std::string& help);
+  Option* add_flag(const std::string& names, std::function<void()> given, const std::string& help);
+
+  void footer(const std::string& text);
+  void group(const std::string& name);    // empty: not in --help
+  void version(const std::string& text);  // what --version prints
+  void require_subcommand();
+  // Called in parse(): when this command was given, and before that to refuse what does not go
+  // together.
+  void callback(std::function<void()> given);
+  void check_together(std::function<Status()> check);
+
+  std::string name() const;
+  std::string description() const;
+  std::vector<const Command*> subcommands() const;
+  std::vector<const Option*> options() const;
+  // How often an option was given. REQUIRES: one of this command's has the name.
+  size_t count(const std::string& option) const;
+
+  // Takes the words after the program's name. Returns the exit code where that is all: it printed
+  // help or the version (0), or what is wrong with the words (else).
+  std::optional<int> parse(std::vector<std::string> words);
+
+ private:
+  explicit Command(CLI::App* app);
+
+  std::unique_ptr<CLI::App> owned_;  // by the program itself
+  CLI::App* app_;
+  std::vector<std::unique_ptr<Command>> subcommands_;
+  std::vector<std::unique_ptr<Option>> options_;
+};
+
+}  // namespace shoal::cli

@@ -1,0 +1,146 @@
+#include "apps/cli/flags.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+
+namespace shoal::cli {
+namespace {
+
+struct Values {
+  int64_t top = 5;
+  double error = 0;
+  bool json = false;
+  bool scale = true;
+  std::string model;
+  std::string network;
+  std::vector<std::string> inputs;
+  std::vector<float> mean;
+};
+
+class Flags : public testing::Test {
+ protected:
+  // Help and complaints go where ctest shows them only if a test fails.
+  std::optional<int> parse(std::vector<std::string> words) {
+    testing::internal::CaptureStdout();
+    testing::internal::CaptureStderr();
+    const std::optional<int> exit = app_.parse(std::move(words));
+    output_ = testing::internal::GetCapturedStdout() + testing::internal::GetCapturedStderr();
+    return exit;
+  }
+
+  Command app_{"A program.", "program"};
+  Values values_;
+  std::string output_;
+};
+
+TEST_F(Flags, FillVariablesOfEveryType) {
+  app_.add_option("model", values_.model, "A file");
+  app_.add_option("--top,-t", values_.top, "Number");
+  app_.add_option("--error", values_.error, "Number");
+  app_.add_option("--input", values_.inputs, "Files");
+  app_.add_option("--mean", values_.mean, "Numbers")->delimiter(',');
+  app_.add_flag("--json", values_.json, "Switch");
+  app_.add_flag("--scale,!--no-scale", values_.scale, "Switch");
+  EXPECT_EQ(parse({"m.onnx", "-t", "7", "--error", "0.5", "--input", "a", "--input", "b", "--mean",
+                   "1,2.5", "--json", "--no-scale"}),
+            std::nullopt);
+  EXPECT_EQ(values_.model, "m.onnx");
+  EXPECT_EQ(values_.top, 7);
+  EXPECT_EQ(values_.error, 0.5);
+  EXPECT_EQ(values_.inputs, (std::vector<std::string>{"a", "b"}));
+  EXPECT_EQ(values_.mean, (std::vector<float>{1, 2.5f}));
+  EXPECT_TRUE(values_.json);
+  EXPECT_FALSE(values_.scale);
+}
+
+TEST_F(Flags, LeaveVariablesAloneWhereTheyAreNotGiven) {
+  const Option* top = app_.add_option("--top", values_.top, "Number");
+  EXPECT_EQ(parse({}), std::nullopt);
+  EXPECT_EQ(values_.top, 5);
+  EXPECT_EQ(top->count(), 0u);
+  EXPECT_EQ(app_.count("--top"), 0u);
+}
+
+TEST_F(Flags, MayHaveAValueOrNone) {
+  app_.add_flag("--cluster{own}", values_.network, "Which")->check(one_of({"own", "mpi"}));
+  EXPECT_EQ(parse({"--cluster"}), std::nullopt);
+  EXPECT_EQ(values_.network, "own");
+  EXPECT_EQ(parse({"--cluster=mpi"}), std::nullopt);
+  EXPECT_EQ(values_.network, "mpi");
+  EXPECT_NE(parse({"--cluster=lan"}).value_or(0), 0);
+}
+
+TEST_F(Flags, RefuseWhatTheirChecksDo) {
+  app_.add_option("--top", values_.top, "Number")->check(in_range(1, 10));
+  app_.add_option("--error", values_.error, "Number")->check(in_range(0.0, 1.0));
+  app_.add_option("--model", values_.model, "Name")->check([](const std::string& text) {
+    return text == "good" ? "" : "no model " + text;
+  });
+  EXPECT_EQ(parse({"--top", "10", "--error", "1", "--model", "good"}), std::nullopt);
+  EXPECT_NE(parse({"--top", "11"}).value_or(0), 0);
+  EXPECT_NE(parse({"--top", "many"}).value_or(0), 0);
+  EXPECT_NE(parse({"--error", "1.5"}).value_or(0), 0);
+  EXPECT_NE(parse({"--model", "bad"}).value_or(0), 0);
+  EXPECT_NE(output_.find("no model bad"), output_.npos) << output_;
+  EXPECT_NE(parse({"--unknown"}).value_or(0), 0);
+}
+
+TEST_F(Flags, NeedAndExcludeEachOther) {
+  Option* json = app_.add_flag("--json", values_.json, "Switch");
+  app_.add_option("--top", values_.top, "Number")->needs(json);
+  app_.add_option("--error", values_.error, "Number")->excludes(json);
+  EXPECT_NE(parse({"--top", "1"}).value_or(0), 0);
+  EXPECT_EQ(parse({"--top", "1", "--json"}), std::nullopt);
+  EXPECT_NE(parse({"--error", "1", "--json"}).value_or(0), 0);
+}
+
+TEST_F(Flags, AreCheckedTogether) {
+  app_.add_option("--top", values_.top, "Number");
+  app_.check_together([this] { return values_.top > 8 ? invalid("--top: too many") : Status(); });
+  EXPECT_EQ(parse({"--top", "8"}), std::nullopt);
+  EXPECT_NE(parse({"--top", "9"}).value_or(0), 0);
+  EXPECT_NE(output_.find("too many"), output_.npos) << output_;
+}
+
+TEST_F(Flags, BelongToTheCommandThatIsGiven) {
+  std::string given;
+  app_.require_subcommand();
+  for (const char* name : {"run", "bench"}) {
+    Command* command = app_.add_subcommand(name, "A command");
+    command->add_option("--top", values_.top, "Number")->required();
+    command->callback([name, &given] { given = name; });
+  }
+  EXPECT_NE(parse({}).value_or(0), 0);
+  EXPECT_NE(parse({"run"}).value_or(0), 0);
+  EXPECT_EQ(given, "");
+  EXPECT_EQ(parse({"bench", "--top", "2"}), std::nullopt);
+  EXPECT_EQ(given, "bench");
+}
+
+TEST_F(Flags, AreShownByHelp) {
+  app_.add_option("--top", values_.top, "So many")->check(in_range(1, 10))->capture_default_str();
+  app_.footer("Examples: none");
+  app_.version("program 1.2");
+  EXPECT_EQ(parse({"--help"}), 0);
+  for (const char* part : {"A program.", "--top", "So many", "[1 - 10]", "=5", "Examples: none"}) {
+    EXPECT_NE(output_.find(part), output_.npos) << part << " is not in " << output_;
+  }
+  EXPECT_EQ(parse({"--version"}), 0);
+  EXPECT_EQ(output_, "program 1.2\n");
+}
+
+TEST_F(Flags, AreListedForCompletions) {
+  Command* run = app_.add_subcommand("run", "Runs");
+  run->add_option("--top,-t", values_.top, "So many")->group("Numbers");
+  ASSERT_EQ(app_.subcommands().size(), 1u);
+  EXPECT_EQ(app_.subcommands()[0]->name(), "run");
+  EXPECT_EQ(app_.subcommands()[0]->description(), "Runs");
+  ASSERT_EQ(run->options().size(), 1u);
+  EXPECT_EQ(run->options()[0]->long_names(), std::vector<std::string>{"top"});
+  EXPECT_EQ(run->options()[0]->description(), "So many");
+  EXPECT_EQ(run->options()[0]->group(), "Numbers");
+}
+
+}  // namespace
+}  // namespace shoal::cli
