@@ -1,6 +1,7 @@
 # make demo: installs what building needs, builds the binary, lets the built-in model answer, spreads
 #   models over emulated devices, and kills one of five workers while they answer.
 # make test: also installs compilers and oracles; builds and runs every test.
+# make docs: the API reference, in build/docs.
 # make python: builds the Python package into build/python.
 # make deb: builds Debian packages into build/deb, for this machine and, from amd64, for arm64.
 # make fast: the checks before a commit. make bench: the race against ONNX Runtime.
@@ -11,7 +12,7 @@ JOBS ?= $(shell awk -v cores=$$(nproc) '/^MemTotal/ { fit = int($$2 / 1048576 + 
 CONFIGURE = cmake --preset $(1) -Wno-dev >/dev/null
 BUILD = cmake --build --preset $(1) -j$(JOBS)
 
-.PHONY: demo build deb python test test-arm fast bench format
+.PHONY: demo build deb docs python test test-arm fast bench format
 
 demo: build
 	build/release/shoal run
@@ -22,6 +23,10 @@ build:
 	tools/setup
 	$(call CONFIGURE,release)
 	$(call BUILD,release) --target shoal
+
+docs:
+	tools/setup docs
+	tools/docs build/docs
 
 # PYTHONPATH=build/python python3 -c 'import shoal'
 python:
@@ -37,7 +42,7 @@ deb:
 # Optimised build by g++ with every test; sanitized build by clang with the fast ones and the
 # hostile models; then each fuzzer for twenty seconds (longer by hand: tools/fuzz 600).
 test:
-	tools/setup test oracles sanitize mpi avahi python python-test peers
+	tools/setup test oracles sanitize mpi avahi docs python python-test peers
 	$(call CONFIGURE,release) -DSHOAL_TESTS=ON -DSHOAL_MPI=ON -DSHOAL_PYTHON=ON
 	$(call BUILD,release)
 	tools/check
