@@ -11,7 +11,7 @@ namespace {
 
 constexpr int64_t kMaxPrintedElements = 16;
 
-std::string quoted(std::string_view text) {
+std::string in_quotes(std::string_view text) {
   std::string result = "\"";
   for (char c : text) {
     if (c == '"' || c == '\\') {
@@ -29,7 +29,7 @@ std::string quoted(std::string_view text) {
 }
 
 std::string name_text(std::string_view name) {
-  return is_bare_name(name) ? std::string(name) : quoted(name);
+  return is_bare_name(name) ? std::string(name) : in_quotes(name);
 }
 
 // The shortest decimal that reads back as the same number.
@@ -97,7 +97,7 @@ std::string constant_text(const Tensor& tensor) {
 struct AttributeText {
   std::string operator()(int64_t value) const { return number_text(value); }
   std::string operator()(float value) const { return float_text(value); }
-  std::string operator()(const std::string& value) const { return quoted(value); }
+  std::string operator()(const std::string& value) const { return in_quotes(value); }
   std::string operator()(const std::vector<int64_t>& list) const {
     return list_text(list, '[', ']', number_text<int64_t>);
   }
@@ -105,7 +105,7 @@ struct AttributeText {
     return list.empty() ? "floats[]" : list_text(list, '[', ']', float_text);
   }
   std::string operator()(const std::vector<std::string>& list) const {
-    return list.empty() ? "strings[]" : list_text(list, '[', ']', quoted);
+    return list.empty() ? "strings[]" : list_text(list, '[', ']', in_quotes);
   }
   std::string operator()(const Tensor& tensor) const {
     return to_string(tensor.type()) + (tensor.count() <= kMaxPrintedElements
