@@ -75,6 +75,29 @@ static void training_lowers_the_loss_and_is_kept(const char* folder) {
   shoal_trainer_free(trainer);
 }
 
+static float first_loss(int from_scratch, uint64_t seed) {
+  shoal_trainer_options options = SHOAL_TRAINER_OPTIONS_INIT;
+  options.batch = BATCH;
+  options.from_scratch = from_scratch;
+  options.seed = seed;
+  shoal_trainer* trainer = new_trainer(&options);
+  shoal_tensor* images = NULL;
+  shoal_tensor* labels = NULL;
+  float loss = 0;
+  make_batch(&images, &labels);
+  ok(shoal_trainer_step(trainer, images, labels, 1, &loss));
+  shoal_tensor_free(images);
+  shoal_tensor_free(labels);
+  shoal_trainer_free(trainer);
+  return loss;
+}
+
+static void fresh_weights_follow_from_the_seed(void) {
+  CHECK(first_loss(1, 5) == first_loss(1, 5));
+  CHECK(first_loss(1, 5) != first_loss(1, 6));
+  CHECK(first_loss(0, 5) == first_loss(0, 6)); /* those of the model */
+}
+
 static void wrong_training_is_refused(const char* folder) {
   shoal_trainer_options options = SHOAL_TRAINER_OPTIONS_INIT;
   options.batch = BATCH;
@@ -148,6 +171,7 @@ static void plan_is_one_json_object(void) {
 
 void test_training_and_plans(const char* folder) {
   training_lowers_the_loss_and_is_kept(folder);
+  fresh_weights_follow_from_the_seed();
   wrong_training_is_refused(folder);
   model_is_saved(folder);
   plan_is_one_json_object();

@@ -31,6 +31,7 @@ class Model;
 // The model that needs no file: digits of 28 x 28 pixels, trained.
 inline constexpr std::string_view kDigitsModel = "zoo:digits";
 
+// How to open a model.
 struct ModelOptions {
   uint64_t seed = 1;  // of the random weights of the zoo's networks
 };
@@ -55,6 +56,7 @@ struct TensorInfo {
 // it is first needed, and once for all copies. Thread-safe.
 class Model {
  public:
+  // The name it was opened by; empty if it was parsed from memory.
   const std::string& name() const { return name_; }
   // The zoo's networks have random weights; files and kDigitsModel have those they were given.
   bool has_random_weights() const { return file_ == nullptr; }
