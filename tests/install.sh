@@ -22,10 +22,8 @@ export LD_LIBRARY_PATH PKG_CONFIG_PATH
 headers=$(cd "$prefix/include" && find shoal -name '*.h' ! -path 'shoal/c/*' | LC_ALL=C sort)
 [ "$headers" = "$(python3 "$source/tools/check_layers.py" --public | LC_ALL=C sort)" ] ||
   fail "installed are other headers than PUBLIC lists"
-for header in $headers; do
-  echo "#include <$header>" | g++ -std=c++20 -Wall -Wextra -Wpedantic -Werror -fsyntax-only \
-    -I "$prefix/include" -x c++ - || fail "$header does not compile alone"
-done
+echo "$headers" | xargs -P2 -I{} sh -c "echo '#include <{}>' | g++ -std=c++20 -Wall -Wextra -Wpedantic \
+  -Werror -fsyntax-only -I '$prefix/include' -x c++ -" || fail "a header does not compile alone"
 echo "#include <shoal/c/shoal.h>" | gcc -std=c11 -Wall -Wextra -Wpedantic -Werror -fsyntax-only \
   -I "$prefix/include" -x c - || fail "shoal/c/shoal.h is not C11"
 
@@ -46,15 +44,16 @@ needs=$(ldd "$build/libshoal_engine.so" |
 # A cluster of one worker, and images to learn from.
 "$shoal" zoo digits -o "$scratch/digits.onnx"
 export XDG_CACHE_HOME="$scratch/cache" SHOAL_CLUSTER_DIR="$scratch/cluster"
-"$shoal" cluster init --dir "$SHOAL_CLUSTER_DIR" >/dev/null
+"$shoal" cluster init >/dev/null
 mkfifo "$scratch/token" "$scratch/ready"
-"$shoal" cluster invite --dir "$SHOAL_CLUSTER_DIR" --listen 127.0.0.1:0 >"$scratch/token" &
+"$shoal" cluster invite --listen 127.0.0.1:0 >"$scratch/token" 2>/dev/null &
 invitation=$!
 read -r token <"$scratch/token"
 "$shoal" worker --dir "$scratch/worker" --name one --listen 127.0.0.1:0 --join "$token" >"$scratch/ready" &
 worker=$!
-read -r _ <"$scratch/ready"
+read -r _ _ address <"$scratch/ready"
 wait "$invitation"
+"$shoal" cluster add one "$address" >/dev/null
 mkdir "$scratch/digits"
 cp "$source"/shoal/zoo/digits/sample_*.png "$scratch/digits"
 for digit in 0 1 2 3 4 5 6 7 8 9; do
