@@ -40,6 +40,12 @@ others=$(grep -v '^shoal_' "$scratch/symbols" | c++filt |
 needs=$(ldd "$build/libshoal_engine.so" |
   grep -Ev 'linux-vdso|ld-linux|lib(hwy|stdc\+\+|m|gcc_s|c)\.so' || true)
 [ -z "$needs" ] || fail "the engine needs more than Highway: $needs"
+none=$(for package in JPEG PNG ZLIB OpenSSL Protobuf CLI11 nlohmann_json GTest; do
+  echo "-DCMAKE_DISABLE_FIND_PACKAGE_$package=TRUE"
+done)
+# shellcheck disable=SC2086  # flags are words
+cmake -S "$source" -B "$scratch/engine" -G Ninja -DSHOAL_CLUSTER=OFF -DSHOAL_DATA=OFF $none >/dev/null 2>&1 ||
+  fail "the engine cannot be configured without other libraries"
 
 # A cluster of one worker, and images to learn from.
 "$shoal" zoo digits -o "$scratch/digits.onnx"

@@ -56,7 +56,7 @@ struct TensorInfo {
 // it is first needed, and once for all copies. Thread-safe.
 class Model {
  public:
-  // The name it was opened by; empty if it was parsed from memory.
+  // The name it was opened by; "model in memory" if it was parsed.
   const std::string& name() const { return name_; }
   // The zoo's networks have random weights; files and kDigitsModel have those they were given.
   bool has_random_weights() const { return file_ == nullptr; }
