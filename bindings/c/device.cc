@@ -34,7 +34,9 @@ Status open_device(const char* name, const shoal_device_options* given, shoal_de
 const std::vector<std::string>& device_list() {
   static const auto* const names = [] {
     auto* const list = new std::vector<std::string>;
-    for (const DeviceKind& kind : device_kinds()) list->push_back(kind.name);
+    for (const DeviceKind& kind : device_kinds()) {
+      if (kind.name != "cluster") list->push_back(kind.name);  // registered by C++, or not
+    }
     if (cluster_name() != nullptr) list->emplace_back(cluster_name());
     return list;
   }();
@@ -49,8 +51,10 @@ std::shared_ptr<Device> device_or_cpu(const shoal_device* device) {
 
 }  // namespace shoal::c
 
-const char* shoal_device_list(size_t index) {
+const char* shoal_device_list(size_t index) try {
   return index < shoal::c::device_list().size() ? shoal::c::device_list()[index].c_str() : nullptr;
+} catch (const std::bad_alloc&) {
+  return nullptr;
 }
 
 shoal_status* shoal_device_open(const char* name, const shoal_device_options* options,
