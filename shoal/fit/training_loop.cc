@@ -27,7 +27,8 @@ double seconds_since(Clock::time_point begin) {
 
 const TensorType& input_type(const Graph& graph) { return graph[graph.inputs()[0]].type; }
 
-Status check_task(const TrainingTask& task, size_t batch) {
+Status check_task(const TrainingTask& task, const TrainingOptions& options) {
+  const size_t batch = options.batch;
   const Graph& network = task.network;
   if (network.inputs().size() != 1 || network.outputs().size() != 1) {
     return invalid("training needs a network of one input and one output");
@@ -40,6 +41,9 @@ Status check_task(const TrainingTask& task, size_t batch) {
   if (task.data.training->size() < batch) {
     return invalid("there are " + std::to_string(task.data.training->size()) +
                    " examples to learn from, which fill no batch of " + std::to_string(batch));
+  }
+  if (task.teacher.has_value() != (options.loss.distill > 0)) {
+    return invalid("a teacher and its share of the loss must be given together");
   }
   return {};
 }
@@ -296,7 +300,7 @@ void TrainingLoop::State::note(const std::string& line) const {
 Result<TrainingLoop> TrainingLoop::create(Device& device, TrainingTask task,
                                           TrainingOptions options, TrainingCallbacks callbacks) {
   SHOAL_TRY(check(options));
-  SHOAL_TRY(check_task(task, options.batch));
+  SHOAL_TRY(check_task(task, options));
   const std::optional<Graph> teacher = std::move(task.teacher);
   auto state =
       std::make_unique<State>(device, std::move(task), std::move(options), std::move(callbacks));

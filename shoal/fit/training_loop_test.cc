@@ -272,6 +272,14 @@ TEST_F(Training, RefusesATeacherOfOtherClasses) {
   EXPECT_EQ(loop.status().code(), Code::kInvalidArgument);
 }
 
+TEST_F(Training, RefusesAShareOfTheLossWithoutATeacher) {
+  TrainingOptions distilled = options();
+  distilled.teacher = "teacher";
+  distilled.loss.distill = 1;
+  const auto loop = TrainingLoop::create(*device_, task(), distilled);
+  EXPECT_EQ(loop.status().code(), Code::kInvalidArgument);
+}
+
 TEST_F(Training, RefusesANetworkForAnotherBatch) {
   TrainingTask other = task();
   other.network = make_network(kBatch + 1);
