@@ -13,8 +13,7 @@ Result<std::unique_ptr<ChaosCluster>> ChaosCluster::open(const Graph& graph, Dev
   std::unique_ptr<ChaosCluster> cluster(new ChaosCluster(options, std::move(folder)));
   SHOAL_TRY(cluster->start(options));
   SHOAL_ASSIGN(cluster->check_, EquivalenceCheck::make(graph, device, options.seed));
-  SHOAL_TRY(cluster->connect());
-  SHOAL_TRY(cluster->deploy(options));
+  SHOAL_TRY(cluster->connect_and_deploy(options));
   return cluster;
 }
 
@@ -40,6 +39,23 @@ Status ChaosCluster::start(const ChaosClusterOptions& options) {
                                                 .flags = std::move(flags),
                                                 .keep_weights = true});
   return workers_->start(names_);
+}
+
+// On a machine with many more threads than cores, a worker that compiles may be silent for longer
+// than a heartbeat allows. No fault has been done yet: then it is tried again.
+Status ChaosCluster::connect_and_deploy(const ChaosClusterOptions& options) {
+  constexpr int kTries = 10;
+  Status status;
+  for (int i = 0; i < kTries; ++i) {
+    deployment_.reset();
+    coordinator_.reset();
+    transport_.reset();
+    status = connect();
+    if (status.ok()) status = deploy(options);
+    const bool is_busy = status.code() == Code::kUnavailable || status.code() == Code::kDeadline;
+    if (!is_busy) return status;
+  }
+  return status;
 }
 
 Status ChaosCluster::connect() {

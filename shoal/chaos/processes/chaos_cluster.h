@@ -61,6 +61,7 @@ class ChaosCluster {
  private:
   ChaosCluster(const ChaosClusterOptions& options, TemporaryFolder folder);
   Status start(const ChaosClusterOptions& options);
+  Status connect_and_deploy(const ChaosClusterOptions& options);
   Status connect();
   Status deploy(const ChaosClusterOptions& options);
 
