@@ -54,7 +54,7 @@ class Doubling : public Executable {
 
  private:
   const Graph graph_ = identity();
-  const KernelInfo info_;
+  const KernelInfo info_ = {};
   std::mutex mutex_;
   std::condition_variable_any changed_;
   bool open_ = false;
@@ -171,7 +171,7 @@ class FarExecutable : public AsyncExecutable {
 
  private:
   const Graph graph_ = identity();
-  const KernelInfo info_;
+  const KernelInfo info_ = {};
 };
 
 TEST(AsyncExecutable, KeepsValuesOnTheDeviceBetweenRuns) {

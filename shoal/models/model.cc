@@ -31,7 +31,7 @@ int64_t batch_of(const InputShapes& shapes) {
 
 Status require_shapes(const Graph& graph, const InputShapes& shapes) {
   for (const auto& [name, shape] : shapes) {
-    const auto is_named = [&](ValueId id) { return graph[id].name == name; };
+    const auto is_named = [&, &wanted = name](ValueId id) { return graph[id].name == wanted; };
     const auto input = std::ranges::find_if(graph.inputs(), is_named);
     if (input == graph.inputs().end()) return invalid("the model has no input " + name);
     if (const Shape& taken = graph[*input].type.shape; taken != shape) {
