@@ -17,7 +17,7 @@ class ClusterExecutable : public Executable {
   ClusterExecutable(OptionsPtr options, Graph graph)
       : options_(std::move(options)), asked_(std::move(graph)) {}
 
-  virtual Status start(Coordinator& coordinator) = 0;
+  virtual Status deploy(Coordinator& coordinator) = 0;
 
   Status run(std::span<const Tensor> inputs, std::span<Tensor> outputs,
              const RunOptions& options) final {
@@ -56,7 +56,7 @@ class LatencyExecutable final : public ClusterExecutable {
  public:
   using ClusterExecutable::ClusterExecutable;
 
-  Status start(Coordinator& coordinator) override {
+  Status deploy(Coordinator& coordinator) override {
     SHOAL_ASSIGN(profile_, options_->profile(asked_));
     SHOAL_ASSIGN(deployment_,
                  FailoverDeployment::start(
@@ -89,7 +89,7 @@ class ThroughputExecutable final : public ClusterExecutable {
  public:
   using ClusterExecutable::ClusterExecutable;
 
-  Status start(Coordinator& coordinator) override {
+  Status deploy(Coordinator& coordinator) override {
     SHOAL_ASSIGN(profile_, options_->profile(asked_));
     SHOAL_ASSIGN(deployment_, StreamDeployment::start(
                                   coordinator, [this](const Workers& set) { return plan(set); }));
@@ -151,7 +151,7 @@ class ClusterDevice : public Device {
   template <class Kind>
   Result<std::unique_ptr<Executable>> start(const Graph& graph) const {
     auto executable = std::make_unique<Kind>(options_, graph);
-    SHOAL_TRY(executable->start(coordinator_));
+    SHOAL_TRY(executable->deploy(coordinator_));
     return std::unique_ptr<Executable>(std::move(executable));
   }
 

@@ -23,7 +23,7 @@ plan::ClusterProfile two(const char* link) {
 
 class Emulated : public testing::Test {
  protected:
-  const net::TestFolder folder_;
+  net::TestFolder folder_;
   const Emulation emulation_{two("gigabit"), folder_.path(), 3};
 };
 

@@ -43,7 +43,7 @@ class FaultyTransport : public ::testing::Test {
     return frame.ok() ? net::text_of(frame->control) : std::string(frame.status().message());
   }
 
-  const net::TestFolder folder_;
+  net::TestFolder folder_;
   std::shared_ptr<SharedNetworkFaults> faults_;
   net::Pair pair_;
 };
@@ -109,7 +109,7 @@ TEST_F(FaultyTransport, NoticesDamage) {
 // Over a stream in memory, and with heartbeats driven by hand: no clock decides what these see.
 class FaultyStream : public ::testing::Test {
  protected:
-  const net::TestFolder folder_;
+  net::TestFolder folder_;
   const std::shared_ptr<SharedNetworkFaults> faults_ =
       *SharedNetworkFaults::make(folder_.path() / "faults", {"left", "right"});
   const std::shared_ptr<const net::Decorator> right_ = make_faulty_streams(faults_, kRight);

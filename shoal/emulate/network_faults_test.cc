@@ -27,7 +27,7 @@ TEST(SharedNetworkFaults, KnowWorkersByName) {
 // As two processes have them.
 class TwoProcesses : public testing::Test {
  protected:
-  const net::TestFolder folder_;
+  net::TestFolder folder_;
   const std::shared_ptr<SharedNetworkFaults> ours_ =
       *SharedNetworkFaults::make(folder_.path() / "faults", {"a", "b"});
   const std::shared_ptr<SharedNetworkFaults> theirs_ =

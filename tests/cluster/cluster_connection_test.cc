@@ -29,7 +29,7 @@ class Connections : public testing::Test {
 
   Cluster cluster_{3};
   const Graph graph_ = wide_layers();
-  const net::TestFolder folder_;
+  net::TestFolder folder_;
 };
 
 TEST_F(Connections, LeaveOutWorkersThatDoNotAnswer) {

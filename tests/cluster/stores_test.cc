@@ -59,7 +59,7 @@ class ProfileStores : public testing::Test {
 
   ProfileStores() { store_.save(profile_, kNow); }
 
-  const net::TestFolder folder_;
+  net::TestFolder folder_;
   const Graph graph_ = wide_layers();
   const std::vector<ListedWorker> workers_ = {{"a", "1"}, {"b", "2"}, {"c", "3"}};
   const plan::ClusterProfile profile_ = some_cluster();
@@ -130,7 +130,7 @@ class PlanStores : public testing::Test {
     return plans->size();
   }
 
-  const net::TestFolder folder_;
+  net::TestFolder folder_;
   Graph graph_ = wide_layers();
   plan::ClusterProfile cluster_ = some_cluster();
   plan::PlanOptions options_;

@@ -33,7 +33,7 @@ std::vector<std::unique_ptr<Device>> make_all() {
     if (kind.is_local) all.push_back(*make_device(kind.name, {.cpu = {.threads = 1}}));
   }
   all.push_back(*make_device("cpu", {.cpu = {.threads = 2}}));
-  for (uint64_t seed : {1, 2}) {
+  for (const uint64_t seed : {1u, 2u}) {
     all.push_back(
         make_hybrid_device(make_moody_device(*make_device("cpu", {.cpu = {.threads = 2}}), seed),
                            make_reference_device()));

@@ -86,7 +86,7 @@ TEST_P(Threads, GetTheAnswersThatOneGets) {
   ASSERT_TRUE(session.ok()) << session.status().message();
   const std::vector<Tensors> inputs = random_inputs(*session, 3);
   const std::vector<Tensors> want = answers_alone(*session, inputs);
-  for (size_t count : {1, 2, 4, 8}) {
+  for (const size_t count : {1u, 2u, 4u, 8u}) {
     std::atomic<size_t> right = 0;
     {
       std::vector<std::jthread> threads;
