@@ -52,7 +52,7 @@ class Report : public testing::Test {
     evaluation.add(scores, false, 0, 0);
     return evaluation;
   }
-  const OneImage data_;
+  OneImage data_;
   const std::filesystem::path path_ =
       std::filesystem::temp_directory_path() / ("report_" + std::to_string(getpid()) + ".html");
 };
