@@ -52,8 +52,10 @@ Status ChaosCluster::connect_and_deploy(const ChaosClusterOptions& options) {
     transport_.reset();
     status = connect();
     if (status.ok()) status = deploy(options);
-    const bool is_busy = status.code() == Code::kUnavailable || status.code() == Code::kDeadline;
-    if (!is_busy) return status;
+    const bool is_late = status.code() == Code::kUnavailable || status.code() == Code::kDeadline;
+    // Where all were lost, there is nothing to plan for either.
+    const bool has_lost = coordinator_ != nullptr && !coordinator_->lost().empty();
+    if (status.ok() || (!is_late && !has_lost)) return status;
   }
   return status;
 }
