@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "shoal/cluster/worker_probe.h"
+#include "shoal/ops/ops.h"
 #include "shoal/plan/cost/fit.h"
 
 namespace shoal::cluster {
@@ -72,6 +72,26 @@ Result<plan::ClusterProfile> measure_cluster(const Graph& graph,
       *std::ranges::max_element(cluster.links, {}, &plan::LinkProfile::bytes_per_second);
   cluster.coordinator.wakeup_seconds = 0;
   return cluster;
+}
+
+Result<WorkerInspection> inspect_worker(const ListedWorker& worker, net::Transport& transport) {
+  constexpr int64_t kChannels = 64, kSide = 56, kKernel = 3;
+  constexpr double kMacs = kChannels * kChannels * kKernel * kKernel * kSide * kSide;
+  constexpr double kSeconds = 0.1;
+  Graph graph;
+  const ValueId x = graph.add_input("x", {DType::kF32, {1, kChannels, kSide, kSide}});
+  const ValueId w =
+      graph.add_constant("w", Tensor({DType::kF32, {kChannels, kChannels, kKernel, kKernel}}));
+  SHOAL_ASSIGN(const ValueId y,
+               graph.add(ops::conv, {x, w}, {{"pads", std::vector<int64_t>{1, 1, 1, 1}}}));
+  graph.mark_output(y);
+  SHOAL_ASSIGN(WorkerProbe probe, WorkerProbe::open(worker, transport));
+  WorkerInspection found;
+  SHOAL_ASSIGN(found.state, probe.state());
+  SHOAL_ASSIGN(found.link, probe.measure_link());
+  SHOAL_ASSIGN(const std::vector<double> seconds, probe.time({&graph, 1}, kSeconds));
+  found.macs_per_second = kMacs / seconds[0];
+  return found;
 }
 
 }  // namespace shoal::cluster

@@ -56,6 +56,16 @@ TEST_F(WorkerProbes, TellHowAWorkerIs) {
   EXPECT_EQ(state->plans, 0u);
 }
 
+TEST_F(WorkerProbes, ShowAWorkerAsItIsNow) {
+  const auto seen = inspect_worker(workers_[1], *asking_);
+  ASSERT_TRUE(seen.ok()) << seen.status().message();
+  EXPECT_EQ(seen->state.threads, 1);
+  EXPECT_GT(seen->link.bytes_per_second, 0);
+  EXPECT_GT(seen->macs_per_second, 1e3);
+  EXPECT_LT(seen->macs_per_second, 1e15);
+  EXPECT_EQ(inspect_worker({"kitchen", "nowhere"}, *asking_).status().code(), Code::kUnavailable);
+}
+
 TEST_F(WorkerProbes, NameTheWorkerThatIsNotThere) {
   const auto nobody = ask({"kitchen", "nowhere"});
   EXPECT_NE(nobody.status().message().find("worker kitchen"), std::string_view::npos);

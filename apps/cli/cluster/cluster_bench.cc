@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstdio>
 #include <nlohmann/json.hpp>
-#include <random>
 #include <thread>
 
 #include "../model.h"
@@ -14,131 +13,55 @@
 #include "cluster_access.h"
 #include "exit_codes.h"
 #include "shoal/base/atomic_file.h"
+#include "shoal/cluster/plan_race.h"
 #include "shoal/emulate/dilation.h"
-#include "shoal/graph/random_inputs.h"
-#include "shoal/tensor/compare.h"
 #include "straggler_bench.h"
 #include "stream_bench.h"
 
 namespace shoal::cli {
 namespace {
 
-using cluster::RemotePlan;
 using plan::Prediction;
 using plan::Timeline;
 
-// A plan that has been carried out a few times.
-struct Measured {
-  std::vector<Timeline> runs;
-  std::vector<Tensor> answer;
-
-  // The run in the middle, in the time of the workers' world.
-  const Timeline& median() const { return runs[runs.size() / 2]; }
-};
-
-Timeline undilated(Timeline timeline, double dilation) {
-  timeline.seconds /= dilation;
-  const auto shrink = [&](plan::Span& span) {
-    span = {span.begin / dilation, span.end / dilation};
-  };
-  for (auto& segment : timeline.tasks) std::ranges::for_each(segment, shrink);
-  std::ranges::for_each(timeline.transfers, shrink);
-  for (double& seconds : timeline.compute_seconds) seconds /= dilation;
-  for (double& seconds : timeline.transfer_seconds) seconds /= dilation;
-  return timeline;
-}
-
+// What is measured of a cluster, and how late emulated devices were (emulate/dilation.h).
 class Bench {
  public:
-  Bench(ClusterAccess& access, const Planned& planned) : access_(access), planned_(planned) {
-    std::mt19937 rng(1);
-    inputs_ = random_inputs(planned.single.graph(), rng);
+  static Result<Bench> deploy(ClusterAccess& access, const Planned& planned) {
+    SHOAL_ASSIGN(auto race,
+                 cluster::PlanRace::deploy(access.coordinator(), planned.single, planned.best()));
+    return Bench(access, planned, std::move(race));
   }
 
-  Status deploy() {
-    SHOAL_ASSIGN(one_, deploy(planned_.single));
-    SHOAL_ASSIGN(all_, deploy(planned_.best()));
-    return {};
-  }
-
-  // One worker and all of them take turns, so that both find the same machine.
   Result<ClusterFigures> run(double seconds) {
     const ShapedLinks shaped(access_);
-    SHOAL_TRY(measure(*all_, planned_.best(), many_));  // the first finds caches cold
-    single_.runs.clear();
-    many_.runs.clear();
-    const auto begin = std::chrono::steady_clock::now();
-    const auto limit = std::chrono::duration<double>(seconds);
     Progress progress("bench", static_cast<size_t>(seconds * 10));
-    do {
-      SHOAL_TRY(measure(*one_, planned_.single, single_));
-      SHOAL_TRY(measure(*all_, planned_.best(), many_));
-      const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - begin;
-      progress.at(static_cast<size_t>(passed.count() * 10));
-    } while (many_.runs.size() < kFewest || std::chrono::steady_clock::now() - begin < limit);
-    for (Measured* measured : {&single_, &many_}) {
-      std::ranges::sort(measured->runs, {}, &Timeline::seconds);
-    }
-    SHOAL_TRY(compare_answers());
-    return ClusterFigures{single_.median(), many_.median(), many_.runs.size(), access_.dilation(),
-                          lateness()};
+    SHOAL_ASSIGN(
+        const cluster::RaceResult result,
+        race_->run({.seconds = seconds,
+                    .dilation = access_.dilation(),
+                    // A request finds radios asleep.
+                    .before_request = [&] { std::this_thread::sleep_for(access_.lull()); },
+                    .progress = [&](double at) { progress.at(static_cast<size_t>(at * 10)); }}));
+    const double late = access_.emulated() ? std::max(lateness(planned_.single, result.first),
+                                                      lateness(planned_.best(), result.second))
+                                           : 0;
+    return ClusterFigures{result.first, result.second, result.rounds, access_.dilation(), late};
   }
 
-  // What run() takes at least, in the time of the workers' world.
-  double least_seconds() const {
-    return (kFewest + 1) * (planned_.single.timeline.seconds + planned_.best().timeline.seconds);
-  }
+  double least_seconds() const { return race_->least_seconds(); }
 
  private:
-  static constexpr size_t kFewest = 3;
+  Bench(ClusterAccess& access, const Planned& planned, std::unique_ptr<cluster::PlanRace> race)
+      : access_(access), planned_(planned), race_(std::move(race)) {}
 
-  // Of emulated devices (emulate/dilation.h).
-  double lateness() const {
-    if (!access_.emulated()) return 0;
-    return std::max(lateness_of(planned_.single, single_.median()),
-                    lateness_of(planned_.best(), many_.median()));
-  }
-
-  Result<std::unique_ptr<RemotePlan>> deploy(const Prediction& prediction) {
-    return access_.coordinator().deploy(prediction.scheduled, true);
-  }
-
-  Status measure(RemotePlan& plan, const Prediction& prediction, Measured& measured) {
-    const auto expected =
-        std::chrono::duration<double>(prediction.timeline.seconds * access_.dilation());
-    const auto timeout =
-        std::chrono::duration_cast<std::chrono::milliseconds>(5 * expected) + kSlack;
-    std::this_thread::sleep_for(access_.lull());  // a request finds radios asleep
-    std::vector<Tensor> outputs(prediction.graph().outputs().size());
-    Timeline timeline;
-    SHOAL_TRY(plan.run(inputs_, outputs, timeout, &timeline));
-    measured.runs.push_back(undilated(std::move(timeline), access_.dilation()));
-    measured.answer = std::move(outputs);
-    return {};
-  }
-
-  // A wrong answer has no time.
-  Status compare_answers() const {
-    const double allowed = kSameAnswer + planned_.best().error;
-    for (size_t i = 0; i < many_.answer.size(); ++i) {
-      if (!Floats::contains(many_.answer[i].dtype())) continue;  // what rounding may decide
-      if (relative_error(many_.answer[i], single_.answer[i]) <= allowed) continue;
-      return Status(Code::kInternal, "the cluster's answer is not that of one worker");
-    }
-    return {};
-  }
-
-  static double lateness_of(const Prediction& prediction, const Timeline& measured) {
+  static double lateness(const Prediction& prediction, const Timeline& measured) {
     return emulate::lateness_of(prediction.plan(), prediction.timeline, measured);
   }
 
-  static constexpr std::chrono::seconds kSlack{60};
-
   ClusterAccess& access_;
   const Planned& planned_;
-  std::vector<Tensor> inputs_;
-  std::unique_ptr<RemotePlan> one_, all_;
-  Measured single_, many_;
+  std::unique_ptr<cluster::PlanRace> race_;
 };
 
 // Puts the dilation back when it goes.
@@ -225,8 +148,7 @@ void print(const Planned& planned, const ClusterFigures& figures) {
 
 Result<ClusterFigures> measure(ClusterAccess& access, const Planned& planned, double seconds,
                                bool strict) {
-  Bench bench(access, planned);
-  SHOAL_TRY(bench.deploy());
+  SHOAL_ASSIGN(Bench bench, Bench::deploy(access, planned));
   SHOAL_ASSIGN(ClusterFigures best, bench.run(seconds));
   const auto percent = [](double share) { return fixed(100 * share, 0) + " %"; };
   if (strict && best.lateness > emulate::kGoodLateness) {

@@ -10,15 +10,13 @@
 #include "cluster_commands.h"
 #include "emulation_flags.h"
 #include "shoal/cluster/folder.h"
-#include "shoal/cluster/worker_probe.h"
+#include "shoal/cluster/profiling.h"
 #include "shoal/net/discovery/discovery.h"
-#include "shoal/ops/ops.h"
 
 namespace shoal::cli {
 namespace {
 
 using cluster::ListedWorker;
-using cluster::WorkerProbe;
 using nlohmann::json;
 
 constexpr const char* kExamples = R"(
@@ -38,58 +36,26 @@ struct Flags {
 struct Found {
   ListedWorker worker;
   Status health;
-  cluster::WorkerState state;
-  plan::LinkProfile link;
-  double gmac_per_second = 0;
+  cluster::WorkerInspection seen;  // if it is healthy
 };
-
-// A layer in the middle of common networks, on which speeds are compared.
-struct Yardstick {
-  Graph graph;
-  double macs = 0;
-
-  static Result<Yardstick> make() {
-    constexpr int64_t kChannels = 64, kSide = 56, kKernel = 3;
-    Yardstick yardstick;
-    const ValueId x = yardstick.graph.add_input("x", {DType::kF32, {1, kChannels, kSide, kSide}});
-    const ValueId w = yardstick.graph.add_constant(
-        "w", Tensor({DType::kF32, {kChannels, kChannels, kKernel, kKernel}}));
-    SHOAL_ASSIGN(
-        const ValueId y,
-        yardstick.graph.add(ops::conv, {x, w}, {{"pads", std::vector<int64_t>{1, 1, 1, 1}}}));
-    yardstick.graph.mark_output(y);
-    yardstick.macs = static_cast<double>(kChannels * kChannels * kKernel * kKernel * kSide * kSide);
-    return yardstick;
-  }
-};
-
-Status look_at(Found& found, const Yardstick& yardstick, net::Transport& transport) {
-  constexpr double kSeconds = 0.1;
-  SHOAL_ASSIGN(WorkerProbe probe, WorkerProbe::open(found.worker, transport));
-  SHOAL_ASSIGN(found.state, probe.state());
-  SHOAL_ASSIGN(found.link, probe.measure_link());
-  SHOAL_ASSIGN(const auto seconds, probe.time({&yardstick.graph, 1}, kSeconds));
-  found.gmac_per_second = yardstick.macs / seconds[0] / 1e9;
-  return {};
-}
 
 json to_json(const Found& found) {
   json object = {{"name", found.worker.name},
                  {"address", found.worker.address},
                  {"health", found.health.ok() ? "ok" : std::string(found.health.message())}};
   if (!found.health.ok()) return object;
-  object.update({{"processor", found.state.processor},
-                 {"threads", found.state.threads},
-                 {"memory_bytes", found.state.memory_bytes},
-                 {"free_bytes", found.state.free_bytes},
-                 {"gmac_per_s", found.gmac_per_second},
-                 {"latency_ms", 1e3 * found.link.latency_seconds},
-                 {"mbit_per_s", 8e-6 * found.link.bytes_per_second},
-                 {"wakeup_ms", 1e3 * found.link.wakeup_seconds},
-                 {"load", found.state.load},
-                 {"plans", found.state.plans},
-                 {"tasks", found.state.tasks},
-                 {"weight_bytes", found.state.weight_bytes}});
+  object.update({{"processor", found.seen.state.processor},
+                 {"threads", found.seen.state.threads},
+                 {"memory_bytes", found.seen.state.memory_bytes},
+                 {"free_bytes", found.seen.state.free_bytes},
+                 {"gmac_per_s", 1e-9 * found.seen.macs_per_second},
+                 {"latency_ms", 1e3 * found.seen.link.latency_seconds},
+                 {"mbit_per_s", 8e-6 * found.seen.link.bytes_per_second},
+                 {"wakeup_ms", 1e3 * found.seen.link.wakeup_seconds},
+                 {"load", found.seen.state.load},
+                 {"plans", found.seen.state.plans},
+                 {"tasks", found.seen.state.tasks},
+                 {"weight_bytes", found.seen.state.weight_bytes}});
   return object;
 }
 
@@ -99,14 +65,15 @@ void print(const std::vector<Found>& all) {
   for (const Found& found : all) {
     const bool ok = found.health.ok();
     const auto if_ok = [&](std::string text) { return ok ? std::move(text) : std::string("-"); };
-    table.add({found.worker.name, found.worker.address, if_ok(found.state.processor),
-               if_ok(std::to_string(found.state.threads)),
-               if_ok(in_bytes(static_cast<long long>(found.state.free_bytes))),
-               if_ok(fixed(found.gmac_per_second, 1)),
-               if_ok(fixed(1e3 * found.link.latency_seconds, 2)),
-               if_ok(fixed(8e-6 * found.link.bytes_per_second, 1)),
-               if_ok(fixed(1e3 * found.link.wakeup_seconds, 1)), if_ok(fixed(found.state.load, 2)),
-               if_ok(std::to_string(found.state.plans)), ok ? "ok" : "gone"});
+    table.add({found.worker.name, found.worker.address, if_ok(found.seen.state.processor),
+               if_ok(std::to_string(found.seen.state.threads)),
+               if_ok(in_bytes(static_cast<long long>(found.seen.state.free_bytes))),
+               if_ok(fixed(1e-9 * found.seen.macs_per_second, 1)),
+               if_ok(fixed(1e3 * found.seen.link.latency_seconds, 2)),
+               if_ok(fixed(8e-6 * found.seen.link.bytes_per_second, 1)),
+               if_ok(fixed(1e3 * found.seen.link.wakeup_seconds, 1)),
+               if_ok(fixed(found.seen.state.load, 2)),
+               if_ok(std::to_string(found.seen.state.plans)), ok ? "ok" : "gone"});
   }
   table.print();
   for (const Found& found : all) {
@@ -135,12 +102,11 @@ Outcome devices(const Flags& flags) {
   SHOAL_OR_EXIT(const auto workers, Exit::kUsage, workers_of(flags, folder));
   SHOAL_OR_EXIT(const emulate::Emulation emulation, Exit::kUsage, flags.emulation.make());
   SHOAL_OR_EXIT(const auto transport, Exit::kUsage, emulation.transport(identity, ""));
-  SHOAL_OR_EXIT(const Yardstick yardstick, Exit::kDevice, Yardstick::make());
   std::vector<Found> all;
   for (const ListedWorker& worker : workers) {
-    Found& found = all.emplace_back();
-    found.worker = worker;
-    found.health = look_at(found, yardstick, *transport);
+    auto seen = cluster::inspect_worker(worker, *transport);
+    Found& found = all.emplace_back(Found{worker, seen.status(), {}});
+    if (seen.ok()) found.seen = *std::move(seen);
   }
   if (flags.json) {
     json list = json::array();
