@@ -1,5 +1,7 @@
 #include "shoal/plan/summary.h"
 
+#include <set>
+
 #include "shoal/base/json_text.h"
 #include "shoal/passes/passes.h"
 #include "shoal/plan/cost/plan_stats.h"
@@ -37,7 +39,22 @@ Status check_options(const SummaryOptions& options) {
   if (options.survive < 0 || options.survive > kMaxLosses) {
     return invalid("0 to " + std::to_string(kMaxLosses) + " losses can be survived");
   }
-  return check_survival(options.workers, 0, options.survive);
+  const std::set<int> excluded(options.excluded.begin(), options.excluded.end());
+  for (int worker : excluded) {
+    if (worker < 0 || static_cast<size_t>(worker) >= options.workers) {
+      return invalid("there is no worker " + std::to_string(worker) + " to exclude");
+    }
+  }
+  return check_survival(options.workers, excluded.size(), options.survive);
+}
+
+SegmentSummary summary_of(const Graph& graph, const Segment& segment) {
+  SegmentSummary summary{.split = segment.split, .nodes = {}, .workers = {}};
+  for (size_t n = segment.nodes.begin; n < segment.nodes.end; ++n) {
+    summary.nodes.push_back(place_of(graph, graph.nodes()[n]));
+  }
+  for (const Task& task : segment.tasks) summary.workers.push_back(task.worker);
+  return summary;
 }
 
 }  // namespace
@@ -49,7 +66,7 @@ Result<Summary> summarize(const Graph& graph, const SummaryOptions& options) {
   SHOAL_ASSIGN(const Graph optimized, passes::optimize(graph));
   SHOAL_ASSIGN(const Comparison made,
                compare_plans(optimized, uniform_cluster(options.workers, device, link),
-                             {.survive = options.survive}));
+                             {.excluded = options.excluded, .survive = options.survive}));
   const Prediction& best = made.best();
   Summary summary{.kind = best.name,
                   .seconds = best.timeline.seconds,
@@ -63,6 +80,12 @@ Result<Summary> summarize(const Graph& graph, const SummaryOptions& options) {
   for (size_t w = 0; w < options.workers; ++w) {
     summary.workers.push_back({made.cluster.workers[w].name, best.timeline.compute_seconds[w],
                                best.timeline.transfer_seconds[w], memory[w]});
+  }
+  for (const Segment& segment : best.plan().segments) {
+    summary.segments.push_back(summary_of(best.graph(), segment));
+  }
+  for (const Prediction& plan : made.plans) {
+    summary.kinds.push_back({plan.name, plan.timeline.seconds});
   }
   return summary;
 }

@@ -19,10 +19,11 @@ namespace shoal::plan {
 
 // Equal devices, and what they may do.
 struct SummaryOptions {
-  size_t workers = 4;            // how many devices there are
-  std::string device = "pi4";    // what they are: one of device_names()
-  std::string link = "gigabit";  // between them: one of link_names()
-  int survive = 0;               // so many of them may be lost while they answer, 0 to 2
+  size_t workers = 4;              // how many devices there are
+  std::string device = "pi4";      // what they are: one of device_names()
+  std::string link = "gigabit";    // between them: one of link_names()
+  int survive = 0;                 // so many of them may be lost while they answer, 0 to 2
+  std::vector<int> excluded = {};  // not to be used, by number
 };
 
 // What one device does for a request.
@@ -31,6 +32,19 @@ struct WorkerSummary {
   double compute_seconds = 0;   // busy with its tasks
   double transfer_seconds = 0;  // sending and receiving
   double memory_bytes = 0;      // weights, and the values of its largest task
+};
+
+// Consecutive nodes that are spread over devices in one way.
+struct SegmentSummary {
+  std::string split;               // "rows over 4"
+  std::vector<std::string> nodes;  // as messages call them
+  std::vector<int> workers;        // by task
+};
+
+// The best plan of one kind.
+struct KindSummary {
+  std::string kind;
+  double seconds = 0;
 };
 
 // The best plan that was found, as predicted.
@@ -42,15 +56,17 @@ struct Summary {
   size_t messages = 0;                 // in which they do
   int survives = 0;                    // so many devices may be lost
   std::vector<WorkerSummary> workers;  // one for each device
-  std::string text;                    // the plan: who computes what of which nodes
+  std::vector<SegmentSummary> segments = {};
+  std::vector<KindSummary> kinds = {};  // that were compared, the best first
+  std::string text;                     // the plan: who computes what of which nodes
 
   // How many times as fast as one device alone.
   double speedup() const { return single_seconds / seconds; }
 };
 
 // Plans and simulates, which takes seconds for large networks. kInvalidArgument for an unknown
-// device or link, with a list of what there is, and where so few workers cannot survive what they
-// are to.
+// device or link, with a list of what there is, for a worker to exclude that does not exist, and
+// where so few workers cannot survive what they are to.
 Result<Summary> summarize(const Graph& graph, const SummaryOptions& options = {});
 
 // One JSON object, with the names that `shoal plan --json` uses.

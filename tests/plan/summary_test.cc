@@ -24,6 +24,22 @@ TEST(Summary, SaysThatFourDevicesAreFasterThanOneAtALargeNetwork) {
   EXPECT_NE(summary->text.find(first_kind), std::string::npos) << summary->kind;
 }
 
+TEST(Summary, SaysWhoComputesWhatAndWhatElseWasTried) {
+  const auto summary = summarize(*zoo::build("alexnet"), {.workers = 3, .excluded = {1}});
+  ASSERT_TRUE(summary.ok()) << summary.status().message();
+  EXPECT_EQ(summary->workers[1].compute_seconds, 0);
+  size_t nodes = 0;
+  for (const SegmentSummary& segment : summary->segments) {
+    nodes += segment.nodes.size();
+    EXPECT_EQ(std::ranges::count(segment.workers, 1), 0);
+    EXPECT_FALSE(segment.workers.empty());
+  }
+  EXPECT_GT(nodes, 5u);
+  ASSERT_FALSE(summary->kinds.empty());
+  EXPECT_EQ(summary->kinds[0].kind, summary->kind);
+  EXPECT_EQ(summary->kinds[0].seconds, summary->seconds);
+}
+
 TEST(Summary, SurvivesAsManyLossesAsAskedFor) {
   const auto summary = summarize(*zoo::build("lenet5"), {.workers = 3, .survive = 1});
   ASSERT_TRUE(summary.ok()) << summary.status().message();
@@ -36,6 +52,14 @@ TEST(Summary, RefusesWhatThereIsNot) {
   EXPECT_EQ(summarize(graph, {.link = "string"}).status().code(), Code::kInvalidArgument);
   EXPECT_EQ(summarize(graph, {.workers = 0}).status().code(), Code::kInvalidArgument);
   EXPECT_EQ(summarize(graph, {.survive = 3}).status().code(), Code::kInvalidArgument);
+  for (int worker : {-1, 2}) {
+    EXPECT_EQ(summarize(graph, {.workers = 2, .excluded = {worker}}).status().code(),
+              Code::kInvalidArgument);
+  }
+  EXPECT_EQ(summarize(graph, {.workers = 1, .excluded = {0}}).status().code(),
+            Code::kInvalidArgument);
+  EXPECT_EQ(summarize(graph, {.workers = 2, .survive = 1, .excluded = {0, 0}}).status().code(),
+            Code::kInvalidArgument);
   EXPECT_EQ(summarize(graph, {.workers = 1, .survive = 1}).status().code(), Code::kInvalidArgument);
 }
 

@@ -15,6 +15,7 @@ class Plans(unittest.TestCase):
         self.assertTrue(all(w.memory_bytes >= 0 for w in made.workers))
         used = {worker for segment in made.segments for worker in segment.workers}
         self.assertTrue(used <= {0, 1, 2})
+        self.assertIn(made.segments[0].split, made.text)
 
     def test_one_worker_has_nothing_to_share(self):
         made = shoal.plan("zoo:lenet5", workers=1)
@@ -51,7 +52,7 @@ class Plans(unittest.TestCase):
 
     def test_an_unknown_device_or_link_names_those_there_are(self):
         for options, known in (({"device": "pi9"}, "pi4"), ({"link": "pigeon"}, "gigabit")):
-            with self.assertRaises(shoal.Error) as caught:
+            with self.assertRaises(shoal.InvalidArgument) as caught:
                 shoal.plan("zoo:lenet5", **options)
             self.assertIn(known, str(caught.exception))
 

@@ -34,7 +34,8 @@ class Plan:
     """The fastest way found to answer one request, and what it should take.
 
     ``seconds`` is predicted by simulation; ``single_seconds`` is what the best worker takes alone.
-    ``alternatives`` are the best plans of each kind with their seconds, this one first.
+    ``alternatives`` are the best plans of each kind with their seconds, this one first; ``text`` says
+    who computes what of which nodes.
     """
 
     kind: str
@@ -46,6 +47,7 @@ class Plan:
     workers: tuple[PlanWorker, ...]
     segments: tuple[PlanSegment, ...]
     alternatives: tuple[tuple[str, float], ...]
+    text: str
 
     @property
     def speedup(self) -> float:
@@ -65,8 +67,8 @@ def plan(
 ) -> Plan:
     """Plans a model for equal workers, which need not be there.
 
-    ``device`` and ``link`` name profiles that are built in; an unknown name raises NotFound, whose
-    message lists them. ``survive`` workers (0 to 2) may be lost in the middle of a request;
+    ``device`` and ``link`` name profiles that are built in; the message about an unknown name lists
+    them. ``survive`` workers (0 to 2) may be lost in the middle of a request;
     ``exclude`` names workers not to be used. ``shapes`` gives inputs of open size a shape.
 
     >>> import shoal

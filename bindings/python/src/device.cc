@@ -13,17 +13,6 @@ namespace py = pybind11;
 namespace shoal::python {
 namespace {
 
-void register_cluster() {
-#ifdef SHOAL_HAS_CLUSTER
-  register_device({.name = "cluster",
-                   .summary = "the workers of this user's cluster, or cluster:FOLDER",
-                   .is_local = false,
-                   .make = [](std::string_view folder, const DeviceOptions&) {
-                     return open_cluster({.folder = folder});
-                   }});
-#endif
-}
-
 py::dict devices() {
   py::dict summaries;
   for (const DeviceKind& kind : device_kinds()) summaries[py::str(kind.name)] = kind.summary;
@@ -50,7 +39,9 @@ Result<std::unique_ptr<Device>> open_device(const std::string& name, int threads
 }
 
 void add_device(py::module_& module) {
-  register_cluster();
+#ifdef SHOAL_HAS_CLUSTER
+  register_cluster_device();
+#endif
   module.def("devices", &devices, kDevicesDoc);
 }
 

@@ -94,6 +94,7 @@ Inputs that are not named have the shape that the model declares, with 1 for eac
 InputShapes to_shapes(const py::object& given) {
   InputShapes shapes;
   if (given.is_none()) return shapes;
+  if (!py::hasattr(given, "keys")) throw py::type_error("shapes are a mapping");
   for (const auto& [name, dims] : py::dict(given)) {
     try {
       shapes.emplace(name.cast<std::string>(), to_shape(dims.cast<std::vector<int64_t>>()));
