@@ -57,6 +57,18 @@ class Graphs(unittest.TestCase):
         self.assertEqual(self.graph.outputs[0].shape, (5, 3))
         self.assertEqual(shoal.load(linear_model()).graph().inputs[0].shape, (1, 2))
 
+    def test_outputs_have_the_names_that_the_model_gives_them(self):
+        graph = helper.make_graph(
+            [helper.make_node("Shape", ["x"], ["y"]), helper.make_node("Identity", ["y"], ["z"])],
+            "test",
+            [helper.make_tensor_value_info("x", TensorProto.FLOAT, [2])],
+            [helper.make_tensor_value_info(name, TensorProto.INT64, [1]) for name in ("z", "y")],
+        )
+        opsets = [helper.make_opsetid("", 17)]
+        model = helper.make_model(graph, opset_imports=opsets, ir_version=8)
+        loaded = shoal.load(model.SerializeToString()).graph()
+        self.assertEqual([output.name for output in loaded.outputs], ["z", "y"])
+
     def test_a_node_says_what_it_does(self):
         (node,) = self.graph.nodes
         self.assertEqual((node.op, node.name), ("Gemm", "linear"))

@@ -4,6 +4,8 @@ import os
 import pathlib
 import signal
 import tempfile
+import threading
+import time
 import unittest
 
 import numpy as np
@@ -106,11 +108,21 @@ class Training(unittest.TestCase):
             self.train(epochs=1000, on_epoch=stop)
 
     def test_an_interrupt_ends_training(self):
-        def interrupt(epoch):
+        """No Python code runs in the meantime that would notice the signal by itself."""
+
+        def interrupt(checkpoint):
+            while not checkpoint.exists():
+                time.sleep(0.005)
             os.kill(os.getpid(), signal.SIGINT)
 
-        with self.assertRaises(KeyboardInterrupt):
-            self.train(epochs=1000, on_epoch=interrupt)
+        with tempfile.TemporaryDirectory() as folder:
+            out, kept = pathlib.Path(folder) / "m.onnx", pathlib.Path(folder) / "m.safetensors"
+            thread = threading.Thread(target=interrupt, args=(kept,))
+            thread.start()
+            with self.assertRaises(KeyboardInterrupt):
+                self.train(epochs=200, out=out, checkpoint=kept, checkpoint_every=1)
+            thread.join()
+            self.assertFalse(out.exists(), "it went on to the end")
 
     def test_options_out_of_range_are_invalid(self):
         for options in (
