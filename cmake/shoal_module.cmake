@@ -41,6 +41,9 @@ function(shoal_test name)
   # A minute less to compile on two cores; what takes time when they run is in the libraries.
   target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-O1>)
   shoal_precompile(${name} test)
+  if(SHOAL_FUZZ AND slow IN_LIST ARG_LABELS)  # nobody waits for those under sanitizers
+    set_target_properties(${name} PROPERTIES EXCLUDE_FROM_ALL ON)
+  endif()
   gtest_discover_tests(${name} DISCOVERY_TIMEOUT 60 PROPERTIES LABELS "${ARG_LABELS}")
 endfunction()
 

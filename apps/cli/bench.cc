@@ -1,14 +1,13 @@
 // shoal bench: how fast a model runs here.
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <functional>
 #include <iostream>
-#include <nlohmann/json.hpp>
 #include <random>
 
+#include "apps/flags/json.h"
 #include "cli.h"
 #include "cluster/cluster_bench.h"
 #include "model.h"
@@ -78,7 +77,7 @@ Result<std::vector<double>> time_runs(const Work& work, double seconds) {
 }
 
 // `result` with a measurement added.
-nlohmann::json with_times(nlohmann::json result, const std::vector<double>& times) {
+Json with_times(Json result, const std::vector<double>& times) {
   result["median_ms"] = percentile(times, 0.5);
   result["p10_ms"] = percentile(times, 0.1);
   result["p90_ms"] = percentile(times, 0.9);
@@ -90,7 +89,7 @@ nlohmann::json with_times(nlohmann::json result, const std::vector<double>& time
 // One measurement per line of standard input, which says how many seconds: whoever writes the
 // lines can let several engines take turns. The first run of a turn finds the caches full of
 // another engine's data, so it does not count.
-Outcome take_turns(const Work& work, const nlohmann::json& facts) {
+Outcome take_turns(const Work& work, const Json& facts) {
   std::string line;
   while (std::getline(std::cin, line)) {
     const double seconds = std::strtod(line.c_str(), nullptr);
@@ -102,35 +101,36 @@ Outcome take_turns(const Work& work, const nlohmann::json& facts) {
   return {};
 }
 
-void print_table(const nlohmann::json& result) {
+void print_table(const std::string& model, int threads, double open_ms, double first_ms,
+                 const std::vector<double>& times) {
   Table table({"model", "threads", "median ms", "p10", "p90", "runs", "open ms", "first answer ms",
                "peak RSS MB"});
-  table.add({result["model"], std::to_string(int(result["threads"])), fixed(result["median_ms"], 3),
-             fixed(result["p10_ms"], 3), fixed(result["p90_ms"], 3),
-             std::to_string(size_t(result["runs"])), fixed(result["open_ms"], 1),
-             fixed(result["first_ms"], 1), fixed(result["peak_rss_mb"], 1)});
+  table.add({model, std::to_string(threads), fixed(percentile(times, 0.5), 3),
+             fixed(percentile(times, 0.1), 3), fixed(percentile(times, 0.9), 3),
+             std::to_string(times.size()), fixed(open_ms, 1), fixed(first_ms, 1),
+             fixed(peak_rss_mb(), 1)});
   table.print();
 }
 
 // After `open_ms`, in which all was made ready for the first run.
 Outcome measure(const BenchFlags& flags, const Device& device, const Work& work, double open_ms,
-                const nlohmann::json& more = nlohmann::json::object()) {
+                const Json& more = Json::object()) {
   const auto begin = Clock::now();
   // The first run of a model compiles for the inputs' shapes.
   if (const Status first = work(); !first.ok()) return fail(Exit::kModel, first);
-  nlohmann::json facts = {{"model", flags.model.model},
-                          {"device", device.info().name},
-                          {"threads", device.info().threads},
-                          {"open_ms", open_ms},
-                          {"first_ms", open_ms + ms_since(begin)}};
+  const double first_ms = open_ms + ms_since(begin);
+  Json facts = {{"model", flags.model.model},
+                {"device", device.info().name},
+                {"threads", device.info().threads},
+                {"open_ms", open_ms},
+                {"first_ms", first_ms}};
   facts.update(more);
   if (flags.turns) return take_turns(work, facts);
   SHOAL_OR_EXIT(auto times, Exit::kDevice, time_runs(work, flags.seconds));
-  const nlohmann::json result = with_times(facts, times);
   if (flags.json) {
-    std::printf("%s\n", result.dump().c_str());
+    std::printf("%s\n", with_times(facts, times).dump().c_str());
   } else {
-    print_table(result);
+    print_table(flags.model.model, device.info().threads, open_ms, first_ms, times);
   }
   return {};
 }
@@ -144,12 +144,11 @@ Outcome bench_model(const BenchFlags& flags, Device& device) {
       flags, device, [&] { return session.run(inputs).status(); }, open_ms);
 }
 
-void print_load(const nlohmann::json& result) {
+void print_table(const BenchFlags& flags, int threads, const LoadReport& load) {
   Table table({"model", "threads", "clients", "requests/s", "p50 ms", "p99 ms", "requests"});
-  table.add({result["model"], std::to_string(int(result["threads"])),
-             std::to_string(size_t(result["clients"])), fixed(result["requests_per_s"], 1),
-             fixed(result["p50_ms"], 3), fixed(result["p99_ms"], 3),
-             std::to_string(size_t(result["requests"]))});
+  table.add({flags.model.model, std::to_string(threads), std::to_string(flags.clients),
+             fixed(load.requests_per_s, 1), fixed(load.p50_ms, 3), fixed(load.p99_ms, 3),
+             std::to_string(load.requests)});
   table.print();
 }
 
@@ -164,20 +163,20 @@ Outcome bench_clients(const BenchFlags& flags, Device& device) {
   SHOAL_OR_EXIT(
       const LoadReport load, Exit::kDevice,
       run_closed_loop(flags.clients, std::chrono::duration<double>(flags.seconds), request));
-  const nlohmann::json result = {{"model", flags.model.model},
-                                 {"device", device.info().name},
-                                 {"threads", device.info().threads},
-                                 {"clients", flags.clients},
-                                 {"requests", load.requests},
-                                 {"seconds", load.seconds},
-                                 {"requests_per_s", load.requests_per_s},
-                                 {"p50_ms", load.p50_ms},
-                                 {"p99_ms", load.p99_ms},
-                                 {"peak_rss_mb", peak_rss_mb()}};
+  const Json result = {{"model", flags.model.model},
+                       {"device", device.info().name},
+                       {"threads", device.info().threads},
+                       {"clients", flags.clients},
+                       {"requests", load.requests},
+                       {"seconds", load.seconds},
+                       {"requests_per_s", load.requests_per_s},
+                       {"p50_ms", load.p50_ms},
+                       {"p99_ms", load.p99_ms},
+                       {"peak_rss_mb", peak_rss_mb()}};
   if (flags.json) {
     std::printf("%s\n", result.dump().c_str());
   } else {
-    print_load(result);
+    print_table(flags, device.info().threads, load);
   }
   return {};
 }
@@ -220,34 +219,34 @@ Outcome bench(const BenchFlags& flags) {
 
 }  // namespace
 
-void add_bench(CLI::App& app, Action& action) {
+void add_bench(Command& app, Action& action) {
   auto flags = std::make_shared<BenchFlags>();
-  CLI::App* command = app.add_subcommand("bench", "Measure how fast a model runs on random inputs");
+  Command* command = app.add_subcommand("bench", "Measure how fast a model runs on random inputs");
   command->footer(kExamples);
   flags->model.add_to(*command, /*model_required=*/true, /*learns=*/true);
   command->add_option("--shape", flags->shapes, "NAME=1x3x224x224 for inputs of open size");
   command->add_option("--seconds", flags->seconds, "How long to measure")
-      ->check(CLI::Range(0.0, 3600.0));
+      ->check(in_range(0.0, 3600.0));
   command->add_flag("--json", flags->json, "Print one JSON object");
   command->add_flag("--turns", flags->turns,
                     "Print one JSON object for each line of standard input, measured for as many "
                     "seconds as it says");
-  CLI::Option* train =
+  Option* train =
       command->add_flag("--train", flags->train, "Measure a step of training: SGD, labels");
   command->add_option("--batch", flags->batch, "Images per step")
       ->needs(train)
-      ->check(CLI::Range(1, 4096))
+      ->check(in_range(1, 4096))
       ->capture_default_str();
   command->add_flag("--bf16", flags->bf16, "Keep activations in half the memory")->needs(train);
   command
       ->add_flag("--update-on-device", flags->update_on_device,
                  "Let the optimiser's update be a part of the step's graph")
       ->needs(train);
-  CLI::Option* cluster = flags->plan.add_cluster_to(*command);
+  Option* cluster = flags->plan.add_cluster_to(*command);
   command
       ->add_option("--clients", flags->clients,
                    "Let so many threads share the session: requests per second, p50 and p99")
-      ->check(CLI::Range(1, 1024))
+      ->check(in_range(1, 1024))
       ->excludes(train)
       ->excludes(cluster);
   command->add_option("--html", flags->html, "Write a picture: who computed and sent what when")
@@ -262,7 +261,7 @@ void add_bench(CLI::App& app, Action& action) {
           "With --survive, on emulated workers: one of them, drawn for every request, is so "
           "many times slower; beside a plan of one worker fewer that waits for all")
       ->needs(cluster)
-      ->check(CLI::Range(1.0, 1000.0));
+      ->check(in_range(1.0, 1000.0));
   command
       ->add_flag("--strict", flags->strict,
                  "Fail (exit code 8) where this machine is too busy for the emulated devices, "

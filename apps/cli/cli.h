@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "parser.h"
+#include "apps/flags/flags.h"
 #include "shoal/base/status.h"
 
 namespace shoal::cli {
@@ -51,19 +51,19 @@ using Action = std::function<Outcome()>;
 const std::vector<std::string>& words_after_dashes();
 
 // One per subcommand, each in its own file.
-void add_bench(CLI::App& app, Action& action);
-void add_completions(CLI::App& app, Action& action);
-void add_convert(CLI::App& app, Action& action);
-void add_doctor(CLI::App& app, Action& action);
-void add_eval(CLI::App& app, Action& action);
-void add_inspect(CLI::App& app, Action& action);
-void add_operators(CLI::App& app, Action& action);
-void add_plan(CLI::App& app, Action& action);
-void add_profile(CLI::App& app, Action& action);
-void add_run(CLI::App& app, Action& action);
-void add_simulate(CLI::App& app, Action& action);
-void add_train(CLI::App& app, Action& action);
-void add_zoo(CLI::App& app, Action& action);
-void add_cluster_commands(CLI::App& app, Action& action);  // none where they are not built
+void add_bench(Command& app, Action& action);
+void add_completions(Command& app, Action& action);
+void add_convert(Command& app, Action& action);
+void add_doctor(Command& app, Action& action);
+void add_eval(Command& app, Action& action);
+void add_inspect(Command& app, Action& action);
+void add_operators(Command& app, Action& action);
+void add_plan(Command& app, Action& action);
+void add_profile(Command& app, Action& action);
+void add_run(Command& app, Action& action);
+void add_simulate(Command& app, Action& action);
+void add_train(Command& app, Action& action);
+void add_zoo(Command& app, Action& action);
+void add_cluster_commands(Command& app, Action& action);  // none where they are not built
 
 }  // namespace shoal::cli

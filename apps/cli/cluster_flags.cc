@@ -1,7 +1,5 @@
 #include "cluster_flags.h"
 
-#include <CLI/CLI.hpp>
-
 #include "cluster_file.h"
 #include "shoal/plan/device_presets.h"
 
@@ -17,11 +15,11 @@ std::string names_of(std::span<const Known> all) {
 
 }  // namespace
 
-void ClusterFlags::add_to(CLI::App& command) {
-  CLI::Option* path =
+void ClusterFlags::add_to(Command& command) {
+  Option* path =
       command.add_option("cluster", file, "TOML file in place of --workers, --device and --link");
   command.add_option("--workers", workers, "How many workers")
-      ->check(CLI::Range(1, 4096))
+      ->check(in_range(1, 4096))
       ->capture_default_str()
       ->excludes(path);
   command.add_option("--device", device, "What they are: " + names_of(plan::device_presets()))

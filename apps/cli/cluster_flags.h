@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "parser.h"
+#include "apps/flags/flags.h"
 #include "shoal/base/status.h"
 #include "shoal/plan/profile.h"
 
@@ -15,7 +15,7 @@ struct ClusterFlags {
   std::string device = "pi4";
   std::string link = "gigabit";
 
-  void add_to(CLI::App& command);
+  void add_to(Command& command);
 };
 
 Result<plan::ClusterProfile> make_cluster(const ClusterFlags& flags);

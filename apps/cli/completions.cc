@@ -1,5 +1,4 @@
 // shoal completions: for bash, zsh and fish, made from the commands themselves.
-#include <CLI/CLI.hpp>
 #include <cstdio>
 
 #include "cli.h"
@@ -14,17 +13,17 @@ Examples:
   shoal completions zsh > "${fpath[1]}/_shoal"
   shoal completions fish > ~/.config/fish/completions/shoal.fish)";
 
-std::string flags_of(const CLI::App& command) {
-  std::string words;
-  for (const CLI::Option* option : command.get_options()) {
-    for (const std::string& name : option->get_lnames()) words += "--" + name + " ";
+std::string flags_of(const Command& command) {
+  std::string words = "--help ";
+  for (const Option* option : command.options()) {
+    for (const std::string& name : option->long_names()) words += "--" + name + " ";
   }
   return words;
 }
 
-std::string command_names(const CLI::App& app) {
+std::string command_names(const Command& app) {
   std::string words;
-  for (const CLI::App* command : app.get_subcommands({})) words += command->get_name() + " ";
+  for (const Command* command : app.subcommands()) words += command->name() + " ";
   return words;
 }
 
@@ -35,14 +34,14 @@ std::string model_names() {
 }
 
 // zsh reads bash's script through bashcompinit.
-void print_bash(const CLI::App& app, bool for_zsh) {
+void print_bash(const Command& app, bool for_zsh) {
   if (for_zsh) std::printf("#compdef shoal\nautoload -U +X bashcompinit && bashcompinit\n");
   std::printf(
       "_shoal() {\n  local word=\"${COMP_WORDS[COMP_CWORD]}\" words=\n  case \"${COMP_WORDS[1]}\" "
       "in\n");
-  for (const CLI::App* command : app.get_subcommands({})) {
-    std::printf("    %s) words=\"%s%s\" ;;\n", command->get_name().c_str(),
-                flags_of(*command).c_str(), model_names().c_str());
+  for (const Command* command : app.subcommands()) {
+    std::printf("    %s) words=\"%s%s\" ;;\n", command->name().c_str(), flags_of(*command).c_str(),
+                model_names().c_str());
   }
   std::printf("  esac\n  [ \"$COMP_CWORD\" = 1 ] && words=\"%s\"\n", command_names(app).c_str());
   std::printf(
@@ -51,15 +50,15 @@ void print_bash(const CLI::App& app, bool for_zsh) {
   std::printf("COMP_WORDBREAKS=\"${COMP_WORDBREAKS//:/}\"\ncomplete -F _shoal shoal\n");
 }
 
-void print_fish(const CLI::App& app) {
-  for (const CLI::App* command : app.get_subcommands({})) {
-    const std::string& name = command->get_name();
+void print_fish(const Command& app) {
+  for (const Command* command : app.subcommands()) {
+    const std::string name = command->name();
     std::printf("complete -c shoal -n __fish_use_subcommand -a %s -d \"%s\"\n", name.c_str(),
-                command->get_description().c_str());
-    for (const CLI::Option* option : command->get_options()) {
-      for (const std::string& flag : option->get_lnames()) {
+                command->description().c_str());
+    for (const Option* option : command->options()) {
+      for (const std::string& flag : option->long_names()) {
         std::printf("complete -c shoal -n \"__fish_seen_subcommand_from %s\" -l %s -d \"%s\"\n",
-                    name.c_str(), flag.c_str(), option->get_description().c_str());
+                    name.c_str(), flag.c_str(), option->description().c_str());
       }
     }
   }
@@ -68,13 +67,13 @@ void print_fish(const CLI::App& app) {
 
 }  // namespace
 
-void add_completions(CLI::App& app, Action& action) {
+void add_completions(Command& app, Action& action) {
   auto shell = std::make_shared<std::string>();
-  CLI::App* command = app.add_subcommand("completions", "Print shell completions");
+  Command* command = app.add_subcommand("completions", "Print shell completions");
   command->footer(kExamples);
   command->add_option("shell", *shell, "bash, zsh or fish")
       ->required()
-      ->check(CLI::IsMember({"bash", "zsh", "fish"}));
+      ->check(one_of({"bash", "zsh", "fish"}));
   command->callback([shell, &app, &action] {
     // Printed at once: the commands belong to the parser, which is gone when actions run.
     *shell == "fish" ? print_fish(app) : print_bash(app, *shell == "zsh");

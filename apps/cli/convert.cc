@@ -1,9 +1,8 @@
 // shoal convert: ONNX in, ONNX out.
-#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 
+#include "apps/flags/json.h"
 #include "cli.h"
 #include "model.h"
 #include "preprocess_flags.h"
@@ -51,11 +50,11 @@ void report(const ConvertFlags& flags, const compress::Compressed& result, size_
   std::error_code unknown;
   const auto bytes = static_cast<long long>(std::filesystem::file_size(flags.output, unknown));
   if (flags.json) {
-    const nlohmann::json facts = {{"output", flags.output},
-                                  {"bytes", bytes},
-                                  {"examples", examples},
-                                  {"products", result.products},
-                                  {"quantized", result.compressed}};
+    const Json facts = {{"output", flags.output},
+                        {"bytes", bytes},
+                        {"examples", examples},
+                        {"products", result.products},
+                        {"quantized", result.compressed}};
     std::printf("%s\n", facts.dump().c_str());
   } else {
     std::fprintf(stderr, "%s: %zu of %zu products in %s, %zu examples seen, %s\n",
@@ -110,24 +109,24 @@ Outcome convert(const ConvertFlags& flags) {
 }
 
 // One flag per method, and what the methods share.
-void add_methods(CLI::App& command, ConvertFlags& flags) {
+void add_methods(Command& command, const Option* optimize, ConvertFlags& flags) {
   constexpr const char* kGroup = "Compression";
   for (const compress::Method& method : compress::methods()) {
     command
-        .add_flag_function(
-            "--" + std::string(method.name), [&](int64_t) { flags.method = &method; },
+        .add_flag(
+            "--" + std::string(method.name), [&] { flags.method = &method; },
             std::string(method.what))
-        ->excludes("--optimize")
+        ->excludes(optimize)
         ->group(kGroup);
   }
   command.add_option("--calibrate", flags.folder, "Images or .npy files to see ranges on")
       ->group(kGroup);
   command.add_option("--limit", flags.limit, "Files to read at most")
-      ->check(CLI::Range(1, 1'000'000))
+      ->check(in_range(1, 1'000'000))
       ->capture_default_str()
       ->group(kGroup);
   command.add_option("--threads", flags.threads, "Threads to use; 0: one per core")
-      ->check(CLI::Range(0, 1024))
+      ->check(in_range(0, 1024))
       ->capture_default_str()
       ->group(kGroup);
   command.add_flag("--json", flags.json, "Report as JSON on stdout")->group(kGroup);
@@ -135,7 +134,7 @@ void add_methods(CLI::App& command, ConvertFlags& flags) {
 }
 
 // What only a method uses must not be given without one.
-Status check_flags(const CLI::App& command, const ConvertFlags& flags) {
+Status check_flags(const Command& command, const ConvertFlags& flags) {
   for (const char* name : {"--calibrate", "--limit", "--threads", "--json"}) {
     if (flags.method == nullptr && command.count(name) > 0) {
       return invalid(std::string(name) + " is for a method of compression, and none was given");
@@ -146,15 +145,16 @@ Status check_flags(const CLI::App& command, const ConvertFlags& flags) {
 
 }  // namespace
 
-void add_convert(CLI::App& app, Action& action) {
+void add_convert(Command& app, Action& action) {
   auto flags = std::make_shared<ConvertFlags>();
-  CLI::App* command = app.add_subcommand("convert", "Read a model, write it as ONNX opset 17");
+  Command* command = app.add_subcommand("convert", "Read a model, write it as ONNX opset 17");
   command->footer(kExamples);
   command->add_option("model", flags->model, "ONNX file or zoo:NAME")->required();
   command->add_option("--output,-o", flags->output, "The ONNX file to write")->required();
   command->add_option("--shape", flags->shapes, "NAME=1x3x224x224 for inputs of open size");
-  command->add_flag("--optimize", flags->optimize, "Apply all passes first");
-  add_methods(*command, *flags);
+  const Option* optimize =
+      command->add_flag("--optimize", flags->optimize, "Apply all passes first");
+  add_methods(*command, optimize, *flags);
   command->callback([flags, command, &action] {
     action = [flags, command] {
       const Status fine = check_flags(*command, *flags);

@@ -1,5 +1,4 @@
 // shoal doctor: does it work here, and what is here?
-#include <CLI/CLI.hpp>
 #include <cmath>
 #include <cstdio>
 #include <thread>
@@ -77,8 +76,8 @@ Outcome doctor() {
 
 }  // namespace
 
-void add_doctor(CLI::App& app, Action& action) {
-  CLI::App* command =
+void add_doctor(Command& app, Action& action) {
+  Command* command =
       app.add_subcommand("doctor", "Show what this machine offers and check that it works");
   command->footer(kExamples);
   command->callback([&action] { action = doctor; });

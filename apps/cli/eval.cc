@@ -1,10 +1,9 @@
 // shoal eval: accuracy on labelled images.
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
-#include <nlohmann/json.hpp>
 
+#include "apps/flags/json.h"
 #include "cli.h"
 #include "model.h"
 #include "preprocess_flags.h"
@@ -48,10 +47,10 @@ Exit exit_of(const Status& status) {
 void print(const fit::Evaluation& result, double seconds, bool json) {
   const double images_per_s = static_cast<double>(result.images()) / seconds;
   if (json) {
-    const nlohmann::json object = {{"top1", result.top1()},
-                                   {"top5", result.top5()},
-                                   {"images", result.images()},
-                                   {"images_per_s", images_per_s}};
+    const Json object = {{"top1", result.top1()},
+                         {"top5", result.top5()},
+                         {"images", result.images()},
+                         {"images_per_s", images_per_s}};
     std::printf("%s\n", object.dump().c_str());
     return;
   }
@@ -81,17 +80,17 @@ Outcome evaluate(const EvalFlags& flags) {
 
 }  // namespace
 
-void add_eval(CLI::App& app, Action& action) {
+void add_eval(Command& app, Action& action) {
   auto flags = std::make_shared<EvalFlags>();
-  CLI::App* command = app.add_subcommand("eval", "Measure accuracy on labelled images");
+  Command* command = app.add_subcommand("eval", "Measure accuracy on labelled images");
   command->footer(kExamples);
   flags->model.add_to(*command, /*model_required=*/true);
   command->add_option("--data", flags->data, "Folder with the data")->required();
   command->add_option("--format", flags->format, "idx (MNIST), cifar, npy, or folder")
       ->required()
-      ->check(CLI::IsMember({"idx", "cifar", "npy", "folder"}));
+      ->check(one_of({"idx", "cifar", "npy", "folder"}));
   command->add_option("--limit", flags->limit, "Only the first N images");
-  command->add_option("--batch", flags->batch, "Images per run")->check(CLI::Range(1, 4096));
+  command->add_option("--batch", flags->batch, "Images per run")->check(in_range(1, 4096));
   command->add_option("--min-top1", flags->min_top1,
                       "Fail with exit code 9 below this many percent");
   command->add_flag("--json", flags->json, "Print one JSON object");

@@ -1,9 +1,8 @@
 // shoal inspect: what is in a model and what it costs, without running it.
-#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <map>
-#include <nlohmann/json.hpp>
 
+#include "apps/flags/json.h"
 #include "cli.h"
 #include "model.h"
 #include "shoal/device/memory_plan.h"
@@ -63,12 +62,12 @@ void print_table(const Graph& graph, const MemoryPlan& memory) {
 }
 
 void print_json(const Graph& graph, const MemoryPlan& memory) {
-  nlohmann::json operators = nlohmann::json::object();
-  nlohmann::json nodes = nlohmann::json::array();
+  std::map<std::string, size_t> operators;
+  Json nodes = Json::array();
   int64_t total_macs = 0;
   for (const Node& node : graph.nodes()) {
     const std::string op(node.op->name);
-    operators[op] = operators.value(op, 0) + 1;
+    ++operators[op];
     total_macs += macs(graph, node);
     nodes.push_back({{"name", place_of(graph, node)},
                      {"operator", op},
@@ -77,20 +76,20 @@ void print_json(const Graph& graph, const MemoryPlan& memory) {
                      {"parameters", parameters(graph, node)}});
   }
   auto values = [&](std::span<const ValueId> ids) {
-    nlohmann::json list = nlohmann::json::array();
+    Json list = Json::array();
     for (ValueId id : ids) {
       list.push_back({{"name", graph[id].name}, {"type", to_string(graph[id].type)}});
     }
     return list;
   };
-  const nlohmann::json result = {{"parameters", parameters(graph)},
-                                 {"macs", total_macs},
-                                 {"peak_activation_bytes", peak_of(memory)},
-                                 {"lower_bound_bytes", bound_of(memory)},
-                                 {"operators", operators},
-                                 {"inputs", values(graph.inputs())},
-                                 {"outputs", values(graph.outputs())},
-                                 {"nodes", nodes}};
+  const Json result = {{"parameters", parameters(graph)},
+                       {"macs", total_macs},
+                       {"peak_activation_bytes", peak_of(memory)},
+                       {"lower_bound_bytes", bound_of(memory)},
+                       {"operators", operators},
+                       {"inputs", values(graph.inputs())},
+                       {"outputs", values(graph.outputs())},
+                       {"nodes", nodes}};
   std::printf("%s\n", result.dump().c_str());
 }
 
@@ -131,10 +130,9 @@ Outcome inspect(const InspectFlags& flags) {
 
 }  // namespace
 
-void add_inspect(CLI::App& app, Action& action) {
+void add_inspect(Command& app, Action& action) {
   auto flags = std::make_shared<InspectFlags>();
-  CLI::App* command =
-      app.add_subcommand("inspect", "Show layers, shapes, parameters, MACs, memory");
+  Command* command = app.add_subcommand("inspect", "Show layers, shapes, parameters, MACs, memory");
   command->footer(kExamples);
   command->add_option("model", flags->model, "ONNX file or zoo:NAME")->required();
   command->add_option("--shape", flags->shapes, "NAME=1x3x224x224 for inputs of open size");

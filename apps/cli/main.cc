@@ -1,5 +1,4 @@
 // shoal: one binary, one file per subcommand.
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
 #include <exception>
@@ -41,8 +40,8 @@ int split_at_dashes(int argc, char** argv) {
 
 // "--cluster mpi" is a flag with a value, for which CLI11 wants a sign of equality.
 std::vector<std::string> words_of(int argc, char** argv) {
-  std::vector<std::string> words(argv, argv + argc);
-  for (size_t i = 1; i + 1 < words.size(); ++i) {
+  std::vector<std::string> words(argv + std::min(argc, 1), argv + argc);
+  for (size_t i = 0; i + 1 < words.size(); ++i) {
     if (words[i] != "--cluster" || words[i + 1] != "mpi") continue;
     words[i] += "=mpi";
     words.erase(words.begin() + static_cast<std::ptrdiff_t>(i) + 1);
@@ -51,25 +50,18 @@ std::vector<std::string> words_of(int argc, char** argv) {
 }
 
 Outcome parse_and_act(int argc, char** argv, int& parse_exit) {
-  CLI::App app("Shoal runs neural networks on the small devices people already have.", "shoal");
+  Command app("Shoal runs neural networks on the small devices people already have.", "shoal");
   app.footer(kFooter);
-  app.set_version_flag("--version", std::string("shoal ") + SHOAL_VERSION);
-  app.require_subcommand(1);
-  app.get_formatter()->column_width(34);
+  app.version(std::string("shoal ") + SHOAL_VERSION);
+  app.require_subcommand();
   Action action;
   for (auto* add :
        {add_run, add_inspect, add_bench, add_profile, add_train, add_eval, add_convert, add_zoo,
         add_plan, add_simulate, add_cluster_commands, add_operators, add_doctor, add_completions}) {
     add(app, action);
   }
-  try {
-    std::vector<std::string> words = words_of(split_at_dashes(argc, argv), argv);
-    std::reverse(words.begin() + 1, words.end());  // as CLI11 takes them
-    words.erase(words.begin());
-    app.parse(std::move(words));
-  } catch (const CLI::ParseError& error) {
-    // CLI11 prints help and version itself; what it calls an error is a wrong command line.
-    parse_exit = app.exit(error) == 0 ? 0 : static_cast<int>(Exit::kUsage);
+  if (const std::optional<int> end = app.parse(words_of(split_at_dashes(argc, argv), argv))) {
+    parse_exit = *end == 0 ? 0 : static_cast<int>(Exit::kUsage);
     return {};
   }
   return action();

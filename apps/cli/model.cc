@@ -1,6 +1,5 @@
 #include "model.h"
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 
 #include "shoal/base/byte_size.h"
@@ -23,7 +22,7 @@ std::string is_device(const std::string& name) {
   return "no device " + name + "; there are " + known;
 }
 
-void add_memory(ModelFlags& flags, CLI::App& command, bool learns) {
+void add_memory(ModelFlags& flags, Command& command, bool learns) {
   const std::string what =
       "plenty: weights may take more room where that is faster; low: they may not";
   const std::string limit =
@@ -40,8 +39,8 @@ void add_memory(ModelFlags& flags, CLI::App& command, bool learns) {
 
 int64_t ModelFlags::memory_limit() const { return parse_byte_size(memory).value_or(0); }
 
-void ModelFlags::add_to(CLI::App& command, bool model_required, bool learns) {
-  CLI::Option* option = command.add_option("model", model, "ONNX file or zoo:NAME");
+void ModelFlags::add_to(Command& command, bool model_required, bool learns) {
+  Option* option = command.add_option("model", model, "ONNX file or zoo:NAME");
   if (model_required) {
     option->required();
   } else {
@@ -52,15 +51,15 @@ void ModelFlags::add_to(CLI::App& command, bool model_required, bool learns) {
       ->check(is_device)
       ->capture_default_str();
   command.add_option("--threads", threads, "Threads to use; 0: one per core")
-      ->check(CLI::Range(0, 1024))
+      ->check(in_range(0, 1024))
       ->capture_default_str();
   command.add_flag("--pin", pin, "Keep threads on cores of their own");
   command.add_option("--share", share, "Be as slow as this part of one core: 0.25")
-      ->check(CLI::Range(0.001, 1.0));
+      ->check(in_range(0.001, 1.0));
   command
       .add_option("--tune", tune,
                   "How kernels are chosen: off (by estimate), fast (measure the likely ones), full")
-      ->check(CLI::IsMember({"off", "fast", "full"}))
+      ->check(one_of({"off", "fast", "full"}))
       ->capture_default_str();
   add_memory(*this, command, learns);
   command.add_option("--packed-cache", packed,

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "apps/flags/flags.h"
 #include "cli.h"
-#include "parser.h"
 #include "shoal/base/status.h"
 #include "shoal/device/device.h"
 #include "shoal/models/model.h"
@@ -31,7 +31,7 @@ struct ModelFlags {
   std::string instructions;       // empty: the best the processor has
   std::string kernel;             // empty: the fastest
 
-  void add_to(CLI::App& command, bool model_required, bool learns = false);
+  void add_to(Command& command, bool model_required, bool learns = false);
   int64_t memory_limit() const;  // in bytes; 0: none was given
 };
 

@@ -1,5 +1,4 @@
 // shoal operators: what can be run, and what is known about it. Makes docs/reference/operators.md.
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
 #include <string>
@@ -107,9 +106,9 @@ Outcome list_operators(bool markdown) {
 
 }  // namespace
 
-void add_operators(CLI::App& app, Action& action) {
+void add_operators(Command& app, Action& action) {
   auto markdown = std::make_shared<bool>(false);
-  CLI::App* command =
+  Command* command =
       app.add_subcommand("operators", "List the operators and what is known of them");
   command->footer(kExamples);
   command->add_flag("--markdown", *markdown, "As a page of documentation");

@@ -1,8 +1,7 @@
 // shoal plan: how a model would be spread over devices, and what that should bring.
-#include <CLI/CLI.hpp>
 #include <cstdio>
-#include <nlohmann/json.hpp>
 
+#include "apps/flags/json.h"
 #include "cli.h"
 #include "plan_picture.h"
 #include "planning.h"
@@ -128,9 +127,9 @@ Outcome plan_model(const Flags& flags) {
 
 }  // namespace
 
-void add_plan(CLI::App& app, Action& action) {
+void add_plan(Command& app, Action& action) {
   auto flags = std::make_shared<Flags>();
-  CLI::App* command = app.add_subcommand("plan", "Plan how to spread a model over several devices");
+  Command* command = app.add_subcommand("plan", "Plan how to spread a model over several devices");
   command->footer(kExamples);
   flags->plan.add_to(*command);
   command->add_option("--svg", flags->svg, "Write a picture: who computes and sends what when");

@@ -1,9 +1,8 @@
 #include "planning.h"
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
+#include "apps/flags/json.h"
 #include "cli.h"
 #include "model.h"
 #include "shoal/passes/passes.h"
@@ -32,11 +31,11 @@ std::string than(double difference) {
   return in_seconds(std::abs(difference)) + (difference >= 0 ? " more" : " less");
 }
 
-nlohmann::json workers_json(const Planned& planned) {
+Json workers_json(const Planned& planned) {
   const Prediction& best = planned.best();
   const std::vector<double> memory =
       memory_bytes(best.graph(), best.plan(), best.schedule(), planned.cluster.workers.size());
-  nlohmann::json list = nlohmann::json::array();
+  Json list = Json::array();
   for (size_t w = 0; w < memory.size(); ++w) {
     list.push_back({{"name", planned.cluster.workers[w].name},
                     {"compute_ms", 1e3 * best.timeline.compute_seconds[w]},
@@ -46,7 +45,7 @@ nlohmann::json workers_json(const Planned& planned) {
   return list;
 }
 
-nlohmann::json price_json(const Prediction& best) {
+Json price_json(const Prediction& best) {
   const plan::Price& price = best.price;
   return {{"unprotected_ms", 1e3 * price.unprotected_seconds},
           {"repeated_ms", 1e3 * price.repeated_seconds},
@@ -59,47 +58,47 @@ nlohmann::json price_json(const Prediction& best) {
 
 }  // namespace
 
-void PlanFlags::add_to(CLI::App& command) {
+void PlanFlags::add_to(Command& command) {
   command.add_option("model", model, "ONNX file or zoo:NAME")->required();
   cluster.add_to(command);
   add_split_to(command, nullptr);
   command.add_option("--shape", shapes, "NAME=1x3x224x224 for inputs of open size");
 }
 
-CLI::Option* PlanFlags::add_cluster_to(CLI::App& command) {
-  CLI::Option* option =
+Option* PlanFlags::add_cluster_to(Command& command) {
+  Option* option =
       command
           .add_flag("--cluster{own}", network, "On the workers of this user's cluster, or of 'mpi'")
-          ->check(CLI::IsMember({"own", "mpi"}));
+          ->check(one_of({"own", "mpi"}));
   add_split_to(command, option);
   return option;
 }
 
-void PlanFlags::add_split_to(CLI::App& command, CLI::Option* needs) {
+void PlanFlags::add_split_to(Command& command, Option* needs) {
   std::vector<std::string> splits = {"any"};
   for (Cut cut : kCuts) splits.push_back(flag_of(cut));
   splits.insert(splits.end(), kStreamSplits.begin(), kStreamSplits.end());
-  std::vector<CLI::Option*> options = wire.add_to(command);
-  CLI::Option* survival =
+  std::vector<Option*> options = wire.add_to(command);
+  Option* survival =
       command
           .add_option("--survive", survive,
                       "Answer though so many workers are lost in the middle of a request")
-          ->check(CLI::Range(0, 2))
+          ->check(in_range(0, 2))
           ->capture_default_str();
   options.push_back(survival);
   options.push_back(
       command
           .add_option("--wait", wait_ms,
                       "Wait so many ms for what is missing before computing it from the rest")
-          ->check(CLI::Range(0.0, 1e9))
+          ->check(in_range(0.0, 1e9))
           ->needs(survival));
-  for (CLI::Option* option :
+  for (Option* option :
        {command.add_option("--objective", objective, "One answer soon, or many a second")
-            ->check(CLI::IsMember({"latency", "throughput"}))
+            ->check(one_of({"latency", "throughput"}))
             ->capture_default_str(),
         command
             .add_option("--split", split, "Split this way wherever it can be done, for comparison")
-            ->check(CLI::IsMember(splits))
+            ->check(one_of(splits))
             ->capture_default_str(),
         command.add_option("--fuse", fuse,
                            "At most so many nodes between two exchanges; 0: any number"),
@@ -107,21 +106,21 @@ void PlanFlags::add_split_to(CLI::App& command, CLI::Option* needs) {
             ->delimiter(',')}) {
     options.push_back(option);
   }
-  for (CLI::Option* option : options) {
+  for (Option* option : options) {
     if (needs != nullptr) option->needs(needs);
   }
-  command.parse_complete_callback([this] { check_together(); });
+  command.check_together([this] { return check(); });
 }
 
-void PlanFlags::check_together() const {
+Status PlanFlags::check() const {
   const bool of_streams = std::ranges::find(kStreamSplits, split) != kStreamSplits.end();
   if (of_streams && !is_stream()) {
-    throw CLI::ValidationError("--split", split + " is for --objective throughput");
+    return invalid("--split: " + split + " is for --objective throughput");
   }
   if (is_stream() && !of_streams && split != "any" && split != "none") {
-    throw CLI::ValidationError("--split",
-                               "for --objective throughput it is stages, replicas, none or any");
+    return invalid("--split: for --objective throughput it is stages, replicas, none or any");
   }
+  return {};
 }
 
 plan::PlanOptions options_of(const PlanFlags& flags) {
@@ -208,30 +207,30 @@ std::string advice(const Planned& planned) {
   return advice_text(advise(planned), "takes " + in_seconds(planned.single.timeline.seconds));
 }
 
-nlohmann::json to_json(const Planned& planned) {
+Json to_json(const Planned& planned) {
   const Prediction& best = planned.best();
   const double predicted_ms = 1e3 * best.timeline.seconds;
-  nlohmann::json others = nlohmann::json::array();
+  Json others = Json::array();
   for (size_t i = 1; i < std::min<size_t>(planned.plans.size(), 3); ++i) {
     const Prediction& other = planned.plans[i];
     others.push_back({{"name", other.name},
                       {"predicted_ms", 1e3 * other.timeline.seconds},
                       {"why_slower", why_slower(planned, other)}});
   }
-  nlohmann::json result = {{"model", planned.model},
-                           {"single_ms", 1e3 * planned.single.timeline.seconds},
-                           {"cluster_ms", predicted_ms},
-                           {"predicted_ms", predicted_ms},
-                           {"speedup", planned.speedup()},
-                           {"halo_bytes", halo_bytes(best.graph(), best.plan(), best.schedule())},
-                           {"wire_bytes", best.timeline.wire_bytes},
-                           {"messages", best.schedule().transfers.size()},
-                           {"error", best.error},
-                           {"kind", best.name},
-                           {"plan", to_text(best.graph(), best.plan())},
-                           {"workers", workers_json(planned)},
-                           {"alternatives", std::move(others)},
-                           {"advice", advice(planned)}};
+  Json result = {{"model", planned.model},
+                 {"single_ms", 1e3 * planned.single.timeline.seconds},
+                 {"cluster_ms", predicted_ms},
+                 {"predicted_ms", predicted_ms},
+                 {"speedup", planned.speedup()},
+                 {"halo_bytes", halo_bytes(best.graph(), best.plan(), best.schedule())},
+                 {"wire_bytes", best.timeline.wire_bytes},
+                 {"messages", best.schedule().transfers.size()},
+                 {"error", best.error},
+                 {"kind", best.name},
+                 {"plan", to_text(best.graph(), best.plan())},
+                 {"workers", workers_json(planned)},
+                 {"alternatives", std::move(others)},
+                 {"advice", advice(planned)}};
   if (best.plan().survives > 0) {
     result["survive"] = best.plan().survives;
     result["price"] = price_json(best);

@@ -2,12 +2,12 @@
 #pragma once
 
 #include <functional>
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
+#include "apps/flags/flags.h"
+#include "apps/flags/json.h"
 #include "cluster_flags.h"
-#include "parser.h"
 #include "shoal/graph/graph.h"
 #include "shoal/plan/search/comparison.h"
 #include "wire_flags.h"
@@ -27,15 +27,15 @@ struct PlanFlags {
   int survive = 0;
   double wait_ms = 0;
 
-  void add_to(CLI::App& command);
+  void add_to(Command& command);
   // --cluster, and how to split on it.
-  CLI::Option* add_cluster_to(CLI::App& command);
+  Option* add_cluster_to(Command& command);
   bool is_on_cluster() const { return !network.empty(); }
   bool is_stream() const { return objective == "throughput"; }
 
  private:
-  void add_split_to(CLI::App& command, CLI::Option* needs);
-  void check_together() const;  // throws, as CLI11's own checks do
+  void add_split_to(Command& command, Option* needs);
+  Status check() const;  // of flags that do not go together
 };
 
 struct Planned : plan::Comparison {
@@ -65,6 +65,6 @@ std::string advice(const Planned& planned);
 std::string advice_text(const plan::Advice& advice, const std::string& one_worker);
 
 // What scripts may rely on: docs/reference/cli.md.
-nlohmann::json to_json(const Planned& planned);
+Json to_json(const Planned& planned);
 
 }  // namespace shoal::cli

@@ -1,6 +1,5 @@
 #include "preprocess_flags.h"
 
-#include <CLI/CLI.hpp>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -72,16 +71,16 @@ Status save_preset(const std::string& name, const Preprocess& p) {
 
 }  // namespace
 
-void PreprocessFlags::add_to(CLI::App& command) {
+void PreprocessFlags::add_to(Command& command) {
   constexpr const char* kGroup = "Image preprocessing";
   command_ = &command;
   command.add_option("--preset", preset_, "imagenet, digits, yolo, or one you saved")
       ->group(kGroup);
   command.add_option("--resize", given_.resize, "Bring the short side to this many pixels")
-      ->check(CLI::Range(1, 1 << 14))
+      ->check(in_range(1, 1 << 14))
       ->group(kGroup);
   command.add_option("--crop", given_.crop, "Then take the centre square of this side")
-      ->check(CLI::Range(1, 1 << 14))
+      ->check(in_range(1, 1 << 14))
       ->group(kGroup);
   command.add_flag("--stretch", given_.stretch, "Bring any image to the model's size")
       ->group(kGroup);
@@ -96,7 +95,7 @@ void PreprocessFlags::add_to(CLI::App& command) {
   command.add_flag("--bgr", given_.bgr, "The model takes blue first")->group(kGroup);
   command
       .add_option("--layout", layout_, "nchw or nhwc (default: what the model's input looks like)")
-      ->check(CLI::IsMember({"nchw", "nhwc"}))
+      ->check(one_of({"nchw", "nhwc"}))
       ->group(kGroup);
   command.add_option("--save-preset", save_as_, "Keep these settings under a name")->group(kGroup);
 }

@@ -4,7 +4,7 @@
 #include <memory>
 #include <string>
 
-#include "parser.h"
+#include "apps/flags/flags.h"
 #include "shoal/base/status.h"
 #include "shoal/data/image.h"
 
@@ -12,7 +12,7 @@ namespace shoal::cli {
 
 class PreprocessFlags {
  public:
-  void add_to(CLI::App& command);
+  void add_to(Command& command);
 
   // The preset's settings, overridden by the flags given; saves them if --save-preset was given.
   Result<Preprocess> resolve() const;
@@ -22,7 +22,7 @@ class PreprocessFlags {
   std::string layout_;
   std::string preset_;
   std::string save_as_;
-  CLI::App* command_ = nullptr;  // to ask which flags were given
+  Command* command_ = nullptr;  // to ask which flags were given
 };
 
 }  // namespace shoal::cli

@@ -1,12 +1,11 @@
 // shoal profile: where the time goes, layer by layer.
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <fstream>
 #include <map>
-#include <nlohmann/json.hpp>
 
+#include "apps/flags/json.h"
 #include "cli.h"
 #include "model.h"
 #include "shoal/cpu/cpu.h"
@@ -48,7 +47,7 @@ struct Row {
 // Rows by (stage, node); events for Perfetto from the last run.
 struct Recording {
   std::vector<std::vector<Row>> stages;
-  nlohmann::json events = nlohmann::json::array();
+  Json events = Json::array();
   std::chrono::nanoseconds end{0};  // of the last stage
 };
 
@@ -85,7 +84,7 @@ void record(Recording& recording, size_t stage, const Executable& executable, co
          {"dur", us},
          {"pid", 1},
          {"tid", 1},
-         {"args", {{"kernel", row.kernel}, {"output", row.output}, {"macs", row.macs}}}});
+         {"args", Json{{"kernel", row.kernel}, {"output", row.output}, {"macs", row.macs}}}});
     recording.end = std::max(recording.end, start + event.end);
   }
 }
@@ -97,7 +96,7 @@ std::string describe(const std::string& kernel, const KernelTiming& timing) {
          timing.runner_up;
 }
 
-nlohmann::json to_json(const KernelTiming& timing) {
+Json to_json(const KernelTiming& timing) {
   if (timing.runner_up.empty()) return nullptr;
   return {{"us", timing.microseconds},
           {"runner_up", timing.runner_up},
@@ -128,7 +127,7 @@ void print_table(std::vector<Row> rows, bool all) {
 }
 
 void print_json(std::vector<Row> rows) {
-  nlohmann::json list = nlohmann::json::array();
+  Json list = Json::array();
   for (Row& row : rows) {
     list.push_back({{"node", row.name},
                     {"operator", row.op},
@@ -157,7 +156,7 @@ Outcome profile(const ProfileFlags& flags) {
   Recording recording;
   for (size_t i = 0; i < flags.runs; ++i) {
     size_t stage = 0;
-    recording.events.clear();
+    recording.events = Json::array();
     recording.end = {};
     const auto observer = [&](const Executable& executable, const Trace& trace) {
       record(recording, stage++, executable, trace);
@@ -173,7 +172,7 @@ Outcome profile(const ProfileFlags& flags) {
   }
   if (!flags.trace.empty()) {
     std::ofstream file(flags.trace);
-    file << nlohmann::json{{"traceEvents", recording.events}, {"displayTimeUnit", "ms"}}.dump();
+    file << Json{{"traceEvents", recording.events}, {"displayTimeUnit", "ms"}}.dump();
     if (!file.flush()) return {Exit::kResources, "cannot write " + flags.trace};
   }
   if (flags.json) {
@@ -186,21 +185,21 @@ Outcome profile(const ProfileFlags& flags) {
 
 }  // namespace
 
-void add_profile(CLI::App& app, Action& action) {
+void add_profile(Command& app, Action& action) {
   auto flags = std::make_shared<ProfileFlags>();
-  CLI::App* command = app.add_subcommand("profile", "Show where the time goes, layer by layer");
+  Command* command = app.add_subcommand("profile", "Show where the time goes, layer by layer");
   command->footer(kExamples);
   flags->model.add_to(*command, /*model_required=*/true);
   command->add_option("--shape", flags->shapes, "NAME=1x3x224x224 for inputs of open size");
   command->add_option("--runs", flags->runs, "How many runs to take medians over")
-      ->check(CLI::Range(1, 10000));
+      ->check(in_range(1, 10000));
   command->add_option("--trace", flags->trace, "Write a trace that Perfetto opens");
   command->add_flag("--all", flags->all, "Every layer, in order of running");
   command->add_flag("--json", flags->json, "Print one JSON array");
-  CLI::Option* train = command->add_flag("--train", flags->train, "A step of training");
+  Option* train = command->add_flag("--train", flags->train, "A step of training");
   command->add_option("--batch", flags->batch, "Images per step")
       ->needs(train)
-      ->check(CLI::Range(1, 4096))
+      ->check(in_range(1, 4096))
       ->capture_default_str();
   command->callback([flags, &action] { action = [flags] { return profile(*flags); }; });
 }

@@ -1,11 +1,10 @@
 // shoal run: inputs in, answers out.
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
-#include <nlohmann/json.hpp>
 
+#include "apps/flags/json.h"
 #include "cli.h"
 #include "cluster/cluster_device.h"
 #include "model.h"
@@ -77,8 +76,8 @@ std::string label_of(const std::vector<std::string>& labels, size_t index) {
   return index < labels.size() ? labels[index] : "class " + std::to_string(index);
 }
 
-nlohmann::json elements_of(const Tensor& tensor) {
-  nlohmann::json values = nlohmann::json::array();
+Json elements_of(const Tensor& tensor) {
+  Json values = Json::array();
   visit<AllTypes>(tensor.dtype(), [&]<class T>() {
     for (T x : tensor.data<T>()) values.push_back(static_cast<Compute<T>>(x));
   });
@@ -99,12 +98,11 @@ struct Answer {
 
 void print_json(const Answer& answer, const RunFlags& flags,
                 const std::vector<std::string>& labels) {
-  nlohmann::json result = nlohmann::json::object();
+  Json result = Json::object();
   if (!answer.degraded.empty()) result["degraded"] = answer.degraded;
   for (const auto& [name, tensor] : answer.outputs) {
-    nlohmann::json one = {
-        {"type", name_of(tensor.dtype())},
-        {"shape", std::vector<int64_t>(tensor.shape().begin(), tensor.shape().end())}};
+    Json one = {{"type", name_of(tensor.dtype())},
+                {"shape", std::vector<int64_t>(tensor.shape().begin(), tensor.shape().end())}};
     if (flags.top > 0 && is_scores(tensor)) {
       for (const auto& r : fit::top_classes(tensor.data<float>(), static_cast<size_t>(flags.top))) {
         one["top"].push_back({{"index", r.index},
@@ -174,7 +172,7 @@ Status save_outputs(const Session::Tensors& outputs, const fs::path& folder) {
 // No model, no input: the digits in the binary answer on the samples in the binary.
 Outcome run_samples(Session& session, bool json) {
   Table table({"image", "digit", "share"});
-  nlohmann::json rows = nlohmann::json::array();
+  Json rows = Json::array();
   const InputInfo input = session.inputs()[0];
   for (const zoo::Sample& sample : zoo::digits_samples()) {
     SHOAL_OR_EXIT(Tensor image, Exit::kModel, parse_image(sample.png));
@@ -254,19 +252,19 @@ Outcome run(const RunFlags& flags) {
 
 }  // namespace
 
-void add_run(CLI::App& app, Action& action) {
+void add_run(Command& app, Action& action) {
   auto flags = std::make_shared<RunFlags>();
-  CLI::App* command = app.add_subcommand("run", "Run a model on inputs");
+  Command* command = app.add_subcommand("run", "Run a model on inputs");
   command->footer(kExamples);
   flags->model.add_to(*command, /*model_required=*/false);
   command->add_option("--input,-i", flags->inputs,
                       "FILE or NAME=FILE: .npy, .jpg or .png; repeatable");
   command->add_option("--save", flags->save, "Write every output to DIR/<name>.npy");
   command->add_option("--top", flags->top, "Show the N best classes of outputs that hold scores")
-      ->check(CLI::Range(1, 1 << 20));
+      ->check(in_range(1, 1 << 20));
   command->add_option("--labels", flags->labels, "Names of the classes, one a line");
   command->add_flag("--json", flags->json, "Print one JSON object");
-  CLI::Option* cluster = flags->plan.add_cluster_to(*command);
+  Option* cluster = flags->plan.add_cluster_to(*command);
   command
       ->add_option("--fallback", flags->fallback,
                    "The model that answers here, with exit code 10, if too few workers are left")

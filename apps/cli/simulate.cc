@@ -1,10 +1,9 @@
 // shoal simulate: a plan carried out in virtual time.
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
-#include <nlohmann/json.hpp>
 #include <numeric>
 
+#include "apps/flags/json.h"
 #include "cli.h"
 #include "planning.h"
 #include "streaming.h"
@@ -80,16 +79,16 @@ Outcome simulate_stragglers(const Flags& flags, const Planned& planned) {
   const Latencies first = run(best.plan().wait_seconds), all = run(kForEver);
   const auto gain = [](double now, double before) { return 100 * (1 - now / before); };
   if (flags.json) {
-    const nlohmann::json result = {{"model", planned.model},
-                                   {"plan", best.name},
-                                   {"stragglers", flags.stragglers},
-                                   {"requests", kRequests},
-                                   {"mean_ms", 1e3 * first.mean},
-                                   {"p50_ms", 1e3 * first.median},
-                                   {"p99_ms", 1e3 * first.p99},
-                                   {"waiting_mean_ms", 1e3 * all.mean},
-                                   {"waiting_p50_ms", 1e3 * all.median},
-                                   {"waiting_p99_ms", 1e3 * all.p99}};
+    const Json result = {{"model", planned.model},
+                         {"plan", best.name},
+                         {"stragglers", flags.stragglers},
+                         {"requests", kRequests},
+                         {"mean_ms", 1e3 * first.mean},
+                         {"p50_ms", 1e3 * first.median},
+                         {"p99_ms", 1e3 * first.p99},
+                         {"waiting_mean_ms", 1e3 * all.mean},
+                         {"waiting_p50_ms", 1e3 * all.median},
+                         {"waiting_p99_ms", 1e3 * all.p99}};
     std::printf("%s\n", result.dump().c_str());
     return {};
   }
@@ -119,16 +118,16 @@ Outcome simulate_model(const Flags& flags) {
 
 }  // namespace
 
-void add_simulate(CLI::App& app, Action& action) {
+void add_simulate(Command& app, Action& action) {
   auto flags = std::make_shared<Flags>();
-  CLI::App* command =
+  Command* command =
       app.add_subcommand("simulate", "Run a model on devices that are not there, in virtual time");
   command->footer(kExamples);
   flags->plan.add_to(*command);
   command
       ->add_option("--stragglers", flags->stragglers,
                    "One worker of each request, drawn, is so many times slower")
-      ->check(CLI::Range(1.0, 1e6));
+      ->check(in_range(1.0, 1e6));
   command->add_option("--seed", flags->seed, "Of what is drawn")->capture_default_str();
   command->add_flag("--json", flags->json, "Print one JSON object");
   command->callback([flags, &action] { action = [flags] { return simulate_model(*flags); }; });

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <nlohmann/json.hpp>
 
+#include "apps/flags/json.h"
 #include "model.h"
 #include "shoal/passes/passes.h"
 #include "table.h"
@@ -106,9 +106,9 @@ void print(const PlannedStream& planned) {
   std::printf("%s\n", advice(planned).c_str());
 }
 
-nlohmann::json to_json(const PlannedStream& planned) {
+Json to_json(const PlannedStream& planned) {
   const StreamPrediction& best = planned.best();
-  nlohmann::json workers = nlohmann::json::array(), others = nlohmann::json::array();
+  Json workers = Json::array(), others = Json::array();
   for (size_t w = 0; w < planned.cluster.workers.size(); ++w) {
     workers.push_back({{"name", planned.cluster.workers[w].name},
                        {"compute_ms", share_ms(best, best.stream.compute_seconds[w])},

@@ -1,10 +1,10 @@
 // A model, a cluster, and plans for a stream of requests: --objective throughput.
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
+#include "apps/flags/json.h"
 #include "planning.h"
 #include "shoal/plan/stream/stream_comparison.h"
 
@@ -27,6 +27,6 @@ std::string text_of(const PlannedStream& planned);
 double period_ms(const plan::StreamPrediction& plan);  // between answers
 
 // The same fields as a plan for one request has; milliseconds are those between answers.
-nlohmann::json to_json(const PlannedStream& planned);
+Json to_json(const PlannedStream& planned);
 
 }  // namespace shoal::cli

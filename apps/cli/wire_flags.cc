@@ -1,6 +1,5 @@
 #include "wire_flags.h"
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
 #include <cstdio>
@@ -17,18 +16,18 @@ constexpr std::array kFormats = {WireFormat::kF32, WireFormat::kF16, WireFormat:
 
 }  // namespace
 
-std::vector<CLI::Option*> WireFlags::add_to(CLI::App& command) {
+std::vector<Option*> WireFlags::add_to(Command& command) {
   std::vector<std::string> names;
   for (WireFormat known : kFormats) names.emplace_back(name_of(known));
-  CLI::Option* wire =
+  Option* wire =
       command.add_option("--wire", format, "What values travel as between workers, at the least")
-          ->check(CLI::IsMember(names))
+          ->check(one_of(names))
           ->capture_default_str();
-  CLI::Option* allowed =
+  Option* allowed =
       command
           .add_option("--error", error,
                       "What that may change, as a part of the answer's largest element")
-          ->check(CLI::Range(0.0, 1.0));
+          ->check(in_range(0.0, 1.0));
   wire->needs(allowed);
   allowed->needs(wire);
   return {wire, allowed};

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "parser.h"
+#include "apps/flags/flags.h"
 #include "shoal/base/status.h"
 #include "shoal/plan/search/wire_format.h"
 
@@ -14,7 +14,7 @@ struct WireFlags {
   std::string format = "f32";
   double error = 0;
 
-  std::vector<CLI::Option*> add_to(CLI::App& command);
+  std::vector<Option*> add_to(Command& command);
   // Without magnitudes, which depend on the graph.
   plan::WireOptions options() const;
 };

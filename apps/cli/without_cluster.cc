@@ -1,5 +1,4 @@
 // In place of apps/cli/cluster/ where workers and coordinators are not built.
-#include <CLI/CLI.hpp>
 
 #include "cli.h"
 #include "cluster/cluster_bench.h"
@@ -12,7 +11,7 @@ constexpr const char* kNotBuilt = "this shoal was built without clusters";
 
 }  // namespace
 
-void add_cluster_commands(CLI::App&, Action&) {}
+void add_cluster_commands(Command&, Action&) {}
 
 Outcome bench_cluster(const ClusterBenchFlags&) { return {Exit::kUsage, kNotBuilt}; }
 

@@ -1,7 +1,6 @@
 // shoal zoo: list the standard networks, or write one as ONNX.
 #include "shoal/zoo/zoo.h"
 
-#include <CLI/CLI.hpp>
 #include <cstdio>
 
 #include "cli.h"
@@ -57,15 +56,14 @@ Outcome write(const ZooFlags& flags) {
 
 }  // namespace
 
-void add_zoo(CLI::App& app, Action& action) {
+void add_zoo(Command& app, Action& action) {
   auto flags = std::make_shared<ZooFlags>();
-  CLI::App* command = app.add_subcommand("zoo", "List standard networks, or write one as ONNX");
+  Command* command = app.add_subcommand("zoo", "List standard networks, or write one as ONNX");
   command->footer(kExamples);
   command->add_option("name", flags->name, "Which network");
   command->add_option("--output,-o", flags->output, "The ONNX file to write");
   command->add_option("--seed", flags->options.seed, "Seed of the random weights");
-  command->add_option("--batch", flags->options.batch, "Images per run")
-      ->check(CLI::Range(1, 4096));
+  command->add_option("--batch", flags->options.batch, "Images per run")->check(in_range(1, 4096));
   command->add_option("--width", flags->options.width, "Share of the channels of every layer");
   command->add_option("--size", flags->options.size, "Rows and columns of images, tokens of texts");
   command->callback([flags, &action] {

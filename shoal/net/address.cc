@@ -1,6 +1,5 @@
 #include "shoal/net/address.h"
 
-#include <boost/asio/ip/address.hpp>
 #include <charconv>
 
 #include "shoal/base/printable.h"
@@ -26,24 +25,6 @@ Result<Address> parse_address(std::string_view text) {
   const auto [end, error] = std::from_chars(port.data(), port.data() + port.size(), number);
   if (error != std::errc() || end != port.data() + port.size()) return wrong;
   return Address{std::string(host.empty() ? kThisMachine : host), std::string(port)};
-}
-
-Result<boost::asio::ip::tcp::endpoint> listening_endpoint(std::string_view text) {
-  SHOAL_ASSIGN(const Address address, parse_address(text));
-  boost::system::error_code error;
-  const auto host = address.host == "localhost"
-                        ? boost::asio::ip::make_address(kThisMachine)
-                        : boost::asio::ip::make_address(address.host, error);
-  if (error)
-    return invalid("cannot listen on \"" + printable(address.host) +
-                   "\": write the number of an interface, 0.0.0.0 for all");
-  return boost::asio::ip::tcp::endpoint(host, static_cast<uint16_t>(std::stoi(address.port)));
-}
-
-std::string to_string(const boost::asio::ip::tcp::endpoint& endpoint) {
-  const std::string host = endpoint.address().to_string();
-  return (endpoint.address().is_v6() ? "[" + host + "]" : host) + ":" +
-         std::to_string(endpoint.port());
 }
 
 }  // namespace shoal::net

@@ -1,7 +1,7 @@
 // Addresses as users write them.
 #pragma once
 
-#include <boost/asio/ip/tcp.hpp>
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -17,9 +17,14 @@ struct Address {
 // "host:port", "[v6]:port" or ":port".
 Result<Address> parse_address(std::string_view text);
 
-// Where to listen: only numbers and the empty host, so that no name server has a say in it.
-Result<boost::asio::ip::tcp::endpoint> listening_endpoint(std::string_view text);
+// Where to listen.
+struct Interface {
+  uint16_t port = 0;
+  bool is_loopback = false;  // only this machine reaches it
+  bool is_all = false;       // 0.0.0.0 or [::]
+};
 
-std::string to_string(const boost::asio::ip::tcp::endpoint& endpoint);
+// Only numbers and the empty host, so that no name server has a say in it.
+Result<Interface> parse_interface(std::string_view text);
 
 }  // namespace shoal::net

@@ -31,8 +31,12 @@ def test_emulated_devices_answer_as_predicted(tmp):
     # Devices and links take their time, whatever else this machine does.
     assert result["single_ms"] >= 0.9 * simulated["single_ms"]
     assert result["cluster_ms"] >= 0.9 * simulated["cluster_ms"]
+    # They take no longer, but for what the run itself says that this machine was late: on a busy one
+    # that may be any share, and then it must be said.
+    late_ms = result["lateness"] * result["cluster_ms"]
+    assert result["lateness"] <= 0.05 or "this machine is busy" in done.stderr, (result, done.stderr)
     for measured, predicted in zip(result["workers"], simulated["workers"], strict=True):
-        assert measured["compute_ms"] >= 0.99 * predicted["compute_ms"]
+        assert 0.99 * predicted["compute_ms"] <= measured["compute_ms"] <= predicted["compute_ms"] + late_ms + 1e-6
         assert measured["transfer_ms"] > 0
     assert "<svg" in (tmp / "times.html").read_text()
 

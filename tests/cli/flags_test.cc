@@ -1,4 +1,4 @@
-#include "apps/cli/flags.h"
+#include "apps/flags/flags.h"
 
 #include <gtest/gtest.h>
 

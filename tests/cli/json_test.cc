@@ -1,4 +1,4 @@
-#include "apps/cli/json.h"
+#include "apps/flags/json.h"
 
 #include <gtest/gtest.h>
 

@@ -3,7 +3,8 @@
 
 #include <gtest/gtest.h>
 
-#include <CLI/CLI.hpp>
+#include <iterator>
+#include <sstream>
 
 namespace shoal::cli {
 namespace {
@@ -12,11 +13,10 @@ class Flags {
  public:
   explicit Flags(const std::string& words) {
     flags_.add_to(app_);
-    try {
-      app_.parse("zoo:mlp --data d --format npy --out o.onnx " + words);
-    } catch (const CLI::ParseError& error) {
-      error_ = error.what();
-    }
+    std::istringstream line("zoo:mlp --data d --format npy --out o.onnx " + words);
+    testing::internal::CaptureStderr();
+    app_.parse({std::istream_iterator<std::string>(line), {}});
+    error_ = testing::internal::GetCapturedStderr();
   }
   const std::string& error() const { return error_; }
   fit::TrainingOptions options() const {
@@ -27,7 +27,7 @@ class Flags {
   }
 
  private:
-  CLI::App app_;
+  Command app_{"", "train"};
   TrainFlags flags_;
   std::string error_;
 };

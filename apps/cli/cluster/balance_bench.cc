@@ -2,10 +2,10 @@
 
 #include <cstdio>
 #include <future>
-#include <nlohmann/json.hpp>
 #include <numeric>
 
 #include "../table.h"
+#include "apps/flags/json.h"
 #include "shoal/base/load_generator.h"
 #include "shoal/cluster/balanced_stream.h"
 #include "shoal/graph/random_inputs.h"
@@ -47,10 +47,10 @@ void print(const std::vector<Step>& steps, bool as_json) {
     table.print();
     return;
   }
-  nlohmann::json result = {{"moves", steps.size() - 1},
-                           {"before_ms", 1e3 * steps.front().seconds},
-                           {"after_ms", 1e3 * steps.back().seconds},
-                           {"speedup", steps.front().seconds / steps.back().seconds}};
+  Json result = {{"moves", steps.size() - 1},
+                 {"before_ms", 1e3 * steps.front().seconds},
+                 {"after_ms", 1e3 * steps.back().seconds},
+                 {"speedup", steps.front().seconds / steps.back().seconds}};
   for (const Step& step : steps) {
     result["steps"].push_back({{"move", step.move}, {"ms", 1e3 * step.seconds}});
   }

@@ -1,9 +1,7 @@
 // shoal chaos: what becomes of requests while workers are killed, stopped and cut off.
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <atomic>
 #include <cstdio>
-#include <nlohmann/json.hpp>
 #include <thread>
 
 #include "../cli.h"
@@ -11,6 +9,7 @@
 #include "../model.h"
 #include "../progress.h"
 #include "../table.h"
+#include "apps/flags/json.h"
 #include "chaos_view.h"
 #include "cluster_commands.h"
 #include "exit_codes.h"
@@ -65,13 +64,13 @@ chaos::Campaign simulate(const Flags& flags) {
 
 Outcome report(const Flags& flags, const chaos::Campaign& campaign) {
   if (flags.json) {
-    const nlohmann::json result = {{"histories", campaign.histories},
-                                   {"violations", campaign.violations},
-                                   {"first_bad_seed", campaign.first_bad_seed},
-                                   {"requests", campaign.requests},
-                                   {"answered", campaign.answered},
-                                   {"failed", campaign.failed},
-                                   {"replayed", campaign.replayed}};
+    const Json result = {{"histories", campaign.histories},
+                         {"violations", campaign.violations},
+                         {"first_bad_seed", campaign.first_bad_seed},
+                         {"requests", campaign.requests},
+                         {"answered", campaign.answered},
+                         {"failed", campaign.failed},
+                         {"replayed", campaign.replayed}};
     std::printf("%s\n", result.dump().c_str());
   } else {
     Table table({"histories", "requests", "answered", "failed", "replayed", "violations"});
@@ -85,7 +84,7 @@ Outcome report(const Flags& flags, const chaos::Campaign& campaign) {
           "seed " + std::to_string(campaign.first_bad_seed) + ": " + campaign.first_violation};
 }
 
-nlohmann::json to_json(const chaos::ChaosReport& report) {
+Json to_json(const chaos::ChaosReport& report) {
   return {{"requests", report.requests},
           {"answered", report.answered},
           {"failed", report.failed},
@@ -198,9 +197,9 @@ Outcome run_on_processes(const Flags& flags) {
   return {};
 }
 
-void add_counts(CLI::App& command, chaos::FaultCounts& counts) {
+void add_counts(Command& command, chaos::FaultCounts& counts) {
   const auto add = [&](const char* name, size_t& count, const char* help) {
-    command.add_option(name, count, help)->check(CLI::Range(0, 1'000'000))->group("Faults");
+    command.add_option(name, count, help)->check(in_range(0, 1'000'000))->group("Faults");
   };
   add("--kills", counts.kills,
       "Times that a worker is killed and started again; 10 if nothing else is asked for");
@@ -219,10 +218,10 @@ chaos::FaultCounts default_counts(const Flags& flags) {
   return {.kills = 10};
 }
 
-bool names_faults(const CLI::App& command) {
-  const auto options = command.get_options(
-      [](const CLI::Option* option) { return option->get_group() == "Faults"; });
-  return std::ranges::any_of(options, [](const CLI::Option* one) { return one->count() > 0; });
+bool names_faults(const Command& command) {
+  return std::ranges::any_of(command.options(), [](const Option* option) {
+    return option->group() == "Faults" && option->count() > 0;
+  });
 }
 
 std::vector<std::string> places() {
@@ -231,31 +230,31 @@ std::vector<std::string> places() {
   return names;
 }
 
-void add_flags(CLI::App& command, Flags& flags) {
-  CLI::Option* workers = command.add_option("--workers", flags.workers, "Processes")
-                             ->check(CLI::Range(1, 64))
-                             ->capture_default_str();
-  CLI::Option* emulated =
+void add_flags(Command& command, Flags& flags) {
+  Option* workers = command.add_option("--workers", flags.workers, "Processes")
+                        ->check(in_range(1, 64))
+                        ->capture_default_str();
+  Option* emulated =
       command
           .add_option("--emulate", flags.cluster, "Emulated devices in their place: cluster.toml")
-          ->check(CLI::ExistingFile)
+          ->check(existing_file())
           ->excludes(workers);
   command.add_option("--dilate", flags.dilation, "Times as slow as the real ones; 0: as needed")
-      ->check(CLI::Range(0.0, 1e6))
+      ->check(in_range(0.0, 1e6))
       ->needs(emulated);
   command.add_option("--survive", flags.survive, "Losses at once that plans are made for")
-      ->check(CLI::Range(0, 2))
+      ->check(in_range(0, 2))
       ->capture_default_str();
   add_counts(command, flags.run.faults);
   command.add_option("--at", flags.run.where, "Where in a request, or in the return of a worker")
-      ->check(CLI::IsMember(places()))
+      ->check(one_of(places()))
       ->capture_default_str();
   command
       .add_option("--seconds", flags.run.seconds,
                   "Faults for so long, whatever their number and that of requests")
-      ->check(CLI::Range(0.0, 1e7));
+      ->check(in_range(0.0, 1e7));
   command.add_option("--requests", flags.run.requests, "Requests that meet these")
-      ->check(CLI::Range(1, 100'000'000))
+      ->check(in_range(1, 100'000'000))
       ->capture_default_str();
   command.add_option("--seed", flags.run.seed, "From which everything is drawn")
       ->capture_default_str();
@@ -264,15 +263,14 @@ void add_flags(CLI::App& command, Flags& flags) {
 
 }  // namespace
 
-void add_chaos(CLI::App& app, Action& action) {
+void add_chaos(Command& app, Action& action) {
   auto flags = std::make_shared<Flags>();
-  CLI::App* command =
-      app.add_subcommand("chaos", "See what becomes of requests while workers fail");
+  Command* command = app.add_subcommand("chaos", "See what becomes of requests while workers fail");
   command->footer(kExamples);
   add_flags(*command, *flags);
   command->add_flag("--sim", flags->sim, "Simulated clusters, in virtual time");
   command->add_option("--histories", flags->histories, "How many of them")
-      ->check(CLI::Range(1, 100'000'000))
+      ->check(in_range(1, 100'000'000))
       ->capture_default_str();
   command->add_flag("--json", flags->json, "Print one JSON object");
   command->callback([flags, command, &action] {

@@ -1,5 +1,4 @@
 // shoal cluster: makes a cluster, invites devices into it, and keeps the list of them.
-#include <CLI/CLI.hpp>
 #include <cstdio>
 
 #include "../cli.h"
@@ -51,8 +50,8 @@ Outcome init(const Flags& flags) {
 // An address that others can use: an interface's own, unless all were asked for.
 Result<std::string> announced(const Flags& flags, const std::string& listening) {
   if (!flags.address.empty()) return flags.address;
-  SHOAL_ASSIGN(const auto where, net::listening_endpoint(listening));
-  if (!where.address().is_unspecified()) return listening;
+  SHOAL_ASSIGN(const net::Interface where, net::parse_interface(listening));
+  if (!where.is_all) return listening;
   return invalid("which address should newcomers ask at? Say so by --address HOST:PORT");
 }
 
@@ -120,37 +119,38 @@ Outcome done(const Status& status) { return status.ok() ? Outcome{} : fail(Exit:
 
 }  // namespace
 
-void add_cluster(CLI::App& app, Action& action) {
+void add_cluster(Command& app, Action& action) {
   auto flags = std::make_shared<Flags>();
-  CLI::App* command =
+  Command* command =
       app.add_subcommand("cluster", "Make a cluster, invite devices, list its workers");
   command->footer(kExamples);
-  command->require_subcommand(1);
+  command->require_subcommand();
   const auto add = [&](const char* name, const char* about, Outcome (*act)(const Flags&)) {
-    CLI::App* verb = command->add_subcommand(name, about);
+    Command* verb = command->add_subcommand(name, about);
     verb->add_option("--dir", flags->folder, "The cluster's folder")->capture_default_str();
     verb->callback([flags, act, &action] { action = [flags, act] { return act(*flags); }; });
     return verb;
   };
   add("init", "Make a cluster: a folder with a small certificate authority", &init);
-  CLI::App* inviting = add("invite", "Print a token for one device, and wait for it", &invite);
+  Command* inviting = add("invite", "Print a token for one device, and wait for it", &invite);
   inviting->add_option("--listen", flags->listen, "Where newcomers ask: INTERFACE:PORT")
       ->capture_default_str();
   inviting->add_option("--address", flags->address, "The same as they see it: HOST:PORT");
   inviting->add_option("--minutes", flags->minutes, "How long the token is good")
-      ->check(CLI::Range(1, 24 * 60))
+      ->check(in_range(1, 24 * 60))
       ->capture_default_str();
-  CLI::App* adding = add("add", "List a worker, or where it is now", [](const Flags& given) {
+  Command* adding = add("add", "List a worker, or where it is now", [](const Flags& given) {
     if (given.discover) return add_discovered(given);
     return done(ClusterFolder(given.folder).add(given.worker));
   });
-  CLI::Option* name = adding->add_option("name", flags->worker.name, "As it is certified");
-  CLI::Option* address = adding->add_option("address", flags->worker.address, "HOST:PORT");
+  Option* name = adding->add_option("name", flags->worker.name, "As it is certified");
+  Option* address = adding->add_option("address", flags->worker.address, "HOST:PORT");
   adding
       ->add_flag("--discover", flags->discover,
                  "Those of this cluster that are found on this network")
-      ->excludes(name, address);
-  CLI::App* removing = add("remove", "Take a worker off the list", [](const Flags& given) {
+      ->excludes(name)
+      ->excludes(address);
+  Command* removing = add("remove", "Take a worker off the list", [](const Flags& given) {
     return done(ClusterFolder(given.folder).remove(given.worker.name));
   });
   removing->add_option("name", flags->worker.name, "Which")->required();

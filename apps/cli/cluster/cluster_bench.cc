@@ -2,13 +2,13 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <nlohmann/json.hpp>
 #include <thread>
 
 #include "../model.h"
 #include "../plan_picture.h"
 #include "../progress.h"
 #include "../table.h"
+#include "apps/flags/json.h"
 #include "balance_bench.h"
 #include "cluster_access.h"
 #include "exit_codes.h"
@@ -79,8 +79,8 @@ class InitialDilation {
   const double dilation_;
 };
 
-nlohmann::json to_json(const Planned& planned, const ClusterFigures& figures) {
-  nlohmann::json result = to_json(planned);
+Json to_json(const Planned& planned, const ClusterFigures& figures) {
+  Json result = to_json(planned);
   const Timeline &one = figures.single, &all = figures.many;
   result["single_ms"] = 1e3 * one.seconds;
   result["cluster_ms"] = 1e3 * all.seconds;

@@ -1,12 +1,10 @@
 #include "cluster_commands.h"
 
-#include <CLI/CLI.hpp>
-
 #include "shoal/cluster/cluster.h"
 
 namespace shoal::cli {
 
-void add_cluster_commands(CLI::App& app, Action& action) {
+void add_cluster_commands(Command& app, Action& action) {
   register_cluster_device();  // before commands ask which devices there are
   for (auto* add : {add_cluster, add_worker, add_devices, add_emulate, add_chaos, add_demo})
     add(app, action);

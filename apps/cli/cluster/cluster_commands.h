@@ -5,11 +5,11 @@
 
 namespace shoal::cli {
 
-void add_chaos(CLI::App& app, Action& action);
-void add_cluster(CLI::App& app, Action& action);
-void add_demo(CLI::App& app, Action& action);
-void add_devices(CLI::App& app, Action& action);
-void add_emulate(CLI::App& app, Action& action);
-void add_worker(CLI::App& app, Action& action);
+void add_chaos(Command& app, Action& action);
+void add_cluster(Command& app, Action& action);
+void add_demo(Command& app, Action& action);
+void add_devices(Command& app, Action& action);
+void add_emulate(Command& app, Action& action);
+void add_worker(Command& app, Action& action);
 
 }  // namespace shoal::cli

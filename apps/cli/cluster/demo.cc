@@ -1,6 +1,5 @@
 // What 'shoal emulate' shows when it is given nothing to do: a small and a large model on one
 // device and on all of them.
-#include <CLI/CLI.hpp>
 #include <cstdio>
 
 #include "../cli.h"
@@ -36,8 +35,8 @@ Outcome show() {
 
 }  // namespace
 
-void add_demo(CLI::App& app, Action& action) {
-  CLI::App* command = app.add_subcommand("demo", "What 'shoal emulate' shows without a command");
+void add_demo(Command& app, Action& action) {
+  Command* command = app.add_subcommand("demo", "What 'shoal emulate' shows without a command");
   command->group("");  // of no use outside of it
   command->callback([&action] { action = show; });
 }

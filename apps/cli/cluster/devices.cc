@@ -1,12 +1,11 @@
 // shoal devices: every worker of the cluster: what it is, how fast, how far, how busy.
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
-#include <nlohmann/json.hpp>
 #include <optional>
 
 #include "../cli.h"
 #include "../table.h"
+#include "apps/flags/json.h"
 #include "cluster_commands.h"
 #include "emulation_flags.h"
 #include "shoal/cluster/folder.h"
@@ -17,7 +16,6 @@ namespace shoal::cli {
 namespace {
 
 using cluster::ListedWorker;
-using nlohmann::json;
 
 constexpr const char* kExamples = R"(
 Examples:
@@ -39,8 +37,8 @@ struct Found {
   cluster::WorkerInspection seen;  // if it is healthy
 };
 
-json to_json(const Found& found) {
-  json object = {{"name", found.worker.name},
+Json to_json(const Found& found) {
+  Json object = {{"name", found.worker.name},
                  {"address", found.worker.address},
                  {"health", found.health.ok() ? "ok" : std::string(found.health.message())}};
   if (!found.health.ok()) return object;
@@ -109,7 +107,7 @@ Outcome devices(const Flags& flags) {
     if (seen.ok()) found.seen = *std::move(seen);
   }
   if (flags.json) {
-    json list = json::array();
+    Json list = Json::array();
     for (const Found& found : all) list.push_back(to_json(found));
     std::printf("%s\n", list.dump().c_str());
   } else {
@@ -124,9 +122,9 @@ Outcome devices(const Flags& flags) {
 
 }  // namespace
 
-void add_devices(CLI::App& app, Action& action) {
+void add_devices(Command& app, Action& action) {
   auto flags = std::make_shared<Flags>();
-  CLI::App* command = app.add_subcommand("devices", "Show every worker: speed, link, health, load");
+  Command* command = app.add_subcommand("devices", "Show every worker: speed, link, health, load");
   command->footer(kExamples);
   command->add_option("--dir", flags->folder, "The cluster's folder")->capture_default_str();
   command->add_flag("--json", flags->json, "Print one JSON list");

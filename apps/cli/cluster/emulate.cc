@@ -2,7 +2,6 @@
 // another.
 #include <signal.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
 #include <mutex>
@@ -124,14 +123,14 @@ Outcome emulate(const Flags& flags) {
 
 }  // namespace
 
-void add_emulate(CLI::App& app, Action& action) {
+void add_emulate(Command& app, Action& action) {
   auto flags = std::make_shared<Flags>();
-  CLI::App* command =
+  Command* command =
       app.add_subcommand("emulate", "Run a command on several devices emulated on this machine");
   command->footer(kExamples);
   flags->cluster.add_to(*command);
   command->add_option("--dilate", flags->dilation, "Times as slow as the real ones; 0: as needed")
-      ->check(CLI::Range(0.0, 1e6))
+      ->check(in_range(0.0, 1e6))
       ->capture_default_str();
   command->callback([flags, &action] {
     flags->command = words_after_dashes();

@@ -1,7 +1,5 @@
 #include "emulation_flags.h"
 
-#include <CLI/CLI.hpp>
-
 #include "../cluster_file.h"
 
 namespace shoal::cli {
@@ -12,7 +10,7 @@ constexpr const char *kFile = "SHOAL_EMULATE", *kMedia = "SHOAL_EMULATE_MEDIA",
 
 }  // namespace
 
-void EmulationFlags::add_to(CLI::App& command) {
+void EmulationFlags::add_to(Command& command) {
   constexpr const char* kGroup = "Emulation";
   command.add_option("--emulate", file, "Be a device of this cluster.toml, with its links")
       ->envname(kFile)
@@ -22,15 +20,15 @@ void EmulationFlags::add_to(CLI::App& command) {
       ->group(kGroup);
   command.add_option("--dilate", dilation, "Seconds that pass for every second that is emulated")
       ->envname(kDilation)
-      ->check(CLI::Range(0.001, 1e6))
+      ->check(in_range(0.001, 1e6))
       ->group(kGroup);
 }
 
 EmulationFlags EmulationFlags::of_environment() {
   EmulationFlags flags;
-  CLI::App parser;
+  Command parser("", "");
   flags.add_to(parser);
-  parser.parse(std::vector<std::string>());
+  parser.parse({});
   return flags;
 }
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "../parser.h"
+#include "apps/flags/flags.h"
 #include "shoal/emulate/emulation.h"
 
 namespace shoal::cli {
@@ -16,7 +16,7 @@ struct EmulationFlags {
   std::string media;  // a folder that the processes of the cluster share
   double dilation = 1;
 
-  void add_to(CLI::App& command);
+  void add_to(Command& command);
   static EmulationFlags of_environment();
   // Reads the file.
   Result<emulate::Emulation> make() const;

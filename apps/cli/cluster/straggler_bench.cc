@@ -1,12 +1,12 @@
 #include "straggler_bench.h"
 
 #include <cstdio>
-#include <nlohmann/json.hpp>
 #include <random>
 #include <thread>
 
 #include "../model.h"
 #include "../table.h"
+#include "apps/flags/json.h"
 #include "cluster_access.h"
 #include "exit_codes.h"
 #include "shoal/base/latency_recorder.h"
@@ -89,7 +89,7 @@ PlanFlags without_spare(const PlanFlags& flags, size_t workers) {
 void print(const Contender& coded, const Contender& waiting, bool as_json) {
   const auto less = [](double a, double b) { return 1 - a / b; };
   if (as_json) {
-    const nlohmann::json result = {
+    const Json result = {
         {"requests", coded.took.count()},
         {"mean_ms", coded.took.mean()},
         {"p99_ms", coded.took.quantile(0.99)},

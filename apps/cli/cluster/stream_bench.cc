@@ -1,10 +1,10 @@
 #include "stream_bench.h"
 
 #include <cstdio>
-#include <nlohmann/json.hpp>
 
 #include "../model.h"
 #include "../table.h"
+#include "apps/flags/json.h"
 #include "shoal/base/load_generator.h"
 #include "shoal/graph/random_inputs.h"
 
@@ -56,7 +56,7 @@ Outcome bench(ClusterAccess& access, const PlannedStream& planned, const Cluster
     print(planned, one, all);
     return {};
   }
-  nlohmann::json result = to_json(planned);
+  Json result = to_json(planned);
   result["single_ms"] = 1e3 * one;
   result["cluster_ms"] = 1e3 * all;
   result["speedup"] = one / all;

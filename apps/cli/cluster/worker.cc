@@ -3,7 +3,6 @@
 
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <array>
 #include <cstdio>
 
@@ -55,10 +54,10 @@ std::string host_name() {
 
 Result<net::Identity> join_by(const Flags& flags) {
   SHOAL_ASSIGN(const net::Token token, net::parse_token(flags.token));
-  SHOAL_ASSIGN(const auto where, net::listening_endpoint(flags.listen));
+  SHOAL_ASSIGN(const net::Interface where, net::parse_interface(flags.listen));
   const std::string name = flags.name.empty() ? host_name() : flags.name;
   SHOAL_ASSIGN(net::Identity identity,
-               net::join(token, name, net::after(kJoinTimeout), {.port = where.port()}));
+               net::join(token, name, net::after(kJoinTimeout), {.port = where.port}));
   SHOAL_TRY(net::save(identity, flags.folder));
   return identity;
 }
@@ -103,10 +102,10 @@ Result<cluster::WorkerOptions> options_of(const Flags& flags, const net::Identit
 // Who cannot be found can be listed, so that a worker never fails for it. Null: nobody was told.
 std::unique_ptr<net::Announcement> announce_if_wanted(const Flags& flags, const std::string& name,
                                                       const std::string& address) {
-  const auto where = net::listening_endpoint(address);
+  const auto where = net::parse_interface(address);
   if (!where.ok() || flags.no_announce) return nullptr;
-  if (where->address().is_loopback() && !flags.announce) return nullptr;
-  auto announcement = net::announce(name, where->port());
+  if (where->is_loopback && !flags.announce) return nullptr;
+  auto announcement = net::announce(name, where->port);
   if (announcement.ok()) return *std::move(announcement);
   std::fprintf(stderr, "not announced: %s\n", std::string(announcement.status().message()).c_str());
   return nullptr;
@@ -150,9 +149,9 @@ Outcome serve(const Flags& flags) {
 
 }  // namespace
 
-void add_worker(CLI::App& app, Action& action) {
+void add_worker(Command& app, Action& action) {
   auto flags = std::make_shared<Flags>();
-  CLI::App* command = app.add_subcommand("worker", "Lend this device to a cluster");
+  Command* command = app.add_subcommand("worker", "Lend this device to a cluster");
   command->footer(kExamples);
   command->add_option("--listen", flags->listen, "Where to serve: INTERFACE:PORT; port 0: any")
       ->capture_default_str();
@@ -163,18 +162,18 @@ void add_worker(CLI::App& app, Action& action) {
   command->add_option("--device", flags->device, "What computes: cpu, reference")
       ->capture_default_str();
   command->add_option("--threads", flags->threads, "Threads to use; 0: one per core")
-      ->check(CLI::Range(0, 1024));
+      ->check(in_range(0, 1024));
   command->add_option("--memory", flags->memory_mb, "Megabytes of weights to keep at most")
-      ->check(CLI::Range(1, 1 << 24))
+      ->check(in_range(1, 1 << 24))
       ->capture_default_str();
   command->add_option("--speed", flags->speed, "Be as slow as this part of one core: 0.25")
-      ->check(CLI::Range(0.001, 1.0));
+      ->check(in_range(0.001, 1.0));
   command->add_option("--store", flags->store,
                       "Keep weights in this folder, for when the worker is started again");
   command->add_option("--quota", flags->quota_mb, "Megabytes of weights in that folder at most")
-      ->check(CLI::Range(0, 1 << 24))
+      ->check(in_range(0, 1 << 24))
       ->capture_default_str();
-  CLI::Option* announce =
+  Option* announce =
       command->add_flag("--announce", flags->announce,
                         "Let it be found by mDNS, as it is unless it serves this machine only");
   command->add_flag("--no-announce", flags->no_announce, "Do not")->excludes(announce);

@@ -1,16 +1,15 @@
 // shoal train: learn from labelled images.
 #include "shoal/fit/train.h"
 
-#include <CLI/CLI.hpp>
 #include <atomic>
 #include <csignal>
 #include <cstdio>
-#include <nlohmann/json.hpp>
 #include <optional>
 
 #include "../cli.h"
 #include "../progress.h"
 #include "../table.h"
+#include "apps/flags/json.h"
 #include "report.h"
 #include "shoal/base/machine.h"
 #include "train_flags.h"
@@ -45,13 +44,13 @@ void print(const fit::TrainingResult& result, bool json) {
   const double loss = epochs.empty() ? 0 : epochs.back().loss;
   const double peak = static_cast<double>(peak_memory_bytes()) / (1 << 20);
   if (json) {
-    const nlohmann::json object = {{"top1", result.evaluation.top1()},
-                                   {"loss", loss},
-                                   {"held_out_loss", result.evaluation.loss()},
-                                   {"epochs", epochs.size()},
-                                   {"seconds", result.progress.seconds},
-                                   {"images_per_s", result.images_per_second},
-                                   {"peak_rss_mb", peak}};
+    const Json object = {{"top1", result.evaluation.top1()},
+                         {"loss", loss},
+                         {"held_out_loss", result.evaluation.loss()},
+                         {"epochs", epochs.size()},
+                         {"seconds", result.progress.seconds},
+                         {"images_per_s", result.images_per_second},
+                         {"peak_rss_mb", peak}};
     std::printf("%s\n", object.dump().c_str());
     return;
   }
@@ -150,9 +149,9 @@ Outcome train(const TrainFlags& flags) {
 
 }  // namespace
 
-void add_train(CLI::App& app, Action& action) {
+void add_train(Command& app, Action& action) {
   auto flags = std::make_shared<TrainFlags>();
-  CLI::App* command = app.add_subcommand("train", "Learn from labelled images");
+  Command* command = app.add_subcommand("train", "Learn from labelled images");
   command->footer(kExamples);
   flags->add_to(*command);
   command->callback([flags, &action] { action = [flags] { return train(*flags); }; });

@@ -1,7 +1,5 @@
 #include "train_flags.h"
 
-#include <CLI/CLI.hpp>
-
 namespace shoal::cli {
 namespace {
 
@@ -12,88 +10,88 @@ constexpr const char* kLoss = "Loss";
 constexpr const char* kImages = "Augmentation";
 constexpr const char* kFiles = "Files";
 
-void add_data(TrainFlags& f, CLI::App& command) {
+void add_data(TrainFlags& f, Command& command) {
   TrainingOptions& o = f.options;
   command.add_option("--data", o.data, "Folder with the data")->required();
   command.add_option("--format", o.format, "idx (MNIST), cifar, npy, or folder")
       ->required()
-      ->check(CLI::IsMember({"idx", "cifar", "npy", "folder"}));
+      ->check(one_of({"idx", "cifar", "npy", "folder"}));
   command.add_option("--limit", o.limit, "Only this many images to learn from");
   command
       .add_option("--hold-out", o.hold_out, "Share to measure on, where no data is kept for that")
-      ->check(CLI::Range(0.0, 0.9))
+      ->check(in_range(0.0, 0.9))
       ->capture_default_str();
   command.add_option("--damaged", f.damaged, "Examples that cannot be read: refuse or skip")
-      ->check(CLI::IsMember({"refuse", "skip"}))
+      ->check(one_of({"refuse", "skip"}))
       ->capture_default_str();
   command.add_option("--loaders", o.loaders, "Threads that read and augment images")
-      ->check(CLI::Range(1, 64))
+      ->check(in_range(1, 64))
       ->capture_default_str();
 }
 
-void add_network(TrainFlags& f, CLI::App& command) {
+void add_network(TrainFlags& f, Command& command) {
   TrainingOptions& o = f.options;
   command.add_flag("--bf16", o.bf16,
                    "Store activations for the backward pass as bfloat16, in half the memory");
   command.add_flag("--from-scratch", o.from_scratch,
                    "Begin with fresh weights; networks of the zoo do");
   command.add_option("--retarget", o.retarget, "Replace the last layer by one for so many classes")
-      ->check(CLI::Range(1, 1 << 20));
+      ->check(in_range(1, 1 << 20));
   command.add_option("--freeze", o.freeze, "Leave weights as they are whose names match: 'conv*'");
   command
       .add_option("--feature-cache", f.feature_cache_mb,
                   "MB for what a frozen part makes of images that are not augmented, computed once")
-      ->check(CLI::Range(0, 1 << 20))
+      ->check(in_range(0, 1 << 20))
       ->capture_default_str();
 }
 
-void add_rule(TrainFlags& f, CLI::App& command) {
+void add_rule(TrainFlags& f, Command& command) {
   train::OptimizerOptions& rule = f.options.optimizer;
   command.add_option("--optimizer", f.optimizer, "sgd, adam or adamw")
-      ->check(CLI::IsMember({"sgd", "adam", "adamw"}))
+      ->check(one_of({"sgd", "adam", "adamw"}))
       ->capture_default_str()
       ->group(kRule);
   command.add_option("--rate", rule.rate, "Learning rate (default: 0.02, with Adam 0.001)")
-      ->check(CLI::PositiveNumber)
+      ->check(positive())
       ->group(kRule);
   command.add_option("--momentum", rule.momentum, "Of SGD")
-      ->check(CLI::Range(0.0, 1.0))
+      ->check(in_range(0.0, 1.0))
       ->capture_default_str()
       ->group(kRule);
   command.add_flag("--nesterov", rule.nesterov, "Look ahead")->group(kRule);
   command.add_option("--weight-decay", rule.weight_decay, "Of weights, not of biases and norms")
-      ->check(CLI::NonNegativeNumber)
+      ->check(not_negative())
       ->group(kRule);
   command.add_option("--clip", rule.max_norm, "Shorten gradients that are longer than this")
-      ->check(CLI::NonNegativeNumber)
+      ->check(not_negative())
       ->group(kRule);
 }
 
-void add_schedule(TrainFlags& f, CLI::App& command) {
+void add_schedule(TrainFlags& f, Command& command) {
   TrainingOptions& o = f.options;
   command.add_option("--schedule", f.schedule, "How the rate goes: constant, step or cosine")
-      ->check(CLI::IsMember({"constant", "step", "cosine"}))
+      ->check(one_of({"constant", "step", "cosine"}))
       ->capture_default_str()
       ->group(kRule);
   command.add_option("--warm-up", o.warm_up, "Epochs in which the rate grows from zero")
-      ->check(CLI::NonNegativeNumber)
+      ->check(not_negative())
       ->group(kRule);
   command.add_option("--drop-every", o.drop_every, "Epochs between the drops of --schedule step")
-      ->check(CLI::PositiveNumber)
+      ->check(positive())
       ->capture_default_str()
       ->group(kRule);
   command.add_option("--drop", o.drop, "To which part the rate drops")
-      ->check(CLI::Range(0.0, 1.0))
+      ->check(in_range(0.0, 1.0))
       ->capture_default_str()
       ->group(kRule);
 }
 
-void add_loss(TrainingOptions& o, CLI::App& command) {
+void add_loss(TrainingOptions& o, Command& command) {
   command.add_option("--smoothing", o.loss.smoothing, "Share of a label for the other classes")
-      ->check(CLI::Range(0.0, 1.0))
+      ->check(in_range(0.0, 1.0))
       ->group(kLoss);
   command.add_option("--focal", o.loss.focal, "Let what is known well count less: 2")
-      ->check(CLI::NonNegativeNumber)
+      ->check(not_negative())
       ->group(kLoss);
   command
       .add_option("--penalty", o.penalties,
@@ -104,42 +102,42 @@ void add_loss(TrainingOptions& o, CLI::App& command) {
         return penalty.ok() ? "" : std::string(penalty.status().message());
       })
       ->group(kLoss);
-  CLI::Option* teacher =
+  Option* teacher =
       command.add_option("--teacher", o.teacher, "Learn from the answers of this model, too")
           ->group(kLoss);
-  CLI::Option* distill =
+  Option* distill =
       command
           .add_option("--distill", o.loss.distill, "Share of the loss that is about the teacher")
-          ->check(CLI::Range(0.0, 1.0))
+          ->check(in_range(0.0, 1.0))
           ->needs(teacher)
           ->group(kLoss);
   teacher->needs(distill);
   command.add_option("--temperature", o.loss.temperature, "At which answers are compared")
-      ->check(CLI::PositiveNumber)
+      ->check(positive())
       ->capture_default_str()
       ->group(kLoss);
 }
 
-void add_images(Augment& augment, CLI::App& command) {
+void add_images(Augment& augment, Command& command) {
   command.add_option("--shift", augment.shift, "Move images by up to this many pixels")
-      ->check(CLI::Range(0, 1 << 14))
+      ->check(in_range(0, 1 << 14))
       ->group(kImages);
   command.add_flag("--flip", augment.flip, "Mirror every second image")->group(kImages);
   command.add_option("--random-crop", augment.crop, "Cut out at least this share of each side")
-      ->check(CLI::Range(0.01, 1.0))
+      ->check(in_range(0.01, 1.0))
       ->group(kImages);
   command.add_option("--noise", augment.noise, "Deviation of noise; white is 1")
-      ->check(CLI::Range(0.0, 1.0))
+      ->check(in_range(0.0, 1.0))
       ->group(kImages);
 }
 
-void add_files(TrainFlags& f, CLI::App& command) {
+void add_files(TrainFlags& f, Command& command) {
   TrainingOptions& o = f.options;
   command.add_option("--out,-o", o.out, "The ONNX file to write")->required()->group(kFiles);
   command.add_option("--checkpoint", o.checkpoint, "Default: like --out, .safetensors")
       ->group(kFiles);
   command.add_option("--checkpoint-every", o.checkpoint_every, "Steps; default: every epoch")
-      ->check(CLI::Range(0, 1 << 30))
+      ->check(in_range(0, 1 << 30))
       ->group(kFiles);
   command.add_flag("--resume", o.resume, "Go on from the checkpoint, if there is one")
       ->group(kFiles);
@@ -150,23 +148,23 @@ void add_files(TrainFlags& f, CLI::App& command) {
 
 }  // namespace
 
-void TrainFlags::add_to(CLI::App& command) {
+void TrainFlags::add_to(Command& command) {
   // Kernels that are chosen by measuring are not the same each time, and round differently.
   model.tune = "off";
   model.add_to(command, /*model_required=*/true, /*learns=*/true);
   add_data(*this, command);
   command.add_option("--epochs", options.epochs, "How often to go through the data")
-      ->check(CLI::Range(1, 1 << 20))
+      ->check(in_range(1, 1 << 20))
       ->capture_default_str();
   command.add_option("--batch", options.batch, "Images per step")
-      ->check(CLI::Range(1, 4096))
+      ->check(in_range(1, 4096))
       ->capture_default_str();
   command.add_option("--seed", options.seed, "Of weights, order and augmentation")
       ->capture_default_str();
   command
       .add_option("--patience", options.patience,
                   "Stop after so many epochs without a better result, and keep the best")
-      ->check(CLI::Range(0, 1 << 20));
+      ->check(in_range(0, 1 << 20));
   command.add_option("--min-top1", min_top1, "Fail with exit code 9 below this many percent");
   command.add_flag("--json", json, "Print one JSON object");
   add_network(*this, command);

@@ -4,8 +4,8 @@
 #include <string>
 
 #include "../model.h"
-#include "../parser.h"
 #include "../preprocess_flags.h"
+#include "apps/flags/flags.h"
 #include "shoal/fit/training_options.h"
 
 namespace shoal::cli {
@@ -20,7 +20,7 @@ struct TrainFlags {
   double min_top1 = 0;
   bool json = false;
 
-  void add_to(CLI::App& command);
+  void add_to(Command& command);
 
   // All options. Saves the preset if --save-preset was given.
   Result<fit::TrainingOptions> resolve() const;

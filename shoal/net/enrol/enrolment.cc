@@ -5,8 +5,8 @@
 #include <thread>
 #include <utility>
 
-#include "shoal/net/address.h"
 #include "shoal/net/channel/framed_channel.h"
+#include "shoal/net/endpoint.h"
 #include "shoal/net/enrol/enrolment_wire.h"
 #include "shoal/net/tls/acceptance.h"
 #include "shoal/net/tls/certificate.h"

@@ -5,7 +5,7 @@
 #include <future>
 #include <utility>
 
-#include "shoal/net/address.h"
+#include "shoal/net/endpoint.h"
 
 namespace shoal::net {
 namespace {

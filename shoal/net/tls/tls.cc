@@ -2,8 +2,8 @@
 
 #include <utility>
 
-#include "shoal/net/address.h"
 #include "shoal/net/channel/framed_channel.h"
+#include "shoal/net/endpoint.h"
 #include "shoal/net/tls/acceptance.h"
 #include "shoal/net/tls/dial.h"
 #include "shoal/net/tls/service.h"

@@ -1,4 +1,4 @@
-#include "flags.h"
+#include "apps/flags/flags.h"
 
 #include <CLI/CLI.hpp>
 #include <algorithm>

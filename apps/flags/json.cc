@@ -1,4 +1,4 @@
-#include "json.h"
+#include "apps/flags/json.h"
 
 #include <nlohmann/json.hpp>
 

@@ -1,0 +1,17 @@
+// Addresses as Asio has them. Apart from address.h, because a compiler takes seconds to read Asio.
+#pragma once
+
+#include <boost/asio/ip/tcp.hpp>
+#include <string>
+#include <string_view>
+
+#include "shoal/base/status.h"
+
+namespace shoal::net {
+
+// Where to listen, as parse_interface() takes it.
+Result<boost::asio::ip::tcp::endpoint> listening_endpoint(std::string_view text);
+
+std::string to_string(const boost::asio::ip::tcp::endpoint& endpoint);
+
+}  // namespace shoal::net
