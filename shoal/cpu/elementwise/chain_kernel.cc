@@ -16,7 +16,7 @@ struct Row {
 };
 
 const Row& row_of(const Operator* op) {
-#define SHOAL_UNARY(name, ...) {&ops::name, ChainOp::name, ChainOp::name},
+#define SHOAL_UNARY_IF(name, ...) {&ops::name, ChainOp::name, ChainOp::name},
 #define SHOAL_BINARY(name, ...) {&ops::name, ChainOp::name, ChainOp::name##_reversed},
   static const Row kTable[] = {
 #include "shoal/cpu/elementwise/vector_functions.inc"

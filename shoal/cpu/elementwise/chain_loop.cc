@@ -40,9 +40,12 @@ HWY_INLINE void execute(const ChainInstruction& what, V (&running)[kVectors], fl
 #pragma GCC unroll 8
       for (int i = 0; i < kVectors; ++i) hn::StoreU(running[i], D(), v + i * kLanes);
       return;
-#define SHOAL_UNARY(name, ...) \
-  case ChainOp::name:          \
-    return each(running, [=]([[maybe_unused]] D d, V x) { return __VA_ARGS__; });
+#define SHOAL_UNARY_IF(name, condition, expression, otherwise)                     \
+  case ChainOp::name:                                                              \
+    if (condition) {                                                               \
+      return each(running, [=]([[maybe_unused]] D d, V x) { return expression; }); \
+    }                                                                              \
+    return each(running, [=]([[maybe_unused]] D d, V x) { return otherwise; });
 #define SHOAL_BINARY(name, ...)                                                          \
   case ChainOp::name:                                                                    \
     return each(running, v, []([[maybe_unused]] D d, V a, V b) { return __VA_ARGS__; }); \

@@ -15,7 +15,7 @@ enum class ChainOp : uint8_t {
   load,   // x = v
   store,  // v = x
 // x = f(x) for functions of one value; x = f(x, v), and reversed x = f(v, x), for those of two.
-#define SHOAL_UNARY(name, ...) name,
+#define SHOAL_UNARY_IF(name, ...) name,
 #define SHOAL_BINARY(name, ...) name, name##_reversed,
 #include "shoal/cpu/elementwise/vector_functions.inc"
 };

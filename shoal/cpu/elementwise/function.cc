@@ -15,16 +15,20 @@ HWY_BEFORE_NAMESPACE();
 namespace shoal::cpu::HWY_NAMESPACE {
 namespace {
 
-#define SHOAL_UNARY(name, ...)                                                          \
+#define SHOAL_UNARY_IF(name, condition, expression, otherwise)                          \
   void name##_here(const ops::Activation& f, const float* from, float* to, int64_t n) { \
     [[maybe_unused]] const float alpha = f.alpha, beta = f.beta;                        \
-    map(from, to, n, [=]([[maybe_unused]] D d, V x) { return __VA_ARGS__; });           \
+    if (condition) {                                                                    \
+      map(from, to, n, [=]([[maybe_unused]] D d, V x) { return expression; });          \
+    } else {                                                                            \
+      map(from, to, n, [=]([[maybe_unused]] D d, V x) { return otherwise; });           \
+    }                                                                                   \
   }
 #include "shoal/cpu/elementwise/vector_functions.inc"
 
 // In the order of vector_functions().
 Function::Loop unary_loop_here(size_t index) {
-#define SHOAL_UNARY(name, ...) name##_here,
+#define SHOAL_UNARY_IF(name, ...) name##_here,
   static constexpr Function::Loop kLoops[] = {
 #include "shoal/cpu/elementwise/vector_functions.inc"
   };
@@ -49,7 +53,7 @@ void scalar_loop(const ops::Activation& f, const float* x, float* y, int64_t n) 
 }  // namespace
 
 std::span<const Operator* const> vector_functions() {
-#define SHOAL_UNARY(name, ...) &ops::name,
+#define SHOAL_UNARY_IF(name, ...) &ops::name,
   static const Operator* const kOperators[] = {
 #include "shoal/cpu/elementwise/vector_functions.inc"
   };
