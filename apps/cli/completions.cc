@@ -14,7 +14,7 @@ Examples:
   shoal completions fish > ~/.config/fish/completions/shoal.fish)";
 
 std::string flags_of(const Command& command) {
-  std::string words = "--help ";
+  std::string words;
   for (const Option* option : command.options()) {
     for (const std::string& name : option->long_names()) words += "--" + name + " ";
   }

@@ -74,9 +74,13 @@ std::vector<std::string> Option::long_names() const { return option_->get_lnames
 Command::Command(const std::string& description, const std::string& name)
     : owned_(std::make_unique<CLI::App>(description, name)), app_(owned_.get()) {
   app_->get_formatter()->column_width(kHelpColumn);
+  options_.push_back(std::make_unique<Option>(app_->get_help_ptr()));
 }
 
-Command::Command(CLI::App* app) : app_(app) {}
+Command::Command(CLI::App* app) : app_(app) {
+  options_.push_back(std::make_unique<Option>(app_->get_help_ptr()));
+}
+
 Command::~Command() = default;
 
 Command* Command::add_subcommand(const std::string& name, const std::string& description) {

@@ -98,7 +98,7 @@ class Command {
   std::string name() const;
   std::string description() const;
   std::vector<const Command*> subcommands() const;
-  std::vector<const Option*> options() const;
+  std::vector<const Option*> options() const;  // --help is one
   // How often an option was given. REQUIRES: one of this command's has the name.
   size_t count(const std::string& option) const;
 

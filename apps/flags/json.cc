@@ -44,7 +44,10 @@ Json& Json::operator[](const std::string& key) {
 
 Json& Json::operator[](size_t index) { return std::get<Elements>(value_).at(index); }
 
-void Json::push_back(Json element) { std::get<Elements>(value_).push_back(std::move(element)); }
+void Json::push_back(Json element) {
+  if (std::holds_alternative<std::monostate>(value_)) value_ = Elements();
+  std::get<Elements>(value_).push_back(std::move(element));
+}
 
 void Json::update(const Json& other) {
   for (const auto& [name, member] : std::get<Members>(other.value_)) (*this)[name] = member;

@@ -44,7 +44,7 @@ class Json {
 
   Json& operator[](const std::string& key);  // REQUIRES: an object, or null, which becomes one
   Json& operator[](size_t index);            // REQUIRES: an array with more elements
-  void push_back(Json element);              // REQUIRES: an array
+  void push_back(Json element);              // REQUIRES: an array, or null, which becomes one
   void update(const Json& other);            // its members, too. REQUIRES: two objects
 
   // Members in the order of their names, on one line unless `indent` is given. What is no UTF-8 in

@@ -136,10 +136,11 @@ TEST_F(Flags, AreListedForCompletions) {
   ASSERT_EQ(app_.subcommands().size(), 1u);
   EXPECT_EQ(app_.subcommands()[0]->name(), "run");
   EXPECT_EQ(app_.subcommands()[0]->description(), "Runs");
-  ASSERT_EQ(run->options().size(), 1u);
-  EXPECT_EQ(run->options()[0]->long_names(), std::vector<std::string>{"top"});
-  EXPECT_EQ(run->options()[0]->description(), "So many");
-  EXPECT_EQ(run->options()[0]->group(), "Numbers");
+  ASSERT_EQ(run->options().size(), 2u);
+  EXPECT_EQ(run->options()[0]->long_names(), std::vector<std::string>{"help"});
+  EXPECT_EQ(run->options()[1]->long_names(), std::vector<std::string>{"top"});
+  EXPECT_EQ(run->options()[1]->description(), "So many");
+  EXPECT_EQ(run->options()[1]->group(), "Numbers");
 }
 
 }  // namespace

@@ -37,7 +37,6 @@ TEST(Json, GrowsByMembersAndElements) {
   Json object;
   object["x"] = 1;
   object["x"] = 2;
-  object["list"] = Json::array();
   object["list"].push_back(0.5);
   object.update({{"x", 3}, {"y", false}});
   EXPECT_EQ(object.dump(), R"({"list":[0.5],"x":3,"y":false})");
