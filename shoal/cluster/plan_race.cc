@@ -64,10 +64,11 @@ Result<RaceResult> PlanRace::run(const RaceOptions& options) {
 }
 
 Status PlanRace::ask(Runner& runner, const RaceOptions& options) const {
-  constexpr std::chrono::seconds kSlack{60};
+  constexpr double kSlack = 60, kLongest = 24 * 3600;  // seconds; more could overflow a clock
   const plan::Prediction& prediction = runner.prediction;
-  const std::chrono::duration<double> expected(prediction.timeline.seconds * options.dilation);
-  const auto timeout = std::chrono::duration_cast<std::chrono::milliseconds>(5 * expected) + kSlack;
+  const double expected = prediction.timeline.seconds * options.dilation;
+  const auto timeout = std::chrono::duration_cast<std::chrono::milliseconds>(
+      std::chrono::duration<double>(std::min(5 * expected + kSlack, kLongest)));
   if (options.before_request) options.before_request();
   std::vector<Tensor> outputs(prediction.graph().outputs().size());
   plan::Timeline timeline;
