@@ -49,12 +49,16 @@ Status require_same(const json& then, const json& now) {
 std::string settings_of(const TrainingOptions& options) {
   const train::OptimizerOptions& rule = options.optimizer;
   const train::Loss& loss = options.loss;
+  const Preprocess& how = options.preprocess;
   const Augment& augment = options.augment;
   const json settings = {
       {"model", options.model},
       {"format", options.format},
       {"limit", options.limit},
       {"hold_out", options.hold_out},
+      {"preprocess",
+       {how.resize, how.crop, how.stretch, how.channels, how.mean, how.std, how.scale, how.bgr,
+        how.nhwc}},
       {"augment", {augment.crop, augment.shift, augment.flip, augment.noise}},
       {"batch", options.batch},
       {"seed", options.seed},

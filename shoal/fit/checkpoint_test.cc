@@ -104,6 +104,8 @@ TEST(Settings, AreThoseThatDecideWhatIsLearned) {
   EXPECT_TRUE(changed([](TrainingOptions& o) { o.seed = 2; }));
   EXPECT_TRUE(changed([](TrainingOptions& o) { o.batch = 2; }));
   EXPECT_TRUE(changed([](TrainingOptions& o) { o.freeze = {"fc1.*"}; }));
+  EXPECT_TRUE(changed([](TrainingOptions& o) { o.preprocess.mean = {0.5f}; }));
+  EXPECT_TRUE(changed([](TrainingOptions& o) { o.preprocess.bgr = true; }));
   EXPECT_TRUE(changed([](TrainingOptions& o) { o.augment.flip = true; }));
   EXPECT_TRUE(changed([](TrainingOptions& o) { o.optimizer.rate = 0.5f; }));
   EXPECT_TRUE(changed([](TrainingOptions& o) { o.loss.smoothing = 0.5f; }));
