@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""Keeps the how-tos true: their code is compiled, and their commands are run.
+"""Keeps pages true: their code is compiled, and their commands are run.
 
-  snippets.py cpp PAGE OUT     writes all ```cpp blocks of a page, in order, as one source file
+  snippets.py code PAGE OUT    writes all ```cpp blocks of a page, in order, as one source file, or all
+                               ```c blocks where OUT ends with .c
   snippets.py run SHOAL PAGE…  runs every ```sh block of the pages, with SHOAL's folder in the PATH
 
 A block of another language, such as ```text, is left alone. Line numbers are those of the page.
@@ -34,7 +35,7 @@ def blocks(page, language):
 
 
 def extract(page, out):
-    found = blocks(page, "cpp")
+    found = blocks(page, "c" if out.suffix == ".c" else "cpp")
     if not found:
         sys.exit(f"{page}: no code to compile")
     out.write_text("".join(f'#line {first} "{page}"\n{text}' for first, text in found))
@@ -57,7 +58,7 @@ def run(shoal, pages):
         sys.exit("no command was found")
 
 
-if sys.argv[1:2] == ["cpp"] and len(sys.argv) == 4:
+if sys.argv[1:2] == ["code"] and len(sys.argv) == 4:
     extract(pathlib.Path(sys.argv[2]), pathlib.Path(sys.argv[3]))
 elif sys.argv[1:2] == ["run"] and len(sys.argv) > 3:
     run(sys.argv[2], [pathlib.Path(p) for p in sys.argv[3:]])
