@@ -17,13 +17,13 @@ TEST(Breakpoint, HoldsAMachineThatGetsToItsPoint) {
   ours->set(2, 3);
   theirs->pass(2, 4);
   theirs->pass(1, 3);
-  std::atomic<bool> went_on = false;
+  std::atomic<bool> released = false;
   std::thread caught([&] {
     theirs->pass(2, 3);
-    went_on = true;
+    EXPECT_TRUE(released) << "it went on before";
   });
   EXPECT_TRUE(ours->await(net::soon()));
-  EXPECT_FALSE(went_on);
+  released = true;
   ours->release();
   caught.join();
   theirs->pass(2, 3);  // only once
