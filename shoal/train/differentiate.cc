@@ -1,3 +1,12 @@
+// Reverse-mode differentiation, as a rewriting of the graph.
+//
+//   g(loss) = 1
+//   g(x)    = sum over the readers y of x of (dy/dx)^T g(y)
+//
+// The nodes of the network are visited once, from the last to the first. That is a reverse
+// topological order, so that g(y) is complete when the node that makes y is visited. The product
+// with the transposed Jacobian is the operator's `gradient`, which appends nodes to the same graph.
+// The result has a constant factor more nodes than the network, and nothing is computed here.
 #include "shoal/train/differentiate.h"
 
 #include <algorithm>
@@ -16,11 +25,13 @@ size_t at(ValueId id) { return static_cast<size_t>(id); }
 // The graph as backpropagation wants it: parameters are inputs, every operator is ONNX's or has a
 // gradient of its own. On return, loss and parameters are values of it.
 Result<Graph> prepare(const Graph& graph, ValueId& loss, std::span<ValueId> parameters) {
+  // Parameters become inputs first, so that every later reader of a constant maps to the input.
   passes::Rewriter rewriter(graph);
   for (ValueId& id : parameters) {
     const Value& value = graph[id];
     if (value.constant) rewriter.replace(id, rewriter.to().add_input(value.name, value.type));
     id = rewriter.map(id);
+    // An operator without a gradient of its own is expanded to ONNX operators, which have theirs.
   }
   for (const Node& node : graph.nodes()) {
     if (node.op->expand == nullptr || node.op->gradient != nullptr) {
@@ -64,7 +75,8 @@ class Backpropagation {
                                [&](ValueId id) { return id != kNoValue && dependent_[at(id)]; });
   }
 
-  // Only what a parameter changes, and changes by degrees, has a gradient.
+  // The values that depend on a parameter through floating-point values. Nothing else has a
+  // gradient: an integer does not change by degrees.
   void find_dependents() {
     dependent_.assign(graph_.value_count(), false);
     for (ValueId id : parameters_) dependent_[at(id)] = true;
@@ -76,7 +88,7 @@ class Backpropagation {
     }
   }
 
-  // Before anything is added, so that all that is missing is said at once.
+  // All missing gradients are reported at once, and before the graph has grown.
   Status require_gradients() const {
     std::vector<bool> reaches(graph_.value_count(), false);
     reaches[at(loss_)] = true;
@@ -99,6 +111,8 @@ class Backpropagation {
                   "cannot train through operators without gradient: " + missing);
   }
 
+  // The step back over one node. A node that the loss does not reach, or that no parameter reaches,
+  // adds nothing to the graph.
   Status pass(const Node& node) {
     std::vector<ValueId> outputs;
     for (ValueId id : node.outputs) outputs.push_back(gradients_[at(id)]);
@@ -122,6 +136,7 @@ class Backpropagation {
     for (ValueId id : parameters_) {
       ops::Chain chain(graph_, id);
       ValueId gradient = gradients_[at(id)];
+      // The loss does not depend on this parameter.
       if (gradient == kNoValue) gradient = chain.zeros(chain.shape_of(id));
       SHOAL_TRY(chain.status());
       SHOAL_CHECK(graph_[gradient].type == graph_[id].type);

@@ -5,6 +5,8 @@
 
 namespace shoal::train {
 
+// The constructor visits the forward pass only, so that values of the backward pass have no maker
+// and are never repeated.
 ForwardBackward::ForwardBackward(const Graph& step, ValueId loss)
     : step_(step), maker_(step.value_count(), kNobody), is_output_(step.value_count(), false) {
   for (ValueId id : step.outputs()) is_output_[at(id)] = true;
@@ -17,6 +19,8 @@ ForwardBackward::ForwardBackward(const Graph& step, ValueId loss)
   find_saved();
 }
 
+// The set removes duplicates. The order of the nodes matters to the search for what to recompute,
+// which drops runs of consecutive values.
 void ForwardBackward::find_saved() {
   std::set<ValueId> read;
   for (const Node& node : step_.nodes().subspan(forward_)) {

@@ -1,3 +1,7 @@
+// The cut between frozen body and learned head. A node belongs to the head if it reads a learned
+// value, measures statistics, draws random numbers, or reads a value of the head. The head is
+// closed under reading, so all other nodes form the body, and the body never reads from the head.
+// The cut is of use only if one value crosses it: that value is then the input of the head.
 #include "shoal/train/frozen_body.h"
 
 #include <algorithm>
@@ -23,10 +27,13 @@ std::vector<bool> changing_nodes(const Graph& network, const StepOptions& option
   }
   std::vector<bool> nodes;
   for (const Node& node : network.nodes()) {
+    // A BatchNormalization whose scale is not frozen measures its batches: its running statistics
+    // change in every step.
     const bool measures =
         node.op == &ops::batch_normalization && !frozen(node.inputs[kScaleOfNorm]);
     const bool reads =
         std::ranges::any_of(node.inputs, [&](ValueId id) { return changing.contains(id); });
+    // Masks of Dropout differ from step to step.
     nodes.push_back(measures || reads || node.op->random);
     if (nodes.back()) changing.insert(node.outputs.begin(), node.outputs.end());
   }
@@ -46,6 +53,7 @@ ValueId features_of(const Graph& network, const std::vector<bool>& changes) {
       if (made.contains(id)) crossing.insert(id);
     }
   }
+  // Without a node in the body there is nothing to save.
   const bool is_input = crossing.size() == 1 && *crossing.begin() == network.inputs()[0];
   return crossing.size() == 1 && !is_input ? *crossing.begin() : kNoValue;
 }
@@ -69,6 +77,7 @@ Result<std::optional<Parted>> part_frozen_body(const Graph& network, const StepO
     }
     std::vector<ValueId> inputs;
     for (ValueId id : node.inputs) {
+      // Only constants are left here: features_of() made sure that no other value crosses.
       if (id != kNoValue && at(id) == kNoValue) {
         at(id) = head.add_constant(network[id].name, *network[id].constant);
       }
@@ -80,6 +89,7 @@ Result<std::optional<Parted>> part_frozen_body(const Graph& network, const StepO
                  head.add_node(*node.op, inputs, node.attributes, names, node.name));
     for (size_t i = 0; i < outputs.size(); ++i) at(node.outputs[i]) = outputs[i];
   }
+  // The whole network is frozen.
   if (at(network.outputs()[0]) == kNoValue) return std::optional<Parted>();
   head.mark_output(at(network.outputs()[0]));
   body.to().mark_output(body.map(features));

@@ -1,3 +1,6 @@
+// Initial weights and new last layers. Both choose constants by the role they play in their node,
+// not by their names, and both draw from a random stream per value. So the weight of a layer does
+// not depend on the layers before it, and the same seed gives the same weights on every machine.
 #include "shoal/train/initial_weights.h"
 
 #include <algorithm>
@@ -17,7 +20,7 @@ Tensor filled(const TensorType& type, float x) {
   return tensor;
 }
 
-// What constants begin with, by name.
+// The constants to begin with, by name.
 class Beginning {
  public:
   Beginning(const Graph& network, uint64_t seed) : network_(network), seed_(seed) {}
@@ -49,7 +52,7 @@ class Beginning {
     begin_biases(node, layer.weight + 1);
   }
 
-  // Vectors that are added.
+  // Vectors that are added begin with zero.
   void begin_biases(const Node& node, size_t from) {
     for (size_t i = from; i < node.inputs.size(); ++i) {
       if (is_constant(node.inputs[i]) && network_[node.inputs[i]].type.shape.rank() == 1) {
@@ -58,7 +61,8 @@ class Beginning {
     }
   }
 
-  // Scale, shift and, where they are measured, mean and variance.
+  // Norms begin as the identity: scale 1, shift 0 and, where they are measured, mean 0 and variance
+  // 1. The table is by input; input 0 is the data.
   void begin_norm(const Node& node) {
     constexpr std::array kBeginning = {0.0f, 1.0f, 0.0f, 0.0f, 1.0f};
     for (size_t i = 1; i < std::min(node.inputs.size(), kBeginning.size()); ++i) {
@@ -97,7 +101,8 @@ class LastLayer {
     shape[layer.output_axis] = classes_;
     const RandomStream random(seed, static_cast<uint64_t>(id));
     constants_[network_[id].name] = fresh_weight(network_, *last_, layer, shape, random);
-    // The product's own bias, or one that is added later.
+    // The bias is an input of the product itself, or a constant of the same length that an Add
+    // after it adds. The product is the last, so no later layer can be meant.
     bool reached = false;
     for (const Node& node : network_.nodes()) {
       reached = reached || &node == last_;

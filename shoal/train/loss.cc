@@ -1,3 +1,13 @@
+// Losses as subgraphs, for scores s [n, c], with p = softmax(s) along the classes:
+//
+//   cross-entropy  -1/n sum t log p,  where t is one-hot or given, then (1 - a) t + a / c
+//   focal          -1/n sum t (1 - p)^f log p                             (Lin et al. 2017)
+//   distillation   T^2/n sum q (log q - log softmax(s / T)),  where q = softmax(teacher / T)
+//   mean square    mean((x - t)^2)
+//
+// The plain cross-entropy of labels is one operator, whose gradient (p - t) / n has no logarithm.
+// The others are composed of log_softmax and elementwise operators, and differentiation does the
+// rest.
 #include "shoal/train/loss.h"
 
 #include "shoal/ops/chain.h"
@@ -10,7 +20,7 @@ using ops::Chain;
 
 const Attributes kAlongClasses = {{"axis", int64_t{1}}};
 
-// The sum of all elements of [batch, classes], divided by the batch.
+// The sum of all elements of [batch, classes], times `sign` and divided by the batch.
 ValueId mean_over_batch(Chain& chain, ValueId x, double sign) {
   const Shape shape = chain.shape_of(x);
   const ValueId sum = chain.reshape(chain.reduce_sum(x, std::vector<int64_t>{0, 1}), {});
@@ -40,7 +50,8 @@ ValueId cross_entropy(Chain& chain, const Loss& loss, ValueId scores, ValueId ta
   ValueId terms =
       chain.add(ops::mul, {smoothed(chain, given, loss.smoothing, classes), logarithms});
   if (loss.focal > 0) {
-    // Rounding brings p beyond 1, where the power is no number, and at 0 it may have no slope.
+    // Rounding brings p beyond 1, where 1 - p is negative and its power NaN. At 1 - p = 0 the slope
+    // of the power is infinite for exponents below 1. The bound avoids both.
     constexpr double kLeast = 1e-6;
     const ValueId p = chain.add(ops::exp, {logarithms});
     const ValueId rest =
@@ -51,6 +62,7 @@ ValueId cross_entropy(Chain& chain, const Loss& loss, ValueId scores, ValueId ta
   return mean_over_batch(chain, terms, -1);
 }
 
+// exp(log q) is taken instead of a softmax of its own, so that q and log q agree.
 ValueId divergence(Chain& chain, float temperature, ValueId scores, ValueId teacher) {
   const auto softened = [&](ValueId x) {
     return chain.add(ops::log_softmax, {chain.add(ops::div, {x, chain.scalar(temperature)})},

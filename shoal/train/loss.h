@@ -1,4 +1,4 @@
-// What training makes small: one number, appended to the graph of a network.
+// The loss: the number that training minimises, appended to the graph of a network.
 #pragma once
 
 #include <span>
@@ -12,9 +12,9 @@
 
 namespace shoal::train {
 
-// Which number that is.
+// The choice of a loss. A value.
 struct Loss {
-  // What it compares: classes with scores, or values with values.
+  // The objects of comparison: classes with scores, or values with values.
   enum class Kind { kCrossEntropy, kMeanSquare };
   Kind kind = Kind::kCrossEntropy;  // which of them
 
@@ -36,11 +36,14 @@ struct Target {
   TensorType type;   // with the network's batch
 };
 
-// Labels (i64 [batch]), probabilities or values (like the scores); then the teacher's scores, if
-// there is one. Refuses (kInvalidArgument) scores that the loss is not about.
+// The targets of a loss: labels (i64 [batch]), probabilities or values (like the scores); then the
+// teacher's scores, if there is one. Fails with kInvalidArgument for scores of a shape that the
+// loss is not defined for.
 Result<std::vector<Target>> targets_of(const Loss& loss, const TensorType& scores);
 
-// The value that is the loss; `targets` as targets_of says.
+// Appends the loss to `graph` and returns its value, one number. `targets` are those of
+// targets_of(), in its order. Fails as the operators' inference does; the graph may then have some
+// of the nodes. REQUIRES: the type of `scores` passed targets_of().
 Result<ValueId> add_loss(Graph& graph, const Loss& loss, ValueId scores,
                          std::span<const ValueId> targets);
 

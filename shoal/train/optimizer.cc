@@ -1,3 +1,18 @@
+// Update rules, for a weight w with the gradient g, at the learning rate r. Clipping and decay come
+// first:
+//
+//   g := g * min(1, max_norm / |all g|)
+//   g := g + decay * w                                      SGD and Adam
+//
+//   SGD    v := momentum * v + g
+//          w := w - r * v                                   or r * (g + momentum * v), Nesterov
+//   Adam   m := m + (1 - beta1) * (g - m)
+//          v := v + (1 - beta2) * (g^2 - v)
+//          w := w - r * mhat / (sqrt(vhat) + epsilon)       where mhat = m / (1 - beta1^t),
+//                                                           vhat = v / (1 - beta2^t)
+//   AdamW  the same, with w := w * (1 - r * decay) before the last line
+//
+// update_graph.cc expresses the same rules as nodes. A change here needs one there.
 #include "shoal/train/optimizer.h"
 
 #include <algorithm>
@@ -18,7 +33,7 @@ struct Slice {
   float scale, rate, decay;
 };
 
-// v = momentum * v + g;  w -= rate * v, or with Nesterov, looking ahead, rate * (g + momentum * v)
+// SGD of one weight.
 void descend(const OptimizerOptions& options, const Slice& s, std::span<float> v) {
   for (size_t i = 0; i < s.w.size(); ++i) {
     const float g = s.scale * s.g[i] + s.decay * s.w[i];
@@ -27,8 +42,8 @@ void descend(const OptimizerOptions& options, const Slice& s, std::span<float> v
   }
 }
 
-// m and v are running means of g and g^2 that begin with zero; dividing by 1 - beta^steps makes up
-// for that. AdamW's decay leaves them alone.
+// Adam of one weight. The means m and v begin with zero, which is too small in the first steps; the
+// corrections of t steps are two factors, computed once, in f64 because 1 - beta2^t is small.
 void adapt(const OptimizerOptions& options, int64_t steps, const Slice& s, std::span<float> m,
            std::span<float> v) {
   const double t = static_cast<double>(steps);
@@ -51,8 +66,8 @@ void adapt(const OptimizerOptions& options, int64_t steps, const Slice& s, std::
   }
 }
 
-// Floats add up in lanes that fit a vector register, and for a block only, which keeps them exact
-// enough.
+// The sum of squares. Floats add up in as many lanes as a vector register has, and for one block
+// only; blocks add up in f64. So the error does not grow with the length.
 double sum_of_squares(std::span<const float> x) {
   constexpr size_t kLanes = 16, kBlock = 1024;
   double sum = 0;
@@ -121,6 +136,8 @@ void Optimizer::set_memories(std::span<const Tensor> memories, int64_t steps) {
   steps_ = steps;
 }
 
+// The norm is computed even without clipping: it is the cheapest test of all gradients for NaN and
+// infinity, and it comes before the first weight changes.
 Status Optimizer::update(std::span<Tensor> weights, std::span<const Tensor> gradients,
                          double factor) {
   SHOAL_CHECK(weights.size() == gradients.size() && weights.size() == names_.size());
@@ -135,6 +152,7 @@ Status Optimizer::update(std::span<Tensor> weights, std::span<const Tensor> grad
                       .g = gradients[i].data<float>(),
                       .scale = scale,
                       .rate = static_cast<float>(options_.rate * factor),
+                      // Biases and parameters of norms do not decay.
                       .decay = weights[i].shape().rank() > 1 ? options_.weight_decay : 0};
     const auto memory = [&](size_t k) { return memories_[k].tensors[i].data<float>(); };
     if (options_.rule == Rule::kSgd) {

@@ -40,7 +40,7 @@ std::optional<OptimizerOptions::Rule> find_rule(std::string_view name);
 // One pass over the memory of each weight a step. One thread at a time.
 class Optimizer {
  public:
-  // Names are for the state: one per weight.
+  // `names` are for the state, one per weight.
   Optimizer(const OptimizerOptions& options, std::vector<std::string> names)
       : options_(options), names_(std::move(names)) {}
 
@@ -49,7 +49,7 @@ class Optimizer {
   // in the same order, and a gradient of the same shape for each.
   Status update(std::span<Tensor> weights, std::span<const Tensor> gradients, double factor = 1);
 
-  // What a rule remembers of each weight: "velocity", or "mean" and "square".
+  // The roles of the tensors that a rule keeps per weight: "velocity", or "mean" and "square".
   static std::vector<std::string> roles(const OptimizerOptions& options);
   // These tensors, role by role and in each weight by weight; zero before the first step. For an
   // update that is computed elsewhere (update_graph.h), which gives them back with the number of
@@ -58,9 +58,11 @@ class Optimizer {
   void set_memories(std::span<const Tensor> memories, int64_t steps);
   int64_t steps() const { return steps_; }  // done so far
 
-  // What it remembers from step to step, to be saved; empty before the first step.
+  // The state between two steps, to be saved; empty before the first step. Its tensors share memory
+  // with the optimiser, which the next step changes.
   std::map<std::string, Tensor> state() const;
-  // Goes on from such a state. kCorrupt where it is of other weights.
+  // Goes on from such a state. Fails with kCorrupt where it is of other weights. A state without
+  // steps changes nothing.
   Status restore(const std::map<std::string, Tensor>& state, std::span<const Tensor> weights);
 
  private:

@@ -1,3 +1,4 @@
+// The text form of a regularizer, as it is given on the command line.
 #include <algorithm>
 #include <array>
 #include <cstdlib>
@@ -24,7 +25,7 @@ constexpr std::array kGroups = {std::pair{std::string_view("elements"), Groups::
                                 std::pair{std::string_view("columns"), Groups::kColumns},
                                 std::pair{std::string_view("blocks"), Groups::kBlocks}};
 
-// What comes before the first ':', which is taken from the text, too.
+// The text up to the first ':'. The word and the colon are removed from `text`.
 std::string_view take_word(std::string_view& text) {
   const std::string_view word = text.substr(0, text.find(':'));
   text.remove_prefix(std::min(word.size() + 1, text.size()));
@@ -51,6 +52,7 @@ Result<Regularizer> parse_regularizer(std::string_view text) {
   const std::string strength(take_word(rest));
   char* end = nullptr;
   result.strength = std::strtod(strength.c_str(), &end);
+  // The comparison is false for NaN, too.
   if (!known || strength.empty() || *end != '\0' || !(result.strength >= 0)) {
     return invalid("no penalty: " + std::string(text) + "; should be lasso:filters:1e-4");
   }

@@ -1,3 +1,8 @@
+// Products with a weight and their initial elements. Elements are normal with mean 0 and the
+// variance
+//
+//   2 / fan_in               before a rectifier, which halves the energy (He et al. 2015)
+//   2 / (fan_in + fan_out)   otherwise, a compromise of both passes (Glorot and Bengio 2010)
 #include "shoal/train/product_layer.h"
 
 #include <algorithm>
@@ -9,6 +14,7 @@
 namespace shoal::train {
 namespace {
 
+// The first reader stands for all of them. Linear in the nodes, which is nothing beside one step.
 const Node* reader_of(const Graph& graph, ValueId id) {
   for (const Node& node : graph.nodes()) {
     if (std::ranges::find(node.inputs, id) != node.inputs.end()) return &node;
@@ -38,6 +44,8 @@ std::optional<ProductLayer> as_product(const Graph& graph, const Node& node) {
   if (node.inputs.size() < 2 || !is_weight(graph, node.inputs[1])) return std::nullopt;
   const Shape& shape = graph[node.inputs[1]].type.shape;
   const size_t rank = shape.rank();
+  // Weights: Conv [out, in / groups, kernel], ConvTranspose [in, out / groups, kernel], Gemm [in,
+  // out] or transposed, MatMul [.., in, out].
   const int64_t kernel = shape.count(2, rank), groups = node.integer("group", 1);
   if (node.op == &ops::conv) {
     return ProductLayer{1, 0, shape[1] * kernel, shape[0] / groups * kernel};

@@ -1,3 +1,6 @@
+// The copy of a network. Every node is added anew, and with it infer() runs again. So a constant of
+// another shape or another batch changes all types after it, or is refused by the operator that
+// cannot take it.
 #include "shoal/train/rebuild.h"
 
 #include <vector>
@@ -5,6 +8,7 @@
 namespace shoal::train {
 namespace {
 
+// Values are mapped on first use. Constants that no node reads are dropped.
 class Rebuild {
  public:
   Rebuild(const Graph& from, const std::map<std::string, Tensor>& constants)
@@ -59,6 +63,7 @@ Result<Graph> rebuilt(const Graph& network, const std::map<std::string, Tensor>&
   return Rebuild(network, constants).run(0);
 }
 
+// A name that is not found would be dropped without a word, so all of them are counted.
 Result<Graph> with_constants(const Graph& network, const std::map<std::string, Tensor>& constants) {
   size_t found = 0;
   for (size_t i = 0; i < network.value_count(); ++i) {
@@ -79,6 +84,8 @@ Result<Graph> rebatched(const Graph& network, int64_t batch) {
   if (network.inputs().size() != 1 || network[network.inputs()[0]].type.shape.rank() == 0) {
     return invalid("only networks with one input have a batch");
   }
+  // The output must follow the batch. A Reshape to fixed sizes can be valid for another batch and
+  // mix the examples.
   auto result = Rebuild(network, {}).run(batch);
   const auto follows = [&](ValueId id) {
     const Shape& shape = (*result)[id].type.shape;

@@ -1,3 +1,11 @@
+// Penalties P of the norms n_k of groups of weights, with their gradients:
+//
+//   lasso   sum n                  dP/dw = w / n_k
+//   square  sum n^2                dP/dw = 2 w
+//   Hoyer   (sum n)^2 / sum n^2    dP/dw = 2 S / Q^2 * (Q / n_k - S) * w,  S = sum n, Q = sum n^2
+//
+// All gradients are w times one factor per group. So two passes over the weight do: norms, and then
+// gradients by factors. Sums are in f64.
 #include "shoal/train/regularizer.h"
 
 #include <cmath>
@@ -51,7 +59,7 @@ class Grouping {
     return 0;
   }
 
-  // Calls f(element, group) for all.
+  // Calls f(element, group) for all elements, in memory order.
   template <class F>
   void for_each(const F& f) const {
     for (int64_t row = 0; row < rows_; ++row) {
@@ -68,8 +76,8 @@ class Grouping {
   int64_t block_, rows_, columns_, channel_;
 };
 
-// The penalty, and in the place of each norm what a weight of its group is multiplied with to give
-// its gradient. A group that is zero stays there.
+// Replaces each norm by the factor of its group and returns the penalty. A group that is zero stays
+// zero: the lasso has no gradient there, and its subgradient 0 is chosen.
 double penalize(Penalty penalty, std::vector<double>& norms) {
   double sum = 0, squares = 0;
   for (double n : norms) {

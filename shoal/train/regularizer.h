@@ -23,7 +23,7 @@ struct Regularizer {
     kSquare,  // sum(n^2)
     kHoyer,   // sum(n)^2 / sum(n^2): from 1, one group is left, to their number; of any scale
   };
-  // Of a weight [a, b, ...], which as a matrix is [a, b * ...].
+  // How a weight [a, b, ...], which as a matrix is [a, b * ...], falls into groups.
   enum class Groups {
     kElements,
     kFilters,   // each index of the first axis: rows of the matrix
@@ -44,8 +44,9 @@ struct Regularizer {
 // with kInvalidArgument for another text.
 Result<Regularizer> parse_regularizer(std::string_view text);
 
-// The penalty of a weight, its strength included; adds its gradient to `gradient`. REQUIRES: f32 or
-// f64, the same type for both, of at least two dimensions: biases and norms are not what is pruned.
+// The penalty of a weight, its strength included; adds its gradient to `gradient`. Threads may call
+// it at once for different gradients. REQUIRES: f32 or f64, the same type for both, of at least two
+// dimensions: biases and norms are not what is pruned.
 double regularize(const Regularizer& regularizer, const Tensor& weight, Tensor& gradient);
 
 }  // namespace shoal::train

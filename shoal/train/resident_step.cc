@@ -1,3 +1,6 @@
+// The state exists twice on the device. A step reads `state_` and writes `next_`, and the two are
+// swapped if loss and norm are finite. So a step that diverged, or that failed half way, leaves no
+// trace, at the cost of memory for a second copy.
 #include "shoal/train/resident_step.h"
 
 #include <cmath>
@@ -39,6 +42,7 @@ Result<ResidentState> ResidentStep::get() const {
   std::vector<Tensor> tensors;
   for (const DeviceValue& value : state_) {
     SHOAL_ASSIGN(const Tensor tensor, value.to_host());
+    // A device in host memory gives the tensor that a later step writes to.
     tensors.push_back(value.host() != nullptr ? tensor.clone() : tensor);
   }
   const auto weights = tensors.begin() + static_cast<int64_t>(statistics_);
@@ -50,6 +54,8 @@ Result<ResidentStep::Outcome> ResidentStep::run(std::span<const Tensor> batch,
                                                 std::span<const float> scalars) {
   SHOAL_CHECK(scalars.size() == scalars_ && !state_.empty());
   const auto memories = state_.end() - static_cast<int64_t>(memories_);
+  // Inputs: batch, statistics, weights, scalars, memories. Outputs: scores, loss, statistics, norm,
+  // weights, memories. UpdateGraph defines the order.
   std::vector<DeviceValue> inputs(batch.begin(), batch.end());
   inputs.insert(inputs.end(), state_.begin(), memories);
   for (float scalar : scalars) inputs.emplace_back(Tensor::of<float>({}, {scalar}));
@@ -66,6 +72,7 @@ Result<ResidentStep::Outcome> ResidentStep::run(std::span<const Tensor> batch,
   Outcome outcome;
   SHOAL_ASSIGN(outcome.scores, outputs[kScores].to_host());
   SHOAL_ASSIGN(outcome.loss, number(outputs[kLoss]));
+  // Without the norm, the outputs are in the order of the state.
   SHOAL_ASSIGN(outcome.norm, number(outputs[norm]));
   outputs.erase(outputs.begin() + static_cast<int64_t>(norm));
   next_.assign(outputs.begin() + kFirstStatistic, outputs.end());

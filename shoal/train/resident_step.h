@@ -13,7 +13,7 @@
 
 namespace shoal::train {
 
-// What stays on the device, in host memory.
+// The state that stays on the device, copied to host memory.
 struct ResidentState {
   std::vector<Tensor> statistics, weights, memories;
 };

@@ -1,3 +1,9 @@
+// Learning-rate factors of step s, with t = s - warm_up and T = total - warm_up:
+//
+//   warm-up   (s + 1) / warm_up             for s < warm_up
+//   constant  1
+//   step      drop ^ floor(t / every)
+//   cosine    (1 + cos(pi * t / T)) / 2     zero from T on (Loshchilov and Hutter 2017)
 #include "shoal/train/schedule.h"
 
 #include <algorithm>
@@ -38,6 +44,7 @@ double factor_at(const Schedule& schedule, int64_t step) {
       return std::pow(schedule.drop, static_cast<double>(since / schedule.every));
     case Schedule::Kind::kCosine: {
       const auto span =
+          // A warm-up as long as the training leaves no span to divide by.
           static_cast<double>(std::max<int64_t>(schedule.total - schedule.warm_up, 1));
       const double done = std::min(static_cast<double>(since) / span, 1.0);
       return (1 + std::cos(std::numbers::pi * done)) / 2;

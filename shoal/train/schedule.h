@@ -24,7 +24,8 @@ struct Schedule {
 std::string_view name_of(Schedule::Kind kind);
 std::optional<Schedule::Kind> find_schedule(std::string_view name);
 
-// What the rate is multiplied with in a step, of which the first is 0.
+// The factor of the learning rate in a step. Steps count from 0. REQUIRES: schedule.every > 0 for
+// kStep.
 double factor_at(const Schedule& schedule, int64_t step);
 
 }  // namespace shoal::train

@@ -1,3 +1,9 @@
+// The step graph in three moves: the network is copied in its training form, the loss is appended,
+// and differentiate() appends the gradients. The passes run over all of it at once, so that forward
+// and backward pass share subexpressions.
+//
+// All state is an input or an output: masks of Dropout, running statistics, parameters. So the
+// graph is a pure function, and a step can be repeated, recomputed or run on another machine.
 #include "shoal/train/step_graph.h"
 
 #include <algorithm>
@@ -52,12 +58,14 @@ class Builder {
       : network_(network), options_(options), rewriter_(network) {}
 
   Result<StepGraph> build() {
-    // Cross-entropy does its own softmax, and more exactly.
+    // SoftmaxCrossEntropyLoss computes its own softmax, from the logarithm, which does not
+    // underflow.
     const bool of_classes = options_.loss.kind == Loss::Kind::kCrossEntropy;
     const ValueId scores = of_classes ? scores_of(network_) : network_.outputs()[0];
     SHOAL_ASSIGN(const auto wanted, targets_of(options_.loss, network_[scores].type));
     std::vector<ValueId> targets;
     for (const Target& t : wanted) targets.push_back(rewriter_.to().add_input(t.name, t.type));
+    // The order of the inputs is part of the interface: all masks come before the first statistic.
     for (const Node& node : network_.nodes()) {
       if (drops(node)) SHOAL_TRY(drop(node));
     }
@@ -77,7 +85,8 @@ class Builder {
     return node.op == &ops::dropout && node.outputs.size() == 1;
   }
 
-  // All masks are inputs before the first statistic is.
+  // Adds the input for the mask of this node. A Dropout with a second output is left alone: its
+  // reader wants the mask itself.
   Status drop(const Node& node) {
     Mask mask{network_[node.outputs[0]].type};
     if (node.inputs.size() > kRatioOfDropout && node.inputs[kRatioOfDropout] != kNoValue) {
@@ -113,6 +122,7 @@ class Builder {
   Status measure(const Node& node) {
     for (size_t i = kFirstStatistic; i < kFirstStatistic + kStatistics; ++i) {
       const Value& value = network_[node.inputs[i]];
+      // Two nodes that write the same statistics would each overwrite the other's.
       const bool shared = std::ranges::find(statistics_, node.inputs[i]) != statistics_.end();
       if (!value.constant || shared) {
         return Status(Code::kUnsupported,
@@ -138,6 +148,7 @@ class Builder {
     const std::vector<ValueId> inside = rewriter_.map(parameters);
     SHOAL_ASSIGN(Graph forward, rewriter_.finish());
     forward.mark_output(loss);
+    // Statistics become outputs before differentiation, so that they precede the gradients.
     for (ValueId id : measured_) forward.mark_output(id);
     SHOAL_ASSIGN(const Differentiated both, differentiate(forward, loss, inside));
     SHOAL_ASSIGN(Graph step, passes::optimize(both.graph));

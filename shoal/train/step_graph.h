@@ -13,13 +13,15 @@
 
 namespace shoal::train {
 
-// What training learns by default: the parameters of all nodes, each once.
+// The values that training learns by default: the parameters of all nodes, each once, in the order
+// of their first readers.
 std::vector<ValueId> learned_values(const Graph& graph);
 
-// The scores of a network's classes: its output, or what its last Softmax is of.
+// The scores of a network's classes: its output, or the input of its last Softmax. REQUIRES: the
+// network has an output.
 ValueId scores_of(const Graph& network);
 
-// What Dropout multiplies by in training: 1 / (1 - ratio), or 0 with probability `ratio`.
+// The factor of Dropout in training: 1 / (1 - ratio), or 0 with probability `ratio`.
 struct Mask {
   TensorType type;     // of what it multiplies
   double ratio = 0.5;  // that is dropped
@@ -35,7 +37,7 @@ struct StepGraph {
   std::vector<ValueId> parameters;  // constants of the network that are learned
 };
 
-// What is learned, and from what.
+// The loss to learn from, and the constants that are not learned.
 struct StepOptions {
   Loss loss = {};  // what is made small
   // Constants that stay as they are, by name. A BatchNormalization whose scale does measures

@@ -43,12 +43,15 @@ class Narrowing {
   }
 
  private:
-  // Scores and statistics take next to no memory, and keep all their digits.
+  // Scores and statistics take next to no memory, and keep all their digits. 4096 elements are 16
+  // kB.
   static bool is_worth_it(const TensorType& type) {
     constexpr int64_t kElements = 4096;
     return type.dtype == DType::kF32 && type.shape.count() >= kElements;
   }
 
+  // Rounding is to nearest, ties to even. Truncation would shrink every activation a little, and
+  // gradients with them.
   Status narrow(ValueId id) {
     SHOAL_ASSIGN(narrow_[at(id)],
                  rewriter_.to().add(ops::cast, {rewriter_.map(id)},

@@ -1,3 +1,9 @@
+// A step of the trainer. Its state is weights, statistics and the optimiser's memories; `steps_` is
+// the position in the random stream of Dropout. All are on the host, or with `update_on_device` in
+// a ResidentStep, of which the host has a copy that fetch() renews.
+//
+// Buffers live from step to step: the run writes to `outputs_`, the update changes `weights_` in
+// place, and statistics are swapped with the outputs that hold the new ones.
 #include "shoal/train/trainer.h"
 
 #include <cmath>
@@ -15,6 +21,7 @@ namespace {
 
 constexpr size_t kLoss = 1, kFirstStatistic = 2;  // outputs of a step, after the scores
 
+// The stream of Dropout ("drop"), which nothing else draws from; and the resolution of its ratio.
 constexpr uint64_t kDropped = 0x64726f70, kDraws = 1 << 24;
 constexpr const char* kSteps = "trainer.steps";
 constexpr const char* kNoLoss = "the loss is no number; a lower rate may help";
@@ -38,7 +45,7 @@ Result<Graph> fit_to_memory(Device& device, Graph step, const TrainerOptions& op
   return options.bf16 ? narrowed(step) : step;
 }
 
-// A file may have weights of any float type; rules and penalties are written for one.
+// A file may have weights of any float type; rules and penalties are written for f32.
 Status require_f32(const StepGraph& step, const Graph& network) {
   for (ValueId id : step.parameters) {
     if (network[id].type.dtype == DType::kF32) continue;
@@ -77,6 +84,8 @@ Result<Trainer> Trainer::create(Device& device, const Graph& network,
   trainer.targets_ = step.targets;
   for (const Mask& mask : step.masks) trainer.masks_.emplace_back(mask.type);
   trainer.mask_kinds_ = step.masks;
+  // Clones: the network's constants may be views of a mapped file, and weights are written in
+  // place.
   for (ValueId id : step.parameters) trainer.weights_.push_back(network[id].constant->clone());
   for (ValueId id : step.statistics) {
     trainer.statistic_names_.push_back(network[id].name);
@@ -94,6 +103,7 @@ Status Trainer::prepare(Device& device, const StepGraph& step, const TrainerOpti
     return {};
   }
   SHOAL_ASSIGN(UpdateGraph update, add_update(step.graph, names_.size(), options.optimizer));
+  // The update is part of the graph here, so that the limit holds for it, too.
   SHOAL_ASSIGN(update.graph, fit_to_memory(device, std::move(update.graph), options));
   SHOAL_ASSIGN(ResidentStep resident, ResidentStep::create(device, update, statistics_.size()));
   resident_ = std::make_unique<ResidentStep>(std::move(resident));
@@ -123,7 +133,8 @@ Status Trainer::fetch() {
   return {};
 }
 
-// Fills feeds_ with the batch and the masks.
+// Fills feeds_ with the batch and the masks. Types are checked here and not by the executable,
+// whose run() takes them for granted.
 Status Trainer::feed(const Tensor& inputs, std::span<const Tensor> targets) {
   SHOAL_CHECK(targets.size() == targets_);
   const Graph& graph = step_graph();
@@ -168,6 +179,8 @@ Result<float> Trainer::step_on_device(double rate_factor) {
   return outcome->loss;
 }
 
+// A mask is a function of seed, step and place alone. So a step that is repeated, or resumed in
+// another process, drops the same elements.
 void Trainer::draw_masks() {
   const RandomStream step = RandomStream(seed_, kDropped).child(static_cast<uint64_t>(steps_));
   for (size_t m = 0; m < masks_.size(); ++m) {
@@ -187,6 +200,8 @@ std::span<Tensor> Trainer::gradients() {
   return std::span(outputs_).subspan(kFirstStatistic + statistics_.size());
 }
 
+// Penalties are those of the weights before the update. Vectors, which are biases and norms,
+// have none.
 void Trainer::add_penalties() {
   penalty_ = 0;
   for (const Regularizer& regularizer : regularizers_) {
@@ -203,7 +218,8 @@ Status Trainer::update(double rate_factor) {
   add_penalties();
   SHOAL_TRY(optimizer_.update(weights_, gradients(), rate_factor));
   ++steps_;
-  // The old ones are where the next run writes: nobody reads and writes the same memory.
+  // The old statistics become the memory that the next run writes to. No run reads and writes the
+  // same memory.
   for (size_t i = 0; i < statistics_.size(); ++i) {
     std::swap(statistics_[i], outputs_[kFirstStatistic + i]);
   }
@@ -237,6 +253,7 @@ std::map<std::string, Tensor> Trainer::state() const {
   return state;
 }
 
+// A checkpoint is input from outside: names and types are compared before a weight is replaced.
 Status Trainer::read_learned(const std::map<std::string, Tensor>& learned) {
   const auto read = [&](std::span<const std::string> names, std::span<Tensor> tensors) -> Status {
     for (size_t i = 0; i < names.size(); ++i) {
@@ -252,6 +269,7 @@ Status Trainer::read_learned(const std::map<std::string, Tensor>& learned) {
   return read(statistic_names_, statistics_);
 }
 
+// The optimiser's memories come to the host first, because put() sends all of the state.
 Status Trainer::restore_learned(const std::map<std::string, Tensor>& learned) {
   SHOAL_TRY(fetch());
   SHOAL_TRY(read_learned(learned));

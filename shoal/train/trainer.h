@@ -29,8 +29,9 @@ struct TrainerOptions {
   // Stores activations for the backward pass as bfloat16, in half the memory. Together with a
   // limit, what is learned depends on that, too.
   bool bf16 = false;
-  // What the values of a step may take on the device: weights, gradients, activations. Where that
-  // is little, activations are computed again in the backward pass. 0: as much as they like.
+  // Limit of the memory for the values of a step on the device: weights, gradients, activations.
+  // Where it is too low for all of them, activations are computed again in the backward pass. 0: no
+  // limit.
   int64_t memory_bytes = 0;
   // The update is a part of the step's graph, and weights, statistics and what the optimiser
   // remembers stay on the device from step to step. On a host CPU that is no faster; on a device
@@ -64,21 +65,24 @@ class Trainer {
   // Both, with nothing between them.
   Result<float> step(const Tensor& inputs, std::span<const Tensor> targets, double rate_factor = 1);
 
-  // Of the last batch: what the network answered, and gradients in the order of parameters().
+  // Results of the last batch: the network's scores, and gradients in the order of parameters().
+  // Both are written again by the next compute() or step().
   const Tensor& scores() const { return outputs_[0]; }
   std::span<Tensor> gradients();
-  // What is learned, by the names of the network's constants; and as it is now.
+  // The names of the learned constants in the network; and their tensors as they are now, which the
+  // next update changes in place.
   const std::vector<std::string>& parameters() const { return names_; }
   const std::vector<Tensor>& weights() const { return weights_; }
   double penalty() const { return penalty_; }  // of the weights before the last update
-  // Of a step on the device.
+  // The memory that a step takes on the device.
   MemoryUse memory() const;
 
   // With `update_on_device`: brings what was learned to the host, for weights(), learned(),
   // network() and state(), which otherwise give what they gave before. Fails if the device does.
   Status fetch();
 
-  // Weights and statistics by the names they have in the network.
+  // Weights and statistics by the names they have in the network. They share memory with the
+  // trainer: the next update changes them, and clone() keeps them.
   std::map<std::string, Tensor> learned() const;
   // The network with the weights as they are now.
   Result<Graph> network() const;
@@ -86,8 +90,11 @@ class Trainer {
   // Learns from these on, as learned() gave them. Refuses (kCorrupt) what is of another network.
   Status restore_learned(const std::map<std::string, Tensor>& learned);
 
-  // All that a trainer of the same network and options needs to go on from here, bit by bit.
+  // All that a trainer of the same network and options needs to go on from here, bit by bit. Shares
+  // memory with the trainer, as learned() does.
   std::map<std::string, Tensor> state() const;
+  // Goes on from such a state. Fails with kCorrupt where it is of another network; the trainer is
+  // then between two states and must be restored or destroyed.
   Status restore(const std::map<std::string, Tensor>& state);
 
  private:

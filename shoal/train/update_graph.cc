@@ -1,3 +1,6 @@
+// The rules of optimizer.cc as nodes, one chain per weight. Numbers that change from step to step
+// are scalar inputs, so that one compiled graph serves all steps: the scheduled rate, and Adam's
+// bias corrections, which the host computes in f64.
 #include "shoal/train/update_graph.h"
 
 #include <cmath>
@@ -16,7 +19,7 @@ using ops::Chain;
 // Scalars of each rule, in the order of the graph's inputs. SGD has the first only.
 enum Scalar : size_t { kRate, kCorrectedRate, kRoot, kKeep };
 
-// What one weight's update reads and gives.
+// The values that the update of one weight reads, and those that it gives.
 struct Slot {
   ValueId weight, gradient;
   std::vector<ValueId> memories;
@@ -37,7 +40,8 @@ class Builder {
     }
   }
 
-  // The length of all gradients taken together; remembers how much they are shortened.
+  // The norm of all gradients taken together. With clipping it also sets the factor of the
+  // gradients; a norm of zero gives min(1, infinity) = 1.
   ValueId add_norm(const std::vector<ValueId>& gradients) {
     std::vector<ValueId> squares;
     for (ValueId gradient : gradients) {
@@ -67,14 +71,14 @@ class Builder {
     return options_.weight_decay != 0 && graph_[slot.weight].type.shape.rank() > 1;
   }
 
-  // The gradient, shortened, and with the pull of the decay where the rule adds it there.
+  // The gradient after clipping and, for the rules that add it there, after weight decay.
   ValueId gradient_of(const Slot& slot) {
     const ValueId g = scale_ == kNoValue ? slot.gradient : mul(slot.gradient, scale_);
     if (!decays(slot) || options_.rule == Rule::kAdamW) return g;
     return add(g, times(slot.weight, options_.weight_decay));
   }
 
-  // v = momentum * v + g;  w -= rate * v, or with Nesterov rate * (g + momentum * v)
+  // SGD: v = momentum * v + g;  w -= rate * v, or with Nesterov rate * (g + momentum * v).
   Updated descend(const Slot& slot) {
     const ValueId g = gradient_of(slot);
     const ValueId v = add(times(slot.memories[0], options_.momentum), g);
@@ -82,8 +86,8 @@ class Builder {
     return {sub(slot.weight, mul(along, scalars_[kRate])), {v}};
   }
 
-  // As Optimizer: m += (1 - beta1) * (g - m), v += (1 - beta2) * (g^2 - v),
-  // w = keep * w - corrected_rate * m / (sqrt(v) * root + epsilon)
+  // Adam: m += (1 - beta1) * (g - m), v += (1 - beta2) * (g^2 - v),
+  // w = keep * w - corrected_rate * m / (sqrt(v) * root + epsilon). AdamW alone has keep < 1.
   Updated adapt(const Slot& slot) {
     const ValueId g = gradient_of(slot);
     const auto follow = [&](ValueId mean, ValueId x, float beta) {
