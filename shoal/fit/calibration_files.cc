@@ -17,6 +17,8 @@ Result<Tensor> read_example(const fs::path& file, const Value& input, const Prep
 
 }  // namespace
 
+// The function captures copies only, so that it may outlive the graph. Files are read one by one:
+// calibration needs one example at a time, and a folder may be larger than memory.
 Result<compress::CalibrationData> folder_examples(const Graph& graph, const fs::path& folder,
                                                   size_t limit, const Preprocess& preprocess) {
   if (graph.inputs().size() != 1) {

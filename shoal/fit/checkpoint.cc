@@ -1,3 +1,6 @@
+// The JSON of a checkpoint. nlohmann-json throws, so that parsing is in one try block, and an
+// exception of any kind means a damaged file. The checksum has been verified before: a text that
+// does not parse was written by something else.
 #include "shoal/fit/checkpoint.h"
 
 #include <nlohmann/json.hpp>
@@ -35,6 +38,7 @@ TrainingProgress progress_from(const json& j) {
   return progress;
 }
 
+// Settings that an older version did not write count as null, and differ from every value.
 Status require_same(const json& then, const json& now) {
   for (const auto& [name, value] : now.items()) {
     const json other = then.value(name, json());
@@ -96,6 +100,7 @@ Result<Checkpoint> read_checkpoint(const std::filesystem::path& path, std::strin
   const auto corrupt = [&] {
     return Status(Code::kCorrupt, path.string() + ": no checkpoint, or a damaged one");
   };
+  // A tensor file without a checksum was not written by write_checkpoint().
   if (!file.checked) return corrupt();
   Checkpoint checkpoint{
       .progress = {}, .settings = file.metadata["settings"], .state = {}, .best = {}};
@@ -106,6 +111,7 @@ Result<Checkpoint> read_checkpoint(const std::filesystem::path& path, std::strin
   } catch (const json::exception&) {
     return corrupt();
   }
+  // The prefix separates two name spaces: a weight may have any name, the optimiser's included.
   for (auto& [name, tensor] : file.tensors) {
     const std::string_view prefix = name.starts_with(kBest) ? kBest : kState;
     if (!name.starts_with(prefix)) return corrupt();

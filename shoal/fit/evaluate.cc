@@ -14,7 +14,7 @@
 namespace shoal::fit {
 namespace {
 
-constexpr size_t kUsualBatch = 16;  // of models that take any
+constexpr size_t kUsualBatch = 16;  // for models that take any batch
 constexpr int kLoaders = 1;
 constexpr size_t kAhead = 2;
 
@@ -33,6 +33,8 @@ class FirstExamples : public Dataset {
 
 // Adds the answers to a batch, whose scores are [batch, ...].
 Status add_batch(const Batch& batch, const Tensor& scores, std::optional<bool> probabilities,
+                 // The output comes from a model of any origin: its type is checked before rows are
+                 // taken from it.
                  Evaluation& result) {
   const auto images = static_cast<size_t>(batch.labels.count());
   const auto count = static_cast<size_t>(scores.count());
@@ -40,15 +42,18 @@ Status add_batch(const Batch& batch, const Tensor& scores, std::optional<bool> p
     return invalid("the output is " + to_string(scores.type()) + ", which is no scores for " +
                    std::to_string(images) + " images");
   }
+  // Rows after `fresh` repeat examples that were counted before.
   const size_t classes = count / images;
   for (size_t i = 0; i < batch.fresh; ++i) {
     const auto row = scores.data<float>().subspan(i * classes, classes);
+    // Without the graph at hand, each row tells by itself whether a Softmax came before.
     result.add(row, probabilities.value_or(are_probabilities(row)), batch.labels.data<int64_t>()[i],
                batch.examples[i]);
   }
   return {};
 }
 
+// Optional inputs come last in the list, so that the first one is the one that is needed.
 Result<InputInfo> only_input(const Session& session) {
   if (std::ranges::count(session.inputs(), false, &InputInfo::optional) != 1) {
     return invalid("evaluation needs a model with one input");
@@ -89,6 +94,7 @@ Result<Evaluation> evaluate(Session& session, const Dataset& data,
 Result<Evaluation> evaluate(Device& device, const Graph& network, const Batches& batches) {
   Evaluation result;
   if (batches.per_epoch() == 0) return result;
+  // The graph tells whether the scores are probabilities; rows need not be guessed at.
   const bool ends_with_softmax = train::scores_of(network) != network.outputs()[0];
   SHOAL_ASSIGN(const Graph optimized, passes::optimize(network));
   SHOAL_ASSIGN(const auto executable, device.compile(optimized));

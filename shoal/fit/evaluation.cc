@@ -8,7 +8,8 @@
 namespace shoal::fit {
 namespace {
 
-// A network that is wrong and certain loses much, but not everything: log(0) would hide the rest.
+// The floor of a probability. A network that is wrong and certain loses much, but not everything:
+// log(0) would hide the other examples.
 constexpr double kLeastProbability = 1e-30;
 
 constexpr size_t kTop5 = 5;
@@ -19,6 +20,7 @@ void Evaluation::add(std::span<const float> scores, bool probabilities, int64_t 
                      size_t example) {
   if (images_ == 0) {
     classes_ = scores.size();
+    // The matrix has classes^2 counters: 128 MB at kMaxClasses. With more classes nobody reads it.
     confusions_.assign(classes_ <= kMaxClasses ? classes_ * classes_ : 0, 0);
   }
   SHOAL_CHECK(scores.size() == classes_);
@@ -35,6 +37,7 @@ void Evaluation::add(std::span<const float> scores, bool probabilities, int64_t 
   if (is_class && !confusions_.empty()) {
     ++confusions_[static_cast<size_t>(label) * classes_ + static_cast<size_t>(answer)];
   }
+  // The list stays sorted and short, so that an insertion costs a sort of at most 25 elements.
   if (answer == label) return;
   mistakes_.push_back({example, label, answer, p[static_cast<size_t>(answer)]});
   std::ranges::stable_sort(mistakes_, std::greater(), &Mistake::probability);

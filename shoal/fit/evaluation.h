@@ -28,7 +28,8 @@ struct Mistake {
   double probability = 0;  // of the answer
 };
 
-// What the answers seen so far add up to. A value: it does no I/O and keeps no examples.
+// The sum of the answers seen so far. A value: it does no I/O and keeps no examples.
+// Thread-compatible.
 class Evaluation {
  public:
   // Mistakes that are kept, and classes up to which confusions are counted.
@@ -48,7 +49,8 @@ class Evaluation {
 
   // How many classes the scores were of.
   size_t classes() const { return classes_; }
-  // How many examples of a label got an answer. 0 where there are more than kMaxClasses.
+  // How many examples of a label got an answer. 0 where there are more than kMaxClasses. REQUIRES:
+  // label and answer are less than classes().
   size_t confusions(size_t label, size_t answer) const;
   // Up to kMaxMistakes, those with the highest probability first.
   const std::vector<Mistake>& mistakes() const { return mistakes_; }

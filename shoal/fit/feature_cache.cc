@@ -5,6 +5,8 @@
 namespace shoal::fit {
 namespace {
 
+// Examples in memory. Places are those of the original data set, so that messages name the same
+// file.
 class FeatureCache : public Dataset {
  public:
   FeatureCache(const Dataset& data, std::vector<Example> examples)
@@ -43,6 +45,7 @@ Result<std::shared_ptr<const Dataset>> compute_features(Executable& body, const 
     for (size_t i = 0; i < batches.per_epoch(); ++i) {
       SHOAL_ASSIGN(const Batch batch, prefetch.next());
       SHOAL_TRY(body.run(std::span(&batch.images, 1), outputs, {}));
+      // The rest of the last batch repeats earlier examples.
       for (size_t row = 0; row < batch.fresh; ++row) {
         examples.push_back({row_of(outputs[0], row), batch.labels.data<int64_t>()[row]});
       }

@@ -13,7 +13,7 @@
 
 namespace shoal::fit {
 
-// What the features of so many examples take.
+// The memory that the features of so many examples take.
 size_t feature_bytes(const Graph& body, size_t examples);
 
 // The data set with features [1, ...] in the place of images, in its order, all in memory.

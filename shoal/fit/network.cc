@@ -8,6 +8,8 @@
 
 namespace shoal::fit {
 
+// Binding to the batch keeps symbolic shapes right and is tried first. Rebuilding works for files
+// that declare another batch; its error is the one that is reported, as it names the batch.
 Result<LoadedGraph> load_for_batch(const Model& model, int64_t batch) {
   auto bound = model.graph_for_batch(batch);
   if (bound.ok()) return bound;
@@ -30,6 +32,8 @@ Result<LoadedGraph> network_to_train(const Model& model, const TrainingOptions& 
   return loaded;
 }
 
+// An ONNX file for any batch is inferred from two graphs: dimensions that differ between batch 1
+// and batch 2 follow the batch. Networks in which that is ambiguous are written for one image.
 Status export_network(const Model& model, const TrainingOptions& options,
                       const std::map<std::string, Tensor>& weights) {
   const auto trained = [&](int64_t batch) -> Result<LoadedGraph> {
@@ -45,6 +49,7 @@ Status export_network(const Model& model, const TrainingOptions& options,
   return onnx::write_onnx(one.graph, options.out, one.outputs);
 }
 
+// A Softmax after the scores is dropped as dead code by the passes.
 Result<Graph> up_to_scores(const Graph& network) {
   passes::Rewriter rewriter(network);
   for (const Node& node : network.nodes()) SHOAL_TRY(rewriter.copy(node));

@@ -6,6 +6,7 @@
 
 namespace shoal::fit {
 
+// Every step has a full batch, so that sums over steps and the batch size give all means.
 void TrainingProgress::add_step(double loss, size_t correct_answers) {
   loss_sum += loss;
   correct += correct_answers;
@@ -30,6 +31,7 @@ void TrainingProgress::end_epoch(size_t batch, double held_out_loss, double held
   correct = 0;
 }
 
+// max_element returns the first of equals: an epoch has to be better to count as better.
 size_t TrainingProgress::best_epoch() const {
   SHOAL_CHECK(!results.empty());
   const auto best = std::ranges::max_element(results, {}, &EpochResult::held_out_top1);
@@ -38,6 +40,7 @@ size_t TrainingProgress::best_epoch() const {
 
 bool TrainingProgress::out_of_patience(int64_t patience) const {
   return patience > 0 && !results.empty() &&
+         // The best epoch counts as one of them, hence > and not >=.
          results.size() - best_epoch() > static_cast<size_t>(patience);
 }
 

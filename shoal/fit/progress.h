@@ -10,7 +10,7 @@
 
 namespace shoal::fit {
 
-// What came out of one epoch.
+// The results of one epoch.
 struct EpochResult {
   double loss = 0, top1 = 0;                    // of the training examples, on the way
   double held_out_loss = 0, held_out_top1 = 0;  // after the epoch
@@ -32,7 +32,7 @@ struct TrainingProgress {
   // REQUIRES: the epoch had a step.
   void end_epoch(size_t batch, double held_out_loss, double held_out_top1);
 
-  // Of the epoch so far. REQUIRES: it had a step.
+  // Means over the epoch so far. REQUIRES: it had a step.
   double mean_loss() const { return loss_sum / static_cast<double>(step); }
   double top1(size_t batch) const;
 
@@ -41,7 +41,7 @@ struct TrainingProgress {
   size_t best_epoch() const;
   // Whether the epoch that ended last is the best.
   bool improved() const { return !results.empty() && best_epoch() + 1 == results.size(); }
-  // Whether more than `patience` epochs in a row brought no better result. 0: never.
+  // Whether `patience` epochs in a row, or more, brought no better result. 0: never.
   bool out_of_patience(int64_t patience) const;
 };
 

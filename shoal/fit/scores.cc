@@ -1,3 +1,5 @@
+// Ranks of scores. Ties go to the lower index everywhere, so that rank 0, best_class() and the
+// first of top_classes() are the same class.
 #include "shoal/fit/scores.h"
 
 #include <algorithm>
@@ -21,6 +23,7 @@ int64_t best_class(std::span<const float> scores) {
   return std::ranges::max_element(scores) - scores.begin();
 }
 
+// softmax(x) = softmax(x - max x), whose exponents are at most 0: exp() cannot overflow.
 std::vector<double> softmax(std::span<const float> scores) {
   std::vector<double> p(scores.begin(), scores.end());
   if (p.empty()) return p;
@@ -31,6 +34,7 @@ std::vector<double> softmax(std::span<const float> scores) {
   return p;
 }
 
+// 0.001 covers the rounding of f32 sums over some thousand classes.
 bool are_probabilities(std::span<const float> scores) {
   const double total = std::accumulate(scores.begin(), scores.end(), 0.0);
   return std::abs(total - 1) < 1e-3 && std::ranges::all_of(scores, [](float x) { return x >= 0; });

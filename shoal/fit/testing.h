@@ -1,4 +1,4 @@
-// What the tests of this room train: a tiny network, and images that it can tell apart.
+// A tiny network for the tests of this room, and images that it can tell apart.
 #pragma once
 
 #include <unistd.h>

@@ -26,6 +26,7 @@ Result<TrainingResult> train(Device& device, const Model& model, TrainingData da
   SHOAL_TRY(check(options));
   TrainingTask task;
   task.data = std::move(data);
+  // The data moves into the loop, and the result refers to the held-out examples.
   const auto held_out = task.data.held_out;
   SHOAL_ASSIGN(LoadedGraph network,
                network_to_train(model, options, static_cast<int64_t>(options.batch)));
@@ -38,6 +39,7 @@ Result<TrainingResult> train(Device& device, const Model& model, TrainingData da
   SHOAL_ASSIGN(TrainingLoop loop,
                TrainingLoop::create(device, std::move(task), options, callbacks));
   SHOAL_ASSIGN(const StopReason reason, loop.run());
+  // After Ctrl-C the weights are those of some step; options.out is for finished networks.
   if (reason != StopReason::kCancelled) {
     SHOAL_TRY(loop.finish());
     if (!options.out.empty()) SHOAL_TRY(export_network(model, options, loop.weights()));

@@ -23,7 +23,7 @@
 
 namespace shoal::fit {
 
-// What came of it.
+// The results of a training run.
 struct TrainingResult {
   TrainingProgress progress;
   Evaluation evaluation;  // of the weights that training ended with
@@ -34,9 +34,11 @@ struct TrainingResult {
 };
 
 // Opens model, data and teacher, trains, and writes options.out. If it is cancelled, it writes the
-// checkpoint but not options.out. On failure the last checkpoint and an old options.out are as they
-// were. The result can be reproduced bit by bit on a device that chooses its kernels by estimate
-// (CpuOptions::tune = Tune::kOff).
+// checkpoint but not options.out. Blocks until training ends; callbacks are called on this thread.
+// Fails as check(options), the files and TrainingLoop do; the last checkpoint and an old
+// options.out are then as they were. The result can be reproduced bit by bit on a device that
+// chooses its kernels by estimate (CpuOptions::tune = Tune::kOff). REQUIRES: nobody else uses the
+// files.
 Result<TrainingResult> train(Device& device, const TrainingOptions& options,
                              const TrainingCallbacks& callbacks = {});
 

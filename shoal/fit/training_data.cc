@@ -12,6 +12,8 @@ constexpr uint64_t kSplitStream = 0x70617274;  // "part": a stream that nothing 
 
 std::pair<std::vector<size_t>, std::vector<size_t>> split(size_t count, double share,
                                                           uint64_t seed) {
+  // The order follows from seed and count alone, so that a resumed process holds out the same
+  // examples.
   const std::vector<size_t> order = shuffled(count, RandomStream(seed, kSplitStream));
   const auto held = static_cast<ptrdiff_t>(share * static_cast<double>(count));
   return {{order.begin() + held, order.end()}, {order.begin(), order.begin() + held}};
@@ -28,6 +30,8 @@ Result<TrainingData> make_training_data(std::shared_ptr<const Dataset> training,
     data.held_out = make_subset(whole, kept);
   }
   if (options.limit > 0 && options.limit < data.training->size()) {
+    // A split without held-out examples is a random order of all. Folders list examples class by
+    // class, so that the first ones would miss classes.
     std::vector<size_t> first = split(data.training->size(), 0, options.seed).first;
     first.resize(options.limit);
     data.training = make_subset(data.training, first);
@@ -41,6 +45,7 @@ Result<TrainingData> open_training_data(const TrainingOptions& options) {
   };
   SHOAL_ASSIGN(auto training, open(Split::kTraining));
   auto held_out = open(Split::kHeldOut);
+  // A data set without a held-out part of its own is no error.
   if (held_out.ok()) return make_training_data(std::move(training), *std::move(held_out), options);
   if (held_out.status().code() != Code::kNotFound) return held_out.status();
   return make_training_data(std::move(training), nullptr, options);

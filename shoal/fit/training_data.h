@@ -20,12 +20,13 @@ struct TrainingData {
 };
 
 // The examples [0, count) in two parts, training and held out: `share` of them, drawn by the seed.
+// REQUIRES: 0 <= share <= 1.
 std::pair<std::vector<size_t>, std::vector<size_t>> split(size_t count, double share,
                                                           uint64_t seed);
 
 // Data that is open already. `held_out` may be null: options.hold_out of the training examples are
-// then held out. options.limit leaves a random choice of training examples. Fails with
-// kInvalidArgument if they do not fill a batch. REQUIRES: check(options) is OK.
+// then held out. options.limit leaves a random choice of training examples. The result keeps the
+// data sets. TrainingLoop checks that the examples fill a batch. REQUIRES: check(options) is OK.
 Result<TrainingData> make_training_data(std::shared_ptr<const Dataset> training,
                                         std::shared_ptr<const Dataset> held_out,
                                         const TrainingOptions& options);

@@ -1,3 +1,10 @@
+// Training, epoch by epoch. The order of events makes training resumable at every step:
+//
+//   step:   progress is counted after the weights have changed
+//   epoch:  evaluate, close the epoch, remember the best weights, save, call on_epoch
+//
+// A checkpoint thus never holds weights and progress of different steps. Images are read and
+// augmented by other threads (data/prefetch.h); all else runs on the thread that calls run().
 #include "shoal/fit/training_loop.h"
 
 #include <chrono>
@@ -27,6 +34,7 @@ double seconds_since(Clock::time_point begin) {
 
 const TensorType& input_type(const Graph& graph) { return graph[graph.inputs()[0]].type; }
 
+// Reasons to fail that cost nothing to find come before anything is compiled.
 Status check_task(const TrainingTask& task, const TrainingOptions& options) {
   const size_t batch = options.batch;
   const Graph& network = task.network;
@@ -50,7 +58,8 @@ Status check_task(const TrainingTask& task, const TrainingOptions& options) {
 
 }  // namespace
 
-// What a loop has, and how it trains.
+// The state of a loop. Batches refer to data sets and the prefetch refers to batches, so that
+// members are declared, and destroyed, in that order.
 class TrainingLoop::State {
  public:
   State(Device& device, TrainingTask task, TrainingOptions options, TrainingCallbacks callbacks)
@@ -106,6 +115,7 @@ class TrainingLoop::State {
 };
 
 Status TrainingLoop::State::prepare(const std::optional<Graph>& teacher) {
+  // The classes are those of the whole network: use_features() replaces it by its head.
   classes_ = network_[train::scores_of(network_)].type.shape[1];
   const Shape& shape = input_type(network_).shape;
   const Batches::Prepare prepare_image =
@@ -122,7 +132,7 @@ Status TrainingLoop::State::prepare(const std::optional<Graph>& teacher) {
 }
 
 // The cache is of use only if images are the same in every epoch, all of them can be read, and no
-// teacher looks at them.
+// teacher looks at them. A data set that is too large for it is no error.
 Status TrainingLoop::State::use_features(Batches::Prepare prepare) {
   const bool same_each_epoch =
       options_.augment == Augment() && options_.damaged == Damaged::kRefuse;
@@ -169,6 +179,7 @@ Status TrainingLoop::State::resume() {
   SHOAL_ASSIGN(Checkpoint checkpoint, read_checkpoint(path, settings_of(options_)));
   SHOAL_TRY(trainer_->restore(checkpoint.state).at(path.string()));
   progress_ = std::move(checkpoint.progress);
+  // The settings agree. A position that the data does not have means that the data differs.
   best_ = std::move(checkpoint.best);
   if (progress_.step < batches_->per_epoch() && progress_.results.size() == progress_.epoch) {
     return {};
@@ -181,6 +192,8 @@ Result<StopReason> TrainingLoop::State::run() {
   while (progress_.epoch < static_cast<uint64_t>(options_.epochs)) {
     if (progress_.out_of_patience(options_.patience)) return StopReason::kPatience;
     SHOAL_TRY(train_epoch());
+    // The last step of an epoch may coincide with the request to stop. The epoch is then closed
+    // first, so that its evaluation is not lost.
     if (is_cancelled() && progress_.step < batches_->per_epoch()) {
       SHOAL_TRY(save());
       return StopReason::kCancelled;
@@ -202,6 +215,7 @@ Status TrainingLoop::State::train_epoch() {
     training_seconds_ = training_before + seconds_since(begin);
     if (callbacks_.on_step) callbacks_.on_step(step_report());
     const bool is_due = options_.checkpoint_every > 0 &&
+                        // The end of the epoch saves by itself.
                         progress_.step % static_cast<size_t>(options_.checkpoint_every) == 0;
     if (is_due && progress_.step < per_epoch) SHOAL_TRY(save());
   }
@@ -210,6 +224,8 @@ Status TrainingLoop::State::train_epoch() {
 
 Status TrainingLoop::State::train_step(const Batch& batch) {
   SHOAL_ASSIGN(const std::vector<Tensor> targets, targets_of(batch));
+  // The step since the beginning of training, not of this process: the schedule goes on after a
+  // resume.
   const auto done = static_cast<int64_t>(progress_.epoch * batches_->per_epoch() + progress_.step);
   SHOAL_ASSIGN(const float loss,
                trainer_->step(batch.images, targets, train::factor_at(schedule_, done)));
@@ -234,6 +250,7 @@ Status TrainingLoop::State::end_epoch() {
   progress_.seconds += seconds_since(begin);
   progress_.end_epoch(options_.batch, evaluation_.loss(), evaluation_.top1());
   if (options_.patience > 0 && progress_.improved()) {
+    // Clones, because later steps change the weights in place.
     best_.clear();
     for (const auto& [name, tensor] : trainer_->learned()) best_[name] = tensor.clone();
   }

@@ -28,7 +28,7 @@
 
 namespace shoal::fit {
 
-// What is trained, and with what.
+// The network to train, its data, and a teacher.
 struct TrainingTask {
   Graph network;  // for the options' batch: one input, one output of scores
   TrainingData data;
@@ -68,7 +68,7 @@ enum class StopReason {
   kCancelled  // by callbacks.cancel; the checkpoint is of the last step
 };
 
-// One thread at a time.
+// See the head of this file. Thread-compatible: one thread at a time uses a loop.
 class TrainingLoop {
  public:
   // Compiles the network, computes the feature cache if there is use for it, and reads the
@@ -81,24 +81,26 @@ class TrainingLoop {
   TrainingLoop& operator=(TrainingLoop&&) noexcept;
   ~TrainingLoop();
 
-  // Trains for the epochs that are left. On failure the last checkpoint is as it was.
+  // Trains for the epochs that are left, and blocks until then. Fails as the data, the device,
+  // on_epoch and the checkpoint's file do; the last checkpoint is then as it was.
   Result<StopReason> run();
 
   // Takes the weights of the best epoch, if options.patience asks for them, and evaluates them if
-  // that has not been done.
+  // that has not been done. Fails as the device and the data do.
   Status finish();
 
-  // How far it is.
+  // The position in training, and the results so far. Valid as long as the loop.
   const TrainingProgress& progress() const;
-  // The last one; of no images before the first epoch ended.
+  // The last evaluation; of no images before the first epoch ended. Valid as long as the loop.
   const Evaluation& evaluation() const;
-  // In this process, evaluation not counted.
+  // The speed in this process, evaluation not counted; 0 before the first step.
   double images_per_second() const;
   // Whether a frozen part of the network has run once and for all.
   bool uses_feature_cache() const;
   // Examples that could not be read and were left out, a line each.
   std::vector<std::string> skipped() const;
   // Weights and statistics by name. With a feature cache those of the head; the rest is unchanged.
+  // They share memory with the loop: the next step changes them, and clone() keeps them.
   std::map<std::string, Tensor> weights() const;
 
  private:

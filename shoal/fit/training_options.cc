@@ -1,3 +1,4 @@
+// Bounds of training options, and their translation for the rooms below.
 #include "shoal/fit/training_options.h"
 
 #include <algorithm>
@@ -18,7 +19,7 @@ int64_t steps(double epochs, size_t per_epoch) {
   return std::llround(epochs * static_cast<double>(per_epoch));
 }
 
-// Limits beyond which an option has no meaning, or is a mistake that would take all memory.
+// Bounds beyond which an option has no meaning, or is a mistake that would take all memory.
 constexpr int64_t kMostEpochs = 1 << 20, kMostClasses = 1 << 20, kMostPixels = 1 << 14;
 constexpr size_t kMostImages = 4096;
 constexpr double kMostHeldOut = 0.9, kLeastCrop = 0.01, kLeastTemperature = 1e-6;
@@ -56,7 +57,7 @@ Status check_numbers(const TrainingOptions& o) {
       {"noise", o.augment.noise, 0, 1},
   };
   for (const Bound& bound : bounds) {
-    if (bound.value >= bound.least && bound.value <= bound.most) continue;  // false for NaN
+    if (bound.value >= bound.least && bound.value <= bound.most) continue;  // false for NaN, too
     return invalid(std::string(bound.option) + " is out of range");
   }
   return {};
@@ -94,6 +95,7 @@ train::TrainerOptions trainer_options(const TrainingOptions& options) {
     return matches_any(patterns, name);
   };
   for (const std::string& text : options.penalties) {
+    // check() has parsed the same texts.
     auto parsed = train::parse_regularizer(text);
     SHOAL_CHECK(parsed.ok());
     result.regularizers.push_back(*std::move(parsed));
@@ -105,6 +107,7 @@ train::Schedule schedule_of(const TrainingOptions& options, size_t per_epoch) {
   return {.kind = options.schedule,
           .warm_up = steps(options.warm_up, per_epoch),
           .total = options.epochs * static_cast<int64_t>(per_epoch),
+          // Half an epoch of few batches may round to no step at all.
           .every = std::max<int64_t>(steps(options.drop_every, per_epoch), 1),
           .drop = options.drop};
 }
