@@ -8,6 +8,7 @@
 
 namespace shoal::compress {
 
+// Each example has a seed of its own, so that any subset of them is the same in every call.
 CalibrationData random_examples(const Graph& graph, size_t count) {
   return {count, [&graph](size_t index) -> Result<std::vector<Tensor>> {
             std::mt19937 rng(static_cast<uint32_t>(index + 1));
@@ -22,6 +23,7 @@ Result<Calibration> Calibration::start(const Graph& graph, Device& device) {
   return Calibration(std::move(probe));
 }
 
+// Histograms and not elements are kept: memory does not grow with the number of examples.
 Status Calibration::observe(std::span<const Tensor> inputs) {
   SHOAL_TRY(probe_.run(inputs));
   for (size_t i = 0; i < histograms_.size(); ++i) {
@@ -51,6 +53,7 @@ Ranges Calibration::ranges() const {
 Result<std::map<std::string, float, std::less<>>> largest_magnitudes(
     const Graph& graph, Device& device, std::span<const Tensor> inputs) {
   std::vector<ValueId> values;
+  // The first output stands for the node.
   for (const Node& node : graph.nodes()) {
     if (graph[node.outputs[0]].type.dtype == DType::kF32) values.push_back(node.outputs[0]);
   }

@@ -21,6 +21,7 @@ namespace shoal::compress {
 using Ranges = std::map<ValueId, Range>;
 
 // Examples to run a graph on: the inputs of each, in the graph's order.
+// A value; `at` may be called by one thread at a time.
 struct CalibrationData {
   size_t count = 0;
   std::function<Result<std::vector<Tensor>>(size_t index)> at = {};
@@ -30,18 +31,20 @@ struct CalibrationData {
 // REQUIRES: `graph` outlives the result.
 CalibrationData random_examples(const Graph& graph, size_t count = 8);
 
-// Sees which range each of values_to_quantize(graph) takes.
+// Sees which range each of values_to_quantize(graph) takes. Thread-compatible.
 class Calibration {
  public:
-  // REQUIRES: `device` outlives the calibration.
+  // Compiles the graph, and fails as device.compile() does. REQUIRES: `device` outlives the
+  // calibration.
   static Result<Calibration> start(const Graph& graph, Device& device);
 
   // Runs the graph on the inputs of one example; fails as the device does. REQUIRES: they have the
   // graph's types and order.
   Status observe(std::span<const Tensor> inputs);
-  // All examples; `progress` is called before each with its index.
+  // All examples; `progress` is called before each with its index. Fails as the examples and the
+  // device do; the ranges are then those of the examples before.
   Status observe(const CalibrationData& data, const std::function<void(size_t)>& progress = {});
-  // What was seen so far.
+  // The ranges of the examples so far; [0, 0] for a value that was always zero.
   Ranges ranges() const;
 
  private:
@@ -52,7 +55,8 @@ class Calibration {
   std::vector<Histogram> histograms_;
 };
 
-// The largest magnitude of what each node computes as f32, by name, on one set of inputs.
+// The largest magnitude of the values that the nodes compute as f32, by name, on one set of inputs.
+// Fails as the device does. REQUIRES: inputs have the graph's types and order.
 Result<std::map<std::string, float, std::less<>>> largest_magnitudes(
     const Graph& graph, Device& device, std::span<const Tensor> inputs);
 

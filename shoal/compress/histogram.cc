@@ -1,3 +1,11 @@
+// The range of a quantised value, as the minimum of the expected squared error
+//
+//   E(range) = sum over bins of count * (step^2 / 12 + d^2),   step = (high - low) / 255,
+//
+// where step^2 / 12 is the variance of rounding and d the distance of the bin's centre from the
+// range, which is the error of clamping. A wide range rounds coarsely, a narrow one clamps much.
+// The search tries 64 cuts per end and costs 3 * 64 evaluations of 4096 bins, whatever the number
+// of elements.
 #include "shoal/compress/histogram.h"
 
 #include <algorithm>
@@ -10,7 +18,8 @@ constexpr double kSteps = 255;  // between the 256 numbers of a byte
 
 }  // namespace
 
-// Doubling the range makes one bin of two, so that no element has to be counted again.
+// Doubles the range until it holds `magnitude`. Doubling makes one bin of two, so that no element
+// has to be counted again.
 void Histogram::widen(float magnitude) {
   if (limit_ == 0) {
     limit_ = std::exp2(std::ceil(std::log2(magnitude)));
@@ -25,9 +34,10 @@ void Histogram::widen(float magnitude) {
 }
 
 void Histogram::add(std::span<const float> elements) {
-  constexpr float kLargest = 1e30f;  // beyond it nothing but a broken model counts
+  constexpr float kLargest = 1e30f;  // larger elements come from a broken model
   Range range;
   for (float x : elements) {
+    // False for NaN, too.
     if (!(std::abs(x) <= kLargest)) continue;
     range = {std::min(range.low, x), std::max(range.high, x)};
   }
@@ -60,7 +70,8 @@ double Histogram::error(Range range) const {
   return sum;
 }
 
-// One end after the other: they hardly depend on each other.
+// The ends are optimised in turn, as they hardly depend on each other; the upper one twice, because
+// the lower one has changed since.
 Range Histogram::best_range() const {
   constexpr int kCuts = 64;
   Range best = seen_;

@@ -1,5 +1,5 @@
-// How often the elements of a value take which size, over many runs, and the range that the 256
-// steps of a byte are best spent on.
+// Histogram: how often the elements of a value have which size, over many runs, and the range that
+// the 256 steps of a byte are best spent on.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,8 @@ struct Range {
 // Counts of magnitudes. A value; one thread at a time may change it.
 class Histogram {
  public:
-  // Counts these, too. Grows with what it sees: no range has to be known before.
+  // Counts these elements, too. No range has to be known before: the histogram grows. NaN, infinity
+  // and magnitudes beyond 1e30 are ignored.
   void add(std::span<const float> elements);
 
   // The range in which rounding to 256 steps, and clamping what lies outside, makes the least

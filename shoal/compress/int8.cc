@@ -6,6 +6,8 @@
 namespace shoal::compress {
 namespace {
 
+// A product is compressed if its weights are dequantised; nodes are in topological order, so that
+// the DequantizeLinear has been seen before its reader.
 void count_products(Compressed& result) {
   const Graph& graph = result.graph;
   std::vector<bool> dequantized(graph.value_count());
@@ -28,6 +30,7 @@ Result<Compressed> int8(const Graph& graph, const Context& context) {
   Compressed result;
   SHOAL_ASSIGN(result.graph, quantize(prepared, calibration.ranges()));
   count_products(result);
+  // A graph without products would be written unchanged, and look compressed.
   if (result.compressed > 0) return result;
   return Status(Code::kUnsupported, "there is no Conv, Gemm or MatMul with constant f32 weights");
 }

@@ -1,3 +1,5 @@
+// The table of methods. list.inc names each method once; the macro makes a declaration and an entry
+// of it.
 #include "shoal/compress/methods.h"
 
 #include <algorithm>

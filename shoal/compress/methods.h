@@ -16,21 +16,21 @@
 
 namespace shoal::compress {
 
-// What a method may use.
+// The means that a method may use.
 struct Context {
   Device& device;                             // to run the graph on
   CalibrationData examples = {};              // where needs_calibration says so
   std::function<void(size_t)> progress = {};  // called before each example with its index
 };
 
-// What a method made of a graph.
+// The result of a method.
 struct Compressed {
   Graph graph;
   size_t products = 0;    // Conv, Gemm and MatMul nodes
   size_t compressed = 0;  // of them
 };
 
-// A way to compress.
+// A way to compress. A value; `run` may be called by several threads at once.
 struct Method {
   std::string_view name;  // "int8", the file name
   bool needs_calibration = false;
@@ -39,7 +39,7 @@ struct Method {
   Result<Compressed> (*run)(const Graph& graph, const Context& context);
 };
 
-// All of them, and the one of this name; null if there is none.
+// All methods, and the one of this name; null if there is none. Valid for ever.
 std::span<const Method> methods();
 const Method* find_method(std::string_view name);
 

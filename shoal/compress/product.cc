@@ -11,6 +11,7 @@ const Tensor* floats_of(const Graph& graph, ValueId id) {
   return tensor != nullptr && tensor->dtype() == DType::kF32 ? tensor : nullptr;
 }
 
+// The factors alpha and beta, and a transposed A, have no counterpart in integer products.
 bool is_plain_gemm(const Node& node) {
   return node.integer("transA", 0) == 0 && node.real("alpha", 1) == 1 && node.real("beta", 1) == 1;
 }
@@ -26,6 +27,7 @@ std::optional<size_t> channel_axis_of(const Node& node, const Tensor& weights) {
 }  // namespace
 
 std::optional<WeightedProduct> product_of(const Graph& graph, const Node& node) {
+  // A product of constants is folded by a pass, not quantised.
   if (node.inputs.size() < 2 || graph[node.inputs[0]].constant) return std::nullopt;
   WeightedProduct product;
   product.weights = floats_of(graph, node.inputs[1]);
@@ -35,6 +37,7 @@ std::optional<WeightedProduct> product_of(const Graph& graph, const Node& node) 
   product.channel_axis = *axis;
   if (node.inputs.size() > 2 && node.inputs[2] != kNoValue) {
     product.bias = floats_of(graph, node.inputs[2]);
+    // A bias of another shape is broadcast, and has no scale per channel.
     const Shape per_channel{product.weights->shape()[*axis]};
     if (product.bias == nullptr || product.bias->shape() != per_channel) return std::nullopt;
   }

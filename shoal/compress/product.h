@@ -1,4 +1,4 @@
-// Products with constant weights: what is worth computing in integers.
+// Products with constant weights, which are worth computing in integers.
 #pragma once
 
 #include <optional>

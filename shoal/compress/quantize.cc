@@ -1,3 +1,12 @@
+// Affine quantisation of activations and symmetric quantisation of weights:
+//
+//   x ~ sx * (qx - zx)     qx in [0, 255],     sx = (high - low) / 255,  zx = round(-low / sx)
+//   w ~ sw[c] * qw         qw in [-127, 127],  sw[c] = max |w[c]| / 127, per output channel c
+//   b ~ sx * sw[c] * qb    qb in i32
+//
+// so that sum(x * w) + b = sx * sw[c] * (sum((qx - zx) * qw) + qb): one integer sum and one factor
+// per channel. Weights have no zero point, which saves a sum over x; -128 is not used, which
+// keeps their range symmetric.
 #include "shoal/compress/quantize.h"
 
 #include <algorithm>
@@ -15,7 +24,8 @@ namespace {
 
 using passes::Rewriter;
 
-// The elements of the output are elements of input 0, so they have its scale.
+// Whether the elements of the output are elements of input 0. They then have its scale, and a
+// device can move bytes without rounding them again.
 bool keeps_elements(const Graph& graph, const Node& node) {
   return node.op == &ops::max_pool || node.op == &ops::transpose || passes::is_view(graph, node);
 }
@@ -25,6 +35,8 @@ struct Parameters {
   uint8_t zero_point = 0;
 };
 
+// A range without width, or one so narrow that the scale is denormal, comes from a value that is
+// zero. Any scale will do.
 Parameters parameters_of(Range range) {
   const float width = range.high - range.low;
   if (!std::isnormal(width / 255)) return {};
@@ -37,6 +49,8 @@ class Quantizer {
  public:
   Quantizer(const Graph& graph, const Ranges& ranges) : graph_(graph), rewriter_(graph) {
     for (const auto& [id, range] : ranges) parameters_[id] = parameters_of(range);
+    // Nodes are in topological order, so that a chain of such nodes gets the parameters of its
+    // first value.
     for (const Node& node : graph.nodes()) {
       const auto from = parameters_.find(node.inputs.empty() ? kNoValue : node.inputs[0]);
       const auto to = parameters_.find(node.outputs[0]);
@@ -61,7 +75,7 @@ class Quantizer {
     return graph_[id].name + "." + std::string(role);
   }
 
-  // Lets everybody who reads the value read it rounded to a byte.
+  // Lets all readers of the value read it rounded to a byte.
   Status round(ValueId id) {
     const auto found = parameters_.find(id);
     if (found == parameters_.end()) return {};
@@ -93,8 +107,9 @@ class Quantizer {
     return Status(Code::kInternal, "a quantised node was refused").at(place_of(graph_, node));
   }
 
-  // One per output channel: its largest weight becomes 127. Where the bias would not fit into 32
-  // bits at that scale, because the weights are tiny or none, the scale that makes it fit.
+  // One scale per output channel: its largest weight becomes 127. Where the bias would not fit into
+  // 32 bits at that scale, because the weights are tiny or zero, the scale is the one that makes it
+  // fit.
   static std::vector<float> weight_scales(const WeightedProduct& product, float x_scale) {
     constexpr float kMostBias = 0x1p30f;
     std::vector<float> scales(channels_of(product), 0.0f);
@@ -120,6 +135,7 @@ class Quantizer {
     const auto inner = static_cast<size_t>(shape.count(product.channel_axis + 1, shape.rank()));
     const size_t channels = channels_of(product);
     const auto weights = product.weights->data<float>();
+    // The channel is the axis before `inner`, and begins again after the last.
     for (size_t first = 0, channel = 0; first < weights.size(); first += inner) {
       for (size_t i = first; i < first + inner; ++i) f(i, channel, weights[i]);
       channel = channel + 1 == channels ? 0 : channel + 1;
@@ -134,6 +150,8 @@ class Quantizer {
       const float rounded = std::nearbyint(w / scales[channel]);
       to_bytes[i] = ops::saturate<int8_t>(std::clamp(rounded, -127.0f, 127.0f));
     });
+    // The f32 weights of a mapped file are not read again: their pages go back to the system, so
+    // that a large model is never in memory in both forms.
     product.weights->release_pages();
     const Shape per_channel{std::ssize(scales)};
     const ValueId w = rewriter_.add_constant(node, "weight", std::move(bytes));
@@ -172,6 +190,8 @@ class Quantizer {
 
 Result<Graph> prepare(const Graph& graph) {
   Graph current = graph;
+  // Padding and batch norms are folded first. Other passes wait: they may fuse nodes into operators
+  // that product_of() does not know.
   for (auto* pass : {passes::remove_dead_code, passes::remove_identity, passes::fold_constants,
                      passes::fold_pad, passes::fold_batch_norm, passes::remove_dead_code}) {
     SHOAL_ASSIGN(current, pass(current));

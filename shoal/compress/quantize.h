@@ -24,12 +24,13 @@ namespace shoal::compress {
 // does.
 Result<Graph> prepare(const Graph& graph);
 
-// The values of a graph that are worth a byte: what products read and give, and what is between
-// them. A result of the graph stays real.
+// The values of a graph that are worth a byte: those that products read and give, and those between
+// them. A result that no node of the graph reads stays real.
 std::vector<ValueId> values_to_quantize(const Graph& graph);
 
-// The quantised graph. Needs the ranges of values_to_quantize(graph), or of those that are to be
-// quantised among them.
+// The quantised graph. `ranges` are those of values_to_quantize(graph), or of some of them: values
+// without a range stay real. Fails with kInternal if a node refuses its quantised inputs, which is
+// a bug.
 Result<Graph> quantize(const Graph& graph, const Ranges& ranges);
 
 }  // namespace shoal::compress

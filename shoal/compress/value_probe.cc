@@ -7,6 +7,8 @@ Result<ValueProbe> ValueProbe::create(const Graph& graph, std::vector<ValueId> v
   ValueProbe probe;
   probe.results_ = graph.outputs().size();
   probe.values_ = std::move(values);
+  // A copy with further outputs: they keep the values alive until the end of a run, which costs
+  // memory, and keep the device from fusing them away.
   Graph open = graph;
   for (ValueId id : probe.values_) open.mark_output(id);
   probe.outputs_.resize(open.outputs().size());

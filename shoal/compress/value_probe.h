@@ -13,16 +13,17 @@
 
 namespace shoal::compress {
 
-// One thread at a time.
+// See the head of this file. Thread-compatible: one thread at a time.
 class ValueProbe {
  public:
-  // Compiles the graph with these values as further outputs. REQUIRES: `device` outlives the probe.
+  // Compiles the graph with these values as further outputs. Fails as device.compile() does.
+  // REQUIRES: `device` outlives the probe.
   static Result<ValueProbe> create(const Graph& graph, std::vector<ValueId> values, Device& device);
 
   // Runs the graph; fails as the device does. REQUIRES: inputs have the graph's types and order.
   Status run(std::span<const Tensor> inputs);
 
-  // What it shows, as it was told.
+  // The values that it shows, as create() was told.
   const std::vector<ValueId>& values() const { return values_; }
   // Value `i` of values() in the last run; it is overwritten by the next one.
   const Tensor& seen(size_t i) const { return outputs_[results_ + i]; }

@@ -1,3 +1,6 @@
+// The choice of values. Inputs and results of products come first; then, in one pass in topological
+// order, results of operators that read only such values and that engines compute on bytes. So
+// few values are converted between bytes and floats, and only where an operator needs floats.
 #include <algorithm>
 #include <array>
 #include <set>
@@ -52,7 +55,8 @@ class Selection {
     });
   }
 
-  // An activation that only clamps is computed with what it follows.
+  // The value that the node effectively gives. An activation that only clamps is computed with the
+  // node it follows, so that the value between them never exists.
   ValueId result_of(const Node& node) const {
     const Node* reader = links_.only_reader(node.outputs[0]);
     const bool clamps = reader != nullptr && (reader->op == &ops::relu || reader->op == &ops::clip);
@@ -61,6 +65,7 @@ class Selection {
 
   bool reads_taken(const Node& node) const {
     const auto is_taken = [&](ValueId id) {
+      // The bounds of a Clip are constants that no byte has to stand for.
       const bool is_parameter = id == kNoValue || graph_[id].type.dtype != DType::kF32 ||
                                 (node.op == &ops::clip && id != node.inputs[0]);
       return is_parameter || taken_.contains(id);
