@@ -11,7 +11,8 @@ constexpr size_t kNever = std::numeric_limits<size_t>::max();
 
 size_t index_of(ValueId id) { return static_cast<size_t>(id); }
 
-// The phase of each node: see cut_graph().
+// The phase of each node: see cut_graph(). The parity of a phase is its side, so that a node may
+// only stay in the phase of an input or go to the next of its own parity. O(nodes + edges).
 std::vector<size_t> phases_of(const Graph& graph, const std::vector<size_t>& sides, size_t start) {
   std::vector<size_t> of_value(graph.value_count(), 0), of_node;
   for (size_t n = 0; n < graph.nodes().size(); ++n) {
@@ -28,7 +29,7 @@ std::vector<size_t> phases_of(const Graph& graph, const std::vector<size_t>& sid
   return of_node;
 }
 
-// What each part reads and gives. A value belongs to the part that computes it.
+// The values that each part reads and gives. A value belongs to the part that computes it.
 void find_values(const Graph& graph, std::vector<GraphPart>& parts) {
   std::vector<size_t> maker(graph.value_count(), kNever);  // part
   for (size_t p = 0; p < parts.size(); ++p) {
@@ -61,6 +62,7 @@ void find_values(const Graph& graph, std::vector<GraphPart>& parts) {
 std::vector<GraphPart> cut_graph(const Graph& graph, const std::vector<size_t>& sides) {
   SHOAL_CHECK(sides.size() == graph.nodes().size());
   std::vector<GraphPart> best;
+  // With the other start a graph may have one part less. Ties go to device 0.
   for (const size_t start : {size_t{0}, size_t{1}}) {
     const std::vector<size_t> phases = phases_of(graph, sides, start);
     std::vector<GraphPart> parts;
@@ -69,6 +71,7 @@ std::vector<GraphPart> cut_graph(const Graph& graph, const std::vector<size_t>& 
       parts[phases[n]].side = sides[n];
       parts[phases[n]].nodes.push_back(n);
     }
+    // Only the first phase can be empty: a phase follows from a node of the phase before.
     std::erase_if(parts, [](const GraphPart& part) { return part.nodes.empty(); });
     if (best.empty() || parts.size() < best.size()) best = std::move(parts);
   }

@@ -14,7 +14,9 @@ namespace {
 using Values = std::span<const DeviceValue>;
 using Outputs = std::span<DeviceValue>;
 
-// A blocking run on a thread of its own.
+// A blocking run on a thread of its own. Two sources may stop it: the caller's token, which is
+// forwarded, and cancel(). Members are initialised in order, and the thread is the last: it uses
+// all others.
 class ThreadRun final : public Run {
  public:
   ThreadRun(Executable& executable, Values inputs, Outputs outputs, const RunOptions& options)
@@ -54,6 +56,7 @@ class ThreadRun final : public Run {
     void operator()() const { source.request_stop(); }
   };
 
+  // An exception must not leave the thread: it would end the process.
   Status guarded(Executable& executable, Outputs outputs, const RunOptions& options) try {
     return executable.run_values(inputs_, outputs, options);
   } catch (const std::bad_alloc&) {
@@ -79,6 +82,7 @@ class ThreadRun final : public Run {
 
 }  // namespace
 
+// Cancellation takes precedence: the caller has given up on the result.
 Status RunOptions::interrupted() const {
   if (cancel.stop_requested()) return Status(Code::kCancelled, "the run was cancelled");
   if (deadline != kNoDeadline && std::chrono::steady_clock::now() >= deadline) {
@@ -107,6 +111,7 @@ Status Executable::run_values(Values inputs, Outputs outputs, const RunOptions& 
     in.push_back(std::move(tensor));
   }
   for (const DeviceValue& value : outputs) {
+    // Outputs in the memory of another device are replaced, not written to.
     out.push_back(value.host() != nullptr ? *value.host() : Tensor());
   }
   SHOAL_TRY(run(in, out, options));
@@ -114,6 +119,7 @@ Status Executable::run_values(Values inputs, Outputs outputs, const RunOptions& 
   return {};
 }
 
+// A start that finds no thread is a shortage like that of memory.
 Result<std::unique_ptr<Run>> Executable::start(Values inputs, Outputs outputs,
                                                const RunOptions& options) try {
   return std::unique_ptr<Run>(std::make_unique<ThreadRun>(*this, inputs, outputs, options));
@@ -127,6 +133,7 @@ Status AsyncExecutable::run(std::span<const Tensor> inputs, std::span<Tensor> ou
   std::vector<DeviceValue> out(outputs.size());
   SHOAL_TRY(run_values(in, out, options));
   for (size_t i = 0; i < out.size(); ++i) {
+    // Memory that the caller gave is filled; to_host() would make new memory.
     if (outputs[i].defined() && out[i].memory() != nullptr) {
       SHOAL_TRY(out[i].memory()->copy_to(outputs[i]));
     } else {

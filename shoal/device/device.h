@@ -27,11 +27,11 @@
 
 namespace shoal {
 
-// When something has to be done by.
+// The time by which something has to be done.
 using Deadline = std::chrono::steady_clock::time_point;
 inline constexpr Deadline kNoDeadline = Deadline::max();
 
-// What does not change while a device exists.
+// The properties of a device that do not change while it exists.
 struct DeviceInfo {
   std::string name;          // "cpu", "reference", "cluster(5)"
   int threads = 1;           // that one run may use
@@ -53,7 +53,7 @@ struct TraceEvent {
 };
 using Trace = std::vector<TraceEvent>;
 
-// What one run is given beside its inputs and outputs. `{}`: no limit and no trace.
+// The options of one run. `{}`: no limit and no trace. A value.
 struct RunOptions {
   // The run fails with kDeadline if it has not ended by then. Devices look between nodes.
   Deadline deadline = kNoDeadline;
@@ -119,7 +119,7 @@ class Run {
   virtual void cancel() = 0;
 };
 
-// What the values of a graph need in bytes, weights apart. Inputs and outputs count: they are the
+// The bytes that the values of a graph need, weights apart. Inputs and outputs count: they are the
 // caller's, and there from the first node to the last.
 struct MemoryUse {
   int64_t planned = 0;
@@ -131,9 +131,9 @@ struct KernelInfo {
   std::string name = {};  // "reference", "gemm", ...
 };
 
-// A compiled graph: weights packed, shaders built, memory planned. What can fail for reasons of
-// the model has failed already; a run fails only if the hardware or a peer does, if memory runs
-// out, by its deadline or because it is cancelled.
+// A compiled graph: weights packed, shaders built, memory planned. Everything that can fail because
+// of the model has failed already; a run fails only if the hardware or a peer does, if memory runs
+// out (kExhausted), by its deadline or because it is cancelled.
 //
 // Thread-safe: any number of runs may be in progress at once, and all share the weights.
 class Executable {
@@ -159,13 +159,14 @@ class Executable {
                                              std::span<DeviceValue> outputs,
                                              const RunOptions& options);
 
-  // The graph as it is carried out; devices may change nodes, but not inputs and outputs.
+  // The graph as it is carried out; devices may change nodes, but not inputs and outputs. Valid as
+  // long as the executable.
   virtual const Graph& graph() const = 0;
   virtual MemoryUse memory() const = 0;                        // of one run
   virtual const KernelInfo& kernel_of(size_t node) const = 0;  // of graph().nodes()
 };
 
-// For devices with queues: start() is what they implement, and the blocking runs follow from it.
+// A base for devices with queues: they implement start(), and the blocking runs follow from it.
 class AsyncExecutable : public Executable {
  public:
   Status run(std::span<const Tensor> inputs, std::span<Tensor> outputs,
@@ -182,22 +183,24 @@ class AsyncExecutable : public Executable {
 class Device {
  public:
   virtual ~Device() = default;
-  // Valid as long as the device.
+  // The properties of the device. Valid as long as the device.
   virtual const DeviceInfo& info() const = 0;
 
   // Whether compile() takes a graph with this node, which is one of `graph`'s. A device that does
   // not know every operator is completed by another one: see hybrid.h. Default: all nodes.
   virtual bool supports(const Graph& graph, const Node& node) const;
 
-  // Fails with kUnsupported where a node is not supported and with kExhausted where memory is
-  // short.
+  // Compiles a graph, which need not outlive the result. Fails with kUnsupported where a node is
+  // not supported and with kExhausted where memory is short.
   virtual Result<std::unique_ptr<Executable>> compile(const Graph& graph) = 0;
 
-  // What compile(graph)->memory() would say, where possible without compiling.
+  // The result of compile(graph)->memory(), where possible without compiling. Fails as compile()
+  // does.
   virtual Result<MemoryUse> memory_of(const Graph& graph);
 
   // The tensor in the device's memory, for run_values() and start(). The default copies nothing:
-  // `tensor`'s elements must then not change while the value is in use.
+  // `tensor`'s elements must then not change while the value is in use. Fails with kExhausted where
+  // memory is short.
   virtual Result<DeviceValue> upload(const Tensor& tensor);
 };
 

@@ -1,3 +1,10 @@
+// A device made of two. The cut (cut.h) gives parts that alternate between the devices; each part
+// is compiled by its own device as a graph of its own. A run carries out the parts in order. Values
+// that cross are copied when the first part on the other side reads them, and stay on both sides
+// until the run ends.
+//
+// An executable is immutable after compile(): all that changes in a run is in `Live`, on the
+// caller's stack, so that any number of runs may be in progress at once.
 #include "shoal/device/hybrid.h"
 
 #include <algorithm>
@@ -15,7 +22,7 @@ using Devices = std::array<std::unique_ptr<Device>, 2>;
 
 size_t index_of(ValueId id) { return static_cast<size_t>(id); }
 
-// Of parts that run one after the other, where each keeps its own arena.
+// The memory of parts that run one after the other, where each keeps its own arena.
 MemoryUse joined_memory(const MemoryUse& a, const MemoryUse& b) {
   return {a.planned + b.planned, std::max(a.lower_bound, b.lower_bound)};
 }
@@ -26,7 +33,8 @@ struct CompiledPart {
   size_t first_node = 0;  // of its graph in the graph of all
 };
 
-// The graphs of all parts as one, as the devices carry them out.
+// The graphs of all parts as one, as the devices carry them out. Traces and kernels refer to its
+// nodes.
 class Joined {
  public:
   explicit Joined(const Graph& whole) : whole_(whole), ids_(whole.value_count(), kNoValue) {
@@ -116,6 +124,7 @@ class HybridExecutable final : public Executable {
     for (const CompiledPart& part : parts_) {
       SHOAL_TRY(run_part(part, live, outputs, options, start));
     }
+    // Outputs that no part computes are constants or inputs.
     for (size_t i = 0; i < outputs.size(); ++i) {
       const ValueId id = whole_.outputs()[i];
       const auto& [here, there] = live[index_of(id)];
@@ -131,6 +140,7 @@ class HybridExecutable final : public Executable {
     return use;
   }
   const KernelInfo& kernel_of(size_t node) const override {
+    // Parts are sorted by their first node, and the first one begins with 0: prev() exists.
     const auto after = std::ranges::upper_bound(parts_, node, {}, &CompiledPart::first_node);
     const CompiledPart& part = *std::prev(after);
     return part.executable->kernel_of(node - part.first_node);
@@ -161,6 +171,7 @@ class HybridExecutable final : public Executable {
     Trace trace;
     RunOptions of_part = options;
     if (options.trace != nullptr) of_part.trace = &trace;
+    // Times of a part count from its own beginning; the trace of the run counts from the run's.
     const auto begin = Clock::now() - start;
     SHOAL_TRY(compiled.executable->run_values(reads, gives, of_part));
     for (const TraceEvent& event : trace) {
@@ -173,6 +184,7 @@ class HybridExecutable final : public Executable {
     return {};
   }
 
+  // The walk mirrors run_part(): a value counts once for each side it has to be brought to.
   void count_crossings() {
     std::vector<std::array<bool, 2>> is_at(whole_.value_count());
     for (ValueId id : whole_.inputs()) is_at[index_of(id)].fill(true);

@@ -10,7 +10,7 @@
 
 namespace shoal {
 
-// What travels between the two devices in one run. A value that several parts of the other device
+// The traffic between the two devices in one run. A value that several parts of the other device
 // read travels once. Inputs and outputs of the whole graph are the caller's and do not count.
 struct Crossings {
   int64_t values = 0;
@@ -19,14 +19,15 @@ struct Crossings {
 };
 
 // The cut is by Device::supports(), into as few parts as a strict alternation of the two devices
-// allows (see hybrid.cc). A graph that one device supports as a whole is compiled by that device
-// alone. compile() fails with kUnsupported and the node's name where neither supports a node.
+// allows (see cut.h). A graph that one device supports as a whole is compiled by that device alone.
+// compile() fails with kUnsupported and the node's name where neither supports a node.
 //
-// Executable::graph() is that of all parts, one after the other, as the devices carry them out.
+// Executable::graph() is that of all parts, one after the other, as the devices carry them out. The
+// device is thread-safe as both of its devices are; it outlives what it compiled.
 std::unique_ptr<Device> make_hybrid_device(std::unique_ptr<Device> first,
                                            std::unique_ptr<Device> fallback);
 
-// Of an executable that a hybrid device compiled; none and one part for any other.
+// The crossings of an executable that a hybrid device compiled; none and one part for any other.
 Crossings crossings_of(const Executable& executable);
 
 }  // namespace shoal

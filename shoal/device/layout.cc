@@ -1,5 +1,12 @@
 // Placing lifetimes in an arena is packing rectangles whose x is given (time) and whose y is to be
-// found (the offset): NP-hard, and close to the lower bound by simple orders on real networks.
+// found (the offset). That is NP-hard, but on real networks simple orders come close to the lower
+// bound, the largest live set. The search, which ends as soon as a layout is within 0.5 % of it:
+//
+//   1. first come, first served, with the best-fitting free stretch: O(n log n)
+//   2. three fixed orders (bytes, bytes * steps, steps), each into the smallest gap: O(conflicts)
+//   3. local search from the best order: the lifetime at the top is placed first next time
+//
+// Steps 2 and 3 have a budget of visits, so that no graph, however wide, takes long.
 #include <algorithm>
 #include <map>
 #include <numeric>
@@ -15,7 +22,7 @@ namespace {
 
 using Order = std::vector<uint32_t>;
 
-// Pairs alive at once that we are ready to keep (32 MB), and to look at in all attempts together.
+// Pairs alive at once that are worth keeping (32 MB), and worth visiting in all attempts together.
 // Real networks have some ten per value; only then is the choice of an order worth its time.
 constexpr size_t kMaxPairs = size_t{4} << 20;
 constexpr size_t kMaxVisits = size_t{8} << 20;
@@ -68,6 +75,7 @@ class FreeList {
   int64_t end() const { return end_; }
 
  private:
+  // A free stretch at the end of the arena is extended, not left behind.
   int64_t grow(int64_t bytes) {
     int64_t offset = end_;
     if (!by_offset_.empty()) {
@@ -94,7 +102,7 @@ class FreeList {
   int64_t end_ = 0;
 };
 
-// What an allocator would do that sees the requests as they come: n log n, never refused.
+// The layout of an allocator that sees the requests as they come: O(n log n), and never refused.
 Layout place_in_time(std::span<const Lifetime> lifetimes) {
   Layout layout{std::vector<int64_t>(lifetimes.size(), 0), 0};
   using Event = std::pair<int64_t, uint32_t>;
@@ -139,7 +147,8 @@ bool for_each_pair(std::span<const Lifetime> lifetimes, const Order& order, F f)
   return true;
 }
 
-// Nothing if there are more than we want to look at.
+// Nothing if there are more than kMaxPairs. Two passes, count and fill, make one array of all
+// lists.
 std::optional<Conflicts> find_conflicts(std::span<const Lifetime> lifetimes) {
   const Order order = in_time(lifetimes);
   Conflicts conflicts;

@@ -1,3 +1,6 @@
+// Lifetimes of values, in steps of the graph's order, and their places. Values that overwrite their
+// input in place form one buffer, whose lifetime is the union. Buffers that end in a graph output
+// lie in the caller's memory, all others in one arena (layout.cc).
 #include "shoal/device/memory_plan.h"
 
 #include <algorithm>
@@ -47,6 +50,7 @@ class Planner {
   int32_t inherited(size_t n) const {
     const Node& node = graph_.nodes()[n];
     if (!node.op->in_place || node.inputs.empty() || node.inputs[0] == kNoValue) return kNoBuffer;
+    // A node that reads the value twice must not overwrite it for its other input.
     const ValueId input = node.inputs[0];
     const bool dies = last_use_[index(input)] == static_cast<int64_t>(n) &&
                       output_[index(input)] < 0 && std::ranges::count(node.inputs, input) == 1;
@@ -65,6 +69,7 @@ class Planner {
         buffers_.push_back({{bytes_of(id), step, step}, -1});
       }
       Buffer& b = buffers_[static_cast<size_t>(buffer)];
+      // A value that nobody reads still lives while its node runs.
       b.life.last = std::max(step, last_use_[index(id)]);
       b.output = output_[index(id)];
       buffer_of_[index(id)] = buffer;

@@ -1,3 +1,5 @@
+// The reference device: no plan, no kernels. Every value has memory of its own, zeroed, so that a
+// reference function that misses an element gives the same wrong result each time.
 #include "shoal/device/device.h"
 
 namespace shoal {
@@ -25,6 +27,7 @@ class ReferenceExecutable : public Executable {
       std::vector<Tensor> in, out;
       for (ValueId id : node.inputs) in.push_back(id == kNoValue ? Tensor() : at(id));
       for (ValueId id : node.outputs) out.push_back(at(id) = Tensor(graph_[id].type));
+      // The device is asked before every node, so that tests can cancel between any two.
       SHOAL_TRY(options.interrupted());
       const auto begin = Clock::now();
       node.op->reference(node, in, out);
@@ -51,7 +54,8 @@ class ReferenceExecutable : public Executable {
   }
 
  private:
-  // An output that no node made, or that was given already, is a copy: outputs are the caller's.
+  // Gives the results to the caller, who owns them. A value that no node made, or that was given
+  // already, is cloned, so that outputs share memory with nothing.
   void give(std::span<const Tensor> values, std::span<Tensor> outputs) const {
     std::vector<bool> is_free(values.size());
     for (const Node& node : graph_.nodes()) {

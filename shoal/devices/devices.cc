@@ -25,6 +25,8 @@ Made make_hybrid(std::string_view argument, const DeviceOptions& options) {
   return make_hybrid_device(std::move(first), std::move(fallback));
 }
 
+// The kinds of devices. The constructor registers those of this room: static initialisers would be
+// dropped by the linker together with their object files.
 class Registry {
  public:
   Registry() {
@@ -61,6 +63,7 @@ class Registry {
   std::map<std::string, DeviceKind, std::less<>> kinds_;
 };
 
+// A function-local static: registration by other static initialisers may come first.
 Registry& registry() {
   static Registry registry;
   return registry;

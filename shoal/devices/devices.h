@@ -24,12 +24,12 @@
 
 namespace shoal {
 
-// What a device may be told when it is made. Each kind reads what concerns it.
+// The options of all kinds of devices. Each kind reads those that concern it. A value.
 struct DeviceOptions {
   CpuOptions cpu = {};
 };
 
-// What make_device() knows of one kind of device.
+// A kind of device, as make_device() knows it.
 struct DeviceKind {
   std::string name;     // without ':'
   std::string summary;  // one line for a user
@@ -39,8 +39,8 @@ struct DeviceKind {
       make;
 };
 
-// Fails with kNotFound, and the kinds that there are, where nobody registered the name's kind;
-// otherwise as the kind does. Thread-safe.
+// Makes the device of this name. Fails with kNotFound, and the kinds that there are, where nobody
+// registered the name's kind; otherwise as the kind does. Thread-safe.
 Result<std::unique_ptr<Device>> make_device(std::string_view name,
                                             const DeviceOptions& options = {});
 
