@@ -1,3 +1,5 @@
+// Shapes as texts, and inputs made from shapes. Texts come from a command line and declarations
+// from a file: both are checked before a Shape or a tensor is made of them.
 #include "shoal/models/input_shapes.h"
 
 #include <charconv>
@@ -19,6 +21,7 @@ Result<Shape> parse_shape(std::string_view dims, const std::string& text) {
   while (at < end) {
     int64_t dim = 0;
     const auto [next, error] = std::from_chars(at, end, dim);
+    // from_chars refuses numbers beyond int64. A ninth dimension would not fit into a Shape.
     if (error != std::errc() || dim < 0 || shape.rank() == Shape::kMaxRank) return no_shape(text);
     shape.push_back(dim);
     if (next == end) break;
@@ -63,6 +66,7 @@ Result<Session::Tensors> random_inputs(const Session& session, const InputShapes
     SHOAL_ASSIGN(const TensorType type, type_of(input, shapes));
     inputs[input.name] = random_tensor(type, rng);
   }
+  // A name that no input has is likely misspelt.
   for (const auto& [name, shape] : shapes) {
     if (!inputs.contains(name)) return invalid("the model has no input " + name);
   }

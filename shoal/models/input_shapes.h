@@ -14,10 +14,11 @@
 
 namespace shoal {
 
+// Shapes by the names of inputs.
 using InputShapes = std::map<std::string, Shape>;
 
-// From texts such as "x=1x3x224x224". The name may contain '='; the last one counts. "x=" is a
-// scalar.
+// Shapes from texts such as "x=1x3x224x224". The name may contain '='; the last one counts. "x=" is
+// a scalar. Fails with kInvalidArgument for another text.
 Result<InputShapes> parse_input_shapes(std::span<const std::string> texts);
 
 // Random inputs for a request, the same in every call: floats in [0, 1), other types 0 or 1.

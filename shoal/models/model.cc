@@ -1,3 +1,7 @@
+// The three kinds of models behind one class. A file, and the embedded classifier, are an
+// onnx::Model, which is bound for each set of shapes. A network of the zoo is a function that
+// builds a graph. It is built once for one image and shared by all copies; other batches are built
+// anew.
 #include "shoal/models/model.h"
 
 #include <algorithm>
@@ -29,6 +33,7 @@ int64_t batch_of(const InputShapes& shapes) {
   return has_batch ? shapes.begin()->second[0] : 1;
 }
 
+// The zoo's networks are built for a batch; everything else about a shape must be as they have it.
 Status require_shapes(const Graph& graph, const InputShapes& shapes) {
   for (const auto& [name, shape] : shapes) {
     const auto is_named = [&, &wanted = name](ValueId id) { return graph[id].name == wanted; };
@@ -57,6 +62,7 @@ TensorInfo info_of(const std::string& name, const TensorType& type) {
 
 }  // namespace
 
+// Shared by all copies of a model. A failure is kept, too: building again would fail again.
 struct Model::Network {
   std::once_flag once;
   Status failure;
@@ -67,6 +73,7 @@ Model::Model(std::string_view name, ModelOptions options)
     : name_(name), options_(options), network_(std::make_shared<Network>()) {}
 
 Result<std::shared_ptr<const LoadedGraph>> Model::network() const {
+  // An exception leaves the flag unset, so that a later call with more memory builds it.
   std::call_once(network_->once, [this] {
     Result<LoadedGraph> loaded = build(1);
     network_->failure = loaded.status();
@@ -114,6 +121,7 @@ Result<LoadedGraph> Model::build(int64_t batch) const {
   return LoadedGraph{std::move(graph), {"output"}};
 }
 
+// Open dimensions are 1 in declared_inputs().
 Result<LoadedGraph> Model::bind(const InputShapes& shapes) const {
   SHOAL_ASSIGN(onnx::KnownValues known, onnx::declared_inputs(*file_));
   for (const auto& [input, shape] : shapes) {

@@ -61,11 +61,13 @@ class Model {
   // The zoo's networks have random weights; files and kDigitsModel have those they were given.
   bool has_random_weights() const { return file_ == nullptr; }
 
-  // What the model takes and gives, in its own order. Fails only if a network cannot be built.
+  // The inputs and outputs that the model declares, in its own order. Fails only if a network
+  // cannot be built.
   Result<std::vector<TensorInfo>> inputs() const;
   Result<std::vector<TensorInfo>> outputs() const;
 
-  // A session on this model. REQUIRES: `device` outlives it.
+  // A session on this model, which may outlive it. Fails as Session::open does. REQUIRES: `device`
+  // outlives the session.
   Result<Session> session(Device& device, SessionOptions options = {}) const;
 
   // The graph for inputs of these shapes. Inputs that are not named have the declared shape, with 1
@@ -96,10 +98,12 @@ class Model {
   std::shared_ptr<Network> network_;
 };
 
-// Fails with kNotFound if there is no such file or network, and as onnx::Model::open does.
+// Opens a model by its name. Fails with kNotFound if there is no such file or network, and as
+// onnx::Model::open does.
 Result<Model> open_model(std::string_view name, const ModelOptions& options = {});
 
-// An ONNX file in memory, which `owner` keeps. Its weights must be in it, not in files beside it.
+// An ONNX file in memory, which `owner` keeps; null where `bytes` outlive the model and all made
+// from it. Its weights must be in it, not in files beside it. Fails as onnx::Model::parse does.
 Result<Model> parse_model(std::shared_ptr<const void> owner, std::span<const std::byte> bytes);
 
 }  // namespace shoal

@@ -1,3 +1,10 @@
+// A request is a vector of live values by slot, on which stages run one after the other. A stage is
+// a graph bound to known types, compiled, and kept in a StageTable under a key: the types, and
+// where elements decide shapes the elements, of the values it reads. A session is thus a tree of
+// stages, which grows as requests bring new keys.
+//
+// Locks: StageTable::mutex_ before State::mutex_ before Slots::mutex_. None is held while a stage
+// is made or run.
 #include "shoal/session/session.h"
 
 #include <algorithm>
@@ -13,6 +20,7 @@
 namespace shoal {
 namespace {
 
+// Tensors throw std::bad_alloc. Every public function of a session ends that here.
 Status out_of_memory() { return Status(Code::kExhausted, "out of memory"); }
 
 // A number for each name, in the order in which names are first met. Thread-safe.
@@ -33,7 +41,7 @@ class Slots {
   std::map<std::string, size_t> slots_;
 };
 
-// What is known of one value when a stage is bound. Elements are a copy: the compiled stage keeps
+// The knowledge of one value when a stage is bound. Elements are a copy: the compiled stage keeps
 // them, and the caller may write into its tensor after the request.
 Requirement require(size_t slot, const Tensor& tensor, bool elements) {
   if (!tensor.defined()) return {slot, std::nullopt, {}};
@@ -72,6 +80,7 @@ class Session::State {
   Status prepare(const std::map<std::string, Shape>& shapes) {
     SHOAL_ASSIGN(const auto types, signature_.types_for(shapes));
     LiveValues live;
+    // Zeros stand for inputs of known shapes; their elements are never read.
     for (const auto& type : types) live.push_back(type ? Tensor(*type) : Tensor());
     return prepare(live, /*knows_elements=*/false);
   }
@@ -93,6 +102,7 @@ class Session::State {
       if (!stage->rest) break;
       SHOAL_ASSIGN(stage, next_stage(*stage, live, limits));
     }
+    // An output may be computed by any stage, or be an input of the model.
     for (size_t i = 0; i < outputs.size(); ++i) outputs[i] = live[output_slots_[i]];
     return {};
   }
@@ -118,6 +128,7 @@ class Session::State {
     for (ValueId id : compiled.inputs()) stage->inputs.push_back(slots_.of(compiled[id].name));
     stage->outputs = slots_.of(names);
     for (size_t slot : stage->outputs) {
+      // A value that is no output of the model gets an index beyond them all.
       const auto at = std::ranges::find(output_slots_, slot);
       stage->answers.push_back(static_cast<size_t>(at - output_slots_.begin()));
       stage->slots = std::max(stage->slots, slot + 1);
@@ -148,6 +159,7 @@ class Session::State {
     for (size_t slot : stage.inputs) inputs.push_back(live[slot]);
     const Graph& graph = stage.executable->graph();
     for (size_t i = 0; i < outputs.size(); ++i) {
+      // Intermediate values between two stages belong to nobody but the request.
       if (stage.answers[i] >= answers.size()) continue;
       outputs[i] = answers[stage.answers[i]];  // memory of the caller's, if it gave some
       const TensorType& type = graph[graph.outputs()[i]].type;
@@ -177,7 +189,8 @@ class Session::State {
   std::vector<bool> decides_shapes_;  // by input: its elements do, as was found by binding
 };
 
-// Inputs whose elements turn out to decide shapes are bound with their elements from then on.
+// The maker of the first stage. Inputs whose elements turn out to decide shapes are bound with
+// their elements from then on. Each round of make() finds at least one more such input, so it ends.
 class Session::State::FirstStage final : public StageMaker {
  public:
   FirstStage(State& state, const LiveValues& live, bool knows_elements)
@@ -232,6 +245,7 @@ class Session::State::FirstStage final : public StageMaker {
   const bool knows_elements_;
 };
 
+// The maker of a later stage. The stage before says whose elements decide its shapes.
 class Session::State::NextStage final : public StageMaker {
  public:
   NextStage(State& state, const Stage& before, const LiveValues& live)

@@ -29,7 +29,7 @@ namespace onnx {
 class Model;
 }
 
-// What a model takes: a dimension is -1 where any size will do.
+// An input of a model: a dimension is -1 where any size will do.
 struct InputInfo {
   std::string name;
   DType dtype = DType::kF32;
@@ -43,7 +43,7 @@ struct SessionOptions {
   size_t max_cached_shapes = 4;  // compiled forms kept for the input shapes seen last
 };
 
-// What one request is given beside its inputs. `{}`: no limit, nobody watches.
+// The options of one request. `{}`: no limit, no observer.
 struct RequestOptions {
   // Called after each compiled graph has run; a model with data-dependent shapes runs in several.
   // On the thread that calls run(), which holds no lock: it may call any method of the session.
@@ -78,11 +78,13 @@ class Session {
   Session& operator=(Session&&) noexcept;
   ~Session();
 
-  // What the model takes, the optional inputs last, and the names of what it gives.
+  // The inputs of the model, the optional ones last, and the names of its outputs. Valid as long as
+  // the session.
   const std::vector<InputInfo>& inputs() const;
   const std::vector<std::string>& outputs() const;
 
-  // OK iff names, types and shapes of `inputs` match what the model declares. run() checks this.
+  // OK iff names, types and shapes of `inputs` match the model's declaration; kInvalidArgument
+  // otherwise. run() checks this.
   Status accepts(const Tensors& inputs) const;
 
   // Compiles now what run() would compile when it meets inputs of these shapes, so that the first

@@ -1,3 +1,5 @@
+// The inputs that a model declares, against the inputs that a request gives. Models of any origin
+// are checked here, so that stages and devices may rely on types.
 #include "shoal/session/signature.h"
 
 #include <algorithm>
@@ -22,6 +24,7 @@ std::string declared_shape(const InputInfo& input) {
   return "[" + text + "]";
 }
 
+// An open dimension fits any size.
 bool fits(const Shape& shape, const std::vector<int64_t>& dims) {
   return std::ranges::equal(shape, dims,
                             [](int64_t size, int64_t dim) { return dim < 0 || dim == size; });
@@ -30,6 +33,8 @@ bool fits(const Shape& shape, const std::vector<int64_t>& dims) {
 }  // namespace
 
 Signature::Signature(const onnx::Model& model) {
+  // Two rounds: inputs without a default come first, so that callers by position may leave out the
+  // rest.
   for (const bool optional : {false, true}) {
     for (const onnx::ModelInput& input : model.inputs()) {
       if (input.optional != optional) continue;
@@ -100,6 +105,7 @@ Status Signature::accepts(size_t input, const TensorType& type) const {
 Result<TensorType> Signature::declared_type(size_t input) const {
   const InputInfo& info = inputs_[input];
   const bool is_open = std::ranges::any_of(info.dims, [](int64_t d) { return d < 0; });
+  // A hostile file may declare more dimensions than a Shape has.
   if (is_open || any_shape_[input] || info.dims.size() > Shape::kMaxRank) {
     return invalid("the model does not say which shape input " + info.name + " has");
   }
@@ -118,6 +124,7 @@ Result<std::vector<std::optional<TensorType>>> Signature::types_for(
     if (!types[i] && !inputs_[i].optional) {
       SHOAL_ASSIGN(types[i], declared_type(i));
     }
+    // The product of dimensions from a file or a caller may overflow.
     if (types[i]) SHOAL_TRY(check(*types[i]).at("input " + inputs_[i].name));
   }
   return types;

@@ -1,3 +1,5 @@
+// The cache of stages, least recently used out first. An entry is in the table from the moment a
+// thread begins to make it, so that other requests of the same key wait instead of compiling again.
 #include "shoal/session/stage.h"
 
 #include <algorithm>
@@ -10,6 +12,7 @@ namespace {
 // made anew for each request.
 constexpr size_t kMaxKeyBytes = 1 << 16;
 
+// An exception here would leave an entry that others wait for forever.
 Result<MadeStage> guarded(StageMaker& maker) try {
   return maker.make();
 } catch (const std::bad_alloc&) {
@@ -36,6 +39,7 @@ size_t bytes_of(const StageKey& key) {
   return bytes;
 }
 
+// Linear: a table keeps few stages, and comparing types is cheap beside a run.
 StageTable::EntryPtr StageTable::find(const LiveValues& live) {
   const auto it =
       std::ranges::find_if(entries_, [&](const EntryPtr& entry) { return fits(entry->key, live); });
@@ -56,6 +60,7 @@ Result<StagePtr> StageTable::get(const LiveValues& live, const RunOptions& optio
   const auto entry = std::make_shared<Entry>();
   entry->key = maker.key();
   entries_.push_front(entry);
+  // The lock is released for the time of making, which may be seconds. The entry marks the place.
   lock.unlock();
   Result<MadeStage> made = guarded(maker);
   Result<StagePtr> stage = made.ok() ? Result<StagePtr>(made->stage) : made.status();
@@ -79,13 +84,15 @@ void StageTable::finish(const EntryPtr& entry, Result<MadeStage> made, size_t ke
   changed_.notify_all();
   const bool keeps = made.ok() && bytes_of(made->key) <= kMaxKeyBytes;
   if (made.ok()) {
+    // The key is as narrow as binding found it, and waiters compare again.
     entry->stage = std::move(made->stage);
     entry->key = std::move(made->key);
   } else {
     entry->stage = made.status();
   }
+  // A failure is not kept: the next request may have more memory, or another deadline.
   if (!keeps) entries_.remove(entry);
-  // What is being made stays: others wait for it.
+  // Entries in the making stay: others wait for them.
   const auto is_done = [](const EntryPtr& other) { return other->done; };
   size_t count = static_cast<size_t>(std::ranges::count_if(entries_, is_done));
   for (auto it = entries_.end(); it != entries_.begin() && count > std::max<size_t>(kept, 1);) {

@@ -25,7 +25,7 @@ using LiveValues = std::vector<Tensor>;
 struct Stage;
 using StagePtr = std::shared_ptr<Stage>;
 
-// What the value in a slot must be for a stage to fit.
+// The condition on the value in a slot for a stage to fit.
 struct Requirement {
   size_t slot = 0;
   std::optional<TensorType> type;  // nothing: it is not given
@@ -81,7 +81,7 @@ struct Stage {
   std::vector<size_t> inputs, outputs;  // slots of the graph's
   std::vector<size_t> answers;  // which of the model's outputs each output is; beyond them: none
   size_t slots = 0;             // outputs' slots are below this
-  // What comes after it. Null: nothing.
+  // The rest of the model, which is bound when this stage has run. Null: nothing.
   std::shared_ptr<const onnx::PendingModel> rest;
   std::vector<size_t> reads;  // slots of rest->reads()
   std::vector<bool> wanted;   // of them: whose elements decide what comes
