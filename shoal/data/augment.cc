@@ -1,3 +1,9 @@
+// Augmentation as a function of an image and a random stream. Crop keeps the aspect ratio: one
+// scale s, uniform in [crop, 1), for both sides, and a window uniform among those that fit. Shift
+// is uniform in [-shift, shift] per axis. A flip has probability 1/2. Noise is normal, per element,
+// and clamped.
+//
+// Images stay u8 between the steps, as photographs are.
 #include "shoal/data/augment.h"
 
 #include <algorithm>
@@ -15,6 +21,7 @@ enum Draw : uint64_t { kCrop, kShift, kFlip, kNoise };
 
 // Uniform in [0, 1).
 double share(const RandomStream& random, uint64_t i) {
+  // 53 random bits, all that the mantissa of a double has.
   return static_cast<double>(random[i] >> 11) * 0x1p-53;
 }
 
@@ -36,6 +43,7 @@ Tensor shifted(const Tensor& image, int64_t most, RandomStream random) {
     return static_cast<int64_t>(random.below(static_cast<uint64_t>(2 * most + 1), i)) - most;
   };
   const int64_t h = image.shape()[0], w = image.shape()[1], c = image.shape()[2];
+  // A shift beyond the image leaves black, like one of its full size.
   const int64_t down = std::clamp(draw(0), -h, h), right = std::clamp(draw(1), -w, w);
   const Region from{{std::max<int64_t>(-down, 0), std::max<int64_t>(-right, 0), 0},
                     {std::min(h - down, h), std::min(w - right, w), c}};
@@ -59,6 +67,7 @@ Tensor flipped(const Tensor& image) {
   return result;
 }
 
+// Noise rounds to nearest: truncation would darken the image by half a level.
 Tensor noisy(const Tensor& image, double deviation, RandomStream random) {
   Tensor result(image.type());
   const auto from = image.data<uint8_t>();

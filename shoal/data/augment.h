@@ -11,7 +11,7 @@ namespace shoal {
 
 class RandomStream;
 
-// What may be done to an image, in this order.
+// The changes that an image may undergo, in this order. A value; `{}` changes nothing.
 struct Augment {
   double crop = 1;    // a window of at least this share of each side, brought back to size
   int64_t shift = 0;  // moved by up to this many pixels each way; what comes in is black
@@ -21,8 +21,9 @@ struct Augment {
   friend bool operator==(const Augment&, const Augment&) = default;
 };
 
-// u8 [h, w, c] to u8 [h, w, c]: nothing but a function of the arguments. To do nothing, which is
-// the default, any tensor will do.
+// u8 [h, w, c] to u8 [h, w, c]: nothing but a function of the arguments. Never fails. The result
+// may share memory with `image`. REQUIRES: an image of at least one pixel; without any change,
+// which is the default, any tensor will do.
 Tensor augment(const Tensor& image, const Augment& how, RandomStream random);
 
 }  // namespace shoal

@@ -1,3 +1,6 @@
+// Batches by number. Order and augmentation draw from streams that are named by seed, purpose,
+// epoch and example. So a batch is computed from its number alone, on any thread and in any order,
+// and the only shared state is a cache of the epoch's order and the list of skipped examples.
 #include "shoal/data/batches.h"
 
 #include <algorithm>
@@ -8,7 +11,7 @@ namespace {
 
 enum Draw : uint64_t { kOrder, kAugment };
 
-// What a damaged data set brings about, as opposed to a wrong command.
+// The failures of a damaged data set, as opposed to those of a wrong command.
 bool is_damage(Code code) {
   return code == Code::kCorrupt || code == Code::kNotFound || code == Code::kUnsupported;
 }
@@ -29,6 +32,7 @@ Status put(const Tensor& image, size_t index, size_t batch, Tensor& all) {
 
 }  // namespace
 
+// Fisher-Yates; step i draws number i of the stream.
 std::vector<size_t> shuffled(size_t count, RandomStream random) {
   std::vector<size_t> order(count);
   std::iota(order.begin(), order.end(), size_t{0});
@@ -37,6 +41,8 @@ std::vector<size_t> shuffled(size_t count, RandomStream random) {
 }
 
 size_t Batches::per_epoch() const {
+  // Training leaves out the rest of an epoch, which has other examples in the next. Evaluation
+  // counts every example and fills up the last batch.
   const size_t rest = options_.shuffle ? 0 : options_.batch - 1;
   return (data_.size() + rest) / options_.batch;
 }
@@ -64,6 +70,8 @@ Result<Example> Batches::read(uint64_t epoch, size_t index) const {
                                       ", the network has classes 0 to " +
                                       std::to_string(options_.classes - 1));
   }
+  // The stream of an example depends on its index, not on its place: the order does not change the
+  // augmentation.
   const RandomStream random = RandomStream(options_.seed, kAugment).child(epoch).child(index);
   auto prepared = prepare_(augment(example.image, options_.augment, random));
   if (!prepared.ok()) return prepared.status().at(data_.place(index));
@@ -79,6 +87,7 @@ Result<Example> Batches::read_or_next(const Order& order, size_t place, size_t& 
         !is_damage(example.status().code())) {
       return example;
     }
+    // The loop is bounded by the data set: damage of all of it is an error, not an endless search.
     const std::lock_guard lock(mutex_);
     skipped_.insert(std::string(example.status().message()));
   }

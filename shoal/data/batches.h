@@ -50,7 +50,7 @@ class Batches {
   // Any threads at once.
   Result<Batch> at(uint64_t epoch, size_t index) const;
 
-  // What could not be read so far and was passed over, by file and byte.
+  // The examples that could not be read so far and were passed over, by file and byte.
   std::vector<std::string> skipped() const;
 
  private:

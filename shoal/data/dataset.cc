@@ -1,3 +1,4 @@
+// Data sets by the name of their format, and subsets of them.
 #include "shoal/data/dataset.h"
 
 #include <utility>
@@ -7,6 +8,7 @@
 namespace shoal {
 namespace {
 
+// Damage is not repeated: it is that of the whole, and shown once.
 class Subset : public Dataset {
  public:
   Subset(std::shared_ptr<const Dataset> whole, std::vector<size_t> indices)

@@ -32,7 +32,7 @@ class Dataset {
   virtual Result<Example> at(size_t index) const = 0;
   // Which file an example is in, and from which byte on, for messages.
   virtual std::string place(size_t index) const = 0;
-  // What was left out when it was opened with kSkip, a line each.
+  // The examples that were left out when the data set was opened with kSkip, a line each.
   virtual std::vector<std::string> damage() const { return {}; }
 };
 
@@ -42,7 +42,7 @@ enum class Split {
   kTraining,  // the examples to learn from
   kHeldOut,   // those only; kNotFound where they are not kept apart
 };
-// What to do about a file that ends early: refuse it, or use what is whole.
+// The treatment of a file that ends early: refuse it, or use its whole examples.
 enum class Damaged { kRefuse, kSkip };
 
 // The data set in a folder. kNotFound where the folder, or the split asked for, is not there;

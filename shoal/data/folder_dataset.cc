@@ -31,6 +31,7 @@ class FolderDataset : public Dataset {
   std::vector<Entry> entries_;
 };
 
+// labels.txt is a file from outside: a line without a class stops the reading, with its number.
 Result<std::vector<Entry>> read_label_file(const fs::path& folder) {
   const fs::path path = folder / "labels.txt";
   std::ifstream file(path);
@@ -52,6 +53,7 @@ Result<std::vector<Entry>> read_label_file(const fs::path& folder) {
   return entries;
 }
 
+// The order of a folder depends on the file system. Sorting makes classes and seeds reproducible.
 std::vector<fs::path> sorted_children(const fs::path& folder) {
   std::error_code error;
   std::vector<fs::path> children;
@@ -64,6 +66,7 @@ std::vector<Entry> read_class_folders(const fs::path& folder) {
   std::vector<Entry> entries;
   int64_t label = 0;
   for (const fs::path& child : sorted_children(folder)) {
+    // Other files, such as a README, are no class.
     if (!fs::is_directory(child)) continue;
     for (const fs::path& image : sorted_children(child)) entries.push_back({image, label});
     ++label;

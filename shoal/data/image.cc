@@ -1,3 +1,5 @@
+// JPEG by libjpeg, PNG by libpng's simplified interface. Files are hostile: their sizes are bounded
+// before memory is taken for them.
 #include "shoal/data/image.h"
 
 #include <png.h>
@@ -17,6 +19,7 @@
 namespace shoal {
 namespace {
 
+// 32768 pixels a side are 3 GB of RGB, within the limit of a tensor.
 constexpr int64_t kMaxSide = 1 << 15;
 
 Status corrupt(std::string message) { return Status(Code::kCorrupt, std::move(message)); }
@@ -34,6 +37,7 @@ struct JpegError {
   std::longjmp(error->out, 1);
 }
 
+// Warnings would be printed to stderr by default.
 void ignore_jpeg_warning(j_common_ptr, int) {}
 
 // No object with a destructor is made between setjmp and the jump.
@@ -43,6 +47,7 @@ bool decode_jpeg(std::span<const std::byte> bytes, jpeg_decompress_struct& jpeg,
   jpeg_create_decompress(&jpeg);
   jpeg_mem_src(&jpeg, reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size());
   jpeg_read_header(&jpeg, TRUE);
+  // Other colour spaces become RGB, or are an error where libjpeg has no conversion.
   jpeg.out_color_space = jpeg.jpeg_color_space == JCS_GRAYSCALE ? JCS_GRAYSCALE : JCS_RGB;
   jpeg_calc_output_dimensions(&jpeg);
   if (jpeg.output_width > kMaxSide || jpeg.output_height > kMaxSide) {
@@ -86,6 +91,7 @@ Result<Tensor> parse_png(std::span<const std::byte> bytes) {
   const bool grey = (png.format & PNG_FORMAT_FLAG_COLOR) == 0;
   png.format = grey ? PNG_FORMAT_GRAY : PNG_FORMAT_RGB;
   Tensor image({DType::kU8, {png.height, png.width, grey ? 1 : 3}});
+  // Transparency is put on black.
   const png_color black{};
   if (png_image_finish_read(&png, &black, image.bytes().data(), 0, nullptr) == 0) {
     return corrupt(std::string("PNG: ") + png.message);
@@ -95,6 +101,7 @@ Result<Tensor> parse_png(std::span<const std::byte> bytes) {
 
 }  // namespace
 
+// The first bytes decide, not the extension.
 Result<Tensor> parse_image(std::span<const std::byte> bytes) {
   const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   if (text.starts_with("\xff\xd8")) return parse_jpeg(bytes);

@@ -1,3 +1,4 @@
+// Files as inputs of a model: which of a folder are taken, and how they are read.
 #include "shoal/data/input_files.h"
 
 #include <algorithm>
@@ -9,6 +10,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
+// The bits are the same; only the type differs.
 Tensor as_declared(const Tensor& tensor, DType declared) {
   if (declared != DType::kBF16 || tensor.dtype() != DType::kU16) return tensor;
   Tensor bits({DType::kBF16, tensor.shape()});
@@ -31,8 +33,10 @@ Result<std::vector<fs::path>> list_input_files(const fs::path& folder, size_t li
   if (files.empty()) {
     return Status(Code::kNotFound, "no .jpg, .png or .npy file in " + folder.string());
   }
+  // Folders list files in any order.
   std::ranges::sort(files);
   if (files.size() <= limit) return files;
+  // Evenly spread: examples of one class are often neighbours.
   std::vector<fs::path> some;
   for (size_t i = 0; i < limit; ++i) some.push_back(files[i * files.size() / limit]);
   return some;

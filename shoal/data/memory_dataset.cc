@@ -32,6 +32,7 @@ Result<std::vector<uint8_t>> read_maybe_gzip(const fs::path& path, Damaged damag
     bytes.resize(size + kBlock);
     got = gzread(file, bytes.data() + size, kBlock);
     bytes.resize(size + static_cast<size_t>(std::max(got, 0)));
+    // The limit stops a small file that unpacks to more than memory.
   } while (got > 0 && static_cast<int64_t>(bytes.size()) < kLimits.max_tensor_bytes);
   const bool whole = gzclose(file) == Z_OK && got >= 0;
   if (!whole && damaged == Damaged::kRefuse) {
@@ -52,7 +53,7 @@ std::optional<fs::path> find_file(const fs::path& folder, std::span<const std::s
   return std::nullopt;
 }
 
-// CIFAR's training examples come in files data_batch_1.bin, data_batch_2.bin, ...
+// The files of CIFAR's training examples: data_batch_1.bin, data_batch_2.bin and so on.
 std::vector<fs::path> numbered_files(const fs::path& folder) {
   std::vector<fs::path> paths;
   while (const auto path = find_file(
@@ -75,7 +76,7 @@ std::vector<std::string> names_of(Split split, const std::vector<std::string>& t
   return names;
 }
 
-// Where the records of a file lie, to say so.
+// The place of the records of a file, for messages.
 struct Records {
   fs::path file;
   size_t first_byte = 0;
@@ -99,6 +100,7 @@ class MemoryDataset : public Dataset {
   size_t size() const override { return images_.labels.size(); }
   std::vector<std::string> damage() const override { return damage_; }
 
+  // Every call makes a tensor of its own, so that threads share nothing that they write.
   Result<Example> at(size_t index) const override {
     const auto count = static_cast<size_t>(images_.shape.count());
     const std::span<const uint8_t> raw(images_.pixels.data() + index * count, count);
@@ -154,6 +156,7 @@ Result<Idx> read_idx(const fs::path& path, size_t rank, Damaged damaged) {
       bytes[3] != rank) {
     return corrupt(path, "not an idx file of " + std::to_string(rank) + "-dimensional bytes");
   }
+  // Dimensions are 32 bits each, so that their product may not fit into 64.
   Checked record(1);
   for (size_t d = 0; d < rank; ++d) {
     const uint8_t* p = bytes.data() + 4 + 4 * d;
@@ -185,6 +188,7 @@ Opened open_idx(const fs::path& folder, Split split, Damaged damaged) {
     SHOAL_ASSIGN(Idx labels, read_idx(*label_path, 1, damaged));
     std::vector<std::string> damage = std::move(images.damage);
     damage.insert(damage.end(), labels.damage.begin(), labels.damage.end());
+    // Files that ended early may end at different examples.
     if (images.shape[0] != labels.shape[0] && damage.empty()) {
       return corrupt(*label_path, "not as many labels as images");
     }
@@ -208,6 +212,7 @@ Opened open_cifar(const fs::path& folder, Split split, Damaged damaged) {
                {"test_batch.bin", "cifar10-test.bin", "test.bin"});
   std::vector<fs::path> paths;
   if (const auto path = find_file(folder, names)) paths = {*path};
+  // The numbered files are looked for last: some copies have both forms.
   if (paths.empty() && split != Split::kHeldOut) paths = numbered_files(folder);
   if (paths.empty()) return absent(folder, names[0] + "[.gz]");
   Images images{.shape = {32, 32, 3}, .planes = true, .pixels = {}, .labels = {}};

@@ -1,3 +1,6 @@
+// The format: "\x93NUMPY", a version, the length of a header, the header, elements. The header is
+// the text of a Python dictionary. It is not evaluated: the three entries are searched for, and
+// anything unusual is refused.
 #include "shoal/data/npy.h"
 
 #include <algorithm>
@@ -27,7 +30,7 @@ constexpr std::array kDescriptors = {
 
 Status corrupt(std::string message) { return Status(Code::kCorrupt, std::move(message)); }
 
-// What follows `'key':` in the header, a Python dictionary that NumPy always writes the same way.
+// The text after `'key':` in the header, a Python dictionary that NumPy always writes the same way.
 Result<std::string_view> entry(std::string_view header, std::string_view key) {
   const size_t at = header.find(key);
   if (at == header.npos) return corrupt("npy header has no " + std::string(key));
@@ -43,6 +46,7 @@ Result<Shape> parse_shape(std::string_view text) {
   Shape shape;
   const char* at = text.data() + 1;
   const char* end = text.data() + close;
+  // Separators are skipped wherever they are: "(3,)" is a tuple of one.
   while (at != end) {
     if (*at == ' ' || *at == ',') {
       ++at;
@@ -92,6 +96,7 @@ Result<Tensor> parse_npy(std::span<const std::byte> bytes) {
   const size_t start = wide ? 12 : 10;
   if (length > text.size() - start) return corrupt("npy header ends early");
   SHOAL_ASSIGN(TensorType type, parse_header(text.substr(start, length)));
+  // Bytes after the elements are ignored, as NumPy does.
   const std::span<const std::byte> data = bytes.subspan(start + length);
   if (data.size() < type.bytes()) {
     return corrupt("npy file holds " + std::to_string(data.size()) + " bytes of elements, needs " +

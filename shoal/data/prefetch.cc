@@ -1,3 +1,6 @@
+// Threads that make batches ahead. Workers take numbers in order under the lock and make batches
+// without it; `made_` puts them back in order. At most `ahead` batches are begun and not taken,
+// which bounds memory, and a worker's speed changes nothing but time.
 #include "shoal/data/prefetch.h"
 
 namespace shoal {
@@ -20,6 +23,7 @@ Prefetch::~Prefetch() {
   for (std::thread& thread : threads_) thread.join();
 }
 
+// A failed batch is a result like any other: next() returns it in its turn.
 void Prefetch::work() {
   const size_t per_epoch = batches_.per_epoch();
   std::unique_lock lock(mutex_);
@@ -35,6 +39,7 @@ void Prefetch::work() {
   }
 }
 
+// One caller at a time, as the order of batches is that of the calls.
 Result<Batch> Prefetch::next() {
   std::unique_lock lock(mutex_);
   changed_.wait(lock, [&] { return made_.contains(taken_); });

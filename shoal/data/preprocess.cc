@@ -1,3 +1,10 @@
+// Resizing as convolution with a triangle filter, one axis after the other: O(pixels * taps) each.
+//
+//   out[i] = sum_k w_k in[k] / sum_k w_k,   w_k = max(0, 1 - |k + 1/2 - c| / r)
+//   c = (i + 1/2) * from / to,   r = max(from / to, 1)
+//
+// For from <= to that is bilinear interpolation with half-pixel centres. Normalisation follows: y =
+// (x / 255 - mean) / std, per channel.
 #include <algorithm>
 #include <cmath>
 
@@ -35,6 +42,7 @@ std::vector<Taps> triangle_taps(int64_t from, int64_t to) {
   return all;
 }
 
+// nearbyint rounds ties to even, clamped because weights are rounded, too.
 uint8_t round_to_byte(float x) {
   return static_cast<uint8_t>(std::clamp(std::nearbyint(x), 0.0f, 255.0f));
 }
@@ -69,6 +77,7 @@ float per_channel(const std::vector<float>& values, int64_t channel, float fallb
 
 constexpr int64_t kMostPixels = 1 << 14;  // of a side: a larger one is a mistake
 
+// Images come from any file; channels beyond 1 and 3 have no conversion.
 Status check_image(const Tensor& image, const Preprocess& how) {
   const Shape& shape = image.shape();
   if (image.dtype() != DType::kU8 || shape.rank() != 3 || shape[0] < 1 || shape[1] < 1) {
@@ -144,6 +153,7 @@ Result<Tensor> preprocess(const Tensor& image, const Preprocess& how, int64_t he
   if (how.resize > 0) {
     const int64_t h = picture.shape()[0], w = picture.shape()[1], side = std::min(h, w);
     if (side != how.resize) {
+      // The long side keeps the aspect ratio, rounded to nearest.
       auto rounded = [&](int64_t length) { return (length * how.resize + side / 2) / side; };
       picture = resize_image(picture, rounded(h), rounded(w));
     }
@@ -184,6 +194,7 @@ Result<Tensor> preprocess(const Tensor& image, const Preprocess& how, int64_t he
 Result<Tensor> image_for_input(const Tensor& image, std::span<const int64_t> dims, Preprocess how) {
   int64_t height = 0, width = 0;
   if (dims.size() == 4) {
+    // Only 1 and 3 can be channels of an image; [n, 3, h, 3] is taken as n, c, h, w.
     const auto can_be_channels = [](int64_t dim) { return dim == 1 || dim == 3; };
     if (!can_be_channels(dims[1]) && can_be_channels(dims[3])) how.nhwc = true;
     height = std::max<int64_t>(0, dims[how.nhwc ? 1 : 2]);

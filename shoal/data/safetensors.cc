@@ -1,3 +1,10 @@
+// The format: eight bytes with the length of the header, the header as JSON, elements in the order
+// of their offsets. The reader takes the format at its strictest: elements follow each other
+// without a gap, from the end of the header to the end of the file, so that every byte has one
+// meaning.
+//
+// The checksum is of the header, with zeros in its own place, and of each tensor. It finds damage,
+// not forgery.
 #include "shoal/data/safetensors.h"
 
 #include <algorithm>
@@ -41,7 +48,8 @@ std::string hex(uint64_t x) {
   return text.data();
 }
 
-// Of the header, in which the place of the checksum holds zeros, and of all that follows.
+// The checksum of the header, in which the place of the checksum holds zeros, and of all that
+// follows.
 std::string checksum_of(std::string_view header, std::span<const Tensor> tensors) {
   std::vector<uint64_t> hashes{hash_of(std::as_bytes(std::span(header)))};
   for (const Tensor& tensor : tensors) hashes.push_back(hash_of(tensor.bytes()));
@@ -67,6 +75,7 @@ std::string header_of(const TensorFile& file) {
     offset = end;
   }
   text += "}";
+  // Padding aligns the elements.
   text.resize((text.size() + kLengthBytes - 1) / kLengthBytes * kLengthBytes, ' ');
   return text;
 }
@@ -87,6 +96,7 @@ Result<Entry> parse_entry(JsonText& json, std::string name) {
     if (key == "data_offsets") return json.integers(offsets);
     return corrupt(name + " has a " + key);
   }));
+  // Counts come from the file: a Shape has room for eight dimensions only.
   if (!dtype || offsets.size() != 2 || shape.size() > Shape::kMaxRank) {
     return corrupt(name + " has no type, or its offsets are not two");
   }
@@ -126,6 +136,7 @@ Status check_offsets(std::vector<Entry>& entries, size_t size) {
   std::ranges::stable_sort(entries, {}, [](const Entry& e) { return std::pair(e.begin, e.end); });
   int64_t at = 0;
   for (const Entry& entry : entries) {
+    // Offsets come from the file, and begin + bytes may overflow.
     const Checked end = Checked(entry.begin) + static_cast<int64_t>(entry.type.bytes());
     if (entry.begin != at || !end.ok() || entry.end != end.value()) {
       return corrupt(entry.name + " lies from byte " + std::to_string(entry.begin) + " to " +
@@ -137,7 +148,7 @@ Status check_offsets(std::vector<Entry>& entries, size_t size) {
   return {};
 }
 
-// Whether there is one: files of others have none.
+// Whether there is a checksum: files of others have none. It must be right if there is one.
 Result<bool> verify_checksum(std::string_view header, const Header& parsed,
                              std::span<const Tensor> tensors) {
   const auto given = parsed.metadata.find(kChecksum);
@@ -174,6 +185,8 @@ Result<TensorFile> parse_safetensors(std::span<const std::byte> bytes) {
   if (bytes.size() < kLengthBytes) return corrupt("too short for a safetensors file");
   std::memcpy(&length, bytes.data(), kLengthBytes);
   bytes = bytes.subspan(kLengthBytes);
+  // A header of any length up to that of the file would be parsed into memory several times its
+  // size.
   if (length > bytes.size() || length > kLimits.max_structure_bytes) {
     return corrupt("not a safetensors file: its header would have " + std::to_string(length) +
                    " bytes");

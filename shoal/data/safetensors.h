@@ -14,7 +14,7 @@
 
 namespace shoal {
 
-// What such a file holds. Tensors that were read own their elements.
+// The contents of such a file. Tensors that were read own their elements.
 struct TensorFile {
   std::map<std::string, Tensor> tensors;        // by name
   std::map<std::string, std::string> metadata;  // what else is worth knowing
@@ -22,11 +22,12 @@ struct TensorFile {
 };
 
 // Replaces the file as a whole or, if it cannot be written, leaves the old one as it was. Adds a
-// checksum of everything to the metadata, where other readers pass it over.
+// checksum of everything to the metadata, which other readers ignore. REQUIRES: all tensors are
+// defined.
 Status write_safetensors(const std::filesystem::path& path, const TensorFile& file);
 
-// Refuses (kCorrupt) what does not add up: sizes, gaps, overlaps, names twice, and a checksum that
-// is wrong. kNotFound if there is no file.
+// Reads a file. Fails with kNotFound if there is none, and with kCorrupt if sizes, gaps, overlaps,
+// duplicate names or the checksum show that it is damaged.
 Result<TensorFile> read_safetensors(const std::filesystem::path& path);
 // The same for a file in memory.
 Result<TensorFile> parse_safetensors(std::span<const std::byte> bytes);
