@@ -1,3 +1,7 @@
+// Writing by rename. The new content goes to NAME.PROCESS.part in the same folder, hence on the
+// same file system, and rename(2) replaces the target in one step: readers see the old file or the
+// new one. The number of the process in the name tells files that a killed writer left from those
+// being written.
 #include "shoal/base/atomic_file.h"
 
 #include <fcntl.h>
@@ -32,6 +36,7 @@ std::optional<pid_t> writer_of(std::string_view name) {
   return is_number ? std::optional(process) : std::nullopt;
 }
 
+// Any error but ESRCH means that the process exists; EPERM is that of another user's.
 bool is_another_and_runs(pid_t process) {
   return process != ::getpid() && (::kill(process, 0) == 0 || errno != ESRCH);
 }
@@ -44,6 +49,7 @@ Result<AtomicFile> AtomicFile::create(const std::filesystem::path& target, Reade
   std::filesystem::path real = std::filesystem::weakly_canonical(target, ignored);
   if (real.empty()) real = target;
   const auto status = std::filesystem::status(real, ignored);
+  // A pipe or a device has no content to keep, and must not be replaced by a file.
   if (std::filesystem::is_directory(status)) return invalid("is a folder").at(target.string());
   const bool direct = std::filesystem::exists(status) && !std::filesystem::is_regular_file(status);
 
@@ -82,6 +88,7 @@ Status AtomicFile::commit() {
 }
 
 AtomicFile::~AtomicFile() {
+  // A file without commit was given up. The stream is closed after the unlink, by its owner.
   if (file_ != nullptr && written_ != target_) ::unlink(written_.c_str());
 }
 

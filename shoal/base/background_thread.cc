@@ -15,13 +15,14 @@ namespace shoal {
 namespace {
 
 constexpr int kNice = 10;  // about a tenth of a core's time, where others want it
-// Who is awakened waits for the end of a turn: by default some milliseconds, which is all that a
-// small model takes. Kernels before 6.12 do not know of it.
+// Length of a time slice. A thread that wakes up waits for the end of the running slice: by default
+// some milliseconds, which is all that a small model takes. Kernels before 6.12 ignore it.
 constexpr uint64_t kTurnNs = 100'000;
-// Whoever runs only where nobody else wants to does so for no longer.
+// The longest time at idle priority. On a busy machine such a thread may not run at all.
 constexpr std::chrono::seconds kTimeout{2};
 
-// As the kernel reads it; the libraries' headers do not have it, and its own do not go with theirs.
+// The struct of sched_setattr(2). glibc does not declare it, and the kernel's header clashes with
+// glibc's.
 struct SchedulingWish {
   uint32_t size = sizeof(SchedulingWish);
   uint32_t policy = SCHED_OTHER;
@@ -39,8 +40,8 @@ bool schedule(pid_t thread, int policy) {
   return ::syscall(SYS_sched_setattr, thread, &wish, 0) == 0;
 }
 
-// Only the privileged, and those whose limit is raised (RLIMIT_NICE; LimitNICE of a systemd unit),
-// can be what they were once they have been idle: others would starve on a machine that is busy.
+// Whether a thread can leave SCHED_IDLE again. Only privileged processes and those with a raised
+// limit (RLIMIT_NICE; LimitNICE of a systemd unit) can; others would starve on a busy machine.
 bool may_be_idle() {
   static const bool may = [] {
     bool came_back = false;

@@ -21,7 +21,7 @@ std::optional<int64_t> parse_byte_size(std::string_view text) {
   if (error != std::errc()) return std::nullopt;
   for (const Unit& unit : kUnits) {
     const double bytes = number * unit.bytes;
-    // The comparisons are false for what is no number.
+    // The comparisons are false for NaN.
     if (std::string_view(rest, end) == unit.name && bytes >= 1 && bytes <= 1e18) {
       return static_cast<int64_t>(bytes);
     }

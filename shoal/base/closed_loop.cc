@@ -1,3 +1,6 @@
+// A closed loop of clients. Threads start together behind a latch, so that thread creation is not
+// measured, and keep latencies to themselves until the end, so that they share nothing but the
+// request.
 #include "shoal/base/closed_loop.h"
 
 #include <algorithm>
@@ -18,6 +21,7 @@ double seconds_between(Clock::time_point begin, Clock::time_point end) {
 
 }  // namespace
 
+// Nearest rank: round(share * (n - 1)).
 double percentile(const std::vector<double>& sorted, double share) {
   return sorted[static_cast<size_t>(std::lround(share * static_cast<double>(sorted.size() - 1)))];
 }
@@ -37,6 +41,7 @@ Result<LoadReport> run_closed_loop(size_t clients, std::chrono::duration<double>
   std::mutex mutex;
   Status failure;
   std::vector<double> all;
+  // Written before go.count_down(), read after go.wait(): the latch orders them.
   std::atomic<bool> failed = false;
   Clock::time_point start, last;
   std::latch ready(static_cast<std::ptrdiff_t>(clients)), go(1);
@@ -45,6 +50,7 @@ Result<LoadReport> run_closed_loop(size_t clients, std::chrono::duration<double>
     ready.count_down();
     go.wait();
     Clock::time_point end;
+    // do-while: every client sends one request, however short the time.
     do {
       const auto begin = Clock::now();
       const Status status = request();

@@ -37,6 +37,7 @@ Result<std::shared_ptr<const MappedFile>> MappedFile::map(int fd, bool inside) {
   struct stat info {};
   if (::fstat(fd, &info) != 0) return system_status(errno);
   if (!S_ISREG(info.st_mode)) return invalid("not a regular file");
+  // A hard link inside the folder may be to a file outside it.
   if (inside && info.st_nlink > 1) {
     return invalid("is a hard link, which may lead outside the model's folder");
   }
@@ -50,6 +51,7 @@ Result<std::shared_ptr<const MappedFile>> MappedFile::map(int fd, bool inside) {
   return std::shared_ptr<const MappedFile>(new MappedFile(data, size));
 }
 
+// mmap keeps the file; the descriptor is closed when the function returns.
 Result<std::shared_ptr<const MappedFile>> MappedFile::open(const std::filesystem::path& path) {
   // O_NONBLOCK: opening a pipe nobody writes to must not hang.
   Descriptor fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
@@ -63,6 +65,8 @@ Result<std::shared_ptr<const MappedFile>> MappedFile::open_inside(
     const std::filesystem::path& folder, const std::filesystem::path& name) {
   if (name.empty() || name.is_absolute()) return invalid("path must be relative to the model");
   Descriptor fd(::open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_CLOEXEC | O_DIRECTORY));
+  // One component at a time, each relative to the folder opened before, and no link followed: there
+  // is no moment at which another process could exchange a folder for a link.
   if (fd.get() < 0) return system_status(errno);
   for (auto part = name.begin(); part != name.end(); ++part) {
     if (*part == "..") return invalid("path leaves the model's folder");
@@ -79,6 +83,7 @@ Result<std::shared_ptr<const MappedFile>> MappedFile::open_inside(
   return map(fd.get(), /*inside=*/true);
 }
 
+// Only whole pages can be given back; the ends of the part share pages with its neighbours.
 void MappedFile::release(std::span<const std::byte> part) {
   const auto page = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
   const auto pages = whole_pages({const_cast<std::byte*>(part.data()), part.size()}, page);

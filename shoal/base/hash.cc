@@ -15,7 +15,7 @@ uint64_t mix(uint64_t state, uint64_t word) {
 }  // namespace
 
 uint64_t hash_of(std::span<const std::byte> bytes) {
-  // As many chains, for a product takes some cycles and one can begin in each.
+  // Eight independent chains: a product takes some cycles, and one can begin in each cycle.
   constexpr size_t kLanes = 8, kWord = sizeof(uint64_t);
   uint64_t lanes[kLanes] = {1, 2, 3, 4, 5, 6, 7, 8};
   const std::byte* at = bytes.data();

@@ -1,3 +1,5 @@
+// A pull parser for the JSON of file headers. Texts are hostile: keys are unique, lists are short,
+// nesting is as deep as the caller asks and no deeper, and every error names its byte.
 #include "shoal/base/json_text.h"
 
 #include <array>
@@ -11,6 +13,7 @@ namespace {
 
 constexpr std::string_view kEscapes = "\"\\/bfnrt", kEscaped = "\"\\/\b\f\n\r\t";
 
+// Codes come from escapes of four hexadecimal digits: three bytes at most.
 void append_utf8(std::string& text, char32_t c) {
   const auto add = [&](char32_t byte) { text += static_cast<char>(byte); };
   if (c < 0x80) {
@@ -27,6 +30,7 @@ void append_utf8(std::string& text, char32_t c) {
 
 }  // namespace
 
+// to_chars writes the shortest text that reads back as the same number.
 std::string json_number(double number) {
   if (!std::isfinite(number)) return "null";
   std::array<char, 32> digits;
@@ -36,6 +40,7 @@ std::string json_number(double number) {
 
 std::string json_text(std::string_view text) {
   constexpr std::string_view kDigits = "0123456789abcdef";
+  // Bytes from 0x80 on pass unchanged: texts are UTF-8.
   std::string result = "\"";
   for (char c : text) {
     if (c == '"' || c == '\\') {
@@ -79,7 +84,7 @@ Status JsonText::object(const std::function<Status(const std::string&)>& member)
   return take('}') ? Status() : expected("}");
 }
 
-// What follows a backslash. Only characters of the first plane: a surrogate is not put together.
+// The character after a backslash. Only the first plane: surrogate pairs are refused, not combined.
 Result<char32_t> JsonText::escape() {
   if (rest_.empty()) return expected("an escape");
   const char c = rest_[0];
@@ -114,6 +119,7 @@ Result<std::string> JsonText::text() {
   }
 }
 
+// The limit of the list keeps a hostile file from filling memory.
 Status JsonText::integers(std::vector<int64_t>& list) {
   constexpr size_t kMost = 64;  // dimensions, or offsets
   if (!take('[')) return expected("[");

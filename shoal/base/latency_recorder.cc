@@ -1,3 +1,4 @@
+// Buckets grow by 0.5 %: bucket i holds [kShortest * kGrowth^i, kShortest * kGrowth^(i + 1)).
 #include "shoal/base/latency_recorder.h"
 
 #include <algorithm>
@@ -12,6 +13,7 @@ void LatencyRecorder::add(double ms) {
   sum_ += ms;
 }
 
+// The upper end of a bucket, so that a quantile is never too small, but no more than the maximum.
 double LatencyRecorder::quantile(double share) const {
   auto before = static_cast<uint64_t>(share * static_cast<double>(count_));
   for (size_t i = 0; i < counts_.size(); ++i) {

@@ -1,3 +1,4 @@
+// The period of a pipeline in steady state: the time between answers, over the second half of them.
 #include "shoal/base/load_generator.h"
 
 #include <algorithm>
@@ -6,6 +7,7 @@
 namespace shoal {
 
 Result<double> LoadGenerator::period(size_t requests, size_t turns) {
+  // Four rounds of all clients, so that the half that counts has two.
   requests = std::max(requests, 4 * in_flight_);
   next_ = 0;
   answered_.clear();

@@ -1,4 +1,4 @@
-// What this machine is and how busy it is, as Linux says.
+// Description of this machine and its load, as Linux reports them.
 #pragma once
 
 #include <cstdint>
@@ -17,8 +17,8 @@ Machine describe_machine();
 
 uint64_t physical_memory_bytes();
 
-// The most memory this process ever had. Not getrusage's, which begins with the peak of whoever
-// started the program.
+// The most memory this process ever had. Not getrusage's, which begins with the peak of the process
+// that started the program.
 uint64_t peak_memory_bytes();
 
 }  // namespace shoal

@@ -1,3 +1,5 @@
+// A thread that has worked for w rests until w / share has passed since it began. Work is measured
+// by the thread's own CPU clock, so that time spent waiting counts as rest.
 #include "shoal/base/pace.h"
 
 #include <algorithm>
@@ -10,7 +12,7 @@ namespace {
 // Sleeps end about 60 microseconds late.
 constexpr Nanoseconds kShortestNap = std::chrono::milliseconds(1);
 
-// Of the calling thread.
+// The CPU time of the calling thread.
 Nanoseconds cpu_time() {
   timespec time{};
   ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);

@@ -1,3 +1,5 @@
+// Pages of anonymous memory. Huge pages need ranges aligned to 2 MB; madvise takes the whole ones
+// of a range.
 #include "shoal/base/pages.h"
 
 #include <sys/mman.h>
@@ -21,6 +23,7 @@ void prefer_huge_pages(void* memory, size_t bytes) {
 }
 
 void* allocate_pages(size_t bytes) {
+  // mmap returns zeroed pages that take no memory until they are touched.
   void* memory = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) throw std::bad_alloc();
   prefer_huge_pages(memory, bytes);

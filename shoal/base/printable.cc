@@ -1,3 +1,5 @@
+// Text of any origin, made safe for a terminal and for a log of one line each: escape sequences,
+// newlines and invalid UTF-8 are shown in hexadecimal.
 #include "shoal/base/printable.h"
 
 #include <cstdint>

@@ -1,3 +1,5 @@
+// Children that do not outlive their parent: PR_SET_PDEATHSIG sends them SIGTERM when the thread
+// that started them ends, for whatever reason, SIGKILL included.
 #include "shoal/base/process.h"
 
 #include <fcntl.h>
@@ -40,6 +42,7 @@ std::vector<std::string> environment_with(const std::map<std::string, std::strin
   if (::getppid() != parent) ::_exit(127);  // the parent died before the line above
   if (!terminal_signals) ::setpgid(0, 0);
   if (output >= 0) ::dup2(output, STDOUT_FILENO);
+  // A signal mask is inherited. A child that blocked SIGTERM could not be ended in peace.
   sigset_t none;
   ::sigemptyset(&none);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
@@ -55,6 +58,7 @@ std::filesystem::path executable_path() {
 }
 
 Result<Process> Process::start(const std::vector<std::string>& arguments, const Options& options) {
+  // O_CLOEXEC: other children that start at the same time must not hold the pipe open.
   std::array<int, 2> ends = {-1, -1};
   if (options.pipe_output && ::pipe2(ends.data(), O_CLOEXEC) != 0) return system_status(errno);
   std::vector<std::string> words = arguments;
@@ -80,6 +84,8 @@ Process::Process(Process&& other) noexcept
       exit_code_(other.exit_code_),
       unread_(std::move(other.unread_)) {}
 
+// SIGTERM first, so that the child can clean up; polling, because there is no waitpid with a
+// timeout.
 Process::~Process() {
   constexpr std::chrono::milliseconds kStep{10};
   send_signal(SIGTERM);
@@ -97,6 +103,7 @@ void Process::send_signal(int number) {
   if (const pid_t pid = pid_; pid > 0) ::kill(pid, number);
 }
 
+// The number is 0 as soon as the process is reaped: from then on it may be that of another.
 bool Process::reap(bool block) {
   if (pid_ == 0) return true;
   int status = 0;

@@ -5,7 +5,7 @@
 
 namespace shoal {
 
-// Both compute in integers and round once, so that no compiler's liberty with floats (fused
+// Both fills compute in integers and round once, so that no compiler's liberty with floats (fused
 // multiply-add, vector libraries) shows in the weights.
 
 void fill_normal(std::span<float> elements, RandomStream stream, double deviation) {

@@ -1,3 +1,4 @@
+// Shared mappings, and futexes without FUTEX_PRIVATE_FLAG, which work across processes.
 #include "shoal/base/shared_memory.h"
 
 #include <fcntl.h>
@@ -26,11 +27,13 @@ Result<std::shared_ptr<void>> map_shared(const std::filesystem::path& file, size
   return std::shared_ptr<void>(address, [bytes](void* mapped) { ::munmap(mapped, bytes); });
 }
 
-// std::atomic's own waits are for the threads of one process.
+// std::atomic's own waits are for the threads of one process. The kernel compares the word with
+// `seen` before it sleeps, so that a wake-up between load and wait is not lost.
 void wait_shared(const std::atomic<uint32_t>& word, uint32_t seen,
                  std::chrono::steady_clock::time_point until) {
   using namespace std::chrono;
   static_assert(sizeof(word) == sizeof(uint32_t) && std::atomic<uint32_t>::is_always_lock_free);
+  // An hour at most: callers wait in a loop, as a wait may return early anyway.
   const auto left = std::clamp(duration_cast<nanoseconds>(until - steady_clock::now()),
                                nanoseconds(0), nanoseconds(hours(1)));
   const auto whole = duration_cast<seconds>(left);

@@ -8,6 +8,7 @@
 namespace shoal {
 namespace {
 
+// Codes that a program can act on. All other errors of the system are taken as the caller's.
 Code code_of(int error) {
   switch (error) {
     case ENOENT:
@@ -37,6 +38,7 @@ Status system_status(int error) {
   return Status(code_of(error), std::generic_category().message(error));
 }
 
+// No allocation here: the process may be out of memory.
 void check_failed(const char* condition, const char* file, int line) {
   std::fprintf(stderr, "shoal: internal error: %s at %s:%d\n", condition, file, line);
   std::abort();

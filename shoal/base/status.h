@@ -19,7 +19,7 @@
 
 namespace shoal {
 
-// What kind of failure it is: what a program can act on. The values are part of the ABI.
+// The kind of a failure, which a program can act on. The values are part of the ABI.
 enum class Code : uint8_t {
   kOk,
   kInvalidArgument,  // the caller's fault; retrying cannot help
@@ -44,9 +44,9 @@ class [[nodiscard]] Status {
 
   // Whether this is success.
   bool ok() const { return state_ == nullptr; }
-  // What kind of failure it is; kOk if it is none.
+  // The kind of the failure; kOk if it is none.
   Code code() const { return ok() ? Code::kOk : state_->code; }
-  // What to tell a person: one sentence, without a final full stop; "ok" if all is well. Valid as
+  // A message for people: one sentence, without a final full stop; "ok" if all is well. Valid as
   // long as any copy of this status.
   std::string_view message() const {
     return ok() ? std::string_view("ok") : std::string_view(state_->message);
@@ -66,7 +66,7 @@ class [[nodiscard]] Status {
 // A failure with code kInvalidArgument.
 Status invalid(std::string message);
 
-// What the system says about an `errno`, under the code that fits.
+// The system's message for an `errno`, under the code that fits.
 Status system_status(int error);
 
 // Prints where a check failed and aborts: for SHOAL_CHECK only.
@@ -92,7 +92,7 @@ class [[nodiscard]] Result {
 
   // Whether there is a T.
   bool ok() const { return value_.has_value(); }
-  // Why there is none; OK if there is one.
+  // The reason why there is none; OK if there is one.
   Status status() const { return status_; }
 
   // The T, which lives as long as this. REQUIRES: ok(); otherwise std::bad_optional_access is

@@ -1,3 +1,4 @@
+// One thread, one queue. The lock is never held while a task runs, so that tasks may post.
 #include "shoal/base/task_thread.h"
 
 namespace shoal {
@@ -23,6 +24,7 @@ void TaskThread::run() {
   std::unique_lock lock(mutex_);
   for (;;) {
     changed_.wait(lock, [&] { return over_ || !tasks_.empty(); });
+    // Tasks that have not begun are dropped with the queue.
     if (over_) return;
     Task task = std::move(tasks_.front());
     tasks_.pop_front();

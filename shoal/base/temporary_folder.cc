@@ -1,3 +1,4 @@
+// A folder by mkdtemp(3): a fresh name, mode 0700.
 #include "shoal/base/temporary_folder.h"
 
 #include <cerrno>
@@ -20,6 +21,7 @@ TemporaryFolder::TemporaryFolder(TemporaryFolder&& other) noexcept : path_(std::
   other.path_.clear();
 }
 
+// Errors are ignored: a destructor has nobody to tell.
 TemporaryFolder::~TemporaryFolder() {
   std::error_code ignored;
   if (!path_.empty()) fs::remove_all(path_, ignored);

@@ -1,3 +1,10 @@
+// Loops over a fixed set of threads, without allocation and with one atomic operation per index.
+//
+// A loop opens the gate, counts up the generation and wakes the workers. Each worker that enters
+// the gate takes indices from its own lane first and then from the others, so that equal loops find
+// their data in the same caches and a late thread's part is done by the rest. The caller works,
+// too, then shuts the gate and waits for the workers inside, not for those still asleep: body_,
+// context_ and the lanes change only when the gate is shut and nobody is inside.
 #include "shoal/base/thread_pool.h"
 
 #include <pthread.h>
@@ -102,6 +109,8 @@ ThreadPool::~ThreadPool() {
   for (std::thread& worker : workers_) worker.join();
 }
 
+// Also for nested loops and for loops of several sessions: a pool that is busy is not waited for,
+// and the caller goes through the loop alone. There is no way to deadlock.
 void ThreadPool::run(int64_t n, Body body, const void* context) {
   if (n == 1) return body(context, 0, 0);
   if (n <= 0) return;
@@ -139,7 +148,7 @@ void ThreadPool::share_out(int64_t n, Body body, const void* context) {
 
   for (int64_t i; (i = claim(0)) >= 0;) body(context, i, 0);
 
-  // Those still asleep find the gate shut and are not waited for.
+  // Workers still asleep find the gate shut and are not waited for.
   uint32_t inside = gate_.fetch_and(~kOpen, std::memory_order_acq_rel) & ~kOpen;
   while (inside != 0) {
     await_change(gate_, inside);
@@ -147,6 +156,8 @@ void ThreadPool::share_out(int64_t n, Body body, const void* context) {
   }
 }
 
+// Relaxed is enough: lanes are published by the gate, and an index is claimed by one fetch_add. The
+// load before it keeps `next` from growing without bound.
 int64_t ThreadPool::claim(int slot) {
   for (size_t i = 0; i < lanes_.size(); ++i) {
     Lane& lane = lanes_[(static_cast<size_t>(slot) + i) % lanes_.size()];
@@ -169,6 +180,7 @@ void ThreadPool::serve(int slot) {
   }
 }
 
+// A hint. Threads that leave late cost time, not correctness.
 bool ThreadPool::crowded() const { return at_work.load(std::memory_order_relaxed) > cores_; }
 
 void ThreadPool::help(int slot) {

@@ -31,8 +31,8 @@ class ThreadPool {
   // memory that each keeps to itself.
   //
   // If the pool is busy, because f itself loops or another session does, the caller does it all
-  // alone, and nobody waits for a loop that waits for him. Callers always work; other threads leave
-  // as soon as there are more at work than cores, in all pools of the process.
+  // alone, so that no loop waits for one that waits for it. Callers always work; other threads
+  // leave as soon as there are more at work than cores, in all pools of the process.
   template <class F>
   void parallel_for(int64_t n, const F& f) {
     run(
@@ -57,7 +57,7 @@ class ThreadPool {
  private:
   using Body = void (*)(const void* context, int64_t index, int slot);
 
-  // More pieces than threads, so that one who starts late or is interrupted holds up little.
+  // More pieces than threads, so that a thread that starts late or is interrupted holds up little.
   static constexpr int kPiecesPerThread = 4;
 
   void run(int64_t n, Body body, const void* context);
@@ -76,8 +76,8 @@ class ThreadPool {
   Body body_ = nullptr;
   const void* context_ = nullptr;
 
-  // What is left of each thread's part of the loop. Threads begin with their own, which in the next
-  // loop reads what they wrote in this one, from their own caches.
+  // The rest of each thread's part of the loop. Threads begin with their own part, whose data the
+  // next loop finds in the caches of the same thread.
   struct alignas(64) Lane {
     std::atomic<int64_t> next{0};
     int64_t end = 0;
