@@ -6,6 +6,7 @@
 namespace shoal::c {
 namespace {
 
+// Integers of C may have any value: they are checked before they become enumerators.
 Result<DeviceOptions> device_options(const shoal_device_options& options) {
   if (options.threads < 0 || options.threads > 1024) return invalid("threads are 0 to 1024");
   if (options.tune < SHOAL_TUNE_OFF || options.tune > SHOAL_TUNE_FULL) {

@@ -1,4 +1,4 @@
-// What is behind the handles of the C functions, and how these report failures.
+// The objects behind the handles of the C functions, and the way in which these report failures.
 #pragma once
 
 #include <shoal/c/shoal.h>
@@ -121,8 +121,8 @@ Result<Options> read_options(const Options* given, const Options& defaults) {
 // The device of a handle, or where there is none a CPU of its own.
 std::shared_ptr<Device> device_or_cpu(const shoal_device* device);
 
-// What a cluster is called among devices; NULL where the library was built without. And one of the
-// workers that joined this user's cluster.
+// The name of a cluster among devices; NULL where the library was built without clusters. And a
+// device of the workers that joined this user's cluster.
 const char* cluster_name();
 Result<std::unique_ptr<Device>> open_cluster_device(const shoal_device_options& options);
 

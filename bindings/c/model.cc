@@ -16,6 +16,7 @@ Status open_model(const char* name, shoal_model** out) {
   return {};
 }
 
+// The bytes are copied because C has no way to say who owns them. Weights are views of the copy.
 Status parse_copy(const void* data, size_t bytes, shoal_model** out) {
   SHOAL_TRY(require(data, "data"));
   SHOAL_TRY(require(out, "out"));
@@ -26,7 +27,7 @@ Status parse_copy(const void* data, size_t bytes, shoal_model** out) {
   return {};
 }
 
-// As much of it as the caller knows.
+// Fills as much of the struct as the caller knows. Strings and arrays belong to the model.
 Status fill(shoal_value_info* info, const TensorInfo& value) {
   if (info->struct_size < sizeof info->struct_size) {
     return invalid("struct_size is too small; begin with SHOAL_VALUE_INFO_INIT");
@@ -58,6 +59,7 @@ Status describe(const shoal_model* model, const Values& (shoal_model::*values)()
   return fill(info, (*known)[index]);
 }
 
+// There is no status to return here. shoal_model_input() tells why a model has none.
 size_t count(const shoal_model* model, const Values& (shoal_model::*values)() const) noexcept try {
   if (model == nullptr) return 0;
   const Values& known = (model->*values)();

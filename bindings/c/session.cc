@@ -10,6 +10,7 @@ namespace {
 Status open_session(const shoal_model* model, const shoal_device* device, shoal_session** out) {
   SHOAL_TRY(require(model, "model"));
   SHOAL_TRY(require(out, "out"));
+  // The session keeps the device, so that the handles may be freed in any order.
   std::shared_ptr<Device> on = device_or_cpu(device);
   SHOAL_ASSIGN(Session session, model->model.session(*on));
   *out = new shoal_session{std::move(on), std::move(session)};
@@ -26,6 +27,7 @@ Result<Session::Tensors> named_tensors(size_t count, const char* const* names,
   for (size_t i = 0; i < count; ++i) {
     SHOAL_TRY(require(names[i], "a name"));
     SHOAL_TRY(require(tensors[i], "a tensor"));
+    // The second tensor of a name would be dropped without a word.
     if (!inputs.emplace(names[i], tensors[i]->tensor).second) {
       return invalid("input " + std::string(names[i]) + " is given twice");
     }
@@ -36,6 +38,7 @@ Result<Session::Tensors> named_tensors(size_t count, const char* const* names,
 Result<RequestOptions> request_options(const shoal_run_options* given) {
   SHOAL_ASSIGN(const auto options, read_options<shoal_run_options>(given, SHOAL_RUN_OPTIONS_INIT));
   constexpr double kLongest = 1e9;  // seconds: further deadlines would overflow the clock
+  // The comparison is false for NaN, too.
   if (!(options.timeout_seconds >= 0)) return invalid("timeout_seconds is negative or no number");
   RequestOptions request;
   if (options.timeout_seconds > 0 && options.timeout_seconds < kLongest) {
@@ -56,6 +59,7 @@ Status run(shoal_session* session, size_t count, const char* const* names,
   SHOAL_ASSIGN(const Session::Tensors inputs, named_tensors(count, names, tensors));
   SHOAL_ASSIGN(Session::Tensors outputs, session->session.run(inputs, request));
   auto result = std::make_unique<shoal_result>();
+  // In the order of the model, which a map does not have.
   for (const std::string& name : session->session.outputs()) {
     result->outputs.emplace_back(name, shoal_tensor{outputs.at(name)});
   }

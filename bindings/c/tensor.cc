@@ -20,6 +20,7 @@ static_assert(SHOAL_I64 == static_cast<int>(DType::kI64));
 static_assert(SHOAL_U64 == static_cast<int>(DType::kU64));
 static_assert(SHOAL_BOOL == static_cast<int>(DType::kBool));
 
+// All arguments come from C: nothing about them is known to be true.
 Result<TensorType> type_of(shoal_dtype dtype, size_t rank, const int64_t* shape) {
   if (dtype < 0 || dtype >= static_cast<shoal_dtype>(kDTypeCount)) {
     return invalid(std::to_string(dtype) + " is no element type");
@@ -40,7 +41,7 @@ Status create(shoal_dtype dtype, size_t rank, const int64_t* shape, shoal_tensor
   return {};
 }
 
-// Of elements that lie at the caller's.
+// The owner of elements that lie in the caller's memory.
 struct Owner {
   shoal_release release = nullptr;
   void* context = nullptr;
@@ -54,6 +55,7 @@ Status wrap(const TensorType& type, const void* data, size_t bytes, shoal_releas
             void* context, shoal_tensor** out) {
   SHOAL_TRY(require(out, "out"));
   if (type.bytes() > 0) SHOAL_TRY(require(data, "data"));
+  // A view needs a pointer that is not null. It is never read through.
   if (data == nullptr) data = &type;  // no elements, but a tensor
   if (bytes != type.bytes()) {
     return invalid(to_string(type) + " takes " + std::to_string(type.bytes()) + " bytes, not " +

@@ -9,6 +9,7 @@ namespace {
 using train::Loss;
 using train::OptimizerOptions;
 
+// Enumerators of C are integers of any value.
 Status check_options(const shoal_trainer_options& options) {
   if (options.batch < 1) return invalid("the batch is at least 1");
   if (options.rule < SHOAL_SGD || options.rule > SHOAL_ADAMW) {
@@ -68,6 +69,7 @@ Status step(shoal_trainer* trainer, const shoal_tensor* inputs, const shoal_tens
   return {};
 }
 
+// The model is a copy, by way of ONNX: later steps of the trainer do not change it.
 Status to_model(const shoal_trainer* trainer, shoal_model** out) {
   SHOAL_TRY(require(trainer, "trainer"));
   SHOAL_TRY(require(out, "out"));

@@ -6,10 +6,10 @@
  *   if (status == NULL) status = shoal_session_open(model, NULL, &session);
  *   if (status != NULL) fprintf(stderr, "%s\n", shoal_status_message(status));
  *
- * Failures. What can fail returns a status: NULL for success, otherwise an object with a code and a
- * message, which the caller frees. A wrong argument (NULL where something is needed, an index or a
- * size that is out of range, the wrong element type) is a failure with SHOAL_INVALID_ARGUMENT; it
- * never aborts. After a failure, out arguments are as they were.
+ * Failures. A function that can fail returns a status: NULL for success, otherwise an object with a
+ * code and a message, which the caller frees. A wrong argument (NULL where something is needed, an
+ * index or a size that is out of range, the wrong element type) is a failure with
+ * SHOAL_INVALID_ARGUMENT; it never aborts. After a failure, out arguments are as they were.
  *
  * Ownership. A function that fills an out argument of a handle type gives it to the caller, who
  * frees it with the function of that type; freeing NULL does nothing. Handles keep alive what they
@@ -49,7 +49,7 @@ SHOAL_API const char* shoal_version(void);
 /* ---- Status -----------------------------------------------------------------------------------
  */
 
-/* What kind of failure it is. */
+/* The kind of a failure, which a program can act on. */
 typedef int32_t shoal_code;
 enum {
   SHOAL_OK = 0,
@@ -67,9 +67,9 @@ enum {
 /* A failure; NULL stands for success. */
 typedef struct shoal_status shoal_status;
 
-/* What kind of failure it is; SHOAL_OK for NULL. */
+/* The kind of the failure; SHOAL_OK for NULL. */
 SHOAL_API shoal_code shoal_status_code(const shoal_status* status);
-/* One sentence for people; "ok" for NULL. */
+/* One sentence for people; "ok" for NULL. Lives as long as the status. */
 SHOAL_API const char* shoal_status_message(const shoal_status* status);
 /* Frees a status. */
 SHOAL_API void shoal_status_free(shoal_status* status);
@@ -133,7 +133,7 @@ SHOAL_API const void* shoal_tensor_data(const shoal_tensor* tensor);
 /* The elements of a tensor that was created, which may be written while no thread reads them; NULL
  * for other tensors. */
 SHOAL_API void* shoal_tensor_mutable_data(shoal_tensor* tensor);
-/* What the elements take. */
+/* The number of bytes that the elements take; 0 for NULL. */
 SHOAL_API size_t shoal_tensor_bytes(const shoal_tensor* tensor);
 /* Frees a tensor. Elements that a session or a result shares live on. */
 SHOAL_API void shoal_tensor_free(shoal_tensor* tensor);
@@ -145,14 +145,16 @@ SHOAL_API void shoal_tensor_free(shoal_tensor* tensor);
 typedef struct shoal_model shoal_model;
 
 /* Opens an ONNX file, or a network that is built in: "zoo:digits" is trained, the others, such as
- * "zoo:resnet18", have random weights. */
+ * "zoo:resnet18", have random weights. Fails with SHOAL_NOT_FOUND if there is no such file or
+ * network, with SHOAL_CORRUPT if the file does not parse, and with SHOAL_UNSUPPORTED and a list if
+ * operators are not known. */
 SHOAL_API SHOAL_MUST_USE shoal_status* shoal_model_open(const char* name, shoal_model** out);
 
-/* Opens an ONNX file in memory, which is copied. */
+/* Opens an ONNX file in memory, which is copied. Its weights must be in it. Fails as above. */
 SHOAL_API SHOAL_MUST_USE shoal_status* shoal_model_parse(const void* data, size_t bytes,
                                                          shoal_model** out);
 
-/* What an input or an output of a model is. */
+/* An input or an output of a model, as it is declared. */
 typedef struct shoal_value_info {
   size_t struct_size;   /* begin with SHOAL_VALUE_INFO_INIT */
   const char* name;     /* belongs to the model, as `shape` does */
@@ -164,17 +166,20 @@ typedef struct shoal_value_info {
 #define SHOAL_VALUE_INFO_INIT \
   { sizeof(shoal_value_info), NULL, 0, 0, NULL, 0 }
 
-/* How many inputs a model has, those with a default last. */
+/* How many inputs a model has; 0 for NULL, and where a network cannot be built. */
 SHOAL_API size_t shoal_model_input_count(const shoal_model* model);
-/* How many outputs a model has. */
+/* How many outputs a model has; 0 as above. */
 SHOAL_API size_t shoal_model_output_count(const shoal_model* model);
-/* Fills `info` with what an input is. */
+/* Fills `info` with the input of this index, in the model's order. Fails with
+ * SHOAL_INVALID_ARGUMENT if there is none. */
 SHOAL_API SHOAL_MUST_USE shoal_status* shoal_model_input(const shoal_model* model, size_t index,
                                                          shoal_value_info* info);
-/* Fills `info` with what an output is. */
+/* Fills `info` with the output of this index. Fails with SHOAL_INVALID_ARGUMENT if there is none.
+ */
 SHOAL_API SHOAL_MUST_USE shoal_status* shoal_model_output(const shoal_model* model, size_t index,
                                                           shoal_value_info* info);
-/* Writes the model as ONNX, with 1 for dimensions that it leaves open. */
+/* Writes the model as ONNX, with 1 for dimensions that it leaves open. The file appears when it is
+ * complete. Fails with SHOAL_UNSUPPORTED if shapes depend on elements that only a run knows. */
 SHOAL_API SHOAL_MUST_USE shoal_status* shoal_model_save(const shoal_model* model, const char* path);
 /* Frees a model. */
 SHOAL_API void shoal_model_free(shoal_model* model);
@@ -182,7 +187,7 @@ SHOAL_API void shoal_model_free(shoal_model* model);
 /* ---- Devices ----------------------------------------------------------------------------------
  */
 
-/* What networks run on. */
+/* A device, which networks run on. */
 typedef struct shoal_device shoal_device;
 
 /* How a device chooses among kernels. */
@@ -192,7 +197,7 @@ enum {
   SHOAL_TUNE_FULL = 2  /* by measuring all */
 };
 
-/* How to open a device; what does not concern it is ignored. */
+/* How to open a device; fields that do not concern it are ignored. */
 typedef struct shoal_device_options {
   size_t struct_size;     /* begin with SHOAL_DEVICE_OPTIONS_INIT */
   int32_t threads;        /* 0: one per core */
@@ -207,11 +212,12 @@ typedef struct shoal_device_options {
 /* The name of a device that shoal_device_open takes, from index 0 on; NULL after the last. */
 SHOAL_API const char* shoal_device_list(size_t index);
 /* Opens a device by name: "cpu"; "reference", slow and plain, to compare with; "cluster", the
- * workers that joined this user's cluster. `options` may be NULL. */
+ * workers that joined this user's cluster. `options` may be NULL. Fails with SHOAL_NOT_FOUND for
+ * another name, and with SHOAL_UNSUPPORTED where the library was built without clusters. */
 SHOAL_API SHOAL_MUST_USE shoal_status* shoal_device_open(const char* name,
                                                          const shoal_device_options* options,
                                                          shoal_device** out);
-/* What the device calls itself: "cpu", "cluster(5)". */
+/* The name of the device: "cpu", "cluster(5)"; NULL for NULL. */
 SHOAL_API const char* shoal_device_name(const shoal_device* device);
 /* Frees a device; sessions on it keep it alive. */
 SHOAL_API void shoal_device_free(shoal_device* device);
@@ -223,7 +229,7 @@ SHOAL_API void shoal_device_free(shoal_device* device);
 typedef struct shoal_session shoal_session;
 /* The answer to a request. */
 typedef struct shoal_result shoal_result;
-/* What another thread can cancel requests with. */
+/* A handle by which another thread can cancel requests. */
 typedef struct shoal_cancel shoal_cancel;
 
 /* How to carry out a request. */
@@ -235,21 +241,24 @@ typedef struct shoal_run_options {
 #define SHOAL_RUN_OPTIONS_INIT \
   { sizeof(shoal_run_options), 0, NULL }
 
-/* Opens a session. `device` NULL: the CPU. */
+/* Opens a session, which keeps model and device. `device` NULL: a CPU of its own. */
 SHOAL_API SHOAL_MUST_USE shoal_status* shoal_session_open(const shoal_model* model,
                                                           shoal_device* device,
                                                           shoal_session** out);
 /* Compiles for the shapes that the model declares, so that the first request is as fast as others.
  * SHOAL_INVALID_ARGUMENT where it leaves a size open. */
 SHOAL_API SHOAL_MUST_USE shoal_status* shoal_session_prepare(shoal_session* session);
-/* Runs the model on `count` inputs: tensors[i] is the input called names[i]. Inputs are not copied.
- * `options` may be NULL. */
+/* Runs the model on `count` inputs: tensors[i] is the input called names[i]. Inputs are not copied,
+ * and must not be written until the function returns, which is when the request is answered or has
+ * failed. `options` may be NULL. Fails with SHOAL_INVALID_ARGUMENT where inputs do not fit, with
+ * SHOAL_DEADLINE and SHOAL_CANCELLED as the options say, and with SHOAL_EXHAUSTED where memory is
+ * short. */
 SHOAL_API SHOAL_MUST_USE shoal_status* shoal_session_run(shoal_session* session, size_t count,
                                                          const char* const* names,
                                                          const shoal_tensor* const* tensors,
                                                          const shoal_run_options* options,
                                                          shoal_result** out);
-/* Frees a session. */
+/* Frees a session. No request may be in progress. */
 SHOAL_API void shoal_session_free(shoal_session* session);
 
 /* How many outputs there are: as many as the model has, in its order. */
@@ -261,7 +270,7 @@ SHOAL_API const shoal_tensor* shoal_result_tensor(const shoal_result* result, si
 /* Frees a result. */
 SHOAL_API void shoal_result_free(shoal_result* result);
 
-/* Makes something to cancel requests with. One serves any number of them. */
+/* Makes a handle to cancel requests with. One serves any number of them. */
 SHOAL_API SHOAL_MUST_USE shoal_status* shoal_cancel_create(shoal_cancel** out);
 /* Lets requests that were given it, now or later, fail with SHOAL_CANCELLED. Does not wait. */
 SHOAL_API void shoal_cancel_request(shoal_cancel* cancel);
@@ -276,13 +285,13 @@ typedef struct shoal_plan_options {
   size_t struct_size; /* begin with SHOAL_PLAN_OPTIONS_INIT */
   int32_t workers;    /* how many devices; 0: 4 */
   int32_t survive;    /* so many of them may be lost, 0 to 2 */
-  const char* device; /* what they are; NULL: "pi4" */
+  const char* device; /* their kind; NULL: "pi4" */
   const char* link;   /* between them; NULL: "gigabit" */
 } shoal_plan_options;
 #define SHOAL_PLAN_OPTIONS_INIT \
   { sizeof(shoal_plan_options), 0, 0, NULL, NULL }
 
-/* What it would bring to spread a model over such devices: one JSON object with the fields of
+/* The gain of spreading a model over such devices: one JSON object with the fields of
  * `shoal plan --json`, which the caller frees with shoal_string_free. `options` may be NULL. */
 SHOAL_API SHOAL_MUST_USE shoal_status* shoal_plan(const shoal_model* model,
                                                   const shoal_plan_options* options, char** json);
@@ -297,7 +306,7 @@ typedef struct shoal_trainer shoal_trainer;
 
 /* How weights follow their gradients. */
 enum { SHOAL_SGD = 0, SHOAL_ADAM = 1, SHOAL_ADAMW = 2 };
-/* What training makes small. */
+/* The loss, which training minimises. */
 enum {
   SHOAL_CROSS_ENTROPY = 0, /* targets: labels, i64 [batch] */
   SHOAL_MEAN_SQUARE = 1    /* targets: values, like the network's output */
@@ -333,10 +342,10 @@ SHOAL_API SHOAL_MUST_USE shoal_status* shoal_trainer_step(shoal_trainer* trainer
                                                           const shoal_tensor* inputs,
                                                           const shoal_tensor* targets,
                                                           double rate_factor, float* loss);
-/* The network with the weights as they are now. */
+/* The network with the weights as they are now, as a copy: later steps do not change it. */
 SHOAL_API SHOAL_MUST_USE shoal_status* shoal_trainer_model(const shoal_trainer* trainer,
                                                            shoal_model** out);
-/* Writes that network as ONNX. */
+/* Writes that network as ONNX. The file appears when it is complete. */
 SHOAL_API SHOAL_MUST_USE shoal_status* shoal_trainer_save(const shoal_trainer* trainer,
                                                           const char* path);
 /* Frees a trainer. */
