@@ -1,3 +1,6 @@
+// NumPy arrays and tensors. Both directions share memory: a tensor that views an array owns a
+// reference to it, and an array that shows a tensor has a capsule with a copy of the handle as its
+// base.
 #include "array.h"
 
 #include <memory>
@@ -39,6 +42,7 @@ DType dtype_of(const py::dtype& type, DType wanted) {
 
 py::object numpy() { return py::module_::import("numpy"); }
 
+// Arrays, buffers and __array__ before __dlpack__: NumPy keeps the type of their elements.
 py::array as_array(py::handle value, DType wanted) {
   if (py::isinstance<py::array>(value)) return py::reinterpret_borrow<py::array>(value);
   const bool array_like = py::hasattr(value, "__array__") || py::hasattr(value, "__buffer__") ||
@@ -116,6 +120,8 @@ Tensor to_tensor(py::handle value, DType wanted) {
   return Tensor::view(type, data, keep(std::move(array)));
 }
 
+// The order matters: the capsule owns the tensor only once it exists, and its destructor deletes
+// it.
 py::array to_array(const Tensor& tensor) {
   auto owner = std::make_unique<Tensor>(tensor);
   const py::capsule base(owner.get(), [](void* pointer) { delete static_cast<Tensor*>(pointer); });

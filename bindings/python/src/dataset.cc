@@ -1,3 +1,4 @@
+// Dataset for Python, and the options for preparing images.
 #include "dataset.h"
 
 #include <pybind11/stl.h>
@@ -31,6 +32,7 @@ PyDataset of_arrays(const py::object& images, const py::object& labels) {
       unwrap(make_array_dataset(to_tensor(images, DType::kU8), to_tensor(labels, DType::kI64)))};
 }
 
+// Files may have to be read: other Python threads go on meanwhile.
 py::tuple at(const PyDataset& self, py::ssize_t index) {
   const auto size = static_cast<py::ssize_t>(self.data->size());
   if (index < 0) index += size;
@@ -60,6 +62,7 @@ number of its class.
 
 }  // namespace
 
+// A preset is the beginning; options that are given change it.
 Preprocess take_preprocess(py::dict& options) {
   Preprocess how;
   std::string preset;

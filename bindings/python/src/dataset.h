@@ -11,7 +11,7 @@
 
 namespace shoal::python {
 
-// What Python holds: open data sets are immutable and may be shared.
+// A data set as Python holds it: open data sets are immutable and may be shared.
 struct PyDataset {
   std::shared_ptr<const Dataset> data;
 };

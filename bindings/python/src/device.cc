@@ -1,3 +1,4 @@
+// Devices by name, for Python.
 #include "device.h"
 
 #include <pybind11/pybind11.h>
@@ -29,6 +30,7 @@ True
 
 }  // namespace
 
+// The limit keeps a wrong number from starting that many threads.
 Result<std::unique_ptr<Device>> open_device(const std::string& name, int threads, Tune tune) {
   constexpr int kMostThreads = 1024;
   if (threads < 0 || threads > kMostThreads) {

@@ -1,3 +1,4 @@
+// The exception of a Status, by the name of its class in shoal/_errors.py.
 #include "errors.h"
 
 #include <pybind11/pybind11.h>

@@ -30,6 +30,7 @@ std::vector<std::string> names_of(const Graph& graph, const std::vector<ValueId>
   return names;
 }
 
+// Nodes are copied on every access: they may outlive the graph, and lists of Python are not shared.
 std::vector<NodeInfo> nodes_of(const LoadedGraph& loaded) {
   std::vector<NodeInfo> nodes;
   for (const Node& node : loaded.graph.nodes()) {
@@ -56,6 +57,7 @@ py::dict attributes_of(const NodeInfo& node) {
   return attributes;
 }
 
+// Views: weights may be large, and are read-only for Python because other sessions share them.
 py::dict weights_of(const LoadedGraph& loaded) {
   py::dict weights;
   for (size_t i = 0; i < loaded.graph.value_count(); ++i) {

@@ -1,3 +1,4 @@
+// Model and TensorInfo for Python, and arguments that name models.
 #include "model.h"
 
 #include <pybind11/stl.h>
@@ -41,7 +42,7 @@ Result<Model> parse(const py::bytes& bytes) {
   return parse_model(std::move(owner), view);
 }
 
-// May build a network of the zoo.
+// Building a network of the zoo may take a while: other Python threads go on meanwhile.
 std::vector<TensorInfo> inputs_of(const Model& model) {
   return unwrap([&] {
     const ReleasedGil released;
@@ -105,6 +106,7 @@ InputShapes to_shapes(const py::object& given) {
   return shapes;
 }
 
+// os.fsencode takes str, bytes and os.PathLike, and keeps names that are not UTF-8.
 std::string path_of(const py::object& path) {
   return py::module_::import("os").attr("fsencode")(path).cast<std::string>();
 }

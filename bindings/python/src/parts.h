@@ -1,4 +1,4 @@
-// What the module is made of: each source adds its classes and functions.
+// The parts of the module: each source adds its classes and functions.
 #pragma once
 
 #include <pybind11/pybind11.h>

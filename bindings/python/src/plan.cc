@@ -12,6 +12,7 @@ namespace py = pybind11;
 namespace shoal::python {
 namespace {
 
+// Only numbers and texts are returned: the Python side can change without a new binary.
 py::dict plan_for(const LoadedGraph& loaded, size_t workers, std::string device, std::string link,
                   int survive, std::vector<int> exclude) {
   const plan::SummaryOptions options{.workers = workers,

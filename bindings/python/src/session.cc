@@ -35,6 +35,7 @@ Deadline deadline_in(const py::object& given) {
       py::hasattr(given, "total_seconds") ? given.attr("total_seconds")() : given;
   const double seconds = PyFloat_AsDouble(number.ptr());
   if (seconds == -1 && PyErr_Occurred() != nullptr) throw py::error_already_set();
+  // Seconds that no clock can hold mean no deadline, and negative ones one that has passed.
   constexpr double kForever = 1e9;  // 30 years
   if (std::isnan(seconds)) raise(invalid("the deadline is not a number"));
   if (seconds > kForever) return kNoDeadline;
@@ -52,6 +53,8 @@ class PySession {
       SHOAL_ASSIGN(device_, open_device(device, threads, Tune::kFast));
       SHOAL_ASSIGN(auto session, model_.session(*device_));
       session_ = std::make_unique<Session>(std::move(session));
+      // Everything that may take long happens without the GIL, and nothing in this scope touches
+      // Python. A failure is raised after the GIL is back.
       SHOAL_ASSIGN(inputs_, model_.inputs());
       SHOAL_ASSIGN(outputs_, model_.outputs());
       return {};
@@ -105,7 +108,7 @@ class PySession {
     return addresses;
   }
 
-  // What a C++ caller's runs take, in seconds: the measure of run()'s overhead.
+  // The seconds that each run takes a C++ caller: the measure of run()'s overhead.
   std::vector<double> time_runs(const py::dict& inputs, int count) {
     const Session::Tensors tensors = convert(inputs);
     std::vector<double> seconds;

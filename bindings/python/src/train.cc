@@ -22,6 +22,7 @@ namespace {
 
 using fit::TrainingOptions;
 
+// The value of an option that is one of several names.
 template <class Find>
 void take_named(py::dict& options, const char* name, Find find, auto& value) {
   std::string text;
@@ -75,8 +76,9 @@ TrainingOptions take_options(py::dict options) {
   return o;
 }
 
-// What Python sees of training: a callback after each epoch, and Ctrl-C after each step. What the
-// callback raises ends training after the step that is under way, and is raised to the caller.
+// Training as Python sees it: a callback after each epoch, and Ctrl-C after each step. An exception
+// of the callback ends training after the step that is under way, and is raised to the caller.
+// Callbacks come on the thread that called train(), which has given up the GIL.
 class Watch {
  public:
   explicit Watch(py::object on_epoch) : on_epoch_(std::move(on_epoch)) {}
@@ -109,6 +111,7 @@ class Watch {
     on_epoch_(epoch.loss, epoch.top1, epoch.held_out_loss, epoch.held_out_top1, epoch.seconds);
   }
   template <class Function>
+  // The first exception counts. None may pass through the loop below, which does not know Python.
   void call(Function function) {
     const AcquiredGil gil;
     try {
@@ -124,6 +127,7 @@ class Watch {
   std::exception_ptr raised_;
 };
 
+// More classes than kMaxClasses have no confusion matrix: the array is then [0, 0].
 py::dict dict_of(const fit::Evaluation& evaluation) {
   const auto classes = static_cast<py::ssize_t>(evaluation.classes());
   const bool counted = evaluation.classes() <= fit::Evaluation::kMaxClasses;
@@ -182,6 +186,7 @@ py::dict train(const Model& model, const PyDataset& training, const PyDataset* h
     return train_on(device, threads, model, training.data,
                     held_out == nullptr ? nullptr : held_out->data, options, watch.callbacks());
   }();
+  // The caller's exception comes before the failure or the result that it led to.
   watch.rethrow();
   const fit::TrainingResult result = unwrap(std::move(trained));
   py::list epochs;
