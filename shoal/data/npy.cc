@@ -1,5 +1,5 @@
-// The format: "\x93NUMPY", a version, the length of a header, the header, elements. The header is
-// the text of a Python dictionary. It is not evaluated: the three entries are searched for, and
+// The format: a magic number, a version, the length of a header, the header, elements. The header
+// is the text of a Python dictionary. It is not evaluated: the three entries are searched for, and
 // anything unusual is refused.
 #include "shoal/data/npy.h"
 
