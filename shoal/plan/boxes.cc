@@ -1,3 +1,6 @@
+// Boxes as unions of disjoint boxes. A difference peels off, axis by axis, the slabs before and
+// after the hole: at most 2 * rank boxes, and none of them overlap because the core shrinks to the
+// hole's extent along an axis before the next axis is looked at.
 #include "shoal/plan/boxes.h"
 
 #include <algorithm>
@@ -25,6 +28,7 @@ Region bounding_box(const Region& a, const Region& b) {
 
 std::vector<Region> subtract(const Region& box, const Region& hole) {
   const Region common = intersection(box, hole);
+  // Also for an empty box, which callers must filter where it matters.
   if (is_empty(common)) return {box};
   std::vector<Region> rest;
   Region core = box;  // shrinks, axis by axis, to what is common

@@ -1,4 +1,4 @@
-// What boxes have in common, and what remains of them.
+// Boxes: intersections, differences and bounding boxes of regions. Pure functions, any thread.
 #pragma once
 
 #include <vector>
@@ -7,13 +7,13 @@
 
 namespace shoal::plan {
 
-// How many elements both have.
+// Number of elements that both boxes have. REQUIRES: equal ranks, here and below.
 int64_t common_count(const Region& a, const Region& b);
 
 // The smallest box that holds both.
 Region bounding_box(const Region& a, const Region& b);
 
-// Boxes that make up `box` without `hole`, disjoint.
+// Disjoint boxes that together are `box` without `hole`: at most two for each axis.
 std::vector<Region> subtract(const Region& box, const Region& hole);
 std::vector<Region> subtract(std::vector<Region> boxes, const Region& hole);
 

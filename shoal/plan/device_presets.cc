@@ -16,6 +16,7 @@ constexpr std::array kDevices = {
     DevicePreset{"nexus5x", "LG Nexus 5X: 2x Cortex-A57 at 1.8 GHz, 2 GB", 0.32e9, 1.54e9, 1e9},
 };
 
+// A radio in power save takes this long to wake up, and sleeps after this much silence.
 constexpr double kWakeUp = 54.7e-3, kSleep = 0.1;
 
 constexpr std::array kLinks = {
@@ -65,6 +66,7 @@ ClusterProfile uniform_cluster(size_t workers, const DevicePreset& device, const
     cluster.workers.push_back(device.profile());
     cluster.workers.back().name += "-" + std::to_string(w);
   }
+  // Medium 0 for all: a shared link means one radio channel, the coordinator's included.
   cluster.links.assign(workers, link.profile(0));
   cluster.coordinator = link.profile(0);
   return cluster;

@@ -1,5 +1,5 @@
-// Devices and links that people have, for plans made before anything was measured. Where each
-// number comes from stands in docs/reference/cluster.md.
+// Presets of common devices and links, for plans made before anything was measured.
+// docs/reference/cluster.md gives the source of each number.
 #pragma once
 
 #include <cstddef>
@@ -34,7 +34,7 @@ struct LinkPreset {
 std::span<const DevicePreset> device_presets();
 std::span<const LinkPreset> link_presets();
 
-// The errors list what there is.
+// kInvalidArgument for an unknown name; the message lists the known ones.
 Result<DevicePreset> find_device(std::string_view name);
 Result<LinkPreset> find_link(std::string_view name);
 

@@ -1,3 +1,7 @@
+// Layouts as regions. Shares are turned into whole elements by the largest-remainder method, so
+// that the counts add up to the length and each differs from its exact share by less than one. A
+// cut point that would fall inside a group of elements that the operator computes together moves to
+// the nearer end of that group; rounding is monotonic, so cut points stay in order.
 #include "shoal/plan/layout.h"
 
 #include <algorithm>
@@ -27,7 +31,8 @@ std::optional<size_t> axis_of(Cut cut, size_t rank) {
   }
 }
 
-// What rows, or columns, of a grid have together.
+// The shares of whole rows, or of whole columns, of a grid. A grid has straight borders, so the
+// shares of single workers are met only as far as these sums allow.
 std::vector<double> marginal(const Layout& layout, bool rows) {
   const int64_t columns = std::ssize(layout.workers) / layout.grid_rows;
   std::vector<double> sums(static_cast<size_t>(rows ? layout.grid_rows : columns), 0);
@@ -38,7 +43,7 @@ std::vector<double> marginal(const Layout& layout, bool rows) {
   return sums;
 }
 
-// Who computes it; nobody an input of the graph.
+// The node that computes the value; null for an input of the graph.
 const Node* maker_of(const Graph& graph, ValueId value) {
   const auto nodes = graph.nodes();
   const auto it = std::ranges::find_if(nodes, [&](const Node& node) {
@@ -104,6 +109,7 @@ std::vector<int64_t> cut_points(int64_t length, const std::vector<double>& share
   for (size_t i = 0; i < shares.size(); ++i) {
     const double exact = static_cast<double>(length) * shares[i] / total;
     counts.push_back(static_cast<int64_t>(std::floor(exact)));
+    // Negated remainders sort the largest first; equal ones keep the order of workers.
     remainders.push_back({static_cast<double>(counts.back()) - exact, i});
     given += counts.back();
   }
@@ -125,6 +131,7 @@ std::vector<int64_t> cut_points(const Graph& graph, ValueId value, size_t axis,
     Region next = Region::whole(shape);
     next.begin[axis] = point;
     next.end[axis] = point + 1;
+    // The tile of a single element covers the whole group that the element belongs to.
     const auto tile = maker->op->split(*maker, graph.operands(maker->inputs), next);
     if (!tile) return points;
     const int64_t before = tile->output.begin[axis], after = tile->output.end[axis];

@@ -1,4 +1,4 @@
-// Layout: how a value is spread over workers.
+// Layout: the way in which a value is spread over workers.
 #pragma once
 
 #include <optional>
@@ -9,7 +9,7 @@
 
 namespace shoal::plan {
 
-// The ways to cut a value. Which axis that means depends on its rank (layout.cc).
+// Ways to cut a value. The axis depends on the rank of the value (layout.cc).
 enum class Cut : uint8_t {
   kNone,      // all of it on one worker
   kBatch,     // images
@@ -31,19 +31,21 @@ struct Layout {
   friend bool operator==(const Layout&, const Layout&) = default;
 };
 
-// [0, length) cut in proportion to the shares; largest remainders get what is left.
+// Cuts [0, length) in proportion to the shares; the largest remainders get the elements left over.
+// REQUIRES: the shares are not negative and their sum is positive.
 std::vector<int64_t> cut_points(int64_t length, const std::vector<double>& shares);
 
-// An axis of a value cut in proportion, but between what its node computes at once: heads, say.
+// As above for one axis of a value, but only between groups of elements that its node computes
+// together, as an attention does with the channels of a head.
 std::vector<int64_t> cut_points(const Graph& graph, ValueId value, size_t axis,
                                 const std::vector<double>& shares);
 
-// The box of a value that each worker has; empty boxes are possible. Nothing where the value has no
-// such axis.
+// The box of the value that each worker has; some may be empty. The list is empty if the value has
+// no such axis.
 std::vector<Region> regions_of(const Layout& layout, const Graph& graph, ValueId value);
 
-// The pieces of all that is read after the nodes, by worker. Nothing where some value has no such
-// axis, or where there are not several values for several workers.
+// Tasks whose pieces make up every value that is read after the nodes. Nothing if some value has no
+// such axis, or for kInputs if there is only one value.
 std::optional<std::vector<Task>> tasks_of(const Graph& graph, NodeRange nodes,
                                           const Layout& layout);
 

@@ -1,3 +1,8 @@
+// Parts, traced backwards. Each wanted piece of an output is a box; walking the nodes from last to
+// first, `split` turns the box of an output into the boxes of the inputs, and boxes of one value
+// are merged into their bounding box. Halos thus grow by themselves, layer by layer. One pass over
+// the nodes suffices because a graph lists every reader of a value after its maker: when the walk
+// comes to a node, all demands on its outputs are known.
 #include "shoal/plan/part.h"
 
 #include <algorithm>
@@ -29,14 +34,14 @@ class Tracer {
   }
 
  private:
-  // Of a value that only others' boxes read, a part of a Concat reads nothing.
+  // An empty region is no demand: a tile of a Concat reads nothing of the inputs outside of it.
   void need(ValueId value, const Region& region) {
     if (is_empty(region)) return;
     const auto [it, is_new] = needed_.emplace(static_cast<int32_t>(value), region);
     if (!is_new) it->second = bounding_box(it->second, region);
   }
 
-  // What is needed of the node's outputs is from now on needed of its inputs.
+  // Turns the demand on the node's outputs into demand on its inputs.
   Status trace(size_t index) {
     const Node& node = graph_.nodes()[index];
     std::optional<Region> wanted;
@@ -44,6 +49,8 @@ class Tracer {
     for (size_t i = 0; i < node.outputs.size(); ++i) {
       const auto it = needed_.find(static_cast<int32_t>(node.outputs[i]));
       if (it == needed_.end()) continue;
+      // Operators split along output 0 only. If any other output is needed, the node is computed
+      // whole.
       (i == 0 ? wanted.emplace(it->second), false : others = true);
       needed_.erase(it);
     }
@@ -63,7 +70,8 @@ class Tracer {
     return {};
   }
 
-  // What gives the box of output 0; without one, all outputs. Even all of a slice reads not all.
+  // The tile that gives the box of output 0, or all outputs if there is no box. `split` is asked
+  // even for a whole box, because a slice does not read all of its input.
   Result<Tile> tile_of(const Node& node, const std::optional<Region>& wanted) const {
     const Region all = whole(graph_, node.outputs[0]);
     if (wanted && node.op->split != nullptr) {
@@ -79,7 +87,8 @@ class Tracer {
     return tile;
   }
 
-  // What is asked for is computed by whoever is asked, constant or not.
+  // Finds nodes that depend on constants alone. They are computed once, when the part's graph is
+  // made. Outputs of the part are exempt: the worker must deliver them with every request.
   void find_weights(const std::vector<Piece>& outputs) {
     std::set<ValueId> made;
     for (PartNode& part : part_.nodes) {

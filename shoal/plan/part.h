@@ -1,7 +1,7 @@
-// Part: what one worker computes of a few consecutive nodes, so that pieces of their outputs come
+// Part: the nodes and regions that one worker computes so that given pieces of their outputs come
 // out. Everything follows from the operators' own `split`: rows of an image, columns of a matrix,
-// heads and channels are only boxes of different shapes, and a halo is what a box reads beyond
-// itself, through as many layers as there are.
+// heads and channels are only boxes of different shapes, and a halo is the part of its inputs that
+// a box reads beyond itself, through any number of layers.
 #pragma once
 
 #include <cstddef>
@@ -52,7 +52,7 @@ Result<Part> make_part(const Graph& graph, NodeRange nodes, std::vector<Piece> o
 // values are; weights are cropped to what is read of them.
 Result<Graph> to_graph(const Graph& whole, const Part& part);
 
-// What computing a node of it takes.
+// Work of one node of a part; zero for weights and copies.
 struct Work {
   double macs = 0;
   double bytes = 0;         // read and written, weights included
@@ -61,7 +61,7 @@ struct Work {
 Work work_of(const Graph& whole, const PartNode& node);
 double weight_bytes(const Graph& whole, const Part& part);
 
-// What both boxes have; empty (some end <= begin) if nothing. And whether it is empty.
+// The common box, empty (some end <= begin) if there is none; and whether a box is empty.
 Region intersection(const Region& a, const Region& b);
 bool is_empty(const Region& region);
 // The box as seen from the first element of another that holds it.

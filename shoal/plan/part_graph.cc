@@ -1,4 +1,7 @@
-// A part as a graph of its own.
+// Builds a part as a graph of its own. A node reads each input through `read`, which returns the
+// value itself if exactly that box is held, and a slice of it otherwise: several nodes may read
+// different boxes of one bounding box. Weights are cropped here, so that a worker is sent only its
+// share.
 #include <map>
 
 #include "shoal/ops/ops.h"
@@ -68,7 +71,8 @@ class Builder {
     return {};
   }
 
-  // Computes the node here.
+  // Computes the node with the reference kernels. It runs once for a part, so speed does not
+  // matter.
   void add_weight(const Node& node, const PartNode& part) {
     Node tile = node;
     tile.attributes = part.tile.attributes;
@@ -99,6 +103,7 @@ class Builder {
   // The box of a value: what there is of it, or a slice of that.
   Result<ValueId> read(ValueId value, const Region& region) {
     if (whole_[value].constant || weights_.contains(value)) return read_weight(value, region);
+    // Nothing was traced for an empty region, so nothing is held: an empty constant stands for it.
     if (is_empty(region)) {
       const Value& of = whole_[value];
       return to_.add_constant(of.name, Tensor({of.type.dtype, region.shape()}));
@@ -123,6 +128,7 @@ class Builder {
     const std::string& name = whole_[value].name;
     if (region != Region::whole(whole_[value].type.shape))
       return to_.add_constant(name, weight(value, region));
+    // Whole constants are added once and shared by all their readers.
     const auto [it, is_new] = constants_.emplace(static_cast<int32_t>(value), kNoValue);
     if (is_new) it->second = to_.add_constant(name, weight(value, region));
     return it->second;

@@ -1,3 +1,4 @@
+// Checks, liveness and the text form of plans. The schedule is derived in transfers.cc.
 #include "shoal/plan/plan.h"
 
 #include <algorithm>
@@ -9,6 +10,8 @@
 namespace shoal::plan {
 
 std::vector<ValueId> live_after(const Graph& graph, NodeRange nodes) {
+  // O(nodes after the range). Outputs of the graph count as read by the caller, wherever they are
+  // made.
   std::set<int32_t> read;
   for (ValueId id : graph.outputs()) read.insert(static_cast<int32_t>(id));
   for (size_t i = nodes.end; i < graph.nodes().size(); ++i) {
@@ -40,6 +43,8 @@ Part whole_part(const Graph& graph) {
 
 namespace {
 
+// The cheap half of verify(): everything that needs no schedule. It comes first because a schedule
+// of segments with gaps would fail with a less helpful message.
 Status verify_segments(const Graph& graph, const Plan& plan, int workers) {
   size_t node = 0;
   for (const Segment& segment : plan.segments) {

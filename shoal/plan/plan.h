@@ -1,5 +1,5 @@
-// Plan: who computes what of a graph, in which order, and what therefore has to travel. Plain data:
-// it can be printed, compared, stored, sent and replayed. Making one does no I/O.
+// Plan: which worker computes what of a graph, in which order, and the transfers that follow. Plain
+// data: it can be printed, compared, stored, sent and replayed. Making one does no I/O.
 #pragma once
 
 #include <cstdint>
@@ -32,9 +32,9 @@ struct Segment {
   friend bool operator==(const Segment&, const Segment&) = default;
 };
 
-// Values of which the rest can be computed once as many as there are data are there: every parity
-// is the sum of the data, each times its coefficient. Data that are shorter along the axis count as
-// followed by zeros.
+// A systematic erasure code over values. Any N of its N + r members, N data and r parities,
+// determine all data: parity p is sum_i coefficients[p][i] * data[i]. Data that are shorter along
+// the axis count as followed by zeros.
 struct ErasureCode {
   std::vector<ValueId> data, parity;
   size_t axis = 0;
@@ -45,11 +45,12 @@ struct ErasureCode {
 
 struct Plan {
   std::vector<Segment> segments;  // in the graph's order, without gaps
-  // So many workers may be lost, at any time, and the answer comes. Whoever reads a piece gets it
-  // from one worker more than that, or all members of its code, and takes what comes first.
+  // The number of workers that may be lost at any time without losing the answer. A reader is sent
+  // each piece by one worker more than that, or all members of its code, and takes the first to
+  // arrive.
   int survives = 0;
   std::vector<ErasureCode> codes = {};  // a value is in one at most
-  // How long a reader that could decode waits for what is missing.
+  // Time that a reader that could decode waits for the data that are missing.
   double wait_seconds = 0;
 
   friend bool operator==(const Plan&, const Plan&) = default;
@@ -58,13 +59,14 @@ struct Plan {
 // Values that nodes of the range compute and something after it, or the caller, reads.
 std::vector<ValueId> live_after(const Graph& graph, NodeRange nodes);
 
-// All that nodes give, and all nodes of the graph with it: nothing is split.
+// Every value that is live after the nodes, whole; and all nodes of the graph as one part.
 std::vector<Piece> whole_pieces(const Graph& graph, NodeRange nodes);
 Part whole_part(const Graph& graph);
 
-// Do the segments cover the graph, the pieces every value that is read later, exactly once or,
-// where workers repeat each other, wholly? Are workers in [0, workers)? Does the plan survive what
-// it says it does?
+// Checks that the segments cover the graph, that the pieces of each segment make up every value
+// that is read later, that workers are in [0, workers), that codes fit, and that the plan survives
+// the losses it claims, by walking through it for each of the C(workers, survives) sets of lost
+// workers.
 Status verify(const Graph& graph, const Plan& plan, int workers);
 
 std::string to_text(const Graph& graph, const Piece& piece);
@@ -80,7 +82,7 @@ struct Transfer {
   friend bool operator==(const Transfer&, const Transfer&) = default;
 };
 
-// What a task is sent of a code: the same box of every member, but all of it along the code's axis.
+// The members of a code that a task is sent: the same box of each, but whole along the code's axis.
 struct CodeRead {
   size_t code = 0;
   std::vector<Piece> data, parity;
@@ -101,7 +103,7 @@ Result<Schedule> make_schedule(const Graph& graph, const Plan& plan);
 // REQUIRES: `schedule` is make_schedule(graph, plan).
 Status verify(const Graph& graph, const Plan& plan, const Schedule& schedule, int workers);
 
-// Only what travels, where it is known what the tasks of every segment read.
+// The transfers alone, for callers that know the inputs of every task already.
 using TaskInputs = std::vector<std::vector<Piece>>;  // by task
 Result<std::vector<Transfer>> find_transfers(const Graph& graph, const Plan& plan,
                                              const std::vector<const TaskInputs*>& inputs);

@@ -1,3 +1,6 @@
+// Predicted times. A node is bound by its products or by its memory traffic, never by their sum:
+//
+//   t = correction * (seconds + max(macs * seconds_per_mac, bytes * seconds_per_byte))
 #include "shoal/plan/profile.h"
 
 #include <algorithm>
@@ -8,6 +11,8 @@ const OperatorSpeed& WorkerProfile::speed_of(std::string_view op) const {
   const auto it = operators.find(op);
   if (it != operators.end()) return it->second;
   const auto any = operators.find("");
+  // Every profile that fit_worker() or a preset makes has the entry; a file's is checked on
+  // reading.
   SHOAL_CHECK(any != operators.end());
   return any->second;
 }
@@ -43,6 +48,7 @@ double seconds_of(const Graph& whole, const Part& part, const WorkerProfile& wor
 }
 
 double seconds_of(double bytes, const LinkProfile& from, const LinkProfile& to) {
+  // Both ends are busy for the whole message, so the slower one decides.
   return std::max(from.latency_seconds, to.latency_seconds) +
          bytes / std::min(from.bytes_per_second, to.bytes_per_second);
 }

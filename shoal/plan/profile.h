@@ -10,8 +10,9 @@
 
 namespace shoal::plan {
 
-// Seconds that a node takes: a straight line in what it multiplies and what it moves. Coefficients
-// are fitted to measurements; where an operator was never measured, those of "" stand for it.
+// Roofline of an operator: seconds + max(macs * seconds_per_mac, bytes * seconds_per_byte). The
+// coefficients are fitted to measurements. Those of "" stand for every operator that was not
+// measured.
 struct OperatorSpeed {
   double seconds = 0;  // for being there at all
   double seconds_per_mac = 0;
@@ -22,8 +23,8 @@ struct WorkerProfile {
   std::string name;
   std::map<std::string, OperatorSpeed, std::less<>> operators;  // by ONNX name, and ""
   double memory_bytes = 1e18;
-  // Of nodes that were measured themselves, by the name of their first output: what they take, as a
-  // multiple of what the line says.
+  // Measured nodes, by the name of their first output: the measured time as a multiple of the
+  // roofline.
   std::map<std::string, double, std::less<>> corrections = {};
 
   const OperatorSpeed& speed_of(std::string_view op) const;
@@ -57,11 +58,10 @@ struct ClusterProfile {
   }
 };
 
-// A worker that takes `seconds` for so many multiply-accumulates, and moves memory fast enough for
-// it not to matter.
+// A worker with one roofline for all operators and no overhead per node.
 WorkerProfile uniform_worker(std::string name, double macs_per_second, double bytes_per_second);
 
-// Of one node, by its line alone.
+// Time of a node by its roofline alone, of a node with its correction, and of a whole part.
 double seconds_of(const Work& work, const OperatorSpeed& speed);
 double seconds_of(const Graph& whole, const PartNode& node, const Work& work,
                   const WorkerProfile& worker);

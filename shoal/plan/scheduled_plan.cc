@@ -15,6 +15,7 @@ Result<ScheduledPlan> ScheduledPlan::make(const Graph& graph, Plan plan) {
 }
 
 ScheduledPlan ScheduledPlan::with_wait(double seconds) const {
+  // The schedule is shared with the old value: it does not depend on the wait.
   Plan plan = *plan_;
   plan.wait_seconds = seconds;
   return {graph_, std::make_shared<const Plan>(std::move(plan)), schedule_};

@@ -11,6 +11,7 @@
 namespace shoal::plan {
 namespace {
 
+// Sizes come from users: the search takes longer with every worker, and codes have two parities.
 constexpr size_t kMaxWorkers = 1024;
 constexpr int kMaxLosses = 2;
 
@@ -63,6 +64,7 @@ Result<Summary> summarize(const Graph& graph, const SummaryOptions& options) {
   SHOAL_TRY(check_options(options));
   SHOAL_ASSIGN(const DevicePreset device, find_device(options.device));
   SHOAL_ASSIGN(const LinkPreset link, find_link(options.link));
+  // Workers run optimised graphs, so the plan is made for one.
   SHOAL_ASSIGN(const Graph optimized, passes::optimize(graph));
   SHOAL_ASSIGN(const Comparison made,
                compare_plans(optimized, uniform_cluster(options.workers, device, link),

@@ -1,4 +1,4 @@
-// What it would bring to spread a network over several devices. The devices need not be there:
+// Summary: the gain of spreading a network over several devices. The devices need not exist:
 // profiles of common ones are built in (docs/reference/cluster.md).
 //
 //   SHOAL_ASSIGN(auto summary, plan::summarize(graph, {.workers = 4, .device = "pi4"}));
@@ -26,7 +26,7 @@ struct SummaryOptions {
   std::vector<int> excluded = {};  // not to be used, by number
 };
 
-// What one device does for a request.
+// The load of one device for one request.
 struct WorkerSummary {
   std::string name;             // "pi4-0"
   double compute_seconds = 0;   // busy with its tasks

@@ -1,3 +1,8 @@
+// Survival by abstract execution: the walk carries out the schedule without computing, keeps the
+// boxes that each machine holds, and lets lost workers produce nothing. Losing fewer workers never
+// makes a machine hold less, so only the sets of exactly plan.survives workers are tried:
+// C(workers, survives) walks. This check trusts the schedule alone and not the code that made the
+// plan redundant.
 #include "shoal/plan/survives.h"
 
 #include <algorithm>
@@ -10,7 +15,7 @@
 namespace shoal::plan {
 namespace {
 
-// Who comes to have what, segment after segment.
+// The boxes that each machine holds, segment after segment.
 class Walk {
  public:
   Walk(const Graph& graph, const Plan& plan, const Schedule& schedule, std::span<const int> lost)
@@ -41,7 +46,8 @@ class Walk {
     return std::ranges::all_of(missing, is_empty);
   }
 
-  // Transfers are in the order of segments.
+  // Transfers are in the order of segments, so one index walks through them. A sender that lacks
+  // even one element of a piece sends none of it, as a worker would.
   void deliver(size_t segment) {
     for (; sent_ < schedule_.transfers.size(); ++sent_) {
       const Transfer& transfer = schedule_.transfers[sent_];
@@ -54,6 +60,7 @@ class Walk {
     const auto is_here = [&](const Piece& piece) { return has(worker, piece); };
     const auto here =
         std::ranges::count_if(read.data, is_here) + std::ranges::count_if(read.parity, is_here);
+    // Any N members of a code determine all N data; check_coefficients() has made sure of it.
     if (here < std::ssize(read.data)) return;
     for (const Piece& piece : read.data) add(worker, piece);
   }
@@ -97,7 +104,7 @@ Status verify_survival(const Graph& graph, const Plan& plan, const Schedule& sch
   if (plan.survives == 0) return {};
   const std::vector<int> workers = workers_of(plan);
   const size_t losses = std::min(static_cast<size_t>(plan.survives), workers.size());
-  // The sets, as the permutations of who is in and who is not.
+  // Permutations of a mask with `losses` bits set enumerate the sets.
   std::vector<bool> is_lost(workers.size());
   std::fill_n(is_lost.begin(), losses, true);
   do {

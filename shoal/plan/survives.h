@@ -1,4 +1,4 @@
-// Answers: what a plan can do without.
+// Survival: whether a plan still gives the answer when workers are lost.
 #pragma once
 
 #include <span>
@@ -7,12 +7,11 @@
 
 namespace shoal::plan {
 
-// Does the answer come when these workers give nothing?
+// Whether the coordinator gets the answer when these workers contribute nothing.
 bool survives_loss(const Graph& graph, const Plan& plan, const Schedule& schedule,
                    std::span<const int> lost);
 
-// Whichever workers are lost, if they are no more than the plan is said to survive. The error names
-// those that it cannot do without.
+// Checks every set of plan.survives workers. The error names a set that the plan cannot do without.
 Status verify_survival(const Graph& graph, const Plan& plan, const Schedule& schedule);
 
 }  // namespace shoal::plan

@@ -1,4 +1,11 @@
-// What travels: who reads what, and who sends it.
+// The schedule that follows from a plan: the reads of every task and the transfers that satisfy
+// them.
+//
+// The walk goes through the segments in order and knows which worker made or received which boxes.
+// A task is sent its inputs minus the boxes it holds already. In a plan that survives r losses,
+// each box comes from r + 1 different makers, unless it comes from the coordinator or belongs to a
+// code, whose parities make up for it. The result depends on graph and plan only, so that the
+// coordinator, the workers and the simulation derive the same schedule.
 #include <algorithm>
 #include <map>
 #include <optional>
@@ -10,7 +17,7 @@
 namespace shoal::plan {
 namespace {
 
-// Who has what of every value, as segments are computed one after the other.
+// The boxes of each value that machines hold, as segments are computed one after the other.
 class Holders {
  public:
   Holders(const Graph& graph, const Plan& plan) : graph_(graph), copies_(plan.survives + 1) {
@@ -24,8 +31,9 @@ class Holders {
   void make(int worker, const Piece& piece) {
     made_[piece.value].push_back({worker, piece.region});
   }
-  // What `to` must be sent to have all of the piece: nothing of what it has already, and nothing
-  // twice by the same worker. Fails where somebody was to compute it and nobody does.
+  // Appends the transfers that complete the piece at `to`: nothing that it holds already, and
+  // nothing twice from the same worker. Fails if some box has no maker. Fewer than r + 1 makers are
+  // no error here; verify_survival() decides whether the plan survives that.
   Status fetch(size_t segment, int to, const Piece& piece, std::vector<Transfer>& transfers) {
     std::vector<Wanted> wanted;
     for (Region& box : missing_of(to, piece)) wanted.push_back({std::move(box), {}});
@@ -67,12 +75,14 @@ class Holders {
     return missing;
   }
 
-  // The coordinator is not lost, and a code makes up for its members.
+  // Whether the senders so far suffice: the coordinator cannot be lost without losing the request,
+  // and a code makes up for its members.
   bool is_enough(ValueId value, const std::vector<int>& from) const {
     return std::ssize(from) >= copies_ || from.back() == kCoordinator || coded_.contains(value);
   }
 
-  // Lets the holder send what it has; what is wanted after that.
+  // Lets the holder send its share of the wanted boxes and returns the boxes that are still wanted.
+  // A box that needs further copies stays in the list, with the workers that send it already.
   std::vector<Wanted> take(size_t segment, const Held& held, int to, ValueId value,
                            std::vector<Wanted> wanted, std::vector<Transfer>& transfers) const {
     std::vector<Wanted> rest;
@@ -96,7 +106,8 @@ class Holders {
   HeldByValue made_, received_;
 };
 
-// Of codes, what a task must be sent that reads these pieces.
+// The codes that a task reads. A code is linear in its members, element by element, so decoding a
+// box needs the same box of every member.
 std::vector<CodeRead> find_code_reads(const Graph& graph, const Plan& plan,
                                       const std::vector<Piece>& inputs) {
   std::vector<CodeRead> reads;
@@ -122,8 +133,7 @@ std::vector<CodeRead> find_code_reads(const Graph& graph, const Plan& plan,
   return reads;
 }
 
-// A member of a code that a task reads is sent as the code needs it, which holds all that the task
-// does.
+// Replaces members of codes among the inputs by the boxes that decoding needs, which contain them.
 std::vector<Piece> pieces_to_fetch(const std::vector<Piece>& inputs,
                                    const std::vector<CodeRead>& reads) {
   std::vector<Piece> pieces = inputs;
@@ -171,7 +181,7 @@ Result<std::vector<Transfer>> find_transfers(const Graph& graph, const Plan& pla
         SHOAL_TRY(holders.fetch(s, tasks[t].worker, piece, transfers));
       }
     }
-    // After all, for tasks of one segment do not wait for each other.
+    // Only after all fetches of the segment: its tasks do not wait for each other.
     for (const Task& task : tasks) {
       for (const Piece& piece : task.outputs) holders.make(task.worker, piece);
     }
