@@ -1,3 +1,6 @@
+// Candidates, memoised. The search and the local search ask for the same segments again and again,
+// and making a part means tracing all its nodes; each (begin, end, layout) is therefore traced
+// once, and the failures are remembered as well.
 #include "shoal/plan/search/candidates.h"
 
 #include <algorithm>
@@ -14,6 +17,7 @@ size_t Candidates::add(const Layout& layout) {
 }
 
 const Candidate* Candidates::find(size_t begin, size_t end, size_t layout) {
+  // 20 bits for a cut: Limits::max_nodes is below 2^20.
   const uint64_t key = (uint64_t{layout} << 40) | (uint64_t{begin} << 20) | uint64_t{end};
   const auto [it, is_new] = made_.try_emplace(key);
   if (is_new) it->second = make(begin, end, layout);
@@ -56,7 +60,9 @@ std::unique_ptr<Candidate> Candidates::make(size_t begin, size_t end, size_t num
   return candidate;
 }
 
-// By one worker. Parities are computed by others at the same time.
+// The number of times that one worker computes its task in a protected plan: once if the segment is
+// coded, because other workers compute parities at the same time, or if its readers compute it
+// anyway.
 double Candidates::times_computed(const Segment& segment, const std::vector<Part>& parts) const {
   if (survive_.losses == 0) return 1;
   const CodedSegment coded =

@@ -1,4 +1,4 @@
-// Candidates: segments as they might stand in a plan, each made once.
+// Candidates: segments as they might stand in a plan, each made once. Not thread safe.
 #pragma once
 
 #include <cstdint>
@@ -22,13 +22,15 @@ struct Candidate {
   double slowest = 0;  // seconds
 };
 
-// What plans are to survive once they are protected: whatever cannot be coded takes a worker as
-// many times as long as it must be repeated.
+// The losses that plans must survive once they are protected. The search multiplies the time of a
+// segment that cannot be coded by the number of times that it must then be computed.
 struct ToSurvive {
   size_t losses = 0;
   std::vector<int> workers = {};  // that may be used
 };
 
+// Makes candidates on demand and keeps them. Pointers stay valid as long as this does. The graph
+// and the cluster outlive it.
 class Candidates {
  public:
   Candidates(const Graph& graph, const ClusterProfile& cluster, std::vector<size_t> cuts,
@@ -39,11 +41,11 @@ class Candidates {
   const ClusterProfile& cluster() const { return cluster_; }
   const std::vector<size_t>& cuts() const { return cuts_; }
 
-  // The number of a layout; the same for equal ones.
+  // The number of a layout; equal layouts have equal numbers.
   size_t add(const Layout& layout);
   const Layout& layout(size_t number) const { return layouts_[number]; }
 
-  // Null where some value has no such axis or some node cannot be split so.
+  // Null if some value has no such axis or some node cannot be split like that.
   const Candidate* find(size_t begin, size_t end, size_t layout);
 
  private:
@@ -58,7 +60,7 @@ class Candidates {
   std::unordered_map<uint64_t, std::unique_ptr<Candidate>> made_;
 };
 
-// One after the other, they make a plan.
+// Candidates in the graph's order, without gaps: a plan.
 using Chain = std::vector<const Candidate*>;
 Plan plan_of(const Candidates& candidates, const Chain& chain);
 

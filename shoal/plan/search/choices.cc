@@ -1,3 +1,7 @@
+// The layouts that the search tries. All 2^n groups of n workers would be too many, so up to four
+// workers get every subset, and larger clusters the k ablest and the k best connected for about 2
+// log2(n) values of k. Equal workers are interchangeable and appear in one order only. Shares are
+// proportional to ability: the inverse of the time for the whole graph alone.
 #include "shoal/plan/search/choices.h"
 
 #include <algorithm>
@@ -12,7 +16,7 @@ constexpr size_t kFew = 4;       // workers, so that all subsets can be tried
 constexpr size_t kMostOnes = 8;  // workers to be tried alone
 constexpr size_t kMostTerms = 8;
 
-// How many workers to try: all up to four, then steps of about a half.
+// Group sizes: 2, 3, 4, 6, 8, 12, 16 and so on, and all.
 std::vector<size_t> counts_up_to(size_t most) {
   std::vector<size_t> counts;
   for (size_t n = 2; n < most; n = n < 4 ? n + 1 : n % 3 == 0 ? n / 3 * 4 : n / 2 * 3) {
@@ -31,6 +35,7 @@ Choices::Choices(const Graph& graph, const ClusterProfile& cluster,
   bytes_ = weight_bytes(graph, whole) + activation_bytes(graph, whole);
   for (size_t w = 0; w < cluster.workers.size(); ++w) {
     const double seconds = seconds_of(graph, whole, cluster.workers[w]);
+    // A graph of nothing but copies takes no time.
     abilities_.push_back(1 / std::max(seconds, 1e-12));
     const int worker = static_cast<int>(w);
     if (std::ranges::find(excluded, worker) == excluded.end()) workers_.push_back(worker);
@@ -75,7 +80,8 @@ std::vector<Layout> Choices::of(Cut cut, bool over_all) const {
       if (!over_all && workers_.size() <= kFew) layouts.push_back(skewed(layouts.back()));
       continue;
     }
-    // Nearly square: others have longer borders. Rows lie together in memory, so rather more rows.
+    // Nearly square, because longer borders mean more halo. Rows lie together in memory, so rather
+    // more rows than columns.
     for (size_t columns = 2; columns * columns <= group.size(); ++columns) {
       const size_t rows = group.size() / columns;
       if (rows * columns != group.size() || rows > 2 * columns) continue;
@@ -98,7 +104,7 @@ std::vector<Choices::Group> Choices::groups(bool over_all) const {
   return groups;
 }
 
-// Of two or more workers; of those that differ only in which of like workers they have, one.
+// All subsets of two or more workers. Of subsets that differ only in equal workers, the first.
 std::vector<Choices::Group> Choices::subsets() const {
   std::vector<Group> groups;
   const auto like = [&](const Group& a, const Group& b) {

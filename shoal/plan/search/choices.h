@@ -1,4 +1,4 @@
-// Choices: the layouts that are worth trying on a cluster.
+// Choices: the layouts that are worth trying on a cluster. Immutable; the cluster outlives it.
 #pragma once
 
 #include <vector>
@@ -16,13 +16,14 @@ class Choices {
 
   bool alike(int a, int b) const;
 
-  // Everything on one: of like workers only the first, unless several must share their memory.
+  // Everything on one worker. Only the first of equal workers, unless none has the memory for it
+  // all.
   std::vector<Layout> ones() const;
 
-  // Over groups of workers, or only over all of them.
+  // Layouts over several groups of workers, or only over all of them.
   std::vector<Layout> of(Cut cut, bool over_all) const;
 
-  // Of the terms of sums: over the ablest few, or over all.
+  // The layout for terms of sums: over the ablest few workers, or over all.
   Layout terms(bool over_all) const;
 
  private:

@@ -10,6 +10,7 @@ namespace {
 
 double busiest(const Prediction& plan) { return std::ranges::max(plan.timeline.compute_seconds); }
 
+// Everything but computing that delays the answer: transfers, and idle time of the busiest worker.
 double waits(const Prediction& plan) { return plan.timeline.seconds - busiest(plan); }
 
 }  // namespace
@@ -59,6 +60,7 @@ Difference difference(const Prediction& other, const Prediction& best) {
 }
 
 Status check_survival(size_t workers, size_t excluded, int survive) {
+  // Callers may exclude more workers than exist, and the difference is unsigned.
   const size_t used = workers - std::min(workers, excluded);
   const auto losses = static_cast<size_t>(survive);
   if (losses == 0 || used > losses) return {};

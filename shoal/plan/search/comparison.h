@@ -1,5 +1,5 @@
-// What a cluster is worth for one model: the plans for one request beside each other and beside the
-// best worker alone.
+// Comparison: the value of a cluster for one model. Plans for one request stand beside each other
+// and beside the best worker alone.
 //
 //   SHOAL_ASSIGN(auto made, plan::compare_plans(graph, cluster, options));
 //   if (advise(made).use != plan::Use::kAll) ...
@@ -28,7 +28,8 @@ struct Comparison {
 Result<Comparison> compare_plans(const Graph& graph, ClusterProfile cluster,
                                  const PlanOptions& options);
 
-// Everything on the worker that is fastest alone, those in `excluded` left out.
+// Everything on the worker that is fastest alone, those in `excluded` left out. Memory is not
+// checked: this is the yardstick for speedups, not a plan to deploy.
 Result<Prediction> plan_for_best(const Graph& graph, const ClusterProfile& cluster,
                                  const std::vector<int>& excluded);
 

@@ -1,3 +1,8 @@
+// Hill climbing over chains. The dynamic programme estimates times segment by segment and keeps few
+// ways at each cut, so its best chain is rarely optimal under the full simulation. Four moves
+// (another layout, join, cut in two, other shares) are tried at every segment until none helps or
+// the tries are used up. A change must gain 0.01 %, so that rounding errors of equal plans do not
+// use up the tries.
 #include "shoal/plan/search/local_search.h"
 
 #include <algorithm>
@@ -8,6 +13,7 @@
 namespace shoal::plan {
 namespace {
 
+// Weights of all tasks of a worker stay in memory; activations only of its largest task.
 bool fits(const Candidates& candidates, const Chain& chain) {
   const std::vector<WorkerProfile>& workers = candidates.cluster().workers;
   std::vector<double> weights(workers.size()), activations(workers.size());
@@ -34,6 +40,7 @@ class Polisher {
         seconds_(simulated_seconds(candidates, best_)) {}
 
   Chain run() {
+    // best_.size() changes inside of the loop, when segments are joined or cut.
     for (bool better = true; better && tries_ > 0;) {
       better = false;
       for (size_t i = 0; i < best_.size(); ++i) {
@@ -88,7 +95,8 @@ class Polisher {
     return false;
   }
 
-  // Of this segment, and of all that follow it with the same layout.
+  // Moves shares within this segment and all that follow with the same layout: shares that differ
+  // between neighbouring segments make their border travel. Only the first of such a run does it.
   bool change_shares(size_t i) {
     constexpr size_t kMostWorkers = 6;
     const size_t number = best_[i]->layout;
@@ -117,7 +125,7 @@ class Polisher {
     return false;
   }
 
-  // Who is whose neighbour, and who is sent to first.
+  // Two workers change places: it matters which workers are neighbours and which is sent to first.
   bool exchange(size_t begin, size_t end, size_t a, size_t b) {
     Layout layout = candidates_.layout(best_[begin]->layout);
     std::swap(layout.workers[a], layout.workers[b]);
@@ -125,7 +133,7 @@ class Polisher {
     return attempt_layout(begin, end, layout);
   }
 
-  // For segments [begin, end).
+  // Tries the layout for all of segments [begin, end) at once.
   bool attempt_layout(size_t begin, size_t end, const Layout& layout) {
     const size_t number = candidates_.add(layout);
     Chain others;

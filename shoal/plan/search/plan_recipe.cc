@@ -1,3 +1,7 @@
+// Remaking a plan. The search takes seconds, its outcome is small, and the steps after it are
+// deterministic: partial sums, narrow wire, protection. A store therefore keeps the outcome, and a
+// coordinator repeats the steps. A stored outcome is untrusted input: each index and region is
+// checked against the graph before anything is computed from it.
 #include "shoal/plan/search/plan_recipe.h"
 
 #include <algorithm>
@@ -29,7 +33,8 @@ bool lies_in(const Region& region, const Shape& shape) {
   return true;
 }
 
-// What verify takes for granted of plans that were made here.
+// Checks what verify() takes for granted of plans that were made in this process: ranges within the
+// graph, pieces of values that are live, boxes within their shapes.
 Status check(const Graph& graph, const Plan& plan) {
   if (plan.survives != 0 || !plan.codes.empty()) return invalid("it is protected already");
   for (const Segment& segment : plan.segments) {
@@ -79,6 +84,7 @@ Result<Prediction> with_protection(const Prediction& made, const ClusterProfile&
 std::vector<int> usable_workers(const Graph& graph, const ClusterProfile& cluster,
                                 const PlanOptions& options) {
   std::vector<int> workers = Choices(graph, cluster, options.excluded).workers();
+  // By number and not by ability: measured speeds vary, and a remade plan must be the same.
   std::ranges::sort(workers);
   return workers;
 }
@@ -100,6 +106,7 @@ Result<Prediction> remake(const Graph& graph, const ClusterProfile& cluster,
     SHOAL_ASSIGN(made, with_protection(made, cluster, options,
                                        usable_workers(graph, cluster, options), origin.coded));
   }
+  // The workers may have less memory than when the plan was stored.
   if (!fits(cluster, made)) return Status(Code::kExhausted, "no worker has memory for its part");
   made.price = origin.price;
   return made;

@@ -1,3 +1,12 @@
+// The planner. For each kind of cut, and for all kinds together:
+//
+//   1. cuts.cc finds the places where segments may end, choices.cc the layouts worth trying;
+//   2. search.cc estimates chains of segments by dynamic programming with a beam;
+//   3. the best chains are simulated, and local_search.cc improves them under the simulation;
+//   4. the best one is predicted in full.
+//
+// Products as sums of terms (partial sums) change the graph, so they are planned apart. Everything
+// is deterministic: equal graphs, profiles and options give equal plans.
 #include "shoal/plan/search/planner.h"
 
 #include <algorithm>
@@ -16,7 +25,7 @@
 namespace shoal::plan {
 namespace {
 
-// Ways to cut that some value has an axis of more than one element for.
+// Kinds of cuts that are of use for some value. Columns only pay where images are wider than high.
 std::vector<Cut> useful_cuts(const Graph& graph) {
   bool images = false, wide = false, batch = false;
   for (const Node& node : graph.nodes()) {
@@ -33,8 +42,8 @@ std::vector<Cut> useful_cuts(const Graph& graph) {
   return cuts;
 }
 
-// Products to be computed as sums: all, or those of matrices with more weights than outputs, for
-// terms have to travel. Those of images are left out because they make the search too slow.
+// Products to be computed as sums: all of them, or only products of matrices with more weights than
+// outputs, because terms have to travel. Convolutions are left out: they make the search too slow.
 std::vector<SumOfTerms> find_sums(const Graph& graph, const std::vector<double>& shares, bool all) {
   std::vector<SumOfTerms> sums;
   for (size_t i = 0; i < graph.nodes().size(); ++i) {
@@ -124,7 +133,8 @@ class Planner {
     return {};
   }
 
-  // The search only estimates. Those of its chains that are best in the simulation are improved.
+  // Simulates the chains that the search estimated, and improves those that are best. With forced
+  // cuts the local search is skipped: it could replace them.
   Chain best_of(const std::vector<Chain>& chains, const std::vector<size_t>& layouts) {
     std::vector<std::pair<double, Chain>> order;
     for (const Chain& chain : chains) {
@@ -149,7 +159,7 @@ class Planner {
 
   size_t starts() const { return choices_.workers().size() <= 4 ? 3 : 1; }
 
-  // The simulation takes about as long as there are messages: up to the square of the workers.
+  // The time of a simulation grows with messages, which are up to the square of the workers.
   size_t tries() const {
     const size_t workers = choices_.workers().size();
     return 4000 / (workers * workers);
@@ -209,7 +219,7 @@ Result<Prediction> plan_for_one(const Graph& graph, const ClusterProfile& cluste
 
 namespace {
 
-// In no particular order; everything travels as it is.
+// Plans in no particular order, without narrow wire formats.
 Result<std::vector<Prediction>> find_plans(const Graph& graph, const ClusterProfile& cluster,
                                            const PlanOptions& options) {
   constexpr size_t kMostForSums = 16;  // workers; with more, terms cost more than they save
@@ -236,8 +246,9 @@ Result<std::vector<Prediction>> find_plans(const Graph& graph, const ClusterProf
   return found;
 }
 
-// The same plans with fewer bytes on the wire, where that changes anything; and those that would be
-// found if links were so much faster.
+// The same plans with fewer bytes on the wire, where that changes anything, and plans that would be
+// best on links that are faster by that factor. The coordinator's link keeps its speed: its
+// messages are not rounded.
 Result<std::vector<Prediction>> find_wired(const Graph& graph, const ClusterProfile& cluster,
                                            const PlanOptions& options,
                                            std::vector<Prediction> plans) {

@@ -1,6 +1,6 @@
-// The planner: a pure function from a graph and measured profiles to a plan. It cuts the graph
-// where one value holds all that goes on, and finds, by dynamic programming over those cuts, which
-// nodes to compute together and how to spread each such segment over workers.
+// Planner: a pure function from a graph and measured profiles to a plan. It cuts the graph at
+// places that few values cross, and finds, by dynamic programming over those cuts, which nodes to
+// compute together and how to spread each such segment over workers.
 #pragma once
 
 #include <string>
@@ -24,14 +24,14 @@ struct PlanOptions {
   double wait_seconds = 0;         // for what is missing, before it is decoded
 };
 
-// What surviving costs, beside the best plan that does not, and beside repeating that one.
+// Cost of redundancy, against the best plan without it and against repeating that plan.
 struct Price {
   double unprotected_seconds = 0, repeated_seconds = 0;
   double compute = 1, repeated_compute = 1;  // multiples of the unprotected plan's products
   double wire_bytes = 0, memory_bytes = 0;   // more than without, over all workers
 };
 
-// What the search found, and what was made of it: see remake.h.
+// The search's outcome and the steps made from it: see plan_recipe.h.
 struct Origin {
   std::vector<SumOfTerms> sums = {};  // what the graph was made to compute as sums
   Plan plan = {};                     // of that graph
@@ -47,7 +47,7 @@ struct Prediction {
   // Its graph is the one asked about, or one that computes the same in other steps.
   ScheduledPlan scheduled;
   Timeline timeline;
-  // That rounding on the wire may bring, as a part of the answer's largest element.
+  // Error bound of rounding on the wire, as a part of the answer's largest element.
   double error = 0;
   Price price = {};  // of a plan that survives losses
   Origin origin = {};
@@ -57,14 +57,14 @@ struct Prediction {
   const Schedule& schedule() const { return scheduled.schedule(); }
 };
 
-// The best first; the others are the best of other kinds, to say why they lose. There is at least
-// one: everything on the best worker.
+// Plans, the best first; the others are the best of other kinds, to say why they lose. There is at
+// least one. kExhausted if no worker, or group of workers, has the memory. Takes up to seconds.
 Result<std::vector<Prediction>> make_plans(const Graph& graph, const ClusterProfile& cluster,
                                            const PlanOptions& options = {});
 
 // A plan carried out in virtual time.
 Prediction predict(std::string name, ScheduledPlan scheduled, const ClusterProfile& cluster);
-// Whether every worker has the memory for its part.
+// Whether every worker has the memory for its tasks.
 bool fits(const ClusterProfile& cluster, const Prediction& made);
 
 // Everything on one worker.

@@ -1,3 +1,7 @@
+// Incremental estimate of a plan. The state is small: when each machine and each resource of the
+// network is free, and where the live boxes are. Adding a segment costs O(tasks * inputs *
+// holdings). Received boxes are not remembered: a box that a worker reads in two segments is
+// counted twice here, although the schedule sends it once.
 #include "shoal/plan/search/progress.h"
 
 #include <algorithm>
@@ -36,6 +40,7 @@ std::optional<Progress> Progress::after(const Candidate& candidate, size_t end_n
       made.push_back({piece.value, task.worker, piece.region, machine.free});
     }
   }
+  // Values that no later node reads must not delay seconds(), by which ways are compared.
   std::erase_if(next.holdings_, [&](const Holding& holding) {
     return last_reads[static_cast<size_t>(holding.value)] <= end_node;
   });
@@ -66,7 +71,7 @@ double Progress::answer_seconds() const {
   return end;
 }
 
-// Pieces of one value do not overlap, for one layout made them all.
+// Boxes of one value do not overlap, because one layout made them all.
 double Progress::fetch(int to, const Piece& piece) {
   const auto element = static_cast<int64_t>(size_of((*graph_)[piece.value].type.dtype));
   double end = 0;
@@ -87,6 +92,7 @@ double Progress::send(const Holding& from, int to, double bytes) {
   const Resources uses = resources_of(*cluster_, from.machine, to);
   double begin = from.ready;
   Machine &sender = machine(from.machine), &receiver = machine(to);
+  // Radio sleep counts from the last message of either end, as in the simulation.
   begin = std::max(begin, awake_at(*cluster_, to, begin, receiver.heard));
   for (Resource resource : uses) begin = std::max(begin, free_[resource]);
   const double busy = bytes / std::min(out.bytes_per_second, in.bytes_per_second);

@@ -1,6 +1,6 @@
-// Progress: how far a plan has come after some of its segments, estimated. As the simulation, but
-// messages go in the order of segments, so that a plan can be continued in several ways without
-// being simulated from the start.
+// Progress: the estimated state of a cluster after some segments of a plan. It follows the rules of
+// the simulation, but messages go in the order of segments, so that a plan can be continued in
+// several ways without being simulated from the start. A value: copies are independent.
 #pragma once
 
 #include <optional>
@@ -16,15 +16,15 @@ class Progress {
   // Before the first segment: the coordinator has the graph's inputs.
   Progress(const Graph& graph, const ClusterProfile& cluster);
 
-  // After one more segment. Nothing where a worker has no memory for it. `last_reads` says which
+  // State after one more segment; nothing if a worker lacks the memory. `last_reads` says which
   // values are still of interest.
   std::optional<Progress> after(const Candidate& candidate, size_t end_node,
                                 const std::vector<size_t>& last_reads) const;
 
-  // It cannot be done with a segment before that, whatever has to travel.
+  // Lower bound of the time when the segment is done, without any transfer.
   double soonest(const Candidate& candidate) const;
 
-  // When all that later segments read is there.
+  // Time when all values that later segments read exist.
   double seconds() const { return seconds_; }
   // When the coordinator has the answer.
   double answer_seconds() const;
@@ -44,7 +44,7 @@ class Progress {
   };
 
   Machine& machine(int index) { return machines_[static_cast<size_t>(index + 1)]; }
-  // Sends what the machine lacks of a piece; when the last of it arrives.
+  // Sends the missing boxes of a piece and returns the time when the last of them arrives.
   double fetch(int to, const Piece& piece);
   double send(const Holding& from, int to, double bytes);
 

@@ -1,3 +1,9 @@
+// Beam search over cuts. kept_[c] holds the best ways to have computed everything before cut c;
+// each is extended by every segment [c, e) under every layout. True dynamic programming would need
+// the whole state of the cluster in its key, so each cut keeps `width` ways, at most
+// `of_one_layout` of which end in the same layout: the layout decides what the next segment has to
+// move. Complexity: O(cuts * length * layouts * width) calls of Progress::after, where `length` is
+// the number of cuts that a segment may span before repeated halo work stops it.
 #include "shoal/plan/search/search.h"
 
 #include <algorithm>
@@ -43,8 +49,8 @@ class Search {
     double seconds() const { return progress.seconds(); }
   };
 
-  // All segments that begin at this cut. They grow until repeating what neighbours compute costs
-  // more than it can save.
+  // Tries all segments that begin at this cut. They grow until repeating the work of neighbours
+  // (halos) costs more than cutting could.
   void extend(size_t begin) {
     constexpr double kWasteful = 1.6;
     for (size_t layout : options_.layouts) {
@@ -54,6 +60,7 @@ class Search {
         const Candidate* candidate = candidates_.find(begin, end, layout);
         if (candidate == nullptr) break;
         apart += slowest_of(end - 1, layout);
+        // Redundant work grows with every further node, so longer segments are worse still.
         if (candidate->slowest > kWasteful * apart) break;
         for (size_t i = 0; i < kept_[begin].size(); ++i) consider(begin, i, *candidate);
       }
@@ -65,6 +72,7 @@ class Search {
   bool allowed(size_t begin, size_t end, size_t layout) {
     const std::vector<size_t>& cuts = candidates_.cuts();
     if (!is_one(layout)) return end == begin + 1 || cuts[end] - cuts[begin] <= options_.most_nodes;
+    // With forced cuts, one worker may compute only nodes that no other layout can split.
     if (!options_.forced) return true;
     return std::ranges::none_of(options_.layouts, [&](size_t other) {
       return !is_one(other) && candidates_.find(end - 1, end, other) != nullptr;
@@ -76,7 +84,8 @@ class Search {
     return candidate == nullptr ? std::numeric_limits<double>::infinity() : candidate->slowest;
   }
 
-  // Among ways to a cut with the same layout, the best few are worth remembering.
+  // Keeps the best few ways to a cut with the same layout. The lower bound comes first: it saves
+  // most of the calls of after(), which copies the state.
   void consider(size_t begin, size_t from, const Candidate& candidate) {
     const Progress& before = kept_[begin][from].progress;
     std::vector<Way>& ways = found_[candidate.end][candidate.layout];

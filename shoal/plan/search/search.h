@@ -1,4 +1,4 @@
-// Search: the segments and layouts that should take the least time, found cut after cut.
+// Search: the segments and layouts with the least estimated time, found cut after cut.
 #pragma once
 
 #include <vector>
@@ -16,7 +16,7 @@ struct SearchOptions {
 };
 
 // Chains from the first node to the last, by their estimated time, the best first; none if these
-// layouts make none.
+// layouts make none. Candidates outlive the chains.
 std::vector<Chain> search(Candidates& candidates, const SearchOptions& options);
 
 }  // namespace shoal::plan

@@ -6,6 +6,8 @@ namespace shoal::plan {
 
 PlanOptions for_workers(PlanOptions options, const std::set<int>& workers,
                         const ClusterProfile& cluster) {
+  // A worker may be both outside of the set and excluded by the user; only usable ones can stand
+  // in.
   const auto usable = std::ranges::count_if(workers, [&](int worker) {
     return std::ranges::find(options.excluded, worker) == options.excluded.end();
   });

@@ -1,3 +1,10 @@
+// Candidates for surviving plans. No search over protected plans exists: protection changes the
+// graph. Instead several unprotected plans are protected and simulated, and the fastest wins:
+//
+//   - the best plan, repeated r + 1 times, which is also the yardstick for the price;
+//   - the best few plans, coded where that is possible;
+//   - plans for all but the r least able workers, which then compute parities;
+//   - plans by a search that charges r + 1 times for segments that cannot be coded.
 #include "shoal/plan/search/survive.h"
 
 #include <algorithm>
@@ -49,7 +56,7 @@ class Survivors {
     plain.survive = 0;
     SHOAL_ASSIGN(std::vector<Prediction> all, make_plans(graph_, cluster_, plain));
     const Prediction unprotected = all[0];
-    // The one that everything is compared with: all of it as often as it takes.
+    // The yardstick: everything computed r + 1 times.
     SHOAL_TRY(add(unprotected, false));
     if (found_.empty()) return Status(Code::kExhausted, "no worker has memory for its part");
     const Prediction repeated = found_[0];
@@ -66,7 +73,7 @@ class Survivors {
   }
 
  private:
-  // Plans for all but the least able, who are then there for parities.
+  // Plans for all but the least able workers, which are then free for parities.
   Status add_with_spares(PlanOptions plain) {
     std::vector<int> by_ability = Choices(graph_, cluster_, options_.excluded).workers();
     const auto spares = static_cast<size_t>(options_.survive);
@@ -76,6 +83,7 @@ class Survivors {
     SHOAL_ASSIGN(const std::vector<Prediction> fewer, make_plans(graph_, cluster_, plain));
     for (size_t i = 0; i < std::min(fewer.size(), kMostBases); ++i) SHOAL_TRY(add(fewer[i], true));
     if (plain.forced) return {};
+    // Splits by channels are rarely the fastest without protection, but the cheapest to code.
     plain.forced = true;
     plain.cuts = {Cut::kChannels};
     SHOAL_ASSIGN(const std::vector<Prediction> channels, make_plans(graph_, cluster_, plain));

@@ -1,4 +1,4 @@
-// Plans that survive the loss of workers, and what that costs.
+// Surviving plans: plans that survive the loss of workers, and their price.
 #pragma once
 
 #include <vector>
@@ -13,8 +13,8 @@ Result<std::vector<Prediction>> make_surviving_plans(const Graph& graph,
                                                      const ClusterProfile& cluster,
                                                      const PlanOptions& options);
 
-// What a search finds that knows what protection will cost: products split by channels where
-// parities are cheaper than repeating rows. Not protected yet; nothing where there is none.
+// Plans from a search that knows the price of protection: products split by channels where parities
+// are cheaper than repeating rows. Not protected yet; empty if there are none.
 Result<std::vector<Prediction>> find_protectable(const Graph& graph, const ClusterProfile& cluster,
                                                  const PlanOptions& options);
 

@@ -1,3 +1,6 @@
+// Rounding on the wire. The errors of rounded values are assumed to add up, so the choice is a
+// knapsack: each rounding costs its error and saves bytes. A greedy choice, the largest values
+// first, is good enough, for error costs are equal and only sizes differ.
 #include "shoal/plan/search/wire_format.h"
 
 #include <algorithm>
@@ -15,7 +18,7 @@ constexpr float kSteps = 127;
 
 using Formats = std::map<ValueId, WireFormat>;
 
-// What travels between workers and can be rounded, the most bytes first.
+// Values that travel between workers and can be rounded, the most bytes first.
 std::vector<ValueId> travelling(const Graph& graph, const Schedule& schedule) {
   std::map<ValueId, int64_t> bytes;
   for (const Transfer& transfer : schedule.transfers) {
@@ -32,7 +35,7 @@ std::vector<ValueId> travelling(const Graph& graph, const Schedule& schedule) {
   return values;
 }
 
-// As many halves as the error allows, then as many bytes in their place.
+// Rounds as many values to f16 as the error allows, then as many of those to i8.
 Formats choose(const Graph& graph, const std::vector<ValueId>& values, const WireOptions& options,
                double& error) {
   Formats formats;
@@ -50,8 +53,8 @@ Formats choose(const Graph& graph, const std::vector<ValueId>& values, const Wir
   return formats;
 }
 
-// Copies the graph segment by segment. What is rounded is narrowed at the end of the segment that
-// computes it, and widened at the beginning of each that reads it.
+// Copies the graph segment by segment. A rounded value is narrowed at the end of the segment that
+// computes it, and widened at the beginning of each segment that reads it.
 class Writer {
  public:
   Writer(const Graph& graph, const Formats& formats, const WireOptions& options)
@@ -77,7 +80,7 @@ class Writer {
   }
 
  private:
-  // What stands for a value between segments.
+  // The value that travels in place of `value`.
   ValueId sent(ValueId value) {
     const auto narrow = narrow_.find(value);
     return narrow != narrow_.end() ? narrow->second : rewriter_.map(value);
@@ -111,6 +114,7 @@ class Writer {
     if (formats_.at(value) == WireFormat::kF16) {
       return to.add(ops::cast, {from}, {{"to", widen ? kOnnxF32 : kOnnxF16}}, name + ".wire");
     }
+    // A value that was zero in all calibration runs still needs a scale above zero.
     const float largest = std::max(options_.largest.find(name)->second, 1e-30f);
     const ValueId scale =
         to.add_constant(name + ".scale", Tensor::of<float>({}, {largest / kSteps}));

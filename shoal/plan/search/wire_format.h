@@ -1,6 +1,6 @@
-// Wire format: what travels between workers in fewer bytes than it is computed with, where the user
-// allows an error. Written into the graph, as a cast before sending and one after receiving, so
-// that plans, simulation and workers need nothing for it.
+// Wire format: values that travel between workers in fewer bytes than they are computed with, where
+// the user allows an error. It is written into the graph, as a cast before sending and one after
+// receiving, so that plans, simulation and workers need nothing for it.
 #pragma once
 
 #include <map>
@@ -14,15 +14,15 @@ namespace shoal::plan {
 enum class WireFormat : uint8_t { kF32, kF16, kI8 };
 std::string_view name_of(WireFormat format);
 
-// What rounding may change an element by, as a part of the largest one.
+// Largest change of an element by rounding, as a part of the largest element.
 double error_of(WireFormat format);
 
 struct WireOptions {
   WireFormat smallest = WireFormat::kF32;
-  // Of the answer, as a part of its largest element. The errors of all that is rounded are taken to
-  // add up, as they do where layers do not amplify what they read.
+  // Allowed error of the answer, as a part of its largest element. The errors of all rounded values
+  // are assumed to add up, which holds if layers do not amplify their inputs.
   double error = 0;
-  // The largest magnitudes of values, by name. What is not there is not made i8.
+  // The largest magnitudes of values, by name. Values that are not listed are not made i8.
   std::map<std::string, float, std::less<>> largest = {};
 };
 
