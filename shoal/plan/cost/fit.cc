@@ -1,3 +1,7 @@
+// Fit of a roofline, t = max(a * macs, b * bytes), by alternation as in k-means: with a and b
+// given, each sample belongs to the larger of the two bounds; with the samples assigned, a and b
+// are medians of t / macs and t / bytes. Medians, because a sample that was preempted may be off by
+// any factor.
 #include "shoal/plan/cost/fit.h"
 
 #include <algorithm>
@@ -11,8 +15,7 @@ double median(std::vector<double> values) {
   return *middle;
 }
 
-// What one unit costs where `bound` says that units are what a sample is held by; `otherwise`,
-// where no sample is.
+// Median cost of a unit over the samples that `bound` selects; `otherwise`, if there are none.
 template <class Units, class Bound>
 double cost(std::span<const Sample> samples, double otherwise, const Units& units,
             const Bound& bound) {
@@ -29,8 +32,9 @@ double bytes(const Sample& sample) { return sample.work.bytes; }
 }  // namespace
 
 OperatorSpeed fit(std::span<const Sample> samples) {
+  // The assignment settles within a few turns; the limit stops samples that swing between two.
   constexpr int kTurns = 20;
-  // No sample can be quicker than its line: start below all of them.
+  // Both bounds start below all samples, so that no sample is assigned to a bound that it beats.
   OperatorSpeed speed;
   for (const Sample& sample : samples) {
     const auto least = [&](double& least_so_far, double units) {

@@ -1,4 +1,4 @@
-// Fitting: from measured nodes to a profile that can say what others take.
+// Fitting: from measured nodes to a profile that predicts others.
 #pragma once
 
 #include <span>
@@ -17,13 +17,13 @@ struct Sample {
   double seconds = 0;
 };
 
-// The line through samples of one kind: the bound they are held by, multiplying or moving, is found
-// by turns with what each bound costs.
+// The roofline of samples of one kind of operator. The bound of each sample, products or memory,
+// and the costs of both bounds are found in turns.
 OperatorSpeed fit(std::span<const Sample> samples);
 
-// Lines for every operator that was timed, one for all others, and for each node what it takes
-// beside its line. `whole_seconds`, if not zero, is what the nodes take one after the other in one
-// graph, where they need not repack what they pass on: all corrections are scaled to add up to it.
+// Rooflines for every operator that was timed, one for all others, and for each node its
+// correction. `whole_seconds`, if not zero, is the time of all nodes in one graph, where they need
+// not repack what they pass on: all corrections are scaled to add up to it.
 WorkerProfile fit_worker(std::string name, std::span<const Sample> samples,
                          double whole_seconds = 0);
 

@@ -12,6 +12,7 @@ double activation_bytes(const Graph& graph, const Part& part) {
   double most = 0;
   for (const PartNode& node : part.nodes) {
     const Work work = work_of(graph, node);
+    // An estimate: only the values of one node at a time, not those kept for later nodes.
     most = std::max(most, work.bytes - work.weight_bytes);
   }
   return most;
@@ -20,6 +21,7 @@ double activation_bytes(const Graph& graph, const Part& part) {
 int64_t halo_bytes(const Graph& graph, const Plan& plan, const Schedule& schedule) {
   int64_t bytes = 0;
   for (size_t s = 0; s < plan.segments.size(); ++s) {
+    // Tasks of one segment only: a value that two segments read is not a halo.
     std::map<ValueId, std::vector<Region>> read;  // disjoint boxes
     for (const Part& part : schedule.parts[s]) {
       for (const Piece& piece : part.inputs) {
@@ -42,6 +44,7 @@ std::vector<double> memory_bytes(const Graph& graph, const Plan& plan, const Sch
     for (size_t t = 0; t < plan.segments[s].tasks.size(); ++t) {
       const Part& part = schedule.parts[s][t];
       const auto worker = static_cast<size_t>(plan.segments[s].tasks[t].worker);
+      // Weights stay loaded between requests; activations are those of the task at hand.
       weights[worker] += weight_bytes(graph, part);
       activations[worker] = std::max(activations[worker], activation_bytes(graph, part));
     }

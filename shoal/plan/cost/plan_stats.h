@@ -1,4 +1,4 @@
-// Figures of a plan that need no clock.
+// Plan statistics: figures of a plan that need no clock.
 #pragma once
 
 #include <vector>
@@ -7,8 +7,8 @@
 
 namespace shoal::plan {
 
-// What several workers read of one value, every time but the first: the halos of rows and grids,
-// and all but one copy of what splits by channels read.
+// Bytes that several workers read of one value, every time but the first: the halos of rows and
+// grids, and all but one copy of the input of a split by channels.
 int64_t halo_bytes(const Graph& graph, const Plan& plan, const Schedule& schedule);
 
 // The most that the nodes of a part read and write at a time, weights apart.

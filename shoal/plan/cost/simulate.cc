@@ -1,3 +1,4 @@
+// Results of simulations, read off the simulated requests (simulation.h).
 #include "shoal/plan/cost/simulate.h"
 
 #include <algorithm>
@@ -7,7 +8,7 @@
 namespace shoal::plan {
 namespace {
 
-// Who sends or receives how long.
+// Adds the time that each worker's link is in use. Latency is not use: others may send meanwhile.
 void add_transfers(const SimulatedRequest& request, std::vector<double>& seconds, double& bytes) {
   for (size_t i = 0; i < request.sent.size(); ++i) {
     if (request.sent[i].end < 0) continue;
@@ -22,6 +23,7 @@ void add_transfers(const SimulatedRequest& request, std::vector<double>& seconds
 }
 
 Timeline timeline_of(const SimulatedRequest& request, const Plan& plan) {
+  // Tasks that a worker never began, because the answer was there before, keep an empty span.
   const auto& tasks = request.steps->tasks;  // by worker
   Timeline line;
   line.seconds = request.answered;
@@ -61,6 +63,7 @@ double answer_seconds(const Steps& steps, const ClusterProfile& cluster) {
 }
 
 double Stream::requests_per_second() const {
+  // The first half fills the pipeline; its answers would count the latency as throughput.
   const size_t half = answered.size() / 2;
   if (half == 0) return answered.empty() ? 0 : 1 / answered[0];
   return static_cast<double>(answered.size() - half) / (answered.back() - answered[half - 1]);

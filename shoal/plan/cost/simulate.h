@@ -1,9 +1,9 @@
-// Simulation: plans carried out in virtual time. What the planner promises is what this says.
+// Simulation: plans carried out in virtual time. The planner's predictions come from here.
 //
-// A worker computes one task at a time: of a request its tasks in order, of several requests the
-// earliest that can go on. A machine sends one message at a time and receives one at a time, and
-// the machines of one medium take turns; whatever can start, starts. Of a plan with redundancy,
-// readers go on with what comes first, and workers drop requests that are answered.
+// A worker computes one task at a time: its tasks of one request in order, and of several requests
+// the earliest that can go on. A machine sends one message at a time and receives one at a time,
+// and the machines of one medium take turns; a message starts as soon as it can. In a plan with
+// redundancy, readers go on with what comes first, and workers drop requests that are answered.
 #pragma once
 
 #include <span>
@@ -31,7 +31,7 @@ struct Timeline {
 Timeline simulate(const Graph& graph, const Plan& plan, const Schedule& schedule,
                   const ClusterProfile& cluster);
 
-// When the coordinator has the answer, and nothing else: for those who compare many plans.
+// Time of the answer alone, for callers that compare many plans.
 double answer_seconds(const Steps& steps, const ClusterProfile& cluster);
 
 // Requests that follow each other without a pause.

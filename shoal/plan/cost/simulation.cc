@@ -1,3 +1,9 @@
+// The event loop. Virtual time advances from event to event: a radio is awake, a resource is free,
+// a message arrives, a task finishes, a wait for late data is over. Equal times are ordered by the
+// moment of insertion, so a run is deterministic. A message starts only when all its resources
+// (sender, receiver, media) are free; waiting messages hold none of them, so there is no deadlock,
+// and a message that waits for one busy resource does not block others. O(messages * log messages)
+// plus the scans of waiting queues.
 #include "shoal/plan/cost/simulation.h"
 
 #include <algorithm>
@@ -55,7 +61,7 @@ void Simulation::release(double time) {
   for (size_t w = 0; w < cluster_.workers.size(); ++w) start_next(w, time);
 }
 
-// Whoever has to be woken is, and hears the message then.
+// Wakes the receiver if its radio sleeps; the message asks for its resources when it is awake.
 void Simulation::ask(Item item, double time) {
   Machine& receiver = machine(message_of(item).to);
   const double awake =
@@ -67,12 +73,13 @@ void Simulation::ask(Item item, double time) {
 }
 
 void Simulation::ask_now(Item item, double time) {
+  // A message that cannot start waits in the queues of all its resources, under one ticket.
   if (start(item, time)) return;
   for (Resource resource : message_of(item).uses) queues_[resource].waiting.emplace(asked_, item);
   ++asked_;
 }
 
-// A message goes if nothing that it needs is in use.
+// Starts the message if all its resources are free.
 bool Simulation::start(Item item, double time) {
   const Message& message = message_of(item);
   for (Resource resource : message.uses) {
@@ -95,6 +102,7 @@ void Simulation::free(Item item, double time) {
 
 void Simulation::start_first(const std::map<size_t, Item>& waiting, double time) {
   for (const auto& [asked, item] : waiting) {
+    // In the order of asking, but passing over messages whose other resources are busy.
     if (!start(item, time)) continue;
     const size_t ticket = asked;  // which goes with its entry
     for (Resource resource : message_of(item).uses) queues_[resource].waiting.erase(ticket);
@@ -108,6 +116,7 @@ void Simulation::arrive(Item item, double time) {
   if (message.group == kNoGroup) return satisfy_slot(item.request, message.slot, time);
   SimulatedRequest::GroupState& state = request.groups[message.group];
   if (state.needed > 0) --state.needed;
+  // Late members still count: the last data to arrive end the wait early.
   if (!message.is_parity && state.data > 0) --state.data;
   if (state.needed > 0 || state.done) return;
   const bool waits = request.steps->groups[message.group].is_code && state.data > 0;
@@ -116,7 +125,7 @@ void Simulation::arrive(Item item, double time) {
   at(time + request.steps->wait_seconds, Event::Kind::kWaited, group);
 }
 
-// A group has what it needs.
+// The group has enough members. Only the first call counts: the wait and late data may both end it.
 void Simulation::satisfy(Item group, double time) {
   SimulatedRequest& request = requests_[group.request];
   if (std::exchange(request.groups[group.index].done, true)) return;
@@ -131,6 +140,7 @@ void Simulation::satisfy_slot(size_t r, Slot slot, double time) {
   request.answered = time;
   request.is_answered = true;
   if (released_ < requests_.size()) release(time);
+  // Workers that waited for inputs of this request can turn to the next one.
   if (!request.steps->forgets) return;
   for (size_t w = 0; w < cluster_.workers.size(); ++w) start_next(w, time);
 }
@@ -141,6 +151,7 @@ void Simulation::start_next(size_t worker, double time) {
   while (machine.earliest < released_ && requests_[machine.earliest].is_done(worker)) {
     ++machine.earliest;
   }
+  // The earliest request that can go on; a request that waits for data does not hold up the others.
   for (size_t r = machine.earliest; r < released_; ++r) {
     SimulatedRequest& request = requests_[r];
     if (request.is_done(worker)) continue;
@@ -160,6 +171,7 @@ void Simulation::finish(Item item, double time) {
   const size_t worker = item.index;
   machines_[worker + 1].busy = false;
   const TaskStep& task = request.steps->tasks[worker][request.next[worker]++];
+  // A request that was answered meanwhile needs nothing more; the task itself could not be stopped.
   if (!request.is_forgotten()) {
     for (size_t message : task.sends) ask({item.request, message}, time);
   }

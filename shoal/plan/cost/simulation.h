@@ -1,4 +1,4 @@
-// Simulation: the events of plans in virtual time. What simulate.h gives is read off its requests.
+// Discrete-event simulation of plans. The results in simulate.h are read off its requests.
 #pragma once
 
 #include <map>
@@ -9,7 +9,7 @@
 
 namespace shoal::plan {
 
-// Of what was not sent, because nobody waited for it any more.
+// The span of a message that was never sent, because nobody waited for it any more.
 inline constexpr Span kNever{-1, -1};
 
 // A request on its way.
@@ -73,7 +73,7 @@ class Simulation {
     double heard = kUnheard;
     double awake = 0;  // from then on
   };
-  // Who waits for a resource, in the order of asking.
+  // Messages that wait for a resource, in the order of asking.
   struct Queue {
     bool busy = false;
     std::map<size_t, Item> waiting;

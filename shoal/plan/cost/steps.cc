@@ -1,3 +1,7 @@
+// From a plan and its transfers to steps. Redundancy becomes groups: messages with copies of one
+// box form a group that needs one of them; members of one code at one reader form a group that
+// needs all but plan.survives of them. A reader that holds a member itself is not sent it, so N + r
+// - 1 messages then need N - 1, which the same difference gives.
 #include "shoal/plan/cost/steps.h"
 
 #include <algorithm>
@@ -68,7 +72,7 @@ class StepMaker {
       steps_.inputs.push_back(index);
       return;
     }
-    // The last task that makes some of it, for a worker computes its tasks in order.
+    // Sent after the last task that makes some of it: a worker computes its tasks in order.
     size_t last = 0;
     for (const Made& made : makers->second) {
       if (!is_empty(intersection(made.region, piece.region))) last = std::max(last, made.task);
@@ -76,8 +80,8 @@ class StepMaker {
     steps_.tasks[static_cast<size_t>(from)][last].sends.push_back(index);
   }
 
-  // Replicas send the same boxes; all members of a code but those that the plan can do without are
-  // needed.
+  // Replicas send the same boxes. The linear search is quadratic in the groups, and only plans with
+  // redundancy have any.
   void add_to_group(Message& message, const Piece& piece) {
     const auto coded = codes_.find(piece.value);
     const bool is_code = coded != codes_.end();
@@ -148,6 +152,7 @@ Steps make_steps(const Graph& graph, const Plan& plan, const Schedule& schedule,
 double awake_at(const ClusterProfile& cluster, int machine, double now, double heard) {
   if (machine == kCoordinator) return now;
   const LinkProfile& link = cluster.link_of(machine);
+  // Radios are woken at time 0 and kept awake, so only a request's first messages can be early.
   if (cluster.keep_awake) return std::max(now, link.wakeup_seconds);
   return now - heard > link.sleep_after_seconds ? now + link.wakeup_seconds : now;
 }
@@ -163,6 +168,7 @@ Resources resources_of(const ClusterProfile& cluster, int from, int to) {
   return uses;
 }
 
+// Layout of resources: a way out for each machine, a way in for each machine, the media.
 size_t resource_count(const ClusterProfile& cluster) {
   int media = cluster.coordinator.medium + 1;
   for (const LinkProfile& link : cluster.links) media = std::max(media, link.medium + 1);

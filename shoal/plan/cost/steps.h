@@ -1,4 +1,4 @@
-// Steps: a plan as a simulation walks it, with the seconds of everything worked out.
+// Steps: a plan in the form that a simulation walks, with all durations worked out.
 #pragma once
 
 #include <array>
@@ -10,10 +10,10 @@
 
 namespace shoal::plan {
 
-// What only one message at a time may use: a machine's way out, its way in, a medium.
+// A resource that one message at a time may use: a machine's way out, its way in, a medium.
 using Resource = size_t;
 
-// Those of one message, off the heap: sender, receiver, and the media of both.
+// The resources of one message, off the heap: sender, receiver, and the media of both.
 class Resources {
  public:
   void push_back(Resource resource) { list_[size_++] = resource; }
@@ -25,7 +25,8 @@ class Resources {
   size_t size_ = 0;
 };
 
-// What a worker waits for before a segment, or the coordinator at the end: an index into `awaited`.
+// All that a worker waits for before a segment, or the coordinator at the end: an index into
+// `awaited`.
 using Slot = size_t;
 
 struct TaskStep {
@@ -67,19 +68,19 @@ struct Steps {
   bool forgets = false;  // workers need not go on with a request that is answered
 };
 
-// `seconds` of every segment's tasks.
+// `seconds` are those of every segment's tasks.
 Steps make_steps(const Graph& graph, const Plan& plan,
                  const std::vector<std::span<const double>>& seconds,
                  std::span<const Transfer> transfers, const ClusterProfile& cluster);
 Steps make_steps(const Graph& graph, const Plan& plan, const Schedule& schedule,
                  const ClusterProfile& cluster);
 
-// When a machine can receive that was last heard of then, and to which something is sent now. The
-// coordinator is awake: it began.
+// Time when a machine can receive a message sent at `now`, if it was last heard of at `heard`. The
+// coordinator is awake: it began the request.
 inline constexpr double kUnheard = -1e18;
 double awake_at(const ClusterProfile& cluster, int machine, double now, double heard);
 
-// What a message between two machines uses, and how many resources there can be.
+// The resources of a message between two machines, and the number of resources of a cluster.
 Resources resources_of(const ClusterProfile& cluster, int from, int to);
 size_t resource_count(const ClusterProfile& cluster);
 

@@ -1,3 +1,11 @@
+// Load balancing by greedy descent. With p_s the period of stage s, the potential is
+//
+//   imbalance = (sum_s p_s^8)^(1/8),
+//
+// a smooth stand-in for max_s p_s. Each step tries every neighbouring state (a boundary shifted,
+// two stages merged, one split, a worker moved, two workers swapped) and takes the best if it
+// lowers the potential by 2 %. Every step lowers it, so the descent ends. A step tries O(C W + W^2)
+// states, for C cuts and W workers.
 #include "shoal/plan/stream/balance.h"
 
 #include <algorithm>
@@ -24,8 +32,8 @@ struct Move {
 std::string worker_text(int worker) { return "worker " + std::to_string(worker); }
 std::string stage_text(size_t stage) { return "stage " + std::to_string(stage + 1); }
 
-// The slowest counts for nearly all of it, but relieving one of two that are equally slow counts,
-// too: a move alone could never make the slowest faster then.
+// The slowest stage counts for nearly all of it. With a plain maximum, relieving one of two equally
+// slow stages would gain nothing, and the descent would stop there.
 double imbalance(const StageCosts& costs, const Slots& slots) {
   constexpr double kPower = 8;
   double sum = 0;
@@ -158,8 +166,9 @@ void slow_down(WorkerProfile& worker, double factor) {
 Balancer::Balancer(const Graph& graph, ClusterProfile belief, std::vector<Stage> stages)
     : graph_(graph), belief_(std::move(belief)), stages_(std::move(stages)) {}
 
-// A request may take longer because of the worker or because of the nodes: each bears half, and
-// further reports, of other nodes or other workers, tell them apart.
+// A request may take longer than believed because of the worker or because of the nodes. Each is
+// given the square root of the ratio, so that their product explains the report; reports about
+// other nodes or by other workers tell the two apart.
 void Balancer::learn(std::span<const WorkerReport> reports) {
   for (const WorkerReport& report : reports) {
     const auto stage = std::ranges::find_if(stages_, [&](const Stage& s) {
@@ -174,6 +183,8 @@ void Balancer::learn(std::span<const WorkerReport> reports) {
     slow_down(worker, factor);
     for (size_t i = stage->nodes.begin; i < stage->nodes.end; ++i) {
       const std::string& name = graph_[graph_.nodes()[i].outputs[0]].name;
+      // The nodes' share of the correction holds for all workers: they would compute the same
+      // nodes.
       for (WorkerProfile& each : belief_.workers) {
         each.corrections.try_emplace(name, 1).first->second *= factor;
       }
@@ -189,6 +200,7 @@ std::optional<std::string> Balancer::move() {
   std::optional<Move> best;
   Moves(slots).each([&](Move move) {
     const double found = imbalance(costs, move.slots);
+    // Negated, so that a NaN is no gain.
     if (!(found < least)) return;
     least = found;
     best = std::move(move);

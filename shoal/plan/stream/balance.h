@@ -1,6 +1,6 @@
-// Balance: the stages of a stream, moved while it runs. Nobody has to know beforehand how fast
-// workers are: they report how long a request took them, which corrects what was believed, and one
-// move after the other takes work from the slowest to the idle, until no move is worth it.
+// Balancer: the stages of a stream, moved while it runs. Speeds need not be known beforehand:
+// workers report how long a request took them, which corrects the belief, and one move after the
+// other takes work from the slowest to the idle, until no move is worth it. Not thread safe.
 #pragma once
 
 #include <optional>
@@ -19,19 +19,20 @@ struct WorkerReport {
 
 class Balancer {
  public:
-  // Stages in the graph's order, without gaps, each between two cuts of StageCosts. What the
-  // profile says is only where belief begins. The graph outlives the balancer.
+  // `stages` are in the graph's order, without gaps, each between two cuts of StageCosts. `belief`
+  // is only the starting point. The graph outlives the balancer.
   Balancer(const Graph& graph, ClusterProfile belief, std::vector<Stage> stages);
 
   const std::vector<Stage>& stages() const { return stages_; }
   void set_stages(std::vector<Stage> stages) { stages_ = std::move(stages); }
   const ClusterProfile& belief() const { return belief_; }
 
-  // What workers of the present stages report. Others are passed over.
+  // Corrects the belief by reports of workers of the present stages. Reports of others are ignored,
+  // and so are times that are not positive.
   void learn(std::span<const WorkerReport> reports);
 
-  // Makes the one move that should gain most, and says which; nothing if none gains enough to be
-  // worth the weights that would travel. Reports that stay the same lead to an end, as every move
+  // Makes the move with the largest predicted gain and describes it; nothing if none gains enough
+  // to be worth the weights that would travel. Constant reports lead to an end, because every move
   // makes the same measure of imbalance smaller.
   std::optional<std::string> move();
 
@@ -41,7 +42,8 @@ class Balancer {
   std::vector<Stage> stages_;
 };
 
-// Consecutive nodes, as many for each worker as for any other: what one does who knows nothing.
+// A pipeline with about as many cuts for each worker as for any other: a start without any
+// knowledge.
 std::vector<Stage> simple_pipeline(const Graph& graph, const std::vector<int>& workers);
 
 }  // namespace shoal::plan

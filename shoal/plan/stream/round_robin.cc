@@ -1,3 +1,6 @@
+// Turns of replicated stages. Weighted round robin by greedy list scheduling: within a round, each
+// request of a stage goes to the worker whose finishing time would be least. A longer round
+// approximates unequal speeds better, but each turn is a plan that has to be deployed.
 #include "shoal/plan/stream/round_robin.h"
 
 #include <algorithm>
@@ -8,7 +11,7 @@
 namespace shoal::plan {
 namespace {
 
-// What the workers of a stage do with a request, and how long each takes.
+// The tasks of a stage's workers for one request, and their times.
 struct Turn {
   std::vector<Task> tasks;
   std::vector<double> seconds;
@@ -29,8 +32,8 @@ Result<std::vector<Turn>> turns_at(const Graph& graph, const ClusterProfile& clu
   return turns;
 }
 
-// So many that workers of a stage that are about equal have as many turns, and others nearly what
-// they should.
+// The length of a round: a multiple of the number of workers of every stage, so that equal workers
+// get equal turns, and twelve times that if speeds differ by more than 3 %.
 size_t turn_count(const std::vector<Turn>& stages, size_t most) {
   constexpr double kAboutEqual = 1.03;
   size_t count = 1, rounds = 1;

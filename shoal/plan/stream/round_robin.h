@@ -1,4 +1,4 @@
-// Turns: stages as plans, one for each request of a round.
+// Round robin: stages as plans, one for each request of a round.
 #pragma once
 
 #include <vector>
@@ -10,8 +10,8 @@ namespace shoal::plan {
 
 inline constexpr size_t kMaxRoundRobin = 240;
 
-// Request r is computed by plan r % size. Every stage gives each request to whichever of its
-// workers would be done with it first. There are at most so many plans.
+// Request r is computed by plan r % size. Each stage gives each request to the worker that would be
+// done with it first. There are at most `most` plans.
 Result<std::vector<ScheduledPlan>> make_round_robin(const Graph& graph,
                                                     const ClusterProfile& cluster,
                                                     const std::vector<Stage>& stages,

@@ -1,3 +1,9 @@
+// Periods of stages. A worker of a stage computes one request while it receives the next and sends
+// the last, so the slowest of the three decides:
+//
+//   period = max(compute, bytes in / bandwidth, bytes out / bandwidth)
+//
+// Workers that take turns add up their rates: 1 / period = sum_w 1 / period_w.
 #include "shoal/plan/stream/stage_costs.h"
 
 #include <algorithm>
@@ -28,8 +34,8 @@ std::vector<double> crossing_bytes(const Graph& graph, const std::vector<size_t>
   return bytes;
 }
 
-// Every node as if it stood alone. Together, the last rows that a strided window leaves out would
-// not be computed; which those are depends on the stage.
+// Every node as if it stood alone. In a joint part, rows that a strided window skips would not be
+// computed, and which ones those are depends on the stage; this ignores it.
 Part nodes_alone(const Graph& graph) {
   Part all;
   for (size_t i = 0; i < graph.nodes().size(); ++i) {
@@ -78,6 +84,7 @@ double StageCosts::seconds(int worker, size_t begin, size_t end) const {
 
 double StageCosts::period(int worker, size_t begin, size_t end) const {
   const auto w = static_cast<size_t>(worker);
+  // The largest node of the whole graph stands for that of the stage: an upper bound.
   const double memory = weights_[end] - weights_[begin] + activations_;
   if (memory > cluster_.workers[w].memory_bytes) return std::numeric_limits<double>::infinity();
   const double bytes = std::max(crossing_[begin], crossing_[end]);

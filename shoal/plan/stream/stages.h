@@ -1,4 +1,4 @@
-// Stages: nodes cut into pieces that workers compute one after the other, so that requests of a
+// Stages: nodes cut into stages that workers compute one after the other, so that requests of a
 // stream follow each other through them. Several workers may take turns at one stage.
 #pragma once
 
@@ -18,12 +18,11 @@ struct Stage {
 
 class StageFinder {
  public:
-  // Workers are given to stages in this order.
+  // Workers are given to stages in this order. The cluster outlives this.
   StageFinder(const Graph& graph, const ClusterProfile& cluster, std::vector<int> workers);
 
-  // So many stages, each with at most so many workers, that take a request as often as can be. By
-  // dynamic programming over cuts and workers, from what workers compute and what has to pass their
-  // links; nothing where memory is short.
+  // The best `stages` stages with at most `most_workers` workers each: those that take a request
+  // most often. Nothing if memory is short.
   std::optional<std::vector<Stage>> best(size_t stages, size_t most_workers) const;
 
  private:

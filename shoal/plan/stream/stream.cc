@@ -1,3 +1,6 @@
+// Plans for throughput. Candidates are pipelines of s stages, replicas of the whole graph, stages
+// with replicas, and with redundancy also coded plans for single requests. Each is simulated with a
+// window of requests in flight, and the rate of the second half of the stream counts.
 #include "shoal/plan/stream/stream.h"
 
 #include <algorithm>
@@ -23,7 +26,8 @@ class StreamPlanner {
     if (workers_.empty()) return invalid("there is no worker to plan for");
     SHOAL_TRY(try_stages({workers_[0]}, 1, 1));
     if (options_.replicas) SHOAL_TRY(try_stages(workers_, 1, workers_.size()));
-    // With hundreds of workers, stages of the ablest are enough to see whether they are of use.
+    // The dynamic programme takes ever longer with more workers. With hundreds of them, stages of
+    // the ablest are enough to see whether stages pay.
     constexpr size_t kMostWorkers = 32, kMostStages = 8;
     const std::vector<int> few(
         workers_.begin(), workers_.begin() + std::min(std::ssize(workers_), long{kMostWorkers}));
@@ -49,7 +53,7 @@ class StreamPlanner {
     return {};
   }
 
-  // Every stage by as many workers as it takes.
+  // Repeats every stage on as many workers as it takes to survive.
   Status repeat(StreamPrediction& made) const {
     std::vector<int> workers = workers_;
     std::ranges::sort(workers);
@@ -64,7 +68,7 @@ class StreamPlanner {
     return {};
   }
 
-  // What answers one request soonest, with parities, answers many as well: all workers share each.
+  // Coded plans for a single request serve as turns as well: all workers share each request.
   Status try_codes() {
     PlanOptions options;
     options.excluded = options_.excluded;
@@ -80,6 +84,7 @@ class StreamPlanner {
 
   void add(StreamPrediction made, size_t workers) {
     made.in_flight = options_.in_flight > 0 ? options_.in_flight : 2 * workers;
+    // Enough for the pipeline to fill in the first half and to run steadily in the second.
     const size_t requests = 8 * std::max(made.in_flight, made.turns.size());
     made.stream = simulate_stream(made.turns, cluster_, requests, made.in_flight);
     const auto same = [&](const StreamPrediction& other) { return other.name == made.name; };

@@ -13,13 +13,13 @@ struct StreamOptions {
   bool replicas = true;  // workers that compute the same nodes, in turns
   std::vector<int> excluded = {};
   size_t in_flight = 0;  // requests on their way at a time; 0: two for each worker
-  // So many workers may be lost. Stages are then computed by as many more, or layers split by
-  // channels get parities: whichever gives more answers.
+  // Number of workers that may be lost. Stages are then computed by as many more, or layers split
+  // by channels get parities: the plans with more answers a second win.
   int survive = 0;
   double wait_seconds = 0;  // for what is missing, before it is decoded
 };
 
-// Who computes which request, and what that should bring.
+// The plans that requests use in turn, and their predicted throughput.
 struct StreamPrediction {
   std::string name;  // "4 stages", "4 replicas", "2 stages over 4"
   // Request r is computed by turns[r % size]. There is at least one; all are for one graph: the one
@@ -32,7 +32,8 @@ struct StreamPrediction {
   double requests_per_second() const { return stream.requests_per_second(); }
 };
 
-// The best first. There is at least one: everything on the best worker.
+// Plans, the best first; there is at least one. kExhausted if no worker has the memory for its
+// part.
 Result<std::vector<StreamPrediction>> make_stream_plans(const Graph& graph,
                                                         const ClusterProfile& cluster,
                                                         const StreamOptions& options = {});

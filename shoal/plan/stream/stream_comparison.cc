@@ -7,6 +7,7 @@ namespace shoal::plan {
 Result<StreamComparison> compare_streams(Graph graph, ClusterProfile cluster,
                                          const StreamOptions& options, bool forced) {
   SHOAL_ASSIGN(auto plans, make_stream_plans(graph, cluster, options));
+  // The yardstick has no redundancy: one worker alone cannot survive its own loss.
   const StreamOptions alone{.stages = false, .replicas = false, .excluded = options.excluded};
   SHOAL_ASSIGN(const auto one, make_stream_plans(graph, cluster, alone));
   if (forced && plans.size() > 1) {
@@ -24,6 +25,7 @@ Advice advise(const StreamComparison& made) {
       .use = Use::kAll, .used = static_cast<size_t>(busy), .all = made.cluster.workers.size()};
   if (advice.all == 1) {
     advice.use = Use::kOnlyWorker;
+    // Before the gain: idle workers are the more specific advice.
   } else if (advice.used < advice.all) {
     advice.use = Use::kSome;
   } else if (made.speedup() < kWorthwhileSpeedup) {

@@ -1,5 +1,5 @@
-// What a cluster is worth for a stream of requests: the plans beside each other and beside the best
-// worker alone.
+// Stream comparison: the value of a cluster for a stream of requests. Plans stand beside each other
+// and beside the best worker alone.
 #pragma once
 
 #include <vector>
@@ -34,7 +34,7 @@ struct Period {
 };
 Period period_of(const StreamPrediction& plan);
 
-// Of a worker's seconds in the whole stream, the part for one request.
+// The share of one request in a worker's seconds of the whole stream.
 double seconds_per_request(const StreamPrediction& plan, double seconds);
 
 }  // namespace shoal::plan
