@@ -1,3 +1,10 @@
+// Coded products. A product is linear in its weights: with shares y_i = x * W_i,
+//
+//   sum_i c_i y_i = x * (sum_i c_i W_i),
+//
+// so a parity is one more product of the same input, whose weights are computed here, once. It is
+// as large as the largest share. For integers, w - zero_point is summed, and the sum, up to 16
+// bits, is written as 256 high + low with two signed digits; their products are added in 32 bits.
 #include "shoal/plan/coding/coded_product.h"
 
 #include <algorithm>
@@ -31,7 +38,7 @@ CutConstant cut(const Tensor& whole, size_t axis, const SplitProduct& split) {
   return parts;
 }
 
-// Along which of its axes a product divides one of its inputs.
+// The axis of an input along which the product's blocks divide it; its rank if none does.
 size_t axis_of(const Graph& graph, const Node& node, size_t input, const SplitProduct& split) {
   const Shape& shape = graph[node.inputs[input]].type.shape;
   const auto tile = node.op->split(node, graph.operands(node.inputs), split.blocks[0]);
@@ -42,6 +49,7 @@ size_t axis_of(const Graph& graph, const Node& node, size_t input, const SplitPr
   return shape.rank();
 }
 
+// Zero points differ between channels, so sums of raw weights would have no common zero point.
 Tensor subtract_zero_points(const Tensor& weights, size_t axis, const Tensor& zero_points) {
   Tensor wide({DType::kF32, weights.shape()});
   const Shape& shape = weights.shape();
@@ -108,6 +116,7 @@ Digits digits_of(const Tensor& sums) {
   Digits digits{Tensor({DType::kI8, sums.shape()}), Tensor({DType::kI8, sums.shape()})};
   for (size_t i = 0; i < sums.data<float>().size(); ++i) {
     const auto value = static_cast<int32_t>(sums.data<float>()[i]);
+    // The low digit is signed, so the high one is rounded to nearest rather than down.
     const auto low = static_cast<int8_t>(value & 0xff);
     digits.low.data<int8_t>()[i] = low;
     digits.high.data<int8_t>()[i] = static_cast<int8_t>((value - low) / 256);
@@ -146,7 +155,8 @@ class Coder {
     return to_.add(*node_.op, std::move(inputs), node_.attributes, std::move(output));
   }
 
-  // Not a copy of them: what a plan is made for is a whole model.
+  // A slice and not a copy of the weights: the graph of a plan is a whole model, and the weights
+  // would be in it twice. A part's graph crops them.
   Result<ValueId> slice_of_weights(size_t axis, size_t block) {
     const Region& box = split_.blocks[block];
     return append_slice(to_, inputs_[1], axis, box.begin[split_.axis], box.end[split_.axis]);
@@ -212,8 +222,9 @@ class Coder {
 
 }  // namespace
 
-// A sum of ones is exact modulo 2^32, whatever it is. Where something is divided, no sum may be
-// beyond 32 bits; nor any weight beyond two digits.
+// Recovery from a parity of ones only adds and subtracts, which is exact modulo 2^32 whatever
+// overflows. Other coefficients mean a division, which is exact only if no sum exceeds 32 bits. No
+// sum of weights may exceed two digits.
 Status check_exact(const Graph& graph, const Node& node, const SplitProduct& split, int parities) {
   constexpr float kMostOfDigits = 127 * 256;
   constexpr double kMostOfInput = 255;
@@ -221,6 +232,7 @@ Status check_exact(const Graph& graph, const Node& node, const SplitProduct& spl
   const IntegerWeights weights(graph, node, split);
   for (const std::vector<double>& c : integer_coefficients(split.blocks.size(), parities)) {
     std::vector<Tensor> parts;
+    // Absolute values bound every partial sum, whatever the signs of the inputs.
     for (const Tensor& part : weights.differences) parts.push_back(absolute(part));
     const Tensor sums = parity_of(parts, c, weights.parts.axis);
     const Shape& shape = sums.shape();

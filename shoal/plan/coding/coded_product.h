@@ -1,4 +1,5 @@
-// A product in shares, and parities of them: the same product with sums of the shares' weights.
+// Coded product: a product in shares, and parities of them, which are the same product with sums of
+// the shares' weights.
 #pragma once
 
 #include <vector>
@@ -12,11 +13,11 @@ struct CodedProduct {
   std::vector<std::vector<double>> coefficients;  // by parity and data
 };
 
-// Whether sums of a plain product's integers, if it has any, are what they should be.
+// OK iff all sums of a plain product's integers are exact. Products of reals are always fine.
 Status check_exact(const Graph& graph, const Node& node, const SplitProduct& split, int parities);
 
-// Appends them to `graph`. The node, a plain product of `from`, says what the weights are; `inputs`
-// are what it reads there.
+// Appends the shares and parities to `graph`. The node, a plain product of `from`, says what the
+// weights are; `inputs` are its inputs in `graph`.
 //
 // Integers add up exactly, but sums of 8-bit weights do not fit 8 bits: a parity of such a product
 // is two products, one per digit, and so costs twice as much as a share.

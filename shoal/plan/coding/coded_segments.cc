@@ -1,3 +1,6 @@
+// Decides for each segment whether to code it. A segment is coded if its products can be, and if
+// all other products in it are at most a tenth of that work: every reader of a coded product
+// decodes and then computes the rest of the segment itself, so the rest must be cheap.
 #include "shoal/plan/coding/coded_segments.h"
 
 #include <algorithm>
@@ -7,7 +10,7 @@
 namespace shoal::plan {
 namespace {
 
-// What readers may have to compute themselves, each of them, as a part of what is coded.
+// Work that every reader may have to repeat, as a part of the work that is coded.
 constexpr double kMostLeftToReaders = 0.1;  // of multiply-accumulates
 
 struct TileOf {
@@ -38,6 +41,7 @@ Result<SharedProduct> find_product(const Graph& graph, const Node& node,
     product.workers.push_back(tile.worker);
   }
   SHOAL_ASSIGN(product.split, find_split(graph, node, boxes));
+  // A fused product is checked after lowering, when its integer sums are visible.
   if (is_plain(node)) {
     SHOAL_TRY(check_exact(graph, node, product.split, static_cast<int>(spare)));
   }
@@ -45,6 +49,7 @@ Result<SharedProduct> find_product(const Graph& graph, const Node& node,
   std::erase_if(others, [&](int worker) {
     return std::ranges::find(product.workers, worker) != product.workers.end();
   });
+  // A parity on a worker that also has a share would be lost together with it.
   if (others.size() >= spare) return product;
   return Status(Code::kUnsupported,
                 place_of(graph, node) + " cannot be coded: no worker is left for a parity");

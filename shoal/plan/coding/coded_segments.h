@@ -1,4 +1,4 @@
-// Which products of a plan can be coded.
+// Coded segments: finds the products of a plan that can be coded.
 #pragma once
 
 #include <map>
@@ -10,7 +10,7 @@
 
 namespace shoal::plan {
 
-// A product and who computes its blocks.
+// A product and the workers of its blocks.
 struct SharedProduct {
   SplitProduct split;
   std::vector<int> workers;
@@ -22,7 +22,8 @@ struct CodedSegment {
   bool is_light = false;  // no product at all, so that readers may compute it themselves
 };
 
-// By segment. `spare` workers must be left beside those of a product, for parities.
+// For one segment, and for all of a plan. `spare` workers must be left beside those of a product,
+// for parities.
 CodedSegment find_coded_segment(const Graph& graph, const Segment& segment,
                                 const std::vector<Part>& parts, size_t spare,
                                 const std::vector<int>& workers);

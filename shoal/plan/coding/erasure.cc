@@ -1,3 +1,12 @@
+// Erasure codes over the reals and the integers. With data x_i and coefficients c_pi, parity p is
+//
+//   y_p = sum_i c_pi x_i.
+//
+// One lost x_l follows from any parity: x_l = (y_p - sum_{i != l} c_pi x_i) / c_pl. Two lost values
+// follow from two parities by Cramer's rule. Any loss can be recovered from iff all c_pi and all
+// 2x2 minors of c are not zero; how much rounding errors are amplified is the condition number of
+// that system. For reals, columns (cos a_i, sin a_i) with equally spaced angles keep it about 2 n /
+// pi, while the textbook's 1, 2, 3, ... would grow with n^2.
 #include "shoal/plan/coding/erasure.h"
 
 #include <algorithm>
@@ -10,7 +19,8 @@
 namespace shoal::plan {
 namespace {
 
-// The larger singular value of a 2x2 matrix over the smaller.
+// The larger singular value of a 2x2 matrix over the smaller: from s1^2 + s2^2 = ||A||_F^2 and s1
+// s2 = |det A|.
 double condition(double a, double b, double c, double d) {
   const double squares = a * a + b * b + c * c + d * d, determinant = std::abs(a * d - b * c);
   if (determinant == 0) return std::numeric_limits<double>::infinity();
@@ -18,7 +28,7 @@ double condition(double a, double b, double c, double d) {
   return (squares + root) / (2 * determinant);
 }
 
-// What dividing by one of the coefficients does to the errors of the others.
+// Amplification of the others' errors when a sum is divided by one coefficient.
 double condition_of_one(std::span<const double> coefficients, size_t lost) {
   double largest = 0;
   for (double c : coefficients) largest = std::max(largest, std::abs(c));
@@ -74,7 +84,8 @@ Shape with_length(Shape shape, size_t axis, int64_t length) {
   return shape;
 }
 
-// Integers that a code is made for divide without a remainder.
+// Sums of integers in 64 bits. The division has no remainder, because the sum is the lost value
+// times the divisor; check_exact() has excluded overflow where the divisor is not 1 or -1.
 Tensor recover_integers(const Recovery& recovery, std::span<const Tensor> members, size_t axis,
                         const Shape& shape) {
   Tensor value({DType::kI32, shape});
@@ -94,7 +105,8 @@ Tensor recover_integers(const Recovery& recovery, std::span<const Tensor> member
 Coefficients real_coefficients(size_t data, int parities) {
   if (parities == 1) return {std::vector<double>(data, 1)};
   Coefficients coefficients(2);
-  // Of the slots, 0 and the one at a right angle to it are the parities' own.
+  // A parity is a member as well: slots 0 and slots / 2, its unit vectors, stay free. With an odd
+  // number of data, one more slot makes the right angle exist.
   const size_t slots = data + 2 + data % 2;
   for (size_t slot = 1; coefficients[0].size() < data; ++slot) {
     if (slot == slots / 2) continue;
@@ -126,7 +138,8 @@ double worst_condition(const Coefficients& c) {
 }
 
 Status check_coefficients(const Coefficients& coefficients, size_t data, bool integers) {
-  // Small enough for sums of all members in 64 bits, and far from what cannot be solved.
+  // Coefficients arrive over the network. Their size keeps sums of all members within 64 bits, and
+  // the condition keeps a hostile or broken code from turning rounding errors into answers.
   constexpr double kMost = 256, kWorstCondition = 1e4;
   constexpr size_t kMostData = 256;
   if (coefficients.empty() || std::ssize(coefficients) > kMostParities || data < 1 ||
@@ -138,6 +151,7 @@ Status check_coefficients(const Coefficients& coefficients, size_t data, bool in
         row, [&](double c) { return std::abs(c) <= kMost && (!integers || c == std::round(c)); });
     if (row.size() != data || !fits) return invalid("coefficients of a code do not fit");
   }
+  // Negated, so that NaN is rejected.
   if (!(worst_condition(coefficients) <= kWorstCondition)) {
     return invalid("a code from which not everything comes back");
   }
@@ -181,7 +195,8 @@ std::optional<std::vector<Recovery>> find_recoveries(const Coefficients& coeffic
   }
   if (lost.empty()) return std::vector<Recovery>();
   if (lost.size() > parities.size()) return std::nullopt;
-  // Of two parities, a single loss takes the one that counts it for more.
+  // For a single loss, the parity in which the lost value has the larger relative coefficient:
+  // dividing by it amplifies errors least.
   if (lost.size() == 1) {
     parities = {*std::ranges::max_element(parities, {}, [&](size_t p) {
       return std::abs(coefficients[p][lost[0]]) /

@@ -1,3 +1,7 @@
+// Products as sums of terms. y = x W = sum_t x[:, K_t] W[K_t, :] for a partition K_t of the
+// contracted axis. The rewrite has two passes: Expander turns fused operators into ONNX's own,
+// whose products are linear, and Summer replaces each product by slices, terms and a sum. No
+// operator is named here: the contracted axis is found by asking `split` and `infer`.
 #include "shoal/plan/coding/partial_sums.h"
 
 #include <algorithm>
@@ -35,7 +39,7 @@ std::vector<size_t> common(std::vector<size_t> a, const std::vector<size_t>& b) 
   return a;
 }
 
-// Without all but one of what is added up.
+// Whether the output keeps its type when only one element of the contracted axis is left.
 bool keeps_type(const Node& node, std::span<const Operand> inputs, const TensorType& output,
                 const Contraction& along) {
   std::vector<Operand> fewer(inputs.begin(), inputs.end());
@@ -45,7 +49,7 @@ bool keeps_type(const Node& node, std::span<const Operand> inputs, const TensorT
   return types.ok() && types->front() == output;
 }
 
-// Own operators among the nodes in ONNX's terms; the shares then go with the product of each.
+// Expands fused operators; the shares then go with the product that each of them contains.
 class Expander {
  public:
   Expander(const Graph& graph, const SharesByNode& sums) : rewriter_(graph), sums_(sums) {}
@@ -107,7 +111,7 @@ class Summer {
     const Graph& from = rewriter_.from();
     const Contraction along = *contraction_of(node, from.operands(node.inputs));
     const auto points = cut_points(from, node.inputs[0], along.axis, shares);
-    // All of the weights first, so that a plan cannot end a segment between two terms (cuts.cc).
+    // All slices of weights first, so that a plan cannot end a segment between two terms (cuts.cc).
     SHOAL_ASSIGN(const auto weights, slices(node.inputs[1], along.weight_axis, points));
     SHOAL_ASSIGN(const auto inputs, slices(node.inputs[0], along.axis, points));
     std::vector<ValueId> terms;
@@ -156,13 +160,15 @@ Result<ValueId> append_slice(Graph& graph, ValueId value, size_t axis, int64_t b
 std::optional<Contraction> contraction_of(const Node& node, std::span<const Operand> inputs) {
   if (!node.op->linear || node.op->split == nullptr || inputs.size() < 2) return std::nullopt;
   if (!inputs[0].given || !inputs[1].given || node.op->reads_value(1)) return std::nullopt;
-  // What else there is must be a bias, which can be left out.
+  // A third input must be an optional one: a bias, which all terms but the first leave out.
   if (inputs.size() > 3 || (inputs.size() > 2 && node.op->min_inputs + 1 != node.op->max_inputs)) {
     return std::nullopt;
   }
   const auto types = infer(node, inputs);
   if (!types.ok() || types->front().shape.count() == 0) return std::nullopt;
   const TensorType& output = types->front();
+  // Two opposite corners of the output: an axis that both read whole is contracted, not merely
+  // covered by a window at one end.
   const auto first = node.op->split(node, inputs, one_element(output.shape, false));
   const auto last = node.op->split(node, inputs, one_element(output.shape, true));
   if (!first || !last) return std::nullopt;
@@ -189,6 +195,7 @@ bool can_be_sum(const Graph& graph, const Node& node) {
                      : value->constant ? alone.add_constant(value->name, *value->constant)
                                        : alone.add_input(value->name, value->type));
   }
+  // Tried on a graph of this node alone: the rewrite itself is the only authority.
   const std::vector<std::string> names(node.outputs.size());
   return alone.add_node(*node.op, std::move(inputs), node.attributes, names).ok() &&
          with_partial_sums(alone, {{0, {1, 1}}}).ok();

@@ -1,6 +1,6 @@
-// Partial sums: a product as a sum of products over some of what it adds up, so that the inputs of
-// a layer can be shared between workers and not only its outputs. Whatever those products read is
-// then also needed in part only: heads of an attention, columns of the layer before.
+// Partial sums: a product as a sum of products over slices of its contracted axis, so that the
+// inputs of a layer can be divided among workers and not only its outputs. The makers of those
+// inputs are then also needed in part only: heads of an attention, columns of the layer before.
 #pragma once
 
 #include <optional>
@@ -17,25 +17,25 @@ struct Contraction {
   int64_t length = 0;
 };
 
-// Found from what the operator says: it is linear, every element of its output reads those axes
-// whole, and without some of both the output has the same type.
+// Found from the operator's own record: it is linear, every element of its output reads those axes
+// whole, and the output has the same type if both axes are shortened.
 std::optional<Contraction> contraction_of(const Node& node, std::span<const Operand> inputs);
 
-// A node to be a sum, with one term for each share of what it adds up.
+// A node to be computed as a sum, with one term for each share of the contracted axis.
 struct SumOfTerms {
   size_t node = 0;
   std::vector<double> shares;
 };
 
-// Whether with_partial_sums can.
+// Whether with_partial_sums() can rewrite the node.
 bool can_be_sum(const Graph& graph, const Node& node);
 
-// The same function. The bias goes into the first term; an activation comes after the sum. Fails
-// with kUnsupported where a node adds up nothing, or something that is not linear.
+// The same function as `graph`. The bias goes into the first term; an activation comes after the
+// sum. kUnsupported if a node has no contraction or is not linear.
 Result<Graph> with_partial_sums(const Graph& graph, const std::vector<SumOfTerms>& sums);
 
-// Appends what takes [begin, end) of a value along an axis; of a weight, when a part's graph is
-// made.
+// Appends a slice [begin, end) of a value along an axis. The slice of a weight is taken when a
+// part's graph is made.
 Result<ValueId> append_slice(Graph& graph, ValueId value, size_t axis, int64_t begin, int64_t end);
 
 }  // namespace shoal::plan

@@ -1,3 +1,7 @@
+// Recognises products that a code can protect, and lowers fused ones. A code needs y_i = x * W_i
+// with the same x for all shares: a split by output channels has it; one by rows does not, because
+// every share reads other rows of x. Activations and rounding are not linear, so they must come
+// after decoding and become nodes of their own.
 #include "shoal/plan/coding/products.h"
 
 #include <algorithm>
@@ -10,7 +14,7 @@
 namespace shoal::plan {
 namespace {
 
-// Where a product has its weights, and its bias if that is part of it.
+// The operators that can be coded, and the input that holds their weights.
 struct Form {
   const Operator* op;
   size_t weights;
@@ -47,6 +51,7 @@ std::optional<size_t> cut_axis(const Region& box, const Shape& shape) {
   return axis;
 }
 
+// Whether the tiles divide this input exactly as they divide the output: one channel for each.
 bool is_divided(std::span<const Tile* const> tiles, size_t input, const Shape& shape,
                 const SplitProduct& split) {
   for (size_t t = 0; t < tiles.size(); ++t) {
@@ -60,7 +65,8 @@ bool is_divided(std::span<const Tile* const> tiles, size_t input, const Shape& s
   return true;
 }
 
-// One after the other along one axis, from the first element to the last.
+// The tiles as blocks along one axis, if they cover it from the first element to the last without
+// overlap.
 std::optional<SplitProduct> find_blocks(const Shape& shape, std::span<const Tile* const> tiles) {
   SplitProduct split;
   for (const Tile* tile : tiles) {
@@ -79,7 +85,7 @@ std::optional<SplitProduct> find_blocks(const Shape& shape, std::span<const Tile
   return end == shape[split.axis] ? std::optional(split) : std::nullopt;
 }
 
-// y = b' for a list of rows.
+// The transposed matrix.
 Tensor transposed(const Tensor& matrix) {
   Tensor across({matrix.dtype(), {matrix.shape()[1], matrix.shape()[0]}});
   const Node node{&ops::transpose, {}, {}, {}, {}};
@@ -87,7 +93,7 @@ Tensor transposed(const Tensor& matrix) {
   return across;
 }
 
-// One per channel, to be added to images or to scale them.
+// Reshapes one parameter per channel to [c, 1, 1, ...], so that it broadcasts over images.
 Result<ValueId> append_upright(ValueId parameter, size_t rank, Graph& graph) {
   if (graph[parameter].type.shape.count() == 1) return parameter;
   std::vector<int64_t> shape(rank - 1, 1);
@@ -97,7 +103,8 @@ Result<ValueId> append_upright(ValueId parameter, size_t rank, Graph& graph) {
   return graph.add(ops::reshape, {parameter, to});
 }
 
-// QLinearConv as its sums, and what it then does to them, in the order in which it does it.
+// QLinearConv as its integer sums followed by bias, scale and rounding, in the operator's own
+// order, so that results are the same to the last bit.
 Result<ValueId> append_integer_conv(const Node& node, const std::vector<ValueId>& inputs,
                                     Graph& graph) {
   const size_t rank = graph[inputs[0]].type.shape.rank();
@@ -159,7 +166,7 @@ bool is_plain(const Node& node) {
 
 Result<ValueId> append_lowered(Node node, std::vector<ValueId> inputs, Graph& graph) {
   if (node.op == &ops::q_linear_conv) return append_integer_conv(node, inputs, graph);
-  // What would be transposed by a node must be there as a constant, to be cut.
+  // Weights must be a constant to be cut, not the output of a Transpose node.
   if (node.op == &ops::q_gemm && node.integer("transB", 0) != 0) {
     const Value& weights = graph[inputs[3]];
     const Tensor across = transposed(*weights.constant);

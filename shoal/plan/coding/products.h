@@ -1,5 +1,5 @@
-// Products that can be coded: those whose split divides the weights and the output but not the
-// input, so that the same product with a sum of the others' weights gives the sum of their outputs.
+// Products that can be coded: their split divides the weights and the output but not the input, so
+// that the same product with a sum of the others' weights gives the sum of their outputs.
 #pragma once
 
 #include <span>
@@ -19,12 +19,12 @@ struct SplitProduct {
 Result<SplitProduct> find_split(const Graph& graph, const Node& node,
                                 std::span<const Tile* const> tiles);
 
-// Whether what is left to do is only to cut it: no activation, no rounding.
+// Whether the product can be cut as it is: no activation, no rounding.
 bool is_plain(const Node& node);
 
-// A step towards that, for a node that can be coded: bias and activation of fused operators, the
-// rounding of quantised ones become nodes of their own. Reads `inputs`, returns what stands for the
-// output.
+// A step towards a plain product, for a node that can be coded: bias and activation of fused
+// operators and the rounding of quantised ones become nodes of their own. Reads `inputs` and
+// returns the value that stands for the output.
 Result<ValueId> append_lowered(Node node, std::vector<ValueId> inputs, Graph& graph);
 
 }  // namespace shoal::plan

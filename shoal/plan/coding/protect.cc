@@ -1,3 +1,9 @@
+// Protection of a plan, in three steps. Lowering makes every product that is to be coded plain,
+// step by step, until nothing fused is left. The copy then turns each coded product into a segment
+// of N shares and r parities on N + r different workers, followed by a Concat that every reader
+// computes after decoding; all else becomes a segment with r + 1 copies of each task on different
+// workers. Last, the result is verified against every loss of r workers, so a mistake here fails
+// planning and not a request.
 #include "shoal/plan/coding/protect.h"
 
 #include <algorithm>
@@ -28,7 +34,7 @@ bool has_fused_products(const Graph& graph, const CodedSegments& segments) {
   });
 }
 
-// One step: what is to be coded, with activations and rounding as nodes of their own.
+// One step of lowering: activations and rounding of products to be coded become nodes of their own.
 Result<Draft> lowered(const Graph& graph, const Plan& plan, const CodedSegments& coded) {
   passes::Rewriter rewriter(graph);
   Draft draft;
@@ -54,8 +60,8 @@ Result<Draft> lowered(const Graph& graph, const Plan& plan, const CodedSegments&
   return draft;
 }
 
-// Copies the graph, segment by segment. What comes after a coded product in its segment waits for
-// the next one, which reads the product.
+// Copies the graph, segment by segment. Nodes that follow a coded product in its segment go to the
+// next segment, which reads the product.
 class Protector {
  public:
   Protector(const Draft& draft, int losses, const std::vector<int>& workers)
@@ -114,7 +120,7 @@ class Protector {
     return {};
   }
 
-  // find_coded_segments has seen to it that there is one.
+  // REQUIRES: a worker without a task. find_coded_segments() has made sure that there is one.
   int spare(const std::vector<Task>& tasks) const {
     return *std::ranges::find_if(workers_, [&](int worker) {
       return std::ranges::find(tasks, worker, &Task::worker) == tasks.end();
@@ -125,7 +131,8 @@ class Protector {
     return split + ", " + std::to_string(losses_ + 1) + " times";
   }
 
-  // Every task also by those who come after its worker.
+  // Copies every task to the workers that follow its own, in a circle. Consecutive workers share
+  // copies of neighbouring pieces, so many reads stay local.
   std::vector<Task> repeated(const Segment& segment) {
     std::vector<Task> tasks;
     for (Task task : segment.tasks) {
@@ -139,7 +146,7 @@ class Protector {
     return tasks;
   }
 
-  // What is left for readers of the last products: by as many workers as it takes.
+  // The nodes after the last coded product: on as many workers as it takes.
   void add_last() {
     std::vector<Task> tasks;
     for (int i = 0; i <= losses_; ++i) tasks.push_back({workers_[static_cast<size_t>(i)], {}});
@@ -149,8 +156,9 @@ class Protector {
     result_.not_coded.push_back("it puts together what is coded");
   }
 
-  // Values that are read later and that no task gives yet, because they waited for this segment:
-  // all who compute a coded product have them anyway; otherwise as many workers as it takes.
+  // Values that are read later and that no task gives yet, because they waited for this segment.
+  // All workers of a coded product have computed them anyway; otherwise as many workers give them
+  // as it takes.
   void give_what_is_left(size_t s) {
     Segment& segment = result_.plan.segments[s];
     std::set<ValueId> given;
@@ -181,7 +189,8 @@ class Protector {
   Protected result_;
 };
 
-// Until all that is to be coded is plain; what turns out not to be is repeated instead.
+// Lowers until all products to be coded are plain. Products that turn out not to be codable on the
+// way are repeated instead.
 Result<Draft> lower_all(const Graph& graph, const Plan& plan, size_t spare,
                         const std::vector<int>& workers, CodedSegments& coded) {
   Draft draft{graph, plan};

@@ -1,7 +1,7 @@
-// Protection: a plan as one that survives the loss of workers. Products that are split by channels
-// are coded: every worker computes its share without activation, further workers compute parities,
-// and whoever reads decodes and activates for itself, so that there is no merger to lose. All else
-// is repeated by as many workers as may be lost, and one.
+// Protection: makes a plan survive the loss of workers. Products that are split by channels are
+// coded: every worker computes its share without activation, further workers compute parities, and
+// every reader decodes and activates for itself, so that there is no merger to lose. All other
+// segments are repeated by one worker more than may be lost.
 #pragma once
 
 #include <string>
@@ -17,9 +17,9 @@ struct Protected {
   std::vector<std::string> not_coded;  // by segment: why; empty where it is
 };
 
-// `workers` are those that may be used. What is computed of a segment besides its products is left
-// to its readers if it is little; else the whole segment is repeated. So is all if nothing is to be
-// coded.
+// `workers` are those that may be used. Nodes of a coded segment besides its products are left to
+// its readers if they are cheap; otherwise the whole segment is repeated. Without `coded`,
+// everything is. kInvalidArgument for losses other than 1 or 2, or too few workers.
 Result<Protected> protect(const Graph& graph, const Plan& plan, int losses,
                           const std::vector<int>& workers, bool coded = true);
 
