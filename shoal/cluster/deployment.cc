@@ -1,3 +1,8 @@
+// Dataflow of one worker. For each request and each task, a Filling per input keeps the boxes that
+// are missing. A task is ready when all inputs are full, or when enough members of a code are and
+// the wait for the rest is over. Tasks of a request run in order, one at a time; requests are
+// independent, and the oldest that can go on is served first. All state is bounded: by
+// kMostRequests requests, and by kMostRemembered numbers of requests that are over.
 #include "shoal/cluster/deployment.h"
 
 #include <algorithm>
@@ -8,6 +13,7 @@
 namespace shoal::cluster {
 namespace {
 
+// Each request holds tensors of its own; a coordinator that floods a worker gets an error instead.
 constexpr size_t kMostRequests = 64;
 
 TensorType input_type(const WorkerTask& task, size_t input) {
@@ -33,7 +39,7 @@ bool is_data_of(const TaskCode& code, ValueId value) {
   return it - code.members.begin() < static_cast<std::ptrdiff_t>(code.data_count());
 }
 
-// Takes the part of a piece that the filling lacks. False if it lies outside.
+// Pastes the part of a piece that belongs to the wanted box. False if there is none.
 template <class Filling>
 bool fill(Filling& filling, const plan::Piece& wanted, const TensorType& type,
           const plan::Piece& piece, const Tensor& elements) {
@@ -41,6 +47,7 @@ bool fill(Filling& filling, const plan::Piece& wanted, const TensorType& type,
   if (filling.is_full()) return true;  // a piece that comes twice must not change it
   const Region common = plan::intersection(wanted.region, piece.region);
   filling.missing = plan::subtract(std::move(filling.missing), common);
+  // The usual case, without a copy: the tensor shares the memory of the frame.
   if (common == wanted.region && common == piece.region) {
     filling.tensor = elements;
     return true;
@@ -124,6 +131,7 @@ bool Deployment::put_locked(Request& request, const plan::Piece& piece, const Te
   bool used = false;
   for (size_t t = 0; t < tasks_.size(); ++t) {
     const WorkerTask& task = tasks_[t];
+    // The task has run without this copy. It is no error, for redundant senders are often late.
     if (t < request.next) {
       used = used || reads(task, piece);
       continue;
@@ -142,7 +150,7 @@ bool Deployment::put_locked(Request& request, const plan::Piece& piece, const Te
   return used;
 }
 
-// An input that is missing can be decoded if enough members of its code are here.
+// A missing input can be decoded if enough members of its code are here.
 Deployment::Readiness Deployment::readiness(const Request& request) const {
   if (request.running || request.next >= tasks_.size()) return Readiness::kNo;
   const WorkerTask& task = tasks_[request.next];
@@ -168,6 +176,7 @@ std::optional<ReadyTask> Deployment::take(Time now) {
   Inputs inputs;
   {
     const std::lock_guard lock(mutex_);
+    // Ordered by number, so the oldest request goes first.
     const auto it = std::ranges::find_if(requests_, [&](const auto& entry) {
       const Request& request = entry.second;
       const Readiness its = readiness(request);
@@ -179,7 +188,7 @@ std::optional<ReadyTask> Deployment::take(Time now) {
     request.running = true;
     request.decodable.reset();
     ready = {it->first, request.next, {}};
-    // Marked as full, so that pieces which come from now on are dropped.
+    // A default Filling misses nothing: pieces that come from now on are dropped.
     inputs = std::exchange(request.tasks[request.next], {});
     request.tasks[request.next].inputs.resize(inputs.inputs.size());
     for (const auto& members : inputs.codes) {
@@ -201,8 +210,8 @@ std::optional<Deployment::Time> Deployment::next_time() const {
   return next;
 }
 
-// Decodes the inputs that are missing. Needs no lock: the task was taken, and is this thread's
-// alone.
+// Decodes the missing inputs. No lock is needed: the task was taken and belongs to this thread.
+// Decoding takes long enough that arriving pieces should not wait for it.
 void Deployment::decode(ReadyTask& ready, const Inputs& from) const {
   const WorkerTask& task = tasks_[ready.task];
   for (const Filling& filling : from.inputs) {
@@ -254,7 +263,8 @@ bool Deployment::is_over(uint64_t request) const {
   return over_.contains(request) || (request < all_over_ && !requests_.contains(request));
 }
 
-// Coordinators number requests upwards, so that few of those that are over need to be remembered.
+// Remembers that the request is over, so that late pieces do not begin it again. Coordinators
+// number attempts upwards, so below all_over_ every number that is not under way is over.
 void Deployment::end(uint64_t request) {
   constexpr size_t kMostRemembered = 1024;
   requests_.erase(request);

@@ -21,6 +21,7 @@ Result<EpochFile> EpochFile::open(const std::filesystem::path& path) {
 }
 
 Status EpochFile::keep(Epoch epoch) {
+  // Disk before memory: after a crash, the worker must not follow an older coordinator.
   SHOAL_TRY(write_sealed(path_, std::to_string(epoch.number) + " " + epoch.in_charge + "\n"));
   latest_ = std::move(epoch);
   return {};

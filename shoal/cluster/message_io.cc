@@ -21,6 +21,8 @@ Status parse(const net::Frame& frame, message::Message& message) {
 net::Bytes bytes_of(const std::string& text) { return std::as_bytes(std::span(text)); }
 
 Status status_of(const message::Failed& failed) {
+  // The code is a number from a peer, and the text may hold anything: neither may reach a terminal
+  // or a switch unchecked.
   const bool known = failed.code() > 0 && failed.code() <= static_cast<uint32_t>(Code::kInternal);
   return Status(known ? static_cast<Code>(failed.code()) : Code::kInternal,
                 printable(failed.text()));
@@ -34,6 +36,7 @@ Status send_piece(net::Channel& channel, uint64_t plan, uint64_t request, const 
   data.set_request(request);
   data.set_dtype(static_cast<uint32_t>(elements.dtype()));
   encode(piece, *data.mutable_piece());
+  // Elements travel beside the message and not in it: protobuf would copy them.
   const net::Bytes payload = elements.bytes();
   return send(channel, message, std::span(&payload, 1));
 }
@@ -43,6 +46,7 @@ Result<Tensor> to_tensor(const net::Frame& frame, DType dtype, const Shape& shap
   if (frame.payload.bytes.size() != type.bytes()) {
     return Status(Code::kCorrupt, "a piece has the wrong size");
   }
+  // No copy: the tensor keeps the frame's buffer alive.
   return Tensor::view(type, frame.payload.bytes.data(), frame.payload.keep);
 }
 

@@ -10,7 +10,7 @@ namespace shoal::cluster {
 
 inline constexpr uint32_t kProtocolVersion = 1;
 
-// For one message. A peer that takes longer is treated as lost.
+// Timeout of one message. A peer that takes longer is treated as lost.
 inline constexpr std::chrono::seconds kTimeout{30};
 inline constexpr std::chrono::seconds kConnectTimeout{5};
 // For receiving weights and packing them, which a small board is slow at.
@@ -19,7 +19,7 @@ inline constexpr std::chrono::seconds kCompileTimeout{600};
 Status send(net::Channel& channel, const message::Message& message,
             std::span<const net::Bytes> payload = {}, bool urgent = false);
 
-// kCorrupt where the control part is no message.
+// kCorrupt if the control part is no message.
 Status parse(const net::Frame& frame, message::Message& message);
 
 net::Bytes bytes_of(const std::string& text);

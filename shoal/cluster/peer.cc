@@ -1,3 +1,8 @@
+// A connection between workers, with at-most-once delivery. TCP does not say which of the sent
+// pieces arrived when a connection breaks, and nothing is sent twice; so each plan that has sent
+// over it must treat the peer as lost. A plan whose first send fails has lost nothing and may try a
+// new connection. Only the sender thread opens connections; the watcher thread reads, because a
+// break shows first in receive().
 #include "shoal/cluster/peer.h"
 
 #include <utility>
@@ -33,12 +38,13 @@ void Peer::expect() {
 
 void Peer::forget(uint64_t plan) {
   const std::lock_guard lock(mutex_);
+  // The plan is over, or rejoins: either way it starts again with a clean slate.
   using_.erase(plan);
   lost_.erase(plan);
 }
 
-// A connection may have broken long before it is noticed here, because the peer was restarted.
-// Plans that begin to send after that use a new one.
+// The connection may have broken long before it is noticed here, because the peer was restarted. A
+// plan that sends for the first time gets a second try over a new connection.
 Status Peer::send(uint64_t plan, const std::function<Status(net::Channel&)>& what) {
   constexpr int kTries = 2;
   Status sent;
@@ -60,7 +66,7 @@ Status Peer::send(uint64_t plan, const std::function<Status(net::Channel&)>& wha
   return sent;
 }
 
-// Runs on the sending thread, as everything that changes the channel, except for its end.
+// Runs on the sender thread, as does everything else that changes the channel, except for its end.
 Result<Peer::ChannelPtr> Peer::open() {
   {
     const std::lock_guard lock(mutex_);
@@ -76,6 +82,7 @@ Result<Peer::ChannelPtr> Peer::open() {
     return unreachable_;
   }
   channel_ = *opened;
+  // close() may have come while this connected without the lock. The watcher then ends at once.
   if (closed_) channel_->close();
   watcher_ = std::thread([this, channel = channel_] { watch(channel); });
   return channel_;
@@ -92,6 +99,7 @@ void Peer::lose(const ChannelPtr& channel, std::optional<uint64_t> spared) {
   std::set<uint64_t> plans;
   {
     const std::lock_guard lock(mutex_);
+    // Sender and watcher may both notice the break; the first one reports it.
     if (channel_ != channel) return;
     channel_ = nullptr;
     plans = std::exchange(using_, {});
@@ -99,6 +107,7 @@ void Peer::lose(const ChannelPtr& channel, std::optional<uint64_t> spared) {
     lost_.insert(plans.begin(), plans.end());
   }
   channel->close();
+  // Without the lock: the callback takes locks of the worker.
   for (uint64_t plan : plans) cut_(plan, channel->peer().name);
 }
 

@@ -21,7 +21,7 @@ namespace shoal::cluster {
 // Thread-safe.
 class Peer {
  public:
-  // Called when a plan cannot use the peer of this name any more. On any thread.
+  // Called when a plan cannot use the peer of this name any more, on any thread and without a lock.
   using Cut = std::function<void(uint64_t plan, const std::string& name)>;
 
   // REQUIRES: the transport outlives it.

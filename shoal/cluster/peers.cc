@@ -5,7 +5,7 @@
 namespace shoal::cluster {
 namespace {
 
-// An object that only the map refers to stays that way under the lock.
+// New references are made under the lock only, so an object with one reference keeps having one.
 template <class Key, class Value>
 void take_unused(std::map<Key, std::shared_ptr<Value>>& from,
                  std::vector<std::shared_ptr<Value>>& to) {

@@ -15,7 +15,7 @@ using Clock = std::chrono::steady_clock;
 
 constexpr double kMostSeconds = 10;  // for one graph, at most
 
-// Arbitrary numbers without a zero, because kernels may skip zeros. Always the same, so that
+// Arbitrary numbers without zeros, because kernels may skip those. Always the same numbers, so that
 // measurements can be repeated.
 Tensor made_up(const TensorType& type) {
   Tensor tensor(type);
@@ -30,7 +30,7 @@ Tensor made_up(const TensorType& type) {
   return tensor;
 }
 
-// The weights of one graph.
+// Makes up the weights of one graph, within a budget: a hostile graph could name any sizes.
 class MadeUpWeights {
  public:
   explicit MadeUpWeights(size_t most_bytes) : left_(most_bytes) {}
@@ -106,6 +106,7 @@ Result<message::Message> time_graphs(Device& device, const message::Measure& mea
   message::Message reply;
   reply.mutable_measured();
   for (const message::Graph& graph : graphs.graphs()) {
+    // Taken for each graph, so that requests of other coordinators get a turn in between.
     const std::lock_guard turn(computing);
     SHOAL_ASSIGN(const double took, time_of(device, graph, seconds, weight_bytes));
     reply.mutable_measured()->add_seconds(took);

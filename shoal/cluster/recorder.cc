@@ -23,7 +23,7 @@ Recorder::Recorder(uint64_t plan, size_t tasks, size_t sends)
     : plan_(plan), tasks_(tasks), sends_(sends) {}
 Recorder::~Recorder() = default;
 
-// Drops the oldest records of requests that never end, because a peer is gone.
+// Drops the oldest record when there are too many: requests that lost a peer never complete theirs.
 message::Traced& Recorder::record_of(uint64_t request) {
   constexpr size_t kMost = 256;
   const auto [it, is_new] = records_.try_emplace(request);
@@ -38,6 +38,7 @@ message::Traced& Recorder::record_of(uint64_t request) {
 
 std::optional<message::Message> Recorder::take_if_complete(uint64_t request) {
   const auto it = records_.find(request);
+  // Sends happen on other threads than tasks, so either may come last.
   if (static_cast<size_t>(it->second.tasks_size()) < tasks_ ||
       static_cast<size_t>(it->second.sent_size()) < sends_) {
     return std::nullopt;

@@ -1,3 +1,6 @@
+// Content-addressed weights. The hash is checked on arrival and again when a file is read from
+// disk, so a weight is exactly what the coordinator named, whoever sent it. Memory is bounded by
+// the quota: weights that no plan uses are dropped first, when room is needed.
 #include "shoal/cluster/store.h"
 
 namespace shoal::cluster {
@@ -11,6 +14,7 @@ bool Store::has(const Hash& hash) {
 }
 
 Status Store::put(const Hash& hash, const net::Buffer& bytes) {
+  // Outside of the lock: hashing takes long, and other plans look up their weights meanwhile.
   if (hash_of(bytes.bytes) != hash) {
     return Status(Code::kCorrupt, "a weight is not what its hash says");
   }
@@ -37,6 +41,8 @@ size_t Store::bytes() const {
 
 void Store::drop_unused() {
   std::erase_if(blobs_, [&](const auto& entry) {
+    // Tensors that view the bytes hold the other references; only find() makes new ones, under the
+    // lock.
     if (entry.second.keep.use_count() > 1) return false;
     used_ -= entry.second.bytes.size();
     return true;
@@ -46,6 +52,7 @@ void Store::drop_unused() {
 Tensor Store::find(const Hash& hash, const TensorType& type) const {
   const std::lock_guard lock(mutex_);
   const auto it = blobs_.find(hash);
+  // The type comes from a message: a view must not reach beyond the bytes.
   if (it == blobs_.end() || it->second.bytes.size() != type.bytes()) return {};
   return Tensor::view(type, it->second.bytes.data(), it->second.keep);
 }

@@ -1,3 +1,5 @@
+// Codes on the wire and in tasks. A code arrives from a coordinator and is checked in full:
+// recovery divides by its coefficients and walks its members' boxes without further checks.
 #include "shoal/cluster/task_code.h"
 
 #include <algorithm>
@@ -11,7 +13,8 @@ namespace {
 
 Status misfit() { return Status(Code::kCorrupt, "the members of a code do not fit"); }
 
-// Boxes that differ only along the axis, where each begins at zero and parities are the longest.
+// OK iff the boxes differ only along the axis, where each begins at zero and parities are the
+// longest.
 Status check_members(const TaskCode& code) {
   const Region& first = code.members.back().region;
   if (code.axis >= first.begin.rank()) return misfit();
@@ -56,6 +59,7 @@ Result<TaskCode> decode(const message::Code& from) {
   const size_t parities = from.parities();
   if (parities >= members || parities == 0 || parities > plan::kMostParities) return misfit();
   const size_t data = members - parities;
+  // Before the rows are cut out of the list. Both factors are bounded by the size of the message.
   if (static_cast<size_t>(from.coefficients_size()) != parities * data) return misfit();
   for (size_t p = 0; p < parities; ++p) {
     const auto row = from.coefficients().begin() + static_cast<int>(p * data);
@@ -89,6 +93,8 @@ void recover_data(const TaskCode& code, std::vector<Tensor>& members) {
   for (const Tensor& member : members) here.push_back(member.defined());
   const auto recoveries = plan::find_recoveries(code.coefficients, here);
   SHOAL_CHECK(recoveries.has_value());
+  // All are computed before any is stored: recoveries read members that were received, not
+  // recovered.
   std::vector<Tensor> found;
   for (const plan::Recovery& recovery : *recoveries) {
     const int64_t length = code.type_of(recovery.data).shape[code.axis];

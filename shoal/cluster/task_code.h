@@ -22,7 +22,7 @@ struct TaskCode {
   TensorType type_of(size_t member) const { return {dtype, members[member].region.shape()}; }
 };
 
-// From a plan's schedule.
+// The code as a task of a plan's schedule reads it.
 TaskCode task_code(const Graph& graph, const plan::Plan& plan, const plan::CodeRead& read);
 
 void encode(const TaskCode& code, message::Code& to);

@@ -8,11 +8,13 @@ ThreadGroup::~ThreadGroup() { join(); }
 
 void ThreadGroup::run(std::function<void()> what) {
   const std::lock_guard lock(mutex_);
+  // A thread sets `over` as its last act, so joining it does not block.
   std::erase_if(threads_, [](Task& task) {
     if (!task.over) return false;
     task.thread.join();
     return true;
   });
+  // A list, because the thread refers to its entry while others come and go.
   Task& task = threads_.emplace_back();
   task.thread = std::thread([&task, what = std::move(what)] {
     what();

@@ -1,3 +1,7 @@
+// A least-recently-used cache of files named by the hash of their bytes. The time of a file's last
+// write stands for its last use, so the order outlives the process. Files are written whole or not
+// at all (AtomicFile) and checked against their name when read: a damaged one is removed and sent
+// again.
 #include "shoal/cluster/weight_cache.h"
 
 #include <algorithm>
@@ -14,6 +18,7 @@ namespace fs = std::filesystem;
 
 std::string file_name(const Hash& hash) { return net::to_hex(std::as_bytes(std::span(hash))); }
 
+// The folder may hold files of others, which the cache must neither count nor remove.
 bool is_file_name(const std::string& name) {
   const auto bytes = net::from_hex(name);
   return bytes && bytes->size() == kHashBytes;
@@ -74,7 +79,7 @@ void WeightCache::make_room(size_t bytes) {
   }
 }
 
-// A mapping of the file stays valid.
+// A mapping of the removed file stays valid until its last user is gone.
 void WeightCache::remove(std::map<std::string, Entry>::iterator entry) {
   std::error_code ignored;
   fs::remove(folder_ / entry->first, ignored);

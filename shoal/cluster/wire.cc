@@ -1,3 +1,7 @@
+// Encoding of graphs. A graph is a list of statements (input, weight, node) in the order of its
+// values, so that a value's number is its place. Types of node outputs are not sent:
+// Graph::add_node() infers them, and with them all that `infer` guarantees to devices. Weights
+// above kInlineBytes travel apart, by hash.
 #include "shoal/cluster/wire.h"
 
 #include <openssl/sha.h>
@@ -22,6 +26,7 @@ void encode(const TensorType& type, message::Type& to) {
 
 Result<TensorType> decode(const message::Type& from) {
   if (from.dims_size() > static_cast<int>(Shape::kMaxRank)) return corrupt("too many dimensions");
+  // An unknown number must not become a DType: switches over it would fall through.
   if (!AllTypes::contains(static_cast<DType>(from.dtype()))) return corrupt("no such element type");
   TensorType type{static_cast<DType>(from.dtype()), {}};
   for (int64_t dim : from.dims()) type.shape.push_back(dim);
@@ -41,6 +46,7 @@ void encode(const Tensor& tensor, message::Constant& to, const NameOf& name_of) 
 Result<Tensor> decode(const message::Constant& from, const Find& find) {
   SHOAL_ASSIGN(const TensorType type, decode(from.type()));
   if (!from.hash().empty()) {
+    // The store looks hashes up as strings, and files are named after them.
     if (from.hash().size() != kHashBytes) return corrupt("a hash has the wrong length");
     Tensor tensor = find(from.hash(), type);
     if (!tensor.defined()) return Status(Code::kNotFound, "a weight is not here");
@@ -65,6 +71,7 @@ void encode(const std::string& name, const Attribute& attribute, message::Attrib
           to.set_text(value);
         } else if constexpr (std::is_same_v<T, std::vector<int64_t>>) {
           for (int64_t x : value) to.mutable_integers()->add_list(x);
+          // Sets the kind of an empty list, which the loop above has not touched.
           to.mutable_integers();
         } else if constexpr (std::is_same_v<T, std::vector<float>>) {
           for (float x : value) to.mutable_reals()->add_list(x);
@@ -132,6 +139,7 @@ class Decoder {
   }
 
  private:
+  // Only values stated so far: a graph from a peer has no cycles and no forward references.
   bool is_value(int32_t id) const {
     return id >= 0 && static_cast<size_t>(id) < graph_.value_count();
   }
@@ -162,6 +170,7 @@ class Decoder {
     if (op == nullptr) return Status(Code::kUnsupported, "no operator " + from.op());
     std::vector<ValueId> inputs;
     for (int32_t id : from.inputs()) {
+      // -1 is kNoValue: an optional input that is not given.
       if (id != -1 && !is_value(id)) return corrupt("an input is no value");
       inputs.push_back(ValueId{id});
     }
@@ -230,6 +239,7 @@ Result<std::vector<Hash>> hashes_in(const message::Graph& from) {
   const auto collect = [&](const message::Constant& constant) -> Status {
     if (constant.hash().empty()) return {};
     if (constant.hash().size() != kHashBytes) return corrupt("a hash has the wrong length");
+    // Checked here, before memory is set aside for the weights that are to come.
     SHOAL_TRY(decode(constant.type()).status());
     hashes.push_back(constant.hash());
     return {};
@@ -276,6 +286,7 @@ Result<plan::Piece> decode(const message::Piece& from) {
     piece.region.begin.push_back(from.begin(i));
     piece.region.end.push_back(from.end(i));
   }
+  // The product of the lengths must not overflow, whatever the element type turns out to be.
   SHOAL_TRY(check({DType::kU8, piece.region.shape()}));
   return piece;
 }

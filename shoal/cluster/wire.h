@@ -1,5 +1,5 @@
-// Graphs and pieces as messages. A peer may send anything: all of it is checked as if it came from
-// a file, and operators infer every type again.
+// Wire: graphs and pieces as messages. A peer may send anything: all of it is checked as if it came
+// from a file, and operators infer every type again.
 #pragma once
 
 #include <array>
@@ -26,7 +26,7 @@ using Hash = std::string;  // 32 bytes
 Hash hash_of(std::span<const std::byte> bytes);
 inline constexpr size_t kHashBytes = 32;
 
-// Constants of up to so many bytes are part of the message.
+// Constants of at most this size are part of the message.
 inline constexpr size_t kInlineBytes = 1024;
 
 // Writes the graph. `name_of` gives the name of each tensor that is sent apart: its hash, which a

@@ -1,3 +1,8 @@
+// Threads of a worker: one accepts connections; one for each visitor reads its messages in order;
+// one computes tasks (WorkerPlans); one for each peer sends (Peer). Work that takes long
+// (compiling, releasing) goes to threads_, because a reader that waits would hold up pieces of
+// other plans. A visitor that breaks the protocol is disconnected; any other error is reported to
+// it and the connection goes on.
 #include "shoal/cluster/worker.h"
 
 #include "messages.pb.h"
@@ -32,6 +37,7 @@ void Worker::stop() {
     stopped_ = true;
     for (const auto& [channel, visitor] : channels_) channel->close();
   }
+  // Closing channels first lets blocked sends and receives fail, so that the joins below return.
   peers_.close();
   if (listener_ != nullptr) listener_->close();
   if (acceptor_.joinable()) acceptor_.join();  // no visitor comes after this
@@ -68,8 +74,8 @@ void Worker::listen(const ChannelPtr& channel) {
   forget(channel);
 }
 
-// Drops the plans of a coordinator that is gone. Where the visitor was another worker, pieces that
-// it sent may be lost, which only the reader of this channel can know: reports that.
+// Drops the plans of a coordinator that is gone. If the visitor was another worker, pieces that it
+// sent may be lost, which only the reader of this channel can know: the coordinators are told.
 void Worker::forget(const ChannelPtr& channel) {
   Visitor visitor;
   {
@@ -93,7 +99,8 @@ void Worker::release(WorkerPlanPtr worker_plan) {
   peers_.release(plan);
 }
 
-// On another thread, because it waits for sends that go on, perhaps to a peer that does not answer.
+// On a thread of its own: it waits for sends that go on, perhaps to a peer that does not answer.
+// The plan is taken out at once, so that the coordinator can deploy it again under the same number.
 void Worker::release_later(const ChannelPtr& channel, uint64_t plan) {
   WorkerPlanPtr worker_plan = worker_plans_.take(plan, channel);
   if (worker_plan == nullptr) return;
@@ -153,8 +160,9 @@ Status Worker::handle(const ChannelPtr& channel, const net::Frame& frame) {
   }
 }
 
-// A coordinator that is in charge alone takes the worker over from those of earlier epochs, which
-// may not know yet that there is another.
+// Fencing: an exclusive coordinator takes the worker over from those of earlier epochs, which may
+// not know yet that there is another. The epoch is on disk before it is followed, so that a restart
+// does not let an older one back in.
 Status Worker::follow(const ChannelPtr& channel, uint64_t epoch) {
   const std::lock_guard lock(mutex_);
   if (epoch < epoch_.number) {
@@ -213,6 +221,7 @@ Status Worker::deploy(const ChannelPtr& channel, const message::Deploy& deploy,
   SHOAL_ASSIGN(const WorkerPlanPtr worker_plan, WorkerPlan::read(deploy, frame, channel));
   message::Message reply;
   reply.mutable_missing()->set_plan(deploy.plan());
+  // Weights found in the cache are read and hashed, which must not slow down tasks of other plans.
   run_at_low_priority([&] {
     for (const Hash& hash : worker_plan->weights()) {
       if (!store_.has(hash)) reply.mutable_missing()->add_hashes(hash);
@@ -228,6 +237,7 @@ Status Worker::start(const ChannelPtr& channel, uint64_t plan) {
   SHOAL_TRY(worker_plan->start(programs_, store_, peers_));
   message::Message reply;
   reply.mutable_ready()->set_plan(plan);
+  // After Ready, pieces may arrive at any moment, from workers that were ready before this one.
   SHOAL_TRY(send(*channel, reply));
   hit_fault_point(FaultPoint::kReady);
   return {};
@@ -244,7 +254,7 @@ Status Worker::rejoin(const ChannelPtr& channel, const message::Rejoin& rejoin) 
   return send(*channel, reply);
 }
 
-// Drops pieces of plans that are over.
+// Drops pieces of plans that are over or not started: a sender may not know it yet.
 Status Worker::take_piece(const ChannelPtr& channel, const message::Data& data,
                           const net::Frame& frame) {
   const WorkerPlanPtr worker_plan = worker_plans_.find(data.plan());
@@ -254,6 +264,7 @@ Status Worker::take_piece(const ChannelPtr& channel, const message::Data& data,
   SHOAL_TRY(worker_plan->take(data, frame));
   if (channel != worker_plan->coordinator()) {
     const std::lock_guard lock(mutex_);
+    // Remembered so that forget() can say which plans a broken connection concerns.
     channels_[channel].plans.insert(data.plan());
   }
   worker_plans_.look();

@@ -31,6 +31,7 @@ struct WorkerOptions {
   FaultHook reached = nullptr;                      // for fault injection
 };
 
+// Thread-safe, but for serve().
 class Worker {
  public:
   // REQUIRES: device and transport outlive the worker.

@@ -1,3 +1,7 @@
+// Life of the links. A worker is present or lost; lose() and revive() change that under the lock
+// and call the events there, so that all listeners see losses and returns in the order in which
+// they happened. A WorkerLink joins its threads when it ends, so the last reference must never be
+// dropped under the lock, which those threads take.
 #include "shoal/cluster/worker_links.h"
 
 #include <utility>
@@ -22,7 +26,7 @@ void WorkerLinks::start() {
   }
 }
 
-// Links end outside the lock, which their readers may be waiting for.
+// Links end outside of the lock, which their readers may be waiting for.
 void WorkerLinks::close() {
   std::vector<WorkerLinkPtr> links;
   {
@@ -35,6 +39,7 @@ void WorkerLinks::close() {
 }
 
 void WorkerLinks::start_reading(int worker, const WorkerLinkPtr& link) {
+  // A plain pointer: a shared one would make the thread own, and join, itself.
   link->start_reading([this, worker, link = link.get()] { read(worker, *link); });
 }
 
@@ -107,18 +112,21 @@ Status WorkerLinks::send(int worker, const message::Message& message,
 void WorkerLinks::lose(int worker, const WorkerLink& link, const Status& why) {
   const std::lock_guard lock(mutex_);
   Entry& entry = at(worker);
+  // A late error of a link that was replaced must not lose the new one.
   if (entry.link.get() != &link || !entry.lost.ok()) return;
   entry.lost = why;
   events_.lost(worker, why);
 }
 
 Status WorkerLinks::revive(int worker) {
+  // Short: the caller tries all lost workers in turn, and again later.
   constexpr std::chrono::milliseconds kReviveTimeout{500};
   const WorkerInfo before = info(worker);
   if (status(worker).ok()) return {};
   SHOAL_ASSIGN(GreetedWorker there, connect_to({before.name, before.address}, transport_, epoch_,
                                                net::after(kReviveTimeout)));
-  // The link that is not needed, the old one or this, ends when the lock has been let go.
+  // Declared before the lock: the link that is not needed, old or new, ends after the lock is
+  // released.
   auto link = std::make_shared<WorkerLink>(std::move(there.channel));
   const std::lock_guard lock(mutex_);
   Entry& entry = at(worker);

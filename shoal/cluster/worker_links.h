@@ -1,7 +1,7 @@
 // WorkerLinks: the connections from a coordinator to all of its workers, which it numbers from 0.
 //
 // A worker whose connection breaks, or that sends what cannot be understood, is lost. revive()
-// connects to it again. What the class does not know is what is said over the connections.
+// connects to it again. The class does not know the meaning of the messages.
 #pragma once
 
 #include <functional>

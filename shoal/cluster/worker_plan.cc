@@ -1,3 +1,7 @@
+// One worker's part of a plan, from message to results. An assignment comes from a peer: pieces
+// must match the graphs, sends must lie in outputs, codes must contain what is read of them; only
+// then is anything compiled. Tasks run on the one computing thread; each send runs on the thread of
+// its peer, so a slow peer holds up neither computing nor other peers.
 #include "shoal/cluster/worker_plan.h"
 
 #include <algorithm>
@@ -19,7 +23,7 @@ Result<std::vector<plan::Piece>> decode_all(
   return pieces;
 }
 
-// The pieces must be what the graph takes or gives.
+// OK iff the pieces have the shapes of the graph's inputs or outputs.
 Status check_pieces(const Graph& graph, std::span<const ValueId> values,
                     const std::vector<plan::Piece>& pieces) {
   if (values.size() != pieces.size()) return invalid("pieces do not match the graph");
@@ -31,7 +35,7 @@ Status check_pieces(const Graph& graph, std::span<const ValueId> values,
   return {};
 }
 
-// Every worker that is sent to has one address.
+// OK iff every worker that is sent to has exactly one address.
 Status check_peers(const message::Assignment& assignment) {
   std::set<int> known = {plan::kCoordinator};
   for (const message::Peer& peer : assignment.peers()) {
@@ -51,7 +55,8 @@ bool contains(const Region& outer, const Region& inner) {
   return outer.begin.rank() == inner.begin.rank() && plan::intersection(outer, inner) == inner;
 }
 
-// Inputs that are members of a code must lie in what is decoded, and no value is in two codes.
+// OK iff inputs that are members of the code lie in the boxes that are decoded, and no value is in
+// two codes.
 Status check_code(const Graph& graph, const std::vector<plan::Piece>& inputs, const TaskCode& code,
                   std::set<ValueId>& coded) {
   for (const plan::Piece& member : code.members) {
@@ -115,6 +120,7 @@ Status WorkerPlan::start(Programs& programs, const Store& store, Peers& peers) {
     peers_[peer.worker()] = peers.at(peer.address());
   }
   assignment_.reset();
+  // Publishes all members above to threads that see started().
   started_.store(true, std::memory_order_release);
   return {};
 }
@@ -172,7 +178,7 @@ Status WorkerPlan::take(const message::Data& data, const net::Frame& frame) {
     return Status(Code::kCorrupt, "a piece of a value that no task here reads");
   }
   SHOAL_ASSIGN(const Tensor elements, to_tensor(frame, *dtype, piece.region.shape()));
-  // Recorded before a task may run because of it.
+  // Before put(): a task may run because of this piece, and complete the record, at once.
   if (recorder_ != nullptr) recorder_->received(data.request(), piece);
   return deployment_->put(data.request(), piece, elements, std::chrono::steady_clock::now());
 }
@@ -208,7 +214,7 @@ Status WorkerPlan::run(const ReadyTask& ready) {
   return {};
 }
 
-// Sends that still wait when the plan is over are dropped.
+// The job holds a weak reference: sends that still wait when the plan is over are dropped.
 void WorkerPlan::post(uint64_t request, const SendOrder& order, Tensor part) {
   auto job = [self = weak_from_this(), request, &order, part = std::move(part)] {
     if (const auto worker_plan = self.lock()) worker_plan->deliver(request, order, part);
@@ -218,7 +224,7 @@ void WorkerPlan::post(uint64_t request, const SendOrder& order, Tensor part) {
 }
 
 void WorkerPlan::deliver(uint64_t request, const SendOrder& order, const Tensor& part) {
-  // Recorded also where the send fails: if the plan survives that, its times must be complete.
+  // Recorded even if the send fails: a plan that survives the failure still needs complete times.
   if (recorder_ != nullptr) record(recorder_->sending(request, order.piece, order.to));
   const auto send = [&](net::Channel& channel) {
     return send_piece(channel, plan_, request, order.piece, part);
@@ -228,7 +234,7 @@ void WorkerPlan::deliver(uint64_t request, const SendOrder& order, const Tensor&
   if (!sent.ok()) fail_to_reach(order.to, request, sent);
 }
 
-// Whether too many workers are lost is for the coordinator to decide, which hears of all losses.
+// Only the coordinator hears of all losses and can decide whether they are too many.
 void WorkerPlan::fail_to_reach(int peer, uint64_t request, const Status& status) {
   if (!survives_) forget(request);
   report(request, status, peer);
@@ -268,6 +274,7 @@ void WorkerPlan::report(uint64_t request, const Status& status, int unreached) {
   failed.set_request(request);
   failed.set_code(static_cast<uint32_t>(status.code()));
   failed.set_text(std::string(status.message()));
+  // kCoordinator, -1, becomes 0: no worker is to blame.
   failed.set_unreached(static_cast<uint32_t>(unreached + 1));
   static_cast<void>(send(*coordinator_, message));  // a coordinator that is gone does not wait
 }

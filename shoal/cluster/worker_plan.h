@@ -81,7 +81,7 @@ class WorkerPlan : public std::enable_shared_from_this<WorkerPlan> {
   std::unique_ptr<message::Assignment> assignment_;  // until it is started
   std::set<Hash> weights_;
   std::atomic<bool> started_ = false;
-  // What follows does not change after the start.
+  // The members below do not change after the start.
   std::unique_ptr<Deployment> deployment_;
   std::unique_ptr<Recorder> recorder_;  // where times are wanted
   std::map<int, std::shared_ptr<Peer>> peers_;

@@ -33,6 +33,7 @@ WorkerPlanPtr WorkerPlans::find(uint64_t plan) const {
 }
 
 WorkerPlanPtr WorkerPlans::find(uint64_t plan, const ChannelPtr& coordinator) const {
+  // A coordinator controls its own plans only; their numbers may be guessed by others.
   WorkerPlanPtr worker_plan = find(plan);
   return worker_plan != nullptr && worker_plan->coordinator() == coordinator ? worker_plan
                                                                              : nullptr;
@@ -79,6 +80,7 @@ void WorkerPlans::compute() {
   for (;;) {
     {
       std::unique_lock lock(mutex_);
+      // A counter and not a flag: news that come while tasks are computed are not missed.
       const auto has_news = [&] { return stopped_ || news_ != seen; };
       if (const auto until = next_time()) {
         work_.wait_until(lock, *until, has_news);
@@ -112,10 +114,12 @@ bool WorkerPlans::compute_one() {
       if (worker_plan->started()) started.push_back(worker_plan);
     }
   }
+  // Taken after mutex_ has been released: a measurement may hold it for seconds.
   const std::lock_guard turn(turn_);
   const auto computes = [&](const WorkerPlanPtr& worker_plan) {
     return worker_plan->compute_one(reached_);
   };
+  // One task at a time; then all plans are looked at again, those with the lowest numbers first.
   if (!std::ranges::any_of(started, computes)) return false;
   const std::lock_guard lock(mutex_);
   ++computed_;

@@ -1,4 +1,5 @@
-// WorkerPlans: the plans of a worker, and the thread that computes their tasks.
+// WorkerPlans: the plans of a worker, and the one thread that computes their tasks. Tasks use all
+// cores of the device, so several at once would only slow each other down.
 #pragma once
 
 #include <condition_variable>

@@ -1,3 +1,6 @@
+// Measurement of a link by echoes. Latency is half of the median round trip of empty messages.
+// Bandwidth follows from a message that takes at least 50 ms. The wake-up time of a radio is the
+// additional round trip after a pause of 150 ms, if it is clearly above noise.
 #include "shoal/cluster/worker_probe.h"
 
 #include <algorithm>
@@ -16,7 +19,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Longer than a radio stays awake, shorter than the interval of heartbeats.
+// Longer than a radio stays awake, shorter than the interval of heartbeats, which would wake it.
 constexpr std::chrono::milliseconds kPause{150};
 constexpr double kRadioSleepsAfter = 0.1;  // what radios of phones and boards do
 constexpr double kWakeUpWorthNaming = 2e-3;
@@ -26,7 +29,7 @@ double median(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
-// Renames all values: names do not change how long a graph takes.
+// Renames all values, so that graphs that differ only in names are timed once.
 void make_anonymous(message::Graph& graph) {
   int count = 0;
   const auto next = [&] { return "v" + std::to_string(count++); };
@@ -93,8 +96,8 @@ Result<double> WorkerProbe::usual_round_trip() {
   return median(std::move(times));
 }
 
-// Sends more and more bytes until they take 50 ms, so that a fast link is measured as well as a
-// slow one.
+// Sends four times as many bytes each time until they take 50 ms, so that a fast link is measured
+// as well as a slow one.
 Result<double> WorkerProbe::bandwidth(double round_trip_seconds) {
   constexpr double kWhile = 0.05;
   constexpr double kTick = 1e-6;
@@ -136,7 +139,7 @@ Result<std::vector<double>> WorkerProbe::time(std::span<const Graph> graphs, dou
   std::vector<int> numbers;
   for (const Graph& graph : graphs) {
     message::Graph encoded;
-    // Nor do weights.
+    // Weights are left out as well: a hash of zeros stands for each, and the worker makes them up.
     encode(graph, encoded, [](const Tensor&) { return Hash(kHashBytes, '\0'); });
     make_anonymous(encoded);
     const auto [it, is_new] = number.emplace(encoded.SerializeAsString(), distinct.graphs_size());
@@ -152,6 +155,7 @@ Result<std::vector<double>> WorkerProbe::time(std::span<const Graph> graphs, dou
   std::vector<double> seconds;
   for (int i : numbers) {
     const double took = reply.measured().seconds(i);
+    // Negated, so that NaN is rejected: profiles divide by these times.
     if (!(took >= 0 && took < 1e6))
       return named(Status(Code::kCorrupt, "it measured a time that cannot be"));
     seconds.push_back(took);

@@ -35,8 +35,8 @@ class WorkerProbe {
 
   Result<WorkerState> state();
 
-  // Measures the latency, the bandwidth of the slower direction, and how much longer the first
-  // message after a pause takes.
+  // Measures the latency, the bandwidth of the slower direction, and the additional time of the
+  // first message after a pause.
   Result<plan::LinkProfile> measure_link();
 
   // Seconds that each graph takes there, each tried for about `seconds` seconds. Graphs that differ
