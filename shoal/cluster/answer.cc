@@ -1,3 +1,6 @@
+// Assembly of an answer. Each output keeps the list of boxes that are still missing; a piece fills
+// its intersection with them. Redundant plans deliver an element more than once, and copies may
+// differ in the last bits: the first copy of each element stays.
 #include "shoal/cluster/answer.h"
 
 #include <algorithm>
@@ -13,11 +16,13 @@ Answer::Answer(const Graph& graph, std::span<const Tensor> inputs)
     const auto input = std::ranges::find(graph.inputs(), values_[i]) - graph.inputs().begin();
     if (value.constant) {
       outputs_.push_back(*value.constant);
+      // A graph may pass an input through. The coordinator has it already, so no worker sends it.
     } else if (input < std::ssize(graph.inputs())) {
       outputs_.push_back(inputs[static_cast<size_t>(input)]);
     } else {
       outputs_.emplace_back(value.type);
       const Region whole = Region::whole(value.type.shape);
+      // An empty tensor is complete from the start: no piece of it ever comes.
       if (!plan::is_empty(whole)) missing_[i] = {whole};
     }
   }

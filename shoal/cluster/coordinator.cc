@@ -1,3 +1,6 @@
+// Dispatch between the three parts of a coordinator. Messages of one worker arrive on its reader
+// thread without a lock; losses arrive under the lock of the links. The lock order is links, then
+// runner or deployer, so neither calls the links while it holds its own lock.
 #include "shoal/cluster/coordinator.h"
 
 #include "messages.pb.h"
@@ -19,6 +22,7 @@ Result<std::unique_ptr<Coordinator>> Coordinator::connect(std::span<const Listed
     }
   }
   const bool goes_on = missing.empty() || (options.partial && !greeted.empty());
+  // The channels that did connect are closed here with `greeted`.
   if (!goes_on) return missing.front();
   std::unique_ptr<Coordinator> coordinator(
       new Coordinator(std::move(greeted), std::move(missing), transport, std::move(options)));
@@ -79,6 +83,7 @@ Status Coordinator::handle(int worker, const net::Frame& frame) {
       deployer_.take_clock(worker, message.welcome().clock());
       return {};
     case message::Message::kFailed:
+      // Attempts are numbered from 1, so 0 means that the failure is about a deployment.
       if (message.failed().request() != 0) {
         runner_.take_failure(worker, message.failed());
       } else {
@@ -94,6 +99,8 @@ Status Coordinator::handle(int worker, const net::Frame& frame) {
     case message::Message::kTraced:
       return runner_.take_times(worker, message.traced());
     default:
+      // The link to a worker that breaks the protocol is closed: nothing it says later can be
+      // trusted.
       return Status(Code::kCorrupt, "a message that coordinators do not get");
   }
 }

@@ -47,7 +47,7 @@ class Coordinator {
 
   size_t worker_count() const { return links_.size(); }
   std::vector<WorkerInfo> workers() const { return links_.infos(); }
-  // Of each worker that did not answer when the coordinator connected: who, and why.
+  // The error of each worker that did not answer when the coordinator connected, with its name.
   const std::vector<Status>& missing() const { return missing_; }
   std::vector<int> lost() const { return links_.lost(); }  // by number
   // Connects to a worker that is lost. It has no plans then.
@@ -65,7 +65,7 @@ class Coordinator {
   net::Traffic traffic() const { return links_.traffic(); }  // over all connections to workers
   Tally tally() const { return runner_.tally(); }
 
-  // Fails where the plan is not one for these workers.
+  // Fails if the plan is not one for these workers.
   Result<EncodedPlanPtr> encode(const plan::ScheduledPlan& scheduled) const {
     return deployer_.encode(scheduled);
   }

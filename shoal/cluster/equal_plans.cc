@@ -5,8 +5,8 @@
 namespace shoal::cluster {
 namespace {
 
-// By place: the worker that takes it. Workers with a high number take the places of those that are
-// missing; the others stay where they are.
+// The worker that takes each place. Workers with a high number fill the places of missing ones; the
+// others stay where they are, and keep their compiled tasks and weights.
 std::vector<int> takers_of(const Workers& set) {
   const int count = static_cast<int>(set.size());
   std::vector<int> takers;
@@ -33,6 +33,7 @@ plan::ClusterProfile equal_workers(size_t count) {
 }
 
 Result<plan::Prediction> EqualPlans::plan_for(const Workers& set) {
+  // One search for each size of a set, instead of one for each of 2^n sets.
   if (!made_.contains(set.size())) {
     Workers first;
     for (int w = 0; w < std::ssize(set); ++w) first.insert(w);

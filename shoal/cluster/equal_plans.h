@@ -9,7 +9,7 @@
 
 namespace shoal::cluster {
 
-// A profile of so many workers that are as fast as each other, as processes of one machine are.
+// A profile of `count` equally fast workers, as processes of one machine are.
 plan::ClusterProfile equal_workers(size_t count);
 
 // Not thread-safe: a FailoverDeployment asks for one plan at a time.

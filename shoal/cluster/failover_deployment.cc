@@ -1,3 +1,13 @@
+// The control loop of failover. The keeper thread wakes up on a loss, on the second request and at
+// every retry interval, and brings the deployed plans to the state that FailoverPolicy asks for:
+//
+//   1. reconnect to lost workers;
+//   2. give plans back to workers that returned;
+//   3. deploy what is missing: first for the present workers, then for each further loss;
+//   4. retire plans that others have replaced, once no request uses them.
+//
+// A loss in the middle starts the loop again. Requests never wait for it unless no deployed plan
+// can answer; in that case Requests holds them until the next offer.
 #include "shoal/cluster/failover_deployment.h"
 
 #include <algorithm>
@@ -26,6 +36,7 @@ Result<std::unique_ptr<FailoverDeployment>> FailoverDeployment::start(Coordinato
 }
 
 FailoverDeployment::~FailoverDeployment() {
+  // First, so that no loss wakes an object that is being destroyed.
   coordinator_.watch(this, nullptr);
   {
     const std::lock_guard lock(mutex_);
@@ -38,7 +49,7 @@ FailoverDeployment::~FailoverDeployment() {
 
 Status FailoverDeployment::run(std::span<const Tensor> inputs, std::span<Tensor> outputs,
                                std::chrono::milliseconds timeout, const std::stop_token& cancel) {
-  // A caller that asks once should not wait for plans that will not be used.
+  // A caller that asks once should not pay for plans that will not be used.
   if (++asked_ == 2) wake();
   return coordinator_.run(service_, inputs, outputs, timeout, nullptr, cancel);
 }
@@ -83,6 +94,7 @@ void FailoverDeployment::keep() {
     look_for_the_lost();
     const Mended mended = mend();
     lock.lock();
+    // Not settled: something happened meanwhile, or a worker is still expected back.
     if (news_ || mended == Mended::kForNow) continue;
     settled_ = true;
     changed_.notify_all();
@@ -93,11 +105,12 @@ void FailoverDeployment::look_for_the_lost() {
   if (options_.retry_interval.count() == 0) return;
   for (int worker : coordinator_.lost()) {
     if (!coordinator_.revive(worker).ok()) continue;
+    // Sets of workers that had no plan are tried again: the cluster has changed.
     policy_.forgive();
   }
 }
 
-// Makes the plans that are missing. A loss meanwhile makes it begin again.
+// Makes the plans that are missing. A loss in between makes it begin again.
 FailoverDeployment::Mended FailoverDeployment::mend() {
   const Workers all = present();
   if (all.empty()) {
@@ -120,7 +133,7 @@ FailoverDeployment::Mended FailoverDeployment::mend() {
   return Mended::kAsCanBe;
 }
 
-// Workers that came back get the plans that they had; the others still have them.
+// Gives workers that came back the plans that they had; the others still have them.
 bool FailoverDeployment::restore(const Workers& present) {
   for (uint64_t plan : policy_.restorable(present, is_whole_)) {
     const Status status = remotes_.at(plan)->restore();
@@ -140,6 +153,7 @@ bool FailoverDeployment::is_interrupted() {
 
 bool FailoverDeployment::is_expected_back(const Workers& present) {
   const auto now = std::chrono::steady_clock::now();
+  // The grace period begins again with each loss, not with each return.
   if (!std::ranges::includes(present, latest_)) lost_at_ = now;
   latest_ = present;
   const bool all = present.size() == coordinator_.worker_count();
@@ -170,6 +184,7 @@ Status FailoverDeployment::deploy_for(const Workers& set) {
   const std::vector<int>& uses = remote->workers();
   policy_.add(set, remote->id(), {uses.begin(), uses.end()});
   remotes_.emplace(remote->id(), std::move(remote));
+  // Offered one by one: requests that wait for a plan need not wait for all of them.
   coordinator_.offer(service_, policy_.order(), true);
   return {};
 }
@@ -177,6 +192,7 @@ Status FailoverDeployment::deploy_for(const Workers& set) {
 void FailoverDeployment::retire() {
   for (uint64_t plan : policy_.retire(present(), is_whole_)) retired_.insert(plan);
   coordinator_.offer(service_, policy_.order(), true);
+  // A retired plan is not offered any more, so its uses only become fewer.
   std::erase_if(retired_, [&](uint64_t plan) {
     return !remotes_.at(plan)->in_use() && remotes_.erase(plan) > 0;
   });

@@ -1,3 +1,7 @@
+// The rules of failover. Wanted are a plan for the present set P and, with standby, one for each P
+// \ {w}. A plan made for a superset serves a set if it uses no worker outside of it: a search among
+// fewer workers has fewer choices and finds nothing better. Plans for larger sets come first for
+// that reason.
 #include "shoal/cluster/failover_policy.h"
 
 #include <algorithm>
@@ -21,7 +25,7 @@ std::optional<Workers> FailoverPolicy::next(const Workers& present, const IsWhol
   for (const Workers& set : sets_to_plan_for(present, standby_ && ahead)) {
     if (refused_.contains(set)) continue;
     const bool served = std::ranges::any_of(entries_, [&](const Entry& entry) {
-      // A plan for more workers serves a smaller set if it uses no worker outside of that.
+      // A plan for more workers serves a smaller set if it uses no worker outside of it.
       return std::ranges::includes(entry.set, set) && std::ranges::includes(set, entry.uses) &&
              is_whole(entry.plan);
     });
@@ -62,7 +66,7 @@ std::vector<uint64_t> FailoverPolicy::retire(const Workers& present, const IsWho
   const auto is_kept = [&](const Entry& entry) {
     return is_whole(entry.plan) && std::ranges::find(wanted, entry.set) != wanted.end();
   };
-  // While nothing else is there, a damaged plan is better than none.
+  // Without a replacement, a damaged plan is better than none: it may survive its losses.
   if (std::ranges::none_of(entries_, is_kept)) return {};
   std::vector<uint64_t> retired;
   std::erase_if(entries_, [&](const Entry& entry) {

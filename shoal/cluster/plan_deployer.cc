@@ -1,3 +1,12 @@
+// Deployment protocol. To each worker of a plan, all at the same time:
+//
+//   Deploy (tasks, hashes of weights)  ->  Missing (hashes it lacks)
+//   Blob for each missing weight
+//   Start                              ->  Ready, when the tasks are compiled
+//
+// The plan is offered to requests only when all are ready. Weights travel by hash, so a worker gets
+// each one once, whichever plan or model brings it. Replies do not name an exchange: one deployment
+// runs at a time, with one slot for each worker.
 #include "shoal/cluster/plan_deployer.h"
 
 #include <future>
@@ -12,7 +21,7 @@
 namespace shoal::cluster {
 namespace {
 
-// From a random number on, so that coordinators do not meet on a worker.
+// Numbers begin at a random one, so that plans of several coordinators do not meet on a worker.
 uint64_t random_id() {
   std::random_device random;
   return uint64_t{random()} << 32 | random();
@@ -42,6 +51,7 @@ Result<EncodedPlanPtr> PlanDeployer::encode(const plan::ScheduledPlan& scheduled
 Result<DeployedPlanPtr> PlanDeployer::deploy(const EncodedPlan& encoded, bool traced) {
   const std::lock_guard alone(deploying_);
   auto deployed = std::make_shared<const DeployedPlan>(DeployedPlan{make_id(), encoded.scheduled});
+  // Before any worker has it, so that a loss during the deployment is noted for this plan.
   runner_.add(deployed);
   if (Status status = assign_all(deployed->id, encoded, traced); !status.ok()) {
     release(*deployed);
@@ -84,6 +94,7 @@ Status PlanDeployer::send_weights(int worker, const std::vector<Hash>& missing,
                                   const EncodedPlan& encoded) {
   for (const Hash& hash : missing) {
     const auto weight = encoded.weights.find(hash);
+    // A worker may ask for weights of this plan only, not for any bytes of which it knows the hash.
     if (weight == encoded.weights.end()) {
       return Status(Code::kCorrupt, "worker " + links_.name(worker) + " misses what was not named");
     }
@@ -95,8 +106,8 @@ Status PlanDeployer::send_weights(int worker, const std::vector<Hash>& missing,
   return {};
 }
 
-// Clocks are compared once for each connection, by the quickest of a few exchanges: the worker
-// spoke halfway through it.
+// Compares clocks once for each connection. Of a few exchanges the quickest counts: its reply was
+// made halfway through it, with an error of at most half of the round trip.
 Status PlanDeployer::compare_clocks(int worker) {
   constexpr int kExchanges = 3;
   if (links_.info(worker).clock_ahead) return {};
@@ -124,7 +135,9 @@ Status PlanDeployer::restore(uint64_t plan, const EncodedPlan& encoded, bool tra
   return {};
 }
 
-// A worker that came back has nothing of the plan, or something that nobody sends to any more.
+// Gives the plan to a worker that came back. It may hold an older copy, to which nobody sends any
+// more. Others are told to connect to it again before requests count on it. if_still() makes sure
+// that the worker was not lost a second time in between.
 Status PlanDeployer::restore_to(int worker, uint64_t plan, const EncodedPlan& encoded,
                                 bool traced) {
   const WorkerLinkPtr link = links_.link(worker);
@@ -150,7 +163,8 @@ void PlanDeployer::release(const DeployedPlan& deployed) {
   }
 }
 
-// A loss after the first line puts a reply: none is missed.
+// The order matters: the slot is cleared before the status is read, so a loss in between puts a
+// reply into the slot and is not missed.
 Result<PlanDeployer::Reply> PlanDeployer::exchange(int worker, const message::Message& message,
                                                    const std::string& payload,
                                                    std::chrono::seconds timeout) {

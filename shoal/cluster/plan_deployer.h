@@ -31,7 +31,7 @@ class PlanDeployer {
   // A number that no other plan or service of this process, or likely of any coordinator, has.
   uint64_t make_id() { return next_id_++; }
 
-  // Fails where the plan is not one for these workers.
+  // Fails if the plan is not one for these workers.
   Result<EncodedPlanPtr> encode(const plan::ScheduledPlan& scheduled) const;
   // Gives it to its workers and, once all of them are ready, offers it to requests under its own
   // number. On failure it is released again.
@@ -41,7 +41,7 @@ class PlanDeployer {
   // Requests at it fail, and its workers are told to drop it.
   void release(const DeployedPlan& deployed);
 
-  // What workers answer.
+  // Replies of workers, on their reader threads.
   void take_missing(int worker, std::vector<Hash> hashes);
   void take_ready(int worker);
   void take_clock(int worker, int64_t clock);
@@ -51,7 +51,7 @@ class PlanDeployer {
  private:
   using Clock = std::chrono::steady_clock;
 
-  // What a worker has said to a deployment.
+  // The reply of a worker to the current exchange.
   struct Reply {
     bool came = false;
     Status status = {};

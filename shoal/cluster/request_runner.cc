@@ -1,3 +1,6 @@
+// The imperative shell around Requests. Each request is driven by its caller's thread: it waits for
+// the next step under the lock and carries it out without the lock, because sending may block for
+// as long as a peer is slow. Reader threads only record events and notify.
 #include "shoal/cluster/request_runner.h"
 
 #include <algorithm>
@@ -36,7 +39,8 @@ Status RequestRunner::run(uint64_t service, std::span<const Tensor> inputs,
   const Waiting waiting(waker_);
   const net::Deadline deadline = net::after(timeout);
   const uint64_t request = submit(service, inputs, deadline);
-  // Neither made nor destroyed under the lock, which it takes.
+  // The callback takes the lock, so it is neither made nor destroyed under it: both may wait for a
+  // running callback.
   const std::stop_callback on_cancel(cancel, [this, request] { this->cancel(request); });
   Outcome outcome = carry_out(request, inputs, deadline, measured != nullptr);
   Status status = described(outcome);
@@ -65,6 +69,7 @@ Outcome RequestRunner::carry_out(uint64_t request, std::span<const Tensor> input
                                  net::Deadline deadline, bool is_measured) {
   for (;;) {
     Step step = next_step(request, deadline, is_measured);
+    // Before the next attempt begins: its workers should not compute for the one that is given up.
     if (step.abandon) forget(*step.abandon);
     if (step.begin && !step.end) {
       if (reached_) reached_(FaultPoint::kSubmitted, plan::kCoordinator);
@@ -74,14 +79,16 @@ Outcome RequestRunner::carry_out(uint64_t request, std::span<const Tensor> input
   }
 }
 
-// Waits for it, and notes what concerns the runner.
+// Waits for the next step of the request, or for its deadline, and does the runner's own
+// bookkeeping.
 Step RequestRunner::next_step(uint64_t request, net::Deadline deadline, bool is_measured) {
   std::unique_lock lock(mutex_);
   if (!changed_.wait_until(lock, deadline, [&] { return requests_.has_step(request); })) {
     requests_.expire(deadline);
   }
   Step step = requests_.step(request);
-  // Workers that are to say how long it took them go on to the end.
+  // A measured request lets its workers finish, although the answer is there: their times are
+  // wanted.
   const bool goes_on = is_measured && step.end && step.end->status.ok();
   if (goes_on) step.abandon.reset();
   if (step.abandon) measurements_.erase(step.abandon->id);
@@ -100,8 +107,10 @@ void RequestRunner::measure(const Attempt& attempt) {
   for (int worker : gone_) times.excuse(worker);
 }
 
-// Where others can answer without a worker, the caller does not wait until it has taken its inputs;
-// it gets them from a copy, because the caller's may be gone by then.
+// In a plan that survives losses, the caller must not wait for a worker that is slow to take its
+// inputs: those are sent by the link's own thread, from a copy, because the caller's tensors may be
+// gone by then. Otherwise the caller's thread sends them, which bounds the memory in flight
+// (backpressure).
 void RequestRunner::begin(const Attempt& attempt, const std::vector<size_t>& sends,
                           std::span<const Tensor> inputs) {
   const plan::ScheduledPlan& plan = attempt.deployed->scheduled;
@@ -137,7 +146,8 @@ void RequestRunner::send_input(WorkerLink& link, const Attempt& attempt, size_t 
           .at("worker " + links_.name(what.to));
   if (sent.ok()) return;
   note_unsent(attempt.id);
-  // The reader of this link would notice, too, but perhaps not before the next request.
+  // The reader of this link would notice as well, but perhaps only after the next request has been
+  // sent.
   if (sent.code() == Code::kUnavailable) return links_.lose(what.to, link, sent);
   const std::lock_guard lock(mutex_);
   requests_.fail(what.to, attempt.id, sent);
@@ -158,7 +168,8 @@ void RequestRunner::note_unsent(uint64_t attempt) {
   if (requests_.is_replay(attempt)) ++tally_.resent_to_dead;
 }
 
-// What an attempt left behind on workers is of no use any more.
+// Tells the workers to drop all that they hold of an attempt. Errors do not matter: a lost worker
+// holds nothing.
 void RequestRunner::forget(const Attempt& attempt) {
   message::Message message;
   message.mutable_forget()->set_plan(attempt.deployed->id);
@@ -202,6 +213,7 @@ void RequestRunner::add(DeployedPlanPtr deployed) {
 
 void RequestRunner::remove(uint64_t plan) {
   const std::lock_guard lock(mutex_);
+  // A plan is also a service of its own, under the same number (PlanDeployer::deploy).
   requests_.offer(plan, {});
   requests_.remove(plan);
   changed_.notify_all();
@@ -251,6 +263,7 @@ void RequestRunner::watch(const void* who, std::function<void()> watcher) {
   if (watcher) watchers_[who] = std::move(watcher);
 }
 
+// REQUIRES: mutex_ is held. This is why watchers must not call the runner.
 void RequestRunner::tell_watchers() const {
   for (const auto& [who, watcher] : watchers_) watcher();
 }
@@ -259,6 +272,7 @@ Status RequestRunner::take(int worker, const message::Data& data, const net::Fra
   if (reached_) reached_(FaultPoint::kAnswerArrives, worker);
   SHOAL_ASSIGN(const plan::Piece piece, decode(data.piece()));
   const std::lock_guard lock(mutex_);
+  // The plan decides the type and shape of a piece, never the message.
   SHOAL_ASSIGN(const auto type, requests_.expect(worker, data.request(), piece));
   if (!type) return {};  // the request is over
   SHOAL_ASSIGN(const Tensor elements, to_tensor(frame, type->dtype, type->shape));
@@ -283,6 +297,7 @@ Status RequestRunner::take_times(int worker, const message::Traced& traced) {
 
 void RequestRunner::take_failure(int worker, const message::Failed& failed) {
   const Status status = status_of(failed).at("worker " + links_.name(worker));
+  // The number comes from a peer and may name a worker that does not exist.
   const bool named = failed.unreached() > 0 && failed.unreached() <= links_.size();
   const std::lock_guard lock(mutex_);
   requests_.fail(worker, failed.request(), status,
@@ -294,6 +309,7 @@ void RequestRunner::take_failure(int worker, const message::Failed& failed) {
 void RequestRunner::take_cut(int worker, const message::Cut& cut) {
   const std::vector<WorkerInfo> infos = links_.infos();
   const auto from = std::ranges::find(infos, cut.from(), &WorkerInfo::name);
+  // A name that this coordinator does not know: a worker of another one.
   if (from == infos.end()) return;
   const std::string& hears = infos[static_cast<size_t>(worker)].name;
   const std::lock_guard lock(mutex_);

@@ -1,5 +1,5 @@
-// RequestRunner: carries out what Requests decides, over the connections to the workers, and
-// measures requests where that is asked for.
+// RequestRunner: carries out the steps that Requests decides on, over the connections to the
+// workers, and measures requests on demand.
 #pragma once
 
 #include <condition_variable>
@@ -26,7 +26,7 @@ class Failed;
 class Traced;
 }  // namespace message
 
-// What became of the requests so far.
+// Counts of requests so far.
 struct Tally {
   uint64_t answered = 0, failed = 0, replayed = 0;
   uint64_t resent_to_dead = 0;  // pieces of replayed requests, to workers that did not take them
@@ -63,7 +63,8 @@ class RequestRunner {
   // unregisters it. REQUIRES: the watcher calls neither the runner nor the links.
   void watch(const void* who, std::function<void()> watcher);
 
-  // What workers say. kCorrupt where it belongs to nothing that they were asked.
+  // Messages of workers, on their reader threads. kCorrupt if a message belongs to nothing that the
+  // worker was asked.
   Status take(int worker, const message::Data& data, const net::Frame& frame);
   Status take_times(int worker, const message::Traced& traced);
   void take_failure(int worker, const message::Failed& failed);

@@ -1,3 +1,14 @@
+// The state machine of requests.
+//
+//   submitted -> attempt -> answered
+//                   |  loss that the plan does not survive
+//                   v
+//                waiting for an offer -> replay -> answered or failed
+//
+// Invariants: a request has at most one attempt on its way, and attempts_ holds exactly those; at
+// most one replay; every request ends with exactly one Outcome. An attempt survives a loss if the
+// plan answers without all workers that the attempt cannot rely on (plan::survives_loss). Errors
+// other than kUnavailable are not replayed: they would repeat.
 #include "shoal/cluster/requests.h"
 
 #include <algorithm>
@@ -13,6 +24,7 @@ bool uses(const DeployedPlan& deployed, const std::set<int>& workers) {
                              [&](int worker) { return workers.contains(worker); });
 }
 
+// The walk of survives_loss() costs more than the set test, so the common case comes first.
 bool answers(const DeployedPlan& deployed, const std::set<int>& gone) {
   const std::vector<int> lost(gone.begin(), gone.end());
   return !uses(deployed, gone) ||
@@ -55,6 +67,7 @@ void Requests::offer(uint64_t service, std::vector<uint64_t> deployed_plans, boo
   if (deployed_plans.empty()) {
     services_.erase(service);
   } else {
+    // A new offer also clears `hopeless`: it is the better offer that was not expected.
     services_[service] = {std::move(deployed_plans), mended, {}};
   }
   for (auto& [id, request] : requests_) {
@@ -94,8 +107,8 @@ std::vector<int> Requests::missing(uint64_t deployed) const {
   return workers;
 }
 
-// A worker that one plan has lost may be about to be lost by all: the workers that listen to it
-// notice first.
+// Workers that any plan of the service has lost. Such a worker may be about to be lost by all: the
+// workers that listen to it notice first.
 std::set<int> Requests::doubted(const Service& service) const {
   std::set<int> workers;
   for (uint64_t id : service.deployed_plans) workers = merged(workers, deployed_plans_.at(id).gone);
@@ -104,6 +117,9 @@ std::set<int> Requests::doubted(const Service& service) const {
 
 const Requests::Offered* Requests::choose(const Service& service,
                                           const std::set<int>& suspects) const {
+  // Three tries, from safe to desperate: a plan without any doubtful worker; a plan that has lost
+  // none of its workers; a damaged plan that survives its losses. If suspects alone are in the way,
+  // they are tried after all.
   const std::set<int> avoided = merged(suspects, doubted(service));
   for (uint64_t id : service.deployed_plans) {
     if (!uses(*deployed_plans_.at(id).deployed, avoided)) return &deployed_plans_.at(id);
@@ -146,6 +162,7 @@ void Requests::try_to_begin(uint64_t id) {
   const Offered* by =
       service == services_.end() ? nullptr : choose(service->second, request.suspects);
   if (by != nullptr) return begin(id, *by);
+  // Somebody makes plans for this service: the request waits for them.
   if (service != services_.end() && service->second.mended) {
     if (!service->second.hopeless.ok()) end(request, service->second.hopeless);
     return;
@@ -161,6 +178,7 @@ void Requests::begin(uint64_t id, const Offered& by) {
   attempts_[request.attempt.id] = id;
   request.step.begin = request.attempt;
   request.step.sends = inputs_to_send(*by.deployed, by.gone);
+  // Outputs that are inputs or constants need no worker.
   if (request.answer->complete()) end(request, {});
 }
 
@@ -181,6 +199,7 @@ bool Requests::is_replay(uint64_t attempt) const {
 Result<std::optional<TensorType>> Requests::expect(int worker, uint64_t attempt,
                                                    const plan::Piece& piece) {
   const auto it = attempts_.find(attempt);
+  // A late piece of an attempt that is over is normal and no reason to lose the worker.
   if (it == attempts_.end()) return std::optional<TensorType>();
   const DeployedPlan& deployed = *requests_.at(it->second).attempt.deployed;
   const bool planned =
@@ -211,7 +230,8 @@ void Requests::fail(int worker, uint64_t attempt, const Status& why, int blamed)
                        : count_out(offered, worker, why);
   }
   request.gone.insert(worker);
-  // What one worker cannot compute, another could not either: no replay.
+  // A worker that cannot compute its task is no lost worker: another one could not compute it
+  // either, so there is no replay. A redundant plan may answer without it.
   if (!answers(*offered.deployed, request.gone)) {
     fail_attempt(it->second, why, false);
   }
@@ -219,6 +239,8 @@ void Requests::fail(int worker, uint64_t attempt, const Status& why, int blamed)
 
 void Requests::cut_off(uint64_t deployed, int worker, int said_by, const Status& why) {
   const auto it = deployed_plans_.find(deployed);
+  // Both ends report a broken link. The first report decides which of them stays; dropping both
+  // would waste a worker that is fine.
   if (it == deployed_plans_.end() || it->second.gone.contains(said_by)) return;
   count_out(it->second, worker, why);
 }
@@ -229,7 +251,8 @@ void Requests::count_out(Offered& offered, int worker, const Status& why) {
   reconsider(offered);
 }
 
-// All plans learn of the loss before a request looks for another plan.
+// All plans learn of the loss before any request looks for another plan; otherwise its replay might
+// begin on a plan that has lost the same worker.
 void Requests::lose(int worker, const Status& why) {
   for (auto& [id, offered] : deployed_plans_) {
     if (uses(*offered.deployed, {worker}) && offered.gone.insert(worker).second) offered.why = why;
@@ -242,7 +265,7 @@ void Requests::restore(uint64_t deployed, int worker) {
   if (it != deployed_plans_.end()) it->second.gone.erase(worker);
 }
 
-// A worker was lost: ends the attempts that cannot do without it.
+// Fails the attempts by this plan that cannot do without the workers that it has lost.
 void Requests::reconsider(const Offered& offered) {
   for (auto& [id, request] : requests_) {
     if (request.over || request.attempt.deployed != offered.deployed) continue;
@@ -265,7 +288,7 @@ void Requests::fail_attempt(uint64_t id, const Status& why, bool may_replay) {
 void Requests::abandon(Request& request) {
   if (request.attempt.deployed == nullptr) return;
   attempts_.erase(request.attempt.id);
-  // An attempt that has not begun leaves nothing behind to forget.
+  // The runner has not taken the step yet, so no worker knows of the attempt.
   if (!request.step.begin) request.step.abandon = request.attempt;
   request.step.begin.reset();
   request.attempt = {};
@@ -274,7 +297,8 @@ void Requests::abandon(Request& request) {
 void Requests::end(Request& request, const Status& status) {
   request.over = true;
   attempts_.erase(request.attempt.id);
-  // Stragglers need not go on, and a task that waits for a lost worker would wait for ever.
+  // Stragglers of a redundant plan need not go on, and a task that waits for a lost worker would
+  // wait for ever.
   const bool others_go_on =
       request.attempt.deployed && request.attempt.deployed->scheduled.plan().survives > 0;
   if (status.ok() && others_go_on) request.step.abandon = request.attempt;
@@ -285,6 +309,8 @@ void Requests::end(Request& request, const Status& status) {
 void Requests::expire(Time now) {
   for (auto& [id, request] : requests_) {
     if (request.over || now < request.deadline) continue;
+    // A request that timed out while it waited for a plan fails with the reason of its first
+    // attempt.
     const bool tried = request.attempt.deployed != nullptr;
     std::vector<int> workers = awaited(request);
     abandon(request);

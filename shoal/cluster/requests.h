@@ -1,7 +1,7 @@
-// Requests: decides what becomes of requests. Events come in (a request was submitted, a piece
-// arrived, a worker failed or was lost, time has passed), and steps come out (send inputs, answer,
-// give up). It has no threads, clock or sockets: RequestRunner carries the steps out in real time,
-// a simulation in virtual time.
+// Requests: decides the fate of requests. Events come in (a request was submitted, a piece arrived,
+// a worker failed or was lost, time has passed), and steps come out (send inputs, answer, give up).
+// It has no threads, clock or sockets: RequestRunner carries the steps out in real time, a
+// simulation in virtual time.
 //
 // An attempt is one try at a request, by one plan. It has a number of its own, so that a message of
 // another attempt, or one that comes twice, is dropped. A service is a set of deployed plans that
@@ -43,7 +43,7 @@ struct Outcome {
   bool replayed = false;
 };
 
-// What to do for a request now.
+// The actions that a request needs now.
 struct Step {
   std::optional<Attempt> abandon;  // tell its workers to forget it
   std::optional<Attempt> begin;    // send these transfers of its schedule
@@ -78,7 +78,7 @@ class Requests {
   // the service has lost; or else by the first that has lost no worker; or else by the first that
   // survives its losses. A request whose plan fails is tried once more, by another.
   uint64_t submit(uint64_t service, std::span<const Tensor> inputs, Time deadline);
-  // What to do since the last call. After a step with `end`, the request is forgotten.
+  // The actions since the last call. After a step with `end`, the request is forgotten.
   Step step(uint64_t request);
   bool has_step(uint64_t request) const;
 

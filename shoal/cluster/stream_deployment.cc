@@ -1,3 +1,6 @@
+// Plans for throughput, replaced as a whole after a loss. The first request that fails makes plans
+// for the workers that are left while others wait for it; each failed request is then tried once
+// more. No standby plans are kept: a round may have hundreds of turns, and all workers are in use.
 #include "shoal/cluster/stream_deployment.h"
 
 namespace shoal::cluster {
@@ -66,7 +69,8 @@ Status StreamDeployment::run(std::span<const Tensor> inputs, std::span<Tensor> o
 }
 
 // A worker may report that it cannot reach another before the coordinator knows of the loss. Plans
-// are then made for a worker that is gone, and made again when its loss is reported.
+// are then made for a worker that is gone, deploying them fails, and they are made again when its
+// loss is reported. Lock order: replacing_, then mutex_.
 Status StreamDeployment::replace(const RoundPtr& failed, net::Deadline deadline) {
   const std::lock_guard alone(replacing_);
   for (;;) {
@@ -74,6 +78,7 @@ Status StreamDeployment::replace(const RoundPtr& failed, net::Deadline deadline)
     {
       const std::lock_guard lock(mutex_);
       if (round_ != failed) return {};
+      // Read before the workers are listed: a loss in between ends the wait at once.
       seen = losses_;
     }
     const Workers left = workers_left(coordinator_);
