@@ -1,3 +1,6 @@
+// Live rebalancing. New stages are deployed as plans of their own while the old ones still serve;
+// then the current round is swapped under the lock. A request holds a shared pointer to its round,
+// so the old plans are released by the last request that uses them.
 #include "shoal/cluster/balanced_stream.h"
 
 #include "shoal/plan/stream/round_robin.h"
@@ -35,6 +38,7 @@ Status BalancedStream::deploy() {
   const std::lock_guard lock(mutex_);
   round_.swap(old);
   next_ = 0;
+  // Times of the old stages say nothing about the new ones.
   sums_.assign(coordinator_.worker_count(), {});
   return {};
 }
@@ -78,6 +82,7 @@ Result<std::optional<std::string>> BalancedStream::balance(
   const std::vector<plan::Stage> before = balancer_.stages();
   std::optional<std::string> moved = balancer_.move();
   if (!moved) return moved;
+  // The old round still serves, so the balancer must describe its stages.
   if (const Status status = deploy(); !status.ok()) {
     balancer_.set_stages(before);
     return status;

@@ -14,6 +14,8 @@ Result<std::unique_ptr<Device>> open_cluster(const OpenClusterOptions& options) 
   for (const Status& why : connection->coordinator().missing()) {
     if (options.left_out) options.left_out(why);
   }
+  // The defaults for programs that only want answers: plans for the next loss are ready ahead, and
+  // lost workers are looked for every second.
   ClusterOptions how;
   how.objective = options.throughput ? Objective::kThroughput : Objective::kLatency;
   how.plan.survive = options.survive;

@@ -21,13 +21,14 @@ namespace shoal {
 
 // Which cluster, and what it is to be used for.
 struct OpenClusterOptions {
-  // Of the cluster. Empty: $SHOAL_CLUSTER_DIR, or ~/.config/shoal/cluster.
+  // The folder of the cluster. Empty: $SHOAL_CLUSTER_DIR, or ~/.config/shoal/cluster.
   std::filesystem::path folder = {};
   // Plan for many answers a second, with many requests in progress at once, instead of for one
   // answer soon.
   bool throughput = false;
-  // So many workers, 0 to 2, may be lost in the middle of a request without a delay. Whatever it
-  // is, a request that fails because a worker was lost is tried once more by those that are left.
+  // The number of workers, 0 to 2, that may be lost in the middle of a request without a delay. In
+  // any case, a request that fails because a worker was lost is tried once more by those that are
+  // left.
   int survive = 0;
   std::chrono::milliseconds timeout{60'000};  // for a request without a deadline
   // Called, before open_cluster() returns, for each worker that does not answer and is left out.

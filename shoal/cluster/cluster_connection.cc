@@ -19,6 +19,8 @@ Result<std::unique_ptr<ClusterConnection>> ClusterConnection::open(
       new ClusterConnection(std::move(transport), std::move(options)));
   SHOAL_ASSIGN(self->coordinator_,
                Coordinator::connect(workers, *self->transport_, {.partial = true}));
+  // Only workers that answered, in the coordinator's numbering: plans and profiles use the same
+  // numbers.
   for (const WorkerInfo& info : self->coordinator_->workers()) {
     self->workers_.push_back({info.name, info.address});
   }
@@ -46,6 +48,7 @@ Result<plan::ClusterProfile> ClusterConnection::given_profile() const {
   there.links.clear();
   const auto& all = options_.profile->workers;
   for (const ListedWorker& worker : workers_) {
+    // By name, because workers that did not answer are left out and numbers shift.
     const auto it = std::ranges::find(all, worker.name, &plan::WorkerProfile::name);
     if (it == all.end()) return invalid("no emulated device is called " + worker.name);
     there.workers.push_back(*it);
@@ -64,7 +67,7 @@ Result<plan::ClusterProfile> ClusterConnection::measured_profile(const Graph& gr
   return profile;
 }
 
-// Twice as often as the first of them would fall asleep. A wake-up that is measured at all costs
+// Sends twice as often as the first radio would fall asleep. A wake-up that is measurable costs
 // more than the small message that prevents it (worker_probe.cc).
 void ClusterConnection::keep_awake(const plan::ClusterProfile& profile) {
   if (!profile.keep_awake) return;
@@ -89,6 +92,7 @@ void ClusterConnection::set_dilation(double dilation) {
 
 void ClusterConnection::compare(const Graph& graph, double predicted_seconds,
                                 double measured_seconds) const {
+  // A quarter off means that machines or network have changed since they were measured.
   constexpr double kDeparted = 1.25;
   if (options_.profile || options_.cache.empty()) return;
   const double ratio = measured_seconds / predicted_seconds;

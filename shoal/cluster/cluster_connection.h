@@ -1,5 +1,5 @@
-// ClusterConnection: a coordinator that is connected to the workers of a cluster, with what is
-// known of their speed and the plans that were found for them.
+// ClusterConnection: a coordinator that is connected to the workers of a cluster, with their
+// profiles and the plans that were found for them.
 //
 //   const ClusterFolder folder(default_cluster_folder());
 //   SHOAL_ASSIGN(auto connection, ClusterConnection::open(folder));
@@ -49,13 +49,13 @@ class ClusterConnection {
   // REQUIRES: no request is on its way.
   void set_dilation(double dilation);
 
-  // How fast the workers are at this graph, and the links to them: as the options say, as measured
-  // within a day, or measured now, which takes seconds. From then on radios that fall asleep are
-  // kept awake while a request is on its way. kInvalidArgument where the options' profile lacks a
-  // worker.
+  // The speed of the workers at this graph and of the links to them: as the options say, as
+  // measured within a day, or measured now, which takes seconds. From then on radios that fall
+  // asleep are kept awake while a request is on its way. kInvalidArgument if the options' profile
+  // lacks a worker.
   Result<plan::ClusterProfile> profile(const Graph& graph);
-  // Forgets what was measured of this graph if a request took much longer, or shorter, than it
-  // should have by that.
+  // Forgets the stored profile of this graph if a request took much longer, or shorter, than
+  // predicted from it.
   void compare(const Graph& graph, double predicted_seconds, double measured_seconds) const;
 
   // As plan::make_plans(), but gives only the best plan where the cache has it.

@@ -11,7 +11,7 @@ namespace {
 
 using OptionsPtr = std::shared_ptr<const ClusterOptions>;
 
-// What the two kinds of executables have in common.
+// Common base of the two kinds of executables.
 class ClusterExecutable : public Executable {
  public:
   ClusterExecutable(OptionsPtr options, Graph graph)
@@ -46,6 +46,7 @@ class ClusterExecutable : public Executable {
   std::chrono::milliseconds timeout_of(const RunOptions& options) const {
     if (options.deadline == kNoDeadline) return options_->timeout;
     const auto left = options.deadline - std::chrono::steady_clock::now();
+    // Rounded up: a deadline half a millisecond away is not yet over.
     return std::min(options_->timeout, std::chrono::ceil<std::chrono::milliseconds>(left));
   }
 
@@ -116,7 +117,7 @@ class ThroughputExecutable final : public ClusterExecutable {
   std::unique_ptr<StreamDeployment> deployment_;
 };
 
-// Says when compiling begins and ends.
+// Reports the beginning and the end of compiling, also if it fails.
 class Compiling {
  public:
   explicit Compiling(const ClusterOptions& options) : options_(options) { tell(true); }
@@ -150,6 +151,7 @@ class ClusterDevice : public Device {
  private:
   template <class Kind>
   Result<std::unique_ptr<Executable>> start(const Graph& graph) const {
+    // The executable copies the graph: failover plans from it long after compile() has returned.
     auto executable = std::make_unique<Kind>(options_, graph);
     SHOAL_TRY(executable->deploy(coordinator_));
     return std::unique_ptr<Executable>(std::move(executable));
@@ -168,6 +170,7 @@ std::unique_ptr<Device> make_cluster_device(Coordinator& coordinator, ClusterOpt
 
 std::unique_ptr<Device> make_cluster_device(std::shared_ptr<ClusterConnection> connection,
                                             ClusterOptions options) {
+  // The functions refer to the connection without owning it; `keep_alive` does, beside them.
   ClusterConnection& access = *connection;
   options.profile = [&access](const Graph& graph) { return access.profile(graph); };
   options.make_plans = [&access](const auto& graph, const auto& profile, const auto& plan) {

@@ -18,7 +18,7 @@
 
 namespace shoal::cluster {
 
-// What plans are to be best at.
+// The figure that plans optimise.
 enum class Objective : uint8_t {
   kLatency,     // one answer soon: see FailoverDeployment
   kThroughput,  // many answers a second, with many requests on their way: see StreamDeployment
@@ -34,7 +34,8 @@ struct ClusterOptions {
   bool standby = false;
   std::chrono::milliseconds retry_interval{0};
 
-  // How fast the coordinator's workers are at a graph, in their order. Called once for a graph.
+  // Gives the speed of the coordinator's workers at a graph, in their order. Called once for a
+  // graph.
   std::function<Result<plan::ClusterProfile>(const Graph&)> profile = nullptr;
   // Gives plans, the best first.
   std::function<Result<std::vector<plan::Prediction>>(const Graph&, const plan::ClusterProfile&,

@@ -30,8 +30,8 @@ constexpr const char* kCoordinatorName = "coordinator";
 constexpr const char* kEpochFile = "epoch";
 constexpr const char* kLockFile = "lock";
 
-// Lets one process at a time change the folder, so that each reads what the one before it wrote.
-// The lock of a process that is killed is released.
+// Lets one process at a time change the folder, so that each reads what the one before wrote. The
+// kernel releases the lock of a process that is killed.
 class FolderLock {
  public:
   static Result<FolderLock> take(const fs::path& folder) {
@@ -55,6 +55,7 @@ class FolderLock {
   int fd_;
 };
 
+// Names and addresses are written as lines, so neither may contain a space or a line break.
 Status check(const ListedWorker& worker) {
   if (!net::is_peer_name(worker.name))
     return invalid("\"" + printable(worker.name) + "\" cannot be the name of a worker");
@@ -141,6 +142,8 @@ Result<uint64_t> ClusterFolder::next_epoch() const {
       return Status(Code::kCorrupt, (path_ / kEpochFile).string() + " holds no number");
     }
   }
+  // Written before it is used: two coordinators never get the same epoch, and a crash only skips
+  // one.
   SHOAL_TRY(write_sealed(path_ / kEpochFile, std::to_string(++epoch) + "\n"));
   return epoch;
 }

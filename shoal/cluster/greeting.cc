@@ -11,6 +11,8 @@ namespace shoal::cluster {
 
 Result<WorkerInfo> greet(net::Channel& channel, const ListedWorker& worker, uint64_t epoch,
                          net::Deadline deadline) {
+  // The name comes from the certificate that TLS has checked. Without this test, a worker whose
+  // address was reused by another one would silently take its place.
   const std::string& certified = channel.peer().name;
   if (certified != worker.name) {
     return invalid(worker.address + " is " + printable(certified) + ", another worker");
@@ -31,8 +33,8 @@ Result<WorkerInfo> greet(net::Channel& channel, const ListedWorker& worker, uint
   return WorkerInfo{certified, worker.address, static_cast<int>(welcome.threads())};
 }
 
-// A worker that is connected and then says nothing, because it is cut off again, must not keep the
-// caller from others for long.
+// A worker that accepts the connection and then says nothing, because it is cut off again, must not
+// keep the caller from others for long.
 Result<GreetedWorker> connect_to(const ListedWorker& worker, net::Transport& transport,
                                  uint64_t epoch, net::Deadline deadline) {
   constexpr std::chrono::seconds kGreetingTimeout{2};
@@ -49,6 +51,8 @@ std::vector<Result<GreetedWorker>> connect_to_all(std::span<const ListedWorker> 
                                                   net::Deadline deadline) {
   std::vector<std::future<Result<GreetedWorker>>> connecting;
   for (const ListedWorker& worker : workers) {
+    // A thread for each worker, so that absent ones cost one timeout together. The references stay
+    // valid: all futures are awaited below.
     connecting.push_back(std::async(std::launch::async, [&transport, &worker, epoch, deadline] {
       return connect_to(worker, transport, epoch, deadline);
     }));

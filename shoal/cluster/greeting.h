@@ -1,4 +1,5 @@
-// Connections to workers. Each begins with one greeting: a Hello, and a Welcome that answers it.
+// Greetings: connections from a coordinator to workers. Each begins with a Hello and the Welcome
+// that answers it.
 #pragma once
 
 #include <cstdint>
@@ -23,9 +24,11 @@ struct WorkerInfo {
 };
 
 // Greets the worker at the other end. Fails with
-//   kInvalidArgument  its certificate has another name, or it follows a coordinator of a later
-//   epoch kUnsupported      it speaks another version of the protocol kDeadline         it did not
-//   answer before `deadline`
+//
+//   kInvalidArgument  another name in its certificate, or it follows a coordinator of a later epoch
+//   kUnsupported      it speaks another version of the protocol
+//   kDeadline         it did not answer before `deadline`
+//
 // `epoch` is that of CoordinatorOptions.
 Result<WorkerInfo> greet(net::Channel& channel, const ListedWorker& worker, uint64_t epoch,
                          net::Deadline deadline);

@@ -5,8 +5,8 @@
 namespace shoal::cluster {
 namespace {
 
-// An address of this machine that no other process uses: on 127.0.0.1, the port of a worker that
-// was killed may become that of another's connection before it is started again.
+// A loopback address that no other process uses. On 127.0.0.1, another connection might take the
+// port of a killed worker before the worker is started again.
 std::string own_loopback(size_t worker) {
   constexpr size_t kFirst = 64;
   const auto pid = static_cast<unsigned>(::getpid());
@@ -47,7 +47,7 @@ Status LocalWorkers::start_one(Worker& worker) const {
   return {};
 }
 
-// Workers say "ready NAME ADDRESS".
+// Reads the line "ready NAME ADDRESS" that a worker prints, and learns the port that it was given.
 Status LocalWorkers::wait_until_ready(Worker& worker) {
   constexpr std::chrono::seconds kTimeout{60};
   SHOAL_ASSIGN(const std::string line, worker.process->read_line(kTimeout));

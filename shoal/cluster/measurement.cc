@@ -1,3 +1,6 @@
+// Times of one request, merged from all machines. Clocks of machines differ, so each worker's times
+// are shifted by the offset that PlanDeployer measured, t = t_worker - ahead. The error is at most
+// half of the quickest round trip.
 #include "shoal/cluster/measurement.h"
 
 #include <algorithm>
@@ -9,6 +12,7 @@
 namespace shoal::cluster {
 namespace {
 
+// Times come from peers: each piece and each count is checked against the plan.
 Status foreign() { return Status(Code::kCorrupt, "times of what is not in the plan"); }
 
 // Seconds that are covered by at least one span.
@@ -45,7 +49,8 @@ double Measurement::now() const {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
 }
 
-// Sets when a piece left a worker for a peer or, if `arrived`, when it reached the worker.
+// Sets the time when a piece left a worker for a peer or, if `arrived`, when it reached the worker.
+// In a redundant plan a reader does not know which copy counts, so all of them get the time.
 Status Measurement::set(bool arrived, int worker, const plan::Piece& piece, int peer, double at) {
   bool known = false;
   for (size_t i = 0; i < scheduled_.schedule().transfers.size(); ++i) {
@@ -71,6 +76,7 @@ void Measurement::received(const plan::Piece& piece, int from) {
 
 Status Measurement::add(int worker, const message::Traced& traced, int64_t ahead) {
   const auto w = static_cast<size_t>(worker);
+  // A worker that speaks twice would be counted twice in missing_.
   if (spoken_[w] || static_cast<size_t>(traced.tasks_size()) != tasks_[w].size()) return foreign();
   const int64_t begin = nanoseconds(begin_);
   const auto seconds = [&](int64_t at) {

@@ -22,7 +22,7 @@ class Measurement {
   // The request begins now.
   Measurement(plan::ScheduledPlan scheduled, int workers);
 
-  // What the coordinator does itself. Transfers are named by their number in the schedule.
+  // Events on the coordinator itself. Transfers are named by their number in the schedule.
   void sending(size_t transfer) { timeline_.transfers[transfer].begin = now(); }
   void received(const plan::Piece& piece, int from);
   void answered() { timeline_.seconds = now(); }

@@ -8,6 +8,8 @@
 
 namespace shoal::cluster {
 
+// A worker is sent its own tasks and the addresses of the workers it sends to, and nothing of the
+// rest.
 Status PlanEncoder::encode_for(int worker, const std::vector<WorkerInfo>& infos,
                                message::Assignment& assignment) {
   std::set<int> peers;
@@ -54,6 +56,7 @@ Hash PlanEncoder::name_of(const Tensor& weight) {
   const auto [it, is_new] = named_.try_emplace({bytes.data(), bytes.size()}, weight, Hash());
   Hash& hash = it->second.second;
   if (!is_new) return hash;
+  // Hashing takes longer than all else in encoding; the map by address saves it for shared weights.
   hash = hash_of(bytes);
   weights_.emplace(hash, weight);
   return hash;

@@ -34,6 +34,7 @@ plan::Timeline median(std::vector<plan::Timeline> runs) {
 
 Result<std::unique_ptr<PlanRace>> PlanRace::deploy(Coordinator& coordinator, plan::Prediction first,
                                                    plan::Prediction second) {
+  // A fixed seed: races can be repeated, and both plans get the same inputs.
   std::mt19937 rng(1);
   std::unique_ptr<PlanRace> race(new PlanRace(random_inputs(first.graph(), rng)));
   for (plan::Prediction* one : {&first, &second}) {
@@ -80,6 +81,7 @@ Status PlanRace::ask(Runner& runner, const RaceOptions& options) const {
 
 Status PlanRace::compare_answers() const {
   const std::vector<Tensor>&want = runners_[0].answer, &got = runners_[1].answer;
+  // A plan with a narrow wire format may differ by its own error bound.
   const double allowed = kSameAnswer + runners_[1].prediction.error;
   for (size_t i = 0; i < got.size(); ++i) {
     if (!Floats::contains(got[i].dtype())) continue;  // rounding may decide integers

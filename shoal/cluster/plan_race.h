@@ -39,11 +39,11 @@ class PlanRace {
   // rounding: a wrong answer has no time. Otherwise as RemotePlan::run().
   Result<RaceResult> run(const RaceOptions& options);
 
-  // What run() takes at least, in seconds of the predictions.
+  // The least time of run(), in seconds of the predictions.
   double least_seconds() const;
 
  private:
-  // A plan, and what it took.
+  // A plan and its measured requests.
   struct Runner {
     plan::Prediction prediction;
     std::unique_ptr<RemotePlan> deployed;

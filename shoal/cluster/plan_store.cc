@@ -22,8 +22,8 @@ constexpr uint32_t kVersion = 1;
 constexpr std::chrono::hours kKeptFor{48};  // longer than profiles, which they depend on
 constexpr const char* kPrefix = "plan-";
 
-// Weights do not matter. A plan for another graph of the same hash would be checked, and at worst
-// be slow.
+// Weights are no part of the key: plans do not depend on them. A plan for another graph with the
+// same hash is checked when it is remade, and at worst is slow.
 stored::PlanKey key_of(const Graph& graph, const plan::ClusterProfile& cluster,
                        const plan::PlanOptions& options) {
   stored::PlanKey key;
@@ -145,6 +145,7 @@ std::optional<plan::Prediction> PlanStore::load() const {
   if (!bytes.ok() || !plan.ParseFromString(*bytes) || plan.version() != kVersion) {
     return std::nullopt;
   }
+  // Any damage means a new search and no error: the file is a cache.
   const auto origin = decode(plan);
   if (!origin.ok()) return std::nullopt;
   auto made = plan::remake(graph_, cluster_, options_, *origin);
@@ -155,6 +156,7 @@ void PlanStore::save(const plan::Prediction& made) const {
   std::error_code ignored;
   fs::create_directories(file_.parent_path(), ignored);
   remove_abandoned(file_.parent_path());
+  // A new profile makes a new key, so old files are never found again and would pile up.
   remove_old(file_.parent_path());
   static_cast<void>(write_sealed(file_, encode(made.origin).SerializeAsString()));
 }

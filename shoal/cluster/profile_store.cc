@@ -18,7 +18,7 @@ using plan::WorkerProfile;
 constexpr uint32_t kVersion = 1;
 constexpr std::chrono::hours kGoodFor{24};
 
-// What the times depend on: what the nodes are, not what their weights are.
+// The key of a profile: operators, types and workers. Times do not depend on the weights' values.
 std::string description(const Graph& graph, std::span<const ListedWorker> workers) {
   std::string text;
   for (const ListedWorker& worker : workers) text += worker.name + ' ' + worker.address + '\n';
@@ -89,7 +89,7 @@ ClusterProfile decode(const stored::Profile& from) {
   return cluster;
 }
 
-// Every operator that was not measured is believed to be as fast as "".
+// Operators that were not measured use the entry "", so every worker must have one.
 bool is_complete(const ClusterProfile& cluster, size_t workers) {
   return cluster.workers.size() == workers && cluster.links.size() == workers &&
          std::ranges::all_of(cluster.workers, [](const WorkerProfile& worker) {
@@ -111,6 +111,7 @@ std::optional<ClusterProfile> ProfileStore::load(Time now) const {
   stored::Profile profile;
   if (!bytes.ok() || !profile.ParseFromString(*bytes)) return std::nullopt;
   const int64_t age = seconds_since_1970(now) - profile.measured_at();
+  // A negative age means that the clock was set back; the profile's real age is unknown then.
   const bool is_recent = age >= 0 && age <= std::chrono::seconds(kGoodFor).count();
   if (profile.version() != kVersion || !is_recent) return std::nullopt;
   ClusterProfile cluster = decode(profile);

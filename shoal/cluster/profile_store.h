@@ -1,5 +1,5 @@
 // ProfileStore: keeps measured profiles in files. Measuring a model on every worker takes seconds;
-// what was measured is good for a day.
+// a profile is good for a day.
 #pragma once
 
 #include <chrono>

@@ -27,6 +27,8 @@ Result<plan::Part> whole_part(const Graph& graph, plan::NodeRange nodes) {
 
 Result<Cut> cut_into_nodes(const Graph& graph) {
   Cut cut;
+  // Each node alone, to fit operators, and the whole graph, because nodes that follow each other
+  // save repacking: fit_worker() scales the sum to it.
   for (size_t n = 0; n < graph.nodes().size(); ++n) {
     const Node& node = graph.nodes()[n];
     SHOAL_ASSIGN(const plan::Part part, whole_part(graph, {n, n + 1}));
@@ -66,10 +68,11 @@ Result<plan::ClusterProfile> measure_cluster(const Graph& graph,
     cluster.links.push_back(link);
     cluster.workers.push_back(std::move(profile));
   }
-  // Each measurement covers both ends, so that the coordinator's link is at least as fast as the
-  // best.
+  // Each measurement covers both ends, so the coordinator's own link is at least as fast as the
+  // fastest.
   cluster.coordinator =
       *std::ranges::max_element(cluster.links, {}, &plan::LinkProfile::bytes_per_second);
+  // The coordinator begins every request, so its radio is awake.
   cluster.coordinator.wakeup_seconds = 0;
   return cluster;
 }

@@ -15,8 +15,9 @@ struct ProfilingOptions {
   double seconds_per_node = 0.02;  // for each distinct node on each worker
 };
 
-// Measures one worker after the other, because some may share a machine. Fails with the error of
-// the first worker that does not answer, and with kInvalidArgument if there are none.
+// Measures one worker after the other, because some may share a machine and all share the network.
+// Fails with the error of the first worker that does not answer, and with kInvalidArgument if there
+// are none.
 Result<plan::ClusterProfile> measure_cluster(const Graph& graph,
                                              std::span<const ListedWorker> workers,
                                              net::Transport& transport,

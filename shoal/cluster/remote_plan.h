@@ -18,12 +18,14 @@ class RemotePlan {
   RemotePlan(const RemotePlan&) = delete;
   RemotePlan& operator=(const RemotePlan&) = delete;
 
-  // Sends the request and waits for the answer and, if `measured` is given, for all times. Of what
-  // is worth another try it fails with
+  // Sends the request and waits for the answer and, if `measured` is given, for all times. Two
+  // errors are worth another try:
+  //
   //   kUnavailable  a worker was lost; the message names it
   //   kDeadline     no answer came within `timeout`; the message names the workers it waited for
-  // and otherwise with kCancelled soon after a stop is requested of `cancel`.
-  // REQUIRES: inputs and outputs are those of the graph; a measured plan was deployed as traced.
+  //
+  // kCancelled soon after a stop is requested of `cancel`. REQUIRES: inputs and outputs are those
+  // of the graph; a measured plan was deployed as traced.
   Status run(std::span<const Tensor> inputs, std::span<Tensor> outputs,
              std::chrono::milliseconds timeout, plan::Timeline* measured = nullptr,
              const std::stop_token& cancel = {}) {

@@ -1,5 +1,6 @@
-// Small files that are replaced as a whole and end with a checksum: reading gives what was written,
-// or an error. The checksum finds accidents, not attacks.
+// Sealed files: small files that are replaced as a whole and end with a checksum. Reading gives
+// what was written, or an error. The checksum finds accidents, not attacks. Any thread; writers of
+// one file need a lock of their own.
 #pragma once
 
 #include <filesystem>

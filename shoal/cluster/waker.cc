@@ -24,6 +24,7 @@ void Waker::watch_over(std::vector<int> workers, std::chrono::milliseconds inter
 
 void Waker::begin() {
   const std::lock_guard lock(mutex_);
+  // Only the first request needs a wake-up at once; the radios are awake during the others.
   if (++waiting_ == 1) changed_.notify_all();
 }
 
@@ -39,6 +40,7 @@ void Waker::run() {
       changed_.wait(lock);
       continue;
     }
+    // Sent without the lock: a send may block, and requests begin and end meanwhile.
     const std::vector<int> workers = workers_;
     lock.unlock();
     for (int worker : workers) wake_(worker);
