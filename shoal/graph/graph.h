@@ -7,8 +7,11 @@
 //   graph.mark_output(y);
 //
 // A Graph is a value: copies are independent, but share the elements of constants. Types are
-// checked when a node is added; what a Graph holds is well typed. References and spans that it
-// hands out are valid until it is changed or destroyed.
+// checked when a node is added, so every value of a Graph is well typed. References and spans that
+// it hands out are valid until it is changed or destroyed.
+//
+// Thread safety: any threads may call const functions of one Graph at once. A thread that calls
+// another function needs the Graph to itself.
 #pragma once
 
 #include <cstdint>
@@ -36,16 +39,16 @@ T attribute(const Attributes& attributes, std::string_view name, T fallback) {
   return value ? *value : std::move(fallback);
 }
 
-// What nodes read and compute: an input of the graph, a constant or the output of a node.
+// A tensor that nodes read or compute: an input of the graph, a constant or the output of a node.
 struct Value {
   std::string name;                // unique in its graph
-  TensorType type;                 // that `check` lets pass
+  TensorType type;                 // one that `check` accepts
   std::optional<Tensor> constant;  // set for weights
 };
 
 // One application of an operator.
 struct Node {
-  const Operator* op = nullptr;  // identity is the address: no enum, no switch; lives for ever
+  const Operator* op = nullptr;  // its address is its identity; not owned
   std::vector<ValueId> inputs;   // kNoValue where an optional input is left out
   std::vector<ValueId> outputs;  // at least one
   Attributes attributes;         // as the operator knows them; others are ignored
@@ -70,14 +73,16 @@ struct Node {
 // A network. See the head of this file.
 class Graph {
  public:
-  // Another input, the last so far. A name that is taken, or empty, is made unique; so everywhere.
+  // Appends an input. A name that is taken, or empty, is made unique, here and in every function
+  // below.
   ValueId add_input(std::string name, TensorType type);
   // Weights and other constants, not copied. REQUIRES: tensor.defined().
   ValueId add_constant(std::string name, Tensor tensor);
   // A value becomes the next output. One value may be several outputs. REQUIRES: it is of this
   // graph.
   void mark_output(ValueId id) { outputs_.push_back(id); }
-  // Another name for a value, made unique as ever; for what is known only when the graph is done.
+  // Gives a value another name, made unique; for names that are known only when the graph is
+  // complete.
   void rename(ValueId id, std::string name);
 
   // Infers the output types; fails where the operator refuses its inputs or attributes, and then
@@ -115,23 +120,23 @@ class Graph {
   size_t fresh_ = 0;  // the next number to make a name unique with
 };
 
-// The types of a node's outputs: what the operator's own `infer` says, after the number of inputs
-// and outputs and before the sizes are checked against Limits.
+// The types of a node's outputs, as the operator's own `infer` gives them. The number of inputs and
+// outputs is checked before that, the sizes against Limits after it.
 Result<std::vector<TensorType>> infer(const Node& node, std::span<const Operand> operands);
 
-// Infers every node again and compares: what passes and the exporter run after themselves.
+// Infers every node again and compares the types. Passes and the exporter call it after themselves.
 Status verify(const Graph& graph);
 
 // Multiply-accumulates of a node of the graph: the usual measure of work.
 int64_t macs(const Graph& graph, const Node& node);
 
-// What training would learn: the elements of float constants that some node reads as weights. Not
-// scalars (an epsilon, the bounds of Clip), nor what is measured (statistic_inputs). What several
-// nodes share counts for each of them, but once in the graph.
+// The number of elements that training would learn: those of float constants that some node reads
+// as weights. Scalars (an epsilon, the bounds of Clip) and measured inputs (statistic_inputs) do
+// not count. A constant that several nodes share counts for each of them, but once in the graph.
 int64_t parameters(const Graph& graph, const Node& node);
 int64_t parameters(const Graph& graph);
 
-// Where in messages a node is: its name, or its operator and first output.
+// The place of a node in messages: its name, or its operator and first output.
 std::string place_of(const Graph& graph, const Node& node);
 
 }  // namespace shoal

@@ -41,7 +41,7 @@ struct Node;
 enum class ValueId : int32_t {};
 inline constexpr ValueId kNoValue{-1};  // an optional input that is not given
 
-// What a node is told besides its inputs, by name: strides, axes, paddings.
+// The settings of a node besides its inputs, by name: strides, axes, paddings.
 using Attribute = std::variant<int64_t, float, std::string, std::vector<int64_t>,
                                std::vector<float>, std::vector<std::string>, Tensor>;
 // Attributes by name. A class, and not only a name for the map, so that one source has the code
@@ -57,17 +57,18 @@ class Attributes : public std::map<std::string, Attribute, std::less<>> {
   ~Attributes();
 };
 
-// What is known of a node's input before anything runs.
+// The facts about an input of a node that are known before anything runs.
 struct Operand {
   bool given = false;             // false: an optional input left out
   TensorType type;                // where it is given
   const Tensor* value = nullptr;  // the elements, where they are constant; owned by the caller
 };
 
-// A node restricted to a part of its output: what it reads, halo included, what it then
-// computes, and how the node differs there (a tile from the middle of an image has no padding).
+// A node restricted to a part of its output: the regions that it reads, halo included, the region
+// that it then computes, and the attributes that differ there (a tile from the middle of an image
+// has no padding).
 struct Tile {
-  std::vector<Region> inputs;  // one per input; of an input not given, anything
+  std::vector<Region> inputs;  // one per input; ignored for an input not given
   Region output;               // contains the region asked for; Softmax must do a whole line
   Attributes attributes;       // of the node in the tile
   std::map<size_t, Tensor> constants;  // inputs replaced: Slice has other bounds in a tile
@@ -82,13 +83,13 @@ struct ElementParameter {
   std::string_view attribute = {};  // its name; empty: not an attribute
   float value = 0;             // where the attribute or the input is left out, or if it is fixed
   size_t input = 0;            // 0: not an input
-  std::string_view text = {};  // of a text attribute: the parameter is 1 for this text, else 0
+  std::string_view text = {};  // a text attribute gives 1 for this text, else 0
 
   // Whether it is the same for all nodes.
   constexpr bool is_fixed() const { return attribute.empty() && input == 0; }
 };
 
-// What an element-wise operator does to one element.
+// The function that an element-wise operator applies to one element.
 struct Elementwise {
   // How many inputs, from the first on, are taken element by element; kAnyNumber: all of them. The
   // others are parameters. 0: the operator is not element-wise.
@@ -137,8 +138,8 @@ struct Operator {
     return input < 32 && (statistic_inputs >> input & 1) != 0;
   }
 
-  // The types of the outputs, one per node.outputs. Refuses what `reference` could not do: whatever
-  // is accepted here, `reference` computes for any elements.
+  // The types of the outputs, one per node.outputs. Refuses every node that `reference` could not
+  // compute: an accepted node is computed for any elements.
   // Law: they are the types that `reference` fills.                     Asked by graph, onnx
   Result<std::vector<TensorType>> (*infer)(const Node&, std::span<const Operand> inputs) = nullptr;
 
@@ -148,13 +149,13 @@ struct Operator {
   void (*reference)(const Node&, std::span<const Tensor> inputs,
                     std::span<Tensor> outputs) = nullptr;
 
-  // What computes a region of output 0; nothing if this node cannot be split there. Null: it never
-  // can.
+  // The tile that computes a region of output 0; nothing if this node cannot be split there. Null:
+  // the operator can never be split.
   // Law: the tiles, computed apart and put together, are the whole.     Asked by plan
   std::optional<Tile> (*split)(const Node&, std::span<const Operand> inputs,
                                const Region& output) = nullptr;
 
-  // What it does to one element, if it is element-wise.
+  // The function of one element, if the operator is element-wise.
   Elementwise elementwise = {};
 
   // Law: f(a + b) = f(a) + f(b) in input 0, bias absent.                Asked by plan
@@ -184,10 +185,10 @@ struct Operator {
   Result<std::vector<ValueId>> (*expand)(const Node&, std::span<const ValueId> inputs,
                                          Graph& graph) = nullptr;
 
-  // What backpropagation adds for a node of `graph`: takes the gradients of its outputs (kNoValue:
-  // nothing depends on that output), appends what computes those of its inputs and returns them
-  // (kNoValue: zero, or of a kind that has none). Null: our own operators are differentiated by
-  // their `expand`, others not at all.
+  // The nodes that backpropagation adds for a node of `graph`: takes the gradients of its outputs
+  // (kNoValue: nothing depends on that output), appends the nodes that compute the gradients of its
+  // inputs and returns those (kNoValue: zero, or an input that has no gradient). Null: an operator
+  // of our own is differentiated through its `expand`, any other has no gradient.
   // Law: gradients agree with finite differences.                       Asked by train
   Result<std::vector<ValueId>> (*gradient)(const Node&, std::span<const ValueId> outputs,
                                            Graph& graph) = nullptr;

@@ -1,3 +1,4 @@
+// Broadcasting by NumPy's rule, and the strides and tiles that follow from it.
 #include "shoal/ops/broadcast.h"
 
 #include <algorithm>
@@ -22,6 +23,8 @@ Result<Shape> broadcast(std::span<const Shape> shapes) {
   for (const Shape& shape : shapes) rank = std::max(rank, shape.rank());
   Shape result = Shape::filled(rank, 1);
   for (const Shape& shape : shapes) {
+    // A dimension of 0 takes the place of 1 and clashes with every other, so an empty tensor
+    // broadcasts like any other and gives an empty result.
     for (size_t d = 0; d < shape.rank(); ++d) {
       int64_t& dim = result[rank - shape.rank() + d];
       if (dim == 1) dim = shape[d];
@@ -42,6 +45,7 @@ Result<Shape> broadcast(std::span<const Operand> operands) {
   return broadcast(shapes);
 }
 
+// A dimension of 1 gets stride 0 even where it does not stretch: its only index is 0 then.
 Strides broadcast_strides(const Shape& from, const Shape& to) {
   const Strides own = strides_of(from);
   Strides strides = Shape::filled(to.rank(), 0);
@@ -54,6 +58,7 @@ Region broadcast_region(const Shape& from, const Region& output) {
   Region region = Region::whole(from);
   const size_t shift = output.begin.rank() - from.rank();
   for (size_t d = 0; d < from.rank(); ++d) {
+    // The one element of a stretched axis is read by every tile.
     if (from[d] == 1) continue;
     region.begin[d] = output.begin[d + shift];
     region.end[d] = output.end[d + shift];
@@ -61,6 +66,8 @@ Region broadcast_region(const Shape& from, const Region& output) {
   return region;
 }
 
+// Positions outside the tile do not matter to an element-wise node, so there is no halo and the
+// attributes are unchanged.
 std::optional<Tile> split_elementwise(const Node& node, std::span<const Operand> inputs,
                                       const Region& output) {
   Tile tile{{}, output, node.attributes, {}};

@@ -16,7 +16,8 @@ using Strides = Shape;
 
 Strides strides_of(const Shape& shape);  // row-major
 
-// The shape all inputs stretch to, by the rule of NumPy: aligned at the last axis, 1 stretches.
+// The shape that all inputs stretch to, by NumPy's rule: shapes are aligned at the last axis, and a
+// dimension of 1 or a missing one stretches. A dimension of 0 stretches nothing but itself and 1.
 Result<Shape> broadcast(std::span<const Shape> shapes);
 Result<Shape> broadcast(std::span<const Operand> operands);  // of those given
 

@@ -1,3 +1,4 @@
+// Chain: see chain.h. An id of kNoValue is the sign that an earlier step failed.
 #include "shoal/ops/chain.h"
 
 #include "shoal/ops/convert.h"
@@ -36,6 +37,8 @@ ValueId Chain::zeros(const Shape& shape) { return stretch_to(scalar(0), shape); 
 
 ValueId Chain::reshape(ValueId x, const Shape& shape) {
   if (shape_of(x) == shape) return x;
+  // With allowzero, a dimension of 0 means an empty tensor, not "copy this dimension from the
+  // input".
   return add(ops::reshape, {x, list(shape)}, {{"allowzero", int64_t{1}}});
 }
 
@@ -52,6 +55,8 @@ ValueId Chain::sum_to(ValueId x, const Shape& shape) {
   if (from.rank() < shape.rank()) return x;  // after a failure only
   const size_t more = from.rank() - shape.rank();
   std::vector<int64_t> axes;
+  // Two kinds of axes were stretched: those that `shape` lacks, and those where it has 1. ReduceSum
+  // keeps its axes, so the reshape at the end drops only the former.
   for (size_t d = 0; d < from.rank(); ++d) {
     if (d < more || (shape[d - more] == 1 && from[d] != 1)) axes.push_back(static_cast<int64_t>(d));
   }

@@ -1,5 +1,5 @@
-// Chain: appends nodes to a graph one after the other, for what is written as a formula: the
-// expansions of our own operators, and gradients.
+// Chain: appends nodes to a graph one after the other. Expansions of our own operators and
+// gradients are written with it, one line per term of their formula.
 #pragma once
 
 #include <span>
@@ -9,7 +9,9 @@
 
 namespace shoal::ops {
 
-// After the first failure, which finish() gives, nothing more is added.
+// Errors are collected: after the first failure, which finish() returns, add() adds nothing and
+// gives kNoValue. So a formula needs no checks between its terms. Not thread-safe; `graph` must
+// outlive the Chain.
 class Chain {
  public:
   // Scalars are of the type of the elements of `like`.
@@ -27,7 +29,8 @@ class Chain {
   ValueId reshape(ValueId x, const Shape& shape);
   ValueId transpose(ValueId x, std::vector<int64_t> permutation);
   ValueId reduce_sum(ValueId x, std::span<const int64_t> axes);  // which stay, of size 1
-  // Where x was made by stretching a tensor of `shape`: the sum of all that came of each element.
+  // The gradient of stretch_to: where x was made by stretching a tensor of `shape`, the sum of x
+  // over all copies of each element.
   ValueId sum_to(ValueId x, const Shape& shape);
   ValueId stretch_to(ValueId x, const Shape& shape);
   // x where the condition holds, else 0.
@@ -36,6 +39,7 @@ class Chain {
 
   Shape shape_of(ValueId id) const;  // a copy: values move as the graph grows
   const Status& status() const { return status_; }
+  // The values, or the first failure of any call above.
   Result<std::vector<ValueId>> finish(std::vector<ValueId> values) const;
 
  private:

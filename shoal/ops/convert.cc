@@ -1,9 +1,11 @@
+// Conversion of whole tensors.
 #include "shoal/ops/convert.h"
 
 #include <algorithm>
 
 namespace shoal::ops {
 
+// Both element types are resolved once per tensor, which leaves a loop over two plain arrays.
 void convert(const Tensor& from, Tensor& to) {
   visit<AllTypes>(from.dtype(), [&]<class From>() {
     visit<AllTypes>(to.dtype(), [&]<class To>() {

@@ -10,8 +10,9 @@
 
 namespace shoal::ops {
 
-// What integers are added and multiplied in: unsigned arithmetic wraps where signed arithmetic is
-// undefined. Floats are left alone.
+// The type in which integers are added and multiplied: unsigned arithmetic wraps where signed
+// arithmetic is undefined. Types narrower than int are promoted first, so that two uint16_t are not
+// multiplied as int. Floats stay as they are.
 template <class T>
 struct ModularOf {
   using type = T;
@@ -34,9 +35,9 @@ To saturate(double x) {
   return static_cast<To>(x);
 }
 
-// As ONNX's Cast: floats to integers saturate, wide integers to narrow ones keep the low bits,
-// whatever is not zero is true, and bf16 is cut off (ONNX 1.12's vectors; arithmetic in bf16
-// rounds).
+// Converts as ONNX's Cast does: floats to integers saturate, wide integers to narrow ones keep the
+// low bits, every element other than zero is true. Bf16 is truncated, as the test vectors of ONNX
+// 1.12 are; arithmetic in bf16 rounds to nearest.
 template <class To, class From>
 To convert(From x) {
   using Source = Compute<From>;
@@ -52,10 +53,10 @@ To convert(From x) {
   }
 }
 
-// Every element, in order; the tensors have the same count.
+// Converts every element, in order. REQUIRES: the tensors have the same number of elements.
 void convert(const Tensor& from, Tensor& to);
 
-// The tensor with every element converted; shares the storage if there is nothing to do.
+// The tensor with every element converted. Shares the storage if it already has this type.
 Tensor converted(const Tensor& tensor, DType dtype);
 
 }  // namespace shoal::ops

@@ -1,3 +1,4 @@
+// Copies along strides: the inner loop of Transpose, Slice, Split, Concat, Expand and DepthToSpace.
 #include "shoal/ops/copy.h"
 
 #include <array>
@@ -14,6 +15,8 @@ struct Walk {
 Walk joined(const Shape& shape, const Strides& from, const Strides& to) {
   Walk walk;
   for (size_t d = 0; d < shape.rank(); ++d) {
+    // An axis of one element is never stepped along, so its strides are arbitrary and must not keep
+    // the neighbours apart.
     if (shape[d] == 1) continue;
     const size_t rank = walk.shape.rank();
     if (rank > 0 && walk.from[rank - 1] == from[d] * shape[d] &&
@@ -38,6 +41,7 @@ void copy_strided(const Shape& shape, size_t size, const Source& from, const Tar
   visit_size(size, [&](auto bytes) {
     constexpr auto kSize = static_cast<int64_t>(bytes());
     for_each_run(walk.shape, std::array{walk.from, walk.to}, [&](auto at, auto step, int64_t n) {
+      // memcpy, not an assignment through T*: the bytes may hold any element type.
       const std::byte* x = from.data + at[0] * kSize;
       std::byte* y = to.data + at[1] * kSize;
       if (step[0] == 1 && step[1] == 1) {

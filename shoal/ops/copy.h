@@ -1,4 +1,4 @@
-// Moving elements without knowing what they mean: by their size, along strides.
+// Copies of elements by size and stride. Nothing here depends on what the bytes mean.
 #pragma once
 
 #include <cstddef>
@@ -28,7 +28,8 @@ void visit_size(size_t bytes, F&& f) {
   }
 }
 
-// Where elements lie: the first one, and how many elements to step per index of each axis.
+// The place of a block of elements: the first one, and the number of elements to step per index of
+// each axis.
 struct Source {
   const std::byte* data;
   Strides strides;
@@ -38,10 +39,12 @@ struct Target {
   Strides strides;
 };
 
-// to[i] = from[i] for every position i of `shape`, elements of `size` bytes.
+// to[i] = from[i] for every position i of `shape`, elements of `size` bytes. REQUIRES: the two do
+// not overlap.
 void copy_strided(const Shape& shape, size_t size, const Source& from, const Target& to);
 
-// All elements of one tensor to another of as many bytes, which may be the same memory.
+// Copies all elements of one tensor to another of as many bytes. The two may be the same memory,
+// which is how Reshape runs in place.
 void copy_all(const Tensor& from, Tensor& to);
 
 // Repeats one element of `size` bytes all over `bytes`.

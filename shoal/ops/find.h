@@ -1,4 +1,4 @@
-// The operators there are, by name.
+// The table of operators, by name. It is constant: any thread may read it at any time.
 #pragma once
 
 #include <span>
@@ -13,7 +13,7 @@ namespace shoal::ops {
 // Every operator, in the order of docs/operators.md.
 std::span<const Operator* const> all();
 
-// The operator of this ONNX name ("Conv") or, of Shoal's own, of this name ("FusedConv"); null
+// The operator of this name, ONNX's ("Conv") or that of one of Shoal's own ("FusedConv"). Null
 // where there is none.
 const Operator* find(std::string_view name);
 

@@ -27,7 +27,7 @@ Gradient abs_gradient, acos_gradient, acosh_gradient, asin_gradient, asinh_gradi
 Gradient celu_gradient, elu_gradient, hard_sigmoid_gradient, hard_swish_gradient,
     leaky_relu_gradient, relu_gradient, selu_gradient, shrink_gradient, sigmoid_gradient,
     softplus_gradient, softsign_gradient, thresholded_relu_gradient;
-Gradient step_gradient;  // zero everywhere, where there is one: Floor, Sign
+Gradient step_gradient;  // zero wherever it is defined: Floor, Sign
 
 // gradient_nary.cc
 Gradient add_gradient, clip_gradient, div_gradient, dropout_gradient, extremum_gradient,
@@ -36,7 +36,7 @@ Gradient add_gradient, clip_gradient, div_gradient, dropout_gradient, extremum_g
 // gradient_movement.cc: operators that move elements, and add nothing to them.
 Gradient cast_gradient, concat_gradient, expand_gradient, pad_gradient, reshape_gradient,
     slice_gradient, split_gradient, transpose_gradient, trilu_gradient;
-Gradient permutation_gradient;  // of any that has one input of elements and moves them by its type
+Gradient permutation_gradient;  // for one input whose elements move by its type alone
 Gradient gather_gradient, gather_elements_gradient, gather_nd_gradient;
 
 // gradient_scatter.cc
@@ -59,7 +59,7 @@ Gradient reduce_sum_gradient, reduce_mean_gradient, reduce_l1_gradient, reduce_l
 // gradient_product.cc
 Gradient conv_gradient, conv_transpose_gradient, gemm_gradient, mat_mul_gradient;
 
-// The list with one element per spatial axis.
+// A list attribute with f(axis) for each spatial axis.
 template <class F>
 std::vector<int64_t> per_axis(const Window& window, F f) {
   std::vector<int64_t> list;
@@ -70,7 +70,8 @@ std::vector<int64_t> pads_of(const Window& window);
 
 ValueId sum_per_channel(Chain& chain, ValueId x);  // [n, c, spatial...] as [c]
 
-// As attributes of a ConvTranspose, the way back from a window's outputs to all of its inputs.
+// The attributes of the ConvTranspose that takes gradients of a window's outputs back to all of its
+// inputs.
 Attributes backwards_attributes(const Window& window, int64_t groups);
 
 // gradient_pool.cc

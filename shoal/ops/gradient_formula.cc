@@ -1,3 +1,4 @@
+// Reverse-mode differentiation of a formula: see gradient_formula.h.
 #include "shoal/ops/gradient_formula.h"
 
 #include <algorithm>
@@ -9,7 +10,7 @@
 namespace shoal::ops {
 namespace {
 
-// By value: what is said of its gradient so far.
+// The sum of the gradients that a value has received so far.
 using Gradients = std::map<ValueId, ValueId>;
 
 Status add_up(Graph& graph, Gradients& gradients, ValueId id, ValueId gradient) {
@@ -25,6 +26,7 @@ ValueId found(const Gradients& gradients, ValueId id) {
   return it == gradients.end() ? kNoValue : it->second;
 }
 
+// A node whose outputs have no gradient at all adds nothing: its inputs get kNoValue, not zeros.
 Status go_back(Graph& graph, const Node& node, Gradients& gradients) {
   std::vector<ValueId> outputs;
   for (ValueId id : node.outputs) outputs.push_back(found(gradients, id));
@@ -50,6 +52,8 @@ Result<std::vector<ValueId>> gradient_of_formula(
   for (size_t i = 0; i < outputs.size(); ++i) {
     SHOAL_TRY(add_up(graph, gradients, results[i], outputs[i]));
   }
+  // The nodes of the formula are in topological order, so going back through them meets every value
+  // after all of its readers: its sum is complete.
   for (size_t n = graph.nodes().size(); n-- > begin;) {
     const Node copy = graph.nodes()[n];  // the graph grows
     SHOAL_TRY(go_back(graph, copy, gradients));

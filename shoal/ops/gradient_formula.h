@@ -1,5 +1,6 @@
-// Gradients of operators that are a formula of others: the formula is appended to the graph, and
-// then the way back through it. It computes the operator's outputs once more.
+// Gradients of operators that are a formula of others. The formula is appended to the graph, then
+// the gradients of its nodes in reverse order. The outputs of the operator are thus computed a
+// second time; in return no gradient has to be derived by hand.
 #pragma once
 
 #include <functional>
@@ -10,7 +11,8 @@ namespace shoal::ops {
 
 class Chain;
 
-// `formula` gives the outputs of the node from its inputs, by operators that have gradients.
+// `formula` gives the outputs of the node from its inputs. REQUIRES: every operator that it adds
+// has a gradient.
 Result<std::vector<ValueId>> gradient_of_formula(
     const Node& node, std::span<const ValueId> outputs, Graph& graph,
     const std::function<std::vector<ValueId>(Chain& chain)>& formula);

@@ -1,3 +1,4 @@
+// The table of all operators, made from list.inc.
 #include "shoal/ops/ops.h"
 
 #include <unordered_map>
@@ -13,6 +14,7 @@ std::span<const Operator* const> all() {
   return table;
 }
 
+// The map is never deleted: threads may still look operators up while the program exits.
 const Operator* find(std::string_view name) {
   static const auto* const by_name = [] {
     auto* map = new std::unordered_map<std::string_view, const Operator*>;

@@ -1,3 +1,4 @@
+// Checks of inputs and attributes, and their messages.
 #include "shoal/ops/require.h"
 
 #include <algorithm>
@@ -15,6 +16,7 @@ Status require_same_type(std::span<const Operand> inputs) {
   return {};
 }
 
+// ONNX counts negative axes from the end: -1 is the last one.
 Result<size_t> require_axis(int64_t axis, size_t rank) {
   const auto n = static_cast<int64_t>(rank);
   if (axis < -n || axis >= n) {
@@ -63,6 +65,8 @@ Status require_given(std::span<const Operand> inputs) {
   return {};
 }
 
+// Graph refuses a node whose value inputs are not constant before it calls `infer`. A missing value
+// is therefore a bug of ours, not an error of the model.
 Result<std::vector<int64_t>> require_ints(const Operand& operand) {
   SHOAL_TRY(require<Indices>(operand));
   SHOAL_CHECK(operand.value != nullptr);

@@ -1,4 +1,4 @@
-// What `infer` asks of its inputs, with the messages users read.
+// Checks that `infer` makes of its inputs, with the messages that users read.
 #pragma once
 
 #include <cstdint>
@@ -33,12 +33,13 @@ Result<std::vector<size_t>> require_axes(std::span<const int64_t> axes, size_t r
 
 Status require_rank(const Operand& operand, size_t rank);
 
-// An axis that `infer` has accepted, in [0, rank).
+// The axis in [0, rank). REQUIRES: `infer` has accepted it.
 inline size_t axis_in(int64_t axis, size_t rank) {
   return static_cast<size_t>(axis < 0 ? axis + static_cast<int64_t>(rank) : axis);
 }
 
-// The inputs of `reference` in the form `infer` had them, for what both compute from them.
+// The inputs of `reference` in the form in which `infer` had them, for functions that both call.
+// The operands point into `inputs`.
 std::vector<Operand> operands_of(std::span<const Tensor> inputs);
 
 // An attribute that has no default.
@@ -47,12 +48,12 @@ Result<int64_t> require_integer(const Node& node, std::string_view key);
 // Every input is given; for operators that take any number of them.
 Status require_given(std::span<const Operand> inputs);
 
-// The constant's elements as int64; for value inputs such as a shape or axes (i32 or i64).
+// The elements of a constant as int64; for value inputs such as a shape or axes (i32 or i64).
 Result<std::vector<int64_t>> require_ints(const Operand& operand);
 
-// The same of an input that lists axes, sizes or the like: a vector, or a scalar for a list of one;
-// and such an input.
+// The same for an input that lists axes or sizes: a vector, or a scalar for a list of one.
 Result<std::vector<int64_t>> require_list(const Operand& operand);
+// The other way round: the tensor of a list.
 Tensor list_of(std::span<const int64_t> elements);
 
 // One element, whatever its rank.

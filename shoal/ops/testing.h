@@ -1,4 +1,4 @@
-// For unit tests of operators: one node on concrete inputs.
+// Helpers for unit tests of operators: one node on concrete inputs.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -38,7 +38,7 @@ inline Tensor floats(const Shape& shape, std::vector<float> values) {
   return Tensor::of<float>(shape, values);
 }
 
-// 0, 1, 2, ... in the given shape.
+// 0, 1, 2 and so on, in the given shape.
 inline Tensor counting(const Shape& shape) {
   Tensor tensor({DType::kF32, shape});
   float next = 0;

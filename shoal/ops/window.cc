@@ -1,3 +1,4 @@
+// The geometry of windows: output sizes, padding, and the input that a tile reads.
 #include "shoal/ops/window.h"
 
 #include <algorithm>
@@ -29,7 +30,9 @@ Result<Geometry> require_geometry(const Node& node, std::vector<int64_t> kernel)
   return geometry;
 }
 
-// SAME: as many outputs as steps fit on the input; the padding is whatever that takes.
+// SAME: output = ceil(input / stride), and the padding is as much as that takes:
+// total = max(0, (output - 1) * stride + extent - input)
+// An odd element goes to the end for SAME_UPPER and to the beginning for SAME_LOWER.
 Status pad_same(WindowAxis& axis, Checked extent, bool upper) {
   axis.output = ceil_div(axis.input, axis.stride);
   const Checked spare =
@@ -41,7 +44,8 @@ Status pad_same(WindowAxis& axis, Checked extent, bool upper) {
   return {};
 }
 
-// With ceil_mode, a last window that hangs over the end by less than a step counts too.
+// Explicit padding: output = floor((input + pads - extent) / stride) + 1. With ceil_mode the
+// quotient is rounded up, so a last window that overhangs the end by less than a stride counts too.
 Status pad_explicitly(WindowAxis& axis, Checked extent, bool ceil_mode) {
   const int64_t padded = axis.input + axis.pad_begin + axis.pad_end;
   const int64_t reach = ceil_mode ? padded + axis.stride - 1 : padded;
@@ -58,6 +62,8 @@ Status pad_explicitly(WindowAxis& axis, Checked extent, bool ceil_mode) {
   return {};
 }
 
+// The extent of a kernel is (kernel - 1) * dilation + 1. Both factors come from a file, so the
+// product is checked. ONNX defines VALID as explicit padding of zero, without ceil_mode.
 Status pad(WindowAxis& axis, const Geometry& geometry) {
   const Checked extent = (Checked(axis.kernel) - 1) * axis.dilation + 1;
   if (!extent.ok()) return invalid("the kernel is too large");
@@ -86,7 +92,7 @@ Result<Window> make_window(const Geometry& geometry, const Shape& x) {
   return window;
 }
 
-// What the box [out.begin, out.end) of one output axis reads.
+// The input that the box [out.begin, out.end) of one output axis reads.
 struct Reads {
   Range input;
   int64_t pad_begin, pad_end;
@@ -114,8 +120,11 @@ Range inside(int64_t start, int64_t step, int64_t count, int64_t size) {
 
 }  // namespace
 
+// The sums below cannot overflow: make_window() has accepted these numbers, each of which is at
+// most Limits::max_dimension.
 Range WindowAxis::taps(int64_t o) const { return inside(position(o, 0), dilation, kernel, input); }
 
+// The first tap always lies on the input or its padding, so there is at least one.
 int64_t WindowAxis::padded_taps(int64_t o) const {
   const int64_t room = input + pad_end - position(o, 0);
   return std::min(kernel, (room - 1) / dilation + 1);
@@ -154,6 +163,7 @@ Status require_spatial(const Shape& x) {
   return {};
 }
 
+// ONNX allows kernel_shape to be left out of a convolution. Where it is given, it must agree.
 Result<std::vector<int64_t>> require_kernel(const Node& node, const Shape& x, const Shape& w) {
   SHOAL_TRY(require_spatial(x));
   if (w.rank() != x.rank()) {
@@ -183,6 +193,7 @@ Result<Window> require_window(const Node& node, const Shape& x, const Shape& w) 
   return make_window(geometry, x);
 }
 
+// `infer` has called the same function with the same shapes, so it cannot fail here.
 Window window_of(const Node& node, const Shape& x) {
   auto window = require_window(node, x);
   SHOAL_CHECK(window.ok());
@@ -209,6 +220,8 @@ ReceptiveField receptive_field(const Window& window, const Shape& x, const Regio
   return field;
 }
 
+// auto_pad is resolved for the whole input. In a tile it would be resolved again, for the wrong
+// size.
 Attributes attributes_in_tile(const Node& node, const ReceptiveField& field) {
   Attributes attributes = node.attributes;
   attributes.erase("auto_pad");

@@ -34,11 +34,11 @@ struct WindowAxis {
   int64_t position(int64_t o, int64_t k) const { return o * stride - pad_begin + k * dilation; }
   int64_t extent() const { return (kernel - 1) * dilation + 1; }  // first tap to last, inclusive
 
-  Range taps(int64_t o) const;  // those of output o that lie in the input
-  // Those of output o on the input or its padding: with ceil_mode the last window may reach beyond
-  // both.
+  Range taps(int64_t o) const;  // the taps of output o that lie in the input
+  // The taps of output o on the input or its padding. With ceil_mode the last window may reach
+  // beyond both.
   int64_t padded_taps(int64_t o) const;
-  Range outputs(int64_t k) const;  // those whose tap k lies in the input
+  Range outputs(int64_t k) const;  // the outputs whose tap k lies in the input
 };
 
 struct Window {
@@ -64,19 +64,20 @@ Status require_spatial(const Shape& x);
 // The kernel of the weights w, [m, c, spatial...], which kernel_shape may repeat.
 Result<std::vector<int64_t>> require_kernel(const Node& node, const Shape& x, const Shape& w);
 
-// Of a pool: reads kernel_shape, strides, dilations, pads, auto_pad and ceil_mode for the input x,
-// [n, c, spatial...], and refuses what does not fit together or cannot be computed.
+// The window of a pool: reads kernel_shape, strides, dilations, pads, auto_pad and ceil_mode for
+// the input x, [n, c, spatial...], and refuses values that contradict each other or overflow.
 Result<Window> require_window(const Node& node, const Shape& x);
 
-// Of a convolution: the kernel is that of the weights.
+// The window of a convolution: the kernel is that of the weights.
 Result<Window> require_window(const Node& node, const Shape& x, const Shape& w);
 
-// The same for nodes that `infer` has accepted.
+// The same windows again. REQUIRES: `infer` has accepted the node with these shapes.
 Window window_of(const Node& node, const Shape& x);
 Window window_of(const Node& node, const Shape& x, const Shape& w);
 
-// What a box of the output reads: the box of x, cut at its border, and the pads that remain of
-// what was cut. Axis 0 is that of the output, axis 1 is whole: channels are the operator's matter.
+// The part of the input that a box of the output reads: the box of x, cut at its border, and the
+// pads that replace the part cut off. Axis 0 is that of the output. Axis 1 is whole, because only
+// the operator knows which channels it reads.
 struct ReceptiveField {
   Region x;
   std::vector<int64_t> pads;  // as the attribute has them: all begins, then all ends

@@ -52,7 +52,7 @@ constexpr std::string_view name_of(DType t) {
 class Half {
  public:
   Half() = default;
-  // Rounds to nearest even; what is too large becomes infinite.
+  // Rounds to nearest even; a value too large becomes infinite.
   Half(float value);
   // Exact.
   operator float() const;
@@ -61,7 +61,7 @@ class Half {
   uint16_t bits_ = 0;
 };
 
-// The upper half of a float.
+// bfloat16: the upper half of a float, with its range and 8 bits of precision.
 class BFloat16 {
  public:
   BFloat16() = default;
@@ -105,7 +105,7 @@ struct Types {
   static constexpr bool contains(DType t) { return ((t == kDTypeOf<Ts>) || ...); }
 };
 
-// Those that operators say they take.
+// The lists that operators accept.
 using Floats = Types<float, double, Half, BFloat16>;
 using SignedInts = Types<int8_t, int16_t, int32_t, int64_t>;
 using UnsignedInts = Types<uint8_t, uint16_t, uint32_t, uint64_t>;

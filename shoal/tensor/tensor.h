@@ -6,8 +6,8 @@
 //   Tensor y = Tensor::of<float>({2, 2}, {1, 2, 3, 4});
 //   Tensor z = Tensor::view({DType::kF32, {n}}, bytes, owner);   // no copy
 //
-// Copies of a tensor share its elements. Threads may read the same elements at once; who writes
-// them needs them alone, in all copies.
+// Copies of a tensor share its elements. Threads may read the same elements at once. A thread that
+// writes them needs exclusive access, to all copies.
 #pragma once
 
 #include <algorithm>
@@ -34,7 +34,7 @@ class Shape {
   // The most dimensions a shape has.
   static constexpr size_t kMaxRank = 8;
 
-  // That of a scalar: no dimensions, one element.
+  // The shape of a scalar: no dimensions, one element.
   Shape() = default;
   // These dimensions. REQUIRES: at most kMaxRank of them.
   Shape(std::initializer_list<int64_t> dims) : Shape(std::span(dims.begin(), dims.size())) {}
@@ -65,8 +65,8 @@ class Shape {
   int64_t* begin() { return dims_.data(); }
   int64_t* end() { return dims_.data() + rank_; }
 
-  // How many elements: the product of all dimensions. REQUIRES: it fits, which check() makes sure
-  // of.
+  // The number of elements: the product of all dimensions. REQUIRES: the product does not overflow,
+  // which check() makes sure of.
   int64_t count() const { return count(0, rank_); }
   // The product of the dimensions [from, to).
   int64_t count(size_t from, size_t to) const {
@@ -83,11 +83,11 @@ class Shape {
 
 std::string to_string(const Shape& shape);  // "[1,3,224,224]"
 
-// What a tensor is: the type of its elements and its shape.
+// The type of a tensor: that of its elements, and its shape.
 struct TensorType {
   DType dtype = DType::kF32;  // of the elements
   Shape shape;                // the outermost dimension first
-  // What the elements take. REQUIRES: check(*this).ok().
+  // The number of bytes of all elements. REQUIRES: check(*this).ok().
   size_t bytes() const { return static_cast<size_t>(shape.count()) * size_of(dtype); }
   friend bool operator==(const TensorType&, const TensorType&) = default;
 };
@@ -95,7 +95,7 @@ struct TensorType {
 std::string to_string(const TensorType& type);  // "f32[1,3,224,224]"
 
 // Refuses (kInvalidArgument) negative dimensions and tensors of more than 8 GB, overflow included.
-// What passes may be counted and multiplied without further checks.
+// The dimensions of a type that passes may be counted and multiplied without further checks.
 Status check(const TensorType& type);
 
 // Elements and their type. Copying a Tensor shares its storage; clone() copies the elements.
@@ -126,7 +126,7 @@ class Tensor {
 
   // Whether there is a tensor; a default-constructed one is not.
   bool defined() const { return data_ != nullptr; }
-  // What the tensor is. Of no tensor: a scalar f32.
+  // The type of the tensor; a scalar f32 where there is none.
   const TensorType& type() const { return type_; }
   const Shape& shape() const { return type_.shape; }
   DType dtype() const { return type_.dtype; }
@@ -137,7 +137,8 @@ class Tensor {
   std::span<std::byte> bytes() { return {data_.get(), type_.bytes()}; }
 
   // All elements, the last dimension fastest; valid as long as any copy of this tensor. Aborts
-  // unless dtype() is that of T. What a view shows may be written only if its owner allows that.
+  // unless dtype() is that of T. The elements of a view may be written only if its owner allows
+  // that.
   template <class T>
   std::span<T> data() {
     SHOAL_CHECK(type_.dtype == kDTypeOf<T>);
@@ -183,7 +184,7 @@ struct Region {
 
   // All of a tensor of this shape.
   static Region whole(const Shape& shape) { return {Shape::filled(shape.rank(), 0), shape}; }
-  // How large the box is.
+  // The extent of the box along each dimension.
   Shape shape() const;
   friend bool operator==(const Region&, const Region&) = default;
 };

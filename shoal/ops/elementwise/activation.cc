@@ -1,4 +1,23 @@
-// Activations: element-wise functions of one input that networks put behind their layers.
+// Activations: element-wise functions y = f(x) that networks apply behind their layers.
+//
+// Celu             max(x, 0) + min(alpha (exp(x / alpha) - 1), 0)
+// Elu              x < 0 ? alpha (exp(x) - 1) : x
+// Gelu             x Phi(x) = x/2 (1 + erf(x / sqrt(2))), or an approximation by tanh
+// HardSigmoid      clamp(alpha x + beta, 0, 1)
+// HardSwish        x clamp(x / 6 + 1/2, 0, 1)
+// LeakyRelu        x < 0 ? alpha x : x
+// Mish             x tanh(softplus(x))
+// Relu             max(x, 0)
+// Selu             gamma (x > 0 ? x : alpha (exp(x) - 1))
+// Shrink           x < -lambda ? x + bias : x > lambda ? x - bias : 0
+// Sigmoid          1 / (1 + exp(-x))
+// Softplus         log(1 + exp(x))
+// Softsign         x / (1 + |x|)
+// Swish            x sigmoid(alpha x)
+// ThresholdedRelu  x > alpha ? x : 0
+//
+// expm1 replaces exp(x) - 1, which loses all digits near 0. Gradients are in gradient_unary.cc;
+// Gelu, Mish and Swish are differentiated through their expansions.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -14,7 +33,8 @@
 namespace shoal::ops {
 namespace {
 
-// exp only ever sees what is negative, so it cannot overflow.
+// log(1 + exp(x)) = max(x, 0) + log(1 + exp(-|x|)). The argument of exp is never positive, so it
+// cannot overflow.
 template <class T>
 T softplus_of(T x) {
   return std::max(x, T{0}) + std::log1p(std::exp(-std::abs(x)));
@@ -96,7 +116,7 @@ struct Selu {
   }
 };
 
-// Takes integers too.
+// ONNX allows integers here. `bias` is a float, so the sum is computed in double and saturates.
 struct Shrink {
   static constexpr ElementParameters kParameters = {{{"lambd", 0.5f}, {"bias", 0}}};
   template <class T, class P>
@@ -157,7 +177,7 @@ Result<std::vector<ValueId>> expand_swish(const Node& node, std::span<const Valu
   return chain.finish({chain.add(mul, {x, chain.add(sigmoid, {steep})})});
 }
 
-// Activations are finite: they grow no faster than their argument.
+// Activations are finite: none grows faster than linearly in its argument.
 template <class List, class F>
 constexpr Operator activation(std::string_view name, F = {}) {
   return finite(unary<List, F>(name));

@@ -1,5 +1,6 @@
-// Element-wise arithmetic on two inputs that broadcast: y_i = f(a_i, b_i). Integers wrap; what has
-// no integer answer, such as a division by zero, gives 0.
+// Element-wise arithmetic on two inputs that broadcast: y_i = f(a_i, b_i). ONNX leaves integer
+// overflow and integer division by zero open. Here integers wrap, and a division by zero gives 0:
+// both are undefined in C++, and a model must not be able to end the process.
 #include <cmath>
 #include <limits>
 
@@ -11,20 +12,23 @@
 namespace shoal::ops {
 namespace {
 
+// Integers are divided towards zero, as in C++.
 struct Div {
   template <class T>
   T operator()(T a, T b) const {
     if constexpr (std::is_integral_v<T>) {
       if (b == 0) return 0;
       if (std::is_signed_v<T> && b == static_cast<T>(-1)) {
-        return static_cast<T>(Modular<T>{0} - Modular<T>(a));  // the quotient may not fit
+        return static_cast<T>(Modular<T>{0} -
+                              Modular<T>(a));  // the smallest integer has no positive counterpart
       }
     }
     return static_cast<T>(a / b);
   }
 };
 
-// The sign is that of the divisor, or with `fmod` that of the dividend.
+// The remainder has the sign of the divisor, as in Python, or with `fmod` that of the dividend, as
+// in C. A divisor of -1 is answered apart: x % -1 traps for the smallest integer.
 class Mod {
  public:
   static Status check(const Node& node, std::span<const Operand> inputs) {
@@ -50,6 +54,7 @@ class Mod {
   bool fmod_;
 };
 
+// Shifting by the width of the type or more is undefined in C++; here it shifts out every bit.
 class BitShift {
  public:
   static Status check(const Node& node, std::span<const Operand>) {
@@ -68,6 +73,7 @@ class BitShift {
   bool left_;
 };
 
+// PRelu: y = x < 0 ? slope * x : x. The slope broadcasts to x, never the other way round.
 struct PRelu {
   static Status check(const Node&, std::span<const Operand> inputs) {
     SHOAL_ASSIGN(const Shape shape, broadcast(inputs));
@@ -77,6 +83,7 @@ struct PRelu {
   }
   template <class T>
   T operator()(T x, T slope) const {
+    // NaN compares false and is passed through.
     if (std::is_unsigned_v<T> || !(x < T{0})) return x;
     return static_cast<T>(Modular<T>(x) * Modular<T>(slope));
   }
@@ -91,7 +98,8 @@ SHOAL_RECORD(add) = differentiable(finite(binary<Numbers>("Add",
                                                           })),
                                    add_gradient);
 SHOAL_RECORD(bit_shift) = binary<UnsignedInts, BitShift>("BitShift");
-// Linear in input 0, in exact arithmetic: plans for sums deal in floats only.
+// Linear in input 0, in exact arithmetic. Integer division is not, but plans only ever split sums
+// of floats.
 SHOAL_RECORD(div) = differentiable(linear(binary<Numbers, Div>("Div")), div_gradient);
 SHOAL_RECORD(mod) = binary<Numbers, Mod>("Mod");
 SHOAL_RECORD(mul) = differentiable(

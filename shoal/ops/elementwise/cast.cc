@@ -1,4 +1,5 @@
-// Cast, to the element type an attribute names, and CastLike, to that of another input.
+// Cast, to the element type that an attribute names, and CastLike, to that of another input.
+// convert.h says how values that the target type cannot hold are converted.
 #include "shoal/ops/elementwise/cast.h"
 
 #include <algorithm>
@@ -32,7 +33,7 @@ void reference(const Node& node, std::span<const Tensor> inputs, std::span<Tenso
   std::ranges::copy(floats.data<float>(), outputs[0].data<BFloat16>().begin());
 }
 
-// Of the other input only the type is read, no element.
+// CastLike reads only the type of its second input, so a tile takes an empty box of it.
 std::optional<Tile> split_like(const Node& node, std::span<const Operand> inputs,
                                const Region& output) {
   const Shape none = Shape::filled(inputs[1].type.shape.rank(), 0);

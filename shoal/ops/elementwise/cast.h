@@ -1,5 +1,5 @@
-// How a Cast rounds to bfloat16. ONNX does not say (its vectors cut off); the attribute is spelt as
-// opset 24 does it, for a smaller type.
+// The attribute that says how a Cast rounds to bfloat16. ONNX does not specify it before opset 24,
+// whose spelling for a smaller type this follows; its test vectors truncate.
 #pragma once
 
 #include "shoal/graph/graph.h"

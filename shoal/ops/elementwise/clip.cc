@@ -1,5 +1,6 @@
-// Clip: y_i = min(max(x_i, low), high). The bounds are inputs, known only when it runs; one that
-// is not given does not bind.
+// Clip: y_i = min(max(x_i, low), high). The bounds are inputs, known only at run time; a bound that
+// is not given does not apply. Where low > high the result is high, as ONNX specifies. The
+// gradient, in gradient_nary.cc, flows to x between the bounds and to a bound where it applies.
 #include <algorithm>
 #include <limits>
 
@@ -15,6 +16,7 @@ namespace {
 Result<std::vector<TensorType>> infer(const Node&, std::span<const Operand> inputs) {
   SHOAL_TRY(require<Numbers>(inputs[0]));
   SHOAL_TRY(require_same_type(inputs));
+  // Since opset 11 the bounds are scalars. A tensor of one element and any rank is accepted too.
   for (const Operand& bound : inputs.subspan(1)) {
     if (bound.given) SHOAL_TRY(require_single(bound));
   }
@@ -43,6 +45,7 @@ void reference(const Node&, std::span<const Tensor> inputs, std::span<Tensor> ou
   });
 }
 
+// Element-wise in x; each tile reads both bounds whole.
 std::optional<Tile> split(const Node& node, std::span<const Operand> inputs, const Region& output) {
   Tile tile{{output}, output, node.attributes, {}};
   for (const Operand& bound : inputs.subspan(1)) {

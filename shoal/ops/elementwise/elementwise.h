@@ -19,7 +19,7 @@ namespace shoal::ops {
 
 using ElementParameters = std::array<ElementParameter, 2>;
 
-// What a node gives for a parameter that is an attribute; of others, `value`.
+// The parameter as a node's attribute gives it; `value` if the parameter is not an attribute.
 inline float attribute_of(const Node& node, const ElementParameter& parameter) {
   if (parameter.attribute.empty()) return parameter.value;
   if (parameter.text.empty()) return node.real(parameter.attribute, parameter.value);
@@ -53,6 +53,8 @@ auto call(const F& f, T x, ParameterOf<T> alpha, ParameterOf<T> beta) {
   }
 }
 
+// f as a plain function that a record can point to. F has no state, so one that is
+// default-constructed will do.
 template <class F, class T>
 T scalar_function(T x, T alpha, T beta) {
   return call(F{}, x, alpha, beta);
@@ -67,7 +69,7 @@ F make_function(const Node& node) {
   }
 }
 
-// What f of one or two T gives: bool from a predicate, T from every other function.
+// The element type of the result: bool for a predicate, T for every other function.
 template <class T, class Y>
 using ElementOf = std::conditional_t<std::is_same_v<Y, bool>, bool, T>;
 template <class T, class F>
@@ -143,14 +145,16 @@ void reference_binary(const Node& node, std::span<const Tensor> inputs, std::spa
   });
 }
 
-// Output 0 may share memory only if every element stays where it was: a predicate's elements are
-// smaller, and an input that stretches to it may have as many bytes all the same.
+// Output 0 may share the memory of input 0 only if element i of one lies where element i of the
+// other does. The elements of a predicate are smaller, so a stretched input may have as many bytes
+// as the output and yet other offsets.
 template <class... Ts, class Result>
 constexpr bool keeps_place(Types<Ts...>, Result result_size) {
   return ((result_size.template operator()<Ts>() == sizeof(Ts)) && ...);
 }
 
-// What unary() says of one element: a function of floats has one of its own.
+// The element-wise part of unary()'s record. A function of floats is also recorded by itself, for
+// kernels that fuse it.
 template <class List, class F>
 constexpr Elementwise one_operand() {
   Elementwise result{.operands = 1, .parameters = parameters_of<F>()};

@@ -1,3 +1,4 @@
+// Activations as attributes of fused nodes: read, written, and applied.
 #include "shoal/ops/elementwise/fused_activation.h"
 
 #include <string>
@@ -9,7 +10,7 @@
 namespace shoal::ops {
 namespace {
 
-// What a node gives for a parameter. Nothing if that is an input which is not constant.
+// The value of a parameter in a node. Nothing if it is an input that is not constant.
 std::optional<float> value_of(const ElementParameter& parameter, const Node& node,
                               std::span<const Operand> inputs) {
   const size_t i = parameter.input;
@@ -22,7 +23,7 @@ std::optional<float> value_of(const ElementParameter& parameter, const Node& nod
   return converted(*inputs[i].value, DType::kF32).data<float>()[0];
 }
 
-// The other way round: gives the node a parameter.
+// The inverse: gives the node a parameter.
 void set_parameter(const ElementParameter& parameter, float value, DType dtype, Node& node,
                    Graph& graph) {
   if (parameter.input > 0) {
@@ -48,6 +49,7 @@ Result<Activation> require_activation(const Node& node) {
   const std::string name = node.text("activation", "");
   if (name.empty()) return Activation{};
   const std::optional<Activation> plain = plain_activation(find(name));
+  // Kernels apply a fused activation to the padding of a vector too, hence `finite`.
   if (!plain || !plain->op->elementwise.finite) {
     return invalid("activation " + name + " is not one that can be fused");
   }
@@ -87,6 +89,7 @@ Result<ValueId> append(const Activation& activation, ValueId x, Graph& graph) {
   Node node{activation.op, {x}, {}, {}, {}};
   set_parameter(alpha, activation.alpha, dtype, node, graph);
   set_parameter(beta, activation.beta, dtype, node, graph);
+  // ONNX files have no operators of our own, so these are appended in expanded form.
   if (node.op->expand == nullptr) return graph.add(*node.op, node.inputs, node.attributes);
   SHOAL_ASSIGN(const std::vector<ValueId> y, node.op->expand(node, node.inputs, graph));
   return y[0];

@@ -1,7 +1,7 @@
 // Activation: an element-wise function of one value with its parameters, as a fused operator
-// applies it to its sum. What the function is, the operator's record says (`elementwise` in
-// graph/operator.h). Where that is `finite`, it can be fused: elements that only fill up a vector
-// or a block go through it, too.
+// applies it to its sum. The operator's record holds the function (`elementwise` in
+// graph/operator.h). Only `finite` functions can be fused, because they are applied to the padding
+// of a vector or a block too.
 #pragma once
 
 #include <optional>
@@ -25,17 +25,17 @@ struct Activation {
 // element.
 std::optional<Activation> plain_activation(const Operator* op);
 
-// Of a fused node: `activation` is the ONNX name, or empty; `activation_alpha` and
-// `activation_beta` default to what the operator of that name takes.
+// The activation of a fused node: `activation` is the ONNX name, or empty; `activation_alpha` and
+// `activation_beta` default to those of the operator of that name.
 Result<Activation> require_activation(const Node& node);
 Activation activation_of(const Node& node);  // REQUIRES: `infer` has accepted the node
 void set_activation(Attributes& attributes, const Activation& activation);
 
-// Of a node such as Relu that a pass may put into a fused one: what it applies to its input 0.
-// Nothing if it is no such node, or if a parameter is an input that is not constant.
+// The activation that a node such as Relu applies to its input 0, for a pass that merges it into a
+// fused node. Nothing if it is no such node, or if a parameter is an input that is not constant.
 std::optional<Activation> as_activation(const Node& node, std::span<const Operand> inputs);
 
-// Appends ONNX nodes that apply it to x.
+// Appends the ONNX nodes that apply the activation to x.
 Result<ValueId> append(const Activation& activation, ValueId x, Graph& graph);
 
 void apply(const Activation& activation, Tensor& tensor);  // of floats, in place

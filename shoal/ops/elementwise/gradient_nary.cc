@@ -1,5 +1,5 @@
-// Of element-wise operators with several inputs. Where an input was stretched to the output's
-// shape, its gradient is the sum of what each of its copies gets.
+// Gradients of element-wise operators with several inputs. dy is the gradient of the output. Where
+// an input was stretched to the shape of the output, its gradient is the sum over its copies.
 #include "shoal/ops/chain.h"
 #include "shoal/ops/gradient.h"
 #include "shoal/ops/ops.h"
@@ -31,29 +31,33 @@ Gradients add_gradient(const Node& node, std::span<const ValueId> outputs, Graph
   return chain.finish(std::move(gradients));
 }
 
+// da = dy, db = -dy.
 Gradients sub_gradient(const Node& node, std::span<const ValueId> outputs, Graph& graph) {
   Chain chain(graph, node.inputs[0]);
   return finish_pair(chain, node, outputs[0], chain.add(neg, {outputs[0]}));
 }
 
+// da = dy b, db = dy a.
 Gradients mul_gradient(const Node& node, std::span<const ValueId> outputs, Graph& graph) {
   Chain chain(graph, node.inputs[0]);
   const ValueId da = chain.add(mul, {outputs[0], node.inputs[1]});
   return finish_pair(chain, node, da, chain.add(mul, {outputs[0], node.inputs[0]}));
 }
 
+// y = a / b: da = dy / b, db = -dy a / b^2 = -da y.
 Gradients div_gradient(const Node& node, std::span<const ValueId> outputs, Graph& graph) {
   Chain chain(graph, node.inputs[0]);
   const ValueId da = chain.add(div, {outputs[0], node.inputs[1]});
   return finish_pair(chain, node, da, chain.add(neg, {chain.add(mul, {da, node.outputs[0]})}));
 }
 
-// a^b: da = dy b a^(b-1), db = dy y log a. Of a base below zero only integer powers exist, which
-// have no slope in b, and 0^b is 0 for every b that has one: there db is 0.
+// y = a^b: da = dy b a^(b-1), db = dy y log(a). A negative base has integer powers only, which have
+// no derivative in b, and 0^b is 0 for every b > 0. In both cases db is 0.
 Gradients pow_gradient(const Node& node, std::span<const ValueId> outputs, Graph& graph) {
   Chain chain(graph, node.inputs[0]);
   const ValueId a = node.inputs[0], b = node.inputs[1], dy = outputs[0];
-  if (graph[a].type.dtype != graph[b].type.dtype) {  // such as an integer power
+  if (graph[a].type.dtype !=
+      graph[b].type.dtype) {  // such as an integer power, which has no gradient
     const ValueId power = chain.cast(b);
     const ValueId less_one = chain.add(sub, {power, chain.scalar(1)});
     const ValueId da = chain.add(mul, {power, chain.add(pow, {a, less_one})});
@@ -68,6 +72,7 @@ Gradients pow_gradient(const Node& node, std::span<const ValueId> outputs, Graph
   return finish_pair(chain, node, da, db);
 }
 
+// dx = x < 0 ? dy slope : dy, dslope = x < 0 ? dy x : 0.
 Gradients prelu_gradient(const Node& node, std::span<const ValueId> outputs, Graph& graph) {
   Chain chain(graph, node.inputs[0]);
   const ValueId x = node.inputs[0], slope = node.inputs[1], dy = outputs[0];
@@ -76,6 +81,7 @@ Gradients prelu_gradient(const Node& node, std::span<const ValueId> outputs, Gra
   return finish_pair(chain, node, dx, chain.only_where(below, chain.add(mul, {dy, x})));
 }
 
+// The condition is boolean and has no gradient. a receives dy where it was chosen, b elsewhere.
 Gradients where_gradient(const Node& node, std::span<const ValueId> outputs, Graph& graph) {
   Chain chain(graph, node.inputs[1]);
   const ValueId condition = node.inputs[0], zero = chain.scalar(0);
@@ -94,7 +100,7 @@ Gradients mean_gradient(const Node& node, std::span<const ValueId> outputs, Grap
   return chain.finish(std::move(gradients));
 }
 
-// Max or Min: whoever is y has the gradient; several that are share it.
+// Max and Min: dy goes to the input that is equal to y. Inputs that tie share it equally.
 Gradients extremum_gradient(const Node& node, std::span<const ValueId> outputs, Graph& graph) {
   Chain chain(graph, node.inputs[0]);
   std::vector<ValueId> chosen;
@@ -110,7 +116,7 @@ Gradients extremum_gradient(const Node& node, std::span<const ValueId> outputs, 
   return chain.finish(std::move(gradients));
 }
 
-// To a bound goes what was cut off at it; where both bind, which is where low > high, to high.
+// A bound receives dy where it was applied. Both apply only if low > high, and then high wins.
 Gradients clip_gradient(const Node& node, std::span<const ValueId> outputs, Graph& graph) {
   Chain chain(graph, node.inputs[0]);
   const ValueId x = node.inputs[0];
@@ -123,6 +129,7 @@ Gradients clip_gradient(const Node& node, std::span<const ValueId> outputs, Grap
         chain.reshape(chain.sum_to(chain.only_where(cut, dx), {}), chain.shape_of(id));
     dx = chain.add(where, {cut, chain.scalar(0), dx});
   };
+  // The bounds are undone in reverse order: `high` was applied last, to max(x, low).
   const bool low = given(node, 1);
   if (given(node, 2)) {
     cut_off(2, greater, low ? chain.add(max, {x, chain.reshape(node.inputs[1], {})}) : x);
@@ -132,7 +139,8 @@ Gradients clip_gradient(const Node& node, std::span<const ValueId> outputs, Grap
   return chain.finish(std::move(gradients));
 }
 
-// A copy, unless it trains: then what was kept grew by 1 / (1 - ratio), and the mask says what.
+// Inference copies: dx = dy. Training keeps elements by a mask and scales them: dx = mask dy / (1 -
+// ratio). Whether a node trains may be known only at run time, hence the Where.
 Gradients dropout_gradient(const Node& node, std::span<const ValueId> outputs, Graph& graph) {
   std::vector<ValueId> gradients(node.inputs.size(), kNoValue);
   gradients[0] = outputs[0];

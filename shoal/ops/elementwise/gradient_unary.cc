@@ -1,5 +1,6 @@
-// Of y = f(x), element by element: dx = dy * f'(x), each f' written with x or y, whichever is less
-// to compute. At a kink any slope between those of its sides would do; these take one of the two.
+// Gradients of y = f(x), element by element: dx = dy f'(x). Each f' is written in terms of x or y,
+// whichever takes fewer nodes. At a kink every slope between those of the two sides is a
+// subgradient; these take one of the two.
 #include <cmath>
 #include <numbers>
 
@@ -13,7 +14,7 @@ namespace {
 
 using Gradients = Result<std::vector<ValueId>>;
 
-// A formula under construction: what it has to do with, and words short enough to read it.
+// A formula under construction, with names short enough that a gradient reads like its equation.
 class Formula : public Chain {
  public:
   Formula(const Node& at, std::span<const ValueId> outputs, Graph& graph)
@@ -54,26 +55,31 @@ Gradients acos_gradient(const Node& node, std::span<const ValueId> outputs, Grap
   return f.dx(f.apply(neg, f.over(f.dy, root)));
 }
 
+// 1 / sqrt(x^2 - 1)
 Gradients acosh_gradient(const Node& node, std::span<const ValueId> outputs, Graph& graph) {
   Formula f(node, outputs, graph);
   return f.dx(f.over(f.dy, f.apply(sqrt, f.plus(f.square(f.x), -1))));
 }
 
+// 1 / sqrt(1 - x^2)
 Gradients asin_gradient(const Node& node, std::span<const ValueId> outputs, Graph& graph) {
   Formula f(node, outputs, graph);
   return f.dx(f.over(f.dy, f.apply(sqrt, f.minus_from(1, f.square(f.x)))));
 }
 
+// 1 / sqrt(x^2 + 1)
 Gradients asinh_gradient(const Node& node, std::span<const ValueId> outputs, Graph& graph) {
   Formula f(node, outputs, graph);
   return f.dx(f.over(f.dy, f.apply(sqrt, f.plus(f.square(f.x), 1))));
 }
 
+// 1 / (x^2 + 1)
 Gradients atan_gradient(const Node& node, std::span<const ValueId> outputs, Graph& graph) {
   Formula f(node, outputs, graph);
   return f.dx(f.over(f.dy, f.plus(f.square(f.x), 1)));
 }
 
+// 1 / (1 - x^2)
 Gradients atanh_gradient(const Node& node, std::span<const ValueId> outputs, Graph& graph) {
   Formula f(node, outputs, graph);
   return f.dx(f.over(f.dy, f.minus_from(1, f.square(f.x))));
@@ -115,6 +121,7 @@ Gradients neg_gradient(const Node& node, std::span<const ValueId> outputs, Graph
   return f.dx(f.apply(neg, f.dy));
 }
 
+// -1 / x^2 = -y^2
 Gradients reciprocal_gradient(const Node& node, std::span<const ValueId> outputs, Graph& graph) {
   Formula f(node, outputs, graph);
   return f.dx(f.apply(neg, f.times(f.dy, f.square(f.y))));
@@ -130,16 +137,19 @@ Gradients sinh_gradient(const Node& node, std::span<const ValueId> outputs, Grap
   return f.dx(f.times(f.dy, f.apply(cosh, f.x)));
 }
 
+// 1 / (2 y)
 Gradients sqrt_gradient(const Node& node, std::span<const ValueId> outputs, Graph& graph) {
   Formula f(node, outputs, graph);
   return f.dx(f.over(f.dy, f.times(f.y, 2)));
 }
 
+// 1 + tan(x)^2
 Gradients tan_gradient(const Node& node, std::span<const ValueId> outputs, Graph& graph) {
   Formula f(node, outputs, graph);
   return f.dx(f.times(f.dy, f.plus(f.square(f.y), 1)));
 }
 
+// 1 - tanh(x)^2
 Gradients tanh_gradient(const Node& node, std::span<const ValueId> outputs, Graph& graph) {
   Formula f(node, outputs, graph);
   return f.dx(f.times(f.dy, f.minus_from(1, f.square(f.y))));
@@ -156,12 +166,14 @@ Gradients celu_gradient(const Node& node, std::span<const ValueId> outputs, Grap
   return f.dx(f.choose(f.above(f.x, 0), f.dy, f.times(f.dy, slope)));
 }
 
+// Below zero y = alpha * (exp(x) - 1), so the slope there is y + alpha.
 Gradients elu_gradient(const Node& node, std::span<const ValueId> outputs, Graph& graph) {
   Formula f(node, outputs, graph);
   const ValueId slope = f.plus(f.y, f.alpha);
   return f.dx(f.choose(f.above(f.x, 0), f.dy, f.times(f.dy, slope)));
 }
 
+// Below zero y = gamma * alpha * (exp(x) - 1), so the slope there is y + gamma * alpha.
 Gradients selu_gradient(const Node& node, std::span<const ValueId> outputs, Graph& graph) {
   Formula f(node, outputs, graph);
   const double gamma = f.beta;
@@ -175,7 +187,7 @@ Gradients hard_sigmoid_gradient(const Node& node, std::span<const ValueId> outpu
   return f.dx(f.times(f.only_where(bent, f.dy), f.alpha));
 }
 
-// Between -3 and 3 y = x (x / 6 + 1/2).
+// Between -3 and 3 y = x (x / 6 + 1/2), so the slope there is x / 3 + 1/2.
 Gradients hard_swish_gradient(const Node& node, std::span<const ValueId> outputs, Graph& graph) {
   Formula f(node, outputs, graph);
   const ValueId slope = f.plus(f.times(f.x, 1.0 / 3), 0.5);
@@ -189,11 +201,13 @@ Gradients leaky_relu_gradient(const Node& node, std::span<const ValueId> outputs
   return f.dx(f.choose(f.above(f.x, 0), f.dy, small));
 }
 
+// One node instead of a comparison and a Where: see nn/relu_backward.cc.
 Gradients relu_gradient(const Node& node, std::span<const ValueId> outputs, Graph& graph) {
   Formula f(node, outputs, graph);
   return f.dx(f.add(relu_backward, {f.y, f.dy}));
 }
 
+// y (1 - y)
 Gradients sigmoid_gradient(const Node& node, std::span<const ValueId> outputs, Graph& graph) {
   Formula f(node, outputs, graph);
   return f.dx(f.times(f.dy, f.times(f.y, f.minus_from(1, f.y))));
@@ -204,6 +218,7 @@ Gradients softplus_gradient(const Node& node, std::span<const ValueId> outputs, 
   return f.dx(f.times(f.dy, f.apply(sigmoid, f.x)));
 }
 
+// 1 / (1 + |x|)^2
 Gradients softsign_gradient(const Node& node, std::span<const ValueId> outputs, Graph& graph) {
   Formula f(node, outputs, graph);
   return f.dx(f.over(f.dy, f.square(f.plus(f.apply(abs, f.x), 1))));

@@ -1,4 +1,5 @@
-// Comparisons, logic and bit logic on two inputs that broadcast.
+// Comparisons, logic and bitwise logic on two inputs that broadcast. Comparisons with NaN are
+// false. None has a gradient.
 #include "shoal/ops/elementwise/elementwise.h"
 #include "shoal/ops/record.h"
 

@@ -1,4 +1,5 @@
-// Pow: y_i = x_i ^ e_i, both broadcast. The exponent has an element type of its own.
+// Pow: y_i = x_i ^ e_i, both broadcast. The exponent has an element type of its own, the result
+// that of the base.
 #include <cmath>
 
 #include "shoal/ops/convert.h"
@@ -18,7 +19,8 @@ Result<std::vector<TensorType>> infer(const Node&, std::span<const Operand> inpu
   return std::vector{TensorType{inputs[0].type.dtype, shape}};
 }
 
-// Wraps; a fraction becomes 0, and so does 1 / 0.
+// Integer power by repeated squaring, at most 63 steps. Overflow wraps. A negative exponent gives a
+// fraction, which is truncated to 0 unless x is 1 or -1; 1 / 0 gives 0, too.
 template <std::integral T>
 T power(T x, int64_t n) {
   if (n < 0) {
@@ -44,8 +46,9 @@ struct Power {
   }
 };
 
-// Exponents come in twelve types; they are brought to three before the elements meet, to the
-// widest where float would lose digits.
+// The type in which exponents are computed. Twelve types are reduced to three, so that not every
+// pair of types is compiled. It is double where float would lose digits of an integer or of a
+// double.
 DType exponent_type(DType base, DType exponent) {
   const bool small = Types<float, Half, BFloat16>::contains(exponent);
   if (Ints::contains(base)) return Ints::contains(exponent) ? DType::kI64 : DType::kF64;

@@ -1,4 +1,5 @@
-// Element-wise mathematics of one input: y_i = f(x_i). Activations are in activation.cc.
+// Element-wise mathematics of one input: y_i = f(x_i). Arguments outside the domain give NaN, as
+// IEEE 754 has it. Gradients are in gradient_unary.cc, activations in activation.cc.
 #include <cmath>
 
 #include "shoal/ops/convert.h"
@@ -11,6 +12,7 @@ namespace {
 
 using SignedNumbers = Types<float, double, Half, BFloat16, int8_t, int16_t, int32_t, int64_t>;
 
+// The smallest integer stays what it is: negation wraps.
 template <class T>
 T negate(T x) {
   if constexpr (std::is_integral_v<T>) return static_cast<T>(Modular<T>{0} - Modular<T>(x));
@@ -89,7 +91,7 @@ SHOAL_RECORD(neg) = differentiable(
 SHOAL_RECORD(not_) = unary<Types<bool>>("Not", [](bool x) { return !x; });
 SHOAL_RECORD(reciprocal) = differentiable(unary<Floats>("Reciprocal", [](auto x) { return 1 / x; }),
                                           reciprocal_gradient);
-// To the nearest, halves to the even: the rounding mode programs start in.
+// Rounds halves to even, which is the default rounding mode of a program.
 SHOAL_RECORD(round) = differentiable(
     finite(unary<Floats>("Round", [](auto x) { return std::nearbyint(x); })), step_gradient);
 SHOAL_RECORD(sign) = differentiable(finite(unary<Numbers>("Sign",

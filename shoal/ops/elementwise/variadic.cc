@@ -1,4 +1,5 @@
-// Element-wise operators of any number of inputs that broadcast: Sum, Mean, Max, Min.
+// Element-wise operators of any number of inputs that broadcast: Sum, Mean, Max, Min. Max and Min
+// of a NaN are NaN. Gradients are in gradient_nary.cc.
 #include <algorithm>
 #include <vector>
 
@@ -12,6 +13,7 @@
 namespace shoal::ops {
 namespace {
 
+// ONNX sets no limit. This one bounds the work that a node of a hostile file can ask for.
 constexpr size_t kMaxInputs = 1 << 16;
 
 template <class List>
@@ -33,8 +35,9 @@ int64_t line_offset(int64_t row, const Shape& shape, const Strides& strides) {
   return offset;
 }
 
-// One line of the output at a time, kept apart until every input was read: the output may lie in
-// the first one. F folds one more element into an accumulator; `finish` makes the result of it.
+// Computes one line of the output at a time and writes it when every input has been read, since the
+// output may be in the memory of the first. F::step folds one more element into an accumulator,
+// F::finish makes the result of it.
 template <class F, class T>
 void fold(std::span<const Tensor> inputs, Tensor& output) {
   const Shape& shape = output.shape();

@@ -1,4 +1,4 @@
-// Where: y_i = condition_i ? a_i : b_i, all three broadcast.
+// Where: y_i = condition_i ? a_i : b_i, all three broadcast. a and b may have any element type.
 #include "shoal/graph/graph.h"
 #include "shoal/ops/broadcast.h"
 #include "shoal/ops/gradient.h"
@@ -36,6 +36,7 @@ void reference(const Node&, std::span<const Tensor> inputs, std::span<Tensor> ou
 
 }  // namespace
 
+// Not in_place: input 0 is the condition, whose elements are of another size.
 SHOAL_RECORD(where) = {.name = "Where",
                        .min_inputs = 3,
                        .max_inputs = 3,
