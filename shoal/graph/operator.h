@@ -150,7 +150,7 @@ struct Operator {
                     std::span<Tensor> outputs) = nullptr;
 
   // The tile that computes a region of output 0; nothing if this node cannot be split there. Null:
-  // the operator can never be split.
+  // the operator can never be split. REQUIRES: the region is not empty.
   // Law: the tiles, computed apart and put together, are the whole.     Asked by plan
   std::optional<Tile> (*split)(const Node&, std::span<const Operand> inputs,
                                const Region& output) = nullptr;

@@ -94,7 +94,8 @@ struct TensorType {
 
 std::string to_string(const TensorType& type);  // "f32[1,3,224,224]"
 
-// Refuses (kInvalidArgument) negative dimensions and tensors of more than 8 GB, overflow included.
+// Refuses negative dimensions (kInvalidArgument) and tensors of more than 8 GB, overflow included
+// (kExhausted). An empty tensor is held to a limit, too: its other dimensions are still multiplied.
 // The dimensions of a type that passes may be counted and multiplied without further checks.
 Status check(const TensorType& type);
 

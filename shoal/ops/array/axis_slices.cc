@@ -1,3 +1,4 @@
+// Slices along an axis: see axis_slices.h.
 #include "shoal/ops/array/axis_slices.h"
 
 #include <cstring>
@@ -21,7 +22,7 @@ Shape shape_of_slices(const Node& node, const Shape& shape, int64_t n) {
 
 void copy_slices(const Slices& slices, std::span<const int64_t> chosen, const Tensor& from,
                  Tensor& to) {
-  if (to.count() == 0) return;  // which may have any number of outer positions
+  if (to.count() == 0) return;  // whose outer dimensions may still be large
   const size_t bytes = static_cast<size_t>(slices.inner) * size_of(from.dtype());
   std::byte* next = to.bytes().data();
   for (int64_t o = 0; o < slices.outer; ++o) {

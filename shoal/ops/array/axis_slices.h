@@ -1,5 +1,5 @@
-// The slices of a tensor that Compress and Unique choose from: those along `axis` or, without
-// that attribute, the elements.
+// The slices of a tensor that Compress and Unique choose from: those along `axis` or, without that
+// attribute, the elements in row-major order.
 #pragma once
 
 #include <cstdint>
@@ -16,10 +16,10 @@ struct Slices {
 
 Result<Slices> slices_of(const Node& node, const Shape& shape);
 
-// What is left of the shape when n slices are.
+// The shape that remains when n slices are kept.
 Shape shape_of_slices(const Node& node, const Shape& shape, int64_t n);
 
-// The slices with the numbers `chosen`, in that order.
+// Copies the slices with the numbers `chosen`, in that order. REQUIRES: each is in [0, n).
 void copy_slices(const Slices& slices, std::span<const int64_t> chosen, const Tensor& from,
                  Tensor& to);
 

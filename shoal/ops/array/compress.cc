@@ -1,4 +1,6 @@
-// Compress: the slices along `axis`, or without it the elements, whose condition is true.
+// Compress: keeps the slices along `axis`, or without it the elements, whose condition is true. The
+// condition may be shorter than the axis; slices beyond its end are dropped. It decides the shape
+// of the output, so it must be a constant. The gradient scatters back, by permutation_gradient().
 #include "shoal/graph/graph.h"
 #include "shoal/ops/array/axis_slices.h"
 #include "shoal/ops/gradient.h"
@@ -36,6 +38,8 @@ void reference(const Node& node, std::span<const Tensor> inputs, std::span<Tenso
   copy_slices(slices, chosen_by(inputs[1]), inputs[0], outputs[0]);
 }
 
+// A kept slice may come from anywhere along the axis, so that axis stays whole. Without `axis` the
+// elements of the output have no place in the input's shape, and it cannot be split.
 std::optional<Tile> split(const Node& node, std::span<const Operand> inputs, const Region& output) {
   if (!node.has("axis")) return std::nullopt;
   const Shape& shape = inputs[0].type.shape;

@@ -1,4 +1,5 @@
-// Concat: the inputs one behind the other along `axis`.
+// Concat: y = [x_0, x_1, ...] along `axis`. The gradient is a Split. Shapes must agree in all other
+// axes; empty inputs are allowed.
 #include <algorithm>
 
 #include "shoal/base/checked.h"
@@ -17,6 +18,8 @@ Result<std::vector<TensorType>> infer(const Node& node, std::span<const Operand>
   TensorType type = inputs[0].type;
   SHOAL_ASSIGN(int64_t given, require_integer(node, "axis"));
   SHOAL_ASSIGN(size_t axis, require_axis(given, type.shape.rank()));
+  // A graph may join any number of inputs, so the sum is checked. An overflow compares as the
+  // largest integer, which is refused with the type.
   Checked length = 0;
   for (const Operand& input : inputs) {
     Shape aligned = input.type.shape;
@@ -43,7 +46,7 @@ void reference(const Node& node, std::span<const Tensor> inputs, std::span<Tenso
   }
 }
 
-// Of every input the part that falls into the region, which may be none.
+// Each input contributes the part of it that falls into the region, which may be empty.
 std::optional<Tile> split(const Node& node, std::span<const Operand> inputs, const Region& output) {
   const size_t axis = axis_in(node.integer("axis", 0), output.begin.rank());
   Tile tile{{}, output, node.attributes, {}};

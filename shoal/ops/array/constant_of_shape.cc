@@ -1,4 +1,5 @@
-// ConstantOfShape: a tensor of the shape that the input lists, all elements equal.
+// ConstantOfShape: a tensor of the shape that the input lists, all elements equal to `value`. An
+// empty list gives a scalar. Negative dimensions are refused with the type.
 #include "shoal/graph/graph.h"
 #include "shoal/ops/copy.h"
 #include "shoal/ops/record.h"
@@ -25,6 +26,7 @@ void reference(const Node& node, std::span<const Tensor>, std::span<Tensor> outp
   fill(outputs[0].bytes(), value.bytes().data(), size_of(value.dtype()));
 }
 
+// The tile has its own shape, so the list is replaced.
 std::optional<Tile> split(const Node& node, std::span<const Operand> inputs, const Region& output) {
   Tile tile{{Region::whole(inputs[0].type.shape)}, output, node.attributes, {}};
   tile.constants[0] = list_of(output.shape());

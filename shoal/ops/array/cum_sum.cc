@@ -1,5 +1,6 @@
 // CumSum: y_i = x_0 + ... + x_i along an axis, which is an input; `exclusive` leaves out x_i itself
-// and `reverse` starts from the other end.
+// and `reverse` starts from the other end. Integers wrap, f16 and bf16 accumulate in float.
+// Gradient: a CumSum in the other direction.
 #include <algorithm>
 
 #include "shoal/graph/graph.h"
@@ -54,7 +55,8 @@ void reference(const Node& node, std::span<const Tensor> inputs, std::span<Tenso
   });
 }
 
-// One element needs the line along the axis, which must be known for that.
+// Every element depends on the whole line along the axis, so that axis is never cut. It must be
+// known for that.
 std::optional<Tile> split(const Node& node, std::span<const Operand> inputs, const Region& output) {
   if (inputs[1].value == nullptr) return std::nullopt;
   const Shape& shape = inputs[0].type.shape;

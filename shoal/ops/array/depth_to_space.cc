@@ -1,4 +1,5 @@
-// DepthToSpace moves channels into blocks of pixels, SpaceToDepth moves them back.
+// DepthToSpace moves channels into blocks of b x b pixels, SpaceToDepth moves them back. Both are
+// one strided copy over [n, c, h, b, w, b]. Gradients go through permutation_gradient().
 #include "shoal/base/limits.h"
 #include "shoal/graph/graph.h"
 #include "shoal/ops/copy.h"
@@ -9,7 +10,8 @@
 namespace shoal::ops {
 namespace {
 
-// The side of a block; its square fits easily.
+// The side b of a block. The bound keeps b * b, and the product of b with a dimension, within
+// int64.
 Result<int64_t> block_of(const Node& node) {
   SHOAL_ASSIGN(int64_t block, require_integer(node, "blocksize"));
   if (block < 1 || block > (int64_t{1} << 20)) {
@@ -20,8 +22,10 @@ Result<int64_t> block_of(const Node& node) {
 
 // --- DepthToSpace: [n, c b b, h, w] -> [n, c, h b, w b]
 
-// CRD: the channels of one output channel lie together. DCR, the default: those of one pixel of
-// the block do.
+// CRD: the b * b channels of one output channel lie together. DCR, the default: the channels of one
+// pixel of the block do.
+// DCR  y[n, c, h b + i, w b + j] = x[n, (i b + j) C + c, h, w]
+// CRD  y[n, c, h b + i, w b + j] = x[n, c b b + i b + j, h, w]
 bool channels_lie_together(const Node& node) { return node.text("mode", "DCR") == "CRD"; }
 
 Result<std::vector<TensorType>> infer_to_space(const Node& node, std::span<const Operand> inputs) {
@@ -38,7 +42,7 @@ Result<std::vector<TensorType>> infer_to_space(const Node& node, std::span<const
 }
 
 void to_space(const Node& node, std::span<const Tensor> inputs, std::span<Tensor> outputs) {
-  if (outputs[0].count() == 0) return;  // whose strides may not be multiplied
+  if (outputs[0].count() == 0) return;  // the strides of an empty tensor may overflow below
   const int64_t b = *block_of(node);
   const Shape& x = inputs[0].shape();
   const int64_t h = x[2], w = x[3], c = x[1] / (b * b);
@@ -53,7 +57,8 @@ void to_space(const Node& node, std::span<const Tensor> inputs, std::span<Tensor
                {outputs[0].bytes().data(), strides_of(shape)});
 }
 
-// Whole blocks; and in DCR order whole channels, since those of a block lie far apart.
+// A tile has whole blocks. In DCR order it has all channels too, since those of one block are
+// spread over all of them.
 std::optional<Tile> split_to_space(const Node& node, std::span<const Operand> inputs,
                                    const Region& output) {
   const int64_t b = *block_of(node), channels = inputs[0].type.shape[1];
@@ -73,7 +78,7 @@ std::optional<Tile> split_to_space(const Node& node, std::span<const Operand> in
   return Tile{{read}, written, node.attributes, {}};
 }
 
-// --- SpaceToDepth: [n, c, h b, w b] -> [n, b b c, h, w]
+// --- SpaceToDepth: [n, c, h b, w b] -> [n, b b c, h, w], the inverse of DCR
 
 Result<std::vector<TensorType>> infer_to_depth(const Node& node, std::span<const Operand> inputs) {
   SHOAL_TRY(require_rank(inputs[0], 4));
@@ -97,6 +102,7 @@ void to_depth(const Node& node, std::span<const Tensor> inputs, std::span<Tensor
                {outputs[0].bytes().data(), strides_of(shape)});
 }
 
+// Cut in space only: an output channel has one pixel of every block, so a block needs them all.
 std::optional<Tile> split_to_depth(const Node& node, std::span<const Operand> inputs,
                                    const Region& output) {
   const int64_t b = *block_of(node), channels = inputs[0].type.shape[1];

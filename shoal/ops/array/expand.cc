@@ -1,4 +1,5 @@
-// Expand: the input broadcast against a shape.
+// Expand: the input broadcast against a shape. Broadcasting goes both ways: a dimension of 1 in the
+// shape takes that of the input. Gradient: the sum over the copies of each element.
 #include "shoal/graph/graph.h"
 #include "shoal/ops/broadcast.h"
 #include "shoal/ops/copy.h"
@@ -26,6 +27,7 @@ void reference(const Node&, std::span<const Tensor> inputs, std::span<Tensor> ou
                {outputs[0].bytes().data(), strides_of(shape)});
 }
 
+// The tile is expanded to its own shape, so the list is replaced.
 std::optional<Tile> split(const Node& node, std::span<const Operand> inputs, const Region& output) {
   Tile tile{{broadcast_region(inputs[0].type.shape, output), Region::whole(inputs[1].type.shape)},
             output,

@@ -1,4 +1,5 @@
-// EyeLike: a matrix of the input's shape with ones on the k'th diagonal and zeros elsewhere.
+// EyeLike: y[i, j] = (j - i == k), a matrix of the input's shape with ones on the k'th diagonal.
+// Only the type of the input is read.
 #include <algorithm>
 
 #include "shoal/base/limits.h"
@@ -11,7 +12,8 @@
 namespace shoal::ops {
 namespace {
 
-// Beyond the largest matrix every diagonal is the same: outside. So k may be added to freely.
+// Every diagonal outside the largest matrix is the same, so k is clamped: sums with it cannot
+// overflow then.
 int64_t diagonal_of(const Node& node) {
   constexpr int64_t outside = 2 * kLimits.max_dimension;
   return std::clamp(node.integer("k", 0), -outside, outside);
@@ -38,7 +40,7 @@ void reference(const Node& node, std::span<const Tensor>, std::span<Tensor> outp
   });
 }
 
-// In a tile the diagonal has another number.
+// Element [i, j] of a tile is [i + row, j + column] of the whole, so k grows by row - column.
 std::optional<Tile> split(const Node& node, std::span<const Operand>, const Region& output) {
   Tile tile{{output}, output, node.attributes, {}};
   tile.attributes["k"] = diagonal_of(node) + output.begin[0] - output.begin[1];

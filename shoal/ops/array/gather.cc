@@ -1,5 +1,6 @@
-// Gather: slices of the data along `axis`, in the order that the indices say.
-// y[i.., j.., k..] = data[i.., indices[j..], k..]
+// Gather: y[i.., j.., k..] = data[i.., indices[j..], k..], slices of the data along `axis`.
+// Negative indices count from the end. Gradient: ScatterND with reduction "add", since a slice may
+// be taken more than once.
 #include "shoal/graph/graph.h"
 #include "shoal/ops/array/index.h"
 #include "shoal/ops/copy.h"
@@ -41,7 +42,8 @@ void reference(const Node& node, std::span<const Tensor> inputs, std::span<Tenso
   }
 }
 
-// Whole along the axis: which slices are read is known only when the indices are.
+// The data stay whole along the axis, because indices are known only at run time. The other axes
+// are cut with the output, the indices too.
 std::optional<Tile> split(const Node& node, std::span<const Operand> inputs, const Region& output) {
   Region data = Region::whole(inputs[0].type.shape), indices = Region::whole(inputs[1].type.shape);
   const size_t axis = axis_in(node.integer("axis", 0), data.begin.rank());

@@ -1,5 +1,6 @@
-// GatherElements: y has the shape of the indices; at [i, j, k] it is, for axis 1,
-// data[i, indices[i, j, k], k].
+// GatherElements: y has the shape of the indices. For axis 1,
+// y[i, j, k] = data[i, indices[i, j, k], k]
+// Gradient: ScatterElements with reduction "add".
 #include "shoal/graph/graph.h"
 #include "shoal/ops/array/index.h"
 #include "shoal/ops/copy.h"
@@ -15,6 +16,7 @@ Result<std::vector<TensorType>> infer(const Node& node, std::span<const Operand>
   SHOAL_ASSIGN(size_t axis, require_axis(node.integer("axis", 0), data.rank()));
   SHOAL_TRY(require_rank(inputs[1], data.rank()));
   SHOAL_TRY(require_indices(inputs[1], std::array{data[axis]}));
+  // The indices may be smaller than the data along the other axes, but not larger.
   for (size_t d = 0; d < data.rank(); ++d) {
     if (d != axis && indices[d] > data[d]) {
       return invalid("indices of shape " + to_string(indices) + " reach outside " +
@@ -29,6 +31,7 @@ void reference(const Node& node, std::span<const Tensor> inputs, std::span<Tenso
   const size_t axis = axis_in(node.integer("axis", 0), data.rank());
   Strides strides = strides_of(data);
   const int64_t length = data[axis], along = strides[axis];
+  // The index replaces the position along the axis.
   strides[axis] = 0;
   const std::byte* from = inputs[0].bytes().data();
   std::byte* to = outputs[0].bytes().data();
@@ -48,6 +51,7 @@ void reference(const Node& node, std::span<const Tensor> inputs, std::span<Tenso
   });
 }
 
+// Cut along the other axes only, as in Gather.
 std::optional<Tile> split(const Node& node, std::span<const Operand> inputs, const Region& output) {
   Region data = output;
   const size_t axis = axis_in(node.integer("axis", 0), output.begin.rank());

@@ -1,5 +1,6 @@
-// GatherND: the last axis of the indices holds tuples that each name a slice of the data.
-// y[b.., i.., k..] = data[b.., indices[b.., i.., :], k..]
+// GatherND: y[b.., i.., k..] = data[b.., indices[b.., i.., :], k..]. The last axis of the indices
+// holds tuples, each of which names a slice of the data. `batch_dims` leading axes are shared by
+// both. Gradient: ScatterND with reduction "add", or a scatter of elements where there are batches.
 #include <algorithm>
 
 #include "shoal/graph/graph.h"
@@ -69,6 +70,8 @@ void reference(const Node& node, std::span<const Tensor> inputs, std::span<Tenso
   }
 }
 
+// Output axes are [batch, positions, slice]. Batches cut both inputs, positions the indices, and
+// slices the data. The indexed axes of the data stay whole.
 std::optional<Tile> split(const Node& node, std::span<const Operand> inputs, const Region& output) {
   Region data = Region::whole(inputs[0].type.shape), indices = Region::whole(inputs[1].type.shape);
   const auto [batch, tuple] = axes_of(node, inputs[1].type.shape);

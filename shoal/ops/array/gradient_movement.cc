@@ -1,4 +1,5 @@
-// Of operators that move elements or leave them out: the gradient goes the same way back.
+// Gradients of operators that move elements or drop them: dy is moved back the same way, and
+// dropped elements get 0.
 #include <numeric>
 
 #include "shoal/ops/chain.h"
@@ -13,19 +14,20 @@ using Gradients = Result<std::vector<ValueId>>;
 
 const Attributes kAddUp{{"reduction", std::string("add")}};
 
-// dx for the first of the node's inputs, nothing for the others.
+// dx for the first of the node's inputs, no gradient for the others.
 Gradients only_first(const Chain& chain, const Node& node, ValueId dx) {
   std::vector<ValueId> gradients(node.inputs.size(), kNoValue);
   gradients[0] = dx;
   return chain.finish(std::move(gradients));
 }
 
-// Pads as the operator has them: all begins, then all ends.
+// `pads` as Pad has them: all begins, then all ends; negative ones crop.
 ValueId padded(Chain& chain, ValueId x, std::span<const int64_t> pads) {
   return chain.add(pad_, {x, chain.list(pads)});
 }
 
-// The constant inputs, the first replaced by `data`; integers, which say where to, must be known.
+// The inputs for running the node on other data: the first replaced by `data`, integers as they
+// are. Integers say where elements go, so they must be constant.
 Result<std::vector<Tensor>> with_data(const Node& node, const Graph& graph, const Tensor& data) {
   std::vector<Tensor> inputs{data};
   for (size_t i = 1; i < node.inputs.size(); ++i) {
@@ -41,6 +43,8 @@ Result<std::vector<Tensor>> with_data(const Node& node, const Graph& graph, cons
   return inputs;
 }
 
+// Padding back with the negated pads crops what was added, and puts zeros where elements were
+// removed.
 Gradients unpadded(Chain& chain, const Node& node, ValueId dy, std::vector<int64_t> pads) {
   for (int64_t& pad : pads) pad = -pad;
   return only_first(chain, node, padded(chain, dy, pads));
@@ -54,6 +58,7 @@ Tensor numbered(const Shape& shape) {
 
 }  // namespace
 
+// Gradients pass through casts between floats. A cast from an integer ends them.
 Gradients cast_gradient(const Node& node, std::span<const ValueId> outputs, Graph& graph) {
   if (!Floats::contains(graph[node.inputs[0]].type.dtype)) {
     return std::vector<ValueId>(node.inputs.size(), kNoValue);
@@ -84,6 +89,7 @@ Gradients transpose_gradient(const Node& node, std::span<const ValueId> outputs,
   return chain.finish({chain.add(transpose, {outputs[0]}, std::move(attributes))});
 }
 
+// A triangle is a mask, and a mask is its own gradient.
 Gradients trilu_gradient(const Node& node, std::span<const ValueId> outputs, Graph& graph) {
   Chain chain(graph, node.inputs[0]);
   std::vector<ValueId> inputs = node.inputs;
@@ -113,8 +119,10 @@ Gradients split_gradient(const Node& node, std::span<const ValueId> outputs, Gra
   return only_first(chain, node, chain.add(concat, std::move(parts), along));
 }
 
-// The operator itself, run on the numbers of the elements, says where each comes from: the way
-// back for any that only moves them. What it makes up (padding) goes to one element too many.
+// Finds the way back by running the operator itself on the numbers 0, 1, 2, ... of the input's
+// elements: each output then says which element it came from. This works for any operator that only
+// moves elements. Padding is given the number `count`, one past the last, which collects its
+// gradient and is cropped.
 Gradients permutation_gradient(const Node& node, std::span<const ValueId> outputs, Graph& graph) {
   Chain chain(graph, node.inputs[0]);
   const Shape shape = chain.shape_of(node.inputs[0]);
@@ -150,7 +158,8 @@ ValueId spaced(Chain& chain, ValueId x, size_t axis, int64_t step) {
 
 }  // namespace
 
-// Elements are put back by padding; those that were taken backwards, one by one.
+// Elements are put back by inserting step - 1 zeros behind each and padding both ends. Backward
+// slices, and those at the maximum rank, where `spaced` has no room for an axis, are scattered.
 Gradients slice_gradient(const Node& node, std::span<const ValueId> outputs, Graph& graph) {
   Chain chain(graph, node.inputs[0]);
   const Shape shape = chain.shape_of(node.inputs[0]), part = chain.shape_of(outputs[0]);
@@ -176,7 +185,7 @@ Gradients slice_gradient(const Node& node, std::span<const ValueId> outputs, Gra
   return only_first(chain, node, padded(chain, dy, pads));
 }
 
-// With a constant, what x does not get goes to the constant.
+// dx is dy without the border. The constant receives the rest: sum(dy) - sum(dx).
 Gradients pad_gradient(const Node& node, std::span<const ValueId> outputs, Graph& graph) {
   Chain chain(graph, node.inputs[0]);
   SHOAL_ASSIGN(const std::vector<Tensor> inputs, with_data(node, graph, Tensor()));
@@ -195,7 +204,8 @@ Gradients pad_gradient(const Node& node, std::span<const ValueId> outputs, Graph
   return chain.finish(std::move(gradients));
 }
 
-// Along axis 0 every index names a slice, to which ScatterND adds. Other axes go to the front.
+// A ScatterND that adds. It indexes leading axes only, so `axis` is moved to the front and back
+// again.
 Gradients gather_gradient(const Node& node, std::span<const ValueId> outputs, Graph& graph) {
   Chain chain(graph, node.inputs[0]);
   const Shape data = chain.shape_of(node.inputs[0]), indices = chain.shape_of(node.inputs[1]);
@@ -229,6 +239,7 @@ Gradients gather_elements_gradient(const Node& node, std::span<const ValueId> ou
       chain.add(scatter_elements, {zeros, node.inputs[1], outputs[0]}, std::move(attributes)));
 }
 
+// ScatterND has no batch_dims.
 Gradients gather_nd_gradient(const Node& node, std::span<const ValueId> outputs, Graph& graph) {
   if (node.integer("batch_dims", 0) != 0) return permutation_gradient(node, outputs, graph);
   Chain chain(graph, node.inputs[0]);

@@ -1,5 +1,5 @@
-// Of operators that put elements in places that the run decides: the way back takes them from
-// there. TopK and CumSum are of the same kind.
+// Gradients of operators that put elements in places known only at run time: dy is gathered from
+// there. TopK and CumSum belong here as well.
 #include <numeric>
 
 #include "shoal/ops/chain.h"
@@ -11,8 +11,9 @@ namespace {
 
 using Gradients = Result<std::vector<ValueId>>;
 
-// Where several updates go to one place the last of them stays, and the others change nothing: the
-// update's own number comes back from there only if it is that one.
+// Which updates survive. Where several go to one place, only the last has an effect. Scattering the
+// updates' own numbers and gathering them again gives an update its own number only if it is that
+// one.
 ValueId is_last(Chain& chain, const Node& node, const Operator& gather,
                 const Attributes& attributes) {
   const Shape data = chain.shape_of(node.inputs[0]), updates = chain.shape_of(node.inputs[2]);
@@ -25,11 +26,14 @@ ValueId is_last(Chain& chain, const Node& node, const Operator& gather,
   return chain.add(equal, {chain.add(gather, {there, node.inputs[1]}, attributes), own});
 }
 
+// With "add" both inputs keep dy. With "none" the data lose it where they are overwritten, and the
+// updates receive it if they survive.
 Gradients scatter_gradient(const Node& node, std::span<const ValueId> outputs, Graph& graph,
                            const Operator& gather, const Attributes& attributes) {
   Chain chain(graph, node.inputs[0]);
   const std::string reduction = node.text("reduction", "none");
   const ValueId taken = chain.add(gather, {outputs[0], node.inputs[1]}, attributes);
+  // The data are copied unchanged and every update is added once, so neither needs a mask.
   if (reduction == "add") return chain.finish({outputs[0], kNoValue, taken});
   if (reduction != "none") {
     return Status(Code::kUnsupported,
@@ -53,6 +57,7 @@ Gradients scatter_nd_gradient(const Node& node, std::span<const ValueId> outputs
   return scatter_gradient(node, outputs, graph, gather_nd, {});
 }
 
+// The chosen positions are output 1; a node without it is run once more for them.
 Gradients top_k_gradient(const Node& node, std::span<const ValueId> outputs, Graph& graph) {
   Chain chain(graph, node.inputs[0]);
   const ValueId indices = node.outputs.size() > 1
@@ -64,7 +69,8 @@ Gradients top_k_gradient(const Node& node, std::span<const ValueId> outputs, Gra
   return chain.finish({dx, kNoValue});
 }
 
-// An element is part of all sums from it on, so its gradient is the sum from the other end.
+// An element is part of all sums from it on, so its gradient is the sum of those, from the other
+// end.
 Gradients cum_sum_gradient(const Node& node, std::span<const ValueId> outputs, Graph& graph) {
   Chain chain(graph, node.inputs[0]);
   Attributes attributes = node.attributes;

@@ -1,3 +1,4 @@
+// Checks of indices: see index.h.
 #include "shoal/ops/array/index.h"
 
 #include "shoal/ops/require.h"
@@ -15,6 +16,7 @@ Status out_of_range(int64_t index, int64_t size) {
 Status require_indices(const Operand& indices, std::span<const int64_t> sizes) {
   SHOAL_TRY(require<Indices>(indices));
   if (indices.type.shape.count() == 0) return {};
+  // Any index into an empty axis is out of range, constant or not.
   for (int64_t size : sizes) {
     if (size == 0) return invalid("indices into an axis of size 0");
   }

@@ -1,4 +1,5 @@
-// NonZero: the positions of the elements that are not zero, one column each.
+// NonZero: the positions of the elements that are not zero, as a matrix [rank, n] with one column
+// each. The elements decide n, so the input must be a constant. NaN is not zero.
 #include "shoal/graph/graph.h"
 #include "shoal/ops/record.h"
 #include "shoal/ops/require.h"
@@ -6,7 +7,7 @@
 namespace shoal::ops {
 namespace {
 
-// Calls f with the row-major position of each.
+// Calls f with the row-major position of each such element.
 template <class F>
 void for_each_nonzero(const Tensor& tensor, F f) {
   visit<AllTypes>(tensor.dtype(), [&]<class T>() {
@@ -18,7 +19,7 @@ void for_each_nonzero(const Tensor& tensor, F f) {
   });
 }
 
-// Of a scalar ONNX gives [0, n], not NumPy's [1, n].
+// A scalar gives [0, n] in ONNX, [1, n] in NumPy.
 Result<std::vector<TensorType>> infer(const Node&, std::span<const Operand> inputs) {
   const auto rank = static_cast<int64_t>(inputs[0].type.shape.rank());
   int64_t n = 0;

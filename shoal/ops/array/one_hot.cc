@@ -1,4 +1,6 @@
-// OneHot: a new axis of length depth, `on` where its position is the index and `off` elsewhere.
+// OneHot: y[i.., d, k..] = d == index[i.., k..] ? on : off, with a new axis of length `depth`.
+// Negative indices count from the end; an index out of range gives a line of `off`. Indices and
+// depth may be floats, which are truncated.
 #include "shoal/graph/graph.h"
 #include "shoal/ops/convert.h"
 #include "shoal/ops/copy.h"
@@ -54,6 +56,7 @@ void reference(const Node& node, std::span<const Tensor> inputs, std::span<Tenso
   }
 }
 
+// The new axis is never cut: its length is `depth` in every tile.
 std::optional<Tile> split(const Node& node, std::span<const Operand> inputs, const Region& output) {
   const size_t axis = *axis_of(node, inputs[0].type.shape);
   Region written = output, indices = Region::whole(inputs[0].type.shape);

@@ -8,7 +8,8 @@
 
 namespace shoal::ops {
 
-// A strict weak order also where there are NaNs, as sorting needs: they come last, as in NumPy.
+// A strict weak order, which sorting needs, also where there are NaNs: they come last, as in NumPy.
+// So they are largest for TopK.
 template <class T>
 bool sorts_before(T a, T b) {
   using C = Compute<T>;

@@ -1,4 +1,7 @@
-// Pad: adds elements before and after each axis, or removes them where a pad is negative.
+// Pad: adds elements before and after each axis, or removes them where a pad is negative. Modes:
+// constant  0 0 | a b c d | 0 0      reflect  c b | a b c d | c b
+// edge      a a | a b c d | d d      wrap     c d | a b c d | a b
+// The gradient is in gradient_movement.cc. Only a constant border can be cut within a padded axis.
 #include <algorithm>
 #include <array>
 
@@ -23,7 +26,7 @@ Result<Mode> mode_of(const Node& node) {
   return invalid("unknown mode " + mode);
 }
 
-// Of one axis; negative where elements are removed, which happens first.
+// The pads of one axis. Negative ones remove elements, which happens before others are added.
 struct Pads {
   int64_t begin = 0, end = 0;
 
@@ -33,7 +36,8 @@ struct Pads {
   }
 };
 
-// One per axis of the input. Input 3 (opset 18) names the axes that input 1 is about.
+// One per axis of the input. Input 3 (opset 18) names the axes of input 1; without it they are all
+// axes. Each pad comes from a file and is bounded, so that sums of a few of them cannot overflow.
 Result<std::vector<Pads>> pads_of(std::span<const Operand> inputs) {
   const size_t rank = inputs[0].type.shape.rank();
   std::vector<int64_t> axes;
@@ -71,6 +75,7 @@ Result<std::vector<TensorType>> infer(const Node& node, std::span<const Operand>
     const int64_t kept = pads[d].kept(type.shape[d]);
     if (kept < 0) return invalid("removes more than there is along axis " + std::to_string(d));
     type.shape[d] += pads[d].begin + pads[d].end;
+    // The other modes repeat elements, so there must be one.
     if (kept == 0 && type.shape[d] > 0 && mode != Mode::kConstant) {
       return invalid("nothing to repeat along axis " + std::to_string(d));
     }
@@ -78,7 +83,8 @@ Result<std::vector<TensorType>> infer(const Node& node, std::span<const Operand>
   return std::vector{type};
 }
 
-// Which of the n elements stands at position i of the axis, i < 0 or i >= n.
+// The element, in [0, n), that stands at position i of the axis, i < 0 or i >= n. Reflection has a
+// period of 2 (n - 1), since it does not repeat the edge; pads longer than the axis go on with it.
 int64_t source_of(Mode mode, int64_t i, int64_t n) {
   if (mode == Mode::kEdge || n == 1) return i < 0 ? 0 : n - 1;
   const int64_t period = mode == Mode::kWrap ? n : 2 * (n - 1);
@@ -86,7 +92,8 @@ int64_t source_of(Mode mode, int64_t i, int64_t n) {
   return at < n ? at : period - at;
 }
 
-// Pads one axis of everything inside it at a time, from the innermost to the outermost.
+// Pads one axis at a time, from the innermost to the outermost. Inner axes are complete when an
+// outer one is padded, so its border is a copy of whole slices.
 struct Padder {
   Mode mode;
   size_t size;                // of an element
@@ -144,7 +151,7 @@ void reference(const Node& node, std::span<const Tensor> inputs, std::span<Tenso
   padder.run(0, inputs[0].bytes().data(), outputs[0].bytes().data());
 }
 
-// What a tile reads of an axis, and how it pads that.
+// The part of an axis that a tile reads, and the pads it gets there.
 struct Cut {
   int64_t begin, end;
   Pads pads;

@@ -1,6 +1,7 @@
-// Operators that draw: Bernoulli, Multinomial, RandomNormal, RandomUniform and their Like forms.
-// With a seed a node draws the same numbers at every run. ONNX leaves the generator open, so the
-// numbers are not those of other engines.
+// Operators that draw random numbers: Bernoulli, Multinomial, RandomNormal, RandomUniform and their
+// Like forms. With a seed a node draws the same numbers at every run. ONNX leaves the generator
+// open, so the numbers are not those of other engines. None can be split: a tile would draw other
+// numbers.
 #include "shoal/ops/array/random.h"
 
 #include <algorithm>
@@ -22,6 +23,7 @@ std::mt19937 make_generator(const Node& node) {
     if (const auto* integer = std::get_if<int64_t>(&seed->second)) {
       return std::mt19937(static_cast<uint32_t>(*integer));
     }
+    // ONNX declares `seed` as a float. Its bits are the seed, so that fractions differ too.
     if (const auto* real = std::get_if<float>(&seed->second)) {
       return std::mt19937(std::bit_cast<uint32_t>(*real));
     }
@@ -109,8 +111,8 @@ Result<std::vector<TensorType>> infer_multinomial(const Node& node,
   return std::vector{TensorType{dtype, {shape[0], samples}}};
 }
 
-// exp(x_0), exp(x_0) + exp(x_1), ...: up to a factor, which keeps exp from overflowing. NaN, and
-// what is infinitely likely, count as impossible.
+// exp(x_0), exp(x_0) + exp(x_1) and so on, up to a common factor: the largest x is subtracted, so
+// exp cannot overflow. NaN and infinite logits count as impossible.
 template <class T>
 std::vector<double> cumulative_weights(std::span<const T> log_weights) {
   double top = -std::numeric_limits<double>::infinity();
@@ -138,6 +140,7 @@ void draw_multinomial(const Node& node, std::span<const Tensor> inputs, std::spa
         std::ranges::generate(outputs[0].data<Y>().subspan(row * samples, samples), [&] {
           const double at = uniform(generator) * weights.back();
           const auto drawn = std::ranges::upper_bound(weights, at) - weights.begin();
+          // Rounding may put `at` on the sum itself, one past the last class.
           return static_cast<Y>(std::min<int64_t>(drawn, shape[1] - 1));
         });
       }

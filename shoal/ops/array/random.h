@@ -1,4 +1,4 @@
-// Where random operators take their numbers from.
+// The generator of random operators.
 #pragma once
 
 #include <random>
@@ -7,7 +7,8 @@
 
 namespace shoal::ops {
 
-// From the node's `seed`, an integer or a float; without one, different at every call.
+// Seeded by the node's `seed`, an integer or a float; without one, different at every call. Reads
+// nothing but the node, so any thread may call it.
 std::mt19937 make_generator(const Node& node);
 
 }  // namespace shoal::ops

@@ -1,4 +1,5 @@
-// Range: start, start + delta, ... up to before limit.
+// Range: y_i = start + i delta, for as many i as y_i is before limit: max(0, ceil((limit - start) /
+// delta)). A delta of 0 is refused. The inputs decide the shape, so they must be constants.
 #include <cmath>
 
 #include "shoal/base/limits.h"
@@ -11,8 +12,9 @@ namespace {
 
 using RangeTypes = Types<float, double, int16_t, int32_t, int64_t>;
 
-// As a double, so that infinities and what is far beyond any tensor compare like numbers; exact
-// below the limit of a dimension. The distance of two int64 needs 64 bits without a sign.
+// The number of elements, as a double: infinities and counts far beyond any tensor then compare
+// like numbers, and counts below the limit of a dimension are exact. The distance of two int64
+// takes 64 bits without a sign.
 template <class T>
 double count_of(T start, T limit, T delta) {
   if constexpr (std::is_integral_v<T>) {

@@ -1,4 +1,5 @@
-// Operators that give the same elements another shape: Reshape, Flatten, Squeeze, Unsqueeze.
+// Operators that give the same elements another shape: Reshape, Flatten, Squeeze, Unsqueeze. They
+// copy, or do nothing at all where the device runs them in place. Their gradient is a Reshape.
 #include <algorithm>
 #include <numeric>
 
@@ -20,7 +21,8 @@ Result<std::vector<TensorType>> same_elements(const Operand& input, const Shape&
   return std::vector{TensorType{input.type.dtype, shape}};
 }
 
-// --- Reshape: a dimension 0 is copied from the input, one -1 takes what is left.
+// --- Reshape: a dimension 0 is copied from the input, unless `allowzero` is set, and one -1 takes
+// the remaining elements.
 
 Result<Shape> target_shape(const Node& node, std::span<const Operand> inputs) {
   const Shape& from = inputs[0].type.shape;
@@ -43,6 +45,7 @@ Result<Shape> target_shape(const Node& node, std::span<const Operand> inputs) {
     }
   }
   const int64_t count = from.count();
+  // With a dimension of 0, -1 would be 0 / 0. It stays -1 and is refused below.
   if (open != nullptr && known.ok() && known.value() != 0) {
     *open = count / known.value();
     known = known * *open;
@@ -70,9 +73,9 @@ size_t outermost(const Shape& shape, AxisRange axes) {
   return axis;
 }
 
-// Axes [8, 32] of one shape are axis [256] of the other: a run of elements of one is a run of
-// elements of the other. Restricts both to the shortest run, of whole steps along the outermost
-// axes of either, that holds what is asked for.
+// Axes [8, 32] of one shape are axis [256] of the other, so a run of elements of one is a run of
+// elements of the other. Restricts both to the shortest run that holds the region asked for and
+// consists of whole steps along the outermost axes of either.
 void split_block(const Shape& from, AxisRange from_axes, const Shape& to, AxisRange to_axes,
                  const Region& output, Region& read, Region& written) {
   const size_t in = outermost(from, from_axes), out = outermost(to, to_axes);
@@ -87,8 +90,9 @@ void split_block(const Shape& from, AxisRange from_axes, const Shape& to, AxisRa
   written.end[out] = end / out_step;
 }
 
-// Block by block: the shortest ranges of axes that have as many elements in both shapes. There is
-// at least one element.
+// Pairs up blocks of axes: the shortest ranges of axes that have as many elements in both shapes.
+// Each block is cut on its own. REQUIRES: the shapes have at least one element, or the counts would
+// never meet.
 Tile split_blocks(const Node& node, std::span<const Operand> inputs, const Shape& to,
                   const Region& output) {
   const Shape& from = inputs[0].type.shape;
@@ -130,6 +134,8 @@ Shape flat_shape(const Node& node, const Shape& from) {
 Result<std::vector<TensorType>> infer_flatten(const Node& node, std::span<const Operand> inputs) {
   const Shape& from = inputs[0].type.shape;
   const int64_t axis = node.integer("axis", 1);
+  // The one operator where `axis` may be the rank itself: all axes are flattened into the first
+  // dimension.
   if (axis != static_cast<int64_t>(from.rank())) {
     SHOAL_TRY(require_axis(axis, from.rank()).status());
   }
@@ -191,7 +197,7 @@ std::optional<Tile> split_squeeze(const Node& node, std::span<const Operand> inp
                                   const Region& output) {
   const std::vector<size_t> axes = *squeezed_axes(inputs);
   const bool named = inputs.size() > 1 && inputs[1].given;
-  // A tile one element thin would lose that axis as well.
+  // Without a list, a tile that is one element wide would lose that axis as well.
   if (!named && std::ranges::count(output.shape(), 1) > 0) return std::nullopt;
   Tile tile{
       {{with(output.begin, axes, 0), with(output.end, axes, 1)}}, output, node.attributes, {}};
@@ -199,6 +205,7 @@ std::optional<Tile> split_squeeze(const Node& node, std::span<const Operand> inp
   return tile;
 }
 
+// The axes are those of the output. Its rank is checked first: the list comes from a file.
 Result<std::vector<size_t>> inserted_axes(std::span<const Operand> inputs) {
   SHOAL_ASSIGN(std::vector<int64_t> axes, require_list(inputs[1]));
   const size_t rank = inputs[0].type.shape.rank() + axes.size();

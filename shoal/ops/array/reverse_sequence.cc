@@ -1,4 +1,6 @@
-// ReverseSequence: turns round the first lengths[b] steps of each sequence b of a batch.
+// ReverseSequence: y[t, b] = x[t < len[b] ? len[b] - 1 - t : t, b], the first len[b] steps of each
+// sequence b reversed. It is its own gradient, computed by permutation_gradient() where the lengths
+// are constant.
 #include <algorithm>
 
 #include "shoal/graph/graph.h"
@@ -14,6 +16,7 @@ struct Axes {
   size_t time, batch;
 };
 
+// A negative axis becomes a large number here, which `infer` refuses.
 Axes axes_of(const Node& node) {
   return {static_cast<size_t>(node.integer("time_axis", 0)),
           static_cast<size_t>(node.integer("batch_axis", 1))};
@@ -47,7 +50,7 @@ void reference(const Node& node, std::span<const Tensor> inputs, std::span<Tenso
     return static_cast<size_t>(t * time_step + b * batch_step) * size;
   };
   for (int64_t b = 0; b < shape[batch]; ++b) {
-    // A length out of range is one of the data's making; the whole sequence is the most there is.
+    // A length out of range comes from the data at run time. It is clamped, not refused.
     const auto length = std::clamp<int64_t>(lengths[static_cast<size_t>(b)], 0, shape[time]);
     for (int64_t t = 0; t < shape[time]; ++t) {
       const int64_t source = t < length ? length - 1 - t : t;
@@ -57,6 +60,7 @@ void reference(const Node& node, std::span<const Tensor> inputs, std::span<Tenso
   }
 }
 
+// Every step may come from any other, so the time axis stays whole.
 std::optional<Tile> split(const Node& node, std::span<const Operand> inputs, const Region& output) {
   const auto [time, batch] = axes_of(node);
   Region sequences = output;

@@ -1,3 +1,4 @@
+// Reductions of scattered updates: see scatter.h.
 #include "shoal/ops/array/scatter.h"
 
 #include <algorithm>
@@ -48,6 +49,7 @@ void combine(std::byte* elements, const std::byte* updates, int64_t n) {
   for (int64_t k = 0; k < n; ++k) x[k] = F()(x[k], u[k]);
 }
 
+// One function per type, chosen before the loop over the updates.
 template <class F>
 Combine for_type(DType dtype) {
   Combine result = nullptr;

@@ -1,4 +1,4 @@
-// What scattered updates do to the elements that are there.
+// The reductions by which scattered updates are combined with the elements that are there.
 #pragma once
 
 #include <cstddef>
@@ -11,8 +11,8 @@ namespace shoal::ops {
 // Combines n elements with as many updates, in place.
 using Combine = void (*)(std::byte* elements, const std::byte* updates, int64_t n);
 
-// By the attribute `reduction`: none (a copy), add, mul, or, from opset 18, max and min. Integers
-// wrap around; for bool, add and max are "or", mul and min are "and".
+// The function that the attribute `reduction` names: none (a copy), add, mul, or, from opset 18,
+// max and min. Integers wrap; for bool, add and max are "or", mul and min are "and".
 Result<Combine> combine_of(const Node& node, DType dtype);
 
 }  // namespace shoal::ops

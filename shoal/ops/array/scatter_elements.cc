@@ -1,5 +1,7 @@
-// ScatterElements: the data with some elements updated; for axis 1, update [i, j, k] goes to
-// [i, indices[i, j, k], k].
+// ScatterElements: a copy of the data with some elements updated. For axis 1,
+// y[i, indices[i, j, k], k] = reduce(y[i, indices[i, j, k], k], updates[i, j, k])
+// Updates are applied in row-major order, so with reduction "none" the last one to a place wins;
+// ONNX leaves that open. The gradient is in gradient_scatter.cc.
 #include <algorithm>
 
 #include "shoal/graph/graph.h"
@@ -55,7 +57,8 @@ void reference(const Node& node, std::span<const Tensor> inputs, std::span<Tenso
   });
 }
 
-// Whole along the axis; along the others the updates are where the data is, if there are any.
+// Whole along the axis. Along the others the updates lie where the data do, except beyond their
+// end.
 std::optional<Tile> split(const Node& node, std::span<const Operand> inputs, const Region& output) {
   const size_t axis = axis_in(node.integer("axis", 0), output.begin.rank());
   Region written = output, updates = Region::whole(inputs[1].type.shape);

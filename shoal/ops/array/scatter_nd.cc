@@ -1,5 +1,7 @@
-// ScatterND: the data with some slices updated; the last axis of the indices holds tuples that
-// each name a slice.  y[indices[i.., :], k..] = updates[i.., k..]
+// ScatterND: a copy of the data with some slices updated. The last axis of the indices holds
+// tuples, each of which names a slice.
+// y[indices[i.., :], k..] = reduce(y[indices[i.., :], k..], updates[i.., k..])
+// Updates are applied in order. The gradient is in gradient_scatter.cc.
 #include "shoal/graph/graph.h"
 #include "shoal/ops/array/index.h"
 #include "shoal/ops/array/scatter.h"
@@ -51,7 +53,7 @@ void reference(const Node& node, std::span<const Tensor> inputs, std::span<Tenso
   }
 }
 
-// Whole along the axes that the tuples index.
+// Whole along the axes that the tuples index, since any tuple may name any of their positions.
 std::optional<Tile> split(const Node& node, std::span<const Operand> inputs, const Region& output) {
   const Shape& indices = inputs[1].type.shape;
   const auto tuple = static_cast<size_t>(indices[indices.rank() - 1]);

@@ -1,4 +1,5 @@
-// Shape and Size: what is known of a tensor without its elements.
+// Shape and Size: the dimensions of a tensor and their product, as i64. They read no elements, so
+// they are folded wherever the type is known.
 #include <algorithm>
 
 #include "shoal/graph/graph.h"
@@ -8,7 +9,8 @@
 namespace shoal::ops {
 namespace {
 
-// The dimensions [start, end); both may count from the end, and stop at the ends.
+// The dimensions [start, end) (opset 15). Both count from the end if negative and are clamped to
+// the rank.
 std::span<const int64_t> dimensions_of(const Node& node, const Shape& shape) {
   const auto rank = static_cast<int64_t>(shape.rank());
   auto axis = [&](int64_t i) { return std::clamp<int64_t>(i < 0 ? i + rank : i, 0, rank); };

@@ -1,4 +1,6 @@
-// Slice: every step-th element from `start` to before `end`, along some axes.
+// Slice: y_i = x[start + i step] along some axes, up to before `end`. Negative positions count from
+// the end, and positions out of range are clamped, as in Python. Steps may be negative, not 0. The
+// gradient is in gradient_movement.cc.
 #include "shoal/ops/array/slice.h"
 
 #include <algorithm>
@@ -12,16 +14,19 @@
 namespace shoal::ops {
 namespace {
 
-// Of one axis: the elements start, start + step, ..., `count` of them.
+// The cut of one axis: the elements start, start + step, ..., `count` of them.
 struct Cut {
   int64_t start, step, count;
 };
 
-// A position counted from the end if negative; no sum here overflows, whatever the file says.
+// A position counted from the end if negative, within [low, high]. A length is added only to a
+// negative number, so the sum cannot overflow whatever the file says.
 int64_t clamped(int64_t position, int64_t length, int64_t low, int64_t high) {
   return std::clamp(position < 0 ? position + length : position, low, high);
 }
 
+// Going backwards, -1 is the position before the first element. A file spells it as a number below
+// -length, usually the smallest integer.
 Cut cut_of(int64_t length, int64_t start, int64_t end, int64_t step) {
   if (length == 0) return {0, step, 0};
   if (step > 0) {
@@ -97,7 +102,8 @@ void reference(const Node&, std::span<const Tensor> inputs, std::span<Tensor> ou
       {outputs[0].bytes().data(), strides_of(shape)});
 }
 
-// The tile reads from its first element to its last, and so starts at one end of what it reads.
+// The tile reads the range from its first element to its last, so in that range it starts at one
+// end and stops at the other. Axes and steps are then given for every axis.
 std::optional<Tile> split(const Node& node, std::span<const Operand> inputs, const Region& output) {
   const std::vector<Cut> cuts = *cuts_of(inputs);
   Region read = output;

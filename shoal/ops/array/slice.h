@@ -1,4 +1,4 @@
-// Which elements a Slice takes, for who copies them.
+// The elements that a Slice takes, for kernels that copy them.
 #pragma once
 
 #include <cstdint>
@@ -8,14 +8,14 @@
 
 namespace shoal::ops {
 
-// In the input: where the first element of the output lies, and how many elements to step per index
-// of each axis of the output.
+// Strides in the input: the place of the first element of the output, and the number of elements to
+// step per index of each axis of the output.
 struct SliceSource {
   int64_t first;
   Strides strides;
 };
 
-// Of inputs that `infer` has accepted, an output that is not empty.
+// REQUIRES: `infer` has accepted the inputs, and the output is not empty.
 SliceSource slice_source(std::span<const Operand> inputs);
 
 }  // namespace shoal::ops

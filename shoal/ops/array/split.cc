@@ -1,4 +1,5 @@
-// Split: parts of the input along `axis`, of given sizes or of equal ones.
+// Split: parts of the input along `axis`, of given sizes or of equal ones. The gradient is a
+// Concat, with zeros for parts that nothing depends on.
 #include "shoal/base/checked.h"
 #include "shoal/graph/graph.h"
 #include "shoal/ops/copy.h"
@@ -9,7 +10,7 @@
 namespace shoal::ops {
 namespace {
 
-// Equal parts; with `num_outputs` (opset 18) the last one may be smaller.
+// Equal parts. With `num_outputs` (opset 18) the last one may be smaller.
 Result<std::vector<int64_t>> equal_sizes(const Node& node, int64_t length) {
   const auto parts = static_cast<int64_t>(node.outputs.size());
   const bool uneven = node.has("num_outputs");
@@ -71,7 +72,8 @@ void reference(const Node& node, std::span<const Tensor> inputs, std::span<Tenso
   }
 }
 
-// Cut along the other axes only, so that all outputs are cut alike.
+// Cut along the other axes only. The region is that of output 0, but a tile computes all outputs,
+// and along them all are cut alike.
 std::optional<Tile> split(const Node& node, std::span<const Operand> inputs, const Region& output) {
   const Shape& from = inputs[0].type.shape;
   const size_t axis = axis_in(node.integer("axis", 0), from.rank());

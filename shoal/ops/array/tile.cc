@@ -1,4 +1,5 @@
-// Tile: the input repeated along every axis.
+// Tile: y[i] = x[i mod n] along every axis. A repeat of 0 gives an empty tensor. The gradient adds
+// up the copies, by permutation_gradient().
 #include <algorithm>
 
 #include "shoal/base/checked.h"
@@ -20,6 +21,8 @@ Result<std::vector<TensorType>> infer(const Node&, std::span<const Operand> inpu
   }
   for (size_t d = 0; d < repeats.size(); ++d) {
     if (repeats[d] < 0) return invalid("repeats " + std::to_string(repeats[d]) + " times");
+    // The product comes from a file. An overflow compares as the largest integer and is refused
+    // with the type.
     type.shape[d] = (Checked(type.shape[d]) * repeats[d]).value();
   }
   return std::vector{type};
@@ -67,7 +70,8 @@ void reference(const Node&, std::span<const Tensor> inputs, std::span<Tensor> ou
   repeater.run(0, inputs[0].bytes().data(), outputs[0].bytes().data());
 }
 
-// Per axis: a part of one copy, or else as many whole copies as the region touches.
+// Along each axis the tile is a part of one copy, or else as many whole copies as the region
+// touches.
 std::optional<Tile> split(const Node& node, std::span<const Operand> inputs, const Region& output) {
   const Shape& from = inputs[0].type.shape;
   Region read = Region::whole(from), written = output;

@@ -1,4 +1,6 @@
-// TopK: the k largest or smallest elements of each line along `axis`, and where they stand.
+// TopK: the k largest or smallest elements of each line along `axis`, sorted, and their positions.
+// NaN counts as larger than any number. ONNX allows any order with sorted = 0; sorted is one of
+// them. The gradient goes to the chosen elements: gradient_scatter.cc.
 #include <algorithm>
 #include <numeric>
 
@@ -31,8 +33,8 @@ Result<std::vector<TensorType>> infer(const Node& node, std::span<const Operand>
   return types;
 }
 
-// The first k of `order`, which holds every position of the line. Equal elements stand in the
-// order of their positions, which also makes the result unique.
+// Sorts the first k of `order`, which receives the positions of a line. Equal elements stand in the
+// order of their positions, as ONNX asks, which also makes the result unique.
 template <class T>
 void rank_line(const T* line, int64_t step, bool largest, size_t k, std::span<int64_t> order) {
   std::iota(order.begin(), order.end(), 0);
@@ -71,6 +73,7 @@ void reference(const Node& node, std::span<const Tensor> inputs, std::span<Tenso
   });
 }
 
+// Ranking needs the whole line along the axis.
 std::optional<Tile> split(const Node& node, std::span<const Operand> inputs, const Region& output) {
   const Shape& shape = inputs[0].type.shape;
   const size_t axis = axis_of(node, shape);

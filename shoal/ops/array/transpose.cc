@@ -1,4 +1,5 @@
-// Transpose: axis d of the output is axis perm[d] of the input; all reversed by default.
+// Transpose: axis d of the output is axis perm[d] of the input; all axes reversed by default. The
+// gradient is the Transpose by the inverse permutation.
 #include "shoal/graph/graph.h"
 #include "shoal/ops/copy.h"
 #include "shoal/ops/gradient.h"
@@ -24,6 +25,7 @@ Shape permuted(const Shape& shape, std::span<const int64_t> perm) {
 Result<std::vector<TensorType>> infer(const Node& node, std::span<const Operand> inputs) {
   const Shape& shape = inputs[0].type.shape;
   const std::vector<int64_t> perm = permutation_of(node, shape.rank());
+  // ONNX has no negative axes here, though require_axes() would take them.
   SHOAL_TRY(require_axes(perm, shape.rank()).status());
   bool negative = false;
   for (int64_t axis : perm) negative |= axis < 0;
@@ -41,6 +43,7 @@ void reference(const Node& node, std::span<const Tensor> inputs, std::span<Tenso
                {outputs[0].bytes().data(), strides_of(to)});
 }
 
+// An element moves with its axes, so a box of the output is a box of the input.
 std::optional<Tile> split(const Node& node, std::span<const Operand> inputs, const Region& output) {
   const std::vector<int64_t> perm = permutation_of(node, inputs[0].type.shape.rank());
   Region read = output;

@@ -1,4 +1,5 @@
-// Trilu: the upper or lower triangle of each matrix, from the k'th diagonal on; the rest is zero.
+// Trilu: keeps the upper or lower triangle of each matrix, the elements with column - row >= k or
+// <= k; the others are zero. Its gradient is the same triangle of dy.
 #include "shoal/graph/graph.h"
 #include "shoal/ops/gradient.h"
 #include "shoal/ops/record.h"
@@ -36,7 +37,7 @@ void reference(const Node& node, std::span<const Tensor> inputs, std::span<Tenso
   });
 }
 
-// By whole matrices: k may not be known before it runs, so it cannot be moved.
+// Tiles hold whole matrices: k may be known only at run time, so it cannot be adjusted to a part.
 std::optional<Tile> split(const Node& node, std::span<const Operand> inputs, const Region& output) {
   const Shape& shape = inputs[0].type.shape;
   Region matrices = output;

@@ -1,5 +1,7 @@
-// Unique: the different elements, or along `axis` the different slices; optionally where each
-// first occurs, which of them every element is, and how often each occurs.
+// Unique: the distinct elements, or along `axis` the distinct slices. Further outputs give the
+// first occurrence of each, the number of the distinct slice that every slice is, and the number of
+// occurrences. All NaNs count as one value. The elements decide the shape, so the input must be a
+// constant.
 #include <algorithm>
 #include <numeric>
 
@@ -27,12 +29,13 @@ int compare(const T* x, const Slices& slices, int64_t i, int64_t j) {
 }
 
 struct Groups {
-  std::vector<int64_t> first;     // of each group: the first slice
-  std::vector<int64_t> count;     // of each group: how many slices
-  std::vector<int64_t> group_of;  // of each slice
+  std::vector<int64_t> first;     // by group: the first slice
+  std::vector<int64_t> count;     // by group: the number of slices
+  std::vector<int64_t> group_of;  // by slice
 };
 
-// In ascending order of the slices.
+// Groups of equal slices, in ascending order. The sort is stable, so the first of a group is its
+// first occurrence.
 template <class T>
 Groups sorted_groups(const T* x, const Slices& slices) {
   std::vector<int64_t> order(static_cast<size_t>(slices.n));
@@ -76,8 +79,8 @@ Groups groups_of(const Node& node, const Tensor& tensor) {
   return node.integer("sorted", 1) != 0 ? groups : in_order_of_occurrence(groups);
 }
 
-// Slices without elements are all the same. There can be any number of them, since no memory is
-// needed to hold them, so they are not listed.
+// Slices without elements are all equal. There may be any number of them, since they take no
+// memory, so they are not listed.
 bool empty(const Slices& slices) { return slices.n > 0 && slices.outer * slices.inner == 0; }
 
 Result<std::vector<TensorType>> infer(const Node& node, std::span<const Operand> inputs) {
