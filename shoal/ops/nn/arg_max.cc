@@ -1,5 +1,6 @@
-// ArgMax and ArgMin: where along an axis the largest or smallest element is; of equal ones the
-// first, or with select_last_index the last.
+// ArgMax and ArgMin: the position of the largest or smallest element along an axis. Of equal
+// elements the first is taken, or with select_last_index the last. Comparisons with NaN are false,
+// so a NaN is chosen only if it comes first. The result is an integer and has no gradient.
 #include <functional>
 
 #include "shoal/graph/graph.h"
@@ -63,6 +64,7 @@ void reference(const Node& node, std::span<const Tensor> inputs, std::span<Tenso
   });
 }
 
+// The reduced axis stays whole.
 std::optional<Tile> split(const Node& node, std::span<const Operand> inputs, const Region& output) {
   const Shape& shape = inputs[0].type.shape;
   const size_t axis = axis_of(node, shape);

@@ -1,8 +1,8 @@
 // Attention, our own operator: y = softmax(scale * q k' + mask) v for every image and head, where '
 // transposes the last two axes. q: [batch, heads, queries, depth], k: [batch, heads, keys, depth],
 // v: [batch, heads, keys, width]; the mask, if given, broadcasts to [batch, heads, queries, keys].
-// With `tokens_first`, q, k, v and y have their second and third axis in the other order, as they
-// come from one product for all heads.
+// With `tokens_first`, q, k, v and y have their second and third axis exchanged, as one product for
+// all heads leaves them. It is differentiated through its expansion.
 #include "shoal/ops/nn/attention.h"
 
 #include <algorithm>
@@ -47,6 +47,7 @@ Result<std::vector<TensorType>> infer(const Node& node, std::span<const Operand>
   if (q[3] != k[3]) return invalid("queries and keys differ in depth");
   if (k[axes.tokens] != v[axes.tokens]) return invalid("there are not as many values as keys");
   const Shape scores = attention_sizes(node, q, k, v).scores();
+  // The mask may be smaller than the scores, never larger: it would change the shape of y.
   if (has_mask(inputs)) {
     SHOAL_ASSIGN(const Shape all, broadcast(std::vector{scores, inputs[kMask].type.shape}));
     if (all != scores) return invalid("the mask does not broadcast to the scores");
@@ -56,7 +57,8 @@ Result<std::vector<TensorType>> infer(const Node& node, std::span<const Operand>
   return std::vector{TensorType{inputs[0].type.dtype, y}};
 }
 
-// scores = softmax(scores), in place.
+// scores = softmax(scores), in place. The largest score is subtracted first, so exp cannot
+// overflow. A row whose scores are all -infinity gives NaN, as Softmax does.
 template <class C>
 void softmax_row(std::vector<C>& scores) {
   if (scores.empty()) return;
@@ -133,7 +135,8 @@ void reference(const Node& node, std::span<const Tensor> inputs, std::span<Tenso
   visit<Floats>(inputs[0].dtype(), [&]<class T>() { attend<T>(node, inputs, outputs[0]); });
 }
 
-// A query needs every key of its head; columns of y are columns of v.
+// Every query reads all keys of its head, so k and v stay whole along the tokens. Columns of y are
+// columns of v.
 std::optional<Tile> split(const Node& node, std::span<const Operand> inputs, const Region& output) {
   const Axes axes = axes_of(node);
   const auto n =
@@ -165,6 +168,7 @@ Result<ValueId> transposed(Graph& graph, ValueId x, std::vector<int64_t> perm) {
   return graph.add(transpose, {x}, {{"perm", std::move(perm)}});
 }
 
+// With `tokens_first` the heads are moved to the front, since MatMul works on the last two axes.
 Result<std::vector<ValueId>> expand_node(const Node& node, std::span<const ValueId> inputs,
                                          Graph& graph) {
   const bool tokens_first = axes_of(node).tokens == 1;

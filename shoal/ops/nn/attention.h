@@ -1,4 +1,4 @@
-// Attention in numbers, for its reference and its kernels.
+// The sizes of an Attention and the layout of its heads, for its reference and its kernels.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +13,9 @@ struct AttentionSizes {
 
   Shape scores() const { return {batch, heads, queries, keys}; }
 
-  // Of q, k, v or the output, whose heads have `tokens` rows of `size` elements each: where the
-  // rows of a head begin, counting the heads of all images, and how far they lie apart.
+  // The rows of a head in q, k, v or the output, which have `tokens` rows of `size` elements per
+  // head: the offset of the first row, where `head` counts over all images, and the distance
+  // between rows.
   int64_t begin(int64_t head, int64_t tokens, int64_t size) const {
     if (!tokens_first) return head * tokens * size;
     return (head / heads * tokens * heads + head % heads) * size;
@@ -22,7 +23,7 @@ struct AttentionSizes {
   int64_t step(int64_t size) const { return tokens_first ? heads * size : size; }
 };
 
-// Of shapes that were accepted.
+// REQUIRES: `infer` has accepted the shapes.
 AttentionSizes attention_sizes(const Node& node, const Shape& q, const Shape& k, const Shape& v);
 
 }  // namespace shoal::ops

@@ -1,6 +1,7 @@
-// BatchNormalization: y = scale * (x - mean) / sqrt(variance + epsilon) + bias, channel by channel.
-// In inference, mean and variance are inputs 3 and 4. In training they are those of x itself, and
-// outputs 1 and 2 are the inputs moved a little towards them.
+// BatchNormalization: y = scale * (x - mean) / sqrt(variance + epsilon) + bias, per channel. In
+// inference, mean and variance are inputs 3 and 4. In training (opset 14) they are those of x
+// itself, and outputs 1 and 2 are the running averages of inputs 3 and 4. The gradient is in
+// gradient_norm.cc.
 #include <vector>
 
 #include "shoal/ops/convert.h"
@@ -25,6 +26,7 @@ Result<std::vector<TensorType>> infer(const Node& node, std::span<const Operand>
   if (x.rank() == 0) return invalid("a scalar has no channels");
   const Shape per_channel{channels_of(x)};
   SHOAL_TRY(require<Floats>(inputs[0]));
+  // ONNX lets the parameters have other float types than x.
   for (const Operand& parameter : inputs.subspan(1)) {
     SHOAL_TRY(require<Floats>(parameter));
     if (parameter.type.shape != per_channel) {
@@ -42,7 +44,7 @@ Result<std::vector<TensorType>> infer(const Node& node, std::span<const Operand>
   return types;
 }
 
-// Of every channel of x, [batch, channels, plane].
+// The moments of every channel of x, [batch, channels, plane].
 template <class T>
 std::vector<Moments> moments_per_channel(const Tensor& x, int64_t channels) {
   const Shape& shape = x.shape();
@@ -90,6 +92,8 @@ void normalize(const Node& node, std::span<const Tensor> inputs,
   T* y = output.data<T>().data();
   for (int64_t n = 0; n < shape[0]; ++n) {
     for (size_t c = 0; c < channels; ++c, x += plane, y += plane) {
+      // Scale and deviation are multiplied in double, so that a plane costs one product per element
+      // and is rounded once.
       const auto factor =
           static_cast<C>(scale.data<double>()[c] * statistics[c].inverse_deviation(epsilon));
       const auto mean = static_cast<C>(statistics[c].mean);
@@ -122,7 +126,8 @@ void reference(const Node& node, std::span<const Tensor> inputs, std::span<Tenso
   if (outputs.size() > 2) update(node, inputs[4], statistics, &Moments::variance, outputs[2]);
 }
 
-// In training a channel's statistics need the whole channel of the whole batch.
+// In training the statistics need the whole channel of the whole batch. In inference the channels
+// of a tile read their own parameters.
 std::optional<Tile> split(const Node& node, std::span<const Operand> inputs, const Region& output) {
   if (is_training(node)) return std::nullopt;
   Region channels{{0}, {1}};

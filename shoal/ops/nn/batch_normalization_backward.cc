@@ -1,8 +1,10 @@
-// BatchNormalizationBackward: gradients through BatchNormalization as it trains, from x, scale and
-// dy: those of x, scale and bias. With n = (x - mean) / sqrt(variance + epsilon), all of one
-// channel:
-//   dbias = sum(dy), dscale = sum(dy * n), dx = scale * (dy - mean(dy) - n * mean(dy * n)) /
-//   deviation
+// BatchNormalizationBackward, our own operator: the gradients of a BatchNormalization in training.
+// Inputs are x, scale and dy, outputs dx, dscale and dbias. With n = (x - mean) / deviation and
+// deviation = sqrt(variance + epsilon), all sums and means over one channel:
+//   dbias  = sum(dy)
+//   dscale = sum(dy * n)
+//   dx     = scale * (dy - mean(dy) - n * mean(dy * n)) / deviation
+// Mean and variance are computed again; keeping them would take outputs that ONNX does not have.
 #include <vector>
 
 #include "shoal/ops/gradient.h"
@@ -53,6 +55,7 @@ void run_channel(const Node& node, std::span<const Tensor> inputs, std::span<Ten
   for_each_of_channel(shape, c, [&](size_t i) { elements.push_back(x[i]); });
   const Moments moments = moments_of(std::span<const T>(elements));
   const double inverse = moments.inverse_deviation(node.real("epsilon", kEpsilon));
+  // Computed for each use: storing it would take another copy of the channel, in double.
   const auto normal = [&](size_t i) {
     return (static_cast<double>(x[i]) - moments.mean) * inverse;
   };

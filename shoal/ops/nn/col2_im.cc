@@ -1,6 +1,7 @@
-// Col2Im: puts blocks back where they were cut from an image, and adds up where they overlap.
-// x [n, c * taps, blocks] becomes y [n, c, spatial...]; inputs 1 and 2 say how large the image and
-// a block are. The window is that of a convolution over y.
+// Col2Im: puts blocks back where they were cut from an image, and adds them up where they overlap.
+// x [n, c * taps, blocks] becomes y [n, c, spatial...]; inputs 1 and 2 are the sizes of the image
+// and of a block. The window is that of a convolution over y. It is the gradient of im2col, and
+// im2col is its gradient.
 #include <algorithm>
 #include <vector>
 
@@ -36,6 +37,8 @@ Result<Blocks> require_blocks(const Node& node, std::span<const Operand> inputs)
   SHOAL_ASSIGN(const Shape image, require_sizes(inputs[1]));
   SHOAL_ASSIGN(const Shape block, require_sizes(inputs[2]));
   const Shape& x = inputs[0].type.shape;
+  // The sizes are elements of a constant and may be anything. The image is checked as a type before
+  // the window multiplies its dimensions, and `taps` may overflow.
   Checked taps = 1;
   Shape y{x[0], 1}, kernel{1, 1};
   for (int64_t size : image) y.push_back(size);
@@ -61,7 +64,7 @@ Result<std::vector<TensorType>> infer(const Node& node, std::span<const Operand>
   return std::vector{TensorType{inputs[0].type.dtype, blocks.image}};
 }
 
-// Adds a row of x, what one tap (k0, k1, k2) of the block gives for all places, to a plane of y.
+// Adds a row of x, the elements at tap (k0, k1, k2) of every block, to a plane of y.
 template <class T, class Sum>
 void add_row(const Window& window, const std::array<int64_t, 3>& k, const T* row, Sum* plane) {
   const auto& [a, b, c] = window.axes;
@@ -77,7 +80,7 @@ void add_row(const Window& window, const std::array<int64_t, 3>& k, const T* row
   }
 }
 
-// Likewise, the elements of the plane.
+// The same walk, writing the offsets in the plane instead of adding.
 void place_row(const Window& window, const std::array<int64_t, 3>& k, int64_t* row) {
   const auto& [a, b, c] = window.axes;
   const Range planes = a.outputs(k[0]), rows = b.outputs(k[1]), columns = c.outputs(k[2]);
@@ -97,6 +100,7 @@ void add_up(const Blocks& blocks, const Tensor& x, Tensor& y) {
   const int64_t size = a.input * b.input * c.input;
   const T* row = x.data<T>().data();
   T* to = y.data<T>().data();
+  // Sums of integers wrap, and f16 is rounded once per plane.
   std::vector<Modular<Compute<T>>> plane(static_cast<size_t>(size));
   for (int64_t channel = blocks.image[0] * blocks.image[1]; channel > 0; --channel) {
     std::ranges::fill(plane, 0);
@@ -119,7 +123,7 @@ void reference(const Node& node, std::span<const Tensor> inputs, std::span<Tenso
   visit<Numbers>(inputs[0].dtype(), [&]<class T>() { add_up<T>(blocks, inputs[0], outputs[0]); });
 }
 
-// By images and channels; the places of an image stay together.
+// Cut by images and channels. Blocks overlap, so all blocks of a channel stay together.
 std::optional<Tile> split(const Node& node, std::span<const Operand> inputs, const Region& output) {
   const Blocks blocks = *require_blocks(node, inputs);
   int64_t taps = 1;
@@ -136,8 +140,8 @@ std::optional<Tile> split(const Node& node, std::span<const Operand> inputs, con
               {}};
 }
 
-// [taps, blocks]: the element of a plane of y that each of x was added to; one past the last, where
-// there is none.
+// [taps, blocks]: for each element of x the element of a plane of y that it is added to. A tap in
+// the padding gets one past the last, where the gradient has a zero.
 Tensor places_of(const Window& window) {
   const auto& [a, b, c] = window.axes;
   const int64_t blocks = a.output * b.output * c.output, outside = a.input * b.input * c.input;
@@ -152,7 +156,7 @@ Tensor places_of(const Window& window) {
   return places;
 }
 
-// Cuts the blocks out of the image again.
+// Gathers the blocks from dy: the gradient of a sum goes to each term.
 Result<std::vector<ValueId>> gradient(const Node& node, std::span<const ValueId> outputs,
                                       Graph& graph) {
   Chain chain(graph, node.inputs[0]);

@@ -1,5 +1,7 @@
 // Conv: y[n,m,o] = b[m] + sum over c, k of w[m,c,k] x[n,c,o*stride + k*dilation - pad], where o and
-// k run over one to three spatial axes and c over the channels of m's group.
+// k run over one to three spatial axes and c over the channels of m's group. Gradients: dx is a
+// ConvTranspose of dy, dw is ConvWeightsBackward, db is the sum of dy per channel
+// (gradient_product.cc). Tiles read a halo, and their padding is what remains of it.
 #include "shoal/ops/nn/conv.h"
 
 #include <algorithm>
@@ -33,6 +35,8 @@ int64_t Convolution::taps() const {
 Result<Convolution> require_convolution(const Node& node, const Shape& x, const Shape& w) {
   SHOAL_ASSIGN(Window window, require_window(node, x, w));
   const int64_t groups = node.integer("group", 1);
+  // The products groups * channels are never formed here: `group` comes from a file and may be
+  // anything.
   if (groups < 1 || x[1] % groups != 0 || w[0] % groups != 0 || x[1] / groups != w[1]) {
     return invalid("input " + to_string(x) + " and weights " + to_string(w) + " do not match in " +
                    std::to_string(groups) + " groups");
@@ -52,6 +56,8 @@ Status require_bias(const Operand& bias, int64_t channels) {
                  to_string(Shape{channels}));
 }
 
+// A tile is again a convolution, with `group` groups of equal size. So it may have a part of one
+// group or several whole ones.
 std::optional<Range> groups_of(Range channels, int64_t each) {
   const Range groups{channels.begin / each, (channels.end - 1) / each + 1};
   const bool whole_groups = channels.count() == groups.count() * each;
@@ -95,6 +101,7 @@ Result<std::vector<TensorType>> infer(const Node& node, std::span<const Operand>
   return std::vector{TensorType{inputs[0].type.dtype, convolution.output_shape()}};
 }
 
+// The order of the loops makes the innermost one walk a row of the output, which vectorises.
 template <class T>
 void run(const Convolution& convolution, std::span<const Tensor> inputs, Tensor& output) {
   const int64_t in_plane = convolution.input_plane(), out_plane = convolution.output_plane();

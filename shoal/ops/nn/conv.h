@@ -1,5 +1,5 @@
-// What float and quantised convolutions share: the sizes, the loop over one output plane, and how
-// a box of the output is computed apart.
+// The parts that float and quantised convolutions share: the sizes, the loop over one output plane,
+// and the tile that computes a box of the output.
 #pragma once
 
 #include <array>
@@ -27,17 +27,19 @@ struct Convolution {
 
 // Checks `group` and the channels, and the window (window.h).
 Result<Convolution> require_convolution(const Node& node, const Shape& x, const Shape& w);
-Convolution convolution_of(const Node& node, const Shape& x, const Shape& w);  // once accepted
+Convolution convolution_of(const Node& node, const Shape& x,
+                           const Shape& w);  // REQUIRES: it is accepted
 
-// The Conv from y to x that a ConvTranspose node, once accepted, runs backwards: an axis's `input`
-// is an axis of y, its `output` is one of x. It has the weights just as they are.
+// The Conv from y to x that a ConvTranspose node runs backwards: `input` of a window axis is an
+// axis of y, `output` one of x. The weights are used as they are. REQUIRES: the node is accepted.
 Convolution transposed_convolution_of(const Node& node, const Shape& x, const Shape& w);
 
 // A bias, if given, has one element per output channel.
 Status require_bias(const Operand& bias, int64_t channels);
 
 // The groups, of `each` channels, that a range of channels belongs to: one group or a part of it,
-// or several whole ones. Nothing if it takes parts of several, for no `group` says that.
+// or several whole ones. Nothing if the range takes parts of several groups, which `group` cannot
+// express.
 std::optional<Range> groups_of(Range channels, int64_t each);
 
 int64_t count_macs(const Convolution& convolution);  // the largest int64 if it overflows
@@ -63,7 +65,8 @@ void accumulate_tap(const Window& window, std::array<int64_t, 3> tap, const X* x
     for (int64_t h = rows.begin; h < rows.end; ++h) {
       Sum* to = plane + (d * row.output + h) * column.output;
       const int64_t line = depth.position(d, kd) * row.input + row.position(h, kh);
-      // Not a pointer: where the window begins in the padding it would lie before x.
+      // An index, not a pointer: where the window begins in the padding, the pointer would lie
+      // before x.
       const int64_t from = line * column.input + column.position(0, kw);
       if (column.stride == 1) {  // the loop that vectorises
         for (int64_t i = columns.begin; i < columns.end; ++i) to[i] += weight * load_x(x[from + i]);

@@ -1,6 +1,7 @@
-// ConvTranspose: y[n,m,o] = b[m] + the sum of w[c,m,k] x[n,c,i] over all c, i and k for which
-// i*stride + k*dilation - pad = o. It is Conv run backwards, so its window is that of a Conv from y
-// to x: the axis's `input` is an axis of y, its `output` is one of x.
+// ConvTranspose: y[n,m,o] = b[m] + sum of w[c,m,k] x[n,c,i] over all c, i and k with i*stride +
+// k*dilation - pad = o. It is the gradient of a Conv from y to x, so its window is that Conv's:
+// `input` of an axis is an axis of y, `output` one of x. Its own gradient is a Conv
+// (gradient_product.cc).
 #include <algorithm>
 #include <string>
 
@@ -34,8 +35,11 @@ Result<Geometry> require_geometry(const Node& node, size_t rank) {
   return geometry;
 }
 
-// Sets the padding and y's size of spatial axis d. Where y is asked to be larger than what the
-// kernel reaches, the padding at the end is negative and the rest of y is bias.
+// Sets the padding and the size of y along spatial axis d:
+//   full = (x - 1) * stride + (kernel - 1) * dilation + 1 + output_padding
+//   y    = output_shape, or x * stride for SAME, or else full - pads
+// Where y is larger than the kernel reaches, the padding at the end is negative and the rest of y
+// is bias. As ONNX has it, an explicit output_shape divides the padding like SAME_LOWER.
 Status pad(WindowAxis& axis, const Geometry& geometry, size_t d) {
   const bool upper = geometry.auto_pad == "SAME_UPPER", lower = geometry.auto_pad == "SAME_LOWER";
   if (!upper && !lower && geometry.auto_pad != "NOTSET" && geometry.auto_pad != "VALID") {
@@ -88,6 +92,7 @@ Result<Window> require_window_backwards(const Node& node, const Shape& x, const 
 Result<Convolution> require_backwards(const Node& node, const Shape& x, const Shape& w) {
   SHOAL_ASSIGN(Window window, require_window_backwards(node, x, w));
   const int64_t groups = node.integer("group", 1);
+  // w[1] counts channels per group; the bound keeps its product with `groups` in range.
   if (groups < 1 || x[1] % groups != 0 || x[1] != w[0] || w[1] > kLimits.max_dimension / groups) {
     return invalid("input " + to_string(x) + " and weights " + to_string(w) + " do not match in " +
                    std::to_string(groups) + " groups");
@@ -118,7 +123,8 @@ void scatter_tap(const Window& window, std::array<int64_t, 3> tap, const T* x, C
     for (int64_t h = rows.begin; h < rows.end; ++h) {
       const T* from = x + (d * row.output + h) * column.output;
       const int64_t line = depth.position(d, kd) * row.input + row.position(h, kh);
-      // Not a pointer: where the first column falls into the padding it would lie before the plane.
+      // An index, not a pointer: where the first column falls into the padding, the pointer would
+      // lie before the plane.
       const int64_t to = line * column.input + column.position(0, kw);
       for (int64_t i = columns.begin; i < columns.end; ++i) {
         plane[to + i * column.stride] += weight * static_cast<Compute<T>>(from[i]);
@@ -127,7 +133,8 @@ void scatter_tap(const Window& window, std::array<int64_t, 3> tap, const T* x, C
   }
 }
 
-// Adds to `plane`, channel m of group g of one image of y, what all channels of the group give it.
+// Adds to `plane`, channel m of group g of one image of y, the contributions of all channels of the
+// group.
 template <class T>
 void scatter(const Convolution& conv, int64_t g, int64_t m, const T* x, const T* weights,
              Compute<T>* plane) {
@@ -175,8 +182,9 @@ struct Reach {
 
 std::optional<Reach> reach_of(const WindowAxis& axis, int64_t begin, int64_t end) {
   if (axis.output == 0) return std::nullopt;
-  // The first x whose last tap reaches y[begin], the last whose first tap reaches y[end - 1]; where
-  // the stride is wider than the kernel there may be none, and a neighbour does no harm.
+  // The first x whose last tap reaches y[begin], and the last whose first tap reaches y[end - 1].
+  // Where the stride is wider than the kernel there may be none; a neighbour is read then, which
+  // contributes nothing.
   const int64_t reach = axis.extent() - 1;
   const int64_t from = begin + axis.pad_begin;
   int64_t first = from <= reach ? 0 : (from - reach + axis.stride - 1) / axis.stride;
@@ -188,6 +196,8 @@ std::optional<Reach> reach_of(const WindowAxis& axis, int64_t begin, int64_t end
       {first, last + 1}, pad_begin, std::max<int64_t>(spare, 0), std::max<int64_t>(-spare, 0)};
 }
 
+// As for Conv, but the roles change: the part of x that reaches the box is read, and pads and
+// output_padding cut its contributions to the box.
 std::optional<Tile> split(const Node& node, std::span<const Operand> inputs, const Region& output) {
   if (output.shape().count() == 0) return std::nullopt;
   const Convolution conv =

@@ -1,7 +1,8 @@
-// ConvWeightsBackward: the gradient of Conv's weights, from its image x and the gradient dy of its
-// output: dw[m,c,k] = the sum over images n and outputs o of
-// dy[n,m,o] x[n,c,o*stride + k*dilation - pad]. A second output, if asked for, is the gradient of
-// the bias, the sum of dy per channel. Attributes are Conv's, with kernel_shape.
+// ConvWeightsBackward, our own operator: the gradient of Conv's weights, from its image x and the
+// gradient dy of its output,
+//   dw[m,c,k] = sum over n, o of dy[n,m,o] x[n,c,o*stride + k*dilation - pad]
+// A second output, if asked for, is the gradient of the bias, the sum of dy per channel. Attributes
+// are Conv's, with kernel_shape.
 #include <numeric>
 #include <string>
 
@@ -52,7 +53,7 @@ Result<std::vector<TensorType>> infer(const Node& node, std::span<const Operand>
   return types;
 }
 
-// What one tap of one filter met in one image.
+// The sum over the outputs of one image for one tap of one filter.
 template <class T>
 Compute<T> dot_tap(const Window& window, std::array<int64_t, 3> tap, const T* x, const T* dy) {
   const auto& [depth, row, column] = window.axes;
@@ -72,7 +73,7 @@ Compute<T> dot_tap(const Window& window, std::array<int64_t, 3> tap, const T* x,
   return sum;
 }
 
-// Of all taps of filter m on channel c, both counted over all groups.
+// All taps of filter m on channel c, both counted over all groups.
 template <class T>
 void sum_taps(const Convolution& conv, const T* x, const T* dy, int64_t m, int64_t c, T* dw) {
   const auto& [depth, row, column] = conv.window.axes;
@@ -141,8 +142,9 @@ Ints first_two_swapped(size_t rank) {
   return order;
 }
 
-// A Conv whose taps are the outputs and whose channels are the images, so stride and dilation
-// change places.
+// A Conv whose taps are the outputs and whose channels are the images, so stride and dilation are
+// exchanged:
+//   dw[c,m,k] = sum over n, o of dy[m,n,o] x[c,n,k*dilation + o*stride - pad]
 Result<std::vector<ValueId>> expand_node(const Node& node, std::span<const ValueId> inputs,
                                          Graph& graph) {
   Chain chain(graph, inputs[0]);
@@ -157,7 +159,7 @@ Result<std::vector<ValueId>> expand_node(const Node& node, std::span<const Value
                  {"dilations", per_axis(window, [](const WindowAxis& a) { return a.stride; })},
                  {"pads", pads_of(window)},
                  {"group", conv_there.groups}});
-  // A last step of x that no output reached gives taps that the kernel does not have.
+  // Elements at the end of x that no output reached give taps that the kernel does not have.
   Ints axes(rank - 2);
   std::iota(axes.begin(), axes.end(), 2);
   const Ints kernel = per_axis(window, [](const WindowAxis& a) { return a.kernel; });

@@ -1,4 +1,6 @@
-// Det: the determinant of each matrix of a batch, by elimination with partial pivoting.
+// Det: the determinant of each matrix of a batch, by elimination with partial pivoting: the product
+// of the pivots, with a change of sign per exchange of rows. Computed in double. A matrix [0, 0]
+// has determinant 1.
 #include <algorithm>
 #include <cmath>
 #include <vector>
@@ -28,6 +30,7 @@ double determinant(std::span<double> matrix, size_t n) {
   for (size_t column = 0; column < n; ++column) {
     size_t pivot = column;
     for (size_t i = column + 1; i < n; ++i) {
+      // The largest pivot keeps the factors below 1, so rounding errors do not grow.
       if (std::abs(row(i)[column]) > std::abs(row(pivot)[column])) pivot = i;
     }
     if (row(pivot)[column] == 0) return 0;
@@ -57,6 +60,7 @@ void reference(const Node&, std::span<const Tensor> inputs, std::span<Tensor> ou
   });
 }
 
+// Matrices stay whole; batch axes are cut.
 std::optional<Tile> split(const Node& node, std::span<const Operand> inputs, const Region& output) {
   const Shape& shape = inputs[0].type.shape;
   Region matrices = Region::whole(shape);

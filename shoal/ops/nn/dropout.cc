@@ -1,5 +1,6 @@
-// Dropout: a copy, unless the input training_mode says true when it runs; then every element is
-// dropped with probability `ratio` and the others grow by 1 / (1 - ratio).
+// Dropout: y = x in inference. In training, which the input training_mode says at run time, y = x *
+// mask / (1 - ratio), where each element of the mask is 0 with probability `ratio`. Without a ratio
+// it is 0.5. The gradient is in gradient_nary.cc.
 #include <algorithm>
 #include <random>
 
@@ -71,7 +72,8 @@ void reference(const Node& node, std::span<const Tensor> inputs, std::span<Tenso
   }
 }
 
-// A part of a random draw is not the draw of a part.
+// Inference splits like any element-wise operator. In training a tile would draw other numbers than
+// the whole.
 std::optional<Tile> split(const Node& node, std::span<const Operand> inputs, const Region& output) {
   if (given(inputs, kTrainingMode)) {
     const Tensor* mode = inputs[kTrainingMode].value;

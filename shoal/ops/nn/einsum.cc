@@ -1,5 +1,6 @@
-// Einsum: y[output] = sum over all other labels of the product of x_i[term i], as numpy.einsum.
-// A plain loop over every label, ordered so that the innermost one walks memory.
+// Einsum: y[output] = sum over all other labels of the product of x_i[term i], as numpy.einsum. It
+// is a plain loop over every label, ordered so that the innermost one walks memory. A label that is
+// repeated in a term takes a diagonal. The gradient is in gradient_einsum.cc.
 #include <algorithm>
 #include <array>
 #include <string>
@@ -16,7 +17,8 @@
 namespace shoal::ops {
 namespace {
 
-// How often the innermost statement runs.
+// The number of times that the innermost statement runs. The sizes of all labels are multiplied,
+// which may overflow though every tensor is small.
 Checked steps_of(const Equation& equation) {
   Checked steps = 1;
   for (Label label = 0; label < kLabels; ++label) {
@@ -46,12 +48,14 @@ struct Loop {
   }
 };
 
-// Labels of the output outside, the one that most tensors walk element by element inside.
+// The order of the loops: labels of the output outside, and innermost the label along which most
+// tensors are contiguous or constant.
 std::vector<Loop> loops_of(const Equation& equation, std::span<const Tensor> inputs,
                            const Shape& shape) {
   std::vector<std::array<int64_t, kLabels>> steps(1 + inputs.size());
   auto add_steps = [](const Term& term, const Shape& dims, std::array<int64_t, kLabels>& to) {
     const Strides strides = strides_of(dims);
+    // A repeated label steps along both of its axes at once, which walks the diagonal.
     for (size_t d = 0; d < term.size(); ++d) to[term[d]] += dims[d] == 1 ? 0 : strides[d];
   };
   add_steps(equation.output, shape, steps[0]);
@@ -96,6 +100,7 @@ void contract(std::span<const Loop> loops, std::span<const Tensor> inputs, Tenso
   std::vector<Sum> products(static_cast<size_t>(inner.size));
   Sum* product = products.data();
   std::vector<int64_t> at(outer.size()), offsets(1 + inputs.size());
+  // One product per position of the inner loop is kept, so that each input is one pass over memory.
   do {
     std::ranges::fill(products, Sum{1});
     for (size_t i = 0; i < inputs.size(); ++i) {
@@ -113,14 +118,14 @@ void contract(std::span<const Loop> loops, std::span<const Tensor> inputs, Tenso
 void reference(const Node& node, std::span<const Tensor> inputs, std::span<Tensor> outputs) {
   const Equation equation = *parse_equation(node, operands_of(inputs));
   if (steps_of(equation).value() == 0) {
-    std::ranges::fill(outputs[0].bytes(), std::byte{0});  // a sum of nothing
+    std::ranges::fill(outputs[0].bytes(), std::byte{0});  // an empty sum
     return;
   }
   const std::vector<Loop> loops = loops_of(equation, inputs, outputs[0].shape());
   visit<Numbers>(inputs[0].dtype(), [&]<class T>() { contract<T>(loops, inputs, outputs[0]); });
 }
 
-// An axis is cut where the output is; what is summed over is read whole.
+// An axis is cut where the output is; labels that are summed over are read whole.
 std::optional<Tile> split(const Node& node, std::span<const Operand> inputs, const Region& output) {
   const Equation equation = *parse_equation(node, inputs);
   Tile tile{{}, output, node.attributes, {}};

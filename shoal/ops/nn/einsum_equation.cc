@@ -1,3 +1,4 @@
+// Parser of Einsum equations: see einsum_equation.h.
 #include "shoal/ops/nn/einsum_equation.h"
 
 #include <algorithm>
@@ -24,7 +25,8 @@ std::vector<std::string_view> separated(std::string_view text) {
   return parts;
 }
 
-// Letters and at most one "...", which stands for `dots` axes.
+// Letters and at most one "...", which stands for `dots` axes. They are numbered from the right, as
+// broadcasting aligns them.
 Result<Term> parse_term(std::string_view text, size_t dots) {
   Term term;
   bool seen = false;
@@ -42,7 +44,7 @@ Result<Term> parse_term(std::string_view text, size_t dots) {
   return term;
 }
 
-// How many axes of a tensor of this rank the ellipsis of the term stands for.
+// The number of axes, of a tensor of this rank, that the ellipsis of the term stands for.
 Result<size_t> ellipsis_rank(std::string_view text, size_t rank) {
   const auto letters = static_cast<size_t>(std::ranges::count_if(text, is_letter));
   const bool dots = text.find('.') != text.npos;
@@ -53,6 +55,7 @@ Result<size_t> ellipsis_rank(std::string_view text, size_t rank) {
   return rank - letters;
 }
 
+// Only the axes of an ellipsis broadcast. Letters must agree.
 Status add_sizes(Equation& equation, const Term& term, const Shape& shape) {
   for (size_t d = 0; d < term.size(); ++d) {
     int64_t& size = equation.size[term[d]];
@@ -67,7 +70,8 @@ Status add_sizes(Equation& equation, const Term& term, const Shape& shape) {
   return {};
 }
 
-// Without "->": the axes under ellipses, then the letters that occur once, in their order.
+// Without "->", as in NumPy: the axes of ellipses, then the letters that occur once, in
+// alphabetical order, capitals first.
 Term implicit_output(const Equation& equation, size_t dots) {
   std::array<int, kLabels> occurrences{};
   for (const Term& term : equation.terms) {

@@ -1,4 +1,4 @@
-// The equation of an Einsum, such as "bij,bjk->bik", and what it says of its inputs.
+// The equation of an Einsum, such as "bij,bjk->bik", parsed and checked against its inputs.
 #pragma once
 
 #include <array>
@@ -8,7 +8,8 @@
 
 namespace shoal::ops {
 
-// A label is a letter, or an axis under an ellipsis, numbered from the right: those broadcast.
+// A label is a letter, or an axis of an ellipsis, numbered from the right. Only the latter
+// broadcast.
 using Label = size_t;
 constexpr Label kEllipsis = 52;
 constexpr size_t kLabels = kEllipsis + Shape::kMaxRank;

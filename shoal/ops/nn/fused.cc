@@ -1,6 +1,8 @@
-// Operators of our own that do a product and what follows it in one step:
-// y = activation(Base(a, b, [bias]) + [residual]), where Base is Conv, ConvTranspose, Gemm or
-// MatMul. MatMul takes no bias by itself; here it is a vector along the last axis of the product.
+// Operators of our own that compute a product and the operators behind it in one step:
+//   y = activation(Base(a, b, [bias]) + [residual])
+// where Base is Conv, ConvTranspose, Gemm or MatMul. MatMul has no bias in ONNX; here it is a
+// vector along the last axis of the product. Passes make these nodes so that kernels write the
+// output once. Exporters and gradients use their expansion.
 #include <algorithm>
 #include <array>
 
@@ -16,12 +18,13 @@ namespace {
 
 constexpr size_t kBias = 2, kResidual = 3;
 
-// What Base sees. The inputs after them are added to what it gives.
+// The inputs of Base. The inputs after them are added to its result.
 template <const Operator& Base, class T>
 std::span<const T> base_inputs(std::span<const T> inputs) {
   return inputs.first(std::min(inputs.size(), Base.max_inputs));
 }
 
+// Addends do not broadcast: a kernel adds them where it writes the sum.
 Status require_addend(const Operand& addend, size_t index, const TensorType& product) {
   if (!addend.given) return {};
   TensorType wanted = product;

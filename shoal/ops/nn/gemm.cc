@@ -1,4 +1,6 @@
-// Gemm: y = alpha * A' B' + beta * C, where ' transposes if the attribute says so.
+// Gemm: y = alpha * A' B' + beta * C, where ' transposes if the attribute says so. A' is [m, k], B'
+// [k, n], and C broadcasts to [m, n]. Integers wrap; alpha and beta are converted to their type.
+// The gradient is in gradient_product.cc.
 #include "shoal/graph/graph.h"
 #include "shoal/ops/broadcast.h"
 #include "shoal/ops/convert.h"
@@ -70,6 +72,7 @@ void reference(const Node& node, std::span<const Tensor> inputs, std::span<Tenso
   visit<GemmTypes>(inputs[0].dtype(), [&]<class T>() { multiply<T>(node, inputs, outputs[0]); });
 }
 
+// Rows of y need rows of A', columns of y columns of B'. The sum over k is not cut.
 std::optional<Tile> split(const Node& node, std::span<const Operand> inputs, const Region& output) {
   Region a = Region::whole(inputs[0].type.shape), b = Region::whole(inputs[1].type.shape);
   const size_t row = node.integer("transA", 0) != 0 ? 1 : 0;
@@ -86,6 +89,7 @@ std::optional<Tile> split(const Node& node, std::span<const Operand> inputs, con
   return tile;
 }
 
+// No overflow: each pair of m, n and k is bounded by a tensor that has passed check().
 int64_t count_macs(const Node& node, std::span<const Operand> inputs, std::span<const TensorType>) {
   const auto [m, n, k] = sizes_of(node, inputs[0].type.shape, inputs[1].type.shape);
   return m * n * k;

@@ -1,4 +1,5 @@
-// Global pools: one number per channel, from all of its elements.
+// Global pools: one number per channel, from all of its elements. GlobalAveragePool: mean(x),
+// GlobalMaxPool: max(x), GlobalLpPool: (sum |x|^p)^(1/p). Gradients are in gradient_pool.cc.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -35,7 +36,7 @@ void reference(const Node& node, std::span<const Tensor> inputs, std::span<Tenso
   });
 }
 
-// A channel is one output: batch and channels split, a plane does not.
+// Batch and channels are cut; a plane is one output and stays whole.
 std::optional<Tile> split(const Node& node, std::span<const Operand> inputs, const Region& output) {
   Region x = Region::whole(inputs[0].type.shape);
   for (size_t d = 0; d < 2; ++d) {
@@ -45,7 +46,8 @@ std::optional<Tile> split(const Node& node, std::span<const Operand> inputs, con
   return Tile{{x}, output, node.attributes, {}};
 }
 
-// Sums run in double: a plane may have many elements.
+// Sums are kept in double: a plane may have many elements, and a float sum of ones stops growing at
+// 2^24.
 struct Average {
   explicit Average(const Node&) {}
   static Status check(const Node&) { return {}; }
@@ -71,6 +73,7 @@ struct Max {
   }
 };
 
+// p may be any integer, as in ONNX. The powers are computed in double, where they overflow late.
 struct Norm {
   explicit Norm(const Node& node) : p(static_cast<double>(node.integer("p", 2))) {}
   static Status check(const Node& node) {

@@ -1,4 +1,6 @@
-// Of Einsum: the gradient of an input is another Einsum, of dy and the other inputs.
+// Gradient of Einsum: the gradient of an input is another Einsum, of dy and the other inputs,
+//   "ij,jk->ik":  da = "ik,jk->ij"(dy, b),  db = "ik,ij->jk"(dy, a)
+// Labels that only this input has were summed over, so its gradient is constant along them.
 #include <algorithm>
 #include <string>
 
@@ -16,7 +18,8 @@ class EinsumGradient {
  public:
   EinsumGradient(const Node& node, ValueId dy, const Equation& equation, Chain& chain)
       : node_(node), dy_(dy), equation_(equation), chain_(chain) {
-    // Labels of an ellipsis take letters that nobody has: here every axis is named.
+    // Ellipsis labels are given letters that the equation does not use, so that every axis is
+    // named.
     size_t next = 0;
     for (Label label = 0; label < kLabels; ++label) {
       if (label < kEllipsis) {
@@ -40,7 +43,7 @@ class EinsumGradient {
       known.insert(known.end(), term.begin(), term.end());
     }
     Term wanted = without_stretched(i);
-    // What only this input has was summed up: all of it gets the same.
+    // A label that only this input has was summed over: dx is computed without it, then stretched.
     std::erase_if(wanted, [&](Label label) { return !has(known, label); });
     const ValueId dx = chain_.add(einsum, operands, {{"equation", text + "->" + text_of(wanted)}});
     const Shape shape = chain_.shape_of(node_.inputs[i]);
@@ -64,7 +67,7 @@ class EinsumGradient {
     for (Label label : term) shape.push_back(equation_.size[label]);
     return shape;
   }
-  // The labels of an input less those along which its one element stands for all.
+  // The labels of an input without those along which it broadcasts.
   Term without_stretched(size_t input) const {
     const Shape shape = chain_.shape_of(node_.inputs[input]);
     Term term;
@@ -82,6 +85,7 @@ class EinsumGradient {
   std::array<char, kLabels> letters_{};
 };
 
+// A diagonal would need an operator that writes to diagonals, which ONNX does not have.
 Status require_each_once(const Equation& equation) {
   for (const Term& term : equation.terms) {
     for (Label label : term) {

@@ -1,4 +1,4 @@
-// Of normalizations and pools that are short formulas of other operators.
+// Gradients of normalizations that are short formulas of other operators, by gradient_of_formula().
 #include <algorithm>
 
 #include "shoal/ops/chain.h"
@@ -12,7 +12,7 @@ namespace {
 
 using Gradients = Result<std::vector<ValueId>>;
 
-// x, or 1 where it is 0 and neither a quotient nor a root has a slope.
+// x, or 1 where it is 0, so that quotients and roots of it have a finite gradient.
 ValueId not_zero(Chain& chain, ValueId x) {
   const ValueId is_zero = chain.add(equal, {x, chain.scalar(0)});
   return chain.add(where, {is_zero, chain.scalar(1), x});
@@ -20,13 +20,14 @@ ValueId not_zero(Chain& chain, ValueId x) {
 
 }  // namespace
 
-// The squares of neighbouring channels are an average along the channels, padding counted.
+// The sum of squares over neighbouring channels is an average pool along the channels that counts
+// padding, times its window.
 Gradients lrn_gradient(const Node& node, std::span<const ValueId> outputs, Graph& graph) {
   return gradient_of_formula(node, outputs, graph, [&](Chain& chain) {
     const ValueId x = node.inputs[0];
     const Shape shape = chain.shape_of(x);
     const int64_t size = node.integer("size", 1);
-    // Cut at the number of channels: the attribute may be anything.
+    // Clamped to the number of channels: the attribute comes from a file and may be anything.
     const int64_t below = std::min((size - 1) / 2, shape[1]), above = std::min(size / 2, shape[1]);
     const int64_t window = below + 1 + above;
     const ValueId squares = chain.reshape(chain.add(mul, {x, x}),

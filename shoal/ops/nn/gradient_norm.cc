@@ -1,6 +1,9 @@
-// Of normalizations: y = scale * n + bias, where n = (x - mean) / sqrt(variance + epsilon). If mean
-// and variance are those of x along some axes, every element there moves all others:
-//   dx = (dn - mean(dn) - n * mean(dn * n)) / sqrt(variance + epsilon)
+// Gradients of normalizations: y = scale * n + bias, where n = (x - mean) / deviation and deviation
+// = sqrt(variance + epsilon). With dn = dy * scale,
+//   dbias  = sum(dy)
+//   dscale = sum(dy * n)
+//   dx     = dn / deviation                                     if mean and variance are inputs
+//   dx     = (dn - mean(dn) - n * mean(dn * n)) / deviation     if they are measured on x
 #include "shoal/ops/chain.h"
 #include "shoal/ops/gradient.h"
 #include "shoal/ops/ops.h"
@@ -32,7 +35,7 @@ class Normalization : public Chain {
     use(middle, mean_of(add(mul, {centred, centred})));
   }
 
-  // From dn, with mean and variance as they were given or measured.
+  // dx from dn, by the formula for given or for measured statistics.
   ValueId dx(ValueId dn) {
     if (!measured_) return add(mul, {dn, inverse_});
     const ValueId along = add(mul, {n, mean_of(add(mul, {dn, n}))});
@@ -43,7 +46,7 @@ class Normalization : public Chain {
   ValueId n = kNoValue;
 
  private:
-  // Without axes, which a channel of one element has not, ReduceMean would take them all.
+  // A list without axes (x has no spatial axes) would make ReduceMean take them all.
   ValueId mean_of(ValueId value) {
     return axes_.empty() ? value : add(reduce_mean, {value}, {{"axes", axes_}});
   }
@@ -61,14 +64,15 @@ Ints axes_from(size_t first, size_t rank) {
   return axes;
 }
 
-// One element per channel, so that it stretches to [n, c, spatial...]; a vector is one channel.
+// One element per channel, in a shape that stretches to [n, c, spatial...]; a vector is one
+// channel.
 Shape channels_of(const Shape& x) {
   Shape shape = Shape::filled(x.rank(), 1);
   if (x.rank() > 1) shape[1] = x[1];
   return shape;
 }
 
-// Gradients of x, scale and bias, once n is there; scale as it stretches to x.
+// Gradients of x, scale and bias. `scale` is in the shape that stretches to x. REQUIRES: n is set.
 Gradients finish_scaled(Normalization& chain, const Node& node, ValueId scale, ValueId dy) {
   const Shape wide = chain.shape_of(scale);
   std::vector<ValueId> gradients(node.inputs.size(), kNoValue);
@@ -83,6 +87,7 @@ Gradients finish_scaled(Normalization& chain, const Node& node, ValueId scale, V
   return chain.finish(std::move(gradients));
 }
 
+// Running statistics are not learned, so a model has no reason to differentiate through them.
 Status only_output_0(const Node& node, std::span<const ValueId> outputs) {
   for (ValueId dy : outputs.subspan(1)) {
     if (dy == kNoValue) continue;
@@ -96,7 +101,8 @@ Status only_output_0(const Node& node, std::span<const ValueId> outputs) {
 
 Gradients expand_batch_normalization_backward(const Node& node, std::span<const ValueId> inputs,
                                               Graph& graph) {
-  // The node that trains, as far as its gradients depend on it; the bias is as large as the scale.
+  // The node in training, as far as its gradients depend on it. Scale stands in for the bias, which
+  // has the same type.
   const Node forward{
       &batch_normalization, {inputs[0], inputs[1], inputs[1]}, {}, node.attributes, {}};
   Normalization chain(forward, graph);

@@ -1,4 +1,5 @@
-// Of pools, by operators of their own where there is a window (pool_backward.cc).
+// Gradients of pools. Windowed averages and maxima have operators of their own (pool_backward.cc);
+// the others are formulas.
 #include "shoal/ops/chain.h"
 #include "shoal/ops/gradient.h"
 #include "shoal/ops/gradient_formula.h"
@@ -10,7 +11,7 @@ namespace {
 
 using Gradients = Result<std::vector<ValueId>>;
 
-// How many elements are under each window, [1, 1, spatial...].
+// The number of elements under each window, [1, 1, spatial...].
 Tensor elements_under(const Window& window) {
   Tensor counts({DType::kF64, window.output_shape(1, 1)});
   const auto& [depth, row, column] = window.axes;
@@ -36,7 +37,7 @@ Gradients average_pool_gradient(const Node& node, std::span<const ValueId> outpu
   return chain.finish({chain.add(average_pool_backward, {outputs[0]}, std::move(attributes))});
 }
 
-// y^p is the average of |x|^p times the number of elements under each window.
+// LpPool as a formula: y^p is the average of |x|^p times the number of elements under each window.
 Gradients lp_pool_gradient(const Node& node, std::span<const ValueId> outputs, Graph& graph) {
   return gradient_of_formula(node, outputs, graph, [&](Chain& chain) {
     const ValueId x = node.inputs[0];
@@ -48,7 +49,7 @@ Gradients lp_pool_gradient(const Node& node, std::span<const ValueId> outputs, G
     const ValueId powers = chain.add(pow, {chain.add(abs, {x}), chain.scalar(p)});
     const ValueId sums =
         chain.add(mul, {chain.add(average_pool, {powers}, std::move(attributes)), count});
-    // A sum of nothing has no slope, nor has its root.
+    // Where the sum is 0, the derivative of its root is infinite. Such windows get 0.
     const ValueId some = chain.add(greater, {sums, chain.scalar(0)});
     const ValueId safe = chain.add(where, {some, sums, chain.scalar(1)});
     return std::vector{chain.only_where(some, chain.add(pow, {safe, chain.scalar(1 / p)}))};
@@ -69,7 +70,7 @@ Gradients global_average_pool_gradient(const Node& node, std::span<const ValueId
   return chain.finish({chain.stretch_to(chain.add(div, {outputs[0], count}), x)});
 }
 
-// y = (sum |x|^p)^(1/p): dx = dy sign(x) (|x| / y)^(p-1), and nothing where all of x is zero.
+// y = (sum |x|^p)^(1/p): dx = dy sign(x) (|x| / y)^(p-1), and 0 where all of x is zero.
 Gradients global_lp_pool_gradient(const Node& node, std::span<const ValueId> outputs,
                                   Graph& graph) {
   Chain chain(graph, node.inputs[0]);
@@ -83,6 +84,7 @@ Gradients global_lp_pool_gradient(const Node& node, std::span<const ValueId> out
   return chain.finish({chain.add(mul, {slope, outputs[0]})});
 }
 
+// dy goes to the largest element; elements that tie share it equally.
 Gradients global_max_pool_gradient(const Node& node, std::span<const ValueId> outputs,
                                    Graph& graph) {
   Chain chain(graph, node.inputs[0]);

@@ -1,5 +1,6 @@
-// Of products. Each is linear in either factor, so every gradient is again a product: that of Conv
-// for its input is ConvTranspose, and the other way round; that for the weights has an operator.
+// Gradients of products. Each is linear in either factor, so every gradient is again a product:
+// that of Conv for its input is a ConvTranspose, and vice versa; that for the weights is
+// ConvWeightsBackward.
 #include "shoal/ops/chain.h"
 #include "shoal/ops/gradient.h"
 #include "shoal/ops/nn/conv.h"
@@ -13,7 +14,7 @@ using Ints = std::vector<int64_t>;
 
 bool has_bias(const Node& node) { return node.inputs.size() > 2 && node.inputs[2] != kNoValue; }
 
-// Of ConvWeightsBackward.
+// The attributes of ConvWeightsBackward.
 Attributes weights_attributes(const Convolution& convolution) {
   const Window& window = convolution.window;
   return {{"kernel_shape", per_axis(window, [](const WindowAxis& a) { return a.kernel; })},
@@ -40,7 +41,7 @@ std::vector<int64_t> pads_of(const Window& window) {
 
 Attributes backwards_attributes(const Window& window, int64_t groups) {
   Ints pads = per_axis(window, [](const WindowAxis& a) { return a.pad_begin; });
-  Ints more;  // of x, at its end, that no window reaches
+  Ints more;  // elements at the end of x that no window reaches
   for (const WindowAxis& axis : window.spatial()) {
     const int64_t reach = (axis.output - 1) * axis.stride + axis.extent() - axis.pad_begin;
     pads.push_back(std::max<int64_t>(reach - axis.input, 0));
@@ -57,7 +58,8 @@ Gradients conv_gradient(const Node& node, std::span<const ValueId> outputs, Grap
   Chain chain(graph, node.inputs[0]);
   const ValueId x = node.inputs[0], w = node.inputs[1], dy = outputs[0];
   const Convolution sizes = convolution_of(node, chain.shape_of(x), chain.shape_of(w));
-  // The weights' first: x is done with before there is as much again for its gradient.
+  // The gradient of the weights comes first: x is then read for the last time before dx, which is
+  // as large, is allocated.
   std::vector<ValueId> gradients = chain.add_all(conv_weights_backward, {x, dy},
                                                  weights_attributes(sizes), has_bias(node) ? 2 : 1);
   gradients.insert(gradients.begin(), chain.add(conv_transpose, {dy, w},
@@ -71,7 +73,7 @@ Gradients conv_transpose_gradient(const Node& node, std::span<const ValueId> out
   const ValueId x = node.inputs[0], w = node.inputs[1], dy = outputs[0];
   if (chain.shape_of(dy).count() == 0) return std::vector<ValueId>(node.inputs.size(), kNoValue);
   Convolution sizes = transposed_convolution_of(node, chain.shape_of(x), chain.shape_of(w));
-  // The end of y that no element of x reaches takes no part.
+  // The end of y that no element of x reaches is bias only; it is cropped from dy.
   Ints crop(2 * (sizes.window.rank + 2), 0);
   for (size_t d = 0; d < sizes.window.rank; ++d) {
     WindowAxis& axis = sizes.window.axes[Window::kMaxRank - sizes.window.rank + d];
@@ -94,7 +96,8 @@ Gradients conv_transpose_gradient(const Node& node, std::span<const ValueId> out
   return chain.finish(std::move(gradients));
 }
 
-// y = alpha A' B' + beta C: dA' = alpha dy B'^T, dB' = alpha A'^T dy, transposed where A or B is.
+// y = alpha A' B' + beta C: dA' = alpha dy B'^T, dB' = alpha A'^T dy, transposed where A or B is,
+// and dC = beta dy, summed where C was stretched.
 Gradients gemm_gradient(const Node& node, std::span<const ValueId> outputs, Graph& graph) {
   Chain chain(graph, node.inputs[0]);
   const ValueId a = node.inputs[0], b = node.inputs[1], dy = outputs[0];
@@ -132,6 +135,7 @@ Shape as_rows(const Shape& shape) {
 
 }  // namespace
 
+// y = a b: da = dy b^T, db = a^T dy, summed over the batch axes that were stretched.
 Gradients mat_mul_gradient(const Node& node, std::span<const ValueId> outputs, Graph& graph) {
   Chain chain(graph, node.inputs[0]);
   const Shape a_shape = chain.shape_of(node.inputs[0]), b_shape = chain.shape_of(node.inputs[1]);

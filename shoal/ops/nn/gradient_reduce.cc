@@ -1,5 +1,5 @@
-// Of reductions: every element along the axes that went gets the gradient of what it went into,
-// times how much that depends on it.
+// Gradients of reductions: every element along the reduced axes receives dy times the derivative of
+// the result by that element.
 #include "shoal/ops/chain.h"
 #include "shoal/ops/gradient.h"
 #include "shoal/ops/nn/reduce.h"
@@ -10,7 +10,7 @@ namespace {
 
 using Gradients = Result<std::vector<ValueId>>;
 
-// y and dy as they were with keepdims, so that they stretch to x.
+// y and dy in the shape that they have with keepdims, so that they stretch to x.
 class Reduction : public Chain {
  public:
   Reduction(const Node& node, std::span<const ValueId> outputs, Graph& graph)
@@ -47,11 +47,13 @@ Gradients reduce_mean_gradient(const Node& node, std::span<const ValueId> output
   return r.dx(r.stretch_to(share, r.shape_of(r.x)));
 }
 
+// d|x|/dx = sign(x)
 Gradients reduce_l1_gradient(const Node& node, std::span<const ValueId> outputs, Graph& graph) {
   Reduction r(node, outputs, graph);
   return r.dx(r.add(mul, {r.add(sign, {r.x}), r.dy}));
 }
 
+// y = sqrt(sum x^2): dx = dy x / y
 Gradients reduce_l2_gradient(const Node& node, std::span<const ValueId> outputs, Graph& graph) {
   Reduction r(node, outputs, graph);
   return r.dx(r.add(mul, {r.x, r.add(div, {r.dy, r.y})}));
@@ -63,7 +65,7 @@ Gradients reduce_sum_square_gradient(const Node& node, std::span<const ValueId> 
   return r.dx(r.add(mul, {r.x, r.add(mul, {r.dy, r.scalar(2)})}));
 }
 
-// y = log s: dx = dy / s
+// y = log(s), s = sum x: dx = dy / s, where s = exp(y).
 Gradients reduce_log_sum_gradient(const Node& node, std::span<const ValueId> outputs,
                                   Graph& graph) {
   Reduction r(node, outputs, graph);
@@ -71,14 +73,15 @@ Gradients reduce_log_sum_gradient(const Node& node, std::span<const ValueId> out
   return r.dx(r.stretch_to(share, r.shape_of(r.x)));
 }
 
+// y = log(sum exp(x)): dx = dy exp(x - y), the softmax of x.
 Gradients reduce_log_sum_exp_gradient(const Node& node, std::span<const ValueId> outputs,
                                       Graph& graph) {
   Reduction r(node, outputs, graph);
   return r.dx(r.add(mul, {r.add(exp, {r.add(sub, {r.x, r.y})}), r.dy}));
 }
 
-// The product of all others, which is y / x, unless there is a zero: then only the zero has one,
-// and two zeros leave nothing.
+// The derivative is the product of all other elements, which is y / x, unless there is a zero. With
+// one zero only the zero has a derivative other than 0, with two zeros none has.
 Gradients reduce_prod_gradient(const Node& node, std::span<const ValueId> outputs, Graph& graph) {
   Reduction r(node, outputs, graph);
   const ValueId is_zero = r.add(equal, {r.x, r.scalar(0)});
@@ -92,7 +95,7 @@ Gradients reduce_prod_gradient(const Node& node, std::span<const ValueId> output
   return r.dx(r.only_where(r.add(equal, {zeros, needed}), of_rest));
 }
 
-// Max or Min: equals share.
+// Max and Min: dy goes to the chosen element; elements that tie share it equally.
 Gradients reduce_extremum_gradient(const Node& node, std::span<const ValueId> outputs,
                                    Graph& graph) {
   Reduction r(node, outputs, graph);

@@ -1,4 +1,5 @@
-// Of Resize: along each axis it is a matrix, and the way back is that matrix transposed.
+// Gradient of Resize: along each axis Resize is a matrix W of weights, y = W x, so dx = W^T dy. The
+// matrix depends on the sizes only and is a constant of the graph.
 #include "shoal/ops/chain.h"
 #include "shoal/ops/convert.h"
 #include "shoal/ops/gradient.h"
@@ -8,7 +9,7 @@
 namespace shoal::ops {
 namespace {
 
-// [in, out]: how much each output has of each input.
+// W^T, [in, out]: the weight of each input in each output.
 Tensor transposed_matrix(const ResizeTaps& taps, int64_t in) {
   const auto out = taps.first.size();
   Tensor matrix({DType::kF64, {in, static_cast<int64_t>(out)}});

@@ -1,4 +1,5 @@
-// Of Softmax, and of the losses that stand on it.
+// Gradients of Softmax, LogSoftmax, and the losses built on them. For a cross-entropy they combine
+// to the well-known dx = (softmax(x) - onehot(target)) * weight.
 #include <algorithm>
 #include <numeric>
 
@@ -17,15 +18,16 @@ int64_t axis_of(const Node& node, const Shape& shape) {
   return static_cast<int64_t>(axis_in(node.integer("axis", -1), shape.rank()));
 }
 
-// Of LogSoftmax along an axis: dx = dy - softmax(x) * sum(dy).
+// Through LogSoftmax along an axis: dx = dy - softmax(x) * sum(dy).
 ValueId through_log_softmax(Chain& chain, ValueId x, ValueId dy, int64_t axis) {
   const ValueId likely = chain.add(softmax, {x}, {{"axis", axis}});
   const ValueId total = chain.reduce_sum(dy, std::vector{axis});
   return chain.add(sub, {dy, chain.add(mul, {likely, total})});
 }
 
-// What each score weighs in the loss, [n, classes, d1, ...]: the weight of the class at the target,
-// 0 elsewhere.
+// The weight of each score in the loss, [n, classes, d1, ...]: the weight of the class at the
+// target, 0 elsewhere. A target outside the classes, such as a negative ignore_index, matches none
+// and weighs 0.
 ValueId target_weights(Chain& chain, const Node& node, const Graph& graph) {
   const Shape scores = chain.shape_of(node.inputs[0]);
   const int64_t classes = scores[1];
@@ -48,7 +50,8 @@ ValueId target_weights(Chain& chain, const Node& node, const Graph& graph) {
   return chain.add(mul, {chain.cast(hit), weights});
 }
 
-// The gradient for the logarithms of the likelihoods.
+// The gradient for the log-likelihoods: -dy weight at the target. A mean divides by the sum of
+// weights, as the loss does.
 ValueId loss_gradient(Chain& chain, const Node& node, ValueId dy, const Graph& graph) {
   const std::string reduction = node.text("reduction", "mean");
   const ValueId weights = target_weights(chain, node, graph);

@@ -1,5 +1,7 @@
-// GridSample: reads an image [n, c, (d,) h, w] at the places that a grid [n, (od,) oh, ow, 2 or 3]
-// names, x first, where -1 and 1 are the borders.
+// GridSample: reads an image [n, c, (d,) h, w] at the coordinates in a grid [n, (od,) oh, ow, 2 or
+// 3], x first, where -1 and 1 are the borders: the centres of the border pixels with align_corners,
+// else their outer edges. Every output is a sum of input elements times weights that are products
+// over the axes. Coordinates are data, so any value may occur, NaN included.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -67,7 +69,8 @@ struct Taps {
   }
 };
 
-// Back and forth between low and high until inside.
+// Reflects x at low and high until it is inside. The number of reflections is computed, not
+// counted: x may be far away.
 double reflect(double x, double low, double high) {
   const double range = high - low;
   if (range <= 0) return low;
@@ -83,6 +86,7 @@ class Axis {
   Axis(const Rule& rule, int64_t length)
       : rule_(rule),
         length_(length),
+        // The edges of the axis, at which reflection happens.
         low_(rule.align_corners ? 0 : -0.5),
         high_(static_cast<double>(length) - (rule.align_corners ? 1 : 0.5)) {}
 
@@ -111,7 +115,8 @@ class Axis {
     const auto n = static_cast<double>(length_);
     double x =
         rule_.align_corners ? (normalized + 1) / 2 * (n - 1) : ((normalized + 1) * n - 1) / 2;
-    // What is no number lies outside; what is far outside must still fit an integer.
+    // NaN counts as far outside. Coordinates far outside are clamped, so that they still fit an
+    // integer.
     constexpr double kFar = 0x1p52;
     x = std::isnan(x) ? -kFar : std::clamp(x, -kFar, kFar);
     return rule_.mode == Mode::kNearest ? std::nearbyint(x) : x;
@@ -133,7 +138,7 @@ class Axis {
     taps.add(std::clamp<int64_t>(i, 0, length_ - 1), weight);
   }
 
-  // Keys' kernel with a = -0.75.
+  // The cubic convolution kernel of Keys with a = -0.75, as in other frameworks.
   static double cubic(double t) {
     constexpr double a = -0.75;
     t = std::abs(t);
@@ -145,7 +150,8 @@ class Axis {
   double low_, high_;
 };
 
-// Where some points of the output lie in a plane, for all channels.
+// The places of some points of the output in a plane. They are the same for all channels, so they
+// are computed once.
 template <class C>
 struct Points {
   std::vector<size_t> ends;  // of the elements of a point
@@ -204,6 +210,7 @@ void sample(const Rule& rule, const Tensor& x, const Tensor& grid, Tensor& y) {
 }
 
 void reference(const Node& node, std::span<const Tensor> inputs, std::span<Tensor> outputs) {
+  // Without elements there is nothing to clamp coordinates to. Outputs are zero then.
   if (inputs[0].count() == 0) {
     std::ranges::fill(outputs[0].bytes(), std::byte{0});
     return;
@@ -214,7 +221,8 @@ void reference(const Node& node, std::span<const Tensor> inputs, std::span<Tenso
   });
 }
 
-// An output reads its own place in the grid, and there may stand any place of the image.
+// An output reads its own place in the grid, which may name any place of the image. So images are
+// cut by batch and channels only.
 std::optional<Tile> split(const Node& node, std::span<const Operand> inputs, const Region& output) {
   Region x = Region::whole(inputs[0].type.shape), grid = Region::whole(inputs[1].type.shape);
   for (size_t d = 0; d < output.begin.rank(); ++d) {

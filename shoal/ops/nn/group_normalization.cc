@@ -1,6 +1,7 @@
 // GroupNormalization: y = scale * (x - mean) / sqrt(variance + epsilon) + bias, where mean and
 // variance are those of one group of channels of one image. InstanceNormalization is the same with
-// a group for every channel.
+// one channel per group. The gradient of the latter is in gradient_norm.cc; the former is
+// differentiated through its expansion.
 #include <algorithm>
 #include <string>
 
@@ -16,7 +17,7 @@ namespace {
 
 constexpr float kEpsilon = 1e-5f;
 
-// How many groups the channels of x make.
+// The number of groups of the channels of x.
 using GroupsOf = int64_t (*)(const Node&, const Shape& x);
 int64_t declared_groups(const Node& node, const Shape&) { return node.integer("num_groups", 0); }
 int64_t one_per_channel(const Node&, const Shape& x) { return x[1]; }
@@ -42,7 +43,7 @@ Result<std::vector<TensorType>> infer_instance(const Node&, std::span<const Oper
   return std::vector{inputs[0].type};
 }
 
-// Scale and bias: one per channel since opset 21, one per group in opset 18.
+// Scale and bias have one element per channel since opset 21, one per group in opset 18.
 Result<std::vector<TensorType>> infer_group(const Node& node, std::span<const Operand> inputs) {
   SHOAL_TRY(require_planes(inputs));
   const Shape& shape = inputs[0].type.shape;
@@ -98,7 +99,7 @@ void reference(const Node& node, std::span<const Tensor> inputs, std::span<Tenso
   });
 }
 
-// Batch and groups split; of a group, one element needs all.
+// Batch and groups are cut. Every element of a group depends on all others, so a group stays whole.
 template <GroupsOf groups_of>
 std::optional<Tile> split(const Node& node, std::span<const Operand> inputs, const Region& output) {
   const Shape& shape = inputs[0].type.shape;
@@ -136,7 +137,7 @@ Result<ValueId> per_channel(Graph& graph, ValueId vector, const Shape& x) {
   return graph.add(reshape, {vector, add_dims(graph, dims)});
 }
 
-// As an InstanceNormalization whose channels are the groups: [n, groups, everything else].
+// An InstanceNormalization whose channels are the groups: x as [n, groups, everything else].
 Result<std::vector<ValueId>> expand_node(const Node& node, std::span<const ValueId> inputs,
                                          Graph& graph) {
   const TensorType type = graph[inputs[0]].type;

@@ -1,5 +1,7 @@
 // LayerNormalization: y = scale * (x - mean) / sqrt(variance + epsilon) + bias, where mean and
-// variance are those of the axes from `axis` on: of one row, if x is seen as [rows, row].
+// variance are those of the axes from `axis` on: of one row, if x is seen as [rows, row]. Outputs 1
+// and 2, if asked for, are the mean and 1 / sqrt(variance + epsilon) of every row. The gradient is
+// in gradient_norm.cc.
 #include <algorithm>
 #include <string>
 #include <vector>
@@ -20,6 +22,7 @@ size_t axis_of(const Node& node, const Shape& shape) {
   return axis_in(node.integer("axis", -1), shape.rank());
 }
 
+// ONNX lets scale and bias broadcast to x; usually they have the shape of a row.
 Status require_stretches(const Operand& operand, const Shape& to) {
   if (!operand.given) return {};
   SHOAL_ASSIGN(const Shape all, broadcast(std::vector{to, operand.type.shape}));
@@ -108,7 +111,8 @@ void reference(const Node& node, std::span<const Tensor> inputs, std::span<Tenso
   });
 }
 
-// Whole rows; a tile computes no statistics for others.
+// Tiles have whole rows. Statistics as outputs are not split: the region asked for is one of output
+// 0 only.
 std::optional<Tile> split(const Node& node, std::span<const Operand> inputs, const Region& output) {
   if (node.outputs.size() > 1) return std::nullopt;
   const Shape& shape = inputs[0].type.shape;

@@ -1,5 +1,8 @@
-// Losses of classifiers. NegativeLogLikelihoodLoss: -weight[t] * x[t] of the class t that is the
-// target, for every sample; SoftmaxCrossEntropyLoss: the same of LogSoftmax(x).
+// Losses of classifiers. With t the target class of a sample,
+//   NegativeLogLikelihoodLoss: loss = -weight[t] * x[t]
+//   SoftmaxCrossEntropyLoss:   the same of LogSoftmax(x), which is output 1
+// Reduction "mean" divides the sum of losses by the sum of weights, not by the number of samples.
+// Gradients are in gradient_softmax.cc.
 #include <algorithm>
 #include <optional>
 #include <string>
@@ -39,7 +42,8 @@ Result<std::vector<TensorType>> infer(const Node& node, std::span<const Operand>
   return types;
 }
 
-// A sample that does not count, because its target is ignore_index or no class, has no weight.
+// A sample that does not count has weight 0: its target is ignore_index or not a class. Targets are
+// data, so any integer may occur.
 struct Sample {
   double loss = 0;
   double weight = 0;

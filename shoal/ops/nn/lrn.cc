@@ -1,5 +1,6 @@
 // LRN: y = x / (bias + alpha / size * s)^beta, where s sums the squares of `size` neighbouring
-// channels at the same place.
+// channels at the same place, fewer at the first and last channels. For an even size the window has
+// one more channel above than below. The gradient is in gradient_formulas.cc.
 #include <algorithm>
 #include <cmath>
 #include <vector>
@@ -25,7 +26,8 @@ void normalize(const Node& node, const Tensor& input, Tensor& output) {
   const Shape& shape = input.shape();
   const int64_t channels = shape[1], plane = shape.count(2, shape.rank());
   const int64_t size = node.integer("size", 1);
-  // Cut at the number of channels first: the attribute may be anything.
+  // Clamped to the number of channels first: the attribute may be anything, and c + above must not
+  // overflow.
   const int64_t below = std::min((size - 1) / 2, channels), above = std::min(size / 2, channels);
   const auto alpha = static_cast<C>(node.real("alpha", 1e-4f)) / static_cast<C>(size);
   const auto beta = static_cast<C>(node.real("beta", 0.75f));
@@ -55,8 +57,8 @@ void reference(const Node& node, std::span<const Tensor> inputs, std::span<Tenso
   visit<Floats>(inputs[0].dtype(), [&]<class T>() { normalize<T>(node, inputs[0], outputs[0]); });
 }
 
-// Neighbouring channels are read, and no attribute says that some of them are only read: a tile
-// has all channels.
+// Neighbouring channels are read, and no attribute can say that some channels are read but not
+// written. So a tile has all channels.
 std::optional<Tile> split(const Node& node, std::span<const Operand> inputs, const Region& output) {
   Region box = output;
   box.begin[1] = 0;

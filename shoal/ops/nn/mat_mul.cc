@@ -1,4 +1,5 @@
-// MatMul: products of matrices, as numpy.matmul; matmul.h has the rules.
+// MatMul: products of matrices, as numpy.matmul; matrix_product.h has the rules. Integers wrap. The
+// gradient is in gradient_product.cc.
 #include "shoal/graph/graph.h"
 #include "shoal/ops/convert.h"
 #include "shoal/ops/gradient.h"
@@ -18,7 +19,7 @@ Result<std::vector<TensorType>> infer(const Node&, std::span<const Operand> inpu
   return std::vector{TensorType{inputs[0].type.dtype, sizes.output}};
 }
 
-// y[m, n] = a[m, k] b[k, n], a row at a time, so that the inner loop walks b and the row.
+// y[m, n] = a[m, k] b[k, n], one row of y at a time, so that the inner loop walks a row of b.
 template <class T, class Sum>
 void multiply(const T* a, const T* b, T* y, const MatMulSizes& sizes, std::vector<Sum>& row) {
   for (int64_t i = 0; i < sizes.m; ++i) {

@@ -1,3 +1,4 @@
+// Sizes and tiles of matrix products: see matrix_product.h.
 #include "shoal/ops/nn/matrix_product.h"
 
 #include <algorithm>
@@ -11,12 +12,12 @@ Shape batch_of(const Shape& matrices) {
   return Shape(std::span(matrices).first(matrices.rank() - 2));
 }
 
-// Strides of a batch in matrices, as seen from the batch of the output.
+// The strides of a batch, in matrices, along the batch axes of the output.
 Strides batch_strides(const Shape& matrices, const Shape& batch) {
   return broadcast_strides(batch_of(matrices), batch);
 }
 
-// The part of stacked matrices that an output batch box reads, all rows and columns of it.
+// The part of stacked matrices that a box of the output's batch reads, with all rows and columns.
 Region batch_region(const Shape& matrices, const Region& output, size_t batch_rank) {
   const Region box{Shape(std::span(output.begin).first(batch_rank)),
                    Shape(std::span(output.end).first(batch_rank))};
@@ -43,6 +44,7 @@ Region without_axis(const Region& region, size_t axis) {
 
 Result<MatMulSizes> require_matmul(const Shape& a, const Shape& b) {
   if (a.rank() == 0 || b.rank() == 0) return invalid("a scalar is not a matrix");
+  // A vector gets the axis that it lacks here, and `output` leaves it out again.
   MatMulSizes sizes;
   sizes.a_shape = a.rank() > 1 ? a : Shape{1, a[0]};
   sizes.b_shape = b.rank() > 1 ? b : Shape{b[0], 1};
@@ -68,6 +70,7 @@ MatMulSizes matmul_sizes(const Shape& a, const Shape& b) {
   return *std::move(sizes);
 }
 
+// The sum over k is what macs count; output.count() is bounded by check(), the product is not.
 int64_t count_macs(const MatMulSizes& sizes) {
   return (Checked(sizes.output.count()) * sizes.k).value();
 }

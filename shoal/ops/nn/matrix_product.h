@@ -1,5 +1,5 @@
-// The product of stacks of matrices by the rule of NumPy, [batch..., m, k] x [batch..., k, n]: what
-// MatMul and its quantised forms share. Batches broadcast; a vector is a row on the left and a
+// The product of stacks of matrices by NumPy's rule, [batch..., m, k] x [batch..., k, n], which
+// MatMul and its quantised forms share. Batches broadcast. A vector is a row on the left and a
 // column on the right, and its axis is missing from the output.
 #pragma once
 
@@ -14,7 +14,7 @@ namespace shoal::ops {
 struct MatMulSizes {
   int64_t m = 0, k = 0, n = 0;
   Shape batch;             // of the output
-  Strides a, b;            // in matrices per index of a batch axis; 0 where the input stretches
+  Strides a, b;            // matrices per index of a batch axis; 0 where stretched
   Shape a_shape, b_shape;  // with the axis a vector lacks
   Shape output;
 
@@ -31,11 +31,11 @@ struct MatMulSizes {
 };
 
 Result<MatMulSizes> require_matmul(const Shape& a, const Shape& b);
-MatMulSizes matmul_sizes(const Shape& a, const Shape& b);  // once accepted
+MatMulSizes matmul_sizes(const Shape& a, const Shape& b);  // REQUIRES: they are accepted
 
 int64_t count_macs(const MatMulSizes& sizes);  // the largest int64 if it overflows
 
-// What a box of the output reads of the inputs.
+// The parts of the inputs that a box of the output reads.
 struct MatMulTile {
   Region a, b;
 };

@@ -1,5 +1,6 @@
 // MaxRoiPool: the maximum of every bin of a box whose corners are rounded to elements (Fast R-CNN,
-// arXiv 1504.08083, section 2.1).
+// arXiv 1504.08083, section 2.1). Bins overlap by rounding outwards; an empty bin gives 0. A region
+// is [image, x1, y1, x2, y2], all of it data.
 #include <algorithm>
 #include <cmath>
 
@@ -20,8 +21,8 @@ struct Range {
   int64_t begin, end;
 };
 
-// The elements of bin b along one axis. Corners come from anywhere, so they stay doubles until they
-// are inside the axis.
+// The elements of bin b along one axis. Corners are data and may be anything, so they stay doubles
+// until they are clamped to the axis. NaN gives an empty bin.
 Range bin_of(double first, double last, int64_t b, int64_t bins, int64_t length) {
   const double size = std::max(last - first + 1, 1.0) / static_cast<double>(bins);
   auto inside = [&](double x) {
@@ -47,6 +48,7 @@ template <class T>
 void pool(const Tensor& images, const T* roi, double scale, T* y, const Shape& output) {
   const Shape& shape = images.shape();
   const auto index = static_cast<double>(roi[0]);
+  // An image number out of range, or NaN, gives zeros.
   if (!(index >= 0 && index < static_cast<double>(shape[0]))) {
     std::fill_n(y, output.count(1, 4), T(0.0f));
     return;

@@ -1,4 +1,5 @@
-// MaxUnpool: puts each element of x where MaxPool's Indices say it came from; all else is zero.
+// MaxUnpool: puts each element of x at the place that MaxPool's Indices name; all other elements
+// are zero. Indices out of range are dropped. No split: an index may name any place.
 #include <algorithm>
 
 #include "shoal/base/checked.h"
@@ -11,8 +12,8 @@
 namespace shoal::ops {
 namespace {
 
-// The input of the MaxPool that is undone, as far as its attributes tell. The indices count in this
-// shape, whatever shape the output is asked to have.
+// The input shape of the MaxPool that is undone, as far as the attributes tell. The indices count
+// in this shape, even if the output is asked to have another.
 Result<Shape> require_pooled(const Node& node, const Shape& x) {
   SHOAL_TRY(require_spatial(x));
   const size_t rank = x.rank() - 2;
@@ -22,6 +23,7 @@ Result<Shape> require_pooled(const Node& node, const Shape& x) {
   SHOAL_ASSIGN(const auto pads, require_list(node, "pads", 2 * rank, 0, 0));
   Shape shape = x;
   for (size_t d = 0; d < rank; ++d) {
+    // Each factor comes from a file. check() below refuses the sizes that are too large together.
     const Checked size =
         (Checked(x[d + 2]) - 1) * strides[d] + kernel[d] - pads[d] - pads[rank + d];
     if (!size.ok() || size.value() < 0) return invalid("pads are larger than the output");

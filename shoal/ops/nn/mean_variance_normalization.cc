@@ -1,5 +1,6 @@
 // MeanVarianceNormalization: y = (x - mean) / (deviation + 1e-9), where mean and deviation are
-// those over `axes`.
+// those over `axes`, by default all but the channels of an image. The gradient is in
+// gradient_formulas.cc.
 #include <cmath>
 #include <vector>
 
@@ -11,7 +12,7 @@
 namespace shoal::ops {
 namespace {
 
-constexpr double kEpsilon = 1e-9;  // as in the function ONNX defines it by
+constexpr double kEpsilon = 1e-9;  // as in the function body that ONNX gives
 
 std::vector<int64_t> axes_of(const Node& node) { return node.integers("axes", {0, 2, 3}); }
 
@@ -62,6 +63,7 @@ void reference(const Node& node, std::span<const Tensor> inputs, std::span<Tenso
   visit<Floats>(inputs[0].dtype(), [&]<class T>() { normalize<T>(node, inputs[0], outputs[0]); });
 }
 
+// The reduced axes stay whole.
 std::optional<Tile> split(const Node& node, std::span<const Operand> inputs, const Region& output) {
   const Shape& shape = inputs[0].type.shape;
   Region box = output;

@@ -1,5 +1,5 @@
-// Mean and variance, which all normalisations divide by. Sums run in double and the variance
-// takes a second pass: E[x^2] - E[x]^2 loses everything where the mean is large.
+// Mean and variance, by which all normalizations are computed. Sums are kept in double, and the
+// variance takes a second pass: E[x^2] - E[x]^2 cancels to nothing where the mean is large.
 #pragma once
 
 #include <cmath>

@@ -1,5 +1,6 @@
-// NonMaxSuppression: per batch and class, boxes in the order of their scores, except those that
-// overlap a box chosen before them.
+// NonMaxSuppression: per batch and class, takes boxes in descending order of their scores, except
+// those whose intersection over union with a box taken before exceeds a threshold. The number of
+// boxes depends on the elements, so all inputs must be constants.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -11,7 +12,8 @@
 namespace shoal::ops {
 namespace {
 
-// Pairs of boxes compared in one node, which takes a few seconds; a detector needs a thousandth.
+// The most pairs of boxes that one node compares, which takes a few seconds. A detector needs a
+// thousandth of it; a hostile file could ask for hours.
 constexpr int64_t kMaxComparisons = int64_t{1} << 33;
 
 struct Options {
@@ -57,7 +59,7 @@ Box box_at(const float* p, bool center) {
   return {std::min(p[1], p[3]), std::min(p[0], p[2]), std::max(p[1], p[3]), std::max(p[0], p[2])};
 }
 
-// Intersection over union; boxes without area overlap nothing.
+// Compares the intersection over union. Boxes without area overlap nothing, and neither do NaNs.
 bool overlap_more(const Box& a, const Box& b, float threshold) {
   const float width = std::min(a.right, b.right) - std::max(a.left, b.left);
   const float height = std::min(a.bottom, b.bottom) - std::max(a.top, b.top);
@@ -66,7 +68,8 @@ bool overlap_more(const Box& a, const Box& b, float threshold) {
   return common / (a.area() + b.area() - common) > threshold;
 }
 
-// The boxes of one class worth looking at, best first; of equals the one that comes first.
+// The boxes of one class above the least score, in descending order; the sort is stable, so of
+// equal scores the first box comes first.
 std::vector<int64_t> candidates(std::span<const float> scores, const Options& options) {
   std::vector<int64_t> order;
   for (int64_t k = 0; k < std::ssize(scores); ++k) {
@@ -88,7 +91,7 @@ Result<std::vector<std::array<int64_t, 3>>> select(const Node& node,
   const std::span<const float> boxes = inputs[0].value->data<float>();
   const std::span<const float> scores = inputs[1].value->data<float>();
   std::vector<std::array<int64_t, 3>> selected;
-  if (scores.empty()) return selected;  // of any number of classes
+  if (scores.empty()) return selected;  // the number of classes may still be large
   int64_t comparisons = 0;
   for (int64_t batch_class = 0; batch_class < shape[0] * classes; ++batch_class) {
     const int64_t batch = batch_class / classes;

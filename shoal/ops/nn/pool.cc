@@ -1,4 +1,6 @@
 // Pools: every output is a reduction of the inputs under its window, channel by channel.
+// AveragePool: mean, LpPool: (sum |x|^p)^(1/p), MaxPool: maximum. Padding takes part in nothing,
+// except that count_include_pad counts it in the divisor. Gradients are in gradient_pool.cc.
 #include "shoal/ops/nn/pool.h"
 
 #include <algorithm>
@@ -17,6 +19,7 @@ Result<std::vector<TensorType>> infer_window(const Node& node, const TensorType&
   return std::vector{TensorType{x.dtype, window.output_shape(x.shape[0], x.shape[1])}};
 }
 
+// A tile reads a halo, as for Conv, and its own channels only.
 std::optional<Tile> split(const Node& node, std::span<const Operand> inputs, const Region& output) {
   const Shape& shape = inputs[0].type.shape;
   ReceptiveField field = receptive_field(window_of(node, shape), shape, output);
@@ -25,7 +28,7 @@ std::optional<Tile> split(const Node& node, std::span<const Operand> inputs, con
   return Tile{{field.x}, output, attributes_in_tile(node, field), {}};
 }
 
-// The average of nothing, where a window sees padding only, is 0.
+// A window that sees only padding has no elements; its average is 0.
 struct Average {
   explicit Average(const Node& node) : count_padding(node.integer("count_include_pad", 0) != 0) {}
 
@@ -100,7 +103,8 @@ Result<std::vector<TensorType>> infer_max(const Node& node, std::span<const Oper
   return types;
 }
 
-// Where the offset of an input plane lies if the plane is stored column by column.
+// The offset of an element of an input plane if the plane is stored column by column (storage_order
+// = 1).
 int64_t column_major(const Window& window, int64_t at) {
   const auto& [depth, row, column] = window.axes;
   const int64_t w = at % column.input, h = at / column.input % row.input;
@@ -108,8 +112,8 @@ int64_t column_major(const Window& window, int64_t at) {
   return (w * row.input + h) * depth.input + d;
 }
 
-// The largest element, the first of equals; a NaN is larger than everything. A window that sees
-// padding only gives the lowest number.
+// The largest element, the first of equal ones; NaN is larger than everything. A window that sees
+// only padding gives the lowest number.
 template <class T>
 void take_max(const Window& window, const Tensor& input, Tensor& output, int64_t* indices,
               bool by_columns) {
@@ -142,7 +146,8 @@ void reference_max(const Node& node, std::span<const Tensor> inputs, std::span<T
   });
 }
 
-// Indices count from the start of the whole input, which a tile does not know.
+// Indices count from the start of the whole input, which a tile does not know. So a node that gives
+// them is not split.
 std::optional<Tile> split_max(const Node& node, std::span<const Operand> inputs,
                               const Region& output) {
   if (node.outputs.size() > 1) return std::nullopt;

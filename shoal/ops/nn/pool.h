@@ -1,4 +1,4 @@
-// The loops that pools and their gradients share.
+// The loops over windows that pools and their gradients share.
 #pragma once
 
 #include <array>
@@ -8,7 +8,7 @@
 
 namespace shoal::ops {
 
-using Position = std::array<int64_t, Window::kMaxRank>;  // of an output in its plane
+using Position = std::array<int64_t, Window::kMaxRank>;  // the place of an output in its plane
 
 // Calls f(offset in the input plane) for every tap of the output at `o` that is not padding.
 template <class F>

@@ -1,5 +1,7 @@
-// Gradients of pools: an average gives every element under its window a share of dy, a maximum
-// gives all to the one it took, the first of equals. Attributes are those of the pool.
+// Gradients of pools, as operators of our own. AveragePoolBackward: dx_i = sum of dy_o / n_o over
+// the windows o that hold i, n_o the number of elements that count there. MaxPoolBackward: dy_o
+// goes to the element that window o took, the first of equal ones. Attributes are those of the
+// pool.
 #include <algorithm>
 
 #include "shoal/ops/chain.h"
@@ -16,7 +18,7 @@ namespace {
 using Ints = std::vector<int64_t>;
 using Expansion = Result<std::vector<ValueId>>;
 
-// dy is what the pool of an image x gives; its gradient is of the type of x.
+// Checks that dy has the type of the pool of x. The result has the type of x.
 Result<std::vector<TensorType>> infer_image(const Node& node, const Shape& x,
                                             const TensorType& dy) {
   SHOAL_ASSIGN(const Window window, require_window(node, x));
@@ -61,7 +63,7 @@ void reference_max(const Node& node, std::span<const Tensor> inputs, std::span<T
                 [&]<class T>() { give_to_largest<T>(window, inputs[0], inputs[1], outputs[0]); });
 }
 
-// The pool runs once more, to say which elements it took.
+// The pool is computed once more, with indices, which say which elements it took.
 Expansion expand_max(const Node& node, std::span<const ValueId> inputs, Graph& graph) {
   Chain chain(graph, inputs[0]);
   const Shape x = chain.shape_of(inputs[0]);
@@ -69,7 +71,7 @@ Expansion expand_max(const Node& node, std::span<const ValueId> inputs, Graph& g
   Attributes by_rows = node.attributes;
   by_rows["storage_order"] = int64_t{0};
   const std::vector<ValueId> pool = chain.add_all(max_pool, {inputs[0]}, std::move(by_rows), 2);
-  // Padding alone is of no place.
+  // A window of padding only has no place to give dy to; its maximum is -infinity.
   const ValueId lowest = chain.scalar(-std::numeric_limits<double>::infinity());
   const ValueId dy = chain.only_where(chain.add(greater, {pool[0], lowest}), inputs[1]);
   const ValueId total =
@@ -79,7 +81,8 @@ Expansion expand_max(const Node& node, std::span<const ValueId> inputs, Graph& g
   return chain.finish({chain.reshape(total, x)});
 }
 
-// The one input is dy; `image` has the sizes of the spatial axes of x.
+// The shape of x. The only input is dy; the attribute `image` has the sizes of the spatial axes of
+// x.
 Result<Shape> require_averaged(const Node& node, const Shape& dy) {
   SHOAL_TRY(require_spatial(dy));
   Shape x{dy[0], dy[1]};
@@ -94,7 +97,7 @@ Result<std::vector<TensorType>> infer_average(const Node& node, std::span<const 
   return infer_image(node, x, inputs[0].type);
 }
 
-// What each element counts in the average `o`; 0 where there is none.
+// The weight of each element in the average `o`; 0 where none counts.
 double share_of(const Window& window, const Position& o, bool count_padding) {
   double count = 1;
   for (size_t d = 0; d < o.size(); ++d) {
@@ -122,7 +125,7 @@ void reference_average(const Node& node, std::span<const Tensor> inputs,
   });
 }
 
-// Of every output, [1, 1, spatial...].
+// The weights of every output, [1, 1, spatial...].
 Tensor shares(const Window& window, bool count_padding) {
   Tensor share({DType::kF64, window.output_shape(1, 1)});
   Shape one{1, 1};
@@ -139,7 +142,8 @@ Tensor ones(const Shape& shape) {
   return tensor;
 }
 
-// Spreads dy over the windows: a ConvTranspose with a kernel of ones, every channel an image.
+// A ConvTranspose with a kernel of ones adds dy, weighted, to all elements under each window.
+// Channels become images, so one kernel of one channel serves them all.
 Expansion expand_average(const Node& node, std::span<const ValueId> inputs, Graph& graph) {
   Chain chain(graph, inputs[0]);
   const DType dtype = graph[inputs[0]].type.dtype;

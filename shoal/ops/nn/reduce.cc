@@ -1,6 +1,7 @@
-// Reductions: the elements along some axes become one. An operator here is an accumulator: `add`
+// Reductions: the elements along some axes become one. Each operator here is an accumulator: `add`
 // takes an element, `result` gives the answer for n of them. Floats accumulate in double, integers
-// modulo 2^64.
+// modulo 2^64. An empty reduction gives the identity: 0 for sums, 1 for products, and the lowest or
+// highest value for Max and Min. Gradients are in gradient_reduce.cc.
 #include "shoal/ops/nn/reduce.h"
 
 #include <cmath>
@@ -17,8 +18,8 @@
 namespace shoal::ops {
 namespace {
 
-// Which axes go. ReduceSum has them as an input, the others as an attribute; none listed means all,
-// or with noop_with_empty_axes none.
+// The reduced axes. ReduceSum has them as an input (opset 13), the others as an attribute. An empty
+// list means all axes, or with noop_with_empty_axes none.
 Result<std::vector<bool>> require_reduced(const Node& node, std::span<const Operand> inputs) {
   const size_t rank = inputs[0].type.shape.rank();
   std::vector<int64_t> listed = node.integers("axes");
@@ -68,7 +69,7 @@ Result<std::vector<TensorType>> infer(const Node& node, std::span<const Operand>
   return std::vector{TensorType{inputs[0].type.dtype, shape}};
 }
 
-// A choice of the input's axes: how far each reaches and how to step along it.
+// A choice of the input's axes: their lengths and strides.
 struct Axes {
   Shape shape;
   Strides strides;
@@ -112,6 +113,7 @@ void reference(const Node& node, std::span<const Tensor> inputs, std::span<Tenso
   });
 }
 
+// The reduced axes stay whole, the others are cut with the output.
 std::optional<Tile> split(const Node& node, std::span<const Operand> inputs, const Region& output) {
   const std::vector<bool> reduced = reduced_axes(node, inputs);
   Region box = Region::whole(inputs[0].type.shape);
@@ -128,6 +130,7 @@ std::optional<Tile> split(const Node& node, std::span<const Operand> inputs, con
   return tile;
 }
 
+// The type of sums. Unsigned, because signed overflow is undefined.
 template <class T>
 using Wide = std::conditional_t<std::is_floating_point_v<T>, double, uint64_t>;
 
@@ -135,6 +138,7 @@ template <class T>
 Wide<T> magnitude(T x) {
   if constexpr (std::is_floating_point_v<T>) {
     return std::abs(static_cast<double>(x));
+    // The smallest int64 has a magnitude that only uint64 can hold.
   } else if constexpr (std::is_signed_v<T>) {
     const int64_t wide = x;
     return x < T{0} ? uint64_t{0} - static_cast<uint64_t>(wide) : static_cast<uint64_t>(wide);
@@ -156,6 +160,8 @@ struct Mean : Sum<T> {
     if constexpr (std::is_floating_point_v<T>) {
       return this->sum / static_cast<double>(n);
     } else {
+      // The sum modulo 2^64 is read as signed before it is divided: -6 / 3 is not 2^64 - 6 over 3.
+      // An empty mean of integers is 0.
       using Quotient = std::conditional_t<std::is_signed_v<T>, int64_t, uint64_t>;
       return n == 0 ? Quotient{0} : static_cast<Quotient>(this->sum) / static_cast<Quotient>(n);
     }
@@ -211,8 +217,8 @@ struct LogSum {
   double sum = 0;
 };
 
-// log(sum of e^x) = top + log(sum of e^(x - top)), with a top that grows on the way, so that
-// nothing overflows.
+// log(sum of e^x) = top + log(sum of e^(x - top)), where top is the largest element so far. No
+// argument of exp is positive, so nothing overflows; the sum is rescaled when top grows.
 template <class T>
 struct LogSumExp {
   void add(T element) {
@@ -257,7 +263,8 @@ SHOAL_RECORD(reduce_log_sum_exp) = differentiable(reduction<LogSumExp, Numbers>(
                                                   reduce_log_sum_exp_gradient);
 SHOAL_RECORD(reduce_max) = differentiable(reduction<Max, AllTypes>("ReduceMax"),
                                           reduce_extremum_gradient);
-// Linear in exact arithmetic: plans for sums deal in floats only.
+// Linear in exact arithmetic. The mean of integers is not, but plans only ever split sums of
+// floats.
 SHOAL_RECORD(reduce_mean) = differentiable(reduction<Mean, Numbers>("ReduceMean", true),
                                            reduce_mean_gradient);
 SHOAL_RECORD(reduce_min) = differentiable(reduction<Min, AllTypes>("ReduceMin"),

@@ -1,11 +1,12 @@
-// What the gradients of reductions ask of them.
+// The shape of a reduction's output, for its gradient.
 #pragma once
 
 #include "shoal/graph/graph.h"
 
 namespace shoal::ops {
 
-// The output's shape as it is with keepdims: that of the input, 1 along the axes that go.
+// The shape of the output with keepdims: that of the input, 1 along the reduced axes. REQUIRES:
+// `infer` has accepted the node.
 Shape kept_shape(const Node& node, std::span<const Operand> inputs);
 
 }  // namespace shoal::ops

@@ -1,4 +1,6 @@
-// ReluBackward: the gradient of Relu's input, dy where y, the output, is above zero, and else 0.
+// ReluBackward, our own operator: dx = y > 0 ? dy : 0, where y is the output of Relu. Reading y
+// instead of x lets Relu run in place. Both inputs are read where the output is written, so it
+// splits like any element-wise operator.
 #include "shoal/ops/chain.h"
 #include "shoal/ops/ops.h"
 #include "shoal/ops/record.h"

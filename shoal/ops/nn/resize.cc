@@ -1,5 +1,7 @@
-// Resize: every output is a weighted mean of the input elements around its place there. Axis after
-// axis, so that an image costs two plus two taps and not two times two.
+// Resize: every output is a weighted sum of the input elements around its place there. The weights
+// are products over the axes, so axes are resized one after the other: an image costs 2 + 2 taps
+// per output, not 2 * 2. resize_axis.h has the coordinates and the weights; the gradient is in
+// gradient_resize.cc.
 #include <algorithm>
 #include <numeric>
 
@@ -29,9 +31,9 @@ struct Step {
   int64_t out() const { return static_cast<int64_t>(taps.first.size()); }
 };
 
-// Axes that shrink come first, so that there is less to do for the others; then the inner ones,
-// which leaves long rows to the outer ones. The order is that of the whole: a tile adds up the same
-// numbers in the same order.
+// Axes that shrink come first, so that there is less to do for the others, then inner axes, which
+// leaves long rows to the outer ones. The order depends on the sizes of the whole, not of the tile,
+// so that a tile adds the same numbers in the same order.
 std::vector<Step> steps_of(const ResizeRule& rule, std::span<const ResizeAxis> axes) {
   auto growth = [&](size_t d) {
     return static_cast<double>(axes[d].out) / static_cast<double>(axes[d].in);
@@ -116,7 +118,7 @@ void run(std::span<const Step> steps, Tensor x, Tensor& y, const Pass& pass) {
   }
 }
 
-// Elements of a few bits are blended as f32, wider ones as f64.
+// The type that elements are blended in: f32 if it holds them exactly, else f64.
 DType blend_type(DType dtype) {
   return dtype == DType::kF64 || (Ints::contains(dtype) && size_of(dtype) > 2) ? DType::kF64
                                                                                : DType::kF32;
@@ -149,7 +151,7 @@ void reference(const Node& node, std::span<const Tensor> inputs, std::span<Tenso
   });
 }
 
-// The axis with only these outputs of its part, and only the inputs that their taps touch.
+// The axis with only these outputs, and only the inputs that their taps touch.
 ResizeAxis narrowed(const ResizeRule& rule, const ResizeAxis& axis, int64_t begin, int64_t end) {
   ResizeAxis part = axis;
   part.out_begin = axis.out_begin + begin;
@@ -167,13 +169,14 @@ ResizeAxis narrowed(const ResizeRule& rule, const ResizeAxis& axis, int64_t begi
     low = std::min(low, taps.first[k]);
     high = std::max(high, taps.first[k] + n);
   }
-  if (low >= high) low = 0, high = 1;  // all outside; but no tensor of a tile shall be empty
+  if (low >= high) low = 0, high = 1;  // all outside, but a tile must not be empty
   part.in_begin = axis.in_begin + low;
   part.in_end = axis.in_begin + high;
   return part;
 }
 
-// The coordinates of a tile are those of the whole, so the node must say what it is a part of.
+// Coordinates in a tile depend on the sizes of the whole, so an attribute tells the node which part
+// of it the tile is.
 std::optional<Tile> split(const Node& node, std::span<const Operand> inputs, const Region& output) {
   auto rule = resize_rule(node);
   if (!rule.ok()) return std::nullopt;

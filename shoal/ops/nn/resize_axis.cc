@@ -1,3 +1,4 @@
+// Coordinates and weights of Resize, along one axis: see resize_axis.h.
 #include "shoal/ops/nn/resize_axis.h"
 
 #include <algorithm>
@@ -16,10 +17,12 @@ using Mode = ResizeRule::Mode;
 using Coordinates = ResizeRule::Coordinates;
 using Nearest = ResizeRule::Nearest;
 
-// Tables of taps are this long; axes that stay as they are have none and may be longer.
+// A bound on the tables of taps, whose size a file decides. Axes that are copied have none and may
+// be longer.
 constexpr int64_t kMaxResizedLength = int64_t{1} << 24;
 
-// A private attribute: four numbers per axis, what a tile is a part of.
+// A private attribute, present in tiles only: four numbers per axis, the length of the whole input
+// and the ranges of the input and the output that the tile has.
 constexpr std::string_view kTile = "shoal_tile";
 
 template <class E, size_t N>
@@ -69,7 +72,7 @@ Result<std::vector<double>> require_numbers(const Operand& operand, size_t count
   return numbers;
 }
 
-// The axes that the inputs speak of, in their order.
+// The axes that the inputs refer to, in their order; all axes unless `axes` (opset 18) names some.
 Result<std::vector<size_t>> resized_axes(const Node& node, size_t rank) {
   std::vector<size_t> axes(rank);
   std::iota(axes.begin(), axes.end(), size_t{0});
@@ -81,7 +84,8 @@ Result<std::vector<size_t>> resized_axes(const Node& node, size_t rank) {
   return axes;
 }
 
-// floor(in * span * scale), in single precision like everybody else: 10 * 0.7f shall be 7.
+// floor(in * span * scale), in single precision as in other engines: 10 * 0.7f is 7.0f there, and
+// less in double.
 Status scale_axis(ResizeAxis& axis, double scale) {
   if (!(scale > 0)) return invalid("scales should be positive");
   const float product = static_cast<float>(axis.in) *
@@ -91,15 +95,16 @@ Status scale_axis(ResizeAxis& axis, double scale) {
     return invalid("scale " + std::to_string(scale) + " is out of range");
   }
   axis.out = static_cast<int64_t>(product);
-  // Where the product is an integer, the scale was meant to be the quotient of the two lengths,
-  // which 1/3 as a float is not quite.
+  // Where the product is an integer, the scale was meant as the quotient of two lengths. As a
+  // float, 1/3 is not exactly that, so the quotient is used.
   axis.length = static_cast<float>(axis.out) == product
                     ? static_cast<double>(axis.out)
                     : static_cast<double>(axis.in) * (axis.roi_end - axis.roi_begin) * scale;
   return {};
 }
 
-// Sizes that are only the frame the result must fit in or cover.
+// The sizes are only bounds: the result keeps the aspect ratio and fits into them (not_larger) or
+// covers them (not_smaller).
 Status keep_aspect_ratio(std::vector<ResizeAxis>& axes, std::span<const size_t> resized,
                          bool larger) {
   double scale = larger ? 0 : std::numeric_limits<double>::infinity();
@@ -157,7 +162,8 @@ Status set_roi(std::span<const Operand> inputs, std::vector<ResizeAxis>& axes,
   return {};
 }
 
-// The axes of the whole tensor; a tile's input is a part of it.
+// The axes of the whole tensor. The input of a tile is a part of it; its position comes from an
+// attribute and is checked like any other number of a file.
 Result<std::vector<ResizeAxis>> whole_axes(const Node& node, const Shape& shape) {
   const std::vector<int64_t> tile = node.integers(kTile);
   if (!tile.empty() && tile.size() != 4 * shape.rank())
@@ -191,6 +197,9 @@ Status set_parts(const Node& node, std::vector<ResizeAxis>& axes) {
   return {};
 }
 
+// The place in the input of an output position, by the formulas of ONNX's
+// coordinate_transformation_mode. `length` is the output length before rounding, so length / in is
+// the exact scale.
 double coordinate_of(const ResizeRule& rule, const ResizeAxis& axis, int64_t position) {
   const auto x = static_cast<double>(position), in = static_cast<double>(axis.in);
   const double half_pixel = (x + 0.5) * in / axis.length - 0.5;
@@ -226,7 +235,8 @@ double nearest_of(Nearest nearest, double x) {
   return x;
 }
 
-// The weight of an element at distance t: a triangle, or Keys' cubic (IEEE ASSP 29, 1981, eq. 4).
+// The weight of an element at distance t: a triangle, or the cubic convolution kernel of Keys (IEEE
+// Trans. ASSP 29, 1981, eq. 4).
 double kernel(const ResizeRule& rule, double t) {
   t = std::abs(t);
   if (rule.mode == Mode::kLinear) return std::max(0.0, 1 - t);
@@ -240,6 +250,8 @@ class TapsBuilder {
   TapsBuilder(const ResizeRule& rule, const ResizeAxis& axis)
       : rule_(rule), axis_(axis), last_(axis.in - 1) {
     const double scale = axis.length / static_cast<double>(axis.in);
+    // Antialiasing widens the kernel by the factor by which the axis shrinks, so that every input
+    // counts.
     squeeze_ = rule.antialias ? std::min(scale, 1.0) : 1;
     radius_ = (rule.mode == Mode::kLinear ? 1 : 2) / squeeze_;
   }
@@ -255,7 +267,8 @@ class TapsBuilder {
 
  private:
   void add(double x) {
-    // Few axes lead far outside, but what they do there must fit an integer.
+    // A region of interest may lie far outside; its coordinates are clamped, so that they still fit
+    // an integer.
     constexpr double kFar = 0x1p52;
     x = std::clamp(x, -kFar, kFar);
     if (rule_.coordinates == Coordinates::kTfCropAndResize &&
@@ -269,7 +282,8 @@ class TapsBuilder {
     }
   }
 
-  // The elements within the radius. Those outside the axis repeat its ends, or do not count.
+  // The elements within the radius. Those outside the axis repeat its ends or, with
+  // exclude_outside, do not count; the others' weights are normalized then.
   void add_window(double x) {
     const double low = std::ceil(x - radius_), high = std::floor(x + radius_);
     const int64_t from = inside(low), to = inside(high);
@@ -287,7 +301,8 @@ class TapsBuilder {
     append(from);
   }
 
-  // Without zeros at the ends: zero times infinity is not zero.
+  // Drops zeros at the ends: zero times infinity is not zero, so an element of weight 0 must not be
+  // read.
   void append(int64_t from) {
     auto begin = window_.begin(), end = window_.end();
     while (end - begin > 1 && end[-1] == 0) --end;
@@ -296,7 +311,8 @@ class TapsBuilder {
     taps_.weights.insert(taps_.weights.end(), begin, end);
   }
 
-  // The element that stands for index i. A tile has all it needs, but nobody may read beyond it.
+  // The element that stands for index i. A tile has all elements that it needs; the second clamp
+  // keeps an inconsistent tile from reading outside.
   int64_t inside(double i) const {
     const auto index = static_cast<int64_t>(std::clamp(i, 0.0, static_cast<double>(last_)));
     return std::clamp(index, axis_.in_begin, axis_.in_end - 1);

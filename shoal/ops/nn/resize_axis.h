@@ -1,6 +1,6 @@
-// How Resize samples one axis: where an output coordinate lies in the input, and which elements
-// there, with which weights, make the output. Axes are independent, so an image is resized one axis
-// after the other; a fast kernel needs no more than these tables either.
+// The sampling of one axis by Resize: the place of an output in the input, and the elements and
+// weights there that make the output. Axes are independent, so an image is resized one axis after
+// the other, and a fast kernel needs no more than these tables.
 #pragma once
 
 #include <cstdint>
@@ -34,12 +34,12 @@ struct ResizeRule {
   float extrapolation_value;
 };
 
-// An axis of a whole tensor, and the part of it that this node computes from the part it has: both
-// are the whole but in a tile.
+// An axis of a whole tensor, the part of it that this node has, and the part of the output that it
+// computes. Both parts are the whole, except in a tile.
 struct ResizeAxis {
   int64_t in = 0;
   int64_t out = 0;
-  double length = 0;  // what `out` was before it was rounded: scale * in, in general no integer
+  double length = 0;  // `out` before rounding: scale * in
   double roi_begin = 0;
   double roi_end = 1;
   int64_t in_begin = 0;
@@ -50,8 +50,8 @@ struct ResizeAxis {
   bool is_identity(const ResizeRule& rule) const;
 };
 
-// Output k of the part is the sum of weights[offsets[k] ... offsets[k + 1]) times the elements of
-// the part from first[k] on; without weights it is the extrapolation value.
+// Output k of the part is the sum of weights[offsets[k]] up to weights[offsets[k + 1] - 1], times
+// the elements of the part from first[k] on. Without weights it is the extrapolation value.
 struct ResizeTaps {
   std::vector<int64_t> first;
   std::vector<size_t> offsets;
@@ -60,10 +60,11 @@ struct ResizeTaps {
 
 Result<ResizeRule> resize_rule(const Node& node);
 
-// One per axis of input 0. Inputs 1 to 3 are constants: roi, scales, sizes.
+// One per axis of input 0. REQUIRES: inputs 1 to 3 (roi, scales, sizes) are constants where given.
 Result<std::vector<ResizeAxis>> resize_axes(const Node& node, const ResizeRule& rule,
                                             std::span<const Operand> inputs);
 
+// The weights of all outputs of the part. REQUIRES: resize_axes() has accepted the axis.
 ResizeTaps resize_taps(const ResizeRule& rule, const ResizeAxis& axis);
 
 // For Tile.attributes: the node that computes the parts which the axes name.

@@ -1,3 +1,4 @@
+// Types and tiles of operators on regions of interest: see roi.h.
 #include "shoal/ops/nn/roi.h"
 
 #include <array>
@@ -19,6 +20,8 @@ Result<TensorType> pooled_type(const Operand& image, const Operand& rois, int64_
   return TensorType{image.type.dtype, {rois.type.shape[0], image.type.shape[1], height, width}};
 }
 
+// The output of a region may depend on any place of its image, which only the data tell. So images
+// stay whole, except for the channels, and a bin is not separated from its region.
 std::optional<Tile> split_rois(const Node& node, std::span<const Operand> inputs,
                                const Region& output) {
   Region image = Region::whole(inputs[0].type.shape);

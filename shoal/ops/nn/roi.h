@@ -1,4 +1,5 @@
-// What RoiAlign and MaxRoiPool share: boxes of an image [n, c, h, w], pooled to [rois, c, oh, ow].
+// The parts that RoiAlign and MaxRoiPool share. Both pool boxes of an image [n, c, h, w] to [rois,
+// c, oh, ow].
 #pragma once
 
 #include <optional>
@@ -12,7 +13,7 @@ namespace shoal::ops {
 Result<TensorType> pooled_type(const Operand& image, const Operand& rois, int64_t columns,
                                int64_t height, int64_t width);
 
-// Boxes and channels are independent; a box may lie anywhere in the image.
+// Boxes and channels are cut; the image stays whole, since a box may lie anywhere in it.
 std::optional<Tile> split_rois(const Node& node, std::span<const Operand> inputs,
                                const Region& output);
 

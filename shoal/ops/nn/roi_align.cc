@@ -1,5 +1,6 @@
-// RoiAlign: every bin of a box is the mean or the maximum of points sampled in it (Mask R-CNN,
-// arXiv 1703.06870, section 3).
+// RoiAlign: every bin of a box is the mean or the maximum of points sampled in it by bilinear
+// interpolation (Mask R-CNN, arXiv 1703.06870, section 3). Opset 16 shifts coordinates by half a
+// pixel; "output_half_pixel" is the older rule, which also makes boxes at least one pixel large.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -45,7 +46,8 @@ struct Rule {
   int64_t ratio;
 };
 
-// A sampled coordinate between two elements of an axis; outside the axis both weights are 0.
+// A sampled coordinate between two elements of an axis. Outside the axis, and for NaN, both weights
+// are 0.
 template <class T>
 struct Sample {
   int64_t low = 0, high = 0;
@@ -70,7 +72,8 @@ class Bins {
       : begin_(begin), length_(length) {
     const T size = rule.half_pixel ? end - begin : std::max<T>(end - begin, 1);
     bin_ = size / static_cast<T>(bins);
-    // A bin larger than the image gets no more points than one that just covers it.
+    // A bin larger than the image gets no more points than one that just covers it: boxes are data,
+    // and the number of points is the time it takes.
     const T adaptive = std::ceil(std::min(bin_, static_cast<T>(length + 2)));
     grid_ = rule.ratio > 0 ? rule.ratio : adaptive > 0 ? static_cast<int64_t>(adaptive) : 0;
   }
@@ -103,7 +106,7 @@ Compute<T> mean(const T* image, int64_t width, std::span<const Sample<Compute<T>
   return sum / static_cast<Compute<T>>(count);
 }
 
-// ONNX's vectors take the largest of the four weighted neighbours, and not of their sums.
+// The test vectors of ONNX take the largest of the four weighted neighbours, not of their sums.
 template <class T>
 Compute<T> maximum(const T* image, int64_t width, std::span<const Sample<Compute<T>>> ys,
                    std::span<const Sample<Compute<T>>> xs) {
@@ -155,6 +158,7 @@ void reference(const Node& node, std::span<const Tensor> inputs, std::span<Tenso
     for (int64_t r = 0; r < shape[0]; ++r) {
       T* y = outputs[0].data<T>().data() + r * block;
       const int64_t image = image_of[static_cast<size_t>(r)];
+      // Image numbers are data: one out of range gives zeros.
       if (image < 0 || image >= images || empty) {
         std::fill_n(y, block, T(0.0f));
       } else {

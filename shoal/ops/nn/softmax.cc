@@ -1,6 +1,7 @@
-// Softmax and its relatives: functions of a whole line of elements along `axis`. An operator here
-// is a functor that fills one line of y from one of x, n elements `step` apart, and a line at the
-// end. Each has read what it needs of x[k] when it writes y[k], for they may be the same memory.
+// Softmax and its relatives: functions of a whole line of elements along `axis`, by default the
+// last (opset 13; the importer rewrites the older rule). Each operator here is a functor that fills
+// one line of y from one of x, n elements `step` apart. It has read all that it needs of x[k] when
+// it writes y[k], for the two may be the same memory. Gradients are in gradient_softmax.cc.
 #include <algorithm>
 #include <cmath>
 
@@ -44,7 +45,7 @@ void reference(const Node& node, std::span<const Tensor> inputs, std::span<Tenso
   });
 }
 
-// One element needs the whole line along the axis.
+// Every element depends on the whole line, so the axis is not cut.
 std::optional<Tile> split(const Node& node, std::span<const Operand> inputs, const Region& output) {
   const Shape& shape = inputs[0].type.shape;
   const size_t axis = axis_of(node, shape);
@@ -54,7 +55,8 @@ std::optional<Tile> split(const Node& node, std::span<const Operand> inputs, con
   return Tile{{line}, line, node.attributes, {}};
 }
 
-// The largest element and sum_k exp(x_k - largest): exp then never overflows.
+// The largest element and sum_k exp(x_k - largest): exp cannot overflow then, and the sum of finite
+// elements is at least 1.
 template <class T>
 struct ExpSum {
   Compute<T> top, sum;
@@ -91,7 +93,8 @@ struct LogSoftmax {
   }
 };
 
-// 1 at the first of the largest, 0 elsewhere.
+// 1 at the first of the largest elements, 0 elsewhere. Its gradient would be 0 everywhere, so it
+// has none.
 struct Hardmax {
   explicit Hardmax(const Node&) {}
   static Status check(const Node&) { return {}; }
