@@ -1,5 +1,7 @@
-// ConvInteger and QLinearConv: convolutions of 8-bit integers. The one gives the sums, modulo 2^32;
-// the other scales them back to 8 bits. Padding counts as the zero point.
+// ConvInteger and QLinearConv: convolutions of 8-bit integers,
+//   sum = bias + sum over c, k of (w - w_zero) (x - x_zero)
+// ConvInteger gives the sums, modulo 2^32. QLinearConv gives round(sum * x_scale * w_scale /
+// y_scale) + y_zero, saturated to 8 bits. Padding counts as the zero point of x, so it adds 0.
 #include <algorithm>
 #include <vector>
 
@@ -11,7 +13,7 @@
 namespace shoal::ops {
 namespace {
 
-// Where the inputs are; a filter's zero point and scale may be one per output channel.
+// The positions of the inputs. Zero point and scale of the weights may be one per output channel.
 struct Places {
   size_t x, w, x_zero_point, w_zero_point;
 };
@@ -25,7 +27,7 @@ Status require_one_or_per_channel(const Operand& parameter, int64_t channels) {
                  ", should be a scalar or have " + to_string(Shape{channels}));
 }
 
-// A zero point has the element type of what it belongs to.
+// A zero point has the element type of the tensor that it belongs to.
 Status require_zero_points(const Places& at, std::span<const Operand> inputs, int64_t channels) {
   if (at.x_zero_point < inputs.size() && inputs[at.x_zero_point].given) {
     SHOAL_TRY(require_single(inputs[at.x_zero_point]));
@@ -90,6 +92,8 @@ void convolve_bytes(const Places& at, const Node& node, std::span<const Tensor> 
   const std::vector<int32_t> w_zeros = per_channel<int32_t>(inputs, at.w_zero_point, channels);
   const X* x = inputs[at.x].data<X>().data();
   const W* w = inputs[at.w].data<W>().data();
+  // Unsigned, because sums wrap: int8 products of a long sum exceed int32, and signed overflow is
+  // undefined.
   std::vector<uint32_t> plane(static_cast<size_t>(convolution.output_plane()));
   for (int64_t n = 0; n < convolution.batch; ++n) {
     for (int64_t m = 0; m < channels; ++m) {
@@ -126,6 +130,7 @@ void reference_qlinear(const Node& node, std::span<const Tensor> inputs,
   const int64_t channels = inputs[kQLinear.w].shape()[0];
   const std::vector<int32_t> bias = per_channel<int32_t>(inputs, kBias, channels);
   std::vector<float> scales = per_channel<float>(inputs, kWScale, channels);
+  // One float factor per channel, computed in this order: kernels and the expansion round the same.
   for (float& scale : scales) {
     scale = inputs[kXScale].data<float>()[0] * scale / inputs[kYScale].data<float>()[0];
   }
@@ -149,6 +154,8 @@ std::optional<Tile> split(const Node& node, std::span<const Operand> inputs, con
   auto part = split_convolution(node, inputs[at.x].type.shape, inputs[at.w].type.shape, output);
   if (!part) return std::nullopt;
   Tile tile{{}, output, std::move(part->attributes), {}};
+  // A vector of more than one element is a parameter per output channel, so it is cut with the
+  // channels.
   for (const Operand& input : inputs) {
     const bool per_channel = input.type.shape.rank() == 1 && input.type.shape.count() != 1;
     tile.inputs.push_back(per_channel ? Region{{part->channels.begin}, {part->channels.end}}

@@ -1,4 +1,6 @@
-// DynamicQuantizeLinear: to u8, with a scale and a zero point that fit the elements.
+// DynamicQuantizeLinear: y = saturate(round(x / scale) + zero_point) as u8, where scale = (max(x,
+// 0) - min(x, 0)) / 255 and zero_point = round(-min(x, 0) / scale). No split: both depend on all
+// elements.
 #include <algorithm>
 
 #include "shoal/graph/graph.h"
@@ -22,7 +24,8 @@ struct Parameters {
   uint8_t zero_point;
 };
 
-// The range always holds 0, so that zeros stay exact. Where it is all there is, any scale does.
+// The range always contains 0, so that zeros, such as padding, stay exact. For a range of only 0
+// any scale will do. Comparisons with NaN are false, so NaNs do not take part.
 Parameters fit(std::span<const float> x) {
   float low = 0, high = 0;
   for (float element : x) {

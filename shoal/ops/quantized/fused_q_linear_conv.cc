@@ -1,6 +1,6 @@
-// FusedQLinearConv, of our own: QLinearConv, then QLinearAdd with a residual if there is one, then
-// what an activation leaves of the range, [low, high]. The residual comes with its scale and zero
-// point, and with those of the sum, after the nine inputs of QLinearConv.
+// FusedQLinearConv, our own operator: a QLinearConv, then a QLinearAdd with a residual if there is
+// one, then a clamp to [low, high], the range that an activation leaves. The residual comes with
+// its scale and zero point, and with those of the sum, after the nine inputs of QLinearConv.
 #include <array>
 
 #include "shoal/ops/ops.h"
@@ -19,7 +19,7 @@ std::span<const T> conv_inputs(std::span<const T> inputs) {
   return inputs.first(std::min(inputs.size(), kConvInputs));
 }
 
-// The inputs of QLinearAdd, where y is what the convolution gives.
+// The inputs of QLinearAdd, where y is the result of the convolution.
 template <class T>
 std::array<T, 8> add_inputs(const T& y, std::span<const T> inputs) {
   return {y,          inputs[kYScale], inputs[kYZeroPoint], inputs[9],
@@ -39,6 +39,8 @@ Result<std::vector<TensorType>> infer(const Node& node, std::span<const Operand>
   return q_linear_add.infer(node, add_inputs(Operand{true, types[0], nullptr}, inputs));
 }
 
+// The convolution is rounded to 8 bits before the residual is added, as in the two nodes that it
+// replaces.
 void reference(const Node& node, std::span<const Tensor> inputs, std::span<Tensor> outputs) {
   q_linear_conv.reference(node, conv_inputs(inputs), outputs);
   if (inputs.size() == kAllInputs) {

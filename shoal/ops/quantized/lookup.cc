@@ -1,5 +1,6 @@
-// Lookup, of our own: y = table[x] for bytes, where the table has 256 entries and an i8 x counts as
-// the byte it is stored in. Any function of one quantised number, rounding included, is one.
+// Lookup, our own operator: y = table[x] for bytes, where the table has 256 entries and an i8 x is
+// read as the byte that stores it. Every function of one quantised number, rounding included, is
+// such a table.
 #include "shoal/ops/onnx_dtype.h"
 #include "shoal/ops/ops.h"
 #include "shoal/ops/quantized/quantize.h"

@@ -1,6 +1,8 @@
-// MatMulInteger and QLinearMatMul: products of matrices of 8-bit integers. The one gives the sums,
-// modulo 2^32; the other scales them back to 8 bits. Zero points and scales are one for all, one
-// per row of a and per column of b, or that for each matrix of a batch.
+// MatMulInteger and QLinearMatMul: products of matrices of 8-bit integers,
+//   sum = sum over k of (a - a_zero) (b - b_zero)
+// MatMulInteger gives the sums, modulo 2^32. QLinearMatMul gives round(sum * a_scale * b_scale /
+// y_scale) + y_zero, saturated to 8 bits. Zero points and scales are scalars, or one per row of a
+// and per column of b, or that for each matrix of a batch.
 #include <algorithm>
 #include <vector>
 
@@ -12,7 +14,7 @@
 namespace shoal::ops {
 namespace {
 
-// Where the inputs are.
+// The positions of the inputs.
 struct Places {
   size_t a, b, a_zero_point, b_zero_point;
 };
@@ -20,10 +22,11 @@ constexpr Places kInteger{0, 1, 2, 3};
 constexpr Places kQLinear{0, 3, 2, 5};
 constexpr size_t kAScale = 1, kBScale = 4, kYScale = 6, kYZeroPoint = 7;
 
-// Which lines of a matrix have a parameter of their own.
+// The lines of a matrix that have a parameter of their own.
 enum class Lines { kRows, kColumns };
 
-// The parameter's shape as one that broadcasts to the matrices: a list of rows stands upright.
+// The parameter's shape as one that broadcasts to the matrices: a list with one element per row
+// becomes a column.
 Shape upright(const Shape& parameter, Lines lines) {
   const bool list = parameter.rank() == 1 && parameter[0] != 1;
   return list && lines == Lines::kRows ? Shape{parameter[0], 1} : parameter;
@@ -34,6 +37,8 @@ Status require_parameter(const Operand& parameter, const Shape& matrices, Lines 
   if (shape.count() == 1 && shape.rank() <= matrices.rank()) return {};
   const Shape full = upright(shape, lines);
   const size_t summed = lines == Lines::kRows ? 1 : 2;  // the axis of k, from the end
+  // A parameter along k would differ between the terms of a sum, which no factor outside could
+  // undo.
   const bool along_k = full.rank() >= summed && full[full.rank() - summed] != 1;
   auto stretched = broadcast(std::array{full, matrices});
   if (!along_k && stretched.ok() && *stretched == matrices) return {};
@@ -93,7 +98,7 @@ std::vector<T> per_line(std::span<const Tensor> inputs, size_t i, const Shape& m
   return values;
 }
 
-// sums = row * B, where b is the matrix B before its zero points are taken off.
+// sums = row * B, where b is the matrix B before its zero points are subtracted.
 template <class A, class B>
 void multiply_row(const A* row, int32_t a_zero, const B* b, std::span<const int32_t> b_zeros,
                   int64_t k, std::span<uint32_t> sums) {
@@ -106,8 +111,9 @@ void multiply_row(const A* row, int32_t a_zero, const B* b, std::span<const int3
   }
 }
 
-// Calls finish(row of all rows of a, first column of all of b, sums, first element of the output)
-// for every row of the output.
+// Calls finish(row, column, sums, first) for every row of the output: `row` counts the rows of all
+// matrices of a, `column` is the first column of this matrix of b, and `first` the first element of
+// the output.
 template <class A, class B, class Finish>
 void multiply(const Places& at, std::span<const Tensor> inputs, Finish finish) {
   const MatMulSizes sizes = matmul_sizes(inputs[at.a].shape(), inputs[at.b].shape());
@@ -161,7 +167,7 @@ void reference_qlinear(const Node&, std::span<const Tensor> inputs, std::span<Te
   });
 }
 
-// The part of a parameter that a box of the matrices needs.
+// The part of a parameter that a box of the matrices reads.
 Region parameter_region(const Operand& parameter, const Region& matrices, Lines lines) {
   const Shape& shape = parameter.type.shape;
   if (shape.count() == 1) return Region::whole(shape);

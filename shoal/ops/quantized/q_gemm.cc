@@ -1,6 +1,7 @@
-// QGemm, of our own: y = a b' + bias of quantised matrices with 32-bit sums, where ' transposes if
-// transB says so. b has one scale and zero point, or one per column of the product. Without y_scale
-// and y_zero_point the product is real; with them it is quantised, and clamped to [low, high].
+// QGemm, our own operator: y = a b' + bias of quantised matrices with 32-bit sums, where '
+// transposes if transB says so. b has one scale and zero point, or one per column of the product.
+// Without y_scale and y_zero_point the result is real, sum * a_scale * b_scale. With them it is
+// quantised and clamped to [low, high].
 #include <algorithm>
 #include <array>
 
@@ -90,6 +91,7 @@ void multiply(const Node& node, std::span<const Tensor> inputs, Finish finish) {
   for (int64_t i = 0; i < size.m; ++i) {
     for (int64_t j = 0; j < size.n; ++j) {
       const int32_t b_zero = column_of(b_zeros.data<int32_t>(), j);
+      // Unsigned: sums wrap, as in MatMulInteger.
       uint32_t sum = bias != nullptr ? static_cast<uint32_t>(bias[j]) : 0;
       for (int64_t p = 0; p < size.k; ++p) {
         const B right = b[across ? p * size.n + j : j * size.k + p];
@@ -130,6 +132,7 @@ void reference(const Node& node, std::span<const Tensor> inputs, std::span<Tenso
 std::optional<Tile> split(const Node& node, std::span<const Operand> inputs, const Region& output) {
   Tile tile{{}, output, node.attributes, {}};
   for (const Operand& input : inputs) {
+    // Vectors of more than one element belong to the columns of b, so they are cut with them.
     const bool per_column = input.given && input.type.shape.rank() == 1 && input.type.shape[0] != 1;
     tile.inputs.push_back(per_column ? Region{{output.begin[1]}, {output.end[1]}}
                                      : Region::whole(input.type.shape));
@@ -147,6 +150,8 @@ int64_t macs(const Node& node, std::span<const Operand> inputs, std::span<const 
   return (Checked(size.m) * size.n * size.k).value();
 }
 
+// Every step is an ONNX operator whose rounding is specified, so the expansion gives the same
+// integers.
 Result<std::vector<ValueId>> expand_gemm(const Node& node, std::span<const ValueId> inputs,
                                          Graph& graph) {
   const auto given = [&](size_t i) { return i < inputs.size() && inputs[i] != kNoValue; };

@@ -1,6 +1,8 @@
-// QLinearAdd, of our own: c = a + b of quantised tensors that broadcast, clamped to [low, high].
-// Compiled without contraction: a product rounded before it is added is what the kernels and the
-// expansion compute.
+// QLinearAdd, our own operator: c = a + b of quantised tensors that broadcast, clamped to [low,
+// high],
+//   c = round((a - a_zero) a_scale / c_scale + (b - b_zero) b_scale / c_scale) + c_zero
+// This file is compiled without contraction: kernels and the expansion round each product before
+// they add it, and so must the reference.
 #include <array>
 
 #include "shoal/ops/broadcast.h"
@@ -15,7 +17,7 @@ namespace {
 
 // The inputs that are tensors; each has its scale and its zero point behind it.
 constexpr size_t kA = 0, kB = 3;
-constexpr size_t kScale = 6, kZeroPoint = 7;  // of the sum
+constexpr size_t kScale = 6, kZeroPoint = 7;  // those of the sum
 
 Result<std::vector<TensorType>> infer(const Node& node, std::span<const Operand> inputs) {
   const DType dtype = inputs[kA].type.dtype;

@@ -1,5 +1,7 @@
-// QLinearGlobalAveragePool, of our own: the average of every channel of a quantised image. The sum
-// is one of integers, modulo 2^32, and is rounded once.
+// QLinearGlobalAveragePool, our own operator: the average of every channel of a quantised image,
+//   y = round(sum(x - x_zero) * x_scale / (y_scale * n)) + y_zero
+// The sum is one of integers, modulo 2^32, and is rounded once. Batch and channels are cut; planes
+// stay whole.
 #include "shoal/ops/onnx_dtype.h"
 #include "shoal/ops/ops.h"
 #include "shoal/ops/quantized/quantize.h"
@@ -34,6 +36,7 @@ void reference(const Node&, std::span<const Tensor> inputs, std::span<Tensor> ou
   visit<Bytes>(inputs[kX].dtype(), [&]<class T>() {
     std::span<const T> x = inputs[kX].data<T>();
     for (T& y : outputs[0].data<T>()) {
+      // Unsigned, because the sum of a very large plane wraps.
       uint32_t sum = 0;
       for (T element : x.first(plane)) sum += static_cast<uint32_t>(element - x_zero);
       y = quantize<T>(static_cast<float>(static_cast<int32_t>(sum)) * scale, y_zero);

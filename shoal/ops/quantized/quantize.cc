@@ -1,3 +1,4 @@
+// Parameters, bounds and expansions of quantised operators: see quantize.h.
 #include "shoal/ops/quantized/quantize.h"
 
 #include <algorithm>
@@ -57,6 +58,7 @@ Result<ValueId> append(const Bounds& bounds, ValueId y, Graph& graph) {
   return graph.add(clip, std::move(inputs));
 }
 
+// The expansion repeats the reference step by step: 32-bit sum, one float product, one rounding.
 Result<ValueId> append_scaled(ValueId sums, ValueId scale, Graph& graph) {
   SHOAL_ASSIGN(const ValueId y, graph.add(cast, {sums}, {{"to", onnx_number_of(DType::kF32)}}));
   return graph.add(mul, {y, scale});
@@ -64,6 +66,8 @@ Result<ValueId> append_scaled(ValueId sums, ValueId scale, Graph& graph) {
 
 Result<ValueId> append_requantize(ValueId sums, ValueId scale, ValueId zero_point, Graph& graph) {
   SHOAL_ASSIGN(const ValueId y, append_scaled(sums, scale, graph));
+  // QuantizeLinear divides by its scale. `scale` has that factor already, so it divides by 1, which
+  // is exact.
   const ValueId one = graph.add_constant("one", Tensor::of<float>({}, {1.0f}));
   return graph.add(quantize_linear, {y, one, zero_point});
 }

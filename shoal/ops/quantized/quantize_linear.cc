@@ -1,5 +1,6 @@
-// QuantizeLinear and DequantizeLinear, with one scale and zero point for all elements or one per
-// index of an axis.
+// QuantizeLinear: y = saturate(round(x / scale) + zero_point), and DequantizeLinear: y = (x -
+// zero_point) * scale. Scale and zero point are one for all elements or one per index of `axis`.
+// Without a zero point it is 0, and QuantizeLinear gives u8.
 #include "shoal/graph/graph.h"
 #include "shoal/ops/quantized/quantize.h"
 #include "shoal/ops/record.h"
@@ -56,7 +57,8 @@ Result<std::vector<TensorType>> infer_dequantize(const Node& node,
   return std::vector{TensorType{inputs[1].type.dtype, inputs[0].type.shape}};
 }
 
-// The parameters as f32 and i32, and x as [outer, lines, inner] with one of each per line.
+// The parameters as f32 and i32, and x as [outer, lines, inner] with one scale and zero point per
+// line.
 struct Lines {
   Lines(const Node& node, std::span<const Tensor> inputs)
       : scales(converted(inputs[1], DType::kF32)),
@@ -112,6 +114,7 @@ void dequantize_all(const Node& node, std::span<const Tensor> inputs, std::span<
   });
 }
 
+// Element-wise in x; parameters per axis are cut with that axis.
 std::optional<Tile> split(const Node& node, std::span<const Operand> inputs, const Region& output) {
   const Shape& x = inputs[0].type.shape;
   Tile tile{{output}, output, node.attributes, {}};

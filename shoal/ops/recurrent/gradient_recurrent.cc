@@ -1,4 +1,6 @@
-// Of RNN, GRU and LSTM: the sequence unrolled, step after step.
+// Gradients of RNN, GRU and LSTM: the sequence is unrolled into matrix products and activations,
+// one step after the other, and differentiated node by node. The graph grows with the number of
+// steps.
 #include <algorithm>
 #include <string>
 
@@ -15,7 +17,7 @@ using Gradients = Result<std::vector<ValueId>>;
 
 constexpr size_t kX = 0, kW = 1, kR = 2, kB = 3, kLengths = 4, kInitialH = 5, kInitialC = 6, kP = 7;
 
-// The attributes with which the operator of a function has its parameters.
+// The parameters of an activation as attributes of its operator.
 Attributes attributes_of(const RecurrentActivation& activation) {
   const auto& [alpha, beta] = activation.function->parameters;
   Attributes attributes;
@@ -24,7 +26,8 @@ Attributes attributes_of(const RecurrentActivation& activation) {
   return attributes;
 }
 
-// Not every function is one of an operator, or has numbers for all of its parameters.
+// Whether the activation is an operator whose parameters are all numbers. ONNX has functions for
+// recurrent nodes that no operator computes.
 bool has_operator(const RecurrentActivation& activation) {
   const auto is_number = [](const ElementParameter& p) { return p.input == 0 && p.text.empty(); };
   return activation.op != nullptr &&
@@ -78,7 +81,7 @@ class Unrolled {
     const auto last = static_cast<int64_t>(chain_.shape_of(x).rank()) - 1;
     return part(x, last, first * sizes_.hidden, (first + count) * sizes_.hidden);
   }
-  // What belongs to direction d of an input [directions, ...].
+  // The part of an input [directions, ...] that belongs to direction d.
   ValueId of_direction(size_t input, int64_t d) {
     const Shape all = chain_.shape_of(node_.inputs[input]);
     return chain_.reshape(part(node_.inputs[input], 0, d, d + 1), Shape(std::span(all).subspan(1)));
@@ -129,7 +132,7 @@ class Unrolled {
     return {h, before.c};
   }
 
-  // Gates in the order update, reset, candidate.
+  // Gates in the order update, reset, candidate. gru.cc has the equations.
   State gru_step(ValueId sums, const State& before) {
     const ValueId both =
         plus(plus(gates(sums, 0, 2), product(before.h, gates(r_, 0, 2))), gates(r_bias_, 0, 2));
@@ -142,7 +145,8 @@ class Unrolled {
     return {plus(times(one_minus(update), candidate), times(update, before.h)), before.c};
   }
 
-  // Gates in the order input, output, forget, cell; peepholes without the last.
+  // Gates in the order input, output, forget, cell; there is no peephole for the cell. lstm.cc has
+  // the equations.
   State lstm_step(ValueId sums, const State& before) {
     const ValueId all = plus(plus(sums, product(before.h, r_)), r_bias_);
     const auto seeing = [&](int64_t gate, ValueId cell) {
@@ -163,6 +167,8 @@ class Unrolled {
   ValueId r_ = kNoValue, r_bias_ = kNoValue, peephole_ = kNoValue;
 };
 
+// Lengths are data and would change the unrolled graph. The gradient of a clipped gate would need a
+// mask per gate.
 Status require_plain(const RecurrentKind& kind, const Node& node, int64_t directions) {
   const auto unsupported = [&](const std::string& what) {
     return Status(Code::kUnsupported, std::string(node.op->name) + " has no gradient with " + what);

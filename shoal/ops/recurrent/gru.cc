@@ -1,4 +1,8 @@
-// GRU: a hidden state, moved by the gates z (update) and r (reset) towards a candidate h.
+// GRU: a hidden state, moved by the gates z (update) and r (reset) towards a candidate h',
+//   z  = f(W_z x + R_z h + b_z)
+//   r  = f(W_r x + R_r h + b_r)
+//   h' = g(W_h x + R_h (r * h) + b_h)    or with linear_before_reset  g(W_h x + r * (R_h h + b_h))
+//   h  = (1 - z) * h' + z * h
 #include "shoal/ops/record.h"
 #include "shoal/ops/recurrent/recurrent.h"
 
@@ -28,6 +32,8 @@ class GruCell {
     const T* matrix_h = weights_.r.data() + 2 * n;
     add_product(h, n, weights_.r.data(), 3 * n, 2 * n, sums);
     for (int64_t j = 0; j < n; ++j) reset_[at(j)] = f(sums[n + j] + bias_r[j]);
+    // The recurrent bias of the candidate is kept apart: with linear_before_reset r multiplies it
+    // too.
     std::copy_n(bias_h, n, recurrent_.begin());
     if (linear_before_reset_) {
       add_product(h, n, matrix_h, 3 * n, n, recurrent_.data());

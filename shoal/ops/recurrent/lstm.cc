@@ -1,4 +1,9 @@
-// LSTM: a hidden state and a cell, moved by four gates that lie in the order i, o, f, c.
+// LSTM: a hidden state h and a cell c, moved by four gates that lie in the order i, o, f, c,
+//   i = f(W_i x + R_i h + P_i * c + b_i)
+//   f = f(W_f x + R_f h + P_f * c + b_f)    or with input_forget  1 - i
+//   c = f * c + i * g(W_c x + R_c h + b_c)
+//   o = f(W_o x + R_o h + P_o * c + b_o)    with the new c
+//   h = o * last(c)
 #include "shoal/ops/record.h"
 #include "shoal/ops/recurrent/recurrent.h"
 

@@ -1,3 +1,4 @@
+// Shapes, activations and weights of recurrent operators: see recurrent.h.
 #include "shoal/ops/recurrent/recurrent.h"
 
 #include <algorithm>
@@ -11,8 +12,8 @@
 namespace shoal::ops {
 namespace {
 
-// Functions that ONNX names for recurrent operators only. ThresholdedRelu keeps x = alpha here, and
-// as an operator does not.
+// Functions that ONNX defines for recurrent operators only. ThresholdedRelu passes x = alpha here;
+// the operator of that name does not.
 template <class T>
 T affine(T x, T alpha, T beta) {
   return alpha * x + beta;
@@ -47,7 +48,8 @@ struct NamedFunction {
   const Elementwise* function;
 };
 
-// ONNX lists eight operators besides. Here it is any with a function of one element.
+// ONNX lists eight further functions, all of them operators. Here any operator with a function of
+// one element is accepted.
 std::optional<NamedFunction> find_function(std::string_view name) {
   const auto own = std::ranges::find(kOwnFunctions, name, &OwnFunction::name);
   if (own != std::end(kOwnFunctions)) return NamedFunction{nullptr, &own->function};
@@ -60,7 +62,7 @@ int64_t directions_of(const Node& node) {
   return node.text("direction", "forward") == "bidirectional" ? 2 : 1;
 }
 
-// The names for all directions.
+// The names for all directions, one direction after the other.
 std::vector<std::string> activation_names(const RecurrentKind& kind, const Node& node) {
   auto names = attribute<std::vector<std::string>>(node.attributes, "activations", {});
   if (!names.empty()) return names;
@@ -73,7 +75,7 @@ std::vector<std::string> activation_names(const RecurrentKind& kind, const Node&
 Status require_activations(const RecurrentKind& kind, const Node& node) {
   const std::vector<std::string> names = activation_names(kind, node);
   const size_t needed = kind.activations.size() * static_cast<size_t>(directions_of(node));
-  // RNN's default in ONNX lists two for one direction, so more are no mistake.
+  // More names than needed are no error: ONNX's default for RNN lists two for one direction.
   if (names.size() < needed) {
     return invalid("names " + std::to_string(names.size()) + " activations, needs " +
                    std::to_string(needed));
@@ -141,7 +143,7 @@ Status require_shapes(const RecurrentKind& kind, const Node& node, std::span<con
   return require_shape(inputs, 7, {s.directions, 3 * s.hidden});
 }
 
-// [rows, columns] at `from`, transposed.
+// The matrix [rows, columns] at `from`, transposed.
 template <class T>
 std::vector<T> transposed(const T* from, int64_t rows, int64_t columns) {
   std::vector<T> result(static_cast<size_t>(rows * columns));
@@ -175,6 +177,8 @@ Result<std::vector<TensorType>> infer_recurrent(const RecurrentKind& kind, const
   return types;
 }
 
+// The batch is cut, in whichever axis it lies. Steps depend on each other, and both directions have
+// the same sequences.
 std::optional<Tile> split_recurrent(const Node& node, std::span<const Operand> inputs,
                                     const Region& output) {
   const RecurrentSizes s = recurrent_sizes(node, inputs[0].type.shape, inputs[2].type.shape);
@@ -210,7 +214,7 @@ std::vector<RecurrentActivation> activations_of(const RecurrentKind& kind, const
   const auto betas = attribute<std::vector<float>>(node.attributes, "activation_beta", {});
   const float limit = node.real("clip", std::numeric_limits<float>::infinity());
   size_t next_alpha = 0, next_beta = 0;
-  // Only functions with a parameter take one from the list.
+  // ONNX lists parameters only for the functions that have them, so the others must not take one.
   auto take = [](const ElementParameter& parameter, std::span<const float> list, size_t& next) {
     const bool listed = !parameter.attribute.empty() && next < list.size();
     return listed ? list[next++] : parameter.value;
@@ -246,6 +250,7 @@ std::vector<int64_t> sequence_lengths(std::span<const Tensor> inputs, const Recu
     return std::vector<int64_t>(static_cast<size_t>(sizes.batch), sizes.steps);
   }
   std::vector<int64_t> lengths = to_ints(inputs[4]);
+  // Lengths are data. One out of range is clamped, so that no step outside of x is read.
   for (int64_t& length : lengths) length = std::clamp(length, int64_t{0}, sizes.steps);
   return lengths;
 }

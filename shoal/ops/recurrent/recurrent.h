@@ -1,5 +1,5 @@
-// What LSTM, GRU and RNN share: shapes, activations, weights, and the walk along a sequence.
-// What one step does to the state is a Cell, in the operator's own file.
+// The parts that LSTM, GRU and RNN share: shapes, activations, weights, and the walk along a
+// sequence. The step that changes the state is a Cell, in the operator's own file.
 #pragma once
 
 #include <algorithm>
@@ -14,8 +14,8 @@
 
 namespace shoal::ops {
 
-// How LSTM, GRU and RNN differ, besides their cells. Their inputs are X, W, R, B, sequence_lens,
-// initial_h, and LSTM's initial_c and P besides.
+// The differences between LSTM, GRU and RNN besides their cells. Their inputs are X, W, R, B,
+// sequence_lens and initial_h; LSTM has initial_c and P, too.
 struct RecurrentKind {
   int64_t gates;
   std::span<const std::string_view> activations;  // the default ones
@@ -25,7 +25,7 @@ struct RecurrentSizes {
   int64_t steps, batch, input, hidden, directions;
   bool batch_first;  // layout 1
 
-  // Where the elements of one step, and of one state, begin.
+  // The offsets of the elements of one step and of one state.
   int64_t x_at(int64_t t, int64_t b) const {
     return (batch_first ? b * steps + t : t * batch + b) * input;
   }
@@ -43,21 +43,21 @@ RecurrentSizes recurrent_sizes(const Node& node, const Shape& x, const Shape& r)
 Result<std::vector<TensorType>> infer_recurrent(const RecurrentKind& kind, const Node& node,
                                                 std::span<const Operand> inputs);
 
-// Sequences of a batch are independent; anything else needs the whole.
+// The batch is cut, since sequences are independent; all other axes stay whole.
 std::optional<Tile> split_recurrent(const Node& node, std::span<const Operand> inputs,
                                     const Region& output);
 
 int64_t recurrent_macs(const Node& node, std::span<const Operand> inputs,
                        std::span<const TensorType> outputs);
 
-// Appends the sequence, unrolled, and its gradient. In gradient_recurrent.cc.
+// Appends the unrolled sequence and its gradient. In gradient_recurrent.cc.
 Result<std::vector<ValueId>> recurrent_gradient(const RecurrentKind& kind, const Node& node,
                                                 std::span<const ValueId> outputs, Graph& graph);
 
-// A function of a gate or of the state. ONNX names some for recurrent operators only; the others
+// A function of a gate or of the state. ONNX defines some for recurrent operators only; the others
 // are operators.
 struct RecurrentActivation {
-  const Operator* op;  // null: none has this name
+  const Operator* op;  // null: no operator has this function
   const Elementwise* function;
   float alpha, beta, clip;
 
@@ -100,8 +100,9 @@ std::vector<int64_t> sequence_lengths(std::span<const Tensor> inputs, const Recu
 
 bool is_reverse(const Node& node, int64_t d);
 
-// Inputs are of type T. One step of a sequence is cell(sums, h, c): what the input and its bias
-// give to the gates, to be used up, and the state, to be moved on.
+// Walks all sequences. One step is cell(sums, h, c): `sums` are the contributions of the input and
+// its bias to the gates, which the cell may overwrite, and h and c the state, which it updates.
+// REQUIRES: inputs and outputs are of type T.
 template <class T, class Cell>
 void walk(const Node& node, std::span<const Tensor> inputs, std::span<Tensor> outputs) {
   const RecurrentSizes sizes = recurrent_sizes(node, inputs[0].shape(), inputs[2].shape());
@@ -117,7 +118,7 @@ void walk(const Node& node, std::span<const Tensor> inputs, std::span<Tensor> ou
   auto store = [&](size_t i, int64_t at, const std::vector<T>& state) {
     if (i < outputs.size()) std::ranges::copy(state, outputs[i].data<T>().data() + at);
   };
-  std::ranges::fill(outputs[0].data<T>(), T{0});  // what lies beyond a sequence's end
+  std::ranges::fill(outputs[0].data<T>(), T{0});  // steps beyond the end of a sequence
   for (int64_t d = 0; d < sizes.directions; ++d) {
     const RecurrentWeights<T> weights = recurrent_weights<T>(inputs, d);
     Cell cell(node, activations_of(Cell::kKind, node, d), weights, sizes.hidden);
@@ -139,7 +140,7 @@ void walk(const Node& node, std::span<const Tensor> inputs, std::span<Tensor> ou
   }
 }
 
-// Computes f32 and f64 as they are and the 16-bit formats in f32.
+// Computes f32 and f64 as they are, and the 16-bit formats in f32.
 template <template <class> class Cell>
 void recurrent_reference(const Node& node, std::span<const Tensor> inputs,
                          std::span<Tensor> outputs) {
@@ -157,8 +158,9 @@ void recurrent_reference(const Node& node, std::span<const Tensor> inputs,
   }
 }
 
-// The record of an operator whose steps are those of Cell<T>, which has a kKind. Cells need names
-// of their own: g++ 12 gives what is made of a template external linkage, even if that has none.
+// The record of an operator whose steps are those of Cell<T>, which has a kKind. Cells need
+// distinct names: g++ 12 gives instances of a template external linkage, even if their argument has
+// none.
 template <template <class> class Cell>
 constexpr Operator recurrent_record(std::string_view name, size_t max_inputs, size_t max_outputs) {
   return {.name = name,

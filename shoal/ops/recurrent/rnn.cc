@@ -1,4 +1,4 @@
-// RNN: h = f(W x + R h + b).
+// RNN: h = f(W x + R h + b_w + b_r), by default with f = tanh.
 #include "shoal/ops/record.h"
 #include "shoal/ops/recurrent/recurrent.h"
 

@@ -1,5 +1,7 @@
-// DFT: the discrete Fourier transform along one axis of [..., signal, ..., 1 or 2], where the last
-// axis holds the real and, if it is there, the imaginary part.
+// DFT: y_k = sum_t x_t exp(-2 pi i k t / n) along one axis of [..., signal, ..., 1 or 2], where the
+// last axis holds the real and, if it is there, the imaginary part. The signal is cut or padded
+// with zeros to dft_length. With onesided only k <= n / 2 is given: the others are conjugates of
+// those.
 #include <algorithm>
 
 #include "shoal/ops/chain.h"
@@ -16,6 +18,8 @@ size_t axis_of(const Node& node, const Shape& shape) {
   return axis_in(node.integer("axis", 1), shape.rank());
 }
 
+// The length becomes a plan and a buffer, so it is bounded even though it is only a number in the
+// file.
 Result<int64_t> length_of(const Node& node, std::span<const Operand> inputs) {
   if (inputs.size() > 1 && inputs[1].given) return require_length(inputs[1], "dft_length");
   const Shape& shape = inputs[0].type.shape;
@@ -77,7 +81,7 @@ void reference(const Node& node, std::span<const Tensor> inputs, std::span<Tenso
                 [&]<class T>() { transform<T>(node, inputs[0], length, outputs[0]); });
 }
 
-// Lines are independent, and each is needed whole.
+// Lines are independent, and each stays whole.
 std::optional<Tile> split(const Node& node, std::span<const Operand> inputs, const Region& output) {
   auto types = node.op->infer(node, inputs);
   if (!types.ok()) return std::nullopt;
@@ -93,7 +97,7 @@ std::optional<Tile> split(const Node& node, std::span<const Operand> inputs, con
   return tile;
 }
 
-// x, cut off or filled up with zeros to this length.
+// x, cut or padded with zeros to this length.
 ValueId fitted(Chain& chain, ValueId x, size_t axis, int64_t length) {
   const Shape shape = chain.shape_of(x);
   if (shape[axis] < length) {
@@ -105,8 +109,8 @@ ValueId fitted(Chain& chain, ValueId x, size_t axis, int64_t length) {
   return chain.add(slice, {x, list(0), list(length), list(static_cast<int64_t>(axis))});
 }
 
-// The matrix of the transform is symmetric, so that what takes gradients back, its conjugate
-// transposed, is the transform in the other direction; but only the inverse divides by the length.
+// The gradient of y = F x is dx = F^H dy. F is symmetric, so F^H is the conjugate of F, which is
+// the transform in the other direction, times n: only the inverse divides by n.
 Result<std::vector<ValueId>> gradient(const Node& node, std::span<const ValueId> outputs,
                                       Graph& graph) {
   Chain chain(graph, node.inputs[0]);

@@ -1,3 +1,4 @@
+// Fast Fourier transforms: see fourier.h.
 #include "shoal/ops/signal/fourier.h"
 
 #include <bit>
@@ -9,6 +10,7 @@
 namespace shoal::ops {
 namespace {
 
+// A plan of this length takes about 1.5 GB. Signals are far shorter.
 constexpr int64_t kMaxLength = int64_t{1} << 24;
 
 Complex turn(double part) { return std::polar(1.0, -2 * std::numbers::pi * part); }
@@ -30,7 +32,8 @@ void reverse_bits(std::span<Complex> x) {
   }
 }
 
-// Cooley and Tukey; the length is a power of two.
+// The algorithm of Cooley and Tukey, radix 2: n log2(n) / 2 products. REQUIRES: the length is a
+// power of two.
 void transform_by_halves(std::span<Complex> x, std::span<const Complex> roots) {
   reverse_bits(x);
   for (size_t half = 1; half < x.size(); half *= 2) {
@@ -47,8 +50,9 @@ void transform_by_halves(std::span<Complex> x, std::span<const Complex> roots) {
 
 }  // namespace
 
-// A length that is no power of two becomes a convolution with a chirp (Bluestein), because
-// 2 k t = k^2 + t^2 - (k - t)^2.
+// A length that is not a power of two becomes a convolution with a chirp (Bluestein), because 2 k t
+// = k^2 + t^2 - (k - t)^2. The convolution is computed by transforms of a power of two m >= 2 n -
+// 1, long enough that it does not wrap around.
 Fourier::Fourier(size_t n) : n_(n) {
   if (std::has_single_bit(n)) {
     roots_ = roots_of(n);
@@ -59,7 +63,7 @@ Fourier::Fourier(size_t n) : n_(n) {
   chirp_.resize(n);
   filter_.assign(m, 0);
   for (size_t k = 0; k < n; ++k) {
-    // Reduced before it becomes a double: k^2 would lose its last digits.
+    // k^2 is reduced before it becomes a double, where it would lose its last digits.
     chirp_[k] = turn(static_cast<double>(k * k % (2 * n)) / static_cast<double>(2 * n));
     filter_[k] = std::conj(chirp_[k]);
     if (k > 0) filter_[m - k] = filter_[k];
@@ -73,7 +77,7 @@ void Fourier::forward(std::span<Complex> x) {
   padded_.assign(m, 0);
   for (size_t k = 0; k < n_; ++k) padded_[k] = x[k] * chirp_[k];
   transform_by_halves(padded_, roots_);
-  // The way back is a forward transform of the conjugates.
+  // The inverse transform is a forward transform of the conjugates, up to the factor 1 / m.
   for (size_t k = 0; k < m; ++k) padded_[k] = std::conj(padded_[k] * filter_[k]);
   transform_by_halves(padded_, roots_);
   for (size_t k = 0; k < n_; ++k) {

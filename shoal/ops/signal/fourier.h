@@ -1,4 +1,4 @@
-// The discrete Fourier transform of any length in O(n log n): what DFT and STFT share.
+// The discrete Fourier transform of any length in O(n log n), for DFT and STFT.
 #pragma once
 
 #include <complex>
@@ -13,13 +13,13 @@ namespace shoal::ops {
 
 using Complex = std::complex<double>;
 
-// Plans once, transforms many lines.
+// A plan for one length, for many lines. Not thread-safe: transform() uses a buffer of the plan.
 class Fourier {
  public:
   explicit Fourier(size_t n);
 
   // X_k = sum_t x_t exp(-2 pi i k t / n), in place. The inverse has the other sign and divides by
-  // n.
+  // n. REQUIRES: x.size() is n.
   void transform(std::span<Complex> x, bool inverse);
 
  private:
@@ -32,11 +32,12 @@ class Fourier {
   std::vector<Complex> padded_;
 };
 
-// A length, perhaps a scalar constant: at least 1 and small enough to be planned.
+// Refuses a length below 1 or too large to be planned. The second takes it from a constant of one
+// element.
 Result<int64_t> require_length(int64_t length, std::string_view what);
 Result<int64_t> require_length(const Operand& operand, std::string_view what);
 
-// How many frequencies come out.
+// The number of frequencies of the result.
 inline int64_t frequencies(int64_t length, bool onesided) {
   return onesided ? length / 2 + 1 : length;
 }

@@ -1,5 +1,6 @@
-// MelWeightMatrix: [frequencies, bands]; each band weighs the frequencies around its centre by a
-// triangle, and the centres lie evenly on the mel scale, 2595 log10(1 + hertz / 700).
+// MelWeightMatrix: [frequencies, bands]. Each band weighs the frequencies around its centre by a
+// triangle. The centres lie evenly on the mel scale, mel = 2595 log10(1 + hertz / 700). All inputs
+// are constants, since they decide the shape.
 #include <algorithm>
 #include <cmath>
 
@@ -39,7 +40,8 @@ Result<std::vector<TensorType>> infer(const Node& node, std::span<const Operand>
   return std::vector{TensorType{dtype, {length / 2 + 1, bands}}};
 }
 
-// The frequencies where bands begin, peak and end: band i has i, i + 1 and i + 2.
+// The frequencies where bands begin, peak and end: those of band i have the numbers i, i + 1 and i
+// + 2.
 class Corners {
  public:
   explicit Corners(std::span<const Tensor> inputs)
@@ -49,7 +51,7 @@ class Corners {
 
   int64_t operator[](int64_t i) const {
     const double hertz = 700 * (std::pow(10, (low_ + static_cast<double>(i) * step_) / 2595) - 1);
-    // Beyond any frequency there is; kept small enough to be subtracted.
+    // Larger than any frequency, and small enough that differences do not overflow.
     return static_cast<int64_t>(std::floor(std::clamp(hertz * bins_per_hertz_, -1.0, 0x1p52)));
   }
 
@@ -58,7 +60,8 @@ class Corners {
   double low_, step_, bins_per_hertz_;
 };
 
-// The weight of frequency f in a band.
+// The weight of frequency f in a band. Corners are rounded to frequencies, so a narrow band may
+// have left == centre or centre == right; no quotient is taken there.
 double weight_of(int64_t f, int64_t left, int64_t centre, int64_t right) {
   if (f >= centre && f < right) {
     return static_cast<double>(right - f) / static_cast<double>(right - centre);

@@ -1,5 +1,6 @@
-// STFT: the Fourier transform of frames of a signal [batch, length, 1 or 2] that begin every
-// frame_step elements, each weighed by a window.
+// STFT: y[b, f, k] = sum_t w_t x[b, f * frame_step + t] exp(-2 pi i k t / n), the Fourier transform
+// of frames of a signal [batch, length, 1 or 2], each weighed by a window w. With onesided only k
+// <= n / 2 is given. frame_step and frame_length decide the shape, so they must be constants.
 #include <array>
 
 #include "shoal/ops/chain.h"
@@ -96,7 +97,8 @@ void reference(const Node&, std::span<const Tensor> inputs, std::span<Tensor> ou
   });
 }
 
-// Some frames need the signal from the first one's begin to the last one's end.
+// Frames overlap: a range of frames reads the signal from the begin of the first to the end of the
+// last. Frequencies stay whole.
 std::optional<Tile> split(const Node& node, std::span<const Operand> inputs, const Region& output) {
   auto types = node.op->infer(node, inputs);
   auto frames = frames_of(inputs);
@@ -117,8 +119,8 @@ std::optional<Tile> split(const Node& node, std::span<const Operand> inputs, con
   return tile;
 }
 
-// [batch, frame, length, parts], of the frames before the transform, as in dft.cc: back by the
-// inverse, which divides by the length.
+// The gradient of the frames before the transform, [batch, frame, length, parts]: the conjugate
+// transform, as in dft.cc. The inverse divides by the length, which is undone.
 ValueId gradient_of_frames(Chain& chain, ValueId dy, int64_t length, int64_t parts) {
   const auto list = [&](int64_t element) { return chain.list(std::span(&element, 1)); };
   const ValueId back = chain.add(dft, {dy, chain.constant(Tensor::of<int64_t>({}, {length}))},
@@ -127,7 +129,7 @@ ValueId gradient_of_frames(Chain& chain, ValueId dy, int64_t length, int64_t par
   return chain.add(slice, {scaled, list(0), list(parts), list(3)});
 }
 
-// Where frames overlap, what all of them say of the signal is added up.
+// Adds the gradients of all frames up where they overlap, which is Col2Im along one axis.
 ValueId gradient_of_signal(Chain& chain, const Frames& frames, ValueId dframes,
                            const Shape& signal) {
   const auto list = [&](int64_t element) { return chain.list(std::span(&element, 1)); };
@@ -138,7 +140,7 @@ ValueId gradient_of_signal(Chain& chain, const Frames& frames, ValueId dframes,
   return chain.transpose(added, {0, 2, 1});
 }
 
-// [frame, length]: which element of the signal each is.
+// [frame, length]: the element of the signal that each element of a frame is.
 Tensor places_of(const Frames& frames) {
   Tensor places({DType::kI64, {frames.count, frames.length}});
   int64_t* place = places.data<int64_t>().data();

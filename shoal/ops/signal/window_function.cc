@@ -1,5 +1,5 @@
 // Windows that weigh the frames of an STFT: w_n = a0 - a1 cos(2 pi n / N) + a2 cos(4 pi n / N),
-// where N is the size, or one less for a symmetric window.
+// where N is the size, or one less for a symmetric window. The constants are those of ONNX.
 #include <cmath>
 #include <numbers>
 
