@@ -148,6 +148,11 @@ class ClusterDevice : public Device {
                                                       : start<ThroughputExecutable>(graph);
   }
 
+  // Not by compiling, which would deploy the model.
+  Result<MemoryUse> memory_of(const Graph&) override {
+    return Status(Code::kUnsupported, "the memory of a cluster depends on the plan");
+  }
+
  private:
   template <class Kind>
   Result<std::unique_ptr<Executable>> start(const Graph& graph) const {

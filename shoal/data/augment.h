@@ -3,13 +3,9 @@
 
 #include <cstdint>
 
-#include "shoal/tensor/tensor.h"
-
 #pragma GCC visibility push(default)
 
 namespace shoal {
-
-class RandomStream;
 
 // The changes that an image may undergo, in this order. A value; `{}` changes nothing.
 struct Augment {
@@ -20,11 +16,6 @@ struct Augment {
 
   friend bool operator==(const Augment&, const Augment&) = default;
 };
-
-// u8 [h, w, c] to u8 [h, w, c]: nothing but a function of the arguments. Never fails. The result
-// may share memory with `image`. REQUIRES: an image of at least one pixel; without any change,
-// which is the default, any tensor will do.
-Tensor augment(const Tensor& image, const Augment& how, RandomStream random);
 
 }  // namespace shoal
 

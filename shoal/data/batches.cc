@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "shoal/data/augment_image.h"
+
 namespace shoal {
 namespace {
 

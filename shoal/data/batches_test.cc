@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <random>
 
+#include "shoal/data/augment_image.h"
 #include "shoal/data/prefetch.h"
 
 namespace shoal {

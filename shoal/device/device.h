@@ -195,7 +195,7 @@ class Device {
   virtual Result<std::unique_ptr<Executable>> compile(const Graph& graph) = 0;
 
   // The result of compile(graph)->memory(), where possible without compiling. Fails as compile()
-  // does.
+  // does, and with kUnsupported where the device cannot tell.
   virtual Result<MemoryUse> memory_of(const Graph& graph);
 
   // The tensor in the device's memory, for run_values() and start(). The default copies nothing:

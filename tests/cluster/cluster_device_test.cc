@@ -125,6 +125,12 @@ TEST_P(ClusterDevices, EndARunAtItsDeadline) {
   }
 }
 
+TEST_P(ClusterDevices, DeployNothingToTellTheirMemory) {
+  Cluster cluster(2);
+  const auto device = device_of(cluster.coordinator(), GetParam());
+  EXPECT_EQ(device->memory_of(wide_layers()).status().code(), Code::kUnsupported);
+}
+
 INSTANTIATE_TEST_SUITE_P(Objectives, ClusterDevices,
                          testing::Values(Objective::kLatency, Objective::kThroughput),
                          [](const auto& test) {

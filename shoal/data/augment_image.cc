@@ -4,13 +4,12 @@
 // and clamped.
 //
 // Images stay u8 between the steps, as photographs are.
-#include "shoal/data/augment.h"
+#include "shoal/data/augment_image.h"
 
 #include <algorithm>
 #include <cmath>
 #include <vector>
 
-#include "shoal/base/random.h"
 #include "shoal/data/image.h"
 
 namespace shoal {
