@@ -1,4 +1,6 @@
 // Devices for C.
+#include <chrono>
+
 #include "handles.h"
 #include "shoal/cpu/cpu.h"
 #include "shoal/devices/devices.h"
@@ -6,16 +8,33 @@
 namespace shoal::c {
 namespace {
 
-// Integers of C may have any value: they are checked before they become enumerators.
+// Integers and times of C may have any value: they are checked before they become others.
 Result<DeviceOptions> device_options(const shoal_device_options& options) {
+  constexpr double kLongest = 1e6;  // seconds
   if (options.threads < 0 || options.threads > 1024) return invalid("threads are 0 to 1024");
   if (options.tune < SHOAL_TUNE_OFF || options.tune > SHOAL_TUNE_FULL) {
     return invalid(std::to_string(options.tune) + " is no way to tune");
   }
-  return DeviceOptions{.cpu = {.threads = options.threads,
-                               .tune = static_cast<Tune>(options.tune),
-                               .memory = options.low_memory != 0 ? Memory::kLow : Memory::kPlenty,
-                               .remember = options.tune != SHOAL_TUNE_OFF}};
+  if (!(options.timeout_seconds >= 0 && options.timeout_seconds <= kLongest)) {
+    return invalid("timeout_seconds is 0 to a million");
+  }
+  DeviceOptions read{.cpu = {.threads = options.threads,
+                             .tune = static_cast<Tune>(options.tune),
+                             .memory = options.low_memory != 0 ? Memory::kLow : Memory::kPlenty,
+                             .remember = options.tune != SHOAL_TUNE_OFF},
+                     .throughput = options.throughput != 0,
+                     .survive = options.survive};
+  if (options.timeout_seconds > 0) {
+    read.timeout = std::chrono::ceil<std::chrono::milliseconds>(
+        std::chrono::duration<double>(options.timeout_seconds));
+  }
+  return read;
+}
+
+// Registers what C programs cannot register themselves. Once for the process.
+void register_devices() {
+  static const bool once = (register_cluster(), true);
+  static_cast<void>(once);
 }
 
 Status open_device(const char* name, const shoal_device_options* given, shoal_device** out) {
@@ -23,10 +42,9 @@ Status open_device(const char* name, const shoal_device_options* given, shoal_de
   SHOAL_TRY(require(out, "out"));
   SHOAL_ASSIGN(const auto options,
                read_options<shoal_device_options>(given, SHOAL_DEVICE_OPTIONS_INIT));
-  SHOAL_ASSIGN(const DeviceOptions local, device_options(options));
-  SHOAL_ASSIGN(std::shared_ptr<Device> device, std::string_view(name) == "cluster"
-                                                   ? open_cluster_device(options)
-                                                   : make_device(name, local));
+  SHOAL_ASSIGN(const DeviceOptions read, device_options(options));
+  register_devices();
+  SHOAL_ASSIGN(std::shared_ptr<Device> device, make_device(name, read));
   *out = new shoal_device{std::move(device)};
   return {};
 }
@@ -34,11 +52,9 @@ Status open_device(const char* name, const shoal_device_options* given, shoal_de
 // Kept for ever, since C programs are given pointers into it.
 const std::vector<std::string>& device_list() {
   static const auto* const names = [] {
+    register_devices();
     auto* const list = new std::vector<std::string>;
-    for (const DeviceKind& kind : device_kinds()) {
-      if (kind.name != "cluster") list->push_back(kind.name);  // registered by C++, or not
-    }
-    if (cluster_name() != nullptr) list->emplace_back(cluster_name());
+    for (const DeviceKind& kind : device_kinds()) list->push_back(kind.name);
     return list;
   }();
   return *names;

@@ -121,9 +121,7 @@ Result<Options> read_options(const Options* given, const Options& defaults) {
 // The device of a handle, or where there is none a CPU of its own.
 std::shared_ptr<Device> device_or_cpu(const shoal_device* device);
 
-// The name of a cluster among devices; NULL where the library was built without clusters. And a
-// device of the workers that joined this user's cluster.
-const char* cluster_name();
-Result<std::unique_ptr<Device>> open_cluster_device(const shoal_device_options& options);
+// Lets make_device() know clusters, where the library was built with them.
+void register_cluster();
 
 }  // namespace shoal::c

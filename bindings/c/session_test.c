@@ -226,8 +226,11 @@ static void wrong_device_options_are_refused(void) {
   options.survive = 3;
   if (is_listed("cluster")) {
     CHECK(fails(shoal_device_open("cluster", &options, &device), SHOAL_INVALID_ARGUMENT, "2"));
+    options.survive = 1;
+    CHECK(fails(shoal_device_open("cluster:/nowhere/at/all", &options, &device), SHOAL_NOT_FOUND,
+                "/nowhere/at/all"));
   } else {
-    CHECK(fails(shoal_device_open("cluster", &options, &device), SHOAL_UNSUPPORTED, "cluster"));
+    CHECK(fails(shoal_device_open("cluster", &options, &device), SHOAL_NOT_FOUND, "cluster"));
   }
   CHECK(device == NULL);
 }

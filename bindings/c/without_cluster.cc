@@ -3,10 +3,6 @@
 
 namespace shoal::c {
 
-const char* cluster_name() { return nullptr; }
-
-Result<std::unique_ptr<Device>> open_cluster_device(const shoal_device_options&) {
-  return Status(Code::kUnsupported, "this library was built without clusters");
-}
+void register_cluster() {}
 
 }  // namespace shoal::c

@@ -8,6 +8,7 @@ namespace shoal {
 
 Result<std::unique_ptr<Device>> open_cluster(const OpenClusterOptions& options) {
   using namespace cluster;
+  if (options.survive < 0 || options.survive > 2) return invalid("0 to 2 losses can be survived");
   const ClusterFolder folder(options.folder.empty() ? default_cluster_folder() : options.folder);
   SHOAL_ASSIGN(std::shared_ptr<ClusterConnection> connection,
                ClusterConnection::open(folder, {.cache = cache_folder()}));
@@ -29,8 +30,11 @@ void register_cluster_device() {
   register_device({.name = "cluster",
                    .summary = "the workers of a cluster: cluster, or cluster:FOLDER",
                    .is_local = false,
-                   .make = [](std::string_view folder, const DeviceOptions&) {
-                     return open_cluster({.folder = folder});
+                   .make = [](std::string_view folder, const DeviceOptions& options) {
+                     return open_cluster({.folder = folder,
+                                          .throughput = options.throughput,
+                                          .survive = options.survive,
+                                          .timeout = options.timeout});
                    }});
 }
 

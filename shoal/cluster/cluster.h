@@ -38,6 +38,7 @@ struct OpenClusterOptions {
 // Connects to the workers of a cluster. The first compile() of a graph measures the workers, which
 // takes seconds; profiles are kept for a day in the user's cache folder, and so are plans. Any
 // number of runs may be in progress at once. What the device compiled may outlive it. Fails with
+//   kInvalidArgument  `survive` is neither 0, 1 nor 2
 //   kNotFound     the folder holds no cluster, or that has no workers
 //   kUnavailable, kDeadline  no worker answers
 // Runs fail with kUnavailable or kDeadline where workers are lost or slow: it is worth another try.

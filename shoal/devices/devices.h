@@ -10,6 +10,7 @@
 // links, and the engine alone needs none of them.
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <string>
@@ -27,6 +28,10 @@ namespace shoal {
 // The options of all kinds of devices. Each kind reads those that concern it. A value.
 struct DeviceOptions {
   CpuOptions cpu = {};
+  // Of a cluster: see OpenClusterOptions in cluster/cluster.h.
+  bool throughput = false;
+  int survive = 0;
+  std::chrono::milliseconds timeout{60'000};
 };
 
 // A kind of device, as make_device() knows it.

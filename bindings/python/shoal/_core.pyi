@@ -78,7 +78,15 @@ class Cancellation(metaclass=_Type):
     def cancelled(self) -> bool: ...
 
 class Session(metaclass=_Type):
-    def __init__(self, model: _ModelSource, *, device: str = ..., threads: int = ...) -> None: ...
+    def __init__(
+        self,
+        model: _ModelSource,
+        *,
+        device: str = ...,
+        threads: int = ...,
+        survive: int = ...,
+        throughput: bool = ...,
+    ) -> None: ...
     @property
     def inputs(self) -> list[TensorInfo]: ...
     @property

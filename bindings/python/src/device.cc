@@ -31,13 +31,14 @@ True
 }  // namespace
 
 // The limit keeps a wrong number from starting that many threads.
-Result<std::unique_ptr<Device>> open_device(const std::string& name, int threads, Tune tune) {
+Result<std::unique_ptr<Device>> open_device(const std::string& name, int threads, Tune tune,
+                                            DeviceOptions options) {
   constexpr int kMostThreads = 1024;
   if (threads < 0 || threads > kMostThreads) {
     return invalid("threads must be between 0 and " + std::to_string(kMostThreads));
   }
-  return make_device(name,
-                     {.cpu = {.threads = threads, .tune = tune, .remember = tune != Tune::kOff}});
+  options.cpu = {.threads = threads, .tune = tune, .remember = tune != Tune::kOff};
+  return make_device(name, options);
 }
 
 void add_device(py::module_& module) {

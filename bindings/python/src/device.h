@@ -4,13 +4,13 @@
 #include <memory>
 #include <string>
 
-#include "shoal/cpu/cpu.h"
-#include "shoal/device/device.h"
+#include "shoal/devices/devices.h"
 
 namespace shoal::python {
 
 // As make_device() does, and "cluster" or "cluster:FOLDER" in a build that has clusters. `threads`
-// 0: one for each core.
-Result<std::unique_ptr<Device>> open_device(const std::string& name, int threads, Tune tune);
+// 0: one for each core. `options` are all others.
+Result<std::unique_ptr<Device>> open_device(const std::string& name, int threads, Tune tune,
+                                            DeviceOptions options = {});
 
 }  // namespace shoal::python

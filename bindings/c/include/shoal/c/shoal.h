@@ -205,15 +205,17 @@ typedef struct shoal_device_options {
   int32_t low_memory;     /* 1: weights may not take more room where that is faster */
   int32_t survive;        /* cluster: so many workers may be lost, 0 to 2 */
   double timeout_seconds; /* cluster: for one request; 0: a minute */
+  int32_t throughput;     /* cluster: 1: plan for many answers a second, not for one answer soon */
 } shoal_device_options;
 #define SHOAL_DEVICE_OPTIONS_INIT \
-  { sizeof(shoal_device_options), 0, SHOAL_TUNE_OFF, 0, 0, 0 }
+  { sizeof(shoal_device_options), 0, SHOAL_TUNE_OFF, 0, 0, 0, 0 }
 
 /* The name of a device that shoal_device_open takes, from index 0 on; NULL after the last. */
 SHOAL_API const char* shoal_device_list(size_t index);
-/* Opens a device by name: "cpu"; "reference", slow and plain, to compare with; "cluster", the
- * workers that joined this user's cluster. `options` may be NULL. Fails with SHOAL_NOT_FOUND for
- * another name, and with SHOAL_UNSUPPORTED where the library was built without clusters. */
+/* Opens a device by name: "cpu"; "reference", slow and plain, to compare with; "cluster" or
+ * "cluster:FOLDER", the workers that joined a cluster, by default this user's. `options` may be
+ * NULL. Fails with SHOAL_NOT_FOUND for another name, and for a cluster where the library was built
+ * without. */
 SHOAL_API SHOAL_MUST_USE shoal_status* shoal_device_open(const char* name,
                                                          const shoal_device_options* options,
                                                          shoal_device** out);
