@@ -57,7 +57,7 @@ double ms_since(Clock::time_point begin) {
 
 double peak_rss_mb() { return static_cast<double>(peak_memory_bytes()) / (1 << 20); }
 
-// What is measured: a run of the model, or a step of training.
+// The work that is measured: a run of the model, or a step of training.
 using Work = std::function<Status()>;
 
 // Milliseconds of each run, sorted.
@@ -86,8 +86,8 @@ Json with_times(Json result, const std::vector<double>& times) {
   return result;
 }
 
-// One measurement per line of standard input, which says how many seconds: whoever writes the
-// lines can let several engines take turns. The first run of a turn finds the caches full of
+// One measurement per line of standard input, which says how many seconds: the program that writes
+// the lines can let several engines take turns. The first run of a turn finds the caches full of
 // another engine's data, so it does not count.
 Outcome take_turns(const Work& work, const Json& facts) {
   std::string line;

@@ -1,4 +1,5 @@
-// What the subcommands share: exit codes, and how a command hands its work to main().
+// The interface between main() and the subcommands: exit codes, and how a command hands its work
+// over.
 #pragma once
 
 #include <functional>
@@ -47,7 +48,7 @@ using Action = std::function<Outcome()>;
   if (!result.ok()) return ::shoal::cli::fail(exit_code, result.status()); \
   declaration = *std::move(result)
 
-// What follows "--" on the command line: another command, which nobody here takes apart.
+// The words after "--" on the command line: another command, which is not parsed here.
 const std::vector<std::string>& words_after_dashes();
 
 // One per subcommand, each in its own file.

@@ -1,3 +1,5 @@
+// The reader of cluster.toml. The file is written by hand: unknown keys and numbers that make no
+// sense are errors that name the key.
 #include "cluster_file.h"
 
 #define TOML_EXCEPTIONS 0

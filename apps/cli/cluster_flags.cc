@@ -1,3 +1,4 @@
+// Flags for a cluster of equal devices, or the file that describes another one.
 #include "cluster_flags.h"
 
 #include "cluster_file.h"

@@ -75,7 +75,7 @@ void add_completions(Command& app, Action& action) {
       ->required()
       ->check(one_of({"bash", "zsh", "fish"}));
   command->callback([shell, &app, &action] {
-    // Printed at once: the commands belong to the parser, which is gone when actions run.
+    // Printed while parsing: the action has nothing left to do.
     *shell == "fish" ? print_fish(app) : print_bash(app, *shell == "zsh");
     action = [] { return Outcome{}; };
   });

@@ -133,7 +133,7 @@ void add_methods(Command& command, const Option* optimize, ConvertFlags& flags) 
   flags.preprocess.add_to(command);
 }
 
-// What only a method uses must not be given without one.
+// Flags that only a method uses must not be given without one.
 Status check_flags(const Command& command, const ConvertFlags& flags) {
   for (const char* name : {"--calibrate", "--limit", "--threads", "--json"}) {
     if (flags.method == nullptr && command.count(name) > 0) {

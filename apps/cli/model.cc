@@ -1,3 +1,4 @@
+// Flags of commands that run a model, and the device and the session they stand for.
 #include "model.h"
 
 #include <algorithm>

@@ -38,12 +38,12 @@ struct ModelFlags {
 Result<std::unique_ptr<Device>> make_device(const ModelFlags& flags);
 Result<Session> open_session(const ModelFlags& flags, Device& device);
 
-// What a model that could not be run says to scripts: only workers can be cut off or late.
+// The exit code of a model that could not be run: only workers can be cut off or late.
 Exit exit_of_run(const Status& status);
-// What a cluster that could not be opened does: there is none, or it does not answer.
+// The exit code of a cluster that could not be opened: there is none, or it does not answer.
 Exit exit_of_cluster(const Status& status);
 
-// What --min-top1 asks for: a failure if `top1` is below.
+// The gate of --min-top1: a failure if `top1` is below.
 Outcome require_accuracy(double top1, double least);
 
 // With shapes as texts: "x=1x3x224x224".

@@ -1,3 +1,5 @@
+// The picture of a plan as SVG: two bars per machine, one rectangle per task and transfer. Names
+// come from models and files, and are escaped.
 #include "plan_picture.h"
 
 #include <algorithm>

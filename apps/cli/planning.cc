@@ -1,3 +1,4 @@
+// Flags of plans, and plans in words and as JSON. Searching is done by shoal/plan.
 #include "planning.h"
 
 #include <algorithm>
@@ -20,7 +21,7 @@ constexpr std::array kCuts = {Cut::kNone, Cut::kRows,     Cut::kColumns, Cut::kI
 
 constexpr std::array<std::string_view, 2> kStreamSplits = {"stages", "replicas"};
 
-// What --split calls them.
+// The name of a cut as --split takes it.
 std::string flag_of(Cut cut) { return cut == Cut::kNone ? "none" : std::string(name_of(cut)); }
 
 std::string in_seconds(double seconds) {
@@ -143,6 +144,7 @@ Status check_survival(const PlanFlags& flags, const plan::ClusterProfile& cluste
 }
 
 Result<Planned> make_planned(const PlanFlags& flags, plan::ClusterProfile cluster) {
+  // Called once: the profile is moved out.
   return make_planned(flags, [&](const Graph&) { return std::move(cluster); });
 }
 

@@ -1,4 +1,4 @@
-// What 'shoal plan' and 'shoal simulate' share: a model, a cluster, and the plans for them.
+// A model, a cluster, and the plans for them: shared by 'shoal plan' and 'shoal simulate'.
 #pragma once
 
 #include <functional>
@@ -56,7 +56,7 @@ Result<Planned> make_planned(const PlanFlags& flags, plan::ClusterProfile cluste
 // Why a plan is slower than the best, in numbers.
 std::string why_slower(const Planned& planned, const plan::Prediction& other);
 
-// What surviving losses costs; empty where nothing is to be survived.
+// The price of surviving losses; empty where nothing is to be survived.
 std::string price(const Planned& planned);
 
 // Whether all the workers are of use.
@@ -64,7 +64,7 @@ std::string advice(const Planned& planned);
 // `one_worker` is what one worker alone does: "takes 1.2 s".
 std::string advice_text(const plan::Advice& advice, const std::string& one_worker);
 
-// What scripts may rely on: docs/reference/cli.md.
+// The plan for scripts, whose fields are stable: docs/reference/cli.md.
 Json to_json(const Planned& planned);
 
 }  // namespace shoal::cli

@@ -1,3 +1,4 @@
+// Flags for preparing images. Saved presets are JSON files in the user's configuration folder.
 #include "preprocess_flags.h"
 
 #include <filesystem>
@@ -14,6 +15,7 @@ using nlohmann::json;
 
 fs::path preset_folder() { return config_folder() / "presets"; }
 
+// A name becomes part of a path: nothing in it may lead out of the folder.
 Status check_name(const std::string& name) {
   const bool plain = !name.empty() && name.size() <= 64 &&
                      name.find_first_not_of(
@@ -105,6 +107,7 @@ Result<Preprocess> PreprocessFlags::resolve() const {
   if (!preset_.empty()) {
     SHOAL_ASSIGN(p, load_preset(preset_));
   }
+  // Only flags that were given override the preset, not those with a default.
   auto given = [&](const char* flag) { return command_->count(flag) > 0; };
   if (given("--resize")) p.resize = given_.resize;
   if (given("--crop")) p.crop = given_.crop;

@@ -34,7 +34,7 @@ struct ProfileFlags {
   int64_t batch = 64;  // with --train
 };
 
-// What one node did over all runs.
+// One node over all runs.
 struct Row {
   std::string name, op, output;
   std::string kernel;

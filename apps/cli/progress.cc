@@ -1,3 +1,4 @@
+// A progress line, redrawn in place at most ten times a second.
 #include "progress.h"
 
 #include <unistd.h>

@@ -90,7 +90,7 @@ bool is_scores(const Tensor& t) {
          t.count() == t.shape()[t.shape().rank() - 1] && t.count() > 1;
 }
 
-// What a model answered; not the one that was asked, if `degraded` says why.
+// The answer of a model; of the fallback model if `degraded` says why.
 struct Answer {
   Session::Tensors outputs;
   std::string degraded;
@@ -160,6 +160,7 @@ Status save_outputs(const Session::Tensors& outputs, const fs::path& folder) {
   fs::create_directories(folder, error);
   if (error) return Status(Code::kInvalidArgument, "cannot make folder " + folder.string());
   for (const auto& [name, tensor] : outputs) {
+    // Names of outputs come from the model, and must not leave the folder.
     std::string file = name;
     std::ranges::replace_if(
         file, [](char c) { return c == '/' || c == '\0'; }, '_');

@@ -1,3 +1,4 @@
+// Plans for streams in words and as JSON.
 #include "streaming.h"
 
 #include <algorithm>
@@ -17,7 +18,7 @@ double share_ms(const StreamPrediction& plan, double seconds) {
   return 1e3 * seconds_per_request(plan, seconds);
 }
 
-// Those who work on one request: "0", "0+1".
+// The workers that share one request: "0", "0+1".
 std::string together(const plan::Segment& segment) {
   std::string workers;
   for (const plan::Task& task : segment.tasks) {

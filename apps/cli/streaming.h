@@ -19,7 +19,7 @@ Result<PlannedStream> make_planned_stream(const PlanFlags& flags, plan::ClusterP
 
 void print(const PlannedStream& planned);
 
-// What a plan costs, in numbers; whether all workers are of use; the plans that requests use in
+// The costs of a plan, in numbers; whether all workers are of use; the plans that requests use in
 // turn.
 std::string why_slower(const plan::StreamPrediction& other);
 std::string advice(const PlannedStream& planned);

@@ -1,3 +1,4 @@
+// Tables on stdout. A column is aligned to the right if all of its cells are numbers or empty.
 #include "table.h"
 
 #include <unistd.h>

@@ -1,3 +1,4 @@
+// Flags for the format of values between workers.
 #include "wire_flags.h"
 
 #include <algorithm>

@@ -1,3 +1,5 @@
+// Commands and flags by CLI11, behind the classes of flags.h. This is the only source that includes
+// it.
 #include "apps/flags/flags.h"
 
 #include <CLI/CLI.hpp>
@@ -89,6 +91,7 @@ Command* Command::add_subcommand(const std::string& name, const std::string& des
   return subcommands_.back().get();
 }
 
+// Explicit instances: the template is defined here, so that its users need not include CLI11.
 template <class T>
 Option* Command::add_option(const std::string& names, T& value, const std::string& help) {
   options_.push_back(std::make_unique<Option>(app_->add_option(names, value, help)));
@@ -133,6 +136,7 @@ void Command::version(const std::string& text) { app_->set_version_flag("--versi
 void Command::require_subcommand() { app_->require_subcommand(1); }
 void Command::callback(std::function<void()> given) { app_->callback(std::move(given)); }
 
+// CLI11 reports by exceptions. parse() catches them all.
 void Command::check_together(std::function<Status()> check) {
   app_->parse_complete_callback([check = std::move(check)] {
     const Status status = check();

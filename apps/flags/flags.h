@@ -25,7 +25,7 @@ class Validator;
 
 namespace shoal::cli {
 
-// What the text of a flag has to be. --help shows it.
+// A condition on the text of a flag. --help shows it.
 class Check {
  public:
   explicit Check(const CLI::Validator& validator);

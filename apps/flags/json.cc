@@ -1,3 +1,4 @@
+// Json by nlohmann-json. This is the only source of the command line that writes it.
 #include "apps/flags/json.h"
 
 #include <nlohmann/json.hpp>

@@ -47,8 +47,8 @@ class Json {
   void push_back(Json element);              // REQUIRES: an array, or null, which becomes one
   void update(const Json& other);            // its members, too. REQUIRES: two objects
 
-  // Members in the order of their names, on one line unless `indent` is given. What is no UTF-8 in
-  // strings becomes the replacement character.
+  // Members in the order of their names, on one line unless `indent` is given. Bytes in strings
+  // that are no UTF-8 become the replacement character.
   std::string dump(int indent = -1) const;
 
  private:

@@ -1,3 +1,4 @@
+// The bench of a stream that balances itself: one line for the beginning and one for each move.
 #include "balance_bench.h"
 
 #include <cstdio>
@@ -31,6 +32,7 @@ Result<std::vector<Step>> settle(BalancedStream& stream, LoadGenerator& load, do
     SHOAL_ASSIGN(const double seconds, load.period(kRequests));
     steps.back().seconds = seconds / dilation;
     auto moving = std::async(std::launch::async, [&] { return stream.balance(stream.reports()); });
+    // Requests go on while stages move: that is what is shown.
     while (moving.wait_for(std::chrono::seconds(0)) != std::future_status::ready) {
       SHOAL_TRY(load.period(kRequests).status());
     }

@@ -1,3 +1,4 @@
+// The view of a run of chaos. Both forms go to stderr: stdout is for the report.
 #include "chaos_view.h"
 
 #include <sys/ioctl.h>

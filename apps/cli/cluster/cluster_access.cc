@@ -1,3 +1,5 @@
+// Access to real, emulated and MPI clusters. Emulation is asked for by the environment, which
+// 'shoal emulate' sets for its command.
 #include "cluster_access.h"
 
 #include <algorithm>

@@ -1,3 +1,5 @@
+// The bench of one plan. Both contenders are deployed at once and asked in turn, so that changes of
+// the machine's load meet both.
 #include "cluster_bench.h"
 
 #include <algorithm>
@@ -24,7 +26,7 @@ namespace {
 using plan::Prediction;
 using plan::Timeline;
 
-// What is measured of a cluster, and how late emulated devices were (emulate/dilation.h).
+// The measurement of a cluster, and the lateness of emulated devices (emulate/dilation.h).
 class Bench {
  public:
   static Result<Bench> deploy(ClusterAccess& access, const Planned& planned) {
@@ -105,7 +107,7 @@ double length_of(const std::vector<plan::Span>& tasks) {
   return tasks.empty() ? 0 : end - begin;
 }
 
-// What was planned, with the times that it took.
+// The plan with measured instead of predicted times.
 Planned as_measured(Planned planned, const ClusterFigures& figures) {
   const double wire_bytes = planned.best().timeline.wire_bytes;
   planned.plans[0].timeline = figures.many;

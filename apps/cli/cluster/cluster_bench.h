@@ -19,7 +19,7 @@ struct ClusterBenchFlags {
 
 Outcome bench_cluster(const ClusterBenchFlags& flags);
 
-// What the best plan and the best worker alone took, in the time of the workers' world.
+// Times of the best plan and of the best worker alone, in the time of the workers' world.
 struct ClusterFigures {
   plan::Timeline single, many;  // of the request in the middle
   size_t rounds = 0;

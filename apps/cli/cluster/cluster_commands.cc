@@ -1,3 +1,4 @@
+// The commands for clusters, in the order of --help.
 #include "cluster_commands.h"
 
 #include "shoal/cluster/cluster.h"

@@ -1,3 +1,4 @@
+// The cluster as a device, which owns the access to it.
 #include "cluster_device.h"
 
 #include <cstdio>
@@ -8,7 +9,7 @@
 namespace shoal::cli {
 namespace {
 
-// What the device has done is told when it goes.
+// The destructor of the access reports replayed requests: only then is their number final.
 void close(ClusterAccess* access) {
   const uint64_t replayed = access->coordinator().tally().replayed;
   if (replayed > 0) {
@@ -29,7 +30,7 @@ Result<std::unique_ptr<Device>> open_cluster_device(const PlanFlags& flags) {
   options.plan = options_of(flags);
   options.timeout =
       std::chrono::duration_cast<std::chrono::milliseconds>(options.timeout * access->dilation());
-  // What is deployed between requests would travel by emulated links, too.
+  // Plans that are deployed between requests would travel by emulated links, too.
   options.standby = !access->emulated();
   options.retry_interval = std::chrono::seconds(1);
   // Emulated links are slow for requests only.

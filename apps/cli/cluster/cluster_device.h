@@ -8,7 +8,7 @@
 
 namespace shoal::cli {
 
-// Plans are made as the flags say. What is compiled by it must not outlive it.
+// Plans are made as the flags say. The device outlives the executables that it compiled.
 Result<std::unique_ptr<Device>> open_cluster_device(const PlanFlags& flags);
 
 }  // namespace shoal::cli

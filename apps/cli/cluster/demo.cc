@@ -1,5 +1,5 @@
-// What 'shoal emulate' shows when it is given nothing to do: a small and a large model on one
-// device and on all of them.
+// shoal demo: the default command of 'shoal emulate'. A small and a large model on one device and
+// on all of them.
 #include <cstdio>
 
 #include "../cli.h"

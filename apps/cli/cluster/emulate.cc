@@ -50,7 +50,8 @@ Result<fs::path> cluster_file(const ClusterFlags& flags, const fs::path& folder)
   return path;
 }
 
-// What Ctrl-C ends: the command, or what is done before there is one.
+// The target of Ctrl-C: the command, or the preparations before there is one. Signals and the main
+// thread meet here, hence the lock.
 class Ending {
  public:
   void ask() {

@@ -1,3 +1,4 @@
+// Flags of emulation, from the command line or the environment.
 #include "emulation_flags.h"
 
 #include "../cluster_file.h"

@@ -1,3 +1,4 @@
+// Exit codes of failures between machines.
 #include "exit_codes.h"
 
 namespace shoal::cli {

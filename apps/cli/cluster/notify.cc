@@ -1,3 +1,4 @@
+// The protocol of sd_notify(3): one datagram to a Unix socket.
 #include "notify.h"
 
 #include <sys/socket.h>
@@ -21,7 +22,7 @@ void notify_supervisor(std::string_view state) {
   const int fd = ::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
   if (fd < 0) return;
   const auto size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + length);
-  // Who does not hear it waits for its timeout, and says so.
+  // A supervisor that misses the message waits for its own timeout, and reports that.
   (void)!::sendto(fd, state.data(), state.size(), MSG_NOSIGNAL,
                   reinterpret_cast<const sockaddr*>(&address), size);
   ::close(fd);

@@ -1,3 +1,5 @@
+// Signals as events. They are blocked in all threads and taken by sigwait(3) on one, so that `stop`
+// may do what no signal handler may: lock, allocate, log.
 #include "stop_signals.h"
 
 #include <pthread.h>
@@ -26,6 +28,7 @@ StopSignals::StopSignals(std::function<void()> stop) : stop_(std::move(stop)) {
 }
 
 StopSignals::~StopSignals() {
+  // The signal goes to the watching thread only, and wakes it up; `over_` tells it from a real one.
   over_ = true;
   pthread_kill(thread_.native_handle(), SIGTERM);
   thread_.join();

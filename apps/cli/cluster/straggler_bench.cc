@@ -1,3 +1,5 @@
+// The bench of stragglers: the same request to a plan that goes on with the first answers that
+// suffice, and to one that waits for all, while another worker is slow each time.
 #include "straggler_bench.h"
 
 #include <cstdio>
@@ -43,7 +45,7 @@ class Race {
       const std::string slow = workers[random_() % workers.size()].name;
       SHOAL_TRY(access_.slow_down(slow, times_));
       SHOAL_TRY(ask(coded));
-      // What the slow worker still computes of it is over when the next one begins.
+      // The slow worker must have finished its task before the next contender begins.
       std::this_thread::sleep_for(pause);
       SHOAL_TRY(ask(waiting));
     }

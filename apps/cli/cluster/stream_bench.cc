@@ -1,3 +1,4 @@
+// The bench of a stream: the period of the plan and that of one worker alone.
 #include "stream_bench.h"
 
 #include <cstdio>

@@ -10,7 +10,7 @@
 
 namespace shoal::cli {
 
-// A cluster and plans for a stream on it, for whoever measures those.
+// Opens a cluster, makes plans for a stream on it, and calls `measure` with both.
 Outcome with_planned_stream(
     const ClusterBenchFlags& flags,
     const std::function<Outcome(ClusterAccess& access, const PlannedStream& planned)>& measure);

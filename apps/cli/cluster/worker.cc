@@ -71,7 +71,8 @@ Status check_joined_by(const net::Identity& known, const Flags& flags) {
                  " already, and the token is of another; choose another --dir");
 }
 
-// Who this is: as in the folder, or as the cluster says to whom has a token.
+// The identity of this worker: that of the folder, or a new one that the cluster gives for the
+// token.
 Result<net::Identity> identity_of(const Flags& flags) {
   auto known = net::load_identity(flags.folder);
   if (flags.token.empty()) {
@@ -99,7 +100,8 @@ Result<cluster::WorkerOptions> options_of(const Flags& flags, const net::Identit
   return options;
 }
 
-// Who cannot be found can be listed, so that a worker never fails for it. Null: nobody was told.
+// Announces the worker by mDNS. A failure is only reported, because workers can also be listed by
+// hand. Null: not announced.
 std::unique_ptr<net::Announcement> announce_if_wanted(const Flags& flags, const std::string& name,
                                                       const std::string& address) {
   const auto where = net::parse_interface(address);

@@ -1,3 +1,5 @@
+// The page about training: SVG curves, a table of confusions, pictures of mistakes as SVG
+// rectangles. It is replaced as a whole after every epoch.
 #include "report.h"
 
 #include <algorithm>

@@ -117,7 +117,7 @@ class TrainingView {
   std::optional<Progress> line_;  // of this epoch
 };
 
-// What went wrong, and where to go on from.
+// The outcome of a failure, with the place to go on from.
 Outcome stopped(const Status& status, const std::filesystem::path& checkpoint) {
   std::string message(status.message());
   if (std::filesystem::is_regular_file(checkpoint)) {

@@ -1,3 +1,5 @@
+// The flags of 'shoal train', group by group. Bounds here are for --help; fit::check() has the last
+// word.
 #include "train_flags.h"
 
 namespace shoal::cli {
