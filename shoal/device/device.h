@@ -204,8 +204,8 @@ class Device {
   virtual Result<DeviceValue> upload(const Tensor& tensor);
 };
 
-// Runs the reference functions, one node after the other. The oracle of every test. What it
-// compiles may outlive it.
+// Runs the reference functions, one node after the other. The oracle of every test. Its
+// executables may outlive it.
 std::unique_ptr<Device> make_reference_device();
 
 }  // namespace shoal

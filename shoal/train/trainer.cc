@@ -30,7 +30,7 @@ constexpr const char* kOnlySteps = "the update is a part of the step: there are 
 
 Result<Graph> narrowed(const Graph& step) { return store_bf16(step, step.outputs()[kLoss]); }
 
-// The step as the options want it in memory. What to recompute is chosen before activations are
+// The step as the options want it in memory. Recomputation is chosen before activations are
 // narrowed to bf16, so that recomputation starts from the narrowed values. Otherwise the f32
 // originals would have to stay alive.
 Result<Graph> fit_to_memory(Device& device, Graph step, const TrainerOptions& options) {

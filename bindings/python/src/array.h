@@ -17,8 +17,8 @@ std::shared_ptr<const void> keep(pybind11::object object);
 
 // The elements of `value` as a tensor. A C-contiguous, aligned NumPy array in the machine's byte
 // order is viewed, not copied, and kept alive by the tensor; other arrays are copied into that
-// form. What has no element type of its own, such as a list, gets `wanted`. An array of uint16 is
-// read as bfloat16 where `wanted` says so. Raises where the elements have no DType.
+// form. A value without an element type of its own, such as a list, gets `wanted`. An array of
+// uint16 is read as bfloat16 where `wanted` says so. Raises where the elements have no DType.
 //
 // The tensor may be dropped on any thread, with or without the GIL.
 Tensor to_tensor(pybind11::handle value, DType wanted);
