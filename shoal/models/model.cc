@@ -18,11 +18,14 @@ namespace {
 
 constexpr std::string_view kZoo = "zoo:";
 
+// Networks and files are large: running out of memory is an answer like any other, and names the
+// model.
 Status out_of_memory(std::string_view model) {
   return Status(Code::kExhausted, "out of memory").at(model);
 }
 
 Result<std::shared_ptr<const onnx::Model>> open_file(std::string_view name) {
+  // The bytes are part of the program: nobody has to own them.
   if (name == kDigitsModel) return onnx::Model::parse(nullptr, zoo::digits_model());
   return onnx::Model::open(std::filesystem::path(name));
 }
@@ -116,6 +119,7 @@ Result<std::vector<TensorInfo>> Model::outputs() const {
 
 std::string_view Model::zoo_name() const { return std::string_view(name_).substr(kZoo.size()); }
 
+// Networks of the zoo have one output, which models call "output" whatever its value is called.
 Result<LoadedGraph> Model::build(int64_t batch) const {
   SHOAL_ASSIGN(Graph graph, zoo::build(zoo_name(), {.seed = options_.seed, .batch = batch}));
   return LoadedGraph{std::move(graph), {"output"}};
@@ -128,6 +132,7 @@ Result<LoadedGraph> Model::bind(const InputShapes& shapes) const {
     if (!known.contains(input)) return invalid("the model has no input " + input);
     known[input].type.shape = shape;
   }
+  // Elements are not known here, only types.
   SHOAL_ASSIGN(onnx::Bound bound, onnx::bind(file_, known));
   if (bound.rest) {
     return Status(Code::kUnsupported, "shapes depend on the elements of " + bound.wanted[0] +
@@ -138,6 +143,7 @@ Result<LoadedGraph> Model::bind(const InputShapes& shapes) const {
 
 Result<LoadedGraph> Model::graph(const InputShapes& shapes) const try {
   if (file_ != nullptr) return bind(shapes);
+  // Copies of the graph share the weights; only another batch has to be built.
   if (const int64_t batch = batch_of(shapes); batch != 1) {
     SHOAL_ASSIGN(LoadedGraph loaded, build(batch));
     SHOAL_TRY(require_shapes(loaded.graph, shapes));
