@@ -42,8 +42,9 @@ class AtomicFile {
   std::filesystem::path written_;  // equals target_ where there is nothing to move
 };
 
-// Deletes what was left in a folder by writers that were killed. For who is about to write there,
-// before any thread does: a file of this process's number is of one that had it before.
+// Deletes the files that killed writers left in a folder. Call it before any thread of this process
+// writes there: a file with the number of this process is of an earlier one that had the same
+// number.
 void remove_abandoned(const std::filesystem::path& folder);
 
 // All of a small file at once.

@@ -26,7 +26,7 @@ Result<Tensor> parse_image(std::span<const std::byte> bytes);
 // Whether a file's extension is that of an image: .jpg, .jpeg or .png.
 bool is_image_file(const std::filesystem::path& path);
 
-// What happens between an image and a network's input, in this order.
+// The steps between an image and a network's input, in this order. A value.
 struct Preprocess {
   int64_t resize = 0;            // the short side becomes this, bilinear; 0: as it is
   int64_t crop = 0;              // the centre square of this side; 0: no crop

@@ -20,7 +20,8 @@ class Prefetch {
   Prefetch(const Prefetch&) = delete;
   Prefetch& operator=(const Prefetch&) = delete;
 
-  // In order, whoever made them.
+  // The next batch in order, whichever thread made it. Blocks until it is made. One caller at a
+  // time.
   Result<Batch> next();
 
  private:

@@ -27,6 +27,7 @@ PyDataset open(const py::object& folder, const std::string& format, const std::s
   return {unwrap(std::move(opened))};
 }
 
+// The arrays are viewed where they can be: the data set keeps them alive.
 PyDataset of_arrays(const py::object& images, const py::object& labels) {
   return {
       unwrap(make_array_dataset(to_tensor(images, DType::kU8), to_tensor(labels, DType::kI64)))};

@@ -41,6 +41,7 @@ std::vector<NodeInfo> nodes_of(const LoadedGraph& loaded) {
   return nodes;
 }
 
+// Attributes are values of Python; tensors among them are shown, not copied.
 py::dict attributes_of(const NodeInfo& node) {
   py::dict attributes;
   for (const auto& [name, attribute] : node.attributes) {

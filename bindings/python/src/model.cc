@@ -36,6 +36,7 @@ std::string text_of(const TensorInfo& info) {
 
 // Weights are views of the bytes, which are immutable: the model keeps them.
 Result<Model> parse(const py::bytes& bytes) {
+  // The view is taken while the GIL is held; `owner` keeps the bytes object alive without it.
   const auto view = std::as_bytes(std::span(std::string_view(bytes)));
   auto owner = keep(bytes);
   const ReleasedGil released;
