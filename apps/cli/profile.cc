@@ -89,7 +89,7 @@ void record(Recording& recording, size_t stage, const Executable& executable, co
   }
 }
 
-// "winograd4 1.3x winograd2": who won when the candidates were measured, by how much, over whom.
+// "winograd4 1.3x winograd2": the kernel that was measured fastest, by how much, and the runner-up.
 std::string describe(const std::string& kernel, const KernelTiming& timing) {
   if (timing.runner_up.empty()) return kernel;
   return kernel + " " + fixed(timing.runner_up_microseconds / timing.microseconds, 1) + "x " +

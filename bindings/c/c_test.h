@@ -1,4 +1,4 @@
-/* What the tests of the C functions share. */
+/* Macros and functions that the tests of the C functions share. */
 #ifndef SHOAL_BINDINGS_C_C_TEST_H_
 #define SHOAL_BINDINGS_C_C_TEST_H_
 

@@ -35,6 +35,7 @@ Result<Session::Tensors> named_tensors(size_t count, const char* const* names,
   return inputs;
 }
 
+// The timeout counts from here on, so that the checks of inputs are part of it.
 Result<RequestOptions> request_options(const shoal_run_options* given) {
   SHOAL_ASSIGN(const auto options, read_options<shoal_run_options>(given, SHOAL_RUN_OPTIONS_INIT));
   constexpr double kLongest = 1e9;  // seconds: further deadlines would overflow the clock
