@@ -31,10 +31,9 @@ class FirstExamples : public Dataset {
   size_t count_;
 };
 
-// Adds the answers to a batch, whose scores are [batch, ...].
+// Adds the answers to a batch, whose scores are [batch, ...]. The output comes from a model of any
+// origin: its type is checked before rows are taken from it.
 Status add_batch(const Batch& batch, const Tensor& scores, std::optional<bool> probabilities,
-                 // The output comes from a model of any origin: its type is checked before rows are
-                 // taken from it.
                  Evaluation& result) {
   const auto images = static_cast<size_t>(batch.labels.count());
   const auto count = static_cast<size_t>(scores.count());

@@ -38,9 +38,9 @@ size_t TrainingProgress::best_epoch() const {
   return static_cast<size_t>(best - results.begin());
 }
 
+// The difference counts the best epoch, too, hence > and not >=.
 bool TrainingProgress::out_of_patience(int64_t patience) const {
   return patience > 0 && !results.empty() &&
-         // The best epoch counts as one of them, hence > and not >=.
          results.size() - best_epoch() > static_cast<size_t>(patience);
 }
 

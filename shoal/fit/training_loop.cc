@@ -59,7 +59,7 @@ Status check_task(const TrainingTask& task, const TrainingOptions& options) {
 }  // namespace
 
 // The state of a loop. Batches refer to data sets and the prefetch refers to batches, so that
-// members are declared, and destroyed, in that order.
+// members are declared in that order and destroyed in reverse.
 class TrainingLoop::State {
  public:
   State(Device& device, TrainingTask task, TrainingOptions options, TrainingCallbacks callbacks)
@@ -215,8 +215,8 @@ Status TrainingLoop::State::train_epoch() {
     training_seconds_ = training_before + seconds_since(begin);
     if (callbacks_.on_step) callbacks_.on_step(step_report());
     const bool is_due = options_.checkpoint_every > 0 &&
-                        // The end of the epoch saves by itself.
                         progress_.step % static_cast<size_t>(options_.checkpoint_every) == 0;
+    // The end of the epoch saves by itself.
     if (is_due && progress_.step < per_epoch) SHOAL_TRY(save());
   }
   return {};
