@@ -27,7 +27,7 @@ struct UpdateGraph {
 
 Result<UpdateGraph> add_update(const Graph& step, size_t weights, const OptimizerOptions& options);
 
-// The numbers that an update depends on beside tensors: rates, and Adam's corrections for means that
+// Numbers that an update depends on beside tensors: rates, and Adam's corrections for means that
 // begin with zero. `step` counts from 1; `factor` as in Optimizer::update().
 std::vector<float> update_scalars(const OptimizerOptions& options, int64_t step, double factor);
 
