@@ -1,4 +1,5 @@
-// Floats that start at a cache line, for packed weights: to be written before they are read.
+// AlignedFloats: an array of floats that starts at a cache line, for packed weights. Elements are
+// not initialised: write them before reading. A moved-from or default array has no data.
 #pragma once
 
 #include <algorithm>
@@ -19,7 +20,9 @@ class AlignedFloats {
   const float* data() const { return memory_.get(); }
 
  private:
-  static constexpr std::align_val_t kAlignment{64};
+  static constexpr std::align_val_t kAlignment{64};  // a cache line, and the widest vector
+  // Larger arrays have pages of their own, which go back to the system as soon as they are freed.
+  // Tuning packs and drops the weights of many kernels; a heap would keep that memory.
   static constexpr size_t kLarge = size_t{1} << 20;
 
   struct Free {
@@ -30,6 +33,7 @@ class AlignedFloats {
   };
 
   static size_t bytes_of(int64_t count) {
+    // At least one element, so that data() is never null after allocation.
     return static_cast<size_t>(std::max<int64_t>(count, 1)) * sizeof(float);
   }
   explicit AlignedFloats(size_t bytes)

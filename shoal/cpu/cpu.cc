@@ -1,3 +1,5 @@
+// The CPU device. compile() lowers the graph (blocked layout, then element-wise chains), chooses a
+// kernel per node and packs its weights.
 #include "shoal/cpu/cpu.h"
 
 #include <mutex>
@@ -15,7 +17,8 @@
 namespace shoal {
 namespace {
 
-// The graph as the CPU computes it.
+// The graph as the CPU computes it. Chains come last: the rules of lowering know element-wise
+// operators, but not chains of them.
 Result<Graph> lowered(const Graph& graph) {
   SHOAL_ASSIGN(const Graph blocked, cpu::lower(graph, cpu::block_size()));
   return cpu::chain_elementwise(blocked);
@@ -25,14 +28,17 @@ class CpuDevice : public Device {
  public:
   explicit CpuDevice(const CpuOptions& options)
       : pool_(std::make_shared<ThreadPool>(ThreadPoolOptions{
-            .threads = options.share < 1 ? 1 : options.threads, .pin = options.pin})),
+            // A device that is slowed down on purpose paces one thread; a pool could not rest as a
+            // whole.
+            .threads = options.share < 1 ? 1 : options.threads,
+            .pin = options.pin})),
         share_(options.share),
         tuner_(options, options.remember ? cpu::tuning_file() : std::filesystem::path()),
         info_{.name = "cpu",
               .threads = pool_->threads(),
               .memory_bytes = static_cast<int64_t>(physical_memory_bytes()),
               .alignment = kHostAlignment} {
-    cpu::settle_instruction_set();
+    cpu::settle_instruction_set();  // before any kernel keeps a pointer from dynamic dispatch
     if (!options.packed.empty()) cache_ = std::make_unique<cpu::PackedCache>(options.packed);
   }
 
@@ -41,7 +47,7 @@ class CpuDevice : public Device {
   Result<std::unique_ptr<Executable>> compile(const Graph& graph) override {
     SHOAL_ASSIGN(Graph low, lowered(graph));
     auto executable = std::make_unique<cpu::CpuExecutable>(std::move(low), pool_, share_);
-    const std::scoped_lock lock(compiling_);  // two that measure at once would measure each other
+    const std::scoped_lock lock(compiling_);  // kernels timed at once would disturb each other
     SHOAL_TRY(executable->prepare(tuner_, cache_.get()));
     tuner_.remember();
     if (cache_ != nullptr) SHOAL_TRY(cache_->save(*pool_));
@@ -50,6 +56,8 @@ class CpuDevice : public Device {
 
   Result<MemoryUse> memory_of(const Graph& graph) override {
     SHOAL_ASSIGN(const Graph low, lowered(graph));
+    // The memory plan alone answers this, without kernels: a trainer asks it of several candidate
+    // layouts of the same step.
     return cpu::memory_use(plan_memory(low, info_.alignment));
   }
 

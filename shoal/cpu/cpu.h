@@ -15,7 +15,7 @@
 
 namespace shoal {
 
-// How kernels that compete for a node are chosen.
+// Autotuning: how one of several kernels that can compute a node is chosen.
 enum class Tune : uint8_t {
   kOff,   // by estimate
   kFast,  // by measuring those whose estimates are close
@@ -33,34 +33,39 @@ struct CpuOptions {
   // of a core.
   double share = 1;
   Tune tune = Tune::kOff;           // how kernels are chosen
-  Memory memory = Memory::kPlenty;  // what weights may take
-  bool remember = false;            // what was measured, in a file of the user's cache folder
-  // Where packed weights are kept for the next start: a file for one model. Empty: nowhere.
+  Memory memory = Memory::kPlenty;  // how much of it packed weights may take
+  bool remember = false;            // keep timings in a file of the user's cache folder
+  // File that keeps the packed weights of one model for the next start. Empty: none.
   std::filesystem::path packed = {};
   std::string prefer =
       {};  // the kernel of this name wherever there is one; for tests and comparisons
 };
 
-// A CPU with threads of its own, which wait while nothing runs. What it compiles may outlive it.
+// A CPU with threads of its own, which sleep while nothing runs. Its executables may outlive it.
 // REQUIRES: threads >= 0, 0 < share <= 1.
+//
+// Thread-safe. Several threads may compile at once, but kernels are chosen by one of them at a
+// time: two kernels that are timed at once would slow each other down.
 //
 // The threads are shared by all runs of all its executables: a run that finds them busy computes on
 // its caller's thread alone, so that N callers keep N cores busy without waiting for each other.
 // Each run in progress has an arena of its own (Executable::memory()), kept for the next one.
 std::unique_ptr<Device> make_cpu_device(const CpuOptions& options = {});
 
-// What was measured of a kernel and of the next best when it was chosen.
+// Timing of the kernel that was chosen for a node, and of the runner-up.
 struct KernelTiming {
   double microseconds = 0;
   std::string runner_up = {};
   double runner_up_microseconds = 0;
 };
 
-// Of a node of an executable's graph(). Null where nothing was measured, or where no CPU device
-// has compiled the executable.
+// Timing of one node of executable.graph(). Null if the node was not measured, or if no CPU device
+// compiled the executable. The result lives as long as the executable. REQUIRES: node < number of
+// nodes of the graph.
 const KernelTiming* cpu_timing_of(const Executable& executable, size_t node);
 
-// The kernels there are for an operator, best first, without the reference: "gemv", "gemm".
+// Names of the kernels for an operator, without the reference, in order of preference where costs
+// do not decide: "gemv", "gemm".
 std::vector<std::string_view> cpu_kernels_of(const Operator& op);
 
 }  // namespace shoal

@@ -1,3 +1,8 @@
+// A run takes a free frame or makes one, binds the caller's tensors, runs the steps in the order of
+// the graph and copies outputs that no node wrote. The tensors of all steps lie in one array per
+// frame and are views of arena or constants, set once; a run only rebinds those that the caller
+// owns. A run in a frame that was used before therefore allocates nothing but outputs that were not
+// given and copies of misaligned inputs.
 #include "shoal/cpu/executable.h"
 
 #include <algorithm>
@@ -12,11 +17,14 @@ using Clock = std::chrono::steady_clock;
 
 size_t index_of(ValueId id) { return static_cast<size_t>(id); }
 
-// A view of memory that outlives it: makes and drops no reference.
+// A view without an owner. The caller keeps the memory alive, and no reference count is touched:
+// many runs at once would contend for it.
 Tensor borrow(const TensorType& type, const std::byte* data) {
   return Tensor::view(type, data, nullptr);
 }
 
+// Kernels use unaligned vector loads, so the size of an element is all that is asked of tensors
+// that come from outside. Tensors in the arena are aligned to kHostAlignment.
 bool aligned(const Tensor& tensor) {
   return reinterpret_cast<uintptr_t>(tensor.bytes().data()) % size_of(tensor.dtype()) == 0;
 }
@@ -45,7 +53,8 @@ Status CpuExecutable::prepare(Tuner& tuner, PackedCache* cache) {
 
 MemoryUse CpuExecutable::memory() const { return memory_use(plan_); }
 
-// Kernels read whole elements, so the few constants that lie across them in the file are moved.
+// Model files may place a constant at any byte. The few that are not aligned to their element size
+// are copied; all others stay views of the mapped file.
 void CpuExecutable::align_constants() {
   constants_.resize(graph_.value_count());
   for (size_t v = 0; v < constants_.size(); ++v) {
@@ -57,11 +66,13 @@ void CpuExecutable::align_constants() {
 void CpuExecutable::add_step(const Node& node, Tuner& tuner, PackedCache* cache) {
   std::vector<Operand> operands = graph_.operands(node.inputs);
   for (size_t i = 0; i < operands.size(); ++i) {
+    // Kernels must see the aligned copy, not the constant of the graph.
     if (operands[i].value != nullptr) operands[i].value = &constants_[index_of(node.inputs[i])];
   }
   const std::vector<TensorType> types = graph_.types(node.outputs);
   const KernelSpec spec{node, operands, types, *pool_, tuner.options().memory, cache};
   Choice choice = tuner.choose(spec);
+  // Steps run one after the other and share the scratch of the frame: the largest need decides.
   scratch_bytes_ = std::max(scratch_bytes_, choice.kernel->scratch_bytes());
   steps_.push_back({std::move(choice.kernel), std::move(choice.info), std::move(choice.timing),
                     tensor_count_, node.inputs.size(), node.outputs.size()});
@@ -72,7 +83,8 @@ size_t CpuExecutable::input_index(ValueId id) const {
   return static_cast<size_t>(std::ranges::find(graph_.inputs(), id) - graph_.inputs().begin());
 }
 
-// What the caller of a run brings is bound at each run.
+// Inputs and outputs of the graph belong to the caller and change from run to run. Each place that
+// reads or writes one is listed here, in the order in which place_values() lays out tensors.
 void CpuExecutable::find_bindings() {
   size_t tensor = 0;
   const auto visit = [&](ValueId id) {
@@ -92,6 +104,7 @@ void CpuExecutable::find_bindings() {
 }
 
 void CpuExecutable::find_copies() {
+  // Only one of several outputs of the same value has the place that the node writes to.
   std::unordered_map<int32_t, size_t> first;
   for (size_t i = 0; i < graph_.outputs().size(); ++i) {
     const ValueId id = graph_.outputs()[i];
@@ -113,7 +126,8 @@ Result<std::unique_ptr<Frame>> CpuExecutable::new_frame() const {
   return frame;
 }
 
-// Constants and what is in the arena are the same for all runs in this frame.
+// Constants and arena values are the same for all runs in this frame. Inputs and outputs of the
+// graph stay undefined until bind().
 void CpuExecutable::place_values(Frame& frame) const {
   frame.tensors.reserve(tensor_count_);
   const auto place_of_value = [&](ValueId id) -> Tensor {
@@ -179,8 +193,10 @@ Status CpuExecutable::run_steps(Frame& frame, const RunOptions& options) const {
   const std::span<Tensor> tensors(frame.tensors);
   Pace pace(share_);
   for (size_t i = 0; i < steps_.size(); ++i) {
+    // Deadline and cancellation take effect between nodes: a kernel is never abandoned.
     SHOAL_TRY(options.interrupted());
     const Step& step = steps_[i];
+    // Without a trace no clock is read: small graphs take microseconds.
     const auto begin = options.trace != nullptr ? Clock::now() : start;
     step.kernel->run({tensors.subspan(step.first, step.inputs),
                       tensors.subspan(step.first + step.inputs, step.outputs), frame.scratch.get(),

@@ -1,5 +1,6 @@
-// CpuExecutable: a graph compiled for the CPU. What all runs share (kernels, packed weights, the
-// memory plan) is fixed when it is made; what one run writes is in a Frame.
+// CpuExecutable: a graph compiled for the CPU. State that all runs share (kernels, packed weights,
+// the memory plan) is fixed once prepare() returns. State that one run writes is in a Frame, so
+// run() is thread-safe.
 #pragma once
 
 #include <memory>
@@ -19,11 +20,11 @@ namespace shoal::cpu {
 
 class CpuExecutable final : public Executable {
  public:
-  // `graph` is lowered already. `share`: see CpuOptions.
+  // REQUIRES: `graph` is lowered. `share` is that of CpuOptions.
   CpuExecutable(Graph graph, std::shared_ptr<ThreadPool> pool, double share);
 
-  // Chooses the kernels, packs weights, and makes the memory of the first run. Called once, before
-  // all else. The cache may be null.
+  // Chooses the kernels, packs weights and allocates the memory of the first run. Not thread-safe.
+  // `cache` may be null; it is not kept. REQUIRES: called once, before any other function.
   Status prepare(Tuner& tuner, PackedCache* cache);
 
   Status run(std::span<const Tensor> inputs, std::span<Tensor> outputs,
@@ -48,7 +49,8 @@ class CpuExecutable final : public Executable {
     size_t outer;   // among the graph's inputs or outputs
     TensorType type;
   };
-  // An output that no node computes there: an input, a constant, or an output given twice.
+  // An output of the graph that no node writes in place: a graph input, a constant, or a value that
+  // is listed as output twice.
   struct Copy {
     enum class From { kInput, kConstant, kOutput } from;
     size_t index;  // of the input, the value or the output
@@ -81,7 +83,7 @@ class CpuExecutable final : public Executable {
   FreeFrames frames_;
 };
 
-// The memory that a lowered graph needs in one run.
+// Memory that one run of a lowered graph needs: arena plus the caller's inputs and outputs.
 MemoryUse memory_use(const MemoryPlan& plan);
 
 }  // namespace shoal::cpu

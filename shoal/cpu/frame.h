@@ -1,4 +1,4 @@
-// Frame: the memory of one run of a compiled graph, which several runs at once must not share.
+// Frame: the memory of one run of a compiled graph. Runs at the same time have a frame each.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@
 
 namespace shoal::cpu {
 
-// Not cleared: kernels write before they read.
+// Memory aligned to kHostAlignment. It is not cleared: kernels write before they read.
 struct FreeAligned {
   void operator()(std::byte* p) const { ::operator delete[](p, std::align_val_t{kHostAlignment}); }
 };
@@ -25,6 +25,7 @@ struct Frame {
   std::vector<Tensor> moved;    // inputs of this run that lay across element boundaries
 };
 
+// Allocates arena and scratch; tensors are left to the executable. Fails with kExhausted.
 Result<std::unique_ptr<Frame>> make_frame(size_t arena_bytes, size_t scratch_bytes);
 
 // Frames that no run uses. As many are kept as runs were ever in progress at once, so that a run

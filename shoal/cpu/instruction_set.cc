@@ -5,8 +5,8 @@
 namespace shoal::cpu {
 namespace {
 
-// The best first. What the compiler may use everywhere counts in any case: Highway 1.0 denies NEON
-// to CPUs without AES.
+// Best first: Highway gives better targets lower bits. The target that the compiler may use
+// everywhere is added in any case, because Highway 1.0 denies NEON to CPUs without AES.
 std::vector<int64_t> usable_targets() {
   std::vector<int64_t> targets;
   for (int64_t left = (hwy::SupportedTargets() | HWY_STATIC_TARGET) & HWY_TARGETS; left != 0;

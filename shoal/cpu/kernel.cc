@@ -1,3 +1,4 @@
+// The table of kernels, collected from list.inc, and the reference kernel.
 #include "shoal/cpu/kernel.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Kernel: how the CPU computes one node. The table lists who can make one for which operator.
+// Kernel: how the CPU computes one node, and the table of providers that make kernels.
 #pragma once
 
 #include <cstddef>
@@ -15,12 +15,13 @@ namespace shoal::cpu {
 
 class PackedCache;
 
-// What a kernel gets when it runs. Inputs not given are undefined; constants are there too, even
-// if the kernel has packed them.
+// Arguments of a run. Inputs that the node does not have are undefined. Constants are passed too,
+// even if the kernel has packed them; reading them then may fault pages back in from the model
+// file.
 struct KernelArgs {
   std::span<const Tensor> inputs;
   std::span<Tensor> outputs;
-  std::byte* scratch;  // scratch_bytes() of it, aligned to a cache line
+  std::byte* scratch;  // scratch_bytes() long, aligned to a cache line, contents unspecified
   ThreadPool& pool;
 
   bool has(size_t i) const { return i < inputs.size() && inputs[i].defined(); }
@@ -34,7 +35,9 @@ struct KernelArgs {
   }
 };
 
-// Where operators say `in_place`, output 0 may lie where input 0 lies.
+// A kernel is immutable: run() is called by several threads at once, each with scratch of its own.
+// Output 0 may share memory with input 0 if the operator is `in_place`. Kernels do not outlive
+// the graph and the constants of their executable.
 class Kernel {
  public:
   virtual ~Kernel() = default;
@@ -42,7 +45,7 @@ class Kernel {
   virtual size_t scratch_bytes() const { return 0; }
 };
 
-// What is known of a node when its kernel is made.
+// A node as providers see it. Valid only while the kernel is made.
 struct KernelSpec {
   const Node& node;
   std::span<const Operand> inputs;
@@ -58,20 +61,21 @@ struct KernelSpec {
   bool all_of_type(DType dtype) const;
 };
 
+// One way to compute one operator.
 struct Provider {
   const Operator* op;
   std::string_view name;
-  std::unique_ptr<Kernel> (*make)(const KernelSpec&);  // gives null: not for this node
-  // About how many products the kernel takes as long as; infinite where make() gives null. Those
-  // who say so compete with each other.
+  std::unique_ptr<Kernel> (*make)(const KernelSpec&);  // null: does not fit the node
+  // Estimated cost, as the number of multiply-accumulates that take as long; infinite where make()
+  // returns null. Providers with a cost compete with each other (tune.h).
   double (*cost)(const KernelSpec&) = nullptr;
 };
 
-// Several may offer the same operator: those that compete are measured (tune.h); where none does,
-// the first that makes a kernel wins.
+// All providers, in the order of list.inc. Providers with a cost for a node compete; if there is
+// none, the first that makes a kernel wins. Thread-safe.
 std::span<const Provider> providers();
 
-// The fallback that every operator has.
+// Fallback that every operator has: its reference function, on one thread.
 std::unique_ptr<Kernel> make_reference_kernel(const KernelSpec& site);
 
 #define SHOAL_KERNELS(family) std::vector<Provider> family##_kernels();

@@ -1,3 +1,6 @@
+// Reading checks header and directory at once and the floats of an entry when they are first used,
+// so that opening a model of hundreds of megabytes touches only weights that are needed. Writing
+// goes through a temporary file and a rename: a reader sees the old file or the new one.
 #include "shoal/cpu/packed_cache.h"
 
 #include <algorithm>
@@ -26,6 +29,7 @@ std::span<const std::byte> bytes_of(const float* floats, int64_t count) {
 }
 
 Header header_of(size_t entries) {
+  // The magic carries the version of the file; the forms of packing have names of their own.
   Header header{"shoal packed 1", {}, entries, 0};
   const std::string_view instructions = instruction_sets().front();
   instructions.copy(header.instructions, sizeof(header.instructions) - 1);
@@ -43,7 +47,9 @@ std::vector<std::byte> directory_of(std::span<const Entry> entries) {
   return bytes;
 }
 
-// Empty if this is no file of ours, or not all of one.
+// Entries of a file; empty if header or directory are not exactly as this process would write them.
+// That covers magic, instruction set and checksum in one comparison. The count is bounded by the
+// size of the file before memory is allocated for it.
 std::vector<Entry> entries_of(std::span<const std::byte> file) {
   Header header;
   if (file.size() < sizeof(header)) return {};
@@ -55,6 +61,7 @@ std::vector<Entry> entries_of(std::span<const std::byte> file) {
   return std::ranges::equal(expected, file.first(expected.size())) ? entries : std::vector<Entry>();
 }
 
+// Offset and count come from the file: their sum may overflow.
 bool lies_within(const Entry& entry, size_t file_size) {
   const auto offset = static_cast<int64_t>(entry.offset), count = static_cast<int64_t>(entry.count);
   if (offset < 0 || count < 0 || offset % kAlignment != 0) return false;
@@ -120,13 +127,15 @@ Status PackedCache::save(ThreadPool& pool) {
     SHOAL_TRY(write(bytes_of(item.second.floats.get(), item.second.count)));
   }
   SHOAL_TRY(file.commit());
-  // From here on the file holds what kernels may long have let go of.
+  // Entries now refer to the new file instead of heap memory that no kernel may use any more. They
+  // were just written from verified memory and need no second check.
   load();
   for (auto& item : known_) item.second.checked = true;
   return {};
 }
 
 uint64_t hash_with(ThreadPool& pool, std::span<const std::byte> bytes) {
+  // Pieces are fixed in size: the hash must not depend on the number of threads.
   constexpr size_t kPart = size_t{1} << 20;
   std::vector<uint64_t> parts((bytes.size() + kPart - 1) / kPart);
   pool.parallel_for(std::ssize(parts), [&](int64_t i, int) {

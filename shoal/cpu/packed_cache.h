@@ -1,9 +1,10 @@
-// Packed weights that outlive the process: one file of them for one model. Like all files it is not
-// trusted: what is cut short, damaged, or made for another instruction set or another way of
-// packing is packed again.
+// PackedCache: packed weights that outlive the process, in one file per model. The file is not
+// trusted: entries that are cut short, damaged, or made for another instruction set or packing are
+// packed again.
 //
-// The file: a Header, `entries` of Entry, then their floats, each of them at a multiple of 64
-// bytes. It is read by the machine that wrote it, or one like it: numbers are in its own order.
+// Layout: a Header, `entries` of Entry, then the floats of each entry at a multiple of 64 bytes, so
+// that a mapped file can be used in place. Integers and floats are in host order, because the file
+// is read by the machine that wrote it or one like it.
 #pragma once
 
 #include <cstdint>
@@ -17,19 +18,23 @@
 
 namespace shoal::cpu {
 
-// Floats that start at a cache line, and what holds them: memory of their own, or a mapped file.
+// Floats that start at a cache line, with their owner: heap memory or a mapped file.
 using PackedFloats = std::shared_ptr<const float>;
 
+// Not thread-safe: the device holds its lock while it compiles.
 class PackedCache {
  public:
-  // Begins with what the file holds; with nothing where that cannot be used.
+  // Maps the file. The cache starts empty if the file is missing or not usable.
   explicit PackedCache(std::filesystem::path file);
 
-  // Null if there is no such thing, or it is damaged. It is checked when it is asked for first.
+  // Null if there is no such entry, or if it is damaged. The checksum is verified at the first
+  // call.
   PackedFloats find(uint64_t key, int64_t count, ThreadPool& pool);
+  // Keeps `floats` alive until save() has written them.
   void add(uint64_t key, PackedFloats floats, int64_t count);
 
-  // Writes the file if something was added: all that this process has asked for, nothing else.
+  // Rewrites the file if something was added. Entries that this process has not asked for are
+  // dropped, so that the file does not grow with every change of a model.
   Status save(ThreadPool& pool);
 
   struct Header {
@@ -50,7 +55,7 @@ class PackedCache {
     PackedFloats floats;
     int64_t count;
     uint64_t check = 0;
-    bool checked = false;  // what is not checked has not been asked for
+    bool checked = false;  // verified, and therefore asked for by this process
   };
 
   void load();
@@ -60,7 +65,7 @@ class PackedCache {
   bool is_new_ = false;               // something in known_ is not in the file
 };
 
-// A hash that all threads compute.
+// Hash of hashes of pieces of 1 MiB, computed by all threads. It differs from hash_of(bytes).
 uint64_t hash_with(ThreadPool& pool, std::span<const std::byte> bytes);
 
 }  // namespace shoal::cpu

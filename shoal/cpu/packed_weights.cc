@@ -1,3 +1,4 @@
+// The key of packed weights: a hash of the weights and of the form that they are packed in.
 #include "shoal/cpu/packed_weights.h"
 
 #include "shoal/base/hash.h"

@@ -1,5 +1,5 @@
-// The weights of a node in the form that its kernel reads them: packed when the kernel is made, or
-// found where an earlier process has left them.
+// Packed weights of a node: packed when its kernel is made, or found in the cache of an earlier
+// process.
 #pragma once
 
 #include <string_view>
@@ -11,17 +11,18 @@
 
 namespace shoal::cpu {
 
-// All that the packed weights depend on but the weights and the instruction set. Whoever changes
-// what a form looks like renames it, for files of the old one are about.
+// Identity of a packed form: everything that it depends on besides the weights and the instruction
+// set. A form whose layout changes needs a new name, because files with the old one exist.
 struct PackedForm {
   std::string_view name;
   std::vector<int64_t> numbers;
 };
 
-// Of the weights of a node, which are its input 1 and constant.
+// Key of the packed weights of a node. REQUIRES: input 1 is constant.
 uint64_t packed_key(const KernelSpec& site, const PackedForm& form);
 
-// fill(to) writes all `count` floats.
+// Returns packed weights from the cache, or calls fill(to), which writes all `count` floats, and
+// adds them to the cache. REQUIRES: input 1 is constant.
 template <class Fill>
 PackedFloats packed_weights(const KernelSpec& site, const PackedForm& form, int64_t count,
                             const Fill& fill) {

@@ -1,3 +1,8 @@
+// Autotuning. Providers estimate their cost in multiply-accumulates; candidates within a factor of
+// kHopeless of the cheapest are run on made-up tensors with cold caches, and the fastest wins. A
+// race costs about three runs per candidate, and less for slow ones: a candidate that is clearly
+// beaten in its first run is not run again. Equal nodes share a race by their key, a line of text
+// that is also the key of the file of timings.
 #include "shoal/cpu/tune.h"
 
 #include <algorithm>
@@ -19,8 +24,8 @@ using Clock = std::chrono::steady_clock;
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
 
-// Candidates that should take longer than this many times the best are not run, unless all are
-// asked for: the estimate is rough, but not that rough.
+// Candidates whose estimate exceeds the best by this factor are not run, unless all are asked for.
+// The estimate is rough, but not that rough. Timings are abandoned by the same factor.
 constexpr double kHopeless = 1.6;
 
 std::string to_key(const Attribute& attribute) {
@@ -39,7 +44,8 @@ std::string to_key(const Attribute& attribute) {
       attribute);
 }
 
-// All that the time of a node depends on, as one line.
+// Everything that the time of a node depends on, as one line: operator, threads, types, which
+// inputs are constant, attributes. The elements of tensors do not count.
 std::string key_of(const KernelSpec& site) {
   std::string key = std::string(site.node.op->name) + ';' + std::to_string(site.pool.threads());
   if (site.memory == Memory::kLow) key += ";low";
@@ -49,16 +55,17 @@ std::string key_of(const KernelSpec& site) {
   }
   for (const TensorType& output : site.outputs) key += ";" + to_string(output);
   for (const auto& [name, value] : site.node.attributes) key += ";" + name + "=" + to_key(value);
+  // The file separates lines and fields by these; attributes of a model may have any text.
   std::ranges::replace(key, '\n', ' ');
   std::ranges::replace(key, '\t', ' ');
   return key;
 }
 
-// A node's tensors, made up: what a kernel takes does not depend on the elements, as long as they
-// are neither all zero nor denormal.
+// Made-up tensors for a node, and timings with them. Times do not depend on elements, as long as
+// those are neither all zero nor denormal.
 class Trial {
  public:
-  // `others`: what else would be in the caches.
+  // `others` is memory that evicts the caches; it is shared by all trials.
   Trial(const KernelSpec& site, std::vector<uint8_t>& others) : pool_(site.pool), others_(others) {
     for (const Operand& input : site.inputs) {
       inputs_.push_back(!input.given             ? Tensor()
@@ -68,8 +75,9 @@ class Trial {
     for (const TensorType& type : site.outputs) outputs_.emplace_back(type);
   }
 
+  // Best of a few runs: noise only ever adds time. `limit` is the best time so far.
   double microseconds(const Kernel& kernel, double limit) {
-    constexpr double kShort = 300;  // beyond, one run tells enough
+    constexpr double kShort = 300;  // a longer run is exact enough by itself
     constexpr int kRuns = 2;
     std::vector<std::byte> scratch(kernel.scratch_bytes() + kAlignment);
     void* at = scratch.data();
@@ -77,7 +85,7 @@ class Trial {
     std::align(kAlignment, kernel.scratch_bytes(), at, room);
     const KernelArgs call{inputs_, outputs_, static_cast<std::byte*>(at), pool_};
     double best = kNever;
-    for (int i = 0; i <= kRuns; ++i) {  // the first one touches the memory
+    for (int i = 0; i <= kRuns; ++i) {  // the first run faults pages in
       fill_caches();
       const auto begin = Clock::now();
       kernel.run(call);
@@ -91,7 +99,8 @@ class Trial {
  private:
   static constexpr size_t kAlignment = 64;
 
-  // As the rest of a network would: weights that are only fast from a cache are not fast.
+  // Evicts the caches, as the other layers of a network do between two runs of a node. A kernel
+  // whose weights are fast only from a cache would win otherwise.
   void fill_caches() {
     for (size_t i = 0; i < others_.size(); i += kAlignment) others_[i] += 1;
   }
@@ -110,7 +119,7 @@ class Trial {
   std::vector<uint8_t>& others_;
 };
 
-// Null if there is no such kernel, or not for this node.
+// Null if there is no kernel of that name, or if it does not fit the node.
 std::unique_ptr<Kernel> make(std::string_view name, const KernelSpec& site) {
   for (const Provider& provider : providers()) {
     if (provider.op == site.node.op && provider.name == name) return provider.make(site);
@@ -126,7 +135,8 @@ Choice first_that_fits(const KernelSpec& site) {
   return {make_reference_kernel(site), {"reference"}};
 }
 
-// "AMD EPYC", or what ARM calls its parts; the instruction set, which tests and settings change.
+// Name of the processor for a file name: model name on x86, implementer and part number on ARM, and
+// the instruction set, which tests and settings change.
 std::string processor() {
   std::ifstream file("/proc/cpuinfo");
   std::string line, name;
@@ -149,7 +159,7 @@ Tuner::Tuner(const CpuOptions& options, std::filesystem::path file)
   if (!file_.empty()) recall();
 }
 
-// Those who say what they would cost, the cheapest first.
+// Candidates that state a cost, cheapest first.
 Tuner::Candidates Tuner::competitors(const KernelSpec& site) const {
   Candidates found;
   for (const Provider& provider : providers()) {
@@ -174,7 +184,7 @@ Choice Tuner::choose(const KernelSpec& site) {
     return {best.make(site), {std::string(best.name)}};
   }
   const std::string key = key_of(site);
-  // Who asks for all to be measured wants it done now.
+  // A full race that is asked for explicitly ignores timings of earlier processes.
   const auto it = known_.find(key);
   if (it != known_.end() && (options_.tune != Tune::kFull || fresh_.contains(key))) {
     if (auto kernel = make(it->second.name, site)) {
@@ -187,12 +197,12 @@ Choice Tuner::choose(const KernelSpec& site) {
   return choice;
 }
 
-// One candidate exists at a time, for together their weights could take more memory than the model
-// has. The one that should win comes last, and then need not be made again.
+// Only one candidate exists at a time, for the packed weights of all of them could take more memory
+// than the model has. The favourite runs last, so that it need not be made again if it wins.
 Choice Tuner::race(const KernelSpec& site, const Candidates& candidates) {
-  constexpr size_t kCacheBytes = size_t{32} << 20;
+  constexpr size_t kCacheBytes = size_t{32} << 20;  // more than a core has to itself
   others_.resize(kCacheBytes);
-  KernelSpec uncached = site;  // losers are not worth keeping
+  KernelSpec uncached = site;  // packed weights of losers stay out of the file
   uncached.cache = nullptr;
   Trial trial(site, others_);
   std::unique_ptr<Kernel> kernel;
@@ -233,6 +243,7 @@ void Tuner::recall() {
 }
 
 void Tuner::remember() {
+  // Compilation is over; 32 MB should not stay for the life of the device.
   others_ = {};
   if (fresh_.size() == remembered_ || file_.empty()) return;
   remembered_ = fresh_.size();

@@ -1,4 +1,4 @@
-// Tuning: which of the kernels that can compute a node computes it soonest, found by running them.
+// Autotuning: chooses the fastest of the kernels that can compute a node by running them.
 #pragma once
 
 #include <filesystem>
@@ -16,24 +16,25 @@
 
 namespace shoal::cpu {
 
+// The kernel chosen for a node.
 struct Choice {
   std::unique_ptr<Kernel> kernel;
   KernelInfo info;
   KernelTiming timing = {};  // of a kernel that was measured
 };
 
-// Of one device: nodes of the same kind are measured once, and once for all processes where
-// there is a file to remember it in. The file holds one line per kind of node; what cannot be read
-// there is measured again.
+// Tuner of one device. Nodes of the same kind are measured once per process, or once for all
+// processes if there is a file. The file holds one line per kind of node; lines that cannot be read
+// are measured again. Not thread-safe: the device holds its lock.
 class Tuner {
  public:
-  Tuner(const CpuOptions& options, std::filesystem::path file);  // no file: an empty path
+  Tuner(const CpuOptions& options, std::filesystem::path file);  // empty path: no file
 
   const CpuOptions& options() const { return options_; }
+  // Never fails: the reference kernel fits every node.
   Choice choose(const KernelSpec& site);
 
-  // Writes down what was measured since the last time. Failing to is no failure: the next process
-  // will measure again.
+  // Writes new timings to the file. Errors are ignored: the next process will measure again.
   void remember();
 
  private:
@@ -53,13 +54,14 @@ class Tuner {
     std::string name;
     KernelTiming timing;
   };
-  std::map<std::string, Measured, std::less<>> known_;  // by what the node is
-  std::set<std::string, std::less<>> fresh_;            // those measured by this process
-  std::vector<uint8_t> others_;                         // what else would be in the caches
-  size_t remembered_ = 0;                               // of them
+  std::map<std::string, Measured, std::less<>> known_;  // by key_of(node)
+  std::set<std::string, std::less<>> fresh_;            // keys measured by this process
+  std::vector<uint8_t> others_;                         // evicts the caches before a timing
+  size_t remembered_ = 0;                               // of fresh_: how many are in the file
 };
 
-// The file for this machine's processor in the user's folder for caches; empty if there is none.
+// File of timings for this processor and instruction set, in the user's cache folder. Empty if the
+// environment names no such folder.
 std::filesystem::path tuning_file();
 
 }  // namespace shoal::cpu
