@@ -1,3 +1,6 @@
+// A row that all rows of the product share becomes its column bias and costs no memory traffic. A C
+// of the shape of y becomes its addend. Other forms (a column, a scalar, beta != 1, or C and a
+// residual at once) are expanded to [m, n] in scratch, which costs one pass over y.
 #include "shoal/cpu/product/addend.h"
 
 namespace shoal::cpu {
@@ -8,6 +11,8 @@ Addend::Addend(const KernelSpec& site, float beta) : beta_(beta), residual_(site
   const Shape& y = site.outputs[0].shape;
   const int64_t n = y[y.rank() - 1];
   strides_ = ops::broadcast_strides(c, y);
+  // [n], [1, n] and, for n = 1, any single element. A column [n, 1] has n elements too, but differs
+  // from row to row.
   const bool same_for_all_rows =
       c.count() == n && (n == 1 || c.rank() <= 1 || c[c.rank() - 1] == n);
   if (beta_ == 1 && same_for_all_rows) {
@@ -16,7 +21,7 @@ Addend::Addend(const KernelSpec& site, float beta) : beta_(beta), residual_(site
     c_ = Form::kWhole;
   } else {
     c_ = Form::kStretched;
-    stretched_floats_ = (y.count() + 15) / 16 * 16;
+    stretched_floats_ = (y.count() + 15) / 16 * 16;  // whole cache lines: panels follow
   }
 }
 
@@ -24,6 +29,7 @@ void Addend::prepare(const KernelArgs& call, float* scratch) const {
   if (c_ != Form::kStretched) return;
   const float* c = call.input(2);
   const float* residual = residual_ ? call.input(3) : nullptr;
+  // Only Gemm gets here, whose output has two axes: the bias of FusedMatMul is a row by definition.
   const Shape& y = call.outputs[0].shape();
   for (int64_t i = 0; i < y[0]; ++i) {
     for (int64_t j = 0; j < y[1]; ++j) {

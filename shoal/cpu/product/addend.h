@@ -1,6 +1,6 @@
-// What Gemm, MatMul and their fused forms add to a product: beta * C, which stretches to [m, n],
-// and a residual. They go in as they are where the product takes them so, and are summed up first
-// elsewhere.
+// Addend: the terms that Gemm, MatMul and their fused forms add to a product, namely beta * C,
+// which broadcasts to [m, n], and a residual. They enter the epilogue of the product as they are if
+// it takes them so, and are summed up in scratch first otherwise.
 #pragma once
 
 #include "shoal/cpu/kernel.h"
@@ -11,15 +11,16 @@ namespace shoal::cpu {
 
 class Addend {
  public:
-  // C is input 2, stretched to the last two axes of the output; the residual is input 3.
+  // C is input 2 and broadcasts to the last two axes of the output; the residual is input 3. `site`
+  // is not kept.
   Addend(const KernelSpec& site, float beta);
 
   int64_t scratch_floats() const { return stretched_floats_; }
 
-  // Once per run, before the first add_to: sums up in `scratch` what has to be.
+  // Sums up in `scratch` what the product cannot take. REQUIRES: once per run, before add_to().
   void prepare(const KernelArgs& call, float* scratch) const;
 
-  // `at` elements of the output come before this product's.
+  // Sets the terms of a product whose first element is element `at` of the output.
   void add_to(Product& product, const KernelArgs& call, int64_t at, const float* scratch) const;
 
  private:

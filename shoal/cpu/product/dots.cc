@@ -1,3 +1,8 @@
+// Matrix-vector products. Every weight is read once and used for one multiply-accumulate per row of
+// x, so 4 bytes are read per MAC at m = 1 and memory bandwidth is the limit; the loops only have to
+// keep enough loads in flight. dot_rows() has k contiguous: kW rows of w by kX rows of x are kW *
+// kX vector accumulators, whose lanes are added at the end. add_rows() has n contiguous: eight rows
+// of w are added to y per pass, so that y is read and written once for eight rows.
 #include "shoal/cpu/product/dots.h"
 
 #include <algorithm>
@@ -17,14 +22,16 @@ using V = hn::Vec<D>;
 
 constexpr int64_t kLanes = HWY_LANES(float);
 // Rows of w that are read side by side, and rows of x that each of their vectors meets. The rows
-// lie far apart: as many streams, each of them without a jump, are what memory is fastest with.
+// lie far apart, in kW equal parts of the range: that many sequential streams are what the hardware
+// prefetchers, and so memory, are fastest with.
 constexpr int kW = 4;
 constexpr int kX = 2;
-// Elements of k per pass: kW rows of w stay in the first-level cache for the next rows of x.
+// Elements of k per pass for several rows of x: kW rows of w, 16 KB, stay in the first-level cache
+// until the last row of x has met them.
 constexpr int64_t kDepth = 1024;
 
-// Adds to y the products of kRows rows of x and kColumns of w, `apart` rows from one to the next,
-// over k elements.
+// Adds to y the products of kRows rows of x and kColumns rows of w, `apart` rows from one to the
+// next, over k elements. The first pass overwrites y, which is not initialised.
 template <int kRows, int kColumns>
 HWY_INLINE void dot_tile(const Dots& dots, const float* HWY_RESTRICT x, const float* HWY_RESTRICT w,
                          int64_t apart, int64_t k, bool first, float* y) {
@@ -56,6 +63,8 @@ HWY_INLINE void dot_tile(const Dots& dots, const float* HWY_RESTRICT x, const fl
 
 template <int kColumns>
 void dot_columns(const Dots& dots, int64_t j, int64_t apart) {
+  // A single row of x has no use for w in a cache: one pass, and one sum of lanes per output. The
+  // loop runs once for k = 0 as well, to store zeros.
   const int64_t pass = dots.m == 1 ? std::max<int64_t>(dots.k, 1) : kDepth;
   for (int64_t p = 0; p < dots.k || p == 0; p += pass) {
     const int64_t depth = std::min(pass, dots.k - p);
@@ -73,6 +82,7 @@ void dot_columns(const Dots& dots, int64_t j, int64_t apart) {
 }
 
 void dot_rows_here(const Dots& dots, int64_t begin, int64_t end) {
+  // Up to kW - 1 rows remain at the end.
   const int64_t apart = (end - begin) / kW;
   for (int64_t j = begin; j < begin + apart; ++j) dot_columns<kW>(dots, j, apart);
   for (int64_t j = begin + kW * apart; j < end; ++j) dot_columns<1>(dots, j, 0);

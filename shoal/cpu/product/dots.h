@@ -1,12 +1,12 @@
-// Products of a few rows with a large matrix, read once and straight from where it lies: the
-// fully connected layers of a network that answers one question at a time.
+// Products of a few rows with a large matrix that is read once and in place: fully connected layers
+// at batch size 1.
 #pragma once
 
 #include <cstdint>
 
 namespace shoal::cpu {
 
-// x: [m, k] and w, both with their elements of k side by side.
+// y = x * w^T. Elements along k are contiguous in both factors.
 struct Dots {
   const float* x = nullptr;
   int64_t x_stride = 0;  // from row to row

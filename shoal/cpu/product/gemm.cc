@@ -1,4 +1,5 @@
-// Gemm and FusedGemm: one product, either factor transposed or not.
+// Gemm and FusedGemm: y = activation(alpha * a * b + beta * c), either factor transposed or not. A
+// transposed factor is the same memory with its strides swapped; packing takes care of the rest.
 #include "shoal/cpu/product/matrix_kernels.h"
 #include "shoal/ops/ops.h"
 

@@ -1,5 +1,5 @@
 // MatMul and FusedMatMul: stacks of products. A single right factor, as weights are, meets all rows
-// of the left stack at once.
+// of the left stack in one product of batch * m rows.
 #include "shoal/cpu/product/matrix_kernels.h"
 #include "shoal/ops/nn/matrix_product.h"
 #include "shoal/ops/ops.h"

@@ -1,3 +1,6 @@
+// The dense kernels: ProductKernel calls the blocked loop nest of product.h and spreads its blocks
+// over threads; VectorKernel (gemv) is for products with a vector, which are limited by reading the
+// matrix and gain nothing from packing.
 #include "shoal/cpu/product/matrix_kernels.h"
 
 #include <algorithm>
@@ -22,9 +25,11 @@ class ProductKernel : public MatrixKernel {
                                   std::ssize(products_.pairs), threads_)) {
     const Tensor* b = site.constant(1);
     if (b == nullptr) return;
+    // Stacks of right factors that repeat by broadcasting are packed once each, not once per pair.
     const int64_t size = std::max<int64_t>(products_.k * products_.n, 1);
     packed_.emplace(site, matrix_b(b->data<float>().data()), b->count() / size, products_.k,
                     products_.n, products_.scale);
+    // The packed copy replaces the pages of the mapped model file.
     b->release_pages();
   }
 
@@ -73,13 +78,14 @@ class VectorKernel : public MatrixKernel {
   void run(const KernelArgs& call) const override {
     const int64_t m = products_.m, n = products_.n, k = products_.k;
     products_.addend.prepare(call, reinterpret_cast<float*>(call.scratch));
-    // What takes a few microseconds to read: more than handing it to another thread.
+    // A piece takes a few microseconds to read: more than handing it to another thread costs.
     constexpr int64_t kElements = int64_t{1} << 16;
     const int64_t grain = std::max<int64_t>(kElements / std::max<int64_t>(k, 1), 16);
     for (const Pair& pair : products_.pairs) {
       const Product product = describe(pair, call);
       const float *a = a_of(pair, call), *b = b_of(pair, call);
       call.pool.parallel_ranges(m * n, grain, [&](int64_t begin, int64_t end) {
+        // Contiguous is n for a plain b, and k for a transposed one or for a matrix times a column.
         if (m == 1 && products_.b.row_stride != 1) {
           add_rows(a, k, b, n, begin, end, product.y);
         } else if (m == 1) {
@@ -111,6 +117,7 @@ void MatrixKernel::finish(const Product& product, int64_t begin, int64_t end) co
   float* y = product.y;
   const Activation& activation = product.activation;
   const float *bias = product.column_bias, *addend = product.addend;
+  // y is a row, along which the bias runs, or a column, all of which has bias[0].
   const int64_t bias_step = product.m == 1 ? 1 : 0;
   if (products_.scale != 1) {
     for (int64_t i = begin; i < end; ++i) y[i] *= products_.scale;
@@ -144,6 +151,7 @@ std::unique_ptr<Kernel> make_product_kernel(const KernelSpec& site, MatrixProduc
 }
 
 double product_cost(const KernelSpec&, const MatrixProducts& products) {
+  // Vectors are not raced: without competitors the first provider that fits takes them (gemv).
   if (products.m <= 1 || products.n <= 1) return std::numeric_limits<double>::infinity();
   return static_cast<double>(products.m) * static_cast<double>(products.n) *
          static_cast<double>(products.k) * static_cast<double>(products.pairs.size());

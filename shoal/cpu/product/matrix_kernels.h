@@ -1,5 +1,5 @@
-// The kernels under Gemm, MatMul and their fused forms. Those operators differ only in how they say
-// which matrices are multiplied.
+// The kernels under Gemm, MatMul and their fused forms. The operators differ only in which matrices
+// are multiplied, which each of them says by a MatrixProducts.
 #pragma once
 
 #include <initializer_list>
@@ -28,7 +28,7 @@ struct MatrixProducts {
   Activation activation;
 };
 
-// What the kernels have in common: all but the product itself.
+// Base of the kernels: everything but the product itself.
 class MatrixKernel : public Kernel {
  public:
   explicit MatrixKernel(MatrixProducts products) : products_(std::move(products)) {}
@@ -39,7 +39,8 @@ class MatrixKernel : public Kernel {
  protected:
   // The product of one pair, but for its factors.
   Product describe(const Pair& pair, const KernelArgs& call) const;
-  // Where either factor is a vector: what follows the product, for the elements [begin, end) of y.
+  // The epilogue for the elements [begin, end) of y, where either factor is a vector: scale, bias,
+  // addend and activation.
   void finish(const Product& product, int64_t begin, int64_t end) const;
 
   const float* a_of(const Pair& pair, const KernelArgs& call) const {
@@ -52,30 +53,30 @@ class MatrixKernel : public Kernel {
   const MatrixProducts products_;
 };
 
-// The activation of a fused node; none of another.
+// Activation of a fused node; none for other nodes.
 Activation activation_of(const KernelSpec& site);
 
-// One row on the left, and constants on the right so few of which are not zero that it is faster to
-// skip them. Null where it is not.
+// One row on the left by a constant right factor with so few elements other than zero that skipping
+// zeros is faster. Null otherwise.
 std::unique_ptr<Kernel> make_sparse_kernel(const KernelSpec& site, MatrixProducts products);
 std::unique_ptr<Kernel> make_block_sparse_kernel(const KernelSpec& site, MatrixProducts products);
 
-// One row on the left or one column on the right: every element of the other factor, read where it
-// lies, is used once. Null where there are more.
+// One row on the left or one column on the right. Every element of the other factor is used once
+// and read in place. Null for other sizes.
 std::unique_ptr<Kernel> make_vector_kernel(const KernelSpec& site, MatrixProducts products);
 
-// For any sizes. Constant matrices b are packed. Competes where no factor is a vector, for which
-// those above are better.
+// Any sizes. A constant b is packed. Competes only where no factor is a vector; the kernels above
+// are better for those.
 std::unique_ptr<Kernel> make_product_kernel(const KernelSpec& site, MatrixProducts products);
 double product_cost(const KernelSpec& site, const MatrixProducts& products);
 
 #ifdef SHOAL_ONEDNN
-// One product whose right factor is constant, on one thread.
+// A single product with a constant right factor, on one thread.
 std::unique_ptr<Kernel> make_onednn_kernel(const KernelSpec& site, MatrixProducts products);
 double onednn_cost(const KernelSpec& site, const MatrixProducts& products);
 #endif
 
-// How an operator says which matrices it multiplies; nothing: these kernels do not know how to.
+// Translates a node to the products it computes; nullopt if these kernels do not know how to.
 using ProductsOf = std::optional<MatrixProducts>(const KernelSpec& site);
 
 template <ProductsOf* kProducts, auto kMake>

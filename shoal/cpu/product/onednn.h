@@ -1,8 +1,9 @@
-// What the kernels that call oneDNN have in common. They are there if the build asks for them
-// (SHOAL_ONEDNN), and compete with our own.
+// Shared by the kernels that call oneDNN. They exist if the build asks for them (SHOAL_ONEDNN) and
+// compete with our own.
 //
-// Debian's oneDNN brings OpenMP, whose threads spin beside ours: two pools on the same cores are
-// several times slower than one. So these kernels are for devices of one thread, and run in it.
+// oneDNN as distributions package it brings OpenMP, whose threads spin beside ours: two pools on
+// the same cores are several times slower than one. These kernels are therefore for devices of one
+// thread, and run in it.
 #pragma once
 
 #include <omp.h>
@@ -17,7 +18,7 @@
 
 namespace shoal::cpu {
 
-// While there is one, OpenMP starts no threads for the calling one.
+// Limits OpenMP to the calling thread during its lifetime.
 class OneOpenMpThread {
  public:
   OneOpenMpThread() : before_(omp_get_max_threads()) { omp_set_num_threads(1); }
@@ -34,12 +35,12 @@ inline const dnnl::engine& onednn_engine() {
   return engine;
 }
 
-// oneDNN knows no memory that is read only.
+// oneDNN has no type for constant memory; inputs are not written.
 inline dnnl::memory onednn_memory(const dnnl::memory::desc& desc, const void* data) {
   return {desc, onednn_engine(), const_cast<void*>(data)};
 }
 
-// Clamping after all that is in `ops`; an activation's pass is left to our own loop.
+// Appends clamping to `ops`. Activations of other kinds are left to our own loop.
 inline void append_clamp(dnnl::post_ops& ops, const Activation& activation) {
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
   if (activation.low == -kInfinity && activation.high == kInfinity) return;
@@ -50,7 +51,7 @@ inline void append_clamp(dnnl::post_ops& ops, const Activation& activation) {
   }
 }
 
-// The constant `from` in the form that a primitive wants it.
+// The constant `from` in the layout that a primitive asks for.
 inline AlignedFloats reordered(const dnnl::memory::desc& from, const float* data,
                                const dnnl::memory::desc& to) {
   AlignedFloats packed(static_cast<int64_t>(to.get_size() / sizeof(float) + 1));
@@ -61,7 +62,8 @@ inline AlignedFloats reordered(const dnnl::memory::desc& from, const float* data
   return packed;
 }
 
-// What `describe` gives, or nothing where oneDNN knows no way to compute it.
+// Result of `describe`, or nullopt if oneDNN has no implementation, which it reports by an
+// exception.
 template <class F>
 auto if_possible(const F& describe) -> std::optional<decltype(describe())> {
   const OneOpenMpThread one;

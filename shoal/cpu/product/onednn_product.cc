@@ -17,6 +17,7 @@ constexpr auto kF32 = dnnl::memory::data_type::f32;
 Descriptor describe(const MatrixProducts& products) {
   const int64_t m = products.m, n = products.n, k = products.k;
   const Desc a(Dims{m, k}, kF32, Dims{products.a.row_stride, products.a.column_stride});
+  // `any` lets the primitive choose its packing; the weights are reordered to it once.
   const Desc b(Dims{k, n}, kF32, dnnl::memory::format_tag::any);
   const Desc y(Dims{m, n}, kF32, dnnl::memory::format_tag::ab);
   dnnl::primitive_attr attributes;
@@ -66,8 +67,8 @@ class OneDnnProductKernel : public MatrixKernel {
     return packed;
   }
 
-  // What is added may have any of several forms, so that our own pass over the row is simpler than
-  // a post-op for each.
+  // The epilogue. Addends have several forms, so that one pass of our own over the row, which is
+  // still in the cache, is simpler than a post-op for each.
   void finish_row(const Product& product, int64_t row) const {
     float* y = product.y + row * product.y_stride;
     const float* addend =
@@ -104,7 +105,7 @@ std::unique_ptr<Kernel> make_onednn_kernel(const KernelSpec& site, MatrixProduct
   return std::make_unique<OneDnnProductKernel>(site, std::move(products), *descriptor);
 }
 
-// As our own: which is faster is to be measured.
+// The same estimate as for our own kernel, so that the two are always measured.
 double onednn_cost(const KernelSpec& site, const MatrixProducts& products) {
   return descriptor_of(site, products) ? product_cost(site, products)
                                        : std::numeric_limits<double>::infinity();

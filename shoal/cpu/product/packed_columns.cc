@@ -1,3 +1,5 @@
+// Threads share panels, not matrices: a single matrix of weights is the usual case. `scale` is
+// folded in here, where it costs nothing, and is therefore part of the form.
 #include "shoal/cpu/product/packed_columns.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// The right factor of many products: weights, packed once when a kernel is made.
+// PackedColumns: the right factor of many products, packed once when a kernel is made.
 #pragma once
 
 #include "shoal/cpu/packed_weights.h"

@@ -1,3 +1,5 @@
+// Packs the filters of a convolution as left factor, one panel of rows after the other on all
+// threads.
 #include "shoal/cpu/product/packed_rows.h"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// The size of panels and tiles. Included once per instruction set, between the lines that open and
-// close its namespace.
+// Sizes of panels and of the register block. Included once per instruction set, between the lines
+// that open and close its namespace.
 #if defined(SHOAL_CPU_PANELS_INL_H) == defined(HWY_TARGET_TOGGLE)
 #ifdef SHOAL_CPU_PANELS_INL_H
 #undef SHOAL_CPU_PANELS_INL_H
@@ -19,8 +19,9 @@ namespace hn = hwy::HWY_NAMESPACE;
 using D = hn::ScalableTag<float>;
 using V = hn::Vec<D>;
 
-// kRows * kVectors sums, kVectors columns and one element of the left factor are in registers at
-// once: 28 of 32, or 16 of 16.
+// Register block: kRows * kVectors accumulators, kVectors vectors of the right panel and one
+// broadcast element of the left panel are live at once: 28 of 32 registers, or 16 of 16. Each step
+// of k has kRows * kVectors FMA for kRows + kVectors loads: 24 for 11, or 12 for 7.
 #if HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX3_DL || HWY_TARGET == HWY_NEON
 constexpr int kRows = 8;
 #else

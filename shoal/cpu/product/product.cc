@@ -1,3 +1,15 @@
+// The loops around the register block. y is cut into blocks, which threads share; a block is
+// computed in passes over k:
+//
+//   for each block of y        <= kBlockRows x kBlockColumns
+//     for each pass over k     <= kDepth
+//       pack kDepth x kBlockColumns of the right factor, unless it is packed
+//       for each register block of R x C: multiply_tile (product_tiles.cc)
+//
+// The right block (at most 240 KB) stays in the second-level cache, a panel of the left factor (R x
+// kDepth, at most 8 KB) in the first-level cache. Every pass reads and writes the block of y once,
+// which is 2 * 4 bytes for kDepth multiply-accumulates. Scratch of a thread: the right panels, then
+// the left.
 #include "shoal/cpu/product/product.h"
 
 #include <algorithm>
@@ -11,13 +23,15 @@ namespace {
 // Elements of k per pass: the rows of a tile take 8 KB or less and stay in the first-level cache
 // while the panels of the right factor stream by.
 constexpr int64_t kDepth = 256;
-// Columns per block: with kDepth at most 240 KB, half of a small second-level cache.
+// Columns per block: with kDepth at most 240 KB, half of a small second-level cache. 240 is a
+// multiple of the panel widths 12, 24 and 48.
 constexpr int64_t kBlockColumns = 240;
-// Rows per block, each of which packs its columns. A tile reads its rows once, so that they may
-// come from further away.
+// Rows per block. Every block packs its columns again, so that more rows spread that cost. A tile
+// reads its rows once, so that they may come from further away.
 constexpr int64_t kBlockRows = 384;
 
-// The size of pieces of n, at most `most` each, that are multiples of `unit` and even.
+// Size of the pieces when n is cut into the fewest pieces of at most `most`: equal but for the
+// last, and multiples of `unit`.
 int64_t even_piece(int64_t n, int64_t most, int64_t unit) {
   const int64_t pieces = std::max<int64_t>(ceil_div(n, most), 1);
   return round_up(std::max<int64_t>(ceil_div(n, pieces), 1), unit);
@@ -32,7 +46,7 @@ int64_t right_scratch(const Blocking& blocking, int64_t k, Packed packed) {
   return packed.right ? 0 : round_up(blocking.columns * std::min(k, kDepth) + kPanelSlack, 16);
 }
 
-// The left factor of the block, packed into `scratch` if the tiles want that.
+// Left factor of the block, packed into `scratch` if tiles ask for it (wants_panels()).
 LeftPanels left_of(const Product& product, const Block& block, float* scratch) {
   const int64_t rows = panel_size().rows, depth = block.k_end - block.k;
   if (product.packed_left != nullptr) {
@@ -72,13 +86,15 @@ Blocking choose_blocking(int64_t m, int64_t n, int64_t k, Packed packed, int64_t
   const PanelSize panel = panel_size();
   Blocking blocking;
   blocking.columns = even_piece(n, kBlockColumns, panel.columns);
+  // With a packed left factor the right one is packed during the product. All rows form one block
+  // then, so that each column is packed once.
   blocking.rows = even_piece(m, packed.left ? std::max<int64_t>(m, 1) : kBlockRows, panel.rows);
   blocking.column_blocks = ceil_div(n, blocking.columns);
   blocking.row_blocks = ceil_div(m, blocking.rows);
-  // Rows are cut further where there is not enough for all threads to do. If every block packs
-  // columns of its own, that costs little next to multiplying them by this many rows or more.
+  // Rows are cut further until all threads have work. If every block packs columns of its own, that
+  // costs little next to multiplying them by this many rows or more.
   constexpr int64_t kBlocksPerThread = 4;
-  constexpr double kMacs = 1 << 17;  // a few microseconds: more than handing them out
+  constexpr double kMacs = 1 << 17;  // a few microseconds: more than dispatch costs
   const int64_t few_rows = packed.right ? 16 : 64;
   const double macs =
       static_cast<double>(batch * m) * static_cast<double>(n) * static_cast<double>(k);
@@ -99,7 +115,7 @@ Blocking one_block(int64_t m, int64_t n, int64_t k, Packed packed) {
 }
 
 void multiply(const Product& product, const Blocking& blocking, int64_t index, float* scratch) {
-  // Neighbours in the order of blocks share their columns.
+  // Consecutive blocks share their columns, which are then likely to be in a cache.
   const int64_t i = index % blocking.row_blocks * blocking.rows;
   const int64_t j = index / blocking.row_blocks * blocking.columns;
   Block block{i, std::min(i + blocking.rows, product.m),
@@ -107,13 +123,14 @@ void multiply(const Product& product, const Blocking& blocking, int64_t index, f
               0, 0};
   float* left = scratch + blocking.scratch_floats -
                 left_scratch(blocking, product.k, {.left = product.packed_left != nullptr});
-  do {  // once even if there is nothing to sum: the bias remains
+  do {  // once even for k = 0: bias and addend remain
     block.k = block.k_end;
     block.k_end = std::min(block.k + kDepth, product.k);
     multiply_block(product, block, left_of(product, block, left),
                    right_of(product, block, scratch));
   } while (block.k_end < product.k);
 
+  // Activations other than clamps make a second pass over the block, which is still in the cache.
   const Function& pass = product.activation.pass;
   if (pass.loop == nullptr) return;
   for (int64_t r = block.i; r < block.i_end; ++r) {

@@ -1,8 +1,10 @@
 // Matrix products of floats: the one loop nest under Gemm, MatMul, Conv and Attention.
 //
 // The innermost loop reads the right factor from panels of C columns, [panel][k][C], with zeros
-// beyond the edge; weights are packed so once, anything else block by block. The left factor is
-// read where it lies, R rows side by side, or from panels of R rows, [panel][k][R].
+// beyond the edge. Weights are packed so once; other factors block by block during the product. The
+// left factor is read in place, R rows side by side, or from panels of R rows, [panel][k][R].
+//
+// All functions are thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +13,7 @@
 
 namespace shoal::cpu {
 
-// R and C of the instruction set in use: R x C sums fill its registers.
+// R and C of the instruction set in use: R x C sums fill its registers (panels-inl.h).
 struct PanelSize {
   int64_t rows = 0;
   int64_t columns = 0;
@@ -19,8 +21,8 @@ struct PanelSize {
 PanelSize panel_size();
 inline constexpr int64_t kMaxPanelColumns = 64;  // of any instruction set
 
-// Floats after the panels of a right factor that may be written too, so that whoever fills them
-// can store whole vectors.
+// Floats after the panels of a right factor that may be overwritten, so that packing can store
+// whole vectors.
 inline constexpr int64_t kPanelSlack = 16;
 
 // Element (i, j) is data[i * row_stride + j * column_stride].
@@ -34,8 +36,9 @@ struct Matrix {
   }
 };
 
-// The right factor of a product: whatever can fill panels with its rows [k, k_end) and columns
-// [j, j_end), k and j counted from the product's first. Convolutions gather it from an image.
+// Right factor of a product. pack() fills panels with the rows [k, k_end) and columns [j, j_end),
+// counted from the first of the product. Convolutions gather them from an image (image_columns.h).
+// Several threads call pack() at once.
 class RightFactor {
  public:
   virtual ~RightFactor() = default;
@@ -53,14 +56,14 @@ class RightMatrix : public RightFactor {
   float scale_;
 };
 
-// Floats that the panels of an m x k left factor take, and filling them; the same for a k x n
-// right one.
+// Number of floats of the panels of an m x k left factor, and packing; the same for a k x n right
+// one. REQUIRES: `panels` is aligned to a cache line.
 int64_t packed_rows_size(int64_t m, int64_t k);
 void pack_rows(const Matrix& matrix, int64_t m, int64_t k, float* panels);
 int64_t packed_columns_size(int64_t k, int64_t n);
 void pack_columns(const Matrix& matrix, int64_t k, int64_t n, float* panels);
 
-// y = activation(left * right + row_bias + column_bias + addend); null: not there.
+// y = activation(left * right + row_bias + column_bias + addend). Null terms are absent.
 struct Product {
   int64_t m = 0, n = 0, k = 0;
   const float* packed_left = nullptr;   // panels made by pack_rows, or
@@ -76,7 +79,7 @@ struct Product {
   Activation activation;
 };
 
-// How a product is cut into blocks that threads compute apart.
+// Partition of y into blocks that threads compute independently.
 struct Blocking {
   int64_t rows = 0, columns = 0;  // of one block
   int64_t row_blocks = 0, column_blocks = 0;
@@ -85,19 +88,20 @@ struct Blocking {
   int64_t blocks() const { return row_blocks * column_blocks; }
 };
 
-// Which factors come in panels.
+// Factors that are packed before the product.
 struct Packed {
   bool left = false, right = false;
 };
 
-// `batch` products of the same size are to be spread over `threads`.
+// Blocking for `batch` products of the same size that `threads` threads share.
 Blocking choose_blocking(int64_t m, int64_t n, int64_t k, Packed packed, int64_t batch,
                          int threads);
 
-// All of a product as one block, for who cuts it himself.
+// One block for all of a product, for callers that partition the work themselves.
 Blocking one_block(int64_t m, int64_t n, int64_t k, Packed packed);
 
-// Computes one block of [0, blocking.blocks()).
+// Computes one block, in [0, blocking.blocks()). REQUIRES: `scratch` has blocking.scratch_floats,
+// aligned to a cache line, and belongs to the calling thread.
 void multiply(const Product& product, const Blocking& blocking, int64_t block, float* scratch);
 
 }  // namespace shoal::cpu

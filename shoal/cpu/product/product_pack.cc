@@ -1,4 +1,6 @@
-// Filling the panels of product.h.
+// Packing: fills the panels of product.h. A factor that is contiguous along the panel is copied by
+// vectors; one that is contiguous along k is transposed four by four in registers. Packing moves 8
+// bytes per element (read and write), against R or C multiply-accumulates per element and panel.
 #include <algorithm>
 
 #include "shoal/cpu/product/product.h"
@@ -42,7 +44,9 @@ void pack_rows_here(const Matrix& matrix, int64_t m, int64_t k, float* panels) {
   }
 }
 
-// One row after the other, for rows may lie pages apart: each fills its place in all panels.
+// Row by row, because rows may lie pages apart: each row fills its place in all panels, so that the
+// TLB sees one page of the source at a time. Zeros beyond column n keep sums of full vectors
+// finite.
 void pack_rows_of_columns(const Matrix& matrix, int64_t k, int64_t n, float* panels) {
   const D d;
   const int64_t whole = n / kColumns * kColumns;

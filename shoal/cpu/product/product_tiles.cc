@@ -1,3 +1,11 @@
+// The register block of matrix products. multiply_tile keeps kR x kW vector accumulators in
+// registers and does one rank-1 update per step of k: load kW vectors of the right panel, broadcast
+// kR elements of the left one, kR * kW FMA. At 8 x 3 that is 24 FMA for 11 loads, so the FMA units
+// are the limit, not loads.
+//
+// Bias and addend initialise the accumulators, and clamps are applied before the only store: the
+// epilogue costs no pass of its own. Tiles of all smaller sizes are instantiated too, so that edges
+// compute no rows and no vectors that do not exist.
 #include "shoal/cpu/product/product_tiles.h"
 
 #include <algorithm>
@@ -17,15 +25,15 @@ HWY_BEFORE_NAMESPACE();
 namespace shoal::cpu::HWY_NAMESPACE {
 namespace {
 
-// Rows that lie a multiple of a page apart compete for the same lines of a first-level cache. Those
-// of x86 keep eight of them, those of small ARM cores two to four.
+// Rows that lie a multiple of a page apart map to the same sets of a first-level cache. x86 caches
+// have eight ways or more, which is enough for R rows; those of small ARM cores have two to four.
 bool wants_panels_here(const Matrix& left) {
   constexpr int64_t kPage = 4096 / sizeof(float);
   constexpr bool kFewWays = HWY_ARCH_ARM != 0;
   return left.column_stride != 1 || (kFewWays && left.row_stride % kPage == 0);
 }
 
-// One tile of y as the innermost loop sees it: in width whole vectors.
+// One tile of y as the innermost loop sees it. Its width is a whole number of vectors.
 struct Tile {
   float* y;
   int64_t y_stride;
@@ -34,7 +42,7 @@ struct Tile {
   const float* addend;
 };
 
-// What a pass over one part of k does with y: the first does not read it, the last finishes it.
+// Role of a pass over one part of k: the first does not read y, the last clamps.
 struct Finish {
   bool first, last;
   float low, high;
@@ -55,7 +63,8 @@ HWY_INLINE void for_each_vector(const F& f) {
   }
 }
 
-// What the sums start from: all that is added, so that storing them has nothing left to decide.
+// Initial accumulators: y of the pass before, or everything that is added, so that the store has
+// nothing left to decide.
 template <int kR, int kW>
 HWY_INLINE void start(D d, V (&sum)[kR][kW], const Tile& tile, const Finish& finish) {
   auto at = [&](int r, int v) { return r * tile.y_stride + v * kLanes; };
@@ -99,7 +108,8 @@ HWY_NOINLINE void multiply_tile(const LeftPanels& panel, const float* HWY_RESTRI
   if (finish.clamps()) {
     const V low = hn::Set(d, finish.low), high = hn::Set(d, finish.high);
     for_each_vector<kR, kW>([&](int r, int v) {
-      sum[r][v] = hn::Min(high, hn::Max(low, sum[r][v]));  // in this order a NaN stays one
+      // On x86, Min and Max return the second operand if one is a NaN, so that a NaN stays one.
+      sum[r][v] = hn::Min(high, hn::Max(low, sum[r][v]));
     });
   }
   for_each_vector<kR, kW>(
@@ -128,8 +138,9 @@ void copy_rows(const float* from, int64_t from_stride, float* to, int64_t to_str
   }
 }
 
-// Where a tile ends inside a vector: it is computed beside y, then the part that exists is copied.
-// Bias and addend are copied too, for there is nothing to read beyond their ends.
+// Tile that ends inside a vector: computed in a buffer, of which the part that exists is copied.
+// Bias and addend are copied first, because reading beyond their ends is not allowed. Lanes beyond
+// the edge hold garbage that no sum reads.
 void multiply_edge(TileFunction multiply, const LeftPanels& left, const float* right, int64_t k,
                    int64_t rows, int64_t columns, const Tile& tile, const Finish& finish) {
   HWY_ALIGN float y[kRows * kColumns], addend[kRows * kColumns], column_bias[kColumns];
@@ -177,8 +188,8 @@ void multiply_block_here(const Product& product, const Block& block, const LeftP
       multiply_edge(multiply, panel, columns_of_panel, k, rows, columns, tile, finish);
     }
   };
-  // The factor that is packed for good may come from far away and passes once; the other one is
-  // small, and stays in the second-level cache.
+  // The factor that was packed ahead may come from memory and is read once per block, in the outer
+  // loop. The other one is small enough to stay in the second-level cache for the inner loop.
   if (product.packed_left != nullptr) {
     for (int64_t r = 0; r < row_panels; ++r) {
       for (int64_t c = 0; c < column_panels; ++c) multiply_one(r, c);

@@ -1,3 +1,8 @@
+// Sparse matrix-vector products. Compressed columns store 8 bytes per element (value and row) and
+// gather x, one element per lane: they pay where at most a few percent are left. Blocks of 16
+// columns store 64 + 4 bytes per row that is left and broadcast x, without gather: they read
+// contiguous vectors, and pay at much higher densities. break_even() in sparse_kernels.cc has the
+// measured limits.
 #include "shoal/cpu/product/sparse.h"
 
 #include <algorithm>
@@ -38,7 +43,8 @@ void add_blocks_here(const float* HWY_RESTRICT x, const int32_t* HWY_RESTRICT ro
                      const float* HWY_RESTRICT values, int64_t n, float* HWY_RESTRICT y) {
   constexpr int64_t kWidth = SparseBlocks::kWidth;
   constexpr int kVectors = kWidth / kLanes;
-  constexpr int kChains = kVectors == 1 ? 4 : 1;  // of additions, each of which takes some cycles
+  // Independent chains hide the latency of FMA. Narrower vectors have several accumulators anyway.
+  constexpr int kChains = kVectors == 1 ? 4 : 1;
   const D d;
   V sum[kChains][kVectors];
   for (auto& chain : sum) {
@@ -91,7 +97,7 @@ void for_each_block(const Matrix& matrix, int64_t k, int64_t j, int64_t j_end, c
   }
 }
 
-// Of the columns [j, j_end), `step` groups of columns from one looked at to the next.
+// Density of every `step`-th group of kWidth columns.
 Density density_of_some(const Matrix& matrix, int64_t k, int64_t n, int64_t step) {
   int64_t elements = 0, blocks = 0, seen = 0, seen_blocks = 0;
   for (int64_t j = 0; j < n; j += step * kWidth) {
@@ -140,6 +146,8 @@ void SparseColumns::multiply(const float* x, int64_t begin, int64_t end, float* 
   }
 }
 
+// Two passes, one for the structure and one for the values, so that the array of values is
+// allocated once and aligned.
 SparseBlocks::SparseBlocks(const Matrix& matrix, int64_t k, int64_t n) : n_(n) {
   for (int64_t j = 0; j < n; j += kWidth) {
     begin_.push_back(std::ssize(row_));
@@ -164,6 +172,7 @@ void SparseBlocks::multiply(const float* x, int64_t begin, int64_t end, float* y
     const int64_t from = begin_[group], count = begin_[group + 1] - from;
     const int32_t* row = row_.data() + from;
     const float* values = values_.data() + from * kWidth;
+    // The last group may be narrower than what is stored.
     float whole[kWidth];
     const bool fits = j + kWidth <= n_;
     HWY_DYNAMIC_DISPATCH(add_blocks_here)(x, row, values, count, fits ? y + j : whole);

@@ -1,5 +1,5 @@
 // Products of a vector with a matrix most of whose elements are zero, in two forms: single elements
-// (compressed rows), or blocks of 16 outputs of one input, as pruning by blocks leaves them.
+// (compressed columns), or blocks of 16 outputs of one input, as block pruning leaves them.
 #pragma once
 
 #include <cstdint>
@@ -10,17 +10,18 @@
 
 namespace shoal::cpu {
 
-// How much of a k x n matrix is there, between 0 and 1.
+// Share of a k x n matrix that is not zero, from 0 to 1.
 struct Density {
   double elements = 0;
   double blocks = 0;
 };
 Density density_of(const Matrix& matrix, int64_t k, int64_t n);
 
-// The same of some columns only, to see cheaply that a matrix is not sparse at all.
+// Density of a sample of the columns: a cheap way to see that a matrix is dense.
 Density sampled_density_of(const Matrix& matrix, int64_t k, int64_t n);
 
-// For every column j of the matrix its elements that are not zero.
+// Compressed columns: for every column, its elements that are not zero and their rows. Immutable,
+// so multiply() is thread-safe. REQUIRES: k fits into 32 bits.
 class SparseColumns {
  public:
   SparseColumns(const Matrix& matrix, int64_t k, int64_t n);
@@ -33,13 +34,14 @@ class SparseColumns {
   std::vector<float> value_;
 };
 
-// For every 16 columns the rows in which one of them is not zero.
+// Compressed blocks: for every 16 columns, the rows in which one of them is not zero. Immutable, so
+// multiply() is thread-safe. REQUIRES: k fits into 32 bits.
 class SparseBlocks {
  public:
   static constexpr int64_t kWidth = 16;
 
   SparseBlocks(const Matrix& matrix, int64_t k, int64_t n);
-  // As above; begin is a multiple of kWidth, and so is end, or it is n.
+  // The same. REQUIRES: begin is a multiple of kWidth, and so is end unless it is n.
   void multiply(const float* x, int64_t begin, int64_t end, float* y) const;
 
  private:

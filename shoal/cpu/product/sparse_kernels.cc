@@ -1,4 +1,6 @@
-// Gemm and MatMul of one row with constants that are mostly zero.
+// Gemm and MatMul of one row with constants that are mostly zero (sparse.h). Density decides: a
+// sparse form is made if it should be faster than gemv by the measured break-even densities, and
+// the better of the two forms if both are.
 #include <algorithm>
 #include <limits>
 
@@ -8,8 +10,8 @@
 namespace shoal::cpu {
 namespace {
 
-// Densities below which a sparse form is faster than the dense one, as bench_sparse finds them. One
-// that comes from memory has more to gain, for what is not there is not read.
+// Densities below which a sparse form is faster than the dense one, as bench_sparse measures them.
+// A matrix that does not fit into a cache has more to gain, because zeros are not read.
 struct BreakEven {
   double elements, blocks;
 };
@@ -18,14 +20,14 @@ BreakEven break_even(int64_t dense_bytes) {
   return dense_bytes <= kCache ? BreakEven{0.06, 0.8} : BreakEven{0.15, 0.8};
 }
 
-// How long each form takes, as a part of the dense one's time; infinite where none should be tried.
+// Time of each form as a share of the dense one; infinite if none should be tried.
 struct Estimate {
   double elements = std::numeric_limits<double>::infinity();
   double blocks = std::numeric_limits<double>::infinity();
 };
 
 Estimate estimate(const KernelSpec& site, const MatrixProducts& products) {
-  constexpr int64_t kSmallest = 1 << 14;  // of what is worth a look
+  constexpr int64_t kSmallest = 1 << 14;  // smaller products take microseconds anyway
   const Tensor* b = site.constant(1);
   const int64_t size = products.k * products.n;
   const bool fits = b != nullptr && products.m == 1 && products.pairs.size() == 1 &&
@@ -36,6 +38,7 @@ Estimate estimate(const KernelSpec& site, const MatrixProducts& products) {
   const auto worth_it = [&](const Density& density) {
     return density.elements < limit.elements || density.blocks < limit.blocks;
   };
+  // The exact density reads all weights, which a model that is not sparse should not pay for.
   if (!worth_it(sampled_density_of(matrix, products.k, products.n))) return {};
   const Density density = density_of(matrix, products.k, products.n);
   return {density.elements / limit.elements, density.blocks / limit.blocks};
