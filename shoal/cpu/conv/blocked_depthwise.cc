@@ -1,4 +1,6 @@
-// BlockedConv with one input and one output channel per group.
+// BlockedConv with one input and one output channel per group (depthwise). Threads share rows of
+// blocks of channels; the loop over a row is in blocked_rows.cc. It reads the image once per row of
+// taps and is limited by loads.
 #include <algorithm>
 
 #include "shoal/cpu/conv/blocked_rows.h"
@@ -19,7 +21,7 @@ class BlockedDepthwiseKernel : public Kernel {
     const Filters::View filters =
         filters_.view(call, reinterpret_cast<float*>(call.scratch), packing());
     const ops::WindowAxis& rows = site_.rows();
-    constexpr int64_t kElements = 4096;  // that are worth waking a thread
+    constexpr int64_t kElements = 4096;  // worth waking a thread for
     const int64_t line = site_.columns().output * site_.conv.taps() * site_.block;
     const int64_t all = site_.conv.batch * site_.out_blocks * rows.output;
     call.pool.parallel_ranges(all, kElements / line + 1, [&](int64_t begin, int64_t end) {
@@ -39,7 +41,7 @@ class BlockedDepthwiseKernel : public Kernel {
  private:
   int64_t packed_floats() const { return site_.out_blocks * site_.conv.taps() * site_.block; }
 
-  // [block][tap][channel]
+  // Packed filters are [block][tap][channel], zeros for channels that fill up the last block.
   Filters::Pack packing() const {
     return [this](const float* w, ThreadPool&, float* packed) {
       const int64_t taps = site_.conv.taps(), block = site_.block;

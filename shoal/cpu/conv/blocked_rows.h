@@ -1,5 +1,6 @@
-// Windows that slide over one block of channels (blocked.h): every channel by itself, as in
-// depthwise convolutions and pools. One pixel is one vector, so strides and borders cost nothing.
+// Windows that slide over one block of channels (NCHWc, blocked.h) with every channel by itself, as
+// in depthwise convolutions and pools. One pixel is one vector, so strides and borders need no
+// shuffles.
 #pragma once
 
 #include <cstdint>
@@ -17,13 +18,15 @@ struct BlockedRows {
   int64_t begin = 0, end = 0;
 };
 
+// Filter of one block, and the epilogue: y = clamp(sum + bias + addend, low, high).
 struct BlockedFilter {
   const float* w = nullptr;       // [taps][b]
   const float* bias = nullptr;    // [b]
   const float* addend = nullptr;  // laid out as y; null: none
-  float low = 0, high = 0;
+  float low = 0, high = 0;        // clamp
 };
 
+// Thread-safe for disjoint rows. REQUIRES: b is block_size().
 void convolve_rows(const BlockedRows& rows, const BlockedFilter& filter);
 void max_rows(const BlockedRows& rows);  // a NaN wins
 void sum_rows(const BlockedRows& rows);

@@ -1,3 +1,5 @@
+// The last block is filled up: bias is zero for channels that do not exist, so that they stay
+// finite.
 #include "shoal/cpu/conv/blocked_site.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// What all kernels of BlockedConv need to know of their node.
+// BlockedSite: the geometry, bias and activation of a BlockedConv node, as its kernels need them.
 #pragma once
 
 #include "shoal/cpu/aligned.h"
@@ -19,7 +19,7 @@ struct BlockedSite {
   int64_t in_channels;            // of the whole image
   int64_t in_blocks, out_blocks;  // of the whole image
   bool image_is_blocked;
-  AlignedFloats bias;  // [out_blocks][block]; zeros where the node has none
+  AlignedFloats bias;  // [out_blocks][block]; zeros if the node has none, or a variable one
   Activation activation;
 
   int64_t input_image() const;  // floats of one image

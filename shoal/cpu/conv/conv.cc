@@ -1,4 +1,7 @@
-// Conv and FusedConv: mostly a matrix product, filters times columns gathered from the image.
+// Conv and FusedConv in the plain layout, for nodes that lowering does not move to blocks: groups
+// of odd sizes, 1-D and 3-D images, few output channels. Three kernels: a matrix product of filters
+// [m, channels * taps] with columns gathered from the image (im2col, image_columns.h), a loop per
+// plane for depthwise convolutions, and dot products where the filter covers the whole image.
 #include "shoal/ops/nn/conv.h"
 
 #include <algorithm>
@@ -15,7 +18,8 @@
 namespace shoal::cpu {
 namespace {
 
-// Every output is one element of the input: the image is the right factor as it is.
+// Every output meets exactly one element of each input channel: the image itself is the right
+// factor and need not be gathered.
 bool is_pointwise(const ops::Window& window) {
   return std::ranges::all_of(window.axes, [](const ops::WindowAxis& axis) {
     return axis.kernel == 1 && axis.stride == 1 && axis.pad_begin == 0 && axis.pad_end == 0;
@@ -127,8 +131,8 @@ class DepthwiseKernel : public Kernel {
   const Activation activation_;
 };
 
-// The kernel covers the whole image: a fully connected layer, whose weights are read where they
-// lie.
+// The filter covers the whole image: a fully connected layer, limited by reading its weights, which
+// are used in place.
 class WholeImageKernel : public Kernel {
  public:
   explicit WholeImageKernel(const KernelSpec& site)
@@ -168,7 +172,7 @@ std::unique_ptr<Kernel> make_conv(const KernelSpec& site) {
 }
 
 std::unique_ptr<Kernel> make_depthwise(const KernelSpec& site) {
-  constexpr int64_t kFewChannels = 4;  // per group: more would share what a product gathers
+  constexpr int64_t kFewChannels = 4;  // per group; more would share the gathered columns
   if (!site.all_of_type(DType::kF32)) return nullptr;
   const auto conv = ops::convolution_of(site.node, site.shape(0), site.shape(1));
   const bool fits = conv.groups > 1 && conv.in_channels == 1 && conv.out_channels <= kFewChannels;
@@ -176,10 +180,11 @@ std::unique_ptr<Kernel> make_depthwise(const KernelSpec& site) {
 }
 
 std::unique_ptr<Kernel> make_whole_image(const KernelSpec& site) {
-  constexpr int64_t kFewImages = 12;
+  constexpr int64_t kFewImages = 12;  // with more, a product reuses weights from a cache
   if (!site.all_of_type(DType::kF32)) return nullptr;
   const auto conv = ops::convolution_of(site.node, site.shape(0), site.shape(1));
   const bool whole = std::ranges::all_of(conv.window.axes, [](const ops::WindowAxis& axis) {
+    // With dilation, taps lie apart and the kernel covers more than axis.kernel elements.
     const bool spread = axis.dilation > 1 && axis.kernel > 1;
     return axis.kernel == axis.input && axis.pad_begin == 0 && axis.output == 1 && !spread;
   });

@@ -1,3 +1,9 @@
+// Direct convolution, the register block. For each tap and input channel the tile loads one vector
+// of weights per block of output channels, broadcasts one float per pixel, and does pixels * blocks
+// FMA. 14 x 2 (AVX-512) is 28 FMA for 16 loads, 6 x 2 (AVX2) is 12 FMA for 8. Both are limited by
+// FMA as long as weights come from a cache: a panel of weights is read once per tile, which is 4 /
+// pixels bytes per multiply-accumulate. Sums stay in registers from bias to clamp, and y is written
+// once.
 #include "shoal/cpu/conv/conv_tile.h"
 
 #include <algorithm>
@@ -18,13 +24,13 @@ using V = hn::Vec<D>;
 
 constexpr int64_t kLanes = HWY_LANES(float);
 
-// NEON multiplies by a lane of a register: all channels of a pixel are one load. Elsewhere each is
-// broadcast while it is loaded, which costs no more than the load.
+// NEON multiplies by a lane of a register, so that all channels of a pixel are one load. Elsewhere
+// each channel is broadcast by its load, which costs no more than the load.
 constexpr bool kByLane = HWY_TARGET == HWY_NEON;
 
-// Sums, the weights they meet and one pixel are in registers at once: 31 of 32, or 16 of 16. With
-// lanes it is all pixels and one weight, 29 at most: with 31, g++ 12 spills in every block.
-// Widths of images are mostly multiples of 7 or 13.
+// Accumulators, one row of weights and one pixel are live at once: 31 of 32 registers, or 16 of 16.
+// With lanes it is all pixels and one weight, 29 at most: with 31, g++ 12 spills in every block.
+// Widths of feature maps are mostly multiples of 7 or 13.
 #if HWY_TARGET == HWY_NEON
 constexpr TileSize kSizes[] = {{7, 3}, {5, 4}, {9, 2}, {13, 1}, {4, 4}, {1, 4}};
 #elif HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX3_DL
@@ -35,7 +41,7 @@ constexpr TileSize kSizes[] = {{6, 2}, {4, 3}, {7, 1}, {1, 4}};
 constexpr size_t kSizeCount = std::size(kSizes);
 static_assert(std::ranges::all_of(kSizes, [](TileSize s) { return s.blocks <= kMostTileBlocks; }));
 
-// Adds what one channel, in lane kLane of every pixel, gives.
+// Adds the products of one input channel, which is lane kLane of every pixel.
 template <int kLane, int kPixels, int kBlocks>
 HWY_INLINE void add_lane(const V (&pixel)[kPixels], const float* HWY_RESTRICT w,
                          V (&sum)[kPixels][kBlocks]) {
@@ -50,7 +56,7 @@ HWY_INLINE void add_lane(const V (&pixel)[kPixels], const float* HWY_RESTRICT w,
   }
 }
 
-// Adds what the four channels of a block give. A tile of 7 by 3 loads 19 registers for its 84
+// Adds the products of the four channels of a block. A tile of 7 by 3 loads 19 registers for its 84
 // products; broadcasts would be 40 loads.
 template <int kPixels, int kBlocks>
 HWY_INLINE void add_lanes(const float* HWY_RESTRICT x, int64_t apart, const float* HWY_RESTRICT w,
@@ -65,7 +71,7 @@ HWY_INLINE void add_lanes(const float* HWY_RESTRICT x, int64_t apart, const floa
   add_lane<3>(pixel, w, sum);
 }
 
-// Sums up all taps of all channels in one block of the image.
+// Adds all taps of the channels of one block of the image. Returns the weights of the next block.
 template <int kPixels, int kBlocks, int kStep>
 HWY_INLINE const float* add_block(const ConvTile& tile, const float* HWY_RESTRICT x,
                                   const float* HWY_RESTRICT w, int64_t channels, int64_t step,
@@ -134,8 +140,8 @@ void convolve_tile(const ConvTile& tile, int64_t step) {
   store<kPixels, kBlocks>(tile, sum);
 }
 
-// Steps known when compiling keep the pixels' addresses out of registers: one or two pixels of a
-// block, or of an image whose few channels are side by side.
+// Steps that are known at compile time make pixels immediate offsets of one address register: one
+// or two pixels of a block of 4, 8 or 16, or of an image whose four channels are side by side.
 template <int kPixels, int kBlocks>
 ConvTileFunction function_for(int64_t step) {
   if (step == 4) return convolve_tile<kPixels, kBlocks, 4>;
@@ -147,6 +153,7 @@ ConvTileFunction function_for(int64_t step) {
 
 template <size_t kIndex, int kBlocks>
 ConvTileFunction function_of(TileSize size, int64_t step) {
+  // Recursion over all sizes, and over fewer blocks of each, is the table of instantiations.
   constexpr TileSize kSize = kSizes[kIndex];
   if (size.pixels == kSize.pixels && size.blocks == kBlocks) {
     return function_for<kSize.pixels, kBlocks>(step);
@@ -191,8 +198,9 @@ TileSize choose_tile(std::span<const TileSize> sizes, int64_t length, int64_t bl
   for (TileSize size : sizes) {
     if (size.pixels > length) continue;
     size.blocks = std::min(size.blocks, blocks);
-    // Per input channel: one step for each product, and what loading takes beside it. A tile at
-    // the end of a row overlaps the one before.
+    // Cost per input channel and tap: one unit for each FMA, kLoad for loads that do not hide
+    // behind them. A tile at the end of a row overlaps the one before, so that partial tiles cost
+    // as much as whole ones.
     constexpr double kLoad = 0.25;
     const int64_t count =
         (length + size.pixels - 1) / size.pixels * ((blocks + size.blocks - 1) / size.blocks);

@@ -1,6 +1,6 @@
-// The innermost loop of convolutions over blocked channels (blocked.h): a few pixels of a row by a
-// few blocks of output channels, summed up in registers over all taps and input channels. Products
-// in Winograd's domain are the same loop with one tap.
+// The innermost loop of convolutions in the blocked layout (NCHWc, blocked.h): a few pixels of a
+// row by a few blocks of output channels are accumulated in registers over all taps and input
+// channels. Products in the Winograd domain are the same loop with one tap.
 #pragma once
 
 #include <algorithm>
@@ -10,9 +10,11 @@
 
 namespace shoal::cpu {
 
-int64_t block_size();  // channels in a block: floats in a vector of the instruction set in use
+// Channels in a block: the number of floats in a vector of the instruction set in use.
+int64_t block_size();
 
-// `pixels` x `blocks` sums fill the registers. Tiles of fewer blocks exist too.
+// Register block: `pixels` x `blocks` accumulators fill the registers. Tiles of fewer blocks exist
+// too, for the last output channels.
 struct TileSize {
   int64_t pixels = 0;
   int64_t blocks = 0;
@@ -20,19 +22,20 @@ struct TileSize {
 inline constexpr int64_t kMostTileBlocks = 4;
 std::span<const TileSize> tile_sizes();  // the last is of one pixel, which fits everywhere
 
-// The tile of these sizes that computes `length` pixels in a row by `blocks` blocks of channels
-// soonest.
+// The size with the lowest estimated time for `length` pixels in a row by `blocks` blocks of
+// channels. REQUIRES: length > 0, blocks > 0, and a size of one pixel.
 TileSize choose_tile(std::span<const TileSize> sizes, int64_t length, int64_t blocks);
 
-// Where one tile reads and writes. Offsets are in floats.
+// Where one tile reads and writes. Offsets are in floats. Input channels come in blocks of
+// `full_channels`; the last block has `last_channels`.
 struct ConvTile {
   const float* x = nullptr;   // of the first pixel and tap
   int64_t x_block = 0;        // from one block of input channels to the next
   int64_t x_row = 0;          // from one row of taps to the next
   int64_t x_column = 0;       // from one tap to the next
-  int64_t in_blocks = 0;      // of input channels; how many
-  int64_t last_channels = 0;  // the last of them has, and
-  int64_t full_channels = 0;  // the others
+  int64_t in_blocks = 0;      // blocks of input channels
+  int64_t last_channels = 0;  // channels in the last of them
+  int64_t full_channels = 0;  // channels in the others
   int64_t tap_rows = 1, tap_columns = 1;
 
   const float* w = nullptr;       // a panel of filter_panels.h
@@ -46,7 +49,8 @@ struct ConvTile {
   float high = std::numeric_limits<float>::infinity();
 };
 
-// Computes a tile of `size`; pixels of x are `step` floats apart.
+// Computes a tile. `step` is the distance in floats from one pixel of x to the next, and is also
+// passed to the function: some steps are compiled in. Null if there is no tile of this size.
 using ConvTileFunction = void (*)(const ConvTile& tile, int64_t step);
 ConvTileFunction conv_tile_function(TileSize size, int64_t step);
 

@@ -1,6 +1,8 @@
-// ConvTranspose and FusedConvTranspose of channels in planes: a matrix product gives what the
-// elements of the image add to the output through every tap, and that is summed up where it
-// belongs. Every output channel is one thread's own, which does some of the image at a time.
+// ConvTranspose and FusedConvTranspose in the plain layout (col2im). A matrix product of the
+// weights, [channels * taps, in], with some elements of the image, [in, columns], gives what these
+// elements add to the output through every tap; that is scattered to where it belongs. Every output
+// channel belongs to one thread, so that scattering needs no atomics. Cost: in * taps * channels
+// multiply-accumulates per element of the image, and a read-modify-write of y per tap.
 #include <algorithm>
 #include <array>
 
@@ -16,8 +18,9 @@ namespace {
 
 using ops::Range;
 
-// Elements of the image that are multiplied at a time, by about so many rows: channels of the
-// output times taps. What comes of it stays in a second-level cache.
+// Columns of the product: elements of the image that are multiplied at a time. Rows: about so many
+// output channels times taps. The result, 120 KB, stays in the second-level cache until it is
+// scattered.
 constexpr int64_t kColumns = 240, kRows = 128;
 
 Activation activation_of(const KernelSpec& site) {
@@ -51,12 +54,14 @@ class ConvTransposeKernel : public Kernel {
   }
 
  private:
-  int64_t in() const { return conv_.out_channels; }  // of a group, as is
-  int64_t out() const { return conv_.in_channels; }  // this
+  // conv_ is the convolution from y to x, so that its input is our output. Channels are of a group.
+  int64_t in() const { return conv_.out_channels; }
+  int64_t out() const { return conv_.in_channels; }
   int64_t in_plane() const { return conv_.output_plane(); }
   int64_t out_plane() const { return conv_.input_plane(); }
 
-  // The output channels of a group are cut into parts.
+  // Cuts the output channels of a group into parts. Parts are halved until all threads have work,
+  // as long as the product has enough rows to be efficient.
   void choose_work(Packed packed) {
     constexpr int64_t kPartsPerThread = 2, kFewRows = 32;
     channels_ = std::clamp<int64_t>(kRows / conv_.taps(), 1, std::max<int64_t>(out(), 1));
@@ -72,8 +77,8 @@ class ConvTransposeKernel : public Kernel {
     blocking_ = one_block(rows, columns_, in(), packed);
   }
 
-  // Where a part's rows begin in the weights of its group: channels lie side by side for every
-  // channel of the image.
+  // The weights of one part, [rows, in], as a transposed view: for every channel of the image, the
+  // taps of all output channels are contiguous.
   Matrix weights_of(const float* w, int64_t group, int64_t part) const {
     const int64_t row = out() * conv_.taps();
     return {w + group * in() * row + part * channels_ * conv_.taps(), 1, row};
@@ -128,7 +133,7 @@ class ConvTransposeKernel : public Kernel {
     finish(y, channels * out_plane());
   }
 
-  // What is there before the first product.
+  // Initialises y with bias and addend, to which products are added.
   void start(float* y, int64_t channels, const float* bias, const float* addend) const {
     for (int64_t c = 0; c < channels; ++c, y += out_plane()) {
       const float first = bias != nullptr ? bias[c] : 0;
@@ -141,7 +146,7 @@ class ConvTransposeKernel : public Kernel {
     }
   }
 
-  // Adds the product, which is of the image's elements from j on.
+  // Scatters the product of the elements of the image from j on.
   void add_columns(const Product& product, int64_t j, int64_t channels, float* y) const {
     std::array<OutputRun, kColumns> room;
     const auto runs = cut_into_runs(conv_.window, j, j + product.n, room);
@@ -158,7 +163,8 @@ class ConvTransposeKernel : public Kernel {
     }
   }
 
-  // One row of the product: what the elements give one channel through one tap.
+  // Scatters one row of the product: contributions to one channel through one tap. `runs` cuts the
+  // elements at the ends of image rows; geometry_ knows for which of them the tap hits the output.
   void add_row(const float* from, std::span<const OutputRun> runs, std::array<int64_t, 3> tap,
                float* y) const {
     const auto& [depths, rows, columns] = conv_.window.axes;
@@ -189,7 +195,7 @@ class ConvTransposeKernel : public Kernel {
   const ImageGeometry geometry_;
   const Activation activation_;
   const int threads_;
-  int64_t channels_ = 1, parts_ = 0;  // of the output, in a part; and of a group
+  int64_t channels_ = 1, parts_ = 0;  // output channels in a part, and parts of a group
   int64_t columns_ = 1;
   Blocking blocking_;
   PackedFloats packed_;  // [group][part], if the weights are constant

@@ -1,6 +1,9 @@
-// BlockedConvWeightsBackward by its definition. Threads share the images: each copies the rows it
-// works on, with zeros around them, and has sums of its own, which are added up at the end. Who
-// does what depends on nothing but the number of threads, so a run gives the same sums again.
+// BlockedConvWeightsBackward by its definition:
+//   dw[m, c, tap] = sum over images and pixels of x[n, c, pixel * stride + tap] * dy[n, m, pixel]
+// Threads share the images. Each copies the rows it works on, with zeros around them, and
+// accumulates weights of its own; these are added up at the end, in the order of threads. The
+// partition depends on the number of threads alone, so that a run repeats bit for bit. Scratch: a
+// copy of all weights per thread.
 #include <algorithm>
 
 #include "shoal/base/round_up.h"
@@ -12,8 +15,8 @@
 namespace shoal::cpu {
 namespace {
 
-// Of the output, that a thread works on at a time: what they meet of one block of the image stays
-// in the first-level cache, and sums are stored once for so many.
+// Pixels of the output that a thread works on at a time. The part of one block of the image that
+// they meet stays in the first-level cache, and sums are loaded and stored once for all of them.
 constexpr int64_t kChunkPixels = 256;
 
 class WeightsBackwardKernel : public Kernel {
@@ -55,7 +58,7 @@ class WeightsBackwardKernel : public Kernel {
   }
 
  private:
-  // What one thread has to itself.
+  // Memory of one thread.
   struct Part {
     float* sums;  // [block of output channels][block of the image][row of taps][column][pixel_][b]
     float* bias;  // [block of output channels][b]
@@ -78,7 +81,7 @@ class WeightsBackwardKernel : public Kernel {
   int64_t copied_block() const { return copied_rows(chunk_rows_) * copied_row(); }
   int64_t copied_image() const { return in_blocks_ * copied_block(); }
   int64_t part_floats() const {
-    constexpr int64_t kLine = 16;  // floats of a cache line, which no two threads share
+    constexpr int64_t kLine = 16;  // floats of a cache line: no false sharing
     return round_up(sums_floats() + bias_floats() + chunk_images_ * copied_image(), kLine);
   }
 
@@ -109,7 +112,7 @@ class WeightsBackwardKernel : public Kernel {
 
   int64_t channels_of(int64_t b) const { return std::min(pixel_, conv_.in_channels - b * pixel_); }
 
-  // All of a tile but what it reads of the image, and its sums.
+  // Everything in a tile but its elements of the image and its sums.
   WeightsTile describe(const KernelArgs& call, const Chunk& chunk, int64_t m) const {
     WeightsTile tile;
     tile.x_image = copied_image();
@@ -131,8 +134,8 @@ class WeightsBackwardKernel : public Kernel {
     }
   }
 
-  // Where all channels of a pixel are meant and taps are neighbours, a row of taps is one line of
-  // the image.
+  // If all channels of a pixel exist and taps are neighbours, a row of taps is one contiguous line
+  // of the image, which fills tiles better than single taps.
   void sum_taps(WeightsTile& tile, const float* x, int64_t channels, float* sums) const {
     const bool whole_rows = channels == pixel_ && columns_.dilation == 1;
     const int64_t lines = whole_rows ? 1 : columns_.kernel;
@@ -151,7 +154,7 @@ class WeightsBackwardKernel : public Kernel {
     }
   }
 
-  // What the rows of the output read of one image, with zeros where the padding is.
+  // Copies the part of one image that some rows of the output read, with zeros for padding.
   void copy_rows(const KernelArgs& call, int64_t image, ops::Range lines, float* to) const {
     const int64_t plane = rows_.input * columns_.input;
     const float* x = call.input(0) + image * in_blocks_ * plane * pixel_;
@@ -183,7 +186,7 @@ class WeightsBackwardKernel : public Kernel {
     }
   }
 
-  // All weights of one output channel, and its bias.
+  // Adds up the sums of all threads for one output channel, and its bias.
   void finish(const KernelArgs& call, float* scratch, int64_t m) const {
     const int64_t taps = conv_.taps(), at = m / block_, lane = m % block_;
     float* dw = call.output(0) + m * conv_.in_channels * taps;

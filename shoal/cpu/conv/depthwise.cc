@@ -1,3 +1,7 @@
+// Depthwise convolution of one plane. Neighbouring outputs of a row are the lanes of a vector; each
+// tap is broadcast and meets a vector of the image that is shifted by its position. With stride 2
+// the even elements are separated by an interleaved load; other strides and the borders are scalar.
+// A tap costs one load and one FMA per vector of outputs.
 #include "shoal/cpu/conv/depthwise.h"
 
 #include <algorithm>
@@ -50,7 +54,7 @@ void convolve_columns(const Depthwise& p, const Row& row, int64_t begin, int64_t
   }
 }
 
-// The elements at x, x + stride, x + 2 * stride, ...
+// The elements at x, x + stride, x + 2 * stride and so on.
 template <int kStride>
 HWY_INLINE V load(D d, const float* x) {
   if constexpr (kStride == 1) return hn::LoadU(d, x);
@@ -64,8 +68,9 @@ HWY_INLINE V load(D d, const float* x) {
   return hn::Zero(d);
 }
 
-// From `begin` on as many whole vectors as fit before `end`, all of whose taps lie in the image.
-// Returns where it stopped. kTaps is the kernel's width, 0 if it is none of the usual.
+// Whole vectors of outputs from `begin` on, as many as fit before `end`. REQUIRES: all their taps
+// lie in the image. Returns where it stopped. kTaps is the width of the kernel, or 0 for a variable
+// one.
 template <int kStride, int kTaps>
 int64_t convolve_vectors(const Depthwise& p, const Row& row, int64_t begin, int64_t end, float* y,
                          const float* addend) {
@@ -76,7 +81,10 @@ int64_t convolve_vectors(const Depthwise& p, const Row& row, int64_t begin, int6
   int64_t o = begin;
   for (; o + kLanes <= end; o += kLanes) {
     const int64_t first = axis.position(o, 0);
-    bool inside = true;  // the interleaved load reads one element that it does not need
+    // LoadInterleaved2 reads the odd elements too, one beyond the last that is needed. At the end
+    // of the plane that may be outside of the tensor, so the rest of the row is left to the scalar
+    // loop.
+    bool inside = true;
     V sum = hn::Set(d, p.bias);
     for_each_line(p, row, [&](const float* x, const float* w) {
       const float* last = x + first + (taps - 1) * axis.dilation;
@@ -106,7 +114,7 @@ int64_t convolve_inside(const Depthwise& p, const Row& row, int64_t begin, int64
 
 void convolve_row(const Depthwise& p, const Row& row, float* y, const float* addend) {
   const ops::WindowAxis& axis = p.window->axes[2];
-  // Where no tap is in the padding.
+  // Outputs [begin, end) have no tap in the padding.
   const int64_t begin = axis.outputs(0).begin;
   const int64_t end = std::max(axis.outputs(axis.kernel - 1).end, begin);
   convolve_columns(p, row, 0, begin, y, addend);

@@ -1,4 +1,5 @@
-// Convolution of one channel with one filter: there is too little to multiply for a product.
+// Depthwise convolution in the plain layout: one channel with one filter. There is too little to
+// multiply for a matrix product.
 #pragma once
 
 #include <cstdint>
@@ -7,6 +8,7 @@
 
 namespace shoal::cpu {
 
+// One plane: y = clamp(conv(x, w) + bias + addend, low, high).
 struct Depthwise {
   const ops::Window* window = nullptr;
   const float* x = nullptr;  // [depth, rows, columns]

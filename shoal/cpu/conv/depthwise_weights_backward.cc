@@ -1,5 +1,7 @@
-// BlockedConvWeightsBackward with one input and one output channel per group: the channels of a
-// block are summed up side by side. Threads share the blocks, so that no sums meet.
+// BlockedConvWeightsBackward with one input and one output channel per group (depthwise):
+//   dw[c, tap] = sum over images and pixels of x[n, c, pixel * stride + tap] * dy[n, c, pixel]
+// Lanes are channels. Threads share blocks of channels, so that no two add to the same sum. Each
+// tap makes a pass over x and dy, one FMA for two loads.
 #include <algorithm>
 
 #include "shoal/cpu/conv/conv_tile.h"
@@ -36,7 +38,7 @@ class DepthwiseWeightsKernel : public Kernel {
   }
 
  private:
-  // Of a block: [tap][channel], then the bias.
+  // Sums of one block: [tap][channel], then the bias.
   int64_t sums_floats() const { return (conv_.taps() + 1) * block_; }
 
   void sum_plane(const KernelArgs& call, int64_t plane, float* sums) const {

@@ -1,5 +1,11 @@
-// BlockedConv by its definition: tiles of pixels and channels, all taps. Pixels are read where they
-// lie; only where there is padding, or few channels, a thread first copies the rows it works on.
+// BlockedConv by its definition:
+//   y[n, m, r, c] = sum over i, kh, kw of x[n, i, r * stride + kh, c * stride + kw] * w[m, i, kh,
+//   kw]
+// The register block (conv_tile.h) computes some pixels of a row by some blocks of output channels
+// over all taps and input channels. Around it, an image is cut into chunks of rows that stay in the
+// second-level cache; for each chunk, one panel of weights after the other meets all its rows.
+// Weights are then read from memory once per chunk. Pixels are read in place; only if there is
+// padding, or an image of few plain channels, does a thread first copy the rows it works on.
 #include <algorithm>
 #include <array>
 #include <limits>
@@ -12,8 +18,8 @@
 namespace shoal::cpu {
 namespace {
 
-// Floats of the image that a thread works on at a time; with a panel of weights they fit into a
-// second-level cache.
+// Floats of the image that a thread works on at a time: 192 KB, which fit into a second-level cache
+// with a panel of weights.
 constexpr int64_t kChunkFloats = int64_t{48} << 10;
 constexpr int64_t kPlainChannels = 4;  // of an image that is not blocked, when copied
 
@@ -61,7 +67,8 @@ class DirectKernel : public Kernel {
     return axis.pad_begin > 0 || axis.pad_end > 0;
   }
 
-  // One tap, every pixel: the whole image is one row.
+  // A 1x1 convolution reads every pixel once: the whole image is one row, and no tile ends at its
+  // edge.
   bool is_flat() const {
     return site_.image_is_blocked &&
            std::ranges::all_of(site_.conv.window.axes, [](const ops::WindowAxis& axis) {
@@ -84,14 +91,15 @@ class DirectKernel : public Kernel {
     };
   }
 
-  // Lines are what is handed out: rows, or tiles of a flat image. The last tile may overlap the one
+  // Lines are the units of work: rows, or tiles of a flat image. The last tile may overlap the one
   // before, so both are one line: no two threads write the same pixel.
   int64_t lines() const {
     return flat_ ? std::max<int64_t>(row_length_ / tile_.pixels, 1) : output_rows_;
   }
 
-  // The image is cut into chunks of lines that fit into a cache; the work on each, lines times
-  // panels, into even parts where there are not enough chunks for all threads.
+  // Cuts the image into chunks of lines that fit into a cache, and the work on each, lines times
+  // panels, into even parts if there are not enough chunks for all threads. Parts of a chunk copy
+  // the same rows.
   void choose_work() {
     const int64_t channels = site_.in_blocks * pixel_;
     const int64_t line = channels * (flat_ ? tile_.pixels : copied_columns() * site_.rows().stride);
@@ -117,7 +125,7 @@ class DirectKernel : public Kernel {
     const float* x = run.call.input(0) + image * site_.input_image();
     const int64_t begin = chunk * chunk_, end = std::min(begin + chunk_, lines());
     if (copies_) copy_rows(x, begin, end, scratch);
-    // Units of work count panel by panel, so that a panel of weights meets many lines.
+    // Units of work are numbered panel by panel, so that a panel of weights meets many lines.
     const int64_t count = end - begin, units = count * panels_.panels();
     int64_t unit = units * part / parts_;
     const int64_t unit_end = units * (part + 1) / parts_;
@@ -130,7 +138,7 @@ class DirectKernel : public Kernel {
     }
   }
 
-  // `x` is what tiles read, from the line `origin` on.
+  // `x` is the memory that tiles read, from line `origin` on.
   void run_lines(const Run& run, int64_t image, int64_t panel, ops::Range lines_here,
                  const float* x, int64_t origin) const {
     const int64_t at = (image * site_.out_blocks + panels_.first_block(panel)) *
@@ -148,7 +156,7 @@ class DirectKernel : public Kernel {
     }
   }
 
-  // From one row of the output to the next, in what tiles read.
+  // Floats that tiles advance in x from one row of the output to the next.
   int64_t row_floats() const {
     return site_.rows().stride * pixel_ * (copies_ ? copied_columns() : site_.columns().input);
   }
@@ -159,7 +167,7 @@ class DirectKernel : public Kernel {
     const int64_t step = site_.columns().stride * pixel_;
     const ConvTileFunction convolve = functions_[static_cast<size_t>(tile.out_blocks)];
     for (int64_t i = begin; i < end; i += tile_.pixels) {
-      // The last tile of the row computes some pixels a second time.
+      // The last tile of the row computes some pixels a second time: no tile is partial.
       const int64_t pixel = std::min(i, row_length_ - tile_.pixels);
       const int64_t to = at + pixel * site_.block;
       tile.x = x + pixel * step;
@@ -179,7 +187,7 @@ class DirectKernel : public Kernel {
     }
   }
 
-  // All of a tile that is the same wherever it lies.
+  // Everything in a tile that does not depend on its place.
   ConvTile describe(const Filters::View& filters, int64_t panel) const {
     const int64_t width = copies_ ? copied_columns() : site_.columns().input;
     const int64_t height = copies_ ? copied_rows(chunk_) : site_.rows().input;
@@ -202,7 +210,7 @@ class DirectKernel : public Kernel {
     return tile;
   }
 
-  // What the output rows [begin, end) read, with zeros where the padding is:
+  // Copies the part of the image that the output rows [begin, end) read, with zeros for padding, as
   // [block][row][column][channel].
   void copy_rows(const float* x, int64_t begin, int64_t end, float* to) const {
     const ops::WindowAxis &rows = site_.rows(), &columns = site_.columns();
@@ -223,7 +231,7 @@ class DirectKernel : public Kernel {
     }
   }
 
-  // Of the columns [-pad, -pad + width) those that the image has.
+  // Columns of [-pad, -pad + width) that the image has, counted from -pad.
   ops::Range inner_columns() const {
     const ops::WindowAxis& axis = site_.columns();
     const int64_t begin = std::min(axis.pad_begin, copied_columns());

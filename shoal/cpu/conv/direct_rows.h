@@ -1,6 +1,7 @@
-// The rows of an image as a direct convolution over blocked channels (blocked.h) reads them, and
-// how threads share them: where they lie, or, if there is padding or few channels, from a copy that
-// each thread makes of the rows it works on.
+// DirectRows: the rows of an image as a direct convolution in the blocked layout reads them, and
+// their partition among threads. Rows are read in place, or, if there is padding or few channels,
+// from a copy that each thread makes of the rows it works on. A copy with padding around it lets
+// the innermost loop run without conditions.
 #pragma once
 
 #include <algorithm>
@@ -11,7 +12,7 @@
 
 namespace shoal::cpu {
 
-// How elements get into the copy: as they are.
+// Copies elements as they are.
 template <class T>
 struct PlainCopier {
   int64_t pixel;  // elements of one in the copy
@@ -27,8 +28,9 @@ struct PlainCopier {
 template <class T>
 class DirectRows {
  public:
-  // `channels` of the image lie `pixel` together; where it is not blocked, they lie in planes and
-  // the copy brings them together. `must_copy` even if nothing else asks for it.
+  // `pixel` elements of the image lie together, for all `channels` in blocks. If the image is not
+  // blocked, channels lie in planes, and the copy interleaves them. `must_copy` forces a copy, for
+  // bytes that change on the way.
   DirectRows(const ops::Convolution& conv, int64_t channels, int64_t pixel, bool is_blocked,
              bool must_copy)
       : rows_(conv.window.axes[1]),
@@ -41,9 +43,10 @@ class DirectRows {
         flat_(!copies_ && is_pointwise(rows_) && is_pointwise(columns_)),
         row_length_(flat_ ? rows_.output * columns_.output : columns_.output) {}
 
-  // How the work on `images` images is shared: the lines of each, by `panels` panels of weights. A
-  // chunk of lines has about `most` elements of the image, to stay in a cache. Where there are not
-  // enough chunks for all threads, the work on each is cut into parts.
+  // Partitions the work on `images` images: the lines of each, by `panels` panels of weights. A
+  // chunk of lines has about `most` elements of the image, so that it stays in a cache. If there
+  // are fewer chunks than threads can use, the work on each is cut into parts, which copy the same
+  // rows.
   void share(int64_t images, int64_t panels, int64_t tile_pixels, int64_t most, int threads) {
     tile_pixels_ = tile_pixels;
     panels_ = panels;
@@ -62,16 +65,17 @@ class DirectRows {
   int64_t step() const { return columns_.stride * pixel_; }
   int64_t copied_elements() const { return copies_ ? blocks_ * block_elements() : 0; }
 
-  // Distances in what tiles read.
+  // Distances in elements between what tiles read.
   int64_t block_elements() const { return width() * height() * pixel_; }
   int64_t tap_row() const { return rows_.dilation * width() * pixel_; }
   int64_t tap_column() const { return columns_.dilation * pixel_; }
 
-  // Calls f(panel, x of the row's first pixel, row of the output, first pixel, end) for what
-  // belongs to one part of an image, panel by panel, so that its weights meet many pixels. If rows
-  // are copied, then to `scratch` with `padding` around them, by
+  // Calls f(panel, x of the row's first pixel, row of the output, first pixel, end) for everything
+  // in one part of an image, panel by panel, so that the weights of a panel are used for many
+  // pixels. If rows are copied, then to `scratch` with `padding` around them, by
   //   copier.copy(from, elements, to)
   //   copier.interleave(first plane, elements from one to the next, planes, pixels, to)
+  // REQUIRES: share() was called, and `scratch` has copied_elements() for the calling thread.
   template <class Copier, class F>
   void for_each_row(const T* image, int64_t part, T padding, T* scratch, const Copier& copier,
                     const F& f) const {
@@ -103,8 +107,8 @@ class DirectRows {
     return axis.kernel == 1 && axis.stride == 1;
   }
 
-  // What is handed out: rows, or tiles of a flat image. The last tile may overlap the one before,
-  // so both are one line: no two threads write the same pixel.
+  // Lines are the units of work: rows, or tiles of a flat image. The last tile may overlap the one
+  // before, so both are one line: no two threads write the same pixel.
   int64_t lines() const {
     return flat_ ? std::max<int64_t>(row_length_ / tile_pixels_, 1) : rows_.output;
   }
@@ -136,7 +140,7 @@ class DirectRows {
     }
   }
 
-  // Of the columns copied those that the image has.
+  // Columns of the copy that the image has; the others are padding.
   ops::Range inner_columns() const {
     const int64_t begin = std::min(columns_.pad_begin, width());
     return {begin, std::min(columns_.pad_begin + columns_.input, width())};

@@ -1,3 +1,8 @@
+// Convolution to a few channels, the register block: kPixels x kChannels accumulators of partial
+// sums, one input channel per lane. Each tap of a block loads kPixels + kChannels vectors for
+// kPixels * kChannels FMA. The lanes are added once per tile: four accumulators at a time are
+// transposed and added to a vector of four neighbouring pixels, so that the result is stored by
+// vectors as well.
 #include "shoal/cpu/conv/dot_tile.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -14,13 +19,13 @@ using D = hn::ScalableTag<float>;
 using V = hn::Vec<D>;
 
 constexpr int64_t kLanes = HWY_LANES(float);
-constexpr int64_t kQuad = 4;  // sums that are made of as many registers at a time
+constexpr int64_t kQuad = 4;  // accumulators that are reduced to one vector together
 
-// More channels are better off in the lanes of a register.
+// With more output channels, lanes as output channels (conv_tile.h) waste less.
 constexpr int kMostChannels = kLanes / 2;
 
 #if HWY_TARGET != HWY_SCALAR
-// Halves added up until there are four lanes.
+// Adds the halves of a vector until four lanes are left.
 template <class D2, class V2>
 HWY_INLINE auto fold(D2, V2 v) {
   if constexpr (hn::MaxLanes(D2()) <= kQuad) {
@@ -31,7 +36,8 @@ HWY_INLINE auto fold(D2, V2 v) {
   }
 }
 
-// The sums of the lanes of four vectors: in every 16 bytes, pairs of lanes are added twice.
+// Sums of the lanes of four vectors, as one vector. In every 16 bytes, interleaving and adding
+// twice leaves a, b, c and e in lanes 0 to 3; fold() adds the groups of 16 bytes.
 HWY_INLINE auto sums_of(V a, V b, V c, V e) {
   const D d;
   const hn::RepartitionToWide<hn::RebindToUnsigned<D>> pairs;
@@ -108,7 +114,7 @@ void run_tile(const DotTile& tile) {
   }
 }
 
-// As many pixels as there are registers for.
+// Eight pixels where 8 * kChannels accumulators leave registers for weights and a pixel.
 template <int kChannels>
 constexpr int kManyPixels = kChannels <= (HWY_MAX_BYTES == 64 || HWY_TARGET == HWY_NEON ? 3 : 1)
                                 ? 2 * kQuad

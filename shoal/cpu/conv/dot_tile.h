@@ -1,6 +1,6 @@
-// The innermost loop of convolutions from channels in blocks (blocked.h) to a few that are not:
-// pixels by output channels in registers. Each register sums up one input channel per lane; in the
-// end its lanes are added. So no lane is wasted on output channels that are not there.
+// The innermost loop of convolutions from blocked channels (blocked.h) to a few plain ones. Lanes
+// are input channels: a register accumulates one pixel of one output channel, and its lanes are
+// added at the end. With lanes as output channels, most of a vector would be padding.
 #pragma once
 
 #include <cstdint>
@@ -24,13 +24,13 @@ struct DotTile {
   float low = 0, high = 0;
 };
 
-// `pixels` in a row by all output channels. Null if the channels are too many.
+// A tile of `pixels` in a row by all output channels. `run` is null if there are too many channels.
 struct DotTileFunction {
   int64_t pixels = 0;
   void (*run)(const DotTile& tile) = nullptr;
 };
 
-// The one for rows of at least `length` pixels.
+// The largest tile for rows of at least `length` pixels.
 DotTileFunction dot_tile_function(int64_t channels, int64_t length);
 
 }  // namespace shoal::cpu

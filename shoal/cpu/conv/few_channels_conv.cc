@@ -1,4 +1,6 @@
-// UnblockingConv: from channels in blocks to a few that are not, tile by tile (dot_tile.h).
+// UnblockingConv: from blocked channels to a few plain ones, tile by tile (dot_tile.h). It ends a
+// network that produces images, whose three channels would waste most of a block. Channels that
+// fill up the last input block meet weights of zero.
 #include <algorithm>
 
 #include "shoal/cpu/conv/blocked_site.h"
@@ -8,7 +10,7 @@
 namespace shoal::cpu {
 namespace {
 
-// Floats of the image that a thread works on at a time.
+// Floats of the image that a thread works on at a time: 192 KB, for a second-level cache.
 constexpr int64_t kChunkFloats = int64_t{48} << 10;
 
 class FewChannelsKernel : public Kernel {
@@ -66,7 +68,7 @@ class FewChannelsKernel : public Kernel {
   void run_row(const KernelArgs& call, DotTile& tile, const float* x, int64_t at, int64_t begin,
                int64_t end) const {
     for (int64_t i = begin; i < end; i += tile_.pixels) {
-      // The last tile of the row computes some pixels a second time.
+      // The last tile of the row computes some pixels a second time: no tile is partial.
       const int64_t pixel = std::min(i, rows_.row_length() - tile_.pixels);
       tile.x = x + pixel * rows_.step();
       tile.y = call.output(0) + at + pixel;
@@ -76,7 +78,7 @@ class FewChannelsKernel : public Kernel {
     apply_pass(call.output(0) + at + begin, end - begin);
   }
 
-  // All of a tile that is the same wherever it lies.
+  // Everything in a tile that does not depend on its place.
   DotTile describe() const {
     DotTile tile;
     tile.x_pixel = rows_.step();

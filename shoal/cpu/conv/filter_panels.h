@@ -1,4 +1,4 @@
-// Filters packed for the innermost loop of convolutions (conv_tile.h).
+// FilterPanels: the layout of filters that are packed for the innermost loop (conv_tile.h).
 #pragma once
 
 #include <algorithm>
@@ -9,8 +9,10 @@
 
 namespace shoal::cpu {
 
-// Weights in the order in which tiles read them: by panel of `panel_blocks` blocks of output
-// channels (the last may have fewer), input channel block, tap, input channel.
+// Weights in the order in which tiles read them, so that the loop has one sequential stream:
+//   [panel][block of input channels][tap][input channel][block of the panel][b]
+// A panel has `panel_blocks` blocks of output channels; the last may have fewer. Output channels
+// beyond the last are zeros, input channels beyond the last are absent.
 class FilterPanels {
  public:
   struct Sizes {
@@ -30,7 +32,8 @@ class FilterPanels {
   int64_t floats() const { return blocks_ * block_floats_; }
   int64_t place(int64_t panel) const { return first_block(panel) * block_floats_; }  // in them
 
-  // w(m, c, tap) gives the weights; it is asked for m < out and c < in only.
+  // Packs all panels on all threads. w(m, c, tap) returns a weight and is called for m < out, c <
+  // in. REQUIRES: `to` has floats().
   template <class W>
   void fill(ThreadPool& pool, const W& w, float* to) const {
     pool.parallel_ranges(panels(), 1, [&](int64_t begin, int64_t end) {

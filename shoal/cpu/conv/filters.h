@@ -1,6 +1,6 @@
-// The filters and the bias of a convolution over blocked channels as its kernel reads them. Where
-// they are constant they are packed when the kernel is made; where they change from run to run, as
-// they do in training, at the beginning of each run, into the kernel's scratch.
+// Filters: packed weights and bias of a convolution in the blocked layout. Constants are packed
+// when the kernel is made. Weights that change from run to run, as in training, are packed at the
+// beginning of each run into the kernel's scratch.
 #pragma once
 
 #include <algorithm>
@@ -16,17 +16,17 @@ namespace shoal::cpu {
 
 class Filters {
  public:
-  // What a run reads.
+  // Memory that one run reads.
   struct View {
     const float* packed;
     const float* bias;  // [out_blocks][block]
   };
 
-  // pack(w, pool, to) writes all the floats there are.
+  // Writes all packed floats of weights w to `to`.
   using Pack = std::function<void(const float* w, ThreadPool& pool, float* to)>;
 
   Filters() = default;
-  // `count` floats of a node whose weights are input 1, bias input 2.
+  // `count` is the number of packed floats. Weights are input 1, bias is input 2.
   Filters(const KernelSpec& site, const PackedForm& form, int64_t count, int64_t out_blocks,
           const Pack& pack)
       : count_(count), bias_count_(out_blocks * block_size()) {
@@ -41,6 +41,7 @@ class Filters {
     return packed_ ? 0 : round_up(count_, kLine) + round_up(bias_count_, kLine);
   }
 
+  // Packs variable weights into `scratch`, which has scratch_floats(). Call once per run.
   View view(const KernelArgs& call, float* scratch, const Pack& pack) const {
     if (packed_) return {packed_.get(), bias_.data()};
     pack(call.input(1), call.pool, scratch);
@@ -51,7 +52,7 @@ class Filters {
   }
 
  private:
-  static constexpr int64_t kLine = 16;  // floats of a cache line
+  static constexpr int64_t kLine = 16;  // floats of a cache line: tiles use aligned loads
 
   int64_t count_ = 0, bias_count_ = 0;
   PackedFloats packed_;  // null: at each run

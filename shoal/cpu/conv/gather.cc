@@ -1,3 +1,7 @@
+// im2col for one panel. Row k of the panel is one tap of one input channel; its columns are
+// consecutive outputs. A run of outputs in one row of the image is a contiguous (stride 1) or
+// every-other (stride 2) piece of one line, with zeros at both ends for padding. The cost is 8
+// bytes of traffic per element of the panel, which the product uses once per output channel.
 #include "shoal/cpu/conv/gather.h"
 
 #include <algorithm>
@@ -16,8 +20,8 @@ using D = hn::ScalableTag<float>;
 
 constexpr int64_t kLanes = HWY_LANES(float);
 
-// These three fill n floats, and garbage up to the end of the vector. Everything in a panel is
-// written from left to right, so the next to write corrects it.
+// These three write n floats, and garbage up to the end of the last vector. A panel is filled from
+// left to right, so the next writer corrects it.
 
 HWY_INLINE void fill_zero(float* to, int64_t n) {
   const D d;
@@ -26,7 +30,7 @@ HWY_INLINE void fill_zero(float* to, int64_t n) {
 
 HWY_INLINE void copy(const float* from, const float* end, float* to, int64_t n) {
   const D d;
-  if (end - from < n + kLanes) {  // not enough left to read whole vectors
+  if (end - from < n + kLanes) {  // whole vectors would read beyond the tensor
     for (int64_t i = 0; i < n; ++i) to[i] = from[i];
     return;
   }
@@ -50,7 +54,7 @@ HWY_INLINE void copy_every(int64_t stride, const float* from, const float* end, 
   for (int64_t i = 0; i < n; ++i) to[i] = from[i * stride];
 }
 
-// One run of one row: the outputs for which the tap lies left of the image, in it, right of it.
+// One run of one row: outputs for which the tap lies left of the image, in it, right of it.
 HWY_INLINE void gather_run(const ops::WindowAxis& axis, int64_t tap, ops::Range inside,
                            const OutputRun& run, const float* line, const float* end, float* to) {
   const int64_t begin = std::clamp<int64_t>(inside.begin - run.column, 0, run.length);
@@ -72,6 +76,7 @@ void gather_here(const ImageGeometry& geometry, std::span<const float> x,
   const auto& [depths, rows, columns] = geometry.window.axes;
   const int64_t width = panel_size().columns;
   const float* end = x.data() + x.size();
+  // Taps count up like digits below, which saves four divisions per row.
   int64_t tap = k % columns.kernel, row_tap = k / columns.kernel % rows.kernel;
   int64_t depth_tap = k / (columns.kernel * rows.kernel) % depths.kernel;
   int64_t channel = k / (columns.kernel * rows.kernel * depths.kernel);

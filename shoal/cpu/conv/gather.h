@@ -1,4 +1,4 @@
-// The inner loop of image_columns.h, compiled once per instruction set.
+// The inner loop of image_columns.h (im2col), compiled once per instruction set.
 #pragma once
 
 #include <cstdint>
@@ -8,8 +8,8 @@
 
 namespace shoal::cpu {
 
-// Fills the rows [k, k_end) of one panel whose columns are the outputs in `runs`, zeros after
-// them. Writes whole vectors, and so kPanelSlack beyond the end.
+// Fills rows [k, k_end) of one panel whose columns are the outputs in `runs`, followed by zeros.
+// Stores whole vectors, and so writes up to kPanelSlack floats beyond the end.
 void gather(const ImageGeometry& geometry, std::span<const float> x,
             std::span<const OutputRun> runs, int64_t k, int64_t k_end, float* panel);
 

@@ -1,4 +1,5 @@
-// BlockedConv in groups of a few channels, several of them to a block (group_tile.h).
+// BlockedConv in groups of a few channels, several of them to a block (group_tile.h). Groups do not
+// reach beyond their block, so that a block of an image is a unit of work like an image of its own.
 #include <algorithm>
 
 #include "shoal/cpu/conv/blocked_site.h"
@@ -8,7 +9,8 @@
 namespace shoal::cpu {
 namespace {
 
-// Floats of the image that a thread works on at a time.
+// Floats of the image that a thread works on at a time: 32 KB, one block of channels in a
+// first-level cache.
 constexpr int64_t kChunkFloats = int64_t{8} << 10;
 
 class GroupKernel : public Kernel {
@@ -67,7 +69,7 @@ class GroupKernel : public Kernel {
   void run_row(const KernelArgs& call, GroupTile& tile, const float* x, int64_t at, int64_t begin,
                int64_t end) const {
     for (int64_t i = begin; i < end; i += tile_.pixels) {
-      // The last tile of the row computes some pixels a second time.
+      // The last tile of the row computes some pixels a second time: no tile is partial.
       const int64_t pixel = std::min(i, rows_.row_length() - tile_.pixels);
       const int64_t to = at + pixel * site_.block;
       tile.x = x + pixel * rows_.step();
@@ -80,7 +82,7 @@ class GroupKernel : public Kernel {
     if (pass.loop != nullptr) pass(done, done, (end - begin) * site_.block);
   }
 
-  // All of a tile that is the same wherever it lies in its block.
+  // Everything in a tile that does not depend on its place in the block.
   GroupTile describe(int64_t b) const {
     GroupTile tile;
     tile.x_pixel = rows_.step();

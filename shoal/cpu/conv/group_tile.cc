@@ -1,3 +1,7 @@
+// Grouped convolution, the register block. Lane i of the output belongs to group i / kChannels and
+// needs input channel c of that group for c in [0, kChannels): a permutation that repeats channel c
+// of every group across the group. Each tap of a pixel costs one load, kChannels permutations and
+// kChannels FMA; the weights of a tap are loaded once for all pixels of the tile.
 #include "shoal/cpu/conv/group_tile.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -16,7 +20,7 @@ using Indices = decltype(hn::IndicesFromVec(D(), hn::Zero(hn::RebindToSigned<D>(
 
 constexpr int64_t kLanes = HWY_LANES(float);
 
-// Moves channel `c` of every group to all lanes of the group.
+// Copies channel `c` of every group to all lanes of the group.
 template <int kChannels>
 class Spread {
  public:
@@ -35,7 +39,8 @@ class Spread {
 };
 
 #if HWY_TARGET != HWY_SCALAR
-// Four lanes are what a register moves within.
+// Groups of four are 16 bytes, within which Broadcast works: an immediate instead of index
+// registers.
 template <>
 class Spread<4> {
  public:
@@ -86,6 +91,7 @@ void run_tile(const GroupTile& tile) {
 template <int kChannels>
 GroupTileFunction function_for(int64_t length) {
   if constexpr (kChannels < kLanes) {
+    // Eight accumulators are independent chains, enough to hide the latency of FMA.
     constexpr int kMany = 8, kFew = 4;
     if (length >= kMany) return {kMany, run_tile<kMany, kChannels>};
     if (length >= kFew) return {kFew, run_tile<kFew, kChannels>};

@@ -1,6 +1,7 @@
-// The innermost loop of convolutions in groups of a few channels, as many in as out, several groups
-// to a block (blocked.h). The lanes of a pixel are moved so that each meets the channels of its own
-// group: as many products as the groups have, and none with zeros between them.
+// The innermost loop of grouped convolutions with a few channels per group, as many in as out,
+// several groups to a block (blocked.h). The lanes of a pixel are permuted so that each lane meets
+// the channels of its own group: as many products as a group has channels, and none with the zeros
+// of a block-diagonal weight matrix.
 #pragma once
 
 #include <cstdint>
@@ -22,13 +23,13 @@ struct GroupTile {
   float low = 0, high = 0;
 };
 
-// Computes `pixels` in a row. Null if blocks do not hold several groups of that size.
+// A tile of `pixels` in a row. `run` is null if a block does not hold several groups of that size.
 struct GroupTileFunction {
   int64_t pixels = 0;
   void (*run)(const GroupTile& tile) = nullptr;
 };
 
-// The one for groups of `channels` and rows of at least `length` pixels.
+// The largest tile for groups of `channels` and rows of at least `length` pixels.
 GroupTileFunction group_tile_function(int64_t channels, int64_t length);
 
 }  // namespace shoal::cpu

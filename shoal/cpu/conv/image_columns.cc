@@ -1,3 +1,5 @@
+// Splits the columns of each panel into runs within rows of the output and gathers them
+// (gather.cc).
 #include "shoal/cpu/conv/image_columns.h"
 
 #include <algorithm>

@@ -1,4 +1,5 @@
-// BlockedConv by oneDNN, whose blocks of 8 and 16 channels are ours.
+// BlockedConv by oneDNN, whose layouts nChw8c and nChw16c are our blocked layout for blocks of 8
+// and 16.
 #include <limits>
 #include <optional>
 #include <unordered_map>
@@ -16,7 +17,8 @@ using Descriptor = dnnl::convolution_forward::primitive_desc;
 
 Desc floats(const Dims& dims, Tag tag) { return {dims, dnnl::memory::data_type::f32, tag}; }
 
-// What the windows meet behind the image; less than zero where they leave some of it out.
+// Padding that windows meet behind the image, which may be less than pad_end; negative if they
+// leave part of the image out.
 int64_t end_padding(const ops::WindowAxis& axis) {
   return (axis.output - 1) * axis.stride + axis.extent() - axis.input - axis.pad_begin;
 }
@@ -68,6 +70,7 @@ class OneDnnConvKernel : public Kernel {
     dnnl::stream stream(onednn_engine());
     primitive_.execute(stream, arguments);
     stream.wait();
+    // Clamps are post-ops of the primitive; other activations are a pass of our own.
     const Function& pass = site_.activation.pass;
     const int64_t count = site_.conv.batch * site_.output_image();
     if (pass.loop != nullptr) pass(call.output(0), call.output(0), count);
@@ -107,7 +110,7 @@ std::unique_ptr<Kernel> make_conv(const KernelSpec& site) {
   return descriptor ? std::make_unique<OneDnnConvKernel>(site, *descriptor) : nullptr;
 }
 
-// As our own direct loop: which is faster is to be measured.
+// The same estimate as for our own direct kernel, so that the two are always measured.
 double cost(const KernelSpec& site) {
   if (!descriptor_of(site)) return std::numeric_limits<double>::infinity();
   return static_cast<double>(

@@ -1,5 +1,8 @@
-// BlockedConvTranspose in phases (phases.h), with the tiles of direct convolutions. A thread copies
-// the rows of the image that it works on, with zeros around them, once for all phases.
+// BlockedConvTranspose in phases (phases.h): stride_h * stride_w convolutions of stride 1, each
+// with the taps that its outputs meet, by the register block of direct convolutions (conv_tile.h).
+// No product with the zeros of an upsampled image is computed. A thread copies the rows of the
+// image that it works on, with zeros around them, once for all phases; their outputs interleave in
+// y.
 #include <algorithm>
 #include <array>
 
@@ -13,9 +16,11 @@ namespace {
 
 using ops::Range;
 
-// Floats of the image that a thread works on at a time, as in direct convolutions.
+// Floats of the image that a thread works on at a time, as in direct convolutions: 192 KB.
 constexpr int64_t kChunkFloats = int64_t{48} << 10;
 
+// Sizes of a BlockedConvTranspose node. conv is the convolution from y to x: its input is our
+// output.
 struct TransposedSite {
   explicit TransposedSite(const KernelSpec& site)
       : conv(blocked_transposed_convolution_of(site.node, site.shape(0), site.shape(1))),
@@ -80,7 +85,7 @@ class PhaseKernel : public Kernel {
   }
 
  private:
-  // What a thread does at a time.
+  // Unit of work of a thread.
   struct Part {
     int64_t image;
     Range rows;    // of the outputs of every phase
@@ -115,6 +120,7 @@ class PhaseKernel : public Kernel {
     panels.fill(
         pool,
         [&](int64_t m, int64_t c, int64_t tap) {
+          // The phase counts taps in the order of the image, which is the reverse of the kernel.
           const int64_t r = row.first_tap - tap / column.taps * row.tap_step;
           const int64_t k = column.first_tap - tap % column.taps * column.tap_step;
           return w[(c * out + m) * kernel + r * width + k];
@@ -122,8 +128,8 @@ class PhaseKernel : public Kernel {
         to);
   }
 
-  // The outputs of every phase are cut into chunks of rows; the panels into parts where there are
-  // not enough chunks for all threads.
+  // Cuts the outputs of every phase into chunks of rows, and the panels into parts if there are not
+  // enough chunks for all threads.
   void choose_work() {
     constexpr int64_t kPartsPerThread = 4;
     chunk_ = std::clamp<int64_t>(kChunkFloats / (site_.in_blocks * copied_row()), 1, rows_.most());
@@ -188,7 +194,7 @@ class PhaseKernel : public Kernel {
                        (column.base - columns_.low) * site_.block;
       const int64_t at = plane + (row.first + j * rows_.stride) * site_.out_columns() * site_.block;
       for (int64_t i = 0; i < column.count; i += tile_.pixels) {
-        // The last tile of the row computes some pixels a second time.
+        // The last tile of the row computes some pixels a second time: no tile is partial.
         const int64_t pixel = std::min(i, column.count - tile_.pixels);
         const int64_t to = at + (column.first + pixel * columns_.stride) * site_.block;
         tile.x = x + pixel * site_.block;
@@ -199,7 +205,7 @@ class PhaseKernel : public Kernel {
     }
   }
 
-  // All of a tile that is the same wherever it lies, but for its taps.
+  // Everything in a tile that does not depend on its place, but for its taps.
   ConvTile describe(const Filters::View& filters, size_t phase, int64_t panel) const {
     ConvTile tile;
     tile.x_block = copied_block();
@@ -218,7 +224,8 @@ class PhaseKernel : public Kernel {
     return tile;
   }
 
-  // Over whole rows, whose phases are all there by now.
+  // Applies the activation to whole rows. All phases of a row belong to this part, and are
+  // complete.
   void apply_pass(const KernelArgs& call, const Part& part) const {
     const Function& pass = site_.activation.pass;
     if (pass.loop == nullptr) return;
@@ -242,7 +249,7 @@ class PhaseKernel : public Kernel {
   std::vector<FilterPanels> panels_;                               // [row phase][column phase]
   std::vector<int64_t> places_{0};  // of each phase in the filters, and where they end
   Filters filters_;
-  int64_t chunk_ = 0, chunks_ = 0;  // rows of each phase in one, and how many there are
+  int64_t chunk_ = 0, chunks_ = 0;  // rows of each phase in a chunk, and chunks
   int64_t panel_parts_ = 1;
 };
 

@@ -1,3 +1,7 @@
+// A transposed convolution adds x[i] * w[t] to y[o] at o = i * stride - pad + t * dilation. Output
+// o therefore meets the taps with t * dilation = o + pad modulo stride. With g = gcd(stride,
+// dilation) these are stride / g apart, and from one of them to the next the place i in the image
+// moves by dilation / g. Taps are taken from the last to the first, so that i grows.
 #include "shoal/cpu/conv/phases.h"
 
 #include <algorithm>
@@ -9,7 +13,7 @@ namespace {
 
 constexpr int64_t kMostPhases = 16;  // per axis
 
-// The smallest tap that falls on output `rest` modulo the stride; none: the kernel's size.
+// The smallest tap with t * dilation = rest modulo stride; the size of the kernel if there is none.
 int64_t first_tap_on(const ops::WindowAxis& axis, int64_t rest, int64_t tap_step) {
   const int64_t end = std::min(tap_step, axis.kernel);
   for (int64_t tap = 0; tap < end; ++tap) {
@@ -18,12 +22,12 @@ int64_t first_tap_on(const ops::WindowAxis& axis, int64_t rest, int64_t tap_step
   return axis.kernel;
 }
 
-// The sum over the phases of outputs times taps; infinite if there is no sense in it.
+// Sum over the phases of outputs times taps; infinite if phases are no good choice.
 double work_on(const ops::WindowAxis& axis) {
   constexpr double kNever = std::numeric_limits<double>::infinity();
   if (axis.input == 0 || axis.output == 0 || axis.stride > kMostPhases) return kNever;
   const PhasedAxis phased(axis);
-  // What lies around the image is copied with it.
+  // Kernels copy the padding with the image: it must not outweigh the image.
   if (phased.read(phased.most()) > 4 * (axis.output + kMostPhases)) return kNever;
   double work = 0;
   for (const Phase& phase : phased.phases) {
@@ -61,7 +65,8 @@ void PhasedAxis::find_reach() {
     found = true;
   }
   for (Phase& phase : phases) {
-    if (phase.taps == 0) phase.base = low;  // it reads nothing there
+    if (phase.taps == 0)
+      phase.base = low;  // keeps addresses inside the copy, which it does not read
   }
 }
 

@@ -1,5 +1,5 @@
-// A transposed convolution in phases. Outputs whose places are the same modulo the stride meet the
-// same taps, at neighbouring places of the image: each phase is a convolution of stride 1.
+// Transposed convolution in phases. Outputs at the same place modulo the stride meet the same taps,
+// at neighbouring places of the image: each phase is a convolution of stride 1.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,8 @@
 
 namespace shoal::cpu {
 
-// The outputs first + j * stride of one axis, j < count. Output j meets tap t at j + base + t *
-// dilation of the image, and there the kernel's tap first_tap - t * tap_step.
+// One phase of one axis: outputs first + j * stride for j < count. Output j meets its tap t at j +
+// base + t * dilation of the image, which is tap first_tap - t * tap_step of the kernel.
 struct Phase {
   int64_t first = 0, count = 0;
   int64_t taps = 0;  // may be none
@@ -19,7 +19,7 @@ struct Phase {
 };
 
 struct PhasedAxis {
-  // Of the convolution from y to x that is run backwards.
+  // `axis` is that of the convolution from y to x, which the transposed one runs backwards.
   explicit PhasedAxis(const ops::WindowAxis& axis);
 
   int64_t stride, dilation;  // the latter in the image
@@ -27,7 +27,7 @@ struct PhasedAxis {
   // Output j of any phase reads [j + low, j + high) of the image.
   int64_t low = 0, high = 0;
 
-  int64_t most() const { return phases.front().count; }  // outputs of any phase
+  int64_t most() const { return phases.front().count; }  // outputs of the longest phase
   int64_t fewest() const { return phases.back().count; }
   int64_t read(int64_t outputs) const { return outputs - 1 + high - low; }  // by that many of them
 
@@ -35,8 +35,8 @@ struct PhasedAxis {
   void find_reach();
 };
 
-// The products that all phases take with `channels` of them per tap and pixel of the output;
-// infinite where phases are too many, or spread too far, to make sense.
+// Multiply-accumulates of all phases with `channels` of them per tap and pixel of the output.
+// Infinite if phases are too many, or spread too far, to be worth it.
 double macs_in_phases(const ops::Convolution& backwards, double channels);
 
 }  // namespace shoal::cpu

@@ -1,3 +1,7 @@
+// Gradient of weights, the register block:
+//   dw[m, c, tap] += sum over pixels of x[c, pixel * stride + tap] * dy[m, pixel]
+// Lanes are the output channels m of a block. Per pixel the tile loads one vector of dy and
+// broadcasts kElements floats of x, which are consecutive channels and taps, for kElements FMA.
 #include "shoal/cpu/conv/weights_tile.h"
 
 #include <array>
@@ -18,12 +22,12 @@ using V = hn::Vec<D>;
 
 constexpr int64_t kLanes = HWY_LANES(float);
 
-// With a pixel of dy and one element beside them: 18 of 32 registers, or 14 of 16.
+// Accumulators, with a pixel of dy and one element beside them: 18 of 32 registers, or 14 of 16.
 constexpr int kMost =
     HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX3_DL || HWY_TARGET == HWY_NEON ? 16 : 12;
 
-// So many sums at once hide how long an addition takes. Few elements have two sums each, which
-// take turns.
+// This many independent accumulators hide the latency of FMA. Tiles with fewer elements keep two
+// sums each, which alternate between pixels.
 constexpr int kBusy = 8;
 
 template <int kElements, int kTurns>

@@ -1,16 +1,17 @@
-// Winograd's minimal filtering for 3x3 windows of stride 1: an output tile of m x m pixels costs
-// (m + 2)^2 products per pair of channels instead of 9 m^2. Images, filters and results go through
-// small linear transforms, all of them on blocked channels (blocked.h): one pixel is one vector.
+// Winograd's minimal filtering for 3x3 windows of stride 1: an output tile of m x m pixels costs (m
+// + 2)^2 products per pair of channels instead of 9 m^2. Images, filters and results go through
+// small linear transforms, all of them in the blocked layout (blocked.h): one pixel is one vector.
+// REQUIRES, for all functions: m is 2, 4 or 6.
 #pragma once
 
 #include <cstdint>
 
 namespace shoal::cpu {
 
-// The part of one block of channels that a tile of m + 2 by m + 2 pixels covers.
+// A tile of m + 2 by m + 2 pixels of one block of channels.
 struct WinogradInput {
   const float* x = nullptr;  // the block
-  int64_t offset = 0;        // in it, of the tile's first pixel: less than zero in the padding
+  int64_t offset = 0;        // of the first pixel; negative if it lies in the padding
   int64_t row_stride = 0;    // floats
   // Rows and columns of the tile that lie in the image; the others are zero.
   int row_begin = 0, row_end = 0, column_begin = 0, column_end = 0;

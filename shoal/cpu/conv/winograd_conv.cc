@@ -1,6 +1,13 @@
-// BlockedConv with 3x3 windows of stride 1 by Winograd's transforms (winograd.h). Tiles of the
-// image are transformed, then multiplied point by point of the transform with the filters, which
-// are transformed before, then transformed back.
+// BlockedConv with 3x3 windows of stride 1 by Winograd's transforms (winograd.h), in three phases
+// per chunk of tiles:
+//   1. V = B^T d B for every tile and block of input channels;
+//   2. for each of the (m + 2)^2 points, a matrix product [tiles x in] * [in x out] with the
+//   transformed
+//      filters, by the register block of direct convolutions (conv_tile.h) with one tap;
+//   3. Y = A^T Z A for every tile and block of output channels, with bias, residual and clamp.
+// A chunk is as many tiles as fit into the second-level cache between the phases. The filters are
+// transformed once; they are (m + 2)^2 / 9 times as large as before (1.8, 4 and 7.1 for m = 2, 4
+// and 6), and reading them limits layers of many channels and few pixels.
 #include <algorithm>
 #include <array>
 #include <limits>
@@ -14,10 +21,10 @@
 namespace shoal::cpu {
 namespace {
 
-// Floats of transformed tiles that a thread works on at a time, in its second-level cache together
-// with a panel of filters.
+// Floats of transformed tiles that a thread works on at a time: 512 KB, in its second-level cache
+// together with a panel of filters.
 constexpr int64_t kChunkFloats = int64_t{128} << 10;
-// Filters of many channels do not stay in any cache: so many tiles at least share reading them.
+// Filters of many channels do not stay in any cache. At least this many tiles share each read.
 constexpr int64_t kFewTiles = 28;
 
 constexpr int64_t kLineFloats = 16;
@@ -84,13 +91,13 @@ class WinogradKernel : public Kernel {
   };
 
   // Floats from one point of the transform to the next: an odd number of cache lines, so that the
-  // points of one tile do not have to share a few of them.
+  // points of one tile, which are written together, do not fall into the same few cache sets.
   int64_t point_in() const { return site_.in_blocks * chunk_tiles_ * site_.block | kLineFloats; }
   int64_t point_out() const { return site_.out_blocks * chunk_tiles_ * site_.block | kLineFloats; }
   int64_t chunk_floats() const { return points_ * (point_in() + point_out()); }
 
-  // Each thread has chunks of its own where there are enough of them; otherwise all work on one
-  // chunk together, which is larger then.
+  // Each thread has chunks of its own if there are enough of them. Otherwise all threads work on
+  // one larger chunk together, with a barrier between phases.
   void choose_work() {
     constexpr int64_t kChunksPerThread = 8;
     const int64_t tile_floats = points_ * (site_.in_blocks + site_.out_blocks) * site_.block;
@@ -120,7 +127,7 @@ class WinogradKernel : public Kernel {
     };
   }
 
-  // In a panel, the blocks of output channels lie side by side for every input channel.
+  // [point][panel][input channel][block of the panel][b], as FilterPanels with one tap.
   void pack_block(const float* w, int64_t b, float* filters) const {
     constexpr int64_t kTaps = 9, kMostLanes = 64;
     const int64_t in = site_.in_channels, block = site_.block, panel = b / size_.blocks;
@@ -190,7 +197,8 @@ class WinogradKernel : public Kernel {
         tile.w = chunk.filters.packed + point * point_filters() +
                  first * site_.block * site_.in_channels;
         for (int64_t i = 0; i < chunk.tiles; i += size_.pixels) {
-          // The last ones overlap the ones before, or are computed from what was there before.
+          // The last tiles overlap the ones before. If the chunk is not full, some are stale
+          // elements of an earlier chunk, whose results nobody reads.
           const int64_t t = std::min(i, chunk_tiles_ - size_.pixels) * site_.block;
           tile.x = x + t;
           tile.y = y + t;
@@ -255,8 +263,8 @@ bool fits_winograd(const KernelSpec& site) {
          is_small(conv.window.axes[2]);
 }
 
-// Transformed filters are (m + 2)^2 / 9 times as large as before. What the largest tiles save on
-// many channels is not worth the memory.
+// The largest tile multiplies the memory of filters by 7. On many channels its saving is not worth
+// that.
 constexpr int64_t kLargeTile = 6, kMostLargeFilters = 128 * 256;
 
 template <int m>
@@ -274,8 +282,10 @@ double cost(const KernelSpec& site) {
              out = static_cast<double>(conv.out_channels);
   const auto tiles = static_cast<double>(conv.batch * ceil_div(conv.window.axes[1].output, m) *
                                          ceil_div(conv.window.axes[2].output, m));
-  // Measured: what transforming one element, and reading one element of a filter, takes as long as.
+  // Measured in multiply-accumulates: transforming one element, and reading one element of a
+  // filter.
   constexpr double kTransform = 12, kRead = 6;
+  // Per point: the products, the transforms of input and output, and one pass over the filters.
   return (m + 2) * (m + 2) * (tiles * (in * out + kTransform * (in + out)) + kRead * in * out);
 }
 

@@ -1,6 +1,7 @@
 // Packing: fills the panels of product.h. A factor that is contiguous along the panel is copied by
-// vectors; one that is contiguous along k is transposed four by four in registers. Packing moves 8
-// bytes per element (read and write), against R or C multiply-accumulates per element and panel.
+// vectors; one that is contiguous along k is transposed four by four in registers. Packing reads
+// and writes 8 bytes per element, and each packed element of the right factor is used once per row
+// of a block.
 #include <algorithm>
 
 #include "shoal/cpu/product/product.h"
