@@ -1,7 +1,8 @@
 // Conv and FusedConv in the plain layout, for nodes that lowering does not move to blocks: groups
-// of odd sizes, 1-D and 3-D images, few output channels. Three kernels: a matrix product of filters
-// [m, channels * taps] with columns gathered from the image (im2col, image_columns.h), a loop per
-// plane for depthwise convolutions, and dot products where the filter covers the whole image.
+// of odd sizes, 1-D and 3-D images, single pixels, few output channels. Three kernels: a matrix
+// product of filters [m, channels * taps] with columns gathered from the image (im2col,
+// image_columns.h), a loop per plane for depthwise convolutions, and dot products where the filter
+// covers the whole image.
 #include "shoal/ops/nn/conv.h"
 
 #include <algorithm>

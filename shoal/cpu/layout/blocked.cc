@@ -1,3 +1,7 @@
+// Operators of the blocked layout. Each is defined by the plain operator that it stands for:
+// infer() translates shapes to the plain layout, asks the plain operator and translates back, and
+// the reference function converts tensors in the same way. The references are oracles for tests and
+// a fallback for element types without a kernel; they are not meant to be fast.
 #include "shoal/cpu/layout/blocked.h"
 
 #include <algorithm>
@@ -17,6 +21,7 @@ using ops::Convolution;
 constexpr size_t kPlainRank = 4, kBlockedRank = 5;
 constexpr size_t kWeights = 1, kBias = 2, kResidual = 3;
 
+// Sizes come from attributes, which a file may set to anything.
 Result<int64_t> require_count(const Node& node, std::string_view name) {
   SHOAL_ASSIGN(const int64_t count, ops::require_integer(node, name));
   if (count < 1) return invalid(std::string(name) + " is " + std::to_string(count));
@@ -39,6 +44,7 @@ Result<std::vector<TensorType>> infer_unblock(const Node& node, std::span<const 
   SHOAL_ASSIGN(const int64_t channels, require_count(node, "channels"));
   const TensorType& x = inputs[0].type;
   const Shape plain = plain_shape(x.shape, channels);
+  // The number of channels must need exactly the blocks that are there.
   if (blocked_shape(plain, x.shape[4]) != x.shape) {
     return invalid(std::to_string(channels) + " channels are not in " + to_string(x));
   }
@@ -62,6 +68,7 @@ void block(const Node&, std::span<const Tensor> inputs, std::span<Tensor> output
   const size_t size = size_of(inputs[0].dtype());
   const std::byte* x = inputs[0].bytes().data();
   std::byte* y = outputs[0].bytes().data();
+  // Zeros for the channels that fill up the last block.
   std::ranges::fill(outputs[0].bytes(), std::byte{0});
   for_each_element(inputs[0].shape(), outputs[0].shape()[4], [&](int64_t plain, int64_t blocked) {
     std::copy_n(x + static_cast<size_t>(plain) * size, size,
@@ -79,14 +86,14 @@ void unblock(const Node&, std::span<const Tensor> inputs, std::span<Tensor> outp
   });
 }
 
-// The image's shape where channels are not in blocks.
+// Shape of the image in the plain layout. The weights know how many channels the last block has.
 Shape image_shape(const Node& node, const Shape& x, const Shape& w) {
   if (x.rank() == kPlainRank) return x;
   const bool transposed = node.op == &blocked_conv_transpose;
   return plain_shape(x, transposed ? w[0] : w[1] * node.integer("group", 1));
 }
 
-// The node's inputs as FusedConv or FusedConvTranspose would have them.
+// Inputs of the node as FusedConv or FusedConvTranspose would have them.
 Result<std::vector<Operand>> plain_operands(const Node& node, std::span<const Operand> inputs,
                                             int64_t block) {
   std::vector<Operand> plain(inputs.begin(), inputs.end());
@@ -103,7 +110,8 @@ Result<std::vector<Operand>> plain_operands(const Node& node, std::span<const Op
   return plain;
 }
 
-// Base says what the node is on channels that are not in blocks.
+// Types of a product whose plain form is Base. The residual is left out when Base is asked, because
+// it is in blocks: it must equal the result.
 template <const Operator& Base>
 Result<std::vector<TensorType>> infer_product(const Node& node, std::span<const Operand> inputs) {
   SHOAL_ASSIGN(const int64_t block, require_count(node, "block"));
@@ -162,6 +170,7 @@ Result<std::vector<TensorType>> infer_turned(const Node& node, std::span<const O
 
 void turn(const Node& node, std::span<const Tensor> inputs, std::span<Tensor> outputs) {
   const Shape& w = inputs[0].shape();
+  // Turning by 180 degrees reverses the taps. Filters change from [m, c] to [c, m] in each group.
   const int64_t taps = w[2] * w[3], each = w[0] / node.integer("group", 1);
   const float* from = inputs[0].data<float>().data();
   for (int64_t m = 0; m < w[0]; ++m) {

@@ -1,3 +1,6 @@
+// Operators of training in the blocked layout, defined by the plain operators like those of
+// blocked.cc. Weights are an output here and do not tell how many channels the last block has, so
+// that attributes or the scale of a normalisation do.
 #include "shoal/cpu/layout/blocked_backward.h"
 
 #include <string>
@@ -15,14 +18,15 @@ constexpr size_t kPlainRank = 4;
 
 Result<Shape> plain_shape(const Shape& shape, int64_t count) {
   const bool fits = shape.rank() == kPlainRank + 1 && count > 0 && shape[4] > 0 &&
-                    (count - 1) / shape[4] + 1 == shape[1];
+                    (count - 1) / shape[4] + 1 == shape[1];  // ceil, without overflow
   if (!fits) {
     return invalid(std::to_string(count) + " channels are not in blocks of " + to_string(shape));
   }
   return Shape{shape[0], count, shape[2], shape[3]};
 }
 
-// A shape with the channels that the attribute says; as it is if they are not in blocks.
+// Plain shape with the number of channels that the attribute has. A plain tensor is returned as it
+// is.
 Result<Shape> plain_shape(const Node& node, std::string_view channels, const Shape& shape) {
   if (shape.rank() == kPlainRank) return shape;
   SHOAL_ASSIGN(const int64_t count, ops::require_integer(node, channels));
@@ -52,8 +56,8 @@ int64_t macs(const Node& node, std::span<const Operand> inputs,
   return ops::count_macs(blocked_convolution_behind(node, inputs[0].type.shape, outputs[0].shape));
 }
 
-// Of normalisations: the scale, input 1, says how many channels there are. Inputs that are images,
-// and output 0, are in blocks.
+// Types of a normalisation. The scale, input 1, has one element per channel. Inputs that are
+// images, and output 0, are in blocks.
 template <const Operator& Base>
 Result<std::vector<TensorType>> infer_normalization(const Node& node,
                                                     std::span<const Operand> inputs) {

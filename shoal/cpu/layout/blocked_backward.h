@@ -1,4 +1,4 @@
-// What training alone asks of channels in blocks (blocked.h), as operators that only the CPU knows.
+// Operators of the blocked layout (blocked.h) that only training needs.
 #pragma once
 
 #include "shoal/graph/graph.h"
@@ -6,18 +6,20 @@
 
 namespace shoal::cpu {
 
-// ConvWeightsBackward whose dy has its `out` channels in blocks. The image has its `in` channels in
-// blocks, too, or few of them as they are, in four axes. There is one group, or one for each
-// channel. Its results are plain.
+// ConvWeightsBackward with the `out` channels of dy in blocks. The `in` channels of the image are
+// in blocks too, or a few of them plain, in four axes. There is one group, or one per channel.
+// Results are plain.
 extern const Operator blocked_conv_weights_backward;
 
-// BatchNormalization as it trains, of a blocked image; all else has one element per channel.
+// BatchNormalization in training mode, of a blocked image. All other tensors have one element per
+// channel.
 extern const Operator blocked_batch_normalization;
 
 // BatchNormalizationBackward of a blocked image and a blocked dy.
 extern const Operator blocked_batch_normalization_backward;
 
-// The convolution whose weights those are.
+// Geometry of the convolution whose weights get the gradient, w. REQUIRES: infer() has accepted the
+// node.
 ops::Convolution blocked_convolution_behind(const Node& node, const Shape& x, const Shape& w);
 
 }  // namespace shoal::cpu

@@ -1,3 +1,6 @@
+// Quantised operators in the blocked layout, defined by the plain operators like those of
+// blocked.cc. Channels that fill up a block hold bytes of no meaning; weights that meet them are
+// zero.
 #include "shoal/cpu/layout/blocked_quantized.h"
 
 #include <algorithm>
@@ -13,7 +16,7 @@ using In = QConvInputs;
 
 constexpr size_t kPlainRank = 4, kBlockedRank = 5;
 
-// The shape that a tensor in blocks has without them.
+// Shape of a tensor in the plain layout.
 Shape plain_shape(const Shape& x, int64_t channels) {
   return x.rank() == kBlockedRank ? Shape{x[0], channels, x[2], x[3]} : x;
 }

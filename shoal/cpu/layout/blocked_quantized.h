@@ -1,19 +1,19 @@
-// Quantised operators whose channels are in blocks (blocked.h), which only the CPU knows.
+// Quantised operators in the blocked layout (blocked.h), which only the CPU has.
 #pragma once
 
 #include "shoal/cpu/layout/blocked.h"
 
 namespace shoal::cpu {
 
-// FusedQLinearConv whose image, residual and result have their channels in blocks of `block`. An
-// image of a few channels may come as it is, in four axes.
+// FusedQLinearConv with image, residual and result in blocks of `block` channels. An image of a few
+// channels may come in the plain layout, in four axes.
 extern const Operator blocked_q_linear_conv;
 
-// QLinearGlobalAveragePool of an image in blocks, with `channels` channels. The result is not in
-// blocks: it has one pixel, and what follows takes it as a row.
+// QLinearGlobalAveragePool of a blocked image with `channels` channels. The result is plain: it has
+// one pixel, and the layers that follow take it as a row.
 extern const Operator blocked_q_linear_global_average_pool;
 
-// Where the inputs of a convolution are.
+// Indices of the inputs of a convolution.
 struct QConvInputs {
   enum : size_t {
     kX,

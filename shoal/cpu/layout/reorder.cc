@@ -1,4 +1,6 @@
-// Channels into blocks and out of them again.
+// BlockChannels and UnblockChannels: a transposition of [c, h * w] and [h * w, b] per block. Both
+// move every element once and are limited by memory. Lowering keeps them to the borders of blocked
+// regions.
 #include <algorithm>
 
 #include "shoal/cpu/kernel.h"
@@ -7,7 +9,7 @@
 namespace shoal::cpu {
 namespace {
 
-// What both directions share: one block of channels of one image after the other.
+// Base of both directions: one block of channels of one image after the other.
 class ReorderKernel : public Kernel {
  public:
   ReorderKernel(const Shape& plain, const Shape& blocked)
@@ -21,7 +23,7 @@ class ReorderKernel : public Kernel {
   // Calls f(where the block starts in the plain tensor, in the blocked one, channels it has).
   template <class F>
   void for_each_block(ThreadPool& pool, const F& f) const {
-    constexpr int64_t kElements = 4096;  // that are worth waking a thread
+    constexpr int64_t kElements = 4096;  // worth waking a thread for
     const int64_t grain = kElements / std::max<int64_t>(plane_ * block_, 1) + 1;
     pool.parallel_ranges(images_ * blocks_, grain, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
@@ -47,6 +49,7 @@ class BlockKernel : public ReorderKernel {
       T* y = call.output<T>(0) + blocked;
       for (int64_t i = 0; i < plane_; ++i, y += block_) {
         for (int64_t c = 0; c < channels; ++c) y[c] = x[c * plane_ + i];
+        // Channels that fill up the block must be finite.
         for (int64_t c = channels; c < block_; ++c) y[c] = T{0};
       }
     });

@@ -1,3 +1,8 @@
+// One pass over the nodes in their order. A rule may ask for a value in either layout; reorders are
+// added where a value is first needed in the layout that it does not have, and at most once per
+// value. So they appear only at the borders between blocked and plain regions, and outputs of the
+// graph are plain again. The choice is greedy: a rule sees the layouts of its inputs, not those
+// that later nodes will ask for.
 #include "shoal/cpu/lower/lower.h"
 
 #include "shoal/cpu/lower/lowering.h"
@@ -17,6 +22,7 @@ Result<Graph> Lowering::run() {
 }
 
 Status Lowering::lower(const Node& node) {
+  // Rules for convolutions start blocked regions; rules for layers mostly extend them.
   for (const auto& rules : {conv_rules(), layer_rules()}) {
     for (const LoweringRule& rule : rules) {
       if (rule.op == node.op && rule.fits(*this, node)) return rule.lower(*this, node);
@@ -50,6 +56,7 @@ Result<ValueId> Lowering::plain_of(ValueId id) {
   Copies& copy = copies(id);
   if (copy.plain != kNoValue) return copy.plain;
   const Value& value = from_[id];
+  // Constants are added when first used: those that only blocked nodes use exist only in blocks.
   if (value.constant) {
     copy.plain = to_.add_constant(value.name, *value.constant);
   } else {
@@ -73,7 +80,7 @@ Result<ValueId> Lowering::blocked_of(ValueId id) {
   return copy.blocked;
 }
 
-// Of a factor or addend per channel, [c,1,1] or of four axes.
+// Blocked form of a constant factor or addend: [c, 1, 1], or four axes. Computed here, once.
 Tensor Lowering::blocked_constant(const Tensor& plain) const {
   const Shape& s = plain.shape();
   const Tensor x = s.rank() == kImageRank ? plain : plain.reshaped({1, s[0], s[1], s[2]});

@@ -1,5 +1,5 @@
-// Lowering: the graph as the CPU computes it, with channels in blocks (blocked.h) wherever
-// convolutions are, and between them as long as what lies there allows it.
+// Lowering: rewrites a graph for the CPU, with channels in blocks (blocked.h) wherever convolutions
+// are, and between them as far as the layers there allow it.
 #pragma once
 
 #include <cstdint>
@@ -8,6 +8,8 @@
 
 namespace shoal::cpu {
 
+// Returns the lowered graph, which computes the same outputs from the same inputs; both stay plain.
+// `block` is the number of channels in a block.
 Result<Graph> lower(const Graph& graph, int64_t block);
 
 }  // namespace shoal::cpu

@@ -1,4 +1,6 @@
-// Which convolutions are computed on channels in blocks.
+// Rules for convolutions: which of them are computed in the blocked layout. A convolution starts a
+// blocked region, because blocks pay for their reorders there: an element of the image is moved
+// once and multiplied by taps * channels weights.
 #include <algorithm>
 
 #include "shoal/base/round_up.h"
@@ -15,7 +17,8 @@ namespace {
 
 constexpr size_t kWeights = 1, kResidual = 3;
 
-// An image of so few channels is read as it is: filling up a block would be most of the work.
+// Images of so few channels are read in the plain layout: filling up a block would be most of the
+// work.
 constexpr int64_t kFewChannels = 4;
 
 bool has_float_image(const Lowering& lowering, const Node& node) {
@@ -27,8 +30,8 @@ bool has_constant_weights(const Lowering& lowering, const Node& node) {
   return lowering.graph()[node.inputs[kWeights]].constant.has_value();
 }
 
-// Kernels copy padded images. Where nearly all of one would be padding, as a file may ask for, the
-// copy could be of any size.
+// Kernels copy padded images. A file may ask for nearly any padding, and the copy would have that
+// size.
 bool has_moderate_padding(const ops::Convolution& conv) {
   constexpr int64_t kMost = 1024;
   return std::ranges::all_of(conv.window.axes, [](const ops::WindowAxis& axis) {
@@ -45,19 +48,20 @@ bool fits_conv(const Lowering& lowering, const Node& node) {
   if (!has_float_image(lowering, node)) return false;
   const ops::Convolution conv = ops::convolution_of(node, lowering.shape(node.inputs[0]),
                                                     lowering.shape(node.inputs[kWeights]));
-  // Groups share a block.
+  // Groups must not cross the border of a block.
   const bool grouped = conv.in_channels == conv.out_channels &&
                        conv.in_channels < lowering.block() &&
                        lowering.block() % conv.in_channels == 0;
   const bool packs = is_depthwise(conv) || has_constant_weights(lowering, node);
   if (conv.groups > 1 && (!grouped || !packs)) return false;
   const int64_t channels = conv.groups * conv.out_channels;
-  // One pixel is a product with a vector, which reads the weights where they are.
+  // A single pixel is a product with a vector, which reads the weights in place. Blocks that are
+  // more than half empty would waste more than they gain.
   return conv.output_plane() > 1 && round_up(channels, lowering.block()) <= 2 * channels &&
          conv.output_shape().count() > 0 && has_moderate_padding(conv);
 }
 
-// Blocks of the image are worth making where each of its elements meets many weights.
+// A plain image is worth blocking if each of its elements meets many weights.
 bool fits_few_channels(const Lowering& lowering, const Node& node) {
   constexpr int64_t kManyTaps = 9;
   if (!has_float_image(lowering, node) || !has_constant_weights(lowering, node) ||
@@ -72,27 +76,28 @@ bool fits_few_channels(const Lowering& lowering, const Node& node) {
          conv.output_plane() > 1 && has_moderate_padding(conv);
 }
 
-// Phases compute all of a block, and sums that meet the padding only. A product computes what the
-// output does not show.
+// Phases compute whole blocks, and sums that meet nothing but padding. A product in the plain
+// layout computes sums that fall outside of the output. The cheaper of the two wins.
 bool fits_conv_transpose(const Lowering& lowering, const Node& node) {
   if (!has_float_image(lowering, node) || node.integer("group", 1) != 1) return false;
   const ops::Convolution conv = ops::transposed_convolution_of(
       node, lowering.shape(node.inputs[0]), lowering.shape(node.inputs[kWeights]));
   const auto computed = static_cast<double>(round_up(conv.in_channels, lowering.block()));
-  constexpr double kScatter = 2;  // a product of plain channels, and what it is summed up with
+  constexpr double kScatter = 2;  // cost of product and scatter per multiply-accumulate
   return conv.in_channels > 0 &&
          macs_in_phases(conv, computed) <= kScatter * static_cast<double>(ops::count_macs(conv));
 }
 
-// The padding of an axis of the Conv that a ConvTranspose of stride 1 is; less than zero if there
-// is none such.
+// Padding of an axis of the Conv that equals a ConvTranspose of stride 1; negative if there is
+// none.
 ops::Range turned_padding(const ops::WindowAxis& axis) {
   const int64_t begin = axis.extent() - 1 - axis.pad_begin;
   return {begin, axis.input + axis.extent() - 1 - axis.output - begin};
 }
 
-// The way back through a convolution of stride 1 is one, too, so that all kernels of BlockedConv
-// compete for it. Weights that are constant are turned in phases, without a node.
+// The gradient of a convolution of stride 1 is a convolution, too, so that all kernels of
+// BlockedConv compete for it. Constant weights are packed in phases, which turn filters without a
+// node.
 bool fits_turned(const Lowering& lowering, const Node& node) {
   if (has_constant_weights(lowering, node) || !has_float_image(lowering, node)) return false;
   const ops::Convolution conv = ops::transposed_convolution_of(
@@ -107,7 +112,8 @@ bool fits_turned(const Lowering& lowering, const Node& node) {
          });
 }
 
-// Nothing else computes in bytes as fast, however few the channels and pixels are.
+// Quantised convolutions are always blocked: no plain kernel computes in bytes, however few the
+// channels and pixels are.
 bool fits_quantized(const Lowering& lowering, const Node& node) {
   const std::vector<Operand> inputs = lowering.graph().operands(node.inputs);
   const Shape& x = inputs[QConvInputs::kX].type.shape;
@@ -120,7 +126,7 @@ bool fits_quantized(const Lowering& lowering, const Node& node) {
          conv.in_channels > 0 && has_moderate_padding(conv);
 }
 
-// `residual` is the input that is an image too.
+// Inputs of the replacement. Input 0 is in blocks unless `as_it_is`, and so is input `residual`.
 Result<std::vector<ValueId>> inputs_of(Lowering& lowering, const Node& node, size_t residual,
                                        bool as_it_is) {
   std::vector<ValueId> inputs;
@@ -141,7 +147,7 @@ Status lower_to(const Operator& op, size_t residual, bool as_it_is, Lowering& lo
   return lowering.add_blocked(node, op, std::move(inputs), std::move(attributes));
 }
 
-// Of the image: dy has the channels of the output.
+// The output channels, which are those of dy, must fill at least half of a block.
 bool fits_weights_backward(const Lowering& lowering, const Node& node) {
   const Shape &x = lowering.shape(node.inputs[0]), &dy = lowering.shape(node.inputs[1]);
   if (!has_float_image(lowering, node) || dy.count() == 0) return false;
@@ -197,7 +203,7 @@ Status lower_weights_backward(Lowering& lowering, const Node& node) {
                             std::move(attributes));
 }
 
-// Products know how to compute it as well.
+// The fallback: the operator expands to products.
 bool always(const Lowering&, const Node&) { return true; }
 
 Status expand(Lowering& lowering, const Node& node) { return lowering.expand(node); }
@@ -210,6 +216,7 @@ Status lower_quantized(Lowering& lowering, const Node& node) {
 }  // namespace
 
 std::span<const LoweringRule> conv_rules() {
+  // In order of preference for each operator.
   static const LoweringRule kRules[] = {
       {&ops::conv, fits_conv, lower_conv},
       {&ops::fused_conv, fits_conv, lower_conv},

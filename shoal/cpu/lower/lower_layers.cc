@@ -1,5 +1,7 @@
-// What lies between convolutions and can be computed on channels in blocks as well: pools, sums,
-// normalisations, functions of single elements.
+// Rules for layers between convolutions that can be computed in blocks as well: pools, sums,
+// normalisations, element-wise functions. Most of them fit only if an input is blocked already: a
+// layer that does little work per element is not worth a reorder, but keeping the layout avoids
+// two.
 #include <algorithm>
 
 #include "shoal/cpu/layout/blocked_backward.h"
@@ -20,7 +22,8 @@ bool fits_pool(const Lowering& lowering, const Node& node) {
          node.integer("storage_order", 0) == 0;
 }
 
-// The channels of a block become a third spatial axis, on which the window is one wide.
+// A pool in blocks is a pool of [n, c / b, h, w, b] over three spatial axes with a window of one
+// along the last, so that the plain operator defines it.
 Attributes pool_of_blocks(const Lowering& lowering, const Node& node) {
   Attributes attributes = node.attributes;
   for (const char* name : {"kernel_shape", "strides", "dilations"}) {
@@ -44,7 +47,8 @@ Status lower_pool(Lowering& lowering, const Node& node) {
   return lowering.add_blocked(node, *node.op, std::move(inputs), pool_of_blocks(lowering, node));
 }
 
-// What lies before a pool, and so its gradient, is mostly blocked, even if dy is not.
+// The layer before a pool, and so the gradient that flows into it, is mostly blocked, even if dy is
+// not.
 bool fits_pool_backward(const Lowering& lowering, const Node& node) {
   const TensorType& dx = lowering.graph()[node.outputs[0]].type;
   return dx.dtype == DType::kF32 && dx.shape.rank() == kImageRank && dx.shape.count() > 0 &&
@@ -67,20 +71,20 @@ Status lower_global_pool(Lowering& lowering, const Node& node) {
                               {{"kernel_shape", std::vector{x[2], x[3], int64_t{1}}}});
 }
 
-// One pixel per channel, which needs no blocks.
+// The result has one pixel per channel and stays plain.
 Status lower_quantized_global_pool(Lowering& lowering, const Node& node) {
   SHOAL_ASSIGN(std::vector<ValueId> inputs, lowering.with_blocked_image(node));
   return lowering.add_plain(node, blocked_q_linear_global_average_pool, std::move(inputs),
                             {{"channels", lowering.shape(node.inputs[0])[1]}});
 }
 
-// What else is cast is mostly no image, and integers have no fast way out of blocks.
+// Other casts are mostly not of images, and integers have no fast kernel out of blocks.
 bool fits_cast(const Lowering& lowering, const Node& node) {
   const auto is_bf16 = [&](ValueId id) { return lowering.graph()[id].type.dtype == DType::kBF16; };
   return is_blocked(lowering, node) && (is_bf16(node.inputs[0]) || is_bf16(node.outputs[0]));
 }
 
-// The operator does the same to every element, wherever it lies.
+// The operator does the same to every element, so that the layout does not matter.
 Status lower_first_input(Lowering& lowering, const Node& node) {
   SHOAL_ASSIGN(std::vector<ValueId> inputs, lowering.with_blocked_image(node));
   return lowering.add_blocked(node, *node.op, std::move(inputs), node.attributes);
@@ -92,7 +96,7 @@ Status lower_instance_normalization(Lowering& lowering, const Node& node) {
                               node.attributes);
 }
 
-// Worth blocks of their own: several passes over all images.
+// Worth a reorder by itself: several passes over all images.
 bool fits_training_normalization(const Lowering& lowering, const Node& node) {
   const bool trains = node.op != &ops::batch_normalization || node.integer("training_mode", 0) != 0;
   const Shape& x = lowering.shape(node.inputs[0]);
@@ -114,7 +118,7 @@ Status lower_training_normalization(Lowering& lowering, const Node& node) {
   return lowering.add_blocked(node, op, std::move(inputs), node.attributes);
 }
 
-// The axes that a Slice cuts, none of them negative; empty if they are all, or not known.
+// Axes that a Slice cuts, none of them negative; empty if it cuts all, or if they are not constant.
 std::vector<int64_t> sliced_axes(const Lowering& lowering, const Node& node) {
   constexpr size_t kAxes = 3;
   if (node.inputs.size() <= kAxes || node.inputs[kAxes] == kNoValue) return {};
@@ -142,7 +146,7 @@ Status lower_slice(Lowering& lowering, const Node& node) {
   return lowering.add_blocked(node, ops::slice, std::move(inputs), node.attributes);
 }
 
-// Blocks follow each other only where all of them are full.
+// Concatenation of channels is one of blocks only if all blocks are full.
 bool fits_concat(const Lowering& lowering, const Node& node) {
   const int64_t axis = node.integer("axis", 0);
   return (axis == 1 || axis == 1 - static_cast<int64_t>(kImageRank)) &&
@@ -162,7 +166,8 @@ Status lower_concat(Lowering& lowering, const Node& node) {
 
 bool is_scalar(const Shape& shape) { return shape.count() == 1 && shape.rank() <= 1; }
 
-// As large as y in every axis, or one element per channel, or one element at all.
+// Operands that broadcast in blocks as they do in the plain layout: as large as y, one element per
+// channel, or a single element.
 bool fits_operand(const Lowering& lowering, ValueId id, const Shape& y) {
   if (id == kNoValue) return true;
   const Shape& x = lowering.shape(id);
@@ -209,8 +214,9 @@ std::vector<LoweringRule> collect() {
       {&ops::concat, fits_concat, lower_concat},
       {&ops::q_linear_add, fits_elementwise, lower_elementwise},
   };
-  // The channels that fill up a block are zero, or were computed from zeros. They must stay finite:
-  // later they are multiplied by weights that are zero.
+  // Channels that fill up a block are zero, or were computed from zeros. They must stay finite,
+  // because later layers multiply them by weights of zero: functions like log or 1 / x are not
+  // allowed.
   for (const Operator* op : ops::all()) {
     if (op->elementwise.finite) rules.push_back({op, fits_elementwise, lower_elementwise});
   }

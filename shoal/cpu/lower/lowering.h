@@ -1,5 +1,5 @@
-// What the rules of lowering (lower.h) share: the graph that is read, the one that is made, and
-// which values exist in which form.
+// Lowering: the state that the rules of lowering (lower.h) share, namely the graph that is read,
+// the one that is built, and which values exist in which layout.
 #pragma once
 
 #include <span>
@@ -11,6 +11,7 @@
 
 namespace shoal::cpu {
 
+// Used by one thread for one graph, which must outlive it.
 class Lowering {
  public:
   Lowering(const Graph& from, int64_t block)
@@ -18,26 +19,27 @@ class Lowering {
 
   Result<Graph> run();
 
-  // Of the graph that is read.
+  // The graph that is read.
   const Graph& graph() const { return from_; }
   const Shape& shape(ValueId id) const { return from_[id].type.shape; }
 
   int64_t block() const { return block_; }
   bool is_blocked(ValueId id) const { return id != kNoValue && copies(id).blocked != kNoValue; }
 
-  // What stands for a value in the new graph; made now if it is not there in this form.
+  // The value in the new graph, in one layout. A reorder is added if it does not exist in that
+  // layout yet; later calls return the same value.
   Result<ValueId> plain_of(ValueId id);
   Result<ValueId> blocked_of(ValueId id);
 
-  // A node's inputs, as they are but for the first, which is in blocks.
+  // Inputs of a node: the first in blocks, the others plain.
   Result<std::vector<ValueId>> with_blocked_image(const Node& node);
 
-  // Adds what stands for a node: its first output is blocked, or none is.
+  // Adds the replacement of a node: its first output is blocked, or none is.
   Status add_blocked(const Node& node, const Operator& op, std::vector<ValueId> inputs,
                      Attributes attributes);
   Status add_plain(const Node& node, const Operator& op, std::vector<ValueId> inputs,
                    Attributes attributes);
-  // The node as its operator says it in others, all of them plain.
+  // Replaces the node by others, all of them plain, as its operator defines it.
   Status expand(const Node& node);
   Result<ValueId> add(const Operator& op, std::vector<ValueId> inputs, Attributes attributes) {
     return to_.add(op, std::move(inputs), std::move(attributes));
@@ -47,7 +49,7 @@ class Lowering {
   }
 
  private:
-  // Of a value of the old graph: in one form, or in both.
+  // Copies of a value of the old graph: in one layout, or in both.
   struct Copies {
     ValueId plain = kNoValue;
     ValueId blocked = kNoValue;
@@ -66,8 +68,8 @@ class Lowering {
   std::vector<Copies> copies_;
 };
 
-// How one operator is lowered where that is possible and worth it; elsewhere the next rule for it
-// is asked, and in the end the node stays as it is.
+// Rule for one operator. The first rule that fits lowers the node; if none fits, the node is copied
+// and stays plain. fits() says whether the replacement is possible and worth it.
 struct LoweringRule {
   const Operator* op;
   bool (*fits)(const Lowering&, const Node&);
@@ -76,6 +78,6 @@ struct LoweringRule {
 std::span<const LoweringRule> conv_rules();
 std::span<const LoweringRule> layer_rules();
 
-inline constexpr size_t kImageRank = 4;  // only those are blocked
+inline constexpr size_t kImageRank = 4;  // only images [n, c, h, w] are blocked
 
 }  // namespace shoal::cpu
