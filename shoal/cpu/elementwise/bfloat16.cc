@@ -1,3 +1,6 @@
+// bfloat16 is the upper half of a float. Rounding to nearest even adds 0x7fff plus the last bit
+// that is kept before the lower half is dropped; the carry may reach the exponent, which rounds up
+// to infinity correctly. Loops move 6 bytes per element and are limited by memory.
 #include "shoal/cpu/elementwise/bfloat16.h"
 
 #include <algorithm>
@@ -17,7 +20,7 @@ using Bits = hn::RebindToUnsigned<D>;
 using HalfBits = hn::Rebind<uint16_t, D>;
 using BitsV = hn::Vec<Bits>;
 
-// f(from, to) does one vector; the last by way of copies that are filled up with zeros.
+// f(from, to) converts one vector; the last goes through copies that are filled up with zeros.
 template <class From, class To, class F>
 HWY_INLINE void convert(const From* x, To* y, int64_t n, const F& f) {
   int64_t i = 0;
@@ -30,9 +33,9 @@ HWY_INLINE void convert(const From* x, To* y, int64_t n, const F& f) {
   std::copy_n(to, n - i, y + i);
 }
 
-// upper(bits of a float) has what is kept in its low half, and zeros above. A NaN keeps the upper
-// half of its bits, and one that says that it is quiet: rounding, or cutting off, could make it
-// infinite.
+// upper(bits of a float) returns the bits that are kept in the low half, zeros above. A NaN keeps
+// the upper half of its bits and gets the quiet bit: rounding or truncation could turn it into
+// infinity.
 template <class F>
 HWY_INLINE void narrow(const float* x, uint16_t* y, int64_t n, const F& upper) {
   const D d;

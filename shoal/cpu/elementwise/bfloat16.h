@@ -1,10 +1,11 @@
-// Floats to bfloat16, which are kept as bits, and back.
+// Conversion of floats to bfloat16, which are kept as bits in uint16_t, and back.
 #pragma once
 
 #include <cstdint>
 
 namespace shoal::cpu {
 
+// Loops over n elements. x and y must not overlap.
 using Narrow = void (*)(const float* x, uint16_t* y, int64_t n);
 using Widen = void (*)(const uint16_t* x, float* y, int64_t n);
 

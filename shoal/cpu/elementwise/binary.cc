@@ -1,4 +1,5 @@
-// Element-wise operators of two inputs that broadcast.
+// Element-wise operators with two inputs that broadcast: runs of a Walk, in which each operand is
+// contiguous or a single repeated element.
 #include "shoal/cpu/elementwise/binary.h"
 
 #include "shoal/cpu/kernel.h"

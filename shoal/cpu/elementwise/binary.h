@@ -1,4 +1,4 @@
-// The inner loops of binary.cc, compiled once per instruction set.
+// Inner loops of element-wise operators with two inputs, compiled once per instruction set.
 #pragma once
 
 #include <cstdint>
@@ -8,8 +8,8 @@
 
 namespace shoal::cpu {
 
-// y_i = f(a_i, b_i) for n elements; a step of 0 repeats the first. y may be the memory of an
-// operand that steps.
+// y_i = f(a_i, b_i) for n elements. Steps are 1, or 0 to repeat the first element. y may be the
+// memory of an operand with step 1.
 using BinaryLoop = void (*)(const float* a, int64_t a_step, const float* b, int64_t b_step,
                             float* y, int64_t n);
 

@@ -1,3 +1,5 @@
+// Loops of element-wise operators with two inputs, one per line SHOAL_BINARY of
+// vector_functions.inc. They move up to 12 bytes per element and are limited by memory.
 #include <algorithm>
 
 #include "shoal/cpu/elementwise/binary.h"

@@ -1,4 +1,4 @@
-// Cast between floats and bfloat16, which training may keep activations in.
+// Cast between floats and bfloat16, in which training may keep activations.
 #include "shoal/ops/elementwise/cast.h"
 
 #include "shoal/cpu/elementwise/bfloat16.h"
@@ -8,7 +8,7 @@
 namespace shoal::cpu {
 namespace {
 
-// From and To have the sizes of the elements.
+// From and To are types of the size of the elements: bfloat16 is handled as bits.
 template <class From, class To>
 class CastKernel : public Kernel {
  public:
@@ -16,7 +16,7 @@ class CastKernel : public Kernel {
   explicit CastKernel(Loop loop) : loop_(loop) {}
 
   void run(const KernelArgs& call) const override {
-    constexpr int64_t kElements = 16384;  // that are worth waking a thread
+    constexpr int64_t kElements = 16384;  // worth waking a thread for
     const auto* x = reinterpret_cast<const From*>(call.inputs[0].bytes().data());
     auto* y = reinterpret_cast<To*>(call.outputs[0].bytes().data());
     call.pool.parallel_ranges(call.outputs[0].count(), kElements, [&](int64_t begin, int64_t end) {

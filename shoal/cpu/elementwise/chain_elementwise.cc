@@ -1,5 +1,7 @@
-// The pass of elementwise_chain.h, from the last node to the first: each takes in the nodes before
-// it that work for it alone.
+// The pass that makes chains. It goes from the last node to the first: each node that is a step
+// takes in, breadth first, the producers of its operands that have no other reader and the same
+// type, up to kMaxChainSteps nodes and kMaxChainInputs inputs. A value with two readers is never
+// taken in, so nothing is computed twice.
 #include <algorithm>
 
 #include "shoal/cpu/elementwise/elementwise_chain.h"
@@ -44,7 +46,7 @@ class Chainer {
  private:
   static size_t index(ValueId id) { return static_cast<size_t>(id); }
 
-  // What the inputs of a chain are: operands that no member computes.
+  // Inputs of a chain: operands that no member computes.
   std::vector<ValueId> inputs_of(const std::vector<size_t>& members) const {
     std::vector<ValueId> inputs;
     for (size_t n : members) {
@@ -62,7 +64,8 @@ class Chainer {
         .first(std::min(node.inputs.size(), node.op->elementwise.operands));
   }
 
-  // Members in the order of the graph; a node on its own stays what it is.
+  // Chooses the members of the chain that ends at `last`, in the order of the graph. A single node
+  // stays what it is.
   void gather(size_t last) {
     if (!as_step(from_, from_.nodes()[last])) return;
     const TensorType& type = from_[from_.nodes()[last].outputs[0]].type;
@@ -124,7 +127,7 @@ class Chainer {
   const Graph& from_;
   std::vector<size_t> producer_;              // by value
   std::vector<int> readers_;                  // by value; outputs of the graph count
-  std::vector<bool> taken_;                   // by node: into the chain of a later one
+  std::vector<bool> taken_;                   // by node: part of the chain of a later one
   std::vector<std::vector<size_t>> members_;  // by node: of the chain that it ends
   std::vector<ValueId> fresh_;                // by value
   Graph to_;

@@ -1,4 +1,5 @@
-// ElementwiseChain: in runs as long as the strides of its inputs allow.
+// ElementwiseChain: compiles the steps of a chain to a program for chain_loop.h, and runs it over
+// runs as long as the strides of its inputs allow.
 #include "shoal/cpu/elementwise/chain_loop.h"
 #include "shoal/cpu/kernel.h"
 #include "shoal/cpu/movement/strided.h"
@@ -26,7 +27,8 @@ const Row& row_of(const Operator* op) {
   return *row;
 }
 
-// A result that the next step does not take up is stored until somebody loads it.
+// Every result has one reader. If that is the next step, the result stays the running value;
+// otherwise it is stored until it is loaded.
 ChainProgram program_of(const KernelSpec& site) {
   const std::vector<ChainStep> steps = steps_of(site.node);
   ChainProgram program{{}, site.inputs.size()};

@@ -1,3 +1,7 @@
+// The interpreter of element-wise chains. A group of kVectors vectors goes through the whole
+// program before the next one, so that a chain of s nodes reads its inputs and writes its output
+// once instead of s times. Decoding an instruction costs one indirect jump per group; an
+// instruction works on kVectors * kLanes elements, which hides it.
 #include "shoal/cpu/elementwise/chain_loop.h"
 
 #include <algorithm>
@@ -13,8 +17,8 @@ HWY_BEFORE_NAMESPACE();
 namespace shoal::cpu::HWY_NAMESPACE {
 namespace {
 
-// Vectors that go through all steps at once: few enough to stay in registers, enough to make up for
-// deciding what to do.
+// Vectors of the running value: few enough to stay in registers, enough to spread the cost of
+// decoding.
 constexpr int kVectors = 8;
 constexpr int64_t kGroup = kVectors * kLanes;
 
@@ -55,8 +59,8 @@ HWY_INLINE void execute(const ChainInstruction& what, V (&running)[kVectors], fl
   }
 }
 
-// Where the values of a group are: inputs move on with it, what was stored and what is the same for
-// all elements stays.
+// Addresses of the values of a group. Inputs move on with the group; stored values and inputs that
+// are the same for all elements stay.
 struct Values {
   std::array<float*, kMaxChainInputs + kMaxChainSteps> first;
   std::array<int64_t, kMaxChainInputs + kMaxChainSteps> moves;
@@ -87,7 +91,7 @@ void run_chain_here(const ChainProgram& program,
   int64_t i = 0;
   for (; i + kGroup <= n; i += kGroup) run_group(program, values, i, y + i);
   if (i == n) return;
-  // What is left over goes by way of a group filled up with zeros.
+  // The rest goes through buffers that are filled up with zeros.
   for (size_t v = 0; v < program.inputs; ++v) {
     if (values.moves[v] == 0) continue;
     std::fill(std::copy(inputs[v] + i, inputs[v] + n, fixed[v]), fixed[v] + kGroup, 0.0f);

@@ -1,6 +1,6 @@
-// The inner loop of chain_kernel.cc, compiled once per instruction set: a few vectors at a time go
-// through all steps without leaving their registers, as far as each step works on the last one's
-// result.
+// The inner loop of element-wise chains, compiled once per instruction set: an interpreter whose
+// instructions work on a few vectors at a time. The result of a step stays in registers for the
+// next.
 #pragma once
 
 #include <array>
@@ -10,7 +10,7 @@
 
 namespace shoal::cpu {
 
-// What happens to the running value, x; v is another value.
+// Instructions on the running value x; v is another value.
 enum class ChainOp : uint8_t {
   load,   // x = v
   store,  // v = x
@@ -31,8 +31,8 @@ struct ChainProgram {
   size_t inputs = 0;
 };
 
-// n elements; an input whose step is 0 gives its first to all of them. y may be the memory of an
-// input that steps.
+// Runs a chain over n elements. Steps are 1, or 0 for an input whose first element is repeated. y
+// may be the memory of an input with step 1.
 void run_chain(const ChainProgram& program, const std::array<const float*, kMaxChainInputs>& inputs,
                const std::array<int64_t, kMaxChainInputs>& steps, float* y, int64_t n);
 

@@ -1,3 +1,6 @@
+// The operator ElementwiseChain: its types, its reference, and the text form of its steps, "Add 0
+// 1" for the sum of operands 0 and 1. The reference computes one step after the other by the
+// operators themselves.
 #include "shoal/cpu/elementwise/elementwise_chain.h"
 
 #include <algorithm>
@@ -51,6 +54,7 @@ SHOAL_RECORD(elementwise_chain) = {.name = "ElementwiseChain",
 std::optional<ChainStep> as_step(const Graph& graph, const Node& node) {
   const TensorType& y = graph[node.outputs[0]].type;
   if (node.outputs.size() != 1 || y.dtype != DType::kF32) return std::nullopt;
+  // Max and Min may have any number of inputs; only two make a step.
   if (node.inputs.size() == 2 && contains(vector_pairs(), node.op))
     return ChainStep{node.op, {}, 0, 0};
   if (!contains(vector_functions(), node.op)) return std::nullopt;

@@ -1,3 +1,5 @@
+// Loops of element-wise functions with one input, one per line SHOAL_UNARY of vector_functions.inc.
+// A condition on parameters is decided outside of the loop.
 #include "shoal/cpu/elementwise/function.h"
 
 #include <algorithm>

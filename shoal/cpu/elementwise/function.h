@@ -1,4 +1,4 @@
-// Element-wise functions of one input, as loops over the vectors of the instruction set in use.
+// Element-wise functions of one input, as loops over vectors of the instruction set in use.
 #pragma once
 
 #include <cstdint>
@@ -9,11 +9,11 @@
 
 namespace shoal::cpu {
 
-// y_i = f(x_i); x and y may be the same memory.
+// y_i = f(x_i). x and y may be the same memory, but must not overlap otherwise.
 struct Function {
   using Loop = void (*)(const ops::Activation& f, const float* x, float* y, int64_t n);
 
-  Loop loop = nullptr;  // null: nothing is to be done
+  Loop loop = nullptr;  // null: identity, and must not be called
   ops::Activation f = {};
 
   void operator()(const float* x, float* y, int64_t n) const { loop(f, x, y, n); }
@@ -22,11 +22,12 @@ struct Function {
 // The operators of one input that vector_functions.inc has.
 std::span<const Operator* const> vector_functions();
 
-// Vectors where vector_functions.inc has the operator, otherwise one element after the other.
+// The vector loop of an activation if vector_functions.inc has one, a scalar loop otherwise.
 Function function_of(const ops::Activation& activation);
 
-// What may follow a product before it is stored. Clamping costs nothing next to a store; other
-// functions make a second pass over elements that are still in the first-level cache.
+// Activation in the epilogue of a product. Clamps cost nothing next to a store and are applied in
+// registers. Other functions make a second pass over elements that are still in the first-level
+// cache.
 struct Activation {
   Activation() = default;
   explicit Activation(const ops::Activation& activation);

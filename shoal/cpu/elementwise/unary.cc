@@ -1,4 +1,4 @@
-// Element-wise operators of one input.
+// Element-wise operators with one input.
 #include "shoal/cpu/elementwise/function.h"
 #include "shoal/cpu/kernel.h"
 
@@ -10,7 +10,7 @@ class UnaryKernel : public Kernel {
   explicit UnaryKernel(const Function& function) : function_(function) {}
 
   void run(const KernelArgs& call) const override {
-    constexpr int64_t kElements = 16384;  // that are worth waking a thread
+    constexpr int64_t kElements = 16384;  // worth waking a thread for
     call.pool.parallel_ranges(call.outputs[0].count(), kElements, [&](int64_t begin, int64_t end) {
       function_(call.input(0) + begin, call.output(0) + begin, end - begin);
     });

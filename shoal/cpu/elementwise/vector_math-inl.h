@@ -1,5 +1,8 @@
 // Functions of vectors of floats. Included once per instruction set, between the lines that open
 // and close its namespace.
+//
+// Approximations are polynomials or ratios of polynomials in float, without branches and tables, so
+// that all lanes take the same time.
 #if defined(SHOAL_CPU_VECTOR_MATH_INL_H) == defined(HWY_TARGET_TOGGLE)
 #ifdef SHOAL_CPU_VECTOR_MATH_INL_H
 #undef SHOAL_CPU_VECTOR_MATH_INL_H
@@ -20,7 +23,8 @@ using V = hn::Vec<D>;
 
 constexpr int64_t kLanes = HWY_LANES(float);
 
-// Minimum and maximum with the bound first: where x is a NaN, it stays one.
+// Minimum and maximum with the bound first. x86 returns the second operand if either is a NaN, so
+// that a NaN in x stays one. AArch64 returns the operand that is a number, whatever the order.
 HWY_INLINE V at_most(V bound, V x) { return hn::Min(bound, x); }
 HWY_INLINE V at_least(V bound, V x) { return hn::Max(bound, x); }
 
@@ -28,7 +32,7 @@ HWY_INLINE V clamp(D d, float low, float high, V x) {
   return at_least(hn::Set(d, low), at_most(hn::Set(d, high), x));
 }
 
-// c[0] + c[1] x + c[2] x^2 + ...
+// c[0] + c[1] x + c[2] x^2 and so on, by Horner's rule: one FMA per coefficient.
 template <size_t kCount>
 HWY_INLINE V polynomial(D d, const float (&c)[kCount], V x) {
   V sum = hn::Set(d, c[kCount - 1]);
@@ -36,22 +40,23 @@ HWY_INLINE V polynomial(D d, const float (&c)[kCount], V x) {
   return sum;
 }
 
-// Beyond 88.7 the result is infinite; Highway's own goes up to 104 only.
+// exp(x) is infinite beyond 88.7. Highway's is valid up to 104 only, hence the bound.
 HWY_INLINE V exp(D d, V x) { return hn::Exp(d, at_most(hn::Set(d, 100.0f), x)); }
 
-// exp(x) within 1e-7 of itself for x in [kLowestExponent, 88.3], and of the nearer end beyond: half
-// the work of one that has to find its way through all of the range.
+// exp(x) with a relative error of 1e-7 for x in [kLowestExponent, 88.3], and of the nearer end
+// beyond. It is half the work of a function that handles denormals and infinities.
+//   exp(x) = 2^n * exp(r), n = round(x / ln 2), r = x - n ln 2, |r| <= ln 2 / 2
 constexpr float kLowestExponent = -87.3f;
 HWY_INLINE V exp_clamped(D d, V x) {
   x = clamp(d, kLowestExponent, 88.3f, x);
-  // Added to this, a small number is rounded to an integer, whose bits plus the bias of an exponent
-  // are the last ones of the sum.
+  // 1.5 * 2^23 + 127: adding it to a small number rounds that to an integer, which then is in the
+  // low bits of the sum, with the bias of an exponent added.
   const V shift = hn::Set(d, 12582912.0f + 127);
   const V shifted = hn::MulAdd(x, hn::Set(d, 1.44269504f), shift);
   const V power = hn::Sub(shifted, shift);
   const hn::RebindToSigned<D> integers;
   const V scale = hn::BitCast(d, hn::ShiftLeft<23>(hn::BitCast(integers, shifted)));
-  // ln 2 in two parts, the first of so few bits that its multiples are exact.
+  // ln 2 in two parts; the first has so few bits that its multiples by n are exact.
   V rest = hn::NegMulAdd(power, hn::Set(d, 0.693359375f), x);
   rest = hn::MulAdd(power, hn::Set(d, 2.12194440e-4f), rest);
   constexpr float kTerms[] = {1.0f,         1.0f,          0.49999994f,  0.16666521f,
@@ -59,7 +64,8 @@ HWY_INLINE V exp_clamped(D d, V x) {
   return hn::Mul(polynomial(d, kTerms, rest), scale);
 }
 
-// The same, but zero where that is next to nothing: what softmax makes of a distance from the top.
+// The same, but zero below the range: the exponentials of softmax, measured from the largest
+// element.
 HWY_INLINE V exp_or_zero(D d, V x) {
   return hn::IfThenZeroElse(hn::Lt(x, hn::Set(d, kLowestExponent)), exp_clamped(d, x));
 }
@@ -69,8 +75,9 @@ HWY_INLINE V sigmoid(D d, V x) {
   return hn::Div(one, hn::Add(one, exp_clamped(d, hn::Neg(x))));
 }
 
-// x p(x^2) / q(x^2) for |x| <= end, where it reaches 1 within half a unit in the last place. The
-// coefficients of the two below were fitted for the smallest relative error in that range.
+// x p(x^2) / q(x^2) for |x| <= end, where the function reaches 1 within half a unit in the last
+// place. The coefficients of the two below were fitted for the smallest relative error in that
+// range.
 template <size_t kP, size_t kQ>
 HWY_INLINE V odd_ratio(D d, float end, const float (&p)[kP], const float (&q)[kQ], V x) {
   x = clamp(d, -end, end, x);

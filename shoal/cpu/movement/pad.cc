@@ -1,5 +1,6 @@
-// Pad with a constant: what is kept is copied in runs as long as both sides allow, which may be
-// strided, because the gradient of a Slice with steps sets single elements apart.
+// Pad with a constant. The output is filled, then the elements that are kept are copied in runs as
+// long as both sides allow. Runs may be strided, because the gradient of a Slice with steps sets
+// single elements apart. Negative pads cut elements off.
 #include <algorithm>
 
 #include "shoal/cpu/kernel.h"
@@ -9,7 +10,7 @@
 namespace shoal::cpu {
 namespace {
 
-// The elements of x that y has, and where they begin in both.
+// The box of x that y keeps, and where it begins in both.
 struct Kept {
   Shape shape;
   int64_t from = 0, to = 0;
@@ -37,7 +38,7 @@ class PadKernel : public Kernel {
   }
 
   void run(const KernelArgs& call) const override {
-    constexpr int64_t kElements = 16384;  // that are worth waking a thread
+    constexpr int64_t kElements = 16384;  // worth waking a thread for
     float* y = call.output(0);
     if (fills_) {
       const float value = call.has(2) ? *call.input(2) : 0;

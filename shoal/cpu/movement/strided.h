@@ -1,4 +1,5 @@
-// Walking several tensors at once in as few and as long runs as their strides allow.
+// Walk: iteration over several strided tensors at once, in as few and as long runs as strides
+// allow.
 #pragma once
 
 #include <algorithm>
@@ -10,10 +11,11 @@
 
 namespace shoal::cpu {
 
-// N operands of one shape, with axes joined where all of them step through both as through one.
+// N operands of one shape. Neighbouring axes are joined if every operand steps through both as
+// through one, so that contiguous tensors become a single run.
 template <size_t N>
 struct Walk {
-  Shape shape;  // never empty
+  Shape shape;  // at least one axis
   std::array<ops::Strides, N> strides;
 
   int64_t run() const { return shape[shape.rank() - 1]; }
@@ -44,6 +46,7 @@ Walk<N> make_walk(const Shape& shape, const std::array<ops::Strides, N>& strides
     const size_t last = walk.shape.rank() - 1;
     bool joins = walk.shape.rank() > 0;
     for (size_t i = 0; i < N && joins; ++i) {
+      // True for two broadcast axes as well: both strides are zero.
       joins = walk.strides[i][last] == strides[i][d] * shape[d];
     }
     if (joins) {
@@ -61,10 +64,11 @@ Walk<N> make_walk(const Shape& shape, const std::array<ops::Strides, N>& strides
   return walk;
 }
 
-// Calls f(offsets, n) for runs, or pieces of a single long one, on several threads.
+// Calls f(offsets, n) for runs, or for pieces of a single long one, on several threads. f must be
+// thread-safe.
 template <size_t N, class F>
 void for_each_run(const Walk<N>& walk, ThreadPool& pool, const F& f) {
-  constexpr int64_t kElements = 16384;  // that are worth waking a thread
+  constexpr int64_t kElements = 16384;  // worth waking a thread for
   if (walk.shape.count() == 0) return;
   const int64_t n = walk.run();
   if (walk.runs() == 1) {
@@ -80,7 +84,7 @@ void for_each_run(const Walk<N>& walk, ThreadPool& pool, const F& f) {
   });
 }
 
-// The walk is over `to` and `from`.
+// Copies floats. REQUIRES: the operands of the walk are `to` and `from`.
 inline void copy_runs(const Walk<2>& walk, ThreadPool& pool, const float* from, float* to) {
   const int64_t to_step = walk.steps()[0], from_step = walk.steps()[1];
   for_each_run(walk, pool, [&](const std::array<int64_t, 2>& at, int64_t n) {

@@ -1,5 +1,6 @@
-// Transpose of elements of four bytes: rows that stay whole are copied; otherwise the axis that was
-// last and the one that will be are a matrix to transpose, for each index of the others.
+// Transpose of elements of four bytes. If the last axis stays last, rows are copied. Otherwise the
+// axis that was last and the one that becomes last span a matrix, which is transposed for each
+// index of the other axes. Both are limited by memory.
 #include "shoal/cpu/movement/transpose.h"
 
 #include <algorithm>
@@ -17,6 +18,7 @@ Walk<2> walk_of(const KernelSpec& site) {
   const Shape& y = site.outputs[0].shape;
   const Shape from = ops::strides_of(site.shape(0));
   std::vector<int64_t> perm = site.node.integers("perm");
+  // Without `perm`, the order of axes is reversed.
   for (size_t d = y.rank(); perm.size() < y.rank();) perm.push_back(static_cast<int64_t>(--d));
   ops::Strides strides = y;
   for (size_t d = 0; d < y.rank(); ++d) strides[d] = from[static_cast<size_t>(perm[d])];
@@ -51,7 +53,7 @@ class MatrixKernel : public Kernel {
     rows_ = walk.shape[last];
     row_step_ = walk.strides[1][last];
     for (size_t d = 0; d < last; ++d) {
-      if (walk.strides[1][d] == 1) {  // what was the last axis of the input
+      if (walk.strides[1][d] == 1) {  // the last axis of the input
         columns_ = walk.shape[d];
         column_step_ = walk.strides[0][d];
         continue;
@@ -59,14 +61,14 @@ class MatrixKernel : public Kernel {
       others_.shape.push_back(walk.shape[d]);
       for (size_t i = 0; i < 2; ++i) others_.strides[i].push_back(walk.strides[i][d]);
     }
-    // A walk steps through its last axis by itself.
+    // offsets() leaves the last axis to the caller, so a dummy axis takes that place.
     others_.shape.push_back(1);
     for (size_t i = 0; i < 2; ++i) others_.strides[i].push_back(0);
   }
 
   void run(const KernelArgs& call) const override {
     constexpr int64_t kColumns = 64;     // of the input, at a time
-    constexpr int64_t kElements = 8192;  // that are worth waking a thread
+    constexpr int64_t kElements = 8192;  // worth waking a thread for
     const float* x = data_of(call.inputs[0]);
     float* y = data_of(call.outputs[0]);
     const int64_t pieces = (columns_ + kColumns - 1) / kColumns;

@@ -1,3 +1,6 @@
+// Transposition of a large matrix, in squares so that both sides stay in the first-level cache:
+// rows of the source are contiguous, and rows of the target collect 128 bytes before the square is
+// left.
 #include <algorithm>
 
 #include "shoal/cpu/movement/transpose.h"
@@ -13,7 +16,7 @@ HWY_BEFORE_NAMESPACE();
 namespace shoal::cpu::HWY_NAMESPACE {
 namespace {
 
-// In squares, both of whose sides stay in the first-level cache.
+// 32 x 32 floats are 4 KB on each side.
 void transpose_matrix_here(const float* from, int64_t from_stride, int64_t rows, int64_t columns,
                            float* to, int64_t to_stride) {
   constexpr int64_t kSide = 32;
