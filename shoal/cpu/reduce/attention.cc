@@ -1,6 +1,11 @@
-// Attention: for some queries of one head, two products with a softmax between them. Keys come in
-// parts, and the softmax is corrected from part to part, so that only some scores exist at a time
-// however long the sequence is.
+// Attention, y = softmax(scale * Q K^T + mask) V, per head and block of queries. Keys come in
+// parts, and an online softmax corrects earlier parts, so that only a block of scores exists at a
+// time however long the sequence is:
+//   for each part of keys: S = Q K^T + mask; (P, f) = softmax_part(S); y = f * y + P V
+//   y /= sum
+// Both products go through product.h with keys and values packed per part. Memory is kQueries *
+// kKeys scores per thread instead of queries * keys; work is 2 * queries * keys * (depth + width)
+// FLOP per head.
 #include "shoal/ops/nn/attention.h"
 
 #include <algorithm>
@@ -15,7 +20,8 @@ namespace shoal::cpu {
 namespace {
 
 constexpr size_t kMask = 3;
-// Queries and keys at a time: 120 KB of scores, in the second-level cache.
+// Queries and keys at a time: 120 KB of scores, in the second-level cache. 240 keys are whole
+// panels.
 constexpr int64_t kQueries = 128, kKeys = 240;
 
 int64_t round_up_to_line(int64_t floats) { return (floats + 15) / 16 * 16; }
@@ -54,7 +60,7 @@ class AttentionKernel : public Kernel {
   }
 
  private:
-  // Fewer where there would not be enough for all threads to do.
+  // Queries per block: fewer if threads would otherwise have nothing to do.
   static int64_t rows_per_block(int64_t queries, int64_t heads, int threads) {
     constexpr int64_t kBlocksPerThread = 4, kFewRows = 32;
     int64_t rows = std::clamp<int64_t>(queries, 1, kQueries);
@@ -97,11 +103,13 @@ class AttentionKernel : public Kernel {
         float* row = scratch.scores + i * keys;
         if (call.has(kMask)) add_mask(call.input(kMask), head, query + i, key, keys, row);
         const float factor = softmax_part(row, keys, scratch.rows[i]);
+        // The maximum rarely changes after a few parts, so that most rows need no correction.
         if (key > 0 && factor != 1) scale_row(factor, y + i * step, n_.width);
       }
       mix(call, head, rows, key, keys, scratch, y);
     }
     for (int64_t i = 0; n_.keys > 0 && i < rows; ++i) {
+      // One division per row at the end instead of one per score.
       scale_row(static_cast<float>(1 / scratch.rows[i].sum), y + i * step, n_.width);
     }
   }

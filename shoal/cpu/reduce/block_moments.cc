@@ -1,3 +1,7 @@
+// Moments in two passes: the mean, then squared distances from it, which does not cancel like
+// E[x^2] - E[x]^2 would. Parts of a plane have moments of their own, to be combined by
+//   sum of (squares_i + n_i * (mean_i - mean)^2)
+// The second pass finds a part of a few hundred pixels in the first-level cache.
 #include "shoal/cpu/reduce/block_moments.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -15,11 +19,11 @@ using V = hn::Vec<D>;
 
 constexpr int64_t kLanes = HWY_LANES(float);
 
-// The sum of f(pixel).
+// Sum over the pixels, f(pixel, sum so far).
 template <class F>
 HWY_INLINE V sum(const float* x, int64_t pixels, const F& f) {
   const D d;
-  V sums[4];  // as many chains, for additions take some cycles
+  V sums[4];  // independent chains hide the latency of additions
   for (V& s : sums) s = hn::Zero(d);
   int64_t i = 0;
   for (; i + 4 <= pixels; i += 4) {
@@ -56,6 +60,7 @@ void block_products_here(const float* x, const float* mean, const float* dy, int
                          float* sum_of, float* along_of) {
   const D d;
   const V center = hn::LoadU(d, mean);
+  // Two chains for each of the two sums.
   V sums[2] = {hn::Zero(d), hn::Zero(d)}, along[2] = {hn::Zero(d), hn::Zero(d)};
   const auto add = [&](int64_t i, int turn) HWY_ATTR {
     const V gradient = hn::LoadU(d, dy + i * kLanes);

@@ -1,13 +1,13 @@
-// Passes over pixels of one block of channels (blocked.h): what normalisations of single channels
-// are made of.
+// Passes over the pixels of one block of channels (blocked.h), of which normalisations per channel
+// are made. Lanes are channels. REQUIRES, for all functions: b is block_size().
 #pragma once
 
 #include <cstdint>
 
 namespace shoal::cpu {
 
-// Of the pixels, by channel: the mean, and the sum of the squares of the distances from it. The
-// sums are floats: few pixels at a time stay exact.
+// Mean of the pixels, and sum of squared distances from it, for each channel. Sums are floats:
+// moments of short parts, combined in double, are more accurate than those of a long plane.
 void block_moments(const float* x, int64_t pixels, float* mean, float* squares);
 
 // y = (x - mean) * factor + shift, each of which has one element per channel.
@@ -18,7 +18,7 @@ struct BlockScale {
 };
 void scale_block(const BlockScale& scale, const float* x, float* y, int64_t pixels);
 
-// Of the pixels, by channel: the sum of dy, and that of dy * (x - mean).
+// Sum of dy, and sum of dy * (x - mean), over the pixels, for each channel.
 void block_products(const float* x, const float* mean, const float* dy, int64_t pixels, float* sum,
                     float* along);
 

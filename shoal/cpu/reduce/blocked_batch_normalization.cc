@@ -1,5 +1,11 @@
-// BatchNormalization as it trains, and its gradients, over blocked channels: moments of every plane
-// are found apart and put together in the order of the images, however many threads there are.
+// BatchNormalization in training mode, and its gradients, in the blocked layout. With n = (x -
+// mean) / s, s = sqrt(variance + epsilon), and N elements per channel:
+//   y  = scale * n + bias
+//   dx = scale / s * (dy - sum(dy) / N - n * sum(dy * n) / N)
+//   dscale = sum(dy * n), dbias = sum(dy)
+// Moments of every plane are computed independently and combined in double in the order of images,
+// so that results do not depend on the number of threads. x is read for the moments and for y;
+// backwards, for the moments, for the sums with dy, and for dx. Memory is the limit.
 #include <cmath>
 
 #include "shoal/cpu/conv/conv_tile.h"
@@ -11,7 +17,7 @@
 namespace shoal::cpu {
 namespace {
 
-// What both ways share: the sizes, and sums per channel of the whole batch.
+// Base of both directions: sizes, and sums per channel over the whole batch.
 class BatchKernel : public Kernel {
  public:
   explicit BatchKernel(const KernelSpec& site)
@@ -27,7 +33,7 @@ class BatchKernel : public Kernel {
   }
 
  protected:
-  static constexpr int64_t kScales = 4;  // vectors of one element per channel, at most
+  static constexpr int64_t kScales = 4;  // coefficients per channel, at most
 
   int64_t planes() const { return images_ * blocks_; }
   int64_t wide() const { return blocks_ * block_; }  // channels, with those that fill up blocks
@@ -36,8 +42,8 @@ class BatchKernel : public Kernel {
     return reinterpret_cast<float*>(call.scratch) + 2 * planes() * block_;
   }
 
-  // Calls f(offset in images, offset in vectors of the block's channels, what it gives of two sums
-  // per channel) for each plane.
+  // Calls f(offset in images, first channel of the block, two sums per channel for it to write) for
+  // each plane.
   template <class F>
   void for_each_plane(const KernelArgs& call, const F& f) const {
     auto* sums = reinterpret_cast<float*>(call.scratch);
@@ -64,6 +70,8 @@ class BatchKernel : public Kernel {
     });
   }
 
+  // Moments of a channel from those of its planes, which have the same number of pixels:
+  //   variance = sum of (squares_i + pixels * (mean_i - mean)^2) / N
   ops::Moments moments_of(const KernelArgs& call, int64_t channel) const {
     ops::Moments moments;
     for_each_image(call, channel, [&](double mean, double) {
@@ -142,7 +150,8 @@ class NormalizeBackwardKernel : public BatchKernel {
   }
 
  private:
-  // `factor` comes as what n is (x - mean) times.
+  // From sums to the coefficients of dx = factor * dy + slope * (x - mean) + shift. `factor` comes
+  // in as 1 / s.
   void finish(const KernelArgs& call, int64_t c, float& factor, float& slope, float& shift) const {
     double sum = 0, along = 0;
     for_each_image(call, c, [&](double of_dy, double of_product) {

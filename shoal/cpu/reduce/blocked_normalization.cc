@@ -1,5 +1,7 @@
-// BlockedInstanceNormalization. A plane is cut into parts whose moments are found apart and then
-// put together, because there may be one block of channels only and many threads.
+// BlockedInstanceNormalization: y = (x - mean) / sqrt(variance + epsilon) * scale + bias per
+// channel of an image. A plane is cut into parts whose moments are computed independently and then
+// combined, because there may be one block of channels only and many threads. Parts are fixed in
+// size, so that results do not depend on the number of threads.
 #include <algorithm>
 #include <cmath>
 
@@ -11,7 +13,7 @@
 namespace shoal::cpu {
 namespace {
 
-constexpr int64_t kPartPixels = 512;  // in a first-level cache between two passes
+constexpr int64_t kPartPixels = 512;  // at most 32 KB: in a first-level cache between two passes
 
 class BlockedNormalizationKernel : public Kernel {
  public:
@@ -49,10 +51,10 @@ class BlockedNormalizationKernel : public Kernel {
   }
 
  private:
-  // Of a plane: mean and squares of each part, then mean, factor and shift of the whole.
+  // Scratch of a plane: mean and squares of each part, then mean, factor and shift of the whole.
   int64_t plane_floats() const { return (2 * parts_ + 3) * block_; }
 
-  // `part` counts those of all planes.
+  // `part` counts the parts of all planes.
   int64_t offset(int64_t part) const {
     return (part / parts_ * pixels_ + part % parts_ * kPartPixels) * block_;
   }
@@ -72,7 +74,7 @@ class BlockedNormalizationKernel : public Kernel {
       }
       const double variance = squares / static_cast<double>(pixels_);
       const int64_t channel = plane % blocks_ * block_ + lane;
-      // Channels that only fill up the block have no scale.
+      // Channels that fill up the block have no scale; zero keeps them finite.
       const bool is_there = channel < channels_;
       scale[lane] = static_cast<float>(mean);
       scale[block_ + lane] =

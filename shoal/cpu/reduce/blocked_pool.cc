@@ -1,5 +1,6 @@
-// Pools of blocked channels, which the lowering makes pools over three axes: rows, columns, and the
-// channels of a block, on which the window is one wide.
+// Pools in the blocked layout. Lowering makes them pools over three axes: rows, columns, and the
+// channels of a block, on which the window is one wide. Threads share planes; the loop over rows is
+// in blocked_rows.cc.
 #include <algorithm>
 #include <vector>
 
@@ -20,7 +21,7 @@ class BlockedPoolKernel : public Kernel {
         pool_rows_(pool_rows) {}
 
   void run(const KernelArgs& call) const override {
-    constexpr int64_t kElements = 4096;  // that are worth waking a thread
+    constexpr int64_t kElements = 4096;  // worth waking a thread for
     const int64_t in = rows().input * columns().input * block_;
     const int64_t out = rows().output * columns().output * block_;
     const int64_t work = out * rows().kernel * columns().kernel;
@@ -65,6 +66,7 @@ class BlockedAverageKernel : public BlockedPoolKernel {
 
   void finish_plane(float* y) const override {
     for (const float count : counts_) {
+      // A window may lie in the padding entirely; the reference gives zero there.
       for (int64_t c = 0; c < block(); ++c) y[c] = count == 0 ? 0 : y[c] / count;
       y += block();
     }
@@ -73,6 +75,9 @@ class BlockedAverageKernel : public BlockedPoolKernel {
   std::vector<float> counts_;  // of taps, by pixel of the output
 };
 
+// True if the third spatial axis is the channels of a block. A 3-D pool of plain images whose last
+// axis happens to be as long passes as well, and is computed correctly: its window is one wide
+// there.
 bool is_blocked(const KernelSpec& site) {
   if (!site.all_of_type(DType::kF32) || site.outputs.size() > 1) return false;
   const Shape& x = site.shape(0);

@@ -1,5 +1,5 @@
-// Gradients of pools of blocked channels, which the lowering makes pools over three axes, as it
-// does with the pools (blocked_pool.cc).
+// Gradients of pools in the blocked layout, which are pools over three axes after lowering
+// (blocked_pool.cc). Threads share planes, because windows overlap in dx.
 #include <algorithm>
 #include <vector>
 
@@ -19,7 +19,7 @@ class SpreadKernel : public Kernel {
         block_(site.outputs[0].shape[4]) {}
 
   void run(const KernelArgs& call) const override {
-    constexpr int64_t kElements = 4096;  // that are worth waking a thread
+    constexpr int64_t kElements = 4096;  // worth waking a thread for
     const int64_t in = rows().input * columns().input * block_;
     const int64_t out = rows().output * columns().output * block_;
     const float* dy = call.input(call.inputs.size() - 1);
@@ -37,7 +37,7 @@ class SpreadKernel : public Kernel {
   const ops::WindowAxis& columns() const { return window_.axes[1]; }
 
  private:
-  // x is that of MaxPool.
+  // x is the input of MaxPool; AveragePool does not look at it.
   virtual void run_plane(const Spread& spread, const float* x) const = 0;
 
   const ops::Window window_;

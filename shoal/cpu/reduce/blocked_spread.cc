@@ -1,3 +1,6 @@
+// Gradients of pools. Windows overlap, so dx is accumulated, and one thread does a whole plane. The
+// gradient of MaxPool finds the index of the largest tap per lane in one pass over the window, and
+// adds dy where the index matches in a second: channels of one vector may have different winners.
 #include "shoal/cpu/reduce/blocked_spread.h"
 
 #undef HWY_TARGET_INCLUDE
@@ -16,7 +19,7 @@ using ops::Range;
 
 constexpr int64_t kLanes = HWY_LANES(float);
 
-// Calls f(place in dx, floats) for the taps of a window that lie in the image.
+// Calls f(offset in dx) for the taps of a window that lie in the image.
 template <class F>
 HWY_INLINE void for_each_tap(const Spread& spread, int64_t row, Range row_taps, int64_t column,
                              Range column_taps, const F& f) {
@@ -28,7 +31,7 @@ HWY_INLINE void for_each_tap(const Spread& spread, int64_t row, Range row_taps, 
   }
 }
 
-// Calls f(pixel of the output, for_its_taps), where for_its_taps(g) calls g(place in dx).
+// Calls f(pixel of the output, for_its_taps), where for_its_taps(g) calls g(offset in dx).
 template <class F>
 HWY_INLINE void for_each_window(const Spread& spread, const F& f) {
   int64_t pixel = 0;
@@ -44,7 +47,7 @@ HWY_INLINE void for_each_window(const Spread& spread, const F& f) {
 void spread_to_largest_here(const Spread& spread, const float* x) {
   const D d;
   for_each_window(spread, [&](int64_t pixel, const auto& for_its_taps) {
-    // Taps are counted in floats, which compare like the elements.
+    // Indices of taps are floats, so that masks of elements select them; exact up to 2^24 taps.
     V best = hn::Zero(d), taken = hn::Set(d, -1.0f);
     float tap = 0;
     for_its_taps([&](int64_t at) {

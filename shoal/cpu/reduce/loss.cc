@@ -1,4 +1,5 @@
-// SoftmaxCrossEntropyLoss of [samples, classes], its mean.
+// SoftmaxCrossEntropyLoss of [samples, classes] with reduction "mean":
+//   loss = mean over samples of (log(sum of exp(x - top)) + top - x[target]), top = max(x)
 #include <algorithm>
 #include <cmath>
 #include <optional>
@@ -17,14 +18,14 @@ class CrossEntropyKernel : public Kernel {
     if (site.node.has("ignore_index")) ignored_ = site.node.integer("ignore_index", 0);
   }
 
-  // One sample after the other: they are few beside what the network did with them.
+  // On one thread: the loss is little work beside the network before it.
   void run(const KernelArgs& call) const override {
     const auto targets = call.inputs[1].data<int64_t>();
     auto* row = reinterpret_cast<float*>(call.scratch);
     double loss = 0, counted = 0;
     for (int64_t i = 0; i < samples_; ++i) {
       const int64_t target = targets[static_cast<size_t>(i)];
-      // Neither what is to be left out nor what is no class counts.
+      // Samples with the index to ignore, or without a valid class, do not count.
       if (target == ignored_ || target < 0 || target >= classes_) continue;
       loss += loss_of(call.input(0) + i * classes_, target, row);
       counted += 1;
@@ -35,7 +36,7 @@ class CrossEntropyKernel : public Kernel {
   size_t scratch_bytes() const override { return static_cast<size_t>(classes_) * sizeof(float); }
 
  private:
-  // -log(exp(x[target]) / sum of exp(x))
+  // -log(exp(x[target]) / sum of exp(x)). Measured from the largest element, it does not overflow.
   double loss_of(const float* x, int64_t target, float* row) const {
     SoftmaxSoFar softmax;
     std::copy_n(x, classes_, row);

@@ -1,5 +1,6 @@
 // LayerNormalization row by row; InstanceNormalization, and BatchNormalization in inference, plane
-// by plane.
+// by plane. Mean and variance are computed in double, then x is read a second time while it is in a
+// cache.
 #include <cmath>
 
 #include "shoal/cpu/kernel.h"
@@ -11,7 +12,7 @@ namespace shoal::cpu {
 namespace {
 
 constexpr float kEpsilon = 1e-5f;
-constexpr int64_t kElements = 4096;  // that are worth waking a thread
+constexpr int64_t kElements = 4096;  // worth waking a thread for
 
 float inverse_deviation(double variance, double epsilon) {
   return static_cast<float>(1 / std::sqrt(variance + epsilon));

@@ -1,5 +1,6 @@
-// MaxPool and AveragePool, a row of the output at a time: every tap of the window adds one row of
-// the input to it. Global pools, a plane at a time.
+// MaxPool and AveragePool in the plain layout, a row of the output at a time: every tap of the
+// window combines one row of the input with it, so that the innermost loop runs along a row. The
+// row of the output stays in the first-level cache for all taps. Global pools go a plane at a time.
 #include <algorithm>
 #include <array>
 #include <limits>
@@ -16,7 +17,7 @@ using ops::Range;
 using ops::Window;
 using ops::WindowAxis;
 
-constexpr int64_t kElements = 4096;  // that are worth waking a thread
+constexpr int64_t kElements = 4096;  // worth waking a thread for
 
 // A NaN wins, as in the reference.
 struct Max {
@@ -31,7 +32,7 @@ struct Sum {
 
 template <class F>
 void combine_row(const float* x, int64_t stride, float* y, int64_t n) {
-  if (stride == 1) {  // the loop that vectorises
+  if (stride == 1) {  // a loop of its own, which compilers vectorise
     for (int64_t o = 0; o < n; ++o) y[o] = F::combine(y[o], x[o]);
   } else {
     for (int64_t o = 0; o < n; ++o) y[o] = F::combine(y[o], x[o * stride]);
@@ -62,7 +63,7 @@ class PoolKernel : public Kernel {
   }
 
  protected:
-  // Of the row of the output at (d, h), when all its taps are in.
+  // Called for the row of the output at (d, h) when all its taps are in.
   virtual void finish_row(int64_t, int64_t, float*) const {}
 
   const Window window_;

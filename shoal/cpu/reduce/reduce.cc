@@ -1,5 +1,6 @@
-// ReduceSum and ReduceMean where the axes that go are neighbours: [outer, n, inner] to
-// [outer, inner].
+// ReduceSum and ReduceMean where the reduced axes are neighbours: [outer, n, inner] to [outer,
+// inner]. Lines along the last axis are summed by sum_of(); otherwise strips of kStrip columns are
+// accumulated in double, row by row, so that memory is read in order.
 #include "shoal/ops/nn/reduce.h"
 
 #include <algorithm>
@@ -13,13 +14,14 @@
 namespace shoal::cpu {
 namespace {
 
-constexpr int64_t kElements = 4096;  // that are worth waking a thread
+constexpr int64_t kElements = 4096;  // worth waking a thread for
 
 struct Lines {
   int64_t outer = 1, n = 1, inner = 1;
 };
 
-// Nothing where the axes that go have one between them that stays.
+// Sizes of the reduction; nullopt if an axis that is kept lies between reduced ones. Axes of size 1
+// are ignored.
 std::optional<Lines> lines_of(const Shape& shape, const Shape& kept) {
   Lines lines;
   for (size_t d = 0; d < shape.rank(); ++d) {
@@ -52,7 +54,7 @@ class ReduceKernel : public Kernel {
   }
 
  private:
-  static constexpr int64_t kStrip = 64;  // columns that are added up at a time
+  static constexpr int64_t kStrip = 64;  // columns at a time: sums stay in the first-level cache
 
   void reduce(const float* x, int64_t columns, float* y) const {
     if (lines_.inner == 1) {

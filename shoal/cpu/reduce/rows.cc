@@ -1,3 +1,8 @@
+// Passes over rows. Sums run in float vectors over pieces of kRun elements and in double from piece
+// to piece: the error of a float sum grows with its length, and a vector accumulator then adds at
+// most kRun / kLanes numbers. A softmax reads its row three times (maximum, exponentials and sum,
+// scale), which costs nothing extra while the row fits into a cache; exponentials are most of the
+// work.
 #include "shoal/cpu/reduce/rows.h"
 
 #include <algorithm>
@@ -15,7 +20,7 @@ HWY_BEFORE_NAMESPACE();
 namespace shoal::cpu::HWY_NAMESPACE {
 namespace {
 
-// Floats are summed up in this many before a double takes over: long rows stay exact.
+// Elements that are summed up in floats before a double takes over.
 constexpr int64_t kRun = 1024;
 
 // sum_i f(x_i)
@@ -26,7 +31,7 @@ HWY_INLINE double sum(const float* x, int64_t n, const F& f) {
   int64_t i = 0;
   while (i + kLanes <= n) {
     const int64_t end = std::min(i + kRun, n);
-    V a = hn::Zero(d), b = hn::Zero(d);  // two chains, for additions take some cycles
+    V a = hn::Zero(d), b = hn::Zero(d);  // two chains hide the latency of additions
     for (; i + 2 * kLanes <= end; i += 2 * kLanes) {
       a = hn::Add(a, f(d, hn::LoadU(d, x + i)));
       b = hn::Add(b, f(d, hn::LoadU(d, x + i + kLanes)));
@@ -87,10 +92,12 @@ void softmax_here(const float* x, float* y, int64_t n) {
 
 float softmax_part_here(float* x, int64_t n, SoftmaxSoFar& so_far) {
   const float top = std::max(so_far.top, max_of(x, n));
-  if (top == -std::numeric_limits<float>::infinity()) {  // no distance from it could be measured
+  if (top == -std::numeric_limits<float>::infinity()) {  // all masked so far: -inf - -inf is NaN
     so_far.sum += exp_and_sum(x, x, n, 0);
     return 1;
   }
+  // exp(x - top) = exp(x - old top) * exp(old top - top). Zero for the first part, whose old top is
+  // -inf.
   const float factor = std::exp(so_far.top - top);
   so_far.top = top;
   so_far.sum = so_far.sum * static_cast<double>(factor) + exp_and_sum(x, x, n, top);
@@ -105,7 +112,7 @@ MeanAndVariance mean_and_variance_here(const float* x, int64_t n) {
     const V distance = hn::Sub(v, hn::Set(d, center));
     return hn::Mul(distance, distance);
   });
-  // What rounding the mean added.
+  // Distances were measured from the rounded mean c: E[(x - c)^2] = variance + (mean - c)^2.
   const double off = mean - static_cast<double>(center);
   return {mean, squares / count - off * off};
 }

@@ -1,5 +1,5 @@
-// Softmax: long rows one by one; short ones, and lines along another axis than the last, side by
-// side.
+// Softmax. Long rows go one by one, with elements as lanes. Short rows, and lines along another
+// axis than the last, go side by side, with lines as lanes.
 #include <algorithm>
 
 #include "shoal/cpu/kernel.h"
@@ -10,7 +10,7 @@
 namespace shoal::cpu {
 namespace {
 
-constexpr int64_t kElements = 4096;  // that are worth waking a thread
+constexpr int64_t kElements = 4096;  // worth waking a thread for
 
 // [rows, n]
 class RowsKernel : public Kernel {
@@ -18,7 +18,7 @@ class RowsKernel : public Kernel {
   RowsKernel(int64_t rows, int64_t n) : rows_(rows), n_(n) {}
 
   void run(const KernelArgs& call) const override {
-    constexpr int64_t kShort = 16;  // of fewer elements than a vector has, most would be wasted
+    constexpr int64_t kShort = 16;  // the widest vector: shorter rows would leave lanes empty
     const float* x = call.input(0);
     float* y = call.output(0);
     call.pool.parallel_ranges(rows_, kElements / n_ + 1, [&](int64_t begin, int64_t end) {
@@ -38,7 +38,7 @@ class LinesKernel : public Kernel {
   LinesKernel(int64_t outer, int64_t n, int64_t inner) : outer_(outer), n_(n), inner_(inner) {}
 
   void run(const KernelArgs& call) const override {
-    constexpr int64_t kLines = 64;  // at a time: what is read thrice stays in the cache
+    constexpr int64_t kLines = 64;  // at a time: they are read three times, from a cache
     const int64_t pieces = (inner_ + kLines - 1) / kLines;
     call.pool.parallel_ranges(
         outer_ * pieces, kElements / (n_ * kLines) + 1, [&](int64_t begin, int64_t end) {

@@ -1,3 +1,7 @@
+// Softmax of several lines at once, one line per lane: maximum, exponentials and sums need no
+// reduction across lanes. Lines that are neighbours are loaded as vectors; lines that lie apart are
+// gathered, which is slow per element, but wins for rows shorter than a vector. Lines that do not
+// fill a vector are scalar.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -15,7 +19,7 @@ HWY_BEFORE_NAMESPACE();
 namespace shoal::cpu::HWY_NAMESPACE {
 namespace {
 
-// One vector of each line's next element; lines lie next to each other, or `apart`.
+// Access to the next element of each line: lines are neighbours, or lie `apart`.
 struct Neighbours {
   V load(D d, const float* x) const { return hn::LoadU(d, x); }
   void store(D d, V v, float* y) const { hn::StoreU(v, d, y); }
