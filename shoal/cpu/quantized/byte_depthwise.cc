@@ -1,3 +1,9 @@
+// Depthwise convolution of bytes. Dot-product instructions add four products within each lane of 32
+// bits, but the four neighbouring pixels of one channel lie b bytes apart. A byte transposition of
+// four pixels, [4][b] to [b][4], brings them together; each quad of taps then is one instruction
+// per output for b channels. With stride 1, two neighbouring outputs share the transposed pixels:
+// their taps span columns + 1 pixels. Dilated or wide kernels, and targets without byte shuffles,
+// convert to floats, which are exact (kMostExactTaps).
 #include "shoal/cpu/quantized/byte_depthwise.h"
 
 #include <algorithm>
@@ -17,8 +23,9 @@ HWY_BEFORE_NAMESPACE();
 namespace shoal::cpu::HWY_NAMESPACE {
 namespace {
 
-// Calls convolve(pixels of the tile, first pixel) so that the tiles cover the row; the last one of
-// a size overlaps the one before.
+// Calls convolve(pixels of the tile, first pixel) so that tiles cover the row. The last tile
+// overlaps the one before instead of being partial; rows shorter than a small tile go pixel by
+// pixel.
 template <int kMany, int kFew, class F>
 HWY_INLINE void for_each_tile(int64_t pixels, const F& convolve) {
   int64_t i = 0;
@@ -37,7 +44,7 @@ HWY_INLINE void finish(const ByteDepthwise& row, int64_t pixel, const VI (&sum)[
              row.residual == nullptr ? nullptr : row.residual + at, row.y + at);
 }
 
-// Every tap by itself, summed up in floats.
+// Tap by tap, accumulated in floats.
 template <int kPixels>
 HWY_INLINE void convolve_floats(const ByteDepthwise& row, int64_t pixel) {
   const DF d;
@@ -70,8 +77,8 @@ void convolve_row_of_floats(const ByteDepthwise& row) {
 
 #if SHOAL_X86_VECTORS || SHOAL_NEON_DOT
 
-// Four neighbouring pixels, [4][b], as the quads [b][4]: lanes of 32 bits to the part of the vector
-// that has their channels, then bytes within each part.
+// Transposes four neighbouring pixels, [4][b], to quads, [b][4]: lanes of 32 bits move to the
+// 16-byte part that has their channels, then bytes move within each part.
 struct TurnInParts {
   static HWY_INLINE VI load(const uint8_t* x) {
     const hn::Repartition<uint8_t, DI> d8;
@@ -90,7 +97,8 @@ struct TurnInParts {
 };
 
 #if SHOAL_AVX512
-// The same by one instruction, which came with AVX-512 VBMI.
+// The same by one instruction of AVX-512 VBMI. Inline assembly, because HWY_AVX3 is compiled
+// without that extension.
 struct TurnAtOnce {
   static bool is_here() { return __builtin_cpu_supports("avx512vbmi"); }
   static HWY_INLINE VI load(const uint8_t* x) {
@@ -130,7 +138,7 @@ HWY_INLINE void convolve_quads(const ByteDepthwise& row, int64_t quads, int64_t 
   finish(row, pixel, sum);
 }
 
-// Quads that one pixel needs, or two neighbours together.
+// Quads that cover a number of neighbouring taps.
 constexpr int64_t quads_for(int64_t taps) { return (taps + 3) / 4; }
 
 template <class Dot, class Turn>
@@ -167,7 +175,7 @@ DepthwiseFunction quad_function(int64_t columns, int64_t stride) {
 DepthwiseFunction depthwise_function_here([[maybe_unused]] int64_t columns,
                                           [[maybe_unused]] int64_t stride,
                                           [[maybe_unused]] int64_t dilation) {
-  // Beyond this many taps most of the slack would be read.
+  // Wider kernels are rare and are computed in floats.
   [[maybe_unused]] const bool are_neighbours = dilation == 1 && columns <= 8;
 #if SHOAL_AVX512
   if (are_neighbours && QuadDot::is_here() && TurnAtOnce::is_here()) {

@@ -1,8 +1,9 @@
-// Four products of bytes, u8 by i8, summed up in each lane of 32 bits. Included once per
+// Dot products of four bytes, u8 by i8, accumulated in each lane of 32 bits. Included once per
 // instruction set, between the lines that open and close its namespace, after requantize-inl.h.
 //
-// Products of u8 and i8 in pairs reach 65,280: the instructions that add them in 16 bits saturate,
-// so bytes are widened before they are multiplied wherever there is no dot product.
+// QuadDot is one instruction (VNNI, or the dot product of NEON). PairDot widens bytes to 16 bits
+// first: a pair of products of u8 and i8 reaches 65,280, and the instructions that add such pairs
+// in 16 bits saturate.
 #if defined(SHOAL_CPU_BYTE_DOT_INL_H) == defined(HWY_TARGET_TOGGLE)
 #ifdef SHOAL_CPU_BYTE_DOT_INL_H
 #undef SHOAL_CPU_BYTE_DOT_INL_H
@@ -38,8 +39,8 @@ HWY_INLINE uint32_t load_quad(const uint8_t* x) {
 }
 
 #if SHOAL_AVX512
-// One vpdpbusd. As an instruction of our own and not the compiler's function for it, because g++ 12
-// keeps moving the sums of that to other registers and to the stack.
+// One vpdpbusd, as inline assembly: with the intrinsic, g++ 12 keeps moving accumulators to other
+// registers and to the stack.
 struct QuadDot {
   using Weights = VI;
   using Pixel = VI;
@@ -80,7 +81,8 @@ struct QuadDot {
 #endif
 
 #if SHOAL_X86_VECTORS
-// pmaddwd adds pairs of 16 bits: the even bytes of each four, and the odd ones.
+// pmaddwd adds pairs of 16-bit products in 32 bits: one for the even bytes of each four, one for
+// the odd.
 struct PairDot {
   using D16 = hn::Repartition<int16_t, DI>;
   struct Weights {
@@ -113,7 +115,8 @@ struct PairDot {
   }
 };
 #elif HWY_TARGET == HWY_NEON && HWY_ARCH_ARM_A64
-// One product of 16 bits at a time, of four output channels by one input channel.
+// NEON without dot product: widening multiply-accumulate of four output channels by one input
+// channel.
 struct PairDot {
   struct Weights {
     int16x8_t first, second;  // [input channel][output channel]

@@ -1,3 +1,7 @@
+// Matrix products of bytes for a few rows: one byte is read per `rows` multiply-accumulates, so
+// that memory is the limit. Four rows of b are read side by side, kRows rows of a meet each of
+// their vectors, and lanes are added at the end. The sum of each row of b, for the zero point of a,
+// is a product with ones, in the same pass. Sums wrap modulo 2^32, as in the reference.
 #include "shoal/cpu/quantized/byte_dots.h"
 
 #include <algorithm>
@@ -15,7 +19,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 using DI = hn::ScalableTag<int32_t>;
 using VI = hn::Vec<DI>;
 
-// The sums of one row of each factor in lanes that add up to the result, in whatever order.
+// How products of two vectors of bytes are accumulated; lanes add up to the result in any order.
 #if HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX3_DL
 struct Quads {
   using DBytes = hn::Repartition<uint8_t, DI>;
@@ -30,6 +34,7 @@ struct Quads {
   }
   static HWY_INLINE VI ones() { return hn::Set(DI(), 0x01010101); }
   static HWY_INLINE void add(VI& sum, VI a, VI b) {
+    // Inline assembly for the reason given in byte_dot-inl.h.
     asm("vpdpbusd %2, %1, %0" : "+v"(sum.raw) : "v"(a.raw), "v"(b.raw));
   }
 };
@@ -93,6 +98,7 @@ void multiply_tile(const ByteDots& dots, int64_t column) {
     add([&](int r) { return dots.a + r * dots.k + k; }, [&](int c) { return b + c * dots.k + k; });
   }
   if (k < dots.k) {
+    // The rest of k goes through buffers in which missing products are zero.
     uint8_t a_rest[kRows][Dot::kBytes], b_rest[kColumns][Dot::kBytes];
     for (auto& row : a_rest) {
       std::fill_n(row, Dot::kBytes, uint8_t{0});

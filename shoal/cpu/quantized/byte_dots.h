@@ -1,12 +1,12 @@
-// Dot products of rows of bytes: what products of matrices come to where the right factor is
-// transposed, as the weights of fully connected layers are. They are read once, where they lie.
+// Dot products of rows of bytes, for matrix products whose right factor is transposed, as the
+// weights of fully connected layers are. Weights are read once, in place.
 #pragma once
 
 #include <cstdint>
 
 namespace shoal::cpu {
 
-// Up to kMostRows rows of the left factor by rows of the right one.
+// Up to kMostRows rows of the left factor by rows of the right one. i8 comes from bytes ^ b_flip.
 struct ByteDots {
   static constexpr int64_t kMostRows = 4;
 
@@ -20,7 +20,8 @@ struct ByteDots {
   int32_t* b_sums = nullptr;  // [columns], of each row of b; null: not wanted
 };
 
-// Computes the columns [begin, end).
+// Computes the columns [begin, end) of the sums. Thread-safe for disjoint columns. REQUIRES: 1 <=
+// rows <= kMostRows.
 void multiply_bytes(const ByteDots& dots, int64_t begin, int64_t end);
 
 }  // namespace shoal::cpu

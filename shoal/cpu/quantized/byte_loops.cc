@@ -1,3 +1,6 @@
+// Element-wise loops over bytes. Four vectors of 32 bits are narrowed to one of bytes at a time
+// (requantize-inl.h). Products are rounded before they are added, as in the reference, so that
+// results are equal bit for bit; the file is compiled without contraction to FMA.
 #include "shoal/cpu/quantized/byte_loops.h"
 
 #include <algorithm>
@@ -16,8 +19,8 @@ namespace {
 
 constexpr int kMany = 4;  // vectors at a time
 
-// Calls f(vectors, first element) so that they cover n elements. Where there are fewer than lanes,
-// or not a multiple of them, rest(first, elements) has to do with copies.
+// Calls f(vectors, first element) so that they cover n elements, and rest(first, elements) for a
+// last part that does not fill a vector, which goes through copies.
 template <class F, class Rest>
 HWY_INLINE void for_each_vector(int64_t n, const F& f, const Rest& rest) {
   int64_t i = 0;
@@ -29,7 +32,7 @@ HWY_INLINE void for_each_vector(int64_t n, const F& f, const Rest& rest) {
 void quantize_here(const float* x, float scale, const Rounding& rounding, uint8_t* y, int64_t n) {
   const DF d;
   const VF unit = hn::Set(d, scale);
-  // Which gives 0.
+  // The real number that becomes a byte of 0 once the zero point is added and the flip undone.
   const VF nothing = hn::Set(d, static_cast<float>(rounding.flip - rounding.zero_point));
   const auto convert = [&](auto count, const float* from, uint8_t* to) {
     VF real[decltype(count)::value];

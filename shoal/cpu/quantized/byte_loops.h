@@ -1,5 +1,6 @@
-// Element-wise loops of quantised operators over the vectors of the instruction set in use. Bytes
-// are u8, or i8 with `flip` 0x80, which makes u8 of them and adds 128 to their zero point.
+// Element-wise loops of quantised operators over vectors of the instruction set in use. Bytes are
+// u8, or i8 with `flip` 0x80, which turns them into u8 and adds 128 to their zero point.
+// Thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -8,21 +9,23 @@
 
 namespace shoal::cpu {
 
-// One factor or term: real = scale * ((byte ^ flip) - zero_point).
+// One operand: real = scale * ((byte ^ flip) - zero_point).
 struct ByteScale {
   float scale = 0;
   int32_t zero_point = 0;  // of the byte after the flip
   uint8_t flip = 0;
 };
 
+// quantize_bytes: y = round(x / scale) + zero point, clamped; a NaN gives 0. dequantize_bytes is
+// the inverse.
 void quantize_bytes(const float* x, float scale, const Rounding& rounding, uint8_t* y, int64_t n);
 void dequantize_bytes(const uint8_t* x, const ByteScale& how, float* y, int64_t n);
 
-// y = a + b, both in units of y's scale.
+// y = a + b. Scales of a and b are relative to that of y.
 void add_bytes(const uint8_t* a, const ByteScale& a_scale, const uint8_t* b,
                const ByteScale& b_scale, const Rounding& rounding, uint8_t* y, int64_t n);
 
-// What DirectRows copies bytes by.
+// Copier of bytes for DirectRows.
 struct ByteCopier {
   uint8_t flip = 0;
 

@@ -1,3 +1,5 @@
+// Maximum and sum of bytes, one pixel of a block at a time. The flip makes signed bytes unsigned in
+// the same order, so that one comparison serves both types.
 #include "shoal/cpu/quantized/byte_rows.h"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 // Pools over one block of channels of bytes (blocked.h). Bytes are u8, or i8 with `flip` 0x80,
-// which makes u8 of them.
+// which turns them into u8 of the same order.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,8 @@ struct ByteRows {
 
 void max_bytes(const ByteRows& rows);
 
-// Adds the b bytes, less the zero point, of `pixels` neighbours; sums are [b].
+// sums = sum of (byte ^ flip) - zero_point over `pixels` neighbours; sums are [b]. REQUIRES: pixels
+// < 2^23, so that sums fit into 32 bits.
 void sum_bytes(const uint8_t* x, uint8_t flip, int32_t zero_point, int64_t pixels, int32_t* sums);
 
 }  // namespace shoal::cpu

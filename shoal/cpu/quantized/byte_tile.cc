@@ -1,3 +1,7 @@
+// Direct convolution of bytes, the register block. For each tap and group of four input channels
+// the tile loads one vector of weights per block and broadcasts four bytes per pixel; each dot
+// product does 4 * lanes multiply-accumulates, four times those of a float FMA. The epilogue
+// requantises sums in registers. Sums wrap modulo 2^32 like those of the reference.
 #include "shoal/cpu/quantized/byte_tile.h"
 
 #include <algorithm>
@@ -16,8 +20,9 @@ HWY_BEFORE_NAMESPACE();
 namespace shoal::cpu::HWY_NAMESPACE {
 namespace {
 
-// Sums, the weights they meet and one pixel are in registers at once. Widened weights and pixels
-// take two registers each.
+// Accumulators, one row of weights and one pixel are live at once: 14 * 2 + 2 + 1 = 31 of 32
+// registers. Widened weights and pixels take two registers each, which leaves room for smaller
+// tiles.
 #if SHOAL_AVX512 || HWY_TARGET == HWY_NEON
 constexpr TileSize kQuadSizes[] = {{14, 2}, {8, 3}, {7, 4}, {6, 4}, {4, 4}, {1, 4}};
 constexpr TileSize kPairSizes[] = {{14, 1}, {7, 3}, {4, 4}, {1, 4}};
@@ -79,8 +84,8 @@ void convolve_tile(const ByteTile& tile, int64_t step) {
   store<kPixels, kBlocks>(tile, sum);
 }
 
-// Steps known when compiling keep the pixels' addresses out of registers: one or two pixels of a
-// block, or of an image whose few channels are side by side.
+// Steps that are known at compile time make pixels immediate offsets of one address register: one
+// or two pixels of a block, or of an image whose four channels are side by side.
 template <class Dot, int kPixels, int kBlocks>
 ByteTileFunction function_for(int64_t step) {
   if (step == kLanes) return convolve_tile<Dot, kPixels, kBlocks, kLanes>;

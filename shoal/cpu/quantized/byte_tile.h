@@ -1,6 +1,6 @@
-// The innermost loop of convolutions of bytes over blocked channels (blocked.h): a few pixels of a
-// row by a few blocks of output channels, summed up in 32 bits over all taps and input channels.
-// Four input channels are read at once, as the dot products of instruction sets do.
+// The innermost loop of convolutions of bytes in the blocked layout (blocked.h): a few pixels of a
+// row by a few blocks of output channels, accumulated in 32 bits over all taps and input channels.
+// Four input channels are read at once, as dot-product instructions do.
 #pragma once
 
 #include <cstdint>
@@ -13,10 +13,10 @@ namespace shoal::cpu {
 
 inline constexpr int64_t kGroup = 4;  // channels read at once
 
-// How four products are summed up.
+// How four products are accumulated.
 enum class ByteDot : uint8_t {
-  kPairs,  // as pairs of 16 bits; every instruction set can
-  kQuads,  // by one instruction for all four
+  kPairs,  // as pairs of 16 bits; available everywhere
+  kQuads,  // by one dot-product instruction
 };
 
 // Where one tile reads and writes. Offsets are in bytes; images are u8.
@@ -25,9 +25,9 @@ struct ByteTile {
   int64_t x_block = 0;         // from one block of input channels to the next
   int64_t x_row = 0;           // from one row of taps to the next
   int64_t x_column = 0;        // from one tap to the next
-  int64_t in_blocks = 0;       // of input channels; how many
-  int64_t full_groups = 0;     // of four channels a block has, and
-  int64_t last_groups = 0;     // the last one
+  int64_t in_blocks = 0;       // blocks of input channels
+  int64_t full_groups = 0;     // groups of four channels in a block
+  int64_t last_groups = 0;     // groups in the last block
   int64_t tap_rows = 1, tap_columns = 1;
 
   const int8_t* w = nullptr;          // ByteFilters of this tile's blocks
@@ -43,12 +43,12 @@ struct ByteTile {
 // Computes a tile; pixels of x are `step` bytes apart.
 using ByteTileFunction = void (*)(const ByteTile& tile, int64_t step);
 
-// What the instruction set in use offers for one of the ways; no sizes where it has none.
+// Tiles of the instruction set in use for one kind of dot product; no sizes if it has none.
 struct ByteTiles {
   std::span<const TileSize> sizes;  // the last is of one pixel, which fits everywhere
   ByteTileFunction (*function)(TileSize size, int64_t step) = nullptr;
-  int32_t pixel_offset = 0;    // is taken off the bytes of the image before they are multiplied
-  bool channels_first = true;  // of a group of weights: [output channel][4], or the other way
+  int32_t pixel_offset = 0;    // subtracted from the bytes of the image before the product
+  bool channels_first = true;  // weights of a group: [output channel][4], or [4][output channel]
 };
 ByteTiles byte_tiles(ByteDot dot);
 

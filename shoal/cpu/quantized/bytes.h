@@ -1,5 +1,5 @@
-// Quantised tensors as the kernels see them: u8, where 0x80 flipped into an i8 makes a u8 of it
-// that is larger by 128, as is its zero point then.
+// Quantised tensors as kernels see them: u8. Flipping the sign bit (0x80) of an i8 gives the u8
+// that is larger by 128; its zero point grows by 128 as well.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,6 @@
-// BlockedQLinearConv by its definition: tiles of pixels and channels, all taps.
+// BlockedQLinearConv by its definition, as direct_conv.cc does for floats: chunks of rows stay in
+// the second-level cache, panels of weights stream by, tiles of byte_tile.h are computed. Signed
+// images are copied with their sign bit flipped, because dot products take u8 by i8.
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -19,8 +21,9 @@ using In = QConvInputs;
 // second-level cache.
 constexpr int64_t kChunkBytes = int64_t{128} << 10;
 
-// Weights in the order in which tiles read them: by panel of a few blocks of output channels, input
-// channel block, tap, group of four input channels.
+// Weights in the order in which tiles read them:
+//   [panel][block of input channels][tap][group of four input channels][block of the panel][b * 4]
+// with zeros for channels that do not exist.
 class ByteFilters {
  public:
   ByteFilters(const QuantizedSite& site, int64_t pixel, int64_t panel_blocks, bool channels_first,
@@ -138,7 +141,7 @@ class DirectQuantizedKernel : public Kernel {
     const uint8_t* residual =
         call.has(In::kResidual) ? bytes_of(call.inputs[In::kResidual]) : nullptr;
     for (int64_t i = begin; i < end; i += tile_.pixels) {
-      // The last tile of the row computes some pixels a second time.
+      // The last tile of the row computes some pixels a second time: no tile is partial.
       const int64_t pixel = std::min(i, rows_.row_length() - tile_.pixels);
       const int64_t to = at + pixel * site_.block;
       tile.x = x + pixel * rows_.step();
@@ -148,7 +151,7 @@ class DirectQuantizedKernel : public Kernel {
     }
   }
 
-  // All of a tile that is the same wherever it lies.
+  // Everything in a tile that does not depend on its place.
   ByteTile describe(int64_t panel) const {
     const ops::WindowAxis &rows = site_.conv.window.axes[1], &columns = site_.conv.window.axes[2];
     const auto channel = filters_.first_block(panel) * site_.block;

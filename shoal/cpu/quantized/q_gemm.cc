@@ -1,4 +1,7 @@
-// QGemm: every element of the product is a dot product of two rows of bytes.
+// QGemm: every element of the product is a dot product of two rows of bytes (byte_dots.h). Zero
+// points are taken out of the loop:
+//   sum of (a - za)(b - zb) = sum of a b - zb sum of a - za sum of b + k za zb
+// Weights are read once per four rows of a, from memory at small batch sizes, which is the limit.
 #include <algorithm>
 #include <numeric>
 #include <optional>
@@ -100,8 +103,8 @@ class QGemmKernel : public Kernel {
     b.release_pages();
   }
 
-  // To larger pages than those of a mapped file, from which large factors are read half as fast.
-  // The file's are given back on the way, so that never both are there.
+  // Copies b to huge pages: from the small pages of a mapped file, large factors are read at half
+  // the speed. Pages of the file are released on the way, so that both never exist in full.
   void copy(const Tensor& b) {
     constexpr int64_t kAtOnce = 8 << 20;
     uint8_t* to = make_room();
@@ -131,7 +134,8 @@ class QGemmKernel : public Kernel {
     return work;
   }
 
-  // sum of (a - a_zero)(b - b_zero), modulo 2^32, from the sums of products and of factors.
+  // Sum of (a - a_zero)(b - b_zero) plus bias, modulo 2^32, from the sums of products and of
+  // factors. Unsigned arithmetic, because signed overflow is undefined.
   int32_t sum_of(const Work& work, int64_t row, int64_t i, int64_t j) const {
     const auto column = static_cast<size_t>(j);
     const auto a_zero = static_cast<uint32_t>(a_zero_);
@@ -177,7 +181,7 @@ class QGemmKernel : public Kernel {
   std::optional<AlignedFloats> own_;  // four bytes of b in each; not if it is read where it lies
 };
 
-// All parameters are constant, and b if it has to be transposed.
+// Parameters must be constant, and so must b if it has to be transposed.
 std::unique_ptr<Kernel> make_gemm(const KernelSpec& site) {
   for (size_t i : {kAScale, kAZeroPoint, kBScale, kBZeroPoint}) {
     if (site.constant(i) == nullptr) return nullptr;

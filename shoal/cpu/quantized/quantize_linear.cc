@@ -1,4 +1,6 @@
-// Element-wise operators of quantised tensors with one scale for all elements.
+// Element-wise operators of quantised tensors with one scale for all elements: QuantizeLinear,
+// DequantizeLinear, QLinearAdd and Lookup, the table of 256 bytes that any function of one byte
+// becomes.
 #include <algorithm>
 #include <array>
 
@@ -10,7 +12,7 @@
 namespace shoal::cpu {
 namespace {
 
-constexpr int64_t kElements = 16384;  // that are worth waking a thread
+constexpr int64_t kElements = 16384;  // worth waking a thread for
 
 bool is_byte(DType dtype) { return ops::Bytes::contains(dtype); }
 
@@ -18,13 +20,14 @@ int32_t zero_point_or_none(const Tensor* zero_point) {
   return zero_point == nullptr ? 0 : ops::zero_point_of(*zero_point);
 }
 
-// Of an input whose parameters are constants behind it.
+// Scale of an input that is followed by its constant parameters.
 ByteScale scale_of(const KernelSpec& site, size_t input, float scale) {
   const uint8_t flip = flip_of(site.inputs[input].type.dtype);
   return {scale, zero_point_or_none(site.constant(input + 2)) + flip, flip};
 }
 
-// The scale at input `i` is a constant of one element, and so is the zero point behind it, if any.
+// True if the scale, input `i`, is a constant of one element, and so is the zero point behind it,
+// if any.
 bool has_constant_scale(const KernelSpec& site, size_t i) {
   const bool has_zero_point = site.given(i + 1);
   return site.constant(i) != nullptr && site.shape(i).count() == 1 &&

@@ -1,3 +1,8 @@
+// Parameters of a quantised convolution, folded so that the inner loop multiplies bytes as they
+// are:
+//   sum of (x - x_zero) * w + bias = sum of x * w + (bias - x_zero * sum of w)
+//   y = round(sum * x_scale * w_scale / y_scale) + y_zero
+// Arithmetic is modulo 2^32, so that intermediate overflow does not matter.
 #include "shoal/cpu/quantized/quantized_site.h"
 
 #include <algorithm>
@@ -12,7 +17,7 @@ using In = QConvInputs;
 
 constexpr uint8_t kSignBit = 0x80;
 
-// One parameter for all channels, or one each.
+// One parameter for all channels, or one per channel.
 template <class T>
 T at(const Tensor& parameters, int64_t channel) {
   return parameters.data<T>()[parameters.count() == 1 ? 0 : static_cast<size_t>(channel)];
@@ -49,6 +54,7 @@ QuantizedSite::QuantizedSite(const KernelSpec& site)
       scales(bias.size()),
       finish(finish_of(site)) {
   const Tensor& w = *site.constant(In::kW);
+  // u8 weights with zero point 128 are i8 weights without one, once the sign bit is flipped.
   if (w.dtype() == DType::kU8) {
     for (uint8_t x : w.data<uint8_t>()) {
       signed_weights.push_back(static_cast<int8_t>(x ^ kSignBit));
@@ -65,7 +71,8 @@ QuantizedSite::QuantizedSite(const KernelSpec& site)
     scales[i] = x_scale * at<float>(*site.constant(In::kWScale), m) / y_scale;
     if (given != nullptr) bias[i] = given->data<int32_t>()[i];
   }
-  // A float is at most 2^31 where it was a 32-bit sum.
+  // A 32-bit sum is at most 2^31 as a float. With scales below 1 the product still converts to 32
+  // bits.
   finish.own.fits = std::ranges::all_of(scales, [](float scale) { return scale < 1; });
 }
 

@@ -1,4 +1,5 @@
-// What all kernels of BlockedQLinearConv need to know of their node.
+// QuantizedSite: the geometry, parameters and epilogue of a BlockedQLinearConv node, as its kernels
+// need them.
 #pragma once
 
 #include <vector>
@@ -17,7 +18,7 @@ struct QuantizedSite {
   int64_t in_channels;            // of the whole image
   int64_t in_blocks, out_blocks;  // of the whole image
   bool image_is_blocked;
-  uint8_t x_flip;                      // what makes a u8 of the image's bytes: 0x80 if they are i8
+  uint8_t x_flip;                      // turns bytes of the image into u8: 0x80 if they are i8
   int32_t x_zero;                      // of the u8
   std::vector<int8_t> signed_weights;  // where they come as u8
   const int8_t* weights;               // [m, c, rows, columns]
@@ -30,13 +31,14 @@ struct QuantizedSite {
   }
   int64_t output_image() const { return out_blocks * conv.output_plane() * block; }
 
-  // Takes (zero point - offset) * sum of a channel's weights off its bias, after which the image's
-  // bytes, less `offset`, may be multiplied as they are; where there is padding, it must be x_zero.
+  // Subtracts (zero point - offset) * (sum of a channel's weights) from its bias. Bytes of the
+  // image, less `offset`, may then be multiplied as they are. Padding must have the byte x_zero.
+  // REQUIRES: called once.
   void fold_zero_point(int32_t offset);
 };
 
-// True if everything but the image and the residual is constant and weights have no zero points:
-// what the kernels for blocked channels can compute. Also of a QLinearConv that is to be blocked.
+// True if everything but image and residual is constant and weights have no zero points, which the
+// blocked kernels require. Also for a QLinearConv that is to be blocked.
 bool has_plain_weights(std::span<const Operand> inputs);
 
 }  // namespace shoal::cpu

@@ -1,5 +1,6 @@
-// Windows over blocked channels of bytes, every channel by itself: depthwise convolutions, pools of
-// maxima, and averages of whole images.
+// Windows over blocked channels of bytes, every channel by itself: depthwise convolutions, MaxPool,
+// and averages of whole images. Depthwise convolutions copy the rows they read with the zero point
+// around them, as u8, so that the inner loop (byte_depthwise.cc) needs neither borders nor signs.
 #include <algorithm>
 #include <vector>
 
@@ -17,10 +18,10 @@ namespace {
 
 using In = QConvInputs;
 
-constexpr int64_t kElements = 8192;  // that are worth waking a thread
+constexpr int64_t kElements = 8192;  // worth waking a thread for
 
-// Calls f(block of all blocks of all images, first row, end) for parts of `blocks` blocks of `rows`
-// rows that take `work` each.
+// Calls f(plane, first row, end) on several threads until all rows of all `blocks` planes are
+// covered. A row takes `work` multiply-accumulates.
 template <class F>
 void for_each_part(ThreadPool& pool, int64_t blocks, int64_t rows, int64_t work, const F& f) {
   pool.parallel_ranges(blocks * rows, kElements / std::max<int64_t>(work, 1) + 1,
@@ -91,6 +92,7 @@ class QuantizedDepthwiseKernel : public Kernel {
     bytes_.resize(static_cast<size_t>(site_.out_blocks * weights_of_block_));
     for_each_weight([&](int64_t c, int64_t row, int64_t column, int8_t w) {
       for (int64_t o = 0; o < outputs; ++o) {
+        // Output o of a pair meets tap `column` at pixel column + o of what both read.
         const int64_t at = column + o, vector = (row * quads + at / 4) * outputs + o;
         bytes_[static_cast<size_t>(c / block * weights_of_block_ +
                                    (vector * block + c % block) * 4 + at % 4)] = w;
@@ -115,7 +117,7 @@ class QuantizedDepthwiseKernel : public Kernel {
                        });
   }
 
-  // All of a row that is the same wherever it lies.
+  // Everything in a row that does not depend on its place.
   ByteDepthwise describe(int64_t block) const {
     ByteDepthwise row;
     row.x_row = rows_.tap_row();
@@ -141,7 +143,7 @@ class QuantizedDepthwiseKernel : public Kernel {
   std::vector<int8_t> bytes_;  // in the other
 };
 
-// The lowering makes it a pool over three axes: rows, columns, and the channels of a block.
+// Lowering makes it a pool over three axes: rows, columns, and the channels of a block.
 class QuantizedMaxPoolKernel : public Kernel {
  public:
   explicit QuantizedMaxPoolKernel(const KernelSpec& site)

@@ -1,6 +1,6 @@
-// The vectors' side of requantize.h. Included once per instruction set, between the lines that open
-// and close its namespace. Who includes it is compiled without contraction: products are rounded
-// before they are added.
+// Vector code of requantize.h. Included once per instruction set, between the lines that open and
+// close its namespace. Files that round floats with it are compiled without contraction to FMA:
+// products are rounded before they are added, as in the reference.
 #if defined(SHOAL_CPU_REQUANTIZE_INL_H) == defined(HWY_TARGET_TOGGLE)
 #ifdef SHOAL_CPU_REQUANTIZE_INL_H
 #undef SHOAL_CPU_REQUANTIZE_INL_H
@@ -32,7 +32,8 @@ HWY_INLINE VF clamp_to(const Rounding& rounding, VF x) {
   return hn::Min(hn::Max(x, hn::Set(d, rounding.low)), hn::Set(d, rounding.high));
 }
 
-// To the nearest, of numbers that fit: unlike Highway's, it spends nothing on those that do not.
+// Round to nearest, for numbers that fit into 32 bits. Highway's NearestInt also corrects those
+// that do not.
 HWY_INLINE VI nearest(VF x) {
 #if SHOAL_AVX512
   return VI{_mm512_cvtps_epi32(x.raw)};
@@ -55,8 +56,9 @@ HWY_INLINE void round_and_store(const Rounding& rounding, VF x, uint8_t* y) {
 #endif
 
 #if SHOAL_AVX512
-// Up to four vectors at once, by instructions that saturate on the way to 16 and to 8 bits. What is
-// too large for 32 bits would become negative, so it is made smaller first.
+// Up to four vectors at once, by instructions that saturate on the way to 16 and 8 bits. Numbers
+// too large for 32 bits would convert to the most negative one, so they are reduced first. Packing
+// works within 16-byte parts; one permutation at the end restores the order.
 template <int kCount>
 HWY_INLINE void round_and_store_four(const Rounding& rounding, const VF* x, uint8_t* y) {
   __m512 real[4];
@@ -80,7 +82,7 @@ HWY_INLINE void round_and_store_four(const Rounding& rounding, const VF* x, uint
 }
 #endif
 
-// Vectors that lie one behind the other in y.
+// Rounds and stores vectors that are contiguous in y.
 template <int kCount>
 HWY_INLINE void round_and_store_all(const Rounding& rounding, const VF (&x)[kCount], uint8_t* y) {
 #if SHOAL_AVX512
@@ -103,8 +105,7 @@ HWY_INLINE VF load_bytes(const uint8_t* x, uint8_t flip, int32_t zero_point) {
   return hn::ConvertTo(DF(), hn::Sub(hn::PromoteTo(di, bytes), hn::Set(di, zero_point)));
 }
 
-// Sums of neighbouring pixels, with the scale of their channels; `residual` is null where there is
-// none.
+// Requantises sums of neighbouring pixels with the scale of their channels. `residual` may be null.
 template <int kCount>
 HWY_INLINE void requantize(const Requantize& how, const VI (&sums)[kCount], VF scale,
                            const uint8_t* residual, uint8_t* y) {

@@ -1,4 +1,4 @@
-// From 32-bit sums back to bytes, as the kernels of quantised operators do it at their end.
+// Requantisation: the epilogue of quantised operators, from 32-bit sums back to bytes.
 #pragma once
 
 #include <cstdint>
@@ -21,24 +21,23 @@ struct Rounding {
         is_plain(bounds == ops::bounds_of_type(DType::kU8)) {}
 
   float low = 0, high = 0;  // before the zero point is added
-  // Of the u8 that the result is before the flip.
+  // Of the u8 before the flip back to i8.
   int32_t zero_point = 0;
   uint8_t low_byte = 0, high_byte = 0;
   uint8_t flip = 0;
-  // What saves work where it is known: u8 without other bounds than its own, and numbers that fit
-  // into 32 bits once they are rounded.
+  // Facts that save work: the bounds are those of u8, and rounded numbers fit into 32 bits.
   bool is_plain = false;
   bool fits = false;
 };
 
-// What is done to a sum: times the channel's scale and rounded; then, where there is a residual,
-// the sum with it is rounded in its turn, as QLinearAdd does.
+// Epilogue of a sum: multiply by the channel's scale and round. With a residual, the sum of both is
+// rounded a second time, as QLinearAdd does.
 struct Requantize {
   Rounding own;
   float own_scale = 0;       // of the product, over that of the sum
   float residual_scale = 0;  // of the residual, over that of the sum
   int32_t residual_zero = 0;
-  uint8_t residual_flip = 0;  // what makes a u8 of the residual's bytes
+  uint8_t residual_flip = 0;  // turns bytes of the residual into u8
   Rounding sum;
 };
 
