@@ -1,5 +1,5 @@
-// The CPU as a Device: fast kernels where there are some, reference functions for the rest. SIMD
-// code is chosen for the processor the program runs on.
+// The CPU as a Device: fast kernels where they exist, reference functions for the rest. SIMD code
+// is dispatched for the processor that the program runs on.
 #pragma once
 
 #include <cstdint>
@@ -37,11 +37,10 @@ struct CpuOptions {
   bool remember = false;            // keep timings in a file of the user's cache folder
   // File that keeps the packed weights of one model for the next start. Empty: none.
   std::filesystem::path packed = {};
-  std::string prefer =
-      {};  // the kernel of this name wherever there is one; for tests and comparisons
+  std::string prefer = {};  // kernel to use wherever it fits; for tests and benchmarks
 };
 
-// A CPU with threads of its own, which sleep while nothing runs. Its executables may outlive it.
+// A CPU with threads of its own, which wait while nothing runs. Its executables may outlive it.
 // REQUIRES: threads >= 0, 0 < share <= 1.
 //
 // Thread-safe. Several threads may compile at once, but kernels are chosen by one of them at a

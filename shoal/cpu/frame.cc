@@ -1,3 +1,4 @@
+// Allocation of frames.
 #include "shoal/cpu/frame.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Highway's table of targets, as names.
 #include "shoal/cpu/instruction_set.h"
 
 #include <hwy/highway.h>

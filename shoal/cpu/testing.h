@@ -1,4 +1,5 @@
-// For the tests of kernels: one node on the reference and on the CPU, under every instruction set.
+// Helpers for tests of kernels: compare one node, or a graph, on the CPU with the reference, under
+// every instruction set.
 #pragma once
 
 #include <random>

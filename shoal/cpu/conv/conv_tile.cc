@@ -28,9 +28,9 @@ constexpr int64_t kLanes = HWY_LANES(float);
 // each channel is broadcast by its load, which costs no more than the load.
 constexpr bool kByLane = HWY_TARGET == HWY_NEON;
 
-// Accumulators, one row of weights and one pixel are live at once: 31 of 32 registers, or 16 of 16.
-// With lanes it is all pixels and one weight, 29 at most: with 31, g++ 12 spills in every block.
-// Widths of feature maps are mostly multiples of 7 or 13.
+// Accumulators, one row of weights and one pixel are live at once: 31 of 32 registers for 14 x 2,
+// 16 of 16 for 4 x 3. With lanes it is all pixels and one weight, 29 at most: with 31, g++ 12
+// spills in every block. Widths of feature maps are mostly multiples of 7 or 13.
 #if HWY_TARGET == HWY_NEON
 constexpr TileSize kSizes[] = {{7, 3}, {5, 4}, {9, 2}, {13, 1}, {4, 4}, {1, 4}};
 #elif HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX3_DL

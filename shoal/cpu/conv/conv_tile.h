@@ -26,8 +26,8 @@ std::span<const TileSize> tile_sizes();  // the last is of one pixel, which fits
 // channels. REQUIRES: length > 0, blocks > 0, and a size of one pixel.
 TileSize choose_tile(std::span<const TileSize> sizes, int64_t length, int64_t blocks);
 
-// Where one tile reads and writes. Offsets are in floats. Input channels come in blocks of
-// `full_channels`; the last block has `last_channels`.
+// Addresses and strides of one tile, in floats. Input channels come in blocks of `full_channels`;
+// the last block has `last_channels`.
 struct ConvTile {
   const float* x = nullptr;   // of the first pixel and tap
   int64_t x_block = 0;        // from one block of input channels to the next

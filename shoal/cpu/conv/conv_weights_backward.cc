@@ -170,7 +170,7 @@ class WeightsBackwardKernel : public Kernel {
     }
   }
 
-  // Null: a row of the padding.
+  // Copies one line with its padding. A null x is a row of padding.
   void copy_line(const float* x, float* to) const {
     const int64_t width = copied_columns(), plane = rows_.input * columns_.input;
     const int64_t begin = x == nullptr ? width : std::min(columns_.pad_begin, width);

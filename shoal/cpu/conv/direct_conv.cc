@@ -1,6 +1,5 @@
-// BlockedConv by its definition:
-//   y[n, m, r, c] = sum over i, kh, kw of x[n, i, r * stride + kh, c * stride + kw] * w[m, i, kh,
-//   kw]
+// BlockedConv by its definition, with s the stride:
+//   y[n, m, r, c] = sum over i, kh, kw of x[n, i, r * s + kh, c * s + kw] * w[m, i, kh, kw]
 // The register block (conv_tile.h) computes some pixels of a row by some blocks of output channels
 // over all taps and input channels. Around it, an image is cut into chunks of rows that stay in the
 // second-level cache; for each chunk, one panel of weights after the other meets all its rows.

@@ -7,7 +7,7 @@
 
 namespace shoal::cpu {
 
-// Where one tile reads and writes. Offsets are in floats.
+// Addresses and strides of one tile, in floats.
 struct DotTile {
   const float* x = nullptr;  // of the first pixel and tap
   int64_t x_pixel = 0;       // from one pixel to the next

@@ -8,7 +8,7 @@
 
 namespace shoal::cpu {
 
-// Where one tile reads and writes: some pixels in a row of one block. Offsets are in floats.
+// Addresses and strides of one tile, some pixels in a row of one block, in floats.
 struct GroupTile {
   const float* x = nullptr;  // of the first pixel and tap
   int64_t x_pixel = 0;       // from one pixel to the next

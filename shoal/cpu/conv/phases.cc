@@ -22,7 +22,7 @@ int64_t first_tap_on(const ops::WindowAxis& axis, int64_t rest, int64_t tap_step
   return axis.kernel;
 }
 
-// Sum over the phases of outputs times taps; infinite if phases are no good choice.
+// Sum over the phases of outputs times taps; infinite if phases should not be used.
 double work_on(const ops::WindowAxis& axis) {
   constexpr double kNever = std::numeric_limits<double>::infinity();
   if (axis.input == 0 || axis.output == 0 || axis.stride > kMostPhases) return kNever;

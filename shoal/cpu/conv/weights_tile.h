@@ -7,7 +7,7 @@
 
 namespace shoal::cpu {
 
-// Where one tile reads and writes. Offsets are in floats.
+// Addresses and strides of one tile, in floats.
 struct WeightsTile {
   const float* x = nullptr;  // first element that the first pixel of dy meets
   int64_t x_image = 0, x_row = 0, x_pixel = 0;

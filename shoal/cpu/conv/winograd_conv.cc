@@ -2,8 +2,7 @@
 // per chunk of tiles:
 //   1. V = B^T d B for every tile and block of input channels;
 //   2. for each of the (m + 2)^2 points, a matrix product [tiles x in] * [in x out] with the
-//   transformed
-//      filters, by the register block of direct convolutions (conv_tile.h) with one tap;
+//      transformed filters, by the register block of conv_tile.h with one tap;
 //   3. Y = A^T Z A for every tile and block of output channels, with bias, residual and clamp.
 // A chunk is as many tiles as fit into the second-level cache between the phases. The filters are
 // transformed once; they are (m + 2)^2 / 9 times as large as before (1.8, 4 and 7.1 for m = 2, 4
@@ -85,7 +84,7 @@ class WinogradKernel : public Kernel {
     float* y;  // [point][block of output channels][chunk_tiles_][b]
   };
 
-  // Where a tile lies.
+  // Place of a tile.
   struct Tile {
     int64_t image, row, column;  // of the output, of its first pixel
   };
@@ -198,7 +197,7 @@ class WinogradKernel : public Kernel {
                  first * site_.block * site_.in_channels;
         for (int64_t i = 0; i < chunk.tiles; i += size_.pixels) {
           // The last tiles overlap the ones before. If the chunk is not full, some are stale
-          // elements of an earlier chunk, whose results nobody reads.
+          // elements of an earlier chunk, whose results are never read.
           const int64_t t = std::min(i, chunk_tiles_ - size_.pixels) * site_.block;
           tile.x = x + t;
           tile.y = y + t;

@@ -53,7 +53,8 @@ HWY_INLINE void narrow(const float* x, uint16_t* y, int64_t n, const F& upper) {
 void round_here(const float* x, uint16_t* y, int64_t n) {
   const Bits bits;
   narrow(x, y, n, [&](BitsV all) {
-    // Half of the last bit that is kept; less than that if it is even, so that a tie stays there.
+    // 0x7fff is just below half of the last bit that is kept. Adding that bit itself makes a tie
+    // carry only if it is odd: ties go to even.
     const BitsV odd = hn::And(hn::ShiftRight<16>(all), hn::Set(bits, 1u));
     return hn::ShiftRight<16>(hn::Add(all, hn::Add(hn::Set(bits, 0x7fffu), odd)));
   });

@@ -1,6 +1,6 @@
 // Operators of training in the blocked layout, defined by the plain operators like those of
-// blocked.cc. Weights are an output here and do not tell how many channels the last block has, so
-// that attributes or the scale of a normalisation do.
+// blocked.cc. The number of channels in the last block comes from attributes, or from the scale of
+// a normalisation, because weights are an output here.
 #include "shoal/cpu/layout/blocked_backward.h"
 
 #include <string>

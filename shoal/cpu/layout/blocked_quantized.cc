@@ -51,6 +51,7 @@ Result<std::vector<TensorType>> infer_conv(const Node& node, std::span<const Ope
   }
   if (inputs.size() > In::kResidual && inputs[In::kResidual].given) {
     SHOAL_TRY(require_blocks(inputs[In::kResidual], w[0], block));
+    // The residual has the channels of the output; the weights know how many there are.
     plain[In::kResidual].type.shape = plain_shape(inputs[In::kResidual].type.shape, w[0]);
   }
   SHOAL_ASSIGN(std::vector<TensorType> types, ops::fused_q_linear_conv.infer(node, plain));

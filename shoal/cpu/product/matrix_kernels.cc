@@ -85,7 +85,8 @@ class VectorKernel : public MatrixKernel {
       const Product product = describe(pair, call);
       const float *a = a_of(pair, call), *b = b_of(pair, call);
       call.pool.parallel_ranges(m * n, grain, [&](int64_t begin, int64_t end) {
-        // Contiguous is n for a plain b, and k for a transposed one or for a matrix times a column.
+        // The contiguous axis is n for a plain b, and k for a transposed b or for a matrix times a
+        // column.
         if (m == 1 && products_.b.row_stride != 1) {
           add_rows(a, k, b, n, begin, end, product.y);
         } else if (m == 1) {
@@ -117,7 +118,7 @@ void MatrixKernel::finish(const Product& product, int64_t begin, int64_t end) co
   float* y = product.y;
   const Activation& activation = product.activation;
   const float *bias = product.column_bias, *addend = product.addend;
-  // y is a row, along which the bias runs, or a column, all of which has bias[0].
+  // The bias runs along a row; all elements of a column add bias[0].
   const int64_t bias_step = product.m == 1 ? 1 : 0;
   if (products_.scale != 1) {
     for (int64_t i = begin; i < end; ++i) y[i] *= products_.scale;

@@ -69,7 +69,7 @@ struct Product {
   const float* packed_left = nullptr;   // panels made by pack_rows, or
   Matrix left;                          // a matrix
   const float* packed_right = nullptr;  // panels made by pack_columns, or
-  const RightFactor* right = nullptr;   // what packs them block by block
+  const RightFactor* right = nullptr;   // packs them block by block
   float* y = nullptr;                   // [m, n]
   int64_t y_stride = 0;
 

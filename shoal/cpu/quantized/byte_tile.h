@@ -19,7 +19,7 @@ enum class ByteDot : uint8_t {
   kQuads,  // by one dot-product instruction
 };
 
-// Where one tile reads and writes. Offsets are in bytes; images are u8.
+// Addresses and strides of one tile, in bytes. Images are u8.
 struct ByteTile {
   const uint8_t* x = nullptr;  // of the first pixel and tap
   int64_t x_block = 0;         // from one block of input channels to the next

@@ -143,7 +143,8 @@ class QuantizedDepthwiseKernel : public Kernel {
   std::vector<int8_t> bytes_;  // in the other
 };
 
-// Lowering makes it a pool over three axes: rows, columns, and the channels of a block.
+// MaxPool, which lowering makes a pool over three axes: rows, columns, and the channels of a block.
+// Quantisation is monotonic, so that the maximum of bytes is that of the numbers.
 class QuantizedMaxPoolKernel : public Kernel {
  public:
   explicit QuantizedMaxPoolKernel(const KernelSpec& site)
@@ -178,6 +179,7 @@ class QuantizedAverageKernel : public Kernel {
         flip_(flip_of(site.outputs[0].dtype)),
         x_zero_(ops::zero_point_of(*site.constant(2)) + flip_),
         y_zero_(ops::zero_point_of(*site.constant(4))),
+        // 1 / pixels is part of the scale: one multiplication per channel requantises the sum.
         scale_(ops::scale_of(*site.constant(1)) /
                (ops::scale_of(*site.constant(3)) * static_cast<float>(x_[2] * x_[3]))) {}
 

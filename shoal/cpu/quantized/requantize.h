@@ -21,7 +21,7 @@ struct Rounding {
         is_plain(bounds == ops::bounds_of_type(DType::kU8)) {}
 
   float low = 0, high = 0;  // before the zero point is added
-  // Of the u8 before the flip back to i8.
+  // Zero point and bounds of the u8, before the flip back to i8.
   int32_t zero_point = 0;
   uint8_t low_byte = 0, high_byte = 0;
   uint8_t flip = 0;

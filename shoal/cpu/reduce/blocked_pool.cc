@@ -66,7 +66,7 @@ class BlockedAverageKernel : public BlockedPoolKernel {
 
   void finish_plane(float* y) const override {
     for (const float count : counts_) {
-      // A window may lie in the padding entirely; the reference gives zero there.
+      // A window may lie in the padding entirely; its average is zero.
       for (int64_t c = 0; c < block(); ++c) y[c] = count == 0 ? 0 : y[c] / count;
       y += block();
     }

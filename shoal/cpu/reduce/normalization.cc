@@ -1,6 +1,6 @@
 // LayerNormalization row by row; InstanceNormalization, and BatchNormalization in inference, plane
-// by plane. Mean and variance are computed in double, then x is read a second time while it is in a
-// cache.
+// by plane. Mean and variance are accumulated in double (rows.cc), then x is read once more, mostly
+// from a cache.
 #include <cmath>
 
 #include "shoal/cpu/kernel.h"
