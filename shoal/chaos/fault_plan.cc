@@ -1,3 +1,6 @@
+// Faults drawn from a seed, and their actions. A fault is a value without state; actions_of() turns
+// it into a script of primitive actions that ends by undoing all of them, so that the next fault
+// meets a healthy cluster.
 #include "shoal/chaos/fault_plan.h"
 
 #include <algorithm>
@@ -11,7 +14,8 @@ namespace {
 using std::chrono::milliseconds;
 using enum FaultAction::Kind;
 
-// A machine that is cut off for less than a third of a second is not missed.
+// Durations lie on both sides of the heartbeat's timeout: a machine that is cut off for less than a
+// third of a second is not missed.
 constexpr milliseconds kShortest{1}, kLongest{1500}, kLongestDelay{100};
 
 std::string name_of(int machine, const std::vector<std::string>& names) {
@@ -29,7 +33,7 @@ std::vector<int> peers_of(const FaultEvent& event, int workers) {
   return peers;
 }
 
-// Collects what one fault does.
+// Collects the actions of one fault.
 class Script {
  public:
   Script(const FaultEvent& event, int workers) : event_(event), peers_(peers_of(event, workers)) {}
@@ -76,6 +80,7 @@ class Script {
     return std::move(actions_);
   }
 
+  // A way is one direction: deaf machines still speak, and mute ones still hear.
   void partition(FaultAction::Kind kind, milliseconds after) {
     for (int peer : peers_) {
       if (event_.fault != Fault::kMute) add({after, kind, peer, event_.worker});
@@ -83,7 +88,7 @@ class Script {
     }
   }
 
-  // Six times, each too short for the worker to be missed.
+  // Six short partitions, each too short for the worker to be missed.
   void flap() {
     constexpr int kTimes = 6;
     constexpr milliseconds kPhase{150};
@@ -180,7 +185,8 @@ int64_t FaultPlan::between(int64_t least, int64_t most) {
          static_cast<int64_t>(random_.below(static_cast<uint64_t>(most - least + 1), draws_++));
 }
 
-// Every fault takes as many draws, so that one option does not change the others.
+// Every fault takes the same number of draws, used or not. An option that fixes one property
+// therefore leaves all other properties of all faults as they were.
 FaultEvent FaultPlan::next() {
   constexpr int64_t kMoments = 1'000'000;
   FaultEvent event;
@@ -188,6 +194,7 @@ FaultEvent FaultPlan::next() {
   event.worker = static_cast<int>(between(0, options_.workers - 1));
   event.at = draw_point();
   event.moment = static_cast<double>(between(0, kMoments - 1)) / kMoments;
+  // A connection has two ends, so these faults need one peer; others may be between all.
   const bool is_pair = event.fault == Fault::kDrop || event.fault == Fault::kCorrupt;
   const bool from_all = between(0, 1) == 0;
   const int peer = draw_peer(event.worker);
@@ -198,7 +205,7 @@ FaultEvent FaultPlan::next() {
   return event;
 }
 
-// One of those that are left, or, in a plan without end, of those that are wanted.
+// Draws from the faults that are left, or, in an endless plan, in proportion to the counts.
 FaultPlan::Kind FaultPlan::draw_kind() {
   static constexpr std::array kKinds = {
       &FaultCounts::kills,  &FaultCounts::stops, &FaultCounts::slows,      &FaultCounts::partitions,
@@ -206,6 +213,7 @@ FaultPlan::Kind FaultPlan::draw_kind() {
   SHOAL_CHECK(left_.sum() > 0);
   auto drawn = static_cast<size_t>(between(0, static_cast<int64_t>(left_.sum()) - 1));
   const auto* kind = kKinds.begin();
+  // Drawing without replacement, weighted by the counts that are left.
   while (drawn >= left_.*(*kind)) drawn -= left_.*(*kind++);
   if (!options_.endless) --(left_.*(*kind));
   return *kind;
@@ -237,6 +245,7 @@ std::optional<cluster::FaultPoint> FaultPlan::draw_point() {
 // The coordinator, or another worker.
 int FaultPlan::draw_peer(int worker) {
   const auto peer = static_cast<int>(between(plan::kCoordinator, options_.workers - 1));
+  // A worker has no way to itself. The coordinator is thus twice as likely as any other peer.
   return peer == worker ? plan::kCoordinator : peer;
 }
 

@@ -1,6 +1,6 @@
-// FaultPlan: which faults there are, how they are drawn from a seed, and what each does when.
-// Simulated clusters (simulated/fault_injector.h) and real processes (processes/fault_runner.h)
-// carry out the same plans.
+// FaultPlan: the kinds of faults, how they are drawn from a seed, and the actions of each over
+// time. Simulated clusters (simulated/fault_injector.h) and real processes
+// (processes/fault_runner.h) carry out the same plans.
 #pragma once
 
 #include <array>
@@ -43,7 +43,7 @@ struct FaultCounts {
   size_t sum() const { return kills + stops + slows + partitions + delays + drops + corruptions; }
 };
 
-// One fault: what happens, to which worker, when, and for how long.
+// One fault: its kind, its worker, its time and its duration.
 struct FaultEvent {
   static constexpr int kAllPeers = -2;
 
@@ -60,7 +60,7 @@ struct FaultEvent {
 // "worker-3 cut off from worker-1, 700 ms, at computing"
 std::string describe(const FaultEvent& event, const std::vector<std::string>& names);
 
-// What is done to a machine, or to the way between two.
+// An action on a machine, or on the way between two.
 struct FaultAction {
   enum class Kind : uint8_t {
     kKill,        // `machine`
@@ -85,8 +85,8 @@ struct FaultAction {
   friend bool operator==(const FaultAction&, const FaultAction&) = default;
 };
 
-// Returns all that happens because of this fault among so many workers, in order of time. When the
-// last has been done, all is as before.
+// All actions of this fault among so many workers, in order of time. After the last one, the
+// cluster is as it was before.
 std::vector<FaultAction> actions_of(const FaultEvent& event, int workers);
 
 struct FaultPlanOptions {

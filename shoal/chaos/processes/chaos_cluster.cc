@@ -1,3 +1,6 @@
+// A cluster of processes for fault injection. All faults of the network and of timing go through
+// shared files (emulate/), so that workers are the ordinary program and only their transport knows
+// of faults.
 #include "shoal/chaos/processes/chaos_cluster.h"
 
 #include <algorithm>
@@ -23,7 +26,7 @@ ChaosCluster::ChaosCluster(const ChaosClusterOptions& options, TemporaryFolder f
       names_(options.workers),
       random_(options.seed) {}
 
-// What can happen to workers is there before they are.
+// The shared files come first: a worker that finds none would run without fault injection.
 Status ChaosCluster::start(const ChaosClusterOptions& options) {
   std::error_code error;
   std::filesystem::create_directories(emulation_.media, error);
@@ -42,7 +45,8 @@ Status ChaosCluster::start(const ChaosClusterOptions& options) {
 }
 
 // On a machine with many more threads than cores, a worker that compiles may be silent for longer
-// than a heartbeat allows. No fault has been done yet: then it is tried again.
+// than the heartbeat's timeout. No fault has been injected yet, so this is no finding: it is tried
+// again.
 Status ChaosCluster::connect_and_deploy(const ChaosClusterOptions& options) {
   constexpr int kTries = 10;
   Status status;
@@ -53,7 +57,7 @@ Status ChaosCluster::connect_and_deploy(const ChaosClusterOptions& options) {
     status = connect();
     if (status.ok()) status = deploy(options);
     const bool is_late = status.code() == Code::kUnavailable || status.code() == Code::kDeadline;
-    // Where all were lost, there is nothing to plan for either.
+    // If all workers were lost, planning fails with another error than a loss.
     const bool has_lost = coordinator_ != nullptr && !coordinator_->lost().empty();
     if (status.ok() || (!is_late && !has_lost)) return status;
   }
@@ -66,6 +70,7 @@ Status ChaosCluster::connect() {
   SHOAL_ASSIGN(transport_, emulation_.transport(identity, ""));
   SHOAL_ASSIGN(const auto listed, owner.workers());
   cluster::CoordinatorOptions options;
+  // A new epoch for each try: workers then drop the plans of the one before.
   SHOAL_ASSIGN(options.epoch, owner.next_epoch());
   options.reached = [breakpoint = breakpoint_](cluster::FaultPoint point, int worker) {
     breakpoint->pass(worker, static_cast<int>(point));
@@ -100,6 +105,7 @@ ChaosCluster::Reply ChaosCluster::ask() {
       std::chrono::duration_cast<std::chrono::milliseconds>(kTimeout * std::max(1.0, dilation())));
   const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - begin;
   reply.ms = took.count() / dilation();
+  // A wrong answer is the worst outcome, worse than any error, and is counted apart.
   reply.is_right = reply.status.ok() && outputs_match(outputs, request.expected);
   return reply;
 }

@@ -45,7 +45,7 @@ class ChaosCluster {
   // Sends one of a few requests, and waits for the answer.
   Reply ask();
 
-  // What faults are done by.
+  // The handles through which faults are injected.
   cluster::LocalWorkers& workers() { return *workers_; }
   emulate::SharedNetworkFaults& network() { return *faults_; }
   emulate::Breakpoint& breakpoint() { return *breakpoint_; }

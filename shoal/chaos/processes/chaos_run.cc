@@ -65,8 +65,8 @@ class ChaosRun {
     return options_.seconds > 0 ? ms_since(begin_) >= 1e3 * options_.seconds : round == rounds;
   }
 
-  // Half a round. Requests are spread over the time that the latest return took, so that they meet
-  // all of the next.
+  // Half a round. Requests are spread over the time that the latest recovery took, so that they
+  // meet all phases of the next one.
   void ask(LatencyRecorder& took) {
     const bool is_calm = &took != &report_.faulty;
     Clock::time_point next = Clock::now();

@@ -1,5 +1,5 @@
-// ChaosRun: requests to a ChaosCluster while the faults of a plan are done to it, and what became
-// of them.
+// ChaosRun: sends requests to a ChaosCluster while the faults of a plan are injected, and reports
+// their outcomes.
 #pragma once
 
 #include <cstdint>

@@ -8,7 +8,7 @@
 namespace shoal::chaos {
 namespace {
 
-// Where scores are close together, another order of them would be near, too.
+// The tolerance alone would accept a swap of two close scores, which is another answer to the user.
 bool has_same_maximum(const Tensor& got, const Tensor& want) {
   if (want.dtype() != DType::kF32 || want.count() == 0) return true;
   const auto g = got.data<float>(), w = want.data<float>();

@@ -1,3 +1,5 @@
+// Faults on processes: signals for kills and stops, shared memory for the network, and a breakpoint
+// that holds a machine at a named point of a request while the fault is injected there.
 #include "shoal/chaos/processes/fault_runner.h"
 
 #include <signal.h>
@@ -20,7 +22,8 @@ void FaultRunner::prepare(const FaultEvent& event) {
   // A request is submitted by the coordinator; all else is done by the worker.
   const int machine = event.at == FaultPoint::kSubmitted ? plan::kCoordinator : event.worker;
   cluster_.breakpoint().set(machine, static_cast<int>(*event.at));
-  // A worker is given plans again once it is back.
+  // To meet a worker while it is given plans, its connection is broken first: it then comes back
+  // and is given its plans again.
   if (event.at == FaultPoint::kDeploying || event.at == FaultPoint::kReady) {
     cluster_.network().break_off(event.worker, plan::kCoordinator);
   }
@@ -36,6 +39,7 @@ Result<bool> FaultRunner::run(const FaultEvent& event, std::chrono::duration<dou
   milliseconds passed{0};
   for (const FaultAction& action : actions) {
     if (action.after > passed) {
+      // The machine may go on once the first actions are in place; later ones meet it in motion.
       cluster_.breakpoint().release();
       wait(action.after - passed);
       passed = action.after;
@@ -49,7 +53,7 @@ Result<bool> FaultRunner::run(const FaultEvent& event, std::chrono::duration<dou
   return is_there;
 }
 
-// Not every worker gets to all points in every plan.
+// Not every worker reaches every point in every plan, so the wait is bounded.
 bool FaultRunner::wait_for_point() {
   constexpr std::chrono::duration<double> kLongest{1};
   const auto longest = std::chrono::duration_cast<Clock::duration>(kLongest * cluster_.dilation());
@@ -94,7 +98,7 @@ Status FaultRunner::apply(const FaultAction& action) {
   return {};
 }
 
-// A slow worker is stopped nine tenths of the time, too short to be missed.
+// A slow worker is stopped for nine tenths of the time, in steps too short for it to be missed.
 void FaultRunner::wait(milliseconds time) {
   constexpr milliseconds kStopped{90}, kRunning{10};
   if (!slowed_) return sleep(time);
@@ -106,7 +110,8 @@ void FaultRunner::wait(milliseconds time) {
   }
 }
 
-// Two workers that have nothing to say to each other are not connected; to the coordinator all are.
+// The damage takes effect with the next bytes that pass. Workers that exchange nothing are not
+// connected; after a while the damage is moved to the way to the coordinator, to which all are.
 void FaultRunner::wait_until_damaged(const FaultAction& damage, int worker) {
   constexpr milliseconds kBeats{400}, kStep{5};
   emulate::SharedNetworkFaults& network = cluster_.network();

@@ -1,4 +1,4 @@
-// FaultRunner: does the faults of a plan to the worker processes of a ChaosCluster.
+// FaultRunner: injects the faults of a plan into the worker processes of a ChaosCluster.
 #pragma once
 
 #include <chrono>

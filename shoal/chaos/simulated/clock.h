@@ -1,5 +1,5 @@
-// Virtual time: what happens next, in order. What happens at the same time goes by who said so
-// first, so that a history follows from its seed alone.
+// Virtual time: an event queue. Events at the same time run in the order in which they were added,
+// so that a history follows from its seed alone. Single-threaded.
 #pragma once
 
 #include <chrono>
@@ -53,7 +53,7 @@ class Random {
   uint64_t next_ = 0;
 };
 
-// What happened, as a number: two histories are the same if theirs are.
+// A running hash of all events: two histories are equal if their hashes are.
 class Journal {
  public:
   void note(Time when, std::string_view what, int64_t a = 0, int64_t b = 0) {

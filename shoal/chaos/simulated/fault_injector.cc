@@ -1,3 +1,5 @@
+// Faults in virtual time. A fault at a point waits until its worker has passed the point a random
+// number of times, so that later requests are hit as well as the first.
 #include "shoal/chaos/simulated/fault_injector.h"
 
 namespace shoal::chaos {
@@ -22,9 +24,11 @@ FaultInjector::FaultInjector(World& world, std::vector<std::unique_ptr<SimWorker
 
 void FaultInjector::reached(FaultPoint point, int worker) {
   for (Waiting& one : waiting_) {
+    // A request is submitted by the coordinator, whichever worker the fault is for.
     const bool is_its_worker = worker == one.event.worker || point == FaultPoint::kSubmitted;
     if (point != one.event.at || !is_its_worker || one.passes-- != 0) continue;
-    // Not in the middle of what is being done: a processor ends its instruction, too.
+    // As an event of its own: a fault between two events is possible, one in the middle of an event
+    // is not.
     world_.clock.after(0ms, [this, event = one.event] { begin(event); });
   }
 }

@@ -1,4 +1,4 @@
-// FaultInjector: does the faults of a plan to a simulated cluster.
+// FaultInjector: injects the faults of a plan into a simulated cluster.
 #pragma once
 
 #include <memory>

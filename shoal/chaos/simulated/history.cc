@@ -1,3 +1,7 @@
+// One history: up to 8 requests within two virtual seconds, up to 4 faults, perhaps an upgrade of
+// the model, then quiet until every timeout is over. The oracle is small: every request ends
+// exactly once, its answer is that of one version of the model as a whole, and errors are only
+// those that invite another try.
 #include "shoal/chaos/simulated/history.h"
 
 #include <map>
@@ -14,12 +18,13 @@ using namespace std::chrono_literals;
 constexpr size_t kScenes = 18;
 constexpr int kMostRequests = 8, kMostFaults = 4;
 constexpr Time kTimeout = 3s;
-// Each of the ten as likely: there are four kinds of partitions.
+// Each of the ten kinds is equally likely; four of them are partitions.
 constexpr FaultCounts kAllFaults{
     .kills = 1, .stops = 1, .slows = 1, .partitions = 4, .delays = 1, .drops = 1, .corruptions = 1};
 
 // Scenes are made when they are first played.
 Scene& scene_of(uint64_t seed) {
+  // Not locked: the histories of one process run on one thread.
   static std::map<uint64_t, std::unique_ptr<Scene>> scenes;
   std::unique_ptr<Scene>& scene = scenes[seed % kScenes];
   if (scene == nullptr) {
@@ -55,6 +60,8 @@ class Life {
     FaultPlan plan(
         {.counts = kAllFaults, .endless = true, .workers = world_.scene.workers(), .seed = seed_});
     const FaultInjector faults(world_, workers_, plan, count, kBusy);
+    // Ends the periodic search for lost workers, with which the clock would never run dry. All
+    // timeouts are over by then.
     world_.clock.after(kBusy + 2 * kTimeout, [this] { coordinator_.stop(); });
     while (world_.clock.step()) {
     }
@@ -89,6 +96,7 @@ class Life {
     const Code code = outcome.status.code();
     if (code == Code::kOk) {
       ++history_.answered;
+      // An answer that mixes two versions matches neither.
       if (!world_.scene.version_of(sent.input, outcome.outputs)) {
         violate("the answer to request " + std::to_string(request) + " is of no version");
       }

@@ -1,5 +1,5 @@
-// History: one life of a simulated cluster under faults, and what must hold in all of them. Same
-// seed, same history.
+// History: one run of a simulated cluster under faults, and the invariants that must hold in all
+// runs. The same seed gives the same history.
 #pragma once
 
 #include <cstdint>
@@ -28,7 +28,7 @@ struct Campaign {
   Campaign& operator+=(const Campaign& later);
 };
 
-// Of the seeds from `seed` on.
+// Runs the histories of `histories` seeds from `seed` on.
 Campaign live_through(uint64_t seed, uint64_t histories);
 
 }  // namespace shoal::chaos

@@ -1,3 +1,7 @@
+// A model of TCP with heartbeats. A connection delivers in order and loses nothing while it lives;
+// a blocked way holds messages back, as retransmission does, and delivers them when it opens; each
+// end learns of the end of a connection on its own, after a random silence or when word arrives.
+// Between the two, one end may send into a connection that the other has given up.
 #include "shoal/chaos/simulated/network.h"
 
 #include <algorithm>
@@ -7,13 +11,13 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// Between the last sign of life and being given up, with the defaults of net/transport.h.
+// Time from the last sign of life to giving up, with the defaults of net/transport.h.
 constexpr Time kShortestSilence = 320ms, kLongestSilence = 480ms;
 constexpr Time kShortestWay = 100us, kLongestWay = 1ms;
 
 }  // namespace
 
-// What is held at an end may hold the connection.
+// Held messages may refer to their own connection; clearing them breaks the cycle.
 Network::~Network() {
   for (const auto& one : connections_) {
     const ConnectionPtr connection = one.lock();
@@ -47,6 +51,7 @@ bool Network::send(const ConnectionPtr& connection, int from, std::function<void
   const auto delay = delays_.find({from, to.machine});
   const Time way = random_.between(kShortestWay, kLongestWay) +
                    (delay == delays_.end() ? Time(0) : delay->second);
+  // Never before an earlier message: TCP keeps order even if a delay becomes shorter.
   to.latest = std::max(to.latest, clock_.now() + way);
   clock_.after(to.latest - clock_.now(),
                [this, connection, at = to.machine, what = std::move(deliver)] {
@@ -58,6 +63,7 @@ bool Network::send(const ConnectionPtr& connection, int from, std::function<void
 void Network::arrive(const ConnectionPtr& connection, int at, const std::function<void()>& what) {
   End& end = connection->at(at);
   if (!end.open || !is_alive(at)) return;
+  // Behind held messages, even if the way is open again, to keep the order.
   const bool now = hears(at, connection->other(at).machine) && end.held.empty();
   if (now) {
     what();
@@ -71,7 +77,7 @@ void Network::close(const ConnectionPtr& connection, int by) {
   break_off(connection, by);
 }
 
-// This end learns of it now, the other when word gets there.
+// This end learns of it now; the other one when word arrives, if it ever does.
 void Network::break_off(const ConnectionPtr& connection, int at) {
   const int other = connection->other(at).machine;
   send(connection, at, [this, connection, other] { learn_of_end(*connection, other); });
@@ -126,7 +132,8 @@ void Network::cut(int a, int b) {
   }
 }
 
-// What was held arrives now, where it can.
+// Delivers held messages wherever the way is open now. Copies, because handlers open and close
+// connections.
 void Network::flush() {
   for (const auto& one : std::vector(connections_)) {
     const ConnectionPtr connection = one.lock();
@@ -156,6 +163,7 @@ void Network::watch_for_silence() {
 void Network::check_silence(const std::weak_ptr<Connection>& watched, int at) {
   const ConnectionPtr connection = watched.lock();
   if (connection == nullptr || !connection->at(at).open || !is_alive(at)) return;
+  // A stopped machine notices nothing; a machine that is heard again is not given up.
   if (stopped_.contains(at) || !silent(connection->other(at).machine, at)) return;
   break_off(connection, at);
 }

@@ -1,6 +1,6 @@
-// A network in virtual time: connections that keep the order of what they carry, and what can
-// happen to them. Whoever is silent for too long is given up, as net/channel/heartbeat_timer.h does
-// it.
+// Network: connections in virtual time that keep the order of messages, and the faults that can
+// happen to them. A peer that is silent for too long is given up, as net/channel/heartbeat_timer.h
+// does.
 #pragma once
 
 #include <functional>
@@ -54,7 +54,7 @@ class Network {
   bool send(const ConnectionPtr& connection, int from, std::function<void()> deliver);
   void close(const ConnectionPtr& connection, int by);
 
-  // What may happen.
+  // Faults.
   void kill(int machine);     // and its connections break
   void restart(int machine);  // without any
   void stop(int machine);     // it neither hears nor speaks, and its connections stay

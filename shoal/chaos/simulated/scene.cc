@@ -1,3 +1,5 @@
+// A model that is small enough for millions of histories and still has all that plans can have: two
+// layers to split by rows or channels, halos, codes, and two versions whose answers differ.
 #include "shoal/chaos/simulated/scene.h"
 
 #include <algorithm>
@@ -19,7 +21,7 @@ Tensor random_tensor(const Shape& shape, uint64_t number) {
   return tensor;
 }
 
-// Two convolutions with something after each that does not let them be one.
+// Two convolutions, each followed by an activation, so that they cannot be merged into one.
 Result<Graph> make_model(size_t version) {
   Graph graph;
   ValueId x = graph.add_input("x", {DType::kF32, {1, kChannels, kSide, kSide}});
@@ -33,7 +35,7 @@ Result<Graph> make_model(size_t version) {
   return graph;
 }
 
-// So slow, and so well connected, that every plan uses all of them.
+// Workers so slow, and so well connected, that every plan uses all of them.
 plan::ClusterProfile slow_workers(int count) {
   plan::ClusterProfile profile;
   for (int i = 0; i < count; ++i) {
@@ -63,6 +65,7 @@ class Shared final : public Executable {
 
 Result<std::unique_ptr<Scene>> Scene::make(size_t number) {
   std::unique_ptr<Scene> scene(new Scene);
+  // Mixed radix: 3 numbers of losses, 3 of workers, 2 kinds of split.
   scene->survive_ = static_cast<int>(number % 3);
   scene->workers_ = 3 + static_cast<int>(number / 3 % 3);
   scene->by_channels_ = number / 9 % 2 == 1;
@@ -94,9 +97,11 @@ Result<Scene::Made> Scene::make_plan(size_t version, const cluster::Workers& set
   plan::PlanOptions options;
   options.forced = set.size() > 1;
   options.cuts = {by_channels_ ? plan::Cut::kChannels : plan::Cut::kRows};
+  // At most a layer for each segment, so that pieces travel between workers.
   options.most_nodes = 2;
   SHOAL_ASSIGN(const plan::Prediction best,
                plan::make_plan_for(set, graphs_[version], slow_workers(workers_), options));
+  // Fewer workers than losses to survive: as many as can be, as plan::for_workers() does.
   const int losses = std::min(survive_, static_cast<int>(set.size()) - 1);
   Made made{best.scheduled, {}};
   if (losses > 0) {
@@ -117,6 +122,7 @@ Result<Scene::Made> Scene::make_plan(size_t version, const cluster::Workers& set
 }
 
 Result<const Scene::Made*> Scene::made(size_t version, const cluster::Workers& set) {
+  // Planning and compiling take longer than a whole history, so both are done once for each set.
   const std::pair key(version, set);
   auto it = made_.find(key);
   if (it == made_.end()) {

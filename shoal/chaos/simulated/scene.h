@@ -16,16 +16,17 @@ class Scene {
  public:
   static constexpr size_t kInputs = 4, kVersions = 2;
 
-  // Of a few kinds, by number: how many workers, how many may be lost, how the model is split.
+  // Makes one of 18 scenes: the number decides the workers, the losses to survive and the kind of
+  // split.
   static Result<std::unique_ptr<Scene>> make(size_t number);
 
   int workers() const { return workers_; }
   const Tensor& input(size_t i) const { return inputs_[i]; }
-  // Which version's answer this is, whole; nothing where it is none.
+  // The version whose answer this is, as a whole; nothing if it is none.
   std::optional<size_t> version_of(size_t input, std::span<const Tensor> outputs) const;
 
   Result<cluster::DeployedPlan> deployed(size_t version, const cluster::Workers& set, uint64_t id);
-  // What a worker does of it.
+  // The tasks of one worker.
   Result<std::unique_ptr<cluster::Deployment>> deployment(size_t version,
                                                           const cluster::Workers& set, int worker);
 

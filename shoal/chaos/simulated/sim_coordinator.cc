@@ -1,3 +1,7 @@
+// The shell around Requests and FailoverPolicy, in virtual time. It mirrors Coordinator,
+// FailoverDeployment and PlanDeployer step by step, with messages where they have blocking calls:
+// one deployment at a time, restoration in two phases, replies matched by plan. Every handler ends
+// with pump() or mend(), which carry out the steps that became possible.
 #include "shoal/chaos/simulated/sim_coordinator.h"
 
 #include <algorithm>
@@ -10,6 +14,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr uint64_t kService = 1;
+// Short beside the timeout of requests (history.cc), so that workers return in the middle of them.
 constexpr Time kLookAgain = 250ms, kGrace = 500ms;
 
 }  // namespace
@@ -18,6 +23,7 @@ SimCoordinator::SimCoordinator(World& world, std::vector<std::unique_ptr<SimWork
                                Ended ended)
     : world_(world), workers_(workers), ended_(std::move(ended)) {
   ear_.ready = [this](int from, uint64_t plan) {
+    // A reply to a deployment that was given up meanwhile.
     if (!deploying_ || deploying_->id != plan) return;
     deploying_->awaited.erase(from);
     if (!deploying_->awaited.empty()) return;
@@ -26,6 +32,7 @@ SimCoordinator::SimCoordinator(World& world, std::vector<std::unique_ptr<SimWork
   ear_.data = [this](int from, uint64_t attempt, const plan::Piece& piece, const Tensor& part) {
     world_.reached(FaultPoint::kAnswerArrives, from);
     const auto type = requests_.expect(from, attempt, piece);
+    // Simulated workers follow the protocol: a piece that is not in the plan is a bug of ours.
     SHOAL_CHECK(type.ok());
     if (*type) requests_.arrive(attempt, piece, part);
     pump();
@@ -62,10 +69,11 @@ void SimCoordinator::reach(int worker) {
   if (link == nullptr) return;
   world_.note("reached", worker);
   links_[worker] = link;
+  // As FailoverDeployment::look_for_the_lost(): sets that had no plan are tried again.
   policy_.forgive();
   link->when_closed(kCoordinator, [this, worker] { lose(worker); });
   SimWorker* there = workers_[static_cast<size_t>(worker)].get();
-  // It holds on to the connection as long as to its plans.
+  // A weak reference: the worker's plans own the connection, which would otherwise own itself.
   link->when_closed(worker, [there, weak = std::weak_ptr(link)] {
     if (const ConnectionPtr by = weak.lock()) there->coordinator_gone(by);
   });
@@ -77,11 +85,12 @@ void SimCoordinator::lose(int worker) {
   lost_at_ = world_.clock.now();
   requests_.lose(worker,
                  Status(Code::kUnavailable, "worker " + std::to_string(worker) + " is gone"));
+  // Its Ready will never come.
   if (deploying_ && deploying_->uses.contains(worker)) stop_deploying();
   mend();
 }
 
-// What was to be restored stays as it is.
+// A plan that was being restored stays as it is: the others still have it.
 void SimCoordinator::stop_deploying() {
   const Deploying stopped = *std::exchange(deploying_, std::nullopt);
   if (!stopped.restored) withdraw(stopped.id);
@@ -100,7 +109,7 @@ cluster::Workers SimCoordinator::present() const {
   return all;
 }
 
-// As FailoverDeployment::mend(), but that every plan takes its time.
+// As FailoverDeployment::mend(), except that deploying takes time and this returns at once.
 void SimCoordinator::mend() {
   const auto whole = [this](uint64_t plan) { return is_whole(plan); };
   if (!deploying_ && !restore()) {
@@ -111,6 +120,7 @@ void SimCoordinator::mend() {
       retire();
     }
   }
+  // Requests would otherwise wait for an offer until their timeout.
   if (present().empty()) {
     requests_.give_up(kService, Status(Code::kUnavailable, "no worker is left"));
   }
@@ -121,8 +131,8 @@ bool SimCoordinator::is_expected_back() {
   return links_.size() < workers_.size() && world_.clock.now() < lost_at_ + kGrace;
 }
 
-// As Coordinator::restore(): first who came back gets the plan, then the others are told. Whether
-// there is one to restore.
+// As PlanDeployer::restore(): first the worker that came back gets the plan, then the others are
+// told. Returns whether there is a plan to restore.
 bool SimCoordinator::restore() {
   const auto whole = [this](uint64_t plan) { return is_whole(plan); };
   const std::vector<uint64_t> plans = policy_.restorable(present(), whole);
@@ -143,6 +153,7 @@ bool SimCoordinator::restore() {
 void SimCoordinator::go_on_restoring() {
   const uint64_t plan = deploying_->id;
   const int worker = *deploying_->restored;
+  // Second phase: the others must connect to the returned worker before requests rely on it.
   if (!std::exchange(deploying_->given, true)) {
     const std::vector<int> others = requests_.having(plan);
     deploying_->awaited = {others.begin(), others.end()};
@@ -168,6 +179,7 @@ void SimCoordinator::deploy_to(int worker, const cluster::Workers& set,
   });
 }
 
+// Adds the plan to Requests before any worker knows of it, as PlanDeployer::deploy() does.
 void SimCoordinator::begin_to_deploy(const cluster::Workers& set) {
   auto made = world_.scene.deployed(version_, set, next_plan_++);
   SHOAL_CHECK(made.ok());
@@ -192,8 +204,10 @@ void SimCoordinator::finish_deploying() {
 void SimCoordinator::retire() {
   const auto whole = [this](uint64_t plan) { return is_whole(plan); };
   for (uint64_t plan : policy_.retire(present(), whole)) retired_.insert(plan);
+  // An empty offer would end the service.
   if (!policy_.order().empty()) requests_.offer(kService, policy_.order(), true);
   std::erase_if(retired_, [&](uint64_t plan) {
+    // Requests that began by a retired plan end by it.
     if (requests_.in_use(plan)) return false;
     withdraw(plan);
     return true;
@@ -203,6 +217,7 @@ void SimCoordinator::retire() {
 void SimCoordinator::upgrade() {
   world_.note("upgrade");
   ++version_;
+  // Half-deployed plans of the old version must not be offered as plans of the new one.
   if (deploying_) stop_deploying();
   for (uint64_t plan : policy_.order()) retired_.insert(plan);
   policy_ = cluster::FailoverPolicy(true);
@@ -222,7 +237,7 @@ uint64_t SimCoordinator::submit(size_t input, Time timeout) {
   return request;
 }
 
-// Does what requests are to do.
+// Carries out all steps of all open requests.
 void SimCoordinator::pump() {
   std::vector<uint64_t> ended;
   for (const auto& [request, input] : open_) {

@@ -1,5 +1,5 @@
-// SimCoordinator: a coordinator with a failover, in virtual time. Requests and FailoverPolicy
-// decide, as they do in a real one; what stands here is what threads and sockets do there.
+// SimCoordinator: a coordinator with failover, in virtual time. Requests and FailoverPolicy decide,
+// as in a real one; this class stands in for its threads and sockets.
 #pragma once
 
 #include <map>
@@ -13,7 +13,7 @@ namespace shoal::chaos {
 
 class SimCoordinator {
  public:
-  // How a request ended.
+  // Called with the outcome of each request.
   using Ended = std::function<void(uint64_t request, const cluster::Outcome&)>;
 
   SimCoordinator(World& world, std::vector<std::unique_ptr<SimWorker>>& workers, Ended ended);

@@ -1,3 +1,6 @@
+// The shell around Deployment, in virtual time. Work that a machine does later goes through
+// later(), which drops it if the machine has died since and keeps it while the machine is stopped:
+// a simulated SIGSTOP freezes everything in progress, as a real one does.
 #include "shoal/chaos/simulated/sim_worker.h"
 
 #include <algorithm>
@@ -13,7 +16,7 @@ constexpr Time kQuickestCompile = 5ms, kSlowestCompile = 50ms;
 
 }  // namespace
 
-// On this machine's own time: not while it is stopped, not after it died.
+// Runs `what` on this machine's own time: not while it is stopped, and not after it died.
 void SimWorker::later(Time delay, std::function<void()> what) {
   world_.clock.after(delay, [this, life = life_, what = std::move(what)] {
     if (life != life_ || !world_.network.is_alive(number_)) return;
@@ -50,6 +53,7 @@ void SimWorker::deploy(const ConnectionPtr& by, size_t version, const cluster::W
   worker_plan->deployment = *std::move(deployment);
   later(world_.random.between(kQuickestCompile, kSlowestCompile),
         [this, worker_plan, plan = deployed.id] {
+          // The coordinator may be gone by the time that compiling is done.
           if (!worker_plan->coordinator->is_open(number_)) return;
           worker_plans_[plan] = worker_plan;
           connect_to_peers(*worker_plan, plan);
@@ -71,7 +75,7 @@ void SimWorker::connect_to(WorkerPlan& worker_plan, uint64_t plan, int peer) {
   const ConnectionPtr way = world_.network.connect(number_, peer);
   worker_plan.peers[peer] = way;
   if (way == nullptr) return;
-  // Who reads from here says so when it cannot any more.
+  // The reader reports a broken connection: only it knows that pieces may be missing.
   SimWorker* reader = all_[static_cast<size_t>(peer)].get();
   way->when_closed(peer, [reader, plan, from = number_] {
     const auto it = reader->worker_plans_.find(plan);
@@ -88,6 +92,7 @@ void SimWorker::rejoin(uint64_t plan, int worker) {
   WorkerPlan& worker_plan = *it->second;
   const auto way = worker_plan.peers.find(worker);
   const bool sends = way != worker_plan.peers.end();
+  // A connection that still works is kept: pieces of other requests may be on it.
   if (sends && (way->second == nullptr || !way->second->is_open(number_))) {
     connect_to(worker_plan, plan, worker);
   }
@@ -104,6 +109,7 @@ void SimWorker::take(uint64_t plan, uint64_t attempt, const plan::Piece& piece,
   const auto it = worker_plans_.find(plan);
   if (it == worker_plans_.end()) return;
   const Status status = it->second->deployment->put(attempt, piece, elements, now());
+  // The worker is fine and only refuses the piece, so nobody is to blame (-1).
   if (!status.ok()) {
     say(*it->second,
         [ear = &ear_, from = number_, attempt, status] { ear->failed(from, attempt, status, -1); });
@@ -126,14 +132,17 @@ void SimWorker::release(uint64_t plan) {
 }
 
 void SimWorker::coordinator_gone(const ConnectionPtr& by) {
+  // The plans of a coordinator go with its connection; plans that it deployed by a later one stay.
   std::vector<uint64_t> its;
   for (const auto& [plan, worker_plan] : worker_plans_) {
+    // Collected first: release() erases from the map that is walked here.
     if (worker_plan->coordinator == by) its.push_back(plan);
   }
   for (uint64_t plan : its) release(plan);
 }
 
 void SimWorker::compute() {
+  // One task at a time, as WorkerPlans does, and the plan with the lowest number first.
   if (busy_) return;
   for (const auto& [plan, worker_plan] : worker_plans_) {
     std::optional<cluster::ReadyTask> task = worker_plan->deployment->take(now());
@@ -185,6 +194,7 @@ void SimWorker::send(WorkerPlan& worker_plan, uint64_t plan, uint64_t attempt,
     to->take(plan, attempt, piece, part);
   });
   if (sent) return;
+  // As WorkerPlan::fail_to_reach().
   if (!worker_plan.survives) worker_plan.deployment->cancel(attempt);
   say(worker_plan, [ear = &ear_, from = number_, attempt, unreached = order.to] {
     ear->failed(from, attempt, Status(Code::kUnavailable, "not reached"), unreached);

@@ -1,4 +1,5 @@
-// SimWorker: a worker in virtual time. What decides in it is what decides in a real one.
+// SimWorker: a worker in virtual time. Its decisions are made by the code of a real one
+// (Deployment).
 #pragma once
 
 #include <functional>
@@ -9,7 +10,7 @@
 
 namespace shoal::chaos {
 
-// What a worker says to the coordinator.
+// The messages of a worker to the coordinator.
 struct Ear {
   std::function<void(int from, uint64_t plan)> ready;
   std::function<void(int from, uint64_t attempt, const plan::Piece&, const Tensor&)> data;
@@ -23,7 +24,7 @@ class SimWorker {
   SimWorker(World& world, int number, std::vector<std::unique_ptr<SimWorker>>& all, const Ear& ear)
       : world_(world), number_(number), all_(all), ear_(ear) {}
 
-  // What the coordinator says, over this connection.
+  // Messages of the coordinator, over this connection.
   void deploy(const ConnectionPtr& by, size_t version, const cluster::Workers& set,
               const cluster::DeployedPlan& deployed);
   void take(uint64_t plan, uint64_t attempt, const plan::Piece& piece, const Tensor& elements);
@@ -32,7 +33,7 @@ class SimWorker {
   void rejoin(uint64_t plan, int worker);
   void coordinator_gone(const ConnectionPtr& by);
 
-  // What happens to it.
+  // Faults.
   void kill();
   void restart() { world_.network.restart(number_); }
   void stop() { world_.network.stop(number_); }

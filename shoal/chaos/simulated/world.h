@@ -1,4 +1,5 @@
-// World: what the parts of a simulated cluster have in common.
+// World: the shared state of a simulated cluster: scene, clock, random numbers, journal and
+// network.
 #pragma once
 
 #include <functional>
