@@ -26,6 +26,8 @@ bool Breakpoint::await(Clock::time_point deadline) {
     if ((now & kSet) == 0) return true;
     if (Clock::now() < deadline) {
       wait_shared(*word_, now, deadline);
+      // The exchange fails if the machine was caught at the last moment; the loop then returns
+      // true.
     } else if (word_->compare_exchange_strong(now, 0)) {
       return false;
     }
@@ -42,7 +44,7 @@ void Breakpoint::pass(int machine, int point) {
   const uint32_t caught = kCaught | for_whom(machine, point);
   if (*word_ != expected || !word_->compare_exchange_strong(expected, caught)) return;
   wake_shared(*word_);
-  // Whoever set it may be gone.
+  // The process that set it may be gone, so the wait is bounded.
   constexpr std::chrono::seconds kLongest{10};
   const Clock::time_point deadline = Clock::now() + kLongest;
   while (*word_ == caught && Clock::now() < deadline) wait_shared(*word_, caught, deadline);

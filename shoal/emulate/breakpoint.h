@@ -1,5 +1,5 @@
-// Breakpoint: holds one machine of a trial where it has got to a certain point, in whatever process
-// that is, until something has been done to it.
+// Breakpoint: holds one machine of a trial at a certain point, in whichever process that is, until
+// a fault has been injected.
 #pragma once
 
 #include <atomic>
@@ -12,8 +12,8 @@
 
 namespace shoal::emulate {
 
-// One sets it, and one at a time is caught. Machines and points are numbers, the first machine is
-// -1 and the first point 0.
+// One process sets it, and one machine at a time is caught. Machines and points are numbers; the
+// first machine is -1 and the first point 0.
 class Breakpoint {
  public:
   using Clock = std::chrono::steady_clock;
@@ -25,11 +25,12 @@ class Breakpoint {
   bool await(Clock::time_point deadline);
   void release();
 
-  // By whoever gets to a point: returns at once, unless the breakpoint is set for that.
+  // Called by every machine at every point. Returns at once, unless the breakpoint is set for it.
   void pass(int machine, int point);
 
  private:
-  // Whom it is for, and whether it has caught him, in one word; zero: for nobody.
+  // The machine, the point and whether it was caught, in one word, so that one compare-exchange
+  // decides; zero: not set.
   using Word = std::atomic<uint32_t>;
 
   explicit Breakpoint(std::shared_ptr<Word> word) : word_(std::move(word)) {}

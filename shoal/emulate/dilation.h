@@ -1,10 +1,10 @@
 // Dilation: how many seconds pass on this machine for every second of the emulated world.
 //
-// An emulated device computes, and then sleeps until the real one would be done. Where its process
-// gets a core too late, the task takes longer than it would on the device: it is late, and the
-// figures of the request are worth less. What the scheduler of this machine adds is some
-// microseconds to some milliseconds however long the task is, so in slow motion it weighs less:
-// k times the dilation gives about 1/k of the lateness.
+// An emulated device computes, and then sleeps until the real one would be done. If its process
+// gets a core too late, the task takes longer than on the device: it is late, and the figures of
+// the request are worth less. The scheduler of this machine adds some microseconds to some
+// milliseconds however long the task is, so in slow motion it weighs less: k times the dilation
+// gives about 1/k of the lateness.
 #pragma once
 
 #include <atomic>
@@ -18,9 +18,8 @@
 
 namespace shoal::emulate {
 
-// Returns the dilation with which a machine of this many cores can be all these devices at once,
-// and with which what its own network and scheduler take is small beside the latencies that are
-// emulated.
+// The dilation with which a machine of this many cores can emulate all these devices at once, and
+// with which its own network and scheduler are small beside the emulated latencies.
 double choose_dilation(const plan::ClusterProfile& cluster, unsigned cores);
 
 // Returns how much longer than predicted the latest worker computed, as a share of the request.
@@ -31,8 +30,8 @@ double lateness_of(const plan::Plan& plan, const plan::Timeline& predicted,
 // Figures that are late by no more than this are as good as any.
 inline constexpr double kGoodLateness = 0.05;
 
-// What to do after a measurement: take it, or measure again in slower motion. Decides only; the
-// caller measures. Not thread-safe.
+// Decides after a measurement whether to take it or to measure again in slower motion. The caller
+// measures. Not thread-safe.
 class DilationSearch {
  public:
   // So many times the initial dilation is the most that next() returns.

@@ -43,6 +43,7 @@ Status Emulation::slow_down(const std::string& worker, double times) const {
 double Emulation::slowness_of(const std::string& worker) const {
   std::ifstream slow(slow_file(media));
   std::string name;
+  // Read before every task: the caller may choose another worker between two requests.
   double times = 1;
   return slow >> name >> times && name == worker ? times : 1;
 }
@@ -54,6 +55,7 @@ Result<std::shared_ptr<SharedNetworkFaults>> Emulation::make_faults(
 
 Result<std::shared_ptr<SharedNetworkFaults>> Emulation::faults() const {
   std::error_code error;
+  // Most runs inject no faults, and their channels should not pay for the possibility.
   if (media.empty() || !std::filesystem::exists(faults_file(media), error)) {
     return std::shared_ptr<SharedNetworkFaults>();
   }

@@ -1,5 +1,5 @@
-// Emulation: how one process takes part in a cluster that is emulated on this machine, or to which
-// faults are done on purpose. Workers and the coordinator are processes; what they share (air and
+// Emulation: the part of one process in a cluster that is emulated on this machine, or into which
+// faults are injected. Workers and the coordinator are processes; their shared state (air and
 // cables, dilation, faults) lies in files of one folder.
 #pragma once
 
@@ -48,8 +48,8 @@ struct Emulation {
   // Null if make_faults() has not been called.
   Result<std::shared_ptr<SharedNetworkFaults>> faults() const;
   Result<std::shared_ptr<Breakpoint>> breakpoint() const;
-  // Returns what this worker calls when it gets to a point of a request (cluster/fault_point.h), at
-  // which it may be held. Empty if faults() is null.
+  // The hook that this worker calls at the points of a request (cluster/fault_point.h), where it
+  // may be held. Empty if faults() is null.
   Result<std::function<void(int point)>> fault_hook(const std::string& worker) const;
 };
 

@@ -1,3 +1,7 @@
+// Faults at the receiver. A cut or delayed way is emulated by holding back bytes that have already
+// arrived: the sender cannot tell, as on a real network, and TCP's own retransmission is not
+// disturbed. Damage happens below TLS, which has to detect it. One watcher thread for each process
+// wakes the readers that wait when the shared faults change.
 #include "shoal/emulate/faulty_transport.h"
 
 #include <algorithm>
@@ -29,13 +33,14 @@ struct Between {
 
 class FaultyStream;
 
-// Those of this process. They are told when the faults change.
+// The faulty streams of this process, which are told when the faults change.
 class Streams {
  public:
   explicit Streams(std::shared_ptr<const SharedNetworkFaults> faults)
       : faults_(std::move(faults)), watcher_([this] { watch(); }) {}
   ~Streams() {
     over_ = true;
+    // Repeated: a wake-up between the watcher's test of over_ and its wait would be lost.
     while (!ended_) faults_->wake();
     watcher_.join();
   }
@@ -67,8 +72,8 @@ class Streams {
   std::thread watcher_;  // last: it uses the rest
 };
 
-// What came as the way was cut, or comes late: bytes, then perhaps the end, of which nobody hears
-// before either.
+// Bytes that arrived while the way was cut, or that are late, and then perhaps the end of the
+// stream, which must not overtake them.
 struct Held {
   std::vector<std::byte> bytes;
   size_t taken = 0;
@@ -92,6 +97,7 @@ class FaultyStream final : public net::Stream {
     if (!held_) {
       SHOAL_TRY(until_open({}, deadline));
       auto n = inner_->read(into, deadline);
+      // Tested after the read, which may have waited through the beginning of a cut.
       const bool is_fine = !between_.is_cut() && between_.delay().count() == 0;
       if (is_fine || n.status().code() == Code::kDeadline) return n;
       hold(n, into);
@@ -135,7 +141,7 @@ class FaultyStream final : public net::Stream {
     holds_ = true;
   }
 
-  // What came meanwhile comes with it: a delay is no lack of bandwidth.
+  // Takes all that arrived meanwhile along: a delay must not reduce the bandwidth.
   void gather() {
     constexpr size_t kMostBytes = size_t{16} << 20, kStep = size_t{64} << 10;
     held_->due = {};
@@ -163,7 +169,7 @@ class FaultyStream final : public net::Stream {
     return n;
   }
 
-  // And not before it is due.
+  // Waits until the way is open and the bytes are due.
   Status until_open(Clock::time_point due, Deadline deadline) {
     if (due == Clock::time_point() && !between_.is_cut()) return {};
     std::unique_lock lock(mutex_);
@@ -210,7 +216,7 @@ class FaultyStreams final : public net::Decorator {
   const std::shared_ptr<Streams> streams_;
 };
 
-// Nobody can shake hands across a way that is cut.
+// A connection across a cut way must not succeed, although the handshake below did.
 class FaultyTransport final : public net::Transport {
  public:
   FaultyTransport(std::unique_ptr<net::Transport> inner,
@@ -245,7 +251,7 @@ Result<std::unique_ptr<net::Transport>> make_faulty_transport(
     const net::Identity& identity, net::TlsOptions options,
     std::shared_ptr<SharedNetworkFaults> faults, int self) {
   options.channel.decorators.push_back(make_faulty_streams(faults, self));
-  // Below TLS, which is to notice.
+  // Below TLS, which has to detect the damage.
   options.tap = [faults, self](const net::Peer& peer) -> net::Tap {
     return [faults, self, from = faults->number_of(peer.name)](std::span<std::byte> bytes) {
       if (faults->take_damage(from, self)) bytes[bytes.size() / 2] ^= std::byte{1};

@@ -1,4 +1,5 @@
-// FaultyTransport: injects the faults of SharedNetworkFaults into what a machine receives.
+// FaultyTransport: injects the faults of SharedNetworkFaults into the bytes that a machine
+// receives.
 #pragma once
 
 #include <memory>

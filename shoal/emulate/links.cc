@@ -76,7 +76,9 @@ class Links final : public net::Decorator {
     return net::Radio::open(emulation_.media / (name_of(machine) + ".radio"));
   }
 
-  // A radio channel for all who are on it; otherwise the sender's way out and the receiver's in.
+  // One radio channel for all machines on it; otherwise the sender's way out and the receiver's way
+  // in. These are the same resources as in plan/cost/steps.cc, so that emulation and simulation
+  // agree.
   Result<Media> media_to(int peer) const {
     std::vector<std::string> names;
     for (const auto& [machine, way] : {std::pair(self_, ".out"), std::pair(peer, ".in")}) {

@@ -1,4 +1,4 @@
-// The links of an emulated cluster, as one of its machines has them.
+// Links: the links of an emulated cluster, as one of its machines has them.
 #pragma once
 
 #include <atomic>
@@ -15,8 +15,9 @@ namespace shoal::emulate {
 // Weights travel before it is set.
 Result<std::shared_ptr<std::atomic<bool>>> open_shaping(const std::filesystem::path& media);
 
-// Returns what slows down all that machine `self` (a worker's number, or plan::kCoordinator) sends,
-// as the way to each peer does. Peers are known by the names of workers; others coordinate.
+// A decorator that slows down all that machine `self` (a worker's number, or plan::kCoordinator)
+// sends, as the way to each peer does. Peers are known by the names of workers; any other peer is a
+// coordinator.
 Result<std::shared_ptr<const net::Decorator>> make_links(const Emulation& emulation, int self);
 
 }  // namespace shoal::emulate

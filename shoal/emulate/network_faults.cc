@@ -1,3 +1,6 @@
+// Faults in shared memory. Each way has a few atomic words, and one version counts all changes: a
+// reader takes the version, looks at the words and waits for another version, so no change is
+// missed.
 #include "shoal/emulate/network_faults.h"
 
 #include <algorithm>
@@ -14,6 +17,7 @@ Result<std::shared_ptr<SharedNetworkFaults>> SharedNetworkFaults::make(
     return invalid("faults are for " + std::to_string(kMostWorkers) + " workers at most");
   }
   std::error_code ignored;
+  // Processes of an earlier run may still map the old file; they keep it.
   std::filesystem::remove(file, ignored);
   SHOAL_ASSIGN(auto shared, open_shared<Shared>(file));
   for (size_t w = 0; w < workers.size(); ++w) {
@@ -81,12 +85,13 @@ bool SharedNetworkFaults::is_damaged(int from, int to) const {
   return way(from, to).is_damaged != 0;
 }
 
-// Asked for all bytes that come: most of them find nothing to take.
+// Asked for all bytes that arrive, so the common case is a load without an exchange.
 bool SharedNetworkFaults::take_damage(int from, int to) {
   return is_damaged(from, to) && way(from, to).is_damaged.exchange(0) != 0;
 }
 
 void SharedNetworkFaults::break_off(int one, int other) {
+  // A connection has no direction: both orders of the two machines count in one word.
   ++way(std::min(one, other), std::max(one, other)).breaks;
   change();
 }
@@ -98,6 +103,7 @@ uint32_t SharedNetworkFaults::breaks(int one, int other) const {
 bool SharedNetworkFaults::until_open_both_ways(int one, int other,
                                                Clock::time_point deadline) const {
   for (;;) {
+    // Before the test: a change in between makes the wait return at once.
     const uint32_t seen = version();
     if (!is_cut(one, other) && !is_cut(other, one)) return true;
     if (Clock::now() >= deadline) return false;

@@ -1,5 +1,6 @@
-// SharedNetworkFaults: what goes wrong on the ways between machines, now. Their processes share it
-// through a file: one makes it, all obey (faulty_transport.h).
+// SharedNetworkFaults: the faults of the ways between machines, at this moment. Processes share it
+// through a file: one sets the faults, all obey (faulty_transport.h). Thread-safe: all of it is
+// atomic.
 #pragma once
 
 #include <array>
@@ -22,20 +23,20 @@ class SharedNetworkFaults {
   using Clock = std::chrono::steady_clock;
   static constexpr size_t kMostWorkers = 64;
 
-  // Fine, for workers of these names.
+  // A network without faults, for workers of these names.
   static Result<std::shared_ptr<SharedNetworkFaults>> make(const std::filesystem::path& file,
                                                            const std::vector<std::string>& workers);
   static Result<std::shared_ptr<SharedNetworkFaults>> open(const std::filesystem::path& file);
 
   int number_of(std::string_view name) const;  // whoever is no worker coordinates
 
-  // Of what is sent this way, nothing arrives until it is open again: then all of it does.
+  // While on, nothing that is sent this way arrives; then all of it does.
   void cut(int from, int to, bool on);
   bool is_cut(int from, int to) const;
-  // It arrives so much later.
+  // Messages this way arrive later by this much.
   void delay(int from, int to, std::chrono::milliseconds by);
   std::chrono::milliseconds delay_of(int from, int to) const;
-  // Bytes that come next this way are damaged. Whoever takes it damages them, once.
+  // Damages the next bytes this way, once: by the receiver that takes the damage.
   void damage(int from, int to);
   bool is_damaged(int from, int to) const;  // nobody has taken it yet
   bool take_damage(int from, int to);

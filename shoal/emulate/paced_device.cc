@@ -30,8 +30,10 @@ class PacedExecutable : public Executable {
   Status run(std::span<const Tensor> inputs, std::span<Tensor> outputs,
              const RunOptions& options) override {
     const double times = dilation_ ? dilation_() : 1;
+    // From the beginning of the run: computing on this machine is part of the emulated time.
     const auto end = Clock::now() + std::chrono::duration_cast<Clock::duration>(times * time_);
     const Status status = inner_->run(inputs, outputs, options);
+    // The kernel may delay a sleeper by 50 us of timer slack, which is much beside a short task.
     use_exact_timers();
     std::this_thread::sleep_until(end);
     return status;

@@ -1,6 +1,6 @@
-// A device that takes its time: computes like the one it wraps, and then waits until as much time
-// has passed as a profile says a node of it takes. So a fast machine behaves like several slow
-// ones.
+// PacedDevice: a device that takes its time. It computes like the one it wraps, and then waits
+// until as much time has passed as a profile predicts. A fast machine thus behaves like several
+// slow ones.
 #pragma once
 
 #include <functional>
@@ -13,7 +13,7 @@ namespace shoal::emulate {
 
 struct Pace {
   plan::WorkerProfile profile;
-  // Asked before every run: how many times as long it takes. None: once.
+  // Asked before every run: the factor by which it takes longer. None: 1.
   std::function<double()> dilation = nullptr;
 };
 
