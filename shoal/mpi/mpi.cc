@@ -1,3 +1,6 @@
+// Streams over MPI. Messages of a stream have a tag of their own, and MPI keeps the order of
+// messages with equal source and tag, so a stream needs no sequence numbers. An empty message ends
+// it.
 #include "shoal/mpi/mpi.h"
 
 #include <mpi.h>
@@ -21,7 +24,8 @@ class MpiStream final : public net::Stream {
     return route_.inbox->read(into, deadline);
   }
 
-  // MPI_Send has no deadline: the peer's dispatcher takes whatever comes.
+  // MPI_Send has no deadline. It does not block for long, because the peer's dispatcher takes every
+  // message at once, whether or not its reader is ready.
   Status write(std::span<const net::Bytes> pieces, net::Deadline) override {
     if (closed_) return Status(Code::kUnavailable, "closed the connection");
     dispatcher_->send(route_, pieces);
@@ -31,6 +35,7 @@ class MpiStream final : public net::Stream {
 
   void shut_down() override {
     if (closed_.exchange(true)) return;
+    // The local reader first: MPI_Send below may wait for the peer.
     route_.inbox->end();
     dispatcher_->send(route_, {});
   }
@@ -107,6 +112,7 @@ Ranks::Ranks() : dispatcher_(std::make_shared<MpiDispatcher>()) {}
 
 Result<std::unique_ptr<Ranks>> Ranks::begin() {
   int allowed = MPI_THREAD_SINGLE;
+  // Senders call MPI on their own threads, beside the dispatcher's.
   if (MPI_Init_thread(nullptr, nullptr, MPI_THREAD_MULTIPLE, &allowed) != MPI_SUCCESS) {
     return Status(Code::kUnavailable, "MPI does not start");
   }
@@ -119,6 +125,7 @@ Result<std::unique_ptr<Ranks>> Ranks::begin() {
 
 Ranks::~Ranks() {
   barrier();
+  // After the barrier: until then other ranks may still send here.
   dispatcher_.reset();
   MPI_Finalize();
 }
@@ -130,7 +137,7 @@ std::unique_ptr<net::Transport> Ranks::transport(net::ChannelOptions options) {
   return std::make_unique<MpiTransport>(dispatcher_, std::move(options));
 }
 
-// MPI_Barrier would use all of the processor while it waits.
+// MPI_Barrier would spin on a core while it waits, for as long as the cluster works.
 void Ranks::barrier() {
   MPI_Request request = MPI_REQUEST_NULL;
   MPI_Ibarrier(MPI_COMM_WORLD, &request);

@@ -1,5 +1,5 @@
-// Channels over MPI, for clusters that have it: every rank is a machine, and its number its
-// address. Who may take part is for mpirun and its cluster to say; there are no certificates.
+// Ranks: channels over MPI, for clusters that have it. Every rank is a machine, and its number is
+// its address. mpirun and its cluster decide who may take part; there are no certificates.
 #pragma once
 
 #include <memory>
@@ -19,7 +19,8 @@ class Ranks {
   int rank() const;
   int size() const;
 
-  // Outlived by its channels and listeners, but not by the ranks.
+  // The transport may end before its channels and listeners. REQUIRES: the ranks outlive all of
+  // them.
   std::unique_ptr<net::Transport> transport(net::ChannelOptions options = {});
 
   void barrier();  // returns when all ranks have called it

@@ -9,8 +9,8 @@
 namespace shoal::mpi {
 namespace {
 
-// MpiRoute n of who connected: he sends with tag 2n, and is answered with 2n + 1. By tag 0 he says
-// n.
+// Stream n of a connecting rank: it sends with tag 2n and is answered with tag 2n + 1. It announces
+// n with tag 0.
 constexpr int kConnect = 0;
 
 }  // namespace
@@ -29,6 +29,7 @@ void Inbox::end() {
 
 Result<size_t> Inbox::read(std::span<std::byte> into, net::Deadline deadline) {
   std::unique_lock lock(mutex_);
+  // Bytes that came before the end are still read: the end only shows when the inbox is empty.
   if (!changed_.wait_until(lock, deadline, [&] { return ended_ || !parcels_.empty(); })) {
     return Status(Code::kDeadline, "nothing has come");
   }
@@ -63,6 +64,7 @@ Result<MpiRoute> MpiDispatcher::connect(int peer) {
     const std::lock_guard lock(mutex_);
     number = next_route_++;
     route.tag = 2 * number;
+    // Before the announcement: the answer may arrive while MPI_Send is still returning.
     inboxes_[{peer, route.tag + 1}] = route.inbox;
   }
   MPI_Send(&number, 1, MPI_INT, peer, kConnect, MPI_COMM_WORLD);
@@ -93,8 +95,8 @@ void MpiDispatcher::send(const MpiRoute& route, std::span<const net::Bytes> piec
            MPI_COMM_WORLD);
 }
 
-// Looks eagerly while something was just there, and rarely otherwise: MPI cannot wait without using
-// the processor.
+// Polls eagerly shortly after a message, and rarely otherwise: MPI cannot wait without using the
+// processor.
 void MpiDispatcher::receive_all() {
   using Clock = std::chrono::steady_clock;
   constexpr std::chrono::milliseconds kEager{1};
@@ -115,6 +117,7 @@ bool MpiDispatcher::receive_one() {
   int found = 0;
   MPI_Message message = MPI_MESSAGE_NULL;
   MPI_Status status;
+  // A matched probe: with several threads, another receive could otherwise take the probed message.
   MPI_Improbe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &found, &message, &status);
   if (found == 0) return false;
   int count = 0;

@@ -1,5 +1,5 @@
-// MpiDispatcher: all messages of a rank pass through it. One thread takes what has come; who sends
-// does it himself.
+// MpiDispatcher: all messages of a rank pass through it. One thread receives; senders send on their
+// own threads. Thread-safe.
 #pragma once
 
 #include <atomic>
@@ -18,7 +18,7 @@
 
 namespace shoal::mpi {
 
-// What has come on one stream and has not been read.
+// The bytes of one stream that have arrived and have not been read. Not bounded. Thread-safe.
 class Inbox {
  public:
   void put(std::vector<std::byte> bytes);

@@ -34,6 +34,7 @@ Result<std::optional<RankedCluster>> join_ranks(
   for (int rank = 1; rank < ranks->size(); ++rank) {
     cluster.workers.push_back({name_of(rank), std::to_string(rank)});
   }
+  // The barrier here is the one that workers wait at in work(); the destructor has another.
   cluster.ranks = std::shared_ptr<Ranks>(ranks.release(), [](Ranks* all) {
     all->barrier();
     delete all;
