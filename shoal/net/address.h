@@ -1,4 +1,4 @@
-// Addresses as users write them.
+// Addresses: host and port as users write them.
 #pragma once
 
 #include <cstdint>
@@ -17,14 +17,14 @@ struct Address {
 // "host:port", "[v6]:port" or ":port".
 Result<Address> parse_address(std::string_view text);
 
-// Where to listen.
+// The interface to listen on.
 struct Interface {
   uint16_t port = 0;
   bool is_loopback = false;  // only this machine reaches it
   bool is_all = false;       // 0.0.0.0 or [::]
 };
 
-// Only numbers and the empty host, so that no name server has a say in it.
+// Takes numbers and the empty host only, so that no name server decides where to listen.
 Result<Interface> parse_interface(std::string_view text);
 
 }  // namespace shoal::net

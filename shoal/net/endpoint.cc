@@ -15,6 +15,7 @@ Result<boost::asio::ip::tcp::endpoint> listening_endpoint(std::string_view text)
   if (error)
     return invalid("cannot listen on \"" + printable(address.host) +
                    "\": write the number of an interface, 0.0.0.0 for all");
+  // parse_address() has checked that the port is a number of 16 bits.
   return boost::asio::ip::tcp::endpoint(host, static_cast<uint16_t>(std::stoi(address.port)));
 }
 

@@ -1,4 +1,5 @@
-// Addresses as Asio has them. Apart from address.h, because a compiler takes seconds to read Asio.
+// Endpoints: addresses as Asio has them. Apart from address.h, because a compiler takes seconds to
+// read Asio.
 #pragma once
 
 #include <boost/asio/ip/tcp.hpp>
@@ -9,7 +10,7 @@
 
 namespace shoal::net {
 
-// Where to listen, as parse_interface() takes it.
+// The endpoint to listen on, for the text that parse_interface() takes.
 Result<boost::asio::ip::tcp::endpoint> listening_endpoint(std::string_view text);
 
 std::string to_string(const boost::asio::ip::tcp::endpoint& endpoint);

@@ -1,4 +1,4 @@
-// Frames: what travels between machines. Bytes and deadlines, no tensors.
+// Frames: the messages that travel between machines. Bytes and deadlines, no tensors.
 #pragma once
 
 #include <chrono>
@@ -25,7 +25,7 @@ struct Buffer {
   std::shared_ptr<void> keep;
   std::span<std::byte> bytes;
 
-  // On a boundary of 64 bytes, not filled. kExhausted where there is no such memory.
+  // Aligned to 64 bytes, so that tensors can view it; not filled. kExhausted if there is no memory.
   static Result<Buffer> allocate(size_t size);
 };
 
@@ -48,7 +48,7 @@ struct Frame {
   Buffer payload;
 };
 
-// Says where a payload shall lie: called when the control part is here and the payload is about to
+// Chooses the memory of a payload. Called when the control part is here and the payload is about to
 // come, with a size that the limits allow. Returns exactly that many bytes, or an error, which
 // receive() then returns; the payload is read and dropped, and the channel lives on. Must be quick:
 // the channel does not hear its peer meanwhile.

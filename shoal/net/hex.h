@@ -1,4 +1,5 @@
-// Bytes as text of 0-9 and a-f.
+// Hex: bytes as text of 0-9 and a-f. from_hex() takes nothing else, so that each value has one
+// text.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// Stream: bytes in order, both ways. What a channel puts its frames on; not for users of channels.
+// Stream: bytes in order, both ways. The layer below a channel; not for users of channels.
 #pragma once
 
 #include <functional>
@@ -11,7 +11,7 @@
 
 namespace shoal::net {
 
-// Of a deadline that has passed, an operation still does what needs no waiting.
+// With a deadline that has passed, an operation still does what needs no waiting.
 inline constexpr Deadline kNoWait{};
 
 // One thread may read and one may write at once.
@@ -19,17 +19,17 @@ class Stream {
  public:
   virtual ~Stream() = default;
 
-  // What has come, at least one byte. kUnavailable at the end.
+  // Reads the bytes that have arrived, at least one. kUnavailable at the end.
   virtual Result<size_t> read(std::span<std::byte> into, Deadline deadline) = 0;
 
-  // Takes all of `pieces`, or at kDeadline nothing. May hold bytes back until flush(); at most what
-  // one call took is held back.
+  // Takes all of `pieces`, or at kDeadline nothing. May hold bytes back until flush(); at most the
+  // bytes of one call are held back.
   virtual Status write(std::span<const Bytes> pieces, Deadline deadline) = 0;
 
-  // At kDeadline what is left goes out before the next write, or at the next flush.
+  // After kDeadline, the rest goes out before the next write, or at the next flush.
   virtual Status flush(Deadline deadline) = 0;
 
-  // Whether something has come that nobody has read yet, where that can be seen. From any thread.
+  // Whether bytes have arrived that nobody has read yet, if that can be seen. From any thread.
   virtual bool has_input() { return false; }
 
   // From any thread. Readers and writers wake up with kUnavailable, and so do those of the peer.
@@ -43,7 +43,7 @@ class Decorator {
   virtual std::unique_ptr<Stream> wrap(std::unique_ptr<Stream> stream, const Peer& peer) const = 0;
 };
 
-// Sees what has come before it is decrypted, and may change it.
+// Sees received bytes before they are decrypted, and may change them.
 using Tap = std::function<void(std::span<std::byte>)>;
 
 }  // namespace shoal::net

@@ -1,4 +1,4 @@
-// What the tests of channels share: bytes to send, and two peers that are connected.
+// Test peers: helpers for tests of channels: bytes to send, and two peers that are connected.
 #pragma once
 
 #include <gtest/gtest.h>

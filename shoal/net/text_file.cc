@@ -26,12 +26,14 @@ Status write_text(const std::filesystem::path& path, std::string_view text,
 }
 
 Status write_new_text(const std::filesystem::path& path, std::string_view text) {
+  // O_EXCL: of two processes that create the same record, exactly one succeeds.
   const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
   if (fd < 0) return system_status(errno).at(path.string());
   const bool written = ::write(fd, text.data(), text.size()) == static_cast<ssize_t>(text.size());
   const int error = written ? 0 : errno;
   const bool closed = ::close(fd) == 0;
   if (written && closed) return {};
+  // Half a record must not block the name for ever.
   ::unlink(path.c_str());
   return system_status(error != 0 ? error : EIO).at(path.string());
 }

@@ -1,4 +1,4 @@
-// The small files of trust: certificates, keys, invitations.
+// Text files of trust: certificates, keys, invitations.
 #pragma once
 
 #include <filesystem>
@@ -13,9 +13,10 @@ namespace shoal::net {
 Result<std::string> read_text(const std::filesystem::path& path);
 Status write_text(const std::filesystem::path& path, std::string_view text,
                   AtomicFile::Readers readers = AtomicFile::Readers::kAll);
-// Readable by its owner only. Fails where there is a file already.
+// Makes a file that only its owner can read. Fails if there is one already, so that it also decides
+// between two processes.
 Status write_new_text(const std::filesystem::path& path, std::string_view text);
-// Only its owner can look inside. One that is there already stays as it is.
+// Makes a folder that only its owner can read. An existing one stays as it is.
 Status make_private_folder(const std::filesystem::path& path);
 
 }  // namespace shoal::net

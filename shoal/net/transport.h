@@ -1,7 +1,7 @@
-// Transport moves frames between machines: over TLS (tls.h), or within a process (loopback.h).
+// Transport: moves frames between machines, over TLS (tls.h) or within a process (loopback.h).
 //
-// Errors: kDeadline, the peer is slow; kUnavailable, it is gone; kCorrupt, what it sent is no
-// frame, and it is cut off. Each message names the peer.
+// Errors: kDeadline, the peer is slow; kUnavailable, it is gone; kCorrupt, it sent something that
+// is no frame, and it is cut off. Each message names the peer.
 #pragma once
 
 #include <chrono>
@@ -47,7 +47,7 @@ class Channel {
   // the payload is allocated.
   virtual Result<Frame> receive(Deadline deadline, const Place& place = {}) = 0;
 
-  // From any thread; whoever sends or receives returns with kUnavailable.
+  // From any thread. Senders and receivers return with kUnavailable.
   virtual void close() = 0;
 
   virtual Traffic traffic() const = 0;
@@ -56,7 +56,7 @@ class Channel {
 class Listener {
  public:
   virtual ~Listener() = default;  // closes
-  // Only peers that have shown who they are. kUnavailable after close().
+  // Gives only peers that are authenticated. kUnavailable after close().
   virtual Result<std::shared_ptr<Channel>> accept(Deadline deadline) = 0;
   virtual std::string address() const = 0;  // with the port that was chosen for port 0
   virtual void close() = 0;
@@ -71,14 +71,14 @@ class Transport {
 
 class Decorator;
 
-// What all channels of a transport have in common.
+// Options of all channels of a transport.
 struct ChannelOptions {
   size_t max_payload_bytes = size_t{1} << 30;  // of one frame that is received
-  // A peer of whom nothing is heard for `missed_beats` intervals is gone. Intervals are counted by
-  // a thread here, so that a machine which was asleep or starved does not blame its peers.
+  // A peer that is silent for `missed_beats` intervals is gone. Intervals are counted by a thread
+  // here, so that a machine which was asleep or starved does not blame its peers.
   std::chrono::milliseconds beat{160};  // so seldom that radios still sleep
   int missed_beats = 2;  // with the interval in which it fell silent: within half a second
-  // What the bytes go through on their way out, the first first: a slow link (link.h), faults
+  // Decorators that bytes pass on their way out, the first one first: a slow link (link.h), faults
   // (fault.h).
   std::vector<std::shared_ptr<const Decorator>> decorators;
 };

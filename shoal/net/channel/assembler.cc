@@ -1,3 +1,7 @@
+// A state machine over parts: header, then the body that the header announces. Memory is bounded
+// before it is allocated: control parts and urgent frames by constants, payloads by the channel's
+// limit, data chunks by the rest of their frame. A length is checked when its header arrives, never
+// later.
 #include "shoal/net/channel/assembler.h"
 
 #include <algorithm>
@@ -60,6 +64,7 @@ void Assembler::expect(Part part, size_t bytes) {
   if (part == Part::kDropped) dropped_.resize(kMaxDataBytes);
 }
 
+// REQUIRES: all bytes of the part have arrived; so do the functions below.
 Result<std::optional<Frame>> Assembler::header_is_here() {
   SHOAL_ASSIGN(const ChunkHeader chunk, decode(header_));
   SHOAL_TRY(begin(chunk));
@@ -79,6 +84,7 @@ Status Assembler::begin(const ChunkHeader& chunk) {
       return {};
     case ChunkType::kData:
       if (!open_) return corrupt("data without a frame");
+      // An empty chunk would make want() empty; a longer one would write beyond the payload.
       if (length == 0 || length > std::min(kMaxDataBytes, payload_bytes_ - payload_here_))
         return corrupt("data chunk of " + std::to_string(length) + " bytes where " +
                        std::to_string(payload_bytes_ - payload_here_) + " are missing");
@@ -94,6 +100,7 @@ Status Assembler::begin(const ChunkHeader& chunk) {
       if (chunk.type == ChunkType::kAbandon) {
         if (!open_) return corrupt("a frame is abandoned where there is none");
         open_ = false;
+        // Frees the payload of an abandoned frame at once.
         frame_ = Frame{};
       }
       expect(Part::kHeader, kChunkHeaderBytes);
@@ -111,6 +118,7 @@ Result<std::optional<Frame>> Assembler::opening_is_here(const Place& place) {
   expect(Part::kHeader, kChunkHeaderBytes);
   if (payload == 0) return std::optional(std::exchange(frame_, {}));
 
+  // Also if there is no place for the payload: its chunks will come, and are dropped.
   open_ = true;
   payload_bytes_ = static_cast<size_t>(payload);
   payload_here_ = 0;

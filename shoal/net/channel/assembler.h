@@ -1,5 +1,5 @@
-// Assembler: chunks in, frames out. Sees bytes of strangers and does no I/O, so it is what is
-// fuzzed.
+// Assembler: chunks in, frames out. It reads bytes of untrusted peers and does no I/O, so it is
+// fuzzed. Not thread-safe.
 #pragma once
 
 #include <array>
@@ -18,11 +18,13 @@ class Assembler {
  public:
   explicit Assembler(size_t max_payload_bytes) : max_payload_bytes_(max_payload_bytes) {}
 
-  // Where the next bytes of the stream go, never empty: payload goes to its place at once.
+  // The memory for the next bytes of the stream, never empty. Payload goes to its place without a
+  // copy.
   std::span<std::byte> want();
 
-  // The first `n` bytes of want() are there. A frame if they complete one. kCorrupt: nothing that
-  // comes after can be made sense of. Other errors are of `place`, and the next frames can be read.
+  // Takes the first `n` bytes of want(). Returns a frame if they complete one. kCorrupt: nothing
+  // that follows can be understood. Other errors come from `place`, and the next frames can be
+  // read.
   Result<std::optional<Frame>> got(size_t n, const Place& place);
 
   // Nothing of a chunk is here but, perhaps, a part of its header.

@@ -34,6 +34,7 @@ Result<ChunkHeader> decode(std::span<const std::byte, kChunkHeaderBytes> bytes) 
   if (type < static_cast<uint8_t>(ChunkType::kFrame) ||
       type > static_cast<uint8_t>(ChunkType::kPing))
     return Status(Code::kCorrupt, "chunk of unknown type " + std::to_string(type));
+  // Reserved bytes are checked, so that later versions can give them a meaning.
   for (std::byte zero : bytes.subspan<1, 3>())
     if (zero != std::byte{0})
       return Status(Code::kCorrupt, "header of a chunk has bytes set that must be zero");

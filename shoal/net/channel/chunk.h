@@ -1,9 +1,9 @@
-// Chunks: how frames are cut for the wire, so that an urgent one waits for a chunk, not for a
-// frame.
+// Chunks: the format of frames on the wire. Frames are cut, so that an urgent one waits for a chunk
+// and not for a frame.
 //
 //   header  u8 type, 3 x u8 0, u32 length of what follows            (numbers are little-endian)
 //   frame   u64 bytes of payload, control part    opens a frame; its payload follows as
-//   data    bytes                                 ... until it is complete
+//   data    bytes                                 chunks until it is complete
 //   abandon                                       the rest of the open frame will not come
 //   urgent  control part                          a frame of its own, anywhere between chunks
 //   ping                                          a sign of life

@@ -1,4 +1,4 @@
-// How large a chunk should be.
+// ChunkSize: adapts the size of chunks to the speed of the link.
 #pragma once
 
 #include <algorithm>

@@ -1,3 +1,11 @@
+// Framing, priorities and heartbeats. Two locks order senders: frame_turn_ for a whole ordinary
+// frame, then wire_turn_ for one chunk; urgent frames take only the latter, in the express lane,
+// and so wait for one chunk at most. Lock order: frame_turn_, wire_turn_. A sender that times out
+// in the middle of a frame leaves it open; the next sender first tells the peer to abandon it.
+//
+// Failure detector: each side sends something in every beat, and gives a peer up after missed_beats
+// silent ones. Beats are counted by this machine's timer, not by the clock, so a machine that slept
+// does not blame its peers.
 #include "shoal/net/channel/framed_channel.h"
 
 #include <algorithm>
@@ -13,6 +21,7 @@ namespace {
 
 std::unique_ptr<Stream> decorated(std::unique_ptr<Stream> stream, const Peer& peer,
                                   std::span<const std::shared_ptr<const Decorator>> decorators) {
+  // Wrapped from the last to the first, so that bytes on their way out meet the first one first.
   for (size_t i = decorators.size(); i-- > 0;)
     stream = decorators[i]->wrap(std::move(stream), peer);
   return stream;
@@ -78,7 +87,7 @@ Status FramedChannel::send_ordinary(const FrameView& frame, Deadline deadline) {
   std::vector<Bytes> pieces;
   if (abandoned_) pieces.push_back(last_words);
   pieces.insert(pieces.end(), {opening, frame.control});
-  // Most frames are small, and go out in one piece.
+  // Most frames are small: header, control part and payload go out in one write.
   const bool whole = payload <= chunk_size_.bytes();
   const Head data = head(ChunkType::kData, payload);
   if (whole && payload > 0) {
@@ -103,6 +112,7 @@ Status FramedChannel::send_payload(std::span<const Bytes> payload, Deadline dead
     const auto began = std::chrono::steady_clock::now();
     if (Status status = write(PriorityTicketLock::Lane::kOrdinary, pieces, deadline);
         !status.ok()) {
+      // The peer has the opening of a frame and waits for the rest.
       abandoned_ = true;
       return status;
     }
@@ -127,8 +137,8 @@ Status FramedChannel::write(PriorityTicketLock::Lane lane, std::span<const Bytes
   return named(status);
 }
 
-// Bytes that were taken will arrive, even if the deadline passes before they are on their way: the
-// frame goes on, and the next write waits for them.
+// Bytes that the stream has taken will arrive, even if the deadline passes before they are on their
+// way. The frame therefore counts as sent, and the next write waits for them.
 Status FramedChannel::write_now(std::span<const Bytes> pieces, Deadline deadline) {
   SHOAL_TRY(stream_->write(pieces, deadline));
   sent_ += total(pieces);
@@ -139,6 +149,7 @@ Status FramedChannel::write_now(std::span<const Bytes> pieces, Deadline deadline
 
 Result<Frame> FramedChannel::receive(Deadline deadline, const Place& place) {
   const std::lock_guard lock(reading_);
+  // A frame that beat() read while nobody received.
   if (ready_) return *std::exchange(ready_, std::nullopt);
   for (;;) {
     auto frame = read_some(deadline, place);
@@ -151,6 +162,7 @@ Result<std::optional<Frame>> FramedChannel::read_some(Deadline deadline, const P
   SHOAL_TRY(failure());
   auto n = stream_->read(assembler_.want(), deadline);
   if (!n.ok()) {
+    // The first failure is kept: after close(), a read error is its consequence and not the cause.
     if (n.status().code() != Code::kDeadline) fail(named(n.status()));
     SHOAL_TRY(failure());
     return named(n.status());
@@ -185,12 +197,13 @@ Traffic FramedChannel::traffic() const { return {sent_, received_}; }
 void FramedChannel::beat() {
   if (!failure().ok()) return;
   const bool waiting_for_us = listen_between_receives();
-  // What has come and was not read, because this machine is busy, is a sign of life too.
+  // Bytes that arrived and were not read, because this machine is busy, are a sign of life as well.
   if (heard_.exchange(false) || waiting_for_us || stream_->has_input()) {
     ever_heard_ = true;
     missed_ = 0;
   } else if (ever_heard_ && ++missed_ >= options_.missed_beats) {
-    // Only after the first sign: a peer that has not accepted yet gives none.
+    // Only after the first sign of life: a peer that has not accepted the connection yet gives
+    // none.
     const auto silence = options_.beat * options_.missed_beats;
     fail(named(Status(Code::kUnavailable,
                       "no sign of life for " + std::to_string(silence.count()) + " ms")));
@@ -199,8 +212,8 @@ void FramedChannel::beat() {
   say_we_live();
 }
 
-// While nobody receives, signs of life are heard here. True: there is something for a receiver, and
-// behind it we cannot hear.
+// Reads signs of life while nobody receives. Returns true if a frame waits for a receiver: signs of
+// life behind it cannot be seen.
 bool FramedChannel::listen_between_receives() {
   const std::unique_lock lock(reading_, std::try_to_lock);
   if (!lock.owns_lock()) return false;
@@ -213,12 +226,14 @@ bool FramedChannel::listen_between_receives() {
 }
 
 void FramedChannel::say_we_live() {
+  // Any frame is a sign of life, so a busy channel sends no pings. Never waits: one blocked channel
+  // would hold up the beats of all others.
   const bool spoke = spoke_.exchange(false);
   if (wire_turn_.take(PriorityTicketLock::Lane::kOrdinary, kNoWait) !=
       PriorityTicketLock::Got::kTurn)
     return;
   const Head ping = head(ChunkType::kPing, 0);
-  // What a sender left behind at its deadline has nobody else to push it.
+  // Bytes that a sender left behind at its deadline have nobody else to flush them.
   Status status =
       spoke ? stream_->flush(kNoWait) : stream_->write(std::array<Bytes, 1>{ping}, kNoWait);
   if (status.ok() && !spoke) status = stream_->flush(kNoWait);

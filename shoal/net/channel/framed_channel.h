@@ -1,7 +1,7 @@
-// FramedChannel: the one Channel there is, on whatever stream.
+// FramedChannel: the one implementation of Channel, on any stream.
 //
-// There are no threads behind it: who sends writes the bytes, who receives reads them. A thread in
-// between would cost every small message two wake-ups.
+// There are no threads behind it: the sender writes the bytes, and the receiver reads them. A
+// thread in between would cost every small message two wake-ups.
 #pragma once
 
 #include <atomic>
@@ -34,7 +34,7 @@ class FramedChannel final : public Channel, private Heartbeat {
   void close() override;
   Traffic traffic() const override;
 
-  // Once in an interval: says that we live, and takes note of whether the peer does.
+  // Called once in an interval: sends a sign of life, and checks whether the peer has given one.
   void beat() override;
 
  private:
@@ -57,7 +57,7 @@ class FramedChannel final : public Channel, private Heartbeat {
 
   PriorityTicketLock frame_turn_;  // for the whole of an ordinary frame
   PriorityTicketLock wire_turn_;   // for one chunk
-  // Of who has the frame turn.
+  // Guarded by frame_turn_.
   ChunkSize chunk_size_;
   bool abandoned_ = false;  // the peer has not been told that the rest of a frame will not come
 

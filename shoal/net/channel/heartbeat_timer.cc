@@ -26,8 +26,8 @@ void HeartbeatTimer::remove(Heartbeat& one) {
 
 void HeartbeatTimer::run(std::chrono::milliseconds interval) {
   std::unique_lock lock(mutex_);
-  // Relative to now, not to the last beat: beats that were missed are not made up for, because
-  // nobody could have answered them.
+  // Relative to now, not to the last beat: beats that were missed while this machine slept are not
+  // made up for, because no peer could have answered them.
   while (!stopped_.wait_for(lock, interval, [this] { return stop_; }))
     for (Heartbeat* one : beating_) one->beat();
 }

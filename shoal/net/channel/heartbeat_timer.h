@@ -1,4 +1,5 @@
-// HeartbeatTimer: a thread that lets channels beat.
+// HeartbeatTimer: one thread that drives the heartbeats of all channels of a transport.
+// Thread-safe.
 #pragma once
 
 #include <chrono>

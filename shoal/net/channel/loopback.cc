@@ -1,3 +1,5 @@
+// Channels within a process. A registry maps addresses to queues of connections; everything above
+// the byte stream (framing, heartbeats, backpressure) is the code of real channels.
 #include "shoal/net/channel/loopback.h"
 
 #include <condition_variable>
@@ -12,6 +14,7 @@
 namespace shoal::net {
 namespace {
 
+// About the size of socket buffers, so that senders block as they do on a network.
 constexpr size_t kCapacity = size_t{256} << 10;
 
 struct Arrival {
@@ -19,7 +22,7 @@ struct Arrival {
   Peer peer;
 };
 
-// Who has connected and not been accepted.
+// Connections that have not been accepted yet.
 class Queue {
  public:
   bool push(Arrival arrival) {
@@ -71,7 +74,7 @@ class LoopbackNetwork::Registry {
     doors_.erase(address);
   }
 
-  // The name of who listens there.
+  // Hands the connection to the listener at the address, and returns the listener's name.
   Result<std::string> knock(const std::string& address, Arrival arrival) {
     const std::lock_guard lock(mutex_);
     const auto at = doors_.find(address);
@@ -108,6 +111,7 @@ class LoopbackNetwork::Door final : public Listener {
   std::string address() const override { return address_; }
   void close() override {
     queue_->close();
+    // The address is free for another listener at once, as a port is.
     registry_->remove(address_);
   }
 
@@ -128,6 +132,7 @@ class LoopbackNetwork::Member final : public Transport {
         heartbeats_(std::make_shared<HeartbeatTimer>(options_.beat)) {}
 
   Result<std::shared_ptr<Channel>> connect(std::string_view address, Deadline) override {
+    // Each end owns its stream: the other one learns of the end when it is destroyed.
     auto [here, there] = make_memory_streams(kCapacity);
     const std::string where(address);
     SHOAL_ASSIGN(std::string who, registry_->knock(where, {std::move(there), Peer{name_, ""}}));

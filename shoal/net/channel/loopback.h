@@ -1,4 +1,5 @@
-// A network inside one process, for tests: same channels, no sockets, nobody to be afraid of.
+// Loopback: a network inside one process, for tests: the same channels, without sockets and
+// encryption.
 #pragma once
 
 #include <memory>
@@ -11,7 +12,8 @@ namespace shoal::net {
 class LoopbackNetwork {
  public:
   LoopbackNetwork();
-  // The way onto the network of the peer `name`. Addresses are any text. Outlives the network.
+  // The transport of the peer `name`. Addresses are any text. The transport may outlive the
+  // network.
   std::unique_ptr<Transport> transport(std::string name, ChannelOptions options = {});
 
  private:

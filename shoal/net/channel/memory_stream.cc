@@ -16,6 +16,7 @@ class Pipe {
     std::unique_lock lock(mutex_);
     if (!changed_.wait_until(lock, deadline, [&] { return shut_ || read_ < bytes_.size(); }))
       return Status(Code::kDeadline, "nothing came");
+    // Bytes that were written before the end are still read.
     const size_t n = std::min(into.size(), bytes_.size() - read_);
     if (n == 0) return Status(Code::kUnavailable, "closed the connection");
     std::copy_n(bytes_.begin() + static_cast<ptrdiff_t>(read_), n, into.begin());
@@ -34,6 +35,7 @@ class Pipe {
     if (!changed_.wait_until(lock, deadline, may_go_on))
       return Status(Code::kDeadline, "does not read what is sent");
     if (shut_) return Status(Code::kUnavailable, "closed the connection");
+    // Compacted here and not in read(), which may take a few bytes at a time.
     bytes_.erase(bytes_.begin(), bytes_.begin() + static_cast<ptrdiff_t>(read_));
     read_ = 0;
     for (Bytes piece : pieces) bytes_.insert(bytes_.end(), piece.begin(), piece.end());

@@ -1,4 +1,4 @@
-// Two ends of a stream in memory.
+// MemoryStream: two ends of a byte stream in memory.
 #pragma once
 
 #include <memory>

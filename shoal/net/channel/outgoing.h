@@ -1,4 +1,4 @@
-// Frames on their way out: headers, and payloads cut into chunks where they lie.
+// Outgoing: frames on their way out: headers, and payloads cut into chunks without a copy.
 #pragma once
 
 #include <algorithm>
@@ -16,7 +16,7 @@ inline size_t total(std::span<const Bytes> pieces) {
   return sum;
 }
 
-// A header, and what belongs right behind it.
+// A chunk's header and, for a frame, the size of its payload.
 class Head {
  public:
   explicit Head(const ChunkHeader& chunk) {

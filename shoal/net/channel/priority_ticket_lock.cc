@@ -1,3 +1,6 @@
+// A ticket lock with two queues. The holder is followed by the first of the express lane or, if
+// that is empty, by the first of the ordinary one. Express waiters may starve ordinary ones; urgent
+// frames are small and rare. Every change wakes all waiters, of which there are few.
 #include "shoal/net/channel/priority_ticket_lock.h"
 
 #include <algorithm>
@@ -23,7 +26,7 @@ PriorityTicketLock::Got PriorityTicketLock::take(Lane lane, Deadline deadline) {
     taken_ = true;
     return Got::kTurn;
   }
-  changed_.notify_all();  // who stood behind may be first now
+  changed_.notify_all();  // the next in line may go now
   return stopped_ ? Got::kStopped : Got::kDeadline;
 }
 

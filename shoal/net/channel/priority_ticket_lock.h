@@ -1,4 +1,5 @@
-// PriorityTicketLock: who may go next. A lock with a deadline, an order, and an express lane.
+// PriorityTicketLock: a lock with deadlines, in order of arrival, and with an express lane.
+// Thread-safe.
 #pragma once
 
 #include <array>
@@ -18,7 +19,7 @@ class PriorityTicketLock {
 
   Got take(Lane lane, Deadline deadline);
   void give();
-  // Nobody gets a turn any more, and those who wait wake up.
+  // Ends the lock: no caller gets a turn any more, and waiters wake up.
   void stop();
 
  private:

@@ -1,3 +1,5 @@
+// Announces a worker through the Avahi daemon, again after the daemon was restarted, and under
+// another title after a collision.
 #include "shoal/net/discovery/discovery.h"
 
 #ifdef SHOAL_AVAHI
@@ -65,14 +67,16 @@ class AvahiAnnouncement final : public Announcement {
     announcement.publish(avahi_entry_group_get_client(group));
   }
 
-  // Two clusters may each have a kitchen. Only the title must differ; the name stands in the text.
+  // Workers of two clusters may have the same name. Only the title must differ; the name is in the
+  // text.
   void take_another_title() {
     char* other = avahi_alternative_service_name(title_.c_str());
     title_ = other;
     avahi_free(other);
   }
 
-  // If it fails nobody finds us, and the list still works.
+  // A failure is ignored: the worker is not found by discovery, and the list of workers still
+  // works.
   void publish(AvahiClient* client) {
     if (group_ == nullptr) {
       group_.reset(avahi_entry_group_new(client, &AvahiAnnouncement::group_changed, this));
@@ -92,7 +96,7 @@ class AvahiAnnouncement final : public Announcement {
   const std::string name_;
   std::string title_;
   const uint16_t port_;
-  // Freed from below.
+  // In this order, because members are destroyed from the last to the first.
   PollPtr poll_;
   AvahiClientPtr client_;
   GroupPtr group_;

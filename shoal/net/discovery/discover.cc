@@ -1,3 +1,5 @@
+// Browses for announced workers through the Avahi daemon. All that comes in is untrusted: the
+// number of answers is bounded, and names that no peer could have are dropped.
 #include "shoal/net/discovery/discovery.h"
 
 #ifdef SHOAL_AVAHI
@@ -85,7 +87,7 @@ class Browsing {
     browsing.found_.emplace(name, std::string(host.data()) + ":" + std::to_string(port));
   }
 
-  // Freed from below.
+  // In this order, because members are destroyed from the last to the first.
   PollPtr poll_;
   AvahiClientPtr client_;
   BrowserPtr browser_;

@@ -1,8 +1,8 @@
-// Discovery: which workers say that they are on this network, by mDNS (DNS-SD, _shoal._tcp).
+// Discovery: finds workers that announce themselves on this network, by mDNS (DNS-SD, _shoal._tcp).
 //
-// Anybody on the network can say anything: discovery gives addresses to try, and no trust. Trust
-// comes by certificates alone. It needs the Avahi daemon, and a build with libavahi-client-dev;
-// without, both functions fail with kUnsupported.
+// Anybody on the network can announce anything: discovery gives addresses to try, and no trust.
+// Trust comes from certificates alone. It needs the Avahi daemon, and a build with
+// libavahi-client-dev; without, both functions fail with kUnsupported.
 #pragma once
 
 #include <chrono>

@@ -1,3 +1,5 @@
+// The authority's files: its certificate and key, and a record for each name that was given. The
+// record is created exclusively, which makes it the lock on the name as well.
 #include "shoal/net/enrol/authority.h"
 
 #include <openssl/rand.h>
@@ -52,6 +54,7 @@ Result<Authority> Authority::create(const std::filesystem::path& folder, Time no
   SHOAL_ASSIGN(const std::string key_text, key_to_pem(*key));
   SHOAL_ASSIGN(const std::string text, certificate_to_pem(*certificate));
   SHOAL_TRY(make_private_folder(folder));
+  // The key comes last: create() takes its existence for that of a whole cluster.
   SHOAL_TRY(write_text(folder / kCertificateFile, text));
   SHOAL_TRY(write_text(folder / kKeyFile, key_text, AtomicFile::Readers::kOwner));
   return open(folder);
@@ -77,7 +80,7 @@ Result<std::string> Authority::sign(std::string_view request, const std::string&
   SHOAL_ASSIGN(const KeyPtr key, key_of_request(request));
   SHOAL_ASSIGN(std::string certificate, certify(self_, *key, name, now, lifetime));
   SHOAL_TRY(make_private_folder(folder_ / kPeersFolder));
-  // Of two who ask at once, one makes the file.
+  // If two requests ask for one name at once, one of them creates the file.
   const Status recorded = write_new_text(record_of(name), certificate);
   if (recorded.ok()) return certificate;
   std::error_code ignored;

@@ -1,5 +1,5 @@
-// Authority: the small certificate authority of a cluster. Who holds its folder decides who
-// belongs.
+// Authority: the small certificate authority of a cluster. The holder of its folder decides which
+// peers belong to the cluster. Immutable; processes share the folder.
 #pragma once
 
 #include <chrono>
@@ -27,11 +27,11 @@ class Authority {
   const Fingerprint& fingerprint() const { return fingerprint_; }
   const std::filesystem::path& folder() const { return folder_; }
 
-  // The certificate, as PEM, for who asked with this request. Each name is given once: who has it
-  // could otherwise be impersonated by the next one invited.
+  // The certificate, as PEM, for the key of this request. Each name is given once: a peer could
+  // otherwise be impersonated by the next one invited.
   Result<std::string> sign(std::string_view request, const std::string& name, Time now,
                            std::chrono::seconds lifetime = kPeerLifetime) const;
-  // For a peer that the holder of the folder sets up himself; the name may have been given before.
+  // For a peer that the holder of the folder sets up directly; the name may have been given before.
   Result<Identity> issue(const std::string& name, Time now,
                          std::chrono::seconds lifetime = kPeerLifetime) const;
 

@@ -1,3 +1,12 @@
+// The authority's side of an enrolment:
+//
+//   newcomer  ->  JoinRequest: id of the invitation, name, key, proof
+//   authority ->  certificate, or the reason for a refusal
+//
+// TLS authenticates the authority only. The proof is HMAC(secret, binding | request), where the
+// binding is keying material of this TLS connection (RFC 5705): a machine in the middle has two
+// connections with two bindings and cannot relay it. Anybody may connect, so newcomers are few at a
+// time, have little time, and the oldest goes when there are too many.
 #include "shoal/net/enrol/enrolment.h"
 
 #include <atomic>
@@ -16,7 +25,7 @@
 namespace shoal::net {
 namespace {
 
-// One who has connected, and a thread that hears him.
+// A newcomer that has connected, and the thread that serves it.
 struct Newcomer {
   std::unique_ptr<FramedChannel> channel;
   Binding binding;
@@ -44,6 +53,7 @@ class EnrolmentServer final : public Enrolment {
     tls.max_channels_per_peer = options_.max_newcomers + 1;
     Terms terms;
     terms.version = options_.version;
+    // Newcomers have no certificate to judge. All share one name, and with it one quota.
     terms.judge = [](SSL&) -> Result<std::string> { return std::string("newcomer"); };
     acceptance_ = std::make_shared<Acceptance>(
         service_.io(), std::shared_ptr<SSL_CTX>(std::move(context)), std::move(terms), tls);
@@ -75,6 +85,7 @@ class EnrolmentServer final : public Enrolment {
     const auto binding = binding_of(guest.who.stream->ssl());
     if (!binding.ok()) return options_.told(binding.status());
     ChannelOptions options;
+    // A request is a control part. A payload would let strangers allocate memory.
     options.max_payload_bytes = 0;
     Newcomer& one = newcomers_.emplace_back();
     one.binding = *binding;
@@ -102,11 +113,11 @@ class EnrolmentServer final : public Enrolment {
     const auto bytes = encode(certificate);
     SHOAL_TRY(one.channel->send({.control = bytes, .payload = {}}, deadline));
     if (!certificate.ok()) return certificate.status();
-    (void)one.channel->receive(deadline, {});  // he leaves first, so that nothing is lost
+    (void)one.channel->receive(deadline, {});  // the newcomer closes first, so that nothing is lost
     return Joined{request.name, with_port(one.channel->peer().address, request.port)};
   }
 
-  // The address he came from has another port, which is no use to anyone.
+  // The connection's port is an ephemeral one; the port to remember is the one in the request.
   static std::string with_port(const std::string& address, uint16_t port) {
     return port == 0 ? "" : address.substr(0, address.rfind(':') + 1) + std::to_string(port);
   }
@@ -118,7 +129,8 @@ class EnrolmentServer final : public Enrolment {
     if (!same(proof, request.proof)) return invalid("this token's secret is wrong");
     SHOAL_ASSIGN(std::string certificate,
                  authority_.sign(request.request, request.name, now, options_.lifetime));
-    // Last, so that who asked wrongly can ask again.
+    // Last, so that a token is not used up by a wrong request. Two requests with one token may both
+    // come this far: one of them fails here, and its name is free again.
     const Status used = invitations_.use(request.id);
     if (used.ok()) return certificate;
     (void)authority_.forget(request.name);

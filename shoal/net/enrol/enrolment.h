@@ -1,8 +1,8 @@
-// Enrolment: how a device that holds a token gets its certificate.
+// Enrolment: gives a certificate to a device that holds a token.
 //
-// The newcomer knows the authority by the fingerprint in the token; the authority knows the
-// newcomer by a proof that he has the secret, bound to this very connection, so that who listens or
-// stands between them learns nothing he could use.
+// The newcomer authenticates the authority by the fingerprint in the token. The authority
+// authenticates the newcomer by a proof of the secret, bound to this very connection, so that an
+// eavesdropper or a machine in the middle learns nothing of use.
 #pragma once
 
 #include <functional>
@@ -19,31 +19,31 @@
 namespace shoal::net {
 
 struct JoinOptions {
-  uint16_t port = 0;  // where he will listen, for the authority to remember; 0: nothing to remember
+  uint16_t port = 0;  // where it will listen, for the authority to remember; 0: nothing to remember
   uint16_t version = kProtocolVersion;
 };
 
-// On the side of the newcomer: the key is made here and never leaves.
+// The newcomer's side. The key is made here and never leaves.
 Result<Identity> join(const Token& token, const std::string& name, Deadline deadline,
                       const JoinOptions& options = {});
 
-// Who has joined.
+// A peer that has joined.
 struct Joined {
   std::string name;
-  std::string address;  // where he came from, with the port he said; empty if he said none
+  std::string address;  // where it came from, with the port it named; empty if it named none
 };
 
 struct EnrolmentOptions {
   std::function<Time()> clock = std::chrono::system_clock::now;
   std::chrono::seconds lifetime = kPeerLifetime;  // of the certificates
-  std::chrono::milliseconds timeout{3000};        // with a newcomer who does not say what he wants
+  std::chrono::milliseconds timeout{3000};        // for a newcomer that does not say what it wants
   size_t max_newcomers = 16;                      // at once; one more cuts off the oldest
   uint16_t version = kProtocolVersion;
-  // Told of everyone who joined and everyone who did not (why), by several threads.
+  // Called for every peer that joined and every one that did not (why), on several threads.
   std::function<void(const Result<Joined>&)> told = [](const Result<Joined>&) {};
 };
 
-// On the side of the authority: a port for newcomers only. Serves until it is destroyed.
+// The authority's side: a port for newcomers only. Serves until it is destroyed.
 class Enrolment {
  public:
   virtual ~Enrolment() = default;

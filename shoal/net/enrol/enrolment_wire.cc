@@ -1,3 +1,5 @@
+// Encoding and proof of join requests. The bytes are parsed before anything is authenticated, so
+// the format is fixed offsets and one length.
 #include "shoal/net/enrol/enrolment_wire.h"
 
 #include <openssl/crypto.h>
@@ -31,7 +33,8 @@ const unsigned char* raw(const std::byte* bytes) {
   return reinterpret_cast<const unsigned char*>(bytes);
 }
 
-// What is asked for: all that the proof vouches for.
+// The part of a request that the proof covers. Every field is in it: a changed name, port or key
+// makes the proof fail. The length of the name is covered too, so that fields cannot shift.
 void append_wish(std::vector<std::byte>& to, const JoinRequest& request) {
   to.push_back(static_cast<std::byte>(request.port >> 8));
   to.push_back(static_cast<std::byte>(request.port & 0xff));
@@ -78,10 +81,12 @@ Result<std::string> decode_join_answer(Bytes bytes) {
   const auto code = static_cast<Code>(bytes[0]);
   std::string text = text_of(bytes.subspan(1));
   if (code == Code::kOk) return text;
+  // The other side may not be the authority yet: its words must not reach a terminal as they are.
   return Status(code, printable(text, kMaxMessageBytes));
 }
 
 Result<Binding> binding_of(SSL& ssl) {
+  // RFC 5705 reserves the prefix for labels that are not registered.
   constexpr std::string_view kLabel = "EXPERIMENTAL shoal join";
   Binding binding;
   if (SSL_export_keying_material(&ssl, reinterpret_cast<unsigned char*>(binding.data()),
@@ -104,6 +109,7 @@ Result<Proof> prove(const Secret& secret, const Binding& binding, const JoinRequ
 }
 
 bool same(const Proof& a, const Proof& b) {
+  // A plain comparison would tell by its time how many bytes of a guess are right.
   return CRYPTO_memcmp(a.data(), b.data(), a.size()) == 0;
 }
 

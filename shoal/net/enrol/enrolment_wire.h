@@ -1,4 +1,4 @@
-// What a newcomer and the authority say to each other, and how he proves that he holds the secret.
+// Enrolment wire: the messages between a newcomer and the authority, and the proof of the secret.
 #pragma once
 
 #include <array>
@@ -19,7 +19,7 @@ using Proof = std::array<std::byte, 32>;
 struct JoinRequest {
   InvitationId id;
   Proof proof;
-  uint16_t port = 0;  // where he will listen; 0: he does not say
+  uint16_t port = 0;  // where it will listen; 0: it does not say
   std::string name;
   std::string request;  // for a certificate, PEM
 };

@@ -1,3 +1,6 @@
+// Invitations as files: one for each, named by the id, with the expiry and the secret. Using one up
+// is a rename, which is atomic: of two processes, one succeeds. The file of a used one stays until
+// it expires, for a better message. The id is a prefix of the secret's hash and does not reveal it.
 #include "shoal/net/enrol/invitation.h"
 
 #include <openssl/evp.h>
@@ -106,6 +109,7 @@ Result<Token> Invitations::invite(const std::string& address, Time now,
     return openssl_failure(Code::kInternal, "cannot draw a secret");
   SHOAL_ASSIGN(const InvitationId id, id_of(token.secret));
   SHOAL_TRY(make_private_folder(folder_));
+  // Here, because invitations are the only thing that adds files.
   forget_expired(now);
   SHOAL_TRY(
       write_new_text(file_of(id), to_text({seconds_since_1970(now + lifetime), token.secret})));
@@ -117,16 +121,18 @@ Result<Secret> Invitations::look_up(const InvitationId& id, Time now) const {
   if (fs::exists(file_of(id) += kUsed, ignored))
     return invalid("this token has been used; ask for another");
   const auto text = read_text(file_of(id));
+  // The id has been decoded from eight bytes, so the path cannot leave the folder.
   if (!text.ok()) return Status(Code::kNotFound, "this token was not made here; ask for another");
   const auto record = parse_record(*text);
   if (!record) return Status(Code::kCorrupt, "the record of this token is damaged");
+  // By the authority's clock alone; the newcomer's may be wrong.
   if (seconds_since_1970(now) >= record->expires)
     return invalid("this token has expired; ask for another");
   return record->secret;
 }
 
 Status Invitations::use(const InvitationId& id) const {
-  // Of two who use it at once, one finds the file.
+  // Only one of two concurrent callers finds the file.
   if (std::rename(file_of(id).c_str(), (file_of(id) += kUsed).c_str()) == 0) return {};
   return errno == ENOENT ? invalid("this token has been used; ask for another")
                          : system_status(errno).at(folder_.string());

@@ -1,4 +1,4 @@
-// Invitations: who holds a token may join the cluster once, and soon.
+// Invitations: tokens whose holder may join the cluster once, within a short time.
 #pragma once
 
 #include <array>
@@ -17,11 +17,11 @@ namespace shoal::net {
 using Secret = std::array<std::byte, 16>;
 using InvitationId = std::array<std::byte, 8>;
 
-// What is handed to the one who is invited, as text: "shoal1/ADDRESS/FINGERPRINT/SECRET".
+// The text that an invited peer is given: "shoal1/ADDRESS/FINGERPRINT/SECRET".
 struct Token {
   std::string address;      // where to ask
-  Fingerprint fingerprint;  // of the authority, so that he knows whom he asks
-  Secret secret;            // so that the authority knows who asks
+  Fingerprint fingerprint;  // of the authority, by which the newcomer authenticates it
+  Secret secret;            // by which the authority authenticates the newcomer
 };
 
 std::string to_string(const Token& token);
@@ -32,7 +32,7 @@ Result<InvitationId> id_of(const Secret& secret);
 
 inline constexpr std::chrono::minutes kInvitationLifetime{15};
 
-// In the authority's folder, so that whoever holds it sees the same ones.
+// Kept in the authority's folder, so that all processes that hold it see the same ones.
 class Invitations {
  public:
   explicit Invitations(const Authority& authority)
@@ -43,7 +43,7 @@ class Invitations {
 
   // The secret of an invitation that can be used now.
   Result<Secret> look_up(const InvitationId& id, Time now) const;
-  // Nobody else has used it, and nobody will.
+  // Uses the invitation up. OK for one caller only, also among several processes.
   Status use(const InvitationId& id) const;
 
  private:

@@ -1,4 +1,7 @@
-// The newcomer's side of an enrolment.
+// The newcomer's side of an enrolment. The newcomer trusts nothing but the fingerprint in its
+// token: TLS runs without verification, then the chain that was shown must contain the certificate
+// with this fingerprint, and the peer's own certificate must be signed by it. Only then is the
+// proof sent.
 #include <openssl/x509_vfy.h>
 
 #include <memory>
@@ -28,7 +31,8 @@ Result<CertificatePtr> find_authority(SSL& ssl, const Fingerprint& fingerprint) 
   return invalid("is not the cluster that the token is for");
 }
 
-// That who speaks there has a certificate of that authority. TLS has seen that he has its key.
+// Checks that the peer's certificate is signed by that authority. TLS has checked that the peer
+// holds its key.
 Status check_signed_by(SSL& ssl, X509& authority) {
   const std::unique_ptr<X509_STORE, FreeWith<&X509_STORE_free>> store(X509_STORE_new());
   const std::unique_ptr<X509_STORE_CTX, FreeWith<&X509_STORE_CTX_free>> check(X509_STORE_CTX_new());

@@ -12,6 +12,7 @@ namespace shoal::net {
 
 class FaultInjector::Registry {
  public:
+  // Each stream gets a seed of its own, in order of creation, so that a run can be repeated.
   uint64_t add(FaultyStream* stream) {
     const std::lock_guard lock(mutex_);
     streams_.push_back(stream);
@@ -46,16 +47,19 @@ class FaultInjector::FaultyStream final : public Stream {
   Result<size_t> read(std::span<std::byte> into, Deadline deadline) override {
     for (;;) {
       auto n = inner_->read(into, deadline);
-      // Of a peer whose power is off, not even the end of the connection is heard.
+      // A peer without power does not even close its connection: the end of the stream is hidden,
+      // too.
       if (!muted_) return n;
       if (!n.ok()) return wait_in_silence(deadline);
     }
   }
 
   Status write(std::span<const Bytes> pieces, Deadline deadline) override {
+    // Always in this order: the draws of a stream then depend on its writes only.
     if (chance(faults_.cut)) cut();
     if (chance(faults_.mute)) mute();
     if (chance(faults_.delay)) SHOAL_TRY(delay(deadline));
+    // A muted writer succeeds, as one whose packets vanish does for a while.
     return muted_ ? Status() : inner_->write(pieces, deadline);
   }
 

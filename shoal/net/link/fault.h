@@ -1,4 +1,4 @@
-// Faults: what goes wrong between machines, on purpose and by a seed.
+// FaultInjector: injects faults between machines, by a seed.
 #pragma once
 
 #include <chrono>
@@ -14,9 +14,9 @@ namespace shoal::net {
 struct Faults {
   uint64_t seed = 1;
   double cut = 0;    // the connection breaks
-  double mute = 0;   // nothing comes or goes any more, and nobody says so: the power is off
-  double delay = 0;  // the write waits ...
-  std::chrono::nanoseconds delay_time{0};  // ... so long, or until the channel is closed
+  double mute = 0;   // nothing comes or goes any more, without an error: the power is off
+  double delay = 0;  // the write waits
+  std::chrono::nanoseconds delay_time{0};  // for this long, or until the channel is closed
 };
 
 class FaultInjector final : public Decorator {
@@ -25,7 +25,7 @@ class FaultInjector final : public Decorator {
   ~FaultInjector() override;
   std::unique_ptr<Stream> wrap(std::unique_ptr<Stream> stream, const Peer& peer) const override;
 
-  // Now, for all channels that there are.
+  // For all channels that exist now.
   void cut_all() const;
   void mute_all() const;
 

@@ -1,3 +1,6 @@
+// A slow link as a queue. A write computes when its bytes leave and arrive (LinkClock) and returns
+// as soon as the emulated send buffer has room; a carrier thread passes them on at the time of
+// arrival. Backpressure therefore reaches the sender as it does from a real link: by a full buffer.
 #include "shoal/net/link/link.h"
 
 #include <atomic>
@@ -16,7 +19,7 @@ namespace {
 
 using Clock = Medium::Clock;
 
-// Holds what is sent until it would have arrived, then passes it on from a thread of its own.
+// Holds written bytes until they would have arrived, and passes them on from a thread of its own.
 class LinkStream final : public Stream {
  public:
   LinkStream(std::unique_ptr<Stream> inner, const LinkOptions& options, uint64_t seed)
@@ -33,6 +36,7 @@ class LinkStream final : public Stream {
 
   Result<size_t> read(std::span<std::byte> into, Deadline deadline) override {
     auto n = inner_->read(into, deadline);
+    // Receiving keeps a radio awake as well, but heartbeats are not part of the emulated world.
     if (n.ok() && !LinkClock::is_sign_of_life(*n)) radio_->used_until(Clock::now());
     return n;
   }
@@ -70,6 +74,7 @@ class LinkStream final : public Stream {
   };
 
   // Parcels in the sender's buffer: not yet left, or arrived and not taken by the peer.
+  // Bytes between leaving and arriving are in the air and in no buffer.
   size_t buffered(Clock::time_point now) const {
     size_t sum = 0;
     for (const Parcel& parcel : parcels_)

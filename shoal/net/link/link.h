@@ -1,6 +1,6 @@
-// A link that is slower than the one there is: bandwidth, latency, losses, and a radio that falls
-// asleep, in user space and on real channels. Each peer shapes what it sends. What is still on its
-// way when a channel is closed is lost.
+// Link: a link that is slower than the real one: bandwidth, latency, losses, and a radio that falls
+// asleep, in user space and on real channels. Each peer shapes what it sends. Bytes that are still
+// on their way when a channel is closed are lost.
 #pragma once
 
 #include <chrono>
@@ -19,12 +19,12 @@ namespace shoal::net {
 // In the time of the world that is emulated. Zero is a link without that property.
 struct LinkSpec {
   double bits_per_second = 0;
-  std::chrono::nanoseconds latency{0};  // one way
-  std::chrono::nanoseconds jitter{0};   // latency is up to so much longer; order is kept
-  double loss = 0;                      // the share of packets that have to be sent again ...
-  std::chrono::nanoseconds retransmit_after{0};  // ... so much later
-  std::chrono::nanoseconds wake_up{0};           // the radio takes so long for the first byte ...
-  std::chrono::nanoseconds asleep_after{0};      // ... after it neither sent nor received so long
+  std::chrono::nanoseconds latency{0};           // one way
+  std::chrono::nanoseconds jitter{0};            // latency is up to so much longer; order is kept
+  double loss = 0;                               // the share of packets that have to be sent again
+  std::chrono::nanoseconds retransmit_after{0};  // delay of such a packet
+  std::chrono::nanoseconds wake_up{0};       // time that a sleeping radio takes for its first byte
+  std::chrono::nanoseconds asleep_after{0};  // time without traffic after which it sleeps
   size_t packet_bytes = 1448;
   size_t buffer_bytes = size_t{128} << 10;  // a sender may be ahead of the link by so much
   uint64_t seed = 1;                        // of jitter and losses
@@ -40,11 +40,11 @@ class Medium {
   static Result<std::shared_ptr<Medium>> open(const std::filesystem::path& file);
   virtual ~Medium() = default;
 
-  // Takes the next `duration` that nobody has, not before `earliest`, and says when it ends.
+  // Reserves the next free `duration`, not before `earliest`, and returns its end.
   virtual Clock::time_point reserve(Clock::time_point earliest, Clock::duration duration) = 0;
 };
 
-// Falls asleep when nobody uses it. Across processes where they open the same file.
+// A radio that falls asleep when it is not used. Shared by processes that open the same file.
 class Radio {
  public:
   using Clock = Medium::Clock;
@@ -54,7 +54,8 @@ class Radio {
   virtual ~Radio() = default;
 
   virtual void used_until(Clock::time_point time) = 0;
-  // When it will be awake, if it sleeps `after` its last use and then takes so long to wake up.
+  // The time when it will be awake, if it sleeps `after` its last use and then takes so long to
+  // wake up.
   virtual Clock::time_point wake(Clock::time_point now, Clock::duration after,
                                  Clock::duration takes) = 0;
 };
@@ -63,10 +64,10 @@ struct LinkOptions {
   LinkSpec spec;
   // Asked for every transfer: how many seconds here are a second of that world. None: one.
   std::function<double()> dilation;
-  // Who sends, whose radio stays awake by it, and whose must be woken. None: all channels of the
-  // link have one radio, which is both.
+  // The radios of both ends: sending keeps the sender's awake and must wake the receiver's. None:
+  // all channels of the link share one radio, which is both.
   std::shared_ptr<Radio> sender, receiver;
-  // Asked for every write: where it says no, bytes pass as if there were no link.
+  // Asked for every write. False: bytes pass as if there were no link.
   std::function<bool()> shaped;
   // A transfer needs them all, in this order: {the sender's cable, the receiver's}, {the air}.
   // None: each channel has the bandwidth to itself, in either direction.

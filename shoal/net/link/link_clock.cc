@@ -1,3 +1,11 @@
+// Times of a transfer of n bytes on an emulated link:
+//
+//   start   = max(now, link free, receiver awake, media free)
+//   left    = start + 8 (n + lost packets) / bandwidth
+//   arrives = max(last arrival, left + latency + jitter + retransmission)
+//
+// Arrivals never overtake each other: a channel is a byte stream. Lost packets cost bandwidth each,
+// but a delay once, because they are retransmitted together.
 #include "shoal/net/link/link_clock.h"
 
 #include <algorithm>
@@ -32,6 +40,8 @@ LinkClock::Transfer LinkClock::transfer(size_t bytes, Time now) {
   if (spec.wake_up.count() > 0) {
     start = options_.receiver->wake(start, spec.asleep_after, spec.wake_up);
   }
+  // Each medium is reserved in turn. If the second is busy, time on the first is reserved too early
+  // and stays unused: a small pessimism that needs no lock over several processes.
   for (const auto& medium : options_.media) start = medium->reserve(start, duration) - duration;
   const Time left = start + duration;
   free_at_ = left;
@@ -42,8 +52,8 @@ LinkClock::Transfer LinkClock::transfer(size_t bytes, Time now) {
   return {left, last_arrival_};
 }
 
-// Nothing else that is sent at once is as short. A world that is emulated must not know how its
-// processes watch over each other: it would keep radios awake.
+// No other write is as short. An emulated world must not see how its processes watch each other:
+// that would keep its radios awake.
 bool LinkClock::is_sign_of_life(size_t bytes) { return bytes == kChunkHeaderBytes; }
 
 size_t LinkClock::count_lost(size_t bytes) {

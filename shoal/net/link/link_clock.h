@@ -1,4 +1,5 @@
-// LinkClock: when bytes leave and arrive on an emulated link. Knows times, not bytes.
+// LinkClock: the times at which bytes leave and arrive on an emulated link. It knows sizes and
+// times, not the bytes. Not thread-safe.
 #pragma once
 
 #include <cstddef>
@@ -22,7 +23,7 @@ class LinkClock {
   LinkClock(const LinkOptions& options, uint64_t seed);
 
   Transfer transfer(size_t bytes, Time now);
-  // Such a one passes as though there were no link.
+  // Whether a write of this size is a heartbeat, which passes as if there were no link.
   static bool is_sign_of_life(size_t bytes);
 
  private:

@@ -1,3 +1,6 @@
+// Media and radios as atomic words, in memory or in files that several processes map. Reserving
+// time is one compare-exchange on the moment when the medium becomes free, so no process can die
+// with a lock.
 #include <algorithm>
 #include <atomic>
 #include <utility>
@@ -8,8 +11,8 @@
 namespace shoal::net {
 namespace {
 
-// In ticks of the steady clock, which all processes of a machine read alike. A file of zeros is of
-// something that was never used.
+// A moment in ticks of the steady clock, which all processes of a machine read alike. A file of
+// zeros is a medium that was never used.
 using Moment = std::atomic<int64_t>;
 static_assert(Moment::is_always_lock_free && sizeof(Moment) == sizeof(int64_t));
 
@@ -35,6 +38,7 @@ struct RadioMoments {
   Moment awake{0};  // from then on, since it was last woken
 };
 
+// Atomic maximum: concurrent users may report their times in any order.
 void raise(Moment& moment, int64_t to) {
   int64_t seen = moment.load();
   while (seen < to && !moment.compare_exchange_weak(seen, to)) {

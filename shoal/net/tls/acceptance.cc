@@ -1,3 +1,7 @@
+// The server's side of connecting. Everything before authentication is bounded, because anybody can
+// reach the port: handshakes run without a thread each, at most max_strangers at a time, with a
+// deadline each, and a newer stranger displaces the oldest, so that silent connections cannot block
+// the door. After authentication, a quota for each name keeps one peer from using up all channels.
 #include "shoal/net/tls/acceptance.h"
 
 #include <boost/asio/post.hpp>
@@ -51,7 +55,8 @@ void Acceptance::accept() {
       });
 }
 
-// Out of descriptors, or whatever else keeps us from accepting: it may pass.
+// Accepting failed, perhaps for lack of descriptors. A pause keeps this from spinning until it
+// passes.
 void Acceptance::rest() {
   resting_.expires_after(kRest);
   resting_.async_wait([self = shared_from_this()](const boost::system::error_code& cancelled) {
@@ -61,6 +66,7 @@ void Acceptance::rest() {
 
 void Acceptance::take(tcp::socket socket) {
   if (strangers_.size() >= options_.max_strangers)
+    // The oldest one: an honest peer finishes its handshake long before it is displaced.
     strangers_.front()->cancel(Status(Code::kExhausted, "too many strangers at the door"));
   const auto at = strangers_.insert(strangers_.end(),
                                     std::make_shared<Handshake>(io_, std::move(socket), *context_,
@@ -81,6 +87,7 @@ void Acceptance::welcome(Introduced who) {
     return refuse(Status(Code::kExhausted, "has too many connections already").at(name));
   {
     const std::lock_guard lock(mutex_);
+    // The peer was authenticated while close() ran; its connection ends with `who`.
     if (closed_) return;
     if (waiting_.size() < options_.max_waiting) {
       waiting_.push_back({std::move(who), std::move(held)});
@@ -113,6 +120,8 @@ void Acceptance::close() {
     waiting_.clear();
     changed_.notify_all();
   }
+  // The acceptor belongs to the io thread. Waiting makes sure that the port is free for the next
+  // listener. REQUIRES: not called on the io thread.
   std::promise<void> done;
   asio::post(io_, [&] {
     close_on_thread();

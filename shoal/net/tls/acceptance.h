@@ -1,4 +1,5 @@
-// Acceptance: takes connections in, lets strangers show who they are, and queues those who did.
+// Acceptance: accepts connections, runs their handshakes, and queues the peers that are
+// authenticated.
 #pragma once
 
 #include <boost/asio/ip/tcp.hpp>
@@ -46,7 +47,7 @@ class Acceptance final : public std::enable_shared_from_this<Acceptance> {
   const std::shared_ptr<Quota> quota_;
   std::string address_;
 
-  // On the thread of the io_context.
+  // Used on the thread of the io_context only.
   boost::asio::ip::tcp::acceptor acceptor_;
   boost::asio::steady_timer resting_;
   std::list<std::shared_ptr<Handshake>> strangers_;  // oldest first

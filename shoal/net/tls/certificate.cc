@@ -1,3 +1,5 @@
+// Certificates of a cluster. The subject is O = cluster, CN = name. One level only: the authority
+// is a CA with path length 0, peers are not, so a peer's key cannot sign further certificates.
 #include "shoal/net/tls/certificate.h"
 
 #include <openssl/bn.h>
@@ -32,6 +34,8 @@ bool add_name(X509_NAME& name, int field, const std::string& value) {
                                     static_cast<int>(value.size()), -1, 0) == 1;
 }
 
+// The cluster's id is in every certificate, although each cluster has an authority of its own: a
+// mistake with trust roots then still cannot mix two clusters.
 bool set_subject(X509& certificate, const Subject& subject) {
   X509_NAME* name = X509_get_subject_name(&certificate);
   return name != nullptr && add_name(*name, NID_organizationName, subject.cluster) &&
@@ -87,6 +91,7 @@ bool finish_certificate(X509& certificate, X509& issuer, EVP_PKEY& issuer_key,
 Result<std::string> subject_field(X509& certificate, int field) {
   const X509_NAME* name = X509_get_subject_name(&certificate);
   const int at = X509_NAME_get_index_by_NID(name, field, -1);
+  // A second field of the same kind would let two readers see two names.
   if (at < 0 || X509_NAME_get_index_by_NID(name, field, at) >= 0)
     return invalid("certificate does not name one peer of one cluster");
   const ASN1_STRING* value = X509_NAME_ENTRY_get_data(X509_NAME_get_entry(name, at));
@@ -98,6 +103,7 @@ Result<std::string> subject_field(X509& certificate, int field) {
 
 bool is_peer_name(std::string_view name) {
   constexpr size_t kMaxBytes = 63;
+  // Names become file names, log lines and parts of messages: no separators, no leading dot.
   constexpr std::string_view kAllowed =
       "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
   constexpr std::string_view kAlphanumeric = kAllowed.substr(0, kAllowed.size() - 3);
@@ -113,6 +119,7 @@ Result<KeyPtr> make_key() {
 }
 
 Result<std::string> key_to_pem(EVP_PKEY& key) {
+  // Wiped when it is freed; the text that is returned is the caller's to protect.
   const BioPtr bio(BIO_new(BIO_s_secmem()));
   if (bio == nullptr ||
       PEM_write_bio_PrivateKey(bio.get(), &key, nullptr, nullptr, 0, nullptr, nullptr) != 1)
@@ -162,8 +169,10 @@ Result<KeyPtr> key_of_request(std::string_view pem) {
   const RequestPtr request(
       bio == nullptr ? nullptr : PEM_read_bio_X509_REQ(bio.get(), nullptr, nullptr, nullptr));
   KeyPtr key(request == nullptr ? nullptr : X509_REQ_get_pubkey(request.get()));
+  // The signature proves that the requester holds the key.
   if (key == nullptr || X509_REQ_verify(request.get(), key.get()) != 1)
     return openssl_failure(Code::kCorrupt, "not a request for a certificate");
+  // Only one curve, so that no weak or slow key gets into the cluster.
   char group[16] = {};
   size_t length = 0;
   if (EVP_PKEY_get_group_name(key.get(), group, sizeof group, &length) != 1 ||

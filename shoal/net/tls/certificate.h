@@ -1,4 +1,5 @@
-// Keys, requests and certificates as PEM text, the way they are stored and sent. ECDSA on P-256.
+// Certificates: keys, requests and certificates as PEM text, in the form in which they are stored
+// and sent. ECDSA on P-256.
 #pragma once
 
 #include <string>
@@ -26,7 +27,7 @@ Result<KeyPtr> key_from_pem(std::string_view pem);
 Result<std::string> certificate_to_pem(X509& certificate);
 Result<CertificatePtr> certificate_from_pem(std::string_view pem);
 
-// A request says only which key; who that is, the authority decides.
+// A request contains the key only; the authority decides on the name.
 Result<std::string> make_request(EVP_PKEY& key);
 // The key of a request that was signed with it.
 Result<KeyPtr> key_of_request(std::string_view pem);
@@ -44,7 +45,8 @@ Result<CertificatePtr> make_peer_certificate(EVP_PKEY& key, const Subject& subje
                                              const Validity& validity, X509& authority,
                                              EVP_PKEY& authority_key);
 
-// Of a certificate that has been verified. kInvalidArgument where there is no such subject.
+// The subject of a verified certificate. kInvalidArgument if it does not name one peer of one
+// cluster.
 Result<Subject> subject_of(X509& certificate);
 
 Result<Fingerprint> fingerprint_of(X509& certificate);  // SHA-256 of its DER

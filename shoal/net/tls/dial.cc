@@ -1,3 +1,6 @@
+// The client's side of connecting: resolve, connect, handshake, with one deadline for all three.
+// Each step runs on the io thread; finish() is called by the first of success, error and timeout,
+// and the handlers of the others find `finished_` set.
 #include "shoal/net/tls/dial.h"
 
 #include <boost/asio/connect.hpp>
@@ -42,6 +45,8 @@ class Dialling final : public std::enable_shared_from_this<Dialling> {
                                                         const tcp::resolver::results_type& found) {
                               if (error)
                                 return self->finish(Status(Code::kUnavailable, error.message()));
+                              // The deadline may have passed while this handler waited in the
+                              // queue.
                               if (!self->finished_) self->connect(found);
                             });
   }
@@ -56,6 +61,7 @@ class Dialling final : public std::enable_shared_from_this<Dialling> {
   }
 
   void shake_hands() {
+    // The handshake has a timer of its own, with the same deadline.
     timer_.cancel();
     handshake_ = std::make_shared<Handshake>(io_, std::move(socket_), *context_,
                                              TlsStream::Side::kClient, terms_);
@@ -96,7 +102,7 @@ Result<Introduced> dial(asio::io_context& io, std::string_view address,
       std::make_shared<Dialling>(io, std::move(parsed), std::move(context), terms, deadline)
           ->start()
           .get();
-  // A handshake that failed has said where, in numbers.
+  // A failed handshake has put the numeric address into its message already.
   if (!result.ok() && !result.status().message().starts_with(address))
     return result.status().at(address);
   return result;

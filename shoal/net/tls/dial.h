@@ -1,4 +1,4 @@
-// Dial: from an address to a peer who has shown who he is.
+// Dial: from an address to an authenticated peer.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -9,7 +9,8 @@
 
 namespace shoal::net {
 
-// Waits for it, which happens on the thread of the io_context.
+// Blocks until the handshake, which runs on the thread of the io_context, is over. REQUIRES: called
+// on another thread.
 Result<Introduced> dial(boost::asio::io_context& io, std::string_view address,
                         std::shared_ptr<SSL_CTX> context, const Terms& terms, Deadline deadline);
 

@@ -1,3 +1,6 @@
+// The handshake of a channel: TLS, then the judgement of the certificate, then eight bytes in each
+// direction with a magic number and the version, inside of TLS. Sockets never block here: each step
+// goes as far as it can, and waits for readiness.
 #include "shoal/net/tls/handshake.h"
 
 #include <algorithm>
@@ -66,13 +69,15 @@ void Handshake::step() {
   });
 }
 
-// As far as it goes without waiting: nothing when all is done, or else what to wait for.
+// Goes as far as it can without waiting. Returns nothing when all is done, or else what to wait
+// for.
 Result<std::optional<Socket::For>> Handshake::advance() {
   if (!tls_done_) {
     SHOAL_ASSIGN(const auto next, stream_->shake_hands());
     if (next) return next;
     tls_done_ = true;
     peer_.address = address_;
+    // Before our hello: a peer that is refused learns nothing further.
     SHOAL_ASSIGN(peer_.name, terms_.judge(stream_->ssl()));
     SHOAL_TRY(say_hello());
   }
@@ -109,6 +114,7 @@ Status Handshake::check_hello() const {
 }
 
 void Handshake::finish(Result<Introduced> result) {
+  // Timeout, readiness and cancel() may all come; the first one ends the handshake.
   if (done_ == nullptr) return;
   timer_.cancel();
   if (readiness_.is_open()) readiness_.release();  // before the stream closes the socket

@@ -18,12 +18,12 @@
 namespace shoal::net {
 
 struct Terms {
-  // The name of who is on the other side, or why he has to go. TLS is established.
+  // The name of the peer, or the reason to refuse it. Called when TLS is established.
   std::function<Result<std::string>(SSL&)> judge;
   uint16_t version = 0;
 };
 
-// For peers of a cluster: what their certificate says, which TLS has verified.
+// The name in the peer's certificate, which TLS has verified. Fails for another cluster.
 Result<std::string> certified_name(SSL& ssl, const std::string& cluster);
 
 struct Introduced {
@@ -31,7 +31,7 @@ struct Introduced {
   Peer peer;
 };
 
-// All of it on the thread of the io_context.
+// Used on the thread of the io_context only.
 class Handshake final : public std::enable_shared_from_this<Handshake> {
  public:
   using Done = std::function<void(Result<Introduced>)>;

@@ -21,7 +21,7 @@ Result<Identity> make_identity(std::string certificate, std::string key, std::st
   SHOAL_ASSIGN(const KeyPtr secret, key_from_pem(key));
   SHOAL_ASSIGN(const CertificatePtr root, certificate_from_pem(authority));
   const bool same_key = X509_check_private_key(own.get(), secret.get()) == 1;
-  // Not whether it is still valid: those who see it will say so, and by their clock.
+  // Expiry is not checked: peers that see the certificate check it, by their own clocks.
   const bool signed_by_root = X509_verify(own.get(), X509_get0_pubkey(root.get())) == 1;
   ERR_clear_error();
   if (!same_key) return invalid("certificate and key do not belong together");

@@ -1,4 +1,5 @@
-// Identity: what a peer shows to others, and by what it knows them. All of it PEM text.
+// Identity: the certificate and key that a peer shows, and the authority by which it judges others.
+// All of it is PEM text.
 #pragma once
 
 #include <array>
@@ -25,7 +26,7 @@ struct Identity {
 // Checks that the parts belong together, and reads name and cluster from the certificate.
 Result<Identity> make_identity(std::string certificate, std::string key, std::string authority);
 
-// By which a token tells whether it is of the same cluster.
+// The fingerprint by which a token can be matched with this identity's cluster.
 Result<Fingerprint> authority_fingerprint(const Identity& identity);
 
 // As three files; the key is readable by its owner only.

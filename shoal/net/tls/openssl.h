@@ -1,4 +1,4 @@
-// OpenSSL's objects, owned; and its errors as Status.
+// OpenSSL's objects with owners, and its errors as Status.
 #pragma once
 
 #include <openssl/bio.h>
@@ -30,7 +30,7 @@ using RequestPtr = std::unique_ptr<X509_REQ, FreeWith<&X509_REQ_free>>;
 using ContextPtr = std::unique_ptr<SSL_CTX, FreeWith<&SSL_CTX_free>>;
 using SslPtr = std::unique_ptr<SSL, FreeWith<&SSL_free>>;
 
-// The oldest error of this thread in words, and the thread's errors are forgotten.
+// The oldest error of this thread in words. Clears the thread's errors.
 std::string take_openssl_error();
 
 inline Status openssl_failure(Code code, std::string_view what) {

@@ -1,4 +1,4 @@
-// Quota: how many of something each peer may hold.
+// Quota: a limit on the number of things that each peer may hold. Thread-safe.
 #pragma once
 
 #include <map>
@@ -12,7 +12,7 @@ class Quota : public std::enable_shared_from_this<Quota> {
  public:
   explicit Quota(size_t each) : each_(each) {}
 
-  // Held as long as what is returned; null when `name` has had his share.
+  // A place, held as long as the returned pointer lives; null if `name` has used up its share.
   std::shared_ptr<void> take(const std::string& name) {
     const std::lock_guard lock(mutex_);
     if (held_[name] >= each_) return nullptr;

@@ -1,4 +1,4 @@
-// Service: one thread on which handshakes are made.
+// Service: one thread on which handshakes run.
 #pragma once
 
 #include <boost/asio/executor_work_guard.hpp>

@@ -15,11 +15,11 @@
 namespace shoal::net {
 namespace {
 
-// What waits unsent in the kernel cannot be overtaken: no more than keeps a link busy.
+// Unsent bytes in the kernel cannot be overtaken by urgent frames: no more than keep a link busy.
 constexpr int kUnsentBytes = 128 << 10;
 
 void set(int fd, int level, int option, int value) {
-  // A wish; where it is not granted, things are slower and not wrong.
+  // A hint: without it things are slower and not wrong.
   (void)::setsockopt(fd, level, option, &value, sizeof value);
 }
 
@@ -31,6 +31,7 @@ Status gone(int error) {
 
 timespec time_until(Deadline deadline) {
   using namespace std::chrono;
+  // An hour at most, also for Deadline::max(): wait() looks at the deadline again.
   const auto left = std::clamp(duration_cast<nanoseconds>(deadline - steady_clock::now()),
                                nanoseconds(0), nanoseconds(hours(1)));
   const auto whole = duration_cast<seconds>(left);

@@ -1,4 +1,4 @@
-// Socket: a connected TCP socket, owned. Every call returns at once but wait().
+// Socket: a connected TCP socket, owned. Every call but wait() returns at once.
 #pragma once
 
 #include <cstddef>
@@ -11,14 +11,14 @@ namespace shoal::net {
 
 class Socket {
  public:
-  explicit Socket(int fd);  // sets it up: no delays, room for bulk, little of it unsent
+  explicit Socket(int fd);  // sets it up: no delays, few unsent bytes in the kernel
   ~Socket();
   Socket(const Socket&) = delete;
   Socket& operator=(const Socket&) = delete;
 
   int fd() const { return fd_; }
 
-  // How many bytes; 0 if none can go now. kUnavailable where the peer is gone.
+  // The number of bytes; 0 if none can go now. kUnavailable if the peer is gone.
   Result<size_t> receive(std::span<std::byte> into);
   Result<size_t> send(Bytes bytes);
 

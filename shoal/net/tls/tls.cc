@@ -1,3 +1,6 @@
+// The transport of production: dials, listens, and puts framed channels on TLS streams. The io
+// thread only connects; established channels use none, because their senders and receivers do their
+// own I/O.
 #include "shoal/net/tls/tls.h"
 
 #include <utility>
@@ -12,7 +15,7 @@
 namespace shoal::net {
 namespace {
 
-// What a transport shares with its listeners and channels, which may outlive it.
+// State that a transport shares with its listeners, which may outlive it.
 struct Shared {
   Service service;
   std::shared_ptr<HeartbeatTimer> heartbeats;

@@ -1,4 +1,5 @@
-// Channels over TCP with TLS 1.3, where both sides show a certificate of the same cluster.
+// TLS transport: channels over TCP with TLS 1.3, where both sides show a certificate of one
+// cluster.
 #pragma once
 
 #include <chrono>
@@ -18,13 +19,14 @@ struct TlsOptions {
   ChannelOptions channel;
   std::chrono::milliseconds handshake{3000};  // a stranger who has not shown a certificate by then
                                               // is cut off; connect() has its own deadline
-  size_t max_strangers = 256;                 // who have not; one more cuts off the oldest
+  size_t max_strangers = 256;                 // handshakes at a time; one more cuts off the oldest
   size_t max_channels_per_peer = 16;          // that were accepted and live
   size_t max_waiting = 64;                    // for accept()
   uint16_t version = kProtocolVersion;
-  // For the channels to a peer; in trials, where bytes are damaged on purpose.
+  // A tap for the channels to a peer, for tests in which bytes are damaged.
   std::function<Tap(const Peer&)> tap;
-  // Told of everyone who was not let in and why, on a thread of the transport. Must not block.
+  // Called for every peer that was refused, with the reason, on a thread of the transport. Must not
+  // block.
   std::function<void(const Status&)> refused;
 };
 

@@ -11,8 +11,8 @@
 namespace shoal::net {
 namespace {
 
-// Without instructions for it, AES is several times slower than ChaCha20, and leaks its key to who
-// can watch the cache.
+// Without instructions for it, AES is several times slower than ChaCha20, and its key leaks to
+// programs that can watch the cache.
 bool cpu_has_aes() {
 #if defined(__x86_64__) || defined(__i386__)
   return __builtin_cpu_supports("aes") != 0 && __builtin_cpu_supports("pclmul") != 0;

@@ -1,4 +1,4 @@
-// What all TLS connections of a peer have in common: versions, ciphers, whom to trust.
+// TLS contexts: versions, ciphers and trust of all TLS connections of a peer.
 #pragma once
 
 #include "shoal/base/status.h"
@@ -7,11 +7,11 @@
 
 namespace shoal::net {
 
-// TLS 1.3 only; who has no certificate of the identity's authority does not get through.
+// TLS 1.3 only. A peer without a certificate of the identity's authority does not get through.
 Result<ContextPtr> make_tls_context(const Identity& identity);
 
-// TLS 1.3 only; for who has no identity yet: shows none, and believes nobody before he has looked
-// at the certificates himself.
+// TLS 1.3 only, for a peer that has no identity yet: it shows none, and the caller must check the
+// other side's certificates before trusting it.
 Result<ContextPtr> make_anonymous_context();
 
 // For the other side of that: shows the identity's certificate and the authority's, asks for none.

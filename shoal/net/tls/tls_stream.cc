@@ -1,3 +1,6 @@
+// TLS over memory buffers. Reading: the socket fills received_, OpenSSL decrypts from it. Writing:
+// OpenSSL encrypts into encrypted_, which flush() swaps out and sends. The lock is held for one
+// record at a time, so that reader and writer take turns; no system call is made under it.
 #include "shoal/net/tls/tls_stream.h"
 
 #include <algorithm>
@@ -6,8 +9,8 @@
 namespace shoal::net {
 namespace {
 
-// What is received at once: little while a stranger shakes hands, more as bulk comes in, but no
-// more than stays in the cache until it is decrypted.
+// Bytes received at once: few during a stranger's handshake, more as bulk comes in, but no more
+// than stay in the cache until they are decrypted.
 constexpr size_t kFirstReceiveBytes = size_t{4} << 10;
 constexpr size_t kMostReceiveBytes = size_t{64} << 10;
 constexpr size_t kRecordBytes = size_t{16} << 10;  // the most a TLS record holds
@@ -29,7 +32,7 @@ Status broken(SSL& ssl, int error) {
   if (reason < SSL_AD_REASON_OFFSET) return openssl_failure(Code::kUnavailable, "TLS is broken");
   ERR_clear_error();
   const int alert = reason - SSL_AD_REASON_OFFSET;
-  // Which OpenSSL 3.0 has no words for.
+  // OpenSSL 3.0 has no text for this alert.
   if (alert == SSL_AD_CERTIFICATE_REQUIRED) return invalid("refused us: certificate required");
   return invalid(std::string("refused us: ") + SSL_alert_desc_string_long(alert));
 }
@@ -94,7 +97,7 @@ Result<std::optional<Socket::For>> TlsStream::shake_hands() {
       result = SSL_do_handshake(ssl_.get());
       error = SSL_get_error(ssl_.get(), result);
     }
-    // Also what goes before an error: the alert that tells the peer.
+    // Also before an error: the alert that tells the peer has to go out.
     const Status flushed = flush(kNoWait);
     if (result != 1 && error != SSL_ERROR_WANT_READ) return broken(*ssl_, error);
     if (flushed.code() == Code::kDeadline) return std::optional(Socket::For::kWriting);
@@ -114,11 +117,11 @@ Result<size_t> TlsStream::read(std::span<std::byte> into, Deadline deadline) {
   }
 }
 
-// How many bytes; 0 if more has to come first.
+// The number of bytes; 0 if more has to come first.
 Result<size_t> TlsStream::decrypt(std::span<std::byte> into) {
   const std::lock_guard lock(mutex_);
   if (begin_ == end_ && SSL_pending(ssl_.get()) == 0) return size_t{0};
-  ERR_clear_error();  // which SSL_get_error would take for its own
+  ERR_clear_error();  // SSL_get_error() would take an old error for its own
   size_t n = 0;
   if (SSL_read_ex(ssl_.get(), into.data(), into.size(), &n) == 1) return n;
   const int error = SSL_get_error(ssl_.get(), 0);
@@ -126,10 +129,11 @@ Result<size_t> TlsStream::decrypt(std::span<std::byte> into) {
   return broken(*ssl_, error);
 }
 
-// All that was received before has been taken.
+// REQUIRES: OpenSSL has taken all that was received before.
 Status TlsStream::fill(Deadline deadline) {
   if (more_is_likely_ && received_.size() < kMostReceiveBytes)
     received_.resize(2 * received_.size());
+  // A full buffer last time means that there is probably more: reading first saves a system call.
   for (bool wait = !more_is_likely_;; wait = true) {
     if (wait) SHOAL_TRY(socket_.wait(Socket::For::kReading, deadline));
     SHOAL_ASSIGN(const size_t n, socket_.receive(received_));
@@ -143,6 +147,8 @@ Status TlsStream::fill(Deadline deadline) {
 }
 
 Status TlsStream::write(std::span<const Bytes> pieces, Deadline deadline) {
+  // Bytes of an earlier write first, so that at most one call's bytes are held back
+  // (Stream::write).
   SHOAL_TRY(flush(deadline));
   return encrypt(pieces);
 }

@@ -1,3 +1,6 @@
+// An OpenSSL provider with one algorithm, AES-128-GCM. OpenSSL drives it through a table of C
+// functions, so every size and every order of calls is checked here: an IV that served two messages
+// would break GCM.
 #include "shoal/net/tls/wide_aes.h"
 
 #if SHOAL_IPSEC_MB
@@ -37,8 +40,8 @@ IMB_MGR* library() {
   return manager;
 }
 
-// One message after another under one key. The order of calls is OpenSSL's, which checks little of
-// it: an IV serves one message, what is only authenticated comes before what is encrypted.
+// One message after another under one key. OpenSSL decides the order of calls and checks little of
+// it: an IV serves one message, and additional data come before the text.
 class Cipher {
  public:
   Cipher() = default;
@@ -81,7 +84,7 @@ class Cipher {
     return true;
   }
 
-  // False: what was decrypted is not what was encrypted.
+  // False: the tag does not match, and the decrypted bytes must not be used.
   bool finish() {
     if (stage_ == Stage::kFresh && !authenticate({})) return false;
     if (stage_ != Stage::kBegun || (!encrypts_ && !has_tag_)) return false;
@@ -93,6 +96,7 @@ class Cipher {
     }
     std::array<uint8_t, kTagBytes> found;
     IMB_AES128_GCM_DEC_FINALIZE(library(), &key_, &message_, found.data(), kTagBytes);
+    // In constant time: the position of the first difference must not show.
     return CRYPTO_memcmp(found.data(), tag_.data(), kTagBytes) == 0;
   }
 
@@ -103,7 +107,7 @@ class Cipher {
     return true;
   }
 
-  // Of the message that was finished last.
+  // The tag of the message that was finished last.
   std::span<const uint8_t> tag() const {
     return encrypts_ && has_tag_ ? std::span<const uint8_t>(tag_) : std::span<const uint8_t>();
   }
@@ -248,8 +252,8 @@ int open_provider(const OSSL_CORE_HANDLE* handle, const OSSL_DISPATCH*, const OS
 }  // namespace
 
 const char* wide_aes_properties() {
-  // Both stay loaded until the process ends. The default one would be loaded by itself only while
-  // nobody loads any.
+  // Both providers stay loaded until the process ends. The default one is loaded explicitly:
+  // OpenSSL loads it by itself only as long as no other is loaded.
   static OSSL_PROVIDER* const others =
       library() == nullptr ? nullptr : OSSL_PROVIDER_load(nullptr, "default");
   static OSSL_PROVIDER* const ours =
