@@ -92,7 +92,7 @@ std::vector<FaultAction> actions_of(const FaultEvent& event, int workers);
 struct FaultPlanOptions {
   FaultCounts counts;
   bool endless = false;  // counts are proportions: there is no end to the plan
-  // Where in a request: kAnywhere, kAnyMoment, or a point's name (cluster/fault_point.h).
+  // The place in a request: kAnywhere, kAnyMoment, or a point's name (cluster/fault_point.h).
   std::string where = "anywhere";
   int workers = 1;
   uint64_t seed = 1;

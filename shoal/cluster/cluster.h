@@ -19,7 +19,7 @@
 
 namespace shoal {
 
-// Which cluster, and what it is to be used for.
+// The choice of a cluster, and its use.
 struct OpenClusterOptions {
   // The folder of the cluster. Empty: $SHOAL_CLUSTER_DIR, or ~/.config/shoal/cluster.
   std::filesystem::path folder = {};
@@ -37,7 +37,7 @@ struct OpenClusterOptions {
 
 // Connects to the workers of a cluster. The first compile() of a graph measures the workers, which
 // takes seconds; profiles are kept for a day in the user's cache folder, and so are plans. Any
-// number of runs may be in progress at once. What the device compiled may outlive it. Fails with
+// number of runs may be in progress at once. Executables may outlive the device. Fails with
 //   kInvalidArgument  `survive` is neither 0, 1 nor 2
 //   kNotFound     the folder holds no cluster, or that has no workers
 //   kUnavailable, kDeadline  no worker answers

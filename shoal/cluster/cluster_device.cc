@@ -34,6 +34,7 @@ class ClusterExecutable : public Executable {
   // Says of each node how it is split.
   void describe(const plan::Plan& plan) {
     for (const plan::Segment& segment : plan.segments) {
+      // Segments have no gaps, so that resizing fills exactly the nodes of this one.
       kernels_.resize(segment.nodes.end, KernelInfo{segment.split});
     }
   }
@@ -79,6 +80,7 @@ class LatencyExecutable final : public ClusterExecutable {
     SHOAL_ASSIGN(
         std::vector<plan::Prediction> plans,
         options_->make_plans(asked_, profile_, plan::for_workers(options_->plan, set, profile_)));
+    // One call at a time: the deployment plans on one thread.
     if (options_->planned) options_->planned(asked_, plans);
     return std::move(plans.front());
   }

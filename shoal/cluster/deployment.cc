@@ -248,6 +248,7 @@ void Deployment::finish(const ReadyTask& task, std::span<const Tensor> outputs, 
     end(task.request);
     return;
   }
+  // Outputs that later tasks of this worker read do not travel.
   for (size_t i = 0; i < outputs.size(); ++i) {
     put_locked(request, tasks_[task.task].outputs[i], outputs[i]);
   }

@@ -113,6 +113,7 @@ Result<std::vector<ListedWorker>> ClusterFolder::workers() const {
 
 Status ClusterFolder::add(const ListedWorker& worker) const {
   SHOAL_TRY(check(worker));
+  // Read, change and write under one lock: two processes may enrol workers at the same time.
   SHOAL_ASSIGN(const FolderLock alone, FolderLock::take(path_));
   SHOAL_ASSIGN(std::vector<ListedWorker> all, workers());
   const auto known = std::ranges::find(all, worker.name, &ListedWorker::name);

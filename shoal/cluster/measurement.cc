@@ -20,6 +20,7 @@ double covered(std::vector<plan::Span> spans) {
   std::ranges::sort(spans, {}, &plan::Span::begin);
   double sum = 0, end = 0;
   for (const plan::Span& span : spans) {
+    // Transfers overlap; time in which several are on their way counts once.
     sum += std::max(0.0, span.end - std::max(span.begin, end));
     end = std::max(end, span.end);
   }

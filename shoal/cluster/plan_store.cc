@@ -45,6 +45,7 @@ stored::PlanKey key_of(const Graph& graph, const plan::ClusterProfile& cluster,
     one.set_value(value);
     one.set_magnitude(magnitude);
   }
+  // All options that the search or the steps after it depend on belong into the key.
   key.set_survive(options.survive);
   key.set_wait_seconds(options.wait_seconds);
   return key;

@@ -54,6 +54,7 @@ void Recorder::received(uint64_t request, const plan::Piece& piece) {
   add(*record_of(request).mutable_received(), piece, 0);
 }
 
+// Returns the record if this event was its last one; the caller sends it without the lock.
 std::optional<message::Message> Recorder::ran(uint64_t request, Time begin, Time end) {
   const std::lock_guard lock(mutex_);
   message::Traced::TaskTime& time = *record_of(request).add_tasks();

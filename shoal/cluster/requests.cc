@@ -162,7 +162,7 @@ void Requests::try_to_begin(uint64_t id) {
   const Offered* by =
       service == services_.end() ? nullptr : choose(service->second, request.suspects);
   if (by != nullptr) return begin(id, *by);
-  // Somebody makes plans for this service: the request waits for them.
+  // A deployment makes plans for this service: the request waits for them.
   if (service != services_.end() && service->second.mended) {
     if (!service->second.hopeless.ok()) end(request, service->second.hopeless);
     return;

@@ -1,6 +1,6 @@
 // Content-addressed weights. The hash is checked on arrival and again when a file is read from
-// disk, so a weight is exactly what the coordinator named, whoever sent it. Memory is bounded by
-// the quota: weights that no plan uses are dropped first, when room is needed.
+// disk, so a weight is exactly what the coordinator named. Memory is bounded by the quota: weights
+// that no plan uses are dropped first, when room is needed.
 #include "shoal/cluster/store.h"
 
 namespace shoal::cluster {

@@ -127,6 +127,7 @@ class Decoder {
   explicit Decoder(const Find& find) : find_(find) {}
 
   Result<Graph> run(const message::Graph& from) {
+    // The same limits as for a file: a peer is trusted no more than that.
     if (static_cast<size_t>(from.statements_size()) > kLimits.max_values) {
       return corrupt("too many values");
     }

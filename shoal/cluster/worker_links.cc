@@ -143,6 +143,7 @@ Status WorkerLinks::if_still(int worker, const WorkerLinkPtr& link,
                              const std::function<void()>& then) const {
   const std::lock_guard lock(mutex_);
   const Entry& entry = at(worker);
+  // Under the lock, so that no loss can come between the test and `then`.
   SHOAL_TRY(entry.lost);
   if (entry.link != link) return Status(Code::kUnavailable, "it was gone again meanwhile");
   then();

@@ -104,6 +104,7 @@ Result<double> WorkerProbe::bandwidth(double round_trip_seconds) {
   size_t bytes = size_t{64} << 10;
   for (;; bytes *= 4) {
     SHOAL_ASSIGN(const double there, round_trip(bytes, 0));
+    // A fast link may be below the noise of the round trip; the division needs a positive time.
     const double took = std::max(there - round_trip_seconds, kTick);
     if (took < kWhile && bytes < kMostEchoBytes / 2) continue;
     SHOAL_ASSIGN(const double back, round_trip(0, bytes));

@@ -21,7 +21,7 @@ class Breakpoint {
   static Result<std::shared_ptr<Breakpoint>> open(const std::filesystem::path& file);
 
   void set(int machine, int point);
-  // False: nobody came, and nobody will be caught any more.
+  // Waits until the machine is caught. False: it was not, and will not be any more.
   bool await(Clock::time_point deadline);
   void release();
 

@@ -34,7 +34,7 @@ inline constexpr double kGoodLateness = 0.05;
 // measures. Not thread-safe.
 class DilationSearch {
  public:
-  // So many times the initial dilation is the most that next() returns.
+  // The most that next() returns, as a multiple of the initial dilation.
   static constexpr double kMaxRaise = 32;
 
   // `initial` is the dilation of the first measurement, and a measurement takes so many seconds of

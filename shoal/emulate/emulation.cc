@@ -90,8 +90,8 @@ Result<std::unique_ptr<net::Transport>> Emulation::transport(const net::Identity
     SHOAL_ASSIGN(const int self, number_of(machine));
     SHOAL_ASSIGN(auto links, make_links(*this, self));
     options.channel.decorators.push_back(std::move(links));
-    // Without faults nobody falls silent, and the dilation may be raised while channels are open.
-    // With them, silence must be noticed in time, and the dilation stays.
+    // Without faults no machine falls silent, and the dilation may be raised while channels are
+    // open. With them, silence must be noticed in time, and the dilation stays.
     const double most = shared == nullptr ? DilationSearch::kMaxRaise * dilation : dilation;
     options.channel.beat = heartbeat_of(cluster, most, options.channel.beat);
   }

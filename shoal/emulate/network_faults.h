@@ -28,7 +28,7 @@ class SharedNetworkFaults {
                                                            const std::vector<std::string>& workers);
   static Result<std::shared_ptr<SharedNetworkFaults>> open(const std::filesystem::path& file);
 
-  int number_of(std::string_view name) const;  // whoever is no worker coordinates
+  int number_of(std::string_view name) const;  // kCoordinator if it is no worker
 
   // While on, nothing that is sent this way arrives; then all of it does.
   void cut(int from, int to, bool on);
@@ -38,9 +38,9 @@ class SharedNetworkFaults {
   std::chrono::milliseconds delay_of(int from, int to) const;
   // Damages the next bytes this way, once: by the receiver that takes the damage.
   void damage(int from, int to);
-  bool is_damaged(int from, int to) const;  // nobody has taken it yet
+  bool is_damaged(int from, int to) const;  // the damage has not been taken yet
   bool take_damage(int from, int to);
-  // Connections that there are between the two break. A machine compares the count with an earlier
+  // Breaks the connections that exist between the two. A machine compares the count with an earlier
   // one.
   void break_off(int one, int other);
   uint32_t breaks(int one, int other) const;
@@ -48,7 +48,7 @@ class SharedNetworkFaults {
   uint32_t version() const;                                 // of all of it
   void wait(uint32_t seen, Clock::time_point until) const;  // for another version
   void wake() const;
-  // False: it was not before the deadline.
+  // Waits until neither way is cut. False: one still was at the deadline.
   bool until_open_both_ways(int one, int other, Clock::time_point deadline) const;
 
  private:

@@ -143,6 +143,7 @@ void MpiDispatcher::deliver(int source, int tag, std::vector<std::byte> bytes) {
   if (inbox == inboxes_.end()) return;  // of a stream that is over
   if (!bytes.empty()) return inbox->second->put(std::move(bytes));
   inbox->second->end();
+  // The reader holds the inbox itself; messages after the end are dropped.
   inboxes_.erase(inbox);
 }
 

@@ -10,7 +10,7 @@
 
 namespace shoal::ops {
 
-// Every operator, in the order of docs/operators.md.
+// Every operator, in the order of docs/reference/operators.md.
 std::span<const Operator* const> all();
 
 // The operator of this name, ONNX's ("Conv") or that of one of Shoal's own ("FusedConv"). Null

@@ -15,6 +15,7 @@ namespace {
 constexpr size_t kMaxWorkers = 1024;
 constexpr int kMaxLosses = 2;
 
+// Written by hand: the library depends on no JSON package.
 std::string field(std::string_view name, const std::string& value) {
   return json_text(name) + ":" + value;
 }
@@ -40,6 +41,7 @@ Status check_options(const SummaryOptions& options) {
   if (options.survive < 0 || options.survive > kMaxLosses) {
     return invalid("0 to " + std::to_string(kMaxLosses) + " losses can be survived");
   }
+  // A set, so that a worker listed twice counts once.
   const std::set<int> excluded(options.excluded.begin(), options.excluded.end());
   for (int worker : excluded) {
     if (worker < 0 || static_cast<size_t>(worker) >= options.workers) {

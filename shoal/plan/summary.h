@@ -58,7 +58,7 @@ struct Summary {
   std::vector<WorkerSummary> workers;  // one for each device
   std::vector<SegmentSummary> segments = {};
   std::vector<KindSummary> kinds = {};  // that were compared, the best first
-  std::string text;                     // the plan: who computes what of which nodes
+  std::string text;                     // the plan as text: the tasks of each worker
 
   // How many times as fast as one device alone.
   double speedup() const { return single_seconds / seconds; }

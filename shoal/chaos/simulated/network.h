@@ -49,7 +49,7 @@ class Network {
   Network(const Network&) = delete;
   Network& operator=(const Network&) = delete;
 
-  ConnectionPtr connect(int from, int to);  // null where nobody answers
+  ConnectionPtr connect(int from, int to);  // null if the machine does not answer
   // False where it is known here to be broken. Otherwise it arrives, if it arrives, in order.
   bool send(const ConnectionPtr& connection, int from, std::function<void()> deliver);
   void close(const ConnectionPtr& connection, int by);

@@ -69,7 +69,7 @@ class SimCoordinator {
   std::map<uint64_t, cluster::DeployedPlanPtr> deployed_plans_;
   std::map<uint64_t, std::pair<size_t, cluster::Workers>> made_for_;  // version and set, by plan
   std::set<uint64_t> retired_;
-  Time lost_at_{0};                  // somebody
+  Time lost_at_{0};                  // time of the latest loss
   std::map<uint64_t, size_t> open_;  // requests, and their inputs
   uint64_t next_plan_ = 1;
 };

@@ -101,7 +101,7 @@ void SimWorker::rejoin(uint64_t plan, int worker) {
 
 void SimWorker::say(const WorkerPlan& worker_plan, std::function<void()> what) {
   world_.network.send(worker_plan.coordinator, number_,
-                      std::move(what));  // gone? then nobody waits
+                      std::move(what));  // a coordinator that is gone does not wait
 }
 
 void SimWorker::take(uint64_t plan, uint64_t attempt, const plan::Piece& piece,

@@ -130,7 +130,7 @@ class Summer {
     return {};
   }
 
-  // Those that are not empty.
+  // The slices that are not empty: shares may be too small for an element.
   Result<std::vector<ValueId>> slices(ValueId value, size_t axis,
                                       const std::vector<int64_t>& points) {
     std::vector<ValueId> parts;

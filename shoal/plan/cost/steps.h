@@ -48,7 +48,7 @@ inline constexpr size_t kNoGroup = static_cast<size_t>(-1);
 
 struct Message {
   int from, to;
-  Slot slot;       // who awaits it
+  Slot slot;       // of its reader
   double seconds;  // on the way, between radios that are awake, without latency
   double latency;
   double bytes;

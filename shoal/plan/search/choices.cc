@@ -122,7 +122,8 @@ std::vector<Choices::Group> Choices::subsets() const {
   return groups;
 }
 
-// Where sending costs as much as computing, the ablest should keep more than its share.
+// The same with a larger share for the ablest worker, for links on which sending costs as much as
+// computing.
 Layout Choices::skewed(Layout layout) {
   constexpr double kMore = 3;
   const double total = 1 + (kMore - 1) * layout.shares[0];

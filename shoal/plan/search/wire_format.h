@@ -32,8 +32,8 @@ struct WiredPlan {
   double error = 0;  // of all that is rounded
 };
 
-// Rounds f32 values that travel between workers, those with most bytes first. What the coordinator
-// sends and gets stays as it is.
+// Rounds f32 values that travel between workers, those with most bytes first. Values that the
+// coordinator sends or gets stay as they are.
 Result<WiredPlan> with_wire_format(const Graph& graph, const Plan& plan, const Schedule& schedule,
                                    const WireOptions& options);
 

@@ -103,7 +103,7 @@ class Moves {
     }
   }
 
-  // Where a stage would be left without a worker, its nodes go to a neighbour.
+  // If a stage would be left without a worker, its nodes go to a neighbour.
   template <class Try>
   void move_worker(size_t from, size_t to, Try& attempt) const {
     for (size_t w = 0; w < slots_[from].workers.size(); ++w) {
