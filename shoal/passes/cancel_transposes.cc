@@ -1,5 +1,8 @@
-// Transposes are put off: past what works element by element, to where the order of the axes is
-// asked for. On the way they meet others, which they join or cancel.
+// Moves Transposes forward past element-wise nodes, to the first reader that depends on the order
+// of axes. On the way they are composed with other Transposes, and a composition that is the
+// identity disappears.
+//
+//   f(Transpose(x)) = Transpose(f(x))    Transpose_p(Transpose_q(x)) = Transpose_(q o p)(x)
 #include <algorithm>
 #include <unordered_map>
 
@@ -14,7 +17,7 @@ namespace {
 
 using Permutation = std::vector<size_t>;
 
-// A Transpose not made yet: axis d of the value is axis permutation[d] of the source.
+// A Transpose that is not added yet: axis d of the value is axis permutation[d] of the source.
 struct PutOff {
   ValueId source;  // in the new graph
   Permutation permutation;
@@ -24,8 +27,9 @@ Attributes perm_attribute(const Permutation& permutation) {
   return {{"perm", std::vector<int64_t>(permutation.begin(), permutation.end())}};
 }
 
-// The constant as the elements see it before the axes are permuted; nothing if it stretches in
-// more than one of them.
+// The constant with its axes permuted back, so that it broadcasts to the values before the
+// Transpose. Nothing if more than one of its axes is longer than 1: the elements would have to
+// move, too.
 std::optional<Tensor> before(const Tensor& constant, const Permutation& permutation) {
   if (constant.count() == 1) return constant;
   const Shape& shape = constant.shape();
@@ -60,6 +64,8 @@ class Canceller {
     return it == waiting_.end() ? nullptr : &it->second;
   }
 
+  // A Transpose reads a value that may be waiting itself. The two become one from the earlier
+  // source.
   void put_off(const Node& transpose) {
     PutOff result{kNoValue, permutation(graph_, transpose)};
     if (const PutOff* earlier = find(transpose.inputs[0])) {
@@ -75,7 +81,7 @@ class Canceller {
     }
   }
 
-  // Makes the Transpose that was put off, if one was, for somebody who needs it.
+  // Adds the Transpose of this value, if one is waiting, for a reader that needs it.
   Status make(ValueId id) {
     const auto it = id == kNoValue ? waiting_.end() : waiting_.find(id);
     if (it == waiting_.end()) return {};
@@ -87,7 +93,8 @@ class Canceller {
     return {};
   }
 
-  // The one permutation that is waiting at the node's inputs, each of which it alone reads.
+  // The permutation that all inputs of the node are waiting for; null if they differ. Each input
+  // must be read by this node alone, or its Transpose would be needed anyway.
   const Permutation* common(const Node& node) const {
     const Permutation* shared = nullptr;
     for (ValueId id : node.inputs) {
@@ -100,7 +107,8 @@ class Canceller {
     return shared;
   }
 
-  // Computes an element-wise node before the Transposes of its inputs instead of behind them.
+  // Adds an element-wise node on the sources of its inputs, before their Transposes, and puts the
+  // Transpose off to its output.
   bool pass(const Node& node) {
     const bool is_elementwise = node.op->split == ops::split_elementwise || node.op == &ops::clip;
     const Permutation* shared = is_elementwise ? common(node) : nullptr;
@@ -119,6 +127,8 @@ class Canceller {
     }
     auto made =
         rewriter_.to().add_node(*node.op, std::move(inputs), node.attributes, {""}, node.name);
+    // PRelu, for example, broadcasts in one direction only and may refuse the permuted slope. The
+    // node is then copied as it was.
     if (!made.ok()) return false;
     waiting_.emplace(node.outputs[0], PutOff{(*made)[0], axes});
     return true;
@@ -139,7 +149,7 @@ std::ptrdiff_t count_transposes(const Graph& graph) {
 Result<Graph> cancel_transposes(const Graph& graph) {
   if (count_transposes(graph) == 0) return graph;
   SHOAL_ASSIGN(Graph fewer, Canceller(graph).run());
-  // To move them without a gain only makes the graph harder to recognise.
+  // Moving Transposes without removing one only makes the graph harder for other passes to match.
   if (count_transposes(fewer) < count_transposes(graph)) return fewer;
   return graph;
 }

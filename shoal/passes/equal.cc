@@ -1,3 +1,4 @@
+// Keys and comparisons of graphs: see equal.h.
 #include "shoal/passes/equal.h"
 
 #include <algorithm>
@@ -14,7 +15,7 @@ void append_number(std::string& key, T value) {
   append_bytes(key, &value, sizeof value);
 }
 
-// With its length, so that two parts never read as one.
+// Prefixed by its length, so that two adjacent texts never read as another pair.
 void append_text(std::string& key, std::string_view text) {
   append_number(key, text.size());
   key += text;
@@ -34,6 +35,8 @@ struct AppendAttribute {
   }
 };
 
+// Constants are compared by address: passes share them, and comparing elements would read all
+// weights once per pass.
 bool same_value(const Graph& a, ValueId x, const Graph& b, ValueId y) {
   if (x == kNoValue || y == kNoValue) return x == y;
   if (a[x].name != b[y].name || a[x].type != b[y].type) return false;

@@ -1,4 +1,4 @@
-// When nodes and graphs are the same.
+// Equality of tensors, attributes and graphs.
 #pragma once
 
 #include <string>
@@ -7,12 +7,12 @@
 
 namespace shoal::passes {
 
-// Appends what tells this from every other: equal keys, equal things.
+// Appends a key of the tensor or the attributes to `key`: equal keys mean equal contents.
 void append_key(std::string& key, const Tensor& tensor);
 void append_key(std::string& key, const Attributes& attributes);
 
-// The same nodes in the same order on the same names, and the same constants; of these the place
-// in memory is compared, not the elements.
+// Whether both graphs have the same nodes in the same order on values of the same names, and the
+// same constants. Constants are compared by their place in memory, not by their elements.
 bool same(const Graph& a, const Graph& b);
 
 }  // namespace shoal::passes

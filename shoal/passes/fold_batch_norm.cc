@@ -1,5 +1,10 @@
-// What scales and shifts the channels of a product with constant weights goes into the weights:
-// BatchNormalization in inference, and Mul, Div, Add and Sub with a constant per channel.
+// Folds nodes that scale and shift the channels of a product with constant weights into the
+// weights: BatchNormalization in inference, and Mul, Div, Add and Sub with a constant per channel.
+//
+//   s * (w x + b) + t = (s w) x + (s b + t)
+//
+// For BatchNormalization s = scale / sqrt(variance + epsilon) and t = bias - mean * s. All of it is
+// computed in double and rounded once.
 #include <algorithm>
 #include <cmath>
 #include <unordered_map>
@@ -13,7 +18,7 @@
 namespace shoal::passes {
 namespace {
 
-using Channels = std::vector<double>;  // a number for each
+using Channels = std::vector<double>;  // one number per channel
 
 // y_c = scale_c x_c + shift_c
 struct Affine {
@@ -21,7 +26,7 @@ struct Affine {
 
   explicit Affine(size_t channels) : scale(channels, 1), shift(channels, 0) {}
 
-  // What this and then `next` do.
+  // Composes: this, then `next`.
   void append(const Affine& next) {
     for (size_t c = 0; c < scale.size(); ++c) {
       scale[c] *= next.scale[c];
@@ -45,7 +50,7 @@ Channels doubles_of(const Tensor& tensor) {
   return {doubles.data<double>().begin(), doubles.data<double>().end()};
 }
 
-// A constant that broadcasts to `shape` along all axes but one: an element per channel.
+// The elements of a constant that broadcasts to `shape` along all axes but one, one per channel.
 std::optional<Channels> per_channel(const Tensor* tensor, const Shape& shape, size_t axis) {
   if (tensor == nullptr || tensor->shape().rank() > shape.rank()) return std::nullopt;
   const auto channels = static_cast<size_t>(shape[axis]);
@@ -74,7 +79,7 @@ std::optional<Affine> batch_norm(const Graph& graph, const Node& node, size_t ax
   return affine;
 }
 
-// What the node does to its input `value`, of which `axis` holds the channels.
+// The scale and shift that the node applies to its input `value`, whose channels are on `axis`.
 std::optional<Affine> affine_of(const Graph& graph, const Node& node, ValueId value, size_t axis) {
   const TensorType& type = graph[value].type;
   const auto channels = static_cast<size_t>(type.shape[axis]);
@@ -82,6 +87,7 @@ std::optional<Affine> affine_of(const Graph& graph, const Node& node, ValueId va
   if (node.op == &ops::batch_normalization) return batch_norm(graph, node, axis, channels);
   const bool is_add = node.op == &ops::add, is_mul = node.op == &ops::mul;
   if (!is_add && !is_mul && node.op != &ops::sub && node.op != &ops::div) return std::nullopt;
+  // x - c and x / c are affine in x; c - x and c / x are not of this form.
   const bool is_left = node.inputs[0] == value;
   if (!is_left && !is_add && !is_mul) return std::nullopt;
   const auto other = per_channel(constant(graph, node.inputs[is_left ? 1 : 0]), type.shape, axis);
@@ -97,7 +103,7 @@ std::optional<Affine> affine_of(const Graph& graph, const Node& node, ValueId va
   return affine;
 }
 
-// How the weights of a product lie: [outer, channels, inner], once per group of channels.
+// The layout of a product's weights: [outer, channels, inner], once per group of channels.
 struct Weights {
   int64_t groups, outer, channels, inner;
 };
@@ -129,6 +135,7 @@ Tensor scaled(const Tensor& tensor, const Weights& weights, const Channels& scal
       }
     }
   });
+  // The old weights are not read again. If they are part of a mapped file, their pages can go.
   tensor.release_pages();
   return result;
 }
@@ -168,7 +175,7 @@ class BatchNormFolder {
     Affine affine;
   };
 
-  // Follows what comes after a product as long as it can go into the weights.
+  // Follows the chain of readers behind a product as long as each can be folded.
   void plan(const Node& head) {
     const std::optional<size_t> axis = channel_axis(head);
     if (!axis) return;
@@ -177,6 +184,8 @@ class BatchNormFolder {
     const Node* last = &head;
     while (const Node* next = links_.only_reader(last->outputs[0])) {
       const auto affine = affine_of(graph_, *next, last->outputs[0], *axis);
+      // 1 / 0 or a variance of -epsilon give infinities, which would spoil weights of 0. Such nodes
+      // stay.
       if (!affine || !affine->is_finite() || (affine->shifts() && !can_shift(head))) break;
       all.append(*affine);
       last = next;
@@ -184,7 +193,7 @@ class BatchNormFolder {
     if (last != &head && all.is_finite()) folds_.emplace(last, Fold{&head, *axis, std::move(all)});
   }
 
-  // Of the output of a product with constant weights; nothing for other nodes.
+  // The axis of channels in the output of a product with constant weights; nothing for other nodes.
   std::optional<size_t> channel_axis(const Node& node) const {
     const Operator* op = node.op;
     const bool is_conv = op == &ops::conv || op == &ops::conv_transpose;
@@ -203,10 +212,11 @@ class BatchNormFolder {
     return axis;
   }
 
-  // The bias of Conv is a vector, that of Gemm broadcasts to the product: the same for all rows.
+  // The shape that a bias must broadcast to: one element per channel, the same for all rows.
   static Shape bias_shape(const TensorType& type, size_t axis) { return {1, type.shape[axis]}; }
 
-  // Gemm has a bias, MatMul of other ranks has not.
+  // Whether a shift can be folded. A MatMul of matrices becomes a Gemm for that; one of other ranks
+  // has no bias.
   bool can_shift(const Node& head) const {
     return head.op != &ops::mat_mul || graph_[head.inputs[0]].type.shape.rank() == 2;
   }

@@ -1,5 +1,5 @@
-// Computes nodes whose inputs are all constants. Not those that would make the model large, as
-// Tile and Expand can, nor those that would take long.
+// Computes nodes whose inputs are all constants. Nodes that would make the model much larger, as
+// Tile and Expand can, or that would take long, stay as they are.
 #include <algorithm>
 
 #include "shoal/base/checked.h"
@@ -12,13 +12,12 @@
 namespace shoal::passes {
 namespace {
 
-// A result may be this much larger than what it is made of: weights of 8 bits become 32.
+// The most that a result may be larger than its inputs: weights of 8 bits become 32.
 constexpr int64_t kMaxGrowth = 4;
-constexpr int64_t kSmall = int64_t{1}
-                           << 20;  // bytes; what is smaller may grow to kMaxGrowth times that
+constexpr int64_t kSmall = int64_t{1} << 20;  // bytes; smaller inputs count as this much
 
-// Multiply-accumulates and elements, of all nodes together: about a second in plain loops. The
-// weights of VGG-16 can be transposed with it.
+// The work of all nodes together, in multiply-accumulates and elements: about a second in plain
+// loops. It is enough to transpose the weights of VGG-16.
 constexpr int64_t kMaxWork = int64_t{1} << 28;
 
 int64_t bytes_of(std::span<const TensorType> types) {
@@ -40,6 +39,7 @@ class Folder {
   bool fold(Rewriter& rewriter, const Node& node) {
     const std::vector<ValueId> inputs = rewriter.map(node.inputs);
     if (node.op->random || !all_constant(rewriter.to(), inputs)) return false;
+    // A view shares the elements of its constant, so it costs nothing whatever its size.
     if (is_view(graph_, node)) {
       const Tensor& whole = *rewriter.to()[inputs[0]].constant;
       put(rewriter, node.outputs[0], whole.reshaped(graph_[node.outputs[0]].type.shape));
@@ -53,6 +53,7 @@ class Folder {
     for (ValueId id : node.outputs) out.emplace_back(graph_[id].type);
     node.op->reference(node, in, out);
     for (size_t i = 0; i < out.size(); ++i) put(rewriter, node.outputs[i], out[i]);
+    // The inputs are usually dead now. If they are part of a mapped file, their pages can go.
     for (const Tensor& tensor : in) tensor.release_pages();
     return true;
   }
@@ -63,7 +64,7 @@ class Folder {
         inputs, [&](ValueId id) { return id == kNoValue || graph[id].constant.has_value(); });
   }
 
-  // Takes the work from what is left.
+  // Whether the node is within the limits. If so, its work is charged to the budget.
   bool is_worth(const Node& node) {
     std::vector<ValueId> given = node.inputs;
     std::erase(given, kNoValue);

@@ -1,4 +1,6 @@
-// Conv and pools surround their input themselves: a Pad before them goes into their `pads`.
+// Moves a Pad of zeros into the `pads` of the Conv or pool behind it:
+//   Conv(Pad(x, p), pads=q) = Conv(x, pads=p+q)
+// Pools treat their own padding unlike zeros, so for them this holds under conditions only.
 #include <algorithm>
 
 #include "shoal/ops/ops.h"
@@ -9,9 +11,9 @@
 namespace shoal::passes {
 namespace {
 
-using Pads = std::vector<int64_t>;  // of the spatial axes: all begins, then all ends
+using Pads = std::vector<int64_t>;  // spatial axes: all begins, then all ends
 
-// Of a Pad that puts zeros around the spatial axes and does nothing else.
+// The pads of a Pad that adds zeros around the spatial axes and does nothing else.
 std::optional<Pads> zeros_around(const Graph& graph, const Node& pad) {
   const size_t rank = graph[pad.inputs[0]].type.shape.rank();
   const bool has_value = pad.inputs.size() > 2 && pad.inputs[2] != kNoValue;
@@ -30,7 +32,7 @@ std::optional<Pads> zeros_around(const Graph& graph, const Node& pad) {
   return pads;
 }
 
-// What the node adds itself. Nothing if it depends on the size of its input.
+// The pads of the node itself. Nothing if they depend on the size of its input (SAME).
 std::optional<Pads> own_pads(const Node& node, size_t count) {
   const std::string mode = node.text("auto_pad", "NOTSET");
   if (mode == "VALID") return Pads(count, 0);
@@ -40,6 +42,7 @@ std::optional<Pads> own_pads(const Node& node, size_t count) {
   return pads.size() == count ? std::optional(pads) : std::nullopt;
 }
 
+// Whether the producer of a value gives no negative numbers.
 bool never_negative(const Graph& graph, const UseDefs& links, ValueId id) {
   const Node* node = links.producer(id);
   if (node == nullptr) return false;
@@ -50,8 +53,8 @@ bool never_negative(const Graph& graph, const UseDefs& links, ValueId id) {
          node->op == &ops::abs || node->op == &ops::exp;
 }
 
-// Every window of a pool must see some of the input: where it sees padding only, a pool gives
-// something else than it does for zeros. Rounding the size up may add windows at the end.
+// Whether every window of a pool sees some of the input. A window that sees only padding gives
+// another result than one that sees zeros. With ceil_mode there may be such windows at the end.
 bool pool_sees_input(const Node& pool, const Pads& pads) {
   const std::vector<int64_t> kernel = pool.integers("kernel_shape");
   const std::vector<int64_t> dilations = pool.integers("dilations");
@@ -82,15 +85,16 @@ std::optional<Fold> fold(const Graph& graph, const UseDefs& links, const Node& n
   attributes.erase("auto_pad");
   attributes["pads"] = pads;
   if (node.op == &ops::average_pool) {
-    // The zeros of the Pad count; those of the pool must have counted, too.
+    // The zeros of the Pad counted as elements. The divisor can count either all padding or none,
+    // so the pool's own padding must have counted, too, or not exist.
     const bool all_count = node.integer("count_include_pad", 0) != 0 ||
                            std::ranges::count(*own, 0) == std::ssize(*own);
     if (!all_count || !pool_sees_input(node, pads)) return std::nullopt;
     attributes["count_include_pad"] = int64_t{1};
   }
   if (node.op == &ops::max_pool) {
-    // The pool's own padding never is the largest; a zero is not either if nothing is below it.
-    // The second output counts positions in the padded input.
+    // The pool's own padding is never the largest element. A zero is not either if no element is
+    // negative. Output 1 counts positions in the padded input, so a pool that gives it stays.
     if (node.outputs.size() > 1 || !pool_sees_input(node, pads) ||
         !never_negative(graph, links, pad->inputs[0])) {
       return std::nullopt;

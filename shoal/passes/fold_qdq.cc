@@ -1,6 +1,7 @@
-// A float operator between DequantizeLinear and QuantizeLinear becomes one of integers, so that a
-// quantised network computes in bytes from its first QuantizeLinear to its last DequantizeLinear.
-// What only moves elements moves bytes; what maps each element by itself becomes a table.
+// Replaces a float operator between DequantizeLinear and QuantizeLinear by one of integers, so that
+// a quantised network computes in bytes from its first QuantizeLinear to its last DequantizeLinear.
+// Operators that move elements move bytes instead; functions of one element become tables of 256
+// entries.
 #include <algorithm>
 #include <array>
 
@@ -13,7 +14,8 @@
 namespace shoal::passes {
 namespace {
 
-// Every element of the output is one of input 0, chosen by its place or by being the largest.
+// Whether every element of the output is one of input 0, chosen by its place or as the largest.
+// Scales are positive, so integers have the order of the reals.
 bool moves_elements(const Node& node) {
   static constexpr std::array kMoves = {
       &ops::reshape,   &ops::flatten, &ops::squeeze, &ops::unsqueeze,      &ops::identity,
@@ -22,7 +24,7 @@ bool moves_elements(const Node& node) {
   return std::ranges::find(kMoves, node.op) != kMoves.end() && node.outputs.size() == 1;
 }
 
-// y_i = f(x_i), where f does not depend on what is computed.
+// Whether y_i = f(x_i) for a function f that depends on nothing but constants.
 bool maps_elements(const Graph& graph, const Node& node) {
   return node.op->elementwise.f32 != nullptr &&
          std::all_of(node.inputs.begin() + 1, node.inputs.end(),
@@ -66,17 +68,19 @@ class Folder {
     if (!y) return false;
     if (fold_map(rewriter, node, *y)) return true;
     Node place = node;
+    // Bounds start as the full range of the type; a clamp in between narrows them.
     QuantizedResult result{place, *y, ops::bounds_of_type(y->dtype)};
     const Node* base = only_producer(node.inputs[0]);
     if (base != nullptr && clamp(rewriter.to(), *base, result)) {
       base = only_producer(base->inputs[0]);
     }
     if (base == nullptr) return false;
-    place.name = base->name;  // by which people know it
+    place.name = base->name;  // the name that profiles and messages show
     return fold_operator(rewriter, values_, result, *base);
   }
 
-  // QuantizeLinear(f(DequantizeLinear(x))), where f may be nothing.
+  // QuantizeLinear(f(DequantizeLinear(x))), where f is a chain of such functions, perhaps empty.
+  // All 256 values of x are tabulated, so rounding is exactly that of the float nodes.
   bool fold_map(Rewriter& rewriter, const Node& node, const Quantized& y) {
     std::vector<const Node*> f;
     ValueId at = node.inputs[0];
@@ -95,7 +99,8 @@ class Folder {
     return rewriter.substitute(node, ops::lookup, {x.integers, table}, {});
   }
 
-  // If the node clamps, so may its result after rounding.
+  // If the node clamps to [low, high], narrows the bounds of the result to these, quantised. This
+  // is exact, because rounding is monotonic.
   bool clamp(const Graph& to, const Node& node, QuantizedResult& result) const {
     const auto activation = ops::as_activation(node, graph_.operands(node.inputs));
     if (!activation || !activation->op->elementwise.clamps) return false;
@@ -114,7 +119,7 @@ class Folder {
     return links_.only_reader(id) == nullptr ? nullptr : links_.producer(id);
   }
 
-  // Its result is read by a QuantizeLinear alone, perhaps with an activation between them.
+  // Whether the result is read by a QuantizeLinear alone, perhaps behind an activation.
   bool is_quantized_later(const Node& node) const {
     const Node* reader = links_.only_reader(node.outputs[0]);
     if (reader != nullptr && reader->op->elementwise.clamps) {

@@ -1,6 +1,6 @@
-// Attention reads and writes heads where one product for all of them has put them or will read
-// them: the Transposes that bring heads before tokens fall away. The one behind it is written down
-// twice, and meets its inverse.
+// Removes the Transposes that bring heads before tokens around an Attention: with tokens_first it
+// reads and writes heads where one product for all heads leaves and expects them. A new Transpose
+// behind it restores the old order. It meets its inverse, and cancel_transposes() removes both.
 #include "shoal/ops/ops.h"
 #include "shoal/passes/passes.h"
 #include "shoal/passes/rewriter.h"
@@ -11,7 +11,7 @@ namespace {
 
 const std::vector<size_t> kSwap{0, 2, 1, 3};  // tokens and heads, either way
 
-// What the Transpose that puts heads first has read; kNoValue if there is none.
+// The input of the Transpose that puts heads first; kNoValue if there is none.
 ValueId tokens_first(const Graph& graph, const UseDefs& links, ValueId id) {
   const Node* transpose = links.producer(id, ops::transpose);
   const bool swaps = transpose != nullptr && permutation(graph, *transpose) == kSwap;

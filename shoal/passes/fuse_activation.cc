@@ -1,6 +1,7 @@
-// Conv, ConvTranspose, Gemm or MatMul, a sum with a bias or a residual and an activation become one
-// FusedConv, FusedConvTranspose, FusedGemm or FusedMatMul, which writes its output once instead of
-// three times.
+// Fuses Conv, ConvTranspose, Gemm or MatMul with a bias, a residual and an activation behind it:
+//   activation(product(a, b, bias) + residual)
+// becomes one FusedConv, FusedConvTranspose, FusedGemm or FusedMatMul, which writes its output once
+// instead of three times.
 #include "shoal/ops/elementwise/fused_activation.h"
 #include "shoal/ops/ops.h"
 #include "shoal/passes/passes.h"
@@ -24,7 +25,7 @@ class Matcher {
  public:
   Matcher(const Graph& graph, const UseDefs& links) : graph_(graph), links_(links) {}
 
-  // A product that nobody else reads, and what is added to it.
+  // A product that has no other reader, and the terms that are added to it.
   std::optional<Sum> sum_of(ValueId value) const {
     if (const Node* node = product_of(value)) return Sum{{node, kNoValue}, kNoValue};
     const Node* node = links_.only_for_reader(value, ops::add);
@@ -33,18 +34,20 @@ class Matcher {
 
   std::optional<Sum> sum_of(const Node& add) const {
     if (auto base = biased(add)) return Sum{*base, kNoValue};
-    // Of two products, the one computed last is fused: its result would not wait in memory.
+    // Of two products, the one computed last is fused: its inputs are still in memory
+    // then, and those of the other would have to be kept until the sum.
     Sum sum;
     for (size_t i = 0; i < 2; ++i) {
       const std::optional<Base> base = biased_or_plain(add.inputs[i]);
       const ValueId other = add.inputs[1 - i];
+      // Nodes lie in one array in topological order, so the later one has the larger address.
       if (!base || base->node < sum.base.node) continue;
       if (graph_[other].type == graph_[add.outputs[0]].type) sum = {*base, other};
     }
     return sum.base.node == nullptr ? std::nullopt : std::optional(sum);
   }
 
-  // What the product becomes.
+  // The fused operator for a product. A MatMul of matrices is a Gemm.
   const Operator& fused(const Node& product) const {
     if (product.op == &ops::conv) return ops::fused_conv;
     if (product.op == &ops::conv_transpose) return ops::fused_conv_transpose;
@@ -61,7 +64,7 @@ class Matcher {
     return nullptr;
   }
 
-  // Of rows, in however many axes, and one matrix.
+  // A product of rows, in any number of axes, and one matrix.
   bool is_of_weights(const Node& mat_mul) const {
     return graph_[mat_mul.inputs[0]].type.shape.rank() >= 2 &&
            graph_[mat_mul.inputs[1]].type.shape.rank() == 2;
@@ -73,7 +76,8 @@ class Matcher {
     return node == nullptr ? std::nullopt : biased(*node);
   }
 
-  // The sum of a MatMul and a row. Conv and Gemm have theirs by now if it is constant.
+  // The sum of a MatMul and a row. A constant bias of Conv or Gemm has been folded into them
+  // already.
   std::optional<Base> biased(const Node& add) const {
     for (size_t i = 0; i < 2; ++i) {
       const Node* node = product_of(add.inputs[i]);

@@ -1,5 +1,5 @@
-// A quantised convolution and the sum of its result with a residual become one FusedQLinearConv,
-// which does not write the result in between.
+// Fuses a quantised convolution with the sum of its result and a residual into one
+// FusedQLinearConv, which does not write the result in between.
 
 #include "shoal/ops/ops.h"
 #include "shoal/passes/passes.h"
@@ -18,7 +18,8 @@ class Matcher {
  public:
   explicit Matcher(const Graph& graph) : graph_(graph), links_(graph) {}
 
-  // The convolution that gives term `i` of a sum, to nobody else and as the sum takes it.
+  // The convolution that computes term `i` of a sum for no other reader, with the scale and zero
+  // point that the sum expects.
   const Node* conv_of(const Node& add, size_t i) const {
     const ValueId term = add.inputs[i];
     const Node* conv = links_.only_for_reader(term, ops::q_linear_conv);
@@ -29,7 +30,7 @@ class Matcher {
   }
 
  private:
-  // One value, or constants of one element that are equal.
+  // Whether both are one value, or constants of one element that are equal.
   bool is_same(ValueId a, ValueId b) const {
     const auto x = scalar(graph_, a), y = scalar(graph_, b);
     return a == b || (x && y && *x == *y);
@@ -45,7 +46,7 @@ Result<Graph> fuse_q_linear_add(const Graph& graph) {
   const Matcher matcher(graph);
   return rewrite(graph, [&](Rewriter& rewriter, const Node& node) {
     if (node.op != &ops::q_linear_add) return false;
-    // Of two convolutions, the one computed last: its result would not wait in memory.
+    // Of two convolutions, the one computed last is fused, as in fuse_activation.cc.
     const Node* conv = nullptr;
     size_t residual = 0;
     for (size_t i : kTerms) {

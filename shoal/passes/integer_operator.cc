@@ -1,3 +1,4 @@
+// The integer operators of fold_qdq: see integer_operator.h.
 #include "shoal/passes/integer_operator.h"
 
 #include <algorithm>
@@ -26,7 +27,7 @@ class Inputs {
   Inputs(Rewriter& rewriter, const Node& node) : rewriter_(rewriter), node_(node) {}
 
   void add(ValueId id) { ids_.push_back(id); }
-  // `role` names what has to be made for the value.
+  // `role` is part of the name of a zero point that has to be made.
   void add_parameters(const Quantized& value, std::string_view role) {
     ids_.push_back(value.scale);
     ids_.push_back(zero_point_for(rewriter_, node_, value, role));
@@ -54,8 +55,9 @@ const Quantized* find_weights(Rewriter& rewriter, const QuantizedValues& values,
   return has_one_scale(rewriter.to(), *w) || w->axis == axis ? w : nullptr;
 }
 
-// A bias in units of the product of the factors' scales: by custom it is stored so. What has other
-// scales, or none, is rounded to them, which is finer than any output.
+// A bias in units of x_scale * w_scale, the unit of the 32-bit sums; by convention it is stored so.
+// One with other scales, or none, is rounded to these units, which are finer than those of any
+// output.
 class Bias {
  public:
   Bias(Rewriter& rewriter, const Quantized& x, const Quantized& w, int64_t channels)
@@ -64,7 +66,7 @@ class Bias {
     for (float scale : scales_of(rewriter.to(), w)) scales_.push_back(x_scale * scale);
   }
 
-  // kNoValue if there is none; nothing if it cannot be had in these units.
+  // kNoValue if there is no bias; nothing if it cannot be expressed in these units.
   std::optional<ValueId> operator()(const QuantizedValues& values, const Node& node,
                                     ValueId old) const {
     if (old == kNoValue) return kNoValue;
@@ -80,7 +82,7 @@ class Bias {
 
  private:
   bool fits(const Quantized& bias) const {
-    constexpr float kRounding = 1e-4f;  // of the exporter, who multiplied the scales
+    constexpr float kRounding = 1e-4f;  // relative, in an exporter's product of scales
     const Graph& graph = rewriter_.to();
     if (graph[bias.integers].type != TensorType{DType::kI32, {channels_}}) return false;
     if (bias.zero_point != kNoValue && scalar(graph, bias.zero_point) != 0) return false;
@@ -128,7 +130,7 @@ bool fold_conv(Rewriter& rewriter, const QuantizedValues& values, const Quantize
                              with_bounds(node.attributes, result));
 }
 
-// The inputs of QGemm up to the bias; nothing where the Gemm does more than QGemm can.
+// The inputs of QGemm up to the bias; nothing where the Gemm has attributes that QGemm lacks.
 std::optional<Inputs> gemm_inputs(Rewriter& rewriter, const QuantizedValues& values,
                                   const Node& node, const Node& place) {
   const bool is_gemm = node.op == &ops::gemm;
@@ -196,7 +198,7 @@ bool fold_add(Rewriter& rewriter, const QuantizedValues& values, const Quantized
                              with_bounds({}, result));
 }
 
-// Parts of other scales are brought to that of the whole, each by a table.
+// Parts with other scales than the whole are converted to it first, each by a table.
 bool fold_concat(Rewriter& rewriter, const QuantizedValues& values, const QuantizedResult& result,
                  const Node& node) {
   std::vector<const Quantized*> parts;
@@ -218,7 +220,8 @@ bool fold_concat(Rewriter& rewriter, const QuantizedValues& values, const Quanti
   return rewriter.substitute(result.node, ops::concat, std::move(inputs), node.attributes);
 }
 
-// All axes after those of batch and channels, which stay with one element each.
+// Whether the node averages over all axes after batch and channels, and keeps them with one element
+// each.
 bool is_global_average(const Graph& graph, const Node& node) {
   if (node.op == &ops::global_average_pool) return true;
   if (node.op != &ops::reduce_mean || node.integer("keepdims", 1) == 0) return false;

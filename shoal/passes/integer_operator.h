@@ -1,5 +1,5 @@
-// The rules of fold_qdq: which operator of integers stands for a float one that reads quantised
-// values and whose result is quantised.
+// The rules of fold_qdq: the operator of integers for a float one that reads quantised values and
+// whose result is quantised.
 #pragma once
 
 #include "shoal/ops/quantized/quantize.h"
@@ -7,19 +7,20 @@
 
 namespace shoal::passes {
 
-// Where a float operator's result is quantised.
+// The place where the result of a float operator is quantised.
 struct QuantizedResult {
   const Node& node;    // the QuantizeLinear
   Quantized y;         // its parameters
-  ops::Bounds bounds;  // what Relu or Clip before it leave of the type's range
+  ops::Bounds bounds;  // the range that Relu or Clip before it leaves
 };
 
-// Puts an operator of integers, fed with what `values` says of the inputs of `node`, in the place
-// of the QuantizeLinear. Says no, and does nothing of consequence, where there is none.
+// Puts an operator of integers in the place of the QuantizeLinear, on the quantised inputs of
+// `node` that `values` knows. Returns false where there is no such operator; constants that it may
+// have added by then are dead code.
 bool fold_operator(Rewriter& rewriter, const QuantizedValues& values, const QuantizedResult& result,
                    const Node& node);
 
-// A Gemm whose result stays real.
+// The same for a Gemm whose result stays real.
 bool fold_real_gemm(Rewriter& rewriter, const QuantizedValues& values, const Node& gemm);
 
 }  // namespace shoal::passes

@@ -1,5 +1,5 @@
-// Computes the same thing once: nodes of the same operator, inputs and attributes become one, and
-// so do constants with the same elements.
+// Merges equal computations: nodes of the same operator with the same inputs and attributes become
+// one, and so do constants with the same elements. Random nodes are never merged.
 #include <string>
 #include <unordered_map>
 
@@ -11,8 +11,8 @@
 namespace shoal::passes {
 namespace {
 
-// Larger constants are the same only if they lie in the same place: to compare weights would read
-// a whole mapped model from the disk.
+// Larger constants are equal only if they lie in the same place: comparing weights would read a
+// whole mapped model from the disk.
 constexpr size_t kMaxComparedBytes = 4096;
 
 std::string key_of(const Tensor& tensor) {
@@ -41,6 +41,7 @@ class Merger {
     for (ValueId id : graph.outputs()) outputs_.insert(id);
   }
 
+  // Constants first, so that nodes which read equal constants get equal keys.
   bool merge(Rewriter& rewriter, const Node& node) {
     for (ValueId id : node.inputs) merge_constant(rewriter, id);
     if (node.op->random) return false;

@@ -1,4 +1,5 @@
-// A chain of Reshape, Flatten, Squeeze, Unsqueeze and Transposes that move nothing is one Reshape.
+// Merges a chain of Reshape, Flatten, Squeeze, Unsqueeze and Transposes that only move axes of size
+// 1 into one Reshape, or into nothing if the shape at its end is that at its start.
 #include <algorithm>
 
 #include "shoal/ops/ops.h"
@@ -18,6 +19,7 @@ Result<Graph> merge_reshapes(const Graph& graph) {
     const ValueId from = origin[static_cast<size_t>(node.inputs[0])];
     origin[static_cast<size_t>(node.outputs[0])] = from;
     const bool is_chain = from != node.inputs[0];
+    // A single view stays as it is, except a Transpose, which would be computed.
     if (!is_chain && node.op != &ops::transpose) return false;
 
     const Shape& shape = graph[node.outputs[0]].type.shape;
@@ -28,6 +30,7 @@ Result<Graph> merge_reshapes(const Graph& graph) {
     const ValueId target = rewriter.add_constant(
         node, "shape", Tensor::of<int64_t>({static_cast<int64_t>(shape.rank())}, std::span(shape)));
     Attributes attributes;
+    // A 0 in the list would otherwise mean "copy this dimension".
     if (std::ranges::count(shape, 0) > 0) attributes["allowzero"] = int64_t{1};
     return rewriter.substitute(node, ops::reshape, {rewriter.map(from), target}, attributes);
   });

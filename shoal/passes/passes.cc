@@ -1,3 +1,4 @@
+// The driver of the passes.
 #include "shoal/passes/passes.h"
 
 #include <algorithm>
@@ -9,13 +10,15 @@
 namespace shoal::passes {
 namespace {
 
+// A pass may enable one that ran before it. The bound is for graphs where two undo each other.
 constexpr int kMaxRounds = 4;
 
-// Nothing if the pass changed nothing.
+// The next graph; nothing if the pass changed nothing.
 Result<std::optional<Graph>> run_clean(const Pass& pass, const Graph& graph) {
   SHOAL_ASSIGN(Graph next, pass.run(graph));
   if (same(graph, next)) return std::optional<Graph>();
-  // What has been replaced must not be in the way of the next pass, which asks who reads a value.
+  // Replaced nodes are removed at once: the next pass asks for the readers of a value, and dead
+  // ones would be among them.
   SHOAL_ASSIGN(next, remove_dead_code(next));
   SHOAL_TRY(verify(next));
   return std::optional(std::move(next));

@@ -1,5 +1,6 @@
-// Passes: Graph -> Graph, same meaning, fewer or cheaper nodes. One file each; the driver runs
-// them in order and verifies the graph after each.
+// Passes: Graph -> Graph with the same meaning and fewer or cheaper nodes. There is one file per
+// pass; the driver runs them in order and verifies the graph after each. Passes have no state, so
+// threads may optimize different graphs at once.
 #pragma once
 
 #include <cstddef>
@@ -23,11 +24,12 @@ struct Pass {
 #include "shoal/passes/list.inc"
 #undef SHOAL_PASS
 
-// In the order the driver runs them.
+// All passes, in the order in which the driver runs them.
 std::span<const Pass> all();
+// Null where there is no pass of this name.
 const Pass* find(std::string_view name);
 
-// What one pass did: `shoal inspect --passes` prints it.
+// The effect of one pass, as `shoal inspect --passes` prints it.
 struct Report {
   std::string_view pass;
   size_t nodes_before = 0;
@@ -36,7 +38,8 @@ struct Report {
   double seconds = 0;
 };
 
-// Runs all passes, again from the start while something changed, a few rounds at most.
+// Runs all passes, and again from the start while something changed, a few rounds at most. Appends
+// a report per pass and round. Fails only if a pass makes a graph that does not verify.
 Result<Graph> optimize(const Graph& graph, std::vector<Report>* reports = nullptr);
 
 }  // namespace shoal::passes

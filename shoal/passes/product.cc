@@ -1,3 +1,4 @@
+// Products taken apart: see product.h.
 #include "shoal/passes/product.h"
 
 #include <algorithm>
@@ -8,8 +9,8 @@
 namespace shoal::passes {
 namespace {
 
-constexpr double kRounding = 1e-5;  // of constants, by exporters
-constexpr int kMaxDepth = 5;        // of nodes one behind the other; 0.5 * x * (1 + ...) takes two
+constexpr double kRounding = 1e-5;  // relative, of constants that exporters have rounded
+constexpr int kMaxDepth = 5;        // of nested nodes; bounds the time
 constexpr double kMaxExponent = 3;
 
 class Expansion {
@@ -25,7 +26,8 @@ class Expansion {
       multiply(node->inputs[1], depth + 1);
       return;
     }
-    // No divisor and no exponent of ours is 0.
+    // A scalar that is missing reads as 0, which is neither a divisor nor an exponent that is
+    // accepted.
     const double right = node->inputs.size() == 2 ? scalar(graph_, node->inputs[1]).value_or(0) : 0;
     if (node->op == &ops::div && right != 0) {
       product_.scale /= right;
@@ -40,7 +42,7 @@ class Expansion {
   Product result() && { return std::move(product_); }
 
  private:
-  // The first value is the caller's: who else reads it is his affair.
+  // The first value belongs to the caller, so its other readers do not matter here.
   bool is_ours(ValueId id, int depth) const {
     return depth == 0 || links_.only_reader(id) != nullptr;
   }

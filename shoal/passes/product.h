@@ -1,4 +1,5 @@
-// Products taken apart: the patterns that exporters write in every order they can be written in.
+// Products taken apart into a scale and factors, so that a pattern matches in whichever order an
+// exporter has written it.
 #pragma once
 
 #include <vector>
@@ -15,8 +16,8 @@ struct Product {
   bool is(double expected_scale, std::vector<ValueId> expected_factors) const;
 };
 
-// The value as a product, as far back as Mul, Div by a scalar and Pow with a small exponent go that
-// compute for nobody else. A value that is no product is one factor.
+// The value as a product, through Mul, Div by a scalar and Pow with a small integer exponent, as
+// far as these have no other readers. A value that is not a product is one factor.
 Product product(const Graph& graph, const UseDefs& links, ValueId id);
 
 }  // namespace shoal::passes

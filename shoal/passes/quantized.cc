@@ -1,3 +1,4 @@
+// Quantised values in the graph under construction: see quantized.h.
 #include "shoal/passes/quantized.h"
 
 #include <algorithm>
@@ -13,6 +14,7 @@ namespace {
 
 constexpr size_t kScale = 1, kZeroPoint = 2;
 
+// Subnormal scales would overflow where they divide. Models have none.
 bool are_scales(const Tensor* scales) {
   return scales != nullptr && scales->dtype() == DType::kF32 &&
          std::ranges::all_of(scales->data<float>(),
@@ -31,7 +33,7 @@ std::optional<Quantized> parameters_of(Rewriter& rewriter, const Node& node) {
   return value;
 }
 
-// The parameters as DequantizeLinear and QuantizeLinear take them, for all 256 bytes at once.
+// The inputs of DequantizeLinear or QuantizeLinear for x with these parameters.
 std::vector<Tensor> with_parameters(const Graph& graph, Tensor x, const Quantized& value) {
   std::vector<Tensor> inputs{std::move(x), *constant(graph, value.scale)};
   inputs.push_back(value.zero_point == kNoValue ? Tensor({value.dtype, inputs[1].shape()})
@@ -39,6 +41,7 @@ std::vector<Tensor> with_parameters(const Graph& graph, Tensor x, const Quantize
   return inputs;
 }
 
+// Runs one node by its reference. Passes compute tables with it, so these round as the nodes do.
 Tensor evaluate(const Node& node, const std::vector<Tensor>& inputs, DType dtype) {
   std::vector<Tensor> outputs{Tensor({dtype, inputs[0].shape()})};
   node.op->reference(node, inputs, outputs);
@@ -104,7 +107,8 @@ bool QuantizedValues::remember(Rewriter& rewriter, const Node& node) {
 }
 
 const Quantized* QuantizedValues::find(Rewriter& rewriter, ValueId old) const {
-  // Not yet mapped constants are not asked for: asking would bring them into the new graph.
+  // A constant is never the result of DequantizeLinear, and mapping it would add it to the new
+  // graph.
   if (old == kNoValue || rewriter.from()[old].constant) return nullptr;
   const auto it = values_.find(rewriter.map(old));
   return it == values_.end() ? nullptr : &it->second;

@@ -1,4 +1,4 @@
-// What passes know of quantised values: real = scale * (integer - zero point).
+// Quantised values as passes see them: real = scale * (integer - zero point).
 #pragma once
 
 #include <cstdint>
@@ -12,56 +12,56 @@
 
 namespace shoal::passes {
 
-// A real value that DequantizeLinear gives, or that QuantizeLinear would make integers of. All
-// values are those of the new graph; the scales are constants, positive and finite.
+// A real value that DequantizeLinear computes, or that QuantizeLinear would convert to integers.
+// All ids are those of the new graph. Scales are constants, positive and finite.
 struct Quantized {
   ValueId integers = kNoValue;
   ValueId scale = kNoValue;
   ValueId zero_point = kNoValue;  // kNoValue: zeros
   DType dtype = DType::kU8;
-  int64_t axis = 0;  // that of several scales; they are one per index
+  int64_t axis = 0;  // the axis with one scale per index, if there are several
 };
 
-// What a QuantizeLinear gives bytes of; nothing where a parameter is not constant or makes no
-// sense.
+// The parameters of a QuantizeLinear to bytes; nothing where one is not constant or not usable.
 std::optional<Quantized> quantized_by(Rewriter& rewriter, const Node& quantize);
 
 std::vector<float> scales_of(const Graph& graph, const Quantized& value);
 bool has_one_scale(const Graph& graph, const Quantized& value);
-int64_t zero_point_of(const Graph& graph, const Quantized& value);  // of a value with one scale
+int64_t zero_point_of(const Graph& graph, const Quantized& value);  // REQUIRES: it has one scale
 bool has_same_parameters(const Graph& graph, const Quantized& a, const Quantized& b);
 
-// Its zero point as an input of what stands for `node`. One that has to be made is called
+// The zero point as an input of the node that replaces `node`. One that has to be made is called
 // y.role_zero_point, where y is the node's output.
 ValueId zero_point_for(Rewriter& rewriter, const Node& node, const Quantized& value,
                        std::string_view role);
 
-// Which values of the new graph are quantised, as far as the rewriter has come.
+// The values of the new graph that are quantised, as far as the rewriter has come.
 class QuantizedValues {
  public:
-  // Copies a DequantizeLinear and remembers what it gives. Says no where it did not copy.
+  // Copies a DequantizeLinear and remembers its result. Returns false where it did not copy.
   bool remember(Rewriter& rewriter, const Node& dequantize);
   void remember(ValueId fresh, const Quantized& value) { values_.emplace(fresh, value); }
 
-  // What stands for an old value; null if it is not quantised.
+  // The quantised form of an old value; null if it has none.
   const Quantized* find(Rewriter& rewriter, ValueId old) const;
-  // The same, if it is of bytes with one scale for all.
+  // The same, if it consists of bytes with one scale.
   const Quantized* find_bytes(Rewriter& rewriter, ValueId old) const;
 
  private:
   std::unordered_map<ValueId, Quantized> values_;
 };
 
-// The constant's elements; nothing if it is none, or has a scale for more than its elements.
+// The elements of a constant as reals; nothing if it is not constant, or has one scale per several
+// elements.
 std::optional<std::vector<float>> reals_of(const Graph& graph, const Quantized& value);
 
 // The 32-bit integers for real numbers at these scales, one scale for all or one each. Nothing if
-// one of them would leave no room to add others to it.
+// one of them exceeds 2^30, which would leave no room for the sum that it is added to.
 std::optional<std::vector<int32_t>> to_sums(const std::vector<float>& reals,
                                             const std::vector<float>& scales);
 
-// table[byte] = quantize(f(dequantize(byte))), where f applies these old nodes, each a function of
-// its input 0's elements, one after the other.
+// table[byte] = quantize(f(dequantize(byte))), where f applies these old nodes one after the other.
+// REQUIRES: each is a function of the elements of its input 0.
 Tensor table_of(Rewriter& rewriter, const Quantized& from, const std::vector<const Node*>& f,
                 const Quantized& to);
 

@@ -1,6 +1,7 @@
-// softmax(q k' * scale + mask) v, for every image and head, is Attention. The scale may sit on the
-// scores, on q, on k or on all of them; k' arrives by a Transpose that may do other things as well.
-// Images and heads may be one axis, as PyTorch's own module has them: then they count as heads.
+// Recognises softmax(q k' * scale + mask) v, for every image and head, as Attention. The scale may
+// be applied to the scores, to q, to k or to several of them. k' comes from a Transpose that may
+// permute other axes as well. Images and heads may be one axis, as in PyTorch's own module; then
+// they count as heads.
 #include <algorithm>
 
 #include "shoal/ops/ops.h"
@@ -11,7 +12,7 @@
 namespace shoal::passes {
 namespace {
 
-// A score that is set to this or less has no weight beside one that is not.
+// A score of this or less has weight 0 in f32 beside one that is not masked.
 constexpr double kFarBelow = -1e9;
 
 struct Scaled {
@@ -22,7 +23,7 @@ struct Scaled {
 struct Attention {
   ValueId q;
   const Node* transpose;  // whose output is k'
-  double scale;           // of everything
+  double scale;           // the product of all scales
   ValueId mask = kNoValue;
   std::optional<Tensor> choice;  // a mask made of one that says where to look
 };
@@ -48,7 +49,7 @@ class Matcher {
     return (rank == 3 || rank == 4) && (axis == -1 || axis == rank - 1);
   }
 
-  // One value times constants; a value that is a product of several is taken whole.
+  // One value times constants. A product of several values is taken as a whole.
   Scaled scaled(ValueId id) const {
     const Product parts = product(graph_, links_, id);
     const bool keeps_shape =
@@ -77,8 +78,9 @@ class Matcher {
     return std::nullopt;
   }
 
-  // Where(look, scores, far below): to add nothing or far below is the same, as long as every
-  // query has somewhere to look.
+  // Where(look, scores, far below) as an additive mask: adding far below gives weight 0 like
+  // replacing by it, as long as every query may look somewhere. A row that may not would get equal
+  // weights from Where, and other weights from the sum.
   std::optional<Attention> match_where(const Node& where) const {
     const Tensor* look = constant(graph_, where.inputs[0]);
     const std::optional<double> below = scalar(graph_, where.inputs[2]);
@@ -112,7 +114,7 @@ class Matcher {
   const UseDefs& links_;
 };
 
-// k from the Transpose that made k': the same one with its last two axes in the other order.
+// k from the Transpose that computes k': the same Transpose with its last two axes exchanged.
 Result<ValueId> keys(Rewriter& rewriter, const Node& transpose) {
   std::vector<size_t> axes = permutation(rewriter.from(), transpose);
   std::swap(axes[axes.size() - 2], axes[axes.size() - 1]);
@@ -123,7 +125,7 @@ Result<ValueId> keys(Rewriter& rewriter, const Node& transpose) {
                            rewriter.from()[transpose.outputs[0]].name + ".keys");
 }
 
-// q, k, v and the mask; all but the mask have four axes.
+// q, k, v and the mask. All but the mask get four axes; a mask of three broadcasts as it is.
 Result<std::vector<ValueId>> inputs_of(Rewriter& rewriter, const Node& mix,
                                        const Attention& attention, ValueId first_axis) {
   SHOAL_ASSIGN(const ValueId k, keys(rewriter, *attention.transpose));
@@ -146,6 +148,7 @@ bool put(Rewriter& rewriter, const Node& mix, const Attention& attention) {
   auto inputs = inputs_of(rewriter, mix, attention, first_axis);
   if (!inputs.ok()) return false;
   const Attributes scale{{"scale", static_cast<float>(attention.scale)}};
+  // With three axes the type does not match, and the result needs a Squeeze.
   if (rewriter.substitute(mix, ops::attention, *inputs, scale)) return true;
   const std::string name = rewriter.from()[mix.outputs[0]].name + ".image";
   const auto image = rewriter.to().add(ops::attention, *std::move(inputs), scale, name);

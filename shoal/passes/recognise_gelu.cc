@@ -1,5 +1,5 @@
-// x * (1 + erf(x / sqrt 2)) / 2, and its approximation by tanh, in the orders in which PyTorch and
-// TensorFlow write them, is Gelu.
+// Recognises x/2 * (1 + erf(x / sqrt(2))) and its approximation by tanh, x/2 * (1 + tanh(sqrt(2/pi)
+// (x + 0.044715 x^3))), as Gelu, in any order of factors that PyTorch and TensorFlow write.
 #include <numbers>
 
 #include "shoal/ops/ops.h"
@@ -36,7 +36,7 @@ class Matcher {
   }
 
  private:
-  // The gate in c + c * gate, where c is such that together with `scale` it halves.
+  // The gate in c + c * gate, where c times `scale` is 1/2.
   std::optional<ValueId> gate_of(ValueId sum, double scale) const {
     const Node* node = links_.only_for_reader(sum, ops::add);
     const auto parts = node == nullptr ? std::nullopt : with_scalar(graph_, *node);
@@ -54,7 +54,8 @@ class Matcher {
            product(graph_, links_, erf->inputs[0]).is(1 / std::numbers::sqrt2, {x});
   }
 
-  // tanh(kSlope * (x + kCubic * x^3)), or with x before the bracket
+  // Matches tanh(kSlope * (x + kCubic * x^3)), or the same with x factored out: kSlope * x * (1 +
+  // kCubic * x^2).
   bool is_tanh_of(ValueId gate, ValueId x) const {
     const Node* tanh = links_.only_for_reader(gate, ops::tanh);
     if (tanh == nullptr) return false;

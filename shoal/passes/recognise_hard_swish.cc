@@ -1,4 +1,5 @@
-// x * HardSigmoid(x) with the slope of HardSwish, or x * Clip(x + 3, 0, 6) / 6, is HardSwish.
+// Recognises x * HardSigmoid(x) with alpha = 1/6 and beta = 1/2, and x * Clip(x + 3, 0, 6) / 6, as
+// HardSwish.
 #include "shoal/ops/ops.h"
 #include "shoal/passes/passes.h"
 #include "shoal/passes/product.h"

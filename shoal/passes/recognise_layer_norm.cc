@@ -1,5 +1,5 @@
-// d / sqrt(mean(d * d) + epsilon) * scale + bias, where d = x - mean(x) over the last axes, is
-// LayerNormalization.
+// Recognises d / sqrt(mean(d * d) + epsilon) * scale + bias, where d = x - mean(x) over the last
+// axes, as LayerNormalization. Scale and bias are optional.
 #include <unordered_map>
 
 #include "shoal/ops/ops.h"
@@ -12,7 +12,7 @@ namespace {
 
 struct LayerNorm {
   ValueId x;
-  size_t axis;  // the first of those averaged over
+  size_t axis;  // the first averaged axis
   float epsilon;
   std::optional<Tensor> scale, bias;
 };
@@ -21,7 +21,7 @@ class Matcher {
  public:
   Matcher(const Graph& graph, const UseDefs& links) : graph_(graph), links_(links) {}
 
-  // Where the division is, without scale and bias.
+  // Matches at the division, without scale and bias.
   std::optional<LayerNorm> match(const Node& division) const {
     const std::optional<Ratio> ratio = ratio_of(division);
     if (!ratio) return std::nullopt;
@@ -39,8 +39,8 @@ class Matcher {
     return LayerNorm{x, *axis, static_cast<float>(parts->scalar), {}, {}};
   }
 
-  // The constant that `op` applies to the value next, if it has one element for each of those
-  // averaged over; `value` then becomes the result.
+  // The constant that `op` applies to the value next, if it has the shape of the averaged axes;
+  // `value` then becomes the result.
   std::optional<Tensor> parameter(const Operator& op, const LayerNorm& norm, ValueId& value) const {
     const Node* node = links_.only_reader(value);
     if (node == nullptr || node->op != &op) return std::nullopt;
@@ -61,7 +61,7 @@ class Matcher {
  private:
   struct Ratio {
     ValueId above;
-    ValueId square;  // of what is below
+    ValueId square;  // the argument of the root
   };
 
   // a / sqrt(b), or a * (1 / sqrt(b))
@@ -80,7 +80,8 @@ class Matcher {
     return std::nullopt;
   }
 
-  // A mean over the last axes leaves ones there; an axis of size 1 it may have gone over or not.
+  // The first averaged axis, if all axes from it on are averaged. It follows from the shapes alone:
+  // averaging an axis of size 1 changes nothing.
   std::optional<size_t> first_averaged(const Node& mean) const {
     const Shape &from = graph_[mean.inputs[0]].type.shape, &to = graph_[mean.outputs[0]].type.shape;
     if (from.rank() != to.rank()) return std::nullopt;
@@ -119,7 +120,7 @@ bool put(Rewriter& rewriter, const Node& node, const LayerNorm& norm) {
 Result<Graph> recognise_layer_norm(const Graph& graph) {
   const UseDefs links(graph);
   const Matcher matcher(graph, links);
-  std::unordered_map<ValueId, LayerNorm> norms;  // by what they compute
+  std::unordered_map<ValueId, LayerNorm> norms;  // by their result
   for (const Node& node : graph.nodes()) {
     std::optional<LayerNorm> norm = matcher.match(node);
     if (!norm) continue;

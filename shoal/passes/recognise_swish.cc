@@ -1,4 +1,4 @@
-// x * Sigmoid(alpha x) is Swish, which fits into the product before it.
+// Recognises x * Sigmoid(alpha x) as Swish, which can be fused into the product before it.
 #include "shoal/ops/ops.h"
 #include "shoal/passes/passes.h"
 #include "shoal/passes/rewriter.h"
@@ -7,7 +7,7 @@
 namespace shoal::passes {
 namespace {
 
-// The alpha of Sigmoid(alpha x) that nobody else reads; nothing if it is something else.
+// The alpha of Sigmoid(alpha x) without other readers; nothing if it is something else.
 std::optional<double> steepness(const Graph& graph, const UseDefs& links, ValueId gate, ValueId x) {
   const Node* sigmoid = links.only_for_reader(gate, ops::sigmoid);
   if (sigmoid == nullptr) return std::nullopt;

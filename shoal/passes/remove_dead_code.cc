@@ -1,3 +1,5 @@
+// Removes nodes whose outputs no output of the graph depends on, and constants that only they read.
+// Inputs of the graph stay, read or not: they are its interface.
 #include "shoal/passes/passes.h"
 #include "shoal/passes/rewriter.h"
 

@@ -1,4 +1,4 @@
-// Leaves out nodes whose output is their input: what reads the one then reads the other.
+// Removes nodes whose output equals their input: readers of the one read the other.
 #include <algorithm>
 
 #include "shoal/ops/ops.h"
@@ -10,8 +10,8 @@
 namespace shoal::passes {
 namespace {
 
-// Operators that change no element as long as they do not change the type: who reduces axes of
-// size 1, or concatenates one thing with nothing, gives it back.
+// Operators that change no element as long as they do not change the type. A reduction over axes of
+// size 1, or a Concat of one input with empty ones, gives that input back.
 bool is_identity_of_same_type(const Operator* op) {
   static constexpr const Operator* kOperators[] = {
       &ops::identity,       &ops::cast,           &ops::cast_like,      &ops::reshape,
@@ -37,7 +37,7 @@ bool is_inference(const Graph& graph, const Node& dropout) {
   return scalar(graph, dropout.inputs[2]) == 0;
 }
 
-// Equal sizes may still come of a scale beside 1, which moves the samples.
+// A scale other than 1 may keep the size and still move the samples.
 bool keeps_samples(const Graph& graph, const Node& resize) {
   if (resize.text("coordinate_transformation_mode", "") == "tf_crop_and_resize") return false;
   if (resize.inputs.size() > 3 && resize.inputs[3] != kNoValue) return true;
@@ -46,7 +46,8 @@ bool keeps_samples(const Graph& graph, const Node& resize) {
          std::ranges::all_of(scales->data<float>(), [](float scale) { return scale == 1.0f; });
 }
 
-// Is `neutral` on the right of x, or on either side where that is the same?
+// Whether the other input is the constant `neutral`: on the right of x, or on either side where the
+// operator commutes.
 bool has_neutral(const Graph& graph, const Node& node, double neutral, size_t input) {
   const size_t other = 1 - input;
   const bool swaps = node.op == &ops::add || node.op == &ops::mul;
@@ -54,6 +55,7 @@ bool has_neutral(const Graph& graph, const Node& node, double neutral, size_t in
 }
 
 bool passes_through(const Graph& graph, const Node& node, size_t input) {
+  // Types are equal here, so a neutral element that would stretch x has been ruled out.
   const Operator* op = node.op;
   if (op == &ops::add || op == &ops::sub) return has_neutral(graph, node, 0, input);
   if (op == &ops::mul || op == &ops::div) return has_neutral(graph, node, 1, input);

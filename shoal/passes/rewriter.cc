@@ -1,3 +1,4 @@
+// Rewriter: see rewriter.h.
 #include "shoal/passes/rewriter.h"
 
 #include "shoal/ops/ops.h"
@@ -8,6 +9,7 @@ Rewriter::Rewriter(const Graph& from) : from_(from), fresh_(from.value_count(), 
   for (ValueId id : from.inputs()) replace(id, to_.add_input(from[id].name, from[id].type));
 }
 
+// Constants are added on first use, so those that only removed nodes read disappear.
 ValueId Rewriter::map(ValueId old) {
   if (old == kNoValue) return kNoValue;
   ValueId& fresh = fresh_[static_cast<size_t>(old)];
@@ -26,6 +28,7 @@ std::vector<ValueId> Rewriter::map(const std::vector<ValueId>& old) {
 }
 
 void Rewriter::replace(ValueId old, ValueId fresh) {
+  // Readers were inferred with the old type; another would make them wrong silently.
   SHOAL_CHECK(from_[old].type == to_[fresh].type);
   fresh_[static_cast<size_t>(old)] = fresh;
 }
@@ -56,8 +59,9 @@ ValueId Rewriter::add_constant(const Node& node, std::string_view role, Tensor t
   return to_.add_constant(from_[node.outputs[0]].name + "." + std::string(role), std::move(tensor));
 }
 
-// A value that stands for an output takes its name. Where it has to keep another, because it is an
-// input, a constant or one more output, an Identity carries the name.
+// Outputs keep their names, which are the interface of a model. A value that becomes an output
+// takes the name over; if it has to keep its own, because it is an input, a constant or another
+// output, an Identity carries the name.
 Result<Graph> Rewriter::finish() {
   std::vector<bool> keeps_name(to_.value_count() + from_.outputs().size(), false);
   auto keeps = [&](ValueId fresh) { return keeps_name[static_cast<size_t>(fresh)]; };

@@ -1,4 +1,5 @@
-// Rewriter: builds the next graph from the last one, node by node.
+// Rewriter: builds the next graph from the last one, node by node. Not thread-safe; the old graph
+// must outlive it and must not change.
 #pragma once
 
 #include <string_view>
@@ -9,8 +10,9 @@
 
 namespace shoal::passes {
 
-// A pass walks the old graph's nodes; each is copied, or left out after replace() said what
-// stands for its outputs. Constants come along when the first node that reads them does.
+// A pass walks the nodes of the old graph in order. It copies each, or leaves it out after
+// replace() has named the values that stand for its outputs. Constants are added with the first
+// node that reads them.
 class Rewriter {
  public:
   explicit Rewriter(const Graph& from);
@@ -22,20 +24,22 @@ class Rewriter {
   ValueId map(ValueId old);
   std::vector<ValueId> map(const std::vector<ValueId>& old);
 
+  // From now on `fresh` stands for `old`. REQUIRES: both have the same type.
   void replace(ValueId old, ValueId fresh);
 
   // The node as it is, with mapped inputs. Its outputs keep their names.
   Status copy(const Node& node);
-  // One node with another operator, inputs (already mapped) and attributes in the place of `node`.
-  // Says no, and does nothing, where the operator refuses them or the outputs would have other
-  // types: a pass that is asked for too much leaves the node as it is.
+  // Adds a node with another operator, inputs (already mapped) and attributes in the place of
+  // `node`. Returns false, and changes nothing, where the operator refuses them or the outputs
+  // would have other types. A pass can thus try a rewrite and leave the node as it is otherwise.
   bool substitute(const Node& node, const Operator& op, std::vector<ValueId> inputs,
                   Attributes attributes);
 
-  // A new constant that what stands for `node` is to read: "y.bias" where its output is y.
+  // A new constant for the node that replaces `node`: "y.bias" where its output is y.
   ValueId add_constant(const Node& node, std::string_view role, Tensor tensor);
 
-  // Marks the outputs, under the names they had, and gives the graph away.
+  // Marks the outputs, under the names they had, and returns the graph. REQUIRES: called once, at
+  // the end.
   Result<Graph> finish();
 
  private:
@@ -47,7 +51,7 @@ class Rewriter {
   std::vector<ValueId> fresh_;  // per old value; kNoValue: not there yet
 };
 
-// Walks the nodes in order; those that f(rewriter, node) does not say it has dealt with are copied.
+// Walks the nodes in order and copies those for which f(rewriter, node) returns false.
 template <class F>
 Result<Graph> rewrite(const Graph& graph, F f) {
   Rewriter rewriter(graph);

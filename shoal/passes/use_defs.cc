@@ -1,3 +1,4 @@
+// Uses and definitions of values, and small questions of passes: see use_defs.h.
 #include "shoal/passes/use_defs.h"
 
 #include <algorithm>
@@ -23,6 +24,7 @@ UseDefs::UseDefs(const Graph& graph)
       ++readers_[static_cast<size_t>(id)];
     }
   }
+  // The caller of the graph is a reader, too, though not a node.
   for (ValueId id : graph.outputs()) {
     reader_[static_cast<size_t>(id)] = -1;
     ++readers_[static_cast<size_t>(id)];
@@ -89,6 +91,7 @@ namespace {
 bool moves_only_ones(const Graph& graph, const Node& transpose) {
   const Shape& shape = graph[transpose.inputs[0]].type.shape;
   std::vector<size_t> axes = permutation(graph, transpose);
+  // Axes of size 1 may go anywhere without an element moving.
   std::erase_if(axes, [&](size_t axis) { return shape[axis] == 1; });
   return std::ranges::is_sorted(axes);
 }

@@ -1,4 +1,4 @@
-// What passes ask about a node's surroundings.
+// Questions that passes ask about the surroundings of a node.
 #pragma once
 
 #include <optional>
@@ -8,7 +8,8 @@
 
 namespace shoal::passes {
 
-// Who computes and who reads each value of a graph. Takes linear time to make, none to ask.
+// The producer and the readers of each value of a graph. Made in linear time, asked in constant
+// time. The graph must outlive it and must not change.
 class UseDefs {
  public:
   explicit UseDefs(const Graph& graph);
@@ -18,19 +19,20 @@ class UseDefs {
   // The same, if it is a node of this operator.
   const Node* producer(ValueId id, const Operator& op) const;
 
-  // The one node that reads the value, once. Null: nobody, several, or the graph's caller.
+  // The node that is the only reader of the value and reads it once. Null: there are none or
+  // several, or it is an output of the graph.
   const Node* only_reader(ValueId id) const;
   bool is_read(ValueId id) const { return readers_[static_cast<size_t>(id)] > 0; }
 
-  // The producer, if it is of this operator and works for one reader alone: a node that whoever
-  // replaces its reader may replace too.
+  // The producer, if it is of this operator and has one reader only. A pass that replaces the
+  // reader may replace the producer, too.
   const Node* only_for_reader(ValueId id, const Operator& op) const;
 
  private:
   const Graph& graph_;
   std::vector<int> producer_;  // index of the node, -1: none
   std::vector<int> reader_;    // index of the last one, -1: none
-  std::vector<int> readers_;   // how many; being an output of the graph counts
+  std::vector<int> readers_;   // their number; being an output of the graph counts
 };
 
 // Null if the value is not a constant, or not given.
@@ -39,7 +41,7 @@ const Tensor* constant(const Graph& graph, ValueId id);
 // The element of a constant that has only one.
 std::optional<double> scalar(const Graph& graph, ValueId id);
 
-// As above, and it is `expected` up to the rounding of exporters.
+// Whether the only element of a constant is `expected`, up to the rounding of exporters.
 bool is_scalar(const Graph& graph, ValueId id, double expected);
 
 // A node of two inputs, one of which is a constant of one element.
@@ -52,7 +54,7 @@ std::optional<WithScalar> with_scalar(const Graph& graph, const Node& node);
 // The axes of a Transpose's input in the order of its output.
 std::vector<size_t> permutation(const Graph& graph, const Node& transpose);
 
-// The output has the elements of input 0 in the same order, under another shape or the same.
+// Whether the output has the elements of input 0 in the same order, under any shape.
 bool is_view(const Graph& graph, const Node& node);
 
 }  // namespace shoal::passes
