@@ -1,3 +1,4 @@
+// Graph: see graph.h. Nodes come from files, so every node is checked when it is added.
 #include "shoal/graph/graph.h"
 
 #include <algorithm>
@@ -23,6 +24,8 @@ Status check_arity(const Operator& op, size_t inputs, size_t outputs) {
 
 }  // namespace
 
+// The order of the checks matters: an operator's own `infer` may rely on the number of inputs and
+// on the values of value inputs, and a shape is counted only after check() has accepted it.
 Result<std::vector<TensorType>> infer(const Node& node, std::span<const Operand> operands) {
   SHOAL_TRY(check_arity(*node.op, operands.size(), node.outputs.size()));
   for (size_t i = 0; i < operands.size(); ++i) {
@@ -42,8 +45,8 @@ Result<std::vector<TensorType>> infer(const Node& node, std::span<const Operand>
 std::string Graph::unique(std::string name) {
   if (!names_.insert(name).second) {
     const std::string stem = name + "_";
-    // Starting where the last search ended, all searches together take linear time, whatever
-    // names a file has chosen to be in the way.
+    // The search starts where the last one ended, so all searches together take linear time,
+    // whatever names a file has chosen to be in the way.
     fresh_ = std::max(fresh_, values_.size());
     while (!names_.insert(name = stem + std::to_string(fresh_++)).second) {
     }
@@ -78,6 +81,8 @@ Result<std::vector<ValueId>> Graph::add_node(const Operator& op, std::vector<Val
   for (ValueId id : inputs) {
     SHOAL_CHECK(id == kNoValue || static_cast<size_t>(id) < values_.size());
   }
+  // A trailing input that is not given is the same as one that is absent. Operators see one form
+  // only.
   while (!inputs.empty() && inputs.back() == kNoValue) inputs.pop_back();
   Node node{&op, std::move(inputs), std::vector(outputs.size(), kNoValue), std::move(attributes),
             std::move(name)};
@@ -121,6 +126,8 @@ std::vector<TensorType> Graph::types(std::span<const ValueId> values) const {
   return types;
 }
 
+// Passes build graphs through the same checks. This finds values that are read before they exist,
+// which a Rewriter could produce, and operators whose `infer` is not a function of its arguments.
 Status verify(const Graph& graph) {
   std::vector<bool> defined(graph.value_count(), false);
   auto define = [&](ValueId id) { defined[static_cast<size_t>(id)] = true; };

@@ -73,8 +73,8 @@ struct Node {
 // A network. See the head of this file.
 class Graph {
  public:
-  // Appends an input. A name that is taken, or empty, is made unique, here and in every function
-  // below.
+  // Appends an input. A name that is taken is made unique by a suffix, here and in every
+  // function below.
   ValueId add_input(std::string name, TensorType type);
   // Weights and other constants, not copied. REQUIRES: tensor.defined().
   ValueId add_constant(std::string name, Tensor tensor);

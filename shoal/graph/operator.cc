@@ -1,3 +1,4 @@
+// The members of Attributes, compiled once here instead of in every source.
 #include "shoal/graph/operator.h"
 
 namespace shoal {

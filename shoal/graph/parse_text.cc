@@ -1,4 +1,5 @@
-// Reads the text form. Text may come from anyone: every size is checked before it is allocated.
+// Parser of the text form: see text.h. The text may come from anyone, so every size is checked
+// before it is allocated, and names and counts are bounded.
 #include <charconv>
 #include <cmath>
 #include <limits>
@@ -12,7 +13,8 @@
 namespace shoal {
 namespace {
 
-// Elements that the text only describes, zeros or random(1), in all constants together.
+// The most bytes of elements that the text only describes, by zeros or random(1), in all constants
+// together. Without it a line of text could ask for 8 GB.
 constexpr int64_t kMaxDescribedBytes = int64_t{64} << 20;
 
 Result<DType> dtype_named(std::string_view name) {
@@ -22,6 +24,7 @@ Result<DType> dtype_named(std::string_view name) {
   return invalid("there is no element type '" + std::string(name) + "'");
 }
 
+// std::from_chars: no locale, no exceptions, and the whole word must be consumed.
 template <class T>
 Result<T> number_in(std::string_view word) {
   if constexpr (std::is_same_v<T, bool>) {
@@ -59,10 +62,10 @@ class Line {
   Status expect(char c) {
     return eat(c) ? Status() : invalid("expected '" + std::string(1, c) + "', found " + found());
   }
-  // Takes what comes up to the next character that is none of a name; perhaps nothing.
+  // Takes all characters up to the next one that cannot be in a name; perhaps none.
   std::string_view word() { return take(is_name_character); }
 
-  // A number that is not yet read as one.
+  // A number as text: integer or float is decided later.
   Result<std::string_view> number_word() {
     const std::string_view word = take(is_number_character);
     if (word.empty()) return invalid("expected a number, found " + found());
@@ -74,7 +77,7 @@ class Line {
     return number_in<T>(word);
   }
 
-  // Bare or in quotes.
+  // A name, bare or in quotes.
   Result<std::string> name() {
     if (at('"')) return quoted();
     const std::string_view bare = word();
@@ -120,7 +123,7 @@ class Line {
     return type;
   }
 
-  // {1,2} or [1,2]: as many elements as the type has.
+  // Elements in brackets, {1,2} or [1,2], as many as the type has.
   Result<Tensor> elements(const TensorType& type, char open, char close) {
     SHOAL_TRY(expect(open));
     if (at('#')) return invalid("the text holds only the hash of these elements");
@@ -161,7 +164,7 @@ class Line {
     return taken;
   }
 
-  // What follows a backslash.
+  // The character that the text behind a backslash stands for.
   Result<char> escape() {
     const char c = rest_.empty() ? '\0' : next();
     if (c == '"' || c == '\\') return c;
@@ -187,6 +190,7 @@ class Line {
   std::string_view rest_;
 };
 
+// The printer writes every float with one of these; 'n' covers nan and inf.
 bool is_float(std::string_view number) {
   return number.find_first_of(".en") != std::string_view::npos;
 }
@@ -210,7 +214,7 @@ Result<Attribute> parse_strings(Line& line) {
   return Attribute(std::move(strings));
 }
 
-// One float makes the list one of floats.
+// A list of integers, unless one of its numbers is a float: then all are.
 Result<Attribute> parse_list(Line& line) {
   SHOAL_TRY(line.expect('['));
   if (line.at('"')) return parse_strings(line);
@@ -242,6 +246,7 @@ Result<Attribute> parse_attribute(Line& line) {
     SHOAL_ASSIGN(std::string text, line.quoted());
     return Attribute(std::move(text));
   }
+  // A word may begin a number or the type of a tensor; the bracket behind it tells.
   const Line start = line;
   SHOAL_ASSIGN(std::string_view word, line.number_word());
   if (!line.eat('[')) return parse_number(word);
@@ -262,7 +267,8 @@ Status fill_full(Line& line, std::span<T> elements) {
   return {};
 }
 
-// Floats in [-1, 1), small integers; the same on every machine.
+// Floats in [-1, 1), integers in [-8, 8) or [0, 16). std::mt19937 is specified bit by bit and the
+// distributions are not, so the elements are computed here and are the same on every machine.
 template <class T>
 Status fill_random(Line& line, std::span<T> elements) {
   SHOAL_ASSIGN(uint32_t seed, line.number<uint32_t>());
@@ -425,7 +431,8 @@ class Parser {
     return attributes;
   }
 
-  // A name for a value, taken from now on; one that is taken already is refused.
+  // A name for a new value; one that is taken is refused. It is reserved at once, so that a node
+  // cannot name two outputs alike.
   Result<std::string> new_name(Line& line) {
     SHOAL_ASSIGN(std::string name, line.name());
     if (!values_.emplace(name, kNoValue).second) return invalid("'" + name + "' is defined twice");
@@ -433,7 +440,7 @@ class Parser {
     return name;
   }
 
-  // Empty, so that the graph makes one up, if nobody needs it.
+  // The name of an output, empty for "_": the graph makes one up then.
   Result<std::string> output_name(Line& line) {
     const Line start = line;
     if (line.word() == "_") return std::string();

@@ -1,3 +1,4 @@
+// Random inputs for a graph: see random_inputs.h.
 #include "shoal/graph/random_inputs.h"
 
 #include "shoal/tensor/random_tensor.h"

@@ -1,4 +1,4 @@
-// Random inputs for a graph.
+// Random inputs for a graph, for measurements and tests.
 #pragma once
 
 #include <random>
@@ -8,7 +8,7 @@
 
 namespace shoal {
 
-// One tensor per input of the graph, in order (tensor/random_tensor.h).
+// One tensor per input of the graph, in order, filled as by tensor/random_tensor.h.
 std::vector<Tensor> random_inputs(const Graph& graph, std::mt19937& rng);
 
 }  // namespace shoal

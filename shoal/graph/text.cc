@@ -1,3 +1,4 @@
+// Printer of the text form: see text.h.
 #include "shoal/graph/text.h"
 
 #include <charconv>
@@ -62,7 +63,8 @@ std::string list_text(const List& list, char open, char close, F element_text) {
   return text + close;
 }
 
-// Eight bytes a step: weights of half a gigabyte are hashed while one waits.
+// A multiplicative hash, eight bytes a step. It shows that weights differ and is no protection
+// against forgery; half a gigabyte of weights takes a fraction of a second.
 uint32_t hash_of(std::span<const std::byte> bytes) {
   uint64_t hash = bytes.size();
   for (size_t at = 0; at < bytes.size(); at += 8) {
@@ -139,6 +141,7 @@ std::string to_text(const Graph& graph) {
   for (ValueId id : graph.inputs()) {
     text += "input " + name_text(graph[id].name) + " " + to_string(graph[id].type) + "\n";
   }
+  // The parser wants every name defined above its use, so constants come before all nodes.
   for (size_t i = 0; i < graph.value_count(); ++i) {
     const Value& value = graph[static_cast<ValueId>(i)];
     if (!value.constant) continue;

@@ -1,5 +1,5 @@
-// The text form of a graph: what pass tests compare and `shoal inspect` prints. One statement a
-// line, in topological order; # begins a comment.
+// The text form of a graph, which pass tests compare and `shoal inspect` prints. It has one
+// statement per line, in topological order; # begins a comment.
 //
 //   input x f32[1,3,8,8]
 //   const w f32[4,3,3,3] = random(1)
@@ -27,7 +27,8 @@ namespace shoal {
 // parse_text. Apart from them, parsing the text gives a graph that prints as the same text.
 std::string to_text(const Graph& graph);
 
-// Safe on any text: errors say the line. `find` knows the operators by name, as ops::find does.
+// Safe on any text: errors name the line. `find` gives the operator of a name or null, as ops::find
+// does. REQUIRES: operators that it gives outlive the graph.
 Result<Graph> parse_text(std::string_view text, const Operator* (*find)(std::string_view));
 
 }  // namespace shoal

@@ -1,4 +1,4 @@
-// What the printer and the parser of the text form must agree on about names.
+// The names that need no quotes in the text form, for its printer and its parser.
 #pragma once
 
 #include <algorithm>
@@ -11,7 +11,7 @@ inline bool is_name_character(char c) {
          c == '.' || c == '/' || c == ':' || c == '-';
 }
 
-// Words that begin a statement, and the sign of an input left out, are names only in quotes.
+// Words that begin a statement, and the mark of an input left out, are names only in quotes.
 inline bool is_bare_name(std::string_view name) {
   return !name.empty() && std::ranges::all_of(name, is_name_character) && name != "_" &&
          name != "input" && name != "const" && name != "output";

@@ -1,3 +1,4 @@
+// Comparison of tensors: see compare.h.
 #include "shoal/tensor/compare.h"
 
 #include <cmath>
@@ -17,7 +18,7 @@ double relative_error(std::span<const T> got, std::span<const T> want) {
       if (std::isfinite(w)) largest = std::max(largest, std::abs(w));
       continue;
     }
-    // A NaN would be lost in std::max.
+    // std::max would lose a NaN, since comparisons with it are false.
     if (!std::isfinite(g) || !std::isfinite(w)) return kInfinity;
     largest = std::max(largest, std::abs(w));
     error = std::max(error, std::abs(g - w));

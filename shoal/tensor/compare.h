@@ -1,4 +1,4 @@
-// How far two tensors are apart.
+// The distance between two tensors, relative to the larger elements.
 #pragma once
 
 #include <span>
@@ -7,8 +7,8 @@
 
 namespace shoal {
 
-// What results of different kernels or splits of the same computation in f32 may differ by, as a
-// share of the largest element: they add up in another order.
+// The relative error that results of different kernels or splits of one computation in f32 may
+// have: they add in another order.
 inline constexpr double kSameAnswer = 1e-4;
 
 // Returns the largest difference between two elements as a share of the largest magnitude in
@@ -18,7 +18,7 @@ inline constexpr double kSameAnswer = 1e-4;
 // all.
 double relative_error(const Tensor& got, const Tensor& want);
 
-// The largest of them; infinity where there are not as many tensors.
+// The largest relative error of any pair; infinity where the numbers of tensors differ.
 double relative_error(std::span<const Tensor> got, std::span<const Tensor> want);
 
 }  // namespace shoal

@@ -1,8 +1,10 @@
+// Conversions of the 16-bit formats to and from float.
 #include "shoal/tensor/dtype.h"
 
 namespace shoal {
 
-// Both directions follow IEEE 754: round to nearest even, subnormals and NaN kept.
+// Both directions follow IEEE 754: round to nearest even, subnormals and NaN kept. NaNs stay quiet
+// NaNs: the quiet bit is set, or a payload cut to zero would read as infinity.
 Half::Half(float value) {
   const uint32_t f = std::bit_cast<uint32_t>(value);
   const uint16_t sign = static_cast<uint16_t>(f >> 16 & 0x8000u);
@@ -15,7 +17,7 @@ Half::Half(float value) {
   } else if (magnitude >= 0x38800000u) {  // normal
     const uint32_t rounded = magnitude + 0xfffu + (magnitude >> 13 & 1u);
     bits_ = static_cast<uint16_t>(sign | ((rounded - 0x38000000u) >> 13));
-  } else {  // subnormal: adding 0.5 lines the bits up and lets the FPU round
+  } else {  // subnormal: adding 0.5 aligns the bits, and the FPU rounds
     const float lined_up = std::bit_cast<float>(magnitude) + 0.5f;
     bits_ = static_cast<uint16_t>(sign | (std::bit_cast<uint32_t>(lined_up) - 0x3f000000u));
   }
@@ -33,6 +35,7 @@ Half::operator float() const {
 
 BFloat16::BFloat16(float value) {
   const uint32_t f = std::bit_cast<uint32_t>(value);
+  // Adding the rounding term to a NaN could carry into the exponent and give infinity or zero.
   const bool is_nan = (f & 0x7fffffffu) > 0x7f800000u;
   bits_ = static_cast<uint16_t>(is_nan ? f >> 16 | 0x40u : (f + 0x7fffu + (f >> 16 & 1u)) >> 16);
 }

@@ -1,3 +1,4 @@
+// Random tensors: see random_tensor.h.
 #include "shoal/tensor/random_tensor.h"
 
 namespace shoal {

@@ -1,3 +1,4 @@
+// Tensors: storage, shapes and boxes.
 #include "shoal/tensor/tensor.h"
 
 #include <cstdlib>
@@ -16,8 +17,8 @@ namespace {
 constexpr size_t kAlignment = 64;  // a cache line, and the widest vector register
 
 void* zeroed(size_t bytes) {
-  // Large blocks come zeroed from the system: writing zeros too would touch every page twice, which
-  // took as long as filling VGG-16 with weights.
+  // Large blocks come zeroed from the system. Writing zeros as well would touch every page twice,
+  // which took as long as filling VGG-16 with weights.
   return std::calloc(bytes, 1);
 }
 
@@ -65,6 +66,7 @@ std::string to_string(const TensorType& type) {
   return std::string(name_of(type.dtype)) + to_string(type.shape);
 }
 
+// Called on every type that comes from a file, before anything is allocated or multiplied.
 Status check(const TensorType& type) {
   Checked extent(1);
   bool empty = false;
@@ -73,7 +75,7 @@ Status check(const TensorType& type) {
       return invalid("dimension " + std::to_string(d) + " is out of range");
     }
     empty |= d == 0;
-    extent = extent * std::max<int64_t>(d, 1);  // no elements may not hide an overflow either
+    extent = extent * std::max<int64_t>(d, 1);  // a dimension of 0 must not hide an overflow
   }
   const Checked bytes = extent * static_cast<int64_t>(size_of(type.dtype));
   const bool fits = empty ? extent.value() <= kLimits.max_empty_extent
@@ -84,6 +86,7 @@ Status check(const TensorType& type) {
                                       std::to_string(kLimits.max_tensor_bytes >> 20) + " MiB");
 }
 
+// At least one byte, so that an empty tensor is defined: data() is not null.
 Tensor::Tensor(TensorType type)
     : type_(type), data_(allocate(std::max<size_t>(type.bytes(), 1), zeroed)) {}
 
@@ -94,6 +97,8 @@ Tensor Tensor::uninitialized(TensorType type) {
   return tensor;
 }
 
+// The owner keeps the memory alive. const is cast away because a Tensor has one pointer; only code
+// that made the elements writes to them.
 Tensor Tensor::view(TensorType type, const std::byte* data, std::shared_ptr<const void> owner,
                     bool mapped) {
   Tensor tensor;

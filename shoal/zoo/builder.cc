@@ -1,3 +1,4 @@
+// Layers of networks with random weights: see builder.h.
 #include "shoal/zoo/builder.h"
 
 #include <algorithm>
@@ -10,12 +11,13 @@
 namespace shoal::zoo {
 namespace {
 
-// He's rule: the deviation of weights that keeps the energy of a sum over `fan_in` terms.
+// He's initialization: the standard deviation of weights that keeps the mean square of activations
+// over a sum of `fan_in` terms, sqrt(2 / fan_in) behind a ReLU, which halves it.
 double deviation(int64_t fan_in, After after) {
   return std::sqrt((after == After::kRelu ? 2.0 : 1.0) / static_cast<double>(fan_in));
 }
 
-constexpr float kBias = 0.125F;  // biases lie within it: small, and never all zero
+constexpr float kBias = 0.125F;  // biases lie in [-kBias, kBias]
 
 }  // namespace
 
@@ -23,7 +25,8 @@ int64_t Builder::wide(int64_t published) const {
   return std::max<int64_t>(1, std::llround(static_cast<double>(published) * options_.width));
 }
 
-// Larger ones are refused: the fully connected layers behind them might have weights without end.
+// Sizes above the published one are refused: fully connected layers behind them would have weights
+// that grow with the square of the size.
 int64_t Builder::size(int64_t published) {
   if (options_.size >= 0 && options_.size <= published) {
     return options_.size == 0 ? published : options_.size;
@@ -53,7 +56,7 @@ ValueId Builder::input(std::string name, const Shape& shape) {
 
 ValueId Builder::add(const Operator& op, std::vector<ValueId> inputs, Attributes attributes,
                      const std::string& name) {
-  const ValueId first = inputs[0];  // stands for the output where there is none
+  const ValueId first = inputs[0];  // returned where there is no output
   if (!status_.ok()) return first;
   auto outputs = graph_.add_node(op, std::move(inputs), std::move(attributes), {name}, name);
   if (outputs.ok()) return (*outputs)[0];
@@ -70,6 +73,8 @@ ValueId Builder::constant(std::string name, Tensor tensor) {
   return graph_.add_constant(std::move(name), std::move(tensor));
 }
 
+// Each tensor has a stream of its own, numbered in the order of creation, so adding a layer leaves
+// the weights before it as they are.
 ValueId Builder::normal(std::string name, const Shape& shape, double deviation) {
   Tensor tensor({DType::kF32, shape});
   fill_normal(tensor.data<float>(), RandomStream(options_.seed, tensors_++), deviation);
@@ -114,6 +119,7 @@ ValueId Builder::linear(const std::string& name, ValueId x, int64_t outputs, Aft
   const int64_t inputs = shape_of(x)[shape_of(x).rank() - 1];
   const ValueId weight = normal(name + ".weight", {inputs, outputs}, deviation(inputs, after));
   const ValueId bias = uniform(name + ".bias", {outputs}, -kBias, kBias);
+  // PyTorch exports the bias as the left operand.
   return add(ops::add, {bias, add(ops::mat_mul, {x, weight}, {}, name + ".product")}, {}, name);
 }
 
@@ -121,7 +127,7 @@ ValueId Builder::batch_norm(ValueId x, float scale) {
   if (!status_.ok()) return x;
   const Shape channels{shape_of(x)[1]};
   const std::string name = name_of(x) + ".bn";
-  // The mean of weight^2 / variance over these ranges is 0.94; the shifts make up for the rest.
+  // The mean of weight^2 / variance over these ranges is 0.94; the shifts add the remainder.
   const ValueId weight = uniform(name + ".weight", channels, 0.75F * scale, 1.25F * scale);
   const ValueId bias = uniform(name + ".bias", channels, -0.25F, 0.25F);
   const ValueId mean = uniform(name + ".running_mean", channels, -0.25F, 0.25F);

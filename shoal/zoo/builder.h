@@ -1,5 +1,6 @@
-// Builder: a network layer by layer. Layers are called as in PyTorch ("layer1.0.conv2"), their
-// weights too ("layer1.0.conv2.weight"), and a value like the node that computes it.
+// Builder: builds a network layer by layer. Layers have PyTorch's names ("layer1.0.conv2"), and so
+// have their weights ("layer1.0.conv2.weight"); a value has the name of the node that computes it.
+// Not thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -12,13 +13,13 @@
 
 namespace shoal::zoo {
 
-// What a layer expects of its input, for weights that keep activations near one: half the energy
-// is lost in a ReLU, none elsewhere.
+// The operator before a layer, for weights that keep activations near one: a ReLU halves the mean
+// square, others keep it.
 enum class After { kRelu, kLinear };
 
 struct Convolution {
   int64_t filters;
-  int64_t kernel;  // along every spatial axis, of which there are as many as the input has
+  int64_t kernel;  // along every spatial axis of the input
   int64_t stride = 1;
   int64_t pad = 0;
   int64_t groups = 1;
@@ -35,25 +36,26 @@ struct Window {
   }
 };
 
-// A layer that cannot be added (a batch beyond all limits) ends the building: later calls do
-// nothing, and finish() says why.
+// A layer that cannot be added, such as one of a batch beyond all limits, ends the building: later
+// calls do nothing, and finish() returns the error.
 class Builder {
  public:
   explicit Builder(const Options& options) : options_(options) {}
 
-  // What the options make of published channels, and of published rows, columns or tokens.
+  // The published number of channels, and of rows, columns or tokens, as the options change it.
   int64_t wide(int64_t published) const;
   int64_t size(int64_t published);
 
   ValueId input(std::string name, std::initializer_list<int64_t> shape_of_one);
-  // As many rows as columns: [batch, before..., published size, published size].
+  // A square image: [batch, before..., published size, published size].
   ValueId image(std::string name, std::initializer_list<int64_t> before, int64_t published);
 
   ValueId conv(const std::string& name, ValueId x, const Convolution& layer);
   ValueId fc(const std::string& name, ValueId x, int64_t outputs, After after = After::kRelu);
   // y = xW + b over the last axis, whatever the rank: MatMul and Add, as PyTorch exports it.
   ValueId linear(const std::string& name, ValueId x, int64_t outputs, After after);
-  // Statistics and weights are random, but such that the energy stays what it is times scale^2.
+  // Statistics and weights are random, but such that the mean square is multiplied by about
+  // scale^2.
   ValueId batch_norm(ValueId x, float scale = 1);
 
   // Named after their input: "conv1.relu".
@@ -71,7 +73,8 @@ class Builder {
   ValueId add(const Operator& op, std::vector<ValueId> inputs, Attributes attributes,
               const std::string& name);
 
-  // Constants that training would not learn are scalars or no floats: see parameters().
+  // Constants that training must not learn have to be scalars or integers: see parameters() of
+  // graph.h.
   ValueId constant(std::string name, Tensor tensor);
   ValueId normal(std::string name, const Shape& shape, double deviation);
   ValueId uniform(std::string name, const Shape& shape, float low, float high);
@@ -89,7 +92,7 @@ class Builder {
   Options options_;
   Graph graph_;
   Status status_;
-  uint64_t tensors_ = 0;  // so far: numbers the random streams
+  uint64_t tensors_ = 0;  // the number of the next random stream
 };
 
 }  // namespace shoal::zoo

@@ -17,7 +17,7 @@ Result<Graph> c3d(const Options& options) {
   const Window halve = {{2, 2, 2}, {2, 2, 2}, {0, 0, 0, 0, 0, 0}};
   ValueId x = b.image("input", {3, 16}, 112);  // [n, c, t, h, w]
   x = layer(b, "conv1", x, 64);
-  x = b.max_pool(x, {{1, 2, 2}, {1, 2, 2}, {0, 0, 0, 0, 0, 0}});  // time is kept at first
+  x = b.max_pool(x, {{1, 2, 2}, {1, 2, 2}, {0, 0, 0, 0, 0, 0}});  // time is halved later
   x = layer(b, "conv2", x, 128);
   x = b.max_pool(x, halve);
   x = layer(b, "conv3a", x, 256);

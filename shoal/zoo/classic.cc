@@ -1,11 +1,12 @@
-// Plain chains of layers, from the first convolutional networks to AlexNet.
+// Plain chains of layers, from early convolutional networks to AlexNet.
 #include "shoal/zoo/builder.h"
 #include "shoal/zoo/networks.h"
 
 namespace shoal::zoo {
 namespace {
 
-// Caffe's 3 x 3 pool of stride 2, which rounds the size up: one more row and column at the end.
+// Caffe's 3 x 3 pool of stride 2. Caffe rounds the size up, which a pad of one row and column at
+// the end repeats.
 const Window kCaffePool = {{3, 3}, {2, 2}, {0, 0, 1, 1}};
 
 // Convolutions with ReLU that keep the size, numbered from conv1.
@@ -19,7 +20,7 @@ class CifarChain {
   void max_pool() { x_ = builder_.max_pool(x_, kCaffePool); }
   void average_pool() { x_ = builder_.average_pool(x_, kCaffePool); }
 
-  // One channel for each class; their means over the image, as probabilities.
+  // One channel per class; the means over the image become probabilities.
   ValueId classes(int64_t count) {
     add({.filters = count, .kernel = 1});
     return builder_.softmax(builder_.flatten(builder_.global_average_pool(x_)), 1);
@@ -49,6 +50,7 @@ Result<Graph> lenet5(const Options& options) {
   return b.finish(b.fc("fc2", x, 10, After::kLinear));
 }
 
+// The usual first network for MNIST: 784-128-64-10.
 Result<Graph> mlp(const Options& options) {
   Builder b(options);
   ValueId x = b.flatten(b.image("input", {1}, 28));
@@ -57,7 +59,7 @@ Result<Graph> mlp(const Options& options) {
   return b.finish(b.fc("fc3", x, 10));
 }
 
-// cuda-convnet's "quick" network for CIFAR-10, with one classifying layer.
+// The "quick" network of cuda-convnet for CIFAR-10, with one classifying layer.
 Result<Graph> convnet(const Options& options) {
   Builder b(options);
   ValueId x = b.image("input", {3}, 32);
@@ -102,7 +104,7 @@ Result<Graph> nin(const Options& options) {
   return b.finish(chain.classes(10));
 }
 
-// torchvision's: the single stream of Krizhevsky's "one weird trick" paper (2014).
+// torchvision's AlexNet: the single stream of Krizhevsky's "one weird trick" paper (2014).
 Result<Graph> alexnet(const Options& options) {
   Builder b(options);
   const Window pool = Window::square(3, 2);

@@ -1,7 +1,8 @@
+// Files inside the binary: see embedded.h.
 #include "shoal/zoo/embedded.h"
 
 // SHOAL_DIGITS is the folder of the files, given by the build. The assembler puts them into the
-// read-only data as they are: no generated source, nothing copied at run time.
+// read-only data as they are: there is no generated source, and nothing is copied at run time.
 #define SHOAL_EMBED(symbol, file)                                                            \
   asm(".section .rodata\n"                                                                   \
       ".balign 64\n"                                                                         \

@@ -1,5 +1,6 @@
 // The model inside the binary: a small classifier of hand-drawn digits, and ten images to try it
-// on. tools/digits.py drew the images, tools/train_digits.py trained the model.
+// on. tools/digits.py drew the images, tools/train_digits.py trained the model. The spans are valid
+// for the whole program; any thread may read them.
 #pragma once
 
 #include <array>

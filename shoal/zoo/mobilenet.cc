@@ -6,13 +6,14 @@
 namespace shoal::zoo {
 namespace {
 
-// ReLU6 cuts little off activations near one, so weights after it are as after ReLU.
+// ReLU6 cuts off little of activations near one, so weights behind it are those behind ReLU.
 ValueId conv_bn_relu6(Builder& b, const std::string& name, ValueId x, Convolution layer) {
   layer.bias = false;
   return b.relu6(b.batch_norm(b.conv(name, x, layer)));
 }
 
-// Widen, filter each channel on its own, narrow; the narrow ends are linear.
+// An inverted residual block: widens by 1 x 1, filters each channel by 3 x 3, narrows by 1 x 1. The
+// narrow ends are linear.
 ValueId inverted_residual(Builder& b, const std::string& name, ValueId input, int64_t expansion,
                           int64_t filters, int64_t stride) {
   const int64_t channels = b.shape_of(input)[1];

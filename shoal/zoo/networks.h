@@ -1,4 +1,4 @@
-// One function per network, by the name it has in the zoo.
+// One function per network, with the name it has in the zoo.
 #pragma once
 
 #include "shoal/zoo/zoo.h"

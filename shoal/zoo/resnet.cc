@@ -8,7 +8,8 @@
 namespace shoal::zoo {
 namespace {
 
-// A block adds its branch to what it was given; were they equals, 16 blocks would add up.
+// A block adds its branch to its input. With branches as large as their input, activations would
+// grow over 16 blocks.
 constexpr float kBranchScale = 0.25F;
 
 ValueId add_shortcut(Builder& b, const std::string& name, ValueId branch, ValueId x,

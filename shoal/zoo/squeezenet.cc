@@ -6,7 +6,7 @@
 namespace shoal::zoo {
 namespace {
 
-// Narrow, then widen by 1 x 1 and 3 x 3 filters side by side.
+// A fire module: narrows by 1 x 1, then widens by 1 x 1 and 3 x 3 filters side by side.
 ValueId fire(Builder& b, int number, ValueId x, int64_t squeeze, int64_t expand) {
   const std::string name = "features." + std::to_string(number);
   x = b.relu(b.conv(name + ".squeeze", x, {.filters = b.wide(squeeze), .kernel = 1}));

@@ -1,5 +1,6 @@
-// Transformers (Vaswani et al. 2017) with the norm after each part, written in small operators as
-// PyTorch exports them, so that recognising attention, LayerNorm and GELU has work to do.
+// Transformers (Vaswani et al. 2017) with the norm behind each part. They are written in small
+// operators as PyTorch exports them, so that the passes that recognise attention, LayerNorm and
+// GELU have work to do.
 #include <cmath>
 #include <numbers>
 
@@ -22,7 +23,7 @@ class Transformer {
     return b_.input(std::move(name), {b_.size(published), width_});
   }
   ValueId encoder_layer(const std::string& name, ValueId x);
-  // `mask` is true where a position may look; `memory` is what the encoder made of the source.
+  // `mask` is true where a position may look; `memory` is the encoder's output.
   ValueId decoder_layer(const std::string& name, ValueId x, ValueId memory, ValueId mask);
   ValueId causal_mask(int64_t published);  // for as many tokens
 
@@ -63,7 +64,7 @@ Transformer::Transformer(const Options& options)
       epsilon_(scalar("epsilon", 1e-5F)),
       root_of_head_width_(scalar("sqrt_head_width", std::sqrt(static_cast<float>(head_width_)))),
       far_below_(scalar("far_below", -1e9F)),
-      // A 0 keeps the size it finds, so that any batch and any number of tokens will do.
+      // A 0 keeps the size of the input, so that any batch and any number of tokens will do.
       split_shape_(
           b_.constant("split_shape", Tensor::of<int64_t>({4}, {0, 0, kHeads, head_width_}))),
       merged_shape_(b_.constant("merged_shape", Tensor::of<int64_t>({3}, {0, 0, width_}))) {}
@@ -74,7 +75,7 @@ ValueId Transformer::heads(const std::string& name, ValueId x, std::vector<int64
   return b_.add(ops::transpose, {x}, {{"perm", std::move(permutation)}}, name + ".heads");
 }
 
-// softmax(Q K^T / sqrt(head width)) V for each head; Q from `from`, K and V from `to`.
+// softmax(Q K^T / sqrt(head width)) V for each head, with Q from `from`, K and V from `to`.
 ValueId Transformer::attention(const std::string& name, ValueId from, ValueId to, ValueId mask) {
   const ValueId query = heads(name + ".query", from, {0, 2, 1, 3});
   const ValueId key = heads(name + ".key", to, {0, 2, 3, 1});
@@ -130,6 +131,7 @@ ValueId Transformer::decoder_layer(const std::string& name, ValueId x, ValueId m
   return add_and_norm(name + ".norm3", x, feed_forward(name, x));
 }
 
+// Token `from` may look at itself and at the tokens before it.
 ValueId Transformer::causal_mask(int64_t published) {
   const int64_t tokens = b_.size(published);
   Tensor mask({DType::kBool, {tokens, tokens}});

@@ -1,5 +1,5 @@
-// Standard networks built as graphs, with seeded random weights: the workloads of every
-// benchmark, so that nobody needs a download. Any threads may call these functions at once.
+// Standard networks built as graphs, with seeded random weights. They are the workloads of every
+// benchmark, so that none needs a download. Any threads may call these functions at once.
 #pragma once
 
 #include <cstdint>
@@ -19,14 +19,14 @@ struct Entry {
   std::string_view what;  // "ResNet-18, 224 x 224, 11,689,512 parameters"
 };
 
-// All networks, in the order a reader would want them: small to large.
+// All networks, from small to large.
 std::span<const Entry> list();
 
-// What to build.
+// The size of a network and the seed of its weights.
 struct Options {
   uint64_t seed = 1;  // of the weights
   int64_t batch = 1;  // images or texts a run
-  // Smaller siblings, for trying things out; the classes stay what they are.
+  // Smaller variants, for trying things out; the number of classes is unchanged.
   double width = 1;  // this share of the channels of every layer, at least one
   int64_t size = 0;  // rows and columns of images, tokens of texts; 0: as published
 };
