@@ -9,8 +9,8 @@ namespace {
 class ReferenceKernel : public Kernel {
  public:
   explicit ReferenceKernel(const Node& node) : node_(node) {}
-  void run(const KernelArgs& call) const override {
-    node_.op->reference(node_, call.inputs, call.outputs);
+  void run(const KernelArgs& args) const override {
+    node_.op->reference(node_, args.inputs, args.outputs);
   }
 
  private:
@@ -41,8 +41,8 @@ std::span<const Provider> providers() {
   return all;
 }
 
-std::unique_ptr<Kernel> make_reference_kernel(const KernelSpec& site) {
-  return std::make_unique<ReferenceKernel>(site.node);
+std::unique_ptr<Kernel> make_reference_kernel(const KernelSpec& spec) {
+  return std::make_unique<ReferenceKernel>(spec.node);
 }
 
 }  // namespace shoal::cpu

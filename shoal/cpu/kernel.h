@@ -41,7 +41,7 @@ struct KernelArgs {
 class Kernel {
  public:
   virtual ~Kernel() = default;
-  virtual void run(const KernelArgs& call) const = 0;
+  virtual void run(const KernelArgs& args) const = 0;
   virtual size_t scratch_bytes() const { return 0; }
 };
 
@@ -76,7 +76,7 @@ struct Provider {
 std::span<const Provider> providers();
 
 // Fallback that every operator has: its reference function, on one thread.
-std::unique_ptr<Kernel> make_reference_kernel(const KernelSpec& site);
+std::unique_ptr<Kernel> make_reference_kernel(const KernelSpec& spec);
 
 #define SHOAL_KERNELS(family) std::vector<Provider> family##_kernels();
 #include "shoal/cpu/list.inc"

@@ -5,8 +5,8 @@
 
 namespace shoal::cpu {
 
-uint64_t packed_key(const KernelSpec& site, const PackedForm& form) {
-  const uint64_t parts[] = {hash_with(site.pool, site.constant(1)->bytes()),
+uint64_t packed_key(const KernelSpec& spec, const PackedForm& form) {
+  const uint64_t parts[] = {hash_with(spec.pool, spec.constant(1)->bytes()),
                             hash_of(std::as_bytes(std::span(form.name))),
                             hash_of(std::as_bytes(std::span(form.numbers)))};
   return hash_of(std::as_bytes(std::span(parts)));

@@ -19,21 +19,21 @@ struct PackedForm {
 };
 
 // Key of the packed weights of a node. REQUIRES: input 1 is constant.
-uint64_t packed_key(const KernelSpec& site, const PackedForm& form);
+uint64_t packed_key(const KernelSpec& spec, const PackedForm& form);
 
 // Returns packed weights from the cache, or calls fill(to), which writes all `count` floats, and
 // adds them to the cache. REQUIRES: input 1 is constant.
 template <class Fill>
-PackedFloats packed_weights(const KernelSpec& site, const PackedForm& form, int64_t count,
+PackedFloats packed_weights(const KernelSpec& spec, const PackedForm& form, int64_t count,
                             const Fill& fill) {
-  const uint64_t key = site.cache != nullptr ? packed_key(site, form) : 0;
-  if (site.cache != nullptr) {
-    if (PackedFloats found = site.cache->find(key, count, site.pool)) return found;
+  const uint64_t key = spec.cache != nullptr ? packed_key(spec, form) : 0;
+  if (spec.cache != nullptr) {
+    if (PackedFloats found = spec.cache->find(key, count, spec.pool)) return found;
   }
   const auto memory = std::make_shared<AlignedFloats>(count);
   fill(memory->data());
   const PackedFloats packed(memory, memory->data());
-  if (site.cache != nullptr) site.cache->add(key, packed, count);
+  if (spec.cache != nullptr) spec.cache->add(key, packed, count);
   return packed;
 }
 

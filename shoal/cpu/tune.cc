@@ -46,15 +46,15 @@ std::string to_key(const Attribute& attribute) {
 
 // Everything that the time of a node depends on, as one line: operator, threads, types, which
 // inputs are constant, attributes. The elements of tensors do not count.
-std::string key_of(const KernelSpec& site) {
-  std::string key = std::string(site.node.op->name) + ';' + std::to_string(site.pool.threads());
-  if (site.memory == Memory::kLow) key += ";low";
-  for (const Operand& input : site.inputs) {
+std::string key_of(const KernelSpec& spec) {
+  std::string key = std::string(spec.node.op->name) + ';' + std::to_string(spec.pool.threads());
+  if (spec.memory == Memory::kLow) key += ";low";
+  for (const Operand& input : spec.inputs) {
     key += ';';
     if (input.given) key += to_string(input.type) + (input.value != nullptr ? "c" : "");
   }
-  for (const TensorType& output : site.outputs) key += ";" + to_string(output);
-  for (const auto& [name, value] : site.node.attributes) key += ";" + name + "=" + to_key(value);
+  for (const TensorType& output : spec.outputs) key += ";" + to_string(output);
+  for (const auto& [name, value] : spec.node.attributes) key += ";" + name + "=" + to_key(value);
   // The file separates lines and fields by these; attributes of a model may have any text.
   std::ranges::replace(key, '\n', ' ');
   std::ranges::replace(key, '\t', ' ');
@@ -66,13 +66,13 @@ std::string key_of(const KernelSpec& site) {
 class Trial {
  public:
   // `others` is memory that evicts the caches; it is shared by all trials.
-  Trial(const KernelSpec& site, std::vector<uint8_t>& others) : pool_(site.pool), others_(others) {
-    for (const Operand& input : site.inputs) {
+  Trial(const KernelSpec& spec, std::vector<uint8_t>& others) : pool_(spec.pool), others_(others) {
+    for (const Operand& input : spec.inputs) {
       inputs_.push_back(!input.given             ? Tensor()
                         : input.value != nullptr ? *input.value
                                                  : made_up(input.type));
     }
-    for (const TensorType& type : site.outputs) outputs_.emplace_back(type);
+    for (const TensorType& type : spec.outputs) outputs_.emplace_back(type);
   }
 
   // Best of a few runs: noise only ever adds time. `limit` is the best time so far.
@@ -83,12 +83,12 @@ class Trial {
     void* at = scratch.data();
     size_t room = scratch.size();
     std::align(kAlignment, kernel.scratch_bytes(), at, room);
-    const KernelArgs call{inputs_, outputs_, static_cast<std::byte*>(at), pool_};
+    const KernelArgs args{inputs_, outputs_, static_cast<std::byte*>(at), pool_};
     double best = kNever;
     for (int i = 0; i <= kRuns; ++i) {  // the first run faults pages in
       fill_caches();
       const auto begin = Clock::now();
-      kernel.run(call);
+      kernel.run(args);
       const double time = std::chrono::duration<double, std::micro>(Clock::now() - begin).count();
       if (i > 0) best = std::min(best, time);
       if (time > kHopeless * limit || (i > 0 && time > kShort)) return std::min(best, time);
@@ -120,19 +120,19 @@ class Trial {
 };
 
 // Null if there is no kernel of that name, or if it does not fit the node.
-std::unique_ptr<Kernel> make(std::string_view name, const KernelSpec& site) {
+std::unique_ptr<Kernel> make(std::string_view name, const KernelSpec& spec) {
   for (const Provider& provider : providers()) {
-    if (provider.op == site.node.op && provider.name == name) return provider.make(site);
+    if (provider.op == spec.node.op && provider.name == name) return provider.make(spec);
   }
   return nullptr;
 }
 
-Choice first_that_fits(const KernelSpec& site) {
+Choice first_that_fits(const KernelSpec& spec) {
   for (const Provider& provider : providers()) {
-    if (provider.op != site.node.op) continue;
-    if (auto kernel = provider.make(site)) return {std::move(kernel), {std::string(provider.name)}};
+    if (provider.op != spec.node.op) continue;
+    if (auto kernel = provider.make(spec)) return {std::move(kernel), {std::string(provider.name)}};
   }
-  return {make_reference_kernel(site), {"reference"}};
+  return {make_reference_kernel(spec), {"reference"}};
 }
 
 // Name of the processor for a file name: model name on x86, implementer and part number on ARM, and
@@ -160,11 +160,11 @@ Tuner::Tuner(const CpuOptions& options, std::filesystem::path file)
 }
 
 // Candidates that state a cost, cheapest first.
-Tuner::Candidates Tuner::competitors(const KernelSpec& site) const {
+Tuner::Candidates Tuner::competitors(const KernelSpec& spec) const {
   Candidates found;
   for (const Provider& provider : providers()) {
-    if (provider.op != site.node.op || provider.cost == nullptr) continue;
-    const double cost = provider.cost(site);
+    if (provider.op != spec.node.op || provider.cost == nullptr) continue;
+    const double cost = provider.cost(spec);
     if (cost < kNever) found.push_back({&provider, cost});
   }
   std::ranges::stable_sort(found, {}, &Candidate::cost);
@@ -175,23 +175,23 @@ Tuner::Candidates Tuner::competitors(const KernelSpec& site) const {
   return found;
 }
 
-Choice Tuner::choose(const KernelSpec& site) {
-  if (auto kernel = make(options_.prefer, site)) return {std::move(kernel), {options_.prefer}};
-  const Candidates all = competitors(site);
-  if (all.empty()) return first_that_fits(site);
+Choice Tuner::choose(const KernelSpec& spec) {
+  if (auto kernel = make(options_.prefer, spec)) return {std::move(kernel), {options_.prefer}};
+  const Candidates all = competitors(spec);
+  if (all.empty()) return first_that_fits(spec);
   if (all.size() == 1 || options_.tune == Tune::kOff) {
     const Provider& best = *all.front().provider;
-    return {best.make(site), {std::string(best.name)}};
+    return {best.make(spec), {std::string(best.name)}};
   }
-  const std::string key = key_of(site);
+  const std::string key = key_of(spec);
   // A full race that is asked for explicitly ignores timings of earlier processes.
   const auto it = known_.find(key);
   if (it != known_.end() && (options_.tune != Tune::kFull || fresh_.contains(key))) {
-    if (auto kernel = make(it->second.name, site)) {
+    if (auto kernel = make(it->second.name, spec)) {
       return {std::move(kernel), {it->second.name}, it->second.timing};
     }
   }
-  Choice choice = race(site, all);
+  Choice choice = race(spec, all);
   known_[key] = {choice.info.name, choice.timing};
   fresh_.insert(key);
   return choice;
@@ -199,12 +199,12 @@ Choice Tuner::choose(const KernelSpec& site) {
 
 // Only one candidate exists at a time, for the packed weights of all of them could take more memory
 // than the model has. The favourite runs last, so that it need not be made again if it wins.
-Choice Tuner::race(const KernelSpec& site, const Candidates& candidates) {
+Choice Tuner::race(const KernelSpec& spec, const Candidates& candidates) {
   constexpr size_t kCacheBytes = size_t{32} << 20;  // more than a core has to itself
   others_.resize(kCacheBytes);
-  KernelSpec uncached = site;  // packed weights of losers stay out of the file
+  KernelSpec uncached = spec;  // packed weights of losers stay out of the file
   uncached.cache = nullptr;
-  Trial trial(site, others_);
+  Trial trial(spec, others_);
   std::unique_ptr<Kernel> kernel;
   Measured best{{}, {kNever, {}, kNever}};
   for (size_t i = candidates.size(); i-- > 0;) {
@@ -220,9 +220,9 @@ Choice Tuner::race(const KernelSpec& site, const Candidates& candidates) {
       best.timing.runner_up_microseconds = time;
     }
   }
-  if (best.name != candidates.front().provider->name || site.cache != nullptr) {
+  if (best.name != candidates.front().provider->name || spec.cache != nullptr) {
     kernel.reset();
-    kernel = make(best.name, site);
+    kernel = make(best.name, spec);
   }
   return {std::move(kernel), {best.name}, best.timing};
 }

@@ -32,7 +32,7 @@ class Tuner {
 
   const CpuOptions& options() const { return options_; }
   // Never fails: the reference kernel fits every node.
-  Choice choose(const KernelSpec& site);
+  Choice choose(const KernelSpec& spec);
 
   // Writes new timings to the file. Errors are ignored: the next process will measure again.
   void remember();
@@ -44,8 +44,8 @@ class Tuner {
   };
   using Candidates = std::vector<Candidate>;
 
-  Candidates competitors(const KernelSpec& site) const;
-  Choice race(const KernelSpec& site, const Candidates& candidates);
+  Candidates competitors(const KernelSpec& spec) const;
+  Choice race(const KernelSpec& spec, const Candidates& candidates);
   void recall();
 
   const CpuOptions options_;

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "shoal/cpu/conv/blocked_rows.h"
-#include "shoal/cpu/conv/blocked_site.h"
+#include "shoal/cpu/conv/blocked_spec.h"
 #include "shoal/cpu/conv/filters.h"
 
 namespace shoal::cpu {
@@ -12,23 +12,23 @@ namespace {
 
 class BlockedDepthwiseKernel : public Kernel {
  public:
-  explicit BlockedDepthwiseKernel(const KernelSpec& site)
-      : site_(site),
-        filters_(site, {"depthwise", {site_.in_channels, site_.conv.taps(), site_.block}},
-                 packed_floats(), site_.out_blocks, packing()) {}
+  explicit BlockedDepthwiseKernel(const KernelSpec& spec)
+      : spec_(spec),
+        filters_(spec, {"depthwise", {spec_.in_channels, spec_.conv.taps(), spec_.block}},
+                 packed_floats(), spec_.out_blocks, packing()) {}
 
-  void run(const KernelArgs& call) const override {
+  void run(const KernelArgs& args) const override {
     const Filters::View filters =
-        filters_.view(call, reinterpret_cast<float*>(call.scratch), packing());
-    const ops::WindowAxis& rows = site_.rows();
+        filters_.view(args, reinterpret_cast<float*>(args.scratch), packing());
+    const ops::WindowAxis& rows = spec_.rows();
     constexpr int64_t kElements = 4096;  // worth waking a thread for
-    const int64_t line = site_.columns().output * site_.conv.taps() * site_.block;
-    const int64_t all = site_.conv.batch * site_.out_blocks * rows.output;
-    call.pool.parallel_ranges(all, kElements / line + 1, [&](int64_t begin, int64_t end) {
+    const int64_t line = spec_.columns().output * spec_.conv.taps() * spec_.block;
+    const int64_t all = spec_.conv.batch * spec_.out_blocks * rows.output;
+    args.pool.parallel_ranges(all, kElements / line + 1, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end;) {
         const int64_t plane = i / rows.output, first = i % rows.output;
         const int64_t last = std::min(first + end - i, rows.output);
-        run_rows(call, filters, plane, first, last);
+        run_rows(args, filters, plane, first, last);
         i += last - first;
       }
     });
@@ -39,48 +39,48 @@ class BlockedDepthwiseKernel : public Kernel {
   }
 
  private:
-  int64_t packed_floats() const { return site_.out_blocks * site_.conv.taps() * site_.block; }
+  int64_t packed_floats() const { return spec_.out_blocks * spec_.conv.taps() * spec_.block; }
 
   // Packed filters are [block][tap][channel], zeros for channels that fill up the last block.
   Filters::Pack packing() const {
     return [this](const float* w, ThreadPool&, float* packed) {
-      const int64_t taps = site_.conv.taps(), block = site_.block;
+      const int64_t taps = spec_.conv.taps(), block = spec_.block;
       std::fill_n(packed, packed_floats(), 0.0f);
-      for (int64_t c = 0; c < site_.in_channels; ++c) {
+      for (int64_t c = 0; c < spec_.in_channels; ++c) {
         float* to = packed + c / block * taps * block + c % block;
         for (int64_t tap = 0; tap < taps; ++tap) to[tap * block] = w[c * taps + tap];
       }
     };
   }
 
-  void run_rows(const KernelArgs& call, const Filters::View& filters, int64_t plane, int64_t begin,
+  void run_rows(const KernelArgs& args, const Filters::View& filters, int64_t plane, int64_t begin,
                 int64_t end) const {
-    const int64_t block = site_.block, b = plane % site_.out_blocks;
-    const int64_t to = plane * site_.conv.output_plane() * block;
-    const BlockedRows rows{&site_.rows(),
-                           &site_.columns(),
-                           call.input(0) + plane * site_.conv.input_plane() * block,
-                           call.output(0) + to,
+    const int64_t block = spec_.block, b = plane % spec_.out_blocks;
+    const int64_t to = plane * spec_.conv.output_plane() * block;
+    const BlockedRows rows{&spec_.rows(),
+                           &spec_.columns(),
+                           args.input(0) + plane * spec_.conv.input_plane() * block,
+                           args.output(0) + to,
                            begin,
                            end};
-    const BlockedFilter filter{filters.packed + b * site_.conv.taps() * block,
-                               filters.bias + b * block, call.has(3) ? call.input(3) + to : nullptr,
-                               site_.activation.low, site_.activation.high};
+    const BlockedFilter filter{filters.packed + b * spec_.conv.taps() * block,
+                               filters.bias + b * block, args.has(3) ? args.input(3) + to : nullptr,
+                               spec_.activation.low, spec_.activation.high};
     convolve_rows(rows, filter);
-    if (site_.activation.pass.loop == nullptr) return;
-    const int64_t line = site_.columns().output * block;
-    site_.activation.pass(rows.y + begin * line, rows.y + begin * line, (end - begin) * line);
+    if (spec_.activation.pass.loop == nullptr) return;
+    const int64_t line = spec_.columns().output * block;
+    spec_.activation.pass(rows.y + begin * line, rows.y + begin * line, (end - begin) * line);
   }
 
-  const BlockedSite site_;
+  const BlockedSpec spec_;
   const Filters filters_;
 };
 
-std::unique_ptr<Kernel> make_depthwise(const KernelSpec& site) {
-  if (!site.all_of_type(DType::kF32)) return nullptr;
-  const ops::Convolution conv = blocked_convolution_of(site.node, site.shape(0), site.shape(1));
+std::unique_ptr<Kernel> make_depthwise(const KernelSpec& spec) {
+  if (!spec.all_of_type(DType::kF32)) return nullptr;
+  const ops::Convolution conv = blocked_convolution_of(spec.node, spec.shape(0), spec.shape(1));
   const bool fits = conv.groups > 1 && conv.in_channels == 1 && conv.out_channels == 1;
-  return fits ? std::make_unique<BlockedDepthwiseKernel>(site) : nullptr;
+  return fits ? std::make_unique<BlockedDepthwiseKernel>(spec) : nullptr;
 }
 
 }  // namespace

@@ -27,34 +27,34 @@ bool is_pointwise(const ops::Window& window) {
   });
 }
 
-Activation activation_of(const KernelSpec& site) {
-  if (site.node.op != &ops::fused_conv) return {};
-  return Activation(ops::activation_of(site.node));
+Activation activation_of(const KernelSpec& spec) {
+  if (spec.node.op != &ops::fused_conv) return {};
+  return Activation(ops::activation_of(spec.node));
 }
 
 class ConvKernel : public Kernel {
  public:
-  explicit ConvKernel(const KernelSpec& site)
-      : conv_(ops::convolution_of(site.node, site.shape(0), site.shape(1))),
+  explicit ConvKernel(const KernelSpec& spec)
+      : conv_(ops::convolution_of(spec.node, spec.shape(0), spec.shape(1))),
         geometry_(conv_.window),
         pointwise_(is_pointwise(conv_.window)),
-        activation_(activation_of(site)),
+        activation_(activation_of(spec)),
         depth_(conv_.in_channels * conv_.taps()),
-        threads_(site.pool.threads()),
+        threads_(spec.pool.threads()),
         blocking_(choose_blocking(conv_.out_channels, conv_.output_plane(), depth_,
-                                  {.left = site.constant(1) != nullptr}, conv_.batch * conv_.groups,
+                                  {.left = spec.constant(1) != nullptr}, conv_.batch * conv_.groups,
                                   threads_)) {
-    if (const Tensor* w = site.constant(1)) {
-      packed_.emplace(site, conv_.groups, conv_.out_channels, depth_);
+    if (const Tensor* w = spec.constant(1)) {
+      packed_.emplace(spec, conv_.groups, conv_.out_channels, depth_);
       w->release_pages();
     }
   }
 
-  void run(const KernelArgs& call) const override {
-    auto* scratch = reinterpret_cast<float*>(call.scratch);
+  void run(const KernelArgs& args) const override {
+    auto* scratch = reinterpret_cast<float*>(args.scratch);
     const int64_t blocks = blocking_.blocks();
-    call.pool.parallel_for(conv_.batch * conv_.groups * blocks, [&](int64_t index, int slot) {
-      run_block(call, index / blocks, index % blocks, scratch + slot * blocking_.scratch_floats);
+    args.pool.parallel_for(conv_.batch * conv_.groups * blocks, [&](int64_t index, int slot) {
+      run_block(args, index / blocks, index % blocks, scratch + slot * blocking_.scratch_floats);
     });
   }
 
@@ -64,21 +64,21 @@ class ConvKernel : public Kernel {
 
  private:
   // `image` counts the groups of all images of the batch.
-  void run_block(const KernelArgs& call, int64_t image, int64_t block, float* scratch) const {
+  void run_block(const KernelArgs& args, int64_t image, int64_t block, float* scratch) const {
     const int64_t group = image % conv_.groups, m = conv_.out_channels;
-    const float* x = call.input(0) + image * conv_.in_channels * conv_.input_plane();
+    const float* x = args.input(0) + image * conv_.in_channels * conv_.input_plane();
     Product product;
     product.m = m;
     product.n = product.y_stride = conv_.output_plane();
     product.k = depth_;
-    product.y = call.output(0) + image * m * product.n;
+    product.y = args.output(0) + image * m * product.n;
     if (packed_) {
       product.packed_left = packed_->panels(group);
     } else {
-      product.left = {call.input(1) + group * m * depth_, depth_, 1};
+      product.left = {args.input(1) + group * m * depth_, depth_, 1};
     }
-    if (call.has(2)) product.row_bias = call.input(2) + group * m;
-    if (call.has(3)) product.addend = call.input(3) + image * m * product.n;
+    if (args.has(2)) product.row_bias = args.input(2) + group * m;
+    if (args.has(3)) product.addend = args.input(3) + image * m * product.n;
     product.activation = activation_;
     if (pointwise_) {
       const RightMatrix right({x, product.n, 1});
@@ -104,24 +104,24 @@ class ConvKernel : public Kernel {
 // One input channel per group: every output channel is one plane convolved by itself.
 class DepthwiseKernel : public Kernel {
  public:
-  explicit DepthwiseKernel(const KernelSpec& site)
-      : conv_(ops::convolution_of(site.node, site.shape(0), site.shape(1))),
-        activation_(activation_of(site)) {}
+  explicit DepthwiseKernel(const KernelSpec& spec)
+      : conv_(ops::convolution_of(spec.node, spec.shape(0), spec.shape(1))),
+        activation_(activation_of(spec)) {}
 
-  void run(const KernelArgs& call) const override {
+  void run(const KernelArgs& args) const override {
     const int64_t channels = conv_.groups * conv_.out_channels, taps = conv_.taps();
     const int64_t in = conv_.input_plane(), out = conv_.output_plane();
-    call.pool.parallel_for(conv_.batch * channels, [&](int64_t plane, int) {
+    args.pool.parallel_for(conv_.batch * channels, [&](int64_t plane, int) {
       const int64_t channel = plane % channels;
       Depthwise p;
       p.window = &conv_.window;
-      p.x = call.input(0) + plane / conv_.out_channels * in;
-      p.w = call.input(1) + channel * taps;
-      p.bias = call.has(2) ? call.input(2)[channel] : 0;
-      p.addend = call.has(3) ? call.input(3) + plane * out : nullptr;
+      p.x = args.input(0) + plane / conv_.out_channels * in;
+      p.w = args.input(1) + channel * taps;
+      p.bias = args.has(2) ? args.input(2)[channel] : 0;
+      p.addend = args.has(3) ? args.input(3) + plane * out : nullptr;
       p.low = activation_.low;
       p.high = activation_.high;
-      p.y = call.output(0) + plane * out;
+      p.y = args.output(0) + plane * out;
       convolve_plane(p);
       if (activation_.pass.loop != nullptr) activation_.pass(p.y, p.y, out);
     });
@@ -136,23 +136,23 @@ class DepthwiseKernel : public Kernel {
 // are used in place.
 class WholeImageKernel : public Kernel {
  public:
-  explicit WholeImageKernel(const KernelSpec& site)
-      : batch_(site.shape(0)[0]),
-        k_(site.shape(0).count(1, site.shape(0).rank())),
-        m_(site.shape(1)[0]),
-        activation_(activation_of(site)) {}
+  explicit WholeImageKernel(const KernelSpec& spec)
+      : batch_(spec.shape(0)[0]),
+        k_(spec.shape(0).count(1, spec.shape(0).rank())),
+        m_(spec.shape(1)[0]),
+        activation_(activation_of(spec)) {}
 
-  void run(const KernelArgs& call) const override {
-    const Dots dots{call.input(0), k_, batch_, k_, call.input(1), call.output(0), m_};
+  void run(const KernelArgs& args) const override {
+    const Dots dots{args.input(0), k_, batch_, k_, args.input(1), args.output(0), m_};
     const int64_t grain = (int64_t{1} << 15) / std::max<int64_t>(k_, 1) + 16;
-    call.pool.parallel_ranges(m_, grain, [&](int64_t begin, int64_t end) {
+    args.pool.parallel_ranges(m_, grain, [&](int64_t begin, int64_t end) {
       dot_rows(dots, begin, end);
       for (int64_t n = 0; n < batch_; ++n) {
         float* y = dots.y + n * m_;
         for (int64_t i = begin; i < end; ++i) {
           float sum = y[i];
-          if (call.has(2)) sum += call.input(2)[i];
-          if (call.has(3)) sum += call.input(3)[n * m_ + i];
+          if (args.has(2)) sum += args.input(2)[i];
+          if (args.has(3)) sum += args.input(3)[n * m_ + i];
           y[i] = std::min(std::max(sum, activation_.low), activation_.high);
         }
         if (activation_.pass.loop != nullptr) {
@@ -167,30 +167,30 @@ class WholeImageKernel : public Kernel {
   const Activation activation_;
 };
 
-std::unique_ptr<Kernel> make_conv(const KernelSpec& site) {
-  if (!site.all_of_type(DType::kF32)) return nullptr;
-  return std::make_unique<ConvKernel>(site);
+std::unique_ptr<Kernel> make_conv(const KernelSpec& spec) {
+  if (!spec.all_of_type(DType::kF32)) return nullptr;
+  return std::make_unique<ConvKernel>(spec);
 }
 
-std::unique_ptr<Kernel> make_depthwise(const KernelSpec& site) {
+std::unique_ptr<Kernel> make_depthwise(const KernelSpec& spec) {
   constexpr int64_t kFewChannels = 4;  // per group; more would share the gathered columns
-  if (!site.all_of_type(DType::kF32)) return nullptr;
-  const auto conv = ops::convolution_of(site.node, site.shape(0), site.shape(1));
+  if (!spec.all_of_type(DType::kF32)) return nullptr;
+  const auto conv = ops::convolution_of(spec.node, spec.shape(0), spec.shape(1));
   const bool fits = conv.groups > 1 && conv.in_channels == 1 && conv.out_channels <= kFewChannels;
-  return fits ? std::make_unique<DepthwiseKernel>(site) : nullptr;
+  return fits ? std::make_unique<DepthwiseKernel>(spec) : nullptr;
 }
 
-std::unique_ptr<Kernel> make_whole_image(const KernelSpec& site) {
+std::unique_ptr<Kernel> make_whole_image(const KernelSpec& spec) {
   constexpr int64_t kFewImages = 12;  // with more, a product reuses weights from a cache
-  if (!site.all_of_type(DType::kF32)) return nullptr;
-  const auto conv = ops::convolution_of(site.node, site.shape(0), site.shape(1));
+  if (!spec.all_of_type(DType::kF32)) return nullptr;
+  const auto conv = ops::convolution_of(spec.node, spec.shape(0), spec.shape(1));
   const bool whole = std::ranges::all_of(conv.window.axes, [](const ops::WindowAxis& axis) {
     // With dilation, taps lie apart and the kernel covers more than axis.kernel elements.
     const bool spread = axis.dilation > 1 && axis.kernel > 1;
     return axis.kernel == axis.input && axis.pad_begin == 0 && axis.output == 1 && !spread;
   });
   if (!whole || conv.groups > 1 || conv.batch > kFewImages) return nullptr;
-  return std::make_unique<WholeImageKernel>(site);
+  return std::make_unique<WholeImageKernel>(spec);
 }
 
 }  // namespace

@@ -23,29 +23,29 @@ using ops::Range;
 // scattered.
 constexpr int64_t kColumns = 240, kRows = 128;
 
-Activation activation_of(const KernelSpec& site) {
-  if (site.node.op != &ops::fused_conv_transpose) return {};
-  return Activation(ops::activation_of(site.node));
+Activation activation_of(const KernelSpec& spec) {
+  if (spec.node.op != &ops::fused_conv_transpose) return {};
+  return Activation(ops::activation_of(spec.node));
 }
 
 class ConvTransposeKernel : public Kernel {
  public:
-  explicit ConvTransposeKernel(const KernelSpec& site)
-      : conv_(ops::transposed_convolution_of(site.node, site.shape(0), site.shape(1))),
+  explicit ConvTransposeKernel(const KernelSpec& spec)
+      : conv_(ops::transposed_convolution_of(spec.node, spec.shape(0), spec.shape(1))),
         geometry_(conv_.window),
-        activation_(activation_of(site)),
-        threads_(site.pool.threads()) {
-    choose_work({.left = site.constant(1) != nullptr});
-    if (const Tensor* w = site.constant(1)) {
-      pack(site);
+        activation_(activation_of(spec)),
+        threads_(spec.pool.threads()) {
+    choose_work({.left = spec.constant(1) != nullptr});
+    if (const Tensor* w = spec.constant(1)) {
+      pack(spec);
       w->release_pages();
     }
   }
 
-  void run(const KernelArgs& call) const override {
-    auto* scratch = reinterpret_cast<float*>(call.scratch);
-    call.pool.parallel_for(conv_.batch * conv_.groups * parts_, [&](int64_t index, int slot) {
-      run_part(call, index / parts_, index % parts_, scratch + slot * scratch_floats());
+  void run(const KernelArgs& args) const override {
+    auto* scratch = reinterpret_cast<float*>(args.scratch);
+    args.pool.parallel_for(conv_.batch * conv_.groups * parts_, [&](int64_t index, int slot) {
+      run_part(args, index / parts_, index % parts_, scratch + slot * scratch_floats());
     });
   }
 
@@ -86,13 +86,13 @@ class ConvTransposeKernel : public Kernel {
   int64_t channels_of(int64_t part) const { return std::min(channels_, out() - part * channels_); }
   int64_t packed_floats() const { return packed_rows_size(channels_ * conv_.taps(), in()); }
 
-  void pack(const KernelSpec& site) {
-    const float* w = site.constant(1)->data<float>().data();
+  void pack(const KernelSpec& spec) {
+    const float* w = spec.constant(1)->data<float>().data();
     const int64_t count = conv_.groups * parts_;
     const PackedForm form{"parts",
                           {conv_.groups, out(), in(), conv_.taps(), channels_, panel_size().rows}};
-    packed_ = packed_weights(site, form, count * packed_floats(), [&](float* to) {
-      site.pool.parallel_ranges(count, 1, [&](int64_t begin, int64_t end) {
+    packed_ = packed_weights(spec, form, count * packed_floats(), [&](float* to) {
+      spec.pool.parallel_ranges(count, 1, [&](int64_t begin, int64_t end) {
         for (int64_t i = begin; i < end; ++i) {
           pack_rows(weights_of(w, i / parts_, i % parts_), channels_of(i % parts_) * conv_.taps(),
                     in(), to + i * packed_floats());
@@ -106,23 +106,23 @@ class ConvTransposeKernel : public Kernel {
   }
 
   // `image` counts the groups of all images of the batch.
-  void run_part(const KernelArgs& call, int64_t image, int64_t part, float* scratch) const {
+  void run_part(const KernelArgs& args, int64_t image, int64_t part, float* scratch) const {
     const int64_t group = image % conv_.groups, channels = channels_of(part);
     const int64_t channel = part * channels_;
     const int64_t plane = (image * out() + channel) * out_plane();
-    float* y = call.output(0) + plane;
-    start(y, channels, call.has(2) ? call.input(2) + group * out() + channel : nullptr,
-          call.has(3) ? call.input(3) + plane : nullptr);
+    float* y = args.output(0) + plane;
+    start(y, channels, args.has(2) ? args.input(2) + group * out() + channel : nullptr,
+          args.has(3) ? args.input(3) + plane : nullptr);
     Product product;
     product.m = channels * conv_.taps();
     product.k = in();
     if (packed_.get() != nullptr) {
       product.packed_left = packed_.get() + (group * parts_ + part) * packed_floats();
     } else {
-      product.left = weights_of(call.input(1), group, part);
+      product.left = weights_of(args.input(1), group, part);
     }
     product.y = scratch + blocking_.scratch_floats;
-    const Matrix x{call.input(0) + image * in() * in_plane(), in_plane(), 1};
+    const Matrix x{args.input(0) + image * in() * in_plane(), in_plane(), 1};
     for (int64_t j = 0; j < in_plane(); j += columns_) {
       const RightMatrix right(x.from(0, j));
       product.right = &right;
@@ -201,9 +201,9 @@ class ConvTransposeKernel : public Kernel {
   PackedFloats packed_;  // [group][part], if the weights are constant
 };
 
-std::unique_ptr<Kernel> make_conv_transpose(const KernelSpec& site) {
-  if (!site.all_of_type(DType::kF32)) return nullptr;
-  return std::make_unique<ConvTransposeKernel>(site);
+std::unique_ptr<Kernel> make_conv_transpose(const KernelSpec& spec) {
+  if (!spec.all_of_type(DType::kF32)) return nullptr;
+  return std::make_unique<ConvTransposeKernel>(spec);
 }
 
 }  // namespace

@@ -21,35 +21,35 @@ constexpr int64_t kChunkPixels = 256;
 
 class WeightsBackwardKernel : public Kernel {
  public:
-  explicit WeightsBackwardKernel(const KernelSpec& site)
-      : conv_(blocked_convolution_behind(site.node, site.shape(0), site.outputs[0].shape)),
+  explicit WeightsBackwardKernel(const KernelSpec& spec)
+      : conv_(blocked_convolution_behind(spec.node, spec.shape(0), spec.outputs[0].shape)),
         rows_(conv_.window.axes[1]),
         columns_(conv_.window.axes[2]),
-        block_(site.shape(1)[4]),
-        image_is_blocked_(site.shape(0).rank() == 5),
+        block_(spec.shape(1)[4]),
+        image_is_blocked_(spec.shape(0).rank() == 5),
         pixel_(image_is_blocked_ ? block_ : conv_.in_channels),
-        in_blocks_(image_is_blocked_ ? site.shape(0)[1] : 1),
-        out_blocks_(site.shape(1)[1]) {
+        in_blocks_(image_is_blocked_ ? spec.shape(0)[1] : 1),
+        out_blocks_(spec.shape(1)[1]) {
     const int64_t plane = conv_.output_plane();
     chunk_images_ = std::clamp<int64_t>(kChunkPixels / plane, 1, conv_.batch);
     chunk_rows_ = std::clamp<int64_t>(kChunkPixels / columns_.output, 1, rows_.output);
     chunks_of_image_ = ceil_div(rows_.output, chunk_rows_);
     chunks_ = ceil_div(conv_.batch, chunk_images_) * chunks_of_image_;
-    parts_ = std::min<int64_t>(site.pool.threads(), chunks_);
+    parts_ = std::min<int64_t>(spec.pool.threads(), chunks_);
     elements_ = most_elements();
   }
 
-  void run(const KernelArgs& call) const override {
-    auto* scratch = reinterpret_cast<float*>(call.scratch);
-    call.pool.parallel_for(parts_, [&](int64_t part, int) {
+  void run(const KernelArgs& args) const override {
+    auto* scratch = reinterpret_cast<float*>(args.scratch);
+    args.pool.parallel_for(parts_, [&](int64_t part, int) {
       const Part mine = part_at(scratch, part);
       std::fill_n(mine.sums, sums_floats() + bias_floats(), 0.0f);
       for (int64_t i = chunks_ * part / parts_; i < chunks_ * (part + 1) / parts_; ++i) {
-        sum_chunk(call, chunk_at(i), mine);
+        sum_chunk(args, chunk_at(i), mine);
       }
     });
-    call.pool.parallel_ranges(conv_.out_channels, 8, [&](int64_t begin, int64_t end) {
-      for (int64_t m = begin; m < end; ++m) finish(call, scratch, m);
+    args.pool.parallel_ranges(conv_.out_channels, 8, [&](int64_t begin, int64_t end) {
+      for (int64_t m = begin; m < end; ++m) finish(args, scratch, m);
     });
   }
 
@@ -96,13 +96,13 @@ class WeightsBackwardKernel : public Kernel {
             {row, std::min(row + chunk_rows_, rows_.output)}};
   }
 
-  void sum_chunk(const KernelArgs& call, const Chunk& chunk, const Part& part) const {
+  void sum_chunk(const KernelArgs& args, const Chunk& chunk, const Part& part) const {
     for (int64_t n = chunk.images.begin; n < chunk.images.end; ++n) {
-      copy_rows(call, n, chunk.rows, part.copy + (n - chunk.images.begin) * copied_image());
+      copy_rows(args, n, chunk.rows, part.copy + (n - chunk.images.begin) * copied_image());
     }
     for (int64_t m = 0; m < out_blocks_; ++m) {
-      WeightsTile tile = describe(call, chunk, m);
-      if (call.outputs.size() > 1) sum_bias(tile, part.bias + m * block_);
+      WeightsTile tile = describe(args, chunk, m);
+      if (args.outputs.size() > 1) sum_bias(tile, part.bias + m * block_);
       for (int64_t b = 0; b < in_blocks_; ++b) {
         sum_taps(tile, part.copy + b * copied_block(), channels_of(b),
                  part.sums + (m * in_blocks_ + b) * pair_floats());
@@ -113,14 +113,14 @@ class WeightsBackwardKernel : public Kernel {
   int64_t channels_of(int64_t b) const { return std::min(pixel_, conv_.in_channels - b * pixel_); }
 
   // Everything in a tile but its elements of the image and its sums.
-  WeightsTile describe(const KernelArgs& call, const Chunk& chunk, int64_t m) const {
+  WeightsTile describe(const KernelArgs& args, const Chunk& chunk, int64_t m) const {
     WeightsTile tile;
     tile.x_image = copied_image();
     tile.x_row = rows_.stride * copied_row();
     tile.x_pixel = columns_.stride * pixel_;
     tile.dy_row = columns_.output * block_;
     tile.dy_image = out_blocks_ * conv_.output_plane() * block_;
-    tile.dy = call.input(1) + chunk.images.begin * tile.dy_image +
+    tile.dy = args.input(1) + chunk.images.begin * tile.dy_image +
               (m * rows_.output + chunk.rows.begin) * tile.dy_row;
     tile.images = chunk.images.count();
     tile.rows = chunk.rows.count();
@@ -155,9 +155,9 @@ class WeightsBackwardKernel : public Kernel {
   }
 
   // Copies the part of one image that some rows of the output read, with zeros for padding.
-  void copy_rows(const KernelArgs& call, int64_t image, ops::Range lines, float* to) const {
+  void copy_rows(const KernelArgs& args, int64_t image, ops::Range lines, float* to) const {
     const int64_t plane = rows_.input * columns_.input;
-    const float* x = call.input(0) + image * in_blocks_ * plane * pixel_;
+    const float* x = args.input(0) + image * in_blocks_ * plane * pixel_;
     const int64_t first = rows_.position(lines.begin, 0);
     for (int64_t b = 0; b < in_blocks_; ++b, x += plane * pixel_) {
       float* line = to + b * copied_block();
@@ -187,9 +187,9 @@ class WeightsBackwardKernel : public Kernel {
   }
 
   // Adds up the sums of all threads for one output channel, and its bias.
-  void finish(const KernelArgs& call, float* scratch, int64_t m) const {
+  void finish(const KernelArgs& args, float* scratch, int64_t m) const {
     const int64_t taps = conv_.taps(), at = m / block_, lane = m % block_;
-    float* dw = call.output(0) + m * conv_.in_channels * taps;
+    float* dw = args.output(0) + m * conv_.in_channels * taps;
     for (int64_t c = 0; c < conv_.in_channels; ++c) {
       const int64_t first = (at * in_blocks_ + c / pixel_) * pair_floats() + c % pixel_ * block_;
       for (int64_t tap = 0; tap < taps; ++tap) {
@@ -200,10 +200,10 @@ class WeightsBackwardKernel : public Kernel {
         *dw++ = sum;
       }
     }
-    if (call.outputs.size() == 1) return;
+    if (args.outputs.size() == 1) return;
     float bias = 0;
     for (int64_t p = 0; p < parts_; ++p) bias += part_at(scratch, p).bias[m];
-    call.output(1)[m] = bias;
+    args.output(1)[m] = bias;
   }
 
   const ops::Convolution conv_;
@@ -217,11 +217,11 @@ class WeightsBackwardKernel : public Kernel {
   int64_t elements_;  // of a tile, at most
 };
 
-std::unique_ptr<Kernel> make_sums(const KernelSpec& site) {
-  const bool fits = site.all_of_type(DType::kF32) && site.shape(1)[4] == block_size() &&
-                    site.node.integer("group", 1) == 1;
+std::unique_ptr<Kernel> make_sums(const KernelSpec& spec) {
+  const bool fits = spec.all_of_type(DType::kF32) && spec.shape(1)[4] == block_size() &&
+                    spec.node.integer("group", 1) == 1;
   if (!fits) return nullptr;
-  return std::make_unique<WeightsBackwardKernel>(site);
+  return std::make_unique<WeightsBackwardKernel>(spec);
 }
 
 }  // namespace

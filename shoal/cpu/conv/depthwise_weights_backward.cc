@@ -14,21 +14,21 @@ namespace {
 
 class DepthwiseWeightsKernel : public Kernel {
  public:
-  explicit DepthwiseWeightsKernel(const KernelSpec& site)
-      : conv_(blocked_convolution_behind(site.node, site.shape(0), site.outputs[0].shape)),
+  explicit DepthwiseWeightsKernel(const KernelSpec& spec)
+      : conv_(blocked_convolution_behind(spec.node, spec.shape(0), spec.outputs[0].shape)),
         rows_(conv_.window.axes[1]),
         columns_(conv_.window.axes[2]),
-        blocks_(site.shape(1)[1]),
-        block_(site.shape(1)[4]) {}
+        blocks_(spec.shape(1)[1]),
+        block_(spec.shape(1)[4]) {}
 
-  void run(const KernelArgs& call) const override {
-    auto* scratch = reinterpret_cast<float*>(call.scratch);
-    call.pool.parallel_ranges(blocks_, 1, [&](int64_t begin, int64_t end) {
+  void run(const KernelArgs& args) const override {
+    auto* scratch = reinterpret_cast<float*>(args.scratch);
+    args.pool.parallel_ranges(blocks_, 1, [&](int64_t begin, int64_t end) {
       for (int64_t b = begin; b < end; ++b) {
         float* sums = scratch + b * sums_floats();
         std::fill_n(sums, sums_floats(), 0.0f);
-        for (int64_t n = 0; n < conv_.batch; ++n) sum_plane(call, n * blocks_ + b, sums);
-        finish(call, b, sums);
+        for (int64_t n = 0; n < conv_.batch; ++n) sum_plane(args, n * blocks_ + b, sums);
+        finish(args, b, sums);
       }
     });
   }
@@ -41,10 +41,10 @@ class DepthwiseWeightsKernel : public Kernel {
   // Sums of one block: [tap][channel], then the bias.
   int64_t sums_floats() const { return (conv_.taps() + 1) * block_; }
 
-  void sum_plane(const KernelArgs& call, int64_t plane, float* sums) const {
-    const float* x = call.input(0) + plane * conv_.input_plane() * block_;
-    const float* dy = call.input(1) + plane * conv_.output_plane() * block_;
-    if (call.outputs.size() > 1) add_pixels(dy, conv_.output_plane(), sums + conv_.taps() * block_);
+  void sum_plane(const KernelArgs& args, int64_t plane, float* sums) const {
+    const float* x = args.input(0) + plane * conv_.input_plane() * block_;
+    const float* dy = args.input(1) + plane * conv_.output_plane() * block_;
+    if (args.outputs.size() > 1) add_pixels(dy, conv_.output_plane(), sums + conv_.taps() * block_);
     for (int64_t kh = 0; kh < rows_.kernel; ++kh) {
       const ops::Range rows = rows_.outputs(kh);
       for (int64_t kw = 0; kw < columns_.kernel; ++kw, sums += block_) {
@@ -61,13 +61,13 @@ class DepthwiseWeightsKernel : public Kernel {
     }
   }
 
-  void finish(const KernelArgs& call, int64_t b, const float* sums) const {
+  void finish(const KernelArgs& args, int64_t b, const float* sums) const {
     const int64_t taps = conv_.taps(), first = b * block_;
     for (int64_t c = first; c < std::min(first + block_, conv_.groups); ++c) {
       for (int64_t tap = 0; tap < taps; ++tap) {
-        call.output(0)[c * taps + tap] = sums[tap * block_ + c - first];
+        args.output(0)[c * taps + tap] = sums[tap * block_ + c - first];
       }
-      if (call.outputs.size() > 1) call.output(1)[c] = sums[taps * block_ + c - first];
+      if (args.outputs.size() > 1) args.output(1)[c] = sums[taps * block_ + c - first];
     }
   }
 
@@ -76,10 +76,10 @@ class DepthwiseWeightsKernel : public Kernel {
   const int64_t blocks_, block_;
 };
 
-std::unique_ptr<Kernel> make_depthwise(const KernelSpec& site) {
-  const bool fits = site.all_of_type(DType::kF32) && site.shape(0).rank() == 5 &&
-                    site.shape(1)[4] == block_size() && site.node.integer("group", 1) > 1;
-  return fits ? std::make_unique<DepthwiseWeightsKernel>(site) : nullptr;
+std::unique_ptr<Kernel> make_depthwise(const KernelSpec& spec) {
+  const bool fits = spec.all_of_type(DType::kF32) && spec.shape(0).rank() == 5 &&
+                    spec.shape(1)[4] == block_size() && spec.node.integer("group", 1) > 1;
+  return fits ? std::make_unique<DepthwiseWeightsKernel>(spec) : nullptr;
 }
 
 }  // namespace

@@ -10,7 +10,7 @@
 #include <limits>
 
 #include "shoal/base/round_up.h"
-#include "shoal/cpu/conv/blocked_site.h"
+#include "shoal/cpu/conv/blocked_spec.h"
 #include "shoal/cpu/conv/filter_panels.h"
 #include "shoal/cpu/conv/filters.h"
 
@@ -24,28 +24,28 @@ constexpr int64_t kPlainChannels = 4;  // of an image that is not blocked, when 
 
 class DirectKernel : public Kernel {
  public:
-  explicit DirectKernel(const KernelSpec& site)
-      : site_(site),
+  explicit DirectKernel(const KernelSpec& spec)
+      : spec_(spec),
         flat_(is_flat()),
-        copies_(!site_.image_is_blocked || is_padded(site_.rows()) || is_padded(site_.columns())),
-        pixel_(site_.image_is_blocked ? site_.block : kPlainChannels),
-        row_length_(flat_ ? site_.conv.output_plane() : site_.columns().output),
-        output_rows_(flat_ ? 1 : site_.rows().output),
-        tile_(choose_tile(tile_sizes(), row_length_, site_.out_blocks)),
+        copies_(!spec_.image_is_blocked || is_padded(spec_.rows()) || is_padded(spec_.columns())),
+        pixel_(spec_.image_is_blocked ? spec_.block : kPlainChannels),
+        row_length_(flat_ ? spec_.conv.output_plane() : spec_.columns().output),
+        output_rows_(flat_ ? 1 : spec_.rows().output),
+        tile_(choose_tile(tile_sizes(), row_length_, spec_.out_blocks)),
         functions_(find_functions()),
-        threads_(site.pool.threads()),
+        threads_(spec.pool.threads()),
         panels_(
-            {site_.conv.out_channels, site_.in_channels, pixel_, site_.conv.taps(), tile_.blocks}),
-        filters_(site, form(), panels_.floats(), site_.out_blocks, packing()) {
+            {spec_.conv.out_channels, spec_.in_channels, pixel_, spec_.conv.taps(), tile_.blocks}),
+        filters_(spec, form(), panels_.floats(), spec_.out_blocks, packing()) {
     choose_work();
   }
 
-  void run(const KernelArgs& call) const override {
-    auto* scratch = reinterpret_cast<float*>(call.scratch);
-    const Run run{call, filters_.view(call, scratch, packing())};
+  void run(const KernelArgs& args) const override {
+    auto* scratch = reinterpret_cast<float*>(args.scratch);
+    const Run run{args, filters_.view(args, scratch, packing())};
     float* copies = scratch + filters_.scratch_floats();
     const int64_t per_image = chunks_ * parts_;
-    call.pool.parallel_for(site_.conv.batch * per_image, [&](int64_t index, int slot) {
+    args.pool.parallel_for(spec_.conv.batch * per_image, [&](int64_t index, int slot) {
       run_part(run, index / per_image, index % per_image / parts_, index % parts_,
                copies + slot * copied_floats_);
     });
@@ -58,7 +58,7 @@ class DirectKernel : public Kernel {
 
  private:
   struct Run {
-    const KernelArgs& call;
+    const KernelArgs& args;
     Filters::View filters;
   };
 
@@ -69,21 +69,21 @@ class DirectKernel : public Kernel {
   // A 1x1 convolution reads every pixel once: the whole image is one row, and no tile ends at its
   // edge.
   bool is_flat() const {
-    return site_.image_is_blocked &&
-           std::ranges::all_of(site_.conv.window.axes, [](const ops::WindowAxis& axis) {
+    return spec_.image_is_blocked &&
+           std::ranges::all_of(spec_.conv.window.axes, [](const ops::WindowAxis& axis) {
              return axis.kernel == 1 && axis.stride == 1 && !is_padded(axis);
            });
   }
 
   PackedForm form() const {
     return {"direct",
-            {site_.conv.out_channels, site_.in_channels, pixel_, site_.conv.taps(), tile_.blocks,
+            {spec_.conv.out_channels, spec_.in_channels, pixel_, spec_.conv.taps(), tile_.blocks,
              block_size()}};
   }
 
   Filters::Pack packing() const {
     return [this](const float* w, ThreadPool& pool, float* to) {
-      const int64_t in = site_.in_channels, taps = site_.conv.taps();
+      const int64_t in = spec_.in_channels, taps = spec_.conv.taps();
       panels_.fill(
           pool, [=](int64_t m, int64_t c, int64_t tap) { return w[(m * in + c) * taps + tap]; },
           to);
@@ -100,8 +100,8 @@ class DirectKernel : public Kernel {
   // panels, into even parts if there are not enough chunks for all threads. Parts of a chunk copy
   // the same rows.
   void choose_work() {
-    const int64_t channels = site_.in_blocks * pixel_;
-    const int64_t line = channels * (flat_ ? tile_.pixels : copied_columns() * site_.rows().stride);
+    const int64_t channels = spec_.in_blocks * pixel_;
+    const int64_t line = channels * (flat_ ? tile_.pixels : copied_columns() * spec_.rows().stride);
     const int64_t most = std::clamp<int64_t>(kChunkFloats / line, 1, lines());
     chunks_ = ceil_div(lines(), most);
     chunk_ = ceil_div(lines(), chunks_);
@@ -109,19 +109,19 @@ class DirectKernel : public Kernel {
     if (copies_) copied_floats_ = channels * copied_columns() * copied_rows(chunk_);
     constexpr int64_t kPartsPerThread = 4;
     const int64_t wanted = threads_ == 1 ? 1 : kPartsPerThread * threads_;
-    const int64_t images = site_.conv.batch * chunks_;
+    const int64_t images = spec_.conv.batch * chunks_;
     parts_ = std::clamp<int64_t>(ceil_div(wanted, images), 1, chunk_ * panels_.panels());
   }
 
   int64_t copied_columns() const {
-    return (site_.columns().output - 1) * site_.columns().stride + site_.columns().extent();
+    return (spec_.columns().output - 1) * spec_.columns().stride + spec_.columns().extent();
   }
   int64_t copied_rows(int64_t output_rows) const {
-    return (output_rows - 1) * site_.rows().stride + site_.rows().extent();
+    return (output_rows - 1) * spec_.rows().stride + spec_.rows().extent();
   }
 
   void run_part(const Run& run, int64_t image, int64_t chunk, int64_t part, float* scratch) const {
-    const float* x = run.call.input(0) + image * site_.input_image();
+    const float* x = run.args.input(0) + image * spec_.input_image();
     const int64_t begin = chunk * chunk_, end = std::min(begin + chunk_, lines());
     if (copies_) copy_rows(x, begin, end, scratch);
     // Units of work are numbered panel by panel, so that a panel of weights meets many lines.
@@ -140,88 +140,88 @@ class DirectKernel : public Kernel {
   // `x` is the memory that tiles read, from line `origin` on.
   void run_lines(const Run& run, int64_t image, int64_t panel, ops::Range lines_here,
                  const float* x, int64_t origin) const {
-    const int64_t at = (image * site_.out_blocks + panels_.first_block(panel)) *
-                       site_.conv.output_plane() * site_.block;
+    const int64_t at = (image * spec_.out_blocks + panels_.first_block(panel)) *
+                       spec_.conv.output_plane() * spec_.block;
     ConvTile tile = describe(run.filters, panel);
     if (flat_) {
       const bool at_end = lines_here.end == lines();
-      run_row(run.call, tile, x, at, lines_here.begin * tile_.pixels,
+      run_row(run.args, tile, x, at, lines_here.begin * tile_.pixels,
               at_end ? row_length_ : lines_here.end * tile_.pixels);
       return;
     }
     for (int64_t row = lines_here.begin; row < lines_here.end; ++row) {
-      run_row(run.call, tile, x + (row - origin) * row_floats(),
-              at + row * row_length_ * site_.block, 0, row_length_);
+      run_row(run.args, tile, x + (row - origin) * row_floats(),
+              at + row * row_length_ * spec_.block, 0, row_length_);
     }
   }
 
   // Floats that tiles advance in x from one row of the output to the next.
   int64_t row_floats() const {
-    return site_.rows().stride * pixel_ * (copies_ ? copied_columns() : site_.columns().input);
+    return spec_.rows().stride * pixel_ * (copies_ ? copied_columns() : spec_.columns().input);
   }
 
   // Pixels [begin, end) of a row that starts at `x` and at `at` of the output.
-  void run_row(const KernelArgs& call, ConvTile& tile, const float* x, int64_t at, int64_t begin,
+  void run_row(const KernelArgs& args, ConvTile& tile, const float* x, int64_t at, int64_t begin,
                int64_t end) const {
-    const int64_t step = site_.columns().stride * pixel_;
+    const int64_t step = spec_.columns().stride * pixel_;
     const ConvTileFunction convolve = functions_[static_cast<size_t>(tile.out_blocks)];
     for (int64_t i = begin; i < end; i += tile_.pixels) {
       // The last tile of the row computes some pixels a second time: no tile is partial.
       const int64_t pixel = std::min(i, row_length_ - tile_.pixels);
-      const int64_t to = at + pixel * site_.block;
+      const int64_t to = at + pixel * spec_.block;
       tile.x = x + pixel * step;
-      tile.y = call.output(0) + to;
-      tile.addend = call.has(3) ? call.input(3) + to : nullptr;
+      tile.y = args.output(0) + to;
+      tile.addend = args.has(3) ? args.input(3) + to : nullptr;
       convolve(tile, step);
       apply_pass(tile);
     }
   }
 
   void apply_pass(const ConvTile& tile) const {
-    const Function& pass = site_.activation.pass;
+    const Function& pass = spec_.activation.pass;
     if (pass.loop == nullptr) return;
     for (int64_t b = 0; b < tile.out_blocks; ++b) {
       float* y = tile.y + b * tile.y_block;
-      pass(y, y, tile_.pixels * site_.block);
+      pass(y, y, tile_.pixels * spec_.block);
     }
   }
 
   // Everything in a tile that does not depend on its place.
   ConvTile describe(const Filters::View& filters, int64_t panel) const {
-    const int64_t width = copies_ ? copied_columns() : site_.columns().input;
-    const int64_t height = copies_ ? copied_rows(chunk_) : site_.rows().input;
+    const int64_t width = copies_ ? copied_columns() : spec_.columns().input;
+    const int64_t height = copies_ ? copied_rows(chunk_) : spec_.rows().input;
     ConvTile tile;
     tile.x_block = width * height * pixel_;
-    tile.x_row = site_.rows().dilation * width * pixel_;
-    tile.x_column = site_.columns().dilation * pixel_;
-    tile.in_blocks = site_.image_is_blocked ? site_.in_blocks : 1;
+    tile.x_row = spec_.rows().dilation * width * pixel_;
+    tile.x_column = spec_.columns().dilation * pixel_;
+    tile.in_blocks = spec_.image_is_blocked ? spec_.in_blocks : 1;
     tile.full_channels = pixel_;
-    tile.last_channels = site_.in_channels - (tile.in_blocks - 1) * pixel_;
-    tile.tap_rows = site_.rows().kernel;
-    tile.tap_columns = site_.columns().kernel;
+    tile.last_channels = spec_.in_channels - (tile.in_blocks - 1) * pixel_;
+    tile.tap_rows = spec_.rows().kernel;
+    tile.tap_columns = spec_.columns().kernel;
     tile.w = filters.packed + panels_.place(panel);
-    tile.bias = filters.bias + panels_.first_block(panel) * site_.block;
+    tile.bias = filters.bias + panels_.first_block(panel) * spec_.block;
     tile.out_blocks = panels_.blocks_of(panel);
-    tile.y_block = site_.conv.output_plane() * site_.block;
-    tile.y_pixel = site_.block;
-    tile.low = site_.activation.low;
-    tile.high = site_.activation.high;
+    tile.y_block = spec_.conv.output_plane() * spec_.block;
+    tile.y_pixel = spec_.block;
+    tile.low = spec_.activation.low;
+    tile.high = spec_.activation.high;
     return tile;
   }
 
   // Copies the part of the image that the output rows [begin, end) read, with zeros for padding, as
   // [block][row][column][channel].
   void copy_rows(const float* x, int64_t begin, int64_t end, float* to) const {
-    const ops::WindowAxis &rows = site_.rows(), &columns = site_.columns();
+    const ops::WindowAxis &rows = spec_.rows(), &columns = spec_.columns();
     const int64_t plane = rows.input * columns.input, width = copied_columns();
-    const int64_t blocks = site_.image_is_blocked ? site_.in_blocks : 1;
+    const int64_t blocks = spec_.image_is_blocked ? spec_.in_blocks : 1;
     const int64_t first = rows.position(begin, 0), count = copied_rows(end - begin);
     for (int64_t b = 0; b < blocks; ++b) {
       float* line = to + b * width * copied_rows(chunk_) * pixel_;
       for (int64_t r = first; r < first + count; ++r, line += width * pixel_) {
         if (r < 0 || r >= rows.input) {
           std::fill_n(line, width * pixel_, 0.0f);
-        } else if (site_.image_is_blocked) {
+        } else if (spec_.image_is_blocked) {
           copy_line(x + (b * plane + r * columns.input) * pixel_, line);
         } else {
           interleave_line(x + r * columns.input, plane, line);
@@ -232,7 +232,7 @@ class DirectKernel : public Kernel {
 
   // Columns of [-pad, -pad + width) that the image has, counted from -pad.
   ops::Range inner_columns() const {
-    const ops::WindowAxis& axis = site_.columns();
+    const ops::WindowAxis& axis = spec_.columns();
     const int64_t begin = std::min(axis.pad_begin, copied_columns());
     return {begin, std::min(axis.pad_begin + axis.input, copied_columns())};
   }
@@ -247,7 +247,7 @@ class DirectKernel : public Kernel {
   void interleave_line(const float* x, int64_t plane, float* to) const {
     const ops::Range inner = inner_columns();
     std::fill_n(to, copied_columns() * pixel_, 0.0f);
-    for (int64_t c = 0; c < site_.in_channels; ++c) {
+    for (int64_t c = 0; c < spec_.in_channels; ++c) {
       float* channel = to + inner.begin * pixel_ + c;
       for (int64_t i = 0; i < inner.count(); ++i) channel[i * pixel_] = x[c * plane + i];
     }
@@ -257,12 +257,12 @@ class DirectKernel : public Kernel {
     std::array<ConvTileFunction, kMostTileBlocks + 1> functions{};
     for (int64_t blocks = 1; blocks <= tile_.blocks; ++blocks) {
       functions[static_cast<size_t>(blocks)] =
-          conv_tile_function({tile_.pixels, blocks}, site_.columns().stride * pixel_);
+          conv_tile_function({tile_.pixels, blocks}, spec_.columns().stride * pixel_);
     }
     return functions;
   }
 
-  const BlockedSite site_;
+  const BlockedSpec spec_;
   const bool flat_, copies_;
   const int64_t pixel_;  // floats from one pixel to the next, as tiles see them
   const int64_t row_length_, output_rows_;
@@ -276,18 +276,18 @@ class DirectKernel : public Kernel {
   int64_t copied_floats_ = 0;       // that each thread needs
 };
 
-bool fits(const KernelSpec& site) {
-  return site.all_of_type(DType::kF32) && site.node.integer("group", 1) == 1;
+bool fits(const KernelSpec& spec) {
+  return spec.all_of_type(DType::kF32) && spec.node.integer("group", 1) == 1;
 }
 
-std::unique_ptr<Kernel> make_direct(const KernelSpec& site) {
-  return fits(site) ? std::make_unique<DirectKernel>(site) : nullptr;
+std::unique_ptr<Kernel> make_direct(const KernelSpec& spec) {
+  return fits(spec) ? std::make_unique<DirectKernel>(spec) : nullptr;
 }
 
-double cost(const KernelSpec& site) {
-  if (!fits(site)) return std::numeric_limits<double>::infinity();
+double cost(const KernelSpec& spec) {
+  if (!fits(spec)) return std::numeric_limits<double>::infinity();
   return static_cast<double>(
-      ops::count_macs(blocked_convolution_of(site.node, site.shape(0), site.shape(1))));
+      ops::count_macs(blocked_convolution_of(spec.node, spec.shape(0), spec.shape(1))));
 }
 
 }  // namespace

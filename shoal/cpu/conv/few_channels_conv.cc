@@ -3,7 +3,7 @@
 // fill up the last input block meet weights of zero.
 #include <algorithm>
 
-#include "shoal/cpu/conv/blocked_site.h"
+#include "shoal/cpu/conv/blocked_spec.h"
 #include "shoal/cpu/conv/direct_rows.h"
 #include "shoal/cpu/conv/dot_tile.h"
 
@@ -15,26 +15,26 @@ constexpr int64_t kChunkFloats = int64_t{48} << 10;
 
 class FewChannelsKernel : public Kernel {
  public:
-  explicit FewChannelsKernel(const KernelSpec& site)
-      : conv_(blocked_convolution_of(site.node, site.shape(0), site.shape(1))),
-        block_(site.shape(0)[4]),
-        in_blocks_(site.shape(0)[1]),
-        activation_(ops::activation_of(site.node)),
+  explicit FewChannelsKernel(const KernelSpec& spec)
+      : conv_(blocked_convolution_of(spec.node, spec.shape(0), spec.shape(1))),
+        block_(spec.shape(0)[4]),
+        in_blocks_(spec.shape(0)[1]),
+        activation_(ops::activation_of(spec.node)),
         rows_(conv_, conv_.in_channels, block_, true, false),
         tile_(dot_tile_function(conv_.out_channels, rows_.row_length())),
-        threads_(site.pool.threads()),
-        bias_(blocked_bias(site, 1, std::max(block_, conv_.out_channels))),
+        threads_(spec.pool.threads()),
+        bias_(blocked_bias(spec, 1, std::max(block_, conv_.out_channels))),
         weights_(in_blocks_ * conv_.taps() * conv_.out_channels * block_) {
     rows_.share(conv_.batch, 1, tile_.pixels, kChunkFloats, threads_);
-    pack(site.constant(1)->data<float>().data());
-    site.constant(1)->release_pages();
+    pack(spec.constant(1)->data<float>().data());
+    spec.constant(1)->release_pages();
   }
 
-  void run(const KernelArgs& call) const override {
-    auto* scratch = reinterpret_cast<float*>(call.scratch);
+  void run(const KernelArgs& args) const override {
+    auto* scratch = reinterpret_cast<float*>(args.scratch);
     const int64_t parts = rows_.parts_of_image();
-    call.pool.parallel_for(conv_.batch * parts, [&](int64_t index, int slot) {
-      run_part(call, index / parts, index % parts, scratch + slot * rows_.copied_elements());
+    args.pool.parallel_for(conv_.batch * parts, [&](int64_t index, int slot) {
+      run_part(args, index / parts, index % parts, scratch + slot * rows_.copied_elements());
     });
   }
 
@@ -54,28 +54,28 @@ class FewChannelsKernel : public Kernel {
     }
   }
 
-  void run_part(const KernelArgs& call, int64_t image, int64_t part, float* scratch) const {
-    const float* x = call.input(0) + image * in_blocks_ * conv_.input_plane() * block_;
+  void run_part(const KernelArgs& args, int64_t image, int64_t part, float* scratch) const {
+    const float* x = args.input(0) + image * in_blocks_ * conv_.input_plane() * block_;
     const int64_t at = image * conv_.out_channels * conv_.output_plane();
     DotTile tile = describe();
     rows_.for_each_row(x, part, 0.0f, scratch, PlainCopier<float>{block_},
                        [&](int64_t, const float* row, int64_t y, int64_t begin, int64_t end) {
-                         run_row(call, tile, row, at + y * rows_.row_length(), begin, end);
+                         run_row(args, tile, row, at + y * rows_.row_length(), begin, end);
                        });
   }
 
   // Pixels [begin, end) of a row that starts at `x` and at `at` of the output.
-  void run_row(const KernelArgs& call, DotTile& tile, const float* x, int64_t at, int64_t begin,
+  void run_row(const KernelArgs& args, DotTile& tile, const float* x, int64_t at, int64_t begin,
                int64_t end) const {
     for (int64_t i = begin; i < end; i += tile_.pixels) {
       // The last tile of the row computes some pixels a second time: no tile is partial.
       const int64_t pixel = std::min(i, rows_.row_length() - tile_.pixels);
       tile.x = x + pixel * rows_.step();
-      tile.y = call.output(0) + at + pixel;
-      tile.addend = call.has(3) ? call.input(3) + at + pixel : nullptr;
+      tile.y = args.output(0) + at + pixel;
+      tile.addend = args.has(3) ? args.input(3) + at + pixel : nullptr;
       tile_.run(tile);
     }
-    apply_pass(call.output(0) + at + begin, end - begin);
+    apply_pass(args.output(0) + at + begin, end - begin);
   }
 
   // Everything in a tile that does not depend on its place.
@@ -113,10 +113,10 @@ class FewChannelsKernel : public Kernel {
   AlignedFloats weights_;  // as DotTile says
 };
 
-std::unique_ptr<Kernel> make_few_channels(const KernelSpec& site) {
-  if (!has_constant_filters(site) || site.node.integer("group", 1) != 1) return nullptr;
-  if (dot_tile_function(site.shape(1)[0], 1).run == nullptr) return nullptr;
-  return std::make_unique<FewChannelsKernel>(site);
+std::unique_ptr<Kernel> make_few_channels(const KernelSpec& spec) {
+  if (!has_constant_filters(spec) || spec.node.integer("group", 1) != 1) return nullptr;
+  if (dot_tile_function(spec.shape(1)[0], 1).run == nullptr) return nullptr;
+  return std::make_unique<FewChannelsKernel>(spec);
 }
 
 }  // namespace

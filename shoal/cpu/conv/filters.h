@@ -8,7 +8,7 @@
 #include <functional>
 
 #include "shoal/base/round_up.h"
-#include "shoal/cpu/conv/blocked_site.h"
+#include "shoal/cpu/conv/blocked_spec.h"
 #include "shoal/cpu/conv/conv_tile.h"
 #include "shoal/cpu/packed_weights.h"
 
@@ -27,14 +27,14 @@ class Filters {
 
   Filters() = default;
   // `count` is the number of packed floats. Weights are input 1, bias is input 2.
-  Filters(const KernelSpec& site, const PackedForm& form, int64_t count, int64_t out_blocks,
+  Filters(const KernelSpec& spec, const PackedForm& form, int64_t count, int64_t out_blocks,
           const Pack& pack)
       : count_(count), bias_count_(out_blocks * block_size()) {
-    if (!has_constant_filters(site)) return;
-    bias_ = blocked_bias(site, out_blocks, block_size());
-    const float* w = site.constant(1)->data<float>().data();
-    packed_ = packed_weights(site, form, count, [&](float* to) { pack(w, site.pool, to); });
-    site.constant(1)->release_pages();
+    if (!has_constant_filters(spec)) return;
+    bias_ = blocked_bias(spec, out_blocks, block_size());
+    const float* w = spec.constant(1)->data<float>().data();
+    packed_ = packed_weights(spec, form, count, [&](float* to) { pack(w, spec.pool, to); });
+    spec.constant(1)->release_pages();
   }
 
   int64_t scratch_floats() const {
@@ -42,12 +42,12 @@ class Filters {
   }
 
   // Packs variable weights into `scratch`, which has scratch_floats(). Call once per run.
-  View view(const KernelArgs& call, float* scratch, const Pack& pack) const {
+  View view(const KernelArgs& args, float* scratch, const Pack& pack) const {
     if (packed_) return {packed_.get(), bias_.data()};
-    pack(call.input(1), call.pool, scratch);
+    pack(args.input(1), args.pool, scratch);
     float* bias = scratch + round_up(count_, kLine);
     std::fill_n(bias, bias_count_, 0.0f);
-    if (call.has(2)) std::ranges::copy(call.inputs[2].data<float>(), bias);
+    if (args.has(2)) std::ranges::copy(args.inputs[2].data<float>(), bias);
     return {scratch, bias};
   }
 

@@ -4,7 +4,7 @@
 #include <optional>
 #include <unordered_map>
 
-#include "shoal/cpu/conv/blocked_site.h"
+#include "shoal/cpu/conv/blocked_spec.h"
 #include "shoal/cpu/product/onednn.h"
 
 namespace shoal::cpu {
@@ -23,12 +23,12 @@ int64_t end_padding(const ops::WindowAxis& axis) {
   return (axis.output - 1) * axis.stride + axis.extent() - axis.input - axis.pad_begin;
 }
 
-Descriptor describe(const BlockedSite& site, bool has_residual) {
-  const ops::Convolution& conv = site.conv;
-  const ops::WindowAxis &rows = site.rows(), &columns = site.columns();
-  const Tag blocked = site.block == 16 ? Tag::nChw16c : Tag::nChw8c;
+Descriptor describe(const BlockedSpec& spec, bool has_residual) {
+  const ops::Convolution& conv = spec.conv;
+  const ops::WindowAxis &rows = spec.rows(), &columns = spec.columns();
+  const Tag blocked = spec.block == 16 ? Tag::nChw16c : Tag::nChw8c;
   const Desc x = floats({conv.batch, conv.in_channels, rows.input, columns.input},
-                        site.image_is_blocked ? blocked : Tag::nchw);
+                        spec.image_is_blocked ? blocked : Tag::nchw);
   const Desc w =
       floats({conv.out_channels, conv.in_channels, rows.kernel, columns.kernel}, Tag::any);
   const Desc y = floats({conv.batch, conv.out_channels, rows.output, columns.output}, blocked);
@@ -39,7 +39,7 @@ Descriptor describe(const BlockedSite& site, bool has_residual) {
       Dims{end_padding(rows), end_padding(columns)});
   dnnl::post_ops after;
   if (has_residual) after.append_binary(dnnl::algorithm::binary_add, y);
-  append_clamp(after, site.activation);
+  append_clamp(after, spec.activation);
   dnnl::primitive_attr attributes;
   attributes.set_post_ops(after);
   attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
@@ -48,41 +48,41 @@ Descriptor describe(const BlockedSite& site, bool has_residual) {
 
 class OneDnnConvKernel : public Kernel {
  public:
-  OneDnnConvKernel(const KernelSpec& site, const Descriptor& descriptor)
-      : site_(site),
+  OneDnnConvKernel(const KernelSpec& spec, const Descriptor& descriptor)
+      : spec_(spec),
         descriptor_(descriptor),
         primitive_(descriptor),
-        weights_(pack(*site.constant(1))) {}
+        weights_(pack(*spec.constant(1))) {}
 
-  void run(const KernelArgs& call) const override {
+  void run(const KernelArgs& args) const override {
     const OneOpenMpThread one;
     const Desc y = descriptor_.dst_desc();
     std::unordered_map<int, dnnl::memory> arguments = {
-        {DNNL_ARG_SRC, onednn_memory(descriptor_.src_desc(), call.input(0))},
+        {DNNL_ARG_SRC, onednn_memory(descriptor_.src_desc(), args.input(0))},
         {DNNL_ARG_WEIGHTS, onednn_memory(descriptor_.weights_desc(), weights_.data())},
-        {DNNL_ARG_BIAS, onednn_memory(descriptor_.bias_desc(), site_.bias.data())},
-        {DNNL_ARG_SCRATCHPAD, onednn_memory(descriptor_.scratchpad_desc(), call.scratch)},
-        {DNNL_ARG_DST, onednn_memory(y, call.output(0))}};
-    if (call.has(3)) {
+        {DNNL_ARG_BIAS, onednn_memory(descriptor_.bias_desc(), spec_.bias.data())},
+        {DNNL_ARG_SCRATCHPAD, onednn_memory(descriptor_.scratchpad_desc(), args.scratch)},
+        {DNNL_ARG_DST, onednn_memory(y, args.output(0))}};
+    if (args.has(3)) {
       arguments.emplace(DNNL_ARG_ATTR_MULTIPLE_POST_OP(0) | DNNL_ARG_SRC_1,
-                        onednn_memory(y, call.input(3)));
+                        onednn_memory(y, args.input(3)));
     }
     dnnl::stream stream(onednn_engine());
     primitive_.execute(stream, arguments);
     stream.wait();
     // Clamps are post-ops of the primitive; other activations are a pass of our own.
-    const Function& pass = site_.activation.pass;
-    const int64_t count = site_.conv.batch * site_.output_image();
-    if (pass.loop != nullptr) pass(call.output(0), call.output(0), count);
+    const Function& pass = spec_.activation.pass;
+    const int64_t count = spec_.conv.batch * spec_.output_image();
+    if (pass.loop != nullptr) pass(args.output(0), args.output(0), count);
   }
 
   size_t scratch_bytes() const override { return descriptor_.scratchpad_desc().get_size(); }
 
  private:
   AlignedFloats pack(const Tensor& weights) const {
-    const ops::Convolution& conv = site_.conv;
+    const ops::Convolution& conv = spec_.conv;
     const Desc plain =
-        floats({conv.out_channels, conv.in_channels, site_.rows().kernel, site_.columns().kernel},
+        floats({conv.out_channels, conv.in_channels, spec_.rows().kernel, spec_.columns().kernel},
                Tag::oihw);
     AlignedFloats packed =
         reordered(plain, weights.data<float>().data(), descriptor_.weights_desc());
@@ -90,31 +90,31 @@ class OneDnnConvKernel : public Kernel {
     return packed;
   }
 
-  const BlockedSite site_;
+  const BlockedSpec spec_;
   const Descriptor descriptor_;
   const dnnl::convolution_forward primitive_;
   const AlignedFloats weights_;
 };
 
-std::optional<Descriptor> descriptor_of(const KernelSpec& site) {
-  const int64_t block = site.outputs[0].shape[4];
-  const bool fits = has_constant_filters(site) && site.pool.threads() == 1 &&
-                    (block == 8 || block == 16) && site.node.integer("group", 1) == 1;
+std::optional<Descriptor> descriptor_of(const KernelSpec& spec) {
+  const int64_t block = spec.outputs[0].shape[4];
+  const bool fits = has_constant_filters(spec) && spec.pool.threads() == 1 &&
+                    (block == 8 || block == 16) && spec.node.integer("group", 1) == 1;
   if (!fits) return std::nullopt;
-  return if_possible([&] { return describe(BlockedSite(site), site.given(3)); });
+  return if_possible([&] { return describe(BlockedSpec(spec), spec.given(3)); });
 }
 
-std::unique_ptr<Kernel> make_conv(const KernelSpec& site) {
+std::unique_ptr<Kernel> make_conv(const KernelSpec& spec) {
   const OneOpenMpThread one;
-  const auto descriptor = descriptor_of(site);
-  return descriptor ? std::make_unique<OneDnnConvKernel>(site, *descriptor) : nullptr;
+  const auto descriptor = descriptor_of(spec);
+  return descriptor ? std::make_unique<OneDnnConvKernel>(spec, *descriptor) : nullptr;
 }
 
 // The same estimate as for our own direct kernel, so that the two are always measured.
-double cost(const KernelSpec& site) {
-  if (!descriptor_of(site)) return std::numeric_limits<double>::infinity();
+double cost(const KernelSpec& spec) {
+  if (!descriptor_of(spec)) return std::numeric_limits<double>::infinity();
   return static_cast<double>(
-      ops::count_macs(blocked_convolution_of(site.node, site.shape(0), site.shape(1))));
+      ops::count_macs(blocked_convolution_of(spec.node, spec.shape(0), spec.shape(1))));
 }
 
 }  // namespace

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <array>
 
-#include "shoal/cpu/conv/blocked_site.h"
+#include "shoal/cpu/conv/blocked_spec.h"
 #include "shoal/cpu/conv/filter_panels.h"
 #include "shoal/cpu/conv/filters.h"
 #include "shoal/cpu/conv/phases.h"
@@ -21,13 +21,13 @@ constexpr int64_t kChunkFloats = int64_t{48} << 10;
 
 // Sizes of a BlockedConvTranspose node. conv is the convolution from y to x: its input is our
 // output.
-struct TransposedSite {
-  explicit TransposedSite(const KernelSpec& site)
-      : conv(blocked_transposed_convolution_of(site.node, site.shape(0), site.shape(1))),
-        block(site.outputs[0].shape[4]),
-        in_blocks(site.shape(0)[1]),
-        out_blocks(site.outputs[0].shape[1]),
-        activation(ops::activation_of(site.node)) {}
+struct TransposedSpec {
+  explicit TransposedSpec(const KernelSpec& spec)
+      : conv(blocked_transposed_convolution_of(spec.node, spec.shape(0), spec.shape(1))),
+        block(spec.outputs[0].shape[4]),
+        in_blocks(spec.shape(0)[1]),
+        out_blocks(spec.outputs[0].shape[1]),
+        activation(ops::activation_of(spec.node)) {}
 
   ops::Convolution conv;  // from y to x
   int64_t in_channels() const { return conv.out_channels; }
@@ -43,35 +43,35 @@ struct TransposedSite {
 
 class PhaseKernel : public Kernel {
  public:
-  explicit PhaseKernel(const KernelSpec& site)
-      : site_(site),
-        rows_(site_.conv.window.axes[1]),
-        columns_(site_.conv.window.axes[2]),
-        tile_(choose_tile(tile_sizes(), columns_.fewest(), site_.out_blocks)),
-        threads_(site.pool.threads()) {
+  explicit PhaseKernel(const KernelSpec& spec)
+      : spec_(spec),
+        rows_(spec_.conv.window.axes[1]),
+        columns_(spec_.conv.window.axes[2]),
+        tile_(choose_tile(tile_sizes(), columns_.fewest(), spec_.out_blocks)),
+        threads_(spec.pool.threads()) {
     for (int64_t blocks = 1; blocks <= tile_.blocks; ++blocks) {
       functions_[static_cast<size_t>(blocks)] =
-          conv_tile_function({tile_.pixels, blocks}, site_.block);
+          conv_tile_function({tile_.pixels, blocks}, spec_.block);
     }
     for (const Phase& row : rows_.phases) {
       for (const Phase& column : columns_.phases) {
-        panels_.push_back(FilterPanels({site_.out_channels(), site_.in_channels(), site_.block,
+        panels_.push_back(FilterPanels({spec_.out_channels(), spec_.in_channels(), spec_.block,
                                         row.taps * column.taps, tile_.blocks}));
         places_.push_back(places_.back() + panels_.back().floats());
       }
     }
-    filters_ = Filters(site, form(), places_.back(), site_.out_blocks, packing());
+    filters_ = Filters(spec, form(), places_.back(), spec_.out_blocks, packing());
     choose_work();
   }
 
-  void run(const KernelArgs& call) const override {
-    auto* scratch = reinterpret_cast<float*>(call.scratch);
-    const Filters::View filters = filters_.view(call, scratch, packing());
+  void run(const KernelArgs& args) const override {
+    auto* scratch = reinterpret_cast<float*>(args.scratch);
+    const Filters::View filters = filters_.view(args, scratch, packing());
     float* copies = scratch + filters_.scratch_floats();
     const int64_t parts = chunks_ * panel_parts_, panels = panels_[0].panels();
-    call.pool.parallel_for(site_.conv.batch * parts, [&](int64_t index, int slot) {
+    args.pool.parallel_for(spec_.conv.batch * parts, [&](int64_t index, int slot) {
       const int64_t chunk = index % parts / panel_parts_, part = index % panel_parts_;
-      run_part(call, {.image = index / parts,
+      run_part(args, {.image = index / parts,
                       .rows = {chunk * chunk_, std::min((chunk + 1) * chunk_, rows_.most())},
                       .panels = {panels * part / panel_parts_, panels * (part + 1) / panel_parts_},
                       .filters = filters,
@@ -96,8 +96,8 @@ class PhaseKernel : public Kernel {
 
   PackedForm form() const {
     PackedForm form{"phases",
-                    {site_.out_channels(), site_.in_channels(), site_.block, tile_.blocks}};
-    for (const ops::WindowAxis& axis : site_.conv.window.axes) {
+                    {spec_.out_channels(), spec_.in_channels(), spec_.block, tile_.blocks}};
+    for (const ops::WindowAxis& axis : spec_.conv.window.axes) {
       form.numbers.insert(form.numbers.end(),
                           {axis.kernel, axis.stride, axis.dilation, axis.pad_begin, axis.input});
     }
@@ -115,8 +115,8 @@ class PhaseKernel : public Kernel {
 
   void pack(const float* w, ThreadPool& pool, const Phase& row, const Phase& column,
             const FilterPanels& panels, float* to) const {
-    const int64_t out = site_.out_channels(), width = site_.conv.window.axes[2].kernel;
-    const int64_t kernel = site_.conv.taps();
+    const int64_t out = spec_.out_channels(), width = spec_.conv.window.axes[2].kernel;
+    const int64_t kernel = spec_.conv.taps();
     panels.fill(
         pool,
         [&](int64_t m, int64_t c, int64_t tap) {
@@ -132,37 +132,37 @@ class PhaseKernel : public Kernel {
   // enough chunks for all threads.
   void choose_work() {
     constexpr int64_t kPartsPerThread = 4;
-    chunk_ = std::clamp<int64_t>(kChunkFloats / (site_.in_blocks * copied_row()), 1, rows_.most());
+    chunk_ = std::clamp<int64_t>(kChunkFloats / (spec_.in_blocks * copied_row()), 1, rows_.most());
     chunks_ = (rows_.most() + chunk_ - 1) / chunk_;
     chunk_ = (rows_.most() + chunks_ - 1) / chunks_;
     const int64_t wanted = threads_ == 1 ? 1 : kPartsPerThread * threads_;
-    const int64_t images = site_.conv.batch * chunks_;
+    const int64_t images = spec_.conv.batch * chunks_;
     panel_parts_ = std::clamp<int64_t>((wanted + images - 1) / images, 1, panels_[0].panels());
   }
 
-  int64_t copied_row() const { return columns_.read(columns_.most()) * site_.block; }
+  int64_t copied_row() const { return columns_.read(columns_.most()) * spec_.block; }
   int64_t copied_block() const { return rows_.read(chunk_) * copied_row(); }
-  int64_t copied_floats() const { return site_.in_blocks * copied_block(); }
+  int64_t copied_floats() const { return spec_.in_blocks * copied_block(); }
 
-  void run_part(const KernelArgs& call, const Part& part) const {
-    copy_image(call, part);
+  void run_part(const KernelArgs& args, const Part& part) const {
+    copy_image(args, part);
     for (int64_t panel = part.panels.begin; panel < part.panels.end; ++panel) {
       for (size_t r = 0; r < rows_.phases.size(); ++r) {
-        for (size_t c = 0; c < columns_.phases.size(); ++c) run_phase(call, part, panel, r, c);
+        for (size_t c = 0; c < columns_.phases.size(); ++c) run_phase(args, part, panel, r, c);
       }
     }
-    apply_pass(call, part);
+    apply_pass(args, part);
   }
 
-  void copy_image(const KernelArgs& call, const Part& part) const {
-    const int64_t line = site_.in_columns() * site_.block, first = part.rows.begin + rows_.low;
+  void copy_image(const KernelArgs& args, const Part& part) const {
+    const int64_t line = spec_.in_columns() * spec_.block, first = part.rows.begin + rows_.low;
     const float* x =
-        call.input(0) + part.image * site_.in_blocks * site_.conv.output_plane() * site_.block;
+        args.input(0) + part.image * spec_.in_blocks * spec_.conv.output_plane() * spec_.block;
     float* to = part.copy;
-    for (int64_t b = 0; b < site_.in_blocks; ++b, x += site_.in_rows() * line) {
+    for (int64_t b = 0; b < spec_.in_blocks; ++b, x += spec_.in_rows() * line) {
       for (int64_t i = 0; i < rows_.read(chunk_); ++i, to += copied_row()) {
         const int64_t row = first + i;
-        if (row < 0 || row >= site_.in_rows()) {
+        if (row < 0 || row >= spec_.in_rows()) {
           std::fill_n(to, copied_row(), 0.0f);
         } else {
           copy_line(x + row * line, to);
@@ -172,15 +172,15 @@ class PhaseKernel : public Kernel {
   }
 
   void copy_line(const float* x, float* to) const {
-    const int64_t width = columns_.read(columns_.most()), block = site_.block;
+    const int64_t width = columns_.read(columns_.most()), block = spec_.block;
     const int64_t begin = std::clamp<int64_t>(-columns_.low, 0, width);
-    const int64_t end = std::clamp<int64_t>(site_.in_columns() - columns_.low, begin, width);
+    const int64_t end = std::clamp<int64_t>(spec_.in_columns() - columns_.low, begin, width);
     std::fill_n(to, begin * block, 0.0f);
     std::copy_n(x + (columns_.low + begin) * block, (end - begin) * block, to + begin * block);
     std::fill_n(to + end * block, (width - end) * block, 0.0f);
   }
 
-  void run_phase(const KernelArgs& call, const Part& part, int64_t panel, size_t r,
+  void run_phase(const KernelArgs& args, const Part& part, int64_t panel, size_t r,
                  size_t c) const {
     const Phase &row = rows_.phases[r], &column = columns_.phases[c];
     ConvTile tile = describe(part.filters, r * columns_.phases.size() + c, panel);
@@ -188,19 +188,19 @@ class PhaseKernel : public Kernel {
     tile.tap_columns = column.taps;
     const ConvTileFunction convolve = functions_[static_cast<size_t>(tile.out_blocks)];
     const int64_t first_block = panels_[0].first_block(panel);
-    const int64_t plane = (part.image * site_.out_blocks + first_block) * site_.out_plane();
+    const int64_t plane = (part.image * spec_.out_blocks + first_block) * spec_.out_plane();
     for (int64_t j = part.rows.begin; j < std::min(part.rows.end, row.count); ++j) {
       const float* x = part.copy + (j - part.rows.begin + row.base - rows_.low) * copied_row() +
-                       (column.base - columns_.low) * site_.block;
-      const int64_t at = plane + (row.first + j * rows_.stride) * site_.out_columns() * site_.block;
+                       (column.base - columns_.low) * spec_.block;
+      const int64_t at = plane + (row.first + j * rows_.stride) * spec_.out_columns() * spec_.block;
       for (int64_t i = 0; i < column.count; i += tile_.pixels) {
         // The last tile of the row computes some pixels a second time: no tile is partial.
         const int64_t pixel = std::min(i, column.count - tile_.pixels);
-        const int64_t to = at + (column.first + pixel * columns_.stride) * site_.block;
-        tile.x = x + pixel * site_.block;
-        tile.y = call.output(0) + to;
-        tile.addend = call.has(3) ? call.input(3) + to : nullptr;
-        convolve(tile, site_.block);
+        const int64_t to = at + (column.first + pixel * columns_.stride) * spec_.block;
+        tile.x = x + pixel * spec_.block;
+        tile.y = args.output(0) + to;
+        tile.addend = args.has(3) ? args.input(3) + to : nullptr;
+        convolve(tile, spec_.block);
       }
     }
   }
@@ -210,38 +210,38 @@ class PhaseKernel : public Kernel {
     ConvTile tile;
     tile.x_block = copied_block();
     tile.x_row = rows_.dilation * copied_row();
-    tile.x_column = columns_.dilation * site_.block;
-    tile.in_blocks = site_.in_blocks;
-    tile.full_channels = site_.block;
-    tile.last_channels = site_.in_channels() - (site_.in_blocks - 1) * site_.block;
+    tile.x_column = columns_.dilation * spec_.block;
+    tile.in_blocks = spec_.in_blocks;
+    tile.full_channels = spec_.block;
+    tile.last_channels = spec_.in_channels() - (spec_.in_blocks - 1) * spec_.block;
     tile.w = filters.packed + places_[phase] + panels_[phase].place(panel);
-    tile.bias = filters.bias + panels_[phase].first_block(panel) * site_.block;
+    tile.bias = filters.bias + panels_[phase].first_block(panel) * spec_.block;
     tile.out_blocks = panels_[phase].blocks_of(panel);
-    tile.y_block = site_.out_plane();
-    tile.y_pixel = columns_.stride * site_.block;
-    tile.low = site_.activation.low;
-    tile.high = site_.activation.high;
+    tile.y_block = spec_.out_plane();
+    tile.y_pixel = columns_.stride * spec_.block;
+    tile.low = spec_.activation.low;
+    tile.high = spec_.activation.high;
     return tile;
   }
 
   // Applies the activation to whole rows. All phases of a row belong to this part, and are
   // complete.
-  void apply_pass(const KernelArgs& call, const Part& part) const {
-    const Function& pass = site_.activation.pass;
+  void apply_pass(const KernelArgs& args, const Part& part) const {
+    const Function& pass = spec_.activation.pass;
     if (pass.loop == nullptr) return;
-    const int64_t line = site_.out_columns() * site_.block;
-    const int64_t end = std::min(part.rows.end * rows_.stride, site_.conv.window.axes[1].input);
+    const int64_t line = spec_.out_columns() * spec_.block;
+    const int64_t end = std::min(part.rows.end * rows_.stride, spec_.conv.window.axes[1].input);
     const int64_t floats = (end - part.rows.begin * rows_.stride) * line;
     const int64_t last_block =
         panels_[0].first_block(part.panels.end - 1) + panels_[0].blocks_of(part.panels.end - 1);
     for (int64_t b = panels_[0].first_block(part.panels.begin); b < last_block; ++b) {
-      float* y = call.output(0) + (part.image * site_.out_blocks + b) * site_.out_plane() +
+      float* y = args.output(0) + (part.image * spec_.out_blocks + b) * spec_.out_plane() +
                  part.rows.begin * rows_.stride * line;
       pass(y, y, floats);
     }
   }
 
-  const TransposedSite site_;
+  const TransposedSpec spec_;
   const PhasedAxis rows_, columns_;
   const TileSize tile_;
   const int threads_;
@@ -253,9 +253,9 @@ class PhaseKernel : public Kernel {
   int64_t panel_parts_ = 1;
 };
 
-std::unique_ptr<Kernel> make_phases(const KernelSpec& site) {
-  if (!site.all_of_type(DType::kF32) || site.node.integer("group", 1) != 1) return nullptr;
-  return std::make_unique<PhaseKernel>(site);
+std::unique_ptr<Kernel> make_phases(const KernelSpec& spec) {
+  if (!spec.all_of_type(DType::kF32) || spec.node.integer("group", 1) != 1) return nullptr;
+  return std::make_unique<PhaseKernel>(spec);
 }
 
 }  // namespace

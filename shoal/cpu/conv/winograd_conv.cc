@@ -12,7 +12,7 @@
 #include <limits>
 
 #include "shoal/base/round_up.h"
-#include "shoal/cpu/conv/blocked_site.h"
+#include "shoal/cpu/conv/blocked_spec.h"
 #include "shoal/cpu/conv/conv_tile.h"
 #include "shoal/cpu/conv/filters.h"
 #include "shoal/cpu/conv/winograd.h"
@@ -30,41 +30,41 @@ constexpr int64_t kLineFloats = 16;
 
 class WinogradKernel : public Kernel {
  public:
-  WinogradKernel(const KernelSpec& site, int m)
-      : site_(site),
+  WinogradKernel(const KernelSpec& spec, int m)
+      : spec_(spec),
         m_(m),
         points_((m + 2) * (m + 2)),
-        tile_rows_(ceil_div(site_.rows().output, m)),
-        tile_columns_(ceil_div(site_.columns().output, m)),
-        tiles_(site_.conv.batch * tile_rows_ * tile_columns_),
-        threads_(site.pool.threads()) {
+        tile_rows_(ceil_div(spec_.rows().output, m)),
+        tile_columns_(ceil_div(spec_.columns().output, m)),
+        tiles_(spec_.conv.batch * tile_rows_ * tile_columns_),
+        threads_(spec.pool.threads()) {
     choose_work();
     const PackedForm form{
-        "winograd", {m_, site_.conv.out_channels, site_.in_channels, site_.block, size_.blocks}};
-    filters_ = Filters(site, form, points_ * point_filters(), site_.out_blocks, packing());
+        "winograd", {m_, spec_.conv.out_channels, spec_.in_channels, spec_.block, size_.blocks}};
+    filters_ = Filters(spec, form, points_ * point_filters(), spec_.out_blocks, packing());
   }
 
-  void run(const KernelArgs& call) const override {
-    auto* memory = reinterpret_cast<float*>(call.scratch);
-    const Filters::View filters = filters_.view(call, memory, packing());
+  void run(const KernelArgs& args) const override {
+    auto* memory = reinterpret_cast<float*>(args.scratch);
+    const Filters::View filters = filters_.view(args, memory, packing());
     float* scratch = memory + filters_.scratch_floats();
     if (chunks_apart_) {
-      call.pool.parallel_for(chunks_, [&](int64_t chunk, int slot) {
+      args.pool.parallel_for(chunks_, [&](int64_t chunk, int slot) {
         const Chunk c = chunk_at(chunk, filters, scratch + slot * chunk_floats());
-        transform_tiles(call, c, 0, c.tiles * site_.in_blocks);
+        transform_tiles(args, c, 0, c.tiles * spec_.in_blocks);
         multiply(c, 0, points_);
-        finish_tiles(call, c, 0, c.tiles * site_.out_blocks);
+        finish_tiles(args, c, 0, c.tiles * spec_.out_blocks);
       });
       return;
     }
     for (int64_t chunk = 0; chunk < chunks_; ++chunk) {
       const Chunk c = chunk_at(chunk, filters, scratch);
-      call.pool.parallel_ranges(c.tiles * site_.in_blocks, 8, [&](int64_t begin, int64_t end) {
-        transform_tiles(call, c, begin, end);
+      args.pool.parallel_ranges(c.tiles * spec_.in_blocks, 8, [&](int64_t begin, int64_t end) {
+        transform_tiles(args, c, begin, end);
       });
-      call.pool.parallel_for(points_, [&](int64_t point, int) { multiply(c, point, point + 1); });
-      call.pool.parallel_ranges(c.tiles * site_.out_blocks, 8, [&](int64_t begin, int64_t end) {
-        finish_tiles(call, c, begin, end);
+      args.pool.parallel_for(points_, [&](int64_t point, int) { multiply(c, point, point + 1); });
+      args.pool.parallel_ranges(c.tiles * spec_.out_blocks, 8, [&](int64_t begin, int64_t end) {
+        finish_tiles(args, c, begin, end);
       });
     }
   }
@@ -91,36 +91,36 @@ class WinogradKernel : public Kernel {
 
   // Floats from one point of the transform to the next: an odd number of cache lines, so that the
   // points of one tile, which are written together, do not fall into the same few cache sets.
-  int64_t point_in() const { return site_.in_blocks * chunk_tiles_ * site_.block | kLineFloats; }
-  int64_t point_out() const { return site_.out_blocks * chunk_tiles_ * site_.block | kLineFloats; }
+  int64_t point_in() const { return spec_.in_blocks * chunk_tiles_ * spec_.block | kLineFloats; }
+  int64_t point_out() const { return spec_.out_blocks * chunk_tiles_ * spec_.block | kLineFloats; }
   int64_t chunk_floats() const { return points_ * (point_in() + point_out()); }
 
   // Each thread has chunks of its own if there are enough of them. Otherwise all threads work on
   // one larger chunk together, with a barrier between phases.
   void choose_work() {
     constexpr int64_t kChunksPerThread = 8;
-    const int64_t tile_floats = points_ * (site_.in_blocks + site_.out_blocks) * site_.block;
+    const int64_t tile_floats = points_ * (spec_.in_blocks + spec_.out_blocks) * spec_.block;
     const int64_t wanted = std::max(kChunkFloats / tile_floats, kFewTiles);
     chunks_ = ceil_div(tiles_, wanted);
     chunks_apart_ = threads_ == 1 || chunks_ >= kChunksPerThread * threads_;
     if (!chunks_apart_) chunks_ = ceil_div(tiles_, wanted * threads_);
     chunk_tiles_ = ceil_div(tiles_, chunks_);
-    size_ = choose_tile(tile_sizes(), chunk_tiles_, site_.out_blocks);
+    size_ = choose_tile(tile_sizes(), chunk_tiles_, spec_.out_blocks);
     for (int64_t blocks = 1; blocks <= size_.blocks; ++blocks) {
       functions_[static_cast<size_t>(blocks)] =
-          conv_tile_function({size_.pixels, blocks}, site_.block);
+          conv_tile_function({size_.pixels, blocks}, spec_.block);
     }
   }
 
-  int64_t panels() const { return ceil_div(site_.out_blocks, size_.blocks); }
+  int64_t panels() const { return ceil_div(spec_.out_blocks, size_.blocks); }
   int64_t blocks_of(int64_t panel) const {
-    return std::min(size_.blocks, site_.out_blocks - panel * size_.blocks);
+    return std::min(size_.blocks, spec_.out_blocks - panel * size_.blocks);
   }
-  int64_t point_filters() const { return site_.out_blocks * site_.block * site_.in_channels; }
+  int64_t point_filters() const { return spec_.out_blocks * spec_.block * spec_.in_channels; }
 
   Filters::Pack packing() const {
     return [this](const float* w, ThreadPool& pool, float* to) {
-      pool.parallel_ranges(site_.out_blocks, 1, [&](int64_t begin, int64_t end) {
+      pool.parallel_ranges(spec_.out_blocks, 1, [&](int64_t begin, int64_t end) {
         for (int64_t b = begin; b < end; ++b) pack_block(w, b, to);
       });
     };
@@ -129,14 +129,14 @@ class WinogradKernel : public Kernel {
   // [point][panel][input channel][block of the panel][b], as FilterPanels with one tap.
   void pack_block(const float* w, int64_t b, float* filters) const {
     constexpr int64_t kTaps = 9, kMostLanes = 64;
-    const int64_t in = site_.in_channels, block = site_.block, panel = b / size_.blocks;
+    const int64_t in = spec_.in_channels, block = spec_.block, panel = b / size_.blocks;
     const int64_t width = blocks_of(panel) * block;
     float* to = filters + panel * size_.blocks * block * in + b % size_.blocks * block;
     for (int64_t c = 0; c < in; ++c, to += width) {
       alignas(64) std::array<float, kTaps * kMostLanes> taps{};
       for (int64_t lane = 0; lane < block; ++lane) {
         const int64_t m = b * block + lane;
-        if (m >= site_.conv.out_channels) break;
+        if (m >= spec_.conv.out_channels) break;
         for (int64_t tap = 0; tap < kTaps; ++tap) {
           taps[static_cast<size_t>(tap * block + lane)] = w[(m * in + c) * kTaps + tap];
         }
@@ -157,20 +157,20 @@ class WinogradKernel : public Kernel {
   }
 
   // [begin, end) counts the blocks of input channels of all tiles of the chunk.
-  void transform_tiles(const KernelArgs& call, const Chunk& chunk, int64_t begin,
+  void transform_tiles(const KernelArgs& args, const Chunk& chunk, int64_t begin,
                        int64_t end) const {
-    const ops::WindowAxis &rows = site_.rows(), &columns = site_.columns();
-    const int64_t block = site_.block, edge = m_ + 2;
+    const ops::WindowAxis &rows = spec_.rows(), &columns = spec_.columns();
+    const int64_t block = spec_.block, edge = m_ + 2;
     for (int64_t i = begin; i < end; ++i) {
-      const int64_t t = i / site_.in_blocks, b = i % site_.in_blocks;
+      const int64_t t = i / spec_.in_blocks, b = i % spec_.in_blocks;
       const Tile tile = tile_at(chunk.first + t);
       const int64_t row = tile.row - rows.pad_begin, column = tile.column - columns.pad_begin;
-      const int64_t plane = (tile.image * site_.in_blocks + b) * site_.conv.input_plane();
+      const int64_t plane = (tile.image * spec_.in_blocks + b) * spec_.conv.input_plane();
       const auto inside = [&](int64_t at) {
         return static_cast<int>(std::clamp<int64_t>(at, 0, edge));
       };
       WinogradInput input;
-      input.x = call.input(0) + plane * block;
+      input.x = args.input(0) + plane * block;
       input.offset = (row * columns.input + column) * block;
       input.row_stride = columns.input * block;
       input.row_begin = inside(-row);
@@ -183,63 +183,63 @@ class WinogradKernel : public Kernel {
 
   void multiply(const Chunk& chunk, int64_t point, int64_t point_end) const {
     ConvTile tile;
-    tile.x_block = tile.y_block = chunk_tiles_ * site_.block;
-    tile.y_pixel = site_.block;
-    tile.in_blocks = site_.in_blocks;
-    tile.full_channels = site_.block;
-    tile.last_channels = site_.in_channels - (site_.in_blocks - 1) * site_.block;
+    tile.x_block = tile.y_block = chunk_tiles_ * spec_.block;
+    tile.y_pixel = spec_.block;
+    tile.in_blocks = spec_.in_blocks;
+    tile.full_channels = spec_.block;
+    tile.last_channels = spec_.in_channels - (spec_.in_blocks - 1) * spec_.block;
     for (; point < point_end; ++point) {
       const float* x = chunk.x + point * point_in();
       for (int64_t panel = 0; panel < panels(); ++panel) {
         const int64_t first = panel * size_.blocks;
         float* y = chunk.y + point * point_out() + first * tile.y_block;
         tile.w = chunk.filters.packed + point * point_filters() +
-                 first * site_.block * site_.in_channels;
+                 first * spec_.block * spec_.in_channels;
         for (int64_t i = 0; i < chunk.tiles; i += size_.pixels) {
           // The last tiles overlap the ones before. If the chunk is not full, some are stale
           // elements of an earlier chunk, whose results are never read.
-          const int64_t t = std::min(i, chunk_tiles_ - size_.pixels) * site_.block;
+          const int64_t t = std::min(i, chunk_tiles_ - size_.pixels) * spec_.block;
           tile.x = x + t;
           tile.y = y + t;
-          functions_[static_cast<size_t>(blocks_of(panel))](tile, site_.block);
+          functions_[static_cast<size_t>(blocks_of(panel))](tile, spec_.block);
         }
       }
     }
   }
 
   // [begin, end) counts the blocks of output channels of all tiles of the chunk.
-  void finish_tiles(const KernelArgs& call, const Chunk& chunk, int64_t begin, int64_t end) const {
-    const int64_t rows = site_.rows().output, columns = site_.columns().output;
-    const int64_t block = site_.block;
+  void finish_tiles(const KernelArgs& args, const Chunk& chunk, int64_t begin, int64_t end) const {
+    const int64_t rows = spec_.rows().output, columns = spec_.columns().output;
+    const int64_t block = spec_.block;
     for (int64_t i = begin; i < end; ++i) {
-      const int64_t t = i / site_.out_blocks, b = i % site_.out_blocks;
+      const int64_t t = i / spec_.out_blocks, b = i % spec_.out_blocks;
       const Tile tile = tile_at(chunk.first + t);
-      const int64_t plane = (tile.image * site_.out_blocks + b) * site_.conv.output_plane();
+      const int64_t plane = (tile.image * spec_.out_blocks + b) * spec_.conv.output_plane();
       const int64_t at = (plane + tile.row * columns + tile.column) * block;
       WinogradOutput output;
-      output.y = call.output(0) + at;
-      output.addend = call.has(3) ? call.input(3) + at : nullptr;
+      output.y = args.output(0) + at;
+      output.addend = args.has(3) ? args.input(3) + at : nullptr;
       output.row_stride = columns * block;
       output.rows = static_cast<int>(std::min<int64_t>(m_, rows - tile.row));
       output.columns = static_cast<int>(std::min<int64_t>(m_, columns - tile.column));
       output.bias = chunk.filters.bias + b * block;
-      output.low = site_.activation.low;
-      output.high = site_.activation.high;
+      output.low = spec_.activation.low;
+      output.high = spec_.activation.high;
       winograd_output(m_, chunk.y + (b * chunk_tiles_ + t) * block, point_out(), output);
       apply_pass(output);
     }
   }
 
   void apply_pass(const WinogradOutput& output) const {
-    const Function& pass = site_.activation.pass;
+    const Function& pass = spec_.activation.pass;
     if (pass.loop == nullptr) return;
     for (int r = 0; r < output.rows; ++r) {
       float* y = output.y + r * output.row_stride;
-      pass(y, y, output.columns * site_.block);
+      pass(y, y, output.columns * spec_.block);
     }
   }
 
-  const BlockedSite site_;
+  const BlockedSpec spec_;
   const int m_, points_;
   const int64_t tile_rows_, tile_columns_, tiles_;
   const int threads_;
@@ -250,15 +250,15 @@ class WinogradKernel : public Kernel {
   Filters filters_;  // [point][panel][input channel][block of the panel][b]
 };
 
-bool fits_winograd(const KernelSpec& site) {
-  if (!site.all_of_type(DType::kF32) || site.node.integer("group", 1) != 1) return false;
-  const ops::Convolution conv = blocked_convolution_of(site.node, site.shape(0), site.shape(1));
+bool fits_winograd(const KernelSpec& spec) {
+  if (!spec.all_of_type(DType::kF32) || spec.node.integer("group", 1) != 1) return false;
+  const ops::Convolution conv = blocked_convolution_of(spec.node, spec.shape(0), spec.shape(1));
   const auto is_small = [](const ops::WindowAxis& axis) {
     return axis.kernel == 3 && axis.stride == 1 && axis.dilation == 1;
   };
   // With fewer channels the transforms take longer than the products they save.
   const bool many = conv.in_channels >= block_size();
-  return site.shape(0).rank() == 5 && many && is_small(conv.window.axes[1]) &&
+  return spec.shape(0).rank() == 5 && many && is_small(conv.window.axes[1]) &&
          is_small(conv.window.axes[2]);
 }
 
@@ -267,16 +267,16 @@ bool fits_winograd(const KernelSpec& site) {
 constexpr int64_t kLargeTile = 6, kMostLargeFilters = 128 * 256;
 
 template <int m>
-bool fits(const KernelSpec& site) {
-  const int64_t filters = site.shape(1)[0] * site.shape(1)[1];
-  return fits_winograd(site) && site.memory == Memory::kPlenty &&
+bool fits(const KernelSpec& spec) {
+  const int64_t filters = spec.shape(1)[0] * spec.shape(1)[1];
+  return fits_winograd(spec) && spec.memory == Memory::kPlenty &&
          (m < kLargeTile || filters <= kMostLargeFilters);
 }
 
 template <int m>
-double cost(const KernelSpec& site) {
-  if (!fits<m>(site)) return std::numeric_limits<double>::infinity();
-  const ops::Convolution conv = blocked_convolution_of(site.node, site.shape(0), site.shape(1));
+double cost(const KernelSpec& spec) {
+  if (!fits<m>(spec)) return std::numeric_limits<double>::infinity();
+  const ops::Convolution conv = blocked_convolution_of(spec.node, spec.shape(0), spec.shape(1));
   const auto in = static_cast<double>(conv.in_channels),
              out = static_cast<double>(conv.out_channels);
   const auto tiles = static_cast<double>(conv.batch * ceil_div(conv.window.axes[1].output, m) *
@@ -289,8 +289,8 @@ double cost(const KernelSpec& site) {
 }
 
 template <int m>
-std::unique_ptr<Kernel> make_winograd(const KernelSpec& site) {
-  return fits<m>(site) ? std::make_unique<WinogradKernel>(site, m) : nullptr;
+std::unique_ptr<Kernel> make_winograd(const KernelSpec& spec) {
+  return fits<m>(spec) ? std::make_unique<WinogradKernel>(spec, m) : nullptr;
 }
 
 }  // namespace

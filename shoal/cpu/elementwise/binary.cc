@@ -10,18 +10,18 @@ namespace {
 
 class BinaryKernel : public Kernel {
  public:
-  BinaryKernel(const KernelSpec& site, BinaryLoop loop)
+  BinaryKernel(const KernelSpec& spec, BinaryLoop loop)
       : loop_(loop),
-        walk_(make_walk<3>(site.outputs[0].shape,
-                           {ops::strides_of(site.outputs[0].shape),
-                            ops::broadcast_strides(site.shape(0), site.outputs[0].shape),
-                            ops::broadcast_strides(site.shape(1), site.outputs[0].shape)})) {}
+        walk_(make_walk<3>(spec.outputs[0].shape,
+                           {ops::strides_of(spec.outputs[0].shape),
+                            ops::broadcast_strides(spec.shape(0), spec.outputs[0].shape),
+                            ops::broadcast_strides(spec.shape(1), spec.outputs[0].shape)})) {}
 
-  void run(const KernelArgs& call) const override {
-    const float *a = call.input(0), *b = call.input(1);
-    float* y = call.output(0);
+  void run(const KernelArgs& args) const override {
+    const float *a = args.input(0), *b = args.input(1);
+    float* y = args.output(0);
     const auto steps = walk_.steps();
-    for_each_run(walk_, call.pool, [&](const std::array<int64_t, 3>& at, int64_t n) {
+    for_each_run(walk_, args.pool, [&](const std::array<int64_t, 3>& at, int64_t n) {
       loop_(a + at[1], steps[1], b + at[2], steps[2], y + at[0], n);
     });
   }
@@ -31,10 +31,10 @@ class BinaryKernel : public Kernel {
   const Walk<3> walk_;  // output, a, b
 };
 
-std::unique_ptr<Kernel> make(const KernelSpec& site) {
+std::unique_ptr<Kernel> make(const KernelSpec& spec) {
   // Max and Min take any number of inputs.
-  if (!site.all_of_type(DType::kF32) || site.inputs.size() != 2) return nullptr;
-  return std::make_unique<BinaryKernel>(site, binary_loop(site.node.op));
+  if (!spec.all_of_type(DType::kF32) || spec.inputs.size() != 2) return nullptr;
+  return std::make_unique<BinaryKernel>(spec, binary_loop(spec.node.op));
 }
 
 }  // namespace

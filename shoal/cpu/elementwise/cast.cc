@@ -15,11 +15,11 @@ class CastKernel : public Kernel {
   using Loop = void (*)(const From* x, To* y, int64_t n);
   explicit CastKernel(Loop loop) : loop_(loop) {}
 
-  void run(const KernelArgs& call) const override {
+  void run(const KernelArgs& args) const override {
     constexpr int64_t kElements = 16384;  // worth waking a thread for
-    const auto* x = reinterpret_cast<const From*>(call.inputs[0].bytes().data());
-    auto* y = reinterpret_cast<To*>(call.outputs[0].bytes().data());
-    call.pool.parallel_ranges(call.outputs[0].count(), kElements, [&](int64_t begin, int64_t end) {
+    const auto* x = reinterpret_cast<const From*>(args.inputs[0].bytes().data());
+    auto* y = reinterpret_cast<To*>(args.outputs[0].bytes().data());
+    args.pool.parallel_ranges(args.outputs[0].count(), kElements, [&](int64_t begin, int64_t end) {
       loop_(x + begin, y + begin, end - begin);
     });
   }
@@ -28,11 +28,11 @@ class CastKernel : public Kernel {
   const Loop loop_;
 };
 
-std::unique_ptr<Kernel> make_cast(const KernelSpec& site) {
-  const DType from = site.inputs[0].type.dtype, to = site.outputs[0].dtype;
+std::unique_ptr<Kernel> make_cast(const KernelSpec& spec) {
+  const DType from = spec.inputs[0].type.dtype, to = spec.outputs[0].dtype;
   if (from == DType::kF32 && to == DType::kBF16) {
     return std::make_unique<CastKernel<float, uint16_t>>(
-        ops::rounds_to_nearest(site.node) ? round_to_bfloat16() : truncate_to_bfloat16());
+        ops::rounds_to_nearest(spec.node) ? round_to_bfloat16() : truncate_to_bfloat16());
   }
   if (from == DType::kBF16 && to == DType::kF32) {
     return std::make_unique<CastKernel<uint16_t, float>>(widen_bfloat16());

@@ -29,16 +29,16 @@ const Row& row_of(const Operator* op) {
 
 // Every result has one reader. If that is the next step, the result stays the running value;
 // otherwise it is stored until it is loaded.
-ChainProgram program_of(const KernelSpec& site) {
-  const std::vector<ChainStep> steps = steps_of(site.node);
-  ChainProgram program{{}, site.inputs.size()};
+ChainProgram program_of(const KernelSpec& spec) {
+  const std::vector<ChainStep> steps = steps_of(spec.node);
+  ChainProgram program{{}, spec.inputs.size()};
   auto emit = [&](ChainOp op, size_t value, float alpha = 0, float beta = 0) {
     program.instructions.push_back({op, static_cast<uint8_t>(value), alpha, beta});
   };
   for (size_t s = 0; s < steps.size(); ++s) {
     const ChainStep& step = steps[s];
     const size_t a = step.operands.front(), b = step.operands.back();
-    const size_t running = site.inputs.size() + s - 1;  // of no use to the first step
+    const size_t running = spec.inputs.size() + s - 1;  // of no use to the first step
     const bool takes_a = s > 0 && a == running, takes_b = s > 0 && !takes_a && b == running;
     if (s > 0 && !takes_a && !takes_b) emit(ChainOp::store, running);
     if (!takes_a && !takes_b) emit(ChainOp::load, a);
@@ -48,28 +48,28 @@ ChainProgram program_of(const KernelSpec& site) {
   return program;
 }
 
-Walk<kOperands> walk_of(const KernelSpec& site) {
-  const Shape& y = site.outputs[0].shape;
+Walk<kOperands> walk_of(const KernelSpec& spec) {
+  const Shape& y = spec.outputs[0].shape;
   std::array<ops::Strides, kOperands> strides;
   strides.fill(ops::strides_of(y));
-  for (size_t i = 0; i < site.inputs.size(); ++i) {
-    strides[i + 1] = ops::broadcast_strides(site.shape(i), y);
+  for (size_t i = 0; i < spec.inputs.size(); ++i) {
+    strides[i + 1] = ops::broadcast_strides(spec.shape(i), y);
   }
   return make_walk<kOperands>(y, strides);
 }
 
 class ChainKernel : public Kernel {
  public:
-  explicit ChainKernel(const KernelSpec& site) : program_(program_of(site)), walk_(walk_of(site)) {}
+  explicit ChainKernel(const KernelSpec& spec) : program_(program_of(spec)), walk_(walk_of(spec)) {}
 
-  void run(const KernelArgs& call) const override {
+  void run(const KernelArgs& args) const override {
     const auto strides = walk_.steps();
     std::array<int64_t, kMaxChainInputs> steps;
     std::copy_n(strides.begin() + 1, kMaxChainInputs, steps.begin());
-    for_each_run(walk_, call.pool, [&](const std::array<int64_t, kOperands>& at, int64_t n) {
+    for_each_run(walk_, args.pool, [&](const std::array<int64_t, kOperands>& at, int64_t n) {
       std::array<const float*, kMaxChainInputs> inputs{};
-      for (size_t i = 0; i < program_.inputs; ++i) inputs[i] = call.input(i) + at[i + 1];
-      run_chain(program_, inputs, steps, call.output(0) + at[0], n);
+      for (size_t i = 0; i < program_.inputs; ++i) inputs[i] = args.input(i) + at[i + 1];
+      run_chain(program_, inputs, steps, args.output(0) + at[0], n);
     });
   }
 
@@ -78,9 +78,9 @@ class ChainKernel : public Kernel {
   const Walk<kOperands> walk_;
 };
 
-std::unique_ptr<Kernel> make_chain(const KernelSpec& site) {
-  if (!site.all_of_type(DType::kF32)) return nullptr;
-  return std::make_unique<ChainKernel>(site);
+std::unique_ptr<Kernel> make_chain(const KernelSpec& spec) {
+  if (!spec.all_of_type(DType::kF32)) return nullptr;
+  return std::make_unique<ChainKernel>(spec);
 }
 
 }  // namespace

@@ -9,10 +9,10 @@ class UnaryKernel : public Kernel {
  public:
   explicit UnaryKernel(const Function& function) : function_(function) {}
 
-  void run(const KernelArgs& call) const override {
+  void run(const KernelArgs& args) const override {
     constexpr int64_t kElements = 16384;  // worth waking a thread for
-    call.pool.parallel_ranges(call.outputs[0].count(), kElements, [&](int64_t begin, int64_t end) {
-      function_(call.input(0) + begin, call.output(0) + begin, end - begin);
+    args.pool.parallel_ranges(args.outputs[0].count(), kElements, [&](int64_t begin, int64_t end) {
+      function_(args.input(0) + begin, args.output(0) + begin, end - begin);
     });
   }
 
@@ -20,9 +20,9 @@ class UnaryKernel : public Kernel {
   const Function function_;
 };
 
-std::unique_ptr<Kernel> make(const KernelSpec& site) {
-  if (!site.all_of_type(DType::kF32)) return nullptr;
-  const auto activation = ops::as_activation(site.node, site.inputs);
+std::unique_ptr<Kernel> make(const KernelSpec& spec) {
+  if (!spec.all_of_type(DType::kF32)) return nullptr;
+  const auto activation = ops::as_activation(spec.node, spec.inputs);
   return activation ? std::make_unique<UnaryKernel>(function_of(*activation)) : nullptr;
 }
 

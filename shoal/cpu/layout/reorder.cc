@@ -40,13 +40,13 @@ class ReorderKernel : public Kernel {
 template <class T>
 class BlockKernel : public ReorderKernel {
  public:
-  explicit BlockKernel(const KernelSpec& site)
-      : ReorderKernel(site.shape(0), site.outputs[0].shape) {}
+  explicit BlockKernel(const KernelSpec& spec)
+      : ReorderKernel(spec.shape(0), spec.outputs[0].shape) {}
 
-  void run(const KernelArgs& call) const override {
-    for_each_block(call.pool, [&](int64_t plain, int64_t blocked, int64_t channels) {
-      const T* x = call.input<T>(0) + plain;
-      T* y = call.output<T>(0) + blocked;
+  void run(const KernelArgs& args) const override {
+    for_each_block(args.pool, [&](int64_t plain, int64_t blocked, int64_t channels) {
+      const T* x = args.input<T>(0) + plain;
+      T* y = args.output<T>(0) + blocked;
       for (int64_t i = 0; i < plane_; ++i, y += block_) {
         for (int64_t c = 0; c < channels; ++c) y[c] = x[c * plane_ + i];
         // Channels that fill up the block must be finite.
@@ -59,13 +59,13 @@ class BlockKernel : public ReorderKernel {
 template <class T>
 class UnblockKernel : public ReorderKernel {
  public:
-  explicit UnblockKernel(const KernelSpec& site)
-      : ReorderKernel(site.outputs[0].shape, site.shape(0)) {}
+  explicit UnblockKernel(const KernelSpec& spec)
+      : ReorderKernel(spec.outputs[0].shape, spec.shape(0)) {}
 
-  void run(const KernelArgs& call) const override {
-    for_each_block(call.pool, [&](int64_t plain, int64_t blocked, int64_t channels) {
-      const T* x = call.input<T>(0) + blocked;
-      T* y = call.output<T>(0) + plain;
+  void run(const KernelArgs& args) const override {
+    for_each_block(args.pool, [&](int64_t plain, int64_t blocked, int64_t channels) {
+      const T* x = args.input<T>(0) + blocked;
+      T* y = args.output<T>(0) + plain;
       for (int64_t c = 0; c < channels; ++c, y += plane_) {
         for (int64_t i = 0; i < plane_; ++i) y[i] = x[i * block_ + c];
       }
@@ -74,14 +74,14 @@ class UnblockKernel : public ReorderKernel {
 };
 
 template <template <class> class K>
-std::unique_ptr<Kernel> make(const KernelSpec& site) {
-  switch (site.outputs[0].dtype) {
+std::unique_ptr<Kernel> make(const KernelSpec& spec) {
+  switch (spec.outputs[0].dtype) {
     case DType::kF32:
-      return std::make_unique<K<float>>(site);
+      return std::make_unique<K<float>>(spec);
     case DType::kU8:
-      return std::make_unique<K<uint8_t>>(site);
+      return std::make_unique<K<uint8_t>>(spec);
     case DType::kI8:
-      return std::make_unique<K<int8_t>>(site);
+      return std::make_unique<K<int8_t>>(spec);
     default:
       return nullptr;
   }

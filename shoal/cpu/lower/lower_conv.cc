@@ -9,7 +9,7 @@
 #include "shoal/cpu/layout/blocked_quantized.h"
 #include "shoal/cpu/lower/lowering.h"
 #include "shoal/cpu/quantized/byte_tile.h"
-#include "shoal/cpu/quantized/quantized_site.h"
+#include "shoal/cpu/quantized/quantized_spec.h"
 #include "shoal/ops/ops.h"
 
 namespace shoal::cpu {

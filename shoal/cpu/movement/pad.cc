@@ -30,23 +30,23 @@ Kept kept_of(const Shape& x, const Shape& y, std::span<const int64_t> pads) {
 
 class PadKernel : public Kernel {
  public:
-  PadKernel(const KernelSpec& site, const Kept& kept)
+  PadKernel(const KernelSpec& spec, const Kept& kept)
       : kept_(kept),
-        fills_(kept.shape.count() < site.outputs[0].shape.count()),
+        fills_(kept.shape.count() < spec.outputs[0].shape.count()),
         walk_(make_walk<2>(
-            kept.shape, {ops::strides_of(site.outputs[0].shape), ops::strides_of(site.shape(0))})) {
+            kept.shape, {ops::strides_of(spec.outputs[0].shape), ops::strides_of(spec.shape(0))})) {
   }
 
-  void run(const KernelArgs& call) const override {
+  void run(const KernelArgs& args) const override {
     constexpr int64_t kElements = 16384;  // worth waking a thread for
-    float* y = call.output(0);
+    float* y = args.output(0);
     if (fills_) {
-      const float value = call.has(2) ? *call.input(2) : 0;
-      call.pool.parallel_ranges(
-          call.outputs[0].count(), kElements,
+      const float value = args.has(2) ? *args.input(2) : 0;
+      args.pool.parallel_ranges(
+          args.outputs[0].count(), kElements,
           [&](int64_t begin, int64_t end) { std::fill(y + begin, y + end, value); });
     }
-    copy_runs(walk_, call.pool, call.input(0) + kept_.from, y + kept_.to);
+    copy_runs(walk_, args.pool, args.input(0) + kept_.from, y + kept_.to);
   }
 
  private:
@@ -55,16 +55,16 @@ class PadKernel : public Kernel {
   const Walk<2> walk_;  // y, x
 };
 
-std::unique_ptr<Kernel> make_pad(const KernelSpec& site) {
+std::unique_ptr<Kernel> make_pad(const KernelSpec& spec) {
   constexpr size_t kPads = 1, kAxes = 3;
-  const bool fits = site.inputs[0].type.dtype == DType::kF32 && site.constant(kPads) != nullptr &&
-                    site.constant(kPads)->dtype() == DType::kI64 && !site.given(kAxes) &&
-                    site.node.text("mode", "constant") == "constant";
+  const bool fits = spec.inputs[0].type.dtype == DType::kF32 && spec.constant(kPads) != nullptr &&
+                    spec.constant(kPads)->dtype() == DType::kI64 && !spec.given(kAxes) &&
+                    spec.node.text("mode", "constant") == "constant";
   if (!fits) return nullptr;
   const Kept kept =
-      kept_of(site.shape(0), site.outputs[0].shape, site.constant(kPads)->data<int64_t>());
+      kept_of(spec.shape(0), spec.outputs[0].shape, spec.constant(kPads)->data<int64_t>());
   const bool some = std::ranges::all_of(kept.shape, [](int64_t size) { return size > 0; });
-  return some ? std::make_unique<PadKernel>(site, kept) : nullptr;
+  return some ? std::make_unique<PadKernel>(spec, kept) : nullptr;
 }
 
 }  // namespace

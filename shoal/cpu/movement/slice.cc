@@ -14,8 +14,8 @@ class SliceKernel : public Kernel {
       : first_(source.first),
         walk_(make_walk<2>(shape, {ops::strides_of(shape), source.strides})) {}
 
-  void run(const KernelArgs& call) const override {
-    copy_runs(walk_, call.pool, call.input(0) + first_, call.output(0));
+  void run(const KernelArgs& args) const override {
+    copy_runs(walk_, args.pool, args.input(0) + first_, args.output(0));
   }
 
  private:
@@ -23,10 +23,10 @@ class SliceKernel : public Kernel {
   const Walk<2> walk_;  // y, x
 };
 
-std::unique_ptr<Kernel> make_slice(const KernelSpec& site) {
-  const Shape& shape = site.outputs[0].shape;
-  if (site.inputs[0].type.dtype != DType::kF32 || shape.count() == 0) return nullptr;
-  return std::make_unique<SliceKernel>(shape, ops::slice_source(site.inputs));
+std::unique_ptr<Kernel> make_slice(const KernelSpec& spec) {
+  const Shape& shape = spec.outputs[0].shape;
+  if (spec.inputs[0].type.dtype != DType::kF32 || shape.count() == 0) return nullptr;
+  return std::make_unique<SliceKernel>(shape, ops::slice_source(spec.inputs));
 }
 
 }  // namespace

@@ -14,10 +14,10 @@ namespace shoal::cpu {
 namespace {
 
 // The output and the input, in the order of the output's axes.
-Walk<2> walk_of(const KernelSpec& site) {
-  const Shape& y = site.outputs[0].shape;
-  const Shape from = ops::strides_of(site.shape(0));
-  std::vector<int64_t> perm = site.node.integers("perm");
+Walk<2> walk_of(const KernelSpec& spec) {
+  const Shape& y = spec.outputs[0].shape;
+  const Shape from = ops::strides_of(spec.shape(0));
+  std::vector<int64_t> perm = spec.node.integers("perm");
   // Without `perm`, the order of axes is reversed.
   for (size_t d = y.rank(); perm.size() < y.rank();) perm.push_back(static_cast<int64_t>(--d));
   ops::Strides strides = y;
@@ -34,10 +34,10 @@ class RowsKernel : public Kernel {
  public:
   explicit RowsKernel(const Walk<2>& walk) : walk_(walk) {}
 
-  void run(const KernelArgs& call) const override {
-    const float* x = data_of(call.inputs[0]);
-    float* y = data_of(call.outputs[0]);
-    for_each_run(walk_, call.pool, [&](const std::array<int64_t, 2>& at, int64_t n) {
+  void run(const KernelArgs& args) const override {
+    const float* x = data_of(args.inputs[0]);
+    float* y = data_of(args.outputs[0]);
+    for_each_run(walk_, args.pool, [&](const std::array<int64_t, 2>& at, int64_t n) {
       std::memcpy(y + at[0], x + at[1], static_cast<size_t>(n) * sizeof(float));
     });
   }
@@ -66,13 +66,13 @@ class MatrixKernel : public Kernel {
     for (size_t i = 0; i < 2; ++i) others_.strides[i].push_back(0);
   }
 
-  void run(const KernelArgs& call) const override {
+  void run(const KernelArgs& args) const override {
     constexpr int64_t kColumns = 64;     // of the input, at a time
     constexpr int64_t kElements = 8192;  // worth waking a thread for
-    const float* x = data_of(call.inputs[0]);
-    float* y = data_of(call.outputs[0]);
+    const float* x = data_of(args.inputs[0]);
+    float* y = data_of(args.outputs[0]);
     const int64_t pieces = (columns_ + kColumns - 1) / kColumns;
-    call.pool.parallel_ranges(others_.runs() * pieces, kElements / (kColumns * rows_) + 1,
+    args.pool.parallel_ranges(others_.runs() * pieces, kElements / (kColumns * rows_) + 1,
                               [&](int64_t begin, int64_t end) {
                                 for (int64_t i = begin; i < end; ++i) {
                                   const auto at = others_.offsets(i / pieces);
@@ -90,10 +90,10 @@ class MatrixKernel : public Kernel {
   Walk<2> others_;
 };
 
-std::unique_ptr<Kernel> make_transpose(const KernelSpec& site) {
-  const TensorType& y = site.outputs[0];
+std::unique_ptr<Kernel> make_transpose(const KernelSpec& spec) {
+  const TensorType& y = spec.outputs[0];
   if (size_of(y.dtype) != sizeof(float) || y.shape.count() == 0) return nullptr;
-  const Walk<2> walk = walk_of(site);
+  const Walk<2> walk = walk_of(spec);
   if (walk.steps()[1] == 1) return std::make_unique<RowsKernel>(walk);
   return std::make_unique<MatrixKernel>(walk);
 }

@@ -5,10 +5,10 @@
 
 namespace shoal::cpu {
 
-Addend::Addend(const KernelSpec& site, float beta) : beta_(beta), residual_(site.given(3)) {
-  if (!site.given(2) || beta_ == 0) return;
-  const Shape& c = site.shape(2);
-  const Shape& y = site.outputs[0].shape;
+Addend::Addend(const KernelSpec& spec, float beta) : beta_(beta), residual_(spec.given(3)) {
+  if (!spec.given(2) || beta_ == 0) return;
+  const Shape& c = spec.shape(2);
+  const Shape& y = spec.outputs[0].shape;
   const int64_t n = y[y.rank() - 1];
   strides_ = ops::broadcast_strides(c, y);
   // [n], [1, n] and, for n = 1, any single element. A column [n, 1] has n elements too, but differs
@@ -25,12 +25,12 @@ Addend::Addend(const KernelSpec& site, float beta) : beta_(beta), residual_(site
   }
 }
 
-void Addend::prepare(const KernelArgs& call, float* scratch) const {
+void Addend::prepare(const KernelArgs& args, float* scratch) const {
   if (c_ != Form::kStretched) return;
-  const float* c = call.input(2);
-  const float* residual = residual_ ? call.input(3) : nullptr;
+  const float* c = args.input(2);
+  const float* residual = residual_ ? args.input(3) : nullptr;
   // Only Gemm gets here, whose output has two axes: the bias of FusedMatMul is a row by definition.
-  const Shape& y = call.outputs[0].shape();
+  const Shape& y = args.outputs[0].shape();
   for (int64_t i = 0; i < y[0]; ++i) {
     for (int64_t j = 0; j < y[1]; ++j) {
       const int64_t at = i * y[1] + j;
@@ -40,11 +40,11 @@ void Addend::prepare(const KernelArgs& call, float* scratch) const {
   }
 }
 
-void Addend::add_to(Product& product, const KernelArgs& call, int64_t at,
+void Addend::add_to(Product& product, const KernelArgs& args, int64_t at,
                     const float* scratch) const {
-  if (residual_) product.addend = call.input(3) + at;
-  if (c_ == Form::kRow) product.column_bias = call.input(2);
-  if (c_ == Form::kWhole) product.addend = call.input(2) + at;
+  if (residual_) product.addend = args.input(3) + at;
+  if (c_ == Form::kRow) product.column_bias = args.input(2);
+  if (c_ == Form::kWhole) product.addend = args.input(2) + at;
   if (c_ == Form::kStretched) product.addend = scratch + at;
 }
 

@@ -11,17 +11,17 @@ namespace shoal::cpu {
 
 class Addend {
  public:
-  // C is input 2 and broadcasts to the last two axes of the output; the residual is input 3. `site`
+  // C is input 2 and broadcasts to the last two axes of the output; the residual is input 3. `spec`
   // is not kept.
-  Addend(const KernelSpec& site, float beta);
+  Addend(const KernelSpec& spec, float beta);
 
   int64_t scratch_floats() const { return stretched_floats_; }
 
   // Sums up in `scratch` what the product cannot take. REQUIRES: once per run, before add_to().
-  void prepare(const KernelArgs& call, float* scratch) const;
+  void prepare(const KernelArgs& args, float* scratch) const;
 
   // Sets the terms of a product whose first element is element `at` of the output.
-  void add_to(Product& product, const KernelArgs& call, int64_t at, const float* scratch) const;
+  void add_to(Product& product, const KernelArgs& args, int64_t at, const float* scratch) const;
 
  private:
   enum class Form : uint8_t { kNone, kRow, kWhole, kStretched };

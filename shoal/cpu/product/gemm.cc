@@ -6,20 +6,20 @@
 namespace shoal::cpu {
 namespace {
 
-std::optional<MatrixProducts> products_of(const KernelSpec& site) {
-  if (!site.all_of_type(DType::kF32)) return std::nullopt;
-  const bool ta = site.node.integer("transA", 0) != 0, tb = site.node.integer("transB", 0) != 0;
-  const Shape& a = site.shape(0);
-  const int64_t m = a[ta ? 1 : 0], k = a[ta ? 0 : 1], n = site.outputs[0].shape[1];
+std::optional<MatrixProducts> products_of(const KernelSpec& spec) {
+  if (!spec.all_of_type(DType::kF32)) return std::nullopt;
+  const bool ta = spec.node.integer("transA", 0) != 0, tb = spec.node.integer("transB", 0) != 0;
+  const Shape& a = spec.shape(0);
+  const int64_t m = a[ta ? 1 : 0], k = a[ta ? 0 : 1], n = spec.outputs[0].shape[1];
   return MatrixProducts{m,
                         n,
                         k,
                         {{0, 0, 0}},
                         {nullptr, ta ? 1 : k, ta ? m : 1},
                         {nullptr, tb ? 1 : n, tb ? k : 1},
-                        site.node.real("alpha", 1),
-                        Addend(site, site.node.real("beta", 1)),
-                        activation_of(site)};
+                        spec.node.real("alpha", 1),
+                        Addend(spec, spec.node.real("beta", 1)),
+                        activation_of(spec)};
 }
 
 }  // namespace

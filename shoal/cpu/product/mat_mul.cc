@@ -7,11 +7,11 @@
 namespace shoal::cpu {
 namespace {
 
-std::optional<MatrixProducts> products_of(const KernelSpec& site) {
+std::optional<MatrixProducts> products_of(const KernelSpec& spec) {
   // The product with a vector has no column axis that a bias could lie along.
-  const bool bias_along_columns = !site.given(2) || site.shape(1).rank() > 1;
-  if (!site.all_of_type(DType::kF32) || !bias_along_columns) return std::nullopt;
-  const ops::MatMulSizes sizes = ops::matmul_sizes(site.shape(0), site.shape(1));
+  const bool bias_along_columns = !spec.given(2) || spec.shape(1).rank() > 1;
+  if (!spec.all_of_type(DType::kF32) || !bias_along_columns) return std::nullopt;
+  const ops::MatMulSizes sizes = ops::matmul_sizes(spec.shape(0), spec.shape(1));
   const Shape &a = sizes.a_shape, &b = sizes.b_shape;
   int64_t m = sizes.m;
   std::vector<Pair> pairs;
@@ -28,8 +28,8 @@ std::optional<MatrixProducts> products_of(const KernelSpec& site) {
                         {nullptr, sizes.k, 1},
                         {nullptr, sizes.n, 1},
                         1,
-                        Addend(site, 1),
-                        activation_of(site)};
+                        Addend(spec, 1),
+                        activation_of(spec)};
 }
 
 }  // namespace

@@ -17,29 +17,29 @@ namespace {
 
 class ProductKernel : public MatrixKernel {
  public:
-  ProductKernel(const KernelSpec& site, MatrixProducts products)
+  ProductKernel(const KernelSpec& spec, MatrixProducts products)
       : MatrixKernel(std::move(products)),
-        threads_(site.pool.threads()),
+        threads_(spec.pool.threads()),
         blocking_(choose_blocking(products_.m, products_.n, products_.k,
-                                  {.right = site.constant(1) != nullptr},
+                                  {.right = spec.constant(1) != nullptr},
                                   std::ssize(products_.pairs), threads_)) {
-    const Tensor* b = site.constant(1);
+    const Tensor* b = spec.constant(1);
     if (b == nullptr) return;
     // Stacks of right factors that repeat by broadcasting are packed once each, not once per pair.
     const int64_t size = std::max<int64_t>(products_.k * products_.n, 1);
-    packed_.emplace(site, matrix_b(b->data<float>().data()), b->count() / size, products_.k,
+    packed_.emplace(spec, matrix_b(b->data<float>().data()), b->count() / size, products_.k,
                     products_.n, products_.scale);
     // The packed copy replaces the pages of the mapped model file.
     b->release_pages();
   }
 
-  void run(const KernelArgs& call) const override {
-    auto* scratch = reinterpret_cast<float*>(call.scratch);
-    products_.addend.prepare(call, scratch);
+  void run(const KernelArgs& args) const override {
+    auto* scratch = reinterpret_cast<float*>(args.scratch);
+    products_.addend.prepare(args, scratch);
     scratch += products_.addend.scratch_floats();
     const int64_t blocks = blocking_.blocks();
-    call.pool.parallel_for(std::ssize(products_.pairs) * blocks, [&](int64_t index, int slot) {
-      run_block(call, products_.pairs[static_cast<size_t>(index / blocks)], index % blocks,
+    args.pool.parallel_for(std::ssize(products_.pairs) * blocks, [&](int64_t index, int slot) {
+      run_block(args, products_.pairs[static_cast<size_t>(index / blocks)], index % blocks,
                 scratch + slot * blocking_.scratch_floats);
     });
   }
@@ -54,14 +54,14 @@ class ProductKernel : public MatrixKernel {
     return {data, products_.b.row_stride, products_.b.column_stride};
   }
 
-  void run_block(const KernelArgs& call, const Pair& pair, int64_t block, float* scratch) const {
-    Product product = describe(pair, call);
-    product.left = {a_of(pair, call), products_.a.row_stride, products_.a.column_stride};
+  void run_block(const KernelArgs& args, const Pair& pair, int64_t block, float* scratch) const {
+    Product product = describe(pair, args);
+    product.left = {a_of(pair, args), products_.a.row_stride, products_.a.column_stride};
     if (packed_) {
       product.packed_right = packed_->panels(pair.b);
       return multiply(product, blocking_, block, scratch);
     }
-    const RightMatrix right(matrix_b(b_of(pair, call)), products_.scale);
+    const RightMatrix right(matrix_b(b_of(pair, args)), products_.scale);
     product.right = &right;
     multiply(product, blocking_, block, scratch);
   }
@@ -75,16 +75,16 @@ class VectorKernel : public MatrixKernel {
  public:
   using MatrixKernel::MatrixKernel;
 
-  void run(const KernelArgs& call) const override {
+  void run(const KernelArgs& args) const override {
     const int64_t m = products_.m, n = products_.n, k = products_.k;
-    products_.addend.prepare(call, reinterpret_cast<float*>(call.scratch));
+    products_.addend.prepare(args, reinterpret_cast<float*>(args.scratch));
     // A piece takes a few microseconds to read: more than handing it to another thread costs.
     constexpr int64_t kElements = int64_t{1} << 16;
     const int64_t grain = std::max<int64_t>(kElements / std::max<int64_t>(k, 1), 16);
     for (const Pair& pair : products_.pairs) {
-      const Product product = describe(pair, call);
-      const float *a = a_of(pair, call), *b = b_of(pair, call);
-      call.pool.parallel_ranges(m * n, grain, [&](int64_t begin, int64_t end) {
+      const Product product = describe(pair, args);
+      const float *a = a_of(pair, args), *b = b_of(pair, args);
+      args.pool.parallel_ranges(m * n, grain, [&](int64_t begin, int64_t end) {
         // The contiguous axis is n for a plain b, and k for a transposed b or for a matrix times a
         // column.
         if (m == 1 && products_.b.row_stride != 1) {
@@ -102,15 +102,15 @@ class VectorKernel : public MatrixKernel {
 
 }  // namespace
 
-Product MatrixKernel::describe(const Pair& pair, const KernelArgs& call) const {
+Product MatrixKernel::describe(const Pair& pair, const KernelArgs& args) const {
   Product product;
   const int64_t at = pair.y * products_.m * products_.n;
   product.m = products_.m;
   product.n = product.y_stride = products_.n;
   product.k = products_.k;
-  product.y = call.output(0) + at;
+  product.y = args.output(0) + at;
   product.activation = products_.activation;
-  products_.addend.add_to(product, call, at, reinterpret_cast<const float*>(call.scratch));
+  products_.addend.add_to(product, args, at, reinterpret_cast<const float*>(args.scratch));
   return product;
 }
 
@@ -135,9 +135,9 @@ void MatrixKernel::finish(const Product& product, int64_t begin, int64_t end) co
   if (activation.pass.loop != nullptr) activation.pass(y + begin, y + begin, end - begin);
 }
 
-Activation activation_of(const KernelSpec& site) {
-  const bool fused = site.node.op == &ops::fused_gemm || site.node.op == &ops::fused_mat_mul;
-  return fused ? Activation(ops::activation_of(site.node)) : Activation();
+Activation activation_of(const KernelSpec& spec) {
+  const bool fused = spec.node.op == &ops::fused_gemm || spec.node.op == &ops::fused_mat_mul;
+  return fused ? Activation(ops::activation_of(spec.node)) : Activation();
 }
 
 std::unique_ptr<Kernel> make_vector_kernel(const KernelSpec&, MatrixProducts products) {
@@ -147,8 +147,8 @@ std::unique_ptr<Kernel> make_vector_kernel(const KernelSpec&, MatrixProducts pro
   return std::make_unique<VectorKernel>(std::move(products));
 }
 
-std::unique_ptr<Kernel> make_product_kernel(const KernelSpec& site, MatrixProducts products) {
-  return std::make_unique<ProductKernel>(site, std::move(products));
+std::unique_ptr<Kernel> make_product_kernel(const KernelSpec& spec, MatrixProducts products) {
+  return std::make_unique<ProductKernel>(spec, std::move(products));
 }
 
 double product_cost(const KernelSpec&, const MatrixProducts& products) {

@@ -38,57 +38,57 @@ class MatrixKernel : public Kernel {
 
  protected:
   // The product of one pair, but for its factors.
-  Product describe(const Pair& pair, const KernelArgs& call) const;
+  Product describe(const Pair& pair, const KernelArgs& args) const;
   // The epilogue for the elements [begin, end) of y, where either factor is a vector: scale, bias,
   // addend and activation.
   void finish(const Product& product, int64_t begin, int64_t end) const;
 
-  const float* a_of(const Pair& pair, const KernelArgs& call) const {
-    return call.input(0) + pair.a * products_.m * products_.k;
+  const float* a_of(const Pair& pair, const KernelArgs& args) const {
+    return args.input(0) + pair.a * products_.m * products_.k;
   }
-  const float* b_of(const Pair& pair, const KernelArgs& call) const {
-    return call.input(1) + pair.b * products_.k * products_.n;
+  const float* b_of(const Pair& pair, const KernelArgs& args) const {
+    return args.input(1) + pair.b * products_.k * products_.n;
   }
 
   const MatrixProducts products_;
 };
 
 // Activation of a fused node; none for other nodes.
-Activation activation_of(const KernelSpec& site);
+Activation activation_of(const KernelSpec& spec);
 
 // One row on the left by a constant right factor with so few elements other than zero that skipping
 // zeros is faster. Null otherwise.
-std::unique_ptr<Kernel> make_sparse_kernel(const KernelSpec& site, MatrixProducts products);
-std::unique_ptr<Kernel> make_block_sparse_kernel(const KernelSpec& site, MatrixProducts products);
+std::unique_ptr<Kernel> make_sparse_kernel(const KernelSpec& spec, MatrixProducts products);
+std::unique_ptr<Kernel> make_block_sparse_kernel(const KernelSpec& spec, MatrixProducts products);
 
 // One row on the left or one column on the right. Every element of the other factor is used once
 // and read in place. Null for other sizes.
-std::unique_ptr<Kernel> make_vector_kernel(const KernelSpec& site, MatrixProducts products);
+std::unique_ptr<Kernel> make_vector_kernel(const KernelSpec& spec, MatrixProducts products);
 
 // Any sizes. A constant b is packed. Competes only where no factor is a vector; the kernels above
 // are better for those.
-std::unique_ptr<Kernel> make_product_kernel(const KernelSpec& site, MatrixProducts products);
-double product_cost(const KernelSpec& site, const MatrixProducts& products);
+std::unique_ptr<Kernel> make_product_kernel(const KernelSpec& spec, MatrixProducts products);
+double product_cost(const KernelSpec& spec, const MatrixProducts& products);
 
 #ifdef SHOAL_ONEDNN
 // A single product with a constant right factor, on one thread.
-std::unique_ptr<Kernel> make_onednn_kernel(const KernelSpec& site, MatrixProducts products);
-double onednn_cost(const KernelSpec& site, const MatrixProducts& products);
+std::unique_ptr<Kernel> make_onednn_kernel(const KernelSpec& spec, MatrixProducts products);
+double onednn_cost(const KernelSpec& spec, const MatrixProducts& products);
 #endif
 
 // Translates a node to the products it computes; nullopt if these kernels do not know how to.
-using ProductsOf = std::optional<MatrixProducts>(const KernelSpec& site);
+using ProductsOf = std::optional<MatrixProducts>(const KernelSpec& spec);
 
 template <ProductsOf* kProducts, auto kMake>
-std::unique_ptr<Kernel> make_matrix_kernel(const KernelSpec& site) {
-  std::optional<MatrixProducts> products = kProducts(site);
-  return products ? kMake(site, *std::move(products)) : nullptr;
+std::unique_ptr<Kernel> make_matrix_kernel(const KernelSpec& spec) {
+  std::optional<MatrixProducts> products = kProducts(spec);
+  return products ? kMake(spec, *std::move(products)) : nullptr;
 }
 
 template <ProductsOf* kProducts, auto kCost>
-double matrix_cost(const KernelSpec& site) {
-  const std::optional<MatrixProducts> products = kProducts(site);
-  return products ? kCost(site, *products) : std::numeric_limits<double>::infinity();
+double matrix_cost(const KernelSpec& spec) {
+  const std::optional<MatrixProducts> products = kProducts(spec);
+  return products ? kCost(spec, *products) : std::numeric_limits<double>::infinity();
 }
 
 // All kernels above, for each of the operators.

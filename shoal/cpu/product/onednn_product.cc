@@ -28,22 +28,22 @@ Descriptor describe(const MatrixProducts& products) {
 
 class OneDnnProductKernel : public MatrixKernel {
  public:
-  OneDnnProductKernel(const KernelSpec& site, MatrixProducts products, const Descriptor& descriptor)
+  OneDnnProductKernel(const KernelSpec& spec, MatrixProducts products, const Descriptor& descriptor)
       : MatrixKernel(std::move(products)),
         descriptor_(descriptor),
         primitive_(descriptor),
-        weights_(pack(*site.constant(1))) {}
+        weights_(pack(*spec.constant(1))) {}
 
-  void run(const KernelArgs& call) const override {
+  void run(const KernelArgs& args) const override {
     const OneOpenMpThread one;
-    products_.addend.prepare(call, reinterpret_cast<float*>(call.scratch));
-    const Product product = MatrixKernel::describe(products_.pairs[0], call);
+    products_.addend.prepare(args, reinterpret_cast<float*>(args.scratch));
+    const Product product = MatrixKernel::describe(products_.pairs[0], args);
     dnnl::stream stream(onednn_engine());
     primitive_.execute(
-        stream, {{DNNL_ARG_SRC, onednn_memory(descriptor_.src_desc(), call.input(0))},
+        stream, {{DNNL_ARG_SRC, onednn_memory(descriptor_.src_desc(), args.input(0))},
                  {DNNL_ARG_WEIGHTS, onednn_memory(descriptor_.weights_desc(), weights_.data())},
                  {DNNL_ARG_SCRATCHPAD,
-                  onednn_memory(descriptor_.scratchpad_desc(), call.scratch + own_scratch())},
+                  onednn_memory(descriptor_.scratchpad_desc(), args.scratch + own_scratch())},
                  {DNNL_ARG_DST, onednn_memory(descriptor_.dst_desc(), product.y)}});
     stream.wait();
     for (int64_t row = 0; row < products_.m; ++row) finish_row(product, row);
@@ -88,8 +88,8 @@ class OneDnnProductKernel : public MatrixKernel {
   const AlignedFloats weights_;
 };
 
-std::optional<Descriptor> descriptor_of(const KernelSpec& site, const MatrixProducts& products) {
-  const bool fits = site.pool.threads() == 1 && site.constant(1) != nullptr &&
+std::optional<Descriptor> descriptor_of(const KernelSpec& spec, const MatrixProducts& products) {
+  const bool fits = spec.pool.threads() == 1 && spec.constant(1) != nullptr &&
                     products.pairs.size() == 1 && products.m > 0 && products.n > 0 &&
                     products.k > 0;
   if (!fits) return std::nullopt;
@@ -98,16 +98,16 @@ std::optional<Descriptor> descriptor_of(const KernelSpec& site, const MatrixProd
 
 }  // namespace
 
-std::unique_ptr<Kernel> make_onednn_kernel(const KernelSpec& site, MatrixProducts products) {
+std::unique_ptr<Kernel> make_onednn_kernel(const KernelSpec& spec, MatrixProducts products) {
   const OneOpenMpThread one;
-  const auto descriptor = descriptor_of(site, products);
+  const auto descriptor = descriptor_of(spec, products);
   if (!descriptor) return nullptr;
-  return std::make_unique<OneDnnProductKernel>(site, std::move(products), *descriptor);
+  return std::make_unique<OneDnnProductKernel>(spec, std::move(products), *descriptor);
 }
 
 // The same estimate as for our own kernel, so that the two are always measured.
-double onednn_cost(const KernelSpec& site, const MatrixProducts& products) {
-  return descriptor_of(site, products) ? product_cost(site, products)
+double onednn_cost(const KernelSpec& spec, const MatrixProducts& products) {
+  return descriptor_of(spec, products) ? product_cost(spec, products)
                                        : std::numeric_limits<double>::infinity();
 }
 

@@ -7,15 +7,15 @@
 
 namespace shoal::cpu {
 
-PackedColumns::PackedColumns(const KernelSpec& site, const Matrix& first, int64_t count, int64_t k,
+PackedColumns::PackedColumns(const KernelSpec& spec, const Matrix& first, int64_t count, int64_t k,
                              int64_t n, float scale)
     : stride_(packed_columns_size(k, n)) {
   const int64_t columns = panel_size().columns, panels = (n + columns - 1) / columns;
   const PackedForm form{
       "columns",
       {count, k, n, columns, first.row_stride, first.column_stride, std::bit_cast<int32_t>(scale)}};
-  packed_ = packed_weights(site, form, count * stride_, [&](float* to) {
-    site.pool.parallel_ranges(count * panels, 1, [&](int64_t begin, int64_t end) {
+  packed_ = packed_weights(spec, form, count * stride_, [&](float* to) {
+    spec.pool.parallel_ranges(count * panels, 1, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
         const int64_t matrix = i / panels, j = i % panels * columns;
         const RightMatrix right(

@@ -9,7 +9,7 @@ namespace shoal::cpu {
 // `count` matrices of k x n, k * n elements apart, each multiplied by `scale`.
 class PackedColumns {
  public:
-  PackedColumns(const KernelSpec& site, const Matrix& first, int64_t count, int64_t k, int64_t n,
+  PackedColumns(const KernelSpec& spec, const Matrix& first, int64_t count, int64_t k, int64_t n,
                 float scale);
 
   const float* panels(int64_t matrix) const { return packed_.get() + matrix * stride_; }

@@ -9,7 +9,7 @@ namespace shoal::cpu {
 // A node's weights as `count` matrices of m x k, one after the other, row-major.
 class PackedRows {
  public:
-  PackedRows(const KernelSpec& site, int64_t count, int64_t m, int64_t k);
+  PackedRows(const KernelSpec& spec, int64_t count, int64_t m, int64_t k);
 
   const float* panels(int64_t matrix) const { return packed_.get() + matrix * stride_; }
 

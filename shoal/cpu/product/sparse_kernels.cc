@@ -26,9 +26,9 @@ struct Estimate {
   double blocks = std::numeric_limits<double>::infinity();
 };
 
-Estimate estimate(const KernelSpec& site, const MatrixProducts& products) {
+Estimate estimate(const KernelSpec& spec, const MatrixProducts& products) {
   constexpr int64_t kSmallest = 1 << 14;  // smaller products take microseconds anyway
-  const Tensor* b = site.constant(1);
+  const Tensor* b = spec.constant(1);
   const int64_t size = products.k * products.n;
   const bool fits = b != nullptr && products.m == 1 && products.pairs.size() == 1 &&
                     size >= kSmallest && products.k <= std::numeric_limits<int32_t>::max();
@@ -47,23 +47,23 @@ Estimate estimate(const KernelSpec& site, const MatrixProducts& products) {
 template <class Form>
 class SparseKernel : public MatrixKernel {
  public:
-  SparseKernel(const KernelSpec& site, MatrixProducts products)
+  SparseKernel(const KernelSpec& spec, MatrixProducts products)
       : MatrixKernel(std::move(products)),
-        b_({site.constant(1)->data<float>().data(), products_.b.row_stride,
+        b_({spec.constant(1)->data<float>().data(), products_.b.row_stride,
             products_.b.column_stride},
            products_.k, products_.n) {
-    site.constant(1)->release_pages();
+    spec.constant(1)->release_pages();
   }
 
-  void run(const KernelArgs& call) const override {
+  void run(const KernelArgs& args) const override {
     constexpr int64_t kWidth = SparseBlocks::kWidth, kGroups = 16;  // at least, to a thread
-    products_.addend.prepare(call, reinterpret_cast<float*>(call.scratch));
+    products_.addend.prepare(args, reinterpret_cast<float*>(args.scratch));
     const Pair& pair = products_.pairs.front();
-    const Product product = describe(pair, call);
+    const Product product = describe(pair, args);
     const int64_t n = products_.n;
-    call.pool.parallel_ranges((n + kWidth - 1) / kWidth, kGroups, [&](int64_t begin, int64_t end) {
+    args.pool.parallel_ranges((n + kWidth - 1) / kWidth, kGroups, [&](int64_t begin, int64_t end) {
       const int64_t j = begin * kWidth, j_end = std::min(end * kWidth, n);
-      b_.multiply(a_of(pair, call), j, j_end, product.y);
+      b_.multiply(a_of(pair, args), j, j_end, product.y);
       finish(product, j, j_end);
     });
   }
@@ -74,15 +74,15 @@ class SparseKernel : public MatrixKernel {
 
 }  // namespace
 
-std::unique_ptr<Kernel> make_sparse_kernel(const KernelSpec& site, MatrixProducts products) {
-  if (estimate(site, products).elements >= 1) return nullptr;
-  return std::make_unique<SparseKernel<SparseColumns>>(site, std::move(products));
+std::unique_ptr<Kernel> make_sparse_kernel(const KernelSpec& spec, MatrixProducts products) {
+  if (estimate(spec, products).elements >= 1) return nullptr;
+  return std::make_unique<SparseKernel<SparseColumns>>(spec, std::move(products));
 }
 
-std::unique_ptr<Kernel> make_block_sparse_kernel(const KernelSpec& site, MatrixProducts products) {
-  const auto [elements, blocks] = estimate(site, products);
+std::unique_ptr<Kernel> make_block_sparse_kernel(const KernelSpec& spec, MatrixProducts products) {
+  const auto [elements, blocks] = estimate(spec, products);
   if (blocks >= 1 || blocks > elements) return nullptr;
-  return std::make_unique<SparseKernel<SparseBlocks>>(site, std::move(products));
+  return std::make_unique<SparseKernel<SparseBlocks>>(spec, std::move(products));
 }
 
 }  // namespace shoal::cpu

@@ -10,7 +10,7 @@
 #include "shoal/cpu/quantized/byte_loops.h"
 #include "shoal/cpu/quantized/byte_tile.h"
 #include "shoal/cpu/quantized/bytes.h"
-#include "shoal/cpu/quantized/quantized_site.h"
+#include "shoal/cpu/quantized/quantized_spec.h"
 
 namespace shoal::cpu {
 namespace {
@@ -26,24 +26,24 @@ constexpr int64_t kChunkBytes = int64_t{128} << 10;
 // with zeros for channels that do not exist.
 class ByteFilters {
  public:
-  ByteFilters(const QuantizedSite& site, int64_t pixel, int64_t panel_blocks, bool channels_first,
+  ByteFilters(const QuantizedSpec& spec, int64_t pixel, int64_t panel_blocks, bool channels_first,
               ThreadPool& pool)
-      : site_(site),
-        pixel_(std::min(pixel, (site.in_channels + kGroup - 1) / kGroup * kGroup)),
+      : spec_(spec),
+        pixel_(std::min(pixel, (spec.in_channels + kGroup - 1) / kGroup * kGroup)),
         channels_first_(channels_first),
         panel_blocks_(panel_blocks),
-        groups_((site.in_channels + kGroup - 1) / kGroup),
-        block_bytes_(groups_ * kGroup * site.conv.taps() * site.block),
-        bytes_((site.out_blocks * block_bytes_ + 3) / 4) {
+        groups_((spec.in_channels + kGroup - 1) / kGroup),
+        block_bytes_(groups_ * kGroup * spec.conv.taps() * spec.block),
+        bytes_((spec.out_blocks * block_bytes_ + 3) / 4) {
     pool.parallel_ranges(panels(), 1, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) pack(i, data() + i * panel_blocks_ * block_bytes_);
     });
   }
 
-  int64_t panels() const { return (site_.out_blocks + panel_blocks_ - 1) / panel_blocks_; }
+  int64_t panels() const { return (spec_.out_blocks + panel_blocks_ - 1) / panel_blocks_; }
   int64_t first_block(int64_t panel) const { return panel * panel_blocks_; }
   int64_t blocks_of(int64_t panel) const {
-    return std::min(panel_blocks_, site_.out_blocks - panel * panel_blocks_);
+    return std::min(panel_blocks_, spec_.out_blocks - panel * panel_blocks_);
   }
   const int8_t* panel(int64_t i) const {
     return reinterpret_cast<const int8_t*>(bytes_.data()) + i * panel_blocks_ * block_bytes_;
@@ -54,12 +54,12 @@ class ByteFilters {
 
   void pack(int64_t panel, int8_t* to) const {
     const int64_t first = first_block(panel), blocks = blocks_of(panel);
-    for (int64_t c0 = 0; c0 < site_.in_channels; c0 += pixel_) {
-      const int64_t c1 = std::min(c0 + pixel_, site_.in_channels);
-      for (int64_t tap = 0; tap < site_.conv.taps(); ++tap) {
+    for (int64_t c0 = 0; c0 < spec_.in_channels; c0 += pixel_) {
+      const int64_t c1 = std::min(c0 + pixel_, spec_.in_channels);
+      for (int64_t tap = 0; tap < spec_.conv.taps(); ++tap) {
         for (int64_t c = c0; c < c1; c += kGroup) {
-          for (int64_t b = first; b < first + blocks; ++b, to += kGroup * site_.block) {
-            pack_group(b * site_.block, c, tap, to);
+          for (int64_t b = first; b < first + blocks; ++b, to += kGroup * spec_.block) {
+            pack_group(b * spec_.block, c, tap, to);
           }
         }
       }
@@ -67,19 +67,19 @@ class ByteFilters {
   }
 
   void pack_group(int64_t m0, int64_t c0, int64_t tap, int8_t* to) const {
-    const int64_t taps = site_.conv.taps(), block = site_.block;
+    const int64_t taps = spec_.conv.taps(), block = spec_.block;
     for (int64_t m = 0; m < block; ++m) {
       for (int64_t c = 0; c < kGroup; ++c) {
-        const bool is_there = m0 + m < site_.conv.out_channels && c0 + c < site_.in_channels;
+        const bool is_there = m0 + m < spec_.conv.out_channels && c0 + c < spec_.in_channels;
         const int8_t w = is_there
-                             ? site_.weights[((m0 + m) * site_.in_channels + c0 + c) * taps + tap]
+                             ? spec_.weights[((m0 + m) * spec_.in_channels + c0 + c) * taps + tap]
                              : int8_t{0};
         to[channels_first_ ? m * kGroup + c : c * block + m] = w;
       }
     }
   }
 
-  const QuantizedSite& site_;
+  const QuantizedSpec& spec_;
   const int64_t pixel_;
   const bool channels_first_;
   const int64_t panel_blocks_, groups_;
@@ -89,28 +89,28 @@ class ByteFilters {
 
 class DirectQuantizedKernel : public Kernel {
  public:
-  DirectQuantizedKernel(const KernelSpec& site, ByteDot dot)
-      : site_(site),
+  DirectQuantizedKernel(const KernelSpec& spec, ByteDot dot)
+      : spec_(spec),
         tiles_(byte_tiles(dot)),
-        pixel_(site_.image_is_blocked ? site_.block : kGroup),
-        rows_(site_.conv, site_.in_channels, pixel_, site_.image_is_blocked, site_.x_flip != 0),
-        tile_(choose_tile(tiles_.sizes, rows_.row_length(), site_.out_blocks)),
-        filters_(site_, pixel_, tile_.blocks, tiles_.channels_first, site.pool),
-        threads_(site.pool.threads()) {
-    site.constant(In::kW)->release_pages();
-    site_.fold_zero_point(tiles_.pixel_offset);
-    rows_.share(site_.conv.batch, filters_.panels(), tile_.pixels, kChunkBytes, threads_);
+        pixel_(spec_.image_is_blocked ? spec_.block : kGroup),
+        rows_(spec_.conv, spec_.in_channels, pixel_, spec_.image_is_blocked, spec_.x_flip != 0),
+        tile_(choose_tile(tiles_.sizes, rows_.row_length(), spec_.out_blocks)),
+        filters_(spec_, pixel_, tile_.blocks, tiles_.channels_first, spec.pool),
+        threads_(spec.pool.threads()) {
+    spec.constant(In::kW)->release_pages();
+    spec_.fold_zero_point(tiles_.pixel_offset);
+    rows_.share(spec_.conv.batch, filters_.panels(), tile_.pixels, kChunkBytes, threads_);
     for (int64_t blocks = 1; blocks <= tile_.blocks; ++blocks) {
       functions_[static_cast<size_t>(blocks)] =
           tiles_.function({tile_.pixels, blocks}, rows_.step());
     }
   }
 
-  void run(const KernelArgs& call) const override {
-    auto* scratch = reinterpret_cast<uint8_t*>(call.scratch);
+  void run(const KernelArgs& args) const override {
+    auto* scratch = reinterpret_cast<uint8_t*>(args.scratch);
     const int64_t parts = rows_.parts_of_image();
-    call.pool.parallel_for(site_.conv.batch * parts, [&](int64_t index, int slot) {
-      run_part(call, index / parts, index % parts, scratch + slot * rows_.copied_elements());
+    args.pool.parallel_for(spec_.conv.batch * parts, [&](int64_t index, int slot) {
+      run_part(args, index / parts, index % parts, scratch + slot * rows_.copied_elements());
     });
   }
 
@@ -119,31 +119,31 @@ class DirectQuantizedKernel : public Kernel {
   }
 
  private:
-  void run_part(const KernelArgs& call, int64_t image, int64_t part, uint8_t* scratch) const {
-    const uint8_t* x = bytes_of(call.inputs[In::kX]) + image * site_.input_image();
+  void run_part(const KernelArgs& args, int64_t image, int64_t part, uint8_t* scratch) const {
+    const uint8_t* x = bytes_of(args.inputs[In::kX]) + image * spec_.input_image();
     int64_t described = -1;
     ByteTile tile;
     rows_.for_each_row(
-        x, part, static_cast<uint8_t>(site_.x_zero), scratch, ByteCopier{site_.x_flip},
+        x, part, static_cast<uint8_t>(spec_.x_zero), scratch, ByteCopier{spec_.x_flip},
         [&](int64_t panel, const uint8_t* row, int64_t y, int64_t begin, int64_t end) {
           if (panel != described) tile = describe(described = panel);
-          const int64_t to = image * site_.output_image() +
+          const int64_t to = image * spec_.output_image() +
                              filters_.first_block(panel) * tile.y_block +
-                             y * rows_.row_length() * site_.block;
-          run_row(call, tile, row, to, begin, end);
+                             y * rows_.row_length() * spec_.block;
+          run_row(args, tile, row, to, begin, end);
         });
   }
 
   // Pixels [begin, end) of a row that starts at `x` and at `at` of the output.
-  void run_row(const KernelArgs& call, ByteTile& tile, const uint8_t* x, int64_t at, int64_t begin,
+  void run_row(const KernelArgs& args, ByteTile& tile, const uint8_t* x, int64_t at, int64_t begin,
                int64_t end) const {
-    uint8_t* y = bytes_of(call.outputs[0]);
+    uint8_t* y = bytes_of(args.outputs[0]);
     const uint8_t* residual =
-        call.has(In::kResidual) ? bytes_of(call.inputs[In::kResidual]) : nullptr;
+        args.has(In::kResidual) ? bytes_of(args.inputs[In::kResidual]) : nullptr;
     for (int64_t i = begin; i < end; i += tile_.pixels) {
       // The last tile of the row computes some pixels a second time: no tile is partial.
       const int64_t pixel = std::min(i, rows_.row_length() - tile_.pixels);
-      const int64_t to = at + pixel * site_.block;
+      const int64_t to = at + pixel * spec_.block;
       tile.x = x + pixel * rows_.step();
       tile.y = y + to;
       tile.residual = residual == nullptr ? nullptr : residual + to;
@@ -153,28 +153,28 @@ class DirectQuantizedKernel : public Kernel {
 
   // Everything in a tile that does not depend on its place.
   ByteTile describe(int64_t panel) const {
-    const ops::WindowAxis &rows = site_.conv.window.axes[1], &columns = site_.conv.window.axes[2];
-    const auto channel = filters_.first_block(panel) * site_.block;
+    const ops::WindowAxis &rows = spec_.conv.window.axes[1], &columns = spec_.conv.window.axes[2];
+    const auto channel = filters_.first_block(panel) * spec_.block;
     ByteTile tile;
     tile.x_block = rows_.block_elements();
     tile.x_row = rows_.tap_row();
     tile.x_column = rows_.tap_column();
-    tile.in_blocks = site_.image_is_blocked ? site_.in_blocks : 1;
+    tile.in_blocks = spec_.image_is_blocked ? spec_.in_blocks : 1;
     tile.full_groups = pixel_ / kGroup;
-    const int64_t last = site_.in_channels - (tile.in_blocks - 1) * pixel_;
+    const int64_t last = spec_.in_channels - (tile.in_blocks - 1) * pixel_;
     tile.last_groups = (last + kGroup - 1) / kGroup;
     tile.tap_rows = rows.kernel;
     tile.tap_columns = columns.kernel;
     tile.w = filters_.panel(panel);
-    tile.bias = site_.bias.data() + channel;
-    tile.scale = site_.scales.data() + channel;
+    tile.bias = spec_.bias.data() + channel;
+    tile.scale = spec_.scales.data() + channel;
     tile.out_blocks = filters_.blocks_of(panel);
-    tile.y_block = site_.conv.output_plane() * site_.block;
-    tile.finish = site_.finish;
+    tile.y_block = spec_.conv.output_plane() * spec_.block;
+    tile.finish = spec_.finish;
     return tile;
   }
 
-  QuantizedSite site_;
+  QuantizedSpec spec_;
   const ByteTiles tiles_;
   const int64_t pixel_;  // bytes from one pixel to the next, as tiles see them
   DirectRows<uint8_t> rows_;
@@ -185,10 +185,10 @@ class DirectQuantizedKernel : public Kernel {
 };
 
 template <ByteDot dot>
-std::unique_ptr<Kernel> make(const KernelSpec& site) {
-  const bool fits = site.node.integer("group", 1) == 1 && has_plain_weights(site.inputs) &&
+std::unique_ptr<Kernel> make(const KernelSpec& spec) {
+  const bool fits = spec.node.integer("group", 1) == 1 && has_plain_weights(spec.inputs) &&
                     !byte_tiles(dot).sizes.empty();
-  return fits ? std::make_unique<DirectQuantizedKernel>(site, dot) : nullptr;
+  return fits ? std::make_unique<DirectQuantizedKernel>(spec, dot) : nullptr;
 }
 
 }  // namespace

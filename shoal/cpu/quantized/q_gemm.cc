@@ -27,33 +27,33 @@ T column_of(std::span<const T> parameters, int64_t column) {
 
 class QGemmKernel : public Kernel {
  public:
-  explicit QGemmKernel(const KernelSpec& site)
-      : m_(site.shape(kA)[0]),
-        n_(site.outputs[0].shape[1]),
-        k_(site.shape(kA)[1]),
-        a_flip_(flip_of(site.inputs[kA].type.dtype)),
-        b_flip_(site.inputs[kB].type.dtype == DType::kU8 ? 0x80 : 0),
-        a_zero_(ops::zero_point_of(*site.constant(kAZeroPoint)) + a_flip_),
-        output_(site.outputs[0].dtype) {
-    read_columns(site);
-    const Tensor* b = site.constant(kB);
-    if (site.node.integer("transB", 0) == 0) {
+  explicit QGemmKernel(const KernelSpec& spec)
+      : m_(spec.shape(kA)[0]),
+        n_(spec.outputs[0].shape[1]),
+        k_(spec.shape(kA)[1]),
+        a_flip_(flip_of(spec.inputs[kA].type.dtype)),
+        b_flip_(spec.inputs[kB].type.dtype == DType::kU8 ? 0x80 : 0),
+        a_zero_(ops::zero_point_of(*spec.constant(kAZeroPoint)) + a_flip_),
+        output_(spec.outputs[0].dtype) {
+    read_columns(spec);
+    const Tensor* b = spec.constant(kB);
+    if (spec.node.integer("transB", 0) == 0) {
       transpose(*b);
-    } else if (b != nullptr && site.memory == Memory::kPlenty) {
+    } else if (b != nullptr && spec.memory == Memory::kPlenty) {
       copy(*b);
     }
   }
 
-  void run(const KernelArgs& call) const override {
-    Work work = begin(call);
+  void run(const KernelArgs& args) const override {
+    Work work = begin(args);
     const int64_t grain = (int64_t{1} << 16) / std::max<int64_t>(k_, 1) + 16;
     for (int64_t row = 0; row < m_; row += ByteDots::kMostRows) {
       const int64_t rows = std::min(ByteDots::kMostRows, m_ - row);
-      call.pool.parallel_ranges(n_, grain, [&](int64_t first, int64_t last) {
+      args.pool.parallel_ranges(n_, grain, [&](int64_t first, int64_t last) {
         multiply_bytes({work.a + row * k_, rows, work.b, b_flip_, k_, work.sums, n_,
                         a_zero_ == 0 ? nullptr : work.b_sums},
                        first, last);
-        finish(work, row, rows, first, last, call.outputs[0]);
+        finish(work, row, rows, first, last, args.outputs[0]);
       });
     }
   }
@@ -72,18 +72,18 @@ class QGemmKernel : public Kernel {
     int32_t* a_sums;  // [m], of the u8
   };
 
-  void read_columns(const KernelSpec& site) {
-    const float a_scale = ops::scale_of(*site.constant(kAScale));
-    const Tensor zeros = ops::converted(*site.constant(kBZeroPoint), DType::kI32);
-    const Tensor* bias = site.constant(kBias);
+  void read_columns(const KernelSpec& spec) {
+    const float a_scale = ops::scale_of(*spec.constant(kAScale));
+    const Tensor zeros = ops::converted(*spec.constant(kBZeroPoint), DType::kI32);
+    const Tensor* bias = spec.constant(kBias);
     const bool is_real = output_ == DType::kF32;
     if (!is_real) {
-      y_zero_ = ops::zero_point_of(*site.constant(kYZeroPoint));
-      bounds_ = ops::bounds_of(site.node, output_);
+      y_zero_ = ops::zero_point_of(*spec.constant(kYZeroPoint));
+      bounds_ = ops::bounds_of(spec.node, output_);
     }
     for (int64_t j = 0; j < n_; ++j) {
-      const float product = a_scale * column_of(site.constant(kBScale)->data<float>(), j);
-      scales_.push_back(is_real ? product : product / ops::scale_of(*site.constant(kYScale)));
+      const float product = a_scale * column_of(spec.constant(kBScale)->data<float>(), j);
+      scales_.push_back(is_real ? product : product / ops::scale_of(*spec.constant(kYScale)));
       bias_.push_back(bias == nullptr ? 0 : bias->data<int32_t>()[static_cast<size_t>(j)]);
       b_zeros_.push_back(column_of<int32_t>(zeros.data<int32_t>(), j) - b_flip_);
     }
@@ -115,13 +115,13 @@ class QGemmKernel : public Kernel {
     }
   }
 
-  Work begin(const KernelArgs& call) const {
+  Work begin(const KernelArgs& args) const {
     Work work{};
-    work.sums = reinterpret_cast<int32_t*>(call.scratch);
+    work.sums = reinterpret_cast<int32_t*>(args.scratch);
     work.b_sums = work.sums + ByteDots::kMostRows * n_;
     work.a_sums = work.b_sums + n_;
-    work.b = own_ ? reinterpret_cast<const uint8_t*>(own_->data()) : bytes_of(call.inputs[kB]);
-    work.a = bytes_of(call.inputs[kA]);
+    work.b = own_ ? reinterpret_cast<const uint8_t*>(own_->data()) : bytes_of(args.inputs[kB]);
+    work.a = bytes_of(args.inputs[kA]);
     if (a_flip_ != 0) {
       auto* flipped = reinterpret_cast<uint8_t*>(work.a_sums + m_);
       std::transform(work.a, work.a + m_ * k_, flipped,
@@ -182,15 +182,15 @@ class QGemmKernel : public Kernel {
 };
 
 // Parameters must be constant, and so must b if it has to be transposed.
-std::unique_ptr<Kernel> make_gemm(const KernelSpec& site) {
+std::unique_ptr<Kernel> make_gemm(const KernelSpec& spec) {
   for (size_t i : {kAScale, kAZeroPoint, kBScale, kBZeroPoint}) {
-    if (site.constant(i) == nullptr) return nullptr;
+    if (spec.constant(i) == nullptr) return nullptr;
   }
   for (size_t i : {kBias, kYScale, kYZeroPoint}) {
-    if (site.given(i) && site.constant(i) == nullptr) return nullptr;
+    if (spec.given(i) && spec.constant(i) == nullptr) return nullptr;
   }
-  if (site.node.integer("transB", 0) == 0 && site.constant(kB) == nullptr) return nullptr;
-  return std::make_unique<QGemmKernel>(site);
+  if (spec.node.integer("transB", 0) == 0 && spec.constant(kB) == nullptr) return nullptr;
+  return std::make_unique<QGemmKernel>(spec);
 }
 
 }  // namespace

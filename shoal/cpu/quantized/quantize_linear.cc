@@ -21,31 +21,31 @@ int32_t zero_point_or_none(const Tensor* zero_point) {
 }
 
 // Scale of an input that is followed by its constant parameters.
-ByteScale scale_of(const KernelSpec& site, size_t input, float scale) {
-  const uint8_t flip = flip_of(site.inputs[input].type.dtype);
-  return {scale, zero_point_or_none(site.constant(input + 2)) + flip, flip};
+ByteScale scale_of(const KernelSpec& spec, size_t input, float scale) {
+  const uint8_t flip = flip_of(spec.inputs[input].type.dtype);
+  return {scale, zero_point_or_none(spec.constant(input + 2)) + flip, flip};
 }
 
 // True if the scale, input `i`, is a constant of one element, and so is the zero point behind it,
 // if any.
-bool has_constant_scale(const KernelSpec& site, size_t i) {
-  const bool has_zero_point = site.given(i + 1);
-  return site.constant(i) != nullptr && site.shape(i).count() == 1 &&
-         site.inputs[i].type.dtype == DType::kF32 &&
-         (!has_zero_point || site.constant(i + 1) != nullptr);
+bool has_constant_scale(const KernelSpec& spec, size_t i) {
+  const bool has_zero_point = spec.given(i + 1);
+  return spec.constant(i) != nullptr && spec.shape(i).count() == 1 &&
+         spec.inputs[i].type.dtype == DType::kF32 &&
+         (!has_zero_point || spec.constant(i + 1) != nullptr);
 }
 
 class QuantizeKernel : public Kernel {
  public:
-  explicit QuantizeKernel(const KernelSpec& site)
-      : scale_(ops::scale_of(*site.constant(1))),
-        rounding_(ops::bounds_of_type(site.outputs[0].dtype), zero_point_or_none(site.constant(2)),
-                  site.outputs[0].dtype) {}
+  explicit QuantizeKernel(const KernelSpec& spec)
+      : scale_(ops::scale_of(*spec.constant(1))),
+        rounding_(ops::bounds_of_type(spec.outputs[0].dtype), zero_point_or_none(spec.constant(2)),
+                  spec.outputs[0].dtype) {}
 
-  void run(const KernelArgs& call) const override {
-    uint8_t* y = bytes_of(call.outputs[0]);
-    call.pool.parallel_ranges(call.outputs[0].count(), kElements, [&](int64_t begin, int64_t end) {
-      quantize_bytes(call.input(0) + begin, scale_, rounding_, y + begin, end - begin);
+  void run(const KernelArgs& args) const override {
+    uint8_t* y = bytes_of(args.outputs[0]);
+    args.pool.parallel_ranges(args.outputs[0].count(), kElements, [&](int64_t begin, int64_t end) {
+      quantize_bytes(args.input(0) + begin, scale_, rounding_, y + begin, end - begin);
     });
   }
 
@@ -56,13 +56,13 @@ class QuantizeKernel : public Kernel {
 
 class DequantizeKernel : public Kernel {
  public:
-  explicit DequantizeKernel(const KernelSpec& site)
-      : how_(scale_of(site, 0, ops::scale_of(*site.constant(1)))) {}
+  explicit DequantizeKernel(const KernelSpec& spec)
+      : how_(scale_of(spec, 0, ops::scale_of(*spec.constant(1)))) {}
 
-  void run(const KernelArgs& call) const override {
-    const uint8_t* x = bytes_of(call.inputs[0]);
-    call.pool.parallel_ranges(call.outputs[0].count(), kElements, [&](int64_t begin, int64_t end) {
-      dequantize_bytes(x + begin, how_, call.output(0) + begin, end - begin);
+  void run(const KernelArgs& args) const override {
+    const uint8_t* x = bytes_of(args.inputs[0]);
+    args.pool.parallel_ranges(args.outputs[0].count(), kElements, [&](int64_t begin, int64_t end) {
+      dequantize_bytes(x + begin, how_, args.output(0) + begin, end - begin);
     });
   }
 
@@ -72,23 +72,23 @@ class DequantizeKernel : public Kernel {
 
 class QuantizedAddKernel : public Kernel {
  public:
-  explicit QuantizedAddKernel(const KernelSpec& site)
-      : a_(scale_of(site, 0, ratio(site, 1))),
-        b_(scale_of(site, 3, ratio(site, 4))),
-        rounding_(ops::bounds_of(site.node, site.outputs[0].dtype),
-                  zero_point_or_none(site.constant(7)), site.outputs[0].dtype) {}
+  explicit QuantizedAddKernel(const KernelSpec& spec)
+      : a_(scale_of(spec, 0, ratio(spec, 1))),
+        b_(scale_of(spec, 3, ratio(spec, 4))),
+        rounding_(ops::bounds_of(spec.node, spec.outputs[0].dtype),
+                  zero_point_or_none(spec.constant(7)), spec.outputs[0].dtype) {}
 
-  void run(const KernelArgs& call) const override {
-    const uint8_t *a = bytes_of(call.inputs[0]), *b = bytes_of(call.inputs[3]);
-    uint8_t* y = bytes_of(call.outputs[0]);
-    call.pool.parallel_ranges(call.outputs[0].count(), kElements, [&](int64_t begin, int64_t end) {
+  void run(const KernelArgs& args) const override {
+    const uint8_t *a = bytes_of(args.inputs[0]), *b = bytes_of(args.inputs[3]);
+    uint8_t* y = bytes_of(args.outputs[0]);
+    args.pool.parallel_ranges(args.outputs[0].count(), kElements, [&](int64_t begin, int64_t end) {
       add_bytes(a + begin, a_, b + begin, b_, rounding_, y + begin, end - begin);
     });
   }
 
  private:
-  static float ratio(const KernelSpec& site, size_t scale) {
-    return ops::scale_of(*site.constant(scale)) / ops::scale_of(*site.constant(6));
+  static float ratio(const KernelSpec& spec, size_t scale) {
+    return ops::scale_of(*spec.constant(scale)) / ops::scale_of(*spec.constant(6));
   }
 
   const ByteScale a_, b_;
@@ -97,33 +97,33 @@ class QuantizedAddKernel : public Kernel {
 
 class LookupKernel : public Kernel {
  public:
-  void run(const KernelArgs& call) const override {
-    const uint8_t *x = bytes_of(call.inputs[0]), *table = bytes_of(call.inputs[1]);
-    uint8_t* y = bytes_of(call.outputs[0]);
-    call.pool.parallel_ranges(call.outputs[0].count(), kElements, [&](int64_t begin, int64_t end) {
+  void run(const KernelArgs& args) const override {
+    const uint8_t *x = bytes_of(args.inputs[0]), *table = bytes_of(args.inputs[1]);
+    uint8_t* y = bytes_of(args.outputs[0]);
+    args.pool.parallel_ranges(args.outputs[0].count(), kElements, [&](int64_t begin, int64_t end) {
       std::transform(x + begin, x + end, y + begin, [table](uint8_t byte) { return table[byte]; });
     });
   }
 };
 
-std::unique_ptr<Kernel> make_quantize(const KernelSpec& site) {
-  const bool fits = site.inputs[0].type.dtype == DType::kF32 && is_byte(site.outputs[0].dtype) &&
-                    has_constant_scale(site, 1);
-  return fits ? std::make_unique<QuantizeKernel>(site) : nullptr;
+std::unique_ptr<Kernel> make_quantize(const KernelSpec& spec) {
+  const bool fits = spec.inputs[0].type.dtype == DType::kF32 && is_byte(spec.outputs[0].dtype) &&
+                    has_constant_scale(spec, 1);
+  return fits ? std::make_unique<QuantizeKernel>(spec) : nullptr;
 }
 
-std::unique_ptr<Kernel> make_dequantize(const KernelSpec& site) {
-  const bool fits = is_byte(site.inputs[0].type.dtype) && site.outputs[0].dtype == DType::kF32 &&
-                    has_constant_scale(site, 1);
-  return fits ? std::make_unique<DequantizeKernel>(site) : nullptr;
+std::unique_ptr<Kernel> make_dequantize(const KernelSpec& spec) {
+  const bool fits = is_byte(spec.inputs[0].type.dtype) && spec.outputs[0].dtype == DType::kF32 &&
+                    has_constant_scale(spec, 1);
+  return fits ? std::make_unique<DequantizeKernel>(spec) : nullptr;
 }
 
-std::unique_ptr<Kernel> make_add(const KernelSpec& site) {
+std::unique_ptr<Kernel> make_add(const KernelSpec& spec) {
   for (const size_t scale : {size_t{1}, size_t{4}, size_t{6}}) {
-    if (!has_constant_scale(site, scale)) return nullptr;
+    if (!has_constant_scale(spec, scale)) return nullptr;
   }
-  if (site.shape(0) != site.shape(3)) return nullptr;
-  return std::make_unique<QuantizedAddKernel>(site);
+  if (spec.shape(0) != spec.shape(3)) return nullptr;
+  return std::make_unique<QuantizedAddKernel>(spec);
 }
 
 std::unique_ptr<Kernel> make_lookup(const KernelSpec&) { return std::make_unique<LookupKernel>(); }

@@ -10,7 +10,7 @@
 #include "shoal/cpu/quantized/byte_loops.h"
 #include "shoal/cpu/quantized/byte_rows.h"
 #include "shoal/cpu/quantized/bytes.h"
-#include "shoal/cpu/quantized/quantized_site.h"
+#include "shoal/cpu/quantized/quantized_spec.h"
 #include "shoal/ops/ops.h"
 
 namespace shoal::cpu {
@@ -37,23 +37,23 @@ void for_each_part(ThreadPool& pool, int64_t blocks, int64_t rows, int64_t work,
 
 class QuantizedDepthwiseKernel : public Kernel {
  public:
-  explicit QuantizedDepthwiseKernel(const KernelSpec& site)
-      : site_(site),
+  explicit QuantizedDepthwiseKernel(const KernelSpec& spec)
+      : spec_(spec),
         function_(depthwise_function(columns().kernel, columns().stride, columns().dilation)),
-        rows_(site_.conv, site_.block, site_.block, true, true),
-        threads_(site.pool.threads()) {
+        rows_(spec_.conv, spec_.block, spec_.block, true, true),
+        threads_(spec.pool.threads()) {
     constexpr int64_t kChunkBytes = int64_t{16} << 10;  // half of a first-level cache
-    rows_.share(site_.conv.batch * site_.out_blocks, 1, 1, kChunkBytes, threads_);
-    site_.fold_zero_point(function_.pixel_offset);
+    rows_.share(spec_.conv.batch * spec_.out_blocks, 1, 1, kChunkBytes, threads_);
+    spec_.fold_zero_point(function_.pixel_offset);
     function_.in_bytes ? pack_bytes() : pack_floats();
   }
 
-  void run(const KernelArgs& call) const override {
+  void run(const KernelArgs& args) const override {
     const int64_t parts = rows_.parts_of_image();
-    call.pool.parallel_for(
-        site_.conv.batch * site_.out_blocks * parts, [&](int64_t index, int slot) {
-          run_part(call, index / parts, index % parts,
-                   reinterpret_cast<uint8_t*>(call.scratch) + slot * scratch_of_thread());
+    args.pool.parallel_for(
+        spec_.conv.batch * spec_.out_blocks * parts, [&](int64_t index, int slot) {
+          run_part(args, index / parts, index % parts,
+                   reinterpret_cast<uint8_t*>(args.scratch) + slot * scratch_of_thread());
         });
   }
 
@@ -62,24 +62,24 @@ class QuantizedDepthwiseKernel : public Kernel {
   }
 
  private:
-  const ops::WindowAxis& tap_rows() const { return site_.conv.window.axes[1]; }
-  const ops::WindowAxis& columns() const { return site_.conv.window.axes[2]; }
+  const ops::WindowAxis& tap_rows() const { return spec_.conv.window.axes[1]; }
+  const ops::WindowAxis& columns() const { return spec_.conv.window.axes[2]; }
   int64_t scratch_of_thread() const { return rows_.copied_elements() + kDepthwiseSlack; }
 
   // Calls f(channel, row of taps, column of taps, weight).
   template <class F>
   void for_each_weight(const F& f) const {
     const int64_t rows = tap_rows().kernel, width = columns().kernel;
-    const int8_t* w = site_.weights;
-    for (int64_t c = 0; c < site_.in_channels; ++c) {
+    const int8_t* w = spec_.weights;
+    for (int64_t c = 0; c < spec_.in_channels; ++c) {
       for (int64_t tap = 0; tap < rows * width; ++tap) f(c, tap / width, tap % width, *w++);
     }
   }
 
   void pack_floats() {
-    const int64_t block = site_.block, taps = site_.conv.taps();
+    const int64_t block = spec_.block, taps = spec_.conv.taps();
     weights_of_block_ = taps * block;
-    floats_.resize(static_cast<size_t>(site_.out_blocks * weights_of_block_));
+    floats_.resize(static_cast<size_t>(spec_.out_blocks * weights_of_block_));
     for_each_weight([&](int64_t c, int64_t row, int64_t column, int8_t w) {
       const int64_t tap = row * columns().kernel + column;
       floats_[static_cast<size_t>((c / block * taps + tap) * block + c % block)] = w;
@@ -87,9 +87,9 @@ class QuantizedDepthwiseKernel : public Kernel {
   }
 
   void pack_bytes() {
-    const int64_t block = site_.block, outputs = function_.outputs, quads = function_.quads;
+    const int64_t block = spec_.block, outputs = function_.outputs, quads = function_.quads;
     weights_of_block_ = tap_rows().kernel * quads * outputs * block * 4;
-    bytes_.resize(static_cast<size_t>(site_.out_blocks * weights_of_block_));
+    bytes_.resize(static_cast<size_t>(spec_.out_blocks * weights_of_block_));
     for_each_weight([&](int64_t c, int64_t row, int64_t column, int8_t w) {
       for (int64_t o = 0; o < outputs; ++o) {
         // Output o of a pair meets tap `column` at pixel column + o of what both read.
@@ -100,18 +100,18 @@ class QuantizedDepthwiseKernel : public Kernel {
     });
   }
 
-  void run_part(const KernelArgs& call, int64_t plane, int64_t part, uint8_t* scratch) const {
-    const int64_t block = site_.block, to = plane * site_.conv.output_plane() * block;
-    const uint8_t* image = bytes_of(call.inputs[In::kX]) + plane * site_.conv.input_plane() * block;
-    ByteDepthwise row = describe(plane % site_.out_blocks);
-    rows_.for_each_row(image, part, static_cast<uint8_t>(site_.x_zero), scratch,
-                       ByteCopier{site_.x_flip},
+  void run_part(const KernelArgs& args, int64_t plane, int64_t part, uint8_t* scratch) const {
+    const int64_t block = spec_.block, to = plane * spec_.conv.output_plane() * block;
+    const uint8_t* image = bytes_of(args.inputs[In::kX]) + plane * spec_.conv.input_plane() * block;
+    ByteDepthwise row = describe(plane % spec_.out_blocks);
+    rows_.for_each_row(image, part, static_cast<uint8_t>(spec_.x_zero), scratch,
+                       ByteCopier{spec_.x_flip},
                        [&](int64_t, const uint8_t* x, int64_t y, int64_t, int64_t) {
                          const int64_t at = to + y * row.pixels * block;
                          row.x = x;
-                         row.y = bytes_of(call.outputs[0]) + at;
-                         if (call.has(In::kResidual)) {
-                           row.residual = bytes_of(call.inputs[In::kResidual]) + at;
+                         row.y = bytes_of(args.outputs[0]) + at;
+                         if (args.has(In::kResidual)) {
+                           row.residual = bytes_of(args.inputs[In::kResidual]) + at;
                          }
                          function_.convolve(row);
                        });
@@ -127,14 +127,14 @@ class QuantizedDepthwiseKernel : public Kernel {
     row.tap_columns = columns().kernel;
     row.w = function_.in_bytes ? static_cast<const void*>(bytes_.data() + block * weights_of_block_)
                                : floats_.data() + block * weights_of_block_;
-    row.bias = site_.bias.data() + block * site_.block;
-    row.scale = site_.scales.data() + block * site_.block;
+    row.bias = spec_.bias.data() + block * spec_.block;
+    row.scale = spec_.scales.data() + block * spec_.block;
     row.pixels = columns().output;
-    row.finish = site_.finish;
+    row.finish = spec_.finish;
     return row;
   }
 
-  QuantizedSite site_;
+  QuantizedSpec spec_;
   const DepthwiseFunction function_;
   DirectRows<uint8_t> rows_;
   const int threads_;
@@ -147,20 +147,20 @@ class QuantizedDepthwiseKernel : public Kernel {
 // Quantisation is monotonic, so that the maximum of bytes is that of the numbers.
 class QuantizedMaxPoolKernel : public Kernel {
  public:
-  explicit QuantizedMaxPoolKernel(const KernelSpec& site)
-      : window_(ops::window_of(site.node, site.shape(0))),
-        blocks_(site.shape(0)[0] * site.shape(0)[1]),
-        block_(site.shape(0)[4]),
-        flip_(flip_of(site.outputs[0].dtype)) {}
+  explicit QuantizedMaxPoolKernel(const KernelSpec& spec)
+      : window_(ops::window_of(spec.node, spec.shape(0))),
+        blocks_(spec.shape(0)[0] * spec.shape(0)[1]),
+        block_(spec.shape(0)[4]),
+        flip_(flip_of(spec.outputs[0].dtype)) {}
 
-  void run(const KernelArgs& call) const override {
+  void run(const KernelArgs& args) const override {
     const ops::WindowAxis &rows = window_.axes[0], &columns = window_.axes[1];
     for_each_part(
-        call.pool, blocks_, rows.output, columns.output * block_ * rows.kernel * columns.kernel,
+        args.pool, blocks_, rows.output, columns.output * block_ * rows.kernel * columns.kernel,
         [&](int64_t plane, int64_t begin, int64_t end) {
           max_bytes({&rows, &columns,
-                     bytes_of(call.inputs[0]) + plane * rows.input * columns.input * block_,
-                     bytes_of(call.outputs[0]) + plane * rows.output * columns.output * block_,
+                     bytes_of(args.inputs[0]) + plane * rows.input * columns.input * block_,
+                     bytes_of(args.outputs[0]) + plane * rows.output * columns.output * block_,
                      flip_, begin, end});
         });
   }
@@ -173,27 +173,27 @@ class QuantizedMaxPoolKernel : public Kernel {
 
 class QuantizedAverageKernel : public Kernel {
  public:
-  explicit QuantizedAverageKernel(const KernelSpec& site)
-      : x_(site.shape(0)),
-        channels_(site.outputs[0].shape[1]),
-        flip_(flip_of(site.outputs[0].dtype)),
-        x_zero_(ops::zero_point_of(*site.constant(2)) + flip_),
-        y_zero_(ops::zero_point_of(*site.constant(4))),
+  explicit QuantizedAverageKernel(const KernelSpec& spec)
+      : x_(spec.shape(0)),
+        channels_(spec.outputs[0].shape[1]),
+        flip_(flip_of(spec.outputs[0].dtype)),
+        x_zero_(ops::zero_point_of(*spec.constant(2)) + flip_),
+        y_zero_(ops::zero_point_of(*spec.constant(4))),
         // 1 / pixels is part of the scale: one multiplication per channel requantises the sum.
-        scale_(ops::scale_of(*site.constant(1)) /
-               (ops::scale_of(*site.constant(3)) * static_cast<float>(x_[2] * x_[3]))) {}
+        scale_(ops::scale_of(*spec.constant(1)) /
+               (ops::scale_of(*spec.constant(3)) * static_cast<float>(x_[2] * x_[3]))) {}
 
-  void run(const KernelArgs& call) const override {
+  void run(const KernelArgs& args) const override {
     const int64_t pixels = x_[2] * x_[3], block = x_[4];
-    call.pool.parallel_ranges(
+    args.pool.parallel_ranges(
         x_[0] * x_[1], kElements / (pixels * block) + 1, [&](int64_t begin, int64_t end) {
           std::vector<int32_t> sums(static_cast<size_t>(block));
           for (int64_t i = begin; i < end; ++i) {
-            sum_bytes(bytes_of(call.inputs[0]) + i * pixels * block, flip_, x_zero_, pixels,
+            sum_bytes(bytes_of(args.inputs[0]) + i * pixels * block, flip_, x_zero_, pixels,
                       sums.data());
             const int64_t channel = i % x_[1] * block;
             const auto count = static_cast<size_t>(std::min(block, channels_ - channel));
-            store(std::span(sums).first(count), call.outputs[0], i / x_[1] * channels_ + channel);
+            store(std::span(sums).first(count), args.outputs[0], i / x_[1] * channels_ + channel);
           }
         });
   }
@@ -214,28 +214,28 @@ class QuantizedAverageKernel : public Kernel {
   const float scale_;
 };
 
-std::unique_ptr<Kernel> make_depthwise(const KernelSpec& site) {
-  const bool fits = site.node.integer("group", 1) > 1 && has_plain_weights(site.inputs) &&
-                    site.shape(In::kW).count(1, 4) <= kMostExactTaps &&
-                    site.outputs[0].shape[4] == block_size();
-  return fits ? std::make_unique<QuantizedDepthwiseKernel>(site) : nullptr;
+std::unique_ptr<Kernel> make_depthwise(const KernelSpec& spec) {
+  const bool fits = spec.node.integer("group", 1) > 1 && has_plain_weights(spec.inputs) &&
+                    spec.shape(In::kW).count(1, 4) <= kMostExactTaps &&
+                    spec.outputs[0].shape[4] == block_size();
+  return fits ? std::make_unique<QuantizedDepthwiseKernel>(spec) : nullptr;
 }
 
-std::unique_ptr<Kernel> make_max_pool(const KernelSpec& site) {
-  const Shape& x = site.shape(0);
-  if (!ops::Bytes::contains(site.outputs[0].dtype) || site.outputs.size() > 1) return nullptr;
+std::unique_ptr<Kernel> make_max_pool(const KernelSpec& spec) {
+  const Shape& x = spec.shape(0);
+  if (!ops::Bytes::contains(spec.outputs[0].dtype) || spec.outputs.size() > 1) return nullptr;
   if (x.rank() != 5 || x[4] != block_size()) return nullptr;
-  const ops::WindowAxis lanes = ops::window_of(site.node, x).axes[2];
+  const ops::WindowAxis lanes = ops::window_of(spec.node, x).axes[2];
   const bool single = lanes.kernel == 1 && lanes.stride == 1 && lanes.output == lanes.input;
-  return single ? std::make_unique<QuantizedMaxPoolKernel>(site) : nullptr;
+  return single ? std::make_unique<QuantizedMaxPoolKernel>(spec) : nullptr;
 }
 
-std::unique_ptr<Kernel> make_average(const KernelSpec& site) {
-  for (size_t i = 1; i < site.inputs.size(); ++i) {
-    if (site.constant(i) == nullptr) return nullptr;
+std::unique_ptr<Kernel> make_average(const KernelSpec& spec) {
+  for (size_t i = 1; i < spec.inputs.size(); ++i) {
+    if (spec.constant(i) == nullptr) return nullptr;
   }
-  if (site.shape(0)[4] != block_size()) return nullptr;
-  return std::make_unique<QuantizedAverageKernel>(site);
+  if (spec.shape(0)[4] != block_size()) return nullptr;
+  return std::make_unique<QuantizedAverageKernel>(spec);
 }
 
 }  // namespace

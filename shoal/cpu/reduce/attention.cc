@@ -36,22 +36,22 @@ struct Scratch {
 
 class AttentionKernel : public Kernel {
  public:
-  explicit AttentionKernel(const KernelSpec& site)
-      : n_(ops::attention_sizes(site.node, site.shape(0), site.shape(1), site.shape(2))),
-        threads_(site.pool.threads()),
-        scale_(site.node.real("scale", 1)),
+  explicit AttentionKernel(const KernelSpec& spec)
+      : n_(ops::attention_sizes(spec.node, spec.shape(0), spec.shape(1), spec.shape(2))),
+        threads_(spec.pool.threads()),
+        scale_(spec.node.real("scale", 1)),
         rows_(rows_per_block(n_.queries, n_.batch * n_.heads, threads_)),
         part_(std::min(n_.keys, kKeys)),
         score_blocking_(one_block(rows_, part_, n_.depth, {.right = true})),
         mix_blocking_(one_block(rows_, n_.width, part_, {.right = true})) {
-    if (!site.given(kMask)) return;
-    mask_strides_ = ops::broadcast_strides(site.shape(kMask), n_.scores());
+    if (!spec.given(kMask)) return;
+    mask_strides_ = ops::broadcast_strides(spec.shape(kMask), n_.scores());
   }
 
-  void run(const KernelArgs& call) const override {
+  void run(const KernelArgs& args) const override {
     const int64_t blocks = (n_.queries + rows_ - 1) / rows_;
-    call.pool.parallel_for(n_.batch * n_.heads * blocks, [&](int64_t index, int slot) {
-      attend(call, index / blocks, index % blocks * rows_, scratch_of(call, slot));
+    args.pool.parallel_for(n_.batch * n_.heads * blocks, [&](int64_t index, int slot) {
+      attend(args, index / blocks, index % blocks * rows_, scratch_of(args, slot));
     });
   }
 
@@ -83,30 +83,30 @@ class AttentionKernel : public Kernel {
     const auto row = static_cast<int64_t>(sizeof(SoftmaxSoFar) / sizeof(float));
     return score_floats() + panel_floats() + product_floats() + round_up_to_line(rows_ * row);
   }
-  Scratch scratch_of(const KernelArgs& call, int slot) const {
-    float* first = reinterpret_cast<float*>(call.scratch) + slot * floats_per_thread();
+  Scratch scratch_of(const KernelArgs& args, int slot) const {
+    float* first = reinterpret_cast<float*>(args.scratch) + slot * floats_per_thread();
     float* panels = first + score_floats();
     float* products = panels + panel_floats();
     return {first, panels, products, reinterpret_cast<SoftmaxSoFar*>(products + product_floats())};
   }
 
   // `head` counts the heads of all images of the batch.
-  void attend(const KernelArgs& call, int64_t head, int64_t query, const Scratch& scratch) const {
+  void attend(const KernelArgs& args, int64_t head, int64_t query, const Scratch& scratch) const {
     const int64_t rows = std::min(rows_, n_.queries - query), step = n_.step(n_.width);
-    float* y = call.output(0) + n_.begin(head, n_.queries, n_.width) + query * step;
+    float* y = args.output(0) + n_.begin(head, n_.queries, n_.width) + query * step;
     std::fill(scratch.rows, scratch.rows + rows, SoftmaxSoFar());
     for (int64_t i = 0; i < rows; ++i) std::fill_n(y + i * step, n_.width, 0.0f);
     for (int64_t key = 0; key < n_.keys; key += part_) {
       const int64_t keys = std::min(part_, n_.keys - key);
-      score(call, head, query, rows, key, keys, scratch);
+      score(args, head, query, rows, key, keys, scratch);
       for (int64_t i = 0; i < rows; ++i) {
         float* row = scratch.scores + i * keys;
-        if (call.has(kMask)) add_mask(call.input(kMask), head, query + i, key, keys, row);
+        if (args.has(kMask)) add_mask(args.input(kMask), head, query + i, key, keys, row);
         const float factor = softmax_part(row, keys, scratch.rows[i]);
         // The maximum rarely changes after a few parts, so that most rows need no correction.
         if (key > 0 && factor != 1) scale_row(factor, y + i * step, n_.width);
       }
-      mix(call, head, rows, key, keys, scratch, y);
+      mix(args, head, rows, key, keys, scratch, y);
     }
     for (int64_t i = 0; n_.keys > 0 && i < rows; ++i) {
       // One division per row at the end instead of one per score.
@@ -114,26 +114,26 @@ class AttentionKernel : public Kernel {
     }
   }
 
-  void score(const KernelArgs& call, int64_t head, int64_t query, int64_t rows, int64_t key,
+  void score(const KernelArgs& args, int64_t head, int64_t query, int64_t rows, int64_t key,
              int64_t keys, const Scratch& scratch) const {
     const int64_t depth = n_.depth, step = n_.step(depth);
-    const float* k = call.input(1) + n_.begin(head, n_.keys, depth) + key * step;
+    const float* k = args.input(1) + n_.begin(head, n_.keys, depth) + key * step;
     RightMatrix({k, 1, step}, scale_).pack(0, depth, 0, keys, scratch.panels);
     Product product;
     product.m = rows;
     product.n = product.y_stride = keys;
     product.k = depth;
-    product.left = {call.input(0) + n_.begin(head, n_.queries, depth) + query * step, step, 1};
+    product.left = {args.input(0) + n_.begin(head, n_.queries, depth) + query * step, step, 1};
     product.packed_right = scratch.panels;
     product.y = scratch.scores;
     multiply(product, score_blocking_, 0, scratch.products);
   }
 
   // y += scores * values
-  void mix(const KernelArgs& call, int64_t head, int64_t rows, int64_t key, int64_t keys,
+  void mix(const KernelArgs& args, int64_t head, int64_t rows, int64_t key, int64_t keys,
            const Scratch& scratch, float* y) const {
     const int64_t width = n_.width, step = n_.step(width);
-    const float* v = call.input(2) + n_.begin(head, n_.keys, width) + key * step;
+    const float* v = args.input(2) + n_.begin(head, n_.keys, width) + key * step;
     pack_columns({v, step, 1}, keys, width, scratch.panels);
     Product product;
     product.m = rows;
@@ -163,9 +163,9 @@ class AttentionKernel : public Kernel {
   ops::Strides mask_strides_;
 };
 
-std::unique_ptr<Kernel> make_attention(const KernelSpec& site) {
-  if (!site.all_of_type(DType::kF32)) return nullptr;
-  return std::make_unique<AttentionKernel>(site);
+std::unique_ptr<Kernel> make_attention(const KernelSpec& spec) {
+  if (!spec.all_of_type(DType::kF32)) return nullptr;
+  return std::make_unique<AttentionKernel>(spec);
 }
 
 }  // namespace

@@ -20,13 +20,13 @@ namespace {
 // Base of both directions: sizes, and sums per channel over the whole batch.
 class BatchKernel : public Kernel {
  public:
-  explicit BatchKernel(const KernelSpec& site)
-      : images_(site.shape(0)[0]),
-        blocks_(site.shape(0)[1]),
-        pixels_(site.shape(0)[2] * site.shape(0)[3]),
-        block_(site.shape(0)[4]),
-        channels_(site.shape(1).count()),
-        epsilon_(site.node.real("epsilon", 1e-5f)) {}
+  explicit BatchKernel(const KernelSpec& spec)
+      : images_(spec.shape(0)[0]),
+        blocks_(spec.shape(0)[1]),
+        pixels_(spec.shape(0)[2] * spec.shape(0)[3]),
+        block_(spec.shape(0)[4]),
+        channels_(spec.shape(1).count()),
+        epsilon_(spec.node.real("epsilon", 1e-5f)) {}
 
   size_t scratch_bytes() const override {
     return static_cast<size_t>(2 * planes() * block_ + kScales * wide()) * sizeof(float);
@@ -38,16 +38,16 @@ class BatchKernel : public Kernel {
   int64_t planes() const { return images_ * blocks_; }
   int64_t wide() const { return blocks_ * block_; }  // channels, with those that fill up blocks
   double count() const { return static_cast<double>(images_ * pixels_); }
-  float* scales(const KernelArgs& call) const {
-    return reinterpret_cast<float*>(call.scratch) + 2 * planes() * block_;
+  float* scales(const KernelArgs& args) const {
+    return reinterpret_cast<float*>(args.scratch) + 2 * planes() * block_;
   }
 
   // Calls f(offset in images, first channel of the block, two sums per channel for it to write) for
   // each plane.
   template <class F>
-  void for_each_plane(const KernelArgs& call, const F& f) const {
-    auto* sums = reinterpret_cast<float*>(call.scratch);
-    call.pool.parallel_ranges(planes(), 1, [&](int64_t begin, int64_t end) {
+  void for_each_plane(const KernelArgs& args, const F& f) const {
+    auto* sums = reinterpret_cast<float*>(args.scratch);
+    args.pool.parallel_ranges(planes(), 1, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
         f(i * pixels_ * block_, i % blocks_ * block_, sums + 2 * i * block_);
       }
@@ -56,29 +56,29 @@ class BatchKernel : public Kernel {
 
   // Calls f(first, second of the two sums) for a channel's planes, image by image.
   template <class F>
-  void for_each_image(const KernelArgs& call, int64_t channel, const F& f) const {
-    const auto* sums = reinterpret_cast<const float*>(call.scratch);
+  void for_each_image(const KernelArgs& args, int64_t channel, const F& f) const {
+    const auto* sums = reinterpret_cast<const float*>(args.scratch);
     for (int64_t n = 0; n < images_; ++n) {
       const float* of = sums + 2 * (n * blocks_ + channel / block_) * block_ + channel % block_;
       f(double{of[0]}, double{of[block_]});
     }
   }
 
-  void measure(const KernelArgs& call) const {
-    for_each_plane(call, [&](int64_t at, int64_t, float* sums) {
-      block_moments(call.input(0) + at, pixels_, sums, sums + block_);
+  void measure(const KernelArgs& args) const {
+    for_each_plane(args, [&](int64_t at, int64_t, float* sums) {
+      block_moments(args.input(0) + at, pixels_, sums, sums + block_);
     });
   }
 
   // Moments of a channel from those of its planes, which have the same number of pixels:
   //   variance = sum of (squares_i + pixels * (mean_i - mean)^2) / N
-  ops::Moments moments_of(const KernelArgs& call, int64_t channel) const {
+  ops::Moments moments_of(const KernelArgs& args, int64_t channel) const {
     ops::Moments moments;
-    for_each_image(call, channel, [&](double mean, double) {
+    for_each_image(args, channel, [&](double mean, double) {
       moments.mean += mean / static_cast<double>(images_);
     });
     double squares = 0;
-    for_each_image(call, channel, [&](double mean, double of_plane) {
+    for_each_image(args, channel, [&](double mean, double of_plane) {
       const double off = mean - moments.mean;
       squares += of_plane + off * off * static_cast<double>(pixels_);
     });
@@ -92,33 +92,33 @@ class BatchKernel : public Kernel {
 
 class NormalizeKernel : public BatchKernel {
  public:
-  explicit NormalizeKernel(const KernelSpec& site)
-      : BatchKernel(site), momentum_(site.node.real("momentum", 0.9f)) {}
+  explicit NormalizeKernel(const KernelSpec& spec)
+      : BatchKernel(spec), momentum_(spec.node.real("momentum", 0.9f)) {}
 
-  void run(const KernelArgs& call) const override {
-    measure(call);
-    float *mean = scales(call), *factor = mean + wide(), *shift = factor + wide();
+  void run(const KernelArgs& args) const override {
+    measure(args);
+    float *mean = scales(args), *factor = mean + wide(), *shift = factor + wide();
     std::fill_n(mean, 3 * wide(), 0.0f);
     for (int64_t c = 0; c < channels_; ++c) {
-      const ops::Moments moments = moments_of(call, c);
+      const ops::Moments moments = moments_of(args, c);
       mean[c] = static_cast<float>(moments.mean);
       factor[c] =
-          static_cast<float>(double{call.input(1)[c]} * moments.inverse_deviation(epsilon_));
-      shift[c] = call.input(2)[c];
-      if (call.outputs.size() > 1) average(call, 1, c, moments.mean);
-      if (call.outputs.size() > 2) average(call, 2, c, moments.variance);
+          static_cast<float>(double{args.input(1)[c]} * moments.inverse_deviation(epsilon_));
+      shift[c] = args.input(2)[c];
+      if (args.outputs.size() > 1) average(args, 1, c, moments.mean);
+      if (args.outputs.size() > 2) average(args, 2, c, moments.variance);
     }
-    for_each_plane(call, [&](int64_t at, int64_t lane, float*) {
-      scale_block({mean + lane, factor + lane, shift + lane}, call.input(0) + at,
-                  call.output(0) + at, pixels_);
+    for_each_plane(args, [&](int64_t at, int64_t lane, float*) {
+      scale_block({mean + lane, factor + lane, shift + lane}, args.input(0) + at,
+                  args.output(0) + at, pixels_);
     });
   }
 
  private:
   // Outputs 1 and 2 are inputs 3 and 4, moved towards what was measured.
-  void average(const KernelArgs& call, size_t output, int64_t c, double measured) const {
-    const double before = call.input(output + 2)[c];
-    call.output(output)[c] = static_cast<float>(momentum_ * before + (1 - momentum_) * measured);
+  void average(const KernelArgs& args, size_t output, int64_t c, double measured) const {
+    const double before = args.input(output + 2)[c];
+    args.output(output)[c] = static_cast<float>(momentum_ * before + (1 - momentum_) * measured);
   }
 
   const double momentum_;
@@ -128,50 +128,50 @@ class NormalizeBackwardKernel : public BatchKernel {
  public:
   using BatchKernel::BatchKernel;
 
-  void run(const KernelArgs& call) const override {
-    measure(call);
-    float *mean = scales(call), *factor = mean + wide();
+  void run(const KernelArgs& args) const override {
+    measure(args);
+    float *mean = scales(args), *factor = mean + wide();
     float *slope = factor + wide(), *shift = slope + wide();
     std::fill_n(mean, 4 * wide(), 0.0f);
     for (int64_t c = 0; c < channels_; ++c) {
-      const ops::Moments moments = moments_of(call, c);
+      const ops::Moments moments = moments_of(args, c);
       mean[c] = static_cast<float>(moments.mean);
       factor[c] = static_cast<float>(moments.inverse_deviation(epsilon_));
     }
-    for_each_plane(call, [&](int64_t at, int64_t lane, float* sums) {
-      block_products(call.input(0) + at, mean + lane, call.input(2) + at, pixels_, sums,
+    for_each_plane(args, [&](int64_t at, int64_t lane, float* sums) {
+      block_products(args.input(0) + at, mean + lane, args.input(2) + at, pixels_, sums,
                      sums + block_);
     });
-    for (int64_t c = 0; c < channels_; ++c) finish(call, c, factor[c], slope[c], shift[c]);
-    for_each_plane(call, [&](int64_t at, int64_t lane, float*) {
-      mix_blocks({mean + lane, factor + lane, slope + lane, shift + lane}, call.input(0) + at,
-                 call.input(2) + at, call.output(0) + at, pixels_);
+    for (int64_t c = 0; c < channels_; ++c) finish(args, c, factor[c], slope[c], shift[c]);
+    for_each_plane(args, [&](int64_t at, int64_t lane, float*) {
+      mix_blocks({mean + lane, factor + lane, slope + lane, shift + lane}, args.input(0) + at,
+                 args.input(2) + at, args.output(0) + at, pixels_);
     });
   }
 
  private:
   // From sums to the coefficients of dx = factor * dy + slope * (x - mean) + shift. `factor` comes
   // in as 1 / s.
-  void finish(const KernelArgs& call, int64_t c, float& factor, float& slope, float& shift) const {
+  void finish(const KernelArgs& args, int64_t c, float& factor, float& slope, float& shift) const {
     double sum = 0, along = 0;
-    for_each_image(call, c, [&](double of_dy, double of_product) {
+    for_each_image(args, c, [&](double of_dy, double of_product) {
       sum += of_dy;
       along += of_product;
     });
-    const double inverse = factor, scaled = inverse * double{call.input(1)[c]};
+    const double inverse = factor, scaled = inverse * double{args.input(1)[c]};
     factor = static_cast<float>(scaled);
     slope = static_cast<float>(-scaled * inverse * inverse * along / count());
     shift = static_cast<float>(-scaled * sum / count());
-    if (call.outputs.size() > 1) call.output(1)[c] = static_cast<float>(along * inverse);
-    if (call.outputs.size() > 2) call.output(2)[c] = static_cast<float>(sum);
+    if (args.outputs.size() > 1) args.output(1)[c] = static_cast<float>(along * inverse);
+    if (args.outputs.size() > 2) args.output(2)[c] = static_cast<float>(sum);
   }
 };
 
 template <class K>
-std::unique_ptr<Kernel> make(const KernelSpec& site) {
-  const Shape& x = site.shape(0);
-  if (!site.all_of_type(DType::kF32) || x.count() == 0 || x[4] != block_size()) return nullptr;
-  return std::make_unique<K>(site);
+std::unique_ptr<Kernel> make(const KernelSpec& spec) {
+  const Shape& x = spec.shape(0);
+  if (!spec.all_of_type(DType::kF32) || x.count() == 0 || x[4] != block_size()) return nullptr;
+  return std::make_unique<K>(spec);
 }
 
 }  // namespace

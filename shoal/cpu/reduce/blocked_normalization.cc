@@ -17,31 +17,31 @@ constexpr int64_t kPartPixels = 512;  // at most 32 KB: in a first-level cache b
 
 class BlockedNormalizationKernel : public Kernel {
  public:
-  explicit BlockedNormalizationKernel(const KernelSpec& site)
-      : planes_(site.shape(0)[0] * site.shape(0)[1]),
-        blocks_(site.shape(0)[1]),
-        pixels_(site.shape(0)[2] * site.shape(0)[3]),
-        block_(site.shape(0)[4]),
-        channels_(site.shape(1).count()),
+  explicit BlockedNormalizationKernel(const KernelSpec& spec)
+      : planes_(spec.shape(0)[0] * spec.shape(0)[1]),
+        blocks_(spec.shape(0)[1]),
+        pixels_(spec.shape(0)[2] * spec.shape(0)[3]),
+        block_(spec.shape(0)[4]),
+        channels_(spec.shape(1).count()),
         parts_((pixels_ + kPartPixels - 1) / kPartPixels),
-        epsilon_(site.node.real("epsilon", 1e-5f)) {}
+        epsilon_(spec.node.real("epsilon", 1e-5f)) {}
 
-  void run(const KernelArgs& call) const override {
-    auto* scratch = reinterpret_cast<float*>(call.scratch);
-    call.pool.parallel_ranges(planes_ * parts_, 1, [&](int64_t begin, int64_t end) {
+  void run(const KernelArgs& args) const override {
+    auto* scratch = reinterpret_cast<float*>(args.scratch);
+    args.pool.parallel_ranges(planes_ * parts_, 1, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
         float* moments = scratch + i / parts_ * plane_floats() + i % parts_ * 2 * block_;
-        block_moments(call.input(0) + offset(i), pixels_of(i), moments, moments + block_);
+        block_moments(args.input(0) + offset(i), pixels_of(i), moments, moments + block_);
       }
     });
-    call.pool.parallel_ranges(planes_, 1, [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) combine(call, i, scratch + i * plane_floats());
+    args.pool.parallel_ranges(planes_, 1, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) combine(args, i, scratch + i * plane_floats());
     });
-    call.pool.parallel_ranges(planes_ * parts_, 1, [&](int64_t begin, int64_t end) {
+    args.pool.parallel_ranges(planes_ * parts_, 1, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
         const float* scale = scratch + i / parts_ * plane_floats() + parts_ * 2 * block_;
-        scale_block({scale, scale + block_, scale + 2 * block_}, call.input(0) + offset(i),
-                    call.output(0) + offset(i), pixels_of(i));
+        scale_block({scale, scale + block_, scale + 2 * block_}, args.input(0) + offset(i),
+                    args.output(0) + offset(i), pixels_of(i));
       }
     });
   }
@@ -62,7 +62,7 @@ class BlockedNormalizationKernel : public Kernel {
     return std::min(kPartPixels, pixels_ - part % parts_ * kPartPixels);
   }
 
-  void combine(const KernelArgs& call, int64_t plane, float* moments) const {
+  void combine(const KernelArgs& args, int64_t plane, float* moments) const {
     float* scale = moments + parts_ * 2 * block_;
     for (int64_t lane = 0; lane < block_; ++lane) {
       double mean = 0, squares = 0;
@@ -78,9 +78,9 @@ class BlockedNormalizationKernel : public Kernel {
       const bool is_there = channel < channels_;
       scale[lane] = static_cast<float>(mean);
       scale[block_ + lane] =
-          is_there ? call.input(1)[channel] * static_cast<float>(1 / std::sqrt(variance + epsilon_))
+          is_there ? args.input(1)[channel] * static_cast<float>(1 / std::sqrt(variance + epsilon_))
                    : 0;
-      scale[2 * block_ + lane] = is_there ? call.input(2)[channel] : 0;
+      scale[2 * block_ + lane] = is_there ? args.input(2)[channel] : 0;
     }
   }
 
@@ -95,10 +95,10 @@ class BlockedNormalizationKernel : public Kernel {
   const double epsilon_;
 };
 
-std::unique_ptr<Kernel> make_normalization(const KernelSpec& site) {
-  const Shape& x = site.shape(0);
-  if (!site.all_of_type(DType::kF32) || x.count() == 0 || x[4] != block_size()) return nullptr;
-  return std::make_unique<BlockedNormalizationKernel>(site);
+std::unique_ptr<Kernel> make_normalization(const KernelSpec& spec) {
+  const Shape& x = spec.shape(0);
+  if (!spec.all_of_type(DType::kF32) || x.count() == 0 || x[4] != block_size()) return nullptr;
+  return std::make_unique<BlockedNormalizationKernel>(spec);
 }
 
 }  // namespace

@@ -14,21 +14,21 @@ namespace {
 
 class BlockedPoolKernel : public Kernel {
  public:
-  BlockedPoolKernel(const KernelSpec& site, void (*pool_rows)(const BlockedRows&))
-      : window_(ops::window_of(site.node, site.shape(0))),
-        planes_(site.shape(0)[0] * site.shape(0)[1]),
-        block_(site.shape(0)[4]),
+  BlockedPoolKernel(const KernelSpec& spec, void (*pool_rows)(const BlockedRows&))
+      : window_(ops::window_of(spec.node, spec.shape(0))),
+        planes_(spec.shape(0)[0] * spec.shape(0)[1]),
+        block_(spec.shape(0)[4]),
         pool_rows_(pool_rows) {}
 
-  void run(const KernelArgs& call) const override {
+  void run(const KernelArgs& args) const override {
     constexpr int64_t kElements = 4096;  // worth waking a thread for
     const int64_t in = rows().input * columns().input * block_;
     const int64_t out = rows().output * columns().output * block_;
     const int64_t work = out * rows().kernel * columns().kernel;
-    call.pool.parallel_ranges(planes_, kElements / work + 1, [&](int64_t begin, int64_t end) {
+    args.pool.parallel_ranges(planes_, kElements / work + 1, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
-        float* y = call.output(0) + i * out;
-        pool_rows_({&rows(), &columns(), call.input(0) + i * in, y, 0, rows().output});
+        float* y = args.output(0) + i * out;
+        pool_rows_({&rows(), &columns(), args.input(0) + i * in, y, 0, rows().output});
         finish_plane(y);
       }
     });
@@ -49,8 +49,8 @@ class BlockedPoolKernel : public Kernel {
 
 class BlockedAverageKernel : public BlockedPoolKernel {
  public:
-  explicit BlockedAverageKernel(const KernelSpec& site) : BlockedPoolKernel(site, sum_rows) {
-    const bool with_padding = site.node.integer("count_include_pad", 0) != 0;
+  explicit BlockedAverageKernel(const KernelSpec& spec) : BlockedPoolKernel(spec, sum_rows) {
+    const bool with_padding = spec.node.integer("count_include_pad", 0) != 0;
     for (int64_t h = 0; h < rows().output; ++h) {
       for (int64_t w = 0; w < columns().output; ++w) {
         counts_.push_back(static_cast<float>(taps(rows(), h, with_padding)) *
@@ -78,20 +78,20 @@ class BlockedAverageKernel : public BlockedPoolKernel {
 // True if the third spatial axis is the channels of a block. A 3-D pool of plain images whose last
 // axis happens to be as long passes as well, and is computed correctly: its window is one wide
 // there.
-bool is_blocked(const KernelSpec& site) {
-  if (!site.all_of_type(DType::kF32) || site.outputs.size() > 1) return false;
-  const Shape& x = site.shape(0);
-  if (x.rank() != 5 || x[4] != block_size() || site.outputs[0].shape.count() == 0) return false;
-  const ops::WindowAxis lanes = ops::window_of(site.node, x).axes[2];
+bool is_blocked(const KernelSpec& spec) {
+  if (!spec.all_of_type(DType::kF32) || spec.outputs.size() > 1) return false;
+  const Shape& x = spec.shape(0);
+  if (x.rank() != 5 || x[4] != block_size() || spec.outputs[0].shape.count() == 0) return false;
+  const ops::WindowAxis lanes = ops::window_of(spec.node, x).axes[2];
   return lanes.kernel == 1 && lanes.stride == 1 && lanes.pad_begin == 0 && lanes.pad_end == 0;
 }
 
-std::unique_ptr<Kernel> make_max(const KernelSpec& site) {
-  return is_blocked(site) ? std::make_unique<BlockedPoolKernel>(site, max_rows) : nullptr;
+std::unique_ptr<Kernel> make_max(const KernelSpec& spec) {
+  return is_blocked(spec) ? std::make_unique<BlockedPoolKernel>(spec, max_rows) : nullptr;
 }
 
-std::unique_ptr<Kernel> make_average(const KernelSpec& site) {
-  return is_blocked(site) ? std::make_unique<BlockedAverageKernel>(site) : nullptr;
+std::unique_ptr<Kernel> make_average(const KernelSpec& spec) {
+  return is_blocked(spec) ? std::make_unique<BlockedAverageKernel>(spec) : nullptr;
 }
 
 }  // namespace

@@ -13,21 +13,21 @@ namespace {
 
 class SpreadKernel : public Kernel {
  public:
-  explicit SpreadKernel(const KernelSpec& site)
-      : window_(ops::window_of(site.node, site.outputs[0].shape)),
-        planes_(site.outputs[0].shape.count(0, 2)),
-        block_(site.outputs[0].shape[4]) {}
+  explicit SpreadKernel(const KernelSpec& spec)
+      : window_(ops::window_of(spec.node, spec.outputs[0].shape)),
+        planes_(spec.outputs[0].shape.count(0, 2)),
+        block_(spec.outputs[0].shape[4]) {}
 
-  void run(const KernelArgs& call) const override {
+  void run(const KernelArgs& args) const override {
     constexpr int64_t kElements = 4096;  // worth waking a thread for
     const int64_t in = rows().input * columns().input * block_;
     const int64_t out = rows().output * columns().output * block_;
-    const float* dy = call.input(call.inputs.size() - 1);
-    call.pool.parallel_ranges(planes_, kElements / in + 1, [&](int64_t begin, int64_t end) {
+    const float* dy = args.input(args.inputs.size() - 1);
+    args.pool.parallel_ranges(planes_, kElements / in + 1, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
-        const Spread spread{&rows(), &columns(), dy + i * out, call.output(0) + i * in};
+        const Spread spread{&rows(), &columns(), dy + i * out, args.output(0) + i * in};
         std::fill_n(spread.dx, in, 0.0f);
-        run_plane(spread, call.input(0) + i * in);
+        run_plane(spread, args.input(0) + i * in);
       }
     });
   }
@@ -56,8 +56,8 @@ class SpreadToLargestKernel : public SpreadKernel {
 
 class SpreadEvenlyKernel : public SpreadKernel {
  public:
-  explicit SpreadEvenlyKernel(const KernelSpec& site) : SpreadKernel(site) {
-    const bool with_padding = site.node.integer("count_include_pad", 0) != 0;
+  explicit SpreadEvenlyKernel(const KernelSpec& spec) : SpreadKernel(spec) {
+    const bool with_padding = spec.node.integer("count_include_pad", 0) != 0;
     for (int64_t h = 0; h < rows().output; ++h) {
       for (int64_t w = 0; w < columns().output; ++w) {
         const float count = taps(rows(), h, with_padding) * taps(columns(), w, with_padding);
@@ -78,16 +78,16 @@ class SpreadEvenlyKernel : public SpreadKernel {
   std::vector<float> shares_;  // of the taps, by pixel of the output
 };
 
-bool is_blocked(const KernelSpec& site) {
-  const Shape& x = site.outputs[0].shape;
-  if (!site.all_of_type(DType::kF32) || x.rank() != 5 || x[4] != block_size()) return false;
-  const ops::WindowAxis lanes = ops::window_of(site.node, x).axes[2];
+bool is_blocked(const KernelSpec& spec) {
+  const Shape& x = spec.outputs[0].shape;
+  if (!spec.all_of_type(DType::kF32) || x.rank() != 5 || x[4] != block_size()) return false;
+  const ops::WindowAxis lanes = ops::window_of(spec.node, x).axes[2];
   return lanes.kernel == 1 && lanes.stride == 1 && lanes.pad_begin == 0 && lanes.pad_end == 0;
 }
 
 template <class K>
-std::unique_ptr<Kernel> make(const KernelSpec& site) {
-  return is_blocked(site) && site.outputs[0].shape.count() > 0 ? std::make_unique<K>(site)
+std::unique_ptr<Kernel> make(const KernelSpec& spec) {
+  return is_blocked(spec) && spec.outputs[0].shape.count() > 0 ? std::make_unique<K>(spec)
                                                                : nullptr;
 }
 

@@ -13,24 +13,24 @@ namespace {
 
 class CrossEntropyKernel : public Kernel {
  public:
-  explicit CrossEntropyKernel(const KernelSpec& site)
-      : samples_(site.shape(0)[0]), classes_(site.shape(0)[1]) {
-    if (site.node.has("ignore_index")) ignored_ = site.node.integer("ignore_index", 0);
+  explicit CrossEntropyKernel(const KernelSpec& spec)
+      : samples_(spec.shape(0)[0]), classes_(spec.shape(0)[1]) {
+    if (spec.node.has("ignore_index")) ignored_ = spec.node.integer("ignore_index", 0);
   }
 
   // On one thread: the loss is little work beside the network before it.
-  void run(const KernelArgs& call) const override {
-    const auto targets = call.inputs[1].data<int64_t>();
-    auto* row = reinterpret_cast<float*>(call.scratch);
+  void run(const KernelArgs& args) const override {
+    const auto targets = args.inputs[1].data<int64_t>();
+    auto* row = reinterpret_cast<float*>(args.scratch);
     double loss = 0, counted = 0;
     for (int64_t i = 0; i < samples_; ++i) {
       const int64_t target = targets[static_cast<size_t>(i)];
       // Samples with the index to ignore, or without a valid class, do not count.
       if (target == ignored_ || target < 0 || target >= classes_) continue;
-      loss += loss_of(call.input(0) + i * classes_, target, row);
+      loss += loss_of(args.input(0) + i * classes_, target, row);
       counted += 1;
     }
-    *call.output(0) = static_cast<float>(loss / counted);
+    *args.output(0) = static_cast<float>(loss / counted);
   }
 
   size_t scratch_bytes() const override { return static_cast<size_t>(classes_) * sizeof(float); }
@@ -48,11 +48,11 @@ class CrossEntropyKernel : public Kernel {
   std::optional<int64_t> ignored_;
 };
 
-std::unique_ptr<Kernel> make_cross_entropy(const KernelSpec& site) {
-  const bool fits = site.inputs[0].type.dtype == DType::kF32 && site.shape(0).rank() == 2 &&
-                    site.inputs[1].type.dtype == DType::kI64 && !site.given(2) &&
-                    site.outputs.size() == 1 && site.node.text("reduction", "mean") == "mean";
-  return fits ? std::make_unique<CrossEntropyKernel>(site) : nullptr;
+std::unique_ptr<Kernel> make_cross_entropy(const KernelSpec& spec) {
+  const bool fits = spec.inputs[0].type.dtype == DType::kF32 && spec.shape(0).rank() == 2 &&
+                    spec.inputs[1].type.dtype == DType::kI64 && !spec.given(2) &&
+                    spec.outputs.size() == 1 && spec.node.text("reduction", "mean") == "mean";
+  return fits ? std::make_unique<CrossEntropyKernel>(spec) : nullptr;
 }
 
 }  // namespace

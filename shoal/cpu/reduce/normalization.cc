@@ -20,18 +20,18 @@ float inverse_deviation(double variance, double epsilon) {
 
 class LayerNormalizationKernel : public Kernel {
  public:
-  LayerNormalizationKernel(const KernelSpec& site, int64_t row)
-      : rows_(site.shape(0).count() / row),
+  LayerNormalizationKernel(const KernelSpec& spec, int64_t row)
+      : rows_(spec.shape(0).count() / row),
         row_(row),
-        epsilon_(site.node.real("epsilon", kEpsilon)) {}
+        epsilon_(spec.node.real("epsilon", kEpsilon)) {}
 
-  void run(const KernelArgs& call) const override {
-    call.pool.parallel_ranges(rows_, kElements / row_ + 1, [&](int64_t begin, int64_t end) {
+  void run(const KernelArgs& args) const override {
+    args.pool.parallel_ranges(rows_, kElements / row_ + 1, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
-        const float* x = call.input(0) + i * row_;
+        const float* x = args.input(0) + i * row_;
         const auto [mean, variance] = mean_and_variance(x, row_);
         normalize_row(x, static_cast<float>(mean), inverse_deviation(variance, epsilon_),
-                      call.input(1), call.input(2), call.output(0) + i * row_, row_);
+                      args.input(1), args.input(2), args.output(0) + i * row_, row_);
       }
     });
   }
@@ -41,42 +41,42 @@ class LayerNormalizationKernel : public Kernel {
   const double epsilon_;
 };
 
-std::unique_ptr<Kernel> make_layer_normalization(const KernelSpec& site) {
-  const Shape& x = site.shape(0);
-  if (!site.all_of_type(DType::kF32) || site.outputs.size() > 1 || x.count() == 0) return nullptr;
-  const size_t axis = ops::axis_in(site.node.integer("axis", -1), x.rank());
+std::unique_ptr<Kernel> make_layer_normalization(const KernelSpec& spec) {
+  const Shape& x = spec.shape(0);
+  if (!spec.all_of_type(DType::kF32) || spec.outputs.size() > 1 || x.count() == 0) return nullptr;
+  const size_t axis = ops::axis_in(spec.node.integer("axis", -1), x.rank());
   const int64_t row = x.count(axis, x.rank());
-  for (size_t i = 1; i < site.inputs.size(); ++i) {
+  for (size_t i = 1; i < spec.inputs.size(); ++i) {
     // One element per element of a row, and the same for every row.
     const bool fits =
-        !site.given(i) || (site.shape(i).count() == row && site.shape(i).rank() <= x.rank() - axis);
+        !spec.given(i) || (spec.shape(i).count() == row && spec.shape(i).rank() <= x.rank() - axis);
     if (!fits) return nullptr;
   }
-  return std::make_unique<LayerNormalizationKernel>(site, row);
+  return std::make_unique<LayerNormalizationKernel>(spec, row);
 }
 
 // Mean and variance of a plane are measured, or given per channel by inputs 3 and 4.
 class PlaneNormalizationKernel : public Kernel {
  public:
-  PlaneNormalizationKernel(const KernelSpec& site, bool measures)
-      : planes_(site.shape(0)[0] * site.shape(0)[1]),
-        channels_(site.shape(0)[1]),
-        plane_(site.shape(0).count(2, site.shape(0).rank())),
-        epsilon_(site.node.real("epsilon", kEpsilon)),
+  PlaneNormalizationKernel(const KernelSpec& spec, bool measures)
+      : planes_(spec.shape(0)[0] * spec.shape(0)[1]),
+        channels_(spec.shape(0)[1]),
+        plane_(spec.shape(0).count(2, spec.shape(0).rank())),
+        epsilon_(spec.node.real("epsilon", kEpsilon)),
         measures_(measures) {}
 
-  void run(const KernelArgs& call) const override {
-    const float *scale = call.input(1), *bias = call.input(2);
-    call.pool.parallel_ranges(planes_, kElements / plane_ + 1, [&](int64_t begin, int64_t end) {
+  void run(const KernelArgs& args) const override {
+    const float *scale = args.input(1), *bias = args.input(2);
+    args.pool.parallel_ranges(planes_, kElements / plane_ + 1, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
         const int64_t c = i % channels_;
-        const float* x = call.input(0) + i * plane_;
+        const float* x = args.input(0) + i * plane_;
         const MeanAndVariance moments = measures_
                                             ? mean_and_variance(x, plane_)
-                                            : MeanAndVariance{call.input(3)[c], call.input(4)[c]};
+                                            : MeanAndVariance{args.input(3)[c], args.input(4)[c]};
         normalize_plane(x, static_cast<float>(moments.mean),
                         scale[c] * inverse_deviation(moments.variance, epsilon_), bias[c],
-                        call.output(0) + i * plane_, plane_);
+                        args.output(0) + i * plane_, plane_);
       }
     });
   }
@@ -87,18 +87,18 @@ class PlaneNormalizationKernel : public Kernel {
   const bool measures_;
 };
 
-std::unique_ptr<Kernel> make_batch_normalization(const KernelSpec& site) {
-  const bool training = site.node.integer("training_mode", 0) != 0;
-  if (!site.all_of_type(DType::kF32) || training || site.shape(0).rank() < 2 ||
-      site.shape(0).count() == 0) {
+std::unique_ptr<Kernel> make_batch_normalization(const KernelSpec& spec) {
+  const bool training = spec.node.integer("training_mode", 0) != 0;
+  if (!spec.all_of_type(DType::kF32) || training || spec.shape(0).rank() < 2 ||
+      spec.shape(0).count() == 0) {
     return nullptr;
   }
-  return std::make_unique<PlaneNormalizationKernel>(site, false);
+  return std::make_unique<PlaneNormalizationKernel>(spec, false);
 }
 
-std::unique_ptr<Kernel> make_instance_normalization(const KernelSpec& site) {
-  if (!site.all_of_type(DType::kF32) || site.shape(0).count() == 0) return nullptr;
-  return std::make_unique<PlaneNormalizationKernel>(site, true);
+std::unique_ptr<Kernel> make_instance_normalization(const KernelSpec& spec) {
+  if (!spec.all_of_type(DType::kF32) || spec.shape(0).count() == 0) return nullptr;
+  return std::make_unique<PlaneNormalizationKernel>(spec, true);
 }
 
 }  // namespace

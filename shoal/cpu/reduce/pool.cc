@@ -42,22 +42,22 @@ void combine_row(const float* x, int64_t stride, float* y, int64_t n) {
 template <class F>
 class PoolKernel : public Kernel {
  public:
-  explicit PoolKernel(const KernelSpec& site)
-      : window_(ops::window_of(site.node, site.shape(0))),
-        planes_(site.shape(0)[0] * site.shape(0)[1]) {
+  explicit PoolKernel(const KernelSpec& spec)
+      : window_(ops::window_of(spec.node, spec.shape(0))),
+        planes_(spec.shape(0)[0] * spec.shape(0)[1]) {
     for (int64_t tap = 0; tap < window_.axes[2].kernel; ++tap) {
       columns_.push_back(window_.axes[2].outputs(tap));
     }
   }
 
-  void run(const KernelArgs& call) const override {
+  void run(const KernelArgs& args) const override {
     const auto& [depths, rows, columns] = window_.axes;
     const int64_t in = depths.input * rows.input * columns.input;
     const int64_t out = depths.output * rows.output * columns.output;
     const int64_t work = std::max<int64_t>(out * depths.kernel * rows.kernel * columns.kernel, 1);
-    call.pool.parallel_ranges(planes_, kElements / work + 1, [&](int64_t begin, int64_t end) {
+    args.pool.parallel_ranges(planes_, kElements / work + 1, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
-        pool_plane(call.input(0) + i * in, call.output(0) + i * out);
+        pool_plane(args.input(0) + i * in, args.output(0) + i * out);
       }
     });
   }
@@ -102,8 +102,8 @@ class PoolKernel : public Kernel {
 
 class AveragePoolKernel : public PoolKernel<Sum> {
  public:
-  explicit AveragePoolKernel(const KernelSpec& site) : PoolKernel(site) {
-    const bool with_padding = site.node.integer("count_include_pad", 0) != 0;
+  explicit AveragePoolKernel(const KernelSpec& spec) : PoolKernel(spec) {
+    const bool with_padding = spec.node.integer("count_include_pad", 0) != 0;
     for (size_t d = 0; d < counts_.size(); ++d) {
       const WindowAxis& axis = window_.axes[d];
       for (int64_t o = 0; o < axis.output; ++o) {
@@ -130,10 +130,10 @@ class GlobalAveragePoolKernel : public Kernel {
   explicit GlobalAveragePoolKernel(const Shape& x)
       : planes_(x[0] * x[1]), plane_(x.count(2, x.rank())) {}
 
-  void run(const KernelArgs& call) const override {
-    call.pool.parallel_ranges(planes_, kElements / plane_ + 1, [&](int64_t begin, int64_t end) {
+  void run(const KernelArgs& args) const override {
+    args.pool.parallel_ranges(planes_, kElements / plane_ + 1, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
-        call.output(0)[i] = static_cast<float>(sum_of(call.input(0) + i * plane_, plane_) /
+        args.output(0)[i] = static_cast<float>(sum_of(args.input(0) + i * plane_, plane_) /
                                                static_cast<double>(plane_));
       }
     });
@@ -143,19 +143,19 @@ class GlobalAveragePoolKernel : public Kernel {
   const int64_t planes_, plane_;
 };
 
-std::unique_ptr<Kernel> make_max_pool(const KernelSpec& site) {
-  if (!site.all_of_type(DType::kF32) || site.outputs.size() > 1) return nullptr;
-  return std::make_unique<PoolKernel<Max>>(site);
+std::unique_ptr<Kernel> make_max_pool(const KernelSpec& spec) {
+  if (!spec.all_of_type(DType::kF32) || spec.outputs.size() > 1) return nullptr;
+  return std::make_unique<PoolKernel<Max>>(spec);
 }
 
-std::unique_ptr<Kernel> make_average_pool(const KernelSpec& site) {
-  if (!site.all_of_type(DType::kF32)) return nullptr;
-  return std::make_unique<AveragePoolKernel>(site);
+std::unique_ptr<Kernel> make_average_pool(const KernelSpec& spec) {
+  if (!spec.all_of_type(DType::kF32)) return nullptr;
+  return std::make_unique<AveragePoolKernel>(spec);
 }
 
-std::unique_ptr<Kernel> make_global_average_pool(const KernelSpec& site) {
-  if (!site.all_of_type(DType::kF32) || site.shape(0).count() == 0) return nullptr;
-  return std::make_unique<GlobalAveragePoolKernel>(site.shape(0));
+std::unique_ptr<Kernel> make_global_average_pool(const KernelSpec& spec) {
+  if (!spec.all_of_type(DType::kF32) || spec.shape(0).count() == 0) return nullptr;
+  return std::make_unique<GlobalAveragePoolKernel>(spec.shape(0));
 }
 
 }  // namespace

@@ -41,14 +41,14 @@ class ReduceKernel : public Kernel {
  public:
   ReduceKernel(const Lines& lines, double divisor) : lines_(lines), divisor_(divisor) {}
 
-  void run(const KernelArgs& call) const override {
+  void run(const KernelArgs& args) const override {
     const auto [outer, n, inner] = lines_;
     const int64_t strips = ceil_div(inner, kStrip), grain = kElements / (n * kStrip) + 1;
-    call.pool.parallel_ranges(outer * strips, grain, [&](int64_t begin, int64_t end) {
+    args.pool.parallel_ranges(outer * strips, grain, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
         const int64_t o = i / strips, column = i % strips * kStrip;
-        reduce(call.input(0) + o * lines_.n * lines_.inner + column,
-               std::min(kStrip, lines_.inner - column), call.output(0) + o * lines_.inner + column);
+        reduce(args.input(0) + o * lines_.n * lines_.inner + column,
+               std::min(kStrip, lines_.inner - column), args.output(0) + o * lines_.inner + column);
       }
     });
   }
@@ -74,9 +74,9 @@ class ReduceKernel : public Kernel {
 };
 
 template <bool kMean>
-std::unique_ptr<Kernel> make(const KernelSpec& site) {
-  if (site.inputs[0].type.dtype != DType::kF32 || site.shape(0).count() == 0) return nullptr;
-  const auto lines = lines_of(site.shape(0), ops::kept_shape(site.node, site.inputs));
+std::unique_ptr<Kernel> make(const KernelSpec& spec) {
+  if (spec.inputs[0].type.dtype != DType::kF32 || spec.shape(0).count() == 0) return nullptr;
+  const auto lines = lines_of(spec.shape(0), ops::kept_shape(spec.node, spec.inputs));
   if (!lines) return nullptr;
   return std::make_unique<ReduceKernel>(*lines, kMean ? static_cast<double>(lines->n) : 1);
 }

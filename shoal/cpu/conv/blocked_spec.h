@@ -1,4 +1,4 @@
-// BlockedSite: the geometry, bias and activation of a BlockedConv node, as its kernels need them.
+// BlockedSpec: the geometry, bias and activation of a BlockedConv node, as its kernels need them.
 #pragma once
 
 #include "shoal/cpu/aligned.h"
@@ -8,8 +8,8 @@
 
 namespace shoal::cpu {
 
-struct BlockedSite {
-  explicit BlockedSite(const KernelSpec& site);
+struct BlockedSpec {
+  explicit BlockedSpec(const KernelSpec& spec);
 
   ops::Convolution conv;
   const ops::WindowAxis& rows() const { return conv.window.axes[1]; }
@@ -27,10 +27,10 @@ struct BlockedSite {
 };
 
 // The node's bias, input 2, as [blocks][block]; zeros where it has none.
-AlignedFloats blocked_bias(const KernelSpec& site, int64_t blocks, int64_t block);
+AlignedFloats blocked_bias(const KernelSpec& spec, int64_t blocks, int64_t block);
 
 // True if every input and output of a BlockedConv or BlockedConvTranspose is of floats and weights
 // and bias are constant.
-bool has_constant_filters(const KernelSpec& site);
+bool has_constant_filters(const KernelSpec& spec);
 
 }  // namespace shoal::cpu

@@ -1,4 +1,4 @@
-// QuantizedSite: the geometry, parameters and epilogue of a BlockedQLinearConv node, as its kernels
+// QuantizedSpec: the geometry, parameters and epilogue of a BlockedQLinearConv node, as its kernels
 // need them.
 #pragma once
 
@@ -10,8 +10,8 @@
 
 namespace shoal::cpu {
 
-struct QuantizedSite {
-  explicit QuantizedSite(const KernelSpec& site);
+struct QuantizedSpec {
+  explicit QuantizedSpec(const KernelSpec& spec);
 
   ops::Convolution conv;
   int64_t block;                  // channels in one
