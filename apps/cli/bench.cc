@@ -65,7 +65,7 @@ Result<std::vector<double>> time_runs(const Work& work, double seconds) {
   constexpr size_t kMinRuns = 3;
   std::vector<double> times;
   const auto start = Clock::now();
-  Progress progress("bench", static_cast<size_t>(seconds * 10));
+  ProgressBar progress("bench", static_cast<size_t>(seconds * 10));
   while (times.size() < kMinRuns || ms_since(start) < seconds * 1e3) {
     const auto begin = Clock::now();
     SHOAL_TRY(work());

@@ -90,7 +90,7 @@ Outcome compress_and_write(const ConvertFlags& flags, const LoadedGraph& loaded)
                 examples_for(flags, loaded.graph));
   const size_t count = examples.count;
   const auto device = make_cpu_device({.threads = flags.threads});
-  Progress progress("calibrating", count);
+  ProgressBar progress("calibrating", count);
   const auto result = flags.method->run(
       loaded.graph, {*device, std::move(examples), [&progress](size_t i) { progress.at(i); }});
   if (!result.ok()) return fail(exit_of(result.status()), result.status().at(flags.model));

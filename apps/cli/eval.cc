@@ -65,7 +65,7 @@ Outcome evaluate(const EvalFlags& flags) {
   SHOAL_OR_EXIT(const auto data, Exit::kUsage, open_dataset(flags.data, flags.format));
   SHOAL_OR_EXIT(auto device, Exit::kDevice, make_device(flags.model));
   SHOAL_OR_EXIT(Session session, Exit::kModel, open_session(flags.model, *device));
-  Progress line("eval", flags.limit > 0 ? std::min(flags.limit, data->size()) : data->size());
+  ProgressBar line("eval", flags.limit > 0 ? std::min(flags.limit, data->size()) : data->size());
   const auto start = std::chrono::steady_clock::now();
   const auto result = fit::evaluate(session, *data,
                                     {.preprocess = std::move(how),

@@ -46,7 +46,7 @@ std::string escaped(const std::string& text) {
 std::string number(double x) { return fixed(x, 2); }
 
 // A request on its way through a plan.
-struct Course {
+struct RequestTimes {
   plan::ScheduledPlan scheduled;
   const plan::Timeline& timeline;
 };
@@ -55,11 +55,15 @@ struct Course {
 class Picture {
  public:
   Picture(std::string title, const Graph& graph, const plan::ClusterProfile& cluster,
-          std::vector<Course> courses)
-      : title_(std::move(title)), graph_(graph), cluster_(cluster), courses_(std::move(courses)) {}
+          std::vector<RequestTimes> requests)
+      : title_(std::move(title)),
+        graph_(graph),
+        cluster_(cluster),
+        requests_(std::move(requests)) {}
 
   std::string draw() {
-    for (const Course& course : courses_) seconds_ = std::max(seconds_, course.timeline.seconds);
+    for (const RequestTimes& times : requests_)
+      seconds_ = std::max(seconds_, times.timeline.seconds);
     add_axis();
     add_machine(kCoordinator, "coordinator");
     for (size_t w = 0; w < cluster_.workers.size(); ++w) {
@@ -73,7 +77,7 @@ class Picture {
   }
 
  private:
-  bool is_stream() const { return courses_.size() > 1; }
+  bool is_stream() const { return requests_.size() > 1; }
   double x(double time) const { return kLeft + kWidth * time / seconds_; }
   double y(int machine) const { return kTop + (machine + 1) * (2 * kLane + kGap); }
   double bottom() const { return y(static_cast<int>(cluster_.workers.size())); }
@@ -112,33 +116,33 @@ class Picture {
 
   void add_machine(int machine, const std::string& name) {
     add_label(8, y(machine) + kLane, name);
-    for (size_t r = 0; r < courses_.size(); ++r) {
+    for (size_t r = 0; r < requests_.size(); ++r) {
       add_tasks(machine, r);
       add_transfers(machine, r);
     }
   }
 
   void add_tasks(int machine, size_t request) {
-    const Course& course = courses_[request];
-    const auto& segments = course.scheduled.plan().segments;
+    const RequestTimes& times = requests_[request];
+    const auto& segments = times.scheduled.plan().segments;
     for (size_t s = 0; s < segments.size(); ++s) {
       for (size_t t = 0; t < segments[s].tasks.size(); ++t) {
         if (segments[s].tasks[t].worker != machine) continue;
         const char* colour = kColours[(is_stream() ? request : s) % kColours.size()];
-        add_bar(course.timeline.tasks[s][t], y(machine), colour,
+        add_bar(times.timeline.tasks[s][t], y(machine), colour,
                 name_of(request) + title_of(segments[s]));
       }
     }
   }
 
   void add_transfers(int machine, size_t request) {
-    const Course& course = courses_[request];
-    for (size_t i = 0; i < course.scheduled.schedule().transfers.size(); ++i) {
-      const plan::Transfer& transfer = course.scheduled.schedule().transfers[i];
+    const RequestTimes& times = requests_[request];
+    for (size_t i = 0; i < times.scheduled.schedule().transfers.size(); ++i) {
+      const plan::Transfer& transfer = times.scheduled.schedule().transfers[i];
       const bool sends = transfer.from == machine;
       if (!sends && transfer.to != machine) continue;
-      if (course.timeline.transfers[i].end < 0) continue;  // nobody waited for it
-      add_bar(course.timeline.transfers[i], y(machine) + kLane, sends ? kSends : kReceives,
+      if (times.timeline.transfers[i].end < 0) continue;  // nobody waited for it
+      add_bar(times.timeline.transfers[i], y(machine) + kLane, sends ? kSends : kReceives,
               name_of(request) + title_of(transfer));
     }
   }
@@ -164,7 +168,7 @@ class Picture {
   const std::string title_;
   const Graph& graph_;
   const plan::ClusterProfile& cluster_;
-  const std::vector<Course> courses_;
+  const std::vector<RequestTimes> requests_;
   double seconds_ = 1e-9;
   std::string text_;
 };
@@ -198,15 +202,15 @@ std::string to_svg(const PlannedStream& planned) {
   const size_t requests = std::clamp(2 * best.turns.size(), kFewest, kMost);
   const std::vector<plan::Timeline> timelines =
       simulate_requests(best.turns, planned.cluster, requests, best.in_flight);
-  std::vector<Course> courses;
+  std::vector<RequestTimes> times;
   for (size_t r = 0; r < requests; ++r) {
-    courses.push_back({best.turns[r % best.turns.size()], timelines[r]});
+    times.push_back({best.turns[r % best.turns.size()], timelines[r]});
   }
   return Picture(planned.model + ": " + best.name + ", an answer every " +
                      fixed(period_ms(best), 1) + " ms, " + fixed(planned.speedup(), 2) +
                      " times as often as from one worker; the first " + std::to_string(requests) +
                      " requests",
-                 best.graph(), planned.cluster, std::move(courses))
+                 best.graph(), planned.cluster, std::move(times))
       .draw();
 }
 

@@ -9,18 +9,18 @@ namespace shoal::cli {
 
 using Clock = std::chrono::steady_clock;
 
-Progress::Progress(std::string what, size_t total)
+ProgressBar::ProgressBar(std::string what, size_t total)
     : what_(std::move(what)),
       total_(total),
       shown_(isatty(STDERR_FILENO) != 0),
       start_(Clock::now()),
       last_(start_) {}
 
-Progress::~Progress() {
+ProgressBar::~ProgressBar() {
   if (shown_) std::fprintf(stderr, "\r\033[K");
 }
 
-void Progress::at(size_t done, const std::string& note) {
+void ProgressBar::at(size_t done, const std::string& note) {
   const auto now = Clock::now();
   if (!shown_ || now - last_ < std::chrono::milliseconds(100) || total_ == 0) return;
   last_ = now;

@@ -7,12 +7,12 @@
 
 namespace shoal::cli {
 
-class Progress {
+class ProgressBar {
  public:
-  Progress(std::string what, size_t total);
-  ~Progress();  // clears the line
-  Progress(const Progress&) = delete;
-  Progress& operator=(const Progress&) = delete;
+  ProgressBar(std::string what, size_t total);
+  ~ProgressBar();  // clears the line
+  ProgressBar(const ProgressBar&) = delete;
+  ProgressBar& operator=(const ProgressBar&) = delete;
 
   void at(size_t done, const std::string& note = {});
 

@@ -18,10 +18,10 @@ void take_unused(std::map<Key, std::shared_ptr<Value>>& from,
 
 }  // namespace
 
-std::shared_ptr<Peer> Peers::at(const std::string& address) {
+std::shared_ptr<PeerConnection> Peers::at(const std::string& address) {
   const std::lock_guard lock(mutex_);
-  std::shared_ptr<Peer>& peer = peers_[address];
-  if (peer == nullptr) peer = std::make_shared<Peer>(address, transport_, cut_);
+  std::shared_ptr<PeerConnection>& peer = peers_[address];
+  if (peer == nullptr) peer = std::make_shared<PeerConnection>(address, transport_, cut_);
   peer->expect();
   return peer;
 }
@@ -34,7 +34,7 @@ std::shared_ptr<TaskThread> Peers::to(const std::shared_ptr<net::Channel>& visit
 }
 
 void Peers::release(uint64_t plan) {
-  std::vector<std::shared_ptr<Peer>> peers;  // both end after the lock
+  std::vector<std::shared_ptr<PeerConnection>> peers;  // both end after the lock
   std::vector<std::shared_ptr<TaskThread>> senders;
   const std::lock_guard lock(mutex_);
   for (const auto& [address, peer] : peers_) peer->forget(plan);

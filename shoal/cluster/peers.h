@@ -6,18 +6,19 @@
 #include <mutex>
 #include <string>
 
-#include "shoal/cluster/peer.h"
+#include "shoal/cluster/peer_connection.h"
 
 namespace shoal::cluster {
 
 // Thread-safe.
 class Peers {
  public:
-  // `cut` as in Peer. REQUIRES: the transport outlives it.
-  Peers(net::Transport& transport, Peer::Cut cut) : transport_(transport), cut_(std::move(cut)) {}
+  // `cut` as in PeerConnection. REQUIRES: the transport outlives it.
+  Peers(net::Transport& transport, PeerConnection::Cut cut)
+      : transport_(transport), cut_(std::move(cut)) {}
 
   // The peer at an address, for a plan that is about to begin.
-  std::shared_ptr<Peer> at(const std::string& address);
+  std::shared_ptr<PeerConnection> at(const std::string& address);
   // The thread that sends to a coordinator, over the channel by which it connected.
   std::shared_ptr<TaskThread> to(const std::shared_ptr<net::Channel>& visitor);
 
@@ -27,9 +28,9 @@ class Peers {
 
  private:
   net::Transport& transport_;
-  const Peer::Cut cut_;
+  const PeerConnection::Cut cut_;
   std::mutex mutex_;
-  std::map<std::string, std::shared_ptr<Peer>> peers_;                             // by address
+  std::map<std::string, std::shared_ptr<PeerConnection>> peers_;                   // by address
   std::map<std::shared_ptr<net::Channel>, std::shared_ptr<TaskThread>> visitors_;  // by channel
 };
 

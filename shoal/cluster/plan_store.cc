@@ -149,7 +149,7 @@ std::optional<plan::Prediction> PlanStore::load() const {
   // Any damage means a new search and no error: the file is a cache.
   const auto origin = decode(plan);
   if (!origin.ok()) return std::nullopt;
-  auto made = plan::remake(graph_, cluster_, options_, *origin);
+  auto made = plan::follow_recipe(graph_, cluster_, options_, *origin);
   return made.ok() ? std::optional(*std::move(made)) : std::nullopt;
 }
 

@@ -42,7 +42,7 @@ Status RequestRunner::run(uint64_t service, std::span<const Tensor> inputs,
   // The callback takes the lock, so it is neither made nor destroyed under it: both may wait for a
   // running callback.
   const std::stop_callback on_cancel(cancel, [this, request] { this->cancel(request); });
-  Outcome outcome = carry_out(request, inputs, deadline, measured != nullptr);
+  RequestOutcome outcome = carry_out(request, inputs, deadline, measured != nullptr);
   Status status = described(outcome);
   if (status.ok() && measured != nullptr) {
     status = await_times(outcome.attempt, deadline, *measured);
@@ -65,10 +65,10 @@ void RequestRunner::cancel(uint64_t request) {
   changed_.notify_all();
 }
 
-Outcome RequestRunner::carry_out(uint64_t request, std::span<const Tensor> inputs,
-                                 net::Deadline deadline, bool is_measured) {
+RequestOutcome RequestRunner::carry_out(uint64_t request, std::span<const Tensor> inputs,
+                                        net::Deadline deadline, bool is_measured) {
   for (;;) {
-    Step step = next_step(request, deadline, is_measured);
+    RequestStep step = next_step(request, deadline, is_measured);
     // Before the next attempt begins: its workers should not compute for the one that is given up.
     if (step.abandon) forget(*step.abandon);
     if (step.begin && !step.end) {
@@ -81,12 +81,12 @@ Outcome RequestRunner::carry_out(uint64_t request, std::span<const Tensor> input
 
 // Waits for the next step of the request, or for its deadline, and does the runner's own
 // bookkeeping.
-Step RequestRunner::next_step(uint64_t request, net::Deadline deadline, bool is_measured) {
+RequestStep RequestRunner::next_step(uint64_t request, net::Deadline deadline, bool is_measured) {
   std::unique_lock lock(mutex_);
   if (!changed_.wait_until(lock, deadline, [&] { return requests_.has_step(request); })) {
     requests_.expire(deadline);
   }
-  Step step = requests_.step(request);
+  RequestStep step = requests_.step(request);
   // A measured request lets its workers finish, although the answer is there: their times are
   // wanted.
   const bool goes_on = is_measured && step.end && step.end->status.ok();
@@ -192,7 +192,7 @@ Status RequestRunner::await_times(const Attempt& attempt, net::Deadline deadline
   return {};
 }
 
-Status RequestRunner::described(const Outcome& outcome) const {
+Status RequestRunner::described(const RequestOutcome& outcome) const {
   if (outcome.awaited.empty()) return outcome.status;
   std::string names;
   for (int worker : outcome.awaited) {

@@ -75,9 +75,9 @@ class RequestRunner {
  private:
   uint64_t submit(uint64_t service, std::span<const Tensor> inputs, net::Deadline deadline);
   void cancel(uint64_t request);
-  Outcome carry_out(uint64_t request, std::span<const Tensor> inputs, net::Deadline deadline,
-                    bool is_measured);
-  Step next_step(uint64_t request, net::Deadline deadline, bool is_measured);
+  RequestOutcome carry_out(uint64_t request, std::span<const Tensor> inputs, net::Deadline deadline,
+                           bool is_measured);
+  RequestStep next_step(uint64_t request, net::Deadline deadline, bool is_measured);
   void measure(const Attempt& attempt);
   void begin(const Attempt& attempt, const std::vector<size_t>& sends,
              std::span<const Tensor> inputs);
@@ -87,7 +87,7 @@ class RequestRunner {
   void note_unsent(uint64_t attempt);
   void forget(const Attempt& attempt);
   Status await_times(const Attempt& attempt, net::Deadline deadline, plan::Timeline& measured);
-  Status described(const Outcome& outcome) const;
+  Status described(const RequestOutcome& outcome) const;
   void tell_watchers() const;
 
   WorkerLinks& links_;

@@ -6,9 +6,9 @@
 //                waiting for an offer -> replay -> answered or failed
 //
 // Invariants: a request has at most one attempt on its way, and attempts_ holds exactly those; at
-// most one replay; every request ends with exactly one Outcome. An attempt survives a loss if the
-// plan answers without all workers that the attempt cannot rely on (plan::survives_loss). Errors
-// other than kUnavailable are not replayed: they would repeat.
+// most one replay; every request ends with exactly one RequestOutcome. An attempt survives a loss
+// if the plan answers without all workers that the attempt cannot rely on (plan::survives_loss).
+// Errors other than kUnavailable are not replayed: they would repeat.
 #include "shoal/cluster/requests.h"
 
 #include <algorithm>
@@ -182,9 +182,9 @@ void Requests::begin(uint64_t id, const Offered& by) {
   if (request.answer->complete()) end(request, {});
 }
 
-Step Requests::step(uint64_t request) {
+RequestStep Requests::step(uint64_t request) {
   const auto it = requests_.find(request);
-  Step step = std::exchange(it->second.step, {});
+  RequestStep step = std::exchange(it->second.step, {});
   if (step.end) requests_.erase(it);
   return step;
 }
@@ -302,7 +302,8 @@ void Requests::end(Request& request, const Status& status) {
   const bool others_go_on =
       request.attempt.deployed && request.attempt.deployed->scheduled.plan().survives > 0;
   if (status.ok() && others_go_on) request.step.abandon = request.attempt;
-  request.step.end = Outcome{status, {}, std::exchange(request.attempt, {}), {}, request.replayed};
+  request.step.end =
+      RequestOutcome{status, {}, std::exchange(request.attempt, {}), {}, request.replayed};
   if (status.ok()) request.step.end->outputs = request.answer->take();
 }
 

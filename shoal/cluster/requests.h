@@ -35,7 +35,7 @@ struct Attempt {
   uint64_t id = 0;
 };
 
-struct Outcome {
+struct RequestOutcome {
   Status status;
   std::vector<Tensor> outputs;
   Attempt attempt;           // the last
@@ -44,11 +44,11 @@ struct Outcome {
 };
 
 // The actions that a request needs now.
-struct Step {
+struct RequestStep {
   std::optional<Attempt> abandon;  // tell its workers to forget it
   std::optional<Attempt> begin;    // send these transfers of its schedule
   std::vector<size_t> sends;
-  std::optional<Outcome> end;
+  std::optional<RequestOutcome> end;
 
   bool empty() const { return !abandon && !begin && !end; }
 };
@@ -79,7 +79,7 @@ class Requests {
   // survives its losses. A request whose plan fails is tried once more, by another.
   uint64_t submit(uint64_t service, std::span<const Tensor> inputs, Time deadline);
   // The actions since the last call. After a step with `end`, the request is forgotten.
-  Step step(uint64_t request);
+  RequestStep step(uint64_t request);
   bool has_step(uint64_t request) const;
 
   // The type of a piece that has come. Nothing if the attempt is over; kCorrupt if this worker does
@@ -129,7 +129,7 @@ class Requests {
     Status why;              // of the last attempt's failure
     bool replayed = false;
     bool over = false;
-    Step step;
+    RequestStep step;
   };
 
   std::set<int> doubted(const Service& service) const;

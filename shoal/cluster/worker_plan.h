@@ -84,7 +84,7 @@ class WorkerPlan : public std::enable_shared_from_this<WorkerPlan> {
   // The members below do not change after the start.
   std::unique_ptr<Deployment> deployment_;
   std::unique_ptr<Recorder> recorder_;  // where times are wanted
-  std::map<int, std::shared_ptr<Peer>> peers_;
+  std::map<int, std::shared_ptr<PeerConnection>> peers_;
   std::shared_ptr<TaskThread> to_coordinator_;
 };
 

@@ -103,8 +103,8 @@ class FreeList {
 };
 
 // The layout of an allocator that sees the requests as they come: O(n log n), and never refused.
-Layout place_in_time(std::span<const Lifetime> lifetimes) {
-  Layout layout{std::vector<int64_t>(lifetimes.size(), 0), 0};
+MemoryLayout place_in_time(std::span<const Lifetime> lifetimes) {
+  MemoryLayout layout{std::vector<int64_t>(lifetimes.size(), 0), 0};
   using Event = std::pair<int64_t, uint32_t>;
   std::priority_queue<Event, std::vector<Event>, std::greater<>> ends;
   FreeList free;
@@ -172,10 +172,10 @@ std::optional<Conflicts> find_conflicts(std::span<const Lifetime> lifetimes) {
 }
 
 // One after the other in the given order, each into the smallest gap between those placed.
-Layout place_in_order(std::span<const Lifetime> lifetimes, const Conflicts& conflicts,
-                      const Order& order) {
+MemoryLayout place_in_order(std::span<const Lifetime> lifetimes, const Conflicts& conflicts,
+                            const Order& order) {
   constexpr int64_t kUnplaced = -1;
-  Layout layout{std::vector<int64_t>(lifetimes.size(), kUnplaced), 0};
+  MemoryLayout layout{std::vector<int64_t>(lifetimes.size(), kUnplaced), 0};
   std::vector<std::pair<int64_t, int64_t>> taken;  // [offset, end)
   for (uint32_t i : order) {
     const int64_t bytes = lifetimes[i].bytes;
@@ -218,7 +218,7 @@ std::vector<Order> promising_orders(std::span<const Lifetime> lifetimes) {
 }
 
 // Moves the lifetime that ends at the top to the front, where it gets a low place next time.
-void move_highest_to_front(std::span<const Lifetime> lifetimes, const Layout& layout,
+void move_highest_to_front(std::span<const Lifetime> lifetimes, const MemoryLayout& layout,
                            Order& order) {
   const auto highest = std::ranges::find_if(
       order, [&](uint32_t i) { return layout.offsets[i] + lifetimes[i].bytes == layout.bytes; });
@@ -240,9 +240,9 @@ int64_t largest_live_set(std::span<const Lifetime> lifetimes) {
   return most;
 }
 
-Layout lay_out(std::span<const Lifetime> exact, int64_t alignment) {
+MemoryLayout lay_out(std::span<const Lifetime> exact, int64_t alignment) {
   const std::vector<Lifetime> lifetimes = rounded(exact, alignment);
-  Layout best = place_in_time(lifetimes);
+  MemoryLayout best = place_in_time(lifetimes);
   const auto enough =
       static_cast<int64_t>(static_cast<double>(largest_live_set(lifetimes)) * kGoodEnough);
   if (best.bytes <= enough) return best;
@@ -253,7 +253,7 @@ Layout lay_out(std::span<const Lifetime> exact, int64_t alignment) {
   Order best_order;
   int64_t best_of_orders = std::numeric_limits<int64_t>::max();
   auto attempt = [&](const Order& order) {
-    Layout layout = place_in_order(lifetimes, *conflicts, order);
+    MemoryLayout layout = place_in_order(lifetimes, *conflicts, order);
     visits += conflicts->others.size() + lifetimes.size();
     if (layout.bytes < best_of_orders) best_of_orders = layout.bytes, best_order = order;
     if (layout.bytes < best.bytes) best = layout;
@@ -264,7 +264,7 @@ Layout lay_out(std::span<const Lifetime> exact, int64_t alignment) {
     if (best.bytes <= enough || visits > kMaxVisits) return best;
   }
   Order order = best_order;
-  Layout layout = attempt(order);
+  MemoryLayout layout = attempt(order);
   for (int i = 0; i < kMaxAttempts && best.bytes > enough && visits < kMaxVisits; ++i) {
     move_highest_to_front(lifetimes, layout, order);
     layout = attempt(order);

@@ -84,7 +84,7 @@ class Planner {
       slot[b] = lifetimes.size();
       lifetimes.push_back(buffers_[b].life);
     }
-    const Layout layout = lay_out(lifetimes, alignment_);
+    const MemoryLayout layout = lay_out(lifetimes, alignment_);
     MemoryPlan plan{std::vector<Place>(graph_.value_count()), layout.bytes,
                     largest_live_set(lifetimes), caller_bytes()};
     for (size_t v = 0; v < buffer_of_.size(); ++v) {

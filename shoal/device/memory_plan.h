@@ -16,7 +16,7 @@ struct Lifetime {
   int64_t last = 0;
 };
 
-struct Layout {
+struct MemoryLayout {
   std::vector<int64_t> offsets;  // one per lifetime, multiples of the alignment
   int64_t bytes = 0;             // where the last one ends
 };
@@ -25,7 +25,7 @@ inline constexpr int64_t kHostAlignment = 64;  // a cache line, and the widest v
 
 // Offsets such that no two that live in the same step overlap. Tries several orders and keeps the
 // best; on very wide graphs only the one that takes n log n. REQUIRES: alignment > 0.
-Layout lay_out(std::span<const Lifetime> lifetimes, int64_t alignment = kHostAlignment);
+MemoryLayout lay_out(std::span<const Lifetime> lifetimes, int64_t alignment = kHostAlignment);
 
 // The largest sum of bytes alive in one step: no layout can do with less.
 int64_t largest_live_set(std::span<const Lifetime> lifetimes);

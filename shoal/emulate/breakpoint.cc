@@ -18,9 +18,9 @@ Result<std::shared_ptr<Breakpoint>> Breakpoint::open(const std::filesystem::path
   return std::shared_ptr<Breakpoint>(new Breakpoint(std::move(word)));
 }
 
-void Breakpoint::set(int machine, int point) { *word_ = kSet | for_whom(machine, point); }
+void Breakpoint::arm(int machine, int point) { *word_ = kSet | for_whom(machine, point); }
 
-bool Breakpoint::await(Clock::time_point deadline) {
+bool Breakpoint::wait_hit(Clock::time_point deadline) {
   for (;;) {
     uint32_t now = *word_;
     if ((now & kSet) == 0) return true;
@@ -39,7 +39,7 @@ void Breakpoint::release() {
   wake_shared(*word_);
 }
 
-void Breakpoint::pass(int machine, int point) {
+void Breakpoint::hit(int machine, int point) {
   uint32_t expected = kSet | for_whom(machine, point);
   const uint32_t caught = kCaught | for_whom(machine, point);
   if (*word_ != expected || !word_->compare_exchange_strong(expected, caught)) return;

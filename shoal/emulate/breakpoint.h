@@ -20,13 +20,13 @@ class Breakpoint {
 
   static Result<std::shared_ptr<Breakpoint>> open(const std::filesystem::path& file);
 
-  void set(int machine, int point);
+  void arm(int machine, int point);
   // Waits until the machine is caught. False: it was not, and will not be any more.
-  bool await(Clock::time_point deadline);
+  bool wait_hit(Clock::time_point deadline);
   void release();
 
   // Called by every machine at every point. Returns at once, unless the breakpoint is set for it.
-  void pass(int machine, int point);
+  void hit(int machine, int point);
 
  private:
   // The machine, the point and whether it was caught, in one word, so that one compare-exchange

@@ -28,12 +28,13 @@ Result<std::shared_ptr<SharedDilation>> Emulation::shared_dilation() const {
   return SharedDilation::open(media, dilation);
 }
 
-Result<Pace> Emulation::pace_of(const std::string& worker) const {
+Result<DevicePace> Emulation::pace_of(const std::string& worker) const {
   SHOAL_ASSIGN(const int number, number_of(worker));
   SHOAL_ASSIGN(const auto shared, shared_dilation());
-  return Pace{cluster.workers[static_cast<size_t>(number)], [shared, emulation = *this, worker] {
-                return shared->get() * emulation.slowness_of(worker);
-              }};
+  return DevicePace{cluster.workers[static_cast<size_t>(number)],
+                    [shared, emulation = *this, worker] {
+                      return shared->get() * emulation.slowness_of(worker);
+                    }};
 }
 
 Status Emulation::slow_down(const std::string& worker, double times) const {

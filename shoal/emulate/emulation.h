@@ -35,7 +35,7 @@ struct Emulation {
                                                     const std::string& machine,
                                                     net::TlsOptions options = {}) const;
   // Returns how long this worker takes for what it computes. REQUIRES: is_on()
-  Result<Pace> pace_of(const std::string& worker) const;
+  Result<DevicePace> pace_of(const std::string& worker) const;
 
   // Lets one worker take `times` as long as it should, and all others as long, from the next task
   // on.

@@ -69,10 +69,10 @@ TEST_F(Emulated, WorkersAreHeldAtPoints) {
   ASSERT_TRUE(emulation_.make_faults({"left", "right"}).ok());
   const auto breakpoint = *emulation_.breakpoint();
   const auto hook = *emulation_.fault_hook("right");
-  breakpoint->set(1, 2);
+  breakpoint->arm(1, 2);
   hook(1);  // another point
   std::thread held([&] { hook(2); });
-  EXPECT_TRUE(breakpoint->await(net::soon()));
+  EXPECT_TRUE(breakpoint->wait_hit(net::soon()));
   breakpoint->release();
   held.join();
 }

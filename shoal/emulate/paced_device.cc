@@ -50,7 +50,7 @@ class PacedExecutable : public Executable {
 
 class PacedDevice : public Device {
  public:
-  PacedDevice(Device& device, Pace pace) : device_(device), pace_(std::move(pace)) {}
+  PacedDevice(Device& device, DevicePace pace) : device_(device), pace_(std::move(pace)) {}
 
   const DeviceInfo& info() const override { return device_.info(); }
 
@@ -68,12 +68,12 @@ class PacedDevice : public Device {
 
  private:
   Device& device_;
-  const Pace pace_;
+  const DevicePace pace_;
 };
 
 }  // namespace
 
-std::unique_ptr<Device> make_paced_device(Device& device, Pace pace) {
+std::unique_ptr<Device> make_paced_device(Device& device, DevicePace pace) {
   return std::make_unique<PacedDevice>(device, std::move(pace));
 }
 

@@ -11,13 +11,13 @@
 
 namespace shoal::emulate {
 
-struct Pace {
+struct DevicePace {
   plan::WorkerProfile profile;
   // Asked before every run: the factor by which it takes longer. None: 1.
   std::function<double()> dilation = nullptr;
 };
 
 // The device outlives what is returned.
-std::unique_ptr<Device> make_paced_device(Device& device, Pace pace);
+std::unique_ptr<Device> make_paced_device(Device& device, DevicePace pace);
 
 }  // namespace shoal::emulate

@@ -32,9 +32,9 @@ int64_t elements_of(std::span<const TensorType> types) {
   return elements.value();
 }
 
-class Folder {
+class ConstantFolding {
  public:
-  explicit Folder(const Graph& graph) : graph_(graph) {}
+  explicit ConstantFolding(const Graph& graph) : graph_(graph) {}
 
   bool fold(Rewriter& rewriter, const Node& node) {
     const std::vector<ValueId> inputs = rewriter.map(node.inputs);
@@ -89,7 +89,7 @@ class Folder {
 }  // namespace
 
 Result<Graph> fold_constants(const Graph& graph) {
-  Folder folder(graph);
+  ConstantFolding folder(graph);
   return rewrite(graph,
                  [&](Rewriter& rewriter, const Node& node) { return folder.fold(rewriter, node); });
 }

@@ -31,9 +31,9 @@ bool maps_elements(const Graph& graph, const Node& node) {
                      [&](ValueId id) { return id == kNoValue || constant(graph, id) != nullptr; });
 }
 
-class Folder {
+class QdqFolding {
  public:
-  explicit Folder(const Graph& graph) : graph_(graph), links_(graph) {}
+  explicit QdqFolding(const Graph& graph) : graph_(graph), links_(graph) {}
 
   bool fold(Rewriter& rewriter, const Node& node) {
     if (node.op == &ops::dequantize_linear) return values_.remember(rewriter, node);
@@ -136,7 +136,7 @@ class Folder {
 }  // namespace
 
 Result<Graph> fold_qdq(const Graph& graph) {
-  Folder folder(graph);
+  QdqFolding folder(graph);
   return rewrite(graph,
                  [&](Rewriter& rewriter, const Node& node) { return folder.fold(rewriter, node); });
 }

@@ -240,7 +240,7 @@ class Losing {
 };
 
 TEST(Cluster, GoesOnWithoutAWorkerThatIsLost) {
-  const auto faults = std::make_shared<net::FaultInjector>(net::Faults{});
+  const auto faults = std::make_shared<net::StreamFaultInjector>(net::Faults{});
   Cluster cluster(3, faults);
   const Graph graph = wide_layers();
   Losing losing(cluster.coordinator(), graph);
@@ -295,7 +295,7 @@ TEST(Cluster, AnswersWithoutTheLostWhereThePlanSurvivesThem) {
 
 // As when its power goes: nobody hears anything, not even the end of a connection.
 TEST(Cluster, NoticesAWorkerThatFallsSilent) {
-  const auto faults = std::make_shared<net::FaultInjector>(net::Faults{});
+  const auto faults = std::make_shared<net::StreamFaultInjector>(net::Faults{});
   Cluster cluster(3, faults);
   const Graph graph = wide_layers();
   Losing losing(cluster.coordinator(), graph);

@@ -22,11 +22,13 @@ class Ways {
   void listen() { listener_ = *network_.transport("other")->listen("other"); }
   void vanish() { listener_.reset(); }
 
-  std::shared_ptr<Peer> at(const std::string& address = "other") { return peers_.at(address); }
+  std::shared_ptr<PeerConnection> at(const std::string& address = "other") {
+    return peers_.at(address);
+  }
   void release(uint64_t plan) { peers_.release(plan); }
 
   // Sends a frame that holds the number of the plan.
-  static Status send(Peer& peer, uint64_t plan) {
+  static Status send(PeerConnection& peer, uint64_t plan) {
     std::promise<Status> sent;
     peer.post([&] {
       sent.set_value(peer.send(plan, [&](net::Channel& channel) {
@@ -58,10 +60,10 @@ class Ways {
                }};
 };
 
-TEST(Peer, IsReachedByOneConnectionForAllPlans) {
+TEST(PeerConnection, IsReachedByOneConnectionForAllPlans) {
   constexpr uint64_t kPlans = 100;
   Ways ways;
-  std::vector<std::shared_ptr<Peer>> held;
+  std::vector<std::shared_ptr<PeerConnection>> held;
   for (uint64_t plan = 1; plan <= kPlans; ++plan) {
     held.push_back(ways.at());
     EXPECT_TRUE(ways.send(*held.back(), plan).ok());
@@ -72,7 +74,7 @@ TEST(Peer, IsReachedByOneConnectionForAllPlans) {
 }
 
 // What it has sent may be lost, which nobody else would notice.
-TEST(Peer, TakesAlongThePlansThatSentByWhatBroke) {
+TEST(PeerConnection, TakesAlongThePlansThatSentByWhatBroke) {
   Ways ways;
   const auto peer = ways.at();
   EXPECT_TRUE(ways.send(*peer, 1).ok());
@@ -86,7 +88,7 @@ TEST(Peer, TakesAlongThePlansThatSentByWhatBroke) {
   EXPECT_EQ(ways.receive(*second), 2u);
 }
 
-TEST(Peer, IsTriedAgainForEveryPlan) {
+TEST(PeerConnection, IsTriedAgainForEveryPlan) {
   Ways ways;
   ways.vanish();
   const auto peer = ways.at();
@@ -98,9 +100,9 @@ TEST(Peer, IsTriedAgainForEveryPlan) {
   EXPECT_EQ(ways.receive(*ways.accept()), 2u);
 }
 
-TEST(Peer, IsLeftWithTheLastPlan) {
+TEST(PeerConnection, IsLeftWithTheLastPlan) {
   Ways ways;
-  std::shared_ptr<Peer> peer = ways.at();
+  std::shared_ptr<PeerConnection> peer = ways.at();
   EXPECT_TRUE(ways.send(*peer, 1).ok());
   const ChannelPtr other = ways.accept();
   EXPECT_EQ(ways.receive(*other), 1u);

@@ -85,9 +85,9 @@ TEST(Requests, AnswerOnceWhateverComesTwice) {
     requests.add(deployed);
     requests.offer(kService, {1});
     const uint64_t request = requests.submit(kService, example.inputs(), kDeadline);
-    const Step step = requests.step(request);
+    const RequestStep step = requests.step(request);
     ASSERT_TRUE(step.begin);
-    std::optional<Outcome> outcome = step.end;
+    std::optional<RequestOutcome> outcome = step.end;
     for (const plan::Transfer& transfer : example.arrivals(*deployed)) {
       example.arrive(requests, step.begin->id, transfer);
       if (outcome) {
@@ -124,14 +124,14 @@ TEST(Requests, DoNotCountOnWhoCameBackTooLate) {
   EXPECT_EQ(requests.missing(1), std::vector<int>{0});
   EXPECT_EQ(requests.having(1), std::vector<int>{1});
   const uint64_t request = requests.submit(kService, example.inputs(), kDeadline);
-  const Step first = requests.step(request);
+  const RequestStep first = requests.step(request);
   ASSERT_TRUE(first.begin);
   requests.restore(1, 0);
   EXPECT_TRUE(requests.is_whole(1));
   EXPECT_FALSE(requests.has_step(request));
   requests.lose(1, kGone);
   ASSERT_TRUE(requests.has_step(request));
-  const Step second = requests.step(request);
+  const RequestStep second = requests.step(request);
   ASSERT_TRUE(second.begin) << "it is replayed by who came back";
   EXPECT_NE(second.begin->id, first.begin->id);
 }
@@ -154,7 +154,7 @@ TEST(Requests, AvoidWhoIsGoneFromAnotherPlan) {
     ++cases;
     requests.cut_off(1, 2, 0, kGone);
     const uint64_t request = requests.submit(kService, example.inputs(), kDeadline);
-    const Step step = requests.step(request);
+    const RequestStep step = requests.step(request);
     ASSERT_TRUE(step.begin);
     EXPECT_EQ(step.begin->deployed->id, 3u);
   }
@@ -189,7 +189,7 @@ TEST(Requests, AreReplayedByWhoIsLeft) {
     for (const DeployedPlanPtr& deployed : {all, rest}) requests.add(deployed);
     requests.offer(kService, {1, 2});
     const uint64_t request = requests.submit(kService, example.inputs(), kDeadline);
-    Step step = requests.step(request);
+    RequestStep step = requests.step(request);
     ASSERT_TRUE(step.begin);
     const uint64_t first = step.begin->id;
     const auto arrivals = example.arrivals(*all);
@@ -234,7 +234,7 @@ TEST(Requests, AreReplayedOnlyOnce) {
   requests.lose(0, kGone);
   EXPECT_EQ(requests.step(request).begin->deployed->id, 2u);
   requests.lose(1, kGone);
-  const Step last = requests.step(request);
+  const RequestStep last = requests.step(request);
   EXPECT_FALSE(last.begin);
   ASSERT_TRUE(last.end);
   EXPECT_EQ(last.end->status.code(), Code::kUnavailable);
@@ -247,7 +247,7 @@ TEST(Requests, FailAtOnceWhereNobodyMakesANewPlan) {
   requests.add(example.deployed(1, {0}));
   requests.offer(kService, {1});
   requests.lose(0, kGone);
-  const Step step = requests.step(requests.submit(kService, example.inputs(), kDeadline));
+  const RequestStep step = requests.step(requests.submit(kService, example.inputs(), kDeadline));
   ASSERT_TRUE(step.end);
   EXPECT_EQ(step.end->status.message(), kGone.message());
 }
@@ -276,7 +276,7 @@ TEST(Requests, AreNotTriedAgainWhereAWorkerCannotDoThem) {
   const uint64_t request = requests.submit(kService, example.inputs(), kDeadline);
   const uint64_t attempt = requests.step(request).begin->id;
   requests.fail(1, attempt, Status(Code::kInternal, "broken"));
-  const Step step = requests.step(request);
+  const RequestStep step = requests.step(request);
   ASSERT_TRUE(step.end);
   EXPECT_EQ(step.end->status.code(), Code::kInternal);
   EXPECT_TRUE(requests.usable(kService).ok()) << "the next one may be another";
@@ -314,7 +314,7 @@ TEST(Requests, NameThoseWhoAreLate) {
   requests.expire(kDeadline - std::chrono::nanoseconds(1));
   EXPECT_FALSE(requests.has_step(request));
   requests.expire(kDeadline);
-  const Step step = requests.step(request);
+  const RequestStep step = requests.step(request);
   EXPECT_EQ(step.end->status.code(), Code::kDeadline);
   EXPECT_EQ(step.end->awaited, std::vector<int>{2});
   EXPECT_EQ(step.abandon->id, attempt);
@@ -354,10 +354,10 @@ TEST(Requests, EndWithACodeOfTheirOwnWhenTheyAreCancelled) {
   requests.add(deployed);
   requests.offer(kService, {1});
   const uint64_t request = requests.submit(kService, example.inputs(), kDeadline);
-  const Step first = requests.step(request);
+  const RequestStep first = requests.step(request);
   ASSERT_TRUE(first.begin);
   requests.cancel(request);
-  const Step last = requests.step(request);
+  const RequestStep last = requests.step(request);
   ASSERT_TRUE(last.end);
   EXPECT_EQ(last.end->status.code(), Code::kCancelled);
   ASSERT_TRUE(last.abandon) << "its workers may forget it";
@@ -374,7 +374,7 @@ TEST(Requests, SendNothingWhenTheyAreCancelledBeforeTheyBegin) {
   requests.offer(kService, {1});
   const uint64_t request = requests.submit(kService, example.inputs(), kDeadline);
   requests.cancel(request);
-  const Step step = requests.step(request);
+  const RequestStep step = requests.step(request);
   EXPECT_FALSE(step.begin);
   EXPECT_FALSE(step.abandon);
   ASSERT_TRUE(step.end);

@@ -53,7 +53,7 @@ struct Flags {
 chaos::Campaign simulate(const Flags& flags) {
   constexpr uint64_t kAtOnce = 100;
   chaos::Campaign all;
-  Progress progress("histories", flags.histories);
+  ProgressBar progress("histories", flags.histories);
   while (all.histories < flags.histories) {
     const uint64_t count = std::min(kAtOnce, flags.histories - all.histories);
     all += chaos::live_through(flags.run.seed + all.histories, count);

@@ -37,7 +37,7 @@ class Bench {
 
   Result<ClusterFigures> run(double seconds) {
     const ShapedLinks shaped(access_);
-    Progress progress("bench", static_cast<size_t>(seconds * 10));
+    ProgressBar progress("bench", static_cast<size_t>(seconds * 10));
     SHOAL_ASSIGN(
         const cluster::RaceResult result,
         race_->run({.seconds = seconds,

@@ -126,7 +126,7 @@ Outcome serve(const Flags& flags) {
   std::unique_ptr<Device> paced;
   SHOAL_OR_EXIT(const emulate::Emulation emulation, Exit::kUsage, flags.emulation.make());
   if (emulation.is_on()) {
-    SHOAL_OR_EXIT(emulate::Pace pace, Exit::kUsage, emulation.pace_of(name));
+    SHOAL_OR_EXIT(emulate::DevicePace pace, Exit::kUsage, emulation.pace_of(name));
     paced = emulate::make_paced_device(*device, std::move(pace));
   }
   SHOAL_OR_EXIT(const auto transport, Exit::kUsage, emulation.transport(*identity, name));

@@ -114,7 +114,7 @@ class TrainingView {
   }
 
   const TrainFlags& flags_;
-  std::optional<Progress> line_;  // of this epoch
+  std::optional<ProgressBar> line_;  // of this epoch
 };
 
 // The outcome of a failure, with the place to go on from.

@@ -73,7 +73,7 @@ Status ChaosCluster::connect() {
   // A new epoch for each try: workers then drop the plans of the one before.
   SHOAL_ASSIGN(options.epoch, owner.next_epoch());
   options.reached = [breakpoint = breakpoint_](cluster::FaultPoint point, int worker) {
-    breakpoint->pass(worker, static_cast<int>(point));
+    breakpoint->hit(worker, static_cast<int>(point));
   };
   SHOAL_ASSIGN(coordinator_, cluster::Coordinator::connect(listed, *transport_, options));
   return {};

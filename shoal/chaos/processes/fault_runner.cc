@@ -21,7 +21,7 @@ void FaultRunner::prepare(const FaultEvent& event) {
   if (!event.at) return;
   // A request is submitted by the coordinator; all else is done by the worker.
   const int machine = event.at == FaultPoint::kSubmitted ? plan::kCoordinator : event.worker;
-  cluster_.breakpoint().set(machine, static_cast<int>(*event.at));
+  cluster_.breakpoint().arm(machine, static_cast<int>(*event.at));
   // To meet a worker while it is given plans, its connection is broken first: it then comes back
   // and is given its plans again.
   if (event.at == FaultPoint::kDeploying || event.at == FaultPoint::kReady) {
@@ -57,7 +57,7 @@ Result<bool> FaultRunner::run(const FaultEvent& event, std::chrono::duration<dou
 bool FaultRunner::wait_for_point() {
   constexpr std::chrono::duration<double> kLongest{1};
   const auto longest = std::chrono::duration_cast<Clock::duration>(kLongest * cluster_.dilation());
-  return cluster_.breakpoint().await(Clock::now() + longest);
+  return cluster_.breakpoint().wait_hit(Clock::now() + longest);
 }
 
 Status FaultRunner::apply(const FaultAction& action) {

@@ -88,7 +88,7 @@ class Life {
                    static_cast<int>(world_.random.between(0, world_.scene.workers() - 1)));
   }
 
-  void end(uint64_t request, const cluster::Outcome& outcome) {
+  void end(uint64_t request, const cluster::RequestOutcome& outcome) {
     // It may end while it is being submitted.
     Sent& sent = sent_.try_emplace(request, Sent{submitting_, 0}).first->second;
     if (++sent.ends > 1) violate("request " + std::to_string(request) + " ended twice");

@@ -242,7 +242,7 @@ void SimCoordinator::pump() {
   std::vector<uint64_t> ended;
   for (const auto& [request, input] : open_) {
     while (requests_.has_step(request)) {
-      cluster::Step step = requests_.step(request);
+      cluster::RequestStep step = requests_.step(request);
       const bool over = step.end.has_value();
       if (over) {
         world_.note("end", static_cast<int64_t>(request),
@@ -257,7 +257,7 @@ void SimCoordinator::pump() {
   for (uint64_t request : ended) open_.erase(request);
 }
 
-void SimCoordinator::carry_out(cluster::Step step) {
+void SimCoordinator::carry_out(cluster::RequestStep step) {
   if (step.abandon) {
     const auto [deployed, attempt] = *step.abandon;
     tell(deployed,

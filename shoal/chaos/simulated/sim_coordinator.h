@@ -14,7 +14,7 @@ namespace shoal::chaos {
 class SimCoordinator {
  public:
   // Called with the outcome of each request.
-  using Ended = std::function<void(uint64_t request, const cluster::Outcome&)>;
+  using Ended = std::function<void(uint64_t request, const cluster::RequestOutcome&)>;
 
   SimCoordinator(World& world, std::vector<std::unique_ptr<SimWorker>>& workers, Ended ended);
 
@@ -49,7 +49,7 @@ class SimCoordinator {
   void withdraw(uint64_t plan);
   void retire();
   void pump();
-  void carry_out(cluster::Step step);
+  void carry_out(cluster::RequestStep step);
   void send_inputs(const cluster::Attempt& attempt, const std::vector<size_t>& sends);
   void tell(const cluster::DeployedPlanPtr& deployed, const std::function<void(SimWorker&)>& what);
   cluster::Workers present() const;

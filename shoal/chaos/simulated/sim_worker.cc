@@ -47,7 +47,7 @@ void SimWorker::deploy(const ConnectionPtr& by, size_t version, const cluster::W
   world_.reached(FaultPoint::kDeploying, number_);
   auto deployment = world_.scene.deployment(version, set, number_);
   SHOAL_CHECK(deployment.ok());
-  auto worker_plan = std::make_shared<WorkerPlan>();
+  auto worker_plan = std::make_shared<SimPlan>();
   worker_plan->coordinator = by;
   worker_plan->survives = deployed.scheduled.plan().survives > 0;
   worker_plan->deployment = *std::move(deployment);
@@ -62,7 +62,7 @@ void SimWorker::deploy(const ConnectionPtr& by, size_t version, const cluster::W
         });
 }
 
-void SimWorker::connect_to_peers(WorkerPlan& worker_plan, uint64_t plan) {
+void SimWorker::connect_to_peers(SimPlan& worker_plan, uint64_t plan) {
   for (const cluster::WorkerTask& task : worker_plan.deployment->tasks()) {
     for (const cluster::SendOrder& order : task.sends) {
       if (order.to == plan::kCoordinator || worker_plan.peers.contains(order.to)) continue;
@@ -71,7 +71,7 @@ void SimWorker::connect_to_peers(WorkerPlan& worker_plan, uint64_t plan) {
   }
 }
 
-void SimWorker::connect_to(WorkerPlan& worker_plan, uint64_t plan, int peer) {
+void SimWorker::connect_to(SimPlan& worker_plan, uint64_t plan, int peer) {
   const ConnectionPtr way = world_.network.connect(number_, peer);
   worker_plan.peers[peer] = way;
   if (way == nullptr) return;
@@ -89,7 +89,7 @@ void SimWorker::connect_to(WorkerPlan& worker_plan, uint64_t plan, int peer) {
 void SimWorker::rejoin(uint64_t plan, int worker) {
   const auto it = worker_plans_.find(plan);
   if (it == worker_plans_.end()) return;
-  WorkerPlan& worker_plan = *it->second;
+  SimPlan& worker_plan = *it->second;
   const auto way = worker_plan.peers.find(worker);
   const bool sends = way != worker_plan.peers.end();
   // A connection that still works is kept: pieces of other requests may be on it.
@@ -99,7 +99,7 @@ void SimWorker::rejoin(uint64_t plan, int worker) {
   say(worker_plan, [ear = &ear_, from = number_, plan] { ear->ready(from, plan); });
 }
 
-void SimWorker::say(const WorkerPlan& worker_plan, std::function<void()> what) {
+void SimWorker::say(const SimPlan& worker_plan, std::function<void()> what) {
   world_.network.send(worker_plan.coordinator, number_,
                       std::move(what));  // a coordinator that is gone does not wait
 }
@@ -162,7 +162,7 @@ void SimWorker::compute() {
 void SimWorker::finish(uint64_t plan, const cluster::ReadyTask& ready) {
   const auto it = worker_plans_.find(plan);
   if (it == worker_plans_.end()) return;
-  const std::shared_ptr<WorkerPlan> worker_plan = it->second;
+  const std::shared_ptr<SimPlan> worker_plan = it->second;
   const cluster::WorkerTask& task = worker_plan->deployment->tasks()[ready.task];
   std::vector<Tensor> outputs(task.outputs.size());
   SHOAL_CHECK(task.executable->run(ready.inputs, outputs, {}).ok());
@@ -180,7 +180,7 @@ void SimWorker::finish(uint64_t plan, const cluster::ReadyTask& ready) {
   world_.reached(FaultPoint::kComputed, number_);
 }
 
-void SimWorker::send(WorkerPlan& worker_plan, uint64_t plan, uint64_t attempt,
+void SimWorker::send(SimPlan& worker_plan, uint64_t plan, uint64_t attempt,
                      const cluster::SendOrder& order, const Tensor& part) {
   if (order.to == plan::kCoordinator) {
     return say(worker_plan, [ear = &ear_, from = number_, attempt, piece = order.piece, part] {
@@ -194,7 +194,7 @@ void SimWorker::send(WorkerPlan& worker_plan, uint64_t plan, uint64_t attempt,
     to->take(plan, attempt, piece, part);
   });
   if (sent) return;
-  // As WorkerPlan::fail_to_reach().
+  // As SimPlan::fail_to_reach().
   if (!worker_plan.survives) worker_plan.deployment->cancel(attempt);
   say(worker_plan, [ear = &ear_, from = number_, attempt, unreached = order.to] {
     ear->failed(from, attempt, Status(Code::kUnavailable, "not reached"), unreached);

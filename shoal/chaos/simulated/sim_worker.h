@@ -41,20 +41,20 @@ class SimWorker {
   void slow_down(int times) { slowness_ = times; }
 
  private:
-  struct WorkerPlan {
+  struct SimPlan {
     ConnectionPtr coordinator;
     bool survives = false;
     std::unique_ptr<cluster::Deployment> deployment;
     std::map<int, ConnectionPtr> peers;
   };
 
-  void connect_to_peers(WorkerPlan& worker_plan, uint64_t plan);
-  void connect_to(WorkerPlan& worker_plan, uint64_t plan, int peer);
+  void connect_to_peers(SimPlan& worker_plan, uint64_t plan);
+  void connect_to(SimPlan& worker_plan, uint64_t plan, int peer);
   void compute();
   void finish(uint64_t plan, const cluster::ReadyTask& task);
-  void send(WorkerPlan& worker_plan, uint64_t plan, uint64_t attempt,
-            const cluster::SendOrder& order, const Tensor& part);
-  void say(const WorkerPlan& worker_plan, std::function<void()> what);
+  void send(SimPlan& worker_plan, uint64_t plan, uint64_t attempt, const cluster::SendOrder& order,
+            const Tensor& part);
+  void say(const SimPlan& worker_plan, std::function<void()> what);
   cluster::Deployment::Time now() const { return cluster::Deployment::Time(world_.clock.now()); }
   void later(Time delay, std::function<void()> what);
 
@@ -65,7 +65,7 @@ class SimWorker {
   int life_ = 0;  // counts restarts: what an earlier one began does not happen
   int slowness_ = 1;
   bool busy_ = false;
-  std::map<uint64_t, std::shared_ptr<WorkerPlan>> worker_plans_;
+  std::map<uint64_t, std::shared_ptr<SimPlan>> worker_plans_;
   std::vector<std::function<void()>> frozen_;  // until it goes on
 };
 

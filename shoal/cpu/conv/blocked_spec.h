@@ -20,7 +20,7 @@ struct BlockedSpec {
   int64_t in_blocks, out_blocks;  // of the whole image
   bool image_is_blocked;
   AlignedFloats bias;  // [out_blocks][block]; zeros if the node has none, or a variable one
-  Activation activation;
+  Epilogue activation;
 
   int64_t input_image() const;  // floats of one image
   int64_t output_image() const { return out_blocks * conv.output_plane() * block; }

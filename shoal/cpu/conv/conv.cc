@@ -27,9 +27,9 @@ bool is_pointwise(const ops::Window& window) {
   });
 }
 
-Activation activation_of(const KernelSpec& spec) {
+Epilogue activation_of(const KernelSpec& spec) {
   if (spec.node.op != &ops::fused_conv) return {};
-  return Activation(ops::activation_of(spec.node));
+  return Epilogue(ops::activation_of(spec.node));
 }
 
 class ConvKernel : public Kernel {
@@ -94,7 +94,7 @@ class ConvKernel : public Kernel {
   const ops::Convolution conv_;
   const ImageGeometry geometry_;
   const bool pointwise_;
-  const Activation activation_;
+  const Epilogue activation_;
   const int64_t depth_;  // of the sum: channels times taps
   const int threads_;
   const Blocking blocking_;
@@ -129,7 +129,7 @@ class DepthwiseKernel : public Kernel {
 
  private:
   const ops::Convolution conv_;
-  const Activation activation_;
+  const Epilogue activation_;
 };
 
 // The filter covers the whole image: a fully connected layer, limited by reading its weights, which
@@ -164,7 +164,7 @@ class WholeImageKernel : public Kernel {
 
  private:
   const int64_t batch_, k_, m_;
-  const Activation activation_;
+  const Epilogue activation_;
 };
 
 std::unique_ptr<Kernel> make_conv(const KernelSpec& spec) {

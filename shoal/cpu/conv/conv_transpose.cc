@@ -23,9 +23,9 @@ using ops::Range;
 // scattered.
 constexpr int64_t kColumns = 240, kRows = 128;
 
-Activation activation_of(const KernelSpec& spec) {
+Epilogue activation_of(const KernelSpec& spec) {
   if (spec.node.op != &ops::fused_conv_transpose) return {};
-  return Activation(ops::activation_of(spec.node));
+  return Epilogue(ops::activation_of(spec.node));
 }
 
 class ConvTransposeKernel : public Kernel {
@@ -193,7 +193,7 @@ class ConvTransposeKernel : public Kernel {
 
   const ops::Convolution conv_;  // from y to x
   const ImageGeometry geometry_;
-  const Activation activation_;
+  const Epilogue activation_;
   const int threads_;
   int64_t channels_ = 1, parts_ = 0;  // output channels in a part, and parts of a group
   int64_t columns_ = 1;

@@ -105,7 +105,7 @@ class FewChannelsKernel : public Kernel {
 
   const ops::Convolution conv_;
   const int64_t block_, in_blocks_;
-  const Activation activation_;
+  const Epilogue activation_;
   DirectRows<float> rows_;
   const DotTileFunction tile_;
   const int threads_;

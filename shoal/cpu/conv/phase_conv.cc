@@ -38,7 +38,7 @@ struct TransposedSpec {
   int64_t out_plane() const { return conv.input_plane() * block; }  // floats of one block
 
   int64_t block, in_blocks, out_blocks;
-  Activation activation;
+  Epilogue activation;
 };
 
 class PhaseKernel : public Kernel {

@@ -28,9 +28,9 @@ Function function_of(const ops::Activation& activation);
 // Activation in the epilogue of a product. Clamps cost nothing next to a store and are applied in
 // registers. Other functions make a second pass over elements that are still in the first-level
 // cache.
-struct Activation {
-  Activation() = default;
-  explicit Activation(const ops::Activation& activation);
+struct Epilogue {
+  Epilogue() = default;
+  explicit Epilogue(const ops::Activation& activation);
 
   float low = -std::numeric_limits<float>::infinity();
   float high = std::numeric_limits<float>::infinity();

@@ -116,7 +116,7 @@ Product MatrixKernel::describe(const Pair& pair, const KernelArgs& args) const {
 
 void MatrixKernel::finish(const Product& product, int64_t begin, int64_t end) const {
   float* y = product.y;
-  const Activation& activation = product.activation;
+  const Epilogue& activation = product.activation;
   const float *bias = product.column_bias, *addend = product.addend;
   // The bias runs along a row; all elements of a column add bias[0].
   const int64_t bias_step = product.m == 1 ? 1 : 0;
@@ -135,9 +135,9 @@ void MatrixKernel::finish(const Product& product, int64_t begin, int64_t end) co
   if (activation.pass.loop != nullptr) activation.pass(y + begin, y + begin, end - begin);
 }
 
-Activation activation_of(const KernelSpec& spec) {
+Epilogue activation_of(const KernelSpec& spec) {
   const bool fused = spec.node.op == &ops::fused_gemm || spec.node.op == &ops::fused_mat_mul;
-  return fused ? Activation(ops::activation_of(spec.node)) : Activation();
+  return fused ? Epilogue(ops::activation_of(spec.node)) : Epilogue();
 }
 
 std::unique_ptr<Kernel> make_vector_kernel(const KernelSpec&, MatrixProducts products) {

@@ -25,7 +25,7 @@ struct MatrixProducts {
   Matrix a, b;  // the strides of each matrix
   float scale = 1;
   Addend addend;
-  Activation activation;
+  Epilogue activation;
 };
 
 // Base of the kernels: everything but the product itself.
@@ -53,8 +53,8 @@ class MatrixKernel : public Kernel {
   const MatrixProducts products_;
 };
 
-// Activation of a fused node; none for other nodes.
-Activation activation_of(const KernelSpec& spec);
+// Epilogue of a fused node; none for other nodes.
+Epilogue activation_of(const KernelSpec& spec);
 
 // One row on the left by a constant right factor with so few elements other than zero that skipping
 // zeros is faster. Null otherwise.

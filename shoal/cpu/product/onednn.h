@@ -41,7 +41,7 @@ inline dnnl::memory onednn_memory(const dnnl::memory::desc& desc, const void* da
 }
 
 // Appends clamping to `ops`. Activations of other kinds are left to our own loop.
-inline void append_clamp(dnnl::post_ops& ops, const Activation& activation) {
+inline void append_clamp(dnnl::post_ops& ops, const Epilogue& activation) {
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
   if (activation.low == -kInfinity && activation.high == kInfinity) return;
   if (activation.low == 0 && activation.high == kInfinity) {

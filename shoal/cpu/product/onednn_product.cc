@@ -73,7 +73,7 @@ class OneDnnProductKernel : public MatrixKernel {
     float* y = product.y + row * product.y_stride;
     const float* addend =
         product.addend != nullptr ? product.addend + row * product.y_stride : nullptr;
-    const Activation& activation = product.activation;
+    const Epilogue& activation = product.activation;
     for (int64_t j = 0; j < product.n; ++j) {
       float sum = y[j];
       if (product.column_bias != nullptr) sum += product.column_bias[j];

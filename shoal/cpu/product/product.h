@@ -76,7 +76,7 @@ struct Product {
   const float* row_bias = nullptr;     // [m]
   const float* column_bias = nullptr;  // [n]
   const float* addend = nullptr;       // [m, n], as far apart as the rows of y; may be y
-  Activation activation;
+  Epilogue activation;
 };
 
 // Partition of y into blocks that threads compute independently.

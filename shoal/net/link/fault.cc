@@ -10,7 +10,7 @@
 
 namespace shoal::net {
 
-class FaultInjector::Registry {
+class StreamFaultInjector::Registry {
  public:
   // Each stream gets a seed of its own, in order of creation, so that a run can be repeated.
   uint64_t add(FaultyStream* stream) {
@@ -34,7 +34,7 @@ class FaultInjector::Registry {
   uint64_t count_ = 0;  // ever
 };
 
-class FaultInjector::FaultyStream final : public Stream {
+class StreamFaultInjector::FaultyStream final : public Stream {
  public:
   FaultyStream(std::unique_ptr<Stream> inner, const Faults& faults,
                std::shared_ptr<Registry> registry)
@@ -105,20 +105,21 @@ class FaultInjector::FaultyStream final : public Stream {
   bool shut_ = false;
 };
 
-FaultInjector::FaultInjector(const Faults& faults)
+StreamFaultInjector::StreamFaultInjector(const Faults& faults)
     : faults_(faults), registry_(std::make_shared<Registry>()) {}
 
-FaultInjector::~FaultInjector() = default;
+StreamFaultInjector::~StreamFaultInjector() = default;
 
-std::unique_ptr<Stream> FaultInjector::wrap(std::unique_ptr<Stream> stream, const Peer&) const {
+std::unique_ptr<Stream> StreamFaultInjector::wrap(std::unique_ptr<Stream> stream,
+                                                  const Peer&) const {
   return std::make_unique<FaultyStream>(std::move(stream), faults_, registry_);
 }
 
-void FaultInjector::cut_all() const {
+void StreamFaultInjector::cut_all() const {
   registry_->for_each([](FaultyStream& stream) { stream.cut(); });
 }
 
-void FaultInjector::mute_all() const {
+void StreamFaultInjector::mute_all() const {
   registry_->for_each([](FaultyStream& stream) { stream.mute(); });
 }
 

@@ -1,4 +1,4 @@
-// FaultInjector: injects faults between machines, by a seed.
+// StreamFaultInjector: injects faults between machines, by a seed.
 #pragma once
 
 #include <chrono>
@@ -19,10 +19,10 @@ struct Faults {
   std::chrono::nanoseconds delay_time{0};  // for this long, or until the channel is closed
 };
 
-class FaultInjector final : public Decorator {
+class StreamFaultInjector final : public Decorator {
  public:
-  explicit FaultInjector(const Faults& faults);
-  ~FaultInjector() override;
+  explicit StreamFaultInjector(const Faults& faults);
+  ~StreamFaultInjector() override;
   std::unique_ptr<Stream> wrap(std::unique_ptr<Stream> stream, const Peer& peer) const override;
 
   // For all channels that exist now.

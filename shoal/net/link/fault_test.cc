@@ -14,7 +14,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-ChannelOptions with(std::shared_ptr<const FaultInjector> injector) {
+ChannelOptions with(std::shared_ptr<const StreamFaultInjector> injector) {
   ChannelOptions options;
   options.beat = 1h;  // no clock decides what happens
   options.decorators = {std::move(injector)};
@@ -23,7 +23,7 @@ ChannelOptions with(std::shared_ptr<const FaultInjector> injector) {
 
 TEST(Faults, CutTheConnection) {
   for (const auto connect : {loopback_pair, tls_pair}) {
-    const auto injector = std::make_shared<FaultInjector>(Faults{});
+    const auto injector = std::make_shared<StreamFaultInjector>(Faults{});
     Pair pair = connect(with(injector));
     EXPECT_TRUE(send(*pair.left, bytes_of("before")).ok());
     EXPECT_TRUE(pair.right->receive(soon()).ok());
@@ -35,7 +35,7 @@ TEST(Faults, CutTheConnection) {
 
 // Heartbeats are driven by hand.
 TEST(Faults, MutePeersUntilTheyAreMissed) {
-  const FaultInjector injector{Faults{}};
+  const StreamFaultInjector injector{Faults{}};
   const ChannelOptions options;
   auto [one, other] = make_memory_streams(1 << 16);
   FramedChannel left(injector.wrap(std::move(one), {"right", ""}), {"right", ""}, options, nullptr);
@@ -56,7 +56,7 @@ TEST(Faults, MutePeersUntilTheyAreMissed) {
 }
 
 // How many writes go through before a stream of this injector is cut.
-int writes_before_cut(const FaultInjector& injector) {
+int writes_before_cut(const StreamFaultInjector& injector) {
   auto [near, far] = make_memory_streams(1 << 16);
   const auto stream = injector.wrap(std::move(near), {"far", ""});
   const Data byte(1);
@@ -67,7 +67,7 @@ int writes_before_cut(const FaultInjector& injector) {
 
 // For the first streams of an injector, one after the other.
 std::vector<int> strikes(uint64_t seed) {
-  const FaultInjector injector{Faults{.seed = seed, .cut = 0.05}};
+  const StreamFaultInjector injector{Faults{.seed = seed, .cut = 0.05}};
   std::vector<int> writes;
   for (int i = 0; i < 4; ++i) writes.push_back(writes_before_cut(injector));
   return writes;
@@ -84,7 +84,7 @@ TEST(Faults, StrikeBySeed) {
 
 TEST(Faults, DelayAWriteBeyondItsDeadline) {
   Pair pair = loopback_pair(
-      with(std::make_shared<FaultInjector>(Faults{.seed = 1, .delay = 1, .delay_time = 1h})));
+      with(std::make_shared<StreamFaultInjector>(Faults{.seed = 1, .delay = 1, .delay_time = 1h})));
   EXPECT_EQ(send(*pair.left, bytes_of("late"), {}, after(1ms)).code(), Code::kDeadline);
 }
 

@@ -63,7 +63,7 @@ void Simulation::release(double time) {
 
 // Wakes the receiver if its radio sleeps; the message asks for its resources when it is awake.
 void Simulation::ask(Item item, double time) {
-  Machine& receiver = machine(message_of(item).to);
+  SimMachine& receiver = machine(message_of(item).to);
   const double awake =
       std::max(receiver.awake, awake_at(cluster_, message_of(item).to, time, receiver.heard));
   if (awake <= time) return ask_now(item, time);
@@ -146,7 +146,7 @@ void Simulation::satisfy_slot(size_t r, Slot slot, double time) {
 }
 
 void Simulation::start_next(size_t worker, double time) {
-  Machine& machine = machines_[worker + 1];
+  SimMachine& machine = machines_[worker + 1];
   if (machine.busy) return;
   while (machine.earliest < released_ && requests_[machine.earliest].is_done(worker)) {
     ++machine.earliest;

@@ -67,7 +67,7 @@ class Simulation {
       return time != other.time ? time > other.time : order > other.order;
     }
   };
-  struct Machine {
+  struct SimMachine {
     size_t earliest = 0;  // request that it may still have tasks of
     bool busy = false;
     double heard = kUnheard;
@@ -79,7 +79,7 @@ class Simulation {
     std::map<size_t, Item> waiting;
   };
 
-  Machine& machine(int worker) { return machines_[static_cast<size_t>(worker + 1)]; }
+  SimMachine& machine(int worker) { return machines_[static_cast<size_t>(worker + 1)]; }
   const Message& message_of(Item item) const {
     return requests_[item.request].steps->messages[item.index];
   }
@@ -98,8 +98,8 @@ class Simulation {
 
   const ClusterProfile& cluster_;
   const size_t in_flight_;
-  const double slowness_;          // of a request's slow worker
-  std::vector<Machine> machines_;  // the coordinator first
+  const double slowness_;             // of a request's slow worker
+  std::vector<SimMachine> machines_;  // the coordinator first
   std::vector<Queue> queues_;
   std::vector<SimulatedRequest> requests_;
   std::priority_queue<Event> events_;

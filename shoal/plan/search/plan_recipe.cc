@@ -89,8 +89,8 @@ std::vector<int> usable_workers(const Graph& graph, const ClusterProfile& cluste
   return workers;
 }
 
-Result<Prediction> remake(const Graph& graph, const ClusterProfile& cluster,
-                          const PlanOptions& options, const Origin& origin) {
+Result<Prediction> follow_recipe(const Graph& graph, const ClusterProfile& cluster,
+                                 const PlanOptions& options, const Origin& origin) {
   SHOAL_TRY(check(graph, origin.sums));
   SHOAL_ASSIGN(const Graph summed,
                origin.sums.empty() ? Result<Graph>(graph) : with_partial_sums(graph, origin.sums));

@@ -19,8 +19,8 @@ Result<Prediction> with_protection(const Prediction& made, const ClusterProfile&
 
 // Makes the plan again that `origin` describes, for the same graph, cluster and options. The origin
 // may come from a file and is checked: a plan that is made computes what the graph does.
-Result<Prediction> remake(const Graph& graph, const ClusterProfile& cluster,
-                          const PlanOptions& options, const Origin& origin);
+Result<Prediction> follow_recipe(const Graph& graph, const ClusterProfile& cluster,
+                                 const PlanOptions& options, const Origin& origin);
 
 // Workers that may be used, in the order in which they stand in for each other.
 std::vector<int> usable_workers(const Graph& graph, const ClusterProfile& cluster,

@@ -1,4 +1,5 @@
-// Peer: the connection from one worker to another, shared by all plans, with one thread that sends.
+// PeerConnection: the connection from one worker to another, shared by all plans, with one thread
+// that sends.
 //
 // When it breaks, pieces that were sent may be lost. Plans that have sent by it can then not use
 // the peer any more; other plans go on by a new connection.
@@ -19,14 +20,14 @@
 namespace shoal::cluster {
 
 // Thread-safe.
-class Peer {
+class PeerConnection {
  public:
   // Called when a plan cannot use the peer of this name any more, on any thread and without a lock.
   using Cut = std::function<void(uint64_t plan, const std::string& name)>;
 
   // REQUIRES: the transport outlives it.
-  Peer(std::string address, net::Transport& transport, Cut cut);
-  ~Peer();  // closes the connection; drops tasks that wait
+  PeerConnection(std::string address, net::Transport& transport, Cut cut);
+  ~PeerConnection();  // closes the connection; drops tasks that wait
 
   void post(TaskThread::Task task) { sender_->post(std::move(task)); }
   // Sends by the connection, which it opens if need be. Fails if the peer cannot be reached, or if

@@ -3,7 +3,7 @@
 // over it must treat the peer as lost. A plan whose first send fails has lost nothing and may try a
 // new connection. Only the sender thread opens connections; the watcher thread reads, because a
 // break shows first in receive().
-#include "shoal/cluster/peer.h"
+#include "shoal/cluster/peer_connection.h"
 
 #include <utility>
 
@@ -11,24 +11,24 @@
 
 namespace shoal::cluster {
 
-Peer::Peer(std::string address, net::Transport& transport, Cut cut)
+PeerConnection::PeerConnection(std::string address, net::Transport& transport, Cut cut)
     : address_(std::move(address)), transport_(transport), cut_(std::move(cut)) {
   sender_.emplace();
 }
 
-Peer::~Peer() {
+PeerConnection::~PeerConnection() {
   close();
   sender_.reset();  // nothing connects after this
   if (watcher_.joinable()) watcher_.join();
 }
 
-void Peer::close() {
+void PeerConnection::close() {
   const std::lock_guard lock(mutex_);
   closed_ = true;
   if (channel_ != nullptr) channel_->close();
 }
 
-void Peer::expect() {
+void PeerConnection::expect() {
   {
     const std::lock_guard lock(mutex_);
     unreachable_ = {};
@@ -36,7 +36,7 @@ void Peer::expect() {
   post([this] { static_cast<void>(open()); });
 }
 
-void Peer::forget(uint64_t plan) {
+void PeerConnection::forget(uint64_t plan) {
   const std::lock_guard lock(mutex_);
   // The plan is over, or rejoins: either way it starts again with a clean slate.
   using_.erase(plan);
@@ -45,7 +45,7 @@ void Peer::forget(uint64_t plan) {
 
 // The connection may have broken long before it is noticed here, because the peer was restarted. A
 // plan that sends for the first time gets a second try over a new connection.
-Status Peer::send(uint64_t plan, const std::function<Status(net::Channel&)>& what) {
+Status PeerConnection::send(uint64_t plan, const std::function<Status(net::Channel&)>& what) {
   constexpr int kTries = 2;
   Status sent;
   for (int i = 0; i < kTries; ++i) {
@@ -67,7 +67,7 @@ Status Peer::send(uint64_t plan, const std::function<Status(net::Channel&)>& wha
 }
 
 // Runs on the sender thread, as does everything else that changes the channel, except for its end.
-Result<Peer::ChannelPtr> Peer::open() {
+Result<PeerConnection::ChannelPtr> PeerConnection::open() {
   {
     const std::lock_guard lock(mutex_);
     SHOAL_TRY(unreachable_);
@@ -89,13 +89,13 @@ Result<Peer::ChannelPtr> Peer::open() {
 }
 
 // The peer sends nothing over this connection: receive() returns when it breaks.
-void Peer::watch(const ChannelPtr& channel) {
+void PeerConnection::watch(const ChannelPtr& channel) {
   while (channel->receive(net::Deadline::max()).ok()) {
   }
   lose(channel, std::nullopt);
 }
 
-void Peer::lose(const ChannelPtr& channel, std::optional<uint64_t> spared) {
+void PeerConnection::lose(const ChannelPtr& channel, std::optional<uint64_t> spared) {
   std::set<uint64_t> plans;
   {
     const std::lock_guard lock(mutex_);

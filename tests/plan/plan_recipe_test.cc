@@ -1,10 +1,11 @@
 // Plans that are made again without a search.
+#include "shoal/plan/search/plan_recipe.h"
+
 #include <gtest/gtest.h>
 
 #include "random_plan.h"
 #include "shoal/ops/ops.h"
 #include "shoal/plan/device_presets.h"
-#include "shoal/plan/search/plan_recipe.h"
 
 namespace shoal::plan {
 namespace {
@@ -46,7 +47,7 @@ TEST(Remake, GivesTheSamePlans) {
     const auto plans = make_plans(graph, cluster, options);
     ASSERT_TRUE(plans.ok()) << plans.status().message();
     for (const Prediction& made : *plans) {
-      const auto again = remake(graph, cluster, options, made.origin);
+      const auto again = follow_recipe(graph, cluster, options, made.origin);
       ASSERT_TRUE(again.ok()) << made.name << ": " << again.status().message();
       EXPECT_EQ(again->name, made.name);
       EXPECT_EQ(again->plan(), made.plan());
@@ -103,7 +104,7 @@ TEST(Remake, RefusesWhatIsNoPlan) {
   for (int i = 0; i < 2000; ++i) {
     Origin origin = plans[rng() % plans.size()].origin;
     damage(origin, rng);
-    const auto made = remake(graph, cluster, {}, origin);
+    const auto made = follow_recipe(graph, cluster, {}, origin);
     refused += made.ok() ? 0 : 1;
     EXPECT_TRUE(!made.ok() || verify(made->graph(), made->plan(), 4).ok());
   }
