@@ -16,8 +16,8 @@ Answer::Answer(const Graph& graph, std::span<const Tensor> inputs)
     const auto input = std::ranges::find(graph.inputs(), values_[i]) - graph.inputs().begin();
     if (value.constant) {
       outputs_.push_back(*value.constant);
-      // A graph may pass an input through. The coordinator has it already, so no worker sends it.
     } else if (input < std::ssize(graph.inputs())) {
+      // A graph may pass an input through. The coordinator has it already, so no worker sends it.
       outputs_.push_back(inputs[static_cast<size_t>(input)]);
     } else {
       outputs_.emplace_back(value.type);

@@ -26,9 +26,9 @@ bool Breakpoint::wait_hit(Clock::time_point deadline) {
     if ((now & kSet) == 0) return true;
     if (Clock::now() < deadline) {
       wait_shared(*word_, now, deadline);
+    } else if (word_->compare_exchange_strong(now, 0)) {
       // The exchange fails if the machine was caught at the last moment; the loop then returns
       // true.
-    } else if (word_->compare_exchange_strong(now, 0)) {
       return false;
     }
   }

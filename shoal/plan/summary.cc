@@ -15,7 +15,7 @@ namespace {
 constexpr size_t kMaxWorkers = 1024;
 constexpr int kMaxLosses = 2;
 
-// Written by hand: the library depends on no JSON package.
+// Written by hand: this room depends on no JSON library.
 std::string field(std::string_view name, const std::string& value) {
   return json_text(name) + ":" + value;
 }

@@ -47,8 +47,8 @@ Advice advise(const Comparison& made) {
     if (several != made.plans.end()) {
       advice.times_slower = several->timeline.seconds / made.best().timeline.seconds;
     }
-    // Redundancy may cost more than several workers gain, so a plan over several can lose to one.
   } else if (made.speedup() < kWorthwhileSpeedup) {
+    // Redundancy may cost more than several workers gain, so a plan over several can lose to one.
     advice.use = Use::kNoGain;
   } else if (advice.used < advice.all) {
     advice.use = Use::kSome;

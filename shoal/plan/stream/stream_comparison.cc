@@ -25,8 +25,8 @@ Advice advise(const StreamComparison& made) {
       .use = Use::kAll, .used = static_cast<size_t>(busy), .all = made.cluster.workers.size()};
   if (advice.all == 1) {
     advice.use = Use::kOnlyWorker;
-    // Before the gain: idle workers are the more specific advice.
   } else if (advice.used < advice.all) {
+    // Before the gain: idle workers are the more specific advice.
     advice.use = Use::kSome;
   } else if (made.speedup() < kWorthwhileSpeedup) {
     advice.use = Use::kNoGain;
