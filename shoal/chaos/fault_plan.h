@@ -19,8 +19,8 @@ enum class Fault : uint8_t {
   kKill,       // as by kill -9; it is started again later
   kStop,       // as by SIGSTOP, and SIGCONT later
   kSlow,       // gets a tenth of a core's time
-  kDeaf,       // what is sent to it does not arrive
-  kMute,       // what it sends does not arrive
+  kDeaf,       // messages to it do not arrive
+  kMute,       // messages from it do not arrive
   kPartition,  // neither
   kFlapping,   // neither, on and off
   kDelay,      // everything arrives late

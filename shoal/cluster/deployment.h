@@ -46,7 +46,7 @@ class Deployment {
  public:
   using Time = std::chrono::steady_clock::time_point;
 
-  // `wait`: once a task could decode the inputs that it lacks, it waits so long for them to come.
+  // `wait`: the time that a task waits for inputs that it could decode already.
   explicit Deployment(std::vector<WorkerTask> tasks, std::chrono::milliseconds wait = {});
 
   const std::vector<WorkerTask>& tasks() const { return tasks_; }

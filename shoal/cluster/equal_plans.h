@@ -25,7 +25,7 @@ class EqualPlans {
   const Graph graph_;
   const plan::ClusterProfile workers_;
   const plan::PlanOptions options_;
-  std::map<size_t, plan::Prediction> made_;  // for the first so many workers
+  std::map<size_t, plan::Prediction> made_;  // by size of the set: for workers 0 to size - 1
 };
 
 }  // namespace shoal::cluster

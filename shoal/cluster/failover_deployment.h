@@ -86,12 +86,12 @@ class FailoverDeployment {
   const plan::Prediction* first_ = nullptr;
   // Used by the deployment's thread only.
   std::map<Workers, std::unique_ptr<Made>> plans_;   // by what they were made for
-  Workers latest_;                                   // that were there when it last looked
-  std::chrono::steady_clock::time_point lost_at_{};  // when one of them was lost
+  Workers latest_;                                   // present when the thread last looked
+  std::chrono::steady_clock::time_point lost_at_{};  // time of the latest loss
   FailoverPolicy policy_;
   const FailoverPolicy::IsWhole is_whole_;
   std::map<uint64_t, std::unique_ptr<RemotePlan>> remotes_;
-  std::set<uint64_t> retired_;  // of them: they end with the last request that began by them
+  std::set<uint64_t> retired_;  // a subset: they end with the last request that uses them
   const uint64_t service_;
 
   mutable std::mutex mutex_;  // never held while the coordinator is called

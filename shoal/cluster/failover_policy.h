@@ -50,7 +50,7 @@ class FailoverPolicy {
   };
 
   bool standby_;
-  std::vector<Entry> entries_;  // those for the most workers first
+  std::vector<Entry> entries_;  // plans for the most workers first
   std::set<Workers> refused_;
 };
 

@@ -14,7 +14,7 @@ enum class FaultPoint : uint8_t {
   kInputArrives,   // at a worker
   kPieceArrives,   // at a worker, from another
   kComputing,      // a worker has all that a task needs, or enough to decode it
-  kComputed,       // what it made is about to leave, or on its way
+  kComputed,       // its outputs are about to leave, or on their way
   kAnswerArrives,  // at the coordinator, a part of it from a worker
   kDeploying,      // a worker is given a plan, for the first time or once more
   kReady,          // and has said that it has it

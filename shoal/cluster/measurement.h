@@ -27,8 +27,8 @@ class Measurement {
   void received(const plan::Piece& piece, int from);
   void answered() { timeline_.seconds = now(); }
 
-  // Adds the times of a worker whose clock is so many nanoseconds ahead. kCorrupt if they are not
-  // those of this plan.
+  // Adds the times of a worker whose clock is ahead by this many nanoseconds. kCorrupt if they are
+  // not times of this plan.
   Status add(int worker, const message::Traced& traced, int64_t ahead);
   void excuse(int worker);                         // it is lost: its times will not come
   bool complete() const { return missing_ == 0; }  // the times of all workers are there

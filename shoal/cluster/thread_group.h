@@ -24,7 +24,7 @@ class ThreadGroup {
   };
 
   std::mutex mutex_;
-  std::list<Task> threads_;  // those that are over stay until the next one begins
+  std::list<Task> threads_;  // finished ones stay until the next one begins
 };
 
 }  // namespace shoal::cluster

@@ -76,7 +76,7 @@ class Worker {
   // A machine that has connected: a coordinator or another worker.
   struct Visitor {
     uint64_t epoch = 0;        // of a coordinator that is in charge alone
-    std::set<uint64_t> plans;  // whose pieces it has sent, as another worker
+    std::set<uint64_t> plans;  // plans of which it has sent pieces, as another worker
   };
   std::map<ChannelPtr, Visitor> channels_;
   Epoch epoch_;  // the latest

@@ -21,7 +21,7 @@ using Clock = std::chrono::steady_clock;
 
 // Longer than a radio stays awake, shorter than the interval of heartbeats, which would wake it.
 constexpr std::chrono::milliseconds kPause{150};
-constexpr double kRadioSleepsAfter = 0.1;  // what radios of phones and boards do
+constexpr double kRadioSleepsAfter = 0.1;  // typical of radios of phones and boards
 constexpr double kWakeUpWorthNaming = 2e-3;
 
 double median(std::vector<double> values) {

@@ -10,9 +10,9 @@
 
 namespace shoal::emulate {
 
-// Returns the channels of machine `self` (a worker's number, or plan::kCoordinator) over TLS. Bytes
-// that come in are held back, delayed and damaged here, the latter below TLS, which is to notice;
-// what goes out is the receiver's to hold back. While a way is cut, connecting by it does not
+// The channels of machine `self` (a worker's number, or plan::kCoordinator) over TLS. Bytes that
+// come in are held back, delayed and damaged here; damage happens below TLS, which has to detect
+// it. Bytes that go out are held back by their receiver. Connecting by a way that is cut does not
 // succeed.
 Result<std::unique_ptr<net::Transport>> make_faulty_transport(
     const net::Identity& identity, net::TlsOptions options,

@@ -28,7 +28,7 @@ struct LinkPreset {
   double sleep_after_seconds;
   bool shared;  // one radio channel for all
 
-  LinkProfile profile(int medium) const;  // which channel, if it is shared
+  LinkProfile profile(int medium) const;  // `medium`: the radio channel, if it is shared
 };
 
 std::span<const DevicePreset> device_presets();

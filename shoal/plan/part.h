@@ -32,7 +32,7 @@ struct NodeRange {
 struct PartNode {
   size_t node = 0;             // of the whole graph
   Tile tile;                   // of its output 0
-  std::vector<Region> inputs;  // what it reads; of an input not given, anything
+  std::vector<Region> inputs;  // the regions it reads; arbitrary for an input not given
   std::vector<bool> weights;   // whether an input is constant, or computed from constants alone
   bool is_weight = false;      // so it is itself computed once, when the part's graph is made
   bool is_copy = false;        // a slice of just what it gives, so nothing is to be done for it
@@ -40,8 +40,8 @@ struct PartNode {
 
 struct Part {
   std::vector<PartNode> nodes;  // in the graph's order; those that nothing needs are left out
-  std::vector<Piece> inputs;    // what is needed from outside, weights apart
-  std::vector<Piece> outputs;   // what was asked for
+  std::vector<Piece> inputs;    // needed from outside, weights apart
+  std::vector<Piece> outputs;   // as requested
 };
 
 // Fails with kUnsupported where a node cannot be split as that would need. `outputs` are pieces of
@@ -56,7 +56,7 @@ Result<Graph> to_graph(const Graph& whole, const Part& part);
 struct Work {
   double macs = 0;
   double bytes = 0;         // read and written, weights included
-  double weight_bytes = 0;  // of them
+  double weight_bytes = 0;  // the part of `bytes` that is weights
 };
 Work work_of(const Graph& whole, const PartNode& node);
 double weight_bytes(const Graph& whole, const Part& part);

@@ -38,8 +38,8 @@ inline constexpr int kOwnWire = -1;
 struct LinkProfile {
   double latency_seconds = 0;  // of a small message
   double bytes_per_second = 1e18;
-  double wakeup_seconds = 0;          // more, after the radio has slept, which it does
-  double sleep_after_seconds = 1e18;  // so long after the last message
+  double wakeup_seconds = 0;          // additional latency after the radio has slept
+  double sleep_after_seconds = 1e18;  // the radio sleeps this long after the last message
   int medium = kOwnWire;              // machines of one medium, a radio channel, send one at a time
 
   friend bool operator==(const LinkProfile&, const LinkProfile&) = default;

@@ -20,9 +20,9 @@ namespace shoal::plan {
 // Equal devices, and what they may do.
 struct SummaryOptions {
   size_t workers = 4;              // how many devices there are
-  std::string device = "pi4";      // what they are: one of device_names()
+  std::string device = "pi4";      // their kind: one of device_names()
   std::string link = "gigabit";    // between them: one of link_names()
-  int survive = 0;                 // so many of them may be lost while they answer, 0 to 2
+  int survive = 0;                 // number of devices that may be lost while they answer, 0 to 2
   std::vector<int> excluded = {};  // not to be used, by number
 };
 
@@ -54,7 +54,7 @@ struct Summary {
   double single_seconds = 0;           // the same on the best device alone
   double wire_bytes = 0;               // that travel between devices
   size_t messages = 0;                 // in which they do
-  int survives = 0;                    // so many devices may be lost
+  int survives = 0;                    // number of devices that may be lost
   std::vector<WorkerSummary> workers;  // one for each device
   std::vector<SegmentSummary> segments = {};
   std::vector<KindSummary> kinds = {};  // that were compared, the best first

@@ -18,7 +18,7 @@ struct ChaosRunOptions {
   FaultCounts faults = {};
   std::string where = kAnywhere;  // as in FaultPlanOptions
   size_t requests = 100;          // that meet faults
-  double seconds = 0;             // not 0: faults in these proportions for so long instead
+  double seconds = 0;             // not 0: faults in these proportions for this time instead
   uint64_t seed = 1;
 };
 

@@ -17,7 +17,7 @@ namespace shoal::chaos {
 // Workers count from 0.
 inline constexpr int kCoordinator = -1;
 
-// Between two machines, until one of them or the way between them fails.
+// A connection between two machines, until one of them or the way between them fails.
 class Connection {
  public:
   // Called when the machine at this end learns that it is broken; not if it broke it itself.
@@ -45,7 +45,7 @@ using ConnectionPtr = std::shared_ptr<Connection>;
 class Network {
  public:
   Network(Clock& clock, Random& random) : clock_(clock), random_(random) {}
-  ~Network();  // what never arrived is dropped
+  ~Network();  // drops messages that never arrived
   Network(const Network&) = delete;
   Network& operator=(const Network&) = delete;
 
@@ -62,7 +62,7 @@ class Network {
   void block(int from, int to);  // nothing arrives that way; it is sent again when it can
   void unblock(int from, int to);
   void cut(int a, int b);                 // all connections between them break
-  void delay(int from, int to, Time by);  // what is sent this way arrives so much later
+  void delay(int from, int to, Time by);  // messages sent this way arrive later by this much
 
   bool is_alive(int machine) const { return !dead_.contains(machine); }
   bool is_stopped(int machine) const { return stopped_.contains(machine); }

@@ -20,13 +20,13 @@ namespace shoal::net {
 struct LinkSpec {
   double bits_per_second = 0;
   std::chrono::nanoseconds latency{0};           // one way
-  std::chrono::nanoseconds jitter{0};            // latency is up to so much longer; order is kept
+  std::chrono::nanoseconds jitter{0};            // largest additional latency; order is kept
   double loss = 0;                               // the share of packets that have to be sent again
   std::chrono::nanoseconds retransmit_after{0};  // delay of such a packet
   std::chrono::nanoseconds wake_up{0};       // time that a sleeping radio takes for its first byte
   std::chrono::nanoseconds asleep_after{0};  // time without traffic after which it sleeps
   size_t packet_bytes = 1448;
-  size_t buffer_bytes = size_t{128} << 10;  // a sender may be ahead of the link by so much
+  size_t buffer_bytes = size_t{128} << 10;  // the emulated send buffer
   uint64_t seed = 1;                        // of jitter and losses
 };
 

@@ -17,8 +17,8 @@ inline constexpr uint16_t kProtocolVersion = 1;
 
 struct TlsOptions {
   ChannelOptions channel;
-  std::chrono::milliseconds handshake{3000};  // a stranger who has not shown a certificate by then
-                                              // is cut off; connect() has its own deadline
+  std::chrono::milliseconds handshake{3000};  // for a stranger to show a certificate; connect() has
+                                              // a deadline of its own
   size_t max_strangers = 256;                 // handshakes at a time; one more cuts off the oldest
   size_t max_channels_per_peer = 16;          // that were accepted and live
   size_t max_waiting = 64;                    // for accept()

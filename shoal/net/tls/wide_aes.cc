@@ -31,7 +31,7 @@ IMB_MGR* library() {
   static IMB_MGR* const manager = []() -> IMB_MGR* {
     IMB_MGR* made = alloc_mb_mgr(0);
     if (made == nullptr) return nullptr;
-    init_mb_mgr_auto(made, nullptr);  // which tests itself
+    init_mb_mgr_auto(made, nullptr);  // runs the library's self-test
     constexpr uint64_t kWide = IMB_FEATURE_AVX512_SKX | IMB_FEATURE_VAES | IMB_FEATURE_VPCLMULQDQ;
     if (imb_get_errno(made) == 0 && (made->features & kWide) == kWide) return made;
     free_mb_mgr(made);

@@ -46,7 +46,7 @@ struct Stream {
   double requests_per_second() const;
 };
 
-// For every request one worker, drawn, takes so many times as long as it should.
+// Stragglers: in every request, one worker at random takes `times` times as long.
 struct Stragglers {
   unsigned seed = 0;
   double times = 1;

@@ -104,7 +104,7 @@ void Simulation::start_first(const std::map<size_t, Item>& waiting, double time)
   for (const auto& [asked, item] : waiting) {
     // In the order of asking, but passing over messages whose other resources are busy.
     if (!start(item, time)) continue;
-    const size_t ticket = asked;  // which goes with its entry
+    const size_t ticket = asked;  // a copy: the entry is erased below
     for (Resource resource : message_of(item).uses) queues_[resource].waiting.erase(ticket);
     return;
   }

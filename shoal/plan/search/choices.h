@@ -39,7 +39,7 @@ class Choices {
   double bytes_ = 0;               // that one worker needs for the whole graph
   std::vector<double> abilities_;  // by worker: graphs a second, computing alone
   std::vector<int> workers_;
-  std::vector<int> by_link_;  // those with the best links first
+  std::vector<int> by_link_;  // workers with the best links first
 };
 
 }  // namespace shoal::plan

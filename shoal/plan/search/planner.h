@@ -19,8 +19,8 @@ struct PlanOptions {
   bool forced = false;
   std::vector<int> excluded = {};  // workers not to be used
   size_t most_nodes = 1 << 20;     // in one segment that is cut
-  WireOptions wire = {};           // what may travel in fewer bytes
-  int survive = 0;                 // so many workers may be lost, 0 to 2
+  WireOptions wire = {};           // values that may travel in fewer bytes
+  int survive = 0;                 // number of workers that may be lost, 0 to 2
   double wait_seconds = 0;         // for what is missing, before it is decoded
 };
 
@@ -33,7 +33,7 @@ struct Price {
 
 // The search's outcome and the steps made from it: see plan_recipe.h.
 struct Origin {
-  std::vector<SumOfTerms> sums = {};  // what the graph was made to compute as sums
+  std::vector<SumOfTerms> sums = {};  // products that the graph computes as sums
   Plan plan = {};                     // of that graph
   std::string name = {};
   bool narrow = false;  // fewer bytes travel

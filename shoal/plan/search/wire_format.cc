@@ -13,7 +13,7 @@
 namespace shoal::plan {
 namespace {
 
-constexpr int64_t kOnnxF32 = 1, kOnnxF16 = 10;  // what Cast calls them
+constexpr int64_t kOnnxF32 = 1, kOnnxF16 = 10;  // the numbers of Cast
 constexpr float kSteps = 127;
 
 using Formats = std::map<ValueId, WireFormat>;
