@@ -1,3 +1,4 @@
+// The types of attributes by name: see attribute_kind.h.
 #include "shoal/onnx/attribute_kind.h"
 
 #include <algorithm>
@@ -7,7 +8,7 @@
 namespace shoal::onnx {
 namespace {
 
-// The names that always have one type, separated by spaces.
+// The names that have one type in all supported operators, separated by spaces.
 constexpr std::pair<AttributeKind, std::string_view> kNames[] = {
     {AttributeKind::kFloat,
      "alpha beta bias clip cubic_coeff_a epsilon extrapolation_value gamma height_scale "
@@ -46,16 +47,17 @@ std::unordered_map<std::string_view, AttributeKind> make_table() {
 }  // namespace
 
 bool is_kind_of(std::string_view op, std::string_view attribute, AttributeKind kind) {
+  // The exceptions: names that have another type in one operator or opset.
   if (attribute == "value") {
     return kind == (op == "Pad" ? AttributeKind::kFloat : AttributeKind::kTensor);
   }
   if (attribute == "seed") {
     return kind == (op == "Dropout" ? AttributeKind::kInt : AttributeKind::kFloat);
   }
-  // Cast gave its type as text before opset 6, LpPool its exponent as a float in opset 1.
+  // Cast had its type as text before opset 6, LpPool its exponent as a float in opset 1.
   if (attribute == "to") return kind == AttributeKind::kInt || kind == AttributeKind::kString;
   if (attribute == "p") return kind == AttributeKind::kInt || kind == AttributeKind::kFloat;
-  // Dropped before names had settled.
+  // These operators were dropped from ONNX before the types of such names were settled.
   if (op == "Crop" || op == "ImageScaler") return true;
   static const auto table = make_table();
   const auto it = table.find(attribute);

@@ -1,4 +1,5 @@
-// Which type an attribute has. In ONNX the name tells, whatever the operator, with few exceptions.
+// The types of attributes. In ONNX the name implies the type, whatever the operator, with few
+// exceptions.
 #pragma once
 
 #include <string_view>
@@ -7,8 +8,9 @@
 
 namespace shoal::onnx {
 
-// Operators read an attribute of a wrong type as if it were not there, so it must not get to
-// them. Names that no supported operator has may be of any type.
+// Whether an attribute of this operator may have this type. Operators ignore an attribute of a
+// wrong type, so the importer has to refuse it before it reaches them. Names that no supported
+// operator has may be of any type. Any thread may call it.
 bool is_kind_of(std::string_view op, std::string_view attribute, AttributeKind kind);
 
 }  // namespace shoal::onnx

@@ -1,3 +1,4 @@
+// Checks of inputs, and the two entries to the Binder: see bind.h.
 #include "shoal/onnx/bind.h"
 
 #include <algorithm>
@@ -15,6 +16,7 @@ Status check_dimension(const Dimension& declared, int64_t size,
     return invalid("has size " + std::to_string(size) + ", the model says " +
                    std::to_string(*declared.size));
   }
+  // The first input that has a symbol sets its size; all others must agree.
   if (declared.symbol.empty()) return {};
   const auto [it, first] = symbols.emplace(declared.symbol, size);
   if (first || it->second == size) return {};
@@ -29,6 +31,7 @@ Status check_input(const ModelInput& input, const Known& known,
   }
   SHOAL_TRY(check(known.type));
   const Shape& shape = known.type.shape;
+  // An input whose shape no step reads, such as the second of CastLike, may have any shape.
   const bool shape_matters = input.type.dims && input.shape_read;
   if (known.type.dtype != input.type.dtype ||
       (shape_matters && input.type.dims->size() != shape.rank())) {
@@ -56,6 +59,8 @@ Status check_inputs(const Model& model, const KnownValues& inputs) {
     Status status = check_input(input, it->second, symbols);
     if (!status.ok()) return status.at("input " + printable(input.name));
   }
+  // A name that the model does not have is most likely misspelt; silently ignoring it would run the
+  // default.
   for (const auto& [name, known] : inputs) {
     if (!names.contains(name)) return invalid("the model has no input " + printable(name));
   }

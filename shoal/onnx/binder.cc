@@ -1,3 +1,4 @@
+// Binder: see binder.h.
 #include "shoal/onnx/binder.h"
 
 #include <algorithm>
@@ -8,7 +9,7 @@
 namespace shoal::onnx {
 namespace {
 
-// Outputs that only training has stay unbound, which matters only if someone reads one.
+// Outputs that exist only in training stay unbound, which is an error only if a step reads one.
 Status not_computed() {
   return Status(Code::kUnsupported, "reads a value that is computed only in training");
 }
@@ -24,6 +25,8 @@ Binder::Binder(std::shared_ptr<const Model> model)
   }
 }
 
+// All inputs must be bound before the first step: a step sees either a type or elements, and never
+// a promise of them.
 void Binder::start(const KnownValues& inputs) {
   for (size_t i = 0; i < program_.inputs.size(); ++i) {
     const std::string& name = model_->inputs()[i].name;
@@ -89,7 +92,7 @@ Status Binder::bind_pending(const Pending& pending) {
   return status.ok() ? status : status.at(program_.place_of(*pending.step));
 }
 
-// `to` is from now on what `from` is, or waits for it.
+// `to` becomes another name for `from`, or waits for it.
 void Binder::bind_alias(Slot from, Slot to) {
   at(to) = at(from);
   if (at(from).kind == Binding::kDeferred) deferred_.push_back({nullptr, from, to});
@@ -103,6 +106,8 @@ void Binder::defer(const Step& step) {
 }
 
 Status Binder::bind_step(const Step& step) {
+  // A step waits if one of its inputs does, so the deferred steps are closed under "reads the
+  // output of".
   bool waits = false;
   for (Slot slot : step.inputs) {
     if (slot == kNoSlot) continue;
@@ -111,6 +116,8 @@ Status Binder::bind_step(const Step& step) {
   }
   if (waits) return defer(step), Status();
   if (!step.branches.empty()) return bind_if(step);
+  // A rewrite that needs elements which are not known ends with an error and leaves the slots here.
+  // The step is deferred then, and nodes that it has added already are dead code of this stage.
   wanted_by_step_.clear();
   auto outputs = make_nodes(draft_of(step), step.domain, step.opset, *this);
   if (!wanted_by_step_.empty()) {
@@ -134,6 +141,8 @@ Status Binder::bind_if(const Step& step) {
     wanted_.insert(condition.slot);
     return defer(step), Status();
   }
+  // Only the branch that is taken is bound. The other may have types that do not fit, as long as it
+  // is not taken.
   const Block& branch = step.branches[condition.constant.data<bool>()[0] ? 0 : 1];
   for (const Step& inner : branch.steps) SHOAL_TRY(bind_pending({&inner}));
   for (size_t i = 0; i < step.outputs.size(); ++i) {
@@ -172,13 +181,14 @@ ValueId Binder::value_of(Slot slot) {
   return constant.id;
 }
 
+// A constant is added to the graph when the first node that is not folded reads it, and only once.
 ValueId Binder::value_of(const Term& term, const std::string& made_for) {
   if (!term.given() || term.id != kNoValue) return term.id;
   if (term.slot != kNoSlot) return value_of(term.slot);
   return graph_.add_constant(made_for, term.constant);
 }
 
-// Inputs and outputs keep the exact name of the file; others are for people.
+// Inputs and outputs keep the exact name of the file. Other names are for messages and profiles.
 std::string Binder::graph_name(Slot slot) const {
   const SlotInfo& info = program_.slots[static_cast<size_t>(slot)];
   return info.named && info.name.text.size() <= 256 ? std::string(info.name.text)
@@ -198,11 +208,14 @@ Result<Tensor> Binder::elements(const Term& term) {
 Result<std::vector<Term>> Binder::emit(Draft draft) {
   const Operator* op = ops::find(draft.op);
   if (op == nullptr) return Status(Code::kUnsupported, draft.op + " is not supported");
+  // Trailing inputs that are left out are dropped, as Graph does, so that both see the same arity.
   while (!draft.inputs.empty() && !draft.inputs.back().given()) draft.inputs.pop_back();
   Status unknown;
   std::vector<Operand> operands;
   for (size_t i = 0; i < draft.inputs.size(); ++i) {
     const Term& term = draft.inputs[i];
+    // All value inputs are asked for before the first failure ends the rewrite, so that one more
+    // stage is enough for all of them.
     if (term.given() && op->reads_value(i) && unknown.ok()) unknown = elements(term).status();
     operands.push_back(
         {term.given(), term.type, term.constant.defined() ? &term.constant : nullptr});
@@ -212,6 +225,7 @@ Result<std::vector<Term>> Binder::emit(Draft draft) {
                   std::vector(draft.outputs.size(), kNoValue), draft.attributes, draft.name};
   SHOAL_ASSIGN(const std::vector<TensorType> types, infer(node, operands));
   std::vector<Term> terms;
+  // Shape arithmetic is computed here, so that later steps of this stage know its elements.
   if (auto folded = folder_.fold(node, operands, types)) {
     for (Tensor& tensor : *folded) terms.push_back(Term::of(std::move(tensor)));
     return terms;
@@ -228,7 +242,8 @@ Result<std::vector<Term>> Binder::emit(Draft draft) {
   return terms;
 }
 
-// What the deferred steps read is either known for good or a value of this stage.
+// The inputs of deferred steps. Each is either known for good, and kept as a constant, or a value
+// of this stage that its graph has to give out.
 std::shared_ptr<PendingModel> Binder::make_rest() {
   auto rest = std::make_shared<PendingModel>();
   rest->model_ = model_;
@@ -286,6 +301,8 @@ Status Binder::export_reads(Bound& bound, const PendingModel& rest) {
   for (size_t i = 0; i < rest.reads_.size(); ++i) {
     const Slot slot = rest.read_slots_[i];
     const std::string& name = rest.reads_[i];
+    // Generated names contain "@" and a slot number. A file may use such a name, too, and the
+    // caller could not tell the two values apart.
     if (!taken.insert(name).second && !program_.slots[static_cast<size_t>(slot)].named) {
       return invalid("the name " + printable(name) + " stands for two values");
     }

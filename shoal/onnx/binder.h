@@ -1,4 +1,5 @@
-// Binder: one walk over the steps of a program, making a stage's graph and what is left over.
+// Binder: one walk over the steps of a program, which makes the graph of a stage and collects the
+// steps that have to wait. Used once, by one thread: start() or resume(), then run().
 #pragma once
 
 #include <memory>
@@ -25,10 +26,10 @@ class Binder : public Emitter {
   Result<Tensor> elements(const Term& term) override;
 
  private:
-  // What a slot is at this point of the walk.
+  // The state of a slot at this point of the walk.
   struct Binding {
     enum Kind : int32_t { kNone, kValue, kConstant, kDeferred } kind = kNone;
-    int32_t index = 0;  // a ValueId, or into constants_
+    int32_t index = 0;  // a ValueId, or an index into constants_
   };
   struct Constant {
     Tensor tensor;

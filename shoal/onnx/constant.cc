@@ -1,3 +1,4 @@
+// Attributes and constants of a file: see constant.h.
 #include "shoal/onnx/constant.h"
 
 #include <algorithm>
@@ -46,6 +47,8 @@ Result<Attribute> convert_one(const AttributeProto& proto, TensorLoader& loader)
 
 }  // namespace
 
+// In a function, an attribute may refer to one of the call. A call may leave it out; the attribute
+// is then absent, not an error.
 Result<std::vector<Argument>> resolve(std::span<const AttributeProto> attributes,
                                       std::span<const Argument> call) {
   std::vector<Argument> arguments;
@@ -60,6 +63,8 @@ Result<std::vector<Argument>> resolve(std::span<const AttributeProto> attributes
     }
     const auto it = std::ranges::find(call, attribute.reference, &Argument::name);
     if (it == call.end()) continue;
+    // The function declares the type it expects. A call with another would reach an operator as a
+    // wrong type.
     if (attribute.kind != AttributeKind{} && it->proto->kind != attribute.kind) {
       return invalid("attribute " + printable(attribute.name) + " has the wrong type in the call");
     }
@@ -82,6 +87,8 @@ Result<Attributes> convert(std::string_view op, std::span<const Argument> argume
   return attributes;
 }
 
+// Inlining copies the attributes of a function once per call, so their memory is charged by this
+// size. Tensors are shared between the copies.
 size_t size_of(const Attributes& attributes) {
   size_t bytes = 0;
   for (const auto& [name, value] : attributes) {

@@ -1,4 +1,5 @@
-// Attributes of a file as the engine holds them, and the Constant operator, which is only them.
+// Attributes of a file in the form of the engine, and the Constant operator, which consists of
+// them.
 #pragma once
 
 #include <span>
@@ -11,7 +12,8 @@
 
 namespace shoal::onnx {
 
-// An attribute as a node has it, after references to the attributes of a call are followed.
+// An attribute of a node, after references to the attributes of a call are resolved. It points into
+// the file.
 struct Argument {
   std::string_view name;
   const AttributeProto* proto = nullptr;

@@ -1,13 +1,14 @@
+// Constants computed while a model is bound: see constant_folder.h.
 #include "shoal/onnx/constant_folder.h"
 
 namespace shoal::onnx {
 namespace {
 
-// What one node may read and write. A shape has eight elements; the tables exporters compute
-// from shapes (positions, masks, anchors) are well below this.
+// The most elements that one node may read and write. A shape has eight elements; the tables that
+// exporters compute from shapes (positions, masks, anchors) are well below this.
 constexpr int64_t kMaxElements = int64_t{1} << 20;
 
-// What an operator is given that reads types only.
+// An input for an operator that reads types only.
 Tensor without_elements(const TensorType& type) { return Tensor::view(type, nullptr, nullptr); }
 
 }  // namespace
@@ -15,6 +16,8 @@ Tensor without_elements(const TensorType& type) { return Tensor::view(type, null
 std::optional<std::vector<Tensor>> ConstantFolder::fold(const Node& node,
                                                         std::span<const Operand> operands,
                                                         std::span<const TensorType> types) {
+  // `linear_time` is what bounds the work by the number of elements: a Conv or a large pool could
+  // take hours on few of them.
   if (node.op->random || !node.op->linear_time) return std::nullopt;
   const bool types_only = node.op->reads_types_only;
   int64_t elements = 0;

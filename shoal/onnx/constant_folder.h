@@ -1,5 +1,5 @@
-// Constants computed while a model is bound: shape arithmetic, and no more than a hostile file
-// cannot make slow. Larger work on constants is left to passes/.
+// Constants computed while a model is bound: shape arithmetic, within a budget that a hostile file
+// cannot exceed. Larger work on constants is left to passes/.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +13,8 @@ namespace shoal::onnx {
 
 class ConstantFolder {
  public:
-  // The node's outputs, where they follow from what is known of its inputs and are cheap to
-  // compute. `types` is what `infer` gave.
+  // The outputs of the node, where they follow from the known inputs and are cheap to compute.
+  // `types` are those that `infer` gave.
   std::optional<std::vector<Tensor>> fold(const Node& node, std::span<const Operand> operands,
                                           std::span<const TensorType> types);
 

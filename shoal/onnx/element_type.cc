@@ -1,3 +1,4 @@
+// Element types of a file: see element_type.h.
 #include "shoal/onnx/element_type.h"
 
 #include <string>
@@ -8,7 +9,7 @@
 namespace shoal::onnx {
 namespace {
 
-// Of TensorProto.DataType, those that no DType stands for.
+// The types of TensorProto.DataType that no DType stands for.
 std::string_view name_of_unsupported(int64_t number) {
   switch (number) {
     case 8:

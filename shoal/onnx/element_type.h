@@ -1,4 +1,4 @@
-// Element types as a file gives them, refused by name where the engine has none.
+// Element types as a file gives them. Types that the engine does not have are refused by name.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,8 @@
 
 namespace shoal::onnx {
 
-// `number` is of TensorProto.DataType.
+// `number` is one of TensorProto.DataType. kUnsupported for a type that exists, kCorrupt for other
+// numbers.
 Result<DType> element_type(int64_t number);
 
 }  // namespace shoal::onnx

@@ -1,3 +1,4 @@
+// Expansion of our own operators for export: see expand.h.
 #include "shoal/onnx/expand.h"
 
 #include <algorithm>
@@ -26,7 +27,7 @@ class Expander {
     std::vector<ValueId> to;
   };
 
-  // The value that stands for `id`; a constant comes along when it is first read.
+  // The value that stands for `id`. A constant is added when it is first read.
   ValueId map(Source& source, ValueId id);
   Status copy(Source& source, const Node& node, std::vector<std::string> names);
   Result<std::vector<ValueId>> expand(const Node& node, const std::vector<ValueId>& inputs,
@@ -34,7 +35,7 @@ class Expander {
   Result<ValueId> add_identity(ValueId input, std::string name) {
     return to_.add(ops::identity, {input}, {}, std::move(name));
   }
-  // A name that no value of the model has, not even one that is yet to be copied.
+  // A name that no value of the model has, including those that are yet to be copied.
   std::string fresh(std::string name);
 
   const std::string& name_of(ValueId id) const { return names_[static_cast<size_t>(id)]; }
@@ -57,7 +58,7 @@ Expander::Expander(const Graph& graph, std::span<const std::string> output_names
     named[static_cast<size_t>(id)] = true;
   };
   for (ValueId id : graph.inputs()) name(id, graph[id].name);
-  // Outputs come before other values: users ask for them by name.
+  // Outputs are named before other values, because users ask for them by name.
   for (size_t i = 0; i < graph.outputs().size(); ++i) {
     const ValueId id = graph.outputs()[i];
     std::string wanted = output_names.empty() ? graph[id].name : output_names[i];
@@ -98,8 +99,8 @@ Status Expander::copy(Source& source, const Node& node, std::vector<std::string>
   return {};
 }
 
-// The expansion is made in a graph of its own, so that its nodes can be expanded in turn and its
-// values named after those they lead to.
+// The expansion is made in a graph of its own, so that its nodes can be expanded in turn, and its
+// values can be named after the output that they lead to.
 Result<std::vector<ValueId>> Expander::expand(const Node& node, const std::vector<ValueId>& inputs,
                                               const std::vector<std::string>& names) {
   Graph inner;
@@ -131,7 +132,8 @@ Result<std::vector<ValueId>> Expander::expand(const Node& node, const std::vecto
   std::vector<ValueId> outputs;
   for (size_t i = 0; i < results.size(); ++i) {
     ValueId output = map(source, results[i]);
-    // An input or a constant as it is, or one value for two outputs.
+    // The result is an input or a constant of the expansion, or one value for two outputs. An
+    // Identity gives it the name.
     if (to_[output].name != names[i]) {
       SHOAL_ASSIGN(output, add_identity(output, names[i]));
     }

@@ -1,4 +1,4 @@
-// Our own operators written as what they mean in ONNX.
+// Expands our own operators into ONNX operators.
 #pragma once
 
 #include <span>
@@ -9,10 +9,10 @@
 
 namespace shoal::onnx {
 
-// The same graph with ONNX operators only. Every output is a value of its own that a node
-// computes, as readers of ONNX expect: what is an input, a constant or another output too goes
+// The same graph with ONNX operators only. Every output is a value of its own that a node computes,
+// as readers of ONNX expect: an output that is also an input, a constant or another output goes
 // through an Identity. Values keep their names, outputs have those of `output_names` where given,
-// except that nothing may be called like an input.
+// except that no other value may have the name of an input.
 Result<Graph> expand_own_operators(const Graph& graph,
                                    std::span<const std::string> output_names = {});
 

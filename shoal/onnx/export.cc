@@ -1,3 +1,4 @@
+// Writer of ONNX files: see export.h.
 #include "shoal/onnx/export.h"
 
 #include <algorithm>
@@ -15,7 +16,7 @@
 namespace shoal::onnx {
 namespace {
 
-// onnx.proto's numbers of the fields we write.
+// The numbers of onnx.proto for the fields that are written here.
 namespace model {
 enum Field : uint32_t { kIrVersion = 1, kProducer = 2, kDoc = 6, kGraph = 7, kOpsetImport = 8 };
 }
@@ -63,21 +64,21 @@ enum DimField : uint32_t { kDimValue = 1, kDimSymbol = 2 };    // TensorShapePro
 
 constexpr int64_t kIrVersion = 8;
 
-// A cache line and the widest vector register, as Tensor aligns its own memory.
+// A cache line and the widest vector register: the alignment of a Tensor's own memory.
 constexpr size_t kAlignment = 64;
 
-// Protobuf refuses to read more.
+// Protobuf libraries refuse to read larger files.
 constexpr size_t kMaxFileBytes = std::numeric_limits<int32_t>::max();
 
-// A field of every message that may be aligned, which readers keep for people and skip otherwise.
+// Spaces in doc_string, a field that readers ignore, move the data behind it to an aligned offset.
 struct Padding {
   size_t spaces = 0;
   size_t size() const { return 1 + varint_size(spaces) + spaces; }  // doc_string with its tag
   void write(WireWriter& writer, uint32_t doc) const { writer.text(doc, std::string(spaces, ' ')); }
 };
 
-// The least padding that makes position(padding) a multiple of kAlignment. With each space the
-// position moves by one, once perhaps by two where a length prefix grows, so one is soon found.
+// The least padding that makes position(padding) a multiple of kAlignment. Each space moves the
+// position by one, or once by two where a length prefix grows, so the search ends soon.
 template <class F>
 Padding align(F position) {
   Padding padding;
@@ -116,7 +117,7 @@ WireWriter tensor_head(const Tensor& tensor) {
   return head;
 }
 
-// `graph` itself is taken to begin at a multiple of kAlignment.
+// REQUIRES: `graph` begins at a multiple of kAlignment in the file.
 void add_initializer(WireWriter& graph, const Value& value) {
   WireWriter tensor = tensor_head(*value.constant);
   tensor.text(tensor_proto::kName, value.name);
@@ -177,7 +178,7 @@ Result<WireWriter> node_message(const Graph& graph, const Node& node) {
   return message;
 }
 
-// What lies between inputs and outputs, for who wants to look into a model. Its types are left out
+// The types of values between inputs and outputs, for tools that show a model. They are left out
 // where the batch is open: readers infer them.
 void add_value_infos(WireWriter& message, const Graph& graph) {
   std::vector<bool> told(graph.value_count(), false);
@@ -211,7 +212,7 @@ Result<WireWriter> graph_message(const Graph& graph, Batch batch) {
   return message;
 }
 
-// Views the graph's weights, which must outlive it.
+// Views the weights of the graph, which must outlive the result.
 Result<WireWriter> model_message(const Graph& graph, Batch batch = Batch::kFixed) {
   SHOAL_ASSIGN(const WireWriter body, graph_message(graph, batch));
   WireWriter opset;
@@ -222,6 +223,8 @@ Result<WireWriter> model_message(const Graph& graph, Batch batch = Batch::kFixed
   message.text(model::kProducer, "shoal");
   message.message(model::kOpsetImport, opset);
   const Padding padding =
+      // The graph is the last field, so padding before it aligns its first byte, and
+      // add_initializer() counts from there.
       align([&](Padding p) { return message.size() + p.size() + 1 + varint_size(body.size()); });
   padding.write(message, model::kDoc);
   message.message(model::kGraph, body);
@@ -242,7 +245,8 @@ Result<std::vector<std::byte>> bytes_of(const WireWriter& message) {
   return bytes;
 }
 
-// Nodes as they are written, and constants, but not the types of what is computed.
+// Whether both graphs have the same nodes, as they are written, and the same constants. Types of
+// computed values are not compared.
 Result<bool> same_but_for_types(const Graph& a, const Graph& b) {
   if (a.nodes().size() != b.nodes().size() || a.value_count() != b.value_count()) return false;
   for (size_t i = 0; i < a.nodes().size(); ++i) {

@@ -1,4 +1,5 @@
-// Graph -> ONNX: IR version 8, opset 17, the standard domain only.
+// Graph -> ONNX file: IR version 8, opset 17, the standard domain only. Functions keep no state, so
+// any thread may call them.
 #pragma once
 
 #include <cstddef>
@@ -14,17 +15,17 @@
 
 namespace shoal::onnx {
 
-// Weights go from where they lie straight into the file. Each begins at a multiple of 64 bytes,
-// so that a reader may map the file and compute on them in place. The file appears when it is
-// complete; whatever was there before stays until then.
+// Weights are written from where they lie. Each begins at a multiple of 64 bytes, so that a reader
+// may map the file and compute on them in place. The file appears when it is complete; an older one
+// under the same name stays until then.
 //
-// Outputs are called like their values, or as `output_names` says.
+// Outputs have the names of their values, or those of `output_names`.
 Status write_onnx(const Graph& graph, const std::filesystem::path& path,
                   std::span<const std::string> output_names = {});
 
 // The same with batches of any size: the first dimension of every input and output is left open.
-// `one` and `other` are the graph for two sizes, which may differ in types only (kUnsupported:
-// something else, such as the target of a Reshape, knows the batch).
+// `one` and `other` are the graph for two sizes, which may differ in types only. kUnsupported:
+// something else depends on the batch, such as the target of a Reshape.
 Status write_onnx_for_any_batch(const Graph& one, const Graph& other,
                                 const std::filesystem::path& path,
                                 std::span<const std::string> output_names = {});

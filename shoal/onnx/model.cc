@@ -1,3 +1,4 @@
+// Declarations of a model, and the way from a file to a Program: see model.h.
 #include "shoal/onnx/model.h"
 
 #include <algorithm>
@@ -26,12 +27,14 @@ Result<DeclaredType> declared_type(const TypeProto& proto) {
     }
     if (dim.symbol.size() > kLimits.max_name_bytes)
       return invalid("a dimension's name is too long");
+    // A number is binding; a symbol beside it would only repeat it.
     type.dims->push_back({dim.value, std::string(dim.value ? "" : dim.symbol)});
   }
   return type;
 }
 
-// Of a type whose dimensions are all numbers the size is known here already.
+// The size of a type with open dimensions is at least this. One that is too large is refused before
+// anything is bound.
 Status check_size(const DeclaredType& type) {
   if (!type.dims || type.dims->size() > Shape::kMaxRank) return {};
   TensorType known{type.dtype, {}};
@@ -39,7 +42,8 @@ Status check_size(const DeclaredType& type) {
   return check(known);
 }
 
-// Marks the slots whose shape some step depends on; CastLike only wants the type of its second.
+// Marks the slots whose shape some step depends on. CastLike reads only the type of its second
+// input.
 void mark_read_shapes(const Block& block, std::vector<bool>& read) {
   auto mark = [&](Slot slot) {
     if (slot != kNoSlot) read[static_cast<size_t>(slot)] = true;
@@ -52,6 +56,7 @@ void mark_read_shapes(const Block& block, std::vector<bool>& read) {
   for (Slot slot : block.results) mark(slot);
 }
 
+// A default must fit the declaration, or leaving the input out would give it another type.
 bool fits(const TensorType& type, const DeclaredType& declared) {
   if (type.dtype != declared.dtype) return false;
   if (!declared.dims) return true;
@@ -146,6 +151,7 @@ Result<std::shared_ptr<const Model>> Model::make(std::shared_ptr<const void> own
   auto proto = parse_model(bytes);
   if (!proto.ok()) return proto.status().at("not a readable ONNX model");
   if (!proto->graph) return Status(Code::kCorrupt, "not an ONNX model: it has no graph");
+  // IR version 3 is the first with opset imports as they are today.
   if (proto->ir_version < 3) {
     return Status(Code::kUnsupported,
                   "IR version " + std::to_string(proto->ir_version) + " is older than 3");

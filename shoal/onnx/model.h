@@ -3,7 +3,8 @@
 //   SHOAL_ASSIGN(auto model, onnx::Model::open("resnet18.onnx"));
 //   for (const onnx::ModelInput& input : model->inputs()) ...
 //
-// Opsets 1 to 21. The file is mapped, weights are views of it where their alignment allows.
+// Opsets 1 to 21. The file is mapped; weights are views of it where their alignment allows. A Model
+// does not change, so any threads may use it at once.
 #pragma once
 
 #include <cstdint>
@@ -38,7 +39,7 @@ struct ModelInput {
   std::string name;
   DeclaredType type;
   bool optional = false;   // the model has a default for it
-  bool shape_read = true;  // false: nobody reads it, or only its element type
+  bool shape_read = true;  // false: not read, or only its element type is
 };
 
 struct ModelOutput {
@@ -56,8 +57,8 @@ class Model {
  public:
   static Result<std::shared_ptr<const Model>> open(const std::filesystem::path& path);
 
-  // A model in memory that `owner` keeps. External data is read from `folder` and nowhere else;
-  // if it is empty, external data is refused.
+  // A model in memory that `owner` keeps alive. External data is read from `folder` and nowhere
+  // else; if `folder` is empty, external data is refused.
   static Result<std::shared_ptr<const Model>> parse(std::shared_ptr<const void> owner, Bytes bytes,
                                                     const std::filesystem::path& folder = {});
 
@@ -72,7 +73,7 @@ class Model {
                                                    const MappedFile* mapping,
                                                    const std::filesystem::path& folder);
 
-  std::shared_ptr<const void> owner_;  // of the bytes that names in program_ point into
+  std::shared_ptr<const void> owner_;  // keeps the bytes that program_ points into
   std::vector<ModelInput> inputs_;
   std::vector<ModelOutput> outputs_;
   Metadata metadata_;

@@ -1,3 +1,4 @@
+// The table of rewrites: see normalize.h.
 #include "shoal/onnx/normalize.h"
 
 #include <algorithm>
@@ -36,14 +37,16 @@ const Table& table_of(std::string_view domain) {
 
 const RewriteEntry* find_rewrite(std::string_view op, std::string_view domain, int64_t opset) {
   const auto [begin, end] = table_of(domain).equal_range(op);
+  // Entries of one operator have disjoint ranges of opsets, so the first that matches is the only
+  // one.
   const auto it = std::find_if(begin, end, [&](const auto& line) {
     return line.second->first <= opset && opset <= line.second->last;
   });
   return it == end ? nullptr : it->second;
 }
 
-// Operators of our own (fused ones) are no part of ONNX, so a file cannot name them; some became
-// part of it after opset 17.
+// Our own operators are not part of ONNX, so a file cannot name them, except those that ONNX has
+// adopted after opset 17.
 bool is_onnx_operator(std::string_view name, int64_t opset) {
   const Operator* op = ops::find(name);
   if (op == nullptr || op->expand == nullptr) return op != nullptr;
@@ -99,6 +102,7 @@ Result<std::vector<Term>> Emitter::emit_last(Draft original, std::string op,
 
 bool supported(std::string_view op, std::string_view domain, int64_t opset) {
   if (!domain.empty() && domain != kMicrosoft) return false;
+  // A rewrite may emit operators that are not there, so a name in the table is not enough.
   const RewriteEntry* entry = find_rewrite(op, domain, opset);
   if (entry == nullptr) return domain.empty() && is_onnx_operator(op, opset);
   if (entry->targets.empty()) return is_onnx_operator(op, opset);

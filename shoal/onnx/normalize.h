@@ -1,6 +1,6 @@
-// All opset history ends here: an ONNX node of opset 1 to 21 becomes nodes of opset 17, which is
-// what our operators mean. Adding a rewrite: a function in normalize_<family>.cc and one line in
-// its table.
+// All opset history ends here: a node of opset 1 to 21 becomes nodes of opset 17, the meaning of
+// our operators. To add a rewrite, write a function in normalize_<family>.cc and one line in its
+// table. Rewrites have no state.
 #pragma once
 
 #include <cstdint>
@@ -16,12 +16,12 @@
 
 namespace shoal::onnx {
 
-// A value while nodes are being made: in the graph, known as elements, or left out.
+// A value while nodes are made: in the graph, known as elements, or left out.
 struct Term {
   ValueId id = kNoValue;
   TensorType type;
   Tensor constant;      // the elements, where they are known
-  Slot slot = kNoSlot;  // where the value comes from; kNoSlot: made on the way
+  Slot slot = kNoSlot;  // its origin; kNoSlot: made by a rewrite
 
   bool given() const { return id != kNoValue || constant.defined(); }
   size_t rank() const { return type.shape.rank(); }
@@ -32,12 +32,12 @@ struct Term {
   static Result<Term> scalar(float value, DType dtype);  // of a float type
 };
 
-// A node to be, of opset 17 when it is emitted.
+// A node that is not added yet. It has the form of opset 17 when it is emitted.
 struct Draft {
   std::string op;
   std::vector<Term> inputs;
   Attributes attributes;
-  std::vector<std::string> outputs;  // names; "" for an output nobody asked for
+  std::vector<std::string> outputs;  // names; "" for an output that is not read
   std::string name;
 
   const Term& input(size_t i) const;  // not given beyond the last
@@ -49,16 +49,16 @@ struct Draft {
   std::optional<T> take(std::string_view key);
 };
 
-// Where rewrites put what they make.
+// The receiver of the nodes that rewrites make.
 class Emitter {
  public:
   virtual ~Emitter() = default;
 
-  // Adds the node, or computes it at once where everything it reads is known.
+  // Adds the node, or computes it at once where all of its inputs are known.
   virtual Result<std::vector<Term>> emit(Draft draft) = 0;
 
-  // The elements of a term. Where they are not known yet the error ends the rewrite, and the
-  // node is tried again when they are.
+  // The elements of a term. Where they are not known yet, the error ends the rewrite, and the step
+  // is tried again in a later stage. So a rewrite must return this error as it is.
   virtual Result<Tensor> elements(const Term& term) = 0;
 
   // The elements as integers; the term is i32 or i64.
@@ -66,23 +66,24 @@ class Emitter {
 
   // A node on the way, with one output.
   Result<Term> emit_one(std::string op, std::vector<Term> inputs, Attributes attributes = {});
-  // The last node of a rewrite: it has the outputs and the name of what was rewritten.
+  // The last node of a rewrite, with the outputs and the name of the original.
   Result<std::vector<Term>> emit_last(Draft original, std::string op, std::vector<Term> inputs,
                                       Attributes attributes = {});
 };
 
-// Whether make_nodes can do it, as far as names and versions tell.
+// Whether make_nodes can rewrite it, as far as names and versions tell.
 bool supported(std::string_view op, std::string_view domain, int64_t opset);
 
-// Emits what computes the step, given as a draft that still has the form of its own opset;
-// returns the outputs.
+// Emits the nodes that compute the step and returns its outputs. The draft still has the form of
+// its own opset.
 Result<std::vector<Term>> make_nodes(Draft draft, std::string_view domain, int64_t opset,
                                      Emitter& emitter);
 
-// Opsets without end, in the tables.
+// The last opset of an entry that is valid for all later ones.
 inline constexpr int64_t kEver = std::numeric_limits<int64_t>::max();
 
-// One line of a table: how nodes named `op` in opsets [first, last] are rewritten, and to what.
+// One line of a table: the rewrite of nodes named `op` in opsets [first, last], and the operators
+// it emits.
 using Rewrite = Result<std::vector<Term>> (*)(Draft draft, int64_t opset, Emitter& emitter);
 struct RewriteEntry {
   std::string_view op;

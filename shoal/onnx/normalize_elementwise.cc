@@ -1,4 +1,5 @@
-// Rewrites of element-wise operators: explicit broadcasting, and attributes that became inputs.
+// Rewrites of element-wise operators: explicit broadcasting (before opset 7), and attributes that
+// became inputs.
 #include <array>
 
 #include "shoal/onnx/normalize.h"
@@ -9,13 +10,14 @@ namespace {
 
 using Terms = Result<std::vector<Term>>;
 
-// A value that is already known needs no node to stay what it is.
+// A known value needs no node, and as a constant it stays known to shape arithmetic.
 Terms identity(Draft draft, int64_t, Emitter& emitter) {
   if (draft.input(0).constant.defined()) return std::vector{draft.input(0)};
   return emitter.emit(std::move(draft));
 }
 
-// Makes `term` broadcast as if its first axis were axis `axis` of a tensor of rank `rank`.
+// Reshapes `term` so that it broadcasts as if its first axis were axis `axis` of a tensor of rank
+// `rank`.
 Result<Term> align_at(const Term& term, int64_t axis, size_t rank, Emitter& emitter) {
   const auto n = static_cast<int64_t>(rank), own = static_cast<int64_t>(term.rank());
   if (axis < 0) axis += n;
@@ -26,7 +28,8 @@ Result<Term> align_at(const Term& term, int64_t axis, size_t rank, Emitter& emit
   return emitter.emit_one("Reshape", {term, Term::ints_of(shape)});
 }
 
-// Before opset 7 the second input stretched only where `broadcast` and `axis` said so.
+// Before opset 7 the second input was stretched only where `broadcast` and `axis` said so. Shapes
+// that did not need it broadcast to themselves now.
 Terms broadcast_1(Draft draft, int64_t, Emitter& emitter) {
   const bool broadcast = draft.take<int64_t>("broadcast").value_or(0) != 0;
   const auto axis = draft.take<int64_t>("axis");
@@ -47,6 +50,7 @@ Terms prelu_1(Draft draft, int64_t, Emitter& emitter) {
   return emitter.emit(std::move(draft));
 }
 
+// Before opset 11 the bounds were attributes.
 Terms clip_1(Draft draft, int64_t, Emitter& emitter) {
   size_t input = 1;
   for (std::string_view key : {"min", "max"}) {
@@ -59,7 +63,7 @@ Terms clip_1(Draft draft, int64_t, Emitter& emitter) {
   return emitter.emit(std::move(draft));
 }
 
-// The names of TensorProto.DataType, which opset 1 used as text.
+// Before opset 6 the type was text: a name of TensorProto.DataType, whose index is the number.
 Terms cast_1(Draft draft, int64_t, Emitter& emitter) {
   constexpr std::array<std::string_view, 17> names = {
       "UNDEFINED", "FLOAT",  "UINT8",     "INT8",       "UINT16",  "INT16",
@@ -72,13 +76,14 @@ Terms cast_1(Draft draft, int64_t, Emitter& emitter) {
   return emitter.emit(std::move(draft));
 }
 
-// Opset 19 lets the caller choose how 8-bit floats overflow; nothing here has 8-bit floats.
+// Opset 19 lets the caller choose how 8-bit floats overflow. There are no 8-bit floats here.
 Terms cast_19(Draft draft, int64_t, Emitter& emitter) {
   draft.attributes.erase("saturate");
   return emitter.emit(std::move(draft));
 }
 
-// What is run is always inference, so only the input and a mask of ones are left.
+// Before opset 12 a model could only ask for inference here, so the input and a mask of ones are
+// left. The mask was of the input's type before opset 10.
 Terms dropout_1(Draft draft, int64_t opset, Emitter& emitter) {
   const DType dtype = draft.input(0).type.dtype;
   draft.attributes.clear();

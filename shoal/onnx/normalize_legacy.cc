@@ -1,5 +1,5 @@
-// Operators of ONNX's first releases that later ones dropped, which converted Caffe2 and CoreML
-// models still carry.
+// Operators of ONNX's first releases that later ones dropped. Models converted from Caffe2 and
+// CoreML still have them.
 #include <algorithm>
 
 #include "shoal/onnx/normalize.h"
@@ -16,7 +16,7 @@ Status require_f32(const Term& x) {
 
 Term scalar(float value) { return Term::of(Tensor::of<float>({}, {value})); }
 
-// y = scale * x + offset, as the nodes of today.
+// y = scale * x + offset, by a Mul and an Add.
 Terms scale_and_shift(Draft draft, float scale, Term offset, Emitter& emitter) {
   SHOAL_TRY(require_f32(draft.input(0)));
   SHOAL_ASSIGN(Term scaled, emitter.emit_one("Mul", {draft.input(0), scalar(scale)}));
@@ -29,7 +29,7 @@ Terms affine(Draft draft, int64_t, Emitter& emitter) {
   return scale_and_shift(std::move(draft), alpha, scalar(beta), emitter);
 }
 
-// x is [n, c, h, w], the bias has an element for each channel.
+// y = scale * x + bias[c], where x is [n, c, h, w].
 Terms image_scaler(Draft draft, int64_t, Emitter& emitter) {
   const float scale = draft.take<float>("scale").value_or(1);
   const auto bias = draft.take<std::vector<float>>("bias").value_or(std::vector<float>());
@@ -42,8 +42,8 @@ Terms image_scaler(Draft draft, int64_t, Emitter& emitter) {
   return scale_and_shift(std::move(draft), scale, Term::of(std::move(offset)), emitter);
 }
 
-// Cuts left, top, right and bottom off the images; `scale` gives height and width instead of the
-// last two.
+// Cuts left, top, right and bottom off the images; `scale` gives the height and width to keep,
+// instead of the last two.
 Terms crop(Draft draft, int64_t, Emitter& emitter) {
   const Ints border = draft.take<Ints>("border").value_or(Ints());
   const Ints size = draft.take<Ints>("scale").value_or(Ints());

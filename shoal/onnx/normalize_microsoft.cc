@@ -1,5 +1,5 @@
-// Operators of the domain com.microsoft, which ONNX Runtime writes into models it has optimised:
-// the few that are common and plain combinations of ONNX operators.
+// Operators of the domain com.microsoft, which ONNX Runtime writes into optimised models: those
+// that are common and plain combinations of ONNX operators.
 #include <algorithm>
 
 #include "shoal/onnx/normalize.h"
@@ -75,7 +75,7 @@ Terms skip_layer_normalization(Draft draft, int64_t, Emitter& emitter) {
   return terms;
 }
 
-// Zero points may be left out: they are 0 then, in the element type of what they belong to.
+// Zero points may be left out. They are 0 then, in the element type of their tensor.
 void complete_zero_points(Draft& draft, std::initializer_list<size_t> zero_points, DType dtype) {
   for (size_t i : zero_points) {
     if (!draft.has(i)) draft.set_input(i, Term::of(Tensor({dtype, {}})));

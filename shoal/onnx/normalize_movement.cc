@@ -1,4 +1,5 @@
-// Rewrites of the operators that move elements: what were attributes became inputs over time.
+// Rewrites of operators that move elements. Most turn an attribute into the input that replaced it
+// in a later opset.
 #include <numeric>
 
 #include "shoal/base/limits.h"
@@ -12,8 +13,8 @@ namespace {
 using Terms = Result<std::vector<Term>>;
 using Ints = std::vector<int64_t>;
 
-// Makes an attribute the input the newer form has in its place; without the attribute the input
-// is left out.
+// Turns an attribute into the input that the newer form has in its place. Without the attribute the
+// input is left out.
 void attribute_to_input(Draft& draft, std::string_view key, size_t input) {
   if (auto values = draft.take<Ints>(key)) draft.set_input(input, Term::ints(*std::move(values)));
 }
@@ -28,6 +29,7 @@ Terms reshape_1(Draft draft, int64_t, Emitter& emitter) {
   return emitter.emit(std::move(draft));
 }
 
+// Before opset 4 the axis had a default.
 Terms concat_1(Draft draft, int64_t, Emitter& emitter) {
   draft.attributes.try_emplace("axis", int64_t{1});
   return emitter.emit(std::move(draft));
@@ -40,13 +42,15 @@ Terms slice_1(Draft draft, int64_t, Emitter& emitter) {
   return emitter.emit(std::move(draft));
 }
 
+// In opset 1 the sizes could be an input already; opset 2 made them an attribute, opset 13 an input
+// again.
 Terms split_2(Draft draft, int64_t opset, Emitter& emitter) {
   if (opset == 1 && draft.has(1)) return emitter.emit(std::move(draft));
   attribute_to_input(draft, "split", 1);
   return emitter.emit(std::move(draft));
 }
 
-// Opset 18 may cut into parts of which the last is smaller.
+// Opset 18 allows a last part that is smaller.
 Terms split_18(Draft draft, int64_t, Emitter& emitter) {
   const auto parts = draft.take<int64_t>("num_outputs");
   if (!parts || draft.has(1)) return emitter.emit(std::move(draft));
@@ -73,6 +77,7 @@ Result<double> number(const Term& term, Emitter& emitter) {
   return ops::converted(tensor, DType::kF64).data<double>()[0];
 }
 
+// Before opset 6 Tile repeated along one axis, and both numbers were of the input's own type.
 Terms tile_1(Draft draft, int64_t, Emitter& emitter) {
   SHOAL_ASSIGN(const double tiles, number(draft.input(1), emitter));
   SHOAL_ASSIGN(const double axis, number(draft.input(2), emitter));
@@ -94,7 +99,7 @@ Terms pad_1(Draft draft, int64_t, Emitter& emitter) {
   return emitter.emit(std::move(draft));
 }
 
-// Pads of some axes become pads of all.
+// Opset 18 can name axes. Their pads become pads of all axes.
 Terms pad_18(Draft draft, int64_t, Emitter& emitter) {
   if (!draft.has(3)) return emitter.emit(std::move(draft));
   SHOAL_ASSIGN(const Ints pads, emitter.integers(draft.input(1)));
@@ -112,7 +117,7 @@ Terms pad_18(Draft draft, int64_t, Emitter& emitter) {
   return emitter.emit(std::move(draft));
 }
 
-// Cut or padded with zeros on both sides, an odd element at the end; so it is a Pad.
+// Crops or pads with zeros on both sides, with an odd element at the end. Both are a Pad.
 Terms center_crop_pad(Draft draft, int64_t, Emitter& emitter) {
   const Shape& from = draft.input(0).type.shape;
   Ints axes(from.rank());
@@ -137,6 +142,7 @@ Terms top_k_1(Draft draft, int64_t, Emitter& emitter) {
   return emitter.emit(std::move(draft));
 }
 
+// Scatter was renamed in opset 11.
 Terms scatter(Draft draft, int64_t, Emitter& emitter) {
   draft.op = "ScatterElements";
   return emitter.emit(std::move(draft));

@@ -16,7 +16,8 @@ Term floats(const Floats32& values) {
       Tensor::of<float>({static_cast<int64_t>(values.size())}, std::span<const float>(values)));
 }
 
-// Before opset 13, Softmax flattened its input to two axes at `axis` and worked on the second.
+// Before opset 13 Softmax flattened its input to two axes at `axis` and normalized the second:
+// Softmax(Flatten(x)), reshaped back. For the last axis both definitions agree.
 Terms softmax_1(Draft draft, int64_t, Emitter& emitter) {
   const Term x = draft.input(0);
   const int64_t axis = draft.take<int64_t>("axis").value_or(1);
@@ -36,7 +37,8 @@ Terms reduce_sum_1(Draft draft, int64_t, Emitter& emitter) {
   return emitter.emit(std::move(draft));
 }
 
-// Opset 18 made the axes an input everywhere; opset 17 has them as an attribute but for ReduceSum.
+// Opset 18 made the axes an input of all reductions. In opset 17 they are an attribute, except for
+// ReduceSum.
 Terms reduce_18(Draft draft, int64_t, Emitter& emitter) {
   const bool noop = draft.take<int64_t>("noop_with_empty_axes").value_or(0) != 0;
   Ints axes;
@@ -44,12 +46,14 @@ Terms reduce_18(Draft draft, int64_t, Emitter& emitter) {
     SHOAL_ASSIGN(axes, emitter.integers(draft.input(1)));
   }
   if (draft.inputs.size() > 1) draft.inputs.resize(1);
+  // Without axes, noop_with_empty_axes makes it a copy; otherwise all axes are reduced.
   if (axes.empty() && noop) return emitter.emit_last(draft, "Identity", draft.inputs);
   if (!axes.empty()) draft.attributes["axes"] = std::move(axes);
   return emitter.emit(std::move(draft));
 }
 
-// Before opset 14 one output meant inference; the others are of training, which is not run.
+// Before opset 14 one output meant inference. The other outputs belong to training, which these
+// opsets cannot be run in here.
 Terms batch_normalization_1(Draft draft, int64_t, Emitter& emitter) {
   draft.attributes.erase("is_test");
   const bool spatial = draft.take<int64_t>("spatial").value_or(1) != 0;
@@ -60,12 +64,13 @@ Terms batch_normalization_1(Draft draft, int64_t, Emitter& emitter) {
   return emitter.emit(std::move(draft));
 }
 
-// C of opset 1 and 6 stretches only if `broadcast` says so; now it always may.
+// Before opset 7 C was stretched only if `broadcast` said so; now it always may.
 Terms gemm_1(Draft draft, int64_t, Emitter& emitter) {
   draft.attributes.erase("broadcast");
   return emitter.emit(std::move(draft));
 }
 
+// In opset 1 the exponent was a float.
 Terms lp_pool_1(Draft draft, int64_t, Emitter& emitter) {
   const auto p = draft.take<float>("p");
   if (p && !(*p >= 1 && *p <= 1e6f)) return invalid("p is out of range");
@@ -74,10 +79,11 @@ Terms lp_pool_1(Draft draft, int64_t, Emitter& emitter) {
 }
 
 Terms recurrent_1(Draft draft, int64_t, Emitter& emitter) {
-  draft.attributes.erase("output_sequence");  // which outputs are wanted is said by naming them
+  draft.attributes.erase("output_sequence");  // an output that is named is wanted
   return emitter.emit(std::move(draft));
 }
 
+// Upsample, and Resize of opset 10, sample at x * in / out and round down.
 Terms resize_10(Draft draft, int64_t, Emitter& emitter) {
   draft.op = "Resize";
   draft.inputs = {draft.input(0), Term(), draft.input(1)};
@@ -89,7 +95,7 @@ Terms resize_10(Draft draft, int64_t, Emitter& emitter) {
   return emitter.emit(std::move(draft));
 }
 
-// An input left out may also be given as an empty tensor.
+// In opset 11 an input could also be left out by giving an empty tensor.
 Terms resize_11(Draft draft, int64_t, Emitter& emitter) {
   for (size_t i = 1; i < draft.inputs.size(); ++i) {
     if (draft.has(i) && draft.input(i).type.shape.count() == 0) draft.set_input(i, Term());
@@ -108,14 +114,15 @@ Terms upsample_1(Draft draft, int64_t opset, Emitter& emitter) {
   return resize_10(std::move(draft), opset, emitter);
 }
 
-// Opset 20 took in volumes and renamed the modes.
+// Opset 20 added volumes and renamed the modes.
 Terms grid_sample_20(Draft draft, int64_t, Emitter& emitter) {
   const std::string mode = draft.take<std::string>("mode").value_or("linear");
   draft.attributes["mode"] = mode == "linear" ? "bilinear" : mode == "cubic" ? "bicubic" : mode;
   return emitter.emit(std::move(draft));
 }
 
-// n points from -1 to 1 along one axis of a tensor: ends included, or the middles of n parts.
+// The coordinates of n points from -1 to 1, along one axis of a tensor: with the ends
+// (align_corners), or the middles of n equal parts.
 Result<Term> coordinates(int64_t n, bool ends, DType dtype, size_t rank, size_t axis) {
   if (!Floats::contains(dtype)) return invalid("takes only floats");
   TensorType type{dtype, Shape::filled(rank, 1)};
@@ -134,7 +141,7 @@ Result<Term> coordinates(int64_t n, bool ends, DType dtype, size_t rank, size_t 
   return Term::of(std::move(tensor));
 }
 
-// Column k of theta, [n, axes, axes + 1], as [n, 1, ..., 1, axes]: for all pixels of an image.
+// Column k of theta, [n, axes, axes + 1], as [n, 1, ..., 1, axes], which broadcasts to all pixels.
 Result<Term> column_of(const Term& theta, size_t k, Emitter& emitter) {
   const Shape& from = theta.type.shape;
   Shape to = Shape::filled(static_cast<size_t>(from[1]) + 2, 1);
@@ -145,7 +152,8 @@ Result<Term> column_of(const Term& theta, size_t k, Emitter& emitter) {
   return emitter.emit_one("Reshape", {std::move(column), Term::ints_of(to)});
 }
 
-// theta times (x, y, 1) for every pixel of an image, or (x, y, z, 1) of a volume.
+// grid = theta (x, y, 1)^T for every pixel of an image, or theta (x, y, z, 1)^T of a volume: the
+// sum of the columns of theta, each times one coordinate.
 Terms affine_grid(Draft draft, int64_t, Emitter& emitter) {
   const Term theta = draft.input(0);
   SHOAL_ASSIGN(const Ints size, emitter.integers(draft.input(1)));
@@ -171,7 +179,7 @@ Terms affine_grid(Draft draft, int64_t, Emitter& emitter) {
   return emitter.emit_last(std::move(draft), "Add", {std::move(sum), std::move(last)});
 }
 
-// The axis became an input, and the last but one by default.
+// Opset 20 made the axis an input, by default the last but one.
 Terms dft_20(Draft draft, int64_t, Emitter& emitter) {
   int64_t axis = -2;
   if (draft.has(2)) {
@@ -185,7 +193,7 @@ Terms dft_20(Draft draft, int64_t, Emitter& emitter) {
   return emitter.emit(std::move(draft));
 }
 
-// Before opset 9 the axes were said by other attributes.
+// Before opset 9 the axes followed from other attributes.
 Terms mean_variance_normalization_1(Draft draft, int64_t, Emitter& emitter) {
   if (draft.take<int64_t>("normalize_variance").value_or(1) == 0) {
     return Status(Code::kUnsupported, "normalize_variance = 0 is not supported");

@@ -1,5 +1,5 @@
-// Rewrites of the quantising operators, which opsets 19 and 21 widened to types and blocks that
-// nothing here computes with.
+// Rewrites of QuantizeLinear and DequantizeLinear, which opsets 19 and 21 extended to types and
+// blocks that are not supported here.
 #include "shoal/onnx/element_type.h"
 #include "shoal/onnx/normalize.h"
 
@@ -19,14 +19,14 @@ Terms dequantize_19(Draft draft, int64_t, Emitter& emitter) {
   return emitter.emit(std::move(draft));
 }
 
-// Opset 21 may say the type of the output without giving a zero point.
+// Opset 21 can name the type of the output without a zero point.
 Terms quantize_19(Draft draft, int64_t, Emitter& emitter) {
   SHOAL_TRY(refuse_blocks(draft));
   const int64_t number = draft.take<int64_t>("output_dtype").value_or(0);
   if (number == 0 || !draft.has(1)) return emitter.emit(std::move(draft));
   SHOAL_ASSIGN(const DType dtype, element_type(number));
   if (!draft.has(2)) {
-    // One zero per scale; scales are a vector at most, so this is no larger than they are.
+    // One zero per scale. Scales are a vector at most, so this is not larger than they are.
     draft.set_input(2, Term::of(Tensor({dtype, draft.input(1).type.shape})));
   } else if (draft.input(2).type.dtype != dtype) {
     return invalid("output_dtype and the zero point do not agree");

@@ -1,3 +1,4 @@
+// The limits of opset 17: see opset.h. The table is made from opset_17.inc.
 #include "shoal/onnx/opset.h"
 
 #include <algorithm>
@@ -23,7 +24,8 @@ const Entry* find(std::string_view op) {
   return it == table->end() ? nullptr : &it->second;
 }
 
-// Newer attributes that change nothing where they have this value; a list, where it has no other.
+// Newer attributes, with the value at which they change nothing. A list counts if all its elements
+// have the value.
 struct Default {
   std::string_view op, attribute;
   int64_t value;
@@ -46,7 +48,7 @@ bool is_default(std::string_view op, std::string_view attribute, const Attribute
   });
 }
 
-// Old attributes with newer values.
+// Old attributes with values that are newer than opset 17.
 bool is_new_value(std::string_view op, std::string_view attribute, const Attribute& value) {
   if (op != "ScatterElements" && op != "ScatterND") return false;
   const auto* text = std::get_if<std::string>(&value);

@@ -1,4 +1,4 @@
-// PendingModel: the part of a model that waits for a stage to run.
+// PendingModel: the part of a model that waits for a stage to run. It does not change once made.
 #pragma once
 
 #include <memory>
@@ -10,7 +10,8 @@
 
 namespace shoal::onnx {
 
-// A step not bound yet, or, after an If was decided, an output that will be what a branch computes.
+// A step that is not bound yet or, after an If was decided, an output that stands for a branch's
+// result.
 struct Pending {
   const Step* step = nullptr;
   Slot from = kNoSlot;
@@ -19,7 +20,7 @@ struct Pending {
 
 class PendingModel {
  public:
-  // The values whose types bind() needs to go on.
+  // The values whose types bind() needs to continue.
   const std::vector<std::string>& reads() const { return reads_; }
   const std::shared_ptr<const Model>& model() const { return model_; }
 

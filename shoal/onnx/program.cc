@@ -1,3 +1,5 @@
+// From the messages of a file to a Program: see program.h. The file is not trusted. Functions
+// multiply its size, so nodes, values, memory and depth are bounded while they are inlined.
 #include "shoal/onnx/program.h"
 
 #include <algorithm>
@@ -21,24 +23,24 @@ std::string_view canonical(std::string_view domain) {
   return domain == "ai.onnx" ? std::string_view() : domain;
 }
 
-// The names visible at one place. Branches of an If see the scopes around them, functions do not.
+// The names visible at one place. Branches of an If see the scopes around them; functions do not.
 struct Scope {
   std::unordered_map<std::string_view, Slot> names;
   Scope* outer = nullptr;
-  std::unordered_set<Slot> captures;  // of `outer`, by this scope or one inside it
+  std::unordered_set<Slot> captures;  // slots of outer scopes read in this one or inside it
 };
 
-// A function body, or the model's own graph, while its nodes are added.
+// The body of a function, or the model's own graph, while its nodes are added.
 struct Body {
   const std::vector<OpsetProto>* opsets = nullptr;
   const FunctionProto* function = nullptr;
   const Body* caller = nullptr;
-  std::vector<Argument> arguments = {};  // what attribute references stand for
+  std::vector<Argument> arguments = {};  // the values of attribute references
   int32_t call = -1;
   size_t depth = 0;  // calls and branches around it
 };
 
-// People know a node without a name by its first output.
+// A node without a name is called after its first output.
 Name name_of(const NodeProto& node, int32_t call) {
   return {node.name.empty() && !node.outputs.empty() ? node.outputs[0] : node.name, call};
 }
@@ -120,7 +122,7 @@ Result<int64_t> ProgramBuilder::opset_of(std::string_view domain, const Body& bo
   return invalid("the model imports no opset of domain \"" + printable(domain) + "\"");
 }
 
-// Functions multiply what a file says, so everything a step keeps is counted again here.
+// Functions multiply the contents of a file, so the memory of every step is counted again here.
 Status ProgramBuilder::charge(size_t bytes) {
   if (bytes > memory_left_) {
     return Status(Code::kExhausted, "the model is too large once its functions are inlined");
@@ -141,7 +143,7 @@ Result<Slot> ProgramBuilder::define(std::string_view name, Scope& scope, const B
   if (program_.slots.size() >= kLimits.max_values) {
     return Status(Code::kExhausted, "the model has too many values");
   }
-  // The slot, and the scope's entry that leads to it.
+  // The slot, and the scope's entry for it, whose size is estimated.
   SHOAL_TRY(charge(sizeof(SlotInfo) + 64));
   const bool named = scope.outer == nullptr && body.function == nullptr;
   program_.slots.push_back({{name, body.call}, named});
@@ -171,7 +173,7 @@ Status ProgramBuilder::define_initializers(const GraphProto& graph, Scope& scope
   return {};
 }
 
-// An initializer listed as an input too is that input's default.
+// An initializer that is listed as an input, too, is the default of that input.
 Status ProgramBuilder::define_inputs(const GraphProto& graph, Scope& scope, const Body& body) {
   std::unordered_set<std::string_view> seen;
   for (const ValueInfoProto& input : graph.inputs) {
@@ -194,6 +196,7 @@ std::optional<Slot> ProgramBuilder::find(std::string_view name, Scope& scope) {
     const auto it = at->names.find(name);
     if (it == at->names.end()) continue;
     const Slot slot = it->second;
+    // Constants are known in every stage, so only other slots count as captures.
     if (slot != kNoSlot && program_.slots[static_cast<size_t>(slot)].constant < 0) {
       for (Scope* inner = &scope; inner != at; inner = inner->outer) {
         inner->captures.insert(slot);
@@ -211,6 +214,7 @@ Result<std::vector<Slot>> ProgramBuilder::find_all(std::span<const std::string_v
     const auto slot = name.empty() ? kNoSlot : find(name, scope);
     slots.push_back(slot.value_or(kNoSlot));
     if (slot) continue;
+    // Computed only for the message: files with nodes out of order are a common mistake of tools.
     const bool later = std::ranges::any_of(nodes, [&](const NodeProto& node) {
       return std::ranges::find(node.outputs, name) != node.outputs.end();
     });
@@ -284,6 +288,8 @@ Status ProgramBuilder::add_node(const NodeProto& node, std::vector<Slot> inputs,
 Status ProgramBuilder::add_operator(const NodeProto& node, std::span<const Argument> arguments,
                                     Step step, Scope& scope, const Body& body, Block& block) {
   const bool branches = step.domain.empty() && step.op == "If";
+  // All unsupported operators are collected, so that one message names them. The outputs are
+  // defined all the same, or every reader would be reported as well.
   if (!branches && !supported(step.op, step.domain, step.opset)) {
     unsupported_.add(step.domain, step.op, program_.text(name_of(node, body.call)));
     return define_all(node.outputs, scope, body).status();
@@ -350,6 +356,7 @@ Result<Block> ProgramBuilder::make_branch(const GraphProto& graph, Scope& scope,
 Status ProgramBuilder::inline_call(const NodeProto& node, const FunctionProto& function,
                                    std::vector<Argument> arguments, std::vector<Slot> inputs,
                                    Scope& scope, const Body& body, Block& block) {
+  // Recursion would never end, and ONNX forbids it.
   for (const Body* at = &body; at != nullptr; at = at->caller) {
     if (at->function == &function) {
       return invalid("function " + printable(function.name) + " calls itself");
@@ -391,7 +398,7 @@ Status ProgramBuilder::inline_call(const NodeProto& node, const FunctionProto& f
     if (!scope.names.emplace(node.outputs[i], slot).second) {
       return invalid("the value " + printable(node.outputs[i]) + " is defined twice");
     }
-    // People know the value by the name it has outside.
+    // The value is known by the name that it has outside.
     if (slot >= first_inside) {
       program_.slots[static_cast<size_t>(slot)].name = {node.outputs[i], body.call};
     }
@@ -407,6 +414,8 @@ Result<Program> ProgramBuilder::build() {
   SHOAL_TRY(define_initializers(graph, scope, body));
   SHOAL_TRY(define_inputs(graph, scope, body));
   SHOAL_TRY(add_nodes(graph.nodes, scope, body, program_.main));
+  // Reported before the outputs are looked up: an unsupported operator is the cause of most errors
+  // there.
   SHOAL_TRY(unsupported_.status());
   std::vector<std::string_view> names;
   std::unordered_set<std::string_view> seen;

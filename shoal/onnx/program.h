@@ -1,6 +1,7 @@
-// Program: a model after its history of names is gone. Every value is a slot, functions are
-// inlined, and each step says which slots it reads and writes. Still ONNX operators of any opset,
-// still without types: those come in bind.h.
+// Program: a model with its names resolved. Every value is a slot, functions are inlined, and each
+// step lists the slots that it reads and writes. Steps are still ONNX operators of any opset,
+// without types: those come in bind.h. Names point into the bytes of the file, which must outlive
+// it.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +18,7 @@ namespace shoal::onnx {
 using Slot = int32_t;
 inline constexpr Slot kNoSlot = -1;  // an optional input left out
 
-// A name in the file, and the inlined call it stands in.
+// A name in the file, and the inlined call it occurs in.
 struct Name {
   std::string_view text;
   int32_t call = -1;  // index into Program::calls; -1: the model's own graph
@@ -37,10 +38,10 @@ struct Step {
   int64_t opset = 0;
   Name name;
   std::vector<Slot> inputs;
-  std::vector<Slot> outputs;  // kNoSlot: an output nobody asked for
+  std::vector<Slot> outputs;  // kNoSlot: an output that is not read
   Attributes attributes;
   std::vector<Block> branches;  // If: then and else
-  std::vector<Slot> captures;   // If: what the branches read from outside
+  std::vector<Slot> captures;   // If: outer slots that the branches read
 };
 
 struct SlotInfo {
@@ -56,15 +57,15 @@ struct Program {
   Block main;
   std::vector<Slot> inputs;  // in the order of the file
 
-  // For people, and for graphs: "encoder/layer_1/conv".
+  // Names for messages and graphs: "encoder/layer_1/conv".
   std::string text(const Name& name) const;
   std::string place_of(const Step& step) const;
-  // The name of a value between stages: no two slots share it.
+  // The name of a value between stages. No two slots share it.
   std::string unique_name(Slot slot) const;
 };
 
-// Refuses what is not a graph (values used before they exist, names given twice, functions that
-// call themselves), and all unsupported operators at once.
+// Refuses a file that is not a graph (values used before they exist, names given twice, functions
+// that call themselves), and reports all unsupported operators at once.
 Result<Program> make_program(const ModelProto& model, TensorLoader& loader);
 
 }  // namespace shoal::onnx

@@ -1,3 +1,5 @@
+// Parser of the ONNX messages: see proto.h. Field numbers are those of onnx.proto. A field that may
+// be repeated in a message takes its last value, as protobuf defines.
 #include "shoal/onnx/proto.h"
 
 #include <cstring>
@@ -6,7 +8,7 @@
 namespace shoal::onnx {
 namespace {
 
-// Far more than anyone has; what the engine takes is decided later.
+// Far more than any model has. The engine's own limit is checked later, with a better message.
 constexpr size_t kMaxDims = 1024;
 
 void read_ints(WireReader& reader, std::vector<int64_t>& list) {
@@ -18,7 +20,7 @@ void read_ints(WireReader& reader, std::vector<int64_t>& list) {
   }
 }
 
-// A tensor's dimensions: a file cannot make this list long.
+// The dimensions of a tensor. Unlike other lists this one has a fixed bound.
 void read_dims(WireReader& reader, std::vector<int64_t>& dims) {
   read_ints(reader, dims);
   if (dims.size() > kMaxDims) {
@@ -27,6 +29,8 @@ void read_dims(WireReader& reader, std::vector<int64_t>& dims) {
   }
 }
 
+// The length of a packed field is known, so its memory is charged at once and it is copied as a
+// block.
 void read_floats(WireReader& reader, std::vector<float>& list) {
   const Bytes packed = reader.elements(WireType::kFixed32);
   if (!reader.charge(packed.size())) return;
@@ -44,7 +48,7 @@ Result<std::pair<std::string_view, std::string_view>> parse_entry(WireReader rea
   return reader.finish(entry);
 }
 
-// A tensor says its elements in one way only; two would leave open which is meant.
+// A tensor gives its elements in one field only; with two it would be open which one counts.
 void read_typed(WireReader& reader, TensorProto& tensor, WireType element) {
   const Bytes piece = reader.elements(element);
   if (piece.empty()) return;
@@ -110,7 +114,7 @@ Result<SparseTensorProto> parse_sparse(WireReader reader) {
 
 Result<GraphProto> parse_graph(WireReader reader);
 
-// The alternative of type T, made if another (or none) was there.
+// The alternative of type T, created if another one or none was there.
 template <class T>
 T& alternative(AttributeProto::Value& value) {
   if (T* held = std::get_if<T>(&value)) return *held;
@@ -158,7 +162,8 @@ void read_attribute_value(WireReader& reader, AttributeProto::Value& value) {
   }
 }
 
-// A value that is the default of its kind (0, "", an empty list) may be left out of the file.
+// The value of an attribute that was left out of the file because it is the default of its kind: 0,
+// "" or an empty list.
 AttributeProto::Value default_value(AttributeKind kind) {
   switch (kind) {
     case AttributeKind::kFloat:
@@ -205,6 +210,8 @@ Result<AttributeProto> parse_attribute(WireReader reader) {
         break;
     }
   }
+  // A reference has no value here. Otherwise the value must be of the declared type, which IR
+  // version 3 and later require.
   if (attribute.reference.empty()) {
     AttributeProto::Value fallback = default_value(attribute.kind);
     if (std::holds_alternative<std::monostate>(attribute.value)) {

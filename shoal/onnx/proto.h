@@ -1,5 +1,5 @@
-// What we read of the ONNX messages, as plain structs. Text and tensor data stay in the file and
-// are only pointed at; fields the engine has no use for are skipped.
+// The ONNX messages as plain structs, as far as they are read. Text and tensor data stay in the
+// file and are only pointed to; fields that the engine does not use are skipped.
 #pragma once
 
 #include <cstdint>
@@ -21,8 +21,8 @@ struct TensorProto {
   std::vector<int64_t> dims;
   int32_t data_type = 0;
   std::optional<Bytes> raw;
-  // float_data, int32_data, ...: the field's number and its pieces, still encoded. A file may cut
-  // a packed field into several pieces, and unpacked elements are pieces of one.
+  // The typed fields, such as float_data: the field's number and its pieces, still encoded. A file
+  // may cut a packed field into several pieces; unpacked elements are pieces of one.
   uint32_t typed_field = 0;
   std::vector<Bytes> typed;
   bool external = false;
@@ -35,7 +35,7 @@ struct SparseTensorProto {
   std::vector<int64_t> dims;
 };
 
-// The names are those of AttributeProto.AttributeType, the numbers too.
+// Names and numbers are those of AttributeProto.AttributeType.
 enum class AttributeKind : uint8_t {
   kFloat = 1,
   kInt = 2,
@@ -59,9 +59,9 @@ struct AttributeProto {
                              std::shared_ptr<const TensorProto>, std::shared_ptr<const GraphProto>,
                              std::shared_ptr<const SparseTensorProto>>;
   std::string_view name;
-  std::string_view reference;  // in a function: the attribute of the call it stands for
+  std::string_view reference;  // in a function: the attribute of the call
   AttributeKind kind{};
-  Value value;  // monostate for the kinds no supported operator takes
+  Value value;  // monostate: a kind that no operator here takes
 };
 
 struct NodeProto {
@@ -114,7 +114,8 @@ struct ModelProto {
   std::vector<FunctionProto> functions;
 };
 
-// Everything in the result points into `file`.
+// Text and data of the result point into `file`, which must outlive it. Safe on any bytes: memory
+// and depth are bounded by Limits.
 Result<ModelProto> parse_model(Bytes file);
 
 }  // namespace shoal::onnx

@@ -1,3 +1,4 @@
+// From TensorProto to Tensor: see tensors.h.
 #include "shoal/onnx/tensors.h"
 
 #include <bit>
@@ -13,7 +14,7 @@
 namespace shoal::onnx {
 namespace {
 
-// Below this, giving pages back costs more than it saves.
+// Below this, releasing pages costs more than it saves.
 constexpr size_t kReleaseBytes = size_t{64} << 10;
 
 Status corrupt(std::string message) { return Status(Code::kCorrupt, std::move(message)); }
@@ -29,8 +30,8 @@ Result<TensorType> type_of(std::span<const int64_t> dims, int32_t data_type) {
   return type;
 }
 
-// A Tensor starts as zeros; of weights that are overwritten at once those would be a second pass
-// over all memory.
+// Memory that is not zeroed first: zeros that are overwritten at once would be a second pass over
+// all weights.
 Tensor copy_of(TensorType type, Bytes bytes) {
   constexpr std::align_val_t alignment{64};
   std::shared_ptr<std::byte> memory(
@@ -41,7 +42,7 @@ Tensor copy_of(TensorType type, Bytes bytes) {
   return Tensor::view(type, data, std::move(memory));
 }
 
-// A C++ bool holds 0 or 1; anything else would be undefined behaviour further on.
+// A C++ bool holds 0 or 1. Any other byte would be undefined behaviour when it is read.
 Status check_elements(DType dtype, Bytes bytes) {
   if (dtype != DType::kBool) return {};
   for (std::byte b : bytes) {
@@ -50,7 +51,7 @@ Status check_elements(DType dtype, Bytes bytes) {
   return {};
 }
 
-// Which of the typed fields of TensorProto holds elements of this type.
+// The typed field of TensorProto that holds elements of this type.
 uint32_t typed_field_of(DType dtype) {
   switch (dtype) {
     case DType::kF32:
@@ -81,7 +82,8 @@ Result<Tensor> decode_fixed(TensorType type, std::span<const Bytes> pieces) {
   return tensor;
 }
 
-// The integer that carries an element: the bits of a float, 0 or 1 for a bool, else the number.
+// Converts the integer that carries an element: the bits of a float, 0 or 1 for a bool, else the
+// number.
 template <class T>
 Status store(uint64_t number, T& element) {
   using Carrier = std::conditional_t<std::is_same_v<T, bool>, uint8_t,
@@ -116,7 +118,8 @@ Result<Tensor> decode(TensorType type, const TensorProto& proto) {
   }
   size_t encoded = 0;
   for (Bytes piece : proto.typed) encoded += piece.size();
-  // Every element takes a byte at least: a huge shape without data allocates nothing.
+  // Every element takes at least one byte, so a huge shape without data is refused before memory is
+  // allocated.
   if (static_cast<size_t>(type.shape.count()) > encoded) {
     return corrupt("has fewer elements than its shape");
   }
@@ -146,14 +149,14 @@ TensorLoader::TensorLoader(std::shared_ptr<const void> owner, const MappedFile* 
     : owner_(std::move(owner)),
       mapping_(mapping),
       folder_(std::move(folder)),
-      // A few bytes of a file can claim any dense size, so the sum is bounded well below what
-      // one tensor with real data may have.
+      // A few bytes of a file can claim any dense size, so the sum of all sparse tensors is bounded
+      // well below the size that one tensor with real data may have.
       expanded_left_(kLimits.max_folded_bytes / 4) {}
 
 Result<std::shared_ptr<const MappedFile>> TensorLoader::external_file(std::string_view location) {
   if (folder_.empty()) return Status(Code::kUnsupported, "external data needs a model in a file");
   if (auto it = files_.find(location); it != files_.end()) return it->second;
-  // A NUL would end the name early for the system, after our checks saw the whole of it.
+  // A NUL would end the name early for the system, after the checks have seen all of it.
   if (location.find('\0') != std::string_view::npos) return corrupt("a file name contains a NUL");
   auto file = MappedFile::open_inside(folder_, std::filesystem::path(location));
   if (!file.ok()) return file.status().at("external data " + printable(location));
@@ -203,6 +206,7 @@ Result<Tensor> TensorLoader::read(const TensorProto& proto) {
   SHOAL_TRY(check_elements(type.dtype, source.bytes));
   if (source.bytes.empty()) return Tensor(type);
   const std::byte* data = source.bytes.data();
+  // Elements are read through T*, so they must be aligned for T. Others are copied.
   if (reinterpret_cast<uintptr_t>(data) % size_of(type.dtype) == 0) {
     return Tensor::view(type, data, std::move(source.owner), source.mapping != nullptr);
   }
@@ -223,7 +227,8 @@ Result<Tensor> TensorLoader::load(const TensorProto& proto) {
   return tensor;
 }
 
-// Indices are [nnz], into the flattened tensor, or [nnz, rank].
+// Indices are [nnz], into the flattened tensor, or [nnz, rank]. Each is checked: they come from the
+// file.
 Result<Tensor> TensorLoader::expand(const SparseTensorProto& proto) {
   SHOAL_ASSIGN(const TensorType type, type_of(proto.dims, proto.values.data_type));
   if (static_cast<int64_t>(type.bytes()) > expanded_left_) {

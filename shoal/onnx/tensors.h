@@ -1,4 +1,4 @@
-// TensorProto -> Tensor: a view of the file where its bytes can be used as they lie.
+// TensorProto -> Tensor: a view of the file where its bytes can be used in place.
 #pragma once
 
 #include <cstdint>
@@ -15,16 +15,18 @@
 
 namespace shoal::onnx {
 
-// Makes the tensors of one model. Tensors keep alive what they view.
+// Makes the tensors of one model. Tensors keep the memory alive that they view. Not thread-safe;
+// the protos that it has loaded must outlive it, because they are the keys of its cache.
 class TensorLoader {
  public:
-  // `owner` keeps the bytes of the model. `mapping` is the same file if it is one, so that pages
-  // that were copied can be given back. External data is looked for in `folder`, nowhere else;
-  // if that is empty it is refused.
+  // `owner` keeps the bytes of the model alive. `mapping` is the same file, if it is one, so that
+  // pages can be released once they are copied. External data is read from `folder` and nowhere
+  // else; if it is empty, external data is refused.
   TensorLoader(std::shared_ptr<const void> owner, const MappedFile* mapping,
                std::filesystem::path folder);
 
-  // The same proto gives the same tensor again, so a function inlined often costs no more.
+  // The same proto gives the same tensor again, so a function that is inlined often costs no more
+  // memory.
   Result<Tensor> load(const TensorProto& proto);
   Result<Tensor> load(const SparseTensorProto& proto);
 
@@ -45,7 +47,7 @@ class TensorLoader {
   std::filesystem::path folder_;
   std::map<std::string, std::shared_ptr<const MappedFile>, std::less<>> files_;
   std::unordered_map<const void*, Tensor> loaded_;
-  int64_t expanded_left_;  // bytes sparse tensors may still grow to; see tensors.cc
+  int64_t expanded_left_;  // bytes left for sparse tensors; see tensors.cc
 };
 
 }  // namespace shoal::onnx

@@ -1,3 +1,4 @@
+// The list of unsupported operators: see unsupported.h.
 #include "shoal/onnx/unsupported.h"
 
 #include "shoal/base/printable.h"
@@ -5,7 +6,7 @@
 namespace shoal::onnx {
 namespace {
 
-// A line people can still read, and a bound on what a hostile file makes us keep.
+// Bounds on the length of the message, and on the memory that a hostile file can take.
 constexpr size_t kMaxOperators = 200;
 constexpr size_t kMaxNodes = 20;
 

@@ -1,4 +1,4 @@
-// Collects every operator of a model that nothing here computes, so that one message names all.
+// Collects all operators of a model that are not supported, so that one message names them.
 #pragma once
 
 #include <map>
@@ -20,7 +20,7 @@ class Unsupported {
  private:
   struct Users {
     std::vector<std::string> nodes;
-    size_t more = 0;  // nodes beyond what a line can show
+    size_t more = 0;  // nodes beyond kMaxNodes
   };
   std::map<std::string, Users> operators_;
   size_t more_operators_ = 0;

@@ -1,3 +1,4 @@
+// Reader of the protobuf wire format: see wire.h.
 #include "shoal/onnx/wire.h"
 
 #include <bit>
@@ -23,7 +24,7 @@ bool take_varint(Bytes& bytes, uint64_t& value) {
   value = 0;
   for (size_t i = 0; i < bytes.size() && i < 10; ++i) {
     const auto byte = static_cast<uint64_t>(bytes[i]);
-    if (i == 9 && byte > 1) return false;  // more than 64 bits
+    if (i == 9 && byte > 1) return false;  // the tenth byte has room for one bit
     value |= (byte & 0x7f) << (7 * i);
     if (byte < 0x80) {
       bytes = bytes.subspan(i + 1);
@@ -33,6 +34,8 @@ bool take_varint(Bytes& bytes, uint64_t& value) {
   return false;
 }
 
+// The first failure is kept, and the reader is put at its end, so that every loop over fields
+// stops.
 void WireReader::fail(Status status) {
   if (status_.ok()) status_ = std::move(status);
   at_ = end_;
@@ -120,6 +123,7 @@ std::string_view WireReader::text() {
   return {reinterpret_cast<const char*>(text.data()), text.size()};
 }
 
+// The depth bounds the recursion of the parsers, and so the stack.
 WireReader WireReader::message() {
   const Bytes inner = bytes();
   if (depth_ + 1 > kLimits.max_message_depth) {

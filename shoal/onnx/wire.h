@@ -1,5 +1,6 @@
-// The protobuf wire format, read in place: nothing is copied, every length is checked against
-// the message around it, and what a file may make us allocate is counted.
+// The protobuf wire format, read in place: nothing is copied, every length is checked against the
+// message around it, and memory that a file causes to be allocated is counted. Not thread-safe; the
+// bytes must outlive the readers and everything they return.
 #pragma once
 
 #include <cstddef>
@@ -19,16 +20,16 @@ using Bytes = std::span<const std::byte>;
 
 enum class WireType : uint8_t { kVarint = 0, kFixed64 = 1, kBytes = 2, kFixed32 = 5 };
 
-// What all readers of one file share.
+// The state that all readers of one file share.
 struct Scan {
-  const std::byte* origin = nullptr;                 // for messages: where in the file
+  const std::byte* origin = nullptr;  // the begin of the file, for offsets in messages
   size_t memory_left = kLimits.max_structure_bytes;  // a two-byte message may become a big struct
 };
 
 // Walks the fields of one message:
 //   while (reader.next()) switch (reader.field()) { case 1: name = reader.text(); break; ... }
 //   return reader.finish(name);
-// A failure ends the walk and comes out of finish(); fields no case reads are skipped.
+// A failure ends the walk, and finish() returns it; fields that no case reads are skipped.
 class WireReader {
  public:
   WireReader(Bytes message, Scan& scan, size_t depth = 0)
@@ -37,7 +38,7 @@ class WireReader {
   bool next();
   uint32_t field() const { return field_; }
 
-  // The value of the field, which must have the wire type that goes with the verb.
+  // The value of the field. Another wire type than the function's is corrupt.
   int64_t integer();
   int32_t small_integer();  // int32 and enums: out of range is corrupt
   float real();
@@ -45,11 +46,11 @@ class WireReader {
   std::string_view text();
   WireReader message();
 
-  // One occurrence of a repeated scalar, packed or not: the bytes of its elements.
+  // The bytes of the elements in one occurrence of a repeated scalar, packed or not.
   Bytes elements(WireType element);
 
-  // Adds to a vector, on the memory account of the file; twice, because a vector that grows has
-  // up to twice the room it needs.
+  // Appends to a vector and charges the memory account of the file. Twice the size is charged,
+  // because a growing vector has up to twice the room that it needs.
   template <class T>
   bool append(std::vector<T>& list, T value) {
     if (!charge(2 * sizeof(T))) return false;
@@ -85,12 +86,12 @@ class WireReader {
   size_t depth_;
   uint32_t field_ = 0;
   WireType type_ = WireType::kVarint;
-  uint64_t number_ = 0;  // of a varint or fixed field
+  uint64_t number_ = 0;  // the value of a varint
   Bytes bytes_;          // the field's value as it lies in the file
   Status status_;
 };
 
-// Takes a varint off the front of `bytes`; false where there is none.
+// Takes a varint off the front of `bytes`; false, and `bytes` unchanged, where there is none.
 bool take_varint(Bytes& bytes, uint64_t& value);
 
 }  // namespace shoal::onnx

@@ -1,3 +1,4 @@
+// Writer of the protobuf wire format: see wire_writer.h.
 #include "shoal/onnx/wire_writer.h"
 
 #include <bit>
@@ -38,6 +39,8 @@ void WireWriter::message(uint32_t field, const WireWriter& value) {
   tag(field, WireType::kBytes);
   varint(value.size());
   for (const View& view : value.views_) {
+    // Offsets of views count the bytes before them, so those of a nested message move by the bytes
+    // that are here already.
     views_.push_back({bytes_.size() + view.at, view.payload});
   }
   bytes_ += value.bytes_;

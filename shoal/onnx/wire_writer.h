@@ -1,4 +1,4 @@
-// Writes protobuf's wire format. Reading it is wire.h.
+// Writer of the protobuf wire format. The reader is wire.h.
 #pragma once
 
 #include <cstddef>
@@ -12,22 +12,23 @@
 
 namespace shoal::onnx {
 
-// How many bytes a number takes as a varint, the form of every tag and length.
+// The number of bytes of a number as a varint, the form of every tag and length.
 size_t varint_size(uint64_t value);
 
-// One message: small fields as bytes, and views of long payloads that stay where they are until
-// the message goes out, so that half a gigabyte of weights is not copied on its way to a file.
+// One message: small fields as bytes, and views of long payloads, which stay where they are until
+// the message is written. So half a gigabyte of weights is not copied on its way to a file.
 class WireWriter {
  public:
   void integer(uint32_t field, int64_t value);
   void real(uint32_t field, float value);
   void text(uint32_t field, std::string_view value);
   void message(uint32_t field, const WireWriter& value);
-  void view(uint32_t field, Bytes payload);  // which outlives this message
+  void view(uint32_t field, Bytes payload);  // REQUIRES: it outlives this message
 
   size_t size() const { return bytes_.size() + viewed_; }
 
-  // Calls f(span of bytes) for one piece after the other, until one returns an error.
+  // Calls f(span of bytes) for one piece after the other, until one returns an error. Pieces may be
+  // empty.
   template <class F>
   auto for_each_piece(F f) const -> decltype(f(Bytes())) {
     const Bytes bytes = std::as_bytes(std::span(bytes_));
