@@ -37,6 +37,7 @@ Result<std::vector<TensorType>> infer(const Node& node, std::span<const Operand>
     }
   }
   SHOAL_ASSIGN(std::vector<TensorType> types, node.op->infer(node, operands));
+  // A wrong number is a bug of the operator, not an error of the model.
   SHOAL_CHECK(types.size() == node.outputs.size());
   for (const TensorType& type : types) SHOAL_TRY(check(type));
   return types;
@@ -86,6 +87,7 @@ Result<std::vector<ValueId>> Graph::add_node(const Operator& op, std::vector<Val
   while (!inputs.empty() && inputs.back() == kNoValue) inputs.pop_back();
   Node node{&op, std::move(inputs), std::vector(outputs.size(), kNoValue), std::move(attributes),
             std::move(name)};
+  // Types are inferred before anything is added, so that a refused node leaves the graph as it was.
   auto types = infer(node, operands(node.inputs));
   if (!types.ok()) {
     return types.status().at(node.name.empty() ? op.name : std::string_view(node.name));
@@ -163,6 +165,8 @@ int64_t macs(const Graph& graph, const Node& node) {
   return node.op->macs(node, graph.operands(node.inputs), graph.types(node.outputs));
 }
 
+// Settings such as an epsilon are scalars in ONNX, and weights never are. So the rank tells them
+// apart.
 bool is_parameter(const Graph& graph, const Node& node, size_t input) {
   if (node.inputs[input] == kNoValue || node.op->is_statistic(input)) return false;
   const Value& value = graph[node.inputs[input]];
@@ -178,6 +182,7 @@ int64_t parameters(const Graph& graph, const Node& node) {
 }
 
 int64_t parameters(const Graph& graph) {
+  // Tied weights are one constant with several readers, and are counted once.
   std::unordered_set<ValueId> counted;
   int64_t total = 0;
   for (const Node& node : graph.nodes()) {

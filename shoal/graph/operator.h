@@ -91,8 +91,8 @@ struct ElementParameter {
 
 // The function that an element-wise operator applies to one element.
 struct Elementwise {
-  // How many inputs, from the first on, are taken element by element; kAnyNumber: all of them. The
-  // others are parameters. 0: the operator is not element-wise.
+  // The number of inputs, from the first on, that are taken element by element; kAnyNumber: all of
+  // them. The others are parameters. 0: the operator is not element-wise.
   // Law: if the elements of these inputs, stretched to the shape of the output, change places, the
   // elements of the output change places in the same way.               Asked by passes, cpu
   size_t operands = 0;
@@ -119,7 +119,7 @@ struct Operator {
   // ONNX opset 17; onnx/ brings older and newer models to it. Our own operators have `expand`.
   std::string_view name;
 
-  // How many inputs a node must have, and how many inputs and outputs it may have.
+  // The least number of inputs of a node, and the most inputs and outputs.
   //                                                                     Asked by graph
   size_t min_inputs = 1;
   size_t max_inputs = 1;

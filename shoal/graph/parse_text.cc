@@ -52,6 +52,7 @@ class Line {
   }
   bool at_end() {
     skip_space();
+    // A comment ends the line. Strings may contain '#', but they are read before at_end() is asked.
     return rest_.empty() || rest_[0] == '#';
   }
   bool eat(char c) {
@@ -93,6 +94,7 @@ class Line {
       if (rest_.empty()) return invalid("a string does not end");
       const char c = next();
       if (c == '"') return text;
+      // Checked before the character is added, so a string never grows beyond the limit.
       if (text.size() == kLimits.max_name_bytes) return invalid("a string is too long");
       if (c != '\\') {
         text += c;
@@ -103,6 +105,7 @@ class Line {
     }
   }
 
+  // The rank is checked before push_back(), which aborts beyond eight dimensions.
   Result<Shape> shape() {
     SHOAL_TRY(expect('['));
     Shape shape;
@@ -340,6 +343,7 @@ class Parser {
 
  private:
   Status any_statement(Line& line) {
+    // A Line is a view, so copying it to look ahead costs nothing.
     const Line start = line;
     const std::string_view word = line.word();
     if (word == "input") return input(line);
@@ -369,6 +373,8 @@ class Parser {
   Result<Tensor> elements(Line& line, const TensorType& type) {
     if (line.at('#')) return invalid("the text holds only the hash of these elements");
     if (line.at('[')) return line.elements(type, '[', ']');
+    // The sum cannot overflow: the type has passed check(), and the first sum above the limit ends
+    // parsing.
     described_bytes_ += static_cast<int64_t>(type.bytes());
     if (described_bytes_ > kMaxDescribedBytes) {
       return Status(Code::kExhausted, "described constants are limited to 64 MiB in all");

@@ -10,6 +10,8 @@
 namespace shoal {
 namespace {
 
+// Enough for shapes, axes and scalars, which are what a reader looks for. Weights would fill the
+// screen.
 constexpr int64_t kMaxPrintedElements = 16;
 
 std::string in_quotes(std::string_view text) {
@@ -19,6 +21,8 @@ std::string in_quotes(std::string_view text) {
       result += {'\\', c};
     } else if (c == '\n') {
       result += "\\n";
+      // Names come from files: control characters must not reach a terminal, nor break a line in
+      // two.
     } else if (const auto byte = static_cast<unsigned char>(c); byte < 0x20 || byte == 0x7f) {
       constexpr std::string_view digits = "0123456789abcdef";
       result += {'\\', 'x', digits[byte >> 4], digits[byte & 15]};

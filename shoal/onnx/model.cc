@@ -97,6 +97,7 @@ Result<std::vector<ModelOutput>> declared_outputs(const GraphProto& graph) {
   std::vector<ModelOutput> outputs;
   for (const ValueInfoProto& info : graph.outputs) {
     ModelOutput output{std::string(info.name), std::nullopt};
+    // The type of an output is optional in practice: it is inferred anyway.
     if (info.type && info.type->kind != "undefined") {
       auto type = declared_type(*info.type);
       if (!type.ok()) return type.status().at("output " + printable(info.name));
@@ -110,6 +111,7 @@ Result<std::vector<ModelOutput>> declared_outputs(const GraphProto& graph) {
 Metadata metadata_of(const ModelProto& proto) {
   Metadata metadata;
   metadata.ir_version = proto.ir_version;
+  // Text of the file that is shown to people goes through printable(), here and in every message.
   metadata.producer = printable(proto.producer);
   if (!proto.producer_version.empty()) metadata.producer += " " + printable(proto.producer_version);
   for (const OpsetProto& opset : proto.opsets) {
@@ -134,6 +136,7 @@ std::string to_string(const DeclaredType& type) {
 
 Result<std::shared_ptr<const Model>> Model::open(const std::filesystem::path& path) {
   SHOAL_ASSIGN(auto file, MappedFile::open(path));
+  // External data may lie beside the model and nowhere else.
   const auto folder = path.has_parent_path() ? path.parent_path() : std::filesystem::path(".");
   auto model = make(file, file->bytes(), file.get(), folder);
   if (!model.ok()) return model.status().at(printable(path.string(), kLimits.max_name_bytes));
@@ -158,6 +161,7 @@ Result<std::shared_ptr<const Model>> Model::make(std::shared_ptr<const void> own
   }
   TensorLoader loader(owner, mapping, folder);
   std::shared_ptr<Model> model(new Model);
+  // Names in the Program point into the file, so the Model keeps it.
   model->owner_ = std::move(owner);
   SHOAL_ASSIGN(model->program_, make_program(*proto, loader));
   SHOAL_ASSIGN(model->inputs_, declared_inputs(*proto->graph, model->program_));

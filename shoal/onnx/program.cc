@@ -59,7 +59,8 @@ class ProgramBuilder {
   Status define_constant(std::string_view name, Tensor tensor, Scope& scope, const Body& body);
   Status define_initializers(const GraphProto& graph, Scope& scope, const Body& body);
   Status define_inputs(const GraphProto& graph, Scope& scope, const Body& body);
-  // Nothing: no such value. kNoSlot: a function's input that the call left out.
+  // The slot of a name; nothing if there is no such value, kNoSlot for an input of a function that
+  // the call left out.
   std::optional<Slot> find(std::string_view name, Scope& scope);
   Result<std::vector<Slot>> find_all(std::span<const std::string_view> names, Scope& scope,
                                      std::span<const NodeProto> nodes);
@@ -107,6 +108,8 @@ const FunctionProto* ProgramBuilder::find_function(const NodeProto& node) const 
 }
 
 Result<int64_t> ProgramBuilder::opset_of(std::string_view domain, const Body& body) const {
+  // The imports of a function come first. The model's are a fallback for functions that leave them
+  // out.
   for (const auto* opsets : {body.opsets, &model_.opsets}) {
     for (const OpsetProto& opset : *opsets) {
       if (canonical(opset.domain) != domain) continue;
@@ -145,6 +148,7 @@ Result<Slot> ProgramBuilder::define(std::string_view name, Scope& scope, const B
   }
   // The slot, and the scope's entry for it, whose size is estimated.
   SHOAL_TRY(charge(sizeof(SlotInfo) + 64));
+  // Names inside functions and branches may occur again elsewhere, so they do not identify a value.
   const bool named = scope.outer == nullptr && body.function == nullptr;
   program_.slots.push_back({{name, body.call}, named});
   return slot;
@@ -235,6 +239,7 @@ Result<std::vector<Slot>> ProgramBuilder::define_all(std::span<const std::string
       SHOAL_ASSIGN(slots.back(), define(name, scope, body));
     }
   }
+  // Trailing outputs without a name are the same as absent ones.
   while (!slots.empty() && slots.back() == kNoSlot) slots.pop_back();
   return slots;
 }
@@ -334,6 +339,7 @@ Status ProgramBuilder::add_branches(std::span<const Argument> arguments, Step& s
 
 Result<Block> ProgramBuilder::make_branch(const GraphProto& graph, Scope& scope, const Body& body,
                                           std::vector<Slot>& captures) {
+  // The depth bounds the recursion of this builder, and so the stack.
   if (body.depth + 1 > kLimits.max_call_depth) return invalid("is nested too deep");
   if (!graph.inputs.empty()) return invalid("a branch of an If has no inputs");
   Scope inner;
@@ -373,6 +379,7 @@ Status ProgramBuilder::inline_call(const NodeProto& node, const FunctionProto& f
   }
   const auto first_inside = static_cast<Slot>(program_.slots.size());
   SHOAL_TRY(charge(sizeof(Name)));
+  // Messages and profiles show the path of calls, which names the place in the model.
   program_.calls.push_back({node.name.empty() ? node.op_type : node.name, body.call});
   Body inside{.opsets = &function.opsets,
               .function = &function,
@@ -381,6 +388,7 @@ Status ProgramBuilder::inline_call(const NodeProto& node, const FunctionProto& f
               .call = static_cast<int32_t>(program_.calls.size() - 1),
               .depth = body.depth + 1};
   Scope inner;
+  // A call may leave out trailing inputs. Inside, they read as inputs that are not given.
   inputs.resize(function.inputs.size(), kNoSlot);
   for (size_t i = 0; i < inputs.size(); ++i) {
     if (!inner.names.emplace(function.inputs[i], inputs[i]).second) {
@@ -434,6 +442,7 @@ Result<Program> ProgramBuilder::build() {
 }  // namespace
 
 std::string Program::text(const Name& name) const {
+  // Calls nest 32 deep with names of up to 4096 bytes each; messages need the innermost ones.
   constexpr size_t kEnough = 256;
   std::string text = printable(name.text, kEnough);
   for (int32_t call = name.call; call >= 0 && text.size() < kEnough;

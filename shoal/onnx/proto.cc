@@ -1,5 +1,5 @@
-// Parser of the ONNX messages: see proto.h. Field numbers are those of onnx.proto. A field that may
-// be repeated in a message takes its last value, as protobuf defines.
+// Parser of the ONNX messages: see proto.h. Field numbers are those of onnx.proto. A scalar field
+// that occurs twice keeps its last value, as protobuf defines.
 #include "shoal/onnx/proto.h"
 
 #include <cstring>
@@ -63,13 +63,13 @@ Result<TensorProto> parse_tensor(WireReader reader) {
   TensorProto tensor;
   while (reader.next()) {
     switch (reader.field()) {
-      case 1:
+      case 1:  // dims
         read_dims(reader, tensor.dims);
         break;
-      case 2:
+      case 2:  // data_type
         tensor.data_type = reader.small_integer();
         break;
-      case 3:
+      case 3:  // segment
         reader.fail(Status(Code::kUnsupported, "a tensor stored in segments"));
         break;
       case 4:  // float_data
@@ -80,19 +80,19 @@ Result<TensorProto> parse_tensor(WireReader reader) {
       case 11:  // uint64_data
         read_typed(reader, tensor, WireType::kVarint);
         break;
-      case 8:
+      case 8:  // name
         tensor.name = reader.text();
         break;
-      case 9:
+      case 9:  // raw_data
         tensor.raw = reader.bytes();
         break;
       case 10:  // double_data
         read_typed(reader, tensor, WireType::kFixed64);
         break;
-      case 13:
+      case 13:  // external_data
         reader.append(tensor.external_data, parse_entry(reader.message()));
         break;
-      case 14:
+      case 14:  // data_location
         tensor.external = reader.integer() == 1;
         break;
       default:
@@ -130,31 +130,31 @@ void share(WireReader& reader, AttributeProto::Value& value, Result<T> parsed) {
 
 void read_attribute_value(WireReader& reader, AttributeProto::Value& value) {
   switch (reader.field()) {
-    case 2:
+    case 2:  // f
       value = reader.real();
       break;
-    case 3:
+    case 3:  // i
       value = reader.integer();
       break;
-    case 4:
+    case 4:  // s
       value = reader.text();
       break;
-    case 5:
+    case 5:  // t
       share(reader, value, parse_tensor(reader.message()));
       break;
-    case 6:
+    case 6:  // g
       share(reader, value, parse_graph(reader.message()));
       break;
-    case 7:
+    case 7:  // floats
       read_floats(reader, alternative<std::vector<float>>(value));
       break;
-    case 8:
+    case 8:  // ints
       read_ints(reader, alternative<std::vector<int64_t>>(value));
       break;
-    case 9:
+    case 9:  // strings
       reader.append(alternative<std::vector<std::string_view>>(value), reader.text());
       break;
-    case 22:
+    case 22:  // sparse_tensor
       share(reader, value, parse_sparse(reader.message()));
       break;
     default:
@@ -193,16 +193,16 @@ Result<AttributeProto> parse_attribute(WireReader reader) {
   AttributeProto attribute;
   while (reader.next()) {
     switch (reader.field()) {
-      case 1:
+      case 1:  // name
         attribute.name = reader.text();
         break;
-      case 20: {
+      case 20: {  // type
         const int64_t kind = reader.integer();
         if (kind < 1 || kind > 14) reader.corrupt("an attribute has no type");
         attribute.kind = static_cast<AttributeKind>(kind);
         break;
       }
-      case 21:
+      case 21:  // ref_attr_name
         attribute.reference = reader.text();
         break;
       default:
@@ -227,25 +227,25 @@ Result<NodeProto> parse_node(WireReader reader) {
   NodeProto node;
   while (reader.next()) {
     switch (reader.field()) {
-      case 1:
+      case 1:  // input
         reader.append(node.inputs, reader.text());
         break;
-      case 2:
+      case 2:  // output
         reader.append(node.outputs, reader.text());
         break;
-      case 3:
+      case 3:  // name
         node.name = reader.text();
         break;
-      case 4:
+      case 4:  // op_type
         node.op_type = reader.text();
         break;
-      case 5:
+      case 5:  // attribute
         reader.append(node.attributes, parse_attribute(reader.message()));
         break;
-      case 7:
+      case 7:  // domain
         node.domain = reader.text();
         break;
-      case 8:
+      case 8:  // overload
         node.overload = reader.text();
         break;
       default:
@@ -289,22 +289,22 @@ Result<TypeProto> parse_type(WireReader reader) {
   TypeProto type;
   while (reader.next()) {
     switch (reader.field()) {
-      case 1:
+      case 1:  // tensor_type
         reader.take(type, parse_tensor_type(reader.message()));
         break;
-      case 4:
+      case 4:  // sequence_type
         type.kind = "sequence";
         break;
-      case 5:
+      case 5:  // map_type
         type.kind = "map";
         break;
-      case 7:
+      case 7:  // opaque_type
         type.kind = "opaque";
         break;
-      case 8:
+      case 8:  // sparse_tensor_type
         type.kind = "sparse tensor";
         break;
-      case 9:
+      case 9:  // optional_type
         type.kind = "optional";
         break;
       default:
@@ -327,22 +327,22 @@ Result<GraphProto> parse_graph(WireReader reader) {
   GraphProto graph;
   while (reader.next()) {
     switch (reader.field()) {
-      case 1:
+      case 1:  // node
         reader.append(graph.nodes, parse_node(reader.message()));
         break;
-      case 5:
+      case 5:  // initializer
         reader.append(graph.initializers, parse_tensor(reader.message()));
         if (!graph.initializers.empty() && graph.initializers.back().name.empty()) {
           reader.corrupt("an initializer without a name");
         }
         break;
-      case 11:
+      case 11:  // input
         reader.append(graph.inputs, parse_value_info(reader.message()));
         break;
-      case 12:
+      case 12:  // output
         reader.append(graph.outputs, parse_value_info(reader.message()));
         break;
-      case 15:
+      case 15:  // sparse_initializer
         reader.append(graph.sparse_initializers, parse_sparse(reader.message()));
         break;
       default:
@@ -365,28 +365,28 @@ Result<FunctionProto> parse_function(WireReader reader) {
   FunctionProto function;
   while (reader.next()) {
     switch (reader.field()) {
-      case 1:
+      case 1:  // name
         function.name = reader.text();
         break;
-      case 4:
+      case 4:  // input
         reader.append(function.inputs, reader.text());
         break;
-      case 5:
+      case 5:  // output
         reader.append(function.outputs, reader.text());
         break;
-      case 7:
+      case 7:  // node
         reader.append(function.nodes, parse_node(reader.message()));
         break;
-      case 9:
+      case 9:  // opset_import
         reader.append(function.opsets, parse_opset(reader.message()));
         break;
-      case 10:
+      case 10:  // domain
         function.domain = reader.text();
         break;
-      case 11:
+      case 11:  // attribute_proto
         reader.append(function.defaults, parse_attribute(reader.message()));
         break;
-      case 13:
+      case 13:  // overload
         function.overload = reader.text();
         break;
       default:
@@ -404,23 +404,23 @@ Result<ModelProto> parse_model(Bytes file) {
   ModelProto model;
   while (reader.next()) {
     switch (reader.field()) {
-      case 1:
+      case 1:  // ir_version
         model.ir_version = reader.integer();
         break;
-      case 2:
+      case 2:  // producer_name
         model.producer = reader.text();
         break;
-      case 3:
+      case 3:  // producer_version
         model.producer_version = reader.text();
         break;
-      case 7:
+      case 7:  // graph
         if (model.graph) reader.corrupt("a second graph");
         reader.take(model.graph.emplace(), parse_graph(reader.message()));
         break;
-      case 8:
+      case 8:  // opset_import
         reader.append(model.opsets, parse_opset(reader.message()));
         break;
-      case 25:
+      case 25:  // functions
         reader.append(model.functions, parse_function(reader.message()));
         break;
       default:

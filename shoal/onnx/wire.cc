@@ -14,6 +14,7 @@ static_assert(std::endian::native == std::endian::little, "the wire format is li
 template <class T>
 T load(const std::byte* from) {
   T value;
+  // memcpy: values in a file are not aligned.
   std::memcpy(&value, from, sizeof(T));
   return value;
 }
@@ -59,6 +60,7 @@ bool WireReader::next() {
   if (at_ == end_) return false;
   Bytes rest(at_, end_);
   uint64_t key = 0;
+  // Protobuf has no field 0, and numbers of 29 bits.
   if (!take_varint(rest, key) || key >> 3 == 0 || key >> 3 > 0x1fffffff) {
     corrupt("is not a protobuf field");
     return false;
@@ -68,6 +70,7 @@ bool WireReader::next() {
   uint64_t length = 0;
   switch (type_) {
     case WireType::kVarint: {
+      // The encoded bytes are kept, too, for a repeated field that is not packed.
       const Bytes before = rest;
       if (!take_varint(rest, number_)) return corrupt("a number is cut off or too long"), false;
       bytes_ = before.first(before.size() - rest.size());
@@ -133,6 +136,7 @@ WireReader WireReader::message() {
 }
 
 Bytes WireReader::elements(WireType element) {
+  // Readers must accept both forms of a repeated scalar, whatever the schema says.
   if (type_ == element) return bytes_;
   const Bytes packed = bytes();
   const size_t size = element == WireType::kFixed32 ? 4 : element == WireType::kFixed64 ? 8 : 1;

@@ -1,4 +1,4 @@
-// How an operator's file defines its record, which ops.h declares for all others.
+// The macro by which an operator's file defines its record. ops.h declares it for all other files.
 #pragma once
 
 #include "shoal/graph/operator.h"

@@ -34,7 +34,7 @@ class Matcher {
 
   std::optional<Sum> sum_of(const Node& add) const {
     if (auto base = biased(add)) return Sum{*base, kNoValue};
-    // Of two products, the one computed last is fused: its inputs are still in memory
+    // Where both terms are products, the one computed last is fused: its inputs are still in memory
     // then, and those of the other would have to be kept until the sum.
     Sum sum;
     for (size_t i = 0; i < 2; ++i) {

@@ -46,7 +46,7 @@ Result<Graph> fuse_q_linear_add(const Graph& graph) {
   const Matcher matcher(graph);
   return rewrite(graph, [&](Rewriter& rewriter, const Node& node) {
     if (node.op != &ops::q_linear_add) return false;
-    // Of two convolutions, the one computed last is fused, as in fuse_activation.cc.
+    // Where both terms are convolutions, the one computed last is fused, as in fuse_activation.cc.
     const Node* conv = nullptr;
     size_t residual = 0;
     for (size_t i : kTerms) {

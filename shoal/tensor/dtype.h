@@ -32,7 +32,7 @@ enum class DType : uint8_t {
   kBool,  // bool: one byte, 0 or 1
 };
 
-// How many element types there are.
+// The number of element types.
 inline constexpr size_t kDTypeCount = 13;
 
 // Bytes of one element. REQUIRES: t is one of the enumerators.

@@ -54,7 +54,7 @@ class Shape {
     dims_[rank_++] = dim;
   }
 
-  // How many dimensions there are.
+  // The number of dimensions.
   size_t rank() const { return rank_; }
   // Dimension i, the outermost first. REQUIRES: i < rank(), which is not checked.
   int64_t operator[](size_t i) const { return dims_[i]; }

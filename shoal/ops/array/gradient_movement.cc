@@ -119,8 +119,8 @@ Gradients split_gradient(const Node& node, std::span<const ValueId> outputs, Gra
   return only_first(chain, node, chain.add(concat, std::move(parts), along));
 }
 
-// Finds the way back by running the operator itself on the numbers 0, 1, 2, ... of the input's
-// elements: each output then says which element it came from. This works for any operator that only
+// Finds the way back by running the operator itself on the numbers of the input's elements, counted
+// from 0: each output then says which element it came from. This works for any operator that only
 // moves elements. Padding is given the number `count`, one past the last, which collects its
 // gradient and is cropped.
 Gradients permutation_gradient(const Node& node, std::span<const ValueId> outputs, Graph& graph) {

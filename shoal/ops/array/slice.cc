@@ -14,7 +14,7 @@
 namespace shoal::ops {
 namespace {
 
-// The cut of one axis: the elements start, start + step, ..., `count` of them.
+// The cut of one axis: the elements start + i * step for i < count.
 struct Cut {
   int64_t start, step, count;
 };

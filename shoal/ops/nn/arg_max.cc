@@ -1,6 +1,6 @@
-// ArgMax and ArgMin: the position of the largest or smallest element along an axis. Of equal
-// elements the first is taken, or with select_last_index the last. Comparisons with NaN are false,
-// so a NaN is chosen only if it comes first. The result is an integer and has no gradient.
+// ArgMax and ArgMin: the position of the largest or smallest element along an axis. Ties go to the
+// first element, or with select_last_index to the last. Comparisons with NaN are false, so a NaN is
+// chosen only if it comes first. The result is an integer and has no gradient.
 #include <functional>
 
 #include "shoal/graph/graph.h"

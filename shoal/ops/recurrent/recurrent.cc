@@ -192,6 +192,8 @@ std::optional<Tile> split_recurrent(const Node& node, std::span<const Operand> i
   Tile tile{{}, part(y_shape(s), y_axis), node.attributes, {}};
   for (size_t i = 0; i < inputs.size(); ++i) {
     const Shape& shape = inputs[i].type.shape;
+    // X, sequence_lens, initial_h and initial_c have the batch; W, R, B and P are shared by all
+    // sequences.
     const bool has_batch = i == 0 || (i >= 4 && i <= 6);
     const size_t axis = s.batch_first || i == 4 ? 0 : 1;
     tile.inputs.push_back(!inputs[i].given ? Region{}
