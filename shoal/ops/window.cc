@@ -120,8 +120,8 @@ Range inside(int64_t start, int64_t step, int64_t count, int64_t size) {
 
 }  // namespace
 
-// The sums below cannot overflow: make_window() has accepted these numbers, each of which is at
-// most Limits::max_dimension.
+// Positions cannot overflow: make_window() has checked that all of them lie within the padded
+// input, or less than a stride beyond it.
 Range WindowAxis::taps(int64_t o) const { return inside(position(o, 0), dilation, kernel, input); }
 
 // The first tap always lies on the input or its padding, so there is at least one.

@@ -73,7 +73,7 @@ struct Max {
   }
 };
 
-// p may be any integer, as in ONNX. The powers are computed in double, where they overflow late.
+// p may be any positive integer. The powers are computed in double, where they overflow late.
 struct Norm {
   explicit Norm(const Node& node) : p(static_cast<double>(node.integer("p", 2))) {}
   static Status check(const Node& node) {
