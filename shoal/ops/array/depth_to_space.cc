@@ -1,5 +1,5 @@
 // DepthToSpace moves channels into blocks of b x b pixels, SpaceToDepth moves them back. Both are
-// one strided copy over [n, c, h, b, w, b]. Gradients go through permutation_gradient().
+// one strided copy over six axes. Gradients go through permutation_gradient().
 #include "shoal/base/limits.h"
 #include "shoal/graph/graph.h"
 #include "shoal/ops/copy.h"

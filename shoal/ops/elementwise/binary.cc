@@ -19,8 +19,7 @@ struct Div {
     if constexpr (std::is_integral_v<T>) {
       if (b == 0) return 0;
       if (std::is_signed_v<T> && b == static_cast<T>(-1)) {
-        return static_cast<T>(Modular<T>{0} -
-                              Modular<T>(a));  // the smallest integer has no positive counterpart
+        return static_cast<T>(Modular<T>{0} - Modular<T>(a));  // the quotient may not fit
       }
     }
     return static_cast<T>(a / b);
