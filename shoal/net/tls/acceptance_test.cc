@@ -48,7 +48,7 @@ class Strangers : public testing::Test {
     options.refused = [this](const Status& why) { refusals_.add(why); };
     listener_ = *cluster_.transport("server", std::move(options))->listen(":0");
   }
-  // One who shows what the context has him show, and believes anybody.
+  // A peer that shows what the context has it show, and believes anybody.
   Result<Introduced> knock(std::shared_ptr<SSL_CTX> context, uint16_t version = kProtocolVersion) {
     Terms terms;
     terms.version = version;
