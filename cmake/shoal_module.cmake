@@ -38,8 +38,8 @@ function(shoal_test name)
   endif()
   add_executable(${name} ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE ${ARG_LINK} shoal_flags GTest::gtest_main)
-  # A minute less to compile on two cores; what takes time when they run is in the libraries.
-  target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-O1>)
+  # Minutes less to compile on two cores; what takes time when they run is in the libraries.
+  target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-O1> $<$<BOOL:${SHOAL_SANITIZE}>:-O0>)
   shoal_precompile(${name} test)
   if(SHOAL_FUZZ AND slow IN_LIST ARG_LABELS)  # nobody waits for those under sanitizers
     set_target_properties(${name} PROPERTIES EXCLUDE_FROM_ALL ON)
