@@ -72,7 +72,7 @@ Result<std::function<void(int)>> Emulation::fault_hook(const std::string& worker
   if (shared == nullptr) return std::function<void(int)>();
   SHOAL_ASSIGN(const auto holds, breakpoint());
   return std::function<void(int)>(
-      [holds, number = shared->number_of(worker)](int point) { holds->pass(number, point); });
+      [holds, number = shared->number_of(worker)](int point) { holds->hit(number, point); });
 }
 
 std::chrono::milliseconds heartbeat_of(const plan::ClusterProfile& cluster, double dilation,

@@ -71,7 +71,7 @@ Function function_of(const ops::Activation& activation) {
   return {HWY_DYNAMIC_DISPATCH(unary_loop_here)(index), activation};
 }
 
-Epilogue::Activation(const ops::Activation& activation) {
+Epilogue::Epilogue(const ops::Activation& activation) {
   if (activation.op != nullptr && activation.op->elementwise.clamps) {
     low = activation.alpha;
     high = activation.beta;
