@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 
@@ -62,26 +61,6 @@ void Table::print() const {
     for (size_t w : widths) total += w;
     std::printf("%s\n", std::string(total, '-').c_str());
   }
-}
-
-std::string with_commas(long long n) {
-  std::string digits = std::to_string(std::llabs(n));
-  for (size_t at = digits.size(); at > 3;) digits.insert(at -= 3, ",");
-  return n < 0 ? "-" + digits : digits;
-}
-
-std::string in_bytes(long long n) {
-  static constexpr const char* kUnits[] = {"B", "kB", "MB", "GB", "TB"};
-  auto value = static_cast<double>(n);
-  size_t unit = 0;
-  while (value >= 1000 && unit < 4) value /= 1000, ++unit;
-  return fixed(value, unit == 0 ? 0 : 1) + " " + kUnits[unit];
-}
-
-std::string fixed(double x, int digits) {
-  char text[64];
-  std::snprintf(text, sizeof(text), "%.*f", digits, x);
-  return text;
 }
 
 }  // namespace shoal::cli

@@ -4,6 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "shoal/base/number_text.h"  // the text of cells
+
 namespace shoal::cli {
 
 class Table {
@@ -21,9 +23,5 @@ class Table {
 };
 
 bool use_colour();  // stdout is a terminal and NO_COLOR is not set
-
-std::string with_commas(long long n);     // 61,100,840
-std::string in_bytes(long long n);        // 12.8 MB
-std::string fixed(double x, int digits);  // 0.123
 
 }  // namespace shoal::cli
