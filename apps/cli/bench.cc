@@ -1,5 +1,4 @@
 // shoal bench: how fast a model runs here.
-#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -60,28 +59,18 @@ double peak_rss_mb() { return static_cast<double>(peak_memory_bytes()) / (1 << 2
 // The work that is measured: a run of the model, or a step of training.
 using Work = std::function<Status()>;
 
-// Milliseconds of each run, sorted.
-Result<std::vector<double>> time_runs(const Work& work, double seconds) {
-  constexpr size_t kMinRuns = 3;
-  std::vector<double> times;
-  const auto start = Clock::now();
+Result<LatencyRecorder> measure_for(double seconds, const Work& work) {
   ProgressBar progress("bench", static_cast<size_t>(seconds * 10));
-  while (times.size() < kMinRuns || ms_since(start) < seconds * 1e3) {
-    const auto begin = Clock::now();
-    SHOAL_TRY(work());
-    times.push_back(ms_since(begin));
-    progress.at(static_cast<size_t>(ms_since(start) / 100));
-  }
-  std::ranges::sort(times);
-  return times;
+  return time_runs(std::chrono::duration<double>(seconds), work,
+                   [&](double passed) { progress.at(static_cast<size_t>(passed * 10)); });
 }
 
 // `result` with a measurement added.
-Json with_times(Json result, const std::vector<double>& times) {
-  result["median_ms"] = percentile(times, 0.5);
-  result["p10_ms"] = percentile(times, 0.1);
-  result["p90_ms"] = percentile(times, 0.9);
-  result["runs"] = times.size();
+Json with_times(Json result, const LatencyRecorder& times) {
+  result["median_ms"] = times.quantile(0.5);
+  result["p10_ms"] = times.quantile(0.1);
+  result["p90_ms"] = times.quantile(0.9);
+  result["runs"] = times.count();
   result["peak_rss_mb"] = peak_rss_mb();
   return result;
 }
@@ -94,7 +83,7 @@ Outcome take_turns(const Work& work, const Json& facts) {
   while (std::getline(std::cin, line)) {
     const double seconds = std::strtod(line.c_str(), nullptr);
     if (const Status warm_up = work(); !warm_up.ok()) return fail(Exit::kDevice, warm_up);
-    SHOAL_OR_EXIT(auto times, Exit::kDevice, time_runs(work, seconds));
+    SHOAL_OR_EXIT(const auto times, Exit::kDevice, measure_for(seconds, work));
     std::printf("%s\n", with_times(facts, times).dump().c_str());
     std::fflush(stdout);
   }
@@ -102,12 +91,12 @@ Outcome take_turns(const Work& work, const Json& facts) {
 }
 
 void print_table(const std::string& model, int threads, double open_ms, double first_ms,
-                 const std::vector<double>& times) {
+                 const LatencyRecorder& times) {
   Table table({"model", "threads", "median ms", "p10", "p90", "runs", "open ms", "first answer ms",
                "peak RSS MB"});
-  table.add({model, std::to_string(threads), fixed(percentile(times, 0.5), 3),
-             fixed(percentile(times, 0.1), 3), fixed(percentile(times, 0.9), 3),
-             std::to_string(times.size()), fixed(open_ms, 1), fixed(first_ms, 1),
+  table.add({model, std::to_string(threads), fixed(times.quantile(0.5), 3),
+             fixed(times.quantile(0.1), 3), fixed(times.quantile(0.9), 3),
+             std::to_string(times.count()), fixed(open_ms, 1), fixed(first_ms, 1),
              fixed(peak_rss_mb(), 1)});
   table.print();
 }
@@ -126,7 +115,7 @@ Outcome measure(const BenchFlags& flags, const Device& device, const Work& work,
                 {"first_ms", first_ms}};
   facts.update(more);
   if (flags.turns) return take_turns(work, facts);
-  SHOAL_OR_EXIT(auto times, Exit::kDevice, time_runs(work, flags.seconds));
+  SHOAL_OR_EXIT(const auto times, Exit::kDevice, measure_for(flags.seconds, work));
   if (flags.json) {
     std::printf("%s\n", with_times(facts, times).dump().c_str());
   } else {
@@ -147,8 +136,8 @@ Outcome bench_model(const BenchFlags& flags, Device& device) {
 void print_table(const BenchFlags& flags, int threads, const LoadReport& load) {
   Table table({"model", "threads", "clients", "requests/s", "p50 ms", "p99 ms", "requests"});
   table.add({flags.model.model, std::to_string(threads), std::to_string(flags.clients),
-             fixed(load.requests_per_s, 1), fixed(load.p50_ms, 3), fixed(load.p99_ms, 3),
-             std::to_string(load.requests)});
+             fixed(load.requests_per_s(), 1), fixed(load.latencies.quantile(0.5), 3),
+             fixed(load.latencies.quantile(0.99), 3), std::to_string(load.latencies.count())});
   table.print();
 }
 
@@ -167,11 +156,11 @@ Outcome bench_clients(const BenchFlags& flags, Device& device) {
                        {"device", device.info().name},
                        {"threads", device.info().threads},
                        {"clients", flags.clients},
-                       {"requests", load.requests},
+                       {"requests", load.latencies.count()},
                        {"seconds", load.seconds},
-                       {"requests_per_s", load.requests_per_s},
-                       {"p50_ms", load.p50_ms},
-                       {"p99_ms", load.p99_ms},
+                       {"requests_per_s", load.requests_per_s()},
+                       {"p50_ms", load.latencies.quantile(0.5)},
+                       {"p99_ms", load.latencies.quantile(0.99)},
                        {"peak_rss_mb", peak_rss_mb()}};
   if (flags.json) {
     std::printf("%s\n", result.dump().c_str());

@@ -1,11 +1,10 @@
 // shoal simulate: a plan carried out in virtual time.
-#include <algorithm>
 #include <cstdio>
-#include <numeric>
 
 #include "apps/flags/json.h"
 #include "cli.h"
 #include "planning.h"
+#include "shoal/base/latency_recorder.h"
 #include "streaming.h"
 #include "table.h"
 
@@ -51,18 +50,10 @@ Outcome simulate_stream(const Flags& flags, plan::ClusterProfile cluster) {
                 stream.wire_bytes / static_cast<double>(stream.answered.size()));
 }
 
-// How long requests took, one after the other.
-struct Latencies {
-  double mean = 0, median = 0, p99 = 0;  // seconds
-};
-
-Latencies latencies_of(std::vector<double> seconds) {
-  std::ranges::sort(seconds);
-  const auto at = [&](double share) {
-    return seconds[static_cast<size_t>(share * static_cast<double>(seconds.size() - 1))];
-  };
-  const double sum = std::accumulate(seconds.begin(), seconds.end(), 0.0);
-  return {sum / static_cast<double>(seconds.size()), at(0.5), at(0.99)};
+LatencyRecorder recorded(const std::vector<double>& seconds) {
+  LatencyRecorder latencies;
+  for (double one : seconds) latencies.add(1e3 * one);
+  return latencies;
 }
 
 // The plan as it is, and as it would be if readers waited for all that is not lost.
@@ -72,34 +63,36 @@ Outcome simulate_stragglers(const Flags& flags, const Planned& planned) {
   const plan::Prediction& best = planned.best();
   const auto run = [&](double wait) {
     const plan::ScheduledPlan turn = best.scheduled.with_wait(wait);
-    return latencies_of(plan::simulate_stream(std::span(&turn, 1), planned.cluster, kRequests, 1,
-                                              {flags.seed, flags.stragglers})
-                            .latencies);
+    return recorded(plan::simulate_stream(std::span(&turn, 1), planned.cluster, kRequests, 1,
+                                          {flags.seed, flags.stragglers})
+                        .latencies);
   };
-  const Latencies first = run(best.plan().wait_seconds), all = run(kForEver);
-  const auto gain = [](double now, double before) { return 100 * (1 - now / before); };
+  const LatencyRecorder first = run(best.plan().wait_seconds), all = run(kForEver);
   if (flags.json) {
     const Json result = {{"model", planned.model},
                          {"plan", best.name},
                          {"stragglers", flags.stragglers},
                          {"requests", kRequests},
-                         {"mean_ms", 1e3 * first.mean},
-                         {"p50_ms", 1e3 * first.median},
-                         {"p99_ms", 1e3 * first.p99},
-                         {"waiting_mean_ms", 1e3 * all.mean},
-                         {"waiting_p50_ms", 1e3 * all.median},
-                         {"waiting_p99_ms", 1e3 * all.p99}};
+                         {"mean_ms", first.mean()},
+                         {"p50_ms", first.quantile(0.5)},
+                         {"p99_ms", first.quantile(0.99)},
+                         {"waiting_mean_ms", all.mean()},
+                         {"waiting_p50_ms", all.quantile(0.5)},
+                         {"waiting_p99_ms", all.quantile(0.99)}};
     std::printf("%s\n", result.dump().c_str());
     return {};
   }
   Table table({"model", "plan", "", "mean ms", "p50", "p99"});
-  table.add({planned.model, best.name, "waiting for all", fixed(1e3 * all.mean, 1),
-             fixed(1e3 * all.median, 1), fixed(1e3 * all.p99, 1)});
-  table.add({"", "", "first that are enough", fixed(1e3 * first.mean, 1),
-             fixed(1e3 * first.median, 1), fixed(1e3 * first.p99, 1)});
-  table.add({"", "", "less", fixed(gain(first.mean, all.mean), 0) + " %",
-             fixed(gain(first.median, all.median), 0) + " %",
-             fixed(gain(first.p99, all.p99), 0) + " %"});
+  const auto add = [&](const std::string& model, const std::string& name, const char* how,
+                       const auto& cell) {
+    table.add({model, name, how, cell(first.mean(), all.mean()),
+               cell(first.quantile(0.5), all.quantile(0.5)),
+               cell(first.quantile(0.99), all.quantile(0.99))});
+  };
+  add(planned.model, best.name, "waiting for all", [](double, double ms) { return fixed(ms, 1); });
+  add("", "", "first that are enough", [](double ms, double) { return fixed(ms, 1); });
+  add("", "", "less",
+      [](double now, double before) { return fixed(100 * (1 - now / before), 0) + " %"; });
   table.print();
   return {};
 }

@@ -5,10 +5,10 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cmath>
 #include <latch>
 #include <mutex>
 #include <thread>
+#include <vector>
 
 namespace shoal {
 namespace {
@@ -21,32 +21,17 @@ double seconds_between(Clock::time_point begin, Clock::time_point end) {
 
 }  // namespace
 
-// Nearest rank: round(share * (n - 1)).
-double percentile(const std::vector<double>& sorted, double share) {
-  return sorted[static_cast<size_t>(std::lround(share * static_cast<double>(sorted.size() - 1)))];
-}
-
-LoadReport report_load(std::vector<double> latencies, double seconds) {
-  if (latencies.empty()) return {};
-  std::ranges::sort(latencies);
-  return {.requests = latencies.size(),
-          .seconds = seconds,
-          .requests_per_s = static_cast<double>(latencies.size()) / seconds,
-          .p50_ms = percentile(latencies, 0.5),
-          .p99_ms = percentile(latencies, 0.99)};
-}
-
 Result<LoadReport> run_closed_loop(size_t clients, std::chrono::duration<double> time,
                                    const std::function<Status()>& request) {
   std::mutex mutex;
   Status failure;
-  std::vector<double> all;
+  LatencyRecorder all;
   // Written before go.count_down(), read after go.wait(): the latch orders them.
   std::atomic<bool> failed = false;
   Clock::time_point start, last;
   std::latch ready(static_cast<std::ptrdiff_t>(clients)), go(1);
   const auto send = [&] {
-    std::vector<double> latencies;
+    LatencyRecorder latencies;
     ready.count_down();
     go.wait();
     Clock::time_point end;
@@ -60,10 +45,10 @@ Result<LoadReport> run_closed_loop(size_t clients, std::chrono::duration<double>
         failure = failed.exchange(true) ? failure : status;
         return;
       }
-      latencies.push_back(1e3 * seconds_between(begin, end));
+      latencies.add(1e3 * seconds_between(begin, end));
     } while (!failed && end - start < time);
     const std::scoped_lock lock(mutex);
-    all.insert(all.end(), latencies.begin(), latencies.end());
+    all += latencies;
     last = std::max(last, end);
   };
   {
@@ -74,7 +59,25 @@ Result<LoadReport> run_closed_loop(size_t clients, std::chrono::duration<double>
     go.count_down();
   }
   SHOAL_TRY(failure);
-  return report_load(std::move(all), seconds_between(start, last));
+  return LoadReport{std::move(all), seconds_between(start, last)};
+}
+
+Result<LatencyRecorder> time_runs(std::chrono::duration<double> time,
+                                  const std::function<Status()>& request,
+                                  const std::function<void(double seconds)>& progress) {
+  constexpr uint64_t kFewest = 3;
+  LatencyRecorder latencies;
+  const auto start = Clock::now();
+  double passed = 0;
+  while (latencies.count() < kFewest || passed < time.count()) {
+    const auto begin = Clock::now();
+    SHOAL_TRY(request());
+    const auto end = Clock::now();
+    latencies.add(1e3 * seconds_between(begin, end));
+    passed = seconds_between(start, end);
+    if (progress) progress(passed);
+  }
+  return latencies;
 }
 
 }  // namespace shoal

@@ -2,31 +2,29 @@
 #pragma once
 
 #include <chrono>
-#include <cstddef>
 #include <functional>
-#include <vector>
 
+#include "shoal/base/latency_recorder.h"
 #include "shoal/base/status.h"
 
 namespace shoal {
 
-// The value that a `share` of the values does not exceed, by the nearest rank: 0.5 is the median.
-// REQUIRES: `sorted` is, and is not empty; 0 <= share <= 1.
-double percentile(const std::vector<double>& sorted, double share);
-
 struct LoadReport {
-  size_t requests = 0;
-  double seconds = 0;  // from the first request to the last answer
-  double requests_per_s = 0;
-  double p50_ms = 0, p99_ms = 0;  // of the time from a request to its answer
-};
+  LatencyRecorder latencies;  // from a request to its answer
+  double seconds = 0;         // from the first request to the last answer
 
-// `latencies` in milliseconds, in any order.
-LoadReport report_load(std::vector<double> latencies, double seconds);
+  double requests_per_s() const { return static_cast<double>(latencies.count()) / seconds; }
+};
 
 // Lets `clients` threads call `request` again and again for so long, each at least once. All begin
 // together. Fails as soon as a request does, with that status.
 Result<LoadReport> run_closed_loop(size_t clients, std::chrono::duration<double> time,
                                    const std::function<Status()>& request);
+
+// One client, on the caller's thread: calls `request` for so long, but at least three times, so
+// that there is a median. `progress`, if it is given, gets the seconds that passed, after each.
+Result<LatencyRecorder> time_runs(std::chrono::duration<double> time,
+                                  const std::function<Status()>& request,
+                                  const std::function<void(double seconds)>& progress = nullptr);
 
 }  // namespace shoal

@@ -5,30 +5,10 @@
 #include <algorithm>
 #include <atomic>
 #include <latch>
-#include <numeric>
+#include <vector>
 
 namespace shoal {
 namespace {
-
-TEST(Percentile, IsTheValueOfTheNearestRank) {
-  EXPECT_EQ(percentile({7}, 0), 7);
-  EXPECT_EQ(percentile({7}, 0.99), 7);
-  EXPECT_EQ(percentile({1, 2, 3}, 0.5), 2);
-  EXPECT_EQ(percentile({1, 2, 3}, 0), 1);
-  EXPECT_EQ(percentile({1, 2, 3}, 1), 3);
-  std::vector<double> hundred(101);
-  std::iota(hundred.begin(), hundred.end(), 0.0);
-  EXPECT_EQ(percentile(hundred, 0.99), 99);
-}
-
-TEST(ReportLoad, CountsAndSorts) {
-  const LoadReport report = report_load({30, 10, 20}, 0.5);
-  EXPECT_EQ(report.requests, 3u);
-  EXPECT_EQ(report.requests_per_s, 6);
-  EXPECT_EQ(report.p50_ms, 20);
-  EXPECT_EQ(report.p99_ms, 30);
-  EXPECT_EQ(report_load({}, 1).requests, 0u);
-}
 
 TEST(ClosedLoop, KeepsAllClientsAtWorkAtOnce) {
   std::latch all(4);
@@ -37,8 +17,9 @@ TEST(ClosedLoop, KeepsAllClientsAtWorkAtOnce) {
     return Status();
   });
   ASSERT_TRUE(report.ok());
-  EXPECT_EQ(report->requests, 4u);
-  EXPECT_LE(report->p50_ms, report->p99_ms);
+  EXPECT_EQ(report->latencies.count(), 4u);
+  EXPECT_DOUBLE_EQ(report->requests_per_s() * report->seconds, 4);
+  EXPECT_LE(report->latencies.max(), 1e3 * report->seconds + 1e-6);
 }
 
 TEST(ClosedLoop, EndsWithTheFirstFailure) {
@@ -48,6 +29,40 @@ TEST(ClosedLoop, EndsWithTheFirstFailure) {
   });
   ASSERT_FALSE(report.ok());
   EXPECT_EQ(report.status().message(), "the fifth");
+}
+
+TEST(TimeRuns, TimesThreeAtLeast) {
+  int calls = 0;
+  std::vector<double> passed;
+  const auto latencies = time_runs(
+      std::chrono::seconds(0),
+      [&] {
+        ++calls;
+        return Status();
+      },
+      [&](double seconds) { passed.push_back(seconds); });
+  ASSERT_TRUE(latencies.ok());
+  EXPECT_EQ(calls, 3);
+  EXPECT_EQ(latencies->count(), 3u);
+  ASSERT_EQ(passed.size(), 3u);
+  EXPECT_TRUE(std::ranges::is_sorted(passed));
+  EXPECT_LE(3 * latencies->mean(), 1e3 * passed.back() + 1e-6) << "what runs take has passed";
+}
+
+TEST(TimeRuns, GoesOnUntilTheTimeIsOver) {
+  double passed = 0;
+  const auto latencies = time_runs(
+      std::chrono::milliseconds(5), [] { return Status(); }, [&](double now) { passed = now; });
+  ASSERT_TRUE(latencies.ok());
+  EXPECT_GE(passed, 0.005);
+}
+
+TEST(TimeRuns, EndsWithTheFirstFailure) {
+  int calls = 0;
+  const auto latencies = time_runs(std::chrono::hours(1), [&] {
+    return ++calls == 2 ? Status(Code::kInternal, "the second") : Status();
+  });
+  EXPECT_EQ(latencies.status().message(), "the second");
 }
 
 }  // namespace

@@ -1,24 +1,29 @@
-// LatencyRecorder: quantiles of any number of latencies, to half a percent, in constant memory.
+// LatencyRecorder: quantiles of any number of latencies in bounded memory.
 #pragma once
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 namespace shoal {
 
-// A histogram whose buckets grow by half a percent each, from a microsecond to a quarter of an
-// hour. Not thread-safe.
+// Quantiles are exact up to kExact latencies. Of more there is a histogram whose buckets grow by
+// half a percent each, from a microsecond to a quarter of an hour. Not thread-safe.
 class LatencyRecorder {
  public:
+  static constexpr size_t kExact = size_t{1} << 16;
+
   void add(double ms);
+  // Adds all latencies of another recorder.
+  LatencyRecorder& operator+=(const LatencyRecorder& other);
 
   uint64_t count() const { return count_; }
   double max() const { return max_; }
   double mean() const { return count_ > 0 ? sum_ / static_cast<double>(count_) : 0; }
 
-  // The latency that a `share` of the requests did not exceed: quantile(0.99) is the p99. Zero if
-  // there are none. REQUIRES: 0 <= share <= 1
+  // The latency that a `share` of the requests did not exceed, by the nearest rank: quantile(0.99)
+  // is the p99. Zero if there are none. REQUIRES: 0 <= share <= 1
   double quantile(double share) const;
 
  private:
@@ -27,6 +32,7 @@ class LatencyRecorder {
 
   static size_t bucket_of(double ms);
 
+  std::vector<double> exact_;  // all latencies; empty if there are more than kExact
   std::array<uint64_t, kBuckets> counts_{};
   uint64_t count_ = 0;
   double max_ = 0, sum_ = 0;
