@@ -35,10 +35,6 @@ void print_segments(const Planned& planned) {
   for (size_t s = 0; s < best.plan().segments.size(); ++s) {
     const plan::Segment& segment = best.plan().segments[s];
     const auto nodes = best.graph().nodes();
-    double slowest = 0;
-    for (const plan::Span& span : best.timeline.tasks[s]) {
-      slowest = std::max(slowest, span.end - span.begin);
-    }
     int64_t received = 0;
     for (const plan::Transfer& transfer : best.schedule().transfers) {
       if (transfer.segment == s) received += bytes_of(best.graph(), transfer.piece);
@@ -46,7 +42,7 @@ void print_segments(const Planned& planned) {
     table.add({std::to_string(segment.nodes.end - segment.nodes.begin),
                place_of(best.graph(), nodes[segment.nodes.begin]),
                place_of(best.graph(), nodes[segment.nodes.end - 1]), segment.split,
-               fixed(1e3 * slowest, 1), in_bytes(received)});
+               fixed(1e3 * best.timeline.longest_task(s), 1), in_bytes(received)});
   }
   table.print();
 }
@@ -82,7 +78,8 @@ void print(const Planned& planned) {
               fixed(planned.speedup(), 2).c_str(),
               fixed(1e3 * planned.single.timeline.seconds, 1).c_str(),
               in_bytes(static_cast<long long>(best.timeline.wire_bytes)).c_str(), halos.c_str());
-  if (const std::string text = price(planned); !text.empty()) std::printf("%s\n", text.c_str());
+  if (const std::string text = price(planned); !text.empty())
+    std::printf("%s\n", text.c_str());
   for (size_t i = 1; i < std::min<size_t>(planned.plans.size(), 3); ++i) {
     const Prediction& other = planned.plans[i];
     std::printf("%s: %s ms: %s\n", other.name.c_str(),

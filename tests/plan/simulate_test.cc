@@ -140,5 +140,17 @@ TEST(Simulation, OfRequestsAddsUpToTheirStream) {
   }
 }
 
+TEST(Timeline, MeasuresSegmentsAndTasks) {
+  Timeline line;
+  line.seconds = 10;
+  line.tasks = {{{1, 3}, {2, 5}, {0, 0}}, {{6, 9}}, {{0, 0}}};
+  EXPECT_EQ(line.segment_seconds(0), 4) << "a task that was not needed did not begin at 0";
+  EXPECT_EQ(line.segment_seconds(1), 3);
+  EXPECT_EQ(line.segment_seconds(2), 0);
+  EXPECT_EQ(line.longest_task(0), 3);
+  EXPECT_EQ(line.longest_task(2), 0);
+  EXPECT_EQ(line.longest_task(), 3);
+}
+
 }  // namespace
 }  // namespace shoal::plan

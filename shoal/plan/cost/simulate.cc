@@ -62,6 +62,28 @@ double answer_seconds(const Steps& steps, const ClusterProfile& cluster) {
   return Simulation(cluster, std::span(&steps, 1), 1, 1).run()[0].answered;
 }
 
+double Timeline::segment_seconds(size_t segment) const {
+  Span all;
+  for (const Span& task : tasks[segment]) {
+    if (task.end == 0) continue;
+    all.begin = all.end == 0 ? task.begin : std::min(all.begin, task.begin);
+    all.end = std::max(all.end, task.end);
+  }
+  return all.end - all.begin;
+}
+
+double Timeline::longest_task(size_t segment) const {
+  double longest = 0;
+  for (const Span& task : tasks[segment]) longest = std::max(longest, task.end - task.begin);
+  return longest;
+}
+
+double Timeline::longest_task() const {
+  double longest = 0;
+  for (size_t s = 0; s < tasks.size(); ++s) longest = std::max(longest, longest_task(s));
+  return longest;
+}
+
 double Stream::requests_per_second() const {
   // The first half fills the pipeline; its answers would count the latency as throughput.
   const size_t half = answered.size() / 2;

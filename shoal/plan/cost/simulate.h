@@ -21,11 +21,17 @@ struct Span {
 
 struct Timeline {
   double seconds = 0;                    // until the coordinator has the answer
-  std::vector<std::vector<Span>> tasks;  // by segment and task
+  std::vector<std::vector<Span>> tasks;  // by segment and task; empty if it was not needed
   std::vector<Span> transfers;           // as in the schedule; before 0: it was not needed
   std::vector<double> compute_seconds;   // by worker
   std::vector<double> transfer_seconds;  // by worker, sending and receiving
   double wire_bytes = 0;
+
+  // From the begin of a segment's first task to the end of its last; tasks that were not needed do
+  // not count.
+  double segment_seconds(size_t segment) const;
+  double longest_task(size_t segment) const;  // in seconds
+  double longest_task() const;                // of all segments
 };
 
 Timeline simulate(const Graph& graph, const Plan& plan, const Schedule& schedule,
