@@ -75,6 +75,28 @@ TEST(Comparison, SplitsWhatAPlanTakesMoreIntoComputingAndWaiting) {
   EXPECT_EQ(difference(made.best(), made.best()).compute_seconds, 0);
 }
 
+TEST(Comparison, TakesMeasuredTimes) {
+  const auto made = *compare_plans(network("lenet5"), cluster_of(2, "pi4", "gigabit"), {});
+  Timeline single = made.single.timeline, best = made.best().timeline;
+  single.seconds = 3;
+  best.seconds = 2;
+  best.wire_bytes = 0;
+  const Comparison measured = with_measured(made, single, best);
+  EXPECT_EQ(measured.speedup(), 1.5);
+  EXPECT_EQ(measured.best().timeline.wire_bytes, made.best().timeline.wire_bytes);
+  EXPECT_EQ(measured.best().name, made.best().name);
+  EXPECT_EQ(measured.plans.size(), made.plans.size());
+}
+
+TEST(WithoutSpare, LeavesOutAsManyWorkersAsMayBeLost) {
+  const PlanOptions two = without_spare({.survive = 2}, 5);
+  EXPECT_EQ(two.survive, 0);
+  EXPECT_EQ(two.excluded, (std::vector<int>{4, 3}));
+  const PlanOptions others = without_spare({.excluded = {4}, .survive = 1}, 5);
+  EXPECT_EQ(others.excluded, (std::vector<int>{4, 3})) << "one that takes part";
+  EXPECT_EQ(without_spare({}, 5).excluded, std::vector<int>());
+}
+
 TEST(Survival, NeedsOneWorkerMoreThanLosses) {
   EXPECT_TRUE(check_survival(1, 0, 0).ok());
   EXPECT_TRUE(check_survival(3, 1, 1).ok());

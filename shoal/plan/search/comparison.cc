@@ -34,6 +34,24 @@ Result<Comparison> compare_plans(const Graph& graph, ClusterProfile cluster,
   return Comparison{std::move(cluster), std::move(plans), std::move(single)};
 }
 
+Comparison with_measured(Comparison made, Timeline single, Timeline best) {
+  const double wire_bytes = made.best().timeline.wire_bytes;
+  made.plans[0].timeline = std::move(best);
+  made.plans[0].timeline.wire_bytes = wire_bytes;
+  made.single.timeline = std::move(single);
+  return made;
+}
+
+PlanOptions without_spare(PlanOptions options, size_t workers) {
+  for (int worker = static_cast<int>(workers) - 1; worker >= 0 && options.survive > 0; --worker) {
+    if (std::ranges::find(options.excluded, worker) != options.excluded.end()) continue;
+    options.excluded.push_back(worker);
+    --options.survive;
+  }
+  options.survive = 0;
+  return options;
+}
+
 Advice advise(const Comparison& made) {
   Advice advice{.use = Use::kAll,
                 .used = workers_of(made.best().plan()).size(),

@@ -28,6 +28,14 @@ struct Comparison {
 Result<Comparison> compare_plans(const Graph& graph, ClusterProfile cluster,
                                  const PlanOptions& options);
 
+// Measured times in place of predicted ones, for `single` and for the best plan. Bytes on the wire
+// are those of the prediction: a measurement has none.
+Comparison with_measured(Comparison made, Timeline single, Timeline best);
+
+// Options for the yardstick of redundancy: as many workers fewer as may be lost, and none to spare,
+// so that each computes as much as it does by a plan that survives. The last ones are left out.
+PlanOptions without_spare(PlanOptions options, size_t workers);
+
 // Everything on the worker that is fastest alone, those in `excluded` left out. Memory is not
 // checked: this is the yardstick for speedups, not a plan to deploy.
 Result<Prediction> plan_for_best(const Graph& graph, const ClusterProfile& cluster,
