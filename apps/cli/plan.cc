@@ -78,14 +78,14 @@ void print(const Planned& planned) {
               fixed(planned.speedup(), 2).c_str(),
               fixed(1e3 * planned.single.timeline.seconds, 1).c_str(),
               in_bytes(static_cast<long long>(best.timeline.wire_bytes)).c_str(), halos.c_str());
-  if (const std::string text = price(planned); !text.empty())
+  if (const std::string text = price_text(planned); !text.empty())
     std::printf("%s\n", text.c_str());
   for (size_t i = 1; i < std::min<size_t>(planned.plans.size(), 3); ++i) {
     const Prediction& other = planned.plans[i];
     std::printf("%s: %s ms: %s\n", other.name.c_str(),
                 fixed(1e3 * other.timeline.seconds, 1).c_str(), why_slower(planned, other).c_str());
   }
-  std::printf("%s\n", advice(planned).c_str());
+  std::printf("%s\n", advice_text(planned).c_str());
 }
 
 template <class Made>

@@ -220,7 +220,7 @@ std::string to_html(const Planned& planned) {
     const Prediction& other = planned.plans[i];
     others += list_item(other.name, 1e3 * other.timeline.seconds, why_slower(planned, other));
   }
-  return page(planned.model, to_svg(planned), advice(planned), others,
+  return page(planned.model, to_svg(planned), advice_text(planned), others,
               to_text(planned.best().graph(), planned.best().plan()));
 }
 
@@ -230,7 +230,7 @@ std::string to_html(const PlannedStream& planned) {
     const plan::StreamPrediction& other = planned.plans[i];
     others += list_item(other.name, period_ms(other), why_slower(other));
   }
-  return page(planned.model, to_svg(planned), advice(planned), others, text_of(planned));
+  return page(planned.model, to_svg(planned), advice_text(planned), others, text_of(planned));
 }
 
 }  // namespace shoal::cli

@@ -10,6 +10,7 @@
 #include "cluster_flags.h"
 #include "shoal/graph/graph.h"
 #include "shoal/plan/search/comparison.h"
+#include "shoal/plan/search/explanation.h"
 #include "wire_flags.h"
 
 namespace shoal::cli {
@@ -52,17 +53,9 @@ Status check_survival(const PlanFlags& flags, const plan::ClusterProfile& cluste
 
 Result<Planned> make_planned(const PlanFlags& flags, const ProfileOf& profile_of);
 Result<Planned> make_planned(const PlanFlags& flags, plan::ClusterProfile cluster);
-
-// Why a plan is slower than the best, in numbers.
-std::string why_slower(const Planned& planned, const plan::Prediction& other);
-
-// The price of surviving losses; empty where nothing is to be survived.
-std::string price(const Planned& planned);
-
-// Whether all the workers are of use.
-std::string advice(const Planned& planned);
-// `one_worker` is what one worker alone does: "takes 1.2 s".
-std::string advice_text(const plan::Advice& advice, const std::string& one_worker);
+// With other options than the flags ask for.
+Result<Planned> make_planned(const PlanFlags& flags, plan::PlanOptions options,
+                             const ProfileOf& profile_of);
 
 // The plan for scripts, whose fields are stable: docs/reference/cli.md.
 Json to_json(const Planned& planned);

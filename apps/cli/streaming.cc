@@ -51,18 +51,6 @@ Result<PlannedStream> make_planned_stream(const PlanFlags& flags, const ProfileO
 
 double period_ms(const StreamPrediction& plan) { return 1e3 / plan.requests_per_second(); }
 
-std::string why_slower(const StreamPrediction& other) {
-  const plan::Period period = period_of(other);
-  return "its busiest worker computes " + fixed(1e3 * period.compute_seconds, 1) +
-         " ms and its busiest link is in use " + fixed(1e3 * period.transfer_seconds, 1) +
-         " ms for every request";
-}
-
-std::string advice(const PlannedStream& planned) {
-  return advice_text(advise(planned),
-                     "answers every " + fixed(1e3 / planned.single_per_second, 1) + " ms");
-}
-
 std::string text_of(const PlannedStream& planned) {
   std::string text;
   const auto& turns = planned.best().turns;
@@ -104,7 +92,7 @@ void print(const PlannedStream& planned) {
     std::printf("%s: every %s ms: %s\n", other.name.c_str(), fixed(period_ms(other), 1).c_str(),
                 why_slower(other).c_str());
   }
-  std::printf("%s\n", advice(planned).c_str());
+  std::printf("%s\n", advice_text(planned).c_str());
 }
 
 Json to_json(const PlannedStream& planned) {
@@ -134,7 +122,7 @@ Json to_json(const PlannedStream& planned) {
           {"plan", text_of(planned)},
           {"workers", std::move(workers)},
           {"alternatives", std::move(others)},
-          {"advice", advice(planned)}};
+          {"advice", advice_text(planned)}};
 }
 
 }  // namespace shoal::cli

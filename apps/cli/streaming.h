@@ -19,10 +19,7 @@ Result<PlannedStream> make_planned_stream(const PlanFlags& flags, plan::ClusterP
 
 void print(const PlannedStream& planned);
 
-// The costs of a plan, in numbers; whether all workers are of use; the plans that requests use in
-// turn.
-std::string why_slower(const plan::StreamPrediction& other);
-std::string advice(const PlannedStream& planned);
+// The plans that requests use in turn.
 std::string text_of(const PlannedStream& planned);
 double period_ms(const plan::StreamPrediction& plan);  // between answers
 

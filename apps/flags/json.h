@@ -1,5 +1,5 @@
-// Json: what commands print for scripts. Values are put together here and written by nlohmann-json,
-// in json.cc only: reading that takes a compiler five seconds.
+// Json: what commands print for scripts. Values are put together here, and read and written by
+// nlohmann-json, in json.cc only: that takes a compiler five seconds.
 //
 //   Json result = {{"model", name}, {"runs", 3}, {"sizes", Json::array({1, 2})}};
 //   result["median_ms"] = 0.5;
@@ -16,6 +16,8 @@
 #include <utility>
 #include <variant>
 #include <vector>
+
+#include "shoal/base/status.h"
 
 namespace shoal::cli {
 
@@ -40,6 +42,8 @@ class Json {
   Json(std::initializer_list<Member> members);
 
   static Json array(std::initializer_list<Json> elements = {});
+  // kCorrupt if the text is no JSON.
+  static Result<Json> parse(std::string_view text);
   static Json object() { return Json(std::initializer_list<Member>{}); }
 
   Json& operator[](const std::string& key);  // REQUIRES: an object, or null, which becomes one
@@ -52,7 +56,7 @@ class Json {
   std::string dump(int indent = -1) const;
 
  private:
-  friend class JsonWriter;
+  friend class JsonConverter;
   using Elements = std::vector<Json>;
   using Members = std::map<std::string, Json>;
 

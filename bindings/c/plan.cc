@@ -31,7 +31,8 @@ Status plan_model(const shoal_model* model, const shoal_plan_options* given, cha
   SHOAL_TRY(require(json, "json"));
   SHOAL_ASSIGN(const plan::SummaryOptions options, summary_options(given));
   SHOAL_ASSIGN(const LoadedGraph loaded, model->model.graph());
-  SHOAL_ASSIGN(const plan::Summary summary, plan::summarize(loaded.graph, options));
+  SHOAL_ASSIGN(plan::Summary summary, plan::summarize(loaded.graph, options));
+  summary.model = model->model.name();
   SHOAL_ASSIGN(*json, copy_of(plan::to_json(summary)));
   return {};
 }

@@ -19,5 +19,24 @@ TEST(Printable, ShowsWhatIsNoUtf8) {
 
 TEST(Printable, CutsAtTheLimit) { EXPECT_EQ(printable("abcdef", 3), "abc..."); }
 
+TEST(ValidUtf8, KeepsWhatIs) {
+  for (const char* text : {"", "plain\n\x1b[0m",
+                           "Gr\xC3\xB6\xC3\x9F"
+                           "e",
+                           "\xF0\x9F\x90\x9F"}) {
+    EXPECT_EQ(valid_utf8(text), text);
+  }
+}
+
+TEST(ValidUtf8, ReplacesEveryByteThatIsNot) {
+  EXPECT_EQ(valid_utf8("a\xff"
+                       "b"),
+            "a\xEF\xBF\xBD"
+            "b");
+  EXPECT_EQ(valid_utf8("\xC3"), "\xEF\xBF\xBD") << "cut off";
+  EXPECT_EQ(valid_utf8("\xC0\x80"), "\xEF\xBF\xBD\xEF\xBF\xBD") << "overlong";
+  EXPECT_EQ(valid_utf8("\xED\xA0\x80"), "\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD") << "a surrogate";
+}
+
 }  // namespace
 }  // namespace shoal

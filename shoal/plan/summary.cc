@@ -1,12 +1,14 @@
 #include "shoal/plan/summary.h"
 
+#include <algorithm>
 #include <set>
+#include <span>
 
 #include "shoal/base/json_text.h"
+#include "shoal/base/printable.h"
 #include "shoal/passes/passes.h"
-#include "shoal/plan/cost/plan_stats.h"
 #include "shoal/plan/device_presets.h"
-#include "shoal/plan/search/comparison.h"
+#include "shoal/plan/search/comparison_summary.h"
 
 namespace shoal::plan {
 namespace {
@@ -15,16 +17,63 @@ namespace {
 constexpr size_t kMaxWorkers = 1024;
 constexpr int kMaxLosses = 2;
 
-// Written by hand: this room depends on no JSON library.
-std::string field(std::string_view name, const std::string& value) {
-  return json_text(name) + ":" + value;
-}
+// Written by hand: this room depends on no JSON library. Names come from models, and may hold any
+// bytes.
+class JsonObject {
+ public:
+  JsonObject& add(std::string_view name, std::string_view text) {
+    return add_value(name, json_text(valid_utf8(text)));
+  }
+  JsonObject& add(std::string_view name, double number) {
+    return add_value(name, json_number(number));
+  }
+  JsonObject& add_count(std::string_view name, int64_t count) {
+    return add_value(name, std::to_string(count));
+  }
+  JsonObject& add_value(std::string_view name, const std::string& value) {
+    members_ += (members_.empty() ? "" : ",") + json_text(name) + ":" + value;
+    return *this;
+  }
+  std::string text() const { return "{" + members_ + "}"; }
+
+ private:
+  std::string members_;
+};
 
 std::string to_json(const WorkerSummary& worker) {
-  return "{" + field("name", json_text(worker.name)) + "," +
-         field("compute_ms", json_number(1e3 * worker.compute_seconds)) + "," +
-         field("transfer_ms", json_number(1e3 * worker.transfer_seconds)) + "," +
-         field("memory_bytes", json_number(worker.memory_bytes)) + "}";
+  return JsonObject()
+      .add("name", worker.name)
+      .add("compute_ms", 1e3 * worker.compute_seconds)
+      .add("transfer_ms", 1e3 * worker.transfer_seconds)
+      .add("memory_bytes", worker.memory_bytes)
+      .text();
+}
+
+std::string to_json(const KindSummary& kind) {
+  return JsonObject()
+      .add("name", kind.kind)
+      .add("predicted_ms", 1e3 * kind.seconds)
+      .add("why_slower", kind.why_slower)
+      .text();
+}
+
+std::string to_json(const PriceSummary& price) {
+  return JsonObject()
+      .add("unprotected_ms", 1e3 * price.unprotected_seconds)
+      .add("repeated_ms", 1e3 * price.repeated_seconds)
+      .add("compute", price.compute)
+      .add("repeated_compute", price.repeated_compute)
+      .add("wire_bytes", price.wire_bytes)
+      .add("memory_bytes", price.memory_bytes)
+      .add_count("codes", static_cast<int64_t>(price.codes))
+      .text();
+}
+
+template <class T>
+std::string list_of(std::span<const T> all) {
+  std::string list;
+  for (const T& one : all) list += (list.empty() ? "" : ",") + to_json(one);
+  return "[" + list + "]";
 }
 
 template <class Presets>
@@ -51,15 +100,6 @@ Status check_options(const SummaryOptions& options) {
   return check_survival(options.workers, excluded.size(), options.survive);
 }
 
-SegmentSummary summary_of(const Graph& graph, const Segment& segment) {
-  SegmentSummary summary{.split = segment.split, .nodes = {}, .workers = {}};
-  for (size_t n = segment.nodes.begin; n < segment.nodes.end; ++n) {
-    summary.nodes.push_back(place_of(graph, graph.nodes()[n]));
-  }
-  for (const Task& task : segment.tasks) summary.workers.push_back(task.worker);
-  return summary;
-}
-
 }  // namespace
 
 Result<Summary> summarize(const Graph& graph, const SummaryOptions& options) {
@@ -71,42 +111,31 @@ Result<Summary> summarize(const Graph& graph, const SummaryOptions& options) {
   SHOAL_ASSIGN(const Comparison made,
                compare_plans(optimized, uniform_cluster(options.workers, device, link),
                              {.excluded = options.excluded, .survive = options.survive}));
-  const Prediction& best = made.best();
-  Summary summary{.kind = best.name,
-                  .seconds = best.timeline.seconds,
-                  .single_seconds = made.single.timeline.seconds,
-                  .wire_bytes = best.timeline.wire_bytes,
-                  .messages = best.schedule().transfers.size(),
-                  .survives = best.plan().survives,
-                  .workers = {},
-                  .text = to_text(best.graph(), best.plan())};
-  const auto memory = memory_bytes(best.graph(), best.plan(), best.schedule(), options.workers);
-  for (size_t w = 0; w < options.workers; ++w) {
-    summary.workers.push_back({made.cluster.workers[w].name, best.timeline.compute_seconds[w],
-                               best.timeline.transfer_seconds[w], memory[w]});
-  }
-  for (const Segment& segment : best.plan().segments) {
-    summary.segments.push_back(summary_of(best.graph(), segment));
-  }
-  for (const Prediction& plan : made.plans) {
-    summary.kinds.push_back({plan.name, plan.timeline.seconds});
-  }
-  return summary;
+  return summarize(made);
 }
 
 std::string to_json(const Summary& summary) {
-  std::string workers;
-  for (const WorkerSummary& worker : summary.workers) {
-    workers += (workers.empty() ? "" : ",") + to_json(worker);
-  }
-  return "{" + field("kind", json_text(summary.kind)) + "," +
-         field("predicted_ms", json_number(1e3 * summary.seconds)) + "," +
-         field("single_ms", json_number(1e3 * summary.single_seconds)) + "," +
-         field("speedup", json_number(summary.speedup())) + "," +
-         field("wire_bytes", json_number(summary.wire_bytes)) + "," +
-         field("messages", std::to_string(summary.messages)) + "," +
-         field("survive", std::to_string(summary.survives)) + "," +
-         field("workers", "[" + workers + "]") + "," + field("plan", json_text(summary.text)) + "}";
+  constexpr size_t kAlternatives = 2;  // to say why they lose; more tell nothing new
+  const std::span<const KindSummary> kinds = summary.kinds;
+  const std::span<const KindSummary> others = kinds.subspan(std::min<size_t>(1, kinds.size()));
+  JsonObject object;
+  object.add("model", summary.model)
+      .add("kind", summary.kind)
+      .add("predicted_ms", 1e3 * summary.seconds)
+      .add("cluster_ms", 1e3 * summary.seconds)
+      .add("single_ms", 1e3 * summary.single_seconds)
+      .add("speedup", summary.speedup())
+      .add("wire_bytes", summary.wire_bytes)
+      .add_count("halo_bytes", summary.halo_bytes)
+      .add_count("messages", static_cast<int64_t>(summary.messages))
+      .add("error", summary.error)
+      .add_count("survive", summary.survives)
+      .add_value("workers", list_of<WorkerSummary>(summary.workers))
+      .add_value("alternatives", list_of(others.first(std::min(kAlternatives, others.size()))))
+      .add("advice", summary.advice)
+      .add("plan", summary.text);
+  if (summary.price) object.add_value("price", to_json(*summary.price));
+  return object.text();
 }
 
 std::vector<std::string_view> device_names() { return names_of(device_presets()); }

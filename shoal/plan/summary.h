@@ -6,6 +6,8 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -45,20 +47,35 @@ struct SegmentSummary {
 struct KindSummary {
   std::string kind;
   double seconds = 0;
+  std::string why_slower = {};  // than the best of all, in words; empty for that one
+};
+
+// Cost of surviving losses, against the best plan that survives none.
+struct PriceSummary {
+  double unprotected_seconds = 0;            // of a plan that survives none
+  double repeated_seconds = 0;               // of that plan with everything repeated
+  double compute = 1, repeated_compute = 1;  // multiples of that plan's products
+  double wire_bytes = 0, memory_bytes = 0;   // more than without, over all devices
+  size_t codes = 0;                          // layers that get parities
 };
 
 // The best plan that was found, as predicted.
 struct Summary {
+  std::string model = {};              // its name; empty: not known
   std::string kind;                    // how the network is split: "rows", "one worker"
   double seconds = 0;                  // from the request to the answer
   double single_seconds = 0;           // the same on the best device alone
   double wire_bytes = 0;               // that travel between devices
-  size_t messages = 0;                 // in which they do
+  int64_t halo_bytes = 0;              // part of them that several devices read
+  size_t messages = 0;                 // number of messages that carry them
+  double error = 0;                    // by rounding on the wire: a part of the largest element
   int survives = 0;                    // number of devices that may be lost
   std::vector<WorkerSummary> workers;  // one for each device
   std::vector<SegmentSummary> segments = {};
-  std::vector<KindSummary> kinds = {};  // that were compared, the best first
-  std::string text;                     // the plan as text: the tasks of each worker
+  std::vector<KindSummary> kinds = {};     // that were compared, the best first
+  std::optional<PriceSummary> price = {};  // of a plan that survives losses
+  std::string advice = {};                 // whether all devices are of use, in words
+  std::string text;                        // the plan as text: the tasks of each worker
 
   // How many times as fast as one device alone.
   double speedup() const { return single_seconds / seconds; }
@@ -69,7 +86,7 @@ struct Summary {
 // where so few workers cannot survive what they are to.
 Result<Summary> summarize(const Graph& graph, const SummaryOptions& options = {});
 
-// One JSON object, with the names that `shoal plan --json` uses.
+// One JSON object: what `shoal plan --json` prints (docs/reference/cli.md).
 std::string to_json(const Summary& summary);
 
 // The profiles that are built in.

@@ -49,6 +49,22 @@ TEST(Json, IsValidWhateverItHolds) {
   EXPECT_EQ(Json("\xff").dump(), "\"\xEF\xBF\xBD\"");
 }
 
+TEST(Json, ReadsWhatItWrites) {
+  for (const char* text :
+       {"null", "true", "-3", "18446744073709551615", "0.25", "1e+300", R"("a\"\n")", "[]", "{}",
+        R"([1,[2,{}],"x"])", R"({"a":{"b":[null,false]},"c":1.5})"}) {
+    const auto json = Json::parse(text);
+    ASSERT_TRUE(json.ok()) << text;
+    EXPECT_EQ(json->dump(), text);
+  }
+}
+
+TEST(Json, RefusesWhatIsNone) {
+  for (const char* text : {"", "{", "[1,]", "{\"a\"}", "1 2", "\"\xff\"", "nan"}) {
+    EXPECT_EQ(Json::parse(text).status().code(), Code::kCorrupt) << text;
+  }
+}
+
 TEST(Json, IndentsForPeople) { EXPECT_EQ((Json{{"a", 1}}.dump(2)), "{\n  \"a\": 1\n}"); }
 
 }  // namespace

@@ -117,6 +117,20 @@ TEST(StreamComparison, FindsReplicasOfUseAndLeavesOneWorkerOutWhereForced) {
   EXPECT_LE(period.compute_seconds, period.seconds * 1.001);
 }
 
+TEST(StreamComparison, ExplainsItselfInWords) {
+  auto made = *compare_streams(network("lenet5"), cluster_of(2, "pi4", "gigabit"), {});
+  StreamPrediction& best = made.plans[0];
+  best.stream.answered = {1, 2, 3, 4};
+  best.stream.compute_seconds = {4, 2};
+  best.stream.transfer_seconds = {0.4, 0.8};
+  EXPECT_EQ(why_slower(best),
+            "its busiest worker computes 1000.0 ms and its busiest link is in use 200.0 ms for "
+            "every request");
+  made.single_per_second = best.requests_per_second();
+  EXPECT_EQ(advice_text(made),
+            "More devices do not help: one worker alone answers every 1000.0 ms.");
+}
+
 TEST(StreamComparison, SaysHowManyWorkersAStreamUses) {
   const StreamOptions options{.stages = false, .excluded = {3}};
   const auto made = compare_streams(network("lenet5"), cluster_of(4, "pi4", "gigabit"), options);

@@ -63,19 +63,79 @@ TEST(Summary, RefusesWhatThereIsNot) {
   EXPECT_EQ(summarize(graph, {.workers = 1, .survive = 1}).status().code(), Code::kInvalidArgument);
 }
 
+TEST(Summary, SaysWhyOthersAreSlowerAndWhetherAllDevicesHelp) {
+  const auto summary = summarize(*zoo::build("alexnet"), {.workers = 4});
+  ASSERT_TRUE(summary.ok()) << summary.status().message();
+  ASSERT_GT(summary->kinds.size(), 1u);
+  EXPECT_EQ(summary->kinds[0].why_slower, "");
+  EXPECT_TRUE(summary->kinds[1].why_slower.starts_with("its busiest worker computes "));
+  EXPECT_EQ(summary->advice, "All 4 workers are of use.");
+  EXPECT_GT(summary->halo_bytes, 0);
+  EXPECT_LT(static_cast<double>(summary->halo_bytes), summary->wire_bytes);
+  EXPECT_FALSE(summary->price);
+}
+
+TEST(Summary, HasAPriceWhereItSurvives) {
+  const auto summary = summarize(*zoo::build("lenet5"), {.workers = 5, .survive = 1});
+  ASSERT_TRUE(summary.ok()) << summary.status().message();
+  ASSERT_TRUE(summary->price);
+  EXPECT_GT(summary->price->compute, 1);
+  EXPECT_EQ(summary->price->repeated_compute, 2);
+  EXPECT_GT(summary->price->unprotected_seconds, 0);
+}
+
+Summary small_summary() {
+  return {.model = "m",
+          .kind = "rows",
+          .seconds = 0.002,
+          .single_seconds = 0.004,
+          .wire_bytes = 100,
+          .halo_bytes = 20,
+          .messages = 3,
+          .error = 0.5,
+          .survives = 1,
+          .workers = {{"a \"b\"", 0.001, 0.0005, 8}},
+          .advice = "Yes.",
+          .text = "one\ntwo"};
+}
+
 TEST(Summary, IsOneObjectInJson) {
-  const Summary summary{.kind = "rows",
-                        .seconds = 0.002,
-                        .single_seconds = 0.004,
-                        .wire_bytes = 100,
-                        .messages = 3,
-                        .survives = 1,
-                        .workers = {{"a \"b\"", 0.001, 0.0005, 8}},
-                        .text = "one\ntwo"};
-  EXPECT_EQ(to_json(summary),
-            R"({"kind":"rows","predicted_ms":2,"single_ms":4,"speedup":2,"wire_bytes":100,)"
-            R"("messages":3,"survive":1,"workers":[{"name":"a \"b\"","compute_ms":1,)"
-            R"("transfer_ms":0.5,"memory_bytes":8}],"plan":"one\u000atwo"})");
+  EXPECT_EQ(to_json(small_summary()),
+            R"({"model":"m","kind":"rows","predicted_ms":2,"cluster_ms":2,"single_ms":4,)"
+            R"("speedup":2,"wire_bytes":100,"halo_bytes":20,"messages":3,"error":0.5,"survive":1,)"
+            R"("workers":[{"name":"a \"b\"","compute_ms":1,"transfer_ms":0.5,"memory_bytes":8}],)"
+            R"("alternatives":[],"advice":"Yes.","plan":"one\u000atwo"})");
+}
+
+TEST(Summary, TellsOfTwoAlternativesInJson) {
+  Summary summary = small_summary();
+  summary.kinds = {{"rows", 0.002}, {"grid", 0.003, "why"}, {"none", 0.004, "so"}, {"more", 1, ""}};
+  EXPECT_NE(to_json(summary).find(
+                R"("alternatives":[{"name":"grid","predicted_ms":3,"why_slower":"why"},)"
+                R"({"name":"none","predicted_ms":4,"why_slower":"so"}],)"),
+            std::string::npos)
+      << to_json(summary);
+}
+
+TEST(Summary, TellsThePriceInJson) {
+  Summary summary = small_summary();
+  summary.price = PriceSummary{.unprotected_seconds = 0.001,
+                               .repeated_seconds = 0.003,
+                               .compute = 1.5,
+                               .repeated_compute = 2,
+                               .wire_bytes = 7,
+                               .memory_bytes = 9,
+                               .codes = 4};
+  EXPECT_TRUE(to_json(summary).ends_with(
+      R"("price":{"unprotected_ms":1,"repeated_ms":3,"compute":1.5,"repeated_compute":2,)"
+      R"("wire_bytes":7,"memory_bytes":9,"codes":4}})"))
+      << to_json(summary);
+}
+
+TEST(Summary, IsUtf8InJsonWhateverAModelNames) {
+  Summary summary = small_summary();
+  summary.text = "x\xff";
+  EXPECT_NE(to_json(summary).find("\"plan\":\"x\xEF\xBF\xBD\""), std::string::npos);
 }
 
 TEST(Summary, NamesTheProfilesThereAre) {

@@ -143,7 +143,7 @@ void print(const Planned& planned, const ClusterFigures& figures) {
   table.add({"speed-up", fixed(planned.speedup(), 2),
              fixed(figures.single.seconds / figures.many.seconds, 2)});
   table.print();
-  std::printf("%s\n", advice(planned).c_str());
+  std::printf("%s\n", advice_text(planned).c_str());
 }
 
 }  // namespace

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 
+#include "shoal/base/number_text.h"
+#include "shoal/plan/search/explanation.h"
+
 namespace shoal::plan {
 
 Result<StreamComparison> compare_streams(Graph graph, ClusterProfile cluster,
@@ -38,6 +41,18 @@ Period period_of(const StreamPrediction& plan) {
   return {1 / plan.requests_per_second(),
           seconds_per_request(plan, std::ranges::max(plan.stream.compute_seconds)),
           seconds_per_request(plan, std::ranges::max(plan.stream.transfer_seconds))};
+}
+
+std::string why_slower(const StreamPrediction& plan) {
+  const Period period = period_of(plan);
+  return "its busiest worker computes " + fixed(1e3 * period.compute_seconds, 1) +
+         " ms and its busiest link is in use " + fixed(1e3 * period.transfer_seconds, 1) +
+         " ms for every request";
+}
+
+std::string advice_text(const StreamComparison& made) {
+  return advice_text(advise(made),
+                     "answers every " + fixed(1e3 / made.single_per_second, 1) + " ms");
 }
 
 double seconds_per_request(const StreamPrediction& plan, double seconds) {

@@ -2,6 +2,7 @@
 // and beside the best worker alone.
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "shoal/plan/search/comparison.h"
@@ -33,6 +34,11 @@ struct Period {
   double seconds = 0, compute_seconds = 0, transfer_seconds = 0;
 };
 Period period_of(const StreamPrediction& plan);
+
+// The costs of a plan for every request, in words.
+std::string why_slower(const StreamPrediction& plan);
+// Whether all workers are of use, in words.
+std::string advice_text(const StreamComparison& made);
 
 // The share of one request in a worker's seconds of the whole stream.
 double seconds_per_request(const StreamPrediction& plan, double seconds);
