@@ -1,4 +1,5 @@
-// Files as they are written: all of the new content, or the old file as it was.
+// Files as they are written: all of the new content, or the old file as it was, also after a power
+// cut.
 #pragma once
 
 #include <cstddef>
@@ -12,16 +13,28 @@
 
 namespace shoal {
 
+struct FileOptions {
+  enum class Readers { kAll, kOwner };  // of a new file; kAll is what the umask allows
+  Readers readers = Readers::kAll;
+  // A durable file is on the disk when commit() returns. One that is not may be lost or empty after
+  // a power cut: right for caches, whose readers check what they find, and saves milliseconds.
+  bool durable = true;
+};
+
 // Writes beside the target under a temporary name; commit() moves it into place. Without a commit
 // nothing is left behind. A target that is no regular file (a pipe, /dev/null) is written directly.
+// Two writers of one target do not disturb each other: the last to commit wins. Not thread-safe.
 class AtomicFile {
  public:
-  enum class Readers { kAll, kOwner };  // of a new file; kAll is what the umask allows
-  static Result<AtomicFile> create(const std::filesystem::path& target,
-                                   Readers readers = Readers::kAll);
+  using Readers = FileOptions::Readers;
+
+  static Result<AtomicFile> create(const std::filesystem::path& target, FileOptions options = {});
 
   Status write(std::span<const std::byte> bytes);
   Status commit();
+  // As commit(), but fails with kInvalidArgument if there is such a file already, even if it was
+  // made just now by another process. REQUIRES: the target is no device or pipe.
+  Status commit_new();
 
   AtomicFile(AtomicFile&&) = default;
   AtomicFile& operator=(AtomicFile&&) = delete;
@@ -33,21 +46,29 @@ class AtomicFile {
   };
   using File = std::unique_ptr<std::FILE, Close>;
 
-  AtomicFile(File file, std::filesystem::path target, std::filesystem::path written)
-      : file_(std::move(file)), target_(std::move(target)), written_(std::move(written)) {}
+  AtomicFile(File file, std::filesystem::path target, std::filesystem::path written, bool durable)
+      : file_(std::move(file)),
+        target_(std::move(target)),
+        written_(std::move(written)),
+        durable_(durable) {}
+  Status finish();
   Status failed(int error) const;
 
   File file_;  // null: committed or moved from
   std::filesystem::path target_;
   std::filesystem::path written_;  // equals target_ where there is nothing to move
+  bool durable_;
 };
 
-// Deletes the files that killed writers left in a folder. Call it before any thread of this process
-// writes there: a file with the number of this process is of an earlier one that had the same
-// number.
+// Deletes the files that killed writers left in a folder. Those of writers that live, in this
+// process or another, stay.
 void remove_abandoned(const std::filesystem::path& folder);
 
+// Puts the names in a folder onto the disk: what was renamed, linked or removed there stays so.
+Status sync_folder(const std::filesystem::path& folder);
+
 // All of a small file at once.
-Status write_file(const std::filesystem::path& target, std::string_view text);
+Status write_file(const std::filesystem::path& target, std::string_view text,
+                  FileOptions options = {});
 
 }  // namespace shoal

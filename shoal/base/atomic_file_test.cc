@@ -1,8 +1,6 @@
 #include "shoal/base/atomic_file.h"
 
 #include <gtest/gtest.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <fstream>
 #include <iterator>
@@ -40,7 +38,7 @@ class AtomicFileTest : public testing::Test {
 
 TEST_F(AtomicFileTest, KeepsASecretFromOthers) {
   const fs::path target = folder_ / "key";
-  auto file = AtomicFile::create(target, AtomicFile::Readers::kOwner);
+  auto file = AtomicFile::create(target, {.readers = AtomicFile::Readers::kOwner});
   ASSERT_TRUE(file.ok());
   EXPECT_TRUE(file->write(bytes("secret")).ok());
   EXPECT_TRUE(file->commit().ok());
@@ -107,19 +105,47 @@ TEST_F(AtomicFileTest, CleansUpAfterTheKilled) {
     std::ofstream(folder_ / name) << "half";
     return folder_ / name;
   };
-  const pid_t child = ::fork();
-  if (child == 0) ::_exit(0);
-  ASSERT_EQ(::waitpid(child, nullptr, 0), child);
-  const fs::path of_dead = made("list." + std::to_string(child) + ".part");
-  const fs::path of_before = made("list." + std::to_string(::getpid()) + ".part");
-  const std::vector<fs::path> others = {made("list." + std::to_string(::getppid()) + ".part"),
-                                        made("list"), made("list.part"), made("list.1x.part"),
-                                        made("1.part")};
+  const fs::path of_killed = made("list.0123456789abcdef.part");
+  const std::vector<fs::path> others = {made("list"),
+                                        made("list.part"),
+                                        made("film.part"),
+                                        made("list.0123456789abcdeX.part"),
+                                        made("list.0123456789abcde.part"),
+                                        made("list-0123456789abcdef.part")};
+  auto living = AtomicFile::create(folder_ / "list");
+  ASSERT_TRUE(living.ok()) << living.status().message();
+  EXPECT_FALSE(fs::exists(of_killed)) << "the next writer of the file removes it";
+  made("other.0123456789abcdef.part");
   remove_abandoned(folder_);
-  EXPECT_FALSE(fs::exists(of_dead));
-  EXPECT_FALSE(fs::exists(of_before)) << "its number was given to this process";
+  EXPECT_EQ(files(), others.size() + 1) << "that of the living stays";
   for (const fs::path& other : others) EXPECT_TRUE(fs::exists(other)) << other;
+  ASSERT_TRUE(living->write(bytes("new")).ok());
+  EXPECT_TRUE(living->commit().ok());
+  EXPECT_EQ(content(folder_ / "list"), "new");
   remove_abandoned(folder_ / "nowhere");
+}
+
+TEST_F(AtomicFileTest, LetsTwoWriteAtOnce) {
+  auto one = AtomicFile::create(folder_ / "file");
+  auto two = AtomicFile::create(folder_ / "file");
+  ASSERT_TRUE(one.ok() && two.ok());
+  ASSERT_TRUE(one->write(bytes("one")).ok());
+  ASSERT_TRUE(two->write(bytes("two")).ok());
+  EXPECT_TRUE(two->commit().ok());
+  EXPECT_TRUE(one->commit().ok());
+  EXPECT_EQ(content(folder_ / "file"), "one");
+  EXPECT_EQ(files(), 1u);
+}
+
+TEST_F(AtomicFileTest, MakesANewFileOnlyOnce) {
+  auto first = AtomicFile::create(folder_ / "file");
+  auto second = AtomicFile::create(folder_ / "file");
+  ASSERT_TRUE(first.ok() && second.ok());
+  ASSERT_TRUE(first->write(bytes("first")).ok());
+  EXPECT_TRUE(first->commit_new().ok());
+  EXPECT_EQ(second->commit_new().code(), Code::kInvalidArgument);
+  EXPECT_EQ(content(folder_ / "file"), "first");
+  EXPECT_EQ(files(), 1u);
 }
 
 }  // namespace

@@ -7,20 +7,40 @@
 #include "shoal/cluster/sealed_file.h"
 
 namespace shoal::cluster {
+namespace {
 
-Result<EpochFile> EpochFile::open(const std::filesystem::path& path) {
+namespace fs = std::filesystem;
+
+// The version before, for when the file is damaged.
+fs::path old_of(const fs::path& path) { return path.string() + ".old"; }
+
+Result<Epoch> read_epoch(const fs::path& path) {
+  SHOAL_ASSIGN(const std::string text, read_sealed(path));
+  Epoch epoch;
+  if (std::istringstream(text) >> epoch.number >> epoch.in_charge) return epoch;
+  return Status(Code::kCorrupt, path.string() + " holds no epoch");
+}
+
+}  // namespace
+
+Result<EpochFile> EpochFile::open(const fs::path& path) {
   remove_abandoned(path.parent_path());
-  const Result<std::string> text = read_sealed(path);
-  if (text.status().code() == Code::kNotFound) return EpochFile(path, {});
-  if (!text.ok()) return text.status();
-  Epoch latest;
-  if (!(std::istringstream(*text) >> latest.number >> latest.in_charge)) {
-    return Status(Code::kCorrupt, path.string() + " holds no epoch");
+  Result<Epoch> latest = read_epoch(path);
+  if (latest.status().code() == Code::kCorrupt) {
+    // A power cut leaves it whole, so the disk is damaged. A device that cannot be started any more
+    // would be worse than one that follows an older coordinator until a newer one says hello.
+    latest = read_epoch(old_of(path));
+    if (latest.status().code() == Code::kCorrupt) latest = Epoch{};
   }
-  return EpochFile(path, std::move(latest));
+  if (latest.status().code() == Code::kNotFound) latest = Epoch{};
+  if (!latest.ok()) return latest.status();
+  return EpochFile(path, *std::move(latest));
 }
 
 Status EpochFile::keep(Epoch epoch) {
+  std::error_code ignored;
+  fs::remove(old_of(path_), ignored);
+  fs::create_hard_link(path_, old_of(path_), ignored);
   // Disk before memory: after a crash, the worker must not follow an older coordinator.
   SHOAL_TRY(write_sealed(path_, std::to_string(epoch.number) + " " + epoch.in_charge + "\n"));
   latest_ = std::move(epoch);

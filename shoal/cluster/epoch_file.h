@@ -20,8 +20,8 @@ struct Epoch {
 // Not thread-safe: the worker guards it.
 class EpochFile {
  public:
-  // Epoch 0 if there is no file. kCorrupt if it is damaged: a worker that cannot know which
-  // coordinator it followed must not guess.
+  // Epoch 0 if there is no file. If it is damaged, the epoch before, or else 0: a device has to
+  // start.
   static Result<EpochFile> open(const std::filesystem::path& path);
 
   const Epoch& latest() const { return latest_; }

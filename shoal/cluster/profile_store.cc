@@ -134,7 +134,7 @@ void ProfileStore::save(const ClusterProfile& profile, Time now) const {
   std::filesystem::create_directories(file_.parent_path(), ignored);
   remove_abandoned(file_.parent_path());
   // A profile that cannot be written is measured again next time.
-  static_cast<void>(write_sealed(file_, message.SerializeAsString()));
+  static_cast<void>(write_sealed(file_, message.SerializeAsString(), {.durable = false}));
 }
 
 void ProfileStore::remove() const {

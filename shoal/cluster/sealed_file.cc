@@ -16,8 +16,8 @@ std::string seal_of(std::string_view text) {
 
 }  // namespace
 
-Status write_sealed(const std::filesystem::path& path, std::string_view text) {
-  return net::write_text(path, std::string(text) + seal_of(text));
+Status write_sealed(const std::filesystem::path& path, std::string_view text, FileOptions options) {
+  return write_file(path, std::string(text) + seal_of(text), options);
 }
 
 Result<std::string> read_sealed(const std::filesystem::path& path) {

@@ -7,11 +7,13 @@
 #include <string>
 #include <string_view>
 
+#include "shoal/base/atomic_file.h"
 #include "shoal/base/status.h"
 
 namespace shoal::cluster {
 
-Status write_sealed(const std::filesystem::path& path, std::string_view text);
+Status write_sealed(const std::filesystem::path& path, std::string_view text,
+                    FileOptions options = {});
 
 // kNotFound if there is no file; kCorrupt if it is damaged.
 Result<std::string> read_sealed(const std::filesystem::path& path);

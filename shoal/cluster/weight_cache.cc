@@ -66,7 +66,8 @@ void WeightCache::keep(const Hash& hash, std::span<const std::byte> bytes) {
   const std::string name = file_name(hash);
   if (bytes.size() > quota_ || entries_.contains(name)) return;
   make_room(bytes.size());
-  auto file = AtomicFile::create(folder_ / name, AtomicFile::Readers::kOwner);
+  auto file = AtomicFile::create(folder_ / name,
+                                 {.readers = AtomicFile::Readers::kOwner, .durable = false});
   if (!file.ok() || !file->write(bytes).ok() || !file->commit().ok()) return;
   entries_[name] = {bytes.size(), Time::clock::now()};
   used_ += bytes.size();

@@ -115,7 +115,7 @@ Status PackedCache::save(ThreadPool& pool) {
                        hash_with(pool, bytes)});
     end += aligned(static_cast<int64_t>(bytes.size()));
   }
-  SHOAL_ASSIGN(AtomicFile file, AtomicFile::create(file_));
+  SHOAL_ASSIGN(AtomicFile file, AtomicFile::create(file_, {.durable = false}));
   const auto write = [&](std::span<const std::byte> bytes) {
     static constexpr std::byte kZeros[kAlignment] = {};
     SHOAL_TRY(file.write(bytes));

@@ -255,7 +255,7 @@ void Tuner::remember() {
   std::error_code error;
   std::filesystem::create_directories(file_.parent_path(), error);
   const std::string lines = text.str();
-  auto file = AtomicFile::create(file_);
+  auto file = AtomicFile::create(file_, {.durable = false});
   if (file.ok() && file->write(std::as_bytes(std::span(lines))).ok())
     static_cast<void>(file->commit());
 }

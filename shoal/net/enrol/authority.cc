@@ -100,7 +100,9 @@ Result<Identity> Authority::issue(const std::string& name, Time now,
 
 Status Authority::forget(const std::string& name) const {
   std::error_code error;
-  if (is_peer_name(name) && std::filesystem::remove(record_of(name), error)) return {};
+  if (is_peer_name(name) && std::filesystem::remove(record_of(name), error)) {
+    return sync_folder(record_of(name).parent_path());
+  }
   return Status(Code::kNotFound, "no peer of this cluster has that name");
 }
 

@@ -133,7 +133,9 @@ Result<Secret> Invitations::look_up(const InvitationId& id, Time now) const {
 
 Status Invitations::use(const InvitationId& id) const {
   // Only one of two concurrent callers finds the file.
-  if (std::rename(file_of(id).c_str(), (file_of(id) += kUsed).c_str()) == 0) return {};
+  if (std::rename(file_of(id).c_str(), (file_of(id) += kUsed).c_str()) == 0) {
+    return sync_folder(folder_);  // or a power cut would make the token good again
+  }
   return errno == ENOENT ? invalid("this token has been used; ask for another")
                          : system_status(errno).at(folder_.string());
 }
