@@ -96,6 +96,48 @@ TEST(DilationSearch, TakesWhatThereIsWhereMoreWouldTakeTooLong) {
   EXPECT_DOUBLE_EQ(*DilationSearch(3, 2).next(0.5), 7.5) << "15 s are allowed";
 }
 
+struct Figures {
+  double dilation = 0, lateness = 0;
+};
+
+// Figures that are late by these shares, one after the other.
+class LeastLate : public testing::Test {
+ protected:
+  Result<Figures> measure(const std::vector<double>& lateness) {
+    return measure_least_late(3, 1e-6, [&](double dilation) -> Result<Figures> {
+      dilations_.push_back(dilation);
+      if (dilations_.size() > lateness.size()) return invalid("one too many");
+      return Figures{dilation, lateness[dilations_.size() - 1]};
+    });
+  }
+
+  std::vector<double> dilations_;
+};
+
+TEST_F(LeastLate, IsTheFirstWhereItIsOnTime) {
+  EXPECT_EQ(measure({0.01})->dilation, 3);
+  EXPECT_EQ(dilations_, std::vector<double>{3});
+}
+
+TEST_F(LeastLate, IsMeasuredInSlowerMotion) {
+  EXPECT_EQ(measure({0.06, 0.01})->dilation, 6);
+  EXPECT_EQ(dilations_, (std::vector<double>{3, 6}));
+}
+
+TEST_F(LeastLate, IsTheBestWhereNoneIsOnTime) {
+  const auto best = measure({0.10, 0.07, 0.09, 0.08});
+  ASSERT_TRUE(best.ok()) << best.status().message();
+  EXPECT_EQ(best->lateness, 0.07);
+  EXPECT_EQ(best->dilation, dilations_[1]);
+  EXPECT_EQ(dilations_.size(), 4u);
+}
+
+TEST_F(LeastLate, FailsAsAMeasurementDoes) {
+  EXPECT_EQ(measure({}).status().message(), "one too many");
+  dilations_.clear();
+  EXPECT_EQ(measure({0.06}).status().message(), "one too many");
+}
+
 TEST(SharedDilation, IsOneForAllProcesses) {
   const auto folder = TemporaryFolder::make();
   const auto one = *SharedDilation::open(folder->path(), 3);

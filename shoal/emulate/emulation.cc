@@ -101,4 +101,14 @@ Result<std::unique_ptr<net::Transport>> Emulation::transport(const net::Identity
   return make_faulty_transport(identity, std::move(options), std::move(shared), self);
 }
 
+std::chrono::milliseconds lull_of(const plan::ClusterProfile& cluster, double dilation) {
+  constexpr double kMargin = 1.5;  // the last message leaves the radio some time after the answer
+  double last = 0;
+  for (const plan::LinkProfile& link : cluster.links) {
+    if (link.wakeup_seconds > 0) last = std::max(last, link.sleep_after_seconds);
+  }
+  return std::chrono::duration_cast<std::chrono::milliseconds>(
+      std::chrono::duration<double>(kMargin * last * dilation));
+}
+
 }  // namespace shoal::emulate

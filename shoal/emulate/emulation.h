@@ -3,6 +3,7 @@
 // cables, dilation, faults) lies in files of one folder.
 #pragma once
 
+#include <chrono>
 #include <filesystem>
 #include <functional>
 #include <memory>
@@ -58,5 +59,9 @@ struct Emulation {
 // that waits for its turn in the air is silent for long without being gone.
 std::chrono::milliseconds heartbeat_of(const plan::ClusterProfile& cluster, double dilation,
                                        std::chrono::milliseconds beat);
+
+// Returns a time, on this machine, after which all radios of an idle cluster sleep. Zero if there
+// are none.
+std::chrono::milliseconds lull_of(const plan::ClusterProfile& cluster, double dilation);
 
 }  // namespace shoal::emulate

@@ -100,5 +100,15 @@ TEST(Heartbeat, IsAsMuchSlowerAsEverythingIs) {
   EXPECT_EQ(heartbeat_of(two("wifi-43.8"), 2, 160ms), 3200ms) << "radios take turns";
 }
 
+TEST(Lull, IsLongEnoughForTheLastRadioToSleep) {
+  plan::ClusterProfile cluster = two("gigabit");
+  EXPECT_EQ(lull_of(cluster, 3), 0ms) << "a cable does not sleep";
+  cluster.links[0].wakeup_seconds = cluster.links[1].wakeup_seconds = 0.01;
+  cluster.links[0].sleep_after_seconds = 0.1;
+  cluster.links[1].sleep_after_seconds = 0.2;
+  EXPECT_EQ(lull_of(cluster, 1), 300ms);
+  EXPECT_EQ(lull_of(cluster, 3), 900ms);
+}
+
 }  // namespace
 }  // namespace shoal::emulate

@@ -59,16 +59,6 @@ Status ClusterAccess::open_folder() {
   return {};
 }
 
-// Half as long again as the last of the radios stays awake.
-std::chrono::milliseconds ClusterAccess::lull() const {
-  double last = 0;
-  for (const plan::LinkProfile& link : emulation_.cluster.links) {
-    if (link.wakeup_seconds > 0) last = std::max(last, link.sleep_after_seconds);
-  }
-  return std::chrono::duration_cast<std::chrono::milliseconds>(
-      std::chrono::duration<double>(1.5 * last * dilation()));
-}
-
 void ClusterAccess::set_dilation(double dilation) {
   dilation_->set(dilation);
   connection_->set_dilation(dilation);

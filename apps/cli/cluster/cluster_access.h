@@ -27,7 +27,9 @@ class ClusterAccess {
     return emulation_.slow_down(worker, times);
   }
   // As long as it takes for the radios of all emulated workers to fall asleep.
-  std::chrono::milliseconds lull() const;
+  std::chrono::milliseconds lull() const {
+    return emulate::lull_of(emulation_.cluster, dilation());
+  }
   // Seconds here for every second of the workers' world: 1 unless that is emulated.
   double dilation() const { return connection_->dilation(); }
   // REQUIRES: emulated(), and no request is on its way

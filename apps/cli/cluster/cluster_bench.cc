@@ -26,60 +26,26 @@ namespace {
 using plan::Prediction;
 using plan::Timeline;
 
-// The measurement of a cluster, and the lateness of emulated devices (emulate/dilation.h).
-class Bench {
- public:
-  static Result<Bench> deploy(ClusterAccess& access, const Planned& planned) {
-    SHOAL_ASSIGN(auto race,
-                 cluster::PlanRace::deploy(access.coordinator(), planned.single, planned.best()));
-    return Bench(access, planned, std::move(race));
-  }
-
-  Result<ClusterFigures> run(double seconds) {
-    const ShapedLinks shaped(access_);
-    ProgressBar progress("bench", static_cast<size_t>(seconds * 10));
-    SHOAL_ASSIGN(
-        const cluster::RaceResult result,
-        race_->run({.seconds = seconds,
-                    .dilation = access_.dilation(),
-                    // A request finds radios asleep.
-                    .before_request = [&] { std::this_thread::sleep_for(access_.lull()); },
-                    .progress = [&](double at) { progress.at(static_cast<size_t>(at * 10)); }}));
-    const double late = access_.emulated() ? std::max(lateness(planned_.single, result.first),
-                                                      lateness(planned_.best(), result.second))
-                                           : 0;
-    return ClusterFigures{result.first, result.second, result.rounds, access_.dilation(), late};
-  }
-
-  double least_seconds() const { return race_->least_seconds(); }
-
- private:
-  Bench(ClusterAccess& access, const Planned& planned, std::unique_ptr<cluster::PlanRace> race)
-      : access_(access), planned_(planned), race_(std::move(race)) {}
-
-  static double lateness(const Prediction& prediction, const Timeline& measured) {
+// Both plans in turns, in the motion that the devices have now.
+Result<ClusterFigures> race_once(ClusterAccess& access, const Planned& planned,
+                                 cluster::PlanRace& race, double seconds) {
+  const ShapedLinks shaped(access);
+  ProgressBar progress("bench", static_cast<size_t>(seconds * 10));
+  SHOAL_ASSIGN(
+      const cluster::RaceResult result,
+      race.run({.seconds = seconds,
+                .dilation = access.dilation(),
+                // A request finds radios asleep.
+                .before_request = [&] { std::this_thread::sleep_for(access.lull()); },
+                .progress = [&](double at) { progress.at(static_cast<size_t>(at * 10)); }}));
+  const auto late = [&](const Prediction& prediction, const Timeline& measured) {
+    if (!access.emulated()) return 0.0;
     return emulate::lateness_of(prediction.plan(), prediction.timeline, measured);
-  }
-
-  ClusterAccess& access_;
-  const Planned& planned_;
-  std::unique_ptr<cluster::PlanRace> race_;
-};
-
-// Puts the dilation back when it goes.
-class InitialDilation {
- public:
-  explicit InitialDilation(ClusterAccess& access) : access_(access), dilation_(access.dilation()) {}
-  ~InitialDilation() {
-    if (access_.dilation() != dilation_) access_.set_dilation(dilation_);
-  }
-  InitialDilation(const InitialDilation&) = delete;
-  InitialDilation& operator=(const InitialDilation&) = delete;
-
- private:
-  ClusterAccess& access_;
-  const double dilation_;
-};
+  };
+  return ClusterFigures{
+      result.first, result.second, result.rounds, access.dilation(),
+      std::max(late(planned.single, result.first), late(planned.best(), result.second))};
+}
 
 Json to_json(const Planned& planned, const ClusterFigures& figures) {
   Json result = to_json(planned);
@@ -98,24 +64,6 @@ Json to_json(const Planned& planned, const ClusterFigures& figures) {
   return result;
 }
 
-double length_of(const std::vector<plan::Span>& tasks) {
-  double begin = 1e18, end = 0;
-  for (const plan::Span& span : tasks) {
-    begin = std::min(begin, span.begin);
-    end = std::max(end, span.end);
-  }
-  return tasks.empty() ? 0 : end - begin;
-}
-
-// The plan with measured instead of predicted times.
-Planned as_measured(Planned planned, const ClusterFigures& figures) {
-  const double wire_bytes = planned.best().timeline.wire_bytes;
-  planned.plans[0].timeline = figures.many;
-  planned.plans[0].timeline.wire_bytes = wire_bytes;
-  planned.single.timeline = figures.single;
-  return planned;
-}
-
 void print(const Planned& planned, const ClusterFigures& figures) {
   const Prediction& best = planned.best();
   Table segments({"nodes", "split", "predicted ms", "measured ms"});
@@ -123,8 +71,8 @@ void print(const Planned& planned, const ClusterFigures& figures) {
     const plan::Segment& segment = best.plan().segments[s];
     segments.add(
         {std::to_string(segment.nodes.begin) + " to " + std::to_string(segment.nodes.end - 1),
-         segment.split, fixed(1e3 * length_of(best.timeline.tasks[s]), 1),
-         fixed(1e3 * length_of(figures.many.tasks[s]), 1)});
+         segment.split, fixed(1e3 * best.timeline.segment_seconds(s), 1),
+         fixed(1e3 * figures.many.segment_seconds(s), 1)});
   }
   segments.print();
   std::printf("\n");
@@ -150,29 +98,32 @@ void print(const Planned& planned, const ClusterFigures& figures) {
 
 Result<ClusterFigures> measure(ClusterAccess& access, const Planned& planned, double seconds,
                                bool strict) {
-  SHOAL_ASSIGN(Bench bench, Bench::deploy(access, planned));
-  SHOAL_ASSIGN(ClusterFigures best, bench.run(seconds));
+  SHOAL_ASSIGN(const auto race,
+               cluster::PlanRace::deploy(access.coordinator(), planned.single, planned.best()));
   const auto percent = [](double share) { return fixed(100 * share, 0) + " %"; };
-  if (strict && best.lateness > emulate::kGoodLateness) {
+  const double initial = access.dilation();
+  double late = 0;  // by the last measurement
+  const auto run = [&](double dilation) {
+    if (dilation != initial) {
+      std::fprintf(stderr, "emulated devices were %s late: measured again, %g times as slow\n",
+                   percent(late).c_str(), dilation);
+      access.set_dilation(dilation);
+    }
+    auto figures = race_once(access, planned, *race, seconds);
+    if (figures.ok()) late = figures->lateness;
+    return figures;
+  };
+  auto best =
+      strict ? run(initial) : emulate::measure_least_late(initial, race->least_seconds(), run);
+  if (access.dilation() != initial) access.set_dilation(initial);
+  if (!best.ok() || best->lateness <= emulate::kGoodLateness) return best;
+  if (strict) {
     return Status(Code::kExhausted,
                   "this machine is too busy to be so many devices: a request took " +
-                      percent(best.lateness) + " longer for it; try a larger --dilate");
+                      percent(late) + " longer for it; try a larger --dilate");
   }
-  const InitialDilation restored(access);
-  emulate::DilationSearch search(best.dilation, bench.least_seconds());
-  double lateness = best.lateness;
-  while (const auto slower = search.next(lateness)) {
-    std::fprintf(stderr, "emulated devices were %s late: measured again, %g times as slow\n",
-                 percent(lateness).c_str(), *slower);
-    access.set_dilation(*slower);
-    SHOAL_ASSIGN(const ClusterFigures again, bench.run(seconds));
-    lateness = again.lateness;
-    if (lateness < best.lateness) best = again;
-  }
-  if (best.lateness > emulate::kGoodLateness) {
-    std::fprintf(stderr, "this machine is busy: measured times are up to %s too long\n",
-                 percent(best.lateness).c_str());
-  }
+  std::fprintf(stderr, "this machine is busy: measured times are up to %s too long\n",
+               percent(best->lateness).c_str());
   return best;
 }
 
@@ -194,7 +145,8 @@ Outcome bench_cluster(const ClusterBenchFlags& flags) {
   access->connection().compare(planned.single.graph(), planned.single.timeline.seconds,
                                figures->single.seconds);
   if (!flags.html.empty()) {
-    const Status written = write_file(flags.html, to_html(as_measured(planned, *figures)));
+    const Planned measured{with_measured(planned, figures->single, figures->many), planned.model};
+    const Status written = write_file(flags.html, to_html(measured));
     if (!written.ok()) return fail(Exit::kResources, written);
   }
   if (flags.json) {
