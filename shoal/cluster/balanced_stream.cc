@@ -3,6 +3,8 @@
 // so the old plans are released by the last request that uses them.
 #include "shoal/cluster/balanced_stream.h"
 
+#include <future>
+
 #include "shoal/plan/stream/round_robin.h"
 
 namespace shoal::cluster {
@@ -88,6 +90,23 @@ Result<std::optional<std::string>> BalancedStream::balance(
     return status;
   }
   return moved;
+}
+
+Result<std::vector<BalanceStep>> settle(BalancedStream& stream, LoadGenerator& load,
+                                        double dilation) {
+  constexpr size_t kRequests = 16;  // between moves, at least
+  std::vector<BalanceStep> steps(1);
+  for (;;) {
+    SHOAL_ASSIGN(const double seconds, load.period(kRequests));
+    steps.back().seconds = seconds / dilation;
+    auto moving = std::async(std::launch::async, [&] { return stream.balance(stream.reports()); });
+    while (moving.wait_for(std::chrono::seconds(0)) != std::future_status::ready) {
+      SHOAL_TRY(load.period(kRequests).status());
+    }
+    SHOAL_ASSIGN(std::optional<std::string> moved, moving.get());
+    if (!moved) return steps;
+    steps.push_back({*std::move(moved)});
+  }
 }
 
 }  // namespace shoal::cluster

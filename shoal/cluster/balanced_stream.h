@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "shoal/base/load_generator.h"
 #include "shoal/cluster/coordinator.h"
 #include "shoal/plan/stream/balance.h"
 
@@ -65,5 +66,16 @@ class BalancedStream {
   size_t next_ = 0;
   std::vector<Sum> sums_;  // by worker
 };
+
+// A move of settle(), and the seconds between two answers after it.
+struct BalanceStep {
+  std::string move;  // empty: the stages to begin with
+  double seconds = 0;
+};
+
+// Balances until no move is worth it. `load` sends requests to the stream, while stages are moved,
+// too. Periods are divided by `dilation`. Fails as soon as a request or a move does.
+Result<std::vector<BalanceStep>> settle(BalancedStream& stream, LoadGenerator& load,
+                                        double dilation = 1);
 
 }  // namespace shoal::cluster

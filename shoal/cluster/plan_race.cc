@@ -32,6 +32,12 @@ plan::Timeline median(std::vector<plan::Timeline> runs) {
 
 }  // namespace
 
+std::chrono::milliseconds generous_timeout(double expected_seconds) {
+  constexpr double kSlack = 60, kLongest = 24 * 3600;  // seconds; more could overflow a clock
+  return std::chrono::duration_cast<std::chrono::milliseconds>(
+      std::chrono::duration<double>(std::min(5 * expected_seconds + kSlack, kLongest)));
+}
+
 Result<std::unique_ptr<PlanRace>> PlanRace::deploy(Coordinator& coordinator, plan::Prediction first,
                                                    plan::Prediction second) {
   // A fixed seed: races can be repeated, and both plans get the same inputs.
@@ -65,11 +71,8 @@ Result<RaceResult> PlanRace::run(const RaceOptions& options) {
 }
 
 Status PlanRace::ask(Runner& runner, const RaceOptions& options) const {
-  constexpr double kSlack = 60, kLongest = 24 * 3600;  // seconds; more could overflow a clock
   const plan::Prediction& prediction = runner.prediction;
-  const double expected = prediction.timeline.seconds * options.dilation;
-  const auto timeout = std::chrono::duration_cast<std::chrono::milliseconds>(
-      std::chrono::duration<double>(std::min(5 * expected + kSlack, kLongest)));
+  const auto timeout = generous_timeout(prediction.timeline.seconds * options.dilation);
   if (options.before_request) options.before_request();
   std::vector<Tensor> outputs(prediction.graph().outputs().size());
   plan::Timeline timeline;

@@ -12,6 +12,9 @@
 
 namespace shoal::cluster {
 
+// A timeout for a request that should take so many seconds: generous, and a day at most.
+std::chrono::milliseconds generous_timeout(double expected_seconds);
+
 struct RaceOptions {
   double seconds = 3;  // to go on for, but for three rounds at least
   // Seconds that pass for each second of the predictions, where devices are emulated in slow

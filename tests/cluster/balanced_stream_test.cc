@@ -94,6 +94,49 @@ TEST(BalancedStream, LosesNoRequestWhileStagesMove) {
   EXPECT_LE(moves, 25);
 }
 
+class Settling : public testing::Test {
+ protected:
+  void SetUp() override {
+    auto started = BalancedStream::start(cluster_.coordinator(), graph_, slow_workers(3),
+                                         lopsided_stages(graph_, 3));
+    ASSERT_TRUE(started.ok()) << started.status().message();
+    stream_ = *std::move(started);
+  }
+
+  Cluster cluster_{3};
+  const Graph graph_ = many_layers();
+  std::unique_ptr<BalancedStream> stream_;
+  const std::vector<Tensor> inputs_ = {Tensor(graph_[graph_.inputs()[0]].type)};
+  LoadGenerator load_{4, [this](size_t) {
+                        std::vector<Tensor> outputs(1);
+                        return stream_->run(inputs_, outputs, 60s);
+                      }};
+};
+
+// How many moves there are depends on what workers measure, and differs from run to run.
+TEST_F(Settling, MeasuresBeforeTheFirstMoveAndAfterEach) {
+  const std::vector<plan::Stage> before = stream_->stages();
+  const auto steps = settle(*stream_, load_);
+  ASSERT_TRUE(steps.ok()) << steps.status().message();
+  EXPECT_EQ(steps->front().move, "");
+  if (steps->size() == 1) EXPECT_EQ(stream_->stages(), before);
+  for (size_t i = 0; i < steps->size(); ++i) {
+    EXPECT_GT((*steps)[i].seconds, 0);
+    EXPECT_EQ((*steps)[i].move.empty(), i == 0);
+  }
+}
+
+TEST_F(Settling, GivesPeriodsOfTheEmulatedWorld) {
+  const auto steps = settle(*stream_, load_, 1e9);
+  ASSERT_TRUE(steps.ok()) << steps.status().message();
+  for (const BalanceStep& step : *steps) EXPECT_LT(step.seconds, 1e-6);
+}
+
+TEST_F(Settling, EndsWithTheFirstRequestThatFails) {
+  cluster_.worker(2).stop();
+  EXPECT_EQ(settle(*stream_, load_).status().code(), Code::kUnavailable);
+}
+
 TEST(BalancedStream, KeepsItsStagesWhereNewOnesCannotBeDeployed) {
   constexpr int kWorkers = 2;
   Cluster cluster(kWorkers);

@@ -65,6 +65,12 @@ TEST_F(Races, GiveNoTimesOfWrongAnswers) {
   EXPECT_EQ((*race)->run({.seconds = 0}).status().code(), Code::kInternal);
 }
 
+TEST(GenerousTimeout, IsBetweenAMinuteAndADay) {
+  EXPECT_EQ(generous_timeout(0), std::chrono::minutes(1));
+  EXPECT_EQ(generous_timeout(2), std::chrono::seconds(70));
+  EXPECT_EQ(generous_timeout(1e18), std::chrono::hours(24));
+}
+
 TEST_F(Races, TakeFourRoundsAtLeast) {
   auto race =
       PlanRace::deploy(cluster_.coordinator(), plan_for(graph_, {0}), plan_for(graph_, {1, 2}));

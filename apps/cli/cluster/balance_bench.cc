@@ -2,12 +2,10 @@
 #include "balance_bench.h"
 
 #include <cstdio>
-#include <future>
 #include <numeric>
 
 #include "../table.h"
 #include "apps/flags/json.h"
-#include "shoal/base/load_generator.h"
 #include "shoal/cluster/balanced_stream.h"
 #include "shoal/graph/random_inputs.h"
 #include "stream_bench.h"
@@ -16,36 +14,17 @@ namespace shoal::cli {
 namespace {
 
 using cluster::BalancedStream;
+using cluster::BalanceStep;
 
 constexpr std::chrono::minutes kTimeout{10};
-constexpr size_t kRequests = 16;  // between moves, at least
-
-struct Step {
-  std::string move;
-  double seconds = 0;  // between two answers, after it
-};
-
-// Until no move is worth it. Requests are asked for while stages are moved, too.
-Result<std::vector<Step>> settle(BalancedStream& stream, LoadGenerator& load, double dilation) {
-  std::vector<Step> steps = {{"layers dealt out evenly", 0}};
-  for (;;) {
-    SHOAL_ASSIGN(const double seconds, load.period(kRequests));
-    steps.back().seconds = seconds / dilation;
-    auto moving = std::async(std::launch::async, [&] { return stream.balance(stream.reports()); });
-    // Requests go on while stages move: that is what is shown.
-    while (moving.wait_for(std::chrono::seconds(0)) != std::future_status::ready) {
-      SHOAL_TRY(load.period(kRequests).status());
-    }
-    SHOAL_ASSIGN(std::optional<std::string> moved, moving.get());
-    if (!moved) return steps;
-    steps.push_back({*std::move(moved), 0});
-  }
+std::string name_of(const BalanceStep& step) {
+  return step.move.empty() ? "layers dealt out evenly" : step.move;
 }
 
-void print(const std::vector<Step>& steps, bool as_json) {
+void print(const std::vector<BalanceStep>& steps, bool as_json) {
   if (!as_json) {
     Table table({"", "ms between answers"});
-    for (const Step& step : steps) table.add({step.move, fixed(1e3 * step.seconds, 1)});
+    for (const BalanceStep& step : steps) table.add({name_of(step), fixed(1e3 * step.seconds, 1)});
     table.print();
     return;
   }
@@ -53,8 +32,8 @@ void print(const std::vector<Step>& steps, bool as_json) {
                  {"before_ms", 1e3 * steps.front().seconds},
                  {"after_ms", 1e3 * steps.back().seconds},
                  {"speedup", steps.front().seconds / steps.back().seconds}};
-  for (const Step& step : steps) {
-    result["steps"].push_back({{"move", step.move}, {"ms", 1e3 * step.seconds}});
+  for (const BalanceStep& step : steps) {
+    result["steps"].push_back({{"move", name_of(step)}, {"ms", 1e3 * step.seconds}});
   }
   std::printf("%s\n", result.dump().c_str());
 }

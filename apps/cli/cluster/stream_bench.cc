@@ -6,33 +6,15 @@
 #include "../model.h"
 #include "../table.h"
 #include "apps/flags/json.h"
-#include "shoal/base/load_generator.h"
-#include "shoal/graph/random_inputs.h"
+#include "shoal/cluster/measured_stream.h"
 
 namespace shoal::cli {
 namespace {
 
-using plan::StreamPrediction;
-
-// Seconds between two answers, in the time of the workers' world.
-Result<double> measure(ClusterAccess& access, const StreamPrediction& plan) {
-  constexpr size_t kRequests = 16;
-  constexpr std::chrono::minutes kTimeout{10};
-  std::vector<std::unique_ptr<cluster::RemotePlan>> remotes;
-  for (const plan::ScheduledPlan& turn : plan.turns) {
-    SHOAL_ASSIGN(auto remote, access.coordinator().deploy(turn));
-    remotes.push_back(std::move(remote));
-  }
-  std::mt19937 rng(1);
-  const std::vector<Tensor> inputs = random_inputs(plan.graph(), rng);
-  const auto answer = [&](size_t request) {
-    std::vector<Tensor> outputs(plan.graph().outputs().size());
-    return remotes[request % remotes.size()]->run(inputs, outputs, kTimeout);
-  };
+Result<double> measure(ClusterAccess& access, const plan::StreamPrediction& plan) {
+  SHOAL_ASSIGN(const auto stream, cluster::MeasuredStream::deploy(access.coordinator(), plan));
   const ShapedLinks shaped(access);
-  SHOAL_ASSIGN(const double seconds,
-               LoadGenerator(plan.in_flight, answer).period(kRequests, remotes.size()));
-  return seconds / access.dilation();
+  return stream->period(access.dilation());
 }
 
 void print(const PlannedStream& planned, double single, double stream) {

@@ -1,0 +1,50 @@
+// Plans for a stream that are measured.
+#include "shoal/cluster/measured_stream.h"
+
+#include <gtest/gtest.h>
+
+#include "here.h"
+
+namespace shoal::cluster {
+namespace {
+
+class MeasuredStreams : public testing::Test {
+ protected:
+  Result<std::unique_ptr<MeasuredStream>> deploy(const plan::StreamOptions& options) {
+    auto plans = plan::make_stream_plans(graph_, slow_workers(2), options);
+    EXPECT_TRUE(plans.ok());
+    return MeasuredStream::deploy(cluster_.coordinator(), (*plans)[0]);
+  }
+
+  Cluster cluster_{2};
+  const Graph graph_ = wide_layers();
+};
+
+TEST_F(MeasuredStreams, AnswerRequestsByAllTurns) {
+  for (const plan::StreamOptions& options :
+       {plan::StreamOptions{.stages = false}, plan::StreamOptions{.replicas = false}}) {
+    const auto stream = deploy(options);
+    ASSERT_TRUE(stream.ok()) << stream.status().message();
+    const uint64_t before = cluster_.coordinator().tally().answered;
+    const auto seconds = (*stream)->period();
+    ASSERT_TRUE(seconds.ok()) << seconds.status().message();
+    EXPECT_GT(*seconds, 0);
+    EXPECT_GE(cluster_.coordinator().tally().answered - before, 16u);
+  }
+}
+
+TEST_F(MeasuredStreams, GivePeriodsOfTheEmulatedWorld) {
+  const auto stream = deploy({});
+  ASSERT_TRUE(stream.ok()) << stream.status().message();
+  EXPECT_LT(*(*stream)->period(1e9), 1e-6);
+}
+
+TEST_F(MeasuredStreams, FailWhereAWorkerIsGone) {
+  const auto stream = deploy({.stages = false});
+  ASSERT_TRUE(stream.ok()) << stream.status().message();
+  cluster_.worker(1).stop();
+  EXPECT_EQ((*stream)->period().status().code(), Code::kUnavailable);
+}
+
+}  // namespace
+}  // namespace shoal::cluster
