@@ -26,6 +26,7 @@ class Json {
   using Member = std::pair<const std::string, Json>;
 
   Json() = default;  // null
+  Json(std::nullptr_t) {}
   Json(bool value) : value_(value) {}
   template <std::signed_integral T>
   Json(T value) : value_(int64_t{value}) {}

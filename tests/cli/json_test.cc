@@ -9,6 +9,7 @@ namespace {
 
 TEST(Json, WritesEveryKindOfValue) {
   EXPECT_EQ(Json().dump(), "null");
+  EXPECT_EQ(Json(nullptr).dump(), "null");
   EXPECT_EQ(Json(true).dump(), "true");
   EXPECT_EQ(Json(-3).dump(), "-3");
   EXPECT_EQ(Json(std::numeric_limits<uint64_t>::max()).dump(), "18446744073709551615");
