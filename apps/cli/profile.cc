@@ -2,14 +2,13 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
-#include <fstream>
-#include <map>
 
 #include "apps/flags/json.h"
 #include "cli.h"
 #include "model.h"
-#include "shoal/cpu/cpu.h"
+#include "shoal/base/atomic_file.h"
 #include "shoal/fit/network.h"
+#include "shoal/session/layer_profile.h"
 #include "shoal/train/step_graph.h"
 #include "table.h"
 
@@ -34,110 +33,77 @@ struct ProfileFlags {
   int64_t batch = 64;  // with --train
 };
 
-// One node over all runs.
-struct Row {
-  std::string name, op, output;
-  std::string kernel;
-  KernelTiming timing;  // without a runner-up where nothing was measured
-  int64_t macs = 0;
-  std::vector<double> ms;
-  double median = 0;
-};
-
-// Rows by (stage, node); events for Perfetto from the last run.
-struct Recording {
-  std::vector<std::vector<Row>> stages;
-  Json events = Json::array();
-  std::chrono::nanoseconds end{0};  // of the last stage
-};
-
-std::vector<Row> rows_of(const Executable& executable) {
-  std::vector<Row> rows;
-  const Graph& graph = executable.graph();
-  for (size_t n = 0; n < graph.nodes().size(); ++n) {
-    const Node& node = graph.nodes()[n];
-    const KernelTiming* timing = cpu_timing_of(executable, n);
-    rows.push_back({place_of(graph, node),
-                    std::string(node.op->name),
-                    to_string(graph[node.outputs[0]].type),
-                    executable.kernel_of(n).name,
-                    timing == nullptr ? KernelTiming() : *timing,
-                    macs(graph, node),
-                    {}});
-  }
-  return rows;
-}
-
-void record(Recording& recording, size_t stage, const Executable& executable, const Trace& trace) {
-  if (stage == recording.stages.size()) recording.stages.push_back(rows_of(executable));
-  using Micro = std::chrono::duration<double, std::micro>;
-  const std::chrono::nanoseconds start = recording.end;  // stages run one after the other
-  for (const TraceEvent& event : trace) {
-    Row& row = recording.stages[stage][event.node];
-    const double us = Micro(event.end - event.begin).count();
-    row.ms.push_back(us / 1e3);
-    recording.events.push_back(
-        {{"name", row.name},
-         {"cat", row.op},
-         {"ph", "X"},
-         {"ts", Micro(start + event.begin).count()},
-         {"dur", us},
-         {"pid", 1},
-         {"tid", 1},
-         {"args", Json{{"kernel", row.kernel}, {"output", row.output}, {"macs", row.macs}}}});
-    recording.end = std::max(recording.end, start + event.end);
-  }
-}
-
 // "winograd4 1.3x winograd2": the kernel that was measured fastest, by how much, and the runner-up.
-std::string describe(const std::string& kernel, const KernelTiming& timing) {
-  if (timing.runner_up.empty()) return kernel;
-  return kernel + " " + fixed(timing.runner_up_microseconds / timing.microseconds, 1) + "x " +
+std::string describe(const KernelInfo& kernel) {
+  const KernelTiming& timing = kernel.timing;
+  if (timing.runner_up.empty()) return kernel.name;
+  return kernel.name + " " + fixed(timing.runner_up_microseconds / timing.microseconds, 1) + "x " +
          timing.runner_up;
 }
 
 Json to_json(const KernelTiming& timing) {
-  if (timing.runner_up.empty()) return nullptr;
+  if (timing.runner_up.empty()) return {};
   return {{"us", timing.microseconds},
           {"runner_up", timing.runner_up},
           {"runner_up_us", timing.runner_up_microseconds}};
 }
 
-void print_table(std::vector<Row> rows, bool all) {
+void print_table(std::vector<LayerTime> layers, bool all) {
   constexpr size_t kShown = 20;
   double total = 0;
-  for (const Row& row : rows) total += row.median;
-  if (!all) std::ranges::stable_sort(rows, std::greater(), &Row::median);
+  for (const LayerTime& layer : layers) total += layer.median_ms;
+  if (!all) std::ranges::stable_sort(layers, std::greater(), &LayerTime::median_ms);
   Table table({"node", "operator", "kernel", "output", "ms", "share", "GMAC/s"});
+  const auto share = [&](double ms) { return fixed(100 * ms / total, 1) + " %"; };
   double shown = 0;
-  for (size_t i = 0; i < rows.size() && (all || i < kShown); ++i) {
-    const Row& row = rows[i];
-    shown += row.median;
-    table.add({row.name, row.op, describe(row.kernel, row.timing), row.output, fixed(row.median, 3),
-               fixed(100 * row.median / total, 1) + " %",
-               row.macs > 0 ? fixed(static_cast<double>(row.macs) / row.median / 1e6, 1) : ""});
+  for (size_t i = 0; i < layers.size() && (all || i < kShown); ++i) {
+    const LayerTime& layer = layers[i];
+    const double ms = layer.median_ms;
+    shown += ms;
+    table.add({layer.name, layer.op, describe(layer.kernel), layer.output, fixed(ms, 3), share(ms),
+               layer.macs > 0 ? fixed(static_cast<double>(layer.macs) / ms / 1e6, 1) : ""});
   }
   table.add_rule();
-  if (!all && rows.size() > kShown) {
-    table.add({std::to_string(rows.size() - kShown) + " more", "", "", "", fixed(total - shown, 3),
-               fixed(100 * (total - shown) / total, 1) + " %", ""});
+  if (!all && layers.size() > kShown) {
+    table.add({std::to_string(layers.size() - kShown) + " more", "", "", "",
+               fixed(total - shown, 3), share(total - shown), ""});
   }
   table.add({"total", "", "", "", fixed(total, 3), "", ""});
   table.print();
 }
 
-void print_json(std::vector<Row> rows) {
+void print_json(const std::vector<LayerTime>& layers) {
   Json list = Json::array();
-  for (Row& row : rows) {
-    list.push_back({{"node", row.name},
-                    {"operator", row.op},
-                    {"kernel", row.kernel},
-                    {"tuning", to_json(row.timing)},
-                    {"output", row.output},
-                    {"macs", row.macs},
-                    {"median_ms", row.median}});
+  for (const LayerTime& layer : layers) {
+    list.push_back({{"node", layer.name},
+                    {"operator", layer.op},
+                    {"kernel", layer.kernel.name},
+                    {"tuning", to_json(layer.kernel.timing)},
+                    {"output", layer.output},
+                    {"macs", layer.macs},
+                    {"median_ms", layer.median_ms}});
   }
   std::printf("%s\n", list.dump().c_str());
+}
+
+// The last run, as Perfetto reads it.
+Json to_perfetto(const LayerProfile& profile) {
+  using Micro = std::chrono::duration<double, std::micro>;
+  Json events = Json::array();
+  for (const LayerEvent& event : profile.events) {
+    const LayerTime& layer = profile.layers[event.layer];
+    events.push_back(
+        {{"name", layer.name},
+         {"cat", layer.op},
+         {"ph", "X"},
+         {"ts", Micro(event.begin).count()},
+         {"dur", Micro(event.end - event.begin).count()},
+         {"pid", 1},
+         {"tid", 1},
+         {"args",
+          Json{{"kernel", layer.kernel.name}, {"output", layer.output}, {"macs", layer.macs}}}});
+  }
+  return {{"traceEvents", std::move(events)}, {"displayTimeUnit", "ms"}};
 }
 
 Result<Session> open(const ProfileFlags& flags, Device& device) {
@@ -152,33 +118,19 @@ Outcome profile(const ProfileFlags& flags) {
   SHOAL_OR_EXIT(auto device, Exit::kDevice, make_device(flags.model));
   SHOAL_OR_EXIT(Session session, Exit::kModel, open(flags, *device));
   SHOAL_OR_EXIT(auto inputs, Exit::kUsage, random_inputs(session, flags.shapes));
-  SHOAL_OR_EXIT(auto warm, Exit::kModel, session.run(inputs));
-  Recording recording;
-  for (size_t i = 0; i < flags.runs; ++i) {
-    size_t stage = 0;
-    recording.events = Json::array();
-    recording.end = {};
-    const auto observer = [&](const Executable& executable, const Trace& trace) {
-      record(recording, stage++, executable, trace);
-    };
-    SHOAL_OR_EXIT(auto outputs, Exit::kDevice, session.run(inputs, {.observer = observer}));
-  }
-  std::vector<Row> rows;
-  for (auto& stage : recording.stages) rows.insert(rows.end(), stage.begin(), stage.end());
-  std::erase_if(rows, [](const Row& row) { return row.ms.empty(); });
-  for (Row& row : rows) {
-    std::ranges::sort(row.ms);
-    row.median = row.ms[row.ms.size() / 2];
+  const auto profile = profile_layers(session, inputs, flags.runs);
+  if (!profile.ok()) {
+    const bool by_device = profile.status().code() == Code::kUnsupported;
+    return fail(by_device ? Exit::kDevice : Exit::kModel, profile.status().at(flags.model.device));
   }
   if (!flags.trace.empty()) {
-    std::ofstream file(flags.trace);
-    file << Json{{"traceEvents", recording.events}, {"displayTimeUnit", "ms"}}.dump();
-    if (!file.flush()) return {Exit::kResources, "cannot write " + flags.trace};
+    const Status written = write_file(flags.trace, to_perfetto(*profile).dump());
+    if (!written.ok()) return fail(Exit::kResources, written);
   }
   if (flags.json) {
-    print_json(std::move(rows));
+    print_json(profile->layers);
   } else {
-    print_table(std::move(rows), flags.all);
+    print_table(profile->layers, flags.all);
   }
   return {};
 }

@@ -76,13 +76,6 @@ std::unique_ptr<Device> make_cpu_device(const CpuOptions& options) {
   return std::make_unique<CpuDevice>(options);
 }
 
-const KernelTiming* cpu_timing_of(const Executable& executable, size_t node) {
-  const auto* compiled = dynamic_cast<const cpu::CpuExecutable*>(&executable);
-  if (compiled == nullptr) return nullptr;
-  const KernelTiming& timing = compiled->timing_of(node);
-  return timing.runner_up.empty() ? nullptr : &timing;
-}
-
 std::vector<std::string_view> cpu_kernels_of(const Operator& op) {
   std::vector<std::string_view> names;
   for (const cpu::Provider& provider : cpu::providers()) {

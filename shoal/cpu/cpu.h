@@ -51,18 +51,6 @@ struct CpuOptions {
 // Each run in progress has an arena of its own (Executable::memory()), kept for the next one.
 std::unique_ptr<Device> make_cpu_device(const CpuOptions& options = {});
 
-// Timing of the kernel that was chosen for a node, and of the runner-up.
-struct KernelTiming {
-  double microseconds = 0;
-  std::string runner_up = {};
-  double runner_up_microseconds = 0;
-};
-
-// Timing of one node of executable.graph(). Null if the node was not measured, or if no CPU device
-// compiled the executable. The result lives as long as the executable. REQUIRES: node < number of
-// nodes of the graph.
-const KernelTiming* cpu_timing_of(const Executable& executable, size_t node);
-
 // Names of the kernels for an operator, without the reference, in order of preference where costs
 // do not decide: "gemv", "gemm".
 std::vector<std::string_view> cpu_kernels_of(const Operator& op);

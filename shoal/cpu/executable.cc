@@ -74,8 +74,8 @@ void CpuExecutable::add_step(const Node& node, Tuner& tuner, PackedCache* cache)
   Choice choice = tuner.choose(spec);
   // Steps run one after the other and share the scratch of the frame: the largest need decides.
   scratch_bytes_ = std::max(scratch_bytes_, choice.kernel->scratch_bytes());
-  steps_.push_back({std::move(choice.kernel), std::move(choice.info), std::move(choice.timing),
-                    tensor_count_, node.inputs.size(), node.outputs.size()});
+  steps_.push_back({std::move(choice.kernel), std::move(choice.info), tensor_count_,
+                    node.inputs.size(), node.outputs.size()});
   tensor_count_ += node.inputs.size() + node.outputs.size();
 }
 

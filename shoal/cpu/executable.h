@@ -33,14 +33,12 @@ class CpuExecutable final : public Executable {
   const Graph& graph() const override { return graph_; }
   MemoryUse memory() const override;
   const KernelInfo& kernel_of(size_t node) const override { return steps_[node].info; }
-  const KernelTiming& timing_of(size_t node) const { return steps_[node].timing; }
 
  private:
   // A node. Its tensors are frame.tensors[first, first + inputs + outputs).
   struct Step {
     std::unique_ptr<Kernel> kernel;
     KernelInfo info;
-    KernelTiming timing;
     size_t first, inputs, outputs;
   };
   // A tensor of a step that is an input or output of the whole run.

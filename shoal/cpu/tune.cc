@@ -188,11 +188,11 @@ Choice Tuner::choose(const KernelSpec& spec) {
   const auto it = known_.find(key);
   if (it != known_.end() && (options_.tune != Tune::kFull || fresh_.contains(key))) {
     if (auto kernel = make(it->second.name, spec)) {
-      return {std::move(kernel), {it->second.name}, it->second.timing};
+      return {std::move(kernel), it->second};
     }
   }
   Choice choice = race(spec, all);
-  known_[key] = {choice.info.name, choice.timing};
+  known_[key] = choice.info;
   fresh_.insert(key);
   return choice;
 }
@@ -206,7 +206,7 @@ Choice Tuner::race(const KernelSpec& spec, const Candidates& candidates) {
   uncached.cache = nullptr;
   Trial trial(spec, others_);
   std::unique_ptr<Kernel> kernel;
-  Measured best{{}, {kNever, {}, kNever}};
+  KernelInfo best{{}, {kNever, {}, kNever}};
   for (size_t i = candidates.size(); i-- > 0;) {
     const Provider* provider = candidates[i].provider;
     const std::string name(provider->name);
@@ -224,7 +224,7 @@ Choice Tuner::race(const KernelSpec& spec, const Candidates& candidates) {
     kernel.reset();
     kernel = make(best.name, spec);
   }
-  return {std::move(kernel), {best.name}, best.timing};
+  return {std::move(kernel), best};
 }
 
 void Tuner::recall() {
@@ -233,7 +233,7 @@ void Tuner::recall() {
   while (std::getline(file, line)) {
     std::istringstream fields(line);
     std::string key;
-    Measured found;
+    KernelInfo found;
     KernelTiming& timing = found.timing;
     if (std::getline(fields, key, '\t') && fields >> found.name >> timing.microseconds >>
                                                timing.runner_up >> timing.runner_up_microseconds) {

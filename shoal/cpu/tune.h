@@ -20,7 +20,6 @@ namespace shoal::cpu {
 struct Choice {
   std::unique_ptr<Kernel> kernel;
   KernelInfo info;
-  KernelTiming timing = {};  // of a kernel that was measured
 };
 
 // Tuner of one device. Nodes of the same kind are measured once per process, or once for all
@@ -50,14 +49,10 @@ class Tuner {
 
   const CpuOptions options_;
   const std::filesystem::path file_;
-  struct Measured {
-    std::string name;
-    KernelTiming timing;
-  };
-  std::map<std::string, Measured, std::less<>> known_;  // by key_of(node)
-  std::set<std::string, std::less<>> fresh_;            // keys measured by this process
-  std::vector<uint8_t> others_;                         // evicts the caches before a timing
-  size_t remembered_ = 0;                               // of fresh_: how many are in the file
+  std::map<std::string, KernelInfo, std::less<>> known_;  // by key_of(node)
+  std::set<std::string, std::less<>> fresh_;              // keys measured by this process
+  std::vector<uint8_t> others_;                           // evicts the caches before a timing
+  size_t remembered_ = 0;                                 // of fresh_: how many are in the file
 };
 
 // File of timings for this processor and instruction set, in the user's cache folder. Empty if the

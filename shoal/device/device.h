@@ -126,9 +126,17 @@ struct MemoryUse {
   int64_t lower_bound = 0;  // the largest live set: no plan can do with less
 };
 
+// The time of a kernel where it was measured, and that of the runner-up.
+struct KernelTiming {
+  double microseconds = 0;
+  std::string runner_up = {};  // empty: nothing was measured
+  double runner_up_microseconds = 0;
+};
+
 // Which implementation runs a node.
 struct KernelInfo {
-  std::string name = {};  // "reference", "gemm", ...
+  std::string name = {};     // "reference", "gemm", ...
+  KernelTiming timing = {};  // if the device measured several
 };
 
 // A compiled graph: weights packed, shaders built, memory planned. Everything that can fail because

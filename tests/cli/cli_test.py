@@ -162,6 +162,12 @@ def test_profile_writes_a_trace(tmp):
     assert events and all(e["ph"] == "X" and e["dur"] >= 0 for e in events)
 
 
+def test_profile_counts_every_layer(_):
+    layers = json.loads(shoal("profile", "zoo:lenet5", "--json", "--runs", 1, "--device", "reference").stdout)
+    assert [layer["operator"] for layer in layers].count("Conv") == 2, layers
+    assert all(layer["median_ms"] >= 0 and layer["tuning"] is None for layer in layers), layers
+
+
 def test_eval_gate(tmp):
     images, labels = np.zeros((4, 28, 28), np.uint8), np.zeros(4, np.uint8)
     header = bytes([0, 0, 8, 3]) + np.array([4, 28, 28], ">u4").tobytes()

@@ -173,6 +173,8 @@ def test_a_cluster_answers_as_one_device_does(tmp):
             profile.write_bytes(damaged)
             shoal(*again, env=cluster.env)
             assert profile.read_bytes() != damaged, "what is damaged is not believed"
+        done = shoal("profile", tmp / "m.onnx", "--device", "cluster", env=cluster.env, expect=4)
+        assert "cluster: this device does not tell" in done.stderr and not done.stdout, done.stderr
         cluster.workers[1].process.kill()
         cluster.workers[1].process.wait()
         done = shoal("run", tmp / "m.onnx", "--input", tmp / "x.npy", "--save", tmp / "alone", "--cluster", env=cluster.env)

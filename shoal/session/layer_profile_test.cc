@@ -1,0 +1,139 @@
+#include "shoal/session/layer_profile.h"
+
+#include <gtest/gtest.h>
+
+#include "shoal/graph/text.h"
+#include "shoal/onnx/encode_test.h"
+#include "shoal/ops/ops.h"
+
+namespace shoal {
+namespace {
+
+// Runs like the reference device, but node n takes n + 1 milliseconds in the first run, and twice
+// as long in each run after it.
+class TimedExecutable : public Executable {
+ public:
+  TimedExecutable(std::unique_ptr<Executable> inner, bool traces)
+      : inner_(std::move(inner)), traces_(traces) {}
+
+  Status run(std::span<const Tensor> inputs, std::span<Tensor> outputs,
+             const RunOptions& options) override {
+    SHOAL_TRY(inner_->run(inputs, outputs, {}));
+    if (options.trace == nullptr || !traces_) return {};
+    std::chrono::milliseconds at{0};
+    for (size_t n = 0; n < graph().nodes().size(); ++n) {
+      const auto end = at + milliseconds_ * static_cast<int>(n + 1);
+      options.trace->push_back({n, at, end});
+      at = end;
+    }
+    milliseconds_ *= 2;
+    return {};
+  }
+  const Graph& graph() const override { return inner_->graph(); }
+  MemoryUse memory() const override { return inner_->memory(); }
+  const KernelInfo& kernel_of(size_t) const override { return kernel_; }
+
+ private:
+  const std::unique_ptr<Executable> inner_;
+  const bool traces_;
+  const KernelInfo kernel_{"timed", {1, "slower", 2}};
+  std::chrono::milliseconds milliseconds_{1};
+};
+
+class TimedDevice : public Device {
+ public:
+  explicit TimedDevice(bool traces = true) : traces_(traces) {}
+  const DeviceInfo& info() const override { return inner_->info(); }
+  Result<std::unique_ptr<Executable>> compile(const Graph& graph) override {
+    SHOAL_ASSIGN(auto inner, inner_->compile(graph));
+    return std::unique_ptr<Executable>(new TimedExecutable(std::move(inner), traces_));
+  }
+
+ private:
+  const std::unique_ptr<Device> inner_ = make_reference_device();
+  const bool traces_;
+};
+
+Graph two_layers() {
+  return *parse_text(
+      "input x f32[1,2]\nconst w f32[2,3] = ones\nh = MatMul(x, w)\ny = Relu(h)\noutput y\n",
+      ops::find);
+}
+
+const Session::Tensors kInput = {{"x", Tensor::of<float>({1, 2}, {1, -1})}};
+
+TEST(LayerProfile, NamesEveryLayerAndTakesTheMedianOfItsTimes) {
+  TimedDevice device;
+  auto session = Session::open(two_layers(), device, {.optimize = false});
+  ASSERT_TRUE(session.ok()) << session.status().message();
+  const auto profile = profile_layers(*session, kInput, 3);
+  ASSERT_TRUE(profile.ok()) << profile.status().message();
+  ASSERT_EQ(profile->layers.size(), 2u);
+  const LayerTime& product = profile->layers[0];
+  EXPECT_EQ(product.op, "MatMul");
+  EXPECT_EQ(product.name, "MatMul h");
+  EXPECT_EQ(product.output, "f32[1,3]");
+  EXPECT_EQ(product.macs, 6);
+  EXPECT_EQ(product.kernel.name, "timed");
+  EXPECT_EQ(product.kernel.timing.runner_up, "slower");
+  EXPECT_EQ(product.median_ms, 2) << "of 1, 2 and 4";
+  EXPECT_EQ(profile->layers[1].op, "Relu");
+  EXPECT_EQ(profile->layers[1].median_ms, 4) << "of 2, 4 and 8";
+}
+
+TEST(LayerProfile, HasTheEventsOfTheLastRun) {
+  TimedDevice device;
+  auto session = Session::open(two_layers(), device, {.optimize = false});
+  ASSERT_TRUE(session.ok()) << session.status().message();
+  const auto profile = profile_layers(*session, kInput, 2);
+  ASSERT_TRUE(profile.ok()) << profile.status().message();
+  ASSERT_EQ(profile->events.size(), 2u);
+  using std::chrono::milliseconds;
+  EXPECT_EQ(profile->events[0].end - profile->events[0].begin, milliseconds(2));
+  EXPECT_EQ(profile->events[1].layer, 1u);
+  EXPECT_EQ(profile->events[1].begin, milliseconds(2));
+  EXPECT_EQ(profile->events[1].end, milliseconds(6));
+}
+
+// How many elements are not zero is known only when they are there: the model runs in two stages.
+TEST(LayerProfile, PutsStagesOneAfterTheOther) {
+  using namespace onnx::testing;
+  TimedDevice device;
+  auto model = parse(model_of(graph({{onnx::testing::kInput, value_info("x", kFloat, {"4"})},
+                                     {kNode, node("Relu", {"x"}, {"r"})},
+                                     {kNode, node("NonZero", {"r"}, {"n"})},
+                                     {kNode, node("Transpose", {"n"}, {"t"})},
+                                     {kNode, node("GatherND", {"r", "t"}, {"g"})},
+                                     {kNode, node("Neg", {"g"}, {"y"})},
+                                     {kOutput, value_info("y", kFloat, {"n"})}}))
+                         .bytes());
+  ASSERT_TRUE(model.ok()) << model.status().message();
+  auto session = Session::open(*std::move(model), device);
+  ASSERT_TRUE(session.ok()) << session.status().message();
+  const auto profile = profile_layers(*session, {{"x", Tensor::of<float>({4}, {1, 0, 2, 0})}}, 1);
+  ASSERT_TRUE(profile.ok()) << profile.status().message();
+  EXPECT_EQ(profile->layers.front().op, "Relu");
+  EXPECT_EQ(profile->layers.back().op, "Neg");
+  ASSERT_EQ(profile->events.size(), profile->layers.size());
+  for (size_t i = 1; i < profile->events.size(); ++i) {
+    EXPECT_EQ(profile->events[i].layer, i);
+    EXPECT_EQ(profile->events[i].begin, profile->events[i - 1].end);
+  }
+}
+
+TEST(LayerProfile, IsRefusedWhereADeviceGivesNoTimes) {
+  TimedDevice device(/*traces=*/false);
+  auto session = Session::open(two_layers(), device);
+  ASSERT_TRUE(session.ok()) << session.status().message();
+  EXPECT_EQ(profile_layers(*session, kInput, 1).status().code(), Code::kUnsupported);
+}
+
+TEST(LayerProfile, FailsAsTheSessionDoes) {
+  TimedDevice device;
+  auto session = Session::open(two_layers(), device);
+  ASSERT_TRUE(session.ok()) << session.status().message();
+  EXPECT_EQ(profile_layers(*session, {}, 1).status().code(), Code::kInvalidArgument);
+}
+
+}  // namespace
+}  // namespace shoal
