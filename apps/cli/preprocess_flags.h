@@ -1,7 +1,6 @@
 // The flags that say what happens to an image before the model sees it, and saved sets of them.
 #pragma once
 
-#include <memory>
 #include <string>
 
 #include "apps/flags/flags.h"

@@ -67,7 +67,7 @@ bool JsonText::take(char c) {
 }
 
 Status JsonText::expected(std::string_view what) const {
-  return Status(Code::kCorrupt, "header: " + std::string(what) + " expected at byte " +
+  return Status(Code::kCorrupt, what_ + ": " + std::string(what) + " expected at byte " +
                                     std::to_string(size_ - rest_.size()));
 }
 
@@ -119,21 +119,50 @@ Result<std::string> JsonText::text() {
   }
 }
 
+Result<bool> JsonText::boolean() {
+  skip_space();
+  for (const auto& [word, value] : {std::pair<std::string_view, bool>("true", true),
+                                    std::pair<std::string_view, bool>("false", false)}) {
+    if (!rest_.starts_with(word)) continue;
+    rest_.remove_prefix(word.size());
+    return value;
+  }
+  return expected("true or false");
+}
+
+template <class Number>
+Status JsonText::number(Number& value, std::string_view what) {
+  skip_space();
+  // from_chars also takes "inf" and "nan", which are no JSON.
+  const std::string_view digits = rest_.substr(rest_.starts_with('-') ? 1 : 0);
+  const bool begins = !digits.empty() && digits[0] >= '0' && digits[0] <= '9';
+  const auto [end, error] = std::from_chars(rest_.data(), rest_.data() + rest_.size(), value);
+  if (!begins || error != std::errc()) return expected(what);
+  rest_.remove_prefix(static_cast<size_t>(end - rest_.data()));
+  return {};
+}
+
 // The limit of the list keeps a hostile file from filling memory.
-Status JsonText::integers(std::vector<int64_t>& list) {
-  constexpr size_t kMost = 64;  // dimensions, or offsets
+template <class Number>
+Status JsonText::list_of(std::vector<Number>& list, std::string_view what) {
+  constexpr size_t kMost = 64;  // dimensions, offsets, or channels
   if (!take('[')) return expected("[");
   if (take(']')) return {};
   do {
-    skip_space();
-    int64_t number = 0;
-    const auto [end, error] = std::from_chars(rest_.data(), rest_.data() + rest_.size(), number);
-    if (error != std::errc() || list.size() == kMost) return expected("an integer");
-    rest_.remove_prefix(static_cast<size_t>(end - rest_.data()));
-    list.push_back(number);
+    if (list.size() == kMost) return expected("no more than " + std::to_string(kMost));
+    SHOAL_TRY(number(list.emplace_back(), what));
   } while (take(','));
   return take(']') ? Status() : expected("]");
 }
+
+Result<int64_t> JsonText::integer() {
+  int64_t value = 0;
+  SHOAL_TRY(number(value, "an integer"));
+  return value;
+}
+
+Status JsonText::integers(std::vector<int64_t>& list) { return list_of(list, "an integer"); }
+Status JsonText::numbers(std::vector<double>& list) { return list_of(list, "a number"); }
 
 Status JsonText::end() {
   skip_space();

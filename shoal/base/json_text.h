@@ -1,4 +1,5 @@
-// The little JSON that headers of files are made of: objects, texts and lists of integers.
+// The little JSON that headers of files and small settings are made of: objects, texts, numbers and
+// lists of them.
 #pragma once
 
 #include <cstdint>
@@ -21,12 +22,17 @@ std::string json_number(double number);
 // Reads from the beginning on; each call takes one thing or says what is wrong.
 class JsonText {
  public:
-  explicit JsonText(std::string_view text) : rest_(text), size_(text.size()) {}
+  // Errors begin with `what` the text is.
+  explicit JsonText(std::string_view text, std::string what = "header")
+      : rest_(text), size_(text.size()), what_(std::move(what)) {}
 
   // Calls member(key) for each, which reads its value. A key that comes twice is refused.
   Status object(const std::function<Status(const std::string& key)>& member);
   Result<std::string> text();
+  Result<bool> boolean();
+  Result<int64_t> integer();
   Status integers(std::vector<int64_t>& list);  // appends
+  Status numbers(std::vector<double>& list);    // appends
   Status end();                                 // nothing but space is left
 
  private:
@@ -34,9 +40,14 @@ class JsonText {
   bool take(char c);
   Status expected(std::string_view what) const;
   Result<char32_t> escape();
+  template <class Number>
+  Status number(Number& value, std::string_view what);
+  template <class Number>
+  Status list_of(std::vector<Number>& list, std::string_view what);
 
   std::string_view rest_;
   size_t size_;
+  std::string what_;
 };
 
 }  // namespace shoal

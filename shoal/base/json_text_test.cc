@@ -1,0 +1,56 @@
+#include "shoal/base/json_text.h"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+
+namespace shoal {
+namespace {
+
+TEST(JsonText, ReadsNumbersAndWords) {
+  JsonText json(" true false -7 [1, -2.5e3 ,0.125] [] [3,4]");
+  EXPECT_TRUE(*json.boolean());
+  EXPECT_FALSE(*json.boolean());
+  EXPECT_EQ(*json.integer(), -7);
+  std::vector<double> numbers;
+  ASSERT_TRUE(json.numbers(numbers).ok());
+  ASSERT_TRUE(json.numbers(numbers).ok());
+  EXPECT_EQ(numbers, (std::vector<double>{1, -2500, 0.125}));
+  std::vector<int64_t> integers;
+  ASSERT_TRUE(json.integers(integers).ok());
+  EXPECT_EQ(integers, (std::vector<int64_t>{3, 4}));
+  EXPECT_TRUE(json.end().ok());
+}
+
+TEST(JsonText, RefusesWhatIsNoNumber) {
+  for (const char* text :
+       {"", "x", "-", "inf", "-inf", "-INF", "nan", "-nan", ".5", "+1", "1e999"}) {
+    std::vector<double> numbers;
+    EXPECT_FALSE(JsonText("[" + std::string(text) + ",1]").numbers(numbers).ok()) << text;
+  }
+  EXPECT_FALSE(JsonText("9223372036854775808").integer().ok());
+  EXPECT_FALSE(JsonText("yes").boolean().ok());
+}
+
+TEST(JsonText, TakesNoListThatIsTooLong) {
+  std::string list = "[0";
+  for (int i = 1; i < 64; ++i) list += ",0";
+  std::vector<int64_t> integers;
+  EXPECT_TRUE(JsonText(list + "]").integers(integers).ok());
+  integers.clear();
+  EXPECT_FALSE(JsonText(list + ",0]").integers(integers).ok());
+}
+
+TEST(JsonText, SaysWhereItEnded) {
+  EXPECT_EQ(JsonText("{} x", "preset").integer().status().message(),
+            "preset: an integer expected at byte 0");
+}
+
+TEST(JsonText, WritesTextsAndNumbers) {
+  EXPECT_EQ(json_text("a\"\\\n"), R"("a\"\\\u000a")");
+  EXPECT_EQ(json_number(0.1), "0.1");
+  EXPECT_EQ(json_number(std::numeric_limits<double>::infinity()), "null");
+}
+
+}  // namespace
+}  // namespace shoal
