@@ -3,7 +3,7 @@
 #include <filesystem>
 
 #include "apps/flags/json.h"
-#include "cli.h"
+#include "exit_codes.h"
 #include "model.h"
 #include "preprocess_flags.h"
 #include "progress.h"
@@ -73,18 +73,6 @@ Result<compress::CalibrationData> examples_for(const ConvertFlags& flags, const 
   return compress::random_examples(graph);
 }
 
-Exit exit_of(const Status& status) {
-  switch (status.code()) {
-    case Code::kInvalidArgument:
-    case Code::kNotFound:
-      return Exit::kUsage;
-    case Code::kUnsupported:
-      return Exit::kModel;
-    default:
-      return Exit::kResources;
-  }
-}
-
 Outcome compress_and_write(const ConvertFlags& flags, const LoadedGraph& loaded) {
   SHOAL_OR_EXIT(compress::CalibrationData examples, Exit::kUsage,
                 examples_for(flags, loaded.graph));
@@ -93,7 +81,7 @@ Outcome compress_and_write(const ConvertFlags& flags, const LoadedGraph& loaded)
   ProgressBar progress("calibrating", count);
   const auto result = flags.method->run(
       loaded.graph, {*device, std::move(examples), [&progress](size_t i) { progress.at(i); }});
-  if (!result.ok()) return fail(exit_of(result.status()), result.status().at(flags.model));
+  if (!result.ok()) return fail(Doing::kUseData, result.status().at(flags.model));
   Outcome outcome = write(flags, result->graph, loaded.outputs);
   if (outcome.exit == Exit::kOk) report(flags, *result, count);
   return outcome;

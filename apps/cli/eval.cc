@@ -4,7 +4,7 @@
 #include <cstdio>
 
 #include "apps/flags/json.h"
-#include "cli.h"
+#include "exit_codes.h"
 #include "model.h"
 #include "preprocess_flags.h"
 #include "progress.h"
@@ -32,17 +32,6 @@ struct EvalFlags {
   double min_top1 = 0;
   bool json = false;
 };
-
-Exit exit_of(const Status& status) {
-  switch (status.code()) {
-    case Code::kInvalidArgument:
-    case Code::kNotFound:
-    case Code::kCorrupt:
-      return Exit::kUsage;
-    default:
-      return Exit::kModel;
-  }
-}
 
 void print(const fit::Evaluation& result, double seconds, bool json) {
   const double images_per_s = static_cast<double>(result.images()) / seconds;
@@ -73,7 +62,7 @@ Outcome evaluate(const EvalFlags& flags) {
                                      .batch = flags.batch,
                                      .progress = [&line](size_t done, size_t) { line.at(done); }});
   const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
-  if (!result.ok()) return fail(exit_of(result.status()), result.status());
+  if (!result.ok()) return fail(Doing::kUseData, result.status());
   print(*result, taken.count(), flags.json);
   return require_accuracy(result->top1(), flags.min_top1);
 }

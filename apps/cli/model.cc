@@ -96,21 +96,6 @@ Result<Session> open_session(const ModelFlags& flags, Device& device) {
   return model.session(device, {.optimize = flags.optimize});
 }
 
-Exit exit_of_run(const Status& status) {
-  switch (status.code()) {
-    case Code::kUnavailable:
-      return Exit::kNetwork;
-    case Code::kDeadline:
-      return Exit::kTimeout;
-    default:
-      return Exit::kModel;
-  }
-}
-
-Exit exit_of_cluster(const Status& status) {
-  return status.code() == Code::kNotFound ? Exit::kUsage : Exit::kNetwork;
-}
-
 Outcome require_accuracy(double top1, double least) {
   if (top1 >= least) return {};
   return {Exit::kAccuracy,

@@ -38,11 +38,6 @@ struct ModelFlags {
 Result<std::unique_ptr<Device>> make_device(const ModelFlags& flags);
 Result<Session> open_session(const ModelFlags& flags, Device& device);
 
-// The exit code of a model that could not be run: only workers can be cut off or late.
-Exit exit_of_run(const Status& status);
-// The exit code of a cluster that could not be opened: there is none, or it does not answer.
-Exit exit_of_cluster(const Status& status);
-
 // The gate of --min-top1: a failure if `top1` is below.
 Outcome require_accuracy(double top1, double least);
 

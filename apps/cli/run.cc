@@ -7,6 +7,7 @@
 #include "apps/flags/json.h"
 #include "cli.h"
 #include "cluster/cluster_device.h"
+#include "exit_codes.h"
 #include "model.h"
 #include "preprocess_flags.h"
 #include "shoal/data/image.h"
@@ -239,7 +240,7 @@ Outcome run(const RunFlags& flags) {
   auto device = on_cluster ? open_cluster_device(flags.plan) : make_device(flags.model);
   if (!device.ok()) {
     return fall_back(device.status(),
-                     on_cluster ? exit_of_cluster(device.status()) : Exit::kDevice);
+                     on_cluster ? exit_of(Doing::kConnect, device.status()) : Exit::kDevice);
   }
   SHOAL_OR_EXIT(Session session, Exit::kModel, open_session(flags.model, **device));
   if (flags.inputs.empty() && flags.model.model == kDefaultModel)
@@ -247,7 +248,7 @@ Outcome run(const RunFlags& flags) {
   SHOAL_OR_EXIT(auto inputs, Exit::kUsage, read_inputs(flags, session));
   if (Status fits = session.accepts(inputs); !fits.ok()) return fail(Exit::kUsage, fits);
   auto ran = session.run(inputs);
-  if (!ran.ok()) return fall_back(ran.status(), exit_of_run(ran.status()));
+  if (!ran.ok()) return fall_back(ran.status(), exit_of(Doing::kRun, ran.status()));
   return show({*std::move(ran), {}}, flags, labels);
 }
 

@@ -6,13 +6,13 @@
 
 #include "../cli.h"
 #include "../cluster_file.h"
+#include "../exit_codes.h"
 #include "../model.h"
 #include "../progress.h"
 #include "../table.h"
 #include "apps/flags/json.h"
 #include "chaos_view.h"
 #include "cluster_commands.h"
-#include "exit_codes.h"
 #include "shoal/base/malloc_arenas.h"
 #include "shoal/base/process.h"
 #include "shoal/chaos/processes/chaos_run.h"
@@ -178,7 +178,7 @@ Outcome run_on_processes(const Flags& flags) {
   }
   const auto device = make_cpu_device({.threads = 1});
   const auto cluster = chaos::ChaosCluster::open(graph, *device, options);
-  if (!cluster.ok()) return fail(exit_of(cluster.status()), cluster.status());
+  if (!cluster.ok()) return fail(Doing::kTalk, cluster.status());
   if (!flags.cluster.empty()) {
     std::fprintf(stderr, "%zu emulated devices, %g times as slow as the real ones\n",
                  options.workers.size(), options.dilation);

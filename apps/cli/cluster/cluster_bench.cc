@@ -6,14 +6,13 @@
 #include <cstdio>
 #include <thread>
 
-#include "../model.h"
+#include "../exit_codes.h"
 #include "../plan_picture.h"
 #include "../progress.h"
 #include "../table.h"
 #include "apps/flags/json.h"
 #include "balance_bench.h"
 #include "cluster_access.h"
-#include "exit_codes.h"
 #include "shoal/base/atomic_file.h"
 #include "shoal/cluster/plan_race.h"
 #include "shoal/emulate/dilation.h"
@@ -134,14 +133,14 @@ Outcome bench_cluster(const ClusterBenchFlags& flags) {
   if (flags.stragglers > 1) return bench_stragglers(flags);
   if (flags.plan.is_stream()) return flags.balance ? bench_balance(flags) : bench_stream(flags);
   auto opened = ClusterAccess::open(flags.plan);
-  if (!opened.ok()) return fail(exit_of_cluster(opened.status()), opened.status());
+  if (!opened.ok()) return fail(Doing::kConnect, opened.status());
   const auto access = *std::move(opened);
   const auto made =
       make_planned(flags.plan, [&](const Graph& graph) { return access->profile(graph); });
-  if (!made.ok()) return fail(exit_of_run(made.status()), made.status());
+  if (!made.ok()) return fail(Doing::kRun, made.status());
   const Planned& planned = *made;
   const auto figures = measure(*access, planned, flags.seconds, flags.strict);
-  if (!figures.ok()) return fail(exit_of(figures.status()), figures.status());
+  if (!figures.ok()) return fail(Doing::kTalk, figures.status());
   access->connection().compare(planned.single.graph(), planned.single.timeline.seconds,
                                figures->single.seconds);
   if (!flags.html.empty()) {

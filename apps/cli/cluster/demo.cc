@@ -2,12 +2,11 @@
 // on all of them.
 #include <cstdio>
 
-#include "../cli.h"
+#include "../exit_codes.h"
 #include "../table.h"
 #include "cluster_access.h"
 #include "cluster_bench.h"
 #include "cluster_commands.h"
-#include "exit_codes.h"
 
 namespace shoal::cli {
 namespace {
@@ -23,7 +22,7 @@ Outcome show() {
     SHOAL_OR_EXIT(const Planned planned, Exit::kModel,
                   make_planned(flags, [&](const Graph& graph) { return access->profile(graph); }));
     const auto figures = measure(*access, planned, 0, false);
-    if (!figures.ok()) return fail(exit_of(figures.status()), figures.status());
+    if (!figures.ok()) return fail(Doing::kTalk, figures.status());
     table.add({model, planned.best().name, fixed(1e3 * figures->single.seconds, 1),
                fixed(1e3 * figures->many.seconds, 1),
                fixed(1e3 * planned.best().timeline.seconds, 1),

@@ -4,11 +4,10 @@
 
 #include <cstdio>
 
-#include "../model.h"
+#include "../exit_codes.h"
 #include "../table.h"
 #include "apps/flags/json.h"
 #include "cluster_access.h"
-#include "exit_codes.h"
 #include "shoal/cluster/straggler_race.h"
 
 namespace shoal::cli {
@@ -48,7 +47,7 @@ void print(const Contender& coded, const Contender& waiting, bool as_json) {
 
 Outcome bench_stragglers(const ClusterBenchFlags& flags) {
   auto opened = ClusterAccess::open(flags.plan);
-  if (!opened.ok()) return fail(exit_of_cluster(opened.status()), opened.status());
+  if (!opened.ok()) return fail(Doing::kConnect, opened.status());
   const auto access = *std::move(opened);
   if (!access->emulated() || flags.plan.survive == 0) {
     return {Exit::kUsage, "--stragglers is for emulated workers and --survive"};
@@ -68,7 +67,7 @@ Outcome bench_stragglers(const ClusterBenchFlags& flags) {
                                  .slow_down = [&](const std::string& worker) {
                                    return access->slow_down(worker, flags.stragglers);
                                  }});
-  if (!result.ok()) return fail(exit_of(result.status()), result.status());
+  if (!result.ok()) return fail(Doing::kTalk, result.status());
   print({coded.best().name, result->first}, {plain.best().name, result->second}, flags.json);
   return {};
 }

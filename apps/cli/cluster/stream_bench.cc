@@ -3,7 +3,7 @@
 
 #include <cstdio>
 
-#include "../model.h"
+#include "../exit_codes.h"
 #include "../table.h"
 #include "apps/flags/json.h"
 #include "shoal/cluster/measured_stream.h"
@@ -54,7 +54,7 @@ Outcome with_planned_stream(
     const ClusterBenchFlags& flags,
     const std::function<Outcome(ClusterAccess& access, const PlannedStream& planned)>& measure) {
   auto opened = ClusterAccess::open(flags.plan);
-  if (!opened.ok()) return fail(exit_of_cluster(opened.status()), opened.status());
+  if (!opened.ok()) return fail(Doing::kConnect, opened.status());
   const auto access = *std::move(opened);
   SHOAL_OR_EXIT(
       const PlannedStream planned, Exit::kModel,

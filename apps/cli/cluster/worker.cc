@@ -7,9 +7,10 @@
 #include <cstdio>
 
 #include "../cli.h"
+#include "../exit_codes.h"
+#include "../model.h"
 #include "cluster_commands.h"
 #include "emulation_flags.h"
-#include "exit_codes.h"
 #include "notify.h"
 #include "shoal/base/malloc_arenas.h"
 #include "shoal/base/notification.h"
@@ -118,11 +119,11 @@ Outcome serve(const Flags& flags) {
   Notification stop;
   const StopSignals signals([&] { stop.notify(); });
   auto identity = identity_of(flags);
-  if (!identity.ok()) return fail(exit_of(identity.status()), identity.status());
+  if (!identity.ok()) return fail(Doing::kTalk, identity.status());
   const std::string& name = identity->name;
 
   const CpuOptions cpu{.threads = flags.threads, .share = flags.speed, .tune = Tune::kFast};
-  SHOAL_OR_EXIT(const auto device, Exit::kUsage, make_device(flags.device, {.cpu = cpu}));
+  SHOAL_OR_EXIT(const auto device, Exit::kUsage, shoal::make_device(flags.device, {.cpu = cpu}));
   std::unique_ptr<Device> paced;
   SHOAL_OR_EXIT(const emulate::Emulation emulation, Exit::kUsage, flags.emulation.make());
   if (emulation.is_on()) {

@@ -6,7 +6,7 @@
 #include <cstdio>
 #include <optional>
 
-#include "../cli.h"
+#include "../exit_codes.h"
 #include "../progress.h"
 #include "../table.h"
 #include "apps/flags/json.h"
@@ -24,20 +24,6 @@ Examples:
   shoal train resnet20.onnx --data cifar10 --format cifar --preset imagenet --rate 0.005 -o tuned.onnx
   shoal train model.onnx --data photos --format folder --retarget 5 --freeze 'features.*' -o mine.onnx
   shoal train zoo:mlp --data mnist --format idx -o mlp.onnx --resume    go on after an interruption)";
-
-Exit exit_of(const Status& status) {
-  switch (status.code()) {
-    case Code::kInvalidArgument:
-    case Code::kNotFound:
-      return Exit::kUsage;
-    case Code::kExhausted:
-      return Exit::kResources;
-    case Code::kInternal:
-      return Exit::kDevice;
-    default:
-      return Exit::kModel;
-  }
-}
 
 void print(const fit::TrainingResult& result, bool json) {
   const auto& epochs = result.progress.results;
@@ -123,7 +109,7 @@ Outcome stopped(const Status& status, const std::filesystem::path& checkpoint) {
   if (std::filesystem::is_regular_file(checkpoint)) {
     message += "; the last checkpoint is kept: " + checkpoint.string();
   }
-  return {exit_of(status), message};
+  return {exit_of(Doing::kTrain, status), message};
 }
 
 Outcome train(const TrainFlags& flags) {
@@ -142,7 +128,7 @@ Outcome train(const TrainFlags& flags) {
             "interrupted; --resume goes on from " + options.checkpoint.string()};
   }
   const Status page = view.write_page({result->progress, result->evaluation, *result->held_out});
-  if (!page.ok()) return fail(exit_of(page), page);
+  if (!page.ok()) return fail(Doing::kTrain, page);
   print(*result, flags.json);
   return require_accuracy(result->evaluation.top1(), flags.min_top1);
 }
