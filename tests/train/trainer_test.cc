@@ -6,6 +6,7 @@
 #include <cmath>
 #include <string>
 
+#include "../devices/devices.h"
 #include "shoal/base/random.h"
 #include "shoal/cpu/cpu.h"
 #include "shoal/data/image.h"
@@ -50,19 +51,16 @@ int right(const Tensor& scores) {
   return count;
 }
 
-class TrainerOn : public testing::TestWithParam<const char*> {
+class TrainerOn : public testing::TestWithParam<size_t> {
  protected:
-  std::unique_ptr<Device> device() const {
-    return std::string_view(GetParam()) == "cpu" ? make_cpu_device() : make_reference_device();
-  }
+  Device& device() const { return *all_devices()[GetParam()]; }
 };
-INSTANTIATE_TEST_SUITE_P(Devices, TrainerOn, testing::Values("cpu", "reference"));
+INSTANTIATE_TEST_SUITE_P(Devices, TrainerOn, testing::Range<size_t>(0, all_devices().size()));
 
 TEST_P(TrainerOn, LeNetLearnsDigits) {
-  const auto device = this->device();
   const auto network = zoo::build("lenet5", {.batch = kBatch});
   auto trainer =
-      Trainer::create(*device, *network, {.optimizer = {.rate = 0.05f, .momentum = 0.9f}});
+      Trainer::create(device(), *network, {.optimizer = {.rate = 0.05f, .momentum = 0.9f}});
   ASSERT_TRUE(trainer.ok()) << trainer.status().message();
   EXPECT_EQ(trainer->parameters().size(), 8u);
   const Batch batch = digits();
@@ -115,8 +113,7 @@ const Tensor& constant_of(const Graph& graph, std::string_view name) {
 }
 
 TEST_P(TrainerOn, RunningStatisticsFollowTheBatch) {
-  const auto device = this->device();
-  auto trainer = Trainer::create(*device, normalised(), {.optimizer = {.rate = 0.001f}});
+  auto trainer = Trainer::create(device(), normalised(), {.optimizer = {.rate = 0.001f}});
   ASSERT_TRUE(trainer.ok()) << trainer.status().message();
   EXPECT_EQ(trainer->parameters(), (std::vector<std::string>{"scale", "bias", "w"}));
   const Batch batch = digits();
@@ -254,8 +251,7 @@ TEST(Trainer, DropsOtherThingsInEveryPlaceAndForEverySeed) {
 }
 
 TEST_P(TrainerOn, DropsTheShareItIsAskedToAndScalesTheRest) {
-  const auto device = this->device();
-  auto trainer = Trainer::create(*device, dropping(0.25f), {.optimizer = {.rate = 1e-9f}});
+  auto trainer = Trainer::create(device(), dropping(0.25f), {.optimizer = {.rate = 1e-9f}});
   ASSERT_TRUE(trainer.ok()) << trainer.status().message();
   const Tensor labels({DType::kI64, {kBatch}});
   ASSERT_TRUE(trainer->step(ones(), std::vector{labels}).ok());
