@@ -195,6 +195,7 @@ Outcome bench(const BenchFlags& flags) {
     PlanFlags plan = flags.plan;
     plan.model = flags.model.model;
     plan.shapes = flags.shapes;
+    plan.local_device = flags.model.device;
     return bench_cluster({plan, flags.seconds, flags.json, flags.html, flags.balance,
                           flags.stragglers, flags.strict});
   }

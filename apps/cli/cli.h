@@ -51,6 +51,9 @@ using Action = std::function<Outcome()>;
 // The words after "--" on the command line: another command, which is not parsed here.
 const std::vector<std::string>& words_after_dashes();
 
+// Makes all kinds of devices known. To be called before commands are added.
+void register_devices();
+
 // One per subcommand, each in its own file.
 void add_bench(Command& app, Action& action);
 void add_completions(Command& app, Action& action);

@@ -8,7 +8,7 @@
 #include "preprocess_flags.h"
 #include "progress.h"
 #include "shoal/compress/methods.h"
-#include "shoal/cpu/cpu.h"
+#include "shoal/devices/devices.h"
 #include "shoal/fit/calibration_files.h"
 #include "shoal/onnx/export.h"
 #include "shoal/passes/passes.h"
@@ -35,6 +35,7 @@ struct ConvertFlags {
   bool json = false;
   std::string folder;  // images and .npy files to calibrate with; empty: random inputs
   size_t limit = 100;  // files to read at most
+  std::string device = "cpu";
   int threads = 0;
   PreprocessFlags preprocess;
 };
@@ -77,7 +78,8 @@ Outcome compress_and_write(const ConvertFlags& flags, const LoadedGraph& loaded)
   SHOAL_OR_EXIT(compress::CalibrationData examples, Exit::kUsage,
                 examples_for(flags, loaded.graph));
   const size_t count = examples.count;
-  const auto device = make_cpu_device({.threads = flags.threads});
+  SHOAL_OR_EXIT(const auto device, Exit::kDevice,
+                shoal::make_device(flags.device, {.cpu = {.threads = flags.threads}}));
   ProgressBar progress("calibrating", count);
   const auto result = flags.method->run(
       loaded.graph, {*device, std::move(examples), [&progress](size_t i) { progress.at(i); }});
@@ -113,6 +115,7 @@ void add_methods(Command& command, const Option* optimize, ConvertFlags& flags) 
       ->check(in_range(1, 1'000'000))
       ->capture_default_str()
       ->group(kGroup);
+  add_device_to(command, flags.device, "What runs the model on these files")->group(kGroup);
   command.add_option("--threads", flags.threads, "Threads to use; 0: one per core")
       ->check(in_range(0, 1024))
       ->capture_default_str()
@@ -123,7 +126,7 @@ void add_methods(Command& command, const Option* optimize, ConvertFlags& flags) 
 
 // Flags that only a method uses must not be given without one.
 Status check_flags(const Command& command, const ConvertFlags& flags) {
-  for (const char* name : {"--calibrate", "--limit", "--threads", "--json"}) {
+  for (const char* name : {"--calibrate", "--limit", "--device", "--threads", "--json"}) {
     if (flags.method == nullptr && command.count(name) > 0) {
       return invalid(std::string(name) + " is for a method of compression, and none was given");
     }

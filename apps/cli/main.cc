@@ -55,6 +55,7 @@ Outcome parse_and_act(int argc, char** argv, int& parse_exit) {
   app.version(std::string("shoal ") + SHOAL_VERSION);
   app.require_subcommand();
   Action action;
+  register_devices();
   for (auto* add :
        {add_run, add_inspect, add_bench, add_profile, add_train, add_eval, add_convert, add_zoo,
         add_plan, add_simulate, add_cluster_commands, add_operators, add_doctor, add_completions}) {

@@ -13,16 +13,6 @@
 namespace shoal::cli {
 namespace {
 
-// Empty if some room registered this kind of device.
-std::string is_device(const std::string& name) {
-  std::string known;
-  for (const DeviceKind& kind : device_kinds()) {
-    if (name.substr(0, name.find(':')) == kind.name) return "";
-    known += (known.empty() ? "" : ", ") + kind.name;
-  }
-  return "no device " + name + "; there are " + known;
-}
-
 void add_memory(ModelFlags& flags, Command& command, bool learns) {
   const std::string what =
       "plenty: weights may take more room where that is faster; low: they may not";
@@ -38,6 +28,19 @@ void add_memory(ModelFlags& flags, Command& command, bool learns) {
 
 }  // namespace
 
+Option* add_device_to(Command& command, std::string& device, const std::string& what) {
+  std::string kinds;
+  for (const DeviceKind& kind : device_kinds()) {
+    kinds += (kinds.empty() ? ": " : ", ") + kind.name + " (" + kind.summary + ")";
+  }
+  return command.add_option("--device", device, what + kinds)
+      ->check([](const std::string& name) -> std::string {
+        const Status found = find_device_kind(name).status();
+        return found.ok() ? "" : std::string(found.message());
+      })
+      ->capture_default_str();
+}
+
 int64_t ModelFlags::memory_limit() const { return parse_byte_size(memory).value_or(0); }
 
 void ModelFlags::add_to(Command& command, bool model_required, bool learns) {
@@ -47,10 +50,7 @@ void ModelFlags::add_to(Command& command, bool model_required, bool learns) {
   } else {
     option->capture_default_str();
   }
-  command
-      .add_option("--device", device, "cpu, reference (slow and plain), or hybrid:FIRST+FALLBACK")
-      ->check(is_device)
-      ->capture_default_str();
+  add_device_to(command, device, "What computes");
   command.add_option("--threads", threads, "Threads to use; 0: one per core")
       ->check(in_range(0, 1024))
       ->capture_default_str();

@@ -35,6 +35,9 @@ struct ModelFlags {
   int64_t memory_limit() const;  // in bytes; 0: none was given
 };
 
+// --device, whose help lists the devices there are.
+Option* add_device_to(Command& command, std::string& device, const std::string& what);
+
 Result<std::unique_ptr<Device>> make_device(const ModelFlags& flags);
 Result<Session> open_session(const ModelFlags& flags, Device& device);
 

@@ -122,7 +122,7 @@ Result<Planned> make_planned(const PlanFlags& flags, plan::PlanOptions options,
   SHOAL_ASSIGN(const Graph graph, passes::optimize(loaded.graph));
   SHOAL_ASSIGN(plan::ClusterProfile cluster, profile_of(graph));
   if (options.wire.smallest == plan::WireFormat::kI8) {
-    SHOAL_ASSIGN(options.wire.largest, largest_values(graph));
+    SHOAL_ASSIGN(options.wire.largest, largest_values(graph, flags.local_device));
   }
   SHOAL_ASSIGN(auto made, plan::compare_plans(graph, std::move(cluster), options));
   return Planned{std::move(made), flags.model};

@@ -24,6 +24,8 @@ struct PlanFlags {
   size_t fuse = 0;  // nodes in a segment; 0: as many as is good
   std::vector<int> excluded;
   std::string network;  // of a cluster that is there: "own", "mpi"; empty: none
+  // Device of this machine: it sees ranges for --wire int8, and computes as a rank of MPI.
+  std::string local_device = "cpu";
   WireFlags wire;
   int survive = 0;
   double wait_ms = 0;

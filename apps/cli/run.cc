@@ -272,7 +272,10 @@ void add_run(Command& app, Action& action) {
                    "The model that answers here, with exit code 10, if too few workers are left")
       ->needs(cluster);
   flags->preprocess.add_to(*command);
-  command->callback([flags, &action] { action = [flags] { return run(*flags); }; });
+  command->callback([flags, &action] {
+    flags->plan.local_device = flags->model.device;
+    action = [flags] { return run(*flags); };
+  });
 }
 
 }  // namespace shoal::cli

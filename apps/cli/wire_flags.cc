@@ -6,7 +6,7 @@
 #include <cstdio>
 
 #include "shoal/compress/calibration.h"
-#include "shoal/cpu/cpu.h"
+#include "shoal/devices/devices.h"
 
 namespace shoal::cli {
 namespace {
@@ -40,9 +40,10 @@ plan::WireOptions WireFlags::options() const {
   return {*chosen, error, {}};
 }
 
-Result<std::map<std::string, float, std::less<>>> largest_values(const Graph& graph) {
+Result<std::map<std::string, float, std::less<>>> largest_values(const Graph& graph,
+                                                                 const std::string& device_name) {
   std::fprintf(stderr, "shoal: int8 ranges are those of a random input, good for measuring only\n");
-  const auto device = make_cpu_device({});
+  SHOAL_ASSIGN(const auto device, make_device(device_name));
   SHOAL_ASSIGN(const std::vector<Tensor> inputs, compress::random_examples(graph, 1).at(0));
   return compress::largest_magnitudes(graph, *device, inputs);
 }

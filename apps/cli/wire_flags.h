@@ -19,8 +19,9 @@ struct WireFlags {
   plan::WireOptions options() const;
 };
 
-// The largest magnitudes of what the nodes compute, seen on one random input: enough to measure
-// int8, not to trust it.
-Result<std::map<std::string, float, std::less<>>> largest_values(const Graph& graph);
+// The largest magnitudes of what the nodes compute, seen on one random input by this device: enough
+// to measure int8, not to trust it.
+Result<std::map<std::string, float, std::less<>>> largest_values(const Graph& graph,
+                                                                 const std::string& device);
 
 }  // namespace shoal::cli

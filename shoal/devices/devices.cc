@@ -73,8 +73,12 @@ Registry& registry() {
 
 Made make_device(std::string_view name, const DeviceOptions& options) {
   const size_t colon = name.find(':');
-  SHOAL_ASSIGN(const DeviceKind kind, registry().find(name.substr(0, colon)));
+  SHOAL_ASSIGN(const DeviceKind kind, find_device_kind(name));
   return kind.make(colon == name.npos ? "" : name.substr(colon + 1), options);
+}
+
+Result<DeviceKind> find_device_kind(std::string_view name) {
+  return registry().find(name.substr(0, name.find(':')));
 }
 
 void register_device(DeviceKind kind) { registry().add(std::move(kind)); }

@@ -49,6 +49,10 @@ struct DeviceKind {
 Result<std::unique_ptr<Device>> make_device(std::string_view name,
                                             const DeviceOptions& options = {});
 
+// The kind of the device of this name, which need not be made. Fails as make_device() does where
+// there is none. Thread-safe.
+Result<DeviceKind> find_device_kind(std::string_view name);
+
 // Adds a kind, or replaces the one of the same name. Thread-safe.
 void register_device(DeviceKind kind);
 

@@ -30,6 +30,14 @@ TEST(MakeDevice, NamesTheKindsThatThereAre) {
   EXPECT_EQ(make_device("hybrid:cpu+tpu").status().code(), Code::kNotFound);
 }
 
+TEST(FindDeviceKind, NeedsNoArgument) {
+  EXPECT_EQ(find_device_kind("cpu")->name, "cpu");
+  EXPECT_EQ(find_device_kind("hybrid")->name, "hybrid");
+  EXPECT_EQ(find_device_kind("hybrid:cpu+tpu")->name, "hybrid");
+  EXPECT_EQ(find_device_kind("tpu:0").status().code(), Code::kNotFound);
+  EXPECT_FALSE(find_device_kind("").ok());
+}
+
 TEST(RegisterDevice, GivesTheArgumentToTheKind) {
   std::string got;
   register_device(

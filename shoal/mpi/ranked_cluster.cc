@@ -22,10 +22,11 @@ Status work(Ranks& ranks, Device& device) {
 }  // namespace
 
 Result<std::optional<RankedCluster>> join_ranks(
-    const std::function<std::unique_ptr<Device>()>& make_device) {
+    const std::function<Result<std::unique_ptr<Device>>()>& make_device) {
   SHOAL_ASSIGN(std::unique_ptr<Ranks> ranks, Ranks::begin());
   if (ranks->rank() != kCoordinator) {
-    SHOAL_TRY(work(*ranks, *make_device()));
+    SHOAL_ASSIGN(const auto device, make_device());
+    SHOAL_TRY(work(*ranks, *device));
     return std::optional<RankedCluster>();
   }
   if (ranks->size() < 2) return invalid("one rank has nobody to work for it: mpirun -n 2 or more");

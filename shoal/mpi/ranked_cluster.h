@@ -22,6 +22,6 @@ struct RankedCluster {
 // other ranks it makes a device, works with it until rank 0 is done, and returns nothing: the
 // process should then exit. Once in a process, before other threads are started.
 Result<std::optional<RankedCluster>> join_ranks(
-    const std::function<std::unique_ptr<Device>()>& make_device);
+    const std::function<Result<std::unique_ptr<Device>>()>& make_device);
 
 }  // namespace shoal::mpi

@@ -29,6 +29,16 @@ def test_without_a_model_the_built_in_one_answers(_):
     assert "sample_7.png" in shoal("run").stdout
 
 
+def test_every_device_flag_lists_the_devices(_):
+    data = ["--data", "d", "--format", "idx"]
+    for command, more in (("run", []), ("bench", []), ("profile", []), ("convert", ["-o", "x.onnx"]), ("eval", data),
+                          ("train", [*data, "-o", "x.onnx"])):
+        text = " ".join(shoal(command, "--help").stdout.split())
+        assert "reference (slow and plain)" in text and "hybrid:FIRST+FALLBACK" in text, command
+        done = shoal(command, "zoo:digits", *more, "--device", "abacus", expect=2)
+        assert "no device abacus; there are" in done.stderr, done.stderr
+
+
 def test_a_usage_error_is_exit_2_and_leaves_stdout_empty(tmp):
     for args in (["nonsense"], ["run", "--nonsense"], [], ["bench"], ["run", "--input", "missing.npy"],
                  ["run", "--input", "nosuch=x.npy"], ["zoo", "nosuch", "-o", tmp / "x.onnx"],
@@ -113,6 +123,8 @@ def test_convert_to_8_bits_keeps_the_answers(tmp):
         answer = shoal("run", tmp / "int8.onnx", "--input", samples / f"sample_{digit}.png", "--top", 1, "--json")
         assert json.loads(answer.stdout)["scores"]["top"][0]["index"] == digit
     assert "random" in shoal("convert", "zoo:lenet5", "--int8", "-o", tmp / "random.onnx").stderr
+    shoal("convert", "zoo:lenet5", "--int8", "--device", "reference", "-o", tmp / "slow.onnx")
+    assert (tmp / "slow.onnx").stat().st_size == (tmp / "random.onnx").stat().st_size
 
 
 def test_convert_to_8_bits_says_what_is_wrong(tmp):
@@ -123,7 +135,8 @@ def test_convert_to_8_bits_says_what_is_wrong(tmp):
     for folder, why in (("absent", "cannot read"), ("empty", "no .jpg"), ("other", "f32[2,3]")):
         message = shoal(*convert, "--int8", "--calibrate", tmp / folder, expect=2).stderr
         assert why in message, message
-    shoal(*convert, "--calibrate", tmp, expect=2)
+    for flag in ["--calibrate", tmp], ["--device", "cpu"]:
+        assert "is for a method of compression" in shoal(*convert, *flag, expect=2).stderr
     shoal(*convert, "--int8", "--optimize", expect=2)
     assert not (tmp / "x.onnx").exists()
 

@@ -81,6 +81,7 @@ def test_a_device_joins_by_a_token_once(tmp):
     shoal("cluster", "init", "--dir", tmp / "c")
     shoal("cluster", "init", "--dir", tmp / "c", expect=2)
     assert "no cluster" in shoal("worker", "--dir", tmp / "w", expect=6).stderr
+    assert "no device abacus" in shoal("worker", "--dir", tmp / "w", "--device", "abacus", expect=2).stderr
     with Running("cluster", "invite", "--dir", tmp / "c", "--listen", "127.0.0.1:0") as invite:
         token = invite.line()
         join = ["--listen", "127.0.0.1:0", "--join", token]

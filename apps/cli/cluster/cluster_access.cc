@@ -10,7 +10,7 @@
 #include "shoal/cluster/folder.h"
 #include "shoal/emulate/links.h"
 #ifdef SHOAL_MPI
-#include "shoal/cpu/cpu.h"
+#include "shoal/devices/devices.h"
 #include "shoal/mpi/ranked_cluster.h"
 #endif
 
@@ -18,7 +18,8 @@ namespace shoal::cli {
 
 Result<std::unique_ptr<ClusterAccess>> ClusterAccess::open(const PlanFlags& flags) {
   std::unique_ptr<ClusterAccess> access(new ClusterAccess);
-  SHOAL_TRY(flags.network == "mpi" ? access->open_ranks() : access->open_folder());
+  SHOAL_TRY(flags.network == "mpi" ? access->open_ranks(flags.local_device)
+                                   : access->open_folder());
   for (const Status& why : access->coordinator().missing()) {
     std::fprintf(stderr, "left out: %s\n", std::string(why.message()).c_str());
   }
@@ -26,8 +27,10 @@ Result<std::unique_ptr<ClusterAccess>> ClusterAccess::open(const PlanFlags& flag
 }
 
 #ifdef SHOAL_MPI
-Status ClusterAccess::open_ranks() {
-  SHOAL_ASSIGN(auto cluster, mpi::join_ranks([] { return make_cpu_device({.threads = 1}); }));
+Status ClusterAccess::open_ranks(const std::string& device) {
+  SHOAL_ASSIGN(auto cluster, mpi::join_ranks([&] {
+                 return shoal::make_device(device, {.cpu = {.threads = 1}});
+               }));
   if (!cluster) std::exit(EXIT_SUCCESS);  // this rank was a worker, and rank 0 is done
   ranks_ = std::move(cluster->ranks);
   SHOAL_ASSIGN(connection_, cluster::ClusterConnection::open(std::move(cluster->workers),
@@ -36,7 +39,7 @@ Status ClusterAccess::open_ranks() {
   return {};
 }
 #else
-Status ClusterAccess::open_ranks() {
+Status ClusterAccess::open_ranks(const std::string&) {
   return Status(Code::kUnsupported, "this shoal was built without MPI (cmake -DSHOAL_MPI=ON)");
 }
 #endif

@@ -37,7 +37,7 @@ class ClusterAccess {
 
  private:
   ClusterAccess() = default;
-  Status open_ranks();
+  Status open_ranks(const std::string& device);
   Status open_folder();
 
   std::shared_ptr<void> ranks_;  // of MPI

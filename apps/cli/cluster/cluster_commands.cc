@@ -5,8 +5,9 @@
 
 namespace shoal::cli {
 
+void register_devices() { register_cluster_device(); }
+
 void add_cluster_commands(Command& app, Action& action) {
-  register_cluster_device();  // before commands ask which devices there are
   for (auto* add : {add_cluster, add_worker, add_devices, add_emulate, add_chaos, add_demo})
     add(app, action);
 }

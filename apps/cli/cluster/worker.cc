@@ -162,8 +162,7 @@ void add_worker(Command& app, Action& action) {
   command->add_option("--name", flags->name, "The name to join by; without: the host's");
   command->add_option("--dir", flags->folder, "Where this worker keeps who it is")
       ->capture_default_str();
-  command->add_option("--device", flags->device, "What computes: cpu, reference")
-      ->capture_default_str();
+  add_device_to(*command, flags->device, "What computes");
   command->add_option("--threads", flags->threads, "Threads to use; 0: one per core")
       ->check(in_range(0, 1024));
   command->add_option("--memory", flags->memory_mb, "Megabytes of weights to keep at most")
