@@ -6,6 +6,7 @@
 #include <array>
 #include <cmath>
 
+#include "markup.h"
 #include "table.h"
 
 namespace shoal::cli {
@@ -19,29 +20,6 @@ constexpr double kLeft = 130, kWidth = 1000, kRight = 60, kTop = 56, kLane = 16,
 constexpr std::array kColours = {"#4e79a7", "#f28e2b", "#59a14f", "#b07aa1", "#edc948", "#76b7b2"};
 constexpr const char* kSends = "#e15759";
 constexpr const char* kReceives = "#9c755f";
-
-std::string escaped(const std::string& text) {
-  std::string safe;
-  for (char c : text) {
-    switch (c) {
-      case '<':
-        safe += "&lt;";
-        break;
-      case '>':
-        safe += "&gt;";
-        break;
-      case '&':
-        safe += "&amp;";
-        break;
-      case '"':
-        safe += "&quot;";
-        break;
-      default:
-        safe += c;
-    }
-  }
-  return safe;
-}
 
 std::string number(double x) { return fixed(x, 2); }
 

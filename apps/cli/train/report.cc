@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "../markup.h"
 #include "../table.h"
 #include "shoal/base/atomic_file.h"
 
@@ -17,20 +18,6 @@ using fit::TrainingProgress;
 constexpr double kWidth = 460, kHeight = 240, kLeft = 50, kBottom = 30, kTop = 12;
 constexpr const char* kLearned = "#4e79a7";
 constexpr const char* kHeldOut = "#f28e2b";
-
-std::string escaped(std::string_view text) {
-  std::string safe;
-  for (char c : text) {
-    if (c == '<') {
-      safe += "&lt;";
-    } else if (c == '&') {
-      safe += "&amp;";
-    } else {
-      safe += c;
-    }
-  }
-  return safe;
-}
 
 std::string number(double x) { return fixed(x, 1); }
 
