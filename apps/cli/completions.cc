@@ -50,15 +50,23 @@ void print_bash(const Command& app, bool for_zsh) {
   std::printf("COMP_WORDBREAKS=\"${COMP_WORDBREAKS//:/}\"\ncomplete -F _shoal shoal\n");
 }
 
+// In double quotes, fish gives these characters a meaning.
+std::string fish_text(const std::string& text) {
+  std::string safe;
+  for (char c : text)
+    safe += (c == '"' || c == '\\' || c == '$') ? std::string{'\\', c} : std::string(1, c);
+  return "\"" + safe + "\"";
+}
+
 void print_fish(const Command& app) {
   for (const Command* command : app.subcommands()) {
     const std::string name = command->name();
-    std::printf("complete -c shoal -n __fish_use_subcommand -a %s -d \"%s\"\n", name.c_str(),
-                command->description().c_str());
+    std::printf("complete -c shoal -n __fish_use_subcommand -a %s -d %s\n", name.c_str(),
+                fish_text(command->description()).c_str());
     for (const Option* option : command->options()) {
       for (const std::string& flag : option->long_names()) {
-        std::printf("complete -c shoal -n \"__fish_seen_subcommand_from %s\" -l %s -d \"%s\"\n",
-                    name.c_str(), flag.c_str(), option->description().c_str());
+        std::printf("complete -c shoal -n \"__fish_seen_subcommand_from %s\" -l %s -d %s\n",
+                    name.c_str(), flag.c_str(), fish_text(option->description()).c_str());
       }
     }
   }
