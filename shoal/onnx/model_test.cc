@@ -199,6 +199,26 @@ TEST(Tensors, ExpandsSparseOnes) {
   EXPECT_EQ(sparse({1, 4}).status().message(), "w: an index is out of range");
 }
 
+TEST(Tensors, ExpandSparseOnesOfEveryCallOfAFunction) {
+  const Message sparse = Message()
+                             .message(1, tensor<float>("", kFloat, {2}, {5, 7}))
+                             .message(2, tensor<int64_t>("", kInt64, {2}, {1, 2}))
+                             .integer(3, 2)
+                             .integer(3, 2);
+  const Message value = Message().text(1, "sparse_value").message(22, sparse).integer(20, 11);
+  const Message f =
+      function("F", {node("Constant", {}, {"c"}, {value}), node("Add", {"a", "c"}, {"b"})});
+  const Message calls = graph({{kNode, call("F", "x", "m")},
+                               {kNode, call("F", "m", "y")},
+                               {kInput, value_info("x", kFloat, {"2", "2"})},
+                               {kOutput, value_info("y", kFloat, {})}});
+  const auto model = parse(model_of(calls, 17, {f}));
+  ASSERT_TRUE(model.ok()) << model.status().message();
+  const std::vector<Tensor>& constants = (*model)->program().constants;
+  ASSERT_EQ(constants.size(), 2u);
+  for (const Tensor& dense : constants) EXPECT_EQ(dense.shape(), (Shape{2, 2}));
+}
+
 // A model in a folder of its own, with external data beside it.
 class ExternalData : public ::testing::Test {
  protected:

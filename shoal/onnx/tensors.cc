@@ -235,8 +235,9 @@ Result<Tensor> TensorLoader::expand(const SparseTensorProto& proto) {
     return Status(Code::kExhausted, "a sparse tensor is too large to expand");
   }
   expanded_left_ -= static_cast<int64_t>(type.bytes());
-  SHOAL_ASSIGN(const Tensor values, load(proto.values));
-  SHOAL_ASSIGN(const Tensor indices, load(proto.indices));
+  // Not by load(): a sparse tensor and its values have one address, so one place in the cache.
+  SHOAL_ASSIGN(const Tensor values, read(proto.values));
+  SHOAL_ASSIGN(const Tensor indices, read(proto.indices));
   const auto rank = static_cast<int64_t>(type.shape.rank());
   const Shape flat = values.shape();
   const bool linear = indices.shape() == flat;
