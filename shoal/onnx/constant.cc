@@ -50,7 +50,7 @@ Result<Attribute> convert_one(const AttributeProto& proto, TensorLoader& loader)
 // In a function, an attribute may refer to one of the call. A call may leave it out; the attribute
 // is then absent, not an error.
 Result<std::vector<Argument>> resolve(std::span<const AttributeProto> attributes,
-                                      std::span<const Argument> call) {
+                                      const CallAttributes& call) {
   std::vector<Argument> arguments;
   std::unordered_set<std::string_view> seen;
   for (const AttributeProto& attribute : attributes) {
@@ -61,14 +61,15 @@ Result<std::vector<Argument>> resolve(std::span<const AttributeProto> attributes
       arguments.push_back({attribute.name, &attribute});
       continue;
     }
-    const auto it = std::ranges::find(call, attribute.reference, &Argument::name);
+    const auto it = call.find(attribute.reference);
     if (it == call.end()) continue;
+    const AttributeProto* given = it->second;
     // The function declares the type it expects. A call with another would reach an operator as a
     // wrong type.
-    if (attribute.kind != AttributeKind{} && it->proto->kind != attribute.kind) {
+    if (attribute.kind != AttributeKind{} && given->kind != attribute.kind) {
       return invalid("attribute " + printable(attribute.name) + " has the wrong type in the call");
     }
-    arguments.push_back({attribute.name, it->proto});
+    arguments.push_back({attribute.name, given});
   }
   return arguments;
 }

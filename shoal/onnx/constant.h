@@ -4,6 +4,7 @@
 
 #include <span>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "shoal/graph/operator.h"
@@ -19,9 +20,12 @@ struct Argument {
   const AttributeProto* proto = nullptr;
 };
 
+// The attributes of a call of a function, by name.
+using CallAttributes = std::unordered_map<std::string_view, const AttributeProto*>;
+
 // Refuses a name given twice. A reference to an attribute the call did not give leaves it out.
 Result<std::vector<Argument>> resolve(std::span<const AttributeProto> attributes,
-                                      std::span<const Argument> call);
+                                      const CallAttributes& call);
 
 Result<Attributes> convert(std::string_view op, std::span<const Argument> arguments,
                            TensorLoader& loader);

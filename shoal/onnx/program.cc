@@ -19,6 +19,9 @@ namespace {
 
 constexpr int64_t kNewestOpset = 21;
 
+// What an entry of a hash table takes, about.
+constexpr size_t kEntryBytes = 64;
+
 std::string_view canonical(std::string_view domain) {
   return domain == "ai.onnx" ? std::string_view() : domain;
 }
@@ -35,7 +38,7 @@ struct Body {
   const std::vector<OpsetProto>* opsets = nullptr;
   const FunctionProto* function = nullptr;
   const Body* caller = nullptr;
-  std::vector<Argument> arguments = {};  // the values of attribute references
+  const CallAttributes* attributes = nullptr;  // what attribute references refer to
   int32_t call = -1;
   size_t depth = 0;  // calls and branches around it
 };
@@ -53,6 +56,7 @@ class ProgramBuilder {
 
  private:
   using FunctionKey = std::tuple<std::string_view, std::string_view, std::string_view>;
+  using Versions = std::unordered_map<std::string_view, int64_t>;
 
   Status index_functions();
   Result<Slot> define(std::string_view name, Scope& scope, const Body& body);
@@ -77,16 +81,18 @@ class ProgramBuilder {
   Result<Block> make_branch(const GraphProto& graph, Scope& scope, const Body& body,
                             std::vector<Slot>& captures);
   Status inline_call(const NodeProto& node, const FunctionProto& function,
-                     std::vector<Argument> arguments, std::vector<Slot> inputs, Scope& scope,
+                     std::span<const Argument> arguments, std::vector<Slot> inputs, Scope& scope,
                      const Body& body, Block& block);
 
   const FunctionProto* find_function(const NodeProto& node) const;
-  Result<int64_t> opset_of(std::string_view domain, const Body& body) const;
+  const Versions& versions_of(const std::vector<OpsetProto>& opsets);
+  Result<int64_t> opset_of(std::string_view domain, const Body& body);
   Status charge(size_t bytes);
 
   const ModelProto& model_;
   TensorLoader& loader_;
   std::map<FunctionKey, const FunctionProto*> functions_;
+  std::unordered_map<const std::vector<OpsetProto>*, Versions> versions_;
   Program program_;
   Unsupported unsupported_;
   size_t nodes_ = 0;
@@ -107,20 +113,32 @@ const FunctionProto* ProgramBuilder::find_function(const NodeProto& node) const 
   return it == functions_.end() ? nullptr : it->second;
 }
 
-Result<int64_t> ProgramBuilder::opset_of(std::string_view domain, const Body& body) const {
+// By domain. A file may import any number of them, and every node asks, so this is not a search.
+const ProgramBuilder::Versions& ProgramBuilder::versions_of(const std::vector<OpsetProto>& opsets) {
+  const auto [it, is_new] = versions_.try_emplace(&opsets);
+  if (is_new) {
+    for (const OpsetProto& opset : opsets) {
+      it->second.emplace(canonical(opset.domain), opset.version);
+    }
+  }
+  return it->second;
+}
+
+Result<int64_t> ProgramBuilder::opset_of(std::string_view domain, const Body& body) {
   // The imports of a function come first. The model's are a fallback for functions that leave them
   // out.
   for (const auto* opsets : {body.opsets, &model_.opsets}) {
-    for (const OpsetProto& opset : *opsets) {
-      if (canonical(opset.domain) != domain) continue;
-      if (domain.empty() && opset.version > kNewestOpset) {
-        return Status(Code::kUnsupported, "opset " + std::to_string(opset.version) +
-                                              " is newer than " + std::to_string(kNewestOpset) +
-                                              "; export the model for an older one");
-      }
-      if (opset.version >= 1) return opset.version;
-      return invalid("opset " + std::to_string(opset.version) + " does not exist");
+    const Versions& versions = versions_of(*opsets);
+    const auto it = versions.find(domain);
+    if (it == versions.end()) continue;
+    const int64_t version = it->second;
+    if (domain.empty() && version > kNewestOpset) {
+      return Status(Code::kUnsupported, "opset " + std::to_string(version) + " is newer than " +
+                                            std::to_string(kNewestOpset) +
+                                            "; export the model for an older one");
     }
+    if (version >= 1) return version;
+    return invalid("opset " + std::to_string(version) + " does not exist");
   }
   return invalid("the model imports no opset of domain \"" + printable(domain) + "\"");
 }
@@ -146,8 +164,7 @@ Result<Slot> ProgramBuilder::define(std::string_view name, Scope& scope, const B
   if (program_.slots.size() >= kLimits.max_values) {
     return Status(Code::kExhausted, "the model has too many values");
   }
-  // The slot, and the scope's entry for it, whose size is estimated.
-  SHOAL_TRY(charge(sizeof(SlotInfo) + 64));
+  SHOAL_TRY(charge(sizeof(SlotInfo) + kEntryBytes));
   // Names inside functions and branches may occur again elsewhere, so they do not identify a value.
   const bool named = scope.outer == nullptr && body.function == nullptr;
   program_.slots.push_back({{name, body.call}, named});
@@ -269,10 +286,11 @@ Status ProgramBuilder::add_node(const NodeProto& node, std::vector<Slot> inputs,
   if (node.name.size() > kLimits.max_name_bytes || node.op_type.size() > kLimits.max_name_bytes) {
     return invalid("a name is too long");
   }
-  SHOAL_ASSIGN(std::vector<Argument> arguments, resolve(node.attributes, body.arguments));
+  // References that lead nowhere leave no argument, but take time all the same.
+  SHOAL_TRY(charge(node.attributes.size() * sizeof(Argument)));
+  SHOAL_ASSIGN(const std::vector<Argument> arguments, resolve(node.attributes, *body.attributes));
   if (const FunctionProto* function = find_function(node)) {
-    return inline_call(node, *function, std::move(arguments), std::move(inputs), scope, body,
-                       block);
+    return inline_call(node, *function, arguments, std::move(inputs), scope, body, block);
   }
   const std::string_view domain = canonical(node.domain);
   SHOAL_ASSIGN(const int64_t opset, opset_of(domain, body));
@@ -360,7 +378,7 @@ Result<Block> ProgramBuilder::make_branch(const GraphProto& graph, Scope& scope,
 }
 
 Status ProgramBuilder::inline_call(const NodeProto& node, const FunctionProto& function,
-                                   std::vector<Argument> arguments, std::vector<Slot> inputs,
+                                   std::span<const Argument> arguments, std::vector<Slot> inputs,
                                    Scope& scope, const Body& body, Block& block) {
   // Recursion would never end, and ONNX forbids it.
   for (const Body* at = &body; at != nullptr; at = at->caller) {
@@ -372,10 +390,15 @@ Status ProgramBuilder::inline_call(const NodeProto& node, const FunctionProto& f
   if (inputs.size() > function.inputs.size() || node.outputs.size() > function.outputs.size()) {
     return invalid("has more inputs or outputs than function " + printable(function.name));
   }
+  // A call takes time for these even if the body is empty. Their entries do not outlive it, but are
+  // charged as if they did: calls may be many.
+  SHOAL_TRY(charge(
+      (arguments.size() + function.defaults.size() + function.inputs.size() + node.outputs.size()) *
+      kEntryBytes));
+  CallAttributes attributes;
+  for (const Argument& argument : arguments) attributes.emplace(argument.name, argument.proto);
   for (const AttributeProto& fallback : function.defaults) {
-    if (std::ranges::find(arguments, fallback.name, &Argument::name) == arguments.end()) {
-      arguments.push_back({fallback.name, &fallback});
-    }
+    attributes.emplace(fallback.name, &fallback);
   }
   const auto first_inside = static_cast<Slot>(program_.slots.size());
   SHOAL_TRY(charge(sizeof(Name)));
@@ -384,7 +407,7 @@ Status ProgramBuilder::inline_call(const NodeProto& node, const FunctionProto& f
   Body inside{.opsets = &function.opsets,
               .function = &function,
               .caller = &body,
-              .arguments = std::move(arguments),
+              .attributes = &attributes,
               .call = static_cast<int32_t>(program_.calls.size() - 1),
               .depth = body.depth + 1};
   Scope inner;
@@ -417,7 +440,8 @@ Status ProgramBuilder::inline_call(const NodeProto& node, const FunctionProto& f
 Result<Program> ProgramBuilder::build() {
   SHOAL_TRY(index_functions());
   const GraphProto& graph = *model_.graph;
-  const Body body{.opsets = &model_.opsets};
+  const CallAttributes none;
+  const Body body{.opsets = &model_.opsets, .attributes = &none};
   Scope scope;
   SHOAL_TRY(define_initializers(graph, scope, body));
   SHOAL_TRY(define_inputs(graph, scope, body));

@@ -3,19 +3,33 @@
 import numpy as np
 from onnx import AttributeProto, FunctionProto, helper
 
-from case import Theme, f32, make_model, value
+from case import ACCEPTED, Theme, f32, make_model, value
 from encode import (
     ATTRIBUTE_GRAPH,
+    ATTRIBUTE_I,
     ATTRIBUTE_IS_GRAPH,
+    ATTRIBUTE_IS_INT,
     ATTRIBUTE_NAME,
     ATTRIBUTE_TYPE,
     BOOL,
+    FUNCTION_ATTRIBUTE_PROTO,
+    FUNCTION_DOMAIN,
+    FUNCTION_INPUT,
+    FUNCTION_NAME,
+    FUNCTION_NODE,
+    FUNCTION_OPSET_IMPORT,
+    FUNCTION_OUTPUT,
     GRAPH_INITIALIZER,
     GRAPH_NAME,
     GRAPH_NODE,
     GRAPH_OUTPUT,
+    MODEL_FUNCTIONS,
     MODEL_GRAPH,
+    MODEL_OPSET_IMPORT,
     NODE_ATTRIBUTE,
+    NODE_DOMAIN,
+    OPSET_DOMAIN,
+    OPSET_VERSION,
     TENSOR_DATA_TYPE,
     TENSOR_NAME,
     TENSOR_RAW_DATA,
@@ -137,6 +151,67 @@ def function_attribute_that_was_not_given(folder):
     cast = make("Cast", ["a"], ["b"])
     cast.attribute.append(AttributeProto(name="to", ref_attr_name="to", type=AttributeProto.INT))
     return function_model(CALL_F, function("F", [cast], attributes=["to"]))
+
+
+def many_defaults(count: int, calls: int) -> bytes:
+    """A chain of calls of F, which has `count` attributes with defaults that nothing reads."""
+    defaults = b"".join(
+        chunk(
+            FUNCTION_ATTRIBUTE_PROTO,
+            chunk(ATTRIBUTE_NAME, b"a%06d" % i)
+            + integer(ATTRIBUTE_I, 1)
+            + integer(ATTRIBUTE_TYPE, ATTRIBUTE_IS_INT),
+        )
+        for i in range(count)
+    )
+    domain = DOMAIN.encode()
+    body = (
+        chunk(FUNCTION_NAME, b"F")
+        + chunk(FUNCTION_INPUT, b"a")
+        + chunk(FUNCTION_OUTPUT, b"b")
+        + chunk(FUNCTION_NODE, node(b"Relu", [b"a"], [b"b"]))
+        + chunk(FUNCTION_OPSET_IMPORT, integer(OPSET_VERSION, 17))
+        + chunk(FUNCTION_DOMAIN, domain)
+        + defaults
+    )
+    names = [b"x", *(b"v%d" % i for i in range(1, calls)), b"y"]
+    nodes = [
+        node(b"F", [before], [after]) + chunk(NODE_DOMAIN, domain)
+        for before, after in zip(names, names[1:])
+    ]
+    local = chunk(OPSET_DOMAIN, domain) + integer(OPSET_VERSION, 1)
+    return (
+        preamble()
+        + chunk(MODEL_OPSET_IMPORT, local)
+        + chunk(MODEL_FUNCTIONS, body)
+        + chunk(MODEL_GRAPH, graph(*nodes))
+    )
+
+
+# To search the defaults so far for each of them would take minutes.
+THEME.add(
+    "function_of_many_defaults",
+    lambda folder: many_defaults(200_000, 1),
+    feeds=X,
+    run=ACCEPTED,
+    inspect=ACCEPTED,
+)
+# Each call has a table of them all: one after the other, they take as long as the former search.
+THEME.add(
+    "function_of_many_defaults_called_often", lambda folder: many_defaults(50_000, 20_000), feeds=X
+)
+
+
+@THEME.case(feeds=X)
+def imports_of_many_opsets(folder):
+    """Each node asks for its opset, which is the last of them; no node computes the output."""
+    imports = b"".join(
+        chunk(MODEL_OPSET_IMPORT, chunk(OPSET_DOMAIN, b"d%06d" % i) + integer(OPSET_VERSION, 1))
+        for i in range(200_000)
+    )
+    names = [b"x", *(b"v%d" % i for i in range(20_000))]
+    nodes = [node(b"Relu", [before], [after]) for before, after in zip(names, names[1:])]
+    return imports + preamble() + chunk(MODEL_GRAPH, graph(*nodes))
 
 
 def if_case(name: str, condition=np.array(True), feeds=None, **branches) -> None:
