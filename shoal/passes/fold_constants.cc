@@ -64,8 +64,17 @@ class ConstantFolding {
         inputs, [&](ValueId id) { return id == kNoValue || graph[id].constant.has_value(); });
   }
 
+  // Whether the work of the node is known from its elements and multiply-accumulates. That of a
+  // pool is not: its window may be as large as its image. QuantizeLinear and DequantizeLinear do
+  // not claim `linear_time`, or models would lose them when they are bound, before fold_qdq.
+  static bool is_predictable(const Node& node) {
+    return node.op->linear_time || node.op->macs != nullptr || node.op == &ops::quantize_linear ||
+           node.op == &ops::dequantize_linear;
+  }
+
   // Whether the node is within the limits. If so, its work is charged to the budget.
   bool is_worth(const Node& node) {
+    if (!is_predictable(node)) return false;
     std::vector<ValueId> given = node.inputs;
     std::erase(given, kNoValue);
     const auto from = graph_.types(given), to = graph_.types(node.outputs);

@@ -61,6 +61,7 @@ SHOAL_RECORD(compress) = {.name = "Compress",
                           .reference = reference,
                           .split = split,
                           .linear = true,
+                          .linear_time = true,
                           .gradient = permutation_gradient};
 
 }  // namespace shoal::ops

@@ -78,6 +78,7 @@ SHOAL_RECORD(cum_sum) = {.name = "CumSum",
                          .split = split,
                          .linear = true,
                          .in_place = true,
+                         .linear_time = true,
                          .gradient = cum_sum_gradient};
 
 }  // namespace shoal::ops

@@ -124,6 +124,7 @@ SHOAL_RECORD(depth_to_space) = {.name = "DepthToSpace",
                                 .reference = to_space,
                                 .split = split_to_space,
                                 .linear = true,
+                                .linear_time = true,
                                 .gradient = permutation_gradient};
 
 SHOAL_RECORD(space_to_depth) = {.name = "SpaceToDepth",
@@ -131,6 +132,7 @@ SHOAL_RECORD(space_to_depth) = {.name = "SpaceToDepth",
                                 .reference = to_depth,
                                 .split = split_to_depth,
                                 .linear = true,
+                                .linear_time = true,
                                 .gradient = permutation_gradient};
 
 }  // namespace shoal::ops

@@ -80,6 +80,7 @@ SHOAL_RECORD(one_hot) = {.name = "OneHot",
                          .value_inputs = 1 << 1,
                          .infer = infer,
                          .reference = reference,
-                         .split = split};
+                         .split = split,
+                         .linear_time = true};
 
 }  // namespace shoal::ops

@@ -79,6 +79,7 @@ SHOAL_RECORD(reverse_sequence) = {.name = "ReverseSequence",
                                   .reference = reference,
                                   .split = split,
                                   .linear = true,
+                                  .linear_time = true,
                                   .gradient = permutation_gradient};
 
 }  // namespace shoal::ops

@@ -131,8 +131,12 @@ struct LpNormalization {
 
 template <class F>
 constexpr Operator along_axis(std::string_view name) {
-  return {
-      .name = name, .infer = infer<F>, .reference = reference<F>, .split = split, .in_place = true};
+  return {.name = name,
+          .infer = infer<F>,
+          .reference = reference<F>,
+          .split = split,
+          .in_place = true,
+          .linear_time = true};
 }
 
 }  // namespace
