@@ -47,7 +47,10 @@ bool never_negative(const Graph& graph, const UseDefs& links, ValueId id) {
   const Node* node = links.producer(id);
   if (node == nullptr) return false;
   if (node->op == &ops::clip) {
-    return node->inputs.size() > 1 && scalar(graph, node->inputs[1]).value_or(-1) >= 0;
+    // A bound that is lower than `low` wins over it.
+    const bool low = node->inputs.size() > 1 && scalar(graph, node->inputs[1]).value_or(-1) >= 0;
+    const bool has_high = node->inputs.size() > 2 && node->inputs[2] != kNoValue;
+    return low && (!has_high || scalar(graph, node->inputs[2]).value_or(-1) >= 0);
   }
   return node->op == &ops::relu || node->op == &ops::sigmoid || node->op == &ops::softmax ||
          node->op == &ops::abs || node->op == &ops::exp;
