@@ -40,7 +40,10 @@ bool is_inference(const Graph& graph, const Node& dropout) {
 // A scale other than 1 may keep the size and still move the samples.
 bool keeps_samples(const Graph& graph, const Node& resize) {
   if (resize.text("coordinate_transformation_mode", "") == "tf_crop_and_resize") return false;
-  if (resize.inputs.size() > 3 && resize.inputs[3] != kNoValue) return true;
+  // Empty sizes, as older exporters write them, are none, and the scales count.
+  const bool has_sizes = resize.inputs.size() > 3 && resize.inputs[3] != kNoValue &&
+                         graph[resize.inputs[3]].type.shape.count() > 0;
+  if (has_sizes) return true;
   const Tensor* scales = resize.inputs.size() > 2 ? constant(graph, resize.inputs[2]) : nullptr;
   return scales != nullptr && scales->dtype() == DType::kF32 &&
          std::ranges::all_of(scales->data<float>(), [](float scale) { return scale == 1.0f; });
