@@ -1,6 +1,7 @@
 // Conversions between element types that are defined for every value, which the language's are not.
 #pragma once
 
+#include <bit>
 #include <cmath>
 #include <concepts>
 #include <limits>
@@ -35,9 +36,25 @@ To saturate(double x) {
   return static_cast<To>(x);
 }
 
+// A float that rounds to a 16-bit float as x itself would. The nearest float may lie half-way
+// between two of them where x does not. Of the two floats around x, the one whose last bit is odd
+// never does.
+inline float narrowed(double x) {
+  const auto nearest = static_cast<float>(x);
+  const auto bits = std::bit_cast<uint32_t>(nearest);
+  if (double{nearest} == x || std::isnan(x) || (bits & 1) != 0) return nearest;
+  // The other float is the next one in magnitude, on the other side of x.
+  const bool is_larger = std::abs(double{nearest}) < std::abs(x);
+  return std::bit_cast<float>(is_larger ? bits + 1 : bits - 1);
+}
+template <class T>
+float narrowed(T x) {
+  return static_cast<float>(x);
+}
+
 // Converts as ONNX's Cast does: floats to integers saturate, wide integers to narrow ones keep the
-// low bits, every element other than zero is true. Bf16 is truncated, as the test vectors of ONNX
-// 1.12 are; arithmetic in bf16 rounds to nearest.
+// low bits, every element other than zero is true. Floats are rounded to nearest, once. Cast itself
+// rounds to bf16 otherwise: see cast.h.
 template <class To, class From>
 To convert(From x) {
   using Source = Compute<From>;
@@ -46,8 +63,8 @@ To convert(From x) {
     return source != Source{0};
   } else if constexpr (std::is_integral_v<To> && std::is_floating_point_v<Source>) {
     return saturate<To>(source);
-  } else if constexpr (std::is_same_v<To, BFloat16>) {
-    return BFloat16::truncated(static_cast<float>(source));
+  } else if constexpr (!std::is_same_v<To, Compute<To>>) {
+    return To(narrowed(source));
   } else {
     return static_cast<To>(static_cast<Compute<To>>(source));
   }

@@ -66,6 +66,12 @@ TEST(Det, PivotsAndCountsTheSwaps) {
                 floats({3}, {-1, -2, 0}));
 }
 
+TEST(Det, RoundsToTheNearest) {
+  const float a = 1 + 11 * 0x1p-7f;
+  expect_output(evaluate(det, {Tensor::of<BFloat16>({2, 2}, {a, 0, 0, a})}),
+                Tensor::of<BFloat16>({}, {1 + 23 * 0x1p-7f}));  // of 1 + 22.95 * 2^-7
+}
+
 TEST(Det, OfAnEmptyMatrixIsOne) {
   expect_output(evaluate(det, {counting({0, 0})}), floats({}, {1}));
 }

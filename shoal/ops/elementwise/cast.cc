@@ -26,11 +26,14 @@ Result<std::vector<TensorType>> infer_like(const Node&, std::span<const Operand>
 }
 
 void reference(const Node& node, std::span<const Tensor> inputs, std::span<Tensor> outputs) {
-  if (outputs[0].dtype() != DType::kBF16 || !rounds_to_nearest(node)) {
+  if (outputs[0].dtype() != DType::kBF16 || rounds_to_nearest(node)) {
     return convert(inputs[0], outputs[0]);
   }
-  const Tensor floats = converted(inputs[0], DType::kF32);
-  std::ranges::copy(floats.data<float>(), outputs[0].data<BFloat16>().begin());
+  visit<AllTypes>(inputs[0].dtype(), [&]<class T>() {
+    std::ranges::transform(inputs[0].data<T>(), outputs[0].data<BFloat16>().begin(), [](T x) {
+      return BFloat16::truncated(narrowed(static_cast<Compute<T>>(x)));
+    });
+  });
 }
 
 // CastLike reads only the type of its second input, so a tile takes an empty box of it.

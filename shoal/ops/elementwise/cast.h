@@ -1,6 +1,6 @@
 // The attribute that says how a Cast rounds to bfloat16. ONNX does not specify the rounding, and
-// its test vectors truncate. The spelling is that of opset 24, which has the attribute for a
-// smaller type.
+// the test vectors of 1.12 truncate. The spelling is that of opset 24, which has the attribute for
+// a smaller type.
 #pragma once
 
 #include "shoal/graph/graph.h"

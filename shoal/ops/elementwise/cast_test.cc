@@ -78,6 +78,21 @@ TEST(Cast, RoundsToTheNearestBFloat16IfAskedTo) {
   EXPECT_TRUE(std::ranges::equal((*wide)[0].data<float>(), want.data<float>()));
 }
 
+// Of all sizes, and next to ties, where the nearest float is the tie itself.
+TEST(Cast, RoundsADoubleOnce) {
+  const Tensor x = Tensor::of<double>(
+      {8}, {1 + 0x1p-11 + 0x1p-40, -1 - 0x1p-11 - 0x1p-40, 1 + 0x1p-11, 1 + 0x3p-11 - 0x1p-40,
+            65520 - 0x1p-30, 65520, 0x1p-25 + 0x1p-60, 1e300});
+  const auto y = cast_to(DType::kF16, x);
+  expect_output(y, Tensor::of<Half>({8}, {1 + 0x1p-10f, -1 - 0x1p-10f, 1, 1 + 0x1p-10f, 65504.0f,
+                                          kInfinity, 0x1p-24f, kInfinity}));
+  expect_output(cast_to(DType::kBF16, Tensor::of<double>({2}, {1 - 0x1p-40, 0x1p-149})),
+                Tensor::of<BFloat16>({2}, {1 - 0x1p-8f, 0}));  // truncated
+  expect_equal(
+      converted(Tensor::of<double>({3}, {1 + 0x1p-8 + 0x1p-40, 1 + 0x1p-8, 1e300}), DType::kBF16),
+      Tensor::of<BFloat16>({3}, {1 + 0x1p-7f, 1, kInfinity}));
+}
+
 TEST(Cast, KeepsWhatIsNoNumberAndWhatIsInfinite) {
   const Tensor x = floats({3}, {kNaN, kInfinity, -kInfinity});
   for (const char* mode : {"", kNearest}) {

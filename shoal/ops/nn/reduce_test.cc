@@ -81,6 +81,11 @@ TEST(Reduce, AddsManySmallNumbersToALargeOne) {
   EXPECT_NEAR((*y)[0].data<float>()[0], 1e6f + 104857.5f, 1);
 }
 
+TEST(Reduce, RoundsToTheNearest) {
+  const Tensor x = Tensor::of<BFloat16>({2}, {1, 0x3p-9f});  // three quarters of a last digit of 1
+  expect_output(evaluate(reduce_sum, {x}, kDropDims), Tensor::of<BFloat16>({}, {1 + 0x1p-7f}));
+}
+
 TEST(ReduceLogSumExp, NeitherOverflowsNorLosesInfinities) {
   const Tensor x = floats({4, 2}, {1000, 1000, -1000, -1000, kInfinity, 0, -kInfinity, 3});
   auto y = evaluate(reduce_log_sum_exp, {x}, along({1}));

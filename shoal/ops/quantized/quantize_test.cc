@@ -49,6 +49,12 @@ TEST(DequantizeLinear, UndoesIt) {
                 floats({3}, {-256, 0, 254}));
 }
 
+TEST(DequantizeLinear, RoundsToTheNearest) {
+  const Tensor scale = Tensor::of<BFloat16>({}, {1 + 0x1p-7f});
+  expect_output(evaluate(dequantize_linear, {bytes({1}, {7}), scale}),
+                Tensor::of<BFloat16>({1}, {7.0625f}));  // of 7.0546875
+}
+
 TEST(DequantizeLinear, TakesTheWidestDifferenceOfIntegers) {
   const int32_t low = std::numeric_limits<int32_t>::min(),
                 high = std::numeric_limits<int32_t>::max();
