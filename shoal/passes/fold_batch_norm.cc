@@ -4,7 +4,8 @@
 //   s * (w x + b) + t = (s w) x + (s b + t)
 //
 // For BatchNormalization s = scale / sqrt(variance + epsilon) and t = bias - mean * s. All of it is
-// computed in double and rounded once.
+// computed in double and rounded once. Weights that the element type then cannot hold, as f16 soon
+// cannot, are not folded: what they are multiplied by may be small.
 #include <algorithm>
 #include <cmath>
 #include <unordered_map>
@@ -119,6 +120,15 @@ Weights weights_of(const Graph& graph, const Node& head) {
   return transposed ? Weights{1, 1, shape[0], shape[1]} : Weights{1, shape[0], shape[1], 1};
 }
 
+bool is_finite(const Tensor& tensor) {
+  bool finite = true;
+  visit<Floats>(tensor.dtype(), [&]<class T>() {
+    finite = std::ranges::all_of(tensor.data<T>(),
+                                 [](T x) { return std::isfinite(static_cast<Compute<T>>(x)); });
+  });
+  return finite;
+}
+
 Tensor scaled(const Tensor& tensor, const Weights& weights, const Channels& scale) {
   Tensor result(tensor.type());
   visit<Floats>(tensor.dtype(), [&]<class T>() {
@@ -135,8 +145,6 @@ Tensor scaled(const Tensor& tensor, const Weights& weights, const Channels& scal
       }
     }
   });
-  // The old weights are not read again. If they are part of a mapped file, their pages can go.
-  tensor.release_pages();
   return result;
 }
 
@@ -150,17 +158,24 @@ class BatchNormFolder {
     const auto it = folds_.find(&node);
     if (it == folds_.end()) return false;
     const auto& [head, axis, affine] = it->second;
+    const bool has_bias = head->inputs.size() > 2 && head->inputs[2] != kNoValue;
+    const Tensor& old = *graph_[head->inputs[1]].constant;
+    Tensor weights, bias;
+    if (affine.scales()) weights = scaled(old, weights_of(graph_, *head), affine.scale);
+    if (affine.shifts() || has_bias) bias = bias_of(*head, axis, affine);
+    if ((weights.defined() && !is_finite(weights)) || (bias.defined() && !is_finite(bias))) {
+      return false;
+    }
     std::vector<ValueId> inputs = rewriter.map(head->inputs);
     Attributes attributes = head->attributes;
-    if (affine.scales()) {
-      const Tensor& weights = *graph_[head->inputs[1]].constant;
-      inputs[1] = rewriter.add_constant(node, "weights",
-                                        scaled(weights, weights_of(graph_, *head), affine.scale));
+    if (weights.defined()) {
+      inputs[1] = rewriter.add_constant(node, "weights", std::move(weights));
+      // The old weights are not read again. If they are part of a mapped file, their pages can go.
+      old.release_pages();
     }
-    const bool has_bias = head->inputs.size() > 2 && head->inputs[2] != kNoValue;
-    if (affine.shifts() || has_bias) {
+    if (bias.defined()) {
       inputs.resize(3, kNoValue);
-      inputs[2] = rewriter.add_constant(node, "bias", bias_of(*head, axis, affine));
+      inputs[2] = rewriter.add_constant(node, "bias", std::move(bias));
       attributes.erase("beta");
     }
     const bool becomes_gemm = head->op == &ops::mat_mul && inputs.size() > 2;
