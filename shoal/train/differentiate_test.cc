@@ -81,6 +81,30 @@ TEST(Differentiate, PassesByOperatorsThatNoParameterReaches) {
   EXPECT_TRUE(differentiate(graph, loss, std::vector{w}).ok());
 }
 
+// d(sum of f(w)) / dw, where w is the first input of the node.
+std::vector<float> slopes_of(const Operator& op, const std::vector<Tensor>& inputs) {
+  Graph graph;
+  std::vector<ValueId> ids;
+  for (const Tensor& input : inputs) ids.push_back(graph.add_constant("w", input));
+  const ValueId loss = sum_of(graph, *graph.add(op, ids));
+  const auto both = differentiate(graph, loss, std::vector{ids[0]});
+  EXPECT_TRUE(both.ok()) << both.status().message();
+  const Tensor dw = run(both->graph, {inputs[0]})[0];
+  return {dw.data<float>().begin(), dw.data<float>().end()};
+}
+
+TEST(Differentiate, GivesZeroWhereANormHasNoSlope) {
+  EXPECT_EQ(slopes_of(ops::reduce_l2, {Tensor::of<float>({2}, {0, 0})}),
+            (std::vector<float>{0, 0}));
+}
+
+TEST(Differentiate, GivesZeroToWhatIsRaisedToZero) {
+  const Tensor bases = Tensor::of<float>({3}, {0, 3, 3});
+  const std::vector<float> want{0, 0, 6};
+  EXPECT_EQ(slopes_of(ops::pow, {bases, Tensor::of<float>({3}, {0, 0, 2})}), want);
+  EXPECT_EQ(slopes_of(ops::pow, {bases, Tensor::of<int64_t>({3}, {0, 0, 2})}), want);
+}
+
 TEST(Differentiate, RefusesALossOfSeveralNumbers) {
   Graph graph;
   const ValueId w = graph.add_constant("w", kWeights);

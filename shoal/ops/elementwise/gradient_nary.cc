@@ -19,6 +19,14 @@ Gradients finish_pair(Chain& chain, const Node& node, ValueId da, ValueId db) {
                        chain.sum_to(db, chain.shape_of(node.inputs[1]))});
 }
 
+// The exponent of the derivative of a^b. For b = 0 any will do, because the derivative is 0; 0
+// keeps 0^-1, which is infinite, out of it.
+ValueId less_one(Chain& chain, ValueId b) {
+  const ValueId is_zero = chain.add(equal, {b, chain.scalar(0)});
+  const ValueId less = chain.add(sub, {b, chain.scalar(1)});
+  return chain.add(where, {is_zero, chain.scalar(0), less});
+}
+
 }  // namespace
 
 // Add, and Sum of any number.
@@ -59,12 +67,11 @@ Gradients pow_gradient(const Node& node, std::span<const ValueId> outputs, Graph
   if (graph[a].type.dtype !=
       graph[b].type.dtype) {  // such as an integer power, which has no gradient
     const ValueId power = chain.cast(b);
-    const ValueId less_one = chain.add(sub, {power, chain.scalar(1)});
-    const ValueId da = chain.add(mul, {power, chain.add(pow, {a, less_one})});
+    const ValueId da = chain.add(mul, {power, chain.add(pow, {a, less_one(chain, power)})});
     return chain.finish({chain.sum_to(chain.add(mul, {dy, da}), chain.shape_of(a)), kNoValue});
   }
-  const ValueId less_one = chain.add(pow, {a, chain.add(sub, {b, chain.scalar(1)})});
-  const ValueId da = chain.add(mul, {dy, chain.add(mul, {b, less_one})});
+  const ValueId slope = chain.add(mul, {b, chain.add(pow, {a, less_one(chain, b)})});
+  const ValueId da = chain.add(mul, {dy, slope});
   const ValueId positive = chain.add(greater, {a, chain.scalar(0)});
   const ValueId base = chain.add(where, {positive, a, chain.scalar(1)});
   const ValueId db =

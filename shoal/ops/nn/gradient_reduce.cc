@@ -53,10 +53,12 @@ Gradients reduce_l1_gradient(const Node& node, std::span<const ValueId> outputs,
   return r.dx(r.add(mul, {r.add(sign, {r.x}), r.dy}));
 }
 
-// y = sqrt(sum x^2): dx = dy x / y
+// y = sqrt(sum x^2): dx = dy x / y. Where all x are 0 there is no derivative; 0 is chosen.
 Gradients reduce_l2_gradient(const Node& node, std::span<const ValueId> outputs, Graph& graph) {
   Reduction r(node, outputs, graph);
-  return r.dx(r.add(mul, {r.x, r.add(div, {r.dy, r.y})}));
+  const ValueId is_zero = r.add(equal, {r.y, r.scalar(0)});
+  const ValueId share = r.add(where, {is_zero, r.scalar(0), r.add(div, {r.dy, r.y})});
+  return r.dx(r.add(mul, {r.x, share}));
 }
 
 Gradients reduce_sum_square_gradient(const Node& node, std::span<const ValueId> outputs,
