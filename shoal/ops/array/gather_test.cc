@@ -1,3 +1,4 @@
+#include <cmath>
 #include <limits>
 
 #include "shoal/ops/ops.h"
@@ -90,6 +91,17 @@ TEST(ScatterElements, CombinesUpdatesOfTheSameElement) {
   expect_output(scatter("max"), floats({2}, {4, 5}));
   expect_output(scatter("min"), floats({2}, {2, 5}));
   expect_refused(scatter("sub"), "reduction sub");
+}
+
+TEST(ScatterElements, LetsNaNWinWhereverItStands) {
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  for (const char* reduction : {"max", "min"}) {
+    const auto y =
+        evaluate(scatter_elements, {floats({2}, {nan, 5}), ints({0, 1}), floats({2}, {4, nan})},
+                 {{"reduction", std::string(reduction)}});
+    ASSERT_TRUE(y.ok());
+    for (float element : (*y)[0].data<float>()) EXPECT_TRUE(std::isnan(element)) << reduction;
+  }
 }
 
 TEST(ScatterElements, LetsIntegersWrapAround) {

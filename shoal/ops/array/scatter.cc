@@ -1,9 +1,8 @@
 // Reductions of scattered updates: see scatter.h.
 #include "shoal/ops/array/scatter.h"
 
-#include <algorithm>
-
 #include "shoal/ops/convert.h"
+#include "shoal/ops/extrema.h"
 
 namespace shoal::ops {
 namespace {
@@ -32,13 +31,13 @@ struct Times {
 struct Larger {
   template <class T>
   T operator()(T a, T b) const {
-    return std::max<Compute<T>>(a, b);
+    return larger<Compute<T>>(a, b);
   }
 };
 struct Smaller {
   template <class T>
   T operator()(T a, T b) const {
-    return std::min<Compute<T>>(a, b);
+    return smaller<Compute<T>>(a, b);
   }
 };
 
