@@ -1,9 +1,10 @@
 // ArgMax and ArgMin: the position of the largest or smallest element along an axis. Ties go to the
-// first element, or with select_last_index to the last. Comparisons with NaN are false, so a NaN is
-// chosen only if it comes first. The result is an integer and has no gradient.
+// first element, or with select_last_index to the last. A NaN wins over every number. The result is
+// an integer and has no gradient.
 #include <functional>
 
 #include "shoal/graph/graph.h"
+#include "shoal/ops/extrema.h"
 #include "shoal/ops/record.h"
 #include "shoal/ops/require.h"
 
@@ -38,7 +39,10 @@ int64_t best_of(const T* x, int64_t n, int64_t step, bool last) {
   auto top = static_cast<Compute<T>>(*x);
   for (int64_t k = 1; k < n; ++k) {
     const auto element = static_cast<Compute<T>>(x[k * step]);
-    if (Better{}(element, top) || (last && element == top)) {
+    const bool is_nan = is_nan_element(element), was_nan = is_nan_element(top);
+    const bool wins = Better{}(element, top) || (is_nan && !was_nan);
+    const bool ties = element == top || (is_nan && was_nan);
+    if (wins || (last && ties)) {
       best = k;
       top = element;
     }

@@ -107,6 +107,18 @@ TEST(ArgMax, TakesTheFirstOrTheLastOfEqualOnes) {
   expect_output(evaluate(arg_min, {x}, axis), ints({0, 1}));
 }
 
+TEST(ArgMax, TakesTheFirstOrTheLastNaN) {
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  const Tensor x = floats({2, 4}, {1, nan, 3, nan, nan, 5, -kInfinity, 5});
+  const Attributes axis{{"axis", int64_t{1}}, {"keepdims", int64_t{0}}};
+  Attributes last = axis;
+  last["select_last_index"] = int64_t{1};
+  for (const Operator* op : {&arg_max, &arg_min}) {
+    expect_output(evaluate(*op, {x}, axis), ints({1, 0}));
+    expect_output(evaluate(*op, {x}, last), ints({3, 0}));
+  }
+}
+
 TEST(ArgMax, RefusesAnAxisOfNothing) {
   expect_refused(evaluate(arg_max, {counting({0, 2})}), "no element to choose");
   expect_refused(evaluate(arg_max, {counting({2})}, {{"axis", int64_t{1}}}), "out of range");
