@@ -142,10 +142,13 @@ std::optional<Tile> split(const Node& node, std::span<const Operand> inputs, con
 
 // [taps, blocks]: for each element of x the element of a plane of y that it is added to. A tap in
 // the padding gets one past the last, where the gradient has a zero.
-Tensor places_of(const Window& window) {
+Result<Tensor> places_of(const Window& window) {
   const auto& [a, b, c] = window.axes;
   const int64_t blocks = a.output * b.output * c.output, outside = a.input * b.input * c.input;
-  Tensor places({DType::kI64, {a.kernel * b.kernel * c.kernel, blocks}});
+  // An x of narrow elements, or without any, says little about the size of this one.
+  const TensorType type{DType::kI64, {a.kernel * b.kernel * c.kernel, blocks}};
+  SHOAL_TRY(check(type));
+  Tensor places(type);
   int64_t* row = places.data<int64_t>().data();
   std::ranges::fill(places.data<int64_t>(), outside);
   for (int64_t i = 0; i < a.kernel; ++i) {
@@ -166,7 +169,8 @@ Result<std::vector<ValueId>> gradient(const Node& node, std::span<const ValueId>
   const ValueId dy = chain.reshape(outputs[0], planes);
   const ValueId none = chain.zeros({image[0], image[1], 1});
   const ValueId all = chain.add(concat, {dy, none}, {{"axis", int64_t{2}}});
-  const ValueId places = chain.constant(places_of(blocks.window));
+  SHOAL_ASSIGN(Tensor table, places_of(blocks.window));
+  const ValueId places = chain.constant(std::move(table));
   const ValueId cut = chain.add(gather, {all, places}, {{"axis", int64_t{2}}});
   return chain.finish({chain.reshape(cut, chain.shape_of(node.inputs[0])), kNoValue, kNoValue});
 }

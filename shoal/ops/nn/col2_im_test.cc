@@ -30,6 +30,20 @@ TEST(Col2Im, StepsAndSpreads) {
       floats({1, 2, 5}, {0, 0, 3, 0, 3, 4, 0, 11, 0, 7}));
 }
 
+// x has no elements, so that nothing but the table would be large.
+TEST(Col2Im, HasNoGradientThatNeedsATableTooLarge) {
+  constexpr int64_t kMany = 1 << 22;
+  Graph graph;
+  const ValueId x = graph.add_input("x", {DType::kF32, {1, 0, kMany}});
+  const ValueId image = graph.add_constant("image", ints({2 * kMany}));
+  const ValueId block = graph.add_constant("block", ints({kMany + 1}));
+  const auto y = graph.add(col2_im, {x, image, block});
+  ASSERT_TRUE(y.ok()) << y.status().message();
+  const std::vector<ValueId> dy{graph.add_input("dy", graph[*y].type)};
+  const Node node = graph.nodes()[0];
+  EXPECT_FALSE(col2_im.gradient(node, dy, graph).ok());
+}
+
 TEST(Col2Im, RefusesWhatDoesNotFit) {
   const Tensor x = counting({1, 4, 2});
   expect_refused(evaluate(col2_im, {x, ints({3}), ints({3})}),
