@@ -94,6 +94,13 @@ TEST(Pow, WrapsAroundInIntegersAndCutsFractionsOff) {
                 ints({81, 0, 0, -1, 1, 0}));
 }
 
+TEST(Pow, TakesEveryUnsignedExponent) {
+  const uint64_t top = std::numeric_limits<uint64_t>::max();
+  expect_output(
+      evaluate(pow, {ints({3, -1, 2}), Tensor::of<uint64_t>({3}, {1ull << 63, top, top})}),
+      ints({1, -1, 0}));
+}
+
 TEST(Pow, TakesAnExponentOfAnotherType) {
   expect_output(evaluate(pow, {floats({2}, {2, 3}), ints({10, 2})}), floats({2}, {1024, 9}));
   expect_output(evaluate(pow, {ints({4, 10}), floats({2}, {0.5f, 100})}), ints({2, kHighest}));

@@ -19,13 +19,13 @@ Result<std::vector<TensorType>> infer(const Node&, std::span<const Operand> inpu
   return std::vector{TensorType{inputs[0].type.dtype, shape}};
 }
 
-// Integer power by repeated squaring, at most 63 steps. Overflow wraps. A negative exponent gives a
+// Integer power by repeated squaring, at most 64 steps. Overflow wraps. A negative exponent gives a
 // fraction, which is truncated to 0 unless x is 1 or -1; 1 / 0 gives 0, too.
-template <std::integral T>
-T power(T x, int64_t n) {
-  if (n < 0) {
-    if (x != 1 && x != -1) return 0;
-    return x == 1 || n % 2 == 0 ? 1 : -1;
+template <std::integral T, std::integral E>
+T power(T x, E n) {
+  if constexpr (std::is_signed_v<E>) {
+    if (n < 0 && x != 1 && x != -1) return 0;
+    if (n < 0) return x == 1 || n % 2 == 0 ? 1 : -1;
   }
   auto square = Modular<T>(x);
   Modular<T> result = 1;
@@ -46,12 +46,15 @@ struct Power {
   }
 };
 
-// The type in which exponents are computed. Twelve types are reduced to three, so that not every
+// The type in which exponents are computed. Twelve types are reduced to four, so that not every
 // pair of types is compiled. It is double where float would lose digits of an integer or of a
 // double.
 DType exponent_type(DType base, DType exponent) {
   const bool small = Types<float, Half, BFloat16>::contains(exponent);
-  if (Ints::contains(base)) return Ints::contains(exponent) ? DType::kI64 : DType::kF64;
+  if (Ints::contains(base)) {
+    if (exponent == DType::kU64) return DType::kU64;
+    return Ints::contains(exponent) ? DType::kI64 : DType::kF64;
+  }
   return small && base != DType::kF64 ? DType::kF32 : DType::kF64;
 }
 
@@ -59,7 +62,7 @@ void reference(const Node&, std::span<const Tensor> inputs, std::span<Tensor> ou
   const DType dtype = exponent_type(inputs[0].dtype(), inputs[1].dtype());
   const Tensor exponent = converted(inputs[1], dtype);
   visit<Bases>(inputs[0].dtype(), [&]<class T>() {
-    visit<Types<float, double, int64_t>>(dtype, [&]<class E>() {
+    visit<Types<float, double, int64_t, uint64_t>>(dtype, [&]<class E>() {
       for_each_pair<T, T, E>(inputs[0], exponent, outputs[0], Power{});
     });
   });
