@@ -14,6 +14,12 @@ bool is_nan_element(T x) {
   return false;
 }
 
+// Whether x is larger than `best` in this order, in which NaNs are equal.
+template <class T>
+bool is_larger(T x, T best) {
+  return x > best || (is_nan_element(x) && !is_nan_element(best));
+}
+
 template <class T>
 T larger(T a, T b) {
   return b > a || is_nan_element(b) ? b : a;

@@ -2,6 +2,8 @@
 // Relu, and batches that are normalised by what they are.
 #include <gtest/gtest.h>
 
+#include <limits>
+
 #include "shoal/cpu/testing.h"
 #include "shoal/ops/ops.h"
 #include "shoal/ops/window.h"
@@ -123,6 +125,18 @@ TEST(PoolBackward, GivesToTheLargest) {
   for (const Pool& pool : pools()) {
     Tensor x = random_floats(rng, pool.image());
     for (float& element : x.data<float>()) element = std::round(3 * element);  // some are equal
+    const Tensor dy = random_floats(rng, pool.output());
+    expect_agreement(ops::max_pool_backward, {x, dy}, pool.attributes, "blocked");
+  }
+}
+
+TEST(PoolBackward, GivesToTheFirstNaN) {
+  std::mt19937 rng(1);
+  for (const Pool& pool : pools()) {
+    Tensor x = random_floats(rng, pool.image());
+    for (float& element : x.data<float>()) {
+      if (rng() % 3 == 0) element = std::numeric_limits<float>::quiet_NaN();
+    }
     const Tensor dy = random_floats(rng, pool.output());
     expect_agreement(ops::max_pool_backward, {x, dy}, pool.attributes, "blocked");
   }

@@ -53,7 +53,8 @@ void spread_to_largest_here(const Spread& spread, const float* x) {
     for_its_taps([&](int64_t at) {
       const V value = hn::LoadU(d, x + at);
       const auto larger =
-          hn::Or(hn::Or(hn::Gt(value, best), hn::IsNaN(value)), hn::Lt(taken, hn::Zero(d)));
+          hn::Or(hn::Or(hn::Gt(value, best), hn::AndNot(hn::IsNaN(best), hn::IsNaN(value))),
+                 hn::Lt(taken, hn::Zero(d)));
       best = hn::IfThenElse(larger, value, best);
       taken = hn::IfThenElse(larger, hn::Set(d, tap), taken);
       tap += 1;

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <limits>
 
+#include "shoal/ops/extrema.h"
 #include "shoal/ops/gradient.h"
 #include "shoal/ops/record.h"
 #include "shoal/ops/require.h"
@@ -126,7 +127,7 @@ void take_max(const Window& window, const Tensor& input, Tensor& output, int64_t
     int64_t where = -1;
     for_each_tap(window, o, [&](int64_t at) {
       const auto value = static_cast<C>(x[plane + at]);
-      if (where >= 0 && !(value > best || value != value)) return;
+      if (where >= 0 && !is_larger(value, best)) return;
       best = value;
       where = at;
     });

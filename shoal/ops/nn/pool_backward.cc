@@ -3,9 +3,11 @@
 // goes to the element that window o took, the first of equal ones. Attributes are those of the
 // pool.
 #include <algorithm>
+#include <optional>
 
 #include "shoal/ops/chain.h"
 #include "shoal/ops/convert.h"
+#include "shoal/ops/extrema.h"
 #include "shoal/ops/gradient.h"
 #include "shoal/ops/nn/pool.h"
 #include "shoal/ops/ops.h"
@@ -46,7 +48,7 @@ void give_to_largest(const Window& window, const Tensor& x, const Tensor& dy, Te
     int64_t where = -1;
     for_each_tap(window, o, [&](int64_t at) {
       const auto value = static_cast<C>(from[plane + at]);
-      if (where >= 0 && !(value > best || value != value)) return;
+      if (where >= 0 && !is_larger(value, best)) return;
       best = value;
       where = at;
     });
@@ -63,6 +65,21 @@ void reference_max(const Node& node, std::span<const Tensor> inputs, std::span<T
                 [&]<class T>() { give_to_largest<T>(window, inputs[0], inputs[1], outputs[0]); });
 }
 
+// Whether each window holds an element, and not only padding: [1, 1, spatial...]. Nothing if all
+// do.
+std::optional<Tensor> windows_with_elements(const Window& window) {
+  Tensor sees({DType::kBool, window.output_shape(1, 1)});
+  Shape plane{1, 1};
+  for (const WindowAxis& axis : window.spatial()) plane.push_back(axis.input);
+  for_each_output(window, plane, [&](int64_t, int64_t out, const Position& o) {
+    bool any = true;
+    for (size_t d = 0; d < o.size(); ++d) any = any && window.axes[d].taps(o[d]).count() > 0;
+    sees.data<bool>()[static_cast<size_t>(out)] = any;
+  });
+  if (std::ranges::count(sees.data<bool>(), false) == 0) return std::nullopt;
+  return sees;
+}
+
 // The pool is computed once more, with indices, which say which elements it took.
 Expansion expand_max(const Node& node, std::span<const ValueId> inputs, Graph& graph) {
   Chain chain(graph, inputs[0]);
@@ -71,9 +88,9 @@ Expansion expand_max(const Node& node, std::span<const ValueId> inputs, Graph& g
   Attributes by_rows = node.attributes;
   by_rows["storage_order"] = int64_t{0};
   const std::vector<ValueId> pool = chain.add_all(max_pool, {inputs[0]}, std::move(by_rows), 2);
-  // A window of padding only has no place to give dy to; its maximum is -infinity.
-  const ValueId lowest = chain.scalar(-std::numeric_limits<double>::infinity());
-  const ValueId dy = chain.only_where(chain.add(greater, {pool[0], lowest}), inputs[1]);
+  // A window of padding only has no place to give dy to.
+  const std::optional<Tensor> sees = windows_with_elements(window_of(node, x));
+  const ValueId dy = sees ? chain.only_where(chain.constant(*sees), inputs[1]) : inputs[1];
   const ValueId total =
       chain.add(scatter_elements,
                 {chain.zeros({x.count()}), chain.reshape(pool[1], all), chain.reshape(dy, all)},

@@ -61,6 +61,52 @@ TEST(MaxPool, KeepsANaNAndFindsMinusInfinity) {
   EXPECT_EQ(elements<int64_t>((*y)[1]), (Ints{1, 3}));
 }
 
+TEST(MaxPool, TakesTheFirstOfSeveralNaNs) {
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  const Tensor x = Tensor::of<float>({1, 1, 4}, {1, nan, 2, nan});
+  const auto y = evaluate(max_pool, {x}, {{"kernel_shape", Ints{4}}}, 2);
+  EXPECT_EQ(elements<int64_t>((*y)[1]), (Ints{1}));
+  const auto dx = evaluate(max_pool_backward, {x, Tensor::of<float>({1, 1, 1}, {5})},
+                           {{"kernel_shape", Ints{4}}});
+  EXPECT_EQ(elements<float>((*dx)[0]), (std::vector<float>{0, 5, 0, 0}));
+}
+
+// The nodes of the expansion, one after the other.
+std::vector<float> run_expansion(const Operator& op, const std::vector<Tensor>& inputs,
+                                 const Attributes& attributes) {
+  Graph graph;
+  std::vector<ValueId> ids;
+  for (const Tensor& input : inputs) ids.push_back(graph.add_constant("x", input));
+  const auto outputs = op.expand(Node{&op, ids, {}, attributes, {}}, ids, graph);
+  EXPECT_TRUE(outputs.ok()) << outputs.status().message();
+  std::vector<Tensor> values(graph.value_count());
+  const auto at = [&](ValueId id) -> Tensor& { return values[static_cast<size_t>(id)]; };
+  for (size_t i = 0; i < values.size(); ++i) {
+    values[i] = graph[static_cast<ValueId>(i)].constant.value_or(Tensor());
+  }
+  for (const Node& node : graph.nodes()) {
+    std::vector<Tensor> in, out;
+    for (ValueId id : node.inputs) in.push_back(id == kNoValue ? Tensor() : at(id));
+    for (ValueId id : node.outputs) out.push_back(at(id) = Tensor(graph[id].type));
+    node.op->reference(node, in, out);
+  }
+  return elements<float>(at(outputs->front()));
+}
+
+// Windows: padding alone, -infinity alone, a NaN, numbers, padding alone.
+TEST(MaxPoolBackward, GivesToWhateverTheWindowTook) {
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  const float infinity = std::numeric_limits<float>::infinity();
+  const Attributes attributes{
+      {"kernel_shape", Ints{2}}, {"strides", Ints{2}}, {"pads", Ints{2, 2}}};
+  const std::vector<Tensor> inputs{
+      Tensor::of<float>({1, 1, 6}, {-infinity, -infinity, 7, nan, 1, 2}),
+      Tensor::of<float>({1, 1, 5}, {1, 2, 3, 4, 5})};
+  const std::vector<float> want{2, 0, 0, 3, 0, 4};
+  EXPECT_EQ(elements<float>((*evaluate(max_pool_backward, inputs, attributes))[0]), want);
+  EXPECT_EQ(run_expansion(max_pool_backward, inputs, attributes), want);
+}
+
 TEST(MaxPool, TakesBytesAndRefusesOtherIntegers) {
   const Attributes attributes{{"kernel_shape", Ints{2}}};
   const auto y = evaluate(max_pool, {Tensor::of<int8_t>({1, 1, 3}, {-7, -5, -9})}, attributes);
