@@ -44,7 +44,8 @@ Result<std::vector<TensorType>> infer(const Node& node, std::span<const Operand>
 }
 
 std::string Graph::unique(std::string name) {
-  if (!names_.insert(name).second) {
+  // Where a file or a message names values, an empty name stands for none.
+  if (name.empty() || !names_.insert(name).second) {
     const std::string stem = name + "_";
     // The search starts where the last one ended, so all searches together take linear time,
     // whatever names a file has chosen to be in the way.

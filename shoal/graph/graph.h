@@ -41,7 +41,7 @@ T attribute(const Attributes& attributes, std::string_view name, T fallback) {
 
 // A tensor that nodes read or compute: an input of the graph, a constant or the output of a node.
 struct Value {
-  std::string name;                // unique in its graph
+  std::string name;                // unique in its graph, not empty
   TensorType type;                 // one that `check` accepts
   std::optional<Tensor> constant;  // set for weights
 };
@@ -73,7 +73,7 @@ struct Node {
 // A network. See the head of this file.
 class Graph {
  public:
-  // Appends an input. A name that is taken is made unique by a suffix, here and in every
+  // Appends an input. A name that is taken, or empty, is made unique by a suffix, here and in every
   // function below.
   ValueId add_input(std::string name, TensorType type);
   // Weights and other constants, not copied. REQUIRES: tensor.defined().
