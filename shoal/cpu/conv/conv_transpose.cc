@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 
+#include "shoal/base/round_up.h"
 #include "shoal/cpu/conv/image_columns.h"
 #include "shoal/cpu/kernel.h"
 #include "shoal/cpu/packed_weights.h"
@@ -101,8 +102,10 @@ class ConvTransposeKernel : public Kernel {
     });
   }
 
+  // Of a thread. All start at a cache line, because panels are stored by aligned vectors.
   int64_t scratch_floats() const {
-    return blocking_.scratch_floats + channels_ * conv_.taps() * columns_;
+    constexpr int64_t kLine = 64 / sizeof(float);
+    return round_up(blocking_.scratch_floats + channels_ * conv_.taps() * columns_, kLine);
   }
 
   // `image` counts the groups of all images of the batch.

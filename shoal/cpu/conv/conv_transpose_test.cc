@@ -50,6 +50,12 @@ TEST(ConvTranspose, AgreesInPhases) {
   }
 }
 
+// More than 256 taps: columns of the product that are no multiple of a cache line.
+TEST(ConvTranspose, AgreesOnLargeWindows) {
+  const Layer layer{{1, 4, 20, 20}, {4, 2, 17, 17}, {{"group", int64_t{2}}}};
+  expect_agreement(ops::conv_transpose, inputs_of(layer), layer.attributes, "scatter");
+}
+
 TEST(ConvTranspose, AgreesInPhasesOfWeightsOfEachRun) {
   for (const Layer& layer : layers_in_phases()) {
     // Of stride 1 it is a convolution.
