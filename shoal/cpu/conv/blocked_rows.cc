@@ -14,6 +14,8 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
+#include "shoal/cpu/elementwise/clamp-inl.h"
+
 HWY_BEFORE_NAMESPACE();
 namespace shoal::cpu::HWY_NAMESPACE {
 namespace {
@@ -33,7 +35,7 @@ HWY_INLINE const float* line_of(const BlockedRows& rows, int64_t row, int64_t ta
 HWY_INLINE void finish(const BlockedFilter& filter, V sum, int64_t at, float* y) {
   const D d;
   if (filter.addend != nullptr) sum = hn::Add(sum, hn::LoadU(d, filter.addend + at));
-  sum = hn::Min(hn::Set(d, filter.high), hn::Max(hn::Set(d, filter.low), sum));
+  sum = at_most(hn::Set(d, filter.high), at_least(hn::Set(d, filter.low), sum));
   hn::StoreU(sum, d, y + at);
 }
 

@@ -14,6 +14,8 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
+#include "shoal/cpu/elementwise/clamp-inl.h"
+
 HWY_BEFORE_NAMESPACE();
 namespace shoal::cpu::HWY_NAMESPACE {
 namespace {
@@ -117,7 +119,7 @@ HWY_INLINE void store(const ConvTile& tile, V (&sum)[kPixels][kBlocks]) {
       if (tile.addend != nullptr) {
         value = hn::Add(value, hn::LoadU(d, tile.addend + b * tile.y_block + p * tile.y_pixel));
       }
-      hn::StoreU(hn::Min(high, hn::Max(low, value)), d, y + p * tile.y_pixel);
+      hn::StoreU(at_most(high, at_least(low, value)), d, y + p * tile.y_pixel);
     }
   }
 }

@@ -11,6 +11,8 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
+#include "shoal/cpu/elementwise/clamp-inl.h"
+
 HWY_BEFORE_NAMESPACE();
 namespace shoal::cpu::HWY_NAMESPACE {
 namespace {
@@ -98,7 +100,7 @@ int64_t convolve_vectors(const Depthwise& p, const Row& row, int64_t begin, int6
     });
     if (!inside) break;
     if (addend != nullptr) sum = hn::Add(sum, hn::LoadU(d, addend + o));
-    hn::StoreU(hn::Min(high, hn::Max(low, sum)), d, y + o);
+    hn::StoreU(at_most(high, at_least(low, sum)), d, y + o);
   }
   return o;
 }

@@ -10,6 +10,8 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
+#include "shoal/cpu/elementwise/clamp-inl.h"
+
 HWY_BEFORE_NAMESPACE();
 namespace shoal::cpu::HWY_NAMESPACE {
 namespace {
@@ -55,7 +57,7 @@ HWY_INLINE void store(D2 d, const DotTile& tile, int64_t m, int64_t pixel, V2 v)
   const int64_t at = m * tile.y_channel + pixel;
   v = hn::Add(v, hn::Set(d, tile.bias[m]));
   if (tile.addend != nullptr) v = hn::Add(v, hn::LoadU(d, tile.addend + at));
-  hn::StoreU(hn::Min(hn::Set(d, tile.high), hn::Max(hn::Set(d, tile.low), v)), d, tile.y + at);
+  hn::StoreU(at_most(hn::Set(d, tile.high), at_least(hn::Set(d, tile.low), v)), d, tile.y + at);
 }
 
 template <int kPixels, int kChannels>

@@ -9,6 +9,8 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
+#include "shoal/cpu/elementwise/clamp-inl.h"
+
 HWY_BEFORE_NAMESPACE();
 namespace shoal::cpu::HWY_NAMESPACE {
 namespace {
@@ -84,7 +86,7 @@ void run_tile(const GroupTile& tile) {
   for (int p = 0; p < kPixels; ++p) {
     V value = sum[p];
     if (tile.addend != nullptr) value = hn::Add(value, hn::LoadU(d, tile.addend + p * kLanes));
-    hn::StoreU(hn::Min(high, hn::Max(low, value)), d, tile.y + p * kLanes);
+    hn::StoreU(at_most(high, at_least(low, value)), d, tile.y + p * kLanes);
   }
 }
 

@@ -15,6 +15,8 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
+#include "shoal/cpu/elementwise/clamp-inl.h"
+
 HWY_BEFORE_NAMESPACE();
 namespace shoal::cpu::HWY_NAMESPACE {
 namespace {
@@ -202,7 +204,7 @@ void transform_output(const float* HWY_RESTRICT z, int64_t stride, const Winogra
       if (output.addend != nullptr) {
         y = hn::Add(y, hn::LoadU(d, output.addend + at + c * kLanes));
       }
-      hn::StoreU(hn::Min(high, hn::Max(low, y)), d, output.y + at + c * kLanes);
+      hn::StoreU(at_most(high, at_least(low, y)), d, output.y + at + c * kLanes);
     }
   }
 }

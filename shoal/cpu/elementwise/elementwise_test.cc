@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <limits>
 
 #include "shoal/cpu/elementwise/function.h"
 #include "shoal/cpu/testing.h"
@@ -61,6 +62,33 @@ TEST(Binary, AgreesStretched) {
   }
   expect_agreement(ops::prelu, {random_floats(rng, {2, 8, 9}), random_floats(rng, {8, 1})}, {},
                    "vector");
+}
+
+// Of x, and of what a convolution makes of it, with its activation.
+TEST(Activations, KeepWhatIsNoNumber) {
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  std::mt19937 rng(1);
+  Tensor image = random_floats(rng, {1, 16, 9, 11});
+  for (size_t i = 0; i < image.data<float>().size(); i += 7) image.data<float>()[i] = nan;
+  for (const Operator* op : {&ops::relu, &ops::sigmoid, &ops::tanh, &ops::erf, &ops::clip,
+                             &ops::hard_sigmoid, &ops::hard_swish, &ops::gelu, &ops::softmax}) {
+    SCOPED_TRACE(op->name);
+    Graph graph;
+    const ValueId x = graph.add_input("x", image.type());
+    std::vector<ValueId> inputs{x};
+    if (op == &ops::clip) {
+      inputs.push_back(graph.add_constant("low", Tensor::of<float>({}, {-0.5f})));
+      inputs.push_back(graph.add_constant("high", Tensor::of<float>({}, {0.5f})));
+    }
+    graph.mark_output(*graph.add(ops::is_nan, {*graph.add(*op, inputs)}));
+    expect_agreement_of(graph, {image}, KernelNames{});
+  }
+  Graph graph;
+  const ValueId x = graph.add_input("x", image.type());
+  const ValueId w = graph.add_constant("w", random_floats(rng, {16, 16, 1, 1}));
+  const ValueId y = *graph.add(ops::fused_conv, {x, w}, {{"activation", std::string("Relu")}});
+  graph.mark_output(*graph.add(ops::is_nan, {y}));
+  expect_agreement_of(graph, {image}, "direct");
 }
 
 TEST(Binary, LetsNoNumberWin) {

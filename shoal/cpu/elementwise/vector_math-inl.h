@@ -13,6 +13,8 @@
 #include <hwy/contrib/math/math-inl.h>
 #include <hwy/highway.h>
 
+#include "shoal/cpu/elementwise/clamp-inl.h"
+
 HWY_BEFORE_NAMESPACE();
 namespace shoal::cpu::HWY_NAMESPACE {
 namespace {
@@ -22,11 +24,6 @@ using D = hn::ScalableTag<float>;
 using V = hn::Vec<D>;
 
 constexpr int64_t kLanes = HWY_LANES(float);
-
-// Minimum and maximum with the bound first. x86 returns the second operand if either is a NaN, so
-// that a NaN in x stays one. AArch64 returns the operand that is a number, whatever the order.
-HWY_INLINE V at_most(V bound, V x) { return hn::Min(bound, x); }
-HWY_INLINE V at_least(V bound, V x) { return hn::Max(bound, x); }
 
 HWY_INLINE V clamp(D d, float low, float high, V x) {
   return at_least(hn::Set(d, low), at_most(hn::Set(d, high), x));

@@ -19,6 +19,7 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
+#include "shoal/cpu/elementwise/clamp-inl.h"
 #include "shoal/cpu/product/panels-inl.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -107,10 +108,8 @@ HWY_NOINLINE void multiply_tile(const LeftPanels& panel, const float* HWY_RESTRI
   }
   if (finish.clamps()) {
     const V low = hn::Set(d, finish.low), high = hn::Set(d, finish.high);
-    for_each_vector<kR, kW>([&](int r, int v) {
-      // On x86, Min and Max return the second operand if one is a NaN, so that a NaN stays one.
-      sum[r][v] = hn::Min(high, hn::Max(low, sum[r][v]));
-    });
+    for_each_vector<kR, kW>(
+        [&](int r, int v) { sum[r][v] = at_most(high, at_least(low, sum[r][v])); });
   }
   for_each_vector<kR, kW>(
       [&](int r, int v) { hn::StoreU(sum[r][v], d, tile.y + r * tile.y_stride + v * kLanes); });
