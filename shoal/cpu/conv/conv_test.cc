@@ -49,6 +49,17 @@ TEST(Conv, AgreesInGroupsDilatedAndUnevenlyPadded) {
   expect_conv({{1, 2, 5, 5}, {3, 2, 3, 3}, {{"pads", Ints{9, 9, 9, 9}}}}, kProduct);
 }
 
+// The kernel of small groups, where it is asked for, leaves the one group of a small image alone.
+TEST(Conv, AgreesInOneGroup) {
+  std::mt19937 rng(1);
+  for (const int64_t channels : {2, 4, 8}) {
+    expect_agreement_by(
+        "groups", ops::conv,
+        {random_floats(rng, {1, channels, 9, 11}), random_floats(rng, {channels, channels, 3, 3})},
+        {}, 1e-5f, kProduct);
+  }
+}
+
 TEST(Conv, AgreesOnSingleChannels) {
   for (const int64_t size : {7, 14, 40}) {
     for (const int64_t kernel : {1, 3, 4, 5}) {

@@ -107,7 +107,8 @@ class GroupKernel : public Kernel {
 std::unique_ptr<Kernel> make_groups(const KernelSpec& spec) {
   if (!has_constant_filters(spec)) return nullptr;
   const ops::Convolution conv = blocked_convolution_of(spec.node, spec.shape(0), spec.shape(1));
-  const bool fits = conv.in_channels == conv.out_channels &&
+  const bool is_blocked = spec.shape(0).rank() == spec.outputs[0].shape.rank();
+  const bool fits = is_blocked && conv.groups > 1 && conv.in_channels == conv.out_channels &&
                     group_tile_function(conv.in_channels, 1).run != nullptr;
   return fits ? std::make_unique<GroupKernel>(spec) : nullptr;
 }
