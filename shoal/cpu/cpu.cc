@@ -50,7 +50,9 @@ class CpuDevice : public Device {
     const std::scoped_lock lock(compiling_);  // kernels timed at once would disturb each other
     SHOAL_TRY(executable->prepare(tuner_, cache_.get()));
     tuner_.remember();
-    if (cache_ != nullptr) SHOAL_TRY(cache_->save(*pool_));
+    // A cache that cannot be written, on a full disk or in a folder of someone else, costs the next
+    // start time; the model runs all the same.
+    if (cache_ != nullptr) static_cast<void>(cache_->save(*pool_));
     return std::unique_ptr<Executable>(std::move(executable));
   }
 

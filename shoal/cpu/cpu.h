@@ -35,7 +35,8 @@ struct CpuOptions {
   Tune tune = Tune::kOff;           // how kernels are chosen
   Memory memory = Memory::kPlenty;  // how much of it packed weights may take
   bool remember = false;            // keep timings in a file of the user's cache folder
-  // File that keeps the packed weights of one model for the next start. Empty: none.
+  // File that keeps the packed weights of one model for the next start. Empty: none. Where it
+  // cannot be read or written, weights are packed at every start.
   std::filesystem::path packed = {};
   std::string prefer = {};  // kernel to use wherever it fits; for tests and benchmarks
 };

@@ -105,7 +105,6 @@ void PackedCache::add(uint64_t key, PackedFloats floats, int64_t count) {
 
 Status PackedCache::save(ThreadPool& pool) {
   if (!is_new_) return {};
-  is_new_ = false;
   std::erase_if(known_, [](const auto& item) { return !item.second.checked; });
   std::vector<Entry> entries;
   int64_t end = aligned(static_cast<int64_t>(sizeof(Header) + known_.size() * sizeof(Entry)));
@@ -127,10 +126,15 @@ Status PackedCache::save(ThreadPool& pool) {
     SHOAL_TRY(write(bytes_of(item.second.floats.get(), item.second.count)));
   }
   SHOAL_TRY(file.commit());
-  // Entries now refer to the new file instead of heap memory that no kernel may use any more. They
-  // were just written from verified memory and need no second check.
+  is_new_ = false;
+  // Entries now refer to the new file instead of heap memory that no kernel may use any more. Those
+  // that were just written from verified memory need no second check. Another process may have
+  // replaced the file since; then they are those that have the same checksum.
   load();
-  for (auto& item : known_) item.second.checked = true;
+  for (const Entry& entry : entries) {
+    const auto it = known_.find(entry.key);
+    if (it != known_.end() && it->second.check == entry.check) it->second.checked = true;
+  }
   return {};
 }
 

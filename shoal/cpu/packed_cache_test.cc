@@ -170,6 +170,15 @@ TEST_F(PackedCacheTest, SaysWhereItCannotWrite) {
   EXPECT_FALSE(cache.save(pool_).ok());
 }
 
+TEST_F(PackedCacheTest, WritesLaterWhatItCouldNotWrite) {
+  PackedCache cache(folder_ / "later" / "packed");
+  cache.add(1, floats(1, 0), 1);
+  EXPECT_FALSE(cache.save(pool_).ok());
+  fs::create_directory(folder_ / "later");
+  EXPECT_TRUE(cache.save(pool_).ok());
+  EXPECT_TRUE(fs::exists(folder_ / "later" / "packed"));
+}
+
 // Layers whose kernels pack weights.
 Graph layers(int seed) {
   auto graph = parse_text(R"(
@@ -217,6 +226,11 @@ TEST_F(PackedModelTest, AnswersTheSameFromTheFile) {
     EXPECT_EQ(answer(graph, options), plain) << kernel;
     EXPECT_EQ(content(), written) << kernel << " packed something again";
   }
+}
+
+TEST_F(PackedModelTest, RunsWhereTheFileCannotBeWritten) {
+  const CpuOptions options{.threads = 1, .packed = folder_ / "no" / "such" / "folder"};
+  EXPECT_EQ(answer(layers(1), options), answer(layers(1), {.threads = 1}));
 }
 
 TEST_F(PackedModelTest, PacksOtherWeightsAnew) {
