@@ -235,5 +235,18 @@ TEST(QuantizedPools, Agree) {
   }
 }
 
+TEST(QuantizedPools, AddUpMoreThan32BitsHold) {
+  Graph graph;
+  Tensor image({DType::kU8, {1, 1, 2903, 2903}});
+  std::ranges::fill(image.data<uint8_t>(), uint8_t{255});
+  const ValueId x = graph.add_input("x", image.type()), one = graph.add_constant("s", scale(1));
+  const ValueId zero = graph.add_constant("z", zero_point(DType::kU8, 0));
+  const ValueId w = graph.add_constant("w", Tensor::of<int8_t>({1, 1, 1, 1}, {1}));
+  const ValueId none = graph.add_constant("n", zero_point(DType::kI8, 0));
+  const ValueId y = *graph.add(ops::q_linear_conv, {x, one, zero, w, one, none, one, zero});
+  graph.mark_output(*graph.add(ops::q_linear_global_average_pool, {y, one, zero, one, zero}));
+  expect_agreement_of(graph, {image}, {"blocked", "reference"});
+}
+
 }  // namespace
 }  // namespace shoal::cpu

@@ -187,10 +187,9 @@ class QuantizedAverageKernel : public Kernel {
     const int64_t pixels = x_[2] * x_[3], block = x_[4];
     args.pool.parallel_ranges(
         x_[0] * x_[1], kElements / (pixels * block) + 1, [&](int64_t begin, int64_t end) {
-          std::vector<int32_t> sums(static_cast<size_t>(block));
+          std::vector<int64_t> sums(static_cast<size_t>(block));
           for (int64_t i = begin; i < end; ++i) {
-            sum_bytes(bytes_of(args.inputs[0]) + i * pixels * block, flip_, x_zero_, pixels,
-                      sums.data());
+            sum_plane(bytes_of(args.inputs[0]) + i * pixels * block, sums);
             const int64_t channel = i % x_[1] * block;
             const auto count = static_cast<size_t>(std::min(block, channels_ - channel));
             store(std::span(sums).first(count), args.outputs[0], i / x_[1] * channels_ + channel);
@@ -199,9 +198,21 @@ class QuantizedAverageKernel : public Kernel {
   }
 
  private:
-  void store(std::span<const int32_t> sums, Tensor& y, int64_t at) const {
+  // The channels of a block, part by part: a large plane exceeds the 32 bits of sum_bytes().
+  void sum_plane(const uint8_t* x, std::span<int64_t> sums) const {
+    constexpr int64_t kPart = int64_t{1} << 20;
+    const int64_t pixels = x_[2] * x_[3], block = x_[4];
+    std::vector<int32_t> part(sums.size());
+    std::ranges::fill(sums, 0);
+    for (int64_t i = 0; i < pixels; i += kPart) {
+      sum_bytes(x + i * block, flip_, x_zero_, std::min(kPart, pixels - i), part.data());
+      for (size_t c = 0; c < sums.size(); ++c) sums[c] += part[c];
+    }
+  }
+
+  void store(std::span<const int64_t> sums, Tensor& y, int64_t at) const {
     visit<ops::Bytes>(y.dtype(), [&]<class T>() {
-      std::ranges::transform(sums, y.data<T>().begin() + at, [&](int32_t sum) {
+      std::ranges::transform(sums, y.data<T>().begin() + at, [&](int64_t sum) {
         return ops::quantize<T>(static_cast<float>(sum) * scale_, y_zero_);
       });
     });

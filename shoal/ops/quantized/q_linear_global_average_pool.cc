@@ -1,6 +1,6 @@
 // QLinearGlobalAveragePool, our own operator: the average of every channel of a quantised image,
 //   y = round(sum(x - x_zero) * x_scale / (y_scale * n)) + y_zero
-// The sum is one of integers, modulo 2^32, and is rounded once. Batch and channels are cut; planes
+// The sum is one of integers, of 64 bits, and is rounded once. Batch and channels are cut; planes
 // stay whole.
 #include "shoal/ops/onnx_dtype.h"
 #include "shoal/ops/ops.h"
@@ -36,10 +36,9 @@ void reference(const Node&, std::span<const Tensor> inputs, std::span<Tensor> ou
   visit<Bytes>(inputs[kX].dtype(), [&]<class T>() {
     std::span<const T> x = inputs[kX].data<T>();
     for (T& y : outputs[0].data<T>()) {
-      // Unsigned, because the sum of a very large plane wraps.
-      uint32_t sum = 0;
-      for (T element : x.first(plane)) sum += static_cast<uint32_t>(element - x_zero);
-      y = quantize<T>(static_cast<float>(static_cast<int32_t>(sum)) * scale, y_zero);
+      int64_t sum = 0;
+      for (T element : x.first(plane)) sum += element - x_zero;
+      y = quantize<T>(static_cast<float>(sum) * scale, y_zero);
       x = x.subspan(plane);
     }
   });
@@ -58,9 +57,9 @@ std::optional<Tile> split(const Node& node, std::span<const Operand> inputs, con
 Result<std::vector<ValueId>> expand_pool(const Node&, std::span<const ValueId> inputs,
                                          Graph& graph) {
   const Shape shape = graph[inputs[kX]].type.shape;
-  const Attributes to_i32 = {{"to", onnx_number_of(DType::kI32)}};
-  SHOAL_ASSIGN(ValueId x, graph.add(cast, {inputs[kX]}, to_i32));
-  SHOAL_ASSIGN(ValueId zero, graph.add(cast, {inputs[kXZeroPoint]}, to_i32));
+  const Attributes to_i64 = {{"to", onnx_number_of(DType::kI64)}};
+  SHOAL_ASSIGN(ValueId x, graph.add(cast, {inputs[kX]}, to_i64));
+  SHOAL_ASSIGN(ValueId zero, graph.add(cast, {inputs[kXZeroPoint]}, to_i64));
   SHOAL_ASSIGN(zero, graph.add(reshape, {zero, graph.add_constant("one", list_of({}))}));
   SHOAL_ASSIGN(x, graph.add(sub, {x, zero}));
   std::vector<int64_t> axes;

@@ -1,4 +1,6 @@
 // Our own quantised operators.
+#include <algorithm>
+
 #include "shoal/ops/ops.h"
 #include "shoal/ops/testing.h"
 
@@ -44,6 +46,14 @@ TEST(QLinearGlobalAveragePool, RoundsOnce) {
   expect_output(evaluate(q_linear_global_average_pool,
                          {x, scale(1), zero_point(0), scale(0.5f), zero_point(1)}),
                 bytes({1, 2, 1, 1}, {6, 21}));  // 2.5 / 0.5 + 1; 10.25 / 0.5 = 20.5, to the even
+}
+
+TEST(QLinearGlobalAveragePool, AddsUpMoreThan32BitsHold) {
+  Tensor x({DType::kU8, {1, 1, 2903, 2903}});
+  std::ranges::fill(x.data<uint8_t>(), uint8_t{255});
+  expect_output(
+      evaluate(q_linear_global_average_pool, {x, scale(1), zero_point(0), scale(1), zero_point(0)}),
+      bytes({1, 1, 1, 1}, {255}));
 }
 
 TEST(QLinearGlobalAveragePool, RefusesImagesWithoutPixels) {
