@@ -1,6 +1,8 @@
 // Kernels of quantised operators against the reference: not one bit may differ.
 #include <gtest/gtest.h>
 
+#include <limits>
+
 #include "shoal/cpu/cpu.h"
 #include "shoal/cpu/quantized/byte_tile.h"
 #include "shoal/cpu/testing.h"
@@ -114,6 +116,16 @@ TEST(QuantizedConv, SaturatesWhateverTheScale) {
   const Layer layer{{1, 16, 8, 8}, {16, 16, 1, 1}};
   std::vector<Tensor> inputs = inputs_of(layer);
   inputs[6] = scale(1e-20f);
+  expect_conv(ops::q_linear_conv, inputs, {});
+}
+
+// Sums of 0 times an infinite scale.
+TEST(QuantizedConv, MakesNothingOfNaN) {
+  const Layer layer{{1, 16, 8, 8}, {16, 16, 1, 1}};
+  std::vector<Tensor> inputs = inputs_of(layer);
+  std::ranges::fill(inputs[0].data<uint8_t>(), uint8_t{117});
+  std::ranges::fill(inputs[8].data<int32_t>(), 0);
+  inputs[1] = scale(std::numeric_limits<float>::infinity());
   expect_conv(ops::q_linear_conv, inputs, {});
 }
 

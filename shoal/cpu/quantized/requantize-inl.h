@@ -27,6 +27,7 @@ using VI = hn::Vec<DI>;
 
 constexpr int64_t kLanes = HWY_LANES(float);
 
+// A NaN gives the low end on every target: Max returns its second operand, or the number.
 HWY_INLINE VF clamp_to(const Rounding& rounding, VF x) {
   const DF d;
   return hn::Min(hn::Max(x, hn::Set(d, rounding.low)), hn::Set(d, rounding.high));
@@ -57,7 +58,8 @@ HWY_INLINE void round_and_store(const Rounding& rounding, VF x, uint8_t* y) {
 
 #if SHOAL_AVX512
 // Up to four vectors at once, by instructions that saturate on the way to 16 and 8 bits. Numbers
-// too large for 32 bits would convert to the most negative one, so they are reduced first. Packing
+// too large for 32 bits would convert to the most negative one, so they are reduced first. A NaN,
+// which is second there to stay one, does, and so becomes the lowest byte as in clamp_to(). Packing
 // works within 16-byte parts; one permutation at the end restores the order.
 template <int kCount>
 HWY_INLINE void round_and_store_four(const Rounding& rounding, const VF* x, uint8_t* y) {
@@ -65,7 +67,7 @@ HWY_INLINE void round_and_store_four(const Rounding& rounding, const VF* x, uint
 #pragma GCC unroll 4
   for (int i = 0; i < 4; ++i) real[i] = i < kCount ? x[i].raw : _mm512_setzero_ps();
   if (!rounding.fits) {
-    for (__m512& r : real) r = _mm512_min_ps(r, _mm512_set1_ps(0x1p30f));
+    for (__m512& r : real) r = _mm512_min_ps(_mm512_set1_ps(0x1p30f), r);
   }
   const auto pack = [&](__m512 a, __m512 b) {
     const __m512i both = _mm512_packs_epi32(_mm512_cvtps_epi32(a), _mm512_cvtps_epi32(b));
