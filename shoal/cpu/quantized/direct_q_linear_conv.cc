@@ -97,8 +97,8 @@ class DirectQuantizedKernel : public Kernel {
         tile_(choose_tile(tiles_.sizes, rows_.row_length(), spec_.out_blocks)),
         filters_(spec_, pixel_, tile_.blocks, tiles_.channels_first, spec.pool),
         threads_(spec.pool.threads()) {
+    spec_.fold_zero_point(tiles_.pixel_offset);  // reads the weights once more
     spec.constant(In::kW)->release_pages();
-    spec_.fold_zero_point(tiles_.pixel_offset);
     rows_.share(spec_.conv.batch, filters_.panels(), tile_.pixels, kChunkBytes, threads_);
     for (int64_t blocks = 1; blocks <= tile_.blocks; ++blocks) {
       functions_[static_cast<size_t>(blocks)] =
