@@ -3,11 +3,14 @@
 //   y  = scale * n + bias
 //   dx = scale / s * (dy - sum(dy) / N - n * sum(dy * n) / N)
 //   dscale = sum(dy * n), dbias = sum(dy)
-// Moments of every plane are computed independently and combined in double in the order of images,
-// so that results do not depend on the number of threads. x is read for the moments and for y;
-// backwards, for the moments, for the sums with dy, and for dx. Memory is the limit.
+// Sums of short parts of planes are computed independently, in float, and combined in double in the
+// order of images. Parts are fixed in size, so that results do not depend on the number of threads.
+// x is read for the moments and for y; backwards, for the moments, for the sums with dy, and for
+// dx. Memory is the limit.
+#include <algorithm>
 #include <cmath>
 
+#include "shoal/base/round_up.h"
 #include "shoal/cpu/conv/conv_tile.h"
 #include "shoal/cpu/kernel.h"
 #include "shoal/cpu/layout/blocked_backward.h"
@@ -16,6 +19,8 @@
 
 namespace shoal::cpu {
 namespace {
+
+constexpr int64_t kPartPixels = 512;  // at most 32 KB: in a first-level cache between two passes
 
 // Base of both directions: sizes, and sums per channel over the whole batch.
 class BatchKernel : public Kernel {
@@ -26,67 +31,77 @@ class BatchKernel : public Kernel {
         pixels_(spec.shape(0)[2] * spec.shape(0)[3]),
         block_(spec.shape(0)[4]),
         channels_(spec.shape(1).count()),
+        parts_(ceil_div(pixels_, kPartPixels)),
         epsilon_(spec.node.real("epsilon", 1e-5f)) {}
 
   size_t scratch_bytes() const override {
-    return static_cast<size_t>(2 * planes() * block_ + kScales * wide()) * sizeof(float);
+    return static_cast<size_t>(sum_floats() + kScales * wide()) * sizeof(float);
   }
 
  protected:
   static constexpr int64_t kScales = 4;  // coefficients per channel, at most
 
-  int64_t planes() const { return images_ * blocks_; }
+  int64_t sum_floats() const { return 2 * images_ * blocks_ * parts_ * block_; }
   int64_t wide() const { return blocks_ * block_; }  // channels, with those that fill up blocks
   double count() const { return static_cast<double>(images_ * pixels_); }
   float* scales(const KernelArgs& args) const {
-    return reinterpret_cast<float*>(args.scratch) + 2 * planes() * block_;
+    return reinterpret_cast<float*>(args.scratch) + sum_floats();
   }
 
-  // Calls f(offset in images, first channel of the block, two sums per channel for it to write) for
-  // each plane.
+  int64_t pixels_of(int64_t part) const {
+    return std::min(kPartPixels, pixels_ - part * kPartPixels);
+  }
+
+  // Calls f(offset in images, pixels, first channel of the block, two sums per channel for it to
+  // write) for each part.
   template <class F>
-  void for_each_plane(const KernelArgs& args, const F& f) const {
+  void for_each_part(const KernelArgs& args, const F& f) const {
     auto* sums = reinterpret_cast<float*>(args.scratch);
-    args.pool.parallel_ranges(planes(), 1, [&](int64_t begin, int64_t end) {
+    args.pool.parallel_ranges(images_ * blocks_ * parts_, 1, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
-        f(i * pixels_ * block_, i % blocks_ * block_, sums + 2 * i * block_);
+        const int64_t plane = i / parts_, part = i % parts_;
+        f((plane * pixels_ + part * kPartPixels) * block_, pixels_of(part),
+          plane % blocks_ * block_, sums + 2 * i * block_);
       }
     });
   }
 
-  // Calls f(first, second of the two sums) for a channel's planes, image by image.
+  // Calls f(first, second of the two sums, pixels) for a channel's parts, image by image.
   template <class F>
-  void for_each_image(const KernelArgs& args, int64_t channel, const F& f) const {
+  void for_each_sum(const KernelArgs& args, int64_t channel, const F& f) const {
     const auto* sums = reinterpret_cast<const float*>(args.scratch);
     for (int64_t n = 0; n < images_; ++n) {
-      const float* of = sums + 2 * (n * blocks_ + channel / block_) * block_ + channel % block_;
-      f(double{of[0]}, double{of[block_]});
+      const int64_t first = (n * blocks_ + channel / block_) * parts_;
+      for (int64_t part = 0; part < parts_; ++part) {
+        const float* of = sums + 2 * (first + part) * block_ + channel % block_;
+        f(double{of[0]}, double{of[block_]}, static_cast<double>(pixels_of(part)));
+      }
     }
   }
 
   void measure(const KernelArgs& args) const {
-    for_each_plane(args, [&](int64_t at, int64_t, float* sums) {
-      block_moments(args.input(0) + at, pixels_, sums, sums + block_);
+    for_each_part(args, [&](int64_t at, int64_t pixels, int64_t, float* sums) {
+      block_moments(args.input(0) + at, pixels, sums, sums + block_);
     });
   }
 
-  // Moments of a channel from those of its planes, which have the same number of pixels:
-  //   variance = sum of (squares_i + pixels * (mean_i - mean)^2) / N
+  // Moments of a channel from those of its parts:
+  //   variance = sum of (squares_i + pixels_i * (mean_i - mean)^2) / N
   ops::Moments moments_of(const KernelArgs& args, int64_t channel) const {
     ops::Moments moments;
-    for_each_image(args, channel, [&](double mean, double) {
-      moments.mean += mean / static_cast<double>(images_);
+    for_each_sum(args, channel, [&](double mean, double, double pixels) {
+      moments.mean += mean * pixels / count();
     });
     double squares = 0;
-    for_each_image(args, channel, [&](double mean, double of_plane) {
+    for_each_sum(args, channel, [&](double mean, double of_part, double pixels) {
       const double off = mean - moments.mean;
-      squares += of_plane + off * off * static_cast<double>(pixels_);
+      squares += of_part + off * off * pixels;
     });
     moments.variance = squares / count();
     return moments;
   }
 
-  const int64_t images_, blocks_, pixels_, block_, channels_;
+  const int64_t images_, blocks_, pixels_, block_, channels_, parts_;
   const double epsilon_;
 };
 
@@ -108,9 +123,9 @@ class NormalizeKernel : public BatchKernel {
       if (args.outputs.size() > 1) average(args, 1, c, moments.mean);
       if (args.outputs.size() > 2) average(args, 2, c, moments.variance);
     }
-    for_each_plane(args, [&](int64_t at, int64_t lane, float*) {
+    for_each_part(args, [&](int64_t at, int64_t pixels, int64_t lane, float*) {
       scale_block({mean + lane, factor + lane, shift + lane}, args.input(0) + at,
-                  args.output(0) + at, pixels_);
+                  args.output(0) + at, pixels);
     });
   }
 
@@ -138,14 +153,14 @@ class NormalizeBackwardKernel : public BatchKernel {
       mean[c] = static_cast<float>(moments.mean);
       factor[c] = static_cast<float>(moments.inverse_deviation(epsilon_));
     }
-    for_each_plane(args, [&](int64_t at, int64_t lane, float* sums) {
-      block_products(args.input(0) + at, mean + lane, args.input(2) + at, pixels_, sums,
+    for_each_part(args, [&](int64_t at, int64_t pixels, int64_t lane, float* sums) {
+      block_products(args.input(0) + at, mean + lane, args.input(2) + at, pixels, sums,
                      sums + block_);
     });
     for (int64_t c = 0; c < channels_; ++c) finish(args, c, factor[c], slope[c], shift[c]);
-    for_each_plane(args, [&](int64_t at, int64_t lane, float*) {
+    for_each_part(args, [&](int64_t at, int64_t pixels, int64_t lane, float*) {
       mix_blocks({mean + lane, factor + lane, slope + lane, shift + lane}, args.input(0) + at,
-                 args.input(2) + at, args.output(0) + at, pixels_);
+                 args.input(2) + at, args.output(0) + at, pixels);
     });
   }
 
@@ -154,7 +169,7 @@ class NormalizeBackwardKernel : public BatchKernel {
   // in as 1 / s.
   void finish(const KernelArgs& args, int64_t c, float& factor, float& slope, float& shift) const {
     double sum = 0, along = 0;
-    for_each_image(args, c, [&](double of_dy, double of_product) {
+    for_each_sum(args, c, [&](double of_dy, double of_product, double) {
       sum += of_dy;
       along += of_product;
     });
