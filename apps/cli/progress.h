@@ -23,4 +23,7 @@ class ProgressBar {
   std::chrono::steady_clock::time_point start_, last_;
 };
 
+// What such a line says after its name, `elapsed` seconds after the start. REQUIRES: total > 0.
+std::string progress_text(size_t done, size_t total, const std::string& note, double elapsed);
+
 }  // namespace shoal::cli
