@@ -39,6 +39,7 @@ void print(const fit::Evaluation& result, double seconds, bool json) {
     const Json object = {{"top1", result.top1()},
                          {"top5", result.top5()},
                          {"images", result.images()},
+                         {"with_nan", result.with_nan()},
                          {"images_per_s", images_per_s}};
     std::printf("%s\n", object.dump().c_str());
     return;
@@ -64,6 +65,10 @@ Outcome evaluate(const EvalFlags& flags) {
   const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
   if (!result.ok()) return fail(Doing::kUseData, result.status());
   print(*result, taken.count(), flags.json);
+  if (result->with_nan() > 0) {
+    std::fprintf(stderr, "%zu of %zu images have scores that are NaN, which count as wrong\n",
+                 result->with_nan(), result->images());
+  }
   return require_accuracy(result->top1(), flags.min_top1);
 }
 

@@ -30,6 +30,7 @@ void Evaluation::add(std::span<const float> scores, bool probabilities, int64_t 
   const int64_t answer = best_class(scores);
   const bool is_class = rank < classes_;
   ++images_;
+  with_nan_ += std::ranges::any_of(scores, [](float x) { return std::isnan(x); }) ? 1 : 0;
   correct_ += rank < 1 ? 1 : 0;
   in_top5_ += rank < kTop5 && is_class ? 1 : 0;
   const double own = is_class ? p[static_cast<size_t>(label)] : 0;
@@ -38,8 +39,9 @@ void Evaluation::add(std::span<const float> scores, bool probabilities, int64_t 
     ++confusions_[static_cast<size_t>(label) * classes_ + static_cast<size_t>(answer)];
   }
   // The list stays sorted and short, so that an insertion costs a sort of at most 25 elements.
-  if (answer == label) return;
-  mistakes_.push_back({example, label, answer, p[static_cast<size_t>(answer)]});
+  if (rank == 0) return;
+  const double probability = p[static_cast<size_t>(answer)];  // NaN has no place in an order
+  mistakes_.push_back({example, label, answer, std::isnan(probability) ? 0 : probability});
   std::ranges::stable_sort(mistakes_, std::greater(), &Mistake::probability);
   if (mistakes_.size() > kMaxMistakes) mistakes_.pop_back();
 }

@@ -36,12 +36,15 @@ class Evaluation {
   static constexpr size_t kMaxMistakes = 24, kMaxClasses = 4096;
 
   // Counts one answer. `probabilities` says that the scores are behind a Softmax. A label that is
-  // no class counts as a wrong answer. REQUIRES: scores are not empty, and as many in each call.
+  // no class, or whose score is NaN, counts as a wrong answer. REQUIRES: scores are not empty, and
+  // as many in each call.
   void add(std::span<const float> scores, bool probabilities, int64_t label, size_t example);
 
   // How many answers were counted, and how many were right.
   size_t images() const { return images_; }
   size_t correct() const { return correct_; }
+  // How many answers had a score that is NaN.
+  size_t with_nan() const { return with_nan_; }
   // Percent of answers that were right, or whose best five were; 0 if there were no images.
   double top1() const { return percent(correct_); }
   double top5() const { return percent(in_top5_); }
@@ -58,7 +61,7 @@ class Evaluation {
  private:
   double percent(size_t count) const;
 
-  size_t images_ = 0, correct_ = 0, in_top5_ = 0, classes_ = 0;
+  size_t images_ = 0, correct_ = 0, with_nan_ = 0, in_top5_ = 0, classes_ = 0;
   double loss_sum_ = 0;
   std::vector<size_t> confusions_;  // [label, answer]
   std::vector<Mistake> mistakes_;

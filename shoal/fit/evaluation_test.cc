@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <limits>
 
 #include "shoal/fit/evaluate_graph.h"
 #include "shoal/fit/testing.h"
@@ -53,6 +54,24 @@ TEST(Evaluation, CountsALabelThatIsNoClassAsWrong) {
   EXPECT_EQ(result.correct(), 0u);
   EXPECT_EQ(result.top5(), 0);
   EXPECT_EQ(result.mistakes().size(), 2u);
+}
+
+TEST(Evaluation, CountsNanAsWrong) {
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  for (const bool probabilities : {false, true}) {
+    Evaluation result;
+    result.add(Scores{0.75f, 0.25f}, probabilities, 0, 0);
+    result.add(Scores{nan, nan}, probabilities, 0, 1);
+    result.add(Scores{nan, nan}, probabilities, 1, 2);
+    result.add(Scores{nan, 1}, probabilities, 0, 3);
+    EXPECT_EQ(result.correct(), 1u);
+    EXPECT_EQ(result.with_nan(), 3u);
+    EXPECT_EQ(result.top5(), 25);
+    EXPECT_TRUE(std::isfinite(result.loss()));
+    ASSERT_EQ(result.mistakes().size(), 3u);
+    EXPECT_EQ(result.mistakes()[0].example, 3u);
+    EXPECT_EQ(result.mistakes()[2].probability, 0);
+  }
 }
 
 TEST(Evaluation, KeepsTheMistakesOfHighestProbability) {

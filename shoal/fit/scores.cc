@@ -7,10 +7,16 @@
 #include <numeric>
 
 namespace shoal::fit {
+namespace {
+
+// NaN compares as false with everything, which is no order to sort by; here it is below -inf.
+bool is_higher(float a, float b) { return a > b || (std::isnan(b) && !std::isnan(a)); }
+
+}  // namespace
 
 size_t rank_of(std::span<const float> scores, int64_t label) {
   const auto own = static_cast<size_t>(label);
-  if (label < 0 || own >= scores.size()) return scores.size();
+  if (label < 0 || own >= scores.size() || std::isnan(scores[own])) return scores.size();
   size_t higher = 0;
   for (size_t i = 0; i < scores.size(); ++i) {
     higher += scores[i] > scores[own] || (scores[i] == scores[own] && i < own) ? 1 : 0;
@@ -20,17 +26,19 @@ size_t rank_of(std::span<const float> scores, int64_t label) {
 
 int64_t best_class(std::span<const float> scores) {
   SHOAL_CHECK(!scores.empty());
-  return std::ranges::max_element(scores) - scores.begin();
+  return std::ranges::max_element(scores, [](float a, float b) { return is_higher(b, a); }) -
+         scores.begin();
 }
 
-// softmax(x) = softmax(x - max x), whose exponents are at most 0: exp() cannot overflow.
+// softmax(x) = softmax(x - max x), whose exponents are at most 0: exp() cannot overflow. The
+// maximum itself is not subtracted, as inf - inf is NaN.
 std::vector<double> softmax(std::span<const float> scores) {
   std::vector<double> p(scores.begin(), scores.end());
   if (p.empty()) return p;
-  const double top = *std::ranges::max_element(p);
+  const double top = p[static_cast<size_t>(best_class(scores))];
   double sum = 0;
-  for (double& x : p) sum += x = std::exp(x - top);
-  for (double& x : p) x /= sum;
+  for (double& x : p) sum += x = std::isnan(x) ? 0 : x == top ? 1 : std::exp(x - top);
+  for (double& x : p) x /= std::max(sum, 1.0);  // less than 1 only if all are NaN
   return p;
 }
 
@@ -44,10 +52,10 @@ std::vector<RankedClass> top_classes(std::span<const float> scores, size_t count
   std::vector<size_t> order(scores.size());
   std::iota(order.begin(), order.end(), size_t{0});
   count = std::min(count, order.size());
-  std::ranges::partial_sort(order, order.begin() + static_cast<ptrdiff_t>(count),
-                            [&](size_t a, size_t b) {
-                              return scores[a] > scores[b] || (scores[a] == scores[b] && a < b);
-                            });
+  std::ranges::partial_sort(
+      order, order.begin() + static_cast<ptrdiff_t>(count), [&](size_t a, size_t b) {
+        return is_higher(scores[a], scores[b]) || (!is_higher(scores[b], scores[a]) && a < b);
+      });
   const std::vector<double> p = are_probabilities(scores)
                                     ? std::vector<double>(scores.begin(), scores.end())
                                     : softmax(scores);
@@ -63,7 +71,7 @@ size_t count_correct(const Tensor& scores, const Tensor& labels, size_t count) {
   size_t correct = 0;
   for (size_t i = 0; i < count; ++i) {
     const auto row = scores.data<float>().subspan(i * classes, classes);
-    correct += best_class(row) == labels.data<int64_t>()[i] ? 1 : 0;
+    correct += rank_of(row, labels.data<int64_t>()[i]) == 0 ? 1 : 0;
   }
   return correct;
 }

@@ -13,13 +13,14 @@
 namespace shoal::fit {
 
 // The number of classes that score higher than `label`. Of equal scores the lower index counts as
-// higher, as in NumPy's argmax. scores.size() if the label is no class.
+// higher, as in NumPy's argmax; a NaN is lower than every number. scores.size() if the label is no
+// class, or its score is NaN: that is no answer.
 size_t rank_of(std::span<const float> scores, int64_t label);
 
-// The class with the highest score. REQUIRES: there is one.
+// The class with the highest score; 0 if all are NaN. REQUIRES: there is one.
 int64_t best_class(std::span<const float> scores);
 
-// e^x / sum of e^x, in f64 and without overflow.
+// e^x / sum of e^x, in f64 and without overflow. Where x is NaN it is 0, and not in the sum.
 std::vector<double> softmax(std::span<const float> scores);
 
 // Whether the scores can be probabilities already: not negative, with a sum of 1 +- 0.001. A
@@ -33,7 +34,7 @@ struct RankedClass {
   double probability = 0;  // the score itself if all of them are probabilities, else its softmax
 };
 
-// The `count` best classes or all there are, best first.
+// The `count` best classes or all there are, best first, NaN last.
 std::vector<RankedClass> top_classes(std::span<const float> scores, size_t count);
 
 // How many of the first `count` rows of scores [n, classes] are highest at their label.

@@ -3,11 +3,14 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <limits>
 
 namespace shoal::fit {
 namespace {
 
 using Scores = std::vector<float>;
+constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+constexpr float kInf = std::numeric_limits<float>::infinity();
 
 TEST(Scores, RankCountsHigherClassesAndEarlierEquals) {
   const Scores scores = {3, 7, 7, 1};
@@ -52,6 +55,32 @@ TEST(Scores, TopClassesAreOrderedWithTheirProbability) {
   const auto behind_softmax = top_classes(Scores{0.25f, 0.75f}, 9);
   ASSERT_EQ(behind_softmax.size(), 2u);
   EXPECT_EQ(behind_softmax[0].probability, 0.75);
+}
+
+TEST(Scores, PutNanBehindEveryNumber) {
+  const Scores scores = {kNan, 1, kNan, -kInf, 2};
+  EXPECT_EQ(rank_of(scores, 4), 0u);
+  EXPECT_EQ(rank_of(scores, 3), 2u);
+  EXPECT_EQ(rank_of(scores, 0), 5u);
+  EXPECT_EQ(best_class(scores), 4);
+  const auto ranked = top_classes(scores, 5);
+  std::vector<size_t> order;
+  for (const RankedClass& r : ranked) order.push_back(r.index);
+  EXPECT_EQ(order, (std::vector<size_t>{4, 1, 3, 0, 2}));
+  EXPECT_NEAR(ranked[0].probability, 1 / (1 + std::exp(-1.0)), 1e-12);
+  EXPECT_EQ(ranked[4].probability, 0);
+}
+
+TEST(Scores, OfNanAloneHaveNoRightAnswer) {
+  const Scores scores = {kNan, kNan};
+  EXPECT_EQ(rank_of(scores, 0), 2u);
+  EXPECT_EQ(softmax(scores), (std::vector<double>{0, 0}));
+  const Tensor labels = Tensor::of<int64_t>({1}, {0});
+  EXPECT_EQ(count_correct(Tensor::of<float>({1, 2}, scores), labels, 1), 0u);
+}
+
+TEST(Scores, SoftmaxOfAnInfiniteScoreIsCertain) {
+  EXPECT_EQ(softmax(Scores{0, kInf}), (std::vector<double>{0, 1}));
 }
 
 TEST(Scores, CorrectAnswersAreCountedUpToARow) {
