@@ -5,6 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "shoal/base/printable.h"
 #include "shoal/data/safetensors.h"
 #include "shoal/fit/derived_options.h"
 
@@ -48,6 +49,19 @@ Status require_same(const json& then, const json& now) {
   return {};
 }
 
+// Paths and names may be any bytes, and JSON is UTF-8. Other text becomes the list of its bytes, so
+// that different texts stay different.
+json exact(const std::string& text) {
+  if (printable(text, text.size()) == text) return text;
+  return std::vector<unsigned char>(text.begin(), text.end());
+}
+
+json exact(const std::vector<std::string>& texts) {
+  json list = json::array();
+  for (const std::string& text : texts) list.push_back(exact(text));
+  return list;
+}
+
 }  // namespace
 
 std::string settings_of(const TrainingOptions& options) {
@@ -56,8 +70,8 @@ std::string settings_of(const TrainingOptions& options) {
   const Preprocess& how = options.preprocess;
   const Augment& augment = options.augment;
   const json settings = {
-      {"model", options.model},
-      {"format", options.format},
+      {"model", exact(options.model)},
+      {"format", exact(options.format)},
       {"limit", options.limit},
       {"hold_out", options.hold_out},
       {"preprocess",
@@ -70,15 +84,16 @@ std::string settings_of(const TrainingOptions& options) {
       {"memory", options.bf16 ? options.memory_bytes : 0},  // of no influence otherwise
       {"from_scratch", options.from_scratch},
       {"retarget", options.retarget},
-      {"freeze", options.freeze},
+      {"freeze", exact(options.freeze)},
       {"optimizer", name_of(rule.rule)},
       {"rate", trainer_options(options).optimizer.rate},
       {"momentum", {rule.momentum, rule.nesterov}},
       {"weight_decay", rule.weight_decay},
       {"clip", rule.max_norm},
-      {"penalty", options.penalties},
+      {"penalty", exact(options.penalties)},
       {"schedule", {name_of(options.schedule), options.warm_up, options.drop_every, options.drop}},
-      {"loss", {loss.smoothing, loss.focal, options.teacher, loss.distill, loss.temperature}}};
+      {"loss",
+       {loss.smoothing, loss.focal, exact(options.teacher), loss.distill, loss.temperature}}};
   return settings.dump();
 }
 

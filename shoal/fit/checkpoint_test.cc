@@ -117,6 +117,15 @@ TEST(Settings, AreThoseThatDecideWhatIsLearned) {
   EXPECT_FALSE(changed([](TrainingOptions& o) { o.optimizer.rate = 0.02f; }));  // the usual one
 }
 
+TEST(Settings, TellNamesApartThatAreNoUtf8) {
+  const auto with = [](const std::string& name) {
+    return settings_of({.model = name, .freeze = {name}, .teacher = name});
+  };
+  EXPECT_NE(with("m\xff"), with("m\xfe"));
+  EXPECT_NE(with("m\xff"), with("m\\xff"));
+  EXPECT_EQ(with("m\xff"), with("m\xff"));
+}
+
 TEST(Settings, HaveTheMemoryLimitWhereItDecides) {
   const TrainingOptions one{.model = "m", .bf16 = true, .memory_bytes = 1};
   const TrainingOptions two{.model = "m", .bf16 = true, .memory_bytes = 2};
