@@ -88,6 +88,7 @@ std::string settings_of(const TrainingOptions& options) {
       {"optimizer", name_of(rule.rule)},
       {"rate", trainer_options(options).optimizer.rate},
       {"momentum", {rule.momentum, rule.nesterov}},
+      {"adam", {rule.beta1, rule.beta2, rule.epsilon}},
       {"weight_decay", rule.weight_decay},
       {"clip", rule.max_norm},
       {"penalty", exact(options.penalties)},

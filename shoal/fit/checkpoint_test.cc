@@ -108,11 +108,16 @@ TEST(Settings, AreThoseThatDecideWhatIsLearned) {
   EXPECT_TRUE(changed([](TrainingOptions& o) { o.preprocess.bgr = true; }));
   EXPECT_TRUE(changed([](TrainingOptions& o) { o.augment.flip = true; }));
   EXPECT_TRUE(changed([](TrainingOptions& o) { o.optimizer.rate = 0.5f; }));
+  EXPECT_TRUE(changed([](TrainingOptions& o) { o.optimizer.beta1 = 0.5f; }));
+  EXPECT_TRUE(changed([](TrainingOptions& o) { o.optimizer.beta2 = 0.5f; }));
+  EXPECT_TRUE(changed([](TrainingOptions& o) { o.optimizer.epsilon = 0.5f; }));
   EXPECT_TRUE(changed([](TrainingOptions& o) { o.loss.smoothing = 0.5f; }));
   EXPECT_TRUE(changed([](TrainingOptions& o) { o.penalties = {"lasso:rows:1"}; }));
   EXPECT_TRUE(changed([](TrainingOptions& o) { o.schedule = train::Schedule::Kind::kStep; }));
   EXPECT_FALSE(changed([](TrainingOptions& o) { o.epochs = 99; }));
   EXPECT_FALSE(changed([](TrainingOptions& o) { o.loaders = 3; }));
+  // Batches before the first damaged example are the same: training that failed there may go on.
+  EXPECT_FALSE(changed([](TrainingOptions& o) { o.damaged = Damaged::kSkip; }));
   EXPECT_FALSE(changed([](TrainingOptions& o) { o.memory_bytes = 1000; }));
   EXPECT_FALSE(changed([](TrainingOptions& o) { o.optimizer.rate = 0.02f; }));  // the usual one
 }
