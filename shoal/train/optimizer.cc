@@ -19,6 +19,8 @@
 #include <array>
 #include <cmath>
 
+#include "shoal/train/step_count.h"
+
 namespace shoal::train {
 namespace {
 
@@ -178,23 +180,28 @@ std::map<std::string, Tensor> Optimizer::state() const {
 
 Status Optimizer::restore(const std::map<std::string, Tensor>& state,
                           std::span<const Tensor> weights) {
-  const auto steps = state.find(kSteps);
-  if (steps == state.end()) return {};  // there was no step yet
-  if (steps->second.type() != TensorType{DType::kI64, {}}) {
-    return Status(Code::kCorrupt, std::string(kSteps) + " is no number of steps");
+  if (!state.contains(kSteps)) {
+    memories_.clear();
+    steps_ = 0;
+    return {};
   }
-  remember(weights);
-  for (Memory& memory : memories_) {
+  SHOAL_ASSIGN(const int64_t steps, steps_from(state, kSteps));
+  // No step has no memories, and a correction by 1 - beta^0 would divide by zero.
+  if (steps == 0) return Status(Code::kCorrupt, std::string(kSteps) + " is 0");
+  std::vector<Memory> memories;
+  for (const std::string& role : roles(options_)) {
+    Memory& memory = memories.emplace_back(Memory{role, {}});
     for (size_t i = 0; i < names_.size(); ++i) {
-      const std::string name = "optimizer." + memory.role + "." + names_[i];
+      const std::string name = "optimizer." + role + "." + names_[i];
       const auto found = state.find(name);
       if (found == state.end() || found->second.type() != weights[i].type()) {
         return Status(Code::kCorrupt, "there is no " + name + " of the weight's type");
       }
-      memory.tensors[i] = found->second.clone();
+      memory.tensors.push_back(found->second.clone());
     }
   }
-  steps_ = steps->second.data<int64_t>()[0];
+  memories_ = std::move(memories);
+  steps_ = steps;
   return {};
 }
 

@@ -61,8 +61,8 @@ class Optimizer {
   // The state between two steps, to be saved; empty before the first step. Its tensors share memory
   // with the optimiser, which the next step changes.
   std::map<std::string, Tensor> state() const;
-  // Goes on from such a state. Fails with kCorrupt where it is of other weights. A state without
-  // steps changes nothing.
+  // Goes on from such a state; one without steps is that before the first. Fails with kCorrupt, and
+  // changes nothing, where it is of other weights or no number of steps.
   Status restore(const std::map<std::string, Tensor>& state, std::span<const Tensor> weights);
 
  private:

@@ -100,5 +100,34 @@ TEST(Optimizer, GoesOnFromItsState) {
   }
 }
 
+TEST(Optimizer, ForgetsItsStepsForAStateThatHasNone) {
+  for (Rule rule : {Rule::kSgd, Rule::kAdam}) {
+    const OptimizerOptions options{.rule = rule, .rate = 0.1f, .momentum = 0.9f};
+    Optimizer used(options, {"w"}), fresh(options, {"w"});
+    std::vector<Tensor> weights{Tensor::of<float>({2}, {1, -2})}, copy{weights[0].clone()};
+    const std::vector gradients{Tensor::of<float>({2}, {0.3f, 0.5f})};
+    ASSERT_TRUE(used.update(weights, gradients).ok());
+    weights = {copy[0].clone()};
+    ASSERT_TRUE(used.restore(fresh.state(), weights).ok());
+    EXPECT_EQ(used.steps(), 0);
+    ASSERT_TRUE(used.update(weights, gradients).ok());
+    ASSERT_TRUE(fresh.update(copy, gradients).ok());
+    EXPECT_TRUE(std::ranges::equal(weights[0].bytes(), copy[0].bytes()));
+  }
+}
+
+TEST(Optimizer, RefusesNumbersOfStepsThatAreNone) {
+  Optimizer optimizer({.rule = Rule::kAdam}, {"w"});
+  std::vector<Tensor> weights{Tensor::of<float>({1}, {1})};
+  ASSERT_TRUE(optimizer.update(weights, std::vector{Tensor::of<float>({1}, {1})}).ok());
+  auto state = optimizer.state();
+  for (int64_t steps : {int64_t{0}, int64_t{-1}, std::numeric_limits<int64_t>::min(),
+                        std::numeric_limits<int64_t>::max()}) {
+    state["optimizer.steps"] = Tensor::of<int64_t>({}, {steps});
+    EXPECT_EQ(optimizer.restore(state, weights).code(), Code::kCorrupt) << steps;
+    EXPECT_EQ(optimizer.steps(), 1);
+  }
+}
+
 }  // namespace
 }  // namespace shoal::train

@@ -13,6 +13,7 @@
 #include "shoal/train/rebuild.h"
 #include "shoal/train/recompute.h"
 #include "shoal/train/resident_step.h"
+#include "shoal/train/step_count.h"
 #include "shoal/train/store_bf16.h"
 #include "shoal/train/update_graph.h"
 
@@ -279,11 +280,7 @@ Status Trainer::restore_learned(const std::map<std::string, Tensor>& learned) {
 Status Trainer::restore(const std::map<std::string, Tensor>& state) {
   SHOAL_TRY(read_learned(state));
   if (!masks_.empty()) {
-    const auto steps = state.find(kSteps);
-    if (steps == state.end() || steps->second.type() != TensorType{DType::kI64, {}}) {
-      return Status(Code::kCorrupt, "it does not say how many steps were done");
-    }
-    steps_ = steps->second.data<int64_t>()[0];
+    SHOAL_ASSIGN(steps_, steps_from(state, kSteps));
   }
   SHOAL_TRY(optimizer_.restore(state, weights_));
   steps_on_device_ = optimizer_.steps();

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <string>
 
 #include "../devices/devices.h"
@@ -275,6 +276,8 @@ TEST(Trainer, DropsTheSameAfterAnInterruption) {
   EXPECT_TRUE(std::ranges::equal(one->scores().bytes(), other->scores().bytes()));
   auto less = one->state();
   less.erase("trainer.steps");
+  EXPECT_EQ(other->restore(less).code(), Code::kCorrupt);
+  less["trainer.steps"] = Tensor::of<int64_t>({}, {std::numeric_limits<int64_t>::max()});
   EXPECT_EQ(other->restore(less).code(), Code::kCorrupt);
 }
 
