@@ -50,6 +50,10 @@ Status check_task(const TrainingTask& task, const TrainingOptions& options) {
     return invalid("there are " + std::to_string(task.data.training->size()) +
                    " examples to learn from, which fill no batch of " + std::to_string(batch));
   }
+  // Without them no epoch is better than the first, whose weights would be the result.
+  if (options.patience > 0 && task.data.held_out->size() == 0) {
+    return invalid("patience needs examples that are held out, and there are none");
+  }
   if (task.teacher.has_value() != (options.loss.distill > 0)) {
     return invalid("a teacher and its share of the loss must be given together");
   }

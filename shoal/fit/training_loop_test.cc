@@ -294,6 +294,15 @@ TEST_F(Training, RefusesExamplesThatFillNoBatch) {
   EXPECT_EQ(loop.status().code(), Code::kInvalidArgument);
 }
 
+TEST_F(Training, RefusesPatienceWithoutHeldOutExamples) {
+  TrainingTask all = task();
+  all.data.held_out = std::make_shared<Rows>(0);
+  TrainingOptions patient = options();
+  patient.patience = 2;
+  const auto loop = TrainingLoop::create(*device_, std::move(all), patient);
+  EXPECT_EQ(loop.status().code(), Code::kInvalidArgument);
+}
+
 TEST_F(Training, NamesTheStepThatFailed) {
   TrainingOptions wild = options();
   wild.optimizer.rate = 1e30f;

@@ -53,8 +53,8 @@ struct TrainingOptions {
   train::Loss loss = {.temperature = 4};
   std::vector<std::string> penalties = {};  // as train::parse_regularizer takes them
   std::string teacher = {};  // the model whose answers have the share loss.distill; empty: none
-  // Training stops after so many epochs without a better result, and keeps the weights of the best
-  // epoch; 0: never.
+  // Training stops after so many epochs without a better result on held-out examples, and keeps the
+  // weights of the best epoch; 0: never. Needs such examples.
   int64_t patience = 0;
 
   // The files.
