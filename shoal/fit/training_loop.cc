@@ -135,14 +135,18 @@ Status TrainingLoop::State::prepare(const std::optional<Graph>& teacher) {
   return options_.resume ? resume() : Status();
 }
 
-// The cache is of use only if images are the same in every epoch, all of them can be read, and no
-// teacher looks at them. A data set that is too large for it is no error.
+// The cache is of use only if images are the same in every epoch, all of them can be read, no
+// teacher looks at them, and each has a row of features. A data set that is too large for it is no
+// error.
 Status TrainingLoop::State::use_features(Batches::Prepare prepare) {
   const bool same_each_epoch =
       options_.augment == Augment() && options_.damaged == Damaged::kRefuse;
   if (options_.feature_cache_bytes == 0 || !same_each_epoch || teacher_ != nullptr) return {};
   SHOAL_ASSIGN(auto parted, train::part_frozen_body(network_, trainer_options(options_).step));
   if (!parted) return {};
+  // A Reshape may have left the batch somewhere else than in the first axis.
+  const Shape& shape = parted->body[parted->body.outputs()[0]].type.shape;
+  if (shape.rank() == 0 || shape[0] != static_cast<int64_t>(options_.batch)) return {};
   const size_t bytes = feature_bytes(parted->body, data_.training->size() + data_.held_out->size());
   if (bytes > options_.feature_cache_bytes) return {};
   SHOAL_ASSIGN(const Graph body, passes::optimize(parted->body));

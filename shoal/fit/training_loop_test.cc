@@ -262,6 +262,38 @@ TEST_F(Training, CachesFeaturesOnlyWhereThatChangesNothing) {
   EXPECT_FALSE(create(small).uses_feature_cache());
 }
 
+// x [10, 1, 4, 4] -> fc1 [40, 4], all frozen -> fc2 [40, 1] -> [10, 4]: each row of pixels is
+// scored by itself.
+Graph scoring_rows() {
+  Graph graph;
+  const auto reshape = [&](ValueId x, std::vector<int64_t> dims, const std::string& name) {
+    const auto rank = static_cast<int64_t>(dims.size());
+    const ValueId shape = graph.add_constant(name + ".shape", Tensor::of<int64_t>({rank}, dims));
+    return *graph.add(ops::reshape, {x, shape}, {}, name);
+  };
+  const auto layer = [&](ValueId x, int64_t outputs, const std::string& name) {
+    const ValueId w =
+        graph.add_constant(name + ".weight", testing::weight({outputs, testing::kSide}, 1));
+    return *graph.add(ops::gemm, {x, w}, {{"transB", int64_t{1}}}, name);
+  };
+  ValueId x = graph.add_input("x", {DType::kF32, {kBatch, 1, testing::kSide, testing::kSide}});
+  x = layer(reshape(x, {-1, testing::kSide}, "rows"), testing::kSide, "fc1");
+  x = layer(x, 1, "fc2");
+  graph.mark_output(reshape(x, {kBatch, testing::kClasses}, "scores"));
+  return graph;
+}
+
+TEST_F(Training, CachesNoFeaturesWithoutARowForEachExample) {
+  TrainingOptions frozen = options();
+  frozen.freeze = {"fc1.*"};
+  TrainingTask rows = task();
+  rows.network = scoring_rows();
+  TrainingLoop loop = create(frozen, std::move(rows));
+  EXPECT_FALSE(loop.uses_feature_cache());
+  const auto reason = loop.run();
+  EXPECT_TRUE(reason.ok()) << reason.status().message();
+}
+
 TEST_F(Training, RefusesATeacherOfOtherClasses) {
   TrainingTask taught = task();
   taught.teacher = make_network(kBatch + 1);
