@@ -9,7 +9,7 @@
 
 #include <algorithm>
 #include <array>
-#include <unordered_map>
+#include <set>
 #include <utility>
 
 #include "shoal/device/cut.h"
@@ -102,6 +102,7 @@ class HybridExecutable final : public Executable {
     }
     graph_ = joined.finish();
     count_crossings();
+    find_own();
     return {};
   }
 
@@ -124,11 +125,13 @@ class HybridExecutable final : public Executable {
     for (const CompiledPart& part : parts_) {
       SHOAL_TRY(run_part(part, live, outputs, options, start));
     }
-    // Outputs that no part computes are constants or inputs.
     for (size_t i = 0; i < outputs.size(); ++i) {
       const ValueId id = whole_.outputs()[i];
       const auto& [here, there] = live[index_of(id)];
       outputs[i] = whole_[id].constant ? *whole_[id].constant : here.defined() ? here : there;
+      if (is_own_[i]) continue;
+      SHOAL_ASSIGN(const Tensor shared, outputs[i].to_host());
+      outputs[i] = shared.clone();
     }
     return {};
   }
@@ -200,9 +203,18 @@ class HybridExecutable final : public Executable {
     }
   }
 
+  // An output that is a constant, an input or an output before is not: it needs memory of its own.
+  void find_own() {
+    std::set<ValueId> given(whole_.inputs().begin(), whole_.inputs().end());
+    for (ValueId id : whole_.outputs()) {
+      is_own_.push_back(!whole_[id].constant && given.insert(id).second);
+    }
+  }
+
   const Devices& devices_;
   const Graph whole_;  // as it was given
   Graph graph_;
+  std::vector<bool> is_own_;         // by output: a part has computed it, for this output
   std::vector<CompiledPart> parts_;  // in the order in which they run
   Crossings crossings_;
 };

@@ -198,6 +198,32 @@ TEST(HybridDevice, GivesInputsAndConstantsAsOutputs) {
   }
 }
 
+TEST(HybridDevice, GivesOutputsThatShareNoMemory) {
+  Graph graph = two_chains();
+  graph.mark_output(graph.outputs()[0]);
+  for (int twice = 0; twice < 2; ++twice) graph.mark_output(graph.inputs()[0]);
+  graph.mark_output(graph.add_constant("c", Tensor::of<float>({2}, {7, 8})));
+  const auto hybrid = make_hybrid();
+  auto executable = *hybrid->compile(graph);
+  const std::vector<Tensor> inputs{Tensor::of<float>({2}, {1, 2}), Tensor::of<float>({2}, {3, 4})};
+  std::vector<Tensor> outputs(graph.outputs().size());
+  ASSERT_TRUE(executable->run(inputs, outputs, {}).ok());
+  std::vector<std::vector<float>> want;
+  for (const Tensor& output : outputs) {
+    want.emplace_back(output.data<float>().begin(), output.data<float>().end());
+  }
+  for (Tensor& output : outputs) {
+    for (float& x : output.data<float>()) x += 100;
+  }
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    EXPECT_EQ(outputs[i].data<float>()[0], want[i][0] + 100) << i;
+  }
+  EXPECT_EQ(inputs[0].data<float>()[0], 1);
+  std::vector<Tensor> again(outputs.size());
+  ASSERT_TRUE(executable->run(inputs, again, {}).ok());
+  for (size_t i = 0; i < again.size(); ++i) EXPECT_EQ(again[i].data<float>()[0], want[i][0]) << i;
+}
+
 TEST(HybridDevice, PlansTheMemoryOfItsParts) {
   const auto hybrid = make_hybrid();
   const auto use = hybrid->memory_of(two_chains());
