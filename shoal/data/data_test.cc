@@ -1,8 +1,12 @@
 #include <gtest/gtest.h>
 #include <zlib.h>
 
+#include <cstdio>
 #include <cstdlib>
 #include <fstream>
+// clang-format off
+#include <jpeglib.h>  // needs size_t and FILE
+// clang-format on
 
 #include "shoal/data/dataset.h"
 #include "shoal/data/image.h"
@@ -90,6 +94,50 @@ Tensor gradient(int64_t h, int64_t w, int64_t c) {
     image.data<uint8_t>()[static_cast<size_t>(i)] = static_cast<uint8_t>(i / c % w * 10 + i % c);
   }
   return image;
+}
+
+std::string jpeg_of(const Tensor& image, bool progressive) {
+  jpeg_compress_struct jpeg{};
+  jpeg_error_mgr error;
+  jpeg.err = jpeg_std_error(&error);
+  jpeg_create_compress(&jpeg);
+  unsigned char* bytes = nullptr;
+  unsigned long size = 0;
+  jpeg_mem_dest(&jpeg, &bytes, &size);
+  jpeg.image_height = static_cast<JDIMENSION>(image.shape()[0]);
+  jpeg.image_width = static_cast<JDIMENSION>(image.shape()[1]);
+  jpeg.input_components = 3;
+  jpeg.in_color_space = JCS_RGB;
+  jpeg_set_defaults(&jpeg);
+  if (progressive) jpeg_simple_progression(&jpeg);
+  jpeg_start_compress(&jpeg, TRUE);
+  while (jpeg.next_scanline < jpeg.image_height) {
+    JSAMPROW row = const_cast<uint8_t*>(image.data<uint8_t>().data()) +
+                   size_t{jpeg.next_scanline} * jpeg.image_width * 3;
+    jpeg_write_scanlines(&jpeg, &row, 1);
+  }
+  jpeg_finish_compress(&jpeg);
+  jpeg_destroy_compress(&jpeg);
+  std::string text(reinterpret_cast<const char*>(bytes), size);
+  std::free(bytes);
+  return text;
+}
+
+TEST_F(Data, JpegsThatEndEarlyAreRefused) {
+  const auto parse = [](const std::string& bytes) {
+    return parse_image(std::as_bytes(std::span(bytes)));
+  };
+  for (const bool progressive : {false, true}) {
+    const std::string whole = jpeg_of(gradient(40, 40, 3), progressive);
+    const auto image = parse(whole);
+    ASSERT_TRUE(image.ok()) << image.status().message();
+    EXPECT_EQ(image->shape(), (Shape{40, 40, 3}));
+    for (size_t size = 2; size < whole.size() - 2; ++size) {
+      EXPECT_EQ(parse(whole.substr(0, size)).status().code(), Code::kCorrupt) << size;
+    }
+    // Without the marker of its end no pixel is missing, if nothing else could have followed.
+    EXPECT_EQ(parse(whole.substr(0, whole.size() - 2)).ok(), !progressive);
+  }
 }
 
 TEST_F(Data, ResizingAConstantKeepsIt) {

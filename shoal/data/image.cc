@@ -12,6 +12,7 @@
 #include <cstring>
 // clang-format off
 #include <jpeglib.h>
+#include <jerror.h>
 // clang-format on
 
 #include "shoal/base/file.h"
@@ -28,6 +29,7 @@ Status corrupt(std::string message) { return Status(Code::kCorrupt, std::move(me
 struct JpegError {
   jpeg_error_mgr manager;
   std::jmp_buf out;
+  bool ended = false;  // the file has no more bytes
   char message[JMSG_LENGTH_MAX] = {};
 };
 
@@ -37,8 +39,17 @@ struct JpegError {
   std::longjmp(error->out, 1);
 }
 
-// Warnings would be printed to stderr by default.
-void ignore_jpeg_warning(j_common_ptr, int) {}
+// Warnings would be printed to stderr by default. Most are about bytes that decoders agree to pass
+// over. But where the file ends before the image does, pixels are made up: bits are missing in the
+// middle of a scan, or other scans may have followed.
+void on_jpeg_message(j_common_ptr info, int) {
+  auto* error = reinterpret_cast<JpegError*>(info->err);
+  const auto* jpeg = reinterpret_cast<const jpeg_decompress_struct*>(info);
+  const bool several_scans = jpeg->progressive_mode || jpeg->comps_in_scan < jpeg->num_components;
+  const int code = info->err->msg_code;
+  error->ended = error->ended || code == JWRN_JPEG_EOF;
+  if (error->ended && (several_scans || code == JWRN_HIT_MARKER)) on_jpeg_error(info);
+}
 
 // No object with a destructor is made between setjmp and the jump.
 bool decode_jpeg(std::span<const std::byte> bytes, jpeg_decompress_struct& jpeg, JpegError& error,
@@ -69,7 +80,7 @@ Result<Tensor> parse_jpeg(std::span<const std::byte> bytes) {
   JpegError error;
   jpeg.err = jpeg_std_error(&error.manager);
   error.manager.error_exit = on_jpeg_error;
-  error.manager.emit_message = ignore_jpeg_warning;
+  error.manager.emit_message = on_jpeg_message;
   std::vector<uint8_t> pixels;
   const bool ok = decode_jpeg(bytes, jpeg, error, pixels);
   const Shape shape{jpeg.output_height, jpeg.output_width, jpeg.output_components};
