@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <new>
 #include <random>
 
 #include "shoal/data/augment_image.h"
@@ -105,6 +106,25 @@ TEST(Batches, AreRefusedOrDoWithoutWhatIsDamaged) {
   const Batches batches(data, as_it_is, options);
   EXPECT_EQ(batches.at(0, 0)->examples, (std::vector<size_t>{0, 1, 2, 5, 5}));
   EXPECT_EQ(batches.skipped(), (std::vector<std::string>{"image 3: torn", "image 4: torn"}));
+}
+
+// Noise, but one image takes more memory than there is.
+class Huge : public Noise {
+ public:
+  using Noise::Noise;
+  Result<Example> at(size_t index) const override {
+    if (index == 7) throw std::bad_alloc();
+    return Noise::at(index);
+  }
+};
+
+TEST(Batches, FailInTheirTurnWhereMemoryIsShort) {
+  const Huge data(20);
+  const Batches batches(data, as_it_is, {.batch = 5, .classes = kClasses});
+  Prefetch prefetch(batches, 0, 0, 2, 2);
+  EXPECT_TRUE(prefetch.next().ok());
+  EXPECT_EQ(prefetch.next().status().code(), Code::kExhausted);
+  EXPECT_TRUE(prefetch.next().ok());
 }
 
 TEST(Batches, RefuseLabelsThatAreNoClass) {

@@ -3,7 +3,19 @@
 // which bounds memory, and a worker's speed changes nothing but time.
 #include "shoal/data/prefetch.h"
 
+#include <new>
+
 namespace shoal {
+namespace {
+
+// Tensors throw std::bad_alloc, and what leaves a thread ends the process.
+Result<Batch> make(const Batches& batches, uint64_t epoch, size_t index) try {
+  return batches.at(epoch, index);
+} catch (const std::bad_alloc&) {
+  return Status(Code::kExhausted, "out of memory");
+}
+
+}  // namespace
 
 Prefetch::Prefetch(const Batches& batches, uint64_t epoch, size_t index, int threads, size_t ahead)
     : batches_(batches),
@@ -32,7 +44,7 @@ void Prefetch::work() {
     if (stop_) return;
     const uint64_t number = begun_++;
     lock.unlock();
-    Result<Batch> batch = batches_.at(number / per_epoch, number % per_epoch);
+    Result<Batch> batch = make(batches_, number / per_epoch, number % per_epoch);
     lock.lock();
     made_.emplace(number, std::move(batch));
     changed_.notify_all();
