@@ -169,6 +169,8 @@ TEST_F(Data, PreprocessingRefusesWhatDoesNotFit) {
   EXPECT_FALSE(preprocess(image, {.stretch = true, .std = {0}}, 5, 5).ok());
   EXPECT_TRUE(preprocess(image, {.stretch = true}, 5, 5).ok());
   EXPECT_FALSE(preprocess(image, {.resize = int64_t{1} << 40}, 0, 0).ok());
+  EXPECT_FALSE(preprocess(gradient(1, 32768, 1), {.resize = 16, .crop = 16}, 16, 16).ok());
+  EXPECT_TRUE(preprocess(gradient(1, 32768, 1), {.resize = 1, .crop = 1}, 1, 1).ok());
   EXPECT_FALSE(preprocess(gradient(4, 6, 2), {.channels = 3}, 0, 0).ok());
   EXPECT_TRUE(preprocess(gradient(4, 6, 2), {}, 0, 0).ok());
   EXPECT_FALSE(preprocess(Tensor({DType::kU8, {0, 6, 3}}), {.resize = 5}, 0, 0).ok());

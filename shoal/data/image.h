@@ -45,8 +45,9 @@ std::optional<Preprocess> find_preset(std::string_view name);
 
 // An image as u8 [h, w, c] becomes f32 [1, c, h, w], or [1, h, w, c] if the network wants it so.
 // `height` and `width` are what the network takes, 0 where it takes any size. kInvalidArgument
-// where the image cannot be made to fit: neither resized nor stretched, or with another number of
-// means than of channels. REQUIRES: the image is u8 of rank 3, as read_image gives it.
+// where the image cannot be made to fit: neither resized nor stretched, too long once resized, or
+// with another number of means than of channels. REQUIRES: the image is u8 of rank 3, as read_image
+// gives it.
 Result<Tensor> preprocess(const Tensor& image, const Preprocess& how, int64_t height,
                           int64_t width);
 

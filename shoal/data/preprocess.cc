@@ -76,6 +76,8 @@ float per_channel(const std::vector<float>& values, int64_t channel, float fallb
 }
 
 constexpr int64_t kMostPixels = 1 << 14;  // of a side: a larger one is a mistake
+// Of the long side, which follows from the aspect ratio. No image that is read has a longer one.
+constexpr int64_t kMostLong = 1 << 15;
 
 // Images come from any file; channels beyond 1 and 3 have no conversion.
 Status check_image(const Tensor& image, const Preprocess& how) {
@@ -155,6 +157,10 @@ Result<Tensor> preprocess(const Tensor& image, const Preprocess& how, int64_t he
     if (side != how.resize) {
       // The long side keeps the aspect ratio, rounded to nearest.
       auto rounded = [&](int64_t length) { return (length * how.resize + side / 2) / side; };
+      if (rounded(std::max(h, w)) > kMostLong) {
+        return invalid("an image of " + to_string(picture.shape()) + " is too long to resize to " +
+                       std::to_string(how.resize));
+      }
       picture = resize_image(picture, rounded(h), rounded(w));
     }
   }
