@@ -255,6 +255,9 @@ TEST_F(Data, IdxFilesThatLieAreRefused) {
   EXPECT_EQ(open_dataset(folder_, "idx").status().code(), Code::kCorrupt);
   write("t10k-images-idx3-ubyte", "junk");
   EXPECT_EQ(open_dataset(folder_, "idx").status().code(), Code::kCorrupt);
+  // Two images of no height.
+  write("t10k-images-idx3-ubyte", std::string("\0\0\x08\x03\0\0\0\x02\0\0\0\0\0\0\0\x02", 16));
+  EXPECT_EQ(open_dataset(folder_, "idx").status().code(), Code::kCorrupt);
   EXPECT_EQ(open_dataset(folder_ / "absent", "idx").status().code(), Code::kNotFound);
   EXPECT_EQ(open_dataset(folder_, "parquet").status().code(), Code::kInvalidArgument);
 }

@@ -185,6 +185,9 @@ Opened open_idx(const fs::path& folder, Split split, Damaged damaged) {
     if (!image_path) return absent(folder, part + images_name + "[.gz]");
     if (!label_path) return absent(folder, part + labels_name + "[.gz]");
     SHOAL_ASSIGN(Idx images, read_idx(*image_path, 3, damaged));
+    if (const Status status = check_images({DType::kU8, images.shape}); !status.ok()) {
+      return corrupt(*image_path, std::string(status.message()));
+    }
     SHOAL_ASSIGN(Idx labels, read_idx(*label_path, 1, damaged));
     std::vector<std::string> damage = std::move(images.damage);
     damage.insert(damage.end(), labels.damage.begin(), labels.damage.end());
