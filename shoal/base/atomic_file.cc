@@ -22,6 +22,8 @@
 #include <tuple>
 #include <utility>
 
+#include "shoal/base/file.h"
+
 namespace shoal {
 namespace {
 
@@ -88,10 +90,11 @@ void remove_if_abandoned(const fs::path& part) {
 
 // Those whose names begin so.
 void remove_abandoned(const fs::path& folder, std::string_view prefix) {
-  std::error_code error;
-  for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
-    const std::string name = at->path().filename().string();
-    if (name.starts_with(prefix) && is_part(name)) remove_if_abandoned(at->path());
+  const auto files = list_folder(folder);
+  if (!files.ok()) return;
+  for (const fs::path& file : *files) {
+    const std::string name = file.filename().string();
+    if (name.starts_with(prefix) && is_part(name)) remove_if_abandoned(file);
   }
 }
 

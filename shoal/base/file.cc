@@ -5,7 +5,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <system_error>
 
 #include "shoal/base/pages.h"
 
@@ -92,6 +94,19 @@ void MappedFile::release(std::span<const std::byte> part) {
 
 MappedFile::~MappedFile() {
   if (data_ != nullptr) ::munmap(const_cast<std::byte*>(data_), size_);
+}
+
+// Without a range-based for, whose ++ throws.
+Result<std::vector<std::filesystem::path>> list_folder(const std::filesystem::path& folder) {
+  std::vector<std::filesystem::path> paths;
+  std::error_code error;
+  std::filesystem::directory_iterator entry(folder, error);
+  for (; !error && entry != std::filesystem::directory_iterator(); entry.increment(error)) {
+    paths.push_back(entry->path());
+  }
+  if (error) return system_status(error.value()).at(folder.string());
+  std::ranges::sort(paths);
+  return paths;
 }
 
 }  // namespace shoal

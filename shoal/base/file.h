@@ -1,10 +1,12 @@
-// Files as the engine sees them: read-only mappings that live as long as someone views them.
+// Files as the engine sees them: read-only mappings that live as long as someone views them; and
+// what is in a folder.
 #pragma once
 
 #include <cstddef>
 #include <filesystem>
 #include <memory>
 #include <span>
+#include <vector>
 
 #include "shoal/base/status.h"
 
@@ -37,5 +39,8 @@ class MappedFile {
   const std::byte* data_;
   size_t size_;
 };
+
+// What a folder holds, sorted: the order of the file system differs from one to the next.
+Result<std::vector<std::filesystem::path>> list_folder(const std::filesystem::path& folder);
 
 }  // namespace shoal

@@ -62,6 +62,17 @@ TEST_F(Files, ThatAreNoFilesAreRefusedWithoutWaiting) {
   EXPECT_EQ(MappedFile::open(root_ / "absent").status().code(), Code::kNotFound);
 }
 
+TEST_F(Files, OfAFolderAreListedInOrder) {
+  write("model/a", "");
+  const auto listed = list_folder(root_ / "model");
+  ASSERT_TRUE(listed.ok()) << listed.status().message();
+  EXPECT_EQ(*listed,
+            (std::vector{root_ / "model/a", root_ / "model/deep", root_ / "model/weights"}));
+  EXPECT_TRUE(list_folder(root_ / "model/deep")->size() == 1);
+  EXPECT_EQ(list_folder(root_ / "absent").status().code(), Code::kNotFound);
+  EXPECT_FALSE(list_folder(root_ / "secret").ok());
+}
+
 TEST_F(Files, OfNoBytesMap) {
   write("model/empty", "");
   auto file = MappedFile::open(root_ / "model" / "empty");

@@ -5,6 +5,7 @@
 #include <system_error>
 
 #include "shoal/base/atomic_file.h"
+#include "shoal/base/file.h"
 #include "shoal/base/hash.h"
 #include "shoal/cluster/profile_store.h"
 #include "shoal/cluster/sealed_file.h"
@@ -122,11 +123,14 @@ Result<Origin> decode(const stored::Plan& from) {
 }
 
 void remove_old(const fs::path& folder) {
-  std::error_code ignored;
-  for (const auto& file : fs::directory_iterator(folder, ignored)) {
-    const bool is_plan = file.path().filename().string().starts_with(kPrefix);
-    const auto age = fs::file_time_type::clock::now() - file.last_write_time(ignored);
-    if (is_plan && age > kKeptFor) fs::remove(file.path(), ignored);
+  const auto files = list_folder(folder);
+  if (!files.ok()) return;
+  std::error_code error;
+  for (const fs::path& file : *files) {
+    const bool is_plan = file.filename().string().starts_with(kPrefix);
+    const auto written = fs::last_write_time(file, error);
+    const bool is_old = !error && fs::file_time_type::clock::now() - written > kKeptFor;
+    if (is_plan && is_old) fs::remove(file, error);
   }
 }
 

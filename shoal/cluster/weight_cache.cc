@@ -8,6 +8,7 @@
 #include <system_error>
 
 #include "shoal/base/atomic_file.h"
+#include "shoal/base/file.h"
 #include "shoal/net/hex.h"
 #include "shoal/net/text_file.h"
 
@@ -36,13 +37,15 @@ Result<WeightCache> WeightCache::open(const fs::path& folder, size_t quota_bytes
 }
 
 void WeightCache::take_stock() {
+  const auto files = list_folder(folder_);
+  if (!files.ok()) return;
   std::error_code error;
-  for (const fs::directory_entry& file : fs::directory_iterator(folder_, error)) {
-    const std::string name = file.path().filename().string();
-    if (!is_file_name(name) || !file.is_regular_file(error)) continue;
-    const uintmax_t bytes = file.file_size(error);
+  for (const fs::path& file : *files) {
+    const std::string name = file.filename().string();
+    if (!is_file_name(name) || !fs::is_regular_file(file, error)) continue;
+    const uintmax_t bytes = fs::file_size(file, error);
     if (error) continue;
-    entries_[name] = {static_cast<size_t>(bytes), file.last_write_time(error)};
+    entries_[name] = {static_cast<size_t>(bytes), fs::last_write_time(file, error)};
     used_ += static_cast<size_t>(bytes);
   }
 }

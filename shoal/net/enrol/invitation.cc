@@ -14,6 +14,7 @@
 #include <system_error>
 #include <vector>
 
+#include "shoal/base/file.h"
 #include "shoal/base/printable.h"
 #include "shoal/net/address.h"
 #include "shoal/net/hex.h"
@@ -141,11 +142,13 @@ Status Invitations::use(const InvitationId& id) const {
 }
 
 void Invitations::forget_expired(Time now) const {
+  const auto files = list_folder(folder_);
+  if (!files.ok()) return;
   std::error_code ignored;
-  for (const auto& entry : fs::directory_iterator(folder_, ignored)) {
-    const auto text = read_text(entry.path());
+  for (const fs::path& file : *files) {
+    const auto text = read_text(file);
     const auto record = text.ok() ? parse_record(*text) : std::nullopt;
-    if (record && record->expires <= seconds_since_1970(now)) fs::remove(entry.path(), ignored);
+    if (record && record->expires <= seconds_since_1970(now)) fs::remove(file, ignored);
   }
 }
 
