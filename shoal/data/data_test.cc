@@ -1,4 +1,7 @@
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <unistd.h>
 #include <zlib.h>
 
 #include <cstdio>
@@ -217,6 +220,33 @@ TEST_F(Data, InputFilesAreSortedAndSpreadOverAll) {
   ASSERT_TRUE(some.ok());
   EXPECT_EQ(*some, (std::vector{folder_ / "a.npy", folder_ / "f.npy"}));
   EXPECT_EQ(list_input_files(folder_ / "absent", 2).status().code(), Code::kNotFound);
+}
+
+// Descriptors run out where the folder inside is opened: not even root can read it.
+TEST_F(Data, InputFilesInAFolderThatCannotBeReadAreAnError) {
+  fs::create_directories(folder_ / "sub");
+  write("sub/a.npy", "");
+  const int next = ::open("/dev/null", O_RDONLY);
+  ::close(next);
+  rlimit before{};
+  ::getrlimit(RLIMIT_NOFILE, &before);
+  const rlimit one_more{static_cast<rlim_t>(next) + 1, before.rlim_max};
+  ::setrlimit(RLIMIT_NOFILE, &one_more);
+  const auto files = list_input_files(folder_, 2);
+  const auto data = open_dataset(folder_, "folder");
+  ::setrlimit(RLIMIT_NOFILE, &before);
+  EXPECT_FALSE(files.ok());
+  EXPECT_TRUE(data.ok());  // one folder at a time
+}
+
+TEST_F(Data, LinksToThemselvesAreNoFiles) {
+  for (const char* name :
+       {"train", "test", "labels.txt", "images.npy", "t10k-images-idx3-ubyte", "test_batch.bin"}) {
+    fs::create_symlink(name, folder_ / name);
+  }
+  for (const char* format : {"idx", "cifar", "npy", "folder"}) {
+    EXPECT_EQ(open_dataset(folder_, format).status().code(), Code::kNotFound) << format;
+  }
 }
 
 TEST_F(Data, InputFilesAreReadAsTheInputTakesThem) {

@@ -1,8 +1,9 @@
 // Data sets of image files, one an example.
-#include <algorithm>
 #include <charconv>
 #include <fstream>
+#include <system_error>
 
+#include "shoal/base/file.h"
 #include "shoal/data/formats.h"
 #include "shoal/data/image.h"
 
@@ -53,22 +54,22 @@ Result<std::vector<Entry>> read_label_file(const fs::path& folder) {
   return entries;
 }
 
-// The order of a folder depends on the file system. Sorting makes classes and seeds reproducible.
-std::vector<fs::path> sorted_children(const fs::path& folder) {
-  std::error_code error;
-  std::vector<fs::path> children;
-  for (const auto& entry : fs::directory_iterator(folder, error)) children.push_back(entry.path());
-  std::ranges::sort(children);
-  return children;
+// False for what cannot be looked at, too.
+bool is_folder(const fs::path& path) {
+  std::error_code ignored;
+  return fs::is_directory(path, ignored);
 }
 
-std::vector<Entry> read_class_folders(const fs::path& folder) {
+// Classes and seeds are reproducible, as folders are listed in order.
+Result<std::vector<Entry>> read_class_folders(const fs::path& folder) {
   std::vector<Entry> entries;
   int64_t label = 0;
-  for (const fs::path& child : sorted_children(folder)) {
+  SHOAL_ASSIGN(const std::vector<fs::path> children, list_folder(folder));
+  for (const fs::path& child : children) {
     // Other files, such as a README, are no class.
-    if (!fs::is_directory(child)) continue;
-    for (const fs::path& image : sorted_children(child)) entries.push_back({image, label});
+    if (!is_folder(child)) continue;
+    SHOAL_ASSIGN(const std::vector<fs::path> images, list_folder(child));
+    for (const fs::path& image : images) entries.push_back({image, label});
     ++label;
   }
   return entries;
@@ -78,11 +79,11 @@ std::vector<Entry> read_class_folders(const fs::path& folder) {
 fs::path folder_of(const fs::path& folder, Split split) {
   if (split != Split::kTraining) {
     for (const char* name : {"test", "val"}) {
-      if (fs::is_directory(folder / name)) return folder / name;
+      if (is_folder(folder / name)) return folder / name;
     }
   }
   if (split == Split::kHeldOut) return {};
-  return fs::is_directory(folder / "train") ? folder / "train" : folder;
+  return is_folder(folder / "train") ? folder / "train" : folder;
 }
 
 }  // namespace
@@ -93,10 +94,11 @@ Opened open_folder(const fs::path& folder, Split split) {
     return Status(Code::kNotFound, "neither test nor val in " + folder.string());
   }
   std::vector<Entry> entries;
-  if (fs::is_regular_file(part / "labels.txt")) {
+  std::error_code ignored;
+  if (fs::is_regular_file(part / "labels.txt", ignored)) {
     SHOAL_ASSIGN(entries, read_label_file(part));
   } else {
-    entries = read_class_folders(part);
+    SHOAL_ASSIGN(entries, read_class_folders(part));
   }
   if (entries.empty()) {
     return Status(Code::kNotFound, "neither labels.txt nor class folders in " + part.string());

@@ -23,8 +23,10 @@ Tensor as_declared(const Tensor& tensor, DType declared) {
 Result<std::vector<fs::path>> list_input_files(const fs::path& folder, size_t limit) {
   std::vector<fs::path> files;
   std::error_code error;
-  for (const auto& entry : fs::recursive_directory_iterator(folder, error)) {
-    const fs::path& path = entry.path();
+  // Not a range-based for, whose ++ throws at a folder inside that cannot be read.
+  fs::recursive_directory_iterator entry(folder, error);
+  for (; !error && entry != fs::recursive_directory_iterator(); entry.increment(error)) {
+    const fs::path& path = entry->path();
     if (is_image_file(path) || path.extension() == ".npy") files.push_back(path);
   }
   if (error) {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <optional>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include "shoal/base/checked.h"
@@ -42,12 +43,17 @@ Result<std::vector<uint8_t>> read_maybe_gzip(const fs::path& path, Damaged damag
   return bytes;
 }
 
+bool is_file(const fs::path& path) {
+  std::error_code ignored;
+  return fs::is_regular_file(path, ignored);
+}
+
 // The first of `names` that exists in the folder, plain or with .gz.
 std::optional<fs::path> find_file(const fs::path& folder, std::span<const std::string> names) {
   for (const std::string& name : names) {
     for (const char* suffix : {"", ".gz"}) {
       fs::path path = folder / (name + suffix);
-      if (fs::is_regular_file(path)) return path;
+      if (is_file(path)) return path;
     }
   }
   return std::nullopt;
@@ -244,8 +250,8 @@ Opened open_npy(const fs::path& folder, Split split) {
   for (const std::string& part : names_of(split, {"train-", ""}, {"test-"})) {
     const fs::path image_path = folder / (part + "images.npy");
     const fs::path label_path = folder / (part + "labels.npy");
-    if (!fs::is_regular_file(image_path)) continue;
-    if (!fs::is_regular_file(label_path)) return absent(folder, part + "labels.npy");
+    if (!is_file(image_path)) continue;
+    if (!is_file(label_path)) return absent(folder, part + "labels.npy");
     SHOAL_ASSIGN(const Tensor images, read_npy(image_path));
     SHOAL_ASSIGN(const Tensor labels, read_npy(label_path));
     const Shape& shape = images.shape();
@@ -262,7 +268,9 @@ Opened open_npy(const fs::path& folder, Split split) {
     });
     const auto bytes = images.data<uint8_t>();
     const size_t stride = labels.bytes().size() / std::max<size_t>(classes.size(), 1);
-    const size_t header = fs::file_size(label_path) - labels.bytes().size();
+    std::error_code error;
+    const size_t header = fs::file_size(label_path, error) - labels.bytes().size();
+    if (error) return system_status(error.value()).at(label_path.string());
     const size_t count = classes.size();
     return opened({.shape = {shape[1], shape[2], shape.rank() == 4 ? shape[3] : 1},
                    .planes = false,

@@ -10,6 +10,7 @@
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
+#include <system_error>
 
 #include "shoal/data/prefetch.h"
 #include "shoal/fit/checkpoint.h"
@@ -180,7 +181,8 @@ Status TrainingLoop::State::compile_teacher(const Graph& teacher) {
 
 Status TrainingLoop::State::resume() {
   const std::filesystem::path& path = options_.checkpoint;
-  if (!std::filesystem::exists(path)) {
+  std::error_code unknown;  // reading the file says more
+  if (!std::filesystem::exists(path, unknown) && !unknown) {
     note("no checkpoint " + path.string() + " yet: begins anew");
     return {};
   }

@@ -106,7 +106,8 @@ class TrainingView {
 // The outcome of a failure, with the place to go on from.
 Outcome stopped(const Status& status, const std::filesystem::path& checkpoint) {
   std::string message(status.message());
-  if (std::filesystem::is_regular_file(checkpoint)) {
+  std::error_code ignored;
+  if (std::filesystem::is_regular_file(checkpoint, ignored)) {
     message += "; the last checkpoint is kept: " + checkpoint.string();
   }
   return {exit_of(Doing::kTrain, status), message};
