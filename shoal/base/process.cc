@@ -133,9 +133,11 @@ Result<std::string> Process::read_line(std::chrono::milliseconds timeout) {
     const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
         deadline - std::chrono::steady_clock::now());
     pollfd wanted{output_, POLLIN, 0};
-    if (left.count() <= 0 || ::poll(&wanted, 1, static_cast<int>(left.count())) == 0) {
-      return Status(Code::kDeadline, "it says nothing");
-    }
+    const int ready = left.count() <= 0 ? 0 : ::poll(&wanted, 1, static_cast<int>(left.count()));
+    if (ready == 0) return Status(Code::kDeadline, "it says nothing");
+    // A read would block for longer than the timeout.
+    if (ready < 0 && errno == EINTR) continue;
+    if (ready < 0) return system_status(errno);
     std::array<char, 512> bytes{};
     const ssize_t n = ::read(output_, bytes.data(), bytes.size());
     if (n < 0 && errno == EINTR) continue;

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/time.h>
 
 #include <optional>
 #include <set>
@@ -30,6 +31,22 @@ TEST(Process, SaysNothingInTime) {
   auto process = shell("exec cat", {.pipe_output = true});
   ASSERT_TRUE(process.ok());
   EXPECT_EQ(process->read_line(1ms).status().code(), Code::kDeadline);
+}
+
+// Signals reach the thread in poll() all the time; a read() would not come back from them.
+TEST(Process, SaysNothingInTimeWhateverSignalsArrive) {
+  using Action = struct sigaction;
+  Action counted{}, before{};
+  counted.sa_handler = [](int) {};
+  counted.sa_flags = SA_RESTART;
+  ASSERT_EQ(::sigaction(SIGALRM, &counted, &before), 0);
+  auto process = shell("exec sleep 2", {.pipe_output = true});
+  const itimerval often{.it_interval = {0, 5000}, .it_value = {0, 5000}}, never{};
+  ::setitimer(ITIMER_REAL, &often, nullptr);
+  const auto line = process->read_line(100ms);
+  ::setitimer(ITIMER_REAL, &never, nullptr);
+  ::sigaction(SIGALRM, &before, nullptr);
+  EXPECT_EQ(line.status().code(), Code::kDeadline) << line.status().message();
 }
 
 TEST(Process, EndsWithItsExitCodeOrSignal) {
