@@ -112,7 +112,9 @@ bool Process::reap(bool block) {
     ended = ::waitpid(pid_, &status, block ? 0 : WNOHANG);
   } while (ended < 0 && errno == EINTR);
   if (ended == 0) return false;
-  exit_code_ = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  exit_code_ = ended < 0           ? -1  // ECHILD
+               : WIFEXITED(status) ? WEXITSTATUS(status)
+                                   : 128 + WTERMSIG(status);
   pid_ = 0;
   return true;
 }

@@ -44,7 +44,8 @@ class Process {
   // REQUIRES: Options::pipe_output
   Result<std::string> read_line(std::chrono::milliseconds timeout);
 
-  // Waits until it ends and returns its exit code, or 128 + n if signal n ended it.
+  // Waits until it ends and returns its exit code, or 128 + n if signal n ended it. -1 if nobody
+  // knows: this program ignores SIGCHLD, or has reaped the process elsewhere.
   int wait();
 
   // Does nothing once the process has been reaped.

@@ -55,6 +55,12 @@ TEST(Process, EndsWithItsExitCodeOrSignal) {
   EXPECT_EQ(Process::start({"/no/such/program"}, {})->wait(), 127);
 }
 
+TEST(Process, EndsUnknownIfSomeoneElseReapsIt) {
+  const auto before = ::signal(SIGCHLD, SIG_IGN);  // the kernel does
+  EXPECT_EQ(shell("exit 0")->wait(), -1);
+  ::signal(SIGCHLD, before);
+}
+
 TEST(Process, GetsSignals) {
   auto process = shell("echo ready; exec sleep 30", {.pipe_output = true});
   ASSERT_TRUE(process->read_line(kLong).ok());
