@@ -119,7 +119,7 @@ class ClusterReader {
     device->memory_bytes = memory * 1e6;
     const int64_t count = table["count"].value_or(int64_t{1});
     const auto there = static_cast<int64_t>(cluster_.workers.size());
-    if (count < 1 || there + count > kMostWorkers) return invalid("too few or too many workers");
+    if (count < 1 || count > kMostWorkers - there) return invalid("too few or too many workers");
     SHOAL_ASSIGN(const plan::LinkProfile link, link_of(table));
     for (int64_t i = 0; i < count; ++i) {
       plan::WorkerProfile worker = device->profile();

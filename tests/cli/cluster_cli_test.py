@@ -379,7 +379,9 @@ def test_a_cluster_can_be_a_file(tmp):
     alone = json.loads(shoal("simulate", "zoo:resnet18", tmp / "cluster.toml", "--exclude", "0,1", "--json").stdout)
     assert alone["cluster_ms"] > 4 * fields["cluster_ms"]
     for wrong in ("", "[[worker]]\ndevice = \"pi9\"", "[[worker]]\ndevice = \"pi4\"\nlink = \"gigabit\"\nspede = 1",
-                  "worker = 3", "[[worker]\n", "[link.air]\nmbit = \"fast\""):
+                  "worker = 3", "[[worker]\n", "[link.air]\nmbit = \"fast\"",
+                  "[[worker]]\ndevice = \"pi4\"\nlink = \"gigabit\"\n"
+                  f"[[worker]]\ndevice = \"pi4\"\nlink = \"gigabit\"\ncount = {2**63 - 1}\n"):
         (tmp / "wrong.toml").write_text(wrong)
         done = shoal("plan", "zoo:digits", tmp / "wrong.toml", expect=2)
         assert "wrong.toml" in done.stderr and done.stderr.count("\n") == 1, done.stderr
