@@ -242,7 +242,13 @@ Outcome run(const RunFlags& flags) {
     return fall_back(device.status(),
                      on_cluster ? exit_of(Doing::kConnect, device.status()) : Exit::kDevice);
   }
-  SHOAL_OR_EXIT(Session session, Exit::kModel, open_session(flags.model, **device));
+  auto opened = open_session(flags.model, **device);
+  if (!opened.ok()) {
+    const Status why = opened.status();
+    // What is not found here is the model's file, which is no matter of workers.
+    return why.code() == Code::kNotFound ? fail(Exit::kModel, why) : fall_back(why, Exit::kModel);
+  }
+  Session& session = *opened;
   if (flags.inputs.empty() && flags.model.model == kDefaultModel)
     return run_samples(session, flags.json);
   SHOAL_OR_EXIT(auto inputs, Exit::kUsage, read_inputs(flags, session));

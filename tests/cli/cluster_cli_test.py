@@ -291,6 +291,18 @@ def test_a_smaller_model_answers_where_no_worker_does(tmp):
     assert "gone" in json.loads(done.stdout)["degraded"], done.stdout
 
 
+def test_a_smaller_model_answers_where_no_worker_has_memory(tmp):
+    shoal("zoo", "lenet5", "-o", tmp / "m.onnx")
+    np.save(tmp / "x.npy", np.zeros((1, 1, 28, 28), np.float32))
+    (tmp / "small.toml").write_text('[[worker]]\ndevice = "pi4"\nlink = "gigabit"\nmemory_mb = 0.01\ncount = 2\n')
+    run = ["emulate", tmp / "small.toml", "--", "run", tmp / "m.onnx", "--input", tmp / "x.npy", "--cluster", "--json"]
+    assert "memory" in shoal(*run, expect=3).stderr
+    done = shoal(*run, "--fallback", tmp / "m.onnx", expect=10)
+    assert "memory" in json.loads(done.stdout)["degraded"], done.stdout
+    absent = ["emulate", tmp / "small.toml", "--", "run", tmp / "absent.onnx", "--cluster", "--fallback", tmp / "m.onnx"]
+    assert "absent.onnx" in shoal(*absent, expect=3).stderr
+
+
 def test_the_list_of_workers_is_checked(tmp):
     shoal("cluster", "add", "kitchen", "127.0.0.1:7070", "--dir", tmp)
     shoal("cluster", "add", "../kitchen", "127.0.0.1:7070", "--dir", tmp, expect=2)
