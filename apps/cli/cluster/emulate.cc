@@ -68,6 +68,11 @@ class Ending {
     command_ = &command;
     if (asked_) command.send_signal(SIGTERM);
   }
+  // What is left to do after the command has ended takes a while, and goes on without it.
+  void is_over() {
+    const std::lock_guard lock(mutex_);
+    command_ = nullptr;
+  }
 
  private:
   std::mutex mutex_;
@@ -118,6 +123,7 @@ Outcome emulate(const Flags& flags) {
                 run(flags.command, emulation, workers.owner().path()));
   ending.concerns(command);
   const int code = command.wait();
+  ending.is_over();
   return {static_cast<Exit>(code),
           code == 0 ? "" : "the command ended with " + std::to_string(code)};
 }
