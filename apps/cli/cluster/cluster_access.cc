@@ -45,7 +45,8 @@ Status ClusterAccess::open_ranks(const std::string&) {
 #endif
 
 Status ClusterAccess::open_folder() {
-  SHOAL_ASSIGN(emulation_, EmulationFlags::of_environment().make());
+  SHOAL_ASSIGN(const EmulationFlags flags, EmulationFlags::of_environment());
+  SHOAL_ASSIGN(emulation_, flags.make());
   const cluster::ClusterFolder folder(cluster::default_cluster_folder());
   SHOAL_ASSIGN(const net::Identity identity, folder.coordinator());
   SHOAL_ASSIGN(auto transport, emulation_.transport(identity, ""));

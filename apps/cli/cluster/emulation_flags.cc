@@ -25,11 +25,14 @@ void EmulationFlags::add_to(Command& command) {
       ->group(kGroup);
 }
 
-EmulationFlags EmulationFlags::of_environment() {
+Result<EmulationFlags> EmulationFlags::of_environment() {
   EmulationFlags flags;
   Command parser("", "");
   flags.add_to(parser);
-  parser.parse({});
+  if (parser.parse({})) {  // it has said which, by the name of its flag
+    return invalid("one of " + std::string(kFile) + ", " + kMedia + " and " + kDilation +
+                   " has no meaning");
+  }
   return flags;
 }
 

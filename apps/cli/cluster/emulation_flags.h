@@ -17,7 +17,7 @@ struct EmulationFlags {
   double dilation = 1;
 
   void add_to(Command& command);
-  static EmulationFlags of_environment();
+  static Result<EmulationFlags> of_environment();
   // Reads the file.
   Result<emulate::Emulation> make() const;
   // The same for other processes.
