@@ -111,6 +111,14 @@ def test_a_device_joins_by_a_token_once(tmp):
         assert supervisor.recv(100) == b"STOPPING=1"
 
 
+def test_an_invitation_that_is_stopped_is_no_timeout(tmp):
+    shoal("cluster", "init", "--dir", tmp / "c")
+    with Running("cluster", "invite", "--dir", tmp / "c", "--listen", "127.0.0.1:0") as invite:
+        assert invite.line(), "a token"
+        invite.process.send_signal(signal.SIGINT)
+        assert invite.process.wait(timeout=TIMEOUT) == 130
+
+
 def test_devices_says_who_is_there_and_who_is_not(tmp):
     assert "no cluster" in shoal("devices", "--dir", tmp / "c", expect=2).stderr
     for command in ["bench", "zoo:lenet5", "--cluster"], ["run", "--cluster"]:

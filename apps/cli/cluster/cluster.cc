@@ -1,5 +1,7 @@
 // shoal cluster: makes a cluster, invites devices into it, and keeps the list of them.
+#include <atomic>
 #include <cstdio>
+#include <optional>
 
 #include "../cli.h"
 #include "../table.h"
@@ -58,8 +60,12 @@ Result<std::string> announced(const Flags& flags, const std::string& listening) 
 // Serves until one has joined, or the token has expired, or someone stops it.
 Outcome invite(const Flags& flags) {
   Notification over;
-  Outcome outcome{Exit::kTimeout, "nobody joined while the token was good"};
-  const StopSignals signals([&] { over.notify(); });
+  std::atomic<bool> stopped = false;
+  std::optional<Outcome> outcome;  // of who joined
+  const StopSignals signals([&] {
+    stopped = true;
+    over.notify();
+  });
   const ClusterFolder folder(flags.folder);
   SHOAL_OR_EXIT(const net::Authority authority, Exit::kUsage, folder.authority());
   net::EnrolmentOptions options;
@@ -85,7 +91,9 @@ Outcome invite(const Flags& flags) {
   std::fflush(stdout);
   over.wait_until(net::after(lifetime));
   enrolment.reset();  // from then on nobody writes the outcome
-  return outcome;
+  if (outcome) return *outcome;
+  if (stopped) return {Exit::kInterrupted, "stopped before anybody joined"};
+  return {Exit::kTimeout, "nobody joined while the token was good"};
 }
 
 Outcome list(const Flags& flags) {
