@@ -78,8 +78,14 @@ struct shoal_cancel {
 
 namespace shoal::c {
 
-// NULL for OK. Where there is no memory for a message, a status that needs none.
+// NULL for OK. Where there is no memory for a message, out_of_memory().
 shoal_status* status_of(const Status& status) noexcept;
+
+// A status that needs no memory, as a Status would.
+shoal_status* out_of_memory() noexcept;
+
+// For an exception of the standard library.
+shoal_status* internal_error(const char* message) noexcept;
 
 // Calls f, which returns a Status; an exception becomes one, too: none may cross into C.
 template <class F>
@@ -87,9 +93,9 @@ shoal_status* guarded(F f) noexcept {
   try {
     return status_of(f());
   } catch (const std::bad_alloc&) {
-    return status_of(Status(Code::kExhausted, "out of memory"));
+    return out_of_memory();
   } catch (const std::exception& error) {
-    return status_of(Status(Code::kInternal, error.what()));
+    return internal_error(error.what());
   }
 }
 

@@ -17,15 +17,22 @@ static_assert(SHOAL_DEADLINE == static_cast<int>(Code::kDeadline));
 static_assert(SHOAL_INTERNAL == static_cast<int>(Code::kInternal));
 static_assert(SHOAL_CANCELLED == static_cast<int>(Code::kCancelled));
 
+shoal_status* make(Code code, std::string_view message) noexcept try {
+  return new shoal_status{static_cast<shoal_code>(code), std::string(message)};
+} catch (const std::bad_alloc&) {
+  return &no_memory;
+}
+
 }  // namespace
 
 shoal_status* status_of(const Status& status) noexcept {
-  if (status.ok()) return nullptr;
-  try {
-    return new shoal_status{static_cast<shoal_code>(status.code()), std::string(status.message())};
-  } catch (const std::bad_alloc&) {
-    return &no_memory;
-  }
+  return status.ok() ? nullptr : make(status.code(), status.message());
+}
+
+shoal_status* out_of_memory() noexcept { return &no_memory; }
+
+shoal_status* internal_error(const char* message) noexcept {
+  return make(Code::kInternal, message);
 }
 
 }  // namespace shoal::c
