@@ -35,7 +35,7 @@ Status fill(shoal_value_info* info, const TensorInfo& value) {
   const shoal_value_info full{
       .struct_size = info->struct_size,
       .name = value.name.c_str(),
-      .dtype = static_cast<shoal_dtype>(value.dtype),
+      .dtype = value.dtype ? static_cast<shoal_dtype>(*value.dtype) : shoal_dtype{-1},
       .rank = value.dims ? static_cast<int32_t>(value.dims->size()) : -1,
       .shape = value.dims ? value.dims->data() : nullptr,
       .optional = value.optional ? 1 : 0,

@@ -82,6 +82,25 @@ static void networks_of_the_zoo_say_it_too(void) {
   shoal_model_free(model);
 }
 
+/* x f32[1] -> Relu -> y, whose type is left out. */
+static void outputs_need_no_type(void) {
+  static const char relu[] =
+      "\x08\x08\x3a\x27"
+      "\x0a\x0c\x0a\x01x\x12\x01y\x22\x04Relu"
+      "\x12\x01g"
+      "\x5a\x0f\x0a\x01x\x12\x0a\x0a\x08\x08\x01\x12\x04\x0a\x02\x08\x01"
+      "\x62\x03\x0a\x01y"
+      "\x42\x02\x10\x11";
+  shoal_model* model = NULL;
+  shoal_value_info info = SHOAL_VALUE_INFO_INIT;
+  ok(shoal_model_parse(relu, sizeof relu - 1, &model));
+  ok(shoal_model_input(model, 0, &info));
+  CHECK(info.dtype == SHOAL_F32 && info.rank == 1);
+  ok(shoal_model_output(model, 0, &info));
+  CHECK(strcmp(info.name, "y") == 0 && info.dtype == -1 && info.rank == -1);
+  shoal_model_free(model);
+}
+
 static void older_callers_get_the_fields_they_know(void) {
   struct {
     size_t struct_size;
@@ -253,6 +272,7 @@ void test_sessions(void) {
   what_is_not_there_is_not_found();
   model_says_what_it_takes_and_gives();
   networks_of_the_zoo_say_it_too();
+  outputs_need_no_type();
   older_callers_get_the_fields_they_know();
   later_callers_may_leave_unknown_fields_zero();
   session_answers_with_named_outputs();

@@ -105,7 +105,8 @@ Result<std::vector<TensorInfo>> Model::outputs() const {
   std::vector<TensorInfo> infos;
   if (file_ != nullptr) {
     for (const onnx::ModelOutput& output : file_->outputs()) {
-      infos.push_back(info_of(output.name, output.type.value_or(onnx::DeclaredType{}), false));
+      infos.push_back(output.type ? info_of(output.name, *output.type, false)
+                                  : TensorInfo{.name = output.name});
     }
     return infos;
   }

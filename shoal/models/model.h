@@ -46,7 +46,7 @@ struct LoadedGraph {
 // An input or an output as a model declares it.
 struct TensorInfo {
   std::string name;
-  DType dtype = DType::kF32;
+  std::optional<DType> dtype = {};                // nothing: an output whose type is not declared
   std::optional<std::vector<int64_t>> dims = {};  // -1: any size; nothing: any rank
   bool optional = false;                          // an input that the model has a default for
 };

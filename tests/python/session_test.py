@@ -9,7 +9,7 @@ import time
 import unittest
 
 import numpy as np
-from onnx import TensorProto, helper
+from onnx import ModelProto, TensorProto, helper
 
 import shoal
 
@@ -116,6 +116,12 @@ class Description(unittest.TestCase):
         self.assertEqual((x.name, x.dtype, x.shape), ("x", np.dtype("float32"), (None, 3)))
         self.assertEqual((y.name, y.dtype, y.shape), ("y", np.dtype("float32"), (None, 3)))
         self.assertEqual(repr(x), "<shoal.TensorInfo x: f32[?,3]>")
+
+    def test_an_output_need_not_declare_its_type(self):
+        model = ModelProto.FromString(doubling_model(TensorProto.FLOAT, [3]))
+        model.graph.output[0].ClearField("type")
+        (y,) = shoal.Session(model.SerializeToString()).outputs
+        self.assertEqual((y.name, y.dtype, y.shape, y.type), ("y", None, None, "?"))
 
     def test_the_reference_device_agrees_with_the_cpu(self):
         x = {"input": digit()}

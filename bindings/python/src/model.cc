@@ -24,7 +24,7 @@ py::object shape_of(const TensorInfo& info) {
 }
 
 std::string text_of(const TensorInfo& info) {
-  std::string text = std::string(name_of(info.dtype));
+  std::string text = info.dtype ? std::string(name_of(*info.dtype)) : "?";
   if (!info.dims) return text;
   text += '[';
   for (size_t i = 0; i < info.dims->size(); ++i) {
@@ -127,8 +127,13 @@ void add_model(py::module_& module) {
   py::class_<TensorInfo>(module, "TensorInfo", "An input or an output of a model.")
       .def_readonly("name", &TensorInfo::name, "Its name in the model.")
       .def_property_readonly(
-          "dtype", [](const TensorInfo& info) { return numpy_type(info.dtype); },
-          "NumPy's type of the elements; uint16 where they are bfloat16.")
+          "dtype",
+          [](const TensorInfo& info) -> py::object {
+            if (!info.dtype) return py::none();
+            return numpy_type(*info.dtype);
+          },
+          "NumPy's type of the elements; uint16 where they are bfloat16, None for an output that\n"
+          "does not declare it.")
       .def_property_readonly("shape", &shape_of,
                              "A tuple; None for a dimension of any size, and for any rank.")
       .def_readonly("optional", &TensorInfo::optional, "An input that the model has a default for.")

@@ -135,7 +135,7 @@ class PySession {
       const std::string name = text_of(key);
       const auto info = std::ranges::find(inputs_, name, &TensorInfo::name);
       if (info == inputs_.end()) raise(invalid("the model has no input " + name));
-      tensors.emplace(name, to_tensor(value, info->dtype));
+      tensors.emplace(name, to_tensor(value, *info->dtype));  // inputs declare it
     }
     return tensors;
   }
