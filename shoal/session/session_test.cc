@@ -198,6 +198,21 @@ TEST(Session, PreparesForTheShapesThatAreLeftOpen) {
   EXPECT_EQ(device.compiled, 2);
 }
 
+TEST(Session, PreparesForADeclaredShapeThatNobodyReads) {
+  using namespace onnx::testing;
+  WatchedDevice device;
+  auto session = open_model(graph({{kInput, value_info("x", kFloat, {"2"})},
+                                   {kInput, value_info("unread", kFloat, {"3"})},
+                                   {kNode, node("Relu", {"x"}, {"y"})},
+                                   {kOutput, value_info("y", kFloat, {"2"})}}),
+                            device);
+  ASSERT_TRUE(session.ok()) << session.status().message();
+  const Status prepared = session->prepare();
+  ASSERT_TRUE(prepared.ok()) << prepared.message();
+  ASSERT_TRUE(session->run({{"x", floats({1, 2})}, {"unread", floats({1, 2, 3})}}).ok());
+  EXPECT_EQ(device.compiled, 1) << "the request compiled again";
+}
+
 // How many elements are not zero is known only when they are there.
 TEST(Session, RunsAModelInStagesWhereShapesDependOnWhatItComputes) {
   using namespace onnx::testing;

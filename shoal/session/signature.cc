@@ -39,6 +39,7 @@ Signature::Signature(const onnx::Model& model) {
     for (const onnx::ModelInput& input : model.inputs()) {
       if (input.optional != optional) continue;
       inputs_.push_back({input.name, input.type.dtype, dims_of(input.type), optional});
+      any_rank_.push_back(!input.type.dims);
       any_shape_.push_back(!input.type.dims || !input.shape_read);
     }
   }
@@ -50,6 +51,7 @@ Signature::Signature(const Graph& graph) {
   for (ValueId id : graph.inputs()) {
     const auto& [name, type, constant] = graph[id];
     inputs_.push_back({name, type.dtype, {type.shape.begin(), type.shape.end()}, false});
+    any_rank_.push_back(false);
     any_shape_.push_back(false);
   }
   for (ValueId id : graph.outputs()) outputs_.push_back(graph[id].name);
@@ -106,7 +108,7 @@ Result<TensorType> Signature::declared_type(size_t input) const {
   const InputInfo& info = inputs_[input];
   const bool is_open = std::ranges::any_of(info.dims, [](int64_t d) { return d < 0; });
   // A hostile file may declare more dimensions than a Shape has.
-  if (is_open || any_shape_[input] || info.dims.size() > Shape::kMaxRank) {
+  if (is_open || any_rank_[input] || info.dims.size() > Shape::kMaxRank) {
     return invalid("the model does not say which shape input " + info.name + " has");
   }
   return TensorType{info.dtype, Shape(std::span<const int64_t>(info.dims))};

@@ -42,7 +42,8 @@ class Signature {
   Result<TensorType> declared_type(size_t input) const;
 
   std::vector<InputInfo> inputs_;
-  std::vector<bool> any_shape_;          // by input: nobody reads it, or no rank is declared
+  std::vector<bool> any_rank_;           // by input: no rank is declared
+  std::vector<bool> any_shape_;          // by input: that, or nobody reads the shape
   std::map<std::string, size_t> index_;  // of inputs_
   std::vector<std::string> outputs_;
 };
