@@ -1,4 +1,5 @@
 // Tensors for C.
+#include <cstddef>
 #include <cstdint>
 
 #include "handles.h"
@@ -55,8 +56,9 @@ Status wrap(const TensorType& type, const void* data, size_t bytes, shoal_releas
             void* context, shoal_tensor** out) {
   SHOAL_TRY(require(out, "out"));
   if (type.bytes() > 0) SHOAL_TRY(require(data, "data"));
-  // A view needs a pointer that is not null. It is never read through.
-  if (data == nullptr) data = &type;  // no elements, but a tensor
+  // A view needs a pointer that is not null, though none of no elements reads through it.
+  alignas(std::max_align_t) static constexpr std::byte kNoElements{};
+  if (data == nullptr) data = &kNoElements;
   if (bytes != type.bytes()) {
     return invalid(to_string(type) + " takes " + std::to_string(type.bytes()) + " bytes, not " +
                    std::to_string(bytes));

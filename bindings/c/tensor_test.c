@@ -22,6 +22,22 @@ static void created_tensor_is_zero_and_writable(void) {
   shoal_tensor_free(tensor);
 }
 
+static const void* data_of_none(int depth) {
+  const int64_t none[] = {0};
+  volatile char frame[256] = {0}; /* so that each call finds another stack */
+  const void* data = NULL;
+  shoal_tensor* tensor = NULL;
+  if (depth > 0) return data_of_none(depth - 1);
+  ok(shoal_tensor_wrap(SHOAL_F32, 1, none, NULL, 0, NULL, NULL, &tensor));
+  data = shoal_tensor_data(tensor);
+  shoal_tensor_free(tensor);
+  return frame[0] == 0 ? data : NULL;
+}
+
+static void tensors_without_elements_point_to_nothing_of_the_stack(void) {
+  CHECK(data_of_none(0) == data_of_none(9));
+}
+
 static void scalars_and_tensors_without_elements_are_tensors(void) {
   const int64_t none[] = {0, 3};
   shoal_tensor* scalar = NULL;
@@ -103,6 +119,7 @@ void test_tensors(void) {
   version_is_of_three_numbers();
   created_tensor_is_zero_and_writable();
   scalars_and_tensors_without_elements_are_tensors();
+  tensors_without_elements_point_to_nothing_of_the_stack();
   wrapped_tensor_is_not_copied_and_released_once();
   wrong_tensors_are_refused();
   null_handles_are_harmless();
