@@ -1,9 +1,11 @@
 // The text form of a regularizer, as it is given on the command line.
 #include <algorithm>
 #include <array>
-#include <cstdlib>
+#include <charconv>
+#include <cmath>
 #include <span>
 #include <string>
+#include <system_error>
 #include <utility>
 
 #include "shoal/base/glob.h"
@@ -49,11 +51,12 @@ Result<Regularizer> parse_regularizer(std::string_view text) {
   std::string_view rest = text;
   const bool known = find(kPenalties, take_word(rest), result.penalty) &&
                      find(kGroups, take_word(rest), result.groups);
-  const std::string strength(take_word(rest));
-  char* end = nullptr;
-  result.strength = std::strtod(strength.c_str(), &end);
-  // The comparison is false for NaN, too.
-  if (!known || strength.empty() || *end != '\0' || !(result.strength >= 0)) {
+  // Unlike strtod(), this reads the same in every locale.
+  const std::string_view strength = take_word(rest);
+  const char* const last = strength.data() + strength.size();
+  const auto [end, error] = std::from_chars(strength.data(), last, result.strength);
+  const bool is_number = error == std::errc() && end == last && std::isfinite(result.strength);
+  if (!known || !is_number || result.strength < 0) {
     return invalid("no penalty: " + std::string(text) + "; should be lasso:filters:1e-4");
   }
   if (!rest.empty()) {

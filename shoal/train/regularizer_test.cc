@@ -139,7 +139,8 @@ TEST(Regularizer, IsReadFromText) {
 TEST(Regularizer, RefusesTextThatIsNoPenalty) {
   for (const char* text :
        {"", "lasso", "lasso:filters", "lasso:filters:", "lasso:filters:x", "lasso:filters:-1",
-        "lasso:filters:nan", "ridge:filters:1", "lasso:layers:1", "lasso:filters:1e-4x"}) {
+        "lasso:filters:nan", "lasso:filters:inf", "lasso:filters:1e999", "ridge:filters:1",
+        "lasso:layers:1", "lasso:filters:1e-4x"}) {
     EXPECT_EQ(parse_regularizer(text).status().code(), Code::kInvalidArgument) << text;
   }
 }
