@@ -53,7 +53,9 @@ Result<InputShapes> parse_input_shapes(std::span<const std::string> texts) {
     const size_t equals = text.rfind('=');
     if (equals == text.npos) return no_shape(text);
     SHOAL_ASSIGN(const Shape shape, parse_shape(std::string_view(text).substr(equals + 1), text));
-    shapes.emplace(text.substr(0, equals), shape);
+    if (!shapes.emplace(text.substr(0, equals), shape).second) {
+      return invalid("there are two shapes of input " + text.substr(0, equals));
+    }
   }
   return shapes;
 }

@@ -220,6 +220,11 @@ TEST(InputShapes, AreANameAndSizes) {
   EXPECT_EQ(*shapes, (InputShapes{{"x", {1, 3, 224, 224}}, {"a=b", {7}}, {"s", {}}}));
 }
 
+TEST(InputShapes, RefuseTwoOfOneInput) {
+  const auto shapes = parse_input_shapes(std::vector<std::string>{"x=1", "y=2", "x=3"});
+  EXPECT_EQ(shapes.status().code(), Code::kInvalidArgument);
+}
+
 TEST(InputShapes, RefuseWhatIsNoShape) {
   for (const char* text : {"x", "x=1x", "x=x1", "x=1,2", "x=-1", "x=1x-2", "x=1xx2", "x=a",
                            "x=99999999999999999999", "x=1x1x1x1x1x1x1x1x1"}) {
