@@ -8,6 +8,7 @@
 //
 // Steps 2 and 3 have a budget of visits, so that no graph, however wide, takes long.
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <numeric>
 #include <optional>

@@ -8,6 +8,7 @@
 // gradients by factors. Sums are in f64.
 #include "shoal/train/regularizer.h"
 
+#include <algorithm>
 #include <cmath>
 #include <vector>
 
