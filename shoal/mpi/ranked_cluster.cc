@@ -13,10 +13,10 @@ std::string name_of(int rank) { return "rank " + std::to_string(rank); }
 Status work(Ranks& ranks, Device& device) {
   const auto transport = ranks.transport();
   cluster::Worker worker({.name = name_of(ranks.rank())}, device, *transport);
-  SHOAL_ASSIGN(auto listener, transport->listen(""));
-  worker.serve(std::move(listener));
-  ranks.barrier();  // the coordinator comes when it is done
-  return {};
+  auto listener = transport->listen("");
+  if (listener.ok()) worker.serve(*std::move(listener));
+  ranks.barrier();  // the coordinator comes when it is done, and waits for those that failed, too
+  return listener.status();
 }
 
 }  // namespace
