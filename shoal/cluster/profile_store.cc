@@ -6,6 +6,7 @@
 #include "shoal/base/atomic_file.h"
 #include "shoal/base/hash.h"
 #include "shoal/cluster/sealed_file.h"
+#include "shoal/graph/text.h"
 #include "stored.pb.h"
 
 namespace shoal::cluster {
@@ -18,7 +19,8 @@ using plan::WorkerProfile;
 constexpr uint32_t kVersion = 1;
 constexpr std::chrono::hours kGoodFor{24};
 
-// The key of a profile: operators, types and workers. Times do not depend on the weights' values.
+// The key of a profile: operators, their attributes, types and workers. Times do not depend on the
+// weights' values.
 std::string description(const Graph& graph, std::span<const ListedWorker> workers) {
   std::string text;
   for (const ListedWorker& worker : workers) text += worker.name + ' ' + worker.address + '\n';
@@ -26,6 +28,9 @@ std::string description(const Graph& graph, std::span<const ListedWorker> worker
     text += std::string(node.op->name) + ' ' + graph[node.outputs[0]].name;
     for (ValueId id : node.inputs) {
       if (id != kNoValue) text += ' ' + to_string(graph[id].type);
+    }
+    for (const auto& [name, attribute] : node.attributes) {
+      text += ' ' + name + '=' + to_text(attribute);
     }
     text += ' ' + to_string(graph[node.outputs[0]].type) + '\n';
   }

@@ -133,12 +133,14 @@ std::string node_text(const Graph& graph, const Node& node) {
   std::string text = values_text(graph, node.outputs) + " = " + std::string(node.op->name) + "(" +
                      values_text(graph, node.inputs) + ")";
   for (const auto& [key, value] : node.attributes) {
-    text += " " + name_text(key) + "=" + std::visit(AttributeText(), value);
+    text += " " + name_text(key) + "=" + to_text(value);
   }
   return node.name.empty() ? text : text + " @" + name_text(node.name);
 }
 
 }  // namespace
+
+std::string to_text(const Attribute& attribute) { return std::visit(AttributeText(), attribute); }
 
 std::string to_text(const Graph& graph) {
   std::string text;

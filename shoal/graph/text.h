@@ -27,6 +27,9 @@ namespace shoal {
 // parse_text. Apart from them, parsing the text gives a graph that prints as the same text.
 std::string to_text(const Graph& graph);
 
+// An attribute as it stands in that text: [1,1,1,1], 0.5 or "x".
+std::string to_text(const Attribute& attribute);
+
 // Safe on any text: errors name the line. `find` gives the operator of a name or null, as ops::find
 // does. REQUIRES: operators that it gives outlive the graph.
 Result<Graph> parse_text(std::string_view text, const Operator* (*find)(std::string_view));

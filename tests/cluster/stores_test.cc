@@ -91,6 +91,16 @@ TEST_F(ProfileStores, GiveNothingOfOtherWorkersOrAnotherGraph) {
   EXPECT_TRUE(ProfileStore(folder, graph_, workers_).load(kNow));
 }
 
+TEST_F(ProfileStores, TellGraphsApartByTheirAttributes) {
+  const auto file_with = [&](int64_t axis) {
+    Graph graph = graph_;
+    graph.mark_output(*graph.add(ops::softmax, {graph.outputs()[0]}, {{"axis", axis}}, "y"));
+    return ProfileStore(folder_.path(), graph, workers_).file();
+  };
+  EXPECT_NE(file_with(0), file_with(-1));
+  EXPECT_EQ(file_with(0), file_with(0));
+}
+
 TEST_F(ProfileStores, GiveNothingOfADamagedFile) {
   damage(store_.file());
   EXPECT_FALSE(store_.load(kNow));
