@@ -5,6 +5,7 @@
 #include "shoal/cluster/plan_store.h"
 #include "shoal/cluster/profile_store.h"
 #include "shoal/cluster/profiling.h"
+#include "shoal/cluster/waker.h"
 #include "shoal/net/tls/tls.h"
 
 namespace shoal::cluster {
@@ -67,7 +68,7 @@ Result<plan::ClusterProfile> ClusterConnection::measured_profile(const Graph& gr
   return profile;
 }
 
-// Sends twice as often as the first radio would fall asleep. A wake-up that is measurable costs
+// Sends as often as the first radio to fall asleep needs it. A wake-up that is measurable costs
 // more than the small message that prevents it (worker_probe.cc).
 void ClusterConnection::keep_awake(const plan::ClusterProfile& profile) {
   if (!profile.keep_awake) return;
@@ -79,9 +80,7 @@ void ClusterConnection::keep_awake(const plan::ClusterProfile& profile) {
     first = sleepers.empty() ? link.sleep_after_seconds : std::min(first, link.sleep_after_seconds);
     sleepers.push_back(static_cast<int>(w));
   }
-  const auto interval = std::chrono::duration_cast<std::chrono::milliseconds>(
-      std::chrono::duration<double>(first * dilation_));
-  coordinator_->keep_awake(std::move(sleepers), interval / 2);
+  coordinator_->keep_awake(std::move(sleepers), wake_interval(first * dilation_));
 }
 
 void ClusterConnection::set_dilation(double dilation) {

@@ -1,8 +1,20 @@
 #include "shoal/cluster/waker.h"
 
+#include <algorithm>
 #include <utility>
 
+#include "shoal/base/status.h"
+
 namespace shoal::cluster {
+
+// Twice as often as it would fall asleep, within bounds: figures come from a file, and neither a
+// busy loop nor a clock that overflows is of use.
+std::chrono::milliseconds wake_interval(double sleep_after_seconds) {
+  constexpr double kLeast = 1, kMost = 3'600'000;  // milliseconds
+  const double wanted = sleep_after_seconds * 1e3 / 2;
+  return std::chrono::milliseconds(
+      static_cast<int64_t>(std::min(std::max(kLeast, wanted), kMost)));  // kLeast for NaN
+}
 
 Waker::Waker(std::function<void(int)> wake) : wake_(std::move(wake)), thread_([this] { run(); }) {}
 
@@ -16,6 +28,7 @@ Waker::~Waker() {
 }
 
 void Waker::watch_over(std::vector<int> workers, std::chrono::milliseconds interval) {
+  SHOAL_CHECK(interval.count() > 0);
   const std::lock_guard lock(mutex_);
   workers_ = std::move(workers);
   interval_ = interval;

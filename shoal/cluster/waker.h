@@ -11,6 +11,9 @@
 
 namespace shoal::cluster {
 
+// How often to send to a radio that falls asleep after so long without a message.
+std::chrono::milliseconds wake_interval(double sleep_after_seconds);
+
 // Thread-safe.
 class Waker {
  public:
@@ -19,7 +22,7 @@ class Waker {
   ~Waker();
 
   // From now on wakes these workers when a request begins, and then every interval until none is on
-  // its way. No workers, to begin with.
+  // its way. No workers, to begin with. REQUIRES: interval > 0.
   void watch_over(std::vector<int> workers, std::chrono::milliseconds interval);
 
   void begin();  // of a request

@@ -103,12 +103,13 @@ Result<std::unique_ptr<net::Transport>> Emulation::transport(const net::Identity
 
 std::chrono::milliseconds lull_of(const plan::ClusterProfile& cluster, double dilation) {
   constexpr double kMargin = 1.5;  // the last message leaves the radio some time after the answer
+  constexpr double kMost = 86'400;  // seconds; figures come from a file
   double last = 0;
   for (const plan::LinkProfile& link : cluster.links) {
     if (link.wakeup_seconds > 0) last = std::max(last, link.sleep_after_seconds);
   }
   return std::chrono::duration_cast<std::chrono::milliseconds>(
-      std::chrono::duration<double>(kMargin * last * dilation));
+      std::chrono::duration<double>(std::min(kMargin * last * dilation, kMost)));
 }
 
 }  // namespace shoal::emulate

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
 #include <map>
 
 namespace shoal::cluster {
@@ -44,6 +45,13 @@ TEST(Waker, WakesThoseItWatchesOverAgainAndAgain) {
   waker.end();
   EXPECT_GE(calls.of(0), 3);
   EXPECT_EQ(calls.of(1), 0);
+}
+
+TEST(Waker, WakesNeitherAllTheTimeNorNever) {
+  EXPECT_EQ(wake_interval(0.1), 50ms);
+  for (double soon : {0.0, 1e-9, 0.001, 0.0019}) EXPECT_EQ(wake_interval(soon), 1ms) << soon;
+  EXPECT_EQ(wake_interval(std::numeric_limits<double>::quiet_NaN()), 1ms);
+  for (double late : {1e9, 1e18, 1e300}) EXPECT_EQ(wake_interval(late), 1h) << late;
 }
 
 TEST(Waker, BeginsWithWhomItIsToldLater) {
