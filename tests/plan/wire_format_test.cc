@@ -106,6 +106,23 @@ TEST_P(Wire, TakesFewerBytes) {
   }
 }
 
+TEST(WireFormats, RoundNothingToF16ThatItCannotHold) {
+  const Graph graph = *passes::optimize(*zoo::build("nin"));
+  const ClusterProfile cluster = uniform_cluster(4, *find_device("pi4"), *find_link("gigabit"));
+  const auto plans =
+      make_plans(graph, cluster, {.cuts = {Cut::kRows}, .forced = true, .most_nodes = 1});
+  ASSERT_TRUE(plans.ok());
+  const Prediction& plain = plans->front();
+  WireOptions options{WireFormat::kF16, 1, {}};
+  for (const Node& node : graph.nodes()) options.largest[graph[node.outputs[0]].name] = 65505;
+  const auto wired = with_wire_format(graph, plain.plan(), plain.schedule(), options);
+  ASSERT_TRUE(wired.ok());
+  EXPECT_EQ(wired->error, 0);
+  const auto after = travelling(wired->graph, *make_schedule(wired->graph, wired->plan));
+  EXPECT_GT(after.bytes, 0);
+  EXPECT_EQ(after.wide, after.bytes);
+}
+
 INSTANTIATE_TEST_SUITE_P(Formats, Wire, testing::Values(WireFormat::kF16, WireFormat::kI8),
                          [](const auto& format) { return std::string(name_of(format.param)); });
 

@@ -15,6 +15,7 @@ namespace {
 
 constexpr int64_t kOnnxF32 = 1, kOnnxF16 = 10;  // the numbers of Cast
 constexpr float kSteps = 127;
+constexpr float kLargestF16 = 65504;
 
 using Formats = std::map<ValueId, WireFormat>;
 
@@ -35,6 +36,14 @@ std::vector<ValueId> travelling(const Graph& graph, const Schedule& schedule) {
   return values;
 }
 
+// Whether a value, as far as it is known, can be had back from the format.
+bool can_hold(WireFormat format, const std::string& value, const WireOptions& options) {
+  const auto largest = options.largest.find(value);
+  if (format == WireFormat::kI8) return largest != options.largest.end();
+  // Beyond it, rounding gives infinity.
+  return largest == options.largest.end() || largest->second <= kLargestF16;
+}
+
 // Rounds as many values to f16 as the error allows, then as many of those to i8.
 Formats choose(const Graph& graph, const std::vector<ValueId>& values, const WireOptions& options,
                double& error) {
@@ -44,8 +53,8 @@ Formats choose(const Graph& graph, const std::vector<ValueId>& values, const Wir
     for (ValueId id : values) {
       const auto now = formats.find(id);
       const double more = error_of(format) - (now == formats.end() ? 0 : error_of(now->second));
-      const bool known = format != WireFormat::kI8 || options.largest.contains(graph[id].name);
-      if (!known || error + more > options.error) continue;
+      const bool holds = can_hold(format, graph[id].name, options);
+      if (!holds || error + more > options.error) continue;
       formats[id] = format;
       error += more;
     }

@@ -22,7 +22,8 @@ struct WireOptions {
   // Allowed error of the answer, as a part of its largest element. The errors of all rounded values
   // are assumed to add up, which holds if layers do not amplify their inputs.
   double error = 0;
-  // The largest magnitudes of values, by name. Values that are not listed are not made i8.
+  // The largest magnitudes of values, by name. Values that are not listed are not made i8, and for
+  // f16 are taken to be below its largest, 65504; those listed as larger stay f32.
   std::map<std::string, float, std::less<>> largest = {};
 };
 
