@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <set>
 
 #include "random_plan.h"
 #include "run_here.h"
@@ -164,6 +165,51 @@ TEST(StreamPlans, SurviveWithEveryTurn) {
   EXPECT_TRUE(any_coded);
   EXPECT_LT(plans->front().requests_per_second(), plain->front().requests_per_second());
   EXPECT_GT(plans->front().requests_per_second(), 0.4 * plain->front().requests_per_second());
+}
+
+// Bytes of constants that a worker's tasks read, over all turns; each counts once.
+double constant_bytes(const StreamPrediction& made, int worker) {
+  std::set<ValueId> read;
+  for (const ScheduledPlan& turn : made.turns) {
+    for (const Segment& segment : turn.plan().segments) {
+      if (std::ranges::find(segment.tasks, worker, &Task::worker) == segment.tasks.end()) continue;
+      for (size_t i = segment.nodes.begin; i < segment.nodes.end; ++i) {
+        for (ValueId id : made.graph().nodes()[i].inputs) {
+          if (id != kNoValue && made.graph()[id].constant) read.insert(id);
+        }
+      }
+    }
+  }
+  double bytes = 0;
+  for (ValueId id : read) bytes += static_cast<double>(made.graph()[id].type.bytes());
+  return bytes;
+}
+
+TEST(StreamPlans, FitIntoMemoryWithWhatIsRepeated) {
+  const Graph graph = *passes::optimize(*zoo::build("lenet5"));
+  ClusterProfile cluster = uniform_cluster(3, *find_device("pi4"), *find_link("gigabit"));
+  const auto all = make_stream_plans(graph, cluster);
+  ASSERT_TRUE(all.ok());
+  const auto alone = std::ranges::find(*all, "one worker", &StreamPrediction::name);
+  ASSERT_NE(alone, all->end());
+  const double whole =
+      std::max({constant_bytes(*alone, 0), constant_bytes(*alone, 1), constant_bytes(*alone, 2)});
+  size_t repeated = 0;
+  for (double share : {0.3, 0.6, 0.95, 0.99, 1.5, 3.0}) {
+    SCOPED_TRACE(share);
+    for (WorkerProfile& worker : cluster.workers) worker.memory_bytes = share * whole;
+    const auto plans = make_stream_plans(graph, cluster, {.survive = 1});
+    if (!plans.ok()) {
+      EXPECT_EQ(plans.status().code(), Code::kExhausted);
+      continue;
+    }
+    for (const StreamPrediction& made : *plans) {
+      if (!made.turns[0].plan().codes.empty()) continue;  // reads parts of constants
+      ++repeated;
+      for (int w = 0; w < 3; ++w) EXPECT_LE(constant_bytes(made, w), share * whole) << made.name;
+    }
+  }
+  EXPECT_GT(repeated, 0u);
 }
 
 }  // namespace

@@ -5,8 +5,10 @@
 
 #include <algorithm>
 #include <functional>
+#include <set>
 
 #include "shoal/plan/coding/protect.h"
+#include "shoal/plan/cost/plan_stats.h"
 #include "shoal/plan/search/choices.h"
 #include "shoal/plan/search/survive.h"
 #include "shoal/plan/stream/round_robin.h"
@@ -49,8 +51,32 @@ class StreamPlanner {
     StreamPrediction made{name_of(*stages)};
     SHOAL_ASSIGN(made.turns, make_round_robin(graph_, cluster_, *stages));
     if (options_.survive > 0) SHOAL_TRY(repeat(made));
-    add(std::move(made), workers_in(*stages));
+    if (fits(made.turns)) add(std::move(made), workers_in(*stages));
     return {};
+  }
+
+  // Whether every worker has the memory for its stages in all turns. A stage that it computes in
+  // several of them has its weights in memory once.
+  bool fits(const std::vector<ScheduledPlan>& turns) const {
+    const size_t workers = cluster_.workers.size();
+    std::vector<double> weights(workers), activations(workers);
+    std::set<std::pair<size_t, size_t>> counted;  // worker, first node
+    for (const ScheduledPlan& turn : turns) {
+      for (size_t s = 0; s < turn.plan().segments.size(); ++s) {
+        const Segment& segment = turn.plan().segments[s];
+        for (size_t t = 0; t < segment.tasks.size(); ++t) {
+          const auto worker = static_cast<size_t>(segment.tasks[t].worker);
+          if (!counted.emplace(worker, segment.nodes.begin).second) continue;
+          const Part& part = turn.schedule().parts[s][t];
+          weights[worker] += weight_bytes(turn.graph(), part);
+          activations[worker] = std::max(activations[worker], activation_bytes(turn.graph(), part));
+        }
+      }
+    }
+    for (size_t w = 0; w < workers; ++w) {
+      if (weights[w] + activations[w] > cluster_.workers[w].memory_bytes) return false;
+    }
+    return true;
   }
 
   // Repeats every stage on as many workers as it takes to survive.
@@ -74,8 +100,10 @@ class StreamPlanner {
     options.excluded = options_.excluded;
     options.survive = options_.survive;
     options.wait_seconds = options_.wait_seconds;
-    SHOAL_ASSIGN(auto plans, make_surviving_plans(graph_, cluster_, options));
-    for (const Prediction& plan : plans) {
+    const auto plans = make_surviving_plans(graph_, cluster_, options);
+    if (plans.status().code() == Code::kExhausted) return {};  // stages may fit all the same
+    if (!plans.ok()) return plans.status();
+    for (const Prediction& plan : *plans) {
       if (plan.plan().codes.empty()) continue;
       add({plan.name, {plan.scheduled}}, workers_.size());
     }
