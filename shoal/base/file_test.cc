@@ -5,6 +5,8 @@
 
 #include <fstream>
 
+#include "shoal/base/temporary_folder.h"
+
 namespace shoal {
 namespace {
 
@@ -14,20 +16,18 @@ namespace fs = std::filesystem;
 class Files : public testing::Test {
  protected:
   void SetUp() override {
-    std::string pattern = (fs::temp_directory_path() / "shoal_files_XXXXXX").string();
-    root_ = mkdtemp(pattern.data());
     fs::create_directories(root_ / "model" / "deep");
     write("secret", "secret");
     write("model/weights", "weights");
     write("model/deep/more", "more");
   }
-  void TearDown() override { fs::remove_all(root_); }
 
   void write(const fs::path& name, std::string_view text) { std::ofstream(root_ / name) << text; }
   bool opens(const fs::path& name) const {
     return MappedFile::open_inside(root_ / "model", name).ok();
   }
-  fs::path root_;
+  const Result<TemporaryFolder> temporary_ = TemporaryFolder::make();
+  const fs::path root_ = temporary_->path();
 };
 
 TEST_F(Files, InsideTheFolderOpen) {

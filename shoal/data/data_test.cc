@@ -11,6 +11,7 @@
 #include <jpeglib.h>  // needs size_t and FILE
 // clang-format on
 
+#include "shoal/base/temporary_folder.h"
 #include "shoal/data/dataset.h"
 #include "shoal/data/image.h"
 #include "shoal/data/input_files.h"
@@ -23,11 +24,6 @@ namespace fs = std::filesystem;
 
 class Data : public testing::Test {
  protected:
-  void SetUp() override {
-    std::string pattern = (fs::temp_directory_path() / "shoal_data_XXXXXX").string();
-    folder_ = mkdtemp(pattern.data());
-  }
-  void TearDown() override { fs::remove_all(folder_); }
   void write(const fs::path& name, const std::string& bytes) {
     std::ofstream(folder_ / name, std::ios::binary) << bytes;
   }
@@ -36,7 +32,8 @@ class Data : public testing::Test {
     gzwrite(file, bytes.data(), static_cast<unsigned>(bytes.size()));
     gzclose(file);
   }
-  fs::path folder_;
+  const Result<TemporaryFolder> temporary_ = TemporaryFolder::make();
+  const fs::path folder_ = temporary_->path();
 };
 
 TEST_F(Data, NpyGivesBackWhatWasWritten) {

@@ -2,10 +2,11 @@
 
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <iterator>
+
+#include "shoal/base/temporary_folder.h"
 
 namespace shoal {
 namespace {
@@ -14,16 +15,12 @@ namespace fs = std::filesystem;
 
 class Safetensors : public testing::Test {
  protected:
-  void SetUp() override {
-    std::string pattern = (fs::temp_directory_path() / "shoal_tensors_XXXXXX").string();
-    folder_ = mkdtemp(pattern.data());
-  }
-  void TearDown() override { fs::remove_all(folder_); }
   std::string read() {
     std::ifstream file(folder_ / "x", std::ios::binary);
     return {std::istreambuf_iterator<char>(file), {}};
   }
-  fs::path folder_;
+  const Result<TemporaryFolder> temporary_ = TemporaryFolder::make();
+  const fs::path folder_ = temporary_->path();
 };
 
 Result<TensorFile> parse(const std::string& bytes) {

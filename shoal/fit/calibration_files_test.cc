@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
+
+#include "shoal/base/temporary_folder.h"
 #include "shoal/data/npy.h"
 #include "shoal/fit/testing.h"
 
@@ -15,7 +18,8 @@ class CalibrationFiles : public ::testing::Test {
   void write(const std::string& name, const Tensor& tensor) {
     SHOAL_CHECK(write_npy(folder_ / name, tensor).ok());
   }
-  testing::TemporaryFolder folder_{"calibration"};
+  const Result<TemporaryFolder> temporary_ = TemporaryFolder::make();
+  const std::filesystem::path folder_ = temporary_->path();
   const Graph graph_ = make_network(1);
 };
 
@@ -25,7 +29,7 @@ TEST_F(CalibrationFiles, AreTheInputsOfTheGraphInOrder) {
     x.data<float>()[0] = static_cast<float>(i);
     write(std::to_string(i) + ".npy", x);
   }
-  const auto data = folder_examples(graph_, folder_.path(), 100, {});
+  const auto data = folder_examples(graph_, folder_, 100, {});
   ASSERT_TRUE(data.ok()) << data.status().message();
   ASSERT_EQ(data->count, 3u);
   for (size_t i = 0; i < 3; ++i) {
@@ -37,7 +41,7 @@ TEST_F(CalibrationFiles, AreTheInputsOfTheGraphInOrder) {
 
 TEST_F(CalibrationFiles, ThatDoNotFitAreNamedWhenTheyAreRead) {
   write("wrong.npy", Tensor({DType::kF32, {1, 1, 4, 5}}));
-  const auto data = folder_examples(graph_, folder_.path(), 100, {});
+  const auto data = folder_examples(graph_, folder_, 100, {});
   ASSERT_TRUE(data.ok());
   const auto inputs = data->at(0);
   EXPECT_EQ(inputs.status().code(), Code::kInvalidArgument);
@@ -50,11 +54,11 @@ TEST_F(CalibrationFiles, NeedAGraphOfOneInput) {
   const ValueId a = two.add_input("a", {DType::kF32, {1}}),
                 b = two.add_input("b", {DType::kF32, {1}});
   two.mark_output(*two.add(ops::add, {a, b}));
-  EXPECT_EQ(folder_examples(two, folder_.path(), 100, {}).status().code(), Code::kInvalidArgument);
+  EXPECT_EQ(folder_examples(two, folder_, 100, {}).status().code(), Code::kInvalidArgument);
 }
 
 TEST_F(CalibrationFiles, NeedAFolderThatHasSome) {
-  EXPECT_EQ(folder_examples(graph_, folder_.path(), 100, {}).status().code(), Code::kNotFound);
+  EXPECT_EQ(folder_examples(graph_, folder_, 100, {}).status().code(), Code::kNotFound);
   EXPECT_EQ(folder_examples(graph_, folder_ / "absent", 100, {}).status().code(), Code::kNotFound);
 }
 

@@ -2,8 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <fstream>
 
+#include "shoal/base/temporary_folder.h"
 #include "shoal/data/safetensors.h"
 #include "shoal/fit/testing.h"
 
@@ -24,7 +26,8 @@ class Checkpoints : public ::testing::Test {
                           .best = {{"w", Tensor::of<float>({2}, {3, 4})}}};
     return checkpoint;
   }
-  testing::TemporaryFolder folder_{"checkpoint"};
+  const Result<TemporaryFolder> temporary_ = TemporaryFolder::make();
+  const std::filesystem::path folder_ = temporary_->path();
   const std::filesystem::path path_ = folder_ / "c.safetensors";
 };
 

@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
+
+#include "shoal/base/temporary_folder.h"
 #include "shoal/fit/testing.h"
 #include "shoal/onnx/export.h"
 #include "shoal/train/step_graph.h"
@@ -32,7 +35,8 @@ class Networks : public ::testing::Test {
     for (ValueId id : train::learned_values(graph)) weights[graph[id].name] = *graph[id].constant;
     return weights;
   }
-  testing::TemporaryFolder folder_{"network"};
+  const Result<TemporaryFolder> temporary_ = TemporaryFolder::make();
+  const std::filesystem::path folder_ = temporary_->path();
 };
 
 TEST_F(Networks, AreLoadedForAnyBatch) {

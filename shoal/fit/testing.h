@@ -1,9 +1,7 @@
 // A tiny network for the tests of this room, and images that it can tell apart.
 #pragma once
 
-#include <unistd.h>
-
-#include <filesystem>
+#include <algorithm>
 #include <map>
 #include <memory>
 #include <string>
@@ -75,23 +73,5 @@ inline bool same(const std::map<std::string, Tensor>& a, const std::map<std::str
            std::ranges::equal(x.second.bytes(), y.second.bytes());
   });
 }
-
-// A folder that is gone after the test.
-class TemporaryFolder {
- public:
-  explicit TemporaryFolder(const std::string& name)
-      : path_(std::filesystem::temp_directory_path() /
-              ("shoal_" + name + "_" + std::to_string(getpid()))) {
-    std::filesystem::create_directories(path_);
-  }
-  ~TemporaryFolder() { std::filesystem::remove_all(path_); }
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-  std::filesystem::path operator/(const std::string& name) const { return path_ / name; }
-  const std::filesystem::path& path() const { return path_; }
-
- private:
-  std::filesystem::path path_;
-};
 
 }  // namespace shoal::fit::testing

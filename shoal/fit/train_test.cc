@@ -3,7 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <filesystem>
 
+#include "shoal/base/temporary_folder.h"
 #include "shoal/data/npy.h"
 #include "shoal/fit/testing.h"
 #include "shoal/models/model.h"
@@ -36,7 +38,7 @@ class Train : public ::testing::Test {
   }
   TrainingOptions options() const {
     TrainingOptions options{.model = (folder_ / "begin.onnx").string(),
-                            .data = folder_.path(),
+                            .data = folder_,
                             .format = "npy",
                             .epochs = 5,
                             .batch = 10,
@@ -47,7 +49,8 @@ class Train : public ::testing::Test {
     return options;
   }
   std::unique_ptr<Device> device_ = make_reference_device();
-  testing::TemporaryFolder folder_{"train"};
+  const Result<TemporaryFolder> temporary_ = TemporaryFolder::make();
+  const std::filesystem::path folder_ = temporary_->path();
 };
 
 TEST_F(Train, WritesANetworkWithTheAccuracyItReports) {

@@ -3,8 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <numeric>
 
+#include "shoal/base/temporary_folder.h"
 #include "shoal/data/npy.h"
 #include "shoal/fit/testing.h"
 
@@ -36,8 +38,9 @@ class TrainingDataOf : public ::testing::Test {
     SHOAL_CHECK(write_npy(folder_ / (prefix + "images.npy"), images).ok());
     SHOAL_CHECK(write_npy(folder_ / (prefix + "labels.npy"), labels).ok());
   }
-  TrainingOptions options() const { return {.data = folder_.path(), .format = "npy", .batch = 10}; }
-  testing::TemporaryFolder folder_{"training_data"};
+  TrainingOptions options() const { return {.data = folder_, .format = "npy", .batch = 10}; }
+  const Result<TemporaryFolder> temporary_ = TemporaryFolder::make();
+  const std::filesystem::path folder_ = temporary_->path();
 };
 
 TEST_F(TrainingDataOf, AFolderWithASplitIsTheFolders) {

@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
+
+#include "shoal/base/temporary_folder.h"
 #include "shoal/fit/checkpoint.h"
 #include "shoal/fit/testing.h"
 
@@ -47,7 +50,8 @@ class Training : public ::testing::Test {
   }
 
   std::unique_ptr<Device> device_ = make_reference_device();
-  testing::TemporaryFolder folder_{"training"};
+  const Result<TemporaryFolder> temporary_ = TemporaryFolder::make();
+  const std::filesystem::path folder_ = temporary_->path();
   const std::filesystem::path checkpoint_ = folder_ / "c.safetensors";
 };
 
@@ -158,7 +162,7 @@ TEST_F(Training, WithoutACheckpointWritesNone) {
   TrainingOptions none = options();
   none.checkpoint.clear();
   EXPECT_TRUE(create(none).run().ok());
-  EXPECT_TRUE(std::filesystem::is_empty(folder_.path()));
+  EXPECT_TRUE(std::filesystem::is_empty(folder_));
 }
 
 TEST_F(Training, GoesOnForLongerThanPlanned) {
