@@ -115,9 +115,10 @@ class [[nodiscard]] Result {
 #define SHOAL_CONCAT(a, b) SHOAL_CONCAT_(a, b)
 
 // Returns from the enclosing function if `expr` (a Status) is not OK.
-#define SHOAL_TRY(expr)                                                                 \
-  do {                                                                                  \
-    if (::shoal::Status shoal_status = (expr); !shoal_status.ok()) return shoal_status; \
+#define SHOAL_TRY(expr)                                                    \
+  do {                                                                     \
+    if (::shoal::Status shoal_try_status = (expr); !shoal_try_status.ok()) \
+      return shoal_try_status;                                             \
   } while (false)
 
 // SHOAL_ASSIGN(Graph graph, read_onnx(path)): declares `graph`, or returns the error.
