@@ -163,7 +163,8 @@ void PlanStore::save(const plan::Prediction& made) const {
   remove_abandoned(file_.parent_path());
   // A new profile makes a new key, so old files are never found again and would pile up.
   remove_old(file_.parent_path());
-  static_cast<void>(write_sealed(file_, encode(made.origin).SerializeAsString(), {.durable = false}));
+  static_cast<void>(
+      write_sealed(file_, encode(made.origin).SerializeAsString(), {.durable = false}));
 }
 
 Result<std::vector<plan::Prediction>> load_or_make_plans(const fs::path& folder, const Graph& graph,

@@ -102,7 +102,7 @@ Result<std::unique_ptr<net::Transport>> Emulation::transport(const net::Identity
 }
 
 std::chrono::milliseconds lull_of(const plan::ClusterProfile& cluster, double dilation) {
-  constexpr double kMargin = 1.5;  // the last message leaves the radio some time after the answer
+  constexpr double kMargin = 1.5;   // the last message leaves the radio some time after the answer
   constexpr double kMost = 86'400;  // seconds; figures come from a file
   double last = 0;
   for (const plan::LinkProfile& link : cluster.links) {
