@@ -69,15 +69,16 @@ std::string to_json(const Preprocess& how) {
 Result<Preprocess> parse_preset(std::string_view text) {
   Preprocess how;
   JsonText json(text, "preset");
-  SHOAL_TRY(json.object([&](const std::string& key) {
+  const auto read_member = [&](const std::string& key) {
     bool known = false;
-    SHOAL_TRY(each_member(how, [&](std::string_view name, auto& value) {
+    Status status = each_member(how, [&](std::string_view name, auto& value) {
       if (name != key) return Status();
       known = true;
       return read(json, value);
-    }));
-    return known ? Status() : Status(Code::kCorrupt, "unknown setting " + key);
-  }));
+    });
+    return known ? status : Status(Code::kCorrupt, "unknown setting " + key);
+  };
+  SHOAL_TRY(json.object(read_member));
   SHOAL_TRY(json.end());
   return how;
 }

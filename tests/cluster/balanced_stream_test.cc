@@ -119,7 +119,9 @@ TEST_F(Settling, MeasuresBeforeTheFirstMoveAndAfterEach) {
   const auto steps = settle(*stream_, load_);
   ASSERT_TRUE(steps.ok()) << steps.status().message();
   EXPECT_EQ(steps->front().move, "");
-  if (steps->size() == 1) EXPECT_EQ(stream_->stages(), before);
+  if (steps->size() == 1) {
+    EXPECT_EQ(stream_->stages(), before);
+  }
   for (size_t i = 0; i < steps->size(); ++i) {
     EXPECT_GT((*steps)[i].seconds, 0);
     EXPECT_EQ((*steps)[i].move.empty(), i == 0);
