@@ -23,6 +23,13 @@ if(SHOAL_SANITIZE)
   endif()
 endif()
 
+# For tests and programs: minutes less to compile on two cores; what takes time when they run is in the
+# libraries.
+set(quickly_compiled $<$<CONFIG:Release>:-O1>)
+if(SHOAL_SANITIZE)
+  set(quickly_compiled -O0)
+endif()
+
 include(cmake/precompiled.cmake)
 
 if(SHOAL_TESTS)
@@ -38,8 +45,7 @@ function(shoal_test name)
   endif()
   add_executable(${name} ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE ${ARG_LINK} shoal_flags GTest::gtest_main)
-  # Minutes less to compile on two cores; what takes time when they run is in the libraries.
-  target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-O1> $<$<BOOL:${SHOAL_SANITIZE}>:-O0>)
+  target_compile_options(${name} PRIVATE ${quickly_compiled})
   shoal_precompile(${name} test)
   if(SHOAL_FUZZ AND slow IN_LIST ARG_LABELS)  # nobody waits for those under sanitizers
     set_target_properties(${name} PROPERTIES EXCLUDE_FROM_ALL ON)

@@ -1,7 +1,6 @@
 #include "shoal/cluster/folder.h"
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <fstream>
 #include <mutex>
