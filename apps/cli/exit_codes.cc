@@ -14,17 +14,17 @@ struct Row {
 
 using enum Exit;
 
-// clang-format off: columns.
+// clang-format off
 constexpr Row kTable[] = {
     //                        kRun      kTrain      kUseData    kConnect  kTalk
-    {Code::kInvalidArgument, {kModel, kUsage, kUsage, kNetwork, kAuth}},
-    {Code::kNotFound, {kModel, kUsage, kUsage, kUsage, kAuth}},
-    {Code::kUnsupported, {kModel, kModel, kModel, kNetwork, kNetwork}},
-    {Code::kCorrupt, {kModel, kModel, kUsage, kNetwork, kAuth}},
-    {Code::kExhausted, {kModel, kResources, kResources, kNetwork, kResources}},
-    {Code::kUnavailable, {kNetwork, kNetwork, kNetwork, kNetwork, kNetwork}},
-    {Code::kDeadline, {kTimeout, kTimeout, kTimeout, kNetwork, kTimeout}},
-    {Code::kInternal, {kModel, kDevice, kDevice, kNetwork, kDevice}},
+    {Code::kInvalidArgument, {kModel,   kUsage,     kUsage,     kNetwork, kAuth}},
+    {Code::kNotFound,        {kModel,   kUsage,     kUsage,     kUsage,   kAuth}},
+    {Code::kUnsupported,     {kModel,   kModel,     kModel,     kNetwork, kNetwork}},
+    {Code::kCorrupt,         {kModel,   kModel,     kUsage,     kNetwork, kAuth}},
+    {Code::kExhausted,       {kModel,   kResources, kResources, kNetwork, kResources}},
+    {Code::kUnavailable,     {kNetwork, kNetwork,   kNetwork,   kNetwork, kNetwork}},
+    {Code::kDeadline,        {kTimeout, kTimeout,   kTimeout,   kNetwork, kTimeout}},
+    {Code::kInternal,        {kModel,   kDevice,    kDevice,    kNetwork, kDevice}},
 };
 // clang-format on
 

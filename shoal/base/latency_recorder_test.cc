@@ -18,7 +18,7 @@ LatencyRecorder recorded(const std::vector<double>& latencies) {
 
 std::vector<double> random_latencies(size_t count) {
   std::mt19937 random(3);
-  std::lognormal_distribution<double> latency(1, 2);
+  std::lognormal_distribution<double> latency(3, 1);
   std::vector<double> all;
   for (size_t i = 0; i < count; ++i) all.push_back(latency(random));
   return all;

@@ -100,17 +100,19 @@ TEST(LayerProfile, PutsStagesOneAfterTheOther) {
   using namespace onnx::testing;
   TimedDevice device;
   auto model = parse(model_of(graph({{onnx::testing::kInput, value_info("x", kFloat, {"4"})},
+                                     {onnx::testing::kInput, value_info("z", kFloat, {"4"})},
                                      {kNode, node("Relu", {"x"}, {"r"})},
                                      {kNode, node("NonZero", {"r"}, {"n"})},
                                      {kNode, node("Transpose", {"n"}, {"t"})},
-                                     {kNode, node("GatherND", {"r", "t"}, {"g"})},
+                                     {kNode, node("GatherND", {"z", "t"}, {"g"})},
                                      {kNode, node("Neg", {"g"}, {"y"})},
                                      {kOutput, value_info("y", kFloat, {"n"})}}))
                          .bytes());
   ASSERT_TRUE(model.ok()) << model.status().message();
   auto session = Session::open(*std::move(model), device);
   ASSERT_TRUE(session.ok()) << session.status().message();
-  const auto profile = profile_layers(*session, {{"x", Tensor::of<float>({4}, {1, 0, 2, 0})}}, 1);
+  const Tensor x = Tensor::of<float>({4}, {1, 0, 2, 0});
+  const auto profile = profile_layers(*session, {{"x", x}, {"z", x}}, 1);
   ASSERT_TRUE(profile.ok()) << profile.status().message();
   EXPECT_EQ(profile->layers.front().op, "Relu");
   EXPECT_EQ(profile->layers.back().op, "Neg");

@@ -62,7 +62,7 @@ TEST_F(StragglerRaces, PauseUntilTheSlowWorkerIsDone) {
   options.times = 4;
   options.dilation = 0.5;
   ASSERT_TRUE(race_->run(options).ok());
-  EXPECT_EQ(pauses_, std::vector<double>{4 * coded_.timeline.longest_task() * 0.5});
+  ASSERT_EQ(pauses_, std::vector<double>{4 * coded_.timeline.longest_task() * 0.5});
   EXPECT_GT(pauses_[0], 0);
 }
 
