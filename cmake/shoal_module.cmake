@@ -26,9 +26,6 @@ endif()
 # For tests and programs: minutes less to compile on two cores; what takes time when they run is in the
 # libraries.
 set(quickly_compiled $<$<CONFIG:Release>:-O1>)
-if(SHOAL_SANITIZE)
-  set(quickly_compiled -O0)
-endif()
 
 include(cmake/precompiled.cmake)
 

@@ -221,6 +221,11 @@ TEST_F(Data, InputFilesAreSortedAndSpreadOverAll) {
 
 // Descriptors run out where the folder inside is opened: not even root can read it.
 TEST_F(Data, InputFilesInAFolderThatCannotBeReadAreAnError) {
+#if defined(__has_feature)
+#if __has_feature(undefined_behavior_sanitizer)
+  GTEST_SKIP() << "the sanitizer looks at objects through a pipe, which needs a descriptor";
+#endif
+#endif
   fs::create_directories(folder_ / "sub");
   write("sub/a.npy", "");
   const int next = ::open("/dev/null", O_RDONLY);
