@@ -53,9 +53,10 @@ TEST(TaskThread, DropsTasksThatHaveNotBegun) {
   constexpr int kMany = 10'000'000;  // takes seconds
   int count = 0;
   auto held = std::make_shared<int>();
+  TaskThread::Task next;  // outlives the thread, which copies it until it ends
   {
     TaskThread thread;
-    TaskThread::Task next = [&] {
+    next = [&] {
       if (++count < kMany) thread.post(next);
     };
     thread.post(next);
