@@ -3,6 +3,7 @@
 
 #include <cstdlib>
 #include <exception>
+#include <new>
 #include <stdexcept>
 
 #include "handles.h"
@@ -17,6 +18,9 @@ void* operator new(std::size_t size) {
   void* const memory = nothing_left ? nullptr : std::malloc(size);
   if (memory == nullptr) throw std::bad_alloc();
   return memory;
+}
+void* operator new(std::size_t size, const std::nothrow_t&) noexcept {
+  return nothing_left ? nullptr : std::malloc(size);
 }
 // Not inlined, or g++ takes `free` beside `new` for a mistake.
 [[gnu::noinline]] void operator delete(void* memory) noexcept { std::free(memory); }
