@@ -16,9 +16,18 @@
 
 namespace shoal::net {
 
+// What a member of a cluster may do. Certified, as names are.
+enum class Role : uint8_t {
+  kWorker,       // computes; sends pieces to workers of the same plan
+  kClient,       // asks how a worker is; deploys nothing
+  kCoordinator,  // deploys plans and measures
+  kOwner,        // coordinates, and holds the key of the authority: enrols, removes, renews
+};
+
 struct Peer {
   std::string name;     // certified where there are certificates
   std::string address;  // "192.168.1.7:7070"
+  Role role = Role::kWorker;
 };
 
 std::string to_string(const Peer& peer);  // "pi-3 (192.168.1.7:7070)"
