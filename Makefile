@@ -40,7 +40,8 @@ deb:
 	tools/deb
 
 # Optimised build by g++ with every test; sanitized build by clang with the fast ones and the
-# hostile models; then each fuzzer for twenty seconds (longer by hand: tools/fuzz 600).
+# hostile models; each fuzzer for twenty seconds (longer by hand: tools/fuzz 600); then what runs on
+# several threads under the thread sanitizer.
 test:
 	tools/setup test oracles sanitize mpi avahi docs python python-test peers
 	$(call CONFIGURE,release) -DSHOAL_TESTS=ON -DSHOAL_MPI=ON -DSHOAL_PYTHON=ON
@@ -51,6 +52,9 @@ test:
 	$(call BUILD,fuzz)
 	ctest --preset fuzz -j$(JOBS) -L 'fast|sanitize'
 	tools/fuzz 20
+	$(call CONFIGURE,tsan) -DSHOAL_TESTS=ON
+	$(call BUILD,tsan) --target threaded_tests
+	ctest --preset tsan -j$(JOBS) -L threads
 
 # The C++ tests on 64-bit ARM, by cross compiler and qemu-user.
 test-arm:

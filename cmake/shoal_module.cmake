@@ -36,6 +36,9 @@ include(cmake/precompiled.cmake)
 if(SHOAL_TESTS)
   find_package(GTest REQUIRED)
   include(GoogleTest)
+  # Programs whose code runs on several threads; `make test` runs them under the thread sanitizer.
+  set(threaded base_test session_test session_threads_test net_test emulate_test cluster_test chaos_test)
+  add_custom_target(threaded_tests)
 endif()
 
 # shoal_test(laws_test SOURCES laws_test.cc LINK shoal::ops [LABELS fast])
@@ -50,6 +53,10 @@ function(shoal_test name)
   shoal_precompile(${name} test)
   if(SHOAL_FUZZ AND slow IN_LIST ARG_LABELS)  # nobody waits for those under sanitizers
     set_target_properties(${name} PROPERTIES EXCLUDE_FROM_ALL ON)
+  endif()
+  if(name IN_LIST threaded)
+    string(APPEND ARG_LABELS -threads)  # one word: gtest_discover_tests takes no list
+    add_dependencies(threaded_tests ${name})
   endif()
   gtest_discover_tests(${name} DISCOVERY_TIMEOUT 60 PROPERTIES LABELS "${ARG_LABELS}")
 endfunction()
