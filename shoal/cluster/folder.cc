@@ -78,7 +78,8 @@ fs::path default_worker_folder() { return config_folder() / "worker"; }
 
 Result<ClusterFolder> ClusterFolder::create(const fs::path& path, net::Time now) {
   SHOAL_ASSIGN(const net::Authority authority, net::Authority::create(path, now));
-  SHOAL_ASSIGN(const net::Identity identity, authority.issue(kCoordinatorName, now));
+  SHOAL_ASSIGN(const net::Identity identity,
+               authority.issue(kCoordinatorName, now, {.role = net::Role::kOwner}));
   SHOAL_TRY(net::save(identity, path / kCoordinatorFolder));
   return ClusterFolder(path);
 }

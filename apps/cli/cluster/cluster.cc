@@ -35,6 +35,7 @@ struct Flags {
   std::string folder = cluster::default_cluster_folder().string();
   std::string listen = "127.0.0.1:7071";
   std::string address;
+  std::string role = "worker";
   int minutes = static_cast<int>(net::kInvitationLifetime.count());
   ListedWorker worker;
   bool discover = false;
@@ -66,6 +67,8 @@ Outcome invite(const Flags& flags) {
     stopped = true;
     over.notify();
   });
+  const auto role = net::parse_role(flags.role);
+  if (!role) return {Exit::kUsage, "--role is worker, coordinator or client"};
   const ClusterFolder folder(flags.folder);
   SHOAL_OR_EXIT(const net::Authority authority, Exit::kUsage, folder.authority());
   net::EnrolmentOptions options;
@@ -84,7 +87,7 @@ Outcome invite(const Flags& flags) {
   SHOAL_OR_EXIT(const std::string address, Exit::kUsage, announced(flags, enrolment->address()));
   const std::chrono::minutes lifetime(flags.minutes);
   SHOAL_OR_EXIT(const net::Token token, Exit::kUsage,
-                net::Invitations(authority).invite(address, now(), lifetime));
+                net::Invitations(authority).invite(address, now(), *role, lifetime));
   std::fprintf(stderr, "on the new device, within %d minutes:\n", flags.minutes);
   std::fprintf(stderr, "  shoal worker --listen ADDRESS:7070 --join TOKEN\n");
   std::printf("%s\n", to_string(token).c_str());
@@ -144,6 +147,8 @@ void add_cluster(Command& app, Action& action) {
   inviting->add_option("--listen", flags->listen, "Where newcomers ask: INTERFACE:PORT")
       ->capture_default_str();
   inviting->add_option("--address", flags->address, "The same as they see it: HOST:PORT");
+  inviting->add_option("--role", flags->role, "What it may do: worker, coordinator or client")
+      ->capture_default_str();
   inviting->add_option("--minutes", flags->minutes, "How long the token is good")
       ->check(in_range(1, 24 * 60))
       ->capture_default_str();

@@ -31,12 +31,13 @@ Result<std::string> random_cluster_id() {
 
 // The certificate for `key` as PEM.
 Result<std::string> certify(const Identity& authority, EVP_PKEY& key, const std::string& name,
-                            Time now, std::chrono::seconds lifetime) {
+                            Time now, const Grant& grant) {
   SHOAL_ASSIGN(const CertificatePtr own, certificate_from_pem(authority.certificate));
   SHOAL_ASSIGN(const KeyPtr secret, key_from_pem(authority.key));
-  SHOAL_ASSIGN(const CertificatePtr made,
-               make_peer_certificate(key, {.cluster = authority.cluster, .name = name},
-                                     {now - kClockTolerance, now + lifetime}, *own, *secret));
+  SHOAL_ASSIGN(
+      const CertificatePtr made,
+      make_peer_certificate(key, {.cluster = authority.cluster, .name = name, .role = grant.role},
+                            {now - kClockTolerance, now + grant.lifetime}, *own, *secret));
   return certificate_to_pem(*made);
 }
 
@@ -48,9 +49,10 @@ Result<Authority> Authority::create(const std::filesystem::path& folder, Time no
     return invalid("there is a cluster in " + folder.string() + " already");
   SHOAL_ASSIGN(const std::string id, random_cluster_id());
   SHOAL_ASSIGN(const KeyPtr key, make_key());
-  SHOAL_ASSIGN(const CertificatePtr certificate,
-               make_authority_certificate(*key, {.cluster = id, .name = "authority"},
-                                          {now - kClockTolerance, now + kAuthorityLifetime}));
+  SHOAL_ASSIGN(
+      const CertificatePtr certificate,
+      make_authority_certificate(*key, {.cluster = id, .name = "authority", .role = Role::kOwner},
+                                 {now - kClockTolerance, now + kAuthorityLifetime}));
   SHOAL_ASSIGN(const std::string key_text, key_to_pem(*key));
   SHOAL_ASSIGN(const std::string text, certificate_to_pem(*certificate));
   SHOAL_TRY(make_private_folder(folder));
@@ -76,9 +78,9 @@ std::filesystem::path Authority::record_of(const std::string& name) const {
 }
 
 Result<std::string> Authority::sign(std::string_view request, const std::string& name, Time now,
-                                    std::chrono::seconds lifetime) const {
+                                    const Grant& grant) const {
   SHOAL_ASSIGN(const KeyPtr key, key_of_request(request));
-  SHOAL_ASSIGN(std::string certificate, certify(self_, *key, name, now, lifetime));
+  SHOAL_ASSIGN(std::string certificate, certify(self_, *key, name, now, grant));
   SHOAL_TRY(make_private_folder(folder_ / kPeersFolder));
   // If two requests ask for one name at once, one of them creates the file.
   const Status recorded = write_new_text(record_of(name), certificate);
@@ -88,11 +90,10 @@ Result<std::string> Authority::sign(std::string_view request, const std::string&
   return invalid("the name " + name + " is taken in this cluster");
 }
 
-Result<Identity> Authority::issue(const std::string& name, Time now,
-                                  std::chrono::seconds lifetime) const {
+Result<Identity> Authority::issue(const std::string& name, Time now, const Grant& grant) const {
   SHOAL_ASSIGN(const KeyPtr key, make_key());
   SHOAL_ASSIGN(std::string key_text, key_to_pem(*key));
-  SHOAL_ASSIGN(std::string certificate, certify(self_, *key, name, now, lifetime));
+  SHOAL_ASSIGN(std::string certificate, certify(self_, *key, name, now, grant));
   SHOAL_TRY(make_private_folder(folder_ / kPeersFolder));
   SHOAL_TRY(write_text(record_of(name), certificate));
   return make_identity(std::move(certificate), std::move(key_text), self_.certificate);

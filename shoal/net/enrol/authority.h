@@ -9,11 +9,18 @@
 #include <utility>
 
 #include "shoal/base/status.h"
+#include "shoal/net/role.h"
 #include "shoal/net/tls/identity.h"
 
 namespace shoal::net {
 
 inline constexpr std::chrono::hours kPeerLifetime{24 * 365};
+
+// What a certificate grants beside the name.
+struct Grant {
+  Role role = Role::kWorker;
+  std::chrono::seconds lifetime = kPeerLifetime;
+};
 
 class Authority {
  public:
@@ -27,13 +34,13 @@ class Authority {
   const Fingerprint& fingerprint() const { return fingerprint_; }
   const std::filesystem::path& folder() const { return folder_; }
 
-  // The certificate, as PEM, for the key of this request. Each name is given once: a peer could
-  // otherwise be impersonated by the next one invited.
+  // The certificate, as PEM, for the key of this request. Name and role are the authority's to
+  // decide, whatever the request says. Each name is given once: a peer could otherwise be
+  // impersonated by the next one invited.
   Result<std::string> sign(std::string_view request, const std::string& name, Time now,
-                           std::chrono::seconds lifetime = kPeerLifetime) const;
+                           const Grant& grant = {}) const;
   // For a peer that the holder of the folder sets up directly; the name may have been given before.
-  Result<Identity> issue(const std::string& name, Time now,
-                         std::chrono::seconds lifetime = kPeerLifetime) const;
+  Result<Identity> issue(const std::string& name, Time now, const Grant& grant = {}) const;
 
   // The name can be given again. Certificates that bear it stay valid until they expire.
   Status forget(const std::string& name) const;

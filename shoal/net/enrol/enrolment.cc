@@ -46,7 +46,8 @@ class EnrolmentServer final : public Enrolment {
 
   Status open(std::string_view address) {
     SHOAL_ASSIGN(const auto where, listening_endpoint(address));
-    SHOAL_ASSIGN(const Identity identity, authority_.issue("authority", options_.clock()));
+    SHOAL_ASSIGN(const Identity identity,
+                 authority_.issue("authority", options_.clock(), {.role = Role::kOwner}));
     SHOAL_ASSIGN(ContextPtr context, make_enrolment_context(identity));
     TlsOptions tls;
     tls.refused = [this](const Status& why) { options_.told(why); };
@@ -54,7 +55,7 @@ class EnrolmentServer final : public Enrolment {
     Terms terms;
     terms.version = options_.version;
     // Newcomers have no certificate to judge. All share one name, and with it one quota.
-    terms.judge = [](SSL&) -> Result<std::string> { return std::string("newcomer"); };
+    terms.judge = [](SSL&) -> Result<Peer> { return Peer{"newcomer", ""}; };
     acceptance_ = std::make_shared<Acceptance>(
         service_.io(), std::shared_ptr<SSL_CTX>(std::move(context)), std::move(terms), tls);
     SHOAL_TRY(acceptance_->open(where));
@@ -124,11 +125,12 @@ class EnrolmentServer final : public Enrolment {
 
   Result<std::string> certify(const JoinRequest& request, const Binding& binding) {
     const Time now = options_.clock();
-    SHOAL_ASSIGN(const Secret secret, invitations_.look_up(request.id, now));
-    SHOAL_ASSIGN(const Proof proof, prove(secret, binding, request));
+    SHOAL_ASSIGN(const Invitation invitation, invitations_.look_up(request.id, now));
+    SHOAL_ASSIGN(const Proof proof, prove(invitation.secret, binding, request));
     if (!same(proof, request.proof)) return invalid("this token's secret is wrong");
     SHOAL_ASSIGN(std::string certificate,
-                 authority_.sign(request.request, request.name, now, options_.lifetime));
+                 authority_.sign(request.request, request.name, now,
+                                 {.role = invitation.role, .lifetime = options_.lifetime}));
     // Last, so that a token is not used up by a wrong request. Two requests with one token may both
     // come this far: one of them fails here, and its name is free again.
     const Status used = invitations_.use(request.id);

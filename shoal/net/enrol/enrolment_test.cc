@@ -27,9 +27,9 @@ class Joining : public testing::Test {
     options.told = [this](const Result<Joined>& who) { joined_.put(who); };
     enrolment_ = *serve_enrolment(cluster_.authority(), ":0", std::move(options));
   }
-  Token invite() const {
+  Token invite(Role role = Role::kWorker) const {
     const Invitations invitations(cluster_.authority());
-    return *invitations.invite(enrolment_->address(), TestCluster::now());
+    return *invitations.invite(enrolment_->address(), TestCluster::now(), role);
   }
   static void expect_refused(const Result<Identity>& result, std::string_view why) {
     ASSERT_FALSE(result.ok());
@@ -73,6 +73,18 @@ TEST_F(Joining, GivesACertificateThatOthersAccept) {
   Pair pair = connect_pair(*make_tls_transport(*identity), cluster_.transport("right"), ":0");
   EXPECT_EQ(pair.right->peer().name, "pi-1");
   EXPECT_EQ(pair.left->peer().name, "right");
+}
+
+TEST_F(Joining, GivesTheRoleOfTheInvitation) {
+  for (const Role role : {Role::kWorker, Role::kClient, Role::kCoordinator}) {
+    const auto identity = join(invite(role), std::string(to_string(role)), soon());
+    ASSERT_TRUE(identity.ok()) << identity.status().message();
+    EXPECT_EQ(identity->role, role);
+    Pair pair = connect_pair(*make_tls_transport(*identity),
+                             cluster_.transport("right", {}, Role::kOwner), ":0");
+    EXPECT_EQ(pair.right->peer().role, role);
+    EXPECT_EQ(pair.left->peer().role, Role::kOwner);
+  }
 }
 
 TEST_F(Joining, TellsTheAuthorityWhereToFindHim) {
@@ -120,7 +132,7 @@ TEST_F(Joining, NeedsAProofForThisConnection) {
   Service service;
   Terms terms;
   terms.version = kProtocolVersion;
-  terms.judge = [](SSL&) -> Result<std::string> { return std::string("authority"); };
+  terms.judge = [](SSL&) -> Result<Peer> { return Peer{"authority", ""}; };
   const std::shared_ptr<SSL_CTX> context = *make_anonymous_context();
   auto who = dial(service.io(), token.address, context, terms, soon());
   ASSERT_TRUE(who.ok()) << who.status().message();
@@ -164,7 +176,7 @@ TEST_F(Joining, GoesOnWhileOthersSayNothing) {
   Service service;
   Terms terms;
   terms.version = kProtocolVersion;
-  terms.judge = [](SSL&) -> Result<std::string> { return std::string("authority"); };
+  terms.judge = [](SSL&) -> Result<Peer> { return Peer{"authority", ""}; };
   const std::shared_ptr<SSL_CTX> context = *make_anonymous_context();
   std::vector<Introduced> silent;
   for (int i = 0; i < 40; ++i) {

@@ -32,17 +32,23 @@ Result<InvitationId> id_of(const Secret& secret);
 
 inline constexpr std::chrono::minutes kInvitationLifetime{15};
 
+struct Invitation {
+  Secret secret;
+  Role role;
+};
+
 // Kept in the authority's folder, so that all processes that hold it see the same ones.
 class Invitations {
  public:
   explicit Invitations(const Authority& authority)
       : authority_(authority), folder_(authority.folder() / "invitations") {}
 
-  Result<Token> invite(const std::string& address, Time now,
+  // Who uses the token gets this role. kInvalidArgument for an owner: who holds the folder is one.
+  Result<Token> invite(const std::string& address, Time now, Role role = Role::kWorker,
                        std::chrono::seconds lifetime = kInvitationLifetime) const;
 
-  // The secret of an invitation that can be used now.
-  Result<Secret> look_up(const InvitationId& id, Time now) const;
+  // An invitation that can be used now.
+  Result<Invitation> look_up(const InvitationId& id, Time now) const;
   // Uses the invitation up. OK for one caller only, also among several processes.
   Status use(const InvitationId& id) const;
 

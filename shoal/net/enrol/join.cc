@@ -59,11 +59,11 @@ Result<Authenticated> find_cluster(Service& service, const Token& token, Deadlin
   std::string authority;  // written on the service's thread, before dial() returns
   Terms terms;
   terms.version = version;
-  terms.judge = [&](SSL& ssl) -> Result<std::string> {
+  terms.judge = [&](SSL& ssl) -> Result<Peer> {
     SHOAL_ASSIGN(const CertificatePtr root, find_authority(ssl, token.fingerprint));
     SHOAL_TRY(check_signed_by(ssl, *root));
     SHOAL_ASSIGN(authority, certificate_to_pem(*root));
-    return std::string("authority");
+    return Peer{"authority", "", Role::kOwner};
   };
   SHOAL_ASSIGN(Introduced who, dial(service.io(), token.address,
                                     std::shared_ptr<SSL_CTX>(std::move(context)), terms, deadline));

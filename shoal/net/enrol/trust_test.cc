@@ -92,6 +92,15 @@ TEST(Identity, IsTheSameAfterItWasStored) {
   EXPECT_EQ(again->key, identity.key);
 }
 
+TEST(Identity, SaysItsRole) {
+  const TestCluster cluster;
+  for (const Role role : {Role::kWorker, Role::kClient, Role::kCoordinator, Role::kOwner})
+    EXPECT_EQ(cluster.identity("a", role).role, role);
+  for (const Role role : {Role::kWorker, Role::kOwner})
+    EXPECT_EQ(parse_role(to_string(role)), role);
+  EXPECT_FALSE(parse_role("king").has_value());
+}
+
 TEST(Identity, IsMadeOfPartsThatBelongTogether) {
   const TestCluster cluster;
   const TestCluster other;
@@ -127,10 +136,21 @@ TEST(Invitations, EndWithTheirTime) {
   const TestCluster cluster;
   const Invitations invitations(cluster.authority());
   const Time now = TestCluster::now();
-  const auto id = id_of(invitations.invite("host:1", now, 10min)->secret);
+  const auto id = id_of(invitations.invite("host:1", now, Role::kWorker, 10min)->secret);
   EXPECT_TRUE(invitations.look_up(*id, now + 9min).ok());
   const Status expired = invitations.look_up(*id, now + 10min).status();
   EXPECT_NE(expired.message().find("expired"), std::string_view::npos);
+}
+
+TEST(Invitations, SayTheRole) {
+  const TestCluster cluster;
+  const Invitations invitations(cluster.authority());
+  const Time now = TestCluster::now();
+  for (const Role role : {Role::kWorker, Role::kClient, Role::kCoordinator}) {
+    const auto id = id_of(invitations.invite("host:1", now, role)->secret);
+    EXPECT_EQ(invitations.look_up(*id, now)->role, role);
+  }
+  EXPECT_FALSE(invitations.invite("host:1", now, Role::kOwner).ok());
 }
 
 TEST(Invitations, AreGoodForOnce) {

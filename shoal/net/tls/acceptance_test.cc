@@ -52,7 +52,7 @@ class Strangers : public testing::Test {
   Result<Introduced> knock(std::shared_ptr<SSL_CTX> context, uint16_t version = kProtocolVersion) {
     Terms terms;
     terms.version = version;
-    terms.judge = [](SSL&) -> Result<std::string> { return std::string("server"); };
+    terms.judge = [](SSL&) -> Result<Peer> { return Peer{"server", ""}; };
     return dial(service_.io(), listener_->address(), std::move(context), terms, soon());
   }
   int connect_tcp(bool wait = true) const {
@@ -116,12 +116,22 @@ TEST_F(Strangers, AreNotBelievedWhereWeConnect) {
 
 TEST_F(Strangers, WhoseTimeIsOverGetNothing) {
   listen();
-  const auto old = cluster_.authority().issue("old", TestCluster::now() - 48h, 24h);
+  const auto old = cluster_.authority().issue("old", TestCluster::now() - 48h, {.lifetime = 24h});
   const auto refused = (*make_tls_transport(*old))->connect(listener_->address(), soon());
   EXPECT_EQ(refused.status().code(), Code::kInvalidArgument);
   expect_says(refused.status(), "refused us: certificate expired");
   expect_says(refusals_.wait_for(1), "certificate has expired");
   expect_service_goes_on();
+}
+
+TEST_F(Strangers, WhoTookOverAnAddressAreNoticed) {
+  listen();
+  const auto transport = cluster_.transport("client");
+  const auto other = transport->connect(listener_->address(), soon(), "kitchen");
+  EXPECT_EQ(other.status().code(), Code::kInvalidArgument);
+  expect_says(other.status(), "is server, not kitchen");
+  EXPECT_FALSE((*listener_->accept(soon()))->receive(soon()).ok()) << "nothing was sent";
+  EXPECT_TRUE(transport->connect(listener_->address(), soon(), "server").ok());
 }
 
 TEST_F(Strangers, OfAnotherVersionAreToldSo) {

@@ -1,5 +1,7 @@
-// Certificates of a cluster. The subject is O = cluster, CN = name. One level only: the authority
-// is a CA with path length 0, peers are not, so a peer's key cannot sign further certificates.
+// Certificates of a cluster. The subject is O = cluster, OU = role, CN = name. The role is a field
+// of the subject and no extension of our own: every tool that prints certificates shows it, and it
+// needs no registered number. One level only: the authority is a CA with path length 0, peers are
+// not, so a peer's key cannot sign further certificates.
 #include "shoal/net/tls/certificate.h"
 
 #include <openssl/bn.h>
@@ -39,6 +41,7 @@ bool add_name(X509_NAME& name, int field, const std::string& value) {
 bool set_subject(X509& certificate, const Subject& subject) {
   X509_NAME* name = X509_get_subject_name(&certificate);
   return name != nullptr && add_name(*name, NID_organizationName, subject.cluster) &&
+         add_name(*name, NID_organizationalUnitName, std::string(to_string(subject.role))) &&
          add_name(*name, NID_commonName, subject.name);
 }
 
@@ -97,6 +100,15 @@ Result<std::string> subject_field(X509& certificate, int field) {
   const ASN1_STRING* value = X509_NAME_ENTRY_get_data(X509_NAME_get_entry(name, at));
   return std::string(reinterpret_cast<const char*>(ASN1_STRING_get0_data(value)),
                      static_cast<size_t>(ASN1_STRING_length(value)));
+}
+
+Result<Role> role_in(X509& certificate) {
+  const X509_NAME* name = X509_get_subject_name(&certificate);
+  // Certificates of earlier releases say no role. The least is right for them.
+  if (X509_NAME_get_index_by_NID(name, NID_organizationalUnitName, -1) < 0) return Role::kWorker;
+  SHOAL_ASSIGN(const std::string text, subject_field(certificate, NID_organizationalUnitName));
+  if (const auto role = parse_role(text)) return *role;
+  return invalid("certificate gives a role that is not known here");
 }
 
 }  // namespace
@@ -213,6 +225,7 @@ Result<Subject> subject_of(X509& certificate) {
   Subject subject;
   SHOAL_ASSIGN(subject.cluster, subject_field(certificate, NID_organizationName));
   SHOAL_ASSIGN(subject.name, subject_field(certificate, NID_commonName));
+  SHOAL_ASSIGN(subject.role, role_in(certificate));
   if (!is_peer_name(subject.name)) return invalid("certificate names a peer as no peer is named");
   return subject;
 }

@@ -27,12 +27,12 @@ std::string address_of(const asio::ip::tcp::socket& socket) {
 
 }  // namespace
 
-Result<std::string> certified_name(SSL& ssl, const std::string& cluster) {
+Result<Peer> certified_peer(SSL& ssl, const std::string& cluster) {
   const CertificatePtr certificate(SSL_get1_peer_certificate(&ssl));
   if (certificate == nullptr) return invalid("showed no certificate");
   SHOAL_ASSIGN(Subject subject, subject_of(*certificate));
   if (subject.cluster != cluster) return invalid("belongs to another cluster");
-  return std::move(subject.name);
+  return Peer{std::move(subject.name), "", subject.role};
 }
 
 Handshake::Handshake(asio::io_context& io, asio::ip::tcp::socket socket, SSL_CTX& context,
@@ -76,9 +76,9 @@ Result<std::optional<Socket::For>> Handshake::advance() {
     SHOAL_ASSIGN(const auto next, stream_->shake_hands());
     if (next) return next;
     tls_done_ = true;
-    peer_.address = address_;
     // Before our hello: a peer that is refused learns nothing further.
-    SHOAL_ASSIGN(peer_.name, terms_.judge(stream_->ssl()));
+    SHOAL_ASSIGN(peer_, terms_.judge(stream_->ssl()));
+    peer_.address = address_;
     SHOAL_TRY(say_hello());
   }
   while (heard_ < hello_.size()) {

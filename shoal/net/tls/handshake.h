@@ -18,13 +18,13 @@
 namespace shoal::net {
 
 struct Terms {
-  // The name of the peer, or the reason to refuse it. Called when TLS is established.
-  std::function<Result<std::string>(SSL&)> judge;
+  // Name and role of the peer, or the reason to refuse it. Called when TLS is established.
+  std::function<Result<Peer>(SSL&)> judge;
   uint16_t version = 0;
 };
 
-// The name in the peer's certificate, which TLS has verified. Fails for another cluster.
-Result<std::string> certified_name(SSL& ssl, const std::string& cluster);
+// Name and role in the peer's certificate, which TLS has verified. Fails for another cluster.
+Result<Peer> certified_peer(SSL& ssl, const std::string& cluster);
 
 struct Introduced {
   std::unique_ptr<TlsStream> stream;

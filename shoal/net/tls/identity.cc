@@ -28,7 +28,7 @@ Result<Identity> make_identity(std::string certificate, std::string key, std::st
   if (!signed_by_root) return invalid("certificate is not signed by this authority");
   SHOAL_ASSIGN(Subject subject, subject_of(*own));
   return Identity{std::move(subject.name), std::move(subject.cluster), std::move(certificate),
-                  std::move(key), std::move(authority)};
+                  std::move(key),          std::move(authority),       subject.role};
 }
 
 Result<Fingerprint> authority_fingerprint(const Identity& identity) {

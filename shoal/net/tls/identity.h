@@ -9,6 +9,7 @@
 #include <string>
 
 #include "shoal/base/status.h"
+#include "shoal/net/role.h"
 
 namespace shoal::net {
 
@@ -16,14 +17,15 @@ using Time = std::chrono::system_clock::time_point;
 using Fingerprint = std::array<std::byte, 32>;  // SHA-256 of a certificate
 
 struct Identity {
-  std::string name;         // of this peer
-  std::string cluster;      // id, the same for all peers of a cluster
-  std::string certificate;  // says both, signed by the authority
-  std::string key;          // secret
-  std::string authority;    // the certificate by which others are judged
+  std::string name;           // of this peer
+  std::string cluster;        // id, the same for all peers of a cluster
+  std::string certificate;    // says both, signed by the authority
+  std::string key;            // secret
+  std::string authority;      // the certificate by which others are judged
+  Role role = Role::kWorker;  // as certified
 };
 
-// Checks that the parts belong together, and reads name and cluster from the certificate.
+// Checks that the parts belong together, and reads name, cluster and role from the certificate.
 Result<Identity> make_identity(std::string certificate, std::string key, std::string authority);
 
 // The fingerprint by which a token can be matched with this identity's cluster.

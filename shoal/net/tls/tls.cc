@@ -79,7 +79,7 @@ Result<std::unique_ptr<Transport>> make_tls_transport(const Identity& identity,
   shared->heartbeats = std::make_shared<HeartbeatTimer>(options.channel.beat);
   shared->context = std::move(context);
   shared->terms.judge = [cluster = identity.cluster](SSL& ssl) {
-    return certified_name(ssl, cluster);
+    return certified_peer(ssl, cluster);
   };
   shared->terms.version = options.version;
   shared->options = std::move(options);
