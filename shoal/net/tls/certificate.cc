@@ -5,12 +5,17 @@
 #include "shoal/net/tls/certificate.h"
 
 #include <openssl/bn.h>
+#include <openssl/core_names.h>
 #include <openssl/pem.h>
 #include <openssl/x509v3.h>
 
 #include <algorithm>
+#include <array>
+#include <ctime>
 #include <limits>
 #include <memory>
+
+#include "shoal/net/hex.h"
 
 namespace shoal::net {
 namespace {
@@ -228,6 +233,56 @@ Result<Subject> subject_of(X509& certificate) {
   SHOAL_ASSIGN(subject.role, role_in(certificate));
   if (!is_peer_name(subject.name)) return invalid("certificate names a peer as no peer is named");
   return subject;
+}
+
+Result<Fingerprint> fingerprint_of(EVP_PKEY& key) {
+  // By coordinates: the same key has several encodings, and a removed peer could choose another.
+  std::array<unsigned char, 64> point{};
+  int filled = 0;
+  for (const char* coordinate : {OSSL_PKEY_PARAM_EC_PUB_X, OSSL_PKEY_PARAM_EC_PUB_Y}) {
+    BIGNUM* number = nullptr;
+    if (EVP_PKEY_get_bn_param(&key, coordinate, &number) != 1) break;
+    const int bytes = BN_bn2binpad(number, point.data() + filled, 32);
+    BN_free(number);
+    if (bytes != 32) break;
+    filled += bytes;
+  }
+  Fingerprint print;
+  unsigned size = 0;
+  if (filled != static_cast<int>(point.size()) ||
+      EVP_Digest(point.data(), point.size(), reinterpret_cast<unsigned char*>(print.data()), &size,
+                 EVP_sha256(), nullptr) != 1 ||
+      size != print.size())
+    return failed("cannot take the fingerprint of a key");
+  return print;
+}
+
+Result<CertificateId> id_of(X509& certificate) {
+  const ASN1_INTEGER* serial = X509_get0_serialNumber(&certificate);
+  EVP_PKEY* key = X509_get0_pubkey(&certificate);
+  if (serial == nullptr || key == nullptr) return failed("a certificate has no serial or no key");
+  CertificateId id;
+  id.serial = to_hex({reinterpret_cast<const std::byte*>(ASN1_STRING_get0_data(serial)),
+                      static_cast<size_t>(ASN1_STRING_length(serial))});
+  SHOAL_ASSIGN(id.key, fingerprint_of(*key));
+  return id;
+}
+
+Result<Validity> validity_of(X509& certificate) {
+  std::tm from{};
+  std::tm to{};
+  if (ASN1_TIME_to_tm(X509_get0_notBefore(&certificate), &from) != 1 ||
+      ASN1_TIME_to_tm(X509_get0_notAfter(&certificate), &to) != 1)
+    return failed("cannot read the dates of a certificate");
+  return Validity{std::chrono::system_clock::from_time_t(::timegm(&from)),
+                  std::chrono::system_clock::from_time_t(::timegm(&to))};
+}
+
+Standing standing_of(const Validity& validity, Time now) {
+  if (now >= validity.to) return Standing::kExpired;
+  // As late as leaves a month of three for an owner who is away.
+  return now < validity.from + (validity.to - validity.from) / 3 * 2 ? Standing::kGood
+                                                                     : Standing::kDue;
 }
 
 Result<Fingerprint> fingerprint_of(X509& certificate) {

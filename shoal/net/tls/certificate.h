@@ -52,5 +52,24 @@ Result<CertificatePtr> make_peer_certificate(EVP_PKEY& key, const Subject& subje
 Result<Subject> subject_of(X509& certificate);
 
 Result<Fingerprint> fingerprint_of(X509& certificate);  // SHA-256 of its DER
+// SHA-256 of the point that a public key on P-256 is, however the key was encoded.
+Result<Fingerprint> fingerprint_of(EVP_PKEY& key);
+
+// What tells a certificate from all others, and its key from all other keys.
+struct CertificateId {
+  std::string serial;  // hex
+  Fingerprint key{};
+};
+Result<CertificateId> id_of(X509& certificate);
+
+Result<Validity> validity_of(X509& certificate);
+
+// What to do about a certificate.
+enum class Standing {
+  kGood,
+  kDue,      // two thirds of its time are over: it is to be renewed
+  kExpired,  // too late to be renewed by itself
+};
+Standing standing_of(const Validity& validity, Time now);
 
 }  // namespace shoal::net
