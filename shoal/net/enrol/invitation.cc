@@ -1,6 +1,7 @@
-// Invitations as files: one for each, named by the id, with the expiry and the secret. Using one up
-// is a rename, which is atomic: of two processes, one succeeds. The file of a used one stays until
-// it expires, for a better message. The id is a prefix of the secret's hash and does not reveal it.
+// Invitations as files: one for each, named by the id, with the expiry and the secret. A claim is a
+// second file, made exclusively: of two processes, one succeeds. Using one up is a rename. The file
+// of a used one stays until it expires, for a better message. The id is a prefix of the secret's
+// hash and does not reveal it.
 #include "shoal/net/enrol/invitation.h"
 
 #include <openssl/evp.h>
@@ -28,6 +29,7 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view kPrefix = "shoal1";
 constexpr const char* kUsed = ".used";
+constexpr const char* kClaimed = ".claimed";
 
 std::vector<std::string_view> split(std::string_view text, char at) {
   std::vector<std::string_view> parts;
@@ -140,6 +142,20 @@ Result<Invitation> Invitations::look_up(const InvitationId& id, Time now) const 
   return record->invitation;
 }
 
+Status Invitations::claim(const InvitationId& id, const Fingerprint& key) const {
+  const fs::path file = file_of(id) += kClaimed;
+  const std::string claimant = to_hex(key) + "\n";
+  const Status made = write_new_text(file, claimant);
+  if (made.code() != Code::kInvalidArgument) return made;
+  SHOAL_ASSIGN(const std::string first, read_text(file));
+  return first == claimant ? Status() : invalid("this token has been used; ask for another");
+}
+
+void Invitations::give_up(const InvitationId& id) const {
+  std::error_code ignored;
+  fs::remove(file_of(id) += kClaimed, ignored);
+}
+
 Status Invitations::use(const InvitationId& id) const {
   // Only one of two concurrent callers finds the file.
   if (std::rename(file_of(id).c_str(), (file_of(id) += kUsed).c_str()) == 0) {
@@ -156,7 +172,10 @@ void Invitations::forget_expired(Time now) const {
   for (const fs::path& file : *files) {
     const auto text = read_text(file);
     const auto record = text.ok() ? parse_record(*text) : std::nullopt;
-    if (record && record->expires <= seconds_since_1970(now)) fs::remove(file, ignored);
+    if (!record || record->expires > seconds_since_1970(now)) continue;
+    fs::remove(file, ignored);
+    fs::path claim = file;
+    fs::remove(claim.replace_extension(kClaimed), ignored);
   }
 }
 

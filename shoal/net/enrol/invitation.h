@@ -49,7 +49,11 @@ class Invitations {
 
   // An invitation that can be used now.
   Result<Invitation> look_up(const InvitationId& id, Time now) const;
-  // Uses the invitation up. OK for one caller only, also among several processes.
+  // Binds the invitation to the key that asks first, also among several processes. That key may ask
+  // again, because the answer may have been lost; any other is refused.
+  Status claim(const InvitationId& id, const Fingerprint& key) const;
+  void give_up(const InvitationId& id) const;  // the claim; any key may ask again
+  // Uses the invitation up: the answer has arrived.
   Status use(const InvitationId& id) const;
 
  private:

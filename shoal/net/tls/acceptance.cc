@@ -84,10 +84,10 @@ void Acceptance::take(tcp::socket socket) {
   boost::system::error_code gone;
   std::string host = socket.remote_endpoint(gone).address().to_string();
   const auto context = context_();  // the handshake's TLS object keeps it
-  const auto at = strangers_.insert(strangers_.end(),
-                                    {std::make_shared<Handshake>(io_, std::move(socket), *context,
-                                                                 TlsStream::Side::kServer, terms_),
-                                     std::move(host)});
+  const auto at = strangers_.insert(
+      strangers_.end(), Stranger{std::make_shared<Handshake>(io_, std::move(socket), *context,
+                                                             TlsStream::Side::kServer, terms_),
+                                 std::move(host)});
   const auto stranger = at->handshake;
   stranger->start(after(options_.handshake),
                   [self = shared_from_this(), at](Result<Introduced> result) {

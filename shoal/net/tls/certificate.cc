@@ -278,6 +278,11 @@ Result<Validity> validity_of(X509& certificate) {
                   std::chrono::system_clock::from_time_t(::timegm(&to))};
 }
 
+Result<Validity> validity_of(const Identity& identity) {
+  SHOAL_ASSIGN(const CertificatePtr own, certificate_from_pem(identity.certificate));
+  return validity_of(*own);
+}
+
 Standing standing_of(const Validity& validity, Time now) {
   if (now >= validity.to) return Standing::kExpired;
   // As late as leaves a month of three for an owner who is away.

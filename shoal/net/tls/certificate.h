@@ -63,6 +63,7 @@ struct CertificateId {
 Result<CertificateId> id_of(X509& certificate);
 
 Result<Validity> validity_of(X509& certificate);
+Result<Validity> validity_of(const Identity& identity);
 
 // What to do about a certificate.
 enum class Standing {

@@ -58,17 +58,21 @@ std::string body_of(const std::string& cluster, uint64_t counter,
   std::ostringstream text;
   text << kTitle << " " << cluster << " " << counter << "\n";
   for (const DeniedPeer& peer : peers)
-    text << peer.name << " " << peer.id.serial << " " << to_hex(peer.id.key) << " " << peer.until
-         << "\n";
+    text << peer.name << " " << to_string(peer.role) << " " << peer.id.serial << " "
+         << to_hex(peer.id.key) << " " << peer.until << "\n";
   return text.str();
 }
 
 bool parse_peer(const std::string& line, DeniedPeer& peer) {
   std::istringstream words(line);
-  std::string key, more;
-  if (!(words >> peer.name >> peer.id.serial >> key >> peer.until) || words >> more) return false;
+  std::string role, key, more;
+  if (!(words >> peer.name >> role >> peer.id.serial >> key >> peer.until) || words >> more)
+    return false;
   const auto bytes = from_hex(key);
-  if (!bytes || bytes->size() != peer.id.key.size() || !is_peer_name(peer.name)) return false;
+  const auto known = parse_role(role);
+  if (!bytes || bytes->size() != peer.id.key.size() || !known || !is_peer_name(peer.name))
+    return false;
+  peer.role = *known;
   std::ranges::copy(*bytes, peer.id.key.begin());
   return true;
 }

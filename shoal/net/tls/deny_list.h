@@ -17,6 +17,7 @@ namespace shoal::net {
 
 struct DeniedPeer {
   std::string name;
+  Role role = Role::kWorker;
   // Both are denied. The key as well, so that a certificate for the same key does not help.
   CertificateId id;
   int64_t until = 0;  // when the certificate ends, in seconds since 1970; needless after that

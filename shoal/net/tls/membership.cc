@@ -69,10 +69,7 @@ std::shared_ptr<const DenyList> Membership::denied() const {
   return denied_;
 }
 
-Result<Validity> Membership::validity() const {
-  SHOAL_ASSIGN(const CertificatePtr own, certificate_from_pem(identity().certificate));
-  return validity_of(*own);
-}
+Result<Validity> Membership::validity() const { return validity_of(identity()); }
 
 Status Membership::renew(std::string certificate) {
   const std::lock_guard alone(changing_);
@@ -85,9 +82,8 @@ Status Membership::show(std::string certificate) {
   SHOAL_ASSIGN(Identity renewed, make_identity(std::move(certificate), old.key, old.authority));
   if (renewed.name != old.name || renewed.cluster != old.cluster || renewed.role != old.role)
     return invalid("the certificate is not for this peer");
-  SHOAL_ASSIGN(const CertificatePtr parsed, certificate_from_pem(renewed.certificate));
-  SHOAL_ASSIGN(const Validity offered, validity_of(*parsed));
-  SHOAL_ASSIGN(const Validity known, validity());
+  SHOAL_ASSIGN(const Validity offered, validity_of(renewed));
+  SHOAL_ASSIGN(const Validity known, validity_of(old));
   if (offered.to <= known.to) return {};
   SHOAL_ASSIGN(ContextPtr context, make_tls_context(renewed));
   if (!options_.folder.empty()) SHOAL_TRY(save_certificate(renewed, options_.folder));
