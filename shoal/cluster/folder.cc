@@ -13,6 +13,7 @@
 #include "shoal/net/address.h"
 #include "shoal/net/folder_lock.h"
 #include "shoal/net/tls/certificate.h"
+#include "shoal/net/tls/membership.h"
 
 namespace shoal::cluster {
 namespace {
@@ -84,7 +85,9 @@ Result<net::Identity> ClusterFolder::coordinator(net::Time now) const {
     SHOAL_ASSIGN(const net::Validity validity, net::validity_of(*known));
     if (net::standing_of(validity, now) == net::Standing::kGood) return known;
   }
-  return certify_coordinator(known, now);
+  auto certified = certify_coordinator(known, now);
+  // What there is may do, where the authority cannot be used: others decide whether it has expired.
+  return certified.ok() || !known.ok() ? certified : known;
 }
 
 Result<std::shared_ptr<net::Membership>> ClusterFolder::membership() const {

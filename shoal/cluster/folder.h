@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -12,7 +13,10 @@
 #include "shoal/cluster/listed_worker.h"
 #include "shoal/net/enrol/authority.h"
 #include "shoal/net/tls/identity.h"
-#include "shoal/net/tls/membership.h"
+
+namespace shoal::net {
+class Membership;
+}  // namespace shoal::net
 
 namespace shoal::cluster {
 

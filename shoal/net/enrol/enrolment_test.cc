@@ -168,7 +168,7 @@ TEST_F(Joining, RefusesANameThatIsTakenAndKeepsTheToken) {
 TEST_F(Joining, TellsVersionsApart) {
   const auto refused = join(invite(), "pi-1", soon(), {.version = 7});
   EXPECT_EQ(refused.status().code(), Code::kUnsupported);
-  expect_refused(refused, "speaks version 1 of the protocol and this is version 7");
+  expect_refused(refused, "speaks version 2 of the protocol and this is version 7");
   expect_service_goes_on();
 }
 

@@ -141,7 +141,7 @@ TEST_F(Strangers, OfAnotherVersionAreToldSo) {
   const auto transport = cluster_.transport("newer", options);
   const auto refused = transport->connect(listener_->address(), soon());
   EXPECT_EQ(refused.status().code(), Code::kUnsupported);
-  expect_says(refused.status(), "server speaks version 1 of the protocol and this is version 7");
+  expect_says(refused.status(), "server speaks version 2 of the protocol and this is version 7");
   expect_says(refusals_.wait_for(1), "newer speaks version 7 of the protocol");
   expect_service_goes_on();
 }

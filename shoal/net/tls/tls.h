@@ -9,10 +9,11 @@
 
 #include "shoal/net/stream.h"
 #include "shoal/net/tls/identity.h"
-#include "shoal/net/tls/membership.h"
 #include "shoal/net/transport.h"
 
 namespace shoal::net {
+
+class Membership;
 
 inline constexpr uint16_t kProtocolVersion = 2;
 
