@@ -7,8 +7,10 @@
 #include <mutex>
 
 #include "shoal/net/channel/framed_channel.h"
+#include "shoal/net/endpoint.h"
 #include "shoal/net/enrol/enrolment_wire.h"
 #include "shoal/net/test_peers.h"
+#include "shoal/net/tls/acceptance.h"
 #include "shoal/net/tls/certificate.h"
 #include "shoal/net/tls/dial.h"
 #include "shoal/net/tls/service.h"
@@ -99,6 +101,41 @@ TEST_F(Joining, WorksOncePerToken) {
   EXPECT_TRUE(join(token, "pi-1", soon()).ok());
   expect_refused(join(token, "pi-2", soon()), "has been used");
   expect_service_goes_on();
+}
+
+// A power cut, a full disk or a lost connection between the answer and its arrival.
+TEST_F(Joining, CanBeRepeatedUntilTheNewcomerHasItsIdentity) {
+  const Token token = invite();
+  std::string first;
+  JoinOptions options;
+  options.key = *key_to_pem(**make_key());
+  options.keep = [&](const Identity& identity, const std::string&) {
+    first = identity.certificate;
+    return Status(Code::kExhausted, "the disk is full");
+  };
+  EXPECT_EQ(join(token, "pi-1", soon(), options).status().code(), Code::kExhausted);
+  expect_refused(join(token, "pi-2", soon()), "has been used");
+  options.keep = nullptr;
+  const auto again = join(token, "pi-1", soon(), options);
+  ASSERT_TRUE(again.ok()) << again.status().message();
+  EXPECT_EQ(again->certificate, first);
+  EXPECT_EQ(joined_.address_of("pi-1"), "");
+  expect_refused(join(token, "pi-1", soon(), options), "has been used");
+}
+
+TEST_F(Joining, IsNotOfferedByOtherMembers) {
+  Service service;
+  Terms terms;
+  terms.version = kProtocolVersion;
+  terms.judge = [](SSL&) -> Result<Peer> { return Peer{"newcomer", ""}; };
+  const std::shared_ptr<SSL_CTX> context = *make_enrolment_context(cluster_.identity("spy"));
+  const auto spy = std::make_shared<Acceptance>(
+      service.io(), [context] { return context; }, terms, TlsOptions{});
+  ASSERT_TRUE(spy->open(*listening_endpoint(":0")).ok());
+  Token token = invite();
+  token.address = spy->address();
+  expect_refused(join(token, "pi-1", soon()), "is spy and not the authority");
+  spy->close();
 }
 
 TEST_F(Joining, WorksForOneOfManyWhoTryAtOnce) {

@@ -55,8 +55,13 @@ class Strangers : public testing::Test {
     terms.judge = [](SSL&) -> Result<Peer> { return Peer{"server", ""}; };
     return dial(service_.io(), listener_->address(), std::move(context), terms, soon());
   }
-  int connect_tcp(bool wait = true) const {
+  int connect_tcp(bool wait = true, in_addr_t from = INADDR_LOOPBACK) const {
     const int fd = ::socket(AF_INET, SOCK_STREAM | (wait ? 0 : SOCK_NONBLOCK), 0);
+    sockaddr_in source{};
+    source.sin_family = AF_INET;
+    source.sin_addr.s_addr = htonl(from);
+    if (from != INADDR_LOOPBACK)
+      EXPECT_EQ(::bind(fd, reinterpret_cast<sockaddr*>(&source), sizeof source), 0);
     sockaddr_in address{};
     address.sin_family = AF_INET;
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
@@ -191,6 +196,22 @@ TEST_F(Strangers, InThousandsLeaveRoomForFriends) {
   EXPECT_EQ(why.code(), Code::kExhausted);
   expect_service_goes_on();
   for (const int fd : idle) ::close(fd);
+}
+
+TEST_F(Strangers, OfOneHostDisplaceEachOtherOnly) {
+  TlsOptions options;
+  options.handshake = 1h;
+  options.max_strangers = 8;
+  listen(options);
+  const int slow = connect_tcp();
+  constexpr in_addr_t kFlooding = INADDR_LOOPBACK + 1;
+  std::vector<int> flood;
+  for (int i = 0; i < 40; ++i) flood.push_back(connect_tcp(true, kFlooding));
+  expect_says(refusals_.wait_for(40 - 7), "127.0.0.2");
+  char byte = 0;
+  EXPECT_EQ(::recv(slow, &byte, 1, MSG_DONTWAIT), -1) << "it was cut off for others";
+  ::close(slow);
+  for (const int fd : flood) ::close(fd);
 }
 
 TEST_F(Strangers, WhoSendNoFramesAreCutOffAndNamed) {
