@@ -74,8 +74,7 @@ Outcome invite(const Flags& flags) {
     stopped = true;
     over.notify();
   });
-  const auto role = net::parse_role(flags.role);
-  if (!role) return {Exit::kUsage, "--role is worker, coordinator or client"};
+  const auto role = net::parse_role(flags.role);  // --role takes nothing else
   const ClusterFolder folder(flags.folder);
   SHOAL_OR_EXIT(const net::Authority authority, Exit::kUsage, folder.authority());
   net::EnrolmentOptions options;
@@ -185,7 +184,8 @@ void add_cluster(Command& app, Action& action) {
   inviting->add_option("--listen", flags->listen, "Where newcomers ask: INTERFACE:PORT")
       ->capture_default_str();
   inviting->add_option("--address", flags->address, "The same as they see it: HOST:PORT");
-  inviting->add_option("--role", flags->role, "What it may do: worker, coordinator or client")
+  inviting->add_option("--role", flags->role, "What it may do")
+      ->check(one_of({"worker", "coordinator", "client"}))
       ->capture_default_str();
   inviting->add_option("--minutes", flags->minutes, "How long the token is good")
       ->check(in_range(1, 24 * 60))
