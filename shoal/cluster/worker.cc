@@ -282,6 +282,22 @@ Status Worker::rejoin(const ChannelPtr& channel, const message::Rejoin& rejoin) 
   return send(*channel, reply);
 }
 
+// A coordinator that connected before somebody was removed makes no new connection by which it
+// would learn of it. So it is told when it sends the next request.
+Status Worker::tell_removed(const ChannelPtr& coordinator) {
+  if (options_.membership == nullptr) return {};
+  const auto list = options_.membership->denied();
+  {
+    const std::lock_guard lock(mutex_);
+    uint64_t& told = channels_[coordinator].told;
+    if (list->counter() <= told) return {};
+    told = list->counter();
+  }
+  message::Message message;
+  message.mutable_deny_list()->set_text(list->text());
+  return send(*coordinator, message);
+}
+
 // Drops pieces of plans that are over or not started: a sender may not know it yet.
 Status Worker::take_piece(const ChannelPtr& channel, const message::Data& data,
                           const net::Frame& frame) {
@@ -290,7 +306,9 @@ Status Worker::take_piece(const ChannelPtr& channel, const message::Data& data,
   hit_fault_point(channel == worker_plan->coordinator() ? FaultPoint::kInputArrives
                                                         : FaultPoint::kPieceArrives);
   SHOAL_TRY(worker_plan->take(data, frame));
-  if (channel != worker_plan->coordinator()) {
+  if (channel == worker_plan->coordinator()) {
+    SHOAL_TRY(tell_removed(channel));
+  } else {
     const std::lock_guard lock(mutex_);
     // Remembered so that forget() can say which plans a broken connection concerns.
     channels_[channel].plans.insert(data.plan());

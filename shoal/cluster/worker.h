@@ -66,6 +66,7 @@ class Worker {
   Status measure(const ChannelPtr& channel, const message::Measure& measure,
                  const net::Frame& frame);
   Status tell(const ChannelPtr& channel);
+  Status tell_removed(const ChannelPtr& coordinator);
   Status take_piece(const ChannelPtr& channel, const message::Data& data, const net::Frame& frame);
   void forget(const ChannelPtr& channel);
   void release(WorkerPlanPtr worker_plan);
@@ -87,6 +88,7 @@ class Worker {
   struct Visitor {
     uint64_t epoch = 0;        // of a coordinator that is in charge alone
     std::set<uint64_t> plans;  // plans of which it has sent pieces, as another worker
+    uint64_t told = 0;         // counter of the deny list that it was sent, as a coordinator
   };
   std::map<ChannelPtr, Visitor> channels_;
   Epoch epoch_;  // the latest

@@ -13,4 +13,6 @@ Result<std::shared_ptr<Channel>> Transport::connect(std::string_view address, De
   return invalid(std::string(address) + " is " + found + ", not " + printable(expected_name));
 }
 
+Status Transport::learn(std::string_view) { return {}; }
+
 }  // namespace shoal::net

@@ -73,6 +73,9 @@ class Transport {
   Result<std::shared_ptr<Channel>> connect(std::string_view address, Deadline deadline,
                                            std::string_view expected_name);
   virtual Result<std::unique_ptr<Listener>> listen(std::string_view address) = 0;
+  // Takes a list of removed members (tls/deny_list.h) that a peer has sent over an open channel.
+  // Handshakes exchange it by themselves. Does nothing where there are no certificates.
+  virtual Status learn(std::string_view deny_list);
 };
 
 class Decorator;

@@ -60,8 +60,9 @@ class Strangers : public testing::Test {
     sockaddr_in source{};
     source.sin_family = AF_INET;
     source.sin_addr.s_addr = htonl(from);
-    if (from != INADDR_LOOPBACK)
+    if (from != INADDR_LOOPBACK) {
       EXPECT_EQ(::bind(fd, reinterpret_cast<sockaddr*>(&source), sizeof source), 0);
+    }
     sockaddr_in address{};
     address.sin_family = AF_INET;
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
@@ -102,7 +103,9 @@ TEST_F(Strangers, WithoutACertificateGetNothing) {
 TEST_F(Strangers, OfAnotherClusterGetNothing) {
   listen();
   const TestCluster other;
-  const auto refused = knock(*make_enrolment_context(other.identity("spy")));
+  std::shared_ptr<SSL_CTX> context = *make_tls_context(other.identity("spy"));
+  SSL_CTX_set_verify(context.get(), SSL_VERIFY_NONE, nullptr);
+  const auto refused = knock(context);
   EXPECT_EQ(refused.status().code(), Code::kInvalidArgument);
   expect_says(refused.status(), "refused us: ");
   expect_says(refusals_.wait_for(1), "its certificate is refused");

@@ -93,6 +93,10 @@ class TlsTransport final : public Transport {
     return std::unique_ptr<Listener>(std::make_unique<TlsListener>(shared_, std::move(acceptance)));
   }
 
+  Status learn(std::string_view deny_list) override {
+    return shared_->options.membership->take(deny_list);
+  }
+
  private:
   const std::shared_ptr<Shared> shared_;
 };
