@@ -96,7 +96,13 @@ Result<std::shared_ptr<net::Membership>> ClusterFolder::membership() const {
   // The owner's commands change the authority's list while others coordinate.
   const fs::path list = (net::Authority::is_in(path_) ? path_ : own) / kDenyListFile;
   return net::Membership::make(std::move(identity),
-                               {.folder = own, .deny_list = list, .shared = true});
+                               {.folder = own,
+                                .deny_list = list,
+                                .shared = true,
+                                .renewed = [self = *this](net::Time now) -> Result<std::string> {
+                                  SHOAL_ASSIGN(net::Identity renewed, self.coordinator(now));
+                                  return std::move(renewed.certificate);
+                                }});
 }
 
 Result<std::vector<ListedWorker>> ClusterFolder::workers() const {
@@ -152,7 +158,7 @@ Status ClusterFolder::remove(const std::string& name, net::Time now) const {
 
 Result<std::vector<MemberState>> ClusterFolder::members() const {
   SHOAL_ASSIGN(const net::Authority authority, this->authority());
-  SHOAL_ASSIGN(const std::vector<net::Member> known, authority.members());
+  SHOAL_ASSIGN(const std::vector<net::Member> known, net::Authority::members_in(path_));
   SHOAL_ASSIGN(const net::DenyList denied, authority.denied());
   std::vector<MemberState> members;
   for (const net::Member& member : known)

@@ -1,7 +1,6 @@
 #include "shoal/cluster/member_upkeep.h"
 
 #include <algorithm>
-#include <optional>
 #include <set>
 
 #include "messages.pb.h"
@@ -12,9 +11,9 @@ namespace shoal::cluster {
 namespace {
 
 // The names of members to renew now.
-std::set<std::string> due_members(const net::Authority& authority, const UpkeepOptions& options) {
+std::set<std::string> due_members(const ClusterFolder& folder, const UpkeepOptions& options) {
   std::set<std::string> due;
-  const auto members = authority.members();
+  const auto members = net::Authority::members_in(folder.path());
   if (!members.ok()) return due;
   for (const net::Member& member : *members) {
     // Who has expired cannot be reached, but its clock may be behind: trying costs nothing.
@@ -44,9 +43,8 @@ std::vector<MemberVisit> visit_workers(const ClusterFolder& folder,
   std::vector<ListedWorker> visited = workers;
   if (!options.only.empty())
     std::erase_if(visited, [&](const ListedWorker& one) { return one.name != options.only; });
-  std::optional<net::Authority> authority;
-  if (auto opened = folder.authority(); opened.ok()) authority = *std::move(opened);
-  const auto due = authority ? due_members(*authority, options) : std::set<std::string>();
+  const auto due = due_members(folder, options);
+  const auto authority = folder.authority();
   const auto greeted = connect_to_all(visited, transport, /*epoch=*/0, options.deadline);
   std::vector<MemberVisit> visits;
   for (size_t i = 0; i < visited.size(); ++i) {
@@ -55,7 +53,8 @@ std::vector<MemberVisit> visit_workers(const ClusterFolder& folder,
     if (!greeted[i].ok()) continue;
     visit.refused = greeted[i]->info.refused;
     if (!due.contains(visit.name)) continue;
-    visit.status = renew(*greeted[i]->channel, visit.name, *authority, options.now);
+    visit.status = authority.ok() ? renew(*greeted[i]->channel, visit.name, *authority, options.now)
+                                  : authority.status();
     visit.renewed = visit.status.ok();
   }
   return visits;
@@ -63,10 +62,9 @@ std::vector<MemberVisit> visit_workers(const ClusterFolder& folder,
 
 void renew_due_workers(const ClusterFolder& folder, net::Transport& transport) {
   const UpkeepOptions options;
-  const auto authority = folder.authority();
   const auto workers = folder.workers();
-  if (!authority.ok() || !workers.ok()) return;
-  const auto due = due_members(*authority, options);
+  if (!workers.ok() || !net::Authority::is_in(folder.path())) return;
+  const auto due = due_members(folder, options);
   std::vector<ListedWorker> to_visit = *workers;
   std::erase_if(to_visit, [&](const ListedWorker& one) { return !due.contains(one.name); });
   if (!to_visit.empty()) (void)visit_workers(folder, to_visit, transport, options);

@@ -5,11 +5,12 @@
 
 #include <mutex>
 
-#include "shoal/cluster/worker.h"
-#include "shoal/device/device.h"
+#include "here.h"
+#include "random_plan.h"
 #include "shoal/net/test_peers.h"
 #include "shoal/net/tls/membership.h"
 #include "shoal/net/tls/tls.h"
+#include "shoal/plan/search/subset.h"
 
 namespace shoal::cluster {
 namespace {
@@ -111,6 +112,33 @@ TEST_F(Upkeep, TellsAllWhoWasRemovedAndHearsWhoWasRefused) {
   ASSERT_FALSE(visits[0].refused.empty());
   EXPECT_NE(visits[0].refused.back().find("thief: was removed"), std::string::npos);
   EXPECT_NE(hall_.log().find("connected: thief (127.0.0.1:"), std::string::npos) << hall_.log();
+}
+
+// It makes no new connection, by which it would learn of it.
+TEST_F(Upkeep, TellsCoordinatorsThatStayConnected) {
+  const Served thief(owner_, folder_.path() / "thief", "thief");
+  const auto desk = *net::Membership::make(
+      *owner_.authority()->issue("desk", TestCluster::now(), {.role = net::Role::kCoordinator}));
+  const auto transport = transport_of(desk);
+  const auto coordinator = Coordinator::connect(*owner_.workers(), *transport);
+  ASSERT_TRUE(coordinator.ok()) << coordinator.status().message();
+  const Graph graph = wide_layers();
+  const auto plan = plan::make_plan_for({0}, graph, slow_workers(2), {});
+  const auto remote = (*coordinator)->deploy(plan->scheduled);
+  ASSERT_TRUE(remote.ok()) << remote.status().message();
+  const auto run = [&] {
+    plan::Rng rng(1);
+    const std::vector<Tensor> inputs = {
+        plan::random_tensor(rng, graph[graph.inputs()[0]].type.shape)};
+    std::vector<Tensor> outputs(1);
+    return (*remote)->run(inputs, outputs, 20s);
+  };
+  EXPECT_TRUE(run().ok());
+  ASSERT_TRUE(owner_.remove("thief", TestCluster::now()).ok());
+  visit();
+  EXPECT_TRUE(run().ok());
+  EXPECT_TRUE(eventually([&] { return (*coordinator)->lost() == std::vector<int>{1}; }));
+  EXPECT_EQ(desk->denied()->counter(), 1u);
 }
 
 TEST_F(Upkeep, NamesWhoIsNotThere) {

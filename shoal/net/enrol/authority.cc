@@ -45,6 +45,17 @@ Status taken(const std::string& name) {
   return invalid("the name " + name + " is taken in this cluster");
 }
 
+Status nobody() { return Status(Code::kNotFound, "no peer of this cluster has that name"); }
+
+// A record that is damaged counts as none: the name would be lost for ever.
+Result<CertificatePtr> read_record(const std::filesystem::path& file) {
+  const auto text = read_text(file);
+  if (!text.ok()) return text.status().code() == Code::kNotFound ? nobody() : text.status();
+  auto certificate = certificate_from_pem(*text);
+  if (!certificate.ok()) return nobody();
+  return certificate;
+}
+
 // Whether this certificate is what the peer would get now.
 Result<bool> is_as_good(X509& certificate, Time now, const Grant& grant) {
   SHOAL_ASSIGN(const Subject subject, subject_of(certificate));
@@ -97,16 +108,10 @@ std::filesystem::path Authority::record_of(const std::string& name) const {
 
 std::filesystem::path Authority::deny_list_file() const { return folder_ / kDenyListFile; }
 
-// The latest certificate of this name. A record that is damaged counts as none: the name would be
-// lost for ever.
+// The latest certificate of this name.
 Result<CertificatePtr> Authority::recorded(const std::string& name) const {
-  const Status nobody(Code::kNotFound, "no peer of this cluster has that name");
-  if (!is_peer_name(name)) return nobody;  // before it becomes a path
-  const auto text = read_text(record_of(name));
-  if (!text.ok()) return text.status().code() == Code::kNotFound ? nobody : text.status();
-  auto certificate = certificate_from_pem(*text);
-  if (!certificate.ok()) return nobody;
-  return certificate;
+  if (!is_peer_name(name)) return nobody();  // before it becomes a path
+  return read_record(record_of(name));
 }
 
 // The certificate for `key` as PEM.
@@ -224,17 +229,17 @@ Result<DenyList> Authority::revoke(const std::string& name, Time now) const {
   return after;
 }
 
-Result<std::vector<Member>> Authority::members() const {
+Result<std::vector<Member>> Authority::members_in(const std::filesystem::path& folder) {
   std::vector<Member> members;
-  const auto files = list_folder(folder_ / kPeersFolder);
+  const auto files = list_folder(folder / kPeersFolder);
   if (!files.ok()) return members;  // nobody has joined yet
   for (const std::filesystem::path& file : *files) {
-    const std::string name = file.stem().string();
-    const auto known = recorded(name);
-    if (!known.ok() || file.extension() != ".pem" || name == kAuthorityName) continue;
-    SHOAL_ASSIGN(const Subject subject, subject_of(**known));
+    const auto known = read_record(file);
+    if (!known.ok() || file.extension() != ".pem") continue;
+    SHOAL_ASSIGN(Subject subject, subject_of(**known));
     SHOAL_ASSIGN(const Validity validity, validity_of(**known));
-    members.push_back({name, subject.role, validity});
+    if (subject.name == kAuthorityName) continue;
+    members.push_back({std::move(subject.name), subject.role, validity});
   }
   std::ranges::sort(members, {}, &Member::name);
   return members;

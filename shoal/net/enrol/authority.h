@@ -75,8 +75,9 @@ class Authority {
   Result<DenyList> denied() const;  // the list as it is in the folder
   std::filesystem::path deny_list_file() const;
 
-  // In alphabetical order, without the authority itself. Records that are damaged are left out.
-  Result<std::vector<Member>> members() const;
+  // In alphabetical order, without the authority itself. Records that are damaged are left out. The
+  // key is not needed, and not read.
+  static Result<std::vector<Member>> members_in(const std::filesystem::path& folder);
 
  private:
   Authority(std::filesystem::path folder, Identity self, const Fingerprint& fingerprint)

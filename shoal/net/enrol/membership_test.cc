@@ -158,6 +158,20 @@ TEST_F(Members, SeeWhatOtherProcessesChange) {
   EXPECT_EQ(at_hall->receive(soon()).status().code(), Code::kUnavailable);
 }
 
+TEST_F(Members, RenewThemselvesWhereTheAuthorityIs) {
+  const auto renewed = [this](Time now) { return cluster_.authority().renew("owner", now); };
+  const auto owner = *Membership::make(cluster_.identity("owner", Role::kOwner),
+                                       {.clock = clock(), .shared = true, .renewed = renewed});
+  const std::string first = owner->identity().certificate;
+  owner->refresh();
+  EXPECT_EQ(owner->identity().certificate, first);
+  set_day(60);
+  owner->refresh();
+  EXPECT_NE(owner->identity().certificate, first);
+  set_day(60 + 89);
+  EXPECT_TRUE(meet(member("hall"), owner).ok());
+}
+
 TEST_F(Members, ForgetTheRemovedWhoseCertificatesHaveEnded) {
   member("thief");
   remove("thief");

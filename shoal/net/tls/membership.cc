@@ -132,6 +132,15 @@ Status Membership::check(const CertificateId& id) const {
 void Membership::refresh() {
   if (!options_.deny_list.empty()) refresh_deny_list();
   if (!options_.folder.empty()) refresh_certificate();
+  if (options_.renewed) renew_if_due();
+}
+
+// What fails is tried again the next time, a moment later: it is a matter of files.
+void Membership::renew_if_due() {
+  const auto known = validity();
+  if (!known.ok() || standing_of(*known, now()) == Standing::kGood) return;
+  if (auto certificate = options_.renewed(now()); certificate.ok())
+    static_cast<void>(renew(*std::move(certificate)));
 }
 
 void Membership::refresh_certificate() {

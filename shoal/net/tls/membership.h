@@ -28,6 +28,8 @@ struct MembershipOptions {
   std::filesystem::path deny_list = {};
   // Other processes replace these files as well: transports look at them four times a second.
   bool shared = false;
+  // Where it is shared: gives another certificate when the time has come. Null: others renew it.
+  std::function<Result<std::string>(Time now)> renewed = nullptr;
 };
 
 // Someone who was not let in.
@@ -64,7 +66,8 @@ class Membership {
   // OK unless the holder of this certificate was removed.
   Status check(const CertificateId& id) const;
 
-  // Reads the files again if another process has replaced them.
+  // Reads the files again if another process has replaced them, and renews the certificate if its
+  // time has come.
   void refresh();
   bool is_shared() const { return options_.shared; }
 
@@ -88,6 +91,7 @@ class Membership {
   Status show(std::string certificate);
   void refresh_certificate();
   void refresh_deny_list();
+  void renew_if_due();
   void follow(DenyList list);
 
   const MembershipOptions options_;
