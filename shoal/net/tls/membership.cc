@@ -16,6 +16,7 @@ namespace fs = std::filesystem;
 
 constexpr const char* kDenyListFile = "denied";
 constexpr size_t kRefusalsKept = 16;
+constexpr std::chrono::minutes kRetryInterval{1};
 
 // Whether a file was replaced since it was last read.
 bool is_new(const fs::path& file, fs::file_time_type& read) {
@@ -135,10 +136,14 @@ void Membership::refresh() {
   if (options_.renewed) renew_if_due();
 }
 
-// What fails is tried again the next time, a moment later: it is a matter of files.
 void Membership::renew_if_due() {
   const auto known = validity();
   if (!known.ok() || standing_of(*known, now()) == Standing::kGood) return;
+  {
+    const std::lock_guard alone(changing_);
+    if (std::chrono::steady_clock::now() < next_try_) return;
+    next_try_ = std::chrono::steady_clock::now() + kRetryInterval;
+  }
   if (auto certificate = options_.renewed(now()); certificate.ok())
     static_cast<void>(renew(*std::move(certificate)));
 }

@@ -105,6 +105,7 @@ class Membership {
   std::deque<Refusal> refusals_;
   // Guarded by changing_: when the files were last read.
   std::filesystem::file_time_type certificate_read_, deny_list_read_;
+  std::chrono::steady_clock::time_point next_try_;  // to renew; guarded by changing_
 };
 
 // Replaces the deny list of a folder unless the one that is there is as new. Processes take turns.
