@@ -2,10 +2,12 @@
 
 #include <algorithm>
 
+#include "shoal/cluster/member_upkeep.h"
 #include "shoal/cluster/plan_store.h"
 #include "shoal/cluster/profile_store.h"
 #include "shoal/cluster/profiling.h"
 #include "shoal/cluster/waker.h"
+#include "shoal/net/tls/membership.h"
 #include "shoal/net/tls/tls.h"
 
 namespace shoal::cluster {
@@ -30,8 +32,10 @@ Result<std::unique_ptr<ClusterConnection>> ClusterConnection::open(
 
 Result<std::unique_ptr<ClusterConnection>> ClusterConnection::open(const ClusterFolder& folder,
                                                                    ConnectionOptions options) {
-  SHOAL_ASSIGN(const net::Identity identity, folder.coordinator());
-  SHOAL_ASSIGN(auto transport, net::make_tls_transport(identity));
+  net::TlsOptions tls;
+  SHOAL_ASSIGN(tls.membership, folder.membership());
+  SHOAL_ASSIGN(auto transport, net::make_tls_transport(tls.membership->identity(), tls));
+  renew_due_workers(folder, *transport);
   SHOAL_ASSIGN(std::vector<ListedWorker> workers, folder.workers());
   return open(std::move(workers), std::move(transport), std::move(options));
 }

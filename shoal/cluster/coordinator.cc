@@ -96,6 +96,8 @@ Status Coordinator::handle(int worker, const net::Frame& frame) {
       return {};
     case message::Message::kData:
       return runner_.take(worker, message.data(), frame);
+    case message::Message::kDenyList:
+      return links_.learn(message.deny_list().text());
     case message::Message::kTraced:
       return runner_.take_times(worker, message.traced());
     default:

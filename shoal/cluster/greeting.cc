@@ -30,7 +30,9 @@ Result<WorkerInfo> greet(net::Channel& channel, const ListedWorker& worker, uint
     return Status(Code::kUnsupported, "it speaks version " + std::to_string(welcome.version()) +
                                           ", this is version " + std::to_string(kProtocolVersion));
   }
-  return WorkerInfo{certified, worker.address, static_cast<int>(welcome.threads())};
+  WorkerInfo info{certified, worker.address, static_cast<int>(welcome.threads())};
+  for (const std::string& line : welcome.refused()) info.refused.push_back(printable(line));
+  return info;
 }
 
 // A worker that accepts the connection and then says nothing, because it is cut off again, must not
@@ -39,7 +41,7 @@ Result<GreetedWorker> connect_to(const ListedWorker& worker, net::Transport& tra
                                  uint64_t epoch, net::Deadline deadline) {
   constexpr std::chrono::seconds kGreetingTimeout{2};
   const std::string place = "worker " + worker.name;
-  auto channel = transport.connect(worker.address, deadline);
+  auto channel = transport.connect(worker.address, deadline, worker.name);
   if (!channel.ok()) return channel.status().at(place);
   auto info = greet(**channel, worker, epoch, deadline + kGreetingTimeout);
   if (!info.ok()) return info.status().at(place);

@@ -21,6 +21,8 @@ struct WorkerInfo {
   // Nanoseconds that the worker's clock is ahead of the coordinator's. Measured when the first
   // traced plan is deployed there.
   std::optional<int64_t> clock_ahead = std::nullopt;
+  // Whom the worker did not let in lately, and why. It tells owners only.
+  std::vector<std::string> refused = {};
 };
 
 // Greets the worker at the other end. Fails with

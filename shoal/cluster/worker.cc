@@ -10,8 +10,17 @@
 #include "shoal/base/machine.h"
 #include "shoal/cluster/message_io.h"
 #include "shoal/cluster/probe_handlers.h"
+#include "shoal/net/tls/membership.h"
 
 namespace shoal::cluster {
+namespace {
+
+// For the log: "desk (192.168.1.5:40312), coordinator".
+std::string described(const net::Peer& peer) {
+  return to_string(peer) + ", " + std::string(net::to_string(peer.role));
+}
+
+}  // namespace
 
 Worker::Worker(WorkerOptions options, Device& device, net::Transport& transport)
     : options_(std::move(options)),
@@ -56,6 +65,7 @@ void Worker::accept() {
       if (channel.status().code() == Code::kUnavailable) return;
       continue;  // its certificate was refused
     }
+    options_.log("connected: " + described((*channel)->peer()));
     channels_.try_emplace(*channel);
     visits_.run([this, shared = *channel] { listen(shared); });
   }
@@ -66,6 +76,7 @@ void Worker::listen(const ChannelPtr& channel) {
     const Result<net::Frame> frame = channel->receive(net::Deadline::max());
     if (!frame.ok()) break;
     if (const Status status = handle(channel, *frame); !status.ok()) {
+      options_.log("refused: " + described(channel->peer()) + ": " + std::string(status.message()));
       report_to(channel, status);
       if (status.code() == Code::kCorrupt) break;
     }
@@ -155,6 +166,8 @@ Status Worker::handle(const ChannelPtr& channel, const net::Frame& frame) {
       return measure(channel, message.measure(), frame);
     case message::Message::kAsk:
       return tell(channel);
+    case message::Message::kRenewed:
+      return renew(channel, message.renewed().certificate());
     default:
       return Status(Code::kCorrupt, "a message that workers do not get");
   }
@@ -191,6 +204,19 @@ Status Worker::welcome(const ChannelPtr& channel, const message::Hello& hello) {
   welcome.set_name(options_.name);
   welcome.set_threads(static_cast<uint32_t>(device_.info().threads));
   welcome.set_clock(nanoseconds(std::chrono::steady_clock::now()));
+  if (options_.membership != nullptr && channel->peer().role == net::Role::kOwner) {
+    for (const net::Refusal& one : options_.membership->refusals()) welcome.add_refused(one.why);
+  }
+  return send(*channel, reply);
+}
+
+// From anybody: the certificate is for this worker, and the authority has signed it.
+Status Worker::renew(const ChannelPtr& channel, const std::string& certificate) {
+  if (options_.membership == nullptr) return invalid("this worker has no certificate to renew");
+  SHOAL_TRY(options_.membership->renew(certificate));
+  options_.log("renewed: by " + described(channel->peer()));
+  message::Message reply;
+  reply.mutable_renewed();
   return send(*channel, reply);
 }
 
@@ -228,6 +254,8 @@ Status Worker::deploy(const ChannelPtr& channel, const message::Deploy& deploy,
     }
   });
   SHOAL_TRY(worker_plans_.add(worker_plan));
+  options_.log("deployed: plan " + std::to_string(deploy.plan()) + " by " +
+               described(channel->peer()));
   return send(*channel, reply);
 }
 
@@ -254,6 +282,22 @@ Status Worker::rejoin(const ChannelPtr& channel, const message::Rejoin& rejoin) 
   return send(*channel, reply);
 }
 
+// A coordinator that connected before somebody was removed makes no new connection by which it
+// would learn of it. So it is told when it sends the next request.
+Status Worker::tell_removed(const ChannelPtr& coordinator) {
+  if (options_.membership == nullptr) return {};
+  const auto list = options_.membership->denied();
+  {
+    const std::lock_guard lock(mutex_);
+    uint64_t& told = channels_[coordinator].told;
+    if (list->counter() <= told) return {};
+    told = list->counter();
+  }
+  message::Message message;
+  message.mutable_deny_list()->set_text(list->text());
+  return send(*coordinator, message);
+}
+
 // Drops pieces of plans that are over or not started: a sender may not know it yet.
 Status Worker::take_piece(const ChannelPtr& channel, const message::Data& data,
                           const net::Frame& frame) {
@@ -262,7 +306,9 @@ Status Worker::take_piece(const ChannelPtr& channel, const message::Data& data,
   hit_fault_point(channel == worker_plan->coordinator() ? FaultPoint::kInputArrives
                                                         : FaultPoint::kPieceArrives);
   SHOAL_TRY(worker_plan->take(data, frame));
-  if (channel != worker_plan->coordinator()) {
+  if (channel == worker_plan->coordinator()) {
+    SHOAL_TRY(tell_removed(channel));
+  } else {
     const std::lock_guard lock(mutex_);
     // Remembered so that forget() can say which plans a broken connection concerns.
     channels_[channel].plans.insert(data.plan());

@@ -2,6 +2,7 @@
 // their tasks as the inputs arrive, and sends the outputs straight to the workers that need them.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -14,6 +15,10 @@
 #include "shoal/cluster/thread_group.h"
 #include "shoal/cluster/worker_plans.h"
 #include "shoal/net/transport.h"
+
+namespace shoal::net {
+class Membership;
+}  // namespace shoal::net
 
 namespace shoal::cluster {
 
@@ -29,6 +34,10 @@ struct WorkerOptions {
   std::optional<WeightCache> cache = std::nullopt;  // weights on disk, for a restart
   std::optional<EpochFile> epochs = std::nullopt;   // the latest epoch, for a restart
   FaultHook reached = nullptr;                      // for fault injection
+  // Its identity, where it has one, so that an owner can renew it.
+  std::shared_ptr<net::Membership> membership = nullptr;
+  // Gets a line for everybody who connects, deploys or is refused. On any thread; must not block.
+  std::function<void(const std::string&)> log = [](const std::string&) {};
 };
 
 // Thread-safe, but for serve().
@@ -52,10 +61,12 @@ class Worker {
   Status start(const ChannelPtr& channel, uint64_t plan);
   Status rejoin(const ChannelPtr& channel, const message::Rejoin& rejoin);
   Status welcome(const ChannelPtr& channel, const message::Hello& hello);
+  Status renew(const ChannelPtr& channel, const std::string& certificate);
   Status follow(const ChannelPtr& channel, uint64_t epoch);
   Status measure(const ChannelPtr& channel, const message::Measure& measure,
                  const net::Frame& frame);
   Status tell(const ChannelPtr& channel);
+  Status tell_removed(const ChannelPtr& coordinator);
   Status take_piece(const ChannelPtr& channel, const message::Data& data, const net::Frame& frame);
   void forget(const ChannelPtr& channel);
   void release(WorkerPlanPtr worker_plan);
@@ -77,6 +88,7 @@ class Worker {
   struct Visitor {
     uint64_t epoch = 0;        // of a coordinator that is in charge alone
     std::set<uint64_t> plans;  // plans of which it has sent pieces, as another worker
+    uint64_t told = 0;         // counter of the deny list that it was sent, as a coordinator
   };
   std::map<ChannelPtr, Visitor> channels_;
   Epoch epoch_;  // the latest

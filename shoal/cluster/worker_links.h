@@ -53,6 +53,8 @@ class WorkerLinks {
               bool urgent = false) const;
   // Loses the worker, unless this link of it was given up before.
   void lose(int worker, const WorkerLink& link, const Status& why);
+  // Takes a list of removed members that a worker has sent. Links to them break.
+  Status learn(const std::string& deny_list) { return transport_.learn(deny_list); }
   // Connects to a worker that is lost. OK where it is not, or not any more.
   Status revive(int worker);
   // Calls `then` if the worker has not been lost since `link` was its link; the worker is not lost

@@ -16,6 +16,16 @@ Result<std::string> read_text(const std::filesystem::path& path) {
   return std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size());
 }
 
+Result<std::string> read_secret(const std::filesystem::path& path) {
+  struct stat status {};
+  if (::stat(path.c_str(), &status) != 0) return system_status(errno).at(path.string());
+  if ((status.st_mode & (S_IRWXG | S_IRWXO)) != 0)
+    return invalid(path.string() +
+                   " can be read or written by others; chmod 600 it, or make a new "
+                   "one if they may have read it");
+  return read_text(path);
+}
+
 Status write_text(const std::filesystem::path& path, std::string_view text,
                   AtomicFile::Readers readers) {
   return write_file(path, text, {.readers = readers});

@@ -111,6 +111,56 @@ def test_a_device_joins_by_a_token_once(tmp):
         assert supervisor.recv(100) == b"STOPPING=1"
 
 
+def test_a_token_need_not_be_on_the_command_line(tmp):
+    shoal("cluster", "init", "--dir", tmp / "c")
+    for name in "file", "environment":
+        with Running("cluster", "invite", "--dir", tmp / "c", "--listen", "127.0.0.1:0") as invite:
+            token = invite.line()
+            (tmp / "token").write_text(token + "\n")
+            flags = ["--join-file", tmp / "token"] if name == "file" else []
+            env = {} if name == "file" else {"SHOAL_TOKEN": token}
+            with Running("worker", "--dir", tmp / name, "--name", name, "--listen", "127.0.0.1:0", *flags, env=env) as worker:
+                assert worker.line().startswith(f"ready {name} "), name
+    (tmp / "token").write_text("")
+    with Running("worker", "--dir", tmp / "file", "--listen", "127.0.0.1:0", "--join-file", tmp / "token") as again:
+        assert again.line().startswith("ready file "), "who has joined needs none"
+    (tmp / "file" / "key.pem").chmod(0o644)
+    assert "by others" in shoal("worker", "--dir", tmp / "file", "--listen", "127.0.0.1:0", expect=6).stderr
+
+
+def test_a_removed_device_is_refused_and_its_name_is_free(tmp):
+    with Cluster(tmp) as cluster:
+        def members():
+            return json.loads(shoal("cluster", "status", "--json", env=cluster.env).stdout)["members"]
+        before = {member["name"]: member for member in members()}
+        assert {name: member["role"] for name, member in before.items()} == \
+            {"coordinator": "owner", "kitchen": "worker", "hall": "worker"}, before
+        assert not any(member["revoked"] for member in before.values())
+        assert "renewed: kitchen" in shoal("cluster", "renew", "kitchen", env=cluster.env).stdout
+        assert next(m for m in members() if m["name"] == "kitchen")["expires"] >= before["kitchen"]["expires"]
+        address = next(device["address"] for device in cluster.devices() if device["name"] == "kitchen")
+        shoal("cluster", "remove", "kitchen", env=cluster.env)
+        assert [(m["name"], m["revoked"]) for m in members()] == [("coordinator", False), ("hall", False), ("kitchen", True)]
+        shoal("cluster", "add", "kitchen", address, env=cluster.env)
+        refused = shoal("devices", env=cluster.env, expect=10).stderr
+        assert "kitchen" in refused and "was removed" in refused, refused
+        with Running("cluster", "invite", "--dir", tmp / "c", "--listen", "127.0.0.1:0") as invite:
+            with Running("worker", "--dir", tmp / "new", "--name", "kitchen", "--listen", "127.0.0.1:0",
+                         env={"SHOAL_TOKEN": invite.line()}) as worker:
+                assert worker.line().startswith("ready kitchen "), "the name is free again"
+    assert "removed" in shoal("cluster", "status", env=cluster.env).stdout
+
+
+def test_others_coordinate_by_a_token(tmp):
+    shoal("cluster", "init", "--dir", tmp / "c")
+    with Running("cluster", "invite", "--dir", tmp / "c", "--listen", "127.0.0.1:0", "--role", "coordinator") as invite:
+        env = {"SHOAL_TOKEN": invite.line()}
+        assert "desk, coordinator" in shoal("cluster", "join", "desk", "--dir", tmp / "d", env=env).stdout
+    roles = {m["name"]: m["role"] for m in json.loads(shoal("cluster", "status", "--dir", tmp / "c", "--json").stdout)["members"]}
+    assert roles == {"coordinator": "owner", "desk": "coordinator"}, roles
+    assert "--role" in shoal("cluster", "invite", "--dir", tmp / "c", "--role", "owner", expect=2).stderr
+
+
 def test_an_invitation_that_is_stopped_is_no_timeout(tmp):
     shoal("cluster", "init", "--dir", tmp / "c")
     with Running("cluster", "invite", "--dir", tmp / "c", "--listen", "127.0.0.1:0") as invite:
@@ -133,10 +183,9 @@ def test_devices_says_who_is_there_and_who_is_not(tmp):
             device, = json.loads(shoal("devices", "--dir", tmp / "c", "--json").stdout)
             assert device["health"] == "ok" and device["threads"] == 1, device
             assert device["gmac_per_s"] > 0 and device["mbit_per_s"] > 0 and device["latency_ms"] > 0, device
-            shoal("cluster", "remove", "kitchen", "--dir", tmp / "c")
             shoal("cluster", "add", "hall", address, "--dir", tmp / "c")
             wrong = shoal("devices", "--dir", tmp / "c", expect=10)
-            assert "worker hall" in wrong.stderr and "is kitchen" in wrong.stderr, wrong.stderr
+            assert "worker hall" in wrong.stderr and "is kitchen, not hall" in wrong.stderr, wrong.stderr
     gone = shoal("devices", "--dir", tmp / "c", expect=10)
     assert "worker hall" in gone.stderr and "refused" in gone.stderr, gone.stderr
 

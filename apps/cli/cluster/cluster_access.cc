@@ -8,7 +8,9 @@
 
 #include "shoal/base/user_folders.h"
 #include "shoal/cluster/folder.h"
+#include "shoal/cluster/member_upkeep.h"
 #include "shoal/emulate/links.h"
+#include "shoal/net/tls/membership.h"
 #ifdef SHOAL_MPI
 #include "shoal/devices/devices.h"
 #include "shoal/mpi/ranked_cluster.h"
@@ -48,8 +50,10 @@ Status ClusterAccess::open_folder() {
   SHOAL_ASSIGN(const EmulationFlags flags, EmulationFlags::of_environment());
   SHOAL_ASSIGN(emulation_, flags.make());
   const cluster::ClusterFolder folder(cluster::default_cluster_folder());
-  SHOAL_ASSIGN(const net::Identity identity, folder.coordinator());
-  SHOAL_ASSIGN(auto transport, emulation_.transport(identity, ""));
+  net::TlsOptions tls;
+  SHOAL_ASSIGN(tls.membership, folder.membership());
+  SHOAL_ASSIGN(auto transport, emulation_.transport(tls.membership->identity(), "", tls));
+  cluster::renew_due_workers(folder, *transport);
   SHOAL_ASSIGN(auto workers, folder.workers());
   cluster::ConnectionOptions options{.cache = cache_folder()};
   if (emulated()) {

@@ -11,6 +11,7 @@
 #include "shoal/cluster/folder.h"
 #include "shoal/cluster/profiling.h"
 #include "shoal/net/discovery/discovery.h"
+#include "shoal/net/tls/membership.h"
 
 namespace shoal::cli {
 namespace {
@@ -96,10 +97,12 @@ Result<std::vector<ListedWorker>> workers_of(const Flags& flags,
 
 Outcome devices(const Flags& flags) {
   const cluster::ClusterFolder folder(flags.folder);
-  SHOAL_OR_EXIT(const net::Identity identity, Exit::kUsage, folder.coordinator());
+  net::TlsOptions tls;
+  SHOAL_OR_EXIT(tls.membership, Exit::kUsage, folder.membership());
   SHOAL_OR_EXIT(const auto workers, Exit::kUsage, workers_of(flags, folder));
   SHOAL_OR_EXIT(const emulate::Emulation emulation, Exit::kUsage, flags.emulation.make());
-  SHOAL_OR_EXIT(const auto transport, Exit::kUsage, emulation.transport(identity, ""));
+  SHOAL_OR_EXIT(const auto transport, Exit::kUsage,
+                emulation.transport(tls.membership->identity(), "", tls));
   std::vector<Found> all;
   for (const ListedWorker& worker : workers) {
     auto seen = cluster::inspect_worker(worker, *transport);
