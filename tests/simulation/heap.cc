@@ -1,5 +1,5 @@
-// A bump allocator with lists of free blocks by size. Before each block lies a header with its size;
-// the mark tells a block that is freed twice, or was never allocated.
+// A bump allocator with lists of free blocks by size. Before each block lies a header with its
+// size; the mark tells a block that is freed twice, or was never allocated.
 #include "heap.h"
 
 #include <sys/mman.h>
@@ -95,8 +95,9 @@ void release(void* block) {
 
 std::byte* reserve_memory(size_t bytes) {
   static uintptr_t next = kBase;
-  void* const got = ::mmap(reinterpret_cast<void*>(next), bytes, PROT_READ | PROT_WRITE,
-                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
+  void* const got =
+      ::mmap(reinterpret_cast<void*>(next), bytes, PROT_READ | PROT_WRITE,
+             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
   if (got == MAP_FAILED) end_process("the simulation's memory is taken\n");
   next += (bytes + (size_t{1} << 30)) >> 30 << 30;  // to the next GiB
   return static_cast<std::byte*>(got);
@@ -134,7 +135,9 @@ void* realloc(void* block, size_t bytes) noexcept {
   return grown;
 }
 
-void* memalign(size_t alignment, size_t bytes) noexcept { return allocate(bytes, std::max<size_t>(16, alignment)); }
+void* memalign(size_t alignment, size_t bytes) noexcept {
+  return allocate(bytes, std::max<size_t>(16, alignment));
+}
 void* aligned_alloc(size_t alignment, size_t bytes) noexcept { return memalign(alignment, bytes); }
 void* valloc(size_t bytes) noexcept { return memalign(4096, bytes); }
 

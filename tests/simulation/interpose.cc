@@ -127,7 +127,8 @@ Syscall real_syscall() {
 
 // For std::atomic::wait, semaphores and the guards of static variables.
 long futex(uint32_t* word, int operation, uint32_t value, const timespec* timeout) {
-  const clockid_t clock = (operation & FUTEX_CLOCK_REALTIME) != 0 ? CLOCK_REALTIME : CLOCK_MONOTONIC;
+  const clockid_t clock =
+      (operation & FUTEX_CLOCK_REALTIME) != 0 ? CLOCK_REALTIME : CLOCK_MONOTONIC;
   switch (operation & FUTEX_CMD_MASK) {
     case FUTEX_WAKE:
     case FUTEX_WAKE_BITSET: {

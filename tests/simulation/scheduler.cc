@@ -1,6 +1,6 @@
 // One kernel thread, many stacks. A switch saves what belongs to a thread and not to its stack:
-// errno and the exceptions it handles. Thread-local variables are shared, which no code in a history
-// can tell, because none keeps anything in one while it waits.
+// errno and the exceptions it handles. Thread-local variables are shared, which no code in a
+// history can tell, because none keeps anything in one while it waits.
 //
 // Threads are few (about a hundred), so all searches are linear; a mutex or condition variable
 // counts its waiters itself (interpose.cc), so most of the time there is nothing to search for.
@@ -242,7 +242,8 @@ void Scheduler::interrupt() {
   if (disorder.delay_one_in > 0 && draw(disorder.delay_one_in) == 0) {
     // From microseconds to the longest: all orders of magnitude are equally likely.
     const Nanos longest = disorder.longest_delay >> draw(16);
-    wait(this, now + 1 + static_cast<Nanos>(draw(static_cast<uint64_t>(longest) + 1)), "is held up");
+    wait(this, now + 1 + static_cast<Nanos>(draw(static_cast<uint64_t>(longest) + 1)),
+         "is held up");
     return;
   }
   if (disorder.interrupt_one_in == 0 || draw(disorder.interrupt_one_in) != 0) return;
@@ -258,7 +259,7 @@ void Scheduler::interrupt() {
   --self->uninterrupted;
 }
 
-// The next thread to run. Threads of dead machines are dropped here, those of frozen ones wait.
+// The next thread to run. Those of frozen machines wait.
 Thread* Scheduler::pick() {
   for (;;) {
     while (runnable_.empty()) {
@@ -270,15 +271,10 @@ Thread* Scheduler::pick() {
     runnable_[i] = runnable_.back();
     runnable_.pop_back();
     const Machine& machine = machines_[static_cast<size_t>(next->machine)];
-    if (machine.dead) {
-      next->state = State::kDead;
-    } else if (machine.frozen_until > now) {
-      next->state = State::kWaits;
-      next->address = nullptr;
-      next->deadline = machine.frozen_until;
-    } else {
-      return next;
-    }
+    if (machine.frozen_until <= now) return next;
+    next->state = State::kWaits;
+    next->address = nullptr;
+    next->deadline = machine.frozen_until;
   }
 }
 
@@ -314,16 +310,20 @@ void Scheduler::switch_to(Thread* next) {
 
 void Scheduler::kill(int machine) {
   machines_[static_cast<size_t>(machine)].dead = true;
+  machines_[static_cast<size_t>(machine)].frozen_until = 0;
+  std::erase_if(runnable_, [&](const Thread* thread) { return thread->machine == machine; });
   for (const auto& thread : threads_) {
-    if (thread->machine == machine && thread->state == State::kWaits) thread->state = State::kDead;
+    if (thread->machine == machine && thread->state != State::kEnded) thread->state = State::kDead;
   }
+  std::erase_if(threads_, [&](const auto& thread) {
+    return thread->machine == machine && thread->state == State::kEnded;
+  });
 }
 
 size_t Scheduler::thread_count() const {
   size_t count = 0;
   for (const auto& thread : threads_) {
-    count += thread->state != State::kDead &&
-             !machines_[static_cast<size_t>(thread->machine)].dead;
+    count += thread->state != State::kDead;
   }
   return count;
 }
@@ -413,6 +413,7 @@ void freeze(int machine, Nanos until) {
   scheduler().machines()[static_cast<size_t>(machine)].frozen_until = until;
 }
 void kill(int machine) { scheduler().kill(machine); }
+void revive(int machine) { scheduler().machines()[static_cast<size_t>(machine)].dead = false; }
 bool is_dead(int machine) { return scheduler().machines()[static_cast<size_t>(machine)].dead; }
 
 std::string describe_threads() { return scheduler().describe(); }
