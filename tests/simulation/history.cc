@@ -50,6 +50,7 @@ class History {
   void tell(const std::string& what) const {
     if (!tells_) return;
     std::printf("%9.3f ms  %s\n", static_cast<double>(now() - begin_) / 1e6, what.c_str());
+    std::fflush(stdout);  // the process may end at any moment
   }
 
   void add_client(uint64_t epoch);

@@ -300,27 +300,29 @@ class Member final : public net::Transport {
   const std::shared_ptr<net::HeartbeatTimer> heartbeats_;
 };
 
+// As TCP does it: a machine that is not there is tried again after 1, 3 and 7 seconds.
 Result<std::shared_ptr<Port>> Member::reach(const std::string& where, Nanos until) const {
   const Uninterrupted alone;
   const int self = this_machine();
+  const Nanos begin = now();
+  for (Nanos pause = kSecond; network_.gone_.contains(where); pause *= 2) {
+    sleep_until(std::min(until, begin + 2 * pause - kSecond));
+    if (now() >= until) return Status(Code::kDeadline, where + ": does not answer");
+  }
   const auto find = [&] {
     const auto it = network_.ports_.find(where);
     return it == network_.ports_.end() ? nullptr : it->second.lock();
   };
-  std::shared_ptr<Port> port = find();
   Nanos done = now() + 2 * network_.speed_.latency;
-  if (network_.gone_.contains(where)) done = kNever;
-  if (port != nullptr && done != kNever) {
+  if (const auto port = find()) {
     done = std::max(network_.due(self, port->machine(), done),
                     network_.due(port->machine(), self, done));
   }
   sleep_until(std::min(done, until));
   if (done > until) return Status(Code::kDeadline, where + ": does not answer");
-  port = find();
-  if (port == nullptr || !port->is_open()) {
-    return Status(Code::kUnavailable, where + ": nobody listens there");
-  }
-  return port;
+  std::shared_ptr<Port> port = find();
+  if (port != nullptr && port->is_open()) return port;
+  return Status(Code::kUnavailable, where + ": nobody listens there");
 }
 
 std::unique_ptr<net::Transport> Network::transport(std::string name, net::Role role,

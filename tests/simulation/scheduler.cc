@@ -113,13 +113,13 @@ class Scheduler {
   uint64_t next_id_ = 1;
 };
 
-Scheduler* made = nullptr;
+Scheduler* the_one = nullptr;
 
 // Made at the first call, which may come from the initialisation of any library.
 Scheduler& scheduler() {
   alignas(Scheduler) static std::byte place[sizeof(Scheduler)];
-  if (made == nullptr) made = new (place) Scheduler;
-  return *made;
+  if (the_one == nullptr) the_one = new (place) Scheduler;
+  return *the_one;
 }
 
 void begin_thread() { scheduler().run_body(); }
@@ -134,8 +134,8 @@ std::byte* make_stack() {
 
 uint64_t Scheduler::spawn(int machine, std::function<void()> body) {
   const Uninterrupted alone;
-  auto made = std::make_unique<Thread>();
-  Thread* const thread = made.get();
+  auto owned = std::make_unique<Thread>();
+  Thread* const thread = owned.get();
   thread->id = next_id_++;
   thread->machine = machine;
   thread->body = std::move(body);
@@ -147,7 +147,7 @@ uint64_t Scheduler::spawn(int machine, std::function<void()> body) {
   thread->context.uc_stack.ss_size = kStackBytes;
   thread->context.uc_link = nullptr;
   makecontext(&thread->context, begin_thread, 0);
-  threads_.push_back(std::move(made));
+  threads_.push_back(std::move(owned));
   make_runnable(thread);
   return thread->id;
 }
@@ -403,7 +403,7 @@ void interrupt() { scheduler().interrupt(); }
 void interrupt_seldom() {
   constexpr uint64_t kOneIn = 16;
   // The scheduler itself allocates memory.
-  if (made != nullptr && one_in(kOneIn)) made->interrupt();
+  if (the_one != nullptr && one_in(kOneIn)) the_one->interrupt();
 }
 
 Uninterrupted::Uninterrupted() { ++scheduler().current().uninterrupted; }

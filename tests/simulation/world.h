@@ -31,7 +31,7 @@ struct World {
   int faults = 0;
   int lost_worker = -1;
   bool is_slow = false;                    // compiling takes minutes
-  std::map<std::string, uint64_t> epochs;  // that each worker has acknowledged
+  std::map<std::string, uint64_t> epochs = {};  // that each worker has acknowledged
 
   // Whether a request that has time enough has to be answered: nothing happened that may lose it,
   // or only one worker was lost.
