@@ -4,6 +4,7 @@
 // of one history, and no history depends on another. Exit code 1 if one was violated.
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/single_threaded.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -14,6 +15,7 @@
 #include <string_view>
 
 #include "history.h"
+#include "shoal/base/background_thread.h"
 
 namespace shoal::simulation {
 namespace {
@@ -39,6 +41,8 @@ T* shared_memory(size_t count) {
 class Run {
  public:
   explicit Run(const Flags& flags) : flags_(flags) {
+    // What is initialised once in a process is not left half done by a machine that is killed.
+    run_at_low_priority([] {});
     for (size_t i = 0; i < kScenes; ++i) {
       auto scene = make_scene(i);
       if (!scene.ok()) {
@@ -149,6 +153,7 @@ Flags read_flags(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   using namespace shoal::simulation;
+  __libc_single_threaded = 0;  // the C library does not know of the threads that there are
   Run run(read_flags(argc, argv));
   const Totals totals = run.run_all();
   std::printf("%llu histories, %llu violations; %llu requests, %llu answered, %llu failed\n",
