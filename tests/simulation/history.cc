@@ -16,7 +16,7 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr Nanos kBusy = 3 * kSecond;  // in which things happen
-constexpr Nanos kSettle = 8 * kSecond;
+constexpr Nanos kSettle = 8 * kSecond, kLongestDeafness = 15 * kSecond;
 // Longer than any timeout of production code, but the one of compiling.
 constexpr Nanos kPatience = 100 * kSecond;
 constexpr Nanos kSlowCompile = 610 * kSecond;
@@ -42,7 +42,8 @@ class History {
   static Speed draw_speed() {
     return {.latency = between(50 * kMicrosecond, 8 * kMillisecond),
             .jitter = one_in(2) ? 0 : between(0, 3 * kMillisecond),
-            .bytes_per_second = one_in(4) ? 1e6 : 1e8};
+            .bytes_per_second = one_in(4) ? 1e6 : 1e8,
+            .capacity = one_in(4) ? size_t{2} << 10 : size_t{64} << 10};
   }
 
   void at(Nanos time, std::function<void()> what) { events_.emplace(time, std::move(what)); }
@@ -61,7 +62,8 @@ class History {
 
   WorkerMachine& any_worker() { return *workers_[draw(workers_.size())]; }
   Client& any_client() { return *clients_[draw(clients_.size())]; }
-  void note_fault(int worker);
+  void note_fault(int worker, bool is_noticed = true);
+  void make_deaf(size_t worker);
   void lose(WorkerMachine& worker);
   void lose_client();
   void hold_back();
@@ -75,6 +77,7 @@ class History {
   void await(Nanos patience, const char* what, const std::function<bool()>& is_so);
 
   const bool tells_, is_slow_;
+  bool is_deaf_ = false;  // was a worker
   World world_;
   Nanos begin_ = now();
   std::multimap<Nanos, std::function<void()>> events_;
@@ -143,15 +146,17 @@ void History::draw_faults() {
   if (one_in(4)) soon([this] { disturb(); });
 }
 
-void History::note_fault(int worker) {
+// The fault costs at most one worker, or more: -1.
+void History::note_fault(int worker, bool is_noticed) {
   world_.lost_worker = world_.faults == 0 ? worker : -1;
+  world_.is_noticed = is_noticed;
   ++world_.faults;
 }
 
 void History::draw_fault() {
   const size_t w = draw(workers_.size());
   WorkerMachine& worker = *workers_[w];
-  switch (draw(8)) {
+  switch (draw(9)) {
     case 0:
     case 1:
     case 2:
@@ -176,6 +181,8 @@ void History::draw_fault() {
     }
     case 6:
       return take_over();
+    case 7:
+      return make_deaf(w);
     default:
       note_fault(-1);
       return lose_client();
@@ -197,6 +204,16 @@ void History::lose(WorkerMachine& worker) {
     tell(worker.name() + " is started again");
     worker.start();
   });
+}
+
+// It gives signs of life, but does not read what it is sent.
+void History::make_deaf(size_t w) {
+  note_fault(static_cast<int>(w), false);
+  WorkerMachine& worker = *workers_[w];
+  worker.deafness() = between(100 * kMillisecond, kLongestDeafness);
+  is_deaf_ = true;
+  tell(worker.name() + " does not read");
+  at(now() + between(100 * kMillisecond, kBusy), [&worker] { worker.deafness() = 0; });
 }
 
 void History::lose_client() {
@@ -264,10 +281,9 @@ void History::compile_slowly() {
 }
 
 void History::settle() {
-  await(kPatience, "workers to be there", [&] {
-    return std::ranges::all_of(workers_, [](auto* worker) { return worker->is_up(); });
-  });
   sleep_until(now() + kSettle);
+  // Each input that it was sent meanwhile takes it as long.
+  if (is_deaf_) sleep_until(now() + 4 * kLongestDeafness);
   if (is_slow_) sleep_until(now() + 4 * kSlowCompile);
   tell("all has been well for long");
 }

@@ -28,6 +28,7 @@ struct Flags {
 
 struct Totals {
   uint64_t histories = 0, violations = 0, requests = 0, answered = 0, failed = 0, switches = 0;
+  uint64_t bytes = 0;
 };
 
 template <class T>
@@ -75,6 +76,7 @@ class Run {
       sum.answered += totals[job].answered;
       sum.failed += totals[job].failed;
       sum.switches += totals[job].switches;
+      sum.bytes += totals[job].bytes;
     }
     return sum;
   }
@@ -97,6 +99,7 @@ class Run {
       totals.answered += report->answered;
       totals.failed += report->failed;
       totals.switches += report->switches;
+      totals.bytes += report->bytes;
       if (report->violation[0] == 0) continue;
       ++totals.violations;
       std::printf("seed %llu: %s", static_cast<unsigned long long>(seed), report->violation);
@@ -156,11 +159,15 @@ int main(int argc, char** argv) {
   __libc_single_threaded = 0;  // the C library does not know of the threads that there are
   Run run(read_flags(argc, argv));
   const Totals totals = run.run_all();
-  std::printf("%llu histories, %llu violations; %llu requests, %llu answered, %llu failed\n",
-              static_cast<unsigned long long>(totals.histories),
-              static_cast<unsigned long long>(totals.violations),
-              static_cast<unsigned long long>(totals.requests),
-              static_cast<unsigned long long>(totals.answered),
-              static_cast<unsigned long long>(totals.failed));
+  using Number = unsigned long long;
+  const auto each = [&](uint64_t sum) {
+    return Number{sum / std::max<uint64_t>(1, totals.histories)};
+  };
+  std::printf(
+      "%llu histories, %llu violations; %llu requests, %llu answered, %llu failed; "
+      "%llu switches and %llu kB of memory each\n",
+      Number{totals.histories}, Number{totals.violations}, Number{totals.requests},
+      Number{totals.answered}, Number{totals.failed}, each(totals.switches),
+      each(totals.bytes / 1024));
   return totals.violations > 0 ? 1 : 0;
 }

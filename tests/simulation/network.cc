@@ -12,9 +12,6 @@ namespace {
 using net::Bytes;
 using net::Deadline;
 
-// About the size of socket buffers, so that senders block as they do on a network.
-constexpr size_t kCapacity = size_t{64} << 10;
-
 Nanos to_nanos(Deadline deadline) {
   return from_clock_of_this_machine(
       std::chrono::duration_cast<std::chrono::nanoseconds>(deadline.time_since_epoch()).count());
@@ -114,7 +111,7 @@ Status Connection::write(size_t number, std::span<const Bytes> pieces, Deadline 
   const Nanos until = to_nanos(deadline);
   for (;;) {
     if (way.broken || way.end != kNever) return gone();
-    if (way.held < kCapacity) break;
+    if (way.held < network_.speed_.capacity) break;
     if (until <= now()) return Status(Code::kDeadline, "does not read what is sent");
     wait(&way.held, until, "waits for room to write");
   }

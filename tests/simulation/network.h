@@ -18,8 +18,9 @@ namespace shoal::simulation {
 
 struct Speed {
   Nanos latency = kMillisecond;
-  Nanos jitter = 0;               // at most so much more, drawn for each write
-  double bytes_per_second = 1e8;  // of each connection and direction
+  Nanos jitter = 0;                    // at most so much more, drawn for each write
+  double bytes_per_second = 1e8;       // of each connection and direction
+  size_t capacity = size_t{64} << 10;  // bytes on their way before a sender has to wait
 };
 
 class Connection;

@@ -21,7 +21,7 @@
 namespace shoal::simulation {
 namespace {
 
-constexpr size_t kStackBytes = size_t{256} << 10;
+constexpr size_t kStackBytes = size_t{128} << 10;
 constexpr uint64_t kCanary = 0x5ca1ab1e0ddba11;
 
 // The runtime's record of the exceptions that a thread handles.
