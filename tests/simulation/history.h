@@ -1,0 +1,20 @@
+// History: one run of a cluster of production workers and coordinators under faults.
+//
+// It is violated by: a wrong answer; a request that ends after its deadline, or with an error that
+// is not worth another try; a request that fails although nothing was lost, or only one worker; a
+// last request that fails although everything has been well again for long; an acknowledged epoch
+// that is lost; threads that wait for ever, or are left over in the end; and a crash.
+#pragma once
+
+#include <filesystem>
+
+#include "scene.h"
+#include "world.h"
+
+namespace shoal::simulation {
+
+// Lives through the history of a seed, and ends the process. `folder` is for files of workers.
+[[noreturn]] void live_through(uint64_t seed, const Scene& scene, Report& report,
+                               const std::filesystem::path& folder, bool tells);
+
+}  // namespace shoal::simulation
