@@ -1,10 +1,13 @@
 // A disk that loses what was not synced, for a program that is started with LD_PRELOAD.
 //
 // Below SHOAL_POWER_ROOT, every call that changes names or puts something onto the disk is a step.
-// fsync() of a file copies its content to SHOAL_POWER_DISK/files/INODE, fsync() of a folder its names
-// to SHOAL_POWER_DISK/folders/INODE: what a disk is sure to have. At step SHOAL_POWER_CUT, counted
-// from 1, the program ends before it, as by a power cut; run.py then makes a folder from what the disk
-// has. SHOAL_POWER_STEPS names a file to which each step is appended.
+// fsync() of a file copies its content to SHOAL_POWER_DISK/files/INODE, fsync() of a folder its
+// names to SHOAL_POWER_DISK/folders/INODE: what a disk is sure to have. At step SHOAL_POWER_CUT,
+// counted from 1, the program ends before it, as by a power cut; disk.py then makes a folder from
+// what the disk has. SHOAL_POWER_STEPS names a file to which each step is appended.
+//
+// Calls of write() are no steps: what was written and not synced is lost, torn or kept, whenever
+// the power is cut, and disk.py makes a folder for each.
 #include <dirent.h>
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -38,10 +41,11 @@ const std::string& root() {
   return *path;
 }
 
+std::string link_of(int fd) { return "/proc/self/fd/" + std::to_string(fd); }
+
 std::string path_of(int fd) {
-  char link[64], path[4096];
-  std::snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
-  const ssize_t length = ::readlink(link, path, sizeof path);
+  char path[4096];
+  const ssize_t length = ::readlink(link_of(fd).c_str(), path, sizeof path);
   return length > 0 ? std::string(path, static_cast<size_t>(length)) : std::string();
 }
 
@@ -55,10 +59,24 @@ bool is_watched(const std::string& path) {
   return !root().empty() && path.compare(0, root().size(), root()) == 0;
 }
 
-// One process at a time writes there, which a lock of its own keeps in order between threads.
-std::mutex& mutex() {
-  static auto* const mutex = new std::mutex;
+// Steps are taken one after the other, so that none is half done when the power is cut.
+std::recursive_mutex& mutex() {
+  static auto* const mutex = new std::recursive_mutex;
   return *mutex;
+}
+using Lock = std::lock_guard<std::recursive_mutex>;
+
+int open_for_real(const char* path, int flags) {
+  return real<int (*)(const char*, int, ...)>("open")(path, flags | O_CLOEXEC, 0600);
+}
+
+void write_all(int fd, const std::string& text) {
+  size_t done = 0;
+  while (done < text.size()) {
+    const ssize_t n = ::write(fd, text.data() + done, text.size() - done);
+    if (n <= 0) std::abort();
+    done += static_cast<size_t>(n);
+  }
 }
 
 void step(const char* what, const std::string& path) {
@@ -68,11 +86,9 @@ void step(const char* what, const std::string& path) {
   if (now == cut) ::_exit(kCut);
   const std::string log = text("SHOAL_POWER_STEPS");
   if (log.empty()) return;
-  const std::string line = std::string(what) + " " + path.substr(root().size()) + "\n";
-  const int fd = real<int (*)(const char*, int, ...)>("open")(
-      log.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
-  if (fd < 0) return;
-  if (::write(fd, line.data(), line.size()) < 0) std::abort();
+  const int fd = open_for_real(log.c_str(), O_WRONLY | O_CREAT | O_APPEND);
+  if (fd < 0) std::abort();
+  write_all(fd, std::string(what) + " " + path.substr(root().size()) + "\n");
   ::close(fd);
 }
 
@@ -80,22 +96,28 @@ std::string on_disk(const char* kind, const struct stat& what) {
   return text("SHOAL_POWER_DISK") + "/" + kind + "/" + std::to_string(what.st_ino);
 }
 
-void replace(const std::string& path, const std::string& content) {
-  std::FILE* file = std::fopen((path + ".new").c_str(), "w");
-  if (file == nullptr) std::abort();
-  if (std::fwrite(content.data(), 1, content.size(), file) != content.size()) std::abort();
-  if (std::fclose(file) != 0) std::abort();
-  if (real<int (*)(const char*, const char*)>("rename")((path + ".new").c_str(), path.c_str()) != 0)
+// As a whole: other processes of this machine use the disk, too.
+void replace(const std::string& path, const std::string& content, mode_t mode) {
+  const std::string fresh = path + "." + std::to_string(::getpid());
+  const int fd = open_for_real(fresh.c_str(), O_WRONLY | O_CREAT | O_TRUNC);
+  if (fd < 0) std::abort();
+  write_all(fd, content);
+  if (::fchmod(fd, mode & 0777) != 0) std::abort();
+  ::close(fd);
+  if (real<int (*)(const char*, const char*)>("rename")(fresh.c_str(), path.c_str()) != 0)
     std::abort();
 }
 
-std::string content_of(const std::string& path) {
+// By its descriptor: it may have no name any more.
+std::string content_of(int fd) {
   std::string content;
   char buffer[65536];
-  std::FILE* file = std::fopen(path.c_str(), "r");
-  if (file == nullptr) std::abort();
-  for (size_t n; (n = std::fread(buffer, 1, sizeof buffer, file)) > 0;) content.append(buffer, n);
-  std::fclose(file);
+  const int file = open_for_real(link_of(fd).c_str(), O_RDONLY);
+  if (file < 0) std::abort();
+  for (ssize_t n; (n = ::read(file, buffer, sizeof buffer)) > 0;) {
+    content.append(buffer, static_cast<size_t>(n));
+  }
+  ::close(file);
   return content;
 }
 
@@ -117,14 +139,14 @@ std::string names_in(const std::string& path) {
 void sync(int fd) {
   const std::string path = path_of(fd);
   if (!is_watched(path)) return;
+  const Lock lock(mutex());
   step("sync", path);
   struct stat what {};
   if (::fstat(fd, &what) != 0) std::abort();
-  const std::lock_guard lock(mutex());
   if (S_ISDIR(what.st_mode)) {
-    replace(on_disk("folders", what), names_in(path));
+    replace(on_disk("folders", what), names_in(path), what.st_mode);
   } else {
-    replace(on_disk("files", what), content_of(path));
+    replace(on_disk("files", what), content_of(fd), what.st_mode);
   }
 }
 
@@ -136,17 +158,35 @@ void hold(const std::string& path) {
   static_cast<void>(real<int (*)(const char*, const char*)>("link")(path.c_str(), name.c_str()));
 }
 
-void remove_step(const char* path) {
-  const std::string whole = absolute(path);
-  if (!is_watched(whole)) return;
-  step("remove", whole);
-  hold(whole);
+// Calls `act` as one step, if one of these paths is watched.
+template <class Act>
+auto as_step(const char* what, const std::string& path, const Act& act) {
+  if (!is_watched(path)) return act();
+  const Lock lock(mutex());
+  step(what, path);
+  return act();
 }
 
-int open_step(const char* name, const char* path, int flags, mode_t mode) {
-  const std::string whole = absolute(path);
-  if ((flags & (O_CREAT | O_TRUNC)) != 0 && is_watched(whole)) step("open", whole);
-  return real<int (*)(const char*, int, ...)>(name)(path, flags, mode);
+// The same for a call that takes a file's name away, or gives it to another.
+template <class Act>
+auto as_removal(const char* what, const std::string& path, const Act& act) {
+  return as_step(what, path, [&] {
+    if (is_watched(path)) hold(path);
+    return act();
+  });
+}
+
+int open_as_step(const char* name, const char* path, int flags, mode_t mode) {
+  const auto open = [&] { return real<int (*)(const char*, int, ...)>(name)(path, flags, mode); };
+  const bool changes = (flags & (O_CREAT | O_TRUNC)) != 0;
+  return changes ? as_step("open", absolute(path), open) : open();
+}
+
+std::FILE* fopen_as_step(const char* name, const char* path, const char* mode) {
+  const auto open = [&] {
+    return real<std::FILE* (*)(const char*, const char*)>(name)(path, mode);
+  };
+  return *mode == 'r' ? open() : as_step("open", absolute(path), open);
 }
 
 }  // namespace
@@ -158,7 +198,7 @@ int open(const char* path, int flags, ...) {
   va_start(rest, flags);
   const mode_t mode = (flags & O_CREAT) != 0 ? va_arg(rest, mode_t) : 0;
   va_end(rest);
-  return open_step("open", path, flags, mode);
+  return open_as_step("open", path, flags, mode);
 }
 
 int open64(const char* path, int flags, ...) {
@@ -166,7 +206,13 @@ int open64(const char* path, int flags, ...) {
   va_start(rest, flags);
   const mode_t mode = (flags & O_CREAT) != 0 ? va_arg(rest, mode_t) : 0;
   va_end(rest);
-  return open_step("open64", path, flags, mode);
+  return open_as_step("open64", path, flags, mode);
+}
+
+std::FILE* fopen(const char* path, const char* mode) { return fopen_as_step("fopen", path, mode); }
+
+std::FILE* fopen64(const char* path, const char* mode) {
+  return fopen_as_step("fopen64", path, mode);
 }
 
 int fsync(int fd) {
@@ -177,32 +223,31 @@ int fsync(int fd) {
 int fdatasync(int fd) { return fsync(fd); }
 
 int rename(const char* from, const char* to) noexcept {
-  const std::string whole = absolute(to);
-  if (is_watched(whole)) {
-    step("rename", whole);
-    hold(whole);
-  }
-  return real<int (*)(const char*, const char*)>("rename")(from, to);
+  return as_removal("rename", absolute(to), [&] {
+    return real<int (*)(const char*, const char*)>("rename")(from, to);
+  });
 }
 
 int link(const char* from, const char* to) noexcept {
-  if (is_watched(absolute(to))) step("link", absolute(to));
-  return real<int (*)(const char*, const char*)>("link")(from, to);
+  return as_step("link", absolute(to), [&] {
+    return real<int (*)(const char*, const char*)>("link")(from, to);
+  });
 }
 
 int unlink(const char* path) noexcept {
-  remove_step(path);
-  return real<int (*)(const char*)>("unlink")(path);
+  return as_removal("remove", absolute(path),
+                    [&] { return real<int (*)(const char*)>("unlink")(path); });
 }
 
 int remove(const char* path) noexcept {
-  remove_step(path);
-  return real<int (*)(const char*)>("remove")(path);
+  return as_removal("remove", absolute(path),
+                    [&] { return real<int (*)(const char*)>("remove")(path); });
 }
 
 int mkdir(const char* path, mode_t mode) noexcept {
-  if (is_watched(absolute(path))) step("mkdir", absolute(path));
-  return real<int (*)(const char*, mode_t)>("mkdir")(path, mode);
+  return as_step("mkdir", absolute(path), [&] {
+    return real<int (*)(const char*, mode_t)>("mkdir")(path, mode);
+  });
 }
 
 }  // extern "C"
