@@ -77,7 +77,12 @@ fs::path default_cluster_folder() {
 fs::path default_worker_folder() { return config_folder() / "worker"; }
 
 Result<ClusterFolder> ClusterFolder::create(const fs::path& path, net::Time now) {
-  SHOAL_ASSIGN(const net::Authority authority, net::Authority::create(path, now));
+  // The identity is made last: a power cut may have left an authority without one.
+  const ClusterFolder found(path);
+  const bool is_unfinished =
+      found.authority().ok() && found.coordinator().status().code() == Code::kNotFound;
+  SHOAL_ASSIGN(const net::Authority authority,
+               is_unfinished ? found.authority() : net::Authority::create(path, now));
   SHOAL_ASSIGN(const net::Identity identity, authority.issue(kCoordinatorName, now));
   SHOAL_TRY(net::save(identity, path / kCoordinatorFolder));
   return ClusterFolder(path);
