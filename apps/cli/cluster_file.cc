@@ -47,12 +47,12 @@ class ClusterReader {
     return {};
   }
 
-  // A positive number; `fallback` if it is not there.
+  // 0, or a number whose products and quotients are some; `fallback` if it is not there.
   static Result<double> number(const toml::table& table, std::string_view key, double fallback) {
     const toml::node* node = table.get(key);
     if (node == nullptr) return fallback;
     const auto value = node->value<double>();
-    if (!value || !(*value >= 0) || *value > 1e15) {
+    if (!value || (*value != 0 && !(*value >= 1e-15 && *value <= 1e15))) {
       return invalid(std::string(key) + " is not a number that makes sense");
     }
     return *value;
