@@ -223,15 +223,13 @@ int fsync(int fd) {
 int fdatasync(int fd) { return fsync(fd); }
 
 int rename(const char* from, const char* to) noexcept {
-  return as_removal("rename", absolute(to), [&] {
-    return real<int (*)(const char*, const char*)>("rename")(from, to);
-  });
+  return as_removal("rename", absolute(to),
+                    [&] { return real<int (*)(const char*, const char*)>("rename")(from, to); });
 }
 
 int link(const char* from, const char* to) noexcept {
-  return as_step("link", absolute(to), [&] {
-    return real<int (*)(const char*, const char*)>("link")(from, to);
-  });
+  return as_step("link", absolute(to),
+                 [&] { return real<int (*)(const char*, const char*)>("link")(from, to); });
 }
 
 int unlink(const char* path) noexcept {
@@ -245,9 +243,8 @@ int remove(const char* path) noexcept {
 }
 
 int mkdir(const char* path, mode_t mode) noexcept {
-  return as_step("mkdir", absolute(path), [&] {
-    return real<int (*)(const char*, mode_t)>("mkdir")(path, mode);
-  });
+  return as_step("mkdir", absolute(path),
+                 [&] { return real<int (*)(const char*, mode_t)>("mkdir")(path, mode); });
 }
 
 }  // extern "C"
