@@ -1,6 +1,6 @@
-// Any bytes as a file of one of the formats that Shoal reads, which the first byte chooses: refused,
-// or something whole. A new format is a function and a line of kFormats; seeds of it go into
-// make_formats.py.
+// Any bytes as a file of one of the formats that Shoal reads, which the first byte chooses:
+// refused, or something whole. A new format is a function and a line of kFormats; seeds of it go
+// into make_formats.py.
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -233,8 +233,9 @@ void plan_file(Bytes bytes) {
   (void)store.load().has_value();
 }
 
-constexpr std::array kFormats = {safetensors, npy,  image,        idx,          cifar,   labels,   preset,
-                                 external_data, pem, cluster_file, packed_cache, profile, plan_file};
+constexpr std::array kFormats = {safetensors,  npy,     image,         idx, cifar,
+                                 labels,       preset,  external_data, pem, cluster_file,
+                                 packed_cache, profile, plan_file};
 
 }  // namespace
 

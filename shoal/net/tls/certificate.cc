@@ -170,7 +170,8 @@ Result<std::string> make_request(EVP_PKEY& key) {
 Result<KeyPtr> key_of_request(std::string_view pem) {
   const BioPtr bio = reader(pem);
   const RequestPtr request(
-      bio == nullptr ? nullptr : PEM_read_bio_X509_REQ(bio.get(), nullptr, nullptr, no_passphrase()));
+      bio == nullptr ? nullptr
+                     : PEM_read_bio_X509_REQ(bio.get(), nullptr, nullptr, no_passphrase()));
   KeyPtr key(request == nullptr ? nullptr : X509_REQ_get_pubkey(request.get()));
   // The signature proves that the requester holds the key.
   if (key == nullptr || X509_REQ_verify(request.get(), key.get()) != 1)
