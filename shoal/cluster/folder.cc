@@ -51,7 +51,11 @@ fs::path default_cluster_folder() {
 fs::path default_worker_folder() { return config_folder() / "worker"; }
 
 Result<ClusterFolder> ClusterFolder::create(const fs::path& path, net::Time now) {
-  SHOAL_TRY(net::Authority::create(path, now).status());
+  // The identity is made last: a power cut may have left an authority without one.
+  const bool is_unfinished =
+      net::Authority::is_in(path) &&
+      net::load_identity(path / kCoordinatorFolder).status().code() == Code::kNotFound;
+  if (!is_unfinished) SHOAL_TRY(net::Authority::create(path, now).status());
   ClusterFolder made(path);
   SHOAL_TRY(made.coordinator(now).status());
   return made;

@@ -1,6 +1,7 @@
 #include "shoal/cluster/profile_store.h"
 
 #include <algorithm>
+#include <cmath>
 #include <system_error>
 
 #include "shoal/base/atomic_file.h"
@@ -94,12 +95,32 @@ ClusterProfile decode(const stored::Profile& from) {
   return cluster;
 }
 
+bool is_amount(double number) { return std::isfinite(number) && number >= 0; }
+
+bool makes_sense(const LinkProfile& link) {
+  return is_amount(link.latency_seconds) && is_amount(link.bytes_per_second) &&
+         link.bytes_per_second > 0 && is_amount(link.wakeup_seconds) &&
+         is_amount(link.sleep_after_seconds);
+}
+
 // Operators that were not measured use the entry "", so every worker must have one.
-bool is_complete(const ClusterProfile& cluster, size_t workers) {
+bool makes_sense(const WorkerProfile& worker) {
+  const auto is_speed = [](const auto& entry) {
+    const plan::OperatorSpeed& speed = entry.second;
+    return is_amount(speed.seconds) && is_amount(speed.seconds_per_mac) &&
+           is_amount(speed.seconds_per_byte);
+  };
+  return worker.operators.contains("") && std::ranges::all_of(worker.operators, is_speed) &&
+         is_amount(worker.memory_bytes) &&
+         std::ranges::all_of(worker.corrections, [](const auto& e) { return is_amount(e.second); });
+}
+
+// The planner compares and adds what is here, and has no answer for numbers that are none.
+bool is_usable(const ClusterProfile& cluster, size_t workers) {
+  const auto sensible = [](const auto& one) { return makes_sense(one); };
   return cluster.workers.size() == workers && cluster.links.size() == workers &&
-         std::ranges::all_of(cluster.workers, [](const WorkerProfile& worker) {
-           return worker.operators.contains("");
-         });
+         std::ranges::all_of(cluster.workers, sensible) &&
+         std::ranges::all_of(cluster.links, sensible) && makes_sense(cluster.coordinator);
 }
 
 }  // namespace
@@ -120,7 +141,7 @@ std::optional<ClusterProfile> ProfileStore::load(Time now) const {
   const bool is_recent = age >= 0 && age <= std::chrono::seconds(kGoodFor).count();
   if (profile.version() != kVersion || !is_recent) return std::nullopt;
   ClusterProfile cluster = decode(profile);
-  return is_complete(cluster, workers_) ? std::optional(std::move(cluster)) : std::nullopt;
+  return is_usable(cluster, workers_) ? std::optional(std::move(cluster)) : std::nullopt;
 }
 
 void encode(const ClusterProfile& profile, stored::Profile& to) {

@@ -7,9 +7,9 @@
 #include <array>
 #include <charconv>
 #include <cstring>
-#include <fstream>
 #include <string>
 
+#include "shoal/base/atomic_file.h"
 #include "shoal/base/file.h"
 
 namespace shoal {
@@ -123,14 +123,12 @@ Status write_npy(const std::filesystem::path& path, const Tensor& tensor) {
   header.append(63 - (10 + header.size()) % 64, ' ');  // elements start at a multiple of 64
   header += '\n';
   const auto length = static_cast<uint16_t>(header.size());
-  std::ofstream file(path, std::ios::binary);
-  file.write("\x93NUMPY\x01\x00", 8);
-  file.write(reinterpret_cast<const char*>(&length), 2);
-  file << header;
-  file.write(reinterpret_cast<const char*>(tensor.bytes().data()),
-             static_cast<std::streamsize>(tensor.bytes().size()));
-  if (!file.flush()) return Status(Code::kExhausted, "cannot write " + path.string());
-  return {};
+  SHOAL_ASSIGN(AtomicFile file, AtomicFile::create(path));
+  SHOAL_TRY(file.write(std::as_bytes(std::span("\x93NUMPY\x01", 8))));
+  SHOAL_TRY(file.write(std::as_bytes(std::span(&length, 1))));
+  SHOAL_TRY(file.write(std::as_bytes(std::span(header))));
+  SHOAL_TRY(file.write(tensor.bytes()));
+  return file.commit();
 }
 
 }  // namespace shoal

@@ -1,10 +1,6 @@
 #include "shoal/net/text_file.h"
 
-#include <sys/stat.h>
-
-#include <cerrno>
 #include <span>
-#include <system_error>
 
 #include "shoal/base/file.h"
 
@@ -38,10 +34,7 @@ Status write_new_text(const std::filesystem::path& path, std::string_view text) 
 }
 
 Status make_private_folder(const std::filesystem::path& path) {
-  std::error_code ignored;
-  if (path.has_parent_path()) std::filesystem::create_directories(path.parent_path(), ignored);
-  if (::mkdir(path.c_str(), 0700) == 0) return sync_folder(path.parent_path());
-  return errno == EEXIST ? Status() : system_status(errno).at(path.string());
+  return make_folder(path, AtomicFile::Readers::kOwner);
 }
 
 }  // namespace shoal::net

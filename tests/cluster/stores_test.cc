@@ -1,6 +1,7 @@
 // Plans and profiles that are kept in files, and files that are not believed.
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <filesystem>
 #include <functional>
 
@@ -116,7 +117,17 @@ TEST_F(ProfileStores, GiveNothingThatDoesNotFit) {
       [](stored::Profile& profile) { profile.set_version(2); },
       [](stored::Profile& profile) { profile.mutable_workers()->RemoveLast(); },
       [](stored::Profile& profile) { profile.mutable_links()->RemoveLast(); },
-      [](stored::Profile& profile) { profile.mutable_workers(1)->clear_operators(); }};
+      [](stored::Profile& profile) { profile.mutable_workers(1)->clear_operators(); },
+      [](stored::Profile& profile) { profile.mutable_links(1)->set_bytes_per_second(0); },
+      [](stored::Profile& profile) { profile.mutable_links(1)->set_latency_seconds(-1); },
+      [](stored::Profile& profile) { profile.mutable_coordinator()->set_wakeup_seconds(NAN); },
+      [](stored::Profile& profile) { profile.mutable_workers(0)->set_memory_bytes(INFINITY); },
+      [](stored::Profile& profile) {
+        profile.mutable_workers(0)->mutable_operators(0)->set_seconds_per_mac(NAN);
+      },
+      [](stored::Profile& profile) {
+        profile.mutable_workers(0)->mutable_corrections(0)->set_factor(-INFINITY);
+      }};
   for (const Change& how : changes) {
     store_.save(profile_, kNow);
     change(store_.file(), how);

@@ -29,6 +29,10 @@ BioPtr reader(std::string_view text) {
   return BioPtr(BIO_new_mem_buf(text.data(), static_cast<int>(text.size())));
 }
 
+// For text with a passphrase, which is refused then. Without it OpenSSL would ask for one on the
+// terminal, and the text may be a stranger's.
+void* no_passphrase() { return const_cast<char*>(""); }
+
 std::string text_of(BIO& bio) {
   char* data = nullptr;
   const long size = BIO_get_mem_data(&bio, &data);
@@ -146,10 +150,9 @@ Result<std::string> key_to_pem(EVP_PKEY& key) {
 
 Result<KeyPtr> key_from_pem(std::string_view pem) {
   const BioPtr bio = reader(pem);
-  // An empty passphrase, so that a key that has one is refused instead of asked for.
   KeyPtr key(bio == nullptr
                  ? nullptr
-                 : PEM_read_bio_PrivateKey(bio.get(), nullptr, nullptr, const_cast<char*>("")));
+                 : PEM_read_bio_PrivateKey(bio.get(), nullptr, nullptr, no_passphrase()));
   if (key == nullptr) return openssl_failure(Code::kCorrupt, "not a private key");
   return key;
 }
@@ -164,7 +167,7 @@ Result<std::string> certificate_to_pem(X509& certificate) {
 Result<CertificatePtr> certificate_from_pem(std::string_view pem) {
   const BioPtr bio = reader(pem);
   CertificatePtr certificate(
-      bio == nullptr ? nullptr : PEM_read_bio_X509(bio.get(), nullptr, nullptr, nullptr));
+      bio == nullptr ? nullptr : PEM_read_bio_X509(bio.get(), nullptr, nullptr, no_passphrase()));
   if (certificate == nullptr) return openssl_failure(Code::kCorrupt, "not a certificate");
   return certificate;
 }
@@ -184,7 +187,8 @@ Result<std::string> make_request(EVP_PKEY& key) {
 Result<KeyPtr> key_of_request(std::string_view pem) {
   const BioPtr bio = reader(pem);
   const RequestPtr request(
-      bio == nullptr ? nullptr : PEM_read_bio_X509_REQ(bio.get(), nullptr, nullptr, nullptr));
+      bio == nullptr ? nullptr
+                     : PEM_read_bio_X509_REQ(bio.get(), nullptr, nullptr, no_passphrase()));
   KeyPtr key(request == nullptr ? nullptr : X509_REQ_get_pubkey(request.get()));
   // The signature proves that the requester holds the key.
   if (key == nullptr || X509_REQ_verify(request.get(), key.get()) != 1)
