@@ -77,9 +77,8 @@ Result<std::unique_ptr<RemotePlan>> Coordinator::deploy(EncodedPlanPtr encoded, 
 // Only pieces of answers have payloads, and the plan says how long they are.
 Result<net::Buffer> Coordinator::place(int worker, net::Bytes control, size_t bytes) {
   message::Message message;
-  const bool is_data =
-      message.ParseFromArray(control.data(), static_cast<int>(control.size())) &&
-      message.has_data();
+  const bool is_data = message.ParseFromArray(control.data(), static_cast<int>(control.size())) &&
+                       message.has_data();
   if (!is_data) return Status(Code::kCorrupt, "a payload that was not asked for");
   SHOAL_TRY(runner_.expect(worker, message.data(), bytes));
   return net::Buffer::allocate(bytes);
@@ -102,6 +101,8 @@ Status Coordinator::handle(int worker, net::Role role, const net::Frame& frame) 
       deployer_.take_ready(worker, message.ready().plan());
       return {};
     case message::Message::kWelcome:
+      // Clocks are subtracted, which must not overflow.
+      if (message.welcome().clock() < 0) return Status(Code::kCorrupt, "a clock before its start");
       deployer_.take_clock(worker, message.welcome().clock());
       return {};
     case message::Message::kFailed:

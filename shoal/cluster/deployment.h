@@ -105,8 +105,8 @@ class Deployment {
   void end(uint64_t request);
   Readiness readiness(const Request& request) const;
   void note_readiness(Request& request, Time now) const;
-  Status put_or_end(uint64_t id, Request& request, const plan::Piece& piece,
-                    const Tensor& elements, bool& used);
+  Status put_or_end(uint64_t id, Request& request, const plan::Piece& piece, const Tensor& elements,
+                    bool& used);
   bool put_locked(Request& request, const plan::Piece& piece, const Tensor& elements);
   bool fill(Filling& filling, const plan::Piece& wanted, const TensorType& type,
             const plan::Piece& piece, const Tensor& elements);

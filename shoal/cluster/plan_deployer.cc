@@ -6,8 +6,8 @@
 //
 // The plan is offered to requests only when all are ready. Weights travel by hash, so a worker gets
 // each one once, whichever plan or model brings it. One exchange with a worker runs at a time, and
-// its reply is known by its kind and plan: a late one, of an exchange that was given up, is dropped.
-// A worker that is slow holds up deployments to itself only.
+// its reply is known by its kind and plan: a late one, of an exchange that was given up, is
+// dropped. A worker that is slow holds up deployments to itself only.
 #include "shoal/cluster/plan_deployer.h"
 
 #include <future>

@@ -7,6 +7,7 @@
 
 #include "messages.pb.h"
 #include "shoal/base/limits.h"
+#include "shoal/cluster/catch_exhaustion.h"
 #include "shoal/cluster/message_io.h"
 
 namespace shoal::cluster {
@@ -64,8 +65,8 @@ Result<double> time_of(Executable& executable, const std::vector<Tensor>& inputs
   const auto began = Clock::now();
   for (int runs = 0;; ++runs) {
     const auto begin = Clock::now();
-    SHOAL_TRY(executable.run(inputs, outputs,
-                             {.deadline = limits.deadline, .cancel = limits.cancel}));
+    SHOAL_TRY(
+        executable.run(inputs, outputs, {.deadline = limits.deadline, .cancel = limits.cancel}));
     const auto end = Clock::now();
     const double took = std::chrono::duration<double>(end - begin).count();
     best = runs < 2 ? took : std::min(best, took);  // the first finds caches cold
@@ -119,7 +120,11 @@ Result<message::Message> time_graphs(Device& device, const message::Measure& mea
     // Taken for each graph, so that requests of other coordinators get a turn in between.
     const std::lock_guard turn(computing);
     SHOAL_TRY((RunOptions{.deadline = limits.deadline, .cancel = limits.cancel}.interrupted()));
-    SHOAL_ASSIGN(const double took, time_of(device, graph, seconds, limits));
+    double took = 0;
+    SHOAL_TRY(catch_exhaustion([&]() -> Status {
+      SHOAL_ASSIGN(took, time_of(device, graph, seconds, limits));
+      return {};
+    }));
     reply.mutable_measured()->add_seconds(took);
   }
   return reply;

@@ -34,7 +34,7 @@ struct MeasureLimits {
 
 // Times the graphs in the payload, and returns the reply. Weights are not sent: they are made up.
 // Locks `computing` while it uses the device, for one graph at a time. Fails with kExhausted,
-// kDeadline and kCancelled where a limit says so; may throw std::bad_alloc.
+// kDeadline and kCancelled where a limit says so.
 Result<message::Message> time_graphs(Device& device, const message::Measure& measure,
                                      const net::Frame& frame, const MeasureLimits& limits,
                                      std::mutex& computing);

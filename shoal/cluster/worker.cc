@@ -119,9 +119,9 @@ void Worker::read(const ChannelPtr& channel, ByteBudget& budget) {
     Subject subject;
     const Result<net::Frame> frame = channel->receive(net::Deadline::max(), place);
     if (!frame.ok() && !refused) return;
-    const Status status = frame.ok() ? catch_exhaustion([&] {
-      return take(channel, *frame, subject);
-    }) : frame.status();
+    const Status status = frame.ok()
+                              ? catch_exhaustion([&] { return take(channel, *frame, subject); })
+                              : frame.status();
     if (status.ok()) continue;
     fail(channel, refused.value_or(subject), status);
     if (status.code() == Code::kCorrupt) return;
@@ -276,9 +276,9 @@ Status Worker::handle(const ChannelPtr& channel, const message::Message& message
       // The store has a limit of its own.
       return store_.put(message.blob().hash(), ByteBudget::uncounted(frame.payload));
     case message::Message::kStart:
-      return run_errand(channel, subject_of(message), [this, channel, plan = message.start().plan()] {
-        return start(channel, plan);
-      });
+      return run_errand(
+          channel, subject_of(message),
+          [this, channel, plan = message.start().plan()] { return start(channel, plan); });
     case message::Message::kRelease:
       release_later(channel, message.release().plan());
       return {};
@@ -399,8 +399,7 @@ Status Worker::deploy(const ChannelPtr& channel, const message::Deploy& deploy,
 Status Worker::start(const ChannelPtr& channel, uint64_t plan) {
   const WorkerPlanPtr worker_plan = worker_plans_.find(plan, channel);
   if (worker_plan == nullptr) return invalid("there is no such plan to start");
-  const Status started =
-      worker_plan->start({programs_, store_, peers_, options_.weight_bytes});
+  const Status started = worker_plan->start({programs_, store_, peers_, options_.weight_bytes});
   // Released meanwhile: connections that it has made are nobody's.
   if (worker_plans_.find(plan, channel) != worker_plan) peers_.release(plan);
   SHOAL_TRY(started);

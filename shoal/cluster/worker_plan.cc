@@ -36,8 +36,8 @@ Status check_pieces(const Graph& graph, std::span<const ValueId> values,
   return {};
 }
 
-// OK iff the assignment is not larger than any that a sensible plan has. Each request holds a record
-// for each piece, and each peer costs two threads.
+// OK iff the assignment is not larger than any that a sensible plan has. Each request holds a
+// record for each piece, and each peer costs two threads.
 Status check_sizes(const message::Assignment& assignment) {
   constexpr int kMostPeers = 1024;
   constexpr size_t kMostTasks = size_t{1} << 14, kMostPieces = size_t{1} << 15;
@@ -135,6 +135,10 @@ Result<WorkerTask> compile_task(const message::Task& from, const WorkerResources
     task.codes.push_back(std::move(decoded));
   }
   SHOAL_ASSIGN(task.executable, resources.programs.compile(from.graph(), graph));
+  // A few bytes of input can be made into values that do not fit this machine.
+  if (task.executable->memory().planned > static_cast<int64_t>(resources.request_bytes)) {
+    return Status(Code::kExhausted, "a task needs more memory than there is for one");
+  }
   return task;
 }
 
@@ -174,9 +178,8 @@ Status WorkerPlan::start(const WorkerResources& resources) {
   assignment_ = {};
   Status compiled;
   // The barrier is inside, because the work is done on another thread.
-  run_at_low_priority([&] {
-    compiled = catch_exhaustion([&] { return compile(assignment, resources); });
-  });
+  run_at_low_priority(
+      [&] { compiled = catch_exhaustion([&] { return compile(assignment, resources); }); });
   SHOAL_TRY(compiled);
   SHOAL_TRY(connect(assignment, resources.peers));
   // Publishes all members above to threads that see started().
@@ -195,9 +198,8 @@ Status WorkerPlan::compile(const message::Assignment& assignment,
   if (traced_) {
     recorder_ = std::make_unique<Recorder>(plan_, tasks.size(), count_sends(assignment));
   }
-  deployment_ = std::make_unique<Deployment>(std::move(tasks),
-                                             std::chrono::milliseconds(assignment.wait_ms()),
-                                             resources.request_bytes);
+  deployment_ = std::make_unique<Deployment>(
+      std::move(tasks), std::chrono::milliseconds(assignment.wait_ms()), resources.request_bytes);
   return {};
 }
 

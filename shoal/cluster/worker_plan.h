@@ -48,8 +48,8 @@ class WorkerPlan : public std::enable_shared_from_this<WorkerPlan> {
   const ChannelPtr& coordinator() const { return coordinator_; }
   const std::set<Hash>& weights() const { return weights_; }  // that its tasks need
 
-  // Compiles the tasks, when the weights are there. Once only: a second call, also at the same time,
-  // fails.
+  // Compiles the tasks, when the weights are there. Once only: a second call, also at the same
+  // time, fails.
   Status start(const WorkerResources& resources);
   bool started() const { return started_.load(std::memory_order_acquire); }
 

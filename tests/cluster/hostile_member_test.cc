@@ -178,8 +178,7 @@ TEST_F(HostileMembers, SendNothingToPlansThatDoNotNameThem) {
   other.send_data(kPlan, 1, piece_of(kIn, 0, 4), four_floats(9));
   EXPECT_EQ(code_of(other.hear()), Code::kInvalidArgument);
   // Nothing of it was kept: the answer is that of who may send.
-  visitor("friend", net::Role::kWorker)
-      .send_data(kPlan, 1, piece_of(kIn, 0, 4), four_floats(5));
+  visitor("friend", net::Role::kWorker).send_data(kPlan, 1, piece_of(kIn, 0, 4), four_floats(5));
   net::Frame frame;
   ASSERT_TRUE(owner.hear(&frame).has_data());
   EXPECT_EQ(to_tensor(frame, DType::kF32, {4})->data<float>()[0], 5);
@@ -454,8 +453,7 @@ TEST_F(HostileMembers, AndHonestOnesUseTheCpuAtOnce) {
           message::Message measure;
           measure.mutable_measure();
           message::Graphs graphs;
-          encode(graph, *graphs.add_graphs(),
-                 [](const Tensor&) { return Hash(kHashBytes, '\0'); });
+          encode(graph, *graphs.add_graphs(), [](const Tensor&) { return Hash(kHashBytes, '\0'); });
           EXPECT_TRUE(owner.ask(measure, graphs.SerializeAsString()).has_measured());
         } else {
           message::Assignment assignment;

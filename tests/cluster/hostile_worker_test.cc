@@ -221,6 +221,29 @@ TEST_F(HostileWorkers, MayBeLate) {
   EXPECT_TRUE(coordinator->lost().empty());
 }
 
+// The measurement of a request that failed is gone, and so may its plan be.
+TEST_F(HostileWorkers, MayTellTheirTimesTooLate) {
+  const Scripted worker(network_, "late", [](net::Channel& channel, const auto& heard) {
+    message::Message traced;
+    traced.mutable_traced()->set_request(1);
+    traced.mutable_traced()->add_tasks();
+    if (heard.has_deploy()) say_missing(channel, heard.deploy().plan());
+    if (heard.has_start()) say_ready(channel, heard.start().plan());
+    if (heard.has_forget() || heard.has_release()) say(channel, traced);
+  });
+  const auto coordinator = connect({"late"});
+  const Graph graph = layer();
+  for (int i = 0; i < 2; ++i) {
+    auto deployed = coordinator->deploy(graph, all_on(graph, 0), /*traced=*/true);
+    ASSERT_TRUE(deployed.ok()) << deployed.status().message();
+    const std::vector<Tensor> inputs = {Tensor({DType::kF32, {1, 512}})};
+    std::vector<Tensor> outputs(1);
+    plan::Timeline times;
+    EXPECT_EQ((*deployed)->run(inputs, outputs, 1ms, &times).code(), Code::kDeadline);
+  }
+  EXPECT_TRUE(coordinator->lost().empty());
+}
+
 TEST_F(HostileWorkers, CannotGuessTheNumbersOfPlans) {
   const Scripted worker(network_, "curious", [](net::Channel& channel, const auto& heard) {
     if (heard.has_deploy()) say_missing(channel, heard.deploy().plan());

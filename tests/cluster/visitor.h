@@ -78,14 +78,13 @@ inline plan::Piece piece_of(int value, int64_t begin, int64_t end) {
   return {ValueId{value}, {{begin}, {end}}};
 }
 
-inline Tensor four_floats(float first = 1) {
-  return Tensor::of<float>({4}, {first, 2, 3, 4});
-}
+inline Tensor four_floats(float first = 1) { return Tensor::of<float>({4}, {first, 2, 3, 4}); }
 
 // A task that reads four elements of value `from` and makes four of value `to`.
 inline void add_task(message::Assignment& assignment, const Graph& graph, int from, int to) {
   message::Task& task = *assignment.add_tasks();
-  encode(graph, *task.mutable_graph(), [](const Tensor& tensor) { return hash_of(tensor.bytes()); });
+  encode(graph, *task.mutable_graph(),
+         [](const Tensor& tensor) { return hash_of(tensor.bytes()); });
   encode(piece_of(from, 0, 4), *task.add_inputs());
   encode(piece_of(to, 0, 4), *task.add_outputs());
 }

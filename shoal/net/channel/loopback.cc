@@ -137,8 +137,8 @@ class LoopbackNetwork::Member final : public Transport {
     const std::string where(address);
     SHOAL_ASSIGN(Peer who, registry_->knock(where, {std::move(there), self_}));
     who.address = where;
-    return std::shared_ptr<Channel>(std::make_shared<FramedChannel>(
-        std::move(here), std::move(who), options_, heartbeats_));
+    return std::shared_ptr<Channel>(
+        std::make_shared<FramedChannel>(std::move(here), std::move(who), options_, heartbeats_));
   }
 
   Result<std::unique_ptr<Listener>> listen(std::string_view address) override {
