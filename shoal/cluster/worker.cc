@@ -123,8 +123,8 @@ void Worker::read(const ChannelPtr& channel, ByteBudget& budget) {
                               ? catch_exhaustion([&] { return take(channel, *frame, subject); })
                               : frame.status();
     if (status.ok()) continue;
+    if (status.code() == Code::kCorrupt) return report_to(channel, subject, status);
     fail(channel, refused.value_or(subject), status);
-    if (status.code() == Code::kCorrupt) return;
   }
 }
 

@@ -421,7 +421,7 @@ TEST_F(HostileMembers, SendNoBoolsThatAreNone) {
   serve();
   Graph graph;
   const ValueId x = graph.add_input("x", {DType::kBool, {4}});
-  graph.mark_output(*graph.add(ops::logical_not, {x}));
+  graph.mark_output(*graph.add(ops::not_, {x}));
   message::Assignment assignment;
   add_task(assignment, graph, kIn, kOut);
   add_send(assignment, piece_of(kOut, 0, 4), plan::kCoordinator);
