@@ -178,7 +178,8 @@ TEST_F(HostileMembers, SendNothingToPlansThatDoNotNameThem) {
   other.send_data(kPlan, 1, piece_of(kIn, 0, 4), four_floats(9));
   EXPECT_EQ(code_of(other.hear()), Code::kInvalidArgument);
   // Nothing of it was kept: the answer is that of who may send.
-  visitor("friend", net::Role::kWorker).send_data(kPlan, 1, piece_of(kIn, 0, 4), four_floats(5));
+  Visitor named = visitor("friend", net::Role::kWorker);
+  named.send_data(kPlan, 1, piece_of(kIn, 0, 4), four_floats(5));
   net::Frame frame;
   ASSERT_TRUE(owner.hear(&frame).has_data());
   EXPECT_EQ(to_tensor(frame, DType::kF32, {4})->data<float>()[0], 5);
