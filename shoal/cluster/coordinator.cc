@@ -3,8 +3,11 @@
 // runner or deployer, so neither calls the links while it holds its own lock.
 #include "shoal/cluster/coordinator.h"
 
+#include <set>
+
 #include "messages.pb.h"
 #include "shoal/cluster/message_io.h"
+#include "shoal/cluster/permissions.h"
 
 namespace shoal::cluster {
 
@@ -40,7 +43,10 @@ Coordinator::Coordinator(std::vector<GreetedWorker> workers, std::vector<Status>
 Coordinator::~Coordinator() { links_.close(); }
 
 LinkEvents Coordinator::events() {
-  return {.received = [this](int worker, const auto& frame) { return handle(worker, frame); },
+  return {.place = [this](int worker, net::Bytes control,
+                          size_t bytes) { return place(worker, control, bytes); },
+          .received = [this](int worker, net::Role role,
+                             const auto& frame) { return handle(worker, role, frame); },
           .lost =
               [this](int worker, const Status& why) {
                 deployer_.lose(worker, why);
@@ -68,18 +74,35 @@ Result<std::unique_ptr<RemotePlan>> Coordinator::deploy(EncodedPlanPtr encoded, 
       new RemotePlan(deployer_, runner_, std::move(deployed), std::move(encoded), traced));
 }
 
-Status Coordinator::handle(int worker, const net::Frame& frame) {
+// Only pieces of answers have payloads, and the plan says how long they are.
+Result<net::Buffer> Coordinator::place(int worker, net::Bytes control, size_t bytes) {
+  message::Message message;
+  const bool is_data = message.ParseFromArray(control.data(), static_cast<int>(control.size())) &&
+                       message.has_data();
+  if (!is_data) return Status(Code::kCorrupt, "a payload that was not asked for");
+  SHOAL_TRY(runner_.expect(worker, message.data(), bytes));
+  return net::Buffer::allocate(bytes);
+}
+
+Status Coordinator::handle(int worker, net::Role role, const net::Frame& frame) {
   message::Message message;
   SHOAL_TRY(parse(frame, message));
+  // A status that is not OK closes the link: nothing that the worker says later can be trusted.
+  SHOAL_TRY(check_for_coordinator(message, role));
   switch (message.kind_case()) {
-    case message::Message::kMissing:
-      deployer_.take_missing(
-          worker, {message.missing().hashes().begin(), message.missing().hashes().end()});
+    case message::Message::kMissing: {
+      // A set: a worker that names one weight many times gets it once.
+      const auto& hashes = message.missing().hashes();
+      const std::set<Hash> distinct(hashes.begin(), hashes.end());
+      deployer_.take_missing(worker, message.missing().plan(), {distinct.begin(), distinct.end()});
       return {};
+    }
     case message::Message::kReady:
-      deployer_.take_ready(worker);
+      deployer_.take_ready(worker, message.ready().plan());
       return {};
     case message::Message::kWelcome:
+      // Clocks are subtracted, which must not overflow.
+      if (message.welcome().clock() < 0) return Status(Code::kCorrupt, "a clock before its start");
       deployer_.take_clock(worker, message.welcome().clock());
       return {};
     case message::Message::kFailed:
@@ -87,7 +110,7 @@ Status Coordinator::handle(int worker, const net::Frame& frame) {
       if (message.failed().request() != 0) {
         runner_.take_failure(worker, message.failed());
       } else {
-        deployer_.take_failure(worker,
+        deployer_.take_failure(worker, message.failed().plan(),
                                status_of(message.failed()).at("worker " + links_.name(worker)));
       }
       return {};
@@ -101,8 +124,6 @@ Status Coordinator::handle(int worker, const net::Frame& frame) {
     case message::Message::kTraced:
       return runner_.take_times(worker, message.traced());
     default:
-      // The link to a worker that breaks the protocol is closed: nothing it says later can be
-      // trusted.
       return Status(Code::kCorrupt, "a message that coordinators do not get");
   }
 }

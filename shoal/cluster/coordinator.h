@@ -95,7 +95,8 @@ class Coordinator {
   Coordinator(std::vector<GreetedWorker> workers, std::vector<Status> missing,
               net::Transport& transport, CoordinatorOptions options);
   LinkEvents events();
-  Status handle(int worker, const net::Frame& frame);
+  Result<net::Buffer> place(int worker, net::Bytes control, size_t bytes);
+  Status handle(int worker, net::Role role, const net::Frame& frame);
 
   const std::vector<Status> missing_;
   WorkerLinks links_;  // closed before the rest ends

@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <functional>
+#include <limits>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -39,22 +40,29 @@ struct ReadyTask {
   uint64_t request = 0;
   size_t task = 0;
   std::vector<Tensor> inputs;
+  Status status = {};  // not OK: no memory for the inputs, and the request is over
 };
+
+// OK iff all tasks that read or make a value agree on its element type. Deployment relies on it.
+Status check_dtypes(const std::vector<WorkerTask>& tasks);
 
 // Thread-safe.
 class Deployment {
  public:
   using Time = std::chrono::steady_clock::time_point;
 
-  // `wait`: the time that a task waits for inputs that it could decode already.
-  explicit Deployment(std::vector<WorkerTask> tasks, std::chrono::milliseconds wait = {});
+  // `wait`: the time that a task waits for inputs that it could decode already. `most_bytes`: that
+  // inputs which come in parts may take, of all requests together. REQUIRES: check_dtypes(tasks).
+  explicit Deployment(std::vector<WorkerTask> tasks, std::chrono::milliseconds wait = {},
+                      size_t most_bytes = std::numeric_limits<size_t>::max());
 
   const std::vector<WorkerTask>& tasks() const { return tasks_; }
 
   // Takes a piece of a value. Drops elements that are here already, as where several workers send
   // them, and pieces of requests that have ended. Fails with
   //   kInvalidArgument  no task reads such a piece
-  //   kExhausted        too many requests are on their way
+  //   kExhausted        too many requests are on their way, or this one comes in too many parts, or
+  //                     memory is short; the request is over then, unless it had not begun
   Status put(uint64_t request, const plan::Piece& piece, const Tensor& elements, Time now);
 
   // The next task of the oldest request that can run. Each is handed out once.
@@ -62,8 +70,9 @@ class Deployment {
   // The time at which a task can run although nothing more comes, if there is one.
   std::optional<Time> next_time() const;
 
-  // Takes the outputs of a task, for the tasks after it. The request ends with its last task.
-  void finish(const ReadyTask& task, std::span<const Tensor> outputs, Time now);
+  // Takes the outputs of a task, for the tasks after it. The request ends with its last task, and
+  // with kExhausted where memory is short.
+  Status finish(const ReadyTask& task, std::span<const Tensor> outputs, Time now);
 
   void cancel(uint64_t request);  // later pieces of it are dropped
 
@@ -75,6 +84,7 @@ class Deployment {
   struct Filling {
     Tensor tensor;
     std::vector<Region> missing;  // boxes, so that nothing counts twice
+    size_t allocated = 0;         // bytes of the tensor, unless it is one that was put
 
     bool is_full() const { return missing.empty(); }
   };
@@ -95,12 +105,20 @@ class Deployment {
   void end(uint64_t request);
   Readiness readiness(const Request& request) const;
   void note_readiness(Request& request, Time now) const;
+  Status put_or_end(uint64_t id, Request& request, const plan::Piece& piece, const Tensor& elements,
+                    bool& used);
   bool put_locked(Request& request, const plan::Piece& piece, const Tensor& elements);
+  bool fill(Filling& filling, const plan::Piece& wanted, const TensorType& type,
+            const plan::Piece& piece, const Tensor& elements);
+  Tensor allocate(const TensorType& type);
+  void let_go(const Inputs& inputs);
   void decode(ReadyTask& ready, const Inputs& from) const;
 
   const std::vector<WorkerTask> tasks_;
   const std::chrono::milliseconds wait_;
+  const size_t most_bytes_;
   mutable std::mutex mutex_;
+  size_t used_bytes_ = 0;  // of most_bytes_
   std::map<uint64_t, Request> requests_;
   std::set<uint64_t> over_;  // requests that ended or were cancelled, lately
   uint64_t all_over_ = 0;    // all requests before this one that are not under way are over

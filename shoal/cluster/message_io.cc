@@ -2,6 +2,7 @@
 
 #include "messages.pb.h"
 #include "shoal/base/printable.h"
+#include "shoal/tensor/bools.h"
 
 namespace shoal::cluster {
 
@@ -45,6 +46,9 @@ Result<Tensor> to_tensor(const net::Frame& frame, DType dtype, const Shape& shap
   const TensorType type{dtype, shape};
   if (frame.payload.bytes.size() != type.bytes()) {
     return Status(Code::kCorrupt, "a piece has the wrong size");
+  }
+  if (!are_elements(dtype, frame.payload.bytes)) {
+    return Status(Code::kCorrupt, "a bool is neither 0 nor 1");
   }
   // No copy: the tensor keeps the frame's buffer alive.
   return Tensor::view(type, frame.payload.bytes.data(), frame.payload.keep);

@@ -5,12 +5,14 @@
 //   Start                              ->  Ready, when the tasks are compiled
 //
 // The plan is offered to requests only when all are ready. Weights travel by hash, so a worker gets
-// each one once, whichever plan or model brings it. Replies do not name an exchange: one deployment
-// runs at a time, with one slot for each worker.
+// each one once, whichever plan or model brings it. One exchange with a worker runs at a time, and
+// its reply is known by its kind and plan: a late one, of an exchange that was given up, is
+// dropped. A worker that is slow holds up deployments to itself only.
 #include "shoal/cluster/plan_deployer.h"
 
 #include <future>
 #include <random>
+#include <utility>
 
 #include "messages.pb.h"
 #include "shoal/cluster/message_io.h"
@@ -19,18 +21,19 @@
 #include "shoal/plan/cost/plan_stats.h"
 
 namespace shoal::cluster {
-namespace {
-
-// Numbers begin at a random one, so that plans of several coordinators do not meet on a worker.
-uint64_t random_id() {
-  std::random_device random;
-  return uint64_t{random()} << 32 | random();
-}
-
-}  // namespace
 
 PlanDeployer::PlanDeployer(WorkerLinks& links, RequestRunner& runner)
-    : links_(links), runner_(runner), next_id_(random_id()), replies_(links.size()) {}
+    : links_(links), runner_(runner), turns_(links.size()), exchanges_(links.size()) {}
+
+uint64_t PlanDeployer::make_id() {
+  std::random_device random;
+  const uint64_t id = uint64_t{random()} << 32 | random();
+  return id != 0 ? id : 1;  // 0 stands for no plan
+}
+
+std::unique_lock<std::mutex> PlanDeployer::turn(int worker) {
+  return std::unique_lock(turns_[static_cast<size_t>(worker)]);
+}
 
 Result<EncodedPlanPtr> PlanDeployer::encode(const plan::ScheduledPlan& scheduled) const {
   SHOAL_TRY(plan::verify(scheduled.graph(), scheduled.plan(), scheduled.schedule(),
@@ -49,7 +52,6 @@ Result<EncodedPlanPtr> PlanDeployer::encode(const plan::ScheduledPlan& scheduled
 }
 
 Result<DeployedPlanPtr> PlanDeployer::deploy(const EncodedPlan& encoded, bool traced) {
-  const std::lock_guard alone(deploying_);
   auto deployed = std::make_shared<const DeployedPlan>(DeployedPlan{make_id(), encoded.scheduled});
   // Before any worker has it, so that a loss during the deployment is noted for this plan.
   runner_.add(deployed);
@@ -66,6 +68,7 @@ Status PlanDeployer::assign_all(uint64_t plan, const EncodedPlan& encoded, bool 
   for (size_t w = 0; w < encoded.assignments.size(); ++w) {
     if (encoded.assignments[w].empty()) continue;
     ready.push_back(std::async(std::launch::async, [&, worker = static_cast<int>(w)] {
+      const auto alone = turn(worker);
       return assign(worker, plan, encoded, traced);
     }));
   }
@@ -128,7 +131,6 @@ Status PlanDeployer::compare_clocks(int worker) {
 }
 
 Status PlanDeployer::restore(uint64_t plan, const EncodedPlan& encoded, bool traced) {
-  const std::lock_guard alone(deploying_);
   for (int worker : runner_.missing(plan)) {
     SHOAL_TRY(restore_to(worker, plan, encoded, traced));
   }
@@ -143,12 +145,16 @@ Status PlanDeployer::restore_to(int worker, uint64_t plan, const EncodedPlan& en
   const WorkerLinkPtr link = links_.link(worker);
   message::Message release;
   release.mutable_release()->set_plan(plan);
-  SHOAL_TRY(links_.send(worker, release));
-  SHOAL_TRY(assign(worker, plan, encoded, traced));
+  {
+    const auto alone = turn(worker);
+    SHOAL_TRY(links_.send(worker, release));
+    SHOAL_TRY(assign(worker, plan, encoded, traced));
+  }
   message::Message rejoin;
   rejoin.mutable_rejoin()->set_plan(plan);
   rejoin.mutable_rejoin()->set_worker(worker);
   for (int other : runner_.having(plan)) {
+    const auto alone = turn(other);
     SHOAL_TRY(exchange(other, rejoin, {}, kTimeout).status());
   }
   return links_.if_still(worker, link, [&] { runner_.restore(plan, worker); });
@@ -163,43 +169,72 @@ void PlanDeployer::release(const DeployedPlan& deployed) {
   }
 }
 
-// The order matters: the slot is cleared before the status is read, so a loss in between puts a
-// reply into the slot and is not missed.
+PlanDeployer::Exchange PlanDeployer::opened_by(const message::Message& message) {
+  switch (message.kind_case()) {
+    case message::Message::kDeploy:
+      return {Awaited::kMissing, message.deploy().plan()};
+    case message::Message::kStart:
+      return {Awaited::kReady, message.start().plan()};
+    case message::Message::kRejoin:
+      return {Awaited::kReady, message.rejoin().plan()};
+    default:
+      return {Awaited::kClock};
+  }
+}
+
+// The order matters: the exchange is open before the status is read, so a loss in between answers
+// it and is not missed.
 Result<PlanDeployer::Reply> PlanDeployer::exchange(int worker, const message::Message& message,
                                                    const std::string& payload,
                                                    std::chrono::seconds timeout) {
-  put(worker, {});
+  Exchange& current = exchanges_[static_cast<size_t>(worker)];
+  {
+    const std::lock_guard lock(mutex_);
+    current = opened_by(message);
+  }
   SHOAL_TRY(links_.status(worker));
   const net::Bytes bytes = bytes_of(payload);
   SHOAL_TRY(links_.send(worker, message, std::span(&bytes, payload.empty() ? 0 : 1)));
   std::unique_lock lock(mutex_);
-  Reply& reply = replies_[static_cast<size_t>(worker)];
-  if (!changed_.wait_for(lock, timeout, [&] { return reply.came; })) {
-    lock.unlock();
+  const bool answered = changed_.wait_for(lock, timeout, [&] { return current.answered; });
+  Exchange ended = std::exchange(current, {});
+  lock.unlock();
+  if (!answered) {
     return Status(Code::kDeadline, "worker " + links_.name(worker) + " does not answer");
   }
-  SHOAL_TRY(reply.status);
-  return std::move(reply);
+  SHOAL_TRY(ended.reply.status);
+  return std::move(ended.reply);
 }
 
-void PlanDeployer::put(int worker, Reply reply) {
+// A failure (kNothing) answers whatever is awaited.
+void PlanDeployer::answer(int worker, Awaited kind, uint64_t plan, Reply reply) {
   const std::lock_guard lock(mutex_);
-  replies_[static_cast<size_t>(worker)] = std::move(reply);
+  Exchange& current = exchanges_[static_cast<size_t>(worker)];
+  const bool is_failure = kind == Awaited::kNothing;
+  if (current.awaited == Awaited::kNothing || current.answered) return;
+  if (is_failure ? plan != 0 && plan != current.plan
+                 : kind != current.awaited || plan != current.plan) {
+    return;
+  }
+  current.answered = true;
+  current.reply = std::move(reply);
   changed_.notify_all();
 }
 
-void PlanDeployer::take_missing(int worker, std::vector<Hash> hashes) {
-  put(worker, {.came = true, .missing = std::move(hashes)});
+void PlanDeployer::take_missing(int worker, uint64_t plan, std::vector<Hash> hashes) {
+  answer(worker, Awaited::kMissing, plan, {.missing = std::move(hashes)});
 }
 
-void PlanDeployer::take_ready(int worker) { put(worker, {.came = true}); }
+void PlanDeployer::take_ready(int worker, uint64_t plan) {
+  answer(worker, Awaited::kReady, plan, {});
+}
 
 void PlanDeployer::take_clock(int worker, int64_t clock) {
-  put(worker, {.came = true, .clock = clock, .at = Clock::now()});
+  answer(worker, Awaited::kClock, 0, {.clock = clock, .at = Clock::now()});
 }
 
-void PlanDeployer::take_failure(int worker, const Status& status) {
-  put(worker, {.came = true, .status = status});
+void PlanDeployer::take_failure(int worker, uint64_t plan, const Status& status) {
+  answer(worker, Awaited::kNothing, plan, {.status = status});
 }
 
 }  // namespace shoal::cluster

@@ -285,6 +285,15 @@ Status RequestRunner::take(int worker, const message::Data& data, const net::Fra
   return {};
 }
 
+Status RequestRunner::expect(int worker, const message::Data& data, size_t bytes) {
+  SHOAL_ASSIGN(const plan::Piece piece, decode(data.piece()));
+  const std::lock_guard lock(mutex_);
+  SHOAL_ASSIGN(const auto type, requests_.expect(worker, data.request(), piece));
+  if (!type) return Status(Code::kCancelled, "the request is over");
+  if (type->bytes() == bytes) return {};
+  return Status(Code::kCorrupt, "a piece has the wrong size");
+}
+
 Status RequestRunner::take_times(int worker, const message::Traced& traced) {
   const int64_t ahead = links_.info(worker).clock_ahead.value_or(0);
   const std::lock_guard lock(mutex_);

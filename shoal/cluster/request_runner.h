@@ -66,6 +66,8 @@ class RequestRunner {
   // Messages of workers, on their reader threads. kCorrupt if a message belongs to nothing that the
   // worker was asked.
   Status take(int worker, const message::Data& data, const net::Frame& frame);
+  // Whether a payload of this size should come. kCancelled if nobody waits for it any more.
+  Status expect(int worker, const message::Data& data, size_t bytes);
   Status take_times(int worker, const message::Traced& traced);
   void take_failure(int worker, const message::Failed& failed);
   void take_cut(int worker, const message::Cut& cut);

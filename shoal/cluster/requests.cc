@@ -225,6 +225,7 @@ void Requests::fail(int worker, uint64_t attempt, const Status& why, int blamed)
   if (it == attempts_.end()) return;
   Request& request = requests_.at(it->second);
   Offered& offered = deployed_plans_.at(request.attempt.deployed->id);
+  if (!uses(*offered.deployed, {worker})) return;  // it has no part in this
   if (why.code() == Code::kUnavailable) {
     return blamed >= 0 ? cut_off(offered.deployed->id, blamed, worker, why)
                        : count_out(offered, worker, why);
@@ -242,6 +243,9 @@ void Requests::cut_off(uint64_t deployed, int worker, int said_by, const Status&
   // Both ends report a broken link. The first report decides which of them stays; dropping both
   // would waste a worker that is fine.
   if (it == deployed_plans_.end() || it->second.gone.contains(said_by)) return;
+  // Blame counts between workers of one plan only: a member must not make others lose their plans.
+  const DeployedPlan& its = *it->second.deployed;
+  if (worker == said_by || !uses(its, {worker}) || !uses(its, {said_by})) return;
   count_out(it->second, worker, why);
 }
 

@@ -1,14 +1,18 @@
 // Threads of a worker: one accepts connections; one for each visitor reads its messages in order;
 // one computes tasks (WorkerPlans); one for each peer sends (Peer). Work that takes long
-// (compiling, releasing) goes to threads_, because a reader that waits would hold up pieces of
-// other plans. A visitor that breaks the protocol is disconnected; any other error is reported to
-// it and the connection goes on.
+// (compiling, measuring, releasing) goes to threads_, a few for each visitor, because a reader that
+// waits would hold up pieces of other plans. A visitor that breaks the protocol is disconnected;
+// any other error is reported to it and the connection goes on. Nothing that a visitor says ends
+// the process: permissions.h says who may say what, a ByteBudget bounds what frames hold, and
+// catch_exhaustion() stands before everything that acts on a message.
 #include "shoal/cluster/worker.h"
 
 #include "messages.pb.h"
 #include "shoal/base/background_thread.h"
 #include "shoal/base/machine.h"
+#include "shoal/cluster/catch_exhaustion.h"
 #include "shoal/cluster/message_io.h"
+#include "shoal/cluster/permissions.h"
 #include "shoal/cluster/probe_handlers.h"
 #include "shoal/net/tls/membership.h"
 
@@ -19,6 +23,9 @@ namespace {
 std::string described(const net::Peer& peer) {
   return to_string(peer) + ", " + std::string(net::to_string(peer.role));
 }
+
+// One visitor's. A coordinator deploys one plan at a time to a worker; releases may overlap.
+constexpr int kMostErrands = 8;
 
 }  // namespace
 
@@ -59,30 +66,101 @@ void Worker::stop() {
 void Worker::accept() {
   for (;;) {
     auto channel = listener_->accept(net::Deadline::max());
-    const std::lock_guard lock(mutex_);
-    if (stopped_) return;
     if (!channel.ok()) {
       if (channel.status().code() == Code::kUnavailable) return;
       continue;  // its certificate was refused
     }
     options_.log("connected: " + described((*channel)->peer()));
-    channels_.try_emplace(*channel);
-    visits_.run([this, shared = *channel] { listen(shared); });
+    if (!admit(*channel)) return;
   }
 }
 
-void Worker::listen(const ChannelPtr& channel) {
-  for (;;) {
-    const Result<net::Frame> frame = channel->receive(net::Deadline::max());
-    if (!frame.ok()) break;
-    if (const Status status = handle(channel, *frame); !status.ok()) {
-      options_.log("refused: " + described(channel->peer()) + ": " + std::string(status.message()));
-      report_to(channel, status);
-      if (status.code() == Code::kCorrupt) break;
+// False if the worker is stopping. Who cannot be served, for want of a thread, is cut off.
+bool Worker::admit(const ChannelPtr& channel) {
+  const std::lock_guard lock(mutex_);
+  if (stopped_) return false;
+  const Status admitted = catch_exhaustion([&]() -> Status {
+    std::shared_ptr<ByteBudget> budget;
+    for (const auto& [other, visitor] : channels_) {
+      if (other->peer().name == channel->peer().name) budget = visitor.budget;
     }
+    if (budget == nullptr) budget = ByteBudget::make(options_.peer_bytes);
+    channels_.emplace(channel, Visitor{std::move(budget)});
+    const bool runs = visits_.run([this, channel] { listen(channel); });
+    return runs ? Status() : Status(Code::kExhausted, "no thread is to be had");
+  });
+  if (admitted.ok()) return true;
+  channels_.erase(channel);
+  channel->close();
+  return true;
+}
+
+void Worker::listen(const ChannelPtr& channel) {
+  std::shared_ptr<ByteBudget> budget;
+  {
+    const std::lock_guard lock(mutex_);
+    budget = channels_.at(channel).budget;
   }
+  // A second barrier, around receiving and reporting, which take little memory. A visitor that
+  // cannot even be given an error is disconnected.
+  static_cast<void>(catch_exhaustion([&] {
+    read(channel, *budget);
+    return Status();
+  }));
   channel->close();
   forget(channel);
+}
+
+void Worker::read(const ChannelPtr& channel, ByteBudget& budget) {
+  std::optional<Subject> refused;  // of the frame for which there was no room
+  const net::Place place = [&](net::Bytes control, size_t bytes) {
+    Result<net::Buffer> memory = budget.allocate(bytes);
+    message::Message message;
+    if (!memory.ok() && message.ParseFromArray(control.data(), static_cast<int>(control.size()))) {
+      refused = subject_of(message);
+    }
+    return memory;
+  };
+  for (;;) {
+    refused.reset();
+    Subject subject;
+    const Result<net::Frame> frame = channel->receive(net::Deadline::max(), place);
+    if (!frame.ok() && !refused) return;
+    const Status status = frame.ok()
+                              ? catch_exhaustion([&] { return take(channel, *frame, subject); })
+                              : frame.status();
+    if (status.ok()) continue;
+    options_.log("refused: " + described(channel->peer()) + ": " + std::string(status.message()));
+    if (status.code() == Code::kCorrupt) return report_to(channel, subject, status);
+    fail(channel, refused.value_or(subject), status);
+  }
+}
+
+Status Worker::take(const ChannelPtr& channel, const net::Frame& frame, Subject& subject) {
+  message::Message message;
+  SHOAL_TRY(parse(frame, message));
+  subject = subject_of(message);
+  SHOAL_TRY(check_for_worker(message, channel->peer().role));
+  return handle(channel, message, frame);
+}
+
+Worker::Subject Worker::subject_of(const message::Message& message) {
+  switch (message.kind_case()) {
+    case message::Message::kDeploy:
+      return {message.deploy().plan(), 0};
+    case message::Message::kStart:
+      return {message.start().plan(), 0};
+    case message::Message::kRelease:
+      return {message.release().plan(), 0};
+    case message::Message::kRejoin:
+      return {message.rejoin().plan(), 0};
+    case message::Message::kForget:
+      return {message.forget().plan(), message.forget().request()};
+    case message::Message::kData:
+      return {message.data().plan(), message.data().request()};
+    default:
+      return {};
+  }
 }
 
 // Drops the plans of a coordinator that is gone. If the visitor was another worker, pieces that it
@@ -91,9 +169,11 @@ void Worker::forget(const ChannelPtr& channel) {
   Visitor visitor;
   {
     const std::lock_guard lock(mutex_);
-    visitor = std::move(channels_[channel]);
-    channels_.erase(channel);
+    const auto it = channels_.find(channel);
+    visitor = std::move(it->second);
+    channels_.erase(it);
   }
+  visitor.leaving.request_stop();
   for (uint64_t plan : visitor.plans) say_cut_off(plan, channel->peer().name);
   for (WorkerPlanPtr& worker_plan : worker_plans_.take_all(channel))
     release(std::move(worker_plan));
@@ -107,6 +187,15 @@ void Worker::say_cut_off(uint64_t plan, const std::string& peer) {
 void Worker::release(WorkerPlanPtr worker_plan) {
   const uint64_t plan = worker_plan->plan();
   worker_plan.reset();
+  end_plan(plan);
+}
+
+// REQUIRES: the plan is gone, and with it its hold on connections.
+void Worker::end_plan(uint64_t plan) {
+  {
+    const std::lock_guard lock(mutex_);
+    for (auto& [channel, visitor] : channels_) visitor.plans.erase(plan);
+  }
   peers_.release(plan);
 }
 
@@ -115,36 +204,89 @@ void Worker::release(WorkerPlanPtr worker_plan) {
 void Worker::release_later(const ChannelPtr& channel, uint64_t plan) {
   WorkerPlanPtr worker_plan = worker_plans_.take(plan, channel);
   if (worker_plan == nullptr) return;
-  {
-    const std::lock_guard lock(mutex_);
-    for (auto& [one, visitor] : channels_) visitor.plans.erase(plan);
-  }
-  threads_.run(
-      [this, worker_plan = std::move(worker_plan)]() mutable { release(std::move(worker_plan)); });
+  const Status begun =
+      run_errand(channel, {}, [this, worker_plan = std::move(worker_plan)]() mutable {
+        release(std::move(worker_plan));
+        return Status();
+      });
+  // A visitor that has too many others on their way waits for this one.
+  if (!begun.ok()) end_plan(plan);
 }
 
-void Worker::report_to(const ChannelPtr& channel, const Status& status) {
+// A place among the errands of a visitor, for as long as it lives.
+struct Worker::Errand {
+  Errand(Worker& of, ChannelPtr by) : worker(of), channel(std::move(by)) {}
+  ~Errand() {
+    const std::lock_guard lock(worker.mutex_);
+    const auto visitor = worker.channels_.find(channel);
+    if (counts && visitor != worker.channels_.end()) --visitor->second.errands;
+  }
+  Errand(const Errand&) = delete;
+  Errand& operator=(const Errand&) = delete;
+
+  Worker& worker;
+  const ChannelPtr channel;
+  bool counts = false;
+};
+
+// Null if the visitor has too many.
+std::shared_ptr<Worker::Errand> Worker::begin_errand(const ChannelPtr& channel) {
+  auto errand = std::make_shared<Errand>(*this, channel);
+  {
+    const std::lock_guard lock(mutex_);
+    int& errands = channels_.at(channel).errands;
+    errand->counts = errands < kMostErrands;
+    if (errand->counts) ++errands;
+  }
+  return errand->counts ? errand : nullptr;  // one that does not count ends without the lock
+}
+
+Status Worker::run_errand(const ChannelPtr& channel, Subject subject,
+                          std::function<Status()> what) {
+  const std::shared_ptr<Errand> errand = begin_errand(channel);
+  if (errand == nullptr) return Status(Code::kExhausted, "too much is asked for at once");
+  const bool runs = threads_.run([channel, subject, what = std::move(what), errand] {
+    const Status status = catch_exhaustion(what);
+    if (!status.ok()) report_to(channel, subject, status);
+  });
+  return runs ? Status() : Status(Code::kExhausted, "no thread is to be had");
+}
+
+// A request fails at the coordinator that waits for it, which need not be the sender.
+void Worker::fail(const ChannelPtr& channel, Subject subject, const Status& status) {
+  const WorkerPlanPtr worker_plan =
+      subject.request != 0 ? worker_plans_.find(subject.plan) : nullptr;
+  if (worker_plan != nullptr && worker_plan->started() && worker_plan->has_sender(*channel)) {
+    worker_plan->fail(subject.request, status);
+  } else {
+    report_to(channel, subject, status);
+  }
+}
+
+void Worker::report_to(const ChannelPtr& channel, Subject subject, const Status& status) {
   message::Message reply;
+  reply.mutable_failed()->set_plan(subject.plan);
+  reply.mutable_failed()->set_request(subject.request);
   reply.mutable_failed()->set_code(static_cast<uint32_t>(status.code()));
   reply.mutable_failed()->set_text(std::string(status.message()));
   static_cast<void>(send(*channel, reply));  // if it does not arrive, the channel is closing
 }
 
-Status Worker::handle(const ChannelPtr& channel, const net::Frame& frame) {
-  message::Message message;
-  SHOAL_TRY(parse(frame, message));
+// REQUIRES: check_for_worker() lets the message through.
+Status Worker::handle(const ChannelPtr& channel, const message::Message& message,
+                      const net::Frame& frame) {
   switch (message.kind_case()) {
     case message::Message::kHello:
       return welcome(channel, message.hello());
     case message::Message::kDeploy:
       return deploy(channel, message.deploy(), frame);
     case message::Message::kBlob:
-      return store_.put(message.blob().hash(), frame.payload);
+      // The store has a limit of its own.
+      return store_.put(message.blob().hash(), ByteBudget::uncounted(frame.payload));
     case message::Message::kStart:
-      threads_.run([this, channel, plan = message.start().plan()] {
-        if (const Status status = start(channel, plan); !status.ok()) report_to(channel, status);
-      });
-      return {};
+      return run_errand(
+          channel, subject_of(message),
+          [this, channel, plan = message.start().plan()] { return start(channel, plan); });
     case message::Message::kRelease:
       release_later(channel, message.release().plan());
       return {};
@@ -177,7 +319,17 @@ Status Worker::handle(const ChannelPtr& channel, const net::Frame& frame) {
 // not know yet that there is another. The epoch is on disk before it is followed, so that a restart
 // does not let an older one back in.
 Status Worker::follow(const ChannelPtr& channel, uint64_t epoch) {
+  // So many starts of coordinators may be missed. Without a bound, one message could take the
+  // counter so far that nobody can ever go beyond it.
+  constexpr uint64_t kMostAhead = uint64_t{1} << 20;
+  if (!may_take_charge(channel->peer().role)) {
+    return invalid("a " + std::string(net::to_string(channel->peer().role)) + " cannot be in charge");
+  }
   const std::lock_guard lock(mutex_);
+  if (epoch > epoch_.number && epoch - epoch_.number > kMostAhead) {
+    return invalid("epoch " + std::to_string(epoch) + " is too far ahead of epoch " +
+                   std::to_string(epoch_.number));
+  }
   if (epoch < epoch_.number) {
     return invalid("a coordinator of epoch " + std::to_string(epoch) +
                    " is out of date: " + epoch_.in_charge + " of epoch " +
@@ -220,11 +372,21 @@ Status Worker::renew(const ChannelPtr& channel, const std::string& certificate) 
   return send(*channel, reply);
 }
 
+std::stop_token Worker::leaving(const ChannelPtr& channel) {
+  const std::lock_guard lock(mutex_);
+  return channels_.at(channel).leaving.get_token();
+}
+
+// Ends when the visitor does: nobody would read the answer.
 Status Worker::measure(const ChannelPtr& channel, const message::Measure& measure,
                        const net::Frame& frame) {
-  SHOAL_ASSIGN(const message::Message reply,
-               time_graphs(device_, measure, frame, options_.weight_bytes, computing_));
-  return send(*channel, reply);
+  const MeasureLimits limits{options_.weight_bytes, net::after(kMostMeasuringTime),
+                             leaving(channel)};
+  return run_errand(channel, {}, [this, channel, measure, frame, limits]() -> Status {
+    SHOAL_ASSIGN(const message::Message reply,
+                 time_graphs(device_, measure, frame, limits, computing_));
+    return send(*channel, reply);
+  });
 }
 
 Status Worker::tell(const ChannelPtr& channel) {
@@ -262,7 +424,10 @@ Status Worker::deploy(const ChannelPtr& channel, const message::Deploy& deploy,
 Status Worker::start(const ChannelPtr& channel, uint64_t plan) {
   const WorkerPlanPtr worker_plan = worker_plans_.find(plan, channel);
   if (worker_plan == nullptr) return invalid("there is no such plan to start");
-  SHOAL_TRY(worker_plan->start(programs_, store_, peers_));
+  const Status started = worker_plan->start({programs_, store_, peers_, options_.weight_bytes});
+  // Released meanwhile: connections that it has made are nobody's.
+  if (worker_plans_.find(plan, channel) != worker_plan) peers_.release(plan);
+  SHOAL_TRY(started);
   message::Message reply;
   reply.mutable_ready()->set_plan(plan);
   // After Ready, pieces may arrive at any moment, from workers that were ready before this one.
@@ -289,7 +454,7 @@ Status Worker::tell_removed(const ChannelPtr& coordinator) {
   const auto list = options_.membership->denied();
   {
     const std::lock_guard lock(mutex_);
-    uint64_t& told = channels_[coordinator].told;
+    uint64_t& told = channels_.at(coordinator).told;
     if (list->counter() <= told) return {};
     told = list->counter();
   }
@@ -298,21 +463,25 @@ Status Worker::tell_removed(const ChannelPtr& coordinator) {
   return send(*coordinator, message);
 }
 
-// Drops pieces of plans that are over or not started: a sender may not know it yet.
+// The sender learns that the plan is not here. Perhaps it is over, and nobody minds; otherwise a
+// request would wait for its deadline.
 Status Worker::take_piece(const ChannelPtr& channel, const message::Data& data,
                           const net::Frame& frame) {
   const WorkerPlanPtr worker_plan = worker_plans_.find(data.plan());
-  if (worker_plan == nullptr || !worker_plan->started()) return {};
+  if (worker_plan == nullptr || !worker_plan->started()) {
+    return Status(Code::kUnavailable, "the plan is not here");
+  }
+  if (!worker_plan->has_sender(*channel)) return invalid("the plan names no such sender");
   hit_fault_point(channel == worker_plan->coordinator() ? FaultPoint::kInputArrives
                                                         : FaultPoint::kPieceArrives);
-  SHOAL_TRY(worker_plan->take(data, frame));
   if (channel == worker_plan->coordinator()) {
     SHOAL_TRY(tell_removed(channel));
   } else {
     const std::lock_guard lock(mutex_);
     // Remembered so that forget() can say which plans a broken connection concerns.
-    channels_[channel].plans.insert(data.plan());
+    channels_.at(channel).plans.insert(data.plan());
   }
+  SHOAL_TRY(worker_plan->take(data, frame));
   worker_plans_.look();
   return {};
 }

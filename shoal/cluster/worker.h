@@ -7,9 +7,11 @@
 #include <memory>
 #include <mutex>
 #include <set>
+#include <stop_token>
 #include <string>
 #include <thread>
 
+#include "shoal/cluster/byte_budget.h"
 #include "shoal/cluster/epoch_file.h"
 #include "shoal/cluster/store.h"
 #include "shoal/cluster/thread_group.h"
@@ -31,6 +33,7 @@ class Rejoin;
 struct WorkerOptions {
   std::string name = "worker";
   size_t weight_bytes = size_t{2} << 30;            // of weights in memory, at most
+  size_t peer_bytes = size_t{1} << 30;              // of frames from one peer, at most
   std::optional<WeightCache> cache = std::nullopt;  // weights on disk, for a restart
   std::optional<EpochFile> epochs = std::nullopt;   // the latest epoch, for a restart
   FaultHook reached = nullptr;                      // for fault injection
@@ -53,10 +56,24 @@ class Worker {
 
  private:
   using ChannelPtr = std::shared_ptr<net::Channel>;
+  // What a message is about; zeros where it is about no plan or no request.
+  struct Subject {
+    uint64_t plan = 0, request = 0;
+  };
 
   void accept();
+  bool admit(const ChannelPtr& channel);
   void listen(const ChannelPtr& channel);
-  Status handle(const ChannelPtr& channel, const net::Frame& frame);
+  void read(const ChannelPtr& channel, ByteBudget& budget);
+  Status take(const ChannelPtr& channel, const net::Frame& frame, Subject& subject);
+  Status handle(const ChannelPtr& channel, const message::Message& message,
+                const net::Frame& frame);
+  // Runs `what` on a thread of its own and reports how it failed. kExhausted, and it is not run, if
+  // the visitor keeps as many threads busy as one may.
+  Status run_errand(const ChannelPtr& channel, Subject subject, std::function<Status()> what);
+  struct Errand;
+  std::shared_ptr<Errand> begin_errand(const ChannelPtr& channel);
+  static Subject subject_of(const message::Message& message);
   Status deploy(const ChannelPtr& channel, const message::Deploy& deploy, const net::Frame& frame);
   Status start(const ChannelPtr& channel, uint64_t plan);
   Status rejoin(const ChannelPtr& channel, const message::Rejoin& rejoin);
@@ -65,15 +82,18 @@ class Worker {
   Status follow(const ChannelPtr& channel, uint64_t epoch);
   Status measure(const ChannelPtr& channel, const message::Measure& measure,
                  const net::Frame& frame);
+  std::stop_token leaving(const ChannelPtr& channel);
   Status tell(const ChannelPtr& channel);
   Status tell_removed(const ChannelPtr& coordinator);
   Status take_piece(const ChannelPtr& channel, const message::Data& data, const net::Frame& frame);
   void forget(const ChannelPtr& channel);
   void release(WorkerPlanPtr worker_plan);
+  void end_plan(uint64_t plan);
   void release_later(const ChannelPtr& channel, uint64_t plan);
   void say_cut_off(uint64_t plan, const std::string& peer);
   void hit_fault_point(FaultPoint point) const;
-  static void report_to(const ChannelPtr& channel, const Status& status);
+  void fail(const ChannelPtr& channel, Subject subject, const Status& status);
+  static void report_to(const ChannelPtr& channel, Subject subject, const Status& status);
 
   WorkerOptions options_;
   Device& device_;
@@ -86,9 +106,12 @@ class Worker {
   bool stopped_ = false;
   // A machine that has connected: a coordinator or another worker.
   struct Visitor {
-    uint64_t epoch = 0;        // of a coordinator that is in charge alone
-    std::set<uint64_t> plans;  // plans of which it has sent pieces, as another worker
-    uint64_t told = 0;         // counter of the deny list that it was sent, as a coordinator
+    std::shared_ptr<ByteBudget> budget;  // shared by all channels of one peer
+    std::stop_source leaving = {};       // stopped when the channel ends
+    int errands = 0;                     // on their way
+    uint64_t epoch = 0;                  // of a coordinator that is in charge alone
+    std::set<uint64_t> plans = {};       // plans of which it has sent pieces, as another worker
+    uint64_t told = 0;                   // counter of the deny list that it was sent, as a coordinator
   };
   std::map<ChannelPtr, Visitor> channels_;
   Epoch epoch_;  // the latest

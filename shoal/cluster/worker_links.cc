@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "messages.pb.h"
+#include "shoal/cluster/catch_exhaustion.h"
 #include "shoal/cluster/message_io.h"
 
 namespace shoal::cluster {
@@ -44,10 +45,17 @@ void WorkerLinks::start_reading(int worker, const WorkerLinkPtr& link) {
 }
 
 void WorkerLinks::read(int worker, WorkerLink& link) {
+  const net::Place place = [&](net::Bytes control, size_t bytes) {
+    return events_.place(worker, control, bytes);
+  };
+  const net::Role role = link.channel().peer().role;
   for (;;) {
-    const Result<net::Frame> frame = link.channel().receive(net::Deadline::max());
-    const Status status = frame.ok() ? events_.received(worker, *frame) : frame.status();
-    if (status.ok()) continue;
+    const Result<net::Frame> frame = link.channel().receive(net::Deadline::max(), place);
+    // Inside the barrier: what a worker says must not end the coordinator either.
+    const Status status =
+        frame.ok() ? catch_exhaustion([&] { return events_.received(worker, role, *frame); })
+                   : frame.status();
+    if (status.ok() || status.code() == Code::kCancelled) continue;
     lose(worker, link, status.at("worker " + name(worker)));
     link.channel().close();
     return;

@@ -17,9 +17,12 @@
 namespace shoal::cluster {
 
 struct LinkEvents {
-  // A worker sent this. A status that is not OK loses the worker. Called without a lock, on one
-  // thread for each worker.
-  std::function<Status(int worker, const net::Frame& frame)> received;
+  // Memory for the payload of a frame that a worker is about to send. kCancelled: nobody waits for
+  // it any more, and it is dropped. Any other failure loses the worker. Called as `received`.
+  std::function<Result<net::Buffer>(int worker, net::Bytes control, size_t bytes)> place;
+  // A worker, which has this role, sent this. A status that is not OK loses the worker. Called
+  // without a lock, on one thread for each worker.
+  std::function<Status(int worker, net::Role role, const net::Frame& frame)> received;
   // A worker was lost, or is back. Called under the lock of the links, so that the two follow each
   // other as they happened. REQUIRES: they do not call the links.
   std::function<void(int worker, const Status& why)> lost;

@@ -8,6 +8,7 @@
 
 #include "messages.pb.h"
 #include "shoal/base/background_thread.h"
+#include "shoal/cluster/catch_exhaustion.h"
 #include "shoal/cluster/message_io.h"
 
 namespace shoal::cluster {
@@ -35,6 +36,28 @@ Status check_pieces(const Graph& graph, std::span<const ValueId> values,
   return {};
 }
 
+// OK iff the assignment is not larger than any that a sensible plan has. Each request holds a
+// record for each piece, and each peer costs two threads.
+Status check_sizes(const message::Assignment& assignment) {
+  constexpr int kMostPeers = 1024;
+  constexpr size_t kMostTasks = size_t{1} << 14, kMostPieces = size_t{1} << 15;
+  if (assignment.peers_size() > kMostPeers || assignment.senders_size() > kMostPeers) {
+    return invalid("a plan with too many workers");
+  }
+  size_t pieces = 0;
+  for (const message::Task& task : assignment.tasks()) {
+    pieces += static_cast<size_t>(task.inputs_size()) + static_cast<size_t>(task.outputs_size()) +
+              static_cast<size_t>(task.sends_size());
+    for (const message::Code& code : task.codes()) {
+      pieces += static_cast<size_t>(code.members_size());
+    }
+  }
+  if (static_cast<size_t>(assignment.tasks_size()) > kMostTasks || pieces > kMostPieces) {
+    return invalid("a plan with too many tasks or pieces");
+  }
+  return {};
+}
+
 // OK iff every worker that is sent to has exactly one address.
 Status check_peers(const message::Assignment& assignment) {
   std::set<int> known = {plan::kCoordinator};
@@ -42,6 +65,7 @@ Status check_peers(const message::Assignment& assignment) {
     if (peer.worker() < 0 || !known.insert(peer.worker()).second) {
       return invalid("a plan names a worker twice");
     }
+    if (peer.name().empty()) return invalid("a plan names an address without its worker");
   }
   for (const message::Task& task : assignment.tasks()) {
     for (const message::Send& order : task.sends()) {
@@ -80,67 +104,17 @@ size_t count_sends(const message::Assignment& assignment) {
   return sends;
 }
 
-}  // namespace
-
-WorkerPlan::WorkerPlan() = default;
-WorkerPlan::~WorkerPlan() = default;
-
-Result<std::shared_ptr<WorkerPlan>> WorkerPlan::read(const message::Deploy& deploy,
-                                                     const net::Frame& frame,
-                                                     ChannelPtr coordinator) {
-  std::shared_ptr<WorkerPlan> worker_plan(new WorkerPlan);
-  worker_plan->plan_ = deploy.plan();
-  worker_plan->traced_ = deploy.traced();
-  worker_plan->coordinator_ = std::move(coordinator);
-  worker_plan->assignment_ = std::make_unique<message::Assignment>();
-  const auto bytes = frame.payload.bytes;
-  if (!worker_plan->assignment_->ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
-    return Status(Code::kCorrupt, "an assignment cannot be read");
-  }
-  SHOAL_TRY(check_peers(*worker_plan->assignment_));
-  worker_plan->survives_ = worker_plan->assignment_->survives();
-  for (const message::Task& task : worker_plan->assignment_->tasks()) {
-    SHOAL_ASSIGN(const std::vector<Hash> hashes, hashes_in(task.graph()));
-    worker_plan->weights_.insert(hashes.begin(), hashes.end());
-  }
-  return worker_plan;
+Status parse_assignment(const net::Buffer& from, message::Assignment& to) {
+  const auto bytes = from.bytes;
+  if (bytes.size() > kMostAssignmentBytes) return invalid("an assignment is too long");
+  if (to.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) return {};
+  return Status(Code::kCorrupt, "an assignment cannot be read");
 }
 
-Status WorkerPlan::start(Programs& programs, const Store& store, Peers& peers) {
-  if (started()) return invalid("the plan has been started already");
-  Status compiled;
-  run_at_low_priority([&] { compiled = compile(programs, store); });
-  SHOAL_TRY(compiled);
-  if (traced_) {
-    recorder_ =
-        std::make_unique<Recorder>(plan_, deployment_->tasks().size(), count_sends(*assignment_));
-  }
-  to_coordinator_ = peers.to(coordinator_);
-  for (const message::Peer& peer : assignment_->peers()) {
-    peers_[peer.worker()] = peers.at(peer.address());
-  }
-  assignment_.reset();
-  // Publishes all members above to threads that see started().
-  started_.store(true, std::memory_order_release);
-  return {};
-}
-
-Status WorkerPlan::compile(Programs& programs, const Store& store) {
-  std::vector<WorkerTask> tasks;
-  for (const message::Task& from : assignment_->tasks()) {
-    SHOAL_ASSIGN(WorkerTask task, compile_task(from, programs, store));
-    tasks.push_back(std::move(task));
-  }
-  deployment_ = std::make_unique<Deployment>(std::move(tasks),
-                                             std::chrono::milliseconds(assignment_->wait_ms()));
-  return {};
-}
-
-Result<WorkerTask> WorkerPlan::compile_task(const message::Task& from, Programs& programs,
-                                            const Store& store) {
+Result<WorkerTask> compile_task(const message::Task& from, const WorkerResources& resources) {
   WorkerTask task;
   SHOAL_ASSIGN(const Graph graph, decode(from.graph(), [&](const Hash& h, const TensorType& t) {
-                 return store.find(h, t);
+                 return resources.store.find(h, t);
                }));
   SHOAL_ASSIGN(task.inputs, decode_all(from.inputs()));
   SHOAL_ASSIGN(task.outputs, decode_all(from.outputs()));
@@ -160,8 +134,85 @@ Result<WorkerTask> WorkerPlan::compile_task(const message::Task& from, Programs&
     SHOAL_TRY(check_code(graph, task.inputs, decoded, coded));
     task.codes.push_back(std::move(decoded));
   }
-  SHOAL_ASSIGN(task.executable, programs.compile(from.graph(), graph));
+  SHOAL_ASSIGN(task.executable, resources.programs.compile(from.graph(), graph));
+  // A few bytes of input can be made into values that do not fit this machine.
+  if (task.executable->memory().planned > static_cast<int64_t>(resources.request_bytes)) {
+    return Status(Code::kExhausted, "a task needs more memory than there is for one");
+  }
   return task;
+}
+
+}  // namespace
+
+WorkerPlan::WorkerPlan() = default;
+WorkerPlan::~WorkerPlan() = default;
+
+Result<std::shared_ptr<WorkerPlan>> WorkerPlan::read(const message::Deploy& deploy,
+                                                     const net::Frame& frame,
+                                                     ChannelPtr coordinator) {
+  std::shared_ptr<WorkerPlan> worker_plan(new WorkerPlan);
+  worker_plan->plan_ = deploy.plan();
+  worker_plan->traced_ = deploy.traced();
+  worker_plan->coordinator_ = std::move(coordinator);
+  message::Assignment assignment;
+  SHOAL_TRY(parse_assignment(frame.payload, assignment));
+  SHOAL_TRY(check_sizes(assignment));
+  SHOAL_TRY(check_peers(assignment));
+  worker_plan->survives_ = assignment.survives();
+  worker_plan->senders_.insert(assignment.senders().begin(), assignment.senders().end());
+  // As bytes, which count for the coordinator's budget; parsed it may take many times as much.
+  worker_plan->assignment_ = frame.payload;
+  for (const message::Task& task : assignment.tasks()) {
+    SHOAL_ASSIGN(const std::vector<Hash> hashes, hashes_in(task.graph()));
+    worker_plan->weights_.insert(hashes.begin(), hashes.end());
+  }
+  return worker_plan;
+}
+
+Status WorkerPlan::start(const WorkerResources& resources) {
+  // Taken before anything is read or written: a hostile coordinator starts a plan many times at
+  // once.
+  if (starting_.exchange(true)) return invalid("the plan has been started already");
+  message::Assignment assignment;
+  SHOAL_TRY(parse_assignment(assignment_, assignment));
+  assignment_ = {};
+  Status compiled;
+  // The barrier is inside, because the work is done on another thread.
+  run_at_low_priority(
+      [&] { compiled = catch_exhaustion([&] { return compile(assignment, resources); }); });
+  SHOAL_TRY(compiled);
+  SHOAL_TRY(connect(assignment, resources.peers));
+  // Publishes all members above to threads that see started().
+  started_.store(true, std::memory_order_release);
+  return {};
+}
+
+Status WorkerPlan::compile(const message::Assignment& assignment,
+                           const WorkerResources& resources) {
+  std::vector<WorkerTask> tasks;
+  for (const message::Task& from : assignment.tasks()) {
+    SHOAL_ASSIGN(WorkerTask task, compile_task(from, resources));
+    tasks.push_back(std::move(task));
+  }
+  SHOAL_TRY(check_dtypes(tasks));
+  if (traced_) {
+    recorder_ = std::make_unique<Recorder>(plan_, tasks.size(), count_sends(assignment));
+  }
+  deployment_ = std::make_unique<Deployment>(
+      std::move(tasks), std::chrono::milliseconds(assignment.wait_ms()), resources.request_bytes);
+  return {};
+}
+
+Status WorkerPlan::connect(const message::Assignment& assignment, Peers& peers) {
+  to_coordinator_ = peers.to(coordinator_);
+  for (const message::Peer& peer : assignment.peers()) {
+    SHOAL_ASSIGN(peers_[peer.worker()], peers.at(peer.address(), peer.name()));
+  }
+  return {};
+}
+
+bool WorkerPlan::has_sender(const net::Channel& channel) const {
+  return &channel == coordinator_.get() || senders_.contains(channel.peer().name);
 }
 
 void WorkerPlan::rejoin(int worker) {
@@ -172,6 +223,16 @@ void WorkerPlan::rejoin(int worker) {
 }
 
 Status WorkerPlan::take(const message::Data& data, const net::Frame& frame) {
+  // A reply to it could not be told from one about the plan.
+  if (data.request() == 0) return Status(Code::kCorrupt, "a piece of no request");
+  const Status status = catch_exhaustion([&] { return put(data, frame); });
+  if (status.ok() || status.code() == Code::kCorrupt) return status;
+  // To the coordinator, not to the sender: it waits for this request.
+  fail(data.request(), status);
+  return {};
+}
+
+Status WorkerPlan::put(const message::Data& data, const net::Frame& frame) {
   SHOAL_ASSIGN(const plan::Piece piece, decode(data.piece()));
   const std::optional<DType> dtype = deployment_->dtype_of(piece.value);
   if (!dtype || static_cast<uint32_t>(*dtype) != data.dtype()) {
@@ -187,7 +248,9 @@ bool WorkerPlan::compute_one(const FaultHook& reached) {
   const std::optional<ReadyTask> task = deployment_->take(std::chrono::steady_clock::now());
   if (!task) return false;
   if (reached) reached(FaultPoint::kComputing);
-  if (const Status status = run(*task); !status.ok()) fail(task->request, status);
+  const Status status =
+      catch_exhaustion([&] { return task->status.ok() ? run(*task) : task->status; });
+  if (!status.ok()) fail(task->request, status);
   if (reached) reached(FaultPoint::kComputed);
   return true;
 }
@@ -210,14 +273,19 @@ Status WorkerPlan::run(const ReadyTask& ready) {
              : crop(whole, plan::relative(order.piece.region, made->region)));
   }
   if (recorder_ != nullptr) record(recorder_->ran(ready.request, begin, end));
-  deployment_->finish(ready, outputs, std::chrono::steady_clock::now());
-  return {};
+  return deployment_->finish(ready, outputs, std::chrono::steady_clock::now());
 }
 
 // The job holds a weak reference: sends that still wait when the plan is over are dropped.
 void WorkerPlan::post(uint64_t request, const SendOrder& order, Tensor part) {
   auto job = [self = weak_from_this(), request, &order, part = std::move(part)] {
-    if (const auto worker_plan = self.lock()) worker_plan->deliver(request, order, part);
+    const auto worker_plan = self.lock();
+    if (worker_plan == nullptr) return;
+    const Status status = catch_exhaustion([&] {
+      worker_plan->deliver(request, order, part);
+      return Status();
+    });
+    if (!status.ok()) worker_plan->fail(request, status);
   };
   if (order.to == plan::kCoordinator) return to_coordinator_->post(std::move(job));
   peers_.at(order.to)->post(std::move(job));
@@ -276,7 +344,10 @@ void WorkerPlan::report(uint64_t request, const Status& status, int unreached) {
   failed.set_text(std::string(status.message()));
   // kCoordinator, -1, becomes 0: no worker is to blame.
   failed.set_unreached(static_cast<uint32_t>(unreached + 1));
-  static_cast<void>(send(*coordinator_, message));  // a coordinator that is gone does not wait
+  // Posted: readers and the computing thread must not wait for a coordinator that does not read.
+  to_coordinator_->post([channel = coordinator_, message] {
+    static_cast<void>(send(*channel, message));  // a coordinator that is gone does not wait
+  });
 }
 
 }  // namespace shoal::cluster

@@ -72,6 +72,9 @@ TEST_F(Data, NpyThatLiesIsRefused) {
           .ok());
   EXPECT_FALSE(with_header("{'descr': '<f4', 'fortran_order': True, 'shape': (2,), }", "").ok());
   EXPECT_FALSE(with_header("{'descr': '|O', 'fortran_order': False, 'shape': (2,), }", "").ok());
+  const std::string bools = "{'descr': '|b1', 'fortran_order': False, 'shape': (2,), }";
+  EXPECT_TRUE(with_header(bools, std::string("\x01\x00", 2)).ok());
+  EXPECT_FALSE(with_header(bools, std::string("\x01\x02", 2)).ok());
   EXPECT_FALSE(with_header("{", "").ok());
   EXPECT_FALSE(parse_npy({}).ok());
   for (size_t n = 0; n < magic.size(); ++n) {

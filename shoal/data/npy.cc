@@ -11,6 +11,7 @@
 
 #include "shoal/base/atomic_file.h"
 #include "shoal/base/file.h"
+#include "shoal/tensor/bools.h"
 
 namespace shoal {
 namespace {
@@ -101,6 +102,9 @@ Result<Tensor> parse_npy(std::span<const std::byte> bytes) {
   if (data.size() < type.bytes()) {
     return corrupt("npy file holds " + std::to_string(data.size()) + " bytes of elements, needs " +
                    std::to_string(type.bytes()));
+  }
+  if (!are_elements(type.dtype, data.first(type.bytes()))) {
+    return corrupt("a bool is neither 0 nor 1");
   }
   Tensor tensor(type);
   std::ranges::copy(data.first(type.bytes()), tensor.bytes().begin());

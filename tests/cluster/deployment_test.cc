@@ -63,7 +63,7 @@ TEST(Deployment, DropsWhatComesAfterTheEnd) {
     ASSERT_TRUE(task.has_value()) << request;
     ASSERT_EQ(task->request, request);
     EXPECT_TRUE(deployment.put(request, piece(0, 4), whole, kStart).ok()) << "while it runs";
-    deployment.finish(*task, std::span(&whole, 1), kStart);
+    EXPECT_TRUE(deployment.finish(*task, std::span(&whole, 1), kStart).ok());
     EXPECT_TRUE(deployment.put(request, piece(0, 4), whole, kStart).ok());
     EXPECT_TRUE(deployment.put(1, piece(0, 4), whole, kStart).ok());
     EXPECT_FALSE(deployment.take(kStart).has_value());

@@ -41,7 +41,7 @@ class Cluster {
       devices_.push_back(make_reference_device());
       net::ChannelOptions channel;
       if (of_last != nullptr && i == workers - 1) channel.decorators = {of_last};
-      transports_.push_back(network_.transport(address_of(i), channel));
+      transports_.push_back(network_.transport(address_of(i), channel, net::Role::kWorker));
       start(static_cast<size_t>(i));
     }
     transports_.push_back(network_.transport("coordinator"));

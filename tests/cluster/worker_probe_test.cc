@@ -24,7 +24,7 @@ class WorkerProbes : public testing::Test {
     for (const char* name : {"left", "right"}) {
       workers_.push_back({name, name});
       devices_.push_back(make_reference_device());
-      transports_.push_back(network_.transport(name));
+      transports_.push_back(network_.transport(name, {}, net::Role::kWorker));
       serving_.push_back(std::make_unique<Worker>(WorkerOptions{.name = name}, *devices_.back(),
                                                   *transports_.back()));
       serving_.back()->serve(*transports_.back()->listen(name));
