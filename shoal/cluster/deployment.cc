@@ -115,13 +115,17 @@ Deployment::Request& Deployment::request_at(uint64_t id) {
 }
 
 Status Deployment::put(uint64_t request, const plan::Piece& piece, const Tensor& elements,
-                       Time now) {
+                       Time now, Time deadline) {
   const std::lock_guard lock(mutex_);
   if (is_over(request)) return {};
-  if (!requests_.contains(request) && requests_.size() >= kMostRequests) {
-    return Status(Code::kExhausted, "too many requests at once");
+  if (!requests_.contains(request)) {
+    if (requests_.size() >= kMostRequests) drop_expired(now);
+    if (requests_.size() >= kMostRequests) {
+      return Status(Code::kExhausted, "too many requests at once");
+    }
   }
   Request& its = request_at(request);
+  its.deadline = std::max(its.deadline, deadline);
   if (!put_locked(its, piece, elements)) return invalid("no task here reads that piece");
   note_readiness(its, now);
   return {};
@@ -176,6 +180,7 @@ std::optional<ReadyTask> Deployment::take(Time now) {
   Inputs inputs;
   {
     const std::lock_guard lock(mutex_);
+    drop_expired(now);
     // Ordered by number, so the oldest request goes first.
     const auto it = std::ranges::find_if(requests_, [&](const auto& entry) {
       const Request& request = entry.second;
@@ -187,7 +192,7 @@ std::optional<ReadyTask> Deployment::take(Time now) {
     Request& request = it->second;
     request.running = true;
     request.decodable.reset();
-    ready = {it->first, request.next, {}};
+    ready = {it->first, request.next, {}, request.deadline};
     // A default Filling misses nothing: pieces that come from now on are dropped.
     inputs = std::exchange(request.tasks[request.next], {});
     request.tasks[request.next].inputs.resize(inputs.inputs.size());
@@ -258,6 +263,16 @@ void Deployment::finish(const ReadyTask& task, std::span<const Tensor> outputs, 
 void Deployment::cancel(uint64_t request) {
   const std::lock_guard lock(mutex_);
   end(request);
+}
+
+// Nobody waits for their answers any more. The coordinator says so as well, but what it says may be
+// late, behind the pieces of other requests.
+void Deployment::drop_expired(Time now) {
+  std::vector<uint64_t> expired;
+  for (const auto& [id, request] : requests_) {
+    if (request.deadline < now) expired.push_back(id);
+  }
+  for (uint64_t request : expired) end(request);
 }
 
 bool Deployment::is_over(uint64_t request) const {

@@ -67,8 +67,9 @@ class WorkerPlan : public std::enable_shared_from_this<WorkerPlan> {
   static Result<WorkerTask> compile_task(const message::Task& from, Programs& programs,
                                          const Store& store);
   Status run(const ReadyTask& ready);
-  void post(uint64_t request, const SendOrder& order, Tensor part);
-  void deliver(uint64_t request, const SendOrder& order, const Tensor& part);
+  void post(const ReadyTask& ready, const SendOrder& order, const Tensor& part);
+  void deliver(uint64_t request, const SendOrder& order, const Tensor& part,
+               net::Deadline deadline);
   void fail_to_reach(int peer, uint64_t request, const Status& status);
   void record(std::optional<message::Message> ended);
   void fail(uint64_t request, const Status& status);
