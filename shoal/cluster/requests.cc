@@ -167,20 +167,21 @@ Requests::Offered* Requests::choose(const Request& request) {
   return by == nullptr ? nullptr : &deployed_plans_.at(by->deployed->id);
 }
 
-// Whether a new request is to be refused, and when it may be tried again. Never where it could
-// begin at once. A client that has less waiting than another does not suffer from the number of
+// Whether a new request is to be refused, and when it may be tried again. Never where nothing is on
+// its way: that is how it is found out that the plan is quick again. A client that has less waiting than another does not suffer from the number of
 // that one's requests: the newest of them gives way.
 std::optional<AttemptWindow::Duration> Requests::refusal(const Request& request) {
   static const FairQueue kNone;
-  constexpr int kCaution = 2;  // attempts that take twice the usual time should end in time, too
+  constexpr int kCaution = 2;  // who waits should be answered although attempts become slower
   const auto waiting = queues_.find(request.service);
-  const Offered* by = choose(request);
-  if (waiting == queues_.end() && (by == nullptr || by->window.has_room())) return std::nullopt;
   const FairQueue& queue = waiting == queues_.end() ? kNone : waiting->second;
+  const Offered* by = choose(request);
   const AttemptWindow window = by == nullptr ? AttemptWindow() : by->window;
-  const size_t before = queue.ahead_of(request.client) + 1;
-  const AttemptWindow::Duration late = now_ + kCaution * window.until_end(before) - request.deadline;
-  if (by != nullptr && late.count() > 0) return late / kCaution;
+  const bool has_room = window.has_room() && queue.size() == 0;
+  const size_t before = has_room ? 0 : queue.ahead_of(request.client) + 1;
+  const AttemptWindow::Duration takes = (has_room ? 1 : kCaution) * window.until_end(before);
+  const bool is_idle = by == nullptr || (has_room && window.under_way() == 0);
+  if (!is_idle && now_ + takes > request.deadline) return now_ + takes - request.deadline;
   if (queue.size() < kMostWaiting) return std::nullopt;
   const AttemptWindow::Duration until = window.until_begin(before);
   const std::optional<uint64_t> other = queue.to_give_way_to(request.client);
@@ -250,10 +251,10 @@ void Requests::begin(Request& request, Offered& by) {
   if (request.answer->complete()) end(request, {});
 }
 
-void Requests::learn(const Request& request) {
+void Requests::learn(const Request& request, int times) {
   if (request.attempt.deployed == nullptr) return;
   const auto it = deployed_plans_.find(request.attempt.deployed->id);
-  if (it != deployed_plans_.end()) it->second.window.learn(now_ - request.began);
+  if (it != deployed_plans_.end()) it->second.window.learn(times * (now_ - request.began));
 }
 
 void Requests::leave_window(const Request& request) {
@@ -298,7 +299,7 @@ void Requests::arrive(uint64_t attempt, const plan::Piece& piece, const Tensor& 
   Request& request = requests_.at(it->second);
   request.answer->put(piece, elements);
   if (!request.answer->complete()) return;
-  learn(request);
+  learn(request, 1);
   end(request, {});
   begin_waiting();
 }
@@ -413,7 +414,7 @@ void Requests::expire(Time now) {
     // A request that timed out while it waited for a plan fails with the reason of its first
     // attempt.
     const bool tried = request.attempt.deployed != nullptr;
-    learn(request);  // it would have taken longer
+    learn(request, 2);  // it would have taken longer; twice as long is a guess
     std::vector<int> workers = awaited(request);
     abandon(request);
     end(request,

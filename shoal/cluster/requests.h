@@ -159,7 +159,7 @@ class Requests {
   void begin_waiting();
   bool begin_first(uint64_t service, FairQueue& queue);
   void begin(Request& request, Offered& by);
-  void learn(const Request& request);
+  void learn(const Request& request, int times);
   void leave_window(const Request& request);
   void fail_attempt(Request& request, const Status& why, bool may_replay);
   void abandon(Request& request);
