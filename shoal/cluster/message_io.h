@@ -8,6 +8,10 @@
 
 namespace shoal::cluster {
 
+namespace message {
+class Data;
+}
+
 inline constexpr uint32_t kProtocolVersion = 1;
 
 // Timeout of one message. A peer that takes longer is treated as lost.
