@@ -42,8 +42,9 @@ std::optional<uint64_t> FairQueue::first() const {
 
 void FairQueue::pop() {
   SHOAL_CHECK(size() > 0);
+  const uint64_t request = *first();
   if (again_.empty()) latest_ = turn()->first;
-  remove(*first());
+  remove(request);
 }
 
 size_t FairQueue::waiting(uint64_t client) const {

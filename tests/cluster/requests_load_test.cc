@@ -246,7 +246,7 @@ TEST(RequestLoad, IsFairBetweenClients) {
 // Ten times as many as can be answered, by clients that wait for ten times as long as one takes:
 // the worker answers all the time, and nobody is kept waiting for nothing.
 TEST(RequestLoad, OfTenTimesTheCapacityCostsNothing) {
-  for (unsigned seed = 0; seed < 20; ++seed) {
+  for (unsigned seed = 0; seed < 5; ++seed) {
     SCOPED_TRACE(seed);
     std::mt19937 rng(seed);
     std::exponential_distribution<double> gap(10);  // in milliseconds
@@ -298,7 +298,7 @@ TEST(RequestLoad, OfAWorkerThatAnswersAtTheLastMoment) {
 
 // Random loads: the laws are those of Served::collect().
 TEST(RequestLoad, EndsEveryRequestOnceByItsDeadline) {
-  for (unsigned seed = 0; seed < 200; ++seed) {
+  for (unsigned seed = 0; seed < 50; ++seed) {
     SCOPED_TRACE(seed);
     std::mt19937 rng(seed);
     const auto draw = [&](int64_t low, int64_t high) {
