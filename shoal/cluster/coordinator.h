@@ -88,7 +88,12 @@ class Coordinator {
   Status run(uint64_t service, std::span<const Tensor> inputs, std::span<Tensor> outputs,
              std::chrono::milliseconds timeout, plan::Timeline* measured = nullptr,
              const std::stop_token& cancel = {}) {
-    return runner_.run(service, inputs, outputs, timeout, measured, cancel);
+    return runner_.run(service, inputs, outputs,
+                       {.timeout = timeout, .cancel = cancel, .measured = measured});
+  }
+  Status run(uint64_t service, std::span<const Tensor> inputs, std::span<Tensor> outputs,
+             const RequestOptions& options) {
+    return runner_.run(service, inputs, outputs, options);
   }
 
  private:

@@ -124,15 +124,19 @@ Deployment::Request& Deployment::request_at(uint64_t id) {
 }
 
 Status Deployment::put(uint64_t request, const plan::Piece& piece, const Tensor& elements,
-                       Time now) {
+                       Time now, Time deadline) {
   const std::lock_guard lock(mutex_);
   if (is_over(request)) return {};
   const bool is_new = !requests_.contains(request);
-  if (is_new && requests_.size() >= kMostRequests) {
-    return Status(Code::kExhausted, "too many requests at once");
+  if (is_new) {
+    if (requests_.size() >= kMostRequests) drop_expired(now);
+    if (requests_.size() >= kMostRequests) {
+      return Status(Code::kExhausted, "too many requests at once");
+    }
   }
   bool used = false;
   Request& its = request_at(request);
+  its.deadline = std::max(its.deadline, deadline);
   SHOAL_TRY(put_or_end(request, its, piece, elements, used));
   if (!used) {
     if (is_new) requests_.erase(request);  // nothing has begun
@@ -241,6 +245,7 @@ std::optional<ReadyTask> Deployment::take(Time now) {
   Inputs inputs;
   {
     const std::lock_guard lock(mutex_);
+    drop_expired(now);
     // Ordered by number, so the oldest request goes first.
     const auto it = std::ranges::find_if(requests_, [&](const auto& entry) {
       const Request& request = entry.second;
@@ -252,7 +257,7 @@ std::optional<ReadyTask> Deployment::take(Time now) {
     Request& request = it->second;
     request.running = true;
     request.decodable.reset();
-    ready = {it->first, request.next, {}};
+    ready = {it->first, request.next, {}, request.deadline};
     // A default Filling misses nothing: pieces that come from now on are dropped.
     inputs = std::exchange(request.tasks[request.next], {});
     let_go(inputs);
@@ -335,6 +340,16 @@ Status Deployment::finish(const ReadyTask& task, std::span<const Tensor> outputs
 void Deployment::cancel(uint64_t request) {
   const std::lock_guard lock(mutex_);
   end(request);
+}
+
+// Nobody waits for their answers any more. The coordinator says so as well, but what it says may be
+// late, behind the pieces of other requests.
+void Deployment::drop_expired(Time now) {
+  std::vector<uint64_t> expired;
+  for (const auto& [id, request] : requests_) {
+    if (request.deadline < now) expired.push_back(id);
+  }
+  for (uint64_t request : expired) end(request);
 }
 
 bool Deployment::is_over(uint64_t request) const {

@@ -40,6 +40,7 @@ struct ReadyTask {
   uint64_t request = 0;
   size_t task = 0;
   std::vector<Tensor> inputs;
+  std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max();
   Status status = {};  // not OK: no memory for the inputs, and the request is over
 };
 
@@ -59,11 +60,13 @@ class Deployment {
   const std::vector<WorkerTask>& tasks() const { return tasks_; }
 
   // Takes a piece of a value. Drops elements that are here already, as where several workers send
-  // them, and pieces of requests that have ended. Fails with
+  // them, and pieces of requests that have ended. A request ends at the latest deadline of its
+  // pieces, even if nobody says so. Fails with
   //   kInvalidArgument  no task reads such a piece
   //   kExhausted        too many requests are on their way, or this one comes in too many parts, or
   //                     memory is short; the request is over then, unless it had not begun
-  Status put(uint64_t request, const plan::Piece& piece, const Tensor& elements, Time now);
+  Status put(uint64_t request, const plan::Piece& piece, const Tensor& elements, Time now,
+             Time deadline = Time::max());
 
   // The next task of the oldest request that can run. Each is handed out once.
   std::optional<ReadyTask> take(Time now);
@@ -96,6 +99,7 @@ class Deployment {
     std::vector<Inputs> tasks;
     size_t next = 0;  // task; they run in order
     bool running = false;
+    Time deadline = Time::min();
     std::optional<Time> decodable;  // since then the next task could compute what it misses
   };
   enum class Readiness : uint8_t { kNo, kDecodable, kComplete };
@@ -103,6 +107,7 @@ class Deployment {
   Request& request_at(uint64_t id);
   bool is_over(uint64_t request) const;
   void end(uint64_t request);
+  void drop_expired(Time now);
   Readiness readiness(const Request& request) const;
   void note_readiness(Request& request, Time now) const;
   Status put_or_end(uint64_t id, Request& request, const plan::Piece& piece, const Tensor& elements,

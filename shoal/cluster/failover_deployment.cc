@@ -48,10 +48,10 @@ FailoverDeployment::~FailoverDeployment() {
 }
 
 Status FailoverDeployment::run(std::span<const Tensor> inputs, std::span<Tensor> outputs,
-                               std::chrono::milliseconds timeout, const std::stop_token& cancel) {
+                               const RequestOptions& options) {
   // A caller that asks once should not pay for plans that will not be used.
   if (++asked_ == 2) wake();
-  return coordinator_.run(service_, inputs, outputs, timeout, nullptr, cancel);
+  return coordinator_.run(service_, inputs, outputs, options);
 }
 
 void FailoverDeployment::wake() {

@@ -52,7 +52,12 @@ class FailoverDeployment {
   // once, by another plan, before `timeout` ends. If that fails, too, it ends with kUnavailable or
   // kDeadline, and is worth another try. kCancelled soon after a stop is requested of `cancel`.
   Status run(std::span<const Tensor> inputs, std::span<Tensor> outputs,
-             std::chrono::milliseconds timeout, const std::stop_token& cancel = {});
+             std::chrono::milliseconds timeout, const std::stop_token& cancel = {}) {
+    return run(inputs, outputs, {.timeout = timeout, .cancel = cancel});
+  }
+  // kExhausted, at once, where too many requests are on their way.
+  Status run(std::span<const Tensor> inputs, std::span<Tensor> outputs,
+             const RequestOptions& options);
 
   // The plan of start(). Lives as long as the deployment.
   const plan::Prediction& first() const { return *first_; }

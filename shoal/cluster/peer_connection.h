@@ -30,7 +30,10 @@ class PeerConnection {
   PeerConnection(std::string address, std::string name, net::Transport& transport, Cut cut);
   ~PeerConnection();  // closes the connection; drops tasks that wait
 
-  void post(TaskThread::Task task) { sender_->post(std::move(task)); }
+  // As TaskThread::post().
+  bool post(TaskThread::Task task, size_t bytes = 0, std::function<bool()> is_over = nullptr) {
+    return sender_->post(std::move(task), bytes, std::move(is_over));
+  }
   // Sends by the connection, which it opens if need be. Fails if the peer cannot be reached, or if
   // something that this plan sent before may be lost. REQUIRES: called by a task.
   Status send(uint64_t plan, const std::function<Status(net::Channel&)>& what);

@@ -164,8 +164,13 @@ void PlanDeployer::release(const DeployedPlan& deployed) {
   runner_.remove(deployed.id);
   message::Message release;
   release.mutable_release()->set_plan(deployed.id);
+  // On the threads of the links: the last request by a plan may release it, and waits for nobody.
   for (int worker : plan::workers_of(deployed.scheduled.plan())) {
-    static_cast<void>(links_.send(worker, release));  // a worker that is lost has released it
+    const WorkerLinkPtr link = links_.link(worker);
+    if (link == nullptr) continue;
+    link->sender().post([to = link.get(), release] {
+      static_cast<void>(send(to->channel(), release));  // a worker that is lost has released it
+    });
   }
 }
 

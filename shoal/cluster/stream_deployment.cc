@@ -1,6 +1,6 @@
-// Plans for throughput, replaced as a whole after a loss. The first request that fails makes plans
-// for the workers that are left while others wait for it; each failed request is then tried once
-// more. No standby plans are kept: a round may have hundreds of turns, and all workers are in use.
+// Plans for throughput, replaced as a whole after a loss. The first request that fails has plans
+// made for the workers that are left, by a thread of the deployment; it and others wait for them
+// until their deadlines, and are then tried once more. No standby plans are kept: a round may have hundreds of turns, and all workers are in use.
 #include "shoal/cluster/stream_deployment.h"
 
 namespace shoal::cluster {
@@ -24,12 +24,17 @@ Result<std::unique_ptr<StreamDeployment>> StreamDeployment::start(Coordinator& c
   coordinator.watch(stream.get(), [self = stream.get()] {
     const std::lock_guard lock(self->mutex_);
     ++self->losses_;
-    self->lost_.notify_all();
+    self->changed_.notify_all();
   });
   return stream;
 }
 
-StreamDeployment::~StreamDeployment() { coordinator_.watch(this, nullptr); }
+StreamDeployment::~StreamDeployment() {
+  coordinator_.watch(this, nullptr);
+  const std::lock_guard lock(mutex_);
+  over_ = true;
+  changed_.notify_all();
+}
 
 Result<StreamDeployment::RoundPtr> StreamDeployment::deploy(
     const plan::StreamPrediction& prediction) const {
@@ -68,36 +73,50 @@ Status StreamDeployment::run(std::span<const Tensor> inputs, std::span<Tensor> o
   return attempt(other, its_turn);
 }
 
-// A worker may report that it cannot reach another before the coordinator knows of the loss. Plans
-// are then made for a worker that is gone, deploying them fails, and they are made again when its
-// loss is reported. Lock order: replacing_, then mutex_.
 Status StreamDeployment::replace(const RoundPtr& failed, net::Deadline deadline) {
-  const std::lock_guard alone(replacing_);
-  for (;;) {
-    uint64_t seen = 0;
-    {
-      const std::lock_guard lock(mutex_);
-      if (round_ != failed) return {};
-      // Read before the workers are listed: a loss in between ends the wait at once.
-      seen = losses_;
-    }
-    const Workers left = workers_left(coordinator_);
-    Result<RoundPtr> round = make_round(left);
-    if (round.ok()) {
-      const std::lock_guard lock(mutex_);
-      round_.swap(*round);  // the old plans are released by the last request that uses them
-      next_ = 0;
-      return {};
-    }
-    const bool may_change = round.status().code() == Code::kUnavailable && !left.empty();
-    if (!may_change) return round.status();
-    SHOAL_TRY(await_loss(seen, deadline, round.status()));
+  std::unique_lock lock(mutex_);
+  if (round_ != failed) return {};
+  if (replaced_ != failed.get()) {
+    replaced_ = failed.get();
+    replacer_.post([this, failed] { make_replacement(failed); });
   }
+  const auto is_done = [&] { return replaced_ != failed.get(); };
+  if (!changed_.wait_until(lock, deadline, is_done)) {
+    return Status(Code::kDeadline, "no plan for the workers that are left in time");
+  }
+  return round_ != failed ? Status() : replacement_;
 }
 
-Status StreamDeployment::await_loss(uint64_t seen, net::Deadline deadline, const Status& why) {
-  std::unique_lock lock(mutex_);
-  return lost_.wait_until(lock, deadline, [&] { return losses_ != seen; }) ? Status() : why;
+// Plans are made once for all requests that failed, and go on being made when these are over.
+void StreamDeployment::make_replacement(const RoundPtr& failed) {
+  Result<RoundPtr> round = await_replacement();
+  const std::lock_guard lock(mutex_);
+  replaced_ = nullptr;
+  replacement_ = round.status();
+  changed_.notify_all();
+  if (!round.ok() || round_ != failed) return;
+  round_.swap(*round);  // the old plans are released by the last request that uses them
+  next_ = 0;
+}
+
+// A worker may report that it cannot reach another before the coordinator knows of the loss. Plans
+// are then made for a worker that is gone, deploying them fails, and they are made again when its
+// loss is reported.
+Result<StreamDeployment::RoundPtr> StreamDeployment::await_replacement() {
+  constexpr std::chrono::seconds kLongest{10};  // a loss is noticed within half a second
+  for (;;) {
+    std::unique_lock lock(mutex_);
+    // Read before the workers are listed: a loss in between ends the wait at once.
+    const uint64_t seen = losses_;
+    lock.unlock();
+    const Workers left = workers_left(coordinator_);
+    Result<RoundPtr> round = make_round(left);
+    const bool may_change = round.status().code() == Code::kUnavailable && !left.empty();
+    if (!may_change) return round;
+    lock.lock();
+    const auto has_changed = [&] { return over_ || losses_ != seen; };
+    if (!changed_.wait_for(lock, kLongest, has_changed) || over_) return round;
+  }
 }
 
 }  // namespace shoal::cluster

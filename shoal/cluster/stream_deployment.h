@@ -16,6 +16,7 @@
 #include <stop_token>
 #include <vector>
 
+#include "shoal/base/task_thread.h"
 #include "shoal/cluster/coordinator.h"
 #include "shoal/cluster/failover_policy.h"
 #include "shoal/plan/stream/stream.h"
@@ -34,7 +35,7 @@ class StreamDeployment {
                                                          MakePlans make_plans);
   ~StreamDeployment();  // REQUIRES: no request is on its way
 
-  // As FailoverDeployment::run(). Any number of requests may be on their way at once; it takes as
+  // As FailoverDeployment::run(), also while plans are replaced. Any number of requests may be on their way at once; it takes as
   // many as prediction().in_flight to keep all workers busy.
   Status run(std::span<const Tensor> inputs, std::span<Tensor> outputs,
              std::chrono::milliseconds timeout, const std::stop_token& cancel = {});
@@ -52,19 +53,23 @@ class StreamDeployment {
   Result<RoundPtr> deploy(const plan::StreamPrediction& prediction) const;
   Result<RoundPtr> make_round(const Workers& workers) const;
   std::pair<RoundPtr, size_t> next_turn();
-  // Replaces plans that failed, unless another request has done so already.
+  // Waits until plans that failed have been replaced, which the first to ask begins.
   Status replace(const RoundPtr& failed, net::Deadline deadline);
-  Status await_loss(uint64_t seen, net::Deadline deadline, const Status& why);
+  void make_replacement(const RoundPtr& failed);
+  Result<RoundPtr> await_replacement();
 
   Coordinator& coordinator_;
   const MakePlans make_plans_;
   const plan::StreamPrediction first_;
-  std::mutex replacing_;  // taken before mutex_
-  std::mutex mutex_;      // of the rest
-  std::condition_variable lost_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
   uint64_t losses_ = 0;  // that the coordinator has reported
   RoundPtr round_;
   size_t next_ = 0;
+  const Round* replaced_ = nullptr;  // the plans that are being replaced
+  Status replacement_;               // why the latest replacement failed
+  bool over_ = false;
+  TaskThread replacer_;  // first to go: it uses the rest
 };
 
 }  // namespace shoal::cluster

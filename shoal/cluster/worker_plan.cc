@@ -241,7 +241,12 @@ Status WorkerPlan::put(const message::Data& data, const net::Frame& frame) {
   SHOAL_ASSIGN(const Tensor elements, to_tensor(frame, *dtype, piece.region.shape()));
   // Before put(): a task may run because of this piece, and complete the record, at once.
   if (recorder_ != nullptr) recorder_->received(data.request(), piece);
-  return deployment_->put(data.request(), piece, elements, std::chrono::steady_clock::now());
+  const Status put = deployment_->put(data.request(), piece, elements,
+                                      std::chrono::steady_clock::now(), deadline_of(data));
+  // Told to the coordinator by the names of plan and request, whoever sent the piece: it alone can
+  // do something about it.
+  if (!put.ok()) fail(data.request(), put);
+  return {};
 }
 
 bool WorkerPlan::compute_one(const FaultHook& reached) {
@@ -267,7 +272,7 @@ Status WorkerPlan::run(const ReadyTask& ready) {
       return output.value == order.piece.value && contains(output.region, order.piece.region);
     });
     const Tensor& whole = outputs[static_cast<size_t>(made - task.outputs.begin())];
-    post(ready.request, order,
+    post(ready, order,
          made->region == order.piece.region
              ? whole
              : crop(whole, plan::relative(order.piece.region, made->region)));
@@ -277,25 +282,36 @@ Status WorkerPlan::run(const ReadyTask& ready) {
 }
 
 // The job holds a weak reference: sends that still wait when the plan is over are dropped.
-void WorkerPlan::post(uint64_t request, const SendOrder& order, Tensor part) {
-  auto job = [self = weak_from_this(), request, &order, part = std::move(part)] {
+void WorkerPlan::post(const ReadyTask& ready, const SendOrder& order, const Tensor& part) {
+  auto job = [self = weak_from_this(), request = ready.request, deadline = ready.deadline, &order,
+              part] {
     const auto worker_plan = self.lock();
     if (worker_plan == nullptr) return;
     const Status status = catch_exhaustion([&] {
-      worker_plan->deliver(request, order, part);
+      worker_plan->deliver(request, order, part, deadline);
       return Status();
     });
     if (!status.ok()) worker_plan->fail(request, status);
   };
-  if (order.to == plan::kCoordinator) return to_coordinator_->post(std::move(job));
-  peers_.at(order.to)->post(std::move(job));
+  // What is over when a peer has no room for more gives way.
+  auto is_over = [deadline = ready.deadline] {
+    return deadline < std::chrono::steady_clock::now();
+  };
+  const size_t bytes = part.bytes().size();
+  const bool taken = order.to == plan::kCoordinator
+                         ? to_coordinator_->post(std::move(job), bytes, std::move(is_over))
+                         : peers_.at(order.to)->post(std::move(job), bytes, std::move(is_over));
+  if (taken) return;
+  fail_to_reach(order.to, ready.request,
+                Status(Code::kExhausted, "a peer does not take what is sent"));
 }
 
-void WorkerPlan::deliver(uint64_t request, const SendOrder& order, const Tensor& part) {
+void WorkerPlan::deliver(uint64_t request, const SendOrder& order, const Tensor& part,
+                         net::Deadline deadline) {
   // Recorded even if the send fails: a plan that survives the failure still needs complete times.
   if (recorder_ != nullptr) record(recorder_->sending(request, order.piece, order.to));
   const auto send = [&](net::Channel& channel) {
-    return send_piece(channel, plan_, request, order.piece, part);
+    return send_piece(channel, plan_, request, order.piece, part, deadline);
   };
   const Status sent =
       order.to == plan::kCoordinator ? send(*coordinator_) : peers_.at(order.to)->send(plan_, send);
@@ -344,10 +360,13 @@ void WorkerPlan::report(uint64_t request, const Status& status, int unreached) {
   failed.set_text(std::string(status.message()));
   // kCoordinator, -1, becomes 0: no worker is to blame.
   failed.set_unreached(static_cast<uint32_t>(unreached + 1));
-  // Posted: readers and the computing thread must not wait for a coordinator that does not read.
-  to_coordinator_->post([channel = coordinator_, message] {
-    static_cast<void>(send(*channel, message));  // a coordinator that is gone does not wait
-  });
+  // Neither the thread that computes nor one that reads waits for a coordinator that is slow. One
+  // that has no room for this takes nothing else either.
+  to_coordinator_->post(
+      [channel = coordinator_, message] {
+        static_cast<void>(send(*channel, message));  // a coordinator that is gone does not wait
+      },
+      message.ByteSizeLong());
 }
 
 }  // namespace shoal::cluster

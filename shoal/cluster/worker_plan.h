@@ -82,8 +82,9 @@ class WorkerPlan : public std::enable_shared_from_this<WorkerPlan> {
   Status connect(const message::Assignment& assignment, Peers& peers);
   Status put(const message::Data& data, const net::Frame& frame);
   Status run(const ReadyTask& ready);
-  void post(uint64_t request, const SendOrder& order, Tensor part);
-  void deliver(uint64_t request, const SendOrder& order, const Tensor& part);
+  void post(const ReadyTask& ready, const SendOrder& order, const Tensor& part);
+  void deliver(uint64_t request, const SendOrder& order, const Tensor& part,
+               net::Deadline deadline);
   void fail_to_reach(int peer, uint64_t request, const Status& status);
   void record(std::optional<message::Message> ended);
   void report(uint64_t request, const Status& status, int unreached);

@@ -70,6 +70,33 @@ TEST(Deployment, DropsWhatComesAfterTheEnd) {
   }
 }
 
+// Requests whose deadline has passed make room: nobody waits for them, even if nobody says so.
+TEST(Deployment, DropsWhatIsOverForOthers) {
+  using namespace std::chrono_literals;
+  Deployment deployment = make_deployment();
+  uint64_t request = 1;
+  const auto put = [&](Deployment::Time now) {
+    return deployment.put(request++, piece(0, 2), floats({1, 2}), now, kStart + 10ms);
+  };
+  while (put(kStart).ok()) ASSERT_LT(request, 1000u);
+  EXPECT_EQ(put(kStart + 10ms).code(), Code::kExhausted) << "the last moment counts";
+  EXPECT_TRUE(put(kStart + 11ms).ok());
+  EXPECT_TRUE(deployment.put(1, piece(2, 4), floats({3, 4}), kStart + 11ms).ok());
+  EXPECT_FALSE(deployment.take(kStart + 11ms).has_value()) << "it does not begin again";
+}
+
+TEST(Deployment, ComputesNothingAfterTheDeadline) {
+  using namespace std::chrono_literals;
+  Deployment deployment = make_deployment();
+  const Tensor whole = floats({1, 2, 3, 4});
+  EXPECT_TRUE(deployment.put(1, piece(0, 4), whole, kStart, kStart + 10ms).ok());
+  EXPECT_TRUE(deployment.put(2, piece(0, 4), whole, kStart, kStart + 20ms).ok());
+  const auto task = deployment.take(kStart + 15ms);
+  ASSERT_TRUE(task.has_value());
+  EXPECT_EQ(task->request, 2u);
+  EXPECT_EQ(task->deadline, kStart + 20ms) << "for what is sent on";
+}
+
 TEST(Deployment, RefusesWhatNobodyReads) {
   Deployment deployment = make_deployment();
   EXPECT_FALSE(deployment.put(1, piece(4, 6), floats({1, 2}), kStart).ok());

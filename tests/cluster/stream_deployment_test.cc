@@ -8,6 +8,7 @@
 
 #include "here.h"
 #include "random_plan.h"
+#include "shoal/base/notification.h"
 #include "shoal/plan/cost/plan_stats.h"
 
 namespace shoal::cluster {
@@ -20,6 +21,7 @@ class Streams : public testing::Test {
   Streams() {
     auto started = StreamDeployment::start(cluster_.coordinator(), [this](const Workers& set) {
       ++planned_;
+      if (hold_) release_.wait();
       return make_plans(set);
     });
     EXPECT_TRUE(started.ok()) << started.status().message();
@@ -35,12 +37,12 @@ class Streams : public testing::Test {
     return std::move(plans.front());
   }
 
-  Status run(unsigned seed) {
+  Status run(unsigned seed, std::chrono::milliseconds timeout = 60s) {
     plan::Rng rng(seed);
     const std::vector<Tensor> inputs = {
         plan::random_tensor(rng, graph_[graph_.inputs()[0]].type.shape)};
     std::vector<Tensor> outputs(1);
-    const Status status = stream_->run(inputs, outputs, 60s);
+    const Status status = stream_->run(inputs, outputs, timeout);
     if (status.ok()) plan::expect_near(outputs, run_whole(graph_, inputs));
     return status;
   }
@@ -48,6 +50,8 @@ class Streams : public testing::Test {
   Cluster cluster_{3};
   const Graph graph_ = wide_layers();
   std::atomic<int> planned_ = 0;
+  std::atomic<bool> hold_ = false;
+  Notification release_;
   std::unique_ptr<StreamDeployment> stream_;
 };
 
@@ -81,6 +85,26 @@ TEST_F(Streams, AnswerManyRequestsAtOnceAfterALoss) {
   EXPECT_GE(planned, 2);
   for (unsigned i = 0; i < 6; ++i) EXPECT_TRUE(run(i).ok());
   EXPECT_EQ(planned_, planned) << "the plans leave out the worker that was lost";
+}
+
+// Planning takes as long as it takes; who waits for it has a deadline all the same.
+TEST_F(Streams, KeepTheirDeadlineWhilePlansAreReplaced) {
+  hold_ = true;
+  cluster_.worker(1).stop();
+  EXPECT_TRUE(eventually([&] { return cluster_.coordinator().lost().size() == 1; }));
+  std::vector<std::thread> clients;
+  std::atomic<int> late = 0;
+  for (unsigned client = 0; client < 6; ++client) {
+    clients.emplace_back([&, client] {
+      const Code code = run(client, 100ms).code();
+      EXPECT_TRUE(code == Code::kOk || code == Code::kDeadline);
+      late += code == Code::kDeadline ? 1 : 0;
+    });
+  }
+  for (std::thread& client : clients) client.join();
+  EXPECT_GT(late, 0) << "by turns, some of them need the worker that was lost";
+  release_.notify();
+  for (unsigned i = 0; i < 6; ++i) EXPECT_TRUE(run(i).ok());
 }
 
 TEST_F(Streams, FailWhereNoWorkerIsLeft) {

@@ -33,6 +33,8 @@ Examples:
   shoal chaos --partitions 20 --at computing       while the worker that is cut off computes
   shoal chaos --workers 3 --survive 0 --stops 5    without protection: requests are replayed
   shoal chaos --sim --histories 20000 --seed 1     simulated clusters, faults of all kinds
+  shoal chaos --overload 10 --clients 200 --seconds 60 --kills 1   ten times as many requests as
+                                                   workers can answer, and a kill every second
 Workers are processes of this machine, and what happens between them does so in these: it takes no
 privileges. Points of a request: submitted, input-arrives, piece-arrives, computing, computed,
 answer-arrives; of a worker that is folded in again: deploying, ready. A simulated history that
@@ -47,6 +49,7 @@ struct Flags {
   int survive = 1;
   std::string model = "zoo:digits";
   chaos::ChaosRunOptions run;
+  chaos::OverloadOptions overload{.times = 0};  // 0: none
   bool json = false;
 };
 
@@ -122,6 +125,47 @@ void print(const chaos::ChaosReport& report) {
               as_long(report.wrong), as_long(report.replayed));
 }
 
+Json to_json(const chaos::OverloadReport& report, const std::map<std::string, uint64_t>& kinds) {
+  uint64_t faults = 0;
+  for (const auto& [kind, count] : kinds) faults += count;
+  return {{"goodput", report.goodput()},
+          {"capacity_per_s", report.capacity_per_s},
+          {"offered_per_s", report.offered_per_s},
+          {"answered_per_s", report.answered_per_s},
+          {"answered", report.answered},
+          {"refused", report.refused},
+          {"late", report.late},
+          {"failed", report.failed},
+          {"wrong", report.wrong},
+          {"timeout_ms", report.timeout_ms},
+          {"calm_p50_ms", report.calm.quantile(0.5)},
+          {"calm_p99_ms", report.calm.quantile(0.99)},
+          {"p50_ms", report.accepted.quantile(0.5)},
+          {"p99_ms", report.accepted.quantile(0.99)},
+          {"refusal_ms_p50", report.refusals.quantile(0.5)},
+          {"refusal_ms_p99", report.refusals.quantile(0.99)},
+          {"recovery_s", report.recovery_s},
+          {"faults", faults},
+          {"kinds", kinds}};
+}
+
+void print(const chaos::OverloadReport& report) {
+  Table table({"", "requests", "p50 ms", "p99 ms", "longest ms"});
+  const auto add = [&](const char* what, const LatencyRecorder& ms) {
+    table.add({what, std::to_string(ms.count()), fixed(ms.quantile(0.5), 1),
+               fixed(ms.quantile(0.99), 1), fixed(ms.max(), 1)});
+  };
+  add("calm", report.calm);
+  add("accepted", report.accepted);
+  add("refused", report.refusals);
+  table.print();
+  std::printf("%.0f requests/s offered, %.0f answered: %.0f %% of the %.0f without overload\n",
+              report.offered_per_s, report.answered_per_s, 100 * report.goodput(),
+              report.capacity_per_s);
+  std::printf("late %llu, failed %llu, wrong %llu; as before after %.2f s\n", as_long(report.late),
+              as_long(report.failed), as_long(report.wrong), report.recovery_s);
+}
+
 // Where the emulated devices are slower than they should be, for this machine has no time to be
 // them.
 void note_lateness(const chaos::ChaosReport& report, double predicted_ms) {
@@ -166,6 +210,20 @@ Result<chaos::ChaosClusterOptions> cluster_options(const Flags& flags, const Gra
   return options;
 }
 
+Outcome overload(const Flags& flags, chaos::ChaosCluster& cluster) {
+  std::map<std::string, uint64_t> kinds;
+  const chaos::OverloadReport report =
+      chaos::overload_cluster(flags.overload, flags.run, cluster, kinds);
+  if (flags.json) {
+    std::printf("%s\n", to_json(report, kinds).dump().c_str());
+  } else {
+    print(report);
+  }
+  if (report.wrong > 0) return {Exit::kAccuracy, "answers are wrong"};
+  if (report.failed > 0) return {Exit::kNetwork, report.first_failure};
+  return {};
+}
+
 Outcome run_on_processes(const Flags& flags) {
   use_one_malloc_arena();
   SHOAL_OR_EXIT(const LoadedGraph loaded, Exit::kModel, load_graph(flags.model, {}));
@@ -183,6 +241,7 @@ Outcome run_on_processes(const Flags& flags) {
     std::fprintf(stderr, "%zu emulated devices, %g times as slow as the real ones\n",
                  options.workers.size(), options.dilation);
   }
+  if (flags.overload.times > 0) return overload(flags, **cluster);
   ChaosView view(flags.run.seconds > 0);
   const chaos::ChaosReport report = chaos::run_chaos(
       flags.run, **cluster, [&](const chaos::ChaosProgress& progress) { view.show(progress); });
@@ -253,6 +312,15 @@ void add_flags(Command& command, Flags& flags) {
       .add_option("--seconds", flags.run.seconds,
                   "Faults for so long, whatever their number and that of requests")
       ->check(in_range(0.0, 1e7));
+  Option* overload =
+      command
+          .add_option("--overload", flags.overload.times,
+                      "Requests in place of others: so many times as many as workers can answer")
+          ->check(in_range(1.0, 1000.0));
+  command.add_option("--clients", flags.overload.clients, "That send these")
+      ->check(in_range(1, 10'000))
+      ->needs(overload)
+      ->capture_default_str();
   command.add_option("--requests", flags.run.requests, "Requests that meet these")
       ->check(in_range(1, 100'000'000))
       ->capture_default_str();
@@ -274,7 +342,10 @@ void add_chaos(Command& app, Action& action) {
       ->capture_default_str();
   command->add_flag("--json", flags->json, "Print one JSON object");
   command->callback([flags, command, &action] {
-    if (!names_faults(*command)) flags->run.faults = default_counts(*flags);
+    if (flags->run.seconds > 0) flags->overload.seconds = flags->run.seconds;
+    // Overload alone is a fault already.
+    const bool is_overload = flags->overload.times > 0;
+    if (!is_overload && !names_faults(*command)) flags->run.faults = default_counts(*flags);
     action = [flags] {
       return flags->sim ? report(*flags, simulate(*flags)) : run_on_processes(*flags);
     };

@@ -29,7 +29,8 @@ struct ChaosClusterOptions {
   double dilation = 1;
 };
 
-// Not thread-safe, except that ask() may be called on one thread while faults are done on another.
+// Not thread-safe, except that requests may be sent while faults are done on another thread: by
+// ask() on one thread, by ask_as() on any number.
 class ChaosCluster {
  public:
   // Starts the workers, deploys the model, and has `device` compute the right answers.
@@ -44,6 +45,8 @@ class ChaosCluster {
   };
   // Sends one of a few requests, and waits for the answer.
   Reply ask();
+  // The same, as this client and with its timeout, in the time of the emulated world.
+  Reply ask_as(uint64_t client, std::chrono::milliseconds timeout);
 
   // The handles through which faults are injected.
   cluster::LocalWorkers& workers() { return *workers_; }
@@ -64,6 +67,7 @@ class ChaosCluster {
   Status connect_and_deploy(const ChaosClusterOptions& options);
   Status connect();
   Status deploy(const ChaosClusterOptions& options);
+  Reply ask(const EquivalenceCheck::Request& request, cluster::RequestOptions options);
 
   const TemporaryFolder folder_;
   const emulate::Emulation emulation_;

@@ -150,11 +150,66 @@ class ChaosRun {
   TaskThread thread_;  // first to go: it uses the rest
 };
 
+// Faults, one every second, while it is on.
+class FaultLoop {
+ public:
+  FaultLoop(const FaultPlanOptions& options, ChaosCluster& cluster)
+      : plan_(options), runner_(cluster) {}
+
+  void turn_on() {
+    is_on_ = true;
+    thread_.post([this] { loop(); });
+  }
+  // Returns when the latest fault is over.
+  void turn_off() {
+    is_on_ = false;
+    std::promise<void> idle;
+    thread_.post([&] { idle.set_value(); });
+    idle.get_future().wait();
+  }
+  const std::map<std::string, uint64_t>& kinds() const { return kinds_; }
+
+ private:
+  void loop() {
+    constexpr std::chrono::seconds kInterval{1};
+    while (is_on_) {
+      const auto begin = Clock::now();
+      const FaultEvent event = plan_.next();
+      runner_.prepare(event);
+      const Result<bool> done = runner_.run(event, {}, [] {});
+      if (done.ok()) ++kinds_[name_of(event.fault)];
+      std::this_thread::sleep_until(begin + kInterval);
+    }
+  }
+
+  FaultPlan plan_;
+  FaultRunner runner_;
+  std::atomic<bool> is_on_ = false;
+  std::map<std::string, uint64_t> kinds_;  // the thread's, while it is on
+  TaskThread thread_;                      // first to go: it uses the rest
+};
+
 }  // namespace
 
 ChaosReport run_chaos(const ChaosRunOptions& options, ChaosCluster& cluster,
                       const std::function<void(const ChaosProgress&)>& watch) {
   return ChaosRun(options, cluster, watch).run();
+}
+
+OverloadReport overload_cluster(const OverloadOptions& overload, const ChaosRunOptions& options,
+                                ChaosCluster& cluster, std::map<std::string, uint64_t>& kinds) {
+  const auto ask = [&](uint64_t client, std::chrono::milliseconds timeout) {
+    const ChaosCluster::Reply reply = cluster.ask_as(client, timeout);
+    return OverloadReply{reply.status, reply.is_right};
+  };
+  if (options.faults.sum() == 0) return run_overload(overload, ask);
+  FaultPlanOptions faults = plan_options(options, cluster.names().size());
+  faults.endless = true;
+  FaultLoop loop(faults, cluster);
+  OverloadReport report = run_overload(
+      overload, ask, [&](bool is_on) { is_on ? loop.turn_on() : loop.turn_off(); });
+  kinds = loop.kinds();
+  return report;
 }
 
 }  // namespace shoal::chaos
