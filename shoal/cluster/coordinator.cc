@@ -35,7 +35,7 @@ Coordinator::Coordinator(std::vector<GreetedWorker> workers, std::vector<Status>
     : missing_(std::move(missing)),
       links_(std::move(workers), transport, options.epoch, events()),
       runner_(links_, std::move(options.reached)),
-      deployer_(links_, runner_) {}
+      deployer_(links_, runner_, std::move(options.deploy)) {}
 
 Coordinator::~Coordinator() { links_.close(); }
 
@@ -73,8 +73,12 @@ Status Coordinator::handle(int worker, const net::Frame& frame) {
   SHOAL_TRY(parse(frame, message));
   switch (message.kind_case()) {
     case message::Message::kMissing:
-      deployer_.take_missing(
-          worker, {message.missing().hashes().begin(), message.missing().hashes().end()});
+      return deployer_.take_missing(worker, message.missing());
+    case message::Message::kStored:
+      deployer_.take_stored(worker, message.stored().hash(), message.stored().bytes());
+      return {};
+    case message::Message::kWorking:
+      deployer_.take_working(worker);
       return {};
     case message::Message::kReady:
       deployer_.take_ready(worker);

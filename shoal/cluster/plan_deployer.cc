@@ -1,12 +1,15 @@
 // Deployment protocol. To each worker of a plan, all at the same time:
 //
-//   Deploy (tasks, hashes of weights)  ->  Missing (hashes it lacks)
-//   Blob for each missing weight
-//   Start                              ->  Ready, when the tasks are compiled
+//   Deploy (tasks, hashes of weights)  ->  Missing (hashes it lacks, and what it has of each)
+//   Blob for each chunk                ->  Stored
+//   Start                              ->  Working, every second
+//                                      ->  Ready, when the tasks are compiled; or Missing, where
+//                                          weights on its disk are damaged: back to the Blobs
 //
 // The plan is offered to requests only when all are ready. Weights travel by hash, so a worker gets
-// each one once, whichever plan or model brings it. Replies do not name an exchange: one deployment
-// runs at a time, with one slot for each worker.
+// each one once, whichever plan or model brings it, and a deployment that is tried again goes on
+// where it stopped. Replies do not name an exchange: one deployment runs at a time, with one slot
+// for each worker. Nothing bounds the time of a deployment, but each step of it must be answered.
 #include "shoal/cluster/plan_deployer.h"
 
 #include <future>
@@ -29,8 +32,14 @@ uint64_t random_id() {
 
 }  // namespace
 
-PlanDeployer::PlanDeployer(WorkerLinks& links, RequestRunner& runner)
-    : links_(links), runner_(runner), next_id_(random_id()), replies_(links.size()) {}
+PlanDeployer::PlanDeployer(WorkerLinks& links, RequestRunner& runner, DeployOptions options)
+    : links_(links),
+      runner_(runner),
+      progress_timeout_(options.progress_timeout),
+      weights_(links, std::move(options)),
+      next_id_(random_id()),
+      replies_(links.size()),
+      heard_(links.size()) {}
 
 Result<EncodedPlanPtr> PlanDeployer::encode(const plan::ScheduledPlan& scheduled) const {
   SHOAL_TRY(plan::verify(scheduled.graph(), scheduled.plan(), scheduled.schedule(),
@@ -62,48 +71,64 @@ Result<DeployedPlanPtr> PlanDeployer::deploy(const EncodedPlan& encoded, bool tr
 }
 
 Status PlanDeployer::assign_all(uint64_t plan, const EncodedPlan& encoded, bool traced) {
-  std::vector<std::future<Status>> ready;
+  std::vector<int> workers;
   for (size_t w = 0; w < encoded.assignments.size(); ++w) {
-    if (encoded.assignments[w].empty()) continue;
-    ready.push_back(std::async(std::launch::async, [&, worker = static_cast<int>(w)] {
-      return assign(worker, plan, encoded, traced);
-    }));
+    if (!encoded.assignments[w].empty()) workers.push_back(static_cast<int>(w));
   }
-  Status first;
-  for (std::future<Status>& one : ready) {
-    const Status status = one.get();
-    if (first.ok()) first = status;
-  }
-  return first;
+  return assign(workers, plan, encoded, traced);
 }
 
-Status PlanDeployer::assign(int worker, uint64_t plan, const EncodedPlan& encoded, bool traced) {
-  if (traced) SHOAL_TRY(compare_clocks(worker));
+Status PlanDeployer::assign(const std::vector<int>& workers, uint64_t plan,
+                            const EncodedPlan& encoded, bool traced) {
+  constexpr int kRounds = 3;  // a worker with a bad disk is not served for ever
+  SHOAL_ASSIGN(MissingWeights missing, with_all(workers, [&](int worker) -> Result<Reply> {
+                 if (traced) SHOAL_TRY(compare_clocks(worker));
+                 return announce(worker, plan, encoded, traced);
+               }));
+  message::Message start;
+  start.mutable_start()->set_plan(plan);
+  std::vector<int> left = workers;
+  for (int round = 0; round < kRounds && !left.empty(); ++round) {
+    SHOAL_TRY(weights_.send(missing, encoded.weights));
+    SHOAL_ASSIGN(missing, with_all(left, [&](int worker) {
+                   return exchange(worker, start, {}, progress_timeout_);
+                 }));
+    left.clear();
+    for (const auto& [worker, weights] : missing) left.push_back(worker);
+  }
+  if (left.empty()) return {};
+  return Status(Code::kExhausted,
+                "worker " + links_.name(left.front()) + " does not keep the weights of the plan");
+}
+
+Result<PlanDeployer::Reply> PlanDeployer::announce(int worker, uint64_t plan,
+                                                   const EncodedPlan& encoded, bool traced) {
   message::Message deploy;
   deploy.mutable_deploy()->set_plan(plan);
   deploy.mutable_deploy()->set_traced(traced);
-  const std::string& assignment = encoded.assignments[static_cast<size_t>(worker)];
-  SHOAL_ASSIGN(const Reply reply, exchange(worker, deploy, assignment, kTimeout));
-  SHOAL_TRY(send_weights(worker, reply.missing, encoded));
-  message::Message start;
-  start.mutable_start()->set_plan(plan);
-  return exchange(worker, start, {}, kCompileTimeout).status();
+  return exchange(worker, deploy, encoded.assignments[static_cast<size_t>(worker)], kTimeout);
 }
 
-Status PlanDeployer::send_weights(int worker, const std::vector<Hash>& missing,
-                                  const EncodedPlan& encoded) {
-  for (const Hash& hash : missing) {
-    const auto weight = encoded.weights.find(hash);
-    // A worker may ask for weights of this plan only, not for any bytes of which it knows the hash.
-    if (weight == encoded.weights.end()) {
-      return Status(Code::kCorrupt, "worker " + links_.name(worker) + " misses what was not named");
-    }
-    message::Message blob;
-    blob.mutable_blob()->set_hash(hash);
-    const net::Bytes bytes = weight->second.bytes();
-    SHOAL_TRY(links_.send(worker, blob, std::span(&bytes, 1)).at("worker " + links_.name(worker)));
+// Talks to all of them at the same time. Returns the weights that they miss, of those that do, or
+// the first error.
+Result<MissingWeights> PlanDeployer::with_all(const std::vector<int>& workers,
+                                              const std::function<Result<Reply>(int)>& talk) {
+  std::vector<std::future<Result<Reply>>> replies;
+  for (int worker : workers) {
+    replies.push_back(std::async(std::launch::async, [&talk, worker] { return talk(worker); }));
   }
-  return {};
+  Status first;
+  MissingWeights missing;
+  for (size_t i = 0; i < workers.size(); ++i) {
+    Result<Reply> reply = replies[i].get();
+    if (!reply.ok()) {
+      if (first.ok()) first = reply.status();
+    } else if (!reply->is_ready) {
+      missing[workers[i]] = std::move(reply->missing);
+    }
+  }
+  if (!first.ok()) return first;
+  return missing;
 }
 
 // Compares clocks once for each connection. Of a few exchanges the quickest counts: its reply was
@@ -144,7 +169,7 @@ Status PlanDeployer::restore_to(int worker, uint64_t plan, const EncodedPlan& en
   message::Message release;
   release.mutable_release()->set_plan(plan);
   SHOAL_TRY(links_.send(worker, release));
-  SHOAL_TRY(assign(worker, plan, encoded, traced));
+  SHOAL_TRY(assign({worker}, plan, encoded, traced));
   message::Message rejoin;
   rejoin.mutable_rejoin()->set_plan(plan);
   rejoin.mutable_rejoin()->set_worker(worker);
@@ -167,14 +192,17 @@ void PlanDeployer::release(const DeployedPlan& deployed) {
 // reply into the slot and is not missed.
 Result<PlanDeployer::Reply> PlanDeployer::exchange(int worker, const message::Message& message,
                                                    const std::string& payload,
-                                                   std::chrono::seconds timeout) {
+                                                   std::chrono::milliseconds timeout) {
   put(worker, {});
   SHOAL_TRY(links_.status(worker));
   const net::Bytes bytes = bytes_of(payload);
   SHOAL_TRY(links_.send(worker, message, std::span(&bytes, payload.empty() ? 0 : 1)));
   std::unique_lock lock(mutex_);
   Reply& reply = replies_[static_cast<size_t>(worker)];
-  if (!changed_.wait_for(lock, timeout, [&] { return reply.came; })) {
+  Clock::time_point& heard = heard_[static_cast<size_t>(worker)];
+  heard = Clock::now();
+  while (!changed_.wait_until(lock, heard + timeout, [&] { return reply.came; })) {
+    if (Clock::now() < heard + timeout) continue;  // it gave a sign of progress meanwhile
     lock.unlock();
     return Status(Code::kDeadline, "worker " + links_.name(worker) + " does not answer");
   }
@@ -188,17 +216,31 @@ void PlanDeployer::put(int worker, Reply reply) {
   changed_.notify_all();
 }
 
-void PlanDeployer::take_missing(int worker, std::vector<Hash> hashes) {
-  put(worker, {.came = true, .missing = std::move(hashes)});
+Status PlanDeployer::take_missing(int worker, const message::Missing& message) {
+  if (message.have_size() != message.hashes_size()) {
+    return Status(Code::kCorrupt, "misses weights without saying how much of them");
+  }
+  Reply reply{.came = true};
+  for (int i = 0; i < message.hashes_size(); ++i) {
+    reply.missing[message.hashes(i)] = message.have(i);
+  }
+  put(worker, std::move(reply));
+  return {};
 }
 
-void PlanDeployer::take_ready(int worker) { put(worker, {.came = true}); }
+void PlanDeployer::take_working(int worker) {
+  const std::lock_guard lock(mutex_);
+  heard_[static_cast<size_t>(worker)] = Clock::now();
+}
+
+void PlanDeployer::take_ready(int worker) { put(worker, {.came = true, .is_ready = true}); }
 
 void PlanDeployer::take_clock(int worker, int64_t clock) {
   put(worker, {.came = true, .clock = clock, .at = Clock::now()});
 }
 
 void PlanDeployer::take_failure(int worker, const Status& status) {
+  weights_.fail(worker, status);
   put(worker, {.came = true, .status = status});
 }
 

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -10,9 +12,14 @@
 #include <vector>
 
 #include "shoal/cluster/request_runner.h"
+#include "shoal/cluster/weight_sender.h"
 #include "shoal/cluster/worker_links.h"
 
 namespace shoal::cluster {
+
+namespace message {
+class Missing;
+}  // namespace message
 
 // A plan in the form that its workers are sent. Made once, for any number of deployments.
 struct EncodedPlan {
@@ -26,7 +33,7 @@ using EncodedPlanPtr = std::shared_ptr<const EncodedPlan>;
 class PlanDeployer {
  public:
   // REQUIRES: links and runner outlive it.
-  PlanDeployer(WorkerLinks& links, RequestRunner& runner);
+  PlanDeployer(WorkerLinks& links, RequestRunner& runner, DeployOptions options = {});
 
   // A number that no other plan or service of this process, or likely of any coordinator, has.
   uint64_t make_id() { return next_id_++; }
@@ -41,8 +48,12 @@ class PlanDeployer {
   // Requests at it fail, and its workers are told to drop it.
   void release(const DeployedPlan& deployed);
 
-  // Replies of workers, on their reader threads.
-  void take_missing(int worker, std::vector<Hash> hashes);
+  // Replies of workers, on their reader threads. kCorrupt if one makes no sense.
+  Status take_missing(int worker, const message::Missing& missing);
+  void take_stored(int worker, const Hash& hash, uint64_t have) {
+    weights_.acknowledge(worker, hash, have);
+  }
+  void take_working(int worker);
   void take_ready(int worker);
   void take_clock(int worker, int64_t clock);
   void take_failure(int worker, const Status& status);
@@ -55,27 +66,35 @@ class PlanDeployer {
   struct Reply {
     bool came = false;
     Status status = {};
-    std::vector<Hash> missing = {};
-    int64_t clock = 0;  // of the worker, when it spoke
+    bool is_ready = false;
+    std::map<Hash, uint64_t> missing = {};  // with the bytes that it has of each
+    int64_t clock = 0;                      // of the worker, when it spoke
     Clock::time_point at = {};
   };
 
+  // Waits for as long as `timeout`, and again after each sign of progress.
   Result<Reply> exchange(int worker, const message::Message& message, const std::string& payload,
-                         std::chrono::seconds timeout);
+                         std::chrono::milliseconds timeout);
   void put(int worker, Reply reply);
-  Status assign(int worker, uint64_t plan, const EncodedPlan& encoded, bool traced);
+  static Result<MissingWeights> with_all(const std::vector<int>& workers,
+                                         const std::function<Result<Reply>(int)>& talk);
   Status assign_all(uint64_t plan, const EncodedPlan& encoded, bool traced);
-  Status send_weights(int worker, const std::vector<Hash>& missing, const EncodedPlan& encoded);
+  Status assign(const std::vector<int>& workers, uint64_t plan, const EncodedPlan& encoded,
+                bool traced);
+  Result<Reply> announce(int worker, uint64_t plan, const EncodedPlan& encoded, bool traced);
   Status compare_clocks(int worker);
   Status restore_to(int worker, uint64_t plan, const EncodedPlan& encoded, bool traced);
 
   WorkerLinks& links_;
   RequestRunner& runner_;
+  const std::chrono::milliseconds progress_timeout_;
+  WeightSender weights_;
   std::atomic<uint64_t> next_id_;
   std::mutex deploying_;  // one deployment at a time
-  std::mutex mutex_;      // of the replies
+  std::mutex mutex_;      // of all below
   std::condition_variable changed_;
-  std::vector<Reply> replies_;  // by worker
+  std::vector<Reply> replies_;            // by worker
+  std::vector<Clock::time_point> heard_;  // by worker: the last sign of progress
 };
 
 }  // namespace shoal::cluster

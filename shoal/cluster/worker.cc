@@ -1,8 +1,8 @@
 // Threads of a worker: one accepts connections; one for each visitor reads its messages in order;
-// one computes tasks (WorkerPlans); one for each peer sends (Peer). Work that takes long
-// (compiling, releasing) goes to threads_, because a reader that waits would hold up pieces of
-// other plans. A visitor that breaks the protocol is disconnected; any other error is reported to
-// it and the connection goes on.
+// one computes tasks (WorkerPlans); one for each peer sends (Peer); one stores weights
+// (WeightReceiver). Work that takes long (compiling, releasing) goes to threads_, because a reader
+// that waits would hold up pieces of other plans. A visitor that breaks the protocol is
+// disconnected; any other error is reported to it and the connection goes on.
 #include "shoal/cluster/worker.h"
 
 #include "messages.pb.h"
@@ -17,6 +17,7 @@ Worker::Worker(WorkerOptions options, Device& device, net::Transport& transport)
     : options_(std::move(options)),
       device_(device),
       store_(options_.weight_bytes, std::move(options_.cache)),
+      weights_(store_, &Worker::report_to),
       programs_(device),
       peers_(transport, [this](uint64_t plan, const auto& peer) { say_cut_off(plan, peer); }) {
   if (options_.epochs) epoch_ = options_.epochs->latest();
@@ -128,7 +129,7 @@ Status Worker::handle(const ChannelPtr& channel, const net::Frame& frame) {
     case message::Message::kDeploy:
       return deploy(channel, message.deploy(), frame);
     case message::Message::kBlob:
-      return store_.put(message.blob().hash(), frame.payload);
+      return weights_.take(channel, message.blob(), frame.payload);
     case message::Message::kStart:
       threads_.run([this, channel, plan = message.start().plan()] {
         if (const Status status = start(channel, plan); !status.ok()) report_to(channel, status);
@@ -219,28 +220,43 @@ Status Worker::deploy(const ChannelPtr& channel, const message::Deploy& deploy,
                       const net::Frame& frame) {
   hit_fault_point(FaultPoint::kDeploying);
   SHOAL_ASSIGN(const WorkerPlanPtr worker_plan, WorkerPlan::read(deploy, frame, channel));
-  message::Message reply;
-  reply.mutable_missing()->set_plan(deploy.plan());
-  // Weights found in the cache are read and hashed, which must not slow down tasks of other plans.
-  run_at_low_priority([&] {
-    for (const Hash& hash : worker_plan->weights()) {
-      if (!store_.has(hash)) reply.mutable_missing()->add_hashes(hash);
-    }
-  });
   SHOAL_TRY(worker_plans_.add(worker_plan));
-  return send(*channel, reply);
+  weights_.ask_for(channel, deploy.plan(), worker_plan->weights());
+  return {};
 }
 
 Status Worker::start(const ChannelPtr& channel, uint64_t plan) {
   const WorkerPlanPtr worker_plan = worker_plans_.find(plan, channel);
   if (worker_plan == nullptr) return invalid("there is no such plan to start");
-  SHOAL_TRY(worker_plan->start(programs_, store_, peers_));
+  WorkingSigns signs([&] {
+    message::Message working;
+    working.mutable_working()->set_plan(plan);
+    static_cast<void>(send(*channel, working, {}, /*urgent=*/true));  // its reader notices a loss
+  });
+  if (!verify_weights(*worker_plan, signs)) {
+    weights_.ask_for(channel, plan, worker_plan->weights());
+    return {};
+  }
+  SHOAL_TRY(worker_plan->start(programs_, store_, peers_, [&] { signs.step(); }));
   message::Message reply;
   reply.mutable_ready()->set_plan(plan);
   // After Ready, pieces may arrive at any moment, from workers that were ready before this one.
   SHOAL_TRY(send(*channel, reply));
   hit_fault_point(FaultPoint::kReady);
   return {};
+}
+
+// False if some are not here any more, or were damaged on disk.
+bool Worker::verify_weights(const WorkerPlan& worker_plan, WorkingSigns& signs) {
+  bool all = true;
+  // They are read and hashed, which must not slow down tasks of other plans.
+  run_at_low_priority([&] {
+    for (const Hash& hash : worker_plan.weights()) {
+      if (!store_.verify(hash).ok()) all = false;
+      signs.step();
+    }
+  });
+  return all;
 }
 
 Status Worker::rejoin(const ChannelPtr& channel, const message::Rejoin& rejoin) {

@@ -106,10 +106,11 @@ Result<std::shared_ptr<WorkerPlan>> WorkerPlan::read(const message::Deploy& depl
   return worker_plan;
 }
 
-Status WorkerPlan::start(Programs& programs, const Store& store, Peers& peers) {
+Status WorkerPlan::start(Programs& programs, const Store& store, Peers& peers,
+                         const std::function<void()>& compiled_one) {
   if (started()) return invalid("the plan has been started already");
   Status compiled;
-  run_at_low_priority([&] { compiled = compile(programs, store); });
+  run_at_low_priority([&] { compiled = compile(programs, store, compiled_one); });
   SHOAL_TRY(compiled);
   if (traced_) {
     recorder_ =
@@ -125,11 +126,13 @@ Status WorkerPlan::start(Programs& programs, const Store& store, Peers& peers) {
   return {};
 }
 
-Status WorkerPlan::compile(Programs& programs, const Store& store) {
+Status WorkerPlan::compile(Programs& programs, const Store& store,
+                           const std::function<void()>& compiled) {
   std::vector<WorkerTask> tasks;
   for (const message::Task& from : assignment_->tasks()) {
     SHOAL_ASSIGN(WorkerTask task, compile_task(from, programs, store));
     tasks.push_back(std::move(task));
+    compiled();
   }
   deployment_ = std::make_unique<Deployment>(std::move(tasks),
                                              std::chrono::milliseconds(assignment_->wait_ms()));

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <map>
 #include <memory>
 #include <set>
@@ -39,9 +40,10 @@ class WorkerPlan : public std::enable_shared_from_this<WorkerPlan> {
   const ChannelPtr& coordinator() const { return coordinator_; }
   const std::set<Hash>& weights() const { return weights_; }  // that its tasks need
 
-  // Compiles the tasks. Once only, when the weights are there. REQUIRES: `programs` outlives the
-  // plan.
-  Status start(Programs& programs, const Store& store, Peers& peers);
+  // Compiles the tasks, and calls `compiled` after each. Once only, when the weights are there.
+  // REQUIRES: `programs` outlives the plan.
+  Status start(Programs& programs, const Store& store, Peers& peers,
+               const std::function<void()>& compiled);
   bool started() const { return started_.load(std::memory_order_acquire); }
 
   // Takes a piece from the coordinator or another worker.
@@ -63,7 +65,7 @@ class WorkerPlan : public std::enable_shared_from_this<WorkerPlan> {
 
  private:
   WorkerPlan();
-  Status compile(Programs& programs, const Store& store);
+  Status compile(Programs& programs, const Store& store, const std::function<void()>& compiled);
   static Result<WorkerTask> compile_task(const message::Task& from, Programs& programs,
                                          const Store& store);
   Status run(const ReadyTask& ready);

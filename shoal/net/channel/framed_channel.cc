@@ -1,7 +1,8 @@
 // Framing, priorities and heartbeats. Two locks order senders: frame_turn_ for a whole frame,
-// ordinary ones before bulk, then wire_turn_ for one chunk; urgent frames take only the latter, in the express lane,
-// and so wait for one chunk at most. Lock order: frame_turn_, wire_turn_. A sender that times out
-// in the middle of a frame leaves it open; the next sender first tells the peer to abandon it.
+// ordinary ones before bulk, then wire_turn_ for one chunk; urgent frames take only the latter, in
+// the express lane, and so wait for one chunk at most. Lock order: frame_turn_, wire_turn_. A
+// sender that times out in the middle of a frame leaves it open; the next sender first tells the
+// peer to abandon it.
 //
 // Failure detector: each side sends something in every beat, and gives a peer up after missed_beats
 // silent ones. Beats are counted by this machine's timer, not by the clock, so a machine that slept

@@ -35,7 +35,7 @@ class PriorityTicketLock {
   bool stopped_ = false;
   uint64_t next_ticket_ = 0;
   std::array<std::deque<uint64_t>, 3> waiting_;  // by lane, in order of arrival
-  int overtaken_ = 0;  // ordinary turns since bulk began to wait
+  int overtaken_ = 0;                            // ordinary turns since bulk began to wait
 };
 
 }  // namespace shoal::net
