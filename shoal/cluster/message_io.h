@@ -15,8 +15,6 @@ inline constexpr std::chrono::seconds kTimeout{30};
 inline constexpr std::chrono::seconds kConnectTimeout{5};
 // For timing graphs on a small board.
 inline constexpr std::chrono::seconds kMeasureTimeout{600};
-// A deployment that makes no progress for so long has failed, however long it takes as a whole.
-inline constexpr std::chrono::seconds kProgressTimeout{10};
 
 Status send(net::Channel& channel, const message::Message& message,
             std::span<const net::Bytes> payload = {}, bool urgent = false);

@@ -38,7 +38,6 @@ Result<uint64_t> Store::append(const Hash& hash, uint64_t total, uint64_t offset
   if (has_locked(hash)) return total;
   SHOAL_ASSIGN(const auto entry, partial(hash, total));
   Partial& partial = entry->second;
-  if (partial.total != total) return Status(Code::kCorrupt, "a weight has two sizes");
   partial.last_use = ++uses_;
   if (offset != partial.have) return partial.have;
   if (chunk.size() > total - partial.have) {
@@ -51,7 +50,9 @@ Result<uint64_t> Store::append(const Hash& hash, uint64_t total, uint64_t offset
 // The weight that is being received, or about to be.
 Result<Store::Partials::iterator> Store::partial(const Hash& hash, uint64_t total) {
   const auto found = partials_.find(hash);
-  if (found != partials_.end()) return found;
+  if (found != partials_.end() && found->second.total == total) return found;
+  // One of two coordinators is wrong about the size. The later one may be right.
+  if (found != partials_.end()) drop(found);
   const bool on_disk = cache_ && total <= cache_->quota();
   Result<Partial> made = on_disk ? begin_on_disk(hash, total) : begin_in_memory(total);
   if (!made.ok()) return made.status();
@@ -175,9 +176,14 @@ bool Store::drop_oldest_partial() {
     if (oldest == partials_.end() || it->second.last_use < oldest->second.last_use) oldest = it;
   }
   if (oldest == partials_.end()) return false;
-  used_ -= oldest->second.memory.bytes.size();
-  partials_.erase(oldest);
+  drop(oldest);
   return true;
+}
+
+void Store::drop(Partials::iterator partial) {
+  used_ -= partial->second.memory.bytes.size();
+  if (cache_) cache_->remove_partial(partial->first);
+  partials_.erase(partial);
 }
 
 Tensor Store::find(const Hash& hash, const TensorType& type) const {

@@ -32,7 +32,7 @@ class Store {
   // Takes a chunk of a weight of `total` bytes. Returns how many bytes of it are here then, from
   // its beginning: no more than before where the chunk does not follow them, and none where the
   // whole turned out to have another hash. Fails with
-  //   kCorrupt    the chunk reaches beyond the weight, or the weight had another size before
+  //   kCorrupt    the chunk reaches beyond the weight
   //   kExhausted  the quota is too small, even without the weights that no plan uses
   Result<uint64_t> append(const Hash& hash, uint64_t total, uint64_t offset,
                           std::span<const std::byte> chunk);
@@ -67,6 +67,7 @@ class Store {
   Status write(const Hash& hash, Partial& partial, std::span<const std::byte> chunk);
   Result<uint64_t> finish(Partials::iterator partial);
   bool drop_oldest_partial();
+  void drop(Partials::iterator partial);
   Status make_room(size_t bytes);
 
   const size_t quota_;

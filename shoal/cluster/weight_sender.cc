@@ -3,6 +3,7 @@
 #include "shoal/cluster/weight_sender.h"
 
 #include "messages.pb.h"
+#include "shoal/cluster/message_io.h"
 
 namespace shoal::cluster {
 

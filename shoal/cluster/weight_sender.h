@@ -9,7 +9,6 @@
 #include <mutex>
 #include <vector>
 
-#include "shoal/cluster/message_io.h"
 #include "shoal/cluster/weight_schedule.h"
 #include "shoal/cluster/worker_links.h"
 
@@ -17,7 +16,7 @@ namespace shoal::cluster {
 
 struct DeployOptions {
   // A deployment fails if a worker takes no chunk, or gives no sign that it compiles, for so long.
-  std::chrono::milliseconds progress_timeout = kProgressTimeout;
+  std::chrono::milliseconds progress_timeout{10'000};
   // Called while weights travel, chunk by chunk, on the thread that deploys.
   std::function<void(const WeightsProgress&)> progress = nullptr;
 };
