@@ -45,6 +45,7 @@ std::optional<WeightChunk> WeightSchedule::next(Time now) {
   if (stream.in_flight.empty()) stream.heard = now;
   stream.in_flight.push_back({stream.current, one.sent, bytes, now, one.restarts});
   window_.sent(bytes);
+  progress_[worker].sent += bytes;
   skip_sent(stream);
   return chunk;
 }

@@ -26,9 +26,11 @@ struct WeightChunk {
   size_t bytes = 0;
 };
 
-// Bytes of weights that a worker has got, of those that it lacked.
+// Bytes of the weights that a worker lacked, in part or as a whole.
 struct WeightProgress {
-  uint64_t done = 0, total = 0;
+  uint64_t done = 0;  // that it has
+  uint64_t total = 0;
+  uint64_t sent = 0;  // to it
 };
 using WeightsProgress = std::map<int, WeightProgress>;  // by worker
 

@@ -61,7 +61,7 @@ Status WeightSender::carry_out(WeightSchedule& schedule, const std::map<Hash, Te
     }
     // Names are the links', which must not be called under the lock.
     if (failure) return failure->status.at("worker " + links_.name(failure->worker));
-    if (options_.progress) options_.progress(progress);
+    if (options_.progress) SHOAL_TRY(options_.progress(progress));
     if (!chunk) return {};
     SHOAL_TRY(send_chunk(*chunk, weights.at(chunk->hash).bytes()));
   }

@@ -17,8 +17,9 @@ namespace shoal::cluster {
 struct DeployOptions {
   // A deployment fails if a worker takes no chunk, or gives no sign that it compiles, for so long.
   std::chrono::milliseconds progress_timeout{10'000};
-  // Called while weights travel, chunk by chunk, on the thread that deploys.
-  std::function<void(const WeightsProgress&)> progress = nullptr;
+  // Called while weights travel, chunk by chunk, on the thread that deploys. An error ends the
+  // deployment; workers keep what they have for the next.
+  std::function<Status(const WeightsProgress&)> progress = nullptr;
 };
 
 // The weights that workers lack, with the bytes that they have of each.

@@ -11,6 +11,7 @@
 #include "here.h"
 #include "messages.pb.h"
 #include "random_plan.h"
+#include "shoal/cluster/deployment_load.h"
 #include "shoal/cluster/message_io.h"
 #include "shoal/cluster/working_signs.h"
 #include "shoal/net/link/link.h"
@@ -137,6 +138,7 @@ class SlowDeployment : public testing::Test {
     const auto coordinator = connect({.progress = [&](const WeightsProgress& progress) {
       done = progress.at(0).done;
       if (2 * done > progress.at(0).total) wires_->cut();
+      return Status();
     }});
     const Status status = coordinator->deploy(graph, on_one(graph)).status();
     EXPECT_EQ(status.code(), Code::kUnavailable) << status.message();
@@ -148,6 +150,7 @@ class SlowDeployment : public testing::Test {
     uint64_t lacked = 0;
     const auto coordinator = connect({.progress = [&](const WeightsProgress& progress) {
       lacked = std::max(lacked, progress.at(0).total - progress.at(0).done);
+      return Status();
     }});
     auto remote = coordinator->deploy(graph, on_one(graph));
     EXPECT_TRUE(remote.ok()) << remote.status().message();
@@ -213,6 +216,7 @@ TEST_F(SlowDeployment, LetsRequestsPass) {
       connect({.progress =
                    [&](const WeightsProgress& progress) {
                      began = began || progress.at(0).total > weight_bytes(kRows) / 2;
+                     return Status();
                    }},
               net::make_link(slow));
   const Graph small = layers(4), large = layers(kRows);
@@ -249,6 +253,7 @@ TEST_F(SlowDeployment, TellsHowFarItIs) {
     EXPECT_GE(done, last);
     last = done;
     totals.push_back(total);
+    return Status();
   }});
   const Graph graph = layers(kRows);
   plan::Plan plan;
@@ -257,6 +262,35 @@ TEST_F(SlowDeployment, TellsHowFarItIs) {
   ASSERT_TRUE(coordinator->deploy(graph, plan).ok());
   EXPECT_EQ(last, weight_bytes(kRows));
   for (uint64_t total : totals) EXPECT_EQ(total, weight_bytes(kRows));
+}
+
+TEST_F(SlowDeployment, EndsWhenItIsToldTo) {
+  const auto coordinator = connect(
+      {.progress = [&](const WeightsProgress&) { return Status(Code::kCancelled, "enough"); }});
+  const Graph graph = layers(64);
+  EXPECT_EQ(coordinator->deploy(graph, on_one(graph)).status().code(), Code::kCancelled);
+}
+
+TEST_F(SlowDeployment, IsMeasured) {
+  constexpr int64_t kRows = 1024;
+  const Graph small = layers(4), large = layers(kRows);
+  DeploymentLoad load;
+  const auto coordinator = connect({.progress = load.observer()});
+  const auto scheduled = [](const Graph& graph) {
+    return *plan::ScheduledPlan::make(graph, on_one(graph));
+  };
+  const auto deploy_half = [&](const plan::ScheduledPlan& plan) {
+    return connect({.progress = load.interrupter()})->deploy(plan).status();
+  };
+  const auto figures = load.run(*coordinator, {.small = scheduled(small),
+                                               .large = scheduled(large),
+                                               .deploy_half = deploy_half,
+                                               .seconds = 0.01});
+  ASSERT_TRUE(figures.ok()) << figures.status().message();
+  EXPECT_EQ(figures->needed, weight_bytes(kRows));
+  EXPECT_GE(figures->sent, weight_bytes(kRows));
+  EXPECT_GT(figures->seconds, 0);
+  EXPECT_GT(figures->calm.count(), 0u);
 }
 
 // A worker that is as the test says.
