@@ -20,8 +20,11 @@ Result<std::unique_ptr<ClusterConnection>> ClusterConnection::open(
   }
   std::unique_ptr<ClusterConnection> self(
       new ClusterConnection(std::move(transport), std::move(options)));
+  CoordinatorOptions how{.partial = true, .deploy = self->options_.deploy};
+  how.deploy.progress_timeout = std::chrono::duration_cast<std::chrono::milliseconds>(
+      how.deploy.progress_timeout * std::max(1.0, self->options_.dilation));
   SHOAL_ASSIGN(self->coordinator_,
-               Coordinator::connect(workers, *self->transport_, {.partial = true}));
+               Coordinator::connect(workers, *self->transport_, std::move(how)));
   // Only workers that answered, in the coordinator's numbering: plans and profiles use the same
   // numbers.
   for (const WorkerInfo& info : self->coordinator_->workers()) {

@@ -28,6 +28,8 @@ struct ConnectionOptions {
   std::optional<plan::ClusterProfile> profile = std::nullopt;
   // Seconds that pass for each second of `profile`, where devices are emulated in slow motion.
   double dilation = 1;
+  // Of the coordinator. The timeout is that of an undilated world.
+  DeployOptions deploy = {};
 };
 
 // Thread-safe.

@@ -38,7 +38,7 @@ Coordinator::Coordinator(std::vector<GreetedWorker> workers, std::vector<Status>
     : missing_(std::move(missing)),
       links_(std::move(workers), transport, options.epoch, events()),
       runner_(links_, std::move(options.reached)),
-      deployer_(links_, runner_) {}
+      deployer_(links_, runner_, std::move(options.deploy)) {}
 
 Coordinator::~Coordinator() { links_.close(); }
 
@@ -90,13 +90,14 @@ Status Coordinator::handle(int worker, net::Role role, const net::Frame& frame) 
   // A status that is not OK closes the link: nothing that the worker says later can be trusted.
   SHOAL_TRY(check_for_coordinator(message, role));
   switch (message.kind_case()) {
-    case message::Message::kMissing: {
-      // A set: a worker that names one weight many times gets it once.
-      const auto& hashes = message.missing().hashes();
-      const std::set<Hash> distinct(hashes.begin(), hashes.end());
-      deployer_.take_missing(worker, message.missing().plan(), {distinct.begin(), distinct.end()});
+    case message::Message::kMissing:
+      return deployer_.take_missing(worker, message.missing());
+    case message::Message::kStored:
+      deployer_.take_stored(worker, message.stored().hash(), message.stored().bytes());
       return {};
-    }
+    case message::Message::kWorking:
+      deployer_.take_working(worker, message.working().plan());
+      return {};
     case message::Message::kReady:
       deployer_.take_ready(worker, message.ready().plan());
       return {};

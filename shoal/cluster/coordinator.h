@@ -31,6 +31,7 @@ struct CoordinatorOptions {
   // Called when a request is about to begin (worker: plan::kCoordinator), and when a part of an
   // answer has come from a worker. For fault injection.
   std::function<void(FaultPoint, int worker)> reached = nullptr;
+  DeployOptions deploy = {};
 };
 
 // Thread-safe.

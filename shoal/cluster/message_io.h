@@ -17,8 +17,8 @@ inline constexpr uint32_t kProtocolVersion = 1;
 // Timeout of one message. A peer that takes longer is treated as lost.
 inline constexpr std::chrono::seconds kTimeout{30};
 inline constexpr std::chrono::seconds kConnectTimeout{5};
-// For receiving weights and packing them, which a small board is slow at.
-inline constexpr std::chrono::seconds kCompileTimeout{600};
+// For timing graphs on a small board.
+inline constexpr std::chrono::seconds kMeasureTimeout{600};
 
 Status send(net::Channel& channel, const message::Message& message,
             std::span<const net::Bytes> payload = {}, bool urgent = false,

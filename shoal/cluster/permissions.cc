@@ -49,7 +49,8 @@ constexpr Roles kServers = kWorkers | only(net::Role::kOwner);
 constexpr Row kForCoordinators[] = {
     {Kind::kWelcome, kServers}, {Kind::kMissing, kServers}, {Kind::kReady, kServers},
     {Kind::kData, kServers},    {Kind::kTraced, kServers},  {Kind::kFailed, kServers},
-    {Kind::kCut, kServers},     {Kind::kDenyList, kServers},
+    {Kind::kCut, kServers},     {Kind::kDenyList, kServers}, {Kind::kStored, kServers},
+    {Kind::kWorking, kServers},
 };
 
 Status check(std::span<const Row> table, const message::Message& message, net::Role from,

@@ -1,10 +1,11 @@
 // Threads of a worker: one accepts connections; one for each visitor reads its messages in order;
-// one computes tasks (WorkerPlans); one for each peer sends (Peer). Work that takes long
-// (compiling, measuring, releasing) goes to threads_, a few for each visitor, because a reader that
-// waits would hold up pieces of other plans. A visitor that breaks the protocol is disconnected;
-// any other error is reported to it and the connection goes on. Nothing that a visitor says ends
-// the process: permissions.h says who may say what, a ByteBudget bounds what frames hold, and
-// catch_exhaustion() stands before everything that acts on a message.
+// one computes tasks (WorkerPlans); one for each peer sends (Peer); one stores weights
+// (WeightReceiver). Work that takes long (compiling, measuring, releasing) goes to threads_, a few
+// for each visitor, because a reader that waits would hold up pieces of other plans. A visitor that
+// breaks the protocol is disconnected; any other error is reported to it and the connection goes
+// on. Nothing that a visitor says ends the process: permissions.h says who may say what, a
+// ByteBudget bounds what frames hold, and catch_exhaustion() stands before everything that acts on
+// a message.
 #include "shoal/cluster/worker.h"
 
 #include "messages.pb.h"
@@ -33,6 +34,7 @@ Worker::Worker(WorkerOptions options, Device& device, net::Transport& transport)
     : options_(std::move(options)),
       device_(device),
       store_(options_.weight_bytes, std::move(options_.cache)),
+      weights_(store_, [](const auto& channel, const auto& status) { report_to(channel, {}, status); }),
       programs_(device),
       peers_(transport, [this](uint64_t plan, const auto& peer) { say_cut_off(plan, peer); }) {
   if (options_.epochs) epoch_ = options_.epochs->latest();
@@ -281,8 +283,7 @@ Status Worker::handle(const ChannelPtr& channel, const message::Message& message
     case message::Message::kDeploy:
       return deploy(channel, message.deploy(), frame);
     case message::Message::kBlob:
-      // The store has a limit of its own.
-      return store_.put(message.blob().hash(), ByteBudget::uncounted(frame.payload));
+      return weights_.take(channel, message.blob(), frame.payload);
     case message::Message::kStart:
       return run_errand(
           channel, subject_of(message),
@@ -407,24 +408,27 @@ Status Worker::deploy(const ChannelPtr& channel, const message::Deploy& deploy,
                       const net::Frame& frame) {
   hit_fault_point(FaultPoint::kDeploying);
   SHOAL_ASSIGN(const WorkerPlanPtr worker_plan, WorkerPlan::read(deploy, frame, channel));
-  message::Message reply;
-  reply.mutable_missing()->set_plan(deploy.plan());
-  // Weights found in the cache are read and hashed, which must not slow down tasks of other plans.
-  run_at_low_priority([&] {
-    for (const Hash& hash : worker_plan->weights()) {
-      if (!store_.has(hash)) reply.mutable_missing()->add_hashes(hash);
-    }
-  });
   SHOAL_TRY(worker_plans_.add(worker_plan));
   options_.log("deployed: plan " + std::to_string(deploy.plan()) + " by " +
                described(channel->peer()));
-  return send(*channel, reply);
+  weights_.ask_for(channel, deploy.plan(), worker_plan->weights());
+  return {};
 }
 
 Status Worker::start(const ChannelPtr& channel, uint64_t plan) {
   const WorkerPlanPtr worker_plan = worker_plans_.find(plan, channel);
   if (worker_plan == nullptr) return invalid("there is no such plan to start");
-  const Status started = worker_plan->start({programs_, store_, peers_, options_.weight_bytes});
+  WorkingSigns signs([&] {
+    message::Message working;
+    working.mutable_working()->set_plan(plan);
+    static_cast<void>(send(*channel, working, {}, /*urgent=*/true));  // its reader notices a loss
+  });
+  if (!verify_weights(*worker_plan, signs)) {
+    weights_.ask_for(channel, plan, worker_plan->weights());
+    return {};
+  }
+  const Status started = worker_plan->start(
+      {programs_, store_, peers_, options_.weight_bytes, [&] { signs.step(); }});
   // Released meanwhile: connections that it has made are nobody's.
   if (worker_plans_.find(plan, channel) != worker_plan) peers_.release(plan);
   SHOAL_TRY(started);
@@ -434,6 +438,19 @@ Status Worker::start(const ChannelPtr& channel, uint64_t plan) {
   SHOAL_TRY(send(*channel, reply));
   hit_fault_point(FaultPoint::kReady);
   return {};
+}
+
+// False if some are not here any more, or were damaged on disk.
+bool Worker::verify_weights(const WorkerPlan& worker_plan, WorkingSigns& signs) {
+  bool all = true;
+  // They are read and hashed, which must not slow down tasks of other plans.
+  run_at_low_priority([&] {
+    for (const Hash& hash : worker_plan.weights()) {
+      if (!store_.verify(hash).ok()) all = false;
+      signs.step();
+    }
+  });
+  return all;
 }
 
 Status Worker::rejoin(const ChannelPtr& channel, const message::Rejoin& rejoin) {

@@ -15,7 +15,9 @@
 #include "shoal/cluster/epoch_file.h"
 #include "shoal/cluster/store.h"
 #include "shoal/cluster/thread_group.h"
+#include "shoal/cluster/weight_receiver.h"
 #include "shoal/cluster/worker_plans.h"
+#include "shoal/cluster/working_signs.h"
 #include "shoal/net/transport.h"
 
 namespace shoal::net {
@@ -76,6 +78,7 @@ class Worker {
   static Subject subject_of(const message::Message& message);
   Status deploy(const ChannelPtr& channel, const message::Deploy& deploy, const net::Frame& frame);
   Status start(const ChannelPtr& channel, uint64_t plan);
+  bool verify_weights(const WorkerPlan& worker_plan, WorkingSigns& signs);
   Status rejoin(const ChannelPtr& channel, const message::Rejoin& rejoin);
   Status welcome(const ChannelPtr& channel, const message::Hello& hello);
   Status renew(const ChannelPtr& channel, const std::string& certificate);
@@ -98,6 +101,7 @@ class Worker {
   WorkerOptions options_;
   Device& device_;
   Store store_;
+  WeightReceiver weights_;
   Programs programs_;
 
   std::mutex computing_;  // one use of the device at a time, so that measurements are true

@@ -193,6 +193,7 @@ Status WorkerPlan::compile(const message::Assignment& assignment,
   for (const message::Task& from : assignment.tasks()) {
     SHOAL_ASSIGN(WorkerTask task, compile_task(from, resources));
     tasks.push_back(std::move(task));
+    resources.compiled();
   }
   SHOAL_TRY(check_dtypes(tasks));
   if (traced_) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <map>
 #include <memory>
 #include <set>
@@ -30,6 +31,7 @@ struct WorkerResources {
   const Store& store;
   Peers& peers;
   size_t request_bytes;  // of inputs that are put together, for all requests of a plan
+  std::function<void()> compiled = [] {};  // called after each task
 };
 
 inline constexpr size_t kMostAssignmentBytes = size_t{16} << 20;

@@ -150,7 +150,7 @@ Result<std::vector<double>> WorkerProbe::time(std::span<const Graph> graphs, dou
   message::Message measure, reply;
   measure.mutable_measure()->set_seconds(seconds_each);
   const std::string payload = distinct.SerializeAsString();
-  SHOAL_TRY(exchange(measure, bytes_of(payload), net::after(kCompileTimeout), reply));
+  SHOAL_TRY(exchange(measure, bytes_of(payload), net::after(kMeasureTimeout), reply));
   if (reply.measured().seconds_size() != distinct.graphs_size())
     return named(Status(Code::kCorrupt, "it did not measure what it was asked to"));
   std::vector<double> seconds;

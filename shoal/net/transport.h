@@ -33,8 +33,8 @@ struct Traffic {
 
 // A reliable two-way stream of frames. Any number of threads may send and one may receive, all at
 // once; a frame without urgency waits for the one before it, an urgent one for a few milliseconds
-// of it. A peer that falls silent is noticed within half a second, by signs of life that both sides
-// send.
+// of it, a bulk frame for all that others have to send. A peer that falls silent is noticed within
+// half a second, by signs of life that both sides send.
 class Channel {
  public:
   virtual ~Channel() = default;  // closes

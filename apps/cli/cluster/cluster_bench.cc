@@ -13,6 +13,7 @@
 #include "apps/flags/json.h"
 #include "balance_bench.h"
 #include "cluster_access.h"
+#include "deploy_bench.h"
 #include "shoal/base/atomic_file.h"
 #include "shoal/cluster/plan_race.h"
 #include "shoal/emulate/dilation.h"
@@ -130,6 +131,7 @@ Outcome bench_cluster(const ClusterBenchFlags& flags) {
   if (flags.balance && !flags.plan.is_stream()) {
     return {Exit::kUsage, "--balance is for --objective throughput"};
   }
+  if (!flags.deployed.empty()) return bench_deployment(flags);
   if (flags.stragglers > 1) return bench_stragglers(flags);
   if (flags.plan.is_stream()) return flags.balance ? bench_balance(flags) : bench_stream(flags);
   auto opened = ClusterAccess::open(flags.plan);

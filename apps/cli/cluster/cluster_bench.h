@@ -15,6 +15,7 @@ struct ClusterBenchFlags {
   bool balance = false;
   double stragglers = 1;  // times that one worker, another for every request, is slower
   bool strict = false;    // fail where emulated devices were late, and do not adapt the dilation
+  std::string deployed = {};  // a model that is deployed while this one answers
 };
 
 Outcome bench_cluster(const ClusterBenchFlags& flags);

@@ -31,7 +31,7 @@ Result<std::unique_ptr<Device>> open_cluster_device(const PlanFlags& flags) {
   options.timeout =
       std::chrono::duration_cast<std::chrono::milliseconds>(options.timeout * access->dilation());
   // Plans that are deployed between requests would travel by emulated links, too.
-  options.standby = !access->emulated();
+  options.standby = !access->emulated() || access->deploys_really();
   options.retry_interval = std::chrono::seconds(1);
   // Emulated links are slow for requests only.
   options.compiling = [shaped = access.get()](bool begins) { shaped->shape(!begins); };
