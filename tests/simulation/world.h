@@ -36,7 +36,10 @@ struct World {
 
   // Whether a request that has time enough has to be answered: nothing happened that may lose it,
   // or only one worker was lost.
-  bool must_answer() const { return faults == 0 || (faults == 1 && lost_worker >= 0 && !is_slow); }
+  bool must_answer() const {
+    if (faults == 0) return true;
+    return faults == 1 && lost_worker >= 0 && (is_noticed || scene.survive > 0);
+  }
 };
 
 // Ends the history. `how` is what it has broken.
