@@ -65,12 +65,9 @@ void log_line(const std::string& line) { std::fprintf(stderr, "%s\n", printable(
 Status join_by(const std::string& text, const std::string& name, const Flags& flags) {
   SHOAL_ASSIGN(const net::Token token, net::parse_token(text));
   SHOAL_ASSIGN(const net::Interface where, net::parse_interface(flags.listen));
-  SHOAL_ASSIGN(
-      const net::Identity identity,
-      net::join_from(flags.folder, token, name, net::after(kJoinTimeout), {.port = where.port}));
-  if (identity.role != net::Role::kWorker)
-    return invalid("the token is for a " + std::string(net::to_string(identity.role)) +
-                   "; invite a worker");
+  SHOAL_TRY(
+      net::join_from(flags.folder, token, name, net::after(kJoinTimeout), {.port = where.port})
+          .status());
   if (where.port == 0)
     log_line("not listed: its port is another at every start; 'shoal cluster add' lists it");
   return {};
@@ -113,7 +110,11 @@ Status join_if_needed(const Flags& flags) {
 
 Result<std::shared_ptr<net::Membership>> membership_of(const Flags& flags) {
   SHOAL_TRY(join_if_needed(flags));
-  return net::Membership::open(flags.folder);
+  SHOAL_ASSIGN(auto membership, net::Membership::open(flags.folder));
+  const net::Role role = membership->identity().role;
+  if (role == net::Role::kWorker) return membership;
+  return invalid("this device is a " + std::string(net::to_string(role)) +
+                 " of its cluster, no worker; join from another --dir");
 }
 
 // Renews the certificate where this device joined, if that is known. An owner who meets the worker
