@@ -11,6 +11,7 @@
 #include "random_plan.h"
 #include "shoal/cluster/measurement.h"
 #include "shoal/cluster/message_io.h"
+#include "visitor.h"
 
 namespace shoal::cluster {
 namespace {
@@ -23,7 +24,7 @@ class Scripted {
   using Script = std::function<void(net::Channel& channel, const message::Message& heard)>;
 
   Scripted(net::LoopbackNetwork& network, const std::string& name, Script script)
-      : transport_(network.transport(name, {}, net::Role::kWorker)),
+      : transport_(network.transport(name, unhurried(), net::Role::kWorker)),
         listener_(*transport_->listen(name)),
         script_(std::move(script)),
         thread_([this] { serve(); }) {}
@@ -110,7 +111,7 @@ class HostileWorkers : public testing::Test {
   }
 
   net::LoopbackNetwork network_;
-  std::unique_ptr<net::Transport> transport_ = network_.transport("coordinator");
+  std::unique_ptr<net::Transport> transport_ = network_.transport("coordinator", unhurried());
 };
 
 TEST_F(HostileWorkers, AreNotBelievedWhatNobodyAskedThem) {
