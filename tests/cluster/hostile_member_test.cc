@@ -93,7 +93,7 @@ class HostileMembers : public testing::Test {
 
   net::LoopbackNetwork network_;
   std::unique_ptr<net::Transport> transport_ =
-      network_.transport("kitchen", {}, net::Role::kWorker);
+      network_.transport("kitchen", unhurried(), net::Role::kWorker);
   std::unique_ptr<Device> reference_ = make_reference_device();
   std::unique_ptr<Worker> worker_;
 };

@@ -14,11 +14,14 @@
 
 namespace shoal::cluster {
 
+// Nobody is given up for silence: a busy machine may not let a thread run for a while.
+inline net::ChannelOptions unhurried() { return {.beat = std::chrono::minutes(1)}; }
+
 class Visitor {
  public:
   Visitor(net::LoopbackNetwork& network, const std::string& address, const std::string& name,
           net::Role role)
-      : transport_(network.transport(name, {}, role)),
+      : transport_(network.transport(name, unhurried(), role)),
         channel_(*transport_->connect(address, net::Deadline::max())) {}
 
   void say(const message::Message& message, const std::string& payload = "") {
