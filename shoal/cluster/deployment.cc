@@ -114,8 +114,8 @@ Deployment::Request& Deployment::request_at(uint64_t id) {
   return it->second;
 }
 
-Status Deployment::put(uint64_t request, const plan::Piece& piece, const Tensor& elements,
-                       Time now, Time deadline) {
+Status Deployment::put(uint64_t request, const plan::Piece& piece, const Tensor& elements, Time now,
+                       Time deadline) {
   const std::lock_guard lock(mutex_);
   if (is_over(request)) return {};
   if (!requests_.contains(request)) {
