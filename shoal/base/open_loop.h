@@ -18,9 +18,9 @@ struct OpenLoopOptions {
   size_t most_at_once = 0;
 };
 
-// Lets every client call `request` at its times, on a thread of its own, for so long. A client whose
-// request is on its way when the next one is due leaves that out. Returns when the last request has
-// ended, with the number of requests. REQUIRES: clients > 0, rate > 0
+// Lets every client call `request` at its times, on a thread of its own, for so long. A client
+// whose request is on its way when the next one is due leaves that out. Returns when the last
+// request has ended, with the number of requests. REQUIRES: clients > 0, rate > 0
 uint64_t run_open_loop(const OpenLoopOptions& options,
                        const std::function<void(size_t client)>& request);
 

@@ -21,8 +21,8 @@ class TaskThread {
   TaskThread(const TaskThread&) = delete;
   TaskThread& operator=(const TaskThread&) = delete;
 
-  // Never blocks. Thread-safe; tasks may post further tasks. `bytes` is what the task holds until it
-  // has run. False if there is no room for them; the task is dropped. Where nothing waits that
+  // Never blocks. Thread-safe; tasks may post further tasks. `bytes` is what the task holds until
+  // it has run. False if there is no room for them; the task is dropped. Where nothing waits that
   // holds bytes, a task is taken however much it holds. Where there is no room, waiting tasks whose
   // `is_over` returns true are dropped first. REQUIRES: `is_over` does not use this thread.
   bool post(Task task, size_t bytes = 0, std::function<bool()> is_over = nullptr);

@@ -123,8 +123,8 @@ Deployment::Request& Deployment::request_at(uint64_t id) {
   return requests_.emplace(id, std::move(request)).first->second;
 }
 
-Status Deployment::put(uint64_t request, const plan::Piece& piece, const Tensor& elements,
-                       Time now, Time deadline) {
+Status Deployment::put(uint64_t request, const plan::Piece& piece, const Tensor& elements, Time now,
+                       Time deadline) {
   const std::lock_guard lock(mutex_);
   if (is_over(request)) return {};
   const bool is_new = !requests_.contains(request);

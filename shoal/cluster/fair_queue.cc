@@ -64,8 +64,8 @@ size_t FairQueue::ahead_of(uint64_t client) const {
 }
 
 std::optional<uint64_t> FairQueue::to_give_way_to(uint64_t client) const {
-  const auto most = std::ranges::max_element(
-      waiting_, {}, [](const auto& entry) { return entry.second.size(); });
+  const auto most =
+      std::ranges::max_element(waiting_, {}, [](const auto& entry) { return entry.second.size(); });
   if (most == waiting_.end() || most->second.size() < waiting(client) + 2) return std::nullopt;
   return most->second.back();
 }

@@ -125,8 +125,9 @@ RequestStep RequestRunner::next_step(uint64_t request, net::Deadline deadline, b
   if (step.begin && is_measured) measure(*step.begin);
   if (!step.end) return step;
   const Code code = step.end->status.code();
-  ++(code == Code::kOk ? tally_.answered
-                       : code == Code::kExhausted ? tally_.refused : tally_.failed);
+  ++(code == Code::kOk          ? tally_.answered
+     : code == Code::kExhausted ? tally_.refused
+                                : tally_.failed);
   if (step.end->replayed) ++tally_.replayed;
   return step;
 }

@@ -22,6 +22,7 @@ namespace shoal::cluster {
 namespace {
 
 bool uses(const DeployedPlan& deployed, const std::set<int>& workers) {
+  if (workers.empty()) return false;
   return std::ranges::any_of(plan::workers_of(deployed.scheduled.plan()),
                              [&](int worker) { return workers.contains(worker); });
 }
@@ -168,8 +169,9 @@ Requests::Offered* Requests::choose(const Request& request) {
 }
 
 // Whether a new request is to be refused, and when it may be tried again. Never where nothing is on
-// its way: that is how it is found out that the plan is quick again. A client that has less waiting than another does not suffer from the number of
-// that one's requests: the newest of them gives way.
+// its way: that is how it is found out that the plan is quick again. A client that has less waiting
+// than another does not suffer from the number of that one's requests: the newest of them gives
+// way.
 std::optional<AttemptWindow::Duration> Requests::refusal(const Request& request) {
   static const FairQueue kNone;
   constexpr int kCaution = 2;  // who waits should be answered although attempts become slower

@@ -122,7 +122,7 @@ class Requests {
   bool knows(uint64_t attempt) const { return attempts_.contains(attempt); }  // is it on its way?
   bool is_replay(uint64_t attempt) const;
   uint64_t request_of(uint64_t attempt) const { return attempts_.at(attempt); }
-  Status usable(uint64_t service) const;  // OK, or why none of its plans can answer
+  Status usable(uint64_t service) const;   // OK, or why none of its plans can answer
   size_t waiting(uint64_t service) const;  // requests that have not begun
 
  private:

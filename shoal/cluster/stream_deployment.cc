@@ -1,6 +1,7 @@
 // Plans for throughput, replaced as a whole after a loss. The first request that fails has plans
 // made for the workers that are left, by a thread of the deployment; it and others wait for them
-// until their deadlines, and are then tried once more. No standby plans are kept: a round may have hundreds of turns, and all workers are in use.
+// until their deadlines, and are then tried once more. No standby plans are kept: a round may have
+// hundreds of turns, and all workers are in use.
 #include "shoal/cluster/stream_deployment.h"
 
 namespace shoal::cluster {

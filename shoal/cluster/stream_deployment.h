@@ -35,8 +35,8 @@ class StreamDeployment {
                                                          MakePlans make_plans);
   ~StreamDeployment();  // REQUIRES: no request is on its way
 
-  // As FailoverDeployment::run(), also while plans are replaced. Any number of requests may be on their way at once; it takes as
-  // many as prediction().in_flight to keep all workers busy.
+  // As FailoverDeployment::run(), also while plans are replaced. Any number of requests may be on
+  // their way at once; it takes as many as prediction().in_flight to keep all workers busy.
   Status run(std::span<const Tensor> inputs, std::span<Tensor> outputs,
              std::chrono::milliseconds timeout, const std::stop_token& cancel = {});
 

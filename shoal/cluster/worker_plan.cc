@@ -328,9 +328,11 @@ void WorkerPlan::fail_to_reach(int peer, uint64_t request, const Status& status)
 // Queued behind outputs, which are more urgent.
 void WorkerPlan::record(std::optional<message::Message> ended) {
   if (!ended) return;
-  to_coordinator_->post([channel = coordinator_, ended = *std::move(ended)] {
+  const size_t bytes = ended->ByteSizeLong();
+  auto tell = [channel = coordinator_, ended = *std::move(ended)] {
     static_cast<void>(send(*channel, ended));  // a coordinator that is gone does not wait
-  });
+  };
+  to_coordinator_->post(std::move(tell), bytes);
 }
 
 void WorkerPlan::forget(uint64_t request) {

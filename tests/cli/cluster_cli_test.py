@@ -324,6 +324,14 @@ def test_workers_are_killed_and_every_request_is_answered(_):
     assert result["answered"] == 20 and result["failed"] == result["wrong"] == result["resent_to_dead"] == 0, result
 
 
+def test_overload_is_refused_and_the_rest_is_answered(_):
+    assert "--overload" in shoal("chaos", "--clients", 5, expect=2).stderr
+    result = json.loads(shoal("chaos", "--workers", 2, "--survive", 1, "--overload", 4, "--clients", 40, "--seconds", 1,
+                              "--model", "zoo:lenet5", "--json").stdout)
+    assert result["answered"] > 0 and result["refused"] > 0 and result["failed"] == result["wrong"] == 0, result
+    assert {"goodput", "refusal_ms_p99", "recovery_s", "late", "capacity_per_s", "p99_ms"} <= result.keys(), result
+
+
 def test_ways_between_workers_fail_and_every_request_is_answered(tmp):
     for flag in ["--at", "nowhere"], ["--dilate", 2], ["--emulate", "nothing.toml"]:
         assert flag[0] in shoal("chaos", *flag, expect=2).stderr, flag

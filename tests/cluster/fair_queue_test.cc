@@ -49,9 +49,10 @@ TEST(FairQueue, LosesNothingAndKeepsTheOrderOfAClient) {
         queue.push_again(next, clients[next]);
         ++next;
       } else if (what == 4 && !clients.empty()) {
-        const uint64_t one = std::next(clients.begin(), static_cast<std::ptrdiff_t>(draw(
-                                                            rng, 0, clients.size() - 1)))
-                                 ->first;
+        const uint64_t one =
+            std::next(clients.begin(),
+                      static_cast<std::ptrdiff_t>(draw(rng, 0, clients.size() - 1)))
+                ->first;
         EXPECT_TRUE(queue.remove(one));
         EXPECT_FALSE(queue.remove(one));
         again.erase(one);

@@ -26,7 +26,8 @@ constexpr auto kSoon = 15s;
 
 Graph layer_of(int64_t side) {
   Graph graph;
-  graph.mark_output(*graph.add(ops::relu, {graph.add_input("x", {DType::kF32, {1, 4, side, side}})}));
+  graph.mark_output(
+      *graph.add(ops::relu, {graph.add_input("x", {DType::kF32, {1, 4, side, side}})}));
   return graph;
 }
 

@@ -181,7 +181,8 @@ TEST(AttemptWindow, FollowsFromThePlan) {
   split.segments.push_back({});
   for (int worker = 0; worker < 8; ++worker) split.segments[0].tasks.push_back({worker, {}});
   EXPECT_EQ(window_of(split), 4u) << "all workers are busy with one";
-  for (int i = 0; i < 100; ++i) pipeline.segments.push_back(on_one_worker(graph, 9 + i).segments[0]);
+  for (int i = 0; i < 100; ++i)
+    pipeline.segments.push_back(on_one_worker(graph, 9 + i).segments[0]);
   EXPECT_LT(window_of(pipeline), 64u) << "no more than workers accept";
 }
 

@@ -41,11 +41,12 @@ class ChaosCluster {
   struct Reply {
     Status status;
     bool is_right = false;
-    double ms = 0;  // in the time of the emulated world
+    double ms = 0;  // in the time of the emulated world, unless said otherwise
   };
   // Sends one of a few requests, and waits for the answer.
   Reply ask();
-  // The same, as this client and with its timeout, in the time of the emulated world.
+  // The same, as this client and with its timeout. Both `ms` and the timeout are in the time of
+  // this machine.
   Reply ask_as(uint64_t client, std::chrono::milliseconds timeout);
 
   // The handles through which faults are injected.
@@ -67,7 +68,7 @@ class ChaosCluster {
   Status connect_and_deploy(const ChaosClusterOptions& options);
   Status connect();
   Status deploy(const ChaosClusterOptions& options);
-  Reply ask(const EquivalenceCheck::Request& request, cluster::RequestOptions options);
+  Reply ask(const EquivalenceCheck::Request& request, const cluster::RequestOptions& options);
 
   const TemporaryFolder folder_;
   const emulate::Emulation emulation_;

@@ -6,6 +6,7 @@
 #include <memory>
 #include <thread>
 
+#include "shoal/base/notification.h"
 #include "shoal/base/task_thread.h"
 #include "shoal/chaos/processes/fault_runner.h"
 
@@ -157,12 +158,12 @@ class FaultLoop {
       : plan_(options), runner_(cluster) {}
 
   void turn_on() {
-    is_on_ = true;
-    thread_.post([this] { loop(); });
+    off_ = std::make_shared<Notification>();
+    thread_.post([this, off = off_] { loop(*off); });
   }
   // Returns when the latest fault is over.
   void turn_off() {
-    is_on_ = false;
+    off_->notify();
     std::promise<void> idle;
     thread_.post([&] { idle.set_value(); });
     idle.get_future().wait();
@@ -170,21 +171,19 @@ class FaultLoop {
   const std::map<std::string, uint64_t>& kinds() const { return kinds_; }
 
  private:
-  void loop() {
+  void loop(Notification& off) {
     constexpr std::chrono::seconds kInterval{1};
-    while (is_on_) {
-      const auto begin = Clock::now();
+    for (auto begin = Clock::now(); !off.wait_until(begin); begin += kInterval) {
       const FaultEvent event = plan_.next();
       runner_.prepare(event);
       const Result<bool> done = runner_.run(event, {}, [] {});
       if (done.ok()) ++kinds_[name_of(event.fault)];
-      std::this_thread::sleep_until(begin + kInterval);
     }
   }
 
   FaultPlan plan_;
   FaultRunner runner_;
-  std::atomic<bool> is_on_ = false;
+  std::shared_ptr<Notification> off_;
   std::map<std::string, uint64_t> kinds_;  // the thread's, while it is on
   TaskThread thread_;                      // first to go: it uses the rest
 };
@@ -206,8 +205,8 @@ OverloadReport overload_cluster(const OverloadOptions& overload, const ChaosRunO
   FaultPlanOptions faults = plan_options(options, cluster.names().size());
   faults.endless = true;
   FaultLoop loop(faults, cluster);
-  OverloadReport report = run_overload(
-      overload, ask, [&](bool is_on) { is_on ? loop.turn_on() : loop.turn_off(); });
+  OverloadReport report =
+      run_overload(overload, ask, [&](bool is_on) { is_on ? loop.turn_on() : loop.turn_off(); });
   kinds = loop.kinds();
   return report;
 }

@@ -50,9 +50,9 @@ struct ChaosProgress {
 ChaosReport run_chaos(const ChaosRunOptions& options, ChaosCluster& cluster,
                       const std::function<void(const ChaosProgress&)>& watch);
 
-// Overloads the cluster (overload.h). Of the options `faults`, `where` and `seed` count: in overload
-// a fault begins every second, in these proportions, or when the one before it is over. Their kinds
-// are counted in `kinds`. REQUIRES: as run_chaos()
+// Overloads the cluster (overload.h). Of the options `faults`, `where` and `seed` count: in
+// overload a fault begins every second, in these proportions, or when the one before it is over.
+// Their kinds are counted in `kinds`. REQUIRES: as run_chaos()
 OverloadReport overload_cluster(const OverloadOptions& overload, const ChaosRunOptions& options,
                                 ChaosCluster& cluster, std::map<std::string, uint64_t>& kinds);
 

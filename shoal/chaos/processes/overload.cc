@@ -16,7 +16,7 @@ using Seconds = std::chrono::duration<double>;
 
 constexpr std::chrono::seconds kPatient{20};
 constexpr size_t kBusy = 16;  // requests at a time that keep all workers of a plan busy
-constexpr Seconds kCalmTime{1}, kCapacityTime{2}, kOverloadTime{5};
+constexpr Seconds kRound{5};  // of overload, before the other phases have their turn
 
 double ms_since(Clock::time_point begin) {
   return std::chrono::duration<double, std::milli>(Clock::now() - begin).count();
@@ -55,17 +55,17 @@ class OverloadRun {
 
   OverloadReport run() {
     rate_ = options_.times * first_guess();
-    const int rounds = std::max(1, static_cast<int>(std::ceil(options_.seconds / 5)));
+    const int rounds = std::max(1, static_cast<int>(std::ceil(options_.seconds / kRound.count())));
     double answered = 0, capacity_time = 0, overload_time = 0, sent = 0;
     for (int i = 0; i < rounds; ++i) {
-      const Phase calm = phase(kCalmTime, 1, kPatient);
+      const Phase calm = phase(Seconds(options_.calm_seconds), 1, kPatient);
       report_.calm += calm.accepted;
-      const Phase busy = phase(kCapacityTime, kBusy, kPatient);
+      const Phase busy = phase(Seconds(options_.capacity_seconds), kBusy, kPatient);
       answered += static_cast<double>(busy.answered);
       capacity_time += busy.seconds;
       count_failures(calm);
       count_failures(busy);
-      const Phase all = overload(std::min(kOverloadTime, Seconds(options_.seconds)));
+      const Phase all = overload(std::min(kRound, Seconds(options_.seconds)));
       sent += static_cast<double>(all.sent);
       overload_time += all.seconds;
       count_in(all);
@@ -90,15 +90,13 @@ class OverloadRun {
     std::vector<Phase> parts(options_.clients);
     const auto begin = Clock::now();
     Phase all;
-    all.sent = run_open_loop({.clients = options_.clients,
-                              .rate = rate_,
-                              .time = time,
-                              .most_at_once = most_at_once},
-                             [&](size_t client) {
-                               const auto sent = Clock::now();
-                               const OverloadReply reply = ask_(client, timeout);
-                               parts[client].add(reply, ms_since(sent));
-                             });
+    all.sent = run_open_loop(
+        {.clients = options_.clients, .rate = rate_, .time = time, .most_at_once = most_at_once},
+        [&](size_t client) {
+          const auto sent = Clock::now();
+          const OverloadReply reply = ask_(client, timeout);
+          parts[client].add(reply, ms_since(sent));
+        });
     all.seconds = ms_since(begin) / 1e3;
     for (const Phase& part : parts) {
       all.answered += part.answered;
@@ -126,9 +124,8 @@ class OverloadRun {
   // As before: a number of requests in a row are answered, half of them as quickly as calm ones.
   double recovery() const {
     constexpr size_t kRow = 10;
-    constexpr double kLongest = 30;
     const double usual = report_.calm.quantile(0.99);
-    while (ms_since(overload_ended_) < 1e3 * kLongest) {
+    while (ms_since(overload_ended_) < 1e3 * options_.longest_recovery) {
       const double begin = ms_since(overload_ended_);
       size_t answered = 0, quick = 0;
       for (; answered < kRow; ++answered) {
@@ -138,7 +135,7 @@ class OverloadRun {
       }
       if (answered == kRow && quick >= kRow / 2) return begin / 1e3;
     }
-    return kLongest;
+    return options_.longest_recovery;
   }
 
   void count_in(const Phase& all) {

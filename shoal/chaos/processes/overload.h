@@ -27,19 +27,21 @@ struct OverloadOptions {
   size_t clients = 200;
   double seconds = 10;  // of overload, in all
   // Clients give up after so many times the p99 of calm requests.
-  double patience = 3;
+  double patience = 2.5;
+  double calm_seconds = 1, capacity_seconds = 2;  // for every five of overload
+  double longest_recovery = 30;                   // seconds after which it is not waited for
 };
 
 struct OverloadReport {
-  double capacity_per_s = 0;   // answers, without overload
-  double offered_per_s = 0;    // requests that were sent in overload
-  double answered_per_s = 0;   // right answers in overload
-  double timeout_ms = 0;       // of a request in overload
-  double recovery_s = 0;       // from the end of overload until all is as before it; the longest
+  double capacity_per_s = 0;  // answers, without overload
+  double offered_per_s = 0;   // requests that were sent in overload
+  double answered_per_s = 0;  // right answers in overload
+  double timeout_ms = 0;      // of a request in overload
+  double recovery_s = 0;      // from the end of overload until all is as before it; the longest
   uint64_t answered = 0;
-  uint64_t refused = 0;        // at once, with kExhausted
-  uint64_t late = 0;           // accepted, but not answered before the timeout
-  uint64_t failed = 0;         // for other reasons
+  uint64_t refused = 0;  // at once, with kExhausted
+  uint64_t late = 0;     // accepted, but not answered before the timeout
+  uint64_t failed = 0;   // for other reasons
   uint64_t wrong = 0;
   LatencyRecorder calm;      // one request at a time
   LatencyRecorder accepted;  // in overload: answered or late

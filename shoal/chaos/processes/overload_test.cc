@@ -45,7 +45,13 @@ TEST(Overload, CountsWhatBecomesOfRequests) {
   Server server(20);
   int changes = 0;
   const OverloadReport report = run_overload(
-      {.times = 10, .clients = 30, .seconds = 0.5}, [&](auto, auto) { return server.ask(); },
+      {.times = 10,
+       .clients = 30,
+       .seconds = 0.5,
+       .calm_seconds = 0.2,
+       .capacity_seconds = 0.2,
+       .longest_recovery = 1},
+      [&](auto, auto) { return server.ask(); },
       [&](bool is_on) {
         EXPECT_EQ(is_on, changes % 2 == 0);
         ++changes;
@@ -63,10 +69,14 @@ TEST(Overload, CountsWhatBecomesOfRequests) {
 }
 
 TEST(Overload, NamesTheFirstFailure) {
-  const OverloadReport report =
-      run_overload({.times = 2, .clients = 2, .seconds = 0.1}, [](auto, auto) {
-        return OverloadReply{Status(Code::kUnavailable, "nobody is here")};
-      });
+  const OverloadReport report = run_overload(
+      {.times = 2,
+       .clients = 2,
+       .seconds = 0.1,
+       .calm_seconds = 0.1,
+       .capacity_seconds = 0.1,
+       .longest_recovery = 0},
+      [](auto, auto) { return OverloadReply{Status(Code::kUnavailable, "nobody is here")}; });
   EXPECT_GT(report.failed, 0u);
   EXPECT_EQ(report.first_failure, "nobody is here");
   EXPECT_EQ(report.goodput(), 0);
