@@ -154,7 +154,8 @@ std::string png_header(uint32_t width, uint32_t height) {
       "IHDR" + number(width) + number(height) + std::string("\x08\0\0\0\0", 5);
   const auto check =
       crc32(0, reinterpret_cast<const Bytef*>(chunk.data()), static_cast<unsigned>(chunk.size()));
-  return "\x89PNG\r\n\x1a\n" + number(13) + chunk + number(static_cast<uint32_t>(check));
+  return "\x89PNG\r\n\x1a\n" + number(13) + chunk + number(static_cast<uint32_t>(check)) +
+         number(1) + "IDAT";
 }
 
 TEST_F(Data, ImagesFarLargerThanTheirFilesAreRefused) {

@@ -12,8 +12,8 @@ WAYS = "synced", "names", "torn", "mixed"
 class Disk:
     """What is surely on the disk of the machine in folder `root`."""
 
-    def __init__(self, folder, root):
-        self.folder, self.root = folder, root
+    def __init__(self, folder, root, lost=""):
+        self.folder, self.root, self.lost = folder, root, lost
         for kind in "files", "folders", "held":
             (folder / kind).mkdir(parents=True)
         for path, _, names in os.walk(root):  # what is there now has been there for long
@@ -23,7 +23,7 @@ class Disk:
 
     def env(self, shim, cut, steps):
         return {"LD_PRELOAD": str(shim), "SHOAL_POWER_ROOT": str(self.root), "SHOAL_POWER_DISK": str(self.folder),
-                "SHOAL_POWER_CUT": str(cut), "SHOAL_POWER_STEPS": str(steps)}
+                "SHOAL_POWER_CUT": str(cut), "SHOAL_POWER_STEPS": str(steps), "SHOAL_POWER_LOST": self.lost}
 
     def rebuild(self, live, at, way, seed):
         """Makes folder `at` as it may be found after a cut; `live` is where the machine's folder is now."""

@@ -4,7 +4,8 @@
 // fsync() of a file copies its content to SHOAL_POWER_DISK/files/INODE, fsync() of a folder its
 // names to SHOAL_POWER_DISK/folders/INODE: what a disk is sure to have. At step SHOAL_POWER_CUT,
 // counted from 1, the program ends before it, as by a power cut; disk.py then makes a folder from
-// what the disk has. SHOAL_POWER_STEPS names a file to which each step is appended.
+// what the disk has. SHOAL_POWER_STEPS names a file to which each step is appended. SHOAL_POWER_LOST,
+// "files" or "folders", plants a bug: what it names is not synced.
 //
 // Calls of write() are no steps: what was written and not synced is lost, torn or kept, whenever
 // the power is cut, and disk.py makes a folder for each.
@@ -143,11 +144,10 @@ void sync(int fd) {
   step("sync", path);
   struct stat what {};
   if (::fstat(fd, &what) != 0) std::abort();
-  if (S_ISDIR(what.st_mode)) {
-    replace(on_disk("folders", what), names_in(path), what.st_mode);
-  } else {
-    replace(on_disk("files", what), content_of(fd), what.st_mode);
-  }
+  const bool is_folder = S_ISDIR(what.st_mode);
+  const char* kind = is_folder ? "folders" : "files";
+  if (text("SHOAL_POWER_LOST") == kind) return;
+  replace(on_disk(kind, what), is_folder ? names_in(path) : content_of(fd), what.st_mode);
 }
 
 // An inode must not be given to another file while the disk may still have the old one.
