@@ -4,7 +4,8 @@
 //
 // of the peer for which this is least, so that the next round takes as long as it should. The
 // shortest time of several chunks counts: threads that wake up late make single ones longer, and
-// only a queue makes all of them longer.
+// only a queue makes all of them longer. Until there is a queue for the first time, the window
+// doubles.
 #include "shoal/cluster/bulk_window.h"
 
 namespace shoal::cluster {
@@ -42,11 +43,13 @@ void BulkWindow::end_round() {
   double factor = 2;
   for (auto& [peer, link] : links_) {
     if (link.chunks == 0) continue;
-    const Duration wanted = link.empty + std::max(link.empty / 4, kLeastQueue);
-    factor = std::min(
-        factor, static_cast<double>(wanted.count()) / static_cast<double>(link.shortest.count()));
+    const Duration queue = std::max(link.empty / 4, kLeastQueue);
+    if (link.shortest > link.empty + queue / 2) starting_ = false;
+    factor = std::min(factor, static_cast<double>((link.empty + queue).count()) /
+                                  static_cast<double>(link.shortest.count()));
     link.chunks = 0;
   }
+  if (starting_) factor = 2;
   const double next = static_cast<double>(window_) * std::max(factor, 0.5);
   window_ = std::clamp(static_cast<size_t>(next), kSmallestChunk, kChunks * kLargestChunk);
   round_bytes_ = round_chunks_ = 0;

@@ -47,6 +47,7 @@ class BulkWindow {
 
   size_t window_ = kChunks * kSmallestChunk;
   size_t in_flight_ = 0;
+  bool starting_ = true;
   std::map<int, Link> links_;  // by peer
   size_t round_bytes_ = 0, round_chunks_ = 0;
 };

@@ -1,5 +1,7 @@
 #include "shoal/net/text_file.h"
 
+#include <sys/stat.h>
+
 #include <span>
 
 #include "shoal/base/file.h"

@@ -161,6 +161,7 @@ class SlowDeployment : public testing::Test {
   }
 
   void start_with_cache(const fs::path& folder) {
+    cluster_.worker(0).stop();  // one process at a time uses the folder
     WorkerOptions options;
     options.cache = *WeightCache::open(folder, size_t{1} << 30);
     cluster_.start(0, std::move(options));
@@ -345,11 +346,13 @@ Status deploy_to_fake(const FakeWorker::Answer& answer, std::chrono::millisecond
 }
 
 // All weights of the graph, of each of which it has so much.
-void miss(net::Channel& channel, const Graph& graph, uint64_t have) {
+void miss(net::Channel& channel, uint64_t plan, const Graph& graph, uint64_t have) {
   message::Message reply;
-  for (ValueId value = 0; value < static_cast<ValueId>(graph.value_count()); ++value) {
-    if (!graph[value].constant) continue;
-    reply.mutable_missing()->add_hashes(hash_of(graph[value].constant->bytes()));
+  reply.mutable_missing()->set_plan(plan);
+  for (size_t i = 0; i < graph.value_count(); ++i) {
+    const auto& weight = graph[static_cast<ValueId>(i)].constant;
+    if (!weight) continue;
+    reply.mutable_missing()->add_hashes(hash_of(weight->bytes()));
     reply.mutable_missing()->add_have(have);
   }
   EXPECT_TRUE(send(channel, reply).ok());
@@ -359,7 +362,7 @@ TEST(FakeWorkers, ThatTakeNoWeightsAreGivenUp) {
   const Graph graph = layers(64);
   const Status status = deploy_to_fake(
       [&](net::Channel& channel, const message::Message& message) {
-        if (message.has_deploy()) miss(channel, graph, 0);
+        if (message.has_deploy()) miss(channel, message.deploy().plan(), graph, 0);
       },
       50ms);
   EXPECT_EQ(status.code(), Code::kDeadline) << status.message();
@@ -370,7 +373,7 @@ TEST(FakeWorkers, ThatAcknowledgeNonsenseAreGivenUp) {
   const Graph graph = layers(64);
   const Status status = deploy_to_fake(
       [&](net::Channel& channel, const message::Message& message) {
-        if (message.has_deploy()) miss(channel, graph, 0);
+        if (message.has_deploy()) miss(channel, message.deploy().plan(), graph, 0);
         if (!message.has_blob()) return;
         message::Message reply;
         reply.mutable_stored()->set_hash(message.blob().hash());
@@ -385,7 +388,7 @@ TEST(FakeWorkers, MayNotHaveMoreThanThereIs) {
   const Graph graph = layers(64);
   const Status status = deploy_to_fake(
       [&](net::Channel& channel, const message::Message& message) {
-        if (message.has_deploy()) miss(channel, graph, uint64_t{1} << 40);
+        if (message.has_deploy()) miss(channel, message.deploy().plan(), graph, uint64_t{1} << 40);
       },
       30s);
   EXPECT_EQ(status.code(), Code::kCorrupt) << status.message();
@@ -398,7 +401,7 @@ TEST(FakeWorkers, ThatAreStillCompilingAreWaitedFor) {
       [&](net::Channel& channel, const message::Message& message) {
         message::Message reply;
         if (message.has_deploy()) {
-          reply.mutable_missing();
+          reply.mutable_missing()->set_plan(message.deploy().plan());
           EXPECT_TRUE(send(channel, reply).ok());
         }
         if (!message.has_start()) return;
@@ -408,7 +411,7 @@ TEST(FakeWorkers, ThatAreStillCompilingAreWaitedFor) {
         const WorkingSigns signs(
             [&] {
               message::Message sign;
-              sign.mutable_working();
+              sign.mutable_working()->set_plan(message.start().plan());
               EXPECT_TRUE(send(channel, sign, {}, true).ok());
               const std::lock_guard lock(mutex);
               ++said;
@@ -417,7 +420,7 @@ TEST(FakeWorkers, ThatAreStillCompilingAreWaitedFor) {
             {.interval = kTimeout / 10});
         std::unique_lock lock(mutex);
         changed.wait(lock, [&] { return said == 50; });
-        reply.mutable_ready();
+        reply.mutable_ready()->set_plan(message.start().plan());
         EXPECT_TRUE(send(channel, reply).ok());
       },
       kTimeout);
@@ -428,8 +431,10 @@ TEST(FakeWorkers, ThatHangWhileCompilingAreGivenUp) {
   const Status status = deploy_to_fake(
       [&](net::Channel& channel, const message::Message& message) {
         message::Message reply;
-        reply.mutable_missing();
-        if (message.has_deploy()) EXPECT_TRUE(send(channel, reply).ok());
+        reply.mutable_missing()->set_plan(message.deploy().plan());
+        if (message.has_deploy()) {
+          EXPECT_TRUE(send(channel, reply).ok());
+        }
       },
       50ms);
   EXPECT_EQ(status.code(), Code::kDeadline) << status.message();

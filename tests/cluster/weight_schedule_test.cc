@@ -155,7 +155,7 @@ TEST(Weights, UseWiresOfTheirOwnAtOnce) {
 
 // A satellite: the window grows with what the link holds.
 TEST(Weights, FillALongLink) {
-  constexpr uint64_t kBytes = 100'000'000;
+  constexpr uint64_t kBytes = 400'000'000;
   World world({link(100, 250ms)});
   world.schedule().add(0, {{name_of(0), kBytes}});
   world.run();
