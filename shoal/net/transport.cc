@@ -10,7 +10,8 @@ Result<std::shared_ptr<Channel>> Transport::connect(std::string_view address, De
   if (channel->peer().name == expected_name) return channel;
   const std::string found = printable(channel->peer().name);
   channel->close();
-  return invalid(std::string(address) + " is " + found + ", not " + printable(expected_name));
+  return Status(Code::kUnavailable,
+                std::string(address) + " is " + found + ", not " + printable(expected_name));
 }
 
 Status Transport::learn(std::string_view) { return {}; }

@@ -68,7 +68,7 @@ class Transport {
  public:
   virtual ~Transport() = default;  // its channels and listeners may outlive it
   virtual Result<std::shared_ptr<Channel>> connect(std::string_view address, Deadline deadline) = 0;
-  // As above, but fails with kInvalidArgument where the certified name of the peer is another one:
+  // As above, but fails with kUnavailable where the certified name of the peer is another one:
   // its address may have been taken over. Nothing has been sent to it then.
   Result<std::shared_ptr<Channel>> connect(std::string_view address, Deadline deadline,
                                            std::string_view expected_name);

@@ -65,10 +65,20 @@ class Scripted {
 void say(net::Channel& channel, const message::Message& message) {
   static_cast<void>(send(channel, message));  // the coordinator may have gone
 }
+void say_stored(net::Channel& channel, const message::Blob& blob) {
+  message::Message message;
+  message.mutable_stored()->set_hash(blob.hash());
+  message.mutable_stored()->set_bytes(blob.total());  // one chunk is all of it
+  EXPECT_TRUE(send(channel, message).ok());
+}
+
 void say_missing(net::Channel& channel, uint64_t plan, const std::vector<Hash>& hashes = {}) {
   message::Message message;
   message.mutable_missing()->set_plan(plan);
-  for (const Hash& hash : hashes) message.mutable_missing()->add_hashes(hash);
+  for (const Hash& hash : hashes) {
+    message.mutable_missing()->add_hashes(hash);
+    message.mutable_missing()->add_have(0);
+  }
   say(channel, message);
 }
 void say_ready(net::Channel& channel, uint64_t plan) {
@@ -129,11 +139,12 @@ TEST_F(HostileWorkers, AreNotBelievedWhatNobodyAskedThem) {
       say_failed(channel, plan, 12);
       say_missing(channel, plan, {hash});
     } else if (heard.has_start()) {
-      say_missing(channel, heard.start().plan(), {Hash(kHashBytes, 'x')});
+      say_missing(channel, heard.start().plan() - 1, {Hash(kHashBytes, 'x')});
       say_failed(channel, heard.start().plan() - 1);
       say_ready(channel, heard.start().plan());
     } else if (heard.has_blob()) {
       ++blobs;
+      say_stored(channel, heard.blob());
     }
   });
   const auto coordinator = connect({"liar"});
@@ -153,6 +164,7 @@ TEST_F(HostileWorkers, GetAWeightOnceHoweverOftenTheyMissIt) {
       say_ready(channel, heard.start().plan());
     } else if (heard.has_blob()) {
       ++blobs;
+      say_stored(channel, heard.blob());
     }
   });
   const auto coordinator = connect({"greedy"});

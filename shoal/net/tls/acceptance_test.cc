@@ -136,7 +136,7 @@ TEST_F(Strangers, WhoTookOverAnAddressAreNoticed) {
   listen();
   const auto transport = cluster_.transport("client");
   const auto other = transport->connect(listener_->address(), soon(), "kitchen");
-  EXPECT_EQ(other.status().code(), Code::kInvalidArgument);
+  EXPECT_EQ(other.status().code(), Code::kUnavailable);
   expect_says(other.status(), "is server, not kitchen");
   EXPECT_FALSE((*listener_->accept(soon()))->receive(soon()).ok()) << "nothing was sent";
   EXPECT_TRUE(transport->connect(listener_->address(), soon(), "server").ok());
