@@ -104,7 +104,7 @@ plan::PlanOptions options_of(const PlanFlags& flags) {
 }
 
 Status check_survival(const PlanFlags& flags, const plan::ClusterProfile& cluster) {
-  return plan::check_survival(cluster.workers.size(), flags.excluded.size(), flags.survive);
+  return plan::check_survival(count_present(cluster), flags.excluded.size(), flags.survive);
 }
 
 Result<Planned> make_planned(const PlanFlags& flags, plan::ClusterProfile cluster) {

@@ -153,14 +153,6 @@ Slots slots_of(const StageCosts& costs, const std::vector<Stage>& stages) {
   return slots;
 }
 
-void slow_down(WorkerProfile& worker, double factor) {
-  for (auto& [op, speed] : worker.operators) {
-    speed.seconds *= factor;
-    speed.seconds_per_mac *= factor;
-    speed.seconds_per_byte *= factor;
-  }
-}
-
 }  // namespace
 
 Balancer::Balancer(const Graph& graph, ClusterProfile belief, std::vector<Stage> stages)
@@ -180,7 +172,7 @@ void Balancer::learn(std::span<const WorkerReport> reports) {
     const double believed = part.ok() ? seconds_of(graph_, *part, worker) : 0;
     if (believed <= 0) continue;
     const double factor = std::sqrt(report.seconds / believed);
-    slow_down(worker, factor);
+    scale(worker, factor);
     for (size_t i = stage->nodes.begin; i < stage->nodes.end; ++i) {
       const std::string& name = graph_[graph_.nodes()[i].outputs[0]].name;
       // The nodes' share of the correction holds for all workers: they would compute the same

@@ -26,7 +26,10 @@ class StreamPlanner {
 
   Result<std::vector<StreamPrediction>> run() {
     if (workers_.empty()) return invalid("there is no worker to plan for");
-    SHOAL_TRY(try_stages({workers_[0]}, 1, 1));
+    // The ablest that has the memory for all.
+    for (size_t w = 0; w < workers_.size() && found_.empty(); ++w) {
+      SHOAL_TRY(try_stages({workers_[w]}, 1, 1));
+    }
     if (options_.replicas) SHOAL_TRY(try_stages(workers_, 1, workers_.size()));
     // The dynamic programme takes ever longer with more workers. With hundreds of them, stages of
     // the ablest are enough to see whether stages pay.
