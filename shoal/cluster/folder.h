@@ -37,8 +37,10 @@ class ClusterFolder {
   Status add(const ListedWorker& worker) const;
   Status remove(std::string_view name) const;
 
-  // For a coordinator that is in charge alone: one more than the last epoch that was given out.
-  Result<uint64_t> next_epoch() const;
+  // For a coordinator that is in charge alone: one more than the last epoch that was given out, and
+  // than `beyond`, which a worker follows: the folder may be an old copy. kInvalidArgument if that
+  // is further ahead than anybody can have counted.
+  Result<uint64_t> next_epoch(uint64_t beyond = 0) const;
 
  private:
   Status write(const std::vector<ListedWorker>& workers) const;

@@ -108,8 +108,10 @@ Result<message::Message> time_graphs(Device& device, const message::Measure& mea
   for (const message::Graph& graph : graphs.graphs()) {
     // Taken for each graph, so that requests of other coordinators get a turn in between.
     const std::lock_guard turn(computing);
-    SHOAL_ASSIGN(const double took, time_of(device, graph, seconds, weight_bytes));
-    reply.mutable_measured()->add_seconds(took);
+    const Result<double> took = time_of(device, graph, seconds, weight_bytes);
+    const bool is_too_large = measure.partial() && took.status().code() == Code::kExhausted;
+    if (!took.ok() && !is_too_large) return took.status();
+    reply.mutable_measured()->add_seconds(is_too_large ? -1 : *took);
   }
   return reply;
 }

@@ -7,6 +7,7 @@
 
 #include "messages.pb.h"
 #include "shoal/base/background_thread.h"
+#include "shoal/base/load_of_others.h"
 #include "shoal/base/machine.h"
 #include "shoal/cluster/message_io.h"
 #include "shoal/cluster/probe_handlers.h"
@@ -17,7 +18,7 @@ Worker::Worker(WorkerOptions options, Device& device, net::Transport& transport)
     : options_(std::move(options)),
       device_(device),
       store_(options_.weight_bytes, std::move(options_.cache)),
-      programs_(device),
+      programs_(device, options_.plan_bytes),
       peers_(transport, [this](uint64_t plan, const auto& peer) { say_cut_off(plan, peer); }) {
   if (options_.epochs) epoch_ = options_.epochs->latest();
 }
@@ -154,7 +155,9 @@ Status Worker::handle(const ChannelPtr& channel, const net::Frame& frame) {
     case message::Message::kMeasure:
       return measure(channel, message.measure(), frame);
     case message::Message::kAsk:
-      return tell(channel);
+      // The load is looked at for a while.
+      threads_.run([this, channel] { static_cast<void>(tell(channel)); });
+      return {};
     default:
       return Status(Code::kCorrupt, "a message that workers do not get");
   }
@@ -163,28 +166,40 @@ Status Worker::handle(const ChannelPtr& channel, const net::Frame& frame) {
 // Fencing: an exclusive coordinator takes the worker over from those of earlier epochs, which may
 // not know yet that there is another. The epoch is on disk before it is followed, so that a restart
 // does not let an older one back in.
-Status Worker::follow(const ChannelPtr& channel, uint64_t epoch) {
+Status Worker::follow(const ChannelPtr& channel, const message::Hello& hello) {
+  const Epoch claimed{hello.epoch(), channel->peer().name, hello.epoch_nonce()};
   const std::lock_guard lock(mutex_);
-  if (epoch < epoch_.number) {
-    return invalid("a coordinator of epoch " + std::to_string(epoch) +
-                   " is out of date: " + epoch_.in_charge + " of epoch " +
-                   std::to_string(epoch_.number) + " is in charge");
+  SHOAL_TRY(check_claim(epoch_, claimed));
+  if (claimed.number > epoch_.number || claimed.nonce != epoch_.nonce) {
+    if (options_.epochs) SHOAL_TRY(options_.epochs->keep(claimed));
+    epoch_ = claimed;
   }
-  if (epoch > epoch_.number) {
-    const Epoch later{epoch, channel->peer().name};
-    if (options_.epochs) SHOAL_TRY(options_.epochs->keep(later));
-    epoch_ = later;
-  }
-  channels_[channel].epoch = epoch;
+  channels_[channel].epoch = claimed.number;
   for (const auto& [other, visitor] : channels_) {
     // Its plans go with it.
-    if (visitor.epoch > 0 && visitor.epoch < epoch) other->close();
+    if (visitor.epoch > 0 && visitor.epoch < claimed.number) other->close();
   }
   return {};
 }
 
+// A refusal names the epoch that is followed, so that the owner can go beyond it.
+Status Worker::refuse(const ChannelPtr& channel, const Status& why) {
+  message::Message reply;
+  reply.mutable_failed()->set_code(static_cast<uint32_t>(why.code()));
+  reply.mutable_failed()->set_text(std::string(why.message()));
+  {
+    const std::lock_guard lock(mutex_);
+    reply.mutable_failed()->set_epoch(epoch_.number);
+  }
+  return send(*channel, reply);
+}
+
 Status Worker::welcome(const ChannelPtr& channel, const message::Hello& hello) {
-  if (hello.epoch() > 0) SHOAL_TRY(follow(channel, hello.epoch()));
+  if (hello.epoch() > 0) {
+    if (const Status followed = follow(channel, hello); !followed.ok()) {
+      return refuse(channel, followed);
+    }
+  }
   message::Message reply;
   message::Welcome& welcome = *reply.mutable_welcome();
   welcome.set_version(kProtocolVersion);
@@ -209,6 +224,9 @@ Status Worker::tell(const ChannelPtr& channel) {
   state.set_memory_bytes(machine.memory_bytes);
   state.set_free_bytes(machine.free_bytes);
   state.set_load(machine.load);
+  state.set_others_load(load_of_others());
+  state.set_plan_bytes(options_.plan_bytes);
+  state.set_cores(std::thread::hardware_concurrency());
   state.set_weight_bytes(store_.bytes());
   state.set_plans(static_cast<uint32_t>(worker_plans_.count()));
   state.set_tasks(worker_plans_.computed());

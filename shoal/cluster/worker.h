@@ -26,6 +26,7 @@ class Rejoin;
 struct WorkerOptions {
   std::string name = "worker";
   size_t weight_bytes = size_t{2} << 30;            // of weights in memory, at most
+  size_t plan_bytes = size_t{2} << 30;              // of compiled plans, at most
   std::optional<WeightCache> cache = std::nullopt;  // weights on disk, for a restart
   std::optional<EpochFile> epochs = std::nullopt;   // the latest epoch, for a restart
   FaultHook reached = nullptr;                      // for fault injection
@@ -52,7 +53,8 @@ class Worker {
   Status start(const ChannelPtr& channel, uint64_t plan);
   Status rejoin(const ChannelPtr& channel, const message::Rejoin& rejoin);
   Status welcome(const ChannelPtr& channel, const message::Hello& hello);
-  Status follow(const ChannelPtr& channel, uint64_t epoch);
+  Status follow(const ChannelPtr& channel, const message::Hello& hello);
+  Status refuse(const ChannelPtr& channel, const Status& why);
   Status measure(const ChannelPtr& channel, const message::Measure& measure,
                  const net::Frame& frame);
   Status tell(const ChannelPtr& channel);
