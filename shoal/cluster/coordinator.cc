@@ -3,7 +3,6 @@
 // runner or deployer, so neither calls the links while it holds its own lock.
 #include "shoal/cluster/coordinator.h"
 
-#include <algorithm>
 #include <random>
 
 #include "messages.pb.h"
@@ -85,13 +84,18 @@ Result<std::unique_ptr<RemotePlan>> Coordinator::deploy(EncodedPlanPtr encoded, 
       new RemotePlan(deployer_, runner_, std::move(deployed), std::move(encoded), traced));
 }
 
+Workers Coordinator::present() const {
+  Workers all;
+  for (size_t w = 0; w < links_.size(); ++w) all.insert(static_cast<int>(w));
+  for (int worker : links_.lost()) all.erase(worker);
+  return all;
+}
+
 void Coordinator::ask_for_load() const {
   message::Message ask;
   ask.mutable_ask();
-  const std::vector<int> lost = links_.lost();
-  for (int w = 0; w < static_cast<int>(links_.size()); ++w) {
-    if (std::ranges::find(lost, w) != lost.end()) continue;
-    static_cast<void>(links_.send(w, ask));  // its reader notices a loss
+  for (int worker : present()) {
+    static_cast<void>(links_.send(worker, ask));  // its reader notices a loss
   }
 }
 

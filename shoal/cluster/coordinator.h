@@ -11,6 +11,7 @@
 #include <stop_token>
 #include <vector>
 
+#include "shoal/cluster/failover_policy.h"
 #include "shoal/cluster/plan_deployer.h"
 #include "shoal/cluster/remote_plan.h"
 #include "shoal/cluster/request_runner.h"
@@ -57,6 +58,7 @@ class Coordinator {
   // The error of each worker that did not answer when the coordinator connected, with its name.
   const std::vector<Status>& missing() const { return missing_; }
   std::vector<int> lost() const { return links_.lost(); }  // by number
+  Workers present() const;                                 // the others
   // Connects to a worker that is lost, or to all of them. They have no plans then.
   Status revive(int worker) { return links_.revive(worker); }
   size_t revive_lost() { return links_.revive_lost(); }  // how many are back
