@@ -23,17 +23,21 @@ namespace {
 
 constexpr size_t kMostTurnsOffered = 8;  // by one service, of one round
 
-bool is_whole(const std::vector<std::unique_ptr<RemotePlan>>& round) {
-  return std::ranges::all_of(round, [](const auto& turn) { return turn->is_whole(); });
+}  // namespace
+
+bool FailoverDeployment::Round::is_whole() const {
+  return std::ranges::all_of(remotes, [](const auto& remote) { return remote->is_whole(); });
 }
 
-Workers workers_of(const std::vector<std::unique_ptr<RemotePlan>>& round) {
+bool FailoverDeployment::Round::in_use() const {
+  return std::ranges::any_of(remotes, [](const auto& remote) { return remote->in_use(); });
+}
+
+Workers FailoverDeployment::Round::workers() const {
   Workers all;
-  for (const auto& turn : round) all.insert(turn->workers().begin(), turn->workers().end());
+  for (const auto& remote : remotes) all.insert(remote->workers().begin(), remote->workers().end());
   return all;
 }
-
-}  // namespace
 
 std::function<Result<Turns>(const Workers&)> one_turn(
     std::function<Result<plan::Prediction>(const Workers&)> plan) {
@@ -47,7 +51,7 @@ FailoverDeployment::FailoverDeployment(Coordinator& coordinator, FailoverOptions
     : coordinator_(coordinator),
       options_(std::move(options)),
       policy_(options_.standby),
-      is_whole_([this](uint64_t round) { return cluster::is_whole(rounds_.at(round)); }) {}
+      is_whole_([this](uint64_t round) { return rounds_.at(round).is_whole(); }) {}
 
 Result<std::unique_ptr<FailoverDeployment>> FailoverDeployment::start(Coordinator& coordinator,
                                                                       FailoverOptions options) {
@@ -84,7 +88,7 @@ Status FailoverDeployment::run(std::span<const Tensor> inputs, std::span<Tensor>
 
 uint64_t FailoverDeployment::next_service() {
   const std::lock_guard lock(mutex_);
-  return services_[next_turn_++ % turns_];
+  return services_[next_turn_++ % current_.size()];
 }
 
 void FailoverDeployment::wake() {
@@ -111,6 +115,11 @@ void FailoverDeployment::replan() {
 size_t FailoverDeployment::deployed() const {
   const std::lock_guard lock(mutex_);
   return deployed_;
+}
+
+Turns FailoverDeployment::current() const {
+  const std::lock_guard lock(mutex_);
+  return current_;
 }
 
 size_t FailoverDeployment::changes() const {
@@ -180,9 +189,9 @@ FailoverDeployment::Mended FailoverDeployment::mend() {
 // Gives workers that came back the plans that they had; the others still have them.
 bool FailoverDeployment::restore(const Workers& present) {
   for (uint64_t number : policy_.restorable(present, is_whole_)) {
-    for (const auto& turn : rounds_.at(number)) {
-      if (turn->is_whole()) continue;
-      const Status status = turn->restore();
+    for (const auto& remote : rounds_.at(number).remotes) {
+      if (remote->is_whole()) continue;
+      const Status status = remote->restore();
       if (is_interrupted()) return false;
       if (status.code() == Code::kUnavailable) return false;
       if (status.ok()) continue;
@@ -232,13 +241,13 @@ Result<const FailoverDeployment::Made*> FailoverDeployment::plans_for(const Work
 
 Status FailoverDeployment::deploy_for(const Workers& set) {
   SHOAL_ASSIGN(const Made* made, plans_for(set));
-  Round round;
+  Round round{made->turns, {}};
   for (const EncodedPlanPtr& encoded : made->encoded) {
-    SHOAL_ASSIGN(auto turn, coordinator_.deploy(encoded, options_.traced));
-    round.push_back(std::move(turn));
+    SHOAL_ASSIGN(auto remote, coordinator_.deploy(encoded, options_.traced));
+    round.remotes.push_back(std::move(remote));
   }
   const uint64_t number = next_round_++;
-  policy_.add(set, number, workers_of(round));
+  policy_.add(set, number, round.workers());
   rounds_.emplace(number, std::move(round));
   // Offered one by one: requests that wait for a plan need not wait for all of them.
   offer();
@@ -248,26 +257,26 @@ Status FailoverDeployment::deploy_for(const Workers& set) {
 void FailoverDeployment::offer() {
   const std::vector<uint64_t> order = policy_.order();
   if (order.empty()) return;
-  const size_t turns = rounds_.at(order.front()).size();
+  const Turns& turns = rounds_.at(order.front()).turns;
   std::vector<uint64_t> services;
   {
     const std::lock_guard lock(mutex_);
     services = services_;
   }
-  while (services.size() < turns) services.push_back(coordinator_.make_service());
+  while (services.size() < turns.size()) services.push_back(coordinator_.make_service());
   for (size_t s = 0; s < services.size(); ++s) {
     std::vector<uint64_t> plans;
     for (uint64_t number : order) {
-      const Round& round = rounds_.at(number);
-      for (size_t t = 0; t < std::min(round.size(), kMostTurnsOffered); ++t) {
-        plans.push_back(round[(s + t) % round.size()]->id());
+      const auto& remotes = rounds_.at(number).remotes;
+      for (size_t t = 0; t < std::min(remotes.size(), kMostTurnsOffered); ++t) {
+        plans.push_back(remotes[(s + t) % remotes.size()]->id());
       }
     }
     coordinator_.offer(services[s], std::move(plans), true);
   }
   const std::lock_guard lock(mutex_);
   services_ = std::move(services);
-  turns_ = turns;
+  current_ = turns;
   changes_ += std::exchange(offered_, order.front()) != order.front() ? 1 : 0;
 }
 
@@ -285,9 +294,7 @@ void FailoverDeployment::retire() {
   offer();
   // A retired round is not offered any more, so its uses only become fewer.
   std::erase_if(retired_, [&](uint64_t number) {
-    const bool in_use =
-        std::ranges::any_of(rounds_.at(number), [](const auto& turn) { return turn->in_use(); });
-    return !in_use && rounds_.erase(number) > 0;
+    return !rounds_.at(number).in_use() && rounds_.erase(number) > 0;
   });
   const std::lock_guard lock(mutex_);
   deployed_ = rounds_.size() - retired_.size();

@@ -78,7 +78,8 @@ class FailoverDeployment {
   // old ones until the new ones are deployed, or if that fails. Returns at once.
   void replan();
   size_t deployed() const;  // rounds
-  // How often other plans than before became the ones that requests use first.
+  // The plans that requests use first now, and how often that were others than before.
+  Turns current() const;
   size_t changes() const;
 
  private:
@@ -86,7 +87,14 @@ class FailoverDeployment {
     Turns turns;
     std::vector<EncodedPlanPtr> encoded;
   };
-  using Round = std::vector<std::unique_ptr<RemotePlan>>;
+  struct Round {
+    Turns turns;
+    std::vector<std::unique_ptr<RemotePlan>> remotes;  // one for each
+
+    bool is_whole() const;
+    bool in_use() const;
+    Workers workers() const;
+  };
 
   FailoverDeployment(Coordinator& coordinator, FailoverOptions options);
   void keep();  // on a thread of its own
@@ -121,10 +129,10 @@ class FailoverDeployment {
 
   mutable std::mutex mutex_;  // never held while the coordinator is called
   std::condition_variable changed_;
-  // One for each turn. Requests use the first `turns_` of them; the others are those of a longer
-  // round before.
+  // One for each turn of the current round, and behind them those of a longer round before.
   std::vector<uint64_t> services_;
-  size_t turns_ = 0, next_turn_ = 0;
+  Turns current_;
+  size_t next_turn_ = 0;
   size_t deployed_ = 0, changes_ = 0;
   bool news_ = false, settled_ = false, over_ = false, outdated_ = false;
   std::atomic<int> asked_ = 0;

@@ -206,6 +206,41 @@ std::optional<std::string> Balancer::move() {
   return std::move(best->text);
 }
 
+std::vector<Stage> stages_for(std::vector<Stage> stages, std::set<int> workers) {
+  for (Stage& stage : stages) {
+    std::erase_if(stage.workers, [&](int worker) { return !workers.contains(worker); });
+  }
+  for (const Stage& stage : stages) {
+    for (int worker : stage.workers) workers.erase(worker);
+  }
+  for (Stage& stage : stages) {
+    if (!stage.workers.empty() || workers.empty()) continue;
+    stage.workers.push_back(*workers.begin());
+    workers.erase(workers.begin());
+  }
+  std::vector<Stage> left;
+  for (Stage& stage : stages) {
+    if (!stage.workers.empty() && !left.empty() && left.back().workers.empty()) {
+      // Nodes at the very beginning have no neighbour before them.
+      stage.nodes.begin = left.back().nodes.begin;
+      left.pop_back();
+    }
+    if (stage.workers.empty() && !left.empty()) {
+      left.back().nodes.end = stage.nodes.end;
+    } else {
+      left.push_back(std::move(stage));
+    }
+  }
+  for (int worker : workers) {
+    const auto share = [](const Stage& stage) {
+      return static_cast<double>(stage.nodes.end - stage.nodes.begin) /
+             static_cast<double>(stage.workers.size());
+    };
+    std::ranges::max_element(left, {}, share)->workers.push_back(worker);
+  }
+  return left;
+}
+
 std::vector<Stage> simple_pipeline(const Graph& graph, const std::vector<int>& workers) {
   const std::vector<size_t> cuts = StageCosts(graph, ClusterProfile()).cuts();
   const size_t pieces = cuts.size() - 1, count = std::min(pieces, workers.size());

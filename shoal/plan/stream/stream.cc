@@ -7,7 +7,6 @@
 #include <functional>
 #include <set>
 
-#include "shoal/plan/coding/protect.h"
 #include "shoal/plan/cost/plan_stats.h"
 #include "shoal/plan/search/choices.h"
 #include "shoal/plan/search/survive.h"
@@ -53,7 +52,11 @@ class StreamPlanner {
     if (!stages) return {};
     StreamPrediction made{name_of(*stages)};
     SHOAL_ASSIGN(made.turns, make_round_robin(graph_, cluster_, *stages));
-    if (options_.survive > 0) SHOAL_TRY(repeat(made));
+    if (options_.survive > 0) {
+      SHOAL_ASSIGN(made.turns, repeat(graph_, std::move(made.turns), options_.survive, workers_,
+                                      options_.wait_seconds));
+      made.name += ", " + std::to_string(options_.survive + 1) + " times";
+    }
     if (fits(made.turns)) add(std::move(made), workers_in(*stages));
     return {};
   }
@@ -80,21 +83,6 @@ class StreamPlanner {
       if (weights[w] + activations[w] > cluster_.workers[w].memory_bytes) return false;
     }
     return true;
-  }
-
-  // Repeats every stage on as many workers as it takes to survive.
-  Status repeat(StreamPrediction& made) const {
-    std::vector<int> workers = workers_;
-    std::ranges::sort(workers);
-    std::shared_ptr<const Graph> graph;  // the same for all
-    for (ScheduledPlan& turn : made.turns) {
-      SHOAL_ASSIGN(Protected safe, protect(graph_, turn.plan(), options_.survive, workers, false));
-      if (graph == nullptr) graph = std::make_shared<const Graph>(std::move(safe.graph));
-      safe.plan.wait_seconds = options_.wait_seconds;
-      SHOAL_ASSIGN(turn, ScheduledPlan::make(graph, std::move(safe.plan)));
-    }
-    made.name += ", " + std::to_string(options_.survive + 1) + " times";
-    return {};
   }
 
   // Coded plans for a single request serve as turns as well: all workers share each request.
