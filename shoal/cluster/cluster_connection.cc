@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <future>
+#include <set>
 
 #include "shoal/cluster/plan_store.h"
 #include "shoal/cluster/profile_store.h"
@@ -143,6 +144,16 @@ double ClusterConnection::slowdown() const {
   return largest;
 }
 
+bool ClusterConnection::shares_machine() const {
+  if (options_.profile) return false;
+  std::set<std::string> hosts;
+  for (int worker : coordinator_->present()) {
+    const std::string& address = workers_[static_cast<size_t>(worker)].address;
+    if (!hosts.insert(address.substr(0, address.rfind(':'))).second) return true;
+  }
+  return false;
+}
+
 // Sends as often as the first radio to fall asleep needs it. A wake-up that is measurable costs
 // more than the small message that prevents it (worker_probe.cc).
 void ClusterConnection::keep_awake(const plan::ClusterProfile& profile) {
@@ -175,6 +186,11 @@ void ClusterConnection::compare(const Graph& graph, double predicted_seconds,
   if (options_.profile || options_.cache.empty()) return;
   const double ratio = measured_seconds / predicted_seconds;
   if (ratio < kDeparted && ratio > 1 / kDeparted) return;
+  forget_profiles(graph);
+}
+
+void ClusterConnection::forget_profiles(const Graph& graph) const {
+  if (options_.cache.empty()) return;
   for (const ListedWorker& worker : workers_) {
     ProfileStore(options_.cache, graph, worker).remove();
   }

@@ -71,9 +71,13 @@ class ClusterConnection {
   // The largest factor by which other programs slow a worker's machine down now, of those that
   // answer: see plan::slowdown(). 1 where speeds are given.
   double slowdown() const;
+  // Whether several of the workers that are there have addresses of one machine. False where speeds
+  // are given.
+  bool shares_machine() const;
   // Forgets the stored profiles of this graph if a request took much longer, or shorter, than
   // predicted from them.
   void compare(const Graph& graph, double predicted_seconds, double measured_seconds) const;
+  void forget_profiles(const Graph& graph) const;
 
   // As plan::make_plans(), but gives only the best plan where the cache has it.
   Result<std::vector<plan::Prediction>> make_plans(const Graph& graph,

@@ -47,6 +47,16 @@ TEST(Conclusion, TellsCausesApart) {
   EXPECT_TRUE(conclude({.predicted_speedup = 2, .measured_speedup = 1}).needs_profile());
 }
 
+TEST(Conclusion, TakesBackAnAdviceThatDidNotHold) {
+  const auto use = [](Use advised, double speedup) {
+    return with_measured({.use = advised}, speedup).use;
+  };
+  EXPECT_EQ(use(Use::kAll, 2), Use::kAll);
+  EXPECT_EQ(use(Use::kAll, 0.8), Use::kNoGain);
+  EXPECT_EQ(use(Use::kSome, 0.8), Use::kNoGain);
+  EXPECT_EQ(use(Use::kTogether, 0.8), Use::kTogether) << "one worker cannot do it";
+}
+
 TEST(Conclusion, TakesTheBusiestWorkerThatWasMeasured) {
   ClusterProfile cluster;
   cluster.workers = {uniform_worker("a", 1, 1), uniform_worker("b", 1, 1), absent_worker("c")};

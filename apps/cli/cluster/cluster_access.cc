@@ -15,14 +15,18 @@
 #endif
 
 namespace shoal::cli {
+namespace {
+
+void say_left_out(const Status& why) {
+  std::fprintf(stderr, "left out: %s\n", std::string(why.message()).c_str());
+}
+
+}  // namespace
 
 Result<std::unique_ptr<ClusterAccess>> ClusterAccess::open(const PlanFlags& flags) {
   std::unique_ptr<ClusterAccess> access(new ClusterAccess);
   SHOAL_TRY(flags.network == "mpi" ? access->open_ranks(flags.local_device)
-                                   : access->open_folder());
-  for (const Status& why : access->coordinator().missing()) {
-    std::fprintf(stderr, "left out: %s\n", std::string(why.message()).c_str());
-  }
+                                   : access->open_folder(flags.exclusive));
   return access;
 }
 
@@ -35,7 +39,8 @@ Status ClusterAccess::open_ranks(const std::string& device) {
   ranks_ = std::move(cluster->ranks);
   SHOAL_ASSIGN(connection_, cluster::ClusterConnection::open(std::move(cluster->workers),
                                                              std::move(cluster->transport),
-                                                             {.cache = cache_folder()}));
+                                                             {.cache = cache_folder(),
+                                                              .left_out = say_left_out}));
   return {};
 }
 #else
@@ -44,14 +49,17 @@ Status ClusterAccess::open_ranks(const std::string&) {
 }
 #endif
 
-Status ClusterAccess::open_folder() {
+Status ClusterAccess::open_folder(bool exclusive) {
   SHOAL_ASSIGN(const EmulationFlags flags, EmulationFlags::of_environment());
   SHOAL_ASSIGN(emulation_, flags.make());
   const cluster::ClusterFolder folder(cluster::default_cluster_folder());
   SHOAL_ASSIGN(const net::Identity identity, folder.coordinator());
   SHOAL_ASSIGN(auto transport, emulation_.transport(identity, ""));
   SHOAL_ASSIGN(auto workers, folder.workers());
-  cluster::ConnectionOptions options{.cache = cache_folder()};
+  cluster::ConnectionOptions options{.cache = cache_folder(), .left_out = say_left_out};
+  if (exclusive) {
+    options.next_epoch = [folder](uint64_t beyond) { return folder.next_epoch(beyond); };
+  }
   if (emulated()) {
     SHOAL_ASSIGN(dilation_, emulation_.shared_dilation());
     SHOAL_ASSIGN(shaping_, emulate::open_shaping(emulation_.media));

@@ -13,7 +13,8 @@ namespace shoal::cli {
 class ClusterAccess {
  public:
   // Connects to the workers of the folder that the environment names, or of the default one, or to
-  // the ranks of MPI. Workers that do not answer are named on stderr and left out.
+  // the ranks of MPI. Workers that do not answer, or cannot be measured, are named on stderr and
+  // left out until they come.
   static Result<std::unique_ptr<ClusterAccess>> open(const PlanFlags& flags);
 
   cluster::ClusterConnection& connection() { return *connection_; }
@@ -38,7 +39,7 @@ class ClusterAccess {
  private:
   ClusterAccess() = default;
   Status open_ranks(const std::string& device);
-  Status open_folder();
+  Status open_folder(bool exclusive);
 
   std::shared_ptr<void> ranks_;  // of MPI
   emulate::Emulation emulation_;

@@ -47,6 +47,12 @@ Conclusion conclude(const Evidence& evidence) {
   return conclusion;
 }
 
+Advice with_measured(Advice advice, double speedup) {
+  const bool promised = advice.use == Use::kAll || advice.use == Use::kSome;
+  if (promised && speedup < kWorthwhileSpeedup) advice.use = Use::kNoGain;
+  return advice;
+}
+
 double largest_slowdown(const ClusterProfile& cluster) {
   double largest = 1;
   for (const WorkerProfile& worker : cluster.workers) {

@@ -36,6 +36,9 @@ struct Conclusion {
 
 Conclusion conclude(const Evidence& evidence);
 
+// The advice that a predicted speed-up gave, corrected by a measured one.
+Advice with_measured(Advice advice, double speedup);
+
 // The factor of the workers that were measured for this profile.
 double largest_slowdown(const ClusterProfile& cluster);
 
