@@ -1,4 +1,5 @@
 #include "shoal/base/machine.h"
+#include "shoal/base/load_of_others.h"
 
 #include <gtest/gtest.h>
 
@@ -24,6 +25,11 @@ TEST(Machine, RemembersThePeak) {
     EXPECT_EQ(std::memchr(large.data(), 'y', large.size()), nullptr);
   }
   EXPECT_GE(peak_memory_bytes(), kBytes);
+}
+
+// How much that is depends on the others.
+TEST(LoadOfOthers, IsNeverNegative) {
+  EXPECT_GE(load_of_others(std::chrono::milliseconds(1)), 0);
 }
 
 }  // namespace
