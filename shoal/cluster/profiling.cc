@@ -88,11 +88,14 @@ Result<std::vector<Result<MeasuredWorker>>> measure_workers(const Graph& graph,
                                                             const ProfilingOptions& options) {
   SHOAL_ASSIGN(const Cut cut, cut_into_nodes(graph));
   std::vector<Result<MeasuredWorker>> measured;
-  for (const ListedWorker& worker : workers) {
-    Result<WorkerProbe> probe = WorkerProbe::open(worker, transport);
-    measured.push_back(probe.ok()
-                           ? measure_worker(*probe, worker.name, cut, options.seconds_per_node)
-                           : probe.status());
+  std::vector<Result<WorkerProbe>> probes = WorkerProbe::open_all(workers, transport);
+  for (size_t w = 0; w < workers.size(); ++w) {
+    if (probes[w].ok()) {
+      measured.push_back(
+          measure_worker(*probes[w], workers[w].name, cut, options.seconds_per_node));
+    } else {
+      measured.push_back(probes[w].status());
+    }
   }
   return measured;
 }
@@ -115,7 +118,9 @@ plan::ClusterProfile assemble(std::span<const ListedWorker> workers,
   return cluster;
 }
 
-Result<WorkerInspection> inspect_worker(const ListedWorker& worker, net::Transport& transport) {
+namespace {
+
+Result<WorkerInspection> inspect(WorkerProbe& probe) {
   constexpr int64_t kChannels = 64, kSide = 56, kKernel = 3;
   constexpr double kMacs = kChannels * kChannels * kKernel * kKernel * kSide * kSide;
   constexpr double kSeconds = 0.1;
@@ -126,14 +131,28 @@ Result<WorkerInspection> inspect_worker(const ListedWorker& worker, net::Transpo
   SHOAL_ASSIGN(const ValueId y,
                graph.add(ops::conv, {x, w}, {{"pads", std::vector<int64_t>{1, 1, 1, 1}}}));
   graph.mark_output(y);
-  SHOAL_ASSIGN(WorkerProbe probe, WorkerProbe::open(worker, transport));
   WorkerInspection found;
   SHOAL_ASSIGN(found.state, probe.state());
   SHOAL_ASSIGN(found.link, probe.measure_link());
   SHOAL_ASSIGN(const auto seconds, probe.time({&graph, 1}, kSeconds));
-  if (!seconds[0]) return Status(Code::kExhausted, "no memory to measure it").at(worker.name);
+  if (!seconds[0]) return Status(Code::kExhausted, "no memory to measure it");
   found.macs_per_second = kMacs / *seconds[0];
   return found;
+}
+
+}  // namespace
+
+std::vector<Result<WorkerInspection>> inspect_workers(std::span<const ListedWorker> workers,
+                                                      net::Transport& transport) {
+  std::vector<Result<WorkerInspection>> seen;
+  for (Result<WorkerProbe>& probe : WorkerProbe::open_all(workers, transport)) {
+    if (probe.ok()) {
+      seen.push_back(inspect(*probe));
+    } else {
+      seen.push_back(probe.status());
+    }
+  }
+  return seen;
 }
 
 }  // namespace shoal::cluster

@@ -43,6 +43,8 @@ struct WorkerInspection {
   plan::LinkProfile link;
   double macs_per_second = 0;
 };
-Result<WorkerInspection> inspect_worker(const ListedWorker& worker, net::Transport& transport);
+// Connects to all at the same time, and measures one after the other.
+std::vector<Result<WorkerInspection>> inspect_workers(std::span<const ListedWorker> workers,
+                                                      net::Transport& transport);
 
 }  // namespace shoal::cluster

@@ -51,6 +51,19 @@ Result<WorkerProbe> WorkerProbe::open(const ListedWorker& worker, net::Transport
   return WorkerProbe(std::move(greeted));
 }
 
+std::vector<Result<WorkerProbe>> WorkerProbe::open_all(std::span<const ListedWorker> workers,
+                                                       net::Transport& transport) {
+  std::vector<Result<WorkerProbe>> probes;
+  for (auto& greeted : connect_to_all(workers, transport, {}, net::after(kProbeTimeout))) {
+    if (greeted.ok()) {
+      probes.push_back(WorkerProbe(*std::move(greeted)));
+    } else {
+      probes.push_back(greeted.status());
+    }
+  }
+  return probes;
+}
+
 Status WorkerProbe::exchange(const message::Message& question, net::Bytes payload,
                              net::Deadline deadline, message::Message& answer) {
   SHOAL_TRY(named(send(*channel_, question, std::span(&payload, payload.empty() ? 0 : 1))));

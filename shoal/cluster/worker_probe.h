@@ -36,6 +36,10 @@ class WorkerProbe {
   // Connects, within two seconds, and greets: see connect_to(). REQUIRES: the transport outlives the
   // probe.
   static Result<WorkerProbe> open(const ListedWorker& worker, net::Transport& transport);
+  // To all of them at the same time, so that any number of absent workers cost two seconds together.
+  // The results are in the order of the workers.
+  static std::vector<Result<WorkerProbe>> open_all(std::span<const ListedWorker> workers,
+                                                   net::Transport& transport);
 
   Result<WorkerState> state();
 

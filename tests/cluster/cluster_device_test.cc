@@ -161,7 +161,7 @@ TEST(ClusterDevice, PlansForTheLoadThatLasts) {
       cluster.coordinator(),
       {.retry_interval = 1ms,
        .load_interval = 1ms,
-       .load = {.change = 1.0, .lasting = 1ms},  // any load is a change
+       .load = {.change = 2, .lasting = 1ms},
        .profile =
            [](const Graph&, const Workers&) {
              plan::ClusterProfile profile = slow_workers(2);
