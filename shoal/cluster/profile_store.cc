@@ -125,8 +125,8 @@ void ProfileStore::save(const MeasuredWorker& measured, Time now) const {
   stored::Profile message;
   message.set_version(kVersion);
   message.set_measured_at(seconds_since_1970(now));
-  cluster::encode(measured.profile, *message.add_workers());
-  cluster::encode(measured.link, *message.add_links());
+  encode(measured.profile, *message.add_workers());
+  encode(measured.link, *message.add_links());
   std::error_code ignored;
   std::filesystem::create_directories(file_.parent_path(), ignored);
   remove_abandoned(file_.parent_path());

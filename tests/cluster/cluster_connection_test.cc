@@ -56,7 +56,7 @@ TEST_F(Connections, LeaveOutWorkersThatCannotBeMeasured) {
   Graph graph;
   const ValueId x = graph.add_input("x", {DType::kF32, {1, 64}});
   const ValueId w = graph.add_constant("w", Tensor({DType::kF32, {64, 64}}));
-  graph.mark_output(*graph.add(ops::matmul, {x, w}));
+  graph.mark_output(*graph.add(ops::mat_mul, {x, w}));
   const auto made = open({listed(0), listed(1)}, {.left_out = [&](const Status& why) {
                            left_out.emplace_back(why.message());
                          }});
@@ -98,7 +98,8 @@ TEST_F(Connections, IgnoreAnEpochThatCannotBe) {
       message::Message reply;
       reply.mutable_failed()->set_code(static_cast<uint32_t>(Code::kInvalidArgument));
       reply.mutable_failed()->set_epoch(UINT64_MAX);
-      if ((*channel)->receive(net::Deadline::max()).ok()) EXPECT_TRUE(send(**channel, reply).ok());
+      EXPECT_TRUE((*channel)->receive(net::Deadline::max()).ok());
+      EXPECT_TRUE(send(**channel, reply).ok());
     }
   });
   const ClusterFolder folder(folder_.path());

@@ -211,6 +211,7 @@ class Losing {
     device_ = make_cluster_device(
         coordinator,
         {.timeout = 20s,
+         .retry_interval = 0ms,  // it is not looked for
          .profile =
              [&](const Graph&, const Workers&) {
                return slow_workers(coordinator.worker_count());

@@ -14,7 +14,7 @@ Graph product(int64_t columns) {
   Graph graph;
   const ValueId x = graph.add_input("x", {DType::kF32, {1, 64}});
   const ValueId w = graph.add_constant("w", Tensor({DType::kF32, {64, columns}}));
-  graph.mark_output(*graph.add(ops::matmul, {x, w}));
+  graph.mark_output(*graph.add(ops::mat_mul, {x, w}));
   return graph;
 }
 

@@ -131,17 +131,17 @@ Graph two_products() {
   const ValueId x = graph.add_input("x", {DType::kF32, {1, 64}});
   const ValueId small = graph.add_constant("small", Tensor({DType::kF32, {64, 64}}));
   const ValueId large = graph.add_constant("large", Tensor({DType::kF32, {64, 256}}));
-  const ValueId y = *graph.add(ops::matmul, {x, small});
-  graph.mark_output(*graph.add(ops::matmul, {y, large}));
+  const ValueId y = *graph.add(ops::mat_mul, {x, small});
+  graph.mark_output(*graph.add(ops::mat_mul, {y, large}));
   return graph;
 }
 
 // A device that cannot hold the whole model, or some node of it, is measured at the rest.
 TEST_F(WorkerProbes, MeasureByPartsWhatDoesNotFit) {
   const Graph graph = two_products();
-  constexpr size_t kSmall = 64 * 64 * 4, kLarge = 4 * kSmall;
-  start({.name = "no whole", .weight_bytes = kLarge, .plan_bytes = kLarge});
-  start({.name = "no large", .weight_bytes = kSmall, .plan_bytes = kSmall});
+  constexpr size_t kSmall = 64 * 64 * 4, kLarge = 4 * kSmall, kValues = 4096;
+  start({.name = "no whole", .weight_bytes = kLarge, .plan_bytes = kLarge + kValues});
+  start({.name = "no large", .weight_bytes = kSmall, .plan_bytes = kSmall + kValues});
   const auto profile = measure(graph);
   ASSERT_TRUE(profile.ok()) << profile.status().message();
   ASSERT_EQ(profile->workers.size(), 4u);
@@ -149,7 +149,7 @@ TEST_F(WorkerProbes, MeasureByPartsWhatDoesNotFit) {
     EXPECT_TRUE(worker.present) << worker.name;
     EXPECT_GT(worker.speed_of("MatMul").seconds_per_byte, 0) << worker.name;
   }
-  EXPECT_EQ(profile->workers[2].memory_bytes, kLarge);
+  EXPECT_EQ(profile->workers[2].memory_bytes, kLarge + kValues);
   EXPECT_EQ(profile->workers[2].corrections.size(), 2u);
   EXPECT_EQ(profile->workers[3].corrections.size(), 1u);
   plan::PlanOptions options;

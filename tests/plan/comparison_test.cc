@@ -74,7 +74,7 @@ TEST(Comparison, TakesAWorkerThatHasTheMemoryForTheSingleOne) {
 
 TEST(Comparison, KnowsThatNoWorkerHasTheMemoryAlone) {
   ClusterProfile cluster = cluster_of(4, "pi4", "gigabit");
-  for (WorkerProfile& worker : cluster.workers) worker.memory_bytes = 100e6;
+  for (WorkerProfile& worker : cluster.workers) worker.memory_bytes = 170e6;
   const auto made = compare_plans(network("alexnet"), cluster, {});
   ASSERT_TRUE(made.ok()) << made.status().message();
   EXPECT_FALSE(made->single_fits);
