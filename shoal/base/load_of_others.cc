@@ -18,7 +18,8 @@ double busy_seconds() {
   std::ifstream in("/proc/stat");
   std::string name;
   double user = 0, nice = 0, system = 0, idle = 0, iowait = 0, irq = 0, softirq = 0, steal = 0;
-  if (!(in >> name >> user >> nice >> system >> idle >> iowait >> irq >> softirq >> steal)) return 0;
+  if (!(in >> name >> user >> nice >> system >> idle >> iowait >> irq >> softirq >> steal))
+    return 0;
   const double ticks = user + nice + system + irq + softirq + steal;
   return ticks / static_cast<double>(::sysconf(_SC_CLK_TCK));
 }

@@ -1,10 +1,11 @@
 #include "shoal/base/machine.h"
-#include "shoal/base/load_of_others.h"
 
 #include <gtest/gtest.h>
 
 #include <cstring>
 #include <vector>
+
+#include "shoal/base/load_of_others.h"
 
 namespace shoal {
 namespace {
@@ -28,9 +29,7 @@ TEST(Machine, RemembersThePeak) {
 }
 
 // How much that is depends on the others.
-TEST(LoadOfOthers, IsNeverNegative) {
-  EXPECT_GE(load_of_others(std::chrono::milliseconds(1)), 0);
-}
+TEST(LoadOfOthers, IsNeverNegative) { EXPECT_GE(load_of_others(std::chrono::milliseconds(1)), 0); }
 
 }  // namespace
 }  // namespace shoal

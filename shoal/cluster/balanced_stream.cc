@@ -39,8 +39,7 @@ Result<Turns> BalancedStream::plan(const Workers& set) {
   SHOAL_ASSIGN(Turns turns, plan::make_round_robin(graph_, balancer_.belief(), stages));
   const int survive = std::clamp(static_cast<int>(set.size()) - 1, 0, options_.survive);
   if (survive > 0) {
-    SHOAL_ASSIGN(turns,
-                 plan::repeat(graph_, std::move(turns), survive, {set.begin(), set.end()}));
+    SHOAL_ASSIGN(turns, plan::repeat(graph_, std::move(turns), survive, {set.begin(), set.end()}));
   }
   balancer_.set_stages(std::move(stages));
   times_ = survive + 1;

@@ -109,8 +109,8 @@ Result<plan::ClusterProfile> ClusterConnection::measured_profile(const Graph& gr
     unknown.push_back(workers_[w]);
   }
   SHOAL_ASSIGN(auto measured, measure_workers(graph, unknown, *transport_));
-  Status first = which.empty() ? Status(Code::kUnavailable, "there are no workers to measure")
-                               : Status();
+  Status first =
+      which.empty() ? Status(Code::kUnavailable, "there are no workers to measure") : Status();
   for (size_t i = 0; i < measured.size(); ++i) {
     const size_t w = numbers[i];
     if (measured[i].ok()) {

@@ -31,8 +31,8 @@ struct ConnectionOptions {
   std::optional<plan::ClusterProfile> profile = std::nullopt;
   // Seconds that pass for each second of `profile`, where devices are emulated in slow motion.
   double dilation = 1;
-  // Gives an epoch greater than `beyond`: the coordinator is in charge alone. nullptr: it shares its
-  // workers. See ClusterFolder::next_epoch().
+  // Gives an epoch greater than `beyond`: the coordinator is in charge alone. nullptr: it shares
+  // its workers. See ClusterFolder::next_epoch().
   std::function<Result<uint64_t>(uint64_t beyond)> next_epoch = nullptr;
   // Called for each worker that does not answer, or cannot be measured, with its name: plans leave
   // it out for now. On any thread.
@@ -43,8 +43,8 @@ struct ConnectionOptions {
 class ClusterConnection {
  public:
   // Connects to all workers at the same time. Those that do not answer within two seconds are lost
-  // for now. Fails with the first one's error where none answers, and with kNotFound where there are
-  // no workers.
+  // for now. Fails with the first one's error where none answers, and with kNotFound where there
+  // are no workers.
   static Result<std::unique_ptr<ClusterConnection>> open(std::vector<ListedWorker> workers,
                                                          std::unique_ptr<net::Transport> transport,
                                                          ConnectionOptions options = {});

@@ -11,8 +11,8 @@ namespace {
 
 using OptionsPtr = std::shared_ptr<const ClusterOptions>;
 
-// What is known of the workers' speed at one graph. Each is measured when plans first need it, which
-// may be long after the others. Not thread-safe.
+// What is known of the workers' speed at one graph. Each is measured when plans first need it,
+// which may be long after the others. Not thread-safe.
 class KnownSpeeds {
  public:
   KnownSpeeds(const ClusterOptions& options, const Graph& graph)
@@ -84,16 +84,15 @@ class ClusterExecutable final : public Executable {
 
   Status deploy(Coordinator& coordinator) {
     const bool is_stream = options_->objective == Objective::kThroughput;
-    SHOAL_ASSIGN(deployment_,
-                 FailoverDeployment::start(
-                     coordinator,
-                     {.plan = [this](const Workers& set) { return plan(set); },
-                      .standby = options_->standby && !is_stream,
-                      .retry_interval = options_->retry_interval,
-                      .grace = options_->grace,
-                      .is_outdated = [this, &coordinator] {
-                        return speeds_.have_changed(coordinator);
-                      }}));
+    SHOAL_ASSIGN(
+        deployment_,
+        FailoverDeployment::start(
+            coordinator,
+            {.plan = [this](const Workers& set) { return plan(set); },
+             .standby = options_->standby && !is_stream,
+             .retry_interval = options_->retry_interval,
+             .grace = options_->grace,
+             .is_outdated = [this, &coordinator] { return speeds_.have_changed(coordinator); }}));
     describe(deployment_->first().front().plan());
     return {};
   }

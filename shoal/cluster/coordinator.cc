@@ -35,12 +35,11 @@ Result<std::unique_ptr<Coordinator>> Coordinator::connect(std::span<const Listed
   EpochClaim epoch{options.epoch, random_nonce(), options.outranked};
   auto greeted = connect_to_all(workers, transport, epoch, net::after(options.connect_timeout));
   const std::vector<Status> missing = errors_of(greeted);
-  const bool goes_on =
-      missing.empty() || (options.partial && missing.size() < greeted.size());
+  const bool goes_on = missing.empty() || (options.partial && missing.size() < greeted.size());
   // The channels that did connect are closed here with `greeted`.
   if (!goes_on) return missing.front();
-  std::unique_ptr<Coordinator> coordinator(new Coordinator(
-      workers, std::move(greeted), transport, std::move(epoch), std::move(options)));
+  std::unique_ptr<Coordinator> coordinator(new Coordinator(workers, std::move(greeted), transport,
+                                                           std::move(epoch), std::move(options)));
   coordinator->links_.start();
   return coordinator;
 }
@@ -103,8 +102,8 @@ void Coordinator::ask_for_load() const {
 void Coordinator::take_state(int worker, const message::State& state) {
   constexpr uint32_t kMostCores = 1 << 16;
   const double others = state.others_load();
-  const bool makes_sense = others >= 0 && others <= kMostCores && state.cores() > 0 &&
-                           state.cores() <= kMostCores;
+  const bool makes_sense =
+      others >= 0 && others <= kMostCores && state.cores() > 0 && state.cores() <= kMostCores;
   if (!makes_sense) return;
   links_.set_slowdown(worker, plan::slowdown({.cores = static_cast<int>(state.cores()),
                                               .threads = links_.info(worker).threads,

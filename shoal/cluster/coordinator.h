@@ -45,8 +45,9 @@ struct CoordinatorOptions {
 // Thread-safe.
 class Coordinator {
  public:
-  // Connects to all workers at the same time. Workers are numbered in this order. Fails with the first worker's error if one does not answer or, where
-  // `partial`, if none does. REQUIRES: the transport outlives the coordinator.
+  // Connects to all workers at the same time. Workers are numbered in this order. Fails with the
+  // first worker's error if one does not answer or, where `partial`, if none does. REQUIRES: the
+  // transport outlives the coordinator.
   static Result<std::unique_ptr<Coordinator>> connect(std::span<const ListedWorker> workers,
                                                       net::Transport& transport,
                                                       CoordinatorOptions options = {});

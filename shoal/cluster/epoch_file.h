@@ -18,8 +18,8 @@ struct Epoch {
   friend bool operator==(const Epoch&, const Epoch&) = default;
 };
 
-// A claim may be this much ahead of the epoch that a worker knows. A single message that claimed the
-// last number there is would otherwise lock the owner out for ever.
+// A claim may be this much ahead of the epoch that a worker knows. A single message that claimed
+// the last number there is would otherwise lock the owner out for ever.
 inline constexpr uint64_t kMostEpochsAhead = uint64_t{1} << 20;
 
 // OK iff a worker that followed `latest` should follow `claimed`. Refused are epochs that are over,

@@ -26,8 +26,8 @@ std::optional<Workers> FailoverPolicy::next(const Workers& present, const IsWhol
     if (refused_.contains(set)) continue;
     const bool served = std::ranges::any_of(entries_, [&](const Entry& entry) {
       // A plan for more workers serves a smaller set if it uses no worker outside of it.
-      return !entry.outdated && std::ranges::includes(entry.set, set) && std::ranges::includes(set, entry.uses) &&
-             is_whole(entry.plan);
+      return !entry.outdated && std::ranges::includes(entry.set, set) &&
+             std::ranges::includes(set, entry.uses) && is_whole(entry.plan);
     });
     if (!served) return set;
   }

@@ -42,8 +42,8 @@ struct WorkerInfo {
 //   kUnsupported      it speaks another version of the protocol
 //   kDeadline         it did not answer before `deadline`
 //
-Result<WorkerInfo> greet(net::Channel& channel, const ListedWorker& worker,
-                         const EpochClaim& epoch, net::Deadline deadline);
+Result<WorkerInfo> greet(net::Channel& channel, const ListedWorker& worker, const EpochClaim& epoch,
+                         net::Deadline deadline);
 
 struct GreetedWorker {
   std::shared_ptr<net::Channel> channel;

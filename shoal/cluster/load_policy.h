@@ -12,7 +12,7 @@
 namespace shoal::cluster {
 
 struct LoadPolicyOptions {
-  double change = 1.25;                        // factor that makes a difference
+  double change = 1.25;                       // factor that makes a difference
   std::chrono::milliseconds lasting{30'000};  // how long it must be seen
 };
 

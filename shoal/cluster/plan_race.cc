@@ -120,8 +120,7 @@ Result<RaceResult> PlanRace::run(const RaceOptions& options) {
     if (options.progress) options.progress(passed);
   }
   SHOAL_TRY(compare_answers());
-  return RaceResult{median(runners_[0]->runs), median(runners_[1]->runs),
-                    runners_[0]->runs.size()};
+  return RaceResult{median(runners_[0]->runs), median(runners_[1]->runs), runners_[0]->runs.size()};
 }
 
 Status PlanRace::compare_answers() const {

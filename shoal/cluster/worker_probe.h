@@ -33,11 +33,11 @@ struct WorkerState {
 // Not thread-safe: one question at a time. Errors name the worker.
 class WorkerProbe {
  public:
-  // Connects, within two seconds, and greets: see connect_to(). REQUIRES: the transport outlives the
-  // probe.
+  // Connects, within two seconds, and greets: see connect_to(). REQUIRES: the transport outlives
+  // the probe.
   static Result<WorkerProbe> open(const ListedWorker& worker, net::Transport& transport);
-  // To all of them at the same time, so that any number of absent workers cost two seconds together.
-  // The results are in the order of the workers.
+  // To all of them at the same time, so that any number of absent workers cost two seconds
+  // together. The results are in the order of the workers.
   static std::vector<Result<WorkerProbe>> open_all(std::span<const ListedWorker> workers,
                                                    net::Transport& transport);
 

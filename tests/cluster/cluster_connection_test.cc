@@ -40,9 +40,8 @@ class Connections : public testing::Test {
 TEST_F(Connections, LeaveOutWorkersThatDoNotAnswer) {
   std::vector<std::string> left_out;
   const std::vector<ListedWorker> workers = {listed(2), {"hall", "nowhere"}, listed(0)};
-  const auto made = open(workers, {.left_out = [&](const Status& why) {
-                           left_out.emplace_back(why.message());
-                         }});
+  const auto made =
+      open(workers, {.left_out = [&](const Status& why) { left_out.emplace_back(why.message()); }});
   ASSERT_TRUE(made.ok()) << made.status().message();
   EXPECT_EQ((*made)->workers(), workers) << "it may come later";
   EXPECT_EQ((*made)->coordinator().present(), (Workers{0, 2}));
@@ -57,9 +56,9 @@ TEST_F(Connections, LeaveOutWorkersThatCannotBeMeasured) {
   const ValueId x = graph.add_input("x", {DType::kF32, {1, 64}});
   const ValueId w = graph.add_constant("w", Tensor({DType::kF32, {64, 64}}));
   graph.mark_output(*graph.add(ops::mat_mul, {x, w}));
-  const auto made = open({listed(0), listed(1)}, {.left_out = [&](const Status& why) {
-                           left_out.emplace_back(why.message());
-                         }});
+  const auto made =
+      open({listed(0), listed(1)},
+           {.left_out = [&](const Status& why) { left_out.emplace_back(why.message()); }});
   ASSERT_TRUE(made.ok()) << made.status().message();
   const auto profile = (*made)->profile(graph);
   ASSERT_TRUE(profile.ok()) << profile.status().message();
@@ -74,9 +73,8 @@ TEST_F(Connections, LeaveOutWorkersThatCannotBeMeasured) {
 TEST_F(Connections, GoBeyondTheEpochThatWorkersFollow) {
   const ClusterFolder folder(folder_.path());
   const auto exclusive = [&] {
-    return open({listed(0), listed(1)}, {.next_epoch = [folder](uint64_t beyond) {
-                  return folder.next_epoch(beyond);
-                }});
+    return open({listed(0), listed(1)},
+                {.next_epoch = [folder](uint64_t beyond) { return folder.next_epoch(beyond); }});
   };
   const auto before = cluster_.connect({.epoch = 41});
   ASSERT_TRUE(before.ok());
@@ -103,9 +101,9 @@ TEST_F(Connections, IgnoreAnEpochThatCannotBe) {
     }
   });
   const ClusterFolder folder(folder_.path());
-  const auto made = open({listed(0), {"liar", "liar"}}, {.next_epoch = [folder](uint64_t beyond) {
-                           return folder.next_epoch(beyond);
-                         }});
+  const auto made =
+      open({listed(0), {"liar", "liar"}},
+           {.next_epoch = [folder](uint64_t beyond) { return folder.next_epoch(beyond); }});
   EXPECT_TRUE(made.ok()) << made.status().message();
   if (made.ok()) {
     EXPECT_EQ((*made)->coordinator().present(), (Workers{0}));

@@ -136,12 +136,13 @@ TEST_P(ClusterDevices, DeployNothingToTellTheirMemory) {
 // A worker that cannot be measured is no reason to fail.
 TEST_P(ClusterDevices, LeaveOutAWorkerThatCannotBeMeasured) {
   Cluster cluster(2);
-  const auto device = make_cluster_device(
-      cluster.coordinator(), {.objective = GetParam(), .profile = [&](const Graph&, const Workers&) {
-                                plan::ClusterProfile profile = slow_workers(2);
-                                profile.workers[0] = plan::absent_worker(address_of(0));
-                                return profile;
-                              }});
+  const auto device =
+      make_cluster_device(cluster.coordinator(),
+                          {.objective = GetParam(), .profile = [&](const Graph&, const Workers&) {
+                             plan::ClusterProfile profile = slow_workers(2);
+                             profile.workers[0] = plan::absent_worker(address_of(0));
+                             return profile;
+                           }});
   const Graph graph = wide_layers();
   cluster.worker(0).stop();
   const auto executable = device->compile(graph);
@@ -157,23 +158,23 @@ TEST(ClusterDevice, PlansForTheLoadThatLasts) {
   Cluster cluster(2);
   std::mutex mutex;
   std::vector<double> seconds;
-  const auto device = make_cluster_device(
-      cluster.coordinator(),
-      {.retry_interval = 1ms,
-       .load_interval = 1ms,
-       .load = {.change = 2, .lasting = 1ms},
-       .profile =
-           [](const Graph&, const Workers&) {
-             plan::ClusterProfile profile = slow_workers(2);
-             // So busy that now they are idle by comparison.
-             for (plan::WorkerProfile& worker : profile.workers) worker.slowdown = 1e6;
-             return profile;
-           },
-       .planned =
-           [&](const Graph&, const auto& plans) {
-             const std::lock_guard lock(mutex);
-             seconds.push_back(plans.front().timeline.seconds);
-           }});
+  const auto device = make_cluster_device(cluster.coordinator(),
+                                          {.retry_interval = 1ms,
+                                           .load_interval = 1ms,
+                                           .load = {.change = 2, .lasting = 1ms},
+                                           .profile =
+                                               [](const Graph&, const Workers&) {
+                                                 plan::ClusterProfile profile = slow_workers(2);
+                                                 // So busy that now they are idle by comparison.
+                                                 for (plan::WorkerProfile& worker : profile.workers)
+                                                   worker.slowdown = 1e6;
+                                                 return profile;
+                                               },
+                                           .planned =
+                                               [&](const Graph&, const auto& plans) {
+                                                 const std::lock_guard lock(mutex);
+                                                 seconds.push_back(plans.front().timeline.seconds);
+                                               }});
   const auto executable = device->compile(wide_layers());
   ASSERT_TRUE(executable.ok()) << executable.status().message();
   EXPECT_TRUE(eventually([&] {

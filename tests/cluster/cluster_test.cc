@@ -212,10 +212,8 @@ class Losing {
         coordinator,
         {.timeout = 20s,
          .retry_interval = 0ms,  // it is not looked for
-         .profile =
-             [&](const Graph&, const Workers&) {
-               return slow_workers(coordinator.worker_count());
-             },
+         .profile = [&](const Graph&,
+                        const Workers&) { return slow_workers(coordinator.worker_count()); },
          .planned =
              [this](const Graph&, const auto& plans) {
                used_ = plan::workers_of(plans.front().plan()).size();

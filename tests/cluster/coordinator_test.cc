@@ -95,8 +95,8 @@ TEST_F(Connecting, LeavesOutAWorkerOfAnotherName) {
 
 TEST_F(Connecting, RevivesAWorkerThatNeverAnswered) {
   cluster_.worker(1).stop();
-  const auto made = Coordinator::connect(std::vector{listed(0), listed(1)}, *own_,
-                                         {.partial = true});
+  const auto made =
+      Coordinator::connect(std::vector{listed(0), listed(1)}, *own_, {.partial = true});
   ASSERT_TRUE(made.ok()) << made.status().message();
   EXPECT_FALSE((*made)->revive(1).ok());
   EXPECT_EQ((*made)->revive_lost(), 0u);
@@ -107,8 +107,8 @@ TEST_F(Connecting, RevivesAWorkerThatNeverAnswered) {
 
 TEST_F(Connecting, AsksHowBusyWorkersAre) {
   cluster_.worker(1).stop();
-  const auto made = Coordinator::connect(std::vector{listed(0), listed(1)}, *own_,
-                                         {.partial = true});
+  const auto made =
+      Coordinator::connect(std::vector{listed(0), listed(1)}, *own_, {.partial = true});
   ASSERT_TRUE(made.ok()) << made.status().message();
   EXPECT_FALSE((*made)->workers()[0].slowdown);
   (*made)->ask_for_load();

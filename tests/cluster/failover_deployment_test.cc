@@ -252,13 +252,12 @@ TEST(FailoverDeployment, MakesPlansAgainWhenTheyAreOutdated) {
   std::atomic<bool> is_outdated = false;
   std::atomic<int> planned = 0;
   auto failover = FailoverDeployment::start(
-      cluster.coordinator(),
-      {.plan = one_turn([&](const Workers& set) {
-         ++planned;
-         return plan::make_plan_for(set, graph, slow_workers(2), {});
-       }),
-       .retry_interval = 1ms,
-       .is_outdated = [&] { return is_outdated.exchange(false); }});
+      cluster.coordinator(), {.plan = one_turn([&](const Workers& set) {
+                                ++planned;
+                                return plan::make_plan_for(set, graph, slow_workers(2), {});
+                              }),
+                              .retry_interval = 1ms,
+                              .is_outdated = [&] { return is_outdated.exchange(false); }});
   ASSERT_TRUE(failover.ok()) << failover.status().message();
   EXPECT_EQ(planned, 1);
   is_outdated = true;

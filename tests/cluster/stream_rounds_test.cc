@@ -18,14 +18,14 @@ using namespace std::chrono_literals;
 class Streams : public testing::Test {
  protected:
   Streams() {
-    auto started = FailoverDeployment::start(cluster_.coordinator(),
-                                             {.plan =
-                                                  [this](const Workers& set) {
-                                                    may_plan_.wait(false);
-                                                    ++planned_;
-                                                    return make_plans(set);
-                                                  },
-                                              .retry_interval = 1h});
+    auto started =
+        FailoverDeployment::start(cluster_.coordinator(), {.plan =
+                                                               [this](const Workers& set) {
+                                                                 may_plan_.wait(false);
+                                                                 ++planned_;
+                                                                 return make_plans(set);
+                                                               },
+                                                           .retry_interval = 1h});
     EXPECT_TRUE(started.ok()) << started.status().message();
     stream_ = *std::move(started);
   }

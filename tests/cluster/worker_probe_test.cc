@@ -36,7 +36,8 @@ class WorkerProbes : public testing::Test {
   }
   // Those that could be measured; the others are not present.
   Result<plan::ClusterProfile> measure(const Graph& graph) {
-    SHOAL_ASSIGN(auto measured, measure_workers(graph, workers_, *asking_, {.seconds_per_node = 0}));
+    SHOAL_ASSIGN(auto measured,
+                 measure_workers(graph, workers_, *asking_, {.seconds_per_node = 0}));
     std::vector<std::optional<MeasuredWorker>> known;
     for (auto& one : measured) {
       known.push_back(one.ok() ? std::optional(*std::move(one)) : std::nullopt);

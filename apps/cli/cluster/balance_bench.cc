@@ -42,11 +42,11 @@ Outcome bench(ClusterAccess& access, const PlannedStream& planned, const Cluster
   for (int w = 0; w < std::ssize(planned.cluster.workers); ++w) {
     if (planned.cluster.workers[static_cast<size_t>(w)].present) workers.push_back(w);
   }
-  SHOAL_OR_EXIT(const auto stream, Exit::kNetwork,
-                BalancedStream::start(access.coordinator(), planned.graph, planned.cluster,
-                                      plan::simple_pipeline(planned.graph, workers),
-                                      {.dilation = access.dilation(),
-                                       .survive = flags.plan.survive}));
+  SHOAL_OR_EXIT(
+      const auto stream, Exit::kNetwork,
+      BalancedStream::start(access.coordinator(), planned.graph, planned.cluster,
+                            plan::simple_pipeline(planned.graph, workers),
+                            {.dilation = access.dilation(), .survive = flags.plan.survive}));
   std::mt19937 rng(1);
   const std::vector<Tensor> inputs = random_inputs(planned.graph, rng);
   LoadGenerator load(2 * workers.size(), [&](size_t) {

@@ -37,10 +37,9 @@ Status ClusterAccess::open_ranks(const std::string& device) {
                }));
   if (!cluster) std::exit(EXIT_SUCCESS);  // this rank was a worker, and rank 0 is done
   ranks_ = std::move(cluster->ranks);
-  SHOAL_ASSIGN(connection_, cluster::ClusterConnection::open(std::move(cluster->workers),
-                                                             std::move(cluster->transport),
-                                                             {.cache = cache_folder(),
-                                                              .left_out = say_left_out}));
+  SHOAL_ASSIGN(connection_, cluster::ClusterConnection::open(
+                                std::move(cluster->workers), std::move(cluster->transport),
+                                {.cache = cache_folder(), .left_out = say_left_out}));
   return {};
 }
 #else

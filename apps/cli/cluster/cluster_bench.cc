@@ -68,7 +68,8 @@ Result<std::unique_ptr<cluster::PlanRace>> deploy(ClusterAccess& access, const P
       access.coordinator(),
       {single ? planned.single : planned.best(),
        [plan_again, single](const cluster::Workers& set) { return plan_again(set, single); }},
-      {planned.best(), [plan_again](const cluster::Workers& set) { return plan_again(set, false); }});
+      {planned.best(),
+       [plan_again](const cluster::Workers& set) { return plan_again(set, false); }});
 }
 
 plan::Evidence evidence_of(const Planned& planned, const ClusterFigures& figures) {

@@ -27,8 +27,8 @@ Result<double> measure(ClusterAccess& access, const PlanFlags& flags,
                  }));
     return std::move(made.plans.front());
   };
-  SHOAL_ASSIGN(const auto stream, cluster::MeasuredStream::deploy(access.coordinator(),
-                                                                  planned.best(), plan_again));
+  SHOAL_ASSIGN(const auto stream,
+               cluster::MeasuredStream::deploy(access.coordinator(), planned.best(), plan_again));
   const ShapedLinks shaped(access);
   return stream->period(access.dilation());
 }

@@ -169,7 +169,9 @@ void add_worker(Command& app, Action& action) {
   add_device_to(*command, flags->device, "What computes");
   command->add_option("--threads", flags->threads, "Threads to use; 0: one per core")
       ->check(in_range(0, 1024));
-  command->add_option("--memory", flags->memory_mb, "Megabytes for weights and plans at most; 0: half of this machine's")
+  command
+      ->add_option("--memory", flags->memory_mb,
+                   "Megabytes for weights and plans at most; 0: half of this machine's")
       ->check(in_range(0, 1 << 24))
       ->capture_default_str();
   command->add_option("--speed", flags->speed, "Be as slow as this part of one core: 0.25")

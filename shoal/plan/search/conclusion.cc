@@ -71,8 +71,8 @@ std::string conclusion_text(const Advice& measured, const std::string& one_worke
 }
 
 std::string conclusion_text(const Comparison& measured, const Evidence& evidence) {
-  return conclusion_text(advise(measured),
-                         "takes " + in_seconds(measured.single.timeline.seconds), evidence);
+  return conclusion_text(advise(measured), "takes " + in_seconds(measured.single.timeline.seconds),
+                         evidence);
 }
 
 }  // namespace shoal::plan
