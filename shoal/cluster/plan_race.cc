@@ -114,6 +114,7 @@ Result<RaceResult> PlanRace::run(const RaceOptions& options) {
         return Status(Code::kUnavailable, "workers come and go; nothing can be measured");
       }
       begin_again();
+      if (options.begins_again) options.begins_again();
       begin = Clock::now();
     }
     passed = std::chrono::duration<double>(Clock::now() - begin).count();

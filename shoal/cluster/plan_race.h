@@ -24,6 +24,7 @@ struct RaceOptions {
   double dilation = 1;
   std::function<void()> before_request = nullptr;
   std::function<void(double seconds)> progress = nullptr;  // seconds that passed, after each round
+  std::function<void()> begins_again = nullptr;            // because a worker was lost or has come
 };
 
 // Times are those of the predictions: divided by the dilation.

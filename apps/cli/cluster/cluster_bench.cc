@@ -28,6 +28,15 @@ namespace {
 using plan::Prediction;
 using plan::Timeline;
 
+void say_measured_again(cluster::Coordinator& coordinator) {
+  std::string names;
+  const std::vector<cluster::WorkerInfo> workers = coordinator.workers();
+  for (int lost : coordinator.lost()) {
+    names += (names.empty() ? " without " : ", ") + workers[static_cast<size_t>(lost)].name;
+  }
+  std::fprintf(stderr, "workers have changed: planned and measured again%s\n", names.c_str());
+}
+
 // Both plans in turns, in the motion that the devices have now.
 Result<ClusterFigures> race_once(ClusterAccess& access, cluster::PlanRace& race, double seconds) {
   const ShapedLinks shaped(access);
@@ -38,7 +47,8 @@ Result<ClusterFigures> race_once(ClusterAccess& access, cluster::PlanRace& race,
                 .dilation = access.dilation(),
                 // A request finds radios asleep.
                 .before_request = [&] { std::this_thread::sleep_for(access.lull()); },
-                .progress = [&](double at) { progress.at(static_cast<size_t>(at * 10)); }}));
+                .progress = [&](double at) { progress.at(static_cast<size_t>(at * 10)); },
+                .begins_again = [&] { say_measured_again(access.coordinator()); }}));
   const auto late = [&](const Prediction& prediction, const Timeline& measured) {
     if (!access.emulated()) return 0.0;
     return emulate::lateness_of(prediction.plan(), prediction.timeline, measured);
