@@ -23,7 +23,8 @@ struct PlanFlags {
   std::string split = "any";
   size_t fuse = 0;  // nodes in a segment; 0: as many as is good
   std::vector<int> excluded;
-  std::string network;  // of a cluster that is there: "own", "mpi"; empty: none
+  std::string network;     // of a cluster that is there: "own", "mpi"; empty: none
+  bool exclusive = false;  // take its workers over from others
   // Device of this machine: it sees ranges for --wire int8, and computes as a rank of MPI.
   std::string local_device = "cpu";
   WireFlags wire;
@@ -43,6 +44,7 @@ struct PlanFlags {
 
 struct Planned : plan::Comparison {
   std::string model;
+  plan::PlanOptions options = {};  // that the plans were made by
 };
 
 plan::PlanOptions options_of(const PlanFlags& flags);

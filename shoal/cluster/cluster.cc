@@ -10,19 +10,20 @@ Result<std::unique_ptr<Device>> open_cluster(const OpenClusterOptions& options) 
   using namespace cluster;
   if (options.survive < 0 || options.survive > 2) return invalid("0 to 2 losses can be survived");
   const ClusterFolder folder(options.folder.empty() ? default_cluster_folder() : options.folder);
-  SHOAL_ASSIGN(std::shared_ptr<ClusterConnection> connection,
-               ClusterConnection::open(folder, {.cache = cache_folder()}));
-  for (const Status& why : connection->coordinator().missing()) {
-    if (options.left_out) options.left_out(why);
+  ConnectionOptions connecting{.cache = cache_folder(), .left_out = options.left_out};
+  if (options.exclusive) {
+    connecting.next_epoch = [folder](uint64_t beyond) { return folder.next_epoch(beyond); };
   }
+  SHOAL_ASSIGN(std::shared_ptr<ClusterConnection> connection,
+               ClusterConnection::open(folder, std::move(connecting)));
   // The defaults for programs that only want answers: plans for the next loss are ready ahead, and
-  // lost workers are looked for every second.
+  // follow load that lasts.
   ClusterOptions how;
   how.objective = options.throughput ? Objective::kThroughput : Objective::kLatency;
   how.plan.survive = options.survive;
   how.timeout = options.timeout;
   how.standby = true;
-  how.retry_interval = std::chrono::seconds(1);
+  how.load_interval = std::chrono::seconds(5);
   return make_cluster_device(std::move(connection), std::move(how));
 }
 

@@ -31,7 +31,11 @@ struct OpenClusterOptions {
   // left.
   int survive = 0;
   std::chrono::milliseconds timeout{60'000};  // for a request without a deadline
-  // Called, before open_cluster() returns, for each worker that does not answer and is left out.
+  // Take the workers over from all other programs that use them alone: these lose them, and are
+  // told why. Programs that share workers are not disturbed.
+  bool exclusive = false;
+  // Called for each worker that does not answer, or cannot be measured, and is left out for now. On
+  // any thread, also after open_cluster() has returned: workers that come later are used, too.
   std::function<void(const Status& why)> left_out = {};
 };
 

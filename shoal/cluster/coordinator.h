@@ -11,6 +11,7 @@
 #include <stop_token>
 #include <vector>
 
+#include "shoal/cluster/failover_policy.h"
 #include "shoal/cluster/plan_deployer.h"
 #include "shoal/cluster/remote_plan.h"
 #include "shoal/cluster/request_runner.h"
@@ -19,15 +20,23 @@
 
 namespace shoal::cluster {
 
+namespace message {
+class State;
+}
+
 struct CoordinatorOptions {
   // Nonzero: this coordinator is in charge alone. Workers disconnect coordinators of an earlier
-  // epoch, and refuse them with an error that names the current one. Zero: it shares its workers.
+  // epoch, and refuse them, and others that claim the same one, with an error that names the one
+  // they follow. Zero: it shares its workers.
   uint64_t epoch = 0;
-  // Go on without workers that do not answer; Coordinator::missing() says which these are.
-  // Otherwise one that does not answer is an error.
+  // Called when a worker refuses for that reason, with the epoch that it follows. On any thread.
+  std::function<void(uint64_t latest)> outranked = nullptr;
+  // Go on without workers that do not answer: these are lost from the beginning, and missing() says
+  // why. Otherwise one that does not answer is an error.
   bool partial = false;
-  // For connecting to all workers together.
-  std::chrono::milliseconds connect_timeout{5'000};
+  // For connecting to all workers together. Long enough for a radio that sleeps; a device without
+  // power should not hold up the others for longer.
+  std::chrono::milliseconds connect_timeout{2'000};
   // Called when a request is about to begin (worker: plan::kCoordinator), and when a part of an
   // answer has come from a worker. For fault injection.
   std::function<void(FaultPoint, int worker)> reached = nullptr;
@@ -37,22 +46,26 @@ struct CoordinatorOptions {
 // Thread-safe.
 class Coordinator {
  public:
-  // Connects to all workers at the same time. Workers are numbered in this order, without those
-  // that are missing. Fails with the first worker's error if one does not answer or, where
-  // `partial`, if none does. REQUIRES: the transport outlives the coordinator.
+  // Connects to all workers at the same time. Workers are numbered in this order. Fails with the
+  // first worker's error if one does not answer or, where `partial`, if none does. REQUIRES: the
+  // transport outlives the coordinator.
   static Result<std::unique_ptr<Coordinator>> connect(std::span<const ListedWorker> workers,
                                                       net::Transport& transport,
                                                       CoordinatorOptions options = {});
   // REQUIRES: no RemotePlan of it is left.
   ~Coordinator();
 
-  size_t worker_count() const { return links_.size(); }
+  size_t worker_count() const { return links_.size(); }  // also of those that are lost
   std::vector<WorkerInfo> workers() const { return links_.infos(); }
   // The error of each worker that did not answer when the coordinator connected, with its name.
   const std::vector<Status>& missing() const { return missing_; }
   std::vector<int> lost() const { return links_.lost(); }  // by number
-  // Connects to a worker that is lost. It has no plans then.
+  Workers present() const;                                 // the others
+  // Connects to a worker that is lost, or to all of them. They have no plans then.
   Status revive(int worker) { return links_.revive(worker); }
+  size_t revive_lost() { return links_.revive_lost(); }  // how many are back
+  // Asks all workers how busy their machines are. What they answer is in workers() soon after.
+  void ask_for_load() const;
   // Registers `watcher` under the key `who`. It is invoked when a worker or a plan is lost. nullptr
   // unregisters it. REQUIRES: `watcher` does not call the coordinator.
   void watch(const void* who, std::function<void()> watcher) {
@@ -98,9 +111,10 @@ class Coordinator {
   }
 
  private:
-  Coordinator(std::vector<GreetedWorker> workers, std::vector<Status> missing,
-              net::Transport& transport, CoordinatorOptions options);
+  Coordinator(std::span<const ListedWorker> workers, std::vector<Result<GreetedWorker>> greeted,
+              net::Transport& transport, EpochClaim epoch, CoordinatorOptions options);
   LinkEvents events();
+  void take_state(int worker, const message::State& state);
   Result<net::Buffer> place(int worker, net::Bytes control, size_t bytes);
   Status handle(int worker, net::Role role, const net::Frame& frame);
 

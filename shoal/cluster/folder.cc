@@ -9,6 +9,7 @@
 #include "shoal/base/atomic_file.h"
 #include "shoal/base/printable.h"
 #include "shoal/base/user_folders.h"
+#include "shoal/cluster/epoch_file.h"
 #include "shoal/cluster/sealed_file.h"
 #include "shoal/net/address.h"
 #include "shoal/net/folder_lock.h"
@@ -172,7 +173,7 @@ Result<std::vector<MemberState>> ClusterFolder::members() const {
   return members;
 }
 
-Result<uint64_t> ClusterFolder::next_epoch() const {
+Result<uint64_t> ClusterFolder::next_epoch(uint64_t beyond) const {
   SHOAL_ASSIGN(const FolderLock alone, FolderLock::take(path_));
   uint64_t epoch = 0;
   std::error_code ignored;
@@ -182,6 +183,11 @@ Result<uint64_t> ClusterFolder::next_epoch() const {
       return Status(Code::kCorrupt, (path_ / kEpochFile).string() + " holds no number");
     }
   }
+  // Compared without an overflow: the number comes from a worker.
+  if (beyond > epoch && beyond - epoch > kMostEpochsAhead) {
+    return invalid("no coordinator of this cluster has counted to epoch " + std::to_string(beyond));
+  }
+  epoch = std::max(epoch, beyond);
   // Written before it is used: two coordinators never get the same epoch, and a crash only skips
   // one.
   SHOAL_TRY(write_sealed(path_ / kEpochFile, std::to_string(++epoch) + "\n"));

@@ -57,8 +57,10 @@ class ClusterFolder {
   // All to whom the authority gave certificates, then those that were removed.
   Result<std::vector<MemberState>> members() const;
 
-  // For a coordinator that is in charge alone: one more than the last epoch that was given out.
-  Result<uint64_t> next_epoch() const;
+  // For a coordinator that is in charge alone: one more than the last epoch that was given out, and
+  // than `beyond`, which a worker follows: the folder may be an old copy. kInvalidArgument if that
+  // is further ahead than anybody can have counted.
+  Result<uint64_t> next_epoch(uint64_t beyond = 0) const;
 
  private:
   Result<net::Identity> certify_coordinator(const Result<net::Identity>& known,

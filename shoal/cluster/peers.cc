@@ -1,5 +1,7 @@
 #include "shoal/cluster/peers.h"
 
+#include <chrono>
+#include <thread>
 #include <vector>
 
 namespace shoal::cluster {
@@ -49,6 +51,19 @@ void Peers::release(uint64_t plan) {
   for (const auto& [address, peer] : peers_) peer->forget(plan);
   take_unused(peers_, peers);
   take_unused(visitors_, senders);
+}
+
+// A send holds its plan, and by it the thread that it runs on. If the plan's were the last
+// reference to the thread, that would end on itself.
+void Peers::end() {
+  for (;;) {
+    release(0);
+    {
+      const std::lock_guard lock(mutex_);
+      if (peers_.empty() && visitors_.empty()) return;
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
 }
 
 void Peers::close() {

@@ -27,6 +27,9 @@ class Peers {
   // The plan is over. Closes connections that no plan uses any more, after what they are sending.
   void release(uint64_t plan);
   void close();  // sends that go on fail
+  // Ends all connections and threads. REQUIRES: it is closed, and no plan is left but those that a
+  // send holds.
+  void end();
 
  private:
   net::Transport& transport_;

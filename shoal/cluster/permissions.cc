@@ -50,7 +50,7 @@ constexpr Row kForCoordinators[] = {
     {Kind::kWelcome, kServers}, {Kind::kMissing, kServers}, {Kind::kReady, kServers},
     {Kind::kData, kServers},    {Kind::kTraced, kServers},  {Kind::kFailed, kServers},
     {Kind::kCut, kServers},     {Kind::kDenyList, kServers}, {Kind::kStored, kServers},
-    {Kind::kWorking, kServers},
+    {Kind::kWorking, kServers}, {Kind::kState, kServers},
 };
 
 Status check(std::span<const Row> table, const message::Message& message, net::Role from,

@@ -121,11 +121,13 @@ Result<message::Message> time_graphs(Device& device, const message::Measure& mea
     const std::lock_guard turn(computing);
     SHOAL_TRY((RunOptions{.deadline = limits.deadline, .cancel = limits.cancel}.interrupted()));
     double took = 0;
-    SHOAL_TRY(catch_exhaustion([&]() -> Status {
+    const Status timed = catch_exhaustion([&]() -> Status {
       SHOAL_ASSIGN(took, time_of(device, graph, seconds, limits));
       return {};
-    }));
-    reply.mutable_measured()->add_seconds(took);
+    });
+    const bool is_too_large = measure.partial() && timed.code() == Code::kExhausted;
+    if (!timed.ok() && !is_too_large) return timed;
+    reply.mutable_measured()->add_seconds(is_too_large ? -1 : took);
   }
   return reply;
 }

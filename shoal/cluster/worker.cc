@@ -10,6 +10,7 @@
 
 #include "messages.pb.h"
 #include "shoal/base/background_thread.h"
+#include "shoal/base/load_of_others.h"
 #include "shoal/base/machine.h"
 #include "shoal/cluster/catch_exhaustion.h"
 #include "shoal/cluster/message_io.h"
@@ -34,8 +35,9 @@ Worker::Worker(WorkerOptions options, Device& device, net::Transport& transport)
     : options_(std::move(options)),
       device_(device),
       store_(options_.weight_bytes, std::move(options_.cache)),
-      weights_(store_, [](const auto& channel, const auto& status) { report_to(channel, {}, status); }),
-      programs_(device),
+      weights_(store_,
+               [](const auto& channel, const auto& status) { report_to(channel, {}, status); }),
+      programs_(device, options_.plan_bytes),
       peers_(transport, [this](uint64_t plan, const auto& peer) { say_cut_off(plan, peer); }) {
   if (options_.epochs) epoch_ = options_.epochs->latest();
 }
@@ -62,7 +64,7 @@ void Worker::stop() {
   worker_plans_.stop();
   visits_.join();  // the plans of a visitor go with it
   threads_.join();
-  peers_.release(0);  // now that no plan holds them, all end
+  peers_.end();  // now that no plan holds them
 }
 
 void Worker::accept() {
@@ -308,7 +310,8 @@ Status Worker::handle(const ChannelPtr& channel, const message::Message& message
     case message::Message::kMeasure:
       return measure(channel, message.measure(), frame);
     case message::Message::kAsk:
-      return tell(channel);
+      // The load is looked at for a while.
+      return run_errand(channel, {}, [this, channel] { return tell(channel); });
     case message::Message::kRenewed:
       return renew(channel, message.renewed().certificate());
     default:
@@ -319,38 +322,45 @@ Status Worker::handle(const ChannelPtr& channel, const message::Message& message
 // Fencing: an exclusive coordinator takes the worker over from those of earlier epochs, which may
 // not know yet that there is another. The epoch is on disk before it is followed, so that a restart
 // does not let an older one back in.
-Status Worker::follow(const ChannelPtr& channel, uint64_t epoch) {
-  // So many starts of coordinators may be missed. Without a bound, one message could take the
-  // counter so far that nobody can ever go beyond it.
-  constexpr uint64_t kMostAhead = uint64_t{1} << 20;
+Status Worker::follow(const ChannelPtr& channel, const message::Hello& hello) {
   if (!may_take_charge(channel->peer().role)) {
-    return invalid("a " + std::string(net::to_string(channel->peer().role)) + " cannot be in charge");
+    return invalid("a " + std::string(net::to_string(channel->peer().role)) +
+                   " cannot be in charge");
   }
+  const Epoch claimed{hello.epoch(), channel->peer().name, hello.epoch_nonce()};
   const std::lock_guard lock(mutex_);
-  if (epoch > epoch_.number && epoch - epoch_.number > kMostAhead) {
-    return invalid("epoch " + std::to_string(epoch) + " is too far ahead of epoch " +
-                   std::to_string(epoch_.number));
+  SHOAL_TRY(check_claim(epoch_, claimed));
+  if (claimed.number > epoch_.number || claimed.nonce != epoch_.nonce) {
+    if (options_.epochs) SHOAL_TRY(options_.epochs->keep(claimed));
+    epoch_ = claimed;
   }
-  if (epoch < epoch_.number) {
-    return invalid("a coordinator of epoch " + std::to_string(epoch) +
-                   " is out of date: " + epoch_.in_charge + " of epoch " +
-                   std::to_string(epoch_.number) + " is in charge");
-  }
-  if (epoch > epoch_.number) {
-    const Epoch later{epoch, channel->peer().name};
-    if (options_.epochs) SHOAL_TRY(options_.epochs->keep(later));
-    epoch_ = later;
-  }
-  channels_[channel].epoch = epoch;
+  channels_.at(channel).epoch = claimed.number;
   for (const auto& [other, visitor] : channels_) {
     // Its plans go with it.
-    if (visitor.epoch > 0 && visitor.epoch < epoch) other->close();
+    if (visitor.epoch > 0 && visitor.epoch < claimed.number) other->close();
   }
   return {};
 }
 
+// A refusal names the epoch that is followed, so that the owner can go beyond it.
+Status Worker::refuse(const ChannelPtr& channel, const Status& why) {
+  options_.log("refused: " + described(channel->peer()) + ": " + std::string(why.message()));
+  message::Message reply;
+  reply.mutable_failed()->set_code(static_cast<uint32_t>(why.code()));
+  reply.mutable_failed()->set_text(std::string(why.message()));
+  {
+    const std::lock_guard lock(mutex_);
+    reply.mutable_failed()->set_epoch(epoch_.number);
+  }
+  return send(*channel, reply);
+}
+
 Status Worker::welcome(const ChannelPtr& channel, const message::Hello& hello) {
-  if (hello.epoch() > 0) SHOAL_TRY(follow(channel, hello.epoch()));
+  if (hello.epoch() > 0) {
+    if (const Status followed = follow(channel, hello); !followed.ok()) {
+      return refuse(channel, followed);
+    }
+  }
   message::Message reply;
   message::Welcome& welcome = *reply.mutable_welcome();
   welcome.set_version(kProtocolVersion);
@@ -398,6 +408,9 @@ Status Worker::tell(const ChannelPtr& channel) {
   state.set_memory_bytes(machine.memory_bytes);
   state.set_free_bytes(machine.free_bytes);
   state.set_load(machine.load);
+  state.set_others_load(load_of_others());
+  state.set_plan_bytes(options_.plan_bytes);
+  state.set_cores(std::thread::hardware_concurrency());
   state.set_weight_bytes(store_.bytes());
   state.set_plans(static_cast<uint32_t>(worker_plans_.count()));
   state.set_tasks(worker_plans_.computed());

@@ -36,6 +36,7 @@ struct WorkerOptions {
   std::string name = "worker";
   size_t weight_bytes = size_t{2} << 30;            // of weights in memory, at most
   size_t peer_bytes = size_t{1} << 30;              // of frames from one peer, at most
+  size_t plan_bytes = size_t{2} << 30;              // of compiled plans, at most
   std::optional<WeightCache> cache = std::nullopt;  // weights on disk, for a restart
   std::optional<EpochFile> epochs = std::nullopt;   // the latest epoch, for a restart
   FaultHook reached = nullptr;                      // for fault injection
@@ -82,7 +83,8 @@ class Worker {
   Status rejoin(const ChannelPtr& channel, const message::Rejoin& rejoin);
   Status welcome(const ChannelPtr& channel, const message::Hello& hello);
   Status renew(const ChannelPtr& channel, const std::string& certificate);
-  Status follow(const ChannelPtr& channel, uint64_t epoch);
+  Status follow(const ChannelPtr& channel, const message::Hello& hello);
+  Status refuse(const ChannelPtr& channel, const Status& why);
   Status measure(const ChannelPtr& channel, const message::Measure& measure,
                  const net::Frame& frame);
   std::stop_token leaving(const ChannelPtr& channel);

@@ -1,7 +1,8 @@
 // WorkerLinks: the connections from a coordinator to all of its workers, which it numbers from 0.
 //
-// A worker whose connection breaks, or that sends what cannot be understood, is lost. revive()
-// connects to it again. The class does not know the meaning of the messages.
+// A worker whose connection breaks, or that sends what cannot be understood, is lost, and so is one
+// that did not answer in the first place. revive() connects to it. The class does not know the
+// meaning of the messages.
 #pragma once
 
 #include <functional>
@@ -32,12 +33,13 @@ struct LinkEvents {
 // Thread-safe, but for start() and close().
 class WorkerLinks {
  public:
-  // REQUIRES: the transport outlives the links.
-  WorkerLinks(std::vector<GreetedWorker> workers, net::Transport& transport, uint64_t epoch,
-              LinkEvents events);
+  // `greeted` is what connect_to_all() gave for the workers. REQUIRES: the transport outlives the
+  // links.
+  WorkerLinks(std::span<const ListedWorker> workers, std::vector<Result<GreetedWorker>> greeted,
+              net::Transport& transport, EpochClaim epoch, LinkEvents events);
   ~WorkerLinks() { close(); }
 
-  void start();  // begins to read
+  void start();  // reports who is lost from the beginning, and begins to read
   void close();  // no event comes after it
 
   size_t size() const { return entries_.size(); }
@@ -45,12 +47,13 @@ class WorkerLinks {
   std::vector<WorkerInfo> infos() const;
   std::string name(int worker) const { return info(worker).name; }
   void set_clock_ahead(int worker, int64_t nanoseconds);
+  void set_slowdown(int worker, double factor);
 
   Status status(int worker) const;  // OK, or why it is lost
   std::vector<int> lost() const;
   net::Traffic traffic() const;  // over all connections that are open now
 
-  WorkerLinkPtr link(int worker) const;
+  WorkerLinkPtr link(int worker) const;  // null: there was none yet, or it is closing
   // Does not lose a worker that cannot be reached: its reader will.
   Status send(int worker, const message::Message& message, std::span<const net::Bytes> payload = {},
               bool urgent = false) const;
@@ -60,6 +63,9 @@ class WorkerLinks {
   Status learn(const std::string& deny_list) { return transport_.learn(deny_list); }
   // Connects to a worker that is lost. OK where it is not, or not any more.
   Status revive(int worker);
+  // Connects to all that are lost, at the same time; returns how many are back. Calls follow each
+  // other: what is woken by one loss does not connect to one worker twice.
+  size_t revive_lost();
   // Calls `then` if the worker has not been lost since `link` was its link; the worker is not lost
   // while it runs. REQUIRES: `then` does not call the links.
   Status if_still(int worker, const WorkerLinkPtr& link, const std::function<void()>& then) const;
@@ -67,19 +73,22 @@ class WorkerLinks {
  private:
   struct Entry {
     WorkerInfo info;
-    WorkerLinkPtr link;
-    Status lost = {};  // why
+    WorkerLinkPtr link;  // the last one; null: it never answered
+    Status lost = {};    // why
   };
 
+  void adopt(int worker, GreetedWorker there);
   void start_reading(int worker, const WorkerLinkPtr& link);
   void read(int worker, WorkerLink& link);
   const Entry& at(int worker) const { return entries_[static_cast<size_t>(worker)]; }
   Entry& at(int worker) { return entries_[static_cast<size_t>(worker)]; }
 
   net::Transport& transport_;
-  const uint64_t epoch_;
+  const EpochClaim epoch_;
   const LinkEvents events_;
+  std::mutex reviving_;  // taken before mutex_
   mutable std::mutex mutex_;
+  bool closed_ = false;
   std::vector<Entry> entries_;  // their number never changes
 };
 

@@ -2,6 +2,7 @@
 """The same of commands that plan for, emulate or use several devices: cluster_cli_test.py SHOAL [PART OF A NAME]"""
 import json
 import re
+import shutil
 import signal
 import socket
 import subprocess
@@ -58,10 +59,13 @@ def test_a_machine_that_is_too_busy_to_emulate_goes_slower_or_says_so(_):
 
 def test_work_moves_from_the_slowest_to_the_idle(_):
     balance = ["bench", "zoo:digits", "--cluster", "--balance", "--json"]
-    done = shoal("emulate", "--workers", 3, "--device", "pi3", "--link", "gigabit", "--", *balance, "--objective", "throughput")
-    result = json.loads(done.stdout)
-    assert result["moves"] == len(result["steps"]) - 1 <= 25, result
-    assert result["before_ms"] == result["steps"][0]["ms"] > 0 and result["after_ms"] == result["steps"][-1]["ms"] > 0, result
+    emulate = ["emulate", "--workers", 3, "--device", "pi3", "--link", "gigabit", "--"]
+    for survive in [], ["--survive", 1]:
+        done = shoal(*emulate, *balance, "--objective", "throughput", *survive)
+        result = json.loads(done.stdout)
+        assert result["moves"] == len(result["steps"]) - 1 <= 25, result
+        assert result["before_ms"] == result["steps"][0]["ms"] > 0, result
+        assert result["after_ms"] == result["steps"][-1]["ms"] > 0, result
     assert "--objective throughput" in shoal(*balance, expect=2).stderr
 
 
@@ -228,7 +232,7 @@ def test_a_cluster_answers_as_one_device_does(tmp):
                 one, many = np.load(file), np.load(tmp / split / file.name)
                 assert np.abs(one - many).max() <= 1e-4 * np.abs(one).max(), split
         assert all(list((tmp / name / "store").iterdir()) for name in ("kitchen", "hall")), "weights are kept"
-        profile, = (tmp / "cache" / "shoal").glob("profile-*")
+        profile, _ = (tmp / "cache" / "shoal").glob("profile-*")  # one for each worker
         plan, *_ = (tmp / "cache" / "shoal").glob("plan-*")
         measured, planned = profile.read_bytes(), plan.read_bytes()
         again = ["run", tmp / "m.onnx", "--input", tmp / "x.npy", "--save", tmp / "again", "--cluster"]
@@ -262,12 +266,30 @@ def test_who_goes_away_in_the_middle_is_named_and_leaves_nobody_busy(tmp):
             running.process.send_signal(signal.SIGINT)
             assert running.process.wait(timeout=TIMEOUT) == -signal.SIGINT
         wait_for(lambda: not any(device["plans"] for device in cluster.devices()))
-        with Running(*bench, env=cluster.env) as running:
+        with Running(*bench[:-1], 8, "--json", env=cluster.env) as running:
             wait_until_busy(running)
             cluster.workers[1].process.kill()
+            output, errors = running.process.communicate(timeout=TIMEOUT)
+            assert running.process.returncode == 0 and "measured again without hall" in errors, errors
+            assert json.loads(output)["workers"][1]["compute_ms"] == 0, output
+
+
+def test_who_is_exclusive_takes_over_from_whoever_was(tmp):
+    with Cluster(tmp) as cluster:
+        run = ["run", "zoo:lenet5", "--cluster", "--exclusive", "--json"]
+        np.save(tmp / "x.npy", np.zeros((1, 1, 28, 28), np.float32))
+        run += ["--input", tmp / "x.npy"]
+        shutil.copytree(tmp / "c", tmp / "copy")  # it counts the same epochs
+        bench = ["bench", "zoo:lenet5", "--cluster", "--exclusive", "--split", "rows", "--seconds", 3600]
+        with Running(*bench, env=cluster.env) as running:
+            wait_for(lambda: running.process.poll() is not None
+                     or all(device["plans"] for device in cluster.devices()))
+            assert running.process.poll() is None, running.process.communicate()
+            shoal(*run, env={**cluster.env, "SHOAL_CLUSTER_DIR": str(tmp / "copy")})
             _, errors = running.process.communicate(timeout=TIMEOUT)
-            # Who notices first is the coordinator or the other worker.
-            assert running.process.returncode == 5 and re.search(r"\bhall\b", errors), errors
+            assert running.process.returncode == 5, errors
+        shoal(*run, env=cluster.env)
+    assert "--exclusive" in shoal("run", "zoo:lenet5", "--exclusive", expect=2).stderr
 
 
 def test_a_worker_may_be_lost_in_the_middle_of_a_request(tmp):

@@ -111,6 +111,16 @@ TEST(ClusterFolder, CountsEpochsUp) {
   }
 }
 
+// An old copy of the folder goes on from what the workers say, within reason.
+TEST(ClusterFolder, CountsEpochsBeyondThoseOfWorkers) {
+  const net::TestFolder folder;
+  const ClusterFolder cluster(folder.path());
+  EXPECT_EQ(*cluster.next_epoch(7), 8u);
+  EXPECT_EQ(*cluster.next_epoch(3), 9u);
+  EXPECT_EQ(cluster.next_epoch(UINT64_MAX).status().code(), Code::kInvalidArgument);
+  EXPECT_EQ(*cluster.next_epoch(), 10u);
+}
+
 // Commands that change the folder at the same time lose nothing of each other.
 TEST(ClusterFolder, IsChangedByOneAtATime) {
   constexpr int kEach = 20;

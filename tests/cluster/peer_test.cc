@@ -176,7 +176,8 @@ TEST(Greeting, EndsAtItsDeadline) {
   const auto transport = network.transport("coordinator");
   ShortTimeout channel(*transport->connect("mute", net::Deadline::max()));
   const net::Deadline deadline = net::after(std::chrono::seconds(7));
-  EXPECT_EQ(greet(channel, {"mute", "mute"}, 1, deadline).status().code(), Code::kDeadline);
+  EXPECT_EQ(greet(channel, {"mute", "mute"}, {.number = 1}, deadline).status().code(),
+            Code::kDeadline);
   EXPECT_EQ(channel.waits_until, deadline);
 }
 

@@ -18,17 +18,22 @@
 #endif
 
 namespace shoal::cli {
+namespace {
+
+void say_left_out(const Status& why) {
+  std::fprintf(stderr, "left out: %s\n", std::string(why.message()).c_str());
+}
+
+}  // namespace
 
 Result<std::unique_ptr<ClusterAccess>> ClusterAccess::open(const PlanFlags& flags,
                                                            Progress progress) {
   std::unique_ptr<ClusterAccess> access(new ClusterAccess);
-  cluster::ConnectionOptions options{.cache = cache_folder()};
+  cluster::ConnectionOptions options{.cache = cache_folder(), .left_out = say_left_out};
   options.deploy.progress = progress ? std::move(progress) : draw_deployments();
-  SHOAL_TRY(flags.network == "mpi" ? access->open_ranks(flags.local_device, std::move(options))
-                                   : access->open_folder(std::move(options)));
-  for (const Status& why : access->coordinator().missing()) {
-    std::fprintf(stderr, "left out: %s\n", std::string(why.message()).c_str());
-  }
+  SHOAL_TRY(flags.network == "mpi"
+                ? access->open_ranks(flags.local_device, std::move(options))
+                : access->open_folder(flags.exclusive, std::move(options)));
   return access;
 }
 
@@ -50,7 +55,7 @@ Status ClusterAccess::open_ranks(const std::string&, cluster::ConnectionOptions)
 }
 #endif
 
-Status ClusterAccess::open_folder(cluster::ConnectionOptions options) {
+Status ClusterAccess::open_folder(bool exclusive, cluster::ConnectionOptions options) {
   SHOAL_ASSIGN(const EmulationFlags flags, EmulationFlags::of_environment());
   SHOAL_ASSIGN(emulation_, flags.make());
   const cluster::ClusterFolder folder(cluster::default_cluster_folder());
@@ -59,6 +64,9 @@ Status ClusterAccess::open_folder(cluster::ConnectionOptions options) {
   SHOAL_ASSIGN(auto transport, emulation_.transport(tls.membership->identity(), "", tls));
   cluster::renew_due_workers(folder, *transport);
   SHOAL_ASSIGN(auto workers, folder.workers());
+  if (exclusive) {
+    options.next_epoch = [folder](uint64_t beyond) { return folder.next_epoch(beyond); };
+  }
   if (emulated()) {
     real_deploy_ = flags.real_deploy;
     SHOAL_ASSIGN(dilation_, emulation_.shared_dilation());

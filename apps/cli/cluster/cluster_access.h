@@ -16,8 +16,9 @@ class ClusterAccess {
   using Progress = std::function<Status(const cluster::WeightsProgress&)>;
 
   // Connects to the workers of the folder that the environment names, or of the default one, or to
-  // the ranks of MPI. Workers that do not answer are named on stderr and left out. `progress` is
-  // told of weights that travel, instead of a line on the terminal.
+  // the ranks of MPI. Workers that do not answer, or cannot be measured, are named on stderr and
+  // left out until they come. `progress` is told of weights that travel, instead of a line on the
+  // terminal.
   static Result<std::unique_ptr<ClusterAccess>> open(const PlanFlags& flags,
                                                      Progress progress = nullptr);
 
@@ -46,7 +47,7 @@ class ClusterAccess {
  private:
   ClusterAccess() = default;
   Status open_ranks(const std::string& device, cluster::ConnectionOptions options);
-  Status open_folder(cluster::ConnectionOptions options);
+  Status open_folder(bool exclusive, cluster::ConnectionOptions options);
 
   std::shared_ptr<void> ranks_;  // of MPI
   emulate::Emulation emulation_;

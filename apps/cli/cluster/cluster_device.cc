@@ -32,7 +32,7 @@ Result<std::unique_ptr<Device>> open_cluster_device(const PlanFlags& flags) {
       std::chrono::duration_cast<std::chrono::milliseconds>(options.timeout * access->dilation());
   // Plans that are deployed between requests would travel by emulated links, too.
   options.standby = !access->emulated() || access->deploys_really();
-  options.retry_interval = std::chrono::seconds(1);
+  if (!access->emulated()) options.load_interval = std::chrono::seconds(5);
   // Emulated links are slow for requests only.
   options.compiling = [shaped = access.get()](bool begins) { shaped->shape(!begins); };
   return cluster::make_cluster_device(

@@ -52,6 +52,7 @@ Json to_json(const Found& found) {
                  {"mbit_per_s", 8e-6 * found.seen.link.bytes_per_second},
                  {"wakeup_ms", 1e3 * found.seen.link.wakeup_seconds},
                  {"load", found.seen.state.load},
+                 {"slowdown", found.seen.state.slowdown},
                  {"plans", found.seen.state.plans},
                  {"tasks", found.seen.state.tasks},
                  {"weight_bytes", found.seen.state.weight_bytes}});
@@ -104,9 +105,10 @@ Outcome devices(const Flags& flags) {
   SHOAL_OR_EXIT(const auto transport, Exit::kUsage,
                 emulation.transport(tls.membership->identity(), "", tls));
   std::vector<Found> all;
-  for (const ListedWorker& worker : workers) {
-    auto seen = cluster::inspect_worker(worker, *transport);
-    Found& found = all.emplace_back(Found{worker, seen.status(), {}});
+  auto inspected = cluster::inspect_workers(workers, *transport);
+  for (size_t w = 0; w < workers.size(); ++w) {
+    auto& seen = inspected[w];
+    Found& found = all.emplace_back(Found{workers[w], seen.status(), {}});
     if (seen.ok()) found.seen = *std::move(seen);
   }
   if (flags.json) {

@@ -12,6 +12,7 @@
 #include "cluster_commands.h"
 #include "emulation_flags.h"
 #include "notify.h"
+#include "shoal/base/machine.h"
 #include "shoal/base/malloc_arenas.h"
 #include "shoal/base/notification.h"
 #include "shoal/base/printable.h"
@@ -44,7 +45,7 @@ struct Flags {
   std::string folder = cluster::default_worker_folder().string();
   std::string device = "cpu";
   int threads = 0;
-  int64_t memory_mb = 2048;
+  int64_t memory_mb = 0;  // 0: half of this machine's
   double speed = 1;
   std::string store;
   int64_t quota_mb = 4096;
@@ -136,7 +137,10 @@ Result<cluster::WorkerOptions> options_of(const Flags& flags,
   // Another cluster that this folder joins counts anew.
   const std::filesystem::path folder(flags.folder);
   SHOAL_ASSIGN(options.epochs, cluster::EpochFile::open(folder / ("epoch-" + identity.cluster)));
-  options.weight_bytes = static_cast<size_t>(flags.memory_mb) << 20;
+  const size_t memory = flags.memory_mb > 0 ? static_cast<size_t>(flags.memory_mb) << 20
+                                            : static_cast<size_t>(physical_memory_bytes() / 2);
+  // Weights are kept twice: as they came, and as kernels read them.
+  options.weight_bytes = options.plan_bytes = memory / 2;
   if (flags.store.empty()) return options;
   SHOAL_ASSIGN(options.cache,
                cluster::WeightCache::open(flags.store, static_cast<size_t>(flags.quota_mb) << 20));
@@ -213,8 +217,10 @@ void add_worker(Command& app, Action& action) {
   add_device_to(*command, flags->device, "What computes");
   command->add_option("--threads", flags->threads, "Threads to use; 0: one per core")
       ->check(in_range(0, 1024));
-  command->add_option("--memory", flags->memory_mb, "Megabytes of weights to keep at most")
-      ->check(in_range(1, 1 << 24))
+  command
+      ->add_option("--memory", flags->memory_mb,
+                   "Megabytes for weights and plans at most; 0: half of this machine's")
+      ->check(in_range(0, 1 << 24))
       ->capture_default_str();
   command->add_option("--speed", flags->speed, "Be as slow as this part of one core: 0.25")
       ->check(in_range(0.001, 1.0));

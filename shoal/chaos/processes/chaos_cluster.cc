@@ -81,7 +81,7 @@ Status ChaosCluster::connect() {
 
 Status ChaosCluster::deploy(const ChaosClusterOptions& options) {
   SHOAL_ASSIGN(deployment_, cluster::FailoverDeployment::start(
-                                *coordinator_, {.plan = options.plan,
+                                *coordinator_, {.plan = cluster::one_turn(options.plan),
                                                 .standby = true,
                                                 .retry_interval = std::chrono::milliseconds(50),
                                                 .grace = std::chrono::seconds(2)}));

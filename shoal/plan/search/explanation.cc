@@ -47,6 +47,9 @@ std::string advice_text(const Advice& advice, const std::string& one_worker) {
   switch (advice.use) {
     case Use::kOnlyWorker:
       return "There is one worker.";
+    case Use::kTogether:
+      return "No worker has the memory alone: " + std::to_string(advice.used) + " of the " + all +
+             " workers compute it together.";
     case Use::kNoGain:
       return "More devices do not help: one worker alone " + one_worker + ".";
     case Use::kOne:
