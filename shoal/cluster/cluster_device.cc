@@ -4,6 +4,7 @@
 
 #include "shoal/cluster/failover_deployment.h"
 #include "shoal/cluster/stream_deployment.h"
+#include "shoal/devices/devices.h"
 #include "shoal/plan/search/subset.h"
 
 namespace shoal::cluster {
@@ -60,11 +61,17 @@ class LatencyExecutable final : public ClusterExecutable {
 
   Status deploy(Coordinator& coordinator) override {
     SHOAL_ASSIGN(profile_, options_->profile(asked_));
+    if (options_->verify > 0) {
+      SHOAL_ASSIGN(judge_, make_device("cpu", {.cpu = {.threads = 1}}));
+    }
     SHOAL_ASSIGN(deployment_,
                  FailoverDeployment::start(
                      coordinator, {.plan = [this](const Workers& set) { return plan(set); },
                                    .standby = options_->standby,
-                                   .retry_interval = options_->retry_interval}));
+                                   .retry_interval = options_->retry_interval,
+                                   .verify = options_->verify,
+                                   .judge = judge_.get(),
+                                   .left_out = options_->left_out}));
     describe(deployment_->first().plan());
     return {};
   }
@@ -85,6 +92,7 @@ class LatencyExecutable final : public ClusterExecutable {
     return std::move(plans.front());
   }
 
+  std::unique_ptr<Device> judge_;  // of disputes
   std::unique_ptr<FailoverDeployment> deployment_;
 };
 
@@ -145,6 +153,10 @@ class ClusterDevice : public Device {
   const DeviceInfo& info() const override { return info_; }
 
   Result<std::unique_ptr<Executable>> compile(const Graph& graph) override {
+    if (options_->verify > 0 &&
+        (options_->plan.survive == 0 || options_->objective != Objective::kLatency)) {
+      return invalid("only plans for one answer that survive losses can be verified");
+    }
     const Compiling compiling(*options_);
     return options_->objective == Objective::kLatency ? start<LatencyExecutable>(graph)
                                                       : start<ThroughputExecutable>(graph);

@@ -33,6 +33,10 @@ struct ClusterOptions {
   // how often to look for workers that were lost (zero: never): see FailoverOptions.
   bool standby = false;
   std::chrono::milliseconds retry_interval{0};
+  // For kLatency and plans that survive losses: check one request of so many for lies, and leave
+  // workers out that lie; 0: none. `left_out` is called with the reason, on any thread.
+  uint64_t verify = 0;
+  std::function<void(const Status& why)> left_out = nullptr;
 
   // Gives the speed of the coordinator's workers at a graph, in their order. Called once for a
   // graph.

@@ -68,6 +68,13 @@ Result<std::unique_ptr<RemotePlan>> Coordinator::deploy(EncodedPlanPtr encoded, 
       new RemotePlan(deployer_, runner_, std::move(deployed), std::move(encoded), traced));
 }
 
+void Coordinator::leave_out(int worker, const Status& why) {
+  const WorkerLinkPtr link = links_.link(worker);
+  if (link == nullptr) return;
+  links_.lose(worker, *link, why);
+  link->channel().close();
+}
+
 Status Coordinator::handle(int worker, const net::Frame& frame) {
   message::Message message;
   SHOAL_TRY(parse(frame, message));
@@ -94,6 +101,8 @@ Status Coordinator::handle(int worker, const net::Frame& frame) {
     case message::Message::kCut:
       runner_.take_cut(worker, message.cut());
       return {};
+    case message::Message::kChecked:
+      return runner_.take_report(worker, message.checked());
     case message::Message::kData:
       return runner_.take(worker, message.data(), frame);
     case message::Message::kTraced:

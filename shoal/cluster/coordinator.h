@@ -62,6 +62,13 @@ class Coordinator {
   void keep_awake(std::vector<int> workers, std::chrono::milliseconds interval) {
     runner_.keep_awake(std::move(workers), interval);
   }
+  // Disconnects a worker, which is lost from then on, for this reason.
+  void leave_out(int worker, const Status& why);
+  // Checks one answered request of every `interval` for lies, by plans that are encoded from now on
+  // and survive losses. 0: none. See Checks.
+  void check_every(uint64_t interval) { runner_.check_every(interval); }
+  std::vector<DisputedRequest> take_disputed() { return runner_.take_disputed(); }
+  Checks::Tally checks() const { return runner_.checks_tally(); }
   net::Traffic traffic() const { return links_.traffic(); }  // over all connections to workers
   Tally tally() const { return runner_.tally(); }
 

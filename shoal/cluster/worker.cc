@@ -143,6 +143,11 @@ Status Worker::handle(const ChannelPtr& channel, const net::Frame& frame) {
         worker_plan->forget(message.forget().request());
       return {};
     }
+    case message::Message::kCheck: {
+      const WorkerPlanPtr worker_plan = worker_plans_.find(message.check().plan(), channel);
+      if (worker_plan != nullptr && worker_plan->started()) worker_plan->check(message.check());
+      return {};
+    }
     case message::Message::kRejoin:
       return rejoin(channel, message.rejoin());
     case message::Message::kAwake:
@@ -259,10 +264,10 @@ Status Worker::take_piece(const ChannelPtr& channel, const message::Data& data,
                           const net::Frame& frame) {
   const WorkerPlanPtr worker_plan = worker_plans_.find(data.plan());
   if (worker_plan == nullptr || !worker_plan->started()) return {};
-  hit_fault_point(channel == worker_plan->coordinator() ? FaultPoint::kInputArrives
-                                                        : FaultPoint::kPieceArrives);
-  SHOAL_TRY(worker_plan->take(data, frame));
-  if (channel != worker_plan->coordinator()) {
+  const bool is_input = channel == worker_plan->coordinator();
+  hit_fault_point(is_input ? FaultPoint::kInputArrives : FaultPoint::kPieceArrives);
+  SHOAL_TRY(worker_plan->take(data, frame, is_input ? std::string() : channel->peer().name));
+  if (!is_input) {
     const std::lock_guard lock(mutex_);
     // Remembered so that forget() can say which plans a broken connection concerns.
     channels_[channel].plans.insert(data.plan());

@@ -72,6 +72,19 @@ Status check_code(const Graph& graph, const std::vector<plan::Piece>& inputs, co
   return {};
 }
 
+// The codes that tasks read, each once: tasks of one worker may read the same.
+std::vector<TaskCode> codes_of(const std::vector<WorkerTask>& tasks) {
+  std::vector<TaskCode> codes;
+  for (const WorkerTask& task : tasks) {
+    for (const TaskCode& code : task.codes) {
+      const bool known = std::ranges::any_of(
+          codes, [&](const TaskCode& other) { return other.members == code.members; });
+      if (!known) codes.push_back(code);
+    }
+  }
+  return codes;
+}
+
 size_t count_sends(const message::Assignment& assignment) {
   size_t sends = 0;
   for (const message::Task& task : assignment.tasks()) {
@@ -115,6 +128,7 @@ Status WorkerPlan::start(Programs& programs, const Store& store, Peers& peers) {
     recorder_ =
         std::make_unique<Recorder>(plan_, deployment_->tasks().size(), count_sends(*assignment_));
   }
+  if (assignment_->checked()) witness_ = std::make_unique<Witness>(codes_of(deployment_->tasks()));
   to_coordinator_ = peers.to(coordinator_);
   for (const message::Peer& peer : assignment_->peers()) {
     peers_[peer.worker()] = peers.at(peer.address());
@@ -171,7 +185,8 @@ void WorkerPlan::rejoin(int worker) {
   peer->second->expect();
 }
 
-Status WorkerPlan::take(const message::Data& data, const net::Frame& frame) {
+Status WorkerPlan::take(const message::Data& data, const net::Frame& frame,
+                        const std::string& from) {
   SHOAL_ASSIGN(const plan::Piece piece, decode(data.piece()));
   const std::optional<DType> dtype = deployment_->dtype_of(piece.value);
   if (!dtype || static_cast<uint32_t>(*dtype) != data.dtype()) {
@@ -180,7 +195,31 @@ Status WorkerPlan::take(const message::Data& data, const net::Frame& frame) {
   SHOAL_ASSIGN(const Tensor elements, to_tensor(frame, *dtype, piece.region.shape()));
   // Before put(): a task may run because of this piece, and complete the record, at once.
   if (recorder_ != nullptr) recorder_->received(data.request(), piece);
-  return deployment_->put(data.request(), piece, elements, std::chrono::steady_clock::now());
+  SHOAL_TRY(deployment_->put(data.request(), piece, elements, std::chrono::steady_clock::now()));
+  // What the coordinator sends needs no comparison: it has the request.
+  if (witness_ != nullptr && !from.empty()) {
+    report_disputes(data.request(), witness_->add(data.request(), from, piece, elements));
+  }
+  return {};
+}
+
+void WorkerPlan::check(const message::Check& check) {
+  if (witness_ == nullptr) return;
+  report_disputes(check.request(),
+                  witness_->check(check.request(), {check.pieces(), check.tolerance()}));
+}
+
+// Nothing is reported before all pieces are there.
+void WorkerPlan::report_disputes(uint64_t request,
+                                 const std::optional<std::vector<Dispute>>& disputes) {
+  if (!disputes) return;
+  message::Message message;
+  message.mutable_checked()->set_plan(plan_);
+  message.mutable_checked()->set_request(request);
+  encode(*disputes, *message.mutable_checked());
+  to_coordinator_->post([channel = coordinator_, message] {
+    static_cast<void>(send(*channel, message));  // a coordinator that is gone does not wait
+  });
 }
 
 bool WorkerPlan::compute_one(const FaultHook& reached) {
@@ -211,6 +250,9 @@ Status WorkerPlan::run(const ReadyTask& ready) {
   }
   if (recorder_ != nullptr) record(recorder_->ran(ready.request, begin, end));
   deployment_->finish(ready, outputs, std::chrono::steady_clock::now());
+  for (size_t i = 0; witness_ != nullptr && i < outputs.size(); ++i) {
+    report_disputes(ready.request, witness_->add(ready.request, {}, task.outputs[i], outputs[i]));
+  }
   return {};
 }
 
@@ -251,6 +293,7 @@ void WorkerPlan::record(std::optional<message::Message> ended) {
 void WorkerPlan::forget(uint64_t request) {
   deployment_->cancel(request);
   if (recorder_ != nullptr) recorder_->forget(request);
+  if (witness_ != nullptr) witness_->forget(request);
 }
 
 void WorkerPlan::say_cut_off_from(const std::string& peer) {

@@ -14,12 +14,14 @@
 #include "shoal/cluster/programs.h"
 #include "shoal/cluster/recorder.h"
 #include "shoal/cluster/store.h"
+#include "shoal/cluster/witness.h"
 #include "shoal/net/transport.h"
 
 namespace shoal::cluster {
 
 namespace message {
 class Assignment;
+class Check;
 class Data;
 class Deploy;
 class Task;
@@ -44,8 +46,10 @@ class WorkerPlan : public std::enable_shared_from_this<WorkerPlan> {
   Status start(Programs& programs, const Store& store, Peers& peers);
   bool started() const { return started_.load(std::memory_order_acquire); }
 
-  // Takes a piece from the coordinator or another worker.
-  Status take(const message::Data& data, const net::Frame& frame);
+  // Takes a piece from the worker of this name or, where it is empty, from the coordinator.
+  Status take(const message::Data& data, const net::Frame& frame, const std::string& from);
+  // Compares the pieces of a request when all are there, and reports to the coordinator.
+  void check(const message::Check& check);
 
   // The coordinator does not wait for this request any more.
   void forget(uint64_t request);
@@ -71,6 +75,7 @@ class WorkerPlan : public std::enable_shared_from_this<WorkerPlan> {
   void deliver(uint64_t request, const SendOrder& order, const Tensor& part);
   void fail_to_reach(int peer, uint64_t request, const Status& status);
   void record(std::optional<message::Message> ended);
+  void report_disputes(uint64_t request, const std::optional<std::vector<Dispute>>& disputes);
   void fail(uint64_t request, const Status& status);
   void report(uint64_t request, const Status& status, int unreached);
 
@@ -84,6 +89,7 @@ class WorkerPlan : public std::enable_shared_from_this<WorkerPlan> {
   // The members below do not change after the start.
   std::unique_ptr<Deployment> deployment_;
   std::unique_ptr<Recorder> recorder_;  // where times are wanted
+  std::unique_ptr<Witness> witness_;    // where requests are checked
   std::map<int, std::shared_ptr<PeerConnection>> peers_;
   std::shared_ptr<TaskThread> to_coordinator_;
 };
