@@ -22,6 +22,7 @@
 #include "shoal/cluster/coordinator.h"
 #include "shoal/cluster/failover_policy.h"
 #include "shoal/cluster/strikes.h"
+#include "shoal/device/device.h"
 #include "shoal/plan/search/planner.h"
 
 namespace shoal::cluster {

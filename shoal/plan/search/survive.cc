@@ -4,10 +4,12 @@
 //   - the best plan, repeated r + 1 times, which is also the yardstick for the price;
 //   - the best few plans, coded where that is possible;
 //   - plans for all but the r least able workers, which then compute parities;
-//   - plans by a search that charges r + 1 times for segments that cannot be coded.
+//   - plans by a search that charges r + 1 times for segments that cannot be coded, and more than
+//     that for plans that compute less than they could in the same time.
 #include "shoal/plan/search/survive.h"
 
 #include <algorithm>
+#include <array>
 #include <numeric>
 
 #include "shoal/plan/cost/plan_stats.h"
@@ -18,6 +20,7 @@ namespace shoal::plan {
 namespace {
 
 constexpr size_t kMostBases = 3;  // plans of one kind of search that are protected
+constexpr std::array kRepeatWeights = {1.0, 1.5, 2.5};
 
 double macs_of(const Prediction& made) {
   double macs = 0;
@@ -62,17 +65,33 @@ class Survivors {
     const Prediction repeated = found_[0];
     for (size_t i = 0; i < std::min(all.size(), kMostBases); ++i) SHOAL_TRY(add(all[i], true));
     SHOAL_TRY(add_with_spares(plain));
-    SHOAL_ASSIGN(const auto protectable, find_protectable(graph_, cluster_, options_));
-    for (const Prediction& made : protectable) SHOAL_TRY(add(made, true));
+    for (double weight : kRepeatWeights) {
+      SHOAL_ASSIGN(const auto protectable, find_protectable(graph_, cluster_, options_, weight));
+      for (const Prediction& made : protectable) SHOAL_TRY(add(made, true));
+    }
     std::ranges::stable_sort(found_, {},
                              [](const Prediction& made) { return made.timeline.seconds; });
-    for (Prediction& made : found_) {
-      made.price = made.origin.price = price_of(made, unprotected, repeated);
-    }
+    for (Prediction& made : found_) made.price = price_of(made, unprotected, repeated);
+    put_bounded_first(repeated.timeline.seconds);
+    for (Prediction& made : found_) made.origin.price = made.price;
     return std::move(found_);
   }
 
  private:
+  // Fewer products are worth more than a little time: they are energy, and time for other requests.
+  void put_bounded_first(double repeated_seconds) {
+    const auto bounded = std::ranges::find_if(found_, [&](const Prediction& made) {
+      return made.price.compute <= price_bound(options_.survive);
+    });
+    if (bounded == found_.end()) return;
+    for (Prediction& made : found_) {
+      made.price.bounded_seconds = bounded->timeline.seconds;
+      made.price.bounded_compute = bounded->price.compute;
+    }
+    if (bounded->timeline.seconds > repeated_seconds) return;
+    std::rotate(found_.begin(), bounded, bounded + 1);
+  }
+
   // Plans for all but the least able workers, which are then free for parities.
   Status add_with_spares(PlanOptions plain) {
     std::vector<int> by_ability = Choices(graph_, cluster_, options_.excluded).workers();
