@@ -81,6 +81,7 @@ class Machines {
       std::swap(on_its_way_[static_cast<size_t>(plan::draw(rng, 0, last))], on_its_way_.back());
       const Message message = std::move(on_its_way_.back());
       on_its_way_.pop_back();
+      bytes_ += static_cast<int64_t>(message.elements.bytes().size());
       deliver(message);
     }
     return answer_;
@@ -99,6 +100,7 @@ class Machines {
     return all;
   }
   bool lied() const { return lied_; }
+  int64_t bytes() const { return bytes_; }  // that were delivered
 
  private:
   struct Message {
@@ -162,6 +164,7 @@ class Machines {
   const plan::ScheduledPlan& scheduled_;
   Lie lie_;
   size_t results_ = 0;
+  int64_t bytes_ = 0;
   bool lied_ = false;
   std::map<int, Deployment> deployments_;
   std::map<int, Witness> witnesses_;
@@ -240,6 +243,11 @@ TEST(Verified, OnlyTheLiarIsAccused) {
                             plan::draw(rng, 0, 1) == 1 ? 1.0f : -0.01f};
     Machines machines(drawn->scheduled, lie);
     const auto answer = machines.run(rng, drawn->inputs);
+    int64_t planned = 0;
+    for (const plan::Transfer& transfer : drawn->scheduled.schedule().transfers) {
+      planned += plan::bytes_of(drawn->scheduled.graph(), transfer.piece);
+    }
+    EXPECT_EQ(machines.bytes(), planned) << "bytes predicted are bytes sent";
     const double tolerance = plan::rounding_bound(drawn->scheduled.graph());
     const auto accusations =
         judge(request_of(*drawn, machines.disputes(tolerance)), drawn->names, *device);

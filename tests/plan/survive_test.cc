@@ -176,8 +176,8 @@ TEST(SurvivingPlans, AreFoundByWhatProtectionCosts) {
 Graph narrowing_network() {
   Rng rng(1);
   Graph graph;
-  ValueId x = graph.add_input("x", {DType::kF32, {1, 32, 56, 56}});
-  int64_t channels = 32;
+  ValueId x = graph.add_input("x", {DType::kF32, {1, 64, 56, 56}});
+  int64_t channels = 64;
   for (int64_t stride : {1, 2, 2, 2}) {
     for (int64_t s : {stride, int64_t{1}}) {
       const int64_t to = s == 2 ? 2 * channels : channels;
