@@ -10,6 +10,7 @@
 #include "shoal/cluster/deployment.h"
 #include "shoal/cluster/failover_deployment.h"
 #include "shoal/cluster/judge.h"
+#include "shoal/cluster/verify_race.h"
 #include "shoal/emulate/lying_device.h"
 #include "shoal/plan/coding/protect.h"
 #include "shoal/plan/coding/rounding.h"
@@ -388,6 +389,26 @@ TEST(Verified, AWorkerThatLiesIsLeftOut) {
   EXPECT_NE(checked.said().find("worker worker-3 is left out"), std::string::npos)
       << checked.said();
   for (int i = 0; i < 20; ++i) EXPECT_TRUE(checked.ask());
+}
+
+TEST(Verified, ARaceSaysWhatItCostsAndWhoWasWrong) {
+  const Graph graph = two_layers();
+  const auto judge = make_reference_device();
+  for (uint64_t lies : {0, 5}) {
+    Cluster cluster(4, nullptr, {}, [=](int worker) -> std::unique_ptr<Device> {
+      if (lies == 0 || worker < 3) return make_reference_device();
+      return std::make_unique<Liar>(lies);
+    });
+    const auto made = plan::make_plans(graph, slow_workers(4), {.survive = 1});
+    ASSERT_TRUE(made.ok());
+    const auto result = race_verification(cluster.coordinator(), made->front(), *judge,
+                                          {.every = 2, .seconds = lies == 0 ? 0.0 : 0.5});
+    ASSERT_TRUE(result.ok()) << result.status().message();
+    EXPECT_GE(result->plain.count(), 6u);
+    EXPECT_EQ(result->plain.count(), result->verified.count());
+    for (const auto& [name, times] : result->accused) EXPECT_EQ(name, address_of(3));
+    if (lies == 0) EXPECT_TRUE(result->accused.empty());
+  }
 }
 
 TEST(Verified, HonestWorkersStay) {

@@ -18,6 +18,7 @@
 #include "shoal/emulate/dilation.h"
 #include "straggler_bench.h"
 #include "stream_bench.h"
+#include "verify_bench.h"
 
 namespace shoal::cli {
 namespace {
@@ -131,6 +132,7 @@ Outcome bench_cluster(const ClusterBenchFlags& flags) {
     return {Exit::kUsage, "--balance is for --objective throughput"};
   }
   if (flags.stragglers > 1) return bench_stragglers(flags);
+  if (flags.plan.verify > 0) return bench_verify(flags);
   if (flags.plan.is_stream()) return flags.balance ? bench_balance(flags) : bench_stream(flags);
   auto opened = ClusterAccess::open(flags.plan);
   if (!opened.ok()) return fail(Doing::kConnect, opened.status());
