@@ -40,6 +40,12 @@ Option* PlanFlags::add_cluster_to(Command& command) {
                 "Take the workers over: who used them alone before loses them")
       ->needs(option);
   add_split_to(command, option);
+  command
+      .add_option("--verify", verify,
+                  "With --survive: check one request of so many for wrong results, and leave out "
+                  "workers that give them; 0: none")
+      ->check(in_range(0, 1'000'000'000))
+      ->needs(option);
   return option;
 }
 
@@ -82,6 +88,9 @@ void PlanFlags::add_split_to(Command& command, Option* needs) {
 }
 
 Status PlanFlags::check() const {
+  if (verify > 0 && (survive == 0 || is_stream())) {
+    return invalid("--verify compares what --survive makes redundant, for --objective latency");
+  }
   const bool of_streams = std::ranges::find(kStreamSplits, split) != kStreamSplits.end();
   if (of_streams && !is_stream()) {
     return invalid("--split: " + split + " is for --objective throughput");

@@ -30,6 +30,7 @@ struct PlanFlags {
   WireFlags wire;
   int survive = 0;
   double wait_ms = 0;
+  uint64_t verify = 0;  // one request of so many is checked for lies; 0: none
 
   void add_to(Command& command);
   // --cluster, and how to split on it.

@@ -9,6 +9,9 @@ namespace shoal {
 Result<std::unique_ptr<Device>> open_cluster(const OpenClusterOptions& options) {
   using namespace cluster;
   if (options.survive < 0 || options.survive > 2) return invalid("0 to 2 losses can be survived");
+  if (options.verify > 0 && (options.survive == 0 || options.throughput)) {
+    return invalid("to verify answers takes `survive`, and no `throughput`");
+  }
   const ClusterFolder folder(options.folder.empty() ? default_cluster_folder() : options.folder);
   ConnectionOptions connecting{.cache = cache_folder(), .left_out = options.left_out};
   if (options.exclusive) {
@@ -24,6 +27,8 @@ Result<std::unique_ptr<Device>> open_cluster(const OpenClusterOptions& options) 
   how.timeout = options.timeout;
   how.standby = true;
   how.load_interval = std::chrono::seconds(5);
+  how.verify = options.verify;
+  how.left_out = options.left_out;
   return make_cluster_device(std::move(connection), std::move(how));
 }
 
@@ -35,6 +40,7 @@ void register_cluster_device() {
                      return open_cluster({.folder = folder,
                                           .throughput = options.throughput,
                                           .survive = options.survive,
+                                          .verify = options.verify,
                                           .timeout = options.timeout});
                    }});
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "shoal/cluster/failover_deployment.h"
+#include "shoal/devices/devices.h"
 #include "shoal/plan/search/subset.h"
 #include "shoal/plan/stream/stream.h"
 
@@ -84,6 +85,9 @@ class ClusterExecutable final : public Executable {
 
   Status deploy(Coordinator& coordinator) {
     const bool is_stream = options_->objective == Objective::kThroughput;
+    if (options_->verify > 0) {
+      SHOAL_ASSIGN(judge_, make_device("cpu", {.cpu = {.threads = 1}}));
+    }
     SHOAL_ASSIGN(
         deployment_,
         FailoverDeployment::start(
@@ -92,7 +96,10 @@ class ClusterExecutable final : public Executable {
              .standby = options_->standby && !is_stream,
              .retry_interval = options_->retry_interval,
              .grace = options_->grace,
-             .is_outdated = [this, &coordinator] { return speeds_.have_changed(coordinator); }}));
+             .is_outdated = [this, &coordinator] { return speeds_.have_changed(coordinator); },
+             .verify = options_->verify,
+             .judge = judge_.get(),
+             .left_out = options_->left_out}));
     describe(deployment_->first().front().plan());
     return {};
   }
@@ -143,6 +150,7 @@ class ClusterExecutable final : public Executable {
   const Graph asked_;
   KnownSpeeds speeds_;  // used by the deployment's thread
   std::vector<KernelInfo> kernels_;
+  std::unique_ptr<Device> judge_;                   // of disputes
   std::unique_ptr<FailoverDeployment> deployment_;  // first to go: it uses the rest
 };
 
@@ -172,6 +180,10 @@ class ClusterDevice : public Device {
   const DeviceInfo& info() const override { return info_; }
 
   Result<std::unique_ptr<Executable>> compile(const Graph& graph) override {
+    if (options_->verify > 0 &&
+        (options_->plan.survive == 0 || options_->objective != Objective::kLatency)) {
+      return invalid("only plans for one answer that survive losses can be verified");
+    }
     const Compiling compiling(*options_);
     // The executable copies the graph: failover plans from it long after compile() has returned.
     auto executable = std::make_unique<ClusterExecutable>(options_, graph);

@@ -42,6 +42,10 @@ struct ClusterOptions {
   // lasts: see LoadPolicy.
   std::chrono::milliseconds load_interval{0};
   LoadPolicyOptions load = {};
+  // For kLatency and plans that survive losses: check one request of so many for lies, and leave
+  // workers out that lie; 0: none. `left_out` is called with the reason, on any thread.
+  uint64_t verify = 0;
+  std::function<void(const Status& why)> left_out = nullptr;
 
   // Gives the speed of these workers of the coordinator at a graph, by their numbers; others are
   // not present in it. Called once for a graph and a worker, one call at a time, on any thread.

@@ -115,6 +115,13 @@ void Coordinator::take_state(int worker, const message::State& state) {
                                               .others = others}));
 }
 
+void Coordinator::leave_out(int worker, const Status& why) {
+  const WorkerLinkPtr link = links_.link(worker);
+  if (link == nullptr) return;
+  links_.lose(worker, *link, why);
+  link->channel().close();
+}
+
 // Only pieces of answers have payloads, and the plan says how long they are.
 Result<net::Buffer> Coordinator::place(int worker, net::Bytes control, size_t bytes) {
   message::Message message;
@@ -162,6 +169,8 @@ Status Coordinator::handle(int worker, net::Role role, const net::Frame& frame) 
     case message::Message::kCut:
       runner_.take_cut(worker, message.cut());
       return {};
+    case message::Message::kChecked:
+      return runner_.take_report(worker, message.checked());
     case message::Message::kData:
       return runner_.take(worker, message.data(), frame);
     case message::Message::kDenyList:

@@ -63,7 +63,8 @@ class Coordinator {
   Workers present() const;                                 // the others
   // Connects to a worker that is lost, or to all of them. They have no plans then.
   Status revive(int worker) { return links_.revive(worker); }
-  size_t revive_lost() { return links_.revive_lost(); }  // how many are back
+  // Those of `except` are not looked for. Returns how many are back.
+  size_t revive_lost(const Workers& except = {}) { return links_.revive_lost(except); }
   // Asks all workers how busy their machines are. What they answer is in workers() soon after.
   void ask_for_load() const;
   // Registers `watcher` under the key `who`. It is invoked when a worker or a plan is lost. nullptr
@@ -76,6 +77,13 @@ class Coordinator {
   void keep_awake(std::vector<int> workers, std::chrono::milliseconds interval) {
     runner_.keep_awake(std::move(workers), interval);
   }
+  // Disconnects a worker, which is lost from then on, for this reason.
+  void leave_out(int worker, const Status& why);
+  // Checks one answered request of every `interval` for lies, by plans that are encoded from now on
+  // and survive losses. 0: none. See Checks.
+  void check_every(uint64_t interval) { runner_.check_every(interval); }
+  std::vector<DisputedRequest> take_disputed() { return runner_.take_disputed(); }
+  Checks::Tally checks() const { return runner_.checks_tally(); }
   net::Traffic traffic() const { return links_.traffic(); }  // over all connections to workers
   Tally tally() const { return runner_.tally(); }
 

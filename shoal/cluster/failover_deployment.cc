@@ -1,10 +1,11 @@
 // The control loop of failover. The keeper thread wakes up on a loss, on the second request and at
 // every retry interval, and brings the deployed plans to the state that FailoverPolicy asks for:
 //
-//   1. reconnect to lost workers;
-//   2. give plans back to workers that returned;
-//   3. deploy what is missing: first for the present workers, then for each further loss;
-//   4. retire plans that others have replaced, once no request uses them.
+//   1. judge disputes about checked requests, and leave out workers that lie;
+//   2. reconnect to lost workers;
+//   3. give plans back to workers that returned;
+//   4. deploy what is missing: first for the present workers, then for each further loss;
+//   5. retire plans that others have replaced, once no request uses them.
 //
 // A loss in the middle starts the loop again. Requests never wait for it unless no deployed plan
 // can answer; in that case Requests holds them until the next offer.
@@ -17,6 +18,7 @@
 #include <algorithm>
 
 #include "shoal/base/background_thread.h"
+#include "shoal/cluster/judge.h"
 
 namespace shoal::cluster {
 namespace {
@@ -51,7 +53,11 @@ FailoverDeployment::FailoverDeployment(Coordinator& coordinator, FailoverOptions
     : coordinator_(coordinator),
       options_(std::move(options)),
       policy_(options_.standby),
-      is_whole_([this](uint64_t round) { return rounds_.at(round).is_whole(); }) {}
+      strikes_(1),
+      is_whole_([this](uint64_t round) { return rounds_.at(round).is_whole(); }) {
+  SHOAL_CHECK(options_.verify == 0 || options_.judge != nullptr);
+  if (options_.verify > 0) coordinator.check_every(options_.verify);
+}
 
 Result<std::unique_ptr<FailoverDeployment>> FailoverDeployment::start(Coordinator& coordinator,
                                                                       FailoverOptions options) {
@@ -60,6 +66,7 @@ Result<std::unique_ptr<FailoverDeployment>> FailoverDeployment::start(Coordinato
   const Workers present = coordinator.present();
   SHOAL_ASSIGN(const Made* first, failover->plans_for(present));
   failover->first_ = first->turns;
+  failover->strikes_ = Strikes(std::max(1, first->turns.front().plan().survives));
   SHOAL_TRY(failover->deploy_for(present));
   coordinator.watch(failover.get(), [self = failover.get()] { self->wake(); });
   failover->keeper_ = std::thread([self = failover.get()] { self->keep(); });
@@ -138,6 +145,7 @@ void FailoverDeployment::keep() {
     if (over_) return;
     news_ = false;
     lock.unlock();
+    judge_disputes();
     look_around();
     const Mended mended = mend();
     lock.lock();
@@ -151,7 +159,7 @@ void FailoverDeployment::keep() {
 // Looks for lost workers, and for reasons to make plans again.
 void FailoverDeployment::look_around() {
   // Sets of workers that had no plan are tried again when the cluster has changed.
-  if (options_.retry_interval.count() > 0 && coordinator_.revive_lost() > 0) policy_.forgive();
+  if (options_.retry_interval.count() > 0 && coordinator_.revive_lost(left_out()) > 0) policy_.forgive();
   const bool is_outdated = options_.is_outdated && options_.is_outdated();
   {
     const std::lock_guard lock(mutex_);
@@ -160,6 +168,45 @@ void FailoverDeployment::look_around() {
   plans_.clear();
   policy_.outdate();
   policy_.forgive();
+}
+
+void FailoverDeployment::judge_disputes() {
+  if (options_.verify == 0) return;
+  std::vector<std::string> names;
+  for (const WorkerInfo& info : coordinator_.workers()) names.push_back(info.name);
+  for (const DisputedRequest& request : coordinator_.take_disputed()) {
+    Result<std::vector<Accusation>> accusations = std::vector<Accusation>();
+    run_at_low_priority([&] { accusations = judge(request, names, *options_.judge); });
+    // What cannot be computed here cannot be judged; the next dispute may be.
+    if (accusations.ok()) strikes_.add(*accusations);
+  }
+  leave_out(strikes_.left_out());
+}
+
+// A worker that was left out on the word of one that turned out to lie is looked for again.
+void FailoverDeployment::leave_out(const Workers& liars) {
+  const Workers before = left_out();
+  {
+    const std::lock_guard lock(mutex_);
+    left_out_ = liars;
+  }
+  for (int worker : liars) {
+    if (before.contains(worker)) continue;
+    const std::string name = coordinator_.workers()[static_cast<size_t>(worker)].name;
+    const int strikes = strikes_.strikes_of(worker);
+    const Status why(Code::kUnavailable,
+                     "worker " + name + " is left out: " +
+                         (strikes > 0 ? "what it computed was wrong in " + std::to_string(strikes) +
+                                            " checked requests"
+                                      : "it accuses others of errors that nobody else sees"));
+    coordinator_.leave_out(worker, why);
+    if (options_.left_out) options_.left_out(why);
+  }
+}
+
+Workers FailoverDeployment::left_out() const {
+  const std::lock_guard lock(mutex_);
+  return left_out_;
 }
 
 // Makes the plans that are missing. A loss in between makes it begin again.
@@ -212,7 +259,10 @@ bool FailoverDeployment::is_expected_back(const Workers& present) {
   // The grace period begins again with each loss, not with each return.
   if (!std::ranges::includes(present, latest_)) lost_at_ = now;
   latest_ = present;
-  const bool all = present.size() == coordinator_.worker_count();
+  // Workers that were left out are not expected.
+  Workers here = left_out();
+  here.insert(present.begin(), present.end());
+  const bool all = here.size() == coordinator_.worker_count();
   return !all && options_.retry_interval.count() > 0 && now < lost_at_ + options_.grace;
 }
 

@@ -26,6 +26,8 @@
 
 #include "shoal/cluster/coordinator.h"
 #include "shoal/cluster/failover_policy.h"
+#include "shoal/cluster/strikes.h"
+#include "shoal/device/device.h"
 #include "shoal/plan/search/planner.h"
 
 namespace shoal::cluster {
@@ -42,6 +44,13 @@ struct FailoverOptions {
   bool standby = false;
   // How often to try to connect to workers that are lost. Zero: never.
   std::chrono::milliseconds retry_interval{0};
+  // Check one answered request of every `verify` for lies; 0: none. Takes plans that survive
+  // losses. `judge` computes what is in dispute, and outlives the deployment. A worker whose pieces
+  // were wrong twice is left out: it counts as lost and is not looked for.
+  uint64_t verify = 0;
+  Device* judge = nullptr;
+  // Called with the reason when a worker is left out, on the deployment's thread.
+  std::function<void(const Status& why)> left_out = nullptr;
   // How long a lost worker is expected back. Until then the plans that it had are kept for it, and
   // none are made for still fewer workers.
   std::chrono::milliseconds grace{0};
@@ -86,6 +95,7 @@ class FailoverDeployment {
   // The plans that requests use first now, and how often that were others than before.
   Turns current() const;
   size_t changes() const;
+  Workers left_out() const;  // because they lied
 
  private:
   struct Made {
@@ -105,6 +115,8 @@ class FailoverDeployment {
   void keep();  // on a thread of its own
   void wake();
   void look_around();
+  void judge_disputes();
+  void leave_out(const Workers& liars);
   enum class Mended : uint8_t { kForNow, kAsCanBe };  // kForNow: a worker is expected back
   Mended mend();
   bool restore(const Workers& present);
@@ -126,6 +138,7 @@ class FailoverDeployment {
   Workers latest_;                                   // present when the thread last looked
   std::chrono::steady_clock::time_point lost_at_{};  // time of the latest loss
   FailoverPolicy policy_;
+  Strikes strikes_;
   const FailoverPolicy::IsWhole is_whole_;
   std::map<uint64_t, Round> rounds_;  // by the number that the policy knows
   std::set<uint64_t> retired_;        // a subset: they end with the last request that uses them
@@ -140,6 +153,7 @@ class FailoverDeployment {
   size_t next_turn_ = 0;
   size_t deployed_ = 0, changes_ = 0;
   bool news_ = false, settled_ = false, over_ = false, outdated_ = false;
+  Workers left_out_;
   std::atomic<int> asked_ = 0;
   std::thread keeper_;
 };

@@ -39,6 +39,7 @@ constexpr Row kForWorkers[] = {
     {Kind::kRejoin, kLeaders},
     {Kind::kForget, kLeaders},
     {Kind::kAwake, kLeaders},
+    {Kind::kCheck, kLeaders},
     {Kind::kRenewed, only(net::Role::kOwner)},
     {Kind::kData, kLeaders | kWorkers},  // and of these, those that the plan names
 };
@@ -50,7 +51,7 @@ constexpr Row kForCoordinators[] = {
     {Kind::kWelcome, kServers}, {Kind::kMissing, kServers}, {Kind::kReady, kServers},
     {Kind::kData, kServers},    {Kind::kTraced, kServers},  {Kind::kFailed, kServers},
     {Kind::kCut, kServers},     {Kind::kDenyList, kServers}, {Kind::kStored, kServers},
-    {Kind::kWorking, kServers}, {Kind::kState, kServers},
+    {Kind::kWorking, kServers}, {Kind::kState, kServers},    {Kind::kChecked, kServers},
 };
 
 Status check(std::span<const Row> table, const message::Message& message, net::Role from,

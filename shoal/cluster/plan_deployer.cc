@@ -55,6 +55,7 @@ Result<EncodedPlanPtr> PlanDeployer::encode(const plan::ScheduledPlan& scheduled
   for (size_t w = 0; w < infos.size(); ++w) {
     message::Assignment assignment;
     SHOAL_TRY(encoder.encode_for(static_cast<int>(w), infos, assignment));
+    assignment.set_checked(runner_.checks() && scheduled.plan().survives > 0);
     encoded->assignments.push_back(assignment.tasks_size() > 0 ? assignment.SerializeAsString()
                                                                : std::string());
   }

@@ -9,6 +9,7 @@
 
 #include "messages.pb.h"
 #include "shoal/cluster/message_io.h"
+#include "shoal/plan/coding/rounding.h"
 #include "shoal/plan/cost/plan_stats.h"
 
 namespace shoal::cluster {
@@ -95,6 +96,7 @@ RequestOutcome RequestRunner::carry_out(uint64_t request, std::span<const Tensor
                                         net::Deadline deadline, bool is_measured) {
   for (;;) {
     RequestStep step = next_step(request, deadline, is_measured);
+    if (step.end && is_checking_) check_if_drawn(step, inputs);
     // Before the next attempt begins: its workers should not compute for the one that is given up.
     if (step.abandon) forget(*step.abandon);
     if (step.begin && !step.end) {
@@ -130,6 +132,43 @@ RequestStep RequestRunner::next_step(uint64_t request, net::Deadline deadline, b
                                 : tally_.failed);
   if (step.end->replayed) ++tally_.replayed;
   return step;
+}
+
+// Decides whether a request that has just ended is checked. If so, its workers go on instead of
+// forgetting it, and compare what they were sent. Only what no worker was lost from is checked: all
+// copies must come.
+void RequestRunner::check_if_drawn(RequestStep& step, std::span<const Tensor> inputs) {
+  std::vector<Attempt> expired;
+  const Attempt& attempt = step.end->attempt;
+  bool is_drawn = false;
+  {
+    const auto now = std::chrono::steady_clock::now();
+    const std::lock_guard lock(mutex_);
+    expired = checks_.expire(now);
+    if (!expired.empty()) tell_watchers();
+    const bool can = step.abandon && step.end->status.ok() && !step.end->replayed &&
+                     requests_.has_plan(attempt.deployed->id) &&
+                     requests_.is_whole(attempt.deployed->id);
+    is_drawn = can && checks_.begin(attempt, inputs, now);
+    if (!can) checks_.drop(attempt.id);
+  }
+  for (const Attempt& one : expired) forget(one);
+  if (!is_drawn) return;
+  step.abandon.reset();
+  ask_to_check(attempt);
+}
+
+void RequestRunner::ask_to_check(const Attempt& attempt) const {
+  const plan::ScheduledPlan& scheduled = attempt.deployed->scheduled;
+  message::Message message;
+  message::Check& check = *message.mutable_check();
+  check.set_plan(attempt.deployed->id);
+  check.set_request(attempt.id);
+  check.set_tolerance(plan::rounding_bound(scheduled.graph()));
+  for (int worker : plan::workers_of(scheduled.plan())) {
+    check.set_pieces(static_cast<uint32_t>(pieces_of(scheduled, worker)));
+    static_cast<void>(links_.send(worker, message));  // a lost worker ends the check
+  }
 }
 
 void RequestRunner::measure(const Attempt& attempt) {
@@ -265,6 +304,22 @@ Tally RequestRunner::tally() const {
   return tally_;
 }
 
+void RequestRunner::check_every(uint64_t interval) {
+  const std::lock_guard lock(mutex_);
+  checks_.set_interval(interval);
+  is_checking_ = interval > 0;
+}
+
+std::vector<DisputedRequest> RequestRunner::take_disputed() {
+  const std::lock_guard lock(mutex_);
+  return checks_.take_disputed();
+}
+
+Checks::Tally RequestRunner::checks_tally() const {
+  const std::lock_guard lock(mutex_);
+  return checks_.tally();
+}
+
 void RequestRunner::add(DeployedPlanPtr deployed) {
   const std::lock_guard lock(mutex_);
   requests_.add(std::move(deployed));
@@ -326,11 +381,14 @@ void RequestRunner::tell_watchers() const {
 Status RequestRunner::take(int worker, const message::Data& data, const net::Frame& frame) {
   if (reached_) reached_(FaultPoint::kAnswerArrives, worker);
   SHOAL_ASSIGN(const plan::Piece piece, decode(data.piece()));
+  const std::string name = is_checking_ ? links_.name(worker) : std::string();
   const Event event(*this);
   // The plan decides the type and shape of a piece, never the message.
-  SHOAL_ASSIGN(const auto type, requests_.expect(worker, data.request(), piece));
+  SHOAL_ASSIGN(auto type, requests_.expect(worker, data.request(), piece));
+  if (!type) type = checks_.expect(worker, data.request(), piece);
   if (!type) return {};  // the request is over
   SHOAL_ASSIGN(const Tensor elements, to_tensor(frame, type->dtype, type->shape));
+  if (checks_.arrive(data.request(), name, piece, elements)) tell_watchers();
   requests_.arrive(data.request(), piece, elements);
   const auto measurement = measurements_.find(data.request());
   if (measurement == measurements_.end()) return {};
@@ -342,7 +400,8 @@ Status RequestRunner::take(int worker, const message::Data& data, const net::Fra
 Status RequestRunner::expect(int worker, const message::Data& data, size_t bytes) {
   SHOAL_ASSIGN(const plan::Piece piece, decode(data.piece()));
   const std::lock_guard lock(mutex_);
-  SHOAL_ASSIGN(const auto type, requests_.expect(worker, data.request(), piece));
+  SHOAL_ASSIGN(auto type, requests_.expect(worker, data.request(), piece));
+  if (!type) type = checks_.expect(worker, data.request(), piece);
   if (!type) return Status(Code::kCancelled, "the request is over");
   if (type->bytes() == bytes) return {};
   return Status(Code::kCorrupt, "a piece has the wrong size");
@@ -381,9 +440,17 @@ void RequestRunner::take_cut(int worker, const message::Cut& cut) {
   tell_watchers();
 }
 
+Status RequestRunner::take_report(int worker, const message::Checked& checked) {
+  SHOAL_ASSIGN(const std::vector<Dispute> disputes, decode(checked));
+  const std::lock_guard lock(mutex_);
+  if (checks_.report(worker, checked.request(), disputes)) tell_watchers();
+  return {};
+}
+
 void RequestRunner::lose(int worker, const Status& why) {
   const Event event(*this);
   gone_.insert(worker);
+  checks_.lose(worker);
   requests_.lose(worker, why);
   for (auto& [attempt, measurement] : measurements_) measurement.excuse(worker);
   tell_watchers();

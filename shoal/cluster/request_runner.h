@@ -2,6 +2,7 @@
 // workers, and measures requests on demand.
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <functional>
 #include <map>
@@ -11,6 +12,7 @@
 #include <stop_token>
 #include <vector>
 
+#include "shoal/cluster/checks.h"
 #include "shoal/cluster/fault_point.h"
 #include "shoal/cluster/measurement.h"
 #include "shoal/cluster/requests.h"
@@ -20,6 +22,7 @@
 namespace shoal::cluster {
 
 namespace message {
+class Checked;
 class Cut;
 class Data;
 class Failed;
@@ -58,6 +61,14 @@ class RequestRunner {
     waker_.watch_over(std::move(workers), interval);
   }
 
+  // Checks one request of every `interval` for lies: see Checks. Plans that are encoded from now on
+  // are kept for it by their workers.
+  void check_every(uint64_t interval);
+  bool checks() const { return is_checking_; }
+  // Checked requests about which workers contradict each other; watchers are told of new ones.
+  std::vector<DisputedRequest> take_disputed();
+  Checks::Tally checks_tally() const;
+
   // The plans that requests may use: see Requests.
   void add(DeployedPlanPtr deployed);
   void remove(uint64_t plan);
@@ -81,6 +92,7 @@ class RequestRunner {
   Status take_times(int worker, const message::Traced& traced);
   void take_failure(int worker, const message::Failed& failed);
   void take_cut(int worker, const message::Cut& cut);
+  Status take_report(int worker, const message::Checked& checked);
   void lose(int worker, const Status& why);  // under the lock of the links, as revive()
   void revive(int worker);
 
@@ -93,6 +105,8 @@ class RequestRunner {
   RequestOutcome carry_out(uint64_t request, std::span<const Tensor> inputs, net::Deadline deadline,
                            bool is_measured);
   RequestStep next_step(uint64_t request, net::Deadline deadline, bool is_measured);
+  void check_if_drawn(RequestStep& step, std::span<const Tensor> inputs);
+  void ask_to_check(const Attempt& attempt) const;
   void measure(const Attempt& attempt);
   void begin(const Attempt& attempt, const std::vector<size_t>& sends,
              std::span<const Tensor> inputs, net::Deadline deadline);
@@ -117,6 +131,8 @@ class RequestRunner {
   Requests requests_;
   std::set<int> gone_;                            // workers
   std::map<uint64_t, Measurement> measurements_;  // by attempt
+  std::atomic<bool> is_checking_ = false;
+  Checks checks_;
   Tally tally_;
   std::map<const void*, std::function<void()>> watchers_;
   Waker waker_;  // first to go: it uses the rest

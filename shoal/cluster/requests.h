@@ -84,6 +84,7 @@ class Requests {
   // Fails requests that wait for an offer, until the next offer.
   void give_up(uint64_t service, const Status& why);
   bool in_use(uint64_t deployed) const;  // an attempt by it is on its way
+  bool has_plan(uint64_t deployed) const { return deployed_plans_.contains(deployed); }
   bool is_whole(uint64_t deployed) const { return missing(deployed).empty(); }
   // The workers of a plan that still have it, and those that do not.
   std::vector<int> having(uint64_t deployed) const;

@@ -299,6 +299,11 @@ Status Worker::handle(const ChannelPtr& channel, const message::Message& message
         worker_plan->forget(message.forget().request());
       return {};
     }
+    case message::Message::kCheck: {
+      const WorkerPlanPtr worker_plan = worker_plans_.find(message.check().plan(), channel);
+      if (worker_plan != nullptr && worker_plan->started()) worker_plan->check(message.check());
+      return {};
+    }
     case message::Message::kRejoin:
       return rejoin(channel, message.rejoin());
     case message::Message::kAwake:
@@ -502,16 +507,16 @@ Status Worker::take_piece(const ChannelPtr& channel, const message::Data& data,
     return Status(Code::kUnavailable, "the plan is not here");
   }
   if (!worker_plan->has_sender(*channel)) return invalid("the plan names no such sender");
-  hit_fault_point(channel == worker_plan->coordinator() ? FaultPoint::kInputArrives
-                                                        : FaultPoint::kPieceArrives);
-  if (channel == worker_plan->coordinator()) {
+  const bool is_input = channel == worker_plan->coordinator();
+  hit_fault_point(is_input ? FaultPoint::kInputArrives : FaultPoint::kPieceArrives);
+  if (is_input) {
     SHOAL_TRY(tell_removed(channel));
   } else {
     const std::lock_guard lock(mutex_);
     // Remembered so that forget() can say which plans a broken connection concerns.
     channels_.at(channel).plans.insert(data.plan());
   }
-  SHOAL_TRY(worker_plan->take(data, frame));
+  SHOAL_TRY(worker_plan->take(data, frame, is_input ? std::string() : channel->peer().name));
   worker_plans_.look();
   return {};
 }

@@ -160,9 +160,10 @@ Status WorkerLinks::revive(int worker) {
   return {};
 }
 
-size_t WorkerLinks::revive_lost() {
+size_t WorkerLinks::revive_lost(const std::set<int>& except) {
   const std::lock_guard alone(reviving_);
-  const std::vector<int> numbers = lost();
+  std::vector<int> numbers = lost();
+  std::erase_if(numbers, [&](int number) { return except.contains(number); });
   std::vector<ListedWorker> workers;
   for (int number : numbers) {
     const WorkerInfo before = info(number);

@@ -7,6 +7,7 @@
 
 #include <functional>
 #include <mutex>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -65,7 +66,7 @@ class WorkerLinks {
   Status revive(int worker);
   // Connects to all that are lost, at the same time; returns how many are back. Calls follow each
   // other: what is woken by one loss does not connect to one worker twice.
-  size_t revive_lost();
+  size_t revive_lost(const std::set<int>& except);
   // Calls `then` if the worker has not been lost since `link` was its link; the worker is not lost
   // while it runs. REQUIRES: `then` does not call the links.
   Status if_still(int worker, const WorkerLinkPtr& link, const std::function<void()>& then) const;

@@ -96,6 +96,19 @@ Status check_code(const Graph& graph, const std::vector<plan::Piece>& inputs, co
   return {};
 }
 
+// The codes that tasks read, each once: tasks of one worker may read the same.
+std::vector<TaskCode> codes_of(const std::vector<WorkerTask>& tasks) {
+  std::vector<TaskCode> codes;
+  for (const WorkerTask& task : tasks) {
+    for (const TaskCode& code : task.codes) {
+      const bool known = std::ranges::any_of(
+          codes, [&](const TaskCode& other) { return other.members == code.members; });
+      if (!known) codes.push_back(code);
+    }
+  }
+  return codes;
+}
+
 size_t count_sends(const message::Assignment& assignment) {
   size_t sends = 0;
   for (const message::Task& task : assignment.tasks()) {
@@ -201,6 +214,7 @@ Status WorkerPlan::compile(const message::Assignment& assignment,
   }
   deployment_ = std::make_unique<Deployment>(
       std::move(tasks), std::chrono::milliseconds(assignment.wait_ms()), resources.request_bytes);
+  if (assignment.checked()) witness_ = std::make_unique<Witness>(codes_of(deployment_->tasks()));
   return {};
 }
 
@@ -223,17 +237,19 @@ void WorkerPlan::rejoin(int worker) {
   peer->second->expect();
 }
 
-Status WorkerPlan::take(const message::Data& data, const net::Frame& frame) {
+Status WorkerPlan::take(const message::Data& data, const net::Frame& frame,
+                        const std::string& from) {
   // A reply to it could not be told from one about the plan.
   if (data.request() == 0) return Status(Code::kCorrupt, "a piece of no request");
-  const Status status = catch_exhaustion([&] { return put(data, frame); });
+  const Status status = catch_exhaustion([&] { return put(data, frame, from); });
   if (status.ok() || status.code() == Code::kCorrupt) return status;
   // To the coordinator, not to the sender: it waits for this request.
   fail(data.request(), status);
   return {};
 }
 
-Status WorkerPlan::put(const message::Data& data, const net::Frame& frame) {
+Status WorkerPlan::put(const message::Data& data, const net::Frame& frame,
+                       const std::string& from) {
   SHOAL_ASSIGN(const plan::Piece piece, decode(data.piece()));
   const std::optional<DType> dtype = deployment_->dtype_of(piece.value);
   if (!dtype || static_cast<uint32_t>(*dtype) != data.dtype()) {
@@ -246,8 +262,34 @@ Status WorkerPlan::put(const message::Data& data, const net::Frame& frame) {
                                       std::chrono::steady_clock::now(), deadline_of(data));
   // Told to the coordinator by the names of plan and request, whoever sent the piece: it alone can
   // do something about it.
-  if (!put.ok()) fail(data.request(), put);
+  if (!put.ok()) {
+    fail(data.request(), put);
+    return {};
+  }
+  // What the coordinator sends needs no comparison: it has the request.
+  if (witness_ != nullptr && !from.empty()) {
+    report_disputes(data.request(), witness_->add(data.request(), from, piece, elements));
+  }
   return {};
+}
+
+void WorkerPlan::check(const message::Check& check) {
+  if (witness_ == nullptr) return;
+  report_disputes(check.request(),
+                  witness_->check(check.request(), {check.pieces(), check.tolerance()}));
+}
+
+// Nothing is reported before all pieces are there.
+void WorkerPlan::report_disputes(uint64_t request,
+                                 const std::optional<std::vector<Dispute>>& disputes) {
+  if (!disputes) return;
+  message::Message message;
+  message.mutable_checked()->set_plan(plan_);
+  message.mutable_checked()->set_request(request);
+  encode(*disputes, *message.mutable_checked());
+  to_coordinator_->post([channel = coordinator_, message] {
+    static_cast<void>(send(*channel, message));  // a coordinator that is gone does not wait
+  });
 }
 
 bool WorkerPlan::compute_one(const FaultHook& reached) {
@@ -279,7 +321,11 @@ Status WorkerPlan::run(const ReadyTask& ready) {
              : crop(whole, plan::relative(order.piece.region, made->region)));
   }
   if (recorder_ != nullptr) record(recorder_->ran(ready.request, begin, end));
-  return deployment_->finish(ready, outputs, std::chrono::steady_clock::now());
+  SHOAL_TRY(deployment_->finish(ready, outputs, std::chrono::steady_clock::now()));
+  for (size_t i = 0; witness_ != nullptr && i < outputs.size(); ++i) {
+    report_disputes(ready.request, witness_->add(ready.request, {}, task.outputs[i], outputs[i]));
+  }
+  return {};
 }
 
 // The job holds a weak reference: sends that still wait when the plan is over are dropped.
@@ -338,6 +384,7 @@ void WorkerPlan::record(std::optional<message::Message> ended) {
 void WorkerPlan::forget(uint64_t request) {
   deployment_->cancel(request);
   if (recorder_ != nullptr) recorder_->forget(request);
+  if (witness_ != nullptr) witness_->forget(request);
 }
 
 void WorkerPlan::say_cut_off_from(const std::string& peer) {

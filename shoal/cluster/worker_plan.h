@@ -15,12 +15,14 @@
 #include "shoal/cluster/programs.h"
 #include "shoal/cluster/recorder.h"
 #include "shoal/cluster/store.h"
+#include "shoal/cluster/witness.h"
 #include "shoal/net/transport.h"
 
 namespace shoal::cluster {
 
 namespace message {
 class Assignment;
+class Check;
 class Data;
 class Deploy;
 }  // namespace message
@@ -60,7 +62,10 @@ class WorkerPlan : public std::enable_shared_from_this<WorkerPlan> {
   bool has_sender(const net::Channel& channel) const;
   // Takes a piece. kCorrupt if it is none that a sender of this plan sends. Any other failure is
   // the request's, and has been reported to the coordinator.
-  Status take(const message::Data& data, const net::Frame& frame);
+  // `from`: the worker that sent it; empty: the coordinator.
+  Status take(const message::Data& data, const net::Frame& frame, const std::string& from);
+  // Compares the pieces of a request when all are there, and reports to the coordinator.
+  void check(const message::Check& check);
 
   // The coordinator does not wait for this request any more.
   void forget(uint64_t request);
@@ -82,13 +87,14 @@ class WorkerPlan : public std::enable_shared_from_this<WorkerPlan> {
   WorkerPlan();
   Status compile(const message::Assignment& assignment, const WorkerResources& resources);
   Status connect(const message::Assignment& assignment, Peers& peers);
-  Status put(const message::Data& data, const net::Frame& frame);
+  Status put(const message::Data& data, const net::Frame& frame, const std::string& from);
   Status run(const ReadyTask& ready);
   void post(const ReadyTask& ready, const SendOrder& order, const Tensor& part);
   void deliver(uint64_t request, const SendOrder& order, const Tensor& part,
                net::Deadline deadline);
   void fail_to_reach(int peer, uint64_t request, const Status& status);
   void record(std::optional<message::Message> ended);
+  void report_disputes(uint64_t request, const std::optional<std::vector<Dispute>>& disputes);
   void report(uint64_t request, const Status& status, int unreached);
 
   uint64_t plan_ = 0;
@@ -103,6 +109,7 @@ class WorkerPlan : public std::enable_shared_from_this<WorkerPlan> {
   // The members below do not change after the start.
   std::unique_ptr<Deployment> deployment_;
   std::unique_ptr<Recorder> recorder_;  // where times are wanted
+  std::unique_ptr<Witness> witness_;    // where requests are checked
   std::map<int, std::shared_ptr<PeerConnection>> peers_;
   std::shared_ptr<TaskThread> to_coordinator_;
 };

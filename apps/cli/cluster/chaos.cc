@@ -32,6 +32,7 @@ Examples:
   shoal chaos --seconds 60 --emulate cluster.toml  the same on emulated devices
   shoal chaos --partitions 20 --at computing       while the worker that is cut off computes
   shoal chaos --workers 3 --survive 0 --stops 5    without protection: requests are replayed
+  shoal chaos --lies 100 --verify 10 --requests 1500   one worker lies: it is found and left out
   shoal chaos --sim --histories 20000 --seed 1     simulated clusters, faults of all kinds
   shoal chaos --overload 10 --clients 200 --seconds 60 --kills 1   ten times as many requests as
                                                    workers can answer, and a kill every second
@@ -47,6 +48,7 @@ struct Flags {
   std::string cluster;  // emulated devices in their place: cluster.toml
   double dilation = 0;  // times as slow as the real ones; 0: as needed
   int survive = 1;
+  uint64_t lies = 0, verify = 0;
   std::string model = "zoo:digits";
   chaos::ChaosRunOptions run;
   chaos::OverloadOptions overload{.times = 0};  // 0: none
@@ -105,7 +107,12 @@ Json to_json(const chaos::ChaosReport& report) {
           {"longest_ms", report.faulty.max()},
           {"recovery_ms_max", report.recovery_ms_max},
           {"return_ms_p50", report.returns.quantile(0.5)},
-          {"return_ms_max", report.returns.max()}};
+          {"return_ms_max", report.returns.max()},
+          {"checked", report.checked},
+          {"disputed", report.disputed},
+          {"left_out", report.left_out},
+          {"requests_until_left_out", report.asked_until_left_out},
+          {"wrong_after", report.wrong_after}};
 }
 
 unsigned long long as_long(uint64_t n) { return n; }
@@ -123,6 +130,14 @@ void print(const chaos::ChaosReport& report) {
   std::printf("faults: %llu; answered meanwhile: %llu, failed %llu, wrong %llu, replayed %llu\n",
               as_long(report.returns.count()), as_long(report.answered), as_long(report.failed),
               as_long(report.wrong), as_long(report.replayed));
+  if (report.checked > 0) {
+    std::printf("checked: %llu requests, %llu of them disputed\n", as_long(report.checked),
+                as_long(report.disputed));
+  }
+  for (const std::string& name : report.left_out) {
+    std::printf("left out: %s, because it lied; found after %llu requests; wrong since: %llu\n",
+                name.c_str(), as_long(report.asked_until_left_out), as_long(report.wrong_after));
+  }
 }
 
 Json to_json(const chaos::OverloadReport& report, const std::map<std::string, uint64_t>& kinds) {
@@ -183,7 +198,10 @@ Result<chaos::ChaosClusterOptions> cluster_options(const Flags& flags, const Gra
                                                    std::atomic<double>& predicted_ms) {
   plan::PlanOptions plan;
   plan.survive = flags.survive;
-  chaos::ChaosClusterOptions options{.program = executable_path(), .seed = flags.run.seed};
+  chaos::ChaosClusterOptions options{.program = executable_path(),
+                                     .seed = flags.run.seed,
+                                     .lies = flags.lies,
+                                     .verify = flags.verify};
   if (flags.cluster.empty()) {
     for (size_t i = 0; i < flags.workers; ++i) {
       options.workers.push_back("worker-" + std::to_string(i));
@@ -230,6 +248,9 @@ Outcome run_on_processes(const Flags& flags) {
   SHOAL_OR_EXIT(const Graph graph, Exit::kModel, passes::optimize(loaded.graph));
   std::atomic<double> predicted_ms = 0;  // of a request without faults, on emulated devices
   SHOAL_OR_EXIT(const auto options, Exit::kUsage, cluster_options(flags, graph, predicted_ms));
+  if (flags.verify > 0 && flags.survive == 0) {
+    return {Exit::kUsage, "--verify compares what --survive makes redundant"};
+  }
   if (flags.survive >= static_cast<int>(options.workers.size())) {
     return {Exit::kUsage, "to survive the loss of " + std::to_string(flags.survive) + " takes " +
                               std::to_string(flags.survive + 1) + " workers"};
@@ -251,7 +272,12 @@ Outcome run_on_processes(const Flags& flags) {
     print(report);
   }
   if (predicted_ms > 0) note_lateness(report, predicted_ms);
-  if (report.wrong > 0) return {Exit::kAccuracy, "answers are wrong"};
+  // Before a liar is found, wrong answers are what it is there for.
+  const uint64_t wrong = flags.lies > 0 && flags.verify > 0 ? report.wrong_after : report.wrong;
+  if (wrong > 0) return {Exit::kAccuracy, "answers are wrong"};
+  if (flags.lies > 0 && flags.verify > 0 && report.left_out.empty()) {
+    return {Exit::kAccuracy, "the worker that lies was not found"};
+  }
   if (report.failed > 0) return {Exit::kNetwork, report.first_failure};
   return {};
 }
@@ -304,7 +330,16 @@ void add_flags(Command& command, Flags& flags) {
   command.add_option("--survive", flags.survive, "Losses at once that plans are made for")
       ->check(in_range(0, 2))
       ->capture_default_str();
+  command
+      .add_option("--verify", flags.verify,
+                  "Check one request of so many for lies, and leave liars out; 0: none")
+      ->check(in_range(0, 1'000'000'000));
   add_counts(command, flags.run.faults);
+  command
+      .add_option("--lies", flags.lies,
+                  "The last worker flips a bit of every so-many-th of its results; 0: of none")
+      ->check(in_range(0, 1'000'000'000))
+      ->group("Faults");
   command.add_option("--at", flags.run.where, "Where in a request, or in the return of a worker")
       ->check(one_of(places()))
       ->capture_default_str();

@@ -22,6 +22,7 @@
 #include "shoal/plan/search/subset.h"
 #include "straggler_bench.h"
 #include "stream_bench.h"
+#include "verify_bench.h"
 
 namespace shoal::cli {
 namespace {
@@ -193,6 +194,7 @@ Outcome bench_cluster(const ClusterBenchFlags& flags) {
   }
   if (!flags.deployed.empty()) return bench_deployment(flags);
   if (flags.stragglers > 1) return bench_stragglers(flags);
+  if (flags.plan.verify > 0) return bench_verify(flags);
   if (flags.plan.is_stream()) return flags.balance ? bench_balance(flags) : bench_stream(flags);
   auto opened = ClusterAccess::open(flags.plan);
   if (!opened.ok()) return fail(Doing::kConnect, opened.status());

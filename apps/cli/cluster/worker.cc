@@ -18,6 +18,7 @@
 #include "shoal/base/printable.h"
 #include "shoal/cluster/folder.h"
 #include "shoal/devices/devices.h"
+#include "shoal/emulate/lying_device.h"
 #include "shoal/net/address.h"
 #include "shoal/net/discovery/discovery.h"
 #include "shoal/net/enrol/enrolment.h"
@@ -181,6 +182,10 @@ Outcome serve(const Flags& flags) {
     SHOAL_OR_EXIT(emulate::DevicePace pace, Exit::kUsage, emulation.pace_of(name));
     paced = emulate::make_paced_device(*device, std::move(pace));
   }
+  std::unique_ptr<Device> lying;
+  if (const uint64_t every = emulation.lies_of(name); every > 0) {
+    lying = emulate::make_lying_device(paced ? *paced : *device, every);
+  }
   SHOAL_OR_EXIT(const auto transport, Exit::kUsage, emulation.transport(identity, name, tls));
   SHOAL_OR_EXIT(auto listener, Exit::kNetwork, transport->listen(flags.listen));
   const std::string address = listener->address();
@@ -189,7 +194,8 @@ Outcome serve(const Flags& flags) {
   if (fault_hook) {
     options.reached = [fault_hook](cluster::FaultPoint at) { fault_hook(static_cast<int>(at)); };
   }
-  cluster::Worker worker(std::move(options), paced ? *paced : *device, *transport);
+  Device& used = lying ? *lying : paced ? *paced : *device;
+  cluster::Worker worker(std::move(options), used, *transport);
   worker.serve(std::move(listener));
   const auto announcement = announce_if_wanted(flags, name, address);
   const auto renewal = renew_in_time(flags, tls.membership);

@@ -27,6 +27,8 @@ struct ChaosClusterOptions {
   plan::ClusterProfile emulated = {};
   std::filesystem::path cluster_file = {};
   double dilation = 1;
+  uint64_t lies = 0;    // not 0: the last worker flips a bit of every n-th of its results
+  uint64_t verify = 0;  // as FailoverOptions::verify
 };
 
 // Not thread-safe, except that requests may be sent while faults are done on another thread: by
@@ -34,7 +36,7 @@ struct ChaosClusterOptions {
 class ChaosCluster {
  public:
   // Starts the workers, deploys the model, and has `device` compute the right answers.
-  // REQUIRES: the calling thread outlives the cluster (base/process.h).
+  // REQUIRES: the device and the calling thread outlive the cluster (base/process.h).
   static Result<std::unique_ptr<ChaosCluster>> open(const Graph& graph, Device& device,
                                                     const ChaosClusterOptions& options);
 
@@ -59,11 +61,13 @@ class ChaosCluster {
   const std::vector<std::string>& names() const { return names_; }  // of workers
   std::vector<bool> present() const;                                // by worker
   cluster::Tally tally() const { return coordinator_->tally(); }
+  cluster::Checks::Tally checks() const { return coordinator_->checks(); }
+  std::vector<std::string> left_out() const;  // names of workers
   // Waits until all workers are there and all plans are deployed that should be; for a while only.
   void settle();
 
  private:
-  ChaosCluster(const ChaosClusterOptions& options, TemporaryFolder folder);
+  ChaosCluster(const ChaosClusterOptions& options, Device& device, TemporaryFolder folder);
   Status start(const ChaosClusterOptions& options);
   Status connect_and_deploy(const ChaosClusterOptions& options);
   Status connect();
@@ -79,6 +83,7 @@ class ChaosCluster {
   std::optional<cluster::LocalWorkers> workers_;
   std::optional<EquivalenceCheck> check_;
   std::unique_ptr<net::Transport> transport_;
+  Device& device_;
   std::unique_ptr<cluster::Coordinator> coordinator_;
   std::unique_ptr<cluster::FailoverDeployment> deployment_;
 };

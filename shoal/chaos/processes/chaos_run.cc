@@ -58,6 +58,9 @@ class ChaosRun {
     report_.at_points = at_points_;
     report_.replayed = after.replayed - before.replayed;
     report_.resent_to_dead = after.resent_to_dead - before.resent_to_dead;
+    report_.checked = cluster_.checks().checked;
+    report_.disputed = cluster_.checks().disputed;
+    report_.left_out = cluster_.left_out();
     return std::move(report_);
   }
 
@@ -75,6 +78,7 @@ class ChaosRun {
       std::this_thread::sleep_until(next);
       const ChaosCluster::Reply reply = cluster_.ask();
       took.add(reply.ms);
+      note_liars();
       count_in(reply, is_calm);
       watch_({report_, ms_since(begin_) / 1e3, faults_, latest_, victim_, cluster_.names(),
               cluster_.present()});
@@ -85,13 +89,23 @@ class ChaosRun {
   void count_in(const ChaosCluster::Reply& reply, bool is_calm) {
     if (!is_calm) ++report_.requests;
     if (!reply.status.ok()) return note_failure(reply.status);
-    if (!reply.is_right) ++report_.wrong;
+    if (!reply.is_right) {
+      ++report_.wrong;
+      if (!report_.left_out.empty()) ++report_.wrong_after;
+    }
     if (is_calm) return;
     ++report_.answered;
     if (const int64_t at = fault_at_.exchange(0); at != 0) {
       const double since = ms_since(Clock::time_point(Clock::duration(at)));
       report_.recovery_ms_max = std::max(report_.recovery_ms_max, since / cluster_.dilation());
     }
+  }
+
+  void note_liars() {
+    ++asked_;
+    if (!report_.left_out.empty()) return;
+    report_.left_out = cluster_.left_out();
+    if (!report_.left_out.empty()) report_.asked_until_left_out = asked_;
   }
 
   void note_failure(const Status& status) {
@@ -145,6 +159,7 @@ class ChaosRun {
   double took_ms_ = 0;                 // of the thread's, until returned_ is ready
   uint64_t at_points_ = 0;             // likewise
   uint64_t faults_ = 0;
+  uint64_t asked_ = 0;
   std::string latest_;
   int victim_ = -1;
   std::future<Status> returned_;

@@ -31,6 +31,10 @@ struct ChaosReport {
   uint64_t at_points = 0;                 // faults that met a worker at a point of a request
   std::map<std::string, uint64_t> kinds;  // how many faults there were, by name_of(Fault)
   std::string first_failure;
+  std::vector<std::string> left_out = {};  // workers that lied
+  uint64_t asked_until_left_out = 0;       // requests before the first of them was
+  uint64_t wrong_after = 0;                // of `wrong`: after that
+  uint64_t checked = 0, disputed = 0;      // requests that were compared
 };
 
 // How far a run is.

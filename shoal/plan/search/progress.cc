@@ -37,7 +37,7 @@ std::optional<Progress> Progress::after(const Candidate& candidate, size_t end_n
     }
     machine.free = begin + candidate.seconds[t];
     for (const Piece& piece : task.outputs) {
-      made.push_back({piece.value, task.worker, piece.region, machine.free});
+      made.push_back({piece.value, task.worker, piece.region, machine.free, candidate.copies});
     }
   }
   // Values that no later node reads must not delay seconds(), by which ways are compared.
@@ -82,7 +82,8 @@ double Progress::fetch(int to, const Piece& piece) {
     if (count == 0) continue;
     end = std::max(end, holding.machine == to
                             ? holding.ready
-                            : send(holding, to, static_cast<double>(count * element)));
+                            : send(holding, to,
+                                   static_cast<double>(count * element) * holding.copies));
   }
   return end;
 }
