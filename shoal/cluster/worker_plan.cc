@@ -244,7 +244,17 @@ Status WorkerPlan::put(const message::Data& data, const net::Frame& frame) {
   return deployment_->put(data.request(), piece, elements, std::chrono::steady_clock::now());
 }
 
+// A second barrier, for the little memory that taking a task and reporting its failure need.
 bool WorkerPlan::compute_one(const FaultHook& reached) {
+  bool computed = false;
+  static_cast<void>(catch_exhaustion([&] {
+    computed = compute_next(reached);
+    return Status();
+  }));
+  return computed;
+}
+
+bool WorkerPlan::compute_next(const FaultHook& reached) {
   const std::optional<ReadyTask> task = deployment_->take(std::chrono::steady_clock::now());
   if (!task) return false;
   if (reached) reached(FaultPoint::kComputing);
@@ -281,11 +291,10 @@ void WorkerPlan::post(uint64_t request, const SendOrder& order, Tensor part) {
   auto job = [self = weak_from_this(), request, &order, part = std::move(part)] {
     const auto worker_plan = self.lock();
     if (worker_plan == nullptr) return;
-    const Status status = catch_exhaustion([&] {
+    static_cast<void>(catch_exhaustion([&] {
       worker_plan->deliver(request, order, part);
       return Status();
-    });
-    if (!status.ok()) worker_plan->fail(request, status);
+    }));
   };
   if (order.to == plan::kCoordinator) return to_coordinator_->post(std::move(job));
   peers_.at(order.to)->post(std::move(job));
@@ -297,8 +306,10 @@ void WorkerPlan::deliver(uint64_t request, const SendOrder& order, const Tensor&
   const auto send = [&](net::Channel& channel) {
     return send_piece(channel, plan_, request, order.piece, part);
   };
-  const Status sent =
-      order.to == plan::kCoordinator ? send(*coordinator_) : peers_.at(order.to)->send(plan_, send);
+  const Status sent = catch_exhaustion([&] {
+    return order.to == plan::kCoordinator ? send(*coordinator_)
+                                          : peers_.at(order.to)->send(plan_, send);
+  });
   if (!sent.ok()) fail_to_reach(order.to, request, sent);
 }
 
