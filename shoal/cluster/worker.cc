@@ -400,8 +400,11 @@ Status Worker::start(const ChannelPtr& channel, uint64_t plan) {
   const WorkerPlanPtr worker_plan = worker_plans_.find(plan, channel);
   if (worker_plan == nullptr) return invalid("there is no such plan to start");
   const Status started = worker_plan->start({programs_, store_, peers_, options_.weight_bytes});
-  // Released meanwhile: connections that it has made are nobody's.
-  if (worker_plans_.find(plan, channel) != worker_plan) peers_.release(plan);
+  if (worker_plans_.find(plan, channel) != worker_plan) {
+    // Released meanwhile. Nobody waits for this, and another plan may have the number by now.
+    peers_.release(plan);
+    return {};
+  }
   SHOAL_TRY(started);
   message::Message reply;
   reply.mutable_ready()->set_plan(plan);

@@ -108,9 +108,14 @@ void Member::say_something(FuzzBytes& input) {
   input.damage(control);
   input.damage(payload);
   const net::Bytes bytes = bytes_of(payload);
-  const Status sent = channel_->send(
-      {bytes_of(control), std::span(&bytes, payload.empty() ? 0 : 1), false}, net::after(20s));
+  Status sent;
+  for (int times = input.one_in(8) ? 2 : 1; times > 0; --times) {
+    sent = channel_->send({bytes_of(control), std::span(&bytes, payload.empty() ? 0 : 1), false},
+                          net::after(20s));
+  }
   if (sent.code() == Code::kDeadline) fail("the worker does not read");
+  // Pieces can follow when the plan has been started.
+  if (message.has_start() && !input.one_in(4)) static_cast<void>(channel_->receive(net::after(1s)));
   // What it answers is read, so that it does not wait for this member.
   while (channel_->receive(net::Deadline::min()).ok()) {
   }
