@@ -101,7 +101,10 @@ void Worker::listen(const ChannelPtr& channel) {
     return Status();
   }));
   channel->close();
-  forget(channel);
+  static_cast<void>(catch_exhaustion([&] {
+    forget(channel);
+    return Status();
+  }));
 }
 
 void Worker::read(const ChannelPtr& channel, ByteBudget& budget) {
@@ -238,8 +241,11 @@ Status Worker::run_errand(const ChannelPtr& channel, Subject subject,
   const std::shared_ptr<Errand> errand = begin_errand(channel);
   if (errand == nullptr) return Status(Code::kExhausted, "too much is asked for at once");
   const bool runs = threads_.run([channel, subject, what = std::move(what), errand] {
-    const Status status = catch_exhaustion(what);
-    if (!status.ok()) report_to(channel, subject, status);
+    static_cast<void>(catch_exhaustion([&] {
+      const Status status = catch_exhaustion(what);
+      if (!status.ok()) report_to(channel, subject, status);
+      return Status();
+    }));
   });
   return runs ? Status() : Status(Code::kExhausted, "no thread is to be had");
 }
