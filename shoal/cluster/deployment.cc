@@ -255,16 +255,16 @@ std::optional<ReadyTask> Deployment::take(Time now) {
     });
     if (it == requests_.end()) return std::nullopt;
     Request& request = it->second;
+    // A default Filling misses nothing: pieces that come from now on are dropped. Made before
+    // anything changes, because memory may be short.
+    const Inputs& here = request.tasks[request.next];
+    inputs.inputs.resize(here.inputs.size());
+    for (const auto& members : here.codes) inputs.codes.emplace_back(members.size());
+    std::swap(inputs, request.tasks[request.next]);
+    let_go(inputs);
     request.running = true;
     request.decodable.reset();
     ready = {it->first, request.next, {}, request.deadline};
-    // A default Filling misses nothing: pieces that come from now on are dropped.
-    inputs = std::exchange(request.tasks[request.next], {});
-    let_go(inputs);
-    request.tasks[request.next].inputs.resize(inputs.inputs.size());
-    for (const auto& members : inputs.codes) {
-      request.tasks[request.next].codes.emplace_back(members.size());
-    }
   }
   ready.status = catch_exhaustion([&] {
     decode(ready, inputs);

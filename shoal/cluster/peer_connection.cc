@@ -111,11 +111,12 @@ void PeerConnection::watch(const ChannelPtr& channel) {
   const net::Place no_payload = [](net::Bytes, size_t) -> Result<net::Buffer> {
     return Status(Code::kCorrupt, "a payload that was not asked for");
   };
-  for (;;) {
-    const auto frame = channel->receive(net::Deadline::max(), no_payload);
-    if (!frame.ok()) break;
-    hear(channel, *frame);
-  }
+  static_cast<void>(catch_exhaustion([&]() -> Status {
+    for (;;) {
+      SHOAL_ASSIGN(const net::Frame frame, channel->receive(net::Deadline::max(), no_payload));
+      hear(channel, frame);
+    }
+  }));
   lose(channel, std::nullopt);
 }
 

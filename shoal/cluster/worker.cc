@@ -112,7 +112,10 @@ void Worker::listen(const ChannelPtr& channel) {
     return Status();
   }));
   channel->close();
-  forget(channel);
+  static_cast<void>(catch_exhaustion([&] {
+    forget(channel);
+    return Status();
+  }));
 }
 
 void Worker::read(const ChannelPtr& channel, ByteBudget& budget) {
@@ -250,8 +253,11 @@ Status Worker::run_errand(const ChannelPtr& channel, Subject subject,
   const std::shared_ptr<Errand> errand = begin_errand(channel);
   if (errand == nullptr) return Status(Code::kExhausted, "too much is asked for at once");
   const bool runs = threads_.run([channel, subject, what = std::move(what), errand] {
-    const Status status = catch_exhaustion(what);
-    if (!status.ok()) report_to(channel, subject, status);
+    static_cast<void>(catch_exhaustion([&] {
+      const Status status = catch_exhaustion(what);
+      if (!status.ok()) report_to(channel, subject, status);
+      return Status();
+    }));
   });
   return runs ? Status() : Status(Code::kExhausted, "no thread is to be had");
 }
@@ -447,8 +453,11 @@ Status Worker::start(const ChannelPtr& channel, uint64_t plan) {
   }
   const Status started = worker_plan->start(
       {programs_, store_, peers_, options_.weight_bytes, [&] { signs.step(); }});
-  // Released meanwhile: connections that it has made are nobody's.
-  if (worker_plans_.find(plan, channel) != worker_plan) peers_.release(plan);
+  if (worker_plans_.find(plan, channel) != worker_plan) {
+    // Released meanwhile. Nobody waits for this, and another plan may have the number by now.
+    peers_.release(plan);
+    return {};
+  }
   SHOAL_TRY(started);
   message::Message reply;
   reply.mutable_ready()->set_plan(plan);

@@ -69,11 +69,11 @@ void WorkerLinks::read(int worker, WorkerLink& link) {
   };
   const net::Role role = link.channel().peer().role;
   for (;;) {
-    const Result<net::Frame> frame = link.channel().receive(net::Deadline::max(), place);
-    // Inside the barrier: what a worker says must not end the coordinator either.
-    const Status status =
-        frame.ok() ? catch_exhaustion([&] { return events_.received(worker, role, *frame); })
-                   : frame.status();
+    // What a worker says must not end the coordinator either.
+    const Status status = catch_exhaustion([&]() -> Status {
+      SHOAL_ASSIGN(const net::Frame frame, link.channel().receive(net::Deadline::max(), place));
+      return events_.received(worker, role, frame);
+    });
     if (status.ok() || status.code() == Code::kCancelled) continue;
     lose(worker, link, status.at("worker " + name(worker)));
     link.channel().close();

@@ -292,7 +292,17 @@ void WorkerPlan::report_disputes(uint64_t request,
   });
 }
 
+// A second barrier, for the little memory that taking a task and reporting its failure need.
 bool WorkerPlan::compute_one(const FaultHook& reached) {
+  bool computed = false;
+  static_cast<void>(catch_exhaustion([&] {
+    computed = compute_next(reached);
+    return Status();
+  }));
+  return computed;
+}
+
+bool WorkerPlan::compute_next(const FaultHook& reached) {
   const std::optional<ReadyTask> task = deployment_->take(std::chrono::steady_clock::now());
   if (!task) return false;
   if (reached) reached(FaultPoint::kComputing);
@@ -334,11 +344,10 @@ void WorkerPlan::post(const ReadyTask& ready, const SendOrder& order, const Tens
               part] {
     const auto worker_plan = self.lock();
     if (worker_plan == nullptr) return;
-    const Status status = catch_exhaustion([&] {
+    static_cast<void>(catch_exhaustion([&] {
       worker_plan->deliver(request, order, part, deadline);
       return Status();
-    });
-    if (!status.ok()) worker_plan->fail(request, status);
+    }));
   };
   // What is over when a peer has no room for more gives way.
   auto is_over = [deadline = ready.deadline] {
@@ -360,8 +369,10 @@ void WorkerPlan::deliver(uint64_t request, const SendOrder& order, const Tensor&
   const auto send = [&](net::Channel& channel) {
     return send_piece(channel, plan_, request, order.piece, part, deadline);
   };
-  const Status sent =
-      order.to == plan::kCoordinator ? send(*coordinator_) : peers_.at(order.to)->send(plan_, send);
+  const Status sent = catch_exhaustion([&] {
+    return order.to == plan::kCoordinator ? send(*coordinator_)
+                                          : peers_.at(order.to)->send(plan_, send);
+  });
   if (!sent.ok()) fail_to_reach(order.to, request, sent);
 }
 

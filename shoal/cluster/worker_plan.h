@@ -88,6 +88,7 @@ class WorkerPlan : public std::enable_shared_from_this<WorkerPlan> {
   Status compile(const message::Assignment& assignment, const WorkerResources& resources);
   Status connect(const message::Assignment& assignment, Peers& peers);
   Status put(const message::Data& data, const net::Frame& frame, const std::string& from);
+  bool compute_next(const FaultHook& reached);
   Status run(const ReadyTask& ready);
   void post(const ReadyTask& ready, const SendOrder& order, const Tensor& part);
   void deliver(uint64_t request, const SendOrder& order, const Tensor& part,

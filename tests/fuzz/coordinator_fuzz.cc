@@ -24,6 +24,9 @@ using namespace shoal;
 using namespace shoal::cluster;
 using namespace std::chrono_literals;
 
+// Nobody is given up for silence: a busy machine may not let a thread run for a while.
+net::ChannelOptions unhurried() { return {.beat = std::chrono::minutes(1)}; }
+
 [[noreturn]] void fail(const char* why) {
   std::fprintf(stderr, "%s\n", why);
   __builtin_trap();
@@ -61,7 +64,7 @@ class Rogue {
  public:
   Rogue(net::LoopbackNetwork& network, FuzzBytes& input)
       : input_(input),
-        transport_(network.transport("rogue", {}, net::Role::kWorker)),
+        transport_(network.transport("rogue", unhurried(), net::Role::kWorker)),
         listener_(*transport_->listen("rogue")),
         thread_([this] { serve(); }) {}
   ~Rogue() {
@@ -232,11 +235,11 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   static const auto device = make_reference_device();
   FuzzBytes input(data, size);
   net::LoopbackNetwork network;
-  const auto transport = network.transport("honest", {}, net::Role::kWorker);
+  const auto transport = network.transport("honest", unhurried(), net::Role::kWorker);
   Worker worker({.name = "honest"}, *device, *transport);
   worker.serve(*transport->listen("honest"));
   const Rogue rogue(network, input);
-  const auto own = network.transport("coordinator", {}, net::Role::kCoordinator);
+  const auto own = network.transport("coordinator", unhurried(), net::Role::kCoordinator);
   const std::vector<ListedWorker> workers = {{"honest", "honest"}, {"rogue", "rogue"}};
   auto coordinator = Coordinator::connect(workers, *own);
   if (!coordinator.ok()) fail("it does not connect");

@@ -24,6 +24,9 @@ constexpr uint64_t kHonestPlan = 1;  // which others may guess
 constexpr int kMostSteps = 64;
 constexpr size_t kBudget = size_t{1} << 20;
 
+// Nobody is given up for silence: a busy machine may not let a thread run for a while.
+net::ChannelOptions unhurried() { return {.beat = std::chrono::minutes(1)}; }
+
 [[noreturn]] void fail(const char* why) {
   std::fprintf(stderr, "%s\n", why);
   __builtin_trap();
@@ -79,7 +82,7 @@ plan::Piece whole_of(const Graph& graph, ValueId id, int value) {
 class Member {
  public:
   Member(net::LoopbackNetwork& network, const std::string& name, net::Role role)
-      : transport_(network.transport(name, {}, role)) {
+      : transport_(network.transport(name, unhurried(), role)) {
     connect();
   }
 
@@ -105,9 +108,14 @@ void Member::say_something(FuzzBytes& input) {
   input.damage(control);
   input.damage(payload);
   const net::Bytes bytes = bytes_of(payload);
-  const Status sent = channel_->send(
-      {bytes_of(control), std::span(&bytes, payload.empty() ? 0 : 1), false}, net::after(20s));
+  Status sent;
+  for (int times = input.one_in(8) ? 2 : 1; times > 0; --times) {
+    sent = channel_->send({bytes_of(control), std::span(&bytes, payload.empty() ? 0 : 1), false},
+                          net::after(20s));
+  }
   if (sent.code() == Code::kDeadline) fail("the worker does not read");
+  // Pieces can follow when the plan has been started.
+  if (message.has_start() && !input.one_in(4)) static_cast<void>(channel_->receive(net::after(1s)));
   // What it answers is read, so that it does not wait for this member.
   while (channel_->receive(net::Deadline::min()).ok()) {
   }
@@ -237,7 +245,7 @@ void Member::compose(FuzzBytes& input, message::Message& message, std::string& p
 class Honest {
  public:
   explicit Honest(net::LoopbackNetwork& network)
-      : transport_(network.transport("honest", {}, net::Role::kCoordinator)),
+      : transport_(network.transport("honest", unhurried(), net::Role::kCoordinator)),
         channel_(*transport_->connect("worker", net::after(20s))) {
     message::Message deploy, start;
     deploy.mutable_deploy()->set_plan(kHonestPlan);
@@ -293,7 +301,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   static const auto device = make_cpu_device({.threads = 1});
   FuzzBytes input(data, size);
   net::LoopbackNetwork network;
-  const auto transport = network.transport("worker", {}, net::Role::kWorker);
+  const auto transport = network.transport("worker", unhurried(), net::Role::kWorker);
   Worker worker({.name = "worker", .weight_bytes = kBudget, .peer_bytes = kBudget}, *device,
                 *transport);
   worker.serve(*transport->listen("worker"));
