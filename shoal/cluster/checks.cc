@@ -66,7 +66,9 @@ std::optional<TensorType> Checks::expect(int worker, uint64_t attempt,
 
 bool Checks::begin(const Attempt& attempt, std::span<const Tensor> inputs, Time now) {
   const plan::ScheduledPlan& scheduled = attempt.deployed->scheduled;
-  if (scheduled.plan().survives == 0 || !draw() || open_.size() >= kMostOpen) {
+  const bool is_drawn = scheduled.plan().survives > 0 && draw();
+  if (!is_drawn || open_.size() >= kMostOpen) {
+    if (is_drawn) ++tally_.dropped;
     drop(attempt.id);
     return false;
   }

@@ -41,7 +41,7 @@ class Checks {
   // Counts of requests that were checked.
   struct Tally {
     uint64_t checked = 0;   // all of their workers have reported
-    uint64_t dropped = 0;   // a worker was lost, or reported nothing in time
+    uint64_t dropped = 0;   // a worker was lost or late, or too many were being checked
     uint64_t disputed = 0;  // of either
   };
 

@@ -2,9 +2,10 @@
 //
 //   - A claim is wrong if it differs from what is computed here by more than rounding explains, in
 //     units of the largest element of the value and of what its node reads.
-//   - Who sent a wrong value is excused if it reported, itself, a value from an earlier segment that
-//     is indeed in dispute: it computed with what it was sent. All data that a worker is sent is
-//     redundant, so an honest worker that was misled has noticed.
+//   - Only wrong claims about the earliest segment accuse their senders. What is wrong later may
+//     follow from them, also where both copies of a value do: their makers read the same lie. The
+//     first wrong value that is sent to anybody is in dispute, because the other copy of it was made
+//     from right ones.
 //   - A report accuses the sender, and rests on the word of the reporter: see Strikes.
 #include "shoal/cluster/judge.h"
 
@@ -78,22 +79,15 @@ class Trial {
     for (const ReportedDispute& reported : request_.disputes) admit(reported);
     if (facts_.empty()) return std::vector<Accusation>();
     SHOAL_TRY(find_truth(device));
-    // Who had reason to complain, and from which segment on its own values may be wrong.
-    std::map<int, size_t> misled;
+    size_t first = plan_.segments.size();
     for (const Fact& fact : facts_) {
-      if (!has_wrong_claim(fact)) continue;
-      const auto [it, is_new] = misled.emplace(fact.reporter, fact.segment);
-      it->second = std::min(it->second, fact.segment);
+      if (has_wrong_claim(fact)) first = std::min(first, fact.segment);
     }
     std::set<Accusation> accusations;
     for (const Fact& fact : facts_) {
-      for (size_t c = 0; c < fact.senders.size(); ++c) {
-        const int sender = fact.senders[c];
-        const auto excuse = misled.find(sender);
-        const bool is_excused = excuse != misled.end() && excuse->second < fact.segment;
-        if (!is_excused && is_wrong(*fact.dispute, fact.dispute->claims[c])) {
-          accusations.insert({sender, fact.reporter});
-        }
+      for (size_t c = 0; c < fact.senders.size() && fact.segment == first; ++c) {
+        if (!is_wrong(*fact.dispute, fact.dispute->claims[c])) continue;
+        accusations.insert({fact.senders[c], fact.reporter});
       }
     }
     return std::vector<Accusation>(accusations.begin(), accusations.end());

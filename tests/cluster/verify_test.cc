@@ -407,16 +407,18 @@ TEST(Verified, ARaceSaysWhatItCostsAndWhoWasWrong) {
     EXPECT_GE(result->plain.count(), 6u);
     EXPECT_EQ(result->plain.count(), result->verified.count());
     for (const auto& [name, times] : result->accused) EXPECT_EQ(name, address_of(3));
-    if (lies == 0) EXPECT_TRUE(result->accused.empty());
+    EXPECT_TRUE(lies > 0 || result->accused.empty());
   }
 }
 
 TEST(Verified, HonestWorkersStay) {
   Checked checked(0, 2);
   for (int i = 0; i < 40; ++i) EXPECT_TRUE(checked.ask());
-  EXPECT_TRUE(eventually([&] { return checked.coordinator().checks().checked == 20; }))
-      << checked.coordinator().checks().checked << " checked, "
-      << checked.coordinator().checks().dropped << " dropped";
+  const auto ended = [&] {
+    const Checks::Tally tally = checked.coordinator().checks();
+    return tally.checked > 0 && tally.checked + tally.dropped == 20;
+  };
+  EXPECT_TRUE(eventually(ended)) << checked.coordinator().checks().checked;
   EXPECT_EQ(checked.coordinator().checks().disputed, 0u);
   EXPECT_TRUE(checked.failover().left_out().empty());
 }
