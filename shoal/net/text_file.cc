@@ -1,5 +1,8 @@
 #include "shoal/net/text_file.h"
 
+#include <sys/stat.h>
+
+#include <cerrno>
 #include <span>
 
 #include "shoal/base/file.h"
