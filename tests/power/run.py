@@ -92,6 +92,7 @@ class Scenario:
     machine: str = "owner"  # whose power is cut
     again: bool = True    # the action may be repeated, which must end as if there had been no cut
     whole: bool = True    # False: to see is to repeat, so that only the end of all is to be seen
+    slow: bool = False    # waits for seconds, and is given fewer cuts
 
 
 def command(*words, machine="owner", **more):
@@ -356,8 +357,8 @@ SCENARIOS = [
     Scenario("join-device", join, see_joined, before=(INIT,), whole=False, machine="device"),
     Scenario("join-once", join, thief_is_refused, before=(INIT,), whole=False),
     Scenario("store", answer_by_device("--store", "store"), see_answers("--store", "store"), before=(settled,),
-             whole=False, machine="device"),
-    Scenario("profile-and-plan", answer_by_device(), see_answers(), before=(settled,), whole=False),
+             whole=False, machine="device", slow=True),
+    Scenario("profile-and-plan", answer_by_device(), see_answers(), before=(settled,), whole=False, slow=True),
     Scenario("tune-and-pack", command(*TUNED), see_tuned, whole=False),
     Scenario("preset", command(*PRESET), digest(".config/shoal/presets/*.json"), before=(write_inputs,)),
     Scenario("preset-anew", command(*PRESET), digest(".config/shoal/presets/*.json"),
@@ -485,7 +486,7 @@ def main():
             trial = Trial(scenario, flags, pathlib.Path(folder))
             if flags.verbose:
                 print("\n".join(f"  {i + 1} {step}" for i, step in enumerate(trial.steps)))
-            steps = chosen(len(trial.steps) + 1, share)
+            steps = chosen(len(trial.steps) + 1, share and max(1, share // 3) if scenario.slow else share)
             found = [line for step in steps for line in trial.cut_at(step)]
         points, wrong = points + len(steps), wrong + found
         print(f"{'FAIL' if found else 'ok  '} {scenario.name}: {len(steps)} of {len(trial.steps) + 1} cuts, "

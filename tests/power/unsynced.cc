@@ -4,8 +4,8 @@
 // fsync() of a file copies its content to SHOAL_POWER_DISK/files/INODE, fsync() of a folder its
 // names to SHOAL_POWER_DISK/folders/INODE: what a disk is sure to have. At step SHOAL_POWER_CUT,
 // counted from 1, the program ends before it, as by a power cut; disk.py then makes a folder from
-// what the disk has. SHOAL_POWER_STEPS names a file to which each step is appended. SHOAL_POWER_LOST,
-// "files" or "folders", plants a bug: what it names is not synced.
+// what the disk has. SHOAL_POWER_STEPS names a file to which each step is appended.
+// SHOAL_POWER_LOST, "files" or "folders", plants a bug: what it names is not synced.
 //
 // Calls of write() are no steps: what was written and not synced is lost, torn or kept, whenever
 // the power is cut, and disk.py makes a folder for each.
