@@ -95,11 +95,11 @@ class ClusterExecutable final : public Executable {
             {.plan = [this](const Workers& set) { return plan(set); },
              .standby = options_->standby && !is_stream,
              .retry_interval = options_->retry_interval,
-             .grace = options_->grace,
-             .is_outdated = [this, &coordinator] { return speeds_.have_changed(coordinator); },
              .verify = options_->verify,
              .judge = judge_.get(),
-             .left_out = options_->left_out}));
+             .left_out = options_->left_out,
+             .grace = options_->grace,
+             .is_outdated = [this, &coordinator] { return speeds_.have_changed(coordinator); }}));
     describe(deployment_->first().front().plan());
     return {};
   }

@@ -45,7 +45,7 @@ std::vector<MemberVisit> visit_workers(const ClusterFolder& folder,
     std::erase_if(visited, [&](const ListedWorker& one) { return one.name != options.only; });
   const auto due = due_members(folder, options);
   const auto authority = folder.authority();
-  const auto greeted = connect_to_all(visited, transport, /*epoch=*/0, options.deadline);
+  const auto greeted = connect_to_all(visited, transport, EpochClaim{}, options.deadline);
   std::vector<MemberVisit> visits;
   for (size_t i = 0; i < visited.size(); ++i) {
     MemberVisit& visit =

@@ -35,6 +35,11 @@ void PeerConnection::close() {
   if (channel_ != nullptr) channel_->close();
 }
 
+void PeerConnection::join_watcher() {
+  // The sender does not open a closed connection again, so it does not use the watcher any more.
+  if (watcher_.joinable()) watcher_.join();
+}
+
 void PeerConnection::expect() {
   {
     const std::lock_guard lock(mutex_);

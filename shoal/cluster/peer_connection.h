@@ -41,6 +41,9 @@ class PeerConnection {
   void expect();  // connect again for the next send, although that may have failed before
   void forget(uint64_t plan);
   void close();  // sends that go on fail
+  // Waits for the end of the watcher. REQUIRES: after close(), no task runs or waits, and on no
+  // thread of its own.
+  void join_watcher();
 
  private:
   using ChannelPtr = std::shared_ptr<net::Channel>;

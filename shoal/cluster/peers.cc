@@ -1,8 +1,8 @@
 #include "shoal/cluster/peers.h"
 
-#include <chrono>
-#include <thread>
 #include <vector>
+
+#include "shoal/base/notification.h"
 
 namespace shoal::cluster {
 namespace {
@@ -16,6 +16,14 @@ void take_unused(std::map<Key, std::shared_ptr<Value>>& from,
     to.push_back(std::move(entry.second));
     return true;
   });
+}
+
+// Returns when the tasks that were posted before have run. They hold nothing then.
+template <class Sender>
+void run_all_tasks(Sender& sender) {
+  Notification reached;
+  sender.post([&reached] { reached.notify(); });
+  reached.wait();
 }
 
 }  // namespace
@@ -53,17 +61,20 @@ void Peers::release(uint64_t plan) {
   take_unused(visitors_, senders);
 }
 
-// A send holds its plan, and by it the thread that it runs on. If the plan's were the last
-// reference to the thread, that would end on itself.
-void Peers::end() {
-  for (;;) {
-    release(0);
-    {
-      const std::lock_guard lock(mutex_);
-      if (peers_.empty() && visitors_.empty()) return;
-    }
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+void Peers::finish() {
+  std::vector<std::shared_ptr<PeerConnection>> peers;
+  std::vector<std::shared_ptr<TaskThread>> senders;
+  {
+    const std::lock_guard lock(mutex_);
+    for (const auto& [address, peer] : peers_) peers.push_back(peer);
+    for (const auto& [visitor, sender] : visitors_) senders.push_back(sender);
   }
+  for (const auto& peer : peers) {
+    peer->close();  // a plan that started since may have opened it
+    run_all_tasks(*peer);
+    peer->join_watcher();
+  }
+  for (const auto& sender : senders) run_all_tasks(*sender);
 }
 
 void Peers::close() {

@@ -27,9 +27,10 @@ class Peers {
   // The plan is over. Closes connections that no plan uses any more, after what they are sending.
   void release(uint64_t plan);
   void close();  // sends that go on fail
-  // Ends all connections and threads. REQUIRES: it is closed, and no plan is left but those that a
-  // send holds.
-  void end();
+  // Waits until no thread of a connection holds a plan any more. A plan that ends on such a thread
+  // could otherwise be the last to hold the connection, which would join itself. REQUIRES: no
+  // plan is started, computed or told anything any more.
+  void finish();
 
  private:
   net::Transport& transport_;

@@ -64,7 +64,8 @@ void Worker::stop() {
   worker_plans_.stop();
   visits_.join();  // the plans of a visitor go with it
   threads_.join();
-  peers_.end();  // now that no plan holds them
+  peers_.finish();
+  peers_.release(0);  // now that no plan holds them, all end
 }
 
 void Worker::accept() {

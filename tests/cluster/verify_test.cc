@@ -341,10 +341,9 @@ class Checked {
         judge_(make_reference_device()) {
     auto started = FailoverDeployment::start(
         cluster_.coordinator(),
-        {.plan =
-             [this](const Workers& set) {
-               return plan::make_plan_for(set, graph_, slow_workers(4), {.survive = 1});
-             },
+        {.plan = one_turn([this](const Workers& set) {
+           return plan::make_plan_for(set, graph_, slow_workers(4), {.survive = 1});
+         }),
          .standby = true,
          .retry_interval = 1ms,
          .verify = verify,
