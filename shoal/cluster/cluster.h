@@ -38,8 +38,8 @@ struct OpenClusterOptions {
   // Take the workers over from all other programs that use them alone: these lose them, and are
   // told why. Programs that share workers are not disturbed.
   bool exclusive = false;
-  // Called for each worker that does not answer, or cannot be measured, and is left out for now, and
-  // for each that `verify` leaves out. On any thread, also after open_cluster() has returned:
+  // Called for each worker that does not answer, or cannot be measured, and is left out for now,
+  // and for each that `verify` leaves out. On any thread, also after open_cluster() has returned:
   // workers that come later are used, too.
   std::function<void(const Status& why)> left_out = {};
 };

@@ -159,7 +159,8 @@ void FailoverDeployment::keep() {
 // Looks for lost workers, and for reasons to make plans again.
 void FailoverDeployment::look_around() {
   // Sets of workers that had no plan are tried again when the cluster has changed.
-  if (options_.retry_interval.count() > 0 && coordinator_.revive_lost(left_out()) > 0) policy_.forgive();
+  if (options_.retry_interval.count() > 0 && coordinator_.revive_lost(left_out()) > 0)
+    policy_.forgive();
   const bool is_outdated = options_.is_outdated && options_.is_outdated();
   {
     const std::lock_guard lock(mutex_);

@@ -48,8 +48,8 @@ constexpr Row kForWorkers[] = {
 constexpr Roles kServers = kWorkers | only(net::Role::kOwner);
 
 constexpr Row kForCoordinators[] = {
-    {Kind::kWelcome, kServers}, {Kind::kMissing, kServers}, {Kind::kReady, kServers},
-    {Kind::kData, kServers},    {Kind::kTraced, kServers},  {Kind::kFailed, kServers},
+    {Kind::kWelcome, kServers}, {Kind::kMissing, kServers},  {Kind::kReady, kServers},
+    {Kind::kData, kServers},    {Kind::kTraced, kServers},   {Kind::kFailed, kServers},
     {Kind::kCut, kServers},     {Kind::kDenyList, kServers}, {Kind::kStored, kServers},
     {Kind::kWorking, kServers}, {Kind::kState, kServers},    {Kind::kChecked, kServers},
 };

@@ -105,8 +105,7 @@ bool makes_sense(const WorkerProfile& worker) {
            is_amount(speed.seconds_per_byte);
   };
   return worker.operators.contains("") && is_amount(worker.slowdown) && worker.slowdown >= 1 &&
-         std::ranges::all_of(worker.operators, is_speed) &&
-         is_amount(worker.memory_bytes) &&
+         std::ranges::all_of(worker.operators, is_speed) && is_amount(worker.memory_bytes) &&
          std::ranges::all_of(worker.corrections, [](const auto& e) { return is_amount(e.second); });
 }
 

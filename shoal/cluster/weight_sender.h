@@ -36,8 +36,7 @@ class WeightSender {
   //   kCorrupt      a worker misses what is not among `weights`, or acknowledges nonsense
   //   kDeadline     it takes no chunk for as long as the options say
   //   kUnavailable  it is lost
-  Status send(uint64_t plan, const MissingWeights& missing,
-              const std::map<Hash, Tensor>& weights);
+  Status send(uint64_t plan, const MissingWeights& missing, const std::map<Hash, Tensor>& weights);
 
   // Messages of workers, on their reader threads.
   void acknowledge(int worker, const Hash& hash, uint64_t have);

@@ -452,8 +452,8 @@ Status Worker::start(const ChannelPtr& channel, uint64_t plan) {
     weights_.ask_for(channel, plan, worker_plan->weights());
     return {};
   }
-  const Status started = worker_plan->start(
-      {programs_, store_, peers_, options_.weight_bytes, [&] { signs.step(); }});
+  const Status started =
+      worker_plan->start({programs_, store_, peers_, options_.weight_bytes, [&] { signs.step(); }});
   if (worker_plans_.find(plan, channel) != worker_plan) {
     // Released meanwhile. Nobody waits for this, and another plan may have the number by now.
     peers_.release(plan);

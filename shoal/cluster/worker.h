@@ -117,7 +117,7 @@ class Worker {
     int errands = 0;                     // on their way
     uint64_t epoch = 0;                  // of a coordinator that is in charge alone
     std::set<uint64_t> plans = {};       // plans of which it has sent pieces, as another worker
-    uint64_t told = 0;                   // counter of the deny list that it was sent, as a coordinator
+    uint64_t told = 0;  // counter of the deny list that it was sent, as a coordinator
   };
   std::map<ChannelPtr, Visitor> channels_;
   Epoch epoch_;  // the latest

@@ -122,8 +122,7 @@ TEST(PeerConnection, SendsNothingToAWorkerOfAnotherName) {
   const auto peer = ways.at("someone");
   const Status sent = ways.send(*peer, 1);
   EXPECT_EQ(sent.code(), Code::kUnavailable);
-  EXPECT_NE(sent.message().find("is other, not someone"), std::string_view::npos)
-      << sent.message();
+  EXPECT_NE(sent.message().find("is other, not someone"), std::string_view::npos) << sent.message();
   EXPECT_EQ(ways.accept()->receive(net::Deadline::max()).status().code(), Code::kUnavailable);
 }
 

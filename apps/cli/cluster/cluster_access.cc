@@ -31,9 +31,8 @@ Result<std::unique_ptr<ClusterAccess>> ClusterAccess::open(const PlanFlags& flag
   std::unique_ptr<ClusterAccess> access(new ClusterAccess);
   cluster::ConnectionOptions options{.cache = cache_folder(), .left_out = say_left_out};
   options.deploy.progress = progress ? std::move(progress) : draw_deployments();
-  SHOAL_TRY(flags.network == "mpi"
-                ? access->open_ranks(flags.local_device, std::move(options))
-                : access->open_folder(flags.exclusive, std::move(options)));
+  SHOAL_TRY(flags.network == "mpi" ? access->open_ranks(flags.local_device, std::move(options))
+                                   : access->open_folder(flags.exclusive, std::move(options)));
   return access;
 }
 
