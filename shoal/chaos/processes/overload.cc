@@ -67,8 +67,8 @@ struct Phase {
 class OverloadRun {
  public:
   OverloadRun(const OverloadOptions& options, const OverloadAsk& ask,
-              const std::function<void(bool)>& is_overloaded)
-      : options_(options), ask_(ask), is_overloaded_(is_overloaded) {}
+              const std::function<void(bool)>& set_faults)
+      : options_(options), ask_(ask), set_faults_(set_faults) {}
 
   OverloadReport run() {
     rate_ = options_.times * first_guess();
@@ -78,7 +78,10 @@ class OverloadRun {
     for (int i = 0; i < rounds; ++i) {
       calm_ += phase(Seconds(options_.calm_seconds), 1, kPatient);
       busy_ += phase(Seconds(options_.capacity_seconds), kBusy, kPatient);
-      overload_ += overload(std::min(kRound, Seconds(options_.seconds)));
+      if (set_faults_) {
+        faulty_ += with_faults(Seconds(options_.capacity_seconds), kBusy, kPatient);
+      }
+      overload_ += with_faults(std::min(kRound, Seconds(options_.seconds)), 0, timeout());
       recovery_s_ = std::max(recovery_s_, recovery());
     }
     return report();
@@ -109,13 +112,17 @@ class OverloadRun {
     return all;
   }
 
-  Phase overload(Seconds time) {
+  // Of a request in overload.
+  std::chrono::milliseconds timeout() const {
     const double ms = options_.patience * calm_.accepted.quantile(0.99);
-    timeout_ = std::chrono::milliseconds(std::max(1L, std::lround(ms)));
-    if (is_overloaded_) is_overloaded_(true);
-    Phase all = phase(time, 0, timeout_);
-    overload_ended_ = Clock::now();
-    if (is_overloaded_) is_overloaded_(false);
+    return std::chrono::milliseconds(std::max(1L, std::lround(ms)));
+  }
+
+  Phase with_faults(Seconds time, size_t most_at_once, std::chrono::milliseconds timeout) {
+    if (set_faults_) set_faults_(true);
+    Phase all = phase(time, most_at_once, timeout);
+    ended_ = Clock::now();
+    if (set_faults_) set_faults_(false);
     return all;
   }
 
@@ -123,8 +130,8 @@ class OverloadRun {
   double recovery() const {
     constexpr size_t kRow = 10;
     const double usual = calm_.accepted.quantile(0.99);
-    while (ms_since(overload_ended_) < 1e3 * options_.longest_recovery) {
-      const double begin = ms_since(overload_ended_);
+    while (ms_since(ended_) < 1e3 * options_.longest_recovery) {
+      const double begin = ms_since(ended_);
       size_t answered = 0, quick = 0;
       for (; answered < kRow; ++answered) {
         const auto sent = Clock::now();
@@ -139,9 +146,10 @@ class OverloadRun {
   OverloadReport report() const {
     OverloadReport report;
     report.capacity_per_s = busy_.per_second(busy_.answered);
+    report.faulty_capacity_per_s = faulty_.per_second(faulty_.answered);
     report.offered_per_s = overload_.per_second(overload_.sent);
     report.answered_per_s = overload_.per_second(overload_.answered);
-    report.timeout_ms = static_cast<double>(timeout_.count());
+    report.timeout_ms = static_cast<double>(timeout().count());
     report.recovery_s = recovery_s_;
     report.answered = overload_.answered;
     report.refused = overload_.refused;
@@ -149,7 +157,7 @@ class OverloadRun {
     report.calm = calm_.accepted;
     report.accepted = overload_.accepted;
     report.refusals = overload_.refusals;
-    for (const Phase* phase : {&calm_, &busy_, &overload_}) {
+    for (const Phase* phase : {&calm_, &busy_, &faulty_, &overload_}) {
       report.failed += phase->failed;
       report.wrong += phase->wrong;
       if (report.first_failure.empty()) report.first_failure = phase->first_failure;
@@ -159,19 +167,18 @@ class OverloadRun {
 
   const OverloadOptions options_;
   const OverloadAsk& ask_;
-  const std::function<void(bool)>& is_overloaded_;
+  const std::function<void(bool)>& set_faults_;
   double rate_ = 1;
-  Phase calm_, busy_, overload_;
-  std::chrono::milliseconds timeout_{0};
-  Clock::time_point overload_ended_;
+  Phase calm_, busy_, faulty_, overload_;
+  Clock::time_point ended_;  // the phase before
   double recovery_s_ = 0;
 };
 
 }  // namespace
 
 OverloadReport run_overload(const OverloadOptions& options, const OverloadAsk& ask,
-                            const std::function<void(bool)>& is_overloaded) {
-  return OverloadRun(options, ask, is_overloaded).run();
+                            const std::function<void(bool)>& set_faults) {
+  return OverloadRun(options, ask, set_faults).run();
 }
 
 }  // namespace shoal::chaos
