@@ -3,12 +3,15 @@
 # make test: also installs compilers and oracles; builds and runs every test.
 # make docs: the API reference, in build/docs.
 # make python: builds the Python package into build/python.
-# make deb: builds Debian packages into build/deb, for this machine and, from amd64, for arm64.
+# make deb: builds Debian packages into build/deb, for this machine and, from amd64, for arm64, with a
+#   bill of materials and checksums; make deb SIGN=KEY signs these with a GnuPG key.
 # make fast: the checks before a commit. make bench: the race against ONNX Runtime.
 
 # One for each core, fewer where that leaves a job less than about 1 GB of memory.
 JOBS ?= $(shell awk -v cores=$$(nproc) '/^MemTotal/ { fit = int($$2 / 1048576 + 0.5); \
   print fit < 1 ? 1 : fit < cores ? fit : cores }' /proc/meminfo)
+# Intel's AES is no default, but tested where it can run.
+AES = $(filter aes,$(shell dpkg --print-architecture | sed s/amd64/aes/))
 CONFIGURE = cmake --preset $(1) -Wno-dev >/dev/null
 BUILD = cmake --build --preset $(1) -j$(JOBS)
 
@@ -36,21 +39,25 @@ python:
 	ln -sfn release/python build/python
 
 deb:
-	tools/setup deb python $(if $(filter amd64,$(shell dpkg --print-architecture)),deb-arm64)
-	tools/deb
+	tools/setup deb python avahi $(if $(filter amd64,$(shell dpkg --print-architecture)),deb-arm64)
+	SIGN='$(SIGN)' tools/deb
 
 # Optimised build by g++ with every test; sanitized build by clang with the fast ones and the
-# hostile models; then each fuzzer for twenty seconds (longer by hand: tools/fuzz 600).
+# hostile models; each fuzzer for twenty seconds (longer by hand: tools/fuzz 600); then what runs on
+# several threads under the thread sanitizer.
 test:
-	tools/setup test oracles sanitize mpi avahi docs python python-test peers
+	tools/setup test oracles sanitize mpi avahi docs python python-test peers $(AES)
 	$(call CONFIGURE,release) -DSHOAL_TESTS=ON -DSHOAL_MPI=ON -DSHOAL_PYTHON=ON
 	$(call BUILD,release)
 	tools/check
 	ctest --preset release -j$(JOBS)
-	$(call CONFIGURE,fuzz) -DSHOAL_TESTS=ON
+	$(call CONFIGURE,fuzz) -DSHOAL_TESTS=ON $(if $(AES),-DSHOAL_INTEL_AES=ON)
 	$(call BUILD,fuzz)
 	ctest --preset fuzz -j$(JOBS) -L 'fast|sanitize'
 	tools/fuzz 20
+	$(call CONFIGURE,tsan) -DSHOAL_TESTS=ON
+	$(call BUILD,tsan) --target threaded_tests
+	ctest --preset tsan -j$(JOBS) -L threads
 
 # The C++ tests on 64-bit ARM, by cross compiler and qemu-user.
 test-arm:

@@ -2,7 +2,8 @@
 # program from its *_test.cc. PARTS names subfolders, bottom first: a part may include the room's own
 # headers and the parts named before it. PUBLIC names the headers that are installed; they include
 # public ones only. tools/check_layers.py enforces DEPS, PARTS and PUBLIC; LINK names libraries from
-# outside.
+# outside. COLD: the room has no loop over elements, and is compiled quickly. PRECOMPILED names the
+# headers it begins with (precompiled.cmake) where they are not those of its DEPS.
 add_library(shoal_flags INTERFACE)
 target_compile_options(shoal_flags INTERFACE
   -Wall -Wextra -Wpedantic -Wshadow -Wconversion $<$<BOOL:${SHOAL_WERROR}>:-Werror>
@@ -18,13 +19,16 @@ if(SHOAL_SANITIZE)
   # Global, so that every object and every program agree; a failed check ends the program.
   add_compile_options(-fsanitize=${SHOAL_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
   add_link_options(-fsanitize=${SHOAL_SANITIZE})
+  if(CMAKE_CXX_COMPILER_ID MATCHES Clang)
+    add_link_options(-fuse-ld=lld)  # a quarter of the time, for more than a hundred programs
+  endif()
   if(SHOAL_SANITIZE STREQUAL thread AND CMAKE_CXX_COMPILER_ID STREQUAL GNU)
     add_compile_options(-Wno-tsan)  # of fences in Boost.Asio, which it does not understand
   endif()
 endif()
 
-# For tests and programs: minutes less to compile on two cores; what takes time when they run is in the
-# libraries.
+# For tests, programs and cold rooms: minutes less to compile on two cores; what takes time when they
+# run is in the other libraries.
 set(quickly_compiled $<$<CONFIG:Release>:-O1>)
 
 include(cmake/precompiled.cmake)
@@ -32,6 +36,9 @@ include(cmake/precompiled.cmake)
 if(SHOAL_TESTS)
   find_package(GTest REQUIRED)
   include(GoogleTest)
+  # Programs whose code runs on several threads; `make test` runs them under the thread sanitizer.
+  set(threaded base_test session_test session_threads_test net_test emulate_test cluster_test chaos_test)
+  add_custom_target(threaded_tests)
 endif()
 
 # shoal_test(laws_test SOURCES laws_test.cc LINK shoal::ops [LABELS fast])
@@ -47,11 +54,15 @@ function(shoal_test name)
   if(SHOAL_FUZZ AND slow IN_LIST ARG_LABELS)  # nobody waits for those under sanitizers
     set_target_properties(${name} PROPERTIES EXCLUDE_FROM_ALL ON)
   endif()
+  if(name IN_LIST threaded)
+    string(APPEND ARG_LABELS -threads)  # one word: gtest_discover_tests takes no list
+    add_dependencies(threaded_tests ${name})
+  endif()
   gtest_discover_tests(${name} DISCOVERY_TIMEOUT 60 PROPERTIES LABELS "${ARG_LABELS}")
 endfunction()
 
 function(shoal_module name)
-  cmake_parse_arguments(ARG "" "" "DEPS;PARTS;PUBLIC;LINK" ${ARGN})
+  cmake_parse_arguments(ARG "COLD" "PRECOMPILED" "DEPS;PARTS;PUBLIC;LINK" ${ARGN})
   set(patterns *.cc)
   foreach(part ${ARG_PARTS})
     list(APPEND patterns ${part}/*.cc)
@@ -65,10 +76,16 @@ function(shoal_module name)
   if(graph IN_LIST ARG_DEPS)
     set(headers graph)
   endif()
+  if(ARG_PRECOMPILED)
+    set(headers ${ARG_PRECOMPILED})
+  endif()
   list(TRANSFORM ARG_DEPS PREPEND shoal::)
   add_library(shoal_${name} STATIC ${sources})
   target_include_directories(shoal_${name} PUBLIC ${PROJECT_SOURCE_DIR})
   target_link_libraries(shoal_${name} PUBLIC ${ARG_DEPS} PRIVATE ${ARG_LINK} shoal_flags)
+  if(ARG_COLD)
+    target_compile_options(shoal_${name} PRIVATE ${quickly_compiled})
+  endif()
   # libshoal.so exports what public headers declare: they push default visibility.
   set_target_properties(shoal_${name} PROPERTIES CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
   add_library(shoal::${name} ALIAS shoal_${name})

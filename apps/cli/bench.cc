@@ -47,6 +47,7 @@ struct BenchFlags {
   std::string html;
   bool balance = false;
   double stragglers = 1;
+  std::string deployed;
   bool strict = false;
 };
 
@@ -197,7 +198,7 @@ Outcome bench(const BenchFlags& flags) {
     plan.shapes = flags.shapes;
     plan.local_device = flags.model.device;
     return bench_cluster({plan, flags.seconds, flags.json, flags.html, flags.balance,
-                          flags.stragglers, flags.strict});
+                          flags.stragglers, flags.strict, flags.deployed});
   }
   if (flags.model.memory_limit() > 0 && !flags.train) {
     return {Exit::kUsage, "--memory with a size is for --train"};
@@ -252,6 +253,10 @@ void add_bench(Command& app, Action& action) {
           "many times slower; beside a plan of one worker fewer that waits for all")
       ->needs(cluster)
       ->check(in_range(1.0, 1000.0));
+  command
+      ->add_option("--while-deploying", flags->deployed,
+                   "Let this model answer while that one is deployed, and measure both")
+      ->needs(cluster);
   command
       ->add_flag("--strict", flags->strict,
                  "Fail (exit code 8) where this machine is too busy for the emulated devices, "

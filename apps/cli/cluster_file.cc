@@ -9,6 +9,7 @@
 #include <map>
 #include <set>
 
+#include "shoal/base/file.h"
 #include "shoal/plan/device_presets.h"
 
 namespace shoal::cli {
@@ -46,12 +47,12 @@ class ClusterReader {
     return {};
   }
 
-  // A positive number; `fallback` if it is not there.
+  // 0, or a number whose products and quotients are some; `fallback` if it is not there.
   static Result<double> number(const toml::table& table, std::string_view key, double fallback) {
     const toml::node* node = table.get(key);
     if (node == nullptr) return fallback;
     const auto value = node->value<double>();
-    if (!value || !(*value >= 0) || *value > 1e15) {
+    if (!value || (*value != 0 && !(*value >= 1e-15 && *value <= 1e15))) {
       return invalid(std::string(key) + " is not a number that makes sense");
     }
     return *value;
@@ -150,16 +151,23 @@ class ClusterReader {
 
 }  // namespace
 
-Result<plan::ClusterProfile> read_cluster(const std::filesystem::path& path) {
-  const toml::parse_result parsed = toml::parse_file(path.string());
+Result<plan::ClusterProfile> parse_cluster(std::string_view text, const std::string& name) {
+  const toml::parse_result parsed = toml::parse(text);
   if (!parsed) {
     const auto at = parsed.error().source().begin;
-    return invalid(path.string() + ":" + std::to_string(at.line) + ": " +
+    return invalid(name + ":" + std::to_string(at.line) + ": " +
                    std::string(parsed.error().description()));
   }
   auto cluster = ClusterReader(parsed.table()).run();
-  if (!cluster.ok()) return cluster.status().at(path.string());
+  if (!cluster.ok()) return cluster.status().at(name);
   return cluster;
+}
+
+Result<plan::ClusterProfile> read_cluster(const std::filesystem::path& path) {
+  const auto file = MappedFile::open(path);
+  if (!file.ok()) return invalid(std::string(file.status().message()));
+  const auto bytes = (*file)->bytes();
+  return parse_cluster({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, path.string());
 }
 
 }  // namespace shoal::cli

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "cli.h"
+#include "shoal/base/bus_error.h"
 #include "shoal/base/printable.h"
 
 namespace shoal::cli {
@@ -69,6 +70,7 @@ Outcome parse_and_act(int argc, char** argv, int& parse_exit) {
 }
 
 int run(int argc, char** argv) {
+  exit_on_bus_error(static_cast<int>(Exit::kResources));
   int parse_exit = 0;
   Outcome outcome;
   try {

@@ -35,7 +35,17 @@ Option* PlanFlags::add_cluster_to(Command& command) {
       command
           .add_flag("--cluster{own}", network, "On the workers of this user's cluster, or of 'mpi'")
           ->check(one_of({"own", "mpi"}));
+  command
+      .add_flag("--exclusive", exclusive,
+                "Take the workers over: who used them alone before loses them")
+      ->needs(option);
   add_split_to(command, option);
+  command
+      .add_option("--verify", verify,
+                  "With --survive: check one request of so many for wrong results, and leave out "
+                  "workers that give them; 0: none")
+      ->check(in_range(0, 1'000'000'000))
+      ->needs(option);
   return option;
 }
 
@@ -78,6 +88,9 @@ void PlanFlags::add_split_to(Command& command, Option* needs) {
 }
 
 Status PlanFlags::check() const {
+  if (verify > 0 && (survive == 0 || is_stream())) {
+    return invalid("--verify compares what --survive makes redundant, for --objective latency");
+  }
   const bool of_streams = std::ranges::find(kStreamSplits, split) != kStreamSplits.end();
   if (of_streams && !is_stream()) {
     return invalid("--split: " + split + " is for --objective throughput");
@@ -85,6 +98,7 @@ Status PlanFlags::check() const {
   if (is_stream() && !of_streams && split != "any" && split != "none") {
     return invalid("--split: for --objective throughput it is stages, replicas, none or any");
   }
+  if (exclusive && network == "mpi") return invalid("--exclusive: ranks of MPI serve nobody else");
   return {};
 }
 
@@ -104,7 +118,7 @@ plan::PlanOptions options_of(const PlanFlags& flags) {
 }
 
 Status check_survival(const PlanFlags& flags, const plan::ClusterProfile& cluster) {
-  return plan::check_survival(cluster.workers.size(), flags.excluded.size(), flags.survive);
+  return plan::check_survival(count_present(cluster), flags.excluded.size(), flags.survive);
 }
 
 Result<Planned> make_planned(const PlanFlags& flags, plan::ClusterProfile cluster) {
@@ -125,7 +139,7 @@ Result<Planned> make_planned(const PlanFlags& flags, plan::PlanOptions options,
     SHOAL_ASSIGN(options.wire.largest, largest_values(graph, flags.local_device));
   }
   SHOAL_ASSIGN(auto made, plan::compare_plans(graph, std::move(cluster), options));
-  return Planned{std::move(made), flags.model};
+  return Planned{std::move(made), flags.model, std::move(options)};
 }
 
 Json to_json(const Planned& planned) {

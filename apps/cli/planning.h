@@ -23,12 +23,14 @@ struct PlanFlags {
   std::string split = "any";
   size_t fuse = 0;  // nodes in a segment; 0: as many as is good
   std::vector<int> excluded;
-  std::string network;  // of a cluster that is there: "own", "mpi"; empty: none
+  std::string network;     // of a cluster that is there: "own", "mpi"; empty: none
+  bool exclusive = false;  // take its workers over from others
   // Device of this machine: it sees ranges for --wire int8, and computes as a rank of MPI.
   std::string local_device = "cpu";
   WireFlags wire;
   int survive = 0;
   double wait_ms = 0;
+  uint64_t verify = 0;  // one request of so many is checked for lies; 0: none
 
   void add_to(Command& command);
   // --cluster, and how to split on it.
@@ -43,6 +45,7 @@ struct PlanFlags {
 
 struct Planned : plan::Comparison {
   std::string model;
+  plan::PlanOptions options = {};  // that the plans were made by
 };
 
 plan::PlanOptions options_of(const PlanFlags& flags);

@@ -10,6 +10,7 @@
 #include "exit_codes.h"
 #include "model.h"
 #include "preprocess_flags.h"
+#include "shoal/base/atomic_file.h"
 #include "shoal/data/image.h"
 #include "shoal/data/input_files.h"
 #include "shoal/data/npy.h"
@@ -157,9 +158,9 @@ void print_tables(const Session::Tensors& outputs, const RunFlags& flags,
 }
 
 Status save_outputs(const Session::Tensors& outputs, const fs::path& folder) {
-  std::error_code error;
-  fs::create_directories(folder, error);
-  if (error) return Status(Code::kInvalidArgument, "cannot make folder " + folder.string());
+  if (Status made = make_folder(folder); !made.ok()) {
+    return Status(Code::kInvalidArgument, "cannot make folder " + folder.string());
+  }
   for (const auto& [name, tensor] : outputs) {
     // Names of outputs come from the model, and must not leave the folder.
     std::string file = name;

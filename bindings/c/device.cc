@@ -15,6 +15,7 @@ Result<DeviceOptions> device_options(const shoal_device_options& options) {
   if (options.tune < SHOAL_TUNE_OFF || options.tune > SHOAL_TUNE_FULL) {
     return invalid(std::to_string(options.tune) + " is no way to tune");
   }
+  if (options.verify < 0) return invalid("verify is 0 or more");
   if (!(options.timeout_seconds >= 0 && options.timeout_seconds <= kLongest)) {
     return invalid("timeout_seconds is 0 to a million");
   }
@@ -23,7 +24,8 @@ Result<DeviceOptions> device_options(const shoal_device_options& options) {
                              .memory = options.low_memory != 0 ? Memory::kLow : Memory::kPlenty,
                              .remember = options.tune != SHOAL_TUNE_OFF},
                      .throughput = options.throughput != 0,
-                     .survive = options.survive};
+                     .survive = options.survive,
+                     .verify = static_cast<uint64_t>(options.verify)};
   if (options.timeout_seconds > 0) {
     read.timeout = std::chrono::ceil<std::chrono::milliseconds>(
         std::chrono::duration<double>(options.timeout_seconds));

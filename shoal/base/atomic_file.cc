@@ -191,6 +191,16 @@ Status sync_folder(const fs::path& folder) {
   return system_status(errno).at(path.string());
 }
 
+Status make_folder(const fs::path& folder, FileOptions::Readers readers) {
+  const mode_t mode = readers == FileOptions::Readers::kOwner ? 0700 : 0777;
+  if (::mkdir(folder.c_str(), mode) == 0) return sync_folder(folder.parent_path());
+  if (errno == ENOENT && folder.has_parent_path() && folder.parent_path() != folder) {
+    SHOAL_TRY(make_folder(folder.parent_path()));
+    if (::mkdir(folder.c_str(), mode) == 0) return sync_folder(folder.parent_path());
+  }
+  return errno == EEXIST ? Status() : system_status(errno).at(folder.string());
+}
+
 Status write_file(const fs::path& target, std::string_view text, FileOptions options) {
   SHOAL_ASSIGN(AtomicFile file, AtomicFile::create(target, options));
   SHOAL_TRY(file.write(std::as_bytes(std::span(text))));

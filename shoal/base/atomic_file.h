@@ -67,6 +67,11 @@ void remove_abandoned(const std::filesystem::path& folder);
 // Puts the names in a folder onto the disk: what was renamed, linked or removed there stays so.
 Status sync_folder(const std::filesystem::path& folder);
 
+// Makes a folder, and those above it where they are missing, and puts their names onto the disk.
+// `readers` is of the folder itself. Does nothing if it is there.
+Status make_folder(const std::filesystem::path& folder,
+                   FileOptions::Readers readers = FileOptions::Readers::kAll);
+
 // All of a small file at once.
 Status write_file(const std::filesystem::path& target, std::string_view text,
                   FileOptions options = {});

@@ -125,6 +125,17 @@ TEST_F(AtomicFileTest, CleansUpAfterTheKilled) {
   remove_abandoned(folder_ / "nowhere");
 }
 
+TEST_F(AtomicFileTest, MakesFoldersWithThoseAbove) {
+  const fs::path folder = folder_ / "a" / "b" / "c";
+  ASSERT_TRUE(make_folder(folder, AtomicFile::Readers::kOwner).ok());
+  EXPECT_EQ(fs::status(folder).permissions(), fs::perms::owner_all);
+  EXPECT_TRUE(make_folder(folder).ok()) << "it is there";
+  EXPECT_TRUE(make_folder(folder_ / "a" / "d" / "").ok());
+  EXPECT_TRUE(fs::is_directory(folder_ / "a" / "d"));
+  std::ofstream(folder_ / "file") << "no folder";
+  EXPECT_FALSE(make_folder(folder_ / "file" / "below").ok());
+}
+
 TEST_F(AtomicFileTest, LetsTwoWriteAtOnce) {
   auto one = AtomicFile::create(folder_ / "file");
   auto two = AtomicFile::create(folder_ / "file");

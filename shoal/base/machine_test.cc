@@ -5,6 +5,8 @@
 #include <cstring>
 #include <vector>
 
+#include "shoal/base/load_of_others.h"
+
 namespace shoal {
 namespace {
 
@@ -25,6 +27,9 @@ TEST(Machine, RemembersThePeak) {
   }
   EXPECT_GE(peak_memory_bytes(), kBytes);
 }
+
+// How much that is depends on the others.
+TEST(LoadOfOthers, IsNeverNegative) { EXPECT_GE(load_of_others(std::chrono::milliseconds(1)), 0); }
 
 }  // namespace
 }  // namespace shoal

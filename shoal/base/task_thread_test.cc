@@ -4,6 +4,7 @@
 
 #include <future>
 #include <memory>
+#include <utility>
 #include <vector>
 
 namespace shoal {
@@ -83,6 +84,64 @@ TEST(TaskThread, TakesTasksFromItsOwn) {
   TaskThread thread;
   thread.post([&] { thread.post([&] { done.set_value(); }); });
   done.get_future().wait();
+}
+
+// A thread whose first task waits until the test is done with the queue.
+class HeldThread {
+ public:
+  explicit HeldThread(size_t most_bytes) : thread_(most_bytes) {
+    thread_.post([this] {
+      began_.set_value();
+      go_on_.get_future().wait();
+    });
+    began_.get_future().wait();
+  }
+  ~HeldThread() { release(); }
+  void release() {
+    if (!std::exchange(released_, true)) go_on_.set_value();
+  }
+  TaskThread& operator*() { return thread_; }
+  TaskThread* operator->() { return &thread_; }
+
+ private:
+  std::promise<void> began_, go_on_;
+  bool released_ = false;
+  TaskThread thread_;
+};
+
+TEST(TaskThread, TakesNoMoreThanItHasRoomFor) {
+  HeldThread thread(100);
+  EXPECT_TRUE(thread->post([] {}, 60));
+  EXPECT_TRUE(thread->post([] {}, 40));
+  EXPECT_FALSE(thread->post([] {}, 1));
+  EXPECT_TRUE(thread->post([] {})) << "what holds nothing needs no room";
+  std::promise<void> ran;
+  EXPECT_TRUE(thread->post([&] { ran.set_value(); }));
+  thread.release();
+  ran.get_future().wait();
+  EXPECT_TRUE(thread->post([] {}, 100)) << "all of the room is free again";
+}
+
+TEST(TaskThread, TakesWhatIsLargerThanItsRoomWhenNothingWaits) {
+  HeldThread thread(100);
+  EXPECT_TRUE(thread->post([] {}, 1000));
+  EXPECT_FALSE(thread->post([] {}, 1));
+}
+
+// What nobody waits for any more gives way; what somebody waits for keeps its order.
+TEST(TaskThread, DropsWhatIsOverWhereThereIsNoRoom) {
+  std::vector<int> order;
+  std::promise<void> done;
+  HeldThread thread(100);
+  for (int i = 0; i < 10; ++i) {
+    EXPECT_TRUE(thread->post([&, i] { order.push_back(i); }, 10, [i] { return i % 2 == 0; }));
+  }
+  EXPECT_TRUE(thread->post([&] { order.push_back(10); }, 50));
+  EXPECT_FALSE(thread->post([&] { order.push_back(11); }, 1));
+  EXPECT_TRUE(thread->post([&] { done.set_value(); }));
+  thread.release();
+  done.get_future().wait();
+  EXPECT_EQ(order, (std::vector<int>{1, 3, 5, 7, 9, 10}));
 }
 
 }  // namespace

@@ -1,70 +1,73 @@
-// Live rebalancing. New stages are deployed as plans of their own while the old ones still serve;
-// then the current round is swapped under the lock. A request holds a shared pointer to its round,
-// so the old plans are released by the last request that uses them.
+// Live rebalancing. After a move, the deployment makes its plans again: from the new stages, beside
+// the old ones, which serve until the new ones are there.
 #include "shoal/cluster/balanced_stream.h"
 
+#include <algorithm>
 #include <future>
 
 #include "shoal/plan/stream/round_robin.h"
 
 namespace shoal::cluster {
 
-BalancedStream::BalancedStream(Coordinator& coordinator, const Graph& graph,
-                               plan::ClusterProfile belief, std::vector<plan::Stage> stages,
-                               double dilation)
-    : coordinator_(coordinator),
-      graph_(graph),
-      dilation_(dilation),
-      balancer_(graph, std::move(belief), std::move(stages)) {}
+BalancedStream::BalancedStream(const Graph& graph, plan::ClusterProfile belief,
+                               std::vector<plan::Stage> stages, BalanceOptions options)
+    : graph_(graph), options_(options), balancer_(graph, std::move(belief), std::move(stages)) {}
 
 Result<std::unique_ptr<BalancedStream>> BalancedStream::start(Coordinator& coordinator,
                                                               const Graph& graph,
                                                               plan::ClusterProfile belief,
                                                               std::vector<plan::Stage> stages,
-                                                              double dilation) {
+                                                              BalanceOptions options) {
   std::unique_ptr<BalancedStream> stream(
-      new BalancedStream(coordinator, graph, std::move(belief), std::move(stages), dilation));
-  SHOAL_TRY(stream->deploy());
+      new BalancedStream(graph, std::move(belief), std::move(stages), options));
+  stream->sums_.resize(coordinator.worker_count());
+  SHOAL_ASSIGN(stream->deployment_,
+               FailoverDeployment::start(
+                   coordinator,
+                   {.plan = [self = stream.get()](const Workers& set) { return self->plan(set); },
+                    .retry_interval = options.retry_interval,
+                    .grace = options.grace,
+                    .traced = true}));
   return stream;
 }
 
-Status BalancedStream::deploy() {
-  SHOAL_ASSIGN(const auto turns,
-               plan::make_round_robin(graph_, balancer_.belief(), balancer_.stages()));
-  auto round = std::make_shared<Round>();
-  for (const plan::ScheduledPlan& turn : turns) {
-    SHOAL_ASSIGN(auto remote, coordinator_.deploy(turn, true));
-    round->push_back(std::move(remote));
-  }
-  std::shared_ptr<const Round> old = std::move(round);  // released after the lock
+// On the deployment's thread, for the workers that are there.
+Result<Turns> BalancedStream::plan(const Workers& set) {
   const std::lock_guard lock(mutex_);
-  round_.swap(old);
-  next_ = 0;
-  // Times of the old stages say nothing about the new ones.
-  sums_.assign(coordinator_.worker_count(), {});
-  return {};
+  if (set.empty()) return Status(Code::kUnavailable, "no worker is left");
+  std::vector<plan::Stage> stages = plan::stages_for(balancer_.stages(), set);
+  SHOAL_ASSIGN(Turns turns, plan::make_round_robin(graph_, balancer_.belief(), stages));
+  const int survive = std::clamp(static_cast<int>(set.size()) - 1, 0, options_.survive);
+  if (survive > 0) {
+    SHOAL_ASSIGN(turns, plan::repeat(graph_, std::move(turns), survive, {set.begin(), set.end()}));
+  }
+  balancer_.set_stages(std::move(stages));
+  times_ = survive + 1;
+  return turns;
 }
 
 Status BalancedStream::run(std::span<const Tensor> inputs, std::span<Tensor> outputs,
                            std::chrono::milliseconds timeout) {
-  std::shared_ptr<const Round> round;
-  size_t turn = 0;
-  {
-    const std::lock_guard lock(mutex_);
-    round = round_;
-    turn = next_++ % round->size();
-  }
+  const size_t before = deployment_->changes();
   plan::Timeline times;
-  RemotePlan& plan = *(*round)[turn];
-  SHOAL_TRY(plan.run(inputs, outputs, timeout, &times));
+  SHOAL_TRY(deployment_->run(inputs, outputs, timeout, {}, &times));
+  const size_t after = deployment_->changes();
+  if (before != after) return {};  // the stages have been moved since
   const std::lock_guard lock(mutex_);
-  if (round != round_) return {};  // the stages have been moved since
-  for (int worker : plan.workers()) {
-    Sum& sum = sums_[static_cast<size_t>(worker)];
-    sum.seconds += times.compute_seconds[static_cast<size_t>(worker)] / dilation_;
-    ++sum.requests;
+  if (std::exchange(sums_of_, after) != after) sums_.assign(sums_.size(), {});
+  for (size_t w = 0; w < sums_.size(); ++w) {
+    if (times.compute_seconds[w] <= 0) continue;
+    // Where stages are repeated, a worker computes its own and as many others; they are about
+    // equally long once the stream is balanced.
+    sums_[w].seconds += times.compute_seconds[w] / options_.dilation / times_;
+    ++sums_[w].requests;
   }
   return {};
+}
+
+std::vector<plan::Stage> BalancedStream::stages() const {
+  const std::lock_guard lock(mutex_);
+  return balancer_.stages();
 }
 
 std::vector<plan::WorkerReport> BalancedStream::reports() const {
@@ -80,16 +83,23 @@ std::vector<plan::WorkerReport> BalancedStream::reports() const {
 
 Result<std::optional<std::string>> BalancedStream::balance(
     std::span<const plan::WorkerReport> reports) {
-  balancer_.learn(reports);
-  const std::vector<plan::Stage> before = balancer_.stages();
-  std::optional<std::string> moved = balancer_.move();
-  if (!moved) return moved;
-  // The old round still serves, so the balancer must describe its stages.
-  if (const Status status = deploy(); !status.ok()) {
-    balancer_.set_stages(before);
-    return status;
+  std::vector<plan::Stage> before;
+  std::optional<std::string> moved;
+  {
+    const std::lock_guard lock(mutex_);
+    balancer_.learn(reports);
+    before = balancer_.stages();
+    moved = balancer_.move();
   }
-  return moved;
+  if (!moved) return moved;
+  const size_t changes = deployment_->changes();
+  deployment_->replan();
+  deployment_->settle();
+  if (deployment_->changes() != changes) return moved;
+  // The old round still serves, so the balancer must describe its stages.
+  const std::lock_guard lock(mutex_);
+  balancer_.set_stages(std::move(before));
+  return Status(Code::kUnavailable, "the moved stages cannot be deployed");
 }
 
 Result<std::vector<BalanceStep>> settle(BalancedStream& stream, LoadGenerator& load,

@@ -3,9 +3,11 @@
 //
 // Workers measure how long they compute; plan::Balancer corrects the profile by that, and moves
 // work from the slowest worker to idle ones. The new stages are deployed beside the old ones.
-// Requests that began by the old stages end by them, so that none is lost.
+// Requests that began by the old stages end by them, so that none is lost. A FailoverDeployment
+// keeps the stages deployed while workers come and go.
 #pragma once
 
+#include <chrono>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -14,27 +16,37 @@
 #include <vector>
 
 #include "shoal/base/load_generator.h"
-#include "shoal/cluster/coordinator.h"
+#include "shoal/cluster/failover_deployment.h"
 #include "shoal/plan/stream/balance.h"
 
 namespace shoal::cluster {
 
-// Thread-safe, but for balance() and stages().
+struct BalanceOptions {
+  // Where devices are emulated in slow motion, the times that workers report are divided by it.
+  double dilation = 1;
+  // Stages are computed by so many workers more, as long as there are enough.
+  int survive = 0;
+  // As FailoverOptions has them.
+  std::chrono::milliseconds retry_interval{1'000};
+  std::chrono::milliseconds grace{2'000};
+};
+
+// Thread-safe, but for balance().
 class BalancedStream {
  public:
-  // Deploys the stages; ready to run when it returns. `belief` is the profile to begin with. Where
-  // devices are emulated in slow motion, the times that workers report are divided by `dilation`.
-  // REQUIRES: coordinator and graph outlive the stream.
+  // Deploys the stages; ready to run when it returns. `belief` is the profile to begin with, of all
+  // workers of the coordinator. Workers that are lost, or come back, take stages as stages_for()
+  // says. REQUIRES: coordinator and graph outlive the stream.
   static Result<std::unique_ptr<BalancedStream>> start(Coordinator& coordinator, const Graph& graph,
                                                        plan::ClusterProfile belief,
                                                        std::vector<plan::Stage> stages,
-                                                       double dilation = 1);
+                                                       BalanceOptions options = {});
 
-  // As RemotePlan::run(). Any number of requests may be on their way at once.
+  // As FailoverDeployment::run(). Any number of requests may be on their way at once.
   Status run(std::span<const Tensor> inputs, std::span<Tensor> outputs,
              std::chrono::milliseconds timeout);
 
-  // How long each worker computes for a request, on the average since the last move.
+  // How long each worker computes its stage for a request, on the average since the last move.
   std::vector<plan::WorkerReport> reports() const;
 
   // Learns from the reports, makes one move if it is worth it, and says which. Requests go on
@@ -42,29 +54,28 @@ class BalancedStream {
   // REQUIRES: one call at a time.
   Result<std::optional<std::string>> balance(std::span<const plan::WorkerReport> reports);
 
-  const std::vector<plan::Stage>& stages() const { return balancer_.stages(); }
+  std::vector<plan::Stage> stages() const;
+  FailoverDeployment& deployment() { return *deployment_; }
 
  private:
-  // The plans that requests use in turn.
-  using Round = std::vector<std::unique_ptr<RemotePlan>>;
   struct Sum {
     double seconds = 0;
     size_t requests = 0;
   };
 
-  BalancedStream(Coordinator& coordinator, const Graph& graph, plan::ClusterProfile belief,
-                 std::vector<plan::Stage> stages, double dilation);
-  Status deploy();
+  BalancedStream(const Graph& graph, plan::ClusterProfile belief, std::vector<plan::Stage> stages,
+                 BalanceOptions options);
+  Result<Turns> plan(const Workers& set);
 
-  Coordinator& coordinator_;
   const Graph& graph_;
-  const double dilation_;
-  plan::Balancer balancer_;
+  const BalanceOptions options_;
 
-  mutable std::mutex mutex_;
-  std::shared_ptr<const Round> round_;
-  size_t next_ = 0;
+  mutable std::mutex mutex_;  // never held while the deployment is called
+  plan::Balancer balancer_;
+  double times_ = 1;       // that a stage is computed
   std::vector<Sum> sums_;  // by worker
+  size_t sums_of_ = 0;     // the deployment's changes() that they belong to
+  std::unique_ptr<FailoverDeployment> deployment_;  // first to go: it uses the rest
 };
 
 // A move of settle(), and the seconds between two answers after it.

@@ -9,20 +9,26 @@ namespace shoal {
 Result<std::unique_ptr<Device>> open_cluster(const OpenClusterOptions& options) {
   using namespace cluster;
   if (options.survive < 0 || options.survive > 2) return invalid("0 to 2 losses can be survived");
-  const ClusterFolder folder(options.folder.empty() ? default_cluster_folder() : options.folder);
-  SHOAL_ASSIGN(std::shared_ptr<ClusterConnection> connection,
-               ClusterConnection::open(folder, {.cache = cache_folder()}));
-  for (const Status& why : connection->coordinator().missing()) {
-    if (options.left_out) options.left_out(why);
+  if (options.verify > 0 && (options.survive == 0 || options.throughput)) {
+    return invalid("to verify answers takes `survive`, and no `throughput`");
   }
+  const ClusterFolder folder(options.folder.empty() ? default_cluster_folder() : options.folder);
+  ConnectionOptions connecting{.cache = cache_folder(), .left_out = options.left_out};
+  if (options.exclusive) {
+    connecting.next_epoch = [folder](uint64_t beyond) { return folder.next_epoch(beyond); };
+  }
+  SHOAL_ASSIGN(std::shared_ptr<ClusterConnection> connection,
+               ClusterConnection::open(folder, std::move(connecting)));
   // The defaults for programs that only want answers: plans for the next loss are ready ahead, and
-  // lost workers are looked for every second.
+  // follow load that lasts.
   ClusterOptions how;
   how.objective = options.throughput ? Objective::kThroughput : Objective::kLatency;
   how.plan.survive = options.survive;
   how.timeout = options.timeout;
   how.standby = true;
-  how.retry_interval = std::chrono::seconds(1);
+  how.load_interval = std::chrono::seconds(5);
+  how.verify = options.verify;
+  how.left_out = options.left_out;
   return make_cluster_device(std::move(connection), std::move(how));
 }
 
@@ -34,6 +40,7 @@ void register_cluster_device() {
                      return open_cluster({.folder = folder,
                                           .throughput = options.throughput,
                                           .survive = options.survive,
+                                          .verify = options.verify,
                                           .timeout = options.timeout});
                    }});
 }

@@ -30,15 +30,25 @@ struct OpenClusterOptions {
   // any case, a request that fails because a worker was lost is tried once more by those that are
   // left.
   int survive = 0;
+  // Not 0: compare the copies and parities of one request of so many, and leave a worker out whose
+  // results were wrong twice. Needs `survive`, which makes the copies. What is in dispute is
+  // computed on this machine, by one thread.
+  uint64_t verify = 0;
   std::chrono::milliseconds timeout{60'000};  // for a request without a deadline
-  // Called, before open_cluster() returns, for each worker that does not answer and is left out.
+  // Take the workers over from all other programs that use them alone: these lose them, and are
+  // told why. Programs that share workers are not disturbed.
+  bool exclusive = false;
+  // Called for each worker that does not answer, or cannot be measured, and is left out for now,
+  // and for each that `verify` leaves out. On any thread, also after open_cluster() has returned:
+  // workers that come later are used, too.
   std::function<void(const Status& why)> left_out = {};
 };
 
 // Connects to the workers of a cluster. The first compile() of a graph measures the workers, which
 // takes seconds; profiles are kept for a day in the user's cache folder, and so are plans. Any
 // number of runs may be in progress at once. Executables may outlive the device. Fails with
-//   kInvalidArgument  `survive` is neither 0, 1 nor 2
+//   kInvalidArgument  `survive` is neither 0, 1 nor 2, or `verify` is given without it, or with
+//                     `throughput`
 //   kNotFound     the folder holds no cluster, or that has no workers
 //   kUnavailable, kDeadline  no worker answers
 // Runs fail with kUnavailable or kDeadline where workers are lost or slow: it is worth another try.

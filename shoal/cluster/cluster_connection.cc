@@ -1,11 +1,16 @@
 #include "shoal/cluster/cluster_connection.h"
 
 #include <algorithm>
+#include <future>
+#include <set>
 
+#include "shoal/cluster/member_upkeep.h"
 #include "shoal/cluster/plan_store.h"
 #include "shoal/cluster/profile_store.h"
 #include "shoal/cluster/profiling.h"
 #include "shoal/cluster/waker.h"
+#include "shoal/cluster/worker_probe.h"
+#include "shoal/net/tls/membership.h"
 #include "shoal/net/tls/tls.h"
 
 namespace shoal::cluster {
@@ -18,54 +23,141 @@ Result<std::unique_ptr<ClusterConnection>> ClusterConnection::open(
   }
   std::unique_ptr<ClusterConnection> self(
       new ClusterConnection(std::move(transport), std::move(options)));
-  SHOAL_ASSIGN(self->coordinator_,
-               Coordinator::connect(workers, *self->transport_, {.partial = true}));
-  // Only workers that answered, in the coordinator's numbering: plans and profiles use the same
-  // numbers.
-  for (const WorkerInfo& info : self->coordinator_->workers()) {
-    self->workers_.push_back({info.name, info.address});
-  }
+  self->workers_ = std::move(workers);
+  SHOAL_TRY(self->connect());
+  for (const Status& why : self->coordinator_->missing()) self->leave_out(why);
   return self;
+}
+
+// A worker that follows a later epoch, because this folder is an old copy, or the same epoch of
+// another copy, says which. The owner counts on from there.
+Status ClusterConnection::connect() {
+  constexpr int kTries = 3;
+  const auto latest = std::make_shared<std::atomic<uint64_t>>(0);
+  CoordinatorOptions options{.partial = true, .deploy = options_.deploy};
+  options.deploy.progress_timeout = std::chrono::duration_cast<std::chrono::milliseconds>(
+      options.deploy.progress_timeout * std::max(1.0, options_.dilation));
+  options.outranked = [latest](uint64_t epoch) {
+    uint64_t known = *latest;
+    while (known < epoch && !latest->compare_exchange_weak(known, epoch)) {
+    }
+  };
+  Status last;
+  for (int i = 0; i < kTries; ++i) {
+    if (options_.next_epoch) {
+      const Result<uint64_t> epoch = options_.next_epoch(*latest);
+      // Whoever names an epoch that cannot be is left out; the others are connected.
+      if (!epoch.ok() && coordinator_ != nullptr) return {};
+      if (!epoch.ok()) return epoch.status();
+      options.epoch = *epoch;
+    }
+    coordinator_.reset();
+    auto connected = Coordinator::connect(workers_, *transport_, options);
+    last = connected.status();
+    if (connected.ok()) coordinator_ = *std::move(connected);
+    if (*latest < options.epoch || options.epoch == 0) break;
+  }
+  return last;
 }
 
 Result<std::unique_ptr<ClusterConnection>> ClusterConnection::open(const ClusterFolder& folder,
                                                                    ConnectionOptions options) {
-  SHOAL_ASSIGN(const net::Identity identity, folder.coordinator());
-  SHOAL_ASSIGN(auto transport, net::make_tls_transport(identity));
+  net::TlsOptions tls;
+  SHOAL_ASSIGN(tls.membership, folder.membership());
+  SHOAL_ASSIGN(auto transport, net::make_tls_transport(tls.membership->identity(), tls));
+  renew_due_workers(folder, *transport);
   SHOAL_ASSIGN(std::vector<ListedWorker> workers, folder.workers());
   return open(std::move(workers), std::move(transport), std::move(options));
 }
 
-Result<plan::ClusterProfile> ClusterConnection::profile(const Graph& graph) {
+void ClusterConnection::leave_out(const Status& why) const {
+  if (options_.left_out) options_.left_out(why);
+}
+
+Result<plan::ClusterProfile> ClusterConnection::profile(const Graph& graph, const Workers& which) {
   SHOAL_ASSIGN(plan::ClusterProfile profile,
-               options_.profile ? given_profile() : measured_profile(graph));
+               options_.profile ? given_profile(which) : measured_profile(graph, which));
   keep_awake(profile);
   return profile;
 }
 
-Result<plan::ClusterProfile> ClusterConnection::given_profile() const {
+Result<plan::ClusterProfile> ClusterConnection::given_profile(const Workers& which) const {
   plan::ClusterProfile there = *options_.profile;
   there.workers.clear();
   there.links.clear();
   const auto& all = options_.profile->workers;
-  for (const ListedWorker& worker : workers_) {
-    // By name, because workers that did not answer are left out and numbers shift.
-    const auto it = std::ranges::find(all, worker.name, &plan::WorkerProfile::name);
-    if (it == all.end()) return invalid("no emulated device is called " + worker.name);
-    there.workers.push_back(*it);
-    there.links.push_back(options_.profile->links[static_cast<size_t>(it - all.begin())]);
+  for (size_t w = 0; w < workers_.size(); ++w) {
+    const std::string& name = workers_[w].name;
+    const auto it = std::ranges::find(all, name, &plan::WorkerProfile::name);
+    const bool is_wanted = which.contains(static_cast<int>(w));
+    if (is_wanted && it == all.end()) return invalid("no emulated device is called " + name);
+    there.workers.push_back(is_wanted ? *it : plan::absent_worker(name));
+    there.links.push_back(it == all.end()
+                              ? plan::LinkProfile()
+                              : options_.profile->links[static_cast<size_t>(it - all.begin())]);
   }
   return there;
 }
 
-Result<plan::ClusterProfile> ClusterConnection::measured_profile(const Graph& graph) const {
-  if (options_.cache.empty()) return measure_cluster(graph, workers_, *transport_);
-  const ProfileStore store(options_.cache, graph, workers_);
+Result<plan::ClusterProfile> ClusterConnection::measured_profile(const Graph& graph,
+                                                                 const Workers& which) const {
   const auto now = std::chrono::system_clock::now();
-  if (auto known = store.load(now)) return *std::move(known);
-  SHOAL_ASSIGN(plan::ClusterProfile profile, measure_cluster(graph, workers_, *transport_));
-  store.save(profile, now);
-  return profile;
+  std::vector<std::optional<MeasuredWorker>> known(workers_.size());
+  std::vector<size_t> numbers;
+  std::vector<ListedWorker> unknown;
+  for (int worker : which) {
+    const auto w = static_cast<size_t>(worker);
+    if (!options_.cache.empty()) {
+      known[w] = ProfileStore(options_.cache, graph, workers_[w]).load(now);
+    }
+    if (known[w]) continue;
+    numbers.push_back(w);
+    unknown.push_back(workers_[w]);
+  }
+  SHOAL_ASSIGN(auto measured, measure_workers(graph, unknown, *transport_));
+  Status first =
+      which.empty() ? Status(Code::kUnavailable, "there are no workers to measure") : Status();
+  for (size_t i = 0; i < measured.size(); ++i) {
+    const size_t w = numbers[i];
+    if (measured[i].ok()) {
+      known[w] = *std::move(measured[i]);
+      if (!options_.cache.empty()) {
+        ProfileStore(options_.cache, graph, workers_[w]).save(*known[w], now);
+      }
+      continue;
+    }
+    if (first.ok()) first = measured[i].status();
+    leave_out(measured[i].status());
+  }
+  const bool any = std::ranges::any_of(known, [](const auto& one) { return one.has_value(); });
+  if (!any) return first;
+  return assemble(workers_, known);
+}
+
+double ClusterConnection::slowdown() const {
+  double largest = 1;
+  if (options_.profile) return largest;
+  std::vector<std::future<double>> asking;
+  for (int worker : coordinator_->present()) {
+    asking.push_back(std::async(std::launch::async, [this, worker] {
+      auto probe = WorkerProbe::open(workers_[static_cast<size_t>(worker)], *transport_);
+      if (!probe.ok()) return 1.0;
+      const auto state = probe->state();
+      return state.ok() ? state->slowdown : 1.0;
+    }));
+  }
+  for (std::future<double>& one : asking) largest = std::max(largest, one.get());
+  return largest;
+}
+
+bool ClusterConnection::shares_machine() const {
+  if (options_.profile) return false;
+  std::set<std::string> hosts;
+  for (int worker : coordinator_->present()) {
+    const std::string& address = workers_[static_cast<size_t>(worker)].address;
+    if (!hosts.insert(address.substr(0, address.rfind(':'))).second) return true;
+  }
+  return false;
 }
 
 // Sends as often as the first radio to fall asleep needs it. A wake-up that is measurable costs
@@ -74,11 +166,14 @@ void ClusterConnection::keep_awake(const plan::ClusterProfile& profile) {
   if (!profile.keep_awake) return;
   std::vector<int> sleepers;
   double first = 0;
+  const std::lock_guard lock(mutex_);
   for (size_t w = 0; w < profile.links.size(); ++w) {
-    const plan::LinkProfile& link = profile.links[w];
-    if (link.wakeup_seconds <= 0) continue;
+    const bool sleeps = profile.workers[w].present && profile.links[w].wakeup_seconds > 0;
+    if (sleeps) sleepers_[static_cast<int>(w)] = profile.links[w];
+  }
+  for (const auto& [worker, link] : sleepers_) {
     first = sleepers.empty() ? link.sleep_after_seconds : std::min(first, link.sleep_after_seconds);
-    sleepers.push_back(static_cast<int>(w));
+    sleepers.push_back(worker);
   }
   coordinator_->keep_awake(std::move(sleepers), wake_interval(first * dilation_));
 }
@@ -86,7 +181,8 @@ void ClusterConnection::keep_awake(const plan::ClusterProfile& profile) {
 void ClusterConnection::set_dilation(double dilation) {
   dilation_ = dilation;
   if (!options_.profile) return;
-  if (const auto profile = given_profile(); profile.ok()) keep_awake(*profile);
+  const auto profile = given_profile(coordinator_->present());
+  if (profile.ok()) keep_awake(*profile);
 }
 
 void ClusterConnection::compare(const Graph& graph, double predicted_seconds,
@@ -96,7 +192,14 @@ void ClusterConnection::compare(const Graph& graph, double predicted_seconds,
   if (options_.profile || options_.cache.empty()) return;
   const double ratio = measured_seconds / predicted_seconds;
   if (ratio < kDeparted && ratio > 1 / kDeparted) return;
-  ProfileStore(options_.cache, graph, workers_).remove();
+  forget_profiles(graph);
+}
+
+void ClusterConnection::forget_profiles(const Graph& graph) const {
+  if (options_.cache.empty()) return;
+  for (const ListedWorker& worker : workers_) {
+    ProfileStore(options_.cache, graph, worker).remove();
+  }
 }
 
 Result<std::vector<plan::Prediction>> ClusterConnection::make_plans(

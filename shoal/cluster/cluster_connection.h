@@ -3,14 +3,17 @@
 //
 //   const ClusterFolder folder(default_cluster_folder());
 //   SHOAL_ASSIGN(auto connection, ClusterConnection::open(folder));
-//   for (const Status& why : connection->coordinator().missing()) warn(why);
+//   // Workers that do not answer yet are used when they come: see FailoverDeployment.
 //   SHOAL_ASSIGN(auto profile, connection->profile(graph));
 #pragma once
 
 #include <atomic>
 #include <chrono>
 #include <filesystem>
+#include <functional>
+#include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <vector>
 
@@ -28,14 +31,22 @@ struct ConnectionOptions {
   std::optional<plan::ClusterProfile> profile = std::nullopt;
   // Seconds that pass for each second of `profile`, where devices are emulated in slow motion.
   double dilation = 1;
+  // Of the coordinator. The timeout is that of an undilated world.
+  DeployOptions deploy = {};
+  // Gives an epoch greater than `beyond`: the coordinator is in charge alone. nullptr: it shares
+  // its workers. See ClusterFolder::next_epoch().
+  std::function<Result<uint64_t>(uint64_t beyond)> next_epoch = nullptr;
+  // Called for each worker that does not answer, or cannot be measured, with its name: plans leave
+  // it out for now. On any thread.
+  std::function<void(const Status& why)> left_out = nullptr;
 };
 
 // Thread-safe.
 class ClusterConnection {
  public:
-  // Connects to all workers at the same time and leaves out those that do not answer, which
-  // coordinator().missing() names. Fails with the first one's error where none does, and with
-  // kNotFound where there are no workers.
+  // Connects to all workers at the same time. Those that do not answer within two seconds are lost
+  // for now. Fails with the first one's error where none answers, and with kNotFound where there
+  // are no workers.
   static Result<std::unique_ptr<ClusterConnection>> open(std::vector<ListedWorker> workers,
                                                          std::unique_ptr<net::Transport> transport,
                                                          ConnectionOptions options = {});
@@ -49,14 +60,26 @@ class ClusterConnection {
   // REQUIRES: no request is on its way.
   void set_dilation(double dilation);
 
-  // The speed of the workers at this graph and of the links to them: as the options say, as
-  // measured within a day, or measured now, which takes seconds. From then on radios that fall
-  // asleep are kept awake while a request is on its way. kInvalidArgument if the options' profile
-  // lacks a worker.
-  Result<plan::ClusterProfile> profile(const Graph& graph);
-  // Forgets the stored profile of this graph if a request took much longer, or shorter, than
-  // predicted from it.
+  // The speed of these workers at this graph and of the links to them: as the options say, as
+  // measured within a day, or measured now, which takes seconds. Other workers, and those that
+  // cannot be measured, are not present in it. From then on radios that fall asleep are kept awake
+  // while a request is on its way. Fails with the first error if none can be measured, and with
+  // kInvalidArgument if the options' profile lacks a worker.
+  Result<plan::ClusterProfile> profile(const Graph& graph, const Workers& which);
+  // Of those that are there now.
+  Result<plan::ClusterProfile> profile(const Graph& graph) {
+    return profile(graph, coordinator_->present());
+  }
+  // The largest factor by which other programs slow a worker's machine down now, of those that
+  // answer: see plan::slowdown(). 1 where speeds are given.
+  double slowdown() const;
+  // Whether several of the workers that are there have addresses of one machine. False where speeds
+  // are given.
+  bool shares_machine() const;
+  // Forgets the stored profiles of this graph if a request took much longer, or shorter, than
+  // predicted from them.
   void compare(const Graph& graph, double predicted_seconds, double measured_seconds) const;
+  void forget_profiles(const Graph& graph) const;
 
   // As plan::make_plans(), but gives only the best plan where the cache has it.
   Result<std::vector<plan::Prediction>> make_plans(const Graph& graph,
@@ -68,14 +91,18 @@ class ClusterConnection {
       : options_(std::move(options)),
         dilation_(options_.dilation),
         transport_(std::move(transport)) {}
-  Result<plan::ClusterProfile> given_profile() const;
-  Result<plan::ClusterProfile> measured_profile(const Graph& graph) const;
+  Status connect();
+  Result<plan::ClusterProfile> given_profile(const Workers& which) const;
+  Result<plan::ClusterProfile> measured_profile(const Graph& graph, const Workers& which) const;
+  void leave_out(const Status& why) const;
   void keep_awake(const plan::ClusterProfile& profile);
 
   const ConnectionOptions options_;
   std::atomic<double> dilation_;
   const std::unique_ptr<net::Transport> transport_;
   std::vector<ListedWorker> workers_;
+  std::mutex mutex_;
+  std::map<int, plan::LinkProfile> sleepers_;  // workers whose radios fall asleep
   std::unique_ptr<Coordinator> coordinator_;
 };
 

@@ -3,34 +3,117 @@
 #include <algorithm>
 
 #include "shoal/cluster/failover_deployment.h"
-#include "shoal/cluster/stream_deployment.h"
+#include "shoal/devices/devices.h"
 #include "shoal/plan/search/subset.h"
+#include "shoal/plan/stream/stream.h"
 
 namespace shoal::cluster {
 namespace {
 
 using OptionsPtr = std::shared_ptr<const ClusterOptions>;
 
-// Common base of the two kinds of executables.
-class ClusterExecutable : public Executable {
+// What is known of the workers' speed at one graph. Each is measured when plans first need it,
+// which may be long after the others. Not thread-safe.
+class KnownSpeeds {
+ public:
+  KnownSpeeds(const ClusterOptions& options, const Graph& graph)
+      : options_(options), graph_(graph), load_(options.load) {}
+
+  // The profile that plans for these workers are made from.
+  Result<plan::ClusterProfile> of(const Workers& set) {
+    Workers unknown;
+    for (int worker : set) {
+      if (asked_about_.insert(worker).second) unknown.insert(worker);
+    }
+    if (!unknown.empty()) {
+      const auto more = options_.profile(graph_, unknown);
+      // A worker that cannot be measured is left out; without any there is nothing to plan for.
+      if (!more.ok() && profile_.workers.empty()) return more.status();
+      if (more.ok()) add(*more, unknown);
+    }
+    plan::ClusterProfile now = profile_;
+    for (size_t w = 0; w < now.workers.size(); ++w) {
+      if (!now.workers[w].present) continue;
+      scale(now.workers[w], load_.planned(static_cast<int>(w)) / now.workers[w].slowdown);
+    }
+    return now;
+  }
+
+  // Whether the load of machines has changed for so long that plans should be made again. Asks for
+  // it now and then; the answers are looked at the next time.
+  bool have_changed(Coordinator& coordinator) {
+    const auto now = std::chrono::steady_clock::now();
+    if (options_.load_interval.count() == 0 || now < next_) return false;
+    next_ = now + options_.load_interval;
+    const std::vector<WorkerInfo> infos = coordinator.workers();
+    for (int worker : coordinator.lost()) load_.forget(worker);
+    for (int worker : coordinator.present()) {
+      const WorkerInfo& info = infos[static_cast<size_t>(worker)];
+      if (info.slowdown) load_.see(worker, *info.slowdown, now);
+    }
+    coordinator.ask_for_load();
+    return load_.follow(now);
+  }
+
+ private:
+  void add(const plan::ClusterProfile& more, const Workers& which) {
+    if (profile_.workers.empty()) profile_ = more;
+    for (int worker : which) {
+      const auto w = static_cast<size_t>(worker);
+      profile_.workers[w] = more.workers[w];
+      profile_.links[w] = more.links[w];
+      if (more.workers[w].present) load_.plan_for(worker, more.workers[w].slowdown);
+    }
+    // The coordinator's own link is at least as fast as the fastest that was measured.
+    if (more.coordinator.bytes_per_second > profile_.coordinator.bytes_per_second) {
+      profile_.coordinator = more.coordinator;
+    }
+  }
+
+  const ClusterOptions& options_;
+  const Graph& graph_;
+  plan::ClusterProfile profile_;  // as measured
+  Workers asked_about_;
+  LoadPolicy load_;
+  std::chrono::steady_clock::time_point next_{};
+};
+
+class ClusterExecutable final : public Executable {
  public:
   ClusterExecutable(OptionsPtr options, Graph graph)
-      : options_(std::move(options)), asked_(std::move(graph)) {}
+      : options_(std::move(options)), asked_(std::move(graph)), speeds_(*options_, asked_) {}
 
-  virtual Status deploy(Coordinator& coordinator) = 0;
+  Status deploy(Coordinator& coordinator) {
+    const bool is_stream = options_->objective == Objective::kThroughput;
+    if (options_->verify > 0) {
+      SHOAL_ASSIGN(judge_, make_device("cpu", {.cpu = {.threads = 1}}));
+    }
+    SHOAL_ASSIGN(
+        deployment_,
+        FailoverDeployment::start(
+            coordinator,
+            {.plan = [this](const Workers& set) { return plan(set); },
+             .standby = options_->standby && !is_stream,
+             .retry_interval = options_->retry_interval,
+             .verify = options_->verify,
+             .judge = judge_.get(),
+             .left_out = options_->left_out,
+             .grace = options_->grace,
+             .is_outdated = [this, &coordinator] { return speeds_.have_changed(coordinator); }}));
+    describe(deployment_->first().front().plan());
+    return {};
+  }
+  const Graph& graph() const override { return deployment_->first().front().graph(); }
 
   Status run(std::span<const Tensor> inputs, std::span<Tensor> outputs,
-             const RunOptions& options) final {
+             const RunOptions& options) override {
     SHOAL_TRY(options.interrupted());
-    return answer(inputs, outputs, timeout_of(options), options.cancel);
+    return deployment_->run(inputs, outputs, timeout_of(options), options.cancel);
   }
   MemoryUse memory() const override { return {}; }  // it is the workers'
   const KernelInfo& kernel_of(size_t node) const override { return kernels_[node]; }
 
- protected:
-  virtual Status answer(std::span<const Tensor> inputs, std::span<Tensor> outputs,
-                        std::chrono::milliseconds timeout, const std::stop_token& cancel) = 0;
-
+ private:
   // Says of each node how it is split.
   void describe(const plan::Plan& plan) {
     for (const plan::Segment& segment : plan.segments) {
@@ -39,11 +122,6 @@ class ClusterExecutable : public Executable {
     }
   }
 
-  const OptionsPtr options_;
-  const Graph asked_;
-  plan::ClusterProfile profile_;
-
- private:
   std::chrono::milliseconds timeout_of(const RunOptions& options) const {
     if (options.deadline == kNoDeadline) return options_->timeout;
     const auto left = options.deadline - std::chrono::steady_clock::now();
@@ -51,72 +129,29 @@ class ClusterExecutable : public Executable {
     return std::min(options_->timeout, std::chrono::ceil<std::chrono::milliseconds>(left));
   }
 
-  std::vector<KernelInfo> kernels_;
-};
-
-class LatencyExecutable final : public ClusterExecutable {
- public:
-  using ClusterExecutable::ClusterExecutable;
-
-  Status deploy(Coordinator& coordinator) override {
-    SHOAL_ASSIGN(profile_, options_->profile(asked_));
-    SHOAL_ASSIGN(deployment_,
-                 FailoverDeployment::start(
-                     coordinator, {.plan = [this](const Workers& set) { return plan(set); },
-                                   .standby = options_->standby,
-                                   .retry_interval = options_->retry_interval}));
-    describe(deployment_->first().plan());
-    return {};
-  }
-  const Graph& graph() const override { return deployment_->first().graph(); }
-
- private:
-  Status answer(std::span<const Tensor> inputs, std::span<Tensor> outputs,
-                std::chrono::milliseconds timeout, const std::stop_token& cancel) override {
-    return deployment_->run(inputs, outputs, timeout, cancel);
-  }
-
-  Result<plan::Prediction> plan(const Workers& set) const {
-    SHOAL_ASSIGN(
-        std::vector<plan::Prediction> plans,
-        options_->make_plans(asked_, profile_, plan::for_workers(options_->plan, set, profile_)));
-    // One call at a time: the deployment plans on one thread.
+  // One call at a time: the deployment plans on one thread.
+  Result<Turns> plan(const Workers& set) {
+    SHOAL_ASSIGN(const plan::ClusterProfile profile, speeds_.of(set));
+    const plan::PlanOptions options = plan::for_workers(options_->plan, set, profile);
+    if (options_->objective == Objective::kThroughput) {
+      SHOAL_ASSIGN(auto plans, plan::make_stream_plans(asked_, profile,
+                                                       {.excluded = options.excluded,
+                                                        .survive = options.survive,
+                                                        .wait_seconds = options.wait_seconds}));
+      return std::move(plans.front().turns);
+    }
+    SHOAL_ASSIGN(const std::vector<plan::Prediction> plans,
+                 options_->make_plans(asked_, profile, options));
     if (options_->planned) options_->planned(asked_, plans);
-    return std::move(plans.front());
+    return Turns{plans.front().scheduled};
   }
 
-  std::unique_ptr<FailoverDeployment> deployment_;
-};
-
-class ThroughputExecutable final : public ClusterExecutable {
- public:
-  using ClusterExecutable::ClusterExecutable;
-
-  Status deploy(Coordinator& coordinator) override {
-    SHOAL_ASSIGN(profile_, options_->profile(asked_));
-    SHOAL_ASSIGN(deployment_, StreamDeployment::start(
-                                  coordinator, [this](const Workers& set) { return plan(set); }));
-    describe(deployment_->prediction().turns.front().plan());
-    return {};
-  }
-  const Graph& graph() const override { return deployment_->prediction().graph(); }
-
- private:
-  Status answer(std::span<const Tensor> inputs, std::span<Tensor> outputs,
-                std::chrono::milliseconds timeout, const std::stop_token& cancel) override {
-    return deployment_->run(inputs, outputs, timeout, cancel);
-  }
-
-  Result<plan::StreamPrediction> plan(const Workers& set) const {
-    const plan::PlanOptions options = plan::for_workers(options_->plan, set, profile_);
-    SHOAL_ASSIGN(auto plans, plan::make_stream_plans(asked_, profile_,
-                                                     {.excluded = options.excluded,
-                                                      .survive = options.survive,
-                                                      .wait_seconds = options.wait_seconds}));
-    return std::move(plans.front());
-  }
-
-  std::unique_ptr<StreamDeployment> deployment_;
+  const OptionsPtr options_;
+  const Graph asked_;
+  KnownSpeeds speeds_;  // used by the deployment's thread
+  std::vector<KernelInfo> kernels_;
+  std::unique_ptr<Device> judge_;                   // of disputes
+  std::unique_ptr<FailoverDeployment> deployment_;  // first to go: it uses the rest
 };
 
 // Reports the beginning and the end of compiling, also if it fails.
@@ -145,9 +180,15 @@ class ClusterDevice : public Device {
   const DeviceInfo& info() const override { return info_; }
 
   Result<std::unique_ptr<Executable>> compile(const Graph& graph) override {
+    if (options_->verify > 0 &&
+        (options_->plan.survive == 0 || options_->objective != Objective::kLatency)) {
+      return invalid("only plans for one answer that survive losses can be verified");
+    }
     const Compiling compiling(*options_);
-    return options_->objective == Objective::kLatency ? start<LatencyExecutable>(graph)
-                                                      : start<ThroughputExecutable>(graph);
+    // The executable copies the graph: failover plans from it long after compile() has returned.
+    auto executable = std::make_unique<ClusterExecutable>(options_, graph);
+    SHOAL_TRY(executable->deploy(coordinator_));
+    return std::unique_ptr<Executable>(std::move(executable));
   }
 
   // Not by compiling, which would deploy the model.
@@ -156,14 +197,6 @@ class ClusterDevice : public Device {
   }
 
  private:
-  template <class Kind>
-  Result<std::unique_ptr<Executable>> start(const Graph& graph) const {
-    // The executable copies the graph: failover plans from it long after compile() has returned.
-    auto executable = std::make_unique<Kind>(options_, graph);
-    SHOAL_TRY(executable->deploy(coordinator_));
-    return std::unique_ptr<Executable>(std::move(executable));
-  }
-
   Coordinator& coordinator_;
   const OptionsPtr options_;
   const DeviceInfo info_;
@@ -179,7 +212,9 @@ std::unique_ptr<Device> make_cluster_device(std::shared_ptr<ClusterConnection> c
                                             ClusterOptions options) {
   // The functions refer to the connection without owning it; `keep_alive` does, beside them.
   ClusterConnection& access = *connection;
-  options.profile = [&access](const Graph& graph) { return access.profile(graph); };
+  options.profile = [&access](const Graph& graph, const Workers& which) {
+    return access.profile(graph, which);
+  };
   options.make_plans = [&access](const auto& graph, const auto& profile, const auto& plan) {
     return access.make_plans(graph, profile, plan);
   };

@@ -13,6 +13,8 @@
 #include <memory>
 
 #include "shoal/cluster/cluster_connection.h"
+#include "shoal/cluster/failover_policy.h"
+#include "shoal/cluster/load_policy.h"
 #include "shoal/device/device.h"
 #include "shoal/plan/search/planner.h"
 
@@ -20,8 +22,8 @@ namespace shoal::cluster {
 
 // The figure that plans optimise.
 enum class Objective : uint8_t {
-  kLatency,     // one answer soon: see FailoverDeployment
-  kThroughput,  // many answers a second, with many requests on their way: see StreamDeployment
+  kLatency,     // one answer soon
+  kThroughput,  // many answers a second, with many requests on their way
 };
 
 struct ClusterOptions {
@@ -29,14 +31,25 @@ struct ClusterOptions {
   // For kThroughput, `excluded`, `survive` and `wait_seconds` count.
   plan::PlanOptions plan = {};
   std::chrono::milliseconds timeout{60'000};  // for one request
-  // For kLatency. Make plans for every loss of one worker ahead, from the second request on, and
-  // how often to look for workers that were lost (zero: never): see FailoverOptions.
+  // For kLatency: make plans for every loss of one worker ahead, from the second request on. For
+  // kThroughput there are none: a round may have hundreds of turns, and all workers are in use.
   bool standby = false;
-  std::chrono::milliseconds retry_interval{0};
+  // How often to look for workers that are lost or were never there (zero: never), and how long a
+  // lost one is expected back: see FailoverOptions.
+  std::chrono::milliseconds retry_interval{1'000};
+  std::chrono::milliseconds grace{2'000};
+  // How often workers are asked how busy their machines are; zero: never. Plans follow a load that
+  // lasts: see LoadPolicy.
+  std::chrono::milliseconds load_interval{0};
+  LoadPolicyOptions load = {};
+  // For kLatency and plans that survive losses: check one request of so many for lies, and leave
+  // workers out that lie; 0: none. `left_out` is called with the reason, on any thread.
+  uint64_t verify = 0;
+  std::function<void(const Status& why)> left_out = nullptr;
 
-  // Gives the speed of the coordinator's workers at a graph, in their order. Called once for a
-  // graph.
-  std::function<Result<plan::ClusterProfile>(const Graph&)> profile = nullptr;
+  // Gives the speed of these workers of the coordinator at a graph, by their numbers; others are
+  // not present in it. Called once for a graph and a worker, one call at a time, on any thread.
+  std::function<Result<plan::ClusterProfile>(const Graph&, const Workers&)> profile = nullptr;
   // Gives plans, the best first.
   std::function<Result<std::vector<plan::Prediction>>(const Graph&, const plan::ClusterProfile&,
                                                       const plan::PlanOptions&)>
@@ -52,12 +65,14 @@ struct ClusterOptions {
 
 // Any number of runs of what it compiles may go on at once, on any threads. A request that loses a
 // worker is replayed, once, by the workers that are left; then it fails with kUnavailable or
-// kDeadline and is worth another try.
+// kDeadline and is worth another try. Workers that come later are measured and used: see
+// FailoverDeployment.
 // REQUIRES: options.profile is set; the coordinator outlives the device and all that it compiled,
 // unless options.keep_alive sees to that.
 std::unique_ptr<Device> make_cluster_device(Coordinator& coordinator, ClusterOptions options);
 
 // The same with the profiles and plans of the connection, which lives as long as it is needed.
+// REQUIRES: options.profile and options.make_plans are left to it.
 std::unique_ptr<Device> make_cluster_device(std::shared_ptr<ClusterConnection> connection,
                                             ClusterOptions options = {});
 

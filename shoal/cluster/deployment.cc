@@ -2,12 +2,14 @@
 // are missing. A task is ready when all inputs are full, or when enough members of a code are and
 // the wait for the rest is over. Tasks of a request run in order, one at a time; requests are
 // independent, and the oldest that can go on is served first. All state is bounded: by
-// kMostRequests requests, and by kMostRemembered numbers of requests that are over.
+// kMostRequests requests, by kMostBoxes boxes for each input, by most_bytes_ of inputs that are put
+// together here, and by kMostRemembered numbers of requests that are over.
 #include "shoal/cluster/deployment.h"
 
 #include <algorithm>
 #include <utility>
 
+#include "shoal/cluster/catch_exhaustion.h"
 #include "shoal/plan/boxes.h"
 
 namespace shoal::cluster {
@@ -15,6 +17,8 @@ namespace {
 
 // Each request holds tensors of its own; a coordinator that floods a worker gets an error instead.
 constexpr size_t kMostRequests = 64;
+// Pieces of odd shapes cut what is missing of an input into ever more boxes.
+constexpr size_t kMostBoxes = 256;
 
 TensorType input_type(const WorkerTask& task, size_t input) {
   const Graph& graph = task.executable->graph();
@@ -39,25 +43,6 @@ bool is_data_of(const TaskCode& code, ValueId value) {
   return it - code.members.begin() < static_cast<std::ptrdiff_t>(code.data_count());
 }
 
-// Pastes the part of a piece that belongs to the wanted box. False if there is none.
-template <class Filling>
-bool fill(Filling& filling, const plan::Piece& wanted, const TensorType& type,
-          const plan::Piece& piece, const Tensor& elements) {
-  if (!meet(wanted, piece)) return false;
-  if (filling.is_full()) return true;  // a piece that comes twice must not change it
-  const Region common = plan::intersection(wanted.region, piece.region);
-  filling.missing = plan::subtract(std::move(filling.missing), common);
-  // The usual case, without a copy: the tensor shares the memory of the frame.
-  if (common == wanted.region && common == piece.region) {
-    filling.tensor = elements;
-    return true;
-  }
-  if (!filling.tensor.defined()) filling.tensor = Tensor(type);
-  paste(crop(elements, plan::relative(common, piece.region)), plan::relative(common, wanted.region),
-        filling.tensor);
-  return true;
-}
-
 template <class Fillings>
 size_t count_full(const Fillings& fillings) {
   return static_cast<size_t>(
@@ -80,8 +65,31 @@ std::vector<SendOrder> sends_of(const plan::Schedule& schedule, const plan::Part
   return sends;
 }
 
-Deployment::Deployment(std::vector<WorkerTask> tasks, std::chrono::milliseconds wait)
-    : tasks_(std::move(tasks)), wait_(wait) {}
+Status check_dtypes(const std::vector<WorkerTask>& tasks) {
+  std::map<ValueId, DType> known;
+  const auto agrees = [&](ValueId value, DType dtype) {
+    return known.try_emplace(value, dtype).first->second == dtype;
+  };
+  for (const WorkerTask& task : tasks) {
+    const Graph& graph = task.executable->graph();
+    bool all = true;
+    for (size_t i = 0; i < task.inputs.size(); ++i) {
+      all = all && agrees(task.inputs[i].value, graph[graph.inputs()[i]].type.dtype);
+    }
+    for (size_t i = 0; i < task.outputs.size(); ++i) {
+      all = all && agrees(task.outputs[i].value, graph[graph.outputs()[i]].type.dtype);
+    }
+    for (const TaskCode& code : task.codes) {
+      for (const plan::Piece& member : code.members) all = all && agrees(member.value, code.dtype);
+    }
+    if (!all) return invalid("tasks do not agree on the type of a value");
+  }
+  return {};
+}
+
+Deployment::Deployment(std::vector<WorkerTask> tasks, std::chrono::milliseconds wait,
+                       size_t most_bytes)
+    : tasks_(std::move(tasks)), wait_(wait), most_bytes_(most_bytes) {}
 
 std::optional<DType> Deployment::dtype_of(ValueId value) const {
   for (const WorkerTask& task : tasks_) {
@@ -97,8 +105,9 @@ std::optional<DType> Deployment::dtype_of(ValueId value) const {
 }
 
 Deployment::Request& Deployment::request_at(uint64_t id) {
-  const auto [it, is_new] = requests_.try_emplace(id);
-  if (!is_new) return it->second;
+  const auto it = requests_.find(id);
+  if (it != requests_.end()) return it->second;
+  Request request;  // whole before others see it: memory may run out here
   const auto to_fill = [](const std::vector<plan::Piece>& pieces) {
     std::vector<Filling> fillings(pieces.size());
     for (size_t i = 0; i < pieces.size(); ++i) {
@@ -107,24 +116,45 @@ Deployment::Request& Deployment::request_at(uint64_t id) {
     return fillings;
   };
   for (const WorkerTask& task : tasks_) {
-    Inputs& inputs = it->second.tasks.emplace_back();
+    Inputs& inputs = request.tasks.emplace_back();
     inputs.inputs = to_fill(task.inputs);
     for (const TaskCode& code : task.codes) inputs.codes.push_back(to_fill(code.members));
   }
-  return it->second;
+  return requests_.emplace(id, std::move(request)).first->second;
 }
 
-Status Deployment::put(uint64_t request, const plan::Piece& piece, const Tensor& elements,
-                       Time now) {
+Status Deployment::put(uint64_t request, const plan::Piece& piece, const Tensor& elements, Time now,
+                       Time deadline) {
   const std::lock_guard lock(mutex_);
   if (is_over(request)) return {};
-  if (!requests_.contains(request) && requests_.size() >= kMostRequests) {
-    return Status(Code::kExhausted, "too many requests at once");
+  const bool is_new = !requests_.contains(request);
+  if (is_new) {
+    if (requests_.size() >= kMostRequests) drop_expired(now);
+    if (requests_.size() >= kMostRequests) {
+      return Status(Code::kExhausted, "too many requests at once");
+    }
   }
+  bool used = false;
   Request& its = request_at(request);
-  if (!put_locked(its, piece, elements)) return invalid("no task here reads that piece");
+  its.deadline = std::max(its.deadline, deadline);
+  SHOAL_TRY(put_or_end(request, its, piece, elements, used));
+  if (!used) {
+    if (is_new) requests_.erase(request);  // nothing has begun
+    return invalid("no task here reads that piece");
+  }
   note_readiness(its, now);
   return {};
+}
+
+// Ends the request where memory is short: what was put in halfway must not be computed with.
+Status Deployment::put_or_end(uint64_t id, Request& request, const plan::Piece& piece,
+                              const Tensor& elements, bool& used) {
+  const Status status = catch_exhaustion([&] {
+    used = put_locked(request, piece, elements);
+    return Status();
+  });
+  if (!status.ok()) end(id);
+  return status;
 }
 
 bool Deployment::put_locked(Request& request, const plan::Piece& piece, const Tensor& elements) {
@@ -148,6 +178,45 @@ bool Deployment::put_locked(Request& request, const plan::Piece& piece, const Te
     }
   }
   return used;
+}
+
+// Pastes the part of a piece that belongs to the wanted box. False if there is none. Throws
+// std::bad_alloc if there is no room for it.
+bool Deployment::fill(Filling& filling, const plan::Piece& wanted, const TensorType& type,
+                      const plan::Piece& piece, const Tensor& elements) {
+  if (!meet(wanted, piece)) return false;
+  if (filling.is_full()) return true;  // a piece that comes twice must not change it
+  const Region common = plan::intersection(wanted.region, piece.region);
+  filling.missing = plan::subtract(std::move(filling.missing), common);
+  // The usual case, without a copy: the tensor shares the memory of the frame.
+  if (common == wanted.region && common == piece.region) {
+    filling.tensor = elements;
+    return true;
+  }
+  if (filling.missing.size() > kMostBoxes) throw std::bad_alloc();
+  if (!filling.tensor.defined()) {
+    filling.tensor = allocate(type);
+    filling.allocated = type.bytes();
+  }
+  paste(crop(elements, plan::relative(common, piece.region)), plan::relative(common, wanted.region),
+        filling.tensor);
+  return true;
+}
+
+// A quota, so that pieces of many requests cannot make this machine run out of memory.
+Tensor Deployment::allocate(const TensorType& type) {
+  if (type.bytes() > most_bytes_ - used_bytes_) throw std::bad_alloc();
+  Tensor tensor(type);
+  used_bytes_ += type.bytes();
+  return tensor;
+}
+
+void Deployment::let_go(const Inputs& inputs) {
+  const auto let_go_of = [&](const std::vector<Filling>& fillings) {
+    for (const Filling& filling : fillings) used_bytes_ -= filling.allocated;
+  };
+  let_go_of(inputs.inputs);
+  for (const std::vector<Filling>& members : inputs.codes) let_go_of(members);
 }
 
 // A missing input can be decoded if enough members of its code are here.
@@ -176,6 +245,7 @@ std::optional<ReadyTask> Deployment::take(Time now) {
   Inputs inputs;
   {
     const std::lock_guard lock(mutex_);
+    drop_expired(now);
     // Ordered by number, so the oldest request goes first.
     const auto it = std::ranges::find_if(requests_, [&](const auto& entry) {
       const Request& request = entry.second;
@@ -185,17 +255,22 @@ std::optional<ReadyTask> Deployment::take(Time now) {
     });
     if (it == requests_.end()) return std::nullopt;
     Request& request = it->second;
+    // A default Filling misses nothing: pieces that come from now on are dropped. Made before
+    // anything changes, because memory may be short.
+    const Inputs& here = request.tasks[request.next];
+    inputs.inputs.resize(here.inputs.size());
+    for (const auto& members : here.codes) inputs.codes.emplace_back(members.size());
+    std::swap(inputs, request.tasks[request.next]);
+    let_go(inputs);
     request.running = true;
     request.decodable.reset();
-    ready = {it->first, request.next, {}};
-    // A default Filling misses nothing: pieces that come from now on are dropped.
-    inputs = std::exchange(request.tasks[request.next], {});
-    request.tasks[request.next].inputs.resize(inputs.inputs.size());
-    for (const auto& members : inputs.codes) {
-      request.tasks[request.next].codes.emplace_back(members.size());
-    }
+    ready = {it->first, request.next, {}, request.deadline};
   }
-  decode(ready, inputs);
+  ready.status = catch_exhaustion([&] {
+    decode(ready, inputs);
+    return Status();
+  });
+  if (!ready.status.ok()) cancel(ready.request);
   return ready;
 }
 
@@ -214,8 +289,13 @@ std::optional<Deployment::Time> Deployment::next_time() const {
 // Decoding takes long enough that arriving pieces should not wait for it.
 void Deployment::decode(ReadyTask& ready, const Inputs& from) const {
   const WorkerTask& task = tasks_[ready.task];
-  for (const Filling& filling : from.inputs) {
+  for (size_t i = 0; i < from.inputs.size(); ++i) {
+    const Filling& filling = from.inputs[i];
     ready.inputs.push_back(filling.is_full() ? filling.tensor : Tensor());
+    // An input without elements is full from the start, and no piece brings a tensor for it.
+    if (filling.is_full() && !filling.tensor.defined()) {
+      ready.inputs[i] = Tensor(input_type(task, i));
+    }
   }
   for (size_t c = 0; c < task.codes.size(); ++c) {
     const TaskCode& code = task.codes[c];
@@ -237,27 +317,39 @@ void Deployment::decode(ReadyTask& ready, const Inputs& from) const {
   }
 }
 
-void Deployment::finish(const ReadyTask& task, std::span<const Tensor> outputs, Time now) {
+Status Deployment::finish(const ReadyTask& task, std::span<const Tensor> outputs, Time now) {
   const std::lock_guard lock(mutex_);
   const auto it = requests_.find(task.request);
-  if (it == requests_.end()) return;  // it was cancelled
+  if (it == requests_.end()) return {};  // it was cancelled
   Request& request = it->second;
   request.running = false;
   ++request.next;
   if (request.next == tasks_.size()) {
     end(task.request);
-    return;
+    return {};
   }
   // Outputs that later tasks of this worker read do not travel.
   for (size_t i = 0; i < outputs.size(); ++i) {
-    put_locked(request, tasks_[task.task].outputs[i], outputs[i]);
+    bool used = false;
+    SHOAL_TRY(put_or_end(task.request, request, tasks_[task.task].outputs[i], outputs[i], used));
   }
   note_readiness(request, now);
+  return {};
 }
 
 void Deployment::cancel(uint64_t request) {
   const std::lock_guard lock(mutex_);
   end(request);
+}
+
+// Nobody waits for their answers any more. The coordinator says so as well, but what it says may be
+// late, behind the pieces of other requests.
+void Deployment::drop_expired(Time now) {
+  std::vector<uint64_t> expired;
+  for (const auto& [id, request] : requests_) {
+    if (request.deadline < now) expired.push_back(id);
+  }
+  for (uint64_t request : expired) end(request);
 }
 
 bool Deployment::is_over(uint64_t request) const {
@@ -268,7 +360,11 @@ bool Deployment::is_over(uint64_t request) const {
 // number attempts upwards, so below all_over_ every number that is not under way is over.
 void Deployment::end(uint64_t request) {
   constexpr size_t kMostRemembered = 1024;
-  requests_.erase(request);
+  const auto it = requests_.find(request);
+  if (it != requests_.end()) {
+    for (const Inputs& inputs : it->second.tasks) let_go(inputs);
+    requests_.erase(it);
+  }
   over_.insert(request);
   if (over_.size() <= kMostRemembered) return;
   all_over_ = *over_.begin() + 1;

@@ -17,11 +17,32 @@ fs::path old_of(const fs::path& path) { return path.string() + ".old"; }
 Result<Epoch> read_epoch(const fs::path& path) {
   SHOAL_ASSIGN(const std::string text, read_sealed(path));
   Epoch epoch;
-  if (std::istringstream(text) >> epoch.number >> epoch.in_charge) return epoch;
+  std::istringstream in(text);
+  if (in >> epoch.number >> epoch.in_charge) {
+    if (!(in >> epoch.nonce)) epoch.nonce = 0;  // files of earlier versions have none
+    return epoch;
+  }
   return Status(Code::kCorrupt, path.string() + " holds no epoch");
 }
 
 }  // namespace
+
+Status check_claim(const Epoch& latest, const Epoch& claimed) {
+  const std::string number = std::to_string(claimed.number);
+  if (claimed.number < latest.number) {
+    return invalid("a coordinator of epoch " + number + " is out of date: " + latest.in_charge +
+                   " of epoch " + std::to_string(latest.number) + " is in charge");
+  }
+  const bool is_known = latest.nonce != 0 && claimed.number == latest.number;
+  if (is_known && claimed.nonce != latest.nonce) {
+    return invalid("another coordinator, " + latest.in_charge + ", is in charge in epoch " +
+                   number + ", too");
+  }
+  if (claimed.number - latest.number > kMostEpochsAhead) {
+    return invalid("epoch " + number + " is too far ahead of " + std::to_string(latest.number));
+  }
+  return {};
+}
 
 Result<EpochFile> EpochFile::open(const fs::path& path) {
   remove_abandoned(path.parent_path());
@@ -42,7 +63,8 @@ Status EpochFile::keep(Epoch epoch) {
   fs::remove(old_of(path_), ignored);
   fs::create_hard_link(path_, old_of(path_), ignored);
   // Disk before memory: after a crash, the worker must not follow an older coordinator.
-  SHOAL_TRY(write_sealed(path_, std::to_string(epoch.number) + " " + epoch.in_charge + "\n"));
+  SHOAL_TRY(write_sealed(path_, std::to_string(epoch.number) + " " + epoch.in_charge + " " +
+                                    std::to_string(epoch.nonce) + "\n"));
   latest_ = std::move(epoch);
   return {};
 }

@@ -13,9 +13,18 @@ namespace shoal::cluster {
 struct Epoch {
   uint64_t number = 0;
   std::string in_charge;  // name of the coordinator whose epoch it is
+  uint64_t nonce = 0;     // of that coordinator; 0: unknown
 
   friend bool operator==(const Epoch&, const Epoch&) = default;
 };
+
+// A claim may be this much ahead of the epoch that a worker knows. A single message that claimed
+// the last number there is would otherwise lock the owner out for ever.
+inline constexpr uint64_t kMostEpochsAhead = uint64_t{1} << 20;
+
+// OK iff a worker that followed `latest` should follow `claimed`. Refused are epochs that are over,
+// the same epoch of another coordinator, and numbers that nobody can have counted to.
+Status check_claim(const Epoch& latest, const Epoch& claimed);
 
 // Not thread-safe: the worker guards it.
 class EpochFile {

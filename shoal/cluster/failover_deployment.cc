@@ -1,35 +1,73 @@
 // The control loop of failover. The keeper thread wakes up on a loss, on the second request and at
 // every retry interval, and brings the deployed plans to the state that FailoverPolicy asks for:
 //
-//   1. reconnect to lost workers;
-//   2. give plans back to workers that returned;
-//   3. deploy what is missing: first for the present workers, then for each further loss;
-//   4. retire plans that others have replaced, once no request uses them.
+//   1. judge disputes about checked requests, and leave out workers that lie;
+//   2. reconnect to lost workers;
+//   3. give plans back to workers that returned;
+//   4. deploy what is missing: first for the present workers, then for each further loss;
+//   5. retire plans that others have replaced, once no request uses them.
 //
 // A loss in the middle starts the loop again. Requests never wait for it unless no deployed plan
 // can answer; in that case Requests holds them until the next offer.
+//
+// Each turn of a round is a service of its own. It offers that turn first and a few others of the
+// round behind it, so that the loss of a worker that takes part in some turns only leaves the
+// others to all requests.
 #include "shoal/cluster/failover_deployment.h"
 
 #include <algorithm>
 
 #include "shoal/base/background_thread.h"
+#include "shoal/cluster/judge.h"
 
 namespace shoal::cluster {
+namespace {
+
+constexpr size_t kMostTurnsOffered = 8;  // by one service, of one round
+
+}  // namespace
+
+bool FailoverDeployment::Round::is_whole() const {
+  return std::ranges::all_of(remotes, [](const auto& remote) { return remote->is_whole(); });
+}
+
+bool FailoverDeployment::Round::in_use() const {
+  return std::ranges::any_of(remotes, [](const auto& remote) { return remote->in_use(); });
+}
+
+Workers FailoverDeployment::Round::workers() const {
+  Workers all;
+  for (const auto& remote : remotes) all.insert(remote->workers().begin(), remote->workers().end());
+  return all;
+}
+
+std::function<Result<Turns>(const Workers&)> one_turn(
+    std::function<Result<plan::Prediction>(const Workers&)> plan) {
+  return [plan = std::move(plan)](const Workers& set) -> Result<Turns> {
+    SHOAL_ASSIGN(const plan::Prediction prediction, plan(set));
+    return Turns{prediction.scheduled};
+  };
+}
 
 FailoverDeployment::FailoverDeployment(Coordinator& coordinator, FailoverOptions options)
     : coordinator_(coordinator),
       options_(std::move(options)),
       policy_(options_.standby),
-      is_whole_([this](uint64_t plan) { return remotes_.at(plan)->is_whole(); }),
-      service_(coordinator.make_service()) {}
+      strikes_(1),
+      is_whole_([this](uint64_t round) { return rounds_.at(round).is_whole(); }) {
+  SHOAL_CHECK(options_.verify == 0 || options_.judge != nullptr);
+  if (options_.verify > 0) coordinator.check_every(options_.verify);
+}
 
 Result<std::unique_ptr<FailoverDeployment>> FailoverDeployment::start(Coordinator& coordinator,
                                                                       FailoverOptions options) {
   std::unique_ptr<FailoverDeployment> failover(
       new FailoverDeployment(coordinator, std::move(options)));
-  SHOAL_ASSIGN(const Made* first, failover->plan_for(failover->present()));
-  failover->first_ = &first->prediction;
-  SHOAL_TRY(failover->deploy_for(failover->present()));
+  const Workers present = coordinator.present();
+  SHOAL_ASSIGN(const Made* first, failover->plans_for(present));
+  failover->first_ = first->turns;
+  failover->strikes_ = Strikes(std::max(1, first->turns.front().plan().survives));
+  SHOAL_TRY(failover->deploy_for(present));
   coordinator.watch(failover.get(), [self = failover.get()] { self->wake(); });
   failover->keeper_ = std::thread([self = failover.get()] { self->keep(); });
   return failover;
@@ -44,14 +82,19 @@ FailoverDeployment::~FailoverDeployment() {
     changed_.notify_all();
   }
   if (keeper_.joinable()) keeper_.join();
-  coordinator_.offer(service_, {});
+  for (uint64_t service : services_) coordinator_.offer(service, {});
 }
 
 Status FailoverDeployment::run(std::span<const Tensor> inputs, std::span<Tensor> outputs,
-                               std::chrono::milliseconds timeout, const std::stop_token& cancel) {
+                               const RequestOptions& options) {
   // A caller that asks once should not pay for plans that will not be used.
   if (++asked_ == 2) wake();
-  return coordinator_.run(service_, inputs, outputs, timeout, nullptr, cancel);
+  return coordinator_.run(next_service(), inputs, outputs, options);
+}
+
+uint64_t FailoverDeployment::next_service() {
+  const std::lock_guard lock(mutex_);
+  return services_[next_turn_++ % current_.size()];
 }
 
 void FailoverDeployment::wake() {
@@ -67,16 +110,27 @@ void FailoverDeployment::settle() {
   changed_.wait(lock, [&] { return settled_; });
 }
 
+void FailoverDeployment::replan() {
+  {
+    const std::lock_guard lock(mutex_);
+    outdated_ = true;
+  }
+  wake();
+}
+
 size_t FailoverDeployment::deployed() const {
   const std::lock_guard lock(mutex_);
   return deployed_;
 }
 
-Workers FailoverDeployment::present() const {
-  Workers all;
-  for (size_t w = 0; w < coordinator_.worker_count(); ++w) all.insert(static_cast<int>(w));
-  for (int worker : coordinator_.lost()) all.erase(worker);
-  return all;
+Turns FailoverDeployment::current() const {
+  const std::lock_guard lock(mutex_);
+  return current_;
+}
+
+size_t FailoverDeployment::changes() const {
+  const std::lock_guard lock(mutex_);
+  return changes_;
 }
 
 void FailoverDeployment::keep() {
@@ -91,7 +145,8 @@ void FailoverDeployment::keep() {
     if (over_) return;
     news_ = false;
     lock.unlock();
-    look_for_the_lost();
+    judge_disputes();
+    look_around();
     const Mended mended = mend();
     lock.lock();
     // Not settled: something happened meanwhile, or a worker is still expected back.
@@ -101,20 +156,65 @@ void FailoverDeployment::keep() {
   }
 }
 
-void FailoverDeployment::look_for_the_lost() {
-  if (options_.retry_interval.count() == 0) return;
-  for (int worker : coordinator_.lost()) {
-    if (!coordinator_.revive(worker).ok()) continue;
-    // Sets of workers that had no plan are tried again: the cluster has changed.
+// Looks for lost workers, and for reasons to make plans again.
+void FailoverDeployment::look_around() {
+  // Sets of workers that had no plan are tried again when the cluster has changed.
+  if (options_.retry_interval.count() > 0 && coordinator_.revive_lost(left_out()) > 0)
     policy_.forgive();
+  const bool is_outdated = options_.is_outdated && options_.is_outdated();
+  {
+    const std::lock_guard lock(mutex_);
+    if (!std::exchange(outdated_, false) && !is_outdated) return;
   }
+  plans_.clear();
+  policy_.outdate();
+  policy_.forgive();
+}
+
+void FailoverDeployment::judge_disputes() {
+  if (options_.verify == 0) return;
+  std::vector<std::string> names;
+  for (const WorkerInfo& info : coordinator_.workers()) names.push_back(info.name);
+  for (const DisputedRequest& request : coordinator_.take_disputed()) {
+    Result<std::vector<Accusation>> accusations = std::vector<Accusation>();
+    run_at_low_priority([&] { accusations = judge(request, names, *options_.judge); });
+    // What cannot be computed here cannot be judged; the next dispute may be.
+    if (accusations.ok()) strikes_.add(*accusations);
+  }
+  leave_out(strikes_.left_out());
+}
+
+// A worker that was left out on the word of one that turned out to lie is looked for again.
+void FailoverDeployment::leave_out(const Workers& liars) {
+  const Workers before = left_out();
+  {
+    const std::lock_guard lock(mutex_);
+    left_out_ = liars;
+  }
+  for (int worker : liars) {
+    if (before.contains(worker)) continue;
+    const std::string name = coordinator_.workers()[static_cast<size_t>(worker)].name;
+    const int strikes = strikes_.strikes_of(worker);
+    const Status why(Code::kUnavailable,
+                     "worker " + name + " is left out: " +
+                         (strikes > 0 ? "what it computed was wrong in " + std::to_string(strikes) +
+                                            " checked requests"
+                                      : "it accuses others of errors that nobody else sees"));
+    coordinator_.leave_out(worker, why);
+    if (options_.left_out) options_.left_out(why);
+  }
+}
+
+Workers FailoverDeployment::left_out() const {
+  const std::lock_guard lock(mutex_);
+  return left_out_;
 }
 
 // Makes the plans that are missing. A loss in between makes it begin again.
 FailoverDeployment::Mended FailoverDeployment::mend() {
-  const Workers all = present();
+  const Workers all = coordinator_.present();
   if (all.empty()) {
-    coordinator_.give_up(service_, Status(Code::kUnavailable, "no worker is left"));
+    give_up(Status(Code::kUnavailable, "no worker is left"));
     return Mended::kAsCanBe;
   }
   if (!restore(all)) return Mended::kAsCanBe;
@@ -126,7 +226,7 @@ FailoverDeployment::Mended FailoverDeployment::mend() {
     // The coordinator is about to report that loss.
     if (status.code() == Code::kUnavailable) return Mended::kAsCanBe;
     policy_.refuse(*set);
-    if (*set == all) coordinator_.give_up(service_, status);
+    if (*set == all) give_up(status);
   }
   if (waits) return Mended::kForNow;
   retire();
@@ -135,13 +235,17 @@ FailoverDeployment::Mended FailoverDeployment::mend() {
 
 // Gives workers that came back the plans that they had; the others still have them.
 bool FailoverDeployment::restore(const Workers& present) {
-  for (uint64_t plan : policy_.restorable(present, is_whole_)) {
-    const Status status = remotes_.at(plan)->restore();
-    if (is_interrupted()) return false;
-    if (status.code() == Code::kUnavailable) return false;
-    if (status.ok()) continue;
-    policy_.drop(plan);  // another takes its place
-    retired_.insert(plan);
+  for (uint64_t number : policy_.restorable(present, is_whole_)) {
+    for (const auto& remote : rounds_.at(number).remotes) {
+      if (remote->is_whole()) continue;
+      const Status status = remote->restore();
+      if (is_interrupted()) return false;
+      if (status.code() == Code::kUnavailable) return false;
+      if (status.ok()) continue;
+      policy_.drop(number);  // another takes its place
+      retired_.insert(number);
+      break;
+    }
   }
   return true;
 }
@@ -156,22 +260,29 @@ bool FailoverDeployment::is_expected_back(const Workers& present) {
   // The grace period begins again with each loss, not with each return.
   if (!std::ranges::includes(present, latest_)) lost_at_ = now;
   latest_ = present;
-  const bool all = present.size() == coordinator_.worker_count();
+  // Workers that were left out are not expected.
+  Workers here = left_out();
+  here.insert(present.begin(), present.end());
+  const bool all = here.size() == coordinator_.worker_count();
   return !all && options_.retry_interval.count() > 0 && now < lost_at_ + options_.grace;
 }
 
-Result<FailoverDeployment::Made> FailoverDeployment::make_plan(const Workers& set) const {
-  SHOAL_ASSIGN(plan::Prediction prediction, options_.plan(set));
-  SHOAL_ASSIGN(EncodedPlanPtr encoded, coordinator_.encode(prediction.scheduled));
-  return Made{std::move(prediction), std::move(encoded)};
+Result<FailoverDeployment::Made> FailoverDeployment::make_plans(const Workers& set) const {
+  Made made;
+  SHOAL_ASSIGN(made.turns, options_.plan(set));
+  for (const plan::ScheduledPlan& turn : made.turns) {
+    SHOAL_ASSIGN(EncodedPlanPtr encoded, coordinator_.encode(turn));
+    made.encoded.push_back(std::move(encoded));
+  }
+  return made;
 }
 
-Result<const FailoverDeployment::Made*> FailoverDeployment::plan_for(const Workers& set) {
+Result<const FailoverDeployment::Made*> FailoverDeployment::plans_for(const Workers& set) {
   std::unique_ptr<Made>& known = plans_[set];
   if (known == nullptr) {
     Result<Made> made = Status(Code::kInternal, "not planned");
-    const auto make = [&] { made = make_plan(set); };
-    remotes_.empty() ? make() : run_at_low_priority(make);  // no request waits beside the first
+    const auto make = [&] { made = make_plans(set); };
+    rounds_.empty() ? make() : run_at_low_priority(make);  // no request waits beside the first
     if (!made.ok()) return made.status();
     known = std::make_unique<Made>(*std::move(made));
   }
@@ -179,25 +290,64 @@ Result<const FailoverDeployment::Made*> FailoverDeployment::plan_for(const Worke
 }
 
 Status FailoverDeployment::deploy_for(const Workers& set) {
-  SHOAL_ASSIGN(const Made* made, plan_for(set));
-  SHOAL_ASSIGN(auto remote, coordinator_.deploy(made->encoded));
-  const std::vector<int>& uses = remote->workers();
-  policy_.add(set, remote->id(), {uses.begin(), uses.end()});
-  remotes_.emplace(remote->id(), std::move(remote));
+  SHOAL_ASSIGN(const Made* made, plans_for(set));
+  Round round{made->turns, {}};
+  for (const EncodedPlanPtr& encoded : made->encoded) {
+    SHOAL_ASSIGN(auto remote, coordinator_.deploy(encoded, options_.traced));
+    round.remotes.push_back(std::move(remote));
+  }
+  const uint64_t number = next_round_++;
+  policy_.add(set, number, round.workers());
+  rounds_.emplace(number, std::move(round));
   // Offered one by one: requests that wait for a plan need not wait for all of them.
-  coordinator_.offer(service_, policy_.order(), true);
+  offer();
   return {};
 }
 
+void FailoverDeployment::offer() {
+  const std::vector<uint64_t> order = policy_.order();
+  if (order.empty()) return;
+  const Turns& turns = rounds_.at(order.front()).turns;
+  std::vector<uint64_t> services;
+  {
+    const std::lock_guard lock(mutex_);
+    services = services_;
+  }
+  while (services.size() < turns.size()) services.push_back(coordinator_.make_service());
+  for (size_t s = 0; s < services.size(); ++s) {
+    std::vector<uint64_t> plans;
+    for (uint64_t number : order) {
+      const auto& remotes = rounds_.at(number).remotes;
+      for (size_t t = 0; t < std::min(remotes.size(), kMostTurnsOffered); ++t) {
+        plans.push_back(remotes[(s + t) % remotes.size()]->id());
+      }
+    }
+    coordinator_.offer(services[s], std::move(plans), true);
+  }
+  const std::lock_guard lock(mutex_);
+  services_ = std::move(services);
+  current_ = turns;
+  changes_ += std::exchange(offered_, order.front()) != order.front() ? 1 : 0;
+}
+
+void FailoverDeployment::give_up(const Status& why) {
+  std::vector<uint64_t> services;
+  {
+    const std::lock_guard lock(mutex_);
+    services = services_;
+  }
+  for (uint64_t service : services) coordinator_.give_up(service, why);
+}
+
 void FailoverDeployment::retire() {
-  for (uint64_t plan : policy_.retire(present(), is_whole_)) retired_.insert(plan);
-  coordinator_.offer(service_, policy_.order(), true);
-  // A retired plan is not offered any more, so its uses only become fewer.
-  std::erase_if(retired_, [&](uint64_t plan) {
-    return !remotes_.at(plan)->in_use() && remotes_.erase(plan) > 0;
+  for (uint64_t round : policy_.retire(coordinator_.present(), is_whole_)) retired_.insert(round);
+  offer();
+  // A retired round is not offered any more, so its uses only become fewer.
+  std::erase_if(retired_, [&](uint64_t number) {
+    return !rounds_.at(number).in_use() && rounds_.erase(number) > 0;
   });
   const std::lock_guard lock(mutex_);
-  deployed_ = remotes_.size() - retired_.size();
+  deployed_ = rounds_.size() - retired_.size();
 }
 
 }  // namespace shoal::cluster

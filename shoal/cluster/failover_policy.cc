@@ -26,8 +26,8 @@ std::optional<Workers> FailoverPolicy::next(const Workers& present, const IsWhol
     if (refused_.contains(set)) continue;
     const bool served = std::ranges::any_of(entries_, [&](const Entry& entry) {
       // A plan for more workers serves a smaller set if it uses no worker outside of it.
-      return std::ranges::includes(entry.set, set) && std::ranges::includes(set, entry.uses) &&
-             is_whole(entry.plan);
+      return !entry.outdated && std::ranges::includes(entry.set, set) &&
+             std::ranges::includes(set, entry.uses) && is_whole(entry.plan);
     });
     if (!served) return set;
   }
@@ -50,9 +50,14 @@ void FailoverPolicy::drop(uint64_t plan) {
 }
 
 void FailoverPolicy::add(Workers set, uint64_t plan, Workers uses) {
-  const auto at = std::ranges::find_if(
-      entries_, [&](const Entry& entry) { return entry.set.size() < set.size(); });
+  const auto at = std::ranges::find_if(entries_, [&](const Entry& entry) {
+    return entry.outdated || entry.set.size() < set.size();
+  });
   entries_.insert(at, {std::move(set), plan, std::move(uses)});
+}
+
+void FailoverPolicy::outdate() {
+  for (Entry& entry : entries_) entry.outdated = true;
 }
 
 std::vector<uint64_t> FailoverPolicy::order() const {
@@ -64,7 +69,8 @@ std::vector<uint64_t> FailoverPolicy::order() const {
 std::vector<uint64_t> FailoverPolicy::retire(const Workers& present, const IsWhole& is_whole) {
   const std::vector<Workers> wanted = sets_to_plan_for(present, standby_);
   const auto is_kept = [&](const Entry& entry) {
-    return is_whole(entry.plan) && std::ranges::find(wanted, entry.set) != wanted.end();
+    return !entry.outdated && is_whole(entry.plan) &&
+           std::ranges::find(wanted, entry.set) != wanted.end();
   };
   // Without a replacement, a damaged plan is better than none: it may survive its losses.
   if (std::ranges::none_of(entries_, is_kept)) return {};

@@ -34,10 +34,13 @@ class FailoverPolicy {
   void drop(uint64_t plan);
   // A plan was deployed that was made for `set` and uses these workers of it.
   void add(Workers set, uint64_t plan, Workers uses);
+  // All plans were made from what is not true any more. They serve until others take their place.
+  void outdate();
   void refuse(const Workers& set) { refused_.insert(set); }  // it has no plan
   void forgive() { refused_.clear(); }                       // try all sets again
 
-  std::vector<uint64_t> order() const;  // the best first
+  // The best first: those for the most workers, and behind them those that are out of date.
+  std::vector<uint64_t> order() const;
   // Removes plans that are damaged, or that others have replaced, and returns them. No request
   // should begin by them any more.
   std::vector<uint64_t> retire(const Workers& present, const IsWhole& is_whole);
@@ -47,10 +50,11 @@ class FailoverPolicy {
     Workers set;
     uint64_t plan;
     Workers uses;
+    bool outdated = false;
   };
 
   bool standby_;
-  std::vector<Entry> entries_;  // plans for the most workers first
+  std::vector<Entry> entries_;  // in order()
   std::set<Workers> refused_;
 };
 

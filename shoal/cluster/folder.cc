@@ -1,11 +1,6 @@
 #include "shoal/cluster/folder.h"
 
-#include <fcntl.h>
-#include <sys/file.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <cstdlib>
 #include <sstream>
 #include <system_error>
@@ -14,9 +9,12 @@
 #include "shoal/base/atomic_file.h"
 #include "shoal/base/printable.h"
 #include "shoal/base/user_folders.h"
+#include "shoal/cluster/epoch_file.h"
 #include "shoal/cluster/sealed_file.h"
 #include "shoal/net/address.h"
+#include "shoal/net/folder_lock.h"
 #include "shoal/net/tls/certificate.h"
+#include "shoal/net/tls/membership.h"
 
 namespace shoal::cluster {
 namespace {
@@ -28,32 +26,9 @@ constexpr const char* kCoordinatorFolder = "coordinator";
 constexpr const char* kCoordinatorName = "coordinator";
 
 constexpr const char* kEpochFile = "epoch";
-constexpr const char* kLockFile = "lock";
+constexpr const char* kDenyListFile = "denied";
 
-// Lets one process at a time change the folder, so that each reads what the one before wrote. The
-// kernel releases the lock of a process that is killed.
-class FolderLock {
- public:
-  static Result<FolderLock> take(const fs::path& folder) {
-    const fs::path path = folder / kLockFile;
-    const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-    if (fd < 0) return system_status(errno).at(path.string());
-    FolderLock lock(fd);
-    if (::flock(fd, LOCK_EX) != 0) return system_status(errno).at(path.string());
-    remove_abandoned(folder);
-    return lock;
-  }
-
-  FolderLock(FolderLock&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-  FolderLock& operator=(FolderLock&&) = delete;
-  ~FolderLock() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-
- private:
-  explicit FolderLock(int fd) : fd_(fd) {}
-  int fd_;
-};
+using net::FolderLock;
 
 // Names and addresses are written as lines, so neither may contain a space or a line break.
 Status check(const ListedWorker& worker) {
@@ -77,10 +52,14 @@ fs::path default_cluster_folder() {
 fs::path default_worker_folder() { return config_folder() / "worker"; }
 
 Result<ClusterFolder> ClusterFolder::create(const fs::path& path, net::Time now) {
-  SHOAL_ASSIGN(const net::Authority authority, net::Authority::create(path, now));
-  SHOAL_ASSIGN(const net::Identity identity, authority.issue(kCoordinatorName, now));
-  SHOAL_TRY(net::save(identity, path / kCoordinatorFolder));
-  return ClusterFolder(path);
+  // The identity is made last: a power cut may have left an authority without one.
+  const bool is_unfinished =
+      net::Authority::is_in(path) &&
+      net::load_identity(path / kCoordinatorFolder).status().code() == Code::kNotFound;
+  if (!is_unfinished) SHOAL_TRY(net::Authority::create(path, now).status());
+  ClusterFolder made(path);
+  SHOAL_TRY(made.coordinator(now).status());
+  return made;
 }
 
 Result<net::Authority> ClusterFolder::authority() const {
@@ -89,10 +68,46 @@ Result<net::Authority> ClusterFolder::authority() const {
   return net::Authority::open(path_);
 }
 
-Result<net::Identity> ClusterFolder::coordinator() const {
+// The identity with another certificate, or a new identity where there was none, or where the
+// authority knows another key by this name.
+Result<net::Identity> ClusterFolder::certify_coordinator(const Result<net::Identity>& known,
+                                                         net::Time now) const {
+  constexpr net::Grant kGrant{.role = net::Role::kOwner};
+  SHOAL_ASSIGN(const net::Authority authority, net::Authority::open(path_));
+  auto renewed = known.ok() ? authority.sign_again(*known, now, kGrant) : known;
+  if (!renewed.ok()) renewed = authority.issue(kCoordinatorName, now, kGrant);
+  if (renewed.ok()) SHOAL_TRY(net::save(*renewed, path_ / kCoordinatorFolder));
+  return renewed;
+}
+
+Result<net::Identity> ClusterFolder::coordinator(net::Time now) const {
   std::error_code ignored;
-  if (!fs::exists(path_ / kCoordinatorFolder, ignored)) return no_cluster(path_);
-  return net::load_identity(path_ / kCoordinatorFolder);
+  const bool has_authority = net::Authority::is_in(path_);
+  if (!has_authority && !fs::exists(path_ / kCoordinatorFolder, ignored)) return no_cluster(path_);
+  const auto known = net::load_identity(path_ / kCoordinatorFolder);
+  if (!has_authority) return known;
+  if (known.ok() && known->role == net::Role::kOwner) {
+    SHOAL_ASSIGN(const net::Validity validity, net::validity_of(*known));
+    if (net::standing_of(validity, now) == net::Standing::kGood) return known;
+  }
+  auto certified = certify_coordinator(known, now);
+  // What there is may do, where the authority cannot be used: others decide whether it has expired.
+  return certified.ok() || !known.ok() ? certified : known;
+}
+
+Result<std::shared_ptr<net::Membership>> ClusterFolder::membership() const {
+  SHOAL_ASSIGN(net::Identity identity, coordinator());
+  const fs::path own = path_ / kCoordinatorFolder;
+  // The owner's commands change the authority's list while others coordinate.
+  const fs::path list = (net::Authority::is_in(path_) ? path_ : own) / kDenyListFile;
+  return net::Membership::make(std::move(identity),
+                               {.folder = own,
+                                .deny_list = list,
+                                .shared = true,
+                                .renewed = [self = *this](net::Time now) -> Result<std::string> {
+                                  SHOAL_ASSIGN(net::Identity renewed, self.coordinator(now));
+                                  return std::move(renewed.certificate);
+                                }});
 }
 
 Result<std::vector<ListedWorker>> ClusterFolder::workers() const {
@@ -125,7 +140,7 @@ Status ClusterFolder::add(const ListedWorker& worker) const {
   return write(all);
 }
 
-Status ClusterFolder::remove(std::string_view name) const {
+Status ClusterFolder::unlist(std::string_view name) const {
   SHOAL_ASSIGN(const FolderLock alone, FolderLock::take(path_));
   SHOAL_ASSIGN(std::vector<ListedWorker> all, workers());
   if (std::erase_if(all, [&](const ListedWorker& worker) { return worker.name == name; }) == 0)
@@ -133,7 +148,32 @@ Status ClusterFolder::remove(std::string_view name) const {
   return write(all);
 }
 
-Result<uint64_t> ClusterFolder::next_epoch() const {
+Status ClusterFolder::remove(const std::string& name, net::Time now) const {
+  if (name == kCoordinatorName) return invalid("this folder's own identity cannot be removed");
+  Status revoked(Code::kNotFound, "the key of the authority is not here");
+  if (net::Authority::is_in(path_)) {
+    SHOAL_ASSIGN(const net::Authority authority, net::Authority::open(path_));
+    revoked = authority.revoke(name, now).status();
+    if (!revoked.ok() && revoked.code() != Code::kNotFound) return revoked;
+  }
+  const Status unlisted = unlist(name);
+  // A member need not be listed, and one that is listed need not be known here: either will do.
+  return unlisted.code() == Code::kNotFound && revoked.ok() ? Status() : unlisted;
+}
+
+Result<std::vector<MemberState>> ClusterFolder::members() const {
+  SHOAL_ASSIGN(const net::Authority authority, this->authority());
+  SHOAL_ASSIGN(const std::vector<net::Member> known, net::Authority::members_in(path_));
+  SHOAL_ASSIGN(const net::DenyList denied, authority.denied());
+  std::vector<MemberState> members;
+  for (const net::Member& member : known)
+    members.push_back({member.name, member.role, member.validity.to, false});
+  for (const net::DeniedPeer& peer : denied.peers())
+    members.push_back({peer.name, peer.role, net::Time(std::chrono::seconds(peer.until)), true});
+  return members;
+}
+
+Result<uint64_t> ClusterFolder::next_epoch(uint64_t beyond) const {
   SHOAL_ASSIGN(const FolderLock alone, FolderLock::take(path_));
   uint64_t epoch = 0;
   std::error_code ignored;
@@ -143,6 +183,11 @@ Result<uint64_t> ClusterFolder::next_epoch() const {
       return Status(Code::kCorrupt, (path_ / kEpochFile).string() + " holds no number");
     }
   }
+  // Compared without an overflow: the number comes from a worker.
+  if (beyond > epoch && beyond - epoch > kMostEpochsAhead) {
+    return invalid("no coordinator of this cluster has counted to epoch " + std::to_string(beyond));
+  }
+  epoch = std::max(epoch, beyond);
   // Written before it is used: two coordinators never get the same epoch, and a crash only skips
   // one.
   SHOAL_TRY(write_sealed(path_ / kEpochFile, std::to_string(++epoch) + "\n"));

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -13,11 +14,22 @@
 #include "shoal/net/enrol/authority.h"
 #include "shoal/net/tls/identity.h"
 
+namespace shoal::net {
+class Membership;
+}  // namespace shoal::net
+
 namespace shoal::cluster {
 
 // $SHOAL_CLUSTER_DIR, or config_folder()/cluster.
 std::filesystem::path default_cluster_folder();
 std::filesystem::path default_worker_folder();  // config_folder()/worker
+
+struct MemberState {
+  std::string name;
+  net::Role role;
+  net::Time expires;
+  bool revoked;
+};
 
 // Thread-safe. Processes that change the list do so one after the other, by a lock in the folder.
 class ClusterFolder {
@@ -30,17 +42,30 @@ class ClusterFolder {
 
   const std::filesystem::path& path() const { return path_; }
   Result<net::Authority> authority() const;
-  Result<net::Identity> coordinator() const;
+  // Who coordinates from this folder. Where the authority is, the certificate is renewed in time,
+  // or made where it is missing.
+  Result<net::Identity> coordinator(net::Time now = std::chrono::system_clock::now()) const;
+  // The same for transports (TlsOptions): with the deny list, and renewed while they live.
+  Result<std::shared_ptr<net::Membership>> membership() const;
 
   Result<std::vector<ListedWorker>> workers() const;  // in the order they came
   // Replaces a worker of the same name.
   Status add(const ListedWorker& worker) const;
-  Status remove(std::string_view name) const;
+  // Takes a member off the list, revokes its certificate and frees its name. Where the authority is
+  // not, it is taken off the list only.
+  Status remove(const std::string& name, net::Time now) const;
+  // All to whom the authority gave certificates, then those that were removed.
+  Result<std::vector<MemberState>> members() const;
 
-  // For a coordinator that is in charge alone: one more than the last epoch that was given out.
-  Result<uint64_t> next_epoch() const;
+  // For a coordinator that is in charge alone: one more than the last epoch that was given out, and
+  // than `beyond`, which a worker follows: the folder may be an old copy. kInvalidArgument if that
+  // is further ahead than anybody can have counted.
+  Result<uint64_t> next_epoch(uint64_t beyond = 0) const;
 
  private:
+  Result<net::Identity> certify_coordinator(const Result<net::Identity>& known,
+                                            net::Time now) const;
+  Status unlist(std::string_view name) const;
   Status write(const std::vector<ListedWorker>& workers) const;
 
   std::filesystem::path path_;

@@ -38,8 +38,8 @@ Status LocalWorkers::start(const std::vector<std::string>& names,
 Status LocalWorkers::start_one(Worker& worker) const {
   worker.process.reset();  // has ended when the next one asks for its port
   const std::filesystem::path folder = options_.folder / worker.name;
-  std::vector<std::string> words = {options_.program, "worker",   "--dir",
-                                    folder,           "--listen", worker.address};
+  std::vector<std::string> words = {options_.program, "worker",       "--dir",  folder,
+                                    "--listen",       worker.address, "--quiet"};
   words.insert(words.end(), options_.flags.begin(), options_.flags.end());
   if (options_.keep_weights) words.insert(words.end(), {"--store", folder / "weights"});
   SHOAL_ASSIGN(Process process, Process::start(words, {.pipe_output = true}));

@@ -77,8 +77,12 @@ void Measurement::received(const plan::Piece& piece, int from) {
 
 Status Measurement::add(int worker, const message::Traced& traced, int64_t ahead) {
   const auto w = static_cast<size_t>(worker);
-  // A worker that speaks twice would be counted twice in missing_.
-  if (spoken_[w] || static_cast<size_t>(traced.tasks_size()) != tasks_[w].size()) return foreign();
+  // A worker that speaks twice, or has no part in the plan, was not counted in missing_.
+  if (spoken_[w] || tasks_[w].empty()) return foreign();
+  if (static_cast<size_t>(traced.tasks_size()) != tasks_[w].size()) return foreign();
+  // As many as a Recorder writes. Each is looked up among all transfers.
+  constexpr int kMostTimes = 1 << 15;
+  if (traced.sent_size() > kMostTimes || traced.received_size() > kMostTimes) return foreign();
   const int64_t begin = nanoseconds(begin_);
   const auto seconds = [&](int64_t at) {
     return (static_cast<double>(at) - static_cast<double>(ahead) - static_cast<double>(begin)) /

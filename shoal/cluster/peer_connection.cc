@@ -2,17 +2,24 @@
 // pieces arrived when a connection breaks, and nothing is sent twice; so each plan that has sent
 // over it must treat the peer as lost. A plan whose first send fails has lost nothing and may try a
 // new connection. Only the sender thread opens connections; the watcher thread reads, because a
-// break shows first in receive().
+// break shows first in receive(), and because the peer says so there when it does not have a plan.
 #include "shoal/cluster/peer_connection.h"
 
 #include <utility>
 
+#include "messages.pb.h"
+#include "shoal/base/printable.h"
+#include "shoal/cluster/catch_exhaustion.h"
 #include "shoal/cluster/message_io.h"
 
 namespace shoal::cluster {
 
-PeerConnection::PeerConnection(std::string address, net::Transport& transport, Cut cut)
-    : address_(std::move(address)), transport_(transport), cut_(std::move(cut)) {
+PeerConnection::PeerConnection(std::string address, std::string name, net::Transport& transport,
+                               Cut cut)
+    : address_(std::move(address)),
+      name_(std::move(name)),
+      transport_(transport),
+      cut_(std::move(cut)) {
   sender_.emplace();
 }
 
@@ -80,24 +87,57 @@ Result<PeerConnection::ChannelPtr> PeerConnection::open() {
     if (channel_ != nullptr) return channel_;
   }
   if (watcher_.joinable()) watcher_.join();  // of the one before
-  auto opened = transport_.connect(address_, net::after(kConnectTimeout));
+  Result<ChannelPtr> opened = connect();
+  // Inside the barrier: a thread is made.
+  const Status used =
+      opened.ok() ? catch_exhaustion([&] { return use(*opened); }) : opened.status();
+  if (used.ok()) return opened;
   const std::lock_guard lock(mutex_);
-  if (!opened.ok()) {
-    unreachable_ = opened.status();
-    return unreachable_;
-  }
-  channel_ = *opened;
-  // close() may have come while this connected without the lock. The watcher then ends at once.
-  if (closed_) channel_->close();
-  watcher_ = std::thread([this, channel = channel_] { watch(channel); });
-  return channel_;
+  unreachable_ = used;
+  return used;
 }
 
-// The peer sends nothing over this connection: receive() returns when it breaks.
+// The address may belong to another member by now, which must get nothing of this plan.
+Result<PeerConnection::ChannelPtr> PeerConnection::connect() const {
+  return transport_.connect(address_, net::after(kConnectTimeout), name_);
+}
+
+Status PeerConnection::use(ChannelPtr channel) {
+  const std::lock_guard lock(mutex_);
+  watcher_ = std::thread([this, channel] { watch(channel); });
+  channel_ = std::move(channel);
+  // close() may have come while this connected without the lock. The watcher then ends at once.
+  if (closed_) channel_->close();
+  return {};
+}
+
 void PeerConnection::watch(const ChannelPtr& channel) {
-  while (channel->receive(net::Deadline::max()).ok()) {
-  }
+  // Nothing that a peer says to a sender has a payload, so none is allocated.
+  const net::Place no_payload = [](net::Bytes, size_t) -> Result<net::Buffer> {
+    return Status(Code::kCorrupt, "a payload that was not asked for");
+  };
+  static_cast<void>(catch_exhaustion([&]() -> Status {
+    for (;;) {
+      SHOAL_ASSIGN(const net::Frame frame, channel->receive(net::Deadline::max(), no_payload));
+      hear(channel, frame);
+    }
+  }));
   lose(channel, std::nullopt);
+}
+
+// A peer that does not have the plan dropped what was sent to it. The plan can then not rely on
+// the peer, as if the connection had broken.
+void PeerConnection::hear(const ChannelPtr& channel, const net::Frame& frame) {
+  message::Message message;
+  if (!parse(frame, message).ok() || !message.has_failed()) return;
+  if (status_of(message.failed()).code() != Code::kUnavailable) return;
+  const uint64_t plan = message.failed().plan();
+  {
+    const std::lock_guard lock(mutex_);
+    if (channel_ != channel || using_.erase(plan) == 0) return;
+    lost_.insert(plan);
+  }
+  cut_(plan, channel->peer().name);
 }
 
 void PeerConnection::lose(const ChannelPtr& channel, std::optional<uint64_t> spared) {

@@ -25,11 +25,15 @@ class PeerConnection {
   // Called when a plan cannot use the peer of this name any more, on any thread and without a lock.
   using Cut = std::function<void(uint64_t plan, const std::string& name)>;
 
-  // REQUIRES: the transport outlives it.
-  PeerConnection(std::string address, net::Transport& transport, Cut cut);
+  // To the worker of this name; another one at the address gets nothing. REQUIRES: the transport
+  // outlives it.
+  PeerConnection(std::string address, std::string name, net::Transport& transport, Cut cut);
   ~PeerConnection();  // closes the connection; drops tasks that wait
 
-  void post(TaskThread::Task task) { sender_->post(std::move(task)); }
+  // As TaskThread::post().
+  bool post(TaskThread::Task task, size_t bytes = 0, std::function<bool()> is_over = nullptr) {
+    return sender_->post(std::move(task), bytes, std::move(is_over));
+  }
   // Sends by the connection, which it opens if need be. Fails if the peer cannot be reached, or if
   // something that this plan sent before may be lost. REQUIRES: called by a task.
   Status send(uint64_t plan, const std::function<Status(net::Channel&)>& what);
@@ -45,10 +49,13 @@ class PeerConnection {
   using ChannelPtr = std::shared_ptr<net::Channel>;
 
   Result<ChannelPtr> open();
+  Result<ChannelPtr> connect() const;
+  Status use(ChannelPtr channel);
+  void hear(const ChannelPtr& channel, const net::Frame& frame);
   void watch(const ChannelPtr& channel);
   void lose(const ChannelPtr& channel, std::optional<uint64_t> spared);
 
-  const std::string address_;
+  const std::string address_, name_;
   net::Transport& transport_;
   const Cut cut_;
 

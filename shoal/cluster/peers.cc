@@ -28,19 +28,28 @@ void run_all_tasks(Sender& sender) {
 
 }  // namespace
 
-std::shared_ptr<PeerConnection> Peers::at(const std::string& address) {
+Result<std::shared_ptr<PeerConnection>> Peers::at(const std::string& address,
+                                                  const std::string& name) {
+  constexpr size_t kMost = 1024;  // each has two threads
   const std::lock_guard lock(mutex_);
-  std::shared_ptr<PeerConnection>& peer = peers_[address];
-  if (peer == nullptr) peer = std::make_shared<PeerConnection>(address, transport_, cut_);
-  peer->expect();
-  return peer;
+  auto it = peers_.find({address, name});
+  if (it == peers_.end()) {
+    if (peers_.size() >= kMost) return Status(Code::kExhausted, "too many peers at once");
+    // Made before it is inserted: there may be no thread for it.
+    auto made = std::make_shared<PeerConnection>(address, name, transport_, cut_);
+    it = peers_.emplace(std::pair(address, name), std::move(made)).first;
+  }
+  it->second->expect();
+  return it->second;
 }
 
 std::shared_ptr<TaskThread> Peers::to(const std::shared_ptr<net::Channel>& visitor) {
   const std::lock_guard lock(mutex_);
-  std::shared_ptr<TaskThread>& sender = visitors_[visitor];
-  if (sender == nullptr) sender = std::make_shared<TaskThread>();
-  return sender;
+  auto it = visitors_.find(visitor);
+  if (it == visitors_.end()) {
+    it = visitors_.emplace(visitor, std::make_shared<TaskThread>()).first;
+  }
+  return it->second;
 }
 
 void Peers::release(uint64_t plan) {

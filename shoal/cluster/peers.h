@@ -5,6 +5,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <utility>
 
 #include "shoal/cluster/peer_connection.h"
 
@@ -17,8 +18,9 @@ class Peers {
   Peers(net::Transport& transport, PeerConnection::Cut cut)
       : transport_(transport), cut_(std::move(cut)) {}
 
-  // The peer at an address, for a plan that is about to begin.
-  std::shared_ptr<PeerConnection> at(const std::string& address);
+  // The peer of this name at an address, for a plan that is about to begin. kExhausted if there are
+  // too many.
+  Result<std::shared_ptr<PeerConnection>> at(const std::string& address, const std::string& name);
   // The thread that sends to a coordinator, over the channel by which it connected.
   std::shared_ptr<TaskThread> to(const std::shared_ptr<net::Channel>& visitor);
 
@@ -34,7 +36,8 @@ class Peers {
   net::Transport& transport_;
   const PeerConnection::Cut cut_;
   std::mutex mutex_;
-  std::map<std::string, std::shared_ptr<PeerConnection>> peers_;                   // by address
+  // By address and name.
+  std::map<std::pair<std::string, std::string>, std::shared_ptr<PeerConnection>> peers_;
   std::map<std::shared_ptr<net::Channel>, std::shared_ptr<TaskThread>> visitors_;  // by channel
 };
 

@@ -8,8 +8,21 @@
 
 namespace shoal::cluster {
 
-// A worker is sent its own tasks and the addresses of the workers it sends to, and nothing of the
-// rest.
+namespace {
+
+std::set<int> senders_to(const plan::Schedule& schedule, int worker) {
+  std::set<int> senders;
+  for (const plan::Transfer& transfer : schedule.transfers) {
+    const bool by_worker = transfer.from != plan::kCoordinator && transfer.from != worker;
+    if (transfer.to == worker && by_worker) senders.insert(transfer.from);
+  }
+  return senders;
+}
+
+}  // namespace
+
+// A worker is sent its own tasks, the addresses of the workers it sends to and the names of those
+// that send to it, and nothing of the rest.
 Status PlanEncoder::encode_for(int worker, const std::vector<WorkerInfo>& infos,
                                message::Assignment& assignment) {
   std::set<int> peers;
@@ -24,6 +37,10 @@ Status PlanEncoder::encode_for(int worker, const std::vector<WorkerInfo>& infos,
     message::Peer& to = *assignment.add_peers();
     to.set_worker(peer);
     to.set_address(infos[static_cast<size_t>(peer)].address);
+    to.set_name(infos[static_cast<size_t>(peer)].name);
+  }
+  for (int sender : senders_to(scheduled_.schedule(), worker)) {
+    assignment.add_senders(infos[static_cast<size_t>(sender)].name);
   }
   assignment.set_survives(scheduled_.plan().survives > 0);
   assignment.set_wait_ms(

@@ -19,7 +19,7 @@ namespace {
 namespace fs = std::filesystem;
 using plan::Origin;
 
-constexpr uint32_t kVersion = 1;
+constexpr uint32_t kVersion = 2;
 constexpr std::chrono::hours kKeptFor{48};  // longer than profiles, which they depend on
 constexpr const char* kPrefix = "plan-";
 
@@ -83,11 +83,14 @@ void encode(const plan::Price& price, stored::Price& to) {
   to.set_repeated_compute(price.repeated_compute);
   to.set_wire_bytes(price.wire_bytes);
   to.set_memory_bytes(price.memory_bytes);
+  to.set_bounded_seconds(price.bounded_seconds);
+  to.set_bounded_compute(price.bounded_compute);
 }
 
 plan::Price decode(const stored::Price& from) {
   return {from.unprotected_seconds(), from.repeated_seconds(), from.compute(),
-          from.repeated_compute(),    from.wire_bytes(),       from.memory_bytes()};
+          from.repeated_compute(),    from.wire_bytes(),       from.memory_bytes(),
+          from.bounded_seconds(),     from.bounded_compute()};
 }
 
 stored::Plan encode(const Origin& origin) {

@@ -6,6 +6,8 @@
 #include <vector>
 
 #include "messages.pb.h"
+#include "shoal/base/limits.h"
+#include "shoal/cluster/catch_exhaustion.h"
 #include "shoal/cluster/message_io.h"
 
 namespace shoal::cluster {
@@ -13,7 +15,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr double kMostSeconds = 10;  // for one graph, at most
+// For one graph, at most. Requests wait meanwhile.
+constexpr double kMostSeconds = 1;
 
 // Arbitrary numbers without zeros, because kernels may skip those. Always the same numbers, so that
 // measurements can be repeated.
@@ -30,12 +33,13 @@ Tensor made_up(const TensorType& type) {
   return tensor;
 }
 
-// Makes up the weights of one graph, within a budget: a hostile graph could name any sizes.
-class MadeUpWeights {
+// Makes up the weights and inputs of one graph, within a budget: a hostile graph could name any
+// sizes.
+class MadeUpTensors {
  public:
-  explicit MadeUpWeights(size_t most_bytes) : left_(most_bytes) {}
+  explicit MadeUpTensors(size_t most_bytes) : left_(most_bytes) {}
 
-  Tensor find(const TensorType& type) {
+  Tensor make(const TensorType& type) {
     if (type.bytes() > left_) {
       too_many_ = true;
       return {};
@@ -50,18 +54,19 @@ class MadeUpWeights {
   bool too_many_ = false;
 };
 
+Status too_large() { return Status(Code::kExhausted, "no room for what a graph needs"); }
+
 // The fastest of a few runs: other work of the machine can only add to it.
-Result<double> time_of(Executable& executable, double seconds) {
+Result<double> time_of(Executable& executable, const std::vector<Tensor>& inputs, double seconds,
+                       const MeasureLimits& limits) {
   constexpr int kFewest = 3;
-  std::vector<Tensor> inputs;
-  const Graph& graph = executable.graph();
-  for (ValueId id : graph.inputs()) inputs.push_back(made_up(graph[id].type));
-  std::vector<Tensor> outputs(graph.outputs().size());
+  std::vector<Tensor> outputs(executable.graph().outputs().size());
   double best = 0;
   const auto began = Clock::now();
   for (int runs = 0;; ++runs) {
     const auto begin = Clock::now();
-    SHOAL_TRY(executable.run(inputs, outputs, {}));
+    SHOAL_TRY(
+        executable.run(inputs, outputs, {.deadline = limits.deadline, .cancel = limits.cancel}));
     const auto end = Clock::now();
     const double took = std::chrono::duration<double>(end - begin).count();
     best = runs < 2 ? took : std::min(best, took);  // the first finds caches cold
@@ -71,14 +76,19 @@ Result<double> time_of(Executable& executable, double seconds) {
 }
 
 Result<double> time_of(Device& device, const message::Graph& from, double seconds,
-                       size_t weight_bytes) {
-  MadeUpWeights weights(weight_bytes);
+                       const MeasureLimits& limits) {
+  MadeUpTensors tensors(limits.bytes);
   auto graph =
-      decode(from, [&](const Hash&, const TensorType& type) { return weights.find(type); });
-  if (weights.too_many()) return Status(Code::kExhausted, "no room for the weights of a graph");
+      decode(from, [&](const Hash&, const TensorType& type) { return tensors.make(type); });
+  if (tensors.too_many()) return too_large();
   if (!graph.ok()) return graph.status();
+  std::vector<Tensor> inputs;
+  for (ValueId id : graph->inputs()) inputs.push_back(tensors.make((*graph)[id].type));
+  if (tensors.too_many()) return too_large();
   SHOAL_ASSIGN(const auto executable, device.compile(*graph));
-  return time_of(*executable, seconds);
+  // Before it runs and touches its memory: a machine that has no more may end any process.
+  if (executable->memory().planned > static_cast<int64_t>(limits.bytes)) return too_large();
+  return time_of(*executable, inputs, seconds, limits);
 }
 
 }  // namespace
@@ -93,10 +103,11 @@ Status echo(net::Channel& channel, const message::Echo& echo) {
 }
 
 Result<message::Message> time_graphs(Device& device, const message::Measure& measure,
-                                     const net::Frame& frame, size_t weight_bytes,
+                                     const net::Frame& frame, const MeasureLimits& limits,
                                      std::mutex& computing) {
   message::Graphs graphs;
   const auto bytes = frame.payload.bytes;
+  if (bytes.size() > kLimits.max_structure_bytes) return invalid("graphs to measure are too long");
   if (!graphs.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
     return Status(Code::kCorrupt, "graphs to measure cannot be read");
   }
@@ -108,8 +119,15 @@ Result<message::Message> time_graphs(Device& device, const message::Measure& mea
   for (const message::Graph& graph : graphs.graphs()) {
     // Taken for each graph, so that requests of other coordinators get a turn in between.
     const std::lock_guard turn(computing);
-    SHOAL_ASSIGN(const double took, time_of(device, graph, seconds, weight_bytes));
-    reply.mutable_measured()->add_seconds(took);
+    SHOAL_TRY((RunOptions{.deadline = limits.deadline, .cancel = limits.cancel}.interrupted()));
+    double took = 0;
+    const Status timed = catch_exhaustion([&]() -> Status {
+      SHOAL_ASSIGN(took, time_of(device, graph, seconds, limits));
+      return {};
+    });
+    const bool is_too_large = measure.partial() && timed.code() == Code::kExhausted;
+    if (!timed.ok() && !is_too_large) return timed;
+    reply.mutable_measured()->add_seconds(is_too_large ? -1 : took);
   }
   return reply;
 }

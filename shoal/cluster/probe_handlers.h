@@ -1,8 +1,10 @@
 // Handlers of a worker for the questions of a WorkerProbe.
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <mutex>
+#include <stop_token>
 
 #include "shoal/base/status.h"
 #include "shoal/cluster/wire.h"
@@ -18,14 +20,23 @@ class Measure;
 
 inline constexpr size_t kMostEchoBytes = size_t{32} << 20;
 inline constexpr int kMostMeasuredGraphs = 4096;
+// For all graphs of one question. As long as a WorkerProbe waits.
+inline constexpr std::chrono::seconds kMostMeasuringTime{600};
 
 // Replies with as many bytes as the message asks for, kMostEchoBytes at most.
 Status echo(net::Channel& channel, const message::Echo& echo);
 
-// Times the graphs in the payload, and returns the reply. Weights are not sent: they are made up,
-// `weight_bytes` at most. Locks `computing` while it uses the device, for one graph at a time.
+struct MeasureLimits {
+  size_t bytes = 0;        // of weights and inputs, and of what the device needs besides, each
+  net::Deadline deadline;  // for all graphs
+  std::stop_token cancel;  // nobody waits for the reply any more
+};
+
+// Times the graphs in the payload, and returns the reply. Weights are not sent: they are made up.
+// Locks `computing` while it uses the device, for one graph at a time. Fails with kExhausted,
+// kDeadline and kCancelled where a limit says so.
 Result<message::Message> time_graphs(Device& device, const message::Measure& measure,
-                                     const net::Frame& frame, size_t weight_bytes,
+                                     const net::Frame& frame, const MeasureLimits& limits,
                                      std::mutex& computing);
 
 }  // namespace shoal::cluster

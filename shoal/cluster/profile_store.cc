@@ -1,6 +1,7 @@
 #include "shoal/cluster/profile_store.h"
 
 #include <algorithm>
+#include <cmath>
 #include <system_error>
 
 #include "shoal/base/atomic_file.h"
@@ -16,14 +17,13 @@ using plan::ClusterProfile;
 using plan::LinkProfile;
 using plan::WorkerProfile;
 
-constexpr uint32_t kVersion = 1;
+constexpr uint32_t kVersion = 2;
 constexpr std::chrono::hours kGoodFor{24};
 
-// The key of a profile: operators, their attributes, types and workers. Times do not depend on the
-// weights' values.
-std::string description(const Graph& graph, std::span<const ListedWorker> workers) {
-  std::string text;
-  for (const ListedWorker& worker : workers) text += worker.name + ' ' + worker.address + '\n';
+// The key of a profile: operators, their attributes, types and the worker. Times do not depend on
+// the weights' values.
+std::string description(const Graph& graph, const ListedWorker& worker) {
+  std::string text = worker.name + ' ' + worker.address + '\n';
   for (const Node& node : graph.nodes()) {
     text += std::string(node.op->name) + ' ' + graph[node.outputs[0]].name;
     for (ValueId id : node.inputs) {
@@ -69,6 +69,8 @@ void encode(const WorkerProfile& worker, stored::Worker& to) {
     one.set_factor(factor);
   }
   to.set_memory_bytes(worker.memory_bytes);
+  to.set_slowdown(worker.slowdown);
+  to.set_absent(!worker.present);
 }
 
 WorkerProfile decode(const stored::Worker& from) {
@@ -82,45 +84,54 @@ WorkerProfile decode(const stored::Worker& from) {
     worker.corrections[correction.output()] = correction.factor();
   }
   worker.memory_bytes = from.memory_bytes();
+  worker.slowdown = from.slowdown();
+  worker.present = !from.absent();
   return worker;
 }
 
-ClusterProfile decode(const stored::Profile& from) {
-  ClusterProfile cluster;
-  for (const stored::Worker& worker : from.workers()) cluster.workers.push_back(decode(worker));
-  for (const stored::Link& link : from.links()) cluster.links.push_back(decode(link));
-  cluster.coordinator = decode(from.coordinator());
-  cluster.keep_awake = from.keep_awake();
-  return cluster;
+bool is_amount(double number) { return std::isfinite(number) && number >= 0; }
+
+bool makes_sense(const LinkProfile& link) {
+  return is_amount(link.latency_seconds) && is_amount(link.bytes_per_second) &&
+         link.bytes_per_second > 0 && is_amount(link.wakeup_seconds) &&
+         is_amount(link.sleep_after_seconds);
 }
 
 // Operators that were not measured use the entry "", so every worker must have one.
-bool is_complete(const ClusterProfile& cluster, size_t workers) {
-  return cluster.workers.size() == workers && cluster.links.size() == workers &&
-         std::ranges::all_of(cluster.workers, [](const WorkerProfile& worker) {
-           return worker.operators.contains("");
-         });
+bool makes_sense(const WorkerProfile& worker) {
+  const auto is_speed = [](const auto& entry) {
+    const plan::OperatorSpeed& speed = entry.second;
+    return is_amount(speed.seconds) && is_amount(speed.seconds_per_mac) &&
+           is_amount(speed.seconds_per_byte);
+  };
+  return worker.operators.contains("") && is_amount(worker.slowdown) && worker.slowdown >= 1 &&
+         std::ranges::all_of(worker.operators, is_speed) && is_amount(worker.memory_bytes) &&
+         std::ranges::all_of(worker.corrections, [](const auto& e) { return is_amount(e.second); });
+}
+
+// The planner compares and adds what is here, and has no answer for numbers that are none.
+bool is_usable(const stored::Profile& profile) {
+  return profile.workers_size() == 1 && profile.links_size() == 1 &&
+         makes_sense(decode(profile.workers(0))) && makes_sense(decode(profile.links(0)));
 }
 
 }  // namespace
 
 ProfileStore::ProfileStore(const std::filesystem::path& folder, const Graph& graph,
-                           std::span<const ListedWorker> workers)
-    : workers_(workers.size()) {
-  const std::string text = description(graph, workers);
+                           const ListedWorker& worker) {
+  const std::string text = description(graph, worker);
   file_ = folder / ("profile-" + std::to_string(shoal::hash_of(std::as_bytes(std::span(text)))));
 }
 
-std::optional<ClusterProfile> ProfileStore::load(Time now) const {
+std::optional<MeasuredWorker> ProfileStore::load(Time now) const {
   const auto bytes = read_sealed(file_);
   stored::Profile profile;
   if (!bytes.ok() || !profile.ParseFromString(*bytes)) return std::nullopt;
   const int64_t age = seconds_since_1970(now) - profile.measured_at();
   // A negative age means that the clock was set back; the profile's real age is unknown then.
   const bool is_recent = age >= 0 && age <= std::chrono::seconds(kGoodFor).count();
-  if (profile.version() != kVersion || !is_recent) return std::nullopt;
-  ClusterProfile cluster = decode(profile);
-  return is_complete(cluster, workers_) ? std::optional(std::move(cluster)) : std::nullopt;
+  if (profile.version() != kVersion || !is_recent || !is_usable(profile)) return std::nullopt;
+  return MeasuredWorker{decode(profile.workers(0)), decode(profile.links(0))};
 }
 
 void encode(const ClusterProfile& profile, stored::Profile& to) {
@@ -130,11 +141,12 @@ void encode(const ClusterProfile& profile, stored::Profile& to) {
   to.set_keep_awake(profile.keep_awake);
 }
 
-void ProfileStore::save(const ClusterProfile& profile, Time now) const {
+void ProfileStore::save(const MeasuredWorker& measured, Time now) const {
   stored::Profile message;
   message.set_version(kVersion);
   message.set_measured_at(seconds_since_1970(now));
-  cluster::encode(profile, message);
+  encode(measured.profile, *message.add_workers());
+  encode(measured.link, *message.add_links());
   std::error_code ignored;
   std::filesystem::create_directories(file_.parent_path(), ignored);
   remove_abandoned(file_.parent_path());

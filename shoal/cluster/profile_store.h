@@ -5,9 +5,9 @@
 #include <chrono>
 #include <filesystem>
 #include <optional>
-#include <span>
 
 #include "shoal/cluster/listed_worker.h"
+#include "shoal/cluster/profiling.h"
 #include "shoal/graph/graph.h"
 #include "shoal/plan/profile.h"
 
@@ -17,29 +17,27 @@ namespace stored {
 class Profile;
 }
 
-// The profile of one graph on these workers. Several processes may use one folder: files are
-// replaced as a whole.
+// The profile of one graph on one worker, and the link to it. Several processes may use one folder:
+// files are replaced as a whole.
 class ProfileStore {
  public:
   using Time = std::chrono::system_clock::time_point;
 
-  ProfileStore(const std::filesystem::path& folder, const Graph& graph,
-               std::span<const ListedWorker> workers);
+  ProfileStore(const std::filesystem::path& folder, const Graph& graph, const ListedWorker& worker);
 
   // Nothing if there is no file, or it is damaged, of another version, or more than a day old.
-  std::optional<plan::ClusterProfile> load(Time now) const;
+  std::optional<MeasuredWorker> load(Time now) const;
   // Does nothing where it cannot write: the next run measures again.
-  void save(const plan::ClusterProfile& profile, Time now) const;
+  void save(const MeasuredWorker& measured, Time now) const;
   void remove() const;
 
   const std::filesystem::path& file() const { return file_; }
 
  private:
   std::filesystem::path file_;
-  size_t workers_;
 };
 
-// A profile as it is stored, without a time.
+// The profile of a cluster as it is stored, without a time.
 void encode(const plan::ClusterProfile& profile, stored::Profile& to);
 
 }  // namespace shoal::cluster

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "shoal/cluster/programs.h"
 #include "shoal/ops/ops.h"
 #include "shoal/plan/cost/fit.h"
 
@@ -13,6 +14,7 @@ namespace {
 struct Cut {
   std::vector<Graph> nodes;           // and last, the whole
   std::vector<plan::Sample> samples;  // of the nodes, not timed yet
+  double whole_bytes = 0;             // weights and activations of the whole
 };
 
 Result<plan::Part> whole_part(const Graph& graph, plan::NodeRange nodes) {
@@ -38,46 +40,87 @@ Result<Cut> cut_into_nodes(const Graph& graph) {
                            plan::work_of(graph, part.nodes.front()), 0});
   }
   cut.nodes.push_back(graph);
+  cut.whole_bytes = static_cast<double>(estimated_bytes(graph));
   return cut;
 }
 
-Result<plan::WorkerProfile> measure_worker(WorkerProbe& probe, const std::string& name, Cut cut,
-                                           double timeout) {
-  SHOAL_ASSIGN(const std::vector<double> seconds, probe.time(cut.nodes, timeout));
-  for (size_t n = 0; n < cut.samples.size(); ++n) cut.samples[n].seconds = seconds[n];
-  plan::WorkerProfile profile = plan::fit_worker(name, cut.samples, seconds.back());
+// The samples that were timed.
+std::vector<plan::Sample> timed(std::vector<plan::Sample> samples,
+                                std::span<const std::optional<double>> seconds) {
+  std::vector<plan::Sample> done;
+  for (size_t n = 0; n < samples.size(); ++n) {
+    if (!seconds[n]) continue;
+    samples[n].seconds = *seconds[n];
+    done.push_back(std::move(samples[n]));
+  }
+  return done;
+}
+
+Result<MeasuredWorker> measure_worker(WorkerProbe& probe, const std::string& name, const Cut& cut,
+                                      double timeout) {
+  MeasuredWorker found;
+  SHOAL_ASSIGN(found.link, probe.measure_link());
+  // Before the nodes are timed: after that, its own load would take a while to go.
   SHOAL_ASSIGN(const WorkerState state, probe.state());
-  profile.memory_bytes = static_cast<double>(state.free_bytes);
-  return profile;
+  // A worker that cannot hold the whole graph, with its weights once as they came and once packed,
+  // should not begin to swap. It is measured by parts: the sum of the nodes is good enough.
+  const bool holds_all = 2 * cut.whole_bytes <= static_cast<double>(state.free_bytes);
+  const auto graphs = std::span(cut.nodes).first(cut.nodes.size() - (holds_all ? 0 : 1));
+  SHOAL_ASSIGN(const auto seconds, probe.time(graphs, timeout));
+  const std::vector<plan::Sample> samples = timed(cut.samples, seconds);
+  if (samples.empty() && !cut.samples.empty()) {
+    return Status(Code::kExhausted, "it has no memory for any node of the model")
+        .at("worker " + name);
+  }
+  // Together, nodes save repacking; that is comparable only where all of them were timed.
+  const bool all_timed = holds_all && seconds.back() && samples.size() == cut.samples.size();
+  found.profile = plan::fit_worker(name, samples, all_timed ? *seconds.back() : 0);
+  found.profile.memory_bytes = static_cast<double>(std::min(state.free_bytes, state.plan_bytes));
+  found.profile.slowdown = state.slowdown;
+  return found;
 }
 
 }  // namespace
 
-Result<plan::ClusterProfile> measure_cluster(const Graph& graph,
-                                             std::span<const ListedWorker> workers,
-                                             net::Transport& transport,
-                                             const ProfilingOptions& options) {
-  if (workers.empty()) return invalid("there are no workers to measure");
+Result<std::vector<Result<MeasuredWorker>>> measure_workers(const Graph& graph,
+                                                            std::span<const ListedWorker> workers,
+                                                            net::Transport& transport,
+                                                            const ProfilingOptions& options) {
   SHOAL_ASSIGN(const Cut cut, cut_into_nodes(graph));
-  plan::ClusterProfile cluster;
-  for (const ListedWorker& worker : workers) {
-    SHOAL_ASSIGN(WorkerProbe probe, WorkerProbe::open(worker, transport));
-    SHOAL_ASSIGN(plan::LinkProfile link, probe.measure_link());
-    SHOAL_ASSIGN(plan::WorkerProfile profile,
-                 measure_worker(probe, worker.name, cut, options.seconds_per_node));
-    cluster.links.push_back(link);
-    cluster.workers.push_back(std::move(profile));
+  std::vector<Result<MeasuredWorker>> measured;
+  std::vector<Result<WorkerProbe>> probes = WorkerProbe::open_all(workers, transport);
+  for (size_t w = 0; w < workers.size(); ++w) {
+    if (probes[w].ok()) {
+      measured.push_back(
+          measure_worker(*probes[w], workers[w].name, cut, options.seconds_per_node));
+    } else {
+      measured.push_back(probes[w].status());
+    }
   }
+  return measured;
+}
+
+plan::ClusterProfile assemble(std::span<const ListedWorker> workers,
+                              std::span<const std::optional<MeasuredWorker>> known) {
+  plan::ClusterProfile cluster;
   // Each measurement covers both ends, so the coordinator's own link is at least as fast as the
-  // fastest.
-  cluster.coordinator =
-      *std::ranges::max_element(cluster.links, {}, &plan::LinkProfile::bytes_per_second);
-  // The coordinator begins every request, so its radio is awake.
+  // fastest. It begins every request, so its radio is awake.
+  cluster.coordinator.bytes_per_second = 0;
+  for (size_t w = 0; w < workers.size(); ++w) {
+    cluster.workers.push_back(known[w] ? known[w]->profile : plan::absent_worker(workers[w].name));
+    cluster.links.push_back(known[w] ? known[w]->link : plan::LinkProfile());
+    if (known[w] && known[w]->link.bytes_per_second > cluster.coordinator.bytes_per_second) {
+      cluster.coordinator = known[w]->link;
+    }
+  }
+  if (cluster.coordinator.bytes_per_second == 0) cluster.coordinator = {};
   cluster.coordinator.wakeup_seconds = 0;
   return cluster;
 }
 
-Result<WorkerInspection> inspect_worker(const ListedWorker& worker, net::Transport& transport) {
+namespace {
+
+Result<WorkerInspection> inspect(WorkerProbe& probe) {
   constexpr int64_t kChannels = 64, kSide = 56, kKernel = 3;
   constexpr double kMacs = kChannels * kChannels * kKernel * kKernel * kSide * kSide;
   constexpr double kSeconds = 0.1;
@@ -88,13 +131,28 @@ Result<WorkerInspection> inspect_worker(const ListedWorker& worker, net::Transpo
   SHOAL_ASSIGN(const ValueId y,
                graph.add(ops::conv, {x, w}, {{"pads", std::vector<int64_t>{1, 1, 1, 1}}}));
   graph.mark_output(y);
-  SHOAL_ASSIGN(WorkerProbe probe, WorkerProbe::open(worker, transport));
   WorkerInspection found;
   SHOAL_ASSIGN(found.state, probe.state());
   SHOAL_ASSIGN(found.link, probe.measure_link());
-  SHOAL_ASSIGN(const std::vector<double> seconds, probe.time({&graph, 1}, kSeconds));
-  found.macs_per_second = kMacs / seconds[0];
+  SHOAL_ASSIGN(const auto seconds, probe.time({&graph, 1}, kSeconds));
+  if (!seconds[0]) return Status(Code::kExhausted, "no memory to measure it");
+  found.macs_per_second = kMacs / *seconds[0];
   return found;
+}
+
+}  // namespace
+
+std::vector<Result<WorkerInspection>> inspect_workers(std::span<const ListedWorker> workers,
+                                                      net::Transport& transport) {
+  std::vector<Result<WorkerInspection>> seen;
+  for (Result<WorkerProbe>& probe : WorkerProbe::open_all(workers, transport)) {
+    if (probe.ok()) {
+      seen.push_back(inspect(*probe));
+    } else {
+      seen.push_back(probe.status());
+    }
+  }
+  return seen;
 }
 
 }  // namespace shoal::cluster

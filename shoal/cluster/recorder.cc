@@ -49,9 +49,12 @@ std::optional<message::Message> Recorder::take_if_complete(uint64_t request) {
   return message;
 }
 
+// Also of pieces that come twice, which a hostile sender may send for ever.
 void Recorder::received(uint64_t request, const plan::Piece& piece) {
+  constexpr int kMostReceived = 4096;
   const std::lock_guard lock(mutex_);
-  add(*record_of(request).mutable_received(), piece, 0);
+  message::Traced& record = record_of(request);
+  if (record.received_size() < kMostReceived) add(*record.mutable_received(), piece, 0);
 }
 
 // Returns the record if this event was its last one; the caller sends it without the lock.

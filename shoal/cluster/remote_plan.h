@@ -18,18 +18,25 @@ class RemotePlan {
   RemotePlan(const RemotePlan&) = delete;
   RemotePlan& operator=(const RemotePlan&) = delete;
 
-  // Sends the request and waits for the answer and, if `measured` is given, for all times. Two
+  // Sends the request and waits for the answer and, if `measured` is given, for all times. These
   // errors are worth another try:
   //
   //   kUnavailable  a worker was lost; the message names it
   //   kDeadline     no answer came within `timeout`; the message names the workers it waited for
+  //   kExhausted    refused at once: too many requests, see RequestOptions::retry_after
   //
   // kCancelled soon after a stop is requested of `cancel`. REQUIRES: inputs and outputs are those
   // of the graph; a measured plan was deployed as traced.
   Status run(std::span<const Tensor> inputs, std::span<Tensor> outputs,
              std::chrono::milliseconds timeout, plan::Timeline* measured = nullptr,
              const std::stop_token& cancel = {}) {
-    return runner_.run(deployed_->id, inputs, outputs, timeout, measured, cancel);
+    return runner_.run(deployed_->id, inputs, outputs,
+                       {.timeout = timeout, .cancel = cancel, .measured = measured});
+  }
+
+  Status run(std::span<const Tensor> inputs, std::span<Tensor> outputs,
+             const RequestOptions& options) {
+    return runner_.run(deployed_->id, inputs, outputs, options);
   }
 
   uint64_t id() const { return deployed_->id; }

@@ -1,14 +1,16 @@
 // The state machine of requests.
 //
-//   submitted -> attempt -> answered
-//                   |  loss that the plan does not survive
-//                   v
-//                waiting for an offer -> replay -> answered or failed
+//   submitted -> waiting -> attempt -> answered
+//       |           ^          |  loss that the plan does not survive
+//       v           '----------'
+//    refused          (once)
 //
 // Invariants: a request has at most one attempt on its way, and attempts_ holds exactly those; at
 // most one replay; every request ends with exactly one RequestOutcome. An attempt survives a loss
 // if the plan answers without all workers that the attempt cannot rely on (plan::survives_loss).
-// Errors other than kUnavailable are not replayed: they would repeat.
+// Errors other than kUnavailable are not replayed: they would repeat. A request that waits is in
+// the queue of its service, and after every event none waits whose plan has room: all events that
+// may change that end with begin_waiting().
 #include "shoal/cluster/requests.h"
 
 #include <algorithm>
@@ -20,6 +22,7 @@ namespace shoal::cluster {
 namespace {
 
 bool uses(const DeployedPlan& deployed, const std::set<int>& workers) {
+  if (workers.empty()) return false;
   return std::ranges::any_of(plan::workers_of(deployed.scheduled.plan()),
                              [&](int worker) { return workers.contains(worker); });
 }
@@ -51,7 +54,8 @@ std::vector<size_t> inputs_to_send(const DeployedPlan& deployed, const std::set<
 
 void Requests::add(DeployedPlanPtr deployed) {
   const uint64_t id = deployed->id;
-  deployed_plans_[id].deployed = std::move(deployed);
+  const AttemptWindow window(window_of(deployed->scheduled.plan()));
+  deployed_plans_.insert_or_assign(id, Offered{std::move(deployed), window});
 }
 
 void Requests::remove(uint64_t deployed) {
@@ -59,8 +63,9 @@ void Requests::remove(uint64_t deployed) {
   deployed_plans_.erase(deployed);
   for (auto& [id, request] : requests_) {
     if (request.attempt.deployed == nullptr || request.attempt.deployed->id != deployed) continue;
-    fail_attempt(id, Status(Code::kUnavailable, "its plan was withdrawn"), true);
+    fail_attempt(request, Status(Code::kUnavailable, "its plan was withdrawn"), true);
   }
+  begin_waiting();
 }
 
 void Requests::offer(uint64_t service, std::vector<uint64_t> deployed_plans, bool mended) {
@@ -70,20 +75,13 @@ void Requests::offer(uint64_t service, std::vector<uint64_t> deployed_plans, boo
     // A new offer also clears `hopeless`: it is the better offer that was not expected.
     services_[service] = {std::move(deployed_plans), mended, {}};
   }
-  for (auto& [id, request] : requests_) {
-    if (request.service == service && !request.over && request.attempt.deployed == nullptr) {
-      try_to_begin(id);
-    }
-  }
+  begin_waiting();
 }
 
 void Requests::give_up(uint64_t service, const Status& why) {
   const auto it = services_.find(service);
   if (it != services_.end()) it->second.hopeless = why;
-  for (auto& [id, request] : requests_) {
-    const bool waits = !request.over && request.attempt.deployed == nullptr;
-    if (request.service == service && waits) end(request, why);
-  }
+  begin_waiting();
 }
 
 bool Requests::in_use(uint64_t deployed) const {
@@ -145,41 +143,126 @@ Status Requests::usable(uint64_t service) const {
                   : why;
 }
 
-uint64_t Requests::submit(uint64_t service, std::span<const Tensor> inputs, Time deadline) {
+uint64_t Requests::submit(uint64_t service, std::span<const Tensor> inputs, Time deadline,
+                          uint64_t client) {
   const uint64_t id = next_request_++;
   Request& request = requests_[id];
+  request.id = id;
   request.service = service;
-  request.inputs.assign(inputs.begin(), inputs.end());
+  request.client = client;
   request.deadline = deadline;
-  try_to_begin(id);
+  if (const auto retry_after = refusal(request)) {
+    refuse(request, Status(Code::kExhausted, "too many requests at once"), *retry_after);
+    return id;
+  }
+  request.inputs.assign(inputs.begin(), inputs.end());
+  queues_[service].push(id, client);
+  begin_waiting();
   return id;
 }
 
-// Begins the request now, lets it wait for an offer, or ends it.
-void Requests::try_to_begin(uint64_t id) {
-  Request& request = requests_.at(id);
+Requests::Offered* Requests::choose(const Request& request) {
   const auto service = services_.find(request.service);
-  const Offered* by =
-      service == services_.end() ? nullptr : choose(service->second, request.suspects);
-  if (by != nullptr) return begin(id, *by);
-  // A deployment makes plans for this service: the request waits for them.
-  if (service != services_.end() && service->second.mended) {
-    if (!service->second.hopeless.ok()) end(request, service->second.hopeless);
-    return;
-  }
-  end(request, request.why.ok() ? usable(request.service) : request.why);
+  if (service == services_.end()) return nullptr;
+  const Offered* by = choose(service->second, request.suspects);
+  return by == nullptr ? nullptr : &deployed_plans_.at(by->deployed->id);
 }
 
-void Requests::begin(uint64_t id, const Offered& by) {
-  Request& request = requests_.at(id);
+// Whether a new request is to be refused, and when it may be tried again. Never where nothing is on
+// its way: that is how it is found out that the plan is quick again. A client that has less waiting
+// than another does not suffer from the number of that one's requests: the newest of them gives
+// way.
+std::optional<AttemptWindow::Duration> Requests::refusal(const Request& request) {
+  static const FairQueue kNone;
+  constexpr int kCaution = 2;  // who waits should be answered although attempts become slower
+  const auto waiting = queues_.find(request.service);
+  const FairQueue& queue = waiting == queues_.end() ? kNone : waiting->second;
+  const Offered* by = choose(request);
+  const AttemptWindow window = by == nullptr ? AttemptWindow() : by->window;
+  const bool has_room = window.has_room() && queue.size() == 0;
+  const size_t before = has_room ? 0 : queue.ahead_of(request.client) + 1;
+  const AttemptWindow::Duration takes = (has_room ? 1 : kCaution) * window.until_end(before);
+  const bool is_idle = by == nullptr || (has_room && window.under_way() == 0);
+  if (!is_idle && now_ + takes > request.deadline) return now_ + takes - request.deadline;
+  if (queue.size() < kMostWaiting) return std::nullopt;
+  const AttemptWindow::Duration until = window.until_begin(before);
+  const std::optional<uint64_t> other = queue.to_give_way_to(request.client);
+  if (!other) return until;
+  refuse(requests_.at(*other), Status(Code::kExhausted, "another client's turn"), until);
+  return std::nullopt;
+}
+
+void Requests::refuse(Request& request, const Status& why, AttemptWindow::Duration retry_after) {
+  constexpr std::chrono::milliseconds kLeast{1};
+  const auto wait = std::max(kLeast, std::chrono::ceil<std::chrono::milliseconds>(retry_after));
+  // People read it in the message; programs have the field.
+  end(request, Status(why.code(), std::string(why.message()) + ": try again in " +
+                                      std::to_string(wait.count()) + " ms"));
+  request.step.end->retry_after = wait;
+}
+
+size_t Requests::waiting(uint64_t service) const {
+  const auto it = queues_.find(service);
+  return it == queues_.end() ? 0 : it->second.size();
+}
+
+// Begins all requests for which there is room now.
+void Requests::begin_waiting() {
+  for (auto it = queues_.begin(); it != queues_.end();) {
+    while (begin_first(it->first, it->second)) {
+    }
+    it = it->second.size() == 0 ? queues_.erase(it) : std::next(it);
+  }
+}
+
+// Takes the first request out of the queue: it begins, or it ends because no plan will ever answer.
+// False if it has to wait, for room or for an offer.
+bool Requests::begin_first(uint64_t service, FairQueue& queue) {
+  const std::optional<uint64_t> first = queue.first();
+  if (!first) return false;
+  Request& request = requests_.at(*first);
+  if (Offered* by = choose(request); by != nullptr) {
+    if (!by->window.has_room()) return false;
+    queue.pop();
+    begin(request, *by);
+    return true;
+  }
+  // A deployment makes plans for this service: the request waits for them.
+  const auto its = services_.find(service);
+  const bool may_change = its != services_.end() && its->second.mended;
+  if (may_change && its->second.hopeless.ok()) return false;
+  queue.pop();
+  if (may_change) {
+    end(request, its->second.hopeless);
+  } else {
+    end(request, request.why.ok() ? usable(service) : request.why);
+  }
+  return true;
+}
+
+void Requests::begin(Request& request, Offered& by) {
+  by.window.begin();
   request.attempt = {by.deployed, next_attempt_++};
+  request.began = now_;
   request.gone = by.gone;
   request.answer.emplace(by.deployed->scheduled.graph(), request.inputs);
-  attempts_[request.attempt.id] = id;
+  attempts_[request.attempt.id] = request.id;
   request.step.begin = request.attempt;
   request.step.sends = inputs_to_send(*by.deployed, by.gone);
   // Outputs that are inputs or constants need no worker.
   if (request.answer->complete()) end(request, {});
+}
+
+void Requests::learn(const Request& request, int times) {
+  if (request.attempt.deployed == nullptr) return;
+  const auto it = deployed_plans_.find(request.attempt.deployed->id);
+  if (it != deployed_plans_.end()) it->second.window.learn(times * (now_ - request.began));
+}
+
+void Requests::leave_window(const Request& request) {
+  if (request.attempt.deployed == nullptr) return;
+  const auto it = deployed_plans_.find(request.attempt.deployed->id);
+  if (it != deployed_plans_.end()) it->second.window.end();  // otherwise it was withdrawn
 }
 
 RequestStep Requests::step(uint64_t request) {
@@ -217,7 +300,10 @@ void Requests::arrive(uint64_t attempt, const plan::Piece& piece, const Tensor& 
   if (it == attempts_.end()) return;
   Request& request = requests_.at(it->second);
   request.answer->put(piece, elements);
-  if (request.answer->complete()) end(request, {});
+  if (!request.answer->complete()) return;
+  learn(request, 1);
+  end(request, {});
+  begin_waiting();
 }
 
 void Requests::fail(int worker, uint64_t attempt, const Status& why, int blamed) {
@@ -225,16 +311,25 @@ void Requests::fail(int worker, uint64_t attempt, const Status& why, int blamed)
   if (it == attempts_.end()) return;
   Request& request = requests_.at(it->second);
   Offered& offered = deployed_plans_.at(request.attempt.deployed->id);
+  if (!uses(*offered.deployed, {worker})) return;  // it has no part in this
   if (why.code() == Code::kUnavailable) {
     return blamed >= 0 ? cut_off(offered.deployed->id, blamed, worker, why)
                        : count_out(offered, worker, why);
   }
-  request.gone.insert(worker);
+  // In this attempt only: the next one may be taken.
+  request.gone.insert(blamed >= 0 ? blamed : worker);
   // A worker that cannot compute its task is no lost worker: another one could not compute it
   // either, so there is no replay. A redundant plan may answer without it.
-  if (!answers(*offered.deployed, request.gone)) {
-    fail_attempt(it->second, why, false);
+  if (answers(*offered.deployed, request.gone)) return;
+  if (why.code() == Code::kExhausted) {
+    // It has room again when those that are on their way have ended.
+    const AttemptWindow::Duration retry_after = offered.window.until_begin(offered.window.limit());
+    abandon(request);
+    refuse(request, why, retry_after);
+  } else {
+    fail_attempt(request, why, false);
   }
+  begin_waiting();
 }
 
 void Requests::cut_off(uint64_t deployed, int worker, int said_by, const Status& why) {
@@ -242,6 +337,9 @@ void Requests::cut_off(uint64_t deployed, int worker, int said_by, const Status&
   // Both ends report a broken link. The first report decides which of them stays; dropping both
   // would waste a worker that is fine.
   if (it == deployed_plans_.end() || it->second.gone.contains(said_by)) return;
+  // Blame counts between workers of one plan only: a member must not make others lose their plans.
+  const DeployedPlan& its = *it->second.deployed;
+  if (worker == said_by || !uses(its, {worker}) || !uses(its, {said_by})) return;
   count_out(it->second, worker, why);
 }
 
@@ -249,6 +347,7 @@ void Requests::count_out(Offered& offered, int worker, const Status& why) {
   if (!offered.gone.insert(worker).second) return;
   offered.why = why;
   reconsider(offered);
+  begin_waiting();
 }
 
 // All plans learn of the loss before any request looks for another plan; otherwise its replay might
@@ -258,11 +357,13 @@ void Requests::lose(int worker, const Status& why) {
     if (uses(*offered.deployed, {worker}) && offered.gone.insert(worker).second) offered.why = why;
   }
   for (const auto& [id, offered] : deployed_plans_) reconsider(offered);
+  begin_waiting();
 }
 
 void Requests::restore(uint64_t deployed, int worker) {
   const auto it = deployed_plans_.find(deployed);
   if (it != deployed_plans_.end()) it->second.gone.erase(worker);
+  begin_waiting();
 }
 
 // Fails the attempts by this plan that cannot do without the workers that it has lost.
@@ -272,22 +373,23 @@ void Requests::reconsider(const Offered& offered) {
     request.gone.insert(offered.gone.begin(), offered.gone.end());
     if (answers(*offered.deployed, request.gone)) continue;
     request.suspects.insert(offered.gone.begin(), offered.gone.end());
-    fail_attempt(id, offered.why, true);
+    fail_attempt(request, offered.why, true);
   }
 }
 
-void Requests::fail_attempt(uint64_t id, const Status& why, bool may_replay) {
-  Request& request = requests_.at(id);
+// A replay does not begin here: all plans have to learn of a loss first.
+void Requests::fail_attempt(Request& request, const Status& why, bool may_replay) {
   abandon(request);
   request.why = why;
   if (!may_replay || request.replayed) return end(request, why);
   request.replayed = true;
-  try_to_begin(id);
+  queues_[request.service].push_again(request.id, request.client);
 }
 
 void Requests::abandon(Request& request) {
   if (request.attempt.deployed == nullptr) return;
   attempts_.erase(request.attempt.id);
+  leave_window(request);
   // The runner has not taken the step yet, so no worker knows of the attempt.
   if (!request.step.begin) request.step.abandon = request.attempt;
   request.step.begin.reset();
@@ -297,28 +399,35 @@ void Requests::abandon(Request& request) {
 void Requests::end(Request& request, const Status& status) {
   request.over = true;
   attempts_.erase(request.attempt.id);
+  leave_window(request);
+  if (const auto queue = queues_.find(request.service); queue != queues_.end()) {
+    queue->second.remove(request.id);
+  }
   // Stragglers of a redundant plan need not go on, and a task that waits for a lost worker would
   // wait for ever.
   const bool others_go_on =
       request.attempt.deployed && request.attempt.deployed->scheduled.plan().survives > 0;
   if (status.ok() && others_go_on) request.step.abandon = request.attempt;
   request.step.end =
-      RequestOutcome{status, {}, std::exchange(request.attempt, {}), {}, request.replayed};
+      RequestOutcome{status, {}, std::exchange(request.attempt, {}), {}, request.replayed, {}};
   if (status.ok()) request.step.end->outputs = request.answer->take();
 }
 
 void Requests::expire(Time now) {
+  set_time(std::max(now_, now));
   for (auto& [id, request] : requests_) {
     if (request.over || now < request.deadline) continue;
     // A request that timed out while it waited for a plan fails with the reason of its first
     // attempt.
     const bool tried = request.attempt.deployed != nullptr;
+    learn(request, 2);  // it would have taken longer; twice as long is a guess
     std::vector<int> workers = awaited(request);
     abandon(request);
     end(request,
         tried || request.why.ok() ? Status(Code::kDeadline, "no answer in time") : request.why);
     request.step.end->awaited = std::move(workers);
   }
+  begin_waiting();
 }
 
 void Requests::cancel(uint64_t request) {
@@ -326,6 +435,7 @@ void Requests::cancel(uint64_t request) {
   if (it == requests_.end() || it->second.over) return;
   abandon(it->second);
   end(it->second, Status(Code::kCancelled, "the request was cancelled"));
+  begin_waiting();
 }
 
 std::vector<int> Requests::awaited(const Request& request) {

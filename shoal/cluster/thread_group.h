@@ -14,8 +14,10 @@ class ThreadGroup {
  public:
   ~ThreadGroup();  // joins
 
-  void run(std::function<void()> what);  // on a thread of its own
-  void join();                           // all. REQUIRES: run() is not called meanwhile
+  // Calls `what` on a thread of its own. False, and it is not called, if there is no thread to be
+  // had. REQUIRES: it does not throw.
+  bool run(std::function<void()> what);
+  void join();  // all. REQUIRES: run() is not called meanwhile
 
  private:
   struct Task {

@@ -9,6 +9,7 @@
 #include "messages.pb.h"
 #include "shoal/base/limits.h"
 #include "shoal/ops/ops.h"
+#include "shoal/tensor/bools.h"
 
 namespace shoal::cluster {
 namespace {
@@ -50,9 +51,13 @@ Result<Tensor> decode(const message::Constant& from, const Find& find) {
     if (from.hash().size() != kHashBytes) return corrupt("a hash has the wrong length");
     Tensor tensor = find(from.hash(), type);
     if (!tensor.defined()) return Status(Code::kNotFound, "a weight is not here");
+    if (!are_elements(type.dtype, tensor.bytes())) return corrupt("a bool is neither 0 nor 1");
     return tensor;
   }
   if (from.bytes().size() != type.bytes()) return corrupt("a constant has the wrong size");
+  if (!are_elements(type.dtype, std::as_bytes(std::span(from.bytes())))) {
+    return corrupt("a bool is neither 0 nor 1");
+  }
   Tensor tensor(type);
   std::ranges::copy(std::as_bytes(std::span(from.bytes())), tensor.bytes().begin());
   return tensor;

@@ -2,18 +2,27 @@
 // their tasks as the inputs arrive, and sends the outputs straight to the workers that need them.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <set>
+#include <stop_token>
 #include <string>
 #include <thread>
 
+#include "shoal/cluster/byte_budget.h"
 #include "shoal/cluster/epoch_file.h"
 #include "shoal/cluster/store.h"
 #include "shoal/cluster/thread_group.h"
+#include "shoal/cluster/weight_receiver.h"
 #include "shoal/cluster/worker_plans.h"
+#include "shoal/cluster/working_signs.h"
 #include "shoal/net/transport.h"
+
+namespace shoal::net {
+class Membership;
+}  // namespace shoal::net
 
 namespace shoal::cluster {
 
@@ -26,9 +35,15 @@ class Rejoin;
 struct WorkerOptions {
   std::string name = "worker";
   size_t weight_bytes = size_t{2} << 30;            // of weights in memory, at most
+  size_t peer_bytes = size_t{1} << 30;              // of frames from one peer, at most
+  size_t plan_bytes = size_t{2} << 30;              // of compiled plans, at most
   std::optional<WeightCache> cache = std::nullopt;  // weights on disk, for a restart
   std::optional<EpochFile> epochs = std::nullopt;   // the latest epoch, for a restart
   FaultHook reached = nullptr;                      // for fault injection
+  // Its identity, where it has one, so that an owner can renew it.
+  std::shared_ptr<net::Membership> membership = nullptr;
+  // Gets a line for everybody who connects, deploys or is refused. On any thread; must not block.
+  std::function<void(const std::string&)> log = [](const std::string&) {};
 };
 
 // Thread-safe, but for serve().
@@ -44,29 +59,51 @@ class Worker {
 
  private:
   using ChannelPtr = std::shared_ptr<net::Channel>;
+  // What a message is about; zeros where it is about no plan or no request.
+  struct Subject {
+    uint64_t plan = 0, request = 0;
+  };
 
   void accept();
+  bool admit(const ChannelPtr& channel);
   void listen(const ChannelPtr& channel);
-  Status handle(const ChannelPtr& channel, const net::Frame& frame);
+  void read(const ChannelPtr& channel, ByteBudget& budget);
+  Status take(const ChannelPtr& channel, const net::Frame& frame, Subject& subject);
+  Status handle(const ChannelPtr& channel, const message::Message& message,
+                const net::Frame& frame);
+  // Runs `what` on a thread of its own and reports how it failed. kExhausted, and it is not run, if
+  // the visitor keeps as many threads busy as one may.
+  Status run_errand(const ChannelPtr& channel, Subject subject, std::function<Status()> what);
+  struct Errand;
+  std::shared_ptr<Errand> begin_errand(const ChannelPtr& channel);
+  static Subject subject_of(const message::Message& message);
   Status deploy(const ChannelPtr& channel, const message::Deploy& deploy, const net::Frame& frame);
   Status start(const ChannelPtr& channel, uint64_t plan);
+  bool verify_weights(const WorkerPlan& worker_plan, WorkingSigns& signs);
   Status rejoin(const ChannelPtr& channel, const message::Rejoin& rejoin);
   Status welcome(const ChannelPtr& channel, const message::Hello& hello);
-  Status follow(const ChannelPtr& channel, uint64_t epoch);
+  Status renew(const ChannelPtr& channel, const std::string& certificate);
+  Status follow(const ChannelPtr& channel, const message::Hello& hello);
+  Status refuse(const ChannelPtr& channel, const Status& why);
   Status measure(const ChannelPtr& channel, const message::Measure& measure,
                  const net::Frame& frame);
+  std::stop_token leaving(const ChannelPtr& channel);
   Status tell(const ChannelPtr& channel);
+  Status tell_removed(const ChannelPtr& coordinator);
   Status take_piece(const ChannelPtr& channel, const message::Data& data, const net::Frame& frame);
   void forget(const ChannelPtr& channel);
   void release(WorkerPlanPtr worker_plan);
+  void end_plan(uint64_t plan);
   void release_later(const ChannelPtr& channel, uint64_t plan);
   void say_cut_off(uint64_t plan, const std::string& peer);
   void hit_fault_point(FaultPoint point) const;
-  static void report_to(const ChannelPtr& channel, const Status& status);
+  void fail(const ChannelPtr& channel, Subject subject, const Status& status);
+  static void report_to(const ChannelPtr& channel, Subject subject, const Status& status);
 
   WorkerOptions options_;
   Device& device_;
   Store store_;
+  WeightReceiver weights_;
   Programs programs_;
 
   std::mutex computing_;  // one use of the device at a time, so that measurements are true
@@ -75,8 +112,12 @@ class Worker {
   bool stopped_ = false;
   // A machine that has connected: a coordinator or another worker.
   struct Visitor {
-    uint64_t epoch = 0;        // of a coordinator that is in charge alone
-    std::set<uint64_t> plans;  // plans of which it has sent pieces, as another worker
+    std::shared_ptr<ByteBudget> budget;  // shared by all channels of one peer
+    std::stop_source leaving = {};       // stopped when the channel ends
+    int errands = 0;                     // on their way
+    uint64_t epoch = 0;                  // of a coordinator that is in charge alone
+    std::set<uint64_t> plans = {};       // plans of which it has sent pieces, as another worker
+    uint64_t told = 0;  // counter of the deny list that it was sent, as a coordinator
   };
   std::map<ChannelPtr, Visitor> channels_;
   Epoch epoch_;  // the latest

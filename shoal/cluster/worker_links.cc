@@ -7,22 +7,41 @@
 #include <utility>
 
 #include "messages.pb.h"
+#include "shoal/cluster/catch_exhaustion.h"
 #include "shoal/cluster/message_io.h"
 
 namespace shoal::cluster {
+namespace {
 
-WorkerLinks::WorkerLinks(std::vector<GreetedWorker> workers, net::Transport& transport,
-                         uint64_t epoch, LinkEvents events)
-    : transport_(transport), epoch_(epoch), events_(std::move(events)) {
-  for (GreetedWorker& worker : workers) {
-    entries_.push_back(
-        {std::move(worker.info), std::make_shared<WorkerLink>(std::move(worker.channel))});
+// Short: whoever asks tries again later.
+constexpr std::chrono::milliseconds kReviveTimeout{500};
+
+}  // namespace
+
+WorkerLinks::WorkerLinks(std::span<const ListedWorker> workers,
+                         std::vector<Result<GreetedWorker>> greeted, net::Transport& transport,
+                         EpochClaim epoch, LinkEvents events)
+    : transport_(transport), epoch_(std::move(epoch)), events_(std::move(events)) {
+  for (size_t w = 0; w < workers.size(); ++w) {
+    if (greeted[w].ok()) {
+      entries_.push_back(
+          {std::move(greeted[w]->info), std::make_shared<WorkerLink>(greeted[w]->channel)});
+    } else {
+      entries_.push_back({{workers[w].name, workers[w].address}, nullptr, greeted[w].status()});
+    }
   }
 }
 
 void WorkerLinks::start() {
+  const std::lock_guard lock(mutex_);
   for (size_t w = 0; w < entries_.size(); ++w) {
-    start_reading(static_cast<int>(w), entries_[w].link);
+    const int worker = static_cast<int>(w);
+    const Entry& entry = entries_[w];
+    if (entry.lost.ok()) {
+      start_reading(worker, entry.link);
+    } else {
+      events_.lost(worker, entry.lost);
+    }
   }
 }
 
@@ -31,6 +50,7 @@ void WorkerLinks::close() {
   std::vector<WorkerLinkPtr> links;
   {
     const std::lock_guard lock(mutex_);
+    closed_ = true;
     for (Entry& entry : entries_) links.push_back(std::exchange(entry.link, nullptr));
   }
   for (const WorkerLinkPtr& link : links) {
@@ -44,10 +64,17 @@ void WorkerLinks::start_reading(int worker, const WorkerLinkPtr& link) {
 }
 
 void WorkerLinks::read(int worker, WorkerLink& link) {
+  const net::Place place = [&](net::Bytes control, size_t bytes) {
+    return events_.place(worker, control, bytes);
+  };
+  const net::Role role = link.channel().peer().role;
   for (;;) {
-    const Result<net::Frame> frame = link.channel().receive(net::Deadline::max());
-    const Status status = frame.ok() ? events_.received(worker, *frame) : frame.status();
-    if (status.ok()) continue;
+    // What a worker says must not end the coordinator either.
+    const Status status = catch_exhaustion([&]() -> Status {
+      SHOAL_ASSIGN(const net::Frame frame, link.channel().receive(net::Deadline::max(), place));
+      return events_.received(worker, role, frame);
+    });
+    if (status.ok() || status.code() == Code::kCancelled) continue;
     lose(worker, link, status.at("worker " + name(worker)));
     link.channel().close();
     return;
@@ -69,6 +96,11 @@ std::vector<WorkerInfo> WorkerLinks::infos() const {
 void WorkerLinks::set_clock_ahead(int worker, int64_t nanoseconds) {
   const std::lock_guard lock(mutex_);
   at(worker).info.clock_ahead = nanoseconds;
+}
+
+void WorkerLinks::set_slowdown(int worker, double factor) {
+  const std::lock_guard lock(mutex_);
+  at(worker).info.slowdown = factor;
 }
 
 Status WorkerLinks::status(int worker) const {
@@ -105,7 +137,7 @@ WorkerLinkPtr WorkerLinks::link(int worker) const {
 Status WorkerLinks::send(int worker, const message::Message& message,
                          std::span<const net::Bytes> payload, bool urgent) const {
   const WorkerLinkPtr to = link(worker);
-  if (to == nullptr) return Status(Code::kUnavailable, "the coordinator is closing");
+  if (to == nullptr) return Status(Code::kUnavailable, "there is no connection to it");
   return cluster::send(to->channel(), message, payload, urgent);
 }
 
@@ -119,24 +151,47 @@ void WorkerLinks::lose(int worker, const WorkerLink& link, const Status& why) {
 }
 
 Status WorkerLinks::revive(int worker) {
-  // Short: the caller tries all lost workers in turn, and again later.
-  constexpr std::chrono::milliseconds kReviveTimeout{500};
+  const std::lock_guard alone(reviving_);
   const WorkerInfo before = info(worker);
   if (status(worker).ok()) return {};
   SHOAL_ASSIGN(GreetedWorker there, connect_to({before.name, before.address}, transport_, epoch_,
                                                net::after(kReviveTimeout)));
+  adopt(worker, std::move(there));
+  return {};
+}
+
+size_t WorkerLinks::revive_lost(const std::set<int>& except) {
+  const std::lock_guard alone(reviving_);
+  std::vector<int> numbers = lost();
+  std::erase_if(numbers, [&](int number) { return except.contains(number); });
+  std::vector<ListedWorker> workers;
+  for (int number : numbers) {
+    const WorkerInfo before = info(number);
+    workers.push_back({before.name, before.address});
+  }
+  auto there = connect_to_all(workers, transport_, epoch_, net::after(kReviveTimeout));
+  size_t revived = 0;
+  for (size_t i = 0; i < numbers.size(); ++i) {
+    if (!there[i].ok()) continue;
+    adopt(numbers[i], *std::move(there[i]));
+    ++revived;
+  }
+  return revived;
+}
+
+void WorkerLinks::adopt(int worker, GreetedWorker there) {
   // Declared before the lock: the link that is not needed, old or new, ends after the lock is
   // released.
   auto link = std::make_shared<WorkerLink>(std::move(there.channel));
   const std::lock_guard lock(mutex_);
   Entry& entry = at(worker);
-  if (entry.lost.ok() || entry.link == nullptr) return {};  // revived by another, or closing
+  // A live link is never replaced: the worker would drop the plans that came by it.
+  if (entry.lost.ok() || closed_) return;
   entry.info = std::move(there.info);
   entry.lost = {};
   entry.link.swap(link);
   events_.revived(worker);
   start_reading(worker, entry.link);
-  return {};
 }
 
 Status WorkerLinks::if_still(int worker, const WorkerLinkPtr& link,

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <map>
 #include <memory>
 #include <set>
@@ -14,23 +15,35 @@
 #include "shoal/cluster/programs.h"
 #include "shoal/cluster/recorder.h"
 #include "shoal/cluster/store.h"
+#include "shoal/cluster/witness.h"
 #include "shoal/net/transport.h"
 
 namespace shoal::cluster {
 
 namespace message {
 class Assignment;
+class Check;
 class Data;
 class Deploy;
-class Task;
 }  // namespace message
 
-// Thread-safe, but for read() and start().
+// What a plan needs of its worker. REQUIRES: it outlives the plan.
+struct WorkerResources {
+  Programs& programs;
+  const Store& store;
+  Peers& peers;
+  size_t request_bytes;  // of inputs that are put together, for all requests of a plan
+  std::function<void()> compiled = [] {};  // called after each task
+};
+
+inline constexpr size_t kMostAssignmentBytes = size_t{16} << 20;
+
+// Thread-safe, but for read().
 class WorkerPlan : public std::enable_shared_from_this<WorkerPlan> {
  public:
   using ChannelPtr = std::shared_ptr<net::Channel>;
 
-  // Reads the assignment; compiles nothing yet.
+  // Reads the assignment; compiles nothing yet. Keeps the payload of the frame until the start.
   static Result<std::shared_ptr<WorkerPlan>> read(const message::Deploy& deploy,
                                                   const net::Frame& frame, ChannelPtr coordinator);
   ~WorkerPlan();
@@ -39,16 +52,25 @@ class WorkerPlan : public std::enable_shared_from_this<WorkerPlan> {
   const ChannelPtr& coordinator() const { return coordinator_; }
   const std::set<Hash>& weights() const { return weights_; }  // that its tasks need
 
-  // Compiles the tasks. Once only, when the weights are there. REQUIRES: `programs` outlives the
-  // plan.
-  Status start(Programs& programs, const Store& store, Peers& peers);
+  // Compiles the tasks, when the weights are there. Once only: a second call, also at the same
+  // time, fails.
+  Status start(const WorkerResources& resources);
   bool started() const { return started_.load(std::memory_order_acquire); }
 
-  // Takes a piece from the coordinator or another worker.
-  Status take(const message::Data& data, const net::Frame& frame);
+  // Whether pieces may come by this channel: from the coordinator, or from a worker that the
+  // assignment names.
+  bool has_sender(const net::Channel& channel) const;
+  // Takes a piece. kCorrupt if it is none that a sender of this plan sends. Any other failure is
+  // the request's, and has been reported to the coordinator.
+  // `from`: the worker that sent it; empty: the coordinator.
+  Status take(const message::Data& data, const net::Frame& frame, const std::string& from);
+  // Compares the pieces of a request when all are there, and reports to the coordinator.
+  void check(const message::Check& check);
 
   // The coordinator does not wait for this request any more.
   void forget(uint64_t request);
+  // Gives the request up and reports why. REQUIRES: started()
+  void fail(uint64_t request, const Status& status);
 
   // A worker that this one sends to was lost and is back.
   void rejoin(int worker);
@@ -63,27 +85,32 @@ class WorkerPlan : public std::enable_shared_from_this<WorkerPlan> {
 
  private:
   WorkerPlan();
-  Status compile(Programs& programs, const Store& store);
-  static Result<WorkerTask> compile_task(const message::Task& from, Programs& programs,
-                                         const Store& store);
+  Status compile(const message::Assignment& assignment, const WorkerResources& resources);
+  Status connect(const message::Assignment& assignment, Peers& peers);
+  Status put(const message::Data& data, const net::Frame& frame, const std::string& from);
+  bool compute_next(const FaultHook& reached);
   Status run(const ReadyTask& ready);
-  void post(uint64_t request, const SendOrder& order, Tensor part);
-  void deliver(uint64_t request, const SendOrder& order, const Tensor& part);
+  void post(const ReadyTask& ready, const SendOrder& order, const Tensor& part);
+  void deliver(uint64_t request, const SendOrder& order, const Tensor& part,
+               net::Deadline deadline);
   void fail_to_reach(int peer, uint64_t request, const Status& status);
   void record(std::optional<message::Message> ended);
-  void fail(uint64_t request, const Status& status);
+  void report_disputes(uint64_t request, const std::optional<std::vector<Dispute>>& disputes);
   void report(uint64_t request, const Status& status, int unreached);
 
   uint64_t plan_ = 0;
   bool traced_ = false;
   bool survives_ = false;  // the loss of a peer
   ChannelPtr coordinator_;
-  std::unique_ptr<message::Assignment> assignment_;  // until it is started
+  net::Buffer assignment_;  // until it is started; counts for the coordinator's budget
   std::set<Hash> weights_;
+  std::set<std::string> senders_;  // names of workers
+  std::atomic<bool> starting_ = false;
   std::atomic<bool> started_ = false;
   // The members below do not change after the start.
   std::unique_ptr<Deployment> deployment_;
   std::unique_ptr<Recorder> recorder_;  // where times are wanted
+  std::unique_ptr<Witness> witness_;    // where requests are checked
   std::map<int, std::shared_ptr<PeerConnection>> peers_;
   std::shared_ptr<TaskThread> to_coordinator_;
 };

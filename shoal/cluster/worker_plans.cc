@@ -105,22 +105,34 @@ std::optional<Deployment::Time> WorkerPlans::next_time() const {
   return next;
 }
 
-bool WorkerPlans::compute_one() {
+// The plans that are started, those after the one that computed last first: a plan that always has
+// something to do does not keep others from computing.
+std::vector<WorkerPlanPtr> WorkerPlans::in_turn() const {
+  const std::lock_guard lock(mutex_);
   std::vector<WorkerPlanPtr> started;
-  {
-    const std::lock_guard lock(mutex_);
-    if (stopped_) return false;
-    for (const auto& [plan, worker_plan] : worker_plans_) {
-      if (worker_plan->started()) started.push_back(worker_plan);
+  if (stopped_) return started;
+  const auto add = [&](auto begin, auto end) {
+    for (auto it = begin; it != end; ++it) {
+      if (it->second->started()) started.push_back(it->second);
     }
-  }
+  };
+  const auto next = worker_plans_.upper_bound(latest_);
+  add(next, worker_plans_.end());
+  add(worker_plans_.begin(), next);
+  return started;
+}
+
+bool WorkerPlans::compute_one() {
+  const std::vector<WorkerPlanPtr> started = in_turn();
   // Taken after mutex_ has been released: a measurement may hold it for seconds.
   const std::lock_guard turn(turn_);
   const auto computes = [&](const WorkerPlanPtr& worker_plan) {
     return worker_plan->compute_one(reached_);
   };
-  // One task at a time; then all plans are looked at again, those with the lowest numbers first.
-  if (!std::ranges::any_of(started, computes)) return false;
+  // One task at a time; then all plans are looked at again.
+  const auto by = std::ranges::find_if(started, computes);
+  if (by == started.end()) return false;
+  latest_ = (*by)->plan();
   const std::lock_guard lock(mutex_);
   ++computed_;
   return true;

@@ -1,5 +1,6 @@
 // WorkerPlans: the plans of a worker, and the one thread that computes their tasks. Tasks use all
-// cores of the device, so several at once would only slow each other down.
+// cores of the device, so several at once would only slow each other down. Plans take turns, a task
+// each.
 #pragma once
 
 #include <condition_variable>
@@ -43,6 +44,7 @@ class WorkerPlans {
  private:
   void compute();
   bool compute_one();
+  std::vector<WorkerPlanPtr> in_turn() const;
   std::optional<Deployment::Time> next_time() const;
 
   std::mutex& turn_;
@@ -51,6 +53,7 @@ class WorkerPlans {
   std::condition_variable work_;
   std::map<uint64_t, WorkerPlanPtr> worker_plans_;
   uint64_t computed_ = 0;
+  uint64_t latest_ = 0;  // the plan that computed last; the computing thread's
   uint64_t news_ = 0;
   bool stopped_ = false;
   std::thread computer_;

@@ -23,6 +23,7 @@ using Clock = std::chrono::steady_clock;
 constexpr std::chrono::milliseconds kPause{150};
 constexpr double kRadioSleepsAfter = 0.1;  // typical of radios of phones and boards
 constexpr double kWakeUpWorthNaming = 2e-3;
+constexpr std::chrono::seconds kProbeTimeout{2};  // for a connection
 
 double median(std::vector<double> values) {
   std::ranges::sort(values);
@@ -46,8 +47,21 @@ void make_anonymous(message::Graph& graph) {
 
 Result<WorkerProbe> WorkerProbe::open(const ListedWorker& worker, net::Transport& transport) {
   SHOAL_ASSIGN(GreetedWorker greeted,
-               connect_to(worker, transport, /*epoch=*/0, net::after(kConnectTimeout)));
+               connect_to(worker, transport, /*epoch=*/{}, net::after(kProbeTimeout)));
   return WorkerProbe(std::move(greeted));
+}
+
+std::vector<Result<WorkerProbe>> WorkerProbe::open_all(std::span<const ListedWorker> workers,
+                                                       net::Transport& transport) {
+  std::vector<Result<WorkerProbe>> probes;
+  for (auto& greeted : connect_to_all(workers, transport, {}, net::after(kProbeTimeout))) {
+    if (greeted.ok()) {
+      probes.push_back(WorkerProbe(*std::move(greeted)));
+    } else {
+      probes.push_back(greeted.status());
+    }
+  }
+  return probes;
 }
 
 Status WorkerProbe::exchange(const message::Message& question, net::Bytes payload,
@@ -66,6 +80,9 @@ Result<WorkerState> WorkerProbe::state() {
   SHOAL_TRY(exchange(ask, {}, net::after(kTimeout), reply));
   if (!reply.has_state()) return named(Status(Code::kCorrupt, "it does not say how it is"));
   const message::State& state = reply.state();
+  const int cores = static_cast<int>(std::min<uint32_t>(state.cores(), 1 << 16));
+  // Negated, so that NaN is rejected.
+  const double others = state.others_load() >= 0 ? state.others_load() : 0;
   return WorkerState{printable(state.processor()),
                      threads_,
                      state.memory_bytes(),
@@ -73,7 +90,9 @@ Result<WorkerState> WorkerProbe::state() {
                      state.load(),
                      state.plans(),
                      state.tasks(),
-                     state.weight_bytes()};
+                     state.weight_bytes(),
+                     state.plan_bytes(),
+                     plan::slowdown({cores, threads_, std::min(others, 1e6)})};
 }
 
 Result<double> WorkerProbe::round_trip(size_t bytes_there, size_t bytes_back) {
@@ -134,7 +153,8 @@ Result<plan::LinkProfile> WorkerProbe::measure_link() {
   return link;
 }
 
-Result<std::vector<double>> WorkerProbe::time(std::span<const Graph> graphs, double seconds_each) {
+Result<std::vector<std::optional<double>>> WorkerProbe::time(std::span<const Graph> graphs,
+                                                             double seconds_each) {
   message::Graphs distinct;
   std::map<std::string, int> number;  // by what the anonymous graph looks like
   std::vector<int> numbers;
@@ -149,13 +169,18 @@ Result<std::vector<double>> WorkerProbe::time(std::span<const Graph> graphs, dou
   }
   message::Message measure, reply;
   measure.mutable_measure()->set_seconds(seconds_each);
+  measure.mutable_measure()->set_partial(true);
   const std::string payload = distinct.SerializeAsString();
-  SHOAL_TRY(exchange(measure, bytes_of(payload), net::after(kCompileTimeout), reply));
+  SHOAL_TRY(exchange(measure, bytes_of(payload), net::after(kMeasureTimeout), reply));
   if (reply.measured().seconds_size() != distinct.graphs_size())
     return named(Status(Code::kCorrupt, "it did not measure what it was asked to"));
-  std::vector<double> seconds;
+  std::vector<std::optional<double>> seconds;
   for (int i : numbers) {
     const double took = reply.measured().seconds(i);
+    if (took == -1) {
+      seconds.push_back(std::nullopt);
+      continue;
+    }
     // Negated, so that NaN is rejected: profiles divide by these times.
     if (!(took >= 0 && took < 1e6))
       return named(Status(Code::kCorrupt, "it measured a time that cannot be"));

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -25,13 +26,20 @@ struct WorkerState {
   uint32_t plans = 0;         // deployed there
   uint64_t tasks = 0;         // computed since it started
   uint64_t weight_bytes = 0;  // kept there
+  uint64_t plan_bytes = 0;    // of weights and activations that plans may have there
+  double slowdown = 1;        // of its machine by other programs: see plan::slowdown()
 };
 
 // Not thread-safe: one question at a time. Errors name the worker.
 class WorkerProbe {
  public:
-  // Connects and greets: see connect_to(). REQUIRES: the transport outlives the probe.
+  // Connects, within two seconds, and greets: see connect_to(). REQUIRES: the transport outlives
+  // the probe.
   static Result<WorkerProbe> open(const ListedWorker& worker, net::Transport& transport);
+  // To all of them at the same time, so that any number of absent workers cost two seconds
+  // together. The results are in the order of the workers.
+  static std::vector<Result<WorkerProbe>> open_all(std::span<const ListedWorker> workers,
+                                                   net::Transport& transport);
 
   Result<WorkerState> state();
 
@@ -39,9 +47,9 @@ class WorkerProbe {
   // first message after a pause.
   Result<plan::LinkProfile> measure_link();
 
-  // Seconds that each graph takes there, each tried for about `seconds` seconds. Graphs that differ
-  // only in names and weights are tried once.
-  Result<std::vector<double>> time(std::span<const Graph> graphs, double seconds);
+  // Seconds that each graph takes there, each tried for about `seconds` seconds; nothing for one
+  // that the worker has no memory for. Graphs that differ only in names and weights are tried once.
+  Result<std::vector<std::optional<double>>> time(std::span<const Graph> graphs, double seconds);
 
  private:
   explicit WorkerProbe(GreetedWorker worker)

@@ -72,6 +72,9 @@ TEST_F(Data, NpyThatLiesIsRefused) {
           .ok());
   EXPECT_FALSE(with_header("{'descr': '<f4', 'fortran_order': True, 'shape': (2,), }", "").ok());
   EXPECT_FALSE(with_header("{'descr': '|O', 'fortran_order': False, 'shape': (2,), }", "").ok());
+  const std::string bools = "{'descr': '|b1', 'fortran_order': False, 'shape': (2,), }";
+  EXPECT_TRUE(with_header(bools, std::string("\x01\x00", 2)).ok());
+  EXPECT_FALSE(with_header(bools, std::string("\x01\x02", 2)).ok());
   EXPECT_FALSE(with_header("{", "").ok());
   EXPECT_FALSE(parse_npy({}).ok());
   for (size_t n = 0; n < magic.size(); ++n) {
@@ -137,6 +140,40 @@ TEST_F(Data, JpegsThatEndEarlyAreRefused) {
     }
     // Without the marker of its end no pixel is missing, if nothing else could have followed.
     EXPECT_EQ(parse(whole.substr(0, whole.size() - 2)).ok(), !progressive);
+  }
+}
+
+// A size in the header of a small file, of which nothing but the header is there.
+std::string png_header(uint32_t width, uint32_t height) {
+  const auto number = [](uint32_t x) {
+    std::string text;
+    for (int shift = 24; shift >= 0; shift -= 8) text += static_cast<char>(x >> shift);
+    return text;
+  };
+  const std::string chunk =
+      "IHDR" + number(width) + number(height) + std::string("\x08\0\0\0\0", 5);
+  const auto check =
+      crc32(0, reinterpret_cast<const Bytef*>(chunk.data()), static_cast<unsigned>(chunk.size()));
+  return "\x89PNG\r\n\x1a\n" + number(13) + chunk + number(static_cast<uint32_t>(check)) +
+         number(1) + "IDAT";
+}
+
+TEST_F(Data, ImagesFarLargerThanTheirFilesAreRefused) {
+  const auto error_of = [](const std::string& bytes) {
+    return std::string(parse_image(std::as_bytes(std::span(bytes))).status().message());
+  };
+  const std::string large = "image is too large for its file";
+  EXPECT_EQ(error_of(png_header(8192, 8192)), "PNG: " + large);
+  EXPECT_EQ(error_of(png_header(40000, 1)), "PNG: " + large) << "in any file";
+  EXPECT_EQ(error_of(png_header(8, 8)).find(large), std::string::npos);
+  EXPECT_EQ(error_of(png_header(8192, 8192) + std::string(8192 * 8192 / 256, 'x')).find(large),
+            std::string::npos);
+  for (const bool progressive : {false, true}) {
+    std::string jpeg = jpeg_of(gradient(40, 40, 3), progressive);
+    const size_t frame = jpeg.find(progressive ? "\xff\xc2" : "\xff\xc0");
+    ASSERT_NE(frame, jpeg.npos);
+    jpeg.replace(frame + 5, 4, std::string("\x20\0\x20\0", 4));
+    EXPECT_EQ(error_of(jpeg), "JPEG: " + large);
   }
 }
 
@@ -294,6 +331,15 @@ TEST_F(Data, IdxFilesThatLieAreRefused) {
   EXPECT_EQ(open_dataset(folder_, "parquet").status().code(), Code::kInvalidArgument);
 }
 
+TEST_F(Data, FilesThatUnpackToFarMoreThanTheirSizeAreRefused) {
+  write("t10k-labels-idx1-ubyte", idx_labels());
+  write_gzip("t10k-images-idx3-ubyte.gz", std::string(size_t{65} << 20, '\0'));
+  const Status status = open_dataset(folder_, "idx").status();
+  EXPECT_EQ(status.code(), Code::kCorrupt);
+  EXPECT_NE(status.message().find("unpacks to more than 64 MB"), std::string::npos)
+      << status.message();
+}
+
 TEST_F(Data, CifarRecordsHoldPlanes) {
   std::string record(1, '\x07');
   for (int plane = 0; plane < 3; ++plane)
@@ -367,6 +413,17 @@ TEST_F(Data, FoldersAreReadByLabelFile) {
   EXPECT_FALSE((*data)->at(0).ok());  // a.png is not there
   write("labels.txt", "a.png\n");
   EXPECT_EQ(open_dataset(folder_, "folder").status().code(), Code::kCorrupt);
+}
+
+TEST_F(Data, LabelFilesNameNothingOutsideTheirFolder) {
+  for (const char* line : {"../a.png 1\n", "/etc/a.png 1\n", "sub/../../a.png 1\n", " 1\n"}) {
+    write("labels.txt", line);
+    const Status status = open_dataset(folder_, "folder").status();
+    EXPECT_EQ(status.code(), Code::kCorrupt) << line;
+    EXPECT_NE(status.message().find("line 1 names a file outside"), std::string::npos) << line;
+  }
+  write("labels.txt", "sub/a..png 1\n");
+  EXPECT_TRUE(open_dataset(folder_, "folder").ok());
 }
 
 }  // namespace

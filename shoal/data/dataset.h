@@ -53,8 +53,9 @@ enum class Damaged { kRefuse, kSkip };
 //           train.bin; test_batch.bin or test.bin; cifar10-* too; plain or .gz
 //   npy     u8 arrays train-images.npy [n, h, w] or [n, h, w, c] and integers train-labels.npy [n],
 //           or images.npy and labels.npy; test-*
-//   folder  labels.txt with lines "file class-number ...", or one sub-folder per class, in order;
-//           of train/ and test/ (or val/) where there are such folders
+//   folder  labels.txt with lines "file class-number ...", files being below its folder, or one
+//           sub-folder per class, in order; of train/ and test/ (or val/) where there are such
+// A .gz file may unpack to 64 MB, or to 100 times its size if that is more; kCorrupt beyond.
 Result<std::unique_ptr<Dataset>> open_dataset(const std::filesystem::path& folder,
                                               std::string_view format, Split split = Split::kAny,
                                               Damaged damaged = Damaged::kRefuse);

@@ -1,4 +1,5 @@
 // Data sets of image files, one an example.
+#include <algorithm>
 #include <charconv>
 #include <fstream>
 #include <system_error>
@@ -32,7 +33,13 @@ class FolderDataset : public Dataset {
   std::vector<Entry> entries_;
 };
 
-// labels.txt is a file from outside: a line without a class stops the reading, with its number.
+// Whether a name stays in the folder it is looked up in. Links inside it are its owner's business.
+bool is_inside(const fs::path& name) {
+  return !name.empty() && name.is_relative() && std::ranges::find(name, "..") == name.end();
+}
+
+// labels.txt is a file from outside: a line without a class, or with a file elsewhere, stops the
+// reading, with its number.
 Result<std::vector<Entry>> read_label_file(const fs::path& folder) {
   const fs::path path = folder / "labels.txt";
   std::ifstream file(path);
@@ -49,7 +56,12 @@ Result<std::vector<Entry>> read_label_file(const fs::path& folder) {
       return Status(Code::kCorrupt, path.string() + ": line " + std::to_string(number) +
                                         " is not 'file class-number'");
     }
-    entries.push_back({folder / line.substr(0, space), label});
+    const fs::path name = line.substr(0, space);
+    if (!is_inside(name)) {
+      return Status(Code::kCorrupt, path.string() + ": line " + std::to_string(number) +
+                                        " names a file outside of this folder");
+    }
+    entries.push_back({folder / name, label});
   }
   return entries;
 }

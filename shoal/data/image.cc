@@ -20,8 +20,14 @@
 namespace shoal {
 namespace {
 
-// 32768 pixels a side are 3 GB of RGB, within the limit of a tensor.
-constexpr int64_t kMaxSide = 1 << 15;
+// Whether an image of this size may be in a file of so many bytes. A few bytes may claim gigabytes
+// of one colour, so that beyond 32 megapixels, which take 100 MB, the size of the file counts:
+// photographs have less than ten pixels a byte, drawings less than a hundred.
+bool is_plausible(size_t width, size_t height, size_t bytes) {
+  constexpr size_t kMaxSide = 1 << 15, kAnyway = 1 << 25, kPixelsPerByte = 256;
+  if (width > kMaxSide || height > kMaxSide) return false;
+  return width * height <= kAnyway || width * height / kPixelsPerByte <= bytes;
+}
 
 Status corrupt(std::string message) { return Status(Code::kCorrupt, std::move(message)); }
 
@@ -61,8 +67,8 @@ bool decode_jpeg(std::span<const std::byte> bytes, jpeg_decompress_struct& jpeg,
   // Other colour spaces become RGB, or are an error where libjpeg has no conversion.
   jpeg.out_color_space = jpeg.jpeg_color_space == JCS_GRAYSCALE ? JCS_GRAYSCALE : JCS_RGB;
   jpeg_calc_output_dimensions(&jpeg);
-  if (jpeg.output_width > kMaxSide || jpeg.output_height > kMaxSide) {
-    std::strcpy(error.message, "image is too large");
+  if (!is_plausible(jpeg.output_width, jpeg.output_height, bytes.size())) {
+    std::strcpy(error.message, "image is too large for its file");
     return false;
   }
   jpeg_start_decompress(&jpeg);
@@ -95,9 +101,9 @@ Result<Tensor> parse_png(std::span<const std::byte> bytes) {
   if (png_image_begin_read_from_memory(&png, bytes.data(), bytes.size()) == 0) {
     return corrupt(std::string("PNG: ") + png.message);
   }
-  if (png.width > kMaxSide || png.height > kMaxSide) {
+  if (!is_plausible(png.width, png.height, bytes.size())) {
     png_image_free(&png);
-    return corrupt("PNG: image is too large");
+    return corrupt("PNG: image is too large for its file");
   }
   const bool grey = (png.format & PNG_FORMAT_FLAG_COLOR) == 0;
   png.format = grey ? PNG_FORMAT_GRAY : PNG_FORMAT_RGB;

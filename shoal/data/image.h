@@ -19,6 +19,7 @@ namespace shoal {
 
 // The image in a file: u8 [height, width, channels], channels 1 (grey) or 3 (RGB). kNotFound if
 // there is no file, kCorrupt if it is no whole image, kUnsupported if it is neither JPEG nor PNG.
+// An image of more than 32 megapixels needs a file of a byte for 256 pixels.
 Result<Tensor> read_image(const std::filesystem::path& path);
 // The same for a file in memory.
 Result<Tensor> parse_image(std::span<const std::byte> bytes);

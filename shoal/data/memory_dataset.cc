@@ -21,11 +21,22 @@ Status corrupt(const fs::path& path, std::string message) {
   return Status(Code::kCorrupt, path.string() + ": " + std::move(message));
 }
 
+// How much a file of so many bytes may unpack to. Labelled images shrink to a half or a tenth, and
+// a hostile file of zeros to a thousandth.
+size_t most_unpacked(uintmax_t packed) {
+  constexpr uintmax_t kAnyway = uintmax_t{64} << 20, kTimes = 100;
+  const auto most = static_cast<uintmax_t>(kLimits.max_tensor_bytes);
+  return static_cast<size_t>(std::min(most, std::max(kAnyway, std::min(packed, most) * kTimes)));
+}
+
 // A whole file, unpacked if it is gzip; zlib reads plain files as they are.
 Result<std::vector<uint8_t>> read_maybe_gzip(const fs::path& path, Damaged damaged) {
   constexpr size_t kBlock = 1 << 20;
   gzFile file = gzopen(path.c_str(), "rb");
   if (file == nullptr) return Status(Code::kNotFound, "cannot open " + path.string());
+  std::error_code error;
+  const uintmax_t packed = fs::file_size(path, error);
+  const size_t most = most_unpacked(error ? 0 : packed);
   std::vector<uint8_t> bytes;
   int got = 0;
   do {
@@ -33,9 +44,12 @@ Result<std::vector<uint8_t>> read_maybe_gzip(const fs::path& path, Damaged damag
     bytes.resize(size + kBlock);
     got = gzread(file, bytes.data() + size, kBlock);
     bytes.resize(size + static_cast<size_t>(std::max(got, 0)));
-    // The limit stops a small file that unpacks to more than memory.
-  } while (got > 0 && static_cast<int64_t>(bytes.size()) < kLimits.max_tensor_bytes);
+  } while (got > 0 && bytes.size() <= most);
   const bool whole = gzclose(file) == Z_OK && got >= 0;
+  if (bytes.size() > most) {
+    return corrupt(path, "unpacks to more than " + std::to_string(most >> 20) +
+                             " MB, too much for a file of its size");
+  }
   if (!whole && damaged == Damaged::kRefuse) {
     return corrupt(path,
                    "not a complete gzip file: ends after byte " + std::to_string(bytes.size()));

@@ -7,10 +7,11 @@
 #include <array>
 #include <charconv>
 #include <cstring>
-#include <fstream>
 #include <string>
 
+#include "shoal/base/atomic_file.h"
 #include "shoal/base/file.h"
+#include "shoal/tensor/bools.h"
 
 namespace shoal {
 namespace {
@@ -102,6 +103,9 @@ Result<Tensor> parse_npy(std::span<const std::byte> bytes) {
     return corrupt("npy file holds " + std::to_string(data.size()) + " bytes of elements, needs " +
                    std::to_string(type.bytes()));
   }
+  if (!are_elements(type.dtype, data.first(type.bytes()))) {
+    return corrupt("a bool is neither 0 nor 1");
+  }
   Tensor tensor(type);
   std::ranges::copy(data.first(type.bytes()), tensor.bytes().begin());
   return tensor;
@@ -123,14 +127,12 @@ Status write_npy(const std::filesystem::path& path, const Tensor& tensor) {
   header.append(63 - (10 + header.size()) % 64, ' ');  // elements start at a multiple of 64
   header += '\n';
   const auto length = static_cast<uint16_t>(header.size());
-  std::ofstream file(path, std::ios::binary);
-  file.write("\x93NUMPY\x01\x00", 8);
-  file.write(reinterpret_cast<const char*>(&length), 2);
-  file << header;
-  file.write(reinterpret_cast<const char*>(tensor.bytes().data()),
-             static_cast<std::streamsize>(tensor.bytes().size()));
-  if (!file.flush()) return Status(Code::kExhausted, "cannot write " + path.string());
-  return {};
+  SHOAL_ASSIGN(AtomicFile file, AtomicFile::create(path));
+  SHOAL_TRY(file.write(std::as_bytes(std::span("\x93NUMPY\x01", 8))));
+  SHOAL_TRY(file.write(std::as_bytes(std::span(&length, 1))));
+  SHOAL_TRY(file.write(std::as_bytes(std::span(header))));
+  SHOAL_TRY(file.write(tensor.bytes()));
+  return file.commit();
 }
 
 }  // namespace shoal

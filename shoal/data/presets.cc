@@ -102,8 +102,7 @@ Result<Preprocess> load_preset(const std::filesystem::path& folder, const std::s
 Status save_preset(const std::filesystem::path& folder, const std::string& name,
                    const Preprocess& how) {
   SHOAL_TRY(check_name(name));
-  std::error_code error;
-  std::filesystem::create_directories(folder, error);
+  SHOAL_TRY(make_folder(folder));
   return write_file(folder / (name + ".json"), to_json(how));
 }
 

@@ -21,6 +21,7 @@
 #include "shoal/base/hash.h"
 #include "shoal/base/json_text.h"
 #include "shoal/base/limits.h"
+#include "shoal/tensor/bools.h"
 
 namespace shoal {
 namespace {
@@ -202,6 +203,9 @@ Result<TensorFile> parse_safetensors(std::span<const std::byte> bytes) {
     Tensor tensor(entry.type);
     std::ranges::copy(elements.subspan(static_cast<size_t>(entry.begin), tensor.bytes().size()),
                       tensor.bytes().begin());
+    if (!are_elements(entry.type.dtype, tensor.bytes())) {
+      return corrupt("a bool is neither 0 nor 1");
+    }
     tensors.push_back(tensor);
     file.tensors.emplace(entry.name, std::move(tensor));
   }

@@ -89,6 +89,7 @@ TEST(SafetensorsOfOthers, ThatLieAreRefused) {
           R"({"w":{"dtype":"U8","shape":[9223372036854775807,2],"data_offsets":[0,-2]}})",
           R"({"w":{"dtype":"U8","shape":[99999999999999999999],"data_offsets":[0,4]}})",
           R"({"w":{"dtype":"U3","shape":[4],"data_offsets":[0,4]}})",
+          R"({"w":{"dtype":"BOOL","shape":[4],"data_offsets":[0,4]}})",  // neither 0 nor 1
           R"({"w":{"shape":[4],"data_offsets":[0,4]}})",
           R"({"w":{"dtype":"U8","shape":[4]}})",
           R"({"w":{"dtype":"U8","shape":[4],"data_offsets":[0,4,5]}})",

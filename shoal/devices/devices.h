@@ -31,6 +31,7 @@ struct DeviceOptions {
   // Of a cluster: see OpenClusterOptions in cluster/cluster.h.
   bool throughput = false;
   int survive = 0;
+  uint64_t verify = 0;
   std::chrono::milliseconds timeout{60'000};
 };
 

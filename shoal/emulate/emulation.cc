@@ -13,6 +13,7 @@ namespace shoal::emulate {
 namespace {
 
 std::filesystem::path slow_file(const std::filesystem::path& media) { return media / "slow"; }
+std::filesystem::path lies_file(const std::filesystem::path& media) { return media / "lies"; }
 std::filesystem::path faults_file(const std::filesystem::path& media) { return media / "faults"; }
 
 }  // namespace
@@ -47,6 +48,18 @@ double Emulation::slowness_of(const std::string& worker) const {
   // Read before every task: the caller may choose another worker between two requests.
   double times = 1;
   return slow >> name >> times && name == worker ? times : 1;
+}
+
+Status Emulation::let_lie(const std::string& worker, uint64_t every) const {
+  return write_file(lies_file(media), worker + " " + std::to_string(every) + "\n");
+}
+
+uint64_t Emulation::lies_of(const std::string& worker) const {
+  if (media.empty()) return 0;
+  std::ifstream lies(lies_file(media));
+  std::string name;
+  uint64_t every = 0;
+  return lies >> name >> every && name == worker ? every : 0;
 }
 
 Result<std::shared_ptr<SharedNetworkFaults>> Emulation::make_faults(

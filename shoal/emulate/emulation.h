@@ -43,6 +43,11 @@ struct Emulation {
   Status slow_down(const std::string& worker, double times) const;
   double slowness_of(const std::string& worker) const;
 
+  // Lets one worker flip a bit of every n-th result (lying_device.h). To be called before it is
+  // started. lies_of() is 0 for the others.
+  Status let_lie(const std::string& worker, uint64_t every) const;
+  uint64_t lies_of(const std::string& worker) const;
+
   // Faults are about to be done to these workers. To be called before they are started.
   Result<std::shared_ptr<SharedNetworkFaults>> make_faults(
       const std::vector<std::string>& workers) const;

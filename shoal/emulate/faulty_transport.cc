@@ -233,6 +233,7 @@ class FaultyTransport final : public net::Transport {
   Result<std::unique_ptr<net::Listener>> listen(std::string_view address) override {
     return inner_->listen(address);
   }
+  Status learn(std::string_view deny_list) override { return inner_->learn(deny_list); }
 
  private:
   const std::unique_ptr<net::Transport> inner_;

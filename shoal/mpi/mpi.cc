@@ -46,6 +46,9 @@ class MpiStream final : public net::Stream {
   std::atomic<bool> closed_ = false;
 };
 
+// The launcher decides who takes part; rank 0 coordinates.
+net::Role role_of(int rank) { return rank == 0 ? net::Role::kOwner : net::Role::kWorker; }
+
 class MpiTransport final : public net::Transport {
  public:
   MpiTransport(std::shared_ptr<MpiDispatcher> dispatcher, net::ChannelOptions options)
@@ -93,9 +96,10 @@ class MpiTransport final : public net::Transport {
       const std::shared_ptr<MpiDispatcher>& dispatcher, MpiRoute route,
       const net::ChannelOptions& options, const std::shared_ptr<net::HeartbeatTimer>& heartbeats) {
     const std::string address = std::to_string(route.peer);
+    net::Peer peer{"rank " + address, address, role_of(route.peer)};
     return std::make_shared<net::FramedChannel>(
-        std::make_unique<MpiStream>(dispatcher, std::move(route)),
-        net::Peer{"rank " + address, address}, options, heartbeats);
+        std::make_unique<MpiStream>(dispatcher, std::move(route)), std::move(peer), options,
+        heartbeats);
   }
   std::shared_ptr<net::Channel> channel_on(MpiRoute route) const {
     return make_channel(dispatcher_, std::move(route), options_, heartbeats_);

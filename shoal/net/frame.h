@@ -35,9 +35,13 @@ struct FrameView {
   Bytes control;                   // small: says what this is
   std::span<const Bytes> payload;  // large: any number of pieces, received as one
   // Overtakes every frame that is not urgent, even one that is half sent. Order holds among urgent
-  // frames and among the others. An urgent frame has a control part of at most kMaxUrgentBytes and
-  // no payload.
+  // frames, among bulk frames and among the others. An urgent frame has a control part of at most
+  // kMaxUrgentBytes and no payload.
   bool urgent = false;
+  // Gives way: waits for the frames before it and for those that others send meanwhile, but for no
+  // more than a few of the latter. For bulk data that nobody waits for. One that is being sent is
+  // not interrupted by an ordinary frame, so its payload should be small. REQUIRES: not urgent.
+  bool bulk = false;
 };
 
 inline constexpr size_t kMaxUrgentBytes = size_t{16} << 10;

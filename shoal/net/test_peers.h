@@ -61,9 +61,12 @@ class TestCluster {
   }
   static Time now() { return std::chrono::system_clock::now(); }
   const Authority& authority() const { return *authority_; }
-  Identity identity(const std::string& name) const { return *authority_->issue(name, now()); }
-  std::unique_ptr<Transport> transport(const std::string& name, TlsOptions options = {}) const {
-    return *make_tls_transport(identity(name), std::move(options));
+  Identity identity(const std::string& name, Role role = Role::kWorker) const {
+    return *authority_->issue(name, now(), {.role = role});
+  }
+  std::unique_ptr<Transport> transport(const std::string& name, TlsOptions options = {},
+                                       Role role = Role::kWorker) const {
+    return *make_tls_transport(identity(name, role), std::move(options));
   }
 
  private:

@@ -4,7 +4,6 @@
 
 #include <cerrno>
 #include <span>
-#include <system_error>
 
 #include "shoal/base/file.h"
 
@@ -14,6 +13,16 @@ Result<std::string> read_text(const std::filesystem::path& path) {
   SHOAL_ASSIGN(const auto file, MappedFile::open(path));
   const auto bytes = file->bytes();
   return std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+}
+
+Result<std::string> read_secret(const std::filesystem::path& path) {
+  struct stat status {};
+  if (::stat(path.c_str(), &status) != 0) return system_status(errno).at(path.string());
+  if ((status.st_mode & (S_IRWXG | S_IRWXO)) != 0)
+    return invalid(path.string() +
+                   " can be read or written by others; chmod 600 it, or make a new "
+                   "one if they may have read it");
+  return read_text(path);
 }
 
 Status write_text(const std::filesystem::path& path, std::string_view text,
@@ -28,10 +37,7 @@ Status write_new_text(const std::filesystem::path& path, std::string_view text) 
 }
 
 Status make_private_folder(const std::filesystem::path& path) {
-  std::error_code ignored;
-  if (path.has_parent_path()) std::filesystem::create_directories(path.parent_path(), ignored);
-  if (::mkdir(path.c_str(), 0700) == 0) return sync_folder(path.parent_path());
-  return errno == EEXIST ? Status() : system_status(errno).at(path.string());
+  return make_folder(path, AtomicFile::Readers::kOwner);
 }
 
 }  // namespace shoal::net

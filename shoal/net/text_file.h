@@ -11,6 +11,9 @@
 namespace shoal::net {
 
 Result<std::string> read_text(const std::filesystem::path& path);
+// For keys. kInvalidArgument if others can read the file, as ssh has it: a key that was readable is
+// not known to be secret any more.
+Result<std::string> read_secret(const std::filesystem::path& path);
 Status write_text(const std::filesystem::path& path, std::string_view text,
                   AtomicFile::Readers readers = AtomicFile::Readers::kAll);
 // Makes a file that only its owner can read. kInvalidArgument if there is one already, so that it

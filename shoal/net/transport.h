@@ -13,16 +13,9 @@
 
 #include "shoal/base/status.h"
 #include "shoal/net/frame.h"
+#include "shoal/net/role.h"
 
 namespace shoal::net {
-
-// What a member of a cluster may do. Certified, as names are.
-enum class Role : uint8_t {
-  kWorker,       // computes; sends pieces to workers of the same plan
-  kClient,       // asks how a worker is; deploys nothing
-  kCoordinator,  // deploys plans and measures
-  kOwner,        // coordinates, and holds the key of the authority: enrols, removes, renews
-};
 
 struct Peer {
   std::string name;     // certified where there are certificates
@@ -40,8 +33,8 @@ struct Traffic {
 
 // A reliable two-way stream of frames. Any number of threads may send and one may receive, all at
 // once; a frame without urgency waits for the one before it, an urgent one for a few milliseconds
-// of it. A peer that falls silent is noticed within half a second, by signs of life that both sides
-// send.
+// of it, a bulk frame for all that others have to send. A peer that falls silent is noticed within
+// half a second, by signs of life that both sides send.
 class Channel {
  public:
   virtual ~Channel() = default;  // closes
@@ -75,7 +68,14 @@ class Transport {
  public:
   virtual ~Transport() = default;  // its channels and listeners may outlive it
   virtual Result<std::shared_ptr<Channel>> connect(std::string_view address, Deadline deadline) = 0;
+  // As above, but fails with kUnavailable where the certified name of the peer is another one:
+  // its address may have been taken over. Nothing has been sent to it then.
+  Result<std::shared_ptr<Channel>> connect(std::string_view address, Deadline deadline,
+                                           std::string_view expected_name);
   virtual Result<std::unique_ptr<Listener>> listen(std::string_view address) = 0;
+  // Takes a list of removed members (tls/deny_list.h) that a peer has sent over an open channel.
+  // Handshakes exchange it by themselves. Does nothing where there are no certificates.
+  virtual Status learn(std::string_view deny_list);
 };
 
 class Decorator;

@@ -10,6 +10,7 @@
 #include "shoal/base/checked.h"
 #include "shoal/base/printable.h"
 #include "shoal/onnx/element_type.h"
+#include "shoal/tensor/bools.h"
 
 namespace shoal::onnx {
 namespace {
@@ -40,15 +41,6 @@ Tensor copy_of(TensorType type, Bytes bytes) {
   if (!bytes.empty()) std::memcpy(memory.get(), bytes.data(), bytes.size());
   const std::byte* data = memory.get();
   return Tensor::view(type, data, std::move(memory));
-}
-
-// A C++ bool holds 0 or 1. Any other byte would be undefined behaviour when it is read.
-Status check_elements(DType dtype, Bytes bytes) {
-  if (dtype != DType::kBool) return {};
-  for (std::byte b : bytes) {
-    if (b > std::byte{1}) return corrupt("a bool is neither 0 nor 1");
-  }
-  return {};
 }
 
 // The typed field of TensorProto that holds elements of this type.
@@ -203,7 +195,7 @@ Result<Tensor> TensorLoader::read(const TensorProto& proto) {
     return corrupt("has " + std::to_string(source.bytes.size()) + " bytes, its type " +
                    to_string(type) + " needs " + std::to_string(type.bytes()));
   }
-  SHOAL_TRY(check_elements(type.dtype, source.bytes));
+  if (!are_elements(type.dtype, source.bytes)) return corrupt("a bool is neither 0 nor 1");
   if (source.bytes.empty()) return Tensor(type);
   const std::byte* data = source.bytes.data();
   // Elements are read through T*, so they must be aligned for T. Others are copied.

@@ -22,6 +22,30 @@ double WorkerProfile::correction_of(std::string_view output) const {
   return it == corrections.end() ? 1 : it->second;
 }
 
+size_t count_present(const ClusterProfile& cluster) {
+  return static_cast<size_t>(std::ranges::count_if(cluster.workers, &WorkerProfile::present));
+}
+
+WorkerProfile absent_worker(std::string name) {
+  WorkerProfile worker = uniform_worker(std::move(name), 1, 1);
+  worker.memory_bytes = 0;
+  worker.present = false;
+  return worker;
+}
+
+double slowdown(const Occupancy& machine) {
+  const double wanted = std::max(machine.others, 0.0) + machine.threads;
+  return std::max(1.0, wanted / std::max(machine.cores, 1));
+}
+
+void scale(WorkerProfile& worker, double factor) {
+  for (auto& [op, speed] : worker.operators) {
+    speed.seconds *= factor;
+    speed.seconds_per_mac *= factor;
+    speed.seconds_per_byte *= factor;
+  }
+}
+
 WorkerProfile uniform_worker(std::string name, double macs_per_second, double bytes_per_second) {
   return {std::move(name), {{"", {0, 1 / macs_per_second, 1 / bytes_per_second}}}};
 }

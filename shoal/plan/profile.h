@@ -26,6 +26,10 @@ struct WorkerProfile {
   // Measured nodes, by the name of their first output: the measured time as a multiple of the
   // roofline.
   std::map<std::string, double, std::less<>> corrections = {};
+  // False: nobody could measure it, and plans leave it out. Its number stays taken.
+  bool present = true;
+  // Factor by which other programs slowed its machine down while it was measured: see slowdown().
+  double slowdown = 1;
 
   const OperatorSpeed& speed_of(std::string_view op) const;
   double correction_of(std::string_view output) const;
@@ -57,6 +61,22 @@ struct ClusterProfile {
     return worker < 0 ? coordinator : links[static_cast<size_t>(worker)];
   }
 };
+
+size_t count_present(const ClusterProfile& cluster);
+
+// A place in a profile for a worker that could not be measured.
+WorkerProfile absent_worker(std::string name);
+
+// A worker's machine and its other programs.
+struct Occupancy {
+  int cores = 1, threads = 1;  // of the machine, and that the worker computes by
+  double others = 0;           // cores that other programs keep busy
+};
+// Factor by which work takes longer than on an idle machine, if the kernel shares cores fairly.
+double slowdown(const Occupancy& machine);
+
+// Multiplies all times of a worker.
+void scale(WorkerProfile& worker, double factor);
 
 // A worker with one roofline for all operators and no overhead per node.
 WorkerProfile uniform_worker(std::string name, double macs_per_second, double bytes_per_second);

@@ -66,6 +66,8 @@ std::string to_json(const PriceSummary& price) {
       .add("wire_bytes", price.wire_bytes)
       .add("memory_bytes", price.memory_bytes)
       .add_count("codes", static_cast<int64_t>(price.codes))
+      .add("bounded_ms", 1e3 * price.bounded_seconds)
+      .add("bounded_compute", price.bounded_compute)
       .text();
 }
 

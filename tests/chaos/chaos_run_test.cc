@@ -96,5 +96,16 @@ TEST_F(Chaos, CanGoOnForATime) {
   EXPECT_EQ(report.requests, 10u);
 }
 
+TEST_F(Chaos, SurvivesOverload) {
+  ASSERT_NO_FATAL_FAILURE(open(1));
+  std::map<std::string, uint64_t> kinds;
+  const OverloadReport report = overload_cluster({.times = 4, .clients = 40, .seconds = 2},
+                                                 {.faults = {.kills = 1}}, *cluster_, kinds);
+  EXPECT_GT(report.answered, 0u);
+  EXPECT_GT(report.refused, 0u);
+  EXPECT_EQ(report.failed + report.wrong, 0u) << report.first_failure;
+  EXPECT_GE(kinds.at("killed"), 1u);
+}
+
 }  // namespace
 }  // namespace shoal::chaos

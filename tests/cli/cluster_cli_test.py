@@ -2,6 +2,7 @@
 """The same of commands that plan for, emulate or use several devices: cluster_cli_test.py SHOAL [PART OF A NAME]"""
 import json
 import re
+import shutil
 import signal
 import socket
 import subprocess
@@ -58,10 +59,13 @@ def test_a_machine_that_is_too_busy_to_emulate_goes_slower_or_says_so(_):
 
 def test_work_moves_from_the_slowest_to_the_idle(_):
     balance = ["bench", "zoo:digits", "--cluster", "--balance", "--json"]
-    done = shoal("emulate", "--workers", 3, "--device", "pi3", "--link", "gigabit", "--", *balance, "--objective", "throughput")
-    result = json.loads(done.stdout)
-    assert result["moves"] == len(result["steps"]) - 1 <= 25, result
-    assert result["before_ms"] == result["steps"][0]["ms"] > 0 and result["after_ms"] == result["steps"][-1]["ms"] > 0, result
+    emulate = ["emulate", "--workers", 3, "--device", "pi3", "--link", "gigabit", "--"]
+    for survive in [], ["--survive", 1]:
+        done = shoal(*emulate, *balance, "--objective", "throughput", *survive)
+        result = json.loads(done.stdout)
+        assert result["moves"] == len(result["steps"]) - 1 <= 25, result
+        assert result["before_ms"] == result["steps"][0]["ms"] > 0, result
+        assert result["after_ms"] == result["steps"][-1]["ms"] > 0, result
     assert "--objective throughput" in shoal(*balance, expect=2).stderr
 
 
@@ -111,6 +115,56 @@ def test_a_device_joins_by_a_token_once(tmp):
         assert supervisor.recv(100) == b"STOPPING=1"
 
 
+def test_a_token_need_not_be_on_the_command_line(tmp):
+    shoal("cluster", "init", "--dir", tmp / "c")
+    for name in "file", "environment":
+        with Running("cluster", "invite", "--dir", tmp / "c", "--listen", "127.0.0.1:0") as invite:
+            token = invite.line()
+            (tmp / "token").write_text(token + "\n")
+            flags = ["--join-file", tmp / "token"] if name == "file" else []
+            env = {} if name == "file" else {"SHOAL_TOKEN": token}
+            with Running("worker", "--dir", tmp / name, "--name", name, "--listen", "127.0.0.1:0", *flags, env=env) as worker:
+                assert worker.line().startswith(f"ready {name} "), name
+    (tmp / "token").write_text("")
+    with Running("worker", "--dir", tmp / "file", "--listen", "127.0.0.1:0", "--join-file", tmp / "token") as again:
+        assert again.line().startswith("ready file "), "who has joined needs none"
+    (tmp / "file" / "key.pem").chmod(0o644)
+    assert "by others" in shoal("worker", "--dir", tmp / "file", "--listen", "127.0.0.1:0", expect=6).stderr
+
+
+def test_a_removed_device_is_refused_and_its_name_is_free(tmp):
+    with Cluster(tmp) as cluster:
+        def members():
+            return json.loads(shoal("cluster", "status", "--json", env=cluster.env).stdout)["members"]
+        before = {member["name"]: member for member in members()}
+        assert {name: member["role"] for name, member in before.items()} == \
+            {"coordinator": "owner", "kitchen": "worker", "hall": "worker"}, before
+        assert not any(member["revoked"] for member in before.values())
+        assert "renewed: kitchen" in shoal("cluster", "renew", "kitchen", env=cluster.env).stdout
+        assert next(m for m in members() if m["name"] == "kitchen")["expires"] >= before["kitchen"]["expires"]
+        address = next(device["address"] for device in cluster.devices() if device["name"] == "kitchen")
+        shoal("cluster", "remove", "kitchen", env=cluster.env)
+        assert [(m["name"], m["revoked"]) for m in members()] == [("coordinator", False), ("hall", False), ("kitchen", True)]
+        shoal("cluster", "add", "kitchen", address, env=cluster.env)
+        refused = shoal("devices", env=cluster.env, expect=10).stderr
+        assert "kitchen" in refused and "was removed" in refused, refused
+        with Running("cluster", "invite", "--dir", tmp / "c", "--listen", "127.0.0.1:0") as invite:
+            with Running("worker", "--dir", tmp / "new", "--name", "kitchen", "--listen", "127.0.0.1:0",
+                         env={"SHOAL_TOKEN": invite.line()}) as worker:
+                assert worker.line().startswith("ready kitchen "), "the name is free again"
+    assert "removed" in shoal("cluster", "status", env=cluster.env).stdout
+
+
+def test_others_coordinate_by_a_token(tmp):
+    shoal("cluster", "init", "--dir", tmp / "c")
+    with Running("cluster", "invite", "--dir", tmp / "c", "--listen", "127.0.0.1:0", "--role", "coordinator") as invite:
+        env = {"SHOAL_TOKEN": invite.line()}
+        assert "desk, coordinator" in shoal("cluster", "join", "desk", "--dir", tmp / "d", env=env).stdout
+    roles = {m["name"]: m["role"] for m in json.loads(shoal("cluster", "status", "--dir", tmp / "c", "--json").stdout)["members"]}
+    assert roles == {"coordinator": "owner", "desk": "coordinator"}, roles
+    assert "--role" in shoal("cluster", "invite", "--dir", tmp / "c", "--role", "owner", expect=2).stderr
+
+
 def test_an_invitation_that_is_stopped_is_no_timeout(tmp):
     shoal("cluster", "init", "--dir", tmp / "c")
     with Running("cluster", "invite", "--dir", tmp / "c", "--listen", "127.0.0.1:0") as invite:
@@ -133,10 +187,9 @@ def test_devices_says_who_is_there_and_who_is_not(tmp):
             device, = json.loads(shoal("devices", "--dir", tmp / "c", "--json").stdout)
             assert device["health"] == "ok" and device["threads"] == 1, device
             assert device["gmac_per_s"] > 0 and device["mbit_per_s"] > 0 and device["latency_ms"] > 0, device
-            shoal("cluster", "remove", "kitchen", "--dir", tmp / "c")
             shoal("cluster", "add", "hall", address, "--dir", tmp / "c")
             wrong = shoal("devices", "--dir", tmp / "c", expect=10)
-            assert "worker hall" in wrong.stderr and "is kitchen" in wrong.stderr, wrong.stderr
+            assert "worker hall" in wrong.stderr and "is kitchen, not hall" in wrong.stderr, wrong.stderr
     gone = shoal("devices", "--dir", tmp / "c", expect=10)
     assert "worker hall" in gone.stderr and "refused" in gone.stderr, gone.stderr
 
@@ -179,7 +232,7 @@ def test_a_cluster_answers_as_one_device_does(tmp):
                 one, many = np.load(file), np.load(tmp / split / file.name)
                 assert np.abs(one - many).max() <= 1e-4 * np.abs(one).max(), split
         assert all(list((tmp / name / "store").iterdir()) for name in ("kitchen", "hall")), "weights are kept"
-        profile, = (tmp / "cache" / "shoal").glob("profile-*")
+        profile, _ = (tmp / "cache" / "shoal").glob("profile-*")  # one for each worker
         plan, *_ = (tmp / "cache" / "shoal").glob("plan-*")
         measured, planned = profile.read_bytes(), plan.read_bytes()
         again = ["run", tmp / "m.onnx", "--input", tmp / "x.npy", "--save", tmp / "again", "--cluster"]
@@ -213,12 +266,30 @@ def test_who_goes_away_in_the_middle_is_named_and_leaves_nobody_busy(tmp):
             running.process.send_signal(signal.SIGINT)
             assert running.process.wait(timeout=TIMEOUT) == -signal.SIGINT
         wait_for(lambda: not any(device["plans"] for device in cluster.devices()))
-        with Running(*bench, env=cluster.env) as running:
+        with Running(*bench[:-1], 8, "--json", env=cluster.env) as running:
             wait_until_busy(running)
             cluster.workers[1].process.kill()
+            output, errors = running.process.communicate(timeout=TIMEOUT)
+            assert running.process.returncode == 0 and "measured again without hall" in errors, errors
+            assert json.loads(output)["workers"][1]["compute_ms"] == 0, output
+
+
+def test_who_is_exclusive_takes_over_from_whoever_was(tmp):
+    with Cluster(tmp) as cluster:
+        run = ["run", "zoo:lenet5", "--cluster", "--exclusive", "--json"]
+        np.save(tmp / "x.npy", np.zeros((1, 1, 28, 28), np.float32))
+        run += ["--input", tmp / "x.npy"]
+        shutil.copytree(tmp / "c", tmp / "copy")  # it counts the same epochs
+        bench = ["bench", "zoo:lenet5", "--cluster", "--exclusive", "--split", "rows", "--seconds", 3600]
+        with Running(*bench, env=cluster.env) as running:
+            wait_for(lambda: running.process.poll() is not None
+                     or all(device["plans"] for device in cluster.devices()))
+            assert running.process.poll() is None, running.process.communicate()
+            shoal(*run, env={**cluster.env, "SHOAL_CLUSTER_DIR": str(tmp / "copy")})
             _, errors = running.process.communicate(timeout=TIMEOUT)
-            # Who notices first is the coordinator or the other worker.
-            assert running.process.returncode == 5 and re.search(r"\bhall\b", errors), errors
+            assert running.process.returncode == 5, errors
+        shoal(*run, env=cluster.env)
+    assert "--exclusive" in shoal("run", "zoo:lenet5", "--exclusive", expect=2).stderr
 
 
 def test_a_worker_may_be_lost_in_the_middle_of_a_request(tmp):
@@ -273,6 +344,14 @@ def test_workers_are_killed_and_every_request_is_answered(_):
     result = json.loads(shoal("chaos", "--workers", 3, "--survive", 1, "--kills", 2, "--requests", 20, "--model",
                               "zoo:lenet5", "--json").stdout)
     assert result["answered"] == 20 and result["failed"] == result["wrong"] == result["resent_to_dead"] == 0, result
+
+
+def test_overload_is_refused_and_the_rest_is_answered(_):
+    assert "--overload" in shoal("chaos", "--clients", 5, expect=2).stderr
+    result = json.loads(shoal("chaos", "--workers", 2, "--survive", 1, "--overload", 4, "--clients", 40, "--seconds", 1,
+                              "--model", "zoo:lenet5", "--json").stdout)
+    assert result["answered"] > 0 and result["refused"] > 0 and result["failed"] == result["wrong"] == 0, result
+    assert {"goodput", "refusal_ms_p99", "recovery_s", "late", "capacity_per_s", "p99_ms"} <= result.keys(), result
 
 
 def test_ways_between_workers_fail_and_every_request_is_answered(tmp):

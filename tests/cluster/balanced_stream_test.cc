@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <thread>
 
@@ -13,6 +14,10 @@ namespace shoal::cluster {
 namespace {
 
 using namespace std::chrono_literals;
+
+// Lost workers are looked for when a test asks for it.
+constexpr BalanceOptions kPatient{.retry_interval = 1h, .grace = 0ms};
+constexpr BalanceOptions kSurviving{.survive = 1, .retry_interval = 1h, .grace = 0ms};
 
 // The first worker has all nodes but as many as there are other workers.
 std::vector<plan::Stage> lopsided_stages(const Graph& graph, int workers) {
@@ -74,7 +79,7 @@ TEST(BalancedStream, LosesNoRequestWhileStagesMove) {
   Cluster cluster(kWorkers);
   const Graph graph = many_layers();
   auto stream = BalancedStream::start(cluster.coordinator(), graph, slow_workers(kWorkers),
-                                      lopsided_stages(graph, kWorkers));
+                                      lopsided_stages(graph, kWorkers), kPatient);
   ASSERT_TRUE(stream.ok()) << stream.status().message();
   int moves = 0;
   {
@@ -98,7 +103,7 @@ class Settling : public testing::Test {
  protected:
   void SetUp() override {
     auto started = BalancedStream::start(cluster_.coordinator(), graph_, slow_workers(3),
-                                         lopsided_stages(graph_, 3));
+                                         lopsided_stages(graph_, 3), kPatient);
     ASSERT_TRUE(started.ok()) << started.status().message();
     stream_ = *std::move(started);
   }
@@ -135,22 +140,52 @@ TEST_F(Settling, GivesPeriodsOfTheEmulatedWorld) {
 }
 
 TEST_F(Settling, EndsWithTheFirstRequestThatFails) {
-  cluster_.worker(2).stop();
+  for (size_t worker : {0u, 1u, 2u}) cluster_.worker(worker).stop();
   EXPECT_EQ(settle(*stream_, load_).status().code(), Code::kUnavailable);
 }
 
-TEST(BalancedStream, KeepsItsStagesWhereNewOnesCannotBeDeployed) {
-  constexpr int kWorkers = 2;
+bool has_stage(const BalancedStream& stream, int worker) {
+  return std::ranges::any_of(stream.stages(), [&](const plan::Stage& stage) {
+    return std::ranges::find(stage.workers, worker) != stage.workers.end();
+  });
+}
+
+TEST_F(Settling, GoesOnWithoutAWorkerThatIsLost) {
+  cluster_.worker(2).stop();
+  const auto steps = settle(*stream_, load_);
+  ASSERT_TRUE(steps.ok()) << steps.status().message();
+  stream_->deployment().settle();
+  EXPECT_FALSE(has_stage(*stream_, 2));
+  cluster_.start(2);
+  stream_->deployment().settle();
+  EXPECT_TRUE(has_stage(*stream_, 2)) << "when it is back";
+  EXPECT_TRUE(settle(*stream_, load_).ok());
+}
+
+// Every stage is computed by two workers: requests do not wait for a loss to be noticed.
+TEST(BalancedStream, SurvivesLossesWhileStagesMove) {
+  constexpr int kWorkers = 3;
   Cluster cluster(kWorkers);
   const Graph graph = many_layers();
   auto stream = BalancedStream::start(cluster.coordinator(), graph, slow_workers(kWorkers),
-                                      lopsided_stages(graph, kWorkers));
+                                      lopsided_stages(graph, kWorkers), kSurviving);
   ASSERT_TRUE(stream.ok()) << stream.status().message();
-  const std::vector<plan::Stage> before = (*stream)->stages();
-  cluster.worker(1).stop();
-  const auto moved = (*stream)->balance({});
-  EXPECT_EQ(moved.status().code(), Code::kUnavailable) << moved.status().message();
-  EXPECT_EQ((*stream)->stages(), before);
+  for (const plan::ScheduledPlan& turn : (*stream)->deployment().current()) {
+    EXPECT_EQ(turn.plan().survives, 1);
+  }
+  {
+    Clients clients(**stream, graph);
+    clients.await_more(5);
+    const auto moved = (*stream)->balance({});
+    ASSERT_TRUE(moved.ok()) << moved.status().message();
+    EXPECT_TRUE(*moved);
+    cluster.worker(1).stop();
+    clients.await_more(10);
+    const auto again = (*stream)->balance((*stream)->reports());
+    EXPECT_TRUE(again.ok()) << again.status().message();
+    clients.await_more(5);
+  }
+  EXPECT_EQ(cluster.coordinator().tally().replayed, 0u);
 }
 
 }  // namespace

@@ -3,14 +3,19 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <filesystem>
+#include <string>
 #include <thread>
 
 #include "here.h"
+#include "messages.pb.h"
 #include "random_plan.h"
 #include "shoal/cluster/cluster_device.h"
+#include "shoal/cluster/message_io.h"
 #include "shoal/cluster/profile_store.h"
 #include "shoal/net/test_peers.h"
+#include "shoal/plan/cost/plan_stats.h"
 
 namespace shoal::cluster {
 namespace {
@@ -33,10 +38,78 @@ class Connections : public testing::Test {
 };
 
 TEST_F(Connections, LeaveOutWorkersThatDoNotAnswer) {
-  const auto made = open({listed(2), {"hall", "nowhere"}, listed(0)});
+  std::vector<std::string> left_out;
+  const std::vector<ListedWorker> workers = {listed(2), {"hall", "nowhere"}, listed(0)};
+  const auto made =
+      open(workers, {.left_out = [&](const Status& why) { left_out.emplace_back(why.message()); }});
   ASSERT_TRUE(made.ok()) << made.status().message();
-  EXPECT_EQ((*made)->workers(), (std::vector<ListedWorker>{listed(2), listed(0)}));
-  EXPECT_EQ((*made)->coordinator().missing().size(), 1u);
+  EXPECT_EQ((*made)->workers(), workers) << "it may come later";
+  EXPECT_EQ((*made)->coordinator().present(), (Workers{0, 2}));
+  ASSERT_EQ(left_out.size(), 1u);
+  EXPECT_TRUE(left_out[0].starts_with("worker hall")) << left_out[0];
+}
+
+TEST_F(Connections, LeaveOutWorkersThatCannotBeMeasured) {
+  std::vector<std::string> left_out;
+  cluster_.start(1, {.weight_bytes = 16, .plan_bytes = 16});
+  Graph graph;
+  const ValueId x = graph.add_input("x", {DType::kF32, {1, 64}});
+  const ValueId w = graph.add_constant("w", Tensor({DType::kF32, {64, 64}}));
+  graph.mark_output(*graph.add(ops::mat_mul, {x, w}));
+  const auto made =
+      open({listed(0), listed(1)},
+           {.left_out = [&](const Status& why) { left_out.emplace_back(why.message()); }});
+  ASSERT_TRUE(made.ok()) << made.status().message();
+  const auto profile = (*made)->profile(graph);
+  ASSERT_TRUE(profile.ok()) << profile.status().message();
+  EXPECT_TRUE(profile->workers[0].present);
+  EXPECT_FALSE(profile->workers[1].present);
+  ASSERT_EQ(left_out.size(), 1u);
+  EXPECT_TRUE(left_out[0].starts_with("worker worker-1")) << left_out[0];
+  EXPECT_EQ((*made)->profile(graph, {1}).status().code(), Code::kExhausted);
+}
+
+// A folder that was restored from a backup counts lower than the workers.
+TEST_F(Connections, GoBeyondTheEpochThatWorkersFollow) {
+  const ClusterFolder folder(folder_.path());
+  const auto exclusive = [&] {
+    return open({listed(0), listed(1)},
+                {.next_epoch = [folder](uint64_t beyond) { return folder.next_epoch(beyond); }});
+  };
+  const auto before = cluster_.connect({.epoch = 41});
+  ASSERT_TRUE(before.ok());
+  const auto made = exclusive();
+  ASSERT_TRUE(made.ok()) << made.status().message();
+  EXPECT_TRUE((*made)->coordinator().lost().empty());
+  EXPECT_EQ(*folder.next_epoch(), 43u);
+  EXPECT_TRUE(eventually([&] { return (*before)->lost().size() == 2; })) << "it is taken over";
+}
+
+// A worker that claims the last epoch there is keeps nobody from the others.
+TEST_F(Connections, IgnoreAnEpochThatCannotBe) {
+  const auto network = cluster_.network().transport("liar");
+  auto listener = *network->listen("liar");
+  std::thread liar([&] {
+    for (;;) {
+      const auto channel = listener->accept(net::Deadline::max());
+      if (!channel.ok()) return;
+      message::Message reply;
+      reply.mutable_failed()->set_code(static_cast<uint32_t>(Code::kInvalidArgument));
+      reply.mutable_failed()->set_epoch(UINT64_MAX);
+      EXPECT_TRUE((*channel)->receive(net::Deadline::max()).ok());
+      EXPECT_TRUE(send(**channel, reply).ok());
+    }
+  });
+  const ClusterFolder folder(folder_.path());
+  const auto made =
+      open({listed(0), {"liar", "liar"}},
+           {.next_epoch = [folder](uint64_t beyond) { return folder.next_epoch(beyond); }});
+  EXPECT_TRUE(made.ok()) << made.status().message();
+  if (made.ok()) {
+    EXPECT_EQ((*made)->coordinator().present(), (Workers{0}));
+  }
+  listener->close();
+  liar.join();
 }
 
 TEST_F(Connections, NeedAWorker) {
@@ -53,6 +126,7 @@ TEST_F(Connections, TakeProfilesThatAreGivenByName) {
   const auto profile = (*made)->profile(graph_);
   ASSERT_TRUE(profile.ok()) << profile.status().message();
   ASSERT_EQ(profile->workers.size(), 2u);
+  EXPECT_EQ(count_present(*profile), 2u);
   EXPECT_EQ(profile->workers[0].name, address_of(2));
   EXPECT_EQ(profile->workers[0].memory_bytes, 123);
   EXPECT_EQ(profile->links[1].latency_seconds, 0.5);
@@ -64,11 +138,11 @@ TEST_F(Connections, TakeProfilesThatAreGivenByName) {
 TEST_F(Connections, MeasureAGraphOnceWhereTheyHaveACache) {
   const auto made = open({listed(0), listed(1)}, {.cache = folder_.path()});
   ASSERT_TRUE(made.ok()) << made.status().message();
-  const ProfileStore store(folder_.path(), graph_, (*made)->workers());
+  const ProfileStore store(folder_.path(), graph_, listed(1));
   ASSERT_TRUE((*made)->profile(graph_).ok());
   auto known = store.load(std::chrono::system_clock::now());
   ASSERT_TRUE(known);
-  known->workers[1].memory_bytes = 123;  // not what is measured
+  known->profile.memory_bytes = 123;  // not what is measured
   store.save(*known, std::chrono::system_clock::now());
   EXPECT_EQ((*made)->profile(graph_)->workers[1].memory_bytes, 123);
 
@@ -76,6 +150,23 @@ TEST_F(Connections, MeasureAGraphOnceWhereTheyHaveACache) {
   EXPECT_EQ((*made)->profile(graph_)->workers[1].memory_bytes, 123);
   (*made)->compare(graph_, 1, 1.3);
   EXPECT_NE((*made)->profile(graph_)->workers[1].memory_bytes, 123);
+}
+
+// One that comes later is measured alone, and used.
+TEST_F(Connections, MakeADeviceThatUsesWhoComesLater) {
+  cluster_.worker(1).stop();
+  auto made = open({listed(0), listed(1)}, {.cache = folder_.path(), .profile = slow_workers(3)});
+  ASSERT_TRUE(made.ok()) << made.status().message();
+  std::atomic<int> used = 0;
+  const auto device = make_cluster_device(
+      std::shared_ptr<ClusterConnection>(*std::move(made)),
+      {.timeout = 20s, .retry_interval = 1ms, .planned = [&](const Graph&, const auto& plans) {
+         used = static_cast<int>(plan::workers_of(plans.front().plan()).size());
+       }});
+  const auto executable = *device->compile(graph_);
+  EXPECT_EQ(used, 1);
+  cluster_.start(1);
+  EXPECT_TRUE(eventually([&] { return used == 2; }));
 }
 
 TEST_F(Connections, MakeADeviceThatOwnsThem) {

@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <latch>
+#include <mutex>
 #include <thread>
 
 #include "here.h"
@@ -17,10 +18,11 @@ namespace {
 using namespace std::chrono_literals;
 
 std::unique_ptr<Device> device_of(Coordinator& coordinator, Objective objective) {
-  return make_cluster_device(coordinator,
-                             {.objective = objective, .timeout = 60s, .profile = [&](const Graph&) {
-                                return slow_workers(coordinator.worker_count());
-                              }});
+  return make_cluster_device(
+      coordinator,
+      {.objective = objective, .timeout = 60s, .profile = [&](const Graph&, const Workers&) {
+         return slow_workers(coordinator.worker_count());
+       }});
 }
 
 Tensor random_input(const Graph& graph, unsigned seed) {
@@ -129,6 +131,56 @@ TEST_P(ClusterDevices, DeployNothingToTellTheirMemory) {
   Cluster cluster(2);
   const auto device = device_of(cluster.coordinator(), GetParam());
   EXPECT_EQ(device->memory_of(wide_layers()).status().code(), Code::kUnsupported);
+}
+
+// A worker that cannot be measured is no reason to fail.
+TEST_P(ClusterDevices, LeaveOutAWorkerThatCannotBeMeasured) {
+  Cluster cluster(2);
+  const auto device =
+      make_cluster_device(cluster.coordinator(),
+                          {.objective = GetParam(), .profile = [&](const Graph&, const Workers&) {
+                             plan::ClusterProfile profile = slow_workers(2);
+                             profile.workers[0] = plan::absent_worker(address_of(0));
+                             return profile;
+                           }});
+  const Graph graph = wide_layers();
+  cluster.worker(0).stop();
+  const auto executable = device->compile(graph);
+  ASSERT_TRUE(executable.ok()) << executable.status().message();
+  const std::vector<Tensor> inputs = {random_input(graph, 1)};
+  std::vector<Tensor> outputs(1);
+  const Status status = (*executable)->run(inputs, outputs, {});
+  EXPECT_TRUE(status.ok()) << status.message();
+}
+
+// Machines that are busier than when they were measured, for long.
+TEST(ClusterDevice, PlansForTheLoadThatLasts) {
+  Cluster cluster(2);
+  std::mutex mutex;
+  std::vector<double> seconds;
+  const auto device = make_cluster_device(cluster.coordinator(),
+                                          {.retry_interval = 1ms,
+                                           .load_interval = 1ms,
+                                           .load = {.change = 2, .lasting = 1ms},
+                                           .profile =
+                                               [](const Graph&, const Workers&) {
+                                                 plan::ClusterProfile profile = slow_workers(2);
+                                                 // So busy that now they are idle by comparison.
+                                                 for (plan::WorkerProfile& worker : profile.workers)
+                                                   worker.slowdown = 1e6;
+                                                 return profile;
+                                               },
+                                           .planned =
+                                               [&](const Graph&, const auto& plans) {
+                                                 const std::lock_guard lock(mutex);
+                                                 seconds.push_back(plans.front().timeline.seconds);
+                                               }});
+  const auto executable = device->compile(wide_layers());
+  ASSERT_TRUE(executable.ok()) << executable.status().message();
+  EXPECT_TRUE(eventually([&] {
+    const std::lock_guard lock(mutex);
+    return seconds.size() > 1 && seconds.back() < seconds.front() / 100;
+  }));
 }
 
 INSTANTIATE_TEST_SUITE_P(Objectives, ClusterDevices,

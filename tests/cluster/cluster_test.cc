@@ -211,7 +211,9 @@ class Losing {
     device_ = make_cluster_device(
         coordinator,
         {.timeout = 20s,
-         .profile = [&](const Graph&) { return slow_workers(coordinator.worker_count()); },
+         .retry_interval = 0ms,  // it is not looked for
+         .profile = [&](const Graph&,
+                        const Workers&) { return slow_workers(coordinator.worker_count()); },
          .planned =
              [this](const Graph&, const auto& plans) {
                used_ = plan::workers_of(plans.front().plan()).size();

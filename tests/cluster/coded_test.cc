@@ -103,7 +103,7 @@ class Workers {
       std::vector<Tensor> outputs(task.outputs.size());
       ASSERT_TRUE(task.executable->run(ready->inputs, outputs, {}).ok());
       for (const SendOrder& order : task.sends) send(task, outputs, order);
-      deployment.finish(*ready, outputs, kStart);
+      EXPECT_TRUE(deployment.finish(*ready, outputs, kStart).ok());
     }
   }
 

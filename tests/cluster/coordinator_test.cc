@@ -57,11 +57,11 @@ TEST_F(Connecting, WaitsForAllAbsentWorkersAtTheSameTime) {
       {"hall", "absent-0"}, listed(0), {"attic", "absent-1"}, listed(1), {"cellar", "absent-2"}};
   const auto made = Coordinator::connect(workers, network, {.partial = true});
   ASSERT_TRUE(made.ok()) << made.status().message();
-  const std::vector<WorkerInfo> there = (*made)->workers();
-  ASSERT_EQ(there.size(), 2u);
-  EXPECT_EQ(there[0].name, address_of(0));
-  EXPECT_EQ(there[1].name, address_of(1));
-  EXPECT_TRUE((*made)->lost().empty());
+  const std::vector<WorkerInfo> all = (*made)->workers();
+  ASSERT_EQ(all.size(), 5u) << "who is absent has a number, too";
+  for (size_t w = 0; w < all.size(); ++w) EXPECT_EQ(all[w].name, workers[w].name);
+  EXPECT_EQ((*made)->lost(), (std::vector<int>{0, 2, 4}));
+  EXPECT_EQ((*made)->present(), (Workers{1, 3}));
   const std::vector<Status>& missing = (*made)->missing();
   ASSERT_EQ(missing.size(), 3u);
   for (size_t i = 0; i < missing.size(); ++i) {
@@ -90,7 +90,31 @@ TEST_F(Connecting, LeavesOutAWorkerOfAnotherName) {
   ASSERT_TRUE(made.ok()) << made.status().message();
   ASSERT_EQ((*made)->missing().size(), 1u);
   const std::string_view why = (*made)->missing()[0].message();
-  EXPECT_NE(why.find("worker-0 is worker-0, another worker"), std::string_view::npos) << why;
+  EXPECT_NE(why.find("worker-0 is worker-0, not hall"), std::string_view::npos) << why;
+}
+
+TEST_F(Connecting, RevivesAWorkerThatNeverAnswered) {
+  cluster_.worker(1).stop();
+  const auto made =
+      Coordinator::connect(std::vector{listed(0), listed(1)}, *own_, {.partial = true});
+  ASSERT_TRUE(made.ok()) << made.status().message();
+  EXPECT_FALSE((*made)->revive(1).ok());
+  EXPECT_EQ((*made)->revive_lost(), 0u);
+  cluster_.start(1);
+  EXPECT_EQ((*made)->revive_lost(), 1u);
+  EXPECT_TRUE((*made)->lost().empty());
+}
+
+TEST_F(Connecting, AsksHowBusyWorkersAre) {
+  cluster_.worker(1).stop();
+  const auto made =
+      Coordinator::connect(std::vector{listed(0), listed(1)}, *own_, {.partial = true});
+  ASSERT_TRUE(made.ok()) << made.status().message();
+  EXPECT_FALSE((*made)->workers()[0].slowdown);
+  (*made)->ask_for_load();
+  EXPECT_TRUE(eventually([&] { return (*made)->workers()[0].slowdown.has_value(); }));
+  EXPECT_GE(*(*made)->workers()[0].slowdown, 1);
+  EXPECT_FALSE((*made)->workers()[1].slowdown) << "it is not there";
 }
 
 // Answers every Hello, and counts them.
@@ -167,6 +191,27 @@ TEST(Coordinator, LeavesAWorkerThatIsThereAsItIsWhenReviving) {
   EXPECT_TRUE(cluster.coordinator().revive(1).ok());
   const Status status = plan.run();
   EXPECT_TRUE(status.ok()) << status.message();
+}
+
+// Several deployments are woken by one loss. Who is second must not replace the connection by which
+// the first has deployed: the worker would drop that plan, and nobody would know.
+TEST(Coordinator, KeepsWhatWasDeployedWhileOthersRevive) {
+  Cluster cluster(2);
+  Coordinator& coordinator = cluster.coordinator();
+  for (int round = 0; round < 10; ++round) {
+    cluster.worker(1).stop();
+    ASSERT_TRUE(eventually([&] { return !coordinator.lost().empty(); }));
+    cluster.start(1);
+    std::vector<std::thread> deployments;
+    for (int i = 0; i < 4; ++i) {
+      deployments.emplace_back([&, i] {
+        EXPECT_TRUE(i % 2 == 0 ? coordinator.revive(1).ok() : coordinator.revive_lost() <= 1);
+        const Status status = OnOne(coordinator, 1).run();
+        EXPECT_TRUE(status.ok()) << status.message();
+      });
+    }
+    for (std::thread& deployment : deployments) deployment.join();
+  }
 }
 
 // For ThreadSanitizer: what is known of a worker is written when it is revived, while others read.

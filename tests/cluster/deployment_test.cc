@@ -17,16 +17,18 @@ Tensor floats(std::vector<float> values) {
 
 plan::Piece piece(int64_t begin, int64_t end) { return {ValueId{7}, {{begin}, {end}}}; }
 
-// One task that reads four elements.
-Deployment make_deployment() {
+// A task that reads this many elements.
+WorkerTask make_task(int64_t elements, DType dtype = DType::kF32) {
   Graph graph;
-  const ValueId x = graph.add_input("x", {DType::kF32, {4}});
+  const ValueId x = graph.add_input("x", {dtype, {elements}});
   graph.mark_output(*graph.add(ops::relu, {x}));
-  std::vector<WorkerTask> tasks(1);
-  tasks[0].executable = *make_reference_device()->compile(graph);
-  tasks[0].inputs = {piece(0, 4)};
-  tasks[0].outputs = {{ValueId{8}, {{0}, {4}}}};
-  return Deployment(std::move(tasks));
+  return {.executable = *make_reference_device()->compile(graph),
+          .inputs = {piece(0, elements)},
+          .outputs = {{ValueId{8}, {{0}, {elements}}}}};
+}
+
+Deployment make_deployment(int64_t elements = 4, size_t most_bytes = 1 << 20) {
+  return Deployment({make_task(elements)}, {}, most_bytes);
 }
 
 TEST(Deployment, CountsNothingTwice) {
@@ -63,11 +65,77 @@ TEST(Deployment, DropsWhatComesAfterTheEnd) {
     ASSERT_TRUE(task.has_value()) << request;
     ASSERT_EQ(task->request, request);
     EXPECT_TRUE(deployment.put(request, piece(0, 4), whole, kStart).ok()) << "while it runs";
-    deployment.finish(*task, std::span(&whole, 1), kStart);
+    EXPECT_TRUE(deployment.finish(*task, std::span(&whole, 1), kStart).ok());
     EXPECT_TRUE(deployment.put(request, piece(0, 4), whole, kStart).ok());
     EXPECT_TRUE(deployment.put(1, piece(0, 4), whole, kStart).ok());
     EXPECT_FALSE(deployment.take(kStart).has_value());
   }
+}
+
+// Requests whose deadline has passed make room: nobody waits for them, even if nobody says so.
+TEST(Deployment, DropsWhatIsOverForOthers) {
+  using namespace std::chrono_literals;
+  Deployment deployment = make_deployment();
+  uint64_t request = 1;
+  const auto put = [&](Deployment::Time now) {
+    return deployment.put(request++, piece(0, 2), floats({1, 2}), now, kStart + 10ms);
+  };
+  while (put(kStart).ok()) ASSERT_LT(request, 1000u);
+  EXPECT_EQ(put(kStart + 10ms).code(), Code::kExhausted) << "the last moment counts";
+  EXPECT_TRUE(put(kStart + 11ms).ok());
+  EXPECT_TRUE(deployment.put(1, piece(2, 4), floats({3, 4}), kStart + 11ms).ok());
+  EXPECT_FALSE(deployment.take(kStart + 11ms).has_value()) << "it does not begin again";
+}
+
+TEST(Deployment, ComputesNothingAfterTheDeadline) {
+  using namespace std::chrono_literals;
+  Deployment deployment = make_deployment();
+  const Tensor whole = floats({1, 2, 3, 4});
+  EXPECT_TRUE(deployment.put(1, piece(0, 4), whole, kStart, kStart + 10ms).ok());
+  EXPECT_TRUE(deployment.put(2, piece(0, 4), whole, kStart, kStart + 20ms).ok());
+  const auto task = deployment.take(kStart + 15ms);
+  ASSERT_TRUE(task.has_value());
+  EXPECT_EQ(task->request, 2u);
+  EXPECT_EQ(task->deadline, kStart + 20ms) << "for what is sent on";
+}
+
+// Whoever sends parts of many requests must not make the machine run out of memory.
+TEST(Deployment, PutsTogetherNoMoreThanItsQuota) {
+  Deployment deployment = make_deployment(4, 4 * sizeof(float));
+  EXPECT_TRUE(deployment.put(1, piece(0, 2), floats({1, 2}), kStart).ok());
+  EXPECT_EQ(deployment.put(2, piece(0, 2), floats({1, 2}), kStart).code(), Code::kExhausted);
+  EXPECT_TRUE(deployment.put(2, piece(0, 4), floats({1, 2, 3, 4}), kStart).ok());
+  EXPECT_FALSE(deployment.take(kStart).has_value()) << "the request that did not fit is over";
+  EXPECT_TRUE(deployment.put(1, piece(2, 4), floats({3, 4}), kStart).ok());
+  EXPECT_EQ(deployment.take(kStart)->request, 1u);
+  EXPECT_TRUE(deployment.put(3, piece(0, 2), floats({1, 2}), kStart).ok()) << "there is room again";
+  deployment.cancel(3);
+  EXPECT_TRUE(deployment.put(4, piece(0, 2), floats({1, 2}), kStart).ok());
+}
+
+TEST(Deployment, IsNotCutIntoAnyNumberOfBoxes) {
+  Deployment deployment = make_deployment(2048);
+  Status status;
+  int64_t taken = 0;
+  while (status.ok() && taken < 1024) {
+    status = deployment.put(1, piece(2 * taken, 2 * taken + 1), floats({1}), kStart);
+    ++taken;
+  }
+  EXPECT_EQ(status.code(), Code::kExhausted);
+  EXPECT_EQ(taken, 257);
+}
+
+TEST(Deployment, KeepsNoRequestOfWhatNobodyReads) {
+  Deployment deployment = make_deployment();
+  for (uint64_t request = 1; request <= 100; ++request) {
+    EXPECT_EQ(deployment.put(request, piece(4, 6), floats({1, 2}), kStart).code(),
+              Code::kInvalidArgument);
+  }
+}
+
+TEST(Deployment, NeedsTasksThatAgreeOnTypes) {
+  EXPECT_TRUE(check_dtypes({make_task(4), make_task(4)}).ok());
+  EXPECT_FALSE(check_dtypes({make_task(4), make_task(4, DType::kF64)}).ok());
 }
 
 TEST(Deployment, RefusesWhatNobodyReads) {

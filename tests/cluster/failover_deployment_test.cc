@@ -3,7 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
+#include <mutex>
 #include <thread>
 
 #include "here.h"
@@ -23,7 +25,7 @@ class Served {
   explicit Served(Coordinator& coordinator, std::chrono::milliseconds grace = 0ms)
       : coordinator_(coordinator), graph_(wide_layers()) {
     auto started = FailoverDeployment::start(
-        coordinator, {.plan = [this](const Workers& set) { return plan(set); },
+        coordinator, {.plan = one_turn([this](const Workers& set) { return plan(set); }),
                       .standby = true,
                       .retry_interval = 1h,
                       .grace = grace});
@@ -49,6 +51,12 @@ class Served {
 
   void await_planned(int count) const {
     EXPECT_TRUE(eventually([&] { return planned_ >= count; })) << planned_ << " plans were made";
+  }
+
+  // Whether the plan that requests use first does.
+  bool uses(int worker) const {
+    const std::vector<int> used = plan::workers_of(failover_->current().front().plan());
+    return std::ranges::find(used, worker) != used.end();
   }
 
   FailoverDeployment& failover() { return *failover_; }
@@ -198,6 +206,80 @@ TEST(FailoverDeployment, LosesNoRequestWhileWorkersComeAndGo) {
   }
 }
 
+// A worker that was off at the start is looked for, and used when it comes.
+TEST(FailoverDeployment, UsesWhoWasNotThereAtTheStart) {
+  Cluster cluster(3);
+  cluster.worker(1).stop();
+  const auto coordinator = cluster.connect({.partial = true});
+  ASSERT_TRUE(coordinator.ok()) << coordinator.status().message();
+  EXPECT_EQ((*coordinator)->worker_count(), 3u);
+  EXPECT_EQ((*coordinator)->lost(), std::vector<int>{1});
+  Served served(**coordinator);
+  EXPECT_TRUE(served.run().ok());
+  EXPECT_FALSE(served.uses(1));
+  cluster.start(1);
+  served.failover().settle();
+  EXPECT_TRUE((*coordinator)->lost().empty());
+  EXPECT_TRUE(served.uses(1));
+  EXPECT_TRUE(served.run().ok());
+}
+
+// Requests go on by the old plan until the new one is there.
+TEST(FailoverDeployment, MakesPlansAgain) {
+  Cluster cluster(3);
+  Served served(cluster.coordinator());
+  served.failover().settle();
+  const int planned = served.planned();
+  const size_t changes = served.failover().changes();
+  {
+    const Caller caller(served);
+    served.allow_planning(false);
+    served.failover().replan();
+    caller.await_answer();
+    EXPECT_EQ(served.failover().changes(), changes);
+    served.allow_planning(true);
+    served.failover().settle();
+    caller.await_answer();
+  }
+  EXPECT_GT(served.planned(), planned);
+  EXPECT_GT(served.failover().changes(), changes);
+  EXPECT_EQ(served.failover().deployed(), 4u) << "the old ones are retired";
+}
+
+TEST(FailoverDeployment, MakesPlansAgainWhenTheyAreOutdated) {
+  Cluster cluster(2);
+  const Graph graph = wide_layers();
+  std::atomic<bool> is_outdated = false;
+  std::atomic<int> planned = 0;
+  auto failover = FailoverDeployment::start(
+      cluster.coordinator(), {.plan = one_turn([&](const Workers& set) {
+                                ++planned;
+                                return plan::make_plan_for(set, graph, slow_workers(2), {});
+                              }),
+                              .retry_interval = 1ms,
+                              .is_outdated = [&] { return is_outdated.exchange(false); }});
+  ASSERT_TRUE(failover.ok()) << failover.status().message();
+  EXPECT_EQ(planned, 1);
+  is_outdated = true;
+  EXPECT_TRUE(eventually([&] { return planned == 2; }));
+  EXPECT_TRUE(eventually([&] { return (*failover)->changes() == 2; }));
+}
+
+TEST(FailoverPolicy, PrefersPlansThatAreNotOutOfDate) {
+  FailoverPolicy policy(false);
+  const auto whole = [](uint64_t) { return true; };
+  policy.add({0, 1, 2}, 7, {0, 1, 2});
+  EXPECT_FALSE(policy.next({0, 1, 2}, whole));
+  policy.outdate();
+  EXPECT_EQ(policy.next({0, 1, 2}, whole), (Workers{0, 1, 2}));
+  EXPECT_TRUE(policy.retire({0, 1, 2}, whole).empty()) << "there is no other yet";
+  policy.add({0, 1}, 8, {0, 1});
+  EXPECT_EQ(policy.order(), (std::vector<uint64_t>{8, 7}));
+  policy.add({0, 1, 2}, 9, {0, 1, 2});
+  EXPECT_EQ(policy.order(), (std::vector<uint64_t>{9, 8, 7}));
+  EXPECT_EQ(policy.retire({0, 1, 2}, whole), (std::vector<uint64_t>{8, 7}));
+}
+
 TEST(Epochs, OfTheLatestCoordinatorCount) {
   Cluster cluster(2, nullptr, {.epoch = 5});
   auto stale = cluster.connect({.epoch = 4});
@@ -222,7 +304,7 @@ TEST(Epochs, OfALaterCoordinatorTakeOver) {
   EXPECT_TRUE(after.run().ok());
 }
 
-// A worker that was started again since does not know the later coordinator but from its folder.
+// A worker that was started again since knows the later coordinator from its folder only.
 TEST(Epochs, AreKeptByWorkersThatAreStartedAgain) {
   const net::TestFolder folder;
   const auto kept = [&] { return *EpochFile::open(folder.path() / "epoch"); };
@@ -233,7 +315,42 @@ TEST(Epochs, AreKeptByWorkersThatAreStartedAgain) {
   const Status stale = cluster.connect({.epoch = 4}).status();
   EXPECT_NE(stale.message().find("coordinator of epoch 5 is in charge"), std::string_view::npos)
       << stale.message();
-  EXPECT_TRUE(cluster.connect({.epoch = 5}).ok());
+  EXPECT_TRUE(cluster.connect({.epoch = 6}).ok());
+}
+
+// Two copies of a folder, or one that was restored from a backup, count to the same number.
+TEST(Epochs, OfTwoCoordinatorsThatAreEqualAreToldApart) {
+  Cluster cluster(2, nullptr, {.epoch = 5});
+  uint64_t named = 0;
+  std::mutex mutex;
+  const Status other = cluster
+                           .connect({.epoch = 5,
+                                     .outranked =
+                                         [&](uint64_t latest) {
+                                           const std::lock_guard lock(mutex);
+                                           named = latest;
+                                         }})
+                           .status();
+  EXPECT_EQ(other.code(), Code::kInvalidArgument);
+  EXPECT_NE(other.message().find("is in charge in epoch 5, too"), std::string_view::npos)
+      << other.message();
+  EXPECT_EQ(named, 5u) << "so that it can go beyond";
+  // Who was first connects again as it likes.
+  cluster.start(0);
+  EXPECT_TRUE(eventually([&] { return !cluster.coordinator().lost().empty(); }));
+  EXPECT_TRUE(cluster.coordinator().revive(0).ok());
+}
+
+TEST(Epochs, AreClaimedByNumberAndNonce) {
+  const Epoch latest{5, "hall", 77};
+  EXPECT_TRUE(check_claim(latest, {5, "hall", 77}).ok());
+  EXPECT_TRUE(check_claim(latest, {6, "attic", 1}).ok());
+  EXPECT_FALSE(check_claim(latest, {5, "hall", 78}).ok());
+  EXPECT_FALSE(check_claim(latest, {4, "hall", 77}).ok());
+  EXPECT_TRUE(check_claim({5, "hall", 0}, {5, "hall", 78}).ok()) << "an old file has no nonce";
+  EXPECT_TRUE(check_claim(latest, {5 + kMostEpochsAhead, "hall", 1}).ok());
+  EXPECT_FALSE(check_claim(latest, {6 + kMostEpochsAhead, "hall", 1}).ok());
+  EXPECT_FALSE(check_claim(latest, {UINT64_MAX, "hall", 1}).ok());
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 
 #include "shoal/cluster/epoch_file.h"
 #include "shoal/net/test_peers.h"
+#include "shoal/net/tls/certificate.h"
 
 namespace shoal::cluster {
 namespace {
@@ -28,6 +29,51 @@ TEST(ClusterFolder, HoldsAnIdentityOfItsOwnAuthority) {
   EXPECT_FALSE(ClusterFolder::create(folder.path() / "here", TestCluster::now()).ok());
 }
 
+TEST(ClusterFolder, RenewsItsIdentityWhereTheAuthorityIs) {
+  using namespace std::chrono_literals;
+  const net::TestFolder folder;
+  const net::Time start = TestCluster::now();
+  const auto made = ClusterFolder::create(folder.path() / "here", start);
+  ASSERT_TRUE(made.ok()) << made.status().message();
+  net::Identity known = *made->coordinator(start);
+  EXPECT_EQ(known.role, net::Role::kOwner);
+  EXPECT_EQ(made->coordinator(start + 24h * 59)->certificate, known.certificate);
+  for (const auto later : {24h * 60, 24h * (60 + 89), 24h * (60 + 89 + 400)}) {
+    const auto renewed = made->coordinator(start + later);
+    ASSERT_TRUE(renewed.ok()) << renewed.status().message();
+    EXPECT_EQ(renewed->key, known.key);
+    EXPECT_GT(net::validity_of(*renewed)->to, start + later + 24h * 89);
+    known = *renewed;
+  }
+  // A cluster that was left half made, or made by a release that knew no roles.
+  std::filesystem::remove(folder.path() / "here" / "coordinator" / "certificate.pem");
+  EXPECT_EQ(made->coordinator(start)->role, net::Role::kOwner);
+  const auto plain = made->authority()->issue("coordinator", start);
+  ASSERT_TRUE(net::save(*plain, folder.path() / "here" / "coordinator").ok());
+  EXPECT_EQ(made->coordinator(start)->role, net::Role::kOwner);
+}
+
+TEST(ClusterFolder, RemovesMembersAndFreesTheirNames) {
+  const net::TestFolder folder;
+  const net::Time now = TestCluster::now();
+  const auto made = ClusterFolder::create(folder.path() / "here", now);
+  const auto key = net::make_request(**net::make_key());
+  ASSERT_TRUE(made->authority()->sign(*key, "kitchen", now).ok());
+  ASSERT_TRUE(made->add({"kitchen", "10.0.0.2:7070"}).ok());
+  EXPECT_TRUE(made->remove("kitchen", now).ok());
+  EXPECT_TRUE(made->workers()->empty());
+  EXPECT_EQ(made->remove("kitchen", now).code(), Code::kNotFound);
+  EXPECT_EQ(made->remove("coordinator", now).code(), Code::kInvalidArgument);
+  const auto members = made->members();
+  ASSERT_TRUE(members.ok());
+  ASSERT_EQ(members->size(), 2u);
+  EXPECT_EQ(members->front().name, "coordinator");
+  EXPECT_FALSE(members->front().revoked);
+  EXPECT_EQ(members->back().name, "kitchen");
+  EXPECT_TRUE(members->back().revoked);
+  EXPECT_TRUE(made->authority()->sign(*net::make_request(**net::make_key()), "kitchen", now).ok());
+}
+
 TEST(ClusterFolder, SaysWhereThereIsNone) {
   const ClusterFolder nowhere("/no/such/folder");
   EXPECT_EQ(nowhere.coordinator().status().code(), Code::kNotFound);
@@ -43,8 +89,8 @@ TEST(ClusterFolder, RemembersWorkersInTheOrderTheyCame) {
   EXPECT_TRUE(cluster.add({"b", "10.0.0.3:7070"}).ok()) << "it moved";
   const std::vector<ListedWorker> both = {{"b", "10.0.0.3:7070"}, {"a", "[::1]:7070"}};
   EXPECT_EQ(*cluster.workers(), both);
-  EXPECT_TRUE(cluster.remove("b").ok());
-  EXPECT_EQ(cluster.remove("b").code(), Code::kNotFound);
+  EXPECT_TRUE(cluster.remove("b", TestCluster::now()).ok());
+  EXPECT_EQ(cluster.remove("b", TestCluster::now()).code(), Code::kNotFound);
   EXPECT_EQ(cluster.workers()->size(), 1u);
 }
 
@@ -63,6 +109,16 @@ TEST(ClusterFolder, CountsEpochsUp) {
   for (uint64_t epoch = 1; epoch <= 3; ++epoch) {
     EXPECT_EQ(*ClusterFolder(folder.path()).next_epoch(), epoch);
   }
+}
+
+// An old copy of the folder goes on from what the workers say, within reason.
+TEST(ClusterFolder, CountsEpochsBeyondThoseOfWorkers) {
+  const net::TestFolder folder;
+  const ClusterFolder cluster(folder.path());
+  EXPECT_EQ(*cluster.next_epoch(7), 8u);
+  EXPECT_EQ(*cluster.next_epoch(3), 9u);
+  EXPECT_EQ(cluster.next_epoch(UINT64_MAX).status().code(), Code::kInvalidArgument);
+  EXPECT_EQ(*cluster.next_epoch(), 10u);
 }
 
 // Commands that change the folder at the same time lose nothing of each other.

@@ -34,14 +34,18 @@ inline std::string address_of(int worker) { return "worker-" + std::to_string(wo
 
 class Cluster {
  public:
-  explicit Cluster(int workers, const std::shared_ptr<const net::Decorator>& of_last = nullptr,
-                   CoordinatorOptions options = {})
+  using MakeDevice = std::function<std::unique_ptr<Device>(int worker)>;
+
+  explicit Cluster(
+      int workers, const std::shared_ptr<const net::Decorator>& of_last = nullptr,
+      CoordinatorOptions options = {},
+      const MakeDevice& make_device = [](int) { return make_reference_device(); })
       : workers_(static_cast<size_t>(workers)) {
     for (int i = 0; i < workers; ++i) {
-      devices_.push_back(make_reference_device());
+      devices_.push_back(make_device(i));
       net::ChannelOptions channel;
       if (of_last != nullptr && i == workers - 1) channel.decorators = {of_last};
-      transports_.push_back(network_.transport(address_of(i), channel));
+      transports_.push_back(network_.transport(address_of(i), channel, net::Role::kWorker));
       start(static_cast<size_t>(i));
     }
     transports_.push_back(network_.transport("coordinator"));

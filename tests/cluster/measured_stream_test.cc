@@ -39,11 +39,31 @@ TEST_F(MeasuredStreams, GivePeriodsOfTheEmulatedWorld) {
   EXPECT_LT(*(*stream)->period(1e9), 1e-6);
 }
 
-TEST_F(MeasuredStreams, FailWhereAWorkerIsGone) {
-  const auto stream = deploy({.stages = false});
+TEST_F(MeasuredStreams, AreMeasuredAgainWithoutAWorkerThatIsGone) {
+  const auto plans = plan::make_stream_plans(graph_, slow_workers(2), {.replicas = false});
+  ASSERT_TRUE(plans.ok());
+  int planned = 0;
+  const auto stream = MeasuredStream::deploy(
+      cluster_.coordinator(), plans->front(),
+      [&](const Workers& set) -> Result<plan::StreamPrediction> {
+        EXPECT_EQ(set, Workers{0});
+        ++planned;
+        SHOAL_ASSIGN(auto again,
+                     plan::make_stream_plans(graph_, slow_workers(2), {.excluded = {1}}));
+        return std::move(again.front());
+      });
   ASSERT_TRUE(stream.ok()) << stream.status().message();
   cluster_.worker(1).stop();
-  EXPECT_EQ((*stream)->period().status().code(), Code::kUnavailable);
+  const auto seconds = (*stream)->period();
+  EXPECT_TRUE(seconds.ok()) << seconds.status().message();
+  EXPECT_EQ(planned, 1);
+}
+
+TEST_F(MeasuredStreams, FailWhereAWorkerIsGoneAndNobodyPlansAgain) {
+  const auto stream = deploy({.replicas = false});
+  ASSERT_TRUE(stream.ok()) << stream.status().message();
+  cluster_.worker(1).stop();
+  EXPECT_FALSE((*stream)->period().ok());
 }
 
 }  // namespace

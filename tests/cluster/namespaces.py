@@ -91,6 +91,11 @@ def check(folder, workers):
                               cluster=cluster).stdout)
     assert len(result["workers"]) == 2 and all(w["compute_ms"] > 0 for w in result["workers"])
 
+    # A tensor of 9 MB takes one and a half seconds here, and all 47 MB several.
+    busy = json.loads(shoal("bench", "zoo:lenet5", "--cluster", "--while-deploying", "zoo:resnet18", "--seconds", 0.5,
+                            "--json", cluster=cluster).stdout)
+    assert busy["sent_again"] <= 0.01 and busy["deploying"]["requests"] >= 10, busy
+
     workers[1].kill()
     workers[1].wait()
     left = shoal("run", "zoo:lenet5", "--input", folder / "x.npy", "--cluster", cluster=cluster)

@@ -4,7 +4,9 @@
 #include <atomic>
 #include <future>
 
+#include "messages.pb.h"
 #include "shoal/cluster/greeting.h"
+#include "shoal/cluster/message_io.h"
 #include "shoal/cluster/peers.h"
 #include "shoal/net/channel/loopback.h"
 
@@ -22,8 +24,8 @@ class Ways {
   void listen() { listener_ = *network_.transport("other")->listen("other"); }
   void vanish() { listener_.reset(); }
 
-  std::shared_ptr<PeerConnection> at(const std::string& address = "other") {
-    return peers_.at(address);
+  std::shared_ptr<PeerConnection> at(const std::string& name = "other") {
+    return *peers_.at("other", name);
   }
   void release(uint64_t plan) { peers_.release(plan); }
 
@@ -114,6 +116,36 @@ TEST(PeerConnection, IsLeftWithTheLastPlan) {
   EXPECT_EQ(other->receive(net::Deadline::max()).status().code(), Code::kUnavailable);
 }
 
+// Another member may have the address by now.
+TEST(PeerConnection, SendsNothingToAWorkerOfAnotherName) {
+  Ways ways;
+  const auto peer = ways.at("someone");
+  const Status sent = ways.send(*peer, 1);
+  EXPECT_EQ(sent.code(), Code::kUnavailable);
+  EXPECT_NE(sent.message().find("is other, not someone"), std::string_view::npos) << sent.message();
+  EXPECT_EQ(ways.accept()->receive(net::Deadline::max()).status().code(), Code::kUnavailable);
+}
+
+// What was sent was dropped there. Nobody else would notice before the deadline of the request.
+TEST(PeerConnection, IsCutOffFromAPeerThatDoesNotHaveThePlan) {
+  Ways ways;
+  const auto peer = ways.at();
+  EXPECT_TRUE(ways.send(*peer, 1).ok());
+  EXPECT_TRUE(ways.send(*peer, 2).ok());
+  const ChannelPtr other = ways.accept();
+  message::Message failed;
+  failed.mutable_failed()->set_code(static_cast<uint32_t>(Code::kUnavailable));
+  failed.mutable_failed()->set_plan(77);  // which this worker never sent to
+  EXPECT_TRUE(cluster::send(*other, failed).ok());
+  failed.mutable_failed()->set_plan(2);
+  EXPECT_TRUE(cluster::send(*other, failed).ok());
+  EXPECT_EQ(ways.await_cut(), 2u);
+  EXPECT_EQ(ways.send(*peer, 2).code(), Code::kUnavailable);
+  EXPECT_TRUE(ways.send(*peer, 1).ok()) << "other plans go on";
+  peer->forget(2);
+  EXPECT_TRUE(ways.send(*peer, 2).ok()) << "the peer has it again";
+}
+
 // Remembers until when someone would wait, and does not.
 class ShortTimeout final : public net::Channel {
  public:
@@ -143,7 +175,8 @@ TEST(Greeting, EndsAtItsDeadline) {
   const auto transport = network.transport("coordinator");
   ShortTimeout channel(*transport->connect("mute", net::Deadline::max()));
   const net::Deadline deadline = net::after(std::chrono::seconds(7));
-  EXPECT_EQ(greet(channel, {"mute", "mute"}, 1, deadline).status().code(), Code::kDeadline);
+  EXPECT_EQ(greet(channel, {"mute", "mute"}, {.number = 1}, deadline).status().code(),
+            Code::kDeadline);
   EXPECT_EQ(channel.waits_until, deadline);
 }
 

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "here.h"
+#include "shoal/plan/cost/plan_stats.h"
 #include "shoal/plan/search/subset.h"
 
 namespace shoal::cluster {
@@ -22,8 +23,8 @@ class Races : public testing::Test {
 };
 
 TEST_F(Races, MeasureBothPlansInEveryRound) {
-  auto race =
-      PlanRace::deploy(cluster_.coordinator(), plan_for(graph_, {0}), plan_for(graph_, {0, 1, 2}));
+  auto race = PlanRace::deploy(cluster_.coordinator(), {plan_for(graph_, {0})},
+                               {plan_for(graph_, {0, 1, 2})});
   ASSERT_TRUE(race.ok()) << race.status().message();
   int requests = 0, rounds = 0;
   const auto result = (*race)->run(
@@ -42,7 +43,7 @@ TEST_F(Races, MeasureBothPlansInEveryRound) {
 // In the time of a world that is a million times slower, all of this is over in no time.
 TEST_F(Races, GiveTimesOfTheEmulatedWorld) {
   auto race =
-      PlanRace::deploy(cluster_.coordinator(), plan_for(graph_, {0}), plan_for(graph_, {1, 2}));
+      PlanRace::deploy(cluster_.coordinator(), {plan_for(graph_, {0})}, {plan_for(graph_, {1, 2})});
   ASSERT_TRUE(race.ok()) << race.status().message();
   const auto result = (*race)->run({.seconds = 0, .dilation = 1e6});
   ASSERT_TRUE(result.ok()) << result.status().message();
@@ -60,9 +61,41 @@ TEST_F(Races, GiveNoTimesOfWrongAnswers) {
   Graph other;
   ValueId x = other.add_input("x", graph_[graph_.inputs()[0]].type);
   other.mark_output(*other.add(ops::neg, {x}));
-  auto race = PlanRace::deploy(cluster_.coordinator(), plan_for(graph_, {0}), plan_for(other, {1}));
+  auto race =
+      PlanRace::deploy(cluster_.coordinator(), {plan_for(graph_, {0})}, {plan_for(other, {1})});
   ASSERT_TRUE(race.ok()) << race.status().message();
   EXPECT_EQ((*race)->run({.seconds = 0}).status().code(), Code::kInternal);
+}
+
+// What was measured before a loss is about other plans.
+TEST_F(Races, BeginAgainWhenAWorkerIsLost) {
+  const auto on = [this](const Workers& set) {
+    return plan::make_plan_for(set, graph_, slow_workers(3), {});
+  };
+  auto race = PlanRace::deploy(cluster_.coordinator(),
+                               {plan_for(graph_, {0}), [&](const Workers&) { return on({0}); }},
+                               {plan_for(graph_, {0, 1, 2}), on});
+  ASSERT_TRUE(race.ok()) << race.status().message();
+  int rounds = 0;
+  const auto result = (*race)->run(
+      {.seconds = 0, .progress = [&](double) {
+         if (++rounds != 2) return;
+         cluster_.worker(2).stop();
+         EXPECT_TRUE(eventually([&] { return !cluster_.coordinator().lost().empty(); }));
+       }});
+  ASSERT_TRUE(result.ok()) << result.status().message();
+  EXPECT_EQ(plan::workers_of((*race)->second().plan()), (std::vector<int>{0, 1}));
+  EXPECT_EQ(result->second.tasks.size(), (*race)->second().plan().segments.size());
+  EXPECT_EQ(result->second.compute_seconds[2], 0);
+  EXPECT_GT(rounds, 3);
+}
+
+TEST_F(Races, FailWhereAWorkerIsLostAndNobodyPlansAgain) {
+  auto race = PlanRace::deploy(cluster_.coordinator(), {plan_for(graph_, {0})},
+                               {plan_for(graph_, {0, 1, 2})});
+  ASSERT_TRUE(race.ok()) << race.status().message();
+  cluster_.worker(2).stop();
+  EXPECT_FALSE((*race)->run({.seconds = 0}).ok());
 }
 
 TEST(GenerousTimeout, IsBetweenAMinuteAndADay) {
@@ -73,7 +106,7 @@ TEST(GenerousTimeout, IsBetweenAMinuteAndADay) {
 
 TEST_F(Races, TakeFourRoundsAtLeast) {
   auto race =
-      PlanRace::deploy(cluster_.coordinator(), plan_for(graph_, {0}), plan_for(graph_, {1, 2}));
+      PlanRace::deploy(cluster_.coordinator(), {plan_for(graph_, {0})}, {plan_for(graph_, {1, 2})});
   ASSERT_TRUE(race.ok()) << race.status().message();
   EXPECT_DOUBLE_EQ((*race)->least_seconds(), 4 * (plan_for(graph_, {0}).timeline.seconds +
                                                   plan_for(graph_, {1, 2}).timeline.seconds));

@@ -179,6 +179,27 @@ TEST(Requests, DoWithoutOneOfTwoWhoLostEachOther) {
 
 // A loss before, in the middle of, or after the answer: it is replayed by who is left, if it
 // needed whom it lost.
+// A member must not make others lose their plans.
+TEST(Requests, IgnoreBlameOfOrByWorkersOutsideThePlan) {
+  Case network(3);
+  Requests requests;
+  const DeployedPlanPtr deployed = network.deployed(1, {0, 1});
+  const std::vector<int> workers = plan::workers_of(deployed->scheduled.plan());
+  requests.add(deployed);
+  requests.offer(kService, {1});
+  const uint64_t attempt =
+      requests.step(requests.submit(kService, network.inputs(), kDeadline)).begin->id;
+  for (int worker : workers) {
+    requests.cut_off(1, worker, 2, kGone);
+    requests.fail(2, attempt, kGone, worker);
+  }
+  requests.cut_off(1, 2, workers[0], kGone);
+  requests.fail(2, attempt, kGone);
+  requests.fail(2, attempt, Status(Code::kInternal, "broken"));
+  EXPECT_EQ(requests.having(1), workers);
+  EXPECT_TRUE(requests.knows(attempt));
+}
+
 TEST(Requests, AreReplayedByWhoIsLeft) {
   int replays = 0;
   for (unsigned seed = 0; seed < 100; ++seed) {

@@ -1,6 +1,7 @@
 // Plans and profiles that are kept in files, and files that are not believed.
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <filesystem>
 #include <functional>
 
@@ -57,19 +58,32 @@ class ProfileStores : public testing::Test {
  protected:
   static constexpr ProfileStore::Time kNow{std::chrono::seconds(1'800'000'000)};
 
-  ProfileStores() { store_.save(profile_, kNow); }
+  ProfileStores() { store_.save(measured_, kNow); }
+  static MeasuredWorker some_worker() {
+    const plan::ClusterProfile cluster = some_cluster();
+    MeasuredWorker worker{cluster.workers[0], cluster.links[1]};
+    worker.profile.slowdown = 1.5;
+    return worker;
+  }
+  // The text of all that is known of a worker.
+  static std::string bytes_of_worker(const MeasuredWorker& worker) {
+    plan::ClusterProfile one;
+    one.workers = {worker.profile};
+    one.links = {worker.link};
+    return bytes_of(one);
+  }
 
   net::TestFolder folder_;
   const Graph graph_ = wide_layers();
-  const std::vector<ListedWorker> workers_ = {{"a", "1"}, {"b", "2"}, {"c", "3"}};
-  const plan::ClusterProfile profile_ = some_cluster();
-  const ProfileStore store_{folder_.path() / "cache", graph_, workers_};
+  const ListedWorker worker_ = {"a", "1"};
+  const MeasuredWorker measured_ = some_worker();
+  const ProfileStore store_{folder_.path() / "cache", graph_, worker_};
 };
 
 TEST_F(ProfileStores, GiveBackWhatTheyWereGiven) {
   const auto known = store_.load(kNow + 1h);
   ASSERT_TRUE(known);
-  EXPECT_EQ(bytes_of(*known), bytes_of(profile_));
+  EXPECT_EQ(bytes_of_worker(*known), bytes_of_worker(measured_));
 }
 
 TEST_F(ProfileStores, GiveNothingAfterADay) {
@@ -78,24 +92,21 @@ TEST_F(ProfileStores, GiveNothingAfterADay) {
   EXPECT_FALSE(store_.load(kNow - 1s)) << "a clock was set back";
 }
 
-TEST_F(ProfileStores, GiveNothingOfOtherWorkersOrAnotherGraph) {
+TEST_F(ProfileStores, GiveNothingOfAnotherWorkerOrAnotherGraph) {
   const fs::path folder = folder_.path() / "cache";
-  std::vector<ListedWorker> moved = workers_;
-  moved[1].address = "5";
-  EXPECT_FALSE(ProfileStore(folder, graph_, moved).load(kNow));
-  moved.pop_back();
-  EXPECT_FALSE(ProfileStore(folder, graph_, moved).load(kNow));
+  EXPECT_FALSE(ProfileStore(folder, graph_, {"a", "5"}).load(kNow)) << "it has moved";
+  EXPECT_FALSE(ProfileStore(folder, graph_, {"b", "1"}).load(kNow));
   Graph longer = graph_;
   longer.mark_output(*longer.add(ops::relu, {longer.outputs()[0]}));
-  EXPECT_FALSE(ProfileStore(folder, longer, workers_).load(kNow));
-  EXPECT_TRUE(ProfileStore(folder, graph_, workers_).load(kNow));
+  EXPECT_FALSE(ProfileStore(folder, longer, worker_).load(kNow));
+  EXPECT_TRUE(ProfileStore(folder, graph_, worker_).load(kNow));
 }
 
 TEST_F(ProfileStores, TellGraphsApartByTheirAttributes) {
   const auto file_with = [&](int64_t axis) {
     Graph graph = graph_;
     graph.mark_output(*graph.add(ops::softmax, {graph.outputs()[0]}, {{"axis", axis}}, "y"));
-    return ProfileStore(folder_.path(), graph, workers_).file();
+    return ProfileStore(folder_.path(), graph, worker_).file();
   };
   EXPECT_NE(file_with(0), file_with(-1));
   EXPECT_EQ(file_with(0), file_with(0));
@@ -106,19 +117,29 @@ TEST_F(ProfileStores, GiveNothingOfADamagedFile) {
   EXPECT_FALSE(store_.load(kNow));
   ASSERT_TRUE(net::write_text(store_.file(), "").ok());
   EXPECT_FALSE(store_.load(kNow));
-  store_.save(profile_, kNow);
+  store_.save(measured_, kNow);
   EXPECT_TRUE(store_.load(kNow));
 }
 
 TEST_F(ProfileStores, GiveNothingThatDoesNotFit) {
   using Change = std::function<void(stored::Profile&)>;
   const std::vector<Change> changes = {
-      [](stored::Profile& profile) { profile.set_version(2); },
+      [](stored::Profile& profile) { profile.set_version(99); },
       [](stored::Profile& profile) { profile.mutable_workers()->RemoveLast(); },
       [](stored::Profile& profile) { profile.mutable_links()->RemoveLast(); },
-      [](stored::Profile& profile) { profile.mutable_workers(1)->clear_operators(); }};
+      [](stored::Profile& profile) { profile.mutable_workers(0)->set_slowdown(0); },
+      [](stored::Profile& profile) { profile.mutable_workers(0)->clear_operators(); },
+      [](stored::Profile& profile) { profile.mutable_links(0)->set_bytes_per_second(0); },
+      [](stored::Profile& profile) { profile.mutable_links(0)->set_latency_seconds(-1); },
+      [](stored::Profile& profile) { profile.mutable_workers(0)->set_memory_bytes(INFINITY); },
+      [](stored::Profile& profile) {
+        profile.mutable_workers(0)->mutable_operators(0)->set_seconds_per_mac(NAN);
+      },
+      [](stored::Profile& profile) {
+        profile.mutable_workers(0)->mutable_corrections(0)->set_factor(-INFINITY);
+      }};
   for (const Change& how : changes) {
-    store_.save(profile_, kNow);
+    store_.save(measured_, kNow);
     change(store_.file(), how);
     EXPECT_FALSE(store_.load(kNow));
   }

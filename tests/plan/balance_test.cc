@@ -217,5 +217,25 @@ TEST(Balance, KeepsToTheMemoryThereIs) {
   EXPECT_GE(settled.observed.per_second, 1.5 * observe(graph, cluster, cluster, start).per_second);
 }
 
+TEST(StagesFor, LeaveOutWorkersThatAreGone) {
+  const std::vector<Stage> all = {{{0, 4}, {0}}, {{4, 6}, {1, 2}}, {{6, 9}, {3}}};
+  EXPECT_EQ(stages_for(all, {0, 1, 2, 3}), all);
+  EXPECT_EQ(stages_for(all, {0, 2, 3}),
+            (std::vector<Stage>{{{0, 4}, {0}}, {{4, 6}, {2}}, {{6, 9}, {3}}}));
+  EXPECT_EQ(stages_for(all, {0, 1, 2}), (std::vector<Stage>{{{0, 4}, {0}}, {{4, 9}, {1, 2}}}));
+  EXPECT_EQ(stages_for(all, {1, 2, 3}), (std::vector<Stage>{{{0, 6}, {1, 2}}, {{6, 9}, {3}}}));
+  EXPECT_EQ(stages_for(all, {3}), (std::vector<Stage>{{{0, 9}, {3}}}));
+  EXPECT_EQ(stages_for(all, {0}), (std::vector<Stage>{{{0, 9}, {0}}}));
+}
+
+TEST(StagesFor, GiveNewWorkersSomethingToDo) {
+  const std::vector<Stage> all = {{{0, 4}, {0}}, {{4, 6}, {1, 2}}, {{6, 9}, {3}}};
+  EXPECT_EQ(stages_for(all, {0, 1, 2, 4}),
+            (std::vector<Stage>{{{0, 4}, {0}}, {{4, 6}, {1, 2}}, {{6, 9}, {4}}}))
+      << "it takes the place of one that is gone";
+  EXPECT_EQ(stages_for(all, {0, 1, 2, 3, 4}),
+            (std::vector<Stage>{{{0, 4}, {0, 4}}, {{4, 6}, {1, 2}}, {{6, 9}, {3}}}));
+}
+
 }  // namespace
 }  // namespace shoal::plan

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "shoal/passes/passes.h"
 #include "shoal/plan/cost/plan_stats.h"
 #include "shoal/plan/device_presets.h"
@@ -53,9 +55,60 @@ TEST(Comparison, TakesTheFastestWorkerThatIsNotExcludedForTheSingleOne) {
   ClusterProfile cluster = cluster_of(3, "pi4", "gigabit");
   cluster.workers[1] = find_device("pi5")->profile();
   const Graph graph = network("lenet5");
-  EXPECT_EQ(workers_of(plan_for_best(graph, cluster, {})->plan()), std::vector<int>{1});
-  EXPECT_EQ(workers_of(plan_for_best(graph, cluster, {1, 2})->plan()), std::vector<int>{0});
+  EXPECT_EQ(workers_of(plan_for_best(graph, cluster, {})->plan.plan()), std::vector<int>{1});
+  EXPECT_EQ(workers_of(plan_for_best(graph, cluster, {1, 2})->plan.plan()), std::vector<int>{0});
   EXPECT_FALSE(plan_for_best(graph, cluster, {0, 1, 2}).ok());
+}
+
+// The fastest worker is no yardstick if it cannot hold the model.
+TEST(Comparison, TakesAWorkerThatHasTheMemoryForTheSingleOne) {
+  ClusterProfile cluster = cluster_of(3, "pi4", "gigabit");
+  cluster.workers[1] = find_device("pi5")->profile();
+  const Graph graph = network("lenet5");
+  cluster.workers[1].memory_bytes = 1e5;
+  const auto small = plan_for_best(graph, cluster, {});
+  ASSERT_TRUE(small.ok()) << small.status().message();
+  EXPECT_TRUE(small->has_memory);
+  EXPECT_EQ(workers_of(small->plan.plan()), std::vector<int>{0});
+}
+
+TEST(Comparison, KnowsThatNoWorkerHasTheMemoryAlone) {
+  ClusterProfile cluster = cluster_of(4, "pi4", "gigabit");
+  for (WorkerProfile& worker : cluster.workers) worker.memory_bytes = 170e6;
+  const auto made = compare_plans(network("alexnet"), cluster, {});
+  ASSERT_TRUE(made.ok()) << made.status().message();
+  EXPECT_FALSE(made->single_fits);
+  EXPECT_TRUE(fits(cluster, made->best()));
+  EXPECT_EQ(advise(*made).use, Use::kTogether);
+  const auto streams = compare_streams(network("alexnet"), cluster, {});
+  ASSERT_TRUE(streams.ok()) << streams.status().message();
+  EXPECT_FALSE(streams->single_fits);
+  EXPECT_EQ(advise(*streams).use, Use::kTogether);
+  EXPECT_GT(streams->single_per_second, 0);
+}
+
+TEST(Comparison, LeavesOutWorkersThatCouldNotBeMeasured) {
+  ClusterProfile cluster = cluster_of(3, "pi4", "gigabit");
+  cluster.workers[0] = absent_worker("kitchen");
+  const auto made = compare_plans(network("alexnet"), cluster, {});
+  ASSERT_TRUE(made.ok()) << made.status().message();
+  for (const Prediction& plan : made->plans) {
+    EXPECT_EQ(std::ranges::count(workers_of(plan.plan()), 0), 0) << plan.name;
+  }
+  EXPECT_EQ(workers_of(made->single.plan()), std::vector<int>{1});
+  EXPECT_EQ(advise(*made).all, 2u);
+  const auto streams = compare_streams(network("alexnet"), cluster, {});
+  ASSERT_TRUE(streams.ok()) << streams.status().message();
+  for (const StreamPrediction& plan : streams->plans) {
+    EXPECT_EQ(plan.stream.compute_seconds[0], 0) << plan.name;
+  }
+}
+
+TEST(Slowdown, IsThatOfAFairShareOfTheCores) {
+  EXPECT_EQ(slowdown({.cores = 4, .threads = 2, .others = 0}), 1);
+  EXPECT_EQ(slowdown({.cores = 4, .threads = 2, .others = 2}), 1);
+  EXPECT_EQ(slowdown({.cores = 4, .threads = 4, .others = 4}), 2);
+  EXPECT_EQ(slowdown({.cores = 0, .threads = 1, .others = -3}), 1) << "what a peer may say";
 }
 
 TEST(Comparison, CountsAHardlyFasterPlanAsNoGain) {

@@ -10,7 +10,9 @@
 #include "run_here.h"
 #include "shoal/cpu/cpu.h"
 #include "shoal/ops/ops.h"
+#include "shoal/plan/coding/rounding.h"
 #include "shoal/plan/survives.h"
+#include "shoal/tensor/compare.h"
 
 namespace shoal::plan {
 namespace {
@@ -89,6 +91,28 @@ TEST(Protected, GivesTheAnswerWhoeverIsLost) {
                                : random_plan(rng, graph, workers);
     expect_survival(rng, graph, plan, losses, workers, *device);
     if (HasFatalFailure()) return;
+  }
+}
+
+// Two correct computations differ by less than the bound, whoever is lost.
+TEST(RoundingBound, HoldsForDecodedAnswers) {
+  const auto device = make_cpu_device({.threads = 1});
+  for (unsigned seed = 0; seed < 40; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    Rng rng(seed);
+    const Graph graph = random_network(rng);
+    if (graph.nodes().empty()) continue;
+    const int workers = static_cast<int>(draw(rng, 3, 6));
+    const auto made = protect(graph, by_channels(graph, workers - 1), 1, workers_up_to(workers));
+    ASSERT_TRUE(made.ok()) << made.status().message();
+    const std::vector<Tensor> inputs = random_inputs(rng, graph);
+    const std::vector<Tensor> want = run_whole(graph, *device, inputs);
+    const double bound = rounding_bound(made->graph);
+    EXPECT_LT(bound, kSameAnswer) << "of so few layers";
+    for (int lost = 0; lost < workers; ++lost) {
+      const auto got = run_here(made->graph, made->plan, *device, inputs, {{lost, 0}});
+      EXPECT_LE(relative_error(got, want), bound);
+    }
   }
 }
 

@@ -125,10 +125,12 @@ TEST(Summary, TellsThePriceInJson) {
                                .repeated_compute = 2,
                                .wire_bytes = 7,
                                .memory_bytes = 9,
-                               .codes = 4};
+                               .codes = 4,
+                               .bounded_seconds = 0.002,
+                               .bounded_compute = 1.25};
   EXPECT_TRUE(to_json(summary).ends_with(
       R"("price":{"unprotected_ms":1,"repeated_ms":3,"compute":1.5,"repeated_compute":2,)"
-      R"("wire_bytes":7,"memory_bytes":9,"codes":4}})"))
+      R"("wire_bytes":7,"memory_bytes":9,"codes":4,"bounded_ms":2,"bounded_compute":1.25}})"))
       << to_json(summary);
 }
 

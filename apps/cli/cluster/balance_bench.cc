@@ -2,7 +2,6 @@
 #include "balance_bench.h"
 
 #include <cstdio>
-#include <numeric>
 
 #include "../table.h"
 #include "apps/flags/json.h"
@@ -38,13 +37,16 @@ void print(const std::vector<BalanceStep>& steps, bool as_json) {
   std::printf("%s\n", result.dump().c_str());
 }
 
-Outcome bench(ClusterAccess& access, const PlannedStream& planned, bool as_json) {
-  std::vector<int> workers(planned.cluster.workers.size());
-  std::iota(workers.begin(), workers.end(), 0);
+Outcome bench(ClusterAccess& access, const PlannedStream& planned, const ClusterBenchFlags& flags) {
+  std::vector<int> workers;
+  for (int w = 0; w < std::ssize(planned.cluster.workers); ++w) {
+    if (planned.cluster.workers[static_cast<size_t>(w)].present) workers.push_back(w);
+  }
   SHOAL_OR_EXIT(
       const auto stream, Exit::kNetwork,
       BalancedStream::start(access.coordinator(), planned.graph, planned.cluster,
-                            plan::simple_pipeline(planned.graph, workers), access.dilation()));
+                            plan::simple_pipeline(planned.graph, workers),
+                            {.dilation = access.dilation(), .survive = flags.plan.survive}));
   std::mt19937 rng(1);
   const std::vector<Tensor> inputs = random_inputs(planned.graph, rng);
   LoadGenerator load(2 * workers.size(), [&](size_t) {
@@ -53,18 +55,15 @@ Outcome bench(ClusterAccess& access, const PlannedStream& planned, bool as_json)
   });
   const ShapedLinks shaped(access);
   SHOAL_OR_EXIT(const auto steps, Exit::kNetwork, settle(*stream, load, access.dilation()));
-  print(steps, as_json);
+  print(steps, flags.json);
   return {};
 }
 
 }  // namespace
 
 Outcome bench_balance(const ClusterBenchFlags& flags) {
-  if (flags.plan.survive > 0) {
-    return {Exit::kUsage, "--balance moves stages of one worker each, which --survive repeats"};
-  }
   return with_planned_stream(flags, [&](ClusterAccess& access, const PlannedStream& planned) {
-    return bench(access, planned, flags.json);
+    return bench(access, planned, flags);
   });
 }
 

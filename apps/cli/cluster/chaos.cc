@@ -32,7 +32,10 @@ Examples:
   shoal chaos --seconds 60 --emulate cluster.toml  the same on emulated devices
   shoal chaos --partitions 20 --at computing       while the worker that is cut off computes
   shoal chaos --workers 3 --survive 0 --stops 5    without protection: requests are replayed
+  shoal chaos --lies 100 --verify 10 --requests 1500   one worker lies: it is found and left out
   shoal chaos --sim --histories 20000 --seed 1     simulated clusters, faults of all kinds
+  shoal chaos --overload 10 --clients 200 --seconds 60 --kills 1   ten times as many requests as
+                                                   workers can answer, and a kill every second
 Workers are processes of this machine, and what happens between them does so in these: it takes no
 privileges. Points of a request: submitted, input-arrives, piece-arrives, computing, computed,
 answer-arrives; of a worker that is folded in again: deploying, ready. A simulated history that
@@ -45,8 +48,10 @@ struct Flags {
   std::string cluster;  // emulated devices in their place: cluster.toml
   double dilation = 0;  // times as slow as the real ones; 0: as needed
   int survive = 1;
+  uint64_t lies = 0, verify = 0;
   std::string model = "zoo:digits";
   chaos::ChaosRunOptions run;
+  chaos::OverloadOptions overload{.times = 0};  // 0: none
   bool json = false;
 };
 
@@ -102,7 +107,12 @@ Json to_json(const chaos::ChaosReport& report) {
           {"longest_ms", report.faulty.max()},
           {"recovery_ms_max", report.recovery_ms_max},
           {"return_ms_p50", report.returns.quantile(0.5)},
-          {"return_ms_max", report.returns.max()}};
+          {"return_ms_max", report.returns.max()},
+          {"checked", report.checked},
+          {"disputed", report.disputed},
+          {"left_out", report.left_out},
+          {"requests_until_left_out", report.asked_until_left_out},
+          {"wrong_after", report.wrong_after}};
 }
 
 unsigned long long as_long(uint64_t n) { return n; }
@@ -120,6 +130,55 @@ void print(const chaos::ChaosReport& report) {
   std::printf("faults: %llu; answered meanwhile: %llu, failed %llu, wrong %llu, replayed %llu\n",
               as_long(report.returns.count()), as_long(report.answered), as_long(report.failed),
               as_long(report.wrong), as_long(report.replayed));
+  if (report.checked > 0) {
+    std::printf("checked: %llu requests, %llu of them disputed\n", as_long(report.checked),
+                as_long(report.disputed));
+  }
+  for (const std::string& name : report.left_out) {
+    std::printf("left out: %s, because it lied; found after %llu requests; wrong since: %llu\n",
+                name.c_str(), as_long(report.asked_until_left_out), as_long(report.wrong_after));
+  }
+}
+
+Json to_json(const chaos::OverloadReport& report, const std::map<std::string, uint64_t>& kinds) {
+  uint64_t faults = 0;
+  for (const auto& [kind, count] : kinds) faults += count;
+  return {{"goodput", report.goodput()},
+          {"capacity_per_s", report.capacity_per_s},
+          {"offered_per_s", report.offered_per_s},
+          {"answered_per_s", report.answered_per_s},
+          {"answered", report.answered},
+          {"refused", report.refused},
+          {"late", report.late},
+          {"failed", report.failed},
+          {"wrong", report.wrong},
+          {"timeout_ms", report.timeout_ms},
+          {"calm_p50_ms", report.calm.quantile(0.5)},
+          {"calm_p99_ms", report.calm.quantile(0.99)},
+          {"p50_ms", report.accepted.quantile(0.5)},
+          {"p99_ms", report.accepted.quantile(0.99)},
+          {"refusal_ms_p50", report.refusals.quantile(0.5)},
+          {"refusal_ms_p99", report.refusals.quantile(0.99)},
+          {"recovery_s", report.recovery_s},
+          {"faults", faults},
+          {"kinds", kinds}};
+}
+
+void print(const chaos::OverloadReport& report) {
+  Table table({"", "requests", "p50 ms", "p99 ms", "longest ms"});
+  const auto add = [&](const char* what, const LatencyRecorder& ms) {
+    table.add({what, std::to_string(ms.count()), fixed(ms.quantile(0.5), 1),
+               fixed(ms.quantile(0.99), 1), fixed(ms.max(), 1)});
+  };
+  add("calm", report.calm);
+  add("accepted", report.accepted);
+  add("refused", report.refusals);
+  table.print();
+  std::printf("%.0f requests/s offered, %.0f answered: %.0f %% of the %.0f without overload\n",
+              report.offered_per_s, report.answered_per_s, 100 * report.goodput(),
+              report.capacity_per_s);
+  std::printf("late %llu, failed %llu, wrong %llu; as before after %.2f s\n", as_long(report.late),
+              as_long(report.failed), as_long(report.wrong), report.recovery_s);
 }
 
 // Where the emulated devices are slower than they should be, for this machine has no time to be
@@ -139,7 +198,10 @@ Result<chaos::ChaosClusterOptions> cluster_options(const Flags& flags, const Gra
                                                    std::atomic<double>& predicted_ms) {
   plan::PlanOptions plan;
   plan.survive = flags.survive;
-  chaos::ChaosClusterOptions options{.program = executable_path(), .seed = flags.run.seed};
+  chaos::ChaosClusterOptions options{.program = executable_path(),
+                                     .seed = flags.run.seed,
+                                     .lies = flags.lies,
+                                     .verify = flags.verify};
   if (flags.cluster.empty()) {
     for (size_t i = 0; i < flags.workers; ++i) {
       options.workers.push_back("worker-" + std::to_string(i));
@@ -166,12 +228,29 @@ Result<chaos::ChaosClusterOptions> cluster_options(const Flags& flags, const Gra
   return options;
 }
 
+Outcome overload(const Flags& flags, chaos::ChaosCluster& cluster) {
+  std::map<std::string, uint64_t> kinds;
+  const chaos::OverloadReport report =
+      chaos::overload_cluster(flags.overload, flags.run, cluster, kinds);
+  if (flags.json) {
+    std::printf("%s\n", to_json(report, kinds).dump().c_str());
+  } else {
+    print(report);
+  }
+  if (report.wrong > 0) return {Exit::kAccuracy, "answers are wrong"};
+  if (report.failed > 0) return {Exit::kNetwork, report.first_failure};
+  return {};
+}
+
 Outcome run_on_processes(const Flags& flags) {
   use_one_malloc_arena();
   SHOAL_OR_EXIT(const LoadedGraph loaded, Exit::kModel, load_graph(flags.model, {}));
   SHOAL_OR_EXIT(const Graph graph, Exit::kModel, passes::optimize(loaded.graph));
   std::atomic<double> predicted_ms = 0;  // of a request without faults, on emulated devices
   SHOAL_OR_EXIT(const auto options, Exit::kUsage, cluster_options(flags, graph, predicted_ms));
+  if (flags.verify > 0 && flags.survive == 0) {
+    return {Exit::kUsage, "--verify compares what --survive makes redundant"};
+  }
   if (flags.survive >= static_cast<int>(options.workers.size())) {
     return {Exit::kUsage, "to survive the loss of " + std::to_string(flags.survive) + " takes " +
                               std::to_string(flags.survive + 1) + " workers"};
@@ -183,6 +262,7 @@ Outcome run_on_processes(const Flags& flags) {
     std::fprintf(stderr, "%zu emulated devices, %g times as slow as the real ones\n",
                  options.workers.size(), options.dilation);
   }
+  if (flags.overload.times > 0) return overload(flags, **cluster);
   ChaosView view(flags.run.seconds > 0);
   const chaos::ChaosReport report = chaos::run_chaos(
       flags.run, **cluster, [&](const chaos::ChaosProgress& progress) { view.show(progress); });
@@ -192,7 +272,12 @@ Outcome run_on_processes(const Flags& flags) {
     print(report);
   }
   if (predicted_ms > 0) note_lateness(report, predicted_ms);
-  if (report.wrong > 0) return {Exit::kAccuracy, "answers are wrong"};
+  // Before a liar is found, wrong answers are what it is there for.
+  const uint64_t wrong = flags.lies > 0 && flags.verify > 0 ? report.wrong_after : report.wrong;
+  if (wrong > 0) return {Exit::kAccuracy, "answers are wrong"};
+  if (flags.lies > 0 && flags.verify > 0 && report.left_out.empty()) {
+    return {Exit::kAccuracy, "the worker that lies was not found"};
+  }
   if (report.failed > 0) return {Exit::kNetwork, report.first_failure};
   return {};
 }
@@ -245,7 +330,16 @@ void add_flags(Command& command, Flags& flags) {
   command.add_option("--survive", flags.survive, "Losses at once that plans are made for")
       ->check(in_range(0, 2))
       ->capture_default_str();
+  command
+      .add_option("--verify", flags.verify,
+                  "Check one request of so many for lies, and leave liars out; 0: none")
+      ->check(in_range(0, 1'000'000'000));
   add_counts(command, flags.run.faults);
+  command
+      .add_option("--lies", flags.lies,
+                  "The last worker flips a bit of every so-many-th of its results; 0: of none")
+      ->check(in_range(0, 1'000'000'000))
+      ->group("Faults");
   command.add_option("--at", flags.run.where, "Where in a request, or in the return of a worker")
       ->check(one_of(places()))
       ->capture_default_str();
@@ -253,6 +347,15 @@ void add_flags(Command& command, Flags& flags) {
       .add_option("--seconds", flags.run.seconds,
                   "Faults for so long, whatever their number and that of requests")
       ->check(in_range(0.0, 1e7));
+  Option* overload =
+      command
+          .add_option("--overload", flags.overload.times,
+                      "Requests in place of others: so many times as many as workers can answer")
+          ->check(in_range(1.0, 1000.0));
+  command.add_option("--clients", flags.overload.clients, "That send these")
+      ->check(in_range(1, 10'000))
+      ->needs(overload)
+      ->capture_default_str();
   command.add_option("--requests", flags.run.requests, "Requests that meet these")
       ->check(in_range(1, 100'000'000))
       ->capture_default_str();
@@ -274,7 +377,10 @@ void add_chaos(Command& app, Action& action) {
       ->capture_default_str();
   command->add_flag("--json", flags->json, "Print one JSON object");
   command->callback([flags, command, &action] {
-    if (!names_faults(*command)) flags->run.faults = default_counts(*flags);
+    if (flags->run.seconds > 0) flags->overload.seconds = flags->run.seconds;
+    // Overload alone is a fault already.
+    const bool is_overload = flags->overload.times > 0;
+    if (!is_overload && !names_faults(*command)) flags->run.faults = default_counts(*flags);
     action = [flags] {
       return flags->sim ? report(*flags, simulate(*flags)) : run_on_processes(*flags);
     };

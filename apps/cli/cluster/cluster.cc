@@ -6,14 +6,17 @@
 #include "../cli.h"
 #include "../table.h"
 #include "cluster_commands.h"
+#include "members.h"
 #include "shoal/base/notification.h"
 #include "shoal/cluster/folder.h"
 #include "shoal/cluster/worker_probe.h"
 #include "shoal/net/address.h"
 #include "shoal/net/discovery/discovery.h"
 #include "shoal/net/enrol/enrolment.h"
+#include "shoal/net/tls/membership.h"
 #include "shoal/net/tls/tls.h"
 #include "stop_signals.h"
+#include "token_flags.h"
 
 namespace shoal::cli {
 namespace {
@@ -25,19 +28,24 @@ constexpr const char* kExamples = R"(
 Examples:
   shoal cluster init                                    once, on the machine that coordinates
   shoal cluster invite --listen 192.168.1.5:7071        prints a token, waits for who uses it
-  shoal worker --listen 192.168.1.7:7070 --join TOKEN   on the new device
+  shoal worker --listen 192.168.1.7:7070 --join-file -  on the new device; paste the token
   shoal cluster add kitchen 192.168.1.7:7070            a worker that has moved
   shoal cluster add --discover                          all of this cluster that are found by mDNS
   shoal cluster list
+  shoal cluster status                                  every certificate, its end, who was refused
+  shoal cluster remove kitchen                          it is refused everywhere from now on
 Who holds the folder decides who belongs; keep it as you keep a key.)";
 
 struct Flags {
   std::string folder = cluster::default_cluster_folder().string();
   std::string listen = "127.0.0.1:7071";
   std::string address;
+  std::string role = "worker";
   int minutes = static_cast<int>(net::kInvitationLifetime.count());
   ListedWorker worker;
   bool discover = false;
+  bool json = false;
+  TokenFlags token;
 };
 
 net::Time now() { return std::chrono::system_clock::now(); }
@@ -66,6 +74,7 @@ Outcome invite(const Flags& flags) {
     stopped = true;
     over.notify();
   });
+  const auto role = net::parse_role(flags.role);  // --role takes nothing else
   const ClusterFolder folder(flags.folder);
   SHOAL_OR_EXIT(const net::Authority authority, Exit::kUsage, folder.authority());
   net::EnrolmentOptions options;
@@ -74,8 +83,14 @@ Outcome invite(const Flags& flags) {
       std::fprintf(stderr, "refused: %s\n", std::string(who.status().message()).c_str());
       return;
     }
+    if (who->renewed) {
+      std::fprintf(stderr, "renewed: %s\n", who->name.c_str());
+      return;
+    }
     const Status listed = who->address.empty() ? Status() : folder.add({who->name, who->address});
-    std::fprintf(stderr, "joined: %s %s\n", who->name.c_str(), who->address.c_str());
+    std::fprintf(stderr, "joined: %s %s\n", who->name.c_str(),
+                 who->address.empty() ? "(not listed: it did not say where it listens)"
+                                      : who->address.c_str());
     outcome = listed.ok() ? Outcome{} : fail(Exit::kResources, listed);
     over.notify();
   };
@@ -84,9 +99,11 @@ Outcome invite(const Flags& flags) {
   SHOAL_OR_EXIT(const std::string address, Exit::kUsage, announced(flags, enrolment->address()));
   const std::chrono::minutes lifetime(flags.minutes);
   SHOAL_OR_EXIT(const net::Token token, Exit::kUsage,
-                net::Invitations(authority).invite(address, now(), lifetime));
+                net::Invitations(authority).invite(address, now(), *role, lifetime));
   std::fprintf(stderr, "on the new device, within %d minutes:\n", flags.minutes);
-  std::fprintf(stderr, "  shoal worker --listen ADDRESS:7070 --join TOKEN\n");
+  std::fprintf(stderr, *role == net::Role::kWorker
+                           ? "  shoal worker --listen ADDRESS:7070 --join-file -\n"
+                           : "  shoal cluster join NAME --join-file -\n");
   std::printf("%s\n", to_string(token).c_str());
   std::fflush(stdout);
   over.wait_until(net::after(lifetime));
@@ -107,8 +124,10 @@ Outcome list(const Flags& flags) {
 // Only who shows a certificate of this cluster in that name is listed.
 Outcome add_discovered(const Flags& flags) {
   const ClusterFolder folder(flags.folder);
-  SHOAL_OR_EXIT(const net::Identity identity, Exit::kUsage, folder.coordinator());
-  SHOAL_OR_EXIT(const auto transport, Exit::kUsage, net::make_tls_transport(identity));
+  net::TlsOptions tls;
+  SHOAL_OR_EXIT(tls.membership, Exit::kUsage, folder.membership());
+  SHOAL_OR_EXIT(const auto transport, Exit::kUsage,
+                net::make_tls_transport(tls.membership->identity(), tls));
   SHOAL_OR_EXIT(const auto found, Exit::kUsage, net::discover(net::kDiscoveryTimeout));
   for (const net::Peer& peer : found) {
     const ListedWorker worker{peer.name, peer.address};
@@ -124,6 +143,27 @@ Outcome add_discovered(const Flags& flags) {
 }
 
 Outcome done(const Status& status) { return status.ok() ? Outcome{} : fail(Exit::kUsage, status); }
+
+// Commands that members without the authority use, and the one that answers them.
+template <class Add>
+void add_upkeep(const Add& add, Flags& flags) {
+  Command* renewing = add("renew", "Renew certificates before their time", [](const Flags& given) {
+    return renew_members(given.folder, given.worker.name);
+  });
+  renewing->add_option("name", flags.worker.name, "Which; without: all workers");
+  Command* serving =
+      add("serve", "Renew certificates of members that ask, until stopped",
+          [](const Flags& given) { return serve_renewals(given.folder, given.listen); });
+  serving->add_option("--listen", flags.listen, "Where members ask: INTERFACE:PORT")
+      ->capture_default_str();
+  Command* joining = add("join", "Become a coordinator or a client of another's cluster",
+                         [](const Flags& given) -> Outcome {
+                           SHOAL_OR_EXIT(const std::string token, Exit::kUsage, given.token.read());
+                           return join_cluster(given.folder, given.worker.name, token);
+                         });
+  joining->add_option("name", flags.worker.name, "By which name")->required();
+  flags.token.add_to(*joining);
+}
 
 }  // namespace
 
@@ -144,6 +184,9 @@ void add_cluster(Command& app, Action& action) {
   inviting->add_option("--listen", flags->listen, "Where newcomers ask: INTERFACE:PORT")
       ->capture_default_str();
   inviting->add_option("--address", flags->address, "The same as they see it: HOST:PORT");
+  inviting->add_option("--role", flags->role, "What it may do")
+      ->check(one_of({"worker", "coordinator", "client"}))
+      ->capture_default_str();
   inviting->add_option("--minutes", flags->minutes, "How long the token is good")
       ->check(in_range(1, 24 * 60))
       ->capture_default_str();
@@ -158,11 +201,15 @@ void add_cluster(Command& app, Action& action) {
                  "Those of this cluster that are found on this network")
       ->excludes(name)
       ->excludes(address);
-  Command* removing = add("remove", "Take a worker off the list", [](const Flags& given) {
-    return done(ClusterFolder(given.folder).remove(given.worker.name));
-  });
+  Command* removing =
+      add("remove", "Revoke a member's certificate, and free its name",
+          [](const Flags& given) { return remove_member(given.folder, given.worker.name); });
   removing->add_option("name", flags->worker.name, "Which")->required();
   add("list", "List the workers", &list);
+  Command* showing = add("status", "Show every certificate, its end, and who was refused",
+                         [](const Flags& given) { return show_members(given.folder, given.json); });
+  showing->add_flag("--json", flags->json, "Print one JSON object");
+  add_upkeep(add, *flags);
 }
 
 }  // namespace shoal::cli

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <memory>
 
 #include "../planning.h"
@@ -12,15 +13,23 @@ namespace shoal::cli {
 
 class ClusterAccess {
  public:
+  using Progress = std::function<Status(const cluster::WeightsProgress&)>;
+
   // Connects to the workers of the folder that the environment names, or of the default one, or to
-  // the ranks of MPI. Workers that do not answer are named on stderr and left out.
-  static Result<std::unique_ptr<ClusterAccess>> open(const PlanFlags& flags);
+  // the ranks of MPI. Workers that do not answer, or cannot be measured, are named on stderr and
+  // left out until they come. `progress` is told of weights that travel, instead of a line on the
+  // terminal.
+  static Result<std::unique_ptr<ClusterAccess>> open(const PlanFlags& flags,
+                                                     Progress progress = nullptr);
 
   cluster::ClusterConnection& connection() { return *connection_; }
   cluster::Coordinator& coordinator() { return connection_->coordinator(); }
   Result<plan::ClusterProfile> profile(const Graph& graph) { return connection_->profile(graph); }
   bool emulated() const { return emulation_.is_on(); }
-  // Whether emulated links are slow now. Weights travel before they are.
+  // Whether weights travel over emulated links as they are.
+  bool deploys_really() const { return real_deploy_; }
+  // Whether emulated links are slow now. Weights travel before they are, unless deploys_really():
+  // then links are always slow.
   void shape(bool on) const;
   // Lets one emulated worker take so many times as long, and all others as long as they should.
   Status slow_down(const std::string& worker, double times) const {
@@ -37,11 +46,12 @@ class ClusterAccess {
 
  private:
   ClusterAccess() = default;
-  Status open_ranks(const std::string& device);
-  Status open_folder();
+  Status open_ranks(const std::string& device, cluster::ConnectionOptions options);
+  Status open_folder(bool exclusive, cluster::ConnectionOptions options);
 
   std::shared_ptr<void> ranks_;  // of MPI
   emulate::Emulation emulation_;
+  bool real_deploy_ = false;
   std::shared_ptr<emulate::SharedDilation> dilation_;  // none: nothing is emulated
   std::shared_ptr<std::atomic<bool>> shaping_;         // of emulated links
   std::unique_ptr<cluster::ClusterConnection> connection_;

@@ -15,6 +15,7 @@ struct ClusterBenchFlags {
   bool balance = false;
   double stragglers = 1;  // times that one worker, another for every request, is slower
   bool strict = false;    // fail where emulated devices were late, and do not adapt the dilation
+  std::string deployed = {};  // a model that is deployed while this one answers
 };
 
 Outcome bench_cluster(const ClusterBenchFlags& flags);
@@ -24,13 +25,17 @@ struct ClusterFigures {
   plan::Timeline single, many;  // of the request in the middle
   size_t rounds = 0;
   double dilation = 1, lateness = 0;  // of emulated devices (emulate/dilation.h)
+  // Of the workers' machines, when the plans were measured: see plan::Evidence.
+  double slowdown = 1;
+  bool shares_machine = false;
 };
 
 // Emulated devices that were late, because this machine is busy, are measured again in slower
 // motion; if they are late then, too, says so on stderr. With `strict`, fails with kExhausted as
-// soon as they are late.
+// soon as they are late. If a worker is lost or comes meanwhile, both plans are made again: in
+// `planned` are those that were measured.
 class ClusterAccess;
-Result<ClusterFigures> measure(ClusterAccess& access, const Planned& planned, double seconds,
+Result<ClusterFigures> measure(ClusterAccess& access, Planned& planned, double seconds,
                                bool strict);
 
 }  // namespace shoal::cli

@@ -31,8 +31,12 @@ Result<std::unique_ptr<Device>> open_cluster_device(const PlanFlags& flags) {
   options.timeout =
       std::chrono::duration_cast<std::chrono::milliseconds>(options.timeout * access->dilation());
   // Plans that are deployed between requests would travel by emulated links, too.
-  options.standby = !access->emulated();
-  options.retry_interval = std::chrono::seconds(1);
+  options.standby = !access->emulated() || access->deploys_really();
+  if (!access->emulated()) options.load_interval = std::chrono::seconds(5);
+  options.verify = flags.verify;
+  options.left_out = [](const Status& why) {
+    std::fprintf(stderr, "%s\n", std::string(why.message()).c_str());
+  };
   // Emulated links are slow for requests only.
   options.compiling = [shaped = access.get()](bool begins) { shaped->shape(!begins); };
   return cluster::make_cluster_device(

@@ -19,7 +19,7 @@ Outcome show() {
     std::fprintf(stderr, "%s: plan, deploy, run\n", model);
     PlanFlags flags;
     flags.model = model;
-    SHOAL_OR_EXIT(const Planned planned, Exit::kModel,
+    SHOAL_OR_EXIT(Planned planned, Exit::kModel,
                   make_planned(flags, [&](const Graph& graph) { return access->profile(graph); }));
     const auto figures = measure(*access, planned, 0, false);
     if (!figures.ok()) return fail(Doing::kTalk, figures.status());

@@ -11,6 +11,7 @@
 #include "shoal/cluster/folder.h"
 #include "shoal/cluster/profiling.h"
 #include "shoal/net/discovery/discovery.h"
+#include "shoal/net/tls/membership.h"
 
 namespace shoal::cli {
 namespace {
@@ -51,6 +52,7 @@ Json to_json(const Found& found) {
                  {"mbit_per_s", 8e-6 * found.seen.link.bytes_per_second},
                  {"wakeup_ms", 1e3 * found.seen.link.wakeup_seconds},
                  {"load", found.seen.state.load},
+                 {"slowdown", found.seen.state.slowdown},
                  {"plans", found.seen.state.plans},
                  {"tasks", found.seen.state.tasks},
                  {"weight_bytes", found.seen.state.weight_bytes}});
@@ -96,14 +98,17 @@ Result<std::vector<ListedWorker>> workers_of(const Flags& flags,
 
 Outcome devices(const Flags& flags) {
   const cluster::ClusterFolder folder(flags.folder);
-  SHOAL_OR_EXIT(const net::Identity identity, Exit::kUsage, folder.coordinator());
+  net::TlsOptions tls;
+  SHOAL_OR_EXIT(tls.membership, Exit::kUsage, folder.membership());
   SHOAL_OR_EXIT(const auto workers, Exit::kUsage, workers_of(flags, folder));
   SHOAL_OR_EXIT(const emulate::Emulation emulation, Exit::kUsage, flags.emulation.make());
-  SHOAL_OR_EXIT(const auto transport, Exit::kUsage, emulation.transport(identity, ""));
+  SHOAL_OR_EXIT(const auto transport, Exit::kUsage,
+                emulation.transport(tls.membership->identity(), "", tls));
   std::vector<Found> all;
-  for (const ListedWorker& worker : workers) {
-    auto seen = cluster::inspect_worker(worker, *transport);
-    Found& found = all.emplace_back(Found{worker, seen.status(), {}});
+  auto inspected = cluster::inspect_workers(workers, *transport);
+  for (size_t w = 0; w < workers.size(); ++w) {
+    auto& seen = inspected[w];
+    Found& found = all.emplace_back(Found{workers[w], seen.status(), {}});
     if (seen.ok()) found.seen = *std::move(seen);
   }
   if (flags.json) {

@@ -29,6 +29,7 @@ Examples:
   shoal emulate --workers 4 --device nexus5 --link wifi-43.8 -- bench zoo:vgg16 --cluster
   shoal emulate cluster.toml -- run model.onnx --input cat.jpg --cluster
   shoal emulate --workers 8 --device pi4 --dilate 20 -- bench zoo:resnet50 --cluster --json
+  shoal emulate --link wifi-43.8 --real-deploy -- bench zoo:lenet5 --cluster --while-deploying zoo:vgg16
 Devices take the time of the real ones, links are as slow as theirs, all else is real: processes,
 certificates, bytes. What does not fit on this machine is done in slow motion (--dilate), and
 reported in the time of the world that is emulated.)";
@@ -36,6 +37,7 @@ reported in the time of the world that is emulated.)";
 struct Flags {
   ClusterFlags cluster;
   double dilation = 0;
+  bool real_deploy = false;
   std::vector<std::string> command;
 };
 
@@ -105,7 +107,7 @@ Outcome emulate(const Flags& flags) {
   const StopSignals signals([&] { ending.ask(); });
   SHOAL_OR_EXIT(const TemporaryFolder folder, Exit::kResources, TemporaryFolder::make());
   SHOAL_OR_EXIT(const fs::path file, Exit::kResources, cluster_file(flags.cluster, folder.path()));
-  EmulationFlags emulation{file, folder.path() / "media", flags.dilation};
+  EmulationFlags emulation{file, folder.path() / "media", flags.dilation, flags.real_deploy};
   if (flags.dilation <= 0) {
     emulation.dilation = emulate::choose_dilation(cluster, std::thread::hardware_concurrency());
   }
@@ -139,6 +141,8 @@ void add_emulate(Command& app, Action& action) {
   command->add_option("--dilate", flags->dilation, "Times as slow as the real ones; 0: as needed")
       ->check(in_range(0.0, 1e6))
       ->capture_default_str();
+  command->add_flag("--real-deploy", flags->real_deploy,
+                    "Send weights over the emulated links, too, which may take minutes");
   command->callback([flags, &action] {
     flags->command = words_after_dashes();
     if (flags->command.empty()) flags->command = {"demo"};

@@ -7,7 +7,8 @@ namespace shoal::cli {
 namespace {
 
 constexpr const char *kFile = "SHOAL_EMULATE", *kMedia = "SHOAL_EMULATE_MEDIA",
-                     *kDilation = "SHOAL_EMULATE_DILATION";
+                     *kDilation = "SHOAL_EMULATE_DILATION",
+                     *kRealDeploy = "SHOAL_EMULATE_REAL_DEPLOY";
 
 }  // namespace
 
@@ -23,6 +24,9 @@ void EmulationFlags::add_to(Command& command) {
       ->envname(kDilation)
       ->check(in_range(0.001, 1e6))
       ->group(kGroup);
+  command.add_flag("--real-deploy", real_deploy, "Send weights over emulated links, too")
+      ->envname(kRealDeploy)
+      ->group(kGroup);
 }
 
 Result<EmulationFlags> EmulationFlags::of_environment() {
@@ -30,8 +34,8 @@ Result<EmulationFlags> EmulationFlags::of_environment() {
   Command parser("", "");
   flags.add_to(parser);
   if (parser.parse({})) {  // it has said which, by the name of its flag
-    return invalid("one of " + std::string(kFile) + ", " + kMedia + " and " + kDilation +
-                   " has no meaning");
+    return invalid("one of " + std::string(kFile) + ", " + kMedia + ", " + kDilation + " and " +
+                   kRealDeploy + " has no meaning");
   }
   return flags;
 }
@@ -49,7 +53,10 @@ std::vector<std::string> EmulationFlags::words() const {
 }
 
 std::map<std::string, std::string> EmulationFlags::environment() const {
-  return {{kFile, file}, {kMedia, media}, {kDilation, std::to_string(dilation)}};
+  std::map<std::string, std::string> variables = {
+      {kFile, file}, {kMedia, media}, {kDilation, std::to_string(dilation)}};
+  if (real_deploy) variables[kRealDeploy] = "true";
+  return variables;
 }
 
 }  // namespace shoal::cli

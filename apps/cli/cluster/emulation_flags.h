@@ -15,6 +15,7 @@ struct EmulationFlags {
   std::string file;   // cluster.toml; empty: nothing is emulated
   std::string media;  // a folder that the processes of the cluster share
   double dilation = 1;
+  bool real_deploy = false;  // weights travel over the emulated links, too
 
   void add_to(Command& command);
   static Result<EmulationFlags> of_environment();

@@ -1,48 +1,91 @@
 // The bench of a stream: the period of the plan and that of one worker alone.
 #include "stream_bench.h"
 
+#include <algorithm>
 #include <cstdio>
 
 #include "../exit_codes.h"
 #include "../table.h"
 #include "apps/flags/json.h"
 #include "shoal/cluster/measured_stream.h"
+#include "shoal/plan/search/conclusion.h"
 
 namespace shoal::cli {
 namespace {
 
-Result<double> measure(ClusterAccess& access, const plan::StreamPrediction& plan) {
-  SHOAL_ASSIGN(const auto stream, cluster::MeasuredStream::deploy(access.coordinator(), plan));
+Result<double> measure(ClusterAccess& access, const PlanFlags& flags,
+                       const PlannedStream& planned) {
+  // When a worker is lost or comes.
+  const auto plan_again = [&](const cluster::Workers& set) -> Result<plan::StreamPrediction> {
+    PlanFlags others = flags;
+    for (int w = 0; w < std::ssize(planned.cluster.workers); ++w) {
+      if (!set.contains(w)) others.excluded.push_back(w);
+    }
+    others.survive = std::clamp(static_cast<int>(set.size()) - 1, 0, flags.survive);
+    SHOAL_ASSIGN(PlannedStream made, make_planned_stream(others, [&](const Graph& graph) {
+                   return access.connection().profile(graph, set);
+                 }));
+    return std::move(made.plans.front());
+  };
+  SHOAL_ASSIGN(const auto stream,
+               cluster::MeasuredStream::deploy(access.coordinator(), planned.best(), plan_again));
   const ShapedLinks shaped(access);
   return stream->period(access.dilation());
 }
 
-void print(const PlannedStream& planned, double single, double stream) {
+struct Figures {
+  double single = 0, stream = 0;  // seconds between two answers
+  double slowdown = 1;            // as in plan::Evidence
+  bool shares_machine = false;
+
+  double speedup() const { return single / stream; }
+};
+
+std::string conclusion_of(const PlannedStream& planned, const Figures& figures) {
+  return plan::conclusion_text(with_measured(advise(planned), figures.speedup()),
+                               "answers every " + fixed(1e3 * figures.single, 1) + " ms",
+                               {.predicted_speedup = planned.speedup(),
+                                .measured_speedup = figures.speedup(),
+                                .slowdown_then = plan::largest_slowdown(planned.cluster),
+                                .slowdown_now = figures.slowdown,
+                                .shares_machine = figures.shares_machine});
+}
+
+void print(const PlannedStream& planned, const Figures& figures) {
   Table table({"", "predicted ms", "measured ms"});
-  table.add({"one worker", fixed(1e3 / planned.single_per_second, 1), fixed(1e3 * single, 1)});
+  table.add({"one worker", fixed(1e3 / planned.single_per_second, 1),
+             planned.single_fits ? fixed(1e3 * figures.single, 1) : "no memory"});
   table.add({planned.best().name, fixed(1e3 / planned.best().requests_per_second(), 1),
-             fixed(1e3 * stream, 1)});
-  table.add({"speed-up", fixed(planned.speedup(), 2), fixed(single / stream, 2)});
+             fixed(1e3 * figures.stream, 1)});
+  table.add({"speed-up", fixed(planned.speedup(), 2), fixed(figures.speedup(), 2)});
   std::printf("Between two answers:\n");
   table.print();
+  std::printf("%s\n", conclusion_of(planned, figures).c_str());
 }
 
 Outcome bench(ClusterAccess& access, const PlannedStream& planned, const ClusterBenchFlags& flags) {
   PlanFlags alone = flags.plan;
   alone.split = "none";
   alone.survive = 0;
-  SHOAL_OR_EXIT(const PlannedStream single, Exit::kModel,
-                make_planned_stream(alone, planned.cluster));
-  SHOAL_OR_EXIT(const double one, Exit::kNetwork, measure(access, single.best()));
-  SHOAL_OR_EXIT(const double all, Exit::kNetwork, measure(access, planned.best()));
+  Figures figures{.single = 1 / planned.single_per_second,
+                  .slowdown = access.connection().slowdown(),
+                  .shares_machine = access.connection().shares_machine()};
+  if (planned.single_fits) {
+    SHOAL_OR_EXIT(const PlannedStream single, Exit::kModel,
+                  make_planned_stream(alone, planned.cluster));
+    SHOAL_OR_EXIT(figures.single, Exit::kNetwork, measure(access, alone, single));
+  }
+  SHOAL_OR_EXIT(figures.stream, Exit::kNetwork, measure(access, flags.plan, planned));
   if (!flags.json) {
-    print(planned, one, all);
+    print(planned, figures);
     return {};
   }
   Json result = to_json(planned);
-  result["single_ms"] = 1e3 * one;
-  result["cluster_ms"] = 1e3 * all;
-  result["speedup"] = one / all;
+  result["single_ms"] = 1e3 * figures.single;
+  result["cluster_ms"] = 1e3 * figures.stream;
+  result["speedup"] = figures.speedup();
+  result["predicted_speedup"] = planned.speedup();
+  result["advice"] = conclusion_of(planned, figures);
   result["dilation"] = access.dilation();
   std::printf("%s\n", result.dump().c_str());
   return {};

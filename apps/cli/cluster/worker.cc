@@ -12,21 +12,27 @@
 #include "cluster_commands.h"
 #include "emulation_flags.h"
 #include "notify.h"
+#include "shoal/base/machine.h"
 #include "shoal/base/malloc_arenas.h"
 #include "shoal/base/notification.h"
+#include "shoal/base/printable.h"
 #include "shoal/cluster/folder.h"
 #include "shoal/devices/devices.h"
+#include "shoal/emulate/lying_device.h"
 #include "shoal/net/address.h"
 #include "shoal/net/discovery/discovery.h"
 #include "shoal/net/enrol/enrolment.h"
+#include "shoal/net/enrol/renewal.h"
+#include "shoal/net/tls/membership.h"
 #include "stop_signals.h"
+#include "token_flags.h"
 
 namespace shoal::cli {
 namespace {
 
 constexpr const char* kExamples = R"(
 Examples:
-  shoal worker --listen 192.168.1.7:7070 --join TOKEN   the first time; 'shoal cluster invite' prints it
+  shoal worker --listen 192.168.1.7:7070 --join-file -  the first time; paste what 'shoal cluster invite' printed
   shoal worker --listen 192.168.1.7:7070                from then on
   shoal worker --threads 2 --memory 500 --speed 0.5     only so much of this machine
 When it is ready it prints one line: ready NAME ADDRESS. Ctrl-C or SIGTERM ends it.)";
@@ -35,16 +41,17 @@ constexpr std::chrono::seconds kJoinTimeout{20};
 
 struct Flags {
   std::string listen = "127.0.0.1:7070";
-  std::string token;
+  TokenFlags token;
   std::string name;
   std::string folder = cluster::default_worker_folder().string();
   std::string device = "cpu";
   int threads = 0;
-  int64_t memory_mb = 2048;
+  int64_t memory_mb = 0;  // 0: half of this machine's
   double speed = 1;
   std::string store;
   int64_t quota_mb = 4096;
   bool announce = false, no_announce = false;  // neither: where others can reach it
+  bool quiet = false;
   EmulationFlags emulation;
 };
 
@@ -53,48 +60,88 @@ std::string host_name() {
   return gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "worker";
 }
 
-Result<net::Identity> join_by(const Flags& flags) {
-  SHOAL_ASSIGN(const net::Token token, net::parse_token(flags.token));
+// One line for journald or whoever reads stderr. Texts of others cannot break it.
+void log_line(const std::string& line) { std::fprintf(stderr, "%s\n", printable(line).c_str()); }
+
+// With the key of the folder: who joined before gets the same name again.
+Status join_by(const std::string& text, const std::string& name, const Flags& flags) {
+  SHOAL_ASSIGN(const net::Token token, net::parse_token(text));
   SHOAL_ASSIGN(const net::Interface where, net::parse_interface(flags.listen));
-  const std::string name = flags.name.empty() ? host_name() : flags.name;
-  SHOAL_ASSIGN(net::Identity identity,
-               net::join(token, name, net::after(kJoinTimeout), {.port = where.port}));
-  SHOAL_TRY(net::save(identity, flags.folder));
-  return identity;
+  SHOAL_TRY(
+      net::join_from(flags.folder, token, name, net::after(kJoinTimeout), {.port = where.port})
+          .status());
+  if (where.port == 0)
+    log_line("not listed: its port is another at every start; 'shoal cluster add' lists it");
+  return {};
 }
 
 // A supervisor starts it with the same token every time; it is used the first.
-Status check_joined_by(const net::Identity& known, const Flags& flags) {
-  SHOAL_ASSIGN(const net::Token token, net::parse_token(flags.token));
+Status check_joined_by(const net::Identity& known, const std::string& text) {
+  SHOAL_ASSIGN(const net::Token token, net::parse_token(text));
   SHOAL_ASSIGN(const net::Fingerprint fingerprint, net::authority_fingerprint(known));
   if (fingerprint == token.fingerprint) return {};
   return invalid("this device is " + known.name + " of cluster " + known.cluster +
                  " already, and the token is of another; choose another --dir");
 }
 
-// The identity of this worker: that of the folder, or a new one that the cluster gives for the
-// token.
-Result<net::Identity> identity_of(const Flags& flags) {
-  auto known = net::load_identity(flags.folder);
-  if (flags.token.empty()) {
-    if (known.status().code() != Code::kNotFound) return known;
-    return Status(Code::kInvalidArgument,
-                  "this device belongs to no cluster: get a token from 'shoal cluster invite' and "
-                  "pass it by --join (looked in " +
-                      flags.folder + ")");
-  }
-  if (!known.ok()) return join_by(flags);
-  SHOAL_TRY(check_joined_by(*known, flags));
-  return known;
+Result<bool> is_expired(const net::Identity& identity) {
+  SHOAL_ASSIGN(const net::Validity validity, net::validity_of(identity));
+  return standing_of(validity, std::chrono::system_clock::now()) == net::Standing::kExpired;
 }
 
-Result<cluster::WorkerOptions> options_of(const Flags& flags, const net::Identity& identity) {
+// Makes sure that the folder has an identity that others accept, by the token where it needs one.
+Status join_if_needed(const Flags& flags) {
+  SHOAL_ASSIGN(const std::string token, flags.token.read());
+  const auto known = net::load_identity(flags.folder);
+  if (!known.ok() && token.empty()) {
+    if (known.status().code() != Code::kNotFound) return known.status();
+    return invalid(
+        "this device belongs to no cluster: get a token from 'shoal cluster invite' and pass it by "
+        "--join-file (looked in " +
+        flags.folder + ")");
+  }
+  if (!known.ok()) return join_by(token, flags.name.empty() ? host_name() : flags.name, flags);
+  if (!token.empty()) SHOAL_TRY(check_joined_by(*known, token));
+  SHOAL_ASSIGN(const bool expired, is_expired(*known));
+  if (!expired) return {};
+  if (!token.empty()) return join_by(token, known->name, flags);
+  return invalid(
+      "the certificate of " + known->name +
+      " has expired: get a token from 'shoal cluster invite' and pass it by --join-file");
+}
+
+Result<std::shared_ptr<net::Membership>> membership_of(const Flags& flags) {
+  SHOAL_TRY(join_if_needed(flags));
+  SHOAL_ASSIGN(auto membership, net::Membership::open(flags.folder));
+  const net::Role role = membership->identity().role;
+  if (role == net::Role::kWorker) return membership;
+  return invalid("this device is a " + std::string(net::to_string(role)) +
+                 " of its cluster, no worker; join from another --dir");
+}
+
+// Renews the certificate where this device joined, if that is known. An owner who meets the worker
+// renews it, too.
+std::unique_ptr<net::RenewalThread> renew_in_time(
+    const Flags& flags, const std::shared_ptr<net::Membership>& membership) {
+  auto address = net::joined_at(flags.folder);
+  if (!address.ok()) return nullptr;
+  return std::make_unique<net::RenewalThread>(membership, *std::move(address), log_line);
+}
+
+Result<cluster::WorkerOptions> options_of(const Flags& flags,
+                                          const std::shared_ptr<net::Membership>& membership) {
+  const net::Identity identity = membership->identity();
   cluster::WorkerOptions options;
   options.name = identity.name;
+  options.membership = membership;
+  if (!flags.quiet) options.log = log_line;
   // Another cluster that this folder joins counts anew.
   const std::filesystem::path folder(flags.folder);
   SHOAL_ASSIGN(options.epochs, cluster::EpochFile::open(folder / ("epoch-" + identity.cluster)));
-  options.weight_bytes = static_cast<size_t>(flags.memory_mb) << 20;
+  const size_t memory = flags.memory_mb > 0 ? static_cast<size_t>(flags.memory_mb) << 20
+                                            : static_cast<size_t>(physical_memory_bytes() / 2);
+  // Weights are kept twice: as they came, and as kernels read them.
+  options.weight_bytes = options.plan_bytes = memory / 2;
   if (flags.store.empty()) return options;
   SHOAL_ASSIGN(options.cache,
                cluster::WeightCache::open(flags.store, static_cast<size_t>(flags.quota_mb) << 20));
@@ -118,9 +165,14 @@ Outcome serve(const Flags& flags) {
   use_one_malloc_arena();
   Notification stop;
   const StopSignals signals([&] { stop.notify(); });
-  auto identity = identity_of(flags);
-  if (!identity.ok()) return fail(Doing::kTalk, identity.status());
-  const std::string& name = identity->name;
+  net::TlsOptions tls;
+  const auto membership = membership_of(flags);
+  if (!membership.ok()) return fail(Doing::kTalk, membership.status());
+  tls.membership = *membership;
+  if (!flags.quiet)
+    tls.refused = [](const Status& why) { log_line("refused: " + std::string(why.message())); };
+  const net::Identity identity = tls.membership->identity();
+  const std::string& name = identity.name;
 
   const CpuOptions cpu{.threads = flags.threads, .share = flags.speed, .tune = Tune::kFast};
   SHOAL_OR_EXIT(const auto device, Exit::kUsage, shoal::make_device(flags.device, {.cpu = cpu}));
@@ -130,17 +182,23 @@ Outcome serve(const Flags& flags) {
     SHOAL_OR_EXIT(emulate::DevicePace pace, Exit::kUsage, emulation.pace_of(name));
     paced = emulate::make_paced_device(*device, std::move(pace));
   }
-  SHOAL_OR_EXIT(const auto transport, Exit::kUsage, emulation.transport(*identity, name));
+  std::unique_ptr<Device> lying;
+  if (const uint64_t every = emulation.lies_of(name); every > 0) {
+    lying = emulate::make_lying_device(paced ? *paced : *device, every);
+  }
+  SHOAL_OR_EXIT(const auto transport, Exit::kUsage, emulation.transport(identity, name, tls));
   SHOAL_OR_EXIT(auto listener, Exit::kNetwork, transport->listen(flags.listen));
   const std::string address = listener->address();
-  SHOAL_OR_EXIT(auto options, Exit::kResources, options_of(flags, *identity));
+  SHOAL_OR_EXIT(auto options, Exit::kResources, options_of(flags, tls.membership));
   SHOAL_OR_EXIT(const auto fault_hook, Exit::kResources, emulation.fault_hook(name));
   if (fault_hook) {
     options.reached = [fault_hook](cluster::FaultPoint at) { fault_hook(static_cast<int>(at)); };
   }
-  cluster::Worker worker(std::move(options), paced ? *paced : *device, *transport);
+  Device& used = lying ? *lying : paced ? *paced : *device;
+  cluster::Worker worker(std::move(options), used, *transport);
   worker.serve(std::move(listener));
   const auto announcement = announce_if_wanted(flags, name, address);
+  const auto renewal = renew_in_time(flags, tls.membership);
   std::printf("ready %s %s\n", name.c_str(), address.c_str());
   std::fflush(stdout);
   notify_supervisor("READY=1");
@@ -158,15 +216,17 @@ void add_worker(Command& app, Action& action) {
   command->footer(kExamples);
   command->add_option("--listen", flags->listen, "Where to serve: INTERFACE:PORT; port 0: any")
       ->capture_default_str();
-  command->add_option("--join", flags->token, "Join the cluster that printed this token");
+  flags->token.add_to(*command);
   command->add_option("--name", flags->name, "The name to join by; without: the host's");
   command->add_option("--dir", flags->folder, "Where this worker keeps who it is")
       ->capture_default_str();
   add_device_to(*command, flags->device, "What computes");
   command->add_option("--threads", flags->threads, "Threads to use; 0: one per core")
       ->check(in_range(0, 1024));
-  command->add_option("--memory", flags->memory_mb, "Megabytes of weights to keep at most")
-      ->check(in_range(1, 1 << 24))
+  command
+      ->add_option("--memory", flags->memory_mb,
+                   "Megabytes for weights and plans at most; 0: half of this machine's")
+      ->check(in_range(0, 1 << 24))
       ->capture_default_str();
   command->add_option("--speed", flags->speed, "Be as slow as this part of one core: 0.25")
       ->check(in_range(0.001, 1.0));
@@ -179,6 +239,7 @@ void add_worker(Command& app, Action& action) {
       command->add_flag("--announce", flags->announce,
                         "Let it be found by mDNS, as it is unless it serves this machine only");
   command->add_flag("--no-announce", flags->no_announce, "Do not")->excludes(announce);
+  command->add_flag("--quiet", flags->quiet, "Log nobody who connects, deploys or is refused");
   flags->emulation.add_to(*command);
   command->callback([flags, &action] { action = [flags] { return serve(*flags); }; });
 }

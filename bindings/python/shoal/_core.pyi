@@ -86,6 +86,7 @@ class Session(metaclass=_Type):
         threads: int = ...,
         survive: int = ...,
         throughput: bool = ...,
+        verify: int = ...,
     ) -> None: ...
     @property
     def inputs(self) -> list[TensorInfo]: ...

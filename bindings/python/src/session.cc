@@ -47,12 +47,13 @@ Deadline deadline_in(const py::object& given) {
 class PySession {
  public:
   PySession(const py::object& source, const std::string& device, int threads, int survive,
-            bool throughput)
+            bool throughput, uint64_t verify)
       : model_(model_of(source)) {
     auto opened = [&]() -> Status {
       const ReleasedGil released;
-      SHOAL_ASSIGN(device_, open_device(device, threads, Tune::kFast,
-                                        {.throughput = throughput, .survive = survive}));
+      SHOAL_ASSIGN(device_,
+                   open_device(device, threads, Tune::kFast,
+                               {.throughput = throughput, .survive = survive, .verify = verify}));
       SHOAL_ASSIGN(auto session, model_.session(*device_));
       session_ = std::make_unique<Session>(std::move(session));
       // Everything that may take long happens without the GIL, and nothing in this scope touches
@@ -152,8 +153,9 @@ constexpr const char* kSessionDoc = R"(A model on a device, ready for requests.
 ``device`` is one of ``shoal.devices()``: "cpu", "reference", which is slow and plain, or "cluster".
 ``threads`` is the number of threads that one request may use; 0 takes one for each core. Of a
 cluster, ``survive`` workers (0 to 2) may be lost in the middle of a request without a delay, and
-``throughput`` plans for many answers a second instead of one answer soon. Safe for concurrent use by
-several threads.
+``throughput`` plans for many answers a second instead of one answer soon. With ``survive``, one
+request of every ``verify`` is checked for wrong results, and workers that give them are left out; 0
+checks none. Safe for concurrent use by several threads.
 
 >>> import numpy as np, shoal
 >>> session = shoal.Session("zoo:lenet5", threads=1)
@@ -218,9 +220,9 @@ void add_session(py::module_& module) {
       .def_property_readonly("cancelled", &std::stop_source::stop_requested,
                              "Whether cancel() was called.");
   py::class_<PySession>(module, "Session", kSessionDoc)
-      .def(py::init<const py::object&, const std::string&, int, int, bool>(), py::arg("model"),
-           py::kw_only(), py::arg("device") = "cpu", py::arg("threads") = 0, py::arg("survive") = 0,
-           py::arg("throughput") = false)
+      .def(py::init<const py::object&, const std::string&, int, int, bool, uint64_t>(),
+           py::arg("model"), py::kw_only(), py::arg("device") = "cpu", py::arg("threads") = 0,
+           py::arg("survive") = 0, py::arg("throughput") = false, py::arg("verify") = 0)
       .def_property_readonly("inputs", &PySession::inputs, "What the model takes.")
       .def_property_readonly("outputs", &PySession::outputs, "What the model gives.")
       .def_property_readonly("device", &PySession::device, "The name of the device: 'cpu'.")

@@ -13,18 +13,20 @@ namespace shoal::chaos {
 Result<std::unique_ptr<ChaosCluster>> ChaosCluster::open(const Graph& graph, Device& device,
                                                          const ChaosClusterOptions& options) {
   SHOAL_ASSIGN(TemporaryFolder folder, TemporaryFolder::make());
-  std::unique_ptr<ChaosCluster> cluster(new ChaosCluster(options, std::move(folder)));
+  std::unique_ptr<ChaosCluster> cluster(new ChaosCluster(options, device, std::move(folder)));
   SHOAL_TRY(cluster->start(options));
   SHOAL_ASSIGN(cluster->check_, EquivalenceCheck::make(graph, device, options.seed));
   SHOAL_TRY(cluster->connect_and_deploy(options));
   return cluster;
 }
 
-ChaosCluster::ChaosCluster(const ChaosClusterOptions& options, TemporaryFolder folder)
+ChaosCluster::ChaosCluster(const ChaosClusterOptions& options, Device& device,
+                           TemporaryFolder folder)
     : folder_(std::move(folder)),
       emulation_{options.emulated, folder_.path() / "media", options.dilation},
       names_(options.workers),
-      random_(options.seed) {}
+      random_(options.seed),
+      device_(device) {}
 
 // The shared files come first: a worker that finds none would run without fault injection.
 Status ChaosCluster::start(const ChaosClusterOptions& options) {
@@ -32,6 +34,7 @@ Status ChaosCluster::start(const ChaosClusterOptions& options) {
   std::filesystem::create_directories(emulation_.media, error);
   SHOAL_ASSIGN(faults_, emulation_.make_faults(names_));
   SHOAL_ASSIGN(breakpoint_, emulation_.breakpoint());
+  if (options.lies > 0) SHOAL_TRY(emulation_.let_lie(names_.back(), options.lies));
   std::vector<std::string> flags = {"--threads", "1", "--media", emulation_.media};
   if (emulation_.is_on()) {
     flags.insert(flags.end(), {"--emulate", std::filesystem::absolute(options.cluster_file),
@@ -81,9 +84,11 @@ Status ChaosCluster::connect() {
 
 Status ChaosCluster::deploy(const ChaosClusterOptions& options) {
   SHOAL_ASSIGN(deployment_, cluster::FailoverDeployment::start(
-                                *coordinator_, {.plan = options.plan,
+                                *coordinator_, {.plan = cluster::one_turn(options.plan),
                                                 .standby = true,
                                                 .retry_interval = std::chrono::milliseconds(50),
+                                                .verify = options.verify,
+                                                .judge = &device_,
                                                 .grace = std::chrono::seconds(2)}));
   deployment_->settle();
   if (!emulation_.is_on()) return {};
@@ -96,15 +101,26 @@ Status ChaosCluster::deploy(const ChaosClusterOptions& options) {
 ChaosCluster::Reply ChaosCluster::ask() {
   constexpr std::chrono::seconds kTimeout{20};
   const auto requests = check_->requests();
-  const EquivalenceCheck::Request& request = requests[random_() % requests.size()];
+  Reply reply = ask(requests[random_() % requests.size()],
+                    {.timeout = std::chrono::duration_cast<std::chrono::milliseconds>(
+                         kTimeout * std::max(1.0, dilation()))});
+  reply.ms /= dilation();
+  return reply;
+}
+
+ChaosCluster::Reply ChaosCluster::ask_as(uint64_t client, std::chrono::milliseconds timeout) {
+  const auto requests = check_->requests();
+  return ask(requests[client % requests.size()], {.timeout = timeout, .client = client});
+}
+
+ChaosCluster::Reply ChaosCluster::ask(const EquivalenceCheck::Request& request,
+                                      const cluster::RequestOptions& options) {
   std::vector<Tensor> outputs(request.expected.size());
   Reply reply;
   const auto begin = std::chrono::steady_clock::now();
-  reply.status = deployment_->run(
-      request.inputs, outputs,
-      std::chrono::duration_cast<std::chrono::milliseconds>(kTimeout * std::max(1.0, dilation())));
+  reply.status = deployment_->run(request.inputs, outputs, options);
   const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - begin;
-  reply.ms = took.count() / dilation();
+  reply.ms = took.count();
   // A wrong answer is the worst outcome, worse than any error, and is counted apart.
   reply.is_right = reply.status.ok() && outputs_match(outputs, request.expected);
   return reply;
@@ -116,11 +132,17 @@ std::vector<bool> ChaosCluster::present() const {
   return there;
 }
 
+std::vector<std::string> ChaosCluster::left_out() const {
+  std::vector<std::string> names;
+  for (int worker : deployment_->left_out()) names.push_back(names_[static_cast<size_t>(worker)]);
+  return names;
+}
+
 void ChaosCluster::settle() {
   constexpr int kTries = 200;
   for (int i = 0; i < kTries; ++i) {
     deployment_->settle();
-    if (coordinator_->lost().empty()) return;
+    if (coordinator_->lost().size() == deployment_->left_out().size()) return;
   }
 }
 

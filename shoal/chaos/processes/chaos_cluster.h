@@ -27,23 +27,29 @@ struct ChaosClusterOptions {
   plan::ClusterProfile emulated = {};
   std::filesystem::path cluster_file = {};
   double dilation = 1;
+  uint64_t lies = 0;    // not 0: the last worker flips a bit of every n-th of its results
+  uint64_t verify = 0;  // as FailoverOptions::verify
 };
 
-// Not thread-safe, except that ask() may be called on one thread while faults are done on another.
+// Not thread-safe, except that requests may be sent while faults are done on another thread: by
+// ask() on one thread, by ask_as() on any number.
 class ChaosCluster {
  public:
   // Starts the workers, deploys the model, and has `device` compute the right answers.
-  // REQUIRES: the calling thread outlives the cluster (base/process.h).
+  // REQUIRES: the device and the calling thread outlive the cluster (base/process.h).
   static Result<std::unique_ptr<ChaosCluster>> open(const Graph& graph, Device& device,
                                                     const ChaosClusterOptions& options);
 
   struct Reply {
     Status status;
     bool is_right = false;
-    double ms = 0;  // in the time of the emulated world
+    double ms = 0;  // in the time of the emulated world, unless said otherwise
   };
   // Sends one of a few requests, and waits for the answer.
   Reply ask();
+  // The same, as this client and with its timeout. Both `ms` and the timeout are in the time of
+  // this machine.
+  Reply ask_as(uint64_t client, std::chrono::milliseconds timeout);
 
   // The handles through which faults are injected.
   cluster::LocalWorkers& workers() { return *workers_; }
@@ -55,15 +61,18 @@ class ChaosCluster {
   const std::vector<std::string>& names() const { return names_; }  // of workers
   std::vector<bool> present() const;                                // by worker
   cluster::Tally tally() const { return coordinator_->tally(); }
+  cluster::Checks::Tally checks() const { return coordinator_->checks(); }
+  std::vector<std::string> left_out() const;  // names of workers
   // Waits until all workers are there and all plans are deployed that should be; for a while only.
   void settle();
 
  private:
-  ChaosCluster(const ChaosClusterOptions& options, TemporaryFolder folder);
+  ChaosCluster(const ChaosClusterOptions& options, Device& device, TemporaryFolder folder);
   Status start(const ChaosClusterOptions& options);
   Status connect_and_deploy(const ChaosClusterOptions& options);
   Status connect();
   Status deploy(const ChaosClusterOptions& options);
+  Reply ask(const EquivalenceCheck::Request& request, const cluster::RequestOptions& options);
 
   const TemporaryFolder folder_;
   const emulate::Emulation emulation_;
@@ -74,6 +83,7 @@ class ChaosCluster {
   std::optional<cluster::LocalWorkers> workers_;
   std::optional<EquivalenceCheck> check_;
   std::unique_ptr<net::Transport> transport_;
+  Device& device_;
   std::unique_ptr<cluster::Coordinator> coordinator_;
   std::unique_ptr<cluster::FailoverDeployment> deployment_;
 };

@@ -6,6 +6,7 @@
 #include <memory>
 #include <thread>
 
+#include "shoal/base/notification.h"
 #include "shoal/base/task_thread.h"
 #include "shoal/chaos/processes/fault_runner.h"
 
@@ -57,6 +58,9 @@ class ChaosRun {
     report_.at_points = at_points_;
     report_.replayed = after.replayed - before.replayed;
     report_.resent_to_dead = after.resent_to_dead - before.resent_to_dead;
+    report_.checked = cluster_.checks().checked;
+    report_.disputed = cluster_.checks().disputed;
+    report_.left_out = cluster_.left_out();
     return std::move(report_);
   }
 
@@ -74,6 +78,7 @@ class ChaosRun {
       std::this_thread::sleep_until(next);
       const ChaosCluster::Reply reply = cluster_.ask();
       took.add(reply.ms);
+      note_liars();
       count_in(reply, is_calm);
       watch_({report_, ms_since(begin_) / 1e3, faults_, latest_, victim_, cluster_.names(),
               cluster_.present()});
@@ -84,13 +89,23 @@ class ChaosRun {
   void count_in(const ChaosCluster::Reply& reply, bool is_calm) {
     if (!is_calm) ++report_.requests;
     if (!reply.status.ok()) return note_failure(reply.status);
-    if (!reply.is_right) ++report_.wrong;
+    if (!reply.is_right) {
+      ++report_.wrong;
+      if (!report_.left_out.empty()) ++report_.wrong_after;
+    }
     if (is_calm) return;
     ++report_.answered;
     if (const int64_t at = fault_at_.exchange(0); at != 0) {
       const double since = ms_since(Clock::time_point(Clock::duration(at)));
       report_.recovery_ms_max = std::max(report_.recovery_ms_max, since / cluster_.dilation());
     }
+  }
+
+  void note_liars() {
+    ++asked_;
+    if (!report_.left_out.empty()) return;
+    report_.left_out = cluster_.left_out();
+    if (!report_.left_out.empty()) report_.asked_until_left_out = asked_;
   }
 
   void note_failure(const Status& status) {
@@ -144,10 +159,48 @@ class ChaosRun {
   double took_ms_ = 0;                 // of the thread's, until returned_ is ready
   uint64_t at_points_ = 0;             // likewise
   uint64_t faults_ = 0;
+  uint64_t asked_ = 0;
   std::string latest_;
   int victim_ = -1;
   std::future<Status> returned_;
   TaskThread thread_;  // first to go: it uses the rest
+};
+
+// Faults, one every second, while it is on.
+class FaultLoop {
+ public:
+  FaultLoop(const FaultPlanOptions& options, ChaosCluster& cluster)
+      : plan_(options), runner_(cluster) {}
+
+  void turn_on() {
+    off_ = std::make_shared<Notification>();
+    thread_.post([this, off = off_] { loop(*off); });
+  }
+  // Returns when the latest fault is over.
+  void turn_off() {
+    off_->notify();
+    std::promise<void> idle;
+    thread_.post([&] { idle.set_value(); });
+    idle.get_future().wait();
+  }
+  const std::map<std::string, uint64_t>& kinds() const { return kinds_; }
+
+ private:
+  void loop(Notification& off) {
+    constexpr std::chrono::seconds kInterval{1};
+    for (auto begin = Clock::now(); !off.wait_until(begin); begin += kInterval) {
+      const FaultEvent event = plan_.next();
+      runner_.prepare(event);
+      const Result<bool> done = runner_.run(event, {}, [] {});
+      if (done.ok()) ++kinds_[name_of(event.fault)];
+    }
+  }
+
+  FaultPlan plan_;
+  FaultRunner runner_;
+  std::shared_ptr<Notification> off_;
+  std::map<std::string, uint64_t> kinds_;  // the thread's, while it is on
+  TaskThread thread_;                      // first to go: it uses the rest
 };
 
 }  // namespace
@@ -155,6 +208,22 @@ class ChaosRun {
 ChaosReport run_chaos(const ChaosRunOptions& options, ChaosCluster& cluster,
                       const std::function<void(const ChaosProgress&)>& watch) {
   return ChaosRun(options, cluster, watch).run();
+}
+
+OverloadReport overload_cluster(const OverloadOptions& overload, const ChaosRunOptions& options,
+                                ChaosCluster& cluster, std::map<std::string, uint64_t>& kinds) {
+  const auto ask = [&](uint64_t client, std::chrono::milliseconds timeout) {
+    const ChaosCluster::Reply reply = cluster.ask_as(client, timeout);
+    return OverloadReply{reply.status, reply.is_right};
+  };
+  if (options.faults.sum() == 0) return run_overload(overload, ask);
+  FaultPlanOptions faults = plan_options(options, cluster.names().size());
+  faults.endless = true;
+  FaultLoop loop(faults, cluster);
+  OverloadReport report =
+      run_overload(overload, ask, [&](bool is_on) { is_on ? loop.turn_on() : loop.turn_off(); });
+  kinds = loop.kinds();
+  return report;
 }
 
 }  // namespace shoal::chaos

@@ -11,6 +11,7 @@
 #include "shoal/base/latency_recorder.h"
 #include "shoal/chaos/fault_plan.h"
 #include "shoal/chaos/processes/chaos_cluster.h"
+#include "shoal/chaos/processes/overload.h"
 
 namespace shoal::chaos {
 
@@ -30,6 +31,10 @@ struct ChaosReport {
   uint64_t at_points = 0;                 // faults that met a worker at a point of a request
   std::map<std::string, uint64_t> kinds;  // how many faults there were, by name_of(Fault)
   std::string first_failure;
+  std::vector<std::string> left_out = {};  // workers that lied
+  uint64_t asked_until_left_out = 0;       // requests before the first of them was
+  uint64_t wrong_after = 0;                // of `wrong`: after that
+  uint64_t checked = 0, disputed = 0;      // requests that were compared
 };
 
 // How far a run is.
@@ -48,5 +53,11 @@ struct ChaosProgress {
 // REQUIRES: this thread outlives the cluster
 ChaosReport run_chaos(const ChaosRunOptions& options, ChaosCluster& cluster,
                       const std::function<void(const ChaosProgress&)>& watch);
+
+// Overloads the cluster (overload.h). Of the options `faults`, `where` and `seed` count: in
+// overload a fault begins every second, in these proportions, or when the one before it is over.
+// Their kinds are counted in `kinds`. REQUIRES: as run_chaos()
+OverloadReport overload_cluster(const OverloadOptions& overload, const ChaosRunOptions& options,
+                                ChaosCluster& cluster, std::map<std::string, uint64_t>& kinds);
 
 }  // namespace shoal::chaos

@@ -176,7 +176,7 @@ void SimWorker::finish(uint64_t plan, const cluster::ReadyTask& ready) {
       break;
     }
   }
-  worker_plan->deployment->finish(ready, outputs, now());
+  static_cast<void>(worker_plan->deployment->finish(ready, outputs, now()));
   world_.reached(FaultPoint::kComputed, number_);
 }
 

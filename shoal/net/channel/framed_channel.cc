@@ -1,7 +1,8 @@
-// Framing, priorities and heartbeats. Two locks order senders: frame_turn_ for a whole ordinary
-// frame, then wire_turn_ for one chunk; urgent frames take only the latter, in the express lane,
-// and so wait for one chunk at most. Lock order: frame_turn_, wire_turn_. A sender that times out
-// in the middle of a frame leaves it open; the next sender first tells the peer to abandon it.
+// Framing, priorities and heartbeats. Two locks order senders: frame_turn_ for a whole frame,
+// ordinary ones before bulk, then wire_turn_ for one chunk; urgent frames take only the latter, in
+// the express lane, and so wait for one chunk at most. Lock order: frame_turn_, wire_turn_. A
+// sender that times out in the middle of a frame leaves it open; the next sender first tells the
+// peer to abandon it.
 //
 // Failure detector: each side sends something in every beat, and gives a peer up after missed_beats
 // silent ones. Beats are counted by this machine's timer, not by the clock, so a machine that slept
@@ -72,7 +73,9 @@ Status FramedChannel::send_ordinary(const FrameView& frame, Deadline deadline) {
   if (frame.control.size() > kLimits.max_control_bytes)
     return named(too_long("control part", frame.control.size(), kLimits.max_control_bytes));
   const size_t payload = total(frame.payload);
-  switch (frame_turn_.take(PriorityTicketLock::Lane::kOrdinary, deadline)) {
+  const auto lane =
+      frame.bulk ? PriorityTicketLock::Lane::kBulk : PriorityTicketLock::Lane::kOrdinary;
+  switch (frame_turn_.take(lane, deadline)) {
     case PriorityTicketLock::Got::kStopped:
       return failure();
     case PriorityTicketLock::Got::kDeadline:

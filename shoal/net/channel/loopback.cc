@@ -61,11 +61,11 @@ class Queue {
 
 class LoopbackNetwork::Registry {
  public:
-  Result<std::shared_ptr<Queue>> add(std::string address, const std::string& name) {
+  Result<std::shared_ptr<Queue>> add(std::string address, const Peer& owner) {
     const std::lock_guard lock(mutex_);
     auto [at, added] = doors_.try_emplace(std::move(address));
     if (!added) return invalid("address \"" + at->first + "\" is taken");
-    at->second = {std::make_shared<Queue>(), name};
+    at->second = {std::make_shared<Queue>(), owner};
     return at->second.queue;
   }
 
@@ -74,19 +74,19 @@ class LoopbackNetwork::Registry {
     doors_.erase(address);
   }
 
-  // Hands the connection to the listener at the address, and returns the listener's name.
-  Result<std::string> knock(const std::string& address, Arrival arrival) {
+  // Hands the connection to the listener at the address, and returns who that is.
+  Result<Peer> knock(const std::string& address, Arrival arrival) {
     const std::lock_guard lock(mutex_);
     const auto at = doors_.find(address);
     if (at == doors_.end() || !at->second.queue->push(std::move(arrival)))
       return Status(Code::kUnavailable, address + ": nobody listens there");
-    return at->second.name;
+    return at->second.owner;
   }
 
  private:
   struct Open {
     std::shared_ptr<Queue> queue;
-    std::string name;
+    Peer owner;
   };
   std::mutex mutex_;
   std::map<std::string, Open> doors_;
@@ -125,9 +125,9 @@ class LoopbackNetwork::Door final : public Listener {
 
 class LoopbackNetwork::Member final : public Transport {
  public:
-  Member(std::shared_ptr<Registry> registry, std::string name, ChannelOptions options)
+  Member(std::shared_ptr<Registry> registry, Peer self, ChannelOptions options)
       : registry_(std::move(registry)),
-        name_(std::move(name)),
+        self_(std::move(self)),
         options_(std::move(options)),
         heartbeats_(std::make_shared<HeartbeatTimer>(options_.beat)) {}
 
@@ -135,29 +135,31 @@ class LoopbackNetwork::Member final : public Transport {
     // Each end owns its stream: the other one learns of the end when it is destroyed.
     auto [here, there] = make_memory_streams(kCapacity);
     const std::string where(address);
-    SHOAL_ASSIGN(std::string who, registry_->knock(where, {std::move(there), Peer{name_, ""}}));
-    return std::shared_ptr<Channel>(std::make_shared<FramedChannel>(
-        std::move(here), Peer{std::move(who), where}, options_, heartbeats_));
+    SHOAL_ASSIGN(Peer who, registry_->knock(where, {std::move(there), self_}));
+    who.address = where;
+    return std::shared_ptr<Channel>(
+        std::make_shared<FramedChannel>(std::move(here), std::move(who), options_, heartbeats_));
   }
 
   Result<std::unique_ptr<Listener>> listen(std::string_view address) override {
     std::string where(address);
-    SHOAL_ASSIGN(auto queue, registry_->add(where, name_));
+    SHOAL_ASSIGN(auto queue, registry_->add(where, self_));
     return std::unique_ptr<Listener>(std::make_unique<Door>(
         registry_, std::move(queue), std::move(where), options_, heartbeats_));
   }
 
  private:
   const std::shared_ptr<Registry> registry_;
-  const std::string name_;
+  const Peer self_;
   const ChannelOptions options_;
   const std::shared_ptr<HeartbeatTimer> heartbeats_;
 };
 
 LoopbackNetwork::LoopbackNetwork() : registry_(std::make_shared<Registry>()) {}
 
-std::unique_ptr<Transport> LoopbackNetwork::transport(std::string name, ChannelOptions options) {
-  return std::make_unique<Member>(registry_, std::move(name), std::move(options));
+std::unique_ptr<Transport> LoopbackNetwork::transport(std::string name, ChannelOptions options,
+                                                      Role role) {
+  return std::make_unique<Member>(registry_, Peer{std::move(name), "", role}, std::move(options));
 }
 
 }  // namespace shoal::net

@@ -1,16 +1,23 @@
-// A ticket lock with two queues. The holder is followed by the first of the express lane or, if
-// that is empty, by the first of the ordinary one. Express waiters may starve ordinary ones; urgent
-// frames are small and rare. Every change wakes all waiters, of which there are few.
+// A ticket lock with three queues. The holder is followed by the first of the express lane or, if
+// that is empty, by the first of the ordinary one, then of bulk. Express waiters may starve others;
+// urgent frames are small and rare. Ordinary ones may not starve bulk: a peer to which nothing of
+// it goes would be taken for dead. Every change wakes all waiters, of which there are few.
 #include "shoal/net/channel/priority_ticket_lock.h"
 
 #include <algorithm>
 
 namespace shoal::net {
 
+// REQUIRES: somebody waits.
+PriorityTicketLock::Lane PriorityTicketLock::next_lane() const {
+  const auto waits = [&](Lane lane) { return !waiting_[static_cast<size_t>(lane)].empty(); };
+  if (waits(Lane::kExpress)) return Lane::kExpress;
+  if (waits(Lane::kBulk) && overtaken_ >= kPatience) return Lane::kBulk;
+  return waits(Lane::kOrdinary) ? Lane::kOrdinary : Lane::kBulk;
+}
+
 bool PriorityTicketLock::may_go(Lane lane, uint64_t ticket) const {
-  const auto& express = waiting_[static_cast<size_t>(Lane::kExpress)];
-  const auto& own = waiting_[static_cast<size_t>(lane)];
-  return !taken_ && own.front() == ticket && (lane == Lane::kExpress || express.empty());
+  return !taken_ && next_lane() == lane && waiting_[static_cast<size_t>(lane)].front() == ticket;
 }
 
 PriorityTicketLock::Got PriorityTicketLock::take(Lane lane, Deadline deadline) {
@@ -24,6 +31,9 @@ PriorityTicketLock::Got PriorityTicketLock::take(Lane lane, Deadline deadline) {
   own.erase(std::ranges::find(own, ticket));
   if (mine) {
     taken_ = true;
+    const bool overtakes =
+        lane == Lane::kOrdinary && !waiting_[static_cast<size_t>(Lane::kBulk)].empty();
+    if (lane != Lane::kExpress) overtaken_ = overtakes ? overtaken_ + 1 : 0;
     return Got::kTurn;
   }
   changed_.notify_all();  // the next in line may go now
@@ -44,6 +54,13 @@ void PriorityTicketLock::stop() {
     stopped_ = true;
   }
   changed_.notify_all();
+}
+
+size_t PriorityTicketLock::waiting() const {
+  const std::lock_guard lock(mutex_);
+  size_t sum = 0;
+  for (const auto& lane : waiting_) sum += lane.size();
+  return sum;
 }
 
 }  // namespace shoal::net

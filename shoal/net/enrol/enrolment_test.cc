@@ -7,8 +7,10 @@
 #include <mutex>
 
 #include "shoal/net/channel/framed_channel.h"
+#include "shoal/net/endpoint.h"
 #include "shoal/net/enrol/enrolment_wire.h"
 #include "shoal/net/test_peers.h"
+#include "shoal/net/tls/acceptance.h"
 #include "shoal/net/tls/certificate.h"
 #include "shoal/net/tls/dial.h"
 #include "shoal/net/tls/service.h"
@@ -27,9 +29,9 @@ class Joining : public testing::Test {
     options.told = [this](const Result<Joined>& who) { joined_.put(who); };
     enrolment_ = *serve_enrolment(cluster_.authority(), ":0", std::move(options));
   }
-  Token invite() const {
+  Token invite(Role role = Role::kWorker) const {
     const Invitations invitations(cluster_.authority());
-    return *invitations.invite(enrolment_->address(), TestCluster::now());
+    return *invitations.invite(enrolment_->address(), TestCluster::now(), role);
   }
   static void expect_refused(const Result<Identity>& result, std::string_view why) {
     ASSERT_FALSE(result.ok());
@@ -75,6 +77,18 @@ TEST_F(Joining, GivesACertificateThatOthersAccept) {
   EXPECT_EQ(pair.left->peer().name, "right");
 }
 
+TEST_F(Joining, GivesTheRoleOfTheInvitation) {
+  for (const Role role : {Role::kWorker, Role::kClient, Role::kCoordinator}) {
+    const auto identity = join(invite(role), std::string(to_string(role)), soon());
+    ASSERT_TRUE(identity.ok()) << identity.status().message();
+    EXPECT_EQ(identity->role, role);
+    Pair pair = connect_pair(*make_tls_transport(*identity),
+                             cluster_.transport("right", {}, Role::kOwner), ":0");
+    EXPECT_EQ(pair.right->peer().role, role);
+    EXPECT_EQ(pair.left->peer().role, Role::kOwner);
+  }
+}
+
 TEST_F(Joining, TellsTheAuthorityWhereToFindHim) {
   ASSERT_TRUE(join(invite(), "pi-1", soon(), {.port = 7070}).ok());
   EXPECT_EQ(joined_.address_of("pi-1"), "127.0.0.1:7070");
@@ -87,6 +101,41 @@ TEST_F(Joining, WorksOncePerToken) {
   EXPECT_TRUE(join(token, "pi-1", soon()).ok());
   expect_refused(join(token, "pi-2", soon()), "has been used");
   expect_service_goes_on();
+}
+
+// A power cut, a full disk or a lost connection between the answer and its arrival.
+TEST_F(Joining, CanBeRepeatedUntilTheNewcomerHasItsIdentity) {
+  const Token token = invite();
+  std::string first;
+  JoinOptions options;
+  options.key = *key_to_pem(**make_key());
+  options.keep = [&](const Identity& identity, const std::string&) {
+    first = identity.certificate;
+    return Status(Code::kExhausted, "the disk is full");
+  };
+  EXPECT_EQ(join(token, "pi-1", soon(), options).status().code(), Code::kExhausted);
+  expect_refused(join(token, "pi-2", soon()), "has been used");
+  options.keep = nullptr;
+  const auto again = join(token, "pi-1", soon(), options);
+  ASSERT_TRUE(again.ok()) << again.status().message();
+  EXPECT_EQ(again->certificate, first);
+  EXPECT_EQ(joined_.address_of("pi-1"), "");
+  expect_refused(join(token, "pi-1", soon(), options), "has been used");
+}
+
+TEST_F(Joining, IsNotOfferedByOtherMembers) {
+  Service service;
+  Terms terms;
+  terms.version = kProtocolVersion;
+  terms.judge = [](SSL&) -> Result<Peer> { return Peer{"newcomer", ""}; };
+  const std::shared_ptr<SSL_CTX> context = *make_enrolment_context(cluster_.identity("spy"));
+  const auto spy = std::make_shared<Acceptance>(
+      service.io(), [context] { return context; }, terms, TlsOptions{});
+  ASSERT_TRUE(spy->open(*listening_endpoint(":0")).ok());
+  Token token = invite();
+  token.address = spy->address();
+  expect_refused(join(token, "pi-1", soon()), "is spy and not the authority");
+  spy->close();
 }
 
 TEST_F(Joining, WorksForOneOfManyWhoTryAtOnce) {
@@ -120,7 +169,7 @@ TEST_F(Joining, NeedsAProofForThisConnection) {
   Service service;
   Terms terms;
   terms.version = kProtocolVersion;
-  terms.judge = [](SSL&) -> Result<std::string> { return std::string("authority"); };
+  terms.judge = [](SSL&) -> Result<Peer> { return Peer{"authority", ""}; };
   const std::shared_ptr<SSL_CTX> context = *make_anonymous_context();
   auto who = dial(service.io(), token.address, context, terms, soon());
   ASSERT_TRUE(who.ok()) << who.status().message();
@@ -156,7 +205,7 @@ TEST_F(Joining, RefusesANameThatIsTakenAndKeepsTheToken) {
 TEST_F(Joining, TellsVersionsApart) {
   const auto refused = join(invite(), "pi-1", soon(), {.version = 7});
   EXPECT_EQ(refused.status().code(), Code::kUnsupported);
-  expect_refused(refused, "speaks version 1 of the protocol and this is version 7");
+  expect_refused(refused, "speaks version 2 of the protocol and this is version 7");
   expect_service_goes_on();
 }
 
@@ -164,7 +213,7 @@ TEST_F(Joining, GoesOnWhileOthersSayNothing) {
   Service service;
   Terms terms;
   terms.version = kProtocolVersion;
-  terms.judge = [](SSL&) -> Result<std::string> { return std::string("authority"); };
+  terms.judge = [](SSL&) -> Result<Peer> { return Peer{"authority", ""}; };
   const std::shared_ptr<SSL_CTX> context = *make_anonymous_context();
   std::vector<Introduced> silent;
   for (int i = 0; i < 40; ++i) {

@@ -1,6 +1,7 @@
-// Invitations as files: one for each, named by the id, with the expiry and the secret. Using one up
-// is a rename, which is atomic: of two processes, one succeeds. The file of a used one stays until
-// it expires, for a better message. The id is a prefix of the secret's hash and does not reveal it.
+// Invitations as files: one for each, named by the id, with the expiry and the secret. A claim is a
+// second file, made exclusively: of two processes, one succeeds. Using one up is a rename. The file
+// of a used one stays until it expires, for a better message. The id is a prefix of the secret's
+// hash and does not reveal it.
 #include "shoal/net/enrol/invitation.h"
 
 #include <openssl/evp.h>
@@ -28,6 +29,7 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view kPrefix = "shoal1";
 constexpr const char* kUsed = ".used";
+constexpr const char* kClaimed = ".claimed";
 
 std::vector<std::string_view> split(std::string_view text, char at) {
   std::vector<std::string_view> parts;
@@ -47,10 +49,10 @@ bool fill_from_hex(std::string_view text, std::array<std::byte, n>& into) {
   return true;
 }
 
-// "EXPIRES SECRET": seconds since 1970, and hex.
+// "EXPIRES SECRET ROLE": seconds since 1970, hex, a word.
 struct Record {
   int64_t expires;
-  Secret secret;
+  Invitation invitation;
 };
 
 int64_t seconds_since_1970(Time time) {
@@ -58,15 +60,22 @@ int64_t seconds_since_1970(Time time) {
 }
 
 std::string to_text(const Record& record) {
-  return std::to_string(record.expires) + " " + to_hex(record.secret) + "\n";
+  return std::to_string(record.expires) + " " + to_hex(record.invitation.secret) + " " +
+         std::string(to_string(record.invitation.role)) + "\n";
 }
 
 std::optional<Record> parse_record(std::string_view text) {
+  if (!text.ends_with('\n')) return std::nullopt;
+  text.remove_suffix(1);
+  const auto words = split(text, ' ');
+  if (words.size() != 3) return std::nullopt;
   Record record{};
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), record.expires);
-  const std::string_view rest(end, static_cast<size_t>(text.data() + text.size() - end));
-  if (error != std::errc() || !rest.starts_with(' ') || !rest.ends_with('\n')) return std::nullopt;
-  if (!fill_from_hex(rest.substr(1, rest.size() - 2), record.secret)) return std::nullopt;
+  const char* const end = words[0].data() + words[0].size();
+  const auto number = std::from_chars(words[0].data(), end, record.expires);
+  const auto role = parse_role(words[2]);
+  if (number.ec != std::errc() || number.ptr != end || !role) return std::nullopt;
+  if (!fill_from_hex(words[1], record.invitation.secret)) return std::nullopt;
+  record.invitation.role = *role;
   return record;
 }
 
@@ -101,8 +110,9 @@ Result<InvitationId> id_of(const Secret& secret) {
 
 fs::path Invitations::file_of(const InvitationId& id) const { return folder_ / to_hex(id); }
 
-Result<Token> Invitations::invite(const std::string& address, Time now,
+Result<Token> Invitations::invite(const std::string& address, Time now, Role role,
                                   std::chrono::seconds lifetime) const {
+  if (role == Role::kOwner) return invalid("nobody is invited as an owner");
   SHOAL_ASSIGN(const Address checked, parse_address(address));
   Token token{address, authority_.fingerprint(), {}};
   if (RAND_bytes(reinterpret_cast<unsigned char*>(token.secret.data()),
@@ -112,12 +122,12 @@ Result<Token> Invitations::invite(const std::string& address, Time now,
   SHOAL_TRY(make_private_folder(folder_));
   // Here, because invitations are the only thing that adds files.
   forget_expired(now);
-  SHOAL_TRY(
-      write_new_text(file_of(id), to_text({seconds_since_1970(now + lifetime), token.secret})));
+  SHOAL_TRY(write_new_text(file_of(id),
+                           to_text({seconds_since_1970(now + lifetime), {token.secret, role}})));
   return token;
 }
 
-Result<Secret> Invitations::look_up(const InvitationId& id, Time now) const {
+Result<Invitation> Invitations::look_up(const InvitationId& id, Time now) const {
   std::error_code ignored;
   if (fs::exists(file_of(id) += kUsed, ignored))
     return invalid("this token has been used; ask for another");
@@ -129,7 +139,21 @@ Result<Secret> Invitations::look_up(const InvitationId& id, Time now) const {
   // By the authority's clock alone; the newcomer's may be wrong.
   if (seconds_since_1970(now) >= record->expires)
     return invalid("this token has expired; ask for another");
-  return record->secret;
+  return record->invitation;
+}
+
+Status Invitations::claim(const InvitationId& id, const Fingerprint& key) const {
+  const fs::path file = file_of(id) += kClaimed;
+  const std::string claimant = to_hex(key) + "\n";
+  const Status made = write_new_text(file, claimant);
+  if (made.code() != Code::kInvalidArgument) return made;
+  SHOAL_ASSIGN(const std::string first, read_text(file));
+  return first == claimant ? Status() : invalid("this token has been used; ask for another");
+}
+
+void Invitations::give_up(const InvitationId& id) const {
+  std::error_code ignored;
+  fs::remove(file_of(id) += kClaimed, ignored);
 }
 
 Status Invitations::use(const InvitationId& id) const {
@@ -148,7 +172,10 @@ void Invitations::forget_expired(Time now) const {
   for (const fs::path& file : *files) {
     const auto text = read_text(file);
     const auto record = text.ok() ? parse_record(*text) : std::nullopt;
-    if (record && record->expires <= seconds_since_1970(now)) fs::remove(file, ignored);
+    if (!record || record->expires > seconds_since_1970(now)) continue;
+    fs::remove(file, ignored);
+    fs::path claim = file;
+    fs::remove(claim.replace_extension(kClaimed), ignored);
   }
 }
 

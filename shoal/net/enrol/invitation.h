@@ -32,18 +32,28 @@ Result<InvitationId> id_of(const Secret& secret);
 
 inline constexpr std::chrono::minutes kInvitationLifetime{15};
 
+struct Invitation {
+  Secret secret;
+  Role role;
+};
+
 // Kept in the authority's folder, so that all processes that hold it see the same ones.
 class Invitations {
  public:
   explicit Invitations(const Authority& authority)
       : authority_(authority), folder_(authority.folder() / "invitations") {}
 
-  Result<Token> invite(const std::string& address, Time now,
+  // Who uses the token gets this role. kInvalidArgument for an owner: who holds the folder is one.
+  Result<Token> invite(const std::string& address, Time now, Role role = Role::kWorker,
                        std::chrono::seconds lifetime = kInvitationLifetime) const;
 
-  // The secret of an invitation that can be used now.
-  Result<Secret> look_up(const InvitationId& id, Time now) const;
-  // Uses the invitation up. OK for one caller only, also among several processes.
+  // An invitation that can be used now.
+  Result<Invitation> look_up(const InvitationId& id, Time now) const;
+  // Binds the invitation to the key that asks first, also among several processes. That key may ask
+  // again, because the answer may have been lost; any other is refused.
+  Status claim(const InvitationId& id, const Fingerprint& key) const;
+  void give_up(const InvitationId& id) const;  // the claim; any key may ask again
+  // Uses the invitation up: the answer has arrived.
   Status use(const InvitationId& id) const;
 
  private:

@@ -1,12 +1,16 @@
 // The server's side of connecting. Everything before authentication is bounded, because anybody can
 // reach the port: handshakes run without a thread each, at most max_strangers at a time, with a
-// deadline each, and a newer stranger displaces the oldest, so that silent connections cannot block
-// the door. After authentication, a quota for each name keeps one peer from using up all channels.
+// deadline each, and a newer stranger displaces the oldest of the host that has most, so that
+// neither silent connections nor a flood from one machine can block the door. After authentication,
+// a quota for each name keeps one peer from using up all channels.
 #include "shoal/net/tls/acceptance.h"
 
+#include <algorithm>
 #include <boost/asio/post.hpp>
 #include <chrono>
 #include <future>
+#include <map>
+#include <string_view>
 #include <utility>
 
 #include "shoal/net/endpoint.h"
@@ -22,8 +26,8 @@ constexpr std::chrono::milliseconds kRest{20};
 
 }  // namespace
 
-Acceptance::Acceptance(asio::io_context& io, std::shared_ptr<SSL_CTX> context, Terms terms,
-                       const TlsOptions& options)
+Acceptance::Acceptance(asio::io_context& io, std::function<std::shared_ptr<SSL_CTX>()> context,
+                       Terms terms, const TlsOptions& options)
     : io_(io),
       context_(std::move(context)),
       terms_(std::move(terms)),
@@ -64,14 +68,27 @@ void Acceptance::rest() {
   });
 }
 
+// Cuts off the oldest stranger of the host that has most: an honest peer finishes its handshake
+// long before it is the oldest, and others cannot make it so.
+void Acceptance::make_room() {
+  std::map<std::string_view, size_t> count;
+  for (const Stranger& one : strangers_) ++count[one.host];
+  const auto most = std::ranges::max_element(count, {}, [](const auto& one) { return one.second; });
+  const auto victim = std::ranges::find(strangers_, most->first, &Stranger::host);
+  const auto handshake = victim->handshake;  // cancel() takes it off the list
+  handshake->cancel(Status(Code::kExhausted, "too many strangers at the door"));
+}
+
 void Acceptance::take(tcp::socket socket) {
-  if (strangers_.size() >= options_.max_strangers)
-    // The oldest one: an honest peer finishes its handshake long before it is displaced.
-    strangers_.front()->cancel(Status(Code::kExhausted, "too many strangers at the door"));
-  const auto at = strangers_.insert(strangers_.end(),
-                                    std::make_shared<Handshake>(io_, std::move(socket), *context_,
-                                                                TlsStream::Side::kServer, terms_));
-  const auto stranger = *at;
+  if (strangers_.size() >= options_.max_strangers) make_room();
+  boost::system::error_code gone;
+  std::string host = socket.remote_endpoint(gone).address().to_string();
+  const auto context = context_();  // the handshake's TLS object keeps it
+  const auto at = strangers_.insert(
+      strangers_.end(), Stranger{std::make_shared<Handshake>(io_, std::move(socket), *context,
+                                                             TlsStream::Side::kServer, terms_),
+                                 std::move(host)});
+  const auto stranger = at->handshake;
   stranger->start(after(options_.handshake),
                   [self = shared_from_this(), at](Result<Introduced> result) {
                     self->strangers_.erase(at);
@@ -134,8 +151,10 @@ void Acceptance::close_on_thread() {
   boost::system::error_code ignored;
   acceptor_.close(ignored);
   resting_.cancel();
-  while (!strangers_.empty())
-    strangers_.front()->cancel(Status(Code::kUnavailable, "listener is closed"));
+  while (!strangers_.empty()) {
+    const auto handshake = strangers_.front().handshake;
+    handshake->cancel(Status(Code::kUnavailable, "listener is closed"));
+  }
 }
 
 }  // namespace shoal::net

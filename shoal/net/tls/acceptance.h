@@ -24,8 +24,9 @@ class Acceptance final : public std::enable_shared_from_this<Acceptance> {
     std::shared_ptr<void> held;  // a place in the quota
   };
 
-  Acceptance(boost::asio::io_context& io, std::shared_ptr<SSL_CTX> context, Terms terms,
-             const TlsOptions& options);
+  // `context` is asked before every handshake: a renewed identity is shown from then on.
+  Acceptance(boost::asio::io_context& io, std::function<std::shared_ptr<SSL_CTX>()> context,
+             Terms terms, const TlsOptions& options);
 
   Status open(const boost::asio::ip::tcp::endpoint& where);
   std::string address() const { return address_; }
@@ -35,13 +36,14 @@ class Acceptance final : public std::enable_shared_from_this<Acceptance> {
  private:
   void accept();
   void take(boost::asio::ip::tcp::socket socket);
+  void make_room();
   void welcome(Introduced who);
   void refuse(const Status& why) const;
   void rest();
   void close_on_thread();
 
   boost::asio::io_context& io_;
-  const std::shared_ptr<SSL_CTX> context_;
+  const std::function<std::shared_ptr<SSL_CTX>()> context_;
   const Terms terms_;
   const TlsOptions options_;
   const std::shared_ptr<Quota> quota_;
@@ -50,7 +52,11 @@ class Acceptance final : public std::enable_shared_from_this<Acceptance> {
   // Used on the thread of the io_context only.
   boost::asio::ip::tcp::acceptor acceptor_;
   boost::asio::steady_timer resting_;
-  std::list<std::shared_ptr<Handshake>> strangers_;  // oldest first
+  struct Stranger {
+    std::shared_ptr<Handshake> handshake;
+    std::string host;
+  };
+  std::list<Stranger> strangers_;  // oldest first
 
   std::mutex mutex_;
   std::condition_variable changed_;

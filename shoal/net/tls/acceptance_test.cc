@@ -52,11 +52,17 @@ class Strangers : public testing::Test {
   Result<Introduced> knock(std::shared_ptr<SSL_CTX> context, uint16_t version = kProtocolVersion) {
     Terms terms;
     terms.version = version;
-    terms.judge = [](SSL&) -> Result<std::string> { return std::string("server"); };
+    terms.judge = [](SSL&) -> Result<Peer> { return Peer{"server", ""}; };
     return dial(service_.io(), listener_->address(), std::move(context), terms, soon());
   }
-  int connect_tcp(bool wait = true) const {
+  int connect_tcp(bool wait = true, in_addr_t from = INADDR_LOOPBACK) const {
     const int fd = ::socket(AF_INET, SOCK_STREAM | (wait ? 0 : SOCK_NONBLOCK), 0);
+    sockaddr_in source{};
+    source.sin_family = AF_INET;
+    source.sin_addr.s_addr = htonl(from);
+    if (from != INADDR_LOOPBACK) {
+      EXPECT_EQ(::bind(fd, reinterpret_cast<sockaddr*>(&source), sizeof source), 0);
+    }
     sockaddr_in address{};
     address.sin_family = AF_INET;
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
@@ -97,7 +103,9 @@ TEST_F(Strangers, WithoutACertificateGetNothing) {
 TEST_F(Strangers, OfAnotherClusterGetNothing) {
   listen();
   const TestCluster other;
-  const auto refused = knock(*make_enrolment_context(other.identity("spy")));
+  std::shared_ptr<SSL_CTX> context = *make_tls_context(other.identity("spy"));
+  SSL_CTX_set_verify(context.get(), SSL_VERIFY_NONE, nullptr);
+  const auto refused = knock(context);
   EXPECT_EQ(refused.status().code(), Code::kInvalidArgument);
   expect_says(refused.status(), "refused us: ");
   expect_says(refusals_.wait_for(1), "its certificate is refused");
@@ -116,12 +124,22 @@ TEST_F(Strangers, AreNotBelievedWhereWeConnect) {
 
 TEST_F(Strangers, WhoseTimeIsOverGetNothing) {
   listen();
-  const auto old = cluster_.authority().issue("old", TestCluster::now() - 48h, 24h);
+  const auto old = cluster_.authority().issue("old", TestCluster::now() - 48h, {.lifetime = 24h});
   const auto refused = (*make_tls_transport(*old))->connect(listener_->address(), soon());
   EXPECT_EQ(refused.status().code(), Code::kInvalidArgument);
   expect_says(refused.status(), "refused us: certificate expired");
   expect_says(refusals_.wait_for(1), "certificate has expired");
   expect_service_goes_on();
+}
+
+TEST_F(Strangers, WhoTookOverAnAddressAreNoticed) {
+  listen();
+  const auto transport = cluster_.transport("client");
+  const auto other = transport->connect(listener_->address(), soon(), "kitchen");
+  EXPECT_EQ(other.status().code(), Code::kUnavailable);
+  expect_says(other.status(), "is server, not kitchen");
+  EXPECT_FALSE((*listener_->accept(soon()))->receive(soon()).ok()) << "nothing was sent";
+  EXPECT_TRUE(transport->connect(listener_->address(), soon(), "server").ok());
 }
 
 TEST_F(Strangers, OfAnotherVersionAreToldSo) {
@@ -131,7 +149,7 @@ TEST_F(Strangers, OfAnotherVersionAreToldSo) {
   const auto transport = cluster_.transport("newer", options);
   const auto refused = transport->connect(listener_->address(), soon());
   EXPECT_EQ(refused.status().code(), Code::kUnsupported);
-  expect_says(refused.status(), "server speaks version 1 of the protocol and this is version 7");
+  expect_says(refused.status(), "server speaks version 2 of the protocol and this is version 7");
   expect_says(refusals_.wait_for(1), "newer speaks version 7 of the protocol");
   expect_service_goes_on();
 }
@@ -181,6 +199,22 @@ TEST_F(Strangers, InThousandsLeaveRoomForFriends) {
   EXPECT_EQ(why.code(), Code::kExhausted);
   expect_service_goes_on();
   for (const int fd : idle) ::close(fd);
+}
+
+TEST_F(Strangers, OfOneHostDisplaceEachOtherOnly) {
+  TlsOptions options;
+  options.handshake = 1h;
+  options.max_strangers = 8;
+  listen(options);
+  const int slow = connect_tcp();
+  constexpr in_addr_t kFlooding = INADDR_LOOPBACK + 1;
+  std::vector<int> flood;
+  for (int i = 0; i < 40; ++i) flood.push_back(connect_tcp(true, kFlooding));
+  expect_says(refusals_.wait_for(40 - 7), "127.0.0.2");
+  char byte = 0;
+  EXPECT_EQ(::recv(slow, &byte, 1, MSG_DONTWAIT), -1) << "it was cut off for others";
+  ::close(slow);
+  for (const int fd : flood) ::close(fd);
 }
 
 TEST_F(Strangers, WhoSendNoFramesAreCutOffAndNamed) {

@@ -1,14 +1,21 @@
-// Certificates of a cluster. The subject is O = cluster, CN = name. One level only: the authority
-// is a CA with path length 0, peers are not, so a peer's key cannot sign further certificates.
+// Certificates of a cluster. The subject is O = cluster, OU = role, CN = name. The role is a field
+// of the subject and no extension of our own: every tool that prints certificates shows it, and it
+// needs no registered number. One level only: the authority is a CA with path length 0, peers are
+// not, so a peer's key cannot sign further certificates.
 #include "shoal/net/tls/certificate.h"
 
 #include <openssl/bn.h>
+#include <openssl/core_names.h>
 #include <openssl/pem.h>
 #include <openssl/x509v3.h>
 
 #include <algorithm>
+#include <array>
+#include <ctime>
 #include <limits>
 #include <memory>
+
+#include "shoal/net/hex.h"
 
 namespace shoal::net {
 namespace {
@@ -21,6 +28,10 @@ BioPtr reader(std::string_view text) {
   if (text.size() > static_cast<size_t>(std::numeric_limits<int>::max())) return nullptr;
   return BioPtr(BIO_new_mem_buf(text.data(), static_cast<int>(text.size())));
 }
+
+// For text with a passphrase, which is refused then. Without it OpenSSL would ask for one on the
+// terminal, and the text may be a stranger's.
+void* no_passphrase() { return const_cast<char*>(""); }
 
 std::string text_of(BIO& bio) {
   char* data = nullptr;
@@ -39,6 +50,7 @@ bool add_name(X509_NAME& name, int field, const std::string& value) {
 bool set_subject(X509& certificate, const Subject& subject) {
   X509_NAME* name = X509_get_subject_name(&certificate);
   return name != nullptr && add_name(*name, NID_organizationName, subject.cluster) &&
+         add_name(*name, NID_organizationalUnitName, std::string(to_string(subject.role))) &&
          add_name(*name, NID_commonName, subject.name);
 }
 
@@ -99,6 +111,15 @@ Result<std::string> subject_field(X509& certificate, int field) {
                      static_cast<size_t>(ASN1_STRING_length(value)));
 }
 
+Result<Role> role_in(X509& certificate) {
+  const X509_NAME* name = X509_get_subject_name(&certificate);
+  // Certificates of earlier releases say no role. The least is right for them.
+  if (X509_NAME_get_index_by_NID(name, NID_organizationalUnitName, -1) < 0) return Role::kWorker;
+  SHOAL_ASSIGN(const std::string text, subject_field(certificate, NID_organizationalUnitName));
+  if (const auto role = parse_role(text)) return *role;
+  return invalid("certificate gives a role that is not known here");
+}
+
 }  // namespace
 
 bool is_peer_name(std::string_view name) {
@@ -129,10 +150,9 @@ Result<std::string> key_to_pem(EVP_PKEY& key) {
 
 Result<KeyPtr> key_from_pem(std::string_view pem) {
   const BioPtr bio = reader(pem);
-  // An empty passphrase, so that a key that has one is refused instead of asked for.
   KeyPtr key(bio == nullptr
                  ? nullptr
-                 : PEM_read_bio_PrivateKey(bio.get(), nullptr, nullptr, const_cast<char*>("")));
+                 : PEM_read_bio_PrivateKey(bio.get(), nullptr, nullptr, no_passphrase()));
   if (key == nullptr) return openssl_failure(Code::kCorrupt, "not a private key");
   return key;
 }
@@ -147,7 +167,7 @@ Result<std::string> certificate_to_pem(X509& certificate) {
 Result<CertificatePtr> certificate_from_pem(std::string_view pem) {
   const BioPtr bio = reader(pem);
   CertificatePtr certificate(
-      bio == nullptr ? nullptr : PEM_read_bio_X509(bio.get(), nullptr, nullptr, nullptr));
+      bio == nullptr ? nullptr : PEM_read_bio_X509(bio.get(), nullptr, nullptr, no_passphrase()));
   if (certificate == nullptr) return openssl_failure(Code::kCorrupt, "not a certificate");
   return certificate;
 }
@@ -167,7 +187,8 @@ Result<std::string> make_request(EVP_PKEY& key) {
 Result<KeyPtr> key_of_request(std::string_view pem) {
   const BioPtr bio = reader(pem);
   const RequestPtr request(
-      bio == nullptr ? nullptr : PEM_read_bio_X509_REQ(bio.get(), nullptr, nullptr, nullptr));
+      bio == nullptr ? nullptr
+                     : PEM_read_bio_X509_REQ(bio.get(), nullptr, nullptr, no_passphrase()));
   KeyPtr key(request == nullptr ? nullptr : X509_REQ_get_pubkey(request.get()));
   // The signature proves that the requester holds the key.
   if (key == nullptr || X509_REQ_verify(request.get(), key.get()) != 1)
@@ -213,8 +234,64 @@ Result<Subject> subject_of(X509& certificate) {
   Subject subject;
   SHOAL_ASSIGN(subject.cluster, subject_field(certificate, NID_organizationName));
   SHOAL_ASSIGN(subject.name, subject_field(certificate, NID_commonName));
+  SHOAL_ASSIGN(subject.role, role_in(certificate));
   if (!is_peer_name(subject.name)) return invalid("certificate names a peer as no peer is named");
   return subject;
+}
+
+Result<Fingerprint> fingerprint_of(EVP_PKEY& key) {
+  // By coordinates: the same key has several encodings, and a removed peer could choose another.
+  std::array<unsigned char, 64> point{};
+  int filled = 0;
+  for (const char* coordinate : {OSSL_PKEY_PARAM_EC_PUB_X, OSSL_PKEY_PARAM_EC_PUB_Y}) {
+    BIGNUM* number = nullptr;
+    if (EVP_PKEY_get_bn_param(&key, coordinate, &number) != 1) break;
+    const int bytes = BN_bn2binpad(number, point.data() + filled, 32);
+    BN_free(number);
+    if (bytes != 32) break;
+    filled += bytes;
+  }
+  Fingerprint print;
+  unsigned size = 0;
+  if (filled != static_cast<int>(point.size()) ||
+      EVP_Digest(point.data(), point.size(), reinterpret_cast<unsigned char*>(print.data()), &size,
+                 EVP_sha256(), nullptr) != 1 ||
+      size != print.size())
+    return failed("cannot take the fingerprint of a key");
+  return print;
+}
+
+Result<CertificateId> id_of(X509& certificate) {
+  const ASN1_INTEGER* serial = X509_get0_serialNumber(&certificate);
+  EVP_PKEY* key = X509_get0_pubkey(&certificate);
+  if (serial == nullptr || key == nullptr) return failed("a certificate has no serial or no key");
+  CertificateId id;
+  id.serial = to_hex({reinterpret_cast<const std::byte*>(ASN1_STRING_get0_data(serial)),
+                      static_cast<size_t>(ASN1_STRING_length(serial))});
+  SHOAL_ASSIGN(id.key, fingerprint_of(*key));
+  return id;
+}
+
+Result<Validity> validity_of(X509& certificate) {
+  std::tm from{};
+  std::tm to{};
+  if (ASN1_TIME_to_tm(X509_get0_notBefore(&certificate), &from) != 1 ||
+      ASN1_TIME_to_tm(X509_get0_notAfter(&certificate), &to) != 1)
+    return failed("cannot read the dates of a certificate");
+  return Validity{std::chrono::system_clock::from_time_t(::timegm(&from)),
+                  std::chrono::system_clock::from_time_t(::timegm(&to))};
+}
+
+Result<Validity> validity_of(const Identity& identity) {
+  SHOAL_ASSIGN(const CertificatePtr own, certificate_from_pem(identity.certificate));
+  return validity_of(*own);
+}
+
+Standing standing_of(const Validity& validity, Time now) {
+  if (now >= validity.to) return Standing::kExpired;
+  // As late as leaves a month of three for an owner who is away.
+  return now < validity.from + (validity.to - validity.from) / 3 * 2 ? Standing::kGood
+                                                                     : Standing::kDue;
 }
 
 Result<Fingerprint> fingerprint_of(X509& certificate) {

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "shoal/base/status.h"
+#include "shoal/net/role.h"
 #include "shoal/net/tls/identity.h"
 #include "shoal/net/tls/openssl.h"
 
@@ -14,6 +15,7 @@ namespace shoal::net {
 struct Subject {
   std::string cluster;
   std::string name;
+  Role role = Role::kWorker;
 };
 
 // 1 to 63 of a-z, A-Z, 0-9, and after the first also '.', '_' and '-': what may stand in a message,
@@ -46,9 +48,29 @@ Result<CertificatePtr> make_peer_certificate(EVP_PKEY& key, const Subject& subje
                                              EVP_PKEY& authority_key);
 
 // The subject of a verified certificate. kInvalidArgument if it does not name one peer of one
-// cluster.
+// cluster, or a role that is not known here. One without a role is a worker's.
 Result<Subject> subject_of(X509& certificate);
 
 Result<Fingerprint> fingerprint_of(X509& certificate);  // SHA-256 of its DER
+// SHA-256 of the point that a public key on P-256 is, however the key was encoded.
+Result<Fingerprint> fingerprint_of(EVP_PKEY& key);
+
+// What tells a certificate from all others, and its key from all other keys.
+struct CertificateId {
+  std::string serial;  // hex
+  Fingerprint key{};
+};
+Result<CertificateId> id_of(X509& certificate);
+
+Result<Validity> validity_of(X509& certificate);
+Result<Validity> validity_of(const Identity& identity);
+
+// What to do about a certificate.
+enum class Standing {
+  kGood,
+  kDue,      // two thirds of its time are over: it is to be renewed
+  kExpired,  // too late to be renewed by itself
+};
+Standing standing_of(const Validity& validity, Time now);
 
 }  // namespace shoal::net

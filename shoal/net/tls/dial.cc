@@ -4,6 +4,7 @@
 #include "shoal/net/tls/dial.h"
 
 #include <boost/asio/connect.hpp>
+#include <boost/asio/ip/address.hpp>
 #include <boost/asio/post.hpp>
 #include <future>
 #include <utility>
@@ -40,6 +41,11 @@ class Dialling final : public std::enable_shared_from_this<Dialling> {
     timer_.async_wait([self = shared_from_this()](const boost::system::error_code& cancelled) {
       if (!cancelled) self->finish(Status(Code::kDeadline, "did not answer in time"));
     });
+    // A number needs no name server. All names wait for one thread of Asio's, which a name server
+    // that does not answer would hold up for everybody.
+    boost::system::error_code is_name;
+    const auto number = asio::ip::make_address(address_.host, is_name);
+    if (!is_name) return connect_to({number, static_cast<uint16_t>(std::stoi(address_.port))});
     resolver_.async_resolve(address_.host, address_.port,
                             [self = shared_from_this()](const boost::system::error_code& error,
                                                         const tcp::resolver::results_type& found) {
@@ -51,13 +57,24 @@ class Dialling final : public std::enable_shared_from_this<Dialling> {
                             });
   }
 
+  void connect_to(const tcp::endpoint& endpoint) {
+    socket_.async_connect(endpoint,
+                          [self = shared_from_this()](const boost::system::error_code& error) {
+                            self->connected(error);
+                          });
+  }
+
   void connect(const tcp::resolver::results_type& found) {
     asio::async_connect(
         socket_, found,
         [self = shared_from_this()](const boost::system::error_code& error, const tcp::endpoint&) {
-          if (error) return self->finish(Status(Code::kUnavailable, error.message()));
-          if (!self->finished_) self->shake_hands();
+          self->connected(error);
         });
+  }
+
+  void connected(const boost::system::error_code& error) {
+    if (error) return finish(Status(Code::kUnavailable, error.message()));
+    if (!finished_) shake_hands();
   }
 
   void shake_hands() {

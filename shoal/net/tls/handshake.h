@@ -2,33 +2,42 @@
 // Asynchronous, because strangers are many and slow: one costs a few kilobytes, not a thread.
 #pragma once
 
-#include <array>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/posix/stream_descriptor.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "shoal/base/status.h"
+#include "shoal/net/tls/deny_list.h"
 #include "shoal/net/tls/tls_stream.h"
 #include "shoal/net/transport.h"
 
 namespace shoal::net {
 
+class Membership;
+
 struct Terms {
-  // The name of the peer, or the reason to refuse it. Called when TLS is established.
-  std::function<Result<std::string>(SSL&)> judge;
+  // Name and role of the peer, or the reason to refuse it. Called when TLS is established.
+  std::function<Result<Peer>(SSL&)> judge;
   uint16_t version = 0;
+  // Whose clock certificates are checked by, and whose deny list is compared with the peer's. Null:
+  // the system's clock; a list that the peer has is passed on in Introduced.
+  std::shared_ptr<Membership> membership = nullptr;
 };
 
-// The name in the peer's certificate, which TLS has verified. Fails for another cluster.
-Result<std::string> certified_name(SSL& ssl, const std::string& cluster);
+// Name and role in the peer's certificate, which TLS has verified. Fails for another cluster and
+// for a peer that was removed from this one.
+Result<Peer> certified_peer(SSL& ssl, const Membership& membership);
 
 struct Introduced {
   std::unique_ptr<TlsStream> stream;
   Peer peer;
+  std::string deny_list = {};  // of the peer, not verified; only where there is no membership
 };
 
 // Used on the thread of the io_context only.
@@ -47,12 +56,17 @@ class Handshake final : public std::enable_shared_from_this<Handshake> {
   void cancel(const Status& why) { finish(why); }
 
  private:
-  static constexpr size_t kHelloBytes = 8;
+  using Wait = std::optional<Socket::For>;  // nothing: go on
 
   void step();
-  Result<std::optional<Socket::For>> advance();
+  Result<Wait> advance();
   Status say_hello();
+  Result<Wait> hear(size_t bytes);
   Status check_hello() const;
+  Result<Wait> hear_hello();
+  Result<Wait> compare_lists();
+  Result<Wait> say_list();
+  Result<Wait> hear_list();
   void finish(Result<Introduced> result);
 
   const Terms terms_;
@@ -63,8 +77,10 @@ class Handshake final : public std::enable_shared_from_this<Handshake> {
   boost::asio::steady_timer timer_;
   Done done_;
   bool tls_done_ = false;
-  std::array<std::byte, kHelloBytes> hello_{};
-  size_t heard_ = 0;  // of hello_
+  std::shared_ptr<const DenyList> list_;  // ours when the hello was said
+  bool list_said_ = false;
+  std::vector<std::byte> heard_;
+  std::string their_list_;
 };
 
 }  // namespace shoal::net

@@ -28,7 +28,7 @@ Result<Identity> make_identity(std::string certificate, std::string key, std::st
   if (!signed_by_root) return invalid("certificate is not signed by this authority");
   SHOAL_ASSIGN(Subject subject, subject_of(*own));
   return Identity{std::move(subject.name), std::move(subject.cluster), std::move(certificate),
-                  std::move(key), std::move(authority)};
+                  std::move(key),          std::move(authority),       subject.role};
 }
 
 Result<Fingerprint> authority_fingerprint(const Identity& identity) {
@@ -39,17 +39,37 @@ Result<Fingerprint> authority_fingerprint(const Identity& identity) {
 Status save(const Identity& identity, const std::filesystem::path& folder) {
   SHOAL_TRY(make_private_folder(folder));
   SHOAL_TRY(write_text(folder / kKeyFile, identity.key, AtomicFile::Readers::kOwner));
-  SHOAL_TRY(write_text(folder / kCertificateFile, identity.certificate));
-  return write_text(folder / kAuthorityFile, identity.authority);
+  SHOAL_TRY(write_text(folder / kAuthorityFile, identity.authority));
+  return save_certificate(identity, folder);
+}
+
+std::filesystem::path certificate_file(const std::filesystem::path& folder) {
+  return folder / kCertificateFile;
+}
+
+Status save_certificate(const Identity& identity, const std::filesystem::path& folder) {
+  return write_text(certificate_file(folder), identity.certificate);
 }
 
 Result<Identity> load_identity(const std::filesystem::path& folder) {
-  SHOAL_ASSIGN(std::string key, read_text(folder / kKeyFile));
-  SHOAL_ASSIGN(std::string certificate, read_text(folder / kCertificateFile));
+  SHOAL_ASSIGN(std::string certificate, read_text(certificate_file(folder)));
   SHOAL_ASSIGN(std::string authority, read_text(folder / kAuthorityFile));
+  SHOAL_ASSIGN(std::string key, read_secret(folder / kKeyFile));
   auto identity = make_identity(std::move(certificate), std::move(key), std::move(authority));
   if (!identity.ok()) return identity.status().at(folder.string());
   return identity;
+}
+
+Result<std::string> load_or_make_key(const std::filesystem::path& folder) {
+  auto known = read_secret(folder / kKeyFile);
+  if (known.status().code() != Code::kNotFound) {
+    if (!known.ok() || key_from_pem(*known).ok()) return known;
+  }
+  SHOAL_ASSIGN(const KeyPtr key, make_key());
+  SHOAL_ASSIGN(std::string text, key_to_pem(*key));
+  SHOAL_TRY(make_private_folder(folder));
+  SHOAL_TRY(write_text(folder / kKeyFile, text, AtomicFile::Readers::kOwner));
+  return text;
 }
 
 }  // namespace shoal::net

@@ -3,32 +3,56 @@
 // own I/O.
 #include "shoal/net/tls/tls.h"
 
+#include <boost/asio/steady_timer.hpp>
 #include <utility>
 
 #include "shoal/net/channel/framed_channel.h"
 #include "shoal/net/endpoint.h"
 #include "shoal/net/tls/acceptance.h"
 #include "shoal/net/tls/dial.h"
+#include "shoal/net/tls/membership.h"
+#include "shoal/net/tls/open_channels.h"
 #include "shoal/net/tls/service.h"
-#include "shoal/net/tls/tls_context.h"
 
 namespace shoal::net {
 namespace {
+
+constexpr std::chrono::milliseconds kRefreshInterval{250};
 
 // State that a transport shares with its listeners, which may outlive it.
 struct Shared {
   Service service;
   std::shared_ptr<HeartbeatTimer> heartbeats;
-  std::shared_ptr<SSL_CTX> context;
+  std::shared_ptr<OpenChannels> channels;
+  std::shared_ptr<const Membership::Watcher> watcher;
   Terms terms;
   TlsOptions options;
 
-  std::shared_ptr<Channel> make_channel(Introduced who, std::shared_ptr<void> held = nullptr) {
+  Result<std::shared_ptr<Channel>> make_channel(Introduced who,
+                                                std::shared_ptr<void> held = nullptr) {
+    const CertificatePtr certificate(SSL_get1_peer_certificate(&who.stream->ssl()));
+    if (certificate == nullptr) return invalid("showed no certificate");
+    SHOAL_ASSIGN(CertificateId id, id_of(*certificate));
     if (options.tap) who.stream->set_tap(options.tap(who.peer));
-    return std::make_shared<FramedChannel>(std::move(who.stream), std::move(who.peer),
-                                           options.channel, heartbeats, std::move(held));
+    std::shared_ptr<Channel> channel = std::make_shared<FramedChannel>(
+        std::move(who.stream), std::move(who.peer), options.channel, heartbeats, std::move(held));
+    channels->add(channel, std::move(id));
+    return channel;
   }
 };
+
+// Looks for changes of the files by other processes, until the io_context ends.
+void refresh_regularly(std::shared_ptr<boost::asio::steady_timer> timer,
+                       std::shared_ptr<Membership> membership) {
+  timer->expires_after(kRefreshInterval);
+  auto& waiting = *timer;
+  waiting.async_wait([timer = std::move(timer), membership = std::move(membership)](
+                         const boost::system::error_code& cancelled) mutable {
+    if (cancelled) return;
+    membership->refresh();
+    refresh_regularly(std::move(timer), std::move(membership));
+  });
+}
 
 class TlsListener final : public Listener {
  public:
@@ -54,16 +78,23 @@ class TlsTransport final : public Transport {
 
   Result<std::shared_ptr<Channel>> connect(std::string_view address, Deadline deadline) override {
     SHOAL_ASSIGN(Introduced who,
-                 dial(shared_->service.io(), address, shared_->context, shared_->terms, deadline));
+                 dial(shared_->service.io(), address, shared_->options.membership->context(),
+                      shared_->terms, deadline));
     return shared_->make_channel(std::move(who));
   }
 
   Result<std::unique_ptr<Listener>> listen(std::string_view address) override {
     SHOAL_ASSIGN(const auto where, listening_endpoint(address));
-    auto acceptance = std::make_shared<Acceptance>(shared_->service.io(), shared_->context,
-                                                   shared_->terms, shared_->options);
+    auto acceptance = std::make_shared<Acceptance>(
+        shared_->service.io(),
+        [membership = shared_->options.membership] { return membership->context(); },
+        shared_->terms, shared_->options);
     SHOAL_TRY(acceptance->open(where));
     return std::unique_ptr<Listener>(std::make_unique<TlsListener>(shared_, std::move(acceptance)));
+  }
+
+  Status learn(std::string_view deny_list) override {
+    return shared_->options.membership->take(deny_list);
   }
 
  private:
@@ -74,15 +105,29 @@ class TlsTransport final : public Transport {
 
 Result<std::unique_ptr<Transport>> make_tls_transport(const Identity& identity,
                                                       TlsOptions options) {
-  SHOAL_ASSIGN(ContextPtr context, make_tls_context(identity));
+  if (options.membership == nullptr) {
+    SHOAL_ASSIGN(options.membership, Membership::make(identity));
+  }
+  const std::shared_ptr<Membership> membership = options.membership;
   auto shared = std::make_shared<Shared>();
   shared->heartbeats = std::make_shared<HeartbeatTimer>(options.channel.beat);
-  shared->context = std::move(context);
-  shared->terms.judge = [cluster = identity.cluster](SSL& ssl) {
-    return certified_name(ssl, cluster);
-  };
+  shared->channels = std::make_shared<OpenChannels>(membership);
+  // Not `shared` itself, which must not be destroyed on its own thread.
+  shared->watcher = std::make_shared<const Membership::Watcher>(
+      [channels = shared->channels] { channels->close_denied(); });
+  membership->watch(shared->watcher);
+  shared->terms.judge = [membership](SSL& ssl) { return certified_peer(ssl, *membership); };
   shared->terms.version = options.version;
+  shared->terms.membership = membership;
   shared->options = std::move(options);
+  shared->options.refused = [membership,
+                             told = std::move(shared->options.refused)](const Status& why) {
+    membership->add_refusal(why);
+    if (told) told(why);
+  };
+  if (membership->is_shared())
+    refresh_regularly(std::make_shared<boost::asio::steady_timer>(shared->service.io()),
+                      membership);
   return std::unique_ptr<Transport>(std::make_unique<TlsTransport>(std::move(shared)));
 }
 

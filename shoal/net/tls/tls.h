@@ -13,7 +13,9 @@
 
 namespace shoal::net {
 
-inline constexpr uint16_t kProtocolVersion = 1;
+class Membership;
+
+inline constexpr uint16_t kProtocolVersion = 2;
 
 struct TlsOptions {
   ChannelOptions channel;
@@ -28,9 +30,14 @@ struct TlsOptions {
   // Called for every peer that was refused, with the reason, on a thread of the transport. Must not
   // block.
   std::function<void(const Status&)> refused;
+  // For an identity that is renewed while channels are open, and a deny list that is kept. Null:
+  // the identity stays as it is, and the deny list is kept in memory.
+  std::shared_ptr<Membership> membership;
 };
 
 // Addresses are "host:port", "[v6]:port", or ":port" for this machine only; port 0 chooses one.
+// Channels to members that are removed from the cluster are closed. REQUIRES: the membership, if
+// one is given, is that of the identity.
 Result<std::unique_ptr<Transport>> make_tls_transport(const Identity& identity,
                                                       TlsOptions options = {});
 

@@ -14,7 +14,8 @@ Result<ContextPtr> make_tls_context(const Identity& identity);
 // other side's certificates before trusting it.
 Result<ContextPtr> make_anonymous_context();
 
-// For the other side of that: shows the identity's certificate and the authority's, asks for none.
+// For the other side of that: shows the identity's certificate and the authority's. A peer may show
+// a certificate of the authority, or none.
 Result<ContextPtr> make_enrolment_context(const Identity& identity);
 
 }  // namespace shoal::net

@@ -174,7 +174,7 @@ Status TlsStream::encrypt(std::span<const Bytes> pieces) {
 
 Status TlsStream::encrypt_record(Bytes bytes) {
   const std::lock_guard lock(mutex_);
-  renew_key();
+  SHOAL_TRY(renew_key());
   ERR_clear_error();
   size_t n = 0;
   if (SSL_write_ex(ssl_.get(), bytes.data(), bytes.size(), &n) != 1)
@@ -183,11 +183,12 @@ Status TlsStream::encrypt_record(Bytes bytes) {
   return {};
 }
 
-void TlsStream::renew_key() {
-  if (since_renewal_ < kRenewAfterBytes) return;
+Status TlsStream::renew_key() {
+  if (since_renewal_ < kRenewAfterBytes) return {};
   since_renewal_ = 0;
-  // Takes effect with the next write. Cannot fail while no other renewal is under way.
-  SHOAL_CHECK(SSL_key_update(ssl_.get(), SSL_KEY_UPDATE_NOT_REQUESTED) == 1);
+  // Takes effect with the next write. Fails if the peer has left a handshake message half sent.
+  if (SSL_key_update(ssl_.get(), SSL_KEY_UPDATE_NOT_REQUESTED) == 1) return {};
+  return openssl_failure(Code::kUnavailable, "cannot renew the key of the connection");
 }
 
 Status TlsStream::flush(Deadline deadline) {

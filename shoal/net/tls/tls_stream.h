@@ -43,7 +43,7 @@ class TlsStream final : public Stream {
   Status encrypt(std::span<const Bytes> pieces);
   Status encrypt_record(Bytes bytes);
   Status fill(Deadline deadline);
-  void renew_key();
+  Status renew_key();
 
   Socket socket_;
   FairMutex mutex_;  // for ssl_ and what it writes to

@@ -100,6 +100,29 @@ Tensor recover_integers(const Recovery& recovery, std::span<const Tensor> member
   return value;
 }
 
+double largest_of(const Tensor& reals) {
+  double largest = 0;
+  for (float x : reals.data<float>()) {
+    if (std::isfinite(x)) largest = std::max(largest, std::abs(static_cast<double>(x)));
+  }
+  return largest;
+}
+
+// Overflow of 32 bits is part of the arithmetic that makes the shares, so the sums wrap around,
+// too.
+Misfit find_misfit_of_integers(std::span<const Tensor> data, const Tensor& parity,
+                               std::span<const double> coefficients, size_t axis) {
+  std::vector<int64_t> sums(static_cast<size_t>(parity.count()));
+  for (size_t i = 0; i < data.size(); ++i) {
+    add_scaled<int32_t, int64_t>(data[i], axis, parity.shape()[axis], std::llround(coefficients[i]),
+                                 sums);
+  }
+  for (size_t i = 0; i < sums.size(); ++i) {
+    if (static_cast<int32_t>(sums[i]) != parity.data<int32_t>()[i]) return {true, i};
+  }
+  return {};
+}
+
 }  // namespace
 
 Coefficients real_coefficients(size_t data, int parities) {
@@ -219,6 +242,30 @@ Tensor recover(const Recovery& recovery, std::span<const Tensor> members, size_t
                              value.data<float>());
   }
   return value;
+}
+
+Misfit find_misfit(std::span<const Tensor> data, const Tensor& parity,
+                   std::span<const double> coefficients, size_t axis, double tolerance) {
+  if (parity.dtype() == DType::kI32) {
+    return find_misfit_of_integers(data, parity, coefficients, axis);
+  }
+  std::vector<double> sums(static_cast<size_t>(parity.count()));
+  double scale = largest_of(parity);
+  for (size_t i = 0; i < data.size(); ++i) {
+    add_scaled<float, double>(data[i], axis, parity.shape()[axis], coefficients[i], sums);
+    scale += std::abs(coefficients[i]) * largest_of(data[i]);
+  }
+  Misfit misfit;
+  double worst = tolerance * scale;
+  for (size_t i = 0; i < sums.size(); ++i) {
+    const double gap = std::abs(sums[i] - static_cast<double>(parity.data<float>()[i]));
+    // NaN compares false with everything: one that only some members have is a misfit.
+    if (gap <= worst || (std::isnan(sums[i]) && std::isnan(parity.data<float>()[i]))) continue;
+    misfit = {true, i};
+    if (std::isnan(gap)) return misfit;
+    worst = gap;
+  }
+  return misfit;
 }
 
 Tensor parity_of(std::span<const Tensor> data, std::span<const double> coefficients, size_t axis) {

@@ -52,6 +52,15 @@ std::optional<std::vector<Recovery>> find_recoveries(const Coefficients& coeffic
 Tensor recover(const Recovery& recovery, std::span<const Tensor> members, size_t axis,
                int64_t length);
 
+// Whether a parity is that of the data: to `tolerance` of the sum of their largest elements, or
+// exactly, modulo 2^32, for integers. `at` is the element of the parity that is off most.
+struct Misfit {
+  bool found = false;
+  size_t at = 0;
+};
+Misfit find_misfit(std::span<const Tensor> data, const Tensor& parity,
+                   std::span<const double> coefficients, size_t axis, double tolerance);
+
 // The inverse: the parity of data, as long along the axis as the longest.
 Tensor parity_of(std::span<const Tensor> data, std::span<const double> coefficients, size_t axis);
 

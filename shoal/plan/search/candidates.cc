@@ -5,8 +5,6 @@
 
 #include <algorithm>
 
-#include "shoal/plan/coding/coded_segments.h"
-
 namespace shoal::plan {
 
 size_t Candidates::add(const Layout& layout) {
@@ -52,23 +50,50 @@ std::unique_ptr<Candidate> Candidates::make(size_t begin, size_t end, size_t num
     candidate->inputs.push_back(part->inputs);
     parts.push_back(*std::move(part));
   }
-  const double times = times_computed({nodes, {}, candidate->tasks}, parts);
-  for (double& seconds : candidate->seconds) {
-    seconds *= times;
+  if (survive_.losses > 0) protect(*candidate, parts);
+  for (double seconds : candidate->seconds) {
     candidate->slowest = std::max(candidate->slowest, seconds);
   }
   return candidate;
 }
 
-// The number of times that one worker computes its task in a protected plan: once if the segment is
-// coded, because other workers compute parities at the same time, or if its readers compute it
-// anyway.
-double Candidates::times_computed(const Segment& segment, const std::vector<Part>& parts) const {
-  if (survive_.losses == 0) return 1;
-  const CodedSegment coded =
-      find_coded_segment(graph_, segment, parts, survive_.losses, survive_.workers);
-  const bool is_free = !coded.products.empty() || coded.is_light;
-  return is_free ? 1 : 1 + static_cast<double>(survive_.losses);
+// Adds what protection costs. Tasks of a segment that is repeated are computed once more for each
+// loss. Those of a coded one are not, because other workers compute parities at the same time; but
+// each of its readers, which are about as many as its makers, puts the shares together. Segments
+// without products are computed by their readers anyway.
+void Candidates::protect(Candidate& candidate, const std::vector<Part>& parts) const {
+  const NodeRange nodes{cuts_[candidate.begin], cuts_[candidate.end]};
+  const auto losses = static_cast<double>(survive_.losses);
+  const CodedSegment coded = find_coded_segment(graph_, {nodes, {}, candidate.tasks}, parts,
+                                                survive_.losses, survive_.workers);
+  if (coded.is_light) return;
+  if (coded.products.empty()) {
+    candidate.copies = 1 + losses;
+    for (double& seconds : candidate.seconds) seconds *= (1 + losses) * survive_.repeat_weight;
+    return;
+  }
+  const auto shares = static_cast<double>(candidate.tasks.size());
+  candidate.copies = (shares + losses) / shares;
+  const Work work{0, bytes_put_together(coded), 0};
+  for (size_t t = 0; t < candidate.tasks.size(); ++t) {
+    const auto worker = static_cast<size_t>(candidate.tasks[t].worker);
+    candidate.seconds[t] += seconds_of(work, cluster_.workers[worker].speed_of("Concat"));
+  }
+}
+
+// Bytes that a reader of coded products reads and writes before it can use them: to put shares
+// together, and for what was fused with the product, which comes after decoding.
+double Candidates::bytes_put_together(const CodedSegment& coded) const {
+  constexpr size_t kWithoutResidual = 3;  // inputs: data, weights, bias
+  double bytes = 0;
+  for (const auto& [index, product] : coded.products) {
+    const Node& node = graph_.nodes()[index];
+    const auto whole = static_cast<double>(graph_[node.outputs[0]].type.bytes());
+    const bool is_fused = !is_plain(node);
+    const bool adds = is_fused && node.inputs.size() > kWithoutResidual;
+    bytes += whole * (2 + (is_fused ? 2 : 0) + (adds ? 3 : 0));
+  }
+  return bytes;
 }
 
 Plan plan_of(const Candidates& candidates, const Chain& chain) {

@@ -6,6 +6,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "shoal/plan/coding/coded_segments.h"
 #include "shoal/plan/layout.h"
 #include "shoal/plan/profile.h"
 
@@ -20,13 +21,17 @@ struct Candidate {
   TaskInputs inputs;
   std::vector<double> seconds, weight_bytes, activation_bytes;
   double slowest = 0;  // seconds
+  // How many times as many bytes travel of what it makes as of the plan without protection.
+  double copies = 1;
 };
 
-// The losses that plans must survive once they are protected. The search multiplies the time of a
-// segment that cannot be coded by the number of times that it must then be computed.
+// The losses that plans must survive once they are protected. Protection changes the graph, so the
+// search only estimates it: a segment that cannot be coded is computed, and what it makes is sent,
+// once more for each loss; the readers of one that is coded put it together and activate it.
 struct ToSurvive {
   size_t losses = 0;
   std::vector<int> workers = {};  // that may be used
+  double repeat_weight = 1;       // of the time of segments that are repeated
 };
 
 // Makes candidates on demand and keeps them. Pointers stay valid as long as this does. The graph
@@ -50,7 +55,8 @@ class Candidates {
 
  private:
   std::unique_ptr<Candidate> make(size_t begin, size_t end, size_t layout) const;
-  double times_computed(const Segment& segment, const std::vector<Part>& parts) const;
+  void protect(Candidate& candidate, const std::vector<Part>& parts) const;
+  double bytes_put_together(const CodedSegment& coded) const;
 
   const Graph& graph_;
   const ClusterProfile& cluster_;

@@ -38,7 +38,8 @@ Choices::Choices(const Graph& graph, const ClusterProfile& cluster,
     // A graph of nothing but copies takes no time.
     abilities_.push_back(1 / std::max(seconds, 1e-12));
     const int worker = static_cast<int>(w);
-    if (std::ranges::find(excluded, worker) == excluded.end()) workers_.push_back(worker);
+    const bool is_excluded = std::ranges::find(excluded, worker) != excluded.end();
+    if (!is_excluded && cluster.workers[w].present) workers_.push_back(worker);
   }
   std::ranges::stable_sort(workers_, std::greater(), [&](int w) { return ability(w); });
   by_link_ = workers_;

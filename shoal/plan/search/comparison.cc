@@ -15,13 +15,19 @@ double waits(const Prediction& plan) { return plan.timeline.seconds - busiest(pl
 
 }  // namespace
 
-Result<Prediction> plan_for_best(const Graph& graph, const ClusterProfile& cluster,
+Result<BestWorker> plan_for_best(const Graph& graph, const ClusterProfile& cluster,
                                  const std::vector<int>& excluded) {
-  std::optional<Prediction> best;
+  std::optional<BestWorker> best;
   for (int worker = 0; worker < std::ssize(cluster.workers); ++worker) {
+    if (!cluster.workers[static_cast<size_t>(worker)].present) continue;
     if (std::ranges::find(excluded, worker) != excluded.end()) continue;
     SHOAL_ASSIGN(Prediction one, plan_for_one(graph, cluster, worker));
-    if (!best || one.timeline.seconds < best->timeline.seconds) best = std::move(one);
+    const bool has_memory = fits(cluster, one);
+    // A worker that has the memory beats all that have not.
+    const bool is_better = !best || (has_memory != best->has_memory
+                                         ? has_memory
+                                         : one.timeline.seconds < best->plan.timeline.seconds);
+    if (is_better) best = {std::move(one), has_memory};
   }
   if (!best) return invalid("all workers are excluded");
   return *std::move(best);
@@ -30,8 +36,9 @@ Result<Prediction> plan_for_best(const Graph& graph, const ClusterProfile& clust
 Result<Comparison> compare_plans(const Graph& graph, ClusterProfile cluster,
                                  const PlanOptions& options) {
   SHOAL_ASSIGN(std::vector<Prediction> plans, make_plans(graph, cluster, options));
-  SHOAL_ASSIGN(Prediction single, plan_for_best(graph, cluster, options.excluded));
-  return Comparison{std::move(cluster), std::move(plans), std::move(single)};
+  SHOAL_ASSIGN(BestWorker single, plan_for_best(graph, cluster, options.excluded));
+  return Comparison{std::move(cluster), std::move(plans), std::move(single.plan),
+                    single.has_memory};
 }
 
 Comparison with_measured(Comparison made, Timeline single, Timeline best) {
@@ -55,9 +62,11 @@ PlanOptions without_spare(PlanOptions options, size_t workers) {
 Advice advise(const Comparison& made) {
   Advice advice{.use = Use::kAll,
                 .used = workers_of(made.best().plan()).size(),
-                .all = made.cluster.workers.size()};
+                .all = count_present(made.cluster)};
   if (advice.all == 1) {
     advice.use = Use::kOnlyWorker;
+  } else if (!made.single_fits) {
+    advice.use = Use::kTogether;
   } else if (advice.used == 1) {
     advice.use = Use::kOne;
     const auto several = std::ranges::find_if(

@@ -19,6 +19,9 @@ struct Comparison {
   ClusterProfile cluster;
   std::vector<Prediction> plans;  // the best first; never empty
   Prediction single;              // everything on the best worker
+  // False: no worker has the memory for all, and `single` is the time of one that had. It cannot be
+  // deployed.
+  bool single_fits = true;
 
   const Prediction& best() const { return plans[0]; }
   double speedup() const { return single.timeline.seconds / best().timeline.seconds; }
@@ -36,14 +39,20 @@ Comparison with_measured(Comparison made, Timeline single, Timeline best);
 // so that each computes as much as it does by a plan that survives. The last ones are left out.
 PlanOptions without_spare(PlanOptions options, size_t workers);
 
-// Everything on the worker that is fastest alone, those in `excluded` left out. Memory is not
-// checked: this is the yardstick for speedups, not a plan to deploy.
-Result<Prediction> plan_for_best(const Graph& graph, const ClusterProfile& cluster,
+// Everything on one worker.
+struct BestWorker {
+  Prediction plan;
+  bool has_memory = true;  // the worker, for all of it
+};
+// The fastest of the workers that have the memory for everything or, where none has, of all. Those
+// in `excluded` are left out.
+Result<BestWorker> plan_for_best(const Graph& graph, const ClusterProfile& cluster,
                                  const std::vector<int>& excluded);
 
 // Whether more devices help.
 enum class Use {
   kOnlyWorker,  // the cluster has one worker
+  kTogether,    // no worker has the memory for everything
   kNoGain,      // the best plan uses several workers and is hardly faster than one
   kOne,         // one worker alone is fastest
   kSome,        // the best plan leaves workers idle

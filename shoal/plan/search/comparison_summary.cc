@@ -22,7 +22,9 @@ PriceSummary summary_of(const Price& price, size_t codes) {
           .repeated_compute = price.repeated_compute,
           .wire_bytes = price.wire_bytes,
           .memory_bytes = price.memory_bytes,
-          .codes = codes};
+          .codes = codes,
+          .bounded_seconds = price.bounded_seconds,
+          .bounded_compute = price.bounded_compute};
 }
 
 }  // namespace

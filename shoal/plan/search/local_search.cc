@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <map>
 
 #include "shoal/plan/cost/simulate.h"
 
@@ -166,9 +167,19 @@ double simulated_seconds(const Candidates& candidates, const Chain& chain) {
   }
   const auto transfers = find_transfers(candidates.graph(), plan, inputs);
   if (!transfers.ok()) return kNever;
-  return answer_seconds(
-      make_steps(candidates.graph(), plan, seconds, *transfers, candidates.cluster()),
-      candidates.cluster());
+  Steps steps = make_steps(candidates.graph(), plan, seconds, *transfers, candidates.cluster());
+  // Copies and parities are not in the plan yet, but take their time on the way.
+  std::map<ValueId, double> copies;
+  for (const Candidate* candidate : chain) {
+    for (const Task& task : candidate->tasks) {
+      for (const Piece& piece : task.outputs) copies[piece.value] = candidate->copies;
+    }
+  }
+  for (size_t i = 0; i < steps.messages.size(); ++i) {
+    const auto made = copies.find((*transfers)[i].piece.value);
+    if (made != copies.end()) steps.messages[i].seconds *= made->second;
+  }
+  return answer_seconds(steps, candidates.cluster());
 }
 
 Chain local_search(Candidates& candidates, Chain chain, const std::vector<size_t>& layouts,

@@ -268,12 +268,12 @@ Result<std::vector<Prediction>> find_wired(const Graph& graph, const ClusterProf
 }  // namespace
 
 Result<std::vector<Prediction>> find_protectable(const Graph& graph, const ClusterProfile& cluster,
-                                                 const PlanOptions& options) {
+                                                 const PlanOptions& options, double repeat_weight) {
   const Choices choices(graph, cluster, options.excluded);
   std::vector<Cut> cuts = options.cuts.empty() ? useful_cuts(graph) : options.cuts;
   std::erase(cuts, Cut::kInputs);  // terms are products themselves, and cannot be coded
   if (choices.workers().size() < 2 || cuts.empty()) return std::vector<Prediction>();
-  ToSurvive survive{static_cast<size_t>(options.survive), choices.workers()};
+  ToSurvive survive{static_cast<size_t>(options.survive), choices.workers(), repeat_weight};
   return Planner(graph, cluster, options, choices, std::move(survive)).run_mixed(cuts);
 }
 

@@ -29,6 +29,8 @@ struct Price {
   double unprotected_seconds = 0, repeated_seconds = 0;
   double compute = 1, repeated_compute = 1;  // multiples of the unprotected plan's products
   double wire_bytes = 0, memory_bytes = 0;   // more than without, over all workers
+  // The fastest plan that was found of those within price_bound(); 0: there is none.
+  double bounded_seconds = 0, bounded_compute = 0;
 };
 
 // The search's outcome and the steps made from it: see plan_recipe.h.

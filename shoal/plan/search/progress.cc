@@ -37,7 +37,7 @@ std::optional<Progress> Progress::after(const Candidate& candidate, size_t end_n
     }
     machine.free = begin + candidate.seconds[t];
     for (const Piece& piece : task.outputs) {
-      made.push_back({piece.value, task.worker, piece.region, machine.free});
+      made.push_back({piece.value, task.worker, piece.region, machine.free, candidate.copies});
     }
   }
   // Values that no later node reads must not delay seconds(), by which ways are compared.
@@ -80,9 +80,10 @@ double Progress::fetch(int to, const Piece& piece) {
     if (holding.value != piece.value) continue;
     const int64_t count = common_count(holding.region, piece.region);
     if (count == 0) continue;
-    end = std::max(end, holding.machine == to
-                            ? holding.ready
-                            : send(holding, to, static_cast<double>(count * element)));
+    end = std::max(end,
+                   holding.machine == to
+                       ? holding.ready
+                       : send(holding, to, static_cast<double>(count * element) * holding.copies));
   }
   return end;
 }

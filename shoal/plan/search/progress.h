@@ -35,6 +35,7 @@ class Progress {
     int machine;
     Region region;
     double ready;
+    double copies = 1;  // that travel
   };
   struct Machine {
     double free = 0;  // from when on it can compute

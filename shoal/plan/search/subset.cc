@@ -9,7 +9,8 @@ PlanOptions for_workers(PlanOptions options, const std::set<int>& workers,
   // A worker may be both outside of the set and excluded by the user; only usable ones can stand
   // in.
   const auto usable = std::ranges::count_if(workers, [&](int worker) {
-    return std::ranges::find(options.excluded, worker) == options.excluded.end();
+    return cluster.workers[static_cast<size_t>(worker)].present &&
+           std::ranges::find(options.excluded, worker) == options.excluded.end();
   });
   for (int w = 0; w < std::ssize(cluster.workers); ++w) {
     if (!workers.contains(w)) options.excluded.push_back(w);

@@ -4,20 +4,29 @@
 //   - the best plan, repeated r + 1 times, which is also the yardstick for the price;
 //   - the best few plans, coded where that is possible;
 //   - plans for all but the r least able workers, which then compute parities;
-//   - plans by a search that charges r + 1 times for segments that cannot be coded.
+//   - plans by a search that charges r + 1 times for segments that cannot be coded, and more than
+//     that for plans that compute less than they could in the same time;
+//   - the best of all these, with one more segment coded after the other, until it is within the
+//     bound on the price.
 #include "shoal/plan/search/survive.h"
 
 #include <algorithm>
+#include <array>
+#include <limits>
 #include <numeric>
+#include <optional>
 
 #include "shoal/plan/cost/plan_stats.h"
 #include "shoal/plan/search/choices.h"
 #include "shoal/plan/search/plan_recipe.h"
+#include "shoal/plan/search/recode.h"
 
 namespace shoal::plan {
 namespace {
 
 constexpr size_t kMostBases = 3;  // plans of one kind of search that are protected
+constexpr std::array kRepeatWeights = {1.0, 1.5, 2.5};
+constexpr size_t kMostRecoded = 64;  // plans that are tried on the way to the bound
 
 double macs_of(const Prediction& made) {
   double macs = 0;
@@ -62,17 +71,103 @@ class Survivors {
     const Prediction repeated = found_[0];
     for (size_t i = 0; i < std::min(all.size(), kMostBases); ++i) SHOAL_TRY(add(all[i], true));
     SHOAL_TRY(add_with_spares(plain));
-    SHOAL_ASSIGN(const auto protectable, find_protectable(graph_, cluster_, options_));
-    for (const Prediction& made : protectable) SHOAL_TRY(add(made, true));
+    for (double weight : kRepeatWeights) {
+      SHOAL_ASSIGN(const auto protectable, find_protectable(graph_, cluster_, options_, weight));
+      for (const Prediction& made : protectable) SHOAL_TRY(add(made, true));
+    }
+    const auto price = [&](Prediction& made) {
+      made.price = price_of(made, unprotected, repeated);
+    };
+    std::ranges::for_each(found_, price);
+    SHOAL_TRY(recode_best(unprotected, repeated));
     std::ranges::stable_sort(found_, {},
                              [](const Prediction& made) { return made.timeline.seconds; });
-    for (Prediction& made : found_) {
-      made.price = made.origin.price = price_of(made, unprotected, repeated);
-    }
+    put_bounded_first(repeated.timeline.seconds);
+    for (Prediction& made : found_) made.origin.price = made.price;
     return std::move(found_);
   }
 
  private:
+  // From the fastest plan, and from the one with the least time and products.
+  Status recode_best(const Prediction& unprotected, const Prediction& repeated) {
+    const auto seconds = [](const Prediction& made) { return made.timeline.seconds; };
+    const auto work = [&](const Prediction& made) { return seconds(made) * made.price.compute; };
+    const auto fastest = std::ranges::min_element(found_, {}, seconds) - found_.begin();
+    const auto least = std::ranges::min_element(found_, {}, work) - found_.begin();
+    SHOAL_TRY(recode(static_cast<size_t>(fastest), unprotected, repeated));
+    return least == fastest ? Status() : recode(static_cast<size_t>(least), unprotected, repeated);
+  }
+
+  // Codes one more segment of a plan at a time, the one that costs the least time for the products
+  // that it saves, until the plan is within the bound.
+  Status recode(size_t at, const Prediction& unprotected, const Prediction& repeated) {
+    size_t tries = kMostRecoded;
+    for (Variant now{bases_[at], found_[at]};
+         now.safe.price.compute > price_bound(options_.survive) && tries > 0;) {
+      std::optional<Variant> best;
+      double least = std::numeric_limits<double>::infinity();
+      SHOAL_ASSIGN(const std::vector<Variant> variants, variants_of(now.base, tries));
+      for (const Variant& variant : variants) {
+        const double compute = price_of(variant.safe, unprotected, repeated).compute;
+        const double saved = now.safe.price.compute - compute;
+        const double cost = variant.safe.timeline.seconds - now.safe.timeline.seconds;
+        if (saved <= 0 || cost / saved >= least) continue;
+        least = cost / saved;
+        best = variant;
+      }
+      if (!best) break;
+      best->safe.price = price_of(best->safe, unprotected, repeated);
+      now = *std::move(best);
+      found_.push_back(now.safe);
+    }
+    return {};
+  }
+
+  // A plan without and with protection.
+  struct Variant {
+    Prediction base, safe;
+  };
+
+  // All plans that differ from `base` by one more segment that is coded, but no more than `tries`.
+  Result<std::vector<Variant>> variants_of(const Prediction& base, size_t& tries) const {
+    std::vector<Variant> variants;
+    if (base.origin.narrow) return variants;  // its recipe begins with another graph
+    for (Plan& plan : with_one_more_coded(base.graph(), base.plan(), layout_of_shares(),
+                                          static_cast<size_t>(options_.survive), workers_)) {
+      if (tries == 0) break;
+      --tries;
+      SHOAL_ASSIGN(ScheduledPlan scheduled,
+                   ScheduledPlan::make(base.scheduled.shared_graph(), std::move(plan)));
+      Prediction changed = predict(base.name, std::move(scheduled), cluster_);
+      changed.origin.sums = base.origin.sums;
+      SHOAL_ASSIGN(Prediction safe, with_protection(changed, cluster_, options_, workers_, true));
+      if (fits(cluster_, safe)) variants.push_back({std::move(changed), std::move(safe)});
+    }
+    return variants;
+  }
+
+  // Channels over all but the least able workers, which compute parities.
+  Layout layout_of_shares() const {
+    std::vector<int> excluded = options_.excluded;
+    const std::vector<int> by_ability = Choices(graph_, cluster_, excluded).workers();
+    excluded.insert(excluded.end(), by_ability.end() - options_.survive, by_ability.end());
+    return Choices(graph_, cluster_, excluded).of(Cut::kChannels, true).front();
+  }
+
+  // Fewer products are worth more than a little time: they are energy, and time for other requests.
+  void put_bounded_first(double repeated_seconds) {
+    const auto bounded = std::ranges::find_if(found_, [&](const Prediction& made) {
+      return made.price.compute <= price_bound(options_.survive);
+    });
+    if (bounded == found_.end()) return;
+    for (Prediction& made : found_) {
+      made.price.bounded_seconds = bounded->timeline.seconds;
+      made.price.bounded_compute = bounded->price.compute;
+    }
+    if (bounded->timeline.seconds > repeated_seconds) return;
+    std::rotate(found_.begin(), bounded, bounded + 1);
+  }
+
   // Plans for all but the least able workers, which are then free for parities.
   Status add_with_spares(PlanOptions plain) {
     std::vector<int> by_ability = Choices(graph_, cluster_, options_.excluded).workers();
@@ -95,7 +190,9 @@ class Survivors {
     SHOAL_ASSIGN(Prediction prediction, with_protection(base, cluster_, options_, workers_, coded));
     const bool known =
         std::ranges::find(found_, prediction.plan(), &Prediction::plan) != found_.end();
-    if (!known && fits(cluster_, prediction)) found_.push_back(std::move(prediction));
+    if (known || !fits(cluster_, prediction)) return {};
+    found_.push_back(std::move(prediction));
+    bases_.push_back(base);
     return {};
   }
 
@@ -115,6 +212,7 @@ class Survivors {
   const PlanOptions& options_;
   const std::vector<int> workers_;
   std::vector<Prediction> found_;
+  std::vector<Prediction> bases_;  // what the first of these were before they were protected
 };
 
 }  // namespace

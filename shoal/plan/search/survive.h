@@ -7,15 +7,22 @@
 
 namespace shoal::plan {
 
+// How many times the products of an unprotected plan a protected one should compute at most.
+// Repeating everything takes 1 + losses.
+inline double price_bound(int losses) { return 1 + 0.6 * losses; }
+
 // Protected plans, the best first: plans for all workers, and for as many fewer as may be lost, the
-// others computing parities. `options.survive` says how many.
+// others computing parities. `options.survive` says how many. The best is the fastest within
+// price_bound() if it is no slower than repeating everything, and otherwise the fastest of all.
 Result<std::vector<Prediction>> make_surviving_plans(const Graph& graph,
                                                      const ClusterProfile& cluster,
                                                      const PlanOptions& options);
 
 // Plans from a search that knows the price of protection: products split by channels where parities
-// are cheaper than repeating rows. Not protected yet; empty if there are none.
+// are cheaper than repeating rows. The time of repeated products counts `repeat_weight` times, so
+// that plans with fewer of them are found, too. Not protected yet; empty if there are none.
 Result<std::vector<Prediction>> find_protectable(const Graph& graph, const ClusterProfile& cluster,
-                                                 const PlanOptions& options);
+                                                 const PlanOptions& options,
+                                                 double repeat_weight = 1);
 
 }  // namespace shoal::plan

@@ -153,14 +153,6 @@ Slots slots_of(const StageCosts& costs, const std::vector<Stage>& stages) {
   return slots;
 }
 
-void slow_down(WorkerProfile& worker, double factor) {
-  for (auto& [op, speed] : worker.operators) {
-    speed.seconds *= factor;
-    speed.seconds_per_mac *= factor;
-    speed.seconds_per_byte *= factor;
-  }
-}
-
 }  // namespace
 
 Balancer::Balancer(const Graph& graph, ClusterProfile belief, std::vector<Stage> stages)
@@ -180,7 +172,7 @@ void Balancer::learn(std::span<const WorkerReport> reports) {
     const double believed = part.ok() ? seconds_of(graph_, *part, worker) : 0;
     if (believed <= 0) continue;
     const double factor = std::sqrt(report.seconds / believed);
-    slow_down(worker, factor);
+    scale(worker, factor);
     for (size_t i = stage->nodes.begin; i < stage->nodes.end; ++i) {
       const std::string& name = graph_[graph_.nodes()[i].outputs[0]].name;
       // The nodes' share of the correction holds for all workers: they would compute the same
@@ -212,6 +204,41 @@ std::optional<std::string> Balancer::move() {
         {{costs.cuts()[slot.begin], costs.cuts()[slot.end]}, std::move(slot.workers)});
   }
   return std::move(best->text);
+}
+
+std::vector<Stage> stages_for(std::vector<Stage> stages, std::set<int> workers) {
+  for (Stage& stage : stages) {
+    std::erase_if(stage.workers, [&](int worker) { return !workers.contains(worker); });
+  }
+  for (const Stage& stage : stages) {
+    for (int worker : stage.workers) workers.erase(worker);
+  }
+  for (Stage& stage : stages) {
+    if (!stage.workers.empty() || workers.empty()) continue;
+    stage.workers.push_back(*workers.begin());
+    workers.erase(workers.begin());
+  }
+  std::vector<Stage> left;
+  for (Stage& stage : stages) {
+    if (!stage.workers.empty() && !left.empty() && left.back().workers.empty()) {
+      // Nodes at the very beginning have no neighbour before them.
+      stage.nodes.begin = left.back().nodes.begin;
+      left.pop_back();
+    }
+    if (stage.workers.empty() && !left.empty()) {
+      left.back().nodes.end = stage.nodes.end;
+    } else {
+      left.push_back(std::move(stage));
+    }
+  }
+  for (int worker : workers) {
+    const auto share = [](const Stage& stage) {
+      return static_cast<double>(stage.nodes.end - stage.nodes.begin) /
+             static_cast<double>(stage.workers.size());
+    };
+    std::ranges::max_element(left, {}, share)->workers.push_back(worker);
+  }
+  return left;
 }
 
 std::vector<Stage> simple_pipeline(const Graph& graph, const std::vector<int>& workers) {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -41,6 +42,11 @@ class Balancer {
   ClusterProfile belief_;
   std::vector<Stage> stages_;
 };
+
+// The stages with these workers only. A worker that has no stage yet takes one that has lost its
+// last, or else helps the one with most nodes for each worker. A stage without a worker goes to a
+// neighbour. REQUIRES: there is a worker and a stage.
+std::vector<Stage> stages_for(std::vector<Stage> stages, std::set<int> workers);
 
 // A pipeline with about as many cuts for each worker as for any other: a start without any
 // knowledge.

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "shoal/plan/coding/protect.h"
 #include "shoal/plan/cost/plan_stats.h"
 
 namespace shoal::plan {
@@ -70,6 +71,20 @@ Result<std::vector<ScheduledPlan>> make_round_robin(const Graph& graph,
   for (Plan& plan : plans) {
     SHOAL_ASSIGN(ScheduledPlan turn, ScheduledPlan::make(shared, std::move(plan)));
     turns.push_back(std::move(turn));
+  }
+  return turns;
+}
+
+Result<std::vector<ScheduledPlan>> repeat(const Graph& graph, std::vector<ScheduledPlan> turns,
+                                          int survive, std::vector<int> workers,
+                                          double wait_seconds) {
+  std::ranges::sort(workers);
+  std::shared_ptr<const Graph> shared;
+  for (ScheduledPlan& turn : turns) {
+    SHOAL_ASSIGN(Protected safe, protect(graph, turn.plan(), survive, workers, false));
+    if (shared == nullptr) shared = std::make_shared<const Graph>(std::move(safe.graph));
+    safe.plan.wait_seconds = wait_seconds;
+    SHOAL_ASSIGN(turn, ScheduledPlan::make(shared, std::move(safe.plan)));
   }
   return turns;
 }

@@ -17,4 +17,10 @@ Result<std::vector<ScheduledPlan>> make_round_robin(const Graph& graph,
                                                     const std::vector<Stage>& stages,
                                                     size_t most = kMaxRoundRobin);
 
+// The same turns with every stage computed by `survive` workers more, so that each survives the
+// loss of so many. All turns are for one graph, which need not be the same object as before.
+Result<std::vector<ScheduledPlan>> repeat(const Graph& graph, std::vector<ScheduledPlan> turns,
+                                          int survive, std::vector<int> workers,
+                                          double wait_seconds = 0);
+
 }  // namespace shoal::plan

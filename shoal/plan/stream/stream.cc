@@ -7,7 +7,6 @@
 #include <functional>
 #include <set>
 
-#include "shoal/plan/coding/protect.h"
 #include "shoal/plan/cost/plan_stats.h"
 #include "shoal/plan/search/choices.h"
 #include "shoal/plan/search/survive.h"
@@ -26,7 +25,10 @@ class StreamPlanner {
 
   Result<std::vector<StreamPrediction>> run() {
     if (workers_.empty()) return invalid("there is no worker to plan for");
-    SHOAL_TRY(try_stages({workers_[0]}, 1, 1));
+    // The ablest that has the memory for all.
+    for (size_t w = 0; w < workers_.size() && found_.empty(); ++w) {
+      SHOAL_TRY(try_stages({workers_[w]}, 1, 1));
+    }
     if (options_.replicas) SHOAL_TRY(try_stages(workers_, 1, workers_.size()));
     // The dynamic programme takes ever longer with more workers. With hundreds of them, stages of
     // the ablest are enough to see whether stages pay.
@@ -50,7 +52,11 @@ class StreamPlanner {
     if (!stages) return {};
     StreamPrediction made{name_of(*stages)};
     SHOAL_ASSIGN(made.turns, make_round_robin(graph_, cluster_, *stages));
-    if (options_.survive > 0) SHOAL_TRY(repeat(made));
+    if (options_.survive > 0) {
+      SHOAL_ASSIGN(made.turns, repeat(graph_, std::move(made.turns), options_.survive, workers_,
+                                      options_.wait_seconds));
+      made.name += ", " + std::to_string(options_.survive + 1) + " times";
+    }
     if (fits(made.turns)) add(std::move(made), workers_in(*stages));
     return {};
   }
@@ -77,21 +83,6 @@ class StreamPlanner {
       if (weights[w] + activations[w] > cluster_.workers[w].memory_bytes) return false;
     }
     return true;
-  }
-
-  // Repeats every stage on as many workers as it takes to survive.
-  Status repeat(StreamPrediction& made) const {
-    std::vector<int> workers = workers_;
-    std::ranges::sort(workers);
-    std::shared_ptr<const Graph> graph;  // the same for all
-    for (ScheduledPlan& turn : made.turns) {
-      SHOAL_ASSIGN(Protected safe, protect(graph_, turn.plan(), options_.survive, workers, false));
-      if (graph == nullptr) graph = std::make_shared<const Graph>(std::move(safe.graph));
-      safe.plan.wait_seconds = options_.wait_seconds;
-      SHOAL_ASSIGN(turn, ScheduledPlan::make(graph, std::move(safe.plan)));
-    }
-    made.name += ", " + std::to_string(options_.survive + 1) + " times";
-    return {};
   }
 
   // Coded plans for a single request serve as turns as well: all workers share each request.

@@ -6,28 +6,43 @@
 #include "shoal/plan/search/explanation.h"
 
 namespace shoal::plan {
+namespace {
+
+ClusterProfile with_enough_memory(ClusterProfile cluster) {
+  for (WorkerProfile& worker : cluster.workers) {
+    if (worker.present) worker.memory_bytes = WorkerProfile().memory_bytes;
+  }
+  return cluster;
+}
+
+}  // namespace
 
 Result<StreamComparison> compare_streams(Graph graph, ClusterProfile cluster,
                                          const StreamOptions& options, bool forced) {
   SHOAL_ASSIGN(auto plans, make_stream_plans(graph, cluster, options));
   // The yardstick has no redundancy: one worker alone cannot survive its own loss.
   const StreamOptions alone{.stages = false, .replicas = false, .excluded = options.excluded};
-  SHOAL_ASSIGN(const auto one, make_stream_plans(graph, cluster, alone));
+  auto one = make_stream_plans(graph, cluster, alone);
+  const bool single_fits = one.status().code() != Code::kExhausted;
+  if (!single_fits) one = make_stream_plans(graph, with_enough_memory(cluster), alone);
+  if (!one.ok()) return one.status();
   if (forced && plans.size() > 1) {
     std::erase_if(plans,
                   [](const StreamPrediction& plan) { return plan.name.starts_with("one worker"); });
   }
   return StreamComparison{std::move(graph), std::move(cluster), std::move(plans),
-                          one[0].requests_per_second()};
+                          one->front().requests_per_second(), single_fits};
 }
 
 Advice advise(const StreamComparison& made) {
   const auto busy = std::ranges::count_if(made.best().stream.compute_seconds,
                                           [](double seconds) { return seconds > 0; });
   Advice advice{
-      .use = Use::kAll, .used = static_cast<size_t>(busy), .all = made.cluster.workers.size()};
+      .use = Use::kAll, .used = static_cast<size_t>(busy), .all = count_present(made.cluster)};
   if (advice.all == 1) {
     advice.use = Use::kOnlyWorker;
+  } else if (!made.single_fits) {
+    advice.use = Use::kTogether;
   } else if (advice.used < advice.all) {
     // Before the gain: idle workers are the more specific advice.
     advice.use = Use::kSome;

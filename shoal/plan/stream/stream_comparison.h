@@ -15,6 +15,7 @@ struct StreamComparison {
   ClusterProfile cluster;
   std::vector<StreamPrediction> plans;  // the best first; never empty
   double single_per_second = 0;         // requests, of the best worker alone
+  bool single_fits = true;              // false: if it had the memory, which none has
 
   const StreamPrediction& best() const { return plans[0]; }
   double speedup() const { return best().requests_per_second() / single_per_second; }

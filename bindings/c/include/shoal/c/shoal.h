@@ -206,9 +206,10 @@ typedef struct shoal_device_options {
   int32_t survive;        /* cluster: so many workers may be lost, 0 to 2 */
   double timeout_seconds; /* cluster: for one request; 0: a minute */
   int32_t throughput;     /* cluster: 1: plan for many answers a second, not for one answer soon */
+  int64_t verify;         /* cluster: check one request of so many for lies; 0: none */
 } shoal_device_options;
 #define SHOAL_DEVICE_OPTIONS_INIT \
-  { sizeof(shoal_device_options), 0, SHOAL_TUNE_OFF, 0, 0, 0, 0 }
+  { sizeof(shoal_device_options), 0, SHOAL_TUNE_OFF, 0, 0, 0, 0, 0 }
 
 /* The name of a device that shoal_device_open takes, from index 0 on; NULL after the last. */
 SHOAL_API const char* shoal_device_list(size_t index);

@@ -1,0 +1,25 @@
+#!/bin/sh
+# hardening.sh FILE…: whether programs and libraries have what cmake/hardening.cmake asks for, read from
+# the files themselves.
+set -eu
+failed=0
+
+# need FILE WHAT PATTERN: reads what readelf says.
+need() {
+  grep -Eq "$3" || { echo "$1: no $2"; failed=1; }
+}
+
+for file in "$@"; do
+  readelf -hW "$file" | need "$file" "position-independent code" 'Type: +DYN'
+  readelf -lW "$file" | need "$file" "relocations that become read-only" 'GNU_RELRO'
+  readelf -dW "$file" | need "$file" "binding at the start" 'BIND_NOW|Flags:.* NOW'
+  readelf -lW "$file" | need "$file" "stack without execution" 'GNU_STACK.* RW +0x'
+  readelf --dyn-syms -W "$file" | need "$file" "guarded stacks" ' __stack_chk_fail'
+  readelf --dyn-syms -W "$file" | need "$file" "checked calls of the C library" ' __[a-z]+_chk@'
+  readelf --dyn-syms -W "$file" | need "$file" "checked containers" '__glibcxx_assert_fail'
+  case $(readelf -hW "$file") in
+    *X86-64*) readelf -nW "$file" | need "$file" "guarded jumps" 'x86 feature: IBT, SHSTK' ;;
+  esac
+done
+[ $failed = 1 ] || echo "hardened: $*"
+exit $failed
