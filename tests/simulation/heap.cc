@@ -18,7 +18,6 @@ namespace {
 constexpr size_t kHeapBytes = size_t{4} << 30;
 constexpr uintptr_t kBase = 0x10'0000'0000;
 constexpr uint32_t kUsed = 0xa110ca7e, kFreed = 0xf7eedf7e;
-constexpr int kPoison = 0xdb;
 constexpr size_t kMostPoisoned = 4096;  // of a block; the rest is not worth the time
 
 struct alignas(16) Header {
@@ -83,7 +82,7 @@ void release(void* block) {
   if (header.mark != kUsed) end_process("memory is freed that is not in use\n");
   header.mark = kFreed;
   if (!reuses) {
-    std::memset(block, kPoison, std::min(header.bytes, kMostPoisoned));
+    std::memset(block, kFreedByte, std::min(header.bytes, kMostPoisoned));
     return;
   }
   std::byte*& first = free_blocks[class_of(rounded(header.bytes))];

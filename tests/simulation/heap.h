@@ -10,7 +10,8 @@ namespace shoal::simulation {
 // Memory at an address that is the same in every run. Never freed.
 std::byte* reserve_memory(size_t bytes);
 
-void stop_reusing_memory();  // from now on; there is enough for one history
-size_t allocated_bytes();    // since the process began, and never given back
+inline constexpr int kFreedByte = 0xdb;  // what freed memory is overwritten with
+void stop_reusing_memory();              // from now on; there is enough for one history
+size_t allocated_bytes();                // since the process began, and never given back
 
 }  // namespace shoal::simulation

@@ -47,7 +47,9 @@ class History {
   }
 
   void at(Nanos time, std::function<void()> what) { events_.emplace(time, std::move(what)); }
-  void soon(std::function<void()> what) { at(begin_ + between(0, kBusy), std::move(what)); }
+  void soon(std::function<void()> what) {
+    at(begin_ + between(0, is_slow_ ? 3 * kSlowCompile : kBusy), std::move(what));
+  }
   void tell(const std::string& what) const {
     if (!tells_) return;
     std::printf("%9.3f ms  %s\n", static_cast<double>(now() - begin_) / 1e6, what.c_str());

@@ -21,6 +21,7 @@
 #include <random>
 
 #include "disk.h"
+#include "heap.h"
 #include "scheduler.h"
 
 namespace sim = shoal::simulation;
@@ -53,7 +54,14 @@ sim::Nanos deadline_of(clockid_t clock, const timespec* time) {
   return sim::from_clock_of_this_machine(at - (is_wall_clock(clock) ? kYear2030 : 0));
 }
 
+// A mutex in memory that has been freed (heap.h).
+void check_in_use(const pthread_mutex_t* mutex) {
+  constexpr int kFreed = static_cast<int>(sim::kFreedByte * 0x01010101U);
+  if (mutex->__data.__kind == kFreed) sim::give_up("a mutex is used that has been freed");
+}
+
 int lock(pthread_mutex_t* mutex, sim::Nanos deadline) {
+  check_in_use(mutex);
   auto& its = mutex->__data;
   const auto self = static_cast<int>(sim::this_thread());
   const bool is_recursive = (its.__kind & 3) == PTHREAD_MUTEX_RECURSIVE;
@@ -73,6 +81,7 @@ int lock(pthread_mutex_t* mutex, sim::Nanos deadline) {
 }
 
 int unlock(pthread_mutex_t* mutex) {
+  check_in_use(mutex);
   auto& its = mutex->__data;
   if (its.__count > 0) {
     --its.__count;

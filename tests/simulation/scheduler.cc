@@ -355,6 +355,8 @@ void set_last_resort(Nanos end, std::function<void(const std::string&)> last_res
   scheduler().last_resort = std::move(last_resort);
 }
 
+void give_up(const char* why) { scheduler().last_resort(why); }
+
 uint64_t draw(uint64_t bound) { return scheduler().draw(bound); }
 Nanos now() { return scheduler().now; }
 

@@ -35,6 +35,8 @@ void set_disorder(const Disorder& disorder);
 // `end`. Must not return.
 void set_last_resort(Nanos end, std::function<void(const std::string& why)> last_resort);
 
+void give_up(const char* why);  // calls the last resort
+
 uint64_t draw(uint64_t bound);  // a number below `bound`, from the seed
 inline bool one_in(uint64_t n) { return n > 0 && draw(n) == 0; }
 
