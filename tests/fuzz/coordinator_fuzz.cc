@@ -11,6 +11,7 @@
 
 #include "fuzz_bytes.h"
 #include "messages.pb.h"
+#include "no_idle_priority.h"
 #include "shoal/cluster/coordinator.h"
 #include "shoal/cluster/message_io.h"
 #include "shoal/cluster/worker.h"
@@ -230,6 +231,11 @@ void use(Coordinator& coordinator) {
 }
 
 }  // namespace
+
+extern "C" int LLVMFuzzerInitialize(int*, char***) {
+  give_up_idle_priority();
+  return 0;
+}
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   static const auto device = make_reference_device();

@@ -8,6 +8,7 @@
 
 #include "fuzz_bytes.h"
 #include "messages.pb.h"
+#include "no_idle_priority.h"
 #include "shoal/cluster/message_io.h"
 #include "shoal/cluster/worker.h"
 #include "shoal/cpu/cpu.h"
@@ -296,6 +297,11 @@ class Honest {
 };
 
 }  // namespace
+
+extern "C" int LLVMFuzzerInitialize(int*, char***) {
+  give_up_idle_priority();
+  return 0;
+}
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   static const auto device = make_cpu_device({.threads = 1});
