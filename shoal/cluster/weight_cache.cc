@@ -33,14 +33,14 @@ bool is_file_name(std::string_view name) {
 }
 
 // Opened for each chunk: no descriptor is left behind by a coordinator that goes away.
-Status append_to(const fs::path& path, std::span<const std::byte> bytes) {
-  const int file =
-      ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0600);
+Status write_at(const fs::path& path, size_t offset, std::span<const std::byte> bytes) {
+  const int file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
   if (file < 0) return system_status(errno).at(path.string());
   int error = 0;
   while (!bytes.empty() && error == 0) {
-    const ssize_t n = ::write(file, bytes.data(), bytes.size());
+    const ssize_t n = ::pwrite(file, bytes.data(), bytes.size(), static_cast<off_t>(offset));
     if (n >= 0) {
+      offset += static_cast<size_t>(n);
       bytes = bytes.subspan(static_cast<size_t>(n));
     } else if (errno != EINTR) {
       error = errno;
@@ -104,7 +104,7 @@ Status WeightCache::append(const Hash& hash, std::span<const std::byte> bytes) {
   make_room(bytes.size(), name);
   Status written = used_ + bytes.size() > quota_
                        ? Status(Code::kExhausted, "a weight is larger than the cache")
-                       : append_to(folder_ / name, bytes);
+                       : write_at(folder_ / name, partial_bytes(hash), bytes);
   if (!written.ok()) {
     entries_.try_emplace(name);  // also if this chunk would have been its first
     remove_named(name);

@@ -26,7 +26,7 @@ namespace fs = std::filesystem;
 
 constexpr int64_t kColumns = 512;
 // What is on its way when a connection breaks may be lost.
-constexpr double kOneWindow = BulkWindow::kChunks * BulkWindow::kLargestChunk;
+constexpr double kOneWindow = BulkPacer::kLargestWindow;
 
 // A product with `rows` rows of weights, and another with a few.
 Graph layers(int64_t rows) {
@@ -161,6 +161,7 @@ class SlowDeployment : public testing::Test {
   }
 
   void start_with_cache(const fs::path& folder) {
+    cluster_.worker(0).stop();  // one process at a time uses the folder
     WorkerOptions options;
     options.cache = *WeightCache::open(folder, size_t{1} << 30);
     cluster_.start(0, std::move(options));
@@ -347,9 +348,10 @@ Status deploy_to_fake(const FakeWorker::Answer& answer, std::chrono::millisecond
 // All weights of the graph, of each of which it has so much.
 void miss(net::Channel& channel, const Graph& graph, uint64_t have) {
   message::Message reply;
-  for (ValueId value = 0; value < static_cast<ValueId>(graph.value_count()); ++value) {
-    if (!graph[value].constant) continue;
-    reply.mutable_missing()->add_hashes(hash_of(graph[value].constant->bytes()));
+  for (size_t i = 0; i < graph.value_count(); ++i) {
+    const auto& weight = graph[static_cast<ValueId>(i)].constant;
+    if (!weight) continue;
+    reply.mutable_missing()->add_hashes(hash_of(weight->bytes()));
     reply.mutable_missing()->add_have(have);
   }
   EXPECT_TRUE(send(channel, reply).ok());
@@ -429,7 +431,9 @@ TEST(FakeWorkers, ThatHangWhileCompilingAreGivenUp) {
       [&](net::Channel& channel, const message::Message& message) {
         message::Message reply;
         reply.mutable_missing();
-        if (message.has_deploy()) EXPECT_TRUE(send(channel, reply).ok());
+        if (message.has_deploy()) {
+          EXPECT_TRUE(send(channel, reply).ok());
+        }
       },
       50ms);
   EXPECT_EQ(status.code(), Code::kDeadline) << status.message();

@@ -16,7 +16,7 @@ namespace {
 
 using namespace std::chrono_literals;
 using Time = WeightSchedule::Time;
-using Duration = BulkWindow::Duration;
+using Duration = BulkPacer::Duration;
 
 constexpr size_t kHeaders = 80;  // of a chunk, about
 constexpr size_t kAnswer = 60;
@@ -92,6 +92,8 @@ class World {
         });
       });
     }
+    const Time next = schedule_.next_time(now_);
+    if (next > now_ && next < now_ + 1s && next != timer_) at(timer_ = next, [] {});
   }
 
   WeightSchedule schedule_;
@@ -101,6 +103,7 @@ class World {
   std::map<std::pair<size_t, Hash>, uint64_t> stored_;
   std::vector<Duration> latencies_;
   size_t sent_ = 0;
+  Time timer_;
 };
 
 net::LinkSpec link(double megabits, Duration latency) {
@@ -135,6 +138,17 @@ TEST(Weights, UseARadioAndGiveWayToRequests) {
   EXPECT_LE(p99(busy.latencies()), 2 * p99(calm.latencies()));
 }
 
+// Air in which delays vary by three times what they are.
+TEST(Weights, UseALinkWhoseDelayVaries) {
+  constexpr uint64_t kBytes = 8'000'000;
+  net::LinkSpec spec = link(43.8, 1ms);
+  spec.jitter = 6ms;
+  World world({spec, spec}, net::Medium::create());
+  for (int w = 0; w < 2; ++w) world.schedule().add(w, {{name_of(0), kBytes}});
+  world.run();
+  EXPECT_GE(8.0 * 2 * kBytes / 43.8e6, 0.7 * seconds(world.now() - kStart));
+}
+
 TEST(Weights, UseFastLinksToo) {
   constexpr uint64_t kBytes = 100'000'000;
   World world({link(941, 200us)});
@@ -150,12 +164,12 @@ TEST(Weights, UseWiresOfTheirOwnAtOnce) {
   for (int w = 0; w < 3; ++w) world.schedule().add(w, {{name_of(0), kBytes}});
   world.run();
   EXPECT_GE(8.0 * kBytes / 20e6, 0.85 * seconds(world.now() - kStart));
-  EXPECT_LE(world.schedule().window().bytes(), size_t{64} << 10);
+  EXPECT_LE(world.schedule().pacer().window_bytes(), size_t{64} << 10);
 }
 
 // A satellite: the window grows with what the link holds.
 TEST(Weights, FillALongLink) {
-  constexpr uint64_t kBytes = 100'000'000;
+  constexpr uint64_t kBytes = 400'000'000;
   World world({link(100, 250ms)});
   world.schedule().add(0, {{name_of(0), kBytes}});
   world.run();
@@ -254,7 +268,7 @@ TEST_F(Schedule, GivesUpAWorkerThatIsSilent) {
   EXPECT_FALSE(schedule_.failure(now_ += 1h)) << "it was sent nothing";
   ASSERT_TRUE(schedule_.next(now_));
   EXPECT_FALSE(schedule_.failure(now_ + 9'999ms));
-  EXPECT_EQ(schedule_.next_time(), now_ + 10s);
+  EXPECT_EQ(schedule_.next_time(now_), now_ + 10s);
   ASSERT_TRUE(schedule_.failure(now_ + 10s));
   EXPECT_EQ(schedule_.failure(now_ + 10s)->status.code(), Code::kDeadline);
 }
@@ -270,19 +284,20 @@ TEST_F(Schedule, RefusesNonsense) {
   EXPECT_EQ(schedule_.failure(now_)->status.code(), Code::kCorrupt);
 }
 
-// However the link and its noise are: the window stays within its bounds, and something may go.
-TEST(BulkWindow, NeverCloses) {
-  BulkWindow window;
+// However the link and its noise are: sizes stay within their bounds, and something may go.
+TEST(BulkPacer, NeverStops) {
+  BulkPacer pacer;
   Time now = kStart;
   for (int i = 0; i < 1000; ++i) {
-    ASSERT_TRUE(window.has_room());
-    const size_t bytes = window.chunk_bytes();
-    ASSERT_GE(bytes, BulkWindow::kSmallestChunk);
-    ASSERT_LE(bytes, BulkWindow::kLargestChunk);
-    window.sent(bytes);
-    const Duration took = i % 100 < 50 ? Duration(i % 3) : Duration(1s) * (i % 7);
-    window.acknowledged(0, bytes, took, now += took);
-    ASSERT_EQ(window.in_flight(), 0u);
+    ASSERT_TRUE(pacer.may_send(now));
+    const size_t bytes = pacer.chunk_bytes();
+    ASSERT_GE(bytes, BulkPacer::kSmallestChunk);
+    ASSERT_LE(bytes, BulkPacer::kLargestChunk);
+    ASSERT_GE(pacer.window_bytes(), bytes);
+    const auto departure = pacer.sent(bytes, now);
+    now += i % 100 < 50 ? Duration(i % 3) : Duration(1s) * (i % 7);
+    pacer.acknowledged(0, bytes, departure, now);
+    ASSERT_EQ(pacer.in_flight(), 0u);
   }
 }
 

@@ -53,10 +53,10 @@ std::vector<std::string> EmulationFlags::words() const {
 }
 
 std::map<std::string, std::string> EmulationFlags::environment() const {
-  return {{kFile, file},
-          {kMedia, media},
-          {kDilation, std::to_string(dilation)},
-          {kRealDeploy, real_deploy ? "true" : "false"}};
+  std::map<std::string, std::string> variables = {
+      {kFile, file}, {kMedia, media}, {kDilation, std::to_string(dilation)}};
+  if (real_deploy) variables[kRealDeploy] = "true";
+  return variables;
 }
 
 }  // namespace shoal::cli
