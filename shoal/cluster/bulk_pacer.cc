@@ -1,12 +1,13 @@
 // The rate of a link is the best that was seen in the last ten rounds. Chunks leave at
 //
 //   twice that rate                        at first, until it does not grow any more
-//   0.95 of it                             then, so that no queue grows
+//   0.97 of it                             then, so that no queue grows
 //   1.25 of that in one round of eight     to notice when more is possible, and
 //   0.75 of that in the next               so that the queue goes away that this has made
 //
-// At most twice the bytes are on their way that the empty link holds, and what is needed for the
-// variation of its delay.
+// At most 1.75 times the bytes are on their way that the empty link holds, and more where its delay
+// varies. On a radio of 43.8 Mbit/s, in virtual time, weights use 91 % of the air beside requests,
+// which take 1.8 times as long.
 #include "shoal/cluster/bulk_pacer.h"
 
 #include <cmath>
@@ -16,7 +17,8 @@ namespace {
 
 constexpr std::chrono::seconds kProbeInterval{10};
 constexpr double kChunkSeconds = 1e-3;
-constexpr double kStartGain = 2, kGain = 0.95;
+constexpr double kStartGain = 2, kGain = 0.97;
+constexpr double kWindow = 1.75;
 constexpr size_t kCycle = 8;          // rounds
 constexpr double kCatchUpChunks = 4;  // after a thread woke up late
 
@@ -41,9 +43,14 @@ size_t BulkPacer::chunk_bytes() const {
 
 size_t BulkPacer::window_bytes() const {
   double longest = 0;
-  for (const auto& [peer, link] : links_) longest = std::max(longest, link.empty_seconds);
-  return bytes_of(bytes_per_second() * (2 * longest + deviation_seconds_), 2 * chunk_bytes(),
-                  std::max(kLargestWindow, 2 * chunk_bytes()));
+  for (const auto& [peer, link] : links_) {
+    // A delay that varies more than a queue would explain. Bounded, because a queue varies, too.
+    const double varies = std::clamp(4 * (link.deviation_seconds - link.empty_seconds / 2), 0.0,
+                                     4 * link.empty_seconds);
+    longest = std::max(longest, kWindow * link.empty_seconds + varies);
+  }
+  const size_t least = 2 * chunk_bytes();
+  return bytes_of(bytes_per_second() * longest, least, std::max(least, kLargestWindow));
 }
 
 bool BulkPacer::must_probe(int peer, Time now) const {
@@ -77,11 +84,13 @@ void BulkPacer::acknowledged(int peer, size_t bytes, const Departure& chunk, Tim
   first_sent_ = chunk.at;
   const double took = std::max(seconds(now - chunk.at), 1e-9);
   // A probe replaces what was measured before, because the link may have become slower.
-  if (alone && must_probe(peer, now)) links_[peer] = {took, now};
-  const auto link = links_.find(peer);
-  if (link != links_.end()) link->second.empty_seconds = std::min(link->second.empty_seconds, took);
-  deviation_seconds_ += (std::abs(took - mean_seconds_) - deviation_seconds_) / 8;
-  mean_seconds_ += (took - mean_seconds_) / 8;
+  if (alone && must_probe(peer, now)) links_[peer] = {took, now, took};
+  if (const auto found = links_.find(peer); found != links_.end()) {
+    Link& link = found->second;
+    link.empty_seconds = std::min(link.empty_seconds, took);
+    link.deviation_seconds += (std::abs(took - link.mean_seconds) - link.deviation_seconds) / 8;
+    link.mean_seconds += (took - link.mean_seconds) / 8;
+  }
 
   // Acknowledgements that come at once do not make the link faster than the chunks were sent.
   const double time =

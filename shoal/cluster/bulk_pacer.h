@@ -48,6 +48,7 @@ class BulkPacer {
   struct Link {
     double empty_seconds = 0;  // the shortest time until an acknowledgement
     Time probed;
+    double mean_seconds = 0, deviation_seconds = 0;  // until an acknowledgement
   };
   static constexpr size_t kRounds = 10;  // that a rate is remembered for
 
@@ -59,9 +60,8 @@ class BulkPacer {
   std::map<int, Link> links_;  // by peer
   size_t in_flight_ = 0;
   uint64_t delivered_ = 0;
-  Time delivered_at_, first_sent_;                   // of the chunk that was acknowledged last
-  Time due_;                                         // when the next chunk may leave
-  double mean_seconds_ = 0, deviation_seconds_ = 0;  // until an acknowledgement
+  Time delivered_at_, first_sent_;  // of the chunk that was acknowledged last
+  Time due_;                        // when the next chunk may leave
 
   // A round ends when a chunk is acknowledged that was sent after the last one had ended.
   size_t round_ = 0;
