@@ -38,25 +38,30 @@ std::optional<WeightChunk> WeightSchedule::next(Time now) {
   last_ = worker;
   Pending& one = stream.weights[stream.current];
   const auto bytes =
-      static_cast<size_t>(std::min<uint64_t>(window_.chunk_bytes(), one.weight.bytes - one.sent));
+      static_cast<size_t>(std::min<uint64_t>(pacer_.chunk_bytes(), one.weight.bytes - one.sent));
   WeightChunk chunk{worker, one.weight.hash, one.sent, bytes};
   one.sent += bytes;
   // A worker that had nothing to acknowledge was not silent.
   if (stream.in_flight.empty()) stream.heard = now;
-  stream.in_flight.push_back({stream.current, one.sent, bytes, now, one.restarts});
-  window_.sent(bytes);
+  stream.in_flight.push_back(
+      {stream.current, one.sent, bytes, pacer_.sent(bytes, now), one.restarts});
   progress_[worker].sent += bytes;
   skip_sent(stream);
   return chunk;
 }
 
 // Measuring an empty link comes first: until then, nothing is known about how full it is.
+WeightSchedule::Streams::const_iterator WeightSchedule::to_probe(Time now) const {
+  return std::ranges::find_if(streams_, [&](const auto& entry) {
+    return has_more(entry.second) && pacer_.must_probe(entry.first, now);
+  });
+}
+
 WeightSchedule::Streams::iterator WeightSchedule::next_stream(Time now) {
-  for (auto it = streams_.begin(); it != streams_.end(); ++it) {
-    if (!has_more(it->second) || !window_.must_probe(it->first, now)) continue;
-    return window_.in_flight() == 0 ? it : streams_.end();
+  if (const auto probed = to_probe(now); probed != streams_.end()) {
+    return pacer_.in_flight() == 0 ? streams_.find(probed->first) : streams_.end();
   }
-  if (!window_.has_room()) return streams_.end();
+  if (!pacer_.may_send(now)) return streams_.end();
   const auto sends = [](const auto& entry) { return has_more(entry.second); };
   const auto after = streams_.upper_bound(last_);
   const auto found = std::find_if(after, streams_.end(), sends);
@@ -75,7 +80,7 @@ void WeightSchedule::acknowledge(int worker, const Hash& hash, uint64_t have, Ti
   }
   stream.in_flight.pop_front();
   stream.heard = now;
-  window_.acknowledged(worker, chunk.bytes, now - chunk.at, now);
+  pacer_.acknowledged(worker, chunk.bytes, chunk.departure, now);
   if (chunk.restarts != one.restarts) return;
   if (have < chunk.end) return restart(worker, stream, chunk.weight, have);
   set_have(worker, one, std::max(have, one.weight.have));
@@ -104,11 +109,11 @@ void WeightSchedule::fail(int worker, const Status& why) {
   if (found != streams_.end() && found->second.status.ok()) found->second.status = why;
 }
 
-bool WeightSchedule::is_done() const {
-  return std::ranges::all_of(streams_, [](const auto& entry) {
-    return !has_more(entry.second) && entry.second.in_flight.empty();
-  });
+bool WeightSchedule::is_all_sent() const {
+  return std::ranges::none_of(streams_, [](const auto& entry) { return has_more(entry.second); });
 }
+
+bool WeightSchedule::is_done() const { return is_all_sent() && pacer_.in_flight() == 0; }
 
 std::optional<WeightSchedule::Failure> WeightSchedule::failure(Time now) const {
   for (const auto& [worker, stream] : streams_) {
@@ -120,8 +125,10 @@ std::optional<WeightSchedule::Failure> WeightSchedule::failure(Time now) const {
   return std::nullopt;
 }
 
-WeightSchedule::Time WeightSchedule::next_time() const {
-  Time first = Time::max();
+WeightSchedule::Time WeightSchedule::next_time(Time now) const {
+  // A probe waits for acknowledgements, not for a time.
+  const bool waits = is_all_sent() || to_probe(now) != streams_.end();
+  Time first = waits ? Time::max() : pacer_.next_time();
   for (const auto& [worker, stream] : streams_) {
     if (!stream.in_flight.empty()) first = std::min(first, stream.heard + timeout_);
   }

@@ -1,6 +1,6 @@
 // WeightSchedule: decides which chunk of which weight is sent next, and to whom.
 //
-// Workers take turns, chunk by chunk, within one window for all of them (bulk_window.h). A chunk
+// Workers take turns, chunk by chunk, at one pace for all of them (bulk_pacer.h). A chunk
 // counts once its worker has acknowledged it. A weight that turned out wrong, or was dropped, is
 // sent again from where the worker says.
 #pragma once
@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "shoal/base/status.h"
-#include "shoal/cluster/bulk_window.h"
+#include "shoal/cluster/bulk_pacer.h"
 #include "shoal/cluster/wire.h"
 
 namespace shoal::cluster {
@@ -37,7 +37,7 @@ using WeightsProgress = std::map<int, WeightProgress>;  // by worker
 // It has no I/O, no threads and no clock: time is given in. Not thread-safe.
 class WeightSchedule {
  public:
-  using Time = BulkWindow::Time;
+  using Time = BulkPacer::Time;
 
   struct Weight {
     Hash hash;
@@ -51,7 +51,7 @@ class WeightSchedule {
   // Once for each worker.
   void add(int worker, const std::vector<Weight>& weights);
 
-  // The next chunk, which counts as sent at `now`. Nothing: there is no room before the next
+  // The next chunk, which counts as sent at `now`. Nothing: not before next_time() or the next
   // acknowledgement, or nothing is left.
   std::optional<WeightChunk> next(Time now);
   // The worker has so many bytes of a weight, from its beginning.
@@ -68,11 +68,11 @@ class WeightSchedule {
     Status status;
   };
   std::optional<Failure> failure(Time now) const;
-  // When failure() may have news, if nothing is acknowledged before.
-  Time next_time() const;
+  // When next() or failure() may have news, if nothing is acknowledged before.
+  Time next_time(Time now) const;
 
   const WeightsProgress& progress() const { return progress_; }
-  const BulkWindow& window() const { return window_; }
+  const BulkPacer& pacer() const { return pacer_; }
 
  private:
   struct Pending {
@@ -84,7 +84,7 @@ class WeightSchedule {
     size_t weight = 0;
     uint64_t end = 0;
     size_t bytes = 0;
-    Time at;
+    BulkPacer::Departure departure;
     int restarts = 0;  // of the weight, when it was sent
   };
   struct Stream {
@@ -99,11 +99,13 @@ class WeightSchedule {
   static bool has_more(const Stream& stream) { return stream.current < stream.weights.size(); }
   static void skip_sent(Stream& stream);
   Streams::iterator next_stream(Time now);
+  Streams::const_iterator to_probe(Time now) const;
+  bool is_all_sent() const;
   void restart(int worker, Stream& stream, size_t weight, uint64_t have);
   void set_have(int worker, Pending& one, uint64_t have);
 
   const std::chrono::milliseconds timeout_;
-  BulkWindow window_;
+  BulkPacer pacer_;
   Streams streams_;  // by worker
   int last_ = -1;    // the worker of the last chunk
   WeightsProgress progress_;

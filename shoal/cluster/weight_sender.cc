@@ -56,7 +56,7 @@ Status WeightSender::carry_out(WeightSchedule& schedule, const std::map<Hash, Te
         if (failure || schedule.is_done()) break;
         chunk = schedule.next(Clock::now());
         if (chunk) break;
-        changed_.wait_until(lock, schedule.next_time());
+        changed_.wait_until(lock, schedule.next_time(Clock::now()));
       }
       progress = schedule.progress();
     }

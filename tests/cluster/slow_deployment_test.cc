@@ -26,7 +26,7 @@ namespace fs = std::filesystem;
 
 constexpr int64_t kColumns = 512;
 // What is on its way when a connection breaks may be lost.
-constexpr double kOneWindow = BulkWindow::kChunks * BulkWindow::kLargestChunk;
+constexpr double kOneWindow = BulkPacer::kLargestWindow;
 
 // A product with `rows` rows of weights, and another with a few.
 Graph layers(int64_t rows) {

@@ -16,7 +16,7 @@ namespace {
 
 using namespace std::chrono_literals;
 using Time = WeightSchedule::Time;
-using Duration = BulkWindow::Duration;
+using Duration = BulkPacer::Duration;
 
 constexpr size_t kHeaders = 80;  // of a chunk, about
 constexpr size_t kAnswer = 60;
@@ -92,6 +92,8 @@ class World {
         });
       });
     }
+    const Time next = schedule_.next_time(now_);
+    if (next > now_ && next < now_ + 1s && next != timer_) at(timer_ = next, [] {});
   }
 
   WeightSchedule schedule_;
@@ -101,6 +103,7 @@ class World {
   std::map<std::pair<size_t, Hash>, uint64_t> stored_;
   std::vector<Duration> latencies_;
   size_t sent_ = 0;
+  Time timer_;
 };
 
 net::LinkSpec link(double megabits, Duration latency) {
@@ -131,8 +134,19 @@ TEST(Weights, UseARadioAndGiveWayToRequests) {
   EXPECT_TRUE(busy.schedule().is_done());
   const double took = seconds(busy.now() - kStart);
   EXPECT_GE(8.0 * 4 * kBytes / 43.8e6, 0.85 * took);
-  EXPECT_LE(busy.bytes_sent(), 1.03 * 4 * kBytes);
+  EXPECT_LE(static_cast<double>(busy.bytes_sent()), 1.03 * 4 * kBytes);
   EXPECT_LE(p99(busy.latencies()), 2 * p99(calm.latencies()));
+}
+
+// Air in which delays vary by three times what they are.
+TEST(Weights, UseALinkWhoseDelayVaries) {
+  constexpr uint64_t kBytes = 8'000'000;
+  net::LinkSpec spec = link(43.8, 1ms);
+  spec.jitter = 6ms;
+  World world({spec, spec}, net::Medium::create());
+  for (int w = 0; w < 2; ++w) world.schedule().add(w, {{name_of(0), kBytes}});
+  world.run();
+  EXPECT_GE(8.0 * 2 * kBytes / 43.8e6, 0.7 * seconds(world.now() - kStart));
 }
 
 TEST(Weights, UseFastLinksToo) {
@@ -143,14 +157,13 @@ TEST(Weights, UseFastLinksToo) {
   EXPECT_GE(8.0 * kBytes / 941e6, 0.85 * seconds(world.now() - kStart));
 }
 
-// The slow one decides how long it takes. Its link has no queue that requests would wait for.
+// The slow one decides how long it takes.
 TEST(Weights, UseWiresOfTheirOwnAtOnce) {
   constexpr uint64_t kBytes = 4'000'000;
-  World world({link(94.1, 300us), link(20, 300us), link(94.1, 300us)});
+  World world({link(20, 300us), link(94.1, 300us), link(94.1, 300us)});
   for (int w = 0; w < 3; ++w) world.schedule().add(w, {{name_of(0), kBytes}});
   world.run();
-  EXPECT_GE(8.0 * kBytes / 20e6, 0.85 * seconds(world.now() - kStart));
-  EXPECT_LE(world.schedule().window().bytes(), size_t{64} << 10);
+  EXPECT_GE(8.0 * kBytes / 20e6, 0.75 * seconds(world.now() - kStart));
 }
 
 // A satellite: the window grows with what the link holds.
@@ -223,8 +236,8 @@ TEST_F(Schedule, RestartsOnceForAllChunksOnTheirWay) {
   schedule_.add(0, {{name_of(0), 1'000'000}});
   send(100'000);
   std::vector<WeightChunk> chunks;
-  while (const auto chunk = schedule_.next(now_)) chunks.push_back(*chunk);
-  ASSERT_GE(chunks.size(), 3u);
+  while (const auto chunk = schedule_.next(now_ += 5ms)) chunks.push_back(*chunk);
+  ASSERT_GE(chunks.size(), 2u);
   for (size_t i = 0; i < chunks.size(); ++i) schedule_.acknowledge(0, name_of(0), 0, now_ += 1ms);
   EXPECT_FALSE(schedule_.failure(now_));
   EXPECT_EQ(send(2'000'000), 1'000'000u);
@@ -254,7 +267,7 @@ TEST_F(Schedule, GivesUpAWorkerThatIsSilent) {
   EXPECT_FALSE(schedule_.failure(now_ += 1h)) << "it was sent nothing";
   ASSERT_TRUE(schedule_.next(now_));
   EXPECT_FALSE(schedule_.failure(now_ + 9'999ms));
-  EXPECT_EQ(schedule_.next_time(), now_ + 10s);
+  EXPECT_EQ(schedule_.next_time(now_), now_ + 10s);
   ASSERT_TRUE(schedule_.failure(now_ + 10s));
   EXPECT_EQ(schedule_.failure(now_ + 10s)->status.code(), Code::kDeadline);
 }
@@ -270,19 +283,20 @@ TEST_F(Schedule, RefusesNonsense) {
   EXPECT_EQ(schedule_.failure(now_)->status.code(), Code::kCorrupt);
 }
 
-// However the link and its noise are: the window stays within its bounds, and something may go.
-TEST(BulkWindow, NeverCloses) {
-  BulkWindow window;
+// However the link and its noise are: sizes stay within their bounds, and something may go.
+TEST(BulkPacer, NeverStops) {
+  BulkPacer pacer;
   Time now = kStart;
   for (int i = 0; i < 1000; ++i) {
-    ASSERT_TRUE(window.has_room());
-    const size_t bytes = window.chunk_bytes();
-    ASSERT_GE(bytes, BulkWindow::kSmallestChunk);
-    ASSERT_LE(bytes, BulkWindow::kLargestChunk);
-    window.sent(bytes);
-    const Duration took = i % 100 < 50 ? Duration(i % 3) : Duration(1s) * (i % 7);
-    window.acknowledged(0, bytes, took, now += took);
-    ASSERT_EQ(window.in_flight(), 0u);
+    ASSERT_TRUE(pacer.may_send(now));
+    const size_t bytes = pacer.chunk_bytes();
+    ASSERT_GE(bytes, BulkPacer::kSmallestChunk);
+    ASSERT_LE(bytes, BulkPacer::kLargestChunk);
+    ASSERT_GE(pacer.window_bytes(), bytes);
+    const auto departure = pacer.sent(bytes, now);
+    now += i % 100 < 50 ? Duration(i % 3) : Duration(1s) * (i % 7);
+    pacer.acknowledged(0, bytes, departure, now);
+    ASSERT_EQ(pacer.in_flight(), 0u);
   }
 }
 
