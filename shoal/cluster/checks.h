@@ -91,7 +91,7 @@ class Checks {
   uint64_t interval_ = 0;
   uint64_t drawn_ = 0, chosen_ = 0;  // place in the current interval; the place that is checked
   std::mt19937_64 random_{std::random_device{}()};
-  Witness witness_;  // of the coordinator
+  Witness witness_;                              // of the coordinator
   std::map<uint64_t, DeployedPlanPtr> watched_;  // by attempt
   std::map<uint64_t, Open> open_;
   std::vector<DisputedRequest> disputed_;

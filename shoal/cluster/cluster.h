@@ -35,8 +35,8 @@ struct OpenClusterOptions {
   // computed on this machine, by one thread.
   uint64_t verify = 0;
   std::chrono::milliseconds timeout{60'000};  // for a request without a deadline
-  // Called, before open_cluster() returns, for each worker that does not answer and is left out; and
-  // later, on another thread, for each that `verify` leaves out.
+  // Called, before open_cluster() returns, for each worker that does not answer and is left out;
+  // and later, on another thread, for each that `verify` leaves out.
   std::function<void(const Status& why)> left_out = {};
 };
 

@@ -67,7 +67,7 @@ class FailoverDeployment {
   const plan::Prediction& first() const { return *first_; }
   // Tries now to connect to lost workers, and waits until all plans are deployed that can be.
   void settle();
-  size_t deployed() const;  // plans
+  size_t deployed() const;   // plans
   Workers left_out() const;  // because they lied
 
  private:

@@ -4,8 +4,8 @@
 //     units of the largest element of the value and of what its node reads.
 //   - Only wrong claims about the earliest segment accuse their senders. What is wrong later may
 //     follow from them, also where both copies of a value do: their makers read the same lie. The
-//     first wrong value that is sent to anybody is in dispute, because the other copy of it was made
-//     from right ones.
+//     first wrong value that is sent to anybody is in dispute, because the other copy of it was
+//     made from right ones.
 //   - A report accuses the sender, and rests on the word of the reporter: see Strikes.
 #include "shoal/cluster/judge.h"
 
@@ -35,8 +35,7 @@ size_t offset_of(const Shape& index, const Shape& shape) {
 
 double element(const Tensor& tensor, size_t at) {
   double x = 0;
-  visit<Numbers>(tensor.dtype(),
-                 [&]<class T>() { x = static_cast<double>(tensor.data<T>()[at]); });
+  visit<Numbers>(tensor.dtype(), [&]<class T>() { x = static_cast<double>(tensor.data<T>()[at]); });
   return x;
 }
 
@@ -157,9 +156,8 @@ class Trial {
   }
 
   bool has_wrong_claim(const Fact& fact) const {
-    return std::ranges::any_of(fact.dispute->claims, [&](const Claim& claim) {
-      return is_wrong(*fact.dispute, claim);
-    });
+    return std::ranges::any_of(fact.dispute->claims,
+                               [&](const Claim& claim) { return is_wrong(*fact.dispute, claim); });
   }
 
   // Negated, so that NaN is wrong where the truth is a number.

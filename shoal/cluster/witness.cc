@@ -166,8 +166,9 @@ std::optional<Dispute> Witness::compare_copies(const Held& a, const Held& b, dou
                                : (is_byte(dtype) ? kSteps : 0);
     const Worst worst = find_worst(x.data<T>().size(), allowed, at(x), at(y));
     if (worst.excess == 0) return;
-    dispute = {index_in(common, worst.at),
-               {{a.from, a.piece.value, at(x)(worst.at)}, {b.from, a.piece.value, at(y)(worst.at)}}};
+    dispute = {
+        index_in(common, worst.at),
+        {{a.from, a.piece.value, at(x)(worst.at)}, {b.from, a.piece.value, at(y)(worst.at)}}};
   });
   return dispute;
 }
@@ -186,9 +187,9 @@ std::optional<Dispute> Witness::compare_members(const TaskCode& code, const Reco
   }
   const size_t data = code.data_count();
   for (size_t p = 0; p < code.coefficients.size(); ++p) {
-    const plan::Misfit misfit = plan::find_misfit(std::span(members).first(data),
-                                                  members[data + p], code.coefficients[p],
-                                                  code.axis, record.order->tolerance);
+    const plan::Misfit misfit =
+        plan::find_misfit(std::span(members).first(data), members[data + p], code.coefficients[p],
+                          code.axis, record.order->tolerance);
     if (!misfit.found) continue;
     Dispute dispute{index_in(code.members[data + p].region, misfit.at), {}};
     for (size_t m = 0; m < members.size(); ++m) {

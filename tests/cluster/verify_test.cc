@@ -32,7 +32,7 @@ class Machines {
  public:
   struct Lie {
     int worker = 0;
-    size_t result = 0;  // of that worker's, in the order of computing
+    size_t result = 0;    // of that worker's, in the order of computing
     bool to_one = false;  // only one receiver is sent the wrong element
     float by = 0;         // multiples of the result's largest element
   };
@@ -74,8 +74,8 @@ class Machines {
       if (transfer.from != plan::kCoordinator) continue;
       const auto at = std::ranges::find(wanted, transfer.piece.value) - wanted.begin();
       const Tensor& whole = inputs[static_cast<size_t>(at)];
-      on_its_way_.push_back({transfer.from, transfer.to, transfer.piece,
-                             crop(whole, transfer.piece.region)});
+      on_its_way_.push_back(
+          {transfer.from, transfer.to, transfer.piece, crop(whole, transfer.piece.region)});
     }
     while (!on_its_way_.empty()) {
       const auto last = std::ssize(on_its_way_) - 1;
@@ -239,8 +239,7 @@ TEST(Verified, OnlyTheLiarIsAccused) {
     const auto drawn = draw_plan(rng);
     if (!drawn) continue;
     const Machines::Lie lie{static_cast<int>(plan::draw(rng, 0, drawn->workers - 1)),
-                            static_cast<size_t>(plan::draw(rng, 0, 3)),
-                            plan::draw(rng, 0, 1) == 1,
+                            static_cast<size_t>(plan::draw(rng, 0, 3)), plan::draw(rng, 0, 1) == 1,
                             plan::draw(rng, 0, 1) == 1 ? 1.0f : -0.01f};
     Machines machines(drawn->scheduled, lie);
     const auto answer = machines.run(rng, drawn->inputs);
@@ -285,8 +284,8 @@ TEST(Verified, ReportsAreNotBelievedAgainstThePlan) {
         dispute.index.push_back(plan::draw(rng, -2, 20));
       }
       for (int64_t c = plan::draw(rng, 0, 3); c > 0; --c) {
-        const auto value = plan::draw(
-            rng, -2, static_cast<int64_t>(drawn->scheduled.graph().value_count()) + 2);
+        const auto value =
+            plan::draw(rng, -2, static_cast<int64_t>(drawn->scheduled.graph().value_count()) + 2);
         dispute.claims.push_back({address_of(static_cast<int>(plan::draw(rng, 0, 7))),
                                   ValueId{static_cast<int32_t>(value)}, 1e6});
       }
@@ -340,16 +339,16 @@ class Checked {
                  }),
         judge_(make_reference_device()) {
     auto started = FailoverDeployment::start(
-        cluster_.coordinator(),
-        {.plan =
-             [this](const Workers& set) {
-               return plan::make_plan_for(set, graph_, slow_workers(4), {.survive = 1});
-             },
-         .standby = true,
-         .retry_interval = 1ms,
-         .verify = verify,
-         .judge = judge_.get(),
-         .left_out = [this](const Status& why) { said_ = why.message(); }});
+        cluster_.coordinator(), {.plan =
+                                     [this](const Workers& set) {
+                                       return plan::make_plan_for(set, graph_, slow_workers(4),
+                                                                  {.survive = 1});
+                                     },
+                                 .standby = true,
+                                 .retry_interval = 1ms,
+                                 .verify = verify,
+                                 .judge = judge_.get(),
+                                 .left_out = [this](const Status& why) { said_ = why.message(); }});
     EXPECT_TRUE(started.ok()) << started.status().message();
     failover_ = *std::move(started);
     failover_->settle();

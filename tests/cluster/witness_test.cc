@@ -37,8 +37,7 @@ TEST(Witness, NamesTheElementThatIsOffMost) {
   const auto disputes = compared(floats({1, 2, 3}), floats({1, 2.1f, 9}));
   ASSERT_EQ(disputes.size(), 1u);
   EXPECT_EQ(disputes[0].index, Shape{2});
-  EXPECT_EQ(disputes[0].claims,
-            (std::vector<Claim>{{"a", ValueId{1}, 3}, {"b", ValueId{1}, 9}}));
+  EXPECT_EQ(disputes[0].claims, (std::vector<Claim>{{"a", ValueId{1}, 3}, {"b", ValueId{1}, 9}}));
 }
 
 TEST(Witness, AllowsRounding) {
@@ -92,10 +91,8 @@ TEST(Witness, KeepsNothingOfRequestsThatAreForgotten) {
 
 // Data 1 and 2, of which the second is shorter, and their parity 3.
 TEST(Witness, NoticesMembersThatDoNotAddUp) {
-  const TaskCode code{plan::real_coefficients(2, 1),
-                      0,
-                      DType::kF32,
-                      {box(1, 0, 2), box(2, 0, 1), box(3, 0, 2)}};
+  const TaskCode code{
+      plan::real_coefficients(2, 1), 0, DType::kF32, {box(1, 0, 2), box(2, 0, 1), box(3, 0, 2)}};
   const auto check = [&](float lie_of_data, float lie_of_parity) {
     Witness witness({code});
     witness.add(7, "a", box(1, 0, 2), floats({1, 2 + lie_of_data}));

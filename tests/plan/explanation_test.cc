@@ -65,10 +65,11 @@ TEST(PriceText, IsThereForPlansThatSurvive) {
             "more and keeps 5.0 kB more. Everything repeated: 3.00 s, 2.00 times as much");
   // Where the bound on the price is not met, what it would cost is the reason.
   made.plans[0].price = {1, 3, 2, 2, 4000, -5000, 4, 1.5};
-  EXPECT_EQ(price_text(made),
-            "survives the loss of 1: 2.00 s, not 1.00 s; computes 2.00 times as much, sends 4.0 kB "
-            "more and keeps 5.0 kB less. Everything repeated: 3.00 s, 2.00 times as much. Within 1.6 "
-            "times: 4.00 s, 1.50 times as much");
+  EXPECT_EQ(
+      price_text(made),
+      "survives the loss of 1: 2.00 s, not 1.00 s; computes 2.00 times as much, sends 4.0 kB "
+      "more and keeps 5.0 kB less. Everything repeated: 3.00 s, 2.00 times as much. Within 1.6 "
+      "times: 4.00 s, 1.50 times as much");
 }
 
 }  // namespace

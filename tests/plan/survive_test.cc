@@ -171,8 +171,8 @@ TEST(SurvivingPlans, AreFoundByWhatProtectionCosts) {
 }
 
 // A network like ResNet-18: images become smaller and channels more. The first layers are cheapest
-// repeated by rows, the last ones coded by channels; a mixture of both is neither slower nor as dear
-// as repeating all.
+// repeated by rows, the last ones coded by channels; a mixture of both is neither slower nor as
+// dear as repeating all.
 Graph narrowing_network() {
   Rng rng(1);
   Graph graph;

@@ -30,8 +30,8 @@ void print(const cluster::VerifyRaceResult& result, uint64_t every, bool as_json
   }
   Table table({"", "requests", "mean ms", "p99 ms"});
   const auto add = [&](const std::string& what, const LatencyRecorder& took) {
-    table.add({what, std::to_string(took.count()), fixed(took.mean(), 2),
-               fixed(took.quantile(0.99), 2)});
+    table.add(
+        {what, std::to_string(took.count()), fixed(took.mean(), 2), fixed(took.quantile(0.99), 2)});
   };
   add("as it is", result.plain);
   add("one of " + std::to_string(every) + " checked", result.verified);
@@ -50,10 +50,10 @@ Outcome bench_verify(const ClusterBenchFlags& flags) {
   auto opened = ClusterAccess::open(flags.plan);
   if (!opened.ok()) return fail(Doing::kConnect, opened.status());
   const auto access = *std::move(opened);
-  SHOAL_OR_EXIT(const Planned planned, Exit::kModel,
-                make_planned(flags.plan, [&](const Graph& graph) { return access->profile(graph); }));
-  SHOAL_OR_EXIT(const auto judge, Exit::kUsage,
-                make_device("cpu", {.cpu = {.threads = 1}}));
+  SHOAL_OR_EXIT(
+      const Planned planned, Exit::kModel,
+      make_planned(flags.plan, [&](const Graph& graph) { return access->profile(graph); }));
+  SHOAL_OR_EXIT(const auto judge, Exit::kUsage, make_device("cpu", {.cpu = {.threads = 1}}));
   std::optional<ShapedLinks> shaped;  // from when the weights have travelled
   const auto result = cluster::race_verification(access->coordinator(), planned.best(), *judge,
                                                  {.every = flags.plan.verify,

@@ -51,10 +51,9 @@ class PySession {
       : model_(model_of(source)) {
     auto opened = [&]() -> Status {
       const ReleasedGil released;
-      SHOAL_ASSIGN(
-          device_,
-          open_device(device, threads, Tune::kFast,
-                      {.throughput = throughput, .survive = survive, .verify = verify}));
+      SHOAL_ASSIGN(device_,
+                   open_device(device, threads, Tune::kFast,
+                               {.throughput = throughput, .survive = survive, .verify = verify}));
       SHOAL_ASSIGN(auto session, model_.session(*device_));
       session_ = std::make_unique<Session>(std::move(session));
       // Everything that may take long happens without the GIL, and nothing in this scope touches
@@ -222,9 +221,8 @@ void add_session(py::module_& module) {
                              "Whether cancel() was called.");
   py::class_<PySession>(module, "Session", kSessionDoc)
       .def(py::init<const py::object&, const std::string&, int, int, bool, uint64_t>(),
-           py::arg("model"),
-           py::kw_only(), py::arg("device") = "cpu", py::arg("threads") = 0, py::arg("survive") = 0,
-           py::arg("throughput") = false, py::arg("verify") = 0)
+           py::arg("model"), py::kw_only(), py::arg("device") = "cpu", py::arg("threads") = 0,
+           py::arg("survive") = 0, py::arg("throughput") = false, py::arg("verify") = 0)
       .def_property_readonly("inputs", &PySession::inputs, "What the model takes.")
       .def_property_readonly("outputs", &PySession::outputs, "What the model gives.")
       .def_property_readonly("device", &PySession::device, "The name of the device: 'cpu'.")

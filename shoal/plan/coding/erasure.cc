@@ -108,7 +108,8 @@ double largest_of(const Tensor& reals) {
   return largest;
 }
 
-// Overflow of 32 bits is part of the arithmetic that makes the shares, so the sums wrap around, too.
+// Overflow of 32 bits is part of the arithmetic that makes the shares, so the sums wrap around,
+// too.
 Misfit find_misfit_of_integers(std::span<const Tensor> data, const Tensor& parity,
                                std::span<const double> coefficients, size_t axis) {
   std::vector<int64_t> sums(static_cast<size_t>(parity.count()));

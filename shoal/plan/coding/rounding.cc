@@ -1,10 +1,10 @@
 // The bound. A sum of K products in f32 has an error of about sqrt(K) u relative to its magnitude,
 // with u = 2^-24: the K roundings are independent and as often up as down. (The worst case, K u, is
-// never met: all roundings would have to go the same way.) Errors of a node's inputs pass through to
-// its output with about their relative size, and add up along the longest path through the graph.
-// Values that are rounded on purpose, to 16 or 8 bits, add half a step. Two computations are each
-// off by so much, and elements that are not the largest may lose as much again by cancellation: four
-// times the sum is allowed.
+// never met: all roundings would have to go the same way.) Errors of a node's inputs pass through
+// to its output with about their relative size, and add up along the longest path through the
+// graph. Values that are rounded on purpose, to 16 or 8 bits, add half a step. Two computations are
+// each off by so much, and elements that are not the largest may lose as much again by
+// cancellation: four times the sum is allowed.
 #include "shoal/plan/coding/rounding.h"
 
 #include <algorithm>

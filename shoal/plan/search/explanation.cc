@@ -36,11 +36,12 @@ std::string price_text(const Comparison& made) {
   if (best.plan().survives == 0) return "";
   const Price& price = best.price;
   std::string text = "survives the loss of " + std::to_string(best.plan().survives) + ": " +
-         in_seconds(best.timeline.seconds) + ", not " + in_seconds(price.unprotected_seconds) +
-         "; computes " + fixed(price.compute, 2) + " times as much, sends " +
-         bytes(price.wire_bytes) + " more and keeps " + than_bytes(price.memory_bytes) +
-         ". Everything repeated: " + in_seconds(price.repeated_seconds) + ", " +
-         fixed(price.repeated_compute, 2) + " times as much";
+                     in_seconds(best.timeline.seconds) + ", not " +
+                     in_seconds(price.unprotected_seconds) + "; computes " +
+                     fixed(price.compute, 2) + " times as much, sends " + bytes(price.wire_bytes) +
+                     " more and keeps " + than_bytes(price.memory_bytes) +
+                     ". Everything repeated: " + in_seconds(price.repeated_seconds) + ", " +
+                     fixed(price.repeated_compute, 2) + " times as much";
   const double bound = price_bound(best.plan().survives);
   if (price.compute <= bound) return text;
   // The evidence that no cheaper plan is as good.

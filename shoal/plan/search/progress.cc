@@ -80,10 +80,10 @@ double Progress::fetch(int to, const Piece& piece) {
     if (holding.value != piece.value) continue;
     const int64_t count = common_count(holding.region, piece.region);
     if (count == 0) continue;
-    end = std::max(end, holding.machine == to
-                            ? holding.ready
-                            : send(holding, to,
-                                   static_cast<double>(count * element) * holding.copies));
+    end = std::max(end,
+                   holding.machine == to
+                       ? holding.ready
+                       : send(holding, to, static_cast<double>(count * element) * holding.copies));
   }
   return end;
 }

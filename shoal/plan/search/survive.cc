@@ -75,7 +75,9 @@ class Survivors {
       SHOAL_ASSIGN(const auto protectable, find_protectable(graph_, cluster_, options_, weight));
       for (const Prediction& made : protectable) SHOAL_TRY(add(made, true));
     }
-    const auto price = [&](Prediction& made) { made.price = price_of(made, unprotected, repeated); };
+    const auto price = [&](Prediction& made) {
+      made.price = price_of(made, unprotected, repeated);
+    };
     std::ranges::for_each(found_, price);
     SHOAL_TRY(recode_best(unprotected, repeated));
     std::ranges::stable_sort(found_, {},
