@@ -245,6 +245,12 @@ static void wrong_device_options_are_refused(void) {
   options.survive = 3;
   if (is_listed("cluster")) {
     CHECK(fails(shoal_device_open("cluster", &options, &device), SHOAL_INVALID_ARGUMENT, "2"));
+    options.survive = 0;
+    options.verify = 10;
+    CHECK(fails(shoal_device_open("cluster", &options, &device), SHOAL_INVALID_ARGUMENT, "verify"));
+    options.verify = -1;
+    CHECK(fails(shoal_device_open("cluster", &options, &device), SHOAL_INVALID_ARGUMENT, "verify"));
+    options.verify = 0;
     options.survive = 1;
     CHECK(fails(shoal_device_open("cluster:/nowhere/at/all", &options, &device), SHOAL_NOT_FOUND,
                 "/nowhere/at/all"));

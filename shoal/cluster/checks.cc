@@ -43,18 +43,22 @@ bool Checks::draw() {
   return is_chosen;
 }
 
+void Checks::watch(const Attempt& attempt) {
+  if (is_on()) watched_[attempt.id] = attempt.deployed;
+}
+
 bool Checks::arrive(uint64_t attempt, const std::string& worker, const plan::Piece& piece,
                     const Tensor& elements) {
-  if (!is_on()) return false;
+  if (!watched_.contains(attempt)) return false;
   const auto disputes = witness_.add(attempt, worker, piece, elements);
   return disputes && report(plan::kCoordinator, attempt, *disputes);
 }
 
 std::optional<TensorType> Checks::expect(int worker, uint64_t attempt,
                                          const plan::Piece& piece) const {
-  const auto it = open_.find(attempt);
-  if (it == open_.end()) return std::nullopt;
-  const plan::ScheduledPlan& scheduled = it->second.request.attempt.deployed->scheduled;
+  const auto it = watched_.find(attempt);
+  if (it == watched_.end()) return std::nullopt;
+  const plan::ScheduledPlan& scheduled = it->second->scheduled;
   const bool planned =
       std::ranges::any_of(scheduled.schedule().transfers, [&](const auto& transfer) {
         return transfer.from == worker && transfer.to == plan::kCoordinator &&
@@ -87,7 +91,7 @@ bool Checks::begin(const Attempt& attempt, std::span<const Tensor> inputs, Time 
 }
 
 void Checks::drop(uint64_t attempt) {
-  if (is_on()) witness_.forget(attempt);
+  if (watched_.erase(attempt) > 0) witness_.forget(attempt);
 }
 
 bool Checks::report(int worker, uint64_t attempt, const std::vector<Dispute>& disputes) {
@@ -103,7 +107,7 @@ bool Checks::report(int worker, uint64_t attempt, const std::vector<Dispute>& di
 bool Checks::close(std::map<uint64_t, Open>::iterator open) {
   DisputedRequest request = std::move(open->second.request);
   open_.erase(open);
-  witness_.forget(request.attempt.id);
+  drop(request.attempt.id);
   if (request.disputes.empty() || disputed_.size() >= kMostDisputed) return false;
   ++tally_.disputed;
   disputed_.push_back(std::move(request));
@@ -115,7 +119,7 @@ void Checks::lose(int worker) {
     const auto workers = plan::workers_of(it->second.request.attempt.deployed->scheduled.plan());
     const bool uses = std::ranges::find(workers, worker) != workers.end();
     if (uses) {
-      witness_.forget(it->first);
+      drop(it->first);
       ++tally_.dropped;
     }
     it = uses ? open_.erase(it) : std::next(it);

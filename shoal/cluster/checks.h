@@ -50,12 +50,15 @@ class Checks {
   void set_interval(uint64_t interval);
   bool is_on() const { return interval_ > 0; }
 
+  // An attempt begins, which may be checked once it is over. Until then, and while it is checked,
+  // pieces of its answer are kept.
+  void watch(const Attempt& attempt);
   // A piece of an answer came, before or after the answer was complete. True if a disputed request
   // is ready to be taken.
   bool arrive(uint64_t attempt, const std::string& worker, const plan::Piece& piece,
               const Tensor& elements);
-  // The type of a piece of a request that is being checked; nothing if it is not, or if this worker
-  // does not send such a piece.
+  // The type of a piece of a watched attempt; nothing if it is not watched, or if this worker does
+  // not send such a piece.
   std::optional<TensorType> expect(int worker, uint64_t attempt, const plan::Piece& piece) const;
 
   // A request was answered. True if it is to be checked: its workers go on, and are sent a Check.
@@ -88,7 +91,8 @@ class Checks {
   uint64_t interval_ = 0;
   uint64_t drawn_ = 0, chosen_ = 0;  // place in the current interval; the place that is checked
   std::mt19937_64 random_{std::random_device{}()};
-  Witness witness_;  // of the coordinator
+  Witness witness_;                              // of the coordinator
+  std::map<uint64_t, DeployedPlanPtr> watched_;  // by attempt
   std::map<uint64_t, Open> open_;
   std::vector<DisputedRequest> disputed_;
   Tally tally_;

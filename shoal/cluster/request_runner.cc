@@ -124,6 +124,8 @@ RequestStep RequestRunner::next_step(uint64_t request, net::Deadline deadline, b
   const bool goes_on = is_measured && step.end && step.end->status.ok();
   if (goes_on) step.abandon.reset();
   if (step.abandon) measurements_.erase(step.abandon->id);
+  if (step.abandon && !step.end) checks_.drop(step.abandon->id);
+  if (step.begin) checks_.watch(*step.begin);
   if (step.begin && is_measured) measure(*step.begin);
   if (!step.end) return step;
   const Code code = step.end->status.code();
@@ -151,6 +153,7 @@ void RequestRunner::check_if_drawn(RequestStep& step, std::span<const Tensor> in
                      requests_.is_whole(attempt.deployed->id);
     is_drawn = can && checks_.begin(attempt, inputs, now);
     if (!can) checks_.drop(attempt.id);
+    if (!can && step.abandon) checks_.drop(step.abandon->id);
   }
   for (const Attempt& one : expired) forget(one);
   if (!is_drawn) return;
@@ -311,8 +314,15 @@ void RequestRunner::check_every(uint64_t interval) {
 }
 
 std::vector<DisputedRequest> RequestRunner::take_disputed() {
-  const std::lock_guard lock(mutex_);
-  return checks_.take_disputed();
+  std::vector<Attempt> expired;
+  std::vector<DisputedRequest> disputed;
+  {
+    const std::lock_guard lock(mutex_);
+    expired = checks_.expire(std::chrono::steady_clock::now());
+    disputed = checks_.take_disputed();
+  }
+  for (const Attempt& one : expired) forget(one);
+  return disputed;
 }
 
 Checks::Tally RequestRunner::checks_tally() const {
@@ -385,6 +395,7 @@ Status RequestRunner::take(int worker, const message::Data& data, const net::Fra
   const Event event(*this);
   // The plan decides the type and shape of a piece, never the message.
   SHOAL_ASSIGN(auto type, requests_.expect(worker, data.request(), piece));
+  // A copy that comes after the answer still tells whether someone lied.
   if (!type) type = checks_.expect(worker, data.request(), piece);
   if (!type) return {};  // the request is over
   SHOAL_ASSIGN(const Tensor elements, to_tensor(frame, type->dtype, type->shape));

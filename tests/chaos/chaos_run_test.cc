@@ -25,10 +25,10 @@ plan::ClusterProfile slow_workers() {
 // A cluster of real processes that survives so many losses.
 class Chaos : public testing::Test {
  protected:
-  void open(int survive) {
+  void open(int survive, uint64_t lies = 0, uint64_t verify = 0) {
     const auto graph = passes::optimize(*zoo::build("lenet5", {}));
     ASSERT_TRUE(graph.ok()) << graph.status().message();
-    ChaosClusterOptions options{.program = SHOAL_PROGRAM};
+    ChaosClusterOptions options{.program = SHOAL_PROGRAM, .lies = lies, .verify = verify};
     for (const auto& worker : slow_workers().workers) options.workers.push_back(worker.name);
     options.plan = [graph = *graph, survive](const cluster::Workers& set) {
       plan::PlanOptions wanted;
@@ -64,6 +64,15 @@ TEST_F(Chaos, OfNoFaultsIsCalm) {
   EXPECT_EQ(report.failed + report.wrong + report.replayed, 0u);
   EXPECT_EQ(report.returns.count(), 0u);
   EXPECT_EQ(watched_, 15) << "before, in place of faults, and after";
+}
+
+TEST_F(Chaos, FindsAWorkerThatLies) {
+  ASSERT_NO_FATAL_FAILURE(open(1, 10, 1));
+  const ChaosReport report = run({.requests = 100});
+  EXPECT_EQ(report.left_out, std::vector<std::string>{"worker-2"});
+  EXPECT_EQ(report.failed + report.wrong_after, 0u) << report.first_failure;
+  EXPECT_GE(report.disputed, 2u);
+  EXPECT_GE(report.checked, report.disputed);
 }
 
 TEST_F(Chaos, LosesNothingWhereOneLossIsSurvived) {

@@ -340,6 +340,7 @@ def test_simulated_faults_break_no_promise(_):
 
 def test_workers_are_killed_and_every_request_is_answered(_):
     assert "takes 2 workers" in shoal("chaos", "--workers", 1, "--survive", 1, expect=2).stderr
+    assert "--verify" in shoal("chaos", "--survive", 0, "--verify", 10, expect=2).stderr
     assert "nothing.onnx" in shoal("chaos", "--model", "nothing.onnx", expect=3).stderr
     result = json.loads(shoal("chaos", "--workers", 3, "--survive", 1, "--kills", 2, "--requests", 20, "--model",
                               "zoo:lenet5", "--json").stdout)

@@ -54,11 +54,13 @@ class Cluster(unittest.TestCase):
     def test_1_a_cluster_is_used_as_it_is_asked_to_be(self):
         x = {"input": np.random.default_rng(1).random((1, 1, 28, 28), np.float32)}
         expected = shoal.Session("zoo:lenet5").run(x)["output"]
-        for options in ({"survive": 1}, {"throughput": True}):
+        for options in ({"survive": 1}, {"survive": 1, "verify": 2}, {"throughput": True}):
             session = shoal.Session("zoo:lenet5", device=f"cluster:{self.folder}", **options)
             np.testing.assert_allclose(session.run(x)["output"], expected, rtol=1e-4, atol=1e-5)
         with self.assertRaises(shoal.InvalidArgument):
             shoal.Session("zoo:lenet5", device=f"cluster:{self.folder}", survive=3)
+        with self.assertRaises(shoal.InvalidArgument):
+            shoal.Session("zoo:lenet5", device=f"cluster:{self.folder}", verify=2)
 
     def test_2_a_cluster_without_workers_is_unavailable(self):
         for process in self.workers.values():
