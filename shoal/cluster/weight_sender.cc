@@ -10,6 +10,7 @@ namespace shoal::cluster {
 Status WeightSender::send(const MissingWeights& missing, const std::map<Hash, Tensor>& weights) {
   WeightSchedule schedule(options_.progress_timeout);
   SHOAL_TRY(fill(schedule, missing, weights));
+  if (schedule.is_done()) return {};
   {
     const std::lock_guard lock(mutex_);
     schedule_ = &schedule;
