@@ -73,6 +73,7 @@ Result<DeploymentFigures> DeploymentLoad::run(Coordinator& coordinator,
   asking.join();
   SHOAL_TRY(deployed);
   SHOAL_TRY(asked);
+  if (first_.total == 0) return invalid("the workers have all weights already");
   figures.needed = first_.total;
   figures.sent = first_.sent + second_.sent;
   figures.seconds = (first_.seconds() + second_.seconds()) / options.dilation;

@@ -11,6 +11,7 @@ Status WeightSender::send(uint64_t plan, const MissingWeights& missing,
                           const std::map<Hash, Tensor>& weights) {
   WeightSchedule schedule(options_.progress_timeout);
   SHOAL_TRY(fill(schedule, missing, weights));
+  if (schedule.is_done()) return {};
   {
     const std::lock_guard lock(mutex_);
     for (const auto& [worker, hashes] : missing) sending_[worker] = {plan, &schedule};
