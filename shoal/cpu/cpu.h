@@ -36,8 +36,7 @@ struct CpuOptions {
   Memory memory = Memory::kPlenty;  // how much of it packed weights may take
   bool remember = false;            // keep timings in a file of the user's cache folder
   // File that keeps the packed weights of one model for the next start. Empty: none. Where it
-  // cannot be read or written, weights are packed at every start. Trust it as the model: its
-  // checksums find damage, not forgery.
+  // cannot be read or written, weights are packed at every start.
   std::filesystem::path packed = {};
   std::string prefer = {};  // kernel to use wherever it fits; for tests and benchmarks
 };

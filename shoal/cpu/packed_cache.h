@@ -1,7 +1,6 @@
 // PackedCache: packed weights that outlive the process, in one file per model. The file is not
 // trusted: entries that are cut short, damaged, or made for another instruction set or packing are
-// packed again. Checksums find damage, not forgery: who can write the file decides what the model
-// computes, as who can write the model does.
+// packed again.
 //
 // Layout: a Header, `entries` of Entry, then the floats of each entry at a multiple of 64 bytes, so
 // that a mapped file can be used in place. Integers and floats are in host order, because the file
