@@ -174,7 +174,7 @@ Requests::Offered* Requests::choose(const Request& request) {
 // way.
 std::optional<AttemptWindow::Duration> Requests::refusal(const Request& request) {
   static const FairQueue kNone;
-  constexpr int kCaution = 2;  // who waits should be answered although attempts become slower
+  constexpr int kCaution = 3;  // who waits should be answered although attempts become slower
   const auto waiting = queues_.find(request.service);
   const FairQueue& queue = waiting == queues_.end() ? kNone : waiting->second;
   const Offered* by = choose(request);

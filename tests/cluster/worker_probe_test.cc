@@ -88,7 +88,7 @@ TEST_F(WorkerProbes, NameTheWorkerThatIsNotThere) {
   const auto nobody = ask({"kitchen", "nowhere"});
   EXPECT_NE(nobody.status().message().find("worker kitchen"), std::string_view::npos);
   const auto other = ask({"kitchen", "left"});
-  EXPECT_EQ(other.status().code(), Code::kInvalidArgument);
+  EXPECT_EQ(other.status().code(), Code::kUnavailable);
   EXPECT_NE(other.status().message().find("left"), std::string_view::npos);
 }
 
@@ -141,8 +141,9 @@ Graph two_products() {
 TEST_F(WorkerProbes, MeasureByPartsWhatDoesNotFit) {
   const Graph graph = two_products();
   constexpr size_t kSmall = 64 * 64 * 4, kLarge = 4 * kSmall, kValues = 4096;
-  start({.name = "no whole", .weight_bytes = kLarge, .plan_bytes = kLarge + kValues});
-  start({.name = "no large", .weight_bytes = kSmall, .plan_bytes = kSmall + kValues});
+  constexpr size_t kLargePart = kLarge + kValues, kSmallPart = kSmall + kValues;
+  start({.name = "no whole", .weight_bytes = kLargePart, .plan_bytes = kLargePart});
+  start({.name = "no large", .weight_bytes = kSmallPart, .plan_bytes = kSmallPart});
   const auto profile = measure(graph);
   ASSERT_TRUE(profile.ok()) << profile.status().message();
   ASSERT_EQ(profile->workers.size(), 4u);

@@ -251,6 +251,71 @@ def settled(world):
     world.stop()
 
 
+# The life of a certificate.
+
+def revoked(world):
+    members = json.loads(world.call("owner", "cluster", "status", "--json"))["members"]
+    return sorted({member["name"] for member in members if member["revoked"]})
+
+
+def see_revoked(world):
+    """A removal that was cut off can be repeated; one that was acknowledged holds."""
+    if world.notes.get("acknowledged"):
+        assert "device" in revoked(world), "was removed"
+    else:
+        world.run("owner", "cluster", "remove", "device")
+    return revoked(world), LIST(world)
+
+
+def removed_another(world):
+    """A thief has joined and was removed, of which the device has not heard."""
+    settled(world)
+    server, token = invite(world)
+    _, ready = worker(world, "--join", token, machine="thief")
+    assert ready and server.wait(TIMEOUT) == 0
+    world.stop()
+    world.call("owner", "cluster", "remove", "thief")
+
+
+def file_of_device(world, name):
+    path = world.home("device") / ".config" / "shoal" / "worker" / name
+    return path.read_bytes() if path.exists() else b""
+
+
+def repeated(world, *words):
+    """As often as a busy machine needs."""
+    for _ in range(TRIES):
+        code, _, error = world.run("owner", *words)
+        if code in (0, CUT):
+            return code == 0
+    raise AssertionError(error)
+
+
+def with_device(*words, file):
+    """Lets the device serve while the owner does something, until the device has written a file."""
+    def act(world):
+        before = file_of_device(world, file)
+        process, ready = worker(world)
+        if ready and "owner" in world.power:
+            return repeated(world, *words)
+        while ready and process.poll() is None and file_of_device(world, file) == before:
+            world.run("owner", *words)
+        assert process.poll() in (None, CUT), process.stderr.read()
+        return process.poll() is None
+    return act
+
+
+def see_device(*words, file):
+    """The device serves with what it had, and does the same again."""
+    def see(world):
+        assert file_of_device(world, file) or not world.notes.get("acknowledged"), f"{file} was there"
+        process, ready = worker(world)
+        assert ready, process.stderr.read()
+        assert repeated(world, *words) and answer(world)
+        return ready
+    return see
+
+
 # Training.
 
 def write_digits(world):
@@ -342,6 +407,8 @@ def write_inputs(world):
     np.save(world.home("owner") / "x.npy", np.ones([1, 1, side, side], np.float32))
 
 
+renew = {"act": with_device("cluster", "renew", file="certificate.pem"),
+         "see": see_device("cluster", "renew", file="certificate.pem")}
 ADD = Scenario("add", add("hall"), LIST, before=(INIT,))
 
 # All that writes files which last. A new writer is one more line.
@@ -356,6 +423,11 @@ SCENARIOS = [
     Scenario("join-owner", join, see_joined, before=(INIT,), whole=False),
     Scenario("join-device", join, see_joined, before=(INIT,), whole=False, machine="device"),
     Scenario("join-once", join, thief_is_refused, before=(INIT,), whole=False),
+    Scenario("revoke", command("cluster", "remove", "device"), see_revoked, before=(settled,), whole=False),
+    Scenario("deny-list", with_device("cluster", "renew", file="denied"), see_device("cluster", "renew", file="denied"),
+             before=(removed_another,), whole=False, machine="device", slow=True),
+    Scenario("renew-device", **renew, before=(settled,), whole=False, machine="device", slow=True),
+    Scenario("renew-owner", **renew, before=(settled,), whole=False, slow=True),
     Scenario("store", answer_by_device("--store", "store"), see_answers("--store", "store"), before=(settled,),
              whole=False, machine="device", slow=True),
     Scenario("profile-and-plan", answer_by_device(), see_answers(), before=(settled,), whole=False, slow=True),
@@ -379,7 +451,7 @@ class Trial:
 
     def __init__(self, scenario, flags, at, lost=""):
         self.scenario, self.flags, self.at, self.lost = scenario, flags, at, lost
-        self.template = World(flags, at / "template", {name: free_port() for name in ("owner", "device")})
+        self.template = World(flags, at / "template", {name: free_port() for name in ("owner", "device", "thief")})
         self.template.home(scenario.machine)
         for action in scenario.before:
             action(self.template)
@@ -416,7 +488,7 @@ class Trial:
     def cut_at(self, step):
         """What is wrong on a disk that kept what was synced before this step."""
         world, _, disk = self.powered(step)
-        acknowledged = self.scenario.act(world)
+        acknowledged = world.notes["acknowledged"] = self.scenario.act(world)
         world.stop()
         return [wrong for way in WAYS if (wrong := self.wrong_after(world, disk, way, step, acknowledged))]
 

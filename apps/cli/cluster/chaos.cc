@@ -145,6 +145,7 @@ Json to_json(const chaos::OverloadReport& report, const std::map<std::string, ui
   for (const auto& [kind, count] : kinds) faults += count;
   return {{"goodput", report.goodput()},
           {"capacity_per_s", report.capacity_per_s},
+          {"faulty_capacity_per_s", report.faulty_capacity_per_s},
           {"offered_per_s", report.offered_per_s},
           {"answered_per_s", report.answered_per_s},
           {"answered", report.answered},

@@ -22,7 +22,7 @@ double ms_since(Clock::time_point begin) {
   return std::chrono::duration<double, std::milli>(Clock::now() - begin).count();
 }
 
-// What became of the requests of one phase.
+// What became of the requests of a phase, or of several.
 struct Phase {
   uint64_t sent = 0, answered = 0, refused = 0, late = 0, failed = 0, wrong = 0;
   LatencyRecorder accepted, refusals;
@@ -45,36 +45,46 @@ struct Phase {
       if (first_failure.empty()) first_failure = reply.status.message();
     }
   }
+
+  Phase& operator+=(const Phase& other) {
+    sent += other.sent;
+    answered += other.answered;
+    refused += other.refused;
+    late += other.late;
+    failed += other.failed;
+    wrong += other.wrong;
+    accepted += other.accepted;
+    refusals += other.refusals;
+    seconds += other.seconds;
+    if (first_failure.empty()) first_failure = other.first_failure;
+    return *this;
+  }
+  double per_second(uint64_t count) const {
+    return seconds > 0 ? static_cast<double>(count) / seconds : 0;
+  }
 };
 
 class OverloadRun {
  public:
   OverloadRun(const OverloadOptions& options, const OverloadAsk& ask,
-              const std::function<void(bool)>& is_overloaded)
-      : options_(options), ask_(ask), is_overloaded_(is_overloaded) {}
+              const std::function<void(bool)>& set_faults)
+      : options_(options), ask_(ask), set_faults_(set_faults) {}
 
   OverloadReport run() {
     rate_ = options_.times * first_guess();
+    // More than in later rounds: the timeout depends on its p99.
+    calm_ += phase(2 * Seconds(options_.calm_seconds), 1, kPatient);
     const int rounds = std::max(1, static_cast<int>(std::ceil(options_.seconds / kRound.count())));
-    double answered = 0, capacity_time = 0, overload_time = 0, sent = 0;
     for (int i = 0; i < rounds; ++i) {
-      const Phase calm = phase(Seconds(options_.calm_seconds), 1, kPatient);
-      report_.calm += calm.accepted;
-      const Phase busy = phase(Seconds(options_.capacity_seconds), kBusy, kPatient);
-      answered += static_cast<double>(busy.answered);
-      capacity_time += busy.seconds;
-      count_failures(calm);
-      count_failures(busy);
-      const Phase all = overload(std::min(kRound, Seconds(options_.seconds)));
-      sent += static_cast<double>(all.sent);
-      overload_time += all.seconds;
-      count_in(all);
-      report_.recovery_s = std::max(report_.recovery_s, recovery());
+      calm_ += phase(Seconds(options_.calm_seconds), 1, kPatient);
+      busy_ += phase(Seconds(options_.capacity_seconds), kBusy, kPatient);
+      if (set_faults_) {
+        faulty_ += with_faults(Seconds(options_.capacity_seconds), kBusy, kPatient);
+      }
+      overload_ += with_faults(std::min(kRound, Seconds(options_.seconds)), 0, timeout());
+      recovery_s_ = std::max(recovery_s_, recovery());
     }
-    report_.capacity_per_s = answered / capacity_time;
-    report_.offered_per_s = sent / overload_time;
-    report_.answered_per_s = static_cast<double>(report_.answered) / overload_time;
-    return std::move(report_);
+    return report();
   }
 
  private:
@@ -98,35 +108,30 @@ class OverloadRun {
           parts[client].add(reply, ms_since(sent));
         });
     all.seconds = ms_since(begin) / 1e3;
-    for (const Phase& part : parts) {
-      all.answered += part.answered;
-      all.refused += part.refused;
-      all.late += part.late;
-      all.failed += part.failed;
-      all.wrong += part.wrong;
-      all.accepted += part.accepted;
-      all.refusals += part.refusals;
-      if (all.first_failure.empty()) all.first_failure = part.first_failure;
-    }
+    for (const Phase& part : parts) all += part;
     return all;
   }
 
-  Phase overload(Seconds time) {
-    report_.timeout_ms = std::max(1.0, std::ceil(options_.patience * report_.calm.quantile(0.99)));
-    const std::chrono::milliseconds timeout(static_cast<int64_t>(report_.timeout_ms));
-    if (is_overloaded_) is_overloaded_(true);
-    Phase all = phase(time, 0, timeout);
-    overload_ended_ = Clock::now();
-    if (is_overloaded_) is_overloaded_(false);
+  // Of a request in overload.
+  std::chrono::milliseconds timeout() const {
+    const double ms = options_.patience * calm_.accepted.quantile(0.99);
+    return std::chrono::milliseconds(std::max(1L, std::lround(ms)));
+  }
+
+  Phase with_faults(Seconds time, size_t most_at_once, std::chrono::milliseconds timeout) {
+    if (set_faults_) set_faults_(true);
+    Phase all = phase(time, most_at_once, timeout);
+    ended_ = Clock::now();
+    if (set_faults_) set_faults_(false);
     return all;
   }
 
   // As before: a number of requests in a row are answered, half of them as quickly as calm ones.
   double recovery() const {
     constexpr size_t kRow = 10;
-    const double usual = report_.calm.quantile(0.99);
-    while (ms_since(overload_ended_) < 1e3 * options_.longest_recovery) {
-      const double begin = ms_since(overload_ended_);
+    const double usual = calm_.accepted.quantile(0.99);
+    while (ms_since(ended_) < 1e3 * options_.longest_recovery) {
+      const double begin = ms_since(ended_);
       size_t answered = 0, quick = 0;
       for (; answered < kRow; ++answered) {
         const auto sent = Clock::now();
@@ -138,34 +143,42 @@ class OverloadRun {
     return options_.longest_recovery;
   }
 
-  void count_in(const Phase& all) {
-    report_.answered += all.answered;
-    report_.refused += all.refused;
-    report_.late += all.late;
-    report_.accepted += all.accepted;
-    report_.refusals += all.refusals;
-    count_failures(all);
-  }
-
-  void count_failures(const Phase& phase) {
-    report_.failed += phase.failed;
-    report_.wrong += phase.wrong;
-    if (report_.first_failure.empty()) report_.first_failure = phase.first_failure;
+  OverloadReport report() const {
+    OverloadReport report;
+    report.capacity_per_s = busy_.per_second(busy_.answered);
+    report.faulty_capacity_per_s = faulty_.per_second(faulty_.answered);
+    report.offered_per_s = overload_.per_second(overload_.sent);
+    report.answered_per_s = overload_.per_second(overload_.answered);
+    report.timeout_ms = static_cast<double>(timeout().count());
+    report.recovery_s = recovery_s_;
+    report.answered = overload_.answered;
+    report.refused = overload_.refused;
+    report.late = overload_.late;
+    report.calm = calm_.accepted;
+    report.accepted = overload_.accepted;
+    report.refusals = overload_.refusals;
+    for (const Phase* phase : {&calm_, &busy_, &faulty_, &overload_}) {
+      report.failed += phase->failed;
+      report.wrong += phase->wrong;
+      if (report.first_failure.empty()) report.first_failure = phase->first_failure;
+    }
+    return report;
   }
 
   const OverloadOptions options_;
   const OverloadAsk& ask_;
-  const std::function<void(bool)>& is_overloaded_;
+  const std::function<void(bool)>& set_faults_;
   double rate_ = 1;
-  Clock::time_point overload_ended_;
-  OverloadReport report_;
+  Phase calm_, busy_, faulty_, overload_;
+  Clock::time_point ended_;  // the phase before
+  double recovery_s_ = 0;
 };
 
 }  // namespace
 
 OverloadReport run_overload(const OverloadOptions& options, const OverloadAsk& ask,
-                            const std::function<void(bool)>& is_overloaded) {
-  return OverloadRun(options, ask, is_overloaded).run();
+                            const std::function<void(bool)>& set_faults) {
+  return OverloadRun(options, ask, set_faults).run();
 }
 
 }  // namespace shoal::chaos

@@ -33,11 +33,12 @@ struct OverloadOptions {
 };
 
 struct OverloadReport {
-  double capacity_per_s = 0;  // answers, without overload
-  double offered_per_s = 0;   // requests that were sent in overload
-  double answered_per_s = 0;  // right answers in overload
-  double timeout_ms = 0;      // of a request in overload
-  double recovery_s = 0;      // from the end of overload until all is as before it; the longest
+  double capacity_per_s = 0;         // answers, without overload
+  double faulty_capacity_per_s = 0;  // with faults; 0: there are none
+  double offered_per_s = 0;          // requests that were sent in overload
+  double answered_per_s = 0;         // right answers in overload
+  double timeout_ms = 0;             // of a request in overload
+  double recovery_s = 0;  // from the end of overload until all is as before it; the longest
   uint64_t answered = 0;
   uint64_t refused = 0;  // at once, with kExhausted
   uint64_t late = 0;     // accepted, but not answered before the timeout
@@ -60,9 +61,10 @@ struct OverloadReply {
 using OverloadAsk =
     std::function<OverloadReply(uint64_t client, std::chrono::milliseconds timeout)>;
 
-// `is_overloaded` is called with true before every phase of overload, and with false after it: for
-// faults meanwhile. REQUIRES: times > 0, clients > 0, patience > 0
+// `set_faults`, if it is given, is called with true before every phase of overload, and with false
+// after it: for faults meanwhile. The capacity is then measured with faults, too. REQUIRES: times >
+// 0, clients > 0, patience > 0
 OverloadReport run_overload(const OverloadOptions& options, const OverloadAsk& ask,
-                            const std::function<void(bool)>& is_overloaded = nullptr);
+                            const std::function<void(bool)>& set_faults = nullptr);
 
 }  // namespace shoal::chaos

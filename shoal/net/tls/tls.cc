@@ -116,7 +116,11 @@ Result<std::unique_ptr<Transport>> make_tls_transport(const Identity& identity,
   shared->watcher = std::make_shared<const Membership::Watcher>(
       [channels = shared->channels] { channels->close_denied(); });
   membership->watch(shared->watcher);
-  shared->terms.judge = [membership](SSL& ssl) { return certified_peer(ssl, *membership); };
+  shared->terms.judge = [membership](SSL& ssl) {
+    // A command that has just removed someone expects that the next contact knows.
+    if (membership->is_shared()) membership->refresh();
+    return certified_peer(ssl, *membership);
+  };
   shared->terms.version = options.version;
   shared->terms.membership = membership;
   shared->options = std::move(options);
