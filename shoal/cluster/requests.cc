@@ -72,8 +72,13 @@ void Requests::offer(uint64_t service, std::vector<uint64_t> deployed_plans, boo
   if (deployed_plans.empty()) {
     services_.erase(service);
   } else {
-    // A new offer also clears `hopeless`: it is the better offer that was not expected.
-    services_[service] = {std::move(deployed_plans), mended, {}};
+    Service& its = services_[service];
+    // A plan that was not offered before clears `hopeless`: it is the better offer that was not
+    // expected. Fewer of the same do not.
+    const bool is_better = std::ranges::any_of(deployed_plans, [&](uint64_t id) {
+      return std::ranges::find(its.deployed_plans, id) == its.deployed_plans.end();
+    });
+    its = {std::move(deployed_plans), mended, is_better ? Status() : its.hopeless};
   }
   begin_waiting();
 }

@@ -289,6 +289,24 @@ TEST(Requests, WaitForTheNextPlanWhereSomebodyMakesOne) {
   EXPECT_EQ(requests.step(patient).begin->deployed->id, 2u);
 }
 
+// A failover deployment that has given up offers what is left of its plans: that is no hope.
+TEST(Requests, FailAtOnceAfterSomebodyHasGivenUp) {
+  Case example(3);
+  Requests requests;
+  requests.add(example.deployed(1, {0}));
+  requests.add(example.deployed(2, {0}));
+  requests.offer(kService, {1, 2}, true);
+  requests.lose(0, kGone);
+  requests.give_up(kService, Status(Code::kExhausted, "no plan"));
+  requests.offer(kService, {1}, true);
+  const RequestStep step = requests.step(requests.submit(kService, example.inputs(), kDeadline));
+  ASSERT_TRUE(step.end);
+  EXPECT_EQ(step.end->status.code(), Code::kExhausted);
+  requests.add(example.deployed(3, {1}));
+  requests.offer(kService, {3}, true);
+  EXPECT_TRUE(requests.step(requests.submit(kService, example.inputs(), kDeadline)).begin);
+}
+
 TEST(Requests, AreNotTriedAgainWhereAWorkerCannotDoThem) {
   Case example(3);
   Requests requests;
