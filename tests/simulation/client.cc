@@ -59,11 +59,11 @@ bool Client::connect() {
 
 bool Client::deploy() {
   const cluster::FailoverOptions options{
-      .plan = [this](const cluster::Workers& set) -> Result<plan::Prediction> {
+      .plan = cluster::one_turn([this](const cluster::Workers& set) -> Result<plan::Prediction> {
         const auto made = world_.scene.plans.find(set);
         if (made != world_.scene.plans.end()) return made->second;
         return Status(Code::kUnavailable, "no worker is left");
-      },
+      }),
       .standby = options_.standby,
       .retry_interval = options_.retry_interval,
       .grace = options_.grace};

@@ -1,4 +1,4 @@
-// simulation [--seed N] [--count N] [--jobs N] [--twice] [--tell]
+// simulation [--seed N] [--count N] [--jobs N] [--first] [--twice] [--tell]
 //
 // Lives through histories of production code, each in a process of its own: a crash is a violation
 // of one history, and no history depends on another. Exit code 1 if one was violated.
@@ -22,6 +22,7 @@ namespace {
 
 struct Flags {
   uint64_t seed = 1, count = 1000, jobs = 1;
+  bool first = false;  // end with the first violation
   bool twice = false;  // and compare
   bool tells = false;
 };
@@ -104,6 +105,7 @@ class Run {
       ++totals.violations;
       std::printf("seed %llu: %s", static_cast<unsigned long long>(seed), report->violation);
       std::fflush(stdout);
+      if (flags_.first) break;
     }
     std::filesystem::remove_all(folder);
   }
@@ -132,7 +134,9 @@ Flags read_flags(int argc, char** argv) {
   Flags flags;
   for (int i = 1; i < argc; ++i) {
     const std::string_view flag = argv[i];
-    if (flag == "--twice") {
+    if (flag == "--first") {
+      flags.first = true;
+    } else if (flag == "--twice") {
       flags.twice = true;
     } else if (flag == "--tell") {
       flags.tells = true;
@@ -142,7 +146,8 @@ Flags read_flags(int argc, char** argv) {
                                : flag == "--jobs"  ? &flags.jobs
                                                    : nullptr;
       if (number == nullptr || i + 1 == argc) {
-        std::printf("usage: simulation [--seed N] [--count N] [--jobs N] [--twice] [--tell]\n");
+        std::printf(
+            "usage: simulation [--seed N] [--count N] [--jobs N] [--first] [--twice] [--tell]\n");
         std::exit(2);
       }
       *number = std::strtoull(argv[++i], nullptr, 10);
