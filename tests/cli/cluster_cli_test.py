@@ -69,6 +69,14 @@ def test_work_moves_from_the_slowest_to_the_idle(_):
     assert "--objective throughput" in shoal(*balance, expect=2).stderr
 
 
+def test_weights_travel_over_emulated_links_if_that_is_asked_for(_):
+    bench = ["bench", "zoo:lenet5", "--cluster", "--while-deploying", "zoo:squeezenet", "--seconds", 0.2, "--json"]
+    emulate = ["emulate", "--workers", 2, "--device", "pi4", "--link", "wifi-43.8", "--dilate", 1]
+    result = json.loads(shoal(*emulate, "--real-deploy", "--", *bench).stdout)
+    assert result["weight_bytes"] > 4e6 and 0 <= result["sent_again"] < 0.1, result
+    assert result["link_use"] <= 1.05 and result["deploying"]["requests"] > 0, result
+
+
 def test_emulation_says_what_is_wrong(_):
     assert "no device" in shoal("emulate", "--device", "toaster", "--", "doctor", expect=2).stderr
     shoal("emulate", "--workers", 1, "--", "inspect", "nothing.onnx", expect=3)
