@@ -52,7 +52,8 @@ Status BalancedStream::run(std::span<const Tensor> inputs, std::span<Tensor> out
   plan::Timeline times;
   SHOAL_TRY(deployment_->run(inputs, outputs, timeout, {}, &times));
   const size_t after = deployment_->changes();
-  if (before != after) return {};  // the stages have been moved since
+  // The stages have been moved since.
+  if (before != after || times.compute_seconds.empty()) return {};
   const std::lock_guard lock(mutex_);
   if (std::exchange(sums_of_, after) != after) sums_.assign(sums_.size(), {});
   for (size_t w = 0; w < sums_.size(); ++w) {

@@ -74,7 +74,8 @@ Status PlanRace::Runner::ask(std::span<const Tensor> inputs, const RaceOptions& 
   std::vector<Tensor> outputs(prediction.graph().outputs().size());
   plan::Timeline timeline;
   SHOAL_TRY(deployment_->run(inputs, outputs, timeout, {}, &timeline));
-  runs.push_back(undilated(std::move(timeline), options.dilation));
+  // Without times, the plan has changed meanwhile.
+  if (!timeline.tasks.empty()) runs.push_back(undilated(std::move(timeline), options.dilation));
   answer = std::move(outputs);
   return {};
 }
@@ -107,7 +108,8 @@ Result<RaceResult> PlanRace::run(const RaceOptions& options) {
   size_t seen = changes();
   auto begin = Clock::now();
   double passed = 0;
-  for (int restarts = 0; runners_[0]->runs.size() < kFewestRounds || passed < options.seconds;) {
+  const auto rounds = [&] { return std::min(runners_[0]->runs.size(), runners_[1]->runs.size()); };
+  for (int restarts = 0; rounds() < kFewestRounds || passed < options.seconds;) {
     for (const auto& runner : runners_) SHOAL_TRY(runner->ask(inputs_, options));
     if (std::exchange(seen, changes()) != seen) {
       if (++restarts > kMostRestarts) {
@@ -121,7 +123,7 @@ Result<RaceResult> PlanRace::run(const RaceOptions& options) {
     if (options.progress) options.progress(passed);
   }
   SHOAL_TRY(compare_answers());
-  return RaceResult{median(runners_[0]->runs), median(runners_[1]->runs), runners_[0]->runs.size()};
+  return RaceResult{median(runners_[0]->runs), median(runners_[1]->runs), rounds()};
 }
 
 Status PlanRace::compare_answers() const {

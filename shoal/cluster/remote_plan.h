@@ -25,8 +25,9 @@ class RemotePlan {
   //   kDeadline     no answer came within `timeout`; the message names the workers it waited for
   //   kExhausted    refused at once: too many requests, see RequestOptions::retry_after
   //
-  // kCancelled soon after a stop is requested of `cancel`. REQUIRES: inputs and outputs are those
-  // of the graph; a measured plan was deployed as traced.
+  // kCancelled soon after a stop is requested of `cancel`. `measured` stays as it was if the plan
+  // broke, or was released, between the answer and the last of the times. REQUIRES: inputs and
+  // outputs are those of the graph; a measured plan was deployed as traced.
   Status run(std::span<const Tensor> inputs, std::span<Tensor> outputs,
              std::chrono::milliseconds timeout, plan::Timeline* measured = nullptr,
              const std::stop_token& cancel = {}) {

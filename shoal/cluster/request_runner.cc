@@ -288,8 +288,8 @@ Status RequestRunner::await_times(const Attempt& attempt, net::Deadline deadline
   const bool over =
       changed_.wait_until(lock, deadline, [&] { return measurement.complete() || !usable().ok(); });
   if (!over) return Status(Code::kDeadline, "workers do not say how long it took them");
-  if (!measurement.complete()) return usable();
-  measured = measurement.timeline();
+  // The answer is there all the same where the plan broke, or was replaced, meanwhile.
+  if (measurement.complete()) measured = measurement.timeline();
   return {};
 }
 

@@ -181,7 +181,7 @@ TEST(BalancedStream, SurvivesLossesWhileStagesMove) {
     EXPECT_TRUE(*moved);
     cluster.worker(1).stop();
     clients.await_more(10);
-    const auto again = (*stream)->balance((*stream)->reports());
+    const auto again = (*stream)->balance({});
     EXPECT_TRUE(again.ok()) << again.status().message();
     clients.await_more(5);
   }
