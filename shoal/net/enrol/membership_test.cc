@@ -237,6 +237,21 @@ TEST_F(Asking, RenewsWithoutAPersonAndWithoutARestart) {
   }
 }
 
+TEST_F(Asking, HappensByItself) {
+  const MembershipPtr hall = member("hall");
+  const std::string before = hall->identity().certificate;
+  set_day(60);
+  Notification told;
+  std::string line;
+  const RenewalThread thread(hall, serve(), [&](const std::string& what) {
+    line = what;
+    told.notify();
+  });
+  ASSERT_TRUE(told.wait_until(soon()));
+  EXPECT_EQ(line, "certificate renewed");
+  EXPECT_NE(hall->identity().certificate, before);
+}
+
 TEST_F(Asking, IsRefusedToTheExpiredAndTheRemoved) {
   const MembershipPtr hall = member("hall");
   const MembershipPtr thief = member("thief");
