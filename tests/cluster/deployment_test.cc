@@ -22,9 +22,11 @@ WorkerTask make_task(int64_t elements, DType dtype = DType::kF32) {
   Graph graph;
   const ValueId x = graph.add_input("x", {dtype, {elements}});
   graph.mark_output(*graph.add(ops::relu, {x}));
-  return {.executable = *make_reference_device()->compile(graph),
-          .inputs = {piece(0, elements)},
-          .outputs = {{ValueId{8}, {{0}, {elements}}}}};
+  WorkerTask task;
+  task.executable = *make_reference_device()->compile(graph);
+  task.inputs = {piece(0, elements)};
+  task.outputs = {{ValueId{8}, {{0}, {elements}}}};
+  return task;
 }
 
 Deployment make_deployment(int64_t elements = 4, size_t most_bytes = 1 << 20) {
