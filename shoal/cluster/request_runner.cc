@@ -170,7 +170,7 @@ void RequestRunner::ask_to_check(const Attempt& attempt) const {
   check.set_tolerance(plan::rounding_bound(scheduled.graph()));
   for (int worker : plan::workers_of(scheduled.plan())) {
     check.set_pieces(static_cast<uint32_t>(pieces_of(scheduled, worker)));
-    static_cast<void>(links_.send(worker, message));  // a lost worker ends the check
+    links_.post(worker, message);  // the answer is there: its caller waits for nobody
   }
 }
 
@@ -269,14 +269,8 @@ void RequestRunner::forget(const Attempt& attempt) {
   message::Message message;
   message.mutable_forget()->set_plan(attempt.deployed->id);
   message.mutable_forget()->set_request(attempt.id);
-  constexpr size_t kBytes = 256;  // that a task takes, about
   for (int worker : plan::workers_of(attempt.deployed->scheduled.plan())) {
-    const WorkerLinkPtr link = links_.link(worker);
-    if (link == nullptr) continue;
-    const auto tell = [to = link.get(), message] {
-      static_cast<void>(send(to->channel(), message));
-    };
-    link->sender().post(tell, kBytes);
+    links_.post(worker, message);
   }
 }
 

@@ -141,6 +141,17 @@ Status WorkerLinks::send(int worker, const message::Message& message,
   return cluster::send(to->channel(), message, payload, urgent);
 }
 
+void WorkerLinks::post(int worker, const message::Message& message) const {
+  constexpr size_t kBytes = 256;  // that a task with a small message takes, about
+  const WorkerLinkPtr to = link(worker);
+  if (to == nullptr) return;
+  // A plain pointer: the thread that runs the task belongs to the link.
+  const auto tell = [to = to.get(), message] {
+    static_cast<void>(cluster::send(to->channel(), message));  // its reader notices a loss
+  };
+  to->sender().post(tell, kBytes + message.ByteSizeLong());
+}
+
 void WorkerLinks::lose(int worker, const WorkerLink& link, const Status& why) {
   const std::lock_guard lock(mutex_);
   Entry& entry = at(worker);

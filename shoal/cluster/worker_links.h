@@ -58,6 +58,9 @@ class WorkerLinks {
   // Does not lose a worker that cannot be reached: its reader will.
   Status send(int worker, const message::Message& message, std::span<const net::Bytes> payload = {},
               bool urgent = false) const;
+  // The same on the thread of the link: for what nobody waits for. Never blocks. Dropped where the
+  // worker takes nothing any more.
+  void post(int worker, const message::Message& message) const;
   // Loses the worker, unless this link of it was given up before.
   void lose(int worker, const WorkerLink& link, const Status& why);
   // Takes a list of removed members that a worker has sent. Links to them break.
