@@ -18,7 +18,7 @@ namespace {
 constexpr std::chrono::seconds kProbeInterval{10};
 constexpr double kChunkSeconds = 1e-3;
 constexpr double kStartGain = 2, kGain = 0.97;
-constexpr double kWindow = 1.75;
+constexpr double kWindow = 1.75, kMostNoise = 0.1;
 constexpr size_t kCycle = 8;          // rounds
 constexpr double kCatchUpChunks = 4;  // after a thread woke up late
 
@@ -44,10 +44,13 @@ size_t BulkPacer::chunk_bytes() const {
 size_t BulkPacer::window_bytes() const {
   double longest = 0;
   for (const auto& [peer, link] : links_) {
-    // A delay that varies more than a queue would explain. Bounded, because a queue varies, too.
-    const double varies = std::clamp(4 * (link.deviation_seconds - link.empty_seconds / 2), 0.0,
-                                     4 * link.empty_seconds);
-    longest = std::max(longest, kWindow * link.empty_seconds + varies);
+    double time = kWindow * link.empty_seconds;
+    // A delay that varies more than a queue explains: threads wake up late, or the air is noisy.
+    // Then the link holds what it takes on average. Bounded, because a queue makes that grow, too.
+    if (link.deviation_seconds > link.empty_seconds / 2) {
+      time = std::max(time, std::min(1.25 * link.mean_seconds, link.empty_seconds + kMostNoise));
+    }
+    longest = std::max(longest, time);
   }
   const size_t least = 2 * chunk_bytes();
   return bytes_of(bytes_per_second() * longest, least, std::max(least, kLargestWindow));

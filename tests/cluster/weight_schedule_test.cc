@@ -149,6 +149,17 @@ TEST(Weights, UseALinkWhoseDelayVaries) {
   EXPECT_GE(8.0 * 2 * kBytes / 43.8e6, 0.7 * seconds(world.now() - kStart));
 }
 
+// Threads that wake up late make acknowledgements late, not the link slow.
+TEST(Weights, UseAFastLinkBetweenBusyMachines) {
+  constexpr uint64_t kBytes = 100'000'000;
+  net::LinkSpec spec = link(941, 200us);
+  spec.jitter = 20ms;
+  World world({spec, spec}, net::Medium::create());
+  for (int w = 0; w < 2; ++w) world.schedule().add(w, {{name_of(0), kBytes}});
+  world.run();
+  EXPECT_GE(8.0 * 2 * kBytes / 941e6, 0.3 * seconds(world.now() - kStart));
+}
+
 TEST(Weights, UseFastLinksToo) {
   constexpr uint64_t kBytes = 100'000'000;
   World world({link(941, 200us)});
