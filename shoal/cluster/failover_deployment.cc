@@ -83,6 +83,8 @@ Workers FailoverDeployment::present() const {
   Workers all;
   for (size_t w = 0; w < coordinator_.worker_count(); ++w) all.insert(static_cast<int>(w));
   for (int worker : coordinator_.lost()) all.erase(worker);
+  // Another deployment of the same coordinator may have connected to it again.
+  for (int worker : left_out()) all.erase(worker);
   return all;
 }
 
