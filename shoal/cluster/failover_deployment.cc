@@ -133,6 +133,13 @@ size_t FailoverDeployment::changes() const {
   return changes_;
 }
 
+Workers FailoverDeployment::present() const {
+  Workers all = coordinator_.present();
+  // Another deployment of the same coordinator may have connected to it again.
+  for (int worker : left_out()) all.erase(worker);
+  return all;
+}
+
 void FailoverDeployment::keep() {
   for (;;) {
     std::unique_lock lock(mutex_);
@@ -212,7 +219,7 @@ Workers FailoverDeployment::left_out() const {
 
 // Makes the plans that are missing. A loss in between makes it begin again.
 FailoverDeployment::Mended FailoverDeployment::mend() {
-  const Workers all = coordinator_.present();
+  const Workers all = present();
   if (all.empty()) {
     give_up(Status(Code::kUnavailable, "no worker is left"));
     return Mended::kAsCanBe;
@@ -340,7 +347,7 @@ void FailoverDeployment::give_up(const Status& why) {
 }
 
 void FailoverDeployment::retire() {
-  for (uint64_t round : policy_.retire(coordinator_.present(), is_whole_)) retired_.insert(round);
+  for (uint64_t round : policy_.retire(present(), is_whole_)) retired_.insert(round);
   offer();
   // A retired round is not offered any more, so its uses only become fewer.
   std::erase_if(retired_, [&](uint64_t number) {

@@ -115,6 +115,7 @@ class FailoverDeployment {
   FailoverDeployment(Coordinator& coordinator, FailoverOptions options);
   void keep();  // on a thread of its own
   void wake();
+  Workers present() const;  // and not left out
   void look_around();
   void judge_disputes();
   void leave_out(const Workers& liars);
