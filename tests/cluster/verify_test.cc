@@ -150,7 +150,7 @@ class Machines {
     for (size_t i = 0; i < outputs.size(); ++i) {
       witnesses_.at(worker).add(kRequest, "", task.outputs[i], outputs[i]);
     }
-    deployment.finish(ready, outputs, {});
+    EXPECT_TRUE(deployment.finish(ready, outputs, {}).ok());
   }
 
   Tensor changed(const Tensor& tensor) {
