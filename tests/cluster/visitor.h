@@ -34,12 +34,15 @@ class Visitor {
     static_cast<void>(send(*channel_, message, std::span(&bytes, payload.empty() ? 0 : 1)));
   }
   // The next reply; an empty one if the worker disconnected.
+  // Signs that the worker is still compiling are no answer.
   message::Message hear(net::Frame* whole = nullptr) {
     message::Message message;
-    auto frame = channel_->receive(net::Deadline::max());
-    if (!frame.ok()) return message;
-    EXPECT_TRUE(parse(*frame, message).ok());
-    if (whole != nullptr) *whole = *std::move(frame);
+    do {
+      auto frame = channel_->receive(net::Deadline::max());
+      if (!frame.ok()) return message;
+      EXPECT_TRUE(parse(*frame, message).ok());
+      if (whole != nullptr) *whole = *std::move(frame);
+    } while (message.has_working());
     return message;
   }
   message::Message ask(const message::Message& message, const std::string& payload = "") {
