@@ -19,11 +19,10 @@ std::string word_of(std::istream& text) {
 }  // namespace
 
 void TokenFlags::add_to(Command& command) {
-  Option* token = command.add_option("--join", token_,
-                                     "Join the cluster that printed this token; others on this "
-                                     "machine can see it, --join-file keeps it from them");
-  command.add_option("--join-file", file_, "The same, with the token in a file; - for stdin")
-      ->excludes(token);
+  command.add_option("--join", token_,
+                     "Join the cluster that printed this token; others on this machine can see it, "
+                     "--join-file keeps it from them");
+  command.add_option("--join-file", file_, "The same, with the token in a file; - for stdin");
 }
 
 Result<std::string> TokenFlags::read() const {

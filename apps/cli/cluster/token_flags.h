@@ -13,8 +13,8 @@ class TokenFlags {
  public:
   void add_to(Command& command);
 
-  // The token: of --join, --join-file ("-" is stdin), or $SHOAL_TOKEN. Empty if none was given; a
-  // file that is empty gives none.
+  // The token: the first that was given of --join, --join-file ("-" is stdin) and $SHOAL_TOKEN.
+  // Empty if none was; a file that is empty gives none.
   Result<std::string> read() const;
 
  private:

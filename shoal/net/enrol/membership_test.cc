@@ -59,7 +59,12 @@ TEST_F(Members, WhoAreRemovedLoseTheirChannels) {
   const MembershipPtr server = member("server");
   const MembershipPtr thief = member("thief");
   const MembershipPtr other = member("other");
-  const auto there = transport(server);
+  Notification refused;
+  TlsOptions options;
+  options.membership = server;
+  options.channel.beat = 1min;
+  options.refused = [&](const Status&) { refused.notify(); };
+  const auto there = *make_tls_transport(server->identity(), options);
   const auto listener = *there->listen(":0");
   const auto thiefs = transport(thief);
   const auto others = transport(other);
@@ -74,6 +79,7 @@ TEST_F(Members, WhoAreRemovedLoseTheirChannels) {
   EXPECT_FALSE(thiefs->connect(listener->address(), soon()).ok());
   EXPECT_TRUE(send(*good, bytes_of("hello")).ok());
   EXPECT_TRUE(good_at_server->receive(soon()).ok());
+  ASSERT_TRUE(refused.wait_until(soon()));
   ASSERT_FALSE(server->refusals().empty());
   EXPECT_NE(server->refusals().back().why.find("thief: was removed"), std::string::npos);
 }
