@@ -15,7 +15,11 @@
 namespace shoal::cluster {
 
 // Nobody is given up for silence: a busy machine may not let a thread run for a while.
-inline net::ChannelOptions unhurried() { return {.beat = std::chrono::minutes(1)}; }
+inline net::ChannelOptions unhurried() {
+  net::ChannelOptions options;
+  options.beat = std::chrono::minutes(1);
+  return options;
+}
 
 class Visitor {
  public:
