@@ -1,5 +1,7 @@
 #include "shoal/cluster/peers.h"
 
+#include <latch>
+#include <utility>
 #include <vector>
 
 namespace shoal::cluster {
@@ -49,6 +51,20 @@ void Peers::release(uint64_t plan) {
   for (const auto& [address, peer] : peers_) peer->forget(plan);
   take_unused(peers_, peers);
   take_unused(visitors_, senders);
+}
+
+void Peers::drain() {
+  std::vector<std::shared_ptr<PeerConnection>> peers;
+  std::vector<std::shared_ptr<TaskThread>> senders;
+  {
+    const std::lock_guard lock(mutex_);
+    for (const auto& [address, peer] : std::exchange(peers_, {})) peers.push_back(peer);
+    for (const auto& [visitor, sender] : std::exchange(visitors_, {})) senders.push_back(sender);
+  }
+  std::latch left(static_cast<std::ptrdiff_t>(peers.size() + senders.size()));
+  for (const auto& peer : peers) peer->post([&] { left.count_down(); });
+  for (const auto& sender : senders) sender->post([&] { left.count_down(); });
+  left.wait();
 }
 
 void Peers::close() {

@@ -27,6 +27,9 @@ class Peers {
   // The plan is over. Closes connections that no plan uses any more, after what they are sending.
   void release(uint64_t plan);
   void close();  // sends that go on fail
+  // Waits for what is being sent, and ends all connections and threads. Otherwise the last task to
+  // hold a plan would end the thread that it runs on. REQUIRES: close(); nobody sends any more.
+  void drain();
 
  private:
   net::Transport& transport_;

@@ -54,7 +54,7 @@ void Worker::stop() {
   worker_plans_.stop();
   visits_.join();  // the plans of a visitor go with it
   threads_.join();
-  peers_.release(0);  // now that no plan holds them, all end
+  peers_.drain();
 }
 
 void Worker::accept() {
