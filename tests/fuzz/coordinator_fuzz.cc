@@ -26,7 +26,11 @@ using namespace shoal::cluster;
 using namespace std::chrono_literals;
 
 // Nobody is given up for silence: a busy machine may not let a thread run for a while.
-net::ChannelOptions unhurried() { return {.beat = std::chrono::minutes(1)}; }
+net::ChannelOptions unhurried() {
+  net::ChannelOptions options;
+  options.beat = std::chrono::minutes(1);
+  return options;
+}
 
 [[noreturn]] void fail(const char* why) {
   std::fprintf(stderr, "%s\n", why);
