@@ -117,6 +117,12 @@ Result<uint64_t> Store::finish(Partials::iterator entry) {
   return total;
 }
 
+bool Store::is_verified(const Hash& hash) const {
+  const std::lock_guard lock(mutex_);
+  const auto blob = blobs_.find(hash);
+  return blob != blobs_.end() && blob->second.verified;
+}
+
 Status Store::verify(const Hash& hash) {
   Blob blob;
   {

@@ -37,6 +37,7 @@ class Store {
   Result<uint64_t> append(const Hash& hash, uint64_t total, uint64_t offset,
                           std::span<const std::byte> chunk);
 
+  bool is_verified(const Hash& hash) const;  // it is here, and need not be checked any more
   // Checks the bytes that came from disk against the hash, which takes long. kNotFound if there are
   // none, or if they are damaged, which they are no more after it.
   Status verify(const Hash& hash);

@@ -8,6 +8,8 @@
 // a message.
 #include "shoal/cluster/worker.h"
 
+#include <algorithm>
+
 #include "messages.pb.h"
 #include "shoal/base/background_thread.h"
 #include "shoal/base/load_of_others.h"
@@ -470,6 +472,8 @@ Status Worker::start(const ChannelPtr& channel, uint64_t plan) {
 
 // False if some are not here any more, or were damaged on disk.
 bool Worker::verify_weights(const WorkerPlan& worker_plan, WorkingSigns& signs) {
+  const auto is_verified = [this](const Hash& hash) { return store_.is_verified(hash); };
+  if (std::ranges::all_of(worker_plan.weights(), is_verified)) return true;
   bool all = true;
   // They are read and hashed, which must not slow down tasks of other plans.
   run_at_low_priority([&] {
