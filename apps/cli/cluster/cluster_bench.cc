@@ -41,14 +41,13 @@ void say_measured_again(cluster::Coordinator& coordinator) {
 Result<ClusterFigures> race_once(ClusterAccess& access, cluster::PlanRace& race, double seconds) {
   const ShapedLinks shaped(access);
   ProgressBar progress("bench", static_cast<size_t>(seconds * 10));
-  SHOAL_ASSIGN(
-      const cluster::RaceResult result,
-      race.run({.seconds = seconds,
-                .dilation = access.dilation(),
-                // A request finds radios asleep.
-                .before_request = [&] { std::this_thread::sleep_for(access.lull()); },
-                .progress = [&](double at) { progress.at(static_cast<size_t>(at * 10)); },
-                .begins_again = [&] { say_measured_again(access.coordinator()); }}));
+  SHOAL_ASSIGN(const cluster::RaceResult result,
+               race.run({.seconds = seconds,
+                         .dilation = access.dilation(),
+                         // A request finds radios asleep.
+                         .before_request = [&] { std::this_thread::sleep_for(access.lull()); },
+                         .progress = [&](double at) { progress.at(static_cast<size_t>(at * 10)); },
+                         .begins_again = [&] { say_measured_again(access.coordinator()); }}));
   const auto late = [&](const Prediction& prediction, const Timeline& measured) {
     if (!access.emulated()) return 0.0;
     return emulate::lateness_of(prediction.plan(), prediction.timeline, measured);
