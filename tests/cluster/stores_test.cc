@@ -230,7 +230,7 @@ TEST_F(PlanStores, SearchAgainAfterDamage) {
 TEST_F(PlanStores, SearchAgainWhereTheFileHoldsNoPlanForThis) {
   using Change = std::function<void(stored::Plan&)>;
   const std::vector<Change> changes = {
-      [](stored::Plan& plan) { plan.set_version(99); },
+      [](stored::Plan& plan) { plan.set_version(plan.version() + 1); },
       [](stored::Plan& plan) { plan.mutable_segments()->RemoveLast(); },
       [](stored::Plan& plan) { plan.mutable_segments(0)->set_end(1 << 30); },
       [](stored::Plan& plan) { plan.mutable_segments(0)->mutable_tasks(0)->set_worker(3); },
