@@ -59,7 +59,8 @@ std::vector<Entry> entries_of(std::span<const std::byte> file) {
   std::memcpy(&header, file.data(), sizeof(header));
   if (header.entries > (file.size() - sizeof(header)) / sizeof(Entry)) return {};
   std::vector<Entry> entries(header.entries);
-  std::memcpy(entries.data(), file.data() + sizeof(header), entries.size() * sizeof(Entry));
+  const auto directory = std::as_writable_bytes(std::span(entries));
+  std::ranges::copy(file.subspan(sizeof(header), directory.size()), directory.begin());
   const std::vector<std::byte> expected = directory_of(entries);
   return std::ranges::equal(expected, file.first(expected.size())) ? entries : std::vector<Entry>();
 }

@@ -111,6 +111,11 @@ TEST_F(ClusterFile, SaysWhatIsMissing) {
             "device.mine needs gmac_per_s and gb_per_s");
 }
 
+TEST_F(ClusterFile, RefusesTablesWithNamesThatAreNone) {
+  for (const char* text : {"[!]", "[\x1fworker]]", "[[=", "[."})
+    EXPECT_NE(error(text), "none") << text;
+}
+
 TEST_F(ClusterFile, NamesKeysThatNobodyReads) {
   EXPECT_EQ(error(std::string(kTwo) + "spede = 1"), "unknown key spede");
   EXPECT_EQ(error("wrker = 1"), "unknown key wrker");

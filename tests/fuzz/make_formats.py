@@ -120,8 +120,10 @@ def add_certificates():
 def add_clusters():
     reference = (FOLDER.parents[3] / "docs" / "reference" / "cluster.md").read_text()
     seed("cluster_file-reference", reference.split("```toml\n")[1].split("```")[0].encode())
+    seed("cluster_file-no-name", b"[!]\n")
     seed("cluster_file-short", b'[[worker]]\ndevice = "pi4"\nlink = "gigabit"\ncount = 2\n')
     entry = struct.pack("<QQQQ", 1, 128, 4, 0)
+    seed("packed_cache-none", b"\0" + bytes(23))
     seed("packed_cache-one", b"\1" + entry + bytes(48))
     seed("packed_cache-beyond", b"\2" + entry + struct.pack("<QQQQ", 2, 2**63, 2**62, 0) + bytes(16))
     speed = block(1, b"") + real(2, 1e-6) + real(3, 1e-9) + real(4, 1e-9)
