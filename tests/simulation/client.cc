@@ -39,12 +39,15 @@ bool Client::connect() {
   for (int i = 0; i < world_.scene.workers; ++i)
     workers.push_back({worker_name(i), worker_name(i)});
   while (!over_ && !fenced_) {
-    auto connected = cluster::Coordinator::connect(workers, *transport_, {.epoch = options_.epoch});
+    // A new one each time, as the owner's folder counts: workers that answered an attempt that
+    // failed follow that one.
+    const uint64_t epoch = options_.is_exclusive ? ++world_.latest_epoch : 0;
+    auto connected = cluster::Coordinator::connect(workers, *transport_, {.epoch = epoch});
     if (connected.ok()) {
       coordinator_ = *std::move(connected);
       for (const auto& worker : workers) {
-        uint64_t& epoch = world_.epochs[worker.name];
-        epoch = std::max(epoch, options_.epoch);
+        uint64_t& acknowledged = world_.epochs[worker.name];
+        acknowledged = std::max(acknowledged, epoch);
       }
       return true;
     }

@@ -14,7 +14,7 @@ namespace shoal::simulation {
 
 struct ClientOptions {
   std::string name;
-  uint64_t epoch = 0;
+  bool is_exclusive = false;
   int deployments = 1;
   bool standby = false;
   std::chrono::milliseconds retry_interval{100}, grace{0};
@@ -41,7 +41,7 @@ class Client {
   bool has_ended() const { return ended_; }
   bool is_busy() const { return under_way_ > 0; }
   int machine() const { return machine_; }
-  uint64_t epoch() const { return options_.epoch; }
+  bool is_exclusive() const { return options_.is_exclusive; }
 
  private:
   void live();

@@ -56,7 +56,7 @@ class History {
     std::fflush(stdout);  // the process may end at any moment
   }
 
-  void add_client(uint64_t epoch);
+  void add_client(bool is_exclusive);
   void draw_requests();
   void draw_faults();
   void draw_fault();
@@ -95,7 +95,7 @@ void History::live() {
     workers_.back()->start();
   }
   if (is_slow_) compile_slowly();
-  add_client(is_exclusive ? 1 : 0);
+  add_client(is_exclusive);
   draw_requests();
   draw_faults();
   while (!events_.empty()) {
@@ -114,13 +114,14 @@ void History::live() {
   finish(world_.report);
 }
 
-void History::add_client(uint64_t epoch) {
-  ClientOptions options{.name = "coordinator-" + std::to_string(clients_.size()), .epoch = epoch};
+void History::add_client(bool is_exclusive) {
+  ClientOptions options{.name = "coordinator-" + std::to_string(clients_.size()),
+                        .is_exclusive = is_exclusive};
   options.deployments = one_in(3) ? 2 : 1;
   options.standby = one_in(2);
   options.retry_interval = to_ms(between(20 * kMillisecond, 300 * kMillisecond));
   options.grace = one_in(2) ? milliseconds(0) : to_ms(between(0, 2 * kSecond));
-  tell(options.name + " begins, of epoch " + std::to_string(epoch));
+  tell(options.name + " begins" + (is_exclusive ? ", to be in charge alone" : ""));
   clients_.push_back(new Client(world_, std::move(options)));
   clients_.back()->start();
 }
@@ -223,21 +224,16 @@ void History::lose_client() {
   if (client.is_dead()) return;
   tell("a coordinator is killed");
   client.kill();
-  at(now() + between(0, kSecond), [this, epoch = client.epoch()] {
-    if (epoch == 0) return add_client(0);
-    take_over();
-  });
+  at(now() + between(0, kSecond), [this] { take_over(); });
 }
 
 // An exclusive coordinator, or one more that shares.
 void History::take_over() {
-  uint64_t latest = 0;
-  for (const Client* client : clients_) latest = std::max(latest, client->epoch());
-  if (latest > 0) {
+  const bool is_exclusive = clients_.front()->is_exclusive();
+  if (is_exclusive) {
     for (Client* client : clients_) client->fence();
-    ++latest;
   }
-  add_client(latest);
+  add_client(is_exclusive);
 }
 
 void History::hold_back() {
@@ -273,12 +269,13 @@ void History::disturb() {
   }));
 }
 
-// The first plans are not compiled in time, but later.
+// The first plans are not compiled in time, but later: one task takes longer than the ten minutes
+// that production code waits.
 void History::compile_slowly() {
   world_.is_slow = true;
   Pace& pace = any_worker().pace();
   const Nanos before = pace.compile;
-  pace.compile = kSlowCompile / 4 + between(0, kSlowCompile / 2);
+  pace.compile = kSlowCompile + between(0, kSlowCompile / 2);
   at(begin_ + between(kSecond, 2 * kSlowCompile), [&pace, before] { pace.compile = before; });
 }
 

@@ -113,6 +113,8 @@ int wait_for(pthread_cond_t* condition, pthread_mutex_t* mutex, sim::Nanos deadl
   return in_time ? 0 : ETIMEDOUT;
 }
 
+// Only libcrypto has such locks, for what all machines of this process share. A machine that was
+// killed would keep them for ever, so nobody is interrupted who holds one.
 struct ReadWrite {
   unsigned readers, writer, waiting;
 };
@@ -241,22 +243,26 @@ int pthread_cond_broadcast(pthread_cond_t* condition) noexcept {
 int pthread_rwlock_rdlock(pthread_rwlock_t* lock) noexcept {
   ReadWrite& its = of(lock);
   await(its, [&] { return its.writer == 0; });
+  sim::begin_uninterrupted();
   ++its.readers;
   return 0;
 }
 int pthread_rwlock_tryrdlock(pthread_rwlock_t* lock) noexcept {
   if (of(lock).writer != 0) return EBUSY;
+  sim::begin_uninterrupted();
   ++of(lock).readers;
   return 0;
 }
 int pthread_rwlock_wrlock(pthread_rwlock_t* lock) noexcept {
   ReadWrite& its = of(lock);
   await(its, [&] { return its.writer == 0 && its.readers == 0; });
+  sim::begin_uninterrupted();
   its.writer = 1;
   return 0;
 }
 int pthread_rwlock_trywrlock(pthread_rwlock_t* lock) noexcept {
   if (of(lock).writer != 0 || of(lock).readers != 0) return EBUSY;
+  sim::begin_uninterrupted();
   of(lock).writer = 1;
   return 0;
 }
@@ -268,7 +274,7 @@ int pthread_rwlock_unlock(pthread_rwlock_t* lock) noexcept {
     --its.readers;
   }
   if (its.waiting > 0) sim::wake(&its, INT_MAX);
-  sim::interrupt();
+  sim::end_uninterrupted();
   return 0;
 }
 

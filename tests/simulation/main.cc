@@ -3,6 +3,7 @@
 // Lives through histories of production code, each in a process of its own: a crash is a violation
 // of one history, and no history depends on another. Exit code 1 if one was violated.
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/single_threaded.h>
 #include <sys/wait.h>
@@ -40,6 +41,13 @@ T* shared_memory(size_t count) {
   return new (got) T[count];
 }
 
+// The child ends with its parent.
+pid_t fork_bound() {
+  const pid_t child = ::fork();
+  if (child == 0) ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  return child;
+}
+
 class Run {
  public:
   explicit Run(const Flags& flags) : flags_(flags) {
@@ -60,7 +68,7 @@ class Run {
     std::fflush(stdout);
     std::vector<pid_t> children;
     for (uint64_t job = 0; job < flags_.jobs; ++job) {
-      const pid_t child = ::fork();
+      const pid_t child = fork_bound();
       if (child == 0) {
         run_some(job, totals[job]);
         std::fflush(stdout);
@@ -113,7 +121,7 @@ class Run {
   void run_one(uint64_t seed, Report& report, const std::filesystem::path& folder) const {
     report = {};
     std::filesystem::remove_all(folder);
-    const pid_t child = ::fork();
+    const pid_t child = fork_bound();
     if (child == 0) {
       const rlimit most{30, 30};  // seconds: what goes round in circles is ended
       ::setrlimit(RLIMIT_CPU, &most);

@@ -408,8 +408,8 @@ void interrupt_seldom() {
   if (the_one != nullptr && one_in(kOneIn)) the_one->interrupt();
 }
 
-Uninterrupted::Uninterrupted() { ++scheduler().current().uninterrupted; }
-Uninterrupted::~Uninterrupted() { --scheduler().current().uninterrupted; }
+void begin_uninterrupted() { ++scheduler().current().uninterrupted; }
+void end_uninterrupted() { --scheduler().current().uninterrupted; }
 
 void freeze(int machine, Nanos until) {
   scheduler().machines()[static_cast<size_t>(machine)].frozen_until = until;

@@ -61,11 +61,15 @@ void sleep_until(Nanos time);
 void interrupt();         // maybe: lets another thread run
 void interrupt_seldom();  // the same, for what happens very often
 
+// Between the two, which may be nested, the thread is not interrupted.
+void begin_uninterrupted();
+void end_uninterrupted();
+
 // While it lives, the thread is not interrupted: parts of the simulation need no locks.
 class Uninterrupted {
  public:
-  Uninterrupted();
-  ~Uninterrupted();
+  Uninterrupted() { begin_uninterrupted(); }
+  ~Uninterrupted() { end_uninterrupted(); }
   Uninterrupted(const Uninterrupted&) = delete;
   Uninterrupted& operator=(const Uninterrupted&) = delete;
 };

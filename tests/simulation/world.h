@@ -30,8 +30,9 @@ struct World {
   // Events so far that may lose requests, and whether each was the loss of one same worker.
   int faults = 0;
   int lost_worker = -1;
-  bool is_noticed = true;                       // by production code, soon
-  bool is_slow = false;                         // compiling takes minutes
+  bool is_noticed = true;  // by production code, soon
+  bool is_slow = false;    // compiling takes minutes
+  uint64_t latest_epoch = 0;
   std::map<std::string, uint64_t> epochs = {};  // that each worker has acknowledged
 
   // Whether a request that has time enough has to be answered: nothing happened that may lose it,
