@@ -129,7 +129,7 @@ class Chunks : public testing::TestWithParam<bool> {
     return store.append(hash_, size_, begin, bytes_.bytes.subspan(begin, end - begin));
   }
 
-  const net::TestFolder folder_;
+  net::TestFolder folder_;
   const net::Buffer bytes_ = blob(1000, 1);
   const size_t size_ = bytes_.bytes.size();
   const Hash hash_ = hash_of(bytes_.bytes);
