@@ -392,7 +392,7 @@ TEST(Verified, AWorkerThatLiesIsLeftOut) {
 TEST(Verified, ARaceSaysWhatItCostsAndWhoWasWrong) {
   const Graph graph = two_layers();
   const auto judge = make_reference_device();
-  for (uint64_t lies : {0, 5}) {
+  for (uint64_t lies : {uint64_t{0}, uint64_t{5}}) {
     Cluster cluster(4, nullptr, {}, [=](int worker) -> std::unique_ptr<Device> {
       if (lies == 0 || worker < 3) return make_reference_device();
       return std::make_unique<Liar>(lies);
