@@ -46,7 +46,7 @@ Status ClusterConnection::connect() {
   for (int i = 0; i < kTries; ++i) {
     if (options_.next_epoch) {
       const Result<uint64_t> epoch = options_.next_epoch(*latest);
-      // Whoever names an epoch that cannot be is left out; the others are connected.
+      // A worker that names an impossible epoch is left out; the others are connected.
       if (!epoch.ok() && coordinator_ != nullptr) return {};
       if (!epoch.ok()) return epoch.status();
       options.epoch = *epoch;

@@ -54,7 +54,7 @@ class ClusterFolder {
   // Takes a member off the list, revokes its certificate and frees its name. Where the authority is
   // not, it is taken off the list only.
   Status remove(const std::string& name, net::Time now) const;
-  // All to whom the authority gave certificates, then those that were removed.
+  // Members with a certificate of the authority, then those that were removed.
   Result<std::vector<MemberState>> members() const;
 
   // For a coordinator that is in charge alone: one more than the last epoch that was given out, and

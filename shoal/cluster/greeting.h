@@ -32,7 +32,7 @@ struct WorkerInfo {
   // Nanoseconds that the worker's clock is ahead of the coordinator's. Measured when the first
   // traced plan is deployed there.
   std::optional<int64_t> clock_ahead = std::nullopt;
-  // Whom the worker did not let in lately, and why. It tells owners only.
+  // Peers that the worker refused lately, and why. It tells owners only.
   std::vector<std::string> refused = {};
   // Factor by which other programs slow its machine down, as it last said: see plan::slowdown().
   std::optional<double> slowdown = std::nullopt;

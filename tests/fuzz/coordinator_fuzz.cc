@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "fuzz_bytes.h"
+#include "fuzz_cluster.h"
 #include "messages.pb.h"
 #include "no_idle_priority.h"
 #include "shoal/cluster/coordinator.h"
@@ -24,18 +25,6 @@ namespace {
 using namespace shoal;
 using namespace shoal::cluster;
 using namespace std::chrono_literals;
-
-// Nobody is given up for silence: a busy machine may not let a thread run for a while.
-net::ChannelOptions unhurried() {
-  net::ChannelOptions options;
-  options.beat = std::chrono::minutes(1);
-  return options;
-}
-
-[[noreturn]] void fail(const char* why) {
-  std::fprintf(stderr, "%s\n", why);
-  __builtin_trap();
-}
 
 // Two layers, the second with a weight that travels apart.
 Graph make_graph() {

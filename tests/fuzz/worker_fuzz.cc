@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "fuzz_bytes.h"
+#include "fuzz_cluster.h"
 #include "messages.pb.h"
 #include "no_idle_priority.h"
 #include "shoal/cluster/message_io.h"
@@ -24,18 +25,6 @@ using namespace std::chrono_literals;
 constexpr uint64_t kHonestPlan = 1;  // which others may guess
 constexpr int kMostSteps = 64;
 constexpr size_t kBudget = size_t{1} << 20;
-
-// Nobody is given up for silence: a busy machine may not let a thread run for a while.
-net::ChannelOptions unhurried() {
-  net::ChannelOptions options;
-  options.beat = std::chrono::minutes(1);
-  return options;
-}
-
-[[noreturn]] void fail(const char* why) {
-  std::fprintf(stderr, "%s\n", why);
-  __builtin_trap();
-}
 
 // Graphs to deploy and to measure.
 std::vector<Graph> make_graphs() {

@@ -60,7 +60,7 @@ std::string host_name() {
   return gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "worker";
 }
 
-// One line for journald or whoever reads stderr. Texts of others cannot break it.
+// Writes one line to stderr, for journald. Line breaks in texts of peers are made printable.
 void log_line(const std::string& line) { std::fprintf(stderr, "%s\n", printable(line).c_str()); }
 
 // With the key of the folder: who joined before gets the same name again.

@@ -113,7 +113,7 @@ class OverloadRun {
 
   // Of a request in overload.
   std::chrono::milliseconds timeout() const {
-    const double ms = options_.patience * calm_.accepted.quantile(0.99);
+    const double ms = options_.timeout_factor * calm_.accepted.quantile(0.99);
     return std::chrono::milliseconds(std::max(1L, std::lround(ms)));
   }
 

@@ -26,8 +26,8 @@ struct OverloadOptions {
   double times = 10;  // the capacity that is offered
   size_t clients = 200;
   double seconds = 10;  // of overload, in all
-  // Clients give up after so many times the p99 of calm requests.
-  double patience = 2.5;
+  // Timeout of a request, as a multiple of the p99 of calm requests.
+  double timeout_factor = 2.5;
   double calm_seconds = 1, capacity_seconds = 2;  // for every five of overload
   double longest_recovery = 30;                   // seconds after which it is not waited for
 };
@@ -63,7 +63,7 @@ using OverloadAsk =
 
 // `set_faults`, if it is given, is called with true before every phase of overload, and with false
 // after it: for faults meanwhile. The capacity is then measured with faults, too. REQUIRES: times >
-// 0, clients > 0, patience > 0
+// 0, clients > 0, timeout_factor > 0
 OverloadReport run_overload(const OverloadOptions& options, const OverloadAsk& ask,
                             const std::function<void(bool)>& set_faults = nullptr);
 
