@@ -40,9 +40,10 @@ TEST(OpenLoop, LeavesOutWhatIsTooMuch) {
 
 // A client that waits for an answer does not make up for what it could not send meanwhile.
 TEST(OpenLoop, LeavesOutWhatIsDueDuringARequest) {
-  const auto begin = std::chrono::steady_clock::now();
-  const uint64_t sent = run_open_loop({.clients = 1, .rate = 1e6, .time = 20ms}, [&](size_t) {
-    while (std::chrono::steady_clock::now() < begin + 20ms) std::this_thread::yield();
+  const uint64_t sent = run_open_loop({.clients = 1, .rate = 1e6, .time = 20ms}, [](size_t) {
+    // From here on, not from before the call: the loop must have ended when this returns.
+    const auto end = std::chrono::steady_clock::now() + 20ms;
+    while (std::chrono::steady_clock::now() < end) std::this_thread::yield();
   });
   EXPECT_EQ(sent, 1u);
 }
