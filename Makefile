@@ -42,12 +42,12 @@ deb:
 	tools/setup deb python avahi $(if $(filter amd64,$(shell dpkg --print-architecture)),deb-arm64)
 	SIGN='$(SIGN)' tools/deb
 
-# Optimised build by g++ with every test; sanitized build by clang with the fast ones and the
-# hostile models; each fuzzer for twenty seconds (longer by hand: tools/fuzz 600); then what runs on
-# several threads under the thread sanitizer.
+# Optimised build by g++: kernels, plans, training, and what drives the binary from outside. Sanitized
+# build by clang: kernels again, every room, hostile models; each fuzzer for twenty seconds (longer by
+# hand: tools/fuzz 600). Then what runs on several threads under the thread sanitizer.
 test:
 	tools/setup test oracles sanitize mpi avahi docs python python-test peers $(AES)
-	$(call CONFIGURE,release) -DSHOAL_TESTS=ON -DSHOAL_MPI=ON -DSHOAL_PYTHON=ON
+	$(call CONFIGURE,release) -DSHOAL_TESTS=ON -DSHOAL_TESTS_ONCE=ON -DSHOAL_MPI=ON -DSHOAL_PYTHON=ON
 	$(call BUILD,release)
 	tools/check
 	ctest --preset release -j$(JOBS)
@@ -69,7 +69,7 @@ test-arm:
 # What to run before every commit.
 fast:
 	tools/setup test
-	$(call CONFIGURE,release) -DSHOAL_TESTS=ON
+	$(call CONFIGURE,release) -DSHOAL_TESTS=ON -DSHOAL_TESTS_ONCE=OFF
 	$(call BUILD,release)
 	tools/check
 	ctest --preset release -L fast

@@ -3,7 +3,8 @@
 # headers and the parts named before it. PUBLIC names the headers that are installed; they include
 # public ones only. tools/check_layers.py enforces DEPS, PARTS and PUBLIC; LINK names libraries from
 # outside. COLD: the room has no loop over elements, and is compiled quickly. PRECOMPILED names the
-# headers it begins with (precompiled.cmake) where they are not those of its DEPS.
+# headers it begins with (precompiled.cmake) where they are not those of its DEPS. KERNELS: what the
+# optimiser makes of the room is tested, too.
 add_library(shoal_flags INTERFACE)
 target_compile_options(shoal_flags INTERFACE
   -Wall -Wextra -Wpedantic -Wshadow -Wconversion $<$<BOOL:${SHOAL_WERROR}>:-Werror>
@@ -41,9 +42,12 @@ if(SHOAL_TESTS)
   add_custom_target(threaded_tests)
 endif()
 
-# shoal_test(laws_test SOURCES laws_test.cc LINK shoal::ops [LABELS fast])
+# shoal_test(laws_test SOURCES laws_test.cc LINK shoal::ops [LABELS fast] [ONLY optimised|sanitized])
+# ONLY: the kind of build in which it finds what it is for. An `optimised` test takes minutes where
+# sanitizers watch, and is no part of such builds; a `sanitized` one is no part of an optimised build
+# with SHOAL_TESTS_ONCE.
 function(shoal_test name)
-  cmake_parse_arguments(ARG "" "" "SOURCES;LINK;LABELS" ${ARGN})
+  cmake_parse_arguments(ARG "" "ONLY" "SOURCES;LINK;LABELS" ${ARGN})
   if(NOT ARG_LABELS)
     set(ARG_LABELS fast)
   endif()
@@ -51,8 +55,10 @@ function(shoal_test name)
   target_link_libraries(${name} PRIVATE ${ARG_LINK} shoal_flags GTest::gtest_main)
   target_compile_options(${name} PRIVATE ${quickly_compiled})
   shoal_precompile(${name} test)
-  if(SHOAL_FUZZ AND slow IN_LIST ARG_LABELS)  # nobody waits for those under sanitizers
+  if((ARG_ONLY STREQUAL optimised AND SHOAL_SANITIZE) OR
+     (ARG_ONLY STREQUAL sanitized AND NOT SHOAL_SANITIZE AND SHOAL_TESTS_ONCE))
     set_target_properties(${name} PROPERTIES EXCLUDE_FROM_ALL ON)
+    return()
   endif()
   if(name IN_LIST threaded)
     string(APPEND ARG_LABELS -threads)  # one word: gtest_discover_tests takes no list
@@ -62,7 +68,7 @@ function(shoal_test name)
 endfunction()
 
 function(shoal_module name)
-  cmake_parse_arguments(ARG "COLD" "PRECOMPILED" "DEPS;PARTS;PUBLIC;LINK" ${ARGN})
+  cmake_parse_arguments(ARG "COLD;KERNELS" "PRECOMPILED" "DEPS;PARTS;PUBLIC;LINK" ${ARGN})
   set(patterns *.cc)
   foreach(part ${ARG_PARTS})
     list(APPEND patterns ${part}/*.cc)
@@ -96,6 +102,10 @@ function(shoal_module name)
   shoal_precompile(shoal_${name} ${headers})
 
   if(tests AND SHOAL_TESTS)
-    shoal_test(${name}_test SOURCES ${tests} LINK shoal::${name})
+    set(only ONLY sanitized)
+    if(ARG_KERNELS)
+      set(only)
+    endif()
+    shoal_test(${name}_test SOURCES ${tests} LINK shoal::${name} ${only})
   endif()
 endfunction()
