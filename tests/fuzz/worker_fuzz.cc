@@ -16,6 +16,7 @@
 #include "shoal/net/channel/loopback.h"
 #include "shoal/ops/ops.h"
 #include "step_mutator.h"
+#include "unhurried.h"
 
 namespace {
 
