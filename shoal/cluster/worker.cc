@@ -444,7 +444,8 @@ Status Worker::deploy(const ChannelPtr& channel, const message::Deploy& deploy,
 
 Status Worker::start(const ChannelPtr& channel, uint64_t plan) {
   const WorkerPlanPtr worker_plan = worker_plans_.find(plan, channel);
-  if (worker_plan == nullptr) return invalid("there is no such plan to start");
+  // It went with the connection by which it came, perhaps in the middle of a deployment.
+  if (worker_plan == nullptr) return Status(Code::kUnavailable, "the plan is not here");
   WorkingSigns signs([&] {
     message::Message working;
     working.mutable_working()->set_plan(plan);
@@ -488,7 +489,7 @@ bool Worker::verify_weights(const WorkerPlan& worker_plan, WorkingSigns& signs) 
 Status Worker::rejoin(const ChannelPtr& channel, const message::Rejoin& rejoin) {
   const WorkerPlanPtr worker_plan = worker_plans_.find(rejoin.plan(), channel);
   if (worker_plan == nullptr || !worker_plan->started()) {
-    return invalid("there is no such plan to rejoin");
+    return Status(Code::kUnavailable, "the plan is not here");
   }
   worker_plan->rejoin(rejoin.worker());
   message::Message reply;

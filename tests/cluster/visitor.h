@@ -11,15 +11,9 @@
 #include "shoal/cluster/wire.h"
 #include "shoal/cluster/worker.h"
 #include "shoal/net/channel/loopback.h"
+#include "unhurried.h"
 
 namespace shoal::cluster {
-
-// Nobody is given up for silence: a busy machine may not let a thread run for a while.
-inline net::ChannelOptions unhurried() {
-  net::ChannelOptions options;
-  options.beat = std::chrono::minutes(1);
-  return options;
-}
 
 class Visitor {
  public:

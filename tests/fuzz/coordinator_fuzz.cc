@@ -19,6 +19,7 @@
 #include "shoal/device/device.h"
 #include "shoal/net/channel/loopback.h"
 #include "shoal/ops/ops.h"
+#include "unhurried.h"
 
 namespace {
 

@@ -2,6 +2,7 @@
 // follow.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -14,6 +15,12 @@ class FuzzBytes {
   FuzzBytes(const uint8_t* data, size_t size) : left_(data, size) {}
 
   bool empty() const { return left_.empty(); }
+  // The next bytes, as an input of their own: what is read of it does not move what follows.
+  FuzzBytes take(size_t bytes) {
+    const auto taken = left_.first(std::min(bytes, left_.size()));
+    left_ = left_.subspan(taken.size());
+    return {taken.data(), taken.size()};
+  }
   uint8_t byte() {
     if (left_.empty()) return 0;
     const uint8_t first = left_.front();

@@ -15,6 +15,8 @@
 #include "shoal/cpu/cpu.h"
 #include "shoal/net/channel/loopback.h"
 #include "shoal/ops/ops.h"
+#include "step_mutator.h"
+#include "unhurried.h"
 
 namespace {
 
@@ -24,6 +26,7 @@ using namespace std::chrono_literals;
 
 constexpr uint64_t kHonestPlan = 1;  // which others may guess
 constexpr int kMostSteps = 64;
+constexpr size_t kStepBytes = 32;  // of the input, for one message
 constexpr size_t kBudget = size_t{1} << 20;
 
 // Graphs to deploy and to measure.
@@ -76,12 +79,13 @@ plan::Piece whole_of(const Graph& graph, ValueId id, int value) {
 class Member {
  public:
   Member(net::LoopbackNetwork& network, const std::string& name, net::Role role)
-      : transport_(network.transport(name, unhurried(), role)) {
-    connect();
-  }
+      : transport_(network.transport(name, unhurried(), role)) {}
 
   void say_something(FuzzBytes& input);
-  void leave() { channel_->close(); }
+  bool measures() const { return measures_; }  // has asked for it: nothing else may be computed
+  void leave() {
+    if (channel_ != nullptr) channel_->close();
+  }
 
  private:
   void connect() { channel_ = *transport_->connect("worker", net::after(20s)); }
@@ -91,10 +95,12 @@ class Member {
   static plan::Piece piece(FuzzBytes& input);
 
   std::unique_ptr<net::Transport> transport_;
-  std::shared_ptr<net::Channel> channel_;
+  std::shared_ptr<net::Channel> channel_;  // null: it has not said anything yet
+  bool measures_ = false;
 };
 
 void Member::say_something(FuzzBytes& input) {
+  if (channel_ == nullptr) connect();
   message::Message message;
   std::string payload;
   compose(input, message, payload);
@@ -108,8 +114,10 @@ void Member::say_something(FuzzBytes& input) {
                           net::after(20s));
   }
   if (sent.code() == Code::kDeadline) fail("the worker does not read");
-  // Pieces can follow when the plan has been started.
-  if (message.has_start() && !input.one_in(4)) static_cast<void>(channel_->receive(net::after(1s)));
+  // Pieces can follow when the plan has been started: the answer to each message is waited for.
+  const bool waits = message.has_deploy() || (message.has_start() && !input.one_in(4));
+  if (waits) static_cast<void>(channel_->receive(net::after(1s)));
+  measures_ |= message.has_measure();
   // What it answers is read, so that it does not wait for this member.
   while (channel_->receive(net::Deadline::min()).ok()) {
   }
@@ -258,13 +266,13 @@ class Honest {
     if (!hear().has_ready()) fail("an honest plan does not start");
   }
 
-  void use() {
+  void use(uint64_t request) {
     const Tensor elements = Tensor::of<float>({4}, {1, -2, 3, -4});
     const plan::Piece input = whole_of(graphs()[0], graphs()[0].inputs()[0], 0);
-    if (!send_piece(*channel_, kHonestPlan, 3, input, elements).ok()) fail("nobody listens");
+    if (!send_piece(*channel_, kHonestPlan, request, input, elements).ok()) fail("nobody listens");
     net::Frame frame;
     const message::Message answer = hear(&frame);
-    if (!answer.has_data() || answer.data().request() != 3) fail("an honest request fails");
+    if (!answer.has_data() || answer.data().request() != request) fail("an honest request fails");
     const auto tensor = to_tensor(frame, DType::kF32, {4});
     if (!tensor.ok() || !std::ranges::equal(tensor->data<float>(), std::vector<float>{1, 0, 3, 0}))
       fail("a wrong answer");
@@ -296,6 +304,13 @@ extern "C" int LLVMFuzzerInitialize(int*, char***) {
   return 0;
 }
 
+extern "C" size_t LLVMFuzzerCustomMutator(uint8_t* data, size_t size, size_t max_size,
+                                          unsigned seed) {
+  StepMutator<kStepBytes> mutator(std::span(data, size), seed);
+  mutator.mutate();
+  return mutator.write(std::span(data, std::min(max_size, kMostSteps * kStepBytes)));
+}
+
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   static const auto device = make_cpu_device({.threads = 1});
   FuzzBytes input(data, size);
@@ -312,11 +327,17 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   members.emplace_back(network, "friend", net::Role::kWorker);
   members.emplace_back(network, "hall", net::Role::kWorker);
   members.emplace_back(network, "phone", net::Role::kClient);
-  for (int step = 0; step < kMostSteps && !input.empty(); ++step) {
-    members[static_cast<size_t>(input.below(6))].say_something(input);
+  for (int i = 0; i < kMostSteps && !input.empty(); ++i) {
+    FuzzBytes step = input.take(kStepBytes);
+    members[static_cast<size_t>(step.below(6))].say_something(step);
   }
-  // What they had measured ends with them.
+  // Plans take turns: what members have asked for is computed beside this request. What they had
+  // measured ends with them.
+  for (Member& member : members) {
+    if (member.measures()) member.leave();
+  }
+  honest.use(1);
   for (Member& member : members) member.leave();
-  honest.use();
+  honest.use(2);
   return 0;
 }

@@ -10,6 +10,10 @@ Nanos nanos(milliseconds time) { return time.count() * kMillisecond; }
 // So long, a request cannot help being answered where nothing is lost.
 constexpr milliseconds kEnough{4'000};
 
+bool is_worth_another_try(const Status& status) {
+  return status.code() == Code::kUnavailable || status.code() == Code::kDeadline;
+}
+
 }  // namespace
 
 Client::Client(World& world, ClientOptions options)
@@ -77,9 +81,7 @@ bool Client::deploy() {
       if (static_cast<int>(deployments_.size()) == options_.deployments) return true;
       continue;
     }
-    if (world_.faults == 0 && !world_.is_slow && !fenced_) {
-      violate(world_.report, "a plan is not deployed: " + std::string(started.status().message()));
-    }
+    judge_deployment(started.status());
     for (int worker : coordinator_->lost()) static_cast<void>(coordinator_->revive(worker));
     sleep_until(now() + nanos(options_.retry_interval));
   }
@@ -121,11 +123,7 @@ void Client::run_measured(milliseconds timeout) {
   for (int worker : coordinator_->lost()) present.erase(worker);
   if (present.empty()) return;
   auto remote = coordinator_->deploy(world_.scene.plans.at(present).scheduled, true);
-  if (!remote.ok()) {
-    if (world_.faults > 0 || world_.is_slow || fenced_) return;
-    violate(world_.report,
-            "a measured plan is not deployed: " + std::string(remote.status().message()));
-  }
+  if (!remote.ok()) return judge_deployment(remote.status());
   plan::Timeline timeline;
   Asked asked{"measured request", now() + nanos(timeout), false, true};
   const Status status = (*remote)->run(std::span(&world_.scene.inputs[asked.input], 1),
@@ -149,10 +147,18 @@ void Client::judge(const Status& status, const Asked& asked) {
   }
   ++world_.report.failed;
   if (status.code() == Code::kExhausted && asked.may_be_refused) return;
-  if (status.code() != Code::kUnavailable && status.code() != Code::kDeadline) {
+  if (!is_worth_another_try(status)) {
     violate(world_.report, who + " failed with an error that it may not have" + why);
   }
   if (asked.has_to_answer && !fenced_) violate(world_.report, who + " was not answered" + why);
+}
+
+void Client::judge_deployment(const Status& status) const {
+  if (fenced_) return;
+  const bool may_fail = world_.faults > 0 || world_.is_slow;
+  if (may_fail && is_worth_another_try(status)) return;
+  violate(world_.report,
+          options_.name + ": a plan is not deployed: " + std::string(status.message()));
 }
 
 void Client::end() {

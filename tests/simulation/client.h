@@ -58,6 +58,8 @@ class Client {
     std::vector<Tensor> outputs = std::vector<Tensor>(1);
   };
   void judge(const Status& status, const Asked& asked);
+  // Of a plan that is not deployed.
+  void judge_deployment(const Status& status) const;
 
   World& world_;
   const ClientOptions options_;

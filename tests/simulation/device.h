@@ -8,12 +8,22 @@
 
 namespace shoal::simulation {
 
-// Read whenever something is compiled or computed.
-struct Pace {
-  Nanos compile = 5 * kMillisecond;
-  Nanos compute = kMillisecond;
+// What takes a worker time. Read whenever it begins.
+struct Pause {
+  Nanos time = 0;
+  int sleepers = 0;  // threads for which it goes on
+
+  void take() {
+    ++sleepers;
+    sleep_until(now() + time);
+    --sleepers;
+  }
 };
 
-std::unique_ptr<Device> make_slow_device(std::shared_ptr<const Pace> pace);
+struct Pace {
+  Pause compile, compute;
+};
+
+std::unique_ptr<Device> make_slow_device(std::shared_ptr<Pace> pace);
 
 }  // namespace shoal::simulation

@@ -102,7 +102,14 @@ std::byte* reserve_memory(size_t bytes) {
   return static_cast<std::byte*>(got);
 }
 
-void stop_reusing_memory() { reuses = false; }
+void stop_reusing_memory() {
+  reuses = false;
+  // From here on the heap only grows: the kernel gives it in large pages, where it can.
+  constexpr size_t kLargePage = size_t{2} << 20;
+  const auto at = reinterpret_cast<uintptr_t>(heap_next);
+  heap_next = reinterpret_cast<std::byte*>((at + kLargePage - 1) / kLargePage * kLargePage);
+  ::madvise(heap_next, static_cast<size_t>(heap_end - heap_next), MADV_HUGEPAGE);
+}
 size_t allocated_bytes() {
   return heap_next == nullptr ? 0 : kHeapBytes - static_cast<size_t>(heap_end - heap_next);
 }

@@ -16,10 +16,14 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr Nanos kBusy = 3 * kSecond;  // in which things happen
-constexpr Nanos kSettle = 8 * kSecond, kLongestDeafness = 15 * kSecond;
+constexpr Nanos kSettle = 8 * kSecond;
+constexpr Nanos kDeafness = 6 * kSecond;
+// Longer than a deployment waits for an answer, which then comes when the next plan is deployed.
+constexpr Nanos kLongDeafness = 30 * kSecond, kLongestDeafness = 40 * kSecond;
 // Longer than any timeout of production code, but the one of compiling.
 constexpr Nanos kPatience = 100 * kSecond;
 constexpr Nanos kSlowCompile = 610 * kSecond;
+constexpr int kSlower = 25;  // heartbeats and retries, where compiling is slow
 
 Nanos between(Nanos least, Nanos most) {
   return least + static_cast<Nanos>(draw(static_cast<uint64_t>(most - least) + 1));
@@ -33,7 +37,7 @@ class History {
         is_slow_(one_in(40)),
         world_{scene, report, Network(draw_speed()), {}, std::move(folder)} {
     // Minutes of heartbeats would take long to simulate.
-    if (is_slow_) world_.channel.beat = milliseconds(4'000);
+    if (is_slow_) world_.channel.beat *= kSlower;
   }
 
   [[noreturn]] void live();
@@ -79,7 +83,6 @@ class History {
   void await(Nanos patience, const char* what, const std::function<bool()>& is_so);
 
   const bool tells_, is_slow_;
-  bool is_deaf_ = false;  // was a worker
   World world_;
   Nanos begin_ = now();
   std::multimap<Nanos, std::function<void()>> events_;
@@ -120,6 +123,7 @@ void History::add_client(bool is_exclusive) {
   options.deployments = one_in(3) ? 2 : 1;
   options.standby = one_in(2);
   options.retry_interval = to_ms(between(20 * kMillisecond, 300 * kMillisecond));
+  if (is_slow_) options.retry_interval *= kSlower;
   options.grace = one_in(2) ? milliseconds(0) : to_ms(between(0, 2 * kSecond));
   tell(options.name + " begins" + (is_exclusive ? ", to be in charge alone" : ""));
   clients_.push_back(new Client(world_, std::move(options)));
@@ -213,10 +217,11 @@ void History::lose(WorkerMachine& worker) {
 void History::make_deaf(size_t w) {
   note_fault(static_cast<int>(w), false);
   WorkerMachine& worker = *workers_[w];
-  worker.deafness() = between(100 * kMillisecond, kLongestDeafness);
-  is_deaf_ = true;
+  Nanos& deafness = worker.hearing().time;
+  deafness =
+      one_in(3) ? between(kLongDeafness, kLongestDeafness) : between(100 * kMillisecond, kDeafness);
   tell(worker.name() + " does not read");
-  at(now() + between(100 * kMillisecond, kBusy), [&worker] { worker.deafness() = 0; });
+  at(now() + between(100 * kMillisecond, kBusy), [&deafness] { deafness = 0; });
 }
 
 void History::lose_client() {
@@ -273,17 +278,19 @@ void History::disturb() {
 // that production code waits.
 void History::compile_slowly() {
   world_.is_slow = true;
-  Pace& pace = any_worker().pace();
-  const Nanos before = pace.compile;
-  pace.compile = kSlowCompile + between(0, kSlowCompile / 2);
-  at(begin_ + between(kSecond, 2 * kSlowCompile), [&pace, before] { pace.compile = before; });
+  Nanos& compiling = any_worker().compiling().time;
+  const Nanos before = compiling;
+  compiling = kSlowCompile + between(0, kSlowCompile / 2);
+  at(begin_ + between(kSecond, 2 * kSlowCompile), [&compiling, before] { compiling = before; });
 }
 
 void History::settle() {
-  sleep_until(now() + kSettle);
-  // Each input that it was sent meanwhile takes it as long.
-  if (is_deaf_) sleep_until(now() + 4 * kLongestDeafness);
-  if (is_slow_) sleep_until(now() + 4 * kSlowCompile);
+  await(is_slow_ ? 2 * kSlowCompile : 2 * kLongestDeafness, "workers to wake up", [&] {
+    return std::ranges::all_of(workers_, [](auto* worker) {
+      return worker->hearing().sleepers == 0 && worker->compiling().sleepers == 0;
+    });
+  });
+  sleep_until(now() + (is_slow_ ? kSlower : 1) * kSettle);
   tell("all has been well for long");
 }
 

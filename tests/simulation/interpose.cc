@@ -348,6 +348,7 @@ int fdatasync(int file) { return fsync(file); }
 }  // extern "C"
 
 // Random numbers come from the seed.
+void std::random_device::_M_init(const std::string&) {}
 std::random_device::result_type std::random_device::_M_getval() {
   return static_cast<result_type>(sim::draw(uint64_t{1} << 32));
 }

@@ -63,7 +63,8 @@ class Connection {
            network_.due(way.from, way.to, way.chunks.front().arrival) <= now();
   }
   Nanos arrival_of(Way& way, size_t bytes);
-  static size_t take(Way& way, std::span<std::byte> into);
+  bool is_full(const Way& way) const { return way.held >= network_.speed_.capacity; }
+  size_t take(Way& way, std::span<std::byte> into) const;
 
   Network& network_;
   Way ways_[2];
@@ -84,14 +85,15 @@ Result<size_t> Connection::read(size_t number, std::span<std::byte> into, Deadli
   }
 }
 
-size_t Connection::take(Way& way, std::span<std::byte> into) {
+size_t Connection::take(Way& way, std::span<std::byte> into) const {
+  const bool has_writers = is_full(way);  // that wait
   Chunk& chunk = way.chunks.front();
   const size_t n = std::min(into.size(), chunk.bytes.size() - chunk.read);
   std::copy_n(chunk.bytes.begin() + static_cast<ptrdiff_t>(chunk.read), n, into.begin());
   chunk.read += n;
   way.held -= n;
   if (chunk.read == chunk.bytes.size()) way.chunks.pop_front();
-  wake(&way.held, INT32_MAX);
+  if (has_writers) wake(&way.held, INT32_MAX);
   return n;
 }
 
@@ -111,7 +113,7 @@ Status Connection::write(size_t number, std::span<const Bytes> pieces, Deadline 
   const Nanos until = to_nanos(deadline);
   for (;;) {
     if (way.broken || way.end != kNever) return gone();
-    if (way.held < network_.speed_.capacity) break;
+    if (!is_full(way)) break;
     if (until <= now()) return Status(Code::kDeadline, "does not read what is sent");
     wait(&way.held, until, "waits for room to write");
   }

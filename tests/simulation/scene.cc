@@ -1,7 +1,6 @@
 #include "scene.h"
 
-#include "shoal/base/random.h"
-#include "shoal/ops/ops.h"
+#include "shoal/chaos/simulated/small_model.h"
 #include "shoal/plan/search/subset.h"
 #include "shoal/tensor/compare.h"
 
@@ -9,37 +8,7 @@ namespace shoal::simulation {
 namespace {
 
 // Weights of so many channels do not fit into a message and are sent apart.
-constexpr int64_t kChannels = 6, kSide = 6;
-
-Tensor random_tensor(const Shape& shape, uint64_t number) {
-  Tensor tensor({DType::kF32, shape});
-  fill_uniform(tensor.data<float>(), RandomStream(7, number), -1, 1);
-  return tensor;
-}
-
-// Two convolutions, each followed by an activation, so that they cannot be merged into one.
-Result<Graph> make_model() {
-  Graph graph;
-  ValueId x = graph.add_input("x", {DType::kF32, {1, kChannels, kSide, kSide}});
-  for (uint64_t layer = 0; layer < 2; ++layer) {
-    const Tensor weights = random_tensor({kChannels, kChannels, 3, 3}, 100 + layer);
-    const ValueId w = graph.add_constant("w" + std::to_string(layer), weights);
-    SHOAL_ASSIGN(x, graph.add(ops::conv, {x, w}, {{"pads", std::vector<int64_t>{1, 1, 1, 1}}}));
-    SHOAL_ASSIGN(x, graph.add(ops::relu, {x}));
-  }
-  graph.mark_output(x);
-  return graph;
-}
-
-// Workers so slow, and so well connected, that every plan uses all of them.
-plan::ClusterProfile slow_workers(int count) {
-  plan::ClusterProfile profile;
-  for (int i = 0; i < count; ++i) {
-    profile.workers.push_back(plan::uniform_worker(worker_name(i), 1, 1));
-    profile.links.emplace_back();
-  }
-  return profile;
-}
+constexpr int64_t kChannels = 6;
 
 cluster::Workers set_of(size_t bits) {
   cluster::Workers set;
@@ -67,9 +36,9 @@ Result<std::unique_ptr<Scene>> make_scene(size_t number) {
   options.most_nodes = 2;  // a layer for each segment, so that pieces travel between workers
   options.survive = scene->survive;
 
-  SHOAL_ASSIGN(const Graph graph, make_model());
+  SHOAL_ASSIGN(const Graph graph, chaos::make_small_model(kChannels, 0));
   for (size_t i = 0; i < Scene::kInputs; ++i) {
-    scene->inputs.push_back(random_tensor({1, kChannels, kSide, kSide}, i));
+    scene->inputs.push_back(chaos::make_small_input(kChannels, i));
   }
   SHOAL_ASSIGN(const auto executable, make_reference_device()->compile(graph));
   scene->answers.assign(Scene::kInputs, std::vector<Tensor>(1));
@@ -80,7 +49,7 @@ Result<std::unique_ptr<Scene>> make_scene(size_t number) {
     const cluster::Workers set = set_of(bits);
     options.forced = set.size() > 1;
     SHOAL_ASSIGN(plan::Prediction made,
-                 plan::make_plan_for(set, graph, slow_workers(scene->workers), options));
+                 plan::make_plan_for(set, graph, chaos::slow_workers(scene->workers), options));
     scene->plans.emplace(set, std::move(made));
   }
   return scene;

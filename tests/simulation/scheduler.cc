@@ -2,11 +2,16 @@
 // errno and the exceptions it handles. Thread-local variables are shared, which no code in a
 // history can tell, because none keeps anything in one while it waits.
 //
+// A thread begins with setcontext() and is switched by longjmp(): swapcontext() would ask the
+// kernel for the signal mask each time.
+//
 // Threads are few (about a hundred), so all searches are linear; a mutex or condition variable
 // counts its waiters itself (interpose.cc), so most of the time there is nothing to search for.
+#undef _FORTIFY_SOURCE  // whose longjmp() stays on one stack
 #include "scheduler.h"
 
 #include <cxxabi.h>
+#include <setjmp.h>
 #include <sys/mman.h>
 #include <ucontext.h>
 
@@ -42,7 +47,8 @@ struct Thread {
   const char* what = "begins";
   std::function<void()> body;
   std::byte* stack = nullptr;
-  ucontext_t context{};
+  bool has_begun = false;
+  jmp_buf registers{};
   Exceptions exceptions;
   int error = 0;
   int uninterrupted = 0;  // depth
@@ -63,6 +69,7 @@ class Scheduler {
     current_->id = next_id_++;
     current_->state = State::kRuns;
     current_->what = "runs";
+    current_->has_begun = true;
   }
 
   Disorder disorder;
@@ -99,6 +106,7 @@ class Scheduler {
   Thread* pick();
   bool advance();
   void switch_to(Thread* next);
+  [[noreturn]] static void resume(Thread& thread);
   void make_runnable(Thread* thread) {
     thread->state = State::kRunnable;
     runnable_.push_back(thread);
@@ -142,11 +150,6 @@ uint64_t Scheduler::spawn(int machine, std::function<void()> body) {
   if (stacks_.empty()) stacks_.push_back(make_stack());
   thread->stack = stacks_.back();
   stacks_.pop_back();
-  getcontext(&thread->context);
-  thread->context.uc_stack.ss_sp = thread->stack;
-  thread->context.uc_stack.ss_size = kStackBytes;
-  thread->context.uc_link = nullptr;
-  makecontext(&thread->context, begin_thread, 0);
   threads_.push_back(std::move(owned));
   make_runnable(thread);
   return thread->id;
@@ -298,14 +301,27 @@ void Scheduler::switch_to(Thread* next) {
   ++switches;
   current_ = next;
   auto* const exceptions = reinterpret_cast<Exceptions*>(abi::__cxa_get_globals());
-  ucontext_t gone;
   if (self != nullptr) {
     self->exceptions = *exceptions;
     self->error = errno;
   }
   *exceptions = next->exceptions;
-  swapcontext(self != nullptr ? &self->context : &gone, &next->context);
+  if (self == nullptr) resume(*next);
+  if (_setjmp(self->registers) == 0) resume(*next);
   errno = current_->error;
+}
+
+void Scheduler::resume(Thread& thread) {
+  if (thread.has_begun) _longjmp(thread.registers, 1);
+  thread.has_begun = true;
+  ucontext_t context;
+  getcontext(&context);
+  context.uc_stack.ss_sp = thread.stack;
+  context.uc_stack.ss_size = kStackBytes;
+  context.uc_link = nullptr;
+  makecontext(&context, begin_thread, 0);
+  setcontext(&context);
+  std::abort();  // it does not return
 }
 
 void Scheduler::kill(int machine) {

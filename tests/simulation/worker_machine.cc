@@ -11,8 +11,8 @@ Nanos draw_clock() { return static_cast<Nanos>(draw(1000 * kSecond)); }
 
 WorkerMachine::WorkerMachine(World& world, int number)
     : world_(world), name_(worker_name(number)), machine_(make_machine(name_, draw_clock())) {
-  pace_->compute = static_cast<Nanos>(50 * kMicrosecond + draw(4 * kMillisecond));
-  pace_->compile = static_cast<Nanos>(kMillisecond + draw(40 * kMillisecond));
+  pace_->compute.time = static_cast<Nanos>(50 * kMicrosecond + draw(4 * kMillisecond));
+  pace_->compile.time = static_cast<Nanos>(kMillisecond + draw(40 * kMillisecond));
   if (!world_.folder.empty()) std::filesystem::create_directories(folder());
 }
 
@@ -25,8 +25,10 @@ void WorkerMachine::start() {
 void WorkerMachine::start_here() {
   cluster::WorkerOptions options;
   options.name = name_;
-  options.reached = [deafness = deafness_](cluster::FaultPoint point) {
-    if (point == cluster::FaultPoint::kInputArrives) sleep_until(now() + *deafness);
+  options.reached = [hearing = hearing_](cluster::FaultPoint point) {
+    const bool is_asked =
+        point == cluster::FaultPoint::kInputArrives || point == cluster::FaultPoint::kDeploying;
+    if (is_asked) hearing->take();
   };
   if (!world_.folder.empty()) {
     auto epochs = cluster::EpochFile::open(folder() / "epoch");
@@ -60,6 +62,7 @@ void WorkerMachine::stop() {
 
 void WorkerMachine::kill(bool power) {
   simulation::kill(machine_);
+  for (Pause* pause : {&pace_->compile, &pace_->compute, hearing_.get()}) pause->sleepers = 0;
   world_.network.lose(machine_, power);
   if (power && !world_.folder.empty()) cut_power(folder());
   worker_ = nullptr;

@@ -23,8 +23,8 @@ class WorkerMachine {
 
   int machine() const { return machine_; }
   const std::string& name() const { return name_; }
-  Pace& pace() { return *pace_; }
-  Nanos& deafness() { return *deafness_; }  // how long it takes to look at each input
+  Pause& compiling() { return pace_->compile; }
+  Pause& hearing() { return *hearing_; }  // before each plan and each input that it is sent
 
  private:
   void start_here();
@@ -34,7 +34,7 @@ class WorkerMachine {
   const std::string name_;
   const int machine_;
   const std::shared_ptr<Pace> pace_ = std::make_shared<Pace>();
-  const std::shared_ptr<Nanos> deafness_ = std::make_shared<Nanos>(0);
+  const std::shared_ptr<Pause> hearing_ = std::make_shared<Pause>();
   // Plain pointers: what belonged to a machine that was killed is never destroyed.
   Device* device_ = nullptr;
   net::Transport* transport_ = nullptr;

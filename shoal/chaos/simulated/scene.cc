@@ -1,11 +1,8 @@
-// A model that is small enough for millions of histories and still has all that plans can have: two
-// layers to split by rows or channels, halos, codes, and two versions whose answers differ.
 #include "shoal/chaos/simulated/scene.h"
 
 #include <algorithm>
 
-#include "shoal/base/random.h"
-#include "shoal/ops/ops.h"
+#include "shoal/chaos/simulated/small_model.h"
 #include "shoal/plan/coding/protect.h"
 #include "shoal/plan/search/subset.h"
 #include "shoal/tensor/compare.h"
@@ -13,37 +10,7 @@
 namespace shoal::chaos {
 namespace {
 
-constexpr int64_t kChannels = 4, kSide = 6;
-
-Tensor random_tensor(const Shape& shape, uint64_t number) {
-  Tensor tensor({DType::kF32, shape});
-  fill_uniform(tensor.data<float>(), RandomStream(7, number), -1, 1);
-  return tensor;
-}
-
-// Two convolutions, each followed by an activation, so that they cannot be merged into one.
-Result<Graph> make_model(size_t version) {
-  Graph graph;
-  ValueId x = graph.add_input("x", {DType::kF32, {1, kChannels, kSide, kSide}});
-  for (uint64_t layer = 0; layer < 2; ++layer) {
-    const Tensor weights = random_tensor({kChannels, kChannels, 3, 3}, 100 * (version + 1) + layer);
-    const ValueId w = graph.add_constant("w" + std::to_string(layer), weights);
-    SHOAL_ASSIGN(x, graph.add(ops::conv, {x, w}, {{"pads", std::vector<int64_t>{1, 1, 1, 1}}}));
-    SHOAL_ASSIGN(x, graph.add(ops::relu, {x}));
-  }
-  graph.mark_output(x);
-  return graph;
-}
-
-// Workers so slow, and so well connected, that every plan uses all of them.
-plan::ClusterProfile slow_workers(int count) {
-  plan::ClusterProfile profile;
-  for (int i = 0; i < count; ++i) {
-    profile.workers.push_back(plan::uniform_worker("worker-" + std::to_string(i), 1, 1));
-    profile.links.emplace_back();
-  }
-  return profile;
-}
+constexpr int64_t kChannels = 4;
 
 // An executable that several deployments use in turn.
 class Shared final : public Executable {
@@ -71,10 +38,10 @@ Result<std::unique_ptr<Scene>> Scene::make(size_t number) {
   scene->by_channels_ = number / 9 % 2 == 1;
   const auto device = make_reference_device();
   for (size_t i = 0; i < kInputs; ++i) {
-    scene->inputs_.push_back(random_tensor({1, kChannels, kSide, kSide}, i));
+    scene->inputs_.push_back(make_small_input(kChannels, i));
   }
   for (size_t version = 0; version < kVersions; ++version) {
-    SHOAL_ASSIGN(Graph graph, make_model(version));
+    SHOAL_ASSIGN(Graph graph, make_small_model(kChannels, version));
     SHOAL_ASSIGN(const auto executable, device->compile(graph));
     auto& answers = scene->answers_.emplace_back(kInputs);
     for (size_t i = 0; i < kInputs; ++i) {

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <map>
-#include <set>
 
 #include "shoal/plan/boxes.h"
 
@@ -54,11 +53,13 @@ std::vector<double> memory_bytes(const Graph& graph, const Plan& plan, const Sch
 }
 
 std::vector<int> workers_of(const Plan& plan) {
-  std::set<int> workers;
+  std::vector<int> workers;
   for (const Segment& segment : plan.segments) {
-    for (const Task& task : segment.tasks) workers.insert(task.worker);
+    for (const Task& task : segment.tasks) workers.push_back(task.worker);
   }
-  return {workers.begin(), workers.end()};
+  std::ranges::sort(workers);
+  workers.erase(std::unique(workers.begin(), workers.end()), workers.end());
+  return workers;
 }
 
 }  // namespace shoal::plan
