@@ -34,11 +34,14 @@ Status WeightSender::fill(WeightSchedule& schedule, const MissingWeights& missin
     std::vector<WeightSchedule::Weight> lacking;
     for (const auto& [hash, have] : hashes) {
       const auto weight = weights.find(hash);
-      if (weight == weights.end() || have > weight->second.bytes().size()) {
+      if (weight == weights.end()) {
         return Status(Code::kCorrupt, "misses what was not named")
             .at("worker " + links_.name(worker));
       }
-      lacking.push_back({hash, weight->second.bytes().size(), have});
+      const uint64_t size = weight->second.bytes().size();
+      // A worker that has all of it was killed before it could finish the file, or has what
+      // somebody else sent under this name. It begins anew.
+      lacking.push_back({hash, size, have < size ? have : 0});
     }
     schedule.add(worker, lacking);
   }

@@ -5,6 +5,7 @@
 #include <fstream>
 #include <iostream>
 #include <sstream>
+#include <system_error>
 
 namespace shoal::cli {
 namespace {
@@ -33,7 +34,10 @@ Result<std::string> TokenFlags::read() const {
   if (file_ == "-") return word_of(std::cin);
   if (!file_.empty()) {
     std::ifstream file(file_);
-    if (!file) return Status(Code::kNotFound, file_ + ": cannot read the token");
+    if (!file) {
+      const std::error_code error(errno, std::generic_category());
+      return Status(Code::kNotFound, file_ + ": cannot read the token: " + error.message());
+    }
     return word_of(file);
   }
   const char* given = std::getenv("SHOAL_TOKEN");
