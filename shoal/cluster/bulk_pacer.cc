@@ -6,19 +6,19 @@
 //   0.75 of that in the next               so that the queue goes away that this has made
 //
 // At most 1.75 times the bytes are on their way that the empty link holds, and more where its delay
-// varies. On a radio of 43.8 Mbit/s, in virtual time, weights use 91 % of the air beside requests,
-// which take 1.8 times as long.
+// varies. How it varies is known from chunks that travelled alone: all others may wait behind each
+// other, and a window that grows with such a wait makes it longer.
 #include "shoal/cluster/bulk_pacer.h"
-
-#include <cmath>
 
 namespace shoal::cluster {
 namespace {
 
 constexpr std::chrono::seconds kProbeInterval{10};
-constexpr double kChunkSeconds = 1e-3;
+constexpr double kChunkSeconds = 0.5e-3;
 constexpr double kStartGain = 2, kGain = 0.97;
-constexpr double kWindow = 1.75, kMostNoise = 0.1;
+constexpr double kWindow = 1.75, kNoise = 4, kNoisyWindow = 2;
+constexpr int kProbes = 8;
+constexpr double kLongSeconds = 0.05;
 constexpr size_t kCycle = 8;          // rounds
 constexpr double kCatchUpChunks = 4;  // after a thread woke up late
 
@@ -44,13 +44,11 @@ size_t BulkPacer::chunk_bytes() const {
 size_t BulkPacer::window_bytes() const {
   double longest = 0;
   for (const auto& [peer, link] : links_) {
-    double time = kWindow * link.empty_seconds;
-    // A delay that varies more than a queue explains: threads wake up late, or the air is noisy.
-    // Then the link holds what it takes on average. Bounded, because a queue makes that grow, too.
-    if (link.deviation_seconds > link.empty_seconds / 2) {
-      time = std::max(time, std::min(1.25 * link.mean_seconds, link.empty_seconds + kMostNoise));
-    }
-    longest = std::max(longest, time);
+    // Threads wake up late, or the air is noisy. Where that is most of the time, chunks that wait
+    // for a late one are late as well.
+    const bool is_noisy = link.longest_seconds > kNoise * link.shortest_seconds;
+    longest = std::max({longest, kWindow * link.shortest_seconds,
+                        (is_noisy ? kNoisyWindow : 1) * link.longest_seconds});
   }
   const size_t least = 2 * chunk_bytes();
   return bytes_of(bytes_per_second() * longest, least, std::max(least, kLargestWindow));
@@ -58,7 +56,10 @@ size_t BulkPacer::window_bytes() const {
 
 bool BulkPacer::must_probe(int peer, Time now) const {
   const auto link = links_.find(peer);
-  return link == links_.end() || now - link->second.probed > kProbeInterval;
+  if (link == links_.end()) return true;
+  // Noise is small beside the delay of a long link, on which probes take long.
+  if (link->second.probes < kProbes && link->second.shortest_seconds < kLongSeconds) return true;
+  return now - link->second.probed > kProbeInterval;
 }
 
 double BulkPacer::gain() const {
@@ -86,13 +87,13 @@ void BulkPacer::acknowledged(int peer, size_t bytes, const Departure& chunk, Tim
   delivered_at_ = now;
   first_sent_ = chunk.at;
   const double took = std::max(seconds(now - chunk.at), 1e-9);
-  // A probe replaces what was measured before, because the link may have become slower.
-  if (alone && must_probe(peer, now)) links_[peer] = {took, now, took};
-  if (const auto found = links_.find(peer); found != links_.end()) {
-    Link& link = found->second;
-    link.empty_seconds = std::min(link.empty_seconds, took);
-    link.deviation_seconds += (std::abs(took - link.mean_seconds) - link.deviation_seconds) / 8;
-    link.mean_seconds += (took - link.mean_seconds) / 8;
+  if (alone && must_probe(peer, now)) {
+    Link& link = links_[peer];
+    // Probes of long ago are forgotten, because the link may have changed.
+    if (link.probes == 0 || now - link.probed > kProbeInterval) link = {took, took, 0, now};
+    link.shortest_seconds = std::min(link.shortest_seconds, took);
+    link.longest_seconds = std::max(link.longest_seconds, took);
+    ++link.probes;
   }
 
   // Acknowledgements that come at once do not make the link faster than the chunks were sent.

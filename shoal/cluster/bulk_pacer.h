@@ -24,7 +24,7 @@ class BulkPacer {
   static constexpr size_t kSmallestChunk = size_t{4} << 10, kLargestChunk = size_t{1} << 20;
   static constexpr size_t kLargestWindow = 4 * kLargestChunk;
 
-  size_t chunk_bytes() const;   // about a millisecond of the link
+  size_t chunk_bytes() const;   // about half a millisecond of the link
   size_t window_bytes() const;  // that may be on their way
   size_t in_flight() const { return in_flight_; }
 
@@ -45,10 +45,11 @@ class BulkPacer {
   void acknowledged(int peer, size_t bytes, const Departure& chunk, Time now);
 
  private:
+  // What is known from chunks that travelled alone: nothing of it is the wait behind others.
   struct Link {
-    double empty_seconds = 0;  // the shortest time until an acknowledgement
-    Time probed;
-    double mean_seconds = 0, deviation_seconds = 0;  // until an acknowledgement
+    double shortest_seconds = 0, longest_seconds = 0;  // until an acknowledgement
+    int probes = 0;
+    Time probed;  // for the first time
   };
   static constexpr size_t kRounds = 10;  // that a rate is remembered for
 

@@ -8,6 +8,17 @@
 
 namespace shoal::cluster {
 
+namespace {
+
+uint64_t bytes_of_request(const Graph& graph) {
+  uint64_t bytes = 0;
+  for (ValueId input : graph.inputs()) bytes += graph[input].type.bytes();
+  for (ValueId output : graph.outputs()) bytes += graph[output].type.bytes();
+  return bytes;
+}
+
+}  // namespace
+
 void DeploymentLoad::Travel::observe(const WeightsProgress& progress) {
   sent = done = total = 0;
   for (const auto& [worker, one] : progress) {
@@ -76,6 +87,7 @@ Result<DeploymentFigures> DeploymentLoad::run(Coordinator& coordinator,
   if (first_.total == 0) return invalid("the workers have all weights already");
   figures.needed = first_.total;
   figures.sent = first_.sent + second_.sent;
+  figures.asked = figures.busy.count() * bytes_of_request(options.small.graph());
   figures.seconds = (first_.seconds() + second_.seconds()) / options.dilation;
   return figures;
 }

@@ -18,6 +18,7 @@ struct DeploymentFigures {
   LatencyRecorder calm, busy;  // in ms, before weights travel and while they do
   uint64_t needed = 0;         // bytes of weights that workers lacked
   uint64_t sent = 0;           // bytes of weights that were sent to them
+  uint64_t asked = 0;          // bytes of inputs and outputs meanwhile
   double seconds = 0;          // that weights travelled
 };
 

@@ -307,6 +307,9 @@ TEST_F(SlowDeployment, IsMeasured) {
   EXPECT_GE(figures->sent, weight_bytes(kRows));
   EXPECT_GT(figures->seconds, 0);
   EXPECT_GT(figures->calm.count(), 0u);
+  const size_t request_bytes =
+      small[small.inputs()[0]].type.bytes() + small[small.outputs()[0]].type.bytes();
+  EXPECT_EQ(figures->asked, figures->busy.count() * request_bytes);
 }
 
 // A worker that is as the test says.

@@ -119,9 +119,9 @@ Duration p99(std::vector<Duration> latencies) {
 }
 
 // The check of slow links, with a model of 8 MB for each worker.
-TEST(Weights, UseARadioAndGiveWayToRequests) {
+void use_a_radio_and_give_way(const net::LinkSpec& spec) {
   constexpr uint64_t kBytes = 8'000'000;
-  const std::vector<net::LinkSpec> wifi(4, link(43.8, 1ms));
+  const std::vector<net::LinkSpec> wifi(4, spec);
   World calm(wifi, net::Medium::create());
   calm.ask(300);
   calm.run();
@@ -136,6 +136,15 @@ TEST(Weights, UseARadioAndGiveWayToRequests) {
   EXPECT_GE(8.0 * 4 * kBytes / 43.8e6, 0.85 * took);
   EXPECT_LE(static_cast<double>(busy.bytes_sent()), 1.03 * 4 * kBytes);
   EXPECT_LE(p99(busy.latencies()), 2 * p99(calm.latencies()));
+}
+
+TEST(Weights, UseARadioAndGiveWayToRequests) { use_a_radio_and_give_way(link(43.8, 1ms)); }
+
+// As threads do that wake up late.
+TEST(Weights, GiveWayWhereAnswersComeLate) {
+  net::LinkSpec spec = link(43.8, 1ms);
+  spec.jitter = 2ms;
+  use_a_radio_and_give_way(spec);
 }
 
 // Air in which delays vary by three times what they are.

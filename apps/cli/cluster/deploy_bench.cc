@@ -28,6 +28,7 @@ Json to_json(const DeploymentFigures& figures, double link_use) {
       {"seconds", figures.seconds},
       {"weight_bytes", figures.needed},
       {"sent_bytes", figures.sent},
+      {"request_bytes", figures.asked},
       {"sent_again", static_cast<double>(figures.sent) / static_cast<double>(figures.needed) - 1},
       {"link_use", link_use}};
 }
@@ -70,7 +71,8 @@ Outcome bench_deployment(const ClusterBenchFlags& flags) {
                                                         .dilation = access->dilation()});
   if (!figures.ok()) return fail(Doing::kTalk, figures.status());
   const double bytes_per_second = large.cluster.links.front().bytes_per_second;
-  const double use = static_cast<double>(figures->sent) / figures->seconds / bytes_per_second;
+  const double use =
+      static_cast<double>(figures->sent + figures->asked) / figures->seconds / bytes_per_second;
   flags.json ? static_cast<void>(std::printf("%s\n", to_json(*figures, use).dump().c_str()))
              : print(*figures, use);
   return {};
