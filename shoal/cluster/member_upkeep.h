@@ -21,7 +21,7 @@ struct MemberVisit {
   std::string name;
   Status status;  // of reaching it and, where its time had come, of renewing it
   bool renewed = false;
-  std::vector<std::string> refused;  // whom it did not let in lately, and why
+  std::vector<std::string> refused;  // connections it refused lately, with reasons
 };
 
 // Connects to the listed workers, all at once. The handshake tells each of them who was removed.

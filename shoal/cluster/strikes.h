@@ -30,7 +30,7 @@ class Strikes {
 
   // Workers with enough strikes, and those whose reports are not believed: a worker that, alone,
   // accuses more others than may lie at the same time lies itself. Its accusations no longer
-  // count, so that those whom only it accused are not left out any more.
+  // count, so that workers accused by it alone are not left out any more.
   std::set<int> left_out() const;
   int strikes_of(int worker) const;  // that are believed
 

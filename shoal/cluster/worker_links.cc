@@ -13,7 +13,7 @@
 namespace shoal::cluster {
 namespace {
 
-// Short: whoever asks tries again later.
+// Short: callers try again later.
 constexpr std::chrono::milliseconds kReviveTimeout{500};
 
 }  // namespace

@@ -260,7 +260,7 @@ Status WorkerPlan::put(const message::Data& data, const net::Frame& frame,
   if (recorder_ != nullptr) recorder_->received(data.request(), piece);
   const Status put = deployment_->put(data.request(), piece, elements,
                                       std::chrono::steady_clock::now(), deadline_of(data));
-  // Told to the coordinator by the names of plan and request, whoever sent the piece: it alone can
+  // The coordinator is told, with plan and request, also of pieces from other workers: it alone can
   // do something about it.
   if (!put.ok()) {
     fail(data.request(), put);

@@ -2,8 +2,8 @@
 // so that opening a model of hundreds of megabytes touches only weights that are needed. Writing
 // goes through a temporary file and a rename: a reader sees the old file or the new one.
 //
-// Checksums find damage, not forgery: whoever can write the file decides what the model computes,
-// as whoever can write the model does.
+// Checksums find damage, not forgery: a program that can write the file decides what the model
+// computes, as one that can write the model does.
 #include "shoal/cpu/packed_cache.h"
 
 #include <algorithm>

@@ -181,17 +181,7 @@ plan::Plan random_split(Rng& rng, const Graph& graph, int workers) {
     layout.workers.push_back(w);
     layout.shares.push_back(1 + w % 2);
   }
-  plan::Plan plan;
-  for (size_t i = 0; i < graph.nodes().size(); ++i) {
-    const plan::NodeRange node{i, i + 1};
-    auto tasks = plan::tasks_of(graph, node, layout);
-    const bool can = tasks && std::ranges::all_of(*tasks, [&](const plan::Task& task) {
-                       return plan::make_part(graph, node, task.outputs).ok();
-                     });
-    if (!can) tasks = {{0, plan::whole_pieces(graph, node)}};
-    plan.segments.push_back({node, layout.describe(), *std::move(tasks)});
-  }
-  return plan;
+  return plan::split_each_node(graph, layout);
 }
 
 struct Drawn {

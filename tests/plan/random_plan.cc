@@ -161,6 +161,20 @@ ClusterProfile random_cluster(Rng& rng, int workers) {
   return cluster;
 }
 
+Plan split_each_node(const Graph& graph, const Layout& layout) {
+  Plan plan;
+  for (size_t i = 0; i < graph.nodes().size(); ++i) {
+    const NodeRange node{i, i + 1};
+    auto tasks = tasks_of(graph, node, layout);
+    const bool can = tasks && std::ranges::all_of(*tasks, [&](const Task& task) {
+                       return make_part(graph, node, task.outputs).ok();
+                     });
+    if (!can) tasks = {{0, whole_pieces(graph, node)}};
+    plan.segments.push_back({node, layout.describe(), *std::move(tasks)});
+  }
+  return plan;
+}
+
 void expect_near(const std::vector<Tensor>& got, const std::vector<Tensor>& want) {
   ASSERT_EQ(got.size(), want.size());
   for (size_t i = 0; i < want.size(); ++i) {

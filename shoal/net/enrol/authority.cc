@@ -1,5 +1,5 @@
 // The authority's files: its certificate and key, a record for each name that was given (its latest
-// certificate), and the deny list. Whoever changes records or the list holds the folder's lock.
+// certificate), and the deny list. A change of records or list needs the folder's lock.
 #include "shoal/net/enrol/authority.h"
 
 #include <openssl/rand.h>

@@ -96,7 +96,7 @@ TEST_F(Members, WhoWereAwayLearnOfRemovalsFromAnyMember) {
   EXPECT_EQ(hall->denied()->counter(), 1u);
   EXPECT_FALSE(meet(thief, hall).ok());
   EXPECT_FALSE(meet(hall, thief).ok()) << "nor is it called";
-  // From one worker to another, whoever calls.
+  // Between two workers, in both directions.
   EXPECT_TRUE(meet(attic, hall).ok());
   EXPECT_EQ(attic->denied()->counter(), 1u);
   EXPECT_FALSE(meet(thief, attic).ok());
