@@ -182,12 +182,15 @@ void FailoverDeployment::judge_disputes() {
   if (options_.verify == 0) return;
   std::vector<std::string> names;
   for (const WorkerInfo& info : coordinator_.workers()) names.push_back(info.name);
-  for (const DisputedRequest& request : coordinator_.take_disputed()) {
-    Result<std::vector<Accusation>> accusations = std::vector<Accusation>();
-    run_at_low_priority([&] { accusations = judge(request, names, *options_.judge); });
-    // What cannot be computed here cannot be judged; the next dispute may be.
-    if (accusations.ok()) strikes_.add(*accusations);
-  }
+  const std::vector<DisputedRequest> disputed = coordinator_.take_disputed();
+  if (disputed.empty()) return;
+  run_at_low_priority([&] {
+    for (const DisputedRequest& request : disputed) {
+      const auto accusations = judge(request, names, *options_.judge);
+      // What cannot be computed here cannot be judged; the next dispute may be.
+      if (accusations.ok()) strikes_.add(*accusations);
+    }
+  });
   leave_out(strikes_.left_out());
 }
 

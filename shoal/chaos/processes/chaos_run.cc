@@ -54,13 +54,14 @@ class ChaosRun {
       if (plan_) await_return();
     }
     ask(report_.after);
+    cluster_.settle();  // the last disputes are judged
     const cluster::Tally after = cluster_.tally();
     report_.at_points = at_points_;
     report_.replayed = after.replayed - before.replayed;
     report_.resent_to_dead = after.resent_to_dead - before.resent_to_dead;
     report_.checked = cluster_.checks().checked;
     report_.disputed = cluster_.checks().disputed;
-    report_.left_out = cluster_.left_out();
+    note_liars();
     return std::move(report_);
   }
 
@@ -76,9 +77,10 @@ class ChaosRun {
     Clock::time_point next = Clock::now();
     for (size_t i = 0; i < count_; ++i) {
       std::this_thread::sleep_until(next);
+      note_liars();
       const ChaosCluster::Reply reply = cluster_.ask();
       took.add(reply.ms);
-      note_liars();
+      ++asked_;
       count_in(reply, is_calm);
       watch_({report_, ms_since(begin_) / 1e3, faults_, latest_, victim_, cluster_.names(),
               cluster_.present()});
@@ -102,7 +104,6 @@ class ChaosRun {
   }
 
   void note_liars() {
-    ++asked_;
     if (!report_.left_out.empty()) return;
     report_.left_out = cluster_.left_out();
     if (!report_.left_out.empty()) report_.asked_until_left_out = asked_;
