@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "shoal/onnx/versions.h"
 #include "shoal/ops/ops.h"
 
 namespace shoal::onnx {
@@ -46,12 +47,11 @@ const RewriteEntry* find_rewrite(std::string_view op, std::string_view domain, i
 }
 
 // Our own operators are not part of ONNX, so a file cannot name them, except those that ONNX has
-// adopted after opset 17.
+// adopted since. Its Attention is another than ours.
 bool is_onnx_operator(std::string_view name, int64_t opset) {
   const Operator* op = ops::find(name);
-  if (op == nullptr || op->expand == nullptr) return op != nullptr;
-  if (name == "GroupNormalization" || name == "Mish") return opset >= 18;
-  return name == "Gelu" && opset >= 20;
+  return op != nullptr &&
+         (op->expand == nullptr || (name != "Attention" && is_defined_in(name, opset)));
 }
 
 }  // namespace

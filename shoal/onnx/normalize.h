@@ -1,4 +1,4 @@
-// All opset history ends here: a node of opset 1 to 21 becomes nodes of opset 17, the meaning of
+// All opset history ends here: a node of any opset becomes nodes of opset 17, the meaning of
 // our operators. To add a rewrite, write a function in normalize_<family>.cc and one line in its
 // table. Rewrites have no state.
 #pragma once

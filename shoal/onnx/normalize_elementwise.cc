@@ -3,6 +3,7 @@
 #include <array>
 
 #include "shoal/onnx/normalize.h"
+#include "shoal/ops/elementwise/cast.h"
 #include "shoal/ops/onnx_dtype.h"
 
 namespace shoal::onnx {
@@ -76,9 +77,22 @@ Terms cast_1(Draft draft, int64_t, Emitter& emitter) {
   return emitter.emit(std::move(draft));
 }
 
-// Opset 19 lets the caller choose how 8-bit floats overflow. There are no 8-bit floats here.
+// The number of the type that a Cast or a CastLike converts to.
+int64_t target_of(const Draft& draft) {
+  if (draft.op == "CastLike") return ops::onnx_number_of(draft.input(1).type.dtype);
+  const auto to = draft.attributes.find("to");
+  const auto* number = to == draft.attributes.end() ? nullptr : std::get_if<int64_t>(&to->second);
+  return number == nullptr ? 0 : *number;
+}
+
+// Opset 19 lets the caller choose how 8-bit floats overflow. There are no 8-bit floats here. Since
+// then the vectors of ONNX round to the nearest bfloat16, where those before cut off.
 Terms cast_19(Draft draft, int64_t, Emitter& emitter) {
   draft.attributes.erase("saturate");
+  draft.attributes.erase(ops::kRoundMode);  // of the 8-bit scales of opset 24
+  if (target_of(draft) == ops::onnx_number_of(DType::kBF16)) {
+    draft.attributes[ops::kRoundMode] = std::string(ops::kNearest);
+  }
   return emitter.emit(std::move(draft));
 }
 

@@ -13,11 +13,10 @@
 #include "shoal/onnx/constant.h"
 #include "shoal/onnx/normalize.h"
 #include "shoal/onnx/unsupported.h"
+#include "shoal/onnx/versions.h"
 
 namespace shoal::onnx {
 namespace {
-
-constexpr int64_t kNewestOpset = 21;
 
 // What an entry of a hash table takes, about.
 constexpr size_t kEntryBytes = 64;
@@ -46,6 +45,14 @@ struct Body {
 // A node without a name is called after its first output.
 Name name_of(const NodeProto& node, int32_t call) {
   return {node.name.empty() && !node.outputs.empty() ? node.outputs[0] : node.name, call};
+}
+
+// Whether a later opset than those known has changed the operator, as far as its node tells.
+bool has_grown(const NodeProto& node, const Step& step) {
+  if (!step.domain.empty() || step.opset <= kNewestOpset) return false;
+  std::vector<std::string_view> attributes;
+  for (const AttributeProto& attribute : node.attributes) attributes.push_back(attribute.name);
+  return !fits_newest_form(step.op, step.inputs.size(), attributes);
 }
 
 class ProgramBuilder {
@@ -132,11 +139,7 @@ Result<int64_t> ProgramBuilder::opset_of(std::string_view domain, const Body& bo
     const auto it = versions.find(domain);
     if (it == versions.end()) continue;
     const int64_t version = it->second;
-    if (domain.empty() && version > kNewestOpset) {
-      return Status(Code::kUnsupported, "opset " + std::to_string(version) + " is newer than " +
-                                            std::to_string(kNewestOpset) +
-                                            "; export the model for an older one");
-    }
+    if (domain.empty()) program_.newest_opset = std::max(program_.newest_opset, version);
     if (version >= 1) return version;
     return invalid("opset " + std::to_string(version) + " does not exist");
   }
@@ -315,6 +318,10 @@ Status ProgramBuilder::add_operator(const NodeProto& node, std::span<const Argum
   // defined all the same, or every reader would be reported as well.
   if (!branches && !supported(step.op, step.domain, step.opset)) {
     unsupported_.add(step.domain, step.op, program_.text(name_of(node, body.call)));
+    return define_all(node.outputs, scope, body).status();
+  }
+  if (has_grown(node, step)) {
+    unsupported_.add(step.domain, step.op, program_.text(name_of(node, body.call)), step.opset);
     return define_all(node.outputs, scope, body).status();
   }
   if (branches) {

@@ -56,6 +56,7 @@ struct Program {
   std::vector<Name> calls;  // a call's own `call` is the one around it
   Block main;
   std::vector<Slot> inputs;  // in the order of the file
+  int64_t newest_opset = 0;  // of those that its steps have
 
   // Names for messages and graphs: "encoder/layer_1/conv".
   std::string text(const Name& name) const;
