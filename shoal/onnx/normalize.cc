@@ -21,11 +21,13 @@ void add_all(Table& table, std::span<const RewriteEntry> entries) {
 const Table& table_of(std::string_view domain) {
   static const Table onnx = [] {
     Table table;
+    add_all(table, attention_rewrites());
     add_all(table, elementwise_rewrites());
     add_all(table, movement_rewrites());
     add_all(table, network_rewrites());
     add_all(table, legacy_rewrites());
     add_all(table, quantize_rewrites());
+    add_all(table, token_rewrites());
     return table;
   }();
   static const Table microsoft = [] {
@@ -47,11 +49,10 @@ const RewriteEntry* find_rewrite(std::string_view op, std::string_view domain, i
 }
 
 // Our own operators are not part of ONNX, so a file cannot name them, except those that ONNX has
-// adopted since. Its Attention is another than ours.
+// adopted since.
 bool is_onnx_operator(std::string_view name, int64_t opset) {
   const Operator* op = ops::find(name);
-  return op != nullptr &&
-         (op->expand == nullptr || (name != "Attention" && is_defined_in(name, opset)));
+  return op != nullptr && (op->expand == nullptr || is_defined_in(name, opset));
 }
 
 }  // namespace
@@ -80,6 +81,12 @@ const Term& Draft::input(size_t i) const {
 void Draft::set_input(size_t i, Term term) {
   if (inputs.size() <= i) inputs.resize(i + 1);
   inputs[i] = std::move(term);
+}
+
+bool Draft::flag(std::string_view key) const {
+  const auto it = attributes.find(key);
+  const auto* value = it == attributes.end() ? nullptr : std::get_if<int64_t>(&it->second);
+  return value != nullptr && *value != 0;
 }
 
 Result<std::vector<int64_t>> Emitter::integers(const Term& term) {

@@ -44,6 +44,9 @@ struct Draft {
   bool has(size_t i) const { return input(i).given(); }
   void set_input(size_t i, Term term);
 
+  // Whether an integer attribute is there and not 0.
+  bool flag(std::string_view key) const;
+
   // Reads an attribute that the new form does not have, and removes it.
   template <class T>
   std::optional<T> take(std::string_view key);
@@ -93,11 +96,13 @@ struct RewriteEntry {
   std::vector<std::string_view> targets = {};  // operators it emits, if not `op`
 };
 
+std::span<const RewriteEntry> attention_rewrites();
 std::span<const RewriteEntry> elementwise_rewrites();
 std::span<const RewriteEntry> movement_rewrites();
 std::span<const RewriteEntry> network_rewrites();
 std::span<const RewriteEntry> legacy_rewrites();
 std::span<const RewriteEntry> quantize_rewrites();
+std::span<const RewriteEntry> token_rewrites();
 std::span<const RewriteEntry> microsoft_rewrites();  // domain com.microsoft
 
 template <class T>

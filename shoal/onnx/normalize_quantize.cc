@@ -2,6 +2,7 @@
 // blocks that are not supported here.
 #include "shoal/onnx/element_type.h"
 #include "shoal/onnx/normalize.h"
+#include "shoal/ops/onnx_dtype.h"
 
 namespace shoal::onnx {
 namespace {
@@ -34,11 +35,23 @@ Terms quantize_19(Draft draft, int64_t, Emitter& emitter) {
   return emitter.emit(std::move(draft));
 }
 
+// Opset 21 takes scales of 16 bits, too.
+Terms q_linear_mat_mul_21(Draft draft, int64_t, Emitter& emitter) {
+  for (size_t scale : {1, 4, 6}) {
+    if (!draft.has(scale) || draft.input(scale).type.dtype == DType::kF32) continue;
+    SHOAL_ASSIGN(Term wide, emitter.emit_one("Cast", {draft.input(scale)},
+                                             {{"to", ops::onnx_number_of(DType::kF32)}}));
+    draft.set_input(scale, std::move(wide));
+  }
+  return emitter.emit(std::move(draft));
+}
+
 }  // namespace
 
 std::span<const RewriteEntry> quantize_rewrites() {
   static const std::vector<RewriteEntry> table = {
       {"DequantizeLinear", 19, kEver, dequantize_19},
+      {"QLinearMatMul", 21, kEver, q_linear_mat_mul_21, {"QLinearMatMul", "Cast"}},
       {"QuantizeLinear", 19, kEver, quantize_19},
   };
   return table;

@@ -59,6 +59,13 @@ Case cast_like(Rng& rng) {
            random_tensor(rng, to, random_shape(rng, 0, 4), domain)}};
 }
 
+// To the integer of the same size: comparing floats of any bits would compare NaNs.
+Case bit_cast(Rng& rng) {
+  const bool wide = toss(rng);
+  return {{random_tensor(rng, wide ? DType::kF64 : DType::kF32, random_shape(rng, 0, 4), {})},
+          {{"to", ops::onnx_number_of(wide ? DType::kI64 : DType::kI32)}}};
+}
+
 // Drawing with a seed gives the same again, which is what sharing memory needs.
 Case dropout(Rng& rng) {
   const DType dtype = random_dtype(rng, Domain::floats());
@@ -74,7 +81,8 @@ Case dropout(Rng& rng) {
 
 std::vector<Source> nary_cases() {
   const Domain numbers{Domain::numbers(), -40, 40};
-  return {{&ops::cast, cast},
+  return {{&ops::bit_cast, bit_cast},
+          {&ops::cast, cast},
           {&ops::cast_like, cast_like},
           {&ops::clip, clip},
           {&ops::dropout, dropout},
