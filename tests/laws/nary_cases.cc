@@ -59,6 +59,12 @@ Case cast_like(Rng& rng) {
            random_tensor(rng, to, random_shape(rng, 0, 4), domain)}};
 }
 
+Case narrow_cast(Rng& rng) {
+  const Domain domain{Domain::numbers(), -300, 300};
+  return {{random_tensor(rng, random_dtype(rng, domain.dtypes), random_shape(rng, 0, 4), domain)},
+          {{"type", random_int(rng, 17, 26)}, {"saturate", random_int(rng, 0, 1)}}};
+}
+
 // To the integer of the same size: comparing floats of any bits would compare NaNs.
 Case bit_cast(Rng& rng) {
   const bool wide = toss(rng);
@@ -81,17 +87,12 @@ Case dropout(Rng& rng) {
 
 std::vector<Source> nary_cases() {
   const Domain numbers{Domain::numbers(), -40, 40};
-  return {{&ops::bit_cast, bit_cast},
-          {&ops::cast, cast},
-          {&ops::cast_like, cast_like},
-          {&ops::clip, clip},
-          {&ops::dropout, dropout},
-          {&ops::max, variadic(numbers)},
-          {&ops::mean, variadic({})},
-          {&ops::min, variadic(numbers)},
-          {&ops::pow, pow},
-          {&ops::sum, variadic({})},
-          {&ops::where, where}};
+  return {{&ops::bit_cast, bit_cast},       {&ops::cast, cast},
+          {&ops::cast_like, cast_like},     {&ops::clip, clip},
+          {&ops::narrow_cast, narrow_cast}, {&ops::dropout, dropout},
+          {&ops::max, variadic(numbers)},   {&ops::mean, variadic({})},
+          {&ops::min, variadic(numbers)},   {&ops::pow, pow},
+          {&ops::sum, variadic({})},        {&ops::where, where}};
 }
 
 }  // namespace shoal::laws

@@ -56,8 +56,8 @@ Status require_heads(const Node& node, const Shape& query, const Shape& value) {
   if (q_heads < 1 || heads < 1 || q_heads % heads != 0) {
     return invalid("q_num_heads is not a multiple of kv_num_heads");
   }
-  if (query[2] % q_heads != 0 || value[2] % heads != 0) {
-    return invalid("the heads do not divide the last axis");
+  if (query[2] % q_heads != 0 || value[2] % heads != 0 || query[2] == 0 || value[2] == 0) {
+    return invalid("the heads do not divide the last axis, or have no elements");
   }
   return {};
 }
@@ -101,8 +101,9 @@ Result<std::vector<TensorType>> infer(const Node& node, std::span<const Operand>
   SHOAL_TRY(check(state));
   if (rule->gated) SHOAL_TRY(require_gate(inputs, kDecay, n, n.heads * n.depth, n.heads));
   if (rule->delta) SHOAL_TRY(require_gate(inputs, kBeta, n, n.heads, 1));
-  std::vector<TensorType> types = {
-      {inputs[kQuery].type.dtype, {n.batch, n.tokens, n.q_heads * n.width}}, state};
+  // Too large a number is no size of a tensor, and is refused as one.
+  const int64_t row = (Checked(n.q_heads) * n.width).value();
+  std::vector<TensorType> types = {{inputs[kQuery].type.dtype, {n.batch, n.tokens, row}}, state};
   types.resize(node.outputs.size());
   return types;
 }

@@ -45,6 +45,8 @@ TEST(LinearAttention, RefusesWhatDoesNotGoTogether) {
       evaluate(linear_attention, {x, Tensor({DType::kF32, {1, 2, 1}}), x}, one_head("linear")),
       "go together");
   expect_refused(evaluate(linear_attention, {x, x, x, x}, one_head("linear")), "past_state");
+  const Tensor none({DType::kF32, {1, 1, 0}});
+  expect_refused(evaluate(linear_attention, {none, none, none}, one_head("linear")), "no elements");
   // The state would have 2^60 elements.
   const Tensor long_row = Tensor::view({DType::kF32, {1, 0, int64_t{1} << 30}}, nullptr, nullptr);
   expect_refused(evaluate(linear_attention, {long_row, long_row, long_row}, one_head("linear")),
