@@ -20,9 +20,11 @@ constexpr std::pair<AttributeKind, std::string_view> kNames[] = {
      "ignore_index input_forget interleaved inverse is_causal is_test k keepdims kv_num_heads "
      "largest layout "
      "left_window_size linear_before_reset noop_with_empty_axes num_groups num_heads num_outputs "
+     "num_scan_inputs "
      "offset_group "
      "onesided output_datatype output_dtype output_height output_sequence output_width "
-     "periodic q_num_heads qk_matmul_output_mode reverse right_window_size rotary_embedding_dim "
+     "periodic precision q_num_heads qk_matmul_output_mode reverse right_window_size "
+     "rotary_embedding_dim "
      "sample_size "
      "sampling_ratio saturate select_last_index size sorted "
      "softmax_precision spatial start stash_type storage_order time_axis training_mode transA "
@@ -33,7 +35,8 @@ constexpr std::pair<AttributeKind, std::string_view> kNames[] = {
     {AttributeKind::kFloats, "activation_alpha activation_beta scales"},
     {AttributeKind::kInts,
      "axes consumed_inputs dilations ends kernel_shape output_padding output_shape "
-     "paddings pads perm pooled_shape shape split starts strides"},
+     "paddings pads perm pooled_shape scan_input_axes scan_input_directions scan_output_axes "
+     "scan_output_directions shape split starts strides"},
     {AttributeKind::kStrings, "activations"},
 };
 

@@ -88,7 +88,7 @@ inline std::string answer(const Case& one, size_t output = 0) {
   std::string text;
   for (int64_t d : y.shape()) text += (text.empty() ? "" : "x") + std::to_string(d);
   text += ":";
-  visit<Types<float, int64_t, uint8_t, bool>>(y.dtype(), [&]<class T>() {
+  visit<Types<float, Half, int64_t, uint8_t, int8_t, bool>>(y.dtype(), [&]<class T>() {
     for (T element : y.data<T>()) {
       std::string number = std::to_string(static_cast<double>(element));
       number.erase(number.find_last_not_of('0') + 1);

@@ -26,6 +26,7 @@ const Table& table_of(std::string_view domain) {
     add_all(table, movement_rewrites());
     add_all(table, network_rewrites());
     add_all(table, legacy_rewrites());
+    add_all(table, optional_rewrites());
     add_all(table, quantize_rewrites());
     add_all(table, token_rewrites());
     return table;
@@ -52,7 +53,8 @@ const RewriteEntry* find_rewrite(std::string_view op, std::string_view domain, i
 // adopted since.
 bool is_onnx_operator(std::string_view name, int64_t opset) {
   const Operator* op = ops::find(name);
-  return op != nullptr && (op->expand == nullptr || is_defined_in(name, opset));
+  if (op == nullptr || find_history(name) == nullptr) return false;
+  return op->expand == nullptr || is_defined_in(name, opset);
 }
 
 }  // namespace
@@ -115,6 +117,11 @@ bool supported(std::string_view op, std::string_view domain, int64_t opset) {
   if (entry->targets.empty()) return is_onnx_operator(op, opset);
   return std::ranges::all_of(entry->targets,
                              [](std::string_view name) { return ops::find(name) != nullptr; });
+}
+
+std::vector<std::string_view> targets_of(std::string_view op, int64_t opset) {
+  const RewriteEntry* entry = find_rewrite(op, "", opset);
+  return entry == nullptr || entry->targets.empty() ? std::vector{op} : entry->targets;
 }
 
 Result<std::vector<Term>> make_nodes(Draft draft, std::string_view domain, int64_t opset,

@@ -22,6 +22,7 @@ struct Term {
   TensorType type;
   Tensor constant;      // the elements, where they are known
   Slot slot = kNoSlot;  // its origin; kNoSlot: made by a rewrite
+  int64_t narrow = 0;   // as that of SlotInfo
 
   bool given() const { return id != kNoValue || constant.defined(); }
   size_t rank() const { return type.shape.rank(); }
@@ -77,6 +78,9 @@ class Emitter {
 // Whether make_nodes can rewrite it, as far as names and versions tell.
 bool supported(std::string_view op, std::string_view domain, int64_t opset);
 
+// The operators that a supported node of ONNX becomes.
+std::vector<std::string_view> targets_of(std::string_view op, int64_t opset);
+
 // Emits the nodes that compute the step and returns its outputs. The draft still has the form of
 // its own opset.
 Result<std::vector<Term>> make_nodes(Draft draft, std::string_view domain, int64_t opset,
@@ -101,6 +105,7 @@ std::span<const RewriteEntry> elementwise_rewrites();
 std::span<const RewriteEntry> movement_rewrites();
 std::span<const RewriteEntry> network_rewrites();
 std::span<const RewriteEntry> legacy_rewrites();
+std::span<const RewriteEntry> optional_rewrites();
 std::span<const RewriteEntry> quantize_rewrites();
 std::span<const RewriteEntry> token_rewrites();
 std::span<const RewriteEntry> microsoft_rewrites();  // domain com.microsoft

@@ -131,14 +131,6 @@ TEST(Normalize, TypesWereText) {
   EXPECT_EQ(answer({"Cast", 1, {count({2})}, {text("to", "INT64")}}), "2: 0 1");
 }
 
-TEST(Normalize, BlocksOfQuantisationAreRefused) {
-  EXPECT_EQ(answer({"QuantizeLinear",
-                    21,
-                    {count({2}), Tensor::of<float>({1}, {1})},
-                    {integer("block_size", 2)}}),
-            "QuantizeLinear y0: quantisation in blocks (block_size) is not supported");
-}
-
 TEST(Normalize, TakesWhatOnnxRuntimeWrites) {
   Case conv{"FusedConv", 17, {count({1, 1, 2}, -1), Tensor::of<float>({1, 1, 1}, {2})}};
   conv.attributes = {text("activation", "Relu")};
