@@ -174,7 +174,7 @@ Outcome bench_clients(const BenchFlags& flags, Device& device) {
 // Steps on noise, with a rate that leaves the weights nearly where they are.
 Outcome bench_training(const BenchFlags& flags, Device& device) {
   const auto begin = Clock::now();
-  SHOAL_OR_EXIT(const Model model, Exit::kModel, open_model(flags.model.model));
+  SHOAL_OR_EXIT(const Model model, Exit::kModel, open_model_with_warning(flags.model.model));
   SHOAL_OR_EXIT(const LoadedGraph loaded, Exit::kModel, fit::load_for_batch(model, flags.batch));
   train::TrainerOptions options{.optimizer = {.rate = 1e-6f, .momentum = 0.9f}};
   options.memory_bytes = flags.model.memory_limit();

@@ -2,8 +2,10 @@
 #include "model.h"
 
 #include <algorithm>
+#include <cstdio>
 
 #include "shoal/base/byte_size.h"
+#include "shoal/base/printable.h"
 #include "shoal/cpu/cpu.h"
 #include "shoal/cpu/instruction_set.h"
 #include "shoal/devices/devices.h"
@@ -91,8 +93,16 @@ Result<std::unique_ptr<Device>> make_device(const ModelFlags& flags) {
   return shoal::make_device(flags.device, {.cpu = cpu});
 }
 
+Result<Model> open_model_with_warning(const std::string& name) {
+  SHOAL_ASSIGN(Model model, open_model(name));
+  if (const std::string warning = model.warning(); !warning.empty()) {
+    std::fprintf(stderr, "warning: %s: %s\n", printable(name).c_str(), warning.c_str());
+  }
+  return model;
+}
+
 Result<Session> open_session(const ModelFlags& flags, Device& device) {
-  SHOAL_ASSIGN(const Model model, open_model(flags.model));
+  SHOAL_ASSIGN(const Model model, open_model_with_warning(flags.model));
   return model.session(device, {.optimize = flags.optimize});
 }
 
@@ -104,7 +114,7 @@ Outcome require_accuracy(double top1, double least) {
 
 Result<LoadedGraph> load_graph(const std::string& name, const std::vector<std::string>& shapes) {
   SHOAL_ASSIGN(const InputShapes parsed, parse_input_shapes(shapes));
-  SHOAL_ASSIGN(const Model model, open_model(name));
+  SHOAL_ASSIGN(const Model model, open_model_with_warning(name));
   return model.graph(parsed);
 }
 

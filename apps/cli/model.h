@@ -38,6 +38,9 @@ struct ModelFlags {
 // --device, whose help lists the devices there are.
 Option* add_device_to(Command& command, std::string& device, const std::string& what);
 
+// Opens the model, and prints its warning, if there is one.
+Result<Model> open_model_with_warning(const std::string& name);
+
 Result<std::unique_ptr<Device>> make_device(const ModelFlags& flags);
 Result<Session> open_session(const ModelFlags& flags, Device& device);
 

@@ -108,7 +108,7 @@ Json to_perfetto(const LayerProfile& profile) {
 
 Result<Session> open(const ProfileFlags& flags, Device& device) {
   if (!flags.train) return open_session(flags.model, device);
-  SHOAL_ASSIGN(const Model model, open_model(flags.model.model));
+  SHOAL_ASSIGN(const Model model, open_model_with_warning(flags.model.model));
   SHOAL_ASSIGN(const LoadedGraph loaded, fit::load_for_batch(model, flags.batch));
   SHOAL_ASSIGN(const train::StepGraph step, train::make_step_graph(loaded.graph));
   return Session::open(step.graph, device);

@@ -86,6 +86,10 @@ Result<std::shared_ptr<const LoadedGraph>> Model::network() const {
   return network_->built;
 }
 
+std::string Model::warning() const {
+  return file_ == nullptr ? std::string() : file_->metadata().warning;
+}
+
 Result<std::vector<TensorInfo>> Model::inputs() const {
   std::vector<TensorInfo> infos;
   if (file_ != nullptr) {

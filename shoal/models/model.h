@@ -61,6 +61,10 @@ class Model {
   // The zoo's networks have random weights; files and kDigitsModel have those they were given.
   bool has_random_weights() const { return file_ == nullptr; }
 
+  // What a person should know who uses the model, in one line; empty if there is nothing. A file of
+  // an opset that is newer than those known is read with a warning.
+  std::string warning() const;
+
   // The inputs and outputs that the model declares, in its own order. Fails only if a network
   // cannot be built.
   Result<std::vector<TensorInfo>> inputs() const;

@@ -12,23 +12,31 @@ namespace {
 constexpr std::pair<AttributeKind, std::string_view> kNames[] = {
     {AttributeKind::kFloat,
      "alpha beta bias clip cubic_coeff_a epsilon extrapolation_value gamma height_scale "
-     "high lambd low max mean min momentum ratio scale spatial_scale width_scale"},
+     "high lambd low max mean min momentum ratio scale softcap spatial_scale width_scale"},
     {AttributeKind::kInt,
      "align_corners allowzero antialias axis batch_axis batch_dims block_size blocksize "
-     "broadcast ceil_mode center_point_box count_include_pad detect_negative "
+     "broadcast ceil_mode center_point_box chunk_size count_include_pad detect_negative "
      "detect_positive dtype end exclude_outside exclusive fmod group hidden_size "
-     "ignore_index input_forget inverse is_test k keepdims largest layout "
-     "linear_before_reset noop_with_empty_axes num_groups num_outputs offset_group "
+     "ignore_index input_forget interleaved inverse is_causal is_test k keepdims kv_num_heads "
+     "largest layout "
+     "left_window_size linear_before_reset noop_with_empty_axes num_groups num_heads num_outputs "
+     "num_scan_inputs "
+     "offset_group "
      "onesided output_datatype output_dtype output_height output_sequence output_width "
-     "periodic reverse sample_size sampling_ratio saturate select_last_index size sorted "
-     "spatial start stash_type storage_order time_axis training_mode transA transB upper"},
+     "periodic precision q_num_heads qk_matmul_output_mode reverse right_window_size "
+     "rotary_embedding_dim "
+     "sample_size "
+     "sampling_ratio saturate select_last_index size sorted "
+     "softmax_precision spatial start stash_type storage_order time_axis training_mode transA "
+     "transB upper"},
     {AttributeKind::kString,
      "approximate auto_pad coordinate_transformation_mode direction equation "
-     "keep_aspect_ratio_policy mode nearest_mode padding_mode reduction round_mode"},
+     "keep_aspect_ratio_policy mode nearest_mode padding_mode reduction round_mode update_rule"},
     {AttributeKind::kFloats, "activation_alpha activation_beta scales"},
     {AttributeKind::kInts,
      "axes consumed_inputs dilations ends kernel_shape output_padding output_shape "
-     "paddings pads perm pooled_shape shape split starts strides"},
+     "paddings pads perm pooled_shape scan_input_axes scan_input_directions scan_output_axes "
+     "scan_output_directions shape split starts strides"},
     {AttributeKind::kStrings, "activations"},
 };
 

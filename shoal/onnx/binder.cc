@@ -56,6 +56,9 @@ Status Binder::resume(const PendingModel& rest, const KnownValues& known) {
 
 Result<Bound> Binder::run() {
   for (const Pending& pending : todo_) SHOAL_TRY(bind_pending(pending));
+  if (defers_sequence_) {
+    return Status(Code::kUnsupported, "a sequence is read in a way that only a run can know");
+  }
   Bound bound;
   std::shared_ptr<PendingModel> rest = make_rest();
   SHOAL_TRY(export_outputs(bound, *rest));
@@ -99,6 +102,7 @@ void Binder::bind_alias(Slot from, Slot to) {
 }
 
 void Binder::defer(const Step& step) {
+  defers_sequence_ |= are_sequences(step.inputs) || are_sequences(step.captures);
   deferred_.push_back({&step});
   for (Slot slot : step.outputs) {
     if (slot != kNoSlot) at(slot).kind = Binding::kDeferred;
@@ -115,7 +119,14 @@ Status Binder::bind_step(const Step& step) {
     waits |= at(slot).kind == Binding::kDeferred;
   }
   if (waits) return defer(step), Status();
-  if (!step.branches.empty()) return bind_if(step);
+  if (loop_depth_ > 0 && --loop_steps_left_ < 0) {
+    return Status(Code::kExhausted, "loops are too long to be unrolled");
+  }
+  const bool is_onnx = step.domain.empty();
+  if ((is_onnx && is_sequence_operator(step.op)) || are_sequences(step.inputs)) {
+    return bind_sequence_step(step);
+  }
+  if (!step.branches.empty()) return bind_blocks(step);
   // A rewrite that needs elements which are not known ends with an error and leaves the slots here.
   // The step is deferred then, and nodes that it has added already are dead code of this stage.
   wanted_by_step_.clear();
@@ -130,6 +141,14 @@ Status Binder::bind_step(const Step& step) {
     bind_output(step.outputs[i], (*outputs)[i]);
   }
   return {};
+}
+
+Status Binder::bind_blocks(const Step& step) {
+  if (step.op == "If") return bind_if(step);
+  const bool waits = std::ranges::any_of(
+      step.captures, [&](Slot slot) { return at(slot).kind == Binding::kDeferred; });
+  if (waits) return defer(step), Status();
+  return step.op == "Loop" ? bind_loop(step) : bind_scan(step);
 }
 
 Status Binder::bind_if(const Step& step) {
@@ -163,13 +182,14 @@ Draft Binder::draft_of(const Step& step) {
 
 Term Binder::term_of(Slot slot) {
   const Binding binding = at(slot);
+  const int64_t narrow = program_.slots[static_cast<size_t>(slot)].narrow;
   if (binding.kind == Binding::kConstant) {
     const Constant& constant = constants_[static_cast<size_t>(binding.index)];
-    return {constant.id, constant.tensor.type(), constant.tensor, slot};
+    return {constant.id, constant.tensor.type(), constant.tensor, slot, narrow};
   }
   SHOAL_CHECK(binding.kind == Binding::kValue);
   const auto id = static_cast<ValueId>(binding.index);
-  return {id, graph_[id].type, Tensor(), slot};
+  return {id, graph_[id].type, Tensor(), slot, narrow};
 }
 
 ValueId Binder::value_of(Slot slot) {
@@ -281,6 +301,9 @@ Status Binder::export_outputs(Bound& bound, PendingModel& rest) {
     }
     const ModelOutput& output = model_->outputs()[index];
     if (at(slot).kind == Binding::kNone) return not_computed().at(printable(output.name));
+    if (at(slot).kind == Binding::kSequence) {
+      return Status(Code::kUnsupported, "is a sequence, not a tensor").at(printable(output.name));
+    }
     const ValueId id = value_of(slot);
     if (output.type && output.type->dtype != graph_[id].type.dtype) {
       return invalid("output " + printable(output.name) + " is declared as " +

@@ -8,8 +8,8 @@
 
 namespace shoal::onnx {
 
-// `number` is one of TensorProto.DataType. kUnsupported for a type that exists, kCorrupt for other
-// numbers.
+// `number` is one of TensorProto.DataType. For a narrow one (shoal/ops/narrow_type.h) it is the
+// type that holds it. kUnsupported for a type that exists, kCorrupt for other numbers.
 Result<DType> element_type(int64_t number);
 
 }  // namespace shoal::onnx

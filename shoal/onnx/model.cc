@@ -5,6 +5,7 @@
 
 #include "shoal/base/printable.h"
 #include "shoal/onnx/element_type.h"
+#include "shoal/onnx/versions.h"
 
 namespace shoal::onnx {
 namespace {
@@ -108,8 +109,16 @@ Result<std::vector<ModelOutput>> declared_outputs(const GraphProto& graph) {
   return outputs;
 }
 
-Metadata metadata_of(const ModelProto& proto) {
+std::string warning_of(const Program& program) {
+  if (program.newest_opset <= kNewestOpset) return {};
+  const std::string newest = std::to_string(kNewestOpset);
+  return "opset " + std::to_string(program.newest_opset) + " is newer than " + newest +
+         ", the newest known: every operator is read as that of " + newest;
+}
+
+Metadata metadata_of(const ModelProto& proto, const Program& program) {
   Metadata metadata;
+  metadata.warning = warning_of(program);
   metadata.ir_version = proto.ir_version;
   // Text of the file that is shown to people goes through printable(), here and in every message.
   metadata.producer = printable(proto.producer);
@@ -166,7 +175,7 @@ Result<std::shared_ptr<const Model>> Model::make(std::shared_ptr<const void> own
   SHOAL_ASSIGN(model->program_, make_program(*proto, loader));
   SHOAL_ASSIGN(model->inputs_, declared_inputs(*proto->graph, model->program_));
   SHOAL_ASSIGN(model->outputs_, declared_outputs(*proto->graph));
-  model->metadata_ = metadata_of(*proto);
+  model->metadata_ = metadata_of(*proto, model->program_);
   return std::shared_ptr<const Model>(std::move(model));
 }
 

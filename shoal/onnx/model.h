@@ -3,8 +3,9 @@
 //   SHOAL_ASSIGN(auto model, onnx::Model::open("resnet18.onnx"));
 //   for (const onnx::ModelInput& input : model->inputs()) ...
 //
-// Opsets 1 to 21. The file is mapped; weights are views of it where their alignment allows. A Model
-// does not change, so any threads may use it at once.
+// Opsets 1 to 27, and later ones where they have not changed what the model uses. The file is
+// mapped; weights are views of it where their alignment allows. A Model does not change, so any
+// threads may use it at once.
 #pragma once
 
 #include <cstdint>
@@ -51,6 +52,7 @@ struct Metadata {
   int64_t ir_version = 0;
   std::string producer;                                 // "pytorch 1.13.1"
   std::vector<std::pair<std::string, int64_t>> opsets;  // domain ("" is ONNX's own), version
+  std::string warning;                                  // empty: there is nothing to warn of
 };
 
 class Model {

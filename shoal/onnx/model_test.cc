@@ -72,8 +72,6 @@ TEST(Model, NamesAllUnsupportedOperatorsAtOnce) {
 }
 
 TEST(Model, RefusesOpsetsItDoesNotKnow) {
-  EXPECT_EQ(error_of(model_of(graph_of({node("Relu", {"x"}, {"y"})}), 22)),
-            "y: opset 22 is newer than 21; export the model for an older one");
   EXPECT_EQ(error_of(model_of(graph_of({node("Relu", {"x"}, {"y"})}), 0)),
             "y: opset 0 does not exist");
 }
@@ -174,8 +172,8 @@ TEST(Tensors, RefusesElementsThatDoNotFillTheShape) {
             "w: dimension -1 is out of range");
   EXPECT_EQ(load(tensor<uint8_t>("w", 9, {1}, {2})).status().message(),
             "w: a bool is neither 0 nor 1");
-  EXPECT_EQ(load(tensor<uint8_t>("w", 22, {1}, {2})).status().message(),
-            "w: elements of type int4 are not supported");
+  EXPECT_EQ(load(tensor<uint8_t>("w", 14, {1}, {2})).status().message(),
+            "w: elements of type complex64 are not supported");
 }
 
 TEST(Tensors, ExpandsSparseOnes) {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "shoal/onnx/versions.h"
 #include "shoal/ops/ops.h"
 
 namespace shoal::onnx {
@@ -20,11 +21,14 @@ void add_all(Table& table, std::span<const RewriteEntry> entries) {
 const Table& table_of(std::string_view domain) {
   static const Table onnx = [] {
     Table table;
+    add_all(table, attention_rewrites());
     add_all(table, elementwise_rewrites());
     add_all(table, movement_rewrites());
     add_all(table, network_rewrites());
     add_all(table, legacy_rewrites());
+    add_all(table, optional_rewrites());
     add_all(table, quantize_rewrites());
+    add_all(table, token_rewrites());
     return table;
   }();
   static const Table microsoft = [] {
@@ -46,12 +50,11 @@ const RewriteEntry* find_rewrite(std::string_view op, std::string_view domain, i
 }
 
 // Our own operators are not part of ONNX, so a file cannot name them, except those that ONNX has
-// adopted after opset 17.
+// adopted since.
 bool is_onnx_operator(std::string_view name, int64_t opset) {
   const Operator* op = ops::find(name);
-  if (op == nullptr || op->expand == nullptr) return op != nullptr;
-  if (name == "GroupNormalization" || name == "Mish") return opset >= 18;
-  return name == "Gelu" && opset >= 20;
+  if (op == nullptr || find_history(name) == nullptr) return false;
+  return op->expand == nullptr || is_defined_in(name, opset);
 }
 
 }  // namespace
@@ -82,6 +85,12 @@ void Draft::set_input(size_t i, Term term) {
   inputs[i] = std::move(term);
 }
 
+bool Draft::flag(std::string_view key) const {
+  const auto it = attributes.find(key);
+  const auto* value = it == attributes.end() ? nullptr : std::get_if<int64_t>(&it->second);
+  return value != nullptr && *value != 0;
+}
+
 Result<std::vector<int64_t>> Emitter::integers(const Term& term) {
   if (!Indices::contains(term.type.dtype)) return invalid("should be integers");
   SHOAL_ASSIGN(const Tensor tensor, elements(term));
@@ -108,6 +117,11 @@ bool supported(std::string_view op, std::string_view domain, int64_t opset) {
   if (entry->targets.empty()) return is_onnx_operator(op, opset);
   return std::ranges::all_of(entry->targets,
                              [](std::string_view name) { return ops::find(name) != nullptr; });
+}
+
+std::vector<std::string_view> targets_of(std::string_view op, int64_t opset) {
+  const RewriteEntry* entry = find_rewrite(op, "", opset);
+  return entry == nullptr || entry->targets.empty() ? std::vector{op} : entry->targets;
 }
 
 Result<std::vector<Term>> make_nodes(Draft draft, std::string_view domain, int64_t opset,

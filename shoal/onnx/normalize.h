@@ -1,4 +1,4 @@
-// All opset history ends here: a node of opset 1 to 21 becomes nodes of opset 17, the meaning of
+// All opset history ends here: a node of any opset becomes nodes of opset 17, the meaning of
 // our operators. To add a rewrite, write a function in normalize_<family>.cc and one line in its
 // table. Rewrites have no state.
 #pragma once
@@ -22,6 +22,7 @@ struct Term {
   TensorType type;
   Tensor constant;      // the elements, where they are known
   Slot slot = kNoSlot;  // its origin; kNoSlot: made by a rewrite
+  int64_t narrow = 0;   // as that of SlotInfo
 
   bool given() const { return id != kNoValue || constant.defined(); }
   size_t rank() const { return type.shape.rank(); }
@@ -43,6 +44,9 @@ struct Draft {
   const Term& input(size_t i) const;  // not given beyond the last
   bool has(size_t i) const { return input(i).given(); }
   void set_input(size_t i, Term term);
+
+  // Whether an integer attribute is there and not 0.
+  bool flag(std::string_view key) const;
 
   // Reads an attribute that the new form does not have, and removes it.
   template <class T>
@@ -74,6 +78,9 @@ class Emitter {
 // Whether make_nodes can rewrite it, as far as names and versions tell.
 bool supported(std::string_view op, std::string_view domain, int64_t opset);
 
+// The operators that a supported node of ONNX becomes.
+std::vector<std::string_view> targets_of(std::string_view op, int64_t opset);
+
 // Emits the nodes that compute the step and returns its outputs. The draft still has the form of
 // its own opset.
 Result<std::vector<Term>> make_nodes(Draft draft, std::string_view domain, int64_t opset,
@@ -93,11 +100,14 @@ struct RewriteEntry {
   std::vector<std::string_view> targets = {};  // operators it emits, if not `op`
 };
 
+std::span<const RewriteEntry> attention_rewrites();
 std::span<const RewriteEntry> elementwise_rewrites();
 std::span<const RewriteEntry> movement_rewrites();
 std::span<const RewriteEntry> network_rewrites();
 std::span<const RewriteEntry> legacy_rewrites();
+std::span<const RewriteEntry> optional_rewrites();
 std::span<const RewriteEntry> quantize_rewrites();
+std::span<const RewriteEntry> token_rewrites();
 std::span<const RewriteEntry> microsoft_rewrites();  // domain com.microsoft
 
 template <class T>

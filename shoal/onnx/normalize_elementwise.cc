@@ -3,6 +3,8 @@
 #include <array>
 
 #include "shoal/onnx/normalize.h"
+#include "shoal/ops/elementwise/cast.h"
+#include "shoal/ops/narrow_type.h"
 #include "shoal/ops/onnx_dtype.h"
 
 namespace shoal::onnx {
@@ -76,9 +78,41 @@ Terms cast_1(Draft draft, int64_t, Emitter& emitter) {
   return emitter.emit(std::move(draft));
 }
 
-// Opset 19 lets the caller choose how 8-bit floats overflow. There are no 8-bit floats here.
+// The number of the type that a Cast or a CastLike converts to.
+int64_t target_of(const Draft& draft) {
+  if (draft.op == "CastLike") {
+    const Term& like = draft.input(1);
+    return like.narrow != 0 ? like.narrow : ops::onnx_number_of(like.type.dtype);
+  }
+  const auto to = draft.attributes.find("to");
+  const auto* number = to == draft.attributes.end() ? nullptr : std::get_if<int64_t>(&to->second);
+  return number == nullptr ? 0 : *number;
+}
+
+// Opset 19 added element types that are held in wider ones, and says how numbers become one. Since
+// then the vectors of ONNX round to the nearest bfloat16, where those before cut off.
 Terms cast_19(Draft draft, int64_t, Emitter& emitter) {
+  const int64_t to = target_of(draft);
+  if (ops::find_narrow_type(to) != nullptr) {
+    const Term x = draft.input(0);
+    Attributes attributes = std::move(draft.attributes);
+    attributes.erase("to");
+    attributes["type"] = to;
+    return emitter.emit_last(std::move(draft), "NarrowCast", {x}, std::move(attributes));
+  }
   draft.attributes.erase("saturate");
+  draft.attributes.erase(ops::kRoundMode);
+  if (to == ops::onnx_number_of(DType::kBF16)) {
+    draft.attributes[ops::kRoundMode] = std::string(ops::kNearest);
+  }
+  return emitter.emit(std::move(draft));
+}
+
+// The values of narrow types are here, their bits are not.
+Terms bit_cast(Draft draft, int64_t, Emitter& emitter) {
+  if (draft.input(0).narrow != 0 || ops::find_narrow_type(target_of(draft)) != nullptr) {
+    return Status(Code::kUnsupported, "bits of elements narrower than a byte, or 8-bit floats");
+  }
   return emitter.emit(std::move(draft));
 }
 
@@ -100,15 +134,25 @@ Terms dropout_1(Draft draft, int64_t opset, Emitter& emitter) {
 
 std::span<const RewriteEntry> elementwise_rewrites() {
   static const std::vector<RewriteEntry> table = {
-      {"Add", 1, 6, broadcast_1},       {"And", 1, 6, broadcast_1},
-      {"Cast", 1, 5, cast_1},           {"Cast", 19, kEver, cast_19},
-      {"CastLike", 19, kEver, cast_19}, {"Clip", 1, 10, clip_1},
-      {"Div", 1, 6, broadcast_1},       {"Dropout", 1, 11, dropout_1, {"Dropout", "Cast"}},
-      {"Equal", 1, 6, broadcast_1},     {"Greater", 1, 6, broadcast_1},
-      {"Identity", 1, kEver, identity}, {"Less", 1, 6, broadcast_1},
-      {"Mul", 1, 6, broadcast_1},       {"Or", 1, 6, broadcast_1},
-      {"PRelu", 1, 6, prelu_1},         {"Pow", 1, 6, broadcast_1},
-      {"Sub", 1, 6, broadcast_1},       {"Xor", 1, 6, broadcast_1},
+      {"Add", 1, 6, broadcast_1},
+      {"And", 1, 6, broadcast_1},
+      {"BitCast", 26, kEver, bit_cast},
+      {"Cast", 1, 5, cast_1},
+      {"Cast", 19, kEver, cast_19, {"Cast", "NarrowCast"}},
+      {"CastLike", 19, kEver, cast_19, {"CastLike", "NarrowCast"}},
+      {"Clip", 1, 10, clip_1},
+      {"Div", 1, 6, broadcast_1},
+      {"Dropout", 1, 11, dropout_1, {"Dropout", "Cast"}},
+      {"Equal", 1, 6, broadcast_1},
+      {"Greater", 1, 6, broadcast_1},
+      {"Identity", 1, kEver, identity},
+      {"Less", 1, 6, broadcast_1},
+      {"Mul", 1, 6, broadcast_1},
+      {"Or", 1, 6, broadcast_1},
+      {"PRelu", 1, 6, prelu_1},
+      {"Pow", 1, 6, broadcast_1},
+      {"Sub", 1, 6, broadcast_1},
+      {"Xor", 1, 6, broadcast_1},
   };
   return table;
 }

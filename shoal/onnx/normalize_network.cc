@@ -1,7 +1,10 @@
 // Rewrites of the layers of networks: Softmax, norms, reductions, pools, resizing.
 #include <algorithm>
 
+#include "shoal/base/limits.h"
 #include "shoal/onnx/normalize.h"
+#include "shoal/ops/convert.h"
+#include "shoal/ops/onnx_dtype.h"
 #include "shoal/ops/require.h"
 
 namespace shoal::onnx {
@@ -179,6 +182,51 @@ Terms affine_grid(Draft draft, int64_t, Emitter& emitter) {
   return emitter.emit_last(std::move(draft), "Add", {std::move(sum), std::move(last)});
 }
 
+// The inverse of a one-sided transform, [..., length / 2 + 1, ..., 2] -> [..., length, ..., 1]: the
+// other frequencies are conjugates of those given, and the real part is left of the inverse.
+Terms inverse_onesided(Draft draft, size_t axis, Emitter& emitter) {
+  Term x = draft.input(0);
+  const size_t rank = x.rank();
+  if (axis + 1 >= rank || x.type.shape[rank - 1] != 2) return invalid("takes complex numbers");
+  int64_t length = 2 * (x.type.shape[axis] - 1);
+  if (draft.has(1)) {
+    SHOAL_ASSIGN(const Ints given, emitter.integers(draft.input(1)));
+    if (given.size() != 1) return invalid("dft_length is one number");
+    length = given[0];
+  }
+  if (length < 1 || length > kLimits.max_dimension) return invalid("dft_length is out of range");
+  const int64_t half = length / 2 + 1;
+  const Term at = Term::ints({static_cast<int64_t>(axis)});
+  Ints pads(2 * rank, 0);
+  pads[rank + axis] = half - x.type.shape[axis];  // less than 0: cut
+  SHOAL_ASSIGN(x, emitter.emit_one("Pad", {x, Term::ints(pads)}));
+  SHOAL_ASSIGN(Term others, emitter.emit_one("Slice", {x, Term::ints({length - half}),
+                                                       Term::ints({0}), at, Term::ints({-1})}));
+  const Tensor sign = ops::converted(Tensor::of<float>({2}, {1, -1}), x.type.dtype);
+  SHOAL_ASSIGN(others, emitter.emit_one("Mul", {others, Term::of(sign)}));
+  const Attributes along = {{"axis", static_cast<int64_t>(axis)}};
+  SHOAL_ASSIGN(x, emitter.emit_one("Concat", {x, others}, along));
+  SHOAL_ASSIGN(x, emitter.emit_one(
+                      "DFT", {x}, {{"axis", static_cast<int64_t>(axis)}, {"inverse", int64_t{1}}}));
+  return emitter.emit_last(std::move(draft), "Slice",
+                           {x, Term::ints({0}), Term::ints({1}), Term::ints({-1})});
+}
+
+Terms emit_dft(Draft draft, int64_t axis, Emitter& emitter) {
+  SHOAL_ASSIGN(const size_t counted, ops::require_axis(axis, draft.input(0).rank()));
+  const bool inverse = draft.flag("inverse");
+  if (inverse && draft.flag("onesided")) {
+    return inverse_onesided(std::move(draft), counted, emitter);
+  }
+  draft.attributes["axis"] = static_cast<int64_t>(counted);
+  return emitter.emit(std::move(draft));
+}
+
+Terms dft_17(Draft draft, int64_t, Emitter& emitter) {
+  const int64_t axis = draft.take<int64_t>("axis").value_or(1);
+  return emit_dft(std::move(draft), axis, emitter);
+}
+
 // Opset 20 made the axis an input, by default the last but one.
 Terms dft_20(Draft draft, int64_t, Emitter& emitter) {
   int64_t axis = -2;
@@ -188,9 +236,17 @@ Terms dft_20(Draft draft, int64_t, Emitter& emitter) {
     axis = axes[0];
     draft.set_input(2, Term());
   }
-  SHOAL_ASSIGN(const size_t counted, ops::require_axis(axis, draft.input(0).rank()));
-  draft.attributes["axis"] = static_cast<int64_t>(counted);
-  return emitter.emit(std::move(draft));
+  return emit_dft(std::move(draft), axis, emitter);
+}
+
+// RMSNormalization gives the type of its scale.
+Terms rms_normalization(Draft draft, int64_t, Emitter& emitter) {
+  const DType from = draft.input(0).type.dtype, to = draft.input(1).type.dtype;
+  if (from == to || !draft.has(1)) return emitter.emit(std::move(draft));
+  SHOAL_ASSIGN(const Term scale,
+               emitter.emit_one("Cast", {draft.input(1)}, {{"to", ops::onnx_number_of(from)}}));
+  SHOAL_ASSIGN(const Term y, emitter.emit_one(draft.op, {draft.input(0), scale}, draft.attributes));
+  return emitter.emit_last(std::move(draft), "Cast", {y}, {{"to", ops::onnx_number_of(to)}});
 }
 
 // Before opset 9 the axes followed from other attributes.
@@ -209,7 +265,8 @@ std::span<const RewriteEntry> network_rewrites() {
   static const std::vector<RewriteEntry> table = {
       {"AffineGrid", 20, kEver, affine_grid, {"Gather", "Reshape", "Mul", "Add"}},
       {"BatchNormalization", 1, 13, batch_normalization_1},
-      {"DFT", 20, kEver, dft_20},
+      {"DFT", 17, 19, dft_17, {"DFT", "Pad", "Slice", "Concat", "Mul"}},
+      {"DFT", 20, kEver, dft_20, {"DFT", "Pad", "Slice", "Concat", "Mul"}},
       {"GRU", 1, 6, recurrent_1},
       {"Gemm", 1, 6, gemm_1},
       {"GlobalLpPool", 1, 1, lp_pool_1},
@@ -219,6 +276,7 @@ std::span<const RewriteEntry> network_rewrites() {
       {"LogSoftmax", 1, 12, softmax_1, {"LogSoftmax", "Flatten", "Reshape"}},
       {"LpPool", 1, 1, lp_pool_1},
       {"MeanVarianceNormalization", 1, 8, mean_variance_normalization_1},
+      {"RMSNormalization", 23, kEver, rms_normalization, {"RMSNormalization", "Cast"}},
       {"RNN", 1, 6, recurrent_1},
       {"ReduceL1", 18, kEver, reduce_18},
       {"ReduceL2", 18, kEver, reduce_18},

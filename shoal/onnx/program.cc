@@ -3,6 +3,7 @@
 #include "shoal/onnx/program.h"
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <optional>
 #include <tuple>
@@ -11,13 +12,18 @@
 
 #include "shoal/base/printable.h"
 #include "shoal/onnx/constant.h"
+#include "shoal/onnx/narrow.h"
 #include "shoal/onnx/normalize.h"
 #include "shoal/onnx/unsupported.h"
+#include "shoal/onnx/versions.h"
 
 namespace shoal::onnx {
 namespace {
 
-constexpr int64_t kNewestOpset = 21;
+// Operators that take a sequence or give one.
+constexpr std::array<std::string_view, 9> kSequenceOperators = {
+    "ConcatFromSequence", "SequenceAt",     "SequenceConstruct", "SequenceEmpty",  "SequenceErase",
+    "SequenceInsert",     "SequenceLength", "SequenceMap",       "SplitToSequence"};
 
 // What an entry of a hash table takes, about.
 constexpr size_t kEntryBytes = 64;
@@ -48,6 +54,20 @@ Name name_of(const NodeProto& node, int32_t call) {
   return {node.name.empty() && !node.outputs.empty() ? node.outputs[0] : node.name, call};
 }
 
+// Whether a later opset than those known has changed the operator, as far as its node tells.
+bool has_grown(const NodeProto& node, const Step& step) {
+  if (!step.domain.empty() || step.opset <= kNewestOpset) return false;
+  std::vector<std::string_view> attributes;
+  for (const AttributeProto& attribute : node.attributes) attributes.push_back(attribute.name);
+  return !fits_newest_form(step.op, step.inputs.size(), attributes);
+}
+
+// Whether attributes of the step are graphs. Scan had another form before opset 9.
+bool has_blocks(const Step& step) {
+  return step.domain.empty() && (step.op == "If" || step.op == "Loop" || step.op == "SequenceMap" ||
+                                 (step.op == "Scan" && step.opset >= 9));
+}
+
 class ProgramBuilder {
  public:
   ProgramBuilder(const ModelProto& model, TensorLoader& loader) : model_(model), loader_(loader) {}
@@ -60,7 +80,8 @@ class ProgramBuilder {
 
   Status index_functions();
   Result<Slot> define(std::string_view name, Scope& scope, const Body& body);
-  Status define_constant(std::string_view name, Tensor tensor, Scope& scope, const Body& body);
+  Status define_constant(std::string_view name, Tensor tensor, int64_t narrow, Scope& scope,
+                         const Body& body);
   Status define_initializers(const GraphProto& graph, Scope& scope, const Body& body);
   Status define_inputs(const GraphProto& graph, Scope& scope, const Body& body);
   // The slot of a name; nothing if there is no such value, kNoSlot for an input of a function that
@@ -74,10 +95,11 @@ class ProgramBuilder {
   Status add_nodes(std::span<const NodeProto> nodes, Scope& scope, const Body& body, Block& block);
   Status add_node(const NodeProto& node, std::vector<Slot> inputs, Scope& scope, const Body& body,
                   Block& block);
-  Status add_operator(const NodeProto& node, std::span<const Argument> arguments, Step step,
+  Status add_operator(const NodeProto& node, std::vector<Argument> arguments, Step step,
                       Scope& scope, const Body& body, Block& block);
-  Status add_branches(std::span<const Argument> arguments, Step& step, Scope& scope,
-                      const Body& body);
+  // Returns the arguments that are not graphs.
+  Result<std::vector<Argument>> add_branches(std::vector<Argument> arguments, Step& step,
+                                             Scope& scope, const Body& body);
   Result<Block> make_branch(const GraphProto& graph, Scope& scope, const Body& body,
                             std::vector<Slot>& captures);
   Status inline_call(const NodeProto& node, const FunctionProto& function,
@@ -132,11 +154,7 @@ Result<int64_t> ProgramBuilder::opset_of(std::string_view domain, const Body& bo
     const auto it = versions.find(domain);
     if (it == versions.end()) continue;
     const int64_t version = it->second;
-    if (domain.empty() && version > kNewestOpset) {
-      return Status(Code::kUnsupported, "opset " + std::to_string(version) + " is newer than " +
-                                            std::to_string(kNewestOpset) +
-                                            "; export the model for an older one");
-    }
+    if (domain.empty()) program_.newest_opset = std::max(program_.newest_opset, version);
     if (version >= 1) return version;
     return invalid("opset " + std::to_string(version) + " does not exist");
   }
@@ -171,11 +189,12 @@ Result<Slot> ProgramBuilder::define(std::string_view name, Scope& scope, const B
   return slot;
 }
 
-Status ProgramBuilder::define_constant(std::string_view name, Tensor tensor, Scope& scope,
-                                       const Body& body) {
+Status ProgramBuilder::define_constant(std::string_view name, Tensor tensor, int64_t narrow,
+                                       Scope& scope, const Body& body) {
   SHOAL_ASSIGN(const Slot slot, define(name, scope, body));
-  program_.slots[static_cast<size_t>(slot)].constant =
-      static_cast<int32_t>(program_.constants.size());
+  SlotInfo& info = program_.slots[static_cast<size_t>(slot)];
+  info.constant = static_cast<int32_t>(program_.constants.size());
+  info.narrow = narrow;
   program_.constants.push_back(std::move(tensor));
   return {};
 }
@@ -184,12 +203,14 @@ Status ProgramBuilder::define_initializers(const GraphProto& graph, Scope& scope
                                            const Body& body) {
   for (const TensorProto& proto : graph.initializers) {
     SHOAL_ASSIGN(Tensor tensor, loader_.load(proto));
-    SHOAL_TRY(define_constant(proto.name, std::move(tensor), scope, body));
+    SHOAL_TRY(define_constant(proto.name, std::move(tensor), narrow_number(proto.data_type), scope,
+                              body));
   }
   for (const SparseTensorProto& proto : graph.sparse_initializers) {
     auto tensor = loader_.load(proto);
     if (!tensor.ok()) return tensor.status().at(printable(proto.values.name));
-    SHOAL_TRY(define_constant(proto.values.name, *std::move(tensor), scope, body));
+    SHOAL_TRY(define_constant(proto.values.name, *std::move(tensor),
+                              narrow_number(proto.values.data_type), scope, body));
   }
   return {};
 }
@@ -208,6 +229,9 @@ Status ProgramBuilder::define_inputs(const GraphProto& graph, Scope& scope, cons
     }
     SHOAL_ASSIGN(const Slot slot, define(input.name, scope, body));
     program_.inputs.push_back(slot);
+    if (input.type) {
+      program_.slots[static_cast<size_t>(slot)].narrow = narrow_number(input.type->element);
+    }
   }
   return {};
 }
@@ -297,7 +321,8 @@ Status ProgramBuilder::add_node(const NodeProto& node, std::vector<Slot> inputs,
   if (domain.empty() && node.op_type == "Constant") {
     if (node.outputs.size() != 1) return invalid("a Constant has one output");
     SHOAL_ASSIGN(Tensor tensor, constant_of(arguments, loader_));
-    return define_constant(node.outputs[0], std::move(tensor), scope, body);
+    return define_constant(node.outputs[0], std::move(tensor), narrow_number(arguments), scope,
+                           body);
   }
   Step step;
   step.op = node.op_type;
@@ -308,70 +333,92 @@ Status ProgramBuilder::add_node(const NodeProto& node, std::vector<Slot> inputs,
   return add_operator(node, arguments, std::move(step), scope, body, block);
 }
 
-Status ProgramBuilder::add_operator(const NodeProto& node, std::span<const Argument> arguments,
+Status ProgramBuilder::add_operator(const NodeProto& node, std::vector<Argument> arguments,
                                     Step step, Scope& scope, const Body& body, Block& block) {
-  const bool branches = step.domain.empty() && step.op == "If";
+  const bool branches = has_blocks(step);
   // All unsupported operators are collected, so that one message names them. The outputs are
   // defined all the same, or every reader would be reported as well.
-  if (!branches && !supported(step.op, step.domain, step.opset)) {
+  const bool on_sequences = step.domain.empty() && is_sequence_operator(step.op);
+  if (!branches && !on_sequences && !supported(step.op, step.domain, step.opset)) {
     unsupported_.add(step.domain, step.op, program_.text(name_of(node, body.call)));
     return define_all(node.outputs, scope, body).status();
   }
-  if (branches) {
-    SHOAL_TRY(add_branches(arguments, step, scope, body));
-  } else {
-    SHOAL_ASSIGN(step.attributes, convert(step.op, arguments, loader_));
+  if (has_grown(node, step)) {
+    unsupported_.add(step.domain, step.op, program_.text(name_of(node, body.call)), step.opset);
+    return define_all(node.outputs, scope, body).status();
   }
+  if (branches) {
+    SHOAL_ASSIGN(arguments, add_branches(std::move(arguments), step, scope, body));
+  }
+  SHOAL_ASSIGN(step.attributes, convert(step.op, arguments, loader_));
   SHOAL_TRY(charge(sizeof(Step) + size_of(step.attributes) +
                    (step.inputs.size() + node.outputs.size()) * sizeof(Slot)));
   SHOAL_ASSIGN(step.outputs, define_all(node.outputs, scope, body));
   if (step.outputs.empty()) return invalid("has no output");
   for (const Block& branch : step.branches) {
-    if (branch.results.size() != node.outputs.size()) {
+    if (step.op == "If" && branch.results.size() != node.outputs.size()) {
       return invalid("the branches of an If do not have its number of outputs");
     }
+  }
+  if (step.outputs[0] != kNoSlot) {
+    program_.slots[static_cast<size_t>(step.outputs[0])].narrow =
+        narrow_output(step, program_.slots);
   }
   block.steps.push_back(std::move(step));
   return {};
 }
 
-Status ProgramBuilder::add_branches(std::span<const Argument> arguments, Step& step, Scope& scope,
-                                    const Body& body) {
-  if (step.inputs.size() != 1 || step.inputs[0] == kNoSlot) return invalid("If has one input");
+Result<std::vector<Argument>> ProgramBuilder::add_branches(std::vector<Argument> arguments,
+                                                           Step& step, Scope& scope,
+                                                           const Body& body) {
+  const bool is_if = step.op == "If";
+  if (is_if && (step.inputs.size() != 1 || step.inputs[0] == kNoSlot)) {
+    return invalid("If has one input");
+  }
   std::vector<Slot> captures;
-  for (std::string_view which : {"then_branch", "else_branch"}) {
+  for (std::string_view which : is_if ? std::vector<std::string_view>{"then_branch", "else_branch"}
+                                      : std::vector<std::string_view>{"body"}) {
     const auto it = std::ranges::find(arguments, which, &Argument::name);
     const auto* graph = it == arguments.end()
                             ? nullptr
                             : std::get_if<std::shared_ptr<const GraphProto>>(&it->proto->value);
-    if (graph == nullptr) return invalid("If has no " + std::string(which));
+    if (graph == nullptr) return invalid(std::string(step.op) + " has no " + std::string(which));
     auto block = make_branch(**graph, scope, body, captures);
     if (!block.ok()) return block.status().at(which);
+    if (is_if && !block->inputs.empty()) return invalid("a branch of an If has no inputs");
     step.branches.push_back(*std::move(block));
+    arguments.erase(it);
   }
   std::ranges::sort(captures);
   captures.erase(std::unique(captures.begin(), captures.end()), captures.end());
   step.captures = std::move(captures);
-  return charge(step.captures.size() * sizeof(Slot));
+  SHOAL_TRY(charge(step.captures.size() * sizeof(Slot)));
+  return arguments;
 }
 
 Result<Block> ProgramBuilder::make_branch(const GraphProto& graph, Scope& scope, const Body& body,
                                           std::vector<Slot>& captures) {
   // The depth bounds the recursion of this builder, and so the stack.
   if (body.depth + 1 > kLimits.max_call_depth) return invalid("is nested too deep");
-  if (!graph.inputs.empty()) return invalid("a branch of an If has no inputs");
   Scope inner;
   inner.outer = &scope;
   Body inside = body;
   ++inside.depth;
   Block block;
   SHOAL_TRY(define_initializers(graph, inner, inside));
+  for (const ValueInfoProto& input : graph.inputs) {
+    SHOAL_ASSIGN(const Slot slot, define(input.name, inner, inside));
+    if (input.type) {
+      program_.slots[static_cast<size_t>(slot)].narrow = narrow_number(input.type->element);
+    }
+    block.inputs.push_back(slot);
+  }
   SHOAL_TRY(add_nodes(graph.nodes, inner, inside, block));
   std::vector<std::string_view> names;
   for (const ValueInfoProto& output : graph.outputs) names.push_back(output.name);
   SHOAL_ASSIGN(block.results, find_all(names, inner, {}));
   if (std::ranges::find(block.results, kNoSlot) != block.results.end()) {
-    return invalid("a branch of an If has an output without a name");
+    return invalid("has an output without a name");
   }
   captures.insert(captures.end(), inner.captures.begin(), inner.captures.end());
   return block;
@@ -464,6 +511,10 @@ Result<Program> ProgramBuilder::build() {
 }
 
 }  // namespace
+
+bool is_sequence_operator(std::string_view op) {
+  return std::ranges::find(kSequenceOperators, op) != kSequenceOperators.end();
+}
 
 std::string Program::text(const Name& name) const {
   // Calls nest 32 deep with names of up to 4096 bytes each; messages need the innermost ones.

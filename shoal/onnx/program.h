@@ -26,8 +26,9 @@ struct Name {
 
 struct Step;
 
-// The graph itself, or a branch of an If.
+// The graph itself, a branch of an If, or the body of a Loop or Scan.
 struct Block {
+  std::vector<Slot> inputs;  // of a body
   std::vector<Step> steps;
   std::vector<Slot> results;
 };
@@ -40,14 +41,15 @@ struct Step {
   std::vector<Slot> inputs;
   std::vector<Slot> outputs;  // kNoSlot: an output that is not read
   Attributes attributes;
-  std::vector<Block> branches;  // If: then and else
-  std::vector<Slot> captures;   // If: outer slots that the branches read
+  std::vector<Block> branches;  // If: then and else; Loop, Scan: the body
+  std::vector<Slot> captures;   // outer slots that the branches read
 };
 
 struct SlotInfo {
   Name name;
   bool named = false;     // the name is the model's own and no other slot has it
   int32_t constant = -1;  // index into Program::constants
+  int64_t narrow = 0;     // the number of its element type, if that is held in a wider one
 };
 
 struct Program {
@@ -56,6 +58,7 @@ struct Program {
   std::vector<Name> calls;  // a call's own `call` is the one around it
   Block main;
   std::vector<Slot> inputs;  // in the order of the file
+  int64_t newest_opset = 0;  // of those that its steps have
 
   // Names for messages and graphs: "encoder/layer_1/conv".
   std::string text(const Name& name) const;
@@ -63,6 +66,9 @@ struct Program {
   // The name of a value between stages. No two slots share it.
   std::string unique_name(Slot slot) const;
 };
+
+// Operators on sequences, which are bound without becoming nodes.
+bool is_sequence_operator(std::string_view op);
 
 // Refuses a file that is not a graph (values used before they exist, names given twice, functions
 // that call themselves), and reports all unsupported operators at once.

@@ -10,6 +10,7 @@
 #include "shoal/base/checked.h"
 #include "shoal/base/printable.h"
 #include "shoal/onnx/element_type.h"
+#include "shoal/ops/narrow_type.h"
 #include "shoal/tensor/bools.h"
 
 namespace shoal::onnx {
@@ -125,6 +126,24 @@ Result<Tensor> decode(TensorType type, const TensorProto& proto) {
   return tensor;
 }
 
+// Elements of a narrow type, still packed: an integer for every byte.
+Result<std::vector<uint8_t>> decode_bytes(const TensorProto& proto, size_t count) {
+  size_t encoded = 0;
+  for (Bytes piece : proto.typed) encoded += piece.size();
+  if (proto.typed_field != 5 || encoded < count) {
+    return corrupt("its elements are missing, or stored as another type");
+  }
+  std::vector<uint8_t> bytes(count);
+  SHOAL_TRY(decode_varints(proto.typed, std::span(bytes)));
+  return bytes;
+}
+
+Tensor unpacked(const ops::NarrowType& narrow, TensorType type, Bytes bytes) {
+  Tensor tensor(type);
+  ops::unpack(narrow, bytes, tensor);
+  return tensor;
+}
+
 Result<int64_t> parse_number(std::string_view text) {
   int64_t number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
@@ -183,18 +202,25 @@ Result<TensorLoader::Source> TensorLoader::external(const TensorProto& proto, si
 
 Result<Tensor> TensorLoader::read(const TensorProto& proto) {
   SHOAL_ASSIGN(const TensorType type, type_of(proto.dims, proto.data_type));
+  const ops::NarrowType* narrow = ops::find_narrow_type(proto.data_type);
+  const size_t size =
+      narrow == nullptr ? type.bytes() : ops::packed_bytes(*narrow, type.shape.count());
   Source source{proto.raw.value_or(Bytes()), owner_, mapping_};
   if (proto.external) {
-    SHOAL_ASSIGN(source, external(proto, type.bytes()));
+    SHOAL_ASSIGN(source, external(proto, size));
+  } else if (!proto.raw && narrow != nullptr && size > 0) {
+    SHOAL_ASSIGN(const std::vector<uint8_t> bytes, decode_bytes(proto, size));
+    return unpacked(*narrow, type, std::as_bytes(std::span(bytes)));
   } else if (!proto.raw) {
     return decode(type, proto);
   } else if (!proto.typed.empty()) {
     return corrupt("has its elements twice");
   }
-  if (source.bytes.size() != type.bytes()) {
+  if (source.bytes.size() != size) {
     return corrupt("has " + std::to_string(source.bytes.size()) + " bytes, its type " +
-                   to_string(type) + " needs " + std::to_string(type.bytes()));
+                   to_string(type) + " needs " + std::to_string(size));
   }
+  if (narrow != nullptr) return unpacked(*narrow, type, source.bytes);
   if (!are_elements(type.dtype, source.bytes)) return corrupt("a bool is neither 0 nor 1");
   if (source.bytes.empty()) return Tensor(type);
   const std::byte* data = source.bytes.data();

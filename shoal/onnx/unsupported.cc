@@ -12,8 +12,10 @@ constexpr size_t kMaxNodes = 20;
 
 }  // namespace
 
-void Unsupported::add(std::string_view domain, std::string_view op, std::string node) {
-  const std::string name = (domain.empty() ? "" : printable(domain, 64) + ".") + printable(op, 64);
+void Unsupported::add(std::string_view domain, std::string_view op, std::string node,
+                      int64_t opset) {
+  const std::string name = (domain.empty() ? "" : printable(domain, 64) + ".") + printable(op, 64) +
+                           (opset > 0 ? " of opset " + std::to_string(opset) : "");
   if (operators_.size() >= kMaxOperators && !operators_.contains(name)) {
     ++more_operators_;
     return;

@@ -1,6 +1,7 @@
 // Collects all operators of a model that are not supported, so that one message names them.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <string>
 #include <string_view>
@@ -12,7 +13,8 @@ namespace shoal::onnx {
 
 class Unsupported {
  public:
-  void add(std::string_view domain, std::string_view op, std::string node);
+  // `opset`: the one whose form of the operator is not known; 0: none is supported.
+  void add(std::string_view domain, std::string_view op, std::string node, int64_t opset = 0);
 
   // OK if there were none, else one line: "Foo (node a, b), my.domain.Bar (node c)".
   Status status() const;

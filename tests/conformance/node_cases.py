@@ -121,10 +121,8 @@ def write_all(folder):
             write_case(folder / f"{case.name}{suffix}", case, inputs, outputs)
 
 
-def ensure_cases(folder):
-    """Writes the cases unless FOLDER already holds those of this generator and these packages."""
-    source = hashlib.sha256(Path(__file__).read_bytes()).hexdigest()
-    stamp = f"onnx {onnx.__version__} numpy {np.__version__} generator {source}\n"
+def ensure_folder(folder, stamp, write):
+    """Calls write(folder) unless the folder has the stamp of an earlier call already."""
     stamp_file = folder / "stamp"
     if stamp_file.exists() and stamp_file.read_text() == stamp:
         return
@@ -133,10 +131,17 @@ def ensure_cases(folder):
     with tempfile.TemporaryDirectory(dir=folder.parent) as scratch:
         fresh = Path(scratch) / "cases"
         fresh.mkdir()
-        write_all(fresh)
+        write(fresh)
         (fresh / "stamp").write_text(stamp)
         shutil.rmtree(folder, ignore_errors=True)
         fresh.rename(folder)
+
+
+def ensure_cases(folder):
+    """Writes the cases unless FOLDER already holds those of this generator and these packages."""
+    source = hashlib.sha256(Path(__file__).read_bytes()).hexdigest()
+    stamp = f"onnx {onnx.__version__} numpy {np.__version__} generator {source}\n"
+    ensure_folder(folder, stamp, write_all)
 
 
 def main():

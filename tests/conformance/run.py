@@ -1,9 +1,11 @@
 #!/usr/bin/python3
 """Puts the ONNX project's node tests to `shoal run` and judges every answer.
 
-A case passes, is refused (exit code 3: only for those that refused.txt gives a reason for), is
-wrong, or crashes (any other exit code, a signal, or too long a wait). Exit code 0 only if nothing
-is wrong or crashed, the list of refusals is exactly true, and at least 840 cases pass.
+There are two sets: the cases of python3-onnx 1.12, and the vectors of ONNX 1.22, where they are
+(../shared). A case passes, is refused (exit code 3: only for those that the set's refused_*.txt
+gives a reason for), is wrong, or crashes (any other exit code, a signal, or too long a wait). Exit
+code 0 only if nothing is wrong or crashed, the lists of refusals are exactly true, and of each set
+as many cases pass as have passed before.
 """
 
 import argparse
@@ -21,12 +23,24 @@ from pathlib import Path
 
 from judge import judge_case
 from node_cases import ensure_cases
+from vector_cases import ensure_vectors
 
 HERE = Path(__file__).resolve().parent
 DEFAULT_CASES = HERE.parents[1] / "build" / "conformance"
-LEAST_PASSED = 840
+DEFAULT_VECTORS = HERE.parents[2] / "shared" / "data" / "onnx-1.22-node-vectors.tar.xz"
+LEAST_PASSED_1_12 = 870
+LEAST_PASSED_1_22 = 1250
 SECONDS_PER_CASE = 20
 EXIT_REFUSED = 3
+
+
+@dataclass
+class CaseSet:
+    version: str  # of ONNX
+    least_passed: int
+
+    def refusals_file(self):
+        return HERE / f"refused_{self.version}.txt"
 
 
 @dataclass
@@ -88,13 +102,13 @@ def run_case(shoal, folder, refusals):
     if problem:
         return Verdict(name, "wrong", problem)
     if reason_for(name, refusals):
-        return Verdict(name, "outdated", "listed in refused.txt, but passes")
+        return Verdict(name, "outdated", "listed as refused, but passes")
     return Verdict(name, "passed")
 
 
 def unused_refusals(refusals, names):
     unused = [glob for glob in refusals if not any(fnmatchcase(name, glob) for name in names)]
-    return [Verdict(glob, "outdated", "refused.txt names no such case") for glob in unused]
+    return [Verdict(glob, "outdated", "listed as refused, but no such case") for glob in unused]
 
 
 def print_summary(verdicts):
@@ -120,31 +134,46 @@ def parse_arguments():
     add("--jobs", type=int, default=2, help="cases at a time (default 2)")
     add("--json", metavar="FILE", type=Path, help="write every verdict there")
     add("--cases", metavar="DIR", type=Path, default=DEFAULT_CASES, help="where the cases are kept")
+    add("--vectors", metavar="FILE", type=Path, default=DEFAULT_VECTORS, help="those of ONNX 1.22")
     return parser.parse_args()
+
+
+def run_set(case_set, folder, options):
+    """The verdicts on one set, and whether it is as it should be."""
+    refusals = read_refusals(case_set.refusals_file())
+    folders = sorted(path.parent for path in folder.glob("*/case.json"))
+    chosen = [folder for folder in folders if re.search(options.only, folder.name)]
+    with ThreadPoolExecutor(options.jobs) as pool:
+        verdicts = list(pool.map(lambda one: run_case(options.shoal, one, refusals), chosen))
+    if not options.only:
+        verdicts += unused_refusals(refusals, [folder.name for folder in folders])
+    print(f"ONNX {case_set.version}:")
+    clean, passed = print_summary(verdicts)
+    enough = passed >= case_set.least_passed or options.only
+    if not enough:
+        print(f"at least {case_set.least_passed} have to pass")
+    return verdicts, bool(clean and enough)
 
 
 def main():
     options = parse_arguments()
     if not os.access(options.shoal, os.X_OK):
         sys.exit(f"{options.shoal}: no such program")
-    shoal = os.path.abspath(options.shoal)
+    options.shoal = os.path.abspath(options.shoal)
     ensure_cases(options.cases)
-    refusals = read_refusals(HERE / "refused.txt")
-    folders = sorted(path.parent for path in options.cases.glob("*/case.json"))
-    chosen = [folder for folder in folders if re.search(options.only, folder.name)]
-    if not chosen:
+    verdicts, good = run_set(CaseSet("1.12", LEAST_PASSED_1_12), options.cases, options)
+    if options.vectors.exists():
+        vectors = options.cases.with_name(options.cases.name + "-1.22")
+        ensure_vectors(options.vectors, vectors)
+        more, also_good = run_set(CaseSet("1.22", LEAST_PASSED_1_22), vectors, options)
+        verdicts, good = verdicts + more, good and also_good
+    else:
+        print(f"ONNX 1.22: skipped, there is no {options.vectors}")
+    if not verdicts:
         sys.exit(f"no case's name matches {options.only}")
-    with ThreadPoolExecutor(options.jobs) as pool:
-        verdicts = list(pool.map(lambda folder: run_case(shoal, folder, refusals), chosen))
-    if not options.only:
-        verdicts += unused_refusals(refusals, [folder.name for folder in folders])
     if options.json:
         options.json.write_text(json.dumps([asdict(v) for v in verdicts], indent=1) + "\n")
-    clean, passed = print_summary(verdicts)
-    enough = passed >= LEAST_PASSED or options.only
-    if not enough:
-        print(f"at least {LEAST_PASSED} have to pass")
-    sys.exit(0 if clean and enough else 1)
+    sys.exit(0 if good else 1)
 
 
 if __name__ == "__main__":

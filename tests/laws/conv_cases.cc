@@ -92,12 +92,26 @@ Case conv_transpose(Rng& rng) {
   return c;
 }
 
+Case deform_conv(Rng& rng) {
+  const int64_t n = random_int(rng, 1, 2), groups = random_int(rng, 1, 2),
+                k = random_int(rng, 1, 3);
+  const int64_t c = 2 * groups, m = groups * random_int(rng, 1, 2), size = random_int(rng, k, 6);
+  const int64_t offsets = random_int(rng, 1, 2), out = size - k + 1;
+  Case one{{random_tensor(rng, {n, c, size, size}), random_tensor(rng, {m, c / groups, k, k}),
+            random_tensor(rng, {n, offsets * k * k * 2, out, out}, -2, 2), random_tensor(rng, {m}),
+            random_tensor(rng, {n, offsets * k * k, out, out})},
+           {{"group", groups}, {"offset_group", offsets}}};
+  one.inputs.resize(static_cast<size_t>(random_int(rng, 3, 5)));
+  return one;
+}
+
 }  // namespace
 
 std::vector<Source> conv_cases() {
   return {{&ops::conv, conv},
           {&ops::conv_transpose, conv_transpose},
-          {&ops::conv_weights_backward, conv_weights_backward}};
+          {&ops::conv_weights_backward, conv_weights_backward},
+          {&ops::deform_conv, deform_conv}};
 }
 
 }  // namespace shoal::laws

@@ -1,3 +1,4 @@
+#include <array>
 #include <cmath>
 
 #include "laws.h"
@@ -109,14 +110,29 @@ Case attention(Rng& rng) {
   return c;
 }
 
+Case linear_attention(Rng& rng) {
+  const int64_t b = random_int(rng, 1, 2), t = random_int(rng, 1, 4), heads = random_int(rng, 1, 3);
+  const int64_t shared = random_int(rng, 1, 2), d = random_int(rng, 1, 4),
+                w = random_int(rng, 1, 4);
+  const std::array rules = {"linear", "gated", "delta", "gated_delta"};
+  auto random = [&](int64_t size) { return random_tensor(rng, {b, t, size}); };
+  Case c{{random(heads * shared * d), random(heads * d), random(heads * w)},
+         {{"q_num_heads", heads * shared},
+          {"kv_num_heads", heads},
+          {"update_rule", std::string(rules[static_cast<size_t>(random_int(rng, 0, 3))])}},
+         static_cast<size_t>(random_int(rng, 1, 2))};
+  c.inputs.push_back(random_int(rng, 0, 1) != 0 ? random_tensor(rng, {b, heads, d, w}) : Tensor());
+  c.inputs.push_back(random(random_int(rng, 0, 1) != 0 ? heads * d : heads));
+  c.inputs.push_back(random(random_int(rng, 0, 1) != 0 ? heads : 1));
+  return c;
+}
+
 }  // namespace
 
 std::vector<Source> fused_cases() {
-  return {{&ops::fused_conv, conv},
-          {&ops::fused_conv_transpose, conv_transpose},
-          {&ops::fused_gemm, gemm},
-          {&ops::fused_mat_mul, mat_mul},
-          {&ops::attention, attention}};
+  return {{&ops::fused_conv, conv},     {&ops::fused_conv_transpose, conv_transpose},
+          {&ops::fused_gemm, gemm},     {&ops::fused_mat_mul, mat_mul},
+          {&ops::attention, attention}, {&ops::linear_attention, linear_attention}};
 }
 
 }  // namespace shoal::laws

@@ -59,6 +59,19 @@ Case cast_like(Rng& rng) {
            random_tensor(rng, to, random_shape(rng, 0, 4), domain)}};
 }
 
+Case narrow_cast(Rng& rng) {
+  const Domain domain{Domain::numbers(), -300, 300};
+  return {{random_tensor(rng, random_dtype(rng, domain.dtypes), random_shape(rng, 0, 4), domain)},
+          {{"type", random_int(rng, 17, 26)}, {"saturate", random_int(rng, 0, 1)}}};
+}
+
+// To the integer of the same size: comparing floats of any bits would compare NaNs.
+Case bit_cast(Rng& rng) {
+  const bool wide = toss(rng);
+  return {{random_tensor(rng, wide ? DType::kF64 : DType::kF32, random_shape(rng, 0, 4), {})},
+          {{"to", ops::onnx_number_of(wide ? DType::kI64 : DType::kI32)}}};
+}
+
 // Drawing with a seed gives the same again, which is what sharing memory needs.
 Case dropout(Rng& rng) {
   const DType dtype = random_dtype(rng, Domain::floats());
@@ -74,16 +87,12 @@ Case dropout(Rng& rng) {
 
 std::vector<Source> nary_cases() {
   const Domain numbers{Domain::numbers(), -40, 40};
-  return {{&ops::cast, cast},
-          {&ops::cast_like, cast_like},
-          {&ops::clip, clip},
-          {&ops::dropout, dropout},
-          {&ops::max, variadic(numbers)},
-          {&ops::mean, variadic({})},
-          {&ops::min, variadic(numbers)},
-          {&ops::pow, pow},
-          {&ops::sum, variadic({})},
-          {&ops::where, where}};
+  return {{&ops::bit_cast, bit_cast},       {&ops::cast, cast},
+          {&ops::cast_like, cast_like},     {&ops::clip, clip},
+          {&ops::narrow_cast, narrow_cast}, {&ops::dropout, dropout},
+          {&ops::max, variadic(numbers)},   {&ops::mean, variadic({})},
+          {&ops::min, variadic(numbers)},   {&ops::pow, pow},
+          {&ops::sum, variadic({})},        {&ops::where, where}};
 }
 
 }  // namespace shoal::laws

@@ -60,6 +60,13 @@ Case layer(Rng& rng) {
   return c;
 }
 
+Case rms(Rng& rng) {
+  Case c = layer(rng);
+  c.inputs.resize(2);
+  c.outputs = 1;
+  return c;
+}
+
 Case mean_variance(Rng& rng) {
   const Shape x = random_shape(rng, 2, 4);
   return {{random_tensor(rng, x)}, {{"axes", std::vector<int64_t>{0, -1}}}};
@@ -78,13 +85,10 @@ Case lp(Rng& rng) {
 }  // namespace
 
 std::vector<Source> norm_cases() {
-  return {{&ops::batch_normalization, batch},
-          {&ops::batch_normalization_backward, batch_backward},
-          {&ops::group_normalization, group},
-          {&ops::instance_normalization, instance},
-          {&ops::layer_normalization, layer},
-          {&ops::mean_variance_normalization, mean_variance},
-          {&ops::lrn, lrn},
+  return {{&ops::batch_normalization, batch}, {&ops::batch_normalization_backward, batch_backward},
+          {&ops::group_normalization, group}, {&ops::instance_normalization, instance},
+          {&ops::layer_normalization, layer}, {&ops::mean_variance_normalization, mean_variance},
+          {&ops::rms_normalization, rms},     {&ops::lrn, lrn},
           {&ops::lp_normalization, lp}};
 }
 

@@ -1,4 +1,4 @@
-// Sums along a line, diagonals, triangles and determinants.
+// Sums and products along a line, diagonals, triangles and determinants.
 #include "draws.h"
 #include "shoal/ops/onnx_dtype.h"
 #include "shoal/ops/ops.h"
@@ -39,8 +39,11 @@ Case det(Rng& rng) {
 }  // namespace
 
 std::vector<Source> triangle_cases() {
-  return {
-      {&ops::cum_sum, cum_sum}, {&ops::det, det}, {&ops::eye_like, eye_like}, {&ops::trilu, trilu}};
+  return {{&ops::cum_prod, cum_sum},
+          {&ops::cum_sum, cum_sum},
+          {&ops::det, det},
+          {&ops::eye_like, eye_like},
+          {&ops::trilu, trilu}};
 }
 
 }  // namespace shoal::laws

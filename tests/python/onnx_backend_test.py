@@ -1,7 +1,7 @@
 """Runs the ONNX project's own backend test runner against shoal.onnx_backend.
 
 A case passes, is skipped because the backend says that it cannot load such a model, or fails. The
-skipped ones must be those that tests/conformance/refused.txt gives a reason for. Where the expected
+skipped ones must be those that tests/conformance/refused_1.12.txt gives a reason for. Where the expected
 values are one draw of many (Bernoulli, Dropout), the runner's comparison cannot pass, so the draws
 are judged as tests/conformance/judge.py does.
 
@@ -94,12 +94,12 @@ def run_tests(tests, drawn):
 
 
 def undocumented(outcomes, refusals, nodes):
-    """Skips without a reason in refused.txt, and refusals that are none."""
+    """Skips without a reason in refused_1.12.txt, and refusals that are none."""
     for case in nodes:
         refused = reason_for(case.name, refusals) is not None
         outcome = outcomes[case.name][0]
         if refused != (outcome == "skipped"):
-            yield f"{case.name}: {outcome}, but refused.txt says {'refused' if refused else 'passes'}"
+            yield f"{case.name}: {outcome}, but refused_1.12.txt says {'refused' if refused else 'passes'}"
 
 
 def main():
@@ -119,7 +119,7 @@ def main():
     if options.json:
         options.json.write_text(json.dumps(outcomes, indent=1, sort_keys=True) + "\n")
 
-    wrong = list(undocumented(outcomes, read_refusals(CONFORMANCE / "refused.txt"), nodes))
+    wrong = list(undocumented(outcomes, read_refusals(CONFORMANCE / "refused_1.12.txt"), nodes))
     wrong += [f"{n}: {detail}" for n, (outcome, detail) in outcomes.items() if outcome == "failed"]
     print("\n".join(wrong))
     for kind, cases in (("node", nodes), ("simple", simple)):

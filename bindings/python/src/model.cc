@@ -112,15 +112,24 @@ std::string path_of(const py::object& path) {
   return py::module_::import("os").attr("fsencode")(path).cast<std::string>();
 }
 
+// Says what there is to warn of. The user may have made warnings errors.
+Model with_warning(Model model) {
+  const std::string warning = model.warning();
+  if (!warning.empty() && PyErr_WarnEx(PyExc_UserWarning, warning.c_str(), 1) != 0) {
+    throw py::error_already_set();
+  }
+  return model;
+}
+
 Model model_of(const py::object& source) {
   if (py::isinstance<Model>(source)) return source.cast<Model>();
-  if (py::isinstance<py::bytes>(source)) return unwrap(parse(py::bytes(source)));
+  if (py::isinstance<py::bytes>(source)) return with_warning(unwrap(parse(py::bytes(source))));
   const std::string path = path_of(source);
   auto opened = [&] {
     const ReleasedGil released;
     return open_model(path);
   }();
-  return unwrap(std::move(opened));
+  return with_warning(unwrap(std::move(opened)));
 }
 
 void add_model(py::module_& module) {

@@ -1,6 +1,6 @@
-// LayerNormalization row by row; InstanceNormalization, and BatchNormalization in inference, plane
-// by plane. Mean and variance are accumulated in double (rows.cc), then x is read once more, mostly
-// from a cache.
+// LayerNormalization and RMSNormalization row by row; InstanceNormalization, and BatchNormalization
+// in inference, plane by plane. Mean and variance are accumulated in double (rows.cc), then x is
+// read once more, mostly from a cache.
 #include <cmath>
 
 #include "shoal/cpu/kernel.h"
@@ -18,30 +18,40 @@ float inverse_deviation(double variance, double epsilon) {
   return static_cast<float>(1 / std::sqrt(variance + epsilon));
 }
 
-class LayerNormalizationKernel : public Kernel {
+class RowNormalizationKernel : public Kernel {
  public:
-  LayerNormalizationKernel(const KernelSpec& spec, int64_t row)
+  RowNormalizationKernel(const KernelSpec& spec, int64_t row)
       : rows_(spec.shape(0).count() / row),
         row_(row),
-        epsilon_(spec.node.real("epsilon", kEpsilon)) {}
+        epsilon_(spec.node.real("epsilon", kEpsilon)),
+        around_zero_(spec.node.op == &ops::rms_normalization) {}
 
   void run(const KernelArgs& args) const override {
     args.pool.parallel_ranges(rows_, kElements / row_ + 1, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
         const float* x = args.input(0) + i * row_;
-        const auto [mean, variance] = mean_and_variance(x, row_);
-        normalize_row(x, static_cast<float>(mean), inverse_deviation(variance, epsilon_),
-                      args.input(1), args.input(2), args.output(0) + i * row_, row_);
+        const MeanAndVariance of_row = moments(x);
+        normalize_row(x, static_cast<float>(of_row.mean),
+                      inverse_deviation(of_row.variance, epsilon_), args.input(1), args.input(2),
+                      args.output(0) + i * row_, row_);
       }
     });
   }
 
  private:
+  // Around zero, the mean of the squares stands for the variance: E[x^2] = variance + mean^2.
+  MeanAndVariance moments(const float* x) const {
+    const MeanAndVariance of_row = mean_and_variance(x, row_);
+    if (!around_zero_) return of_row;
+    return {0, of_row.variance + of_row.mean * of_row.mean};
+  }
+
   const int64_t rows_, row_;
   const double epsilon_;
+  const bool around_zero_;
 };
 
-std::unique_ptr<Kernel> make_layer_normalization(const KernelSpec& spec) {
+std::unique_ptr<Kernel> make_row_normalization(const KernelSpec& spec) {
   const Shape& x = spec.shape(0);
   if (!spec.all_of_type(DType::kF32) || spec.outputs.size() > 1 || x.count() == 0) return nullptr;
   const size_t axis = ops::axis_in(spec.node.integer("axis", -1), x.rank());
@@ -52,7 +62,7 @@ std::unique_ptr<Kernel> make_layer_normalization(const KernelSpec& spec) {
         !spec.given(i) || (spec.shape(i).count() == row && spec.shape(i).rank() <= x.rank() - axis);
     if (!fits) return nullptr;
   }
-  return std::make_unique<LayerNormalizationKernel>(spec, row);
+  return std::make_unique<RowNormalizationKernel>(spec, row);
 }
 
 // Mean and variance of a plane are measured, or given per channel by inputs 3 and 4.
@@ -106,7 +116,8 @@ std::unique_ptr<Kernel> make_instance_normalization(const KernelSpec& spec) {
 std::vector<Provider> normalization_kernels() {
   return {{&ops::batch_normalization, "planes", make_batch_normalization},
           {&ops::instance_normalization, "planes", make_instance_normalization},
-          {&ops::layer_normalization, "rows", make_layer_normalization}};
+          {&ops::layer_normalization, "rows", make_row_normalization},
+          {&ops::rms_normalization, "rows", make_row_normalization}};
 }
 
 }  // namespace shoal::cpu

@@ -39,6 +39,16 @@ TEST(Softmax, GivesNothingToWhatIsInfinitelyFar) {
 }
 
 // A mean far from zero is where careless sums lose everything.
+TEST(RMSNormalization, Agrees) {
+  std::mt19937 rng(1);
+  for (const int64_t n : {5, 256, 3001}) {
+    const Tensor scale = random_floats(rng, {n});
+    expect_agreement(ops::rms_normalization, {random_floats(rng, {3, 17, n}), scale}, {}, "rows");
+    expect_agreement(ops::rms_normalization, {shifted(random_floats(rng, {4, n}), 30), scale}, {},
+                     "rows");
+  }
+}
+
 TEST(LayerNormalization, Agrees) {
   std::mt19937 rng(1);
   for (const int64_t n : {5, 256, 3001}) {

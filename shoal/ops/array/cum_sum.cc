@@ -1,7 +1,8 @@
 // CumSum: y_i = x_0 + ... + x_i along an axis, which is an input; `exclusive` leaves out x_i itself
 // and `reverse` starts from the other end. Integers wrap, f16 and bf16 accumulate in float.
-// Gradient: a CumSum in the other direction.
+// Gradient: a CumSum in the other direction. CumProd, of opset 26, multiplies instead.
 #include <algorithm>
+#include <functional>
 
 #include "shoal/graph/graph.h"
 #include "shoal/ops/convert.h"
@@ -25,17 +26,18 @@ size_t axis_of(const Tensor& axis, const Shape& shape) {
 }
 
 // One line. Each element is read before it is written: the output may lie in the input.
-template <class T>
-void sum_line(const T* x, T* y, int64_t n, int64_t step, bool exclusive) {
+template <class Combine, class T>
+void accumulate_line(const T* x, T* y, int64_t n, int64_t step, bool exclusive) {
   using Sum = Modular<Compute<T>>;
-  Sum sum{0};
+  Sum sum{std::is_same_v<Combine, std::plus<>> ? 0 : 1};
   for (int64_t k = 0; k < n; ++k, x += step, y += step) {
     const Sum before = sum;
-    sum += static_cast<Sum>(static_cast<Compute<T>>(*x));
+    sum = Combine()(sum, static_cast<Sum>(static_cast<Compute<T>>(*x)));
     *y = static_cast<T>(static_cast<Compute<T>>(exclusive ? before : sum));
   }
 }
 
+template <class Combine>
 void reference(const Node& node, std::span<const Tensor> inputs, std::span<Tensor> outputs) {
   const Shape& shape = inputs[0].shape();  // [outer, n, inner]
   const size_t axis = axis_of(inputs[1], shape);
@@ -48,8 +50,8 @@ void reference(const Node& node, std::span<const Tensor> inputs, std::span<Tenso
     for (int64_t o = 0; o < outer; ++o) {
       for (int64_t i = 0; i < inner; ++i) {
         const int64_t at = (o * n + (reverse ? n - 1 : 0)) * inner + i;
-        sum_line(inputs[0].data<T>().data() + at, outputs[0].data<T>().data() + at, n,
-                 reverse ? -inner : inner, exclusive);
+        accumulate_line<Combine>(inputs[0].data<T>().data() + at, outputs[0].data<T>().data() + at,
+                                 n, reverse ? -inner : inner, exclusive);
       }
     }
   });
@@ -69,12 +71,22 @@ std::optional<Tile> split(const Node& node, std::span<const Operand> inputs, con
 
 }  // namespace
 
+SHOAL_RECORD(cum_prod) = {.name = "CumProd",
+                          .min_inputs = 2,
+                          .max_inputs = 2,
+                          .value_inputs = 0b10,
+                          .infer = infer,
+                          .reference = reference<std::multiplies<>>,
+                          .split = split,
+                          .in_place = true,
+                          .linear_time = true};
+
 SHOAL_RECORD(cum_sum) = {.name = "CumSum",
                          .min_inputs = 2,
                          .max_inputs = 2,
                          .value_inputs = 0b10,
                          .infer = infer,
-                         .reference = reference,
+                         .reference = reference<std::plus<>>,
                          .split = split,
                          .linear = true,
                          .in_place = true,

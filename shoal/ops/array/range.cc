@@ -4,13 +4,14 @@
 
 #include "shoal/base/limits.h"
 #include "shoal/graph/graph.h"
+#include "shoal/ops/convert.h"
 #include "shoal/ops/record.h"
 #include "shoal/ops/require.h"
 
 namespace shoal::ops {
 namespace {
 
-using RangeTypes = Types<float, double, int16_t, int32_t, int64_t>;
+using RangeTypes = Types<float, double, Half, BFloat16, int16_t, int32_t, int64_t>;
 
 // The number of elements, as a double: infinities and counts far beyond any tensor then compare
 // like numbers, and counts below the limit of a dimension are exact. The distance of two int64
@@ -57,7 +58,12 @@ void reference(const Node&, std::span<const Tensor> inputs, std::span<Tensor> ou
     const auto delta = static_cast<Sum>(inputs[2].data<T>()[0]);
     const std::span<T> y = outputs[0].data<T>();
     for (size_t i = 0; i < y.size(); ++i) {
-      y[i] = static_cast<T>(start + static_cast<Sum>(i) * delta);
+      const Sum element = start + static_cast<Sum>(i) * delta;
+      if constexpr (std::is_integral_v<T>) {
+        y[i] = static_cast<T>(element);
+      } else {
+        y[i] = convert<T>(element);
+      }
     }
   });
 }

@@ -21,6 +21,13 @@ TEST(CumSum, SumsFromEitherEndWithOrWithoutTheElement) {
   expect_output(evaluate(cum_sum, {x, scalar(0)}, reverse), floats({3}, {6, 5, 3}));
 }
 
+TEST(CumProd, MultipliesFromEitherEndWithOrWithoutTheElement) {
+  const Tensor x = floats({3}, {2, 3, 4}), axis = Tensor::of<int64_t>({}, {0});
+  expect_output(evaluate(cum_prod, {x, axis}), floats({3}, {2, 6, 24}));
+  expect_output(evaluate(cum_prod, {x, axis}, {{"exclusive", int64_t{1}}, {"reverse", int64_t{1}}}),
+                floats({3}, {12, 4, 1}));
+}
+
 TEST(CumSum, RefusesAnAxisThatIsNotThere) {
   const Tensor x = floats({1, 2}, {1, 2});
   expect_refused(evaluate(cum_sum, {x, scalar(kHighest)}), "out of range");

@@ -2,13 +2,21 @@
 // variance are those of the axes from `axis` on: of one row, if x is seen as [rows, row]. Outputs 1
 // and 2, if asked for, are the mean and 1 / sqrt(variance + epsilon) of every row. The gradient is
 // in gradient_norm.cc.
+//
+// RMSNormalization: y = scale * x / sqrt(mean(x^2) + epsilon), the same around 0 instead of the
+// mean. ONNX has it from opset 23 on; here it is our own operator, and is differentiated through
+// its expansion.
 #include <algorithm>
+#include <numeric>
 #include <string>
 #include <vector>
 
 #include "shoal/ops/broadcast.h"
+#include "shoal/ops/convert.h"
 #include "shoal/ops/gradient.h"
 #include "shoal/ops/nn/moments.h"
+#include "shoal/ops/onnx_dtype.h"
+#include "shoal/ops/ops.h"
 #include "shoal/ops/record.h"
 #include "shoal/ops/require.h"
 
@@ -55,13 +63,16 @@ struct Rows {
   std::vector<double> mean, inverse;
 };
 
-template <class T>
+enum class Around { kMean, kZero };
+
+template <Around around, class T>
 Rows rows_of(const Tensor& input, int64_t rows, double epsilon) {
   std::span<const T> x = input.data<T>();
   const size_t row = rows == 0 ? 0 : x.size() / static_cast<size_t>(rows);
   Rows result;
   for (int64_t i = 0; i < rows; ++i, x = x.subspan(row)) {
-    const Moments moments = moments_of(x.first(row));
+    const Moments moments =
+        around == Around::kMean ? moments_of(x.first(row)) : moments_around_zero(x.first(row));
     result.mean.push_back(moments.mean);
     result.inverse.push_back(moments.inverse_deviation(epsilon));
   }
@@ -100,11 +111,12 @@ void store(std::span<const double> from, Tensor& to) {
   });
 }
 
+template <Around around>
 void reference(const Node& node, std::span<const Tensor> inputs, std::span<Tensor> outputs) {
   const Shape& shape = inputs[0].shape();
   const int64_t count = shape.count(0, axis_of(node, shape));
   visit<Floats>(inputs[0].dtype(), [&]<class T>() {
-    const Rows rows = rows_of<T>(inputs[0], count, node.real("epsilon", kEpsilon));
+    const Rows rows = rows_of<around, T>(inputs[0], count, node.real("epsilon", kEpsilon));
     normalize<T>(inputs, rows, outputs[0]);
     if (outputs.size() > 1) store(rows.mean, outputs[1]);
     if (outputs.size() > 2) store(rows.inverse, outputs[2]);
@@ -129,6 +141,31 @@ std::optional<Tile> split(const Node& node, std::span<const Operand> inputs, con
   return tile;
 }
 
+Result<ValueId> cast_to(Graph& graph, ValueId x, DType dtype) {
+  if (graph[x].type.dtype == dtype) return x;
+  return graph.add(cast, {x}, {{"to", onnx_number_of(dtype)}});
+}
+
+// In f32 at least: the square of a 16-bit float may be too large for one.
+Result<std::vector<ValueId>> expand_rms(const Node& node, std::span<const ValueId> inputs,
+                                        Graph& graph) {
+  const TensorType type = graph[inputs[0]].type;
+  const DType wide = type.dtype == DType::kF64 ? DType::kF64 : DType::kF32;
+  std::vector<int64_t> axes(type.shape.rank() - axis_of(node, type.shape));
+  std::iota(axes.begin(), axes.end(), -std::ssize(axes));
+  const Tensor epsilon = Tensor::of<float>({}, {node.real("epsilon", kEpsilon)});
+  SHOAL_ASSIGN(const ValueId x, cast_to(graph, inputs[0], wide));
+  SHOAL_ASSIGN(const ValueId scale, cast_to(graph, inputs[1], wide));
+  SHOAL_ASSIGN(ValueId y, graph.add(mul, {x, x}));
+  SHOAL_ASSIGN(y, graph.add(reduce_mean, {y}, {{"axes", std::move(axes)}}));
+  SHOAL_ASSIGN(y, graph.add(add, {y, graph.add_constant("epsilon", converted(epsilon, wide))}));
+  SHOAL_ASSIGN(y, graph.add(sqrt, {y}));
+  SHOAL_ASSIGN(y, graph.add(div, {x, y}));
+  SHOAL_ASSIGN(y, graph.add(mul, {y, scale}));
+  SHOAL_ASSIGN(y, cast_to(graph, y, type.dtype));
+  return std::vector{y};
+}
+
 }  // namespace
 
 SHOAL_RECORD(layer_normalization) = {.name = "LayerNormalization",
@@ -136,9 +173,18 @@ SHOAL_RECORD(layer_normalization) = {.name = "LayerNormalization",
                                      .max_inputs = 3,
                                      .max_outputs = 3,
                                      .infer = infer,
-                                     .reference = reference,
+                                     .reference = reference<Around::kMean>,
                                      .split = split,
                                      .in_place = true,
                                      .gradient = layer_normalization_gradient};
+
+SHOAL_RECORD(rms_normalization) = {.name = "RMSNormalization",
+                                   .min_inputs = 2,
+                                   .max_inputs = 2,
+                                   .infer = infer,
+                                   .reference = reference<Around::kZero>,
+                                   .split = split,
+                                   .in_place = true,
+                                   .expand = expand_rms};
 
 }  // namespace shoal::ops

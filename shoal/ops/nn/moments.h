@@ -30,4 +30,13 @@ Moments moments_of(std::span<const T> elements) {
   return moments;
 }
 
+// Those around 0 instead of the mean.
+template <class T>
+Moments moments_around_zero(std::span<const T> elements) {
+  Moments moments;
+  for (T x : elements) moments.variance += static_cast<double>(x) * static_cast<double>(x);
+  moments.variance /= static_cast<double>(elements.size());
+  return moments;
+}
+
 }  // namespace shoal::ops

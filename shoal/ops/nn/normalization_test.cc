@@ -114,5 +114,13 @@ TEST(LpNormalization, LeavesALineOfZerosAsItIs) {
   expect_refused(evaluate(lp_normalization, {floats({2}, {0, 0})}, {{"p", int64_t{3}}}), "p is");
 }
 
+TEST(RMSNormalization, KeepsTheMean) {
+  expect_output(evaluate(rms_normalization, {floats({2, 2}, {3, -3, 0, 0}), floats({2}, {2, 5})},
+                         {{"epsilon", 7.0f}}),
+                floats({2, 2}, {1.5f, -3.75f, 0, 0}));
+  expect_refused(evaluate(rms_normalization, {floats({2}, {1, 2}), floats({3}, {1, 1, 1})}),
+                 "broadcast");
+}
+
 }  // namespace
 }  // namespace shoal::ops
