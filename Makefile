@@ -20,7 +20,7 @@ BUILD = cmake --build --preset $(1) -j$(JOBS)
 demo: build
 	build/release/shoal run
 	build/release/shoal emulate --workers 4 --device pi4 --link gigabit --dilate 3
-	build/release/shoal chaos --workers 5 --survive 1 --kills 1 --requests 40 --model zoo:mobilenetv2
+	build/release/shoal chaos --workers 5 --survive 1 --kills 1 --requests 40 --model zoo:squeezenet
 
 build:
 	tools/setup

@@ -2,6 +2,8 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdio>
+#include <mutex>
+#include <optional>
 #include <thread>
 
 #include "../cli.h"
@@ -243,12 +245,33 @@ Outcome overload(const Flags& flags, chaos::ChaosCluster& cluster) {
   return {};
 }
 
+// Shows how many plans are made while a cluster opens: one for all workers, and one for each set
+// with one fewer. Plans are made later, too, after losses. Thread-safe.
+class OpeningProgress {
+ public:
+  explicit OpeningProgress(size_t workers) { bar_.emplace("start, plan, deploy", workers + 2); }
+
+  void planned() {
+    const std::lock_guard lock(mutex_);
+    if (bar_) bar_->at(++count_);
+  }
+  void end() {
+    const std::lock_guard lock(mutex_);
+    bar_.reset();
+  }
+
+ private:
+  std::mutex mutex_;
+  std::optional<ProgressBar> bar_;
+  size_t count_ = 0;
+};
+
 Outcome run_on_processes(const Flags& flags) {
   use_one_malloc_arena();
   SHOAL_OR_EXIT(const LoadedGraph loaded, Exit::kModel, load_graph(flags.model, {}));
   SHOAL_OR_EXIT(const Graph graph, Exit::kModel, passes::optimize(loaded.graph));
   std::atomic<double> predicted_ms = 0;  // of a request without faults, on emulated devices
-  SHOAL_OR_EXIT(const auto options, Exit::kUsage, cluster_options(flags, graph, predicted_ms));
+  SHOAL_OR_EXIT(auto options, Exit::kUsage, cluster_options(flags, graph, predicted_ms));
   if (flags.verify > 0 && flags.survive == 0) {
     return {Exit::kUsage, "--verify compares what --survive makes redundant"};
   }
@@ -257,7 +280,13 @@ Outcome run_on_processes(const Flags& flags) {
                               std::to_string(flags.survive + 1) + " workers"};
   }
   const auto device = make_cpu_device({.threads = 1});
+  OpeningProgress opening(options.workers.size());
+  options.plan = [&opening, plan = options.plan](const auto& set) {
+    opening.planned();
+    return plan(set);
+  };
   const auto cluster = chaos::ChaosCluster::open(graph, *device, options);
+  opening.end();
   if (!cluster.ok()) return fail(Doing::kTalk, cluster.status());
   if (!flags.cluster.empty()) {
     std::fprintf(stderr, "%zu emulated devices, %g times as slow as the real ones\n",

@@ -156,7 +156,7 @@ Result<ClusterFigures> measure(ClusterAccess& access, Planned& planned, double s
   double late = 0;  // by the last measurement
   const auto run = [&](double dilation) {
     if (dilation != initial) {
-      std::fprintf(stderr, "emulated devices were %s late: measured again, %g times as slow\n",
+      std::fprintf(stderr, "emulated devices were %s late: measured again, %.1f times as slow\n",
                    percent(late).c_str(), dilation);
       access.set_dilation(dilation);
     }

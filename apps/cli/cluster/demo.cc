@@ -15,7 +15,7 @@ Outcome show() {
   SHOAL_OR_EXIT(auto access, Exit::kNetwork, ClusterAccess::open({}));
   const std::string all = std::to_string(access->coordinator().worker_count()) + " devices ms";
   Table table({"model", "plan", "one device ms", all, "predicted ms", "speed-up"});
-  for (const char* model : {"zoo:digits", "zoo:vgg16"}) {
+  for (const char* model : {"zoo:digits", "zoo:resnet18"}) {
     std::fprintf(stderr, "%s: plan, deploy, run\n", model);
     PlanFlags flags;
     flags.model = model;
