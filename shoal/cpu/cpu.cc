@@ -2,9 +2,11 @@
 // kernel per node and packs its weights.
 #include "shoal/cpu/cpu.h"
 
+#include <chrono>
 #include <mutex>
 
 #include "shoal/base/machine.h"
+#include "shoal/cpu/contest.h"
 #include "shoal/cpu/conv/conv_tile.h"
 #include "shoal/cpu/elementwise/elementwise_chain.h"
 #include "shoal/cpu/executable.h"
@@ -22,6 +24,22 @@ namespace {
 Result<Graph> lowered(const Graph& graph) {
   SHOAL_ASSIGN(const Graph blocked, cpu::lower(graph, cpu::block_size()));
   return cpu::chain_elementwise(blocked);
+}
+
+// Whether the second of two executables of one graph is clearly faster, on made-up inputs.
+Result<bool> loses(cpu::CpuExecutable& first, cpu::CpuExecutable& second) {
+  using Clock = std::chrono::steady_clock;
+  std::vector<Tensor> inputs, outputs(first.graph().outputs().size());
+  for (ValueId id : first.graph().inputs()) {
+    inputs.push_back(cpu::made_up(first.graph()[id].type));
+  }
+  cpu::Contest contest(2);
+  while (const auto next = contest.next()) {
+    const auto begin = Clock::now();
+    SHOAL_TRY((*next == 0 ? first : second).run(inputs, outputs, {}));
+    contest.add(*next, std::chrono::duration<double, std::micro>(Clock::now() - begin).count());
+  }
+  return contest.is_believed() && contest.winner() == 1;
 }
 
 class CpuDevice : public Device {
@@ -49,6 +67,7 @@ class CpuDevice : public Device {
     auto executable = std::make_unique<cpu::CpuExecutable>(std::move(low), pool_, share_);
     const std::scoped_lock lock(compiling_);  // kernels timed at once would disturb each other
     SHOAL_TRY(executable->prepare(tuner_, cache_.get()));
+    if (tuner_.has_surprises()) SHOAL_TRY(check_tuning(executable));
     tuner_.remember();
     // A cache that cannot be written, on a full disk or in a folder of someone else, costs the next
     // start time; the model runs all the same.
@@ -64,6 +83,22 @@ class CpuDevice : public Device {
   }
 
  private:
+  // A node's kernel was timed alone. Where the whole network is faster by estimates, these it is.
+  // Large networks are not run: there is no memory to pack their weights twice, and nodes that take
+  // long are timed well.
+  Status check_tuning(std::unique_ptr<cpu::CpuExecutable>& tuned) {
+    constexpr int64_t kMostBytes = int64_t{16} << 20;
+    if (tuned->touched_bytes() > kMostBytes) return {};
+    cpu::Tuner estimates({.memory = tuner_.options().memory}, {});
+    auto plain = std::make_unique<cpu::CpuExecutable>(tuned->graph(), pool_, share_);
+    SHOAL_TRY(plain->prepare(estimates, nullptr));
+    SHOAL_ASSIGN(const bool is_slower, loses(*tuned, *plain));
+    if (!is_slower) return {};
+    tuner_.doubt();
+    tuned = std::move(plain);
+    return {};
+  }
+
   std::shared_ptr<ThreadPool> pool_;
   double share_;
   std::mutex compiling_;

@@ -43,6 +43,7 @@ CpuExecutable::CpuExecutable(Graph graph, std::shared_ptr<ThreadPool> pool, doub
 
 Status CpuExecutable::prepare(Tuner& tuner, PackedCache* cache) {
   align_constants();
+  tuner.begin(touched_bytes());
   for (const Node& node : graph_.nodes()) add_step(node, tuner, cache);
   find_bindings();
   find_copies();
@@ -61,6 +62,14 @@ void CpuExecutable::align_constants() {
     const auto& constant = graph_[static_cast<ValueId>(v)].constant;
     if (constant) constants_[v] = aligned(*constant) ? *constant : constant->clone();
   }
+}
+
+int64_t CpuExecutable::touched_bytes() const {
+  int64_t bytes = plan_.arena_bytes + plan_.caller_bytes;
+  for (const Tensor& constant : constants_) {
+    if (constant.defined()) bytes += static_cast<int64_t>(constant.bytes().size());
+  }
+  return bytes;
 }
 
 void CpuExecutable::add_step(const Node& node, Tuner& tuner, PackedCache* cache) {

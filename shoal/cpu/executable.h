@@ -32,6 +32,7 @@ class CpuExecutable final : public Executable {
 
   const Graph& graph() const override { return graph_; }
   MemoryUse memory() const override;
+  int64_t touched_bytes() const;  // by a run: weights, inputs, what nodes write
   const KernelInfo& kernel_of(size_t node) const override { return steps_[node].info; }
 
  private:

@@ -1,8 +1,10 @@
 // Autotuning. Providers estimate their cost in multiply-accumulates; candidates within a factor of
-// kHopeless of the cheapest are run on made-up tensors with cold caches, and the fastest wins. A
-// race costs about three runs per candidate, and less for slow ones: a candidate that is clearly
-// beaten in its first run is not run again. Equal nodes share a race by their key, a line of text
-// that is also the key of the file of timings.
+// kHopeless of the cheapest are run in turns on made-up tensors, and the fastest wins (contest.h).
+// Caches are as they are in the network: what the other nodes touch between two runs of a node is
+// touched between two timings. Equal nodes of networks of about the same size share a race by their
+// key, a line of text that is also the key of the file of timings.
+//
+// A race that a busy machine leaves undecided is held again by the next process that needs it.
 #include "shoal/cpu/tune.h"
 
 #include <algorithm>
@@ -15,6 +17,7 @@
 #include <sstream>
 
 #include "shoal/base/atomic_file.h"
+#include "shoal/cpu/contest.h"
 #include "shoal/cpu/instruction_set.h"
 
 namespace shoal::cpu {
@@ -25,7 +28,7 @@ using Clock = std::chrono::steady_clock;
 constexpr double kNever = std::numeric_limits<double>::infinity();
 
 // Candidates whose estimate exceeds the best by this factor are not run, unless all are asked for.
-// The estimate is rough, but not that rough. Timings are abandoned by the same factor.
+// The estimate is rough, but not that rough.
 constexpr double kHopeless = 1.6;
 
 std::string to_key(const Attribute& attribute) {
@@ -44,10 +47,12 @@ std::string to_key(const Attribute& attribute) {
       attribute);
 }
 
-// Everything that the time of a node depends on, as one line: operator, threads, types, which
-// inputs are constant, attributes. The elements of tensors do not count.
-std::string key_of(const KernelSpec& spec) {
+// Everything that the time of a node depends on, as one line: operator, threads, what is touched
+// between two runs, types, which inputs are constant, attributes. The elements of tensors do not
+// count.
+std::string key_of(const KernelSpec& spec, int64_t others) {
   std::string key = std::string(spec.node.op->name) + ';' + std::to_string(spec.pool.threads());
+  key += ";beside " + std::to_string(others >> 10) + "K";
   if (spec.memory == Memory::kLow) key += ";low";
   for (const Operand& input : spec.inputs) {
     key += ';';
@@ -61,13 +66,13 @@ std::string key_of(const KernelSpec& spec) {
   return key;
 }
 
-// Made-up tensors for a node, and timings with them. Times do not depend on elements, as long as
-// those are neither all zero nor denormal.
+// Made-up tensors for a node, and timings with them.
 class Trial {
  public:
-  // `others` is memory that evicts the caches; it is shared by all trials.
-  Trial(const KernelSpec& spec, std::vector<uint8_t>& others) : pool_(spec.pool), others_(others) {
+  // `others` is what is touched before each run; it is shared by all trials.
+  Trial(const KernelSpec& spec, std::span<uint8_t> others) : pool_(spec.pool), others_(others) {
     for (const Operand& input : spec.inputs) {
+      is_constant_.push_back(input.value != nullptr);
       inputs_.push_back(!input.given             ? Tensor()
                         : input.value != nullptr ? *input.value
                                                  : made_up(input.type));
@@ -75,48 +80,44 @@ class Trial {
     for (const TensorType& type : spec.outputs) outputs_.emplace_back(type);
   }
 
-  // Best of a few runs: noise only ever adds time. `limit` is the best time so far.
-  double microseconds(const Kernel& kernel, double limit) {
-    constexpr double kShort = 300;  // a longer run is exact enough by itself
-    constexpr int kRuns = 2;
-    std::vector<std::byte> scratch(kernel.scratch_bytes() + kAlignment);
-    void* at = scratch.data();
-    size_t room = scratch.size();
+  double microseconds(const Kernel& kernel) {
+    scratch_.resize(std::max(scratch_.size(), kernel.scratch_bytes() + kAlignment));
+    void* at = scratch_.data();
+    size_t room = scratch_.size();
     std::align(kAlignment, kernel.scratch_bytes(), at, room);
     const KernelArgs args{inputs_, outputs_, static_cast<std::byte*>(at), pool_};
-    double best = kNever;
-    for (int i = 0; i <= kRuns; ++i) {  // the first run faults pages in
-      fill_caches();
-      const auto begin = Clock::now();
-      kernel.run(args);
-      const double time = std::chrono::duration<double, std::micro>(Clock::now() - begin).count();
-      if (i > 0) best = std::min(best, time);
-      if (time > kHopeless * limit || (i > 0 && time > kShort)) return std::min(best, time);
-    }
-    return best;
+    prepare_caches();
+    const auto begin = Clock::now();
+    kernel.run(args);
+    return std::chrono::duration<double, std::micro>(Clock::now() - begin).count();
   }
 
  private:
   static constexpr size_t kAlignment = 64;
 
-  // Evicts the caches, as the other layers of a network do between two runs of a node. A kernel
-  // whose weights are fast only from a cache would win otherwise.
-  void fill_caches() {
-    for (size_t i = 0; i < others_.size(); i += kAlignment) others_[i] += 1;
-  }
-
-  static Tensor made_up(const TensorType& type) {
-    Tensor tensor(type);
-    if (type.dtype == DType::kF32) {
-      std::minstd_rand rng(1);
-      for (float& x : tensor.data<float>()) x = static_cast<float>(rng() % 256) / 256;
+  // Does to the caches what the other nodes of the network do between two runs of this one. The one
+  // before it has just written what it reads. Every thread has caches of its own.
+  void prepare_caches() {
+    const auto threads = static_cast<size_t>(pool_.threads());
+    pool_.parallel_for(pool_.threads(), [&](int64_t thread, int) {
+      const size_t begin = others_.size() * static_cast<size_t>(thread) / threads;
+      const size_t end = others_.size() * static_cast<size_t>(thread + 1) / threads;
+      for (size_t i = begin; i < end; i += kAlignment) others_[i] += 1;
+    });
+    uint8_t sum = 0;
+    for (size_t k = 0; k < inputs_.size(); ++k) {
+      if (is_constant_[k] || !inputs_[k].defined()) continue;
+      const std::span<const std::byte> bytes = inputs_[k].bytes();
+      for (size_t i = 0; i < bytes.size(); i += kAlignment) sum += static_cast<uint8_t>(bytes[i]);
     }
-    return tensor;
+    others_[0] += sum;  // so that it is not left out
   }
 
   ThreadPool& pool_;
   std::vector<Tensor> inputs_, outputs_;
-  std::vector<uint8_t>& others_;
+  std::vector<bool> is_constant_;
+  std::vector<std::byte> scratch_;
+  std::span<uint8_t> others_;
 };
 
 // Null if there is no kernel of that name, or if it does not fit the node.
@@ -154,6 +155,15 @@ std::string processor() {
 
 }  // namespace
 
+Tensor made_up(const TensorType& type) {
+  Tensor tensor(type);
+  if (type.dtype == DType::kF32) {
+    std::minstd_rand rng(1);
+    for (float& x : tensor.data<float>()) x = static_cast<float>(rng() % 256) / 256;
+  }
+  return tensor;
+}
+
 Tuner::Tuner(const CpuOptions& options, std::filesystem::path file)
     : options_(options), file_(std::move(file)) {
   if (!file_.empty()) recall();
@@ -175,6 +185,33 @@ Tuner::Candidates Tuner::competitors(const KernelSpec& spec) const {
   return found;
 }
 
+void Tuner::begin(int64_t touched) {
+  touched_ = touched;
+  surprises_.clear();
+}
+
+void Tuner::doubt() {
+  for (const std::string& key : surprises_) known_[key].believed = false;
+}
+
+// What the rest of the network touches between two runs of a node: one of few sizes, so that
+// networks share timings. Less than the first is as good as nothing, more than the last leaves
+// nothing in any cache that a core has to itself.
+int64_t Tuner::others_of(const KernelSpec& spec) const {
+  constexpr int64_t kSizes[] = {int64_t{32} << 20, int64_t{4} << 20, int64_t{512} << 10};
+  int64_t others = touched_;
+  for (const Operand& input : spec.inputs) {
+    if (input.given) others -= static_cast<int64_t>(input.type.bytes());
+  }
+  for (const TensorType& output : spec.outputs) {
+    others -= static_cast<int64_t>(output.bytes());
+  }
+  for (const int64_t size : kSizes) {
+    if (others >= size / 2) return size;
+  }
+  return 0;
+}
+
 Choice Tuner::choose(const KernelSpec& spec) {
   if (auto kernel = make(options_.prefer, spec)) return {std::move(kernel), {options_.prefer}};
   const Candidates all = competitors(spec);
@@ -183,48 +220,54 @@ Choice Tuner::choose(const KernelSpec& spec) {
     const Provider& best = *all.front().provider;
     return {best.make(spec), {std::string(best.name)}};
   }
-  const std::string key = key_of(spec);
-  // A full race that is asked for explicitly ignores timings of earlier processes.
+  const std::string key = key_of(spec, others_of(spec));
+  // A full race that is asked for explicitly ignores timings of earlier processes, and one that was
+  // not decided is held again, once.
   const auto it = known_.find(key);
-  if (it != known_.end() && (options_.tune != Tune::kFull || fresh_.contains(key))) {
-    if (auto kernel = make(it->second.name, spec)) {
-      return {std::move(kernel), it->second};
+  const bool is_enough = it != known_.end() && options_.tune != Tune::kFull && it->second.believed;
+  if (it != known_.end() && (is_enough || fresh_.contains(key))) {
+    if (auto kernel = make(it->second.info.name, spec)) {
+      return {std::move(kernel), it->second.info};
     }
   }
-  Choice choice = race(spec, all);
-  known_[key] = choice.info;
+  Choice choice;
+  known_[key] = race(spec, all, choice);
   fresh_.insert(key);
+  if (choice.info.name != all.front().provider->name) surprises_.push_back(key);
   return choice;
 }
 
-// Only one candidate exists at a time, for the packed weights of all of them could take more memory
-// than the model has. The favourite runs last, so that it need not be made again if it wins.
-Choice Tuner::race(const KernelSpec& spec, const Candidates& candidates) {
-  constexpr size_t kCacheBytes = size_t{32} << 20;  // more than a core has to itself
-  others_.resize(kCacheBytes);
+// Candidates take turns, unless the packed weights of all of them take more memory than a model
+// should.
+Tuner::Known Tuner::race(const KernelSpec& spec, const Candidates& candidates, Choice& choice) {
+  constexpr int64_t kMostTogether = int64_t{16} << 20;
+  int64_t constants = 0;
+  for (const Operand& input : spec.inputs) {
+    if (input.value != nullptr) constants += static_cast<int64_t>(input.type.bytes());
+  }
+  const bool in_turns = constants * static_cast<int64_t>(candidates.size()) <= kMostTogether;
   KernelSpec uncached = spec;  // packed weights of losers stay out of the file
   uncached.cache = nullptr;
+  others_.resize(static_cast<size_t>(std::max<int64_t>(others_of(spec), 1)));
   Trial trial(spec, others_);
-  std::unique_ptr<Kernel> kernel;
-  KernelInfo best{{}, {kNever, {}, kNever}};
-  for (size_t i = candidates.size(); i-- > 0;) {
-    const Provider* provider = candidates[i].provider;
-    const std::string name(provider->name);
-    kernel.reset();
-    kernel = provider->make(uncached);
-    const double time = trial.microseconds(*kernel, best.timing.microseconds);
-    if (time < best.timing.microseconds) {
-      best = {name, {time, best.name, best.timing.microseconds}};
-    } else if (time < best.timing.runner_up_microseconds) {
-      best.timing.runner_up = name;
-      best.timing.runner_up_microseconds = time;
+  Contest contest(candidates.size(), in_turns ? Contest::Order::kTurns : Contest::Order::kOneByOne);
+  std::vector<std::unique_ptr<Kernel>> kernels(candidates.size());
+  while (const auto next = contest.next()) {
+    if (kernels[*next] == nullptr) {
+      if (!in_turns) std::ranges::fill(kernels, nullptr);
+      kernels[*next] = candidates[*next].provider->make(uncached);
     }
+    contest.add(*next, trial.microseconds(*kernels[*next]));
   }
-  if (best.name != candidates.front().provider->name || spec.cache != nullptr) {
-    kernel.reset();
-    kernel = make(best.name, spec);
+  const auto name = [&](size_t i) { return std::string(candidates[i].provider->name); };
+  const size_t winner = contest.winner(), second = contest.runner_up().value_or(winner);
+  choice.info = {name(winner), {contest.least(winner), name(second), contest.least(second)}};
+  choice.kernel = std::move(kernels[winner]);
+  if (choice.kernel == nullptr || spec.cache != nullptr) {
+    choice.kernel.reset();
+    choice.kernel = candidates[winner].provider->make(spec);
   }
-  return {std::move(kernel), best};
+  return {choice.info, contest.is_believed()};
 }
 
 void Tuner::recall() {
@@ -233,24 +276,25 @@ void Tuner::recall() {
   while (std::getline(file, line)) {
     std::istringstream fields(line);
     std::string key;
-    KernelInfo found;
-    KernelTiming& timing = found.timing;
-    if (std::getline(fields, key, '\t') && fields >> found.name >> timing.microseconds >>
-                                               timing.runner_up >> timing.runner_up_microseconds) {
+    Known found;
+    KernelTiming& timing = found.info.timing;
+    if (std::getline(fields, key, '\t') && fields >> found.info.name >> timing.microseconds >>
+                                               timing.runner_up >> timing.runner_up_microseconds >>
+                                               found.believed) {
       known_[key] = std::move(found);
     }
   }
 }
 
 void Tuner::remember() {
-  // Compilation is over; 32 MB should not stay for the life of the device.
-  others_ = {};
+  others_ = {};  // they should not stay for the life of the device
   if (fresh_.size() == remembered_ || file_.empty()) return;
   remembered_ = fresh_.size();
   std::ostringstream text;
   for (const auto& [key, best] : known_) {
-    text << key << '\t' << best.name << ' ' << best.timing.microseconds << ' '
-         << best.timing.runner_up << ' ' << best.timing.runner_up_microseconds << '\n';
+    const KernelTiming& timing = best.info.timing;
+    text << key << '\t' << best.info.name << ' ' << timing.microseconds << ' ' << timing.runner_up
+         << ' ' << timing.runner_up_microseconds << ' ' << best.believed << '\n';
   }
   std::error_code error;
   std::filesystem::create_directories(file_.parent_path(), error);

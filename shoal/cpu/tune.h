@@ -23,15 +23,24 @@ struct Choice {
 };
 
 // Tuner of one device. Nodes of the same kind are measured once per process, or once for all
-// processes if there is a file. The file holds one line per kind of node; lines that cannot be read
-// are measured again. Not thread-safe: the device holds its lock.
+// processes if there is a file. The file holds one line per kind of node; lines that cannot be
+// read, and those that a busy machine left undecided, are measured again. Not thread-safe: the
+// device holds its lock.
 class Tuner {
  public:
   Tuner(const CpuOptions& options, std::filesystem::path file);  // empty path: no file
 
   const CpuOptions& options() const { return options_; }
+  // The kernels of a network are chosen next. A run of it touches so many bytes: weights and what
+  // nodes write.
+  void begin(int64_t touched);
   // Never fails: the reference kernel fits every node.
   Choice choose(const KernelSpec& spec);
+  // Whether a race since begin() was not won by the kernel of the best estimate.
+  bool has_surprises() const { return !surprises_.empty(); }
+  // The network is faster with the kernels of the best estimates: these races are held again by the
+  // next process.
+  void doubt();
 
   // Writes new timings to the file. Errors are ignored: the next process will measure again.
   void remember();
@@ -43,17 +52,31 @@ class Tuner {
   };
   using Candidates = std::vector<Candidate>;
 
+  // The outcome of a race. Others of a network of the same size would choose the same, if it is
+  // believed.
+  struct Known {
+    KernelInfo info;
+    bool believed = false;
+  };
+
   Candidates competitors(const KernelSpec& spec) const;
-  Choice race(const KernelSpec& spec, const Candidates& candidates);
+  int64_t others_of(const KernelSpec& spec) const;
+  Known race(const KernelSpec& spec, const Candidates& candidates, Choice& choice);
   void recall();
 
   const CpuOptions options_;
   const std::filesystem::path file_;
-  std::map<std::string, KernelInfo, std::less<>> known_;  // by key_of(node)
-  std::set<std::string, std::less<>> fresh_;              // keys measured by this process
-  std::vector<uint8_t> others_;                           // evicts the caches before a timing
-  size_t remembered_ = 0;                                 // of fresh_: how many are in the file
+  std::map<std::string, Known, std::less<>> known_;  // by key_of(node)
+  std::set<std::string, std::less<>> fresh_;         // keys measured by this process
+  std::vector<std::string> surprises_;               // keys whose race a favourite lost
+  int64_t touched_ = 0;                              // by a run of the network
+  std::vector<uint8_t> others_;                      // touched before a timing
+  size_t remembered_ = 0;                            // of fresh_: how many are in the file
 };
+
+// A tensor to time kernels with. Times do not depend on elements, as long as those are neither all
+// zero nor denormal.
+Tensor made_up(const TensorType& type);
 
 // File of timings for this processor and instruction set, in the user's cache folder. Empty if the
 // environment names no such folder.
