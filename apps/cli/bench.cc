@@ -14,6 +14,7 @@
 #include "shoal/base/closed_loop.h"
 #include "shoal/base/machine.h"
 #include "shoal/fit/network.h"
+#include "shoal/session/layer_profile.h"
 #include "shoal/train/trainer.h"
 #include "table.h"
 
@@ -66,11 +67,18 @@ Result<LatencyRecorder> measure_for(double seconds, const Work& work) {
                    [&](double passed) { progress.at(static_cast<size_t>(passed * 10)); });
 }
 
+// How much longer half of the runs took than the fastest tenth, as a share: what other programs and
+// changing clocks add to times.
+double noise_of(const LatencyRecorder& times) {
+  return times.quantile(0.5) / times.quantile(0.1) - 1;
+}
+
 // `result` with a measurement added.
 Json with_times(Json result, const LatencyRecorder& times) {
   result["median_ms"] = times.quantile(0.5);
   result["p10_ms"] = times.quantile(0.1);
   result["p90_ms"] = times.quantile(0.9);
+  result["noise"] = noise_of(times);
   result["runs"] = times.count();
   result["peak_rss_mb"] = peak_rss_mb();
   return result;
@@ -100,11 +108,19 @@ void print_table(const std::string& model, int threads, double open_ms, double f
              std::to_string(times.count()), fixed(open_ms, 1), fixed(first_ms, 1),
              fixed(peak_rss_mb(), 1)});
   table.print();
+  constexpr double kMostNoise = 0.1;
+  if (const double noise = noise_of(times); noise > kMostNoise) {
+    std::fprintf(
+        stderr,
+        "this machine is busy: half of the runs took %.0f %% longer than the fastest tenth\n",
+        100 * noise);
+  }
 }
 
-// After `open_ms`, in which all was made ready for the first run.
+// After `open_ms`, in which all was made ready for the first run. `more` is asked for facts after
+// that one.
 Outcome measure(const BenchFlags& flags, const Device& device, const Work& work, double open_ms,
-                const Json& more = Json::object()) {
+                const std::function<Result<Json>()>& more) {
   const auto begin = Clock::now();
   // The first run of a model compiles for the inputs' shapes.
   if (const Status first = work(); !first.ok()) return fail(Exit::kModel, first);
@@ -114,7 +130,8 @@ Outcome measure(const BenchFlags& flags, const Device& device, const Work& work,
                 {"threads", device.info().threads},
                 {"open_ms", open_ms},
                 {"first_ms", first_ms}};
-  facts.update(more);
+  SHOAL_OR_EXIT(const Json others, Exit::kDevice, more());
+  facts.update(others);
   if (flags.turns) return take_turns(work, facts);
   SHOAL_OR_EXIT(const auto times, Exit::kDevice, measure_for(flags.seconds, work));
   if (flags.json) {
@@ -130,8 +147,14 @@ Outcome bench_model(const BenchFlags& flags, Device& device) {
   SHOAL_OR_EXIT(Session session, Exit::kModel, open_session(flags.model, device));
   const double open_ms = ms_since(begin);
   SHOAL_OR_EXIT(const auto inputs, Exit::kUsage, random_inputs(session, flags.shapes));
+  const auto threads_used = [&]() -> Result<Json> {
+    int most = 1;
+    SHOAL_ASSIGN(const LayerProfile profile, profile_layers(session, inputs, 1));
+    for (const LayerTime& layer : profile.layers) most = std::max(most, layer.kernel.threads);
+    return Json{{"threads_used", most}};
+  };
   return measure(
-      flags, device, [&] { return session.run(inputs).status(); }, open_ms);
+      flags, device, [&] { return session.run(inputs).status(); }, open_ms, threads_used);
 }
 
 void print_table(const BenchFlags& flags, int threads, const LoadReport& load) {
@@ -188,7 +211,9 @@ Outcome bench_training(const BenchFlags& flags, Device& device) {
   const Tensor labels({DType::kI64, {flags.batch}});
   const auto step = [&] { return trainer.step(images, std::span(&labels, 1)).status(); };
   const auto planned = static_cast<double>(trainer.memory().planned);
-  return measure(flags, device, step, open_ms, {{"planned_mb", planned / 1e6}});
+  return measure(flags, device, step, open_ms, [&] {
+    return Result<Json>(Json{{"planned_mb", planned / 1e6}});
+  });
 }
 
 Outcome bench(const BenchFlags& flags) {

@@ -45,6 +45,15 @@ uint64_t physical_memory_bytes() {
          static_cast<uint64_t>(::sysconf(_SC_PAGESIZE));
 }
 
+// "0.20 0.18 0.12 1/80 11206": the fourth field is runnable threads and all threads.
+int runnable_threads() {
+  std::ifstream in("/proc/loadavg");
+  std::string averages[3];
+  int runnable = 0;
+  in >> averages[0] >> averages[1] >> averages[2] >> runnable;
+  return runnable;
+}
+
 uint64_t peak_memory_bytes() { return memory("/proc/self/status", "VmHWM"); }
 
 }  // namespace shoal

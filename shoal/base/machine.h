@@ -17,6 +17,10 @@ Machine describe_machine();
 
 uint64_t physical_memory_bytes();
 
+// Threads of all programs that run or want to at this moment, the calling one included; 0 where
+// Linux does not say.
+int runnable_threads();
+
 // The most memory this process ever had. Not getrusage's, which begins with the peak of the process
 // that started the program.
 uint64_t peak_memory_bytes();

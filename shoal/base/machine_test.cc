@@ -2,7 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <atomic>
 #include <cstring>
+#include <thread>
 #include <vector>
 
 #include "shoal/base/load_of_others.h"
@@ -26,6 +29,24 @@ TEST(Machine, RemembersThePeak) {
     EXPECT_EQ(std::memchr(large.data(), 'y', large.size()), nullptr);
   }
   EXPECT_GE(peak_memory_bytes(), kBytes);
+}
+
+TEST(Machine, CountsThreadsThatRun) {
+  constexpr int kBusy = 3;
+  std::atomic<bool> over = false;
+  std::vector<std::thread> busy;
+  for (int i = 0; i < kBusy; ++i) {
+    busy.emplace_back([&] {
+      while (!over) {
+      }
+    });
+  }
+  // A thread that was just started may not have run yet.
+  int most = 0;
+  while (most <= kBusy) most = std::max(most, runnable_threads());
+  over = true;
+  for (std::thread& thread : busy) thread.join();
+  EXPECT_GT(most, kBusy);
 }
 
 // How much that is depends on the others.

@@ -13,6 +13,7 @@
 #include "shoal/cpu/instruction_set.h"
 #include "shoal/cpu/lower/lower.h"
 #include "shoal/cpu/packed_cache.h"
+#include "shoal/cpu/trial.h"
 #include "shoal/cpu/tune.h"
 #include "shoal/device/memory_plan.h"
 

@@ -83,7 +83,7 @@ void CpuExecutable::add_step(const Node& node, Tuner& tuner, PackedCache* cache)
   Choice choice = tuner.choose(spec);
   // Steps run one after the other and share the scratch of the frame: the largest need decides.
   scratch_bytes_ = std::max(scratch_bytes_, choice.kernel->scratch_bytes());
-  steps_.push_back({std::move(choice.kernel), std::move(choice.info), tensor_count_,
+  steps_.push_back({std::move(choice.kernel), std::move(choice.info), choice.pool, tensor_count_,
                     node.inputs.size(), node.outputs.size()});
   tensor_count_ += node.inputs.size() + node.outputs.size();
 }
@@ -209,7 +209,7 @@ Status CpuExecutable::run_steps(Frame& frame, const RunOptions& options) const {
     const auto begin = options.trace != nullptr ? Clock::now() : start;
     step.kernel->run({tensors.subspan(step.first, step.inputs),
                       tensors.subspan(step.first + step.inputs, step.outputs), frame.scratch.get(),
-                      *pool_});
+                      *step.pool});
     pace.keep();
     if (options.trace != nullptr) {
       options.trace->push_back({i, begin - start, Clock::now() - start});

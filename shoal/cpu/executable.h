@@ -40,6 +40,7 @@ class CpuExecutable final : public Executable {
   struct Step {
     std::unique_ptr<Kernel> kernel;
     KernelInfo info;
+    ThreadPool* pool;
     size_t first, inputs, outputs;
   };
   // A tensor of a step that is an input or output of the whole run.

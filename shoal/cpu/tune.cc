@@ -9,21 +9,20 @@
 
 #include <algorithm>
 #include <charconv>
-#include <chrono>
 #include <cstdlib>
 #include <fstream>
 #include <limits>
-#include <random>
 #include <sstream>
+#include <thread>
 
 #include "shoal/base/atomic_file.h"
+#include "shoal/base/machine.h"
 #include "shoal/cpu/contest.h"
 #include "shoal/cpu/instruction_set.h"
+#include "shoal/cpu/trial.h"
 
 namespace shoal::cpu {
 namespace {
-
-using Clock = std::chrono::steady_clock;
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
 
@@ -66,60 +65,6 @@ std::string key_of(const KernelSpec& spec, int64_t others) {
   return key;
 }
 
-// Made-up tensors for a node, and timings with them.
-class Trial {
- public:
-  // `others` is what is touched before each run; it is shared by all trials.
-  Trial(const KernelSpec& spec, std::span<uint8_t> others) : pool_(spec.pool), others_(others) {
-    for (const Operand& input : spec.inputs) {
-      is_constant_.push_back(input.value != nullptr);
-      inputs_.push_back(!input.given             ? Tensor()
-                        : input.value != nullptr ? *input.value
-                                                 : made_up(input.type));
-    }
-    for (const TensorType& type : spec.outputs) outputs_.emplace_back(type);
-  }
-
-  double microseconds(const Kernel& kernel) {
-    scratch_.resize(std::max(scratch_.size(), kernel.scratch_bytes() + kAlignment));
-    void* at = scratch_.data();
-    size_t room = scratch_.size();
-    std::align(kAlignment, kernel.scratch_bytes(), at, room);
-    const KernelArgs args{inputs_, outputs_, static_cast<std::byte*>(at), pool_};
-    prepare_caches();
-    const auto begin = Clock::now();
-    kernel.run(args);
-    return std::chrono::duration<double, std::micro>(Clock::now() - begin).count();
-  }
-
- private:
-  static constexpr size_t kAlignment = 64;
-
-  // Does to the caches what the other nodes of the network do between two runs of this one. The one
-  // before it has just written what it reads. Every thread has caches of its own.
-  void prepare_caches() {
-    const auto threads = static_cast<size_t>(pool_.threads());
-    pool_.parallel_for(pool_.threads(), [&](int64_t thread, int) {
-      const size_t begin = others_.size() * static_cast<size_t>(thread) / threads;
-      const size_t end = others_.size() * static_cast<size_t>(thread + 1) / threads;
-      for (size_t i = begin; i < end; i += kAlignment) others_[i] += 1;
-    });
-    uint8_t sum = 0;
-    for (size_t k = 0; k < inputs_.size(); ++k) {
-      if (is_constant_[k] || !inputs_[k].defined()) continue;
-      const std::span<const std::byte> bytes = inputs_[k].bytes();
-      for (size_t i = 0; i < bytes.size(); i += kAlignment) sum += static_cast<uint8_t>(bytes[i]);
-    }
-    others_[0] += sum;  // so that it is not left out
-  }
-
-  ThreadPool& pool_;
-  std::vector<Tensor> inputs_, outputs_;
-  std::vector<bool> is_constant_;
-  std::vector<std::byte> scratch_;
-  std::span<uint8_t> others_;
-};
-
 // Null if there is no kernel of that name, or if it does not fit the node.
 std::unique_ptr<Kernel> make(std::string_view name, const KernelSpec& spec) {
   for (const Provider& provider : providers()) {
@@ -128,12 +73,28 @@ std::unique_ptr<Kernel> make(std::string_view name, const KernelSpec& spec) {
   return nullptr;
 }
 
-Choice first_that_fits(const KernelSpec& spec) {
-  for (const Provider& provider : providers()) {
-    if (provider.op != spec.node.op) continue;
-    if (auto kernel = provider.make(spec)) return {std::move(kernel), {std::string(provider.name)}};
+// The caller's thread. It has no state that runs share.
+ThreadPool& alone() {
+  static ThreadPool pool(1);
+  return pool;
+}
+
+KernelSpec on(const KernelSpec& spec, ThreadPool& pool) {
+  return {spec.node, spec.inputs, spec.outputs, pool, spec.memory, spec.cache};
+}
+
+// How long a node takes, in elements read or written. Eight multiply-accumulates take about as
+// long.
+int64_t work_of(const KernelSpec& spec) {
+  int64_t work = 0;
+  for (const Operand& input : spec.inputs) {
+    if (input.given) work += input.type.shape.count();
   }
-  return {make_reference_kernel(spec), {"reference"}};
+  for (const TensorType& output : spec.outputs) work += output.shape.count();
+  if (spec.node.op->macs != nullptr) {
+    work += spec.node.op->macs(spec.node, spec.inputs, spec.outputs) / 8;
+  }
+  return work;
 }
 
 // Name of the processor for a file name: model name on x86, implementer and part number on ARM, and
@@ -155,34 +116,45 @@ std::string processor() {
 
 }  // namespace
 
-Tensor made_up(const TensorType& type) {
-  Tensor tensor(type);
-  if (type.dtype == DType::kF32) {
-    std::minstd_rand rng(1);
-    for (float& x : tensor.data<float>()) x = static_cast<float>(rng() % 256) / 256;
-  }
-  return tensor;
-}
-
 Tuner::Tuner(const CpuOptions& options, std::filesystem::path file)
     : options_(options), file_(std::move(file)) {
   if (!file_.empty()) recall();
 }
 
-// Candidates that state a cost, cheapest first.
+// Candidates that state a cost, cheapest first, or the first that fits.
 Tuner::Candidates Tuner::competitors(const KernelSpec& spec) const {
   Candidates found;
   for (const Provider& provider : providers()) {
     if (provider.op != spec.node.op || provider.cost == nullptr) continue;
     const double cost = provider.cost(spec);
-    if (cost < kNever) found.push_back({&provider, cost});
+    if (cost < kNever) found.push_back({&provider, cost, &spec.pool});
   }
   std::ranges::stable_sort(found, {}, &Candidate::cost);
   if (options_.tune != Tune::kFull && !found.empty()) {
     const double most = kHopeless * found.front().cost;
     std::erase_if(found, [&](const Candidate& candidate) { return candidate.cost > most; });
   }
-  return found;
+  if (!found.empty()) return found;
+  for (const Provider& provider : providers()) {
+    if (provider.op == spec.node.op && provider.make(spec) != nullptr) {
+      return {{&provider, 0, &spec.pool}};
+    }
+  }
+  return {};
+}
+
+// Handing work to other threads takes about a microsecond. Nodes that take less than a few are
+// computed by the caller, long ones by all threads; in between, both are timed.
+void Tuner::choose_threads(const KernelSpec& spec, Candidates& candidates) const {
+  constexpr int64_t kShort = int64_t{1} << 14, kLong = int64_t{1} << 19;
+  if (spec.pool.threads() == 1) return;
+  const int64_t work = work_of(spec);
+  if (work >= kLong || (work >= kShort && options_.tune == Tune::kOff)) return;
+  const Candidates all = candidates;
+  if (work < kShort) candidates.clear();
+  for (const Candidate& candidate : all) {
+    candidates.push_back({candidate.provider, candidate.cost, &alone()});
+  }
 }
 
 void Tuner::begin(int64_t touched) {
@@ -213,12 +185,20 @@ int64_t Tuner::others_of(const KernelSpec& spec) const {
 }
 
 Choice Tuner::choose(const KernelSpec& spec) {
-  if (auto kernel = make(options_.prefer, spec)) return {std::move(kernel), {options_.prefer}};
-  const Candidates all = competitors(spec);
-  if (all.empty()) return first_that_fits(spec);
+  const auto made = [](std::unique_ptr<Kernel> kernel, KernelInfo info, ThreadPool& pool) {
+    info.threads = pool.threads();
+    return Choice{std::move(kernel), std::move(info), &pool};
+  };
+  if (auto kernel = make(options_.prefer, spec)) {
+    return made(std::move(kernel), {options_.prefer}, spec.pool);
+  }
+  Candidates all = competitors(spec);
+  if (all.empty()) return made(make_reference_kernel(spec), {"reference"}, alone());
+  choose_threads(spec, all);
   if (all.size() == 1 || options_.tune == Tune::kOff) {
-    const Provider& best = *all.front().provider;
-    return {best.make(spec), {std::string(best.name)}};
+    const Candidate& best = all.front();
+    return made(best.provider->make(on(spec, *best.pool)), {std::string(best.provider->name)},
+                *best.pool);
   }
   const std::string key = key_of(spec, others_of(spec));
   // A full race that is asked for explicitly ignores timings of earlier processes, and one that was
@@ -226,9 +206,9 @@ Choice Tuner::choose(const KernelSpec& spec) {
   const auto it = known_.find(key);
   const bool is_enough = it != known_.end() && options_.tune != Tune::kFull && it->second.believed;
   if (it != known_.end() && (is_enough || fresh_.contains(key))) {
-    if (auto kernel = make(it->second.info.name, spec)) {
-      return {std::move(kernel), it->second.info};
-    }
+    const KernelInfo& info = it->second.info;
+    ThreadPool& pool = info.threads == 1 ? alone() : spec.pool;
+    if (auto kernel = make(info.name, on(spec, pool))) return made(std::move(kernel), info, pool);
   }
   Choice choice;
   known_[key] = race(spec, all, choice);
@@ -246,28 +226,39 @@ Tuner::Known Tuner::race(const KernelSpec& spec, const Candidates& candidates, C
     if (input.value != nullptr) constants += static_cast<int64_t>(input.type.bytes());
   }
   const bool in_turns = constants * static_cast<int64_t>(candidates.size()) <= kMostTogether;
-  KernelSpec uncached = spec;  // packed weights of losers stay out of the file
-  uncached.cache = nullptr;
   others_.resize(static_cast<size_t>(std::max<int64_t>(others_of(spec), 1)));
   Trial trial(spec, others_);
   Contest contest(candidates.size(), in_turns ? Contest::Order::kTurns : Contest::Order::kOneByOne);
   std::vector<std::unique_ptr<Kernel>> kernels(candidates.size());
   while (const auto next = contest.next()) {
+    const Candidate& candidate = candidates[*next];
     if (kernels[*next] == nullptr) {
       if (!in_turns) std::ranges::fill(kernels, nullptr);
-      kernels[*next] = candidates[*next].provider->make(uncached);
+      KernelSpec uncached = on(spec, *candidate.pool);
+      uncached.cache = nullptr;  // packed weights of losers stay out of the file
+      kernels[*next] = candidate.provider->make(uncached);
     }
-    contest.add(*next, trial.microseconds(*kernels[*next]));
+    contest.add(*next, trial.microseconds(*kernels[*next], *candidate.pool));
   }
   const auto name = [&](size_t i) { return std::string(candidates[i].provider->name); };
   const size_t winner = contest.winner(), second = contest.runner_up().value_or(winner);
-  choice.info = {name(winner), {contest.least(winner), name(second), contest.least(second)}};
-  choice.kernel = std::move(kernels[winner]);
+  const Candidate &best = candidates[winner], &next_best = candidates[second];
+  std::string runner_up = name(second);
+  if (next_best.pool != best.pool) runner_up += ":" + std::to_string(next_best.pool->threads());
+  choice = {std::move(kernels[winner]),
+            {name(winner),
+             {contest.least(winner), runner_up, contest.least(second)},
+             best.pool->threads()},
+            best.pool};
   if (choice.kernel == nullptr || spec.cache != nullptr) {
     choice.kernel.reset();
-    choice.kernel = candidates[winner].provider->make(spec);
+    choice.kernel = best.provider->make(on(spec, *best.pool));
   }
-  return {choice.info, contest.is_believed()};
+  // Where other programs take the cores, threads that share a node wait for each other.
+  const bool is_crowded =
+      candidates.front().pool != candidates.back().pool &&
+      runnable_threads() > static_cast<int>(std::thread::hardware_concurrency());
+  return {choice.info, contest.is_believed() && !is_crowded};
 }
 
 void Tuner::recall() {
@@ -278,9 +269,9 @@ void Tuner::recall() {
     std::string key;
     Known found;
     KernelTiming& timing = found.info.timing;
-    if (std::getline(fields, key, '\t') && fields >> found.info.name >> timing.microseconds >>
-                                               timing.runner_up >> timing.runner_up_microseconds >>
-                                               found.believed) {
+    if (std::getline(fields, key, '\t') && fields >> found.info.name >> found.info.threads >>
+                                               timing.microseconds >> timing.runner_up >>
+                                               timing.runner_up_microseconds >> found.believed) {
       known_[key] = std::move(found);
     }
   }
@@ -293,8 +284,9 @@ void Tuner::remember() {
   std::ostringstream text;
   for (const auto& [key, best] : known_) {
     const KernelTiming& timing = best.info.timing;
-    text << key << '\t' << best.info.name << ' ' << timing.microseconds << ' ' << timing.runner_up
-         << ' ' << timing.runner_up_microseconds << ' ' << best.believed << '\n';
+    text << key << '\t' << best.info.name << ' ' << best.info.threads << ' ' << timing.microseconds
+         << ' ' << timing.runner_up << ' ' << timing.runner_up_microseconds << ' ' << best.believed
+         << '\n';
   }
   std::error_code error;
   std::filesystem::create_directories(file_.parent_path(), error);

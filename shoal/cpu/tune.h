@@ -16,10 +16,12 @@
 
 namespace shoal::cpu {
 
-// The kernel chosen for a node.
+// The kernel chosen for a node, and the threads it runs on: those of the device, or the caller
+// alone where a node is too short to be shared. The pool outlives the kernel.
 struct Choice {
   std::unique_ptr<Kernel> kernel;
   KernelInfo info;
+  ThreadPool* pool = nullptr;
 };
 
 // Tuner of one device. Nodes of the same kind are measured once per process, or once for all
@@ -49,6 +51,7 @@ class Tuner {
   struct Candidate {
     const Provider* provider;
     double cost;
+    ThreadPool* pool;
   };
   using Candidates = std::vector<Candidate>;
 
@@ -60,6 +63,7 @@ class Tuner {
   };
 
   Candidates competitors(const KernelSpec& spec) const;
+  void choose_threads(const KernelSpec& spec, Candidates& candidates) const;
   int64_t others_of(const KernelSpec& spec) const;
   Known race(const KernelSpec& spec, const Candidates& candidates, Choice& choice);
   void recall();
@@ -73,10 +77,6 @@ class Tuner {
   std::vector<uint8_t> others_;                      // touched before a timing
   size_t remembered_ = 0;                            // of fresh_: how many are in the file
 };
-
-// A tensor to time kernels with. Times do not depend on elements, as long as those are neither all
-// zero nor denormal.
-Tensor made_up(const TensorType& type);
 
 // File of timings for this processor and instruction set, in the user's cache folder. Empty if the
 // environment names no such folder.

@@ -8,6 +8,7 @@
 #include "shoal/cpu/conv/conv_tile.h"
 #include "shoal/cpu/executable.h"
 #include "shoal/cpu/lower/lower.h"
+#include "shoal/cpu/trial.h"
 #include "shoal/ops/ops.h"
 
 namespace shoal::cpu {
@@ -76,7 +77,7 @@ class TunerTest : public testing::Test {
 
 TEST_F(TunerTest, RemembersRacesForTheNextProcess) {
   EXPECT_NE(open().name, "");
-  forge("direct 12345 winograd2 23456 1");
+  forge("direct 1 12345 winograd2 23456 1");
   const KernelInfo recalled = open_again();
   EXPECT_EQ(recalled.name, "direct");
   EXPECT_EQ(recalled.timing.microseconds, 12345);
@@ -86,14 +87,14 @@ TEST_F(TunerTest, RemembersRacesForTheNextProcess) {
 
 TEST_F(TunerTest, HoldsARaceAgainThatWasNotDecided) {
   open();
-  forge("direct 12345 winograd2 23456 0");
+  forge("direct 1 12345 winograd2 23456 0");
   EXPECT_NE(open_again().timing.microseconds, 12345);
 }
 
 TEST_F(TunerTest, HoldsARaceAgainThatCannotBeRead) {
   open();
-  for (const char* outcome : {"", "direct", "direct x winograd2 3 1", "nosuch 1 direct 2 1",
-                              "direct 12345 winograd2 23456"}) {
+  for (const char* outcome : {"", "direct", "direct 1 x winograd2 3 1", "nosuch 1 1 direct 2 1",
+                              "direct 1 12345 winograd2 23456"}) {
     forge(outcome);
     const KernelInfo info = open_again();
     EXPECT_NE(info.name, "") << outcome;

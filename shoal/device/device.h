@@ -129,7 +129,7 @@ struct MemoryUse {
 // The time of a kernel where it was measured, and that of the runner-up.
 struct KernelTiming {
   double microseconds = 0;
-  std::string runner_up = {};  // empty: nothing was measured
+  std::string runner_up = {};  // "gemm"; "gemm:1" on other threads; empty: nothing was measured
   double runner_up_microseconds = 0;
 };
 
@@ -137,6 +137,7 @@ struct KernelTiming {
 struct KernelInfo {
   std::string name = {};     // "reference", "gemm", ...
   KernelTiming timing = {};  // if the device measured several
+  int threads = 1;           // that a run of the node uses, at most
 };
 
 // A compiled graph: weights packed, shaders built, memory planned. Everything that can fail because

@@ -146,6 +146,7 @@ def test_bench_prints_one_object(_):
     for key in ("median_ms", "p10_ms", "p90_ms", "runs", "open_ms", "peak_rss_mb"):
         assert result[key] > 0, key
     assert result["p10_ms"] <= result["median_ms"] <= result["p90_ms"]
+    assert result["noise"] >= 0 and result["threads_used"] == 1, result
 
 
 def test_bench_of_several_clients(_):
