@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <latch>
+#include <optional>
 #include <thread>
 
 #include "here.h"
@@ -223,6 +224,17 @@ TEST(Overload, OfAWorkerThatNeverReadsEndsAtTheDeadline) {
   for (std::thread& caller : callers) caller.join();
   EXPECT_LT(Clock::now() - begin, kSoon);
   EXPECT_TRUE(cluster.coordinator().lost().empty()) << "it pings";
+}
+
+TEST(Overload, OfAWorkerThatNeverReadsDoesNotHoldUpTheEndOfAPlan) {
+  const auto deaf = std::make_shared<NeverReads>();
+  Cluster cluster(2, deaf);
+  std::optional<Model> model(std::in_place, cluster.coordinator(), std::vector<int>{1}, kLarge);
+  deaf->fall_deaf();
+  EXPECT_FALSE(model->run({.timeout = 300ms}).ok());  // nothing more can be sent to it
+  const auto begin = Clock::now();
+  model.reset();
+  EXPECT_LT(Clock::now() - begin, kSoon);
 }
 
 // The other worker's answers come at once, and what waits for the deaf one does not pile up.
