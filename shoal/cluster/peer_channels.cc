@@ -5,7 +5,6 @@ namespace shoal::cluster {
 void PeerChannels::add(ChannelPtr channel, OpenedBy by) {
   const std::lock_guard lock(mutex_);
   entries_.push_back({std::move(channel), by});
-  added_.notify_all();
 }
 
 void PeerChannels::remove(const ChannelPtr& channel) {
@@ -20,13 +19,7 @@ bool PeerChannels::empty() const {
 
 PeerChannels::ChannelPtr PeerChannels::newest() const {
   const std::lock_guard lock(mutex_);
-  return last();
-}
-
-PeerChannels::ChannelPtr PeerChannels::await(net::Deadline deadline) {
-  std::unique_lock lock(mutex_);
-  added_.wait_until(lock, deadline, [&] { return !entries_.empty(); });
-  return last();
+  return entries_.empty() ? nullptr : entries_.back().channel;
 }
 
 void PeerChannels::close_ours() {

@@ -1,8 +1,7 @@
 // PeerChannels: the open channels with one worker, whichever of the two opened them. Both send over
-// the same one; there are two only where both connected at the same time.
+// the same one; there are two where both connected at the same time, or one is dead.
 #pragma once
 
-#include <condition_variable>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -29,8 +28,9 @@ class PeerChannels {
   void remove(const ChannelPtr& channel);
   bool empty() const;
 
-  ChannelPtr newest() const;                 // null if there is none
-  ChannelPtr await(net::Deadline deadline);  // the same, as soon as there is one
+  // Null if there is none. Who was started again connects again, long before what is left of its
+  // last life is noticed to be dead.
+  ChannelPtr newest() const;
 
   // No plan here needs the peer any more. The peer closes what it opened: its plans may still send.
   void close_ours();
@@ -41,11 +41,8 @@ class PeerChannels {
     OpenedBy by;
   };
 
-  ChannelPtr last() const { return entries_.empty() ? nullptr : entries_.back().channel; }
-
   const std::string name_;
   mutable std::mutex mutex_;
-  std::condition_variable added_;
   std::vector<Entry> entries_;  // the newest last
 };
 

@@ -10,12 +10,6 @@
 #include "shoal/base/printable.h"
 
 namespace shoal::cluster {
-namespace {
-
-// Longer than a handshake takes on a small board, and soon over where the peer cannot connect.
-constexpr std::chrono::milliseconds kDialPatience{200};
-
-}  // namespace
 
 PeerConnection::PeerConnection(std::shared_ptr<PeerChannels> channels, Dial dial, Dialler dialler)
     : channels_(std::move(channels)), dial_(std::move(dial)), dialler_(dialler) {}
@@ -24,7 +18,6 @@ void PeerConnection::expect(bool peer_sends) {
   // By a task: a connect that is going on, and fails, does not count against the peer after it.
   post([this, peer_dials = peer_sends && dialler_ == Dialler::kPeer] {
     unreachable_ = {};
-    awaits_ = peer_dials;
     if (!peer_dials) static_cast<void>(open());
   });
 }
@@ -75,13 +68,14 @@ Result<PeerConnection::Route> PeerConnection::route_of(uint64_t plan) {
 
 // Runs on the sender thread.
 Result<PeerConnection::ChannelPtr> PeerConnection::open() {
-  ChannelPtr channel = std::exchange(awaits_, false) ? channels_->await(net::after(kDialPatience))
-                                                     : channels_->newest();
-  if (channel != nullptr) return channel;
+  if (ChannelPtr channel = channels_->newest()) return channel;
   SHOAL_TRY(unreachable_);
   Result<ChannelPtr> dialled = dial_();
-  if (!dialled.ok()) unreachable_ = dialled.status();
-  return dialled;
+  if (dialled.ok()) return dialled;
+  unreachable_ = dialled.status();
+  // The peer may have connected meanwhile.
+  if (ChannelPtr channel = channels_->newest()) return channel;
+  return unreachable_;
 }
 
 std::set<uint64_t> PeerConnection::lose(const ChannelPtr& channel) {

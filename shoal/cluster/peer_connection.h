@@ -5,7 +5,6 @@
 // not use the peer any more; other plans go on over a new channel.
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -28,7 +27,7 @@ class PeerConnection {
   using Dial = std::function<Result<ChannelPtr>()>;
   enum class Dialler : uint8_t { kUs, kPeer };
 
-  // `dialler` is who connects where each sends to the other.
+  // `dialler` is who connects when a plan starts in which each sends to the other.
   PeerConnection(std::shared_ptr<PeerChannels> channels, Dial dial, Dialler dialler);
 
   const std::string& name() const { return channels_->name(); }  // of the peer
@@ -41,8 +40,8 @@ class PeerConnection {
   // if something that this plan sent before may be lost. REQUIRES: called by a task.
   Status send(uint64_t plan, const std::function<Status(net::Channel&)>& what);
 
-  // Connect again, although that may have failed before. `peer_sends`: it also sends to this
-  // worker.
+  // A plan is about to send. Connects, although that may have failed before, unless the peer is
+  // about to. `peer_sends`: the plan also has it send to this worker.
   void expect(bool peer_sends);
   void forget(uint64_t plan);
 
@@ -68,9 +67,8 @@ class PeerConnection {
   std::map<uint64_t, ChannelPtr> sent_by_;  // by plan that has sent; null: its channel broke
 
   // The sender's.
-  Status unreachable_;   // why the peer could not be dialled
-  bool awaits_ = false;  // the peer is about to dial
-  TaskThread sender_;    // first to go: it uses the rest
+  Status unreachable_;  // why the peer could not be dialled
+  TaskThread sender_;   // first to go: it uses the rest
 };
 
 }  // namespace shoal::cluster

@@ -1,7 +1,9 @@
 // Peers: the connections of a worker with other workers, for as long as plans need them.
 //
-// Two workers that send to each other share a channel. The one whose name is the lesser opens it.
-// Where only one sends, or the other one cannot connect, that one opens it.
+// Two workers that send to each other share a channel. Who has something to send and finds none
+// opens one, and waits for nobody. So that not both do, the one of the lesser name opens it when a
+// plan starts, and the other one not before it sends. Where both do all the same there are two,
+// which is as good.
 #pragma once
 
 #include <atomic>

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <map>
 #include <mutex>
+#include <set>
 
 #include "here.h"
 #include "random_plan.h"
@@ -20,25 +21,59 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// Counts the channels of a machine by the peer's name.
+// Knows the channels of a machine by the peer's name.
 class ChannelCount final : public net::Decorator {
  public:
   std::unique_ptr<net::Stream> wrap(std::unique_ptr<net::Stream> stream,
-                                    const net::Peer& peer) const override {
-    const std::lock_guard lock(mutex_);
-    ++channels_[peer.name];
-    return stream;
-  }
+                                    const net::Peer& peer) const override;
   int with(const std::string& name) const {
     const std::lock_guard lock(mutex_);
-    const auto it = channels_.find(name);
-    return it == channels_.end() ? 0 : it->second;
+    return made_[name];
+  }
+  // Whether the machine reads one of them, by which it also sends from then on.
+  bool reads(const std::string& name) const {
+    const std::lock_guard lock(mutex_);
+    return read_.contains(name);
   }
 
  private:
+  class Counted;
   mutable std::mutex mutex_;
-  mutable std::map<std::string, int> channels_;
+  mutable std::map<std::string, int> made_;
+  mutable std::set<std::string> read_;
 };
+
+class ChannelCount::Counted final : public net::Stream {
+ public:
+  Counted(std::unique_ptr<net::Stream> inner, std::string name, const ChannelCount& count)
+      : inner_(std::move(inner)), name_(std::move(name)), count_(count) {}
+
+  Result<size_t> read(std::span<std::byte> into, net::Deadline deadline) override {
+    {
+      const std::lock_guard lock(count_.mutex_);
+      count_.read_.insert(name_);
+    }
+    return inner_->read(into, deadline);
+  }
+  Status write(std::span<const net::Bytes> pieces, net::Deadline deadline) override {
+    return inner_->write(pieces, deadline);
+  }
+  Status flush(net::Deadline deadline) override { return inner_->flush(deadline); }
+  bool has_input() override { return inner_->has_input(); }
+  void shut_down() override { inner_->shut_down(); }
+
+ private:
+  const std::unique_ptr<net::Stream> inner_;
+  const std::string name_;
+  const ChannelCount& count_;
+};
+
+std::unique_ptr<net::Stream> ChannelCount::wrap(std::unique_ptr<net::Stream> stream,
+                                                const net::Peer& peer) const {
+  const std::lock_guard lock(mutex_);
+  ++made_[peer.name];
+  return std::make_unique<Counted>(std::move(stream), peer.name, *this);
+}
 
 // Two convolutions, split by channels: each worker sends its share of the first to all others.
 TEST(Pair, OfWorkersHasOneChannel) {
@@ -63,6 +98,10 @@ TEST(Pair, OfWorkersHasOneChannel) {
     auto remote = cluster.coordinator().deploy(graph, plan);
     ASSERT_TRUE(remote.ok()) << remote.status().message();
     held.push_back(*std::move(remote));
+    // The others connect to this one when the plan starts. It would, too, if it had to send before.
+    for (int other : {0, 1}) {
+      ASSERT_TRUE(eventually([&] { return count->reads(address_of(other)); }));
+    }
     for (int request = 0; request < 5; ++request) {
       const std::vector<Tensor> inputs = {plan::random_tensor(rng, {1, 4, 12, 12})};
       std::vector<Tensor> outputs(1);

@@ -55,6 +55,13 @@ class Ways {
 
   const ChannelPtr& arrived() const { return arrived_.back(); }  // this end of it
 
+  // Returns when all that was posted before is done.
+  static void finish_tasks(PeerConnection& peer) {
+    std::promise<void> reached;
+    peer.post([&] { reached.set_value(); });
+    reached.get_future().wait();
+  }
+
   // Sends a frame that holds the number of the plan.
   static Status send(PeerConnection& peer, uint64_t plan) {
     std::promise<Status> sent;
@@ -182,9 +189,10 @@ TEST(PeerConnection, DialsAnOwnerWhoHasConnected) {
 TEST(PeerConnection, LetsThePeerOfTheLesserNameDial) {
   Ways ways("self");
   const auto peer = ways.at("other", kPeerSends);
-  std::future<Status> sent = std::async([&] { return ways.send(*peer, 1); });
+  ways.finish_tasks(*peer);
+  EXPECT_FALSE(ways.someone_waits());
   const ChannelPtr theirs = ways.arrive();
-  EXPECT_TRUE(sent.get().ok());
+  EXPECT_TRUE(ways.send(*peer, 1).ok());
   EXPECT_EQ(ways.receive(*theirs), 1u);
   EXPECT_FALSE(ways.someone_waits());
 }
@@ -197,12 +205,35 @@ TEST(PeerConnection, DialsThePeerOfTheGreaterName) {
   EXPECT_EQ(ways.receive(*other), 1u);
 }
 
-// A way may be closed in one direction only.
-TEST(PeerConnection, DialsAPeerThatDoesNotComeInTime) {
+// Perhaps it cannot connect.
+TEST(PeerConnection, DialsAPeerThatHasNotDialled) {
   Ways ways("self");
   const auto peer = ways.at("other", kPeerSends);
   EXPECT_TRUE(ways.send(*peer, 1).ok());
   EXPECT_EQ(ways.receive(*ways.accept()), 1u);
+}
+
+// A way may be closed in one direction only.
+TEST(PeerConnection, UsesWhatThePeerOpenedWhileItCouldNotDial) {
+  Ways ways("self");
+  ways.vanish();
+  ways.hold_connects();
+  const auto peer = ways.at("other", kPeerSends);
+  std::future<Status> sent = std::async([&] { return ways.send(*peer, 1); });
+  ways.await_connect();
+  const ChannelPtr theirs = ways.arrive();
+  ways.let_connect();
+  EXPECT_TRUE(sent.get().ok());
+  EXPECT_EQ(ways.receive(*theirs), 1u);
+}
+
+// Nothing tells it that the channel of its last life is dead.
+TEST(PeerConnection, UsesTheNewChannelOfAPeerThatWasStartedAgain) {
+  Ways ways;
+  const ChannelPtr before = ways.arrive(), after = ways.arrive();
+  const auto peer = ways.at();
+  EXPECT_TRUE(ways.send(*peer, 1).ok());
+  EXPECT_EQ(ways.receive(*after), 1u);
 }
 
 TEST(PeerConnection, GoesOnOverTwoChannelsWhereBothHaveDialled) {
