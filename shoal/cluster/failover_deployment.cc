@@ -165,9 +165,11 @@ void FailoverDeployment::keep() {
 
 // Looks for lost workers, and for reasons to make plans again.
 void FailoverDeployment::look_around() {
-  // Sets of workers that had no plan are tried again when the cluster has changed.
-  if (options_.retry_interval.count() > 0 && coordinator_.revive_lost(left_out()) > 0)
-    policy_.forgive();
+  const bool has_revived =
+      options_.retry_interval.count() > 0 && coordinator_.revive_lost(left_out()) > 0;
+  // Sets of workers that had no plan are tried again when the cluster has changed, or when a worker
+  // was too slow: it recovers without being lost, so nothing else would tell.
+  if (std::exchange(was_slow_, false) || has_revived) policy_.forgive();
   const bool is_outdated = options_.is_outdated && options_.is_outdated();
   {
     const std::lock_guard lock(mutex_);
@@ -235,6 +237,7 @@ FailoverDeployment::Mended FailoverDeployment::mend() {
     if (status.ok()) continue;
     // The coordinator is about to report that loss.
     if (status.code() == Code::kUnavailable) return Mended::kAsCanBe;
+    if (status.code() == Code::kDeadline) was_slow_ = true;
     policy_.refuse(*set);
     if (*set == all) give_up(status);
   }

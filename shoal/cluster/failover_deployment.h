@@ -139,6 +139,7 @@ class FailoverDeployment {
   std::map<Workers, std::unique_ptr<Made>> plans_;   // by what they were made for
   Workers latest_;                                   // present when the thread last looked
   std::chrono::steady_clock::time_point lost_at_{};  // time of the latest loss
+  bool was_slow_ = false;  // a worker did not answer in time, but may the next time
   FailoverPolicy policy_;
   Strikes strikes_;
   const FailoverPolicy::IsWhole is_whole_;

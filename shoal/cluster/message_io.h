@@ -12,7 +12,7 @@ namespace message {
 class Data;
 }
 
-inline constexpr uint32_t kProtocolVersion = 2;
+inline constexpr uint32_t kProtocolVersion = 3;
 
 // Timeout of one message. A peer that takes longer is treated as lost.
 inline constexpr std::chrono::seconds kTimeout{30};

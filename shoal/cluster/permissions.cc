@@ -21,6 +21,8 @@ constexpr Roles kWorkers = only(net::Role::kWorker);
 constexpr Roles kLeaders = only(net::Role::kCoordinator) | only(net::Role::kOwner);
 constexpr Roles kAskers = kLeaders | only(net::Role::kClient);
 constexpr Roles kAll = kAskers | kWorkers;
+// An owner may do everything, so also work.
+constexpr Roles kServers = kWorkers | only(net::Role::kOwner);
 
 struct Row {
   Kind kind;
@@ -42,10 +44,8 @@ constexpr Row kForWorkers[] = {
     {Kind::kCheck, kLeaders},
     {Kind::kRenewed, only(net::Role::kOwner)},
     {Kind::kData, kLeaders | kWorkers},  // and of these, those that the plan names
+    {Kind::kFailed, kServers},           // what was sent to them is refused
 };
-
-// An owner may do everything, so also work.
-constexpr Roles kServers = kWorkers | only(net::Role::kOwner);
 
 constexpr Row kForCoordinators[] = {
     {Kind::kWelcome, kServers}, {Kind::kMissing, kServers},  {Kind::kReady, kServers},

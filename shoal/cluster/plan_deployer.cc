@@ -193,7 +193,7 @@ void PlanDeployer::release(const DeployedPlan& deployed) {
   message::Message release;
   release.mutable_release()->set_plan(deployed.id);
   for (int worker : plan::workers_of(deployed.scheduled.plan())) {
-    static_cast<void>(links_.send(worker, release));  // a worker that is lost has released it
+    links_.post(worker, release);  // a worker that is lost has released it
   }
 }
 

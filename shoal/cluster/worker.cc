@@ -1,11 +1,11 @@
-// Threads of a worker: one accepts connections; one for each visitor reads its messages in order;
-// one computes tasks (WorkerPlans); one for each peer sends (Peer); one stores weights
-// (WeightReceiver). Work that takes long (compiling, measuring, releasing) goes to threads_, a few
-// for each visitor, because a reader that waits would hold up pieces of other plans. A visitor that
-// breaks the protocol is disconnected; any other error is reported to it and the connection goes
-// on. Nothing that a visitor says ends the process: permissions.h says who may say what, a
-// ByteBudget bounds what frames hold, and catch_exhaustion() stands before everything that acts on
-// a message.
+// Threads of a worker: one accepts connections; one for each visitor reads its messages in order,
+// also where this worker connected; one computes tasks (WorkerPlans); one for each peer sends
+// (PeerConnection); one stores weights (WeightReceiver). Work that takes long (compiling,
+// measuring, releasing) goes to threads_, a few for each visitor, because a reader that waits would
+// hold up pieces of other plans. A visitor that breaks the protocol is disconnected; any other
+// error is reported to it and the connection goes on. Nothing that a visitor says ends the process:
+// permissions.h says who may say what, a ByteBudget bounds what frames hold, and catch_exhaustion()
+// stands before everything that acts on a message.
 #include "shoal/cluster/worker.h"
 
 #include <algorithm>
@@ -31,6 +31,9 @@ std::string described(const net::Peer& peer) {
 // One visitor's. A coordinator deploys one plan at a time to a worker; releases may overlap.
 constexpr int kMostErrands = 8;
 
+// Of errors that wait for one visitor to read. What is more is not sent.
+constexpr size_t kMostReportBytes = size_t{1} << 20;
+
 }  // namespace
 
 Worker::Worker(WorkerOptions options, Device& device, net::Transport& transport)
@@ -40,7 +43,8 @@ Worker::Worker(WorkerOptions options, Device& device, net::Transport& transport)
       weights_(store_,
                [](const auto& channel, const auto& status) { report_to(channel, {}, status); }),
       programs_(device, options_.plan_bytes),
-      peers_(transport, [this](uint64_t plan, const auto& peer) { say_cut_off(plan, peer); }) {
+      peers_(options_.name, transport,
+             [this](const ChannelPtr& channel) { return admit(channel, OpenedBy::kUs); }) {
   if (options_.epochs) epoch_ = options_.epochs->latest();
 }
 
@@ -78,14 +82,15 @@ void Worker::accept() {
       continue;  // its certificate was refused
     }
     options_.log("connected: " + described((*channel)->peer()));
-    if (!admit(*channel)) return;
+    if (admit(*channel, OpenedBy::kPeer).code() == Code::kUnavailable) return;
   }
 }
 
-// False if the worker is stopping. Who cannot be served, for want of a thread, is cut off.
-bool Worker::admit(const ChannelPtr& channel) {
+// Begins to read a channel. kUnavailable if the worker is stopping. Who cannot be served, for want
+// of a thread, is cut off.
+Status Worker::admit(const ChannelPtr& channel, OpenedBy by) {
   const std::lock_guard lock(mutex_);
-  if (stopped_) return false;
+  if (stopped_) return Status(Code::kUnavailable, "this worker ends");
   const Status admitted = catch_exhaustion([&]() -> Status {
     std::shared_ptr<ByteBudget> budget;
     for (const auto& [other, visitor] : channels_) {
@@ -93,13 +98,15 @@ bool Worker::admit(const ChannelPtr& channel) {
     }
     if (budget == nullptr) budget = ByteBudget::make(options_.peer_bytes);
     channels_.emplace(channel, Visitor{std::move(budget)});
+    peers_.add(channel, by);
     const bool runs = visits_.run([this, channel] { listen(channel); });
     return runs ? Status() : Status(Code::kExhausted, "no thread is to be had");
   });
-  if (admitted.ok()) return true;
+  if (admitted.ok()) return {};
+  peers_.remove(channel);
   channels_.erase(channel);
   channel->close();
-  return true;
+  return admitted;
 }
 
 void Worker::listen(const ChannelPtr& channel) {
@@ -173,8 +180,8 @@ Worker::Subject Worker::subject_of(const message::Message& message) {
   }
 }
 
-// Drops the plans of a coordinator that is gone. If the visitor was another worker, pieces that it
-// sent may be lost, which only the reader of this channel can know: the coordinators are told.
+// Drops the plans of a coordinator that is gone. If the visitor was another worker, pieces either
+// way may be lost, which only the reader of this channel can know: the coordinators are told.
 void Worker::forget(const ChannelPtr& channel) {
   Visitor visitor;
   {
@@ -184,6 +191,7 @@ void Worker::forget(const ChannelPtr& channel) {
     channels_.erase(it);
   }
   visitor.leaving.request_stop();
+  visitor.plans.merge(peers_.remove(channel));
   for (uint64_t plan : visitor.plans) say_cut_off(plan, channel->peer().name);
   for (WorkerPlanPtr& worker_plan : worker_plans_.take_all(channel))
     release(std::move(worker_plan));
@@ -272,8 +280,29 @@ void Worker::fail(const ChannelPtr& channel, Subject subject, const Status& stat
   if (worker_plan != nullptr && worker_plan->started() && worker_plan->has_sender(*channel)) {
     worker_plan->fail(subject.request, status);
   } else {
-    report_to(channel, subject, status);
+    report_later(channel, subject, status);
   }
+}
+
+// Not by the thread that reads: two workers that refuse each other's pieces would both wait until
+// the other one reads.
+void Worker::report_later(const ChannelPtr& channel, Subject subject, const Status& status) {
+  std::shared_ptr<TaskThread> reports;
+  {
+    const std::lock_guard lock(mutex_);
+    Visitor& visitor = channels_.at(channel);
+    if (visitor.reports == nullptr) {
+      visitor.reports = std::make_shared<TaskThread>(kMostReportBytes);
+    }
+    reports = visitor.reports;
+  }
+  auto report = [channel, subject, status] {
+    static_cast<void>(catch_exhaustion([&] {
+      report_to(channel, subject, status);
+      return Status();
+    }));
+  };
+  reports->post(std::move(report), sizeof(message::Failed) + status.message().size());
 }
 
 void Worker::report_to(const ChannelPtr& channel, Subject subject, const Status& status) {
@@ -319,6 +348,8 @@ Status Worker::handle(const ChannelPtr& channel, const message::Message& message
       return {};
     case message::Message::kData:
       return take_piece(channel, message.data(), frame);
+    case message::Message::kFailed:
+      return take_refusal(channel, message.failed());
     case message::Message::kEcho:
       return echo(*channel, message.echo());
     case message::Message::kMeasure:
@@ -533,6 +564,14 @@ Status Worker::take_piece(const ChannelPtr& channel, const message::Data& data,
   }
   SHOAL_TRY(worker_plan->take(data, frame, is_input ? std::string() : channel->peer().name));
   worker_plans_.look();
+  return {};
+}
+
+// A peer that does not have the plan dropped what was sent to it. The plan can then not rely on
+// the peer, as if the connection had broken.
+Status Worker::take_refusal(const ChannelPtr& channel, const message::Failed& failed) {
+  if (status_of(failed).code() != Code::kUnavailable) return {};
+  if (peers_.lose(channel, failed.plan())) say_cut_off(failed.plan(), channel->peer().name);
   return {};
 }
 

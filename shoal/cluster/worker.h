@@ -27,6 +27,7 @@ class Membership;
 namespace shoal::cluster {
 
 namespace message {
+class Failed;
 class Hello;
 class Measure;
 class Rejoin;
@@ -65,7 +66,7 @@ class Worker {
   };
 
   void accept();
-  bool admit(const ChannelPtr& channel);
+  Status admit(const ChannelPtr& channel, OpenedBy by);
   void listen(const ChannelPtr& channel);
   void read(const ChannelPtr& channel, ByteBudget& budget);
   Status take(const ChannelPtr& channel, const net::Frame& frame, Subject& subject);
@@ -97,7 +98,9 @@ class Worker {
   void release_later(const ChannelPtr& channel, uint64_t plan);
   void say_cut_off(uint64_t plan, const std::string& peer);
   void hit_fault_point(FaultPoint point) const;
+  Status take_refusal(const ChannelPtr& channel, const message::Failed& failed);
   void fail(const ChannelPtr& channel, Subject subject, const Status& status);
+  void report_later(const ChannelPtr& channel, Subject subject, const Status& status);
   static void report_to(const ChannelPtr& channel, Subject subject, const Status& status);
 
   WorkerOptions options_;
@@ -110,14 +113,16 @@ class Worker {
 
   std::mutex mutex_;
   bool stopped_ = false;
-  // A machine that has connected: a coordinator or another worker.
+  // The machine at the other end of a channel: a coordinator, or another worker, whichever of the
+  // two workers connected.
   struct Visitor {
-    std::shared_ptr<ByteBudget> budget;  // shared by all channels of one peer
-    std::stop_source leaving = {};       // stopped when the channel ends
-    int errands = 0;                     // on their way
-    uint64_t epoch = 0;                  // of a coordinator that is in charge alone
-    std::set<uint64_t> plans = {};       // plans of which it has sent pieces, as another worker
-    uint64_t told = 0;  // counter of the deny list that it was sent, as a coordinator
+    std::shared_ptr<ByteBudget> budget;             // shared by all channels of one peer
+    std::shared_ptr<TaskThread> reports = nullptr;  // sends errors; null: there were none
+    std::stop_source leaving = {};                  // stopped when the channel ends
+    int errands = 0;                                // on their way
+    uint64_t epoch = 0;                             // of a coordinator that is in charge alone
+    std::set<uint64_t> plans = {};  // plans of which it has sent pieces, as another worker
+    uint64_t told = 0;              // counter of the deny list that it was sent, as a coordinator
   };
   std::map<ChannelPtr, Visitor> channels_;
   Epoch epoch_;  // the latest
@@ -126,7 +131,7 @@ class Worker {
   std::unique_ptr<net::Listener> listener_;
   std::thread acceptor_;
   ThreadGroup threads_;  // for work that takes so long that pieces must not wait for it
-  ThreadGroup visits_;   // one for each visitor, which reads
+  ThreadGroup visits_;   // one for each channel, which reads
 };
 
 }  // namespace shoal::cluster

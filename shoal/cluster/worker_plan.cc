@@ -221,7 +221,12 @@ Status WorkerPlan::compile(const message::Assignment& assignment,
 Status WorkerPlan::connect(const message::Assignment& assignment, Peers& peers) {
   to_coordinator_ = peers.to(coordinator_);
   for (const message::Peer& peer : assignment.peers()) {
-    SHOAL_ASSIGN(peers_[peer.worker()], peers.at(peer.address(), peer.name()));
+    SHOAL_ASSIGN(const auto made, peers.at(peer.address(), peer.name()));
+    made->expect(senders_.contains(peer.name()));
+    peers_[peer.worker()] = made;
+  }
+  for (const std::string& sender : senders_) {
+    SHOAL_ASSIGN(sender_channels_.emplace_back(), peers.with(sender));
   }
   return {};
 }
@@ -234,7 +239,7 @@ void WorkerPlan::rejoin(int worker) {
   const auto peer = peers_.find(worker);
   if (peer == peers_.end()) return;
   peer->second->forget(plan_);  // pieces that were lost then are not waited for
-  peer->second->expect();
+  peer->second->expect(senders_.contains(peer->second->name()));
 }
 
 Status WorkerPlan::take(const message::Data& data, const net::Frame& frame,

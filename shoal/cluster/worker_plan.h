@@ -8,6 +8,7 @@
 #include <memory>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "shoal/cluster/deployment.h"
 #include "shoal/cluster/fault_point.h"
@@ -112,6 +113,7 @@ class WorkerPlan : public std::enable_shared_from_this<WorkerPlan> {
   std::unique_ptr<Recorder> recorder_;  // where times are wanted
   std::unique_ptr<Witness> witness_;    // where requests are checked
   std::map<int, std::shared_ptr<PeerConnection>> peers_;
+  std::vector<std::shared_ptr<PeerChannels>> sender_channels_;  // kept open
   std::shared_ptr<TaskThread> to_coordinator_;
 };
 

@@ -265,6 +265,56 @@ TEST(FailoverDeployment, MakesPlansAgainWhenTheyAreOutdated) {
   EXPECT_TRUE(eventually([&] { return (*failover)->changes() == 2; }));
 }
 
+// Compiles nothing while it is held up.
+class HeldUp final : public Device {
+ public:
+  explicit HeldUp(std::atomic<bool>& is_held_up) : is_held_up_(is_held_up) {}
+  const DeviceInfo& info() const override { return inner_->info(); }
+  Result<std::unique_ptr<Executable>> compile(const Graph& graph) override {
+    is_held_up_.wait(true);
+    return inner_->compile(graph);
+  }
+
+ private:
+  const std::unique_ptr<Device> inner_ = make_reference_device();
+  std::atomic<bool>& is_held_up_;
+};
+
+// The worker is never lost, so that its return is no news.
+TEST(FailoverDeployment, TriesAgainWithAWorkerThatWasTooSlow) {
+  std::atomic<bool> is_held_up = false;
+  CoordinatorOptions impatient;
+  impatient.deploy.progress_timeout = 200ms;
+  Cluster cluster(2, nullptr, impatient, [&](int) { return std::make_unique<HeldUp>(is_held_up); });
+  std::atomic<int> layers = 1;
+  const auto plan = [&](const Workers& set) {
+    Graph graph;
+    ValueId x = graph.add_input("x", {DType::kF32, {1, 4, 48, 48}});
+    for (int i = 0; i < layers; ++i) x = *graph.add(ops::relu, {x});
+    graph.mark_output(x);
+    return plan::make_plan_for(set, graph, slow_workers(2), {});
+  };
+  std::unique_ptr<FailoverDeployment> failover;
+  // More than once, if this machine is too slow itself.
+  ASSERT_TRUE(eventually([&] {
+    auto started = FailoverDeployment::start(cluster.coordinator(),
+                                             {.plan = one_turn(plan), .retry_interval = 1h});
+    if (started.ok()) failover = *std::move(started);
+    return failover != nullptr;
+  }));
+  layers = 2;  // which no worker has compiled before
+  is_held_up = true;
+  failover->replan();
+  failover->settle();
+  EXPECT_EQ(failover->changes(), 1u);
+  is_held_up = false;
+  is_held_up.notify_all();
+  EXPECT_TRUE(eventually([&] {
+    failover->settle();
+    return failover->changes() == 2;
+  }));
+}
+
 TEST(FailoverPolicy, PrefersPlansThatAreNotOutOfDate) {
   FailoverPolicy policy(false);
   const auto whole = [](uint64_t) { return true; };

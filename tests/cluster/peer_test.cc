@@ -2,32 +2,65 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <condition_variable>
 #include <future>
 
-#include "messages.pb.h"
 #include "shoal/cluster/greeting.h"
-#include "shoal/cluster/message_io.h"
 #include "shoal/cluster/peers.h"
-#include "shoal/net/channel/loopback.h"
+#include "shoal/cluster/thread_group.h"
+#include "visitor.h"
 
 namespace shoal::cluster {
 namespace {
 
 using ChannelPtr = std::shared_ptr<net::Channel>;
 
+constexpr bool kPeerSends = true;
+
 // A worker that sends, and one end of what it sends by.
 class Ways {
  public:
-  Ways() { listen(); }
-  ~Ways() { peers_.release(0); }
-
-  void listen() { listener_ = *network_.transport("other")->listen("other"); }
-  void vanish() { listener_.reset(); }
-
-  std::shared_ptr<PeerConnection> at(const std::string& name = "other") {
-    return *peers_.at("other", name);
+  explicit Ways(const std::string& self = "self") : peers_(self, transport_, admitted()) {
+    listen();
+    door_ = *transport_.listen("self");
   }
-  void release(uint64_t plan) { peers_.release(plan); }
+  ~Ways() {
+    peers_.release(0);
+    for (const ChannelPtr& channel : arrived_) channel->close();
+    readers_.join();
+  }
+
+  void listen() { listener_ = *other_->listen("other"); }
+  void vanish() { listener_.reset(); }
+  // Connects that begin from now on wait until then.
+  void hold_connects() { transport_.hold(); }
+  void let_connect() { transport_.let_go(); }
+  void await_connect() { transport_.await_one(); }
+
+  std::shared_ptr<PeerConnection> at(const std::string& name = "other", bool peer_sends = false) {
+    auto peer = *peers_.at("other", name);
+    peer->expect(peer_sends);
+    return peer;
+  }
+  Peers& peers() { return peers_; }
+
+  // The other worker connects. Returns its end.
+  ChannelPtr arrive(net::Role role = net::Role::kWorker) {
+    ChannelPtr theirs =
+        *network_.transport("other", unhurried(), role)->connect("self", net::after(kTimeout));
+    arrived_.push_back(*door_->accept(net::Deadline::max()));
+    EXPECT_TRUE(admit(arrived_.back(), OpenedBy::kPeer).ok());
+    return theirs;
+  }
+
+  const ChannelPtr& arrived() const { return arrived_.back(); }  // this end of it
+
+  // Returns when all that was posted before is done.
+  static void finish_tasks(PeerConnection& peer) {
+    std::promise<void> reached;
+    peer.post([&] { reached.set_value(); });
+    reached.get_future().wait();
+  }
 
   // Sends a frame that holds the number of the plan.
   static Status send(PeerConnection& peer, uint64_t plan) {
@@ -43,23 +76,82 @@ class Ways {
 
   ChannelPtr accept() { return *listener_->accept(net::Deadline::max()); }
   bool someone_waits() { return listener_->accept(net::Deadline::min()).ok(); }
-  // The first plan that was told so.
-  uint64_t await_cut() { return cut_.get_future().get(); }
+  // Waits for a channel that has closed, and returns the plans that have sent over it.
+  std::set<uint64_t> await_cut() { return cut_.get_future().get(); }
 
   static uint64_t receive(net::Channel& channel) {
     return std::to_integer<uint64_t>(channel.receive(net::Deadline::max())->control[0]);
   }
+  static bool is_closed(net::Channel& channel) {
+    return channel.receive(net::Deadline::max()).status().code() == Code::kUnavailable;
+  }
 
  private:
+  // Holds up connects.
+  class Slow final : public net::Transport {
+   public:
+    explicit Slow(std::unique_ptr<net::Transport> inner) : inner_(std::move(inner)) {}
+
+    using net::Transport::connect;
+    Result<ChannelPtr> connect(std::string_view address, net::Deadline deadline) override {
+      auto channel = inner_->connect(address, deadline);
+      std::unique_lock lock(mutex_);
+      ++begun_;
+      changed_.notify_all();
+      changed_.wait(lock, [&] { return !holds_; });
+      return channel;
+    }
+    Result<std::unique_ptr<net::Listener>> listen(std::string_view address) override {
+      return inner_->listen(address);
+    }
+
+    void hold() {
+      const std::lock_guard lock(mutex_);
+      holds_ = true;
+    }
+    void let_go() {
+      const std::lock_guard lock(mutex_);
+      holds_ = false;
+      changed_.notify_all();
+    }
+    void await_one() {
+      std::unique_lock lock(mutex_);
+      changed_.wait(lock, [&] { return begun_ > 0; });
+    }
+
+   private:
+    const std::unique_ptr<net::Transport> inner_;
+    std::mutex mutex_;
+    std::condition_variable changed_;
+    bool holds_ = false;
+    int begun_ = 0;
+  };
+
+  Peers::Admit admitted() {
+    return [this](const ChannelPtr& channel) { return admit(channel, OpenedBy::kUs); };
+  }
+  Status admit(const ChannelPtr& channel, OpenedBy by) {
+    peers_.add(channel, by);
+    EXPECT_TRUE(readers_.run([this, channel] {
+      while (channel->receive(net::Deadline::max()).ok()) {
+      }
+      channel->close();
+      const std::set<uint64_t> plans = peers_.remove(channel);
+      if (!plans.empty() && !is_told_.exchange(true)) cut_.set_value(plans);
+    }));
+    return {};
+  }
+
   net::LoopbackNetwork network_;
-  std::unique_ptr<net::Transport> transport_ = network_.transport("self");
-  std::unique_ptr<net::Listener> listener_;
-  std::promise<uint64_t> cut_;
+  Slow transport_{network_.transport("self", unhurried(), net::Role::kWorker)};
+  std::unique_ptr<net::Transport> other_ =
+      network_.transport("other", unhurried(), net::Role::kWorker);
+  std::unique_ptr<net::Listener> listener_, door_;
+  std::vector<ChannelPtr> arrived_;
+  std::promise<std::set<uint64_t>> cut_;
   std::atomic<bool> is_told_ = false;
-  Peers peers_{*transport_, [this](uint64_t plan, const std::string& name) {
-                 EXPECT_EQ(name, "other");
-                 if (!is_told_.exchange(true)) cut_.set_value(plan);
-               }};
+  Peers peers_;
+  ThreadGroup readers_;
 };
 
 TEST(PeerConnection, IsReachedByOneConnectionForAllPlans) {
@@ -75,19 +167,106 @@ TEST(PeerConnection, IsReachedByOneConnectionForAllPlans) {
   EXPECT_FALSE(ways.someone_waits());
 }
 
+TEST(PeerConnection, UsesTheChannelThatThePeerOpened) {
+  Ways ways;
+  const ChannelPtr theirs = ways.arrive();
+  const auto peer = ways.at();
+  EXPECT_TRUE(ways.send(*peer, 1).ok());
+  EXPECT_EQ(ways.receive(*theirs), 1u);
+  EXPECT_FALSE(ways.someone_waits());
+}
+
+// Its machine also coordinates, perhaps over this channel.
+TEST(PeerConnection, DialsAnOwnerWhoHasConnected) {
+  Ways ways;
+  const ChannelPtr theirs = ways.arrive(net::Role::kOwner);
+  const auto peer = ways.at();
+  EXPECT_TRUE(ways.send(*peer, 1).ok());
+  EXPECT_EQ(ways.receive(*ways.accept()), 1u);
+}
+
+// Otherwise both would connect whenever a plan starts.
+TEST(PeerConnection, LetsThePeerOfTheLesserNameDial) {
+  Ways ways("self");
+  const auto peer = ways.at("other", kPeerSends);
+  ways.finish_tasks(*peer);
+  EXPECT_FALSE(ways.someone_waits());
+  const ChannelPtr theirs = ways.arrive();
+  EXPECT_TRUE(ways.send(*peer, 1).ok());
+  EXPECT_EQ(ways.receive(*theirs), 1u);
+  EXPECT_FALSE(ways.someone_waits());
+}
+
+TEST(PeerConnection, DialsThePeerOfTheGreaterName) {
+  Ways ways("kitchen");
+  const auto peer = ways.at("other", kPeerSends);
+  const ChannelPtr other = ways.accept();
+  EXPECT_TRUE(ways.send(*peer, 1).ok());
+  EXPECT_EQ(ways.receive(*other), 1u);
+}
+
+// Perhaps it cannot connect.
+TEST(PeerConnection, DialsAPeerThatHasNotDialled) {
+  Ways ways("self");
+  const auto peer = ways.at("other", kPeerSends);
+  EXPECT_TRUE(ways.send(*peer, 1).ok());
+  EXPECT_EQ(ways.receive(*ways.accept()), 1u);
+}
+
+// A way may be closed in one direction only.
+TEST(PeerConnection, UsesWhatThePeerOpenedWhileItCouldNotDial) {
+  Ways ways("self");
+  ways.vanish();
+  ways.hold_connects();
+  const auto peer = ways.at("other", kPeerSends);
+  std::future<Status> sent = std::async([&] { return ways.send(*peer, 1); });
+  ways.await_connect();
+  const ChannelPtr theirs = ways.arrive();
+  ways.let_connect();
+  EXPECT_TRUE(sent.get().ok());
+  EXPECT_EQ(ways.receive(*theirs), 1u);
+}
+
+// Nothing tells it that the channel of its last life is dead.
+TEST(PeerConnection, UsesTheNewChannelOfAPeerThatWasStartedAgain) {
+  Ways ways;
+  const ChannelPtr before = ways.arrive(), after = ways.arrive();
+  const auto peer = ways.at();
+  EXPECT_TRUE(ways.send(*peer, 1).ok());
+  EXPECT_EQ(ways.receive(*after), 1u);
+}
+
+TEST(PeerConnection, GoesOnOverTwoChannelsWhereBothHaveDialled) {
+  Ways ways("self");
+  ways.hold_connects();
+  const auto peer = ways.at();
+  ways.await_connect();
+  const ChannelPtr theirs = ways.arrive();
+  ways.let_connect();
+  const ChannelPtr ours = ways.accept();
+  EXPECT_TRUE(ways.send(*peer, 1).ok());
+  EXPECT_EQ(ways.receive(*ours), 1u);
+  ours->close();
+  EXPECT_EQ(ways.await_cut(), std::set<uint64_t>{1});
+  EXPECT_TRUE(ways.send(*peer, 2).ok());
+  EXPECT_EQ(ways.receive(*theirs), 2u) << "what is left is used";
+  EXPECT_FALSE(ways.someone_waits());
+}
+
 // What it has sent may be lost, which nobody else would notice.
 TEST(PeerConnection, TakesAlongThePlansThatSentByWhatBroke) {
   Ways ways;
   const auto peer = ways.at();
   EXPECT_TRUE(ways.send(*peer, 1).ok());
+  EXPECT_TRUE(ways.send(*peer, 2).ok());
   const ChannelPtr first = ways.accept();
   EXPECT_EQ(ways.receive(*first), 1u);
   first->close();
-  EXPECT_EQ(ways.await_cut(), 1u);
+  EXPECT_EQ(ways.await_cut(), (std::set<uint64_t>{1, 2}));
   EXPECT_EQ(ways.send(*peer, 1).code(), Code::kUnavailable);
-  EXPECT_TRUE(ways.send(*peer, 2).ok());
+  EXPECT_TRUE(ways.send(*peer, 3).ok());
   const ChannelPtr second = ways.accept();
-  EXPECT_EQ(ways.receive(*second), 2u);
+  EXPECT_EQ(ways.receive(*second), 3u);
 }
 
 TEST(PeerConnection, IsTriedAgainForEveryPlan) {
@@ -102,18 +281,62 @@ TEST(PeerConnection, IsTriedAgainForEveryPlan) {
   EXPECT_EQ(ways.receive(*ways.accept()), 2u);
 }
 
+// The connect that fails began before the peer was back.
+TEST(PeerConnection, IsTriedAgainAfterAConnectThatWasGoingOn) {
+  Ways ways;
+  ways.vanish();
+  ways.hold_connects();
+  const auto peer = ways.at();
+  ways.await_connect();
+  ways.listen();
+  peer->expect(!kPeerSends);
+  ways.let_connect();
+  EXPECT_TRUE(ways.send(*peer, 1).ok());
+  EXPECT_EQ(ways.receive(*ways.accept()), 1u);
+}
+
 TEST(PeerConnection, IsLeftWithTheLastPlan) {
   Ways ways;
   std::shared_ptr<PeerConnection> peer = ways.at();
   EXPECT_TRUE(ways.send(*peer, 1).ok());
   const ChannelPtr other = ways.accept();
   EXPECT_EQ(ways.receive(*other), 1u);
-  ways.release(2);
+  ways.peers().release(2);
   EXPECT_TRUE(ways.send(*peer, 1).ok()) << "a plan still holds it";
   EXPECT_EQ(ways.receive(*other), 1u);
   peer.reset();
-  ways.release(1);
-  EXPECT_EQ(other->receive(net::Deadline::max()).status().code(), Code::kUnavailable);
+  ways.peers().release(1);
+  EXPECT_TRUE(ways.is_closed(*other));
+}
+
+// The plan that sends may be over here, while another one of the peer sends the other way.
+TEST(PeerConnection, StaysOpenForAPlanThatThePeerSendsTo) {
+  Ways ways;
+  std::shared_ptr<PeerConnection> peer = ways.at();
+  EXPECT_TRUE(ways.send(*peer, 1).ok());
+  const ChannelPtr other = ways.accept();
+  EXPECT_EQ(ways.receive(*other), 1u);
+  auto senders = *ways.peers().with("other");
+  peer.reset();
+  ways.peers().release(1);
+  EXPECT_EQ(other->receive(net::after(std::chrono::milliseconds(20))).status().code(),
+            Code::kDeadline);
+  senders.reset();
+  ways.peers().release(2);
+  EXPECT_TRUE(ways.is_closed(*other));
+}
+
+// Only the peer knows whether it still needs it.
+TEST(PeerConnection, LeavesOpenWhatThePeerOpened) {
+  Ways ways;
+  const ChannelPtr theirs = ways.arrive();
+  std::shared_ptr<PeerConnection> peer = ways.at();
+  EXPECT_TRUE(ways.send(*peer, 1).ok());
+  EXPECT_EQ(ways.receive(*theirs), 1u);
+  peer.reset();
+  ways.peers().release(1);
+  EXPECT_EQ(theirs->receive(net::after(std::chrono::milliseconds(20))).status().code(),
+            Code::kDeadline);
 }
 
 // Another member may have the address by now.
@@ -123,23 +346,19 @@ TEST(PeerConnection, SendsNothingToAWorkerOfAnotherName) {
   const Status sent = ways.send(*peer, 1);
   EXPECT_EQ(sent.code(), Code::kUnavailable);
   EXPECT_NE(sent.message().find("is other, not someone"), std::string_view::npos) << sent.message();
-  EXPECT_EQ(ways.accept()->receive(net::Deadline::max()).status().code(), Code::kUnavailable);
+  EXPECT_TRUE(ways.is_closed(*ways.accept()));
 }
 
 // What was sent was dropped there. Nobody else would notice before the deadline of the request.
 TEST(PeerConnection, IsCutOffFromAPeerThatDoesNotHaveThePlan) {
   Ways ways;
+  const ChannelPtr theirs = ways.arrive();
   const auto peer = ways.at();
   EXPECT_TRUE(ways.send(*peer, 1).ok());
   EXPECT_TRUE(ways.send(*peer, 2).ok());
-  const ChannelPtr other = ways.accept();
-  message::Message failed;
-  failed.mutable_failed()->set_code(static_cast<uint32_t>(Code::kUnavailable));
-  failed.mutable_failed()->set_plan(77);  // which this worker never sent to
-  EXPECT_TRUE(cluster::send(*other, failed).ok());
-  failed.mutable_failed()->set_plan(2);
-  EXPECT_TRUE(cluster::send(*other, failed).ok());
-  EXPECT_EQ(ways.await_cut(), 2u);
+  EXPECT_FALSE(ways.peers().lose(ways.arrived(), 77)) << "which this worker never sent to";
+  EXPECT_TRUE(ways.peers().lose(ways.arrived(), 2));
+  EXPECT_FALSE(ways.peers().lose(ways.arrived(), 2)) << "it is known";
   EXPECT_EQ(ways.send(*peer, 2).code(), Code::kUnavailable);
   EXPECT_TRUE(ways.send(*peer, 1).ok()) << "other plans go on";
   peer->forget(2);

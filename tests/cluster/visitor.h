@@ -21,6 +21,8 @@ class Visitor {
           net::Role role)
       : transport_(network.transport(name, unhurried(), role)),
         channel_(*transport_->connect(address, net::Deadline::max())) {}
+  // Over a channel that the worker may have opened.
+  explicit Visitor(std::shared_ptr<net::Channel> channel) : channel_(std::move(channel)) {}
 
   void say(const message::Message& message, const std::string& payload = "") {
     const net::Bytes bytes = bytes_of(payload);
@@ -74,7 +76,7 @@ class Visitor {
   void leave() { channel_->close(); }
 
  private:
-  std::unique_ptr<net::Transport> transport_;
+  std::unique_ptr<net::Transport> transport_;  // null where the channel was given
   std::shared_ptr<net::Channel> channel_;
 };
 

@@ -349,6 +349,7 @@ int fdatasync(int file) { return fsync(file); }
 
 // Random numbers come from the seed.
 void std::random_device::_M_init(const std::string&) {}
+void std::random_device::_M_fini() {}  // the library's would close a file that nobody opened
 std::random_device::result_type std::random_device::_M_getval() {
   return static_cast<result_type>(sim::draw(uint64_t{1} << 32));
 }
