@@ -264,7 +264,9 @@ TEST(Overload, OfAWorkerThatAnswersAtTheLastMomentEnds) {
     callers.emplace_back([&] {
       for (int k = 0; k < 5; ++k) {
         const Code code = model.run({.timeout = 100ms}).code();
-        EXPECT_TRUE(code == Code::kOk || code == Code::kDeadline || code == Code::kExhausted);
+        // Heartbeats are as late as answers: on a busy machine the worker is lost.
+        EXPECT_TRUE(code == Code::kOk || code == Code::kDeadline || code == Code::kExhausted ||
+                    code == Code::kUnavailable);
       }
     });
   }
