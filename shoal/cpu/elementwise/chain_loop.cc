@@ -60,7 +60,7 @@ HWY_INLINE void execute(const ChainInstruction& what, V (&running)[kVectors], fl
 }
 
 // Addresses of the values of a group. Inputs move on with the group; stored values and inputs that
-// are the same for all elements stay.
+// repeat stay.
 struct Values {
   std::array<float*, kMaxChainInputs + kMaxChainSteps> first;
   std::array<int64_t, kMaxChainInputs + kMaxChainSteps> moves;
@@ -78,15 +78,17 @@ HWY_INLINE void run_group(const ChainProgram& program, const Values& values, int
 
 void run_chain_here(const ChainProgram& program,
                     const std::array<const float*, kMaxChainInputs>& inputs,
-                    const std::array<int64_t, kMaxChainInputs>& steps, float* y, int64_t n) {
+                    const std::array<int64_t, kMaxChainInputs>& periods, float* y, int64_t n) {
   HWY_ALIGN float stored[kMaxChainSteps][kGroup], fixed[kMaxChainInputs][kGroup], last[kGroup];
   Values values{};
   for (size_t s = 0; s < kMaxChainSteps; ++s) values.first[program.inputs + s] = stored[s];
   for (size_t v = 0; v < program.inputs; ++v) {
     // Inputs are only ever loaded.
-    values.first[v] = steps[v] == 0 ? fixed[v] : const_cast<float*>(inputs[v]);
-    values.moves[v] = steps[v];
-    if (steps[v] == 0) std::fill_n(fixed[v], kGroup, *inputs[v]);
+    values.first[v] = periods[v] != 0 ? fixed[v] : const_cast<float*>(inputs[v]);
+    values.moves[v] = periods[v] == 0;
+    for (int64_t i = 0; periods[v] != 0 && i < kGroup; i += periods[v]) {
+      std::copy_n(inputs[v], periods[v], fixed[v] + i);
+    }
   }
   int64_t i = 0;
   for (; i + kGroup <= n; i += kGroup) run_group(program, values, i, y + i);
@@ -102,6 +104,8 @@ void run_chain_here(const ChainProgram& program,
   std::copy_n(last, n - i, y + i);
 }
 
+int64_t chain_group_here() { return kGroup; }
+
 }  // namespace
 }  // namespace shoal::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -110,10 +114,13 @@ HWY_AFTER_NAMESPACE();
 namespace shoal::cpu {
 
 HWY_EXPORT(run_chain_here);
+HWY_EXPORT(chain_group_here);
+
+int64_t chain_group() { return HWY_DYNAMIC_DISPATCH(chain_group_here)(); }
 
 void run_chain(const ChainProgram& program, const std::array<const float*, kMaxChainInputs>& inputs,
-               const std::array<int64_t, kMaxChainInputs>& steps, float* y, int64_t n) {
-  HWY_DYNAMIC_DISPATCH(run_chain_here)(program, inputs, steps, y, n);
+               const std::array<int64_t, kMaxChainInputs>& periods, float* y, int64_t n) {
+  HWY_DYNAMIC_DISPATCH(run_chain_here)(program, inputs, periods, y, n);
 }
 
 }  // namespace shoal::cpu

@@ -3,6 +3,7 @@
 // layer that does little work per element is not worth a reorder, but keeping the layout avoids
 // two.
 #include <algorithm>
+#include <cmath>
 
 #include "shoal/cpu/layout/blocked_backward.h"
 #include "shoal/cpu/layout/blocked_quantized.h"
@@ -88,6 +89,38 @@ bool fits_cast(const Lowering& lowering, const Node& node) {
 Status lower_first_input(Lowering& lowering, const Node& node) {
   SHOAL_ASSIGN(std::vector<ValueId> inputs, lowering.with_blocked_image(node));
   return lowering.add_blocked(node, *node.op, std::move(inputs), node.attributes);
+}
+
+// In inference, y = scale x + shift per channel: Mul and Add, which join the chain around them.
+bool fits_scaling(const Lowering& lowering, const Node& node) {
+  const std::vector<Operand> inputs = lowering.graph().operands(node.inputs);
+  return is_blocked(lowering, node) && node.integer("training_mode", 0) == 0 &&
+         std::ranges::all_of(inputs,
+                             [](const Operand& o) { return o.type.dtype == DType::kF32; }) &&
+         std::ranges::all_of(inputs.begin() + 1, inputs.end(),
+                             [](const Operand& o) { return o.value != nullptr; });
+}
+
+Status lower_scaling(Lowering& lowering, const Node& node) {
+  const auto parameter = [&](size_t i) {
+    return lowering.graph()[node.inputs[i]].constant->data<float>();
+  };
+  const auto gamma = parameter(1), beta = parameter(2), mean = parameter(3),
+             variance = parameter(4);
+  const double epsilon = node.real("epsilon", 1e-5f);
+  const Shape channels{std::ssize(gamma), 1, 1};
+  Tensor scale({DType::kF32, channels}), shift({DType::kF32, channels});
+  for (size_t c = 0; c < gamma.size(); ++c) {
+    const double factor = gamma[c] / std::sqrt(variance[c] + epsilon);
+    scale.data<float>()[c] = static_cast<float>(factor);
+    shift.data<float>()[c] = static_cast<float>(beta[c] - mean[c] * factor);
+  }
+  const std::string& name = lowering.graph()[node.outputs[0]].name;
+  SHOAL_ASSIGN(const ValueId image, lowering.blocked_of(node.inputs[0]));
+  const ValueId factor = lowering.add_blocked_constant(name + ".scale", scale);
+  const ValueId addend = lowering.add_blocked_constant(name + ".shift", shift);
+  SHOAL_ASSIGN(const ValueId scaled, lowering.add(ops::mul, {image, factor}, {}));
+  return lowering.add_blocked(node, ops::add, {scaled, addend}, {});
 }
 
 Status lower_instance_normalization(Lowering& lowering, const Node& node) {
@@ -205,6 +238,7 @@ std::vector<LoweringRule> collect() {
       {&ops::global_average_pool, is_blocked, lower_global_pool},
       {&ops::q_linear_global_average_pool, is_blocked, lower_quantized_global_pool},
       {&ops::batch_normalization, fits_training_normalization, lower_training_normalization},
+      {&ops::batch_normalization, fits_scaling, lower_scaling},
       {&ops::batch_normalization_backward, fits_training_normalization,
        lower_training_normalization},
       {&ops::instance_normalization, is_blocked, lower_instance_normalization},

@@ -83,6 +83,22 @@ TEST(Lower, PoolsBlocks) {
             "BlockedConv MaxPool AveragePool AveragePool UnblockChannels");
 }
 
+TEST(Lower, ScalesBlocks) {
+  EXPECT_EQ(lowered(R"(
+      input x f32[1,3,9,9]
+      const w f32[10,3,3,3] = random(1)
+      const gamma f32[10] = random(2)
+      const beta f32[10] = random(3)
+      const mean f32[10] = random(4)
+      const variance f32[10] = [1,2,3,4,5,6,7,8,9,10]
+      a = FusedConv(x, w) activation="Relu"
+      b = BatchNormalization(a, gamma, beta, mean, variance) epsilon=0.5
+      const v f32[8,10,1,1] = random(5)
+      y = Conv(b, v)
+      output y)"),
+            "BlockedConv Mul Add BlockedConv UnblockChannels");
+}
+
 TEST(Lower, LeavesTheBlocksWithFewChannels) {
   // Blocks are made for them only where taps are many.
   EXPECT_EQ(lowered(R"(

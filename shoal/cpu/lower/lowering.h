@@ -47,6 +47,10 @@ class Lowering {
   ValueId add_constant(std::string name, Tensor tensor) {
     return to_.add_constant(std::move(name), std::move(tensor));
   }
+  // A constant of one element per channel, [c, 1, 1], in blocks.
+  ValueId add_blocked_constant(std::string name, const Tensor& plain) {
+    return to_.add_constant(std::move(name), blocked_constant(plain));
+  }
 
  private:
   // Copies of a value of the old graph: in one layout, or in both.

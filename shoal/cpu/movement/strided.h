@@ -66,21 +66,21 @@ Walk<N> make_walk(const Shape& shape, const std::array<ops::Strides, N>& strides
 }
 
 // Calls f(offsets, n) for runs, or for pieces of a single long one, on several threads. f must be
-// thread-safe.
+// thread-safe. There may be several elements at each position of the walk.
 template <size_t N, class F>
-void for_each_run(const Walk<N>& walk, ThreadPool& pool, const F& f) {
-  constexpr int64_t kElements = 16384;  // worth waking a thread for
+void for_each_run(const Walk<N>& walk, ThreadPool& pool, const F& f, int64_t elements = 1) {
+  const int64_t grain = 16384 / elements + 1;  // worth waking a thread for
   if (walk.shape.count() == 0) return;
   const int64_t n = walk.run();
   if (walk.runs() == 1) {
-    pool.parallel_ranges(n, kElements, [&](int64_t begin, int64_t end) {
+    pool.parallel_ranges(n, grain, [&](int64_t begin, int64_t end) {
       std::array<int64_t, N> at = walk.steps();
       for (int64_t& offset : at) offset *= begin;
       f(at, end - begin);
     });
     return;
   }
-  pool.parallel_ranges(walk.runs(), kElements / n + 1, [&](int64_t begin, int64_t end) {
+  pool.parallel_ranges(walk.runs(), grain / n + 1, [&](int64_t begin, int64_t end) {
     for (int64_t r = begin; r < end; ++r) f(walk.offsets(r), n);
   });
 }
