@@ -9,6 +9,7 @@
 #include "shoal/cpu/layout/blocked_quantized.h"
 #include "shoal/cpu/lower/lowering.h"
 #include "shoal/ops/convert.h"
+#include "shoal/ops/nn/resize_axis.h"
 #include "shoal/ops/ops.h"
 
 namespace shoal::cpu {
@@ -179,22 +180,48 @@ Status lower_slice(Lowering& lowering, const Node& node) {
   return lowering.add_blocked(node, ops::slice, std::move(inputs), node.attributes);
 }
 
-// Concatenation of channels is one of blocks only if all blocks are full.
-bool fits_concat(const Lowering& lowering, const Node& node) {
-  const int64_t axis = node.integer("axis", 0);
-  return (axis == 1 || axis == 1 - static_cast<int64_t>(kImageRank)) &&
-         std::ranges::all_of(node.inputs, [&](ValueId id) {
-           return lowering.is_blocked(id) && lowering.shape(id)[1] % lowering.block() == 0;
-         });
+// Rows and columns are resized; the kernel does not mind that channels come after them.
+bool fits_resize(const Lowering& lowering, const Node& node) {
+  const TensorType& x = lowering.graph()[node.inputs[0]].type;
+  if (!is_blocked(lowering, node) || x.dtype != DType::kF32) return false;
+  const ops::ResizeRule rule = *ops::resize_rule(node);
+  const auto axes = *ops::resize_axes(node, rule, lowering.graph().operands(node.inputs));
+  // Regions of interest and ratios concern all axes at once.
+  return rule.coordinates != ops::ResizeRule::Coordinates::kTfCropAndResize &&
+         !node.has("keep_aspect_ratio_policy") && axes[0].is_identity(rule) &&
+         axes[1].is_identity(rule) && lowering.shape(node.outputs[0]).count() > 0;
 }
 
-Status lower_concat(Lowering& lowering, const Node& node) {
-  std::vector<ValueId> inputs;
-  for (ValueId old : node.inputs) {
-    SHOAL_ASSIGN(const ValueId id, lowering.blocked_of(old));
-    inputs.push_back(id);
-  }
-  return lowering.add_blocked(node, ops::concat, std::move(inputs), {{"axis", int64_t{1}}});
+// Names rows and columns as the only axes, and gives their sizes, or scales where the sizes were
+// rounded.
+Status lower_resize(Lowering& lowering, const Node& node) {
+  const Shape& x = lowering.shape(node.inputs[0]);
+  auto axes =
+      *ops::resize_axes(node, *ops::resize_rule(node), lowering.graph().operands(node.inputs));
+  const ops::ResizeAxis rows = axes[2], columns = axes[3];
+  const auto is_exact = [](const ops::ResizeAxis& axis) {
+    return axis.length == static_cast<double>(axis.out);
+  };
+  const auto scale = [](const ops::ResizeAxis& axis) {
+    return static_cast<float>(axis.length / static_cast<double>(axis.in));
+  };
+  const bool sized = is_exact(rows) && is_exact(columns);
+  const Tensor to = sized ? Tensor::of<int64_t>({2}, {rows.out, columns.out})
+                          : Tensor::of<float>({2}, {scale(rows), scale(columns)});
+  const ValueId constant =
+      lowering.add_constant(lowering.graph()[node.outputs[0]].name + ".size", to);
+  // A node may compute a part of a larger image; it has all of the channels that it is given.
+  const auto whole = [](int64_t size) {
+    return ops::ResizeAxis{.in = size, .out = size, .in_end = size, .out_end = size};
+  };
+  axes[1] = whole(blocked_shape(x, lowering.block())[1]);
+  axes.push_back(whole(lowering.block()));
+  Attributes attributes = ops::resize_tile(node, axes);
+  attributes["axes"] = std::vector<int64_t>{2, 3};
+  SHOAL_ASSIGN(const ValueId image, lowering.blocked_of(node.inputs[0]));
+  std::vector<ValueId> inputs{image, kNoValue, sized ? kNoValue : constant};
+  if (sized) inputs.push_back(constant);
+  return lowering.add_blocked(node, ops::resize, std::move(inputs), std::move(attributes));
 }
 
 bool is_scalar(const Shape& shape) { return shape.count() == 1 && shape.rank() <= 1; }
@@ -242,10 +269,10 @@ std::vector<LoweringRule> collect() {
       {&ops::batch_normalization_backward, fits_training_normalization,
        lower_training_normalization},
       {&ops::instance_normalization, is_blocked, lower_instance_normalization},
+      {&ops::resize, fits_resize, lower_resize},
       {&ops::slice, fits_slice, lower_slice},
       {&ops::lookup, is_blocked, lower_first_input},
       {&ops::cast, fits_cast, lower_first_input},
-      {&ops::concat, fits_concat, lower_concat},
       {&ops::q_linear_add, fits_elementwise, lower_elementwise},
   };
   // Channels that fill up a block are zero, or were computed from zeros. They must stay finite,
