@@ -1,18 +1,42 @@
 // One pass over the nodes in their order. A rule may ask for a value in either layout; reorders are
 // added where a value is first needed in the layout that it does not have, and at most once per
 // value. So they appear only at the borders between blocked and plain regions, and outputs of the
-// graph are plain again. The choice is greedy: a rule sees the layouts of its inputs, not those
-// that later nodes will ask for. Nodes that only move planes wait until someone reads them.
+// graph are plain again. The choice is greedy: a rule sees the layouts of its inputs, and of those
+// that later nodes will ask for only whether there may be blocks among them. Nodes that only move
+// planes wait until someone reads them.
 #include "shoal/cpu/lower/lower.h"
 
 #include <algorithm>
 #include <numeric>
+#include <ranges>
 
 #include "shoal/cpu/layout/select_channels.h"
 #include "shoal/cpu/lower/lowering.h"
 #include "shoal/cpu/lower/planes.h"
 
 namespace shoal::cpu {
+
+namespace {
+
+bool has_rule(std::span<const LoweringRule> rules, const Node& node) {
+  return std::ranges::find(rules, node.op, &LoweringRule::op) != rules.end();
+}
+
+}  // namespace
+
+Lowering::Lowering(const Graph& from, int64_t block)
+    : from_(from), block_(block), copies_(from.value_count()), wanted_(from.value_count(), false) {
+  for (const Node& node : std::views::reverse(from_.nodes())) {
+    const bool passes_on = has_rule(plane_rules(), node) || has_rule(layer_rules(), node);
+    const bool wants = has_rule(conv_rules(), node) ||
+                       (passes_on && std::ranges::any_of(node.outputs, [&](ValueId id) {
+                          return is_wanted_blocked(id);
+                        }));
+    for (ValueId id : node.inputs) {
+      if (wants && id != kNoValue) wanted_[static_cast<size_t>(id)] = true;
+    }
+  }
+}
 
 Result<Graph> Lowering::run() {
   for (ValueId id : from_.inputs()) {

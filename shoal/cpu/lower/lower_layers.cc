@@ -180,10 +180,15 @@ Status lower_slice(Lowering& lowering, const Node& node) {
   return lowering.add_blocked(node, ops::slice, std::move(inputs), node.attributes);
 }
 
-// Rows and columns are resized; the kernel does not mind that channels come after them.
+// Rows and columns are resized; the kernel does not mind that channels come after them. Where no
+// one wants the larger image in blocks, the smaller one leaves them.
 bool fits_resize(const Lowering& lowering, const Node& node) {
-  const TensorType& x = lowering.graph()[node.inputs[0]].type;
-  if (!is_blocked(lowering, node) || x.dtype != DType::kF32) return false;
+  const auto& [dtype, shape] = lowering.graph()[node.inputs[0]].type;
+  const bool grows = lowering.shape(node.outputs[0]).count() > shape.count();
+  if (!is_blocked(lowering, node) || dtype != DType::kF32 ||
+      (grows && !lowering.is_wanted_blocked(node.outputs[0]))) {
+    return false;
+  }
   const ops::ResizeRule rule = *ops::resize_rule(node);
   const auto axes = *ops::resize_axes(node, rule, lowering.graph().operands(node.inputs));
   // Regions of interest and ratios concern all axes at once.

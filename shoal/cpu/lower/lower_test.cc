@@ -182,21 +182,46 @@ TEST(Lower, ResizesBlocks) {
   EXPECT_EQ(lowered(R"(
       input x f32[2,3,5,5]
       const w f32[6,3,1,1] = random(1)
-      const sizes i64[4] = [2,6,10,7]
+      const v f32[6,6,1,1] = random(2)
+      const sizes i64[4] = [2,6,3,7]
       const scales f32[4] = [1,1,1.5,0.7]
       const rows f32[1] = [2]
       const wide i64[4] = [2,12,5,5]
       a = Conv(x, w)
       b = Resize(a, _, _, sizes) mode="linear"
-      c = Resize(a, _, scales) mode="linear"
-      d = Resize(a, _, rows) axes=[-2]
-      e = Resize(a, _, _, wide)
-      output b
-      output c
-      output d
-      output e)"),
-            "BlockedConv Resize Resize Resize UnblockChannels Resize UnblockChannels "
-            "UnblockChannels UnblockChannels");
+      c = Conv(b, v)
+      d = Resize(c, _, scales) mode="linear"
+      e = Conv(d, v)
+      f = Resize(e, _, rows) axes=[-2]
+      g = Conv(f, v)
+      h = Resize(g, _, _, wide)
+      output h)"),
+            "BlockedConv Resize BlockedConv Resize BlockedConv Resize BlockedConv UnblockChannels "
+            "Resize");
+}
+
+TEST(Lower, LeavesTheBlocksBeforeAnImageGrows) {
+  // The first is read by a convolution behind a sum and a slice, the second by no one else.
+  EXPECT_EQ(lowered(R"(
+      input x f32[1,3,5,5]
+      const w f32[6,3,1,1] = random(1)
+      const v f32[6,4,1,1] = random(2)
+      const twice f32[4] = [1,1,2,2]
+      const half f32[4] = [1,1,0.5,0.5]
+      const one i64[1] = [1]
+      const five i64[1] = [5]
+      a = Conv(x, w)
+      b = Resize(a, _, twice)
+      c = Add(b, b)
+      d = Slice(c, one, five, one)
+      e = Conv(d, v)
+      f = Resize(e, _, twice)
+      g = Relu(f)
+      h = Resize(e, _, half)
+      output g
+      output h)"),
+            "BlockedConv Resize Add SelectChannels BlockedConv UnblockChannels Resize Relu Resize "
+            "UnblockChannels");
 }
 
 TEST(Lower, LeavesTheBlocksWhereTheyCannotGoOn) {

@@ -21,8 +21,7 @@ struct Planes {
 // Used by one thread for one graph, which must outlive it.
 class Lowering {
  public:
-  Lowering(const Graph& from, int64_t block)
-      : from_(from), block_(block), copies_(from.value_count()) {}
+  Lowering(const Graph& from, int64_t block);
 
   Result<Graph> run();
 
@@ -40,6 +39,9 @@ class Lowering {
   // layout yet; later calls return the same value.
   Result<ValueId> plain_of(ValueId id);
   Result<ValueId> blocked_of(ValueId id);
+
+  // True if a convolution reads the value, or one of the layers after it that can stay in blocks.
+  bool is_wanted_blocked(ValueId id) const { return wanted_[static_cast<size_t>(id)]; }
 
   // The value as planes of blocked images, where it is one.
   std::optional<Planes> planes_of(ValueId id) const;
@@ -90,6 +92,7 @@ class Lowering {
   const int64_t block_;
   Graph to_;
   std::vector<Copies> copies_;
+  std::vector<bool> wanted_;  // by value: see is_wanted_blocked()
 };
 
 // Rule for one operator. The first rule that fits lowers the node; if none fits, the node is copied
