@@ -116,8 +116,12 @@ Result<ValueId> Lowering::blocked_of(ValueId id) {
 
 std::optional<Planes> Lowering::planes_of(ValueId id) const {
   if (id == kNoValue) return std::nullopt;
-  const bool blocked = copies(id).blocked != kNoValue && shape(id).rank() == kImageRank;
-  return blocked ? planes_of_image(id, shape(id)) : copies(id).planes;
+  if (copies(id).blocked == kNoValue) return copies(id).planes;
+  // So many that to number them costs no more than the rest of lowering, whatever a file asks for.
+  constexpr int64_t kMostPlanes = int64_t{1} << 20;
+  const Shape& image = shape(id);
+  const bool fits = image.rank() == kImageRank && image[0] * image[1] <= kMostPlanes;
+  return fits ? std::optional(planes_of_image(id, image)) : std::nullopt;
 }
 
 void Lowering::set_planes(const Node& node, ValueId output, Planes planes) {

@@ -8,7 +8,7 @@
 #include "shoal/cpu/layout/blocked_backward.h"
 #include "shoal/cpu/layout/blocked_quantized.h"
 #include "shoal/cpu/lower/lowering.h"
-#include "shoal/ops/convert.h"
+#include "shoal/cpu/lower/planes.h"
 #include "shoal/ops/nn/resize_axis.h"
 #include "shoal/ops/ops.h"
 
@@ -152,20 +152,6 @@ Status lower_training_normalization(Lowering& lowering, const Node& node) {
   return lowering.add_blocked(node, op, std::move(inputs), node.attributes);
 }
 
-// Axes that a Slice cuts, none of them negative; empty if it cuts all, or if they are not constant.
-std::vector<int64_t> sliced_axes(const Lowering& lowering, const Node& node) {
-  constexpr size_t kAxes = 3;
-  if (node.inputs.size() <= kAxes || node.inputs[kAxes] == kNoValue) return {};
-  const auto& constant = lowering.graph()[node.inputs[kAxes]].constant;
-  if (!constant) return {};
-  const Tensor list = ops::converted(*constant, DType::kI64);
-  std::vector<int64_t> axes;
-  for (int64_t axis : list.data<int64_t>()) {
-    axes.push_back(axis < 0 ? axis + static_cast<int64_t>(kImageRank) : axis);
-  }
-  return axes;
-}
-
 bool fits_slice(const Lowering& lowering, const Node& node) {
   const std::vector<int64_t> axes = sliced_axes(lowering, node);
   return is_blocked(lowering, node) && !axes.empty() && std::ranges::find(axes, 1) == axes.end() &&
@@ -175,8 +161,8 @@ bool fits_slice(const Lowering& lowering, const Node& node) {
 Status lower_slice(Lowering& lowering, const Node& node) {
   SHOAL_ASSIGN(std::vector<ValueId> inputs, lowering.with_blocked_image(node));
   const std::vector<int64_t> axes = sliced_axes(lowering, node);
-  inputs[3] = lowering.add_constant(lowering.graph()[node.outputs[0]].name + ".axes",
-                                    Tensor::of<int64_t>({std::ssize(axes)}, axes));
+  inputs[kSliceAxes] = lowering.add_constant(lowering.graph()[node.outputs[0]].name + ".axes",
+                                             Tensor::of<int64_t>({std::ssize(axes)}, axes));
   return lowering.add_blocked(node, ops::slice, std::move(inputs), node.attributes);
 }
 

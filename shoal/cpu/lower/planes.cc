@@ -33,30 +33,22 @@ std::optional<std::vector<Planes>> reshaped(const Planes& planes, const Shape& s
   return std::vector{Planes{planes.numbers.reshaped(*outer), planes.size}};
 }
 
-// The axes that a node works on, none of them negative; nothing if they are not known.
-std::optional<std::vector<int64_t>> axes_of(const Lowering& lowering, const Node& node,
-                                            size_t rank) {
-  constexpr size_t kStarts = 1, kAxes = 3;  // of Slice
-  std::vector<int64_t> axes{node.integer("axis", 0)};
-  if (node.op == &ops::transpose) {
-    const std::vector<int64_t> perm = node.integers("perm");
-    axes.clear();
-    for (size_t d = 0; d < rank; ++d) {
-      if (perm.empty() || perm[d] != static_cast<int64_t>(d))
-        axes.push_back(static_cast<int64_t>(d));
-    }
-  } else if (node.op == &ops::slice) {
-    axes.resize(static_cast<size_t>(lowering.shape(node.inputs[kStarts]).count()));
-    std::iota(axes.begin(), axes.end(), 0);
-    if (node.inputs.size() > kAxes && node.inputs[kAxes] != kNoValue) {
-      const auto& constant = lowering.graph()[node.inputs[kAxes]].constant;
-      if (!constant) return std::nullopt;
-      const Tensor list = ops::converted(*constant, DType::kI64);
-      axes.assign(list.data<int64_t>().begin(), list.data<int64_t>().end());
-    }
+std::vector<int64_t> transposed_axes(const Node& node, size_t rank) {
+  const std::vector<int64_t> perm = node.integers("perm");
+  std::vector<int64_t> axes;
+  for (size_t d = 0; d < rank; ++d) {
+    const auto axis = static_cast<int64_t>(d);
+    if (perm.empty() || perm[d] != axis) axes.push_back(axis);  // without `perm`, all are reversed
   }
-  for (int64_t& axis : axes) axis = static_cast<int64_t>(ops::axis_in(axis, rank));
   return axes;
+}
+
+// The axes that a node works on, none of them negative; empty if they are not known.
+std::vector<int64_t> axes_of(const Lowering& lowering, const Node& node) {
+  const size_t rank = lowering.shape(node.inputs[0]).rank();
+  if (node.op == &ops::transpose) return transposed_axes(node, rank);
+  if (node.op == &ops::slice) return sliced_axes(lowering, node);
+  return {static_cast<int64_t>(ops::axis_in(node.integer("axis", 0), rank))};
 }
 
 // The node on numbers of planes. They have fewer axes, from which negative ones count differently.
@@ -94,9 +86,8 @@ std::optional<std::vector<Tensor>> inputs_of(const Lowering& lowering, const Nod
       return std::nullopt;
     }
   }
-  constexpr size_t kAxes = 3;
-  if (node.op == &ops::slice && inputs.size() > kAxes && inputs[kAxes].defined()) {
-    inputs[kAxes] = Tensor::of<int64_t>({std::ssize(axes)}, axes);
+  if (node.op == &ops::slice) {
+    inputs[kSliceAxes] = Tensor::of<int64_t>({std::ssize(axes)}, axes);
   }
   return inputs;
 }
@@ -119,19 +110,33 @@ size_t count_images(const Lowering& lowering, const Node& node) {
 // touch is moved all the same once there are several of them: their images need not be kept.
 Status lower(Lowering& lowering, const Node& node) {
   constexpr size_t kMostImages = 4;
+  auto planes = moved_planes(lowering, node);
   if (node.op == &ops::concat && count_images(lowering, node) > kMostImages) {
     for (ValueId id : node.inputs) {
       if (lowering.is_blocked(id)) SHOAL_TRY(lowering.blocked_of(id).status());
     }
+    if (auto fewer = moved_planes(lowering, node)) planes = std::move(fewer);
   }
-  std::vector<Planes> planes = *moved_planes(lowering, node);
-  for (size_t i = 0; i < planes.size(); ++i) {
-    lowering.set_planes(node, node.outputs[i], std::move(planes[i]));
+  for (size_t i = 0; i < planes->size(); ++i) {
+    lowering.set_planes(node, node.outputs[i], std::move((*planes)[i]));
   }
   return {};
 }
 
 }  // namespace
+
+std::vector<int64_t> sliced_axes(const Lowering& lowering, const Node& node) {
+  if (node.inputs.size() <= kSliceAxes || node.inputs[kSliceAxes] == kNoValue) return {};
+  const auto& constant = lowering.graph()[node.inputs[kSliceAxes]].constant;
+  if (!constant) return {};
+  const Tensor list = ops::converted(*constant, DType::kI64);
+  std::vector<int64_t> axes;
+  for (int64_t axis : list.data<int64_t>()) {
+    const size_t rank = lowering.shape(node.inputs[0]).rank();
+    axes.push_back(static_cast<int64_t>(ops::axis_in(axis, rank)));
+  }
+  return axes;
+}
 
 Planes planes_of_image(ValueId image, const Shape& shape) {
   Tensor numbers({DType::kI64, {shape[0], shape[1]}});
@@ -148,12 +153,12 @@ std::optional<std::vector<Planes>> moved_planes(const Lowering& lowering, const 
     return reshaped(*first, lowering.shape(node.outputs[0]));
   }
   const size_t rank = first->numbers.shape().rank();
-  const auto axes = axes_of(lowering, node, lowering.shape(node.inputs[0]).rank());
+  const std::vector<int64_t> axes = axes_of(lowering, node);
   const auto is_inside_planes = [&](int64_t axis) { return axis >= static_cast<int64_t>(rank); };
-  if (!axes || std::ranges::any_of(*axes, is_inside_planes)) return std::nullopt;
-  const auto inputs = inputs_of(lowering, node, *first, *axes);
+  if (axes.empty() || std::ranges::any_of(axes, is_inside_planes)) return std::nullopt;
+  const auto inputs = inputs_of(lowering, node, *first, axes);
   if (!inputs) return std::nullopt;
-  const Node moves = node_on_numbers(node, *axes, rank);
+  const Node moves = node_on_numbers(node, axes, rank);
   const auto types = node.op->infer(moves, ops::operands_of(*inputs));
   if (!types.ok()) return std::nullopt;
   std::vector<Tensor> outputs(types->begin(), types->end());

@@ -11,6 +11,11 @@
 
 namespace shoal::cpu {
 
+// Axes that a Slice cuts, none of them negative; empty if it names none, or if they are not
+// constant.
+std::vector<int64_t> sliced_axes(const Lowering& lowering, const Node& node);
+inline constexpr size_t kSliceAxes = 3;  // the input that names them
+
 // The planes of a blocked image [n, c, h, w], one after the other.
 Planes planes_of_image(ValueId image, const Shape& shape);
 
