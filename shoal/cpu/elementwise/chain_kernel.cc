@@ -62,10 +62,11 @@ Walk<kOperands> walk_of(const KernelSpec& spec) {
 }
 
 // True if the last axis is short and some inputs repeat it along the axis before, as those with one
-// element per channel do in [n, c, h, w, b]. The others have an element for each, or one for all.
+// element per channel do in [n, c, h, w, b] and [n, h, w, 3]. The others have an element for each,
+// or one for all.
 bool repeats_last_axis(const Walk<kOperands>& walk) {
   const size_t last = walk.shape.rank() - 1;
-  if (last == 0 || walk.shape.count() == 0 || chain_group() % walk.shape[last] != 0) return false;
+  if (last == 0 || walk.shape.count() == 0 || walk.shape[last] > chain_group()) return false;
   return std::ranges::all_of(walk.strides, [&](const ops::Strides& strides) {
     const bool joins = strides[last - 1] == strides[last] * walk.shape[last];
     return joins || strides[last - 1] == 0;

@@ -36,7 +36,7 @@ int64_t chain_group();
 
 // Runs a chain over n elements. An input has an element for each of them, where its period is 0, or
 // its first `period` elements are repeated. y may be the memory of an input with period 0.
-// REQUIRES: periods divide chain_group().
+// REQUIRES: no period is longer than chain_group().
 void run_chain(const ChainProgram& program, const std::array<const float*, kMaxChainInputs>& inputs,
                const std::array<int64_t, kMaxChainInputs>& periods, float* y, int64_t n);
 

@@ -156,6 +156,8 @@ TEST(ElementwiseChain, RepeatsTheLastAxis) {
                                            {{1, 1, 90, 91, 8}, {1, 1, 1, 1, 8}},
                                            {{40, 4}, {4}},
                                            {{3, 5, 12}, {3, 1, 12}},
+                                           {{2, 50, 67, 3}, {3}},
+                                           {{300, 7}, {1, 7}},
                                            {{0, 7, 8}, {8}}};
   for (const auto& [shape, channels] : cases) {
     SCOPED_TRACE(to_string(shape));
@@ -164,7 +166,7 @@ TEST(ElementwiseChain, RepeatsTheLastAxis) {
     const std::vector<ChainStep> steps{
         {&ops::mul, {0, 1}}, {&ops::add, {4, 2}}, {&ops::sub, {3, 5}}, {&ops::sub, {6, 1}}};
     expect_agreement(elementwise_chain, inputs, to_attributes(steps), "chain");
-    // The scalar form has groups of eight, which a longer axis does not divide.
+    // The scalar form has groups of eight, which a longer axis does not fit.
     expect_agreement(ops::sub, {inputs[0], inputs[1]}, {}, {"chain", "vector"});
     expect_agreement(ops::div, {inputs[1], inputs[0]}, {}, {"chain", "vector"});
   }
