@@ -6,10 +6,10 @@
 namespace shoal::cpu {
 namespace {
 
-// Planes of one pixel, of a few, and of more than a square of the transposition; channels that fill
-// their blocks, and that do not.
-const Shape kImages[] = {{1, 16, 8, 8},  {2, 21, 7, 5},  {3, 3, 1, 1},
-                         {1, 5, 40, 33}, {2, 48, 1, 37}, {1, 70, 9, 31}};
+// Planes of one pixel, of a few, of more than a square of the transposition, and of a power of two;
+// channels that fill their blocks, and that do not.
+const Shape kImages[] = {{1, 16, 8, 8},  {2, 21, 7, 5},  {3, 3, 1, 1},   {1, 5, 40, 33},
+                         {2, 48, 1, 37}, {1, 70, 9, 31}, {1, 21, 16, 32}};
 
 TEST(Reorder, Agrees) {
   std::mt19937 rng(1);
