@@ -9,6 +9,7 @@
 #include "shoal/cpu/layout/blocked_quantized.h"
 #include "shoal/cpu/lower/lowering.h"
 #include "shoal/cpu/lower/planes.h"
+#include "shoal/ops/nn/reduce.h"
 #include "shoal/ops/nn/resize_axis.h"
 #include "shoal/ops/ops.h"
 
@@ -64,6 +65,15 @@ Status lower_pool_backward(Lowering& lowering, const Node& node) {
     inputs.push_back(id);
   }
   return lowering.add_blocked(node, *node.op, std::move(inputs), pool_of_blocks(lowering, node));
+}
+
+// Other exporters write a global pool as a mean over rows and columns.
+bool fits_mean(const Lowering& lowering, const Node& node) {
+  const auto& [dtype, x] = lowering.graph()[node.inputs[0]].type;
+  if (!is_blocked(lowering, node) || dtype != DType::kF32) return false;
+  const Shape pooled{x[0], x[1], 1, 1};
+  return lowering.shape(node.outputs[0]) == pooled &&
+         ops::kept_shape(node, lowering.graph().operands(node.inputs)) == pooled;
 }
 
 Status lower_global_pool(Lowering& lowering, const Node& node) {
@@ -254,6 +264,7 @@ std::vector<LoweringRule> collect() {
       {&ops::max_pool_backward, fits_pool_backward, lower_pool_backward},
       {&ops::average_pool_backward, fits_pool_backward, lower_pool_backward},
       {&ops::global_average_pool, is_blocked, lower_global_pool},
+      {&ops::reduce_mean, fits_mean, lower_global_pool},
       {&ops::q_linear_global_average_pool, is_blocked, lower_quantized_global_pool},
       {&ops::batch_normalization, fits_training_normalization, lower_training_normalization},
       {&ops::batch_normalization, fits_scaling, lower_scaling},

@@ -84,6 +84,22 @@ TEST(Lower, PoolsBlocks) {
             "BlockedConv MaxPool AveragePool AveragePool UnblockChannels");
 }
 
+TEST(Lower, PoolsByMeans) {
+  // Over rows and columns of every channel, and of its own size; no other mean.
+  EXPECT_EQ(lowered(R"(
+      input x f32[1,3,4,5]
+      const w f32[6,3,1,1] = random(1)
+      a = Conv(x, w)
+      b = ReduceMean(a) axes=[2,-1]
+      c = Mul(a, b)
+      d = ReduceMean(c) axes=[3]
+      e = ReduceMean(c) axes=[2,3] keepdims=0
+      output c
+      output d
+      output e)"),
+            "BlockedConv AveragePool Mul UnblockChannels ReduceMean ReduceMean");
+}
+
 TEST(Lower, ScalesBlocks) {
   EXPECT_EQ(lowered(R"(
       input x f32[1,3,9,9]
