@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <map>
 
 #include "apps/flags/json.h"
 #include "cli.h"
@@ -72,8 +73,12 @@ void print_table(std::vector<LayerTime> layers, bool all) {
   table.print();
 }
 
+// `by_kernel` sums the times of the layers by their kernel. Scripts watch two of these sums, which
+// are there even if they are zero: what the layout costs, and what no fast kernel computes.
 void print_json(const std::vector<LayerTime>& layers) {
   Json list = Json::array();
+  std::map<std::string, double> by_kernel{{"reference", 0}, {"reorder", 0}};
+  double total = 0;
   for (const LayerTime& layer : layers) {
     list.push_back({{"node", layer.name},
                     {"operator", layer.op},
@@ -82,8 +87,11 @@ void print_json(const std::vector<LayerTime>& layers) {
                     {"output", layer.output},
                     {"macs", layer.macs},
                     {"median_ms", layer.median_ms}});
+    by_kernel[layer.kernel.name] += layer.median_ms;
+    total += layer.median_ms;
   }
-  std::printf("%s\n", list.dump().c_str());
+  const Json all{{"layers", std::move(list)}, {"by_kernel", by_kernel}, {"total_ms", total}};
+  std::printf("%s\n", all.dump().c_str());
 }
 
 // The last run, as Perfetto reads it.
@@ -147,7 +155,7 @@ void add_profile(Command& app, Action& action) {
       ->check(in_range(1, 10000));
   command->add_option("--trace", flags->trace, "Write a trace that Perfetto opens");
   command->add_flag("--all", flags->all, "Every layer, in order of running");
-  command->add_flag("--json", flags->json, "Print one JSON array");
+  command->add_flag("--json", flags->json, "Print one JSON object");
   Option* train = command->add_flag("--train", flags->train, "A step of training");
   command->add_option("--batch", flags->batch, "Images per step")
       ->needs(train)

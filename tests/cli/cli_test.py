@@ -177,9 +177,13 @@ def test_profile_writes_a_trace(tmp):
 
 
 def test_profile_counts_every_layer(_):
-    layers = json.loads(shoal("profile", "zoo:lenet5", "--no-optimize", "--json", "--runs", 1, "--device", "reference").stdout)
+    result = json.loads(shoal("profile", "zoo:lenet5", "--no-optimize", "--json", "--runs", 1, "--device", "reference").stdout)
+    layers = result["layers"]
     assert [layer["operator"] for layer in layers].count("Conv") == 2, layers
     assert all(layer["median_ms"] >= 0 and layer["tuning"] is None for layer in layers), layers
+    assert result["by_kernel"]["reorder"] == 0, result
+    assert np.isclose(sum(result["by_kernel"].values()), result["total_ms"]), result
+    assert np.isclose(sum(layer["median_ms"] for layer in layers), result["total_ms"]), result
 
 
 def test_eval_gate(tmp):

@@ -1,5 +1,9 @@
 // ElementwiseChain: compiles the steps of a chain to a program for chain_loop.h, and runs it over
-// runs as long as the strides of its inputs allow.
+// runs as long as the strides of its inputs allow. Lone operators whose inputs repeat the last axis
+// are chains of one step.
+#include <utility>
+
+#include "shoal/cpu/elementwise/binary.h"
 #include "shoal/cpu/elementwise/chain_loop.h"
 #include "shoal/cpu/kernel.h"
 #include "shoal/cpu/movement/strided.h"
@@ -29,8 +33,7 @@ const Row& row_of(const Operator* op) {
 
 // Every result has one reader. If that is the next step, the result stays the running value;
 // otherwise it is stored until it is loaded.
-ChainProgram program_of(const KernelSpec& spec) {
-  const std::vector<ChainStep> steps = steps_of(spec.node);
+ChainProgram program_of(const KernelSpec& spec, const std::vector<ChainStep>& steps) {
   ChainProgram program{{}, spec.inputs.size()};
   auto emit = [&](ChainOp op, size_t value, float alpha = 0, float beta = 0) {
     program.instructions.push_back({op, static_cast<uint8_t>(value), alpha, beta});
@@ -58,33 +61,74 @@ Walk<kOperands> walk_of(const KernelSpec& spec) {
   return make_walk<kOperands>(y, strides);
 }
 
+// True if the last axis is short and some inputs repeat it along the axis before, as those with one
+// element per channel do in [n, c, h, w, b] and [n, h, w, 3]. The others have an element for each,
+// or one for all.
+bool repeats_last_axis(const Walk<kOperands>& walk) {
+  const size_t last = walk.shape.rank() - 1;
+  if (last == 0 || walk.shape.count() == 0 || walk.shape[last] > chain_group()) return false;
+  return std::ranges::all_of(walk.strides, [&](const ops::Strides& strides) {
+    const bool joins = strides[last - 1] == strides[last] * walk.shape[last];
+    return joins || strides[last - 1] == 0;
+  });
+}
+
 class ChainKernel : public Kernel {
  public:
-  explicit ChainKernel(const KernelSpec& spec) : program_(program_of(spec)), walk_(walk_of(spec)) {}
+  ChainKernel(const KernelSpec& spec, const std::vector<ChainStep>& steps)
+      : program_(program_of(spec, steps)), walk_(walk_of(spec)) {
+    for (size_t i = 0; i < kMaxChainInputs; ++i) periods_[i] = walk_.steps()[i + 1] == 0;
+    if (!repeats_last_axis(walk_)) return;
+    // The walk leaves the last axis to the loop, which sees one run instead of many short ones.
+    const Walk<kOperands> whole = std::exchange(walk_, {});
+    const size_t last = whole.shape.rank() - 1;
+    pixel_ = whole.shape[last];
+    for (size_t d = 0; d < last; ++d) {
+      walk_.shape.push_back(whole.shape[d]);
+      for (size_t i = 0; i < kOperands; ++i) walk_.strides[i].push_back(whole.strides[i][d]);
+    }
+    for (size_t i = 0; i < kMaxChainInputs; ++i) {
+      const bool repeats = whole.strides[i + 1][last - 1] == 0 && whole.strides[i + 1][last] == 1;
+      if (repeats) periods_[i] = pixel_;
+    }
+  }
 
   void run(const KernelArgs& args) const override {
-    const auto strides = walk_.steps();
-    std::array<int64_t, kMaxChainInputs> steps;
-    std::copy_n(strides.begin() + 1, kMaxChainInputs, steps.begin());
-    for_each_run(walk_, args.pool, [&](const std::array<int64_t, kOperands>& at, int64_t n) {
-      std::array<const float*, kMaxChainInputs> inputs{};
-      for (size_t i = 0; i < program_.inputs; ++i) inputs[i] = args.input(i) + at[i + 1];
-      run_chain(program_, inputs, steps, args.output(0) + at[0], n);
-    });
+    for_each_run(
+        walk_, args.pool,
+        [&](const std::array<int64_t, kOperands>& at, int64_t n) {
+          std::array<const float*, kMaxChainInputs> inputs{};
+          for (size_t i = 0; i < program_.inputs; ++i) inputs[i] = args.input(i) + at[i + 1];
+          run_chain(program_, inputs, periods_, args.output(0) + at[0], n * pixel_);
+        },
+        pixel_);
   }
 
  private:
   const ChainProgram program_;
-  const Walk<kOperands> walk_;
+  Walk<kOperands> walk_;
+  int64_t pixel_ = 1;                                  // elements in a step of the walk
+  std::array<int64_t, kMaxChainInputs> periods_ = {};  // as run_chain() has them
 };
 
 std::unique_ptr<Kernel> make_chain(const KernelSpec& spec) {
   if (!spec.all_of_type(DType::kF32)) return nullptr;
-  return std::make_unique<ChainKernel>(spec);
+  return std::make_unique<ChainKernel>(spec, steps_of(spec.node));
+}
+
+std::unique_ptr<Kernel> make_single(const KernelSpec& spec) {
+  const bool fits =
+      spec.all_of_type(DType::kF32) && spec.inputs.size() == 2 && repeats_last_axis(walk_of(spec));
+  if (!fits) return nullptr;
+  return std::make_unique<ChainKernel>(spec, std::vector{ChainStep{spec.node.op, {0, 1}, 0, 0}});
 }
 
 }  // namespace
 
-std::vector<Provider> chain_kernels() { return {{&elementwise_chain, "chain", make_chain}}; }
+std::vector<Provider> chain_kernels() {
+  std::vector<Provider> all = {{&elementwise_chain, "chain", make_chain}};
+  for (const Operator* op : vector_pairs()) all.push_back({op, "chain", make_single});
+  return all;
+}
 
 }  // namespace shoal::cpu

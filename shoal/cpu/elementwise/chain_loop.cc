@@ -59,18 +59,20 @@ HWY_INLINE void execute(const ChainInstruction& what, V (&running)[kVectors], fl
   }
 }
 
-// Addresses of the values of a group. Inputs move on with the group; stored values and inputs that
-// are the same for all elements stay.
+// Addresses of the values of a group. Inputs move on with the group; stored values stay. Inputs
+// that repeat have been written out for a group from any element of their period on.
 struct Values {
   std::array<float*, kMaxChainInputs + kMaxChainSteps> first;
-  std::array<int64_t, kMaxChainInputs + kMaxChainSteps> moves;
+  std::array<int64_t, kMaxChainInputs + kMaxChainSteps> periods;  // 0: has no period, moves on
+
+  float* at(size_t v, int64_t i) const { return first[v] + (periods[v] == 0 ? i : i % periods[v]); }
 };
 
 HWY_INLINE void run_group(const ChainProgram& program, const Values& values, int64_t i, float* y) {
   V x[kVectors];
   for (V& v : x) v = hn::Zero(D());
   for (const ChainInstruction& what : program.instructions) {
-    execute(what, x, values.first[what.value] + values.moves[what.value] * i);
+    execute(what, x, values.at(what.value, i));
   }
 #pragma GCC unroll 8
   for (int v = 0; v < kVectors; ++v) hn::StoreU(x[v], D(), y + v * kLanes);
@@ -78,29 +80,34 @@ HWY_INLINE void run_group(const ChainProgram& program, const Values& values, int
 
 void run_chain_here(const ChainProgram& program,
                     const std::array<const float*, kMaxChainInputs>& inputs,
-                    const std::array<int64_t, kMaxChainInputs>& steps, float* y, int64_t n) {
-  HWY_ALIGN float stored[kMaxChainSteps][kGroup], fixed[kMaxChainInputs][kGroup], last[kGroup];
-  Values values{};
+                    const std::array<int64_t, kMaxChainInputs>& periods, float* y, int64_t n) {
+  HWY_ALIGN float stored[kMaxChainSteps][kGroup], fixed[kMaxChainInputs][2 * kGroup], last[kGroup];
+  Values values;
+  values.periods.fill(1);
   for (size_t s = 0; s < kMaxChainSteps; ++s) values.first[program.inputs + s] = stored[s];
   for (size_t v = 0; v < program.inputs; ++v) {
     // Inputs are only ever loaded.
-    values.first[v] = steps[v] == 0 ? fixed[v] : const_cast<float*>(inputs[v]);
-    values.moves[v] = steps[v];
-    if (steps[v] == 0) std::fill_n(fixed[v], kGroup, *inputs[v]);
+    values.first[v] = periods[v] != 0 ? fixed[v] : const_cast<float*>(inputs[v]);
+    values.periods[v] = periods[v];
+    for (int64_t i = 0; periods[v] != 0 && i < kGroup + periods[v]; ++i) {
+      fixed[v][i] = i < periods[v] ? inputs[v][i] : fixed[v][i - periods[v]];
+    }
   }
   int64_t i = 0;
   for (; i + kGroup <= n; i += kGroup) run_group(program, values, i, y + i);
   if (i == n) return;
   // The rest goes through buffers that are filled up with zeros.
   for (size_t v = 0; v < program.inputs; ++v) {
-    if (values.moves[v] == 0) continue;
+    if (periods[v] != 0) continue;
     std::fill(std::copy(inputs[v] + i, inputs[v] + n, fixed[v]), fixed[v] + kGroup, 0.0f);
     values.first[v] = fixed[v];
-    values.moves[v] = 0;
+    values.periods[v] = 1;
   }
-  run_group(program, values, 0, last);
+  run_group(program, values, i, last);
   std::copy_n(last, n - i, y + i);
 }
+
+int64_t chain_group_here() { return kGroup; }
 
 }  // namespace
 }  // namespace shoal::cpu::HWY_NAMESPACE
@@ -110,10 +117,13 @@ HWY_AFTER_NAMESPACE();
 namespace shoal::cpu {
 
 HWY_EXPORT(run_chain_here);
+HWY_EXPORT(chain_group_here);
+
+int64_t chain_group() { return HWY_DYNAMIC_DISPATCH(chain_group_here)(); }
 
 void run_chain(const ChainProgram& program, const std::array<const float*, kMaxChainInputs>& inputs,
-               const std::array<int64_t, kMaxChainInputs>& steps, float* y, int64_t n) {
-  HWY_DYNAMIC_DISPATCH(run_chain_here)(program, inputs, steps, y, n);
+               const std::array<int64_t, kMaxChainInputs>& periods, float* y, int64_t n) {
+  HWY_DYNAMIC_DISPATCH(run_chain_here)(program, inputs, periods, y, n);
 }
 
 }  // namespace shoal::cpu

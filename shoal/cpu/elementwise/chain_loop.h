@@ -31,9 +31,13 @@ struct ChainProgram {
   size_t inputs = 0;
 };
 
-// Runs a chain over n elements. Steps are 1, or 0 for an input whose first element is repeated. y
-// may be the memory of an input with step 1.
+// Elements that an instruction works on.
+int64_t chain_group();
+
+// Runs a chain over n elements. An input has an element for each of them, where its period is 0, or
+// its first `period` elements are repeated. y may be the memory of an input with period 0.
+// REQUIRES: no period is longer than chain_group().
 void run_chain(const ChainProgram& program, const std::array<const float*, kMaxChainInputs>& inputs,
-               const std::array<int64_t, kMaxChainInputs>& steps, float* y, int64_t n);
+               const std::array<int64_t, kMaxChainInputs>& periods, float* y, int64_t n);
 
 }  // namespace shoal::cpu

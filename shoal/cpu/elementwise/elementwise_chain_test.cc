@@ -147,6 +147,31 @@ TEST(ElementwiseChain, StoresWhatIsNeededLater) {
   expect_agreement(elementwise_chain, inputs, to_attributes(steps), "chain");
 }
 
+// One element per channel of a block, as in the blocked layout. There are as many pixels as one
+// thread is worth, and a single run that threads share.
+TEST(ElementwiseChain, RepeatsTheLastAxis) {
+  std::mt19937 rng(7);
+  const std::pair<Shape, Shape> cases[] = {{{2, 3, 7, 9, 8}, {1, 3, 1, 1, 8}},
+                                           {{2, 3, 7, 9, 16}, {2, 3, 1, 1, 16}},
+                                           {{1, 1, 90, 91, 8}, {1, 1, 1, 1, 8}},
+                                           {{40, 4}, {4}},
+                                           {{3, 5, 12}, {3, 1, 12}},
+                                           {{2, 50, 67, 3}, {3}},
+                                           {{300, 7}, {1, 7}},
+                                           {{0, 7, 8}, {8}}};
+  for (const auto& [shape, channels] : cases) {
+    SCOPED_TRACE(to_string(shape));
+    const std::vector<Tensor> inputs{random_floats(rng, shape), random_floats(rng, channels),
+                                     random_floats(rng, shape), random_floats(rng, {1})};
+    const std::vector<ChainStep> steps{
+        {&ops::mul, {0, 1}}, {&ops::add, {4, 2}}, {&ops::sub, {3, 5}}, {&ops::sub, {6, 1}}};
+    expect_agreement(elementwise_chain, inputs, to_attributes(steps), "chain");
+    // The scalar form has groups of eight, which a longer axis does not fit.
+    expect_agreement(ops::sub, {inputs[0], inputs[1]}, {}, {"chain", "vector"});
+    expect_agreement(ops::div, {inputs[1], inputs[0]}, {}, {"chain", "vector"});
+  }
+}
+
 TEST(ElementwiseChain, OfIntegersStaysApart) {
   const Graph graph = graph_of("input x i32[4]\na = Add(x, x)\ny = Mul(a, x)\noutput y\n");
   const auto after = chain_elementwise(graph);

@@ -5,6 +5,7 @@
 
 #include "shoal/cpu/kernel.h"
 #include "shoal/cpu/layout/blocked.h"
+#include "shoal/cpu/movement/transpose.h"
 
 namespace shoal::cpu {
 namespace {
@@ -37,6 +38,20 @@ class ReorderKernel : public Kernel {
   const int64_t images_, channels_, plane_, blocks_, block_;
 };
 
+// to[p * to_stride + c] = from[c * from_stride + p]. Floats are transposed in registers; bytes are
+// images of quantised networks, which are blocked once.
+void transpose(const float* from, int64_t from_stride, int64_t rows, int64_t columns, float* to,
+               int64_t to_stride) {
+  transpose_matrix(from, from_stride, rows, columns, to, to_stride);
+}
+template <class T>
+void transpose(const T* from, int64_t from_stride, int64_t rows, int64_t columns, T* to,
+               int64_t to_stride) {
+  for (int64_t p = 0; p < columns; ++p) {
+    for (int64_t c = 0; c < rows; ++c) to[p * to_stride + c] = from[c * from_stride + p];
+  }
+}
+
 template <class T>
 class BlockKernel : public ReorderKernel {
  public:
@@ -45,13 +60,11 @@ class BlockKernel : public ReorderKernel {
 
   void run(const KernelArgs& args) const override {
     for_each_block(args.pool, [&](int64_t plain, int64_t blocked, int64_t channels) {
-      const T* x = args.input<T>(0) + plain;
       T* y = args.output<T>(0) + blocked;
-      for (int64_t i = 0; i < plane_; ++i, y += block_) {
-        for (int64_t c = 0; c < channels; ++c) y[c] = x[c * plane_ + i];
-        // Channels that fill up the block must be finite.
-        for (int64_t c = channels; c < block_; ++c) y[c] = T{0};
-      }
+      transpose(args.input<T>(0) + plain, plane_, channels, plane_, y, block_);
+      if (channels == block_) return;
+      // Channels that fill up the block must be finite.
+      for (int64_t i = 0; i < plane_; ++i, y += block_) std::fill(y + channels, y + block_, T{0});
     });
   }
 };
@@ -64,11 +77,8 @@ class UnblockKernel : public ReorderKernel {
 
   void run(const KernelArgs& args) const override {
     for_each_block(args.pool, [&](int64_t plain, int64_t blocked, int64_t channels) {
-      const T* x = args.input<T>(0) + blocked;
-      T* y = args.output<T>(0) + plain;
-      for (int64_t c = 0; c < channels; ++c, y += plane_) {
-        for (int64_t i = 0; i < plane_; ++i) y[i] = x[i * block_ + c];
-      }
+      transpose(args.input<T>(0) + blocked, block_, plane_, channels, args.output<T>(0) + plain,
+                plane_);
     });
   }
 };

@@ -1,13 +1,42 @@
 // One pass over the nodes in their order. A rule may ask for a value in either layout; reorders are
 // added where a value is first needed in the layout that it does not have, and at most once per
 // value. So they appear only at the borders between blocked and plain regions, and outputs of the
-// graph are plain again. The choice is greedy: a rule sees the layouts of its inputs, not those
-// that later nodes will ask for.
+// graph are plain again. The choice is greedy: a rule sees the layouts of its inputs, and of those
+// that later nodes will ask for only whether there may be blocks among them. Nodes that only move
+// planes wait until someone reads them.
 #include "shoal/cpu/lower/lower.h"
 
+#include <algorithm>
+#include <numeric>
+#include <ranges>
+
+#include "shoal/cpu/layout/select_channels.h"
 #include "shoal/cpu/lower/lowering.h"
+#include "shoal/cpu/lower/planes.h"
 
 namespace shoal::cpu {
+
+namespace {
+
+bool has_rule(std::span<const LoweringRule> rules, const Node& node) {
+  return std::ranges::find(rules, node.op, &LoweringRule::op) != rules.end();
+}
+
+}  // namespace
+
+Lowering::Lowering(const Graph& from, int64_t block)
+    : from_(from), block_(block), copies_(from.value_count()), wanted_(from.value_count(), false) {
+  for (const Node& node : std::views::reverse(from_.nodes())) {
+    const bool passes_on = has_rule(plane_rules(), node) || has_rule(layer_rules(), node);
+    const bool wants = has_rule(conv_rules(), node) ||
+                       (passes_on && std::ranges::any_of(node.outputs, [&](ValueId id) {
+                          return is_wanted_blocked(id);
+                        }));
+    for (ValueId id : node.inputs) {
+      if (wants && id != kNoValue) wanted_[static_cast<size_t>(id)] = true;
+    }
+  }
+}
 
 Result<Graph> Lowering::run() {
   for (ValueId id : from_.inputs()) {
@@ -23,7 +52,7 @@ Result<Graph> Lowering::run() {
 
 Status Lowering::lower(const Node& node) {
   // Rules for convolutions start blocked regions; rules for layers mostly extend them.
-  for (const auto& rules : {conv_rules(), layer_rules()}) {
+  for (const auto& rules : {conv_rules(), plane_rules(), layer_rules()}) {
     for (const LoweringRule& rule : rules) {
       if (rule.op == node.op && rule.fits(*this, node)) return rule.lower(*this, node);
     }
@@ -59,7 +88,10 @@ Result<ValueId> Lowering::plain_of(ValueId id) {
   // Constants are added when first used: those that only blocked nodes use exist only in blocks.
   if (value.constant) {
     copy.plain = to_.add_constant(value.name, *value.constant);
+  } else if (copy.planes && !copy.is_image) {
+    SHOAL_TRY(this->copy(*copy.node));
   } else {
+    SHOAL_TRY(blocked_of(id).status());
     SHOAL_ASSIGN(copy.plain, to_.add(unblock_channels, {copy.blocked},
                                      {{"channels", value.type.shape[1]}}, value.name));
   }
@@ -72,12 +104,43 @@ Result<ValueId> Lowering::blocked_of(ValueId id) {
   if (copy.blocked != kNoValue) return copy.blocked;
   if (from_[id].constant) {
     copy.blocked = to_.add_constant(blocked_name(id), blocked_constant(*from_[id].constant));
+  } else if (copy.is_image) {
+    SHOAL_ASSIGN(copy.blocked, select(id));
   } else {
     SHOAL_ASSIGN(const ValueId plain, plain_of(id));
     SHOAL_ASSIGN(copy.blocked,
                  to_.add(block_channels, {plain}, {{"block", block_}}, blocked_name(id)));
   }
   return copy.blocked;
+}
+
+std::optional<Planes> Lowering::planes_of(ValueId id) const {
+  if (id == kNoValue) return std::nullopt;
+  if (copies(id).blocked == kNoValue) return copies(id).planes;
+  // So many that to number them costs no more than the rest of lowering, whatever a file asks for.
+  constexpr int64_t kMostPlanes = int64_t{1} << 20;
+  const Shape& image = shape(id);
+  const bool fits = image.rank() == kImageRank && image[0] * image[1] <= kMostPlanes;
+  return fits ? std::optional(planes_of_image(id, image)) : std::nullopt;
+}
+
+void Lowering::set_planes(const Node& node, ValueId output, Planes planes) {
+  Copies& copy = copies(output);
+  copy.node = &node;
+  copy.is_image = selection_of(*this, planes, shape(output)).has_value();
+  copy.planes = std::move(planes);
+}
+
+// The image that planes make up.
+Result<ValueId> Lowering::select(ValueId id) {
+  const Selection selection = *selection_of(*this, *copies(id).planes, shape(id));
+  std::vector<ValueId> images;
+  for (ValueId image : selection.images) images.push_back(copies(image).blocked);
+  std::vector<int64_t> all(static_cast<size_t>(selection.channels[0]));
+  std::iota(all.begin(), all.end(), 0);
+  if (images.size() == 1 && selection.from == all) return images[0];  // as it was
+  return to_.add(select_channels, std::move(images),
+                 {{"channels", selection.channels}, {"from", selection.from}}, blocked_name(id));
 }
 
 // Blocked form of a constant factor or addend: [c, 1, 1], or four axes. Computed here, once.

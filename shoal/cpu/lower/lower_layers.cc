@@ -3,11 +3,14 @@
 // layer that does little work per element is not worth a reorder, but keeping the layout avoids
 // two.
 #include <algorithm>
+#include <cmath>
 
 #include "shoal/cpu/layout/blocked_backward.h"
 #include "shoal/cpu/layout/blocked_quantized.h"
 #include "shoal/cpu/lower/lowering.h"
-#include "shoal/ops/convert.h"
+#include "shoal/cpu/lower/planes.h"
+#include "shoal/ops/nn/reduce.h"
+#include "shoal/ops/nn/resize_axis.h"
 #include "shoal/ops/ops.h"
 
 namespace shoal::cpu {
@@ -64,6 +67,15 @@ Status lower_pool_backward(Lowering& lowering, const Node& node) {
   return lowering.add_blocked(node, *node.op, std::move(inputs), pool_of_blocks(lowering, node));
 }
 
+// Other exporters write a global pool as a mean over rows and columns.
+bool fits_mean(const Lowering& lowering, const Node& node) {
+  const auto& [dtype, x] = lowering.graph()[node.inputs[0]].type;
+  if (!is_blocked(lowering, node) || dtype != DType::kF32) return false;
+  const Shape pooled{x[0], x[1], 1, 1};
+  return lowering.shape(node.outputs[0]) == pooled &&
+         ops::kept_shape(node, lowering.graph().operands(node.inputs)) == pooled;
+}
+
 Status lower_global_pool(Lowering& lowering, const Node& node) {
   const Shape& x = lowering.shape(node.inputs[0]);
   SHOAL_ASSIGN(std::vector<ValueId> inputs, lowering.with_blocked_image(node));
@@ -88,6 +100,38 @@ bool fits_cast(const Lowering& lowering, const Node& node) {
 Status lower_first_input(Lowering& lowering, const Node& node) {
   SHOAL_ASSIGN(std::vector<ValueId> inputs, lowering.with_blocked_image(node));
   return lowering.add_blocked(node, *node.op, std::move(inputs), node.attributes);
+}
+
+// In inference, y = scale x + shift per channel: Mul and Add, which join the chain around them.
+bool fits_scaling(const Lowering& lowering, const Node& node) {
+  const std::vector<Operand> inputs = lowering.graph().operands(node.inputs);
+  return is_blocked(lowering, node) && node.integer("training_mode", 0) == 0 &&
+         std::ranges::all_of(inputs,
+                             [](const Operand& o) { return o.type.dtype == DType::kF32; }) &&
+         std::ranges::all_of(inputs.begin() + 1, inputs.end(),
+                             [](const Operand& o) { return o.value != nullptr; });
+}
+
+Status lower_scaling(Lowering& lowering, const Node& node) {
+  const auto parameter = [&](size_t i) {
+    return lowering.graph()[node.inputs[i]].constant->data<float>();
+  };
+  const auto gamma = parameter(1), beta = parameter(2), mean = parameter(3),
+             variance = parameter(4);
+  const double epsilon = node.real("epsilon", 1e-5f);
+  const Shape channels{std::ssize(gamma), 1, 1};
+  Tensor scale({DType::kF32, channels}), shift({DType::kF32, channels});
+  for (size_t c = 0; c < gamma.size(); ++c) {
+    const double factor = gamma[c] / std::sqrt(variance[c] + epsilon);
+    scale.data<float>()[c] = static_cast<float>(factor);
+    shift.data<float>()[c] = static_cast<float>(beta[c] - mean[c] * factor);
+  }
+  const std::string& name = lowering.graph()[node.outputs[0]].name;
+  SHOAL_ASSIGN(const ValueId image, lowering.blocked_of(node.inputs[0]));
+  const ValueId factor = lowering.add_blocked_constant(name + ".scale", scale);
+  const ValueId addend = lowering.add_blocked_constant(name + ".shift", shift);
+  SHOAL_ASSIGN(const ValueId scaled, lowering.add(ops::mul, {image, factor}, {}));
+  return lowering.add_blocked(node, ops::add, {scaled, addend}, {});
 }
 
 Status lower_instance_normalization(Lowering& lowering, const Node& node) {
@@ -118,20 +162,6 @@ Status lower_training_normalization(Lowering& lowering, const Node& node) {
   return lowering.add_blocked(node, op, std::move(inputs), node.attributes);
 }
 
-// Axes that a Slice cuts, none of them negative; empty if it cuts all, or if they are not constant.
-std::vector<int64_t> sliced_axes(const Lowering& lowering, const Node& node) {
-  constexpr size_t kAxes = 3;
-  if (node.inputs.size() <= kAxes || node.inputs[kAxes] == kNoValue) return {};
-  const auto& constant = lowering.graph()[node.inputs[kAxes]].constant;
-  if (!constant) return {};
-  const Tensor list = ops::converted(*constant, DType::kI64);
-  std::vector<int64_t> axes;
-  for (int64_t axis : list.data<int64_t>()) {
-    axes.push_back(axis < 0 ? axis + static_cast<int64_t>(kImageRank) : axis);
-  }
-  return axes;
-}
-
 bool fits_slice(const Lowering& lowering, const Node& node) {
   const std::vector<int64_t> axes = sliced_axes(lowering, node);
   return is_blocked(lowering, node) && !axes.empty() && std::ranges::find(axes, 1) == axes.end() &&
@@ -141,27 +171,58 @@ bool fits_slice(const Lowering& lowering, const Node& node) {
 Status lower_slice(Lowering& lowering, const Node& node) {
   SHOAL_ASSIGN(std::vector<ValueId> inputs, lowering.with_blocked_image(node));
   const std::vector<int64_t> axes = sliced_axes(lowering, node);
-  inputs[3] = lowering.add_constant(lowering.graph()[node.outputs[0]].name + ".axes",
-                                    Tensor::of<int64_t>({std::ssize(axes)}, axes));
+  inputs[kSliceAxes] = lowering.add_constant(lowering.graph()[node.outputs[0]].name + ".axes",
+                                             Tensor::of<int64_t>({std::ssize(axes)}, axes));
   return lowering.add_blocked(node, ops::slice, std::move(inputs), node.attributes);
 }
 
-// Concatenation of channels is one of blocks only if all blocks are full.
-bool fits_concat(const Lowering& lowering, const Node& node) {
-  const int64_t axis = node.integer("axis", 0);
-  return (axis == 1 || axis == 1 - static_cast<int64_t>(kImageRank)) &&
-         std::ranges::all_of(node.inputs, [&](ValueId id) {
-           return lowering.is_blocked(id) && lowering.shape(id)[1] % lowering.block() == 0;
-         });
+// Rows and columns are resized; the kernel does not mind that channels come after them. Where no
+// one wants the larger image in blocks, the smaller one leaves them.
+bool fits_resize(const Lowering& lowering, const Node& node) {
+  const auto& [dtype, shape] = lowering.graph()[node.inputs[0]].type;
+  const bool grows = lowering.shape(node.outputs[0]).count() > shape.count();
+  if (!is_blocked(lowering, node) || dtype != DType::kF32 ||
+      (grows && !lowering.is_wanted_blocked(node.outputs[0]))) {
+    return false;
+  }
+  const ops::ResizeRule rule = *ops::resize_rule(node);
+  const auto axes = *ops::resize_axes(node, rule, lowering.graph().operands(node.inputs));
+  // Regions of interest and ratios concern all axes at once.
+  return rule.coordinates != ops::ResizeRule::Coordinates::kTfCropAndResize &&
+         !node.has("keep_aspect_ratio_policy") && axes[0].is_identity(rule) &&
+         axes[1].is_identity(rule) && lowering.shape(node.outputs[0]).count() > 0;
 }
 
-Status lower_concat(Lowering& lowering, const Node& node) {
-  std::vector<ValueId> inputs;
-  for (ValueId old : node.inputs) {
-    SHOAL_ASSIGN(const ValueId id, lowering.blocked_of(old));
-    inputs.push_back(id);
-  }
-  return lowering.add_blocked(node, ops::concat, std::move(inputs), {{"axis", int64_t{1}}});
+// Names rows and columns as the only axes, and gives their sizes, or scales where the sizes were
+// rounded.
+Status lower_resize(Lowering& lowering, const Node& node) {
+  const Shape& x = lowering.shape(node.inputs[0]);
+  auto axes =
+      *ops::resize_axes(node, *ops::resize_rule(node), lowering.graph().operands(node.inputs));
+  const ops::ResizeAxis rows = axes[2], columns = axes[3];
+  const auto is_exact = [](const ops::ResizeAxis& axis) {
+    return axis.length == static_cast<double>(axis.out);
+  };
+  const auto scale = [](const ops::ResizeAxis& axis) {
+    return static_cast<float>(axis.length / static_cast<double>(axis.in));
+  };
+  const bool sized = is_exact(rows) && is_exact(columns);
+  const Tensor to = sized ? Tensor::of<int64_t>({2}, {rows.out, columns.out})
+                          : Tensor::of<float>({2}, {scale(rows), scale(columns)});
+  const ValueId constant =
+      lowering.add_constant(lowering.graph()[node.outputs[0]].name + ".size", to);
+  // A node may compute a part of a larger image; it has all of the channels that it is given.
+  const auto whole = [](int64_t size) {
+    return ops::ResizeAxis{.in = size, .out = size, .in_end = size, .out_end = size};
+  };
+  axes[1] = whole(blocked_shape(x, lowering.block())[1]);
+  axes.push_back(whole(lowering.block()));
+  Attributes attributes = ops::resize_tile(node, axes);
+  attributes["axes"] = std::vector<int64_t>{2, 3};
+  SHOAL_ASSIGN(const ValueId image, lowering.blocked_of(node.inputs[0]));
+  std::vector<ValueId> inputs{image, kNoValue, sized ? kNoValue : constant};
+  if (sized) inputs.push_back(constant);
+  return lowering.add_blocked(node, ops::resize, std::move(inputs), std::move(attributes));
 }
 
 bool is_scalar(const Shape& shape) { return shape.count() == 1 && shape.rank() <= 1; }
@@ -203,15 +264,17 @@ std::vector<LoweringRule> collect() {
       {&ops::max_pool_backward, fits_pool_backward, lower_pool_backward},
       {&ops::average_pool_backward, fits_pool_backward, lower_pool_backward},
       {&ops::global_average_pool, is_blocked, lower_global_pool},
+      {&ops::reduce_mean, fits_mean, lower_global_pool},
       {&ops::q_linear_global_average_pool, is_blocked, lower_quantized_global_pool},
       {&ops::batch_normalization, fits_training_normalization, lower_training_normalization},
+      {&ops::batch_normalization, fits_scaling, lower_scaling},
       {&ops::batch_normalization_backward, fits_training_normalization,
        lower_training_normalization},
       {&ops::instance_normalization, is_blocked, lower_instance_normalization},
+      {&ops::resize, fits_resize, lower_resize},
       {&ops::slice, fits_slice, lower_slice},
       {&ops::lookup, is_blocked, lower_first_input},
       {&ops::cast, fits_cast, lower_first_input},
-      {&ops::concat, fits_concat, lower_concat},
       {&ops::q_linear_add, fits_elementwise, lower_elementwise},
   };
   // Channels that fill up a block are zero, or were computed from zeros. They must stay finite,

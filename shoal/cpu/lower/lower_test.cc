@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "shoal/cpu/layout/select_channels.h"
 #include "shoal/cpu/testing.h"
 #include "shoal/device/device.h"
 #include "shoal/graph/text.h"
@@ -83,6 +84,38 @@ TEST(Lower, PoolsBlocks) {
             "BlockedConv MaxPool AveragePool AveragePool UnblockChannels");
 }
 
+TEST(Lower, PoolsByMeans) {
+  // Over rows and columns of every channel, and of its own size; no other mean.
+  EXPECT_EQ(lowered(R"(
+      input x f32[1,3,4,5]
+      const w f32[6,3,1,1] = random(1)
+      a = Conv(x, w)
+      b = ReduceMean(a) axes=[2,-1]
+      c = Mul(a, b)
+      d = ReduceMean(c) axes=[3]
+      e = ReduceMean(c) axes=[2,3] keepdims=0
+      output c
+      output d
+      output e)"),
+            "BlockedConv AveragePool Mul UnblockChannels ReduceMean ReduceMean");
+}
+
+TEST(Lower, ScalesBlocks) {
+  EXPECT_EQ(lowered(R"(
+      input x f32[1,3,9,9]
+      const w f32[10,3,3,3] = random(1)
+      const gamma f32[10] = random(2)
+      const beta f32[10] = random(3)
+      const mean f32[10] = random(4)
+      const variance f32[10] = [1,2,3,4,5,6,7,8,9,10]
+      a = FusedConv(x, w) activation="Relu"
+      b = BatchNormalization(a, gamma, beta, mean, variance) epsilon=0.5
+      const v f32[8,10,1,1] = random(5)
+      y = Conv(b, v)
+      output y)"),
+            "BlockedConv Mul Add BlockedConv UnblockChannels");
+}
+
 TEST(Lower, LeavesTheBlocksWithFewChannels) {
   // Blocks are made for them only where taps are many.
   EXPECT_EQ(lowered(R"(
@@ -123,7 +156,8 @@ TEST(Lower, NormalisesAndSlicesBlocks) {
       d = Slice(b, one, two, channels)
       output c
       output d)"),
-            "BlockedConv BlockedInstanceNormalization Slice UnblockChannels Slice UnblockChannels");
+            "BlockedConv BlockedInstanceNormalization Slice UnblockChannels SelectChannels "
+            "UnblockChannels");
 }
 
 TEST(Lower, TransposesConvolutionsInBlocks) {
@@ -159,8 +193,55 @@ TEST(Lower, ScalesChannels) {
             "BlockedConv Mul Add AveragePool Mul UnblockChannels");
 }
 
+TEST(Lower, ResizesBlocks) {
+  // By sizes, by scales that are rounded, and along rows only; not along channels.
+  EXPECT_EQ(lowered(R"(
+      input x f32[2,3,5,5]
+      const w f32[6,3,1,1] = random(1)
+      const v f32[6,6,1,1] = random(2)
+      const sizes i64[4] = [2,6,3,7]
+      const scales f32[4] = [1,1,1.5,0.7]
+      const rows f32[1] = [2]
+      const wide i64[4] = [2,12,5,5]
+      a = Conv(x, w)
+      b = Resize(a, _, _, sizes) mode="linear"
+      c = Conv(b, v)
+      d = Resize(c, _, scales) mode="linear"
+      e = Conv(d, v)
+      f = Resize(e, _, rows) axes=[-2]
+      g = Conv(f, v)
+      h = Resize(g, _, _, wide)
+      output h)"),
+            "BlockedConv Resize BlockedConv Resize BlockedConv Resize BlockedConv UnblockChannels "
+            "Resize");
+}
+
+TEST(Lower, LeavesTheBlocksBeforeAnImageGrows) {
+  // The first is read by a convolution behind a sum and a slice, the second by no one else.
+  EXPECT_EQ(lowered(R"(
+      input x f32[1,3,5,5]
+      const w f32[6,3,1,1] = random(1)
+      const v f32[6,4,1,1] = random(2)
+      const twice f32[4] = [1,1,2,2]
+      const half f32[4] = [1,1,0.5,0.5]
+      const one i64[1] = [1]
+      const five i64[1] = [5]
+      a = Conv(x, w)
+      b = Resize(a, _, twice)
+      c = Add(b, b)
+      d = Slice(c, one, five, one)
+      e = Conv(d, v)
+      f = Resize(e, _, twice)
+      g = Relu(f)
+      h = Resize(e, _, half)
+      output g
+      output h)"),
+            "BlockedConv Resize Add SelectChannels BlockedConv UnblockChannels Resize Relu Resize "
+            "UnblockChannels");
+}
+
 TEST(Lower, LeavesTheBlocksWhereTheyCannotGoOn) {
-  // The second input of Concat has a block that is not full; Transpose knows nothing of blocks.
+  // Transpose breaks planes.
   EXPECT_EQ(lowered(R"(
       input x f32[1,3,5,5]
       const w f32[8,3,1,1] = random(1)
@@ -171,7 +252,111 @@ TEST(Lower, LeavesTheBlocksWhereTheyCannotGoOn) {
       d = Concat(c, b) axis=1
       y = Transpose(d) perm=[0,2,3,1]
       output y)"),
-            "BlockedConv BlockedConv Concat UnblockChannels UnblockChannels Concat Transpose");
+            "BlockedConv BlockedConv SelectChannels UnblockChannels Transpose");
+}
+
+TEST(Lower, ShufflesChannelsAtOnce) {
+  // Of both images alike. Half of the channels wait for the second unit; nothing but the inputs of
+  // convolutions is ever moved.
+  EXPECT_EQ(lowered(R"(
+      input x f32[2,3,4,5]
+      const w f32[6,3,1,1] = random(1)
+      const v f32[6,6,1,1] = random(2)
+      const u f32[8,12,1,1] = random(3)
+      const groups i64[5] = [2,2,6,4,5]
+      const image i64[4] = [2,12,4,5]
+      a = Conv(x, w)
+      b = Conv(a, v)
+      c = Concat(a, b) axis=-3
+      d = Reshape(c, groups)
+      e = Transpose(d) perm=[0,2,1,3,4]
+      f = Reshape(e, image)
+      left, right = Split(f) axis=1
+      g = Conv(right, v)
+      h = Concat(left, g) axis=1
+      i = Reshape(h, groups)
+      j = Transpose(i) perm=[0,2,1,3,4]
+      k = Reshape(j, image)
+      y = Conv(k, u)
+      output y)"),
+            "BlockedConv BlockedConv SelectChannels BlockedConv SelectChannels BlockedConv "
+            "UnblockChannels");
+}
+
+TEST(Lower, GathersGroupsOfChannels) {
+  // Images and channels in one axis, as long as there is one image.
+  const std::string text = R"(
+      const w f32[6,3,1,1] = random(1)
+      const v f32[8,3,1,1] = random(2)
+      const second i64[] = [-1]
+      const starts i64[1] = [5]
+      const ends i64[1] = [-7]
+      const channels i64[1] = [1]
+      const steps i64[1] = [-2]
+      a = Conv(x, w)
+      b = Reshape(a, groups)
+      c = Transpose(b) perm=[1,0,2]
+      d = Reshape(c, halves)
+      e = Gather(d, second)
+      f = Slice(a, starts, ends, channels, steps)
+      g = Add(e, f)
+      y = Conv(g, v)
+      output y)";
+  EXPECT_EQ(lowered("input x f32[1,3,4,5]\nconst groups i64[3] = [3,2,20]\n"
+                    "const halves i64[5] = [2,1,3,4,5]\n" +
+                    text),
+            "BlockedConv SelectChannels SelectChannels Add BlockedConv UnblockChannels");
+  EXPECT_EQ(lowered("input x f32[2,3,4,5]\nconst groups i64[3] = [6,2,20]\n"
+                    "const halves i64[5] = [2,2,3,4,5]\n" +
+                    text),
+            "BlockedConv SelectChannels SelectChannels Add BlockedConv UnblockChannels");
+}
+
+TEST(Lower, MixesNoImages) {
+  // Planes of different images, or in an order of its own for each, are no image in blocks.
+  EXPECT_EQ(lowered(R"(
+      input x f32[2,3,4,5]
+      const w f32[6,3,1,1] = random(1)
+      const v f32[8,6,1,1] = random(2)
+      const last_first i64[2] = [1,0]
+      const one i64[4] = [1,12,4,5]
+      a = Conv(x, w)
+      b = Gather(a, last_first)
+      c = Reshape(a, one)
+      y = Conv(b, v)
+      output y
+      output c)"),
+            "BlockedConv UnblockChannels Gather BlockChannels BlockedConv UnblockChannels Reshape");
+}
+
+TEST(Lower, MovesWhatWaitedTooLong) {
+  // Every unit leaves some channels of all units before it; their images must not all be kept.
+  std::string text = R"(
+      input x f32[1,3,4,5]
+      const w f32[32,3,1,1] = random(1)
+      const v f32[16,16,1,1] = random(2)
+      const zero i64[1] = [0]
+      const one i64[1] = [1]
+      const two i64[1] = [2]
+      const end i64[1] = [32]
+      x0 = Conv(x, w)
+)";
+  for (int i = 0; i < 6; ++i) {
+    const std::string n = std::to_string(i), next = std::to_string(i + 1);
+    text += "even" + n + " = Slice(x" + n + ", zero, end, one, two)\n";
+    text += "odd" + n + " = Slice(x" + n + ", one, end, one, two)\n";
+    text += "y" + n + " = Conv(odd" + n + ", v)\n";
+    text += "x" + next + " = Concat(even" + n + ", y" + n + ") axis=1\n";
+  }
+  text += "output x6\n";
+  lowered(text);  // which compares the answers
+  const auto graph = lower(*parse_text(text, ops::find), 4);
+  ASSERT_TRUE(graph.ok());
+  size_t most = 0;
+  for (const Node& node : graph->nodes()) {
+    if (node.op == &select_channels) most = std::max(most, node.inputs.size());
+  }
+  EXPECT_EQ(most, 4u);
 }
 
 TEST(Lower, KeepsBlocksOfBytes) {

@@ -2,6 +2,7 @@
 // the one that is built, and which values exist in which layout.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -11,11 +12,16 @@
 
 namespace shoal::cpu {
 
+// A value as whole planes of blocked images (planes.h). Its first axes count planes.
+struct Planes {
+  Tensor numbers;    // i64, of the shape of these axes
+  int64_t size = 0;  // elements in a plane
+};
+
 // Used by one thread for one graph, which must outlive it.
 class Lowering {
  public:
-  Lowering(const Graph& from, int64_t block)
-      : from_(from), block_(block), copies_(from.value_count()) {}
+  Lowering(const Graph& from, int64_t block);
 
   Result<Graph> run();
 
@@ -24,12 +30,23 @@ class Lowering {
   const Shape& shape(ValueId id) const { return from_[id].type.shape; }
 
   int64_t block() const { return block_; }
-  bool is_blocked(ValueId id) const { return id != kNoValue && copies(id).blocked != kNoValue; }
+  // True if the value is in blocks, or made of planes that are.
+  bool is_blocked(ValueId id) const {
+    return id != kNoValue && (copies(id).blocked != kNoValue || copies(id).is_image);
+  }
 
   // The value in the new graph, in one layout. A reorder is added if it does not exist in that
   // layout yet; later calls return the same value.
   Result<ValueId> plain_of(ValueId id);
   Result<ValueId> blocked_of(ValueId id);
+
+  // True if a convolution reads the value, or one of the layers after it that can stay in blocks.
+  bool is_wanted_blocked(ValueId id) const { return wanted_[static_cast<size_t>(id)]; }
+
+  // The value as planes of blocked images, where it is one.
+  std::optional<Planes> planes_of(ValueId id) const;
+  // Says that an output of the node is nothing but these planes. It is computed when asked for.
+  void set_planes(const Node& node, ValueId output, Planes planes);
 
   // Inputs of a node: the first in blocks, the others plain.
   Result<std::vector<ValueId>> with_blocked_image(const Node& node);
@@ -47,18 +64,27 @@ class Lowering {
   ValueId add_constant(std::string name, Tensor tensor) {
     return to_.add_constant(std::move(name), std::move(tensor));
   }
+  // A constant of one element per channel, [c, 1, 1], in blocks.
+  ValueId add_blocked_constant(std::string name, const Tensor& plain) {
+    return to_.add_constant(std::move(name), blocked_constant(plain));
+  }
 
  private:
-  // Copies of a value of the old graph: in one layout, or in both.
+  // Copies of a value of the old graph: in one layout, in both, or not yet in any.
   struct Copies {
     ValueId plain = kNoValue;
     ValueId blocked = kNoValue;
+    // Of a value that was not needed yet:
+    const Node* node = nullptr;  // what computes it
+    std::optional<Planes> planes = {};
+    bool is_image = false;  // the planes make up an image in blocks
   };
 
   Copies& copies(ValueId id) { return copies_[static_cast<size_t>(id)]; }
   const Copies& copies(ValueId id) const { return copies_[static_cast<size_t>(id)]; }
   Status lower(const Node& node);
   Status copy(const Node& node);
+  Result<ValueId> select(ValueId id);
   std::string blocked_name(ValueId id) const { return from_[id].name + ".blocked"; }
   Tensor blocked_constant(const Tensor& plain) const;
 
@@ -66,6 +92,7 @@ class Lowering {
   const int64_t block_;
   Graph to_;
   std::vector<Copies> copies_;
+  std::vector<bool> wanted_;  // by value: see is_wanted_blocked()
 };
 
 // Rule for one operator. The first rule that fits lowers the node; if none fits, the node is copied

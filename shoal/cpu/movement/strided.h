@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "shoal/base/thread_pool.h"
+#include "shoal/cpu/movement/copy.h"
 #include "shoal/ops/broadcast.h"
 
 namespace shoal::cpu {
@@ -65,21 +66,21 @@ Walk<N> make_walk(const Shape& shape, const std::array<ops::Strides, N>& strides
 }
 
 // Calls f(offsets, n) for runs, or for pieces of a single long one, on several threads. f must be
-// thread-safe.
+// thread-safe. There may be several elements at each position of the walk.
 template <size_t N, class F>
-void for_each_run(const Walk<N>& walk, ThreadPool& pool, const F& f) {
-  constexpr int64_t kElements = 16384;  // worth waking a thread for
+void for_each_run(const Walk<N>& walk, ThreadPool& pool, const F& f, int64_t elements = 1) {
+  const int64_t grain = 16384 / elements + 1;  // worth waking a thread for
   if (walk.shape.count() == 0) return;
   const int64_t n = walk.run();
   if (walk.runs() == 1) {
-    pool.parallel_ranges(n, kElements, [&](int64_t begin, int64_t end) {
+    pool.parallel_ranges(n, grain, [&](int64_t begin, int64_t end) {
       std::array<int64_t, N> at = walk.steps();
       for (int64_t& offset : at) offset *= begin;
       f(at, end - begin);
     });
     return;
   }
-  pool.parallel_ranges(walk.runs(), kElements / n + 1, [&](int64_t begin, int64_t end) {
+  pool.parallel_ranges(walk.runs(), grain / n + 1, [&](int64_t begin, int64_t end) {
     for (int64_t r = begin; r < end; ++r) f(walk.offsets(r), n);
   });
 }
@@ -87,10 +88,17 @@ void for_each_run(const Walk<N>& walk, ThreadPool& pool, const F& f) {
 // Copies floats. REQUIRES: the operands of the walk are `to` and `from`.
 inline void copy_runs(const Walk<2>& walk, ThreadPool& pool, const float* from, float* to) {
   const int64_t to_step = walk.steps()[0], from_step = walk.steps()[1];
+  const bool contiguous = to_step == 1 && from_step == 1;
+  if (contiguous && walk.shape.rank() == 2) {
+    constexpr int64_t kSize = sizeof(float);
+    return copy_rows({reinterpret_cast<const std::byte*>(from), walk.strides[1][0] * kSize},
+                     {reinterpret_cast<std::byte*>(to), walk.strides[0][0] * kSize}, walk.runs(),
+                     walk.run() * kSize, pool);
+  }
   for_each_run(walk, pool, [&](const std::array<int64_t, 2>& at, int64_t n) {
     const float* x = from + at[1];
     float* y = to + at[0];
-    if (to_step == 1 && from_step == 1) {
+    if (contiguous) {
       std::copy_n(x, n, y);
     } else {
       for (int64_t i = 0; i < n; ++i) y[i * to_step] = x[i * from_step];

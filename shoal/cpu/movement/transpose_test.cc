@@ -11,7 +11,8 @@ namespace {
 
 TEST(Transpose, AgreesInEveryOrderOfTheAxes) {
   std::mt19937 rng(1);
-  for (const Shape& shape : {Shape{5}, {70, 33}, {3, 66, 5}, {2, 3, 7, 9}, {1, 8, 1, 40, 3}}) {
+  for (const Shape& shape :
+       {Shape{5}, {70, 33}, {512, 39}, {3, 66, 5}, {2, 3, 7, 9}, {1, 8, 1, 40, 3}}) {
     std::vector<int64_t> perm(shape.rank());
     std::iota(perm.begin(), perm.end(), 0);
     const Tensor x = random_floats(rng, shape);
