@@ -38,9 +38,11 @@ void unpack(const NarrowType& type, std::span<const std::byte> packed, Tensor& t
 
 // What becomes of a number that the type does not have.
 struct Rounding {
-  bool saturate =
-      true;  // floats of 8 bits: too large a number becomes the largest, else NaN or inf
-  enum Power { kUp, kDown, kNearest } power = kUp;  // to a power of two
+  enum class Power : uint8_t { kUp, kDown, kNearest };
+
+  // Floats of 8 bits: too large a number becomes the largest, else NaN or infinite.
+  bool saturate = true;
+  Power power = Power::kUp;  // to a power of two
 };
 
 // Each element of `from` as the nearest value of the type; to integers, its lowest bits. REQUIRES:

@@ -75,7 +75,9 @@ class Tracer {
   Result<Tile> tile_of(const Node& node, const std::optional<Region>& wanted) const {
     const Region all = whole(graph_, node.outputs[0]);
     if (wanted && node.op->split != nullptr) {
-      if (auto tile = node.op->split(node, graph_.operands(node.inputs), *wanted)) return *tile;
+      if (auto tile = node.op->split(node, graph_.operands(node.inputs), *wanted)) {
+        return *std::move(tile);
+      }
     }
     if (wanted && *wanted != all) {
       return Status(Code::kUnsupported, place_of(graph_, node) + " cannot be split there");

@@ -23,9 +23,10 @@ Result<std::vector<TensorType>> infer(const Node& node, std::span<const Operand>
 
 void reference(const Node& node, std::span<const Tensor> inputs, std::span<Tensor> outputs) {
   const std::string mode = node.text("round_mode", "up");
-  const Rounding rounding{node.integer("saturate", 1) != 0, mode == "up"     ? Rounding::kUp
-                                                            : mode == "down" ? Rounding::kDown
-                                                                             : Rounding::kNearest};
+  const Rounding rounding{node.integer("saturate", 1) != 0, mode == "up" ? Rounding::Power::kUp
+                                                            : mode == "down"
+                                                                ? Rounding::Power::kDown
+                                                                : Rounding::Power::kNearest};
   round_to(*find_narrow_type(node.integer("type", 0)), rounding, inputs[0], outputs[0]);
 }
 
