@@ -8,7 +8,6 @@
 
 #include <algorithm>
 #include <numeric>
-#include <ranges>
 
 #include "shoal/cpu/layout/select_channels.h"
 #include "shoal/cpu/lower/lowering.h"
@@ -26,7 +25,9 @@ bool has_rule(std::span<const LoweringRule> rules, const Node& node) {
 
 Lowering::Lowering(const Graph& from, int64_t block)
     : from_(from), block_(block), copies_(from.value_count()), wanted_(from.value_count(), false) {
-  for (const Node& node : std::views::reverse(from_.nodes())) {
+  const std::span<const Node> nodes = from_.nodes();
+  for (size_t i = nodes.size(); i-- > 0;) {
+    const Node& node = nodes[i];
     const bool passes_on = has_rule(plane_rules(), node) || has_rule(layer_rules(), node);
     const bool wants = has_rule(conv_rules(), node) ||
                        (passes_on && std::ranges::any_of(node.outputs, [&](ValueId id) {
