@@ -109,7 +109,7 @@ double round_to_power(const Rounding& rounding, double x) {
     const double fraction = std::frexp(x, &exponent);  // x = fraction * 2^exponent, from 1/2 to 1
     const bool up = rounding.power == Rounding::Power::kUp
                         ? fraction > 0.5
-                        : rounding.power == Rounding::Power::kNearest && fraction >= 0.75;
+                        : rounding.power == Rounding::Power::kClosest && fraction >= 0.75;
     exponent += up ? 0 : -1;
   }
   if (std::abs(exponent) > kMost && !rounding.saturate) return kNan;

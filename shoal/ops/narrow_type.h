@@ -38,7 +38,7 @@ void unpack(const NarrowType& type, std::span<const std::byte> packed, Tensor& t
 
 // What becomes of a number that the type does not have.
 struct Rounding {
-  enum class Power : uint8_t { kUp, kDown, kNearest };
+  enum class Power : uint8_t { kUp, kDown, kClosest };
 
   // Floats of 8 bits: too large a number becomes the largest, else NaN or infinite.
   bool saturate = true;

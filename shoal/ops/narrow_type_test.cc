@@ -70,7 +70,7 @@ TEST(NarrowType, RoundsToPowersOfTwoAsAsked) {
   const std::vector<float> x = {1, 1.1f, 1.5f, 1.9f};
   EXPECT_EQ(rounded(kE8M0, x), (std::vector<float>{1, 2, 2, 2}));
   EXPECT_EQ(rounded(kE8M0, x, {.power = Rounding::Power::kDown}), (std::vector<float>{1, 1, 1, 1}));
-  EXPECT_EQ(rounded(kE8M0, x, {.power = Rounding::Power::kNearest}),
+  EXPECT_EQ(rounded(kE8M0, x, {.power = Rounding::Power::kClosest}),
             (std::vector<float>{1, 1, 2, 2}));
   EXPECT_EQ(rounded(kE8M0, {0, kInfinity}),
             (std::vector<float>{std::ldexp(1.0f, -127), std::ldexp(1.0f, 127)}));

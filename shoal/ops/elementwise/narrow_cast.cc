@@ -26,7 +26,7 @@ void reference(const Node& node, std::span<const Tensor> inputs, std::span<Tenso
   const Rounding rounding{node.integer("saturate", 1) != 0, mode == "up" ? Rounding::Power::kUp
                                                             : mode == "down"
                                                                 ? Rounding::Power::kDown
-                                                                : Rounding::Power::kNearest};
+                                                                : Rounding::Power::kClosest};
   round_to(*find_narrow_type(node.integer("type", 0)), rounding, inputs[0], outputs[0]);
 }
 
