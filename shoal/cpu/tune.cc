@@ -146,7 +146,7 @@ Tuner::Candidates Tuner::competitors(const KernelSpec& spec) const {
 // Handing work to other threads takes about a microsecond. Nodes that take less than a few are
 // computed by the caller, long ones by all threads; in between, both are timed.
 void Tuner::choose_threads(const KernelSpec& spec, Candidates& candidates) const {
-  constexpr int64_t kShort = int64_t{1} << 14, kLong = int64_t{1} << 19;
+  constexpr int64_t kShort = int64_t{1} << 14, kLong = int64_t{1} << 17;
   if (spec.pool.threads() == 1) return;
   const int64_t work = work_of(spec);
   if (work >= kLong || (work >= kShort && options_.tune == Tune::kOff)) return;
