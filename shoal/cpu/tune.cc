@@ -121,40 +121,33 @@ Tuner::Tuner(const CpuOptions& options, std::filesystem::path file)
   if (!file_.empty()) recall();
 }
 
-// Candidates that state a cost, cheapest first, or the first that fits.
-Tuner::Candidates Tuner::competitors(const KernelSpec& spec) const {
-  Candidates found;
+// Handing work to other threads takes about a microsecond. Nodes that take less than a few are
+// computed by the caller, long ones by all threads; in between, both are timed.
+std::vector<ThreadPool*> Tuner::pools_for(const KernelSpec& spec) const {
+  constexpr int64_t kShort = int64_t{1} << 14, kLong = int64_t{1} << 17;
+  if (spec.pool.threads() == 1) return {&spec.pool};
+  const int64_t work = work_of(spec);
+  if (work < kShort) return {&alone()};
+  if (work >= kLong || options_.tune == Tune::kOff) return {&spec.pool};
+  return {&spec.pool, &alone()};
+}
+
+// Providers that state a cost, cheapest first.
+std::vector<const Provider*> Tuner::competitors(const KernelSpec& spec) const {
+  std::vector<std::pair<double, const Provider*>> found;
   for (const Provider& provider : providers()) {
     if (provider.op != spec.node.op || provider.cost == nullptr) continue;
     const double cost = provider.cost(spec);
-    if (cost < kNever) found.push_back({&provider, cost, &spec.pool});
+    if (cost < kNever) found.emplace_back(cost, &provider);
   }
-  std::ranges::stable_sort(found, {}, &Candidate::cost);
-  if (options_.tune != Tune::kFull && !found.empty()) {
-    const double most = kHopeless * found.front().cost;
-    std::erase_if(found, [&](const Candidate& candidate) { return candidate.cost > most; });
-  }
-  if (!found.empty()) return found;
-  for (const Provider& provider : providers()) {
-    if (provider.op == spec.node.op && provider.make(spec) != nullptr) {
-      return {{&provider, 0, &spec.pool}};
+  std::ranges::stable_sort(found, {}, [](const auto& one) { return one.first; });
+  std::vector<const Provider*> close;
+  for (const auto& [cost, provider] : found) {
+    if (options_.tune == Tune::kFull || cost <= kHopeless * found.front().first) {
+      close.push_back(provider);
     }
   }
-  return {};
-}
-
-// Handing work to other threads takes about a microsecond. Nodes that take less than a few are
-// computed by the caller, long ones by all threads; in between, both are timed.
-void Tuner::choose_threads(const KernelSpec& spec, Candidates& candidates) const {
-  constexpr int64_t kShort = int64_t{1} << 14, kLong = int64_t{1} << 17;
-  if (spec.pool.threads() == 1) return;
-  const int64_t work = work_of(spec);
-  if (work >= kLong || (work >= kShort && options_.tune == Tune::kOff)) return;
-  const Candidates all = candidates;
-  if (work < kShort) candidates.clear();
-  for (const Candidate& candidate : all) {
-    candidates.push_back({candidate.provider, candidate.cost, &alone()});
-  }
+  return close;
 }
 
 void Tuner::begin(int64_t touched) {
@@ -192,9 +185,24 @@ Choice Tuner::choose(const KernelSpec& spec) {
   if (auto kernel = make(options_.prefer, spec)) {
     return made(std::move(kernel), {options_.prefer}, spec.pool);
   }
-  Candidates all = competitors(spec);
-  if (all.empty()) return made(make_reference_kernel(spec), {"reference"}, alone());
-  choose_threads(spec, all);
+  const std::vector<ThreadPool*> pools = pools_for(spec);
+  std::vector<const Provider*> close = competitors(spec);
+  for (const Provider& provider : providers()) {
+    if (!close.empty()) break;
+    if (provider.op != spec.node.op) continue;
+    auto kernel = provider.make(on(spec, *pools.front()));
+    if (kernel == nullptr) continue;
+    // Without a race it is not made again: it may have packed weights.
+    if (pools.size() == 1) {
+      return made(std::move(kernel), {std::string(provider.name)}, *pools.front());
+    }
+    close.push_back(&provider);
+  }
+  if (close.empty()) return made(make_reference_kernel(spec), {"reference"}, alone());
+  Candidates all;
+  for (ThreadPool* pool : pools) {
+    for (const Provider* provider : close) all.push_back({provider, pool});
+  }
   if (all.size() == 1 || options_.tune == Tune::kOff) {
     const Candidate& best = all.front();
     return made(best.provider->make(on(spec, *best.pool)), {std::string(best.provider->name)},

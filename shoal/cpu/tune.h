@@ -50,7 +50,6 @@ class Tuner {
  private:
   struct Candidate {
     const Provider* provider;
-    double cost;
     ThreadPool* pool;
   };
   using Candidates = std::vector<Candidate>;
@@ -62,8 +61,8 @@ class Tuner {
     bool believed = false;
   };
 
-  Candidates competitors(const KernelSpec& spec) const;
-  void choose_threads(const KernelSpec& spec, Candidates& candidates) const;
+  std::vector<ThreadPool*> pools_for(const KernelSpec& spec) const;
+  std::vector<const Provider*> competitors(const KernelSpec& spec) const;
   int64_t others_of(const KernelSpec& spec) const;
   Known race(const KernelSpec& spec, const Candidates& candidates, Choice& choice);
   void recall();

@@ -5,6 +5,7 @@
 #include <fstream>
 #include <iterator>
 
+#include "shoal/base/temporary_folder.h"
 #include "shoal/cpu/conv/conv_tile.h"
 #include "shoal/cpu/executable.h"
 #include "shoal/cpu/lower/lower.h"
@@ -18,15 +19,6 @@ namespace fs = std::filesystem;
 
 class TunerTest : public testing::Test {
  protected:
-  void SetUp() override {
-    const std::string test = testing::UnitTest::GetInstance()->current_test_info()->name();
-    folder_ = fs::path(testing::TempDir()) / ("shoal_tune_" + test);
-    fs::remove_all(folder_);
-    fs::create_directory(folder_);
-    file_ = folder_ / "tuning";
-  }
-  void TearDown() override { fs::remove_all(folder_); }
-
   // A layer that direct convolution and Winograd's compete for.
   Graph layer() const {
     Graph graph;
@@ -69,7 +61,8 @@ class TunerTest : public testing::Test {
     std::ofstream(file_, std::ios::trunc) << text.substr(0, text.find('\t') + 1) << outcome << '\n';
   }
 
-  fs::path folder_, file_;
+  const Result<TemporaryFolder> folder_ = TemporaryFolder::make();
+  const fs::path file_ = fs::path(folder_->path()) / "tuning";
   std::shared_ptr<ThreadPool> pool_ = std::make_shared<ThreadPool>(1);
   int64_t channels_ = 16, size_ = 16;  // of the layer
   bool surprised_ = false;
