@@ -248,7 +248,8 @@ Tuner::Known Tuner::race(const KernelSpec& spec, const Candidates& candidates, C
   }
   const bool in_turns = constants * static_cast<int64_t>(candidates.size()) <= kMostTogether;
   others_.resize(static_cast<size_t>(std::max<int64_t>(others_of(spec), 1)));
-  const bool was_crowded = is_crowded();
+  const bool is_about_threads = candidates.front().pool != candidates.back().pool;
+  const bool was_crowded = is_about_threads && is_crowded();
   Trial trial(spec, others_);
   Contest contest(candidates.size(), in_turns ? Contest::Order::kTurns : Contest::Order::kOneByOne);
   std::vector<std::unique_ptr<Kernel>> kernels(candidates.size());
@@ -276,8 +277,7 @@ Tuner::Known Tuner::race(const KernelSpec& spec, const Candidates& candidates, C
     choice.kernel.reset();
     choice.kernel = best.provider->make(on(spec, *best.pool));
   }
-  const bool is_disturbed =
-      candidates.front().pool != candidates.back().pool && (was_crowded || is_crowded());
+  const bool is_disturbed = was_crowded || (is_about_threads && is_crowded());
   return {choice.info, contest.is_believed() && !is_disturbed};
 }
 
