@@ -116,6 +116,20 @@ TEST_F(ClusterFile, RefusesTablesWithNamesThatAreNone) {
     EXPECT_NE(error(text), "none") << text;
 }
 
+TEST_F(ClusterFile, RefusesLettersWhereASpaceMayStand) {
+  for (const char* text :
+       {"[[wor\u0403ker]]", "\u00a7 = 1", "[[worker]]\n\u3042", "speed \u00fc= 1"})
+    EXPECT_NE(error(text), "none") << text;
+}
+
+TEST_F(ClusterFile, TakesNamesAndCommentsInAnyScript) {
+  const auto cluster = parse_cluster(
+      "# \u3042\u0403\n[[worker]]\nname = \"K\u00fcche\"\ndevice = \"pi4\"\nlink = \"gigabit\"\n",
+      "");
+  ASSERT_TRUE(cluster.ok()) << cluster.status().message();
+  EXPECT_EQ(cluster->workers[0].name, "K\u00fcche");
+}
+
 TEST_F(ClusterFile, NamesKeysThatNobodyReads) {
   EXPECT_EQ(error(std::string(kTwo) + "spede = 1"), "unknown key spede");
   EXPECT_EQ(error("wrker = 1"), "unknown key wrker");

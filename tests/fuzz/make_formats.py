@@ -121,6 +121,7 @@ def add_clusters():
     reference = (FOLDER.parents[3] / "docs" / "reference" / "cluster.md").read_text()
     seed("cluster_file-reference", reference.split("```toml\n")[1].split("```")[0].encode())
     seed("cluster_file-no-name", b"[!]\n")
+    seed("cluster_file-letter", "[[wor\u0403ker]]\n".encode())
     seed("cluster_file-short", b'[[worker]]\ndevice = "pi4"\nlink = "gigabit"\ncount = 2\n')
     entry = struct.pack("<QQQQ", 1, 128, 4, 0)
     seed("packed_cache-none", b"\0" + bytes(23))
