@@ -14,7 +14,7 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
-#include "shoal/cpu/elementwise/clamp-inl.h"
+#include "shoal/cpu/conv/finish-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace shoal::cpu::HWY_NAMESPACE {
@@ -32,43 +32,53 @@ HWY_INLINE const float* line_of(const BlockedRows& rows, int64_t row, int64_t ta
   return rows.x + rows.rows->position(row, tap) * rows.columns->input * kLanes;
 }
 
-HWY_INLINE void finish(const BlockedFilter& filter, V sum, int64_t at, float* y) {
+// Stores sums of kPixels neighbours from `at` on.
+template <int kPixels>
+HWY_INLINE void store(const BlockedFilter& filter, V (&sum)[kPixels], int64_t at, float* y) {
   const D d;
-  if (filter.addend != nullptr) sum = hn::Add(sum, hn::LoadU(d, filter.addend + at));
-  sum = at_most(hn::Set(d, filter.high), at_least(hn::Set(d, filter.low), sum));
-  hn::StoreU(sum, d, y + at);
+  const Finisher finish(filter.finish, 0);
+  for (int p = 0; p < kPixels; ++p, at += kLanes) {
+    if (filter.addend != nullptr) sum[p] = hn::Add(sum[p], hn::LoadU(d, filter.addend + at));
+    hn::StoreU(finish(sum[p]), d, y + at);
+  }
 }
 
+// A row of the output, and the taps that meet the image there: they are found by divisions, which
+// take longer than a few pixels.
+struct Row {
+  int64_t index;
+  Range taps;
+};
+
 // One pixel, with the taps that lie in the image.
-void convolve_pixel(const BlockedRows& rows, const BlockedFilter& filter, int64_t row,
+void convolve_pixel(const BlockedRows& rows, const BlockedFilter& filter, const Row& row,
                     int64_t column) {
   const D d;
   const WindowAxis& axis = *rows.columns;
-  const Range row_taps = rows.rows->taps(row), taps = axis.taps(column);
-  V sum = hn::LoadU(d, filter.bias);
-  for (int64_t kh = row_taps.begin; kh < row_taps.end; ++kh) {
-    const float* x = line_of(rows, row, kh);
+  const Range taps = axis.taps(column);
+  V sum[] = {hn::LoadU(d, filter.bias)};
+  for (int64_t kh = row.taps.begin; kh < row.taps.end; ++kh) {
+    const float* x = line_of(rows, row.index, kh);
     const float* w = filter.w + kh * axis.kernel * kLanes;
     for (int64_t kw = taps.begin; kw < taps.end; ++kw) {
-      sum = hn::MulAdd(hn::LoadU(d, w + kw * kLanes),
-                       hn::LoadU(d, x + axis.position(column, kw) * kLanes), sum);
+      sum[0] = hn::MulAdd(hn::LoadU(d, w + kw * kLanes),
+                          hn::LoadU(d, x + axis.position(column, kw) * kLanes), sum[0]);
     }
   }
-  finish(filter, sum, (row * axis.output + column) * kLanes, rows.y);
+  store(filter, sum, (row.index * axis.output + column) * kLanes, rows.y);
 }
 
 // kPixels neighbours whose columns all lie in the image. Pixel i of the row meets tap k of output p
 // where i = p * kStride + k; the loops unroll, so that the condition costs nothing.
 template <int kPixels, int kTaps, int kStride>
-HWY_INLINE void convolve_pixels(const BlockedRows& rows, const BlockedFilter& filter, int64_t row,
-                                int64_t column) {
+HWY_INLINE void convolve_pixels(const BlockedRows& rows, const BlockedFilter& filter,
+                                const Row& row, int64_t column) {
   const D d;
   const WindowAxis& axis = *rows.columns;
-  const Range row_taps = rows.rows->taps(row);
   V sum[kPixels];
   for (int p = 0; p < kPixels; ++p) sum[p] = hn::LoadU(d, filter.bias);
-  for (int64_t kh = row_taps.begin; kh < row_taps.end; ++kh) {
-    const float* x = line_of(rows, row, kh) + axis.position(column, 0) * kLanes;
+  for (int64_t kh = row.taps.begin; kh < row.taps.end; ++kh) {
+    const float* x = line_of(rows, row.index, kh) + axis.position(column, 0) * kLanes;
     const float* w = filter.w + kh * kTaps * kLanes;
     V weight[kTaps];
     for (int k = 0; k < kTaps; ++k) weight[k] = hn::LoadU(d, w + k * kLanes);
@@ -84,13 +94,12 @@ HWY_INLINE void convolve_pixels(const BlockedRows& rows, const BlockedFilter& fi
       }
     }
   }
-  const int64_t at = (row * axis.output + column) * kLanes;
-  for (int p = 0; p < kPixels; ++p) finish(filter, sum[p], at + p * kLanes, rows.y);
+  store(filter, sum, (row.index * axis.output + column) * kLanes, rows.y);
 }
 
 // Outputs from `column` on, as many as fit before `end`; returns where it stopped.
 template <int kTaps, int kStride>
-int64_t convolve_inside(const BlockedRows& rows, const BlockedFilter& filter, int64_t row,
+int64_t convolve_inside(const BlockedRows& rows, const BlockedFilter& filter, const Row& row,
                         int64_t column, int64_t end) {
   constexpr int kMany = 6, kFew = 2;
   for (; column + kMany <= end; column += kMany) {
@@ -102,11 +111,16 @@ int64_t convolve_inside(const BlockedRows& rows, const BlockedFilter& filter, in
   return column;
 }
 
-void convolve_row(const BlockedRows& rows, const BlockedFilter& filter, int64_t row) {
-  const WindowAxis& axis = *rows.columns;
-  // Outputs [begin, end) have no tap in the padding.
+// Outputs [begin, end) of the axis have no tap in the padding.
+Range inner_outputs(const WindowAxis& axis) {
   const int64_t begin = axis.outputs(0).begin;
-  const int64_t end = std::max(axis.outputs(axis.kernel - 1).end, begin);
+  return {begin, std::max(axis.outputs(axis.kernel - 1).end, begin)};
+}
+
+void convolve_row(const BlockedRows& rows, const BlockedFilter& filter, const Row& row,
+                  Range inner) {
+  const WindowAxis& axis = *rows.columns;
+  const auto [begin, end] = inner;
   for (int64_t o = 0; o < begin; ++o) convolve_pixel(rows, filter, row, o);
   int64_t done = begin;
   if (axis.dilation == 1 && axis.kernel == 3 && axis.stride == 1) {
@@ -122,7 +136,14 @@ void convolve_row(const BlockedRows& rows, const BlockedFilter& filter, int64_t 
 }
 
 void convolve_rows_here(const BlockedRows& rows, const BlockedFilter& filter) {
-  for (int64_t row = rows.begin; row < rows.end; ++row) convolve_row(rows, filter, row);
+  const Range inner = inner_outputs(*rows.columns);
+  const int64_t line = rows.columns->output * kLanes;
+  for (int64_t row = rows.begin; row < rows.end; ++row) {
+    convolve_row(rows, filter, {row, rows.rows->taps(row)}, inner);
+    // Now, as a plane would not stay in the first-level cache.
+    float* y = rows.y + row * line;
+    if (filter.pass.loop != nullptr) filter.pass(y, y, line);
+  }
 }
 
 struct Max {

@@ -2,8 +2,8 @@
 // of weights per block of output channels, broadcasts one float per pixel, and does pixels * blocks
 // FMA. 14 x 2 (AVX-512) is 28 FMA for 16 loads, 6 x 2 (AVX2) is 12 FMA for 8. Both are limited by
 // FMA as long as weights come from a cache: a panel of weights is read once per tile, which is 4 /
-// pixels bytes per multiply-accumulate. Sums stay in registers from bias to clamp, and y is written
-// once.
+// pixels bytes per multiply-accumulate. Sums stay in registers from bias to finish, and y is
+// written once.
 #include "shoal/cpu/conv/conv_tile.h"
 
 #include <algorithm>
@@ -14,7 +14,7 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
-#include "shoal/cpu/elementwise/clamp-inl.h"
+#include "shoal/cpu/conv/finish-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace shoal::cpu::HWY_NAMESPACE {
@@ -109,9 +109,9 @@ HWY_INLINE const float* add_block(const ConvTile& tile, const float* HWY_RESTRIC
 template <int kPixels, int kBlocks>
 HWY_INLINE void store(const ConvTile& tile, V (&sum)[kPixels][kBlocks]) {
   const D d;
-  const V low = hn::Set(d, tile.low), high = hn::Set(d, tile.high);
 #pragma GCC unroll 4
   for (int b = 0; b < kBlocks; ++b) {
+    const Finisher finish(tile.finish, b);
     float* y = tile.y + b * tile.y_block;
 #pragma GCC unroll 16
     for (int p = 0; p < kPixels; ++p) {
@@ -119,7 +119,7 @@ HWY_INLINE void store(const ConvTile& tile, V (&sum)[kPixels][kBlocks]) {
       if (tile.addend != nullptr) {
         value = hn::Add(value, hn::LoadU(d, tile.addend + b * tile.y_block + p * tile.y_pixel));
       }
-      hn::StoreU(at_most(high, at_least(low, value)), d, y + p * tile.y_pixel);
+      hn::StoreU(finish(value), d, y + p * tile.y_pixel);
     }
   }
 }

@@ -5,8 +5,9 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <limits>
 #include <span>
+
+#include "shoal/cpu/conv/finish.h"
 
 namespace shoal::cpu {
 
@@ -45,8 +46,7 @@ struct ConvTile {
   float* y = nullptr;
   int64_t y_block = 0;  // from one block of output channels to the next
   int64_t y_pixel = 0;  // from one pixel to the next
-  float low = -std::numeric_limits<float>::infinity();
-  float high = std::numeric_limits<float>::infinity();
+  Finish finish;        // of out_blocks
 };
 
 // Computes a tile. `step` is the distance in floats from one pixel of x to the next, and is also

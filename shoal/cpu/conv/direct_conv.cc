@@ -178,7 +178,7 @@ class DirectKernel : public Kernel {
   }
 
   void apply_pass(const ConvTile& tile) const {
-    const Function& pass = spec_.activation.pass;
+    const Function& pass = spec_.epilogue.pass;
     if (pass.loop == nullptr) return;
     for (int64_t b = 0; b < tile.out_blocks; ++b) {
       float* y = tile.y + b * tile.y_block;
@@ -201,11 +201,10 @@ class DirectKernel : public Kernel {
     tile.tap_columns = spec_.columns().kernel;
     tile.w = filters.packed + panels_.place(panel);
     tile.bias = filters.bias + panels_.first_block(panel) * spec_.block;
+    tile.finish = spec_.epilogue.finish(panels_.first_block(panel));
     tile.out_blocks = panels_.blocks_of(panel);
     tile.y_block = spec_.conv.output_plane() * spec_.block;
     tile.y_pixel = spec_.block;
-    tile.low = spec_.activation.low;
-    tile.high = spec_.activation.high;
     return tile;
   }
 
@@ -277,7 +276,7 @@ class DirectKernel : public Kernel {
 };
 
 bool fits(const KernelSpec& spec) {
-  return spec.all_of_type(DType::kF32) && spec.node.integer("group", 1) == 1;
+  return has_kernel_types(spec) && spec.node.integer("group", 1) == 1;
 }
 
 std::unique_ptr<Kernel> make_direct(const KernelSpec& spec) {

@@ -27,7 +27,7 @@ struct TransposedSpec {
         block(spec.outputs[0].shape[4]),
         in_blocks(spec.shape(0)[1]),
         out_blocks(spec.outputs[0].shape[1]),
-        activation(ops::activation_of(spec.node)) {}
+        epilogue(spec, out_blocks, block) {}
 
   ops::Convolution conv;  // from y to x
   int64_t in_channels() const { return conv.out_channels; }
@@ -38,7 +38,7 @@ struct TransposedSpec {
   int64_t out_plane() const { return conv.input_plane() * block; }  // floats of one block
 
   int64_t block, in_blocks, out_blocks;
-  Epilogue activation;
+  BlockedEpilogue epilogue;
 };
 
 class PhaseKernel : public Kernel {
@@ -216,18 +216,17 @@ class PhaseKernel : public Kernel {
     tile.last_channels = spec_.in_channels() - (spec_.in_blocks - 1) * spec_.block;
     tile.w = filters.packed + places_[phase] + panels_[phase].place(panel);
     tile.bias = filters.bias + panels_[phase].first_block(panel) * spec_.block;
+    tile.finish = spec_.epilogue.finish(panels_[phase].first_block(panel));
     tile.out_blocks = panels_[phase].blocks_of(panel);
     tile.y_block = spec_.out_plane();
     tile.y_pixel = columns_.stride * spec_.block;
-    tile.low = spec_.activation.low;
-    tile.high = spec_.activation.high;
     return tile;
   }
 
   // Applies the activation to whole rows. All phases of a row belong to this part, and are
   // complete.
   void apply_pass(const KernelArgs& args, const Part& part) const {
-    const Function& pass = spec_.activation.pass;
+    const Function& pass = spec_.epilogue.pass;
     if (pass.loop == nullptr) return;
     const int64_t line = spec_.out_columns() * spec_.block;
     const int64_t end = std::min(part.rows.end * rows_.stride, spec_.conv.window.axes[1].input);

@@ -3,7 +3,7 @@
 //   1. V = B^T d B for every tile and block of input channels;
 //   2. for each of the (m + 2)^2 points, a matrix product [tiles x in] * [in x out] with the
 //      transformed filters, by the register block of conv_tile.h with one tap;
-//   3. Y = A^T Z A for every tile and block of output channels, with bias, residual and clamp.
+//   3. Y = A^T Z A for every tile and block of output channels, with bias, residual and activation.
 // A chunk is as many tiles as fit into the second-level cache between the phases. The filters are
 // transformed once; they are (m + 2)^2 / 9 times as large as before (1.8, 4 and 7.1 for m = 2, 4
 // and 6), and reading them limits layers of many channels and few pixels.
@@ -223,15 +223,14 @@ class WinogradKernel : public Kernel {
       output.rows = static_cast<int>(std::min<int64_t>(m_, rows - tile.row));
       output.columns = static_cast<int>(std::min<int64_t>(m_, columns - tile.column));
       output.bias = chunk.filters.bias + b * block;
-      output.low = spec_.activation.low;
-      output.high = spec_.activation.high;
+      output.finish = spec_.epilogue.finish(b);
       winograd_output(m_, chunk.y + (b * chunk_tiles_ + t) * block, point_out(), output);
       apply_pass(output);
     }
   }
 
   void apply_pass(const WinogradOutput& output) const {
-    const Function& pass = spec_.activation.pass;
+    const Function& pass = spec_.epilogue.pass;
     if (pass.loop == nullptr) return;
     for (int r = 0; r < output.rows; ++r) {
       float* y = output.y + r * output.row_stride;
@@ -251,7 +250,7 @@ class WinogradKernel : public Kernel {
 };
 
 bool fits_winograd(const KernelSpec& spec) {
-  if (!spec.all_of_type(DType::kF32) || spec.node.integer("group", 1) != 1) return false;
+  if (!has_kernel_types(spec) || spec.node.integer("group", 1) != 1) return false;
   const ops::Convolution conv = blocked_convolution_of(spec.node, spec.shape(0), spec.shape(1));
   const auto is_small = [](const ops::WindowAxis& axis) {
     return axis.kernel == 3 && axis.stride == 1 && axis.dilation == 1;

@@ -151,6 +151,38 @@ TEST(Blocked, NormalisationsAndSlicesAgree) {
   expect_agreement_of(*graph, "blocked");
 }
 
+TEST(Blocked, ScaledClampsAgree) {
+  // Behind every kind of convolution; scales of both signs, and channels that do not fill a block.
+  const Layer layers[] = {
+      {{1, 3, 12, 14}, {21, 3, 3, 3}},
+      {{2, 21, 9, 19}, {21, 21, 1, 1}},
+      {{1, 21, 15, 13}, {21, 21, 3, 3}, {{"pads", Ints{1, 1, 1, 1}}}},
+      {{1, 21, 15, 18}, {21, 1, 3, 3}, {{"group", int64_t{21}}, {"pads", Ints{1, 1, 1, 1}}}},
+      {{1, 24, 9, 13}, {24, 4, 3, 3}, {{"group", int64_t{6}}}}};
+  for (const Layer& layer : layers) {
+    for (const char* activation : {"Relu", "LeakyRelu"}) {
+      Attributes attributes = layer.attributes;
+      attributes["activation"] = std::string(activation);
+      std::mt19937 rng(1);
+      const auto per_channel = [&] { return random_floats(rng, {layer.w[0]}); };
+      Tensor variance = per_channel();
+      for (float& x : variance.data<float>()) x = 1 + x * x;
+      Graph graph;
+      const ValueId x = graph.add_input("x", {DType::kF32, layer.x});
+      const ValueId w = graph.add_constant("w", random_floats(rng, layer.w));
+      const ValueId b = graph.add_constant("b", per_channel());
+      const ValueId a = *graph.add(ops::fused_conv, {x, w, b}, attributes);
+      std::vector<ValueId> inputs{a};
+      for (const char* name : {"gamma", "beta", "mean"}) {
+        inputs.push_back(graph.add_constant(name, per_channel()));
+      }
+      inputs.push_back(graph.add_constant("variance", variance));
+      graph.mark_output(*graph.add(ops::batch_normalization, inputs));
+      expect_agreement_of(graph, KernelNames(), 2e-5f);
+    }
+  }
+}
+
 TEST(Blocked, ResidualsAndActivationsAgree) {
   const Layer layer = small_windows({2, 32, 15, 15}, 40, {1, 1, 1, 1});
   std::vector<Tensor> inputs = inputs_of(layer);
