@@ -147,40 +147,54 @@ void convolve_rows_here(const BlockedRows& rows, const BlockedFilter& filter) {
 }
 
 struct Max {
-  static constexpr float kStart = -std::numeric_limits<float>::infinity();
+  static constexpr float kOfNothing = -std::numeric_limits<float>::infinity();
+  // A NaN wins, as in the reference: at_least() keeps that of x.
   static HWY_INLINE V combine(V sum, V x) {
-    // A NaN wins, as in the reference. hn::Max would keep or lose it depending on the target.
-    return hn::IfThenElse(hn::Or(hn::Gt(x, sum), hn::IsNaN(x)), x, sum);
+    return hn::IfThenElse(hn::IsNaN(sum), sum, at_least(sum, x));
   }
 };
 
 struct Sum {
-  static constexpr float kStart = 0;
+  static constexpr float kOfNothing = 0;
   static HWY_INLINE V combine(V sum, V x) { return hn::Add(sum, x); }
 };
 
+// Combines `count` vectors that lie `step` floats apart.
 template <class F>
-void pool_rows(const BlockedRows& rows) {
+HWY_INLINE V combine(const float* x, int64_t step, int64_t count) {
+  const D d;
+  if (count == 0) return hn::Set(d, F::kOfNothing);
+  V sum = hn::LoadU(d, x);
+  for (int64_t i = 1; i < count; ++i) sum = F::combine(sum, hn::LoadU(d, x + i * step));
+  return sum;
+}
+
+// First the pixels of every column that the windows of a row meet, then the columns of each window:
+// an output takes about as many steps as a window has rows and columns, not taps.
+template <class F>
+void pool_rows(const BlockedRows& rows, float* line) {
   const D d;
   const WindowAxis& axis = *rows.columns;
+  const Range inner = inner_outputs(axis);
   for (int64_t row = rows.begin; row < rows.end; ++row) {
     const Range row_taps = rows.rows->taps(row);
+    const float* x = line_of(rows, row, row_taps.begin);
+    const int64_t step = rows.rows->dilation * axis.input * kLanes;
+    for (int64_t i = 0; i < axis.input; ++i) {
+      hn::StoreU(combine<F>(x + i * kLanes, step, row_taps.count()), d, line + i * kLanes);
+    }
     for (int64_t o = 0; o < axis.output; ++o) {
-      const Range taps = axis.taps(o);
-      V sum = hn::Set(d, F::kStart);
-      for (int64_t kh = row_taps.begin; kh < row_taps.end; ++kh) {
-        const float* x = line_of(rows, row, kh);
-        for (int64_t kw = taps.begin; kw < taps.end; ++kw) {
-          sum = F::combine(sum, hn::LoadU(d, x + axis.position(o, kw) * kLanes));
-        }
-      }
-      hn::StoreU(sum, d, rows.y + (row * axis.output + o) * kLanes);
+      const bool is_inner = o >= inner.begin && o < inner.end;
+      const Range taps = is_inner ? Range{0, axis.kernel} : axis.taps(o);
+      const float* first = line + axis.position(o, taps.begin) * kLanes;
+      hn::StoreU(combine<F>(first, axis.dilation * kLanes, taps.count()), d,
+                 rows.y + (row * axis.output + o) * kLanes);
     }
   }
 }
 
-void max_rows_here(const BlockedRows& rows) { pool_rows<Max>(rows); }
-void sum_rows_here(const BlockedRows& rows) { pool_rows<Sum>(rows); }
+void max_rows_here(const BlockedRows& rows, float* line) { pool_rows<Max>(rows, line); }
+void sum_rows_here(const BlockedRows& rows, float* line) { pool_rows<Sum>(rows, line); }
 
 }  // namespace
 }  // namespace shoal::cpu::HWY_NAMESPACE
@@ -196,8 +210,12 @@ HWY_EXPORT(sum_rows_here);
 void convolve_rows(const BlockedRows& rows, const BlockedFilter& filter) {
   HWY_DYNAMIC_DISPATCH(convolve_rows_here)(rows, filter);
 }
-void max_rows(const BlockedRows& rows) { HWY_DYNAMIC_DISPATCH(max_rows_here)(rows); }
-void sum_rows(const BlockedRows& rows) { HWY_DYNAMIC_DISPATCH(sum_rows_here)(rows); }
+void max_rows(const BlockedRows& rows, float* line) {
+  HWY_DYNAMIC_DISPATCH(max_rows_here)(rows, line);
+}
+void sum_rows(const BlockedRows& rows, float* line) {
+  HWY_DYNAMIC_DISPATCH(sum_rows_here)(rows, line);
+}
 
 }  // namespace shoal::cpu
 #endif  // HWY_ONCE

@@ -31,7 +31,8 @@ struct BlockedFilter {
 
 // Thread-safe for disjoint rows. REQUIRES: b is block_size().
 void convolve_rows(const BlockedRows& rows, const BlockedFilter& filter);
-void max_rows(const BlockedRows& rows);  // a NaN wins
-void sum_rows(const BlockedRows& rows);
+// Pools use `line`, which holds a line of the image and belongs to the caller.
+void max_rows(const BlockedRows& rows, float* line);  // a NaN wins
+void sum_rows(const BlockedRows& rows, float* line);
 
 }  // namespace shoal::cpu

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
+
 #include "shoal/cpu/testing.h"
 #include "shoal/graph/text.h"
 #include "shoal/ops/ops.h"
@@ -149,6 +151,54 @@ TEST(Blocked, NormalisationsAndSlicesAgree) {
                                 ops::find);
   ASSERT_TRUE(graph.ok()) << graph.status().message();
   expect_agreement_of(*graph, "blocked");
+}
+
+TEST(Blocked, PoolsAgree) {
+  // Windows that overlap, that leave pixels out, that are spread and that reach into the padding.
+  for (const char* pool : {"MaxPool", "AveragePool"}) {
+    for (const char* window :
+         {"kernel_shape=[3,3] strides=[2,2] pads=[1,1,1,1]", "kernel_shape=[13,13] pads=[6,6,6,6]",
+          "kernel_shape=[2,1] strides=[3,4]", "kernel_shape=[2,3] strides=[2,1] ceil_mode=1",
+          "kernel_shape=[12,17]"}) {
+      SCOPED_TRACE(std::string(pool) + " " + window);
+      const auto graph = parse_text(R"(
+          input x f32[2,21,12,17]
+          const w f32[21,21,1,1] = random(1)
+          a = Conv(x, w)
+          y = )" + std::string(pool) + "(a) " +
+                                        window + "\noutput y\n",
+                                    ops::find);
+      ASSERT_TRUE(graph.ok()) << graph.status().message();
+      expect_agreement_of(*graph, "blocked");
+    }
+  }
+  const auto spread = parse_text(R"(
+      input x f32[1,21,12,17]
+      const w f32[21,21,1,1] = random(1)
+      a = Conv(x, w)
+      y = MaxPool(a) kernel_shape=[3,2] dilations=[2,3] pads=[2,0,1,1]
+      output y)",
+                                 ops::find);
+  ASSERT_TRUE(spread.ok()) << spread.status().message();
+  expect_agreement_of(*spread, "blocked");
+}
+
+TEST(Blocked, PoolsLetNoNumberWin) {
+  const auto graph = parse_text(R"(
+      input x f32[1,16,12,17]
+      const w f32[16,16,1,1] = random(1)
+      a = Conv(x, w)
+      b = MaxPool(a) kernel_shape=[3,3]
+      y = IsNaN(b)
+      output y)",
+                                ops::find);
+  ASSERT_TRUE(graph.ok()) << graph.status().message();
+  std::mt19937 rng(1);
+  Tensor x = random_floats(rng, {1, 16, 12, 17});
+  for (const size_t pixel : {40, 90, 131}) {  // apart, so that each place in a window has its turn
+    x.data<float>()[pixel] = std::numeric_limits<float>::quiet_NaN();
+  }
+  expect_agreement_of(*graph, {x}, KernelNames());
 }
 
 TEST(Blocked, ScaledClampsAgree) {

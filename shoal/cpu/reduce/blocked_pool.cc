@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "shoal/cpu/aligned.h"
 #include "shoal/cpu/conv/blocked_rows.h"
 #include "shoal/cpu/conv/conv_tile.h"
 #include "shoal/cpu/kernel.h"
@@ -14,7 +15,9 @@ namespace {
 
 class BlockedPoolKernel : public Kernel {
  public:
-  BlockedPoolKernel(const KernelSpec& spec, void (*pool_rows)(const BlockedRows&))
+  using PoolRows = void (*)(const BlockedRows& rows, float* line);
+
+  BlockedPoolKernel(const KernelSpec& spec, PoolRows pool_rows)
       : window_(ops::window_of(spec.node, spec.shape(0))),
         planes_(spec.shape(0)[0] * spec.shape(0)[1]),
         block_(spec.shape(0)[4]),
@@ -26,9 +29,10 @@ class BlockedPoolKernel : public Kernel {
     const int64_t out = rows().output * columns().output * block_;
     const int64_t work = out * rows().kernel * columns().kernel;
     args.pool.parallel_ranges(planes_, kElements / work + 1, [&](int64_t begin, int64_t end) {
+      AlignedFloats line(columns().input * block_);
       for (int64_t i = begin; i < end; ++i) {
         float* y = args.output(0) + i * out;
-        pool_rows_({&rows(), &columns(), args.input(0) + i * in, y, 0, rows().output});
+        pool_rows_({&rows(), &columns(), args.input(0) + i * in, y, 0, rows().output}, line.data());
         finish_plane(y);
       }
     });
@@ -44,7 +48,7 @@ class BlockedPoolKernel : public Kernel {
 
   const ops::Window window_;
   const int64_t planes_, block_;
-  void (*const pool_rows_)(const BlockedRows&);
+  const PoolRows pool_rows_;
 };
 
 class BlockedAverageKernel : public BlockedPoolKernel {
