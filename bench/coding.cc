@@ -82,7 +82,7 @@ void measure(const char* model, int losses) {
   }
   const auto plans = make_plans(graph, cluster, options);
   const auto begin = std::chrono::steady_clock::now();
-  const Protected made = *protect(graph, plans->front().plan, losses, all);
+  const Protected made = *protect(graph, plans->front().plan(), losses, all);
   const std::chrono::duration<double> encode = std::chrono::steady_clock::now() - begin;
   double decode = 0;
   for (const ErasureCode& code : made.plan.codes) decode += decode_seconds(made.graph, code);

@@ -2,7 +2,7 @@
 Readable on light and dark pages: bars of middling lightness, text in a colour that follows the page."""
 import itertools
 
-WIDTH, LEFT, RIGHT, TOP = 720, 140, 50, 46
+WIDTH, LEFT, RIGHT, TOP = 720, 190, 50, 46
 BAR, GAP = 13, 10
 COLOURS = ["#3987c9", "#d9822b", "#4a9d5b"]
 STYLE = """

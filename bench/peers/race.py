@@ -4,9 +4,10 @@
 bench/peers/race.py build/release [--quick] [--models resnet18,vgg16] [--threads 1,2] [--checks]
 
 Both engines stay open and warm and run in turns (A B A B ...), never at the same time, so that what
-the machine does besides hits both. Prints a table; --save FILE keeps one JSON line per measurement,
---report writes docs/measurements/data/race.json, its page and its chart. --quick takes 2 s per model, for while one works
-on a kernel; --checks adds what is no race: growth of the cost, starts, and the matrix product.
+the machine does besides hits both. Prints a table with the noise of each ratio, and names what is more than 5 % slower,
+beyond the noise, than docs/measurements/data/race.json has it. --save FILE keeps one JSON line per measurement,
+--report writes that file, its page and its chart. --quick takes 2 s per model, for while one works on a kernel;
+--checks adds what is no race: growth of the cost, starts, and the matrix product.
 """
 import argparse
 import contextlib
@@ -28,6 +29,13 @@ def median(racer, key="median_ms"):
     return statistics.median(turn[key] for turn in racer.turns)
 
 
+def noise(ratios):
+    """The standard error of the median of these ratios, relative to it. Outliers do not count."""
+    middle = statistics.median(ratios)
+    deviation = 1.48 * statistics.median(abs(ratio - middle) for ratio in ratios)
+    return 1.25 * deviation / math.sqrt(len(ratios)) / middle
+
+
 def race(flags, name, file, threads):
     peak = Peak(flags.build / "bench_peak", threads)
     with contextlib.ExitStack() as stack:
@@ -38,21 +46,22 @@ def race(flags, name, file, threads):
             shoal.turn(flags.seconds / flags.rounds / 2)
             ort.turn(flags.seconds / flags.rounds / 2)
             peak.measure()
+    ratios = [theirs["median_ms"] / ours["median_ms"] for ours, theirs in zip(shoal.turns, ort.turns)]
     gflop = 2e-9 * models.macs(flags.shoal, file)
     return {
-        "bench": "race", "model": name, "threads": threads, "goal": models.GOALS[name],
+        "bench": "race", "model": name, "threads": threads, "goal": models.goal(name, threads),
         "shoal_ms": median(shoal), "shoal_p10_ms": median(shoal, "p10_ms"),
         "shoal_p90_ms": median(shoal, "p90_ms"), "shoal_mb": median(shoal, "peak_rss_mb"),
         "ort_ms": median(ort), "ort_p10_ms": median(ort, "p10_ms"),
         "ort_p90_ms": median(ort, "p90_ms"), "ort_mb": median(ort, "peak_rss_mb"),
-        "ratio": median(ort) / median(shoal), "peak_gflops": peak.gflops,
+        "ratio": statistics.median(ratios), "noise": noise(ratios), "peak_gflops": peak.gflops,
         "shoal_share": gflop / (1e-3 * median(shoal)) / peak.gflops,
         "ort_share": gflop / (1e-3 * median(ort)) / peak.gflops,
     }
 
 
 def geometric_mean(rows):
-    ratios = [row["ratio"] for row in rows if row["model"] in models.FP32_GOALS]
+    ratios = [row["ratio"] for row in rows if row["model"] not in models.INT8]
     return math.exp(statistics.fmean(map(math.log, ratios))) if ratios else math.nan
 
 
@@ -107,6 +116,8 @@ def main():
         print(report.heading())
         rows = run_races(flags, folder, keep)
         print(f"geometric mean of the fp32 ratios: {geometric_mean(rows):.2f}")
+        for words in report.regressions(rows):
+            print(words)
         if flags.checks:
             for result in checks.run(flags, folder):
                 print(json.dumps(keep(result)), flush=True)

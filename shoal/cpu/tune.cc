@@ -83,6 +83,11 @@ KernelSpec on(const KernelSpec& spec, ThreadPool& pool) {
   return {spec.node, spec.inputs, spec.outputs, pool, spec.memory, spec.cache};
 }
 
+// Where other programs take the cores, threads that share a node wait for each other.
+bool is_crowded() {
+  return runnable_threads() > static_cast<int>(std::thread::hardware_concurrency());
+}
+
 // How long a node takes, in elements read or written. Eight multiply-accumulates take about as
 // long.
 int64_t work_of(const KernelSpec& spec) {
@@ -156,7 +161,11 @@ void Tuner::begin(int64_t touched) {
 }
 
 void Tuner::doubt() {
-  for (const std::string& key : surprises_) known_[key].believed = false;
+  for (const std::string& key : surprises_) {
+    known_.erase(key);
+    fresh_.erase(key);
+  }
+  is_changed_ = true;
 }
 
 // What the rest of the network touches between two runs of a node: one of few sizes, so that
@@ -221,7 +230,11 @@ Choice Tuner::choose(const KernelSpec& spec) {
   Choice choice;
   known_[key] = race(spec, all, choice);
   fresh_.insert(key);
-  if (choice.info.name != all.front().provider->name) surprises_.push_back(key);
+  is_changed_ = true;
+  const Candidate& favourite = all.front();
+  if (choice.info.name != favourite.provider->name || choice.pool != favourite.pool) {
+    surprises_.push_back(key);
+  }
   return choice;
 }
 
@@ -235,6 +248,8 @@ Tuner::Known Tuner::race(const KernelSpec& spec, const Candidates& candidates, C
   }
   const bool in_turns = constants * static_cast<int64_t>(candidates.size()) <= kMostTogether;
   others_.resize(static_cast<size_t>(std::max<int64_t>(others_of(spec), 1)));
+  const bool is_about_threads = candidates.front().pool != candidates.back().pool;
+  const bool was_crowded = is_about_threads && is_crowded();
   Trial trial(spec, others_);
   Contest contest(candidates.size(), in_turns ? Contest::Order::kTurns : Contest::Order::kOneByOne);
   std::vector<std::unique_ptr<Kernel>> kernels(candidates.size());
@@ -262,11 +277,8 @@ Tuner::Known Tuner::race(const KernelSpec& spec, const Candidates& candidates, C
     choice.kernel.reset();
     choice.kernel = best.provider->make(on(spec, *best.pool));
   }
-  // Where other programs take the cores, threads that share a node wait for each other.
-  const bool is_crowded =
-      candidates.front().pool != candidates.back().pool &&
-      runnable_threads() > static_cast<int>(std::thread::hardware_concurrency());
-  return {choice.info, contest.is_believed() && !is_crowded};
+  const bool is_disturbed = was_crowded || (is_about_threads && is_crowded());
+  return {choice.info, contest.is_believed() && !is_disturbed};
 }
 
 void Tuner::recall() {
@@ -287,8 +299,8 @@ void Tuner::recall() {
 
 void Tuner::remember() {
   others_ = {};  // they should not stay for the life of the device
-  if (fresh_.size() == remembered_ || file_.empty()) return;
-  remembered_ = fresh_.size();
+  if (!is_changed_ || file_.empty()) return;
+  is_changed_ = false;
   std::ostringstream text;
   for (const auto& [key, best] : known_) {
     const KernelTiming& timing = best.info.timing;

@@ -38,10 +38,10 @@ class Tuner {
   void begin(int64_t touched);
   // Never fails: the reference kernel fits every node.
   Choice choose(const KernelSpec& spec);
-  // Whether a race since begin() was not won by the kernel of the best estimate.
+  // Whether a race since begin() was not won by the kernel and the threads of the best estimate.
   bool has_surprises() const { return !surprises_.empty(); }
-  // The network is faster with the kernels of the best estimates: these races are held again by the
-  // next process.
+  // The network is faster with what the estimates say: these races are forgotten, and held again
+  // when the next network needs them.
   void doubt();
 
   // Writes new timings to the file. Errors are ignored: the next process will measure again.
@@ -74,7 +74,7 @@ class Tuner {
   std::vector<std::string> surprises_;               // keys whose race a favourite lost
   int64_t touched_ = 0;                              // by a run of the network
   std::vector<uint8_t> others_;                      // touched before a timing
-  size_t remembered_ = 0;                            // of fresh_: how many are in the file
+  bool is_changed_ = false;                          // known_ differs from the file
 };
 
 // File of timings for this processor and instruction set, in the user's cache folder. Empty if the

@@ -95,7 +95,7 @@ TEST_F(TunerTest, HoldsARaceAgainThatCannotBeRead) {
   }
 }
 
-TEST_F(TunerTest, HoldsARaceAgainThatTheWholeNetworkContradicts) {
+TEST_F(TunerTest, ForgetsARaceThatTheWholeNetworkContradicts) {
   for (channels_ = 16; channels_ <= 128 && !surprised_; channels_ *= 2) {
     for (size_ = 2; size_ <= 32 && !surprised_; ++size_) {
       fs::remove(file_);
@@ -103,7 +103,7 @@ TEST_F(TunerTest, HoldsARaceAgainThatTheWholeNetworkContradicts) {
     }
   }
   ASSERT_TRUE(surprised_) << "of so many races, the best estimate wins all";
-  EXPECT_TRUE(content().ends_with(" 0\n")) << content();
+  EXPECT_EQ(content(), "");
 }
 
 }  // namespace

@@ -16,6 +16,7 @@
 #include "shoal/cluster/profile_store.h"
 #include "shoal/net/test_peers.h"
 #include "shoal/plan/cost/plan_stats.h"
+#include "unhurried.h"
 
 namespace shoal::cluster {
 namespace {
@@ -27,7 +28,7 @@ class Connections : public testing::Test {
   Result<std::unique_ptr<ClusterConnection>> open(std::vector<ListedWorker> workers,
                                                   ConnectionOptions options = {}) {
     return ClusterConnection::open(std::move(workers),
-                                   cluster_.network().transport("another coordinator"),
+                                   cluster_.network().transport("another coordinator", unhurried()),
                                    std::move(options));
   }
   static ListedWorker listed(int worker) { return {address_of(worker), address_of(worker)}; }
@@ -87,7 +88,7 @@ TEST_F(Connections, GoBeyondTheEpochThatWorkersFollow) {
 
 // A worker that claims the last epoch there is keeps nobody from the others.
 TEST_F(Connections, IgnoreAnEpochThatCannotBe) {
-  const auto network = cluster_.network().transport("liar");
+  const auto network = cluster_.network().transport("liar", unhurried());
   auto listener = *network->listen("liar");
   std::thread liar([&] {
     for (;;) {

@@ -298,7 +298,7 @@ TEST(Cluster, AnswersWithoutTheLostWhereThePlanSurvivesThem) {
 // As when its power goes: nobody hears anything, not even the end of a connection.
 TEST(Cluster, NoticesAWorkerThatFallsSilent) {
   const auto faults = std::make_shared<net::StreamFaultInjector>(net::Faults{});
-  Cluster cluster(3, faults);
+  Cluster cluster(3, faults, {}, Cluster::reference, net::ChannelOptions{});
   const Graph graph = wide_layers();
   Losing losing(cluster.coordinator(), graph);
   EXPECT_TRUE(losing.run().ok());

@@ -11,6 +11,7 @@
 #include "messages.pb.h"
 #include "random_plan.h"
 #include "shoal/cluster/message_io.h"
+#include "unhurried.h"
 
 namespace shoal::cluster {
 namespace {
@@ -45,7 +46,8 @@ class PartlyDeaf final : public net::Transport {
 
 class Connecting : public testing::Test {
  protected:
-  Connecting() : cluster_(2), own_(cluster_.network().transport("another coordinator")) {}
+  Connecting()
+      : cluster_(2), own_(cluster_.network().transport("another coordinator", unhurried())) {}
 
   Cluster cluster_;
   std::unique_ptr<net::Transport> own_;
@@ -121,7 +123,7 @@ TEST_F(Connecting, AsksHowBusyWorkersAre) {
 class Counting {
  public:
   explicit Counting(net::LoopbackNetwork& network)
-      : transport_(network.transport("counting")),
+      : transport_(network.transport("counting", unhurried())),
         listener_(*transport_->listen("counting")),
         thread_([this] { serve(); }) {}
   ~Counting() {
@@ -152,7 +154,7 @@ class Counting {
 
 TEST(Coordinator, GreetsAWorkerOnce) {
   net::LoopbackNetwork network;
-  const auto transport = network.transport("coordinator");
+  const auto transport = network.transport("coordinator", unhurried());
   Counting worker(network);
   const std::vector<ListedWorker> workers = {{"counting", "counting"}};
   ASSERT_TRUE(Coordinator::connect(workers, *transport).ok());

@@ -16,6 +16,7 @@
 #include "shoal/net/channel/loopback.h"
 #include "shoal/ops/ops.h"
 #include "shoal/plan/profile.h"
+#include "unhurried.h"
 
 namespace shoal::cluster {
 
@@ -36,19 +37,19 @@ class Cluster {
  public:
   using MakeDevice = std::function<std::unique_ptr<Device>(int worker)>;
 
-  explicit Cluster(
-      int workers, const std::shared_ptr<const net::Decorator>& of_last = nullptr,
-      CoordinatorOptions options = {},
-      const MakeDevice& make_device = [](int) { return make_reference_device(); })
+  // By default nobody is given up for silence.
+  explicit Cluster(int workers, const std::shared_ptr<const net::Decorator>& of_last = nullptr,
+                   CoordinatorOptions options = {}, const MakeDevice& make_device = reference,
+                   const net::ChannelOptions& channels = unhurried())
       : workers_(static_cast<size_t>(workers)) {
     for (int i = 0; i < workers; ++i) {
       devices_.push_back(make_device(i));
-      net::ChannelOptions channel;
+      net::ChannelOptions channel = channels;
       if (of_last != nullptr && i == workers - 1) channel.decorators = {of_last};
       transports_.push_back(network_.transport(address_of(i), channel, net::Role::kWorker));
       start(static_cast<size_t>(i));
     }
-    transports_.push_back(network_.transport("coordinator"));
+    transports_.push_back(network_.transport("coordinator", channels));
     auto connected = connect(options);
     EXPECT_TRUE(connected.ok()) << connected.status().message();
     coordinator_ = *std::move(connected);
@@ -57,6 +58,8 @@ class Cluster {
     coordinator_.reset();
     workers_.clear();
   }
+
+  static std::unique_ptr<Device> reference(int) { return make_reference_device(); }
 
   Coordinator& coordinator() { return *coordinator_; }
   net::LoopbackNetwork& network() { return network_; }

@@ -15,6 +15,7 @@
 #include "shoal/cluster/plan_encoder.h"
 #include "shoal/net/link/fault.h"
 #include "shoal/net/stream.h"
+#include "unhurried.h"
 
 namespace shoal::cluster {
 namespace {
@@ -278,7 +279,7 @@ TEST(Overload, OfAWorkerThatAnswersAtTheLastMomentEnds) {
 TEST(Overload, OfAWorkerIsRefusedWithPlanAndRequest) {
   constexpr uint64_t kPlan = 5, kMost = 64;
   Cluster cluster(1);
-  const auto own = cluster.network().transport("coordinator 2");
+  const auto own = cluster.network().transport("coordinator 2", unhurried());
   const auto channel = *own->connect(address_of(0), net::after(20s));
   const auto next = [&] {
     for (;;) {

@@ -18,6 +18,7 @@
 #include "shoal/net/link/link.h"
 #include "shoal/net/stream.h"
 #include "shoal/net/test_peers.h"
+#include "unhurried.h"
 
 namespace shoal::cluster {
 namespace {
@@ -119,7 +120,7 @@ class SlowDeployment : public testing::Test {
  protected:
   std::unique_ptr<Coordinator> connect(
       DeployOptions deploy = {}, const std::shared_ptr<const net::Decorator>& link = nullptr) {
-    net::ChannelOptions channel;
+    net::ChannelOptions channel = unhurried();
     channel.decorators = {wires_};
     if (link != nullptr) channel.decorators.push_back(link);
     transports_.push_back(cluster_.network().transport("another coordinator", channel));
@@ -318,7 +319,7 @@ class FakeWorker {
   using Answer = std::function<void(net::Channel&, const message::Message&)>;
 
   FakeWorker(net::LoopbackNetwork& network, Answer answer)
-      : transport_(network.transport("fake")),
+      : transport_(network.transport("fake", unhurried())),
         listener_(*transport_->listen("fake")),
         answer_(std::move(answer)),
         thread_([this] { serve(); }) {}
@@ -352,7 +353,7 @@ class FakeWorker {
 
 Status deploy_to_fake(const FakeWorker::Answer& answer, std::chrono::milliseconds timeout) {
   net::LoopbackNetwork network;
-  const auto transport = network.transport("coordinator");
+  const auto transport = network.transport("coordinator", unhurried());
   const FakeWorker worker(network, answer);
   const std::vector<ListedWorker> workers = {{"fake", "fake"}};
   CoordinatorOptions options;

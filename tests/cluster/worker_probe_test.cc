@@ -15,6 +15,7 @@
 #include "shoal/net/channel/loopback.h"
 #include "shoal/ops/ops.h"
 #include "shoal/plan/search/planner.h"
+#include "unhurried.h"
 
 namespace shoal::cluster {
 namespace {
@@ -29,7 +30,7 @@ class WorkerProbes : public testing::Test {
     const std::string name = options.name;
     workers_.push_back({name, name});
     devices_.push_back(make_reference_device());
-    transports_.push_back(network_.transport(name, {}, net::Role::kWorker));
+    transports_.push_back(network_.transport(name, unhurried(), net::Role::kWorker));
     serving_.push_back(
         std::make_unique<Worker>(std::move(options), *devices_.back(), *transports_.back()));
     serving_.back()->serve(*transports_.back()->listen(name));
@@ -53,7 +54,7 @@ class WorkerProbes : public testing::Test {
   }
 
   net::LoopbackNetwork network_;
-  std::unique_ptr<net::Transport> asking_ = network_.transport("coordinator");
+  std::unique_ptr<net::Transport> asking_ = network_.transport("coordinator", unhurried());
   std::vector<std::unique_ptr<net::Transport>> transports_;
   std::vector<std::unique_ptr<Device>> devices_;
   std::vector<std::unique_ptr<Worker>> serving_;
