@@ -257,7 +257,7 @@ bool fits_winograd(const KernelSpec& spec) {
     return axis.kernel == 3 && axis.stride == 1 && axis.dilation == 1;
   };
   // With fewer channels the transforms take longer than the products they save.
-  const bool many = conv.in_channels >= block_size();
+  const bool many = 2 * conv.in_channels >= block_size();
   return spec.shape(0).rank() == 5 && many && is_small(conv.window.axes[1]) &&
          is_small(conv.window.axes[2]);
 }
