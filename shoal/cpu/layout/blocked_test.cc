@@ -247,5 +247,39 @@ TEST(Blocked, ResidualsAndActivationsAgree) {
   }
 }
 
+// Blocks whose last is hardly filled, filled to a half or a little more, and no full block at all,
+// whatever the size of a block is.
+TEST(Blocked, PartlyFilledBlocksAgree) {
+  const std::vector<std::pair<int64_t, int64_t>> widths = {{8, 8},   {9, 10},  {13, 8}, {17, 33},
+                                                           {24, 24}, {25, 49}, {40, 56}};
+  for (const auto& [in, out] : widths) {
+    const Layer layer = small_windows({1, in, 18, 21}, out, {1, 1, 1, 1});
+    std::vector<Tensor> inputs = inputs_of(layer);
+    for (const char* kernel : {"direct", "winograd2", "winograd4"}) {
+      expect_agreement_always_by(kernel, ops::conv, inputs, layer.attributes, 2e-5f);
+    }
+    expect_agreement_always_by("winograd6", ops::conv, inputs, layer.attributes, 1e-4f);
+    std::mt19937 rng(2);
+    inputs.push_back(random_floats(rng, {1, out, 18, 21}));
+    for (const char* activation : {"Relu", "LeakyRelu"}) {
+      Attributes attributes = layer.attributes;
+      attributes["activation"] = std::string(activation);
+      for (const char* kernel : {"direct", "winograd4"}) {
+        expect_agreement_by(kernel, ops::fused_conv, inputs, attributes, 2e-5f);
+      }
+    }
+  }
+}
+
+// As one row of pixels, in which no thread writes what another does.
+TEST(Blocked, PointwisePartlyFilledBlocksAgree) {
+  for (const int64_t out : {8, 17, 24, 26, 37, 56}) {
+    for (const Shape& x : {Shape{1, 33, 1, 5}, Shape{2, 100, 29, 31}}) {
+      const Layer layer{x, {out, x[1], 1, 1}};
+      expect_agreement_always_by("direct", ops::conv, inputs_of(layer), layer.attributes);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace shoal::cpu
