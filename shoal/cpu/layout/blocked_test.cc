@@ -195,7 +195,8 @@ TEST(Blocked, PoolsLetNoNumberWin) {
   ASSERT_TRUE(graph.ok()) << graph.status().message();
   std::mt19937 rng(1);
   Tensor x = random_floats(rng, {1, 16, 12, 17});
-  for (const size_t pixel : {40, 90, 131}) {  // apart, so that each place in a window has its turn
+  // Apart, so that each place in a window has its turn.
+  for (const size_t pixel : std::initializer_list<size_t>{40, 90, 131}) {
     x.data<float>()[pixel] = std::numeric_limits<float>::quiet_NaN();
   }
   expect_agreement_of(*graph, {x}, KernelNames());
