@@ -37,7 +37,7 @@ double largest(std::span<const double> elements) {
 }
 
 void expect_near(const Tensor& got, const Tensor& want, const std::string& name) {
-  constexpr double kRounding = 1e-5;
+  constexpr double kRounding = 2e-6;
   const Tensor a = ops::converted(got, DType::kF64), b = ops::converted(want, DType::kF64);
   const double tolerance = kRounding * std::max(1.0, largest(b.data<double>()));
   for (size_t i = 0; i < a.data<double>().size(); ++i) {

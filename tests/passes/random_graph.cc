@@ -109,7 +109,14 @@ class Author {
     if (toss()) to[toss() && to.rank() > 1 ? 1 : to.rank() - 1] = 0;
     for (size_t d = 0; d < to.rank(); ++d) to[d] = to[d] == 0 ? shape(x)[d] : 1;
     const ValueId c = weights(to, 0.5f, 1.5f);
-    keep(node(*kOps[draw(0, 3)], toss() ? std::vector{x, c} : std::vector{c, x}));
+    const Operator& op = *kOps[draw(0, 3)];
+    if (toss()) return keep(node(op, {x, c}));
+    keep(node(op, {c, &op == &ops::div ? away_from_zero(x) : x}));
+  }
+
+  // x^2 + 0.5. A quotient by a sum that nearly cancels consists of rounding errors.
+  ValueId away_from_zero(ValueId x) {
+    return node(ops::add, {node(ops::mul, {x, x}), number(0.5)});
   }
 
   void batch_norm() {

@@ -65,11 +65,8 @@ class BlockedDepthwiseKernel : public Kernel {
                            end};
     const BlockedFilter filter{filters.packed + b * spec_.conv.taps() * block,
                                filters.bias + b * block, args.has(3) ? args.input(3) + to : nullptr,
-                               spec_.activation.low, spec_.activation.high};
+                               spec_.epilogue.finish(b), spec_.epilogue.pass};
     convolve_rows(rows, filter);
-    if (spec_.activation.pass.loop == nullptr) return;
-    const int64_t line = spec_.columns().output * block;
-    spec_.activation.pass(rows.y + begin * line, rows.y + begin * line, (end - begin) * line);
   }
 
   const BlockedSpec spec_;
@@ -77,7 +74,7 @@ class BlockedDepthwiseKernel : public Kernel {
 };
 
 std::unique_ptr<Kernel> make_depthwise(const KernelSpec& spec) {
-  if (!spec.all_of_type(DType::kF32)) return nullptr;
+  if (!has_kernel_types(spec)) return nullptr;
   const ops::Convolution conv = blocked_convolution_of(spec.node, spec.shape(0), spec.shape(1));
   const bool fits = conv.groups > 1 && conv.in_channels == 1 && conv.out_channels == 1;
   return fits ? std::make_unique<BlockedDepthwiseKernel>(spec) : nullptr;

@@ -14,7 +14,7 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
-#include "shoal/cpu/elementwise/clamp-inl.h"
+#include "shoal/cpu/conv/finish-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace shoal::cpu::HWY_NAMESPACE {
@@ -32,43 +32,53 @@ HWY_INLINE const float* line_of(const BlockedRows& rows, int64_t row, int64_t ta
   return rows.x + rows.rows->position(row, tap) * rows.columns->input * kLanes;
 }
 
-HWY_INLINE void finish(const BlockedFilter& filter, V sum, int64_t at, float* y) {
+// Stores sums of kPixels neighbours from `at` on.
+template <int kPixels>
+HWY_INLINE void store(const BlockedFilter& filter, V (&sum)[kPixels], int64_t at, float* y) {
   const D d;
-  if (filter.addend != nullptr) sum = hn::Add(sum, hn::LoadU(d, filter.addend + at));
-  sum = at_most(hn::Set(d, filter.high), at_least(hn::Set(d, filter.low), sum));
-  hn::StoreU(sum, d, y + at);
+  const Finisher finish(filter.finish, 0);
+  for (int p = 0; p < kPixels; ++p, at += kLanes) {
+    if (filter.addend != nullptr) sum[p] = hn::Add(sum[p], hn::LoadU(d, filter.addend + at));
+    hn::StoreU(finish(sum[p]), d, y + at);
+  }
 }
 
+// A row of the output, and the taps that meet the image there: they are found by divisions, which
+// take longer than a few pixels.
+struct Row {
+  int64_t index;
+  Range taps;
+};
+
 // One pixel, with the taps that lie in the image.
-void convolve_pixel(const BlockedRows& rows, const BlockedFilter& filter, int64_t row,
+void convolve_pixel(const BlockedRows& rows, const BlockedFilter& filter, const Row& row,
                     int64_t column) {
   const D d;
   const WindowAxis& axis = *rows.columns;
-  const Range row_taps = rows.rows->taps(row), taps = axis.taps(column);
-  V sum = hn::LoadU(d, filter.bias);
-  for (int64_t kh = row_taps.begin; kh < row_taps.end; ++kh) {
-    const float* x = line_of(rows, row, kh);
+  const Range taps = axis.taps(column);
+  V sum[] = {hn::LoadU(d, filter.bias)};
+  for (int64_t kh = row.taps.begin; kh < row.taps.end; ++kh) {
+    const float* x = line_of(rows, row.index, kh);
     const float* w = filter.w + kh * axis.kernel * kLanes;
     for (int64_t kw = taps.begin; kw < taps.end; ++kw) {
-      sum = hn::MulAdd(hn::LoadU(d, w + kw * kLanes),
-                       hn::LoadU(d, x + axis.position(column, kw) * kLanes), sum);
+      sum[0] = hn::MulAdd(hn::LoadU(d, w + kw * kLanes),
+                          hn::LoadU(d, x + axis.position(column, kw) * kLanes), sum[0]);
     }
   }
-  finish(filter, sum, (row * axis.output + column) * kLanes, rows.y);
+  store(filter, sum, (row.index * axis.output + column) * kLanes, rows.y);
 }
 
 // kPixels neighbours whose columns all lie in the image. Pixel i of the row meets tap k of output p
 // where i = p * kStride + k; the loops unroll, so that the condition costs nothing.
 template <int kPixels, int kTaps, int kStride>
-HWY_INLINE void convolve_pixels(const BlockedRows& rows, const BlockedFilter& filter, int64_t row,
-                                int64_t column) {
+HWY_INLINE void convolve_pixels(const BlockedRows& rows, const BlockedFilter& filter,
+                                const Row& row, int64_t column) {
   const D d;
   const WindowAxis& axis = *rows.columns;
-  const Range row_taps = rows.rows->taps(row);
   V sum[kPixels];
   for (int p = 0; p < kPixels; ++p) sum[p] = hn::LoadU(d, filter.bias);
-  for (int64_t kh = row_taps.begin; kh < row_taps.end; ++kh) {
-    const float* x = line_of(rows, row, kh) + axis.position(column, 0) * kLanes;
+  for (int64_t kh = row.taps.begin; kh < row.taps.end; ++kh) {
+    const float* x = line_of(rows, row.index, kh) + axis.position(column, 0) * kLanes;
     const float* w = filter.w + kh * kTaps * kLanes;
     V weight[kTaps];
     for (int k = 0; k < kTaps; ++k) weight[k] = hn::LoadU(d, w + k * kLanes);
@@ -84,13 +94,12 @@ HWY_INLINE void convolve_pixels(const BlockedRows& rows, const BlockedFilter& fi
       }
     }
   }
-  const int64_t at = (row * axis.output + column) * kLanes;
-  for (int p = 0; p < kPixels; ++p) finish(filter, sum[p], at + p * kLanes, rows.y);
+  store(filter, sum, (row.index * axis.output + column) * kLanes, rows.y);
 }
 
 // Outputs from `column` on, as many as fit before `end`; returns where it stopped.
 template <int kTaps, int kStride>
-int64_t convolve_inside(const BlockedRows& rows, const BlockedFilter& filter, int64_t row,
+int64_t convolve_inside(const BlockedRows& rows, const BlockedFilter& filter, const Row& row,
                         int64_t column, int64_t end) {
   constexpr int kMany = 6, kFew = 2;
   for (; column + kMany <= end; column += kMany) {
@@ -102,11 +111,16 @@ int64_t convolve_inside(const BlockedRows& rows, const BlockedFilter& filter, in
   return column;
 }
 
-void convolve_row(const BlockedRows& rows, const BlockedFilter& filter, int64_t row) {
-  const WindowAxis& axis = *rows.columns;
-  // Outputs [begin, end) have no tap in the padding.
+// Outputs [begin, end) of the axis have no tap in the padding.
+Range inner_outputs(const WindowAxis& axis) {
   const int64_t begin = axis.outputs(0).begin;
-  const int64_t end = std::max(axis.outputs(axis.kernel - 1).end, begin);
+  return {begin, std::max(axis.outputs(axis.kernel - 1).end, begin)};
+}
+
+void convolve_row(const BlockedRows& rows, const BlockedFilter& filter, const Row& row,
+                  Range inner) {
+  const WindowAxis& axis = *rows.columns;
+  const auto [begin, end] = inner;
   for (int64_t o = 0; o < begin; ++o) convolve_pixel(rows, filter, row, o);
   int64_t done = begin;
   if (axis.dilation == 1 && axis.kernel == 3 && axis.stride == 1) {
@@ -122,44 +136,65 @@ void convolve_row(const BlockedRows& rows, const BlockedFilter& filter, int64_t 
 }
 
 void convolve_rows_here(const BlockedRows& rows, const BlockedFilter& filter) {
-  for (int64_t row = rows.begin; row < rows.end; ++row) convolve_row(rows, filter, row);
+  const Range inner = inner_outputs(*rows.columns);
+  const int64_t line = rows.columns->output * kLanes;
+  for (int64_t row = rows.begin; row < rows.end; ++row) {
+    convolve_row(rows, filter, {row, rows.rows->taps(row)}, inner);
+    // Now, as a plane would not stay in the first-level cache.
+    float* y = rows.y + row * line;
+    if (filter.pass.loop != nullptr) filter.pass(y, y, line);
+  }
 }
 
 struct Max {
-  static constexpr float kStart = -std::numeric_limits<float>::infinity();
+  static constexpr float kOfNothing = -std::numeric_limits<float>::infinity();
+  // A NaN wins, as in the reference: at_least() keeps that of x.
   static HWY_INLINE V combine(V sum, V x) {
-    // A NaN wins, as in the reference. hn::Max would keep or lose it depending on the target.
-    return hn::IfThenElse(hn::Or(hn::Gt(x, sum), hn::IsNaN(x)), x, sum);
+    return hn::IfThenElse(hn::IsNaN(sum), sum, at_least(sum, x));
   }
 };
 
 struct Sum {
-  static constexpr float kStart = 0;
+  static constexpr float kOfNothing = 0;
   static HWY_INLINE V combine(V sum, V x) { return hn::Add(sum, x); }
 };
 
+// Combines `count` vectors that lie `step` floats apart.
 template <class F>
-void pool_rows(const BlockedRows& rows) {
+HWY_INLINE V combine(const float* x, int64_t step, int64_t count) {
+  const D d;
+  if (count == 0) return hn::Set(d, F::kOfNothing);
+  V sum = hn::LoadU(d, x);
+  for (int64_t i = 1; i < count; ++i) sum = F::combine(sum, hn::LoadU(d, x + i * step));
+  return sum;
+}
+
+// First the pixels of every column that the windows of a row meet, then the columns of each window:
+// an output takes about as many steps as a window has rows and columns, not taps.
+template <class F>
+void pool_rows(const BlockedRows& rows, float* line) {
   const D d;
   const WindowAxis& axis = *rows.columns;
+  const Range inner = inner_outputs(axis);
   for (int64_t row = rows.begin; row < rows.end; ++row) {
     const Range row_taps = rows.rows->taps(row);
+    const float* x = line_of(rows, row, row_taps.begin);
+    const int64_t step = rows.rows->dilation * axis.input * kLanes;
+    for (int64_t i = 0; i < axis.input; ++i) {
+      hn::StoreU(combine<F>(x + i * kLanes, step, row_taps.count()), d, line + i * kLanes);
+    }
     for (int64_t o = 0; o < axis.output; ++o) {
-      const Range taps = axis.taps(o);
-      V sum = hn::Set(d, F::kStart);
-      for (int64_t kh = row_taps.begin; kh < row_taps.end; ++kh) {
-        const float* x = line_of(rows, row, kh);
-        for (int64_t kw = taps.begin; kw < taps.end; ++kw) {
-          sum = F::combine(sum, hn::LoadU(d, x + axis.position(o, kw) * kLanes));
-        }
-      }
-      hn::StoreU(sum, d, rows.y + (row * axis.output + o) * kLanes);
+      const bool is_inner = o >= inner.begin && o < inner.end;
+      const Range taps = is_inner ? Range{0, axis.kernel} : axis.taps(o);
+      const float* first = line + axis.position(o, taps.begin) * kLanes;
+      hn::StoreU(combine<F>(first, axis.dilation * kLanes, taps.count()), d,
+                 rows.y + (row * axis.output + o) * kLanes);
     }
   }
 }
 
-void max_rows_here(const BlockedRows& rows) { pool_rows<Max>(rows); }
-void sum_rows_here(const BlockedRows& rows) { pool_rows<Sum>(rows); }
+void max_rows_here(const BlockedRows& rows, float* line) { pool_rows<Max>(rows, line); }
+void sum_rows_here(const BlockedRows& rows, float* line) { pool_rows<Sum>(rows, line); }
 
 }  // namespace
 }  // namespace shoal::cpu::HWY_NAMESPACE
@@ -175,8 +210,12 @@ HWY_EXPORT(sum_rows_here);
 void convolve_rows(const BlockedRows& rows, const BlockedFilter& filter) {
   HWY_DYNAMIC_DISPATCH(convolve_rows_here)(rows, filter);
 }
-void max_rows(const BlockedRows& rows) { HWY_DYNAMIC_DISPATCH(max_rows_here)(rows); }
-void sum_rows(const BlockedRows& rows) { HWY_DYNAMIC_DISPATCH(sum_rows_here)(rows); }
+void max_rows(const BlockedRows& rows, float* line) {
+  HWY_DYNAMIC_DISPATCH(max_rows_here)(rows, line);
+}
+void sum_rows(const BlockedRows& rows, float* line) {
+  HWY_DYNAMIC_DISPATCH(sum_rows_here)(rows, line);
+}
 
 }  // namespace shoal::cpu
 #endif  // HWY_ONCE

@@ -5,6 +5,8 @@
 
 #include <cstdint>
 
+#include "shoal/cpu/conv/finish.h"
+#include "shoal/cpu/elementwise/function.h"
 #include "shoal/ops/window.h"
 
 namespace shoal::cpu {
@@ -18,17 +20,19 @@ struct BlockedRows {
   int64_t begin = 0, end = 0;
 };
 
-// Filter of one block, and the epilogue: y = clamp(sum + bias + addend, low, high).
+// Filter of one block, and the epilogue: y = pass(finish(sum + bias + addend)).
 struct BlockedFilter {
   const float* w = nullptr;       // [taps][b]
   const float* bias = nullptr;    // [b]
   const float* addend = nullptr;  // laid out as y; null: none
-  float low = 0, high = 0;        // clamp
+  Finish finish;
+  Function pass;
 };
 
 // Thread-safe for disjoint rows. REQUIRES: b is block_size().
 void convolve_rows(const BlockedRows& rows, const BlockedFilter& filter);
-void max_rows(const BlockedRows& rows);  // a NaN wins
-void sum_rows(const BlockedRows& rows);
+// Pools use `line`, which holds a line of the image and belongs to the caller.
+void max_rows(const BlockedRows& rows, float* line);  // a NaN wins
+void sum_rows(const BlockedRows& rows, float* line);
 
 }  // namespace shoal::cpu

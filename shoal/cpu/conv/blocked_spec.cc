@@ -4,7 +4,34 @@
 
 #include <algorithm>
 
+#include "shoal/ops/ops.h"
+
 namespace shoal::cpu {
+
+BlockedEpilogue::BlockedEpilogue(const KernelSpec& spec, int64_t blocks, int64_t block)
+    : block_(block), low_(blocks * block), high_(blocks * block) {
+  const ops::Activation activation = ops::activation_of(spec.node);
+  const Epilogue epilogue(activation);
+  std::fill_n(low_.data(), blocks * block, epilogue.low);
+  std::fill_n(high_.data(), blocks * block, epilogue.high);
+  if (const Tensor* low = spec.constant(kLow)) std::ranges::copy(low->data<float>(), low_.data());
+  if (const Tensor* high = spec.constant(kHigh)) {
+    std::ranges::copy(high->data<float>(), high_.data());
+  }
+  // Then the larger of x and its multiple is what LeakyRelu chooses by the sign.
+  if (activation.op == &ops::leaky_relu && activation.alpha > 0 && activation.alpha <= 1) {
+    slope_ = AlignedFloats(blocks * block);
+    std::fill_n(slope_.data(), blocks * block, activation.alpha);
+  } else {
+    pass = epilogue.pass;
+  }
+}
+
+Finish BlockedEpilogue::finish(int64_t b) const {
+  const int64_t at = b * block_;
+  return {slope_.data() == nullptr ? nullptr : slope_.data() + at, low_.data() + at,
+          high_.data() + at};
+}
 
 BlockedSpec::BlockedSpec(const KernelSpec& spec)
     : conv(blocked_convolution_of(spec.node, spec.shape(0), spec.shape(1))),
@@ -14,7 +41,7 @@ BlockedSpec::BlockedSpec(const KernelSpec& spec)
       out_blocks(spec.outputs[0].shape[1]),
       image_is_blocked(spec.shape(0).rank() == spec.outputs[0].shape.rank()),
       bias(blocked_bias(spec, out_blocks, block)),
-      activation(ops::activation_of(spec.node)) {}
+      epilogue(spec, out_blocks, block) {}
 
 int64_t BlockedSpec::input_image() const {
   return (image_is_blocked ? in_blocks * block : in_channels) * conv.input_plane();
@@ -29,8 +56,13 @@ AlignedFloats blocked_bias(const KernelSpec& spec, int64_t blocks, int64_t block
   return bias;
 }
 
+bool has_kernel_types(const KernelSpec& spec) {
+  const auto is_known = [&](size_t i) { return !spec.given(i) || spec.constant(i) != nullptr; };
+  return spec.all_of_type(DType::kF32) && is_known(kLow) && is_known(kHigh);
+}
+
 bool has_constant_filters(const KernelSpec& spec) {
-  return spec.all_of_type(DType::kF32) && spec.constant(1) != nullptr &&
+  return has_kernel_types(spec) && spec.constant(1) != nullptr &&
          (!spec.given(2) || spec.constant(2) != nullptr);
 }
 

@@ -4,9 +4,11 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
-#include <limits>
 #include <span>
+
+#include "shoal/cpu/conv/finish.h"
 
 namespace shoal::cpu {
 
@@ -25,6 +27,13 @@ std::span<const TileSize> tile_sizes();  // the last is of one pixel, which fits
 // The size with the lowest estimated time for `length` pixels in a row by `blocks` blocks of
 // channels. REQUIRES: length > 0, blocks > 0, and a size of one pixel.
 TileSize choose_tile(std::span<const TileSize> sizes, int64_t length, int64_t blocks);
+
+// Blocks of output channels. A last block of so few channels that half a vector holds them is
+// narrow, where tiles that compute only that half take less time.
+struct OutBlocks {
+  int64_t whole = 0, narrow = 0;
+};
+OutBlocks out_blocks_of(int64_t channels);
 
 // Addresses and strides of one tile, in floats. Input channels come in blocks of `full_channels`;
 // the last block has `last_channels`.
@@ -45,13 +54,19 @@ struct ConvTile {
   float* y = nullptr;
   int64_t y_block = 0;  // from one block of output channels to the next
   int64_t y_pixel = 0;  // from one pixel to the next
-  float low = -std::numeric_limits<float>::infinity();
-  float high = std::numeric_limits<float>::infinity();
+  Finish finish;        // of out_blocks
 };
 
 // Computes a tile. `step` is the distance in floats from one pixel of x to the next, and is also
-// passed to the function: some steps are compiled in. Null if there is no tile of this size.
+// passed to the function: some steps are compiled in.
 using ConvTileFunction = void (*)(const ConvTile& tile, int64_t step);
-ConvTileFunction conv_tile_function(TileSize size, int64_t step);
+
+// Functions of all tiles of so many pixels in a row.
+struct ConvTileFunctions {
+  std::array<ConvTileFunction, kMostTileBlocks + 1> whole{};  // by blocks
+  ConvTileFunction narrow = nullptr;                          // of a narrow block
+};
+// REQUIRES: one of tile_sizes() has so many pixels.
+ConvTileFunctions conv_tile_functions(int64_t pixels, int64_t step);
 
 }  // namespace shoal::cpu

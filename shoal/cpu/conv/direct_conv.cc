@@ -31,8 +31,9 @@ class DirectKernel : public Kernel {
         pixel_(spec_.image_is_blocked ? spec_.block : kPlainChannels),
         row_length_(flat_ ? spec_.conv.output_plane() : spec_.columns().output),
         output_rows_(flat_ ? 1 : spec_.rows().output),
-        tile_(choose_tile(tile_sizes(), row_length_, spec_.out_blocks)),
-        functions_(find_functions()),
+        blocks_(out_blocks_of(spec_.conv.out_channels)),
+        tile_(choose_tile(tile_sizes(), row_length_, std::max<int64_t>(blocks_.whole, 1))),
+        functions_(conv_tile_functions(tile_.pixels, spec_.columns().stride * pixel_)),
         threads_(spec.pool.threads()),
         panels_(
             {spec_.conv.out_channels, spec_.in_channels, pixel_, spec_.conv.taps(), tile_.blocks}),
@@ -78,7 +79,7 @@ class DirectKernel : public Kernel {
   PackedForm form() const {
     return {"direct",
             {spec_.conv.out_channels, spec_.in_channels, pixel_, spec_.conv.taps(), tile_.blocks,
-             block_size()}};
+             block_size(), blocks_.narrow}};
   }
 
   Filters::Pack packing() const {
@@ -143,14 +144,15 @@ class DirectKernel : public Kernel {
     const int64_t at = (image * spec_.out_blocks + panels_.first_block(panel)) *
                        spec_.conv.output_plane() * spec_.block;
     ConvTile tile = describe(run.filters, panel);
+    const ConvTileFunction convolve = panels_.function_of(panel, functions_);
     if (flat_) {
       const bool at_end = lines_here.end == lines();
-      run_row(run.args, tile, x, at, lines_here.begin * tile_.pixels,
+      run_row(run.args, convolve, tile, x, at, lines_here.begin * tile_.pixels,
               at_end ? row_length_ : lines_here.end * tile_.pixels);
       return;
     }
     for (int64_t row = lines_here.begin; row < lines_here.end; ++row) {
-      run_row(run.args, tile, x + (row - origin) * row_floats(),
+      run_row(run.args, convolve, tile, x + (row - origin) * row_floats(),
               at + row * row_length_ * spec_.block, 0, row_length_);
     }
   }
@@ -161,10 +163,9 @@ class DirectKernel : public Kernel {
   }
 
   // Pixels [begin, end) of a row that starts at `x` and at `at` of the output.
-  void run_row(const KernelArgs& args, ConvTile& tile, const float* x, int64_t at, int64_t begin,
-               int64_t end) const {
+  void run_row(const KernelArgs& args, ConvTileFunction convolve, ConvTile& tile, const float* x,
+               int64_t at, int64_t begin, int64_t end) const {
     const int64_t step = spec_.columns().stride * pixel_;
-    const ConvTileFunction convolve = functions_[static_cast<size_t>(tile.out_blocks)];
     for (int64_t i = begin; i < end; i += tile_.pixels) {
       // The last tile of the row computes some pixels a second time: no tile is partial.
       const int64_t pixel = std::min(i, row_length_ - tile_.pixels);
@@ -178,7 +179,7 @@ class DirectKernel : public Kernel {
   }
 
   void apply_pass(const ConvTile& tile) const {
-    const Function& pass = spec_.activation.pass;
+    const Function& pass = spec_.epilogue.pass;
     if (pass.loop == nullptr) return;
     for (int64_t b = 0; b < tile.out_blocks; ++b) {
       float* y = tile.y + b * tile.y_block;
@@ -201,11 +202,10 @@ class DirectKernel : public Kernel {
     tile.tap_columns = spec_.columns().kernel;
     tile.w = filters.packed + panels_.place(panel);
     tile.bias = filters.bias + panels_.first_block(panel) * spec_.block;
+    tile.finish = spec_.epilogue.finish(panels_.first_block(panel));
     tile.out_blocks = panels_.blocks_of(panel);
     tile.y_block = spec_.conv.output_plane() * spec_.block;
     tile.y_pixel = spec_.block;
-    tile.low = spec_.activation.low;
-    tile.high = spec_.activation.high;
     return tile;
   }
 
@@ -253,21 +253,13 @@ class DirectKernel : public Kernel {
     }
   }
 
-  std::array<ConvTileFunction, kMostTileBlocks + 1> find_functions() const {
-    std::array<ConvTileFunction, kMostTileBlocks + 1> functions{};
-    for (int64_t blocks = 1; blocks <= tile_.blocks; ++blocks) {
-      functions[static_cast<size_t>(blocks)] =
-          conv_tile_function({tile_.pixels, blocks}, spec_.columns().stride * pixel_);
-    }
-    return functions;
-  }
-
   const BlockedSpec spec_;
   const bool flat_, copies_;
   const int64_t pixel_;  // floats from one pixel to the next, as tiles see them
   const int64_t row_length_, output_rows_;
+  const OutBlocks blocks_;
   const TileSize tile_;
-  const std::array<ConvTileFunction, kMostTileBlocks + 1> functions_;  // by blocks of the tile
+  const ConvTileFunctions functions_;
   const int threads_;
   const FilterPanels panels_;
   const Filters filters_;
@@ -277,7 +269,7 @@ class DirectKernel : public Kernel {
 };
 
 bool fits(const KernelSpec& spec) {
-  return spec.all_of_type(DType::kF32) && spec.node.integer("group", 1) == 1;
+  return has_kernel_types(spec) && spec.node.integer("group", 1) == 1;
 }
 
 std::unique_ptr<Kernel> make_direct(const KernelSpec& spec) {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "shoal/base/round_up.h"
 #include "shoal/base/thread_pool.h"
 #include "shoal/cpu/conv/conv_tile.h"
 
@@ -11,8 +12,9 @@ namespace shoal::cpu {
 
 // Weights in the order in which tiles read them, so that the loop has one sequential stream:
 //   [panel][block of input channels][tap][input channel][block of the panel][b]
-// A panel has `panel_blocks` blocks of output channels; the last may have fewer. Output channels
-// beyond the last are zeros, input channels beyond the last are absent.
+// A panel has `panel_blocks` blocks of output channels; the last may have fewer. A narrow block
+// (conv_tile.h) is a panel of its own. Output channels beyond the last are zeros, input channels
+// beyond the last are absent.
 class FilterPanels {
  public:
   struct Sizes {
@@ -21,16 +23,24 @@ class FilterPanels {
   explicit FilterPanels(const Sizes& sizes)
       : sizes_(sizes),
         block_(block_size()),
-        blocks_((sizes.out + block_ - 1) / block_),
+        blocks_(out_blocks_of(sizes.out)),
         block_floats_(sizes.in * sizes.taps * block_) {}
 
-  int64_t panels() const { return (blocks_ + sizes_.panel_blocks - 1) / sizes_.panel_blocks; }
+  int64_t panels() const { return whole_panels() + blocks_.narrow; }
   int64_t blocks_of(int64_t panel) const {
-    return std::min(sizes_.panel_blocks, blocks_ - first_block(panel));
+    return is_narrow(panel) ? 1 : std::min(sizes_.panel_blocks, blocks_.whole - first_block(panel));
   }
-  int64_t first_block(int64_t panel) const { return panel * sizes_.panel_blocks; }
-  int64_t floats() const { return blocks_ * block_floats_; }
+  int64_t first_block(int64_t panel) const {
+    return is_narrow(panel) ? blocks_.whole : panel * sizes_.panel_blocks;
+  }
+  int64_t floats() const { return (blocks_.whole + blocks_.narrow) * block_floats_; }
   int64_t place(int64_t panel) const { return first_block(panel) * block_floats_; }  // in them
+
+  // Of the functions for tiles, the one for this panel.
+  ConvTileFunction function_of(int64_t panel, const ConvTileFunctions& functions) const {
+    return is_narrow(panel) ? functions.narrow
+                            : functions.whole[static_cast<size_t>(blocks_of(panel))];
+  }
 
   // Packs all panels on all threads. w(m, c, tap) returns a weight and is called for m < out, c <
   // in. REQUIRES: `to` has floats().
@@ -42,11 +52,14 @@ class FilterPanels {
   }
 
  private:
+  bool is_narrow(int64_t panel) const { return panel == whole_panels(); }
+  int64_t whole_panels() const { return ceil_div(blocks_.whole, sizes_.panel_blocks); }
   template <class W>
   void fill_panel(int64_t panel, const W& w, float* to) const;
 
   const Sizes sizes_;
-  const int64_t block_, blocks_;
+  const int64_t block_;
+  const OutBlocks blocks_;
   const int64_t block_floats_;  // that one block of output channels takes
 };
 

@@ -77,7 +77,7 @@ class GroupKernel : public Kernel {
       tile.addend = args.has(3) ? args.input(3) + to : nullptr;
       tile_.run(tile);
     }
-    const Function& pass = spec_.activation.pass;
+    const Function& pass = spec_.epilogue.pass;
     float* done = args.output(0) + at + begin * spec_.block;
     if (pass.loop != nullptr) pass(done, done, (end - begin) * spec_.block);
   }
@@ -92,8 +92,7 @@ class GroupKernel : public Kernel {
     tile.tap_columns = spec_.columns().kernel;
     tile.w = weights_.data() + b * block_weights();
     tile.bias = spec_.bias.data() + b * spec_.block;
-    tile.low = spec_.activation.low;
-    tile.high = spec_.activation.high;
+    tile.finish = spec_.epilogue.finish(b);
     return tile;
   }
 

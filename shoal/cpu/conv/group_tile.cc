@@ -9,7 +9,7 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
-#include "shoal/cpu/elementwise/clamp-inl.h"
+#include "shoal/cpu/conv/finish-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace shoal::cpu::HWY_NAMESPACE {
@@ -81,12 +81,12 @@ void run_tile(const GroupTile& tile) {
       w += kChannels * kLanes;
     }
   }
-  const V low = hn::Set(d, tile.low), high = hn::Set(d, tile.high);
+  const Finisher finish(tile.finish, 0);
 #pragma GCC unroll 8
   for (int p = 0; p < kPixels; ++p) {
     V value = sum[p];
     if (tile.addend != nullptr) value = hn::Add(value, hn::LoadU(d, tile.addend + p * kLanes));
-    hn::StoreU(at_most(high, at_least(low, value)), d, tile.y + p * kLanes);
+    hn::StoreU(finish(value), d, tile.y + p * kLanes);
   }
 }
 

@@ -6,6 +6,8 @@
 
 #include <cstdint>
 
+#include "shoal/cpu/conv/finish.h"
+
 namespace shoal::cpu {
 
 // Addresses and strides of one tile, some pixels in a row of one block, in floats.
@@ -20,7 +22,7 @@ struct GroupTile {
   const float* bias = nullptr;    // [b]
   const float* addend = nullptr;  // laid out as y; null: none
   float* y = nullptr;             // pixels are side by side
-  float low = 0, high = 0;
+  Finish finish;
 };
 
 // A tile of `pixels` in a row. `run` is null if a block does not hold several groups of that size.

@@ -23,7 +23,7 @@ int64_t end_padding(const ops::WindowAxis& axis) {
   return (axis.output - 1) * axis.stride + axis.extent() - axis.input - axis.pad_begin;
 }
 
-Descriptor describe(const BlockedSpec& spec, bool has_residual) {
+Descriptor describe(const BlockedSpec& spec, const Epilogue& activation, bool has_residual) {
   const ops::Convolution& conv = spec.conv;
   const ops::WindowAxis &rows = spec.rows(), &columns = spec.columns();
   const Tag blocked = spec.block == 16 ? Tag::nChw16c : Tag::nChw8c;
@@ -39,7 +39,7 @@ Descriptor describe(const BlockedSpec& spec, bool has_residual) {
       Dims{end_padding(rows), end_padding(columns)});
   dnnl::post_ops after;
   if (has_residual) after.append_binary(dnnl::algorithm::binary_add, y);
-  append_clamp(after, spec.activation);
+  append_clamp(after, activation);
   dnnl::primitive_attr attributes;
   attributes.set_post_ops(after);
   attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
@@ -50,6 +50,7 @@ class OneDnnConvKernel : public Kernel {
  public:
   OneDnnConvKernel(const KernelSpec& spec, const Descriptor& descriptor)
       : spec_(spec),
+        pass_(Epilogue(ops::activation_of(spec.node)).pass),
         descriptor_(descriptor),
         primitive_(descriptor),
         weights_(pack(*spec.constant(1))) {}
@@ -71,9 +72,8 @@ class OneDnnConvKernel : public Kernel {
     primitive_.execute(stream, arguments);
     stream.wait();
     // Clamps are post-ops of the primitive; other activations are a pass of our own.
-    const Function& pass = spec_.activation.pass;
     const int64_t count = spec_.conv.batch * spec_.output_image();
-    if (pass.loop != nullptr) pass(args.output(0), args.output(0), count);
+    if (pass_.loop != nullptr) pass_(args.output(0), args.output(0), count);
   }
 
   size_t scratch_bytes() const override { return descriptor_.scratchpad_desc().get_size(); }
@@ -91,6 +91,7 @@ class OneDnnConvKernel : public Kernel {
   }
 
   const BlockedSpec spec_;
+  const Function pass_;
   const Descriptor descriptor_;
   const dnnl::convolution_forward primitive_;
   const AlignedFloats weights_;
@@ -98,10 +99,12 @@ class OneDnnConvKernel : public Kernel {
 
 std::optional<Descriptor> descriptor_of(const KernelSpec& spec) {
   const int64_t block = spec.outputs[0].shape[4];
-  const bool fits = has_constant_filters(spec) && spec.pool.threads() == 1 &&
+  const bool is_bounded = spec.given(kLow) || spec.given(kHigh);
+  const bool fits = has_constant_filters(spec) && !is_bounded && spec.pool.threads() == 1 &&
                     (block == 8 || block == 16) && spec.node.integer("group", 1) == 1;
   if (!fits) return std::nullopt;
-  return if_possible([&] { return describe(BlockedSpec(spec), spec.given(3)); });
+  const Epilogue activation(ops::activation_of(spec.node));
+  return if_possible([&] { return describe(BlockedSpec(spec), activation, spec.given(3)); });
 }
 
 std::unique_ptr<Kernel> make_conv(const KernelSpec& spec) {

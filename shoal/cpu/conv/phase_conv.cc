@@ -27,7 +27,7 @@ struct TransposedSpec {
         block(spec.outputs[0].shape[4]),
         in_blocks(spec.shape(0)[1]),
         out_blocks(spec.outputs[0].shape[1]),
-        activation(ops::activation_of(spec.node)) {}
+        epilogue(spec, out_blocks, block) {}
 
   ops::Convolution conv;  // from y to x
   int64_t in_channels() const { return conv.out_channels; }
@@ -38,7 +38,7 @@ struct TransposedSpec {
   int64_t out_plane() const { return conv.input_plane() * block; }  // floats of one block
 
   int64_t block, in_blocks, out_blocks;
-  Epilogue activation;
+  BlockedEpilogue epilogue;
 };
 
 class PhaseKernel : public Kernel {
@@ -47,12 +47,10 @@ class PhaseKernel : public Kernel {
       : spec_(spec),
         rows_(spec_.conv.window.axes[1]),
         columns_(spec_.conv.window.axes[2]),
-        tile_(choose_tile(tile_sizes(), columns_.fewest(), spec_.out_blocks)),
+        blocks_(out_blocks_of(spec_.out_channels())),
+        tile_(choose_tile(tile_sizes(), columns_.fewest(), std::max<int64_t>(blocks_.whole, 1))),
+        functions_(conv_tile_functions(tile_.pixels, spec_.block)),
         threads_(spec.pool.threads()) {
-    for (int64_t blocks = 1; blocks <= tile_.blocks; ++blocks) {
-      functions_[static_cast<size_t>(blocks)] =
-          conv_tile_function({tile_.pixels, blocks}, spec_.block);
-    }
     for (const Phase& row : rows_.phases) {
       for (const Phase& column : columns_.phases) {
         panels_.push_back(FilterPanels({spec_.out_channels(), spec_.in_channels(), spec_.block,
@@ -95,8 +93,9 @@ class PhaseKernel : public Kernel {
   };
 
   PackedForm form() const {
-    PackedForm form{"phases",
-                    {spec_.out_channels(), spec_.in_channels(), spec_.block, tile_.blocks}};
+    PackedForm form{
+        "phases",
+        {spec_.out_channels(), spec_.in_channels(), spec_.block, tile_.blocks, blocks_.narrow}};
     for (const ops::WindowAxis& axis : spec_.conv.window.axes) {
       form.numbers.insert(form.numbers.end(),
                           {axis.kernel, axis.stride, axis.dilation, axis.pad_begin, axis.input});
@@ -186,7 +185,7 @@ class PhaseKernel : public Kernel {
     ConvTile tile = describe(part.filters, r * columns_.phases.size() + c, panel);
     tile.tap_rows = row.taps;
     tile.tap_columns = column.taps;
-    const ConvTileFunction convolve = functions_[static_cast<size_t>(tile.out_blocks)];
+    const ConvTileFunction convolve = panels_[0].function_of(panel, functions_);
     const int64_t first_block = panels_[0].first_block(panel);
     const int64_t plane = (part.image * spec_.out_blocks + first_block) * spec_.out_plane();
     for (int64_t j = part.rows.begin; j < std::min(part.rows.end, row.count); ++j) {
@@ -216,18 +215,17 @@ class PhaseKernel : public Kernel {
     tile.last_channels = spec_.in_channels() - (spec_.in_blocks - 1) * spec_.block;
     tile.w = filters.packed + places_[phase] + panels_[phase].place(panel);
     tile.bias = filters.bias + panels_[phase].first_block(panel) * spec_.block;
+    tile.finish = spec_.epilogue.finish(panels_[phase].first_block(panel));
     tile.out_blocks = panels_[phase].blocks_of(panel);
     tile.y_block = spec_.out_plane();
     tile.y_pixel = columns_.stride * spec_.block;
-    tile.low = spec_.activation.low;
-    tile.high = spec_.activation.high;
     return tile;
   }
 
   // Applies the activation to whole rows. All phases of a row belong to this part, and are
   // complete.
   void apply_pass(const KernelArgs& args, const Part& part) const {
-    const Function& pass = spec_.activation.pass;
+    const Function& pass = spec_.epilogue.pass;
     if (pass.loop == nullptr) return;
     const int64_t line = spec_.out_columns() * spec_.block;
     const int64_t end = std::min(part.rows.end * rows_.stride, spec_.conv.window.axes[1].input);
@@ -243,11 +241,12 @@ class PhaseKernel : public Kernel {
 
   const TransposedSpec spec_;
   const PhasedAxis rows_, columns_;
+  const OutBlocks blocks_;
   const TileSize tile_;
+  const ConvTileFunctions functions_;
   const int threads_;
-  std::array<ConvTileFunction, kMostTileBlocks + 1> functions_{};  // by blocks of the tile
-  std::vector<FilterPanels> panels_;                               // [row phase][column phase]
-  std::vector<int64_t> places_{0};  // of each phase in the filters, and where they end
+  std::vector<FilterPanels> panels_;  // [row phase][column phase]
+  std::vector<int64_t> places_{0};    // of each phase in the filters, and where they end
   Filters filters_;
   int64_t chunk_ = 0, chunks_ = 0;  // rows of each phase in a chunk, and chunks
   int64_t panel_parts_ = 1;

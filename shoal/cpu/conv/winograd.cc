@@ -15,7 +15,7 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
-#include "shoal/cpu/elementwise/clamp-inl.h"
+#include "shoal/cpu/conv/finish-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace shoal::cpu::HWY_NAMESPACE {
@@ -190,7 +190,7 @@ void transform_output(const float* HWY_RESTRICT z, int64_t stride, const Winogra
     for (int r = 0; r < m; ++r) hn::Store(t[r], d, between.data[r][c]);
   }
   const V bias = hn::LoadU(d, output.bias);
-  const V low = hn::Set(d, output.low), high = hn::Set(d, output.high);
+  const Finisher finish(output.finish, 0);
   // Tiles at the right and lower edge compute m x m pixels, of which fewer exist.
   for (int r = 0; r < output.rows; ++r) {
     V x[kEdge], t[m];
@@ -204,7 +204,7 @@ void transform_output(const float* HWY_RESTRICT z, int64_t stride, const Winogra
       if (output.addend != nullptr) {
         y = hn::Add(y, hn::LoadU(d, output.addend + at + c * kLanes));
       }
-      hn::StoreU(at_most(high, at_least(low, y)), d, output.y + at + c * kLanes);
+      hn::StoreU(finish(y), d, output.y + at + c * kLanes);
     }
   }
 }

@@ -6,6 +6,8 @@
 
 #include <cstdint>
 
+#include "shoal/cpu/conv/finish.h"
+
 namespace shoal::cpu {
 
 // A tile of m + 2 by m + 2 pixels of one block of channels.
@@ -27,7 +29,7 @@ struct WinogradOutput {
   int64_t row_stride = 0;         // floats
   int rows = 0, columns = 0;      // that the image has of the tile
   const float* bias = nullptr;    // [b]
-  float low = 0, high = 0;
+  Finish finish;
 };
 
 // Element i of the tile is at z + i * stride.

@@ -3,7 +3,7 @@
 //   1. V = B^T d B for every tile and block of input channels;
 //   2. for each of the (m + 2)^2 points, a matrix product [tiles x in] * [in x out] with the
 //      transformed filters, by the register block of conv_tile.h with one tap;
-//   3. Y = A^T Z A for every tile and block of output channels, with bias, residual and clamp.
+//   3. Y = A^T Z A for every tile and block of output channels, with bias, residual and activation.
 // A chunk is as many tiles as fit into the second-level cache between the phases. The filters are
 // transformed once; they are (m + 2)^2 / 9 times as large as before (1.8, 4 and 7.1 for m = 2, 4
 // and 6), and reading them limits layers of many channels and few pixels.
@@ -14,6 +14,7 @@
 #include "shoal/base/round_up.h"
 #include "shoal/cpu/conv/blocked_spec.h"
 #include "shoal/cpu/conv/conv_tile.h"
+#include "shoal/cpu/conv/filter_panels.h"
 #include "shoal/cpu/conv/filters.h"
 #include "shoal/cpu/conv/winograd.h"
 
@@ -37,19 +38,21 @@ class WinogradKernel : public Kernel {
         tile_rows_(ceil_div(spec_.rows().output, m)),
         tile_columns_(ceil_div(spec_.columns().output, m)),
         tiles_(spec_.conv.batch * tile_rows_ * tile_columns_),
-        threads_(spec.pool.threads()) {
-    choose_work();
-    const PackedForm form{
-        "winograd", {m_, spec_.conv.out_channels, spec_.in_channels, spec_.block, size_.blocks}};
-    filters_ = Filters(spec, form, points_ * point_filters(), spec_.out_blocks, packing());
-  }
+        threads_(spec.pool.threads()),
+        work_(choose_work()),
+        chunk_tiles_(ceil_div(tiles_, work_.chunks)),
+        blocks_(out_blocks_of(spec_.conv.out_channels)),
+        size_(choose_tile(tile_sizes(), chunk_tiles_, std::max<int64_t>(blocks_.whole, 1))),
+        functions_(conv_tile_functions(size_.pixels, spec_.block)),
+        panels_({spec_.conv.out_channels, spec_.in_channels, spec_.block, 1, size_.blocks}),
+        filters_(spec, form(), points_ * panels_.floats(), spec_.out_blocks, packing()) {}
 
   void run(const KernelArgs& args) const override {
     auto* memory = reinterpret_cast<float*>(args.scratch);
     const Filters::View filters = filters_.view(args, memory, packing());
     float* scratch = memory + filters_.scratch_floats();
-    if (chunks_apart_) {
-      args.pool.parallel_for(chunks_, [&](int64_t chunk, int slot) {
+    if (work_.chunks_apart) {
+      args.pool.parallel_for(work_.chunks, [&](int64_t chunk, int slot) {
         const Chunk c = chunk_at(chunk, filters, scratch + slot * chunk_floats());
         transform_tiles(args, c, 0, c.tiles * spec_.in_blocks);
         multiply(c, 0, points_);
@@ -57,7 +60,7 @@ class WinogradKernel : public Kernel {
       });
       return;
     }
-    for (int64_t chunk = 0; chunk < chunks_; ++chunk) {
+    for (int64_t chunk = 0; chunk < work_.chunks; ++chunk) {
       const Chunk c = chunk_at(chunk, filters, scratch);
       args.pool.parallel_ranges(c.tiles * spec_.in_blocks, 8, [&](int64_t begin, int64_t end) {
         transform_tiles(args, c, begin, end);
@@ -71,7 +74,7 @@ class WinogradKernel : public Kernel {
 
   size_t scratch_bytes() const override {
     return static_cast<size_t>(filters_.scratch_floats() +
-                               chunk_floats() * (chunks_apart_ ? threads_ : 1)) *
+                               chunk_floats() * (work_.chunks_apart ? threads_ : 1)) *
            sizeof(float);
   }
 
@@ -97,51 +100,51 @@ class WinogradKernel : public Kernel {
 
   // Each thread has chunks of its own if there are enough of them. Otherwise all threads work on
   // one larger chunk together, with a barrier between phases.
-  void choose_work() {
+  struct Work {
+    bool chunks_apart;
+    int64_t chunks;
+  };
+  Work choose_work() const {
     constexpr int64_t kChunksPerThread = 8;
     const int64_t tile_floats = points_ * (spec_.in_blocks + spec_.out_blocks) * spec_.block;
     const int64_t wanted = std::max(kChunkFloats / tile_floats, kFewTiles);
-    chunks_ = ceil_div(tiles_, wanted);
-    chunks_apart_ = threads_ == 1 || chunks_ >= kChunksPerThread * threads_;
-    if (!chunks_apart_) chunks_ = ceil_div(tiles_, wanted * threads_);
-    chunk_tiles_ = ceil_div(tiles_, chunks_);
-    size_ = choose_tile(tile_sizes(), chunk_tiles_, spec_.out_blocks);
-    for (int64_t blocks = 1; blocks <= size_.blocks; ++blocks) {
-      functions_[static_cast<size_t>(blocks)] =
-          conv_tile_function({size_.pixels, blocks}, spec_.block);
-    }
+    const int64_t chunks = ceil_div(tiles_, wanted);
+    if (threads_ == 1 || chunks >= kChunksPerThread * threads_) return {true, chunks};
+    return {false, ceil_div(tiles_, wanted * threads_)};
   }
 
-  int64_t panels() const { return ceil_div(spec_.out_blocks, size_.blocks); }
-  int64_t blocks_of(int64_t panel) const {
-    return std::min(size_.blocks, spec_.out_blocks - panel * size_.blocks);
+  PackedForm form() const {
+    return {"winograd",
+            {m_, spec_.conv.out_channels, spec_.in_channels, spec_.block, size_.blocks,
+             blocks_.narrow}};
   }
-  int64_t point_filters() const { return spec_.out_blocks * spec_.block * spec_.in_channels; }
 
   Filters::Pack packing() const {
     return [this](const float* w, ThreadPool& pool, float* to) {
-      pool.parallel_ranges(spec_.out_blocks, 1, [&](int64_t begin, int64_t end) {
-        for (int64_t b = begin; b < end; ++b) pack_block(w, b, to);
+      pool.parallel_ranges(panels_.panels(), 1, [&](int64_t begin, int64_t end) {
+        for (int64_t panel = begin; panel < end; ++panel) {
+          pack_panel(w, panel, to + panels_.place(panel));
+        }
       });
     };
   }
 
   // [point][panel][input channel][block of the panel][b], as FilterPanels with one tap.
-  void pack_block(const float* w, int64_t b, float* filters) const {
+  void pack_panel(const float* w, int64_t panel, float* to) const {
     constexpr int64_t kTaps = 9, kMostLanes = 64;
-    const int64_t in = spec_.in_channels, block = spec_.block, panel = b / size_.blocks;
-    const int64_t width = blocks_of(panel) * block;
-    float* to = filters + panel * size_.blocks * block * in + b % size_.blocks * block;
-    for (int64_t c = 0; c < in; ++c, to += width) {
-      alignas(64) std::array<float, kTaps * kMostLanes> taps{};
-      for (int64_t lane = 0; lane < block; ++lane) {
-        const int64_t m = b * block + lane;
-        if (m >= spec_.conv.out_channels) break;
-        for (int64_t tap = 0; tap < kTaps; ++tap) {
-          taps[static_cast<size_t>(tap * block + lane)] = w[(m * in + c) * kTaps + tap];
+    const int64_t in = spec_.in_channels, block = spec_.block;
+    for (int64_t c = 0; c < in; ++c) {
+      for (int64_t b = 0; b < panels_.blocks_of(panel); ++b, to += block) {
+        alignas(64) std::array<float, kTaps * kMostLanes> taps{};
+        for (int64_t lane = 0; lane < block; ++lane) {
+          const int64_t m = (panels_.first_block(panel) + b) * block + lane;
+          if (m >= spec_.conv.out_channels) break;
+          for (int64_t tap = 0; tap < kTaps; ++tap) {
+            taps[static_cast<size_t>(tap * block + lane)] = w[(m * in + c) * kTaps + tap];
+          }
         }
+        winograd_filters(m_, taps.data(), to, panels_.floats());
       }
-      winograd_filters(m_, taps.data(), to, point_filters());
     }
   }
 
@@ -190,18 +193,17 @@ class WinogradKernel : public Kernel {
     tile.last_channels = spec_.in_channels - (spec_.in_blocks - 1) * spec_.block;
     for (; point < point_end; ++point) {
       const float* x = chunk.x + point * point_in();
-      for (int64_t panel = 0; panel < panels(); ++panel) {
-        const int64_t first = panel * size_.blocks;
-        float* y = chunk.y + point * point_out() + first * tile.y_block;
-        tile.w = chunk.filters.packed + point * point_filters() +
-                 first * spec_.block * spec_.in_channels;
+      for (int64_t panel = 0; panel < panels_.panels(); ++panel) {
+        const ConvTileFunction convolve = panels_.function_of(panel, functions_);
+        float* y = chunk.y + point * point_out() + panels_.first_block(panel) * tile.y_block;
+        tile.w = chunk.filters.packed + point * panels_.floats() + panels_.place(panel);
         for (int64_t i = 0; i < chunk.tiles; i += size_.pixels) {
           // The last tiles overlap the ones before. If the chunk is not full, some are stale
           // elements of an earlier chunk, whose results are never read.
           const int64_t t = std::min(i, chunk_tiles_ - size_.pixels) * spec_.block;
           tile.x = x + t;
           tile.y = y + t;
-          functions_[static_cast<size_t>(blocks_of(panel))](tile, spec_.block);
+          convolve(tile, spec_.block);
         }
       }
     }
@@ -223,15 +225,14 @@ class WinogradKernel : public Kernel {
       output.rows = static_cast<int>(std::min<int64_t>(m_, rows - tile.row));
       output.columns = static_cast<int>(std::min<int64_t>(m_, columns - tile.column));
       output.bias = chunk.filters.bias + b * block;
-      output.low = spec_.activation.low;
-      output.high = spec_.activation.high;
+      output.finish = spec_.epilogue.finish(b);
       winograd_output(m_, chunk.y + (b * chunk_tiles_ + t) * block, point_out(), output);
       apply_pass(output);
     }
   }
 
   void apply_pass(const WinogradOutput& output) const {
-    const Function& pass = spec_.activation.pass;
+    const Function& pass = spec_.epilogue.pass;
     if (pass.loop == nullptr) return;
     for (int r = 0; r < output.rows; ++r) {
       float* y = output.y + r * output.row_stride;
@@ -243,21 +244,23 @@ class WinogradKernel : public Kernel {
   const int m_, points_;
   const int64_t tile_rows_, tile_columns_, tiles_;
   const int threads_;
-  bool chunks_apart_ = false;
-  int64_t chunks_ = 0, chunk_tiles_ = 0;
-  TileSize size_;  // of the products: "pixels" are tiles
-  std::array<ConvTileFunction, kMostTileBlocks + 1> functions_{};
-  Filters filters_;  // [point][panel][input channel][block of the panel][b]
+  const Work work_;
+  const int64_t chunk_tiles_;
+  const OutBlocks blocks_;
+  const TileSize size_;  // of the products: "pixels" are tiles
+  const ConvTileFunctions functions_;
+  const FilterPanels panels_;  // of one point
+  const Filters filters_;      // [point], panels of each
 };
 
 bool fits_winograd(const KernelSpec& spec) {
-  if (!spec.all_of_type(DType::kF32) || spec.node.integer("group", 1) != 1) return false;
+  if (!has_kernel_types(spec) || spec.node.integer("group", 1) != 1) return false;
   const ops::Convolution conv = blocked_convolution_of(spec.node, spec.shape(0), spec.shape(1));
   const auto is_small = [](const ops::WindowAxis& axis) {
     return axis.kernel == 3 && axis.stride == 1 && axis.dilation == 1;
   };
   // With fewer channels the transforms take longer than the products they save.
-  const bool many = conv.in_channels >= block_size();
+  const bool many = 2 * conv.in_channels >= block_size();
   return spec.shape(0).rank() == 5 && many && is_small(conv.window.axes[1]) &&
          is_small(conv.window.axes[2]);
 }

@@ -110,23 +110,44 @@ Result<std::vector<Operand>> plain_operands(const Node& node, std::span<const Op
   return plain;
 }
 
+Status require_bound(const Node& node, const Operand& bound, const TensorType& product) {
+  if (!bound.given) return {};
+  if (!node.text("activation", "").empty()) return invalid("there are bounds and an activation");
+  const TensorType wanted{DType::kF32, {product.shape[1]}};
+  if (product.dtype == DType::kF32 && bound.type == wanted) return {};
+  return invalid("a bound is " + to_string(bound.type) + ", should be " + to_string(wanted));
+}
+
 // Types of a product whose plain form is Base. The residual is left out when Base is asked, because
 // it is in blocks: it must equal the result.
 template <const Operator& Base>
 Result<std::vector<TensorType>> infer_product(const Node& node, std::span<const Operand> inputs) {
   SHOAL_ASSIGN(const int64_t block, require_count(node, "block"));
   SHOAL_ASSIGN(std::vector<Operand> plain, plain_operands(node, inputs, block));
-  const std::span addends = std::span(inputs).subspan(std::min(inputs.size(), kResidual));
-  plain.resize(inputs.size() - addends.size());
+  plain.resize(std::min(inputs.size(), kResidual));
   SHOAL_ASSIGN(std::vector<TensorType> types, Base.infer(node, plain));
+  for (size_t i = kLow; i < inputs.size(); ++i) {
+    SHOAL_TRY(require_bound(node, inputs[i], types[0]));
+  }
   types[0].shape = blocked_shape(types[0].shape, block);
-  for (const Operand& addend : addends) {
-    if (addend.given && addend.type != types[0]) {
-      return invalid("the residual is " + to_string(addend.type) + ", should be " +
-                     to_string(types[0]));
-    }
+  const bool has_residual = inputs.size() > kResidual && inputs[kResidual].given;
+  if (has_residual && inputs[kResidual].type != types[0]) {
+    return invalid("the residual is " + to_string(inputs[kResidual].type) + ", should be " +
+                   to_string(types[0]));
   }
   return types;
+}
+
+// Applies f(element of y, element of the bound for its channel) to y [n, c, h, w].
+template <class F>
+void apply_bound(std::span<const Tensor> inputs, size_t bound, Tensor& y, const F& f) {
+  if (inputs.size() <= bound || !inputs[bound].defined()) return;
+  const int64_t channels = y.shape()[1], plane = y.shape()[2] * y.shape()[3];
+  for (int64_t i = 0; i < y.count(); ++i) {
+    const int64_t c = i / plane % channels;
+    float& x = y.data<float>()[static_cast<size_t>(i)];
+    x = f(x, inputs[bound].data<float>()[static_cast<size_t>(c)]);
+  }
 }
 
 template <const Operator& Base>
@@ -136,7 +157,10 @@ void compute_product(const Node& node, std::span<const Tensor> inputs, std::span
   const std::span without_residual = std::span(plain).first(std::min(plain.size(), kResidual));
   Tensor y((*Base.infer(node, ops::operands_of(without_residual)))[0]);
   if (inputs.size() > kResidual) plain[kResidual] = unblocked(inputs[kResidual], y.shape());
+  plain.resize(std::min(plain.size(), Base.max_inputs));
   Base.reference(node, plain, std::span(&y, 1));
+  apply_bound(inputs, kLow, y, [](float x, float low) { return x < low ? low : x; });
+  apply_bound(inputs, kHigh, y, [](float x, float high) { return x > high ? high : x; });
   block(node, std::span(&y, 1), outputs);
 }
 
@@ -213,10 +237,10 @@ int64_t macs(const Node& node, std::span<const Operand> inputs, std::span<const 
 }
 
 template <const Operator& Base>
-constexpr Operator blocked_product(std::string_view name) {
+constexpr Operator blocked_product(std::string_view name, size_t max_inputs) {
   return {.name = name,
           .min_inputs = kBias,
-          .max_inputs = kResidual + 1,
+          .max_inputs = max_inputs,
           .infer = infer_product<Base>,
           .reference = compute_product<Base>,
           .macs = macs};
@@ -248,9 +272,9 @@ SHOAL_RECORD(block_channels) = {.name = "BlockChannels", .infer = infer_block, .
 SHOAL_RECORD(unblock_channels) = {
     .name = "UnblockChannels", .infer = infer_unblock, .reference = unblock};
 
-SHOAL_RECORD(blocked_conv) = blocked_product<ops::fused_conv>("BlockedConv");
+SHOAL_RECORD(blocked_conv) = blocked_product<ops::fused_conv>("BlockedConv", kHigh + 1);
 SHOAL_RECORD(blocked_conv_transpose) =
-    blocked_product<ops::fused_conv_transpose>("BlockedConvTranspose");
+    blocked_product<ops::fused_conv_transpose>("BlockedConvTranspose", kResidual + 1);
 
 SHOAL_RECORD(unblocking_conv) = {.name = "UnblockingConv",
                                  .min_inputs = kBias,

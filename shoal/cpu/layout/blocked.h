@@ -15,8 +15,10 @@ extern const Operator block_channels;    // `block` is b
 extern const Operator unblock_channels;  // `channels` is c
 
 // FusedConv with image, residual and result in blocks of `block` channels. The weights are those of
-// FusedConv. An image of a few channels may come in the plain layout, in four axes.
+// FusedConv. An image of a few channels may come in the plain layout, in four axes. In place of an
+// activation, inputs kLow and kHigh may bound the result, each by one element per channel.
 extern const Operator blocked_conv;
+inline constexpr size_t kLow = 4, kHigh = 5;
 
 // FusedConv with only the image in blocks, for a few output channels that would not fill a block.
 extern const Operator unblocking_conv;

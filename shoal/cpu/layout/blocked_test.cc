@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
+
 #include "shoal/cpu/testing.h"
 #include "shoal/graph/text.h"
 #include "shoal/ops/ops.h"
@@ -151,6 +153,87 @@ TEST(Blocked, NormalisationsAndSlicesAgree) {
   expect_agreement_of(*graph, "blocked");
 }
 
+TEST(Blocked, PoolsAgree) {
+  // Windows that overlap, that leave pixels out, that are spread and that reach into the padding.
+  for (const char* pool : {"MaxPool", "AveragePool"}) {
+    for (const char* window :
+         {"kernel_shape=[3,3] strides=[2,2] pads=[1,1,1,1]", "kernel_shape=[13,13] pads=[6,6,6,6]",
+          "kernel_shape=[2,1] strides=[3,4]", "kernel_shape=[2,3] strides=[2,1] ceil_mode=1",
+          "kernel_shape=[12,17]"}) {
+      SCOPED_TRACE(std::string(pool) + " " + window);
+      const auto graph = parse_text(R"(
+          input x f32[2,21,12,17]
+          const w f32[21,21,1,1] = random(1)
+          a = Conv(x, w)
+          y = )" + std::string(pool) + "(a) " +
+                                        window + "\noutput y\n",
+                                    ops::find);
+      ASSERT_TRUE(graph.ok()) << graph.status().message();
+      expect_agreement_of(*graph, "blocked");
+    }
+  }
+  const auto spread = parse_text(R"(
+      input x f32[1,21,12,17]
+      const w f32[21,21,1,1] = random(1)
+      a = Conv(x, w)
+      y = MaxPool(a) kernel_shape=[3,2] dilations=[2,3] pads=[2,0,1,1]
+      output y)",
+                                 ops::find);
+  ASSERT_TRUE(spread.ok()) << spread.status().message();
+  expect_agreement_of(*spread, "blocked");
+}
+
+TEST(Blocked, PoolsLetNoNumberWin) {
+  const auto graph = parse_text(R"(
+      input x f32[1,16,12,17]
+      const w f32[16,16,1,1] = random(1)
+      a = Conv(x, w)
+      b = MaxPool(a) kernel_shape=[3,3]
+      y = IsNaN(b)
+      output y)",
+                                ops::find);
+  ASSERT_TRUE(graph.ok()) << graph.status().message();
+  std::mt19937 rng(1);
+  Tensor x = random_floats(rng, {1, 16, 12, 17});
+  // Apart, so that each place in a window has its turn.
+  for (const size_t pixel : std::initializer_list<size_t>{40, 90, 131}) {
+    x.data<float>()[pixel] = std::numeric_limits<float>::quiet_NaN();
+  }
+  expect_agreement_of(*graph, {x}, KernelNames());
+}
+
+TEST(Blocked, ScaledClampsAgree) {
+  // Behind every kind of convolution; scales of both signs, and channels that do not fill a block.
+  const Layer layers[] = {
+      {{1, 3, 12, 14}, {21, 3, 3, 3}},
+      {{2, 21, 9, 19}, {21, 21, 1, 1}},
+      {{1, 21, 15, 13}, {21, 21, 3, 3}, {{"pads", Ints{1, 1, 1, 1}}}},
+      {{1, 21, 15, 18}, {21, 1, 3, 3}, {{"group", int64_t{21}}, {"pads", Ints{1, 1, 1, 1}}}},
+      {{1, 24, 9, 13}, {24, 4, 3, 3}, {{"group", int64_t{6}}}}};
+  for (const Layer& layer : layers) {
+    for (const char* activation : {"Relu", "LeakyRelu"}) {
+      Attributes attributes = layer.attributes;
+      attributes["activation"] = std::string(activation);
+      std::mt19937 rng(1);
+      const auto per_channel = [&] { return random_floats(rng, {layer.w[0]}); };
+      Tensor variance = per_channel();
+      for (float& x : variance.data<float>()) x = 1 + x * x;
+      Graph graph;
+      const ValueId x = graph.add_input("x", {DType::kF32, layer.x});
+      const ValueId w = graph.add_constant("w", random_floats(rng, layer.w));
+      const ValueId b = graph.add_constant("b", per_channel());
+      const ValueId a = *graph.add(ops::fused_conv, {x, w, b}, attributes);
+      std::vector<ValueId> inputs{a};
+      for (const char* name : {"gamma", "beta", "mean"}) {
+        inputs.push_back(graph.add_constant(name, per_channel()));
+      }
+      inputs.push_back(graph.add_constant("variance", variance));
+      graph.mark_output(*graph.add(ops::batch_normalization, inputs));
+      expect_agreement_of(graph, KernelNames(), 2e-5f);
+    }
+  }
+}
+
 TEST(Blocked, ResidualsAndActivationsAgree) {
   const Layer layer = small_windows({2, 32, 15, 15}, 40, {1, 1, 1, 1});
   std::vector<Tensor> inputs = inputs_of(layer);
@@ -161,6 +244,40 @@ TEST(Blocked, ResidualsAndActivationsAgree) {
     if (*activation != '\0') attributes["activation"] = std::string(activation);
     for (const char* kernel : {"direct", "winograd2", "winograd4"}) {
       expect_agreement_by(kernel, ops::fused_conv, inputs, attributes, 2e-5f);
+    }
+  }
+}
+
+// Blocks whose last is hardly filled, filled to a half or a little more, and no full block at all,
+// whatever the size of a block is.
+TEST(Blocked, PartlyFilledBlocksAgree) {
+  const std::vector<std::pair<int64_t, int64_t>> widths = {{8, 8},   {9, 10},  {13, 8}, {17, 33},
+                                                           {24, 24}, {25, 49}, {40, 56}};
+  for (const auto& [in, out] : widths) {
+    const Layer layer = small_windows({1, in, 18, 21}, out, {1, 1, 1, 1});
+    std::vector<Tensor> inputs = inputs_of(layer);
+    for (const char* kernel : {"direct", "winograd2", "winograd4"}) {
+      expect_agreement_always_by(kernel, ops::conv, inputs, layer.attributes, 2e-5f);
+    }
+    expect_agreement_always_by("winograd6", ops::conv, inputs, layer.attributes, 1e-4f);
+    std::mt19937 rng(2);
+    inputs.push_back(random_floats(rng, {1, out, 18, 21}));
+    for (const char* activation : {"Relu", "LeakyRelu"}) {
+      Attributes attributes = layer.attributes;
+      attributes["activation"] = std::string(activation);
+      for (const char* kernel : {"direct", "winograd4"}) {
+        expect_agreement_by(kernel, ops::fused_conv, inputs, attributes, 2e-5f);
+      }
+    }
+  }
+}
+
+// As one row of pixels, in which no thread writes what another does.
+TEST(Blocked, PointwisePartlyFilledBlocksAgree) {
+  for (const int64_t out : {8, 17, 24, 26, 37, 56}) {
+    for (const Shape& x : {Shape{1, 33, 1, 5}, Shape{2, 100, 29, 31}}) {
+      const Layer layer{x, {out, x[1], 1, 1}};
+      expect_agreement_always_by("direct", ops::conv, inputs_of(layer), layer.attributes);
     }
   }
 }

@@ -24,7 +24,12 @@ bool has_rule(std::span<const LoweringRule> rules, const Node& node) {
 }  // namespace
 
 Lowering::Lowering(const Graph& from, int64_t block)
-    : from_(from), block_(block), copies_(from.value_count()), wanted_(from.value_count(), false) {
+    : from_(from),
+      block_(block),
+      copies_(from.value_count()),
+      wanted_(from.value_count(), false),
+      readers_(from.value_count()) {
+  for (ValueId id : from_.outputs()) readers_[static_cast<size_t>(id)].push_back(nullptr);
   const std::span<const Node> nodes = from_.nodes();
   for (size_t i = nodes.size(); i-- > 0;) {
     const Node& node = nodes[i];
@@ -34,7 +39,9 @@ Lowering::Lowering(const Graph& from, int64_t block)
                           return is_wanted_blocked(id);
                         }));
     for (ValueId id : node.inputs) {
-      if (wants && id != kNoValue) wanted_[static_cast<size_t>(id)] = true;
+      if (id == kNoValue) continue;
+      if (wants) wanted_[static_cast<size_t>(id)] = true;
+      readers_[static_cast<size_t>(id)].push_back(&node);
     }
   }
 }
@@ -51,7 +58,13 @@ Result<Graph> Lowering::run() {
   return std::move(to_);
 }
 
+const Node* Lowering::only_reader(ValueId id) const {
+  const std::vector<const Node*>& readers = readers_[static_cast<size_t>(id)];
+  return readers.size() == 1 ? readers[0] : nullptr;
+}
+
 Status Lowering::lower(const Node& node) {
+  if (is_blocked(node.outputs[0])) return {};  // together with an earlier one
   // Rules for convolutions start blocked regions; rules for layers mostly extend them.
   for (const auto& rules : {conv_rules(), plane_rules(), layer_rules()}) {
     for (const LoweringRule& rule : rules) {

@@ -2,6 +2,7 @@
 // blocked region, because blocks pay for their reorders there: an element of the image is moved
 // once and multiplied by taps * channels weights.
 #include <algorithm>
+#include <cmath>
 
 #include "shoal/base/round_up.h"
 #include "shoal/cpu/conv/phases.h"
@@ -10,12 +11,13 @@
 #include "shoal/cpu/lower/lowering.h"
 #include "shoal/cpu/quantized/byte_tile.h"
 #include "shoal/cpu/quantized/quantized_spec.h"
+#include "shoal/ops/elementwise/fused_activation.h"
 #include "shoal/ops/ops.h"
 
 namespace shoal::cpu {
 namespace {
 
-constexpr size_t kWeights = 1, kResidual = 3;
+constexpr size_t kWeights = 1, kBias = 2, kResidual = 3;
 
 // Images of so few channels are read in the plain layout: filling up a block would be most of the
 // work.
@@ -59,6 +61,32 @@ bool fits_conv(const Lowering& lowering, const Node& node) {
   // more than half empty would waste more than they gain.
   return conv.output_plane() > 1 && round_up(channels, lowering.block()) <= 2 * channels &&
          conv.output_shape().count() > 0 && has_moderate_padding(conv);
+}
+
+// Infinities, as those of a variance of -epsilon, would spoil weights of 0.
+bool is_finite(const std::optional<Scaling>& scaling) {
+  const auto finite = [](double x) { return std::isfinite(x); };
+  return scaling && std::ranges::all_of(scaling->scale, finite) &&
+         std::ranges::all_of(scaling->shift, finite);
+}
+
+// A convolution that clamps, and a BatchNormalization behind it that nothing else comes between. A
+// scaled clamp is a clamp of what was scaled, so that both are one convolution with other weights
+// and other bounds for each channel:
+//   s clamp(w x + b, low, high) + t = clamp(s w x + s b + t, s low + t, s high + t)
+// where the bounds change places if s is negative.
+bool fits_scaled_conv(const Lowering& lowering, const Node& node) {
+  const auto is_constant = [&](size_t i) {
+    return node.inputs.size() <= i || node.inputs[i] == kNoValue ||
+           lowering.graph()[node.inputs[i]].constant.has_value();
+  };
+  const bool has_residual = node.inputs.size() > kResidual && node.inputs[kResidual] != kNoValue;
+  const Node* next = lowering.only_reader(node.outputs[0]);
+  const ops::Activation activation = ops::activation_of(node);
+  return fits_conv(lowering, node) && is_constant(kWeights) && is_constant(kBias) &&
+         !has_residual && activation.op != nullptr && activation.op->elementwise.clamps &&
+         next != nullptr && next->inputs[0] == node.outputs[0] &&
+         is_finite(scaling_of(lowering, *next));
 }
 
 // A plain image is worth blocking if each of its elements meets many weights.
@@ -165,6 +193,55 @@ Status lower_conv(Lowering& lowering, const Node& node) {
   return lower_to(blocked_conv, kResidual, has_few_channels(lowering, node), lowering, node);
 }
 
+// The constants of such a convolution.
+struct ScaledConv {
+  Tensor weights, bias, low, high;
+};
+
+ScaledConv scaled_conv(const Lowering& lowering, const Node& node, const Scaling& scaling) {
+  const Tensor& weights = *lowering.graph()[node.inputs[kWeights]].constant;
+  const bool has_bias = node.inputs.size() > kBias && node.inputs[kBias] != kNoValue;
+  const Tensor bias = has_bias ? *lowering.graph()[node.inputs[kBias]].constant : Tensor();
+  const ops::Activation clamp = ops::activation_of(node);
+  const size_t channels = scaling.scale.size(), filter = weights.data<float>().size() / channels;
+  const TensorType per_channel{DType::kF32, {std::ssize(scaling.scale)}};
+  ScaledConv result{Tensor(weights.type()), Tensor(per_channel), Tensor(per_channel),
+                    Tensor(per_channel)};
+  for (size_t c = 0; c < channels; ++c) {
+    const double scale = scaling.scale[c], shift = scaling.shift[c];
+    const auto scaled = [&](float x) {  // 0 times an infinite bound is 0 as well
+      return static_cast<float>(scale == 0 ? shift : scale * x + shift);
+    };
+    const auto bounds = std::minmax({scaled(clamp.alpha), scaled(clamp.beta)});
+    result.bias.data<float>()[c] = scaled(has_bias ? bias.data<float>()[c] : 0);
+    result.low.data<float>()[c] = bounds.first;
+    result.high.data<float>()[c] = bounds.second;
+    for (size_t i = c * filter; i < (c + 1) * filter; ++i) {
+      result.weights.data<float>()[i] = static_cast<float>(scale * weights.data<float>()[i]);
+    }
+  }
+  weights.release_pages();  // of a mapped file, which nothing reads again
+  return result;
+}
+
+Status lower_scaled_conv(Lowering& lowering, const Node& node) {
+  const Node& next = *lowering.only_reader(node.outputs[0]);
+  ScaledConv scaled = scaled_conv(lowering, node, *scaling_of(lowering, next));
+  SHOAL_ASSIGN(const ValueId image, has_few_channels(lowering, node)
+                                        ? lowering.plain_of(node.inputs[0])
+                                        : lowering.blocked_of(node.inputs[0]));
+  const auto constant = [&](const char* role, Tensor& tensor) {
+    return lowering.add_constant(lowering.graph()[next.outputs[0]].name + role, std::move(tensor));
+  };
+  std::vector<ValueId> inputs{
+      image,    constant(".weights", scaled.weights), constant(".bias", scaled.bias),
+      kNoValue, constant(".low", scaled.low),         constant(".high", scaled.high)};
+  Attributes attributes = node.attributes;
+  ops::set_activation(attributes, {});
+  attributes["block"] = lowering.block();
+  return lowering.add_blocked(next, blocked_conv, std::move(inputs), std::move(attributes));
+}
+
 Status lower_few_channels(Lowering& lowering, const Node& node) {
   SHOAL_ASSIGN(std::vector<ValueId> inputs, lowering.with_blocked_image(node));
   return lowering.add_plain(node, unblocking_conv, std::move(inputs), node.attributes);
@@ -219,6 +296,7 @@ std::span<const LoweringRule> conv_rules() {
   // In order of preference for each operator.
   static const LoweringRule kRules[] = {
       {&ops::conv, fits_conv, lower_conv},
+      {&ops::fused_conv, fits_scaled_conv, lower_scaled_conv},
       {&ops::fused_conv, fits_conv, lower_conv},
       {&ops::conv, fits_few_channels, lower_few_channels},
       {&ops::fused_conv, fits_few_channels, lower_few_channels},

@@ -102,34 +102,22 @@ Status lower_first_input(Lowering& lowering, const Node& node) {
   return lowering.add_blocked(node, *node.op, std::move(inputs), node.attributes);
 }
 
-// In inference, y = scale x + shift per channel: Mul and Add, which join the chain around them.
+// In inference: Mul and Add, which join the chain around them.
 bool fits_scaling(const Lowering& lowering, const Node& node) {
-  const std::vector<Operand> inputs = lowering.graph().operands(node.inputs);
-  return is_blocked(lowering, node) && node.integer("training_mode", 0) == 0 &&
-         std::ranges::all_of(inputs,
-                             [](const Operand& o) { return o.type.dtype == DType::kF32; }) &&
-         std::ranges::all_of(inputs.begin() + 1, inputs.end(),
-                             [](const Operand& o) { return o.value != nullptr; });
+  return is_blocked(lowering, node) && scaling_of(lowering, node).has_value();
 }
 
 Status lower_scaling(Lowering& lowering, const Node& node) {
-  const auto parameter = [&](size_t i) {
-    return lowering.graph()[node.inputs[i]].constant->data<float>();
+  const auto [scale, shift] = *scaling_of(lowering, node);
+  const auto per_channel = [](const std::vector<double>& list) {
+    Tensor tensor({DType::kF32, {std::ssize(list), 1, 1}});
+    std::ranges::copy(list, tensor.data<float>().begin());
+    return tensor;
   };
-  const auto gamma = parameter(1), beta = parameter(2), mean = parameter(3),
-             variance = parameter(4);
-  const double epsilon = node.real("epsilon", 1e-5f);
-  const Shape channels{std::ssize(gamma), 1, 1};
-  Tensor scale({DType::kF32, channels}), shift({DType::kF32, channels});
-  for (size_t c = 0; c < gamma.size(); ++c) {
-    const double factor = gamma[c] / std::sqrt(variance[c] + epsilon);
-    scale.data<float>()[c] = static_cast<float>(factor);
-    shift.data<float>()[c] = static_cast<float>(beta[c] - mean[c] * factor);
-  }
   const std::string& name = lowering.graph()[node.outputs[0]].name;
   SHOAL_ASSIGN(const ValueId image, lowering.blocked_of(node.inputs[0]));
-  const ValueId factor = lowering.add_blocked_constant(name + ".scale", scale);
-  const ValueId addend = lowering.add_blocked_constant(name + ".shift", shift);
+  const ValueId factor = lowering.add_blocked_constant(name + ".scale", per_channel(scale));
+  const ValueId addend = lowering.add_blocked_constant(name + ".shift", per_channel(shift));
   SHOAL_ASSIGN(const ValueId scaled, lowering.add(ops::mul, {image, factor}, {}));
   return lowering.add_blocked(node, ops::add, {scaled, addend}, {});
 }
@@ -287,6 +275,28 @@ std::vector<LoweringRule> collect() {
 }
 
 }  // namespace
+
+std::optional<Scaling> scaling_of(const Lowering& lowering, const Node& node) {
+  if (node.op != &ops::batch_normalization || node.integer("training_mode", 0) != 0) {
+    return std::nullopt;
+  }
+  const std::vector<Operand> inputs = lowering.graph().operands(node.inputs);
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (inputs[i].type.dtype != DType::kF32 || (i > 0 && inputs[i].value == nullptr)) {
+      return std::nullopt;
+    }
+  }
+  const auto parameter = [&](size_t i) { return inputs[i].value->data<float>(); };
+  const auto gamma = parameter(1), beta = parameter(2), mean = parameter(3),
+             variance = parameter(4);
+  const double epsilon = node.real("epsilon", 1e-5f);
+  Scaling scaling;
+  for (size_t c = 0; c < gamma.size(); ++c) {
+    scaling.scale.push_back(gamma[c] / std::sqrt(variance[c] + epsilon));
+    scaling.shift.push_back(beta[c] - mean[c] * scaling.scale[c]);
+  }
+  return scaling;
+}
 
 std::span<const LoweringRule> layer_rules() {
   static const std::vector<LoweringRule> rules = collect();

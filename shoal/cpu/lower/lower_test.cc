@@ -108,7 +108,7 @@ TEST(Lower, ScalesBlocks) {
       const beta f32[10] = random(3)
       const mean f32[10] = random(4)
       const variance f32[10] = [1,2,3,4,5,6,7,8,9,10]
-      a = FusedConv(x, w) activation="Relu"
+      a = FusedConv(x, w) activation="Sigmoid"
       b = BatchNormalization(a, gamma, beta, mean, variance) epsilon=0.5
       const v f32[8,10,1,1] = random(5)
       y = Conv(b, v)
@@ -238,6 +238,54 @@ TEST(Lower, LeavesTheBlocksBeforeAnImageGrows) {
       output h)"),
             "BlockedConv Resize Add SelectChannels BlockedConv UnblockChannels Resize Relu Resize "
             "UnblockChannels");
+}
+
+TEST(Lower, ScalesClampsWithTheConvolution) {
+  // Each channel has bounds of its own, which change places where the scale is negative.
+  const std::string parameters = R"(
+      input x f32[1,3,5,5]
+      const w f32[6,3,3,3] = random(1)
+      const b f32[6] = random(2)
+      const gamma f32[6] = [1,-2,0,0.5,-1,3]
+      const beta f32[6] = [0.5,-1,2,0,1,-2]
+      const mean f32[6] = random(3)
+      const variance f32[6] = [1,2,3,4,5,6]
+)";
+  const std::string clip = R"(activation="Clip" activation_alpha=0.5 activation_beta=4.0)";
+  EXPECT_EQ(lowered(parameters + "a = FusedConv(x, w, b) pads=[1,1,1,1] " + clip +
+                    "\ny = BatchNormalization(a, gamma, beta, mean, variance)\noutput y\n"),
+            "BlockedConv UnblockChannels");
+  EXPECT_EQ(lowered(parameters + R"(
+      a = FusedConv(x, w) activation="Relu"
+      y = BatchNormalization(a, gamma, beta, mean, variance)
+      output y)"),
+            "BlockedConv UnblockChannels");
+}
+
+TEST(Lower, ScalesNothingElseWithTheConvolution) {
+  // What others read too; sums; functions that do not clamp.
+  const std::string parameters = R"(
+      input x f32[1,3,5,5]
+      const w f32[6,3,1,1] = random(1)
+      const p f32[6] = [1,2,3,4,5,6]
+)";
+  EXPECT_EQ(lowered(parameters + R"(
+      a = FusedConv(x, w) activation="Relu"
+      y = BatchNormalization(a, p, p, p, p)
+      output a
+      output y)"),
+            "BlockedConv Mul Add UnblockChannels UnblockChannels");
+  EXPECT_EQ(lowered(parameters + R"(
+      r = Conv(x, w)
+      a = FusedConv(x, w, p, r) activation="Relu"
+      y = BatchNormalization(a, p, p, p, p)
+      output y)"),
+            "BlockedConv BlockedConv Mul Add UnblockChannels");
+  EXPECT_EQ(lowered(parameters + R"(
+      a = FusedConv(x, w) activation="Sigmoid"
+      y = BatchNormalization(a, p, p, p, p)
+      output y)"),
+            "BlockedConv Mul Add UnblockChannels");
 }
 
 TEST(Lower, LeavesTheBlocksWhereTheyCannotGoOn) {

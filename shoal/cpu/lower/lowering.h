@@ -43,6 +43,9 @@ class Lowering {
   // True if a convolution reads the value, or one of the layers after it that can stay in blocks.
   bool is_wanted_blocked(ValueId id) const { return wanted_[static_cast<size_t>(id)]; }
 
+  // The node that reads the value, if there is exactly one and it is no output of the graph.
+  const Node* only_reader(ValueId id) const;
+
   // The value as planes of blocked images, where it is one.
   std::optional<Planes> planes_of(ValueId id) const;
   // Says that an output of the node is nothing but these planes. It is computed when asked for.
@@ -92,8 +95,16 @@ class Lowering {
   const int64_t block_;
   Graph to_;
   std::vector<Copies> copies_;
-  std::vector<bool> wanted_;  // by value: see is_wanted_blocked()
+  std::vector<bool> wanted_;                       // by value: see is_wanted_blocked()
+  std::vector<std::vector<const Node*>> readers_;  // by value; null: it is an output of the graph
 };
+
+// y = scale x + shift, one element per channel.
+struct Scaling {
+  std::vector<double> scale, shift;
+};
+// What a BatchNormalization of floats does in inference; nothing for other nodes.
+std::optional<Scaling> scaling_of(const Lowering& lowering, const Node& node);
 
 // Rule for one operator. The first rule that fits lowers the node; if none fits, the node is copied
 // and stays plain. fits() says whether the replacement is possible and worth it.

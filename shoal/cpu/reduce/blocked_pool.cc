@@ -14,24 +14,31 @@ namespace {
 
 class BlockedPoolKernel : public Kernel {
  public:
-  BlockedPoolKernel(const KernelSpec& spec, void (*pool_rows)(const BlockedRows&))
+  using PoolRows = void (*)(const BlockedRows& rows, float* line);
+
+  BlockedPoolKernel(const KernelSpec& spec, PoolRows pool_rows)
       : window_(ops::window_of(spec.node, spec.shape(0))),
         planes_(spec.shape(0)[0] * spec.shape(0)[1]),
         block_(spec.shape(0)[4]),
+        threads_(spec.pool.threads()),
         pool_rows_(pool_rows) {}
 
   void run(const KernelArgs& args) const override {
-    constexpr int64_t kElements = 4096;  // worth waking a thread for
-    const int64_t in = rows().input * columns().input * block_;
+    const int64_t in = rows().input * line();
     const int64_t out = rows().output * columns().output * block_;
-    const int64_t work = out * rows().kernel * columns().kernel;
-    args.pool.parallel_ranges(planes_, kElements / work + 1, [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) {
+    args.pool.parallel_for(pieces(), [&](int64_t piece, int slot) {
+      float* sums = reinterpret_cast<float*>(args.scratch) + slot * line();
+      const int64_t end = planes_ * (piece + 1) / pieces();
+      for (int64_t i = planes_ * piece / pieces(); i < end; ++i) {
         float* y = args.output(0) + i * out;
-        pool_rows_({&rows(), &columns(), args.input(0) + i * in, y, 0, rows().output});
+        pool_rows_({&rows(), &columns(), args.input(0) + i * in, y, 0, rows().output}, sums);
         finish_plane(y);
       }
     });
+  }
+
+  size_t scratch_bytes() const override {
+    return static_cast<size_t>(threads_ * line()) * sizeof(float);
   }
 
  protected:
@@ -42,9 +49,19 @@ class BlockedPoolKernel : public Kernel {
  private:
   virtual void finish_plane(float*) const {}
 
+  int64_t line() const { return columns().input * block_; }
+
+  // Planes that are taken at once are worth waking a thread for.
+  int64_t pieces() const {
+    constexpr int64_t kElements = 4096;
+    const int64_t pixels = rows().output * columns().output;
+    const int64_t work = pixels * block_ * rows().kernel * columns().kernel;
+    return std::max<int64_t>(planes_ / (kElements / work + 1), 1);
+  }
+
   const ops::Window window_;
-  const int64_t planes_, block_;
-  void (*const pool_rows_)(const BlockedRows&);
+  const int64_t planes_, block_, threads_;
+  const PoolRows pool_rows_;
 };
 
 class BlockedAverageKernel : public BlockedPoolKernel {
