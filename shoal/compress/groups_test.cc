@@ -177,6 +177,41 @@ output o
                 {"4: w0 f1 y1 a1", "4: w0 h1 y1 b1"});
 }
 
+TEST(Groups, ConstantIndicesAreCountedAnew) {
+  expect_groups(R"(
+input x f32[1,3,2,2]
+const w f32[6,3,1,1] = random(1)
+const places i64[4] = [5,0,-2,3]
+const f f32[2,4,1,1] = random(2)
+y = Conv(x, w)
+g = Gather(y, places) axis=1
+o = Conv(g, f)
+output o
+)",
+                {"4: w0 places0 f1 y1 g1", "2: w0 y1"});
+}
+
+TEST(Groups, ListedSizesAreCountedAnew) {
+  expect_groups(R"(
+input x f32[1,3,2,2]
+const w f32[6,3,1,1] = random(1)
+const scale f32[6] = random(2)
+const bias f32[6] = random(3)
+const sizes i64[4] = [1,6,4,4]
+const places i64[4] = [1,6,4,4]
+const f f32[2,6,1,1] = random(4)
+y = Conv(x, w)
+n = GroupNormalization(y, scale, bias) num_groups=3
+u = Resize(n, _, _, sizes) mode="linear"
+a = GlobalAveragePool(u)
+e = Expand(a, places)
+m = Mul(u, e)
+o = Conv(m, f)
+output o
+)",
+                {"3: w0*2 scale0*2 bias0*2 f1*2 y1*2 n1*2 u1*2 a1*2 e1*2 m1*2"});
+}
+
 // softmax(Q K^T) V over two heads of three, from one input of four features.
 constexpr const char* kAttention = R"(
 input x f32[1,5,4]
@@ -277,15 +312,27 @@ TEST(KnownCases, GroupedConvolutionKeepsEqualGroups) {
 input x f32[1,3,6,6]
 const w f32[8,3,1,1] = random(1)
 const g f32[6,4,3,3] = random(2)
-const t f32[6,3,3,3] = random(3)
-const f f32[2,6,1,1] = random(4)
+const f f32[2,6,1,1] = random(3)
 a = Conv(x, w)
 c = Conv(a, g) group=2
-d = ConvTranspose(c, t) group=2
-o = Conv(d, f)
+o = Conv(c, f)
 output o
 )",
-                {"4: w0*2 g1 a1*2", "3: g0*2 t0*2 c1*2", "3: t1 f1*2 d1*2"});
+                {"4: w0*2 g1 a1*2", "3: g0*2 f1*2 c1*2"});
+}
+
+TEST(KnownCases, GroupedTransposedConvolutionKeepsEqualGroups) {
+  expect_groups(R"(
+input x f32[1,3,6,6]
+const w f32[8,3,1,1] = random(1)
+const t f32[8,3,3,3] = random(2)
+const f f32[2,6,1,1] = random(3)
+a = Conv(x, w)
+c = ConvTranspose(a, t) group=2
+o = Conv(c, f)
+output o
+)",
+                {"4: w0*2 t0*2 a1*2", "3: t1 f1*2 c1*2"});
 }
 
 TEST(KnownCases, ConcatThenSlice) {

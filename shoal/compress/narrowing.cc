@@ -178,7 +178,14 @@ Status Narrowing::check_reads(const Node& node, const NarrowNode& smaller, size_
   std::vector<Remainder::Axes> read;
   for (ValueId id : node.inputs) read.push_back(left(id));
   const Remainder::Axes written = left(node.outputs[output]);
-  const auto same = [&](const std::optional<Tile>& was, const std::optional<Tile>& is) {
+  // Where other axes have lost indices, too, a slab may read a smaller box.
+  const auto others_lost = [&](size_t axis) {
+    for (size_t d = 0; d < written.size(); ++d) {
+      if (d != axis && std::ssize(written[d]) != types[output].shape[d]) return true;
+    }
+    return false;
+  };
+  const auto same = [&](const std::optional<Tile>& was, const std::optional<Tile>& is, bool fewer) {
     if (!was && !is) return true;  // an axis that cannot be split has lost nothing
     if (!was || !is) return false;
     // Fewer indices can be cut more finely: a Flatten of one channel cuts its rows.
@@ -189,14 +196,17 @@ Status Narrowing::check_reads(const Node& node, const NarrowNode& smaller, size_
     for (size_t i = 0; i < node.inputs.size(); ++i) {
       if (node.inputs[i] == kNoValue || node.op->reads_value(i)) continue;
       const Region input = renumbered(was->inputs[i], read[i]);
-      if (finer ? !contains(input, is->inputs[i]) : !same_box(input, is->inputs[i])) return false;
+      const bool fine =
+          finer || fewer ? contains(input, is->inputs[i]) : same_box(input, is->inputs[i]);
+      if (!fine) return false;
     }
     return true;
   };
   for (size_t axis = 0; axis < written.size(); ++axis) {
+    const bool fewer = others_lost(axis);
     for (size_t i = 0; i < written[axis].size(); ++i) {
       if (same(slab_of(*before, axis, written[axis][i]),
-               slab_of(*after, axis, static_cast<int64_t>(i)))) {
+               slab_of(*after, axis, static_cast<int64_t>(i)), fewer)) {
         continue;
       }
       return refused(graph_, node, "would read other indices along axis " + std::to_string(axis));
