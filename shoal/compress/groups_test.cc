@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "shoal/compress/testing.h"
+#include "shoal/graph/random_inputs.h"
 #include "shoal/graph/text.h"
 #include "shoal/ops/ops.h"
 
@@ -58,7 +59,8 @@ void expect_groups(const std::string& text, const std::vector<std::string>& want
   const auto device = make_reference_device();
   std::mt19937 rng(1);
   for (int i = 0; i < 20; ++i) {
-    const auto error = removal_error(graph, groups, random_units(groups, rng), *device, rng);
+    const auto error =
+        removal_error(graph, groups, random_units(groups, rng), random_inputs(graph, rng), *device);
     ASSERT_TRUE(error.ok()) << error.status().message();
     ASSERT_LE(*error, kSame);
   }

@@ -9,7 +9,6 @@
 #include "shoal/compress/narrowing.h"
 #include "shoal/compress/remove.h"
 #include "shoal/device/device.h"
-#include "shoal/graph/random_inputs.h"
 #include "shoal/tensor/compare.h"
 
 namespace shoal::compress {
@@ -39,13 +38,12 @@ inline Result<std::vector<Tensor>> answers(const Graph& graph, const std::vector
 // How far the answers of the graph without the units are from those of the graph where they are
 // masked. Where ends are free, what is left of inputs and outputs is compared.
 inline Result<double> removal_error(const Graph& graph, const Groups& groups,
-                                    const std::vector<size_t>& units, Device& device,
-                                    std::mt19937& rng) {
+                                    const std::vector<size_t>& units,
+                                    const std::vector<Tensor>& inputs, Device& device) {
   SHOAL_ASSIGN(const Graph smaller, remove(graph, groups, units));
   SHOAL_ASSIGN(const Graph mask, masked(graph, groups, units));
   Narrowing narrowing(graph);
   for (size_t unit : units) narrowing.drop(groups.units[unit]);
-  const std::vector<Tensor> inputs = random_inputs(graph, rng);
   std::vector<Tensor> rest;
   for (size_t i = 0; i < inputs.size(); ++i) {
     rest.push_back(take(inputs[i], narrowing.left(graph.inputs()[i])));

@@ -8,6 +8,7 @@
 #include "shoal/compress/importance.h"
 #include "shoal/compress/testing.h"
 #include "shoal/device/device.h"
+#include "shoal/graph/random_inputs.h"
 #include "shoal/onnx/export.h"
 #include "shoal/zoo/zoo.h"
 #include "small_network.h"
@@ -25,7 +26,8 @@ int expect_removed_equals_masked(const Graph& graph, const compress::Groups& gro
   int removed = 0;
   for (int i = 0; i < sets; ++i) {
     const auto units = compress::random_units(groups, rng);
-    const auto error = compress::removal_error(graph, groups, units, *device, rng);
+    const auto error =
+        compress::removal_error(graph, groups, units, random_inputs(graph, rng), *device);
     EXPECT_TRUE(error.ok() || error.status().code() == Code::kUnsupported)
         << error.status().message();
     if (!error.ok()) continue;
