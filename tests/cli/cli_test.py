@@ -117,7 +117,7 @@ def test_convert_to_8_bits_keeps_the_answers(tmp):
     samples = pathlib.Path(__file__).resolve().parents[2] / "shoal/zoo/digits"
     facts = json.loads(shoal("convert", "zoo:digits", "--int8", "--calibrate", samples, "--json",
                              "-o", tmp / "int8.onnx").stdout)
-    assert facts["quantized"] == facts["products"] == 4 and facts["examples"] == 10, facts
+    assert facts["compressed"] == facts["products"] == 4 and facts["examples"] == 10, facts
     assert facts["bytes"] == (tmp / "int8.onnx").stat().st_size
     for digit in range(10):
         answer = shoal("run", tmp / "int8.onnx", "--input", samples / f"sample_{digit}.png", "--top", 1, "--json")
