@@ -19,7 +19,7 @@ namespace shoal::compress {
 // The means that a method may use.
 struct Context {
   Device& device;                             // to run the graph on
-  CalibrationData examples = {};              // where needs_calibration says so
+  CalibrationData examples = {};              // none: only where needs_calibration is false
   std::function<void(size_t)> progress = {};  // called before each example with its index
 };
 
