@@ -28,7 +28,9 @@ Examples:
                                            8-bit weights and activations, their ranges seen on photos/
   shoal convert zoo:resnet50 --int8 -o int8.onnx         ranges of random inputs, to measure speed
   shoal convert zoo:resnet50 --magnitude --target macs=0.4 -o small.onnx
-                                           without the channels of the least weights, 40 % of the work)";
+                                           without the channels of the least weights, 40 % of the work
+  shoal convert model.onnx --tucker --calibrate photos --preset imagenet -o small.onnx
+                                           smaller convolutions, where they are faster on this machine)";
 
 struct ConvertFlags {
   std::string model;
@@ -70,7 +72,10 @@ void report(const ConvertFlags& flags, const compress::Compressed& result, size_
 }
 
 Result<compress::CalibrationData> examples_for(const ConvertFlags& flags, const Graph& graph) {
-  if ((flags.method->needs & compress::kExamples) == 0) return compress::CalibrationData();
+  const unsigned needs = flags.method->needs;
+  const unsigned read =
+      flags.folder.empty() ? compress::kExamples : compress::kExamples | compress::kExamplesIfAny;
+  if ((needs & read) == 0) return compress::CalibrationData();
   SHOAL_ASSIGN(const Preprocess how, flags.preprocess.resolve());
   if (!flags.folder.empty()) return fit::folder_examples(graph, flags.folder, flags.limit, how);
   std::fprintf(stderr,
@@ -97,8 +102,12 @@ Outcome compress_and_write(const ConvertFlags& flags, const LoadedGraph& loaded)
   SHOAL_OR_EXIT(compress::CalibrationData examples, Exit::kUsage,
                 examples_for(flags, loaded.graph));
   const size_t count = examples.count;
-  SHOAL_OR_EXIT(const auto device, Exit::kDevice,
-                shoal::make_device(flags.device, {.cpu = {.threads = flags.threads}}));
+  // A method that measures time needs the kernels that a run will use; ranges do not, and are the
+  // same every time only if the kernels are.
+  const bool tunes = (flags.method->needs & compress::kSpeed) != 0;
+  const CpuOptions cpu{
+      .threads = flags.threads, .tune = tunes ? Tune::kFast : Tune::kOff, .remember = tunes};
+  SHOAL_OR_EXIT(const auto device, Exit::kDevice, shoal::make_device(flags.device, {.cpu = cpu}));
   ProgressBar progress("calibrating", count);
   const auto result = flags.method->run(
       loaded.graph,
@@ -129,7 +138,8 @@ void add_methods(Command& command, const Option* optimize, ConvertFlags& flags) 
         ->excludes(optimize)
         ->group(kGroup);
   }
-  command.add_option("--calibrate", flags.folder, "Images or .npy files to see ranges on")
+  command
+      .add_option("--calibrate", flags.folder, "Images or .npy files to see what values are like")
       ->group(kGroup);
   command.add_option("--limit", flags.limit, "Files to read at most")
       ->check(in_range(1, 1'000'000))

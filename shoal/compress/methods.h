@@ -22,16 +22,18 @@ namespace shoal::compress {
 // The means for labels, a teacher and training come with the first method that needs them.
 enum Needs : uint8_t {
   kNothing = 0,
-  kExamples = 1,  // inputs to run the graph on
-  kLabels = 2,    // the right answers to them
-  kTeacher = 4,   // a network to learn from
-  kTraining = 8,  // steps of an optimiser
+  kExamples = 1,        // inputs to run the graph on
+  kLabels = 2,          // the right answers to them
+  kTeacher = 4,         // a network to learn from
+  kTraining = 8,        // steps of an optimiser
+  kExamplesIfAny = 16,  // inputs to run the graph on, which it can do without
+  kSpeed = 32,          // a device as fast as it will be in use, because time decides
 };
 
 // The means that a method may use.
 struct Context {
   Device& device;                             // to run the graph on
-  CalibrationData examples = {};              // where the method needs them
+  CalibrationData examples = {};              // none: only where the method does not need them
   std::function<void(size_t)> progress = {};  // called before each example with its index
   Target target = {.macs = 0.5};              // for methods that make a network as small as asked
 };

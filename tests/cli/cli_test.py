@@ -141,6 +141,14 @@ def test_convert_to_8_bits_says_what_is_wrong(tmp):
     assert not (tmp / "x.onnx").exists()
 
 
+def test_convert_says_why_nothing_was_factorised(tmp):
+    """Random weights have no rank that is both lower and accurate."""
+    for method in "svd", "tucker":
+        message = shoal("convert", "zoo:lenet5", f"--{method}", "-o", tmp / "x.onnx", expect=3).stderr
+        assert "none of 4 products was replaced" in message and "conv" in message.lower(), message
+    assert not (tmp / "x.onnx").exists()
+
+
 def test_bench_prints_one_object(_):
     result = json.loads(shoal("bench", "zoo:lenet5", "--threads", 1, "--seconds", 0.05, "--json").stdout)
     for key in ("median_ms", "p10_ms", "p90_ms", "runs", "open_ms", "peak_rss_mb"):
