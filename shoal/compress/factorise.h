@@ -46,7 +46,7 @@ extern const Factorisation kTucker;  // other convolutions
 struct FactoriseOptions {
   // The most that a layer's output may change: ||Wx - Ŵx||² / ||Wx||² over inputs x that the choice
   // of Ŵ did not see. The ranks are the least that keep to it.
-  double error = 0.05;
+  double error = 0.01;
   // If given, `error` does not count: the ranks are the largest with which a layer is so many times
   // as fast.
   std::optional<double> speed_up = {};
