@@ -4,8 +4,9 @@
 Of every float model: 'shoal convert --magnitude --target units=0.5' writes a file that ONNX Runtime
 reads, with the same answers as Shoal (compare_ort.py). A quantised model is refused by name.
 
-Usage: shrink.py SHOAL [MODEL.onnx | zoo:NAME ...]
-Without models, it takes those in ../shared/models and the whole zoo.
+Usage: shrink.py SHOAL [--all | MODEL.onnx | zoo:NAME ...]
+Without models, it takes one of each kind (KINDS); --all: those in ../shared/models and the whole
+zoo, which takes a minute.
 """
 
 import json
@@ -18,6 +19,12 @@ import onnx
 from compare_ort import Program, compare_outputs, default_models, report
 from setting import call, ort_is_here, skip
 
+# Residuals, attention, shuffled channels, a quantised model, layers in a row, attention as the zoo
+# writes it, concatenation, depthwise convolutions.
+KINDS = (
+    "resnet20-cifar10.onnx use-lite-transformer.onnx nanodet-m-coco-320.onnx "
+    "mobilenetv2-qdq-imagenet.onnx zoo:lenet5 zoo:encoder zoo:squeezenet zoo:mobilenetv2"
+).split()
 COMMAND = "convert --magnitude --target units=0.5 --json".split()
 
 
@@ -43,6 +50,12 @@ def check(shoal, name, scratch):
     return compare_outputs(shoal, Path(name).name, smaller, onnx.load(str(smaller)).graph, scratch)
 
 
+def models(arguments):
+    if arguments and arguments != ["--all"]:
+        return arguments
+    return [name for name in default_models() if arguments or Path(name).name in KINDS]
+
+
 def main():
     if len(sys.argv) < 2:
         sys.exit(__doc__)
@@ -50,7 +63,7 @@ def main():
         skip("ONNX Runtime is not installed (tools/setup peers)")
     shoal = Program([sys.argv[1]])
     with tempfile.TemporaryDirectory() as scratch:
-        verdicts = [check(shoal, name, scratch) for name in sys.argv[2:] or default_models()]
+        verdicts = [check(shoal, name, scratch) for name in models(sys.argv[2:])]
     sys.exit(0 if all(verdicts) else 1)
 
 
