@@ -34,8 +34,11 @@
 #endif
 
 // Training and compression.
+#include "shoal/compress/groups.h"
+#include "shoal/compress/importance.h"
 #include "shoal/compress/methods.h"
 #include "shoal/compress/quantize.h"
+#include "shoal/compress/remove.h"
 #include "shoal/train/initial_weights.h"
 #include "shoal/train/schedule.h"
 #include "shoal/train/trainer.h"

@@ -1,4 +1,6 @@
 // shoal convert: ONNX in, ONNX out.
+#include <algorithm>
+#include <charconv>
 #include <cstdio>
 #include <filesystem>
 
@@ -24,7 +26,11 @@ Examples:
   shoal convert model.onnx -o m.onnx --shape x=1x3x224x224   fix open sizes (default: 1)
   shoal convert model.onnx --int8 --calibrate photos --preset imagenet -o int8.onnx
                                            8-bit weights and activations, their ranges seen on photos/
-  shoal convert zoo:resnet50 --int8 -o int8.onnx         ranges of random inputs, to measure speed)";
+  shoal convert zoo:resnet50 --int8 -o int8.onnx         ranges of random inputs, to measure speed
+  shoal convert zoo:resnet50 --magnitude --target macs=0.4 -o small.onnx
+                                           without the channels of the least weights, 40 % of the work
+  shoal convert model.onnx --tucker --calibrate photos --preset imagenet -o small.onnx
+                                           smaller convolutions, where they are faster on this machine)";
 
 struct ConvertFlags {
   std::string model;
@@ -35,6 +41,7 @@ struct ConvertFlags {
   bool json = false;
   std::string folder;  // images and .npy files to calibrate with; empty: random inputs
   size_t limit = 100;  // files to read at most
+  std::string target = "macs=0.5";
   std::string device = "cpu";
   int threads = 0;
   PreprocessFlags preprocess;
@@ -54,18 +61,21 @@ void report(const ConvertFlags& flags, const compress::Compressed& result, size_
     const Json facts = {{"output", flags.output},
                         {"bytes", bytes},
                         {"examples", examples},
-                        {"products", result.products},
-                        {"quantized", result.compressed}};
+                        {std::string(flags.method->parts), result.parts},
+                        {"compressed", result.compressed}};
     std::printf("%s\n", facts.dump().c_str());
   } else {
-    std::fprintf(stderr, "%s: %zu of %zu products in %s, %zu examples seen, %s\n",
-                 flags.output.c_str(), result.compressed, result.products,
+    std::fprintf(stderr, "%s: %zu of %zu %s by %s, %zu examples seen, %s\n", flags.output.c_str(),
+                 result.compressed, result.parts, std::string(flags.method->parts).c_str(),
                  std::string(flags.method->name).c_str(), examples, in_bytes(bytes).c_str());
   }
 }
 
 Result<compress::CalibrationData> examples_for(const ConvertFlags& flags, const Graph& graph) {
-  if (!flags.method->needs_calibration) return compress::CalibrationData();
+  const unsigned needs = flags.method->needs;
+  const unsigned read =
+      flags.folder.empty() ? compress::kExamples : compress::kExamples | compress::kExamplesIfAny;
+  if ((needs & read) == 0) return compress::CalibrationData();
   SHOAL_ASSIGN(const Preprocess how, flags.preprocess.resolve());
   if (!flags.folder.empty()) return fit::folder_examples(graph, flags.folder, flags.limit, how);
   std::fprintf(stderr,
@@ -74,15 +84,34 @@ Result<compress::CalibrationData> examples_for(const ConvertFlags& flags, const 
   return compress::random_examples(graph);
 }
 
+// "macs=0.5" or "units=0.5"; what shares there are is for the method to say.
+Result<compress::Target> parse_target(const std::string& text) {
+  const std::string name = text.substr(0, text.find('='));
+  const std::string number = text.substr(std::min(name.size() + 1, text.size()));
+  const char* last = number.data() + number.size();
+  double share = 0;
+  const auto [end, error] = std::from_chars(number.data(), last, share);
+  if (error != std::errc() || end != last) return invalid("--target is like macs=0.5, not " + text);
+  if (name == "macs") return compress::Target{.macs = share};
+  if (name == "units") return compress::Target{.units = share};
+  return invalid("--target is of macs or units, not of " + name);
+}
+
 Outcome compress_and_write(const ConvertFlags& flags, const LoadedGraph& loaded) {
+  SHOAL_OR_EXIT(const compress::Target target, Exit::kUsage, parse_target(flags.target));
   SHOAL_OR_EXIT(compress::CalibrationData examples, Exit::kUsage,
                 examples_for(flags, loaded.graph));
   const size_t count = examples.count;
-  SHOAL_OR_EXIT(const auto device, Exit::kDevice,
-                shoal::make_device(flags.device, {.cpu = {.threads = flags.threads}}));
+  // A method that measures time needs the kernels that a run will use; ranges do not, and are the
+  // same every time only if the kernels are.
+  const bool tunes = (flags.method->needs & compress::kSpeed) != 0;
+  const CpuOptions cpu{
+      .threads = flags.threads, .tune = tunes ? Tune::kFast : Tune::kOff, .remember = tunes};
+  SHOAL_OR_EXIT(const auto device, Exit::kDevice, shoal::make_device(flags.device, {.cpu = cpu}));
   ProgressBar progress("calibrating", count);
   const auto result = flags.method->run(
-      loaded.graph, {*device, std::move(examples), [&progress](size_t i) { progress.at(i); }});
+      loaded.graph,
+      {*device, std::move(examples), [&progress](size_t i) { progress.at(i); }, target});
   if (!result.ok()) return fail(Doing::kUseData, result.status().at(flags.model));
   Outcome outcome = write(flags, result->graph, loaded.outputs);
   if (outcome.exit == Exit::kOk) report(flags, *result, count);
@@ -109,10 +138,14 @@ void add_methods(Command& command, const Option* optimize, ConvertFlags& flags) 
         ->excludes(optimize)
         ->group(kGroup);
   }
-  command.add_option("--calibrate", flags.folder, "Images or .npy files to see ranges on")
+  command
+      .add_option("--calibrate", flags.folder, "Images or .npy files to see what values are like")
       ->group(kGroup);
   command.add_option("--limit", flags.limit, "Files to read at most")
       ->check(in_range(1, 1'000'000))
+      ->capture_default_str()
+      ->group(kGroup);
+  command.add_option("--target", flags.target, "The share that stays: macs=0.5 or units=0.5")
       ->capture_default_str()
       ->group(kGroup);
   add_device_to(command, flags.device, "What runs the model on these files")->group(kGroup);
@@ -126,7 +159,8 @@ void add_methods(Command& command, const Option* optimize, ConvertFlags& flags) 
 
 // Flags that only a method uses must not be given without one.
 Status check_flags(const Command& command, const ConvertFlags& flags) {
-  for (const char* name : {"--calibrate", "--limit", "--device", "--threads", "--json"}) {
+  for (const char* name :
+       {"--calibrate", "--limit", "--target", "--device", "--threads", "--json"}) {
     if (flags.method == nullptr && command.count(name) > 0) {
       return invalid(std::string(name) + " is for a method of compression, and none was given");
     }

@@ -107,7 +107,7 @@ TEST(Methods, AreFoundByName) {
   for (const Method& method : methods()) EXPECT_EQ(find_method(method.name), &method);
   EXPECT_EQ(find_method("unknown"), nullptr);
   ASSERT_NE(find_method("int8"), nullptr);
-  EXPECT_TRUE(find_method("int8")->needs_calibration);
+  EXPECT_EQ(find_method("int8")->needs, kExamples);
 }
 
 TEST(Methods, Int8CountsWhatItQuantised) {
@@ -115,7 +115,7 @@ TEST(Methods, Int8CountsWhatItQuantised) {
   const auto device = make_reference_device();
   const auto result = find_method("int8")->run(graph, {*device, random_examples(graph)});
   ASSERT_TRUE(result.ok()) << result.status().message();
-  EXPECT_EQ(result->products, 2u);
+  EXPECT_EQ(result->parts, 2u);
   EXPECT_EQ(result->compressed, 2u);
 }
 

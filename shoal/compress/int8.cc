@@ -16,7 +16,7 @@ void count_products(Compressed& result) {
       dequantized[static_cast<size_t>(node.outputs[0])] = true;
     }
     if (node.op != &ops::conv && node.op != &ops::gemm && node.op != &ops::mat_mul) continue;
-    ++result.products;
+    ++result.parts;
     result.compressed += dequantized[static_cast<size_t>(node.inputs[1])] ? 1 : 0;
   }
 }

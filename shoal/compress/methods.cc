@@ -7,7 +7,7 @@
 
 namespace shoal::compress {
 
-#define SHOAL_METHOD(name, needs_calibration, what) \
+#define SHOAL_METHOD(name, needs, parts, what) \
   Result<Compressed> name(const Graph& graph, const Context& context);
 #include "shoal/compress/list.inc"
 #undef SHOAL_METHOD
@@ -15,7 +15,7 @@ namespace shoal::compress {
 namespace {
 
 constexpr std::array kMethods = {
-#define SHOAL_METHOD(name, needs_calibration, what) Method{#name, needs_calibration, what, name},
+#define SHOAL_METHOD(name, needs, parts, what) Method{#name, needs, parts, what, name},
 #include "shoal/compress/list.inc"
 #undef SHOAL_METHOD
 };

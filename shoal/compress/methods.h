@@ -3,12 +3,14 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <span>
 #include <string_view>
 
 #include "shoal/base/status.h"
 #include "shoal/compress/calibration.h"
+#include "shoal/compress/importance.h"
 #include "shoal/device/device.h"
 #include "shoal/graph/graph.h"
 
@@ -16,25 +18,39 @@
 
 namespace shoal::compress {
 
+// What a method needs besides a graph: bits, so that one line of list.inc can join some of them.
+// The means for labels, a teacher and training come with the first method that needs them.
+enum Needs : uint8_t {
+  kNothing = 0,
+  kExamples = 1,        // inputs to run the graph on
+  kLabels = 2,          // the right answers to them
+  kTeacher = 4,         // a network to learn from
+  kTraining = 8,        // steps of an optimiser
+  kExamplesIfAny = 16,  // inputs to run the graph on, which it can do without
+  kSpeed = 32,          // a device as fast as it will be in use, because time decides
+};
+
 // The means that a method may use.
 struct Context {
   Device& device;                             // to run the graph on
-  CalibrationData examples = {};              // where needs_calibration says so
+  CalibrationData examples = {};              // none: only where the method does not need them
   std::function<void(size_t)> progress = {};  // called before each example with its index
+  Target target = {.macs = 0.5};              // for methods that make a network as small as asked
 };
 
 // The result of a method.
 struct Compressed {
   Graph graph;
-  size_t products = 0;    // Conv, Gemm and MatMul nodes
+  size_t parts = 0;       // that could be compressed, as Method::parts calls them
   size_t compressed = 0;  // of them
 };
 
 // A way to compress. A value; `run` may be called by several threads at once.
 struct Method {
   std::string_view name;  // "int8", the file name
-  bool needs_calibration = false;
-  std::string_view what;  // one line for people
+  unsigned needs = kNothing;
+  std::string_view parts;  // what it compresses, in the plural: "products"
+  std::string_view what;   // one line for people
   // Fails with kUnsupported if there is nothing in the graph to compress, and as the examples do.
   Result<Compressed> (*run)(const Graph& graph, const Context& context);
 };

@@ -1,4 +1,4 @@
-// Products with constant weights, which are worth computing in integers.
+// Products with constant weights, which are worth compressing.
 #pragma once
 
 #include <optional>

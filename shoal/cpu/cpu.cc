@@ -5,8 +5,8 @@
 #include <chrono>
 #include <mutex>
 
+#include "shoal/base/contest.h"
 #include "shoal/base/machine.h"
-#include "shoal/cpu/contest.h"
 #include "shoal/cpu/conv/conv_tile.h"
 #include "shoal/cpu/elementwise/elementwise_chain.h"
 #include "shoal/cpu/executable.h"
@@ -34,7 +34,7 @@ Result<bool> loses(cpu::CpuExecutable& first, cpu::CpuExecutable& second) {
   for (ValueId id : first.graph().inputs()) {
     inputs.push_back(cpu::made_up(first.graph()[id].type));
   }
-  cpu::Contest contest(2);
+  Contest contest(2);
   while (const auto next = contest.next()) {
     const auto begin = Clock::now();
     SHOAL_TRY((*next == 0 ? first : second).run(inputs, outputs, {}));

@@ -16,8 +16,8 @@
 #include <thread>
 
 #include "shoal/base/atomic_file.h"
+#include "shoal/base/contest.h"
 #include "shoal/base/machine.h"
-#include "shoal/cpu/contest.h"
 #include "shoal/cpu/instruction_set.h"
 #include "shoal/cpu/trial.h"
 

@@ -74,6 +74,20 @@ struct Tile {
   std::map<size_t, Tensor> constants;  // inputs replaced: Slice has other bounds in a tile
 };
 
+// What is left of the values of a node when indices of some axes are removed: for every axis, the
+// indices that stay, in ascending order and at least one.
+struct Remainder {
+  using Axes = std::vector<std::vector<int64_t>>;
+  std::vector<Axes> inputs;   // one per input; empty for an input not given
+  std::vector<Axes> outputs;  // one per output
+};
+
+// The settings of a node after a removal.
+struct Settings {
+  Attributes attributes;
+  std::map<size_t, Tensor> constants;  // inputs replaced, or added after the last one
+};
+
 // The most inputs or outputs of an operator that takes any number of them.
 inline constexpr size_t kAnyNumber = std::numeric_limits<size_t>::max();
 
@@ -154,6 +168,13 @@ struct Operator {
   // Law: the tiles, computed apart and put together, are the whole.     Asked by plan
   std::optional<Tile> (*split)(const Node&, std::span<const Operand> inputs,
                                const Region& output) = nullptr;
+
+  // The settings with which the node computes what is left of its outputs from what is left of its
+  // inputs; nothing if no settings do. Null: none of them counts indices, so they stay as they are.
+  // Law: if each index left of output 0 reads, by `split`, nothing that was removed, the node of
+  // these settings computes what is left of the whole.                  Asked by compress
+  std::optional<Settings> (*shrink)(const Node&, std::span<const Operand> inputs,
+                                    const Remainder& left) = nullptr;
 
   // The function of one element, if the operator is element-wise.
   Elementwise elementwise = {};

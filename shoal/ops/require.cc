@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "shoal/ops/convert.h"
+
 namespace shoal::ops {
 
 Status require_same_type(std::span<const Operand> inputs) {
@@ -82,6 +84,10 @@ Result<std::vector<int64_t>> require_list(const Operand& operand) {
 
 Tensor list_of(std::span<const int64_t> elements) {
   return Tensor::of<int64_t>({std::ssize(elements)}, elements);
+}
+
+Tensor list_like(const Operand& list, std::span<const int64_t> elements) {
+  return converted(list_of(elements), list.type.dtype);
 }
 
 Status require_single(const Operand& operand) {

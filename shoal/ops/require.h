@@ -55,6 +55,8 @@ Result<std::vector<int64_t>> require_ints(const Operand& operand);
 Result<std::vector<int64_t>> require_list(const Operand& operand);
 // The other way round: the tensor of a list.
 Tensor list_of(std::span<const int64_t> elements);
+// The same in the integer type of another list, whose place it takes.
+Tensor list_like(const Operand& list, std::span<const int64_t> elements);
 
 // One element, whatever its rank.
 Status require_single(const Operand& operand);

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <memory>
 #include <new>
+#include <numeric>
 
 #include "shoal/base/checked.h"
 #include "shoal/base/file.h"
@@ -146,6 +147,32 @@ Tensor crop(const Tensor& whole, const Region& box) {
     std::memcpy(part.bytes().data() + to * size, whole.bytes().data() + from * size, n * size);
   });
   return part;
+}
+
+Tensor take(const Tensor& whole, std::span<const std::vector<int64_t>> indices) {
+  SHOAL_CHECK(indices.size() == whole.shape().rank());
+  Tensor taken = whole;
+  for (size_t d = 0; d < indices.size(); ++d) {
+    std::vector<int64_t> all(static_cast<size_t>(taken.shape()[d]));
+    std::iota(all.begin(), all.end(), int64_t{0});
+    if (indices[d] == all) continue;
+    Shape shape = taken.shape();
+    const auto outer = static_cast<size_t>(shape.count(0, d));
+    const size_t step =
+        static_cast<size_t>(shape.count(d + 1, shape.rank())) * size_of(taken.dtype());
+    shape[d] = std::ssize(indices[d]);
+    Tensor part = Tensor::uninitialized({taken.dtype(), shape});
+    std::byte* to = part.bytes().data();
+    for (size_t o = 0; o < outer; ++o) {
+      const std::byte* from = taken.bytes().data() + o * all.size() * step;
+      for (int64_t i : indices[d]) {
+        std::memcpy(to, from + static_cast<size_t>(i) * step, step);
+        to += step;
+      }
+    }
+    taken = std::move(part);
+  }
+  return taken;
 }
 
 void paste(const Tensor& part, const Region& box, Tensor& whole) {

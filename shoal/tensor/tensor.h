@@ -192,6 +192,9 @@ struct Region {
 
 // The part of a tensor in a box, copied. REQUIRES: the box lies inside the tensor.
 Tensor crop(const Tensor& whole, const Region& box);
+// The elements at the given indices of each axis, copied unless they are all elements in order.
+// REQUIRES: one list per axis, of indices inside the tensor.
+Tensor take(const Tensor& whole, std::span<const std::vector<int64_t>> indices);
 // Writes a tensor into a box of a larger one. REQUIRES: `part` has the box's shape and the dtype of
 // `whole`, and the box lies inside it.
 void paste(const Tensor& part, const Region& box, Tensor& whole);

@@ -91,6 +91,15 @@ TEST(Region, CropThenPasteIsTheSame) {
   EXPECT_TRUE(std::ranges::equal(whole.bytes(), copy.bytes()));
 }
 
+TEST(Take, PicksIndicesOfEachAxis) {
+  const Tensor whole = Tensor::of<int32_t>({2, 3}, {0, 1, 2, 10, 11, 12});
+  const Tensor part = take(whole, std::vector<std::vector<int64_t>>{{1, 0}, {0, 2}});
+  EXPECT_EQ(part.shape(), (Shape{2, 2}));
+  EXPECT_TRUE(std::ranges::equal(part.data<int32_t>(), std::array{10, 12, 0, 2}));
+  const Tensor all = take(whole, std::vector<std::vector<int64_t>>{{0, 1}, {0, 1, 2}});
+  EXPECT_EQ(all.bytes().data(), whole.bytes().data());
+}
+
 TEST(Region, OfAScalarIsTheScalar) {
   const Tensor scalar = Tensor::of<float>({}, {7});
   EXPECT_EQ(crop(scalar, Region::whole({})).data<float>()[0], 7);

@@ -117,7 +117,7 @@ def test_convert_to_8_bits_keeps_the_answers(tmp):
     samples = pathlib.Path(__file__).resolve().parents[2] / "shoal/zoo/digits"
     facts = json.loads(shoal("convert", "zoo:digits", "--int8", "--calibrate", samples, "--json",
                              "-o", tmp / "int8.onnx").stdout)
-    assert facts["quantized"] == facts["products"] == 4 and facts["examples"] == 10, facts
+    assert facts["compressed"] == facts["products"] == 4 and facts["examples"] == 10, facts
     assert facts["bytes"] == (tmp / "int8.onnx").stat().st_size
     for digit in range(10):
         answer = shoal("run", tmp / "int8.onnx", "--input", samples / f"sample_{digit}.png", "--top", 1, "--json")
@@ -138,6 +138,14 @@ def test_convert_to_8_bits_says_what_is_wrong(tmp):
     for flag in ["--calibrate", tmp], ["--device", "cpu"]:
         assert "is for a method of compression" in shoal(*convert, *flag, expect=2).stderr
     shoal(*convert, "--int8", "--optimize", expect=2)
+    assert not (tmp / "x.onnx").exists()
+
+
+def test_convert_says_why_nothing_was_factorised(tmp):
+    """Random weights have no rank that is both lower and accurate."""
+    for method in "svd", "tucker":
+        message = shoal("convert", "zoo:lenet5", f"--{method}", "-o", tmp / "x.onnx", expect=3).stderr
+        assert "none of 4 products was replaced" in message and "conv" in message.lower(), message
     assert not (tmp / "x.onnx").exists()
 
 

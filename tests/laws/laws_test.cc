@@ -7,8 +7,8 @@
 #include "fixture.h"
 #include "shoal/cpu/instruction_set.h"
 #include "shoal/device/device.h"
+#include "shoal/ops/contraction.h"
 #include "shoal/ops/ops.h"
-#include "shoal/plan/coding/partial_sums.h"
 
 namespace shoal::laws {
 
@@ -91,7 +91,7 @@ TEST_P(Linear, MeansAdditive) {
 TEST_P(Linear, ProductsAreSumsOfTheirTerms) {
   for_each_case([&](const Case& c) {
     const Node node = node_of(op(), c);
-    const auto along = plan::contraction_of(node, operands_of(c.inputs));
+    const auto along = ops::contraction_of(node, operands_of(c.inputs));
     if (!along) return;
     const int64_t middle = (along->length + 1) / 2;
     auto term = [&](int64_t begin, int64_t end) {

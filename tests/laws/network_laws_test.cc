@@ -5,20 +5,18 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>
 
 #include "laws.h"
 #include "shoal/device/device.h"
-#include "shoal/onnx/bind.h"
 #include "shoal/ops/convert.h"
 #include "shoal/passes/passes.h"
 #include "shoal/passes/rewriter.h"
 #include "shoal/train/step_graph.h"
-#include "shoal/zoo/embedded.h"
 #include "shoal/zoo/zoo.h"
+#include "small_network.h"
 
 namespace shoal::laws {
 namespace {
@@ -27,26 +25,6 @@ constexpr double kTolerance = 1e-4;
 constexpr int kCoordinates = 6;  // that are tried one by one
 constexpr int64_t kBatch = 2;
 constexpr double kWidth = 0.125;
-
-// The smallest images that leave more than one place to the last norm, which could not measure
-// anything otherwise, and those that the layers of the others can take.
-const std::map<std::string_view, int64_t> kSizes = {
-    {"convnet", 16},    {"mlp", 8},       {"lenet5", 16},     {"nin", 16},
-    {"squeezenet", 40}, {"allcnn", 16},   {"encoder", 6},     {"mobilenetv2", 64},
-    {"seq2seq", 6},     {"resnet18", 64}, {"resnet50", 64},   {"alexnet", 64},
-    {"c3d", 16},        {"vgg16", 32},    {"vgg16cifar", 32}, {"tinyyolov2", 64}};
-
-Result<Graph> small_network(std::string_view name) {
-  if (name == "digits") {
-    SHOAL_ASSIGN(const auto model, onnx::Model::parse(nullptr, zoo::digits_model()));
-    SHOAL_ASSIGN(const auto inputs, onnx::declared_inputs(*model, kBatch));
-    SHOAL_ASSIGN(onnx::Bound bound, onnx::bind(model, inputs));
-    return std::move(bound.graph);
-  }
-  const auto size = kSizes.find(name);
-  if (size == kSizes.end()) return invalid("nobody said how small this network can be");
-  return zoo::build(name, {.batch = kBatch, .width = kWidth, .size = size->second});
-}
 
 Tensor random_normal(Rng& rng, const Shape& shape) {
   std::normal_distribution<double> normal;
@@ -254,7 +232,7 @@ class Networks : public testing::TestWithParam<std::string> {};
 
 TEST_P(Networks, LearnAlongTheSlopeOfTheLoss) {
   Rng rng(5);
-  const auto network = small_network(GetParam());
+  const auto network = small_network(GetParam(), kBatch, kWidth);
   ASSERT_TRUE(network.ok()) << network.status().message();
   auto landscape = Landscape::of(rng, DoubleNetwork(rng, *network).graph());
   ASSERT_TRUE(landscape.ok()) << landscape.status().message();

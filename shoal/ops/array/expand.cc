@@ -37,6 +37,17 @@ std::optional<Tile> split(const Node& node, std::span<const Operand> inputs, con
   return tile;
 }
 
+// A dimension of 1 stays: it takes that of the input.
+std::optional<Settings> shrink(const Node& node, std::span<const Operand> inputs,
+                               const Remainder& left) {
+  std::vector<int64_t> dims = *require_list(inputs[1]);
+  const Remainder::Axes& axes = left.outputs[0];
+  for (size_t d = 0; d < dims.size(); ++d) {
+    if (dims[d] != 1) dims[d] = std::ssize(axes[axes.size() - dims.size() + d]);
+  }
+  return Settings{node.attributes, {{1, list_like(inputs[1], dims)}}};
+}
+
 }  // namespace
 
 SHOAL_RECORD(expand) = {.name = "Expand",
@@ -46,6 +57,7 @@ SHOAL_RECORD(expand) = {.name = "Expand",
                         .infer = infer,
                         .reference = reference,
                         .split = split,
+                        .shrink = shrink,
                         .linear = true,
                         .linear_time = true,
                         .gradient = expand_gradient};

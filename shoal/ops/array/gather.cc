@@ -1,8 +1,11 @@
 // Gather: y[i.., j.., k..] = data[i.., indices[j..], k..], slices of the data along `axis`.
 // Negative indices count from the end. Gradient: ScatterND with reduction "add", since a slice may
 // be taken more than once.
+#include <algorithm>
+
 #include "shoal/graph/graph.h"
 #include "shoal/ops/array/index.h"
+#include "shoal/ops/convert.h"
 #include "shoal/ops/copy.h"
 #include "shoal/ops/gradient.h"
 #include "shoal/ops/record.h"
@@ -42,8 +45,23 @@ void reference(const Node& node, std::span<const Tensor> inputs, std::span<Tenso
   }
 }
 
-// The data stay whole along the axis, because indices are known only at run time. The other axes
-// are cut with the output, the indices too.
+// Restricts the data to what constant indices read, and counts the indices from there.
+void narrow_to_indices(Region& data, size_t axis, const Region& indices, const Tensor& all,
+                       std::map<size_t, Tensor>& constants) {
+  const int64_t length = data.end[axis];
+  const Tensor read = crop(all, indices);
+  std::vector<int64_t> list;
+  for (int64_t index : to_ints(read)) list.push_back(index_in(index, length));
+  if (list.empty()) return;
+  const auto [low, high] = std::ranges::minmax(list);
+  for (int64_t& index : list) index -= low;
+  data.begin[axis] = low;
+  data.end[axis] = high + 1;
+  constants[1] = converted(Tensor::of<int64_t>(read.shape(), list), read.dtype());
+}
+
+// The data stay whole along the axis if the indices are known only at run time. The other axes are
+// cut with the output, the indices too.
 std::optional<Tile> split(const Node& node, std::span<const Operand> inputs, const Region& output) {
   Region data = Region::whole(inputs[0].type.shape), indices = Region::whole(inputs[1].type.shape);
   const size_t axis = axis_in(node.integer("axis", 0), data.begin.rank());
@@ -55,7 +73,28 @@ std::optional<Tile> split(const Node& node, std::span<const Operand> inputs, con
     read.begin[at] = output.begin[d];
     read.end[at] = output.end[d];
   }
-  return Tile{{data, indices}, output, node.attributes, {}};
+  Tile tile{{data, indices}, output, node.attributes, {}};
+  if (inputs[1].value != nullptr) {
+    narrow_to_indices(tile.inputs[0], axis, indices, *inputs[1].value, tile.constants);
+  }
+  return tile;
+}
+
+// Constant indices are counted among what is left of the data.
+std::optional<Settings> shrink(const Node& node, std::span<const Operand> inputs,
+                               const Remainder& left) {
+  const Shape& data = inputs[0].type.shape;
+  const size_t axis = axis_in(node.integer("axis", 0), data.rank());
+  const std::vector<int64_t>& kept = left.inputs[0][axis];
+  if (std::ssize(kept) == data[axis]) return Settings{node.attributes, {}};
+  if (inputs[1].value == nullptr) return std::nullopt;
+  const Tensor indices = take(*inputs[1].value, left.inputs[1]);
+  std::vector<int64_t> list = to_ints(indices);
+  for (int64_t& index : list) {
+    index = std::ranges::lower_bound(kept, index_in(index, data[axis])) - kept.begin();
+  }
+  return Settings{node.attributes,
+                  {{1, converted(Tensor::of<int64_t>(indices.shape(), list), indices.dtype())}}};
 }
 
 }  // namespace
@@ -66,6 +105,7 @@ SHOAL_RECORD(gather) = {.name = "Gather",
                         .infer = infer,
                         .reference = reference,
                         .split = split,
+                        .shrink = shrink,
                         .linear = true,
                         .linear_time = true,
                         .gradient = gather_gradient};

@@ -197,6 +197,35 @@ std::optional<Tile> split(const Node& node, std::span<const Operand> inputs, con
   return tile;
 }
 
+// How many of the ascending indices lie in [begin, end).
+int64_t count_in(std::span<const int64_t> indices, int64_t begin, int64_t end) {
+  return std::ranges::lower_bound(indices, end) - std::ranges::lower_bound(indices, begin);
+}
+
+// Pads count the indices of the border that are left, negative ones those that they remove.
+std::optional<Settings> shrink(const Node& node, std::span<const Operand> inputs,
+                               const Remainder& left) {
+  const Shape& from = inputs[0].type.shape;
+  const std::vector<Pads> pads = *pads_of(inputs);
+  std::vector<int64_t> begins, ends;
+  for (size_t d = 0; d < from.rank(); ++d) {
+    const auto [begin, end] = pads[d];
+    const int64_t in = from[d], out = in + begin + end;
+    const auto &read = left.inputs[0][d], &written = left.outputs[0][d];
+    begins.push_back(begin >= 0 ? count_in(written, 0, begin) : -count_in(read, 0, -begin));
+    ends.push_back(end >= 0 ? count_in(written, out - end, out) : -count_in(read, in + end, in));
+  }
+  // Input 3 may name fewer axes, in any order.
+  std::vector<int64_t> axes;
+  for (size_t d = 0; d < from.rank(); ++d) axes.push_back(static_cast<int64_t>(d));
+  if (inputs.size() > 3 && inputs[3].given) axes = *require_list(inputs[3]);
+  std::vector<int64_t> list;
+  for (const auto& sides : {begins, ends}) {
+    for (int64_t axis : axes) list.push_back(sides[axis_in(axis, from.rank())]);
+  }
+  return Settings{node.attributes, {{1, list_like(inputs[1], list)}}};
+}
+
 }  // namespace
 
 SHOAL_RECORD(pad_) = {.name = "Pad",
@@ -206,6 +235,7 @@ SHOAL_RECORD(pad_) = {.name = "Pad",
                       .infer = infer,
                       .reference = reference,
                       .split = split,
+                      .shrink = shrink,
                       .linear = true,
                       .linear_time = true,
                       .gradient = pad_gradient};

@@ -124,6 +124,18 @@ std::optional<Tile> split_reshape(const Node& node, std::span<const Operand> inp
   return tile;
 }
 
+// Dimensions that are named get the new number; 0 and -1 follow the input.
+std::optional<Settings> shrink_reshape(const Node& node, std::span<const Operand> inputs,
+                                       const Remainder& left) {
+  std::vector<int64_t> dims = *require_list(inputs[1]);
+  for (size_t d = 0; d < dims.size(); ++d) {
+    if (dims[d] > 0) dims[d] = std::ssize(left.outputs[0][d]);
+  }
+  Settings settings{node.attributes, {}};
+  if (dims != *require_list(inputs[1])) settings.constants[1] = list_like(inputs[1], dims);
+  return settings;
+}
+
 // --- Flatten: the axes before `axis` become the first dimension, the others the second.
 
 Shape flat_shape(const Node& node, const Shape& from) {
@@ -237,6 +249,7 @@ SHOAL_RECORD(reshape) = {.name = "Reshape",
                          .infer = infer_reshape,
                          .reference = reference,
                          .split = split_reshape,
+                         .shrink = shrink_reshape,
                          .linear = true,
                          .in_place = true,
                          .linear_time = true,

@@ -4,6 +4,8 @@
 #include "shoal/ops/array/slice.h"
 
 #include <algorithm>
+#include <limits>
+#include <numeric>
 
 #include "shoal/graph/graph.h"
 #include "shoal/ops/copy.h"
@@ -45,26 +47,36 @@ Result<std::vector<int64_t>> optional_list(std::span<const Operand> inputs, size
   return require_list(inputs[index]);
 }
 
+// The inputs after the first one, as they were given: one number per axis that is cut.
+struct Lists {
+  std::vector<int64_t> starts, ends, axes, steps;
+};
+Result<Lists> lists_of(std::span<const Operand> inputs) {
+  Lists lists;
+  SHOAL_ASSIGN(lists.starts, require_list(inputs[1]));
+  SHOAL_ASSIGN(lists.ends, require_list(inputs[2]));
+  const size_t count = lists.starts.size();
+  std::vector<int64_t> first_axes(count), ones(count, 1);
+  std::iota(first_axes.begin(), first_axes.end(), int64_t{0});
+  SHOAL_ASSIGN(lists.axes, optional_list(inputs, 3, std::move(first_axes)));
+  SHOAL_ASSIGN(lists.steps, optional_list(inputs, 4, std::move(ones)));
+  if (lists.ends.size() != count || lists.axes.size() != count || lists.steps.size() != count) {
+    return invalid("starts, ends, axes and steps differ in length");
+  }
+  SHOAL_TRY(require_axes(lists.axes, inputs[0].type.shape.rank()).status());
+  return lists;
+}
+
 // One cut per axis of the input.
 Result<std::vector<Cut>> cuts_of(std::span<const Operand> inputs) {
   const Shape& shape = inputs[0].type.shape;
-  SHOAL_ASSIGN(std::vector<int64_t> starts, require_list(inputs[1]));
-  SHOAL_ASSIGN(std::vector<int64_t> ends, require_list(inputs[2]));
-  std::vector<int64_t> first_axes, ones(starts.size(), 1);
-  for (size_t i = 0; i < starts.size(); ++i) first_axes.push_back(static_cast<int64_t>(i));
-  SHOAL_ASSIGN(std::vector<int64_t> axes, optional_list(inputs, 3, std::move(first_axes)));
-  SHOAL_ASSIGN(std::vector<int64_t> steps, optional_list(inputs, 4, std::move(ones)));
-  if (ends.size() != starts.size() || axes.size() != starts.size() ||
-      steps.size() != starts.size()) {
-    return invalid("starts, ends, axes and steps differ in length");
-  }
-  SHOAL_TRY(require_axes(axes, shape.rank()).status());
+  SHOAL_ASSIGN(const Lists lists, lists_of(inputs));
   std::vector<Cut> cuts;
   for (int64_t dim : shape) cuts.push_back({0, 1, dim});
-  for (size_t i = 0; i < axes.size(); ++i) {
-    if (steps[i] == 0) return invalid("a step is 0");
-    const size_t axis = axis_in(axes[i], shape.rank());
-    cuts[axis] = cut_of(shape[axis], starts[i], ends[i], steps[i]);
+  for (size_t i = 0; i < lists.axes.size(); ++i) {
+    if (lists.steps[i] == 0) return invalid("a step is 0");
+    const size_t axis = axis_in(lists.axes[i], shape.rank());
+    cuts[axis] = cut_of(shape[axis], lists.starts[i], lists.ends[i], lists.steps[i]);
   }
   return cuts;
 }
@@ -129,6 +141,57 @@ std::optional<Tile> split(const Node& node, std::span<const Operand> inputs, con
   return tile;
 }
 
+// The bounds of the elements at these positions, ascending or descending by equal steps; nothing if
+// the steps differ.
+struct Bounds {
+  int64_t start, end, step;
+};
+std::optional<Bounds> bounds_of(std::span<const int64_t> positions, int64_t step) {
+  if (positions.size() > 1) step = positions[1] - positions[0];
+  for (size_t i = 1; i < positions.size(); ++i) {
+    if (positions[i] - positions[i - 1] != step) return std::nullopt;
+  }
+  const int64_t end = positions.back() + (step > 0 ? 1 : -1);
+  return Bounds{positions[0], end < 0 ? std::numeric_limits<int64_t>::min() : end, step};
+}
+
+// The places, among the indices that are left of the input, of those that are read for the indices
+// that are left of the output; nothing if one of them is gone.
+std::optional<std::vector<int64_t>> places_of(const Cut& cut, std::span<const int64_t> read,
+                                              std::span<const int64_t> written) {
+  std::vector<int64_t> places;
+  for (int64_t i : written) {
+    const auto found = std::ranges::lower_bound(read, cut.start + i * cut.step);
+    if (found == read.end() || *found != cut.start + i * cut.step) return std::nullopt;
+    places.push_back(found - read.begin());
+  }
+  return places;
+}
+
+std::optional<Settings> shrink(const Node& node, std::span<const Operand> inputs,
+                               const Remainder& left) {
+  const std::vector<Cut> cuts = *cuts_of(inputs);
+  Lists lists = *lists_of(inputs);
+  for (size_t i = 0; i < lists.axes.size(); ++i) {
+    const size_t axis = axis_in(lists.axes[i], cuts.size());
+    const auto places = places_of(cuts[axis], left.inputs[0][axis], left.outputs[0][axis]);
+    if (!places || places->empty()) return std::nullopt;
+    const auto bounds = bounds_of(*places, lists.steps[i] > 0 ? 1 : -1);
+    if (!bounds) return std::nullopt;
+    lists.starts[i] = bounds->start;
+    lists.ends[i] = bounds->end;
+    lists.steps[i] = bounds->step;
+  }
+  Settings settings{node.attributes, {}};
+  settings.constants[1] = list_like(inputs[1], lists.starts);
+  settings.constants[2] = list_like(inputs[2], lists.ends);
+  // Without steps all of them were 1, and neighbours stay neighbours.
+  if (inputs.size() > 4 && inputs[4].given) {
+    settings.constants[4] = list_like(inputs[4], lists.steps);
+  }
+  return settings;
+}
+
 }  // namespace
 
 SHOAL_RECORD(slice) = {.name = "Slice",
@@ -138,6 +201,7 @@ SHOAL_RECORD(slice) = {.name = "Slice",
                        .infer = infer,
                        .reference = reference,
                        .split = split,
+                       .shrink = shrink,
                        .linear = true,
                        .linear_time = true,
                        .gradient = slice_gradient};

@@ -86,6 +86,18 @@ std::optional<Tile> split(const Node& node, std::span<const Operand> inputs, con
   return tile;
 }
 
+// The parts have become unequal, as a rule: their sizes are listed even where they were not.
+std::optional<Settings> shrink(const Node& node, std::span<const Operand> inputs,
+                               const Remainder& left) {
+  const size_t axis = axis_in(node.integer("axis", 0), inputs[0].type.shape.rank());
+  std::vector<int64_t> sizes;
+  for (const Remainder::Axes& part : left.outputs) sizes.push_back(std::ssize(part[axis]));
+  const bool given = inputs.size() > 1 && inputs[1].given;
+  Settings settings{node.attributes, {{1, given ? list_like(inputs[1], sizes) : list_of(sizes)}}};
+  settings.attributes.erase("num_outputs");
+  return settings;
+}
+
 }  // namespace
 
 SHOAL_RECORD(split_) = {.name = "Split",
@@ -95,6 +107,7 @@ SHOAL_RECORD(split_) = {.name = "Split",
                         .infer = infer,
                         .reference = reference,
                         .split = split,
+                        .shrink = shrink,
                         .linear = true,
                         .linear_time = true,
                         .gradient = split_gradient};

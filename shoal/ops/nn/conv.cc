@@ -65,6 +65,21 @@ std::optional<Range> groups_of(Range channels, int64_t each) {
   return groups;
 }
 
+std::optional<Settings> shrink_convolution(const Node& node, const Shape& x, const Remainder& left,
+                                           int64_t each) {
+  for (size_t d = 2; d < x.rank(); ++d) {
+    if (std::ssize(left.inputs[0][d]) != x[d]) return std::nullopt;
+  }
+  int64_t groups = 0, last = -1;
+  for (int64_t channel : left.inputs[0][1]) {
+    groups += channel / each != last ? 1 : 0;
+    last = channel / each;
+  }
+  Settings settings{node.attributes, {}};
+  if (groups != node.integer("group", 1)) settings.attributes["group"] = groups;
+  return settings;
+}
+
 int64_t count_macs(const Convolution& convolution) {
   const Checked outputs = Checked(convolution.batch) * convolution.groups *
                           convolution.out_channels * convolution.output_plane();
@@ -136,6 +151,11 @@ std::optional<Tile> split(const Node& node, std::span<const Operand> inputs, con
   return tile;
 }
 
+std::optional<Settings> shrink(const Node& node, std::span<const Operand> inputs,
+                               const Remainder& left) {
+  return shrink_convolution(node, inputs[0].type.shape, left, inputs[1].type.shape[1]);
+}
+
 int64_t macs(const Node& node, std::span<const Operand> inputs, std::span<const TensorType>) {
   return count_macs(convolution_of(node, inputs[0].type.shape, inputs[1].type.shape));
 }
@@ -148,6 +168,7 @@ SHOAL_RECORD(conv) = {.name = "Conv",
                       .infer = infer,
                       .reference = reference,
                       .split = split,
+                      .shrink = shrink,
                       .linear = true,
                       .macs = macs,
                       .gradient = conv_gradient};

@@ -42,6 +42,11 @@ Status require_bias(const Operand& bias, int64_t channels);
 // express.
 std::optional<Range> groups_of(Range channels, int64_t each);
 
+// The settings when channels are gone: `group` counts the groups, of `each` channels of x, that are
+// left. Nothing if a row or a column is gone, because a window reaches over its neighbours.
+std::optional<Settings> shrink_convolution(const Node& node, const Shape& x, const Remainder& left,
+                                           int64_t each);
+
 int64_t count_macs(const Convolution& convolution);  // the largest int64 if it overflows
 
 // The part of a convolution that computes a box of its output.

@@ -236,6 +236,12 @@ std::optional<Tile> split(const Node& node, std::span<const Operand> inputs, con
   return tile;
 }
 
+std::optional<Settings> shrink(const Node& node, std::span<const Operand> inputs,
+                               const Remainder& left) {
+  const Shape& x = inputs[0].type.shape;
+  return shrink_convolution(node, x, left, x[1] / node.integer("group", 1));
+}
+
 int64_t macs(const Node& node, std::span<const Operand> inputs, std::span<const TensorType>) {
   return count_macs(transposed_convolution_of(node, inputs[0].type.shape, inputs[1].type.shape));
 }
@@ -254,6 +260,7 @@ SHOAL_RECORD(conv_transpose) = {.name = "ConvTranspose",
                                 .infer = infer,
                                 .reference = reference,
                                 .split = split,
+                                .shrink = shrink,
                                 .linear = true,
                                 .macs = macs,
                                 .gradient = conv_transpose_gradient};

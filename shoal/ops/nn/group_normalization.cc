@@ -118,6 +118,16 @@ std::optional<Tile> split(const Node& node, std::span<const Operand> inputs, con
   return tile;
 }
 
+// Groups stay or go as a whole.
+std::optional<Settings> shrink_groups(const Node& node, std::span<const Operand> inputs,
+                                      const Remainder& left) {
+  const Shape& shape = inputs[0].type.shape;
+  const int64_t each = shape[1] / declared_groups(node, shape);
+  Settings settings{node.attributes, {}};
+  settings.attributes["num_groups"] = std::ssize(left.inputs[0][1]) / each;
+  return settings;
+}
+
 // A constant vector [value, value, ...] in the graph.
 ValueId add_vector(Graph& graph, DType dtype, int64_t count, double value) {
   const std::vector<double> elements(static_cast<size_t>(count), value);
@@ -168,6 +178,7 @@ SHOAL_RECORD(group_normalization) = {.name = "GroupNormalization",
                                      .infer = infer_group,
                                      .reference = reference<declared_groups>,
                                      .split = split<declared_groups>,
+                                     .shrink = shrink_groups,
                                      .in_place = true,
                                      .expand = expand_node};
 

@@ -196,6 +196,28 @@ std::optional<Tile> split(const Node& node, std::span<const Operand> inputs, con
   return tile;
 }
 
+// Axes that keep their length lose indices; for the others, coordinates would move.
+std::optional<Settings> shrink(const Node& node, std::span<const Operand> inputs,
+                               const Remainder& left) {
+  const Shape& from = inputs[0].type.shape;
+  const ResizeRule rule = *resize_rule(node);
+  const std::vector<ResizeAxis> axes = *resize_axes(node, rule, inputs);
+  for (size_t d = 0; d < axes.size(); ++d) {
+    const bool whole = std::ssize(left.inputs[0][d]) == from[d];
+    if (!whole && !axes[d].is_identity(rule)) return std::nullopt;
+  }
+  Settings settings{node.attributes, {}};
+  constexpr size_t kSizes = 3;
+  if (inputs.size() <= kSizes || !inputs[kSizes].given) return settings;
+  std::vector<int64_t> sizes = *require_list(inputs[kSizes]), named = node.integers("axes");
+  for (size_t i = 0; i < sizes.size(); ++i) {
+    const size_t axis = named.empty() ? i : axis_in(named[i], from.rank());
+    if (axes[axis].is_identity(rule)) sizes[i] = std::ssize(left.outputs[0][axis]);
+  }
+  settings.constants[kSizes] = list_like(inputs[kSizes], sizes);
+  return settings;
+}
+
 }  // namespace
 
 SHOAL_RECORD(resize) = {.name = "Resize",
@@ -205,6 +227,7 @@ SHOAL_RECORD(resize) = {.name = "Resize",
                         .infer = infer,
                         .reference = reference,
                         .split = split,
+                        .shrink = shrink,
                         .gradient = resize_gradient};
 
 }  // namespace shoal::ops

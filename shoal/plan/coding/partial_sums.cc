@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <map>
 
+#include "shoal/ops/contraction.h"
 #include "shoal/ops/ops.h"
 #include "shoal/passes/rewriter.h"
 #include "shoal/plan/layout.h"
@@ -15,39 +16,6 @@ namespace shoal::plan {
 namespace {
 
 using SharesByNode = std::map<size_t, std::vector<double>>;
-
-Region one_element(const Shape& shape, bool last) {
-  Region region = Region::whole(shape);
-  for (size_t d = 0; d < shape.rank(); ++d) {
-    if (last) region.begin[d] = shape[d] - 1;
-    region.end[d] = region.begin[d] + 1;
-  }
-  return region;
-}
-
-// Axes of more than one element that `read` covers.
-std::vector<size_t> whole_axes(const Shape& shape, const Region& read) {
-  std::vector<size_t> axes;
-  for (size_t d = 0; d < shape.rank(); ++d) {
-    if (shape[d] > 1 && read.begin[d] == 0 && read.end[d] == shape[d]) axes.push_back(d);
-  }
-  return axes;
-}
-
-std::vector<size_t> common(std::vector<size_t> a, const std::vector<size_t>& b) {
-  std::erase_if(a, [&](size_t axis) { return std::ranges::find(b, axis) == b.end(); });
-  return a;
-}
-
-// Whether the output keeps its type when only one element of the contracted axis is left.
-bool keeps_type(const Node& node, std::span<const Operand> inputs, const TensorType& output,
-                const Contraction& along) {
-  std::vector<Operand> fewer(inputs.begin(), inputs.end());
-  fewer[0].type.shape[along.axis] = 1;
-  fewer[1].type.shape[along.weight_axis] = 1;
-  const auto types = infer(node, fewer);
-  return types.ok() && types->front() == output;
-}
 
 // Expands fused operators; the shares then go with the product that each of them contains.
 class Expander {
@@ -82,7 +50,7 @@ class Expander {
   Result<size_t> find_product(const Node& node, size_t first) {
     const Graph& to = rewriter_.to();
     for (size_t i = first; i < to.nodes().size(); ++i) {
-      if (contraction_of(to.nodes()[i], to.operands(to.nodes()[i].inputs))) return i;
+      if (ops::contraction_of(to.nodes()[i], to.operands(to.nodes()[i].inputs))) return i;
     }
     return Status(Code::kUnsupported, place_of(rewriter_.from(), node) + " is no sum of products");
   }
@@ -109,7 +77,7 @@ class Summer {
  private:
   Status add_sum(const Node& node, const std::vector<double>& shares) {
     const Graph& from = rewriter_.from();
-    const Contraction along = *contraction_of(node, from.operands(node.inputs));
+    const ops::Contraction along = *ops::contraction_of(node, from.operands(node.inputs));
     const auto points = cut_points(from, node.inputs[0], along.axis, shares);
     // All slices of weights first, so that a plan cannot end a segment between two terms (cuts.cc).
     SHOAL_ASSIGN(const auto weights, slices(node.inputs[1], along.weight_axis, points));
@@ -155,35 +123,6 @@ Result<ValueId> append_slice(Graph& graph, ValueId value, size_t axis, int64_t b
   std::vector<ValueId> inputs = {value, list(".begin", begin), list(".end", end),
                                  list(".axis", static_cast<int64_t>(axis))};
   return graph.add(ops::slice, std::move(inputs));
-}
-
-std::optional<Contraction> contraction_of(const Node& node, std::span<const Operand> inputs) {
-  if (!node.op->linear || node.op->split == nullptr || inputs.size() < 2) return std::nullopt;
-  if (!inputs[0].given || !inputs[1].given || node.op->reads_value(1)) return std::nullopt;
-  // A third input must be an optional one: a bias, which all terms but the first leave out.
-  if (inputs.size() > 3 || (inputs.size() > 2 && node.op->min_inputs + 1 != node.op->max_inputs)) {
-    return std::nullopt;
-  }
-  const auto types = infer(node, inputs);
-  if (!types.ok() || types->front().shape.count() == 0) return std::nullopt;
-  const TensorType& output = types->front();
-  // Two opposite corners of the output: an axis that both read whole is contracted, not merely
-  // covered by a window at one end.
-  const auto first = node.op->split(node, inputs, one_element(output.shape, false));
-  const auto last = node.op->split(node, inputs, one_element(output.shape, true));
-  if (!first || !last) return std::nullopt;
-  const auto axes_of = [&](size_t input) {
-    const Shape& shape = inputs[input].type.shape;
-    return common(whole_axes(shape, first->inputs[input]), whole_axes(shape, last->inputs[input]));
-  };
-  for (size_t axis : axes_of(0)) {
-    for (size_t weight_axis : axes_of(1)) {
-      const Contraction along{axis, weight_axis, inputs[0].type.shape[axis]};
-      if (inputs[1].type.shape[weight_axis] != along.length) continue;
-      if (keeps_type(node, inputs, output, along)) return along;
-    }
-  }
-  return std::nullopt;
 }
 
 bool can_be_sum(const Graph& graph, const Node& node) {

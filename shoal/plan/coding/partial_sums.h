@@ -3,23 +3,12 @@
 // inputs are then also needed in part only: heads of an attention, columns of the layer before.
 #pragma once
 
-#include <optional>
 #include <vector>
 
 #include "shoal/base/status.h"
 #include "shoal/graph/graph.h"
 
 namespace shoal::plan {
-
-// Axes of a node's first two inputs that it multiplies along and adds up.
-struct Contraction {
-  size_t axis = 0, weight_axis = 0;
-  int64_t length = 0;
-};
-
-// Found from the operator's own record: it is linear, every element of its output reads those axes
-// whole, and the output has the same type if both axes are shortened.
-std::optional<Contraction> contraction_of(const Node& node, std::span<const Operand> inputs);
 
 // A node to be computed as a sum, with one term for each share of the contracted axis.
 struct SumOfTerms {

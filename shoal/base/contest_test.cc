@@ -1,4 +1,4 @@
-#include "shoal/cpu/contest.h"
+#include "shoal/base/contest.h"
 
 #include <gtest/gtest.h>
 
@@ -6,7 +6,7 @@
 #include <functional>
 #include <random>
 
-namespace shoal::cpu {
+namespace shoal {
 namespace {
 
 // Holds a contest, in which contender i takes time(i), and returns how often each was timed.
@@ -90,4 +90,4 @@ TEST(Contest, FindsTheFastestBesideOtherPrograms) {
 }
 
 }  // namespace
-}  // namespace shoal::cpu
+}  // namespace shoal

@@ -13,7 +13,7 @@
 #include <optional>
 #include <vector>
 
-namespace shoal::cpu {
+namespace shoal {
 
 // Not thread-safe.
 class Contest {
@@ -54,4 +54,4 @@ class Contest {
   double spent_ = 0;  // microseconds
 };
 
-}  // namespace shoal::cpu
+}  // namespace shoal

@@ -1,4 +1,4 @@
-#include "shoal/cpu/contest.h"
+#include "shoal/base/contest.h"
 
 #include <algorithm>
 #include <limits>
@@ -6,7 +6,7 @@
 
 #include "shoal/base/status.h"
 
-namespace shoal::cpu {
+namespace shoal {
 namespace {
 
 // Times are the same within this factor: caches and clocks differ by as much from run to run.
@@ -86,4 +86,4 @@ bool Contest::is_believed() const {
   });
 }
 
-}  // namespace shoal::cpu
+}  // namespace shoal
