@@ -54,6 +54,8 @@ INSTANTIATE_TEST_SUITE_P(Networks, Zoo,
                          testing::Values(Published{"mlp", 109'386, 0.109, 0.001, {1, 10}},
                                          Published{"lenet5", 431'080, 2.293, 0.001, {1, 10}},
                                          Published{"convnet", 89'578, 12.298, 0.001, {1, 10}},
+                                         Published{"resnet20", 269'722, 40.55, 0.01, {1, 10}},
+                                         Published{"resnet56", 853'018, 125.49, 0.01, {1, 10}},
                                          Published{"allcnn", 1'369'738, 281.2, 0.1, {1, 10}},
                                          Published{"nin", 966'986, 222.5, 0.1, {1, 10}},
                                          Published{"alexnet", 61'100'840, 714, 1, {1, 1000}},
@@ -72,7 +74,7 @@ INSTANTIATE_TEST_SUITE_P(Networks, Zoo,
 
 TEST(ZooList, BeginsWithTheEmbeddedModelAndHoldsAllOthers) {
   EXPECT_EQ(list()[0].name, "digits");
-  EXPECT_EQ(list().size(), 17u);
+  EXPECT_EQ(list().size(), 19u);
 }
 
 TEST(ZooBuild, DependsOnTheSeedOnly) {
