@@ -55,4 +55,5 @@
 #include "shoal/fit/evaluation.h"
 #include "shoal/fit/scores.h"
 #include "shoal/fit/train.h"
+#include "shoal/shrink/shrink.h"
 #endif
