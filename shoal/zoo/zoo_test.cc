@@ -119,6 +119,25 @@ TEST(ZooBuild, MakesSmallerSiblings) {
   }
 }
 
+// Totals do not see a shortcut that leads nowhere.
+TEST(ZooBuild, ReadsEveryValue) {
+  for (const Entry& entry : list().subspan(1)) {
+    const auto graph = build(entry.name, {.width = 0.25});
+    ASSERT_TRUE(graph.ok()) << graph.status().message();
+    std::vector<bool> read(graph->value_count());
+    for (const Node& node : graph->nodes()) {
+      for (ValueId id : node.inputs) {
+        if (id != kNoValue) read[static_cast<size_t>(id)] = true;
+      }
+    }
+    for (ValueId id : graph->outputs()) read[static_cast<size_t>(id)] = true;
+    for (const Node& node : graph->nodes()) {
+      EXPECT_TRUE(read[static_cast<size_t>(node.outputs[0])])
+          << entry.name << ": " << place_of(*graph, node);
+    }
+  }
+}
+
 TEST(ZooBuild, RefusesWhatItCannotBuild) {
   EXPECT_EQ(build("resnet19").status().code(), Code::kNotFound);
   EXPECT_EQ(build("digits").status().code(), Code::kInvalidArgument);
