@@ -7,8 +7,11 @@
 #include <memory>
 
 #include "shoal/base/temporary_folder.h"
+#include "shoal/compress/importance.h"
 #include "shoal/fit/testing.h"
+#include "shoal/graph/text.h"
 #include "shoal/onnx/export.h"
+#include "shoal/ops/ops.h"
 #include "shoal/shrink/decide.h"
 #include "shoal/shrink/networks.h"
 #include "shoal/shrink/worth.h"
@@ -179,6 +182,46 @@ TEST_F(Shrinking, GivesUpFirstWhatTheLossDoesNotNeed) {
     for (size_t row = 0; row < 4; ++row) weights.data<float>()[row * 8 + unit] = 0;
   }
   EXPECT_EQ(worth()[unit], 0);
+}
+
+// Two hidden layers, of which a unit of the first costs more.
+Result<LoadedGraph> two_layers(int64_t batch) {
+  SHOAL_ASSIGN(Graph graph, parse_text("input x f32[" + std::to_string(batch) + R"(,1,4,4]
+const a f32[16,8] = random(1)
+const b f32[8,8] = random(2)
+const c f32[8,4] = random(3)
+f = Flatten(x)
+g = Gemm(f, a)
+h = Relu(g)
+i = Gemm(h, b)
+j = Relu(i)
+y = Gemm(j, c)
+output y
+)",
+                                       ops::find));
+  return LoadedGraph{std::move(graph), {"y"}};
+}
+
+TEST_F(Shrinking, SetsOnlyTheChangeOfTheLossAgainstCosts) {
+  const Graph one = two_layers(1)->graph, batch = two_layers(kBatch)->graph;
+  const auto groups = *compress::find_groups(one);
+  ASSERT_EQ(groups.groups.size(), 2u);
+  ShrinkOptions how = options();
+  const auto decided = [&](Importance importance) {
+    how.importance = importance;
+    const auto decision = decide(*device_, two_layers, *data_.data.held_out, how);
+    EXPECT_TRUE(decision.ok()) << decision.status().message();
+    return decision->units;
+  };
+  const auto chosen = [&](const std::vector<double>& worth) {
+    return *compress::choose(one, groups, worth, how.target);
+  };
+  EXPECT_EQ(decided(Importance::kMagnitude), chosen(compress::magnitudes(one, groups)));
+  const auto worth = worth_of(*device_, batch, *compress::find_groups(batch), Importance::kTaylor,
+                              *data_.data.held_out, how.recipe);
+  EXPECT_EQ(decided(Importance::kTaylor),
+            chosen(*compress::per_saving(one, groups, *worth, how.target)));
+  EXPECT_NE(decided(Importance::kTaylor), chosen(*worth));
 }
 
 TEST(DrawnInstead, TakesAsManyOfEachGroup) {

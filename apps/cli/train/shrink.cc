@@ -22,8 +22,8 @@ using shrink::ShrinkResult;
 constexpr const char* kExamples = R"(
 Examples:
   shoal shrink lenet.onnx --data mnist --format idx --target macs=0.1 --epochs 5 -o small.onnx
-  shoal shrink resnet20.onnx --data cifar10 --format cifar --preset imagenet --flip --shift 4 \
-               --target macs=0.5 --rate 0.005 --controls -o small.onnx
+  shoal shrink resnet20.onnx --data cifar10 --format cifar --flip --shift 4 --controls -o small.onnx \
+               --target macs=0.5 --rate 0.01 --mean 0.485,0.456,0.406 --std 0.229,0.224,0.225
   shoal shrink model.onnx --data photos --format folder --target parameters=0.3,macs=0.5 -o small.onnx
   shoal shrink model.onnx --data photos --format folder --method magnitude --teacher none -o small.onnx
   shoal shrink model.onnx --data photos --format folder --max-drop 1 -o small.onnx
