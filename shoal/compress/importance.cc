@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <limits>
 #include <numeric>
 #include <random>
 #include <string>
@@ -120,12 +121,31 @@ constexpr Cost kCosts[] = {{"multiply-accumulates", &Size::macs, &Target::macs},
                            {"parameters", &Size::parameters, &Target::parameters},
                            {"bytes", &Size::bytes, &Target::bytes}};
 
+// The target of this cost alone.
+Target alone(const Target& target, const Cost& cost) {
+  Target only;
+  only.*cost.most = target.*cost.most;
+  return only;
+}
+
+// The share of the costs that a step saves, of those that do not meet the target before it. A step
+// that saves nothing of them is a long way round, and where only units count, all steps are alike.
+double saving(const Size& now, const Size& then, const Size& before, const Target& target) {
+  constexpr double kLeast = 1e-12;
+  if (target.units < 1) return 1;
+  double share = 0;
+  for (const Cost& cost : kCosts) {
+    if (meets(now, before, alone(target, cost))) continue;
+    share +=
+        static_cast<double>(now.*cost.of - then.*cost.of) / static_cast<double>(before.*cost.of);
+  }
+  return std::max(share, kLeast);
+}
+
 // Why a network of this size, the least there is, does not meet the target.
 Status too_large(const Size& least, const Size& before, const Target& target) {
   for (const Cost& cost : kCosts) {
-    Target alone;
-    alone.*cost.most = target.*cost.most;
-    if (meets(least, before, alone)) continue;
+    if (meets(least, before, alone(target, cost))) continue;
     const double share = static_cast<double>(least.*cost.of) / static_cast<double>(before.*cost.of);
     return Status(Code::kUnsupported,
                   "at least " + percent(share) + " of the " + cost.name + " must stay");
@@ -160,23 +180,25 @@ std::vector<double> taylor(const Graph& graph, const Groups& groups,
 
 // Units of a group have equally many indices of the same axes, so one of them stands for all.
 Result<std::vector<double>> per_saving(const Graph& graph, const Groups& groups,
-                                       std::span<const double> worth, const Target& target) {
+                                       std::span<const double> worth, const Target& target,
+                                       std::span<const size_t> gone) {
   std::vector<double> result(worth.begin(), worth.end());
-  if (target.units < 1) return result;  // each costs as much as any other
+  for (size_t unit : gone) result[unit] = -std::numeric_limits<double>::infinity();
   SHOAL_ASSIGN(const Size before, size_without(graph, groups, {}));
+  SHOAL_ASSIGN(const Size now, size_without(graph, groups, gone));
+  std::vector<size_t> more(gone.begin(), gone.end());
+  more.emplace_back();
   for (const Group& group : groups.groups) {
-    SHOAL_ASSIGN(const Size now, size_without(graph, groups, std::span(&group.begin, 1)));
-    double share = 0;
-    for (const Cost& cost : kCosts) {
-      if (target.*cost.most == 1) continue;
-      share += static_cast<double>(before.*cost.of - now.*cost.of) /
-               static_cast<double>(before.*cost.of);
-    }
-    // A unit that saves nothing of what is limited is given up last.
-    constexpr double kLeast = 1e-12;
+    std::vector<size_t> left;
     for (size_t unit = group.begin; unit < group.end; ++unit) {
-      result[unit] /= std::max(share, kLeast);
+      if (std::ranges::find(gone, unit) == gone.end()) left.push_back(unit);
     }
+    if (left.size() < 2) continue;  // the last one stays
+    more.back() = left[0];
+    SHOAL_ASSIGN(const Size then, size_without(graph, groups, more));
+    const double factor = static_cast<double>(group.size()) / static_cast<double>(left.size()) /
+                          saving(now, then, before, target);
+    for (size_t unit : left) result[unit] *= factor;
   }
   return result;
 }

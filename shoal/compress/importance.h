@@ -32,11 +32,13 @@ std::vector<double> random_worth(const Groups& groups, uint64_t seed);
 std::vector<double> taylor(const Graph& graph, const Groups& groups,
                            const std::map<std::string, Tensor>& gradients);
 
-// The worth of every unit per saving: divided by the share of the costs that the target limits
-// which goes with one unit of its group. So a unit that costs much is given up before one that
-// costs little. Fails as size_without() does. REQUIRES: as choose().
+// The worth of every unit for what it saves, once the units `gone` are removed: times the
+// size of its group by what is left of it, so that no layer is emptied because each of its units is
+// worth little, and divided by what removing it saves of the costs that do not meet the target yet.
+// Units that are gone come before all others. Fails as size_without() does. REQUIRES: as choose().
 Result<std::vector<double>> per_saving(const Graph& graph, const Groups& groups,
-                                       std::span<const double> worth, const Target& target);
+                                       std::span<const double> worth, const Target& target,
+                                       std::span<const size_t> gone = {});
 
 // The units to remove, in the order of their worth, least first, and no more than the target
 // demands. One unit of each group stays. Fails as check(target) does, and with kUnsupported, naming

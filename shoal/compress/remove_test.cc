@@ -180,6 +180,18 @@ TEST(Importance, CanBeSetAgainstWhatAUnitCosts) {
     }
   }
   EXPECT_EQ(*per_saving(graph, groups, worth, {.units = 0.5}), worth);
+  // What is gone comes first, what is left of its group is worth more, and what it saves is less.
+  const std::vector<size_t> gone = {1, 3};
+  const auto later = *per_saving(graph, groups, worth, {.macs = 0.5}, gone);
+  EXPECT_LT(later[1], 0);
+  const double share =
+      static_cast<double>(*macs_without(graph, groups, gone) -
+                          *macs_without(graph, groups, std::vector<size_t>{0, 1, 3})) /
+      static_cast<double>(all_macs(graph));
+  EXPECT_NEAR(later[0], 4.0 / 2 / share, 1e-9);
+  // A cost that meets its target saves nothing more.
+  const auto both = *per_saving(graph, groups, worth, {.macs = 0.5, .bytes = 0.99}, gone);
+  EXPECT_EQ(both, later);
 }
 
 TEST(Choose, NamesWhatCannotBeMet) {

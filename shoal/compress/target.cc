@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <cmath>
 #include <string>
 
 namespace shoal::compress {
@@ -63,6 +64,17 @@ Status check(const Target& target) {
   }
   if (target.units > 1) return invalid("the target of units is a share in (0, 1]");
   return {};
+}
+
+Target part_way(const Target& target, const Size& before, double part) {
+  const auto share = [part](double most, int64_t of) {
+    const double all = static_cast<double>(std::max<int64_t>(of, 1));
+    return std::pow(std::min(most > 1 ? most / all : most, 1.0), part);
+  };
+  return {.units = std::pow(target.units, part),
+          .macs = share(target.macs, before.macs),
+          .parameters = share(target.parameters, before.parameters),
+          .bytes = share(target.bytes, before.bytes)};
 }
 
 bool meets(const Size& now, const Size& before, const Target& target) {

@@ -36,6 +36,11 @@ Result<Target> parse_target(std::string_view text);
 // Fails with kInvalidArgument for a number that is not above 0, and for units above 1.
 Status check(const Target& target);
 
+// A target on the way from a network of size `before`: each share to the power `part`, so that
+// equal parts remove equal shares of what is left. REQUIRES: check(target) is OK, and 0 < part
+// <= 1.
+Target part_way(const Target& target, const Size& before, double part);
+
 // Whether a network of size `now` meets the target for a network of size `before`. Units are not
 // looked at. REQUIRES: check(target) is OK.
 bool meets(const Size& now, const Size& before, const Target& target);

@@ -28,6 +28,15 @@ TEST(Target, RefusesOtherTexts) {
   EXPECT_FALSE(check(Target{.bytes = std::numeric_limits<double>::quiet_NaN()}).ok());
 }
 
+TEST(Target, CanBeMetInSteps) {
+  const Size before{.macs = 1000, .parameters = 100, .bytes = 400};
+  const Target half = part_way({.units = 0.25, .macs = 250, .bytes = 500}, before, 0.5);
+  EXPECT_DOUBLE_EQ(half.units, 0.5);
+  EXPECT_DOUBLE_EQ(half.macs, 0.5);
+  EXPECT_EQ(half.parameters, 1);
+  EXPECT_EQ(half.bytes, 1);  // there are fewer already
+}
+
 TEST(Target, IsMetByEveryCost) {
   const Size before{.macs = 1000, .parameters = 100, .bytes = 400};
   EXPECT_TRUE(meets(before, before, {}));
