@@ -19,9 +19,9 @@ struct Decision {
   std::vector<size_t> units;
 };
 
-// The units of least worth, by kTaylor for what they cost, until the target is met. Fails as
-// worth_of() and compress::choose() do, and with kUnsupported where the network has nothing to
-// remove.
+// The units of least worth, until the target is met; by kTaylor for what they save, in rounds.
+// Fails as worth_of() and compress::choose() do, and with kUnsupported where the network has
+// nothing to remove.
 Result<Decision> decide(Device& device, const NetworkForBatch& network, const Dataset& examples,
                         const ShrinkOptions& options);
 

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <filesystem>
 #include <memory>
 
@@ -166,7 +167,7 @@ TEST_F(Shrinking, GivesUpFirstWhatTheLossDoesNotNeed) {
   const Graph network = make_network(kBatch);
   const auto groups = *compress::find_groups(network);
   const auto worth = [&] {
-    auto all = worth_of(*device_, network, groups, Importance::kTaylor, *data_.data.held_out,
+    auto all = worth_of(*device_, network, groups, {}, Importance::kTaylor, *data_.data.held_out,
                         options().recipe);
     EXPECT_TRUE(all.ok()) << all.status().message();
     return *std::move(all);
@@ -203,25 +204,50 @@ output y
 }
 
 TEST_F(Shrinking, SetsOnlyTheChangeOfTheLossAgainstCosts) {
-  const Graph one = two_layers(1)->graph, batch = two_layers(kBatch)->graph;
+  const Graph one = two_layers(1)->graph;
   const auto groups = *compress::find_groups(one);
   ASSERT_EQ(groups.groups.size(), 2u);
   ShrinkOptions how = options();
   const auto decided = [&](Importance importance) {
     how.importance = importance;
-    const auto decision = decide(*device_, two_layers, *data_.data.held_out, how);
+    auto decision = decide(*device_, two_layers, *data_.data.held_out, how);
     EXPECT_TRUE(decision.ok()) << decision.status().message();
-    return decision->units;
+    return *std::move(decision);
   };
-  const auto chosen = [&](const std::vector<double>& worth) {
-    return *compress::choose(one, groups, worth, how.target);
+  EXPECT_EQ(decided(Importance::kMagnitude).units,
+            *compress::choose(one, groups, compress::magnitudes(one, groups), how.target));
+  const auto left = removed_by(one, decided(Importance::kTaylor));
+  ASSERT_EQ(left.size(), 2u);
+  for (const GroupLeft& group : left) EXPECT_EQ(group.before, 8u);
+}
+
+// Counts how often examples are read.
+class CountedRows : public Rows {
+ public:
+  using Rows::Rows;
+  Result<Example> at(size_t index) const override {
+    ++reads_;
+    return Rows::at(index);
+  }
+  size_t reads() const { return reads_; }
+
+ private:
+  mutable std::atomic<size_t> reads_ = 0;  // by a thread that reads ahead
+};
+
+// The worth of what is left is that without what is gone.
+TEST_F(Shrinking, LooksAgainAfterEachRound) {
+  const Graph batch = two_layers(kBatch)->graph;
+  const auto groups = *compress::find_groups(batch);
+  const auto worth = [&](const std::vector<size_t>& gone, Round round) {
+    return *worth_of(*device_, batch, groups, gone, Importance::kTaylor, *data_.data.held_out,
+                     options().recipe, round);
   };
-  EXPECT_EQ(decided(Importance::kMagnitude), chosen(compress::magnitudes(one, groups)));
-  const auto worth = worth_of(*device_, batch, *compress::find_groups(batch), Importance::kTaylor,
-                              *data_.data.held_out, how.recipe);
-  EXPECT_EQ(decided(Importance::kTaylor),
-            chosen(*compress::per_saving(one, groups, *worth, how.target)));
-  EXPECT_NE(decided(Importance::kTaylor), chosen(*worth));
+  EXPECT_NE(worth({}, {}), worth({0, 1, 2}, {}));
+  EXPECT_EQ(worth({}, {}), worth({}, {}));
+  const CountedRows examples(40);
+  ASSERT_TRUE(decide(*device_, two_layers, examples, options()).ok());
+  EXPECT_GE(examples.reads(), 5 * examples.size());  // few examples are seen in every round
 }
 
 TEST(DrawnInstead, TakesAsManyOfEachGroup) {
