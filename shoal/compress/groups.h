@@ -39,7 +39,7 @@ struct Unit {
 // ever left without an index.
 struct Group {
   size_t begin = 0, end = 0;
-  size_t size() const { return end - begin; }
+  size_t size() const { return end - begin; }  // how many units
 };
 
 // An axis of weights that cannot lose all of its indices, or any.
@@ -50,6 +50,7 @@ struct Refusal {
   std::string reason;   // why the first of them must; names the node or the end of the network
 };
 
+// All groups of a graph, and what belongs to none.
 struct Groups {
   std::vector<Unit> units;  // group by group
   std::vector<Group> groups;
