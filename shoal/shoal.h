@@ -39,6 +39,7 @@
 #include "shoal/compress/methods.h"
 #include "shoal/compress/quantize.h"
 #include "shoal/compress/remove.h"
+#include "shoal/compress/target.h"
 #include "shoal/train/initial_weights.h"
 #include "shoal/train/schedule.h"
 #include "shoal/train/trainer.h"
@@ -54,4 +55,5 @@
 #include "shoal/fit/evaluation.h"
 #include "shoal/fit/scores.h"
 #include "shoal/fit/train.h"
+#include "shoal/shrink/shrink.h"
 #endif

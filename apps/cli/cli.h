@@ -65,6 +65,7 @@ void add_operators(Command& app, Action& action);
 void add_plan(Command& app, Action& action);
 void add_profile(Command& app, Action& action);
 void add_run(Command& app, Action& action);
+void add_shrink(Command& app, Action& action);
 void add_simulate(Command& app, Action& action);
 void add_train(Command& app, Action& action);
 void add_zoo(Command& app, Action& action);

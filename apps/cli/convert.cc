@@ -1,6 +1,4 @@
 // shoal convert: ONNX in, ONNX out.
-#include <algorithm>
-#include <charconv>
 #include <cstdio>
 #include <filesystem>
 
@@ -84,21 +82,8 @@ Result<compress::CalibrationData> examples_for(const ConvertFlags& flags, const 
   return compress::random_examples(graph);
 }
 
-// "macs=0.5" or "units=0.5"; what shares there are is for the method to say.
-Result<compress::Target> parse_target(const std::string& text) {
-  const std::string name = text.substr(0, text.find('='));
-  const std::string number = text.substr(std::min(name.size() + 1, text.size()));
-  const char* last = number.data() + number.size();
-  double share = 0;
-  const auto [end, error] = std::from_chars(number.data(), last, share);
-  if (error != std::errc() || end != last) return invalid("--target is like macs=0.5, not " + text);
-  if (name == "macs") return compress::Target{.macs = share};
-  if (name == "units") return compress::Target{.units = share};
-  return invalid("--target is of macs or units, not of " + name);
-}
-
 Outcome compress_and_write(const ConvertFlags& flags, const LoadedGraph& loaded) {
-  SHOAL_OR_EXIT(const compress::Target target, Exit::kUsage, parse_target(flags.target));
+  SHOAL_OR_EXIT(const compress::Target target, Exit::kUsage, compress::parse_target(flags.target));
   SHOAL_OR_EXIT(compress::CalibrationData examples, Exit::kUsage,
                 examples_for(flags, loaded.graph));
   const size_t count = examples.count;
@@ -145,7 +130,9 @@ void add_methods(Command& command, const Option* optimize, ConvertFlags& flags) 
       ->check(in_range(1, 1'000'000))
       ->capture_default_str()
       ->group(kGroup);
-  command.add_option("--target", flags.target, "The share that stays: macs=0.5 or units=0.5")
+  command
+      .add_option("--target", flags.target,
+                  "The share that stays, of macs, parameters, bytes or units: macs=0.5")
       ->capture_default_str()
       ->group(kGroup);
   add_device_to(command, flags.device, "What runs the model on these files")->group(kGroup);

@@ -3,11 +3,14 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "shoal/base/status.h"
 #include "shoal/compress/groups.h"
+#include "shoal/compress/target.h"
 #include "shoal/graph/graph.h"
 
 #pragma GCC visibility push(default)
@@ -22,16 +25,25 @@ std::vector<double> magnitudes(const Graph& graph, const Groups& groups);
 // Random numbers in place of worth, for controls. The same seed gives the same numbers.
 std::vector<double> random_worth(const Groups& groups, uint64_t seed);
 
-// How small a network is to become. Each is a share of what there was; 1 demands nothing.
-struct Target {
-  double units = 1;  // that stay
-  double macs = 1;   // multiply-accumulates that stay
-};
+// The first-order change of the loss when slices of a unit become zero, squared and added up over
+// the weights that the unit has a slice of: sum (sum gradient * weight)^2 (Molchanov et al. 2019).
+// `gradients` are those of one batch, by the names of the weights; what has none does not count.
+// The mean over batches is a worth. REQUIRES: gradients have the types of their weights.
+std::vector<double> taylor(const Graph& graph, const Groups& groups,
+                           const std::map<std::string, Tensor>& gradients);
+
+// The worth of every unit for what it saves, once the units `gone` are removed: times the
+// size of its group by what is left of it, so that no layer is emptied because each of its units is
+// worth little, and divided by what removing it saves of the costs that do not meet the target yet.
+// Units that are gone come before all others. Fails as size_without() does. REQUIRES: as choose().
+Result<std::vector<double>> per_saving(const Graph& graph, const Groups& groups,
+                                       std::span<const double> worth, const Target& target,
+                                       std::span<const size_t> gone = {});
 
 // The units to remove, in the order of their worth, least first, and no more than the target
-// demands. One unit of each group stays. Fails with kInvalidArgument for a target outside (0, 1],
-// and with kUnsupported, naming the smallest share, if it cannot be met. REQUIRES: `groups` are
-// those of the graph, and `worth` has one number per unit.
+// demands. One unit of each group stays. Fails as check(target) does, and with kUnsupported, naming
+// the smallest share, if it cannot be met. REQUIRES: `groups` are those of the graph, and `worth`
+// has one number per unit.
 Result<std::vector<size_t>> choose(const Graph& graph, const Groups& groups,
                                    std::span<const double> worth, const Target& target);
 

@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "shoal/compress/slabs.h"
+#include "shoal/graph/parameter.h"
 #include "shoal/graph/text.h"
 
 namespace shoal::compress {
@@ -215,14 +216,25 @@ Status Narrowing::check_reads(const Node& node, const NarrowNode& smaller, size_
   return {};
 }
 
-Result<int64_t> Narrowing::macs() const {
-  int64_t total = 0;
+Result<Size> Narrowing::size() const {
+  Size size;
+  std::vector<bool> counted(graph_.value_count()), learned(graph_.value_count());
   for (const Node& node : graph_.nodes()) {
+    for (size_t i = 0; i < node.inputs.size(); ++i) {
+      if (node.inputs[i] == kNoValue || !graph_[node.inputs[i]].constant) continue;
+      const auto id = static_cast<size_t>(node.inputs[i]);
+      const TensorType type{graph_[node.inputs[i]].type.dtype, shape(node.inputs[i])};
+      if (!counted[id]) size.bytes += static_cast<int64_t>(type.bytes());
+      counted[id] = true;
+      if (learned[id] || !is_parameter(graph_, node, i)) continue;
+      learned[id] = true;
+      size.parameters += type.shape.count();
+    }
     if (node.op->macs == nullptr) continue;
     SHOAL_ASSIGN(const NarrowNode smaller, narrow(node));
-    total += node.op->macs(smaller.node, smaller.operands, smaller.types);
+    size.macs += node.op->macs(smaller.node, smaller.operands, smaller.types);
   }
-  return total;
+  return size;
 }
 
 }  // namespace shoal::compress

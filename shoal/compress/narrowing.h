@@ -8,6 +8,7 @@
 
 #include "shoal/base/status.h"
 #include "shoal/compress/groups.h"
+#include "shoal/compress/target.h"
 #include "shoal/graph/graph.h"
 
 namespace shoal::compress {
@@ -48,8 +49,8 @@ class Narrowing {
   // the node did.
   Status check_reads(const Node& node, const NarrowNode& smaller) const;
 
-  // Multiply-accumulates of all nodes. Fails as narrow() does.
-  Result<int64_t> macs() const;
+  // The costs of what is left. Fails as narrow() does.
+  Result<Size> size() const;
 
  private:
   Status check_reads(const Node& node, const NarrowNode& smaller, size_t output) const;

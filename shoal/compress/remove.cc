@@ -154,10 +154,15 @@ Result<Graph> masked(const Graph& graph, const Groups& groups, std::span<const s
   return rewriter.finish();
 }
 
+Result<Size> size_without(const Graph& graph, const Groups& groups, std::span<const size_t> units) {
+  SHOAL_ASSIGN(const Narrowing narrowing, narrowing_of(graph, groups, units));
+  return narrowing.size();
+}
+
 Result<int64_t> macs_without(const Graph& graph, const Groups& groups,
                              std::span<const size_t> units) {
-  SHOAL_ASSIGN(const Narrowing narrowing, narrowing_of(graph, groups, units));
-  return narrowing.macs();
+  SHOAL_ASSIGN(const Size size, size_without(graph, groups, units));
+  return size.macs;
 }
 
 }  // namespace shoal::compress

@@ -11,6 +11,7 @@
 
 #include "shoal/base/status.h"
 #include "shoal/compress/groups.h"
+#include "shoal/compress/target.h"
 #include "shoal/graph/graph.h"
 
 #pragma GCC visibility push(default)
@@ -28,8 +29,10 @@ Result<Graph> remove(const Graph& graph, const Groups& groups, std::span<const s
 // For tests: it shows what remove() means. Fails as remove() does for wrong numbers.
 Result<Graph> masked(const Graph& graph, const Groups& groups, std::span<const size_t> units);
 
-// Multiply-accumulates of remove(graph, groups, units), which is not made for that. Fails as
-// remove() does.
+// The costs of remove(graph, groups, units), which is not made for that. Fails as remove() does.
+Result<Size> size_without(const Graph& graph, const Groups& groups, std::span<const size_t> units);
+
+// Its multiply-accumulates alone.
 Result<int64_t> macs_without(const Graph& graph, const Groups& groups,
                              std::span<const size_t> units);
 

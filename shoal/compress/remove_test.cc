@@ -127,6 +127,73 @@ TEST(Choose, TakesNoMoreThanTheTargetDemands) {
   EXPECT_TRUE(choose(graph, groups, worth, {})->empty());
 }
 
+TEST(Choose, MeetsEveryCost) {
+  const Graph graph = parse(kNetwork);
+  const Groups groups = *find_groups(graph);
+  const Size before = *size_without(graph, groups, {});
+  EXPECT_EQ(before, (Size{all_macs(graph), parameters(graph), 4 * parameters(graph) + 16}));
+  for (const Target& target : {Target{.parameters = 0.5}, Target{.bytes = 300}}) {
+    const auto units = choose(graph, groups, random_worth(groups, 1), target);
+    ASSERT_TRUE(units.ok()) << units.status().message();
+    const Graph smaller = *remove(graph, groups, *units);
+    const Size now = *size_without(graph, groups, *units);
+    EXPECT_TRUE(meets(now, before, target));
+    EXPECT_EQ(now, (Size{all_macs(smaller), parameters(smaller), 4 * parameters(smaller) + 16}));
+  }
+  const auto status = choose(graph, groups, random_worth(groups, 1), {.bytes = 3}).status();
+  EXPECT_NE(status.message().find("of the bytes must stay"), std::string::npos);
+}
+
+// y = a * w: the loss is the sum of y, so the gradient of w is a, and without unit u it loses
+// a_u * w_u.
+TEST(Importance, IsTheFirstOrderChangeOfTheLoss) {
+  const Graph graph = parse(R"(
+input x f32[1,1]
+const a f32[1,3] = [1,2,3]
+const w f32[3,1] = [0.5,-1,0.25]
+h = Gemm(x, a)
+y = Gemm(h, w)
+output y
+)");
+  const Groups groups = *find_groups(graph);
+  ASSERT_EQ(groups.units.size(), 3u);
+  const Tensor gradient = Tensor::of<float>({3, 1}, {1, 2, 3});
+  EXPECT_EQ(taylor(graph, groups, {{"w", gradient}}), (std::vector<double>{0.25, 4, 0.5625}));
+  // With the slices of both layers, each squared: the gradient of a is w.
+  const Tensor other = Tensor::of<float>({1, 3}, {0.5, -1, 0.25});
+  EXPECT_EQ(taylor(graph, groups, {{"w", gradient}, {"a", other}}),
+            (std::vector<double>{0.5, 8, 1.125}));
+}
+
+TEST(Importance, CanBeSetAgainstWhatAUnitCosts) {
+  const Graph graph = parse(kNetwork);
+  const Groups groups = *find_groups(graph);
+  const std::vector<double> worth(groups.units.size(), 1);
+  const auto per_mac = per_saving(graph, groups, worth, {.macs = 0.5});
+  ASSERT_TRUE(per_mac.ok()) << per_mac.status().message();
+  for (const Group& group : groups.groups) {
+    const double share =
+        1 - static_cast<double>(*macs_without(graph, groups, std::vector{group.begin})) /
+                static_cast<double>(all_macs(graph));
+    for (size_t unit = group.begin; unit < group.end; ++unit) {
+      EXPECT_NEAR((*per_mac)[unit], 1 / share, 1e-9);
+    }
+  }
+  EXPECT_EQ(*per_saving(graph, groups, worth, {.units = 0.5}), worth);
+  // What is gone comes first, what is left of its group is worth more, and what it saves is less.
+  const std::vector<size_t> gone = {1, 3};
+  const auto later = *per_saving(graph, groups, worth, {.macs = 0.5}, gone);
+  EXPECT_LT(later[1], 0);
+  const double share =
+      static_cast<double>(*macs_without(graph, groups, gone) -
+                          *macs_without(graph, groups, std::vector<size_t>{0, 1, 3})) /
+      static_cast<double>(all_macs(graph));
+  EXPECT_NEAR(later[0], 4.0 / 2 / share, 1e-9);
+  // A cost that meets its target saves nothing more.
+  const auto both = *per_saving(graph, groups, worth, {.macs = 0.5, .bytes = 0.99}, gone);
+  EXPECT_EQ(both, later);
+}
+
 TEST(Choose, NamesWhatCannotBeMet) {
   const Graph graph = parse(kNetwork);
   const Groups groups = *find_groups(graph);

@@ -5,6 +5,7 @@
 #include "shoal/passes/rewriter.h"
 #include "shoal/train/initial_weights.h"
 #include "shoal/train/rebuild.h"
+#include "shoal/train/step_graph.h"
 
 namespace shoal::fit {
 
@@ -34,6 +35,14 @@ Result<LoadedGraph> network_to_train(const Model& model, const TrainingOptions& 
 
 // An ONNX file for any batch is inferred from two graphs: dimensions that differ between batch 1
 // and batch 2 follow the batch. Networks in which that is ambiguous are written for one image.
+Status export_network(const NetworkForBatch& network, const std::filesystem::path& path) {
+  SHOAL_ASSIGN(const LoadedGraph one, network(1));
+  SHOAL_ASSIGN(const LoadedGraph two, network(2));
+  const Status written = onnx::write_onnx_for_any_batch(one.graph, two.graph, path, one.outputs);
+  if (written.code() != Code::kUnsupported) return written;
+  return onnx::write_onnx(one.graph, path, one.outputs);
+}
+
 Status export_network(const Model& model, const TrainingOptions& options,
                       const std::map<std::string, Tensor>& weights) {
   const auto trained = [&](int64_t batch) -> Result<LoadedGraph> {
@@ -41,12 +50,18 @@ Status export_network(const Model& model, const TrainingOptions& options,
     SHOAL_ASSIGN(loaded.graph, train::with_constants(loaded.graph, weights));
     return loaded;
   };
-  SHOAL_ASSIGN(const LoadedGraph one, trained(1));
-  SHOAL_ASSIGN(const LoadedGraph two, trained(2));
-  const Status written =
-      onnx::write_onnx_for_any_batch(one.graph, two.graph, options.out, one.outputs);
-  if (written.code() != Code::kUnsupported) return written;
-  return onnx::write_onnx(one.graph, options.out, one.outputs);
+  return export_network(trained, options.out);
+}
+
+Batches::Prepare images_for(const Graph& network, const Preprocess& how) {
+  const Shape& shape = network[network.inputs()[0]].type.shape;
+  return [how, dims = std::vector<int64_t>(shape.begin(), shape.end())](const Tensor& image) {
+    return image_for_input(image, dims, how);
+  };
+}
+
+int64_t classes_of(const Graph& network) {
+  return network[train::scores_of(network)].type.shape[1];
 }
 
 // A Softmax after the scores is dropped as dead code by the passes.

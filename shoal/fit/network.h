@@ -2,10 +2,14 @@
 // a file with the weights it learned.
 #pragma once
 
+#include <cstdint>
+#include <filesystem>
+#include <functional>
 #include <map>
 #include <string>
 
 #include "shoal/base/status.h"
+#include "shoal/data/batches.h"
 #include "shoal/fit/training_options.h"
 #include "shoal/models/model.h"
 
@@ -20,10 +24,20 @@ Result<LoadedGraph> load_for_batch(const Model& model, int64_t batch);
 Result<LoadedGraph> network_to_train(const Model& model, const TrainingOptions& options,
                                      int64_t batch);
 
-// Writes the network with these weights to options.out as ONNX: for batches of any size if the
-// network allows it, else for one image.
+// A network for batches of any size.
+using NetworkForBatch = std::function<Result<LoadedGraph>(int64_t batch)>;
+
+// Writes a network as ONNX: for batches of any size if the network allows it, else for one image.
+Status export_network(const NetworkForBatch& network, const std::filesystem::path& path);
+
+// Writes the network to train with these weights to options.out.
 Status export_network(const Model& model, const TrainingOptions& options,
                       const std::map<std::string, Tensor>& weights);
+
+// How an image becomes an input of the network, and how many classes the network scores. REQUIRES:
+// it has one input and one output [batch, classes].
+Batches::Prepare images_for(const Graph& network, const Preprocess& how);
+int64_t classes_of(const Graph& network);
 
 // The network up to the scores of its classes, without a Softmax after them.
 Result<Graph> up_to_scores(const Graph& network);

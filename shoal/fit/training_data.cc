@@ -8,6 +8,23 @@ namespace {
 
 constexpr uint64_t kSplitStream = 0x70617274;  // "part": a stream that nothing else draws from
 
+// A data set, and the examples that it keeps apart; null if there are none, which is no error.
+struct OpenData {
+  std::shared_ptr<const Dataset> training, apart;
+};
+
+Result<OpenData> open_data(const TrainingOptions& options) {
+  const auto open = [&](Split split) {
+    return open_dataset(options.data, options.format, split, options.damaged);
+  };
+  OpenData data;
+  SHOAL_ASSIGN(data.training, open(Split::kTraining));
+  auto apart = open(Split::kHeldOut);
+  if (!apart.ok() && apart.status().code() != Code::kNotFound) return apart.status();
+  if (apart.ok()) data.apart = *std::move(apart);
+  return data;
+}
+
 }  // namespace
 
 std::pair<std::vector<size_t>, std::vector<size_t>> split(size_t count, double share,
@@ -39,16 +56,26 @@ Result<TrainingData> make_training_data(std::shared_ptr<const Dataset> training,
   return data;
 }
 
+Result<JudgedData> make_judged_data(std::shared_ptr<const Dataset> training,
+                                    std::shared_ptr<const Dataset> test,
+                                    const TrainingOptions& options) {
+  if (test == nullptr) {
+    const auto [rest, judging] = split(training->size(), options.hold_out, options.seed);
+    test = make_subset(training, judging);
+    training = make_subset(training, rest);
+  }
+  SHOAL_ASSIGN(TrainingData data, make_training_data(std::move(training), nullptr, options));
+  return JudgedData{std::move(data), std::move(test)};
+}
+
 Result<TrainingData> open_training_data(const TrainingOptions& options) {
-  const auto open = [&](Split split) {
-    return open_dataset(options.data, options.format, split, options.damaged);
-  };
-  SHOAL_ASSIGN(auto training, open(Split::kTraining));
-  auto held_out = open(Split::kHeldOut);
-  // A data set without a held-out part of its own is no error.
-  if (held_out.ok()) return make_training_data(std::move(training), *std::move(held_out), options);
-  if (held_out.status().code() != Code::kNotFound) return held_out.status();
-  return make_training_data(std::move(training), nullptr, options);
+  SHOAL_ASSIGN(OpenData data, open_data(options));
+  return make_training_data(std::move(data.training), std::move(data.apart), options);
+}
+
+Result<JudgedData> open_judged_data(const TrainingOptions& options) {
+  SHOAL_ASSIGN(OpenData data, open_data(options));
+  return make_judged_data(std::move(data.training), std::move(data.apart), options);
 }
 
 }  // namespace shoal::fit

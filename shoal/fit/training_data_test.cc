@@ -78,6 +78,55 @@ TEST_F(TrainingDataOf, ALimitIsARandomChoice) {
   EXPECT_LT(in_place, 6u);
 }
 
+// The first pixel of every example, which is its number in the folder.
+std::vector<int> numbers(const Dataset& data) {
+  std::vector<int> found;
+  for (size_t i = 0; i < data.size(); ++i) {
+    found.push_back(data.at(i)->image.data<uint8_t>()[0]);
+  }
+  std::ranges::sort(found);
+  return found;
+}
+
+TEST_F(TrainingDataOf, AComparisonNeverChoosesByTheTest) {
+  write("train-", 40);
+  write("test-", 7);
+  const auto judged = open_judged_data(options()), again = open_judged_data(options());
+  ASSERT_TRUE(judged.ok()) << judged.status().message();
+  EXPECT_EQ(judged->test->size(), 7u);
+  std::vector<int> all = numbers(*judged->data.training);
+  const std::vector<int> choosing = numbers(*judged->data.held_out);
+  EXPECT_EQ(all.size(), 36u);
+  EXPECT_EQ(choosing.size(), 4u);
+  EXPECT_EQ(choosing, numbers(*again->data.held_out));
+  TrainingOptions other = options();
+  other.seed = 2;
+  EXPECT_NE(choosing, numbers(*open_judged_data(other)->data.held_out));
+  all.insert(all.end(), choosing.begin(), choosing.end());
+  std::ranges::sort(all);
+  std::vector<int> wanted(40);
+  std::iota(wanted.begin(), wanted.end(), 0);
+  EXPECT_EQ(all, wanted);
+}
+
+TEST_F(TrainingDataOf, AComparisonWithoutATestMakesOne) {
+  write("", 40);
+  TrainingOptions quarter = options();
+  quarter.hold_out = 0.25;
+  const auto judged = open_judged_data(quarter);
+  ASSERT_TRUE(judged.ok()) << judged.status().message();
+  std::vector<int> all;
+  const std::pair<const Dataset*, size_t> parts[] = {{judged->data.training.get(), 23},
+                                                     {judged->data.held_out.get(), 7},
+                                                     {judged->test.get(), 10}};
+  for (const auto& [part, size] : parts) {
+    EXPECT_EQ(part->size(), size);
+    std::ranges::copy(numbers(*part), std::back_inserter(all));
+  }
+  std::ranges::sort(all);
+  EXPECT_TRUE(std::ranges::adjacent_find(all) == all.end()) << "an example is in two parts";
+}
+
 TEST_F(TrainingDataOf, AMissingFolderIsNotFound) {
   TrainingOptions absent = options();
   absent.data = folder_ / "absent";

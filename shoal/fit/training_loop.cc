@@ -121,11 +121,8 @@ class TrainingLoop::State {
 
 Status TrainingLoop::State::prepare(const std::optional<Graph>& teacher) {
   // The classes are those of the whole network: use_features() replaces it by its head.
-  classes_ = network_[train::scores_of(network_)].type.shape[1];
-  const Shape& shape = input_type(network_).shape;
-  const Batches::Prepare prepare_image =
-      [how = options_.preprocess, dims = std::vector<int64_t>(shape.begin(), shape.end())](
-          const Tensor& image) { return image_for_input(image, dims, how); };
+  classes_ = classes_of(network_);
+  const Batches::Prepare prepare_image = images_for(network_, options_.preprocess);
   batches_.emplace(*data_.training, prepare_image, training_batches(options_, classes_));
   evaluation_batches_.emplace(*data_.held_out, prepare_image,
                               evaluation_batches(options_, classes_));

@@ -15,6 +15,8 @@ Result<Graph> alexnet(const Options& options);
 
 Result<Graph> vgg16(const Options& options);
 Result<Graph> vgg16_cifar(const Options& options);
+Result<Graph> resnet20(const Options& options);
+Result<Graph> resnet56(const Options& options);
 Result<Graph> resnet18(const Options& options);
 Result<Graph> resnet50(const Options& options);
 Result<Graph> mobilenetv2(const Options& options);

@@ -54,6 +54,8 @@ INSTANTIATE_TEST_SUITE_P(Networks, Zoo,
                          testing::Values(Published{"mlp", 109'386, 0.109, 0.001, {1, 10}},
                                          Published{"lenet5", 431'080, 2.293, 0.001, {1, 10}},
                                          Published{"convnet", 89'578, 12.298, 0.001, {1, 10}},
+                                         Published{"resnet20", 269'722, 40.55, 0.01, {1, 10}},
+                                         Published{"resnet56", 853'018, 125.49, 0.01, {1, 10}},
                                          Published{"allcnn", 1'369'738, 281.2, 0.1, {1, 10}},
                                          Published{"nin", 966'986, 222.5, 0.1, {1, 10}},
                                          Published{"alexnet", 61'100'840, 714, 1, {1, 1000}},
@@ -72,7 +74,7 @@ INSTANTIATE_TEST_SUITE_P(Networks, Zoo,
 
 TEST(ZooList, BeginsWithTheEmbeddedModelAndHoldsAllOthers) {
   EXPECT_EQ(list()[0].name, "digits");
-  EXPECT_EQ(list().size(), 17u);
+  EXPECT_EQ(list().size(), 19u);
 }
 
 TEST(ZooBuild, DependsOnTheSeedOnly) {
@@ -114,6 +116,25 @@ TEST(ZooBuild, MakesSmallerSiblings) {
     const Shape& wide = (*half)[half->outputs()[0]].type.shape;
     const Shape& narrow = (*small)[small->outputs()[0]].type.shape;
     EXPECT_TRUE(!image || narrow[1] == wide[1]) << "other classes";
+  }
+}
+
+// Totals do not see a shortcut that leads nowhere.
+TEST(ZooBuild, ReadsEveryValue) {
+  for (const Entry& entry : list().subspan(1)) {
+    const auto graph = build(entry.name, {.width = 0.25});
+    ASSERT_TRUE(graph.ok()) << graph.status().message();
+    std::vector<bool> read(graph->value_count());
+    for (const Node& node : graph->nodes()) {
+      for (ValueId id : node.inputs) {
+        if (id != kNoValue) read[static_cast<size_t>(id)] = true;
+      }
+    }
+    for (ValueId id : graph->outputs()) read[static_cast<size_t>(id)] = true;
+    for (const Node& node : graph->nodes()) {
+      EXPECT_TRUE(read[static_cast<size_t>(node.outputs[0])])
+          << entry.name << ": " << place_of(*graph, node);
+    }
   }
 }
 

@@ -4,10 +4,14 @@ import json
 import pathlib
 import re
 import subprocess
+import sys
 
 import numpy as np
 
 from harness import run_tests, shoal
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "tools"))
+import digits
 
 
 def commands():
@@ -32,7 +36,7 @@ def test_without_a_model_the_built_in_one_answers(_):
 def test_every_device_flag_lists_the_devices(_):
     data = ["--data", "d", "--format", "idx"]
     for command, more in (("run", []), ("bench", []), ("profile", []), ("convert", ["-o", "x.onnx"]), ("eval", data),
-                          ("train", [*data, "-o", "x.onnx"])):
+                          ("train", [*data, "-o", "x.onnx"]), ("shrink", [*data, "-o", "x.onnx"])):
         text = " ".join(shoal(command, "--help").stdout.split())
         assert "reference (slow and plain)" in text and "hybrid:FIRST+FALLBACK" in text, command
         done = shoal(command, "zoo:digits", *more, "--device", "abacus", expect=2)
@@ -125,6 +129,46 @@ def test_convert_to_8_bits_keeps_the_answers(tmp):
     assert "random" in shoal("convert", "zoo:lenet5", "--int8", "-o", tmp / "random.onnx").stderr
     shoal("convert", "zoo:lenet5", "--int8", "--device", "reference", "-o", tmp / "slow.onnx")
     assert (tmp / "slow.onnx").stat().st_size == (tmp / "random.onnx").stat().st_size
+
+
+def write_digits(folder):
+    """A few of the digits that the built-in model knows."""
+    for name, seed, count in (("train", 1, 220), ("test", 2, 60)):
+        images, labels = digits.draw(seed=seed, count=count)
+        np.save(folder / f"{name}-images.npy", images.reshape(-1, digits.SIDE, digits.SIDE))
+        np.save(folder / f"{name}-labels.npy", labels.astype(np.int64))
+
+
+def test_shrink_writes_a_smaller_network_and_its_controls(tmp):
+    write_digits(tmp)
+    words = ["shrink", "zoo:digits", "--data", tmp, "--format", "npy", "--batch", 20, "--epochs", 1, "--rate", 0.005,
+             "--seconds", 0.01, "-o", tmp / "small.onnx"]
+    done = shoal(*words, "--target", "macs=0.6,parameters=0.7", "--controls", "--json")
+    result = json.loads(done.stdout.splitlines()[-1])
+    assert result["macs"] <= 0.6 * result["macs_before"], result
+    assert result["parameters"] <= 0.7 * result["parameters_before"], result
+    assert {"top1", "top1_dense_control", "top1_scratch", "bytes", "ms", "ms_before", "ms_predicted", "epochs",
+            "seconds", "removed", "refused", "front"} <= result.keys(), result
+    assert result["bytes"] == (tmp / "small.onnx").stat().st_size
+    assert result["top1_scratch"] < result["top1"] < 100.1 and result["lost_to"] == [], result
+    # What it says of the file is what others see in it.
+    seen = json.loads(shoal("eval", tmp / "small.onnx", "--data", tmp, "--format", "npy", "--json").stdout)
+    assert seen["top1"] == result["top1"], (seen, result)
+    facts = json.loads(shoal("inspect", tmp / "small.onnx", "--json").stdout)
+    assert (facts["macs"], facts["parameters"]) == (result["macs"], result["parameters"]), facts
+    assert "dense control" in done.stderr
+    shoal(*words, "--target", "units=0.2", "--max-drop", 1e-9, expect=9)
+
+
+def test_shrink_says_what_is_wrong(tmp):
+    write_digits(tmp)
+    words = ["shrink", "zoo:digits", "--data", tmp, "--format", "npy", "-o", tmp / "small.onnx"]
+    assert "macs=0.5" in shoal(*words, "--target", "half", expect=2).stderr
+    assert "must stay" in shoal(*words, "--target", "macs=0.001", "--method", "magnitude", expect=3).stderr
+    untrained = [word if word != "zoo:digits" else "zoo:mlp" for word in words]
+    assert "train it first" in shoal(*untrained, expect=2).stderr
+    shoal(*words, "--method", "guess", expect=2)
+    assert not (tmp / "small.onnx").exists()
 
 
 def test_convert_to_8_bits_says_what_is_wrong(tmp):

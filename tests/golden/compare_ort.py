@@ -21,7 +21,7 @@ from PIL import Image
 from setting import PEERS, SHARED, call, ort_is_here, skip
 
 ZOO = (
-    "lenet5 mlp convnet allcnn nin alexnet vgg16 resnet18 resnet50 mobilenetv2 squeezenet "
+    "lenet5 mlp convnet allcnn nin alexnet vgg16 resnet18 resnet20 resnet50 mobilenetv2 squeezenet "
     "tinyyolov2 c3d encoder seq2seq"
 ).split()
 SEED = 1

@@ -1,8 +1,6 @@
 // shoal train: learn from labelled images.
 #include "shoal/fit/train.h"
 
-#include <atomic>
-#include <csignal>
 #include <cstdio>
 #include <optional>
 
@@ -10,6 +8,7 @@
 #include "../progress.h"
 #include "../table.h"
 #include "apps/flags/json.h"
+#include "cancel_on_signals.h"
 #include "report.h"
 #include "shoal/base/machine.h"
 #include "train_flags.h"
@@ -47,17 +46,6 @@ void print(const fit::TrainingResult& result, bool json) {
   table.print();
 }
 
-// The first signal lets training end after its step and write a checkpoint, the second kills.
-std::atomic<bool> cancelled = false;
-static_assert(std::atomic<bool>::is_always_lock_free);  // else no signal handler may set it
-
-void cancel_on(int signal) {
-  std::signal(signal, [](int number) {
-    cancelled = true;
-    std::signal(number, SIG_DFL);
-  });
-}
-
 // Shows training on stderr, and as a page if one is asked for.
 class TrainingView {
  public:
@@ -67,7 +55,7 @@ class TrainingView {
     return {.on_step = [this](const fit::StepReport& report) { show(report); },
             .on_epoch = [this](const fit::EpochReport& report) { return show(report); },
             .on_note = [](const std::string& line) { std::fprintf(stderr, "%s\n", line.c_str()); },
-            .cancel = &cancelled};
+            .cancel = cancel_on_signals()};
   }
 
   Status write_page(const fit::EpochReport& report) const {
@@ -116,8 +104,6 @@ Outcome stopped(const Status& status, const std::filesystem::path& checkpoint) {
 Outcome train(const TrainFlags& flags) {
   SHOAL_OR_EXIT(const fit::TrainingOptions options, Exit::kUsage, flags.resolve());
   SHOAL_OR_EXIT(const auto device, Exit::kDevice, make_device(flags.model));
-  cancel_on(SIGINT);
-  cancel_on(SIGTERM);
   TrainingView view(flags);
   const auto result = fit::train(*device, options, view.callbacks());
   if (!result.ok()) return stopped(result.status(), options.checkpoint);

@@ -150,7 +150,7 @@ void add_files(TrainFlags& f, Command& command) {
 
 }  // namespace
 
-void TrainFlags::add_to(Command& command) {
+void TrainFlags::add_recipe_to(Command& command) {
   // Kernels that are chosen by measuring are not the same each time, and round differently.
   model.tune = "off";
   model.add_to(command, /*model_required=*/true, /*learns=*/true);
@@ -163,19 +163,23 @@ void TrainFlags::add_to(Command& command) {
       ->capture_default_str();
   command.add_option("--seed", options.seed, "Of weights, order and augmentation")
       ->capture_default_str();
+  command.add_flag("--json", json, "Print one JSON object");
+  add_rule(*this, command);
+  add_schedule(*this, command);
+  add_images(options.augment, command);
+  preprocess.add_to(command);
+}
+
+void TrainFlags::add_to(Command& command) {
+  add_recipe_to(command);
   command
       .add_option("--patience", options.patience,
                   "Stop after so many epochs without a better result, and keep the best")
       ->check(in_range(0, 1 << 20));
   command.add_option("--min-top1", min_top1, "Fail with exit code 9 below this many percent");
-  command.add_flag("--json", json, "Print one JSON object");
   add_network(*this, command);
-  add_rule(*this, command);
-  add_schedule(*this, command);
   add_loss(options, command);
-  add_images(options.augment, command);
   add_files(*this, command);
-  preprocess.add_to(command);
 }
 
 Result<TrainingOptions> TrainFlags::resolve() const {

@@ -21,6 +21,8 @@ struct TrainFlags {
   bool json = false;
 
   void add_to(Command& command);
+  // The flags that say how a network learns from which data, and none of the others.
+  void add_recipe_to(Command& command);
 
   // All options. Saves the preset if --save-preset was given.
   Result<fit::TrainingOptions> resolve() const;

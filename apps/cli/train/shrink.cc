@@ -1,0 +1,226 @@
+// shoal shrink: a smaller, retrained network beside its controls.
+#include "shoal/shrink/shrink.h"
+
+#include <cstdio>
+#include <filesystem>
+#include <optional>
+
+#include "../exit_codes.h"
+#include "../progress.h"
+#include "../table.h"
+#include "apps/flags/json.h"
+#include "cancel_on_signals.h"
+#include "shoal/models/model.h"
+#include "train_flags.h"
+
+namespace shoal::cli {
+namespace {
+
+using shrink::Figures;
+using shrink::ShrinkResult;
+
+constexpr const char* kExamples = R"(
+Examples:
+  shoal shrink lenet.onnx --data mnist --format idx --target macs=0.1 --epochs 5 -o small.onnx
+  shoal shrink resnet20.onnx --data cifar10 --format cifar --flip --shift 4 --controls -o small.onnx \
+               --target macs=0.5 --rate 0.01 --mean 0.485,0.456,0.406 --std 0.229,0.224,0.225
+  shoal shrink model.onnx --data photos --format folder --target parameters=0.3,macs=0.5 -o small.onnx
+  shoal shrink model.onnx --data photos --format folder --method magnitude --teacher none -o small.onnx
+  shoal shrink model.onnx --data photos --format folder --max-drop 1 -o small.onnx
+                                           exit code 9 if it is worse by more than a point)";
+
+struct ShrinkFlags {
+  TrainFlags train;
+  std::string target = "macs=0.5", method = "taylor", teacher = "dense";
+  float distill = 0.5F, temperature = 4;
+  bool controls = false;
+  double seconds = 1, max_drop = 0;  // 0: none
+
+  Result<shrink::ShrinkOptions> resolve() const;
+};
+
+Result<shrink::ShrinkOptions> ShrinkFlags::resolve() const {
+  shrink::ShrinkOptions options;
+  SHOAL_ASSIGN(options.target, compress::parse_target(target));
+  options.importance = *shrink::find_importance(method);
+  options.teacher = *shrink::find_teacher(teacher);
+  options.controls = controls;
+  options.measure_seconds = seconds;
+  options.out = train.options.out;
+  SHOAL_ASSIGN(options.recipe, train.resolve());
+  options.recipe.checkpoint.clear();
+  options.recipe.loss.distill = options.teacher == shrink::Teacher::kNone ? 0 : distill;
+  options.recipe.loss.temperature = temperature;
+  return options;
+}
+
+Json optional_json(const std::optional<double>& number) {
+  return number ? Json(*number) : Json(nullptr);
+}
+
+Json to_json(const ShrinkResult& result, int64_t bytes) {
+  Json removed = Json::array(), refused = Json::array(), front = Json::array();
+  for (const auto& group : result.removed) {
+    removed.push_back({{"weights", group.weights},
+                       {"axis", group.axis},
+                       {"before", group.before},
+                       {"left", group.left}});
+  }
+  for (const auto& axis : result.refused) {
+    refused.push_back({{"weights", axis.weights},
+                       {"axis", axis.axis},
+                       {"indices", axis.indices},
+                       {"reason", axis.reason}});
+  }
+  for (const Figures& one : result.front()) {
+    front.push_back({{"ms", optional_json(one.ms)}, {"macs", one.size.macs}, {"top1", one.top1}});
+  }
+  return {{"top1", result.small.top1},
+          {"top1_dense_control", result.dense.top1},
+          {"top1_scratch", optional_json(result.top1_scratch)},
+          {"top1_random", optional_json(result.top1_random)},
+          {"top1_before", result.top1_before},
+          {"top1_removed", result.top1_removed},
+          {"held_out_top1", result.held_out_top1},
+          {"held_out_top1_dense_control", result.held_out_top1_control},
+          {"macs", result.small.size.macs},
+          {"macs_before", result.dense.size.macs},
+          {"parameters", result.small.size.parameters},
+          {"parameters_before", result.dense.size.parameters},
+          {"bytes", bytes},
+          {"ms", optional_json(result.small.ms)},
+          {"ms_before", optional_json(result.dense.ms)},
+          {"ms_predicted", optional_json(result.ms_predicted)},
+          {"epochs", result.epochs},
+          {"seconds", result.seconds},
+          {"choosing_seconds", result.choosing_seconds},
+          {"removed", removed},
+          {"refused", refused},
+          {"lost_to", result.lost_to()},
+          {"front", front}};
+}
+
+void print_table(const ShrinkResult& result) {
+  Table table({"network", "top-1", "MACs", "parameters", "ms"});
+  const auto add = [&](const std::string& name, double top1, const Figures& figures) {
+    table.add({name, fixed(top1, 2) + " %",
+               fixed(static_cast<double>(figures.size.macs) / 1e6, 3) + " M",
+               std::to_string(figures.size.parameters), figures.ms ? fixed(*figures.ms, 3) : ""});
+  };
+  add("smaller", result.small.top1, result.small);
+  add("dense control", result.dense.top1, result.dense);
+  if (result.top1_scratch) add("from scratch", *result.top1_scratch, result.small);
+  if (result.top1_random) add("random removal", *result.top1_random, result.small);
+  table.print();
+}
+
+// One progress line for each network, with the time that all of them take.
+class ShrinkView {
+ public:
+  shrink::ShrinkCallbacks callbacks() {
+    return {.on_step = [this](const shrink::ShrinkStep& step) { show(step); },
+            .on_note =
+                [this](const std::string& note) {
+                  line_.reset();
+                  std::fprintf(stderr, "%s\n", note.c_str());
+                },
+            .cancel = cancel_on_signals()};
+  }
+
+ private:
+  void show(const shrink::ShrinkStep& step) {
+    const fit::StepReport& report = step.step;
+    const auto epochs = static_cast<size_t>(report.epochs);
+    if (!line_) line_.emplace(std::string(step.network), epochs * report.steps_per_epoch);
+    line_->at(report.progress.epoch * report.steps_per_epoch + report.progress.step,
+              "loss " + fixed(report.loss, 4) + ", top-1 " + fixed(report.top1, 2) + " %, " +
+                  fixed(step.seconds_left, 0) + " s for all networks");
+  }
+
+  std::optional<ProgressBar> line_;  // of this network
+};
+
+Outcome shrink_and_print(const ShrinkFlags& flags) {
+  SHOAL_OR_EXIT(const shrink::ShrinkOptions options, Exit::kUsage, flags.resolve());
+  SHOAL_OR_EXIT(const auto learns, Exit::kDevice, make_device(flags.train.model));
+  ModelFlags measured = flags.train.model;
+  measured.tune = "fast";  // as the network will run
+  SHOAL_OR_EXIT(const auto runs, Exit::kDevice, make_device(measured));
+  SHOAL_OR_EXIT(const Model model, Exit::kModel, open_model_with_warning(flags.train.model.model));
+  auto data = fit::open_judged_data(options.recipe);
+  if (!data.ok()) return fail(Doing::kTrain, data.status());
+  ShrinkView view;
+  const auto result = shrink::shrink({*learns, *runs}, model, *data, options, view.callbacks());
+  if (!result.ok() && result.status().code() == Code::kCancelled) {
+    return {Exit::kInterrupted, "interrupted; nothing was written"};
+  }
+  if (!result.ok()) return fail(Doing::kTrain, result.status());
+  std::error_code unknown;
+  const auto bytes = static_cast<int64_t>(std::filesystem::file_size(options.out, unknown));
+  if (flags.train.json) {
+    std::printf("%s\n", to_json(*result, bytes).dump().c_str());
+  } else {
+    print_table(*result);
+  }
+  for (const std::string& control : result->lost_to()) {
+    std::fprintf(stderr, "the control '%s' is better: the removal gained nothing\n",
+                 control.c_str());
+  }
+  const double drop = result->dense.top1 - result->small.top1;
+  if (flags.max_drop == 0 || drop <= flags.max_drop) return {};
+  return {Exit::kAccuracy, "top-1 is " + fixed(drop, 2) + " points below the dense control, not " +
+                               fixed(flags.max_drop, 2)};
+}
+
+}  // namespace
+
+void add_shrink(Command& app, Action& action) {
+  constexpr const char* kShrinking = "Shrinking";
+  auto flags = std::make_shared<ShrinkFlags>();
+  flags->train.options = shrink::usual_recipe();
+  Command* command =
+      app.add_subcommand("shrink", "Remove what a network needs least, and train the rest");
+  command->footer(kExamples);
+  flags->train.add_recipe_to(*command);
+  command->add_option("--out,-o", flags->train.options.out, "The ONNX file to write")->required();
+  command
+      ->add_option("--target", flags->target,
+                   "What stays of macs, parameters, bytes or units: a share, or above 1 a number")
+      ->capture_default_str()
+      ->group(kShrinking);
+  command->add_option("--method", flags->method, "What goes first: taylor, magnitude or random")
+      ->check(one_of({"taylor", "magnitude", "random"}))
+      ->capture_default_str()
+      ->group(kShrinking);
+  command
+      ->add_option("--teacher", flags->teacher,
+                   "Whose answers it learns, too: dense (the model), control (the dense control, "
+                   "trained first) or none")
+      ->check(one_of({"dense", "control", "none"}))
+      ->capture_default_str()
+      ->group(kShrinking);
+  command->add_option("--distill", flags->distill, "Share of the loss that is about the teacher")
+      ->check(in_range(0.01, 1.0))
+      ->capture_default_str()
+      ->group(kShrinking);
+  command->add_option("--temperature", flags->temperature, "At which answers are compared")
+      ->check(positive())
+      ->capture_default_str()
+      ->group(kShrinking);
+  command
+      ->add_flag("--controls", flags->controls,
+                 "Train the smaller network from scratch and after random removal, too")
+      ->group(kShrinking);
+  command->add_option("--seconds", flags->seconds, "To measure the time of each network for")
+      ->check(not_negative())
+      ->capture_default_str()
+      ->group(kShrinking);
+  command
+      ->add_option("--max-drop", flags->max_drop,
+                   "Fail with exit code 9 if it is worse by more points")
+      ->check(not_negative())
+      ->group(kShrinking);
+  command->callback([flags, &action] { action = [flags] { return shrink_and_print(*flags); }; });
+}
+
+}  // namespace shoal::cli

@@ -1,0 +1,50 @@
+// Target: how small a network is to become. Functions here only compare numbers: what a network
+// costs is counted by remove.h.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "shoal/base/status.h"
+
+#pragma GCC visibility push(default)
+
+namespace shoal::compress {
+
+// What a network costs.
+struct Size {
+  int64_t macs = 0;        // multiply-accumulates of a run
+  int64_t parameters = 0;  // numbers that training learns, as parameters() of graph.h counts them
+  int64_t bytes = 0;       // of all constants
+
+  friend bool operator==(const Size&, const Size&) = default;
+};
+
+// The most of each cost that may stay: up to 1 a share of what there was, above 1 a number. 1
+// demands nothing.
+struct Target {
+  double units = 1;       // that could be removed; a share
+  double macs = 1;        // as Size says, and so are the others
+  double parameters = 1;  // see macs
+  double bytes = 1;       // see macs
+};
+
+// The target of a text such as "macs=0.5" or "macs=20e6,parameters=0.3". Fails with
+// kInvalidArgument for another text.
+Result<Target> parse_target(std::string_view text);
+
+// Fails with kInvalidArgument for a number that is not above 0, and for units above 1.
+Status check(const Target& target);
+
+// A target on the way from a network of size `before`: each share to the power `part`, so that
+// equal parts remove equal shares of what is left. REQUIRES: check(target) is OK, and 0 < part
+// <= 1.
+Target part_way(const Target& target, const Size& before, double part);
+
+// Whether a network of size `now` meets the target for a network of size `before`. Units are not
+// looked at. REQUIRES: check(target) is OK.
+bool meets(const Size& now, const Size& before, const Target& target);
+
+}  // namespace shoal::compress
+
+#pragma GCC visibility pop

@@ -1,0 +1,62 @@
+// ShrinkResult: all that a run of shrink() found out, the smaller network beside its controls.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "shoal/compress/target.h"
+
+#pragma GCC visibility push(default)
+
+namespace shoal::shrink {
+
+// What is left of a group of units.
+struct GroupLeft {
+  std::string weights = {};  // the first that it has slices of
+  size_t axis = 0;           // of them
+  size_t before = 0, left = 0;
+};
+
+// An axis of weights that cannot be shrunk, or not wholly.
+struct RefusedAxis {
+  std::string weights;
+  size_t axis = 0;
+  int64_t indices = 0;  // that must stay
+  std::string reason;
+};
+
+// A network as it was judged: accuracy on the test examples in percent, and costs.
+struct Figures {
+  double top1 = 0;
+  compress::Size size = {};  // for one example
+  std::optional<double> ms;  // for one example: the fastest tenth of runs
+};
+
+// See the head of this file. A value.
+struct ShrinkResult {
+  Figures small;                     // the result
+  Figures dense;                     // its control: nothing removed, same recipe, same passes
+  double top1_before = 0;            // of the network as it was given
+  double top1_removed = 0;           // of what was left of it, before it learned again
+  double held_out_top1 = 0;          // of the result, on the examples that choose
+  double held_out_top1_control = 0;  // of the dense control on them
+  std::optional<double> top1_scratch, top1_random;  // with ShrinkOptions::controls
+  std::optional<double> ms_predicted;               // where the target was a time
+  int64_t epochs = 0;                               // each network learned for
+  double seconds = 0;                               // in all
+  double choosing_seconds = 0;                      // of them, for deciding what goes
+  std::vector<GroupLeft> removed;                   // groups that lost units
+  std::vector<RefusedAxis> refused;                 // what could not lose any
+
+  // The networks that no other one of this run beats in both time (multiply-accumulates where it
+  // was not measured) and accuracy, the cheapest first.
+  std::vector<Figures> front() const;
+  // The controls of the same size that are better than the result: "scratch", "random".
+  std::vector<std::string> lost_to() const;
+};
+
+}  // namespace shoal::shrink
+
+#pragma GCC visibility pop

@@ -1,0 +1,60 @@
+// ShrinkOptions: how small a network is to become, what goes first, and how the rest learns again.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string_view>
+
+#include "shoal/base/status.h"
+#include "shoal/compress/target.h"
+#include "shoal/fit/training_options.h"
+
+#pragma GCC visibility push(default)
+
+namespace shoal::shrink {
+
+// What a unit is worth (compress/importance.h); those of least worth go first.
+enum class Importance {
+  kMagnitude,  // the squares of its weights
+  kTaylor,     // what the loss gains from it, to first order, on examples that choose
+  kRandom,     // anything: a control
+};
+
+// Whose answers the smaller network learns besides the labels.
+enum class Teacher {
+  kNone,   // nobody's
+  kDense,  // the network's as it was given. Its control, too, learns from it: same recipe
+  // The dense control's, which learns from labels alone and first. A better teacher where the given
+  // network can still learn, but the control has none.
+  kControl,
+};
+
+// The names of both for command lines and reports, "taylor", "dense", and back; nothing for
+// another name.
+std::string_view name_of(Importance importance);
+std::optional<Importance> find_importance(std::string_view name);
+std::string_view name_of(Teacher teacher);
+std::optional<Teacher> find_teacher(std::string_view name);
+
+// A value.
+struct ShrinkOptions {
+  compress::Target target = {.macs = 0.5};      // how small
+  Importance importance = Importance::kTaylor;  // what goes first
+  Teacher teacher = Teacher::kDense;            // whose share of the loss is recipe.loss.distill
+  bool controls = false;  // train the smaller network from scratch and after random removal, too
+  // How each network learns: epochs, batch, seed, rate, augmentation, share to hold out for
+  // choosing. Files, model, teacher and patience in it are not read.
+  fit::TrainingOptions recipe = {};
+  double measure_seconds = 1;      // for the time of each network; 0: it is not measured
+  std::filesystem::path out = {};  // the smaller network as ONNX; empty: none
+};
+
+// The usual recipe: a short warm-up, then a cosine; half of the loss is about the teacher.
+fit::TrainingOptions usual_recipe();
+
+// Fails with kInvalidArgument if options contradict each other or have no meaning.
+Status check(const ShrinkOptions& options);
+
+}  // namespace shoal::shrink
+
+#pragma GCC visibility pop

@@ -1,0 +1,293 @@
+#include "shoal/shrink/shrink.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <filesystem>
+#include <memory>
+
+#include "shoal/base/temporary_folder.h"
+#include "shoal/compress/importance.h"
+#include "shoal/fit/testing.h"
+#include "shoal/graph/text.h"
+#include "shoal/onnx/export.h"
+#include "shoal/ops/ops.h"
+#include "shoal/shrink/decide.h"
+#include "shoal/shrink/networks.h"
+#include "shoal/shrink/worth.h"
+
+namespace shoal::shrink {
+namespace {
+
+using fit::testing::make_network;
+using fit::testing::Rows;
+
+constexpr size_t kBatch = 10;
+
+// The network of fit's tests as a file in memory: 8 hidden units, in a file for one image.
+Model tiny_model() {
+  auto bytes = std::make_shared<std::vector<std::byte>>(*onnx::to_onnx(make_network(1)));
+  auto model = parse_model(bytes, *bytes);
+  SHOAL_CHECK(model.ok());
+  return *std::move(model);
+}
+
+class Shrinking : public ::testing::Test {
+ protected:
+  static ShrinkOptions options() {
+    ShrinkOptions options{.target = {.macs = 0.5}, .recipe = usual_recipe()};
+    options.recipe.epochs = 6;
+    options.recipe.batch = kBatch;
+    options.recipe.optimizer.rate = 0.05F;
+    options.measure_seconds = 0;
+    return options;
+  }
+  Result<ShrinkResult> run(const ShrinkOptions& options, const ShrinkCallbacks& callbacks = {}) {
+    return shrink({*device_, *device_}, model_, data_, options, callbacks);
+  }
+
+  std::unique_ptr<Device> device_ = make_reference_device();
+  const Model model_ = tiny_model();
+  const fit::JudgedData data_ = {{std::make_shared<Rows>(200, 1), std::make_shared<Rows>(40, 2)},
+                                 std::make_shared<Rows>(100, 3)};
+  const Result<TemporaryFolder> temporary_ = TemporaryFolder::make();
+  const std::filesystem::path out_ = temporary_->path() / "small.onnx";
+};
+
+TEST_F(Shrinking, GivesASmallerNetworkBesideItsControls) {
+  ShrinkOptions all = options();
+  all.controls = true;
+  all.measure_seconds = 0.001;
+  all.out = out_;
+  std::vector<std::string> names;
+  double left = 1e9;
+  const auto result = run(all, {.on_step = [&](const ShrinkStep& step) {
+                            EXPECT_EQ(step.networks, 4u);
+                            if (names.empty() || names.back() != step.network)
+                              names.emplace_back(step.network);
+                            if (step.step.progress.epoch == 5 && step.step.progress.step == 20)
+                              left = step.seconds_left;
+                          }});
+  ASSERT_TRUE(result.ok()) << result.status().message();
+  EXPECT_EQ(names, (std::vector<std::string>{"dense control", "smaller network", "from scratch",
+                                             "random removal"}));
+  EXPECT_EQ(left, 0);
+  EXPECT_EQ(result->dense.size.macs, 16 * 8 + 8 * 4);
+  EXPECT_EQ(result->small.size.macs, 16 * 4 + 4 * 4);
+  EXPECT_EQ(result->small.size.parameters, 16 * 4 + 4 + 4 * 4 + 4);
+  EXPECT_GT(result->dense.top1, 90);
+  EXPECT_GT(result->small.top1, 80);
+  EXPECT_GT(result->held_out_top1, 80);
+  EXPECT_LT(result->top1_before, result->dense.top1);
+  EXPECT_TRUE(result->top1_scratch && result->top1_random);
+  EXPECT_TRUE(result->small.ms && result->dense.ms);
+  EXPECT_EQ(result->epochs, 6);
+  ASSERT_EQ(result->removed.size(), 1u);
+  EXPECT_EQ(result->removed[0].weights, "fc1.weight");
+  EXPECT_EQ(result->removed[0].before, 8u);
+  EXPECT_EQ(result->removed[0].left, 4u);
+  EXPECT_FALSE(result->refused.empty());
+  // The file is the network that was judged, for any batch.
+  const auto written = open_model(out_.string());
+  ASSERT_TRUE(written.ok()) << written.status().message();
+  const auto graph = written->graph_for_batch(3);
+  ASSERT_TRUE(graph.ok()) << graph.status().message();
+  EXPECT_EQ(parameters(graph->graph), result->small.size.parameters);
+}
+
+TEST_F(Shrinking, IsTheSameEveryTime) {
+  const auto first = run(options()), again = run(options());
+  ASSERT_TRUE(first.ok() && again.ok());
+  EXPECT_EQ(first->small.top1, again->small.top1);
+  ShrinkOptions file = options();
+  file.out = out_;
+  ASSERT_TRUE(run(file).ok());
+  const auto read = [&] {
+    const auto graph = open_model(out_.string())->graph();
+    std::vector<float> all;
+    for (size_t i = 0; i < graph->graph.value_count(); ++i) {
+      const Value& value = graph->graph[static_cast<ValueId>(i)];
+      if (value.name != "fc1.weight") continue;
+      std::ranges::copy(value.constant->data<float>(), std::back_inserter(all));
+    }
+    return all;
+  };
+  const std::vector<float> before = read();
+  ASSERT_TRUE(run(file).ok());
+  EXPECT_EQ(read(), before);
+}
+
+// Without a teacher the loss is another one, and the control's too if it has the same teacher.
+TEST_F(Shrinking, TeachesAsAsked) {
+  ShrinkOptions alone = options();
+  alone.teacher = Teacher::kNone;
+  alone.recipe.loss.distill = 0;
+  ShrinkOptions by_control = options();
+  by_control.teacher = Teacher::kControl;
+  const auto first_loss = [&](const ShrinkOptions& how, std::string_view network) {
+    double loss = 0;
+    const auto result = run(how, {.on_step = [&](const ShrinkStep& step) {
+                              if (step.network == network && step.step.progress.epoch == 0 &&
+                                  step.step.progress.step == 1) {
+                                loss = step.step.loss;
+                              }
+                            }});
+    EXPECT_TRUE(result.ok()) << result.status().message();
+    return loss;
+  };
+  EXPECT_NE(first_loss(alone, "dense control"), first_loss(options(), "dense control"));
+  EXPECT_EQ(first_loss(alone, "dense control"), first_loss(by_control, "dense control"));
+  EXPECT_NE(first_loss(options(), "smaller network"), first_loss(by_control, "smaller network"));
+}
+
+TEST_F(Shrinking, EndsWhenItIsToldTo) {
+  std::atomic<bool> cancel = false;
+  const auto result =
+      run(options(), {.on_step = [&](const ShrinkStep&) { cancel = true; }, .cancel = &cancel});
+  EXPECT_EQ(result.status().code(), Code::kCancelled);
+}
+
+TEST_F(Shrinking, RefusesWhatCannotBe) {
+  ShrinkOptions tiny = options();
+  tiny.target = {.macs = 0.01};
+  EXPECT_EQ(run(tiny).status().code(), Code::kUnsupported);
+  const auto untrained = open_model("zoo:mlp");
+  const auto status = shrink({*device_, *device_}, *untrained, data_, options()).status();
+  EXPECT_EQ(status.code(), Code::kInvalidArgument);
+  EXPECT_NE(status.message().find("train it first"), std::string::npos);
+  fit::JudgedData nothing_chooses = data_;
+  nothing_chooses.data.held_out = std::make_shared<Rows>(0);
+  EXPECT_EQ(shrink({*device_, *device_}, model_, nothing_chooses, options()).status().code(),
+            Code::kInvalidArgument);
+}
+
+// A hidden unit that no answer depends on has no worth by gradients, however large its weights.
+TEST_F(Shrinking, GivesUpFirstWhatTheLossDoesNotNeed) {
+  const Graph network = make_network(kBatch);
+  const auto groups = *compress::find_groups(network);
+  const auto worth = [&] {
+    auto all = worth_of(*device_, network, groups, {}, Importance::kTaylor, *data_.data.held_out,
+                        options().recipe);
+    EXPECT_TRUE(all.ok()) << all.status().message();
+    return *std::move(all);
+  };
+  const std::vector<double> before = worth();
+  const auto best = std::ranges::max_element(before);
+  ASSERT_GT(*best, 0);
+  const auto unit = static_cast<size_t>(best - before.begin());
+  for (size_t i = 0; i < network.value_count(); ++i) {
+    const Value& value = network[static_cast<ValueId>(i)];
+    if (value.name != "fc2.weight") continue;
+    Tensor weights = *value.constant;  // [4, 8], shared with the graph
+    for (size_t row = 0; row < 4; ++row) weights.data<float>()[row * 8 + unit] = 0;
+  }
+  EXPECT_EQ(worth()[unit], 0);
+}
+
+// Two hidden layers, of which a unit of the first costs more.
+Result<LoadedGraph> two_layers(int64_t batch) {
+  SHOAL_ASSIGN(Graph graph, parse_text("input x f32[" + std::to_string(batch) + R"(,1,4,4]
+const a f32[16,8] = random(1)
+const b f32[8,8] = random(2)
+const c f32[8,4] = random(3)
+f = Flatten(x)
+g = Gemm(f, a)
+h = Relu(g)
+i = Gemm(h, b)
+j = Relu(i)
+y = Gemm(j, c)
+output y
+)",
+                                       ops::find));
+  return LoadedGraph{std::move(graph), {"y"}};
+}
+
+TEST_F(Shrinking, SetsOnlyTheChangeOfTheLossAgainstCosts) {
+  const Graph one = two_layers(1)->graph;
+  const auto groups = *compress::find_groups(one);
+  ASSERT_EQ(groups.groups.size(), 2u);
+  ShrinkOptions how = options();
+  const auto decided = [&](Importance importance) {
+    how.importance = importance;
+    auto decision = decide(*device_, two_layers, *data_.data.held_out, how);
+    EXPECT_TRUE(decision.ok()) << decision.status().message();
+    return *std::move(decision);
+  };
+  EXPECT_EQ(decided(Importance::kMagnitude).units,
+            *compress::choose(one, groups, compress::magnitudes(one, groups), how.target));
+  const auto left = removed_by(one, decided(Importance::kTaylor));
+  ASSERT_EQ(left.size(), 2u);
+  for (const GroupLeft& group : left) EXPECT_EQ(group.before, 8u);
+}
+
+// Counts how often examples are read.
+class CountedRows : public Rows {
+ public:
+  using Rows::Rows;
+  Result<Example> at(size_t index) const override {
+    ++reads_;
+    return Rows::at(index);
+  }
+  size_t reads() const { return reads_; }
+
+ private:
+  mutable std::atomic<size_t> reads_ = 0;  // by a thread that reads ahead
+};
+
+// The worth of what is left is that without what is gone.
+TEST_F(Shrinking, LooksAgainAfterEachRound) {
+  const Graph batch = two_layers(kBatch)->graph;
+  const auto groups = *compress::find_groups(batch);
+  const auto worth = [&](const std::vector<size_t>& gone, Round round) {
+    return *worth_of(*device_, batch, groups, gone, Importance::kTaylor, *data_.data.held_out,
+                     options().recipe, round);
+  };
+  EXPECT_NE(worth({}, {}), worth({0, 1, 2}, {}));
+  EXPECT_EQ(worth({}, {}), worth({}, {}));
+  const CountedRows examples(40);
+  ASSERT_TRUE(decide(*device_, two_layers, examples, options()).ok());
+  EXPECT_GE(examples.reads(), 5 * examples.size());  // few examples are seen in every round
+}
+
+TEST(DrawnInstead, TakesAsManyOfEachGroup) {
+  compress::Groups groups;
+  groups.units.resize(20);
+  groups.groups = {{0, 8}, {8, 20}};
+  const std::vector<size_t> units = {0, 1, 2, 9};
+  std::vector<size_t> drawn = drawn_instead(groups, units, 1);
+  std::ranges::sort(drawn);
+  ASSERT_EQ(drawn.size(), 4u);
+  EXPECT_TRUE(std::ranges::adjacent_find(drawn) == drawn.end());
+  EXPECT_EQ(std::ranges::count_if(drawn, [](size_t unit) { return unit < 8; }), 3);
+  EXPECT_NE(drawn_instead(groups, units, 2), drawn_instead(groups, units, 3));
+}
+
+TEST(ShrinkResult, SaysWhatItLostTo) {
+  ShrinkResult result;
+  result.small = {.top1 = 80, .size = {.macs = 50}, .ms = 1};
+  result.dense = {.top1 = 81, .size = {.macs = 100}, .ms = 2};
+  EXPECT_TRUE(result.lost_to().empty());
+  EXPECT_EQ(result.front().size(), 2u);
+  EXPECT_EQ(result.front()[0].top1, 80);
+  result.top1_scratch = 82;
+  result.top1_random = 79;
+  EXPECT_EQ(result.lost_to(), std::vector<std::string>{"scratch"});
+  ASSERT_EQ(result.front().size(), 1u);
+  EXPECT_EQ(result.front()[0].top1, 82);
+}
+
+TEST(ShrinkOptions, AreChecked) {
+  ShrinkOptions options{.recipe = usual_recipe()};
+  EXPECT_TRUE(check(options).ok()) << check(options).message();
+  EXPECT_FALSE(check({.target = {.macs = 0}, .recipe = usual_recipe()}).ok());
+  EXPECT_FALSE(check({.teacher = Teacher::kNone, .recipe = usual_recipe()}).ok());
+  options.recipe.patience = 2;
+  EXPECT_FALSE(check(options).ok());
+  EXPECT_EQ(find_importance("taylor"), Importance::kTaylor);
+  EXPECT_EQ(find_importance("guess"), std::nullopt);
+  EXPECT_EQ(name_of(*find_teacher("control")), "control");
+}
+
+}  // namespace
+}  // namespace shoal::shrink
