@@ -66,7 +66,7 @@ class Run {
   }
 
  private:
-  static constexpr size_t kDense = 0, kSmall = 1, kScratch = 2, kRandom = 3;
+  static constexpr size_t kDense = 0, kSmall = 1, kScratch = 2;  // and random removal
 
   Status decide_what_goes() {
     SHOAL_ASSIGN(const Decision decision,
