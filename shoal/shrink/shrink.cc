@@ -10,6 +10,7 @@
 #include "shoal/shrink/decide.h"
 #include "shoal/shrink/networks.h"
 #include "shoal/shrink/retrain.h"
+#include "shoal/shrink/tidy.h"
 
 namespace shoal::shrink {
 namespace {
@@ -109,13 +110,26 @@ class Run {
     auto trained =
         retrain(devices_.learns, parts_[number].network, taught_by, data_.data, recipe, callbacks);
     if (!trained.ok()) return trained.status().at(parts_[number].name);
-    trained_.push_back(trained->network);
-    SHOAL_ASSIGN(const double top1, judged(trained->network));
+    trained_.push_back(without_subnormals(trained->network));
+    if (number == kSmall) SHOAL_TRY(tidy());
+    SHOAL_ASSIGN(const double top1, judged(trained_[number]));
     keep(number, top1, trained->held_out_top1);
     char line[128];
     std::snprintf(line, sizeof line, "%.*s: top-1 %.2f %%",
                   static_cast<int>(parts_[number].name.size()), parts_[number].name.data(), top1);
     note(line);
+    return {};
+  }
+
+  // What was learned may leave more than the target asked for without a use.
+  Status tidy() {
+    SHOAL_ASSIGN(Tidied tidied, shrink::tidied(devices_.learns, std::move(trained_[kSmall])));
+    trained_[kSmall] = std::move(tidied.network);
+    SHOAL_ASSIGN(const LoadedGraph one, trained_[kSmall](1));
+    SHOAL_ASSIGN(const compress::Groups groups, compress::find_groups(one.graph));
+    SHOAL_ASSIGN(result_.small.size, compress::size_without(one.graph, groups, {}));
+    for (const GroupLeft& group : tidied.removed) lower(result_.removed, group);
+    if (!tidied.removed.empty()) note("units that no answer depends on are removed, too");
     return {};
   }
 
