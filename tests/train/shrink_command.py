@@ -1,10 +1,14 @@
 #!/usr/bin/python3
-"""`shoal shrink` on drawn digits: the same flags give the same file, to the byte.
+"""`shoal shrink` on drawn digits: the same flags give the same file, to the byte, and so do a recipe and
+a run that was interrupted; the report has the numbers of the JSON.
 
 Usage: shrink_command.py SHOAL
 """
+import html
 import json
 import pathlib
+import re
+import signal
 import subprocess
 import sys
 import tempfile
@@ -42,9 +46,9 @@ def finished(shoal, *words):
     return done
 
 
-def words_of(at, out, *more):
+def words_of(at, out, *more, epochs=2):
     return ["shrink", at / "mlp.onnx", "--data", at / "data", "--format", "npy", "--batch", "50", "--epochs",
-            "2", "--threads", "2", "--shift", "1", "--seconds", "0", "--json", "-o", out, *more]
+            epochs, "--threads", "2", "--shift", "1", "--seconds", "0", "--json", "-o", out, *more]
 
 
 def shrink(shoal, at, out, *more):
@@ -74,6 +78,39 @@ def gives_the_same_bytes(shoal, at):
                 assert np.all(np.any(array, axis=rest)), (weights.name, axis)
 
 
+def recipe_repeats_it(shoal, at):
+    shrink(shoal, at, at / "first.onnx", "--target", "macs=0.3", "--flip", "--write-recipe", at / "r.toml")
+    finished(shoal, "shrink", "--recipe", at / "r.toml", "-o", at / "repeated.onnx")
+    assert (at / "first.onnx").read_bytes() == (at / "repeated.onnx").read_bytes()
+    (at / "bad.toml").write_text((at / "r.toml").read_text() + "epoch = 3\n")
+    refused = run(shoal, "shrink", "--recipe", at / "bad.toml", "-o", at / "bad.onnx")
+    assert refused.returncode == 2 and "unknown key epoch" in refused.stderr, refused
+
+
+def goes_on_after_an_interruption(shoal, at):
+    words = words_of(at, at / "torn.onnx", epochs=40)
+    finished(shoal, *words_of(at, at / "whole.onnx", epochs=40))
+    process = subprocess.Popen([str(word) for word in (shoal, *words)], stdout=subprocess.DEVNULL,
+                               stderr=subprocess.PIPE, text=True)
+    process.stderr.readline()  # what goes is decided
+    process.send_signal(signal.SIGINT)
+    said = process.communicate()[1]
+    assert process.returncode == 130 and "--resume goes on from" in said, said
+    assert (at / "torn.steps" / "choice.safetensors").exists() and not (at / "torn.onnx").exists()
+    finished(shoal, *words, "--resume")
+    assert (at / "torn.onnx").read_bytes() == (at / "whole.onnx").read_bytes()
+    assert not (at / "torn.steps").exists()
+
+
+def reports_in_one_file(shoal, at):
+    result = shrink(shoal, at, at / "r.onnx", "--controls", "--report", at / "r.html")
+    page = (at / "r.html").read_text()
+    shown = json.loads(html.unescape(re.findall("<pre>(.*?)</pre>", page, re.DOTALL)[-1]))
+    assert shown == result, (shown, result)
+    assert page.count("<rect") == 2 * len(result["removed"]) and "from scratch" in page
+    assert "http" not in page and "src=" not in page
+
+
 def main():
     if len(sys.argv) != 2:
         sys.exit(__doc__)
@@ -83,7 +120,8 @@ def main():
         write_digits(at / "data")
         finished(shoal, "train", "zoo:mlp", "--data", at / "data", "--format", "npy", "--batch", "50",
                  "--epochs", "3", "-o", at / "mlp.onnx")
-        for check in (gives_the_same_bytes,):
+        for check in (gives_the_same_bytes, recipe_repeats_it, goes_on_after_an_interruption,
+                      reports_in_one_file):
             check(shoal, at)
             print(f"ok   {check.__name__.replace('_', ' ')}")
     return 0
