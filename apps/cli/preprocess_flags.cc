@@ -40,8 +40,8 @@ void PreprocessFlags::add_to(Command& command) {
   command.add_option("--save-preset", save_as_, "Keep these settings under a name")->group(kGroup);
 }
 
-Result<Preprocess> PreprocessFlags::resolve() const {
-  Preprocess p;
+Result<Preprocess> PreprocessFlags::resolve(const Preprocess& before) const {
+  Preprocess p = before;
   if (!preset_.empty()) {
     SHOAL_ASSIGN(p, load_preset(preset_folder(), preset_));
   }

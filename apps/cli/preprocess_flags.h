@@ -13,8 +13,9 @@ class PreprocessFlags {
  public:
   void add_to(Command& command);
 
-  // The preset's settings, overridden by the flags given; saves them if --save-preset was given.
-  Result<Preprocess> resolve() const;
+  // The preset's settings, or without one `before`, overridden by the flags given; saves them if
+  // --save-preset was given.
+  Result<Preprocess> resolve(const Preprocess& before = {}) const;
 
  private:
   Preprocess given_;

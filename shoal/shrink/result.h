@@ -45,7 +45,7 @@ struct ShrinkResult {
   std::optional<double> top1_scratch, top1_random;  // with ShrinkOptions::controls
   std::optional<double> ms_predicted;               // where the target was a time
   int64_t epochs = 0;                               // each network learned for
-  double seconds = 0;                               // in all
+  double seconds = 0;                               // in all, in this process
   double choosing_seconds = 0;                      // of them, for deciding what goes
   std::vector<GroupLeft> removed;                   // groups that lost units
   std::vector<RefusedAxis> refused;                 // what could not lose any

@@ -29,6 +29,7 @@ Result<Trained> retrain(Device& device, const NetworkForBatch& network,
                fit::TrainingLoop::create(device, std::move(task), std::move(recipe), callbacks));
   SHOAL_ASSIGN(const fit::StopReason reason, loop.run());
   if (reason == fit::StopReason::kCancelled) return Status(Code::kCancelled, "interrupted");
+  SHOAL_TRY(loop.finish());  // it may have ended in another process
   return Trained{with_weights(network, loop.weights()), loop.evaluation().top1()};
 }
 

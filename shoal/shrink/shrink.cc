@@ -3,6 +3,9 @@
 
 #include <chrono>
 #include <cstdio>
+#include <filesystem>
+#include <optional>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -10,6 +13,8 @@
 #include "shoal/shrink/decide.h"
 #include "shoal/shrink/networks.h"
 #include "shoal/shrink/retrain.h"
+#include "shoal/shrink/steps.h"
+#include "shoal/shrink/tidy.h"
 
 namespace shoal::shrink {
 namespace {
@@ -54,12 +59,16 @@ class Run {
     const auto begin = Clock::now();
     SHOAL_TRY(decide_what_goes());
     result_.choosing_seconds = seconds_since(begin);
+    if (callbacks_.cancel != nullptr && callbacks_.cancel->load()) {
+      return Status(Code::kCancelled, "interrupted");
+    }
     SHOAL_ASSIGN(result_.top1_before, judged(given_));
     SHOAL_ASSIGN(result_.top1_removed, judged(parts_[kSmall].network));
     note_removal();
     for (size_t i = 0; i < parts_.size(); ++i) SHOAL_TRY(train(i));
     SHOAL_TRY(measure());
     if (!options_.out.empty()) SHOAL_TRY(fit::export_network(trained_[kSmall], options_.out));
+    SHOAL_TRY(steps_->clear());
     result_.epochs = options_.recipe.epochs;
     result_.seconds = seconds_since(begin);
     return std::move(result_);
@@ -69,9 +78,9 @@ class Run {
   static constexpr size_t kDense = 0, kSmall = 1, kScratch = 2;  // and random removal
 
   Status decide_what_goes() {
-    SHOAL_ASSIGN(const Decision decision,
-                 decide(devices_.learns, given_, *data_.data.held_out, options_));
     SHOAL_ASSIGN(const LoadedGraph one, given_(1));
+    SHOAL_ASSIGN(steps_, Steps::open(options_, one.graph));
+    SHOAL_ASSIGN(const Decision decision, decision_for(one.graph));
     const compress::Groups& groups = decision.groups;
     SHOAL_ASSIGN(result_.dense.size, compress::size_without(one.graph, groups, {}));
     SHOAL_ASSIGN(result_.small.size, compress::size_without(one.graph, groups, decision.units));
@@ -88,6 +97,19 @@ class Run {
     return {};
   }
 
+  // What a run that is resumed had decided already.
+  Result<Decision> decision_for(const Graph& one) {
+    if (steps_->choice()) {
+      Decision known{.groups = {}, .units = *steps_->choice()};
+      SHOAL_ASSIGN(known.groups, compress::find_groups(one));
+      return known;
+    }
+    if (options_.resume) note("no run in " + options_.steps.string() + " yet: begins anew");
+    SHOAL_ASSIGN(Decision fresh, decide(devices_.learns, given_, *data_.data.held_out, options_));
+    SHOAL_TRY(steps_->keep_choice(fresh.units));
+    return fresh;
+  }
+
   // Who teaches the networks after the control.
   const NetworkForBatch& teacher() const {
     return options_.teacher == Teacher::kControl ? trained_[kDense] : given_;
@@ -96,6 +118,9 @@ class Run {
   Status train(size_t number) {
     fit::TrainingOptions recipe = options_.recipe;
     if (options_.teacher == Teacher::kControl && number == kDense) recipe.loss.distill = 0;
+    std::error_code unknown;  // reading the file says more
+    recipe.checkpoint = steps_->checkpoint(number);
+    recipe.resume = std::filesystem::exists(recipe.checkpoint, unknown) || unknown;
     const fit::TrainingCallbacks callbacks{
         .on_step =
             [&](const fit::StepReport& step) {
@@ -109,13 +134,26 @@ class Run {
     auto trained =
         retrain(devices_.learns, parts_[number].network, taught_by, data_.data, recipe, callbacks);
     if (!trained.ok()) return trained.status().at(parts_[number].name);
-    trained_.push_back(trained->network);
-    SHOAL_ASSIGN(const double top1, judged(trained->network));
+    trained_.push_back(without_subnormals(trained->network));
+    if (number == kSmall) SHOAL_TRY(tidy());
+    SHOAL_ASSIGN(const double top1, judged(trained_[number]));
     keep(number, top1, trained->held_out_top1);
     char line[128];
     std::snprintf(line, sizeof line, "%.*s: top-1 %.2f %%",
                   static_cast<int>(parts_[number].name.size()), parts_[number].name.data(), top1);
     note(line);
+    return {};
+  }
+
+  // What was learned may leave more than the target asked for without a use.
+  Status tidy() {
+    SHOAL_ASSIGN(Tidied tidied, shrink::tidied(devices_.learns, std::move(trained_[kSmall])));
+    trained_[kSmall] = std::move(tidied.network);
+    SHOAL_ASSIGN(const LoadedGraph one, trained_[kSmall](1));
+    SHOAL_ASSIGN(const compress::Groups groups, compress::find_groups(one.graph));
+    SHOAL_ASSIGN(result_.small.size, compress::size_without(one.graph, groups, {}));
+    for (const GroupLeft& group : tidied.removed) lower(result_.removed, group);
+    if (!tidied.removed.empty()) note("units that no answer depends on are removed, too");
     return {};
   }
 
@@ -164,6 +202,7 @@ class Run {
   const fit::JudgedData& data_;
   const ShrinkOptions& options_;
   const ShrinkCallbacks& callbacks_;
+  std::optional<Steps> steps_;
   std::vector<Part> parts_;
   std::vector<NetworkForBatch> trained_;  // in the order of parts_
   ShrinkResult result_;

@@ -16,7 +16,8 @@
 // Every network of a run learns by the same recipe from the same images in the same order: the
 // smaller one, the dense control and, if they are asked for, the controls of the same size. What
 // is removed is decided on examples that are held out from training. Test examples only judge
-// networks after their last epoch.
+// networks after their last epoch. What is written has no subnormal numbers, and no units or nodes
+// that no answer depends on.
 #pragma once
 
 #include <atomic>
@@ -61,8 +62,9 @@ struct ShrinkCallbacks {
 
 // See the head of this file. Blocks until the run is over, and writes options.out last. Fails as
 // check(options), the model, the data and the devices do; with kInvalidArgument for a model that
-// was never trained or that training cannot take; with kUnsupported if there is nothing to remove
-// or the target cannot be met; with kCancelled if the callbacks say so.
+// was never trained or that training cannot take, and for a run to resume that had other settings;
+// with kUnsupported if there is nothing to remove or the target cannot be met; with kCancelled if
+// the callbacks say so. After any failure, options.steps holds how far it came.
 Result<ShrinkResult> shrink(const ShrinkDevices& devices, const Model& model,
                             const fit::JudgedData& data, const ShrinkOptions& options,
                             const ShrinkCallbacks& callbacks = {});

@@ -50,6 +50,7 @@ Status check(const ShrinkOptions& options) {
   if ((options.teacher == Teacher::kNone) != (options.recipe.loss.distill == 0)) {
     return invalid("a teacher and its share of the loss must be given together");
   }
+  if (options.resume && options.steps.empty()) return invalid("there is no run to resume");
   // Networks are made here; the recipe only says how they learn.
   const fit::TrainingOptions& recipe = options.recipe;
   if (recipe.retarget > 0 || recipe.from_scratch || recipe.patience > 0) {

@@ -47,6 +47,10 @@ struct ShrinkOptions {
   fit::TrainingOptions recipe = {};
   double measure_seconds = 1;      // for the time of each network; 0: it is not measured
   std::filesystem::path out = {};  // the smaller network as ONNX; empty: none
+  // A folder that holds how far the run is until it is over; empty: none. With `resume`, a run that
+  // it holds goes on, and ends with the file that it would have written.
+  std::filesystem::path steps = {};
+  bool resume = false;  // without such a run it begins anew
 };
 
 // The usual recipe: a short warm-up, then a cosine; half of the loss is about the teacher.

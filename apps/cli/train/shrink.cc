@@ -10,8 +10,10 @@
 #include "../table.h"
 #include "apps/flags/json.h"
 #include "cancel_on_signals.h"
+#include "shoal/base/atomic_file.h"
 #include "shoal/models/model.h"
-#include "train_flags.h"
+#include "shrink_flags.h"
+#include "shrink_page.h"
 
 namespace shoal::cli {
 namespace {
@@ -27,32 +29,9 @@ Examples:
   shoal shrink model.onnx --data photos --format folder --target parameters=0.3,macs=0.5 -o small.onnx
   shoal shrink model.onnx --data photos --format folder --method magnitude --teacher none -o small.onnx
   shoal shrink model.onnx --data photos --format folder --max-drop 1 -o small.onnx
-                                           exit code 9 if it is worse by more than a point)";
-
-struct ShrinkFlags {
-  TrainFlags train;
-  std::string target = "macs=0.5", method = "taylor", teacher = "dense";
-  float distill = 0.5F, temperature = 4;
-  bool controls = false;
-  double seconds = 1, max_drop = 0;  // 0: none
-
-  Result<shrink::ShrinkOptions> resolve() const;
-};
-
-Result<shrink::ShrinkOptions> ShrinkFlags::resolve() const {
-  shrink::ShrinkOptions options;
-  SHOAL_ASSIGN(options.target, compress::parse_target(target));
-  options.importance = *shrink::find_importance(method);
-  options.teacher = *shrink::find_teacher(teacher);
-  options.controls = controls;
-  options.measure_seconds = seconds;
-  options.out = train.options.out;
-  SHOAL_ASSIGN(options.recipe, train.resolve());
-  options.recipe.checkpoint.clear();
-  options.recipe.loss.distill = options.teacher == shrink::Teacher::kNone ? 0 : distill;
-  options.recipe.loss.temperature = temperature;
-  return options;
-}
+                                           exit code 9 if it is worse by more than a point
+  shoal shrink --recipe small.toml -o small.onnx --resume
+                                           a run that --write-recipe described, after an interruption)";
 
 Json optional_json(const std::optional<double>& number) {
   return number ? Json(*number) : Json(nullptr);
@@ -140,25 +119,44 @@ class ShrinkView {
   std::optional<ProgressBar> line_;  // of this network
 };
 
-Outcome shrink_and_print(const ShrinkFlags& flags) {
+// What repeats the run, if a file asks for it, which is written before the run.
+Result<std::string> recipe_for_files(const ShrinkFlags& flags, const shrink::ShrinkOptions& options,
+                                     const Device& device) {
+  if (flags.write_recipe.empty() && flags.train.report.empty()) return std::string();
+  SHOAL_ASSIGN(const std::string recipe, recipe_of(flags, options, device.info().threads));
+  if (!flags.write_recipe.empty()) SHOAL_TRY(write_file(flags.write_recipe, recipe));
+  return recipe;
+}
+
+Outcome shrink_and_print(ShrinkFlags& flags) {
+  if (const Status taken = flags.take_recipe(); !taken.ok()) return fail(Exit::kUsage, taken);
   SHOAL_OR_EXIT(const shrink::ShrinkOptions options, Exit::kUsage, flags.resolve());
   SHOAL_OR_EXIT(const auto learns, Exit::kDevice, make_device(flags.train.model));
   ModelFlags measured = flags.train.model;
   measured.tune = "fast";  // as the network will run
   SHOAL_OR_EXIT(const auto runs, Exit::kDevice, make_device(measured));
   SHOAL_OR_EXIT(const Model model, Exit::kModel, open_model_with_warning(flags.train.model.model));
+  const auto recipe = recipe_for_files(flags, options, *learns);
+  if (!recipe.ok()) return fail(Doing::kTrain, recipe.status());
   auto data = fit::open_judged_data(options.recipe);
   if (!data.ok()) return fail(Doing::kTrain, data.status());
   ShrinkView view;
   const auto result = shrink::shrink({*learns, *runs}, model, *data, options, view.callbacks());
   if (!result.ok() && result.status().code() == Code::kCancelled) {
-    return {Exit::kInterrupted, "interrupted; nothing was written"};
+    return {Exit::kInterrupted, "interrupted; --resume goes on from " + options.steps.string()};
   }
   if (!result.ok()) return fail(Doing::kTrain, result.status());
   std::error_code unknown;
   const auto bytes = static_cast<int64_t>(std::filesystem::file_size(options.out, unknown));
+  const Json json = to_json(*result, bytes);
+  if (!flags.train.report.empty()) {
+    const std::string page = shrink_page(flags.train.model.model + " shrunk to " + flags.target,
+                                         *result, json.dump(2), *recipe);
+    const Status written = write_file(flags.train.report, page);
+    if (!written.ok()) return fail(Doing::kTrain, written);
+  }
   if (flags.train.json) {
-    std::printf("%s\n", to_json(*result, bytes).dump().c_str());
+    std::printf("%s\n", json.dump().c_str());
   } else {
     print_table(*result);
   }
@@ -175,51 +173,11 @@ Outcome shrink_and_print(const ShrinkFlags& flags) {
 }  // namespace
 
 void add_shrink(Command& app, Action& action) {
-  constexpr const char* kShrinking = "Shrinking";
   auto flags = std::make_shared<ShrinkFlags>();
-  flags->train.options = shrink::usual_recipe();
   Command* command =
       app.add_subcommand("shrink", "Remove what a network needs least, and train the rest");
   command->footer(kExamples);
-  flags->train.add_recipe_to(*command);
-  command->add_option("--out,-o", flags->train.options.out, "The ONNX file to write")->required();
-  command
-      ->add_option("--target", flags->target,
-                   "What stays of macs, parameters, bytes or units: a share, or above 1 a number")
-      ->capture_default_str()
-      ->group(kShrinking);
-  command->add_option("--method", flags->method, "What goes first: taylor, magnitude or random")
-      ->check(one_of({"taylor", "magnitude", "random"}))
-      ->capture_default_str()
-      ->group(kShrinking);
-  command
-      ->add_option("--teacher", flags->teacher,
-                   "Whose answers it learns, too: dense (the model), control (the dense control, "
-                   "trained first) or none")
-      ->check(one_of({"dense", "control", "none"}))
-      ->capture_default_str()
-      ->group(kShrinking);
-  command->add_option("--distill", flags->distill, "Share of the loss that is about the teacher")
-      ->check(in_range(0.01, 1.0))
-      ->capture_default_str()
-      ->group(kShrinking);
-  command->add_option("--temperature", flags->temperature, "At which answers are compared")
-      ->check(positive())
-      ->capture_default_str()
-      ->group(kShrinking);
-  command
-      ->add_flag("--controls", flags->controls,
-                 "Train the smaller network from scratch and after random removal, too")
-      ->group(kShrinking);
-  command->add_option("--seconds", flags->seconds, "To measure the time of each network for")
-      ->check(not_negative())
-      ->capture_default_str()
-      ->group(kShrinking);
-  command
-      ->add_option("--max-drop", flags->max_drop,
-                   "Fail with exit code 9 if it is worse by more points")
-      ->check(not_negative())
-      ->group(kShrinking);
+  flags->add_to(*command);
   command->callback([flags, &action] { action = [flags] { return shrink_and_print(*flags); }; });
 }
 

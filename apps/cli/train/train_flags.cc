@@ -12,12 +12,15 @@ constexpr const char* kLoss = "Loss";
 constexpr const char* kImages = "Augmentation";
 constexpr const char* kFiles = "Files";
 
-void add_data(TrainFlags& f, Command& command) {
+void add_data(TrainFlags& f, Command& command, bool required) {
   TrainingOptions& o = f.options;
-  command.add_option("--data", o.data, "Folder with the data")->required();
-  command.add_option("--format", o.format, "idx (MNIST), cifar, npy, or folder")
-      ->required()
-      ->check(one_of({"idx", "cifar", "npy", "folder"}));
+  Option* data = command.add_option("--data", o.data, "Folder with the data");
+  Option* format = command.add_option("--format", o.format, "idx (MNIST), cifar, npy, or folder")
+                       ->check(one_of({"idx", "cifar", "npy", "folder"}));
+  if (required) {
+    data->required();
+    format->required();
+  }
   command.add_option("--limit", o.limit, "Only this many images to learn from");
   command
       .add_option("--hold-out", o.hold_out, "Share to measure on, where no data is kept for that")
@@ -150,11 +153,12 @@ void add_files(TrainFlags& f, Command& command) {
 
 }  // namespace
 
-void TrainFlags::add_recipe_to(Command& command) {
+void TrainFlags::add_recipe_to(Command& command, Source source) {
+  const bool required = source == Source::kFlags;
   // Kernels that are chosen by measuring are not the same each time, and round differently.
   model.tune = "off";
-  model.add_to(command, /*model_required=*/true, /*learns=*/true);
-  add_data(*this, command);
+  model.add_to(command, required, /*learns=*/true);
+  add_data(*this, command, required);
   command.add_option("--epochs", options.epochs, "How often to go through the data")
       ->check(in_range(1, 1 << 20))
       ->capture_default_str();
@@ -182,7 +186,7 @@ void TrainFlags::add_to(Command& command) {
   add_files(*this, command);
 }
 
-Result<TrainingOptions> TrainFlags::resolve() const {
+Result<TrainingOptions> TrainFlags::resolve(const Preprocess& preprocess_before) const {
   TrainingOptions all = options;
   all.model = model.model;
   all.memory_bytes = model.memory_limit();
@@ -193,7 +197,7 @@ Result<TrainingOptions> TrainFlags::resolve() const {
   if (all.checkpoint.empty()) {
     all.checkpoint = std::filesystem::path(all.out).replace_extension(".safetensors");
   }
-  SHOAL_ASSIGN(all.preprocess, preprocess.resolve());
+  SHOAL_ASSIGN(all.preprocess, preprocess.resolve(preprocess_before));
   return all;
 }
 

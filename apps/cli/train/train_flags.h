@@ -21,11 +21,14 @@ struct TrainFlags {
   bool json = false;
 
   void add_to(Command& command);
-  // The flags that say how a network learns from which data, and none of the others.
-  void add_recipe_to(Command& command);
+  // The flags that say how a network learns from which data, and none of the others. Where a recipe
+  // may name model and data, no flag has to.
+  enum class Source { kFlags, kRecipeToo };
+  void add_recipe_to(Command& command, Source source = Source::kFlags);
 
-  // All options. Saves the preset if --save-preset was given.
-  Result<fit::TrainingOptions> resolve() const;
+  // All options. Saves the preset if --save-preset was given. Flags and presets override
+  // `preprocess_before`.
+  Result<fit::TrainingOptions> resolve(const Preprocess& preprocess_before = {}) const;
 };
 
 }  // namespace shoal::cli

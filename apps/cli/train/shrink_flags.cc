@@ -1,0 +1,164 @@
+// The flags of 'shoal shrink'. Bounds here are for --help; shrink::check() has the last word.
+#include "shrink_flags.h"
+
+#include "shoal/cpu/instruction_set.h"
+#include "shoal/fit/derived_options.h"
+
+namespace shoal::cli {
+
+void ShrinkFlags::add_to(Command& command) {
+  constexpr const char *kShrinking = "Shrinking", *kFiles = "Files";
+  command_ = &command;
+  train.options = shrink::usual_recipe();
+  train.model.model.clear();
+  train.add_recipe_to(command, TrainFlags::Source::kRecipeToo);
+  command.add_option("--out,-o", train.options.out, "The ONNX file to write")
+      ->required()
+      ->group(kFiles);
+  command
+      .add_option("--target", target,
+                  "What stays of macs, parameters, bytes or units: a share, or above 1 a number")
+      ->capture_default_str()
+      ->group(kShrinking);
+  command.add_option("--method", method, "What goes first: taylor, magnitude or random")
+      ->check(one_of({"taylor", "magnitude", "random"}))
+      ->capture_default_str()
+      ->group(kShrinking);
+  command
+      .add_option("--teacher", teacher,
+                  "Whose answers it learns, too: dense (the model), control (the dense control, "
+                  "trained first) or none")
+      ->check(one_of({"dense", "control", "none"}))
+      ->capture_default_str()
+      ->group(kShrinking);
+  command.add_option("--distill", distill, "Share of the loss that is about the teacher")
+      ->check(in_range(0.01, 1.0))
+      ->capture_default_str()
+      ->group(kShrinking);
+  command.add_option("--temperature", temperature, "At which answers are compared")
+      ->check(positive())
+      ->capture_default_str()
+      ->group(kShrinking);
+  command
+      .add_flag("--controls", controls,
+                "Train the smaller network from scratch and after random removal, too")
+      ->group(kShrinking);
+  command.add_option("--seconds", seconds, "To measure the time of each network for")
+      ->check(not_negative())
+      ->capture_default_str()
+      ->group(kShrinking);
+  command.add_option("--max-drop", max_drop, "Fail with exit code 9 if it is worse by more points")
+      ->check(not_negative())
+      ->group(kShrinking);
+  command.add_flag("--resume", resume, "Go on with a run that was interrupted, if there is one")
+      ->group(kFiles);
+  command.add_option("--recipe", recipe, "Take what is not given here from this file, in TOML")
+      ->check(existing_file())
+      ->group(kFiles);
+  command.add_option("--write-recipe", write_recipe, "Write what it takes to repeat the run")
+      ->group(kFiles);
+  command
+      .add_option("--report", train.report,
+                  "Write networks, widths and the front to this HTML file")
+      ->group(kFiles);
+}
+
+Result<shrink::ShrinkOptions> ShrinkFlags::resolve() const {
+  shrink::ShrinkOptions options;
+  SHOAL_ASSIGN(options.target, compress::parse_target(target));
+  options.importance = *shrink::find_importance(method);
+  options.teacher = *shrink::find_teacher(teacher);
+  options.controls = controls;
+  options.measure_seconds = seconds;
+  options.out = train.options.out;
+  options.steps = std::filesystem::path(options.out).replace_extension(".steps");
+  options.resume = resume;
+  SHOAL_ASSIGN(options.recipe, train.resolve(preprocess_));
+  options.recipe.checkpoint.clear();
+  options.recipe.loss.distill = options.teacher == shrink::Teacher::kNone ? 0 : distill;
+  options.recipe.loss.temperature = temperature;
+  return options;
+}
+
+std::vector<Setting> ShrinkFlags::settings() {
+  ModelFlags& model = train.model;
+  fit::TrainingOptions& o = train.options;
+  std::vector<std::string> instruction_sets;
+  for (std::string_view set : cpu::instruction_sets()) instruction_sets.emplace_back(set);
+  instruction_sets.emplace_back();  // the best
+  return {{"model", &model.model},
+          {"data", &o.data},
+          {"format", &o.format},
+          {"limit", &o.limit},
+          {"hold-out", &o.hold_out},
+          {"damaged", &train.damaged, {"refuse", "skip"}},
+          {"device", &model.device},
+          {"threads", &model.threads, {}, 0, 1024},
+          {"tune", &model.tune, {"off", "fast", "full"}},
+          {"instructions", &model.instructions, instruction_sets},
+          {"kernel", &model.kernel},
+          {"target", &target},
+          {"method", &method, {"taylor", "magnitude", "random"}},
+          {"teacher", &teacher, {"dense", "control", "none"}},
+          {"distill", &distill, {}, 0.01, 1},
+          {"temperature", &temperature},
+          {"controls", &controls},
+          {"seconds", &seconds, {}, 0, 3600},
+          {"max-drop", &max_drop, {}, 0, 100},
+          {"epochs", &o.epochs},
+          {"batch", &o.batch, {}, 1, 4096},
+          {"seed", &o.seed},
+          {"optimizer", &train.optimizer, {"sgd", "adam", "adamw"}},
+          {"rate", &o.optimizer.rate},
+          {"momentum", &o.optimizer.momentum},
+          {"nesterov", &o.optimizer.nesterov},
+          {"weight-decay", &o.optimizer.weight_decay},
+          {"clip", &o.optimizer.max_norm},
+          {"schedule", &train.schedule, {"constant", "step", "cosine"}},
+          {"warm-up", &o.warm_up},
+          {"drop-every", &o.drop_every},
+          {"drop", &o.drop},
+          {"shift", &o.augment.shift, {}, 0, 1 << 14},
+          {"flip", &o.augment.flip},
+          {"random-crop", &o.augment.crop},
+          {"noise", &o.augment.noise},
+          {"resize", &preprocess_.resize, {}, 0, 1 << 14},
+          {"crop", &preprocess_.crop, {}, 0, 1 << 14},
+          {"stretch", &preprocess_.stretch},
+          {"channels", &preprocess_.channels, {}, 0, 3},
+          {"mean", &preprocess_.mean},
+          {"std", &preprocess_.std},
+          {"scale", &preprocess_.scale},
+          {"bgr", &preprocess_.bgr},
+          {"layout", &layout_, {"nchw", "nhwc"}}};
+}
+
+Status ShrinkFlags::take_recipe() {
+  if (!recipe.empty()) {
+    std::vector<Setting> all = settings();
+    for (Setting& setting : all) {
+      if (setting.name == "channels") continue;  // of presets only
+      const std::string name(setting.name);
+      setting.given = command_->count(name == "model" ? name : "--" + name) > 0;
+    }
+    SHOAL_TRY(read_recipe(recipe, all));
+    preprocess_.nhwc = layout_ == "nhwc";
+  }
+  for (const auto& [what, missing] : {std::pair("a model", train.model.model.empty()),
+                                      std::pair("--data", train.options.data.empty()),
+                                      std::pair("--format", train.options.format.empty())}) {
+    if (missing) return invalid(std::string(what) + " is required, here or in a --recipe");
+  }
+  return {};
+}
+
+Result<std::string> recipe_of(ShrinkFlags flags, const shrink::ShrinkOptions& options,
+                              int threads) {
+  flags.train.model.threads = threads;
+  flags.train.options.optimizer.rate = fit::trainer_options(options.recipe).optimizer.rate;
+  flags.preprocess_ = options.recipe.preprocess;
+  flags.layout_ = flags.preprocess_.nhwc ? "nhwc" : "nchw";
+  return to_recipe(flags.settings());
+}
+
+}  // namespace shoal::cli

@@ -1,0 +1,44 @@
+// The flags of shoal shrink, the options they stand for, and recipes of them.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "recipe_file.h"
+#include "shoal/shrink/shrink_options.h"
+#include "train_flags.h"
+
+namespace shoal::cli {
+
+struct ShrinkFlags {
+  TrainFlags train;
+  std::string target = "macs=0.5", method = "taylor", teacher = "dense";
+  float distill = 0.5F, temperature = 4;
+  bool controls = false, resume = false;
+  double seconds = 1, max_drop = 0;  // 0: none
+  std::string recipe, write_recipe;  // files; empty: none
+
+  void add_to(Command& command);
+
+  // Reads the recipe, if one was given; flags that were given have the last word. Fails as
+  // parse_recipe() does, and if neither says what to shrink or what to learn from.
+  Status take_recipe();
+  // All options. Saves the preset if --save-preset was given.
+  Result<shrink::ShrinkOptions> resolve() const;
+
+ private:
+  // All that decides what is written. Points into this.
+  std::vector<Setting> settings();
+  friend Result<std::string> recipe_of(ShrinkFlags flags, const shrink::ShrinkOptions& options,
+                                       int threads);
+
+  Preprocess preprocess_;  // the recipe's, which flags override
+  std::string layout_ = "nchw";
+  Command* command_ = nullptr;  // to ask which flags were given
+};
+
+// The recipe of a run with these options on so many threads: with it, the command gives the same
+// file again. Presets and usual values are written out. Fails as to_recipe() does.
+Result<std::string> recipe_of(ShrinkFlags flags, const shrink::ShrinkOptions& options, int threads);
+
+}  // namespace shoal::cli

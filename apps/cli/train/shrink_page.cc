@@ -1,0 +1,185 @@
+// Tables and two pictures in SVG: bars of the widths of groups, and points of the networks by cost
+// and accuracy. Names come from models, and are escaped.
+#include "shrink_page.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "../markup.h"
+#include "../table.h"
+
+namespace shoal::cli {
+namespace {
+
+using shrink::Figures;
+using shrink::GroupLeft;
+using shrink::ShrinkResult;
+
+constexpr double kLabels = 260, kWidth = 480, kLane = 18, kHeight = 240, kMargin = 50;
+constexpr const char* kBefore = "#d3dae6";
+constexpr const char* kLeft = "#4e79a7";
+constexpr const char* kOther = "#f28e2b";
+
+std::string number(double x) { return fixed(x, 1); }
+
+std::string row(const std::vector<std::string>& cells, const char* cell = "td") {
+  std::string text = "<tr>";
+  for (const std::string& one : cells) {
+    text += "<" + std::string(cell) + ">" + escaped(one) + "</" + cell + ">";
+  }
+  return text + "</tr>\n";
+}
+
+std::string text_at(double x, double y, const std::string& text, const char* more = "") {
+  return "<text x=\"" + number(x) + "\" y=\"" + number(y) + "\"" + more + ">" + escaped(text) +
+         "</text>\n";
+}
+
+std::string svg(double width, double height, const std::string& inside) {
+  return "<svg width=\"" + number(width) + "\" height=\"" + number(height) +
+         "\" font-size=\"11\">\n" + inside + "</svg>\n";
+}
+
+std::string in_percent(double x) { return fixed(x, 2) + " %"; }
+
+std::string row(const std::string& name, double top1, const Figures& figures) {
+  return row({name, in_percent(top1), with_commas(figures.size.macs),
+              with_commas(figures.size.parameters), figures.ms ? fixed(*figures.ms, 4) : ""});
+}
+
+std::string networks(const ShrinkResult& result) {
+  std::string text = "<h2>Networks</h2>\n<table>\n" +
+                     row({"network", "top-1", "multiply-accumulates", "parameters", "ms"}, "th") +
+                     row("smaller", result.small.top1, result.small) +
+                     row("dense control", result.dense.top1, result.dense);
+  if (result.top1_scratch) text += row("from scratch", *result.top1_scratch, result.small);
+  if (result.top1_random) text += row("random removal", *result.top1_random, result.small);
+  text += "</table>\n<p>Top-1 on the test examples, which chose nothing: " +
+          in_percent(result.top1_before) + " as given, " + in_percent(result.top1_removed) +
+          " after the removal, before it learned again. On the examples that chose: " +
+          in_percent(result.held_out_top1) + ", the dense control " +
+          in_percent(result.held_out_top1_control) + ".";
+  if (result.ms_predicted) text += " Predicted: " + fixed(*result.ms_predicted, 4) + " ms.";
+  for (const std::string& control : result.lost_to()) {
+    text += " <b>The control '" + escaped(control) + "' is better: the removal gained nothing.</b>";
+  }
+  return text + "</p>\n";
+}
+
+std::string name_of(const GroupLeft& group) {
+  return group.weights + ", axis " + std::to_string(group.axis);
+}
+
+// A pale bar of what there was, and on it a dark one of what is left.
+std::string widths(const std::vector<GroupLeft>& groups) {
+  size_t widest = 1;
+  for (const GroupLeft& group : groups) widest = std::max(widest, group.before);
+  std::string bars;
+  double y = 0;
+  const auto bar = [&](size_t units, const char* colour) {
+    const double length = kWidth * static_cast<double>(units) / static_cast<double>(widest);
+    return "<rect x=\"" + number(kLabels) + "\" y=\"" + number(y + 2) + "\" width=\"" +
+           number(length) + "\" height=\"" + number(kLane - 4) + "\" fill=\"" + colour + "\"/>\n";
+  };
+  for (const GroupLeft& group : groups) {
+    bars += "<g><title>" + escaped(name_of(group)) + "</title>\n" +
+            text_at(kLabels - 6, y + 13, name_of(group), " text-anchor=\"end\"") +
+            bar(group.before, kBefore) + bar(group.left, kLeft) +
+            text_at(kLabels + kWidth + 6, y + 13,
+                    std::to_string(group.left) + " of " + std::to_string(group.before)) +
+            "</g>\n";
+    y += kLane;
+  }
+  return "<h2>Widths before and after</h2>\n<p>Groups that lost units, each under the first "
+         "weights that it has slices of.</p>\n" +
+         svg(kLabels + kWidth + 90, y, bars);
+}
+
+std::string refused(const std::vector<shrink::RefusedAxis>& axes) {
+  if (axes.empty()) return "";
+  std::string text = "<h2>What could not be removed</h2>\n<table>\n" +
+                     row({"weights", "axis", "indices", "why"}, "th");
+  for (const auto& axis : axes) {
+    text +=
+        row({axis.weights, std::to_string(axis.axis), std::to_string(axis.indices), axis.reason});
+  }
+  return text + "</table>\n";
+}
+
+// All networks by cost and accuracy, those of the front in dark.
+std::string front(const ShrinkResult& result) {
+  const std::vector<Figures> best = result.front();
+  const bool timed = result.small.ms && result.dense.ms;
+  const auto cost = [&](const Figures& one) {
+    return timed ? *one.ms : static_cast<double>(one.size.macs) / 1e6;
+  };
+  std::vector<Figures> all = {result.small, result.dense};
+  for (const auto& control : {result.top1_scratch, result.top1_random}) {
+    if (!control) continue;
+    all.push_back(result.small);
+    all.back().top1 = *control;
+  }
+  double most = 1e-9, low = 100, high = 0;
+  for (const Figures& one : all) {
+    most = std::max(most, cost(one));
+    low = std::min(low, one.top1);
+    high = std::max(high, one.top1);
+  }
+  const double span = std::max(high - low, 0.01);
+  std::string points = "<path fill=\"none\" stroke=\"#999\" d=\"M" + number(kMargin) + " 10V" +
+                       number(kHeight + 10) + "H" + number(kMargin + kWidth) + "\"/>\n";
+  for (const Figures& one : all) {
+    const bool leads = std::ranges::any_of(best, [&](const Figures& other) {
+      return other.top1 == one.top1 && cost(other) == cost(one);
+    });
+    points += "<circle r=\"5\" cx=\"" + number(kMargin + kWidth * cost(one) / most) + "\" cy=\"" +
+              number(20 + (kHeight - 20) * (high - one.top1) / span) + "\" fill=\"" +
+              (leads ? kLeft : kOther) + "\"><title>" + in_percent(one.top1) + ", " +
+              fixed(cost(one), 4) + "</title></circle>\n";
+  }
+  points += text_at(kMargin, kHeight + 26, "0") +
+            text_at(kMargin + kWidth, kHeight + 26,
+                    fixed(most, 3) + (timed ? " ms" : " M multiply-accumulates"),
+                    " text-anchor=\"end\"") +
+            text_at(2, 24, fixed(high, 2)) + text_at(2, kHeight + 4, fixed(low, 2));
+  std::string text =
+      "<h2>Front</h2>\n<p>The networks that no other one beats in both cost and "
+      "accuracy, in blue.</p>\n" +
+      svg(kMargin + kWidth + 20, kHeight + 34, points) + "<table>\n" +
+      row({"top-1", "multiply-accumulates", "ms"}, "th");
+  for (const Figures& one : best) {
+    text +=
+        row({in_percent(one.top1), with_commas(one.size.macs), one.ms ? fixed(*one.ms, 4) : ""});
+  }
+  return text + "</table>\n";
+}
+
+std::string times_fewer(int64_t before, int64_t now) {
+  return fixed(static_cast<double>(before) / static_cast<double>(std::max<int64_t>(now, 1)), 2);
+}
+
+}  // namespace
+
+std::string shrink_page(const std::string& title, const ShrinkResult& result,
+                        const std::string& json, const std::string& recipe) {
+  std::string summary = times_fewer(result.dense.size.macs, result.small.size.macs) +
+                        " x fewer multiply-accumulates, " +
+                        times_fewer(result.dense.size.parameters, result.small.size.parameters) +
+                        " x fewer parameters";
+  if (result.small.ms && result.dense.ms) {
+    summary += ", " + fixed(*result.dense.ms / std::max(*result.small.ms, 1e-9), 2) + " x faster";
+  }
+  summary += "; top-1 " + fixed(result.small.top1 - result.dense.top1, 2) +
+             " points against the dense control; " + std::to_string(result.epochs) +
+             " epochs each, " + fixed(result.seconds, 0) + " s in all, " +
+             fixed(result.choosing_seconds, 1) + " s of them to decide what goes";
+  return "<!doctype html>\n<meta charset=\"utf-8\">\n<title>" + escaped(title) +
+         "</title>\n<style>body{font-family:sans-serif}td,th{padding:2px 6px;text-align:right}"
+         "</style>\n<h1>" +
+         escaped(title) + "</h1>\n<p>" + escaped(summary) + "</p>\n" + networks(result) +
+         widths(result.removed) + front(result) + refused(result.refused) +
+         "<h2>Recipe</h2>\n<pre>" + escaped(recipe) + "</pre>\n<h2>Numbers</h2>\n<pre>" +
+         escaped(json) + "</pre>\n";
+}
+
+}  // namespace shoal::cli

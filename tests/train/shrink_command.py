@@ -1,0 +1,131 @@
+#!/usr/bin/python3
+"""`shoal shrink` on drawn digits: the same flags give the same file, to the byte, and so do a recipe and
+a run that was interrupted; the report has the numbers of the JSON.
+
+Usage: shrink_command.py SHOAL
+"""
+import html
+import json
+import pathlib
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+
+SKIPPED = 77
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+try:
+    import numpy as np
+    import onnx
+    from onnx import numpy_helper
+except ImportError as error:
+    print(f"skipped: {error}")
+    sys.exit(SKIPPED)
+
+sys.path.insert(0, str(ROOT / "tools"))
+import digits
+
+
+def write_digits(folder):
+    folder.mkdir()
+    for name, seed, count in [("train", 1, 600), ("test", 2, 200)]:
+        images, labels = digits.draw(seed=seed, count=count)
+        np.save(folder / f"{name}-images.npy", images.reshape(-1, digits.SIDE, digits.SIDE))
+        np.save(folder / f"{name}-labels.npy", labels.astype(np.int64))
+
+
+def run(shoal, *words):
+    return subprocess.run([str(word) for word in (shoal, *words)], capture_output=True, text=True)
+
+
+def finished(shoal, *words):
+    done = run(shoal, *words)
+    assert done.returncode == 0, done.stderr
+    return done
+
+
+def words_of(at, out, *more, epochs=2):
+    return ["shrink", at / "mlp.onnx", "--data", at / "data", "--format", "npy", "--batch", "50", "--epochs",
+            epochs, "--threads", "2", "--shift", "1", "--seconds", "0", "--json", "-o", out, *more]
+
+
+def shrink(shoal, at, out, *more):
+    return json.loads(finished(shoal, *words_of(at, out, *more)).stdout.splitlines()[-1])
+
+
+def gives_the_same_bytes(shoal, at):
+    """Which are those of a network without subnormal numbers and idle channels, judged as it is."""
+    result = shrink(shoal, at, at / "small.onnx")
+    shrink(shoal, at, at / "again.onnx")
+    small = (at / "small.onnx").read_bytes()
+    assert small == (at / "again.onnx").read_bytes()
+    assert result["bytes"] == len(small)
+    shrink(shoal, at, at / "other.onnx", "--seed", "2")
+    assert small != (at / "other.onnx").read_bytes()
+    seen = json.loads(finished(shoal, "eval", at / "small.onnx", "--data", at / "data", "--format",
+                               "npy", "--json").stdout)
+    assert seen["top1"] == result["top1"], (seen, result)
+    for weights in onnx.load(str(at / "small.onnx")).graph.initializer:
+        array = numpy_helper.to_array(weights)
+        if array.dtype != np.float32:
+            continue
+        assert not np.any((array != 0) & (np.abs(array) < np.finfo(np.float32).tiny)), weights.name
+        for axis in range(array.ndim if array.ndim > 1 else 0):
+            rest = tuple(i for i in range(array.ndim) if i != axis)
+            if "fc1" not in weights.name or axis != 1:  # pixels at the edge may be black in all images
+                assert np.all(np.any(array, axis=rest)), (weights.name, axis)
+
+
+def recipe_repeats_it(shoal, at):
+    shrink(shoal, at, at / "first.onnx", "--target", "macs=0.3", "--flip", "--write-recipe", at / "r.toml")
+    finished(shoal, "shrink", "--recipe", at / "r.toml", "-o", at / "repeated.onnx")
+    assert (at / "first.onnx").read_bytes() == (at / "repeated.onnx").read_bytes()
+    (at / "bad.toml").write_text((at / "r.toml").read_text() + "epoch = 3\n")
+    refused = run(shoal, "shrink", "--recipe", at / "bad.toml", "-o", at / "bad.onnx")
+    assert refused.returncode == 2 and "unknown key epoch" in refused.stderr, refused
+
+
+def goes_on_after_an_interruption(shoal, at):
+    words = words_of(at, at / "torn.onnx", epochs=40)
+    finished(shoal, *words_of(at, at / "whole.onnx", epochs=40))
+    process = subprocess.Popen([str(word) for word in (shoal, *words)], stdout=subprocess.DEVNULL,
+                               stderr=subprocess.PIPE, text=True)
+    process.stderr.readline()  # what goes is decided
+    process.send_signal(signal.SIGINT)
+    said = process.communicate()[1]
+    assert process.returncode == 130 and "--resume goes on from" in said, said
+    assert (at / "torn.steps" / "choice.safetensors").exists() and not (at / "torn.onnx").exists()
+    finished(shoal, *words, "--resume")
+    assert (at / "torn.onnx").read_bytes() == (at / "whole.onnx").read_bytes()
+    assert not (at / "torn.steps").exists()
+
+
+def reports_in_one_file(shoal, at):
+    result = shrink(shoal, at, at / "r.onnx", "--controls", "--report", at / "r.html")
+    page = (at / "r.html").read_text()
+    shown = json.loads(html.unescape(re.findall("<pre>(.*?)</pre>", page, re.DOTALL)[-1]))
+    assert shown == result, (shown, result)
+    assert page.count("<rect") == 2 * len(result["removed"]) and "from scratch" in page
+    assert "http" not in page and "src=" not in page
+
+
+def main():
+    if len(sys.argv) != 2:
+        sys.exit(__doc__)
+    shoal = str(pathlib.Path(sys.argv[1]).resolve())
+    with tempfile.TemporaryDirectory() as folder:
+        at = pathlib.Path(folder)
+        write_digits(at / "data")
+        finished(shoal, "train", "zoo:mlp", "--data", at / "data", "--format", "npy", "--batch", "50",
+                 "--epochs", "3", "-o", at / "mlp.onnx")
+        for check in (gives_the_same_bytes, recipe_repeats_it, goes_on_after_an_interruption,
+                      reports_in_one_file):
+            check(shoal, at)
+            print(f"ok   {check.__name__.replace('_', ' ')}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
