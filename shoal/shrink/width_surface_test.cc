@@ -57,6 +57,14 @@ TEST(WidthSurface, FollowsStairs) {
   EXPECT_EQ(surface.at({65, 100}), surface.at({64, 48}));
 }
 
+TEST(WidthSurface, KnowsBlocksBetweenKnotsThatAreFarApart) {
+  std::vector<WidthSample> samples;
+  for (int64_t width : stair_knots(1, 512)) samples.push_back({{width, 0}, stairs({width, 16})});
+  const WidthSurface surface = WidthSurface::fit(samples);
+  EXPECT_LT(surface.at({304, 0}) + 0.4, surface.at({305, 0}));
+  EXPECT_NEAR(surface.at({304, 0}), stairs({304, 16}), 0.6);
+}
+
 TEST(WidthSurface, LeavesDisturbedSamplesOut) {
   std::vector<WidthSample> samples = samples_of(2000);
   for (size_t i = 0; i < samples.size(); i += 20) samples[i].ms *= 5;
