@@ -1,0 +1,122 @@
+#include "shoal/shrink/step_times.h"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <thread>
+
+#include "shoal/graph/text.h"
+#include "shoal/ops/ops.h"
+
+namespace shoal::shrink {
+namespace {
+
+Graph parsed(const char* text) {
+  auto graph = parse_text(text, ops::find);
+  SHOAL_CHECK(graph.ok());
+  return *std::move(graph);
+}
+
+// As a device with a layout of its own runs `network`: each node takes a microsecond times its
+// number, from 1 on.
+constexpr const char* kNetwork = R"(input x f32[4]
+a = Relu(x)
+b = Neg(a)
+y = Add(a, b)
+output y
+)";
+constexpr const char* kExecuted = R"(input x f32[4]
+x.blocked = Identity(x)
+a.blocked = Relu(x.blocked)
+u = Abs(a.blocked)
+b.blocked = Neg(u)
+t = Identity(a.blocked)
+y.blocked = Add(t, b.blocked)
+y = Identity(y.blocked)
+output y
+)";
+
+class SteadyExecutable : public Executable {
+ public:
+  explicit SteadyExecutable(Graph graph) : graph_(std::move(graph)) {}
+  Status run(std::span<const Tensor>, std::span<Tensor>, const RunOptions& options) override {
+    for (size_t node = 0; node < graph_.nodes().size() && options.trace != nullptr; ++node) {
+      options.trace->push_back({node, {}, std::chrono::microseconds(node + 1)});
+    }
+    return {};
+  }
+  const Graph& graph() const override { return graph_; }
+  MemoryUse memory() const override { return {}; }
+  const KernelInfo& kernel_of(size_t) const override { return kernel_; }
+
+ private:
+  Graph graph_;
+  KernelInfo kernel_;
+};
+
+class SteadyDevice : public Device {
+ public:
+  explicit SteadyDevice(bool traces = true) { info_.traces = traces; }
+  const DeviceInfo& info() const override { return info_; }
+  Result<std::unique_ptr<Executable>> compile(const Graph&) override {
+    return std::unique_ptr<Executable>(std::make_unique<SteadyExecutable>(parsed(kExecuted)));
+  }
+
+ private:
+  DeviceInfo info_;
+};
+
+TEST(StepTimes, BelongToValuesOfTheNetwork) {
+  SteadyDevice device;
+  const Graph network = parsed(kNetwork);
+  const auto timer = timer_on(device, network, 0.001);
+  ASSERT_TRUE(timer.ok()) << timer.status().message();
+  const auto time = (*timer)(network);
+  ASSERT_TRUE(time.ok()) << time.status().message();
+  ASSERT_EQ(time->steps.size(), 3u);
+  const double microsecond = time->steps[0].ms / 3;
+  EXPECT_EQ(time->steps[0].value, "a");  // with the block of its input
+  EXPECT_EQ(time->steps[0].reads, std::vector<std::string>{"x"});
+  EXPECT_EQ(time->steps[1].value, "b");
+  EXPECT_EQ(time->steps[1].reads, std::vector<std::string>{"a"});
+  EXPECT_NEAR(time->steps[1].ms / microsecond, 3 + 4, 1e-6);
+  EXPECT_EQ(time->steps[2].value, "y");
+  EXPECT_EQ(time->steps[2].reads, (std::vector<std::string>{"a", "b"}));
+  EXPECT_NEAR(time->steps[2].ms / microsecond, 5 + 6 + 7, 1e-6);
+}
+
+TEST(StepTimes, NeedADeviceThatTellsThem) {
+  SteadyDevice silent(false);
+  EXPECT_EQ(timer_on(silent, parsed(kNetwork)).status().code(), Code::kUnsupported);
+}
+
+TEST(StepTimes, AddUpToTheRun) {
+  const auto device = make_reference_device();
+  const Graph network = parsed(kNetwork);
+  const auto timer = timer_on(*device, network, 0.002);
+  ASSERT_TRUE(timer.ok());
+  const auto time = (*timer)(network);
+  double sum = 0;
+  for (const StepTime& step : time->steps) sum += step.ms;
+  EXPECT_GT(sum, 0);
+  EXPECT_LE(sum, time->ms);
+}
+
+TEST(StepTimes, FollowAProfile) {
+  const Graph network = parsed(R"(input x f32[1,100]
+const w f32[100,1000] = random(1)
+y = MatMul(x, w)
+z = Relu(y)
+output z
+)");
+  const auto time = timer_by(plan::uniform_worker("one", 1e6, 1e9))(network);
+  ASSERT_TRUE(time.ok());
+  ASSERT_EQ(time->steps.size(), 2u);
+  EXPECT_NEAR(time->steps[0].ms, 100, 1e-6);  // 1e5 products
+  EXPECT_EQ(time->steps[0].reads, std::vector<std::string>{"x"});
+  EXPECT_NEAR(time->steps[1].ms, 8e-3, 1e-9);  // 4 bytes in, 4 out, a thousand times
+  EXPECT_NEAR(time->ms, 100.008, 1e-6);
+}
+
+}  // namespace
+}  // namespace shoal::shrink
