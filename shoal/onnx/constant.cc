@@ -5,18 +5,12 @@
 #include <string>
 #include <unordered_set>
 
+#include "shoal/base/overloaded.h"
 #include "shoal/base/printable.h"
 #include "shoal/onnx/attribute_kind.h"
 
 namespace shoal::onnx {
 namespace {
-
-template <class... Fs>
-struct Overloaded : Fs... {
-  using Fs::operator()...;
-};
-template <class... Fs>
-Overloaded(Fs...) -> Overloaded<Fs...>;  // clang 14 does not deduce it by itself
 
 template <class T>
 Tensor vector_of(const std::vector<T>& values) {

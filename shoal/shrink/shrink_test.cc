@@ -21,8 +21,6 @@ namespace {
 using fit::testing::make_network;
 using fit::testing::Rows;
 
-constexpr size_t kBatch = Shrinking::kBatch;
-
 TEST_F(Shrinking, GivesASmallerNetworkBesideItsControls) {
   ShrinkOptions all = options();
   all.controls = true;

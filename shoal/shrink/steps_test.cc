@@ -43,7 +43,7 @@ TEST_F(Resuming, GivesTheSameFileAfterAnyStep) {
   ASSERT_TRUE(expected.ok()) << expected.status().message();
   const std::string bytes = written();
   EXPECT_FALSE(std::filesystem::exists(folder_));
-  for (size_t steps : {0, 1, 20, 40, 55, 79, 130}) {
+  for (size_t steps : {0u, 1u, 20u, 40u, 55u, 79u, 130u}) {
     std::filesystem::remove(out_);
     ShrinkOptions again = whole;
     EXPECT_TRUE(is_cancelled(run_for(steps, again))) << steps;

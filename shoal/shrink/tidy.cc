@@ -61,10 +61,10 @@ bool is_zero(const Tensor& tensor, size_t axis, int64_t index) {
 
 // The cells of a unit along an axis of a value.
 std::span<const Cell> cells_of(const Unit& unit, ValueId value, size_t axis) {
-  const auto range =
-      std::ranges::equal_range(unit.cells, std::pair(value, axis), {},
-                               [](const Cell& cell) { return std::pair(cell.value, cell.axis); });
-  return {range.begin(), range.end()};
+  const auto place = [](const Cell& cell) { return std::pair(cell.value, cell.axis); };
+  const std::pair wanted(value, axis);
+  return {std::ranges::lower_bound(unit.cells, wanted, {}, place),
+          std::ranges::upper_bound(unit.cells, wanted, {}, place)};
 }
 
 // A product that may add up what a unit gives it.

@@ -72,7 +72,7 @@ std::vector<int64_t> stair_knots(int64_t least, int64_t most) {
     }
     std::erase_if(knots, [&](int64_t width) { return width < least || width > most; });
     std::ranges::sort(knots);
-    knots.erase(std::ranges::unique(knots).begin(), knots.end());
+    knots.erase(std::unique(knots.begin(), knots.end()), knots.end());
     if (knots.size() <= kMostKnots || block > most) return knots;
   }
 }

@@ -8,15 +8,11 @@
 #include <optional>
 
 #include "../toml_file.h"
+#include "shoal/base/overloaded.h"
 #include "shoal/base/printable.h"
 
 namespace shoal::cli {
 namespace {
-
-template <class... Functions>
-struct Overloaded : Functions... {
-  using Functions::operator()...;
-};
 
 template <class T>
 std::string shortest(T number) {
