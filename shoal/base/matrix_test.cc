@@ -7,15 +7,10 @@
 #include <limits>
 #include <random>
 
+#include "shoal/base/random_matrix.h"
+
 namespace shoal {
 namespace {
-
-Matrix random_matrix(size_t rows, size_t columns, std::mt19937& rng) {
-  Matrix matrix(rows, columns);
-  std::normal_distribution<double> normal;
-  for (double& x : matrix.elements()) x = normal(rng);
-  return matrix;
-}
 
 double largest_difference(const Matrix& a, const Matrix& b) {
   EXPECT_EQ(a.rows(), b.rows());

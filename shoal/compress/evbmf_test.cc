@@ -7,16 +7,10 @@
 #include <random>
 
 #include "shoal/base/matrix.h"
+#include "shoal/base/random_matrix.h"
 
 namespace shoal::compress {
 namespace {
-
-Matrix random_matrix(size_t rows, size_t columns, std::mt19937& rng) {
-  Matrix matrix(rows, columns);
-  std::normal_distribution<double> normal;
-  for (double& x : matrix.elements()) x = normal(rng);
-  return matrix;
-}
 
 size_t rank_of(const Matrix& matrix) {
   const bool wide = matrix.rows() <= matrix.columns();

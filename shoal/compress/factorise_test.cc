@@ -6,6 +6,7 @@
 #include <cmath>
 #include <random>
 
+#include "shoal/base/random_matrix.h"
 #include "shoal/compress/low_rank.h"
 #include "shoal/graph/text.h"
 #include "shoal/ops/ops.h"
@@ -45,13 +46,6 @@ double distance(const Graph& before, const Graph& after) {
   const auto inputs = random_examples(before, 100).at(99);
   SHOAL_CHECK(inputs.ok());
   return relative_error(answer(after, *inputs), answer(before, *inputs));
-}
-
-Matrix random_matrix(size_t rows, size_t columns, std::mt19937& rng) {
-  Matrix matrix(rows, columns);
-  std::normal_distribution<double> normal;
-  for (double& x : matrix.elements()) x = normal(rng);
-  return matrix;
 }
 
 Tensor tensor_of(const Matrix& matrix, const Shape& shape) {

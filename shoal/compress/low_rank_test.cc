@@ -6,15 +6,10 @@
 #include <cmath>
 #include <random>
 
+#include "shoal/base/random_matrix.h"
+
 namespace shoal::compress {
 namespace {
-
-Matrix random_matrix(size_t rows, size_t columns, std::mt19937& rng) {
-  Matrix matrix(rows, columns);
-  std::normal_distribution<double> normal;
-  for (double& x : matrix.elements()) x = normal(rng);
-  return matrix;
-}
 
 Matrix difference(Matrix a, const Matrix& b) {
   EXPECT_EQ(a.rows(), b.rows());
