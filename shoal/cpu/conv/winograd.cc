@@ -1,11 +1,13 @@
-// The transforms of F(m x m, 3 x 3):
+// The transforms of F(m x m, r x r):
 //   Y = A^T [(G g G^T) . (B^T d B)] A
 // with d the input tile, g the filter and . the product of elements, which becomes a matrix product
-// over channels (winograd_conv.cc). The matrices follow from m + 1 points and infinity: A^T has the
-// powers of the points, G evaluates the filter at them, and B^T has the coefficients of
-// interpolation. The saving is 9 m^2 / (m + 2)^2: 2.25, 4 and 5.06 for m = 2, 4 and 6. Coefficients
-// of A^T reach 1, 8 and 32, so that rounding errors grow with m. A two-dimensional transform is the
-// one-dimensional one of all columns, then of all rows; lanes are channels.
+// over channels (winograd_conv.cc). The matrices follow from m + r - 2 points and infinity: A^T has
+// the powers of the points, G evaluates the filter at them, and B^T has the coefficients of
+// interpolation, so that windows of 3 and of 5 share it where their tiles are equally large. The
+// saving is r^2 m^2 / (m + r - 1)^2: 2.25, 4 and 5.06 for r = 3 and m = 2, 4 and 6; 2.78 and 6.25
+// for r = 5 and m = 2 and 4. Powers of the points reach 32, so that rounding errors grow with the
+// tile. A two-dimensional transform is the one-dimensional one of all columns, then of all rows;
+// lanes are channels.
 #include "shoal/cpu/conv/winograd.h"
 
 #include <algorithm>
@@ -30,34 +32,39 @@ constexpr int64_t kLanes = HWY_LANES(float);
 HWY_INLINE V times(float a, V x) { return hn::Mul(hn::Set(D(), a), x); }
 HWY_INLINE V add(float a, V x, V y) { return hn::MulAdd(hn::Set(D(), a), x, y); }  // a x + y
 
-// One-dimensional transforms: input() is B^T, filter() is G, output() is A^T. The matrix rows of a
-// point and of its negative share their even and odd parts, which halves the multiplications.
-template <int m>
+// A point p > 0 and its negative. The rows of G of both have the factor `scale`.
+struct Pair {
+  float point, scale;
+};
+
+constexpr float power(float x, int exponent) {
+  float product = 1;
+  for (int i = 0; i < exponent; ++i) product *= x;
+  return product;
+}
+
+// The points of a tile, and B^T in one dimension. The rows of a point and of its negative share
+// their even and odd parts, which halves the multiplications. The first point is 0, with the factor
+// kZero in G, and the last one infinity.
+template <int edge>
 struct Points;
 
 template <>
-struct Points<2> {  // 0, 1, -1, infinity
+struct Points<4> {
+  static constexpr float kZero = 1;
+  static constexpr Pair kPairs[] = {{1, 0.5f}};
   static HWY_INLINE void input(const V (&x)[4], V (&v)[4]) {
     v[0] = hn::Sub(x[0], x[2]);
     v[1] = hn::Add(x[1], x[2]);
     v[2] = hn::Sub(x[2], x[1]);
     v[3] = hn::Sub(x[3], x[1]);
   }
-  static HWY_INLINE void filter(const V (&g)[3], V (&u)[4]) {
-    const V even = times(0.5f, hn::Add(g[0], g[2])), odd = times(0.5f, g[1]);
-    u[0] = g[0];
-    u[1] = hn::Add(even, odd);
-    u[2] = hn::Sub(even, odd);
-    u[3] = g[2];
-  }
-  static HWY_INLINE void output(const V (&z)[4], V (&y)[2]) {
-    y[0] = hn::Add(hn::Add(z[0], z[1]), z[2]);
-    y[1] = hn::Add(hn::Sub(z[1], z[2]), z[3]);
-  }
 };
 
 template <>
-struct Points<4> {  // 0, 1, -1, 2, -2, infinity
+struct Points<6> {
+  static constexpr float kZero = 0.25f;
+  static constexpr Pair kPairs[] = {{1, -1.0f / 6}, {2, 1.0f / 24}};
   static HWY_INLINE void input(const V (&x)[6], V (&v)[6]) {
     const V even1 = add(-4, x[2], x[4]), odd1 = add(-4, x[1], x[3]);
     const V even2 = hn::Sub(x[4], x[2]), odd2 = times(2, hn::Sub(x[3], x[1]));
@@ -68,28 +75,12 @@ struct Points<4> {  // 0, 1, -1, 2, -2, infinity
     v[4] = hn::Sub(even2, odd2);
     v[5] = add(4, x[1], add(-5, x[3], x[5]));
   }
-  static HWY_INLINE void filter(const V (&g)[3], V (&u)[6]) {
-    const V even1 = times(-1.0f / 6, hn::Add(g[0], g[2])), odd1 = times(-1.0f / 6, g[1]);
-    const V even2 = add(1.0f / 24, g[0], times(1.0f / 6, g[2])), odd2 = times(1.0f / 12, g[1]);
-    u[0] = times(0.25f, g[0]);
-    u[1] = hn::Add(even1, odd1);
-    u[2] = hn::Sub(even1, odd1);
-    u[3] = hn::Add(even2, odd2);
-    u[4] = hn::Sub(even2, odd2);
-    u[5] = g[2];
-  }
-  static HWY_INLINE void output(const V (&z)[6], V (&y)[4]) {
-    const V even1 = hn::Add(z[1], z[2]), odd1 = hn::Sub(z[1], z[2]);
-    const V even2 = hn::Add(z[3], z[4]), odd2 = hn::Sub(z[3], z[4]);
-    y[0] = hn::Add(hn::Add(z[0], even1), even2);
-    y[1] = add(2, odd2, odd1);
-    y[2] = add(4, even2, even1);
-    y[3] = hn::Add(add(8, odd2, odd1), z[5]);
-  }
 };
 
 template <>
-struct Points<6> {  // 0, 1, -1, 2, -2, 1/2, -1/2, infinity
+struct Points<8> {
+  static constexpr float kZero = 1;
+  static constexpr Pair kPairs[] = {{1, -2.0f / 9}, {2, 1.0f / 90}, {0.5f, 32.0f / 45}};
   static HWY_INLINE void input(const V (&x)[8], V (&v)[8]) {
     const V even1 = hn::Add(add(-4.25f, x[4], x[2]), x[6]);
     const V odd1 = hn::Add(add(-4.25f, x[3], x[1]), x[5]);
@@ -106,31 +97,46 @@ struct Points<6> {  // 0, 1, -1, 2, -2, 1/2, -1/2, infinity
     v[6] = hn::Sub(even3, odd3);
     v[7] = add(5.25f, hn::Sub(x[3], x[5]), hn::Sub(x[7], x[1]));
   }
-  static HWY_INLINE void filter(const V (&g)[3], V (&u)[8]) {
-    const V even1 = times(-2.0f / 9, hn::Add(g[0], g[2])), odd1 = times(-2.0f / 9, g[1]);
-    const V even2 = add(1.0f / 90, g[0], times(2.0f / 45, g[2])), odd2 = times(1.0f / 45, g[1]);
-    const V even3 = add(32.0f / 45, g[0], times(8.0f / 45, g[2])), odd3 = times(16.0f / 45, g[1]);
-    u[0] = g[0];
-    u[1] = hn::Add(even1, odd1);
-    u[2] = hn::Sub(even1, odd1);
-    u[3] = hn::Add(even2, odd2);
-    u[4] = hn::Sub(even2, odd2);
-    u[5] = hn::Add(even3, odd3);
-    u[6] = hn::Sub(even3, odd3);
-    u[7] = g[2];
-  }
-  static HWY_INLINE void output(const V (&z)[8], V (&y)[6]) {
-    const V even1 = hn::Add(z[1], z[2]), odd1 = hn::Sub(z[1], z[2]);
-    const V even2 = hn::Add(z[3], z[4]), odd2 = hn::Sub(z[3], z[4]);
-    const V even3 = hn::Add(z[5], z[6]), odd3 = hn::Sub(z[5], z[6]);
-    y[0] = hn::Add(hn::Add(z[0], even1), hn::Add(even2, even3));
-    y[1] = add(2, odd2, add(0.5f, odd3, odd1));
-    y[2] = add(4, even2, add(0.25f, even3, even1));
-    y[3] = add(8, odd2, add(0.125f, odd3, odd1));
-    y[4] = add(16, even2, add(0.0625f, even3, even1));
-    y[5] = hn::Add(add(32, odd2, add(0.03125f, odd3, odd1)), z[7]);
-  }
 };
+
+// G in one dimension: the filter, as a polynomial, at each point.
+template <int edge, int r>
+HWY_INLINE void filter_at_points(const V (&g)[r], V (&u)[edge]) {
+  using P = Points<edge>;
+  u[0] = times(P::kZero, g[0]);
+  for (int i = 0; i < edge / 2 - 1; ++i) {
+    const auto [point, scale] = P::kPairs[i];
+    V even = times(scale, g[0]), odd = times(scale * point, g[1]);
+    for (int k = 2; k < r; k += 2) even = add(scale * power(point, k), g[k], even);
+    for (int k = 3; k < r; k += 2) odd = add(scale * power(point, k), g[k], odd);
+    u[1 + 2 * i] = hn::Add(even, odd);
+    u[2 + 2 * i] = hn::Sub(even, odd);
+  }
+  u[edge - 1] = g[r - 1];
+}
+
+// A^T in one dimension. Loops are unrolled, so that z and y stay in registers.
+template <int edge, int m>
+HWY_INLINE void output_of_points(const V (&z)[edge], V (&y)[m]) {
+  constexpr int kPairs = edge / 2 - 1;
+  V even[kPairs], odd[kPairs];
+#pragma GCC unroll 3
+  for (int i = 0; i < kPairs; ++i) {
+    even[i] = hn::Add(z[1 + 2 * i], z[2 + 2 * i]);
+    odd[i] = hn::Sub(z[1 + 2 * i], z[2 + 2 * i]);
+  }
+#pragma GCC unroll 6
+  for (int k = 0; k < m; ++k) {
+    const V(&parts)[kPairs] = k % 2 == 0 ? even : odd;
+    y[k] = parts[0];  // whose point is 1
+#pragma GCC unroll 3
+    for (int i = 1; i < kPairs; ++i) {
+      y[k] = add(power(Points<edge>::kPairs[i].point, k), parts[i], y[k]);
+    }
+  }
+  y[0] = hn::Add(y[0], z[0]);
+  y[m - 1] = hn::Add(y[m - 1], z[edge - 1]);
+}
 
 // Matrix of vectors between the transform of columns and that of rows. It is too large for
 // registers (up to 64 vectors) and stays in the first-level cache.
@@ -139,63 +145,61 @@ struct Between {
   alignas(64) float data[kRows][kColumns][kLanes];
 };
 
-template <int m>
-HWY_INLINE void load_column(const WinogradInput& input, int column, V (&x)[m + 2]) {
+template <int edge>
+HWY_INLINE void load_column(const WinogradInput& input, int column, V (&x)[edge]) {
   const D d;
   const bool inside = column >= input.column_begin && column < input.column_end;
-  for (int r = 0; r < m + 2; ++r) {
+  for (int r = 0; r < edge; ++r) {
     const bool there = inside && r >= input.row_begin && r < input.row_end;
     x[r] = there ? hn::LoadU(d, input.x + (input.offset + r * input.row_stride + column * kLanes))
                  : hn::Zero(d);
   }
 }
 
-template <int m>
+template <int edge>
 void transform_input(const WinogradInput& input, float* HWY_RESTRICT v, int64_t stride) {
-  constexpr int kEdge = m + 2;
   const D d;
   // Most tiles lie inside the image and need no test per pixel.
-  const bool whole = input.row_begin == 0 && input.row_end == kEdge && input.column_begin == 0 &&
-                     input.column_end == kEdge;
-  Between<kEdge, kEdge> between;
-  for (int c = 0; c < kEdge; ++c) {
-    V x[kEdge], t[kEdge];
+  const bool whole = input.row_begin == 0 && input.row_end == edge && input.column_begin == 0 &&
+                     input.column_end == edge;
+  Between<edge, edge> between;
+  for (int c = 0; c < edge; ++c) {
+    V x[edge], t[edge];
     if (whole) {
-      for (int r = 0; r < kEdge; ++r) {
+      for (int r = 0; r < edge; ++r) {
         x[r] = hn::LoadU(d, input.x + (input.offset + r * input.row_stride + c * kLanes));
       }
     } else {
-      load_column<m>(input, c, x);
+      load_column<edge>(input, c, x);
     }
-    Points<m>::input(x, t);
-    for (int r = 0; r < kEdge; ++r) hn::Store(t[r], d, between.data[r][c]);
+    Points<edge>::input(x, t);
+    for (int r = 0; r < edge; ++r) hn::Store(t[r], d, between.data[r][c]);
   }
-  for (int r = 0; r < kEdge; ++r) {
-    V x[kEdge], t[kEdge];
-    for (int c = 0; c < kEdge; ++c) x[c] = hn::Load(d, between.data[r][c]);
-    Points<m>::input(x, t);
-    for (int c = 0; c < kEdge; ++c) hn::StoreU(t[c], d, v + (r * kEdge + c) * stride);
+  for (int r = 0; r < edge; ++r) {
+    V x[edge], t[edge];
+    for (int c = 0; c < edge; ++c) x[c] = hn::Load(d, between.data[r][c]);
+    Points<edge>::input(x, t);
+    for (int c = 0; c < edge; ++c) hn::StoreU(t[c], d, v + (r * edge + c) * stride);
   }
 }
 
-template <int m>
+template <int edge, int m>
 void transform_output(const float* HWY_RESTRICT z, int64_t stride, const WinogradOutput& output) {
-  constexpr int kEdge = m + 2;
   const D d;
-  Between<m, kEdge> between;
-  for (int c = 0; c < kEdge; ++c) {
-    V x[kEdge], t[m];
-    for (int r = 0; r < kEdge; ++r) x[r] = hn::LoadU(d, z + (r * kEdge + c) * stride);
-    Points<m>::output(x, t);
+  Between<m, edge> between;
+  for (int c = 0; c < edge; ++c) {
+    V x[edge], t[m];
+    for (int r = 0; r < edge; ++r) x[r] = hn::LoadU(d, z + (r * edge + c) * stride);
+    output_of_points<edge, m>(x, t);
     for (int r = 0; r < m; ++r) hn::Store(t[r], d, between.data[r][c]);
   }
   const V bias = hn::LoadU(d, output.bias);
   const Finisher finish(output.finish, 0);
   // Tiles at the right and lower edge compute m x m pixels, of which fewer exist.
   for (int r = 0; r < output.rows; ++r) {
-    V x[kEdge], t[m];
-    for (int c = 0; c < kEdge; ++c) x[c] = hn::Load(d, between.data[r][c]);
-    Points<m>::output(x, t);
+    V x[edge], t[m];
+    for (int c = 0; c < edge; ++c) x[c] = hn::Load(d, between.data[r][c]);
+    output_of_points<edge, m>(x, t);
     const int64_t at = r * output.row_stride;
 #pragma GCC unroll 6
     for (int c = 0; c < m; ++c) {
@@ -209,40 +213,49 @@ void transform_output(const float* HWY_RESTRICT z, int64_t stride, const Winogra
   }
 }
 
-template <int m>
+template <int edge, int r>
 void transform_filters(const float* HWY_RESTRICT g, float* HWY_RESTRICT u, int64_t stride) {
-  constexpr int kEdge = m + 2;
   const D d;
-  V half[kEdge][3];
-  for (int c = 0; c < 3; ++c) {
-    V x[3], t[kEdge];
-    for (int r = 0; r < 3; ++r) x[r] = hn::LoadU(d, g + (r * 3 + c) * kLanes);
-    Points<m>::filter(x, t);
-    for (int r = 0; r < kEdge; ++r) half[r][c] = t[r];
+  V half[edge][r];
+  for (int c = 0; c < r; ++c) {
+    V x[r], t[edge];
+    for (int k = 0; k < r; ++k) x[k] = hn::LoadU(d, g + (k * r + c) * kLanes);
+    filter_at_points<edge, r>(x, t);
+    for (int k = 0; k < edge; ++k) half[k][c] = t[k];
   }
-  for (int r = 0; r < kEdge; ++r) {
-    V t[kEdge];
-    Points<m>::filter(half[r], t);
-    for (int c = 0; c < kEdge; ++c) hn::StoreU(t[c], d, u + (r * kEdge + c) * stride);
+  for (int k = 0; k < edge; ++k) {
+    V t[edge];
+    filter_at_points<edge, r>(half[k], t);
+    for (int c = 0; c < edge; ++c) hn::StoreU(t[c], d, u + (k * edge + c) * stride);
   }
 }
 
-void winograd_input_here(int m, const WinogradInput& input, float* v, int64_t stride) {
-  if (m == 2) return transform_input<2>(input, v, stride);
-  if (m == 4) return transform_input<4>(input, v, stride);
-  transform_input<6>(input, v, stride);
+void winograd_input_here(const WinogradSize& size, const WinogradInput& input, float* v,
+                         int64_t stride) {
+  if (size.edge() == 4) return transform_input<4>(input, v, stride);
+  if (size.edge() == 6) return transform_input<6>(input, v, stride);
+  transform_input<8>(input, v, stride);
 }
 
-void winograd_output_here(int m, const float* z, int64_t stride, const WinogradOutput& output) {
-  if (m == 2) return transform_output<2>(z, stride, output);
-  if (m == 4) return transform_output<4>(z, stride, output);
-  transform_output<6>(z, stride, output);
+void winograd_output_here(const WinogradSize& size, const float* z, int64_t stride,
+                          const WinogradOutput& output) {
+  if (size.edge() == 4) return transform_output<4, 2>(z, stride, output);
+  if (size.r == 3) {
+    if (size.m == 4) return transform_output<6, 4>(z, stride, output);
+    return transform_output<8, 6>(z, stride, output);
+  }
+  if (size.m == 2) return transform_output<6, 2>(z, stride, output);
+  transform_output<8, 4>(z, stride, output);
 }
 
-void winograd_filters_here(int m, const float* g, float* u, int64_t stride) {
-  if (m == 2) return transform_filters<2>(g, u, stride);
-  if (m == 4) return transform_filters<4>(g, u, stride);
-  transform_filters<6>(g, u, stride);
+void winograd_filters_here(const WinogradSize& size, const float* g, float* u, int64_t stride) {
+  if (size.edge() == 4) return transform_filters<4, 3>(g, u, stride);
+  if (size.r == 3) {
+    if (size.m == 4) return transform_filters<6, 3>(g, u, stride);
+    return transform_filters<8, 3>(g, u, stride);
+  }
+  if (size.m == 2) return transform_filters<6, 5>(g, u, stride);
+  transform_filters<8, 5>(g, u, stride);
 }
 
 }  // namespace
@@ -256,14 +269,16 @@ HWY_EXPORT(winograd_input_here);
 HWY_EXPORT(winograd_output_here);
 HWY_EXPORT(winograd_filters_here);
 
-void winograd_input(int m, const WinogradInput& input, float* v, int64_t stride) {
-  HWY_DYNAMIC_DISPATCH(winograd_input_here)(m, input, v, stride);
+void winograd_input(const WinogradSize& size, const WinogradInput& input, float* v,
+                    int64_t stride) {
+  HWY_DYNAMIC_DISPATCH(winograd_input_here)(size, input, v, stride);
 }
-void winograd_output(int m, const float* z, int64_t stride, const WinogradOutput& output) {
-  HWY_DYNAMIC_DISPATCH(winograd_output_here)(m, z, stride, output);
+void winograd_output(const WinogradSize& size, const float* z, int64_t stride,
+                     const WinogradOutput& output) {
+  HWY_DYNAMIC_DISPATCH(winograd_output_here)(size, z, stride, output);
 }
-void winograd_filters(int m, const float* g, float* u, int64_t stride) {
-  HWY_DYNAMIC_DISPATCH(winograd_filters_here)(m, g, u, stride);
+void winograd_filters(const WinogradSize& size, const float* g, float* u, int64_t stride) {
+  HWY_DYNAMIC_DISPATCH(winograd_filters_here)(size, g, u, stride);
 }
 
 }  // namespace shoal::cpu

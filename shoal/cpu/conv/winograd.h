@@ -1,7 +1,7 @@
-// Winograd's minimal filtering for 3x3 windows of stride 1: an output tile of m x m pixels costs (m
-// + 2)^2 products per pair of channels instead of 9 m^2. Images, filters and results go through
-// small linear transforms, all of them in the blocked layout (blocked.h): one pixel is one vector.
-// REQUIRES, for all functions: m is 2, 4 or 6.
+// Winograd's minimal filtering for windows of r x r and stride 1: an output tile of m x m pixels
+// costs (m + r - 1)^2 products per pair of channels instead of r^2 m^2. Images, filters and results
+// go through small linear transforms, all of them in the blocked layout (blocked.h): one pixel is
+// one vector.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,15 @@
 
 namespace shoal::cpu {
 
-// A tile of m + 2 by m + 2 pixels of one block of channels.
+// REQUIRES: r is 3 and m is 2, 4 or 6; or r is 5 and m is 2 or 4.
+struct WinogradSize {
+  int m = 0;  // pixels of the output along each axis
+  int r = 0;  // of the window
+  int edge() const { return m + r - 1; }
+  int points() const { return edge() * edge(); }
+};
+
+// A tile of edge() x edge() pixels of one block of channels.
 struct WinogradInput {
   const float* x = nullptr;  // the block
   int64_t offset = 0;        // of the first pixel; negative if it lies in the padding
@@ -19,8 +27,9 @@ struct WinogradInput {
   int row_begin = 0, row_end = 0, column_begin = 0, column_end = 0;
 };
 
-// Element i of the transformed tile, (m + 2)^2 of them, goes to v + i * stride.
-void winograd_input(int m, const WinogradInput& input, float* v, int64_t stride);
+// Element i of the transformed tile, points() of them, goes to v + i * stride. It depends on edge()
+// only.
+void winograd_input(const WinogradSize& size, const WinogradInput& input, float* v, int64_t stride);
 
 // m x m pixels of one block of output channels.
 struct WinogradOutput {
@@ -33,10 +42,11 @@ struct WinogradOutput {
 };
 
 // Element i of the tile is at z + i * stride.
-void winograd_output(int m, const float* z, int64_t stride, const WinogradOutput& output);
+void winograd_output(const WinogradSize& size, const float* z, int64_t stride,
+                     const WinogradOutput& output);
 
-// Filters of b output channels for one input channel: g is [9][b], element i goes to
+// Filters of b output channels for one input channel: g is [r * r][b], element i goes to
 // u + i * stride.
-void winograd_filters(int m, const float* g, float* u, int64_t stride);
+void winograd_filters(const WinogradSize& size, const float* g, float* u, int64_t stride);
 
 }  // namespace shoal::cpu

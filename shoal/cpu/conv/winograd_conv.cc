@@ -1,12 +1,12 @@
-// BlockedConv with 3x3 windows of stride 1 by Winograd's transforms (winograd.h), in three phases
-// per chunk of tiles:
+// BlockedConv with 3x3 and 5x5 windows of stride 1 by Winograd's transforms (winograd.h), in three
+// phases per chunk of tiles:
 //   1. V = B^T d B for every tile and block of input channels;
-//   2. for each of the (m + 2)^2 points, a matrix product [tiles x in] * [in x out] with the
+//   2. for each of the (m + r - 1)^2 points, a matrix product [tiles x in] * [in x out] with the
 //      transformed filters, by the register block of conv_tile.h with one tap;
 //   3. Y = A^T Z A for every tile and block of output channels, with bias, residual and activation.
 // A chunk is as many tiles as fit into the second-level cache between the phases. The filters are
-// transformed once; they are (m + 2)^2 / 9 times as large as before (1.8, 4 and 7.1 for m = 2, 4
-// and 6), and reading them limits layers of many channels and few pixels.
+// transformed once; they are (m + r - 1)^2 / r^2 times as large as before (1.8, 4 and 7.1 for r = 3
+// and m = 2, 4 and 6), and reading them limits layers of many channels and few pixels.
 #include <algorithm>
 #include <array>
 #include <limits>
@@ -33,8 +33,8 @@ class WinogradKernel : public Kernel {
  public:
   WinogradKernel(const KernelSpec& spec, int m)
       : spec_(spec),
-        m_(m),
-        points_((m + 2) * (m + 2)),
+        tile_{m, static_cast<int>(spec_.rows().kernel)},
+        points_(tile_.points()),
         tile_rows_(ceil_div(spec_.rows().output, m)),
         tile_columns_(ceil_div(spec_.columns().output, m)),
         tiles_(spec_.conv.batch * tile_rows_ * tile_columns_),
@@ -115,8 +115,8 @@ class WinogradKernel : public Kernel {
 
   PackedForm form() const {
     return {"winograd",
-            {m_, spec_.conv.out_channels, spec_.in_channels, spec_.block, size_.blocks,
-             blocks_.narrow}};
+            {tile_.m, tile_.r, spec_.conv.out_channels, spec_.in_channels, spec_.block,
+             size_.blocks, blocks_.narrow}};
   }
 
   Filters::Pack packing() const {
@@ -131,19 +131,19 @@ class WinogradKernel : public Kernel {
 
   // [point][panel][input channel][block of the panel][b], as FilterPanels with one tap.
   void pack_panel(const float* w, int64_t panel, float* to) const {
-    constexpr int64_t kTaps = 9, kMostLanes = 64;
-    const int64_t in = spec_.in_channels, block = spec_.block;
+    constexpr int64_t kMostTaps = 25, kMostLanes = 64;
+    const int64_t in = spec_.in_channels, block = spec_.block, taps = tile_.r * tile_.r;
     for (int64_t c = 0; c < in; ++c) {
       for (int64_t b = 0; b < panels_.blocks_of(panel); ++b, to += block) {
-        alignas(64) std::array<float, kTaps * kMostLanes> taps{};
+        alignas(64) std::array<float, kMostTaps * kMostLanes> filters{};
         for (int64_t lane = 0; lane < block; ++lane) {
           const int64_t m = (panels_.first_block(panel) + b) * block + lane;
           if (m >= spec_.conv.out_channels) break;
-          for (int64_t tap = 0; tap < kTaps; ++tap) {
-            taps[static_cast<size_t>(tap * block + lane)] = w[(m * in + c) * kTaps + tap];
+          for (int64_t tap = 0; tap < taps; ++tap) {
+            filters[static_cast<size_t>(tap * block + lane)] = w[(m * in + c) * taps + tap];
           }
         }
-        winograd_filters(m_, taps.data(), to, panels_.floats());
+        winograd_filters(tile_, filters.data(), to, panels_.floats());
       }
     }
   }
@@ -156,14 +156,15 @@ class WinogradKernel : public Kernel {
 
   Tile tile_at(int64_t index) const {
     const int64_t per_image = tile_rows_ * tile_columns_, in_image = index % per_image;
-    return {index / per_image, in_image / tile_columns_ * m_, in_image % tile_columns_ * m_};
+    return {index / per_image, in_image / tile_columns_ * tile_.m,
+            in_image % tile_columns_ * tile_.m};
   }
 
   // [begin, end) counts the blocks of input channels of all tiles of the chunk.
   void transform_tiles(const KernelArgs& args, const Chunk& chunk, int64_t begin,
                        int64_t end) const {
     const ops::WindowAxis &rows = spec_.rows(), &columns = spec_.columns();
-    const int64_t block = spec_.block, edge = m_ + 2;
+    const int64_t block = spec_.block, edge = tile_.edge();
     for (int64_t i = begin; i < end; ++i) {
       const int64_t t = i / spec_.in_blocks, b = i % spec_.in_blocks;
       const Tile tile = tile_at(chunk.first + t);
@@ -180,7 +181,7 @@ class WinogradKernel : public Kernel {
       input.row_end = inside(rows.input - row);
       input.column_begin = inside(-column);
       input.column_end = inside(columns.input - column);
-      winograd_input(m_, input, chunk.x + (b * chunk_tiles_ + t) * block, point_in());
+      winograd_input(tile_, input, chunk.x + (b * chunk_tiles_ + t) * block, point_in());
     }
   }
 
@@ -222,11 +223,11 @@ class WinogradKernel : public Kernel {
       output.y = args.output(0) + at;
       output.addend = args.has(3) ? args.input(3) + at : nullptr;
       output.row_stride = columns * block;
-      output.rows = static_cast<int>(std::min<int64_t>(m_, rows - tile.row));
-      output.columns = static_cast<int>(std::min<int64_t>(m_, columns - tile.column));
+      output.rows = static_cast<int>(std::min<int64_t>(tile_.m, rows - tile.row));
+      output.columns = static_cast<int>(std::min<int64_t>(tile_.m, columns - tile.column));
       output.bias = chunk.filters.bias + b * block;
       output.finish = spec_.epilogue.finish(b);
-      winograd_output(m_, chunk.y + (b * chunk_tiles_ + t) * block, point_out(), output);
+      winograd_output(tile_, chunk.y + (b * chunk_tiles_ + t) * block, point_out(), output);
       apply_pass(output);
     }
   }
@@ -241,7 +242,8 @@ class WinogradKernel : public Kernel {
   }
 
   const BlockedSpec spec_;
-  const int m_, points_;
+  const WinogradSize tile_;
+  const int points_;
   const int64_t tile_rows_, tile_columns_, tiles_;
   const int threads_;
   const Work work_;
@@ -253,27 +255,37 @@ class WinogradKernel : public Kernel {
   const Filters filters_;      // [point], panels of each
 };
 
+// The window's edge if it is of the kind above; 0 if not.
+int window_of(const ops::Convolution& conv) {
+  const ops::WindowAxis &rows = conv.window.axes[1], &columns = conv.window.axes[2];
+  const auto is_dense = [](const ops::WindowAxis& axis) {
+    return axis.stride == 1 && axis.dilation == 1;
+  };
+  const bool known = rows.kernel == 3 || rows.kernel == 5;
+  const bool fits = known && rows.kernel == columns.kernel && is_dense(rows) && is_dense(columns);
+  return fits ? static_cast<int>(rows.kernel) : 0;
+}
+
 bool fits_winograd(const KernelSpec& spec) {
   if (!has_kernel_types(spec) || spec.node.integer("group", 1) != 1) return false;
   const ops::Convolution conv = blocked_convolution_of(spec.node, spec.shape(0), spec.shape(1));
-  const auto is_small = [](const ops::WindowAxis& axis) {
-    return axis.kernel == 3 && axis.stride == 1 && axis.dilation == 1;
-  };
   // With fewer channels the transforms take longer than the products they save.
   const bool many = 2 * conv.in_channels >= block_size();
-  return spec.shape(0).rank() == 5 && many && is_small(conv.window.axes[1]) &&
-         is_small(conv.window.axes[2]);
+  return spec.shape(0).rank() == 5 && many && window_of(conv) != 0;
 }
 
-// The largest tile multiplies the memory of filters by 7. On many channels its saving is not worth
-// that.
-constexpr int64_t kLargeTile = 6, kMostLargeFilters = 128 * 256;
+// The largest tile multiplies the memory of 3x3 filters by 7. On many channels its saving is not
+// worth that.
+constexpr int kLargestEdge = 8;
+constexpr int64_t kMostLargeFilters = 128 * 256;
 
 template <int m>
 bool fits(const KernelSpec& spec) {
-  const int64_t filters = spec.shape(1)[0] * spec.shape(1)[1];
-  return fits_winograd(spec) && spec.memory == Memory::kPlenty &&
-         (m < kLargeTile || filters <= kMostLargeFilters);
+  if (spec.memory != Memory::kPlenty || !fits_winograd(spec)) return false;
+  const ops::Convolution conv = blocked_convolution_of(spec.node, spec.shape(0), spec.shape(1));
+  const WinogradSize tile{m, window_of(conv)};
+  return tile.edge() < kLargestEdge ||
+         (tile.edge() == kLargestEdge && conv.in_channels * conv.out_channels <= kMostLargeFilters);
 }
 
 template <int m>
@@ -288,7 +300,8 @@ double cost(const KernelSpec& spec) {
   // filter.
   constexpr double kTransform = 12, kRead = 6;
   // Per point: the products, the transforms of input and output, and one pass over the filters.
-  return (m + 2) * (m + 2) * (tiles * (in * out + kTransform * (in + out)) + kRead * in * out);
+  return WinogradSize{m, window_of(conv)}.points() *
+         (tiles * (in * out + kTransform * (in + out)) + kRead * in * out);
 }
 
 template <int m>

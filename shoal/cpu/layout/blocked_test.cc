@@ -50,6 +50,20 @@ TEST(Blocked, WinogradAgrees) {
   }
 }
 
+TEST(Blocked, WinogradOfWindowsOfFiveAgrees) {
+  const std::vector<Layer> layers = {
+      {{1, 16, 4, 4}, {16, 16, 5, 5}, {{"pads", Ints{2, 2, 2, 2}}}},
+      {{1, 32, 14, 14}, {48, 32, 5, 5}, {{"pads", Ints{2, 2, 2, 2}}}},
+      {{2, 37, 13, 19}, {21, 37, 5, 5}, {{"pads", Ints{2, 2, 2, 2}}}},
+      {{1, 16, 31, 17}, {70, 16, 5, 5}, {}},
+      {{3, 24, 12, 24}, {16, 24, 5, 5}, {{"pads", Ints{4, 0, 1, 3}}}}};
+  for (const Layer& layer : layers) {
+    const auto inputs = inputs_of(layer);
+    expect_agreement_always_by("winograd2", ops::conv, inputs, layer.attributes, 2e-5f);
+    expect_agreement_always_by("winograd4", ops::conv, inputs, layer.attributes, 1e-4f);
+  }
+}
+
 TEST(Blocked, DirectConvolutionAgrees) {
   for (const Layer& layer : layers_of_small_windows()) {
     expect_agreement_always_by("direct", ops::conv, inputs_of(layer), layer.attributes);

@@ -66,7 +66,7 @@ const Node* Lowering::only_reader(ValueId id) const {
 Status Lowering::lower(const Node& node) {
   if (is_blocked(node.outputs[0])) return {};  // together with an earlier one
   // Rules for convolutions start blocked regions; rules for layers mostly extend them.
-  for (const auto& rules : {conv_rules(), plane_rules(), layer_rules()}) {
+  for (const auto& rules : {conv_rules(), volume_rules(), plane_rules(), layer_rules()}) {
     for (const LoweringRule& rule : rules) {
       if (rule.op == node.op && rule.fits(*this, node)) return rule.lower(*this, node);
     }

@@ -51,6 +51,27 @@ TEST(Lower, KeepsBlocksBetweenConvolutions) {
             "BlockChannels BlockedConv BlockedConv Add Sigmoid UnblockChannels");
 }
 
+// Padding on one side of the frames only, a step of two between them, a bias and an activation.
+TEST(Lower, MakesImagesOfVolumes) {
+  EXPECT_EQ(lowered(R"(
+      input x f32[2,3,4,33,33]
+      const w f32[8,3,3,3,3] = random(1)
+      const b f32[8] = random(2)
+      y = FusedConv(x, w, b) pads=[1,1,1,0,1,1] strides=[2,1,1] activation="Relu"
+      output y)"),
+            "Reshape Concat Gather Reshape BlockChannels BlockedConv UnblockChannels Reshape "
+            "Transpose");
+}
+
+TEST(Lower, LeavesVolumesOfFewPixels) {
+  EXPECT_EQ(lowered(R"(
+      input x f32[1,3,4,6,6]
+      const w f32[8,3,3,3,3] = random(1)
+      y = Conv(x, w) pads=[1,1,1,1,1,1]
+      output y)"),
+            "Conv");
+}
+
 TEST(Lower, KeepsBlocksInBFloat16) {
   EXPECT_EQ(lowered(R"(
       input x f32[1,8,6,6]

@@ -114,6 +114,7 @@ struct LoweringRule {
   Status (*lower)(Lowering&, const Node&);
 };
 std::span<const LoweringRule> conv_rules();
+std::span<const LoweringRule> volume_rules();
 std::span<const LoweringRule> layer_rules();
 
 inline constexpr size_t kImageRank = 4;  // only images [n, c, h, w] are blocked
