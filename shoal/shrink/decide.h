@@ -7,6 +7,8 @@
 #include "shoal/compress/groups.h"
 #include "shoal/data/dataset.h"
 #include "shoal/device/device.h"
+#include "shoal/shrink/choice.h"
+#include "shoal/shrink/latency_table.h"
 #include "shoal/shrink/networks.h"
 #include "shoal/shrink/result.h"
 #include "shoal/shrink/shrink_options.h"
@@ -16,14 +18,16 @@ namespace shoal::shrink {
 // Units to remove, of the groups of the network for one example.
 struct Decision {
   compress::Groups groups;
-  std::vector<size_t> units;
+  Choice choice;
 };
 
-// The units of least worth, until the target is met; by kTaylor for what they save, in rounds.
-// Fails as worth_of() and compress::choose() do, and with kUnsupported where the network has
-// nothing to remove.
+// The units of least worth, until the target is met; by kTaylor for what they save, in rounds. A
+// target of time is met by `table`, which also gives the predicted times; without such a target it
+// may be null. Fails as worth_of(), compress::choose() and choose_by_time() do, and with
+// kUnsupported where the network has nothing to remove. REQUIRES: the table is one of the groups of
+// the network for one example.
 Result<Decision> decide(Device& device, const NetworkForBatch& network, const Dataset& examples,
-                        const ShrinkOptions& options);
+                        const ShrinkOptions& options, const LatencyTable* table = nullptr);
 
 // What the decision leaves of each group that loses something, and what it could not touch. Pure.
 // REQUIRES: the decision's groups are those of the graph.

@@ -43,12 +43,14 @@ struct ShrinkResult {
   double held_out_top1 = 0;          // of the result, on the examples that choose
   double held_out_top1_control = 0;  // of the dense control on them
   std::optional<double> top1_scratch, top1_random;  // with ShrinkOptions::controls
-  std::optional<double> ms_predicted;               // where the target was a time
-  int64_t epochs = 0;                               // each network learned for
-  double seconds = 0;                               // in all, in this process
-  double choosing_seconds = 0;                      // of them, for deciding what goes
-  std::vector<GroupLeft> removed;                   // groups that lost units
-  std::vector<RefusedAxis> refused;                 // what could not lose any
+  // What Figures::ms of the result and of the dense control should be on ShrinkOptions::device;
+  // only where the target was a time or a device was named.
+  std::optional<double> ms_predicted, ms_predicted_before;
+  int64_t epochs = 0;                // each network learned for
+  double seconds = 0;                // in all, in this process
+  double choosing_seconds = 0;       // of them, for deciding what goes
+  std::vector<GroupLeft> removed;    // groups that lost units
+  std::vector<RefusedAxis> refused;  // what could not lose any
 
   // The networks that no other one of this run beats in both time (multiply-accumulates where it
   // was not measured) and accuracy, the cheapest first.

@@ -14,6 +14,7 @@
 #include "shoal/shrink/networks.h"
 #include "shoal/shrink/retrain.h"
 #include "shoal/shrink/steps.h"
+#include "shoal/shrink/table_for.h"
 #include "shoal/shrink/tidy.h"
 
 namespace shoal::shrink {
@@ -83,30 +84,42 @@ class Run {
     SHOAL_ASSIGN(const Decision decision, decision_for(one.graph));
     const compress::Groups& groups = decision.groups;
     SHOAL_ASSIGN(result_.dense.size, compress::size_without(one.graph, groups, {}));
-    SHOAL_ASSIGN(result_.small.size, compress::size_without(one.graph, groups, decision.units));
+    const std::vector<size_t>& units = decision.choice.units;
+    SHOAL_ASSIGN(result_.small.size, compress::size_without(one.graph, groups, units));
+    if (const auto& time = decision.choice.time) {
+      result_.ms_predicted = time->ms;
+      result_.ms_predicted_before = time->before_ms;
+    }
     result_.removed = removed_by(one.graph, decision);
     result_.refused = refused_by(one.graph, decision);
-    const NetworkForBatch small = without(given_, decision.units);
+    const NetworkForBatch small = without(given_, units);
     const int64_t macs = result_.small.size.macs;
     parts_ = {{"dense control", given_, result_.dense.size.macs}, {"smaller network", small, macs}};
     if (!options_.controls) return {};
     const uint64_t seed = options_.recipe.seed;
     parts_.push_back({"from scratch", with_fresh_weights(small, seed), macs});
-    parts_.push_back(
-        {"random removal", without(given_, drawn_instead(groups, decision.units, seed)), macs});
+    parts_.push_back({"random removal", without(given_, drawn_instead(groups, units, seed)), macs});
     return {};
   }
 
   // What a run that is resumed had decided already.
   Result<Decision> decision_for(const Graph& one) {
     if (steps_->choice()) {
-      Decision known{.groups = {}, .units = *steps_->choice()};
+      Decision known{.groups = {}, .choice = *steps_->choice()};
       SHOAL_ASSIGN(known.groups, compress::find_groups(one));
       return known;
     }
     if (options_.resume) note("no run in " + options_.steps.string() + " yet: begins anew");
-    SHOAL_ASSIGN(Decision fresh, decide(devices_.learns, given_, *data_.data.held_out, options_));
-    SHOAL_TRY(steps_->keep_choice(fresh.units));
+    std::optional<LatencyTable> table;
+    if (options_.time || !options_.device.empty()) {
+      note("looks how long layers take on " +
+           (options_.device.empty() ? "this machine" : options_.device));
+      SHOAL_ASSIGN(const compress::Groups groups, compress::find_groups(one));
+      SHOAL_ASSIGN(table, table_for(given_, groups, options_, devices_.runs));
+    }
+    SHOAL_ASSIGN(Decision fresh, decide(devices_.learns, given_, *data_.data.held_out, options_,
+                                        table ? &*table : nullptr));
+    SHOAL_TRY(steps_->keep_choice(fresh.choice));
     return fresh;
   }
 

@@ -41,7 +41,7 @@ namespace shoal::shrink {
 // estimate (CpuOptions::tune = Tune::kOff).
 struct ShrinkDevices {
   Device& learns;  // every step of training and every evaluation
-  Device& runs;    // the measured runs
+  Device& runs;    // the measured runs, and those that a target of time is met by
 };
 
 // The state of a run after a step of one of its networks.

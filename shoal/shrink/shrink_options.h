@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <optional>
+#include <string>
 #include <string_view>
 
 #include "shoal/base/status.h"
@@ -36,9 +37,21 @@ std::optional<Importance> find_importance(std::string_view name);
 std::string_view name_of(Teacher teacher);
 std::optional<Teacher> find_teacher(std::string_view name);
 
+// How long a run for one example may take. One of the two is above 0.
+struct TimeTarget {
+  double ms = 0;     // milliseconds
+  double share = 0;  // of the time that the given network takes, at most 1
+
+  friend bool operator==(const TimeTarget&, const TimeTarget&) = default;
+};
+
 // A value.
 struct ShrinkOptions {
-  compress::Target target = {.macs = 0.5};      // how small
+  compress::Target target = {.macs = 0.5};  // how small
+  std::optional<TimeTarget> time = {};      // how fast; `target` is not read then
+  // Where the smaller network will run, a device that plans know by name, such as "pi4": times are
+  // reckoned by its profile. Empty: on ShrinkDevices::runs, where they are measured.
+  std::string device = {};
   Importance importance = Importance::kTaylor;  // what goes first
   Teacher teacher = Teacher::kDense;            // whose share of the loss is recipe.loss.distill
   bool controls = false;  // train the smaller network from scratch and after random removal, too
@@ -55,6 +68,11 @@ struct ShrinkOptions {
 
 // The usual recipe: a short warm-up, then a cosine; half of the loss is about the teacher.
 fit::TrainingOptions usual_recipe();
+
+// Sets the target by a text: "ms=0.2" for milliseconds, "ms=0.5x" for a share of the time, or what
+// compress::parse_target() takes. Fails with kInvalidArgument for another text, and for a time
+// beside another target: how many milliseconds a network takes follows from its size.
+Status set_target(std::string_view text, ShrinkOptions& options);
 
 // Fails with kInvalidArgument if options contradict each other or have no meaning.
 Status check(const ShrinkOptions& options);

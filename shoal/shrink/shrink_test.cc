@@ -78,6 +78,42 @@ TEST_F(Shrinking, WritesTheSameBytesEveryTime) {
   EXPECT_NE(written(), bytes);
 }
 
+// By a profile times are the same each time, and so is the file.
+TEST_F(Shrinking, MeetsATimeOnADevice) {
+  ShrinkOptions fast = options();
+  fast.recipe.epochs = 2;
+  fast.out = out_;
+  fast.device = "pi4";
+  fast.time = {{.share = 0.75}};
+  const auto result = run(fast);
+  ASSERT_TRUE(result.ok()) << result.status().message();
+  ASSERT_TRUE(result->ms_predicted && result->ms_predicted_before);
+  EXPECT_LE(*result->ms_predicted, 0.75 * *result->ms_predicted_before);
+  EXPECT_LT(result->small.size.macs, result->dense.size.macs);
+  const std::string bytes = written();
+  fast.time = {{.ms = 0.75 * *result->ms_predicted_before}};
+  ASSERT_TRUE(run(fast).ok());
+  EXPECT_EQ(written(), bytes);
+  fast.time = {{.ms = 1e3}};  // it is as fast already
+  const auto whole = run(fast);
+  ASSERT_TRUE(whole.ok()) << whole.status().message();
+  EXPECT_TRUE(whole->removed.empty());
+  fast.time = {{.ms = 1e-9}};
+  const Status status = run(fast).status();
+  EXPECT_EQ(status.code(), Code::kUnsupported);
+  EXPECT_NE(status.message().find("at least"), std::string::npos) << status.message();
+}
+
+TEST_F(Shrinking, PredictsTheTimeOnADeviceForATargetOfSize) {
+  ShrinkOptions how = options();
+  how.recipe.epochs = 1;
+  how.device = "pi4";
+  const auto result = run(how);
+  ASSERT_TRUE(result.ok()) << result.status().message();
+  EXPECT_EQ(result->small.size.macs, 16 * 4 + 4 * 4);
+  EXPECT_LT(*result->ms_predicted, *result->ms_predicted_before);
+}
+
 // Without a teacher the loss is another one, and the control's too if it has the same teacher.
 TEST_F(Shrinking, TeachesAsAsked) {
   ShrinkOptions alone = options();
@@ -174,11 +210,44 @@ TEST_F(Shrinking, SetsOnlyTheChangeOfTheLossAgainstCosts) {
     EXPECT_TRUE(decision.ok()) << decision.status().message();
     return *std::move(decision);
   };
-  EXPECT_EQ(decided(Importance::kMagnitude).units,
+  EXPECT_EQ(decided(Importance::kMagnitude).choice.units,
             *compress::choose(one, groups, compress::magnitudes(one, groups), how.target));
   const auto left = removed_by(one, decided(Importance::kTaylor));
   ASSERT_EQ(left.size(), 2u);
   for (const GroupLeft& group : left) EXPECT_EQ(group.before, 8u);
+}
+
+// A unit of the second layer takes a hundred times as long as one of the first.
+TEST_F(Shrinking, SetsTheChangeOfTheLossAgainstTime) {
+  const auto groups = *compress::find_groups(two_layers(1)->graph);
+  LatencyTable table;
+  for (size_t g = 0; g < 2; ++g) {
+    const double per_unit = g == 0 ? 0.01 : 1;
+    std::vector<WidthSample> samples;
+    for (int64_t width = 1; width <= 8; ++width) {
+      samples.push_back({{width, 0}, per_unit * static_cast<double>(width)});
+    }
+    table.surfaces.push_back(WidthSurface::fit(samples, 1));
+    table.steps.push_back({.value = "v", .extents = {{0, {{g, 1}}}}, .surface = g});
+  }
+  ShrinkOptions how = options();
+  how.time = {{.share = 0.5}};
+  const auto decided = [&](Importance importance) {
+    how.importance = importance;
+    auto decision = decide(*device_, two_layers, *data_.data.held_out, how, &table);
+    EXPECT_TRUE(decision.ok()) << decision.status().message();
+    return *std::move(decision);
+  };
+  const Decision taylor = decided(Importance::kTaylor);
+  const Kept kept = kept_without(groups, taylor.choice.units);
+  EXPECT_EQ(kept[0], 8u);
+  EXPECT_LE(kept[1], 4u);
+  ASSERT_TRUE(taylor.choice.time);
+  EXPECT_NEAR(taylor.choice.time->before_ms, 8.08, 1e-3);
+  EXPECT_EQ(taylor.choice.time->ms, table.ms(kept));
+  EXPECT_LE(taylor.choice.time->ms, 0.5 * taylor.choice.time->before_ms);
+  const Kept by_size = kept_without(groups, decided(Importance::kMagnitude).choice.units);
+  EXPECT_LE(table.ms(by_size), 0.5 * 8.09);
 }
 
 // Counts how often examples are read.
@@ -244,9 +313,37 @@ TEST(ShrinkOptions, AreChecked) {
   EXPECT_FALSE(check({.teacher = Teacher::kNone, .recipe = usual_recipe()}).ok());
   options.recipe.patience = 2;
   EXPECT_FALSE(check(options).ok());
+  options.recipe.patience = 0;
+  options.device = "abacus";
+  EXPECT_NE(check(options).message().find("pi4"), std::string::npos) << check(options).message();
+  options.device.clear();
+  options.time = {{.ms = 1, .share = 1}};
+  EXPECT_FALSE(check(options).ok());
+  options.target.macs = 0;  // is not read
+  options.time = {{.ms = 1}};
+  EXPECT_TRUE(check(options).ok()) << check(options).message();
   EXPECT_EQ(find_importance("taylor"), Importance::kTaylor);
   EXPECT_EQ(find_importance("guess"), std::nullopt);
   EXPECT_EQ(name_of(*find_teacher("control")), "control");
+}
+
+TEST(ShrinkOptions, TakeTargetsAsTexts) {
+  ShrinkOptions options;
+  ASSERT_TRUE(set_target("ms=0.2", options).ok());
+  EXPECT_EQ(options.time, (TimeTarget{.ms = 0.2}));
+  ASSERT_TRUE(set_target("ms=0.5x", options).ok());
+  EXPECT_EQ(options.time, (TimeTarget{.share = 0.5}));
+  ASSERT_TRUE(set_target("parameters=0.25,bytes=1e6", options).ok());
+  EXPECT_FALSE(options.time);
+  EXPECT_EQ(options.target.bytes, 1e6);
+  for (const char* text : {"ms=", "ms=x", "ms=fast", "ms=0", "ms=-1", "ms=nan", "ms=inf", "ms=2x",
+                           "ms=0x", "ms=0.5xx", "ms", "half"}) {
+    EXPECT_EQ(set_target(text, options).code(), Code::kInvalidArgument) << text;
+  }
+  for (const char* text : {"ms=0.2,macs=0.5", "macs=0.5,ms=0.2"}) {
+    EXPECT_NE(set_target(text, options).message().find("a target by itself"), std::string::npos)
+        << text;
+  }
 }
 
 }  // namespace

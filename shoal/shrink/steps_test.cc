@@ -86,6 +86,8 @@ TEST_F(Resuming, RefusesARunOfOtherSettings) {
   says("epochs 2", [](ShrinkOptions& how) { how.recipe.epochs = 3; });
   says("target", [](ShrinkOptions& how) { how.target.macs = 0.6; });
   says("target", [](ShrinkOptions& how) { how.target.bytes = 0.6; });
+  says("target", [](ShrinkOptions& how) { how.time = {{.share = 0.5}}; });
+  says("device", [](ShrinkOptions& how) { how.device = "pi4"; });
   says("method", [](ShrinkOptions& how) { how.importance = Importance::kRandom; });
   says("teacher", [](ShrinkOptions& how) { how.teacher = Teacher::kControl; });
   says("seed", [](ShrinkOptions& how) { how.recipe.seed = 2; });
@@ -130,13 +132,16 @@ TEST_F(Resuming, DecidesOnce) {
   auto steps = Steps::open(resumable(false), network);
   ASSERT_TRUE(steps.ok()) << steps.status().message();
   EXPECT_FALSE(steps->choice());
-  ASSERT_TRUE(steps->keep_choice({5, 1, 2}).ok());
+  const Choice choice{.units = {5, 1, 2}, .time = {{0.25, 0.125}}};
+  ASSERT_TRUE(steps->keep_choice(choice).ok());
   steps = Steps::open(resumable(true), network);
   ASSERT_TRUE(steps.ok()) << steps.status().message();
-  EXPECT_EQ(steps->choice(), (std::vector<size_t>{5, 1, 2}));
+  EXPECT_EQ(steps->choice(), choice);
   const auto result = run(resumable(true));
   ASSERT_TRUE(result.ok()) << result.status().message();
   EXPECT_EQ(result->removed[0].left, 5u);  // not half
+  EXPECT_EQ(result->ms_predicted, 0.125);
+  EXPECT_EQ(result->ms_predicted_before, 0.25);
 }
 
 }  // namespace

@@ -264,13 +264,13 @@ Result<Tidied> tidied(Device& device, NetworkForBatch network) {
     SHOAL_ASSIGN(const LoadedGraph one, result.network(1));
     Decision decision;
     SHOAL_ASSIGN(decision.groups, compress::find_groups(one.graph));
-    SHOAL_ASSIGN(decision.units, dead_units(device, one.graph, decision.groups));
-    if (decision.units.empty()) return result;
-    const auto smaller = compress::remove(one.graph, decision.groups, decision.units);
+    SHOAL_ASSIGN(decision.choice.units, dead_units(device, one.graph, decision.groups));
+    if (decision.choice.units.empty()) return result;
+    const auto smaller = compress::remove(one.graph, decision.groups, decision.choice.units);
     if (smaller.status().code() == Code::kUnsupported) return result;
     SHOAL_TRY(smaller.status());
     for (const GroupLeft& group : removed_by(one.graph, decision)) lower(result.removed, group);
-    result.network = without(std::move(result.network), decision.units);
+    result.network = without(std::move(result.network), decision.choice.units);
   }
 }
 

@@ -160,6 +160,18 @@ def test_shrink_writes_a_smaller_network_and_its_controls(tmp):
     shoal(*words, "--target", "units=0.2", "--max-drop", 1e-9, expect=9)
 
 
+def test_shrink_meets_a_time_on_a_device(tmp):
+    write_digits(tmp)
+    words = ["shrink", "zoo:digits", "--data", tmp, "--format", "npy", "--batch", 20, "--epochs", 1, "--rate", 0.005,
+             "--seconds", 0.01, "--json", "-o", tmp / "small.onnx"]
+    result = json.loads(shoal(*words, "--target", "ms=0.6x", "--device", "pi4").stdout.splitlines()[-1])
+    assert result["device"] == "pi4" and result["ms_predicted"] <= 0.6 * result["ms_predicted_before"], result
+    assert result["ms"] > 0 and result["macs"] < result["macs_before"], result
+    message = shoal(*words, "--target", "ms=0.6,macs=0.5", expect=2).stderr
+    assert "ms is a target by itself" in message, message
+    assert "at least" in shoal(*words, "--target", "ms=1e-6", "--device", "pi4", expect=3).stderr
+
+
 def test_shrink_says_what_is_wrong(tmp):
     write_digits(tmp)
     words = ["shrink", "zoo:digits", "--data", tmp, "--format", "npy", "-o", tmp / "small.onnx"]

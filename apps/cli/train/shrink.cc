@@ -27,6 +27,9 @@ Examples:
   shoal shrink resnet20.onnx --data cifar10 --format cifar --flip --shift 4 --controls -o small.onnx \
                --target macs=0.5 --rate 0.01 --mean 0.485,0.456,0.406 --std 0.229,0.224,0.225
   shoal shrink model.onnx --data photos --format folder --target parameters=0.3,macs=0.5 -o small.onnx
+  shoal shrink model.onnx --data photos --format folder --target ms=0.5x -o small.onnx
+                                           in half the time, by the times of layers on this machine
+  shoal shrink model.onnx --data photos --format folder --target ms=20 --device pi4 -o small.onnx
   shoal shrink model.onnx --data photos --format folder --method magnitude --teacher none -o small.onnx
   shoal shrink model.onnx --data photos --format folder --max-drop 1 -o small.onnx
                                            exit code 9 if it is worse by more than a point
@@ -37,7 +40,7 @@ Json optional_json(const std::optional<double>& number) {
   return number ? Json(*number) : Json(nullptr);
 }
 
-Json to_json(const ShrinkResult& result, int64_t bytes) {
+Json to_json(const ShrinkResult& result, const std::string& device, int64_t bytes) {
   Json removed = Json::array(), refused = Json::array(), front = Json::array();
   for (const auto& group : result.removed) {
     removed.push_back({{"weights", group.weights},
@@ -70,6 +73,8 @@ Json to_json(const ShrinkResult& result, int64_t bytes) {
           {"ms", optional_json(result.small.ms)},
           {"ms_before", optional_json(result.dense.ms)},
           {"ms_predicted", optional_json(result.ms_predicted)},
+          {"ms_predicted_before", optional_json(result.ms_predicted_before)},
+          {"device", device.empty() ? "here" : device},
           {"epochs", result.epochs},
           {"seconds", result.seconds},
           {"choosing_seconds", result.choosing_seconds},
@@ -79,7 +84,7 @@ Json to_json(const ShrinkResult& result, int64_t bytes) {
           {"front", front}};
 }
 
-void print_table(const ShrinkResult& result) {
+void print_table(const ShrinkResult& result, const std::string& device) {
   Table table({"network", "top-1", "MACs", "parameters", "ms"});
   const auto add = [&](const std::string& name, double top1, const Figures& figures) {
     table.add({name, fixed(top1, 2) + " %",
@@ -91,6 +96,9 @@ void print_table(const ShrinkResult& result) {
   if (result.top1_scratch) add("from scratch", *result.top1_scratch, result.small);
   if (result.top1_random) add("random removal", *result.top1_random, result.small);
   table.print();
+  if (!result.ms_predicted) return;
+  std::printf("predicted: %.4f ms, %.4f ms before%s%s\n", *result.ms_predicted,
+              *result.ms_predicted_before, device.empty() ? "" : ", on ", device.c_str());
 }
 
 // One progress line for each network, with the time that all of them take.
@@ -148,17 +156,19 @@ Outcome shrink_and_print(ShrinkFlags& flags) {
   if (!result.ok()) return fail(Doing::kTrain, result.status());
   std::error_code unknown;
   const auto bytes = static_cast<int64_t>(std::filesystem::file_size(options.out, unknown));
-  const Json json = to_json(*result, bytes);
+  const Json json = to_json(*result, options.device, bytes);
   if (!flags.train.report.empty()) {
-    const std::string page = shrink_page(flags.train.model.model + " shrunk to " + flags.target,
-                                         *result, json.dump(2), *recipe);
+    const std::string place = options.device.empty() ? "" : " on " + options.device;
+    const std::string page =
+        shrink_page(flags.train.model.model + " shrunk to " + flags.target + place, *result,
+                    json.dump(2), *recipe);
     const Status written = write_file(flags.train.report, page);
     if (!written.ok()) return fail(Doing::kTrain, written);
   }
   if (flags.train.json) {
     std::printf("%s\n", json.dump().c_str());
   } else {
-    print_table(*result);
+    print_table(*result, options.device);
   }
   for (const std::string& control : result->lost_to()) {
     std::fprintf(stderr, "the control '%s' is better: the removal gained nothing\n",

@@ -11,13 +11,16 @@ void ShrinkFlags::add_to(Command& command) {
   command_ = &command;
   train.options = shrink::usual_recipe();
   train.model.model.clear();
+  train.model.profiles = true;
   train.add_recipe_to(command, TrainFlags::Source::kRecipeToo);
   command.add_option("--out,-o", train.options.out, "The ONNX file to write")
       ->required()
       ->group(kFiles);
   command
       .add_option("--target", target,
-                  "What stays of macs, parameters, bytes or units: a share, or above 1 a number")
+                  "What stays of macs, parameters, bytes or units: a share, or above 1 a number; "
+                  "or the milliseconds of a run on --device: ms=0.2, ms=0.5x for half of what it "
+                  "takes now")
       ->capture_default_str()
       ->group(kShrinking);
   command.add_option("--method", method, "What goes first: taylor, magnitude or random")
@@ -65,7 +68,8 @@ void ShrinkFlags::add_to(Command& command) {
 
 Result<shrink::ShrinkOptions> ShrinkFlags::resolve() const {
   shrink::ShrinkOptions options;
-  SHOAL_ASSIGN(options.target, compress::parse_target(target));
+  SHOAL_TRY(shrink::set_target(target, options));
+  options.device = train.model.profile();
   options.importance = *shrink::find_importance(method);
   options.teacher = *shrink::find_teacher(teacher);
   options.controls = controls;

@@ -59,7 +59,10 @@ std::string networks(const ShrinkResult& result) {
           " after the removal, before it learned again. On the examples that chose: " +
           in_percent(result.held_out_top1) + ", the dense control " +
           in_percent(result.held_out_top1_control) + ".";
-  if (result.ms_predicted) text += " Predicted: " + fixed(*result.ms_predicted, 4) + " ms.";
+  if (result.ms_predicted && result.ms_predicted_before) {
+    text += " Predicted: " + fixed(*result.ms_predicted, 4) + " ms, " +
+            fixed(*result.ms_predicted_before, 4) + " ms before.";
+  }
   for (const std::string& control : result.lost_to()) {
     text += " <b>The control '" + escaped(control) + "' is better: the removal gained nothing.</b>";
   }
