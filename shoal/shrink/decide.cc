@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <span>
 #include <string>
 #include <utility>
 
@@ -43,18 +44,15 @@ class Decider {
   // stream through many layers, which costs most, would go first (ResNet-20: 10 % before it
   // learns).
   Status by_size() {
-    if (options_.importance != Importance::kTaylor) {
-      SHOAL_ASSIGN(const std::vector<double> worth, worth_now({}));
-      SHOAL_ASSIGN(units_, compress::choose(one_.graph, groups_, worth, options_.target));
-      return {};
-    }
     SHOAL_ASSIGN(const compress::Size before, compress::size_without(one_.graph, groups_, {}));
     for (size_t round = 0; round < kRounds; ++round) {
-      SHOAL_ASSIGN(const std::vector<double> worth, worth_now({round, kRounds}));
       const compress::Target target = compress::part_way(options_.target, before, part_of(round));
-      SHOAL_ASSIGN(const std::vector<double> for_cost,
-                   compress::per_saving(one_.graph, groups_, worth, target, units_));
-      SHOAL_ASSIGN(units_, compress::choose(one_.graph, groups_, for_cost, target));
+      SHOAL_ASSIGN(std::vector<double> worth, worth_in(round));
+      if (is_taylor()) {
+        SHOAL_ASSIGN(worth, compress::per_saving(one_.graph, groups_, worth, target, gone()));
+      }
+      SHOAL_ASSIGN(std::vector<size_t> units, compress::choose(one_.graph, groups_, worth, target));
+      rounds_.push_back({.units = std::move(units)});
     }
     return {};
   }
@@ -63,35 +61,39 @@ class Decider {
     const double before = table.ms(all_kept(groups_));
     const TimeTarget& time = *options_.time;
     const double most = std::min(time.share > 0 ? time.share * before : time.ms, before);
-    if (options_.importance != Importance::kTaylor) {
-      SHOAL_ASSIGN(const std::vector<double> worth, worth_now({}));
-      SHOAL_ASSIGN(units_, choose_by_time(groups_, worth, table, most, {}, Order::kWorth));
-      return {};
-    }
     for (size_t round = 0; round < kRounds; ++round) {
-      SHOAL_ASSIGN(const std::vector<double> worth, worth_now({round, kRounds}));
       const double now =
           round + 1 == kRounds ? most : before * std::pow(most / before, part_of(round));
-      SHOAL_ASSIGN(units_, choose_by_time(groups_, worth, table, now, units_));
+      SHOAL_ASSIGN(const std::vector<double> worth, worth_in(round));
+      SHOAL_ASSIGN(std::vector<size_t> units,
+                   choose_by_time(groups_, worth, table, now, gone(),
+                                  is_taylor() ? Order::kPerMillisecond : Order::kWorth));
+      rounds_.push_back({.units = std::move(units)});
     }
     return {};
   }
 
   Decision take(const LatencyTable* table) {
-    Decision decision{std::move(groups_), {.units = std::move(units_)}};
-    if (table != nullptr) {
-      decision.choice.time = {table->ms(all_kept(decision.groups)),
-                              table->ms(kept_without(decision.groups, decision.choice.units))};
+    Decision decision{std::move(groups_), {.rounds = std::move(rounds_)}};
+    if (table == nullptr) return decision;
+    decision.choice.before_ms = table->ms(all_kept(decision.groups));
+    for (Removal& removal : decision.choice.rounds) {
+      removal.ms = table->ms(kept_without(decision.groups, removal.units));
     }
     return decision;
   }
 
  private:
   static double part_of(size_t round) { return static_cast<double>(round + 1) / kRounds; }
+  bool is_taylor() const { return options_.importance == Importance::kTaylor; }
 
-  Result<std::vector<double>> worth_now(Round round) {
-    return worth_of(device_, batch_.graph, of_batch_, units_, options_.importance, examples_,
-                    options_.recipe, round);
+  // What other worths say does not change from round to round, so that each begins anew.
+  std::span<const size_t> gone() const {
+    return is_taylor() && !rounds_.empty() ? rounds_.back().units : std::span<const size_t>();
+  }
+  Result<std::vector<double>> worth_in(size_t round) {
+    return worth_of(device_, batch_.graph, of_batch_, gone(), options_.importance, examples_,
+                    options_.recipe, {round, kRounds});
   }
 
   Device& device_;
@@ -99,7 +101,7 @@ class Decider {
   const ShrinkOptions& options_;
   LoadedGraph batch_, one_;
   compress::Groups of_batch_, groups_;
-  std::vector<size_t> units_;  // that are gone
+  std::vector<Removal> rounds_;  // so far
 };
 
 }  // namespace
@@ -113,30 +115,33 @@ Result<Decision> decide(Device& device, const NetworkForBatch& network, const Da
   return decider.take(table);
 }
 
-std::vector<GroupLeft> removed_by(const Graph& graph, const Decision& decision) {
+std::vector<GroupLeft> removed_by(const Graph& graph, const compress::Groups& groups,
+                                  std::span<const size_t> units) {
   std::vector<GroupLeft> all;
-  for (const compress::Group& group : decision.groups.groups) {
-    const auto lost =
-        static_cast<size_t>(std::ranges::count_if(decision.choice.units, [&](size_t unit) {
-          return unit >= group.begin && unit < group.end;
-        }));
-    if (lost == 0) continue;
-    GroupLeft left{.before = group.size(), .left = group.size() - lost};
-    const auto& cells = decision.groups.units[group.begin].cells;
-    const auto weights = std::ranges::find_if(
-        cells, [&](const compress::Cell& cell) { return graph[cell.value].constant.has_value(); });
-    if (weights != cells.end()) {
-      left.weights = graph[weights->value].name;
-      left.axis = weights->axis;
-    }
-    all.push_back(std::move(left));
+  for (const compress::Group& group : groups.groups) {
+    const auto lost = static_cast<size_t>(std::ranges::count_if(
+        units, [&](size_t unit) { return unit >= group.begin && unit < group.end; }));
+    if (lost > 0) all.push_back(described(graph, groups, group, group.size() - lost));
   }
   return all;
 }
 
-std::vector<RefusedAxis> refused_by(const Graph& graph, const Decision& decision) {
+GroupLeft described(const Graph& graph, const compress::Groups& groups,
+                    const compress::Group& group, size_t left) {
+  GroupLeft result{.before = group.size(), .left = left};
+  const auto& cells = groups.units[group.begin].cells;
+  const auto weights = std::ranges::find_if(
+      cells, [&](const compress::Cell& cell) { return graph[cell.value].constant.has_value(); });
+  if (weights != cells.end()) {
+    result.weights = graph[weights->value].name;
+    result.axis = weights->axis;
+  }
+  return result;
+}
+
+std::vector<RefusedAxis> refused_by(const Graph& graph, const compress::Groups& groups) {
   std::vector<RefusedAxis> all;
-  for (const compress::Refusal& refusal : decision.groups.refused) {
+  for (const compress::Refusal& refusal : groups.refused) {
     all.push_back({graph[refusal.weights].name, refusal.axis, refusal.indices, refusal.reason});
   }
   return all;

@@ -1,6 +1,7 @@
 // What goes: the decision between the given network and the smaller one, and how it reads.
 #pragma once
 
+#include <span>
 #include <vector>
 
 #include "shoal/base/status.h"
@@ -21,7 +22,7 @@ struct Decision {
   Choice choice;
 };
 
-// The units of least worth, until the target is met; by kTaylor for what they save, in rounds. A
+// The units of least worth, until the target is met, in rounds; by kTaylor for what they save. A
 // target of time is met by `table`, which also gives the predicted times; without such a target it
 // may be null. Fails as worth_of(), compress::choose() and choose_by_time() do, and with
 // kUnsupported where the network has nothing to remove. REQUIRES: the table is one of the groups of
@@ -29,9 +30,13 @@ struct Decision {
 Result<Decision> decide(Device& device, const NetworkForBatch& network, const Dataset& examples,
                         const ShrinkOptions& options, const LatencyTable* table = nullptr);
 
-// What the decision leaves of each group that loses something, and what it could not touch. Pure.
-// REQUIRES: the decision's groups are those of the graph.
-std::vector<GroupLeft> removed_by(const Graph& graph, const Decision& decision);
-std::vector<RefusedAxis> refused_by(const Graph& graph, const Decision& decision);
+// What is left of each group that loses some of these units, what is left of one group by its
+// weights, and what of the graph cannot be touched. Pure. REQUIRES: the groups are those of the
+// graph.
+std::vector<GroupLeft> removed_by(const Graph& graph, const compress::Groups& groups,
+                                  std::span<const size_t> units);
+GroupLeft described(const Graph& graph, const compress::Groups& groups,
+                    const compress::Group& group, size_t left);
+std::vector<RefusedAxis> refused_by(const Graph& graph, const compress::Groups& groups);
 
 }  // namespace shoal::shrink

@@ -32,12 +32,17 @@ struct Figures {
   double top1 = 0;
   compress::Size size = {};  // for one example
   std::optional<double> ms;  // for one example: the fastest tenth of runs
+
+  friend bool operator==(const Figures&, const Figures&) = default;
 };
 
 // See the head of this file. A value.
 struct ShrinkResult {
-  Figures small;                     // the result
-  Figures dense;                     // its control: nothing removed, same recipe, same passes
+  Figures small;  // the result
+  Figures dense;  // its control: nothing removed, same recipe, same passes
+  // Networks that lost more than ShrinkOptions::max_drop, that of the target first. The result is
+  // then one that lost fewer units and not as much, or the dense control.
+  std::vector<Figures> missed;
   double top1_before = 0;            // of the network as it was given
   double top1_removed = 0;           // of what was left of it, before it learned again
   double held_out_top1 = 0;          // of the result, on the examples that choose

@@ -46,7 +46,8 @@ struct ShrinkDevices {
 
 // The state of a run after a step of one of its networks.
 struct ShrinkStep {
-  std::string_view network;  // "dense control", "smaller network", "from scratch", "random removal"
+  // "dense control", "smaller network", "milder removal", "from scratch", "random removal"
+  std::string_view network;
   size_t number = 0, networks = 0;  // from 0, and how many there are
   const fit::StepReport& step;
   double seconds_left = 0;  // until the last network has learned, as far as speed and work tell

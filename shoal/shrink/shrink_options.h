@@ -54,6 +54,9 @@ struct ShrinkOptions {
   std::string device = {};
   Importance importance = Importance::kTaylor;  // what goes first
   Teacher teacher = Teacher::kDense;            // whose share of the loss is recipe.loss.distill
+  // The most points of accuracy that the result may lose against its dense control, on the test
+  // examples; 0: any. Where the target costs more, less is removed: see ShrinkResult::missed.
+  double max_drop = 0;
   bool controls = false;  // train the smaller network from scratch and after random removal, too
   // How each network learns: epochs, batch, seed, rate, augmentation, share to hold out for
   // choosing. Files, model, teacher and patience in it are not read.

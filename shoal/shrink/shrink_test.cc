@@ -114,6 +114,70 @@ TEST_F(Shrinking, PredictsTheTimeOnADeviceForATargetOfSize) {
   EXPECT_LT(*result->ms_predicted, *result->ms_predicted_before);
 }
 
+// Of 8 hidden units one is left, which cannot tell four classes apart.
+TEST_F(Shrinking, RemovesLessWhereTooMuchWouldBeLost) {
+  ShrinkOptions how = options();
+  how.target = {.units = 0.125};
+  how.max_drop = 5;
+  how.controls = true;
+  how.out = out_;
+  std::vector<std::string> names;
+  const auto result = run(how, {.on_step = [&](const ShrinkStep& step) {
+                            if (names.empty() || names.back() != step.network)
+                              names.emplace_back(step.network);
+                          }});
+  ASSERT_TRUE(result.ok()) << result.status().message();
+  ASSERT_EQ(result->missed.size(), 1u);
+  EXPECT_GT(result->dense.top1 - result->missed[0].top1, how.max_drop);
+  EXPECT_EQ(result->missed[0].size.macs, 16 + 4);
+  EXPECT_LE(result->dense.top1 - result->small.top1, how.max_drop);
+  EXPECT_GT(result->small.size.macs, result->missed[0].size.macs);
+  EXPECT_LT(result->small.size.macs, result->dense.size.macs);
+  EXPECT_GT(result->top1_removed, 0);
+  EXPECT_EQ(names, (std::vector<std::string>{"dense control", "smaller network", "milder removal",
+                                             "from scratch", "random removal"}));
+  EXPECT_EQ(parameters(open_model(out_.string())->graph_for_batch(1)->graph),
+            result->small.size.parameters);
+}
+
+TEST_F(Shrinking, TakesTheDenseControlWhereNothingMayBeLost) {
+  ShrinkOptions how = options();
+  how.target = {.units = 0.125};
+  how.max_drop = 1e-9;
+  how.controls = true;
+  how.measure_seconds = 0.001;
+  how.out = out_;
+  const auto result = run(how);
+  ASSERT_TRUE(result.ok()) << result.status().message();
+  EXPECT_FALSE(result->missed.empty());
+  EXPECT_TRUE(result->missed[0].ms);
+  EXPECT_EQ(result->small.top1, result->dense.top1);
+  EXPECT_EQ(result->held_out_top1, result->held_out_top1_control);
+  EXPECT_EQ(result->small.size, result->dense.size);
+  EXPECT_TRUE(result->removed.empty());
+  EXPECT_FALSE(result->top1_scratch || result->top1_random);
+  EXPECT_EQ(parameters(open_model(out_.string())->graph_for_batch(1)->graph),
+            result->dense.size.parameters);
+}
+
+TEST(Milder, FollowsTheDrop) {
+  Choice choice;
+  for (size_t round = 1; round <= 8; ++round) {
+    choice.rounds.push_back({.units = std::vector<size_t>(round)});
+  }
+  EXPECT_EQ(milder(choice, 2, 1), &choice.rounds[3]);
+  EXPECT_EQ(milder(choice, 1.01, 1), &choice.rounds[6]);
+  EXPECT_EQ(milder(choice, 100, 1), nullptr);
+  EXPECT_EQ(milder(choice, 1, 1), &choice.rounds[3]);  // test examples alone were against it
+  EXPECT_EQ(milder(choice, -1, 1), &choice.rounds[3]);
+  for (size_t round : {3u, 4u, 5u}) choice.rounds[round].units.resize(8);  // as many as the last
+  EXPECT_EQ(milder(choice, 2, 1), &choice.rounds[2]);
+  choice.rounds[0].units.clear();
+  EXPECT_EQ(milder(choice, 8, 1), nullptr);
+  choice.rounds = {{.units = {1, 2}}};
+  EXPECT_EQ(milder(choice, -1, 1), nullptr);
+}
+
 // Without a teacher the loss is another one, and the control's too if it has the same teacher.
 TEST_F(Shrinking, TeachesAsAsked) {
   ShrinkOptions alone = options();
@@ -210,9 +274,10 @@ TEST_F(Shrinking, SetsOnlyTheChangeOfTheLossAgainstCosts) {
     EXPECT_TRUE(decision.ok()) << decision.status().message();
     return *std::move(decision);
   };
-  EXPECT_EQ(decided(Importance::kMagnitude).choice.units,
+  EXPECT_EQ(decided(Importance::kMagnitude).choice.rounds.back().units,
             *compress::choose(one, groups, compress::magnitudes(one, groups), how.target));
-  const auto left = removed_by(one, decided(Importance::kTaylor));
+  const auto left =
+      removed_by(one, groups, decided(Importance::kTaylor).choice.rounds.back().units);
   ASSERT_EQ(left.size(), 2u);
   for (const GroupLeft& group : left) EXPECT_EQ(group.before, 8u);
 }
@@ -239,14 +304,15 @@ TEST_F(Shrinking, SetsTheChangeOfTheLossAgainstTime) {
     return *std::move(decision);
   };
   const Decision taylor = decided(Importance::kTaylor);
-  const Kept kept = kept_without(groups, taylor.choice.units);
+  const Kept kept = kept_without(groups, taylor.choice.rounds.back().units);
   EXPECT_EQ(kept[0], 8u);
   EXPECT_LE(kept[1], 4u);
-  ASSERT_TRUE(taylor.choice.time);
-  EXPECT_NEAR(taylor.choice.time->before_ms, 8.08, 1e-3);
-  EXPECT_EQ(taylor.choice.time->ms, table.ms(kept));
-  EXPECT_LE(taylor.choice.time->ms, 0.5 * taylor.choice.time->before_ms);
-  const Kept by_size = kept_without(groups, decided(Importance::kMagnitude).choice.units);
+  ASSERT_TRUE(taylor.choice.before_ms);
+  EXPECT_NEAR(*taylor.choice.before_ms, 8.08, 1e-3);
+  EXPECT_EQ(taylor.choice.rounds.back().ms, table.ms(kept));
+  EXPECT_LE(table.ms(kept), 0.5 * *taylor.choice.before_ms);
+  const Kept by_size =
+      kept_without(groups, decided(Importance::kMagnitude).choice.rounds.back().units);
   EXPECT_LE(table.ms(by_size), 0.5 * 8.09);
 }
 
@@ -304,6 +370,11 @@ TEST(ShrinkResult, SaysWhatItLostTo) {
   EXPECT_EQ(result.lost_to(), std::vector<std::string>{"scratch"});
   ASSERT_EQ(result.front().size(), 1u);
   EXPECT_EQ(result.front()[0].top1, 82);
+  result.missed = {{.top1 = 10, .size = {.macs = 5}, .ms = 0.5}, {.top1 = 9, .ms = 0.9}};
+  EXPECT_EQ(result.front().size(), 2u);  // the second one is beaten
+  result.small = result.dense;
+  result.top1_scratch = result.top1_random = {};
+  EXPECT_EQ(result.front().size(), 2u);  // a network that is there twice is one
 }
 
 TEST(ShrinkOptions, AreChecked) {

@@ -4,6 +4,8 @@
 #include <initializer_list>
 #include <span>
 #include <system_error>
+#include <utility>
+#include <vector>
 
 #include "shoal/base/atomic_file.h"
 #include "shoal/base/hash.h"
@@ -14,8 +16,11 @@
 namespace shoal::shrink {
 namespace {
 
-constexpr size_t kNetworks = 4;  // of a run, at most
-constexpr const char *kUnits = "units", *kTime = "time";
+constexpr size_t kNetworks = 5;  // of a run, at most
+constexpr const char* kTimes = "ms";
+
+// The units that are gone after a round.
+std::string units_name(size_t round) { return "units." + std::to_string(round); }
 
 // A list in JSON.
 std::string numbers(std::initializer_list<double> all) {
@@ -43,7 +48,8 @@ std::string settings_of(const ShrinkOptions& options, const Graph& network) {
                          "\",\"epochs\":" + std::to_string(options.recipe.epochs) +
                          ",\"method\":" + json_text(name_of(options.importance)) +
                          ",\"teacher\":" + json_text(name_of(options.teacher)) +
-                         ",\"device\":" + json_text(options.device) + ",\"target\":";
+                         ",\"device\":" + json_text(options.device) +
+                         ",\"max_drop\":" + json_number(options.max_drop) + ",\"target\":";
   if (options.time) {
     settings += numbers({options.time->ms, options.time->share});
   } else {
@@ -67,33 +73,49 @@ Result<Steps> Steps::open(const ShrinkOptions& options, const Graph& network) {
 
 Status Steps::read_choice() {
   SHOAL_ASSIGN(const fit::Checkpoint known, fit::read_checkpoint(choice_file(), settings_));
-  const auto units = known.state.find(kUnits);
-  if (units == known.state.end() || units->second.dtype() != DType::kI64) {
-    return Status(Code::kCorrupt, choice_file().string() + ": there are no units in it");
+  Choice choice;
+  for (size_t round = 0;; ++round) {
+    const auto units = known.state.find(units_name(round));
+    if (units == known.state.end()) break;
+    if (units->second.dtype() != DType::kI64) return damaged("units");
+    const auto numbers = units->second.data<int64_t>();
+    choice.rounds.push_back({.units = {numbers.begin(), numbers.end()}});
   }
-  Choice& choice = choice_.emplace();
-  const auto of_file = units->second.data<int64_t>();
-  choice.units.assign(of_file.begin(), of_file.end());
-  const auto time = known.state.find(kTime);
-  if (time == known.state.end()) return {};
-  if (time->second.type() != TensorType{DType::kF64, {2}}) {
-    return Status(Code::kCorrupt, choice_file().string() + ": there are no two times in it");
+  if (choice.rounds.empty()) return damaged("units");
+  if (const auto times = known.state.find(kTimes); times != known.state.end()) {
+    const auto count = static_cast<int64_t>(choice.rounds.size() + 1);
+    if (times->second.type() != TensorType{DType::kF64, {count}}) return damaged("times");
+    const auto ms = times->second.data<double>();
+    choice.before_ms = ms[0];
+    for (size_t round = 0; round < choice.rounds.size(); ++round) {
+      choice.rounds[round].ms = ms[round + 1];
+    }
   }
-  const auto ms = time->second.data<double>();
-  choice.time = {ms[0], ms[1]};
+  choice_ = std::move(choice);
   return {};
+}
+
+Status Steps::damaged(const char* what) const {
+  return Status(Code::kCorrupt,
+                choice_file().string() + ": there are no " + std::string(what) + " in it");
 }
 
 Status Steps::keep_choice(const Choice& choice) {
   choice_ = choice;
   if (folder_.empty()) return {};
-  Tensor units({DType::kI64, {static_cast<int64_t>(choice.units.size())}});
-  std::ranges::transform(choice.units, units.data<int64_t>().begin(),
-                         [](size_t unit) { return static_cast<int64_t>(unit); });
-  fit::Checkpoint kept{
-      .progress = {}, .settings = settings_, .state = {{kUnits, units}}, .best = {}};
-  if (choice.time) {
-    kept.state.emplace(kTime, Tensor::of<double>({2}, {choice.time->before_ms, choice.time->ms}));
+  fit::Checkpoint kept{.progress = {}, .settings = settings_, .state = {}, .best = {}};
+  std::vector<double> ms = {choice.before_ms.value_or(0)};
+  for (size_t round = 0; round < choice.rounds.size(); ++round) {
+    const std::vector<size_t>& units = choice.rounds[round].units;
+    Tensor numbers({DType::kI64, {static_cast<int64_t>(units.size())}});
+    std::ranges::transform(units, numbers.data<int64_t>().begin(),
+                           [](size_t unit) { return static_cast<int64_t>(unit); });
+    kept.state.emplace(units_name(round), numbers);
+    ms.push_back(choice.rounds[round].ms.value_or(0));
+  }
+  if (choice.before_ms) {
+    kept.state.emplace(
+        kTimes, Tensor::of<double>({static_cast<int64_t>(ms.size())}, std::span<const double>(ms)));
   }
   return fit::write_checkpoint(choice_file(), kept);
 }

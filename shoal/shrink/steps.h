@@ -41,6 +41,7 @@ class Steps {
       : folder_(std::move(folder)), settings_(std::move(settings)) {}
   Status clear_files() const;
   Status read_choice();
+  Status damaged(const char* what) const;
   std::filesystem::path choice_file() const { return folder_ / "choice.safetensors"; }
 
   std::filesystem::path folder_;

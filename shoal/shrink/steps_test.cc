@@ -61,6 +61,25 @@ TEST_F(Resuming, GivesTheSameFileAfterAnyStep) {
   }
 }
 
+TEST_F(Resuming, GivesTheSameFileWhereLessIsRemoved) {
+  ShrinkOptions bound = resumable(false);
+  bound.target = {.units = 0.125};
+  bound.max_drop = 5;
+  const auto expected = run(bound);
+  ASSERT_TRUE(expected.ok()) << expected.status().message();
+  ASSERT_EQ(expected->missed.size(), 1u);
+  const std::string bytes = written();
+  for (size_t steps : {40u, 80u, 95u}) {  // 120 in all
+    EXPECT_TRUE(is_cancelled(run_for(steps, bound))) << steps;
+    ShrinkOptions again = bound;
+    again.resume = true;
+    const auto result = run(again);
+    ASSERT_TRUE(result.ok()) << steps << ": " << result.status().message();
+    EXPECT_EQ(written(), bytes) << steps;
+    EXPECT_EQ(result->missed, expected->missed) << steps;
+  }
+}
+
 TEST_F(Resuming, GivesTheSameFileAfterMany) {
   ASSERT_TRUE(run(resumable(false)).ok());
   const std::string bytes = written();
@@ -88,6 +107,7 @@ TEST_F(Resuming, RefusesARunOfOtherSettings) {
   says("target", [](ShrinkOptions& how) { how.target.bytes = 0.6; });
   says("target", [](ShrinkOptions& how) { how.time = {{.share = 0.5}}; });
   says("device", [](ShrinkOptions& how) { how.device = "pi4"; });
+  says("max_drop", [](ShrinkOptions& how) { how.max_drop = 1; });
   says("method", [](ShrinkOptions& how) { how.importance = Importance::kRandom; });
   says("teacher", [](ShrinkOptions& how) { how.teacher = Teacher::kControl; });
   says("seed", [](ShrinkOptions& how) { how.recipe.seed = 2; });
@@ -132,7 +152,7 @@ TEST_F(Resuming, DecidesOnce) {
   auto steps = Steps::open(resumable(false), network);
   ASSERT_TRUE(steps.ok()) << steps.status().message();
   EXPECT_FALSE(steps->choice());
-  const Choice choice{.units = {5, 1, 2}, .time = {{0.25, 0.125}}};
+  const Choice choice{.rounds = {{{5}, 0.2}, {{5, 1, 2}, 0.125}}, .before_ms = 0.25};
   ASSERT_TRUE(steps->keep_choice(choice).ok());
   steps = Steps::open(resumable(true), network);
   ASSERT_TRUE(steps.ok()) << steps.status().message();

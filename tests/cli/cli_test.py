@@ -157,7 +157,20 @@ def test_shrink_writes_a_smaller_network_and_its_controls(tmp):
     facts = json.loads(shoal("inspect", tmp / "small.onnx", "--json").stdout)
     assert (facts["macs"], facts["parameters"]) == (result["macs"], result["parameters"]), facts
     assert "dense control" in done.stderr
-    shoal(*words, "--target", "units=0.2", "--max-drop", 1e-9, expect=9)
+
+
+def test_shrink_loses_no_more_than_it_may(tmp):
+    write_digits(tmp)
+    words = ["shrink", "zoo:digits", "--data", tmp, "--format", "npy", "--batch", 20, "--epochs", 1, "--rate", 0.005,
+             "--seconds", 0, "--json", "-o", tmp / "small.onnx", "--target", "units=0.05"]
+    for most in 1e-9, 20:
+        done = shoal(*words, "--max-drop", most, expect=9)
+        result = json.loads(done.stdout.splitlines()[-1])
+        assert result["top1_dense_control"] - result["top1"] <= most, result
+        assert result["top1_dense_control"] - result["missed"][0]["top1"] > most, result
+        assert "points of top-1, not" in done.stderr, done.stderr
+        facts = json.loads(shoal("inspect", tmp / "small.onnx", "--json").stdout)
+        assert facts["macs"] == result["macs"] > result["missed"][0]["macs"], (facts, result)
 
 
 def test_shrink_meets_a_time_on_a_device(tmp):

@@ -44,6 +44,15 @@ TEST(ShrinkPage, ShowsNumbersWidthsAndFront) {
   EXPECT_EQ(count(lost, "<circle"), 4u);
 }
 
+TEST(ShrinkPage, ShowsWhatLostTooMuch) {
+  shrink::ShrinkResult result = some();
+  result.missed = {{.top1 = 61.25, .size = {.macs = 25, .parameters = 600}, .ms = 0.5}};
+  const std::string page = shrink_page("net", result, "", "");
+  EXPECT_NE(page.find("lost too much"), std::string::npos);
+  EXPECT_EQ(count(page, "61.25 %"), 3u);  // among the networks, in the picture, on the front
+  EXPECT_EQ(count(page, "<circle"), 3u);
+}
+
 TEST(ShrinkPage, NeedsNoOtherFile) {
   const std::string page = shrink_page("net", some(), "", "");
   for (const char* word : {"http", "src=", "href=", "<script", "url("}) {

@@ -50,7 +50,9 @@ void ShrinkFlags::add_to(Command& command) {
       ->check(not_negative())
       ->capture_default_str()
       ->group(kShrinking);
-  command.add_option("--max-drop", max_drop, "Fail with exit code 9 if it is worse by more points")
+  command
+      .add_option("--max-drop", max_drop,
+                  "Where the target costs more points, remove less, and end with exit code 9")
       ->check(not_negative())
       ->group(kShrinking);
   command.add_flag("--resume", resume, "Go on with a run that was interrupted, if there is one")
@@ -73,6 +75,7 @@ Result<shrink::ShrinkOptions> ShrinkFlags::resolve() const {
   options.importance = *shrink::find_importance(method);
   options.teacher = *shrink::find_teacher(teacher);
   options.controls = controls;
+  options.max_drop = max_drop;
   options.measure_seconds = seconds;
   options.out = train.options.out;
   options.steps = std::filesystem::path(options.out).replace_extension(".steps");

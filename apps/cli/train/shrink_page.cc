@@ -50,8 +50,9 @@ std::string row(const std::string& name, double top1, const Figures& figures) {
 std::string networks(const ShrinkResult& result) {
   std::string text = "<h2>Networks</h2>\n<table>\n" +
                      row({"network", "top-1", "multiply-accumulates", "parameters", "ms"}, "th") +
-                     row("smaller", result.small.top1, result.small) +
-                     row("dense control", result.dense.top1, result.dense);
+                     row("smaller", result.small.top1, result.small);
+  for (const Figures& one : result.missed) text += row("lost too much", one.top1, one);
+  text += row("dense control", result.dense.top1, result.dense);
   if (result.top1_scratch) text += row("from scratch", *result.top1_scratch, result.small);
   if (result.top1_random) text += row("random removal", *result.top1_random, result.small);
   text += "</table>\n<p>Top-1 on the test examples, which chose nothing: " +
@@ -117,6 +118,7 @@ std::string front(const ShrinkResult& result) {
     return timed ? *one.ms : static_cast<double>(one.size.macs) / 1e6;
   };
   std::vector<Figures> all = {result.small, result.dense};
+  all.insert(all.end(), result.missed.begin(), result.missed.end());
   for (const auto& control : {result.top1_scratch, result.top1_random}) {
     if (!control) continue;
     all.push_back(result.small);
