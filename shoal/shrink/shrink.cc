@@ -16,6 +16,7 @@
 #include "shoal/shrink/decide.h"
 #include "shoal/shrink/networks.h"
 #include "shoal/shrink/retrain.h"
+#include "shoal/shrink/sensitivity.h"
 #include "shoal/shrink/steps.h"
 #include "shoal/shrink/table_for.h"
 #include "shoal/shrink/tidy.h"
@@ -79,6 +80,7 @@ class Run {
     SHOAL_ASSIGN(result_.top1_before, judged(given_));
     SHOAL_TRY(judge_removal());
     for (size_t i = 0; i < parts_.size(); ++i) SHOAL_TRY(train(i));
+    SHOAL_TRY(look_at_groups());
     SHOAL_TRY(measure());
     if (!options_.out.empty()) SHOAL_TRY(fit::export_network(small_, options_.out));
     SHOAL_TRY(steps_->clear());
@@ -226,6 +228,17 @@ class Run {
     SHOAL_TRY(tidy(small_));
     SHOAL_ASSIGN(result_.small.top1, judged(small_));
     result_.held_out_top1 = result_.held_out_top1_control;
+    return {};
+  }
+
+  // Last, so that a run that is resumed does it once.
+  Status look_at_groups() {
+    if (!options_.sensitivity) return {};
+    note("looks what each group of units is to the accuracy");
+    const auto begin = Clock::now();
+    SHOAL_ASSIGN(result_.sensitivity, sensitivity_of(devices_.learns, given_, data_.data.held_out,
+                                                     options_, callbacks_.cancel));
+    result_.sensitivity->seconds = seconds_since(begin);
     return {};
   }
 

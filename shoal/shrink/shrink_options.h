@@ -61,6 +61,7 @@ struct ShrinkOptions {
   // How each network learns: epochs, batch, seed, rate, augmentation, share to hold out for
   // choosing. Files, model, teacher and patience in it are not read.
   fit::TrainingOptions recipe = {};
+  bool sensitivity = false;        // look what each group of the given network is to its accuracy
   double measure_seconds = 1;      // for the time of each network; 0: it is not measured
   std::filesystem::path out = {};  // the smaller network as ONNX; empty: none
   // A folder that holds how far the run is until it is over; empty: none. With `resume`, a run that

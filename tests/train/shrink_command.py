@@ -124,6 +124,9 @@ def reports_in_one_file(shoal, at):
     shown = json.loads(html.unescape(re.findall("<pre>(.*?)</pre>", page, re.DOTALL)[-1]))
     assert shown == result, (shown, result)
     assert page.count("<rect") == 2 * len(result["removed"]) and "from scratch" in page
+    groups = result["sensitivity"]["groups"]
+    assert groups and all(len(group["top1"]) == 9 for group in groups), groups
+    assert page.count("background:rgb") == 9 * len(groups)
     assert "http" not in page and "src=" not in page
 
 

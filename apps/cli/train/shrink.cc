@@ -45,6 +45,21 @@ Json to_json(const Figures& one) {
   return {{"ms", optional_json(one.ms)}, {"macs", one.size.macs}, {"top1", one.top1}};
 }
 
+Json to_json(const std::optional<shrink::Sensitivity>& sensitivity) {
+  if (!sensitivity) return nullptr;
+  Json groups = Json::array();
+  for (const auto& group : sensitivity->groups) {
+    groups.push_back({{"weights", group.weights},
+                      {"axis", group.axis},
+                      {"units", group.units},
+                      {"top1", group.top1}});
+  }
+  return {{"top1", sensitivity->top1},
+          {"examples", sensitivity->examples},
+          {"seconds", sensitivity->seconds},
+          {"groups", groups}};
+}
+
 Json to_json(const ShrinkResult& result, const std::string& device, int64_t bytes) {
   Json removed = Json::array(), refused = Json::array(), front = Json::array(),
        missed = Json::array();
@@ -87,6 +102,7 @@ Json to_json(const ShrinkResult& result, const std::string& device, int64_t byte
           {"refused", refused},
           {"lost_to", result.lost_to()},
           {"missed", missed},
+          {"sensitivity", to_json(result.sensitivity)},
           {"front", front}};
 }
 

@@ -64,7 +64,8 @@ void ShrinkFlags::add_to(Command& command) {
       ->group(kFiles);
   command
       .add_option("--report", train.report,
-                  "Write networks, widths and the front to this HTML file")
+                  "Write networks, widths, the front and the sensitivity of layers to this HTML "
+                  "file")
       ->group(kFiles);
 }
 
@@ -76,6 +77,7 @@ Result<shrink::ShrinkOptions> ShrinkFlags::resolve() const {
   options.teacher = *shrink::find_teacher(teacher);
   options.controls = controls;
   options.max_drop = max_drop;
+  options.sensitivity = !train.report.empty();
   options.measure_seconds = seconds;
   options.out = train.options.out;
   options.steps = std::filesystem::path(options.out).replace_extension(".steps");
