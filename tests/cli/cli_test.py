@@ -206,6 +206,10 @@ def test_convert_to_8_bits_says_what_is_wrong(tmp):
         assert why in message, message
     for flag in ["--calibrate", tmp], ["--device", "cpu"]:
         assert "is for a method of compression" in shoal(*convert, *flag, expect=2).stderr
+    for method, flag in (("--int8", "--target"), ("--svd", "--target"), ("--tucker", "--target"),
+                         ("--magnitude", "--calibrate"), ("--magnitude", "--limit")):
+        value = {"--target": "macs=0.5", "--calibrate": tmp, "--limit": 3}[flag]
+        assert f"{method} does not read {flag}" in shoal(*convert, method, flag, value, expect=2).stderr
     shoal(*convert, "--int8", "--optimize", expect=2)
     assert not (tmp / "x.onnx").exists()
 
