@@ -1,6 +1,7 @@
 // shoal convert: ONNX in, ONNX out.
 #include <cstdio>
 #include <filesystem>
+#include <utility>
 
 #include "apps/flags/json.h"
 #include "exit_codes.h"
@@ -144,12 +145,20 @@ void add_methods(Command& command, const Option* optimize, ConvertFlags& flags) 
   flags.preprocess.add_to(command);
 }
 
-// Flags that only a method uses must not be given without one.
+// Flags that only a method uses must not be given without one, nor those that this method does not
+// read.
 Status check_flags(const Command& command, const ConvertFlags& flags) {
-  for (const char* name :
-       {"--calibrate", "--limit", "--target", "--device", "--threads", "--json"}) {
-    if (flags.method == nullptr && command.count(name) > 0) {
+  constexpr unsigned kAny = ~0U, kSeeing = compress::kExamples | compress::kExamplesIfAny;
+  for (const auto& [name, readers] :
+       {std::pair("--calibrate", kSeeing), std::pair("--limit", kSeeing),
+        std::pair("--target", unsigned{compress::kTarget}), std::pair("--device", kAny),
+        std::pair("--threads", kAny), std::pair("--json", kAny)}) {
+    if (command.count(name) == 0) continue;
+    if (flags.method == nullptr) {
       return invalid(std::string(name) + " is for a method of compression, and none was given");
+    }
+    if (readers != kAny && (flags.method->needs & readers) == 0) {
+      return invalid("--" + std::string(flags.method->name) + " does not read " + name);
     }
   }
   return {};

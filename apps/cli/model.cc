@@ -10,10 +10,13 @@
 #include "shoal/cpu/instruction_set.h"
 #include "shoal/devices/devices.h"
 #include "shoal/models/input_shapes.h"
+#include "shoal/plan/device_presets.h"
 #include "table.h"
 
 namespace shoal::cli {
 namespace {
+
+constexpr std::string_view kHere = "here";
 
 void add_memory(ModelFlags& flags, Command& command, bool learns) {
   const std::string what =
@@ -30,17 +33,29 @@ void add_memory(ModelFlags& flags, Command& command, bool learns) {
 
 }  // namespace
 
-Option* add_device_to(Command& command, std::string& device, const std::string& what) {
+Option* add_device_to(Command& command, std::string& device, const std::string& what,
+                      bool profiles) {
   std::string kinds;
   for (const DeviceKind& kind : device_kinds()) {
     kinds += (kinds.empty() ? ": " : ", ") + kind.name + " (" + kind.summary + ")";
   }
+  if (profiles) {
+    kinds += "; or computed here, for a device that plans know: here";
+    for (const plan::DevicePreset& preset : plan::device_presets()) {
+      kinds += ", " + std::string(preset.name);
+    }
+  }
   return command.add_option("--device", device, what + kinds)
-      ->check([](const std::string& name) -> std::string {
+      ->check([profiles](const std::string& name) -> std::string {
+        if (profiles && (name == kHere || plan::find_device(name).ok())) return "";
         const Status found = find_device_kind(name).status();
         return found.ok() ? "" : std::string(found.message());
       })
       ->capture_default_str();
+}
+
+std::string ModelFlags::profile() const {
+  return profiles && plan::find_device(device).ok() ? device : "";
 }
 
 int64_t ModelFlags::memory_limit() const { return parse_byte_size(memory).value_or(0); }
@@ -52,7 +67,7 @@ void ModelFlags::add_to(Command& command, bool model_required, bool learns) {
   } else {
     option->capture_default_str();
   }
-  add_device_to(command, device, "What computes");
+  add_device_to(command, device, "What computes", profiles);
   command.add_option("--threads", threads, "Threads to use; 0: one per core")
       ->check(in_range(0, 1024))
       ->capture_default_str();
@@ -90,7 +105,8 @@ Result<std::unique_ptr<Device>> make_device(const ModelFlags& flags) {
                        .remember = tune != Tune::kOff,
                        .packed = flags.packed,
                        .prefer = flags.kernel};
-  return shoal::make_device(flags.device, {.cpu = cpu});
+  const bool here = flags.profiles && (flags.device == kHere || !flags.profile().empty());
+  return shoal::make_device(here ? "cpu" : flags.device, {.cpu = cpu});
 }
 
 Result<Model> open_model_with_warning(const std::string& name) {

@@ -30,13 +30,17 @@ struct ModelFlags {
   std::string packed;             // empty: not kept
   std::string instructions;       // empty: the best the processor has
   std::string kernel;             // empty: the fastest
+  bool profiles = false;          // --device may also be "here" or a device that plans know
 
   void add_to(Command& command, bool model_required, bool learns = false);
   int64_t memory_limit() const;  // in bytes; 0: none was given
+  // The device that plans know, if --device names one; else empty.
+  std::string profile() const;
 };
 
-// --device, whose help lists the devices there are.
-Option* add_device_to(Command& command, std::string& device, const std::string& what);
+// --device, whose help lists the devices there are; with `profiles`, those that plans know, too.
+Option* add_device_to(Command& command, std::string& device, const std::string& what,
+                      bool profiles = false);
 
 // Opens the model, and prints its warning, if there is one.
 Result<Model> open_model_with_warning(const std::string& name);

@@ -28,6 +28,7 @@ enum Needs : uint8_t {
   kTraining = 8,        // steps of an optimiser
   kExamplesIfAny = 16,  // inputs to run the graph on, which it can do without
   kSpeed = 32,          // a device as fast as it will be in use, because time decides
+  kTarget = 64,         // how small the network is to become
 };
 
 // The means that a method may use.
@@ -35,7 +36,7 @@ struct Context {
   Device& device;                             // to run the graph on
   CalibrationData examples = {};              // none: only where the method does not need them
   std::function<void(size_t)> progress = {};  // called before each example with its index
-  Target target = {.macs = 0.5};              // for methods that make a network as small as asked
+  Target target = {.macs = 0.5};              // for methods that need one
 };
 
 // The result of a method.

@@ -32,7 +32,7 @@ LatencyTable stairs(const std::vector<double>& per_block, double per_unit = 0.00
              static_cast<double>(blocks) * per_block[g] + static_cast<double>(width) * per_unit});
       }
     }
-    table.surfaces.push_back(WidthSurface::fit(samples));
+    table.surfaces.push_back(WidthSurface::fit(samples, 16));
     table.steps.push_back({.value = "v", .extents = {{0, {{g, 1}}}}, .surface = g});
   }
   return table;

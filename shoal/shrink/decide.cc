@@ -1,10 +1,14 @@
 #include "shoal/shrink/decide.h"
 
 #include <algorithm>
+#include <cmath>
+#include <span>
 #include <string>
+#include <utility>
 
 #include "shoal/compress/importance.h"
 #include "shoal/compress/remove.h"
+#include "shoal/shrink/choose_by_time.h"
 #include "shoal/shrink/worth.h"
 
 namespace shoal::shrink {
@@ -14,71 +18,130 @@ namespace {
 // once, 15 times fewer multiply-accumulates left one of 50 filters to LeNet's second layer.
 constexpr size_t kRounds = 8;
 
-}  // namespace
-
 // Gradients come from batches as large as training's, costs are those of one example: a target may
 // be a number of multiply-accumulates. Both graphs have the same units.
-Result<Decision> decide(Device& device, const NetworkForBatch& network, const Dataset& examples,
-                        const ShrinkOptions& options) {
-  SHOAL_ASSIGN(const LoadedGraph batch, network(static_cast<int64_t>(options.recipe.batch)));
-  SHOAL_ASSIGN(const compress::Groups of_batch, compress::find_groups(batch.graph));
-  SHOAL_ASSIGN(const LoadedGraph one, network(1));
-  Decision decision;
-  SHOAL_ASSIGN(decision.groups, compress::find_groups(one.graph));
-  const compress::Groups& groups = decision.groups;
-  if (groups.units.empty()) {
-    const std::string reason = groups.refused.empty() ? "" : ": " + groups.refused[0].reason;
-    return Status(Code::kUnsupported, "there is no unit that could be removed" + reason);
+class Decider {
+ public:
+  Decider(Device& device, const Dataset& examples, const ShrinkOptions& options)
+      : device_(device), examples_(examples), options_(options) {}
+
+  Status load(const NetworkForBatch& network) {
+    SHOAL_ASSIGN(batch_, network(static_cast<int64_t>(options_.recipe.batch)));
+    SHOAL_ASSIGN(of_batch_, compress::find_groups(batch_.graph));
+    SHOAL_ASSIGN(one_, network(1));
+    SHOAL_ASSIGN(groups_, compress::find_groups(one_.graph));
+    if (groups_.units.empty()) {
+      const std::string reason = groups_.refused.empty() ? "" : ": " + groups_.refused[0].reason;
+      return Status(Code::kUnsupported, "there is no unit that could be removed" + reason);
+    }
+    if (groups_.units.size() != of_batch_.units.size()) {
+      return Status(Code::kUnsupported, "the units of the network depend on the batch");
+    }
+    return {};
   }
-  if (groups.units.size() != of_batch.units.size()) {
-    return Status(Code::kUnsupported, "the units of the network depend on the batch");
-  }
+
   // Only a change of the loss can be set against costs. Magnitudes are relative to their group: a
   // stream through many layers, which costs most, would go first (ResNet-20: 10 % before it
   // learns).
-  if (options.importance != Importance::kTaylor) {
-    SHOAL_ASSIGN(
-        const std::vector<double> worth,
-        worth_of(device, batch.graph, of_batch, {}, options.importance, examples, options.recipe));
-    SHOAL_ASSIGN(decision.units, compress::choose(one.graph, groups, worth, options.target));
+  Status by_size() {
+    SHOAL_ASSIGN(const compress::Size before, compress::size_without(one_.graph, groups_, {}));
+    for (size_t round = 0; round < kRounds; ++round) {
+      const compress::Target target = compress::part_way(options_.target, before, part_of(round));
+      SHOAL_ASSIGN(std::vector<double> worth, worth_in(round));
+      if (is_taylor()) {
+        SHOAL_ASSIGN(worth, compress::per_saving(one_.graph, groups_, worth, target, gone()));
+      }
+      SHOAL_ASSIGN(std::vector<size_t> units, compress::choose(one_.graph, groups_, worth, target));
+      rounds_.push_back({.units = std::move(units)});
+    }
+    return {};
+  }
+
+  Status by_time(const LatencyTable& table) {
+    const double before = table.ms(all_kept(groups_));
+    const TimeTarget& time = *options_.time;
+    const double most = std::min(time.share > 0 ? time.share * before : time.ms, before);
+    for (size_t round = 0; round < kRounds; ++round) {
+      const double now =
+          round + 1 == kRounds ? most : before * std::pow(most / before, part_of(round));
+      SHOAL_ASSIGN(const std::vector<double> worth, worth_in(round));
+      SHOAL_ASSIGN(std::vector<size_t> units,
+                   choose_by_time(groups_, worth, table, now, gone(),
+                                  is_taylor() ? Order::kPerMillisecond : Order::kWorth));
+      rounds_.push_back({.units = std::move(units)});
+    }
+    return {};
+  }
+
+  Decision take(const LatencyTable* table) {
+    Decision decision{std::move(groups_), {.rounds = std::move(rounds_)}};
+    if (table == nullptr) return decision;
+    decision.choice.before_ms = table->ms(all_kept(decision.groups));
+    for (Removal& removal : decision.choice.rounds) {
+      removal.ms = table->ms(kept_without(decision.groups, removal.units));
+    }
     return decision;
   }
-  SHOAL_ASSIGN(const compress::Size before, compress::size_without(one.graph, groups, {}));
-  for (size_t round = 0; round < kRounds; ++round) {
-    SHOAL_ASSIGN(const std::vector<double> worth,
-                 worth_of(device, batch.graph, of_batch, decision.units, options.importance,
-                          examples, options.recipe, {round, kRounds}));
-    const double part = static_cast<double>(round + 1) / kRounds;
-    const compress::Target target = compress::part_way(options.target, before, part);
-    SHOAL_ASSIGN(const std::vector<double> for_cost,
-                 compress::per_saving(one.graph, groups, worth, target, decision.units));
-    SHOAL_ASSIGN(decision.units, compress::choose(one.graph, groups, for_cost, target));
+
+ private:
+  static double part_of(size_t round) { return static_cast<double>(round + 1) / kRounds; }
+  bool is_taylor() const { return options_.importance == Importance::kTaylor; }
+
+  // What other worths say does not change from round to round, so that each begins anew.
+  std::span<const size_t> gone() const {
+    return is_taylor() && !rounds_.empty() ? rounds_.back().units : std::span<const size_t>();
   }
-  return decision;
+  Result<std::vector<double>> worth_in(size_t round) {
+    return worth_of(device_, batch_.graph, of_batch_, gone(), options_.importance, examples_,
+                    options_.recipe, {round, kRounds});
+  }
+
+  Device& device_;
+  const Dataset& examples_;
+  const ShrinkOptions& options_;
+  LoadedGraph batch_, one_;
+  compress::Groups of_batch_, groups_;
+  std::vector<Removal> rounds_;  // so far
+};
+
+}  // namespace
+
+Result<Decision> decide(Device& device, const NetworkForBatch& network, const Dataset& examples,
+                        const ShrinkOptions& options, const LatencyTable* table) {
+  SHOAL_CHECK(!options.time || table != nullptr);
+  Decider decider(device, examples, options);
+  SHOAL_TRY(decider.load(network));
+  SHOAL_TRY(options.time ? decider.by_time(*table) : decider.by_size());
+  return decider.take(table);
 }
 
-std::vector<GroupLeft> removed_by(const Graph& graph, const Decision& decision) {
+std::vector<GroupLeft> removed_by(const Graph& graph, const compress::Groups& groups,
+                                  std::span<const size_t> units) {
   std::vector<GroupLeft> all;
-  for (const compress::Group& group : decision.groups.groups) {
+  for (const compress::Group& group : groups.groups) {
     const auto lost = static_cast<size_t>(std::ranges::count_if(
-        decision.units, [&](size_t unit) { return unit >= group.begin && unit < group.end; }));
-    if (lost == 0) continue;
-    GroupLeft left{.before = group.size(), .left = group.size() - lost};
-    const auto& cells = decision.groups.units[group.begin].cells;
-    const auto weights = std::ranges::find_if(
-        cells, [&](const compress::Cell& cell) { return graph[cell.value].constant.has_value(); });
-    if (weights != cells.end()) {
-      left.weights = graph[weights->value].name;
-      left.axis = weights->axis;
-    }
-    all.push_back(std::move(left));
+        units, [&](size_t unit) { return unit >= group.begin && unit < group.end; }));
+    if (lost > 0) all.push_back(described(graph, groups, group, group.size() - lost));
   }
   return all;
 }
 
-std::vector<RefusedAxis> refused_by(const Graph& graph, const Decision& decision) {
+GroupLeft described(const Graph& graph, const compress::Groups& groups,
+                    const compress::Group& group, size_t left) {
+  GroupLeft result{.before = group.size(), .left = left};
+  const auto& cells = groups.units[group.begin].cells;
+  const auto weights = std::ranges::find_if(
+      cells, [&](const compress::Cell& cell) { return graph[cell.value].constant.has_value(); });
+  if (weights != cells.end()) {
+    result.weights = graph[weights->value].name;
+    result.axis = weights->axis;
+  }
+  return result;
+}
+
+std::vector<RefusedAxis> refused_by(const Graph& graph, const compress::Groups& groups) {
   std::vector<RefusedAxis> all;
-  for (const compress::Refusal& refusal : decision.groups.refused) {
+  for (const compress::Refusal& refusal : groups.refused) {
     all.push_back({graph[refusal.weights].name, refusal.axis, refusal.indices, refusal.reason});
   }
   return all;

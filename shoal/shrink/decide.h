@@ -1,12 +1,15 @@
 // What goes: the decision between the given network and the smaller one, and how it reads.
 #pragma once
 
+#include <span>
 #include <vector>
 
 #include "shoal/base/status.h"
 #include "shoal/compress/groups.h"
 #include "shoal/data/dataset.h"
 #include "shoal/device/device.h"
+#include "shoal/shrink/choice.h"
+#include "shoal/shrink/latency_table.h"
 #include "shoal/shrink/networks.h"
 #include "shoal/shrink/result.h"
 #include "shoal/shrink/shrink_options.h"
@@ -16,18 +19,24 @@ namespace shoal::shrink {
 // Units to remove, of the groups of the network for one example.
 struct Decision {
   compress::Groups groups;
-  std::vector<size_t> units;
+  Choice choice;
 };
 
-// The units of least worth, until the target is met; by kTaylor for what they save, in rounds.
-// Fails as worth_of() and compress::choose() do, and with kUnsupported where the network has
-// nothing to remove.
+// The units of least worth, until the target is met, in rounds; by kTaylor for what they save. A
+// target of time is met by `table`, which also gives the predicted times; without such a target it
+// may be null. Fails as worth_of(), compress::choose() and choose_by_time() do, and with
+// kUnsupported where the network has nothing to remove. REQUIRES: the table is one of the groups of
+// the network for one example.
 Result<Decision> decide(Device& device, const NetworkForBatch& network, const Dataset& examples,
-                        const ShrinkOptions& options);
+                        const ShrinkOptions& options, const LatencyTable* table = nullptr);
 
-// What the decision leaves of each group that loses something, and what it could not touch. Pure.
-// REQUIRES: the decision's groups are those of the graph.
-std::vector<GroupLeft> removed_by(const Graph& graph, const Decision& decision);
-std::vector<RefusedAxis> refused_by(const Graph& graph, const Decision& decision);
+// What is left of each group that loses some of these units, what is left of one group by its
+// weights, and what of the graph cannot be touched. Pure. REQUIRES: the groups are those of the
+// graph.
+std::vector<GroupLeft> removed_by(const Graph& graph, const compress::Groups& groups,
+                                  std::span<const size_t> units);
+GroupLeft described(const Graph& graph, const compress::Groups& groups,
+                    const compress::Group& group, size_t left);
+std::vector<RefusedAxis> refused_by(const Graph& graph, const compress::Groups& groups);
 
 }  // namespace shoal::shrink

@@ -55,13 +55,13 @@ Widths TimedStep::widths(std::span<const size_t> kept) const {
 double LatencyTable::ms(std::span<const size_t> kept) const {
   double sum = outside_ms;
   for (const TimedStep& step : steps) sum += surfaces[step.surface].at(step.widths(kept));
-  return sum;
+  return scale * sum;
 }
 
 double LatencyTable::ms(std::span<const size_t> kept, std::span<const size_t> of) const {
   double sum = 0;
   for (size_t i : of) sum += surfaces[steps[i].surface].at(steps[i].widths(kept));
-  return sum;
+  return scale * sum;
 }
 
 std::vector<size_t> LatencyTable::steps_of(size_t group) const {

@@ -52,6 +52,9 @@ struct LatencyTable {
   std::vector<TimedStep> steps;
   std::vector<WidthSurface> surfaces;
   double outside_ms = 0;  // of a run, spent in no step
+  // What all times are multiplied by: 1, or what makes the time of the whole network that which was
+  // measured of it alone. Steps are timed by tracing, on a machine that may be busy at first.
+  double scale = 1;
 
   // The milliseconds of a run. REQUIRES: as many numbers as there are groups, and so it is below.
   double ms(std::span<const size_t> kept) const;

@@ -21,6 +21,7 @@ bool beats(const Figures& a, const Figures& b) {
 
 std::vector<Figures> ShrinkResult::front() const {
   std::vector<Figures> all = {small, dense};
+  all.insert(all.end(), missed.begin(), missed.end());
   for (const auto& control : {top1_scratch, top1_random}) {
     if (!control) continue;
     all.push_back(small);  // the same costs
@@ -28,9 +29,11 @@ std::vector<Figures> ShrinkResult::front() const {
   }
   std::vector<Figures> best;
   for (const Figures& one : all) {
-    if (std::ranges::none_of(all, [&](const Figures& other) { return beats(other, one); })) {
-      best.push_back(one);
+    const bool known = std::ranges::find(best, one) != best.end();
+    if (known || std::ranges::any_of(all, [&](const auto& other) { return beats(other, one); })) {
+      continue;
     }
+    best.push_back(one);
   }
   std::ranges::stable_sort(best, costs_less);
   return best;

@@ -1,10 +1,13 @@
 // A run, network by network. The dense control learns first: it may be the teacher of the others.
 #include "shoal/shrink/shrink.h"
 
+#include <algorithm>
 #include <chrono>
+#include <cstdint>
 #include <cstdio>
 #include <filesystem>
 #include <optional>
+#include <string>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -13,7 +16,9 @@
 #include "shoal/shrink/decide.h"
 #include "shoal/shrink/networks.h"
 #include "shoal/shrink/retrain.h"
+#include "shoal/shrink/sensitivity.h"
 #include "shoal/shrink/steps.h"
+#include "shoal/shrink/table_for.h"
 #include "shoal/shrink/tidy.h"
 
 namespace shoal::shrink {
@@ -25,8 +30,18 @@ double seconds_since(Clock::time_point begin) {
   return std::chrono::duration<double>(Clock::now() - begin).count();
 }
 
+std::string two_digits(double number) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.2f", number);
+  return text;
+}
+
+// The networks of a run. Their numbers are those of their checkpoints.
+enum class Role : uint8_t { kDense, kSmall, kScratch, kRandom, kMilder };
+
 // The part of a network in a run.
 struct Part {
+  Role role;
   std::string_view name;
   NetworkForBatch network;
   int64_t macs = 0;  // the time it takes to learn follows them
@@ -63,11 +78,11 @@ class Run {
       return Status(Code::kCancelled, "interrupted");
     }
     SHOAL_ASSIGN(result_.top1_before, judged(given_));
-    SHOAL_ASSIGN(result_.top1_removed, judged(parts_[kSmall].network));
-    note_removal();
+    SHOAL_TRY(judge_removal());
     for (size_t i = 0; i < parts_.size(); ++i) SHOAL_TRY(train(i));
+    SHOAL_TRY(look_at_groups());
     SHOAL_TRY(measure());
-    if (!options_.out.empty()) SHOAL_TRY(fit::export_network(trained_[kSmall], options_.out));
+    if (!options_.out.empty()) SHOAL_TRY(fit::export_network(small_, options_.out));
     SHOAL_TRY(steps_->clear());
     result_.epochs = options_.recipe.epochs;
     result_.seconds = seconds_since(begin);
@@ -75,81 +90,111 @@ class Run {
   }
 
  private:
-  static constexpr size_t kDense = 0, kSmall = 1, kScratch = 2;  // and random removal
-
   Status decide_what_goes() {
     SHOAL_ASSIGN(const LoadedGraph one, given_(1));
     SHOAL_ASSIGN(steps_, Steps::open(options_, one.graph));
-    SHOAL_ASSIGN(const Decision decision, decision_for(one.graph));
-    const compress::Groups& groups = decision.groups;
-    SHOAL_ASSIGN(result_.dense.size, compress::size_without(one.graph, groups, {}));
-    SHOAL_ASSIGN(result_.small.size, compress::size_without(one.graph, groups, decision.units));
-    result_.removed = removed_by(one.graph, decision);
-    result_.refused = refused_by(one.graph, decision);
-    const NetworkForBatch small = without(given_, decision.units);
-    const int64_t macs = result_.small.size.macs;
-    parts_ = {{"dense control", given_, result_.dense.size.macs}, {"smaller network", small, macs}};
-    if (!options_.controls) return {};
-    const uint64_t seed = options_.recipe.seed;
-    parts_.push_back({"from scratch", with_fresh_weights(small, seed), macs});
-    parts_.push_back(
-        {"random removal", without(given_, drawn_instead(groups, decision.units, seed)), macs});
-    return {};
+    SHOAL_ASSIGN(decision_, decision_for(one.graph));
+    SHOAL_ASSIGN(result_.dense.size, compress::size_without(one.graph, decision_.groups, {}));
+    result_.refused = refused_by(one.graph, decision_.groups);
+    parts_ = {{Role::kDense, "dense control", given_, result_.dense.size.macs}};
+    return plan_removal(Role::kSmall, "smaller network", decision_.choice.rounds.back());
   }
 
   // What a run that is resumed had decided already.
   Result<Decision> decision_for(const Graph& one) {
     if (steps_->choice()) {
-      Decision known{.groups = {}, .units = *steps_->choice()};
+      Decision known{.groups = {}, .choice = *steps_->choice()};
       SHOAL_ASSIGN(known.groups, compress::find_groups(one));
       return known;
     }
     if (options_.resume) note("no run in " + options_.steps.string() + " yet: begins anew");
-    SHOAL_ASSIGN(Decision fresh, decide(devices_.learns, given_, *data_.data.held_out, options_));
-    SHOAL_TRY(steps_->keep_choice(fresh.units));
+    std::optional<LatencyTable> table;
+    if (options_.time || !options_.device.empty()) {
+      note("looks how long layers take on " +
+           (options_.device.empty() ? "this machine" : options_.device));
+      SHOAL_ASSIGN(const compress::Groups groups, compress::find_groups(one));
+      SHOAL_ASSIGN(table, table_for(given_, groups, options_, devices_.runs));
+    }
+    SHOAL_ASSIGN(Decision fresh, decide(devices_.learns, given_, *data_.data.held_out, options_,
+                                        table ? &*table : nullptr));
+    SHOAL_TRY(steps_->keep_choice(fresh.choice));
     return fresh;
+  }
+
+  // The next networks to learn: without the units of a removal, and its controls.
+  Status plan_removal(Role role, std::string_view name, const Removal& removal) {
+    SHOAL_ASSIGN(const LoadedGraph one, given_(1));
+    SHOAL_ASSIGN(result_.small.size,
+                 compress::size_without(one.graph, decision_.groups, removal.units));
+    result_.removed = removed_by(one.graph, decision_.groups, removal.units);
+    result_.ms_predicted = removal.ms;
+    result_.ms_predicted_before = decision_.choice.before_ms;
+    const NetworkForBatch small = without(given_, removal.units);
+    const int64_t macs = result_.small.size.macs;
+    parts_.push_back({role, name, small, macs});
+    if (!options_.controls) return {};
+    const uint64_t seed = options_.recipe.seed;
+    parts_.push_back({Role::kScratch, "from scratch", with_fresh_weights(small, seed), macs});
+    parts_.push_back({Role::kRandom, "random removal",
+                      without(given_, drawn_instead(decision_.groups, removal.units, seed)), macs});
+    return {};
   }
 
   // Who teaches the networks after the control.
   const NetworkForBatch& teacher() const {
-    return options_.teacher == Teacher::kControl ? trained_[kDense] : given_;
+    return options_.teacher == Teacher::kControl ? dense_ : given_;
   }
 
   Status train(size_t number) {
+    const Part part = parts_[number];
+    const bool is_dense = part.role == Role::kDense;
     fit::TrainingOptions recipe = options_.recipe;
-    if (options_.teacher == Teacher::kControl && number == kDense) recipe.loss.distill = 0;
+    if (options_.teacher == Teacher::kControl && is_dense) recipe.loss.distill = 0;
     std::error_code unknown;  // reading the file says more
-    recipe.checkpoint = steps_->checkpoint(number);
+    recipe.checkpoint = steps_->checkpoint(static_cast<size_t>(part.role));
     recipe.resume = std::filesystem::exists(recipe.checkpoint, unknown) || unknown;
     const fit::TrainingCallbacks callbacks{
         .on_step =
             [&](const fit::StepReport& step) {
               if (!callbacks_.on_step) return;
-              callbacks_.on_step({parts_[number].name, number, parts_.size(), step,
+              callbacks_.on_step({part.name, number, parts_.size(), step,
                                   seconds_left(parts_, number, step, recipe.batch)});
             },
         .on_note = callbacks_.on_note,
         .cancel = callbacks_.cancel};
-    const NetworkForBatch& taught_by = number == kDense ? given_ : teacher();
-    auto trained =
-        retrain(devices_.learns, parts_[number].network, taught_by, data_.data, recipe, callbacks);
-    if (!trained.ok()) return trained.status().at(parts_[number].name);
-    trained_.push_back(without_subnormals(trained->network));
-    if (number == kSmall) SHOAL_TRY(tidy());
-    SHOAL_ASSIGN(const double top1, judged(trained_[number]));
-    keep(number, top1, trained->held_out_top1);
-    char line[128];
-    std::snprintf(line, sizeof line, "%.*s: top-1 %.2f %%",
-                  static_cast<int>(parts_[number].name.size()), parts_[number].name.data(), top1);
-    note(line);
+    const NetworkForBatch& taught_by = is_dense ? given_ : teacher();
+    auto trained = retrain(devices_.learns, part.network, taught_by, data_.data, recipe, callbacks);
+    if (!trained.ok()) return trained.status().at(part.name);
+    return keep(number, without_subnormals(trained->network), trained->held_out_top1);
+  }
+
+  // Judges what a network has become, and keeps it.
+  Status keep(size_t number, NetworkForBatch network, double held_out_top1) {
+    const Role role = parts_[number].role;
+    const bool is_result = role == Role::kSmall || role == Role::kMilder;
+    if (is_result) SHOAL_TRY(tidy(network));
+    SHOAL_ASSIGN(const double top1, judged(network));
+    note(std::string(parts_[number].name) + ": top-1 " + two_digits(top1) + " %");
+    if (role == Role::kDense) {
+      dense_ = std::move(network);
+      result_.dense.top1 = top1;
+      result_.held_out_top1_control = held_out_top1;
+    } else if (is_result) {
+      small_ = std::move(network);
+      result_.small.top1 = top1;
+      result_.held_out_top1 = held_out_top1;
+      return hold_to_bound(number);
+    } else {
+      (role == Role::kScratch ? result_.top1_scratch : result_.top1_random) = top1;
+    }
     return {};
   }
 
   // What was learned may leave more than the target asked for without a use.
-  Status tidy() {
-    SHOAL_ASSIGN(Tidied tidied, shrink::tidied(devices_.learns, std::move(trained_[kSmall])));
-    trained_[kSmall] = std::move(tidied.network);
-    SHOAL_ASSIGN(const LoadedGraph one, trained_[kSmall](1));
+  Status tidy(NetworkForBatch& network) {
+    SHOAL_ASSIGN(Tidied tidied, shrink::tidied(devices_.learns, std::move(network)));
+    network = std::move(tidied.network);
+    SHOAL_ASSIGN(const LoadedGraph one, network(1));
     SHOAL_ASSIGN(const compress::Groups groups, compress::find_groups(one.graph));
     SHOAL_ASSIGN(result_.small.size, compress::size_without(one.graph, groups, {}));
     for (const GroupLeft& group : tidied.removed) lower(result_.removed, group);
@@ -157,25 +202,55 @@ class Run {
     return {};
   }
 
-  void keep(size_t number, double top1, double held_out_top1) {
-    if (number == kDense) {
-      result_.dense.top1 = top1;
-      result_.held_out_top1_control = held_out_top1;
-    } else if (number == kSmall) {
-      result_.small.top1 = top1;
-      result_.held_out_top1 = held_out_top1;
-    } else {
-      (number == kScratch ? result_.top1_scratch : result_.top1_random) = top1;
-    }
+  // Test examples only refuse: how much less to remove, held-out ones say. After a second refusal
+  // the dense control is the best that is known to keep to the bound.
+  Status hold_to_bound(size_t number) {
+    const double drop = result_.dense.top1 - result_.small.top1;
+    if (options_.max_drop == 0 || drop <= options_.max_drop) return {};
+    result_.missed.push_back(result_.small);
+    missed_.push_back(small_);
+    const double seen = result_.held_out_top1_control - result_.held_out_top1;
+    const Removal* less = parts_[number].role == Role::kMilder
+                              ? nullptr
+                              : milder(decision_.choice, seen, options_.max_drop);
+    parts_.erase(parts_.begin() + static_cast<ptrdiff_t>(number) + 1, parts_.end());  // controls
+    note(two_digits(drop) + " points are lost, not " + two_digits(options_.max_drop) +
+         (less == nullptr ? ": the dense control is the result" : ": removes less"));
+    if (less == nullptr) return take_dense();
+    SHOAL_TRY(plan_removal(Role::kMilder, "milder removal", *less));
+    return judge_removal();
+  }
+
+  Status take_dense() {
+    small_ = dense_;
+    result_.removed.clear();
+    result_.ms_predicted = result_.ms_predicted_before;
+    SHOAL_TRY(tidy(small_));
+    SHOAL_ASSIGN(result_.small.top1, judged(small_));
+    result_.held_out_top1 = result_.held_out_top1_control;
+    return {};
+  }
+
+  // Last, so that a run that is resumed does it once.
+  Status look_at_groups() {
+    if (!options_.sensitivity) return {};
+    note("looks what each group of units is to the accuracy");
+    const auto begin = Clock::now();
+    SHOAL_ASSIGN(result_.sensitivity, sensitivity_of(devices_.learns, given_, data_.data.held_out,
+                                                     options_, callbacks_.cancel));
+    result_.sensitivity->seconds = seconds_since(begin);
+    return {};
   }
 
   Status measure() {
     if (options_.measure_seconds == 0) return {};
-    SHOAL_ASSIGN(
-        const std::vector<double> ms,
-        measured_ms(devices_.runs, {trained_[kDense], trained_[kSmall]}, options_.measure_seconds));
+    std::vector<NetworkForBatch> networks = {dense_, small_};
+    networks.insert(networks.end(), missed_.begin(), missed_.end());
+    SHOAL_ASSIGN(const std::vector<double> ms,
+                 measured_ms(devices_.runs, networks, options_.measure_seconds));
     result_.dense.ms = ms[0];
     result_.small.ms = ms[1];
+    for (size_t i = 0; i < missed_.size(); ++i) result_.missed[i].ms = ms[i + 2];
     return {};
   }
 
@@ -183,11 +258,12 @@ class Run {
     return top1_of(devices_.learns, network, *data_.test, options_.recipe);
   }
 
-  void note(const std::string& line) const {
-    if (callbacks_.on_note) callbacks_.on_note(line);
-  }
-
-  void note_removal() const {
+  // The last removal that was planned, before it learns.
+  Status judge_removal() {
+    const auto removal = std::ranges::find_if(parts_.rbegin(), parts_.rend(), [](const Part& part) {
+      return part.role == Role::kSmall || part.role == Role::kMilder;
+    });
+    SHOAL_ASSIGN(result_.top1_removed, judged(removal->network));
     char line[160];
     std::snprintf(
         line, sizeof line,
@@ -195,6 +271,11 @@ class Run {
         static_cast<double>(result_.dense.size.macs) / static_cast<double>(result_.small.size.macs),
         result_.top1_before, result_.top1_removed);
     note(line);
+    return {};
+  }
+
+  void note(const std::string& line) const {
+    if (callbacks_.on_note) callbacks_.on_note(line);
   }
 
   const ShrinkDevices devices_;
@@ -203,8 +284,10 @@ class Run {
   const ShrinkOptions& options_;
   const ShrinkCallbacks& callbacks_;
   std::optional<Steps> steps_;
+  Decision decision_;
   std::vector<Part> parts_;
-  std::vector<NetworkForBatch> trained_;  // in the order of parts_
+  NetworkForBatch dense_, small_;        // after they learned
+  std::vector<NetworkForBatch> missed_;  // as result_.missed
   ShrinkResult result_;
 };
 

@@ -41,12 +41,13 @@ namespace shoal::shrink {
 // estimate (CpuOptions::tune = Tune::kOff).
 struct ShrinkDevices {
   Device& learns;  // every step of training and every evaluation
-  Device& runs;    // the measured runs
+  Device& runs;    // the measured runs, and those that a target of time is met by
 };
 
 // The state of a run after a step of one of its networks.
 struct ShrinkStep {
-  std::string_view network;  // "dense control", "smaller network", "from scratch", "random removal"
+  // "dense control", "smaller network", "milder removal", "from scratch", "random removal"
+  std::string_view network;
   size_t number = 0, networks = 0;  // from 0, and how many there are
   const fit::StepReport& step;
   double seconds_left = 0;  // until the last network has learned, as far as speed and work tell

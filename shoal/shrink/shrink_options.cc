@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <utility>
+
+#include "shoal/plan/device_presets.h"
 
 namespace shoal::shrink {
 namespace {
@@ -26,6 +29,29 @@ std::optional<Kind> kind_in(const Names& names, std::string_view name) {
   return found == names.end() ? std::nullopt : std::optional(found->first);
 }
 
+constexpr std::string_view kTime = "ms=";
+
+Result<TimeTarget> parse_time(std::string_view text) {
+  std::string_view number = text.substr(kTime.size());
+  const bool is_share = number.ends_with('x');
+  if (is_share) number.remove_suffix(1);
+  double value = 0;
+  const char* last = number.data() + number.size();
+  const auto [end, error] = std::from_chars(number.data(), last, value);
+  if (number.empty() || error != std::errc() || end != last) {
+    return invalid("a time is like ms=0.2, or ms=0.5x for a share of what it was, not " +
+                   std::string(text));
+  }
+  return is_share ? TimeTarget{.share = value} : TimeTarget{.ms = value};
+}
+
+Status check(const TimeTarget& time) {
+  // Also refuses NaN and infinity.
+  if (time.share == 0 && time.ms > 0 && time.ms <= 1e9) return {};
+  if (time.ms == 0 && time.share > 0 && time.share <= 1) return {};
+  return invalid("a time is a number of milliseconds above 0, or a share in (0, 1]");
+}
+
 }  // namespace
 
 std::string_view name_of(Importance importance) { return name_in(kImportances, importance); }
@@ -44,8 +70,26 @@ fit::TrainingOptions usual_recipe() {
   return recipe;
 }
 
+Status set_target(std::string_view text, ShrinkOptions& options) {
+  const bool has_time = text.starts_with(kTime) || text.find(",ms=") != text.npos;
+  if (!has_time) {
+    options.time.reset();
+    SHOAL_ASSIGN(options.target, compress::parse_target(text));
+    return {};
+  }
+  if (text.find(',') != text.npos) {
+    return invalid("ms is a target by itself, not beside others: " + std::string(text));
+  }
+  SHOAL_ASSIGN(const TimeTarget time, parse_time(text));
+  SHOAL_TRY(check(time));
+  options.time = time;
+  return {};
+}
+
 Status check(const ShrinkOptions& options) {
-  SHOAL_TRY(compress::check(options.target));
+  SHOAL_TRY(options.time ? check(*options.time) : compress::check(options.target));
+  if (!options.device.empty()) SHOAL_TRY(plan::find_device(options.device).status());
+  if (!(options.max_drop >= 0)) return invalid("max_drop is out of range");
   if (!(options.measure_seconds >= 0)) return invalid("measure_seconds is out of range");
   if ((options.teacher == Teacher::kNone) != (options.recipe.loss.distill == 0)) {
     return invalid("a teacher and its share of the loss must be given together");

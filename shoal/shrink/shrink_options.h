@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <optional>
+#include <string>
 #include <string_view>
 
 #include "shoal/base/status.h"
@@ -36,15 +37,31 @@ std::optional<Importance> find_importance(std::string_view name);
 std::string_view name_of(Teacher teacher);
 std::optional<Teacher> find_teacher(std::string_view name);
 
+// How long a run for one example may take. One of the two is above 0.
+struct TimeTarget {
+  double ms = 0;     // milliseconds
+  double share = 0;  // of the time that the given network takes, at most 1
+
+  friend bool operator==(const TimeTarget&, const TimeTarget&) = default;
+};
+
 // A value.
 struct ShrinkOptions {
-  compress::Target target = {.macs = 0.5};      // how small
+  compress::Target target = {.macs = 0.5};  // how small
+  std::optional<TimeTarget> time = {};      // how fast; `target` is not read then
+  // Where the smaller network will run, a device that plans know by name, such as "pi4": times are
+  // reckoned by its profile. Empty: on ShrinkDevices::runs, where they are measured.
+  std::string device = {};
   Importance importance = Importance::kTaylor;  // what goes first
   Teacher teacher = Teacher::kDense;            // whose share of the loss is recipe.loss.distill
+  // The most points of accuracy that the result may lose against its dense control, on the test
+  // examples; 0: any. Where the target costs more, less is removed: see ShrinkResult::missed.
+  double max_drop = 0;
   bool controls = false;  // train the smaller network from scratch and after random removal, too
   // How each network learns: epochs, batch, seed, rate, augmentation, share to hold out for
   // choosing. Files, model, teacher and patience in it are not read.
   fit::TrainingOptions recipe = {};
+  bool sensitivity = false;        // look what each group of the given network is to its accuracy
   double measure_seconds = 1;      // for the time of each network; 0: it is not measured
   std::filesystem::path out = {};  // the smaller network as ONNX; empty: none
   // A folder that holds how far the run is until it is over; empty: none. With `resume`, a run that
@@ -55,6 +72,11 @@ struct ShrinkOptions {
 
 // The usual recipe: a short warm-up, then a cosine; half of the loss is about the teacher.
 fit::TrainingOptions usual_recipe();
+
+// Sets the target by a text: "ms=0.2" for milliseconds, "ms=0.5x" for a share of the time, or what
+// compress::parse_target() takes. Fails with kInvalidArgument for another text, and for a time
+// beside another target: how many milliseconds a network takes follows from its size.
+Status set_target(std::string_view text, ShrinkOptions& options);
 
 // Fails with kInvalidArgument if options contradict each other or have no meaning.
 Status check(const ShrinkOptions& options);

@@ -78,6 +78,106 @@ TEST_F(Shrinking, WritesTheSameBytesEveryTime) {
   EXPECT_NE(written(), bytes);
 }
 
+// By a profile times are the same each time, and so is the file.
+TEST_F(Shrinking, MeetsATimeOnADevice) {
+  ShrinkOptions fast = options();
+  fast.recipe.epochs = 2;
+  fast.out = out_;
+  fast.device = "pi4";
+  fast.time = {{.share = 0.75}};
+  const auto result = run(fast);
+  ASSERT_TRUE(result.ok()) << result.status().message();
+  ASSERT_TRUE(result->ms_predicted && result->ms_predicted_before);
+  EXPECT_LE(*result->ms_predicted, 0.75 * *result->ms_predicted_before);
+  EXPECT_LT(result->small.size.macs, result->dense.size.macs);
+  const std::string bytes = written();
+  fast.time = {{.ms = 0.75 * *result->ms_predicted_before}};
+  ASSERT_TRUE(run(fast).ok());
+  EXPECT_EQ(written(), bytes);
+  fast.time = {{.ms = 1e3}};  // it is as fast already
+  const auto whole = run(fast);
+  ASSERT_TRUE(whole.ok()) << whole.status().message();
+  EXPECT_TRUE(whole->removed.empty());
+  fast.time = {{.ms = 1e-9}};
+  const Status status = run(fast).status();
+  EXPECT_EQ(status.code(), Code::kUnsupported);
+  EXPECT_NE(status.message().find("at least"), std::string::npos) << status.message();
+}
+
+TEST_F(Shrinking, PredictsTheTimeOnADeviceForATargetOfSize) {
+  ShrinkOptions how = options();
+  how.recipe.epochs = 1;
+  how.device = "pi4";
+  const auto result = run(how);
+  ASSERT_TRUE(result.ok()) << result.status().message();
+  EXPECT_EQ(result->small.size.macs, 16 * 4 + 4 * 4);
+  EXPECT_LT(*result->ms_predicted, *result->ms_predicted_before);
+}
+
+// Of 8 hidden units one is left, which cannot tell four classes apart.
+TEST_F(Shrinking, RemovesLessWhereTooMuchWouldBeLost) {
+  ShrinkOptions how = options();
+  how.target = {.units = 0.125};
+  how.max_drop = 5;
+  how.controls = true;
+  how.out = out_;
+  std::vector<std::string> names;
+  const auto result = run(how, {.on_step = [&](const ShrinkStep& step) {
+                            if (names.empty() || names.back() != step.network)
+                              names.emplace_back(step.network);
+                          }});
+  ASSERT_TRUE(result.ok()) << result.status().message();
+  ASSERT_EQ(result->missed.size(), 1u);
+  EXPECT_GT(result->dense.top1 - result->missed[0].top1, how.max_drop);
+  EXPECT_EQ(result->missed[0].size.macs, 16 + 4);
+  EXPECT_LE(result->dense.top1 - result->small.top1, how.max_drop);
+  EXPECT_GT(result->small.size.macs, result->missed[0].size.macs);
+  EXPECT_LT(result->small.size.macs, result->dense.size.macs);
+  EXPECT_GT(result->top1_removed, 0);
+  EXPECT_EQ(names, (std::vector<std::string>{"dense control", "smaller network", "milder removal",
+                                             "from scratch", "random removal"}));
+  EXPECT_EQ(parameters(open_model(out_.string())->graph_for_batch(1)->graph),
+            result->small.size.parameters);
+}
+
+TEST_F(Shrinking, TakesTheDenseControlWhereNothingMayBeLost) {
+  ShrinkOptions how = options();
+  how.target = {.units = 0.125};
+  how.max_drop = 1e-9;
+  how.controls = true;
+  how.measure_seconds = 0.001;
+  how.out = out_;
+  const auto result = run(how);
+  ASSERT_TRUE(result.ok()) << result.status().message();
+  EXPECT_FALSE(result->missed.empty());
+  EXPECT_TRUE(result->missed[0].ms);
+  EXPECT_EQ(result->small.top1, result->dense.top1);
+  EXPECT_EQ(result->held_out_top1, result->held_out_top1_control);
+  EXPECT_EQ(result->small.size, result->dense.size);
+  EXPECT_TRUE(result->removed.empty());
+  EXPECT_FALSE(result->top1_scratch || result->top1_random);
+  EXPECT_EQ(parameters(open_model(out_.string())->graph_for_batch(1)->graph),
+            result->dense.size.parameters);
+}
+
+TEST(Milder, FollowsTheDrop) {
+  Choice choice;
+  for (size_t round = 1; round <= 8; ++round) {
+    choice.rounds.push_back({.units = std::vector<size_t>(round)});
+  }
+  EXPECT_EQ(milder(choice, 2, 1), &choice.rounds[3]);
+  EXPECT_EQ(milder(choice, 1.01, 1), &choice.rounds[6]);
+  EXPECT_EQ(milder(choice, 100, 1), nullptr);
+  EXPECT_EQ(milder(choice, 1, 1), &choice.rounds[3]);  // test examples alone were against it
+  EXPECT_EQ(milder(choice, -1, 1), &choice.rounds[3]);
+  for (size_t round : {3u, 4u, 5u}) choice.rounds[round].units.resize(8);  // as many as the last
+  EXPECT_EQ(milder(choice, 2, 1), &choice.rounds[2]);
+  choice.rounds[0].units.clear();
+  EXPECT_EQ(milder(choice, 8, 1), nullptr);
+  choice.rounds = {{.units = {1, 2}}};
+  EXPECT_EQ(milder(choice, -1, 1), nullptr);
+}
+
 // Without a teacher the loss is another one, and the control's too if it has the same teacher.
 TEST_F(Shrinking, TeachesAsAsked) {
   ShrinkOptions alone = options();
@@ -174,11 +274,46 @@ TEST_F(Shrinking, SetsOnlyTheChangeOfTheLossAgainstCosts) {
     EXPECT_TRUE(decision.ok()) << decision.status().message();
     return *std::move(decision);
   };
-  EXPECT_EQ(decided(Importance::kMagnitude).units,
+  EXPECT_EQ(decided(Importance::kMagnitude).choice.rounds.back().units,
             *compress::choose(one, groups, compress::magnitudes(one, groups), how.target));
-  const auto left = removed_by(one, decided(Importance::kTaylor));
+  const auto left =
+      removed_by(one, groups, decided(Importance::kTaylor).choice.rounds.back().units);
   ASSERT_EQ(left.size(), 2u);
   for (const GroupLeft& group : left) EXPECT_EQ(group.before, 8u);
+}
+
+// A unit of the second layer takes a hundred times as long as one of the first.
+TEST_F(Shrinking, SetsTheChangeOfTheLossAgainstTime) {
+  const auto groups = *compress::find_groups(two_layers(1)->graph);
+  LatencyTable table;
+  for (size_t g = 0; g < 2; ++g) {
+    const double per_unit = g == 0 ? 0.01 : 1;
+    std::vector<WidthSample> samples;
+    for (int64_t width = 1; width <= 8; ++width) {
+      samples.push_back({{width, 0}, per_unit * static_cast<double>(width)});
+    }
+    table.surfaces.push_back(WidthSurface::fit(samples, 1));
+    table.steps.push_back({.value = "v", .extents = {{0, {{g, 1}}}}, .surface = g});
+  }
+  ShrinkOptions how = options();
+  how.time = {{.share = 0.5}};
+  const auto decided = [&](Importance importance) {
+    how.importance = importance;
+    auto decision = decide(*device_, two_layers, *data_.data.held_out, how, &table);
+    EXPECT_TRUE(decision.ok()) << decision.status().message();
+    return *std::move(decision);
+  };
+  const Decision taylor = decided(Importance::kTaylor);
+  const Kept kept = kept_without(groups, taylor.choice.rounds.back().units);
+  EXPECT_EQ(kept[0], 8u);
+  EXPECT_LE(kept[1], 4u);
+  ASSERT_TRUE(taylor.choice.before_ms);
+  EXPECT_NEAR(*taylor.choice.before_ms, 8.08, 1e-3);
+  EXPECT_EQ(taylor.choice.rounds.back().ms, table.ms(kept));
+  EXPECT_LE(table.ms(kept), 0.5 * *taylor.choice.before_ms);
+  const Kept by_size =
+      kept_without(groups, decided(Importance::kMagnitude).choice.rounds.back().units);
+  EXPECT_LE(table.ms(by_size), 0.5 * 8.09);
 }
 
 // Counts how often examples are read.
@@ -235,6 +370,11 @@ TEST(ShrinkResult, SaysWhatItLostTo) {
   EXPECT_EQ(result.lost_to(), std::vector<std::string>{"scratch"});
   ASSERT_EQ(result.front().size(), 1u);
   EXPECT_EQ(result.front()[0].top1, 82);
+  result.missed = {{.top1 = 10, .size = {.macs = 5}, .ms = 0.5}, {.top1 = 9, .ms = 0.9}};
+  EXPECT_EQ(result.front().size(), 2u);  // the second one is beaten
+  result.small = result.dense;
+  result.top1_scratch = result.top1_random = {};
+  EXPECT_EQ(result.front().size(), 2u);  // a network that is there twice is one
 }
 
 TEST(ShrinkOptions, AreChecked) {
@@ -244,9 +384,37 @@ TEST(ShrinkOptions, AreChecked) {
   EXPECT_FALSE(check({.teacher = Teacher::kNone, .recipe = usual_recipe()}).ok());
   options.recipe.patience = 2;
   EXPECT_FALSE(check(options).ok());
+  options.recipe.patience = 0;
+  options.device = "abacus";
+  EXPECT_NE(check(options).message().find("pi4"), std::string::npos) << check(options).message();
+  options.device.clear();
+  options.time = {{.ms = 1, .share = 1}};
+  EXPECT_FALSE(check(options).ok());
+  options.target.macs = 0;  // is not read
+  options.time = {{.ms = 1}};
+  EXPECT_TRUE(check(options).ok()) << check(options).message();
   EXPECT_EQ(find_importance("taylor"), Importance::kTaylor);
   EXPECT_EQ(find_importance("guess"), std::nullopt);
   EXPECT_EQ(name_of(*find_teacher("control")), "control");
+}
+
+TEST(ShrinkOptions, TakeTargetsAsTexts) {
+  ShrinkOptions options;
+  ASSERT_TRUE(set_target("ms=0.2", options).ok());
+  EXPECT_EQ(options.time, (TimeTarget{.ms = 0.2}));
+  ASSERT_TRUE(set_target("ms=0.5x", options).ok());
+  EXPECT_EQ(options.time, (TimeTarget{.share = 0.5}));
+  ASSERT_TRUE(set_target("parameters=0.25,bytes=1e6", options).ok());
+  EXPECT_FALSE(options.time);
+  EXPECT_EQ(options.target.bytes, 1e6);
+  for (const char* text : {"ms=", "ms=x", "ms=fast", "ms=0", "ms=-1", "ms=nan", "ms=inf", "ms=2x",
+                           "ms=0x", "ms=0.5xx", "ms", "half"}) {
+    EXPECT_EQ(set_target(text, options).code(), Code::kInvalidArgument) << text;
+  }
+  for (const char* text : {"ms=0.2,macs=0.5", "macs=0.5,ms=0.2"}) {
+    EXPECT_NE(set_target(text, options).message().find("a target by itself"), std::string::npos)
+        << text;
+  }
 }
 
 }  // namespace

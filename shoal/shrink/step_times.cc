@@ -37,6 +37,26 @@ std::string origin(std::string name, const std::set<std::string, std::less<>>& n
   return name;
 }
 
+// How many channels lie together where the device has a network's value in blocks: with one more
+// axis, the last, than the network knows. 1: it has none.
+int64_t block_of(const Graph& network, const Graph& executed) {
+  std::map<std::string, size_t, std::less<>> ranks;
+  for (size_t i = 0; i < network.value_count(); ++i) {
+    const Value& value = network[static_cast<ValueId>(i)];
+    if (!value.constant) ranks[value.name] = value.type.shape.rank();
+  }
+  const auto names = names_of(network);
+  int64_t block = 1;
+  for (size_t i = 0; i < executed.value_count(); ++i) {
+    const Value& value = executed[static_cast<ValueId>(i)];
+    if (value.constant) continue;
+    const auto known = ranks.find(origin(value.name, names));
+    if (known == ranks.end() || value.type.shape.rank() != known->second + 1) continue;
+    block = std::max(block, value.type.shape[known->second]);
+  }
+  return block;
+}
+
 // Adds up the nodes of one value. A node that only brings a value into another form, or computes
 // something that the network does not know, works for its first reader: whether it is there at all
 // depends on that.
@@ -138,6 +158,7 @@ class Stint {
     }
     for (const auto& [node, ms] : nodes) sum.add(node, ms);
     result.steps = sum.take();
+    result.block = block_of(network, executable_->graph());
     return result;
   }
 

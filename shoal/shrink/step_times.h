@@ -2,6 +2,7 @@
 // reckons by a device's profile; a table of latencies is made from either.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <vector>
@@ -25,6 +26,7 @@ struct StepTime {
 struct NetworkTime {
   std::vector<StepTime> steps;
   double ms = 0;
+  int64_t block = 1;  // channels that the device computes at once: times rise in stairs of so many
 };
 
 // The time of one run. REQUIRES: the network is as passes::optimize leaves it.

@@ -56,13 +56,17 @@ class SteadyExecutable : public Executable {
 
 class SteadyDevice : public Device {
  public:
-  explicit SteadyDevice(bool traces = true) { info_.traces = traces; }
+  explicit SteadyDevice(bool traces = true, const char* executed = kExecuted)
+      : executed_(executed) {
+    info_.traces = traces;
+  }
   const DeviceInfo& info() const override { return info_; }
   Result<std::unique_ptr<Executable>> compile(const Graph&) override {
-    return std::unique_ptr<Executable>(std::make_unique<SteadyExecutable>(parsed(kExecuted)));
+    return std::unique_ptr<Executable>(std::make_unique<SteadyExecutable>(parsed(executed_)));
   }
 
  private:
+  const char* executed_;
   DeviceInfo info_;
 };
 
@@ -83,6 +87,21 @@ TEST(StepTimes, BelongToValuesOfTheNetwork) {
   EXPECT_EQ(time->steps[2].value, "y");
   EXPECT_EQ(time->steps[2].reads, (std::vector<std::string>{"a", "b"}));
   EXPECT_NEAR(time->steps[2].ms / microsecond, 5 + 6 + 7, 1e-6);
+}
+
+TEST(StepTimes, SayHowManyChannelsMakeABlock) {
+  const Graph network = parsed("input x f32[1,12]\na = Relu(x)\noutput a\n");
+  SteadyDevice blocked(true, R"(input x f32[1,12]
+const s i64[3] = [1,3,4]
+const t i64[2] = [1,12]
+x.blocked = Reshape(x, s)
+a.blocked = Relu(x.blocked)
+a = Reshape(a.blocked, t)
+output a
+)");
+  EXPECT_EQ((*timer_on(blocked, network, 0.001))(network)->block, 4);
+  SteadyDevice plain(true, "input x f32[1,12]\na = Relu(x)\noutput a\n");
+  EXPECT_EQ((*timer_on(plain, network, 0.001))(network)->block, 1);
 }
 
 TEST(StepTimes, NeedADeviceThatTellsThem) {

@@ -1,8 +1,11 @@
 #include "shoal/shrink/steps.h"
 
 #include <algorithm>
+#include <initializer_list>
 #include <span>
 #include <system_error>
+#include <utility>
+#include <vector>
 
 #include "shoal/base/atomic_file.h"
 #include "shoal/base/hash.h"
@@ -13,8 +16,18 @@
 namespace shoal::shrink {
 namespace {
 
-constexpr size_t kNetworks = 4;  // of a run, at most
-constexpr const char* kUnits = "units";
+constexpr size_t kNetworks = 5;  // of a run, at most
+constexpr const char* kTimes = "ms";
+
+// The units that are gone after a round.
+std::string units_name(size_t round) { return "units." + std::to_string(round); }
+
+// A list in JSON.
+std::string numbers(std::initializer_list<double> all) {
+  std::string list;
+  for (double number : all) list += (list.empty() ? "[" : ",") + json_number(number);
+  return list + "]";
+}
 
 Status remove_file(const std::filesystem::path& path) {
   std::error_code error;
@@ -34,11 +47,15 @@ std::string settings_of(const ShrinkOptions& options, const Graph& network) {
                          std::to_string(hash_of(std::as_bytes(std::span(text)))) +
                          "\",\"epochs\":" + std::to_string(options.recipe.epochs) +
                          ",\"method\":" + json_text(name_of(options.importance)) +
-                         ",\"teacher\":" + json_text(name_of(options.teacher)) + ",\"target\":[";
-  for (double most : {target.units, target.macs, target.parameters}) {
-    settings += json_number(most) + ",";
+                         ",\"teacher\":" + json_text(name_of(options.teacher)) +
+                         ",\"device\":" + json_text(options.device) +
+                         ",\"max_drop\":" + json_number(options.max_drop) + ",\"target\":";
+  if (options.time) {
+    settings += numbers({options.time->ms, options.time->share});
+  } else {
+    settings += numbers({target.units, target.macs, target.parameters, target.bytes});
   }
-  return settings + json_number(target.bytes) + "]," + fit::settings_of(options.recipe).substr(1);
+  return settings + "," + fit::settings_of(options.recipe).substr(1);
 }
 
 Result<Steps> Steps::open(const ShrinkOptions& options, const Graph& network) {
@@ -46,14 +63,7 @@ Result<Steps> Steps::open(const ShrinkOptions& options, const Graph& network) {
   if (steps.folder_.empty()) return steps;
   std::error_code unknown;  // reading the file says more
   if (options.resume && (std::filesystem::exists(steps.choice_file(), unknown) || unknown)) {
-    SHOAL_ASSIGN(const fit::Checkpoint known,
-                 fit::read_checkpoint(steps.choice_file(), steps.settings_));
-    const auto units = known.state.find(kUnits);
-    if (units == known.state.end() || units->second.dtype() != DType::kI64) {
-      return Status(Code::kCorrupt, steps.choice_file().string() + ": there are no units in it");
-    }
-    const auto numbers = units->second.data<int64_t>();
-    steps.choice_.emplace(numbers.begin(), numbers.end());
+    SHOAL_TRY(steps.read_choice());
     return steps;
   }
   SHOAL_TRY(make_folder(steps.folder_));
@@ -61,15 +71,53 @@ Result<Steps> Steps::open(const ShrinkOptions& options, const Graph& network) {
   return steps;
 }
 
-Status Steps::keep_choice(const std::vector<size_t>& units) {
-  choice_ = units;
+Status Steps::read_choice() {
+  SHOAL_ASSIGN(const fit::Checkpoint known, fit::read_checkpoint(choice_file(), settings_));
+  Choice choice;
+  for (size_t round = 0;; ++round) {
+    const auto units = known.state.find(units_name(round));
+    if (units == known.state.end()) break;
+    if (units->second.dtype() != DType::kI64) return damaged("units");
+    const auto numbers = units->second.data<int64_t>();
+    choice.rounds.push_back({.units = {numbers.begin(), numbers.end()}});
+  }
+  if (choice.rounds.empty()) return damaged("units");
+  if (const auto times = known.state.find(kTimes); times != known.state.end()) {
+    const auto count = static_cast<int64_t>(choice.rounds.size() + 1);
+    if (times->second.type() != TensorType{DType::kF64, {count}}) return damaged("times");
+    const auto ms = times->second.data<double>();
+    choice.before_ms = ms[0];
+    for (size_t round = 0; round < choice.rounds.size(); ++round) {
+      choice.rounds[round].ms = ms[round + 1];
+    }
+  }
+  choice_ = std::move(choice);
+  return {};
+}
+
+Status Steps::damaged(const char* what) const {
+  return Status(Code::kCorrupt,
+                choice_file().string() + ": there are no " + std::string(what) + " in it");
+}
+
+Status Steps::keep_choice(const Choice& choice) {
+  choice_ = choice;
   if (folder_.empty()) return {};
-  Tensor numbers({DType::kI64, {static_cast<int64_t>(units.size())}});
-  std::ranges::transform(units, numbers.data<int64_t>().begin(),
-                         [](size_t unit) { return static_cast<int64_t>(unit); });
-  return fit::write_checkpoint(
-      choice_file(),
-      {.progress = {}, .settings = settings_, .state = {{kUnits, numbers}}, .best = {}});
+  fit::Checkpoint kept{.progress = {}, .settings = settings_, .state = {}, .best = {}};
+  std::vector<double> ms = {choice.before_ms.value_or(0)};
+  for (size_t round = 0; round < choice.rounds.size(); ++round) {
+    const std::vector<size_t>& units = choice.rounds[round].units;
+    Tensor numbers({DType::kI64, {static_cast<int64_t>(units.size())}});
+    std::ranges::transform(units, numbers.data<int64_t>().begin(),
+                           [](size_t unit) { return static_cast<int64_t>(unit); });
+    kept.state.emplace(units_name(round), numbers);
+    ms.push_back(choice.rounds[round].ms.value_or(0));
+  }
+  if (choice.before_ms) {
+    kept.state.emplace(
+        kTimes, Tensor::of<double>({static_cast<int64_t>(ms.size())}, std::span<const double>(ms)));
+  }
+  return fit::write_checkpoint(choice_file(), kept);
 }
 
 std::filesystem::path Steps::checkpoint(size_t number) const {

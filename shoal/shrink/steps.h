@@ -7,10 +7,10 @@
 #include <filesystem>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "shoal/base/status.h"
 #include "shoal/graph/graph.h"
+#include "shoal/shrink/choice.h"
 #include "shoal/shrink/shrink_options.h"
 
 namespace shoal::shrink {
@@ -26,9 +26,9 @@ class Steps {
   // kInvalidArgument if that run had other settings, naming the first, and as files do.
   static Result<Steps> open(const ShrinkOptions& options, const Graph& network);
 
-  // The units to remove; nothing if that is not decided yet.
-  const std::optional<std::vector<size_t>>& choice() const { return choice_; }
-  Status keep_choice(const std::vector<size_t>& units);
+  // What goes; nothing if that is not decided yet.
+  const std::optional<Choice>& choice() const { return choice_; }
+  Status keep_choice(const Choice& choice);
 
   // The checkpoint of a network, by its number; empty without a folder.
   std::filesystem::path checkpoint(size_t number) const;
@@ -40,11 +40,13 @@ class Steps {
   Steps(std::filesystem::path folder, std::string settings)
       : folder_(std::move(folder)), settings_(std::move(settings)) {}
   Status clear_files() const;
+  Status read_choice();
+  Status damaged(const char* what) const;
   std::filesystem::path choice_file() const { return folder_ / "choice.safetensors"; }
 
   std::filesystem::path folder_;
   std::string settings_;
-  std::optional<std::vector<size_t>> choice_;
+  std::optional<Choice> choice_;
 };
 
 }  // namespace shoal::shrink

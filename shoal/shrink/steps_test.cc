@@ -61,6 +61,25 @@ TEST_F(Resuming, GivesTheSameFileAfterAnyStep) {
   }
 }
 
+TEST_F(Resuming, GivesTheSameFileWhereLessIsRemoved) {
+  ShrinkOptions bound = resumable(false);
+  bound.target = {.units = 0.125};
+  bound.max_drop = 5;
+  const auto expected = run(bound);
+  ASSERT_TRUE(expected.ok()) << expected.status().message();
+  ASSERT_EQ(expected->missed.size(), 1u);
+  const std::string bytes = written();
+  for (size_t steps : {40u, 80u, 95u}) {  // 120 in all
+    EXPECT_TRUE(is_cancelled(run_for(steps, bound))) << steps;
+    ShrinkOptions again = bound;
+    again.resume = true;
+    const auto result = run(again);
+    ASSERT_TRUE(result.ok()) << steps << ": " << result.status().message();
+    EXPECT_EQ(written(), bytes) << steps;
+    EXPECT_EQ(result->missed, expected->missed) << steps;
+  }
+}
+
 TEST_F(Resuming, GivesTheSameFileAfterMany) {
   ASSERT_TRUE(run(resumable(false)).ok());
   const std::string bytes = written();
@@ -86,6 +105,9 @@ TEST_F(Resuming, RefusesARunOfOtherSettings) {
   says("epochs 2", [](ShrinkOptions& how) { how.recipe.epochs = 3; });
   says("target", [](ShrinkOptions& how) { how.target.macs = 0.6; });
   says("target", [](ShrinkOptions& how) { how.target.bytes = 0.6; });
+  says("target", [](ShrinkOptions& how) { how.time = {{.share = 0.5}}; });
+  says("device", [](ShrinkOptions& how) { how.device = "pi4"; });
+  says("max_drop", [](ShrinkOptions& how) { how.max_drop = 1; });
   says("method", [](ShrinkOptions& how) { how.importance = Importance::kRandom; });
   says("teacher", [](ShrinkOptions& how) { how.teacher = Teacher::kControl; });
   says("seed", [](ShrinkOptions& how) { how.recipe.seed = 2; });
@@ -130,13 +152,16 @@ TEST_F(Resuming, DecidesOnce) {
   auto steps = Steps::open(resumable(false), network);
   ASSERT_TRUE(steps.ok()) << steps.status().message();
   EXPECT_FALSE(steps->choice());
-  ASSERT_TRUE(steps->keep_choice({5, 1, 2}).ok());
+  const Choice choice{.rounds = {{{5}, 0.2}, {{5, 1, 2}, 0.125}}, .before_ms = 0.25};
+  ASSERT_TRUE(steps->keep_choice(choice).ok());
   steps = Steps::open(resumable(true), network);
   ASSERT_TRUE(steps.ok()) << steps.status().message();
-  EXPECT_EQ(steps->choice(), (std::vector<size_t>{5, 1, 2}));
+  EXPECT_EQ(steps->choice(), choice);
   const auto result = run(resumable(true));
   ASSERT_TRUE(result.ok()) << result.status().message();
   EXPECT_EQ(result->removed[0].left, 5u);  // not half
+  EXPECT_EQ(result->ms_predicted, 0.125);
+  EXPECT_EQ(result->ms_predicted_before, 0.25);
 }
 
 }  // namespace

@@ -65,7 +65,9 @@ class Assembly {
     }
     std::vector<std::vector<WidthSample>> samples(surfaces.size());
     std::vector<double> outside;
+    int64_t block = 1;
     for (const TimedNetwork& network : networks) {
+      block = std::max(block, network.time.block);
       std::vector<double> ms(seen_.size());
       double rest = network.time.ms;
       for (const StepTime& step : network.time.steps) {
@@ -78,7 +80,9 @@ class Assembly {
         samples[step.surface].push_back({step.widths(network.kept), ms[i]});
       }
     }
-    for (const auto& of_surface : samples) table.surfaces.push_back(WidthSurface::fit(of_surface));
+    for (const auto& of_surface : samples) {
+      table.surfaces.push_back(WidthSurface::fit(of_surface, block));
+    }
     const auto middle = outside.begin() + static_cast<ptrdiff_t>(outside.size() / 2);
     std::ranges::nth_element(outside, middle);
     table.outside_ms = std::max(*middle, 0.0);
@@ -105,12 +109,12 @@ class Assembly {
 
 }  // namespace
 
-std::vector<size_t> drawn_units(const compress::Groups& groups, uint64_t seed) {
+std::vector<size_t> drawn_units(const compress::Groups& groups, uint64_t seed, int64_t block) {
   const RandomStream random(seed, kTableStream);
   std::vector<size_t> units;
   for (size_t g = 0; g < groups.groups.size(); ++g) {
     const compress::Group& group = groups.groups[g];
-    const std::vector<int64_t> widths = stair_knots(1, static_cast<int64_t>(group.size()));
+    const std::vector<int64_t> widths = stair_knots(1, static_cast<int64_t>(group.size()), block);
     const auto kept = static_cast<size_t>(widths[random.below(widths.size(), g)]);
     const std::vector<size_t> order = shuffled(group.size(), random.child(g));
     for (size_t i = kept; i < order.size(); ++i) units.push_back(group.begin + order[i]);
@@ -131,7 +135,7 @@ Result<LatencyTable> tabulate(const Graph& graph, const compress::Groups& groups
   const RandomStream seeds(options.seed, kTableStream);
   for (size_t i = 0; i <= options.networks; ++i) {
     const std::vector<size_t> units =
-        i == 0 ? std::vector<size_t>() : drawn_units(groups, seeds[i]);
+        i == 0 ? std::vector<size_t>() : drawn_units(groups, seeds[i], networks[0].time.block);
     SHOAL_ASSIGN(const Graph smaller, compress::remove(graph, groups, units));
     SHOAL_ASSIGN(const Graph network, passes::optimize(smaller));
     TimedNetwork& timed = networks.emplace_back();

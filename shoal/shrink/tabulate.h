@@ -26,8 +26,9 @@ struct TimedNetwork {
   NetworkTime time;
 };
 
-// Units to remove so that each group keeps a random number at which times may bend. Pure.
-std::vector<size_t> drawn_units(const compress::Groups& groups, uint64_t seed);
+// Units to remove so that each group keeps a random number at which times may bend, if so many
+// channels make a block. Pure.
+std::vector<size_t> drawn_units(const compress::Groups& groups, uint64_t seed, int64_t block);
 
 // The table that the times give; `networks` have lost units of `groups`, which are those of the
 // graph. Pure. REQUIRES: there are networks.

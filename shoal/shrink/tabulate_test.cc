@@ -115,10 +115,10 @@ TEST(Tabulate, CountsWhatIsSpentInNoStepAndStepsThatComeAndGo) {
 
 TEST(Tabulate, DrawsPrunings) {
   const auto groups = *compress::find_groups(residual());
-  EXPECT_EQ(drawn_units(groups, 3), drawn_units(groups, 3));
-  EXPECT_NE(drawn_units(groups, 3), drawn_units(groups, 4));
+  EXPECT_EQ(drawn_units(groups, 3, 16), drawn_units(groups, 3, 16));
+  EXPECT_NE(drawn_units(groups, 3, 16), drawn_units(groups, 4, 16));
   for (uint64_t seed = 0; seed < 20; ++seed) {
-    for (size_t kept : kept_without(groups, drawn_units(groups, seed))) EXPECT_GE(kept, 1u);
+    for (size_t kept : kept_without(groups, drawn_units(groups, seed, 16))) EXPECT_GE(kept, 1u);
   }
 }
 

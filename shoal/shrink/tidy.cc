@@ -262,15 +262,16 @@ Result<Tidied> tidied(Device& device, NetworkForBatch network) {
   Tidied result{without_dead_code(without_subnormals(std::move(network))), {}};
   while (true) {
     SHOAL_ASSIGN(const LoadedGraph one, result.network(1));
-    Decision decision;
-    SHOAL_ASSIGN(decision.groups, compress::find_groups(one.graph));
-    SHOAL_ASSIGN(decision.units, dead_units(device, one.graph, decision.groups));
-    if (decision.units.empty()) return result;
-    const auto smaller = compress::remove(one.graph, decision.groups, decision.units);
+    SHOAL_ASSIGN(const compress::Groups groups, compress::find_groups(one.graph));
+    SHOAL_ASSIGN(const std::vector<size_t> units, dead_units(device, one.graph, groups));
+    if (units.empty()) return result;
+    const auto smaller = compress::remove(one.graph, groups, units);
     if (smaller.status().code() == Code::kUnsupported) return result;
     SHOAL_TRY(smaller.status());
-    for (const GroupLeft& group : removed_by(one.graph, decision)) lower(result.removed, group);
-    result.network = without(std::move(result.network), decision.units);
+    for (const GroupLeft& group : removed_by(one.graph, groups, units)) {
+      lower(result.removed, group);
+    }
+    result.network = without(std::move(result.network), units);
   }
 }
 

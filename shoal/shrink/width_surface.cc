@@ -10,7 +10,6 @@
 namespace shoal::shrink {
 namespace {
 
-constexpr int64_t kBlock = 16;
 constexpr double kSmooth = 1e-3;  // weight of a bend beside a sample
 constexpr double kUsual = 0.01;   // distance of a sample, as a share of the mean
 constexpr int kRounds = 8;
@@ -24,8 +23,8 @@ double dot(const std::vector<double>& a, const std::vector<double>& b) {
 // A width and the blocks that it takes, in equal parts: about half of a block's time is there as
 // soon as it is begun. Linear between knots of one block; where knots are farther apart, it keeps
 // the stairs in between.
-double in_blocks(int64_t width) {
-  return static_cast<double>(width + (width + kBlock - 1) / kBlock * kBlock) / 2;
+double in_blocks(int64_t width, int64_t block) {
+  return static_cast<double>(width + (width + block - 1) / block * block) / 2;
 }
 
 // The knots below and above, and the share of the one above.
@@ -34,13 +33,13 @@ struct Between {
   double share = 0;
 };
 
-Between between(const std::vector<int64_t>& knots, int64_t width) {
+Between between(const std::vector<int64_t>& knots, int64_t width, int64_t block) {
   const auto above = std::ranges::lower_bound(knots, width);
   if (above == knots.end()) return {knots.size() - 1, knots.size() - 1, 0};
   const auto at = static_cast<size_t>(above - knots.begin());
   if (at == 0 || *above == width) return {at, at, 0};
-  const double below = in_blocks(knots[at - 1]);
-  return {at - 1, at, (in_blocks(width) - below) / (in_blocks(*above) - below)};
+  const double below = in_blocks(knots[at - 1], block);
+  return {at - 1, at, (in_blocks(width, block) - below) / (in_blocks(*above, block) - below)};
 }
 
 // Adds what the bends of a row of values, `stride` apart, contribute to the product with their own
@@ -63,22 +62,23 @@ void add_bending(const std::vector<double>& values, size_t begin, size_t stride,
 
 }  // namespace
 
-std::vector<int64_t> stair_knots(int64_t least, int64_t most) {
-  for (int64_t block = kBlock;; block *= 2) {
+std::vector<int64_t> stair_knots(int64_t least, int64_t most, int64_t block) {
+  for (int64_t apart = block;; apart *= 2) {
     std::vector<int64_t> knots = {least, most};
     for (int64_t width : {1, 2, 3, 4, 5, 6, 7, 8, 9, 12}) knots.push_back(width);
-    for (int64_t end = kBlock; end <= most; end += block) {
-      knots.insert(knots.end(), {end, end + 1, end + block / 2});
+    for (int64_t end = block; end <= most; end += apart) {
+      knots.insert(knots.end(), {end, end + 1, end + apart / 2});
     }
     std::erase_if(knots, [&](int64_t width) { return width < least || width > most; });
     std::ranges::sort(knots);
     knots.erase(std::unique(knots.begin(), knots.end()), knots.end());
-    if (knots.size() <= kMostKnots || block > most) return knots;
+    if (knots.size() <= kMostKnots || apart > most) return knots;
   }
 }
 
 WidthSurface::Corners WidthSurface::corners_of(const Widths& widths) const {
-  const Between a = between(knots_[0], widths[0]), b = between(knots_[1], widths[1]);
+  const Between a = between(knots_[0], widths[0], block_);
+  const Between b = between(knots_[1], widths[1], block_);
   const size_t row = knots_[1].size();
   return {{a.below * row + b.below, a.below * row + b.above, a.above * row + b.below,
            a.above * row + b.above},
@@ -140,12 +140,13 @@ void WidthSurface::solve(std::span<const WidthSample> samples, const std::vector
   }
 }
 
-WidthSurface WidthSurface::fit(std::span<const WidthSample> samples) {
+WidthSurface WidthSurface::fit(std::span<const WidthSample> samples, int64_t block) {
   WidthSurface surface;
+  surface.block_ = block;
   for (size_t axis = 0; axis < 2; ++axis) {
     const auto [least, most] =
         std::ranges::minmax(samples, {}, [&](const WidthSample& s) { return s.widths[axis]; });
-    surface.knots_[axis] = stair_knots(least.widths[axis], most.widths[axis]);
+    surface.knots_[axis] = stair_knots(least.widths[axis], most.widths[axis], block);
   }
   double mean = 0;
   for (const WidthSample& sample : samples) mean += sample.ms;

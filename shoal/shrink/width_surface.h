@@ -18,11 +18,11 @@ struct WidthSample {
   double ms = 0;
 };
 
-// Where times may bend between two widths, both included, in ascending order: one by one
-// up to half a block, below which layers are computed in another way, then at the first, the middle
-// and the last channel of each block of 16. Above kMostKnots, blocks are taken together two by two:
-// one step of many is lost in noise. REQUIRES: 0 <= least <= most.
-std::vector<int64_t> stair_knots(int64_t least, int64_t most);
+// Where times may bend between two widths, both included, in ascending order: the narrowest one by
+// one, because layers are computed in another way there, then at the first, the middle and the last
+// channel of each block. Above kMostKnots, blocks are taken together two by two: one step of many
+// is lost in noise. REQUIRES: 0 <= least <= most, and block >= 1.
+std::vector<int64_t> stair_knots(int64_t least, int64_t most, int64_t block);
 
 inline constexpr size_t kMostKnots = 24;
 
@@ -32,8 +32,9 @@ class WidthSurface {
   WidthSurface() = default;  // no time at all
   // The surface that is nearest to the samples; where there are none it goes on as it does beside
   // them. A few samples that something else on the machine disturbed do not move it far.
-  // REQUIRES: there are samples.
-  static WidthSurface fit(std::span<const WidthSample> samples);
+  // `block`: how many channels the device computes at once; 1: no stairs. REQUIRES: there are
+  // samples, and block >= 1.
+  static WidthSurface fit(std::span<const WidthSample> samples, int64_t block);
 
   // Never below zero. Beyond the outermost samples it stays as it is there.
   double at(const Widths& widths) const;
@@ -51,6 +52,7 @@ class WidthSurface {
   std::vector<double> times_matrix(std::span<const Corners> corners,
                                    const std::vector<double>& values) const;
 
+  int64_t block_ = 1;
   std::array<std::vector<int64_t>, 2> knots_ = {{{0}, {0}}};
   std::vector<double> ms_ = {0};  // [knots_[0], knots_[1]]
 };

@@ -18,7 +18,7 @@ double stairs(const Widths& widths) {
 
 std::vector<WidthSample> samples_of(size_t count) {
   const RandomStream random(1, 2);
-  const std::vector<int64_t> a = stair_knots(1, 64), b = stair_knots(1, 48);
+  const std::vector<int64_t> a = stair_knots(1, 64, 16), b = stair_knots(1, 48, 16);
   std::vector<WidthSample> samples;
   for (size_t i = 0; i < count; ++i) {
     const Widths widths = {a[random.below(a.size(), 2 * i)], b[random.below(b.size(), 2 * i + 1)]};
@@ -40,17 +40,19 @@ std::vector<double> errors_of(const WidthSurface& surface) {
 }
 
 TEST(StairKnots, StandAtBothEndsOfAStep) {
-  EXPECT_EQ(stair_knots(4, 34),
+  EXPECT_EQ(stair_knots(4, 34, 16),
             (std::vector<int64_t>{4, 5, 6, 7, 8, 9, 12, 16, 17, 24, 32, 33, 34}));
-  EXPECT_EQ(stair_knots(20, 20), std::vector<int64_t>{20});
-  EXPECT_EQ(stair_knots(0, 0), std::vector<int64_t>{0});
-  const std::vector<int64_t> wide = stair_knots(1, 2048);
+  EXPECT_EQ(stair_knots(20, 20, 16), std::vector<int64_t>{20});
+  EXPECT_EQ(stair_knots(0, 0, 16), std::vector<int64_t>{0});
+  const std::vector<int64_t> wide = stair_knots(1, 2048, 16);
   EXPECT_LE(wide.size(), kMostKnots);
   EXPECT_EQ(wide.back(), 2048);
+  EXPECT_EQ(stair_knots(7, 26, 8), (std::vector<int64_t>{7, 8, 9, 12, 16, 17, 20, 24, 25, 26}));
+  EXPECT_EQ(stair_knots(1, 20, 1).size(), 20u);  // no blocks: every width is an end
 }
 
 TEST(WidthSurface, FollowsStairs) {
-  const WidthSurface surface = WidthSurface::fit(samples_of(2000));
+  const WidthSurface surface = WidthSurface::fit(samples_of(2000), 16);
   EXPECT_LT(errors_of(surface).back(), 0.02);
   EXPECT_NEAR(surface.at({32, 32}), stairs({32, 32}), 0.01);
   EXPECT_NEAR(surface.at({33, 32}), stairs({33, 32}), 0.02);
@@ -59,17 +61,33 @@ TEST(WidthSurface, FollowsStairs) {
 
 TEST(WidthSurface, KnowsBlocksBetweenKnotsThatAreFarApart) {
   std::vector<WidthSample> samples;
-  for (int64_t width : stair_knots(1, 512)) samples.push_back({{width, 0}, stairs({width, 16})});
-  const WidthSurface surface = WidthSurface::fit(samples);
+  for (int64_t width : stair_knots(1, 512, 16))
+    samples.push_back({{width, 0}, stairs({width, 16})});
+  const WidthSurface surface = WidthSurface::fit(samples, 16);
   EXPECT_LT(surface.at({304, 0}) + 0.4, surface.at({305, 0}));
   EXPECT_NEAR(surface.at({304, 0}), stairs({304, 16}), 0.6);
+}
+
+TEST(WidthSurface, HasTheStairsOfItsDevice) {
+  const auto time = [](int64_t width) { return static_cast<double>((width + 7) / 8); };
+  std::vector<WidthSample> samples;
+  for (int64_t width : stair_knots(1, 256, 8)) samples.push_back({{width, 0}, time(width)});
+  const WidthSurface of_8 = WidthSurface::fit(samples, 8), of_16 = WidthSurface::fit(samples, 16);
+  const auto error = [&](const WidthSurface& surface) {
+    double sum = 0;
+    for (int64_t width = 1; width <= 256; ++width) {
+      sum += std::abs(surface.at({width, 0}) - time(width));
+    }
+    return sum;
+  };
+  EXPECT_LT(error(of_8), 0.8 * error(of_16));
 }
 
 TEST(WidthSurface, LeavesDisturbedSamplesOut) {
   std::vector<WidthSample> samples = samples_of(2000);
   for (size_t i = 0; i < samples.size(); i += 20) samples[i].ms *= 5;
   // Some knots have no other sample.
-  const std::vector<double> errors = errors_of(WidthSurface::fit(samples));
+  const std::vector<double> errors = errors_of(WidthSurface::fit(samples, 16));
   EXPECT_LT(errors[errors.size() * 95 / 100], 0.05);
 }
 
@@ -78,11 +96,11 @@ TEST(WidthSurface, GoesOnWhereNothingWasMeasured) {
   for (int64_t width : {1, 2, 3, 4, 5, 6, 7, 16}) {
     samples.push_back({{width, 0}, static_cast<double>(width)});
   }
-  const WidthSurface line = WidthSurface::fit(samples);
+  const WidthSurface line = WidthSurface::fit(samples, 16);
   EXPECT_GT(line.at({9, 0}), 7);
   EXPECT_LT(line.at({9, 0}), 16);
   const std::vector<WidthSample> single = {{{8, 8}, 3.0}};
-  EXPECT_NEAR(WidthSurface::fit(single).at({2, 2}), 3, 1e-6);
+  EXPECT_NEAR(WidthSurface::fit(single, 16).at({2, 2}), 3, 1e-6);
   EXPECT_EQ(WidthSurface().at({5, 5}), 0);
 }
 

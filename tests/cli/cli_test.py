@@ -157,7 +157,32 @@ def test_shrink_writes_a_smaller_network_and_its_controls(tmp):
     facts = json.loads(shoal("inspect", tmp / "small.onnx", "--json").stdout)
     assert (facts["macs"], facts["parameters"]) == (result["macs"], result["parameters"]), facts
     assert "dense control" in done.stderr
-    shoal(*words, "--target", "units=0.2", "--max-drop", 1e-9, expect=9)
+
+
+def test_shrink_loses_no_more_than_it_may(tmp):
+    write_digits(tmp)
+    words = ["shrink", "zoo:digits", "--data", tmp, "--format", "npy", "--batch", 20, "--epochs", 1, "--rate", 0.005,
+             "--seconds", 0, "--json", "-o", tmp / "small.onnx", "--target", "units=0.05"]
+    for most in 1e-9, 20:
+        done = shoal(*words, "--max-drop", most, expect=9)
+        result = json.loads(done.stdout.splitlines()[-1])
+        assert result["top1_dense_control"] - result["top1"] <= most, result
+        assert result["top1_dense_control"] - result["missed"][0]["top1"] > most, result
+        assert "points of top-1, not" in done.stderr, done.stderr
+        facts = json.loads(shoal("inspect", tmp / "small.onnx", "--json").stdout)
+        assert facts["macs"] == result["macs"] > result["missed"][0]["macs"], (facts, result)
+
+
+def test_shrink_meets_a_time_on_a_device(tmp):
+    write_digits(tmp)
+    words = ["shrink", "zoo:digits", "--data", tmp, "--format", "npy", "--batch", 20, "--epochs", 1, "--rate", 0.005,
+             "--seconds", 0.01, "--json", "-o", tmp / "small.onnx"]
+    result = json.loads(shoal(*words, "--target", "ms=0.6x", "--device", "pi4").stdout.splitlines()[-1])
+    assert result["device"] == "pi4" and result["ms_predicted"] <= 0.6 * result["ms_predicted_before"], result
+    assert result["ms"] > 0 and result["macs"] < result["macs_before"], result
+    message = shoal(*words, "--target", "ms=0.6,macs=0.5", expect=2).stderr
+    assert "ms is a target by itself" in message, message
+    assert "at least" in shoal(*words, "--target", "ms=1e-6", "--device", "pi4", expect=3).stderr
 
 
 def test_shrink_says_what_is_wrong(tmp):
@@ -181,6 +206,10 @@ def test_convert_to_8_bits_says_what_is_wrong(tmp):
         assert why in message, message
     for flag in ["--calibrate", tmp], ["--device", "cpu"]:
         assert "is for a method of compression" in shoal(*convert, *flag, expect=2).stderr
+    for method, flag in (("--int8", "--target"), ("--svd", "--target"), ("--tucker", "--target"),
+                         ("--magnitude", "--calibrate"), ("--magnitude", "--limit")):
+        value = {"--target": "macs=0.5", "--calibrate": tmp, "--limit": 3}[flag]
+        assert f"{method} does not read {flag}" in shoal(*convert, method, flag, value, expect=2).stderr
     shoal(*convert, "--int8", "--optimize", expect=2)
     assert not (tmp / "x.onnx").exists()
 

@@ -133,6 +133,22 @@ TEST_F(ShrinkRecipe, SaysAllThatFlagsSaid) {
   EXPECT_EQ(*recipe_of(read, *again, 3), *text);
 }
 
+TEST_F(ShrinkRecipe, NamesTheDeviceThatTheNetworkIsFor) {
+  const ShrinkFlags& given =
+      flags({"m.onnx", "--data", "d", "--format", "npy", "--target", "ms=20", "--device", "pi4"});
+  const auto first = given.resolve();
+  ASSERT_TRUE(first.ok()) << first.status().message();
+  EXPECT_EQ(first->device, "pi4");
+  EXPECT_EQ(first->time, (shrink::TimeTarget{.ms = 20}));
+  write(*recipe_of(given, *first, 1));
+  const ShrinkFlags& read = flags({"--recipe", file_.string()});
+  EXPECT_EQ(read.resolve()->device, "pi4");
+  EXPECT_EQ((*make_device(read.train.model))->info().name, "cpu");  // what learns is here
+  const ShrinkFlags& here = flags({"m.onnx", "--data", "d", "--format", "npy", "--device", "here"});
+  EXPECT_EQ(here.resolve()->device, "");
+  EXPECT_EQ((*make_device(here.train.model))->info().name, "cpu");
+}
+
 TEST_F(ShrinkRecipe, GivesWayToFlags) {
   write(
       "model = \"m.onnx\"\ndata = \"d\"\nformat = \"npy\"\nepochs = 3\nmean = [0.5]\n"

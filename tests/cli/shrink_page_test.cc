@@ -44,6 +44,30 @@ TEST(ShrinkPage, ShowsNumbersWidthsAndFront) {
   EXPECT_EQ(count(lost, "<circle"), 4u);
 }
 
+TEST(ShrinkPage, ShowsWhatLostTooMuch) {
+  shrink::ShrinkResult result = some();
+  result.missed = {{.top1 = 61.25, .size = {.macs = 25, .parameters = 600}, .ms = 0.5}};
+  const std::string page = shrink_page("net", result, "", "");
+  EXPECT_NE(page.find("lost too much"), std::string::npos);
+  EXPECT_EQ(count(page, "61.25 %"), 3u);  // among the networks, in the picture, on the front
+  EXPECT_EQ(count(page, "<circle"), 3u);
+}
+
+TEST(ShrinkPage, ShowsWhatGroupsAreToTheAccuracy) {
+  shrink::ShrinkResult result = some();
+  EXPECT_EQ(shrink_page("net", result, "", "").find("Sensitivity"), std::string::npos);
+  result.sensitivity = {.top1 = 80,
+                        .examples = 123,
+                        .groups = {{"<conv1>", 0, 16, {80, 40, 0}}, {"conv2", 1, 8, {90}}}};
+  const std::string page = shrink_page("net", result, "", "");
+  EXPECT_NE(page.find("on 123 held-out examples; 80.00 % with all"), std::string::npos);
+  EXPECT_NE(page.find("&lt;conv1&gt;, axis 0"), std::string::npos);
+  EXPECT_NE(page.find("rgb(255,255,255)\">80.0"), std::string::npos);
+  EXPECT_NE(page.find("rgb(249,199,149)\">40.0"), std::string::npos) << page;
+  EXPECT_NE(page.find("rgb(242,142,43)\">0.0"), std::string::npos);
+  EXPECT_NE(page.find("rgb(255,255,255)\">90.0"), std::string::npos);  // never whiter than white
+}
+
 TEST(ShrinkPage, NeedsNoOtherFile) {
   const std::string page = shrink_page("net", some(), "", "");
   for (const char* word : {"http", "src=", "href=", "<script", "url("}) {

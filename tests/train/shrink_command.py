@@ -102,12 +102,31 @@ def goes_on_after_an_interruption(shoal, at):
     assert not (at / "torn.steps").exists()
 
 
+def meets_a_time_that_is_measured(shoal, at):
+    """By a table of this machine, which is not the same each time; what it decided is."""
+    words = words_of(at, at / "fast.onnx", "--target", "ms=0.8x", epochs=40)
+    process = subprocess.Popen([str(word) for word in (shoal, *words)], stdout=subprocess.DEVNULL,
+                               stderr=subprocess.PIPE, text=True)
+    while "fewer multiply-accumulates" not in process.stderr.readline():
+        pass
+    process.send_signal(signal.SIGINT)
+    process.communicate()
+    choice = (at / "fast.steps" / "choice.safetensors").read_bytes()
+    assert process.returncode == 130 and b"state.ms" in choice
+    result = json.loads(finished(shoal, *words, "--resume").stdout.splitlines()[-1])
+    assert result["ms_predicted"] <= 0.8 * result["ms_predicted_before"], result
+    assert result["macs"] < result["macs_before"] and result["device"] == "here", result
+
+
 def reports_in_one_file(shoal, at):
     result = shrink(shoal, at, at / "r.onnx", "--controls", "--report", at / "r.html")
     page = (at / "r.html").read_text()
     shown = json.loads(html.unescape(re.findall("<pre>(.*?)</pre>", page, re.DOTALL)[-1]))
     assert shown == result, (shown, result)
     assert page.count("<rect") == 2 * len(result["removed"]) and "from scratch" in page
+    groups = result["sensitivity"]["groups"]
+    assert groups and all(len(group["top1"]) == 9 for group in groups), groups
+    assert page.count("background:rgb") == 9 * len(groups)
     assert "http" not in page and "src=" not in page
 
 
@@ -121,7 +140,7 @@ def main():
         finished(shoal, "train", "zoo:mlp", "--data", at / "data", "--format", "npy", "--batch", "50",
                  "--epochs", "3", "-o", at / "mlp.onnx")
         for check in (gives_the_same_bytes, recipe_repeats_it, goes_on_after_an_interruption,
-                      reports_in_one_file):
+                      meets_a_time_that_is_measured, reports_in_one_file):
             check(shoal, at)
             print(f"ok   {check.__name__.replace('_', ' ')}")
     return 0

@@ -11,13 +11,16 @@ void ShrinkFlags::add_to(Command& command) {
   command_ = &command;
   train.options = shrink::usual_recipe();
   train.model.model.clear();
+  train.model.profiles = true;
   train.add_recipe_to(command, TrainFlags::Source::kRecipeToo);
   command.add_option("--out,-o", train.options.out, "The ONNX file to write")
       ->required()
       ->group(kFiles);
   command
       .add_option("--target", target,
-                  "What stays of macs, parameters, bytes or units: a share, or above 1 a number")
+                  "What stays of macs, parameters, bytes or units: a share, or above 1 a number; "
+                  "or the milliseconds of a run on --device: ms=0.2, ms=0.5x for half of what it "
+                  "takes now")
       ->capture_default_str()
       ->group(kShrinking);
   command.add_option("--method", method, "What goes first: taylor, magnitude or random")
@@ -47,7 +50,9 @@ void ShrinkFlags::add_to(Command& command) {
       ->check(not_negative())
       ->capture_default_str()
       ->group(kShrinking);
-  command.add_option("--max-drop", max_drop, "Fail with exit code 9 if it is worse by more points")
+  command
+      .add_option("--max-drop", max_drop,
+                  "Where the target costs more points, remove less, and end with exit code 9")
       ->check(not_negative())
       ->group(kShrinking);
   command.add_flag("--resume", resume, "Go on with a run that was interrupted, if there is one")
@@ -59,16 +64,20 @@ void ShrinkFlags::add_to(Command& command) {
       ->group(kFiles);
   command
       .add_option("--report", train.report,
-                  "Write networks, widths and the front to this HTML file")
+                  "Write networks, widths, the front and the sensitivity of layers to this HTML "
+                  "file")
       ->group(kFiles);
 }
 
 Result<shrink::ShrinkOptions> ShrinkFlags::resolve() const {
   shrink::ShrinkOptions options;
-  SHOAL_ASSIGN(options.target, compress::parse_target(target));
+  SHOAL_TRY(shrink::set_target(target, options));
+  options.device = train.model.profile();
   options.importance = *shrink::find_importance(method);
   options.teacher = *shrink::find_teacher(teacher);
   options.controls = controls;
+  options.max_drop = max_drop;
+  options.sensitivity = !train.report.empty();
   options.measure_seconds = seconds;
   options.out = train.options.out;
   options.steps = std::filesystem::path(options.out).replace_extension(".steps");

@@ -3,6 +3,8 @@
 #include "shrink_page.h"
 
 #include <algorithm>
+#include <cmath>
+#include <string>
 #include <vector>
 
 #include "../markup.h"
@@ -50,8 +52,9 @@ std::string row(const std::string& name, double top1, const Figures& figures) {
 std::string networks(const ShrinkResult& result) {
   std::string text = "<h2>Networks</h2>\n<table>\n" +
                      row({"network", "top-1", "multiply-accumulates", "parameters", "ms"}, "th") +
-                     row("smaller", result.small.top1, result.small) +
-                     row("dense control", result.dense.top1, result.dense);
+                     row("smaller", result.small.top1, result.small);
+  for (const Figures& one : result.missed) text += row("lost too much", one.top1, one);
+  text += row("dense control", result.dense.top1, result.dense);
   if (result.top1_scratch) text += row("from scratch", *result.top1_scratch, result.small);
   if (result.top1_random) text += row("random removal", *result.top1_random, result.small);
   text += "</table>\n<p>Top-1 on the test examples, which chose nothing: " +
@@ -59,7 +62,10 @@ std::string networks(const ShrinkResult& result) {
           " after the removal, before it learned again. On the examples that chose: " +
           in_percent(result.held_out_top1) + ", the dense control " +
           in_percent(result.held_out_top1_control) + ".";
-  if (result.ms_predicted) text += " Predicted: " + fixed(*result.ms_predicted, 4) + " ms.";
+  if (result.ms_predicted && result.ms_predicted_before) {
+    text += " Predicted: " + fixed(*result.ms_predicted, 4) + " ms, " +
+            fixed(*result.ms_predicted_before, 4) + " ms before.";
+  }
   for (const std::string& control : result.lost_to()) {
     text += " <b>The control '" + escaped(control) + "' is better: the removal gained nothing.</b>";
   }
@@ -114,6 +120,7 @@ std::string front(const ShrinkResult& result) {
     return timed ? *one.ms : static_cast<double>(one.size.macs) / 1e6;
   };
   std::vector<Figures> all = {result.small, result.dense};
+  all.insert(all.end(), result.missed.begin(), result.missed.end());
   for (const auto& control : {result.top1_scratch, result.top1_random}) {
     if (!control) continue;
     all.push_back(result.small);
@@ -154,6 +161,36 @@ std::string front(const ShrinkResult& result) {
   return text + "</table>\n";
 }
 
+// White where nothing is lost, orange where everything is.
+std::string colour_of(double lost) {
+  const auto mixed = [&](double full) {
+    return std::to_string(std::lround(255 + (full - 255) * std::clamp(lost, 0.0, 1.0)));
+  };
+  return "rgb(" + mixed(242) + "," + mixed(142) + "," + mixed(43) + ")";
+}
+
+// A row per group, a column per share, darker where more is lost.
+std::string sensitivity(const shrink::Sensitivity& all) {
+  std::vector<std::string> head = {"units of", "there are"};
+  for (int share = 10; share < 100; share += 10) head.push_back(std::to_string(share) + " %");
+  std::string text =
+      "<h2>Sensitivity</h2>\n<p>Top-1 of the network as given once this share of one group is "
+      "gone, "
+      "before anything learns again, on " +
+      std::to_string(all.examples) + " held-out examples; " + in_percent(all.top1) +
+      " with all.</p>\n<table>\n" + row(head, "th");
+  for (const shrink::GroupSensitivity& group : all.groups) {
+    text += "<tr><td>" + escaped(group.weights + ", axis " + std::to_string(group.axis)) +
+            "</td><td>" + std::to_string(group.units) + "</td>";
+    for (double top1 : group.top1) {
+      const double lost = 1 - top1 / std::max(all.top1, 1e-9);
+      text += "<td style=\"background:" + colour_of(lost) + "\">" + fixed(top1, 1) + "</td>";
+    }
+    text += "</tr>\n";
+  }
+  return text + "</table>\n";
+}
+
 std::string times_fewer(int64_t before, int64_t now) {
   return fixed(static_cast<double>(before) / static_cast<double>(std::max<int64_t>(now, 1)), 2);
 }
@@ -177,7 +214,8 @@ std::string shrink_page(const std::string& title, const ShrinkResult& result,
          "</title>\n<style>body{font-family:sans-serif}td,th{padding:2px 6px;text-align:right}"
          "</style>\n<h1>" +
          escaped(title) + "</h1>\n<p>" + escaped(summary) + "</p>\n" + networks(result) +
-         widths(result.removed) + front(result) + refused(result.refused) +
+         widths(result.removed) + front(result) +
+         (result.sensitivity ? sensitivity(*result.sensitivity) : "") + refused(result.refused) +
          "<h2>Recipe</h2>\n<pre>" + escaped(recipe) + "</pre>\n<h2>Numbers</h2>\n<pre>" +
          escaped(json) + "</pre>\n";
 }

@@ -1,0 +1,27 @@
+// Sensitivity: what the groups of a network are to its accuracy, each by itself.
+#pragma once
+
+#include <atomic>
+#include <memory>
+
+#include "shoal/base/status.h"
+#include "shoal/data/dataset.h"
+#include "shoal/device/device.h"
+#include "shoal/shrink/networks.h"
+#include "shoal/shrink/result.h"
+#include "shoal/shrink/shrink_options.h"
+
+namespace shoal::shrink {
+
+// Evaluates the network without 10 %, 20 %, ... 90 % of the units of one group at a time, those of
+// least worth by options.importance first, and with all others; nothing learns again. The first
+// kMostSensitivityExamples of the examples are looked at. Fails as worth_of() and the device do,
+// with kInvalidArgument if there are no examples, and with kCancelled soon after `cancel` is set.
+Result<Sensitivity> sensitivity_of(Device& device, const NetworkForBatch& network,
+                                   const std::shared_ptr<const Dataset>& examples,
+                                   const ShrinkOptions& options,
+                                   const std::atomic<bool>* cancel = nullptr);
+
+inline constexpr size_t kMostSensitivityExamples = 2000;
+
+}  // namespace shoal::shrink
