@@ -46,4 +46,9 @@ std::vector<std::string> ShrinkResult::lost_to() const {
   return winners;
 }
 
+bool ShrinkResult::recipe_does_harm() const {
+  constexpr double kPoints = 1;  // less is what one run differs from the next
+  return dense.top1 < top1_before - kPoints;
+}
+
 }  // namespace shoal::shrink

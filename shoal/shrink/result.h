@@ -79,6 +79,9 @@ struct ShrinkResult {
   std::vector<Figures> front() const;
   // The controls of the same size that are better than the result: "scratch", "random".
   std::vector<std::string> lost_to() const;
+  // True if the recipe made the dense network worse by more than a point, as a rate that is too
+  // high does. No figure of such a run says what the removal costs.
+  bool recipe_does_harm() const;
 };
 
 }  // namespace shoal::shrink

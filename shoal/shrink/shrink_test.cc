@@ -377,6 +377,15 @@ TEST(ShrinkResult, SaysWhatItLostTo) {
   EXPECT_EQ(result.front().size(), 2u);  // a network that is there twice is one
 }
 
+TEST(ShrinkResult, SaysThatTheRecipeDoesHarm) {
+  ShrinkResult result;
+  result.top1_before = 81;
+  result.dense.top1 = 80.5;
+  EXPECT_FALSE(result.recipe_does_harm());
+  result.dense.top1 = 10;
+  EXPECT_TRUE(result.recipe_does_harm());
+}
+
 TEST(ShrinkOptions, AreChecked) {
   ShrinkOptions options{.recipe = usual_recipe()};
   EXPECT_TRUE(check(options).ok()) << check(options).message();

@@ -25,7 +25,7 @@ constexpr const char* kExamples = R"(
 Examples:
   shoal shrink lenet.onnx --data mnist --format idx --target macs=0.1 --epochs 5 -o small.onnx
   shoal shrink resnet20.onnx --data cifar10 --format cifar --flip --shift 4 --controls -o small.onnx \
-               --target macs=0.5 --rate 0.01 --mean 0.485,0.456,0.406 --std 0.229,0.224,0.225
+               --target macs=0.5 --rate 0.01 --clip 1 --mean 0.485,0.456,0.406 --std 0.229,0.224,0.225
   shoal shrink model.onnx --data photos --format folder --target parameters=0.3,macs=0.5 -o small.onnx
   shoal shrink model.onnx --data photos --format folder --target ms=0.5x -o small.onnx
                                            in half the time, by the times of layers on this machine
@@ -201,6 +201,12 @@ Outcome shrink_and_print(ShrinkFlags& flags) {
     std::printf("%s\n", json.dump().c_str());
   } else {
     print_table(*result, options.device);
+  }
+  if (result->recipe_does_harm()) {
+    std::fprintf(stderr,
+                 "training took the dense network from %.2f to %.2f %%: a lower --rate or --clip 1 "
+                 "may help, and these figures say little\n",
+                 result->top1_before, result->dense.top1);
   }
   for (const std::string& control : result->lost_to()) {
     std::fprintf(stderr, "the control '%s' is better: the removal gained nothing\n",

@@ -20,7 +20,7 @@ constexpr const char* kExamples = R"(
 Examples:
   shoal train zoo:lenet5 --data mnist --format idx --epochs 10 -o lenet.onnx
   shoal train zoo:convnet --data cifar10 --format cifar --flip --shift 4 -o convnet.onnx
-  shoal train resnet20.onnx --data cifar10 --format cifar --preset imagenet --rate 0.005 -o tuned.onnx
+  shoal train resnet20.onnx --data cifar10 --format cifar --flip --shift 4 --rate 0.01 --clip 1 -o tuned.onnx
   shoal train model.onnx --data photos --format folder --retarget 5 --freeze 'features.*' -o mine.onnx
   shoal train zoo:mlp --data mnist --format idx -o mlp.onnx --resume    go on after an interruption)";
 
