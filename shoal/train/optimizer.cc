@@ -144,7 +144,8 @@ Status Optimizer::update(std::span<Tensor> weights, std::span<const Tensor> grad
                          double factor) {
   SHOAL_CHECK(weights.size() == gradients.size() && weights.size() == names_.size());
   const double norm = norm_of(gradients);
-  if (!std::isfinite(norm)) return invalid("gradients are no numbers; a lower rate or clipped gradients may help");
+  if (!std::isfinite(norm))
+    return invalid("gradients are no numbers; a lower rate or clipped gradients may help");
   remember(weights);
   ++steps_;
   const bool clips = options_.max_norm > 0 && norm > options_.max_norm;

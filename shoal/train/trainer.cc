@@ -26,7 +26,8 @@ constexpr size_t kLoss = 1, kFirstStatistic = 2;  // outputs of a step, after th
 constexpr uint64_t kDropped = 0x64726f70, kDraws = 1 << 24;
 constexpr const char* kSteps = "trainer.steps";
 constexpr const char* kNoLoss = "the loss is no number; a lower rate or clipped gradients may help";
-constexpr const char* kNoGradients = "gradients are no numbers; a lower rate or clipped gradients may help";
+constexpr const char* kNoGradients =
+    "gradients are no numbers; a lower rate or clipped gradients may help";
 constexpr const char* kOnlySteps = "the update is a part of the step: there are only whole steps";
 
 Result<Graph> narrowed(const Graph& step) { return store_bf16(step, step.outputs()[kLoss]); }
