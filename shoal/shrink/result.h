@@ -34,6 +34,13 @@ struct Figures {
   std::optional<double> ms;  // for one example: the fastest tenth of runs
 };
 
+// What became of the result in 8 bits.
+struct InEightBits {
+  double top1_real = 0;                 // before
+  std::vector<std::string> left = {};   // products that stay real, by their output
+  std::vector<std::string> notes = {};  // for people
+};
+
 // See the head of this file. A value.
 struct ShrinkResult {
   Figures small;                     // the result
@@ -49,6 +56,7 @@ struct ShrinkResult {
   double choosing_seconds = 0;                      // of them, for deciding what goes
   std::vector<GroupLeft> removed;                   // groups that lost units
   std::vector<RefusedAxis> refused;                 // what could not lose any
+  std::optional<InEightBits> int8;                  // with ShrinkOptions::int8
 
   // The networks that no other one of this run beats in both time (multiply-accumulates where it
   // was not measured) and accuracy, the cheapest first.

@@ -11,6 +11,7 @@
 
 #include "shoal/compress/remove.h"
 #include "shoal/shrink/decide.h"
+#include "shoal/shrink/in_eight_bits.h"
 #include "shoal/shrink/networks.h"
 #include "shoal/shrink/retrain.h"
 #include "shoal/shrink/steps.h"
@@ -136,8 +137,10 @@ class Run {
     if (!trained.ok()) return trained.status().at(parts_[number].name);
     trained_.push_back(without_subnormals(trained->network));
     if (number == kSmall) SHOAL_TRY(tidy());
+    double held_out_top1 = trained->held_out_top1;
+    if (options_.int8 && number != kDense) SHOAL_TRY(quantize(number, held_out_top1));
     SHOAL_ASSIGN(const double top1, judged(trained_[number]));
-    keep(number, top1, trained->held_out_top1);
+    keep(number, top1, held_out_top1);
     char line[128];
     std::snprintf(line, sizeof line, "%.*s: top-1 %.2f %%",
                   static_cast<int>(parts_[number].name.size()), parts_[number].name.data(), top1);
@@ -154,6 +157,29 @@ class Run {
     SHOAL_ASSIGN(result_.small.size, compress::size_without(one.graph, groups, {}));
     for (const GroupLeft& group : tidied.removed) lower(result_.removed, group);
     if (!tidied.removed.empty()) note("units that no answer depends on are removed, too");
+    return {};
+  }
+
+  Status quantize(size_t number, double& held_out_top1) {
+    NetworkForBatch& network = trained_[number];
+    SHOAL_ASSIGN(const double top1_real, judged(network));
+    const auto chosen = [&] {
+      return int8_for(devices_.learns, network, *data_.data.training, options_.recipe);
+    };
+    if (options_.int8_epochs > 0) {
+      note("learns to be rounded");
+      SHOAL_ASSIGN(const compress::Int8Choice first, chosen());
+      SHOAL_ASSIGN(network,
+                   used_to_rounding(devices_.learns, network, first, data_.data, options_.recipe,
+                                    options_.int8_epochs, {.cancel = callbacks_.cancel}));
+    }
+    SHOAL_ASSIGN(const compress::Int8Choice choice, chosen());
+    network = in_eight_bits(std::move(network), choice);
+    SHOAL_ASSIGN(held_out_top1,
+                 top1_of(devices_.learns, network, *data_.data.held_out, options_.recipe));
+    if (number != kSmall) return {};
+    result_.int8 = InEightBits{
+        top1_real, {choice.real.begin(), choice.real.end()}, compress::notes_of(choice)};
     return {};
   }
 

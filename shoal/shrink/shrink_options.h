@@ -41,7 +41,11 @@ struct ShrinkOptions {
   compress::Target target = {.macs = 0.5};      // how small
   Importance importance = Importance::kTaylor;  // what goes first
   Teacher teacher = Teacher::kDense;            // whose share of the loss is recipe.loss.distill
-  bool controls = false;  // train the smaller network from scratch and after random removal, too
+  // At last, 8-bit weights and activations (compress/int8.h), calibrated on training examples; also
+  // for the controls of the same size.
+  bool int8 = false;
+  int64_t int8_epochs = 0;  // the result learns to be rounded for, before that
+  bool controls = false;    // train the smaller network from scratch and after random removal, too
   // How each network learns: epochs, batch, seed, rate, augmentation, share to hold out for
   // choosing. Files, model, teacher and patience in it are not read.
   fit::TrainingOptions recipe = {};

@@ -28,6 +28,8 @@ Examples:
                --target macs=0.5 --rate 0.01 --mean 0.485,0.456,0.406 --std 0.229,0.224,0.225
   shoal shrink model.onnx --data photos --format folder --target parameters=0.3,macs=0.5 -o small.onnx
   shoal shrink model.onnx --data photos --format folder --method magnitude --teacher none -o small.onnx
+  shoal shrink model.onnx --data photos --format folder --method taylor,int8 -o small.onnx
+                                           and in 8 bits, calibrated on images that it learned from
   shoal shrink model.onnx --data photos --format folder --max-drop 1 -o small.onnx
                                            exit code 9 if it is worse by more than a point
   shoal shrink --recipe small.toml -o small.onnx --resume
@@ -54,6 +56,12 @@ Json to_json(const ShrinkResult& result, int64_t bytes) {
   for (const Figures& one : result.front()) {
     front.push_back({{"ms", optional_json(one.ms)}, {"macs", one.size.macs}, {"top1", one.top1}});
   }
+  Json int8 = nullptr;
+  if (result.int8) {
+    int8 = {{"top1_real", result.int8->top1_real},
+            {"left", result.int8->left},
+            {"notes", result.int8->notes}};
+  }
   return {{"top1", result.small.top1},
           {"top1_dense_control", result.dense.top1},
           {"top1_scratch", optional_json(result.top1_scratch)},
@@ -75,6 +83,7 @@ Json to_json(const ShrinkResult& result, int64_t bytes) {
           {"choosing_seconds", result.choosing_seconds},
           {"removed", removed},
           {"refused", refused},
+          {"int8", int8},
           {"lost_to", result.lost_to()},
           {"front", front}};
 }
