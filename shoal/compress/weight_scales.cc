@@ -44,7 +44,7 @@ float largest(std::span<float> magnitudes, RangeRule rule) {
 // Where the bias would not fit, because the weights are tiny or zero, the scale is the one that
 // makes it fit.
 std::vector<float> weight_scales(const WeightedProduct& product, float x_scale, RangeRule rule) {
-  constexpr float kMostBias = 0x1p30f;
+  constexpr float kMostBias = 0x1p28f;  // engines refuse 2^30, which rounding of scales may pass
   std::vector<std::vector<float>> magnitudes(channels_of(product));
   for_each_weight(product, [&](size_t, size_t channel, float w) {
     if (std::isfinite(w)) magnitudes[channel].push_back(std::abs(w));
