@@ -36,6 +36,8 @@
 // Training and compression.
 #include "shoal/compress/groups.h"
 #include "shoal/compress/importance.h"
+#include "shoal/compress/int8.h"
+#include "shoal/compress/int8_options.h"
 #include "shoal/compress/methods.h"
 #include "shoal/compress/quantize.h"
 #include "shoal/compress/remove.h"

@@ -41,6 +41,9 @@ struct ConvertFlags {
   std::string folder;  // images and .npy files to calibrate with; empty: random inputs
   size_t limit = 100;  // files to read at most
   std::string target = "macs=0.5";
+  std::string ranges = "auto";
+  bool correct_bias = true;
+  double real = compress::FallbackRule().most_work;
   std::string device = "cpu";
   int threads = 0;
   PreprocessFlags preprocess;
@@ -61,12 +64,18 @@ void report(const ConvertFlags& flags, const compress::Compressed& result, size_
                         {"bytes", bytes},
                         {"examples", examples},
                         {std::string(flags.method->parts), result.parts},
-                        {"compressed", result.compressed}};
+                        {"compressed", result.compressed},
+                        {"left", result.left},
+                        {"notes", result.notes}};
     std::printf("%s\n", facts.dump().c_str());
   } else {
     std::fprintf(stderr, "%s: %zu of %zu %s by %s, %zu examples seen, %s\n", flags.output.c_str(),
                  result.compressed, result.parts, std::string(flags.method->parts).c_str(),
                  std::string(flags.method->name).c_str(), examples, in_bytes(bytes).c_str());
+    for (const std::string& note : result.notes) std::fprintf(stderr, "%s\n", note.c_str());
+    for (const std::string& name : result.left) {
+      std::fprintf(stderr, "stays as it was: %s\n", name.c_str());
+    }
   }
 }
 
@@ -94,10 +103,13 @@ Outcome compress_and_write(const ConvertFlags& flags, const LoadedGraph& loaded)
   const CpuOptions cpu{
       .threads = flags.threads, .tune = tunes ? Tune::kFast : Tune::kOff, .remember = tunes};
   SHOAL_OR_EXIT(const auto device, Exit::kDevice, shoal::make_device(flags.device, {.cpu = cpu}));
+  compress::Int8Options int8{.ranges = compress::find_range_rule(flags.ranges),  // auto: none
+                             .correct_bias = flags.correct_bias};
+  int8.fallback.most_work = flags.real;
   ProgressBar progress("calibrating", count);
   const auto result = flags.method->run(
       loaded.graph,
-      {*device, std::move(examples), [&progress](size_t i) { progress.at(i); }, target});
+      {*device, std::move(examples), [&progress](size_t i) { progress.at(i); }, target, int8});
   if (!result.ok()) return fail(Doing::kUseData, result.status().at(flags.model));
   Outcome outcome = write(flags, result->graph, loaded.outputs);
   if (outcome.exit == Exit::kOk) report(flags, *result, count);
@@ -136,6 +148,22 @@ void add_methods(Command& command, const Option* optimize, ConvertFlags& flags) 
                   "The share that stays, of macs, parameters, bytes or units: macs=0.5")
       ->capture_default_str()
       ->group(kGroup);
+  command
+      .add_option(
+          "--ranges", flags.ranges,
+          "What int8 spends its steps on: minmax, percentile, mse, or auto (what is best on "
+          "some of the files)")
+      ->check(one_of({"auto", "minmax", "percentile", "mse"}))
+      ->capture_default_str()
+      ->group(kGroup);
+  command
+      .add_flag("--bias-correction,!--no-bias-correction", flags.correct_bias,
+                "int8 puts the shift of means into biases, where that helps (default)")
+      ->group(kGroup);
+  command.add_option("--real", flags.real, "Share of the work that int8 may leave as it is")
+      ->check(in_range(0.0, 1.0))
+      ->capture_default_str()
+      ->group(kGroup);
   add_device_to(command, flags.device, "What runs the model on these files")->group(kGroup);
   command.add_option("--threads", flags.threads, "Threads to use; 0: one per core")
       ->check(in_range(0, 1024))
@@ -159,6 +187,11 @@ Status check_flags(const Command& command, const ConvertFlags& flags) {
     }
     if (readers != kAny && (flags.method->needs & readers) == 0) {
       return invalid("--" + std::string(flags.method->name) + " does not read " + name);
+    }
+  }
+  for (const char* name : {"--ranges", "--bias-correction", "--real"}) {
+    if (command.count(name) > 0 && (flags.method == nullptr || flags.method->name != "int8")) {
+      return invalid(std::string(name) + " is for --int8");
     }
   }
   return {};

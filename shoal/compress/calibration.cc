@@ -4,9 +4,23 @@
 #include <cmath>
 
 #include "shoal/compress/quantize.h"
+#include "shoal/ops/elementwise/fused_activation.h"
+#include "shoal/passes/use_defs.h"
 #include "shoal/tensor/random_tensor.h"
 
 namespace shoal::compress {
+namespace {
+
+// The function that is all that reads the value, as Swish is behind a convolution; else none.
+ElementFunction reader_of(const Graph& graph, const passes::UseDefs& links, ValueId id) {
+  const Node* reader = links.only_reader(id);
+  if (reader == nullptr || reader->inputs[0] != id) return {};
+  const auto activation = ops::as_activation(*reader, graph.operands(reader->inputs));
+  if (!activation || activation->op->elementwise.f64 == nullptr) return {};
+  return [f = *activation](double x) { return f(x); };
+}
+
+}  // namespace
 
 // Each example has a seed of its own, so that any subset of them is the same in every call.
 CalibrationData random_examples(const Graph& graph, size_t count) {
@@ -20,7 +34,10 @@ CalibrationData random_examples(const Graph& graph, size_t count) {
 
 Result<Calibration> Calibration::start(const Graph& graph, Device& device) {
   SHOAL_ASSIGN(ValueProbe probe, ValueProbe::create(graph, values_to_quantize(graph), device));
-  return Calibration(std::move(probe));
+  const passes::UseDefs links(graph);
+  std::vector<ElementFunction> readers;
+  for (ValueId id : probe.values()) readers.push_back(reader_of(graph, links, id));
+  return Calibration(std::move(probe), std::move(readers));
 }
 
 // Histograms and not elements are kept: memory does not grow with the number of examples.
@@ -42,10 +59,10 @@ Status Calibration::observe(const CalibrationData& data,
   return {};
 }
 
-Ranges Calibration::ranges() const {
+Ranges Calibration::ranges(RangeRule rule) const {
   Ranges ranges;
   for (size_t i = 0; i < histograms_.size(); ++i) {
-    ranges[probe_.values()[i]] = histograms_[i].best_range();
+    ranges[probe_.values()[i]] = histograms_[i].range(rule, readers_[i]);
   }
   return ranges;
 }

@@ -44,14 +44,17 @@ class Calibration {
   // All examples; `progress` is called before each with its index. Fails as the examples and the
   // device do; the ranges are then those of the examples before.
   Status observe(const CalibrationData& data, const std::function<void(size_t)>& progress = {});
-  // The ranges of the examples so far; [0, 0] for a value that was always zero.
-  Ranges ranges() const;
+  // The ranges of the examples so far by this rule; [0, 0] for a value that was always zero.
+  Ranges ranges(RangeRule rule = RangeRule::kMse) const;
 
  private:
-  explicit Calibration(ValueProbe probe)
-      : probe_(std::move(probe)), histograms_(probe_.values().size()) {}
+  Calibration(ValueProbe probe, std::vector<ElementFunction> readers)
+      : probe_(std::move(probe)),
+        readers_(std::move(readers)),
+        histograms_(probe_.values().size()) {}
 
   ValueProbe probe_;
+  std::vector<ElementFunction> readers_;  // per value: what is all that reads it; else empty
   std::vector<Histogram> histograms_;
 };
 

@@ -1,22 +1,38 @@
 // The range of a quantised value, as the minimum of the expected squared error
 //
-//   E(range) = sum over bins of count * (step^2 / 12 + d^2),   step = (high - low) / 255,
+//   E(range) = sum over bins of count * ((f'(x) step)^2 / 12 + (f(x) - f(clamp x))^2),
 //
-// where step^2 / 12 is the variance of rounding and d the distance of the bin's centre from the
-// range, which is the error of clamping. A wide range rounds coarsely, a narrow one clamps much.
-// The search tries 64 cuts per end and costs 3 * 64 evaluations of 4096 bins, whatever the number
-// of elements.
+// where x is the bin's centre, step = (high - low) / 255, and f what reads the elements (x itself
+// if that is not one function). The first term is the variance of rounding, the second the error of
+// clamping. A wide range rounds coarsely, a narrow one clamps much. The search tries 64 cuts per
+// end and costs 3 * 64 evaluations of at most 4096 bins, whatever the number of elements.
 #include "shoal/compress/histogram.h"
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
+#include <utility>
 
 namespace shoal::compress {
 namespace {
 
 constexpr double kSteps = 255;  // between the 256 numbers of a byte
 
+constexpr std::array kNames = {std::pair{RangeRule::kMinMax, "minmax"},
+                               std::pair{RangeRule::kPercentile, "percentile"},
+                               std::pair{RangeRule::kMse, "mse"}};
+
 }  // namespace
+
+std::string_view name_of(RangeRule rule) {
+  return std::ranges::find(kNames, rule, [](const auto& entry) { return entry.first; })->second;
+}
+
+std::optional<RangeRule> find_range_rule(std::string_view name) {
+  const auto found = std::ranges::find(
+      kNames, name, [](const auto& entry) { return std::string_view(entry.second); });
+  return found == kNames.end() ? std::nullopt : std::optional(found->first);
+}
 
 // Doubles the range until it holds `magnitude`. Doubling makes one bin of two, so that no element
 // has to be counted again.
@@ -57,25 +73,38 @@ double Histogram::centre(size_t bin) const {
   return (static_cast<double>(bin) + 0.5) * (2.0 * limit_ / kBins) - limit_;
 }
 
-double Histogram::error(Range range) const {
-  const double step = (static_cast<double>(range.high) - range.low) / kSteps;
-  const double rounding = step * step / 12;  // on average, if elements lie anywhere in a step
-  double sum = 0;
+std::vector<Histogram::Bin> Histogram::bins(const ElementFunction& read_by) const {
+  std::vector<Bin> all;
+  const double half = limit_ / static_cast<double>(kBins);
   for (size_t i = 0; i < kBins; ++i) {
     if (counts_[i] == 0) continue;
-    const double x = centre(i);
-    const double outside = std::max({range.low - x, x - range.high, 0.0});
-    sum += static_cast<double>(counts_[i]) * (rounding + outside * outside);
+    Bin& bin = all.emplace_back(Bin{static_cast<double>(counts_[i]), centre(i), centre(i), 1});
+    if (!read_by) continue;
+    bin.y = read_by(bin.x);
+    bin.slope = (read_by(bin.x + half) - read_by(bin.x - half)) / (2 * half);
   }
-  return sum;
+  return all;
 }
 
 // The ends are optimised in turn, as they hardly depend on each other; the upper one twice, because
 // the lower one has changed since.
-Range Histogram::best_range() const {
+Range Histogram::best_range(const ElementFunction& read_by) const {
   constexpr int kCuts = 64;
   Range best = seen_;
   if (best.low == best.high) return best;
+  const std::vector<Bin> all = bins(read_by);
+  const auto at = [&](double x) { return read_by ? read_by(x) : x; };
+  const auto error = [&](Range range) {
+    const double step = (static_cast<double>(range.high) - range.low) / kSteps;
+    const double low = at(range.low), high = at(range.high);
+    double sum = 0;
+    for (const Bin& bin : all) {
+      const double rounding = bin.slope * step;
+      const double clamped = bin.x < range.low ? low : bin.x > range.high ? high : bin.y;
+      sum += bin.count * (rounding * rounding / 12 + (bin.y - clamped) * (bin.y - clamped));
+    }
+    return sum;
+  };
   double least = error(best);
   for (float Range::*end : {&Range::high, &Range::low, &Range::high}) {
     const float whole = seen_.*end;
@@ -91,6 +120,32 @@ Range Histogram::best_range() const {
     }
   }
   return best;
+}
+
+// Half of the share lies beyond each end, to the width of a bin.
+Range Histogram::percentile() const {
+  const uint64_t all = std::accumulate(counts_.begin(), counts_.end(), uint64_t{0});
+  const auto outside = static_cast<uint64_t>(kShareOutside / 2 * static_cast<double>(all));
+  const double width = 2.0 * limit_ / static_cast<double>(kBins);
+  size_t low = 0, high = kBins;
+  for (uint64_t sum = 0; low < kBins && (sum += counts_[low]) <= outside;) ++low;
+  for (uint64_t sum = 0; high > 0 && (sum += counts_[high - 1]) <= outside;) --high;
+  const auto edge = [&](size_t bin) {
+    return static_cast<float>(static_cast<double>(bin) * width - limit_);
+  };
+  return {std::clamp(edge(low), seen_.low, 0.0f), std::clamp(edge(high), 0.0f, seen_.high)};
+}
+
+Range Histogram::range(RangeRule rule, const ElementFunction& read_by) const {
+  switch (rule) {
+    case RangeRule::kMinMax:
+      return seen_;
+    case RangeRule::kPercentile:
+      return percentile();
+    case RangeRule::kMse:
+      break;
+  }
+  return best_range(read_by);
 }
 
 }  // namespace shoal::compress

@@ -2,8 +2,12 @@
 // the 256 steps of a byte are best spent on.
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <functional>
+#include <optional>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #pragma GCC visibility push(default)
@@ -16,6 +20,25 @@ struct Range {
   float high = 0;  // the greatest
 };
 
+// Which range a byte's steps are spent on.
+enum class RangeRule : uint8_t {
+  kMinMax,      // all that was seen
+  kPercentile,  // all but 1 element in 10,000
+  kMse,         // the one of the least squared error
+};
+inline constexpr std::array kRangeRules = {RangeRule::kMinMax, RangeRule::kPercentile,
+                                           RangeRule::kMse};
+
+// Their names, "minmax", "percentile" and "mse", and back; nothing for another name.
+std::string_view name_of(RangeRule rule);
+std::optional<RangeRule> find_range_rule(std::string_view name);
+
+// The share of elements that lie outside a range of kPercentile, both ends together.
+inline constexpr double kShareOutside = 1e-4;
+
+// A function of one element.
+using ElementFunction = std::function<double(double)>;
+
 // Counts of magnitudes. A value; one thread at a time may change it.
 class Histogram {
  public:
@@ -23,16 +46,24 @@ class Histogram {
   // and magnitudes beyond 1e30 are ignored.
   void add(std::span<const float> elements);
 
-  // The range in which rounding to 256 steps, and clamping what lies outside, makes the least
-  // squared error. It contains 0, which has to be exact for padding.
-  Range best_range() const;
+  // The range by this rule. It contains 0, which has to be exact for padding. Where all that reads
+  // the elements is a function of them, kMse counts the error behind it: of what Sigmoid makes of
+  // -20 and -30, nothing is worth a step.
+  Range range(RangeRule rule, const ElementFunction& read_by = {}) const;
+  // By kMse.
+  Range best_range(const ElementFunction& read_by = {}) const;
 
  private:
   static constexpr size_t kBins = 4096;
+  // Elements that lie in one bin, what is made of them, and how fast that changes there.
+  struct Bin {
+    double count = 0, x = 0, y = 0, slope = 1;
+  };
 
   void widen(float magnitude);
   double centre(size_t bin) const;
-  double error(Range range) const;
+  std::vector<Bin> bins(const ElementFunction& read_by) const;
+  Range percentile() const;
 
   float limit_ = 0;  // the bins cover [-limit_, limit_); a power of two
   Range seen_;

@@ -6,11 +6,14 @@
 #include <cstdint>
 #include <functional>
 #include <span>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "shoal/base/status.h"
 #include "shoal/compress/calibration.h"
 #include "shoal/compress/importance.h"
+#include "shoal/compress/int8_options.h"
 #include "shoal/device/device.h"
 #include "shoal/graph/graph.h"
 
@@ -37,6 +40,7 @@ struct Context {
   CalibrationData examples = {};              // none: only where the method does not need them
   std::function<void(size_t)> progress = {};  // called before each example with its index
   Target target = {.macs = 0.5};              // for methods that need one
+  Int8Options int8 = {};                      // for the method of this name
 };
 
 // The result of a method.
@@ -44,6 +48,9 @@ struct Compressed {
   Graph graph;
   size_t parts = 0;       // that could be compressed, as Method::parts calls them
   size_t compressed = 0;  // of them
+  // The parts that stay as they were because that is better, by name, and what else was chosen: a
+  // line each, for people.
+  std::vector<std::string> left = {}, notes = {};
 };
 
 // A way to compress. A value; `run` may be called by several threads at once.

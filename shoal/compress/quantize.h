@@ -9,6 +9,8 @@
 //   SHOAL_ASSIGN(Graph quantized, compress::quantize(graph, calibration.ranges()));
 #pragma once
 
+#include <map>
+#include <set>
 #include <vector>
 
 #include "shoal/base/status.h"
@@ -19,19 +21,42 @@
 
 namespace shoal::compress {
 
-// The graph with constants and batch normalisation folded, as it is to be calibrated and quantised:
-// one scale for a layer and its normalisation loses less than one for each. Fails where a pass
-// does.
+// The graph as it is to be calibrated and quantised. Constants and batch normalisation are folded:
+// one scale for a layer and its normalisation loses less than one for each. Where no layer takes
+// the normalisation up, it is a product of its own. Swish and HardSwish are one node each, which a
+// table of 256 bytes can stand for. Fails where a pass does.
 Result<Graph> prepare(const Graph& graph);
 
-// The values of a graph that are worth a byte: those that products read and give, and those between
-// them. A result that no node of the graph reads stays real.
-std::vector<ValueId> values_to_quantize(const Graph& graph);
+// Products, by their outputs.
+using Products = std::set<ValueId>;
+
+// The products of a graph that can be quantised, in its order.
+std::vector<ValueId> products_to_quantize(const Graph& graph);
+
+// The values of a graph that are worth a byte, if the products `real` stay as they are: those that
+// the other products read and give, and those between them. What no such product depends on stays
+// real, but for what it reads itself.
+std::vector<ValueId> values_to_quantize(const Graph& graph, const Products& real = {});
+
+// What to add to the bias of a product per output channel, by its output. Conv and Gemm have one.
+using Shifts = std::map<ValueId, std::vector<float>>;
+
+// How to quantise.
+struct QuantizeOptions {
+  RangeRule weights = RangeRule::kMinMax;  // of each output channel
+  Products real = {};                      // stay as they are
+  Shifts shifts = {};                      // of the others; see mean_shift.h
+  // Weights stay constants of f32, which are rounded on the way, and biases stay real: a network
+  // that can still learn (train/straight_through.h). Without shifts.
+  bool learns = false;
+};
 
 // The quantised graph. `ranges` are those of values_to_quantize(graph), or of some of them: values
-// without a range stay real. Fails with kInternal if a node refuses its quantised inputs, which is
-// a bug.
-Result<Graph> quantize(const Graph& graph, const Ranges& ranges);
+// without a range stay real. Values that hold the same elements, such as the parts of a Concat that
+// nothing else reads, share a range that holds both. Fails with kInternal if a node refuses its
+// quantised inputs, which is a bug.
+Result<Graph> quantize(const Graph& graph, const Ranges& ranges,
+                       const QuantizeOptions& options = {});
 
 }  // namespace shoal::compress
 

@@ -160,36 +160,105 @@ output y
   EXPECT_EQ(graph->nodes().size(), 2u);
 }
 
-TEST(Histogram, SpansWhatItSawIfItIsSpreadEvenly) {
-  Histogram histogram;
-  for (float size : {0.5f, 2.0f, 1.0f}) {  // grows on the way
-    std::vector<float> x;
-    for (int i = -100; i <= 100; ++i) x.push_back(size * static_cast<float>(i) / 100);
-    histogram.add(x);
-  }
-  const Range range = histogram.best_range();
-  EXPECT_NEAR(range.low, -2, 0.1f);
-  EXPECT_NEAR(range.high, 2, 0.1f);
+// y = 3 (relu(x) - 1) / sqrt(4) + 1, for which no convolution before it has a place.
+TEST(Prepare, MakesAProductOfNormalisationBehindAnActivation) {
+  auto graph = prepare(parse(R"(
+input x f32[1,1,1,2]
+const s f32[1] = [3]
+const o f32[1] = [1]
+const v f32[1] = [4]
+a = Relu(x)
+y = BatchNormalization(a, s, o, o, v) epsilon=0.0
+output y
+)"));
+  ASSERT_TRUE(graph.ok());
+  EXPECT_EQ(graph->nodes().back().op, &ops::conv);
+  const Tensor y = answer(*graph, {Tensor::of<float>({1, 1, 1, 2}, {-7, 5})});
+  EXPECT_EQ(y.data<float>()[0], -0.5f);
+  EXPECT_EQ(y.data<float>()[1], 7);
 }
 
-TEST(Histogram, CutsAFewThatLieFarOut) {
-  Histogram histogram;
-  std::vector<float> x;
-  for (int i = 0; i < 100'000; ++i) x.push_back(static_cast<float>(i % 100) / 100);
-  for (int i = 0; i < 30; ++i) histogram.add(x);
-  histogram.add(std::vector<float>{8});
-  EXPECT_EQ(histogram.best_range().low, 0);
-  EXPECT_LT(histogram.best_range().high, 4);
-  EXPECT_GT(histogram.best_range().high, 0.9f);
+// Behind the last product nothing is rounded: boxes and probabilities may meet there.
+TEST(ValuesToQuantize, LeaveOutWhatNoProductDependsOn) {
+  const Graph graph = parse(R"(
+input x f32[1,2,4,4]
+const w f32[2,2,1,1] = random(1)
+a = Conv(x, w)
+b = Sigmoid(a)
+c = Conv(x, w)
+y = Concat(b, c) axis=1
+output y
+)");
+  EXPECT_EQ(names(graph, values_to_quantize(graph)), (std::vector<std::string>{"x", "a", "c"}));
 }
 
-TEST(Histogram, TakesNothingAndNonsense) {
-  Histogram histogram;
-  histogram.add({});
-  histogram.add(std::vector<float>{0, NAN, INFINITY});
-  EXPECT_EQ(histogram.best_range().high, 0);
-  histogram.add(std::vector<float>{1e-38f, -INFINITY});
-  EXPECT_GT(histogram.best_range().high, 0);
+TEST(ValuesToQuantize, LeaveOutWhatOnlyRealProductsUse) {
+  const Graph graph = parse(R"(
+input x f32[1,2,4,4]
+const w f32[2,2,1,1] = random(1)
+a = Conv(x, w)
+b = Relu(a)
+c = Conv(b, w)
+y = Conv(c, w)
+output y
+)");
+  const std::vector<ValueId> products = products_to_quantize(graph);
+  ASSERT_EQ(names(graph, products), (std::vector<std::string>{"a", "c", "y"}));
+  EXPECT_EQ(names(graph, values_to_quantize(graph, {products[1]})),
+            (std::vector<std::string>{"x", "b", "c"}));
+  EXPECT_EQ(names(graph, values_to_quantize(graph, {products[0], products[1]})),
+            (std::vector<std::string>{"c"}));
+}
+
+TEST(Quantize, LeavesRealProductsAsTheyAre) {
+  const Graph graph = parse(R"(
+input x f32[1,2,4,4]
+const w f32[2,2,1,1] = random(1)
+a = Conv(x, w)
+y = Conv(a, w)
+output y
+)");
+  Ranges ranges;
+  for (ValueId id : values_to_quantize(graph)) ranges[id] = {-2, 2};
+  const auto result = quantize(graph, ranges, {.real = {products_to_quantize(graph)[0]}});
+  ASSERT_TRUE(result.ok()) << result.status().message();
+  const std::string text = to_text(*result);
+  EXPECT_NE(text.find("a = Conv(x, w)"), std::string::npos) << text;
+  EXPECT_NE(text.find("y = Conv(a.dequantized, y.weight_dequantized)"), std::string::npos) << text;
+}
+
+TEST(Quantize, AddsShiftsToBiases) {
+  const Graph graph = parse(R"(
+input x f32[1,2]
+const w f32[2,2] = [1,0,0,1]
+const b f32[2] = [1,2]
+a = Gemm(x, w, b)
+y = Gemm(a, w)
+output y
+)");
+  Ranges ranges;
+  for (ValueId id : values_to_quantize(graph)) ranges[id] = {-8, 8};
+  const std::vector<ValueId> products = products_to_quantize(graph);
+  const auto result =
+      quantize(graph, ranges, {.shifts = {{products[0], {0.5f, 0}}, {products[1], {0, -1}}}});
+  ASSERT_TRUE(result.ok()) << result.status().message();
+  const Tensor y = answer(*result, {Tensor::of<float>({1, 2}, {0, 0})});
+  EXPECT_NEAR(y.data<float>()[0], 1.5f, 0.05f);
+  EXPECT_NEAR(y.data<float>()[1], 1, 0.05f);
+}
+
+TEST(Quantize, MakesOneNodeOfSwish) {
+  auto graph = prepare(parse(R"(
+input x f32[1,2,4,4]
+const w f32[2,2,1,1] = random(1)
+a = Conv(x, w)
+b = Sigmoid(a)
+c = Mul(a, b)
+y = Conv(c, w)
+output y
+)"));
+  ASSERT_TRUE(graph.ok());
+  EXPECT_EQ(names(*graph, values_to_quantize(*graph)), (std::vector<std::string>{"x", "a", "c"}));
 }
 
 }  // namespace

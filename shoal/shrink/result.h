@@ -52,6 +52,13 @@ struct Sensitivity {
   std::vector<GroupSensitivity> groups = {};
 };
 
+// What became of the result in 8 bits.
+struct InEightBits {
+  double top1_real = 0;                 // before
+  std::vector<std::string> left = {};   // products that stay real, by their output
+  std::vector<std::string> notes = {};  // for people
+};
+
 // See the head of this file. A value.
 struct ShrinkResult {
   Figures small;  // the result
@@ -73,6 +80,7 @@ struct ShrinkResult {
   std::vector<GroupLeft> removed;          // groups that lost units
   std::vector<RefusedAxis> refused;        // what could not lose any
   std::optional<Sensitivity> sensitivity;  // of the given network, if it was asked for
+  std::optional<InEightBits> int8;         // with ShrinkOptions::int8
 
   // The networks that no other one of this run beats in both time (multiply-accumulates where it
   // was not measured) and accuracy, the cheapest first.

@@ -30,7 +30,8 @@ Result<Trained> retrain(Device& device, const NetworkForBatch& network,
   SHOAL_ASSIGN(const fit::StopReason reason, loop.run());
   if (reason == fit::StopReason::kCancelled) return Status(Code::kCancelled, "interrupted");
   SHOAL_TRY(loop.finish());  // it may have ended in another process
-  return Trained{with_weights(network, loop.weights()), loop.evaluation().top1()};
+  Weights weights = loop.weights();
+  return Trained{with_weights(network, weights), loop.evaluation().top1(), std::move(weights)};
 }
 
 Result<double> top1_of(Device& device, const NetworkForBatch& network, const Dataset& examples,

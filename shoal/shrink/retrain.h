@@ -15,6 +15,7 @@ namespace shoal::shrink {
 struct Trained {
   NetworkForBatch network;
   double held_out_top1 = 0;
+  Weights weights;  // that the network has now
 };
 
 // Lets a network learn as the recipe says, with this teacher if recipe.loss.distill is above 0.

@@ -14,6 +14,7 @@
 
 #include "shoal/compress/remove.h"
 #include "shoal/shrink/decide.h"
+#include "shoal/shrink/in_eight_bits.h"
 #include "shoal/shrink/networks.h"
 #include "shoal/shrink/retrain.h"
 #include "shoal/shrink/sensitivity.h"
@@ -173,6 +174,9 @@ class Run {
     const Role role = parts_[number].role;
     const bool is_result = role == Role::kSmall || role == Role::kMilder;
     if (is_result) SHOAL_TRY(tidy(network));
+    if (options_.int8 && role != Role::kDense) {
+      SHOAL_TRY(quantize(network, is_result, held_out_top1));
+    }
     SHOAL_ASSIGN(const double top1, judged(network));
     note(std::string(parts_[number].name) + ": top-1 " + two_digits(top1) + " %");
     if (role == Role::kDense) {
@@ -202,6 +206,28 @@ class Run {
     return {};
   }
 
+  Status quantize(NetworkForBatch& network, bool is_result, double& held_out_top1) {
+    SHOAL_ASSIGN(const double top1_real, judged(network));
+    const auto chosen = [&] {
+      return int8_for(devices_.learns, network, *data_.data.training, options_.recipe);
+    };
+    if (options_.int8_epochs > 0) {
+      note("learns to be rounded");
+      SHOAL_ASSIGN(const compress::Int8Choice first, chosen());
+      SHOAL_ASSIGN(network,
+                   used_to_rounding(devices_.learns, network, first, data_.data, options_.recipe,
+                                    options_.int8_epochs, {.cancel = callbacks_.cancel}));
+    }
+    SHOAL_ASSIGN(const compress::Int8Choice choice, chosen());
+    network = in_eight_bits(std::move(network), choice);
+    SHOAL_ASSIGN(held_out_top1,
+                 top1_of(devices_.learns, network, *data_.data.held_out, options_.recipe));
+    if (!is_result) return {};
+    result_.int8 = InEightBits{
+        top1_real, {choice.real.begin(), choice.real.end()}, compress::notes_of(choice)};
+    return {};
+  }
+
   // Test examples only refuse: how much less to remove, held-out ones say. After a second refusal
   // the dense control is the best that is known to keep to the bound.
   Status hold_to_bound(size_t number) {
@@ -224,6 +250,7 @@ class Run {
   Status take_dense() {
     small_ = dense_;
     result_.removed.clear();
+    result_.int8.reset();
     result_.ms_predicted = result_.ms_predicted_before;
     SHOAL_TRY(tidy(small_));
     SHOAL_ASSIGN(result_.small.top1, judged(small_));

@@ -94,6 +94,8 @@ Status check(const ShrinkOptions& options) {
   if ((options.teacher == Teacher::kNone) != (options.recipe.loss.distill == 0)) {
     return invalid("a teacher and its share of the loss must be given together");
   }
+  if (options.int8_epochs < 0) return invalid("int8_epochs is out of range");
+  if (options.int8_epochs > 0 && !options.int8) return invalid("int8_epochs are for int8");
   if (options.resume && options.steps.empty()) return invalid("there is no run to resume");
   // Networks are made here; the recipe only says how they learn.
   const fit::TrainingOptions& recipe = options.recipe;

@@ -54,6 +54,10 @@ struct ShrinkOptions {
   std::string device = {};
   Importance importance = Importance::kTaylor;  // what goes first
   Teacher teacher = Teacher::kDense;            // whose share of the loss is recipe.loss.distill
+  // At last, 8-bit weights and activations (compress/int8.h), calibrated on training examples; also
+  // for the controls of the same size.
+  bool int8 = false;
+  int64_t int8_epochs = 0;  // the result learns to be rounded for, before that
   // The most points of accuracy that the result may lose against its dense control, on the test
   // examples; 0: any. Where the target costs more, less is removed: see ShrinkResult::missed.
   double max_drop = 0;

@@ -62,6 +62,38 @@ TEST_F(Shrinking, GivesASmallerNetworkBesideItsControls) {
   EXPECT_EQ(parameters(graph->graph), result->small.size.parameters);
 }
 
+TEST_F(Shrinking, EndsInEightBitsIfAskedTo) {
+  ShrinkOptions all = options();
+  all.int8 = true;
+  all.out = out_;
+  const auto result = run(all);
+  ASSERT_TRUE(result.ok()) << result.status().message();
+  ASSERT_TRUE(result->int8);
+  EXPECT_GT(result->int8->top1_real, 80);
+  EXPECT_NEAR(result->small.top1, result->int8->top1_real, 5);
+  EXPECT_FALSE(result->int8->notes.empty());
+  const auto written = open_model(out_.string());
+  ASSERT_TRUE(written.ok()) << written.status().message();
+  const auto graph = written->graph_for_batch(3);
+  ASSERT_TRUE(graph.ok()) << graph.status().message();
+  EXPECT_EQ(std::ranges::count(graph->graph.nodes(), &ops::quantize_linear, &Node::op), 2);
+}
+
+TEST_F(Shrinking, LearnsToBeRounded) {
+  ShrinkOptions all = options();
+  all.int8_epochs = 1;
+  EXPECT_EQ(run(all).status().code(), Code::kInvalidArgument);  // not without int8
+  all.int8 = true;
+  all.out = out_;
+  const auto result = run(all);
+  ASSERT_TRUE(result.ok()) << result.status().message();
+  EXPECT_NEAR(result->small.top1, result->int8->top1_real, 5);
+  const std::string learned = written();
+  all.int8_epochs = 0;
+  ASSERT_TRUE(run(all).ok());
+  EXPECT_NE(written(), learned);
+}
+
 TEST_F(Shrinking, WritesTheSameBytesEveryTime) {
   ShrinkOptions file = options();
   file.recipe.epochs = 2;

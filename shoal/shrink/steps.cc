@@ -47,6 +47,8 @@ std::string settings_of(const ShrinkOptions& options, const Graph& network) {
                          std::to_string(hash_of(std::as_bytes(std::span(text)))) +
                          "\",\"epochs\":" + std::to_string(options.recipe.epochs) +
                          ",\"method\":" + json_text(name_of(options.importance)) +
+                         ",\"int8\":" + (options.int8 ? "true" : "false") +
+                         ",\"int8_epochs\":" + std::to_string(options.int8_epochs) +
                          ",\"teacher\":" + json_text(name_of(options.teacher)) +
                          ",\"device\":" + json_text(options.device) +
                          ",\"max_drop\":" + json_number(options.max_drop) + ",\"target\":";

@@ -31,6 +31,8 @@ Examples:
                                            in half the time, by the times of layers on this machine
   shoal shrink model.onnx --data photos --format folder --target ms=20 --device pi4 -o small.onnx
   shoal shrink model.onnx --data photos --format folder --method magnitude --teacher none -o small.onnx
+  shoal shrink model.onnx --data photos --format folder --method taylor,int8 -o small.onnx
+                                           and in 8 bits, calibrated on images that it learned from
   shoal shrink model.onnx --data photos --format folder --max-drop 1 -o small.onnx
                                            no more than a point is lost; exit code 9 where the target
                                            would cost more, and less is removed
@@ -77,6 +79,12 @@ Json to_json(const ShrinkResult& result, const std::string& device, int64_t byte
   }
   for (const Figures& one : result.front()) front.push_back(to_json(one));
   for (const Figures& one : result.missed) missed.push_back(to_json(one));
+  Json int8 = nullptr;
+  if (result.int8) {
+    int8 = {{"top1_real", result.int8->top1_real},
+            {"left", result.int8->left},
+            {"notes", result.int8->notes}};
+  }
   return {{"top1", result.small.top1},
           {"top1_dense_control", result.dense.top1},
           {"top1_scratch", optional_json(result.top1_scratch)},
@@ -100,6 +108,7 @@ Json to_json(const ShrinkResult& result, const std::string& device, int64_t byte
           {"choosing_seconds", result.choosing_seconds},
           {"removed", removed},
           {"refused", refused},
+          {"int8", int8},
           {"lost_to", result.lost_to()},
           {"missed", missed},
           {"sensitivity", to_json(result.sensitivity)},

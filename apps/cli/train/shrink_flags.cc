@@ -5,6 +5,20 @@
 #include "shoal/fit/derived_options.h"
 
 namespace shoal::cli {
+namespace {
+
+constexpr std::string_view kInt8 = ",int8";
+
+std::vector<std::string> methods() {
+  std::vector<std::string> all;
+  for (const char* first : {"taylor", "magnitude", "random"}) {
+    all.emplace_back(first);
+    all.push_back(first + std::string(kInt8));
+  }
+  return all;
+}
+
+}  // namespace
 
 void ShrinkFlags::add_to(Command& command) {
   constexpr const char *kShrinking = "Shrinking", *kFiles = "Files";
@@ -23,8 +37,17 @@ void ShrinkFlags::add_to(Command& command) {
                   "takes now")
       ->capture_default_str()
       ->group(kShrinking);
-  command.add_option("--method", method, "What goes first: taylor, magnitude or random")
-      ->check(one_of({"taylor", "magnitude", "random"}))
+  command
+      .add_option("--method", method,
+                  "What goes first: taylor, magnitude or random; with \",int8\" behind it, 8-bit "
+                  "weights and activations at last")
+      ->check(one_of(methods()))
+      ->capture_default_str()
+      ->group(kShrinking);
+  command
+      .add_option("--int8-epochs", int8_epochs,
+                  "With int8: learn to be rounded for so many epochs, at a tenth of the rate")
+      ->check(in_range(0, 1000))
       ->capture_default_str()
       ->group(kShrinking);
   command
@@ -73,7 +96,11 @@ Result<shrink::ShrinkOptions> ShrinkFlags::resolve() const {
   shrink::ShrinkOptions options;
   SHOAL_TRY(shrink::set_target(target, options));
   options.device = train.model.profile();
-  options.importance = *shrink::find_importance(method);
+  options.int8 = method.ends_with(kInt8);
+  options.int8_epochs = int8_epochs;
+  const size_t behind = options.int8 ? kInt8.size() : 0;
+  options.importance =
+      *shrink::find_importance(std::string_view(method).substr(0, method.size() - behind));
   options.teacher = *shrink::find_teacher(teacher);
   options.controls = controls;
   options.max_drop = max_drop;
@@ -107,7 +134,8 @@ std::vector<Setting> ShrinkFlags::settings() {
           {"instructions", &model.instructions, instruction_sets},
           {"kernel", &model.kernel},
           {"target", &target},
-          {"method", &method, {"taylor", "magnitude", "random"}},
+          {"method", &method, methods()},
+          {"int8-epochs", &int8_epochs},
           {"teacher", &teacher, {"dense", "control", "none"}},
           {"distill", &distill, {}, 0.01, 1},
           {"temperature", &temperature},

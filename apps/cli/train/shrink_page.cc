@@ -62,6 +62,11 @@ std::string networks(const ShrinkResult& result) {
           " after the removal, before it learned again. On the examples that chose: " +
           in_percent(result.held_out_top1) + ", the dense control " +
           in_percent(result.held_out_top1_control) + ".";
+  if (result.int8) {
+    text += " In 8 bits (" + in_percent(result.int8->top1_real) + " before):";
+    for (const std::string& note : result.int8->notes) text += " " + escaped(note) + ";";
+    text += " " + std::to_string(result.int8->left.size()) + " products stay real.";
+  }
   if (result.ms_predicted && result.ms_predicted_before) {
     text += " Predicted: " + fixed(*result.ms_predicted, 4) + " ms, " +
             fixed(*result.ms_predicted_before, 4) + " ms before.";

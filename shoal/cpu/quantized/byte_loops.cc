@@ -96,6 +96,37 @@ void add_here(const uint8_t* a, const ByteScale& a_scale, const uint8_t* b,
       });
 }
 
+#if SHOAL_AVX512
+// A table in registers: 256 entries are two tables of 128, and the top bit of a byte says which.
+// Returns how many bytes it has done, 64 at a time. In inline assembly, because no target of
+// Highway here stands for these instructions. REQUIRES: the processor has AVX-512 VBMI.
+int64_t lookup_in_registers(const uint8_t* x, const uint8_t* table, uint8_t* y, int64_t n) {
+  const hn::ScalableTag<uint8_t> d;
+  constexpr int64_t kBytes = HWY_LANES(uint8_t);
+  const auto part = [&](int64_t k) { return hn::LoadU(d, table + k * kBytes); };
+  const auto t0 = part(0), t1 = part(1), t2 = part(2), t3 = part(3);
+  int64_t i = 0;
+  for (; i + kBytes <= n; i += kBytes) {
+    const auto bytes = hn::LoadU(d, x + i);
+    auto low = bytes, high = bytes;  // places, which the results replace
+    asm("vpermi2b %2, %1, %0" : "+v"(low.raw) : "v"(t0.raw), "v"(t1.raw));
+    asm("vpermi2b %2, %1, %0" : "+v"(high.raw) : "v"(t2.raw), "v"(t3.raw));
+    _mm512_storeu_si512(y + i,
+                        _mm512_mask_blend_epi8(_mm512_movepi8_mask(bytes.raw), low.raw, high.raw));
+  }
+  return i;
+}
+#endif
+
+void lookup_here(const uint8_t* x, const uint8_t* table, uint8_t* y, int64_t n) {
+  int64_t i = 0;
+#if SHOAL_AVX512
+  static const bool is_here = __builtin_cpu_supports("avx512vbmi");
+  if (is_here) i = lookup_in_registers(x, table, y, n);
+#endif
+  for (; i < n; ++i) y[i] = table[x[i]];
+}
+
 void interleave_here(const uint8_t* from, int64_t plane, int64_t planes, int64_t pixels,
                      uint8_t flip, uint8_t* to) {
   int64_t i = 0;
@@ -127,6 +158,7 @@ namespace shoal::cpu {
 HWY_EXPORT(quantize_here);
 HWY_EXPORT(dequantize_here);
 HWY_EXPORT(add_here);
+HWY_EXPORT(lookup_here);
 HWY_EXPORT(interleave_here);
 
 void quantize_bytes(const float* x, float scale, const Rounding& rounding, uint8_t* y, int64_t n) {
@@ -140,6 +172,10 @@ void dequantize_bytes(const uint8_t* x, const ByteScale& how, float* y, int64_t 
 void add_bytes(const uint8_t* a, const ByteScale& a_scale, const uint8_t* b,
                const ByteScale& b_scale, const Rounding& rounding, uint8_t* y, int64_t n) {
   HWY_DYNAMIC_DISPATCH(add_here)(a, a_scale, b, b_scale, rounding, y, n);
+}
+
+void lookup_bytes(const uint8_t* x, const uint8_t* table, uint8_t* y, int64_t n) {
+  HWY_DYNAMIC_DISPATCH(lookup_here)(x, table, y, n);
 }
 
 void ByteCopier::copy(const uint8_t* from, int64_t n, uint8_t* to) const {

@@ -101,7 +101,7 @@ class LookupKernel : public Kernel {
     const uint8_t *x = bytes_of(args.inputs[0]), *table = bytes_of(args.inputs[1]);
     uint8_t* y = bytes_of(args.outputs[0]);
     args.pool.parallel_ranges(args.outputs[0].count(), kElements, [&](int64_t begin, int64_t end) {
-      std::transform(x + begin, x + end, y + begin, [table](uint8_t byte) { return table[byte]; });
+      lookup_bytes(x + begin, table, y + begin, end - begin);
     });
   }
 };

@@ -134,6 +134,7 @@ std::optional<Tile> split(const Node& node, std::span<const Operand> inputs, con
 SHOAL_RECORD(dequantize_linear) = {.name = "DequantizeLinear",
                                    .min_inputs = 2,
                                    .max_inputs = 3,
+                                   .statistic_inputs = 1 << 1,  // the scale
                                    .infer = infer_dequantize,
                                    .reference = dequantize_all,
                                    .split = split};
@@ -141,6 +142,7 @@ SHOAL_RECORD(dequantize_linear) = {.name = "DequantizeLinear",
 SHOAL_RECORD(quantize_linear) = {.name = "QuantizeLinear",
                                  .min_inputs = 2,
                                  .max_inputs = 3,
+                                 .statistic_inputs = 1 << 1,  // the scale
                                  .infer = infer_quantize,
                                  .reference = quantize_all,
                                  .split = split};

@@ -1,0 +1,23 @@
+// Runs a graph node by node on several examples at once, so that what a node gave can be changed
+// before others read it.
+#pragma once
+
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "shoal/base/status.h"
+#include "shoal/device/device.h"
+#include "shoal/graph/graph.h"
+
+namespace shoal::compress {
+
+// Called after each node with its first output of each example, whose elements it may change.
+using AfterNode = std::function<void(const Node& node, std::span<Tensor> outputs)>;
+
+// Values are kept until their last reader ran. Fails as the device does. REQUIRES: each example has
+// the graph's inputs, in its order.
+Status run_node_by_node(const Graph& graph, Device& device,
+                        const std::vector<std::vector<Tensor>>& examples, const AfterNode& after);
+
+}  // namespace shoal::compress

@@ -1,0 +1,31 @@
+// The last step of a run: a network in 8 bits.
+#pragma once
+
+#include "shoal/base/status.h"
+#include "shoal/compress/int8.h"
+#include "shoal/data/dataset.h"
+#include "shoal/device/device.h"
+#include "shoal/fit/training_loop.h"
+#include "shoal/fit/training_options.h"
+#include "shoal/shrink/networks.h"
+
+namespace shoal::shrink {
+
+// What becomes of the network's values, chosen on some of these examples, spread over all of them.
+// Fails as compress::choose_int8() and the data set do.
+Result<compress::Int8Choice> int8_for(Device& device, const NetworkForBatch& network,
+                                      const Dataset& examples, const fit::TrainingOptions& recipe);
+
+// The network with this choice made.
+NetworkForBatch in_eight_bits(NetworkForBatch network, compress::Int8Choice choice);
+
+// The network as it can be quantised, batch norms folded, after it has learned to be rounded as the
+// choice says: for so many epochs of the recipe, at a tenth of its rate, half of the loss being
+// about the answers that the network gave before. Fails as retrain() does.
+Result<NetworkForBatch> used_to_rounding(Device& device, const NetworkForBatch& network,
+                                         const compress::Int8Choice& choice,
+                                         const fit::TrainingData& data,
+                                         const fit::TrainingOptions& recipe, int64_t epochs,
+                                         const fit::TrainingCallbacks& callbacks);
+
+}  // namespace shoal::shrink
