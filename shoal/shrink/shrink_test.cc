@@ -10,6 +10,7 @@
 #include "shoal/fit/testing.h"
 #include "shoal/graph/text.h"
 #include "shoal/ops/ops.h"
+#include "shoal/shrink/choose_by_time.h"
 #include "shoal/shrink/decide.h"
 #include "shoal/shrink/networks.h"
 #include "shoal/shrink/testing.h"
@@ -343,9 +344,10 @@ TEST_F(Shrinking, SetsTheChangeOfTheLossAgainstTime) {
   EXPECT_NEAR(*taylor.choice.before_ms, 8.08, 1e-3);
   EXPECT_EQ(taylor.choice.rounds.back().ms, table.ms(kept));
   EXPECT_LE(table.ms(kept), 0.5 * *taylor.choice.before_ms);
-  const Kept by_size =
-      kept_without(groups, decided(Importance::kMagnitude).choice.rounds.back().units);
-  EXPECT_LE(table.ms(by_size), 0.5 * 8.09);
+  const std::vector<double> worth = compress::magnitudes(two_layers(1)->graph, groups);
+  EXPECT_EQ(
+      decided(Importance::kMagnitude).choice.rounds.back().units,
+      *choose_by_time(groups, worth, table, 0.5 * *taylor.choice.before_ms, {}, Order::kWorth));
 }
 
 // Counts how often examples are read.
