@@ -33,13 +33,22 @@ size_t gone_at(size_t share, size_t units) {
 
 }  // namespace
 
+size_t sensitivity_examples(size_t there_are, size_t groups, int64_t macs) {
+  constexpr double kMostMacs = 1e13, kFewest = 100, kMost = 2000;
+  const double of_one = static_cast<double>((kShares - 1) * groups) * static_cast<double>(macs);
+  const double wanted = std::clamp(kMostMacs / std::max(of_one, 1.0), kFewest, kMost);
+  return std::min(there_are, static_cast<size_t>(wanted));
+}
+
 Result<Sensitivity> sensitivity_of(Device& device, const NetworkForBatch& network,
                                    const std::shared_ptr<const Dataset>& examples,
                                    const ShrinkOptions& options, const std::atomic<bool>* cancel) {
   if (examples->size() == 0) return invalid("no examples are held out to look at");
   SHOAL_ASSIGN(const LoadedGraph batch, network(static_cast<int64_t>(options.recipe.batch)));
   SHOAL_ASSIGN(const compress::Groups groups, compress::find_groups(batch.graph));
-  std::vector<size_t> first(std::min(examples->size(), kMostSensitivityExamples));
+  SHOAL_ASSIGN(const int64_t macs, compress::macs_without(batch.graph, groups, {}));
+  const int64_t of_one = macs / static_cast<int64_t>(options.recipe.batch);
+  std::vector<size_t> first(sensitivity_examples(examples->size(), groups.groups.size(), of_one));
   std::iota(first.begin(), first.end(), size_t{0});
   const auto some = make_subset(examples, first);
   SHOAL_ASSIGN(

@@ -45,6 +45,15 @@ TEST_F(Sensitivities, AreThoseOfTheNetworkWithoutTheUnits) {
   EXPECT_EQ(group.top1[0], top1_without_the_least(trained->network));
 }
 
+TEST(SensitivityExamples, AreFewerForLargeNetworks) {
+  EXPECT_EQ(sensitivity_examples(50'000, 12, 40'551'040), 2000u);  // ResNet-20
+  EXPECT_EQ(sensitivity_examples(300, 12, 40'551'040), 300u);
+  EXPECT_EQ(sensitivity_examples(50'000, 10, 100'000'000), 1111u);  // 90 evaluations
+  EXPECT_EQ(sensitivity_examples(50'000, 100, 4'000'000'000), 100u);
+  EXPECT_EQ(sensitivity_examples(50, 100, 4'000'000'000), 50u);
+  EXPECT_EQ(sensitivity_examples(50'000, 1, 0), 2000u);
+}
+
 TEST_F(Sensitivities, EndWhenTheyAreToldTo) {
   const std::atomic<bool> cancel = true;
   EXPECT_EQ(of(as_given(model_), &cancel).status().code(), Code::kCancelled);
