@@ -1,6 +1,5 @@
 #include "shoal/fit/network.h"
 
-#include "shoal/onnx/export.h"
 #include "shoal/passes/passes.h"
 #include "shoal/passes/rewriter.h"
 #include "shoal/train/initial_weights.h"
@@ -35,12 +34,14 @@ Result<LoadedGraph> network_to_train(const Model& model, const TrainingOptions& 
 
 // An ONNX file for any batch is inferred from two graphs: dimensions that differ between batch 1
 // and batch 2 follow the batch. Networks in which that is ambiguous are written for one image.
-Status export_network(const NetworkForBatch& network, const std::filesystem::path& path) {
+Status export_network(const NetworkForBatch& network, const std::filesystem::path& path,
+                      const onnx::Properties& properties) {
   SHOAL_ASSIGN(const LoadedGraph one, network(1));
   SHOAL_ASSIGN(const LoadedGraph two, network(2));
-  const Status written = onnx::write_onnx_for_any_batch(one.graph, two.graph, path, one.outputs);
+  const Status written =
+      onnx::write_onnx_for_any_batch(one.graph, two.graph, path, one.outputs, properties);
   if (written.code() != Code::kUnsupported) return written;
-  return onnx::write_onnx(one.graph, path, one.outputs);
+  return onnx::write_onnx(one.graph, path, one.outputs, properties);
 }
 
 Status export_network(const Model& model, const TrainingOptions& options,
