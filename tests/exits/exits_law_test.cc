@@ -1,8 +1,8 @@
 // Laws of multi-exit networks: resumed equals whole, and a batch that shrinks equals one image at a
 // time. On the reference device they hold bit by bit for every network. The CPU has other kernels
-// for images that are inputs of a graph, which are not in blocks of channels, and for other batches:
-// there, resumed is whole bit by bit at the places that even_places() chooses, because convolutions
-// follow them; elsewhere sums may round otherwise.
+// for images that are inputs of a graph, which are not in blocks of channels, and for other
+// batches: there, resumed is whole bit by bit at the places that even_places() chooses, because
+// convolutions follow them; elsewhere sums may round otherwise.
 #include <gtest/gtest.h>
 
 #include "shoal/cpu/cpu.h"
