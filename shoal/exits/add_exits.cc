@@ -142,8 +142,9 @@ class Run {
                                            .cancel = callbacks_.cancel};
     auto loop = fit::TrainingLoop::create(device_, std::move(task), std::move(recipe), callbacks);
     if (!loop.ok()) return loop.status().at(what);
-    SHOAL_ASSIGN(const fit::StopReason reason, loop->run());
-    if (reason == fit::StopReason::kCancelled) return Status(Code::kCancelled, "interrupted");
+    const auto reason = loop->run();
+    if (!reason.ok()) return reason.status().at(what);
+    if (*reason == fit::StopReason::kCancelled) return Status(Code::kCancelled, "interrupted");
     for (const auto& [name, tensor] : loop->weights()) learned_[name] = tensor.clone();
     char line[96];
     std::snprintf(line, sizeof line, "%s: held-out top-1 %.2f %%", what.c_str(),
