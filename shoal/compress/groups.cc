@@ -23,6 +23,7 @@
 #include <utility>
 
 #include "shoal/compress/narrowing.h"
+#include "shoal/compress/quantised_node.h"
 #include "shoal/compress/slabs.h"
 #include "shoal/graph/parameter.h"
 
@@ -415,34 +416,14 @@ class Collector {
   Groups groups_;
 };
 
-// A quantised graph has constants of bytes, or computes bytes from reals. An image of bytes is
-// neither.
-Status check_real(const Graph& graph) {
-  const auto is_byte = [&](ValueId id) {
-    const DType dtype = graph[id].type.dtype;
-    return dtype == DType::kI8 || dtype == DType::kU8;
-  };
-  const auto is_byte_constant = [&](ValueId id) {
-    return id != kNoValue && graph[id].constant && is_byte(id);
-  };
-  const auto is_real = [&](ValueId id) {
-    return id != kNoValue && Floats::contains(graph[id].type.dtype);
-  };
-  for (const Node& node : graph.nodes()) {
-    if (std::ranges::any_of(node.inputs, is_byte_constant) ||
-        (std::ranges::any_of(node.inputs, is_real) && is_byte(node.outputs[0]))) {
-      return Status(Code::kUnsupported, place_of(graph, node) +
-                                            " is quantised; remove units of the float model, and "
-                                            "quantise what is left");
-    }
-  }
-  return {};
-}
-
 }  // namespace
 
 Result<Groups> find_groups(const Graph& graph, Ends ends) {
-  SHOAL_TRY(check_real(graph));
+  if (const Node* node = quantised_node(graph)) {
+    return Status(Code::kUnsupported, place_of(graph, *node) +
+                                          " is quantised; remove units of the float model, and "
+                                          "quantise what is left");
+  }
   if (Numbering(graph).count() > kMostCells) {
     return Status(Code::kExhausted, "the values of the graph have too many indices");
   }

@@ -69,7 +69,7 @@ std::string settings_of(const TrainingOptions& options) {
   const train::Loss& loss = options.loss;
   const Preprocess& how = options.preprocess;
   const Augment& augment = options.augment;
-  const json settings = {
+  json settings = {
       {"model", exact(options.model)},
       {"format", exact(options.format)},
       {"limit", options.limit},
@@ -95,6 +95,8 @@ std::string settings_of(const TrainingOptions& options) {
       {"schedule", {name_of(options.schedule), options.warm_up, options.drop_every, options.drop}},
       {"loss",
        {loss.smoothing, loss.focal, exact(options.teacher), loss.distill, loss.temperature}}};
+  // Absent where there is one output, so that older checkpoints stay of use.
+  if (!options.output_weights.empty()) settings["outputs"] = options.output_weights;
   return settings.dump();
 }
 

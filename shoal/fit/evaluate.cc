@@ -98,7 +98,7 @@ Result<Evaluation> evaluate(Device& device, const Graph& network, const Batches&
   SHOAL_ASSIGN(const Graph optimized, passes::optimize(network));
   SHOAL_ASSIGN(const auto executable, device.compile(optimized));
   Prefetch prefetch(batches, 0, 0, kLoaders, kAhead);
-  std::vector<Tensor> outputs(1);
+  std::vector<Tensor> outputs(optimized.outputs().size());
   for (size_t i = 0; i < batches.per_epoch(); ++i) {
     SHOAL_ASSIGN(const Batch batch, prefetch.next());
     SHOAL_TRY(executable->run(std::span(&batch.images, 1), outputs, {}));

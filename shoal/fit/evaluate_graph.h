@@ -8,8 +8,8 @@
 
 namespace shoal::fit {
 
-// Evaluates a network on batches that go through their data once. REQUIRES: the network has one
-// input, which takes the batches, and one output [batch, classes] of f32.
+// Evaluates the first output of a network on batches that go through their data once. REQUIRES: the
+// network has one input, which takes the batches, and its first output is [batch, classes] of f32.
 Result<Evaluation> evaluate(Device& device, const Graph& network, const Batches& batches);
 
 }  // namespace shoal::fit

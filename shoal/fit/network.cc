@@ -1,13 +1,38 @@
 #include "shoal/fit/network.h"
 
-#include "shoal/onnx/export.h"
+#include "shoal/ops/ops.h"
 #include "shoal/passes/passes.h"
 #include "shoal/passes/rewriter.h"
+#include "shoal/passes/use_defs.h"
 #include "shoal/train/initial_weights.h"
 #include "shoal/train/rebuild.h"
 #include "shoal/train/step_graph.h"
 
 namespace shoal::fit {
+namespace {
+
+// A model that computes the target of a Reshape from the shape of its input is bound with the batch
+// as a constant. Where that is the batch of the Reshape's own input, 0 says the same for all
+// batches.
+Result<Graph> with_open_reshapes(const Graph& graph) {
+  return passes::rewrite(graph, [&](passes::Rewriter& rewriter, const Node& node) {
+    const Tensor* const target =
+        node.op == &ops::reshape ? passes::constant(graph, node.inputs[1]) : nullptr;
+    const Shape& from = graph[node.inputs[0]].type.shape;
+    if (target == nullptr || target->dtype() != DType::kI64 || target->count() == 0 ||
+        from.rank() == 0 || target->data<int64_t>()[0] != from[0] ||
+        node.integer("allowzero", 0) != 0) {
+      return false;
+    }
+    Tensor open = target->clone();
+    open.data<int64_t>()[0] = 0;
+    const ValueId shape = rewriter.add_constant(node, "shape", std::move(open));
+    return rewriter.substitute(node, *node.op, {rewriter.map(node.inputs[0]), shape},
+                               node.attributes);
+  });
+}
+
+}  // namespace
 
 // Binding to the batch keeps symbolic shapes right and is tried first. Rebuilding works for files
 // that declare another batch; its error is the one that is reported, as it names the batch.
@@ -35,12 +60,16 @@ Result<LoadedGraph> network_to_train(const Model& model, const TrainingOptions& 
 
 // An ONNX file for any batch is inferred from two graphs: dimensions that differ between batch 1
 // and batch 2 follow the batch. Networks in which that is ambiguous are written for one image.
-Status export_network(const NetworkForBatch& network, const std::filesystem::path& path) {
+Status export_network(const NetworkForBatch& network, const std::filesystem::path& path,
+                      const onnx::Properties& properties) {
   SHOAL_ASSIGN(const LoadedGraph one, network(1));
   SHOAL_ASSIGN(const LoadedGraph two, network(2));
-  const Status written = onnx::write_onnx_for_any_batch(one.graph, two.graph, path, one.outputs);
+  SHOAL_ASSIGN(const Graph open, with_open_reshapes(one.graph));
+  SHOAL_ASSIGN(const Graph compared, with_open_reshapes(two.graph));
+  const Status written =
+      onnx::write_onnx_for_any_batch(open, compared, path, one.outputs, properties);
   if (written.code() != Code::kUnsupported) return written;
-  return onnx::write_onnx(one.graph, path, one.outputs);
+  return onnx::write_onnx(one.graph, path, one.outputs, properties);
 }
 
 Status export_network(const Model& model, const TrainingOptions& options,

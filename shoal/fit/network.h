@@ -12,6 +12,7 @@
 #include "shoal/data/batches.h"
 #include "shoal/fit/training_options.h"
 #include "shoal/models/model.h"
+#include "shoal/onnx/export.h"
 
 namespace shoal::fit {
 
@@ -28,7 +29,8 @@ Result<LoadedGraph> network_to_train(const Model& model, const TrainingOptions& 
 using NetworkForBatch = std::function<Result<LoadedGraph>(int64_t batch)>;
 
 // Writes a network as ONNX: for batches of any size if the network allows it, else for one image.
-Status export_network(const NetworkForBatch& network, const std::filesystem::path& path);
+Status export_network(const NetworkForBatch& network, const std::filesystem::path& path,
+                      const onnx::Properties& properties = {});
 
 // Writes the network to train with these weights to options.out.
 Status export_network(const Model& model, const TrainingOptions& options,

@@ -102,6 +102,21 @@ TEST_F(Networks, ThatKnowTheBatchAreExportedForOneImage) {
   EXPECT_TRUE(load_for_batch(model, 1).ok());
 }
 
+TEST_F(Networks, WhoseReshapesKnowTheBatchAreExportedForAnyBatch) {
+  const auto network = [](int64_t batch) -> Result<LoadedGraph> {
+    Graph graph;
+    const ValueId x = graph.add_input("x", {DType::kF32, {batch, 1, 4, 4}});
+    const ValueId shape = graph.add_constant("shape", Tensor::of<int64_t>({2}, {batch, 16}));
+    SHOAL_ASSIGN(const ValueId flat, graph.add(ops::reshape, {x, shape}, {}, "flat"));
+    graph.mark_output(flat);
+    return LoadedGraph{std::move(graph), {"flat"}};
+  };
+  ASSERT_TRUE(export_network(network, folder_ / "any.onnx").ok());
+  const auto three = open((folder_ / "any.onnx").string()).graph_for_batch(3);
+  ASSERT_TRUE(three.ok()) << three.status().message();
+  EXPECT_EQ(three->graph[three->graph.outputs()[0]].type.shape, (Shape{3, 16}));
+}
+
 TEST_F(Networks, EndAtTheirScores) {
   const auto scores = up_to_scores(make_network(2, 1, /*softmax=*/true));
   ASSERT_TRUE(scores.ok());

@@ -7,6 +7,7 @@
 // augmented by other threads (data/prefetch.h); all else runs on the thread that calls run().
 #include "shoal/fit/training_loop.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
@@ -39,7 +40,8 @@ const TensorType& input_type(const Graph& graph) { return graph[graph.inputs()[0
 Status check_task(const TrainingTask& task, const TrainingOptions& options) {
   const size_t batch = options.batch;
   const Graph& network = task.network;
-  if (network.inputs().size() != 1 || network.outputs().size() != 1) {
+  const size_t outputs = std::max<size_t>(options.output_weights.size(), 1);
+  if (network.inputs().size() != 1 || network.outputs().size() != outputs) {
     return invalid("training needs a network of one input and one output");
   }
   const TensorType& scores = network[train::scores_of(network)].type;

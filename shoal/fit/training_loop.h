@@ -30,7 +30,7 @@ namespace shoal::fit {
 
 // The network to train, its data, and a teacher.
 struct TrainingTask {
-  Graph network;  // for the options' batch: one input, one output of scores
+  Graph network;  // for the options' batch: one input, one output of scores, or one per weight
   TrainingData data;
   std::optional<Graph> teacher = {};  // takes what the network takes and gives as many scores
 };

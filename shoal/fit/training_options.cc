@@ -82,12 +82,13 @@ Status check(const TrainingOptions& options) {
 }
 
 train::TrainerOptions trainer_options(const TrainingOptions& options) {
-  train::TrainerOptions result{.optimizer = options.optimizer,
-                               .step = {.loss = options.loss, .frozen = {}},
-                               .regularizers = {},
-                               .bf16 = options.bf16,
-                               .memory_bytes = options.memory_bytes,
-                               .seed = options.seed};
+  train::TrainerOptions result{
+      .optimizer = options.optimizer,
+      .step = {.loss = options.loss, .frozen = {}, .output_weights = options.output_weights},
+      .regularizers = {},
+      .bf16 = options.bf16,
+      .memory_bytes = options.memory_bytes,
+      .seed = options.seed};
   if (result.optimizer.rate == 0) {
     result.optimizer.rate = options.optimizer.rule == Rule::kSgd ? kSgdRate : kAdamRate;
   }

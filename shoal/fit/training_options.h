@@ -51,6 +51,9 @@ struct TrainingOptions {
   double drop_every = 10;  // kStep: epochs between two drops
   double drop = 0.1;       // kStep: to this part
   train::Loss loss = {.temperature = 4};
+  // The network has several outputs, each of which learns: how much its loss counts. Results are
+  // those of the first. Empty: there is one output.
+  std::vector<float> output_weights = {};
   std::vector<std::string> penalties = {};  // as train::parse_regularizer takes them
   std::string teacher = {};  // the model whose answers have the share loss.distill; empty: none
   // Training stops after so many epochs without a better result on held-out examples, and keeps the

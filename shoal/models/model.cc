@@ -90,6 +90,10 @@ std::string Model::warning() const {
   return file_ == nullptr ? std::string() : file_->metadata().warning;
 }
 
+std::map<std::string, std::string> Model::properties() const {
+  return file_ == nullptr ? std::map<std::string, std::string>() : file_->metadata().properties;
+}
+
 Result<std::vector<TensorInfo>> Model::inputs() const {
   std::vector<TensorInfo> infos;
   if (file_ != nullptr) {

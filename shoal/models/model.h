@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -64,6 +65,10 @@ class Model {
   // What a person should know who uses the model, in one line; empty if there is nothing. A file of
   // an opset that is newer than those known is read with a warning.
   std::string warning() const;
+
+  // What a file says about itself besides its graph (ONNX's metadata_props), as it stands there:
+  // anybody's text. Empty for the zoo's networks.
+  std::map<std::string, std::string> properties() const;
 
   // The inputs and outputs that the model declares, in its own order. Fails only if a network
   // cannot be built.

@@ -18,7 +18,17 @@ namespace {
 
 // The numbers of onnx.proto for the fields that are written here.
 namespace model {
-enum Field : uint32_t { kIrVersion = 1, kProducer = 2, kDoc = 6, kGraph = 7, kOpsetImport = 8 };
+enum Field : uint32_t {
+  kIrVersion = 1,
+  kProducer = 2,
+  kDoc = 6,
+  kGraph = 7,
+  kOpsetImport = 8,
+  kProperty = 14
+};
+}
+namespace property {
+enum Field : uint32_t { kKey = 1, kValue = 2 };
 }
 namespace opset_id {
 enum Field : uint32_t { kDomain = 1, kVersion = 2 };
@@ -213,7 +223,8 @@ Result<WireWriter> graph_message(const Graph& graph, Batch batch) {
 }
 
 // Views the weights of the graph, which must outlive the result.
-Result<WireWriter> model_message(const Graph& graph, Batch batch = Batch::kFixed) {
+Result<WireWriter> model_message(const Graph& graph, const Properties& properties,
+                                 Batch batch = Batch::kFixed) {
   SHOAL_ASSIGN(const WireWriter body, graph_message(graph, batch));
   WireWriter opset;
   opset.text(opset_id::kDomain, "");
@@ -222,6 +233,12 @@ Result<WireWriter> model_message(const Graph& graph, Batch batch = Batch::kFixed
   message.integer(model::kIrVersion, kIrVersion);
   message.text(model::kProducer, "shoal");
   message.message(model::kOpsetImport, opset);
+  for (const auto& [key, value] : properties) {
+    WireWriter entry;
+    entry.text(property::kKey, key);
+    entry.text(property::kValue, value);
+    message.message(model::kProperty, entry);
+  }
   const Padding padding =
       // The graph is the last field, so padding before it aligns its first byte, and
       // add_initializer() counts from there.
@@ -271,29 +288,31 @@ Status write(const WireWriter& message, const std::filesystem::path& path) {
 }  // namespace
 
 Status write_onnx(const Graph& graph, const std::filesystem::path& path,
-                  std::span<const std::string> output_names) {
+                  std::span<const std::string> output_names, const Properties& properties) {
   SHOAL_ASSIGN(const Graph expanded, expand_own_operators(graph, output_names));
-  SHOAL_ASSIGN(const WireWriter message, model_message(expanded));
+  SHOAL_ASSIGN(const WireWriter message, model_message(expanded, properties));
   return write(message, path);
 }
 
 Status write_onnx_for_any_batch(const Graph& one, const Graph& other,
                                 const std::filesystem::path& path,
-                                std::span<const std::string> output_names) {
+                                std::span<const std::string> output_names,
+                                const Properties& properties) {
   SHOAL_ASSIGN(const Graph expanded, expand_own_operators(one, output_names));
   SHOAL_ASSIGN(const Graph compared, expand_own_operators(other, output_names));
   SHOAL_ASSIGN(const bool same, same_but_for_types(expanded, compared));
   if (!same) {
     return Status(Code::kUnsupported, "the model depends on the size of its batches");
   }
-  SHOAL_ASSIGN(const WireWriter message, model_message(expanded, Batch::kOpen));
+  SHOAL_ASSIGN(const WireWriter message, model_message(expanded, properties, Batch::kOpen));
   return write(message, path);
 }
 
 Result<std::vector<std::byte>> to_onnx(const Graph& graph,
-                                       std::span<const std::string> output_names) {
+                                       std::span<const std::string> output_names,
+                                       const Properties& properties) {
   SHOAL_ASSIGN(const Graph expanded, expand_own_operators(graph, output_names));
-  SHOAL_ASSIGN(const WireWriter message, model_message(expanded));
+  SHOAL_ASSIGN(const WireWriter message, model_message(expanded, properties));
   return bytes_of(message);
 }
 

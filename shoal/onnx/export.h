@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <filesystem>
+#include <map>
 #include <span>
 #include <string>
 #include <vector>
@@ -15,24 +16,30 @@
 
 namespace shoal::onnx {
 
+// What a file says about itself besides the graph: ONNX's metadata_props. Keys are not empty.
+using Properties = std::map<std::string, std::string>;
+
 // Weights are written from where they lie. Each begins at a multiple of 64 bytes, so that a reader
 // may map the file and compute on them in place. The file appears when it is complete; an older one
 // under the same name stays until then.
 //
 // Outputs have the names of their values, or those of `output_names`.
 Status write_onnx(const Graph& graph, const std::filesystem::path& path,
-                  std::span<const std::string> output_names = {});
+                  std::span<const std::string> output_names = {},
+                  const Properties& properties = {});
 
 // The same with batches of any size: the first dimension of every input and output is left open.
 // `one` and `other` are the graph for two sizes, which may differ in types only. kUnsupported:
 // something else depends on the batch, such as the target of a Reshape.
 Status write_onnx_for_any_batch(const Graph& one, const Graph& other,
                                 const std::filesystem::path& path,
-                                std::span<const std::string> output_names = {});
+                                std::span<const std::string> output_names = {},
+                                const Properties& properties = {});
 
 // The same bytes in memory, for small graphs.
 Result<std::vector<std::byte>> to_onnx(const Graph& graph,
-                                       std::span<const std::string> output_names = {});
+                                       std::span<const std::string> output_names = {},
+                                       const Properties& properties = {});
 
 }  // namespace shoal::onnx
 

@@ -114,6 +114,18 @@ TEST(Export, WritesTheSameBytesToAFile) {
   std::filesystem::remove_all(folder);
 }
 
+TEST(Export, KeepsProperties) {
+  const Graph graph = parse("input x f32[2]\ny = Relu(x)\noutput y\n");
+  const Properties properties{{"shoal.exits", "2"}, {"author", ""}, {"any\nkey", "\xff\x01"}};
+  const auto written = to_onnx(graph, {}, properties);
+  ASSERT_TRUE(written.ok()) << written.status().message();
+  const auto owner = std::make_shared<const File>(*written);
+  const auto model = Model::parse(owner, *owner);
+  ASSERT_TRUE(model.ok()) << model.status().message();
+  EXPECT_EQ((*model)->metadata().properties, properties);
+  EXPECT_TRUE(*to_onnx(graph) != *written);
+}
+
 TEST(Export, SaysWhichFolderIsMissing) {
   const Status status = write_onnx(Graph(), "no/such/folder/model.onnx");
   EXPECT_EQ(status.code(), Code::kNotFound);

@@ -126,6 +126,11 @@ Metadata metadata_of(const ModelProto& proto, const Program& program) {
   for (const OpsetProto& opset : proto.opsets) {
     metadata.opsets.emplace_back(printable(opset.domain), opset.version);
   }
+  // Of two entries with one key the first counts, as in the Python package of ONNX's checker: a
+  // valid file has none.
+  for (const auto& [key, value] : proto.properties) {
+    metadata.properties.emplace(std::string(key), std::string(value));
+  }
   return metadata;
 }
 

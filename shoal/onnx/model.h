@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -53,6 +54,7 @@ struct Metadata {
   std::string producer;                                 // "pytorch 1.13.1"
   std::vector<std::pair<std::string, int64_t>> opsets;  // domain ("" is ONNX's own), version
   std::string warning;                                  // empty: there is nothing to warn of
+  std::map<std::string, std::string> properties;        // metadata_props, as they are in the file
 };
 
 class Model {

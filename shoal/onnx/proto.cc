@@ -420,6 +420,9 @@ Result<ModelProto> parse_model(Bytes file) {
       case 8:  // opset_import
         reader.append(model.opsets, parse_opset(reader.message()));
         break;
+      case 14:  // metadata_props
+        reader.append(model.properties, parse_entry(reader.message()));
+        break;
       case 25:  // functions
         reader.append(model.functions, parse_function(reader.message()));
         break;

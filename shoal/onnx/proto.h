@@ -110,6 +110,7 @@ struct ModelProto {
   int64_t ir_version = 0;
   std::string_view producer, producer_version;
   std::vector<OpsetProto> opsets;
+  std::vector<std::pair<std::string_view, std::string_view>> properties;  // metadata_props
   std::optional<GraphProto> graph;
   std::vector<FunctionProto> functions;
 };

@@ -89,9 +89,11 @@ Result<std::optional<Parted>> part_frozen_body(const Graph& network, const StepO
                  head.add_node(*node.op, inputs, node.attributes, names, node.name));
     for (size_t i = 0; i < outputs.size(); ++i) at(node.outputs[i]) = outputs[i];
   }
-  // The whole network is frozen.
-  if (at(network.outputs()[0]) == kNoValue) return std::optional<Parted>();
-  head.mark_output(at(network.outputs()[0]));
+  for (ValueId id : network.outputs()) {
+    // The whole network is frozen, or all of it up to one of its outputs.
+    if (at(id) == kNoValue || id == features) return std::optional<Parted>();
+    head.mark_output(at(id));
+  }
   body.to().mark_output(body.map(features));
   return std::optional(Parted{std::move(body.to()), std::move(head)});
 }

@@ -7,9 +7,11 @@
 #include "shoal/train/step_graph.h"
 
 #include <algorithm>
+#include <cmath>
 #include <string>
 
 #include "shoal/graph/parameter.h"
+#include "shoal/ops/chain.h"
 #include "shoal/ops/convert.h"
 #include "shoal/ops/ops.h"
 #include "shoal/passes/passes.h"
@@ -61,8 +63,10 @@ class Builder {
     // SoftmaxCrossEntropyLoss computes its own softmax, from the logarithm, which does not
     // underflow.
     const bool of_classes = options_.loss.kind == Loss::Kind::kCrossEntropy;
-    const ValueId scores = of_classes ? scores_of(network_) : network_.outputs()[0];
-    SHOAL_ASSIGN(const auto wanted, targets_of(options_.loss, network_[scores].type));
+    std::vector<ValueId> scores(network_.outputs().begin(), network_.outputs().end());
+    if (of_classes) scores[0] = scores_of(network_);
+    SHOAL_TRY(require_alike(scores));
+    SHOAL_ASSIGN(const auto wanted, targets_of(options_.loss, network_[scores[0]].type));
     std::vector<ValueId> targets;
     for (const Target& t : wanted) targets.push_back(rewriter_.to().add_input(t.name, t.type));
     // The order of the inputs is part of the interface: all masks come before the first statistic.
@@ -70,8 +74,7 @@ class Builder {
       if (drops(node)) SHOAL_TRY(drop(node));
     }
     for (const Node& node : network_.nodes()) SHOAL_TRY(add(node));
-    const ValueId inside = rewriter_.map(scores);
-    SHOAL_ASSIGN(const ValueId loss, add_loss(rewriter_.to(), options_.loss, inside, targets));
+    SHOAL_ASSIGN(const ValueId loss, total_loss(rewriter_.map(scores), targets));
     SHOAL_ASSIGN(StepGraph step, differentiated(loss));
     step.targets = targets.size();
     step.masks = std::move(masks_);
@@ -79,6 +82,42 @@ class Builder {
   }
 
  private:
+  // All outputs learn the same targets.
+  Status require_alike(const std::vector<ValueId>& scores) const {
+    for (ValueId id : scores) {
+      if (network_[id].type == network_[scores[0]].type) continue;
+      return invalid("output " + network_[id].name + " is " + to_string(network_[id].type) +
+                     ", the first is " + to_string(network_[scores[0]].type));
+    }
+    return {};
+  }
+
+  // sum_i w_i loss_i over the outputs; without weights there is one output.
+  Result<ValueId> total_loss(const std::vector<ValueId>& scores,
+                             const std::vector<ValueId>& targets) {
+    Graph& graph = rewriter_.to();
+    if (options_.output_weights.empty()) return add_loss(graph, options_.loss, scores[0], targets);
+    ops::Chain chain(graph, scores[0]);
+    ValueId total = kNoValue;
+    for (size_t i = 0; i < scores.size(); ++i) {
+      if (options_.output_weights[i] == 0) continue;
+      SHOAL_ASSIGN(const ValueId own, add_loss(graph, options_.loss, scores[i], targets));
+      const ValueId term =
+          chain.add(ops::mul, {own, chain.scalar(double{options_.output_weights[i]})});
+      total = total == kNoValue ? term : chain.add(ops::add, {total, term});
+    }
+    SHOAL_TRY(chain.status());
+    return total;
+  }
+
+  // With one output it keeps its name; the names of several are of no use to a step.
+  Result<Graph> forward() {
+    if (network_.outputs().size() == 1) return rewriter_.finish();
+    Graph graph = std::move(rewriter_.to());
+    graph.mark_output(rewriter_.map(network_.outputs()[0]));
+    return graph;
+  }
+
   bool frozen(ValueId id) const { return options_.frozen && options_.frozen(network_[id].name); }
 
   static bool drops(const Node& node) {
@@ -146,7 +185,7 @@ class Builder {
     std::erase_if(parameters, [&](ValueId id) { return frozen(id); });
     if (parameters.empty()) return invalid("there is nothing to learn: all weights are frozen");
     const std::vector<ValueId> inside = rewriter_.map(parameters);
-    SHOAL_ASSIGN(Graph forward, rewriter_.finish());
+    SHOAL_ASSIGN(Graph forward, this->forward());
     forward.mark_output(loss);
     // Statistics become outputs before differentiation, so that they precede the gradients.
     for (ValueId id : measured_) forward.mark_output(id);
@@ -171,8 +210,20 @@ class Builder {
 }  // namespace
 
 Result<StepGraph> make_step_graph(const Graph& network, const StepOptions& options) {
-  if (network.inputs().size() != 1 || network.outputs().size() != 1) {
+  const std::vector<float>& weights = options.output_weights;
+  if (network.inputs().size() != 1 || (weights.empty() && network.outputs().size() != 1)) {
     return invalid("only networks with one input and one output can be trained");
+  }
+  if (weights.empty()) return Builder(network, options).build();
+  if (weights.size() != network.outputs().size()) {
+    return invalid("there are " + std::to_string(weights.size()) + " weights for " +
+                   std::to_string(network.outputs().size()) + " outputs");
+  }
+  // NaN fails both.
+  const auto counts = [](float weight) { return weight >= 0 && std::isfinite(weight); };
+  if (!std::ranges::all_of(weights, counts) ||
+      std::ranges::none_of(weights, [](float weight) { return weight > 0; })) {
+    return invalid("weights of outputs are numbers from 0 on, and one of them is above");
   }
   return Builder(network, options).build();
 }

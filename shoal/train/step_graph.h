@@ -28,7 +28,7 @@ struct Mask {
 };
 
 // Inputs: the network's, the loss's targets, masks, statistics, parameters.
-// Outputs: the network's, the loss, statistics as they are after the step, gradients.
+// Outputs: the network's first, the loss, statistics as they are after the step, gradients.
 struct StepGraph {
   Graph graph;                      // with the inputs and outputs above, in that order
   size_t targets = 0;               // how many
@@ -43,13 +43,18 @@ struct StepOptions {
   // Constants that stay as they are, by name. A BatchNormalization whose scale does measures
   // nothing either.
   std::function<bool(std::string_view)> frozen = {};
+  // A network with several outputs, such as exits at several depths, learns all of them at once:
+  // the loss is the sum of theirs, each times its weight. One weight per output, none negative and
+  // one positive; empty: the network has one output.
+  std::vector<float> output_weights = {};
 };
 
-// Puts the loss behind a network with one input and one output (before the Softmax, if it ends with
-// one and the loss is a cross-entropy); lets BatchNormalization measure each batch and keep a
-// running average, and Dropout drop what masks say, which are inputs: a step computes the same
-// whenever it is repeated. And adds the gradients. Fails where the network has other inputs or
-// outputs, or an operator on the way has no gradient (kUnsupported, naming it).
+// Puts the loss behind a network with one input and one output, or as many outputs as there are
+// weights (before the Softmax, if the first ends with one and the loss is a cross-entropy); lets
+// BatchNormalization measure each batch and keep a running average, and Dropout drop what masks
+// say, which are inputs: a step computes the same whenever it is repeated. And adds the gradients.
+// Fails where the network has other inputs or outputs, or an operator on the way has no gradient
+// (kUnsupported, naming it).
 Result<StepGraph> make_step_graph(const Graph& network, const StepOptions& options = {});
 
 }  // namespace shoal::train

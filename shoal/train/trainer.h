@@ -49,7 +49,8 @@ class Trainer {
   Trainer& operator=(Trainer&&) noexcept;
   ~Trainer();
 
-  // The network has one input, whose first axis is the batch, and one output. It learns its float
+  // The network has one input, whose first axis is the batch, and one output, or as many as
+  // options.step.output_weights says. It learns its float
   // constants, but not scalars; BatchNormalization's statistics are measured. Fails where an
   // operator has no gradient, the device cannot compile the step, or `memory_bytes` is too little.
   static Result<Trainer> create(Device& device, const Graph& network,
@@ -65,8 +66,8 @@ class Trainer {
   // Both, with nothing between them.
   Result<float> step(const Tensor& inputs, std::span<const Tensor> targets, double rate_factor = 1);
 
-  // Results of the last batch: the network's scores, and gradients in the order of parameters().
-  // Both are written again by the next compute() or step().
+  // Results of the last batch: the scores of the network's first output, and gradients in the order
+  // of parameters(). Both are written again by the next compute() or step().
   const Tensor& scores() const { return outputs_[0]; }
   std::span<Tensor> gradients();
   // The names of the learned constants in the network; and their tensors as they are now, which the

@@ -36,7 +36,8 @@ def test_without_a_model_the_built_in_one_answers(_):
 def test_every_device_flag_lists_the_devices(_):
     data = ["--data", "d", "--format", "idx"]
     for command, more in (("run", []), ("bench", []), ("profile", []), ("convert", ["-o", "x.onnx"]), ("eval", data),
-                          ("train", [*data, "-o", "x.onnx"]), ("shrink", [*data, "-o", "x.onnx"])):
+                          ("train", [*data, "-o", "x.onnx"]), ("shrink", [*data, "-o", "x.onnx"]),
+                          ("exits", [*data, "-o", "x.onnx"])):
         text = " ".join(shoal(command, "--help").stdout.split())
         assert "reference (slow and plain)" in text and "hybrid:FIRST+FALLBACK" in text, command
         done = shoal(command, "zoo:digits", *more, "--device", "abacus", expect=2)
@@ -194,6 +195,42 @@ def test_shrink_says_what_is_wrong(tmp):
     assert "train it first" in shoal(*untrained, expect=2).stderr
     shoal(*words, "--method", "guess", expect=2)
     assert not (tmp / "small.onnx").exists()
+
+
+def test_exits_write_a_network_that_answers_early(tmp):
+    write_digits(tmp)
+    words = ["exits", "zoo:digits", "--data", tmp, "--format", "npy", "--batch", 20, "--epochs", 2, "--at", "auto:2",
+             "--precision", 0.6, "--risk", 0.2, "--stages", tmp / "stages", "-o", tmp / "multi.onnx", "--json"]
+    result = json.loads(shoal(*words).stdout.splitlines()[-1])
+    assert len(result["exits"]) == 2 and len(result["exit_share"]) == len(result["exit_precision"]) == 3, result
+    assert result["top1_last"] == result["top1_before"], result
+    assert result["mean_macs"] <= sum(result["stage_macs"]), result
+    data = ["--data", tmp, "--format", "npy", "--json"]
+    # What it says of the file is what others see in it.
+    seen = json.loads(shoal("eval", tmp / "multi.onnx", "--exits", "calibrated", *data).stdout)
+    for key in "top1", "exit_share", "exit_precision", "mean_macs":
+        assert seen[key] == result[key], (key, seen, result)
+    late = json.loads(shoal("eval", tmp / "multi.onnx", "--exits", "2,2", *data).stdout)
+    assert late["exit_share"] == [0, 0, 1] and late["mean_macs"] == sum(result["stage_macs"]), late
+    # To others it is the classifier that it was.
+    assert json.loads(shoal("eval", tmp / "multi.onnx", *data).stdout)["top1"] == result["top1_before"] == late["top1"]
+    assert len(list((tmp / "stages").iterdir())) == 3
+    assert "exit" in shoal("eval", tmp / "multi.onnx", "--exits", "0.9,0.9", *data[:-1]).stdout
+
+
+def test_exits_say_what_is_wrong(tmp):
+    write_digits(tmp)
+    words = ["exits", "zoo:digits", "--data", tmp, "--format", "npy", "-o", tmp / "multi.onnx"]
+    assert "no value nowhere" in shoal(*words, "--at", "nowhere", expect=2).stderr
+    assert "places for 60 exits" in shoal(*words, "--at", "auto:60", expect=2).stderr
+    assert "auto:2" in shoal(*words, "--at", "auto:x", expect=2).stderr
+    shoal(*words, "--precision", "1.5", expect=2)
+    shoal(*words, "--max-drop", "1", "--precision", "0.9", expect=2)
+    untrained = [word if word != "zoo:digits" else "zoo:mlp" for word in words]
+    assert "train it first" in shoal(*untrained, expect=2).stderr
+    assert not (tmp / "multi.onnx").exists()
+    data = ["--data", tmp, "--format", "npy"]
+    assert "has no exits" in shoal("eval", "zoo:digits", *data, "--exits", "0.9", expect=3).stderr
 
 
 def test_convert_to_8_bits_says_what_is_wrong(tmp):

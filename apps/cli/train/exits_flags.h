@@ -1,0 +1,28 @@
+// The flags of shoal exits, and the options they stand for.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "shoal/exits/add_exits.h"
+#include "train_flags.h"
+
+namespace shoal::cli {
+
+struct ExitsFlags {
+  TrainFlags train;
+  std::vector<std::string> at = {"auto"};
+  std::string head = "conv", stages;
+  bool aggregate = true;
+  int64_t joint = 0;
+  float joint_rate = 0, distill = 0, temperature = 4;
+  std::vector<float> weights;
+  double precision = 0.99, risk = 0.05;
+  double max_drop = -1;  // negative: thresholds are for a precision
+
+  void add_to(Command& command);
+  // All options. Saves the preset if --save-preset was given. kInvalidArgument for "auto:x".
+  Result<exits::ExitsOptions> resolve() const;
+};
+
+}  // namespace shoal::cli
