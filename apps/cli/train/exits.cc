@@ -1,15 +1,14 @@
 // shoal exits: a classifier that may answer early.
 #include <cstdio>
 #include <filesystem>
-#include <optional>
 #include <vector>
 
 #include "../exit_codes.h"
-#include "../progress.h"
 #include "../table.h"
 #include "apps/flags/json.h"
 #include "cancel_on_signals.h"
 #include "exits_flags.h"
+#include "network_line.h"
 #include "shoal/exits/add_exits.h"
 #include "shoal/models/model.h"
 
@@ -75,30 +74,14 @@ void print_table(const ExitsResult& result) {
 }
 
 // One progress line for each exit, and one for all of them.
-class ExitsView {
- public:
-  exits::ExitsCallbacks callbacks() {
-    return {.on_step = [this](const exits::ExitsStep& step) { show(step); },
-            .on_note =
-                [this](const std::string& note) {
-                  line_.reset();
-                  std::fprintf(stderr, "%s\n", note.c_str());
-                },
-            .cancel = cancel_on_signals()};
-  }
-
- private:
-  void show(const exits::ExitsStep& step) {
-    const fit::StepReport& report = step.step;
-    const auto epochs = static_cast<size_t>(report.epochs);
-    if (!line_) line_.emplace(std::string(step.what), epochs * report.steps_per_epoch);
-    line_->at(report.progress.epoch * report.steps_per_epoch + report.progress.step,
-              "loss " + fixed(report.loss, 4) + ", top-1 " + fixed(report.top1, 2) + " %, " +
-                  fixed(report.seconds_left, 0) + " s left");
-  }
-
-  std::optional<ProgressBar> line_;
-};
+exits::ExitsCallbacks callbacks_of(NetworkLine& line) {
+  return {.on_step =
+              [&line](const exits::ExitsStep& step) {
+                line.show(step.what, step.step, fixed(step.step.seconds_left, 0) + " s left");
+              },
+          .on_note = [&line](const std::string& note) { line.note(note); },
+          .cancel = cancel_on_signals()};
+}
 
 Outcome add_and_print(const ExitsFlags& flags) {
   SHOAL_OR_EXIT(const exits::ExitsOptions options, Exit::kUsage, flags.resolve());
@@ -106,8 +89,8 @@ Outcome add_and_print(const ExitsFlags& flags) {
   SHOAL_OR_EXIT(const Model model, Exit::kModel, open_model_with_warning(flags.train.model.model));
   const auto data = fit::open_judged_data(options.recipe);
   if (!data.ok()) return fail(Doing::kTrain, data.status());
-  ExitsView view;
-  const auto result = exits::add_exits(*device, model, *data, options, view.callbacks());
+  NetworkLine line;
+  const auto result = exits::add_exits(*device, model, *data, options, callbacks_of(line));
   if (!result.ok() && result.status().code() == Code::kCancelled) {
     return {Exit::kInterrupted, "interrupted; nothing was written"};
   }

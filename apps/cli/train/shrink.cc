@@ -6,10 +6,10 @@
 #include <optional>
 
 #include "../exit_codes.h"
-#include "../progress.h"
 #include "../table.h"
 #include "apps/flags/json.h"
 #include "cancel_on_signals.h"
+#include "network_line.h"
 #include "shoal/base/atomic_file.h"
 #include "shoal/models/model.h"
 #include "shrink_flags.h"
@@ -134,30 +134,15 @@ void print_table(const ShrinkResult& result, const std::string& device) {
 }
 
 // One progress line for each network, with the time that all of them take.
-class ShrinkView {
- public:
-  shrink::ShrinkCallbacks callbacks() {
-    return {.on_step = [this](const shrink::ShrinkStep& step) { show(step); },
-            .on_note =
-                [this](const std::string& note) {
-                  line_.reset();
-                  std::fprintf(stderr, "%s\n", note.c_str());
-                },
-            .cancel = cancel_on_signals()};
-  }
-
- private:
-  void show(const shrink::ShrinkStep& step) {
-    const fit::StepReport& report = step.step;
-    const auto epochs = static_cast<size_t>(report.epochs);
-    if (!line_) line_.emplace(std::string(step.network), epochs * report.steps_per_epoch);
-    line_->at(report.progress.epoch * report.steps_per_epoch + report.progress.step,
-              "loss " + fixed(report.loss, 4) + ", top-1 " + fixed(report.top1, 2) + " %, " +
-                  fixed(step.seconds_left, 0) + " s for all networks");
-  }
-
-  std::optional<ProgressBar> line_;  // of this network
-};
+shrink::ShrinkCallbacks callbacks_of(NetworkLine& line) {
+  return {.on_step =
+              [&line](const shrink::ShrinkStep& step) {
+                line.show(step.network, step.step,
+                          fixed(step.seconds_left, 0) + " s for all networks");
+              },
+          .on_note = [&line](const std::string& note) { line.note(note); },
+          .cancel = cancel_on_signals()};
+}
 
 // What repeats the run, if a file asks for it, which is written before the run.
 Result<std::string> recipe_for_files(const ShrinkFlags& flags, const shrink::ShrinkOptions& options,
@@ -189,8 +174,8 @@ Outcome shrink_and_print(ShrinkFlags& flags) {
   if (!recipe.ok()) return fail(Doing::kTrain, recipe.status());
   auto data = fit::open_judged_data(options.recipe);
   if (!data.ok()) return fail(Doing::kTrain, data.status());
-  ShrinkView view;
-  const auto result = shrink::shrink({*learns, *runs}, model, *data, options, view.callbacks());
+  NetworkLine line;
+  const auto result = shrink::shrink({*learns, *runs}, model, *data, options, callbacks_of(line));
   if (!result.ok() && result.status().code() == Code::kCancelled) {
     return {Exit::kInterrupted, "interrupted; --resume goes on from " + options.steps.string()};
   }

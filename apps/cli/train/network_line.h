@@ -1,0 +1,36 @@
+// NetworkLine: how far the network is that learns now, on one line of the terminal, for commands
+// that let several networks learn one after the other.
+#pragma once
+
+#include <cstdio>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "../progress.h"
+#include "../table.h"
+#include "shoal/fit/training_loop.h"
+
+namespace shoal::cli {
+
+class NetworkLine {
+ public:
+  // `left` ends the line: "12 s left".
+  void show(std::string_view network, const fit::StepReport& report, const std::string& left) {
+    const auto epochs = static_cast<size_t>(report.epochs);
+    if (!line_) line_.emplace(std::string(network), epochs * report.steps_per_epoch);
+    line_->at(report.progress.epoch * report.steps_per_epoch + report.progress.step,
+              "loss " + fixed(report.loss, 4) + ", top-1 " + fixed(report.top1, 2) + " %, " + left);
+  }
+
+  // Ends the line of this network: a note comes between networks.
+  void note(const std::string& note) {
+    line_.reset();
+    std::fprintf(stderr, "%s\n", note.c_str());
+  }
+
+ private:
+  std::optional<ProgressBar> line_;
+};
+
+}  // namespace shoal::cli
