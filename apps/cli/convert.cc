@@ -105,7 +105,8 @@ Outcome compress_and_write(const ConvertFlags& flags, const LoadedGraph& loaded)
   SHOAL_OR_EXIT(const auto device, Exit::kDevice, shoal::make_device(flags.device, {.cpu = cpu}));
   compress::Int8Options int8{.ranges = compress::find_range_rule(flags.ranges),  // auto: none
                              .correct_bias = flags.correct_bias};
-  int8.fallback.most_work = flags.real;
+  // What random inputs would leave real says nothing.
+  int8.fallback.most_work = flags.folder.empty() ? 0 : flags.real;
   ProgressBar progress("calibrating", count);
   const auto result = flags.method->run(
       loaded.graph,
@@ -160,7 +161,9 @@ void add_methods(Command& command, const Option* optimize, ConvertFlags& flags) 
       .add_flag("--bias-correction,!--no-bias-correction", flags.correct_bias,
                 "int8 puts the shift of means into biases, where that helps (default)")
       ->group(kGroup);
-  command.add_option("--real", flags.real, "Share of the work that int8 may leave as it is")
+  command
+      .add_option("--real", flags.real,
+                  "Share of the work that int8 may leave as it is; without files: none")
       ->check(in_range(0.0, 1.0))
       ->capture_default_str()
       ->group(kGroup);

@@ -28,9 +28,10 @@ def suppress(boxes, scores, most_overlap):
     return np.array(kept, dtype=int)
 
 
-def detections(boxes, scores, least_score=0.001, most_overlap=0.65, most=300):
+def detections(boxes, scores, least_score=0.001, most_overlap=0.65, candidates=1000, most=300):
     """(class, score, box) of an image, from boxes [n, 4] and scores [n, classes]."""
-    rows, classes = np.nonzero(scores > least_score)
+    best = np.sort(scores, axis=None)[-candidates:]
+    rows, classes = np.nonzero(scores >= max(best[0], least_score))
     found = []
     for c in np.unique(classes):
         own = rows[classes == c]

@@ -7,8 +7,16 @@ namespace shoal::compress {
 namespace {
 
 // Bytes become floats before a product that stays real, and bytes again behind it: about the time
-// of so many multiply-accumulates for each element.
-constexpr int64_t kPerElement = 16;
+// of so many multiply-accumulates for each element. Real weights take four times the memory, which
+// a product that uses each of them once waits for.
+constexpr int64_t kPerElement = 16, kPerWeight = 4;
+
+double work_of(const Graph& graph, const Node& product) {
+  const int64_t elements =
+      graph[product.inputs[0]].type.shape.count() + graph[product.outputs[0]].type.shape.count();
+  return static_cast<double>(macs(graph, product) + kPerElement * elements +
+                             kPerWeight * parameters(graph, product));
+}
 
 }  // namespace
 
@@ -42,10 +50,7 @@ Result<std::vector<ProductNoise>> noises_alone(const Graph& graph, const Ranges&
     options.real.erase(product);
     SHOAL_ASSIGN(const Graph alone, quantize(graph, ranges, options));
     SHOAL_ASSIGN(const double noise, judge.noise(alone));
-    const auto elements =
-        graph[node.inputs[0]].type.shape.count() + graph[product].type.shape.count();
-    noises.push_back(
-        {product, noise, static_cast<double>(macs(graph, node) + kPerElement * elements)});
+    noises.push_back({product, noise, work_of(graph, node)});
     options.real.insert(product);
   }
   return noises;

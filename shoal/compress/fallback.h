@@ -15,7 +15,7 @@ namespace shoal::compress {
 struct ProductNoise {
   ValueId product = kNoValue;
   double noise = 0;  // as OutputNoise has it
-  double work = 0;   // multiply-accumulates, and those that converting its values is worth
+  double work = 0;   // multiply-accumulates, and those that real values and weights are worth
 };
 
 // The products that stay real: the noisiest, until the noise of the others, which adds up as that

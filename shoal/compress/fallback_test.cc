@@ -61,7 +61,7 @@ output y
   const auto noises = noises_alone(graph, ranges, RangeRule::kMinMax, *judge);
   ASSERT_TRUE(noises.ok()) << noises.status().message();
   ASSERT_EQ(noises->size(), 2u);
-  EXPECT_EQ((*noises)[0].work, 4 + 16 * 4);
+  EXPECT_EQ((*noises)[0].work, 4 + 16 * 4 + 4 * 4);
   EXPECT_GT((*noises)[0].noise, 0);
   EXPECT_GT((*noises)[1].noise, 10 * (*noises)[0].noise);
 }

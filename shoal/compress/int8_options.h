@@ -11,8 +11,8 @@ namespace shoal::compress {
 
 // When products stay real.
 struct FallbackRule {
-  double most_noise = 0.03;  // of the answers, all quantised products together: 15 dB
-  double most_work = 0.25;   // the share of the work that may stay real; 0: none does
+  double most_noise = 0.1;  // of the answers, all quantised products together: 10 dB
+  double most_work = 0.25;  // the share of the work that may stay real; 0: none does
 };
 
 // A value.

@@ -210,12 +210,14 @@ output y
             (std::vector<std::string>{"c"}));
 }
 
+// Both read x in bytes.
 TEST(Quantize, LeavesRealProductsAsTheyAre) {
   const Graph graph = parse(R"(
 input x f32[1,2,4,4]
 const w f32[2,2,1,1] = random(1)
 a = Conv(x, w)
-y = Conv(a, w)
+b = Conv(x, w)
+y = Add(a, b)
 output y
 )");
   Ranges ranges;
@@ -223,8 +225,8 @@ output y
   const auto result = quantize(graph, ranges, {.real = {products_to_quantize(graph)[0]}});
   ASSERT_TRUE(result.ok()) << result.status().message();
   const std::string text = to_text(*result);
-  EXPECT_NE(text.find("a = Conv(x, w)"), std::string::npos) << text;
-  EXPECT_NE(text.find("y = Conv(a.dequantized, y.weight_dequantized)"), std::string::npos) << text;
+  EXPECT_NE(text.find("a = Conv(x.dequantized, w)"), std::string::npos) << text;
+  EXPECT_NE(text.find("b = Conv(x.dequantized, b.weight_dequantized)"), std::string::npos) << text;
 }
 
 TEST(Quantize, AddsShiftsToBiases) {
