@@ -26,8 +26,8 @@ Result<Sensitivity> sensitivity_of(Device& device, const NetworkForBatch& networ
 
 // How many of the examples to look at, for so many groups of a network of so many
 // multiply-accumulates: 2,000, or fewer where all evaluations together would take more than 1e13,
-// but 100. ResNet-20 takes 9e12, a minute on two cores; without a bound a large network would take
-// hours. Pure.
+// but 100. ResNet-20 takes 9e12, 114 s on one core of a busy machine; without a bound a large
+// network would take hours. Pure.
 size_t sensitivity_examples(size_t there_are, size_t groups, int64_t macs);
 
 }  // namespace shoal::shrink
