@@ -1,6 +1,8 @@
 // The flags of 'shoal shrink'. Bounds here are for --help; shrink::check() has the last word.
 #include "shrink_flags.h"
 
+#include <algorithm>
+
 #include "shoal/cpu/instruction_set.h"
 #include "shoal/fit/derived_options.h"
 
@@ -41,7 +43,10 @@ void ShrinkFlags::add_to(Command& command) {
       .add_option("--method", method,
                   "What goes first: taylor, magnitude or random; with \",int8\" behind it, 8-bit "
                   "weights and activations at last")
-      ->check(one_of(methods()))
+      ->check([](const std::string& name) -> std::string {
+        const std::vector<std::string> known = methods();
+        return std::ranges::find(known, name) != known.end() ? "" : "no such method: " + name;
+      })
       ->capture_default_str()
       ->group(kShrinking);
   command
