@@ -258,7 +258,7 @@ Status check(const ExitsOptions& options) {
   // Networks are made here; the recipe only says how they learn.
   fit::TrainingOptions plain = options.recipe;
   if (plain.retarget > 0 || plain.from_scratch || plain.patience > 0) {
-    return invalid("a recipe for exits neither replaces layers nor begins or ends elsewhere");
+    return invalid("exits take no recipe with retarget, from_scratch or patience");
   }
   plain.teacher.clear();
   plain.loss.distill = 0;

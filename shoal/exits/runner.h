@@ -2,9 +2,10 @@
 // that is confident.
 //
 //   SHOAL_ASSIGN(const Model model, open_model("multi.onnx"));
-//   SHOAL_ASSIGN(exits::Runner runner, exits::Runner::create(*device,
-//   exits::multi_exit_in(model))); SHOAL_ASSIGN(const auto answers, runner.run(images, {{0.9,
-//   0.95}}));
+//   const auto network = exits::multi_exit_in(model);
+//   SHOAL_ASSIGN(const auto runner, exits::Runner::create(*device, network));
+//   const double thresholds[] = {0.9, 0.95};
+//   SHOAL_ASSIGN(const auto answers, runner.run(images, thresholds));
 //
 // Images that have their answer leave the batch; the rest goes on without them. What stages before
 // have computed is never computed again.

@@ -22,8 +22,7 @@ struct Stage {
 // need it. So what a node gives to later stages is read in its own stage, too, and a pass that
 // merges a value with its only reader never merges across the end of a stage: stages compute bit by
 // bit what the whole network does, where the device chooses the same kernels for both.
-// kInvalidArgument where an exit needs nothing that the one before
-// it does not.
+// kInvalidArgument where an exit needs nothing that the one before it does not.
 Result<std::vector<Stage>> stages_of(const MultiExit& network);
 
 }  // namespace shoal::exits

@@ -100,7 +100,7 @@ Status check(const ShrinkOptions& options) {
   // Networks are made here; the recipe only says how they learn.
   const fit::TrainingOptions& recipe = options.recipe;
   if (recipe.retarget > 0 || recipe.from_scratch || recipe.patience > 0) {
-    return invalid("a recipe for shrinking neither replaces layers nor begins or ends elsewhere");
+    return invalid("shrinking takes no recipe with retarget, from_scratch or patience");
   }
   fit::TrainingOptions plain = recipe;
   plain.teacher.clear();

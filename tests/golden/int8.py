@@ -21,7 +21,7 @@ CIFAR_MODEL = SHARED / "models" / "resnet20-cifar10.onnx"
 IMAGES = 2000
 LARGEST_LOSS = 1.0  # Points of top-1.
 # Networks of random weights have classes that are a rounding apart, and sums that Shoal and ONNX Runtime round
-# differently at ties. Theirs are quantised by rules that make no such sums; a trained network as a user would.
+# differently at ties. Theirs are quantised by rules that met no such tie here; a trained network as a user would.
 PLAIN = ["--ranges", "minmax", "--no-bias-correction", "--real", 0]
 NETWORKS = {
     "mobilenetv2": ("zoo:mobilenetv2", PLAIN),
