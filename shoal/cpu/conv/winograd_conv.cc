@@ -65,7 +65,8 @@ class WinogradKernel : public Kernel {
       args.pool.parallel_ranges(c.tiles * spec_.in_blocks, 8, [&](int64_t begin, int64_t end) {
         transform_tiles(args, c, begin, end);
       });
-      args.pool.parallel_for(points_, [&](int64_t point, int) { multiply(c, point, point + 1); });
+      args.pool.parallel_ranges(points_, 1,
+                                [&](int64_t begin, int64_t end) { multiply(c, begin, end); });
       args.pool.parallel_ranges(c.tiles * spec_.out_blocks, 8, [&](int64_t begin, int64_t end) {
         finish_tiles(args, c, begin, end);
       });
