@@ -1,18 +1,16 @@
 #include "shoal/shrink/in_eight_bits.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "shoal/compress/quantize.h"
 #include "shoal/fit/derived_options.h"
-#include "shoal/fit/network.h"
+#include "shoal/shrink/norms.h"
 #include "shoal/shrink/retrain.h"
 #include "shoal/train/straight_through.h"
 
 namespace shoal::shrink {
 namespace {
 
-constexpr size_t kMostExamples = 128;  // ranges hardly change after some dozens
 constexpr float kRate = 0.1F, kDistill = 0.5F;
 
 }  // namespace
@@ -20,15 +18,7 @@ constexpr float kRate = 0.1F, kDistill = 0.5F;
 Result<compress::Int8Choice> int8_for(Device& device, const NetworkForBatch& network,
                                       const Dataset& examples, const fit::TrainingOptions& recipe) {
   SHOAL_ASSIGN(const LoadedGraph one, network(1));
-  const Batches::Prepare prepare = fit::images_for(one.graph, recipe.preprocess);
-  const size_t count = std::min(kMostExamples, examples.size());
-  const compress::CalibrationData data{count, [&](size_t index) -> Result<std::vector<Tensor>> {
-                                         SHOAL_ASSIGN(const Example example,
-                                                      examples.at(index * examples.size() / count));
-                                         SHOAL_ASSIGN(Tensor image, prepare(example.image));
-                                         return std::vector<Tensor>{std::move(image)};
-                                       }};
-  return compress::choose_int8(one.graph, {device, data});
+  return compress::choose_int8(one.graph, {device, spread_examples(one.graph, examples, recipe)});
 }
 
 NetworkForBatch in_eight_bits(NetworkForBatch network, compress::Int8Choice choice) {

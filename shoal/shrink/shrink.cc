@@ -16,6 +16,7 @@
 #include "shoal/shrink/decide.h"
 #include "shoal/shrink/in_eight_bits.h"
 #include "shoal/shrink/networks.h"
+#include "shoal/shrink/norms.h"
 #include "shoal/shrink/retrain.h"
 #include "shoal/shrink/sensitivity.h"
 #include "shoal/shrink/steps.h"
@@ -97,7 +98,12 @@ class Run {
     SHOAL_ASSIGN(decision_, decision_for(one.graph));
     SHOAL_ASSIGN(result_.dense.size, compress::size_without(one.graph, decision_.groups, {}));
     result_.refused = refused_by(one.graph, decision_.groups);
-    parts_ = {{Role::kDense, "dense control", given_, result_.dense.size.macs}};
+    learner_ = {given_};
+    if (options_.norms) {
+      SHOAL_ASSIGN(learner_,
+                   with_norms(devices_.learns, given_, *data_.data.training, options_.recipe));
+    }
+    parts_ = {{Role::kDense, "dense control", learner_.network, result_.dense.size.macs}};
     return plan_removal(Role::kSmall, "smaller network", decision_.choice.rounds.back());
   }
 
@@ -130,14 +136,14 @@ class Run {
     result_.removed = removed_by(one.graph, decision_.groups, removal.units);
     result_.ms_predicted = removal.ms;
     result_.ms_predicted_before = decision_.choice.before_ms;
-    const NetworkForBatch small = without(given_, removal.units);
+    const NetworkForBatch small = without(learner_.network, removal.units);
     const int64_t macs = result_.small.size.macs;
     parts_.push_back({role, name, small, macs});
     if (!options_.controls) return {};
     const uint64_t seed = options_.recipe.seed;
     parts_.push_back({Role::kScratch, "from scratch", with_fresh_weights(small, seed), macs});
-    parts_.push_back({Role::kRandom, "random removal",
-                      without(given_, drawn_instead(decision_.groups, removal.units, seed)), macs});
+    const auto drawn = drawn_instead(decision_.groups, removal.units, seed);
+    parts_.push_back({Role::kRandom, "random removal", without(learner_.network, drawn), macs});
     return {};
   }
 
@@ -166,7 +172,9 @@ class Run {
     const NetworkForBatch& taught_by = is_dense ? given_ : teacher();
     auto trained = retrain(devices_.learns, part.network, taught_by, data_.data, recipe, callbacks);
     if (!trained.ok()) return trained.status().at(part.name);
-    return keep(number, without_subnormals(trained->network), trained->held_out_top1);
+    NetworkForBatch learned = std::move(trained->network);
+    if (learner_.has_new_norms) learned = with_folded_norms(std::move(learned));
+    return keep(number, without_subnormals(std::move(learned)), trained->held_out_top1);
   }
 
   // Judges what a network has become, and keeps it.
@@ -312,6 +320,7 @@ class Run {
   const ShrinkCallbacks& callbacks_;
   std::optional<Steps> steps_;
   Decision decision_;
+  Learner learner_;  // the network as it was given
   std::vector<Part> parts_;
   NetworkForBatch dense_, small_;        // after they learned
   std::vector<NetworkForBatch> missed_;  // as result_.missed

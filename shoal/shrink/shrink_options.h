@@ -61,6 +61,9 @@ struct ShrinkOptions {
   // The most points of accuracy that the result may lose against its dense control, on the test
   // examples; 0: any. Where the target costs more, less is removed: see ShrinkResult::missed.
   double max_drop = 0;
+  // Every network learns with batch norms behind its convolutions, folded in what is written;
+  // false: with those that it was given with.
+  bool norms = true;
   bool controls = false;  // train the smaller network from scratch and after random removal, too
   // How each network learns: epochs, batch, seed, rate, augmentation, share to hold out for
   // choosing. Files, model, teacher and patience in it are not read.

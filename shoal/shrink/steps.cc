@@ -49,6 +49,7 @@ std::string settings_of(const ShrinkOptions& options, const Graph& network) {
                          ",\"method\":" + json_text(name_of(options.importance)) +
                          ",\"int8\":" + (options.int8 ? "true" : "false") +
                          ",\"int8_epochs\":" + std::to_string(options.int8_epochs) +
+                         ",\"norms\":" + (options.norms ? "true" : "false") +
                          ",\"teacher\":" + json_text(name_of(options.teacher)) +
                          ",\"device\":" + json_text(options.device) +
                          ",\"max_drop\":" + json_number(options.max_drop) + ",\"target\":";

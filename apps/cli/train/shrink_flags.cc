@@ -74,6 +74,10 @@ void ShrinkFlags::add_to(Command& command) {
       .add_flag("--controls", controls,
                 "Train the smaller network from scratch and after random removal, too")
       ->group(kShrinking);
+  command
+      .add_flag("--no-norms", no_norms,
+                "Learn without batch norms behind convolutions that were given without")
+      ->group(kShrinking);
   command.add_option("--seconds", seconds, "To measure the time of each network for")
       ->check(not_negative())
       ->capture_default_str()
@@ -108,6 +112,7 @@ Result<shrink::ShrinkOptions> ShrinkFlags::resolve() const {
       *shrink::find_importance(std::string_view(method).substr(0, method.size() - behind));
   options.teacher = *shrink::find_teacher(teacher);
   options.controls = controls;
+  options.norms = !no_norms;
   options.max_drop = max_drop;
   options.sensitivity = !train.report.empty();
   options.measure_seconds = seconds;
@@ -144,6 +149,7 @@ std::vector<Setting> ShrinkFlags::settings() {
           {"teacher", &teacher, {"dense", "control", "none"}},
           {"distill", &distill, {}, 0.01, 1},
           {"temperature", &temperature},
+          {"no-norms", &no_norms},
           {"controls", &controls},
           {"seconds", &seconds, {}, 0, 3600},
           {"max-drop", &max_drop, {}, 0, 100},

@@ -15,7 +15,7 @@ struct ShrinkFlags {
   std::string target = "macs=0.5", method = "taylor", teacher = "dense";
   int64_t int8_epochs = 0;
   float distill = 0.5F, temperature = 4;
-  bool controls = false, resume = false;
+  bool controls = false, no_norms = false, resume = false;
   double seconds = 1, max_drop = 0;  // 0: none
   std::string recipe, write_recipe;  // files; empty: none
 

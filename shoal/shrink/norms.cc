@@ -1,0 +1,52 @@
+#include "shoal/shrink/norms.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "shoal/compress/restore_norms.h"
+#include "shoal/fit/network.h"
+#include "shoal/passes/passes.h"
+
+namespace shoal::shrink {
+namespace {
+
+constexpr size_t kMostExamples = 128;  // ranges and moments hardly change after some dozens
+
+}  // namespace
+
+compress::CalibrationData spread_examples(const Graph& network, const Dataset& examples,
+                                          const fit::TrainingOptions& recipe) {
+  const size_t count = std::min(kMostExamples, examples.size());
+  return {count,
+          [count, &examples, prepare = fit::images_for(network, recipe.preprocess)](
+              size_t index) -> Result<std::vector<Tensor>> {
+            SHOAL_ASSIGN(const Example example, examples.at(index * examples.size() / count));
+            SHOAL_ASSIGN(Tensor image, prepare(example.image));
+            return std::vector<Tensor>{std::move(image)};
+          }};
+}
+
+Result<Learner> with_norms(Device& device, const NetworkForBatch& network, const Dataset& examples,
+                           const fit::TrainingOptions& recipe) {
+  SHOAL_ASSIGN(const LoadedGraph one, network(1));
+  SHOAL_ASSIGN(
+      compress::ConvMoments moments,
+      compress::conv_moments(one.graph, spread_examples(one.graph, examples, recipe), device));
+  if (moments.empty()) return Learner{network};
+  return Learner{[network, moments = std::move(moments)](int64_t batch) -> Result<LoadedGraph> {
+                   SHOAL_ASSIGN(LoadedGraph loaded, network(batch));
+                   SHOAL_ASSIGN(loaded.graph, compress::with_norms(loaded.graph, moments));
+                   return loaded;
+                 },
+                 true};
+}
+
+NetworkForBatch with_folded_norms(NetworkForBatch network) {
+  return [network = std::move(network)](int64_t batch) -> Result<LoadedGraph> {
+    SHOAL_ASSIGN(LoadedGraph loaded, network(batch));
+    SHOAL_ASSIGN(loaded.graph, passes::fold_batch_norm(loaded.graph));
+    return loaded;
+  };
+}
+
+}  // namespace shoal::shrink

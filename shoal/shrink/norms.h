@@ -1,0 +1,32 @@
+// Batch norms while a network learns (compress/restore_norms.h).
+#pragma once
+
+#include "shoal/base/status.h"
+#include "shoal/compress/calibration.h"
+#include "shoal/data/dataset.h"
+#include "shoal/device/device.h"
+#include "shoal/fit/training_options.h"
+#include "shoal/shrink/networks.h"
+
+namespace shoal::shrink {
+
+// Some of the examples, spread over all of them, as `network` for one example takes them.
+// `examples` outlives the result.
+compress::CalibrationData spread_examples(const Graph& network, const Dataset& examples,
+                                          const fit::TrainingOptions& recipe);
+
+// A network as it learns.
+struct Learner {
+  NetworkForBatch network;
+  bool has_new_norms = false;
+};
+
+// The network with norms behind the convolutions that have none. Its answers and the numbers of its
+// units stay. Fails as the examples and the device do.
+Result<Learner> with_norms(Device& device, const NetworkForBatch& network, const Dataset& examples,
+                           const fit::TrainingOptions& recipe);
+
+// The network with its norms folded into the products before them.
+NetworkForBatch with_folded_norms(NetworkForBatch network);
+
+}  // namespace shoal::shrink
