@@ -52,6 +52,7 @@
 #if __has_include("shoal/data/dataset.h")
 #include "shoal/catalog/catalog.h"
 #include "shoal/catalog/make_variants.h"
+#include "shoal/catalog/specialise.h"
 #include "shoal/data/dataset.h"
 #include "shoal/data/image.h"
 #include "shoal/data/npy.h"
