@@ -49,16 +49,16 @@ json to_json(const Variant& variant) {
 }
 
 Variant variant_from(const json& j) {
-  return {.name = j.at("name"),
-          .widths = j.at("widths").get<compress::Widths>(),
-          .figures = {.top1 = j.at("top1"),
-                      .held_out_top1 = j.at("held_out_top1"),
-                      .ms = j.at("ms"),
-                      .size = {.macs = j.at("macs"),
-                               .parameters = j.at("parameters"),
-                               .bytes = j.at("bytes")},
-                      .memory = j.at("memory"),
-                      .millijoules = j.at("millijoules")}};
+  return {
+      .name = j.at("name"),
+      .widths = j.at("widths").get<compress::Widths>(),
+      .figures = {
+          .top1 = j.at("top1"),
+          .held_out_top1 = j.at("held_out_top1"),
+          .ms = j.at("ms"),
+          .size = {.macs = j.at("macs"), .parameters = j.at("parameters"), .bytes = j.at("bytes")},
+          .memory = j.at("memory"),
+          .millijoules = j.at("millijoules")}};
 }
 
 bool is_name(const std::string& name) {
@@ -87,8 +87,8 @@ bool dominates(const VariantFigures& a, const VariantFigures& b) {
 }  // namespace
 
 double millijoules_of(const compress::Size& size, int64_t memory) {
-  return 1e3 * (kMacJoules * static_cast<double>(size.macs) +
-                kByteJoules * static_cast<double>(memory));
+  return 1e3 *
+         (kMacJoules * static_cast<double>(size.macs) + kByteJoules * static_cast<double>(memory));
 }
 
 std::string_view energy_model() {
@@ -124,9 +124,8 @@ Status write_catalog(const std::filesystem::path& folder, const Catalog& catalog
     variants.push_back(to_json(variant));
     for (const auto& [name, tensor] : own[i]) file.tensors[variant.name + "/" + name] = tensor;
   }
-  const json index = {{"format", kFormat},
-                      {"energy_model", std::string(energy_model())},
-                      {"variants", variants}};
+  const json index = {
+      {"format", kFormat}, {"energy_model", std::string(energy_model())}, {"variants", variants}};
   SHOAL_TRY(write_safetensors(own_in(folder), file));
   return write_file(index_in(folder), index.dump(1) + "\n");
 }
@@ -165,8 +164,8 @@ Result<LoadedGraph> open_variant(const std::filesystem::path& folder, std::strin
   SHOAL_ASSIGN(const Catalog catalog, read_catalog(folder));
   const auto variant = std::ranges::find(catalog.variants, name, &Variant::name);
   if (variant == catalog.variants.end()) {
-    return Status(Code::kNotFound, folder.string() + ": there is no variant " +
-                                       printable(std::string(name)));
+    return Status(Code::kNotFound,
+                  folder.string() + ": there is no variant " + printable(std::string(name)));
   }
   SHOAL_ASSIGN(const Model model, open_model((folder / "largest.onnx").string()));
   SHOAL_ASSIGN(LoadedGraph loaded, fit::load_for_batch(model, batch));

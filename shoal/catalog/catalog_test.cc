@@ -74,11 +74,17 @@ TEST_F(Folder, HostileIndicesAreRefused) {
   ASSERT_TRUE(write_catalog(path(), catalog, {{}, {}}).ok());
   const std::string good = index();
   const std::pair<const char*, const char*> changes[] = {
-      {"\"v1\"", "\"v0\""},        {"\"v1\"", "\"../v1\""},     {"\"v1\"", "\"\""},
-      {"\"v1\"", "7"},             {"\"macs\": 50", "\"macs\": -50"},
-      {"\"top1\": 80", "\"top1\": 180"}, {"\"top1\": 80", "\"top1\": null"},
-      {"\"format\": 1", "\"format\": 2"}, {"\"widths\": {}", "\"widths\": {\"a:0:0\": 1}"},
-      {"\"widths\": {}", "\"widths\": 3"}, {"{", "["}};
+      {"\"v1\"", "\"v0\""},
+      {"\"v1\"", "\"../v1\""},
+      {"\"v1\"", "\"\""},
+      {"\"v1\"", "7"},
+      {"\"macs\": 50", "\"macs\": -50"},
+      {"\"top1\": 80", "\"top1\": 180"},
+      {"\"top1\": 80", "\"top1\": null"},
+      {"\"format\": 1", "\"format\": 2"},
+      {"\"widths\": {}", "\"widths\": {\"a:0:0\": 1}"},
+      {"\"widths\": {}", "\"widths\": 3"},
+      {"{", "["}};
   for (const auto& [from, to] : changes) {
     std::string bad = good;
     const size_t place = bad.find(from);
@@ -127,8 +133,7 @@ TEST_F(Variants, AreWrittenAsTheyWereJudged) {
     ASSERT_TRUE(graph.ok()) << graph.status().message();
     EXPECT_EQ(macs_of(graph->graph), one.figures.size.macs);
     EXPECT_EQ(parameters(graph->graph), one.figures.size.parameters);
-    EXPECT_EQ(*shrink::top1_of(*device_, network, *data_.test, options().recipe),
-              one.figures.top1);
+    EXPECT_EQ(*shrink::top1_of(*device_, network, *data_.test, options().recipe), one.figures.top1);
     EXPECT_GT(one.figures.top1, 80) << one.name;
   }
   EXPECT_LE(read->variants.back().figures.size.macs, read->variants[0].figures.size.macs);

@@ -1,6 +1,6 @@
-// A run: decide, order, train, judge, write. shrink::decide() removes units in rounds, each of which
-// adds to the one before. A unit that goes in a later round is worth more, so the rounds are the
-// order of units, and some of them are the widths.
+// A run: decide, order, train, judge, write. shrink::decide() removes units in rounds, each of
+// which adds to the one before. A unit that goes in a later round is worth more, so the rounds are
+// the order of units, and some of them are the widths.
 #include "shoal/catalog/make_variants.h"
 
 #include <algorithm>
@@ -130,7 +130,8 @@ class Run {
       SHOAL_TRY(executable->run(std::span(&images.images, 1), answers.back(), {}));
     }
     if (relative_error(answers[1], answers[0]) <= kSameAnswers) return {};
-    return Status(Code::kUnsupported, "the answers of the network depend on the order of its units");
+    return Status(Code::kUnsupported,
+                  "the answers of the network depend on the order of its units");
   }
 
   Status train() {
@@ -143,9 +144,8 @@ class Run {
             },
         .on_note = callbacks_.on_note,
         .cancel = callbacks_.cancel};
-    SHOAL_ASSIGN(SandwichResult trained,
-                 train_sandwich(devices_.learns, widest_, widths_, data_.data, options_.recipe,
-                                callbacks));
+    SHOAL_ASSIGN(SandwichResult trained, train_sandwich(devices_.learns, widest_, widths_,
+                                                        data_.data, options_.recipe, callbacks));
     widest_ = shrink::without_subnormals(
         shrink::with_weights(std::move(widest_), std::move(trained.weights)));
     networks_ = {widest_};
@@ -226,10 +226,10 @@ class Run {
   const shrink::ShrinkOptions& options_;
   const shrink::ShrinkCallbacks& callbacks_;
   NetworkForBatch widest_;
-  std::vector<compress::Widths> widths_;    // of the narrower ones, the narrowest last
-  std::vector<NetworkForBatch> networks_;   // after they learned, the widest first
-  std::vector<OwnParts> own_;               // as networks_
-  std::vector<Variant> all_;                // as networks_
+  std::vector<compress::Widths> widths_;   // of the narrower ones, the narrowest last
+  std::vector<NetworkForBatch> networks_;  // after they learned, the widest first
+  std::vector<OwnParts> own_;              // as networks_
+  std::vector<Variant> all_;               // as networks_
   VariantsResult result_;
 };
 

@@ -1,9 +1,10 @@
-// Makes a catalog of nested variants of a trained network: what shrink::shrink() would remove on the
-// way to its target, in several steps, but as widths of one network that learn together.
+// Makes a catalog of nested variants of a trained network: what shrink::shrink() would remove on
+// the way to its target, in several steps, but as widths of one network that learn together.
 //
 //   shrink::ShrinkOptions options{.target = {.macs = 0.1}, .recipe = shrink::usual_recipe(),
 //                                 .out = "lenet.variants"};
-//   SHOAL_ASSIGN(const auto made, catalog::make_variants({*device, *device}, model, data, 5, options));
+//   SHOAL_ASSIGN(const auto made, catalog::make_variants({*device, *device}, model, data, 5,
+//   options));
 #pragma once
 
 #include <cstddef>
@@ -23,13 +24,13 @@ namespace shoal::catalog {
 
 // All that a run found out.
 struct VariantsResult {
-  Catalog catalog;                      // as it was written
-  std::vector<std::string> dominated;   // variants that were left out
-  double top1_before = 0;               // of the network as it was given, on test examples
-  int64_t folder_bytes = 0;             // of all files
-  int64_t largest_bytes = 0;            // of the widest variant's file
-  int64_t epochs = 0;                   // that all of them learned for
-  double seconds = 0;                   // in all
+  Catalog catalog;                     // as it was written
+  std::vector<std::string> dominated;  // variants that were left out
+  double top1_before = 0;              // of the network as it was given, on test examples
+  int64_t folder_bytes = 0;            // of all files
+  int64_t largest_bytes = 0;           // of the widest variant's file
+  int64_t epochs = 0;                  // that all of them learned for
+  double seconds = 0;                  // in all
 };
 
 // Chooses `count` widths from the given network to options.target, puts the units of each group in

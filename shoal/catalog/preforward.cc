@@ -27,8 +27,7 @@ Result<std::string> fingerprint_of(const std::filesystem::path& folder) {
   std::error_code error;
   std::set<std::string> lines;  // in order, whatever the order of the folder
   for (auto entry = std::filesystem::recursive_directory_iterator(folder, error);
-       !error && entry != std::filesystem::recursive_directory_iterator();
-       entry.increment(error)) {
+       !error && entry != std::filesystem::recursive_directory_iterator(); entry.increment(error)) {
     if (!entry->is_regular_file(error)) continue;
     const auto size = entry->file_size(error);
     const auto changed = entry->last_write_time(error).time_since_epoch();

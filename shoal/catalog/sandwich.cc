@@ -55,17 +55,13 @@ class Sandwich {
  public:
   // `teaches`: narrower networks learn from the answers of the widest, too.
   Sandwich(train::Trainer widest, std::vector<Narrow> narrower, bool teaches, uint64_t seed)
-      : widest_(std::move(widest)),
-        narrower_(std::move(narrower)),
-        teaches_(teaches),
-        seed_(seed) {
+      : widest_(std::move(widest)), narrower_(std::move(narrower)), teaches_(teaches), seed_(seed) {
     for (size_t i = 0; i < widest_.parameters().size(); ++i) places_[widest_.parameters()[i]] = i;
   }
 
   // The loss of the widest.
   Result<float> step(const Batch& batch, uint64_t number, double factor) {
-    SHOAL_ASSIGN(const float loss,
-                 widest_.compute(batch.images, std::span(&batch.labels, 1)));
+    SHOAL_ASSIGN(const float loss, widest_.compute(batch.images, std::span(&batch.labels, 1)));
     SHOAL_TRY(learn(narrower_.back(), batch, factor));
     if (narrower_.size() > 1) {
       const RandomStream random(seed_, kWidthStream);

@@ -1,6 +1,7 @@
 // Sandwich training (Yu and Huang 2019): a network and narrower ones that share its weights learn
-// together. In each step the widest learns from labels, the narrowest and one drawn among the others
-// from labels and from the answers of the widest, and the gradients of shared weights are added up:
+// together. In each step the widest learns from labels, the narrowest and one drawn among the
+// others from labels and from the answers of the widest, and the gradients of shared weights are
+// added up:
 //
 //   g = grad L(w, labels) + sum over the two of grad L(w[first units], labels, answers of w)
 //

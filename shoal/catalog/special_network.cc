@@ -70,7 +70,8 @@ Result<Graph> body_of(const Graph& network, const std::string& end) {
 Result<Graph> make_head(const TensorType& features, int64_t classes, uint64_t seed) {
   Graph graph;
   const ValueId x = graph.add_input("features", features);
-  const ValueId w = graph.add_constant(kWeight, Tensor({DType::kF32, {classes, features.shape[1]}}));
+  const ValueId w =
+      graph.add_constant(kWeight, Tensor({DType::kF32, {classes, features.shape[1]}}));
   const ValueId b = graph.add_constant(kBias, Tensor({DType::kF32, {classes}}));
   SHOAL_ASSIGN(const ValueId y,
                graph.add(ops::gemm, {x, w, b}, {{"transB", int64_t{1}}}, "special.scores"));
@@ -91,8 +92,8 @@ Result<Graph> joined(const Graph& body, const Graph& head) {
       if (at(id) == kNoValue) at(id) = graph.add_constant(head[id].name, *head[id].constant);
       inputs.push_back(at(id));
     }
-    SHOAL_ASSIGN(at(node.outputs[0]),
-                 graph.add(*node.op, std::move(inputs), node.attributes, head[node.outputs[0]].name));
+    SHOAL_ASSIGN(at(node.outputs[0]), graph.add(*node.op, std::move(inputs), node.attributes,
+                                                head[node.outputs[0]].name));
   }
   graph.mark_output(at(head.outputs()[0]));
   return std::move(graph);

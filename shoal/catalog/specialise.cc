@@ -129,7 +129,7 @@ class Run {
     key_ = std::to_string(hash_of(std::as_bytes(std::span(text)))) + " " +
            std::to_string(how.resize) + " " + std::to_string(how.crop) + " " +
            std::to_string(how.stretch) + " " + std::to_string(how.channels) + " " +
-           json_number(how.scale) + " " + std::to_string(how.bgr) + " " +
+           std::to_string(how.scale) + " " + std::to_string(how.bgr) + " " +
            std::to_string(how.nhwc) + " " + std::to_string(recipe_.seed) + " " +
            json_number(recipe_.hold_out) + " " + std::to_string(recipe_.limit) + " " +
            std::to_string(data_.data.training->size()) + " " + device_.info().name;
@@ -175,10 +175,10 @@ class Run {
     SHOAL_ASSIGN(const auto executable, device_.compile(optimized));
     Preforward all;
     const auto& [training, held_out] = data_.data;
-    SHOAL_ASSIGN(all.training, fit::compute_features(*executable, in_order(*training, lower),
-                                                     training->size()));
-    SHOAL_ASSIGN(all.held_out, fit::compute_features(*executable, in_order(*held_out, lower),
-                                                     held_out->size()));
+    SHOAL_ASSIGN(all.training,
+                 fit::compute_features(*executable, in_order(*training, lower), training->size()));
+    SHOAL_ASSIGN(all.held_out,
+                 fit::compute_features(*executable, in_order(*held_out, lower), held_out->size()));
     SHOAL_ASSIGN(const std::vector<Answer> answers, general_answers(*held_out));
     all.general = Tensor({DType::kI64, {std::ssize(answers)}});
     for (size_t i = 0; i < answers.size(); ++i) all.general.data<int64_t>()[i] = answers[i].best;
@@ -223,9 +223,9 @@ class Run {
     if (preforward.training.values.shape()[1] != lower[lower.outputs()[0]].type.shape[1]) {
       return Status(Code::kCorrupt, "the cache has features of another length");
     }
-    return learn({.network = std::move(upper), .data = as_features(preforward),
-                  .prepare = as_it_is},
-                 recipe_);
+    return learn(
+        {.network = std::move(upper), .data = as_features(preforward), .prepare = as_it_is},
+        recipe_);
   }
 
   Status calibrate(const Preforward& preforward) {
@@ -239,9 +239,8 @@ class Run {
     SHOAL_ASSIGN(const std::vector<Answer> special, answers_of(device_, learned, batches));
     const std::vector<int64_t> general =
         at_places(preforward.general.data<int64_t>(), seen.examples);
-    const exits::Verdicts verdicts =
-        cascade_of(special, seen.targets, other(), general,
-                   at_places(labels.data<int64_t>(), seen.examples));
+    const exits::Verdicts verdicts = cascade_of(special, seen.targets, other(), general,
+                                                at_places(labels.data<int64_t>(), seen.examples));
     result_.threshold = threshold_for(verdicts, options_.max_drop, stage_macs());
     result_.held_out =
         exits::figures_with(verdicts, std::span(&result_.threshold, 1), stage_macs());
@@ -311,15 +310,16 @@ class Run {
 
   Status write() const {
     std::string classes;
-    for (int64_t one : options_.classes) classes += (classes.empty() ? "" : ",") + std::to_string(one);
+    for (int64_t one : options_.classes)
+      classes += (classes.empty() ? "" : ",") + std::to_string(one);
     const auto network = [&](int64_t batch) -> Result<LoadedGraph> {
       SHOAL_ASSIGN(Graph special, special_network(batch, head_));
       std::vector<std::string> names = {special[special.outputs()[0]].name};
       return LoadedGraph{std::move(special), std::move(names)};
     };
-    return fit::export_network(network, options_.out,
-                               {{"shoal.classes", classes},
-                                {"shoal.threshold", json_number(result_.threshold)}});
+    return fit::export_network(
+        network, options_.out,
+        {{"shoal.classes", classes}, {"shoal.threshold", json_number(result_.threshold)}});
   }
 
   Device& device_;

@@ -50,24 +50,24 @@ struct SpecialiseControls {
 
 // All that a run found out. Accuracy is in percent, on test examples.
 struct SpecialiseResult {
-  std::string at;                 // the value whose features the head reads
-  double top1 = 0;                // of the special network alone, "another class" among them
-  double top1_general = 0;        // of the general network on the same examples
-  int64_t macs = 0;               // of the special network for an image
-  int64_t macs_general = 0;       // of the general one
-  double threshold = 0;           // from which probability on the special network answers
-  exits::Figures cascade;         // on test examples: the special network, then the general one
-  exits::Figures held_out;        // on the examples that calibrated
-  bool warm = false;              // features were in the cache
-  double seconds_features = 0;    // to compute or read them
-  double seconds_head = 0;        // until the head has learned
+  std::string at;               // the value whose features the head reads
+  double top1 = 0;              // of the special network alone, "another class" among them
+  double top1_general = 0;      // of the general network on the same examples
+  int64_t macs = 0;             // of the special network for an image
+  int64_t macs_general = 0;     // of the general one
+  double threshold = 0;         // from which probability on the special network answers
+  exits::Figures cascade;       // on test examples: the special network, then the general one
+  exits::Figures held_out;      // on the examples that calibrated
+  bool warm = false;            // features were in the cache
+  double seconds_features = 0;  // to compute or read them
+  double seconds_head = 0;      // until the head has learned
   std::optional<SpecialiseControls> controls;
 };
 
-// Makes a network for options.classes: the body of `model`, and a head whose last output is "another
-// class" if there are such. `general` answers where it does not; null: `model`. The file names its
-// classes and the threshold in metadata_props (shoal.classes, shoal.threshold). Held-out examples
-// calibrate, test examples only judge. Fails as model, data, device and files do, and with
+// Makes a network for options.classes: the body of `model`, and a head whose last output is
+// "another class" if there are such. `general` answers where it does not; null: `model`. The file
+// names its classes and the threshold in metadata_props (shoal.classes, shoal.threshold). Held-out
+// examples calibrate, test examples only judge. Fails as model, data, device and files do, and with
 // kInvalidArgument for options without a meaning.
 Result<SpecialiseResult> specialise(Device& device, const Model& model, const Model* general,
                                     const fit::JudgedData& data, const SpecialiseOptions& options,

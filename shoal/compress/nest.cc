@@ -79,8 +79,8 @@ Result<Graph> nested(const Graph& graph, const Groups& groups, std::span<const d
     for (ValueId id : node.inputs) {
       const auto found = permuted.find(id);
       if (found == permuted.end()) continue;
-      rewriter.replace(id, rewriter.to().add_constant(graph[id].name,
-                                                      take(*graph[id].constant, found->second)));
+      rewriter.replace(
+          id, rewriter.to().add_constant(graph[id].name, take(*graph[id].constant, found->second)));
       permuted.erase(found);
     }
     SHOAL_TRY(rewriter.copy(node));

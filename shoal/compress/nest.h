@@ -36,8 +36,8 @@ std::string group_name(const Graph& graph, const Groups& groups, const Group& gr
 // of the graph, and `worth` has one number per unit.
 Result<Graph> nested(const Graph& graph, const Groups& groups, std::span<const double> worth);
 
-// The units to remove so that the first ones of each group are left. kInvalidArgument for a width of
-// 0 or above the size of the group, and for a name that no group has. REQUIRES: as above.
+// The units to remove so that the first ones of each group are left. kInvalidArgument for a width
+// of 0 or above the size of the group, and for a name that no group has. REQUIRES: as above.
 Result<std::vector<size_t>> units_beyond(const Graph& graph, const Groups& groups,
                                          const Widths& widths);
 

@@ -161,7 +161,7 @@ Status TrainingLoop::State::use_features(Batches::Prepare prepare) {
   SHOAL_ASSIGN(features,
                compute_features(*executable, *evaluation_batches_, data_.held_out->size()));
   held_out_features_ = features_as_data(*data_.held_out, std::move(features));
-  const auto as_it_is = [](const Tensor& features) -> Result<Tensor> { return features; };
+  const auto as_it_is = [](const Tensor& row) -> Result<Tensor> { return row; };
   batches_.emplace(*training_features_, as_it_is, training_batches(options_, classes_));
   evaluation_batches_.emplace(*held_out_features_, as_it_is,
                               evaluation_batches(options_, classes_));

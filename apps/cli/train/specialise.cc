@@ -125,8 +125,8 @@ void print_table(const SpecialiseResult& result) {
   table.add({"general", fixed(result.top1_general, 2) + " %",
              millions(static_cast<double>(result.macs_general)),
              fixed(100 * result.cascade.share[1], 1) + " %"});
-  table.add({"cascade", fixed(result.cascade.top1, 2) + " %", millions(result.cascade.mean_macs),
-             ""});
+  table.add(
+      {"cascade", fixed(result.cascade.top1, 2) + " %", millions(result.cascade.mean_macs), ""});
   table.print();
   std::printf("features: %.2f s%s, head: %.2f s\n", result.seconds_features,
               result.warm ? " from the cache" : "", result.seconds_head);
@@ -154,8 +154,8 @@ Outcome specialise_and_print(const SpecialiseFlags& flags) {
           },
       .on_note = [&line](const std::string& note) { line.note(note); },
       .cancel = cancel_on_signals()};
-  const auto result = catalog::specialise(*device, model, general ? &*general : nullptr, *data,
-                                          options, callbacks);
+  const auto result =
+      catalog::specialise(*device, model, general ? &*general : nullptr, *data, options, callbacks);
   if (!result.ok() && result.status().code() == Code::kCancelled) {
     return {Exit::kInterrupted, "interrupted; nothing was written"};
   }
@@ -176,7 +176,8 @@ void add_specialise(Command& app, Action& action) {
       app.add_subcommand("specialise", "Make a small network for a few of a model's classes");
   command->footer(kExamples);
   flags->add_to(*command);
-  command->callback([flags, &action] { action = [flags] { return specialise_and_print(*flags); }; });
+  command->callback(
+      [flags, &action] { action = [flags] { return specialise_and_print(*flags); }; });
 }
 
 }  // namespace shoal::cli
