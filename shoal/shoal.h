@@ -39,6 +39,7 @@
 #include "shoal/compress/int8.h"
 #include "shoal/compress/int8_options.h"
 #include "shoal/compress/methods.h"
+#include "shoal/compress/nest.h"
 #include "shoal/compress/quantize.h"
 #include "shoal/compress/remove.h"
 #include "shoal/compress/target.h"
@@ -49,6 +50,9 @@
 // Images, arrays and data sets, and training and evaluation on them, unless Shoal was built without
 // (SHOAL_DATA=OFF).
 #if __has_include("shoal/data/dataset.h")
+#include "shoal/catalog/catalog.h"
+#include "shoal/catalog/make_variants.h"
+#include "shoal/catalog/specialise.h"
 #include "shoal/data/dataset.h"
 #include "shoal/data/image.h"
 #include "shoal/data/npy.h"

@@ -16,34 +16,14 @@
 #include "shoal/exits/verdicts.h"
 #include "shoal/exits/with_outputs.h"
 #include "shoal/fit/derived_options.h"
+#include "shoal/fit/freeze.h"
 #include "shoal/fit/network.h"
 #include "shoal/train/rebuild.h"
-#include "shoal/train/step_graph.h"
 
 namespace shoal::exits {
 namespace {
 
 using Weights = std::map<std::string, Tensor>;
-
-// A shell pattern that matches this name alone.
-std::string literal(const std::string& name) {
-  std::string pattern;
-  for (char c : name) {
-    if (c == '*' || c == '?' || c == '[' || c == '\\') pattern += '\\';
-    pattern += c;
-  }
-  return pattern;
-}
-
-// Patterns for all that a network would learn besides these constants.
-std::vector<std::string> all_but(const Graph& network, const std::vector<std::string>& learned) {
-  std::vector<std::string> patterns;
-  for (ValueId id : train::learned_values(network)) {
-    if (std::ranges::find(learned, network[id].name) != learned.end()) continue;
-    patterns.push_back(literal(network[id].name));
-  }
-  return patterns;
-}
 
 class Run {
  public:
@@ -105,7 +85,7 @@ class Run {
     const ValueId scores = made.network.graph.outputs()[exit + 1];
     fit::TrainingOptions recipe = options_.recipe;
     SHOAL_ASSIGN(Graph network, with_outputs(made.network.graph, std::span(&scores, 1)));
-    recipe.freeze = all_but(network, made.weights[exit]);
+    recipe.freeze = fit::all_but(network, made.weights[exit]);
     return train("exit " + std::to_string(exit + 1), std::move(network), std::move(recipe));
   }
 

@@ -16,10 +16,18 @@ namespace shoal::fit {
 // The memory that the features of so many examples take.
 size_t feature_bytes(const Graph& body, size_t examples);
 
-// The data set with features [1, ...] in the place of images, in its order, all in memory.
-// REQUIRES: `batches` go through `data` once, in order, and fit `body`, which has one output with
-// the batch as its first axis. `data` outlives the result.
-Result<std::shared_ptr<const Dataset>> compute_features(Executable& body, const Dataset& data,
-                                                        const Batches& batches);
+// The features of examples, in their order.
+struct Features {
+  Tensor values;  // [examples, ...]
+  Tensor labels;  // i64 [examples]
+};
+
+// The features of a data set of so many examples, all in memory. REQUIRES: `batches` go through the
+// data set once, in order, and fit `body`, which has one output with the batch as its first axis.
+Result<Features> compute_features(Executable& body, const Batches& batches, size_t examples);
+
+// The data set with features [1, ...] in the place of images. REQUIRES: they are those of `data`,
+// which outlives the result.
+std::shared_ptr<const Dataset> features_as_data(const Dataset& data, Features features);
 
 }  // namespace shoal::fit

@@ -74,7 +74,8 @@ class TrainingLoop::State {
         options_(std::move(options)),
         callbacks_(std::move(callbacks)),
         network_(std::move(task.network)),
-        data_(std::move(task.data)) {}
+        data_(std::move(task.data)),
+        given_prepare_(std::move(task.prepare)) {}
 
   Status prepare(const std::optional<Graph>& teacher);
   Result<StopReason> run();
@@ -107,6 +108,7 @@ class TrainingLoop::State {
   const TrainingCallbacks callbacks_;
   Graph network_;  // what is trained, with the weights it began with: with features, the head
   const TrainingData data_;
+  const Batches::Prepare given_prepare_;  // null: images as the network takes them
   int64_t classes_ = 0;
   std::shared_ptr<const Dataset> training_features_, held_out_features_;  // null: no cache
   std::optional<Batches> batches_, evaluation_batches_;
@@ -124,7 +126,8 @@ class TrainingLoop::State {
 Status TrainingLoop::State::prepare(const std::optional<Graph>& teacher) {
   // The classes are those of the whole network: use_features() replaces it by its head.
   classes_ = classes_of(network_);
-  const Batches::Prepare prepare_image = images_for(network_, options_.preprocess);
+  const Batches::Prepare prepare_image =
+      given_prepare_ ? given_prepare_ : images_for(network_, options_.preprocess);
   batches_.emplace(*data_.training, prepare_image, training_batches(options_, classes_));
   evaluation_batches_.emplace(*data_.held_out, prepare_image,
                               evaluation_batches(options_, classes_));
@@ -153,10 +156,12 @@ Status TrainingLoop::State::use_features(Batches::Prepare prepare) {
   SHOAL_ASSIGN(const auto executable, device_.compile(body));
   const Batches in_order(*data_.training, std::move(prepare),
                          evaluation_batches(options_, classes_));
-  SHOAL_ASSIGN(training_features_, compute_features(*executable, *data_.training, in_order));
-  SHOAL_ASSIGN(held_out_features_,
-               compute_features(*executable, *data_.held_out, *evaluation_batches_));
-  const auto as_it_is = [](const Tensor& features) -> Result<Tensor> { return features; };
+  SHOAL_ASSIGN(Features features, compute_features(*executable, in_order, data_.training->size()));
+  training_features_ = features_as_data(*data_.training, std::move(features));
+  SHOAL_ASSIGN(features,
+               compute_features(*executable, *evaluation_batches_, data_.held_out->size()));
+  held_out_features_ = features_as_data(*data_.held_out, std::move(features));
+  const auto as_it_is = [](const Tensor& row) -> Result<Tensor> { return row; };
   batches_.emplace(*training_features_, as_it_is, training_batches(options_, classes_));
   evaluation_batches_.emplace(*held_out_features_, as_it_is,
                               evaluation_batches(options_, classes_));

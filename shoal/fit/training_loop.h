@@ -33,6 +33,8 @@ struct TrainingTask {
   Graph network;  // for the options' batch: one input, one output of scores, or one per weight
   TrainingData data;
   std::optional<Graph> teacher = {};  // takes what the network takes and gives as many scores
+  // Makes inputs [1, ...] of what the data set has; null: options.preprocess, for images.
+  std::function<Result<Tensor>(const Tensor&)> prepare = {};
 };
 
 // The state of training after a step.

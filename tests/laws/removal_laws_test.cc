@@ -6,6 +6,7 @@
 
 #include "fixture.h"
 #include "shoal/compress/importance.h"
+#include "shoal/compress/nest.h"
 #include "shoal/compress/testing.h"
 #include "shoal/device/device.h"
 #include "shoal/graph/random_inputs.h"
@@ -109,6 +110,36 @@ TEST_P(SmallerNetworks, RemovedEqualsMasked) {
       compress::choose(*network, *groups, compress::magnitudes(*network, *groups), {.units = 0.5});
   ASSERT_TRUE(half.ok()) << half.status().message();
   expect_counted_as_written(*network, *groups, *half);
+}
+
+// Units in another order answer the same, and so do the first of them, by name, in a file.
+TEST_P(SmallerNetworks, NestedAnswersTheSame) {
+  const auto network = small_network(GetParam(), 1, 0.25);
+  ASSERT_TRUE(network.ok()) << network.status().message();
+  const auto groups = compress::find_groups(*network);
+  ASSERT_TRUE(groups.ok()) << groups.status().message();
+  Rng rng(13);
+  const auto device = make_reference_device();
+  const auto ordered = compress::nested(*network, *groups, compress::random_worth(*groups, 1));
+  ASSERT_TRUE(ordered.ok()) << ordered.status().message();
+  const auto inputs = random_inputs(*network, rng);
+  EXPECT_LE(relative_error(*compress::answers(*ordered, inputs, *device),
+                           *compress::answers(*network, inputs, *device)),
+            kSame);
+  const auto bytes = onnx::to_onnx(*ordered);
+  const auto model = onnx::Model::parse(nullptr, *bytes);
+  const auto read = onnx::bind(*model, *onnx::declared_inputs(**model));
+  ASSERT_TRUE(read.ok()) << read.status().message();
+  const auto again = compress::find_groups(read->graph);
+  const auto width_of = [](const Graph& graph, const compress::Groups& all) {
+    compress::Widths widths;
+    for (const compress::Group& group : all.groups) {
+      widths[compress::group_name(graph, all, group)] = (group.size() + 1) / 2;
+    }
+    return widths;
+  };
+  EXPECT_EQ(width_of(read->graph, *again), width_of(*network, *groups));
+  EXPECT_EQ(width_of(*network, *groups).size(), groups->groups.size()) << "names are not unique";
 }
 
 // The file of a removal of nothing is the file.

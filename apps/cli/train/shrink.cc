@@ -14,6 +14,7 @@
 #include "shoal/models/model.h"
 #include "shrink_flags.h"
 #include "shrink_page.h"
+#include "variants.h"
 
 namespace shoal::cli {
 namespace {
@@ -36,6 +37,8 @@ Examples:
   shoal shrink model.onnx --data photos --format folder --max-drop 1 -o small.onnx
                                            no more than a point is lost; exit code 9 where the target
                                            would cost more, and less is removed
+  shoal shrink lenet.onnx --data mnist --format idx --target macs=0.1 --variants 5 -o lenet.variants
+                                           five widths in the bytes of one
   shoal shrink --recipe small.toml -o small.onnx --resume
                                            a run that --write-recipe described, after an interruption)";
 
@@ -174,6 +177,10 @@ Outcome shrink_and_print(ShrinkFlags& flags) {
   if (!recipe.ok()) return fail(Doing::kTrain, recipe.status());
   auto data = fit::open_judged_data(options.recipe);
   if (!data.ok()) return fail(Doing::kTrain, data.status());
+  if (flags.variants > 0) {
+    return make_and_print_variants({*learns, *runs}, model, *data, flags.variants, options,
+                                   flags.train.json);
+  }
   NetworkLine line;
   const auto result = shrink::shrink({*learns, *runs}, model, *data, options, callbacks_of(line));
   if (!result.ok() && result.status().code() == Code::kCancelled) {

@@ -87,6 +87,12 @@ void ShrinkFlags::add_to(Command& command) {
                   "Where the target costs more points, remove less, and end with exit code 9")
       ->check(not_negative())
       ->group(kShrinking);
+  command
+      .add_option("--variants", variants,
+                  "So many widths that share their weights, from the network to the target; --out "
+                  "is then a folder")
+      ->check(in_range(2, 9))
+      ->group(kShrinking);
   command.add_flag("--resume", resume, "Go on with a run that was interrupted, if there is one")
       ->group(kFiles);
   command.add_option("--recipe", recipe, "Take what is not given here from this file, in TOML")

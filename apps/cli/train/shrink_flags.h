@@ -14,6 +14,7 @@ struct ShrinkFlags {
   TrainFlags train;
   std::string target = "macs=0.5", method = "taylor", teacher = "dense";
   int64_t int8_epochs = 0;
+  size_t variants = 0;  // 0: one network, no catalog
   float distill = 0.5F, temperature = 4;
   bool controls = false, no_norms = false, resume = false;
   double seconds = 1, max_drop = 0;  // 0: none

@@ -1,0 +1,90 @@
+#include "variants.h"
+
+#include <cstdio>
+
+#include "../exit_codes.h"
+#include "../table.h"
+#include "apps/flags/json.h"
+#include "cancel_on_signals.h"
+#include "network_line.h"
+#include "shoal/catalog/make_variants.h"
+
+namespace shoal::cli {
+namespace {
+
+using catalog::Variant;
+using catalog::VariantsResult;
+
+double ratio(int64_t a, int64_t b) {
+  return b > 0 ? static_cast<double>(a) / static_cast<double>(b) : 0;
+}
+
+Json to_json(const VariantsResult& result) {
+  Json variants = Json::array();
+  for (const Variant& variant : result.catalog.variants) {
+    const catalog::VariantFigures& f = variant.figures;
+    variants.push_back({{"name", variant.name},
+                        {"top1", f.top1},
+                        {"held_out_top1", f.held_out_top1},
+                        {"ms", f.ms},
+                        {"macs", f.size.macs},
+                        {"parameters", f.size.parameters},
+                        {"bytes", f.size.bytes},
+                        {"memory", f.memory},
+                        {"millijoules", f.millijoules}});
+  }
+  return {{"variants", variants},
+          {"dominated", result.dominated},
+          {"top1_before", result.top1_before},
+          {"folder_bytes", result.folder_bytes},
+          {"largest_bytes", result.largest_bytes},
+          {"bytes_ratio", ratio(result.folder_bytes, result.largest_bytes)},
+          {"energy_model", std::string(catalog::energy_model())},
+          {"epochs", result.epochs},
+          {"seconds", result.seconds}};
+}
+
+void print_table(const VariantsResult& result) {
+  Table table({"variant", "top-1", "MACs", "weights MB", "memory MB", "ms", "mJ"});
+  for (const Variant& variant : result.catalog.variants) {
+    const catalog::VariantFigures& f = variant.figures;
+    const auto millions = [](int64_t n) { return fixed(static_cast<double>(n) / 1e6, 3); };
+    table.add({variant.name, fixed(f.top1, 2) + " %", millions(f.size.macs) + " M",
+               millions(f.size.bytes), millions(f.memory), fixed(f.ms, 3),
+               fixed(f.millijoules, 4)});
+  }
+  table.print();
+  std::printf("all of them in %.3f x the bytes of the largest; top-1 %.2f %% before\n",
+              ratio(result.folder_bytes, result.largest_bytes), result.top1_before);
+  for (const std::string& name : result.dominated) {
+    std::printf("%s is left out: another one is as good and costs less\n", name.c_str());
+  }
+}
+
+}  // namespace
+
+Outcome make_and_print_variants(const shrink::ShrinkDevices& devices, const Model& model,
+                                const fit::JudgedData& data, size_t count,
+                                const shrink::ShrinkOptions& options, bool json) {
+  NetworkLine line;
+  const shrink::ShrinkCallbacks callbacks{
+      .on_step =
+          [&line](const shrink::ShrinkStep& step) {
+            line.show(step.network, step.step, fixed(step.seconds_left, 0) + " s left");
+          },
+      .on_note = [&line](const std::string& note) { line.note(note); },
+      .cancel = cancel_on_signals()};
+  const auto result = catalog::make_variants(devices, model, data, count, options, callbacks);
+  if (!result.ok() && result.status().code() == Code::kCancelled) {
+    return {Exit::kInterrupted, "interrupted; nothing was written"};
+  }
+  if (!result.ok()) return fail(Doing::kTrain, result.status());
+  if (json) {
+    std::printf("%s\n", to_json(*result).dump().c_str());
+  } else {
+    print_table(*result);
+  }
+  return {};
+}
+
+}  // namespace shoal::cli
