@@ -33,6 +33,7 @@ struct TrainingTask {
   Graph network;  // for the options' batch: one input, one output of scores, or one per weight
   TrainingData data;
   std::optional<Graph> teacher = {};  // takes what the network takes and gives as many scores
+  std::optional<train::UnitPenalty> penalty = {};  // on units of the network, besides the options'
 };
 
 // The state of training after a step.

@@ -14,7 +14,9 @@
 
 #include "shoal/compress/remove.h"
 #include "shoal/shrink/decide.h"
+#include "shoal/shrink/depth.h"
 #include "shoal/shrink/in_eight_bits.h"
+#include "shoal/shrink/methods.h"
 #include "shoal/shrink/networks.h"
 #include "shoal/shrink/retrain.h"
 #include "shoal/shrink/sensitivity.h"
@@ -39,6 +41,8 @@ std::string two_digits(double number) {
 
 // The networks of a run. Their numbers are those of their checkpoints.
 enum class Role : uint8_t { kDense, kSmall, kScratch, kRandom, kMilder };
+
+bool is_result(Role role) { return role == Role::kSmall || role == Role::kMilder; }
 
 // The part of a network in a run.
 struct Part {
@@ -101,11 +105,15 @@ class Run {
     return plan_removal(Role::kSmall, "smaller network", decision_.choice.rounds.back());
   }
 
+  bool drops_blocks() const { return options_.importance == Importance::kDepth; }
+
   // What a run that is resumed had decided already.
   Result<Decision> decision_for(const Graph& one) {
     if (steps_->choice()) {
       Decision known{.groups = {}, .choice = *steps_->choice()};
-      SHOAL_ASSIGN(known.groups, compress::find_groups(one));
+      if (!drops_blocks()) {
+        SHOAL_ASSIGN(known.groups, compress::find_groups(one));
+      }
       return known;
     }
     if (options_.resume) note("no run in " + options_.steps.string() + " yet: begins anew");
@@ -116,28 +124,51 @@ class Run {
       SHOAL_ASSIGN(const compress::Groups groups, compress::find_groups(one));
       SHOAL_ASSIGN(table, table_for(given_, groups, options_, devices_.runs));
     }
-    SHOAL_ASSIGN(Decision fresh, decide(devices_.learns, given_, *data_.data.held_out, options_,
-                                        table ? &*table : nullptr));
-    SHOAL_TRY(steps_->keep_choice(fresh.choice));
-    return fresh;
+    const fit::TrainingCallbacks callbacks{
+        .on_step =
+            [&](const fit::StepReport& step) {
+              if (callbacks_.on_step) {
+                callbacks_.on_step({"what goes", 0, 1, step, step.seconds_left});
+              }
+            },
+        .on_note = callbacks_.on_note,
+        .cancel = callbacks_.cancel};
+    SHOAL_ASSIGN(Decided fresh, decide_by_method({.device = devices_.learns,
+                                                  .network = given_,
+                                                  .data = data_.data,
+                                                  .options = options_,
+                                                  .table = table ? &*table : nullptr,
+                                                  .callbacks = callbacks}));
+    SHOAL_TRY(steps_->keep_choice(fresh.decision.choice, fresh.weights));
+    return std::move(fresh.decision);
+  }
+
+  NetworkForBatch remaining(const NetworkForBatch& network, std::vector<size_t> units) const {
+    return drops_blocks() ? without_blocks(network, std::move(units))
+                          : without(network, std::move(units));
   }
 
   // The next networks to learn: without the units of a removal, and its controls.
   Status plan_removal(Role role, std::string_view name, const Removal& removal) {
     SHOAL_ASSIGN(const LoadedGraph one, given_(1));
-    SHOAL_ASSIGN(result_.small.size,
-                 compress::size_without(one.graph, decision_.groups, removal.units));
-    result_.removed = removed_by(one.graph, decision_.groups, removal.units);
+    const Weights& learned = steps_->weights();
+    const NetworkForBatch small =
+        remaining(learned.empty() ? given_ : with_weights(given_, learned), removal.units);
+    SHOAL_ASSIGN(const LoadedGraph left, small(1));
+    SHOAL_ASSIGN(result_.small.size, compress::size_without(left.graph, {}, {}));
+    result_.removed = drops_blocks() ? removed_blocks(one.graph, removal.units)
+                                     : removed_by(one.graph, decision_.groups, removal.units);
     result_.ms_predicted = removal.ms;
     result_.ms_predicted_before = decision_.choice.before_ms;
-    const NetworkForBatch small = without(given_, removal.units);
     const int64_t macs = result_.small.size.macs;
     parts_.push_back({role, name, small, macs});
     if (!options_.controls) return {};
     const uint64_t seed = options_.recipe.seed;
     parts_.push_back({Role::kScratch, "from scratch", with_fresh_weights(small, seed), macs});
-    parts_.push_back({Role::kRandom, "random removal",
-                      without(given_, drawn_instead(decision_.groups, removal.units, seed)), macs});
+    const std::vector<size_t> drawn = drops_blocks()
+                                          ? drawn_blocks(one.graph, removal.units.size(), seed)
+                                          : drawn_instead(decision_.groups, removal.units, seed);
+    parts_.push_back({Role::kRandom, "random removal", remaining(given_, drawn), macs});
     return {};
   }
 
@@ -151,6 +182,8 @@ class Run {
     const bool is_dense = part.role == Role::kDense;
     fit::TrainingOptions recipe = options_.recipe;
     if (options_.teacher == Teacher::kControl && is_dense) recipe.loss.distill = 0;
+    // What it learned before anything went counts: all networks see as many images.
+    if (is_result(part.role)) recipe.epochs -= epochs_before(options_);
     std::error_code unknown;  // reading the file says more
     recipe.checkpoint = steps_->checkpoint(static_cast<size_t>(part.role));
     recipe.resume = std::filesystem::exists(recipe.checkpoint, unknown) || unknown;
@@ -172,7 +205,7 @@ class Run {
   // Judges what a network has become, and keeps it.
   Status keep(size_t number, NetworkForBatch network, double held_out_top1) {
     const Role role = parts_[number].role;
-    const bool is_result = role == Role::kSmall || role == Role::kMilder;
+    const bool is_result = shrink::is_result(role);
     if (is_result) SHOAL_TRY(tidy(network));
     if (options_.int8 && role != Role::kDense) {
       SHOAL_TRY(quantize(network, is_result, held_out_top1));
@@ -287,9 +320,8 @@ class Run {
 
   // The last removal that was planned, before it learns.
   Status judge_removal() {
-    const auto removal = std::ranges::find_if(parts_.rbegin(), parts_.rend(), [](const Part& part) {
-      return part.role == Role::kSmall || part.role == Role::kMilder;
-    });
+    const auto removal = std::ranges::find_if(
+        parts_.rbegin(), parts_.rend(), [](const Part& part) { return is_result(part.role); });
     SHOAL_ASSIGN(result_.top1_removed, judged(removal->network));
     char line[160];
     std::snprintf(

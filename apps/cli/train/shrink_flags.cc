@@ -13,7 +13,8 @@ constexpr std::string_view kInt8 = ",int8";
 
 std::vector<std::string> methods() {
   std::vector<std::string> all;
-  for (const char* first : {"taylor", "magnitude", "random"}) {
+  for (const char* first :
+       {"taylor", "magnitude", "random", "lasso", "hoyer", "dpruner", "depth"}) {
     all.emplace_back(first);
     all.push_back(first + std::string(kInt8));
   }
@@ -41,12 +42,25 @@ void ShrinkFlags::add_to(Command& command) {
       ->group(kShrinking);
   command
       .add_option("--method", method,
-                  "What goes first: taylor, magnitude or random; with \",int8\" behind it, 8-bit "
+                  "What goes first: taylor, magnitude or random; lasso, hoyer or dpruner, which "
+                  "learn that first; depth for residual blocks; with \",int8\" behind it, 8-bit "
                   "weights and activations at last")
       ->check([](const std::string& name) -> std::string {
         const std::vector<std::string> known = methods();
         return std::ranges::find(known, name) != known.end() ? "" : "no such method: " + name;
       })
+      ->capture_default_str()
+      ->group(kShrinking);
+  command
+      .add_option("--sparse-epochs", sparse_epochs,
+                  "Of --epochs, for lasso, hoyer and dpruner: those before anything goes; 0 for a "
+                  "third")
+      ->check(in_range(0, 1000))
+      ->capture_default_str()
+      ->group(kShrinking);
+  command
+      .add_option("--strength", strength, "Of the penalty of lasso and hoyer; 0 for the usual one")
+      ->check(not_negative())
       ->capture_default_str()
       ->group(kShrinking);
   command
@@ -106,6 +120,8 @@ Result<shrink::ShrinkOptions> ShrinkFlags::resolve() const {
   const size_t behind = options.int8 ? kInt8.size() : 0;
   options.importance =
       *shrink::find_importance(std::string_view(method).substr(0, method.size() - behind));
+  options.sparse_epochs = sparse_epochs;
+  options.strength = strength;
   options.teacher = *shrink::find_teacher(teacher);
   options.controls = controls;
   options.max_drop = max_drop;
@@ -140,6 +156,8 @@ std::vector<Setting> ShrinkFlags::settings() {
           {"kernel", &model.kernel},
           {"target", &target},
           {"method", &method, methods()},
+          {"sparse-epochs", &sparse_epochs},
+          {"strength", &strength},
           {"int8-epochs", &int8_epochs},
           {"teacher", &teacher, {"dense", "control", "none"}},
           {"distill", &distill, {}, 0.01, 1},

@@ -13,7 +13,8 @@ namespace shoal::cli {
 struct ShrinkFlags {
   TrainFlags train;
   std::string target = "macs=0.5", method = "taylor", teacher = "dense";
-  int64_t int8_epochs = 0;
+  int64_t sparse_epochs = 0, int8_epochs = 0;
+  double strength = 0;
   float distill = 0.5F, temperature = 4;
   bool controls = false, resume = false;
   double seconds = 1, max_drop = 0;  // 0: none
