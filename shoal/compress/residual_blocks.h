@@ -9,8 +9,6 @@
 #include "shoal/base/status.h"
 #include "shoal/graph/graph.h"
 
-#pragma GCC visibility push(default)
-
 namespace shoal::compress {
 
 // A value.
@@ -33,5 +31,3 @@ Result<Graph> without_blocks(const Graph& graph, std::span<const ResidualBlock> 
                              std::span<const size_t> numbers);
 
 }  // namespace shoal::compress
-
-#pragma GCC visibility pop
