@@ -10,6 +10,7 @@ namespace shoal::cli {
 namespace {
 
 constexpr std::string_view kInt8 = ",int8";
+constexpr const char* kShrinking = "Shrinking";
 
 std::vector<std::string> methods() {
   std::vector<std::string> all;
@@ -21,10 +22,27 @@ std::vector<std::string> methods() {
   return all;
 }
 
+// For the methods that let the network learn before anything goes.
+void add_learning_first(Command& command, ShrinkFlags& flags) {
+  command
+      .add_option("--sparse-epochs", flags.sparse_epochs,
+                  "Of --epochs, for lasso, hoyer and dpruner: those before anything goes; 0 for a "
+                  "third")
+      ->check(in_range(0, 1000))
+      ->capture_default_str()
+      ->group(kShrinking);
+  command
+      .add_option("--strength", flags.strength,
+                  "Of the penalty of lasso and hoyer; 0 for the usual one")
+      ->check(not_negative())
+      ->capture_default_str()
+      ->group(kShrinking);
+}
+
 }  // namespace
 
 void ShrinkFlags::add_to(Command& command) {
-  constexpr const char *kShrinking = "Shrinking", *kFiles = "Files";
+  constexpr const char* kFiles = "Files";
   command_ = &command;
   train.options = shrink::usual_recipe();
   train.model.model.clear();
@@ -51,18 +69,7 @@ void ShrinkFlags::add_to(Command& command) {
       })
       ->capture_default_str()
       ->group(kShrinking);
-  command
-      .add_option("--sparse-epochs", sparse_epochs,
-                  "Of --epochs, for lasso, hoyer and dpruner: those before anything goes; 0 for a "
-                  "third")
-      ->check(in_range(0, 1000))
-      ->capture_default_str()
-      ->group(kShrinking);
-  command
-      .add_option("--strength", strength, "Of the penalty of lasso and hoyer; 0 for the usual one")
-      ->check(not_negative())
-      ->capture_default_str()
-      ->group(kShrinking);
+  add_learning_first(command, *this);
   command
       .add_option("--int8-epochs", int8_epochs,
                   "With int8: learn to be rounded for so many epochs, at a tenth of the rate")
