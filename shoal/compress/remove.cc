@@ -118,14 +118,6 @@ Tensor mask_of(const Graph& graph, const Narrowing& narrowing, ValueId value, si
   return ops::converted(mask, graph[value].type.dtype);
 }
 
-// The axes of a node's first two inputs that it multiplies along; nothing if it is no product.
-std::optional<Products> products_of(const Graph& graph, const Node& node) {
-  const std::vector<bool> needed(node.outputs.size(), true);
-  const auto output =
-      single_output(node, graph.operands(node.inputs), graph.types(node.outputs), needed, 0);
-  return output ? compress::products_of(*output) : std::nullopt;
-}
-
 }  // namespace
 
 Result<Graph> remove(const Graph& graph, const Groups& groups, std::span<const size_t> units) {

@@ -131,4 +131,11 @@ std::optional<Products> products_of(const SingleOutput& output) {
   return std::nullopt;
 }
 
+std::optional<Products> products_of(const Graph& graph, const Node& node) {
+  const std::vector<bool> needed(node.outputs.size(), true);
+  const auto output =
+      single_output(node, graph.operands(node.inputs), graph.types(node.outputs), needed, 0);
+  return output ? products_of(*output) : std::nullopt;
+}
+
 }  // namespace shoal::compress

@@ -52,5 +52,6 @@ struct Products {
 
 // Nothing if the node is no product.
 std::optional<Products> products_of(const SingleOutput& output);
+std::optional<Products> products_of(const Graph& graph, const Node& node);
 
 }  // namespace shoal::compress

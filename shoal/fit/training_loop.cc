@@ -74,6 +74,7 @@ class TrainingLoop::State {
         options_(std::move(options)),
         callbacks_(std::move(callbacks)),
         network_(std::move(task.network)),
+        penalty_(std::move(task.penalty)),
         data_(std::move(task.data)),
         given_prepare_(std::move(task.prepare)) {}
 
@@ -107,6 +108,7 @@ class TrainingLoop::State {
   const TrainingOptions options_;
   const TrainingCallbacks callbacks_;
   Graph network_;  // what is trained, with the weights it began with: with features, the head
+  const std::optional<train::UnitPenalty> penalty_;
   const TrainingData data_;
   const Batches::Prepare given_prepare_;  // null: images as the network takes them
   int64_t classes_ = 0;
@@ -133,7 +135,9 @@ Status TrainingLoop::State::prepare(const std::optional<Graph>& teacher) {
                               evaluation_batches(options_, classes_));
   if (teacher) SHOAL_TRY(compile_teacher(*teacher));
   SHOAL_TRY(use_features(prepare_image));
-  SHOAL_ASSIGN(trainer_, train::Trainer::create(device_, network_, trainer_options(options_)));
+  train::TrainerOptions how = trainer_options(options_);
+  how.unit_penalty = penalty_;
+  SHOAL_ASSIGN(trainer_, train::Trainer::create(device_, network_, how));
   schedule_ = schedule_of(options_, batches_->per_epoch());
   return options_.resume ? resume() : Status();
 }

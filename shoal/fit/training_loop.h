@@ -35,6 +35,7 @@ struct TrainingTask {
   std::optional<Graph> teacher = {};  // takes what the network takes and gives as many scores
   // Makes inputs [1, ...] of what the data set has; null: options.preprocess, for images.
   std::function<Result<Tensor>(const Tensor&)> prepare = {};
+  std::optional<train::UnitPenalty> penalty = {};  // on units of the network, besides the options'
 };
 
 // The state of training after a step.

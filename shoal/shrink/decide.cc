@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <span>
 #include <string>
 #include <utility>
@@ -22,8 +23,9 @@ constexpr size_t kRounds = 8;
 // be a number of multiply-accumulates. Both graphs have the same units.
 class Decider {
  public:
-  Decider(Device& device, const Dataset& examples, const ShrinkOptions& options)
-      : device_(device), examples_(examples), options_(options) {}
+  Decider(Device& device, const Dataset& examples, const ShrinkOptions& options,
+          WorthInRound learned)
+      : device_(device), examples_(examples), options_(options), learned_(std::move(learned)) {}
 
   Status load(const NetworkForBatch& network) {
     SHOAL_ASSIGN(batch_, network(static_cast<int64_t>(options_.recipe.batch)));
@@ -89,9 +91,15 @@ class Decider {
 
   // What other worths say does not change from round to round, so that each begins anew.
   std::span<const size_t> gone() const {
-    return is_taylor() && !rounds_.empty() ? rounds_.back().units : std::span<const size_t>();
+    return (is_taylor() || learned_) && !rounds_.empty() ? rounds_.back().units
+                                                         : std::span<const size_t>();
   }
   Result<std::vector<double>> worth_in(size_t round) {
+    if (learned_) {
+      SHOAL_ASSIGN(std::vector<double> worth, learned_(gone(), {round, kRounds}));
+      for (size_t unit : gone()) worth[unit] = -std::numeric_limits<double>::infinity();
+      return worth;
+    }
     return worth_of(device_, batch_.graph, of_batch_, gone(), options_.importance, examples_,
                     options_.recipe, {round, kRounds});
   }
@@ -99,6 +107,7 @@ class Decider {
   Device& device_;
   const Dataset& examples_;
   const ShrinkOptions& options_;
+  const WorthInRound learned_;  // empty: worth_of() knows it
   LoadedGraph batch_, one_;
   compress::Groups of_batch_, groups_;
   std::vector<Removal> rounds_;  // so far
@@ -107,9 +116,10 @@ class Decider {
 }  // namespace
 
 Result<Decision> decide(Device& device, const NetworkForBatch& network, const Dataset& examples,
-                        const ShrinkOptions& options, const LatencyTable* table) {
+                        const ShrinkOptions& options, const LatencyTable* table,
+                        WorthInRound learned) {
   SHOAL_CHECK(!options.time || table != nullptr);
-  Decider decider(device, examples, options);
+  Decider decider(device, examples, options, std::move(learned));
   SHOAL_TRY(decider.load(network));
   SHOAL_TRY(options.time ? decider.by_time(*table) : decider.by_size());
   return decider.take(table);

@@ -1,6 +1,7 @@
 // What goes: the decision between the given network and the smaller one, and how it reads.
 #pragma once
 
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -13,6 +14,7 @@
 #include "shoal/shrink/networks.h"
 #include "shoal/shrink/result.h"
 #include "shoal/shrink/shrink_options.h"
+#include "shoal/shrink/worth.h"
 
 namespace shoal::shrink {
 
@@ -22,13 +24,18 @@ struct Decision {
   Choice choice;
 };
 
+// The worth of every unit once the units `gone` are.
+using WorthInRound =
+    std::function<Result<std::vector<double>>(std::span<const size_t> gone, Round round)>;
+
 // The units of least worth, until the target is met, in rounds; by kTaylor for what they save. A
 // target of time is met by `table`, which also gives the predicted times; without such a target it
-// may be null. Fails as worth_of(), compress::choose() and choose_by_time() do, and with
-// kUnsupported where the network has nothing to remove. REQUIRES: the table is one of the groups of
-// the network for one example.
+// may be null. With `learned`, that is asked in place of worth_of(). Fails as both,
+// compress::choose() and choose_by_time() do, and with kUnsupported where the network has nothing
+// to remove. REQUIRES: the table is one of the groups of the network for one example.
 Result<Decision> decide(Device& device, const NetworkForBatch& network, const Dataset& examples,
-                        const ShrinkOptions& options, const LatencyTable* table = nullptr);
+                        const ShrinkOptions& options, const LatencyTable* table = nullptr,
+                        WorthInRound learned = {});
 
 // What is left of each group that loses some of these units, what is left of one group by its
 // weights, and what of the graph cannot be touched. Pure. REQUIRES: the groups are those of the

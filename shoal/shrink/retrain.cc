@@ -14,9 +14,10 @@ namespace shoal::shrink {
 
 Result<Trained> retrain(Device& device, const NetworkForBatch& network,
                         const NetworkForBatch& teacher, const fit::TrainingData& data,
-                        fit::TrainingOptions recipe, const fit::TrainingCallbacks& callbacks) {
+                        fit::TrainingOptions recipe, const fit::TrainingCallbacks& callbacks,
+                        std::optional<train::UnitPenalty> penalty) {
   const auto batch = static_cast<int64_t>(recipe.batch);
-  fit::TrainingTask task{.network = {}, .data = data};
+  fit::TrainingTask task{.network = {}, .data = data, .teacher = {}, .penalty = std::move(penalty)};
   SHOAL_ASSIGN(LoadedGraph loaded, network(batch));
   task.network = std::move(loaded.graph);
   recipe.teacher.clear();

@@ -18,11 +18,13 @@ struct Trained {
   Weights weights;  // that the network has now
 };
 
-// Lets a network learn as the recipe says, with this teacher if recipe.loss.distill is above 0.
+// Lets a network learn as the recipe says, with this teacher if recipe.loss.distill is above 0, and
+// with this penalty on its units.
 // Fails as fit::TrainingLoop does, and with kCancelled if the callbacks say so.
 Result<Trained> retrain(Device& device, const NetworkForBatch& network,
                         const NetworkForBatch& teacher, const fit::TrainingData& data,
-                        fit::TrainingOptions recipe, const fit::TrainingCallbacks& callbacks);
+                        fit::TrainingOptions recipe, const fit::TrainingCallbacks& callbacks,
+                        std::optional<train::UnitPenalty> penalty = {});
 
 // The accuracy of a network in percent, in batches of recipe.batch.
 Result<double> top1_of(Device& device, const NetworkForBatch& network, const Dataset& examples,

@@ -14,7 +14,9 @@
 
 #include "shoal/compress/remove.h"
 #include "shoal/shrink/decide.h"
+#include "shoal/shrink/depth.h"
 #include "shoal/shrink/in_eight_bits.h"
+#include "shoal/shrink/methods.h"
 #include "shoal/shrink/networks.h"
 #include "shoal/shrink/norms.h"
 #include "shoal/shrink/retrain.h"
@@ -40,6 +42,8 @@ std::string two_digits(double number) {
 
 // The networks of a run. Their numbers are those of their checkpoints.
 enum class Role : uint8_t { kDense, kSmall, kScratch, kRandom, kMilder };
+
+bool is_result(Role role) { return role == Role::kSmall || role == Role::kMilder; }
 
 // The part of a network in a run.
 struct Part {
@@ -95,23 +99,32 @@ class Run {
   Status decide_what_goes() {
     SHOAL_ASSIGN(const LoadedGraph one, given_(1));
     SHOAL_ASSIGN(steps_, Steps::open(options_, one.graph));
-    SHOAL_ASSIGN(decision_, decision_for(one.graph));
-    SHOAL_ASSIGN(result_.dense.size, compress::size_without(one.graph, decision_.groups, {}));
-    result_.refused = refused_by(one.graph, decision_.groups);
     learner_ = {given_};
     if (options_.norms) {
       SHOAL_ASSIGN(learner_,
                    with_norms(devices_.learns, given_, *data_.data.training, options_.recipe));
     }
+    SHOAL_ASSIGN(decision_, decision_for(one.graph));
+    SHOAL_ASSIGN(result_.dense.size, compress::size_without(one.graph, decision_.groups, {}));
+    result_.refused = refused_by(one.graph, decision_.groups);
     parts_ = {{Role::kDense, "dense control", learner_.network, result_.dense.size.macs}};
     return plan_removal(Role::kSmall, "smaller network", decision_.choice.rounds.back());
   }
+
+  // Without the norms that it was given for learning.
+  NetworkForBatch as_written(NetworkForBatch network) const {
+    return learner_.has_new_norms ? with_folded_norms(std::move(network)) : network;
+  }
+
+  bool drops_blocks() const { return options_.importance == Importance::kDepth; }
 
   // What a run that is resumed had decided already.
   Result<Decision> decision_for(const Graph& one) {
     if (steps_->choice()) {
       Decision known{.groups = {}, .choice = *steps_->choice()};
-      SHOAL_ASSIGN(known.groups, compress::find_groups(one));
+      if (!drops_blocks()) {
+        SHOAL_ASSIGN(known.groups, compress::find_groups(one));
+      }
       return known;
     }
     if (options_.resume) note("no run in " + options_.steps.string() + " yet: begins anew");
@@ -122,28 +135,56 @@ class Run {
       SHOAL_ASSIGN(const compress::Groups groups, compress::find_groups(one));
       SHOAL_ASSIGN(table, table_for(given_, groups, options_, devices_.runs));
     }
-    SHOAL_ASSIGN(Decision fresh, decide(devices_.learns, given_, *data_.data.held_out, options_,
-                                        table ? &*table : nullptr));
-    SHOAL_TRY(steps_->keep_choice(fresh.choice));
-    return fresh;
+    const fit::TrainingCallbacks callbacks{
+        .on_step =
+            [&](const fit::StepReport& step) {
+              if (callbacks_.on_step) {
+                callbacks_.on_step({"what goes", 0, 1, step, step.seconds_left});
+              }
+            },
+        .on_note = callbacks_.on_note,
+        .cancel = callbacks_.cancel};
+    const bool learns = epochs_before(options_) > 0;
+    SHOAL_ASSIGN(Decided fresh, decide_by_method({.device = devices_.learns,
+                                                  .network = learns ? learner_.network : given_,
+                                                  .data = data_.data,
+                                                  .options = options_,
+                                                  .table = table ? &*table : nullptr,
+                                                  .callbacks = callbacks}));
+    if (learns) {  // the units have the same numbers in the network as it was given
+      SHOAL_ASSIGN(fresh.decision.groups, compress::find_groups(one));
+    }
+    SHOAL_TRY(steps_->keep_choice(fresh.decision.choice, fresh.weights));
+    return std::move(fresh.decision);
+  }
+
+  NetworkForBatch remaining(const NetworkForBatch& network, std::vector<size_t> units) const {
+    return drops_blocks() ? without_blocks(network, std::move(units))
+                          : without(network, std::move(units));
   }
 
   // The next networks to learn: without the units of a removal, and its controls.
   Status plan_removal(Role role, std::string_view name, const Removal& removal) {
     SHOAL_ASSIGN(const LoadedGraph one, given_(1));
-    SHOAL_ASSIGN(result_.small.size,
-                 compress::size_without(one.graph, decision_.groups, removal.units));
-    result_.removed = removed_by(one.graph, decision_.groups, removal.units);
+    const Weights& learned = steps_->weights();
+    const NetworkForBatch small =
+        remaining(learned.empty() ? learner_.network : with_weights(learner_.network, learned),
+                  removal.units);
+    SHOAL_ASSIGN(const LoadedGraph left, as_written(small)(1));
+    SHOAL_ASSIGN(result_.small.size, compress::size_without(left.graph, {}, {}));
+    result_.removed = drops_blocks() ? removed_blocks(one.graph, removal.units)
+                                     : removed_by(one.graph, decision_.groups, removal.units);
     result_.ms_predicted = removal.ms;
     result_.ms_predicted_before = decision_.choice.before_ms;
-    const NetworkForBatch small = without(learner_.network, removal.units);
     const int64_t macs = result_.small.size.macs;
     parts_.push_back({role, name, small, macs});
     if (!options_.controls) return {};
     const uint64_t seed = options_.recipe.seed;
     parts_.push_back({Role::kScratch, "from scratch", with_fresh_weights(small, seed), macs});
-    const auto drawn = drawn_instead(decision_.groups, removal.units, seed);
-    parts_.push_back({Role::kRandom, "random removal", without(learner_.network, drawn), macs});
+    const std::vector<size_t> drawn = drops_blocks()
+                                          ? drawn_blocks(one.graph, removal.units.size(), seed)
+                                          : drawn_instead(decision_.groups, removal.units, seed);
+    parts_.push_back({Role::kRandom, "random removal", remaining(learner_.network, drawn), macs});
     return {};
   }
 
@@ -157,6 +198,8 @@ class Run {
     const bool is_dense = part.role == Role::kDense;
     fit::TrainingOptions recipe = options_.recipe;
     if (options_.teacher == Teacher::kControl && is_dense) recipe.loss.distill = 0;
+    // What it learned before anything went counts: all networks see as many images.
+    if (is_result(part.role)) recipe.epochs -= epochs_before(options_);
     std::error_code unknown;  // reading the file says more
     recipe.checkpoint = steps_->checkpoint(static_cast<size_t>(part.role));
     recipe.resume = std::filesystem::exists(recipe.checkpoint, unknown) || unknown;
@@ -172,15 +215,13 @@ class Run {
     const NetworkForBatch& taught_by = is_dense ? given_ : teacher();
     auto trained = retrain(devices_.learns, part.network, taught_by, data_.data, recipe, callbacks);
     if (!trained.ok()) return trained.status().at(part.name);
-    NetworkForBatch learned = std::move(trained->network);
-    if (learner_.has_new_norms) learned = with_folded_norms(std::move(learned));
-    return keep(number, without_subnormals(std::move(learned)), trained->held_out_top1);
+    return keep(number, without_subnormals(as_written(trained->network)), trained->held_out_top1);
   }
 
   // Judges what a network has become, and keeps it.
   Status keep(size_t number, NetworkForBatch network, double held_out_top1) {
     const Role role = parts_[number].role;
-    const bool is_result = role == Role::kSmall || role == Role::kMilder;
+    const bool is_result = shrink::is_result(role);
     if (is_result) SHOAL_TRY(tidy(network));
     if (options_.int8 && role != Role::kDense) {
       SHOAL_TRY(quantize(network, is_result, held_out_top1));
@@ -295,9 +336,8 @@ class Run {
 
   // The last removal that was planned, before it learns.
   Status judge_removal() {
-    const auto removal = std::ranges::find_if(parts_.rbegin(), parts_.rend(), [](const Part& part) {
-      return part.role == Role::kSmall || part.role == Role::kMilder;
-    });
+    const auto removal = std::ranges::find_if(
+        parts_.rbegin(), parts_.rend(), [](const Part& part) { return is_result(part.role); });
     SHOAL_ASSIGN(result_.top1_removed, judged(removal->network));
     char line[160];
     std::snprintf(

@@ -10,9 +10,11 @@
 namespace shoal::shrink {
 namespace {
 
-constexpr std::array kImportances = {std::pair{Importance::kMagnitude, "magnitude"},
-                                     std::pair{Importance::kTaylor, "taylor"},
-                                     std::pair{Importance::kRandom, "random"}};
+constexpr std::array kImportances = {
+    std::pair{Importance::kMagnitude, "magnitude"}, std::pair{Importance::kTaylor, "taylor"},
+    std::pair{Importance::kRandom, "random"},       std::pair{Importance::kLasso, "lasso"},
+    std::pair{Importance::kHoyer, "hoyer"},         std::pair{Importance::kDpruner, "dpruner"},
+    std::pair{Importance::kDepth, "depth"}};
 constexpr std::array kTeachers = {std::pair{Teacher::kNone, "none"},
                                   std::pair{Teacher::kDense, "dense"},
                                   std::pair{Teacher::kControl, "control"}};
@@ -52,6 +54,32 @@ Status check(const TimeTarget& time) {
   return invalid("a time is a number of milliseconds above 0, or a share in (0, 1]");
 }
 
+bool learns_first(Importance importance) {
+  return importance == Importance::kLasso || importance == Importance::kHoyer ||
+         importance == Importance::kDpruner;
+}
+
+Status check_method(const ShrinkOptions& options) {
+  const bool learns = learns_first(options.importance);
+  if (!(options.sparse_epochs >= 0 && options.strength >= 0)) {
+    return invalid("sparse_epochs or strength is out of range");
+  }
+  if (!learns && options.sparse_epochs > 0) {
+    return invalid("sparse_epochs are for methods that learn what goes");
+  }
+  if (options.strength > 0 && (!learns || options.importance == Importance::kDpruner)) {
+    return invalid("a strength is for lasso and hoyer");
+  }
+  if (learns && epochs_before(options) >= options.recipe.epochs) {
+    return invalid("the smaller network needs epochs of its own after those before it");
+  }
+  const bool needs_table = options.time || !options.device.empty();
+  if (options.importance == Importance::kDepth && needs_table) {
+    return invalid("depth has no times of blocks: it takes a target of size, and no device");
+  }
+  return {};
+}
+
 }  // namespace
 
 std::string_view name_of(Importance importance) { return name_in(kImportances, importance); }
@@ -62,6 +90,12 @@ std::optional<Importance> find_importance(std::string_view name) {
 std::string_view name_of(Teacher teacher) { return name_in(kTeachers, teacher); }
 std::optional<Teacher> find_teacher(std::string_view name) {
   return kind_in<Teacher>(kTeachers, name);
+}
+
+int64_t epochs_before(const ShrinkOptions& options) {
+  if (!learns_first(options.importance)) return 0;
+  if (options.sparse_epochs > 0) return options.sparse_epochs;
+  return std::max<int64_t>(options.recipe.epochs / 3, 1);
 }
 
 fit::TrainingOptions usual_recipe() {
@@ -94,6 +128,7 @@ Status check(const ShrinkOptions& options) {
   if ((options.teacher == Teacher::kNone) != (options.recipe.loss.distill == 0)) {
     return invalid("a teacher and its share of the loss must be given together");
   }
+  SHOAL_TRY(check_method(options));
   if (options.int8_epochs < 0) return invalid("int8_epochs is out of range");
   if (options.int8_epochs > 0 && !options.int8) return invalid("int8_epochs are for int8");
   if (options.resume && options.steps.empty()) return invalid("there is no run to resume");

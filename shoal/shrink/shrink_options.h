@@ -14,11 +14,16 @@
 
 namespace shoal::shrink {
 
-// What a unit is worth (compress/importance.h); those of least worth go first.
+// What a unit is worth (compress/importance.h); those of least worth go first. Some let the network
+// learn before anything goes (methods.h).
 enum class Importance {
   kMagnitude,  // the squares of its weights
   kTaylor,     // what the loss gains from it, to first order, on examples that choose
   kRandom,     // anything: a control
+  kLasso,      // the squares of its weights after learning with a group lasso on units
+  kHoyer,      // the same with Hoyer-square
+  kDpruner,    // how often a block that learns to mask units keeps it
+  kDepth,      // residual blocks go in place of units: those that the loss misses least
 };
 
 // Whose answers the smaller network learns besides the labels.
@@ -53,7 +58,11 @@ struct ShrinkOptions {
   // reckoned by its profile. Empty: on ShrinkDevices::runs, where they are measured.
   std::string device = {};
   Importance importance = Importance::kTaylor;  // what goes first
-  Teacher teacher = Teacher::kDense;            // whose share of the loss is recipe.loss.distill
+  // For kLasso, kHoyer and kDpruner: how many of recipe.epochs come before anything goes (0: a
+  // third), and the strength of the penalty (0: the usual one).
+  int64_t sparse_epochs = 0;
+  double strength = 0;
+  Teacher teacher = Teacher::kDense;  // whose share of the loss is recipe.loss.distill
   // At last, 8-bit weights and activations (compress/int8.h), calibrated on training examples; also
   // for the controls of the same size.
   bool int8 = false;
@@ -76,6 +85,9 @@ struct ShrinkOptions {
   std::filesystem::path steps = {};
   bool resume = false;  // without such a run it begins anew
 };
+
+// The epochs of the recipe that the smaller network learns before anything goes. Pure.
+int64_t epochs_before(const ShrinkOptions& options);
 
 // The usual recipe: a short warm-up, then a cosine; half of the loss is about the teacher.
 fit::TrainingOptions usual_recipe();

@@ -18,6 +18,7 @@ namespace {
 
 constexpr size_t kNetworks = 5;  // of a run, at most
 constexpr const char* kTimes = "ms";
+constexpr std::string_view kWeight = "weight.";  // before the name of one
 
 // The units that are gone after a round.
 std::string units_name(size_t round) { return "units." + std::to_string(round); }
@@ -47,6 +48,8 @@ std::string settings_of(const ShrinkOptions& options, const Graph& network) {
                          std::to_string(hash_of(std::as_bytes(std::span(text)))) +
                          "\",\"epochs\":" + std::to_string(options.recipe.epochs) +
                          ",\"method\":" + json_text(name_of(options.importance)) +
+                         ",\"sparse_epochs\":" + std::to_string(epochs_before(options)) +
+                         ",\"strength\":" + json_number(options.strength) +
                          ",\"int8\":" + (options.int8 ? "true" : "false") +
                          ",\"int8_epochs\":" + std::to_string(options.int8_epochs) +
                          ",\"norms\":" + (options.norms ? "true" : "false") +
@@ -94,6 +97,9 @@ Status Steps::read_choice() {
       choice.rounds[round].ms = ms[round + 1];
     }
   }
+  for (const auto& [name, tensor] : known.state) {
+    if (name.starts_with(kWeight)) weights_.emplace(name.substr(kWeight.size()), tensor);
+  }
   choice_ = std::move(choice);
   return {};
 }
@@ -103,10 +109,14 @@ Status Steps::damaged(const char* what) const {
                 choice_file().string() + ": there are no " + std::string(what) + " in it");
 }
 
-Status Steps::keep_choice(const Choice& choice) {
+Status Steps::keep_choice(const Choice& choice, const Weights& weights) {
   choice_ = choice;
+  weights_ = weights;
   if (folder_.empty()) return {};
   fit::Checkpoint kept{.progress = {}, .settings = settings_, .state = {}, .best = {}};
+  for (const auto& [name, tensor] : weights) {
+    kept.state.emplace(std::string(kWeight) + name, tensor);
+  }
   std::vector<double> ms = {choice.before_ms.value_or(0)};
   for (size_t round = 0; round < choice.rounds.size(); ++round) {
     const std::vector<size_t>& units = choice.rounds[round].units;

@@ -11,6 +11,7 @@
 #include "shoal/base/status.h"
 #include "shoal/graph/graph.h"
 #include "shoal/shrink/choice.h"
+#include "shoal/shrink/networks.h"
 #include "shoal/shrink/shrink_options.h"
 
 namespace shoal::shrink {
@@ -28,7 +29,9 @@ class Steps {
 
   // What goes; nothing if that is not decided yet.
   const std::optional<Choice>& choice() const { return choice_; }
-  Status keep_choice(const Choice& choice);
+  // What the network learned before that was decided; empty: nothing.
+  const Weights& weights() const { return weights_; }
+  Status keep_choice(const Choice& choice, const Weights& weights = {});
 
   // The checkpoint of a network, by its number; empty without a folder.
   std::filesystem::path checkpoint(size_t number) const;
@@ -47,6 +50,7 @@ class Steps {
   std::filesystem::path folder_;
   std::string settings_;
   std::optional<Choice> choice_;
+  Weights weights_;
 };
 
 }  // namespace shoal::shrink

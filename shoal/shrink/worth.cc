@@ -59,6 +59,11 @@ Result<std::vector<double>> worth_of(Device& device, const Graph& network,
                                      const fit::TrainingOptions& recipe, Round round) {
   switch (importance) {
     case Importance::kMagnitude:
+    // What these learned is in the weights, or not known here.
+    case Importance::kLasso:
+    case Importance::kHoyer:
+    case Importance::kDpruner:
+    case Importance::kDepth:
       return compress::magnitudes(network, groups);
     case Importance::kRandom:
       return compress::random_worth(groups, recipe.seed);

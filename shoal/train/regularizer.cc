@@ -77,9 +77,9 @@ class Grouping {
   int64_t block_, rows_, columns_, channel_;
 };
 
-// Replaces each norm by the factor of its group and returns the penalty. A group that is zero stays
-// zero: the lasso has no gradient there, and its subgradient 0 is chosen.
-double penalize(Penalty penalty, std::vector<double>& norms) {
+}  // namespace
+
+double penalize(Regularizer::Penalty penalty, std::span<double> norms) {
   double sum = 0, squares = 0;
   for (double n : norms) {
     sum += n;
@@ -96,8 +96,6 @@ double penalize(Penalty penalty, std::vector<double>& norms) {
          : penalty == Penalty::kSquare ? squares
                                        : sum * sum / squares;
 }
-
-}  // namespace
 
 double regularize(const Regularizer& regularizer, const Tensor& weight, Tensor& gradient) {
   SHOAL_CHECK(weight.shape().rank() >= 2 && weight.type() == gradient.type());

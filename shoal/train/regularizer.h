@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <span>
 #include <string_view>
 
 #include "shoal/base/status.h"
@@ -48,6 +49,11 @@ Result<Regularizer> parse_regularizer(std::string_view text);
 // it at once for different gradients. REQUIRES: f32 or f64, the same type for both, of at least two
 // dimensions: biases and norms are not what is pruned.
 double regularize(const Regularizer& regularizer, const Tensor& weight, Tensor& gradient);
+
+// The penalty of these norms, without its strength. Replaces each by the factor of its group: the
+// gradient of a weight is the weight times this. A group that is zero stays zero: the lasso has no
+// gradient there, and its subgradient 0 is chosen. Pure.
+double penalize(Regularizer::Penalty penalty, std::span<double> norms);
 
 }  // namespace shoal::train
 

@@ -10,7 +10,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "shoal/ops/convert.h"
+#include "shoal/ops/chain.h"
 #include "shoal/ops/onnx_dtype.h"
 #include "shoal/ops/ops.h"
 #include "shoal/passes/rewriter.h"
@@ -48,13 +48,7 @@ class StraightThrough {
     }
     Graph& to = rewriter_.to();
     const ValueId q = rewriter_.map(dequantize.outputs[0]);
-    const ValueId finer = scalar("finer", kFine / largest), back = scalar("back", largest / kFine);
-    SHOAL_ASSIGN(const ValueId d, to.add(ops::sub, {q, c}));
-    SHOAL_ASSIGN(const ValueId fine, to.add(ops::mul, {d, finer}));
-    SHOAL_ASSIGN(const ValueId integer, cast(fine, DType::kI64));
-    SHOAL_ASSIGN(const ValueId real, cast(integer, DType::kF32));
-    SHOAL_ASSIGN(const ValueId stopped, to.add(ops::mul, {real, back}));
-    SHOAL_ASSIGN(const ValueId y, to.add(ops::add, {c, stopped}));
+    SHOAL_ASSIGN(const ValueId y, straight_through(to, q, c, largest));
     rewriter_.replace(dequantize.outputs[0], y);
     return {};
   }
@@ -78,10 +72,6 @@ class StraightThrough {
     return rewriter_.to().add_constant(name, Tensor::of<float>({}, {number}));
   }
 
-  Result<ValueId> cast(ValueId x, DType dtype) {
-    return rewriter_.to().add(ops::cast, {x}, {{"to", ops::onnx_number_of(dtype)}});
-  }
-
   const Graph& network_;
   const passes::UseDefs links_;
   passes::Rewriter rewriter_;
@@ -90,5 +80,18 @@ class StraightThrough {
 }  // namespace
 
 Result<Graph> straight_through(const Graph& network) { return StraightThrough(network).run(); }
+
+Result<ValueId> straight_through(Graph& graph, ValueId value, ValueId like, float unit) {
+  ops::Chain chain(graph, like);
+  const auto times = [&](ValueId x, float factor) {
+    return chain.add(ops::mul, {x, chain.scalar(double{factor})});
+  };
+  const ValueId fine = times(chain.add(ops::sub, {value, like}), kFine / unit);
+  const ValueId integer = chain.add(ops::cast, {fine}, {{"to", ops::onnx_number_of(DType::kI64)}});
+  const ValueId stopped = times(chain.cast(integer), unit / kFine);
+  const ValueId result = chain.add(ops::add, {like, stopped});
+  SHOAL_TRY(chain.status());
+  return result;
+}
 
 }  // namespace shoal::train

@@ -67,6 +67,7 @@ Trainer::Trainer(const Graph& network, const TrainerOptions& options,
       optimizer_options_(options.optimizer),
       optimizer_(options.optimizer, names),
       regularizers_(options.regularizers),
+      unit_penalty_(options.unit_penalty),
       seed_(options.seed),
       names_(std::move(names)) {}
 Trainer::Trainer(Trainer&&) noexcept = default;
@@ -75,7 +76,7 @@ Trainer::~Trainer() = default;
 
 Result<Trainer> Trainer::create(Device& device, const Graph& network,
                                 const TrainerOptions& options) {
-  if (options.update_on_device && !options.regularizers.empty()) {
+  if (options.update_on_device && (!options.regularizers.empty() || options.unit_penalty)) {
     return Status(Code::kUnsupported, "penalties are added on the host, not on the device");
   }
   SHOAL_ASSIGN(const StepGraph step, make_step_graph(network, options.step));
@@ -203,7 +204,7 @@ std::span<Tensor> Trainer::gradients() {
 }
 
 // Penalties are those of the weights before the update. Vectors, which are biases and norms,
-// have none.
+// have none but as a part of a unit.
 void Trainer::add_penalties() {
   penalty_ = 0;
   for (const Regularizer& regularizer : regularizers_) {
@@ -213,6 +214,7 @@ void Trainer::add_penalties() {
       penalty_ += regularize(regularizer, weights_[i], gradients()[i]);
     }
   }
+  if (unit_penalty_) penalty_ += regularize(*unit_penalty_, names_, weights_, gradients());
 }
 
 Status Trainer::update(double rate_factor) {

@@ -5,6 +5,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -14,6 +15,7 @@
 #include "shoal/train/optimizer.h"
 #include "shoal/train/regularizer.h"
 #include "shoal/train/step_graph.h"
+#include "shoal/train/unit_penalty.h"
 
 #pragma GCC visibility push(default)
 
@@ -23,9 +25,10 @@ class ResidentStep;
 
 // How to train.
 struct TrainerOptions {
-  OptimizerOptions optimizer = {};             // how weights follow their gradients
-  StepOptions step = {};                       // the loss, and what is not learned
-  std::vector<Regularizer> regularizers = {};  // penalties on weights, besides the loss
+  OptimizerOptions optimizer = {};               // how weights follow their gradients
+  StepOptions step = {};                         // the loss, and what is not learned
+  std::vector<Regularizer> regularizers = {};    // penalties on weights, besides the loss
+  std::optional<UnitPenalty> unit_penalty = {};  // another one, on units of several weights
   // Stores activations for the backward pass as bfloat16, in half the memory. Together with a
   // limit, what is learned depends on that, too.
   bool bf16 = false;
@@ -36,7 +39,7 @@ struct TrainerOptions {
   // The update is a part of the step's graph, and weights, statistics and what the optimiser
   // remembers stay on the device from step to step. On a host CPU that is no faster; on a device
   // with memory of its own only the batch travels. Then step() does everything: compute() and
-  // update() fail, there are no gradients(), and regularizers are refused (kUnsupported).
+  // update() fail, there are no gradients(), and penalties are refused (kUnsupported).
   bool update_on_device = false;
   uint64_t seed = 1;  // of what Dropout drops: a function of this and of the number of the step
 };
@@ -114,6 +117,7 @@ class Trainer {
   OptimizerOptions optimizer_options_;
   Optimizer optimizer_;
   std::vector<Regularizer> regularizers_;
+  std::optional<UnitPenalty> unit_penalty_;
   double penalty_ = 0;
   // One of them: by `update_on_device`.
   std::unique_ptr<Executable> executable_;

@@ -10,20 +10,39 @@ namespace shoal::cli {
 namespace {
 
 constexpr std::string_view kInt8 = ",int8";
+constexpr const char* kShrinking = "Shrinking";
 
 std::vector<std::string> methods() {
   std::vector<std::string> all;
-  for (const char* first : {"taylor", "magnitude", "random"}) {
+  for (const char* first :
+       {"taylor", "magnitude", "random", "lasso", "hoyer", "dpruner", "depth"}) {
     all.emplace_back(first);
     all.push_back(first + std::string(kInt8));
   }
   return all;
 }
 
+// For the methods that let the network learn before anything goes.
+void add_learning_first(Command& command, ShrinkFlags& flags) {
+  command
+      .add_option("--sparse-epochs", flags.sparse_epochs,
+                  "Of --epochs, for lasso, hoyer and dpruner: those before anything goes; 0 for a "
+                  "third")
+      ->check(in_range(0, 1000))
+      ->capture_default_str()
+      ->group(kShrinking);
+  command
+      .add_option("--strength", flags.strength,
+                  "Of the penalty of lasso and hoyer; 0 for the usual one")
+      ->check(not_negative())
+      ->capture_default_str()
+      ->group(kShrinking);
+}
+
 }  // namespace
 
 void ShrinkFlags::add_to(Command& command) {
-  constexpr const char *kShrinking = "Shrinking", *kFiles = "Files";
+  constexpr const char* kFiles = "Files";
   command_ = &command;
   train.options = shrink::usual_recipe();
   train.model.model.clear();
@@ -41,7 +60,8 @@ void ShrinkFlags::add_to(Command& command) {
       ->group(kShrinking);
   command
       .add_option("--method", method,
-                  "What goes first: taylor, magnitude or random; with \",int8\" behind it, 8-bit "
+                  "What goes first: taylor, magnitude or random; lasso, hoyer or dpruner, which "
+                  "learn that first; depth for residual blocks; with \",int8\" behind it, 8-bit "
                   "weights and activations at last")
       ->check([](const std::string& name) -> std::string {
         const std::vector<std::string> known = methods();
@@ -49,6 +69,7 @@ void ShrinkFlags::add_to(Command& command) {
       })
       ->capture_default_str()
       ->group(kShrinking);
+  add_learning_first(command, *this);
   command
       .add_option("--int8-epochs", int8_epochs,
                   "With int8: learn to be rounded for so many epochs, at a tenth of the rate")
@@ -116,6 +137,8 @@ Result<shrink::ShrinkOptions> ShrinkFlags::resolve() const {
   const size_t behind = options.int8 ? kInt8.size() : 0;
   options.importance =
       *shrink::find_importance(std::string_view(method).substr(0, method.size() - behind));
+  options.sparse_epochs = sparse_epochs;
+  options.strength = strength;
   options.teacher = *shrink::find_teacher(teacher);
   options.controls = controls;
   options.norms = !no_norms;
@@ -151,6 +174,8 @@ std::vector<Setting> ShrinkFlags::settings() {
           {"kernel", &model.kernel},
           {"target", &target},
           {"method", &method, methods()},
+          {"sparse-epochs", &sparse_epochs},
+          {"strength", &strength},
           {"int8-epochs", &int8_epochs},
           {"teacher", &teacher, {"dense", "control", "none"}},
           {"distill", &distill, {}, 0.01, 1},

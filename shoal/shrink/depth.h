@@ -1,0 +1,22 @@
+// Networks without residual blocks, and blocks drawn by chance for a control.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "shoal/shrink/networks.h"
+#include "shoal/shrink/result.h"
+
+namespace shoal::shrink {
+
+// A network without these of its residual blocks, which are found again for each batch.
+NetworkForBatch without_blocks(NetworkForBatch network, std::vector<size_t> blocks);
+
+// The blocks that go, as groups of which nothing is left. Pure.
+std::vector<GroupLeft> removed_blocks(const Graph& graph, const std::vector<size_t>& blocks);
+
+// As many blocks of the graph, but drawn by the seed. Pure.
+std::vector<size_t> drawn_blocks(const Graph& graph, size_t count, uint64_t seed);
+
+}  // namespace shoal::shrink
