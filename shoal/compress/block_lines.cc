@@ -3,9 +3,9 @@
 //   group lasso   S1                dR/dw = w / n_g                       S1 = sum n_g
 //   SHS           S1^2 / S2         dR/dw = 2 S1 / S2^2 (S2 / n_g - S1) w  S2 = sum n_g^2
 //
-// Both gradients are w times one factor per line, so two passes over the weights do: norms, and then
-// gradients by factors. An element that a line has twice, where a unit is a row and a column of one
-// matrix, counts twice in both.
+// Both gradients are w times one factor per line, so two passes over the weights do: norms, and
+// then gradients by factors. An element that a line has twice, where a unit is a row and a column
+// of one matrix, counts twice in both.
 #include "shoal/compress/block_lines.h"
 
 #include <algorithm>
@@ -197,7 +197,8 @@ std::vector<BlockSparsity> sparsity_of(const Graph& graph, std::span<const Patch
     for (size_t axis = 0; axis < kAxes; ++axis) {
       const std::vector<double>& of_block = norms[b * kAxes + axis];
       const double mean = sums[blocks[b].weights][axis] / counts[blocks[b].weights][axis];
-      const auto below = std::ranges::count_if(of_block, [&](double n) { return n < share * mean; });
+      const auto below =
+          std::ranges::count_if(of_block, [&](double n) { return n < share * mean; });
       (axis == 0 ? block.rows : block.columns) =
           static_cast<double>(below) / static_cast<double>(of_block.size());
     }

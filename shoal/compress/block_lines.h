@@ -1,12 +1,12 @@
-// Block lines: the rows and columns of weights that sparse learning makes small (TPrune, mao 5.2 and
-// 5.3), and penalties on them.
+// Block lines: the rows and columns of weights that sparse learning makes small (TPrune, mao 5.2
+// and 5.3), and penalties on them.
 //
 // What can be removed from a transformer is what groups.h calls a unit: an attention head with its
 // slices of Q, K, V and of the output's weights, or a line of the feed-forward part with its column
-// of the first matrix, its bias and its row of the second. So the lines that are learned to be small
-// are the units themselves (unit_lines), not another notion of a group. Block lines are finer: the
-// rows and columns of a matrix inside the part that a head owns. They cannot be removed one by one,
-// and say where a network is sparse (block_lines, analysis).
+// of the first matrix, its bias and its row of the second. So the lines that are learned to be
+// small are the units themselves (unit_lines), not another notion of a group. Block lines are
+// finer: the rows and columns of a matrix inside the part that a head owns. They cannot be removed
+// one by one, and say where a network is sparse (block_lines, analysis).
 //
 // Pure functions; any threads may call them at once.
 #pragma once
@@ -59,8 +59,8 @@ struct BlockSparsity {
   double rows = 0, columns = 0;  // the share of lines below the threshold
 };
 
-// BSSL's read-out: per block, the share of the rows and of the columns whose norm is below `share` of
-// the mean of these lines in the whole matrix. REQUIRES: `blocks` are those of the graph.
+// BSSL's read-out: per block, the share of the rows and of the columns whose norm is below `share`
+// of the mean of these lines in the whole matrix. REQUIRES: `blocks` are those of the graph.
 std::vector<BlockSparsity> sparsity_of(const Graph& graph, std::span<const Patch> blocks,
                                        double share);
 

@@ -23,14 +23,11 @@ std::string encoder_text(int64_t tokens, int64_t model, int64_t heads, int64_t w
   const auto n = [](int64_t number) { return std::to_string(number); };
   const std::string d = n(model), a = n(heads * width), q = n(3 * heads * width), f = n(hidden);
   return "input x f32[1," + n(tokens) + "," + d + "]\n" +  //
-         "const wqkv f32[" + d + "," + q + "] = random(1)\n" +
-         "const bqkv f32[" + q + "] = random(2)\n" +
-         "const wo f32[" + a + "," + d + "] = random(3)\n" +
-         "const w1 f32[" + d + "," + f + "] = random(4)\n" +
-         "const b1 f32[" + f + "] = random(5)\n" +
-         "const w2 f32[" + f + "," + d + "] = random(6)\n" +
-         "const parts i64[3] = [" + a + "," + a + "," + a + "]\n" +
-         "const heads i64[4] = [0,0," + n(heads) + "," + n(width) + "]\n" +
+         "const wqkv f32[" + d + "," + q + "] = random(1)\n" + "const bqkv f32[" + q +
+         "] = random(2)\n" + "const wo f32[" + a + "," + d + "] = random(3)\n" + "const w1 f32[" +
+         d + "," + f + "] = random(4)\n" + "const b1 f32[" + f + "] = random(5)\n" +
+         "const w2 f32[" + f + "," + d + "] = random(6)\n" + "const parts i64[3] = [" + a + "," +
+         a + "," + a + "]\n" + "const heads i64[4] = [0,0," + n(heads) + "," + n(width) + "]\n" +
          "const merged i64[3] = [0,0," + a + "]\n" + R"(
 m = MatMul(x, wqkv)
 p = Add(m, bqkv)
@@ -260,7 +257,8 @@ TEST(LinePenalty, LeavesZerosAndWhatIsFrozen) {
   std::map<ValueId, Learned> zeros = {{w1, {Tensor(type), Tensor(type)}}};
   for (LinePenalty penalty : {LinePenalty::kLasso, LinePenalty::kHoyer}) {
     EXPECT_EQ(penalize(sets, penalty, 1, zeros), 0);
-    EXPECT_TRUE(std::ranges::all_of(zeros[w1].gradient.data<float>(), [](float g) { return g == 0; }));
+    EXPECT_TRUE(
+        std::ranges::all_of(zeros[w1].gradient.data<float>(), [](float g) { return g == 0; }));
   }
 }
 
@@ -296,8 +294,8 @@ TEST(BlockLines, CompactEqualsMasked) {
         parse(encoder_text(draw(2, 6), draw(3, 8), draw(2, 4), draw(2, 5), draw(2, 9)));
     const Groups groups = *find_groups(graph);
     EXPECT_EQ(groups.groups.size(), 2u);
-    const auto error = removal_error(graph, groups, random_units(groups, rng),
-                                     random_inputs(graph, rng), *device);
+    const auto error =
+        removal_error(graph, groups, random_units(groups, rng), random_inputs(graph, rng), *device);
     ASSERT_TRUE(error.ok()) << error.status().message();
     EXPECT_LE(*error, 1e-5);
   }
