@@ -27,10 +27,19 @@ Result<NetworkForBatch> network_for(const Model& model, const Tensor& inputs) {
   });
 }
 
+// A network for the examples it learns from, and for those that judge it.
+struct BothNetworks {
+  NetworkForBatch learns, used;
+};
+
+BothNetworks with_weights(const BothNetworks& both, const Weights& weights) {
+  return {with_weights(both.learns, weights), with_weights(both.used, weights)};
+}
+
 class Run {
  public:
   Run(const ShrinkDevices& devices, const TPruneData& data, const TPruneOptions& options,
-      const TPruneCallbacks& callbacks, NetworkForBatch given)
+      const TPruneCallbacks& callbacks, BothNetworks given)
       : devices_(devices),
         data_(data),
         options_(options),
@@ -39,22 +48,22 @@ class Run {
 
   Result<TPruneResult> run() {
     SHOAL_TRY(take_targets());
-    SHOAL_ASSIGN(result_.score_before, judged(given_));
+    SHOAL_ASSIGN(result_.score_before, judged(given_.used));
     if (options_.control) SHOAL_TRY(train_control());
-    NetworkForBatch sparse = given_;
+    BothNetworks sparse = given_;
     if (options_.sparse.strength > 0 && options_.sparse_epochs > 0) {
       SHOAL_ASSIGN(sparse,
                    trained("sparse learning", given_, options_.sparse_epochs, options_.sparse));
-      SHOAL_ASSIGN(result_.score_sparse, judged(sparse));
+      SHOAL_ASSIGN(result_.score_sparse, judged(sparse.used));
     }
-    SHOAL_ASSIGN(NetworkForBatch small, removed_from(sparse));
+    SHOAL_ASSIGN(BothNetworks small, removed_from(sparse));
     if (options_.recipe.epochs > 0) {
       SHOAL_ASSIGN(small, trained("learning again", small, options_.recipe.epochs, {}));
     }
-    small = without_subnormals(std::move(small));
-    SHOAL_ASSIGN(result_.score, judged(small));
-    SHOAL_TRY(measure(small));
-    if (!options_.out.empty()) SHOAL_TRY(fit::export_network(small, options_.out));
+    const NetworkForBatch written = without_subnormals(small.used);
+    SHOAL_ASSIGN(result_.score, judged(written));
+    SHOAL_TRY(measure(written));
+    if (!options_.out.empty()) SHOAL_TRY(fit::export_network(written, options_.out));
     return std::move(result_);
   }
 
@@ -62,15 +71,17 @@ class Run {
   Status take_targets() {
     examples_ = {data_.inputs, data_.labels};
     test_ = {data_.test_inputs, data_.test_labels};
-    for (ArrayExamples* one : {&examples_, &test_}) {
-      if (!one->inputs.defined()) continue;
-      if (!data_.labels.defined()) {
-        SHOAL_ASSIGN(one->targets,
-                     answers_of(devices_.learns, given_, one->inputs, options_.recipe.batch));
-      }
-      SHOAL_TRY(check(*one));
+    SHOAL_TRY(take_targets(examples_, given_.learns));
+    return test_.inputs.defined() ? take_targets(test_, given_.used) : Status();
+  }
+
+  // Without labels, the answers of the network as it was given.
+  Status take_targets(ArrayExamples& examples, const NetworkForBatch& network) {
+    if (!data_.labels.defined()) {
+      SHOAL_ASSIGN(examples.targets,
+                   answers_of(devices_.learns, network, examples.inputs, options_.recipe.batch));
     }
-    return {};
+    return check(examples);
   }
 
   Result<std::optional<double>> judged(const NetworkForBatch& network) {
@@ -81,8 +92,8 @@ class Run {
     return std::optional(score);
   }
 
-  Result<NetworkForBatch> trained(std::string_view stage, const NetworkForBatch& network,
-                                  int64_t epochs, const std::optional<SparseLearning>& sparse) {
+  Result<BothNetworks> trained(std::string_view stage, const BothNetworks& network, int64_t epochs,
+                               const std::optional<SparseLearning>& sparse) {
     fit::TrainingOptions recipe = options_.recipe;
     recipe.epochs = epochs;
     const ArrayCallbacks callbacks{.on_step =
@@ -90,22 +101,22 @@ class Run {
                                          if (callbacks_.on_step) callbacks_.on_step(stage, step);
                                        },
                                    .cancel = callbacks_.cancel};
-    SHOAL_ASSIGN(Weights weights,
-                 learn(devices_.learns, network, examples_, recipe, sparse, callbacks));
-    return with_weights(network, std::move(weights));
+    SHOAL_ASSIGN(const Weights weights,
+                 learn(devices_.learns, network.learns, examples_, recipe, sparse, callbacks));
+    return with_weights(network, weights);
   }
 
   Status train_control() {
     SHOAL_ASSIGN(
         const NetworkForBatch dense,
         trained("dense control", given_, options_.sparse_epochs + options_.recipe.epochs, {}));
-    SHOAL_ASSIGN(result_.score_control, judged(dense));
+    SHOAL_ASSIGN(result_.score_control, judged(dense.used));
     if (options_.dense.empty()) return {};
-    return fit::export_network(without_subnormals(dense), options_.dense);
+    return fit::export_network(without_subnormals(dense.used), options_.dense);
   }
 
-  Result<NetworkForBatch> removed_from(const NetworkForBatch& network) {
-    SHOAL_ASSIGN(const LoadedGraph one, network(1));
+  Result<BothNetworks> removed_from(const BothNetworks& network) {
+    SHOAL_ASSIGN(const LoadedGraph one, network.used(1));
     SHOAL_ASSIGN(const compress::Groups groups, compress::find_groups(one.graph));
     for (const compress::BlockSparsity& block : compress::sparsity_of(
              one.graph, compress::find_blocks(one.graph, groups), options_.line_share)) {
@@ -118,15 +129,15 @@ class Run {
     SHOAL_ASSIGN(result_.before, compress::size_without(one.graph, groups, {}));
     SHOAL_ASSIGN(result_.size, compress::size_without(one.graph, groups, units));
     result_.removed = removed_by(one.graph, groups, units);
-    NetworkForBatch small = without(network, units);
-    SHOAL_ASSIGN(result_.score_removed, judged(small));
+    BothNetworks small = {without(network.learns, units), without(network.used, units)};
+    SHOAL_ASSIGN(result_.score_removed, judged(small.used));
     return small;
   }
 
   Status measure(const NetworkForBatch& small) {
     if (options_.measure_seconds == 0) return {};
     SHOAL_ASSIGN(const std::vector<double> ms,
-                 measured_ms(devices_.runs, {given_, small}, options_.measure_seconds));
+                 measured_ms(devices_.runs, {given_.used, small}, options_.measure_seconds));
     result_.ms_before = ms[0];
     result_.ms = ms[1];
     return {};
@@ -136,7 +147,7 @@ class Run {
   const TPruneData& data_;
   const TPruneOptions& options_;
   const TPruneCallbacks& callbacks_;
-  const NetworkForBatch given_;
+  const BothNetworks given_;
   ArrayExamples examples_, test_;
   TPruneResult result_;
 };
@@ -147,8 +158,9 @@ Result<TPruneResult> tprune(const ShrinkDevices& devices, const Model& model,
                             const TPruneData& data, const TPruneOptions& options,
                             const TPruneCallbacks& callbacks) {
   SHOAL_TRY(compress::check(options.target));
-  if (!data.inputs.defined() || data.inputs.shape().rank() == 0) {
-    return invalid("there are no examples to learn from");
+  if (!data.inputs.defined() || data.inputs.shape().rank() == 0 ||
+      (data.test_inputs.defined() && data.test_inputs.shape().rank() == 0)) {
+    return invalid("examples need a first axis");
   }
   if (options.control && !data.labels.defined()) {
     return invalid("a network that imitates itself needs no dense control");
@@ -156,7 +168,10 @@ Result<TPruneResult> tprune(const ShrinkDevices& devices, const Model& model,
   if (data.test_inputs.defined() && data.labels.defined() != data.test_labels.defined()) {
     return invalid("examples that teach and examples that judge must both have labels, or none");
   }
-  SHOAL_ASSIGN(NetworkForBatch given, network_for(model, data.inputs));
+  BothNetworks given;
+  SHOAL_ASSIGN(given.learns, network_for(model, data.inputs));
+  SHOAL_ASSIGN(given.used,
+               network_for(model, data.test_inputs.defined() ? data.test_inputs : data.inputs));
   return Run(devices, data, options, callbacks, std::move(given)).run();
 }
 

@@ -55,8 +55,9 @@ struct TPruneCallbacks {
 };
 
 // See the head of this file. Blocks until the run is over, and writes options.out last. The first
-// axis of the model's one input is the batch; all others are those of the examples, and the file is
-// written for them. Fails as learn(), find_groups() and choose() do.
+// axis of the model's one input is the batch; all others are those of the examples. Those that
+// judge may be longer than those that teach, if no constant that learns is as long; sizes, times
+// and the file are for them. Fails as learn(), find_groups() and choose() do.
 Result<TPruneResult> tprune(const ShrinkDevices& devices, const Model& model,
                             const TPruneData& data, const TPruneOptions& options,
                             const TPruneCallbacks& callbacks = {});
