@@ -32,7 +32,7 @@ struct BothNetworks {
   NetworkForBatch learns, used;
 };
 
-BothNetworks with_weights(const BothNetworks& both, const Weights& weights) {
+BothNetworks both_with(const BothNetworks& both, const Weights& weights) {
   return {with_weights(both.learns, weights), with_weights(both.used, weights)};
 }
 
@@ -103,7 +103,7 @@ class Run {
                                    .cancel = callbacks_.cancel};
     SHOAL_ASSIGN(const Weights weights,
                  learn(devices_.learns, network.learns, examples_, recipe, sparse, callbacks));
-    return with_weights(network, weights);
+    return both_with(network, weights);
   }
 
   Status train_control() {
