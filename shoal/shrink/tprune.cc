@@ -108,7 +108,7 @@ class Run {
 
   Status train_control() {
     SHOAL_ASSIGN(
-        const NetworkForBatch dense,
+        const BothNetworks dense,
         trained("dense control", given_, options_.sparse_epochs + options_.recipe.epochs, {}));
     SHOAL_ASSIGN(result_.score_control, judged(dense.used));
     if (options_.dense.empty()) return {};
