@@ -21,10 +21,7 @@ Result<NetworkForBatch> network_for(const Model& model, const Tensor& inputs) {
                           shape = inputs.shape()](int64_t batch) -> Result<LoadedGraph> {
     Shape wanted = shape;
     wanted[0] = batch;
-    auto bound = model.graph({{name, wanted}});
-    // A file that declares another batch is rebuilt for this one.
-    SHOAL_ASSIGN(LoadedGraph loaded,
-                 bound.ok() ? std::move(bound) : fit::load_for_batch(model, batch));
+    SHOAL_ASSIGN(LoadedGraph loaded, model.graph({{name, wanted}}));
     if (loaded.outputs.size() != 1) return invalid("the model needs one output");
     return loaded;
   });
