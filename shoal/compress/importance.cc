@@ -11,21 +11,11 @@
 #include <random>
 #include <string>
 
+#include "shoal/compress/learned_values.h"
 #include "shoal/compress/remove.h"
-#include "shoal/graph/parameter.h"
 
 namespace shoal::compress {
 namespace {
-
-std::vector<bool> learned_values(const Graph& graph) {
-  std::vector<bool> learned(graph.value_count());
-  for (const Node& node : graph.nodes()) {
-    for (size_t i = 0; i < node.inputs.size(); ++i) {
-      if (is_parameter(graph, node, i)) learned[static_cast<size_t>(node.inputs[i])] = true;
-    }
-  }
-  return learned;
-}
 
 // For each axis and index of a tensor, the sum over its slice of the products with another tensor's
 // elements.

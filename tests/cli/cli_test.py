@@ -37,7 +37,7 @@ def test_every_device_flag_lists_the_devices(_):
     data = ["--data", "d", "--format", "idx"]
     for command, more in (("run", []), ("bench", []), ("profile", []), ("convert", ["-o", "x.onnx"]), ("eval", data),
                           ("train", [*data, "-o", "x.onnx"]), ("shrink", [*data, "-o", "x.onnx"]),
-                          ("exits", [*data, "-o", "x.onnx"])):
+                          ("exits", [*data, "-o", "x.onnx"]), ("tprune", ["--inputs", "x.npy", "-o", "x.onnx"])):
         text = " ".join(shoal(command, "--help").stdout.split())
         assert "reference (slow and plain)" in text and "hybrid:FIRST+FALLBACK" in text, command
         done = shoal(command, "zoo:digits", *more, "--device", "abacus", expect=2)
@@ -195,6 +195,24 @@ def test_shrink_says_what_is_wrong(tmp):
     assert "train it first" in shoal(*untrained, expect=2).stderr
     shoal(*words, "--method", "guess", expect=2)
     assert not (tmp / "small.onnx").exists()
+
+
+def test_tprune_learns_from_arrays(tmp):
+    rng = np.random.default_rng(1)
+    np.save(tmp / "images.npy", rng.random((40, 1, 28, 28), np.float32))
+    np.save(tmp / "labels.npy", rng.integers(0, 10, 40))
+    words = ["tprune", "zoo:digits", "--inputs", tmp / "images.npy", "--test-inputs", tmp / "images.npy", "--batch", 10,
+             "--epochs", 1, "--measure", 0, "--target", "macs=0.7", "-o", tmp / "small.onnx"]
+    for labels in [], ["--labels", tmp / "labels.npy", "--test-labels", tmp / "labels.npy", "--control"]:
+        result = json.loads(shoal(*words, *labels, "--json").stdout)
+        facts = json.loads(shoal("inspect", tmp / "small.onnx", "--json").stdout)
+        assert (facts["macs"], facts["parameters"]) == (result["macs"], result["parameters"]), (facts, result)
+        assert result["macs"] <= 0.7 * result["macs_before"] and result["removed"] and result["blocks"], result
+        assert (result["score_dense_control"] is None) == (not labels), result
+    assert "as given" in shoal(*words).stdout
+    assert "both have labels" in shoal(*words, "--labels", tmp / "labels.npy", expect=2).stderr
+    np.save(tmp / "images.npy", np.zeros((40, 1, 27, 28), np.float32))
+    assert "27" in shoal(*words, expect=2).stderr
 
 
 def test_exits_write_a_network_that_answers_early(tmp):

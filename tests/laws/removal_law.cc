@@ -4,6 +4,7 @@
 // model and what is refused of it; exit 1 where an answer is wrong.
 //
 //   removal_law 200 1 resnet18 encoder ../shared/models/resnet20-cifar10.onnx
+//   removal_law 50 1 ../shared/models/use-lite-transformer.onnx@6     # 6 for what is open: tokens
 //   removal_law 200 255 ../shared/models/style-candy.onnx     # takes pixels; else all is rounding
 #include <chrono>
 #include <cstdio>
@@ -24,9 +25,12 @@ constexpr double kSame = 1e-5;  // relative to the largest element
 constexpr double kWidth = 0.5;  // of networks of the zoo
 
 Result<Graph> load(const std::string& name) {
-  if (!name.ends_with(".onnx")) return small_network(name, 1, kWidth);
-  SHOAL_ASSIGN(const auto model, onnx::Model::open(name));
-  SHOAL_ASSIGN(const auto inputs, onnx::declared_inputs(*model));
+  const size_t at = name.rfind(".onnx@");
+  const std::string path = at == std::string::npos ? name : name.substr(0, name.rfind('@'));
+  if (!path.ends_with(".onnx")) return small_network(name, 1, kWidth);
+  const int64_t open = path == name ? 1 : std::atoi(name.c_str() + path.size() + 1);
+  SHOAL_ASSIGN(const auto model, onnx::Model::open(path));
+  SHOAL_ASSIGN(const auto inputs, onnx::declared_inputs(*model, open));
   SHOAL_ASSIGN(onnx::Bound bound, onnx::bind(model, inputs));
   if (bound.rest != nullptr) return invalid("its types depend on what it computes");
   return std::move(bound.graph);

@@ -1,0 +1,313 @@
+#include "shoal/compress/block_lines.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <random>
+#include <string>
+
+#include "shoal/compress/remove.h"
+#include "shoal/compress/testing.h"
+#include "shoal/graph/random_inputs.h"
+#include "shoal/graph/text.h"
+#include "shoal/ops/ops.h"
+
+namespace shoal::compress {
+namespace {
+
+// An encoder's layer in small operators: Q, K and V of `heads` heads of `width` from one matrix,
+// residuals, and a feed-forward part of `hidden` lines.
+std::string encoder_text(int64_t tokens, int64_t model, int64_t heads, int64_t width,
+                         int64_t hidden) {
+  const auto n = [](int64_t number) { return std::to_string(number); };
+  const std::string d = n(model), a = n(heads * width), q = n(3 * heads * width), f = n(hidden);
+  return "input x f32[1," + n(tokens) + "," + d + "]\n" +  //
+         "const wqkv f32[" + d + "," + q + "] = random(1)\n" + "const bqkv f32[" + q +
+         "] = random(2)\n" + "const wo f32[" + a + "," + d + "] = random(3)\n" + "const w1 f32[" +
+         d + "," + f + "] = random(4)\n" + "const b1 f32[" + f + "] = random(5)\n" +
+         "const w2 f32[" + f + "," + d + "] = random(6)\n" + "const parts i64[3] = [" + a + "," +
+         a + "," + a + "]\n" + "const heads i64[4] = [0,0," + n(heads) + "," + n(width) + "]\n" +
+         "const merged i64[3] = [0,0," + a + "]\n" + R"(
+m = MatMul(x, wqkv)
+p = Add(m, bqkv)
+q, k, v = Split(p, parts) axis=2
+rq = Reshape(q, heads)
+rk = Reshape(k, heads)
+rv = Reshape(v, heads)
+tq = Transpose(rq) perm=[0,2,1,3]
+tk = Transpose(rk) perm=[0,2,3,1]
+tv = Transpose(rv) perm=[0,2,1,3]
+s = MatMul(tq, tk)
+e = Softmax(s) axis=-1
+c = MatMul(e, tv)
+tc = Transpose(c) perm=[0,2,1,3]
+rc = Reshape(tc, merged)
+o = MatMul(rc, wo)
+r1 = Add(x, o)
+h = MatMul(r1, w1)
+hb = Add(h, b1)
+g = Relu(hb)
+z = MatMul(g, w2)
+y = Add(r1, z)
+output y
+)";
+}
+
+Graph parse(const std::string& text) {
+  auto graph = parse_text(text, ops::find);
+  EXPECT_TRUE(graph.ok()) << graph.status().message();
+  return graph.ok() ? *graph : Graph();
+}
+
+ValueId value_of(const Graph& graph, const std::string& name) {
+  for (size_t v = 0; v < graph.value_count(); ++v) {
+    const auto id = ValueId(static_cast<int32_t>(v));
+    if (graph[id].name == name) return id;
+  }
+  ADD_FAILURE() << "no value " << name;
+  return kNoValue;
+}
+
+// The number of lines in the set whose lines have a patch of these weights.
+const LineSet* set_with(const std::vector<LineSet>& sets, ValueId weights) {
+  for (const LineSet& lines : sets) {
+    for (const Patch& patch : lines[0]) {
+      if (patch.weights == weights) return &lines;
+    }
+  }
+  return nullptr;
+}
+
+TEST(BlockLines, UnitsOfATransformerAreHeadsAndLines) {
+  const Graph graph = parse(encoder_text(5, 6, 3, 4, 7));
+  const std::vector<LineSet> sets = unit_lines(graph, *find_groups(graph));
+  const ValueId w1 = value_of(graph, "w1"), w2 = value_of(graph, "w2"), b1 = value_of(graph, "b1"),
+                wqkv = value_of(graph, "wqkv"), wo = value_of(graph, "wo");
+  const LineSet* lines = set_with(sets, w1);
+  ASSERT_NE(lines, nullptr);
+  ASSERT_EQ(lines->size(), 7u);
+  // A column of the first matrix, an element of its bias, a row of the second.
+  const Line wanted = {{w1, {{0, 2}, {6, 3}}}, {b1, {{2}, {3}}}, {w2, {{2, 0}, {3, 6}}}};
+  EXPECT_TRUE(std::ranges::is_permutation((*lines)[2], wanted));
+  const LineSet* heads = set_with(sets, wo);
+  ASSERT_NE(heads, nullptr);
+  ASSERT_EQ(heads->size(), 3u);
+  // Of the second head: its columns of Q, K and V and its rows of the output.
+  for (const Patch& patch : {Patch{wqkv, {{0, 4}, {6, 8}}}, Patch{wqkv, {{0, 16}, {6, 20}}},
+                             Patch{wqkv, {{0, 28}, {6, 32}}}, Patch{wo, {{4, 0}, {8, 6}}}}) {
+    EXPECT_NE(std::ranges::find((*heads)[1], patch), (*heads)[1].end());
+  }
+}
+
+TEST(BlockLines, AHeadHasABlockOfEachMatrix) {
+  const Graph graph = parse(encoder_text(5, 6, 3, 4, 7));
+  const std::vector<Patch> blocks = find_blocks(graph, *find_groups(graph));
+  const auto count = [&](const char* name) {
+    return std::ranges::count(blocks, value_of(graph, name), &Patch::weights);
+  };
+  EXPECT_EQ(count("wqkv"), 9);  // three heads of Q, of K and of V
+  EXPECT_EQ(count("wo"), 3);
+  EXPECT_EQ(count("w1"), 1);
+  EXPECT_EQ(count("w2"), 1);
+  EXPECT_EQ(blocks.size(), 14u);  // biases are no matrices
+  for (const Patch& block : blocks) {
+    EXPECT_EQ(lines_of(block, 0).size(),
+              static_cast<size_t>(block.box.end[0] - block.box.begin[0]));
+  }
+}
+
+// All elements in f64, with gradients of zero.
+std::map<ValueId, Learned> learned_of(const Graph& graph, const std::vector<LineSet>& sets,
+                                      std::mt19937& rng) {
+  std::normal_distribution<double> normal;
+  std::map<ValueId, Learned> learned;
+  for (const LineSet& lines : sets) {
+    for (const Line& line : lines) {
+      for (const Patch& patch : line) {
+        if (learned.contains(patch.weights)) continue;
+        const TensorType type{DType::kF64, graph[patch.weights].type.shape};
+        Learned& one = learned[patch.weights] = {Tensor(type), Tensor(type)};
+        for (double& w : one.weights.data<double>()) w = normal(rng);
+      }
+    }
+  }
+  return learned;
+}
+
+// T1: relative to 1e-4 is asked for.
+TEST(LinePenalty, GradientsAgreeWithFiniteDifferences) {
+  constexpr double kStep = 1e-5, kTolerance = 1e-6;
+  const Graph graph = parse(encoder_text(3, 4, 2, 3, 5));
+  const Groups groups = *find_groups(graph);
+  std::vector<LineSet> block_lines;
+  for (const Patch& block : find_blocks(graph, groups)) {
+    for (size_t axis : {size_t{0}, size_t{1}}) block_lines.push_back(lines_of(block, axis));
+  }
+  std::mt19937 rng(1);
+  for (const std::vector<LineSet>& sets : {unit_lines(graph, groups), block_lines}) {
+    for (LinePenalty penalty : {LinePenalty::kLasso, LinePenalty::kHoyer}) {
+      auto learned = learned_of(graph, sets, rng);
+      penalize(sets, penalty, 0.3, learned);
+      const auto penalty_now = [&] {
+        std::map<ValueId, Learned> ignored;
+        for (const auto& [id, one] : learned) {
+          ignored[id] = {one.weights, Tensor(one.weights.type())};
+        }
+        return penalize(sets, penalty, 0.3, ignored);
+      };
+      for (auto& [id, one] : learned) {
+        for (size_t i = 0; i < one.weights.data<double>().size(); ++i) {
+          double& w = one.weights.data<double>()[i];
+          const double at = w;
+          w = at + kStep;
+          const double above = penalty_now();
+          w = at - kStep;
+          const double below = penalty_now();
+          w = at;
+          const double want = (above - below) / (2 * kStep);
+          EXPECT_NEAR(one.gradient.data<double>()[i], want,
+                      kTolerance * std::max(1.0, std::abs(want)));
+        }
+      }
+    }
+  }
+}
+
+// T2: whatever the scale, and between 1 and the number of lines; a line below S2 / S1 shrinks.
+TEST(LinePenalty, HoyerCountsLines) {
+  const Graph graph = parse(encoder_text(3, 4, 2, 3, 9));
+  const std::vector<LineSet> all = unit_lines(graph, *find_groups(graph));
+  const std::vector<LineSet> sets = {*set_with(all, value_of(graph, "w1"))};
+  std::mt19937 rng(2);
+  for (int round = 0; round < 20; ++round) {
+    auto learned = learned_of(graph, sets, rng);
+    const double value = penalize(sets, LinePenalty::kHoyer, 1, learned);
+    EXPECT_GE(value, 1);
+    EXPECT_LE(value, 9);
+    double s1 = 0, s2 = 0;
+    const auto norm = [&](const Line& line) {
+      double squares = 0;
+      for (const Patch& patch : line) {
+        const Tensor part = crop(learned[patch.weights].weights, patch.box);
+        for (double w : part.data<double>()) squares += w * w;
+      }
+      return std::sqrt(squares);
+    };
+    for (const Line& line : sets[0]) {
+      s1 += norm(line);
+      s2 += norm(line) * norm(line);
+    }
+    for (const Line& line : sets[0]) {
+      const double w = crop(learned[line[0].weights].weights, line[0].box).data<double>()[0];
+      const double g = crop(learned[line[0].weights].gradient, line[0].box).data<double>()[0];
+      EXPECT_EQ(g * w > 0, norm(line) < s2 / s1);  // a step down the gradient makes it smaller
+    }
+    for (auto& [id, one] : learned) {
+      for (double& w : one.weights.data<double>()) w *= 100;
+    }
+    EXPECT_NEAR(penalize(sets, LinePenalty::kHoyer, 1, learned), value, 1e-12 * value);
+  }
+}
+
+// T3: Hoyer-square alone empties lines and spares the largest. It does not depend on the scale, so
+// that descent keeps the sum of squares: what small lines lose, large ones gain. The group lasso
+// shrinks all.
+TEST(LinePenalty, HoyerSparesWhatIsLarge) {
+  const Graph graph = parse(encoder_text(3, 4, 2, 3, 16));
+  const std::vector<LineSet> all = unit_lines(graph, *find_groups(graph));
+  const std::vector<LineSet> sets = {*set_with(all, value_of(graph, "w1"))};
+  // Sorted norms of the lines as soon as the least is below a twentieth of what it was.
+  const auto descend = [&](LinePenalty penalty) {
+    std::mt19937 rng(3);
+    auto learned = learned_of(graph, sets, rng);
+    std::vector<double> norms, before;
+    do {
+      norms.clear();
+      for (const Line& line : sets[0]) {
+        double squares = 0;
+        for (const Patch& patch : line) {
+          const Tensor part = crop(learned[patch.weights].weights, patch.box);
+          for (double w : part.data<double>()) squares += w * w;
+        }
+        norms.push_back(std::sqrt(squares));
+      }
+      std::ranges::sort(norms);
+      if (before.empty()) before = norms;
+      for (auto& [id, one] : learned) std::ranges::fill(one.gradient.data<double>(), 0);
+      penalize(sets, penalty, 1, learned);
+      for (auto& [id, one] : learned) {
+        for (size_t i = 0; i < one.weights.data<double>().size(); ++i) {
+          one.weights.data<double>()[i] -= 0.002 * one.gradient.data<double>()[i];
+        }
+      }
+    } while (norms[0] > 0.05 * before[0]);
+    return std::pair(before, norms);
+  };
+  const auto [before, hoyer] = descend(LinePenalty::kHoyer);
+  EXPECT_GE(hoyer.back(), before.back());
+  const auto squares = [](const std::vector<double>& norms) {
+    return std::inner_product(norms.begin(), norms.end(), norms.begin(), 0.0);
+  };
+  EXPECT_NEAR(squares(hoyer), squares(before), 0.01 * squares(before));
+  const auto lasso = descend(LinePenalty::kLasso).second;
+  EXPECT_NEAR(lasso.back(), before.back() - 0.95 * before[0], 0.01);
+}
+
+TEST(LinePenalty, LeavesZerosAndWhatIsFrozen) {
+  const Graph graph = parse(encoder_text(3, 4, 2, 3, 5));
+  const std::vector<LineSet> sets = unit_lines(graph, *find_groups(graph));
+  std::map<ValueId, Learned> none;
+  EXPECT_EQ(penalize(sets, LinePenalty::kHoyer, 1, none), 0);
+  const ValueId w1 = value_of(graph, "w1");
+  const TensorType type{DType::kF32, graph[w1].type.shape};
+  std::map<ValueId, Learned> zeros = {{w1, {Tensor(type), Tensor(type)}}};
+  for (LinePenalty penalty : {LinePenalty::kLasso, LinePenalty::kHoyer}) {
+    EXPECT_EQ(penalize(sets, penalty, 1, zeros), 0);
+    EXPECT_TRUE(
+        std::ranges::all_of(zeros[w1].gradient.data<float>(), [](float g) { return g == 0; }));
+  }
+}
+
+// T9: planted zeros are what the analysis counts.
+TEST(BlockSparsity, CountsLinesThatAreNearlyZero) {
+  const Graph graph = parse(encoder_text(3, 4, 2, 3, 8));
+  Tensor w1 = *graph[value_of(graph, "w1")].constant;  // shares its elements with the graph
+  for (size_t i = 0; i < w1.data<float>().size(); ++i) {
+    if (i % 8 < 2) w1.data<float>()[i] = 0;
+  }
+  Tensor wqkv = *graph[value_of(graph, "wqkv")].constant;  // rows of 18: Q, K and V of two heads
+  for (size_t i = 0; i < 18; ++i) {
+    if (i < 3) wqkv.data<float>()[i] = 0;
+  }
+  const auto report = sparsity_of(graph, find_blocks(graph, *find_groups(graph)), 1e-3);
+  for (const BlockSparsity& one : report) {
+    const std::string& name = graph[one.block.weights].name;
+    const bool planted = name == "wqkv" && one.block.box.begin[1] == 0;
+    EXPECT_EQ(one.columns, name == "w1" ? 0.25 : 0) << name;
+    EXPECT_EQ(one.rows, planted ? 0.25 : 0) << name;
+  }
+}
+
+// T4 for heads and lines of random encoders: the compact network answers as the masked one does.
+TEST(BlockLines, CompactEqualsMasked) {
+  const auto device = make_reference_device();
+  std::mt19937 rng(4);
+  for (int round = 0; round < 20; ++round) {
+    const auto draw = [&](int64_t least, int64_t most) {
+      return least + static_cast<int64_t>(rng() % static_cast<uint64_t>(most - least + 1));
+    };
+    const Graph graph =
+        parse(encoder_text(draw(2, 6), draw(3, 8), draw(2, 4), draw(2, 5), draw(2, 9)));
+    const Groups groups = *find_groups(graph);
+    EXPECT_EQ(groups.groups.size(), 2u);
+    const auto error =
+        removal_error(graph, groups, random_units(groups, rng), random_inputs(graph, rng), *device);
+    ASSERT_TRUE(error.ok()) << error.status().message();
+    EXPECT_LE(*error, 1e-5);
+  }
+}
+
+}  // namespace
+}  // namespace shoal::compress
