@@ -92,7 +92,7 @@ double millijoules_of(const compress::Size& size, int64_t memory) {
 }
 
 std::string_view energy_model() {
-  return "4.6 pJ per multiply-accumulate + 160 pJ per byte of memory, each once (45 nm; Horowitz "
+  return "4.6 pJ per multiply-accumulate + 160 pJ per byte of memory, each once (45 nm, ISSCC "
          "2014)";
 }
 

@@ -56,7 +56,7 @@ struct Catalog {
 };
 
 // The energy of a run in millijoules: 4.6 pJ for a multiply-accumulate in f32 and 160 pJ for a byte
-// from memory, each byte of `memory` once (45 nm; Horowitz, ISSCC 2014). It compares variants; it
+// from memory, each byte of `memory` once (45 nm, ISSCC 2014). It compares variants; it
 // is no measurement.
 double millijoules_of(const compress::Size& size, int64_t memory);
 std::string_view energy_model();
