@@ -65,4 +65,5 @@
 #include "shoal/fit/scores.h"
 #include "shoal/fit/train.h"
 #include "shoal/shrink/shrink.h"
+#include "shoal/shrink/tprune.h"
 #endif

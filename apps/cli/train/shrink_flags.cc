@@ -39,18 +39,35 @@ void add_learning_first(Command& command, ShrinkFlags& flags) {
       ->group(kShrinking);
 }
 
+void add_files(Command& command, ShrinkFlags& flags) {
+  constexpr const char* kFiles = "Files";
+  command.add_option("--out,-o", flags.train.options.out, "The ONNX file to write")
+      ->required()
+      ->group(kFiles);
+  command
+      .add_flag("--resume", flags.resume, "Go on with a run that was interrupted, if there is one")
+      ->group(kFiles);
+  command
+      .add_option("--recipe", flags.recipe, "Take what is not given here from this file, in TOML")
+      ->check(existing_file())
+      ->group(kFiles);
+  command.add_option("--write-recipe", flags.write_recipe, "Write what it takes to repeat the run")
+      ->group(kFiles);
+  command
+      .add_option("--report", flags.train.report,
+                  "Write networks, widths, the front and the sensitivity of layers to this HTML "
+                  "file")
+      ->group(kFiles);
+}
+
 }  // namespace
 
 void ShrinkFlags::add_to(Command& command) {
-  constexpr const char* kFiles = "Files";
   command_ = &command;
   train.options = shrink::usual_recipe();
   train.model.model.clear();
   train.model.profiles = true;
   train.add_recipe_to(command, TrainFlags::Source::kRecipeToo);
-  command.add_option("--out,-o", train.options.out, "The ONNX file to write")
-      ->required()
-      ->group(kFiles);
   command
       .add_option("--target", target,
                   "What stays of macs, parameters, bytes or units: a share, or above 1 a number; "
@@ -114,18 +131,7 @@ void ShrinkFlags::add_to(Command& command) {
                   "is then a folder")
       ->check(in_range(2, 9))
       ->group(kShrinking);
-  command.add_flag("--resume", resume, "Go on with a run that was interrupted, if there is one")
-      ->group(kFiles);
-  command.add_option("--recipe", recipe, "Take what is not given here from this file, in TOML")
-      ->check(existing_file())
-      ->group(kFiles);
-  command.add_option("--write-recipe", write_recipe, "Write what it takes to repeat the run")
-      ->group(kFiles);
-  command
-      .add_option("--report", train.report,
-                  "Write networks, widths, the front and the sensitivity of layers to this HTML "
-                  "file")
-      ->group(kFiles);
+  add_files(command, *this);
 }
 
 Result<shrink::ShrinkOptions> ShrinkFlags::resolve() const {
