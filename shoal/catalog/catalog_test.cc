@@ -179,7 +179,7 @@ TEST_F(Variants, NeedAFolderAndANumber) {
             Code::kInvalidArgument);
   shrink::ShrinkOptions to = options();
   to.out = folder();
-  for (size_t count : {0, 1, 10}) {
+  for (size_t count : {0u, 1u, 10u}) {
     EXPECT_EQ(make_variants({*device_, *device_}, model_, data_, count, to).status().code(),
               Code::kInvalidArgument);
   }
@@ -202,7 +202,7 @@ class SandwichTraining : public shrink::Shrinking {
 // untrained they are worse.
 TEST_F(SandwichTraining, NarrowNetworksLearn) {
   const Widths narrow = {{"fc1.bias:0:0", 4}};
-  const auto made = train({narrow}, 6);
+  const auto made = train({narrow}, 15);
   ASSERT_TRUE(made.ok()) << made.status().message();
   const auto widest = shrink::with_weights(network_, made->weights);
   const auto narrow_of = [&](const fit::NetworkForBatch& from, const OwnParts& own) {
