@@ -27,10 +27,10 @@ using compress::Widths;
 Variant variant(std::string name, double held_out, int64_t macs, int64_t bytes) {
   return {.name = std::move(name),
           .widths = {},
-          .figures = {.top1 = held_out,
+          .figures = {.top1 = held_out - 1,
                       .held_out_top1 = held_out,
                       .size = {.macs = macs, .parameters = bytes / 4, .bytes = bytes},
-                      .memory = bytes}};
+                      .memory = 2 * bytes}};
 }
 
 TEST(Catalog, LeavesDominatedVariantsOut) {
@@ -79,8 +79,8 @@ TEST_F(Folder, HostileIndicesAreRefused) {
       {"\"v1\"", "\"\""},
       {"\"v1\"", "7"},
       {"\"macs\": 50", "\"macs\": -50"},
-      {"\"top1\": 80", "\"top1\": 180"},
-      {"\"top1\": 80", "\"top1\": null"},
+      {"\"top1\": 79", "\"top1\": 180"},
+      {"\"top1\": 79", "\"top1\": null"},
       {"\"format\": 1", "\"format\": 2"},
       {"\"widths\": {}", "\"widths\": {\"a:0:0\": 1}"},
       {"\"widths\": {}", "\"widths\": 3"},
