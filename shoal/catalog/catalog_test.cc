@@ -27,10 +27,10 @@ using compress::Widths;
 Variant variant(std::string name, double held_out, int64_t macs, int64_t bytes) {
   return {.name = std::move(name),
           .widths = {},
-          .figures = {.top1 = held_out,
+          .figures = {.top1 = held_out - 1,
                       .held_out_top1 = held_out,
                       .size = {.macs = macs, .parameters = bytes / 4, .bytes = bytes},
-                      .memory = bytes}};
+                      .memory = 2 * bytes}};
 }
 
 TEST(Catalog, LeavesDominatedVariantsOut) {
@@ -79,8 +79,8 @@ TEST_F(Folder, HostileIndicesAreRefused) {
       {"\"v1\"", "\"\""},
       {"\"v1\"", "7"},
       {"\"macs\": 50", "\"macs\": -50"},
-      {"\"top1\": 80", "\"top1\": 180"},
-      {"\"top1\": 80", "\"top1\": null"},
+      {"\"top1\": 79", "\"top1\": 180"},
+      {"\"top1\": 79", "\"top1\": null"},
       {"\"format\": 1", "\"format\": 2"},
       {"\"widths\": {}", "\"widths\": {\"a:0:0\": 1}"},
       {"\"widths\": {}", "\"widths\": 3"},
@@ -179,7 +179,7 @@ TEST_F(Variants, NeedAFolderAndANumber) {
             Code::kInvalidArgument);
   shrink::ShrinkOptions to = options();
   to.out = folder();
-  for (size_t count : {0, 1, 10}) {
+  for (size_t count : {0u, 1u, 10u}) {
     EXPECT_EQ(make_variants({*device_, *device_}, model_, data_, count, to).status().code(),
               Code::kInvalidArgument);
   }
@@ -202,7 +202,7 @@ class SandwichTraining : public shrink::Shrinking {
 // untrained they are worse.
 TEST_F(SandwichTraining, NarrowNetworksLearn) {
   const Widths narrow = {{"fc1.bias:0:0", 4}};
-  const auto made = train({narrow}, 6);
+  const auto made = train({narrow}, 15);
   ASSERT_TRUE(made.ok()) << made.status().message();
   const auto widest = shrink::with_weights(network_, made->weights);
   const auto narrow_of = [&](const fit::NetworkForBatch& from, const OwnParts& own) {

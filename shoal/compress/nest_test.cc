@@ -102,11 +102,12 @@ TEST(Nest, PutsTheBestUnitsFirst) {
 TEST(Nest, WidthsAndUnitsSayTheSame) {
   const Graph graph = parse(kNetwork);
   const Groups groups = *find_groups(graph);
-  const Group& first = groups.groups[0];
-  const Widths widths = {{group_name(graph, groups, first), 1}};
-  const std::vector<size_t> units = *units_beyond(graph, groups, widths);
-  EXPECT_EQ(units.size(), first.size() - 1);
-  EXPECT_EQ(*widths_without(graph, groups, units), widths);
+  for (const Group& group : groups.groups) {
+    const Widths widths = {{group_name(graph, groups, group), 1}};
+    const std::vector<size_t> units = *units_beyond(graph, groups, widths);
+    EXPECT_EQ(units.size(), group.size() - 1);
+    EXPECT_EQ(*widths_without(graph, groups, units), widths);
+  }
   EXPECT_TRUE(units_beyond(graph, groups, {})->empty());
 }
 

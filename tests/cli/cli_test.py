@@ -37,7 +37,8 @@ def test_every_device_flag_lists_the_devices(_):
     data = ["--data", "d", "--format", "idx"]
     for command, more in (("run", []), ("bench", []), ("profile", []), ("convert", ["-o", "x.onnx"]), ("eval", data),
                           ("train", [*data, "-o", "x.onnx"]), ("shrink", [*data, "-o", "x.onnx"]),
-                          ("exits", [*data, "-o", "x.onnx"]), ("tprune", ["--inputs", "x.npy", "-o", "x.onnx"])):
+                          ("exits", [*data, "-o", "x.onnx"]), ("tprune", ["--inputs", "x.npy", "-o", "x.onnx"]),
+                          ("specialise", [*data, "--classes", "1,2", "-o", "x.onnx"])):
         text = " ".join(shoal(command, "--help").stdout.split())
         assert "reference (slow and plain)" in text and "hybrid:FIRST+FALLBACK" in text, command
         done = shoal(command, "zoo:digits", *more, "--device", "abacus", expect=2)
@@ -234,6 +235,37 @@ def test_exits_write_a_network_that_answers_early(tmp):
     assert json.loads(shoal("eval", tmp / "multi.onnx", *data).stdout)["top1"] == result["top1_before"] == late["top1"]
     assert len(list((tmp / "stages").iterdir())) == 3
     assert "exit" in shoal("eval", tmp / "multi.onnx", "--exits", "0.9,0.9", *data[:-1]).stdout
+
+
+def test_shrink_writes_variants_in_the_bytes_of_one(tmp):
+    write_digits(tmp)
+    words = ["shrink", "zoo:digits", "--data", tmp, "--format", "npy", "--batch", 20, "--epochs", 1, "--seconds", 0,
+             "--target", "macs=0.3", "--variants", 3, "-o", tmp / "variants", "--json"]
+    result = json.loads(shoal(*words).stdout.splitlines()[-1])
+    assert len(result["variants"]) + len(result["dominated"]) == 3, result
+    files = {file.name: file.stat().st_size for file in (tmp / "variants").iterdir()}
+    assert set(files) == {"largest.onnx", "own.safetensors", "index.json"}, files
+    assert result["folder_bytes"] == sum(files.values()) and result["bytes_ratio"] <= 1.1, result
+    index = json.loads((tmp / "variants" / "index.json").read_text())
+    assert [variant["name"] for variant in index["variants"]] == [variant["name"] for variant in result["variants"]]
+    # The widest is a model like any other.
+    seen = json.loads(shoal("eval", tmp / "variants" / "largest.onnx", "--data", tmp, "--format", "npy", "--json").stdout)
+    assert seen["top1"] == result["variants"][0]["top1"], (seen, result)
+
+
+def test_specialise_writes_a_network_for_a_few_classes(tmp):
+    data = tmp / "data"  # without what is written here: the cache knows the files of the data
+    data.mkdir()
+    write_digits(data)
+    words = ["specialise", "zoo:digits", "--data", data, "--format", "npy", "--batch", 20, "--epochs", 2,
+             "--classes", "1,4,7", "-o", tmp / "special.onnx", "--json"]
+    result = json.loads(shoal(*words, "--controls").stdout.splitlines()[-1])
+    assert result["weights_error"] <= 1e-6 and not result["warm"], result
+    assert result["macs"] < result["macs_general"] and result["cascade_cost"] > 0, result
+    again = json.loads(shoal(*words).stdout.splitlines()[-1])
+    assert again["warm"] and again["top1"] == result["top1"], again
+    assert "no class 99" in shoal(*words, "--classes", "99", expect=2).stderr
+    assert "augmentation" in shoal(*words, "--flip", expect=2).stderr
 
 
 def test_exits_say_what_is_wrong(tmp):
