@@ -50,7 +50,7 @@ class Decider {
     for (size_t round = 0; round < kRounds; ++round) {
       const compress::Target target = compress::part_way(options_.target, before, part_of(round));
       SHOAL_ASSIGN(std::vector<double> worth, worth_in(round));
-      if (is_taylor()) {
+      if (by_loss()) {
         SHOAL_ASSIGN(worth, compress::per_saving(one_.graph, groups_, worth, target, gone()));
       }
       SHOAL_ASSIGN(std::vector<size_t> units, compress::choose(one_.graph, groups_, worth, target));
@@ -69,7 +69,7 @@ class Decider {
       SHOAL_ASSIGN(const std::vector<double> worth, worth_in(round));
       SHOAL_ASSIGN(std::vector<size_t> units,
                    choose_by_time(groups_, worth, table, now, gone(),
-                                  is_taylor() ? Order::kPerMillisecond : Order::kWorth));
+                                  by_loss() ? Order::kPerMillisecond : Order::kWorth));
       rounds_.push_back({.units = std::move(units)});
     }
     return {};
@@ -87,12 +87,16 @@ class Decider {
 
  private:
   static double part_of(size_t round) { return static_cast<double>(round + 1) / kRounds; }
-  bool is_taylor() const { return options_.importance == Importance::kTaylor; }
+  // Whether a worth is a change of the loss.
+  bool by_loss() const {
+    return options_.importance == Importance::kTaylor ||
+           options_.importance == Importance::kLasso || options_.importance == Importance::kHoyer;
+  }
 
   // What other worths say does not change from round to round, so that each begins anew.
   std::span<const size_t> gone() const {
-    return (is_taylor() || learned_) && !rounds_.empty() ? rounds_.back().units
-                                                         : std::span<const size_t>();
+    return (by_loss() || learned_) && !rounds_.empty() ? rounds_.back().units
+                                                       : std::span<const size_t>();
   }
   Result<std::vector<double>> worth_in(size_t round) {
     if (learned_) {

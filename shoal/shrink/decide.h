@@ -28,11 +28,11 @@ struct Decision {
 using WorthInRound =
     std::function<Result<std::vector<double>>(std::span<const size_t> gone, Round round)>;
 
-// The units of least worth, until the target is met, in rounds; by kTaylor for what they save. A
-// target of time is met by `table`, which also gives the predicted times; without such a target it
-// may be null. With `learned`, that is asked in place of worth_of(). Fails as both,
-// compress::choose() and choose_by_time() do, and with kUnsupported where the network has nothing
-// to remove. REQUIRES: the table is one of the groups of the network for one example.
+// The units of least worth, until the target is met, in rounds; worths that are changes of the loss
+// for what they save. A target of time is met by `table`, which also gives the predicted times;
+// without such a target it may be null. With `learned`, that is asked in place of worth_of(). Fails
+// as both, compress::choose() and choose_by_time() do, and with kUnsupported where the network has
+// nothing to remove. REQUIRES: the table is one of the groups of the network for one example.
 Result<Decision> decide(Device& device, const NetworkForBatch& network, const Dataset& examples,
                         const ShrinkOptions& options, const LatencyTable* table = nullptr,
                         WorthInRound learned = {});

@@ -20,7 +20,7 @@ enum class Importance {
   kMagnitude,  // the squares of its weights
   kTaylor,     // what the loss gains from it, to first order, on examples that choose
   kRandom,     // anything: a control
-  kLasso,      // the squares of its weights after learning with a group lasso on units
+  kLasso,      // as kTaylor, after learning with a group lasso on units
   kHoyer,      // the same with Hoyer-square
   kDpruner,    // how often a block that learns to mask units keeps it
   kDepth,      // residual blocks go in place of units: those that the loss misses least

@@ -59,15 +59,15 @@ Result<std::vector<double>> worth_of(Device& device, const Graph& network,
                                      const fit::TrainingOptions& recipe, Round round) {
   switch (importance) {
     case Importance::kMagnitude:
-    // What these learned is in the weights, or not known here.
-    case Importance::kLasso:
-    case Importance::kHoyer:
+    // What it learned is not known here.
     case Importance::kDpruner:
     case Importance::kDepth:
       return compress::magnitudes(network, groups);
     case Importance::kRandom:
       return compress::random_worth(groups, recipe.seed);
     case Importance::kTaylor:
+    case Importance::kLasso:
+    case Importance::kHoyer:
       break;
   }
   return taylor_worth(device, network, groups, gone, examples, recipe, round);

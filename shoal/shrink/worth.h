@@ -21,10 +21,10 @@ struct Round {
 };
 
 // The worth of every unit of `groups`, which are those of `network`, by this importance, once the
-// units `gone` are masked. Examples are looked at by kTaylor only, in order; each round takes up
-// where the last one ended. Fails as the device and the data do, and with kInvalidArgument where
-// examples are needed and there are none. REQUIRES: the network takes batches of recipe.batch
-// images.
+// units `gone` are masked. Examples are looked at by kTaylor, kLasso and kHoyer, in order; each
+// round takes up where the last one ended. Fails as the device and the data do, and with
+// kInvalidArgument where examples are needed and there are none. REQUIRES: the network takes
+// batches of recipe.batch images.
 Result<std::vector<double>> worth_of(Device& device, const Graph& network,
                                      const compress::Groups& groups, std::span<const size_t> gone,
                                      Importance importance, const Dataset& examples,
