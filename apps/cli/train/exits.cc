@@ -9,6 +9,7 @@
 #include "cancel_on_signals.h"
 #include "exits_flags.h"
 #include "network_line.h"
+#include "print_result.h"
 #include "shoal/exits/add_exits.h"
 #include "shoal/models/model.h"
 
@@ -91,16 +92,7 @@ Outcome add_and_print(const ExitsFlags& flags) {
   if (!data.ok()) return fail(Doing::kTrain, data.status());
   NetworkLine line;
   const auto result = exits::add_exits(*device, model, *data, options, callbacks_of(line));
-  if (!result.ok() && result.status().code() == Code::kCancelled) {
-    return {Exit::kInterrupted, "interrupted; nothing was written"};
-  }
-  if (!result.ok()) return fail(Doing::kTrain, result.status());
-  if (flags.train.json) {
-    std::printf("%s\n", to_json(*result).dump().c_str());
-  } else {
-    print_table(*result);
-  }
-  return {};
+  return print_result(result, flags.train.json, to_json, print_table);
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include "apps/flags/json.h"
 #include "cancel_on_signals.h"
 #include "network_line.h"
+#include "print_result.h"
 #include "shoal/models/model.h"
 #include "train_flags.h"
 
@@ -156,16 +157,7 @@ Outcome specialise_and_print(const SpecialiseFlags& flags) {
       .cancel = cancel_on_signals()};
   const auto result =
       catalog::specialise(*device, model, general ? &*general : nullptr, *data, options, callbacks);
-  if (!result.ok() && result.status().code() == Code::kCancelled) {
-    return {Exit::kInterrupted, "interrupted; nothing was written"};
-  }
-  if (!result.ok()) return fail(Doing::kTrain, result.status());
-  if (flags.train.json) {
-    std::printf("%s\n", to_json(*result).dump().c_str());
-  } else {
-    print_table(*result);
-  }
-  return {};
+  return print_result(result, flags.train.json, to_json, print_table);
 }
 
 }  // namespace

@@ -13,6 +13,7 @@
 #include "../table.h"
 #include "apps/flags/json.h"
 #include "cancel_on_signals.h"
+#include "print_result.h"
 #include "shoal/data/npy.h"
 
 namespace shoal::cli {
@@ -198,16 +199,7 @@ Outcome prune_and_print(const TPruneFlags& flags) {
       .cancel = cancel_on_signals()};
   const auto result = shrink::tprune({*learns, *runs}, model, *data, options, callbacks);
   line.reset();
-  if (!result.ok() && result.status().code() == Code::kCancelled) {
-    return {Exit::kInterrupted, "interrupted; nothing was written"};
-  }
-  if (!result.ok()) return fail(Doing::kTrain, result.status());
-  if (flags.json) {
-    std::printf("%s\n", to_json(*result).dump().c_str());
-  } else {
-    print_table(*result);
-  }
-  return {};
+  return print_result(result, flags.json, to_json, print_table);
 }
 
 }  // namespace

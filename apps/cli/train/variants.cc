@@ -7,6 +7,7 @@
 #include "apps/flags/json.h"
 #include "cancel_on_signals.h"
 #include "network_line.h"
+#include "print_result.h"
 #include "shoal/catalog/make_variants.h"
 
 namespace shoal::cli {
@@ -75,16 +76,7 @@ Outcome make_and_print_variants(const shrink::ShrinkDevices& devices, const Mode
       .on_note = [&line](const std::string& note) { line.note(note); },
       .cancel = cancel_on_signals()};
   const auto result = catalog::make_variants(devices, model, data, count, options, callbacks);
-  if (!result.ok() && result.status().code() == Code::kCancelled) {
-    return {Exit::kInterrupted, "interrupted; nothing was written"};
-  }
-  if (!result.ok()) return fail(Doing::kTrain, result.status());
-  if (json) {
-    std::printf("%s\n", to_json(*result).dump().c_str());
-  } else {
-    print_table(*result);
-  }
-  return {};
+  return print_result(result, json, to_json, print_table);
 }
 
 }  // namespace shoal::cli

@@ -1,0 +1,26 @@
+// How commands end that let a network learn and write it last.
+#pragma once
+
+#include <cstdio>
+
+#include "../exit_codes.h"
+#include "shoal/base/status.h"
+
+namespace shoal::cli {
+
+// Prints the result, as JSON on one line or by print_table(); or says why there is none.
+template <class T, class ToJson, class PrintTable>
+Outcome print_result(const Result<T>& result, bool json, ToJson to_json, PrintTable print_table) {
+  if (!result.ok() && result.status().code() == Code::kCancelled) {
+    return {Exit::kInterrupted, "interrupted; nothing was written"};
+  }
+  if (!result.ok()) return fail(Doing::kTrain, result.status());
+  if (json) {
+    std::printf("%s\n", to_json(*result).dump().c_str());
+  } else {
+    print_table(*result);
+  }
+  return {};
+}
+
+}  // namespace shoal::cli
