@@ -11,8 +11,10 @@
 #include "shoal/base/temporary_folder.h"
 #include "shoal/catalog/make_variants.h"
 #include "shoal/catalog/sandwich.h"
+#include "shoal/compress/importance.h"
 #include "shoal/compress/remove.h"
 #include "shoal/compress/testing.h"
+#include "shoal/exits/testing.h"
 #include "shoal/graph/random_inputs.h"
 #include "shoal/graph/text.h"
 #include "shoal/shrink/networks.h"
@@ -43,6 +45,25 @@ TEST(Catalog, LeavesDominatedVariantsOut) {
 TEST(Catalog, EnergyGrowsWithWorkAndMemory) {
   EXPECT_NEAR(millijoules_of({.macs = 1'000'000}, 0), 4.6e-3, 1e-12);
   EXPECT_NEAR(millijoules_of({}, 1'000'000), 0.16, 1e-12);
+}
+
+// The law of nesting on random networks with residual sums, concatenations and norms: all units in
+// another order answer the same.
+TEST(Nesting, OfRandomNetworksKeepsTheAnswers) {
+  const auto device = make_reference_device();
+  for (uint64_t seed = 0; seed < 15; ++seed) {
+    const Graph network = exits::testing::RandomNetwork(seed, 2).graph();
+    const auto groups = compress::find_groups(network);
+    ASSERT_TRUE(groups.ok()) << groups.status().message();
+    const auto ordered =
+        compress::nested(network, *groups, compress::random_worth(*groups, seed + 1));
+    ASSERT_TRUE(ordered.ok()) << ordered.status().message();
+    std::mt19937 rng(static_cast<uint32_t>(seed));
+    const auto inputs = random_inputs(network, rng);
+    EXPECT_LE(relative_error(*compress::answers(*ordered, inputs, *device),
+                             *compress::answers(network, inputs, *device)),
+              1e-5);
+  }
 }
 
 class Folder : public testing::Test {
