@@ -106,7 +106,7 @@ class Dpruner {
     return {};
   }
 
-  // The share of images that keep each unit; among equal ones, the mean score decides.
+  // The share of batches that keep each unit; among equal ones, the mean score decides.
   Result<std::vector<double>> count(std::span<const size_t> gone) {
     SHOAL_ASSIGN(const WithBlocks network, with_blocks(gone, true));
     SHOAL_ASSIGN(const Graph graph, passes::optimize(network.graph));
@@ -120,31 +120,26 @@ class Dpruner {
     const size_t count =
         std::min(counted_->per_epoch(), (kCounted + recipe_.batch - 1) / recipe_.batch);
     std::vector<Tensor> outputs(graph.outputs().size());
-    size_t images = 0;
     std::vector<double> kept(worth.size()), scores(worth.size());
     for (size_t i = 0; i < count; ++i) {
       SHOAL_ASSIGN(const Batch batch, prefetch.next());
       SHOAL_TRY(executable->run(std::span(&batch.images, 1), outputs, {}));
-      images += batch.fresh;
       for (size_t b = 0; b < network.groups.size(); ++b) {
         const compress::Group& range = groups_.groups[network.groups[b]];
-        add_rows(outputs[1 + 2 * b], batch.fresh, std::span(kept).subspan(range.begin));
-        add_rows(outputs[2 + 2 * b], batch.fresh, std::span(scores).subspan(range.begin));
+        add(outputs[1 + 2 * b], std::span(kept).subspan(range.begin));
+        add(outputs[2 + 2 * b], std::span(scores).subspan(range.begin));
       }
     }
-    const auto all = static_cast<double>(images);
+    const auto all = static_cast<double>(count);
     for (size_t unit = 0; unit < worth.size(); ++unit) {
       worth[unit] += (kept[unit] + scores[unit] / (all + 1)) / all;
     }
     return worth;
   }
 
-  // Adds up the first rows of [batch, units].
-  static void add_rows(const Tensor& values, size_t rows, std::span<double> sums) {
-    const auto units = static_cast<size_t>(values.shape()[1]);
-    for (size_t i = 0; i < rows * units; ++i) {
-      sums[i % units] += static_cast<double>(values.data<float>()[i]);
-    }
+  static void add(const Tensor& values, std::span<double> sums) {
+    const std::span<const float> all = values.data<float>();
+    for (size_t i = 0; i < all.size(); ++i) sums[i] += double{all[i]};
   }
 
   const Means& means_;

@@ -1,13 +1,18 @@
 // For a group of n units, and Z the value that the first product reads them from:
 //
-//   u    = mean of Z over all but image and unit
+//   u    = mean of Z over all but units
 //   q    = W2 relu(W1 u + b1) + b2,   W1: n / 16 x n, W2: n x n / 16
-//   mask = 0 for the K lowest q of an image, equal ones by index, else 1
+//   mask = 0 for the K lowest q, equal ones by index, else 1
 //   Z'   = mask * Z, at every product that reads the units
 //
-// The mask is a step; it learns straight through, as if it were q. The source ranks softmax(q),
-// which is the same order, and leaves the gradient open. Units that are gone have the lowest scores
-// and are among the K.
+// The source has a mask per image. Such masks become attention: a unit that one class needs is
+// masked for the images of the others, more often than a unit that nobody needs, and removal is for
+// all images. So there is one mask for all images of a batch.
+//
+// The mask is a step; it learns straight through, as if it were sigmoid(q). The source ranks
+// softmax(q), which is the same order, and leaves the gradient open; as q itself it has no bound,
+// and LeNet did not survive it. Blocks look at the network and do not teach it: u passes no
+// gradient on. Units that are gone have the lowest scores and are among the K.
 #include "shoal/shrink/masking_blocks.h"
 
 #include <algorithm>
@@ -127,8 +132,7 @@ class Builder {
     std::vector<int64_t> from = place.units;
     if (std::ranges::find(from, -1) != from.end()) {
       // As an integer, because floating-point constants are learned.
-      Tensor one({DType::kI64, {batch(), 1}});
-      std::ranges::fill(one.data<int64_t>(), 1);
+      const Tensor one = Tensor::of<int64_t>({1, 1}, {1});
       mask = chain_.add(ops::concat, {mask, chain_.cast(chain_.constant(one))},
                         {{"axis", int64_t{1}}});
       std::ranges::replace(from, int64_t{-1}, units);
@@ -139,7 +143,6 @@ class Builder {
       mask = chain_.add(ops::gather, {mask, chain_.list(from)}, {{"axis", int64_t{1}}});
     }
     Shape shape = Shape::filled(network_[value].type.shape.rank(), 1);
-    shape[0] = batch();
     shape[axis] = network_[value].type.shape[axis];
     return chain_.reshape(mask, shape);
   }
@@ -159,21 +162,25 @@ class Builder {
     }
     if (axis == 0 || shape[0] != batch() || network_[value].type.dtype != DType::kF32) return {};
     std::vector<int64_t> others;
-    for (size_t d = 1; d < shape.rank(); ++d) {
+    for (size_t d = 0; d < shape.rank(); ++d) {
       if (d != axis) others.push_back(static_cast<int64_t>(d));
     }
-    ValueId u = rewriter_.map(value);
-    if (!others.empty()) {
-      u = chain_.add(ops::reduce_mean, {u}, {{"axes", others}, {"keepdims", int64_t{0}}});
-    }
+    ValueId u = chain_.add(ops::reduce_mean, {rewriter_.map(value)},
+                           {{"axes", others}, {"keepdims", int64_t{0}}});
+    u = chain_.reshape(u, {1, shape[axis]});
     if (units != shape[axis]) {
       u = chain_.add(ops::gather, {u, chain_.list(first)}, {{"axis", int64_t{1}}});
     }
+    const ValueId none = chain_.zeros(chain_.shape_of(u));
+    SHOAL_TRY(chain_.status());
+    SHOAL_ASSIGN(u, train::straight_through(rewriter_.to(), u, none, 1));
     const ValueId q = scores(place.group, u);
     block.scores = chain_.add(ops::softmax, {q}, {{"axis", int64_t{1}}});
     const ValueId mask = kept(place.group, q);
     SHOAL_TRY(chain_.status());
-    SHOAL_ASSIGN(block.learns, train::straight_through(rewriter_.to(), mask, q, 1));
+    const ValueId soft = chain_.add(ops::sigmoid, {q});
+    SHOAL_TRY(chain_.status());
+    SHOAL_ASSIGN(block.learns, train::straight_through(rewriter_.to(), mask, soft, 1));
     block.mask = mask;
     return {};
   }
@@ -215,8 +222,7 @@ class Builder {
     std::vector<int64_t> all(range.size());
     std::iota(all.begin(), all.end(), int64_t{0});
     const ValueId units = chain_.reshape(chain_.list(all), {1, 1, units_of(group)});
-    const ValueId is_unit =
-        chain_.add(ops::equal, {chain_.reshape(best, {batch(), count, 1}), units});
+    const ValueId is_unit = chain_.add(ops::equal, {chain_.reshape(best, {1, count, 1}), units});
     const ValueId found = chain_.cast(is_unit);
     return chain_.add(ops::reduce_sum, {found, chain_.list(std::array{int64_t{1}})},
                       {{"keepdims", int64_t{0}}});

@@ -1,5 +1,5 @@
-// Masking blocks: small networks beside a network that choose, per image, which units of a group
-// nobody reads (D-Pruner, huynh C.3.1).
+// Masking blocks: small networks beside a network that choose, batch by batch, which units of a
+// group nobody reads (D-Pruner, huynh C.3.1).
 #pragma once
 
 #include <cstdint>
@@ -27,11 +27,11 @@ struct WithBlocks {
   Graph graph;
   std::vector<size_t> groups;  // that have a block, by number
   // With MaskingOptions::shows_masks, outputs 1 + 2i and 2 + 2i are the mask and the scores of
-  // block i, both [batch, units of the group].
+  // block i, both [1, units of the group].
 };
 
 // Adds one block per group. Products that read its units read them times the mask; the units
-// `gone` are masked for every image. A group has no block if the first product that reads it does
+// `gone` are always masked. A group has no block if the first product that reads it does
 // not have the batch in its first axis. Fails only as a graph refuses nodes. REQUIRES: the network
 // has one output, and the groups are its own.
 Result<WithBlocks> with_masking_blocks(const Graph& network, const compress::Groups& groups,

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <random>
 
 #include "shoal/compress/remove.h"
@@ -54,9 +55,9 @@ class MaskingBlocks : public ::testing::Test {
   const std::vector<Tensor> inputs_ = random_inputs(graph_, rng_);
 };
 
-// huynh DP-2: the lowest scores of each image are masked, exactly a fifth of what is left and what
+// huynh DP-2: the lowest scores are masked, exactly a fifth of what is left and what
 // is gone.
-TEST_F(MaskingBlocks, MaskTheLowestScoresOfEachImage) {
+TEST_F(MaskingBlocks, MaskTheLowestScores) {
   ASSERT_EQ(groups_.groups.size(), 3u);
   const compress::Group& wide = groups_.groups[1];
   ASSERT_EQ(wide.size(), 10u);
@@ -69,9 +70,8 @@ TEST_F(MaskingBlocks, MaskTheLowestScoresOfEachImage) {
     ASSERT_EQ(outputs.size(), 7u);
     const size_t left = 10 - gone.size();
     const size_t masked = gone.size() + std::max<size_t>(left / 5, 1);
-    for (size_t image = 0; image < kBatch; ++image) {
-      const auto mask = outputs[3].data<float>().subspan(image * 10, 10);
-      const auto scores = outputs[4].data<float>().subspan(image * 10, 10);
+    {
+      const auto mask = outputs[3].data<float>(), scores = outputs[4].data<float>();
       EXPECT_EQ(static_cast<size_t>(std::ranges::count(mask, 0.0F)), masked);
       EXPECT_EQ(static_cast<size_t>(std::ranges::count(mask, 1.0F)), 10 - masked);
       float least_kept = 1, most_masked = 0;
@@ -108,12 +108,16 @@ TEST_F(MaskingBlocks, MaskedEqualsRemoved) {
   }
 }
 
-// huynh DP-4. A score has the gradient of a factor of its unit: that of the loss by the mask. With
-// the scores' bias as the parameter, it is what the loss changes by if all masks of a unit do.
+// huynh DP-4. A score has the gradient of the mask times the slope of a sigmoid, which is a quarter
+// where all scores are 0. With their bias as the parameter, the former is what the loss changes by
+// if the mask of a unit does.
 TEST_F(MaskingBlocks, ScoresLearnStraightThrough) {
   const auto blocks = with_masking_blocks(graph_, groups_, {});
   ASSERT_TRUE(blocks.ok());
-  auto trainer = train::Trainer::create(*device_, blocks->graph, {});
+  const std::map<std::string, Tensor> zero = {
+      {"masking_block.2.2.weight", Tensor({DType::kF32, {4, 7}})}};
+  const Graph network = *train::with_constants(blocks->graph, zero);
+  auto trainer = train::Trainer::create(*device_, network, {});
   ASSERT_TRUE(trainer.ok()) << trainer.status().message();
   const Tensor labels = Tensor::of<int64_t>({kBatch}, {0, 1, 2, 0, 1, 2});
   const auto loss_of = [&](const Graph& graph) {
@@ -122,31 +126,28 @@ TEST_F(MaskingBlocks, ScoresLearnStraightThrough) {
   };
   const double loss = *trainer->compute(inputs_[0], std::span(&labels, 1));
   EXPECT_TRUE(std::isfinite(loss));
-  // The units of the last group are read by one product alone. Scaling what a kept unit gives, for
-  // all images, is the same as changing its masks.
+  // The units of the last group are read by one product alone. Scaling what a kept unit gives is
+  // the same as changing its mask.
   const compress::Group& last = groups_.groups[2];
   const auto shown = with_masking_blocks(graph_, groups_, {}, {.shows_masks = true});
-  const Tensor mask = run(shown->graph)[5];
+  const Tensor mask = run(*train::with_constants(shown->graph, zero))[5];
   const auto& names = trainer->parameters();
   const auto bias = std::ranges::find(names, "masking_block.2.2.bias") - names.begin();
   ASSERT_LT(bias, std::ssize(names));
   const Tensor gradient = trainer->gradients()[static_cast<size_t>(bias)].clone();
   size_t compared = 0;
   for (size_t unit = 0; unit < last.size(); ++unit) {
-    bool is_kept = true;
-    for (size_t image = 0; image < kBatch; ++image) {
-      is_kept = is_kept && mask.data<float>()[image * last.size() + unit] == 1;
-    }
-    if (!is_kept) continue;  // a factor of its weights is no factor of all of its masks
+    if (mask.data<float>()[unit] == 0) continue;  // a factor of its weights is none of its mask
     ++compared;
     const auto scaled = [&](float factor) {
       Tensor fc = fit::testing::weight({7 * 16, 3}, 3);
       for (size_t i = unit * 16 * 3; i < (unit + 1) * 16 * 3; ++i) fc.data<float>()[i] *= factor;
-      return loss_of(*train::with_constants(blocks->graph, {{"fc", fc}}));
+      return loss_of(*train::with_constants(network, {{"fc", fc}}));
     };
     constexpr float kStep = 1e-2F;
     const double want = (scaled(1 + kStep) - scaled(1 - kStep)) / (2 * double{kStep});
-    EXPECT_NEAR(gradient.data<float>()[unit], want, 1e-3 * std::max(1.0, std::abs(want)));
+    EXPECT_NEAR(4 * double{gradient.data<float>()[unit]}, want,
+                1e-3 * std::max(1.0, std::abs(want)));
   }
   EXPECT_GT(compared, 0u);
 }

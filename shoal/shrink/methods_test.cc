@@ -158,8 +158,8 @@ TEST_F(LearningFirst, MasksFindIdleUnits) {
   ShrinkOptions how = by(Importance::kDpruner);
   how.recipe.freeze = {"fc*"};  // they stay idle
   how.target = {.units = 0.5};
-  how.recipe.epochs = 13;
-  how.sparse_epochs = 12;
+  how.recipe.epochs = 21;
+  how.sparse_epochs = 20;
   const auto result = decided(how, as_given(model));
   ASSERT_TRUE(result.ok()) << result.status().message();
   std::vector<size_t> units = result->decision.choice.rounds.back().units;
