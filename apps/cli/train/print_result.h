@@ -4,13 +4,15 @@
 #include <cstdio>
 
 #include "../exit_codes.h"
+#include "apps/flags/json.h"
 #include "shoal/base/status.h"
 
 namespace shoal::cli {
 
 // Prints the result, as JSON on one line or by print_table(); or says why there is none.
-template <class T, class ToJson, class PrintTable>
-Outcome print_result(const Result<T>& result, bool json, ToJson to_json, PrintTable print_table) {
+template <class T>
+Outcome print_result(const Result<T>& result, bool json, Json (*to_json)(const T&),
+                     void (*print_table)(const T&)) {
   if (!result.ok() && result.status().code() == Code::kCancelled) {
     return {Exit::kInterrupted, "interrupted; nothing was written"};
   }
