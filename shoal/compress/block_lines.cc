@@ -1,16 +1,8 @@
-// Penalties R of the norms n_g = ||w_g|| of the lines of a set, with their gradients (mao 5.3):
-//
-//   group lasso   S1                dR/dw = w / n_g                       S1 = sum n_g
-//   SHS           S1^2 / S2         dR/dw = 2 S1 / S2^2 (S2 / n_g - S1) w  S2 = sum n_g^2
-//
-// Both gradients are w times one factor per line, so two passes over the weights do: norms, and
-// then gradients by factors. An element that a line has twice, where a unit is a row and a column
-// of one matrix, counts twice in both.
 #include "shoal/compress/block_lines.h"
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
+#include <map>
 #include <set>
 
 #include "shoal/compress/learned_values.h"
@@ -69,49 +61,6 @@ double squares_in(const Tensor& weights, const Region& box) {
     });
   });
   return sum;
-}
-
-void add_scaled(const Tensor& weights, const Region& box, double factor, Tensor& gradient) {
-  visit<Types<float, double>>(weights.dtype(), [&]<class T>() {
-    const std::span<const T> w = weights.data<T>();
-    const std::span<T> g = gradient.data<T>();
-    for_each_run(weights.shape(), box, [&](size_t offset, size_t length) {
-      for (size_t i = offset; i < offset + length; ++i) {
-        g[i] += static_cast<T>(factor * static_cast<double>(w[i]));
-      }
-    });
-  });
-}
-
-// The norms of lines; `weights_of` gives the tensor of a constant, or null where it does not count.
-template <class F>
-std::vector<double> norms_of(const LineSet& lines, const F& weights_of) {
-  std::vector<double> norms;
-  for (const Line& line : lines) {
-    double squares = 0;
-    for (const Patch& patch : line) {
-      const Tensor* weights = weights_of(patch.weights);
-      if (weights != nullptr) squares += squares_in(*weights, patch.box);
-    }
-    norms.push_back(std::sqrt(squares));
-  }
-  return norms;
-}
-
-// The penalty of the norms; replaces each by the factor of its line. A line of zeros stays: its
-// subgradient 0 is chosen.
-double penalty_of(LinePenalty penalty, std::vector<double>& norms) {
-  double s1 = 0, s2 = 0;
-  for (double n : norms) {
-    s1 += n;
-    s2 += n * n;
-  }
-  if (s2 == 0) return 0;
-  for (double& n : norms) {
-    if (n == 0) continue;
-    n = penalty == LinePenalty::kLasso ? 1 / n : 2 * s1 / (s2 * s2) * (s2 / n - s1);
-  }
-  return penalty == LinePenalty::kLasso ? s1 : s1 * s1 / s2;
 }
 
 // Where the blocks of an axis of a matrix begin, and the end of the last one.
@@ -174,7 +123,14 @@ LineSet lines_of(const Patch& block, size_t axis) {
 }
 
 std::vector<double> norms_of(const Graph& graph, const LineSet& lines) {
-  return norms_of(lines, [&](ValueId id) { return &*graph[id].constant; });
+  std::vector<double> norms;
+  for (const Line& line : lines) {
+    double squares = 0;
+    for (const Patch& patch : line)
+      squares += squares_in(*graph[patch.weights].constant, patch.box);
+    norms.push_back(std::sqrt(squares));
+  }
+  return norms;
 }
 
 std::vector<BlockSparsity> sparsity_of(const Graph& graph, std::span<const Patch> blocks,
@@ -204,29 +160,6 @@ std::vector<BlockSparsity> sparsity_of(const Graph& graph, std::span<const Patch
     }
   }
   return result;
-}
-
-double penalize(std::span<const LineSet> sets, LinePenalty penalty, double strength,
-                std::map<ValueId, Learned>& learned) {
-  const auto learns = [&](ValueId id) {
-    const auto found = learned.find(id);
-    return found == learned.end() ? nullptr : &found->second;
-  };
-  double total = 0;
-  for (const LineSet& lines : sets) {
-    std::vector<double> norms = norms_of(lines, [&](ValueId id) -> const Tensor* {
-      const Learned* one = learns(id);
-      return one == nullptr ? nullptr : &one->weights;
-    });
-    total += strength * penalty_of(penalty, norms);
-    for (size_t i = 0; i < lines.size(); ++i) {
-      for (const Patch& patch : lines[i]) {
-        Learned* const one = learns(patch.weights);
-        if (one != nullptr) add_scaled(one->weights, patch.box, strength * norms[i], one->gradient);
-      }
-    }
-  }
-  return total;
 }
 
 }  // namespace shoal::compress

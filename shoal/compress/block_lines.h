@@ -1,18 +1,16 @@
-// Block lines: the rows and columns of weights that sparse learning makes small (TPrune, mao 5.2
-// and 5.3), and penalties on them.
+// Block lines: the rows and columns of weights that sparse learning makes small (TPrune, mao 5.2).
 //
 // What can be removed from a transformer is what groups.h calls a unit: an attention head with its
 // slices of Q, K, V and of the output's weights, or a line of the feed-forward part with its column
 // of the first matrix, its bias and its row of the second. So the lines that are learned to be
-// small are the units themselves (unit_lines), not another notion of a group. Block lines are
-// finer: the rows and columns of a matrix inside the part that a head owns. They cannot be removed
-// one by one, and say where a network is sparse (block_lines, analysis).
+// small are the units themselves (train/unit_penalty.h), not another notion of a group. Block lines
+// are finer: the rows and columns of a matrix inside the part that a head owns. They cannot be
+// removed one by one, and say where a network is sparse.
 //
 // Pure functions; any threads may call them at once.
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <span>
 #include <vector>
 
@@ -63,23 +61,6 @@ struct BlockSparsity {
 // of the mean of these lines in the whole matrix. REQUIRES: `blocks` are those of the graph.
 std::vector<BlockSparsity> sparsity_of(const Graph& graph, std::span<const Patch> blocks,
                                        double share);
-
-// Which function of the norms n of the lines of a set.
-enum class LinePenalty : uint8_t {
-  kLasso,  // sum n: the group lasso, which makes all lines smaller
-  kHoyer,  // (sum n)^2 / sum n^2: structured Hoyer-square, which spares the large ones
-};
-
-// A constant that learns, and its gradient. Both share their memory with the trainer.
-struct Learned {
-  Tensor weights, gradient;
-};
-
-// `strength` times the penalties of all sets, added up; adds their gradient to those of `learned`.
-// Patches of constants that do not learn count for nothing. REQUIRES: f32 or f64, weights and
-// gradient alike, of the constants' shapes.
-double penalize(std::span<const LineSet> sets, LinePenalty penalty, double strength,
-                std::map<ValueId, Learned>& learned);
 
 }  // namespace shoal::compress
 

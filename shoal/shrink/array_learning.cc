@@ -1,5 +1,5 @@
 // Batches are drawn from a new order of the examples each epoch; what does not fill a batch is left
-// out of it. The penalty comes between the gradients of a batch and the update.
+// out of it.
 #include "shoal/shrink/array_learning.h"
 
 #include <algorithm>
@@ -13,6 +13,7 @@
 #include "shoal/fit/derived_options.h"
 #include "shoal/fit/scores.h"
 #include "shoal/passes/passes.h"
+#include "shoal/shrink/sparse_learning.h"
 #include "shoal/train/trainer.h"
 
 namespace shoal::shrink {
@@ -64,39 +65,6 @@ Result<Tensor> for_loss(const Tensor& targets, const Graph& network) {
   }
   return targets.reshaped(shape);
 }
-
-// Units of the network as lines of its constants.
-class Penalty {
- public:
-  static Result<Penalty> create(const Graph& network, const SparseLearning& sparse) {
-    SHOAL_ASSIGN(const compress::Groups groups, compress::find_groups(network));
-    Penalty result(sparse);
-    result.sets_ = compress::unit_lines(network, groups);
-    for (const compress::LineSet& lines : result.sets_) {
-      for (const compress::Patch& patch : lines[0]) {
-        result.values_[network[patch.weights].name] = patch.weights;
-      }
-    }
-    return result;
-  }
-
-  void add_to(train::Trainer& trainer) const {
-    std::map<ValueId, compress::Learned> learned;
-    for (size_t i = 0; i < trainer.parameters().size(); ++i) {
-      const auto found = values_.find(trainer.parameters()[i]);
-      if (found == values_.end()) continue;
-      learned[found->second] = {trainer.weights()[i], trainer.gradients()[i]};
-    }
-    compress::penalize(sets_, sparse_.penalty, sparse_.strength, learned);
-  }
-
- private:
-  explicit Penalty(const SparseLearning& sparse) : sparse_(sparse) {}
-
-  SparseLearning sparse_;
-  std::vector<compress::LineSet> sets_;
-  std::map<std::string, ValueId> values_;  // of the constants in them, by name
-};
 
 double cosine(std::span<const float> a, std::span<const float> b) {
   double dot = 0, of_a = 0, of_b = 0;
@@ -189,11 +157,11 @@ Result<Weights> learn(Device& device, const NetworkForBatch& network, const Arra
   SHOAL_TRY(check_input(loaded.graph, examples.inputs, recipe.batch));
   train::TrainerOptions options = fit::trainer_options(recipe);
   options.step.loss = loss_for(examples.targets);
-  SHOAL_ASSIGN(train::Trainer trainer, train::Trainer::create(device, loaded.graph, options));
-  std::optional<Penalty> penalty;
   if (sparse) {
-    SHOAL_ASSIGN(penalty, Penalty::create(loaded.graph, *sparse));
+    SHOAL_ASSIGN(const compress::Groups groups, compress::find_groups(loaded.graph));
+    options.unit_penalty = penalty_on(loaded.graph, groups, sparse->penalty, sparse->strength);
   }
+  SHOAL_ASSIGN(train::Trainer trainer, train::Trainer::create(device, loaded.graph, options));
   const train::Schedule schedule = fit::schedule_of(recipe, per_epoch);
   ArrayStep at{.steps = recipe.epochs * static_cast<int64_t>(per_epoch)};
   std::vector<size_t> order;
@@ -208,7 +176,6 @@ Result<Weights> learn(Device& device, const NetworkForBatch& network, const Arra
     const auto rows = std::span(order).subspan(step % per_epoch * recipe.batch, recipe.batch);
     SHOAL_ASSIGN(const Tensor targets, for_loss(gather(examples.targets, rows), loaded.graph));
     SHOAL_ASSIGN(at.loss, trainer.compute(gather(examples.inputs, rows), std::span(&targets, 1)));
-    if (penalty) penalty->add_to(trainer);
     SHOAL_TRY(trainer.update(train::factor_at(schedule, at.step)));
     if (callbacks.on_step) callbacks.on_step(at);
   }

@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "shoal/compress/block_lines.h"
 #include "shoal/compress/importance.h"
 #include "shoal/compress/remove.h"
 #include "shoal/shrink/array_learning.h"

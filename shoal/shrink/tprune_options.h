@@ -4,17 +4,17 @@
 #include <cstdint>
 #include <filesystem>
 
-#include "shoal/compress/block_lines.h"
 #include "shoal/compress/target.h"
 #include "shoal/fit/training_options.h"
+#include "shoal/train/regularizer.h"
 
 #pragma GCC visibility push(default)
 
 namespace shoal::shrink {
 
-// A penalty on the units of the network while it learns.
+// A penalty on the units of the network while it learns (train/unit_penalty.h).
 struct SparseLearning {
-  compress::LinePenalty penalty = compress::LinePenalty::kHoyer;
+  train::Regularizer::Penalty penalty = train::Regularizer::Penalty::kHoyer;
   double strength = 0;
 };
 

@@ -4,6 +4,7 @@
 
 #include <random>
 
+#include "shoal/compress/block_lines.h"
 #include "shoal/graph/text.h"
 #include "shoal/ops/ops.h"
 #include "shoal/shrink/array_learning.h"
@@ -129,7 +130,8 @@ TEST_F(TPrune, SparseLearningMakesLinesSmall) {
     }
     return s1 * s1 / s2;
   };
-  EXPECT_LT(effective(SparseLearning{compress::LinePenalty::kHoyer, 0.1}), 0.8 * effective({}));
+  EXPECT_LT(effective(SparseLearning{train::Regularizer::Penalty::kHoyer, 0.1}),
+            0.8 * effective({}));
 }
 
 TEST_F(TPrune, RemovesLinesAndLearnsAgain) {

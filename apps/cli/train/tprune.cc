@@ -171,8 +171,8 @@ Result<shrink::TPruneData> read_data(const TPruneFlags& flags) {
 Result<shrink::TPruneOptions> resolve(const TPruneFlags& flags) {
   shrink::TPruneOptions options = flags.options;
   SHOAL_ASSIGN(options.target, compress::parse_target(flags.target));
-  options.sparse.penalty =
-      flags.penalty == "lasso" ? compress::LinePenalty::kLasso : compress::LinePenalty::kHoyer;
+  options.sparse.penalty = flags.penalty == "lasso" ? train::Regularizer::Penalty::kLasso
+                                                    : train::Regularizer::Penalty::kHoyer;
   options.recipe.optimizer.rule = *train::find_rule(flags.optimizer);
   return options;
 }
