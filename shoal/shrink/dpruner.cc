@@ -1,7 +1,7 @@
 // D-Pruner (huynh C.3.2), with one masking block per group of units. Each round of the decision
 //
 //   adds the blocks, lets them learn alone, then lets all learn,
-//   counts on training images how often each unit is masked,
+//   counts on batches of training images how often each unit is masked,
 //   and removes the units that are kept least, on the way to the target.
 //
 // The source removes units that are masked in 95 % of the images and stops when accuracy falls.

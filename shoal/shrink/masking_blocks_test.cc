@@ -70,23 +70,21 @@ TEST_F(MaskingBlocks, MaskTheLowestScores) {
     ASSERT_EQ(outputs.size(), 7u);
     const size_t left = 10 - gone.size();
     const size_t masked = gone.size() + std::max<size_t>(left / 5, 1);
-    {
-      const auto mask = outputs[3].data<float>(), scores = outputs[4].data<float>();
-      EXPECT_EQ(static_cast<size_t>(std::ranges::count(mask, 0.0F)), masked);
-      EXPECT_EQ(static_cast<size_t>(std::ranges::count(mask, 1.0F)), 10 - masked);
-      float least_kept = 1, most_masked = 0;
-      for (size_t unit = 0; unit < 10; ++unit) {
-        const bool is_gone = std::ranges::find(gone, wide.begin + unit) != gone.end();
-        if (is_gone) {
-          EXPECT_EQ(mask[unit], 0);
-        } else if (mask[unit] == 0) {
-          most_masked = std::max(most_masked, scores[unit]);
-        } else {
-          least_kept = std::min(least_kept, scores[unit]);
-        }
+    const auto mask = outputs[3].data<float>(), scores = outputs[4].data<float>();
+    EXPECT_EQ(static_cast<size_t>(std::ranges::count(mask, 0.0F)), masked);
+    EXPECT_EQ(static_cast<size_t>(std::ranges::count(mask, 1.0F)), 10 - masked);
+    float least_kept = 1, most_masked = 0;
+    for (size_t unit = 0; unit < 10; ++unit) {
+      const bool is_gone = std::ranges::find(gone, wide.begin + unit) != gone.end();
+      if (is_gone) {
+        EXPECT_EQ(mask[unit], 0);
+      } else if (mask[unit] == 0) {
+        most_masked = std::max(most_masked, scores[unit]);
+      } else {
+        least_kept = std::min(least_kept, scores[unit]);
       }
-      EXPECT_LE(most_masked, least_kept);
     }
+    EXPECT_LE(most_masked, least_kept);
   }
 }
 
