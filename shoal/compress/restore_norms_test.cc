@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "shoal/compress/groups.h"
+#include "shoal/compress/residual_blocks.h"
 #include "shoal/compress/testing.h"
 #include "shoal/graph/text.h"
 #include "shoal/ops/ops.h"
@@ -102,6 +103,15 @@ TEST_F(Norms, LeaveUnitsTheirNumbers) {
     EXPECT_EQ(before->groups[i].begin, after->groups[i].begin);
     EXPECT_EQ(before->groups[i].end, after->groups[i].end);
   }
+}
+
+TEST_F(Norms, LeaveResidualBlocksTheirNumbers) {
+  const auto normed = with_norms(graph_, *conv_moments(graph_, examples_, *device_));
+  ASSERT_TRUE(normed.ok()) << normed.status().message();
+  const auto before = residual_blocks(graph_), after = residual_blocks(*normed);
+  ASSERT_EQ(before.size(), 1U);
+  ASSERT_EQ(after.size(), 1U);
+  EXPECT_EQ(before[0].weights, after[0].weights);
 }
 
 TEST_F(Norms, RefuseWhatDoesNotFit) {
