@@ -3,9 +3,9 @@
 # headers and the parts named before it. PUBLIC names the headers that are installed; they include
 # public ones only. tools/check_layers.py enforces DEPS, PARTS and PUBLIC; LINK names libraries from
 # outside. COLD: the room has no loop over elements, and is compiled quickly. REFERENCE: so is this
-# one, but its loops are what tests wait for where sanitizers watch. PRECOMPILED names the headers it
-# begins with (precompiled.cmake) where they are not those of its DEPS. KERNELS: what the optimiser
-# makes of the room is tested, too.
+# one, but its loops are what tests wait for where sanitizers watch, that of threads apart.
+# PRECOMPILED names the headers it begins with (precompiled.cmake) where they are not those of its
+# DEPS. KERNELS: what the optimiser makes of the room is tested, too.
 add_library(shoal_flags INTERFACE)
 target_compile_options(shoal_flags INTERFACE
   -Wall -Wextra -Wpedantic -Wshadow -Wconversion $<$<BOOL:${SHOAL_WERROR}>:-Werror>
@@ -78,11 +78,12 @@ function(shoal_test name)
     string(APPEND ARG_LABELS -threads)  # one word: gtest_discover_tests takes no list
     add_dependencies(threaded_tests ${name})
   endif()
-  if(NOT SHOAL_SANITIZE)
+  if(NOT SHOAL_SANITIZE AND NOT SHOAL_TESTS_ONCE)
     gtest_discover_tests(${name} DISCOVERY_TIMEOUT 60 PROPERTIES LABELS "${ARG_LABELS}")
     return()
   endif()
-  # Starting a program takes longer with sanitizers than most tests do: half of its tests at a time.
+  # Starting a program takes longer than most tests do, with sanitizers above all. Where all of them
+  # run, as in `make test`: half of its tests at a time.
   foreach(half 0 1)
     add_test(NAME ${name}.${half} COMMAND ${name} --gtest_brief=1)
     set_tests_properties(${name}.${half} PROPERTIES LABELS "${ARG_LABELS}"
@@ -115,7 +116,7 @@ function(shoal_module name)
   if(ARG_COLD OR ARG_REFERENCE)
     target_compile_options(shoal_${name} PRIVATE ${quickly_compiled})
   endif()
-  if(ARG_COLD)
+  if(ARG_COLD OR (ARG_REFERENCE AND SHOAL_SANITIZE STREQUAL thread))
     target_compile_options(shoal_${name} PRIVATE ${barely_compiled})
   endif()
   # libshoal.so exports what public headers declare: they push default visibility.
