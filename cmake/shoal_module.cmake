@@ -2,10 +2,9 @@
 # program from its *_test.cc. PARTS names subfolders, bottom first: a part may include the room's own
 # headers and the parts named before it. PUBLIC names the headers that are installed; they include
 # public ones only. tools/check_layers.py enforces DEPS, PARTS and PUBLIC; LINK names libraries from
-# outside. COLD: the room has no loop over elements, and is compiled quickly. REFERENCE: so is this
-# one, but its loops are what tests wait for where sanitizers watch, that of threads apart.
-# PRECOMPILED names the headers it begins with (precompiled.cmake) where they are not those of its
-# DEPS. KERNELS: what the optimiser makes of the room is tested, too.
+# outside. COLD: the room has no loop over elements, and is compiled quickly. PRECOMPILED names the
+# headers it begins with (precompiled.cmake) where they are not those of its DEPS. KERNELS: what the
+# optimiser makes of the room is tested, too.
 add_library(shoal_flags INTERFACE)
 target_compile_options(shoal_flags INTERFACE
   -Wall -Wextra -Wpedantic -Wshadow -Wconversion $<$<BOOL:${SHOAL_WERROR}>:-Werror>
@@ -39,8 +38,7 @@ endif()
 # For tests, programs and cold rooms: minutes less to compile on two cores; what takes time when they
 # run is in the other libraries.
 set(quickly_compiled $<$<CONFIG:Release>:-O1>)
-# For light tests and cold rooms: with sanitizers, a third of the time of -O1 for the former, three
-# quarters for the latter.
+# For light tests: with sanitizers, a third of the time of -O1.
 set(barely_compiled $<$<CONFIG:Debug>:-O0>)
 
 include(cmake/precompiled.cmake)
@@ -92,7 +90,7 @@ function(shoal_test name)
 endfunction()
 
 function(shoal_module name)
-  cmake_parse_arguments(ARG "COLD;REFERENCE;KERNELS" "PRECOMPILED" "DEPS;PARTS;PUBLIC;LINK" ${ARGN})
+  cmake_parse_arguments(ARG "COLD;KERNELS" "PRECOMPILED" "DEPS;PARTS;PUBLIC;LINK" ${ARGN})
   set(patterns *.cc)
   foreach(part ${ARG_PARTS})
     list(APPEND patterns ${part}/*.cc)
@@ -113,11 +111,13 @@ function(shoal_module name)
   add_library(shoal_${name} STATIC ${sources})
   target_include_directories(shoal_${name} PUBLIC ${PROJECT_SOURCE_DIR})
   target_link_libraries(shoal_${name} PUBLIC ${ARG_DEPS} PRIVATE ${ARG_LINK} shoal_flags)
-  if(ARG_COLD OR ARG_REFERENCE)
+  if(ARG_COLD)
     target_compile_options(shoal_${name} PRIVATE ${quickly_compiled})
-  endif()
-  if(ARG_COLD OR (ARG_REFERENCE AND SHOAL_SANITIZE STREQUAL thread))
-    target_compile_options(shoal_${name} PRIVATE ${barely_compiled})
+    # What runs under the thread sanitizer computes little. Under the others, `hostile` alone would
+    # take minutes longer than compiling gains.
+    if(SHOAL_SANITIZE STREQUAL thread)
+      target_compile_options(shoal_${name} PRIVATE ${barely_compiled})
+    endif()
   endif()
   # libshoal.so exports what public headers declare: they push default visibility.
   set_target_properties(shoal_${name} PROPERTIES CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
