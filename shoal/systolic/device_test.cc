@@ -46,6 +46,7 @@ std::vector<Tensor> random_bytes(const Graph& graph, Rng& rng) {
 
 // The answers must be those of the reference, and the array must have computed all products.
 void expect_reference(const std::string& text, SystolicDevice& device, Rng& rng) {
+  SCOPED_TRACE(text);
   const Graph graph = parsed(text);
   const std::vector<Tensor> inputs = random_bytes(graph, rng);
   const auto executable = *device.compile(graph);
@@ -125,12 +126,16 @@ std::string random_products(Rng& rng) {
 
 TEST(SystolicDevice, AnswersAsTheReferenceDoes) {
   Rng rng(1);
-  const auto device = small_device();
-  for (int round = 0; round < 20; ++round) {
-    expect_reference(random_network(rng), *device, rng);
-    expect_reference(random_products(rng), *device, rng);
+  for (const char* fallback : {"reference", "cpu"}) {
+    const auto device =
+        *make_systolic_device(kSmall, *make_device(fallback, {.cpu = {.threads = 1}}));
+    SCOPED_TRACE(fallback);
+    for (int round = 0; round < 20; ++round) {
+      expect_reference(random_network(rng), *device, rng);
+      expect_reference(random_products(rng), *device, rng);
+    }
+    EXPECT_GT(device->counts().cycles, 0);
   }
-  EXPECT_GT(device->counts().cycles, 0);
 }
 
 // Neither operand is constant, batches broadcast, an operand is a vector.
@@ -215,6 +220,15 @@ TEST(SystolicDevice, IsKnownByName) {
   EXPECT_EQ((*device)->info().name, "systolic");
   EXPECT_FALSE(make_device("systolic:8x8").ok());
   EXPECT_FALSE(make_systolic_device({.width = 0}, make_reference_device()).ok());
+}
+
+TEST(SystolicDevice, GivesOutputsMemoryOfTheirOwn) {
+  Rng rng(7);
+  const Graph graph = parsed(
+      "input a u8[2,3]\nconst b u8[3,2] = ones\ny = MatMulInteger(a, b)\noutput y\noutput y\n");
+  const auto device = small_device();
+  const std::vector<Tensor> outputs = run(**device->compile(graph), random_bytes(graph, rng));
+  EXPECT_NE(outputs[0].bytes().data(), outputs[1].bytes().data());
 }
 
 TEST(SystolicDevice, StopsBetweenNodes) {
