@@ -8,6 +8,7 @@
 #include "cli.h"
 #include "shoal/base/bus_error.h"
 #include "shoal/base/printable.h"
+#include "shoal/systolic/device.h"
 
 namespace shoal::cli {
 namespace {
@@ -57,6 +58,7 @@ Outcome parse_and_act(int argc, char** argv, int& parse_exit) {
   app.require_subcommand();
   Action action;
   register_devices();
+  systolic::register_systolic_device();
   for (auto* add :
        {add_run, add_inspect, add_bench, add_profile, add_train, add_eval, add_shrink, add_exits,
         add_specialise, add_tprune, add_convert, add_zoo, add_plan, add_simulate,

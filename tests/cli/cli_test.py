@@ -128,6 +128,10 @@ def test_convert_to_8_bits_keeps_the_answers(tmp):
     for digit in range(10):
         answer = shoal("run", tmp / "int8.onnx", "--input", samples / f"sample_{digit}.png", "--top", 1, "--json")
         assert json.loads(answer.stdout)["scores"]["top"][0]["index"] == digit
+    for device in ("cpu", "systolic"):
+        shoal("run", tmp / "int8.onnx", "--input", samples / "sample_3.png", "--save", tmp / device, "--device", device)
+    a, b = (np.load(next((tmp / device).glob("*.npy"))) for device in ("cpu", "systolic"))
+    assert np.array_equal(a, b), (a, b)
     assert "random" in shoal("convert", "zoo:lenet5", "--int8", "-o", tmp / "random.onnx").stderr
     shoal("convert", "zoo:lenet5", "--int8", "--device", "reference", "-o", tmp / "slow.onnx")
     assert (tmp / "slow.onnx").stat().st_size == (tmp / "random.onnx").stat().st_size
