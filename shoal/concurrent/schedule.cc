@@ -86,6 +86,67 @@ Schedule list_schedule(const Workload& work, const Units& units, const std::vect
   return growing.finish();
 }
 
+// The list schedule, made shorter by small changes.
+class Search {
+ public:
+  Search(const Workload& work, const Units& units)
+      : work_(work),
+        units_(units),
+        order_(by_rank(work, units)),
+        best_(list_schedule(work, units, order_)) {
+    for (const Placement& placement : best_.placed) unit_of_.push_back(placement.unit);
+  }
+
+  const Schedule& best() const { return best_; }
+
+  // Each vertex to the unit where the whole ends first. Whether that helped.
+  bool move_vertices() {
+    bool helped = false;
+    for (size_t v : order_) {
+      size_t chosen = unit_of_[v];
+      for (size_t unit = 0; unit < units_.count; ++unit) {
+        unit_of_[v] = unit;
+        if (!is_better()) continue;
+        chosen = unit;
+        helped = true;
+      }
+      unit_of_[v] = chosen;
+    }
+    return helped;
+  }
+
+  // Each vertex before the one that precedes it in the order, unless it needs that.
+  bool swap_neighbours() {
+    bool helped = false;
+    for (size_t i = 1; i < order_.size(); ++i) {
+      const std::vector<size_t>& needed = work_.dag.predecessors[order_[i]];
+      if (std::find(needed.begin(), needed.end(), order_[i - 1]) != needed.end()) continue;
+      std::swap(order_[i - 1], order_[i]);
+      if (is_better()) {
+        helped = true;
+      } else {
+        std::swap(order_[i - 1], order_[i]);
+      }
+    }
+    return helped;
+  }
+
+ private:
+  // And keeps the schedule if so. Rounding does not count, or the search might go round in circles.
+  bool is_better() {
+    Schedule other = carry_out(work_, units_, order_, unit_of_);
+    if (other.seconds() >= best_.seconds() * (1 - 1e-12)) return false;
+    best_ = std::move(other);
+    return true;
+  }
+
+  const Workload& work_;
+  const Units& units_;
+  std::vector<size_t> order_;
+  std::vector<size_t> unit_of_;  // by vertex
+  Schedule best_;
+};
+
 }  // namespace
 
 Workload uniform_workload(Dag dag, double macs, double bytes) {
@@ -104,28 +165,10 @@ Schedule carry_out(const Workload& work, const Units& units, const std::vector<s
 
 Schedule make_schedule(const Workload& work, const Units& units) {
   SHOAL_CHECK(units.count > 0 && units.macs_per_second > 0 && units.bytes_per_second > 0);
-  const std::vector<size_t> order = by_rank(work, units);
-  Schedule best = list_schedule(work, units, order);
-  std::vector<size_t> unit_of;
-  for (const Placement& placement : best.placed) unit_of.push_back(placement.unit);
-  for (bool improved = true; improved;) {
-    improved = false;
-    for (size_t v : order) {
-      const size_t before = unit_of[v];
-      size_t chosen = before;
-      for (size_t unit = 0; unit < units.count; ++unit) {
-        unit_of[v] = unit;
-        Schedule other = carry_out(work, units, order, unit_of);
-        // Rounding is no improvement, or the search might go round in circles.
-        if (other.seconds() >= best.seconds() * (1 - 1e-12)) continue;
-        best = std::move(other);
-        chosen = unit;
-        improved = true;
-      }
-      unit_of[v] = chosen;
-    }
+  Search search(work, units);
+  while (search.move_vertices() || search.swap_neighbours()) {
   }
-  return best;
+  return search.best();
 }
 
 }  // namespace shoal::concurrent

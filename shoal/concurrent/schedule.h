@@ -11,8 +11,8 @@
 //
 //   begin(v, u) = max(free(u), max over predecessors p of end(p) + (c(p) if unit(p) != u)).
 //
-// Then single vertices are moved to other units, in the same order of ranks, as long as that makes
-// the whole shorter. Messages do not wait for each other here; plan/cost/simulate lets them.
+// Then a vertex is moved to another unit, or before its neighbour in the order, as long as that
+// makes the whole shorter. Messages do not wait for each other here; plan/cost/simulate lets them.
 #pragma once
 
 #include <cstddef>

@@ -9,12 +9,17 @@
 //
 // All are better when lower. The thesis counts the vertices of a path; for equal work that is the
 // same as eta here. The source is on every unit and no part of a sum. The sink has no work here,
-// but is on a unit of its own, so Lambda > 0: without it a chain on one unit would cut nothing, and
-// its score would be the best there is, zero.
+// but is on a unit of its own, so Lambda > 0: without it, a chain on one unit would have the score
+// zero.
+//
+// As in the thesis, the score of a DAG is the best over partitions with several caps on delta. They
+// are near 1, since Lambda' counts more than delta and eta: free to stay on one unit, a chain would
+// have a better score than chains beside each other with a few edges between them.
 #pragma once
 
 #include <cstddef>
 
+#include "shoal/concurrent/partition.h"
 #include "shoal/concurrent/schedule.h"
 
 namespace shoal::concurrent {
@@ -28,7 +33,10 @@ struct Score {
   double cs() const;
 };
 
-// REQUIRES: inner vertices have work and bytes above zero.
-Score score(const Workload& work, const Schedule& schedule, size_t units);
+// The score of one partition. REQUIRES: inner vertices have work and bytes above zero.
+Score score(const Workload& work, const Partition& partition, size_t units);
+
+// The best score of partitions over the units. REQUIRES: as above.
+Score best_score(const Workload& work, size_t units);
 
 }  // namespace shoal::concurrent
