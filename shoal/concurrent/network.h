@@ -62,7 +62,7 @@ struct Network {
 };
 
 // kInvalidArgument for options out of range, and where no width is within the tolerance, as for a
-// budget that the narrowest network exceeds.
+// budget that the narrowest network exceeds, or where most vertices have fewer than 20 channels.
 Result<Network> make_network(const Dag& dag, const NetworkOptions& options);
 
 // The costs of its vertices.

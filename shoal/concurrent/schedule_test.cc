@@ -76,7 +76,7 @@ double shortest_seconds(const Workload& work, const Units& units) {
 // List scheduling is no exact method: of tiny DAGs it finds the optimum of most, and is near it for
 // the rest.
 TEST(Schedules, OfTinyDagsAreNearlyAlwaysTheShortest) {
-  int equal = 0, all = 0;
+  int equal = 0;
   double worst = 1;
   for (unsigned seed = 0; seed < 150; ++seed) {
     const RandomWork c(seed, 1 + seed % 5, 3);
@@ -85,10 +85,9 @@ TEST(Schedules, OfTinyDagsAreNearlyAlwaysTheShortest) {
     ASSERT_GE(made, best - kRounding) << seed;
     worst = std::max(worst, made / best);
     equal += made <= best + kRounding;
-    ++all;
   }
-  RecordProperty("equal", equal);
-  std::printf("equal %d of %d, worst %.4f\n", equal, all, worst);
+  EXPECT_GE(equal, 140);  // of 150
+  EXPECT_LE(worst, 1.15);
 }
 
 TEST(Schedules, OfIndependentChainsAreIdeal) {
