@@ -17,7 +17,7 @@ namespace {
 constexpr double kSlack = 1.05;       // a part's work by its share, at most, where rows allow it
 constexpr size_t kGroupsPerPart = 4;  // where the data has more groups than there are workers
 constexpr size_t kMostDimensions = 15;
-constexpr uint64_t kStarts = 3;
+constexpr uint64_t kStarts = 2;
 
 Status check(const ClusterWorkers& workers) {
   const auto valid = [](double x) { return std::isfinite(x) && x >= 0; };
@@ -68,7 +68,7 @@ std::vector<size_t> packed(std::span<const size_t> groups, std::span<const doubl
 }
 
 // The part with most non-zeros in each column.
-std::vector<size_t> owners(std::span<const size_t> counts, size_t parts) {
+std::vector<size_t> owners(std::span<const uint32_t> counts, size_t parts) {
   std::vector<size_t> owners;
   for (size_t begin = 0; begin < counts.size(); begin += parts) {
     const auto column = counts.subspan(begin, parts);
@@ -81,9 +81,9 @@ std::vector<size_t> owners(std::span<const size_t> counts, size_t parts) {
 Clusters clusters_of(const SparsePattern& pattern, std::vector<size_t> row_parts,
                      const ClusterWorkers& workers) {
   const size_t parts = workers.speeds.size();
-  const auto counts = column_counts(pattern, row_parts, parts);
+  auto counts = column_counts(pattern, row_parts, parts);
+  auto on_hub = take_units_for_hub(counts, row_parts, workers);
   auto column_parts = owners(counts, parts);
-  auto on_hub = units_for_hub(counts, row_parts, column_parts, workers);
   return {.row_parts = std::move(row_parts),
           .column_parts = std::move(column_parts),
           .on_hub = std::move(on_hub)};
@@ -165,7 +165,7 @@ ClusterTraffic traffic_of(const SparsePattern& pattern, const Clusters& clusters
   traffic.values = traffic.least;
   auto counts = column_counts(pattern, clusters.row_parts, parts);
   for (const OutlierUnit& unit : clusters.on_hub) {
-    traffic.hub_work += std::exchange(counts[unit.line * parts + unit.part], 0);
+    traffic.hub_work += std::exchange(counts[unit.line * parts + unit.part], 0U);
   }
   for (size_t i = 0; i < counts.size(); ++i) {
     traffic.work[i % parts] += counts[i];

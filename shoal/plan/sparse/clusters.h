@@ -3,10 +3,11 @@
 // outputs.
 //
 // 1. Rows get a part each: spectral embedding, balanced k-means, refinement (embedding.h,
-//    balanced_k_means.h, refine.h). A column belongs to the part with most non-zeros in it.
-// 2. Outliers, the non-zeros whose column belongs to another part than their row, stay with their
-//    row. They make the value of the column travel once more for each part that has some.
-// 3. The hub computes outliers itself as long as it is not the last to finish (outliers.h).
+//    balanced_k_means.h, refine.h).
+// 2. A part that needs a column makes its value travel. Where several need one, the hub computes
+//    what the slower ones need it for, as long as it is not the last to finish (outliers.h).
+// 3. A column belongs to the part with most of its remaining non-zeros. What other parts have in it
+//    are outliers.
 //
 // If there are fewer rows than columns, the same is done to the transposed weight: outliers stay
 // with their column, and sums of rows travel instead of inputs.
@@ -26,8 +27,8 @@ struct ClusterWorkers {
   double seconds_per_value = 0;  // that a worker receives or returns
 };
 
-// All outliers of a part in a line that belongs to another part: with kInputs the line is a column,
-// with kSums it is a row.
+// All non-zeros of a part in a line that belongs to another part: with kInputs the line is a
+// column, with kSums it is a row.
 struct OutlierUnit {
   size_t part = 0;
   size_t line = 0;

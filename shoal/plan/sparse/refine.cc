@@ -27,6 +27,12 @@ struct Move {
   Change change;
 };
 
+// The best moves of a row that gain: into a part with room, and into one without.
+struct Moves {
+  std::optional<Move> free;
+  std::optional<Move> blocked;
+};
+
 class Refinement {
  public:
   Refinement(const SparsePattern& pattern, std::vector<size_t> row_parts,
@@ -47,7 +53,7 @@ class Refinement {
  private:
   double weight(size_t row) const { return static_cast<double>(pattern_.row(row).size()); }
   Change change_of(size_t row, size_t to) const;
-  std::optional<Move> best_move(size_t row, bool into_full) const;
+  Moves best_moves(size_t row);
   void apply(size_t row, size_t to);
   bool swap(const Move& there, const Move& back);
   bool swap_all(std::vector<Move> wanted);
@@ -55,29 +61,41 @@ class Refinement {
   const SparsePattern& pattern_;
   std::span<const double> limits_;
   std::vector<size_t> parts_;
-  std::vector<size_t> counts_;
+  std::vector<uint32_t> counts_;
   std::vector<double> loads_;
+  std::vector<Change> changes_;  // of best_moves()
 };
 
 Change Refinement::change_of(size_t row, size_t to) const {
   Change change;
   for (uint32_t c : pattern_.row(row)) {
-    const size_t here = counts_[c * limits_.size() + parts_[row]];
-    const size_t there = counts_[c * limits_.size() + to];
+    const int64_t here = counts_[c * limits_.size() + parts_[row]];
+    const int64_t there = counts_[c * limits_.size() + to];
     change.exchanged += (there == 0 ? 1 : 0) - (here == 1 ? 1 : 0);
-    change.spread += static_cast<int64_t>(here) - 1 - static_cast<int64_t>(there);
+    change.spread += here - 1 - there;
   }
   return change;
 }
 
-// The best that gains, into parts that have room or into those that have none.
-std::optional<Move> Refinement::best_move(size_t row, bool into_full) const {
-  std::optional<Move> best;
-  for (size_t to = 0; to < limits_.size(); ++to) {
-    const bool full = loads_[to] + weight(row) > limits_[to];
-    if (to == parts_[row] || full != into_full) continue;
-    const Move move{.row = row, .to = to, .change = change_of(row, to)};
-    if (move.change < (best ? best->change : Change{})) best = move;
+Moves Refinement::best_moves(size_t row) {
+  const size_t count = limits_.size();
+  const size_t from = parts_[row];
+  changes_.assign(count, {});
+  for (uint32_t c : pattern_.row(row)) {  // of all parts at once: the counts come from far away
+    const uint32_t* counts = &counts_[c * count];
+    const int64_t lost = counts[from] == 1 ? 1 : 0;
+    for (size_t to = 0; to < count; ++to) {
+      changes_[to].exchanged += (counts[to] == 0 ? 1 : 0) - lost;
+      changes_[to].spread += int64_t{counts[from]} - 1 - int64_t{counts[to]};
+    }
+  }
+  Moves best;
+  for (size_t to = 0; to < count; ++to) {
+    if (to == from) continue;
+    auto& kind = loads_[to] + weight(row) > limits_[to] ? best.blocked : best.free;
+    if (changes_[to] < (kind ? kind->change : Change{})) {
+      kind = Move{.row = row, .to = to, .change = changes_[to]};
+    }
   }
   return best;
 }
@@ -136,11 +154,12 @@ bool Refinement::pass(RandomStream random) {
   bool changed = false;
   std::vector<Move> wanted;
   for (size_t row : order) {
-    if (const auto move = best_move(row, false)) {
-      apply(move->row, move->to);
+    const Moves moves = best_moves(row);
+    if (moves.free) {
+      apply(row, moves.free->to);
       changed = true;
-    } else if (const auto blocked = best_move(row, true)) {
-      wanted.push_back(*blocked);
+    } else if (moves.blocked) {
+      wanted.push_back(*moves.blocked);
     }
   }
   return swap_all(std::move(wanted)) || changed;
@@ -148,9 +167,9 @@ bool Refinement::pass(RandomStream random) {
 
 }  // namespace
 
-std::vector<size_t> column_counts(const SparsePattern& pattern, std::span<const size_t> row_parts,
-                                  size_t parts) {
-  std::vector<size_t> counts(pattern.columns.size() * parts, 0);
+std::vector<uint32_t> column_counts(const SparsePattern& pattern, std::span<const size_t> row_parts,
+                                    size_t parts) {
+  std::vector<uint32_t> counts(pattern.columns.size() * parts, 0);
   for (size_t r = 0; r < row_parts.size(); ++r) {
     for (uint32_t c : pattern.row(r)) ++counts[c * parts + row_parts[r]];
   }

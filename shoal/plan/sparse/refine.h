@@ -16,8 +16,8 @@
 namespace shoal::plan {
 
 // count(c, p) at [c * parts + p].
-std::vector<size_t> column_counts(const SparsePattern& pattern, std::span<const size_t> row_parts,
-                                  size_t parts);
+std::vector<uint32_t> column_counts(const SparsePattern& pattern, std::span<const size_t> row_parts,
+                                    size_t parts);
 
 // A part takes no row that makes its non-zeros more than its limit, unless it gives away a row with
 // as many or more. REQUIRES: a part below limits.size() for each row.

@@ -3,7 +3,8 @@
 namespace shoal::plan {
 
 SparsePattern pattern_of(std::span<const float> weight, size_t rows) {
-  SparsePattern pattern{.all_rows = rows, .begins = {0}};
+  SparsePattern pattern;
+  pattern.all_rows = rows;
   if (weight.empty()) return pattern;
   const size_t columns = pattern.all_columns = weight.size() / rows;
   std::vector<uint32_t> index(columns, 0);  // 1 where a column is live, later its live index

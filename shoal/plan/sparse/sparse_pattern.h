@@ -15,8 +15,8 @@ struct SparsePattern {
   size_t all_columns = 0;
   std::vector<size_t> rows;  // of each live row its number in the weight, ascending
   std::vector<size_t> columns;
-  std::vector<size_t> begins;     // row r has the non-zeros [begins[r], begins[r + 1])
-  std::vector<uint32_t> targets;  // live columns, ascending within a row
+  std::vector<size_t> begins = {0};  // row r has the non-zeros [begins[r], begins[r + 1])
+  std::vector<uint32_t> targets;     // live columns, ascending within a row
 
   std::span<const uint32_t> row(size_t r) const {
     return std::span(targets).subspan(begins[r], begins[r + 1] - begins[r]);
