@@ -14,8 +14,8 @@ namespace shoal::plan {
 inline constexpr double kNoLimit = std::numeric_limits<double>::infinity();
 
 // The cluster of each point, a row of `points`. A cluster is filled above its capacity only where
-// none has room, and then by no more than one point, if the capacities add up to the weights.
-// REQUIRES: a weight for each point; a capacity, and it is positive.
+// none has room, and then by no more than one point, if the capacities add up to the weights or
+// more. REQUIRES: a weight for each point; a capacity, and it is positive.
 std::vector<size_t> balanced_k_means(const Matrix& points, std::span<const double> weights,
                                      std::span<const double> capacities, RandomStream random);
 

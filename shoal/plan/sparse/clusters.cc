@@ -40,6 +40,12 @@ std::vector<double> shares_of(const SparsePattern& pattern, std::span<const doub
   return shares;
 }
 
+std::vector<double> limits_of(std::span<const double> shares) {
+  std::vector<double> limits;
+  for (double share : shares) limits.push_back(kSlack * share);
+  return limits;
+}
+
 // Fills parts group by group, the largest first, each time the part with most of its share left.
 std::vector<size_t> packed(std::span<const size_t> groups, std::span<const double> weights,
                            std::span<const double> shares) {
@@ -67,13 +73,22 @@ std::vector<size_t> packed(std::span<const size_t> groups, std::span<const doubl
   return parts;
 }
 
-// The part with most non-zeros in each column.
+// The part of each column: the one with most non-zeros in it, by its non-zeros in all. Otherwise a
+// part with slightly more work than others has most columns of a random pattern, and no outliers
+// that the hub could take.
 std::vector<size_t> owners(std::span<const uint32_t> counts, size_t parts) {
+  std::vector<double> work(parts, 0);
+  for (size_t i = 0; i < counts.size(); ++i) work[i % parts] += counts[i];
   std::vector<size_t> owners;
   for (size_t begin = 0; begin < counts.size(); begin += parts) {
-    const auto column = counts.subspan(begin, parts);
-    owners.push_back(
-        static_cast<size_t>(std::max_element(column.begin(), column.end()) - column.begin()));
+    double most = 0;
+    owners.push_back(0);
+    for (size_t p = 0; p < parts; ++p) {
+      const uint32_t count = counts[begin + p];
+      if (count == 0 || count / work[p] <= most) continue;
+      most = count / work[p];
+      owners.back() = p;
+    }
   }
   return owners;
 }
@@ -81,9 +96,9 @@ std::vector<size_t> owners(std::span<const uint32_t> counts, size_t parts) {
 Clusters clusters_of(const SparsePattern& pattern, std::vector<size_t> row_parts,
                      const ClusterWorkers& workers) {
   const size_t parts = workers.speeds.size();
-  auto counts = column_counts(pattern, row_parts, parts);
-  auto on_hub = take_units_for_hub(counts, row_parts, workers);
+  const auto counts = column_counts(pattern, row_parts, parts);
   auto column_parts = owners(counts, parts);
+  auto on_hub = units_for_hub(counts, row_parts, column_parts, workers);
   return {.row_parts = std::move(row_parts),
           .column_parts = std::move(column_parts),
           .on_hub = std::move(on_hub)};
@@ -104,7 +119,7 @@ Result<std::vector<std::vector<size_t>>> starts(const SparsePattern& pattern,
       first_columns(points, std::min(dimensions, std::max<size_t>(shares.size() - 1, 1)));
   std::vector<std::vector<size_t>> result;
   for (uint64_t i = 0; i < kStarts; ++i) {
-    result.push_back(balanced_k_means(few, weights, shares, random.child(1 + i)));
+    result.push_back(balanced_k_means(few, weights, limits_of(shares), random.child(1 + i)));
     const std::vector<double> no_limits(groups, kNoLimit);
     const auto grouped = balanced_k_means(points, weights, no_limits, random.child(1 + i));
     result.push_back(packed(grouped, weights, shares));
@@ -117,18 +132,21 @@ Result<Clusters> clusters_by_rows(const SparsePattern& pattern, const ClusterWor
   const size_t parts = workers.speeds.size();
   const RandomStream random(seed, 0);
   const auto shares = shares_of(pattern, workers.speeds);
-  std::vector<double> limits;
-  for (double share : shares) limits.push_back(kSlack * share);
-  SHOAL_ASSIGN(auto candidates, starts(pattern, shares, random));
+  const auto limits = limits_of(shares);
+  SHOAL_ASSIGN(const auto candidates, starts(pattern, shares, random));
   std::optional<Clusters> best;
-  size_t least = 0;
-  for (auto& start : candidates) {
-    Clusters clusters =
-        clusters_of(pattern, refined(pattern, std::move(start), limits, random.child(0)), workers);
-    const size_t values = traffic_of(pattern, clusters, parts).values;
-    if (best && least <= values) continue;
-    least = values;
+  std::pair<size_t, size_t> fewest;  // values, and then the hub's work
+  const auto compete = [&](std::vector<size_t> row_parts) {
+    Clusters clusters = clusters_of(pattern, std::move(row_parts), workers);
+    const ClusterTraffic traffic = traffic_of(pattern, clusters, parts);
+    const std::pair cost(traffic.values, traffic.hub_work);
+    if (best && fewest <= cost) return;
+    fewest = cost;
     best = std::move(clusters);
+  };
+  for (const auto& start : candidates) {
+    compete(start);
+    compete(refined(pattern, start, limits, random.child(0)));
   }
   return *std::move(best);
 }

@@ -3,11 +3,10 @@
 // outputs.
 //
 // 1. Rows get a part each: spectral embedding, balanced k-means, refinement (embedding.h,
-//    balanced_k_means.h, refine.h).
-// 2. A part that needs a column makes its value travel. Where several need one, the hub computes
-//    what the slower ones need it for, as long as it is not the last to finish (outliers.h).
-// 3. A column belongs to the part with most of its remaining non-zeros. What other parts have in it
-//    are outliers.
+//    balanced_k_means.h, refine.h). A column belongs to the part that needs it most.
+// 2. Outliers, the non-zeros whose column belongs to another part than their row, stay with their
+//    row. They make the value of the column travel once more for each part that has some.
+// 3. The hub computes outliers itself as long as it is not the last to finish (outliers.h).
 //
 // If there are fewer rows than columns, the same is done to the transposed weight: outliers stay
 // with their column, and sums of rows travel instead of inputs.
