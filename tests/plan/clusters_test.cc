@@ -10,6 +10,8 @@
 #include <set>
 #include <utility>
 
+#include "shoal/plan/sparse/refine.h"
+
 namespace shoal::plan {
 namespace {
 
@@ -245,6 +247,41 @@ TEST(Clusters, AreNearTheBestOfTinyWeights) {
   std::printf("exchanged: found %zu, best %zu, optimal in %zu of %u\n", found, best, optimal,
               kCases);
   EXPECT_LE(static_cast<double>(found), 1.1 * static_cast<double>(best));
+}
+
+size_t exchanged(const SparsePattern& pattern, const std::vector<size_t>& row_parts) {
+  std::set<std::pair<size_t, size_t>> needed;
+  for (size_t r = 0; r < row_parts.size(); ++r) {
+    for (uint32_t c : pattern.row(r)) needed.insert({c, row_parts[r]});
+  }
+  return needed.size() - pattern.columns.size();
+}
+
+TEST(Refinement, EndsWhereNoMoveLowersWhatIsExchanged) {
+  for (unsigned seed = 0; seed < 40; ++seed) {
+    SCOPED_TRACE(seed);
+    Rng rng(seed);
+    const SparsePattern pattern = pattern_of(random_weight(16, 14, 0.15, rng), 16);
+    const std::vector<double> limits(3, 18);
+    std::vector<size_t> start(pattern.rows.size());
+    for (size_t r = 0; r < start.size(); ++r) start[r] = r % 3;
+    std::vector<size_t> parts = refined(pattern, start, limits, RandomStream(seed, 0));
+    const size_t reached = exchanged(pattern, parts);
+    EXPECT_LE(reached, exchanged(pattern, start));
+    std::vector<double> loads(3, 0);
+    for (size_t r = 0; r < parts.size(); ++r) {
+      loads[parts[r]] += static_cast<double>(pattern.row(r).size());
+    }
+    for (size_t r = 0; r < parts.size(); ++r) {
+      const size_t here = parts[r];
+      for (size_t to = 0; to < 3; ++to) {
+        if (loads[to] + static_cast<double>(pattern.row(r).size()) > limits[to]) continue;
+        parts[r] = to;
+        EXPECT_GE(exchanged(pattern, parts), reached) << r << " to " << to;
+      }
+      parts[r] = here;
+    }
+  }
 }
 
 // mao 1.8, M6: the share of non-zeros in blocks reaches that of the planted blocks.
