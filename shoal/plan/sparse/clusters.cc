@@ -1,0 +1,206 @@
+#include "shoal/plan/sparse/clusters.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <optional>
+#include <utility>
+
+#include "shoal/plan/sparse/balanced_k_means.h"
+#include "shoal/plan/sparse/embedding.h"
+#include "shoal/plan/sparse/outliers.h"
+#include "shoal/plan/sparse/refine.h"
+
+namespace shoal::plan {
+namespace {
+
+constexpr double kSlack = 1.05;       // a part's work by its share, at most, where rows allow it
+constexpr size_t kGroupsPerPart = 4;  // where the data has more groups than there are workers
+constexpr size_t kMostDimensions = 15;
+constexpr uint64_t kStarts = 2;
+
+Status check(const ClusterWorkers& workers) {
+  const auto valid = [](double x) { return std::isfinite(x) && x >= 0; };
+  if (workers.speeds.empty()) return invalid("clusters need a worker");
+  for (double speed : workers.speeds) {
+    if (!valid(speed) || speed == 0) return invalid("a worker's speed is not positive");
+  }
+  if (!valid(workers.hub_speed)) return invalid("the hub's speed is negative");
+  if (!valid(workers.seconds_per_value)) return invalid("seconds of a value are negative");
+  return {};
+}
+
+// What belongs to each part, in non-zeros.
+std::vector<double> shares_of(const SparsePattern& pattern, std::span<const double> speeds) {
+  const double sum = std::accumulate(speeds.begin(), speeds.end(), 0.0);
+  std::vector<double> shares;
+  for (double speed : speeds) {
+    shares.push_back(static_cast<double>(pattern.targets.size()) * (speed / sum));
+  }
+  return shares;
+}
+
+std::vector<double> limits_of(std::span<const double> shares) {
+  std::vector<double> limits;
+  for (double share : shares) limits.push_back(kSlack * share);
+  return limits;
+}
+
+// Fills parts group by group, the largest first, each time the part with most of its share left.
+std::vector<size_t> packed(std::span<const size_t> groups, std::span<const double> weights,
+                           std::span<const double> shares) {
+  std::vector<double> sizes(kGroupsPerPart * shares.size(), 0);
+  for (size_t r = 0; r < groups.size(); ++r) sizes[groups[r]] += weights[r];
+  std::vector<size_t> order(groups.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
+    const double larger = sizes[groups[a]];
+    const double smaller = sizes[groups[b]];
+    return larger != smaller ? larger > smaller : groups[a] < groups[b];
+  });
+  std::vector<size_t> parts(groups.size());
+  std::vector<double> left(shares.begin(), shares.end());
+  size_t part = 0;
+  for (size_t i = 0; i < order.size(); ++i) {
+    const size_t row = order[i];
+    const bool next_group = i == 0 || groups[row] != groups[order[i - 1]];
+    if (next_group || left[part] < weights[row]) {
+      part = static_cast<size_t>(std::max_element(left.begin(), left.end()) - left.begin());
+    }
+    parts[row] = part;
+    left[part] -= weights[row];
+  }
+  return parts;
+}
+
+// The part of each column: the one with most non-zeros in it, by its non-zeros in all. Otherwise a
+// part with slightly more work than others has most columns of a random pattern, and no outliers
+// that the hub could take.
+std::vector<size_t> owners(std::span<const uint32_t> counts, size_t parts) {
+  std::vector<double> work(parts, 0);
+  for (size_t i = 0; i < counts.size(); ++i) work[i % parts] += counts[i];
+  std::vector<size_t> owners;
+  for (size_t begin = 0; begin < counts.size(); begin += parts) {
+    double most = 0;
+    owners.push_back(0);
+    for (size_t p = 0; p < parts; ++p) {
+      const uint32_t count = counts[begin + p];
+      if (count == 0 || count / work[p] <= most) continue;
+      most = count / work[p];
+      owners.back() = p;
+    }
+  }
+  return owners;
+}
+
+Clusters clusters_of(const SparsePattern& pattern, std::vector<size_t> row_parts,
+                     const ClusterWorkers& workers) {
+  const size_t parts = workers.speeds.size();
+  const auto counts = column_counts(pattern, row_parts, parts);
+  auto column_parts = owners(counts, parts);
+  auto on_hub = units_for_hub(counts, row_parts, column_parts, workers);
+  return {.row_parts = std::move(row_parts),
+          .column_parts = std::move(column_parts),
+          .on_hub = std::move(on_hub)};
+}
+
+// Partitions of the rows to begin with.
+Result<std::vector<std::vector<size_t>>> starts(const SparsePattern& pattern,
+                                                std::span<const double> shares,
+                                                RandomStream random) {
+  std::vector<double> weights;
+  for (size_t r = 0; r < pattern.rows.size(); ++r) {
+    weights.push_back(static_cast<double>(pattern.row(r).size()));
+  }
+  const size_t groups = kGroupsPerPart * shares.size();
+  const size_t dimensions = std::min(groups - 1, kMostDimensions);
+  SHOAL_ASSIGN(const Matrix points, row_embedding(pattern, dimensions, random.child(0)));
+  const Matrix few =
+      first_columns(points, std::min(dimensions, std::max<size_t>(shares.size() - 1, 1)));
+  std::vector<std::vector<size_t>> result;
+  for (uint64_t i = 0; i < kStarts; ++i) {
+    result.push_back(balanced_k_means(few, weights, limits_of(shares), random.child(1 + i)));
+    const std::vector<double> no_limits(groups, kNoLimit);
+    const auto grouped = balanced_k_means(points, weights, no_limits, random.child(1 + i));
+    result.push_back(packed(grouped, weights, shares));
+  }
+  return result;
+}
+
+Result<Clusters> clusters_by_rows(const SparsePattern& pattern, const ClusterWorkers& workers,
+                                  uint64_t seed) {
+  const size_t parts = workers.speeds.size();
+  const RandomStream random(seed, 0);
+  const auto shares = shares_of(pattern, workers.speeds);
+  const auto limits = limits_of(shares);
+  SHOAL_ASSIGN(const auto candidates, starts(pattern, shares, random));
+  std::optional<Clusters> best;
+  std::pair<size_t, size_t> fewest;  // values, and then the hub's work
+  const auto compete = [&](std::vector<size_t> row_parts) {
+    Clusters clusters = clusters_of(pattern, std::move(row_parts), workers);
+    const ClusterTraffic traffic = traffic_of(pattern, clusters, parts);
+    const std::pair cost(traffic.values, traffic.hub_work);
+    if (best && fewest <= cost) return;
+    fewest = cost;
+    best = std::move(clusters);
+  };
+  for (const auto& start : candidates) {
+    compete(start);
+    compete(refined(pattern, start, limits, random.child(0)));
+  }
+  return *std::move(best);
+}
+
+// The same clusters for the transposed pattern.
+Clusters transposed(Clusters clusters) {
+  const bool inputs = clusters.travelling == Travelling::kInputs;
+  clusters.travelling = inputs ? Travelling::kSums : Travelling::kInputs;
+  std::swap(clusters.row_parts, clusters.column_parts);
+  return clusters;
+}
+
+}  // namespace
+
+Result<Clusters> make_clusters(const SparsePattern& pattern, const ClusterWorkers& workers,
+                               uint64_t seed) {
+  SHOAL_TRY(check(workers));
+  if (pattern.rows.empty()) return Clusters{};
+  if (pattern.columns.size() <= pattern.rows.size()) {
+    return clusters_by_rows(pattern, workers, seed);
+  }
+  SHOAL_ASSIGN(Clusters clusters, clusters_by_rows(transposed(pattern), workers, seed));
+  return transposed(std::move(clusters));
+}
+
+ClusterTraffic traffic_of(const SparsePattern& pattern, const Clusters& clusters, size_t parts) {
+  if (clusters.travelling == Travelling::kSums) {
+    return traffic_of(transposed(pattern), transposed(clusters), parts);
+  }
+  const auto [shorter, longer] = std::minmax(pattern.all_rows, pattern.all_columns);
+  ClusterTraffic traffic{.dense = longer + parts * shorter,
+                         .least = pattern.rows.size() + pattern.columns.size(),
+                         .work = std::vector<size_t>(parts, 0)};
+  traffic.values = traffic.least;
+  auto counts = column_counts(pattern, clusters.row_parts, parts);
+  for (const OutlierUnit& unit : clusters.on_hub) {
+    traffic.hub_work += std::exchange(counts[unit.line * parts + unit.part], 0U);
+  }
+  for (size_t i = 0; i < counts.size(); ++i) {
+    traffic.work[i % parts] += counts[i];
+    if (counts[i] > 0 && clusters.column_parts[i / parts] != i % parts) ++traffic.values;
+  }
+  return traffic;
+}
+
+double imbalance(const ClusterTraffic& traffic, std::span<const double> speeds) {
+  double longest = 0;
+  double work = 0;
+  for (size_t p = 0; p < speeds.size(); ++p) {
+    longest = std::max(longest, static_cast<double>(traffic.work[p]) / speeds[p]);
+    work += static_cast<double>(traffic.work[p]);
+  }
+  const double even = work / std::accumulate(speeds.begin(), speeds.end(), 0.0);
+  return even == 0 ? 1 : longest / even;
+}
+
+}  // namespace shoal::plan
