@@ -113,11 +113,8 @@ function(shoal_module name)
   target_link_libraries(shoal_${name} PUBLIC ${ARG_DEPS} PRIVATE ${ARG_LINK} shoal_flags)
   if(ARG_COLD)
     target_compile_options(shoal_${name} PRIVATE ${quickly_compiled})
-    # What runs under the thread sanitizer computes little. Under the others, `hostile` alone would
-    # take minutes longer than compiling gains.
-    if(SHOAL_SANITIZE STREQUAL thread)
-      target_compile_options(shoal_${name} PRIVATE ${barely_compiled})
-    endif()
+    # Not at -O0 with sanitizers: `hostile`, `cli` and cluster_test then take minutes longer, more than
+    # compiling gains.
   endif()
   # libshoal.so exports what public headers declare: they push default visibility.
   set_target_properties(shoal_${name} PROPERTIES CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
