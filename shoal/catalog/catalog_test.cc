@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <functional>
 #include <random>
 #include <string>
 
@@ -193,6 +194,25 @@ TEST_F(Variants, OfAnotherNetworkAreRefused) {
   own.back()["fc1.bias"] = Tensor({DType::kF32, {77}});
   ASSERT_TRUE(write_catalog(folder(), catalog, own).ok());
   EXPECT_EQ(open_variant(folder(), last.name).status().code(), Code::kInvalidArgument);
+}
+
+TEST_F(Variants, RefuseWhatTheyCannotDo) {
+  using Options = shrink::ShrinkOptions;
+  const std::vector<std::function<void(Options&)>> changes = {
+      [](Options& o) { o.max_drop = 1; },
+      [](Options& o) { o.int8 = true; },
+      [](Options& o) { o.controls = true; },
+      [](Options& o) { o.sensitivity = true; },
+      [](Options& o) { o.importance = shrink::Importance::kLasso; },
+      [](Options& o) { o.importance = shrink::Importance::kDepth; }};
+  for (size_t i = 0; i < changes.size(); ++i) {
+    Options wanted = options();
+    wanted.out = folder();
+    changes[i](wanted);
+    EXPECT_EQ(make_variants({*device_, *device_}, model_, data_, 2, wanted).status().code(),
+              Code::kInvalidArgument)
+        << i;
+  }
 }
 
 TEST_F(Variants, NeedAFolderAndANumber) {
