@@ -13,6 +13,11 @@ namespace shoal::concurrent {
 
 double Score::cs() const { return std::cbrt(delta * std::pow(lambda_prime, 1.5) * eta); }
 
+double Score::seconds(const Units& units) const {
+  return std::max(eta, delta) * share / units.macs_per_second +
+         lambda / (static_cast<double>(units.count) * units.bytes_per_second);
+}
+
 Score score(const Workload& work, const Partition& partition, size_t units) {
   const Dag& dag = work.dag;
   std::vector<double> macs = work.macs;
@@ -28,6 +33,7 @@ Score score(const Workload& work, const Partition& partition, size_t units) {
   }
   const double n = static_cast<double>(units);
   const double mean = std::accumulate(macs.begin(), macs.end(), 0.0) / n;
+  score.share = mean;
   score.eta = longest_path(dag, macs) / mean;
   score.delta = *std::max_element(load.begin(), load.end()) / mean;
   score.lambda_prime = score.lambda / (smallest * n);

@@ -29,8 +29,14 @@ struct Score {
   double delta = 0;         // 1 to n
   double lambda = 0;        // bytes
   double lambda_prime = 0;  // at least 1 / n
+  double share = 0;         // sum of w / n
 
   double cs() const;
+  // What a schedule on such units takes at least by this score, and its messages beside:
+  //   max(eta, delta) (sum of w / n) / speed + Lambda / (n bandwidth).
+  // It ranks DAGs as their schedules do, better than CS, in which Lambda counts most whatever the
+  // links are.
+  double seconds(const Units& units) const;
 };
 
 // The score of one partition. REQUIRES: inner vertices have work and bytes above zero.

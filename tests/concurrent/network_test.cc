@@ -154,21 +154,26 @@ double spearman(const std::vector<double>& a, const std::vector<double>& b) {
   return xy / std::sqrt(xx * yy);
 }
 
-// Over 500 DAGs on 8 units; to send what a vertex makes takes a quarter of the time to compute it.
-// hadidi 10.7 asks for 0.7. The longest path alone ranks better than the score: Lambda counts most
-// in it, and is less where the path is longer.
+// Over 500 DAGs on 8 units; to send what a vertex makes takes a quarter of the time to compute it,
+// and as long as that. hadidi 10.7 asks for 0.7 of CS, in which Lambda counts most, and is less
+// where the path is longer.
 TEST(ConcurrentNetwork, ScoreRanksNearlyAsSchedulesDo) {
-  const Units units{.count = 8, .macs_per_second = 1, .bytes_per_second = 4};
-  std::vector<double> scores, etas, seconds;
-  for (uint64_t seed = 0; seed < 500; ++seed) {
-    const Workload work = uniform_workload(random_dag(seed, 40), 1, 1);
-    const Score made = best_score(work, units.count);
-    scores.push_back(made.cs());
-    etas.push_back(made.eta);
-    seconds.push_back(make_schedule(work, units).seconds());
+  struct Case {
+    double bytes_per_second, cs, estimate;  // the least rank correlations
+  };
+  for (const Case& c : {Case{4, 0.7, 0.9}, Case{1, 0.7, 0.9}}) {
+    const Units units{.count = 8, .macs_per_second = 1, .bytes_per_second = c.bytes_per_second};
+    std::vector<double> scores, estimates, seconds;
+    for (uint64_t seed = 0; seed < 500; ++seed) {
+      const Workload work = uniform_workload(random_dag(seed, 40), 1, 1);
+      const Score made = best_score(work, units.count);
+      scores.push_back(made.cs());
+      estimates.push_back(made.seconds(units));
+      seconds.push_back(make_schedule(work, units).seconds());
+    }
+    EXPECT_GE(spearman(scores, seconds), c.cs);           // 0.72, 0.74
+    EXPECT_GE(spearman(estimates, seconds), c.estimate);  // 0.99, 0.92
   }
-  EXPECT_GE(spearman(scores, seconds), 0.7);  // 0.72
-  EXPECT_GE(spearman(etas, seconds), 0.95);   // 0.99
 }
 
 }  // namespace
