@@ -67,6 +67,7 @@ void add_operators(Command& app, Action& action);
 void add_plan(Command& app, Action& action);
 void add_profile(Command& app, Action& action);
 void add_run(Command& app, Action& action);
+void add_search(Command& app, Action& action);
 void add_shrink(Command& app, Action& action);
 void add_simulate(Command& app, Action& action);
 void add_tprune(Command& app, Action& action);

@@ -67,6 +67,10 @@ void ModelFlags::add_to(Command& command, bool model_required, bool learns) {
   } else {
     option->capture_default_str();
   }
+  add_computing_to(command, learns);
+}
+
+void ModelFlags::add_computing_to(Command& command, bool learns) {
   add_device_to(command, device, "What computes", profiles);
   command.add_option("--threads", threads, "Threads to use; 0: one per core")
       ->check(in_range(0, 1024))

@@ -33,6 +33,8 @@ struct ModelFlags {
   bool profiles = false;          // --device may also be "here" or a device that plans know
 
   void add_to(Command& command, bool model_required, bool learns = false);
+  // All but the model, for commands that have none.
+  void add_computing_to(Command& command, bool learns = false);
   int64_t memory_limit() const;  // in bytes; 0: none was given
   // The device that plans know, if --device names one; else empty.
   std::string profile() const;

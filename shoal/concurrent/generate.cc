@@ -112,4 +112,31 @@ Result<Dag> generate(const Generator& generator, size_t vertices, uint64_t seed)
       generator);
 }
 
+Result<Dag> generate_staged(const Generator& generator, size_t vertices, size_t stages,
+                            uint64_t seed) {
+  if (stages < 1 || vertices < 3 * stages) return invalid("too few vertices for so many stages");
+  const size_t in_stages = vertices - (stages - 1);
+  std::vector<Edge> edges;
+  std::vector<size_t> leaves;  // of the stage before
+  size_t first = 0;
+  for (size_t stage = 0; stage < stages; ++stage) {
+    if (stage > 0) {
+      for (const size_t leaf : leaves) edges.emplace_back(leaf, first);
+      ++first;  // past the barrier
+    }
+    const size_t count = in_stages / stages + (stage < in_stages % stages ? 1 : 0);
+    SHOAL_ASSIGN(const Dag dag, generate(generator, count, seed + stage));
+    leaves.clear();
+    for (size_t v = 1; v < dag.sink(); ++v) {
+      for (const size_t p : dag.predecessors[v]) {
+        if (p > 0) edges.emplace_back(first + p - 1, first + v - 1);
+        if (p == 0 && stage > 0) edges.emplace_back(first - 1, first + v - 1);
+      }
+      if (dag.successors[v] == std::vector{dag.sink()}) leaves.push_back(first + v - 1);
+    }
+    first += count;
+  }
+  return make_dag(vertices, edges);
+}
+
 }  // namespace shoal::concurrent

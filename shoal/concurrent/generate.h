@@ -45,6 +45,13 @@ inline constexpr size_t kMostVertices = 4096;
 // A DAG of `vertices` inner vertices. kInvalidArgument for parameters out of range.
 Result<Dag> generate(const Generator& generator, size_t vertices, uint64_t seed);
 
+// The control of the thesis: so many inner vertices in stages one after the other, each drawn by
+// the generator. Between two stages stands a barrier, one of the vertices, which waits for all that
+// the stage before gives. kInvalidArgument as above, and where a stage would have fewer than two
+// vertices.
+Result<Dag> generate_staged(const Generator& generator, size_t vertices, size_t stages,
+                            uint64_t seed);
+
 // The probability of an edge between i and j.
 double edge_probability(const DistanceProbability& dp, size_t vertices, size_t i, size_t j);
 

@@ -45,6 +45,13 @@ def test_every_device_flag_lists_the_devices(_):
         assert "no device abacus; there are" in done.stderr, done.stderr
 
 
+def test_a_search_without_data_says_so(tmp):
+    done = shoal("search", "--data", str(tmp), "--format", "idx", "-o", str(tmp / "found"), expect=2)
+    assert "train-images" in done.stderr, done.stderr
+    done = shoal("search", "--data", str(tmp), "--format", "idx", "--on", "toaster", "-o", "x", expect=2)
+    assert "toaster" in done.stderr and "pi4" in done.stderr, done.stderr
+
+
 def test_a_usage_error_is_exit_2_and_leaves_stdout_empty(tmp):
     for args in (["nonsense"], ["run", "--nonsense"], [], ["bench"], ["run", "--input", "missing.npy"],
                  ["run", "--input", "nosuch=x.npy"], ["zoo", "nosuch", "-o", tmp / "x.onnx"],

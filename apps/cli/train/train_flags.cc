@@ -154,10 +154,14 @@ void add_files(TrainFlags& f, Command& command) {
 }  // namespace
 
 void TrainFlags::add_recipe_to(Command& command, Source source) {
-  const bool required = source == Source::kFlags;
+  const bool required = source != Source::kRecipeToo;
   // Kernels that are chosen by measuring are not the same each time, and round differently.
   model.tune = "off";
-  model.add_to(command, required, /*learns=*/true);
+  if (source == Source::kNoModel) {
+    model.add_computing_to(command, /*learns=*/true);
+  } else {
+    model.add_to(command, required, /*learns=*/true);
+  }
   add_data(*this, command, required);
   command.add_option("--epochs", options.epochs, "How often to go through the data")
       ->check(in_range(1, 1 << 20))

@@ -22,8 +22,8 @@ struct TrainFlags {
 
   void add_to(Command& command);
   // The flags that say how a network learns from which data, and none of the others. Where a recipe
-  // may name model and data, no flag has to.
-  enum class Source { kFlags, kRecipeToo };
+  // may name model and data, no flag has to. kNoModel: the command makes its networks itself.
+  enum class Source { kFlags, kRecipeToo, kNoModel };
   void add_recipe_to(Command& command, Source source = Source::kFlags);
 
   // All options. Saves the preset if --save-preset was given. Flags and presets override

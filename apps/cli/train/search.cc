@@ -1,0 +1,151 @@
+// shoal search: networks whose layers are wired for several devices.
+#include "shoal/search/search.h"
+
+#include <cstdio>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "../exit_codes.h"
+#include "../progress.h"
+#include "../table.h"
+#include "apps/flags/json.h"
+#include "cancel_on_signals.h"
+#include "network_line.h"
+#include "print_result.h"
+#include "train_flags.h"
+
+namespace shoal::cli {
+namespace {
+
+using search::SearchResult;
+
+constexpr const char* kExamples = R"(
+Examples:
+  shoal search --units 8 --macs 20e6 --data cifar10 --format cifar --epochs 4 --minutes 30 -o found
+  shoal search --units 4 --on pi3 --link wifi-94 --macs 5e6 --trained 20 --data photos --format folder -o found
+                                           the same command again goes on where it was)";
+
+struct SearchFlags {
+  TrainFlags train;
+  search::SearchOptions options;
+  double macs = 20e6;
+};
+
+void add_to(SearchFlags& f, Command& command) {
+  constexpr const char* kSearch = "Search";
+  search::SearchOptions& o = f.options;
+  f.train.add_recipe_to(command, TrainFlags::Source::kNoModel);
+  command.add_option("--units", o.units, "Devices that compute a network together")
+      ->check(in_range(1, 256))
+      ->capture_default_str()
+      ->group(kSearch);
+  command.add_option("--on", o.device, "What they are: pi4, nexus5, ... (see 'shoal plan --help')")
+      ->capture_default_str()
+      ->group(kSearch);
+  command.add_option("--link", o.link, "Their network: gigabit, wifi-94, ...")
+      ->capture_default_str()
+      ->group(kSearch);
+  command.add_option("--macs", f.macs, "Multiply-accumulates of a network for one image")
+      ->check(in_range(1e4, 1e12))
+      ->capture_default_str()
+      ->group(kSearch);
+  command.add_option("--vertices", o.vertices, "Layers of a network that are wired at random")
+      ->check(in_range(24, 256))
+      ->capture_default_str()
+      ->group(kSearch);
+  command.add_option("--classes", o.classes, "Classes of the data")
+      ->check(in_range(2, 1 << 20))
+      ->capture_default_str()
+      ->group(kSearch);
+  command.add_option("--drawn", o.drawn, "Networks that are estimated")
+      ->check(in_range(1, 1 << 20))
+      ->capture_default_str()
+      ->group(kSearch);
+  command.add_option("--simulated", o.simulated, "Of them, networks that are simulated")
+      ->check(in_range(1, 1 << 20))
+      ->capture_default_str()
+      ->group(kSearch);
+  command.add_option("--trained", o.trained, "Of them, networks that learn")
+      ->check(in_range(1, 1 << 20))
+      ->capture_default_str()
+      ->group(kSearch);
+  command
+      .add_option("--minutes", o.minutes, "No network begins to learn after so many; 0: no limit")
+      ->check(not_negative())
+      ->group(kSearch);
+  command.add_option("--out,-o", o.out, "A folder for the networks")->required();
+}
+
+Json to_json(const SearchResult& result) {
+  Json found = Json::array();
+  for (const search::Found& one : result.found) {
+    found.push_back({{"name", one.name},
+                     {"ms", one.ms},
+                     {"top1", one.top1},
+                     {"macs", one.macs},
+                     {"parameters", one.parameters},
+                     {"front", one.on_front}});
+  }
+  return {{"best", result.found[0].name},  {"top1", result.test_top1},
+          {"ms", result.found[0].ms},      {"ms_fastest", result.fastest_ms},
+          {"ms_staged", result.staged_ms}, {"drawn", result.drawn},
+          {"simulated", result.simulated}, {"found", found},
+          {"seconds", result.seconds}};
+}
+
+void print_table(const SearchResult& result) {
+  Table table({"network", "top-1 (held out)", "ms", "MACs", "parameters", "front"});
+  for (const search::Found& one : result.found) {
+    table.add({one.name, fixed(one.top1, 2) + " %", fixed(one.ms, 3),
+               fixed(static_cast<double>(one.macs) / 1e6, 2) + " M", std::to_string(one.parameters),
+               one.on_front ? "*" : ""});
+  }
+  table.print();
+  std::printf("%s: %.2f %% on test images; the fastest network takes %.3f ms, with stages %.3f\n",
+              result.found[0].name.c_str(), result.test_top1, result.fastest_ms, result.staged_ms);
+}
+
+Outcome search_and_print(const SearchFlags& flags) {
+  search::SearchOptions options = flags.options;
+  SHOAL_OR_EXIT(options.recipe, Exit::kUsage, flags.train.resolve());
+  options.recipe.checkpoint.clear();
+  options.macs = static_cast<int64_t>(flags.macs);
+  SHOAL_OR_EXIT(const auto device, Exit::kDevice, make_device(flags.train.model));
+  if (const Status valid = search::check(options); !valid.ok()) return fail(Exit::kUsage, valid);
+  const auto data = fit::open_judged_data(options.recipe);
+  if (!data.ok()) return fail(Doing::kTrain, data.status());
+  NetworkLine line;
+  std::optional<ProgressBar> candidates;
+  const search::SearchCallbacks callbacks{
+      .on_candidate =
+          [&](size_t done, size_t total) {
+            if (!candidates) candidates.emplace("candidates", total);
+            candidates->at(done, "");
+          },
+      .on_step =
+          [&](std::string_view network, const fit::StepReport& step) {
+            line.show(network, step, fixed(step.seconds_left, 0) + " s left");
+          },
+      .on_note =
+          [&](const std::string& note) {
+            candidates.reset();
+            line.note(note);
+          },
+      .cancel = cancel_on_signals()};
+  return print_result(search::search(*device, *data, options, callbacks), flags.train.json, to_json,
+                      print_table);
+}
+
+}  // namespace
+
+void add_search(Command& app, Action& action) {
+  auto flags = std::make_shared<SearchFlags>();
+  Command* command = app.add_subcommand(
+      "search", "Search for networks that several devices compute fast together");
+  command->footer(kExamples);
+  add_to(*flags, *command);
+  command->callback([flags, &action] { action = [flags] { return search_and_print(*flags); }; });
+}
+
+}  // namespace shoal::cli
