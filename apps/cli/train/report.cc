@@ -6,7 +6,7 @@
 #include <cmath>
 #include <cstdio>
 
-#include "../markup.h"
+#include "../page.h"
 #include "../table.h"
 #include "shoal/base/atomic_file.h"
 
@@ -157,16 +157,14 @@ std::string mistakes(const fit::EpochReport& report) {
 Status write_report(const std::filesystem::path& path, const std::string& title,
                     const fit::EpochReport& report) {
   const TrainingProgress& progress = report.progress;
-  std::string page =
-      "<!doctype html>\n<meta charset=\"utf-8\">\n<title>" + escaped(title) +
-      "</title>\n<style>body{font-family:sans-serif}td,th{padding:2px 6px;text-align:right}"
-      "figure{display:inline-block;margin:4px;font-size:11px}</style>\n<h1>" +
-      escaped(title) + "</h1>\n<p>" + std::to_string(progress.results.size()) + " epochs in " +
-      fixed(progress.seconds, 0) + " s; held out: top-1 " + fixed(report.evaluation.top1(), 2) +
-      " %, loss " + fixed(report.evaluation.loss(), 4) + "</p>\n";
+  std::string page = "<style>figure{display:inline-block;margin:4px;font-size:11px}</style>\n<p>" +
+                     std::to_string(progress.results.size()) + " epochs in " +
+                     fixed(progress.seconds, 0) + " s; held out: top-1 " +
+                     fixed(report.evaluation.top1(), 2) + " %, loss " +
+                     fixed(report.evaluation.loss(), 4) + "</p>\n";
   if (!progress.results.empty()) page += curves(progress);
   page += confusions(report.evaluation) + mistakes(report);
-  return write_file(path, page);
+  return write_file(path, html_page(title, page));
 }
 
 }  // namespace shoal::cli

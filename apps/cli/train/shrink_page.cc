@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "../markup.h"
+#include "../page.h"
 #include "../table.h"
 
 namespace shoal::cli {
@@ -17,42 +18,24 @@ using shrink::Figures;
 using shrink::GroupLeft;
 using shrink::ShrinkResult;
 
-constexpr double kLabels = 260, kWidth = 480, kLane = 18, kHeight = 240, kMargin = 50;
+constexpr double kLabels = 260, kWidth = 480, kLane = 18;
 constexpr const char* kBefore = "#d3dae6";
 constexpr const char* kLeft = "#4e79a7";
-constexpr const char* kOther = "#f28e2b";
 
 std::string number(double x) { return fixed(x, 1); }
-
-std::string row(const std::vector<std::string>& cells, const char* cell = "td") {
-  std::string text = "<tr>";
-  for (const std::string& one : cells) {
-    text += "<" + std::string(cell) + ">" + escaped(one) + "</" + cell + ">";
-  }
-  return text + "</tr>\n";
-}
-
-std::string text_at(double x, double y, const std::string& text, const char* more = "") {
-  return "<text x=\"" + number(x) + "\" y=\"" + number(y) + "\"" + more + ">" + escaped(text) +
-         "</text>\n";
-}
-
-std::string svg(double width, double height, const std::string& inside) {
-  return "<svg width=\"" + number(width) + "\" height=\"" + number(height) +
-         "\" font-size=\"11\">\n" + inside + "</svg>\n";
-}
 
 std::string in_percent(double x) { return fixed(x, 2) + " %"; }
 
 std::string row(const std::string& name, double top1, const Figures& figures) {
-  return row({name, in_percent(top1), with_commas(figures.size.macs),
-              with_commas(figures.size.parameters), figures.ms ? fixed(*figures.ms, 4) : ""});
+  return html_row({name, in_percent(top1), with_commas(figures.size.macs),
+                   with_commas(figures.size.parameters), figures.ms ? fixed(*figures.ms, 4) : ""});
 }
 
 std::string networks(const ShrinkResult& result) {
-  std::string text = "<h2>Networks</h2>\n<table>\n" +
-                     row({"network", "top-1", "multiply-accumulates", "parameters", "ms"}, "th") +
-                     row("smaller", result.small.top1, result.small);
+  std::string text =
+      "<h2>Networks</h2>\n<table>\n" +
+      html_row({"network", "top-1", "multiply-accumulates", "parameters", "ms"}, "th") +
+      row("smaller", result.small.top1, result.small);
   for (const Figures& one : result.missed) text += row("lost too much", one.top1, one);
   text += row("dense control", result.dense.top1, result.dense);
   if (result.top1_scratch) text += row("from scratch", *result.top1_scratch, result.small);
@@ -94,10 +77,10 @@ std::string widths(const std::vector<GroupLeft>& groups) {
   };
   for (const GroupLeft& group : groups) {
     bars += "<g><title>" + escaped(name_of(group)) + "</title>\n" +
-            text_at(kLabels - 6, y + 13, name_of(group), " text-anchor=\"end\"") +
+            svg_text(kLabels - 6, y + 13, name_of(group), " text-anchor=\"end\"") +
             bar(group.before, kBefore) + bar(group.left, kLeft) +
-            text_at(kLabels + kWidth + 6, y + 13,
-                    std::to_string(group.left) + " of " + std::to_string(group.before)) +
+            svg_text(kLabels + kWidth + 6, y + 13,
+                     std::to_string(group.left) + " of " + std::to_string(group.before)) +
             "</g>\n";
     y += kLane;
   }
@@ -109,10 +92,10 @@ std::string widths(const std::vector<GroupLeft>& groups) {
 std::string refused(const std::vector<shrink::RefusedAxis>& axes) {
   if (axes.empty()) return "";
   std::string text = "<h2>What could not be removed</h2>\n<table>\n" +
-                     row({"weights", "axis", "indices", "why"}, "th");
+                     html_row({"weights", "axis", "indices", "why"}, "th");
   for (const auto& axis : axes) {
-    text +=
-        row({axis.weights, std::to_string(axis.axis), std::to_string(axis.indices), axis.reason});
+    text += html_row(
+        {axis.weights, std::to_string(axis.axis), std::to_string(axis.indices), axis.reason});
   }
   return text + "</table>\n";
 }
@@ -131,37 +114,21 @@ std::string front(const ShrinkResult& result) {
     all.push_back(result.small);
     all.back().top1 = *control;
   }
-  double most = 1e-9, low = 100, high = 0;
-  for (const Figures& one : all) {
-    most = std::max(most, cost(one));
-    low = std::min(low, one.top1);
-    high = std::max(high, one.top1);
-  }
-  const double span = std::max(high - low, 0.01);
-  std::string points = "<path fill=\"none\" stroke=\"#999\" d=\"M" + number(kMargin) + " 10V" +
-                       number(kHeight + 10) + "H" + number(kMargin + kWidth) + "\"/>\n";
+  std::vector<CostPoint> points;
   for (const Figures& one : all) {
     const bool leads = std::ranges::any_of(best, [&](const Figures& other) {
       return other.top1 == one.top1 && cost(other) == cost(one);
     });
-    points += "<circle r=\"5\" cx=\"" + number(kMargin + kWidth * cost(one) / most) + "\" cy=\"" +
-              number(20 + (kHeight - 20) * (high - one.top1) / span) + "\" fill=\"" +
-              (leads ? kLeft : kOther) + "\"><title>" + in_percent(one.top1) + ", " +
-              fixed(cost(one), 4) + "</title></circle>\n";
+    points.push_back({.cost = cost(one), .top1 = one.top1, .on_front = leads});
   }
-  points += text_at(kMargin, kHeight + 26, "0") +
-            text_at(kMargin + kWidth, kHeight + 26,
-                    fixed(most, 3) + (timed ? " ms" : " M multiply-accumulates"),
-                    " text-anchor=\"end\"") +
-            text_at(2, 24, fixed(high, 2)) + text_at(2, kHeight + 4, fixed(low, 2));
   std::string text =
       "<h2>Front</h2>\n<p>The networks that no other one beats in both cost and "
       "accuracy, in blue.</p>\n" +
-      svg(kMargin + kWidth + 20, kHeight + 34, points) + "<table>\n" +
-      row({"top-1", "multiply-accumulates", "ms"}, "th");
+      front_picture(points, timed ? "ms" : "M multiply-accumulates") + "<table>\n" +
+      html_row({"top-1", "multiply-accumulates", "ms"}, "th");
   for (const Figures& one : best) {
-    text +=
-        row({in_percent(one.top1), with_commas(one.size.macs), one.ms ? fixed(*one.ms, 4) : ""});
+    text += html_row(
+        {in_percent(one.top1), with_commas(one.size.macs), one.ms ? fixed(*one.ms, 4) : ""});
   }
   return text + "</table>\n";
 }
@@ -183,7 +150,7 @@ std::string sensitivity(const shrink::Sensitivity& all) {
       "gone, "
       "before anything learns again, on " +
       std::to_string(all.examples) + " held-out examples; " + in_percent(all.top1) +
-      " with all.</p>\n<table>\n" + row(head, "th");
+      " with all.</p>\n<table>\n" + html_row(head, "th");
   for (const shrink::GroupSensitivity& group : all.groups) {
     text += "<tr><td>" + escaped(group.weights + ", axis " + std::to_string(group.axis)) +
             "</td><td>" + std::to_string(group.units) + "</td>";
@@ -215,14 +182,11 @@ std::string shrink_page(const std::string& title, const ShrinkResult& result,
              " points against the dense control; " + std::to_string(result.epochs) +
              " epochs each, " + fixed(result.seconds, 0) + " s in all, " +
              fixed(result.choosing_seconds, 1) + " s of them to decide what goes";
-  return "<!doctype html>\n<meta charset=\"utf-8\">\n<title>" + escaped(title) +
-         "</title>\n<style>body{font-family:sans-serif}td,th{padding:2px 6px;text-align:right}"
-         "</style>\n<h1>" +
-         escaped(title) + "</h1>\n<p>" + escaped(summary) + "</p>\n" + networks(result) +
-         widths(result.removed) + front(result) +
-         (result.sensitivity ? sensitivity(*result.sensitivity) : "") + refused(result.refused) +
-         "<h2>Recipe</h2>\n<pre>" + escaped(recipe) + "</pre>\n<h2>Numbers</h2>\n<pre>" +
-         escaped(json) + "</pre>\n";
+  return html_page(title, "<p>" + escaped(summary) + "</p>\n" + networks(result) +
+                              widths(result.removed) + front(result) +
+                              (result.sensitivity ? sensitivity(*result.sensitivity) : "") +
+                              refused(result.refused) + "<h2>Recipe</h2>\n<pre>" + escaped(recipe) +
+                              "</pre>\n<h2>Numbers</h2>\n<pre>" + escaped(json) + "</pre>\n");
 }
 
 }  // namespace shoal::cli
