@@ -44,10 +44,11 @@ Option* add_device_to(Command& command, std::string& device, const std::string& 
     for (const plan::DevicePreset& preset : plan::device_presets()) {
       kinds += ", " + std::string(preset.name);
     }
+    kinds += ", 4xpi4/gigabit";
   }
   return command.add_option("--device", device, what + kinds)
       ->check([profiles](const std::string& name) -> std::string {
-        if (profiles && (name == kHere || plan::find_device(name).ok())) return "";
+        if (profiles && (name == kHere || plan::find_cluster(name).ok())) return "";
         const Status found = find_device_kind(name).status();
         return found.ok() ? "" : std::string(found.message());
       })
@@ -55,7 +56,7 @@ Option* add_device_to(Command& command, std::string& device, const std::string& 
 }
 
 std::string ModelFlags::profile() const {
-  return profiles && plan::find_device(device).ok() ? device : "";
+  return profiles && plan::find_cluster(device).ok() ? device : "";
 }
 
 int64_t ModelFlags::memory_limit() const { return parse_byte_size(memory).value_or(0); }

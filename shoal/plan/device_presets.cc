@@ -1,6 +1,7 @@
 #include "shoal/plan/device_presets.h"
 
 #include <array>
+#include <charconv>
 #include <string>
 
 namespace shoal::plan {
@@ -70,6 +71,25 @@ ClusterProfile uniform_cluster(size_t workers, const DevicePreset& device, const
   cluster.links.assign(workers, link.profile(0));
   cluster.coordinator = link.profile(0);
   return cluster;
+}
+
+Result<ClusterProfile> find_cluster(std::string_view text) {
+  constexpr size_t kMostWorkers = 1000;
+  const size_t slash = text.find('/');
+  if (slash == std::string_view::npos) {
+    SHOAL_ASSIGN(const DevicePreset device, find_device(text));
+    return ClusterProfile{
+        .workers = {device.profile()}, .links = {LinkProfile{}}, .coordinator = {}};
+  }
+  size_t workers = 0;
+  const auto [stopped, error] = std::from_chars(text.data(), text.data() + slash, workers);
+  if (error != std::errc() || *stopped != 'x' || workers < 1 || workers > kMostWorkers) {
+    return invalid("devices are written as 4xnexus5/wifi-43.8, not " + std::string(text));
+  }
+  const auto begin = static_cast<size_t>(stopped - text.data()) + 1;
+  SHOAL_ASSIGN(const DevicePreset device, find_device(text.substr(begin, slash - begin)));
+  SHOAL_ASSIGN(const LinkPreset link, find_link(text.substr(slash + 1)));
+  return uniform_cluster(workers, device, link);
 }
 
 }  // namespace shoal::plan

@@ -41,4 +41,8 @@ Result<LinkPreset> find_link(std::string_view name);
 // Equal workers, and a coordinator with the same link.
 ClusterProfile uniform_cluster(size_t workers, const DevicePreset& device, const LinkPreset& link);
 
+// The workers of a text such as "4xnexus5/wifi-43.8", or the one of "pi4". kInvalidArgument for
+// another text and more than 1000 workers.
+Result<ClusterProfile> find_cluster(std::string_view text);
+
 }  // namespace shoal::plan

@@ -122,7 +122,7 @@ Status set_target(std::string_view text, ShrinkOptions& options) {
 
 Status check(const ShrinkOptions& options) {
   SHOAL_TRY(options.time ? check(*options.time) : compress::check(options.target));
-  if (!options.device.empty()) SHOAL_TRY(plan::find_device(options.device).status());
+  if (!options.device.empty()) SHOAL_TRY(plan::find_cluster(options.device).status());
   if (!(options.max_drop >= 0)) return invalid("max_drop is out of range");
   if (!(options.measure_seconds >= 0)) return invalid("measure_seconds is out of range");
   if ((options.teacher == Teacher::kNone) != (options.recipe.loss.distill == 0)) {

@@ -54,8 +54,9 @@ struct TimeTarget {
 struct ShrinkOptions {
   compress::Target target = {.macs = 0.5};  // how small
   std::optional<TimeTarget> time = {};      // how fast; `target` is not read then
-  // Where the smaller network will run, a device that plans know by name, such as "pi4": times are
-  // reckoned by its profile. Empty: on ShrinkDevices::runs, where they are measured.
+  // Where the smaller network will run, a device that plans know by name, such as "pi4", or
+  // several, "4xnexus5/wifi-43.8": times are reckoned by its profile, or by the best plan for them.
+  // Empty: on ShrinkDevices::runs, where they are measured.
   std::string device = {};
   Importance importance = Importance::kTaylor;  // what goes first
   // For kLasso, kHoyer and kDpruner: how many of recipe.epochs come before anything goes (0: a

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "shoal/graph/random_inputs.h"
+#include "shoal/plan/search/planner.h"
 
 namespace shoal::shrink {
 namespace {
@@ -201,30 +202,65 @@ Result<StepTimer> timer_on(Device& device, const Graph& yardstick, double second
   });
 }
 
+namespace {
+
+// The nodes as steps, each with the time of a worker that computes it alone.
+std::vector<StepTime> reckoned(const Graph& network, const plan::WorkerProfile& profile) {
+  constexpr double kMilli = 1e3;
+  std::vector<StepTime> steps;
+  for (const Node& node : network.nodes()) {
+    StepTime step{
+        .value = network[node.outputs[0]].name, .reads = {}, .kind = std::string(node.op->name)};
+    plan::Work work{.macs = static_cast<double>(macs(network, node))};
+    for (ValueId id : node.outputs) work.bytes += static_cast<double>(network[id].type.bytes());
+    for (ValueId id : node.inputs) {
+      if (id == kNoValue) continue;
+      work.bytes += static_cast<double>(network[id].type.bytes());
+      const std::string& name = network[id].name;
+      if (network[id].constant || std::ranges::find(step.reads, name) != step.reads.end()) {
+        continue;
+      }
+      step.reads.push_back(name);
+    }
+    step.ms = kMilli * plan::seconds_of(work, profile.speed_of(node.op->name));
+    steps.push_back(std::move(step));
+  }
+  return steps;
+}
+
+}  // namespace
+
 StepTimer timer_by(plan::WorkerProfile profile) {
   return [profile = std::move(profile)](const Graph& network) -> Result<NetworkTime> {
-    constexpr double kMilli = 1e3;
     NetworkTime time;
-    for (const Node& node : network.nodes()) {
-      StepTime step{
-          .value = network[node.outputs[0]].name, .reads = {}, .kind = std::string(node.op->name)};
-      plan::Work work{.macs = static_cast<double>(macs(network, node))};
-      for (ValueId id : node.outputs) {
-        work.bytes += static_cast<double>(network[id].type.bytes());
+    time.steps = reckoned(network, profile);
+    for (const StepTime& step : time.steps) time.ms += step.ms;
+    return time;
+  };
+}
+
+StepTimer timer_by_plan(plan::ClusterProfile cluster) {
+  return [cluster = std::move(cluster)](const Graph& network) -> Result<NetworkTime> {
+    constexpr double kMilli = 1e3;
+    SHOAL_ASSIGN(const std::vector<plan::Prediction> plans, plan::make_plans(network, cluster));
+    const plan::Prediction& best = plans[0];
+    const Graph& planned = best.graph();
+    const std::vector<StepTime> alone = reckoned(planned, cluster.workers[0]);
+    StepSum sum(network, planned);
+    double before = 0;
+    for (size_t s = 0; s < best.plan().segments.size(); ++s) {
+      const plan::NodeRange nodes = best.plan().segments[s].nodes;
+      double end = before, together = 0;
+      for (const plan::Span& task : best.timeline.tasks[s]) end = std::max(end, task.end);
+      for (size_t n = nodes.begin; n < nodes.end; ++n) together += alone[n].ms;
+      for (size_t n = nodes.begin; n < nodes.end; ++n) {
+        sum.add(n, kMilli * (end - before) * (together > 0 ? alone[n].ms / together : 0));
       }
-      for (ValueId id : node.inputs) {
-        if (id == kNoValue) continue;
-        work.bytes += static_cast<double>(network[id].type.bytes());
-        const std::string& name = network[id].name;
-        if (network[id].constant || std::ranges::find(step.reads, name) != step.reads.end()) {
-          continue;
-        }
-        step.reads.push_back(name);
-      }
-      step.ms = kMilli * plan::seconds_of(work, profile.speed_of(node.op->name));
-      time.ms += step.ms;
-      time.steps.push_back(std::move(step));
+      before = end;
     }
+    NetworkTime time;
+    time.steps = sum.take();
+    time.ms = kMilli * best.timeline.seconds;
     return time;
   };
 }

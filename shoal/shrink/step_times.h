@@ -41,4 +41,9 @@ Result<StepTimer> timer_on(Device& device, const Graph& yardstick, double second
 // A node is a step, and takes as long as the profile says.
 StepTimer timer_by(plan::WorkerProfile profile);
 
+// A node is a step of the best plan for these workers, in virtual time. From the end of one segment
+// to that of the next is the time of its nodes, messages included, shared in proportion to what
+// they take alone. So what a plan waits for, computing or sending, is what removal saves.
+StepTimer timer_by_plan(plan::ClusterProfile cluster);
+
 }  // namespace shoal::shrink

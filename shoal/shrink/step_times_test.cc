@@ -6,7 +6,10 @@
 #include <thread>
 
 #include "shoal/graph/text.h"
+#include "shoal/models/model.h"
 #include "shoal/ops/ops.h"
+#include "shoal/plan/device_presets.h"
+#include "shoal/plan/search/planner.h"
 
 namespace shoal::shrink {
 namespace {
@@ -135,6 +138,33 @@ output z
   EXPECT_EQ(time->steps[0].reads, std::vector<std::string>{"x"});
   EXPECT_NEAR(time->steps[1].ms, 8e-3, 1e-9);  // 4 bytes in, 4 out, a thousand times
   EXPECT_NEAR(time->ms, 100.008, 1e-6);
+}
+
+// The steps of a plan add up to its time, but for the way of the answer.
+TEST(TimerByPlan, SharesTheTimeOfTheBestPlan) {
+  const Graph network = open_model("zoo:lenet5")->graph()->graph;
+  const plan::ClusterProfile cluster = *plan::find_cluster("3xnexus5/wifi-94");
+  const auto time = timer_by_plan(cluster)(network);
+  ASSERT_TRUE(time.ok()) << time.status().message();
+  const auto plans = plan::make_plans(network, cluster);
+  ASSERT_TRUE(plans.ok());
+  EXPECT_DOUBLE_EQ(time->ms, 1e3 * plans->front().timeline.seconds);
+  double sum = 0;
+  for (const StepTime& step : time->steps) {
+    EXPECT_GE(step.ms, 0) << step.value;
+    sum += step.ms;
+  }
+  EXPECT_LE(sum, time->ms + 1e-9);
+  EXPECT_GE(sum, 0.8 * time->ms);
+}
+
+// A worker alone takes what its profile says, wherever its link leads.
+TEST(TimerByPlan, OfOneWorkerIsTheTimeByItsProfile) {
+  const Graph network = open_model("zoo:lenet5")->graph()->graph;
+  const auto one = timer_by_plan(*plan::find_cluster("pi4"))(network);
+  const auto alone = timer_by(plan::find_device("pi4")->profile())(network);
+  ASSERT_TRUE(one.ok() && alone.ok());
+  EXPECT_NEAR(one->ms, alone->ms, 0.05 * alone->ms);
 }
 
 }  // namespace

@@ -13,8 +13,11 @@ Result<LatencyTable> table_for(const NetworkForBatch& network, const compress::G
                                const TableOptions& how) {
   SHOAL_ASSIGN(const LoadedGraph one, network(1));
   if (!options.device.empty()) {
-    SHOAL_ASSIGN(const plan::DevicePreset preset, plan::find_device(options.device));
-    return tabulate(one.graph, groups, timer_by(preset.profile()), how);
+    SHOAL_ASSIGN(plan::ClusterProfile cluster, plan::find_cluster(options.device));
+    const bool alone = cluster.workers.size() == 1;
+    const StepTimer timer =
+        alone ? timer_by(cluster.workers[0]) : timer_by_plan(std::move(cluster));
+    return tabulate(one.graph, groups, timer, how);
   }
   SHOAL_ASSIGN(const Graph dense, passes::optimize(one.graph));
   SHOAL_ASSIGN(const StepTimer timer, timer_on(runs, dense));

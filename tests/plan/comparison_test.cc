@@ -193,5 +193,18 @@ TEST(StreamComparison, SaysHowManyWorkersAStreamUses) {
   EXPECT_EQ(advice.used, 3u);
 }
 
+TEST(Presets, MakeClustersOfTexts) {
+  EXPECT_EQ(find_cluster("pi4")->workers.size(), 1u);
+  const auto four = find_cluster("4xnexus5/wifi-43.8");
+  ASSERT_TRUE(four.ok()) << four.status().message();
+  EXPECT_EQ(four->workers.size(), 4u);
+  EXPECT_EQ(four->coordinator, find_link("wifi-43.8")->profile(0));
+  for (const char* wrong :
+       {"", "/", "4x/gigabit", "0xpi4/gigabit", "1001xpi4/gigabit", "pi4/gigabit", "4pi4/gigabit",
+        "-1xpi4/gigabit", "4xpi4/string", "99999999999999999999xpi4/gigabit"}) {
+    EXPECT_EQ(find_cluster(wrong).status().code(), Code::kInvalidArgument) << wrong;
+  }
+}
+
 }  // namespace
 }  // namespace shoal::plan
