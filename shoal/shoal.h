@@ -64,6 +64,7 @@
 #include "shoal/fit/evaluation.h"
 #include "shoal/fit/scores.h"
 #include "shoal/fit/train.h"
+#include "shoal/fit_cluster/fit_cluster.h"
 #include "shoal/search/search.h"
 #include "shoal/shrink/shrink.h"
 #include "shoal/shrink/tprune.h"

@@ -62,6 +62,7 @@ void add_doctor(Command& app, Action& action);
 void add_eval(Command& app, Action& action);
 void add_exits(Command& app, Action& action);
 void add_specialise(Command& app, Action& action);
+void add_fit_cluster(Command& app, Action& action);
 void add_inspect(Command& app, Action& action);
 void add_operators(Command& app, Action& action);
 void add_plan(Command& app, Action& action);

@@ -1,5 +1,6 @@
 #include "shoal/shrink/table_for.h"
 
+#include <algorithm>
 #include <vector>
 
 #include "shoal/passes/passes.h"
@@ -7,6 +8,17 @@
 #include "shoal/shrink/retrain.h"
 
 namespace shoal::shrink {
+namespace {
+
+// A plan takes up to seconds to find.
+constexpr size_t kPlannedNetworks = 24;
+
+void scale_to(double ms, const compress::Groups& groups, LatencyTable& table) {
+  const double whole = table.ms(all_kept(groups));
+  if (whole > 0) table.scale = ms / whole;
+}
+
+}  // namespace
 
 Result<LatencyTable> table_for(const NetworkForBatch& network, const compress::Groups& groups,
                                const ShrinkOptions& options, Device& runs,
@@ -14,10 +26,17 @@ Result<LatencyTable> table_for(const NetworkForBatch& network, const compress::G
   SHOAL_ASSIGN(const LoadedGraph one, network(1));
   if (!options.device.empty()) {
     SHOAL_ASSIGN(plan::ClusterProfile cluster, plan::find_cluster(options.device));
-    const bool alone = cluster.workers.size() == 1;
-    const StepTimer timer =
-        alone ? timer_by(cluster.workers[0]) : timer_by_plan(std::move(cluster));
-    return tabulate(one.graph, groups, timer, how);
+    if (cluster.workers.size() == 1) {
+      return tabulate(one.graph, groups, timer_by(cluster.workers[0]), how);
+    }
+    TableOptions fewer = how;
+    fewer.networks = std::min(how.networks, kPlannedNetworks);
+    const StepTimer timer = timer_by_plan(std::move(cluster));
+    SHOAL_ASSIGN(LatencyTable table, tabulate(one.graph, groups, timer, fewer));
+    SHOAL_ASSIGN(const Graph dense, passes::optimize(one.graph));
+    SHOAL_ASSIGN(const NetworkTime whole, timer(dense));
+    scale_to(whole.ms, groups, table);
+    return table;
   }
   SHOAL_ASSIGN(const Graph dense, passes::optimize(one.graph));
   SHOAL_ASSIGN(const StepTimer timer, timer_on(runs, dense));
@@ -25,8 +44,7 @@ Result<LatencyTable> table_for(const NetworkForBatch& network, const compress::G
   if (options.measure_seconds > 0) {
     SHOAL_ASSIGN(const std::vector<double> ms,
                  measured_ms(runs, {network}, options.measure_seconds));
-    const double whole = table.ms(all_kept(groups));
-    if (whole > 0) table.scale = ms[0] / whole;
+    scale_to(ms[0], groups, table);
   }
   return table;
 }

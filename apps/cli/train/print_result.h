@@ -2,12 +2,18 @@
 #pragma once
 
 #include <cstdio>
+#include <optional>
 
 #include "../exit_codes.h"
 #include "apps/flags/json.h"
 #include "shoal/base/status.h"
 
 namespace shoal::cli {
+
+// A number that may not be there: null.
+inline Json optional_json(const std::optional<double>& number) {
+  return number ? Json(*number) : Json(nullptr);
+}
 
 // Prints the result, as JSON on one line or by print_table(); or says why there is none.
 template <class T>

@@ -10,6 +10,7 @@
 #include "apps/flags/json.h"
 #include "cancel_on_signals.h"
 #include "network_line.h"
+#include "print_result.h"
 #include "shoal/base/atomic_file.h"
 #include "shoal/models/model.h"
 #include "shrink_flags.h"
@@ -41,10 +42,6 @@ Examples:
                                            five widths in the bytes of one
   shoal shrink --recipe small.toml -o small.onnx --resume
                                            a run that --write-recipe described, after an interruption)";
-
-Json optional_json(const std::optional<double>& number) {
-  return number ? Json(*number) : Json(nullptr);
-}
 
 Json to_json(const Figures& one) {
   return {{"ms", optional_json(one.ms)}, {"macs", one.size.macs}, {"top1", one.top1}};

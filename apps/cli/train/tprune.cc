@@ -103,10 +103,6 @@ void add_to(TPruneFlags& f, Command& command) {
   command.add_flag("--json", f.json, "Print JSON");
 }
 
-Json optional_json(const std::optional<double>& number) {
-  return number ? Json(*number) : Json(nullptr);
-}
-
 Json to_json(const TPruneResult& result) {
   Json removed = Json::array(), blocks = Json::array();
   for (const auto& group : result.removed) {

@@ -1,0 +1,147 @@
+// shoal fit-cluster: a model that meets a time on several devices.
+#include "shoal/fit_cluster/fit_cluster.h"
+
+#include <cstdio>
+#include <memory>
+#include <string>
+
+#include "../exit_codes.h"
+#include "../page.h"
+#include "../table.h"
+#include "apps/flags/json.h"
+#include "cancel_on_signals.h"
+#include "network_line.h"
+#include "print_result.h"
+#include "shoal/base/atomic_file.h"
+#include "train_flags.h"
+
+namespace shoal::cli {
+namespace {
+
+using fit_cluster::Attempt;
+using fit_cluster::FitResult;
+
+constexpr const char* kExamples = R"(
+Examples:
+  shoal fit-cluster resnet56.onnx --workers 4xnexus5/wifi-43.8 --target ms=0.5x --max-drop 1 \
+                    --data cifar10 --format cifar --flip --shift 4 -o fitted.onnx
+  shoal fit-cluster model.onnx --workers 3xpi4/gigabit --target ms=40 --data photos --format folder \
+                    --report fitted.html -o fitted.onnx)";
+
+struct FitFlags {
+  TrainFlags train;
+  fit_cluster::FitOptions options;
+  std::string target = "ms=0.5x";
+};
+
+void add_to(FitFlags& f, Command& command) {
+  f.train.options = shrink::usual_recipe();
+  f.train.add_recipe_to(command);
+  command.add_option("--workers", f.options.cluster, "The devices and their network")->required();
+  command.add_option("--target", f.target, "ms=40, or ms=0.5x for half of the best plan's time")
+      ->capture_default_str();
+  command.add_option("--max-drop", f.options.max_drop, "Points of accuracy that it may cost")
+      ->check(not_negative())
+      ->capture_default_str();
+  command.add_option("--out,-o", f.options.out, "The ONNX file to write")->required();
+  command.add_option("--report", f.train.report, "Write what was tried to this HTML file");
+}
+
+std::string top1_of(const Attempt& attempt) {
+  return attempt.top1 ? fixed(*attempt.top1, 2) + " %" : "";
+}
+
+std::string verdict_of(const Attempt& attempt) {
+  if (attempt.meets()) return "meets the target";
+  if (!attempt.note.empty()) return attempt.note;
+  return attempt.fast_enough ? "loses too much" : "too slow";
+}
+
+Json to_json(const FitResult& result) {
+  Json attempts = Json::array();
+  for (const Attempt& attempt : result.attempts) {
+    attempts.push_back({{"name", attempt.name},
+                        {"ms", attempt.ms},
+                        {"bytes", attempt.bytes},
+                        {"top1", optional_json(attempt.top1)},
+                        {"fast_enough", attempt.fast_enough},
+                        {"accurate_enough", attempt.accurate_enough},
+                        {"note", attempt.note}});
+  }
+  return {{"met", result.met()},
+          {"ms_target", result.target_ms},
+          {"top1_before", result.top1_before},
+          {"attempts", attempts}};
+}
+
+void print_table(const FitResult& result) {
+  Table table({"attempt", "ms", "bytes", "top-1", ""});
+  for (const Attempt& attempt : result.attempts) {
+    table.add({attempt.name, fixed(attempt.ms, 2), in_bytes(static_cast<long long>(attempt.bytes)),
+               top1_of(attempt), verdict_of(attempt)});
+  }
+  table.print();
+  std::printf("wanted: %.2f ms; top-1 of the model as given: %.2f %%\n", result.target_ms,
+              result.top1_before);
+}
+
+std::string page_of(const FitFlags& flags, const FitResult& result) {
+  std::string rows = html_row({"attempt", "ms", "bytes", "top-1", ""}, "th");
+  for (const Attempt& attempt : result.attempts) {
+    rows += html_row({attempt.name, fixed(attempt.ms, 2),
+                      with_commas(static_cast<long long>(attempt.bytes)), top1_of(attempt),
+                      verdict_of(attempt)});
+  }
+  return html_page(flags.train.model.model + " on " + flags.options.cluster,
+                   "<p>Wanted: " + fixed(result.target_ms, 2) +
+                       " ms a request. Top-1 of the model as given: " +
+                       fixed(result.top1_before, 2) + " %.</p>\n<table>\n" + rows + "</table>\n");
+}
+
+Outcome fit_and_print(const FitFlags& flags) {
+  fit_cluster::FitOptions options = flags.options;
+  SHOAL_OR_EXIT(options.recipe, Exit::kUsage, flags.train.resolve());
+  options.recipe.checkpoint.clear();
+  shrink::ShrinkOptions target;
+  if (const Status set = shrink::set_target(flags.target, target); !set.ok()) {
+    return fail(Exit::kUsage, set);
+  }
+  if (!target.time) return {Exit::kUsage, "--target is a time: ms=40 or ms=0.5x"};
+  options.time = *target.time;
+  if (const Status valid = fit_cluster::check(options); !valid.ok()) {
+    return fail(Exit::kUsage, valid);
+  }
+  SHOAL_OR_EXIT(const auto device, Exit::kDevice, make_device(flags.train.model));
+  SHOAL_OR_EXIT(const Model model, Exit::kModel, open_model_with_warning(flags.train.model.model));
+  const auto data = fit::open_judged_data(options.recipe);
+  if (!data.ok()) return fail(Doing::kTrain, data.status());
+  NetworkLine line;
+  const shrink::ShrinkCallbacks callbacks{
+      .on_step =
+          [&line](const shrink::ShrinkStep& step) {
+            line.show(step.network, step.step, fixed(step.seconds_left, 0) + " s left");
+          },
+      .on_note = [&line](const std::string& note) { line.note(note); },
+      .cancel = cancel_on_signals()};
+  const auto result = fit_cluster::fit({*device, *device}, model, *data, options, callbacks);
+  if (result.ok() && !flags.train.report.empty()) {
+    const Status written = write_file(flags.train.report, page_of(flags, *result));
+    if (!written.ok()) return fail(Doing::kTrain, written);
+  }
+  const Outcome printed = print_result(result, flags.train.json, to_json, print_table);
+  if (!result.ok() || result->met()) return printed;
+  return {Exit::kAccuracy, "nothing meets the target; no file was written"};
+}
+
+}  // namespace
+
+void add_fit_cluster(Command& app, Action& action) {
+  auto flags = std::make_shared<FitFlags>();
+  Command* command =
+      app.add_subcommand("fit-cluster", "Make a model meet a time on several devices");
+  command->footer(kExamples);
+  add_to(*flags, *command);
+  command->callback([flags, &action] { action = [flags] { return fit_and_print(*flags); }; });
+}
+
+}  // namespace shoal::cli

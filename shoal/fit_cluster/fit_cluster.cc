@@ -1,0 +1,190 @@
+// A model for several devices: see fit_cluster.h.
+#include "shoal/fit_cluster/fit_cluster.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "shoal/compress/calibration.h"
+#include "shoal/fit/network.h"
+#include "shoal/passes/passes.h"
+#include "shoal/plan/device_presets.h"
+#include "shoal/plan/search/planner.h"
+#include "shoal/shrink/retrain.h"
+
+namespace shoal::fit_cluster {
+namespace {
+
+using plan::WireFormat;
+
+// The error that rounded messages may have, by the bound that the planner adds up. It is far from
+// what they do to an answer, which is measured.
+constexpr double kAllowedError = 1;
+constexpr size_t kRangeExamples = 32;  // that the ranges of 8-bit messages come from
+
+class Fit {
+ public:
+  Fit(const shrink::ShrinkDevices& devices, const Model& model, const fit::JudgedData& data,
+      const FitOptions& options, const shrink::ShrinkCallbacks& callbacks)
+      : devices_(devices), model_(model), data_(data), options_(options), callbacks_(callbacks) {}
+
+  Result<FitResult> run() {
+    SHOAL_TRY(check(options_));
+    SHOAL_ASSIGN(cluster_, plan::find_cluster(options_.cluster));
+    SHOAL_ASSIGN(const LoadedGraph given, fit::load_for_batch(model_, 1));
+    SHOAL_ASSIGN(graph_, passes::optimize(given.graph));
+    SHOAL_ASSIGN(result_.top1_before, top1_of(shrink::as_given(model_), options_.recipe));
+    SHOAL_TRY(try_plan());
+    if (!result_.met()) SHOAL_TRY(try_messages(WireFormat::kF16));
+    if (!result_.met()) SHOAL_TRY(try_messages(WireFormat::kI8));
+    if (result_.met()) {
+      if (!options_.out.empty()) {
+        SHOAL_TRY(fit::export_network(shrink::as_given(model_), options_.out));
+      }
+      return std::move(result_);
+    }
+    SHOAL_TRY(try_smaller());
+    return std::move(result_);
+  }
+
+ private:
+  void note(const std::string& line) {
+    if (callbacks_.on_note) callbacks_.on_note(line);
+  }
+
+  bool cancelled() const { return callbacks_.cancel != nullptr && *callbacks_.cancel; }
+
+  Result<double> top1_of(const fit::NetworkForBatch& network, const fit::TrainingOptions& recipe) {
+    if (cancelled()) return Status(Code::kCancelled, "interrupted");
+    return shrink::top1_of(devices_.learns, network, *data_.test, recipe);
+  }
+
+  Attempt& add(std::string name, const plan::Prediction& best) {
+    const double ms = 1e3 * best.timeline.seconds;
+    if (result_.attempts.empty()) {
+      result_.target_ms = options_.time.ms > 0 ? options_.time.ms : options_.time.share * ms;
+    }
+    Attempt& attempt = result_.attempts.emplace_back();
+    attempt.name = std::move(name);
+    attempt.ms = ms;
+    attempt.bytes = best.timeline.wire_bytes;
+    attempt.fast_enough = ms <= result_.target_ms;
+    return attempt;
+  }
+
+  void judge(Attempt& attempt, double top1, double compared_with) {
+    attempt.top1 = top1;
+    attempt.accurate_enough = compared_with - top1 <= options_.max_drop;
+  }
+
+  Status try_plan() {
+    SHOAL_ASSIGN(const std::vector<plan::Prediction> plans, plan::make_plans(graph_, cluster_));
+    judge(add("plan", plans[0]), result_.top1_before, result_.top1_before);
+    return {};
+  }
+
+  // The largest magnitude of each value on some examples to learn from.
+  Result<std::map<std::string, float, std::less<>>> ranges() {
+    std::map<std::string, float, std::less<>> largest;
+    const Batches::Prepare prepare = fit::images_for(graph_, options_.recipe.preprocess);
+    const Dataset& examples = *data_.data.training;
+    for (size_t i = 0; i < std::min(kRangeExamples, examples.size()); ++i) {
+      SHOAL_ASSIGN(const Example example, examples.at(i));
+      SHOAL_ASSIGN(const Tensor input, prepare(example.image));
+      SHOAL_ASSIGN(const auto seen,
+                   compress::largest_magnitudes(graph_, devices_.learns, std::span(&input, 1)));
+      for (const auto& [name, magnitude] : seen) {
+        float& kept = largest[name];
+        kept = std::max(kept, magnitude);
+      }
+    }
+    return largest;
+  }
+
+  // The rounding is in the graph of the plan, so that its accuracy can be measured here.
+  Status try_messages(WireFormat format) {
+    plan::PlanOptions how;
+    how.wire = {.smallest = format, .error = kAllowedError};
+    if (format == WireFormat::kI8) {
+      SHOAL_ASSIGN(how.wire.largest, ranges());
+    }
+    SHOAL_ASSIGN(const std::vector<plan::Prediction> plans,
+                 plan::make_plans(graph_, cluster_, how));
+    Attempt& attempt = add(std::string(plan::name_of(format)) + " messages", plans[0]);
+    if (!attempt.fast_enough) return {};  // no need to judge it
+    const auto rounded = [&](int64_t) -> Result<LoadedGraph> {
+      LoadedGraph loaded{.graph = plans[0].graph(), .outputs = {}};
+      for (const ValueId output : loaded.graph.outputs()) {
+        loaded.outputs.push_back(loaded.graph[output].name);
+      }
+      return loaded;
+    };
+    fit::TrainingOptions one = options_.recipe;
+    one.batch = 1;
+    SHOAL_ASSIGN(const double top1, top1_of(rounded, one));
+    judge(attempt, top1, result_.top1_before);
+    return {};
+  }
+
+  Status try_smaller() {
+    note("no plan is fast enough: a smaller network learns");
+    shrink::ShrinkOptions how;
+    how.time = shrink::TimeTarget{.ms = result_.target_ms};
+    how.device = options_.cluster;
+    how.recipe = options_.recipe;
+    how.teacher = how.recipe.loss.distill > 0 ? shrink::Teacher::kDense : shrink::Teacher::kNone;
+    how.measure_seconds = 0;
+    how.out = std::filesystem::path(options_.out) += ".part";
+    const auto made = shrink::shrink(devices_, model_, data_, how, callbacks_);
+    if (!made.ok() && made.status().code() == Code::kUnsupported) {
+      Attempt& attempt = result_.attempts.emplace_back();
+      attempt.name = "smaller network";
+      attempt.note = std::string(made.status().message());
+      return {};
+    }
+    SHOAL_TRY(made.status());
+    SHOAL_ASSIGN(const Model smaller, open_model(how.out.string()));
+    SHOAL_ASSIGN(const LoadedGraph loaded, fit::load_for_batch(smaller, 1));
+    SHOAL_ASSIGN(const Graph graph, passes::optimize(loaded.graph));
+    SHOAL_ASSIGN(const std::vector<plan::Prediction> plans, plan::make_plans(graph, cluster_));
+    Attempt& attempt = add("smaller network", plans[0]);
+    judge(attempt, made->small.top1, made->dense.top1);
+    std::error_code error;
+    if (attempt.meets()) {
+      std::filesystem::rename(how.out, options_.out, error);
+    } else {
+      std::filesystem::remove(how.out, error);
+    }
+    if (error) return Status(Code::kUnavailable, options_.out.string() + ": " + error.message());
+    return {};
+  }
+
+  const shrink::ShrinkDevices& devices_;
+  const Model& model_;
+  const fit::JudgedData& data_;
+  const FitOptions& options_;
+  const shrink::ShrinkCallbacks& callbacks_;
+  plan::ClusterProfile cluster_;
+  Graph graph_;  // of the model as given, for one image
+  FitResult result_;
+};
+
+}  // namespace
+
+Status check(const FitOptions& options) {
+  SHOAL_TRY(plan::find_cluster(options.cluster).status());
+  if ((options.time.ms > 0) == (options.time.share > 0)) {
+    return invalid("a time is either in milliseconds or a share");
+  }
+  if (!(options.max_drop >= 0)) return invalid("max_drop is out of range");
+  if (options.out.empty()) return invalid("the network needs a file");
+  return {};
+}
+
+Result<FitResult> fit(const shrink::ShrinkDevices& devices, const Model& model,
+                      const fit::JudgedData& data, const FitOptions& options,
+                      const shrink::ShrinkCallbacks& callbacks) {
+  return Fit(devices, model, data, options, callbacks).run();
+}
+
+}  // namespace shoal::fit_cluster
