@@ -78,6 +78,7 @@ void measure_all(const char* name, ByteDot dot) {
 }  // namespace shoal::cpu
 
 int main() {
+  shoal::cpu::measure_all("octets", shoal::cpu::ByteDot::kOctets);
   shoal::cpu::measure_all("quads", shoal::cpu::ByteDot::kQuads);
   shoal::cpu::measure_all("pairs", shoal::cpu::ByteDot::kPairs);
 }

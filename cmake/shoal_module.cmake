@@ -11,7 +11,8 @@ target_compile_options(shoal_flags INTERFACE
   # g++ 12 warns of overlapping copies inside std::string where there are none (its bug 105651).
   $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>)
 if(CMAKE_SYSTEM_PROCESSOR STREQUAL aarch64)
-  # Every such CPU has NEON, so there is nothing to choose at run time. Highway 1.0 would: it asks for
+  # Every such CPU has NEON, so there is no set to choose at run time; kernels ask for extensions of it
+  # themselves (shoal/cpu/instruction_set.h). Highway 1.0 would choose: it asks for
   # AES as well, which a Raspberry Pi 3 or 4 lacks, and would fall back to scalar code there. Without
   # the header it asks with, it also leaves AES out of what the compiler may use.
   target_compile_definitions(shoal_flags INTERFACE HWY_COMPILE_ONLY_STATIC TOOLCHAIN_MISS_SYS_AUXV_H)

@@ -1,6 +1,7 @@
 // shoal doctor: does it work here, and what is here?
 #include <cmath>
 #include <cstdio>
+#include <span>
 #include <thread>
 
 #include "cli.h"
@@ -20,12 +21,10 @@ constexpr const char* kExamples = R"(
 Examples:
   shoal doctor      what this machine offers, and whether the built-in model answers right on it)";
 
-std::string vector_targets() {
-  std::string names;
-  for (std::string_view set : cpu::instruction_sets()) {
-    names += (names.empty() ? "" : " ") + std::string(set);
-  }
-  return names;
+std::string in_one_line(std::span<const std::string_view> names) {
+  std::string line;
+  for (std::string_view name : names) line += (line.empty() ? "" : " ") + std::string(name);
+  return line.empty() ? "none" : line;
 }
 
 // How many of the built-in samples are answered right on the device.
@@ -55,7 +54,8 @@ Outcome doctor() {
   facts.add({"cores", std::to_string(std::thread::hardware_concurrency())});
   facts.add({"memory", in_bytes(static_cast<long long>(machine.memory_bytes))});
   facts.add({"free memory", in_bytes(static_cast<long long>(machine.free_bytes))});
-  facts.add({"vector targets", vector_targets()});
+  facts.add({"vector targets", in_one_line(cpu::instruction_sets())});
+  facts.add({"vector extensions", in_one_line(cpu::extensions())});
   facts.add({"operators", std::to_string(ops::all().size())});
   facts.print();
   std::printf("\n");

@@ -1,6 +1,7 @@
 // The instruction sets that the kernels were compiled for and this machine has.
 #pragma once
 
+#include <cstdint>
 #include <string_view>
 #include <vector>
 
@@ -19,5 +20,17 @@ void settle_instruction_set();
 // benchmarks. Not thread-safe, and executables compiled under another instruction set must not run
 // afterwards: panels are packed for the width and number of its registers.
 void use_instruction_set(std::string_view name);
+
+// Instructions that are part of no set: single kernels ask for them when they are made.
+enum class Extension : uint8_t {
+  kDotProduct,     // of four bytes in every lane: AVX-512 VNNI, dotprod
+  kBytePermute,    // of a whole vector: AVX-512 VBMI
+  kMatrixProduct,  // of two rows by two columns of eight bytes: i8mm
+  kHalfFloats,     // arithmetic in f16
+};
+bool has(Extension extension);
+
+// Names of those that this machine has, as its maker calls them.
+std::vector<std::string_view> extensions();
 
 }  // namespace shoal::cpu

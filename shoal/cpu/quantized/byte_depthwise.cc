@@ -100,7 +100,7 @@ struct TurnInParts {
 // The same by one instruction of AVX-512 VBMI. Inline assembly, because HWY_AVX3 is compiled
 // without that extension.
 struct TurnAtOnce {
-  static bool is_here() { return __builtin_cpu_supports("avx512vbmi"); }
+  static bool is_here() { return has(Extension::kBytePermute); }
   static HWY_INLINE VI load(const uint8_t* x) {
     alignas(64) static constexpr auto kOrder = [] {
       std::array<uint8_t, 64> order{};
@@ -182,7 +182,7 @@ DepthwiseFunction depthwise_function_here([[maybe_unused]] int64_t columns,
     return quad_function<QuadDot, TurnAtOnce>(columns, stride);
   }
 #endif
-#if SHOAL_AVX512 || SHOAL_NEON_DOT
+#if SHOAL_QUAD_DOT
   if (are_neighbours && QuadDot::is_here()) {
     return quad_function<QuadDot, TurnInParts>(columns, stride);
   }

@@ -2,6 +2,8 @@
 // that memory is the limit. Four rows of b are read side by side, kRows rows of a meet each of
 // their vectors, and lanes are added at the end. The sum of each row of b, for the zero point of a,
 // is a product with ones, in the same pass. Sums wrap modulo 2^32, as in the reference.
+//
+// The dot product of ARM multiplies i8 by i8: sum of a b = sum of (a - 128) b + 128 sum of b.
 #include "shoal/cpu/quantized/byte_dots.h"
 
 #include <algorithm>
@@ -11,31 +13,33 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
+#include "shoal/cpu/quantized/requantize-inl.h"
+// After the vectors' types.
+#include "shoal/cpu/quantized/byte_dot-inl.h"
+
 HWY_BEFORE_NAMESPACE();
 namespace shoal::cpu::HWY_NAMESPACE {
 namespace {
 
-namespace hn = hwy::HWY_NAMESPACE;
-using DI = hn::ScalableTag<int32_t>;
-using VI = hn::Vec<DI>;
-
 // How products of two vectors of bytes are accumulated; lanes add up to the result in any order.
-#if HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX3_DL
+#if SHOAL_QUAD_DOT
 struct Quads {
   using DBytes = hn::Repartition<uint8_t, DI>;
   static constexpr int64_t kBytes = HWY_LANES(uint8_t);
+  static constexpr int32_t kOffset = QuadDot::kPixelOffset;  // subtracted from a
 
-  static bool is_here() { return __builtin_cpu_supports("avx512vnni"); }
-  static HWY_INLINE VI load_a(const uint8_t* a) {
-    return hn::BitCast(DI(), hn::LoadU(DBytes(), a));
+  static HWY_INLINE QuadDot::Pixel load_a(const uint8_t* a) {
+    return QuadDot::pixel_of(hn::BitCast(DI(), hn::LoadU(DBytes(), a)));
   }
-  static HWY_INLINE VI load_b(const uint8_t* b, uint8_t flip) {
-    return hn::BitCast(DI(), hn::Xor(hn::LoadU(DBytes(), b), hn::Set(DBytes(), flip)));
+  static HWY_INLINE QuadDot::Weights load_b(const uint8_t* b, uint8_t flip) {
+    const auto bytes = hn::Xor(hn::LoadU(DBytes(), b), hn::Set(DBytes(), flip));
+    return QuadDot::weights_of(hn::BitCast(DI(), bytes));
   }
-  static HWY_INLINE VI ones() { return hn::Set(DI(), 0x01010101); }
-  static HWY_INLINE void add(VI& sum, VI a, VI b) {
-    // Inline assembly for the reason given in byte_dot-inl.h.
-    asm("vpdpbusd %2, %1, %0" : "+v"(sum.raw) : "v"(a.raw), "v"(b.raw));
+  static HWY_INLINE QuadDot::Pixel ones() {
+    return QuadDot::pixel_of(hn::BitCast(DI(), hn::Set(DBytes(), 1 + kOffset)));
+  }
+  static HWY_INLINE void add(VI& sum, const QuadDot::Pixel& a, const QuadDot::Weights& b) {
+    QuadDot::add(sum, a, b);
   }
 };
 #endif
@@ -43,6 +47,7 @@ struct Quads {
 #if HWY_TARGET == HWY_SCALAR
 struct Pairs {
   static constexpr int64_t kBytes = 1;
+  static constexpr int32_t kOffset = 0;
 
   static int32_t load_a(const uint8_t* a) { return *a; }
   static int32_t load_b(const uint8_t* b, uint8_t flip) { return static_cast<int8_t>(*b ^ flip); }
@@ -52,6 +57,7 @@ struct Pairs {
 #else
 struct Pairs {
   static constexpr int64_t kBytes = HWY_LANES(int16_t);
+  static constexpr int32_t kOffset = 0;
   using D16 = hn::Repartition<int16_t, DI>;
   using DU8 = hn::Rebind<uint8_t, D16>;  // as many as fit when widened to 16 bits
   using DI8 = hn::Rebind<int8_t, D16>;
@@ -76,6 +82,7 @@ struct Pairs {
 template <class Dot, int kRows, int kColumns, bool kSums>
 void multiply_tile(const ByteDots& dots, int64_t column) {
   const DI d;
+  constexpr bool kAddsB = kSums || Dot::kOffset != 0;
   VI sum[kRows][kColumns], b_sum[kColumns];
   for (int c = 0; c < kColumns; ++c) {
     b_sum[c] = hn::Zero(d);
@@ -90,7 +97,7 @@ void multiply_tile(const ByteDots& dots, int64_t column) {
       const auto w = Dot::load_b(b_at(c), dots.b_flip);
 #pragma GCC unroll 4
       for (int r = 0; r < kRows; ++r) Dot::add(sum[r][c], a[r], w);
-      if constexpr (kSums) Dot::add(b_sum[c], Dot::ones(), w);
+      if constexpr (kAddsB) Dot::add(b_sum[c], Dot::ones(), w);
     }
   };
   int64_t k = 0;
@@ -112,6 +119,9 @@ void multiply_tile(const ByteDots& dots, int64_t column) {
   }
   for (int c = 0; c < kColumns; ++c) {
     for (int r = 0; r < kRows; ++r) {
+      if constexpr (Dot::kOffset != 0) {
+        sum[r][c] = hn::Add(sum[r][c], hn::Mul(b_sum[c], hn::Set(d, Dot::kOffset)));
+      }
       dots.sums[r * dots.sums_stride + column + c] = hn::GetLane(hn::SumOfLanes(d, sum[r][c]));
     }
     if constexpr (kSums) dots.b_sums[column + c] = hn::GetLane(hn::SumOfLanes(d, b_sum[c]));
@@ -142,8 +152,8 @@ void multiply(const ByteDots& dots, int64_t begin, int64_t end) {
 }
 
 void multiply_here(const ByteDots& dots, int64_t begin, int64_t end) {
-#if HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX3_DL
-  if (Quads::is_here()) return multiply<Quads>(dots, begin, end);
+#if SHOAL_QUAD_DOT
+  if (QuadDot::is_here()) return multiply<Quads>(dots, begin, end);
 #endif
   multiply<Pairs>(dots, begin, end);
 }

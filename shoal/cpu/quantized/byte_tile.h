@@ -1,6 +1,6 @@
 // The innermost loop of convolutions of bytes in the blocked layout (blocked.h): a few pixels of a
 // row by a few blocks of output channels, accumulated in 32 bits over all taps and input channels.
-// Four input channels are read at once, as dot-product instructions do.
+// Four input channels are read at once, as dot-product instructions do, or twice four.
 #pragma once
 
 #include <cstdint>
@@ -13,10 +13,11 @@ namespace shoal::cpu {
 
 inline constexpr int64_t kGroup = 4;  // channels read at once
 
-// How four products are accumulated.
+// How products are accumulated.
 enum class ByteDot : uint8_t {
-  kPairs,  // as pairs of 16 bits; available everywhere
-  kQuads,  // by one dot-product instruction
+  kPairs,   // four, as pairs of 16 bits; available everywhere
+  kQuads,   // four, by one dot-product instruction
+  kOctets,  // eight, of two pixels by two output channels: one instruction of ARM's i8mm
 };
 
 // Addresses and strides of one tile, in bytes. Images are u8.
@@ -48,7 +49,8 @@ struct ByteTiles {
   std::span<const TileSize> sizes;  // the last is of one pixel, which fits everywhere
   ByteTileFunction (*function)(TileSize size, int64_t step) = nullptr;
   int32_t pixel_offset = 0;    // subtracted from the bytes of the image before the product
-  bool channels_first = true;  // weights of a group: [output channel][4], or [4][output channel]
+  int64_t group = kGroup;      // input channels that are multiplied at once
+  bool channels_first = true;  // weights of a group: [output channel][group], or turned
 };
 ByteTiles byte_tiles(ByteDot dot);
 

@@ -5,6 +5,7 @@
 #include <array>
 #include <cstring>
 
+#include "shoal/base/round_up.h"
 #include "shoal/cpu/aligned.h"
 #include "shoal/cpu/conv/direct_rows.h"
 #include "shoal/cpu/quantized/byte_loops.h"
@@ -22,18 +23,19 @@ using In = QConvInputs;
 constexpr int64_t kChunkBytes = int64_t{128} << 10;
 
 // Weights in the order in which tiles read them:
-//   [panel][block of input channels][tap][group of four input channels][block of the panel][b * 4]
-// with zeros for channels that do not exist.
+//   [panel][block of input channels][tap][group of input channels][block of the panel][b * group]
+// with zeros for channels that do not exist. A group larger than a block takes several of them.
 class ByteFilters {
  public:
-  ByteFilters(const QuantizedSpec& spec, int64_t pixel, int64_t panel_blocks, bool channels_first,
-              ThreadPool& pool)
+  ByteFilters(const QuantizedSpec& spec, int64_t pixel, int64_t panel_blocks,
+              const ByteTiles& tiles, ThreadPool& pool)
       : spec_(spec),
-        pixel_(std::min(pixel, (spec.in_channels + kGroup - 1) / kGroup * kGroup)),
-        channels_first_(channels_first),
+        group_(tiles.group),
+        channels_(round_up(spec.in_channels, group_)),
+        pixel_(std::min(std::max(pixel, group_), channels_)),
+        channels_first_(tiles.channels_first),
         panel_blocks_(panel_blocks),
-        groups_((spec.in_channels + kGroup - 1) / kGroup),
-        block_bytes_(groups_ * kGroup * spec.conv.taps() * spec.block),
+        block_bytes_(channels_ * spec.conv.taps() * spec.block),
         bytes_((spec.out_blocks * block_bytes_ + 3) / 4) {
     pool.parallel_ranges(panels(), 1, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) pack(i, data() + i * panel_blocks_ * block_bytes_);
@@ -57,8 +59,8 @@ class ByteFilters {
     for (int64_t c0 = 0; c0 < spec_.in_channels; c0 += pixel_) {
       const int64_t c1 = std::min(c0 + pixel_, spec_.in_channels);
       for (int64_t tap = 0; tap < spec_.conv.taps(); ++tap) {
-        for (int64_t c = c0; c < c1; c += kGroup) {
-          for (int64_t b = first; b < first + blocks; ++b, to += kGroup * spec_.block) {
+        for (int64_t c = c0; c < c1; c += group_) {
+          for (int64_t b = first; b < first + blocks; ++b, to += group_ * spec_.block) {
             pack_group(b * spec_.block, c, tap, to);
           }
         }
@@ -69,33 +71,35 @@ class ByteFilters {
   void pack_group(int64_t m0, int64_t c0, int64_t tap, int8_t* to) const {
     const int64_t taps = spec_.conv.taps(), block = spec_.block;
     for (int64_t m = 0; m < block; ++m) {
-      for (int64_t c = 0; c < kGroup; ++c) {
+      for (int64_t c = 0; c < group_; ++c) {
         const bool is_there = m0 + m < spec_.conv.out_channels && c0 + c < spec_.in_channels;
         const int8_t w = is_there
                              ? spec_.weights[((m0 + m) * spec_.in_channels + c0 + c) * taps + tap]
                              : int8_t{0};
-        to[channels_first_ ? m * kGroup + c : c * block + m] = w;
+        to[channels_first_ ? m * group_ + c : c * block + m] = w;
       }
     }
   }
 
   const QuantizedSpec& spec_;
-  const int64_t pixel_;
+  const int64_t group_;
+  const int64_t channels_;  // in whole groups
+  const int64_t pixel_;     // channels that lie together
   const bool channels_first_;
-  const int64_t panel_blocks_, groups_;
+  const int64_t panel_blocks_;
   const int64_t block_bytes_;  // that one block of output channels takes
   AlignedFloats bytes_;        // four in each
 };
 
 class DirectQuantizedKernel : public Kernel {
  public:
-  DirectQuantizedKernel(const KernelSpec& spec, ByteDot dot)
+  DirectQuantizedKernel(const KernelSpec& spec, const ByteTiles& tiles)
       : spec_(spec),
-        tiles_(byte_tiles(dot)),
+        tiles_(tiles),
         pixel_(spec_.image_is_blocked ? spec_.block : kGroup),
         rows_(spec_.conv, spec_.in_channels, pixel_, spec_.image_is_blocked, spec_.x_flip != 0),
         tile_(choose_tile(tiles_.sizes, rows_.row_length(), spec_.out_blocks)),
-        filters_(spec_, pixel_, tile_.blocks, tiles_.channels_first, spec.pool),
+        filters_(spec_, pixel_, tile_.blocks, tiles_, spec.pool),
         threads_(spec.pool.threads()) {
     spec_.fold_zero_point(tiles_.pixel_offset);  // reads the weights once more
     spec.constant(In::kW)->release_pages();
@@ -186,15 +190,19 @@ class DirectQuantizedKernel : public Kernel {
 
 template <ByteDot dot>
 std::unique_ptr<Kernel> make(const KernelSpec& spec) {
-  const bool fits = spec.node.integer("group", 1) == 1 && has_plain_weights(spec.inputs) &&
-                    !byte_tiles(dot).sizes.empty();
-  return fits ? std::make_unique<DirectQuantizedKernel>(spec, dot) : nullptr;
+  const ByteTiles tiles = byte_tiles(dot);
+  // Half of a group of eight would be zeros where there are no more than four channels.
+  const bool fits = !tiles.sizes.empty() && spec.node.integer("group", 1) == 1 &&
+                    tiles.group <= round_up(spec.shape(In::kW)[1], kGroup) &&
+                    has_plain_weights(spec.inputs);
+  return fits ? std::make_unique<DirectQuantizedKernel>(spec, tiles) : nullptr;
 }
 
 }  // namespace
 
 std::vector<Provider> direct_q_linear_conv_kernels() {
-  return {{&blocked_q_linear_conv, "direct_quads", make<ByteDot::kQuads>},
+  return {{&blocked_q_linear_conv, "direct_octets", make<ByteDot::kOctets>},
+          {&blocked_q_linear_conv, "direct_quads", make<ByteDot::kQuads>},
           {&blocked_q_linear_conv, "direct_pairs", make<ByteDot::kPairs>}};
 }
 

@@ -54,8 +54,13 @@ void add_residual(std::vector<Tensor>& inputs, const Shape& shape) {
   }
 }
 
+bool is_here(ByteDot dot) { return !byte_tiles(dot).sizes.empty(); }
+
 void expect_conv(const Operator& op, const std::vector<Tensor>& inputs,
                  const Attributes& attributes) {
+  if (is_here(ByteDot::kOctets)) {
+    expect_agreement_by("direct_octets", op, inputs, attributes, 0, {"direct_quads", "reference"});
+  }
   expect_agreement_by("direct_quads", op, inputs, attributes, 0, {"direct_pairs", "reference"});
   expect_agreement_by("direct_pairs", op, inputs, attributes, 0, {"reference"});
 }
@@ -144,8 +149,9 @@ TEST(QuantizedConv, TakesTheDotProductWhereThereIsOne) {
   const auto device = make_cpu_device();
   const auto executable = device->compile(graph);
   ASSERT_TRUE(executable.ok());
-  const bool has_dot = !byte_tiles(ByteDot::kQuads).sizes.empty();
-  EXPECT_EQ((*executable)->kernel_of(1).name, has_dot ? "direct_quads" : "direct_pairs");
+  EXPECT_EQ((*executable)->kernel_of(1).name, is_here(ByteDot::kOctets)  ? "direct_octets"
+                                              : is_here(ByteDot::kQuads) ? "direct_quads"
+                                                                         : "direct_pairs");
 }
 
 TEST(QuantizedConv, AgreesOnSingleChannels) {
