@@ -65,99 +65,101 @@ Result<std::vector<double>> thresholds_in(const std::string& text,
                  std::to_string(exits.size()) + " exits");
 }
 
-void print(const exits::ExitsEvaluation& result, const exits::Runner& runner, double seconds,
-           bool json) {
-  const exits::Figures& figures = result.figures;
+double images_per_s(const fit::Evaluation& answers, double seconds) {
+  return static_cast<double>(answers.images()) / seconds;
+}
+
+Json to_json(const fit::Evaluation& answers, double seconds) {
+  return {{"top1", answers.top1()},
+          {"top5", answers.top5()},
+          {"images", answers.images()},
+          {"with_nan", answers.with_nan()},
+          {"images_per_s", images_per_s(answers, seconds)}};
+}
+
+Json to_json(const exits::ExitsEvaluation& result, const exits::Runner& runner, double seconds) {
   const auto& macs = runner.stage_macs();
-  const double images_per_s = static_cast<double>(result.answers.images()) / seconds;
-  if (json) {
-    const Json object = {{"top1", result.answers.top1()},
-                         {"top5", result.answers.top5()},
-                         {"images", result.answers.images()},
-                         {"with_nan", result.answers.with_nan()},
-                         {"images_per_s", images_per_s},
-                         {"mean_macs", figures.mean_macs},
-                         {"macs", std::accumulate(macs.begin(), macs.end(), int64_t{0})},
-                         {"exit_share", figures.share},
-                         {"exit_precision", figures.precision}};
-    std::printf("%s\n", object.dump().c_str());
-    return;
-  }
+  Json object = to_json(result.answers, seconds);
+  object["mean_macs"] = result.figures.mean_macs;
+  object["macs"] = std::accumulate(macs.begin(), macs.end(), int64_t{0});
+  object["exit_share"] = result.figures.share;
+  object["exit_precision"] = result.figures.precision;
+  return object;
+}
+
+void print_table(const exits::ExitsEvaluation& result, const exits::Runner& runner,
+                 double seconds) {
+  const exits::Figures& figures = result.figures;
   Table table({"exit", "answers", "precision"});
-  for (size_t i = 0; i < macs.size(); ++i) {
+  for (size_t i = 0; i < runner.stage_macs().size(); ++i) {
     table.add({i < runner.exits().size() ? runner.exits()[i].at : "the last",
                fixed(100 * figures.share[i], 1) + " %", fixed(figures.precision[i], 2) + " %"});
   }
   table.print();
   std::printf("all: top-1 %.2f %%, %.3f M MACs per image, %.1f images/s\n", result.answers.top1(),
-              figures.mean_macs / 1e6, images_per_s);
+              figures.mean_macs / 1e6, images_per_s(result.answers, seconds));
 }
 
-void print(const fit::Evaluation& result, double seconds, bool json) {
-  const double images_per_s = static_cast<double>(result.images()) / seconds;
-  if (json) {
-    const Json object = {{"top1", result.top1()},
-                         {"top5", result.top5()},
-                         {"images", result.images()},
-                         {"with_nan", result.with_nan()},
-                         {"images_per_s", images_per_s}};
-    std::printf("%s\n", object.dump().c_str());
-    return;
-  }
+void print_table(const fit::Evaluation& result, double seconds) {
   Table table({"images", "top-1", "top-5", "images/s"});
   table.add({std::to_string(result.images()), fixed(result.top1(), 2) + " %",
-             fixed(result.top5(), 2) + " %", fixed(images_per_s, 1)});
+             fixed(result.top5(), 2) + " %", fixed(images_per_s(result, seconds), 1)});
   table.print();
 }
 
-void warn_of_nan(const fit::Evaluation& result) {
-  if (result.with_nan() == 0) return;
-  std::fprintf(stderr, "%zu of %zu images have scores that are NaN, which count as wrong\n",
-               result.with_nan(), result.images());
-}
+const fit::Evaluation& answers_of(const fit::Evaluation& result) { return result; }
+const fit::Evaluation& answers_of(const exits::ExitsEvaluation& result) { return result.answers; }
 
-Outcome evaluate_exits(const EvalFlags& flags) {
-  SHOAL_OR_EXIT(Preprocess how, Exit::kUsage, flags.preprocess.resolve());
-  SHOAL_OR_EXIT(const auto data, Exit::kUsage, open_dataset(flags.data, flags.format));
-  SHOAL_OR_EXIT(auto device, Exit::kDevice, make_device(flags.model));
-  SHOAL_OR_EXIT(const Model model, Exit::kModel, open_model_with_warning(flags.model.model));
-  SHOAL_OR_EXIT(const exits::Runner runner, Exit::kModel,
-                exits::Runner::create(*device, exits::multi_exit_in(model)));
-  SHOAL_OR_EXIT(const std::vector<double> thresholds, Exit::kUsage,
-                thresholds_in(flags.exits, runner.exits()));
-  ProgressBar line("eval", flags.limit > 0 ? std::min(flags.limit, data->size()) : data->size());
+// Evaluates with the options of the flags, and prints. `more` is what to_json() and print_table()
+// take between the result and the seconds.
+template <class Evaluate, class... More>
+Outcome evaluate_and_print(const EvalFlags& flags, const Dataset& data, Preprocess how,
+                           Evaluate evaluate, const More&... more) {
+  ProgressBar line("eval", flags.limit > 0 ? std::min(flags.limit, data.size()) : data.size());
   const auto start = std::chrono::steady_clock::now();
   const auto result =
-      exits::evaluate(runner, thresholds, *data,
-                      {.preprocess = std::move(how),
-                       .limit = flags.limit,
-                       .batch = flags.batch,
-                       .progress = [&line](size_t done, size_t) { line.at(done); }});
-  const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
+      evaluate(fit::EvaluationOptions{.preprocess = std::move(how),
+                                      .limit = flags.limit,
+                                      .batch = flags.batch,
+                                      .progress = [&line](size_t done, size_t) { line.at(done); }});
+  const double seconds =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   if (!result.ok()) return fail(Doing::kUseData, result.status());
-  print(*result, runner, taken.count(), flags.json);
-  warn_of_nan(result->answers);
-  return require_accuracy(result->answers.top1(), flags.min_top1);
+  if (flags.json) {
+    std::printf("%s\n", to_json(*result, more..., seconds).dump().c_str());
+  } else {
+    print_table(*result, more..., seconds);
+  }
+  const fit::Evaluation& answers = answers_of(*result);
+  if (answers.with_nan() > 0) {
+    std::fprintf(stderr, "%zu of %zu images have scores that are NaN, which count as wrong\n",
+                 answers.with_nan(), answers.images());
+  }
+  return require_accuracy(answers.top1(), flags.min_top1);
+}
+
+Outcome evaluate_exits(const EvalFlags& flags, Device& device, const Dataset& data,
+                       Preprocess how) {
+  SHOAL_OR_EXIT(const Model model, Exit::kModel, open_model_with_warning(flags.model.model));
+  SHOAL_OR_EXIT(const exits::Runner runner, Exit::kModel,
+                exits::Runner::create(device, exits::multi_exit_in(model)));
+  SHOAL_OR_EXIT(const std::vector<double> thresholds, Exit::kUsage,
+                thresholds_in(flags.exits, runner.exits()));
+  return evaluate_and_print(
+      flags, data, std::move(how),
+      [&](const auto& options) { return exits::evaluate(runner, thresholds, data, options); },
+      runner);
 }
 
 Outcome evaluate(const EvalFlags& flags) {
-  if (!flags.exits.empty()) return evaluate_exits(flags);
   SHOAL_OR_EXIT(Preprocess how, Exit::kUsage, flags.preprocess.resolve());
   SHOAL_OR_EXIT(const auto data, Exit::kUsage, open_dataset(flags.data, flags.format));
   SHOAL_OR_EXIT(auto device, Exit::kDevice, make_device(flags.model));
+  if (!flags.exits.empty()) return evaluate_exits(flags, *device, *data, std::move(how));
   SHOAL_OR_EXIT(Session session, Exit::kModel, open_session(flags.model, *device));
-  ProgressBar line("eval", flags.limit > 0 ? std::min(flags.limit, data->size()) : data->size());
-  const auto start = std::chrono::steady_clock::now();
-  const auto result = fit::evaluate(session, *data,
-                                    {.preprocess = std::move(how),
-                                     .limit = flags.limit,
-                                     .batch = flags.batch,
-                                     .progress = [&line](size_t done, size_t) { line.at(done); }});
-  const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
-  if (!result.ok()) return fail(Doing::kUseData, result.status());
-  print(*result, taken.count(), flags.json);
-  warn_of_nan(*result);
-  return require_accuracy(result->top1(), flags.min_top1);
+  return evaluate_and_print(flags, *data, std::move(how), [&](const auto& options) {
+    return fit::evaluate(session, *data, options);
+  });
 }
 
 }  // namespace

@@ -34,7 +34,7 @@ std::filesystem::path own_in(const std::filesystem::path& folder) {
   return folder / "own.safetensors";
 }
 
-json to_json(const Variant& variant) {
+json json_of(const Variant& variant) {
   const VariantFigures& f = variant.figures;
   return {{"name", variant.name},
           {"widths", variant.widths},
@@ -114,6 +114,8 @@ Result<Graph> narrowed(const Graph& widest, const compress::Widths& widths, cons
   return train::with_constants(narrow, own);
 }
 
+std::string to_json(const Variant& variant) { return json_of(variant).dump(); }
+
 Status write_catalog(const std::filesystem::path& folder, const Catalog& catalog,
                      const std::vector<OwnParts>& own) {
   SHOAL_CHECK(own.size() == catalog.variants.size());
@@ -121,7 +123,7 @@ Status write_catalog(const std::filesystem::path& folder, const Catalog& catalog
   json variants = json::array();
   for (size_t i = 0; i < own.size(); ++i) {
     const Variant& variant = catalog.variants[i];
-    variants.push_back(to_json(variant));
+    variants.push_back(json_of(variant));
     for (const auto& [name, tensor] : own[i]) file.tensors[variant.name + "/" + name] = tensor;
   }
   const json index = {

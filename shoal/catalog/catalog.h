@@ -73,6 +73,9 @@ using OwnParts = std::map<std::string, Tensor>;
 // with kInvalidArgument if they are those of another network.
 Result<Graph> narrowed(const Graph& widest, const compress::Widths& widths, const OwnParts& own);
 
+// A variant as the index has it, a JSON object: its name, its widths and its figures.
+std::string to_json(const Variant& variant);
+
 // Index and own parts in a folder that has largest.onnx already. `own` has one element per variant,
 // the first being empty.
 Status write_catalog(const std::filesystem::path& folder, const Catalog& catalog,

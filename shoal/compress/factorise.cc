@@ -12,42 +12,16 @@
 #include <algorithm>
 #include <map>
 
-#include "shoal/compress/product.h"
+#include "shoal/compress/factor_chain.h"
 #include "shoal/compress/quantize.h"
-#include "shoal/ops/ops.h"
-#include "shoal/passes/rewriter.h"
-#include "shoal/passes/use_defs.h"
 
 namespace shoal::compress {
 namespace {
 
 // Candidates that are timed besides the first that is accurate enough.
 constexpr size_t kNeighbours = 2;
-// Where a busy machine left the times in doubt, a layer is replaced only if it was so much slower.
-constexpr double kClearly = 1.2;
 
 Status refusal(std::string why) { return Status(Code::kUnsupported, std::move(why)); }
-
-bool is_product(const Node& node) {
-  return node.op == &ops::conv || node.op == &ops::gemm || node.op == &ops::mat_mul;
-}
-
-// Channels of an image, or columns of a matrix.
-size_t feature_axis(const Graph& graph, const Node& node) {
-  return node.op == &ops::conv ? 1 : graph[node.inputs[0]].type.shape.rank() - 1;
-}
-
-// The layer alone, and what might stand for it; without the bias, which is no part of the error.
-Result<Graph> layer_graph(const Graph& graph, const Node& node, std::span<const Factor> factors) {
-  Graph layer;
-  ValueId value = layer.add_input("x", graph[node.inputs[0]].type);
-  for (const Factor& factor : factors) {
-    const ValueId weights = layer.add_constant("w", factor.weights);
-    SHOAL_ASSIGN(value, layer.add(*factor.op, {value, weights}, factor.attributes));
-  }
-  layer.mark_output(value);
-  return layer;
-}
 
 // The search for the ranks of one layer.
 class Choice {
@@ -90,12 +64,6 @@ class Choice {
       contenders.push_back(number);
     }
     return trial_.race(contenders);
-  }
-
-  // Whether contender `number` of the contest is to replace the layer, which is contender 0.
-  static bool is_faster(const Contest& contest, size_t number) {
-    const double before = contest.least(0), after = contest.least(number);
-    return contest.winner() != 0 && before > (contest.is_believed() ? 1 : kClearly) * after;
   }
 
   Result<LayerReport> decide(size_t index, const Contest& contest, size_t number) {
@@ -145,20 +113,6 @@ class Choice {
   std::map<size_t, size_t> entered_;  // candidates that are contenders
 };
 
-// Replaces the node by its factors; the output keeps its name.
-Status replace(passes::Rewriter& rewriter, const Node& node, const std::vector<Factor>& factors) {
-  ValueId value = rewriter.map(node.inputs[0]);
-  for (size_t i = 0; i + 1 < factors.size(); ++i) {
-    const ValueId weights = rewriter.add_constant(node, "factor", factors[i].weights);
-    SHOAL_ASSIGN(value, rewriter.to().add(*factors[i].op, {value, weights}, factors[i].attributes));
-  }
-  const Factor& last = factors.back();
-  std::vector<ValueId> inputs{value, rewriter.add_constant(node, "factor", last.weights)};
-  if (node.inputs.size() > 2) inputs.push_back(rewriter.map(node.inputs[2]));
-  if (rewriter.substitute(node, *last.op, std::move(inputs), last.attributes)) return {};
-  return Status(Code::kInternal, "a factor was refused").at(place_of(rewriter.from(), node));
-}
-
 class Factoriser {
  public:
   Factoriser(const Graph& graph, const Context& context, const Factorisation& factorisation,
@@ -192,14 +146,7 @@ class Factoriser {
 
  private:
   Status accepts(const Node& node) const {
-    if (!is_product(node)) return refusal("it is no product");
-    const std::optional<WeightedProduct> product = product_of(graph_, node);
-    if (!product) return refusal("it is no plain product with constant f32 weights");
-    if (product->weights->count() == 0 || graph_[node.outputs[0]].type.shape.count() == 0) {
-      return refusal("it has no elements");
-    }
-    if (links_.only_reader(node.inputs[1]) == nullptr) return refusal("its weights are shared");
-    return factorisation_.accepts(node, *product);
+    return compress::accepts(factorisation_, graph_, links_, node);
   }
 
   void leave(const Node& node, Status why) {
@@ -212,7 +159,8 @@ class Factoriser {
       leave(node, factors.status());
       return rewriter_.copy(node);
     }
-    SHOAL_ASSIGN(const Graph alone, layer_graph(graph_, node, std::vector{factor_of(node)}));
+    SHOAL_ASSIGN(const Graph alone,
+                 layer_graph(graph_, node, std::vector{factor_of(graph_, node)}));
     SHOAL_ASSIGN(LayerTrial trial, LayerTrial::start(context_.device, alone,
                                                      std::move(inputs.judged), options_.stopwatch));
     const auto report = Choice(graph_, node, *factors, std::move(trial), options_).choose();
@@ -232,11 +180,6 @@ class Factoriser {
       SHOAL_ASSIGN(whitening, moment->whitening());
     }
     return factorisation_.take_apart(graph_, node, std::move(whitening), options_.block);
-  }
-
-  // The layer as its own only factor.
-  Factor factor_of(const Node& node) const {
-    return {node.op, *graph_[node.inputs[1]].constant, node.attributes};
   }
 
   const Graph& graph_;

@@ -15,6 +15,12 @@ Stopwatch wall_clock() {
   };
 }
 
+bool is_faster(const Contest& contest, size_t number) {
+  constexpr double kClearly = 1.2;
+  const double before = contest.least(0), after = contest.least(number);
+  return contest.winner() != 0 && before > (contest.is_believed() ? 1 : kClearly) * after;
+}
+
 Result<LayerTrial> LayerTrial::start(Device& device, const Graph& layer, std::vector<Tensor> inputs,
                                      Stopwatch stopwatch) {
   SHOAL_CHECK(!inputs.empty());

@@ -19,6 +19,10 @@ using Stopwatch =
 // The time that passes.
 Stopwatch wall_clock();
 
+// Whether contender `number` of a race is to replace the layer, which is contender 0: it must have
+// been faster, and clearly so where a busy machine left the times in doubt.
+bool is_faster(const Contest& contest, size_t number);
+
 // Contender 0 is the layer, the next ones are those that enter. Not thread-safe.
 class LayerTrial {
  public:

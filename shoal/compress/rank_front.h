@@ -20,8 +20,9 @@ struct Ranks {
 
 struct Candidate {
   Ranks ranks;
-  double macs = 0;  // of all factors together
-  double lost = 0;  // share of the weights' energy that the factors miss, at most
+  double macs = 0;     // of all factors together
+  double lost = 0;     // share of the weights' energy that the factors miss, at most
+  double weights = 0;  // how many numbers the factors have
 };
 
 // The ranks below `full` that a device computes without waste, and `full` itself, ascending.

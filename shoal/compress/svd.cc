@@ -66,10 +66,11 @@ Tensor weights_like(const WeightedProduct& product, const Matrix& matrix) {
 std::vector<Candidate> candidates_of(const LowRank& matrix, const Sides& sides, double positions,
                                      size_t block) {
   const std::vector<double> lost = lost_energy(matrix.singular_values());
-  const double per_rank = positions * static_cast<double>(sides.outputs + sides.inputs);
+  const auto per_rank = static_cast<double>(sides.outputs + sides.inputs);
   std::vector<Candidate> all;
   for (size_t rank : rank_grid(std::min(sides.outputs, sides.inputs), block)) {
-    all.push_back({{rank, rank}, static_cast<double>(rank) * per_rank, lost[rank]});
+    const double weights = static_cast<double>(rank) * per_rank;
+    all.push_back({{rank, rank}, positions * weights, lost[rank], weights});
   }
   return front(std::move(all),
                positions * static_cast<double>(sides.outputs) * static_cast<double>(sides.inputs));

@@ -72,11 +72,13 @@ struct Work {
 std::vector<Candidate> candidates_of(const Tucker2& tensor, const Work& work, size_t block) {
   const std::vector<double> lost_outputs = lost_energy(tensor.output_values());
   const std::vector<double> lost_inputs = lost_energy(tensor.input_values());
+  const Work weights{work.filters, 1, 1};  // each is used once at a position
   std::vector<Candidate> all;
   for (size_t outputs : rank_grid(work.filters.outputs, block)) {
     for (size_t inputs : rank_grid(work.filters.inputs, block)) {
       const Ranks ranks{outputs, inputs};
-      all.push_back({ranks, work.of(ranks), lost_outputs[outputs] + lost_inputs[inputs]});
+      all.push_back(
+          {ranks, work.of(ranks), lost_outputs[outputs] + lost_inputs[inputs], weights.of(ranks)});
     }
   }
   return front(std::move(all), work.of_layer());

@@ -31,27 +31,6 @@ class FirstExamples : public Dataset {
   size_t count_;
 };
 
-// Adds the answers to a batch, whose scores are [batch, ...]. The output comes from a model of any
-// origin: its type is checked before rows are taken from it.
-Status add_batch(const Batch& batch, const Tensor& scores, std::optional<bool> probabilities,
-                 Evaluation& result) {
-  const auto images = static_cast<size_t>(batch.labels.count());
-  const auto count = static_cast<size_t>(scores.count());
-  if (scores.dtype() != DType::kF32 || count == 0 || count % images != 0) {
-    return invalid("the output is " + to_string(scores.type()) + ", which is no scores for " +
-                   std::to_string(images) + " images");
-  }
-  // Rows after `fresh` repeat examples that were counted before.
-  const size_t classes = count / images;
-  for (size_t i = 0; i < batch.fresh; ++i) {
-    const auto row = scores.data<float>().subspan(i * classes, classes);
-    // Without the graph at hand, each row tells by itself whether a Softmax came before.
-    result.add(row, probabilities.value_or(are_probabilities(row)), batch.labels.data<int64_t>()[i],
-               batch.examples[i]);
-  }
-  return {};
-}
-
 // Optional inputs come last in the list, so that the first one is the one that is needed.
 Result<InputInfo> only_input(const Session& session) {
   if (std::ranges::count(session.inputs(), false, &InputInfo::optional) != 1) {
@@ -67,6 +46,24 @@ size_t batch_for(const InputInfo& input, size_t wanted, size_t examples) {
 }
 
 }  // namespace
+
+Status add_answers(const Batch& batch, const Tensor& scores, std::optional<bool> probabilities,
+                   Evaluation& result) {
+  const auto images = static_cast<size_t>(batch.labels.count());
+  const auto count = static_cast<size_t>(scores.count());
+  if (scores.dtype() != DType::kF32 || count == 0 || count % images != 0) {
+    return invalid("the output is " + to_string(scores.type()) + ", which is no scores for " +
+                   std::to_string(images) + " images");
+  }
+  // Rows after `fresh` repeat examples that were counted before.
+  const size_t classes = count / images;
+  for (size_t i = 0; i < batch.fresh; ++i) {
+    const auto row = scores.data<float>().subspan(i * classes, classes);
+    result.add(row, probabilities.value_or(are_probabilities(row)), batch.labels.data<int64_t>()[i],
+               batch.examples[i]);
+  }
+  return {};
+}
 
 Result<Evaluation> evaluate(Session& session, const Dataset& data,
                             const EvaluationOptions& options) {
@@ -84,7 +81,7 @@ Result<Evaluation> evaluate(Session& session, const Dataset& data,
     if (options.cancel != nullptr && options.cancel->load()) break;
     SHOAL_ASSIGN(const Batch batch, prefetch.next());
     SHOAL_ASSIGN(const auto outputs, session.run({{input.name, batch.images}}));
-    SHOAL_TRY(add_batch(batch, outputs.at(session.outputs()[0]), std::nullopt, result));
+    SHOAL_TRY(add_answers(batch, outputs.at(session.outputs()[0]), std::nullopt, result));
     if (options.progress) options.progress(result.images(), examples.size());
   }
   return result;
@@ -102,7 +99,7 @@ Result<Evaluation> evaluate(Device& device, const Graph& network, const Batches&
   for (size_t i = 0; i < batches.per_epoch(); ++i) {
     SHOAL_ASSIGN(const Batch batch, prefetch.next());
     SHOAL_TRY(executable->run(std::span(&batch.images, 1), outputs, {}));
-    SHOAL_TRY(add_batch(batch, outputs[0], ends_with_softmax, result));
+    SHOAL_TRY(add_answers(batch, outputs[0], ends_with_softmax, result));
   }
   return result;
 }

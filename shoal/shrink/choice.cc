@@ -7,8 +7,14 @@ const Removal* milder(const Choice& choice, double drop, double most) {
   const double part = drop > most ? most / drop : 0.5;
   auto number = static_cast<size_t>(part * static_cast<double>(rounds.size()));
   // Few units make rounds that remove no more than the one before.
-  while (number > 0 && rounds[number - 1].units.size() >= rounds.back().units.size()) --number;
-  if (number == 0 || rounds[number - 1].units.empty()) return nullptr;
+  const Removal& last = rounds.back();
+  const auto is_as_much = [&](const Removal& one) {
+    return one.units.size() >= last.units.size() && one.ranks == last.ranks;
+  };
+  while (number > 0 && is_as_much(rounds[number - 1])) --number;
+  if (number == 0) return nullptr;
+  const Removal& less = rounds[number - 1];
+  if (less.units.empty() && less.ranks.empty()) return nullptr;
   return &rounds[number - 1];
 }
 

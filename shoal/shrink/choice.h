@@ -5,6 +5,8 @@
 #include <optional>
 #include <vector>
 
+#include "shoal/compress/rank_front.h"
+
 namespace shoal::shrink {
 
 // Units that go. A value.
@@ -13,6 +15,9 @@ struct Removal {
   // How long a run for one example takes without them where the network will run, by a latency
   // table; nothing: there is none.
   std::optional<double> ms = {};
+  // In place of units, for methods that factorise: the ranks of each layer that could be, 0 for one
+  // that stays (factors.h). Empty: all stay.
+  std::vector<compress::Ranks> ranks = {};
 
   friend bool operator==(const Removal&, const Removal&) = default;
 };

@@ -8,10 +8,10 @@ struct Entry {
   Result<Decided> (*decide)(const Means& means);
 };
 
-constexpr Entry kMethods[] = {{Importance::kLasso, learn_sparsely},
-                              {Importance::kHoyer, learn_sparsely},
-                              {Importance::kDpruner, learn_masks},
-                              {Importance::kDepth, choose_blocks}};
+constexpr Entry kMethods[] = {
+    {Importance::kLasso, learn_sparsely}, {Importance::kHoyer, learn_sparsely},
+    {Importance::kDpruner, learn_masks},  {Importance::kDepth, choose_blocks},
+    {Importance::kSvd, factorise_layers}, {Importance::kTucker, factorise_layers}};
 
 }  // namespace
 

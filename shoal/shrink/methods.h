@@ -1,5 +1,6 @@
 // Methods: the ways to decide what goes. Most rank units by a worth (worth.h); some let the network
-// learn first, and some drop whole blocks. One function each, and one line in methods.cc.
+// learn first, some drop whole blocks, and some put factors in place of layers. One function each,
+// and one line in methods.cc.
 #pragma once
 
 #include "shoal/base/status.h"
@@ -15,6 +16,7 @@ namespace shoal::shrink {
 // The means that a method may use. All of them outlive its call.
 struct Means {
   Device& device;  // to learn on
+  Device& runs;    // as the smaller network will run, for times
   const NetworkForBatch& network;
   const fit::TrainingData& data;
   const ShrinkOptions& options;
@@ -40,5 +42,7 @@ Result<Decided> learn_sparsely(const Means& means);
 Result<Decided> learn_masks(const Means& means);
 // depth.cc: kDepth.
 Result<Decided> choose_blocks(const Means& means);
+// factors.cc: kSvd, kTucker.
+Result<Decided> factorise_layers(const Means& means);
 
 }  // namespace shoal::shrink

@@ -25,8 +25,11 @@ class LearningFirst : public Shrinking {
     return how;
   }
   Result<Decided> decided(const ShrinkOptions& how, const NetworkForBatch& network) {
-    return decide_by_method(
-        {.device = *device_, .network = network, .data = data_.data, .options = how});
+    return decide_by_method({.device = *device_,
+                             .runs = *device_,
+                             .network = network,
+                             .data = data_.data,
+                             .options = how});
   }
   Result<Decided> decided(const ShrinkOptions& how) { return decided(how, network_); }
   // The network after some epochs, in which weights of these names stay as they are.

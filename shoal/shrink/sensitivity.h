@@ -16,9 +16,10 @@
 namespace shoal::shrink {
 
 // Evaluates the network without 10 %, 20 %, ... 90 % of the units of one group at a time, those of
-// least worth by options.importance first, and with all others; nothing learns again. The first
-// sensitivity_examples() of the examples are looked at. Fails as worth_of() and the device do,
-// with kInvalidArgument if there are no examples, and with kCancelled soon after `cancel` is set.
+// least worth by options.importance first, and with all others; nothing learns again. What comes
+// before a group is computed once for all of its shares. The first sensitivity_examples() of the
+// examples are looked at. Fails as worth_of() and the device do, with kInvalidArgument if there are
+// no examples, and with kCancelled soon after `cancel` is set.
 Result<Sensitivity> sensitivity_of(Device& device, const NetworkForBatch& network,
                                    const std::shared_ptr<const Dataset>& examples,
                                    const ShrinkOptions& options,

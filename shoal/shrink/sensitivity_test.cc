@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <atomic>
+#include <numeric>
 
+#include "shoal/graph/text.h"
+#include "shoal/ops/ops.h"
 #include "shoal/shrink/retrain.h"
 #include "shoal/shrink/testing.h"
 #include "shoal/shrink/worth.h"
@@ -43,6 +46,53 @@ TEST_F(Sensitivities, AreThoseOfTheNetworkWithoutTheUnits) {
   ASSERT_EQ(group.top1.size(), 9u);
   EXPECT_GT(group.top1[0], group.top1[8]);  // one of eight goes, then all but one
   EXPECT_EQ(group.top1[0], top1_without_the_least(trained->network));
+}
+
+// Layers in a row and a sum around two of them: what comes before a group is computed once for all
+// of its shares, and must be what the whole network would compute.
+TEST_F(Sensitivities, AreTheSameAsThoseOfWholeNetworks) {
+  const auto graph = parse_text(R"(
+input x f32[1,1,4,4]
+const w1 f32[16,10] = random(1)
+const w2 f32[10,12] = random(2)
+const w3 f32[12,10] = random(3)
+const w4 f32[10,4] = random(4)
+a = Flatten(x)
+b = Gemm(a, w1)
+c = Gemm(b, w2)
+d = Relu(c)
+e = Gemm(d, w3)
+f = Add(b, e)
+g = Relu(f)
+h = Gemm(g, w4)
+output h
+)",
+                                ops::find);
+  ASSERT_TRUE(graph.ok()) << graph.status().message();
+  const Model model = model_of(*graph);
+  const NetworkForBatch network = as_given(model);
+  const auto result = of(network);
+  ASSERT_TRUE(result.ok()) << result.status().message();
+  const Graph batch = network(kBatch)->graph;
+  const compress::Groups groups = *compress::find_groups(batch);
+  const std::vector<double> worth = *worth_of(*device_, batch, groups, {}, Importance::kTaylor,
+                                              *data_.data.held_out, options().recipe);
+  ASSERT_EQ(result->groups.size(), 2u);
+  ASSERT_EQ(groups.groups.size(), 2u);
+  for (size_t i = 0; i < 2; ++i) {
+    const compress::Group& group = groups.groups[i];
+    std::vector<size_t> units(group.size());
+    std::iota(units.begin(), units.end(), group.begin);
+    std::ranges::stable_sort(units, {}, [&](size_t unit) { return worth[unit]; });
+    ASSERT_EQ(result->groups[i].top1.size(), 9u);
+    for (size_t share = 1; share <= 9; ++share) {
+      const auto gone = static_cast<ptrdiff_t>((2 * share * group.size() + 10) / 20);  // rounded
+      EXPECT_EQ(result->groups[i].top1[share - 1],
+                *top1_of(*device_, without(network, {units.begin(), units.begin() + gone}),
+                         *data_.data.held_out, options().recipe))
+          << i << " " << share;
+    }
+  }
 }
 
 TEST(SensitivityExamples, AreFewerForLargeNetworks) {

@@ -15,6 +15,7 @@
 #include "shoal/compress/remove.h"
 #include "shoal/shrink/decide.h"
 #include "shoal/shrink/depth.h"
+#include "shoal/shrink/factors.h"
 #include "shoal/shrink/in_eight_bits.h"
 #include "shoal/shrink/methods.h"
 #include "shoal/shrink/networks.h"
@@ -49,8 +50,14 @@ bool is_result(Role role) { return role == Role::kSmall || role == Role::kMilder
 struct Part {
   Role role;
   std::string_view name;
-  NetworkForBatch network;
+  Learner learner;
   int64_t macs = 0;  // the time it takes to learn follows them
+};
+
+// A network that lost something, and what.
+struct Smaller {
+  Learner learner;
+  std::vector<GroupLeft> removed;
 };
 
 // The networks after `number` take as long as this one would as a whole, by their work.
@@ -107,29 +114,30 @@ class Run {
     SHOAL_ASSIGN(decision_, decision_for(one.graph));
     SHOAL_ASSIGN(result_.dense.size, compress::size_without(one.graph, decision_.groups, {}));
     result_.refused = refused_by(one.graph, decision_.groups);
-    parts_ = {{Role::kDense, "dense control", learner_.network, result_.dense.size.macs}};
+    parts_ = {{Role::kDense, "dense control", learner_, result_.dense.size.macs}};
     return plan_removal(Role::kSmall, "smaller network", decision_.choice.rounds.back());
   }
 
-  // Without the norms that it was given for learning.
-  NetworkForBatch as_written(NetworkForBatch network) const {
-    return learner_.has_new_norms ? with_folded_norms(std::move(network)) : network;
+  // A network without the norms that it was given for learning.
+  static NetworkForBatch as_written(NetworkForBatch network, const Learner& learner) {
+    return learner.has_new_norms ? with_folded_norms(std::move(network)) : network;
   }
 
   bool drops_blocks() const { return options_.importance == Importance::kDepth; }
+  bool factorises() const { return shrink::factorises(options_.importance); }
 
   // What a run that is resumed had decided already.
   Result<Decision> decision_for(const Graph& one) {
     if (steps_->choice()) {
       Decision known{.groups = {}, .choice = *steps_->choice()};
-      if (!drops_blocks()) {
+      if (!drops_blocks() && !factorises()) {
         SHOAL_ASSIGN(known.groups, compress::find_groups(one));
       }
       return known;
     }
     if (options_.resume) note("no run in " + options_.steps.string() + " yet: begins anew");
     std::optional<LatencyTable> table;
-    if (options_.time || !options_.device.empty()) {
+    if ((options_.time || !options_.device.empty()) && !factorises()) {
       note("looks how long layers take on " +
            (options_.device.empty() ? "this machine" : options_.device));
       SHOAL_ASSIGN(const compress::Groups groups, compress::find_groups(one));
@@ -146,6 +154,7 @@ class Run {
         .cancel = callbacks_.cancel};
     const bool learns = epochs_before(options_) > 0;
     SHOAL_ASSIGN(Decided fresh, decide_by_method({.device = devices_.learns,
+                                                  .runs = devices_.runs,
                                                   .network = learns ? learner_.network : given_,
                                                   .data = data_.data,
                                                   .options = options_,
@@ -163,28 +172,55 @@ class Run {
                           : without(network, std::move(units));
   }
 
+  Result<Smaller> without_units(const Graph& one, const std::vector<size_t>& units) const {
+    const Weights& learned = steps_->weights();
+    const NetworkForBatch& before = learner_.network;
+    return Smaller{
+        {remaining(learned.empty() ? before : with_weights(before, learned), units),
+         learner_.has_new_norms},
+        drops_blocks() ? removed_blocks(one, units) : removed_by(one, decision_.groups, units)};
+  }
+
+  // Norms are put behind factors, not kept behind layers: each factor is a layer that learns.
+  Result<Smaller> with_ranks(const std::vector<compress::Ranks>& ranks) {
+    const Dataset& examples = *data_.data.training;
+    SHOAL_ASSIGN(InFactors made, in_factors(devices_.learns, given_, examples, options_, ranks));
+    result_.refused = std::move(made.refused);
+    Smaller smaller{{std::move(made.network)}, std::move(made.removed)};
+    if (options_.norms) {
+      SHOAL_ASSIGN(smaller.learner,
+                   with_norms(devices_.learns, smaller.learner.network, examples, options_.recipe));
+    }
+    return smaller;
+  }
+
   // The next networks to learn: without the units of a removal, and its controls.
   Status plan_removal(Role role, std::string_view name, const Removal& removal) {
     SHOAL_ASSIGN(const LoadedGraph one, given_(1));
-    const Weights& learned = steps_->weights();
-    const NetworkForBatch small =
-        remaining(learned.empty() ? learner_.network : with_weights(learner_.network, learned),
-                  removal.units);
-    SHOAL_ASSIGN(const LoadedGraph left, as_written(small)(1));
+    SHOAL_ASSIGN(Smaller smaller, factorises() ? with_ranks(removal.ranks)
+                                               : without_units(one.graph, removal.units));
+    const Learner& small = smaller.learner;
+    SHOAL_ASSIGN(const LoadedGraph left, as_written(small.network, small)(1));
     SHOAL_ASSIGN(result_.small.size, compress::size_without(left.graph, {}, {}));
-    result_.removed = drops_blocks() ? removed_blocks(one.graph, removal.units)
-                                     : removed_by(one.graph, decision_.groups, removal.units);
+    result_.removed = std::move(smaller.removed);
     result_.ms_predicted = removal.ms;
     result_.ms_predicted_before = decision_.choice.before_ms;
     const int64_t macs = result_.small.size.macs;
     parts_.push_back({role, name, small, macs});
     if (!options_.controls) return {};
     const uint64_t seed = options_.recipe.seed;
-    parts_.push_back({Role::kScratch, "from scratch", with_fresh_weights(small, seed), macs});
+    parts_.push_back({Role::kScratch,
+                      "from scratch",
+                      {with_fresh_weights(small.network, seed), small.has_new_norms},
+                      macs});
+    if (factorises()) return {};  // no unit went that another could go for
     const std::vector<size_t> drawn = drops_blocks()
                                           ? drawn_blocks(one.graph, removal.units.size(), seed)
                                           : drawn_instead(decision_.groups, removal.units, seed);
-    parts_.push_back({Role::kRandom, "random removal", remaining(learner_.network, drawn), macs});
+    parts_.push_back({Role::kRandom,
+                      "random removal",
+                      {remaining(learner_.network, drawn), learner_.has_new_norms},
+                      macs});
     return {};
   }
 
@@ -213,9 +249,11 @@ class Run {
         .on_note = callbacks_.on_note,
         .cancel = callbacks_.cancel};
     const NetworkForBatch& taught_by = is_dense ? given_ : teacher();
-    auto trained = retrain(devices_.learns, part.network, taught_by, data_.data, recipe, callbacks);
+    auto trained =
+        retrain(devices_.learns, part.learner.network, taught_by, data_.data, recipe, callbacks);
     if (!trained.ok()) return trained.status().at(part.name);
-    return keep(number, without_subnormals(as_written(trained->network)), trained->held_out_top1);
+    return keep(number, without_subnormals(as_written(trained->network, part.learner)),
+                trained->held_out_top1);
   }
 
   // Judges what a network has become, and keeps it.
@@ -338,7 +376,7 @@ class Run {
   Status judge_removal() {
     const auto removal = std::ranges::find_if(
         parts_.rbegin(), parts_.rend(), [](const Part& part) { return is_result(part.role); });
-    SHOAL_ASSIGN(result_.top1_removed, judged(removal->network));
+    SHOAL_ASSIGN(result_.top1_removed, judged(removal->learner.network));
     char line[160];
     std::snprintf(
         line, sizeof line,

@@ -38,7 +38,8 @@
 namespace shoal::shrink {
 
 // They may be one. The result can be reproduced bit by bit if the first chooses its kernels by
-// estimate (CpuOptions::tune = Tune::kOff).
+// estimate (CpuOptions::tune = Tune::kOff), and if no measured time decides: one does for a target
+// of time on this machine, and for kSvd and kTucker unless measure_seconds is 0.
 struct ShrinkDevices {
   Device& learns;  // every step of training and every evaluation
   Device& runs;    // the measured runs, and those that a target of time is met by

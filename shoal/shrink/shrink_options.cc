@@ -14,7 +14,8 @@ constexpr std::array kImportances = {
     std::pair{Importance::kMagnitude, "magnitude"}, std::pair{Importance::kTaylor, "taylor"},
     std::pair{Importance::kRandom, "random"},       std::pair{Importance::kLasso, "lasso"},
     std::pair{Importance::kHoyer, "hoyer"},         std::pair{Importance::kDpruner, "dpruner"},
-    std::pair{Importance::kDepth, "depth"}};
+    std::pair{Importance::kDepth, "depth"},         std::pair{Importance::kSvd, "svd"},
+    std::pair{Importance::kTucker, "tucker"}};
 constexpr std::array kTeachers = {std::pair{Teacher::kNone, "none"},
                                   std::pair{Teacher::kDense, "dense"},
                                   std::pair{Teacher::kControl, "control"}};
@@ -77,10 +78,17 @@ Status check_method(const ShrinkOptions& options) {
   if (options.importance == Importance::kDepth && needs_table) {
     return invalid("depth has no times of blocks: it takes a target of size, and no device");
   }
+  if (!factorises(options.importance)) return {};
+  if (!options.device.empty()) return invalid("svd and tucker are timed here, not for a device");
+  if (!options.time && options.target.units < 1) return invalid("svd and tucker remove no units");
   return {};
 }
 
 }  // namespace
+
+bool factorises(Importance importance) {
+  return importance == Importance::kSvd || importance == Importance::kTucker;
+}
 
 std::string_view name_of(Importance importance) { return name_in(kImportances, importance); }
 std::optional<Importance> find_importance(std::string_view name) {

@@ -24,6 +24,10 @@ enum class Importance {
   kHoyer,      // the same with Hoyer-square
   kDpruner,    // how often a block that learns to mask units keeps it
   kDepth,      // residual blocks go in place of units: those that the loss misses least
+  // No unit goes: layers become products of smaller ones (compress/factorise.h), at the ranks that
+  // the target needs and only where that is faster.
+  kSvd,     // Gemm, MatMul and convolutions of one tap
+  kTucker,  // other convolutions
 };
 
 // Whose answers the smaller network learns besides the labels.
@@ -89,6 +93,9 @@ struct ShrinkOptions {
 
 // The epochs of the recipe that the smaller network learns before anything goes. Pure.
 int64_t epochs_before(const ShrinkOptions& options);
+
+// Whether the method puts factors in place of layers. Pure.
+bool factorises(Importance importance);
 
 // The usual recipe: a short warm-up, then a cosine; half of the loss is about the teacher.
 fit::TrainingOptions usual_recipe();

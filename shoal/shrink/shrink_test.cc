@@ -95,6 +95,49 @@ TEST_F(Shrinking, LearnsToBeRounded) {
   EXPECT_NE(written(), learned);
 }
 
+// Examples that are looked at are counted.
+class Counted : public Dataset {
+ public:
+  Counted(size_t count, uint64_t seed, std::atomic<size_t>& seen)
+      : rows_(count, seed), seen_(seen) {}
+  size_t size() const override { return rows_.size(); }
+  Result<Example> at(size_t index) const override {
+    ++seen_;
+    return rows_.at(index);
+  }
+  std::string place(size_t index) const override { return rows_.place(index); }
+
+ private:
+  Rows rows_;
+  std::atomic<size_t>& seen_;
+};
+
+// In image passes, of which one that learns counts as much as one that only looks. What learns
+// before anything goes is part of the epochs.
+TEST_F(Shrinking, ChoosesForATenthOfWhatLearningCosts) {
+  constexpr size_t kTraining = 2000;
+  for (const auto importance : {Importance::kTaylor, Importance::kMagnitude, Importance::kLasso}) {
+    std::atomic<size_t> seen = 0;
+    const fit::JudgedData data = {{std::make_shared<Counted>(kTraining, 1, seen),
+                                   std::make_shared<Counted>(kTraining / 10, 2, seen)},
+                                  std::make_shared<Rows>(100, 3)};
+    ShrinkOptions how = options();
+    how.importance = importance;
+    std::optional<size_t> choosing;
+    const auto result =
+        shrink({*device_, *device_}, model_, data, how, {.on_note = [&](const std::string& note) {
+                 const bool is_chosen = note.find("fewer multiply") != note.npos;
+                 if (is_chosen && !choosing) choosing = seen;
+               }});
+    ASSERT_TRUE(result.ok()) << result.status().message();
+    ASSERT_TRUE(choosing);
+    const size_t learned = static_cast<size_t>(epochs_before(how)) * (kTraining + kTraining / 10);
+    const size_t most = static_cast<size_t>(how.recipe.epochs) * kTraining / 10;
+    EXPECT_GE(*choosing, learned);
+    EXPECT_LE(*choosing - learned, most) << name_of(importance);
+  }
+}
+
 TEST_F(Shrinking, WritesTheSameBytesEveryTime) {
   ShrinkOptions file = options();
   file.recipe.epochs = 2;

@@ -23,6 +23,9 @@ constexpr std::string_view kWeight = "weight.";  // before the name of one
 // The units that are gone after a round.
 std::string units_name(size_t round) { return "units." + std::to_string(round); }
 
+// The ranks of layers after a round, two for each.
+std::string ranks_name(size_t round) { return "ranks." + std::to_string(round); }
+
 // A list in JSON.
 std::string numbers(std::initializer_list<double> all) {
   std::string list;
@@ -85,7 +88,17 @@ Status Steps::read_choice() {
     if (units == known.state.end()) break;
     if (units->second.dtype() != DType::kI64) return damaged("units");
     const auto numbers = units->second.data<int64_t>();
-    choice.rounds.push_back({.units = {numbers.begin(), numbers.end()}});
+    Removal& removal =
+        choice.rounds.emplace_back(Removal{.units = {numbers.begin(), numbers.end()}});
+    const auto ranks = known.state.find(ranks_name(round));
+    if (ranks == known.state.end()) continue;
+    if (ranks->second.dtype() != DType::kI64 || ranks->second.count() % 2 != 0) {
+      return damaged("ranks");
+    }
+    const auto pairs = ranks->second.data<int64_t>();
+    for (size_t i = 0; i < pairs.size(); i += 2) {
+      removal.ranks.push_back({static_cast<size_t>(pairs[i]), static_cast<size_t>(pairs[i + 1])});
+    }
   }
   if (choice.rounds.empty()) return damaged("units");
   if (const auto times = known.state.find(kTimes); times != known.state.end()) {
@@ -124,6 +137,13 @@ Status Steps::keep_choice(const Choice& choice, const Weights& weights) {
     std::ranges::transform(units, numbers.data<int64_t>().begin(),
                            [](size_t unit) { return static_cast<int64_t>(unit); });
     kept.state.emplace(units_name(round), numbers);
+    const std::vector<compress::Ranks>& ranks = choice.rounds[round].ranks;
+    Tensor pairs({DType::kI64, {static_cast<int64_t>(2 * ranks.size())}});
+    for (size_t i = 0; i < ranks.size(); ++i) {
+      pairs.data<int64_t>()[2 * i] = static_cast<int64_t>(ranks[i].outputs);
+      pairs.data<int64_t>()[2 * i + 1] = static_cast<int64_t>(ranks[i].inputs);
+    }
+    if (!ranks.empty()) kept.state.emplace(ranks_name(round), pairs);
     ms.push_back(choice.rounds[round].ms.value_or(0));
   }
   if (choice.before_ms) {

@@ -62,6 +62,8 @@ Result<std::vector<double>> worth_of(Device& device, const Graph& network,
     // What it learned is not known here.
     case Importance::kDpruner:
     case Importance::kDepth:
+    case Importance::kSvd:
+    case Importance::kTucker:
       return compress::magnitudes(network, groups);
     case Importance::kRandom:
       return compress::random_worth(groups, recipe.seed);

@@ -14,28 +14,13 @@ import sys
 import tempfile
 import time
 
-SKIPPED = 77
-ROOT = pathlib.Path(__file__).resolve().parents[2]
+from digit_scripts import needs, run, write_digits
 
-try:
-    import numpy as np
-except ImportError as error:
-    print(f"skipped: {error}")
-    sys.exit(SKIPPED)
-
-sys.path.insert(0, str(ROOT / "tools"))
-import digits
+(np,) = needs("numpy")
 
 EPOCHS, EXAMPLES = 3, 1000
 PLAIN = ["--batch", "20"]
 NARROW = ["--batch", "64", "--rate", "0.005", "--bf16"]  # large enough to be kept so
-
-
-def write_digits(folder):
-    for name, seed, count in [("train", 1, EXAMPLES), ("test", 2, 200)]:
-        images, labels = digits.draw(seed=seed, count=count)
-        np.save(folder / f"{name}-images.npy", images.reshape(-1, digits.SIDE, digits.SIDE))
-        np.save(folder / f"{name}-labels.npy", labels.astype(np.int64))
 
 
 class Training:
@@ -52,8 +37,7 @@ class Training:
                 "--out", self.folder / "out.onnx", *self.flags, *more]
 
     def run(self, *more):
-        return subprocess.run(self.command(*more), stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                              text=True)
+        return run(*self.command(*more))
 
     def run_and_kill(self, after):
         """Whether it was still running then."""
@@ -143,8 +127,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         at = pathlib.Path(folder)
         data = at / "data"
-        data.mkdir()
-        write_digits(data)
+        write_digits(data, EXAMPLES, 200)
         killed_training_ends_the_same(shoal, at, data, 1, NARROW)
         must_fail(Training(shoal, at / "whole", data, NARROW[:-1]), "made with bf16 true", "--resume")
         killed_training_ends_the_same(shoal, at, data, arguments.kills)

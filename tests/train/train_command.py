@@ -8,42 +8,15 @@ import json
 import pathlib
 import re
 import shutil
-import subprocess
 import sys
 import tempfile
 
-SKIPPED = 77
-ROOT = pathlib.Path(__file__).resolve().parents[2]
+from digit_scripts import ROOT, finished, needs, passed, run, write_digits
+
+np, onnx, numpy_helper = needs("numpy", "onnx", "onnx.numpy_helper")
+
 PEERS = ROOT / "tests" / "peers"
-
-try:
-    import numpy as np
-    import onnx
-    from onnx import numpy_helper
-except ImportError as error:
-    print(f"skipped: {error}")
-    sys.exit(SKIPPED)
-
-sys.path.insert(0, str(ROOT / "tools"))
-import digits
-
 HELD_OUT = 400
-
-
-def write_digits(folder, keep=range(10)):
-    """Drawn digits, those of the classes to keep."""
-    folder.mkdir()
-    for name, seed, count in [("train", 1, 2000), ("test", 2, HELD_OUT)]:
-        images, labels = digits.draw(seed=seed, count=count)
-        chosen = np.isin(labels, list(keep))
-        np.save(folder / f"{name}-images.npy", images.reshape(-1, digits.SIDE, digits.SIDE)[chosen])
-        np.save(folder / f"{name}-labels.npy", labels[chosen].astype(np.int64))
-
-
-def finished(*words):
-    done = subprocess.run([str(w) for w in words], capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    return done
 
 
 def call(*words):
@@ -119,7 +92,7 @@ def keeps_to_a_memory_limit(shoal, at):
         words = [shoal, "train", "zoo:lenet5", "--data", at / "ten", "--format", "npy", "--limit", "200",
                  "--batch", "50", "--epochs", "1", "--threads", "1", "--tune", "off", "--out",
                  at / f"{name}.onnx", *more]
-        return subprocess.run([str(w) for w in words], capture_output=True, text=True)
+        return run(*words)
     refused = learn("refused", "--memory", "1MB")
     assert refused.returncode == 8 and "at least" in refused.stderr, refused
     least = float(re.search(r"at least ([0-9.]+) MB", refused.stderr)[1])
@@ -173,15 +146,12 @@ def main():
     shoal = str(pathlib.Path(sys.argv[1]).resolve())
     with tempfile.TemporaryDirectory() as folder:
         at = pathlib.Path(folder)
-        write_digits(at / "ten")
-        write_digits(at / "four", range(4))
-        for check in (result_runs_elsewhere, does_not_depend_on_loaders, retargets_and_freezes,
-                      runs_a_frozen_body_once, keeps_to_a_memory_limit,
-                      stops_early_with_the_best, learns_from_a_teacher, penalties_shrink_what_is_not_needed,
-                      reports_in_one_file,
-                      holds_out_what_nobody_did):
-            check(shoal, at)
-            print(f"ok   {check.__name__.replace('_', ' ')}")
+        write_digits(at / "ten", 2000, HELD_OUT)
+        write_digits(at / "four", 2000, HELD_OUT, range(4))
+        passed((result_runs_elsewhere, does_not_depend_on_loaders, retargets_and_freezes,
+                runs_a_frozen_body_once, keeps_to_a_memory_limit, stops_early_with_the_best,
+                learns_from_a_teacher, penalties_shrink_what_is_not_needed, reports_in_one_file,
+                holds_out_what_nobody_did), shoal, at)
     return 0
 
 

@@ -35,6 +35,8 @@ Examples:
   shoal shrink model.onnx --data photos --format folder --method magnitude --teacher none -o small.onnx
   shoal shrink model.onnx --data photos --format folder --method taylor,int8 -o small.onnx
                                            and in 8 bits, calibrated on images that it learned from
+  shoal shrink vgg.onnx --data photos --format folder --method tucker --target ms=0.45x -o small.onnx
+                                           three small convolutions for one, where that is faster
   shoal shrink model.onnx --data photos --format folder --max-drop 1 -o small.onnx
                                            no more than a point is lost; exit code 9 where the target
                                            would cost more, and less is removed

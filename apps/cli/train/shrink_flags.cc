@@ -15,7 +15,7 @@ constexpr const char* kShrinking = "Shrinking";
 std::vector<std::string> methods() {
   std::vector<std::string> all;
   for (const char* first :
-       {"taylor", "magnitude", "random", "lasso", "hoyer", "dpruner", "depth"}) {
+       {"taylor", "magnitude", "random", "lasso", "hoyer", "dpruner", "depth", "svd", "tucker"}) {
     all.emplace_back(first);
     all.push_back(first + std::string(kInt8));
   }
@@ -76,10 +76,11 @@ void ShrinkFlags::add_to(Command& command) {
       ->capture_default_str()
       ->group(kShrinking);
   command
-      .add_option("--method", method,
-                  "What goes first: taylor, magnitude or random; lasso, hoyer or dpruner, which "
-                  "learn that first; depth for residual blocks; with \",int8\" behind it, 8-bit "
-                  "weights and activations at last")
+      .add_option(
+          "--method", method,
+          "What goes first: taylor, magnitude or random; lasso, hoyer or dpruner, which "
+          "learn that first; depth for residual blocks; svd or tucker for factors in place of "
+          "layers; with \",int8\" behind it, 8-bit weights and activations at last")
       ->check([](const std::string& name) -> std::string {
         const std::vector<std::string> known = methods();
         return std::ranges::find(known, name) != known.end() ? "" : "no such method: " + name;

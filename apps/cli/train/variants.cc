@@ -23,16 +23,7 @@ double ratio(int64_t a, int64_t b) {
 Json to_json(const VariantsResult& result) {
   Json variants = Json::array();
   for (const Variant& variant : result.catalog.variants) {
-    const catalog::VariantFigures& f = variant.figures;
-    variants.push_back({{"name", variant.name},
-                        {"top1", f.top1},
-                        {"held_out_top1", f.held_out_top1},
-                        {"ms", f.ms},
-                        {"macs", f.size.macs},
-                        {"parameters", f.size.parameters},
-                        {"bytes", f.size.bytes},
-                        {"memory", f.memory},
-                        {"millijoules", f.millijoules}});
+    variants.push_back(*Json::parse(catalog::to_json(variant)));
   }
   return {{"variants", variants},
           {"dominated", result.dominated},
