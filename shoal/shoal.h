@@ -50,6 +50,8 @@
 // Images, arrays and data sets, and training and evaluation on them, unless Shoal was built without
 // (SHOAL_DATA=OFF).
 #if __has_include("shoal/data/dataset.h")
+#include "shoal/branch/learn_branches.h"
+#include "shoal/branch/make_branches.h"
 #include "shoal/catalog/catalog.h"
 #include "shoal/catalog/make_variants.h"
 #include "shoal/catalog/specialise.h"

@@ -38,7 +38,8 @@ def test_every_device_flag_lists_the_devices(_):
     for command, more in (("run", []), ("bench", []), ("profile", []), ("convert", ["-o", "x.onnx"]), ("eval", data),
                           ("train", [*data, "-o", "x.onnx"]), ("shrink", [*data, "-o", "x.onnx"]),
                           ("exits", [*data, "-o", "x.onnx"]), ("tprune", ["--inputs", "x.npy", "-o", "x.onnx"]),
-                          ("specialise", [*data, "--classes", "1,2", "-o", "x.onnx"])):
+                          ("specialise", [*data, "--classes", "1,2", "-o", "x.onnx"]),
+                          ("branch", [*data, "--branches", 2])):
         text = " ".join(shoal(command, "--help").stdout.split())
         assert "reference (slow and plain)" in text and "hybrid:FIRST+FALLBACK" in text, command
         done = shoal(command, "zoo:digits", *more, "--device", "abacus", expect=2)
@@ -277,6 +278,35 @@ def test_specialise_writes_a_network_for_a_few_classes(tmp):
     assert again["warm"] and again["top1"] == result["top1"], again
     assert "no class 99" in shoal(*words, "--classes", "99", expect=2).stderr
     assert "augmentation" in shoal(*words, "--flip", expect=2).stderr
+
+
+def test_branch_writes_branches_that_exchange_nothing(tmp):
+    write_digits(tmp)
+    words = ["branch", "zoo:digits", "--data", tmp, "--format", "npy", "--batch", 20, "--epochs", 1, "--branches", 4,
+             "-o", tmp / "lcp.onnx", "--json"]
+    result = json.loads(shoal(*words).stdout.splitlines()[-1])
+    assert result["branches"] == 4 and result["messages"] == 8 and len(result["top1_lost"]) == 4, result
+    assert 0 < result["parameters"] < result["parameters_dense"] and result["top1_same_macs"] >= 0, result
+    seen = json.loads(shoal("eval", tmp / "lcp.onnx", "--data", tmp, "--format", "npy", "--json").stdout)
+    assert seen["top1"] == result["top1"], (seen, result)
+    # Without data it says what it would be.
+    wider = json.loads(shoal("branch", "zoo:vgg16cifar", "--branches", 4, "--fatten", 40, "-o", tmp / "vgg.onnx",
+                             "--json").stdout)
+    assert wider["fatten"] == 40 and wider["ms"] < wider["ms_ordinary"] and "top1" not in wider, wider
+    plan = json.loads(shoal("plan", tmp / "vgg.onnx", "--workers", 4, "--device", "pi3", "--link", "ethernet-100",
+                            "--json").stdout)
+    assert plan["messages"] == 8 and abs(plan["predicted_ms"] - wider["ms"]) < 1e-6 * wider["ms"], plan
+    assert "do not pay" in shoal("branch", "zoo:mlp", "--branches", 2, "--link", "wifi-32").stdout
+
+
+def test_branch_says_what_is_wrong(_):
+    for more, why in ((["--branches", "x"], "a number, or auto"), (["--branches", 1], "2 to 256 branches"),
+                      (["--branches", 2, "--fatten", "x"], "percent"), (["--widths", "1,x"], "1,2,4"),
+                      (["--branches", "auto"], "one worker has the memory"),
+                      (["--branches", 2, "--worker", "abacus"], "no device abacus"),
+                      (["--branches", 2, "--data", "d"], "--format")):
+        assert why in shoal("branch", "zoo:digits", *more, expect=2).stderr, more
+    assert "needs one input" in shoal("branch", "zoo:seq2seq", "--branches", 2, expect=2).stderr
 
 
 def test_exits_say_what_is_wrong(tmp):

@@ -15,6 +15,7 @@
 
 #include "shoal/plan/coding/partial_sums.h"
 #include "shoal/plan/cost/plan_stats.h"
+#include "shoal/plan/search/branches.h"
 #include "shoal/plan/search/choices.h"
 #include "shoal/plan/search/cuts.h"
 #include "shoal/plan/search/local_search.h"
@@ -219,6 +220,23 @@ Result<Prediction> plan_for_one(const Graph& graph, const ClusterProfile& cluste
 
 namespace {
 
+// Each branch on a worker, if the graph has branches with most of its work.
+Status try_branches(const Graph& graph, const ClusterProfile& cluster, const Choices& choices,
+                    std::vector<Prediction>& found) {
+  const std::optional<Branches> branches = find_branches(graph);
+  if (!branches || choices.workers().size() < 2) return {};
+  int64_t before = 0, all = 0;
+  for (size_t i = 0; i < graph.nodes().size(); ++i) {
+    all += macs(graph, graph.nodes()[i]);
+    if (i < branches->join) before = all;
+  }
+  if (before <= all / 2) return {};
+  SHOAL_ASSIGN(std::optional<Prediction> made,
+               plan_branches(graph, *branches, cluster, choices.workers()));
+  if (made) found.push_back(*std::move(made));
+  return {};
+}
+
 // Plans in no particular order, without narrow wire formats.
 Result<std::vector<Prediction>> find_plans(const Graph& graph, const ClusterProfile& cluster,
                                            const PlanOptions& options) {
@@ -241,6 +259,9 @@ Result<std::vector<Prediction>> find_plans(const Graph& graph, const ClusterProf
     SHOAL_ASSIGN(std::vector<Prediction> others,
                  Planner(graph, cluster, options, choices).run(cuts));
     for (Prediction& other : others) found.push_back(std::move(other));
+  }
+  if (options.cuts.empty() && !options.forced) {
+    SHOAL_TRY(try_branches(graph, cluster, choices, found));
   }
   if (found.empty()) return Status(Code::kExhausted, "no worker has memory for its part");
   return found;

@@ -1,0 +1,192 @@
+// shoal branch: a classifier as narrow branches, one for each machine.
+#include <algorithm>
+#include <cstdio>
+#include <memory>
+#include <optional>
+
+#include "../exit_codes.h"
+#include "../table.h"
+#include "apps/flags/json.h"
+#include "branch_flags.h"
+#include "cancel_on_signals.h"
+#include "network_line.h"
+#include "print_result.h"
+#include "shoal/branch/compare.h"
+#include "shoal/branch/networks.h"
+#include "shoal/fit/network.h"
+#include "shoal/models/model.h"
+#include "shoal/shrink/networks.h"
+
+namespace shoal::cli {
+namespace {
+
+constexpr const char* kExamples = R"(
+Examples:
+  shoal branch zoo:lenet5 --branches 8 --data mnist --format idx -o lcp.onnx
+  shoal branch model.onnx --branches 4 --fatten auto --data photos --format folder -o lcp.onnx
+                                           as wide as it takes to lose at most 1 point
+  shoal branch model.onnx --worker pi3 --data photos --format folder -o lcp.onnx
+                                           as few branches as fit the memory of a Pi 3
+  shoal branch model.onnx --widths auto --cluster devices.toml --data photos --format folder -o lcp.onnx
+                                           one for each device, wider for faster ones
+  shoal branch zoo:vgg16 --branches 8      without data: what it would cost, and how fast it would be
+  shoal plan lcp.onnx --workers 8 --device pi3     where the branches go)";
+
+// What is known without learning, and what was learned.
+struct BranchReport {
+  size_t branches = 0;
+  branch::BranchSizes sizes = {};
+  std::optional<branch::LearnResult> learned = {};
+  std::optional<branch::Comparison> times = {};
+  std::string no_times = {};  // why there are none
+};
+
+double ms(const plan::Prediction& made) { return made.timeline.seconds * 1e3; }
+
+// What is better than the branches, one sentence each.
+std::vector<std::string> advice(const BranchReport& report) {
+  std::vector<std::string> lines;
+  if (report.times && !report.times->branches_are_faster()) {
+    lines.push_back("The ordinary plan of the network as it is takes " +
+                    fixed(ms(report.times->ordinary), 1) + " ms, the branches " +
+                    fixed(ms(report.times->branches), 1) + " ms: branches do not pay here.");
+  }
+  const double better = report.learned ? report.learned->top1_same_macs - report.learned->top1 : 0;
+  if (better > 0) {
+    lines.push_back("A single network of the same work is better by " + fixed(better, 2) +
+                    " points.");
+  }
+  return lines;
+}
+
+Json to_json(const BranchReport& report) {
+  const branch::BranchSizes& sizes = report.sizes;
+  Json json = {{"branches", report.branches},
+               {"messages", report.times ? report.times->messages : 2 * report.branches},
+               {"parameters", sizes.parameters},
+               {"parameters_dense", sizes.parameters_dense},
+               {"macs", sizes.macs},
+               {"macs_dense", sizes.macs_dense},
+               {"fatten", sizes.fatten},
+               {"merge", sizes.merge == branch::Merge::kSum ? "sum" : "concat"},
+               {"whole", sizes.whole},
+               {"advice", advice(report)}};
+  if (report.times) {
+    json["ms"] = ms(report.times->branches);
+    json["ms_ordinary"] = ms(report.times->ordinary);
+    json["ordinary"] = report.times->ordinary.name;
+    json["wire_bytes"] = report.times->branches.timeline.wire_bytes;
+  }
+  if (!report.learned) return json;
+  const branch::LearnResult& result = *report.learned;
+  json["top1"] = result.top1;
+  json["top1_dense_control"] = result.top1_dense;
+  json["top1_same_macs"] = result.top1_same_macs;
+  json["top1_lost"] = result.top1_lost;
+  json["macs_same"] = result.macs_same;
+  json["seconds"] = result.seconds;
+  return json;
+}
+
+std::string millions(int64_t count) { return fixed(static_cast<double>(count) / 1e6, 3) + " M"; }
+
+void print_table(const BranchReport& report) {
+  const branch::BranchSizes& sizes = report.sizes;
+  const branch::LearnResult learned = report.learned.value_or(branch::LearnResult{});
+  const auto percent = [&](double top1) {
+    return report.learned ? fixed(top1, 2) + " %" : std::string();
+  };
+  const auto time = [&](plan::Prediction branch::Comparison::*made) {
+    return report.times ? fixed(ms((*report.times).*made), 1) + " ms" : std::string();
+  };
+  Table table({"network", "top-1", "parameters", "MACs", "predicted"});
+  table.add({std::to_string(report.branches) + " branches", percent(learned.top1),
+             millions(sizes.parameters), millions(sizes.macs),
+             time(&branch::Comparison::branches)});
+  table.add({"dense", percent(learned.top1_dense), millions(sizes.parameters_dense),
+             millions(sizes.macs_dense), time(&branch::Comparison::ordinary)});
+  if (report.learned) {
+    table.add({"same work", percent(learned.top1_same_macs), "", millions(learned.macs_same), ""});
+  }
+  table.print();
+  if (report.learned) {
+    std::printf("one branch lost: top-1 %.2f %% at worst\n",
+                *std::ranges::min_element(learned.top1_lost));
+  }
+  for (const std::string& layer : sizes.whole) {
+    std::printf("whole in every branch: %s\n", layer.c_str());
+  }
+  if (!report.no_times.empty()) std::printf("no predicted times: %s\n", report.no_times.c_str());
+  for (const std::string& line : advice(report)) std::printf("%s\n", line.c_str());
+}
+
+// What a cluster has no memory for may still be branched.
+Status predict_times(const BranchFlags& flags, const Graph& graph,
+                     const branch::BranchOptions& options, BranchReport& report) {
+  SHOAL_ASSIGN(const branch::Branched made, branch::make_branches(graph, options));
+  SHOAL_ASSIGN(const plan::ClusterProfile cluster, flags.cluster_for(report.branches));
+  auto times = branch::compare(graph, made.graph, cluster);
+  if (times.ok()) {
+    report.times = *std::move(times);
+  } else {
+    report.no_times = std::string(times.status().message());
+  }
+  return {};
+}
+
+Result<branch::LearnResult> learn(const Model& model, Device& device,
+                                  const branch::LearnOptions& options) {
+  SHOAL_ASSIGN(const fit::JudgedData data, fit::open_judged_data(options.recipe));
+  NetworkLine line;
+  return branch::learn_branches(device, model, data, options,
+                                {.on_step =
+                                     [&line](const branch::LearnStep& step) {
+                                       line.show(step.network, step.step,
+                                                 fixed(step.step.seconds_left, 0) + " s left");
+                                     },
+                                 .on_note = [&line](const std::string& note) { line.note(note); },
+                                 .cancel = cancel_on_signals()});
+}
+
+Result<BranchReport> make_report(const BranchFlags& flags, const Model& model, Device& device,
+                                 branch::LearnOptions options) {
+  const fit::NetworkForBatch given = shrink::as_given(model);
+  SHOAL_ASSIGN(const LoadedGraph one, given(1));
+  branch::BranchOptions& branches = options.branches;
+  SHOAL_ASSIGN(branches.widths, flags.widths_of(one.graph, branches.fatten));
+  BranchReport report{.branches = branches.widths.size()};
+  if (flags.learns()) {
+    SHOAL_ASSIGN(report.learned, learn(model, device, options));
+    report.sizes = report.learned->sizes;
+    branches.fatten = report.sizes.fatten;
+  } else {
+    SHOAL_ASSIGN(report.sizes, branch::sizes_of(one.graph, branches));
+    if (!options.out.empty()) {
+      SHOAL_TRY(fit::export_network(branch::in_branches(given, branches), options.out));
+    }
+  }
+  SHOAL_TRY(predict_times(flags, one.graph, branches, report));
+  return report;
+}
+
+Outcome branch_and_print(const BranchFlags& flags) {
+  if (flags.train.model.model.empty()) return {Exit::kUsage, "a model is required"};
+  SHOAL_OR_EXIT(branch::LearnOptions options, Exit::kUsage, flags.resolve());
+  SHOAL_OR_EXIT(const auto device, Exit::kDevice, make_device(flags.train.model));
+  SHOAL_OR_EXIT(const Model model, Exit::kModel, open_model_with_warning(flags.train.model.model));
+  return print_result(make_report(flags, model, *device, std::move(options)), flags.train.json,
+                      to_json, print_table);
+}
+
+}  // namespace
+
+void add_branch(Command& app, Action& action) {
+  auto flags = std::make_shared<BranchFlags>();
+  Command* command =
+      app.add_subcommand("branch", "Make a classifier of narrow branches, one for each machine");
+  command->footer(kExamples);
+  flags->add_to(*command);
+  command->callback([flags, &action] { action = [flags] { return branch_and_print(*flags); }; });
+}
+
+}  // namespace shoal::cli

@@ -1,0 +1,173 @@
+// The flags of 'shoal branch'. Bounds here are for --help; branch::check() has the last word.
+#include "branch_flags.h"
+
+#include <charconv>
+#include <string_view>
+
+#include "../cluster_file.h"
+#include "shoal/branch/compare.h"
+#include "shoal/plan/device_presets.h"
+#include "shoal/plan/summary.h"
+#include "shoal/shrink/shrink_options.h"
+
+namespace shoal::cli {
+namespace {
+
+constexpr std::string_view kAuto = "auto";
+constexpr size_t kMostTried = 64;  // branches that `auto` tries
+
+template <class T>
+Result<T> number_in(std::string_view text, const std::string& flag, const std::string& what) {
+  T number{};
+  const char* const end = text.data() + text.size();
+  const auto [stopped, error] = std::from_chars(text.data(), end, number);
+  if (error == std::errc() && stopped == end) return number;
+  return invalid(flag + " takes " + what + ", not " + std::string(text));
+}
+
+Result<std::vector<double>> numbers_in(std::string_view text) {
+  std::vector<double> numbers;
+  for (size_t begin = 0; begin <= text.size();) {
+    const size_t end = std::min(text.find(',', begin), text.size());
+    SHOAL_ASSIGN(numbers.emplace_back(),
+                 number_in<double>(text.substr(begin, end - begin), "--widths",
+                                   "numbers such as 1,2,4, or auto"));
+    begin = end + 1;
+  }
+  return numbers;
+}
+
+std::string list_of(const std::vector<std::string_view>& names) {
+  std::string list;
+  for (std::string_view name : names) list += (list.empty() ? "" : ", ") + std::string(name);
+  return list;
+}
+
+void add_branches(BranchFlags& flags, Command& command) {
+  constexpr const char* kBranches = "Branches";
+  Option* branches =
+      command
+          .add_option("--branches", flags.branches,
+                      "How many; auto: as few as fit the memory of a worker, powers of two")
+          ->capture_default_str()
+          ->group(kBranches);
+  command
+      .add_option("--widths", flags.widths,
+                  "In place of --branches: their widths in relation to each other, 1,2,4; auto: "
+                  "one for each worker, so that all end together")
+      ->excludes(branches)
+      ->group(kBranches);
+  command
+      .add_option("--fatten", flags.fatten,
+                  "Widen branches by so many percent; auto: in steps of 10 until --max-drop is met")
+      ->capture_default_str()
+      ->group(kBranches);
+  command
+      .add_option(
+          "--max-drop", flags.max_drop,
+          "Points that --fatten auto may lose against the dense control, on held-out images")
+      ->check(not_negative())
+      ->capture_default_str()
+      ->group(kBranches);
+  command
+      .add_option("--merge", flags.merge,
+                  "How branches are joined: sum, concat, or auto: sum after a stack of fully "
+                  "connected layers")
+      ->check(one_of({"auto", "sum", "concat"}))
+      ->capture_default_str()
+      ->group(kBranches);
+  command
+      .add_option("--branch-dropout", flags.dropout,
+                  "Probability to learn without a branch, so that it may be lost")
+      ->check(in_range(0.0, 0.9))
+      ->capture_default_str()
+      ->group(kBranches);
+  command
+      .add_option("--distill", flags.distill, "Share of the loss that is about the dense control")
+      ->check(in_range(0.0, 1.0))
+      ->capture_default_str()
+      ->group(kBranches);
+  command.add_option("--temperature", flags.temperature, "At which answers are compared")
+      ->check(positive())
+      ->capture_default_str()
+      ->group(kBranches);
+}
+
+void add_workers(BranchFlags& flags, Command& command) {
+  constexpr const char* kWorkers = "Workers, for predicted times";
+  Option* file = command.add_option("--cluster", flags.cluster, "TOML file in place of the others")
+                     ->check(existing_file())
+                     ->group(kWorkers);
+  command.add_option("--workers", flags.workers, "How many (default: one for each branch)")
+      ->check(in_range(1, 4096))
+      ->excludes(file)
+      ->group(kWorkers);
+  command.add_option("--worker", flags.worker, "What they are: " + list_of(plan::device_names()))
+      ->capture_default_str()
+      ->excludes(file)
+      ->group(kWorkers);
+  command.add_option("--link", flags.link, "What links them: " + list_of(plan::link_names()))
+      ->capture_default_str()
+      ->excludes(file)
+      ->group(kWorkers);
+}
+
+}  // namespace
+
+void BranchFlags::add_to(Command& command) {
+  train.options = shrink::usual_recipe();
+  train.add_recipe_to(command, TrainFlags::Source::kRecipeToo);
+  add_branches(*this, command);
+  add_workers(*this, command);
+  command.add_option("--out,-o", train.options.out, "The ONNX file to write")->group("Files");
+}
+
+Result<branch::LearnOptions> BranchFlags::resolve() const {
+  branch::LearnOptions options;
+  SHOAL_ASSIGN(options.recipe, train.resolve());
+  if (learns() && options.recipe.format.empty()) return invalid("--data needs --format");
+  options.recipe.checkpoint.clear();
+  options.recipe.loss.distill = distill;
+  options.recipe.loss.temperature = temperature;
+  options.dropout = dropout;
+  options.out = train.options.out;
+  options.branches.merge = merge == "sum"      ? branch::Merge::kSum
+                           : merge == "concat" ? branch::Merge::kConcat
+                                               : branch::Merge::kAuto;
+  if (fatten == kAuto) {
+    options.max_drop = max_drop;
+    return options;
+  }
+  SHOAL_ASSIGN(options.branches.fatten,
+               number_in<double>(fatten, "--fatten", "a number of percent, or auto"));
+  return options;
+}
+
+Result<plan::ClusterProfile> BranchFlags::cluster_for(size_t count) const {
+  if (!cluster.empty()) return read_cluster(cluster);
+  SHOAL_ASSIGN(const plan::DevicePreset device, plan::find_device(worker));
+  SHOAL_ASSIGN(const plan::LinkPreset wire, plan::find_link(link));
+  return plan::uniform_cluster(workers > 0 ? workers : count, device, wire);
+}
+
+Result<std::vector<double>> BranchFlags::widths_of(const Graph& graph, double fattened) const {
+  if (widths == kAuto) {
+    SHOAL_ASSIGN(const plan::ClusterProfile all, cluster_for(2));
+    return branch::widths_for(graph, all, fattened);
+  }
+  if (!widths.empty()) return numbers_in(widths);
+  size_t count = 0;
+  if (branches == kAuto) {
+    SHOAL_ASSIGN(const plan::ClusterProfile all, cluster_for(kMostTried));
+    SHOAL_ASSIGN(count, branch::fewest_branches(graph, all, fattened, kMostTried));
+    if (count == 1) {
+      return invalid("one worker has the memory for the whole network: say how many --branches");
+    }
+  } else {
+    SHOAL_ASSIGN(count, number_in<size_t>(branches, "--branches", "a number, or auto"));
+  }
+  if (count > branch::kMostBranches) return invalid("--branches is out of range");
+  return branch::equal_widths(count);
+}
+
+}  // namespace shoal::cli
