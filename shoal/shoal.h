@@ -24,6 +24,9 @@
 #include "shoal/devices/devices.h"
 #include "shoal/models/model.h"
 #include "shoal/onnx/export.h"
+#if __has_include("shoal/opencl/opencl.h")  // not with SHOAL_OPENCL=OFF
+#include "shoal/opencl/opencl.h"
+#endif
 #include "shoal/session/session.h"
 #include "shoal/zoo/zoo.h"
 

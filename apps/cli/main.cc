@@ -9,6 +9,9 @@
 #include "shoal/base/bus_error.h"
 #include "shoal/base/printable.h"
 #include "shoal/systolic/device.h"
+#ifdef SHOAL_OPENCL
+#include "shoal/opencl/opencl.h"
+#endif
 
 namespace shoal::cli {
 namespace {
@@ -59,6 +62,9 @@ Outcome parse_and_act(int argc, char** argv, int& parse_exit) {
   Action action;
   register_devices();
   systolic::register_systolic_device();
+#ifdef SHOAL_OPENCL
+  register_opencl_device();
+#endif
   for (auto* add : {add_run,         add_inspect,  add_bench,
                     add_profile,     add_train,    add_eval,
                     add_shrink,      add_exits,    add_specialise,

@@ -1,0 +1,46 @@
+// The functions that make the work of each family of operators. work.cc has the table of them.
+#pragma once
+
+#include <span>
+
+#include "shoal/gpu/work.h"
+
+namespace shoal::gpu {
+
+// A node and what is known of it. Inputs that are given, other than lists and scalars that
+// `Operator::reads_value` names, are f32 and not empty; so are the outputs.
+struct NodeSpec {
+  const Graph& graph;
+  const Node& node;
+  std::vector<Operand> inputs;
+  std::vector<TensorType> outputs;
+  const Capabilities& device;
+
+  bool has(size_t input) const { return input < inputs.size() && inputs[input].given; }
+  const Shape& shape(size_t input) const { return inputs[input].type.shape; }
+  const Shape& output(size_t index = 0) const { return outputs[index].shape; }
+};
+
+using MakeWork = std::optional<Work> (*)(const NodeSpec& spec);
+
+std::optional<Work> make_unary(const NodeSpec& spec);
+std::optional<Work> make_nary(const NodeSpec& spec);
+std::optional<Work> make_chain(const NodeSpec& spec);
+std::optional<Work> make_batch_normalization(const NodeSpec& spec);
+std::optional<Work> make_reshape(const NodeSpec& spec);
+std::optional<Work> make_transpose(const NodeSpec& spec);
+std::optional<Work> make_concat(const NodeSpec& spec);
+std::optional<Work> make_split(const NodeSpec& spec);
+std::optional<Work> make_slice(const NodeSpec& spec);
+std::optional<Work> make_expand(const NodeSpec& spec);
+std::optional<Work> make_resize(const NodeSpec& spec);
+std::optional<Work> make_reduce(const NodeSpec& spec);
+std::optional<Work> make_global_pool(const NodeSpec& spec);
+std::optional<Work> make_softmax(const NodeSpec& spec);
+std::optional<Work> make_layer_normalization(const NodeSpec& spec);
+std::optional<Work> make_pool(const NodeSpec& spec);
+std::optional<Work> make_conv(const NodeSpec& spec);
+std::optional<Work> make_mat_mul(const NodeSpec& spec);
+std::optional<Work> make_gemm(const NodeSpec& spec);
+
+}  // namespace shoal::gpu

@@ -1,0 +1,152 @@
+#include "shoal/gpu/source.h"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <charconv>
+#include <cmath>
+#include <unordered_map>
+
+#include "shoal/gpu/functions.h"
+
+namespace shoal::gpu {
+namespace {
+
+// half is a type of storage that every OpenCL has; arithmetic in it is an extension.
+constexpr std::string_view kStorageF32 = R"(
+typedef float stored;
+#define LOAD(p, i) ((p)[i])
+#define LOAD4(p, i) vload4(0, (p) + (i))
+#define STORE(p, i, v) ((p)[i] = (v))
+)";
+constexpr std::string_view kStorageF16 = R"(
+typedef half stored;
+#define LOAD(p, i) vload_half((i), (p))
+#define LOAD4(p, i) vload_half4(0, (p) + (i))
+#define STORE(p, i, v) vstore_half_rte((v), (i), (p))
+)";
+constexpr std::string_view kPrelude = R"(
+#define GROUP(d) ((int)get_group_id(d))
+#define ITEM(d) ((int)get_local_id(d))
+#define BARRIER barrier(CLK_LOCAL_MEM_FENCE)
+#define LOCAL4(p, i) (*(__local const float4*)((p) + (i)))
+#define SUM4(v) ((v).x + (v).y + (v).z + (v).w)
+#define TO_FLOAT(i) ((float)(i))
+)";
+
+std::string joined(const std::array<int64_t, 3>& numbers) {
+  return text_of(numbers[0]) + ", " + text_of(numbers[1]) + ", " + text_of(numbers[2]);
+}
+
+// All of a kernel but its name.
+struct KernelText {
+  std::string before, after;
+};
+
+KernelText opencl_text(const Launch& launch) {
+  using Kind = Argument::Kind;
+  std::string parameters;
+  for (const Argument& argument : launch.arguments) {
+    const bool is_read = argument.kind == Kind::kInput || argument.kind == Kind::kTable;
+    const bool is_int = argument.kind == Kind::kTable && argument.name.starts_with("int_");
+    parameters += (parameters.empty() ? "__global " : ", __global ") +
+                  std::string(is_read ? "const " : "") + (is_int ? "int* " : "stored* ") +
+                  argument.name;
+  }
+  std::string locals;
+  for (const LocalArray& local : launch.locals) {
+    locals += "__local float " + local.name + "[" + text_of(local.elements) +
+              "] __attribute__((aligned(16)));\n";
+  }
+  return {"__kernel __attribute__((reqd_work_group_size(" + joined(launch.items) + "))) void ",
+          "(" + parameters + ") {\n" + locals + launch.body + "}\n"};
+}
+
+}  // namespace
+
+std::string text_of(int64_t number) { return std::to_string(number); }
+
+std::string text_of(float number) {
+  if (std::isnan(number)) return "NAN";
+  if (std::isinf(number)) return number > 0 ? "INFINITY" : "(-INFINITY)";
+  std::array<char, 64> digits{};
+  const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), number,
+                                 std::chars_format::scientific);
+  return "(" + std::string(digits.data(), end.ptr) + "f)";
+}
+
+std::string filled(std::string_view text, const std::map<std::string, std::string>& values) {
+  std::string result;
+  while (!text.empty()) {
+    const size_t dollar = text.find('$');
+    result += text.substr(0, dollar);
+    if (dollar == text.npos) break;
+    text.remove_prefix(dollar + 1);
+    size_t length = 0;
+    while (length < text.size() &&
+           (std::isalnum(static_cast<unsigned char>(text[length])) != 0 || text[length] == '_')) {
+      ++length;
+    }
+    const auto value = values.find(std::string(text.substr(0, length)));
+    SHOAL_CHECK(value != values.end());
+    result += value->second;
+    text.remove_prefix(length);
+  }
+  return result;
+}
+
+std::string offset_text(const Shape& shape, const ops::Strides& strides, std::string_view index,
+                        int64_t first) {
+  struct Axis {
+    int64_t length, stride;
+  };
+  std::vector<Axis> axes;  // innermost first
+  for (size_t d = shape.rank(); d-- > 0;) {
+    if (shape[d] == 1) continue;
+    if (!axes.empty() && strides[d] == axes.back().stride * axes.back().length) {
+      axes.back().length *= shape[d];
+    } else {
+      axes.push_back({shape[d], strides[d]});
+    }
+  }
+  std::string text = first == 0 ? "" : text_of(first);
+  int64_t inner = 1;  // elements of the axes before
+  for (size_t i = 0; i < axes.size(); ++i) {
+    std::string at(index);
+    if (inner > 1) at += " / " + text_of(inner);
+    if (i + 1 < axes.size()) at += " % " + text_of(axes[i].length);
+    inner *= axes[i].length;
+    if (axes[i].stride == 0) continue;
+    text += (text.empty() ? "(" : " + (") + at + ")";
+    if (axes[i].stride != 1) text += " * (" + text_of(axes[i].stride) + ")";
+  }
+  return text.empty() ? "0" : "(" + text + ")";
+}
+
+Launch for_each_element(int64_t count, std::vector<Argument> arguments, std::string body,
+                        const Capabilities& device) {
+  const int64_t items = std::min({int64_t{64}, device.max_group_items, count});
+  Launch launch{std::move(arguments), {}, {}, {(count + items - 1) / items, 1, 1}, {items, 1, 1}};
+  launch.body = "const int i = GROUP(0) * " + text_of(items) + " + ITEM(0);\n";
+  if (count % items != 0) launch.body += "if (i >= " + text_of(count) + ") return;\n";
+  launch.body += std::move(body);
+  return launch;
+}
+
+Program opencl_program(std::span<const Launch> launches, Storage storage) {
+  Program program;
+  std::unordered_map<std::string, std::string> known;  // names by text
+  std::string kernels;
+  for (const Launch& launch : launches) {
+    const KernelText text = opencl_text(launch);
+    const auto [found, is_new] =
+        known.emplace(text.before + text.after, "k" + std::to_string(known.size()));
+    if (is_new) kernels += text.before + found->second + text.after;
+    program.names.push_back(found->second);
+  }
+  program.source = std::string(storage == Storage::kF16 ? kStorageF16 : kStorageF32) +
+                   std::string(kPrelude) + definitions_for(kernels) + kernels;
+  return program;
+}
+
+}  // namespace shoal::gpu

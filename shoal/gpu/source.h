@@ -1,0 +1,42 @@
+// Kernels as text.
+#pragma once
+
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "shoal/gpu/work.h"
+#include "shoal/ops/broadcast.h"
+
+namespace shoal::gpu {
+
+// The text of numbers. A float keeps its value, infinities and NaN included.
+std::string text_of(int64_t number);
+std::string text_of(float number);
+
+// The template with every $name replaced. REQUIRES: `values` has all names in it.
+std::string filled(std::string_view text, const std::map<std::string, std::string>& values);
+
+// The place in a buffer of element `index` (the name of an int) of a tensor of this shape, walked
+// by these strides: "first + (i / 12 % 5) * 3". Axes that are walked as one become one.
+std::string offset_text(const Shape& shape, const ops::Strides& strides, std::string_view index,
+                        int64_t first = 0);
+
+// A launch of one item per element: the body sees its number as `i`.
+Launch for_each_element(int64_t count, std::vector<Argument> arguments, std::string body,
+                        const Capabilities& device);
+
+// What is known of a program in OpenCL C: its source, and the kernel of each launch. Launches whose
+// kernels are equal share one.
+struct Program {
+  std::string source;
+  std::vector<std::string> names;  // by launch
+};
+
+enum class Storage : uint8_t { kF32, kF16 };
+
+Program opencl_program(std::span<const Launch> launches, Storage storage);
+
+}  // namespace shoal::gpu

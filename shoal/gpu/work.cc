@@ -1,0 +1,100 @@
+#include "shoal/gpu/work.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "shoal/cpu/elementwise/elementwise_chain.h"
+#include "shoal/gpu/functions.h"
+#include "shoal/gpu/makers.h"
+#include "shoal/ops/ops.h"
+
+namespace shoal::gpu {
+namespace {
+
+struct Entry {
+  const Operator* op;
+  MakeWork make;
+};
+
+const Entry kEntries[] = {
+    {&cpu::elementwise_chain, make_chain},
+    {&ops::average_pool, make_pool},
+    {&ops::batch_normalization, make_batch_normalization},
+    {&ops::concat, make_concat},
+    {&ops::conv, make_conv},
+    {&ops::dropout, make_reshape},
+    {&ops::expand, make_expand},
+    {&ops::flatten, make_reshape},
+    {&ops::fused_conv, make_conv},
+    {&ops::fused_gemm, make_gemm},
+    {&ops::fused_mat_mul, make_mat_mul},
+    {&ops::gemm, make_gemm},
+    {&ops::global_average_pool, make_global_pool},
+    {&ops::global_max_pool, make_global_pool},
+    {&ops::identity, make_reshape},
+    {&ops::layer_normalization, make_layer_normalization},
+    {&ops::log_softmax, make_softmax},
+    {&ops::mat_mul, make_mat_mul},
+    {&ops::max_pool, make_pool},
+    {&ops::reduce_max, make_reduce},
+    {&ops::reduce_mean, make_reduce},
+    {&ops::reduce_min, make_reduce},
+    {&ops::reduce_sum, make_reduce},
+    {&ops::reduce_sum_square, make_reduce},
+    {&ops::reshape, make_reshape},
+    {&ops::resize, make_resize},
+    {&ops::rms_normalization, make_layer_normalization},
+    {&ops::slice, make_slice},
+    {&ops::softmax, make_softmax},
+    {&ops::split_, make_split},
+    {&ops::squeeze, make_reshape},
+    {&ops::transpose, make_transpose},
+    {&ops::unsqueeze, make_reshape},
+};
+
+MakeWork maker_of(const Operator* op) {
+  const auto found = std::ranges::find(kEntries, op, &Entry::op);
+  if (found != std::end(kEntries)) return found->make;
+  if (is_unary(op)) return make_unary;
+  return is_binary(op) ? make_nary : nullptr;
+}
+
+// Kernels count elements in ints; the largest index that is computed is a little above the count.
+bool fits(const TensorType& type) {
+  constexpr int64_t kMost = std::numeric_limits<int32_t>::max() / 2;
+  const int64_t count = type.shape.count();
+  return type.dtype == DType::kF32 && count > 0 && count <= kMost;
+}
+
+// Grids are limited along the axes but the first.
+bool is_possible(const Launch& launch) {
+  constexpr int64_t kMostGroups = 65'535;
+  return launch.groups[1] <= kMostGroups && launch.groups[2] <= kMostGroups;
+}
+
+// What a node reads as numbers of its description: lists of axes, shapes, and bounds.
+bool is_setting(const Node& node, size_t input) {
+  return node.op->reads_value(input) ||
+         (node.op->elementwise.f32 != nullptr && input >= node.op->elementwise.operands) ||
+         (node.op == &ops::dropout && input > 0);
+}
+
+}  // namespace
+
+std::optional<Work> work_of(const Graph& graph, const Node& node, const Capabilities& device) {
+  const MakeWork make = maker_of(node.op);
+  if (make == nullptr) return std::nullopt;
+  const NodeSpec spec{graph, node, graph.operands(node.inputs), graph.types(node.outputs), device};
+  for (size_t i = 0; i < spec.inputs.size(); ++i) {
+    const Operand& input = spec.inputs[i];
+    if (input.given && !(is_setting(node, i) ? input.value != nullptr : fits(input.type))) {
+      return std::nullopt;
+    }
+  }
+  if (!std::ranges::all_of(spec.outputs, fits)) return std::nullopt;
+  std::optional<Work> work = make(spec);
+  if (work && !std::ranges::all_of(work->launches, is_possible)) return std::nullopt;
+  return work;
+}
+
+}  // namespace shoal::gpu

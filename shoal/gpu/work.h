@@ -1,0 +1,65 @@
+// Work: what a GPU has to do for a node, as kernels in source. One description serves every API:
+// bodies are written in the part of C that OpenCL C and GLSL share, and in a few macros
+// (OpenCL's are in source.cc). Shapes are numbers in the source, not arguments.
+//
+// Values are floats, row-major, stored as f32 or as f16; arithmetic is f32.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "shoal/graph/graph.h"
+
+namespace shoal::gpu {
+
+// What kernels may ask of a device.
+struct Capabilities {
+  int64_t max_group_items = 1;  // work items of a group
+  // Memory that the items of a group share, in bytes. 0: none, or only a part of global memory, so
+  // that kernels do without (DeepMon's rule: huynh B.3).
+  int64_t local_bytes = 0;
+
+  bool has_local_memory() const { return local_bytes > 0; }
+};
+
+// A buffer that a kernel reads or writes, under the name that its body has for it.
+struct Argument {
+  enum class Kind : uint8_t { kInput, kOutput, kTable, kScratch };
+  Kind kind = Kind::kInput;
+  size_t index = 0;  // of the node's inputs or outputs, or of Work::tables
+  std::string name;
+};
+
+// An array of floats in local memory.
+struct LocalArray {
+  std::string name;
+  int64_t elements = 0;
+};
+
+// A kernel and the grid it is launched on.
+struct Launch {
+  std::vector<Argument> arguments;
+  std::vector<LocalArray> locals;
+  std::string body;
+  std::array<int64_t, 3> groups{1, 1, 1};
+  std::array<int64_t, 3> items{1, 1, 1};  // of a group
+};
+
+struct Work {
+  std::string kernel;  // the name for people: "tiles", "direct"
+  // In this order. None: output 0 has the elements of input 0, under another shape.
+  std::vector<Launch> launches;
+  // Constants beside the node's own, of f32 or i32; made when they are needed.
+  std::vector<std::function<Tensor()>> tables;
+  int64_t scratch = 0;  // elements of a buffer that launches of this node share
+};
+
+// Nothing where a GPU leaves the node to another device: an operator or a type that it does not
+// have, an empty tensor, or one whose elements an int cannot count. REQUIRES: `node` is of `graph`.
+std::optional<Work> work_of(const Graph& graph, const Node& node, const Capabilities& device);
+
+}  // namespace shoal::gpu

@@ -1,0 +1,53 @@
+// Context: a device of OpenCL that was opened, its queues, and what Shoal knows of it.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+
+#include "shoal/device/device.h"
+#include "shoal/gpu/source.h"
+#include "shoal/gpu/work.h"
+#include "shoal/opencl/handle.h"
+#include "shoal/opencl/opencl.h"
+
+namespace shoal::opencl {
+
+struct Context {
+  std::shared_ptr<const Api> api;
+  cl_device_id device = nullptr;
+  ContextHandle context;
+  QueueHandle queue, profiling_queue;  // in order; the second one keeps times
+  gpu::Capabilities capabilities;
+  gpu::Storage storage = gpu::Storage::kF32;
+  OpenClDescription description;
+  int64_t alignment = 1;       // of buffers, in bytes
+  int64_t largest_buffer = 0;  // in bytes
+  bool unified_memory = false;
+  std::filesystem::path programs;  // empty: programs are not kept
+
+  // Bytes of a value as the device stores it.
+  size_t stored_bytes(const TensorType& type) const;
+
+  // `what` names the buffer or the layer in failures.
+  Result<BufferHandle> make_buffer(size_t bytes, std::string_view what) const;
+  // Waits for what is in the queue before. The buffer has room for the tensor.
+  Status write(cl_mem buffer, const Tensor& tensor) const;
+  Status read(cl_mem buffer, Tensor& tensor) const;
+  Status finish() const;
+
+  // The program from the folder of programs, or compiled. A failure has what the compiler says.
+  Result<ProgramHandle> build(const std::string& source) const;
+  // Keeps the program for the next start. Where that fails, the next start compiles.
+  void keep(const std::string& source, cl_program program) const;
+};
+
+Result<std::vector<OpenClDescription>> describe_devices(const Api& api);
+Result<std::shared_ptr<const Context>> open_context(std::shared_ptr<const Api> api,
+                                                    const OpenClOptions& options);
+
+// A device over a table of functions; make_opencl_device() has the machine's.
+Result<std::unique_ptr<Device>> make_device_over(std::shared_ptr<const Api> api,
+                                                 const OpenClOptions& options);
+
+}  // namespace shoal::opencl

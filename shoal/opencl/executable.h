@@ -1,0 +1,97 @@
+// A graph compiled for OpenCL. What all runs share (program, weights, the memory plan) is fixed
+// once compile() returns; what one run writes is in a Frame, so that runs may be in progress at
+// once. The queue is in order: runs share the device in the order in which they were begun.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <vector>
+
+#include "shoal/device/device.h"
+#include "shoal/device/memory_plan.h"
+#include "shoal/opencl/context.h"
+
+namespace shoal::opencl {
+
+// A value in the device's memory.
+class ClMemory final : public DeviceMemory {
+ public:
+  ClMemory(std::shared_ptr<const Context> context, BufferHandle buffer)
+      : context_(std::move(context)), buffer_(std::move(buffer)) {}
+  Status copy_to(Tensor& tensor) const override { return context_->read(buffer_.get(), tensor); }
+  cl_mem buffer() const { return buffer_.get(); }
+
+ private:
+  const std::shared_ptr<const Context> context_;
+  const BufferHandle buffer_;
+};
+
+class ClExecutable final : public Executable {
+ public:
+  // REQUIRES: the graph is lowered, and every node has work.
+  static Result<std::unique_ptr<ClExecutable>> compile(std::shared_ptr<const Context> context,
+                                                       Graph graph);
+
+  Status run(std::span<const Tensor> inputs, std::span<Tensor> outputs,
+             const RunOptions& options) override;
+  Status run_values(std::span<const DeviceValue> inputs, std::span<DeviceValue> outputs,
+                    const RunOptions& options) override;
+
+  const Graph& graph() const override { return graph_; }
+  MemoryUse memory() const override;
+  const KernelInfo& kernel_of(size_t node) const override { return infos_[node]; }
+
+ private:
+  struct Step {
+    size_t first = 0, count = 0;       // launches
+    std::vector<BufferHandle> tables;  // constants that its kernels read beside the node's own
+  };
+  // Memory and kernels of one run.
+  struct Frame {
+    BufferHandle arena, scratch;
+    std::vector<BufferHandle> parts;    // of the arena, by value
+    std::vector<BufferHandle> hosts;    // inputs, then outputs, that come from host memory
+    std::vector<KernelHandle> kernels;  // by launch
+  };
+  using Buffers = std::vector<cl_mem>;  // by value, in one run
+  class Times;
+
+  ClExecutable(std::shared_ptr<const Context> context, Graph graph);
+
+  Status add_steps();
+  Status upload_constants();
+  Status upload_constant(ValueId id, const std::string& place);
+  std::string hungriest() const;
+  Result<std::unique_ptr<Frame>> new_frame() const;
+  Result<std::unique_ptr<Frame>> take_frame();
+  Result<cl_mem> host_buffer(Frame& frame, size_t index, const TensorType& type) const;
+
+  Status bind_inputs(Frame& frame, std::span<const DeviceValue> inputs, Buffers& buffers) const;
+  Status bind_outputs(Frame& frame, std::span<DeviceValue> outputs, Buffers& buffers) const;
+  Status run_in(Frame& frame, std::span<const DeviceValue> inputs, std::span<DeviceValue> outputs,
+                const RunOptions& options) const;
+  Status run_steps(Frame& frame, const Buffers& buffers, const RunOptions& options) const;
+  Status run_step(size_t node, const Frame& frame, const Buffers& buffers, Times& times) const;
+  Status launch(size_t node, size_t index, const Frame& frame, const Buffers& buffers,
+                Times& times) const;
+  Status copy(ValueId from, cl_mem to, const Buffers& buffers, Times& times) const;
+
+  const std::shared_ptr<const Context> context_;
+  const Graph graph_;
+  MemoryPlan plan_;
+  std::string source_;
+  ProgramHandle program_;
+  std::vector<gpu::Launch> launches_;
+  std::vector<std::string> names_;       // of kernels, by launch
+  std::vector<Step> steps_;              // by node
+  std::vector<KernelInfo> infos_;        // by node
+  std::vector<BufferHandle> constants_;  // by value
+  int64_t scratch_ = 0;                  // elements
+  std::atomic<bool> is_kept_ = false;    // the program, for the next start
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<Frame>> frames_;  // free
+};
+
+}  // namespace shoal::opencl

@@ -1,0 +1,62 @@
+// GPUs, and whatever else has an OpenCL 1.2 driver, as devices.
+//
+//   SHOAL_ASSIGN(auto gpu, make_opencl_device({.index = 0}));
+//   auto device = make_hybrid_device(std::move(gpu), make_cpu_device());
+//
+// Weights and values stay in the device's memory. It computes float networks; nodes it does not
+// support are for a fallback (device/hybrid.h).
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "shoal/device/device.h"
+
+#pragma GCC visibility push(default)
+
+namespace shoal {
+
+// How elements are stored. Arithmetic is f32.
+enum class OpenClPrecision : uint8_t { kF32, kF16 };
+
+// Whether kernels share elements of a group in local memory.
+enum class OpenClLocalMemory : uint8_t {
+  kAuto,  // where the device has some of its own
+  kOn,
+  kOff,
+};
+
+struct OpenClOptions {
+  int index = 0;  // in the list of all devices of all platforms
+  OpenClPrecision precision = OpenClPrecision::kF32;
+  OpenClLocalMemory local_memory = OpenClLocalMemory::kAuto;
+  // Folder for compiled programs, so that the next start need not compile. Empty: none.
+  std::filesystem::path programs = {};
+};
+
+// A device that OpenCL offers.
+struct OpenClDescription {
+  std::string name;      // of the device: "NVIDIA H200"
+  std::string platform;  // "Portable Computing Language"
+  std::string driver;    // its version
+  int64_t memory_bytes = 0;
+};
+
+// All devices, in the order in which they are counted. Fails with kUnavailable where this machine
+// has no OpenCL.
+Result<std::vector<OpenClDescription>> opencl_devices();
+
+// A device alone. Fails with kUnavailable where there is none of that number, and with kUnsupported
+// where what the driver says of it makes no sense. Its executables may outlive it.
+Result<std::unique_ptr<Device>> make_opencl_device(const OpenClOptions& options = {});
+
+// Lets make_device() know "opencl:N", and "opencl:N:fp16": a device with the CPU for what it does
+// not support. Programs are kept in the user's cache folder.
+void register_opencl_device();
+
+}  // namespace shoal
+
+#pragma GCC visibility pop

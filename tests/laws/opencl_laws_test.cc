@@ -1,0 +1,95 @@
+// Every operator that the OpenCL device supports agrees with its reference. All cases are one
+// graph, hence one program: drivers that compile kernels on the CPU take a second to begin.
+#include <gtest/gtest.h>
+
+#include <iostream>
+#include <set>
+
+#include "fixture.h"
+#include "shoal/device/device.h"
+#include "shoal/opencl/opencl.h"
+
+namespace shoal::laws {
+namespace {
+
+constexpr int kCases = 2;               // of each operator
+constexpr size_t kLeastOperators = 60;  // that are supported
+
+struct Cases {
+  Graph graph;
+  std::vector<Tensor> feeds, want;
+  std::vector<std::string> names;  // by output
+  std::set<const Operator*> operators;
+};
+
+// Adds a case to the graph, all inputs that may be fed being inputs of the graph. Every second case
+// has its weights as constants.
+void add_case(const Device& device, const Operator& op, const Case& c, bool constant_weights,
+              Cases& cases) {
+  Graph trial;  // a graph cannot lose a node
+  const auto add_to = [&](Graph& graph, std::vector<Tensor>& feeds) {
+    std::vector<ValueId> inputs;
+    for (size_t i = 0; i < c.inputs.size(); ++i) {
+      const Tensor& t = c.inputs[i];
+      if (!t.defined()) {
+        inputs.push_back(kNoValue);
+      } else if (op.reads_value(i) || (i > 0 && constant_weights)) {
+        inputs.push_back(graph.add_constant("w", t));
+      } else {
+        inputs.push_back(graph.add_input("x", t.type()));
+        feeds.push_back(t);
+      }
+    }
+    return *graph.add_node(op, inputs, c.attributes, std::vector<std::string>(c.outputs));
+  };
+  std::vector<Tensor> dropped;
+  add_to(trial, dropped);
+  if (!device.supports(trial, trial.nodes()[0])) return;
+  for (ValueId id : add_to(cases.graph, cases.feeds)) {
+    cases.graph.mark_output(id);
+    cases.names.push_back(std::string(op.name) + " " + describe(c));
+  }
+  for (Tensor& t : evaluate(node_of(op, c), c.inputs)) cases.want.push_back(std::move(t));
+  cases.operators.insert(&op);
+}
+
+Cases draw_cases(const Device& device) {
+  Cases cases;
+  for (const Source& source : sources()) {
+    if (source.op->random) continue;
+    Rng rng(7);
+    for (int i = 0; i < kCases; ++i) {
+      add_case(device, *source.op, source.draw(rng), i % 2 == 1, cases);
+    }
+  }
+  return cases;
+}
+
+class OpenCl : public testing::TestWithParam<OpenClLocalMemory> {};
+
+TEST_P(OpenCl, AgreesWithTheReference) {
+  auto device = make_opencl_device({.local_memory = GetParam()});
+  if (!device.ok()) GTEST_SKIP() << device.status().message();
+  const Cases cases = draw_cases(**device);
+  EXPECT_GE(cases.operators.size(), kLeastOperators);
+  auto executable = (*device)->compile(cases.graph);
+  ASSERT_TRUE(executable.ok()) << executable.status().message();
+  for (int run = 0; run < 2; ++run) {  // the second finds what the first left behind
+    std::vector<Tensor> got(cases.want.size());
+    const Status status = (*executable)->run(cases.feeds, got, {});
+    ASSERT_TRUE(status.ok()) << status.message();
+    for (size_t i = 0; i < got.size(); ++i) {
+      SCOPED_TRACE(cases.names[i]);
+      expect_same(got[i], cases.want[i], 1e-5f);
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(LocalMemory, OpenCl,
+                         testing::Values(OpenClLocalMemory::kOff, OpenClLocalMemory::kOn),
+                         [](const auto& param) {
+                           return param.param == OpenClLocalMemory::kOn ? "On" : "Off";
+                         });
+
+}  // namespace
+}  // namespace shoal::laws
