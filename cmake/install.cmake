@@ -6,11 +6,11 @@
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
-# Not in the library: rooms for trials of a cluster (chaos, emulate) and of hardware (systolic), and for
-# MPI's ranks.
+# Not in the library: rooms for trials of a cluster (chaos, emulate) and of hardware (systolic), for
+# MPI's ranks, and the server, which has no public headers yet.
 get_property(library_rooms GLOBAL PROPERTY SHOAL_ROOMS)
 list(TRANSFORM library_rooms REPLACE "^shoal_" "")
-list(REMOVE_ITEM library_rooms chaos emulate systolic mpi)
+list(REMOVE_ITEM library_rooms chaos emulate systolic mpi serve)
 set(engine_rooms ${library_rooms})
 list(REMOVE_ITEM engine_rooms data fit shrink branch exits catalog net cluster)
 

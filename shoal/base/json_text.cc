@@ -1,5 +1,5 @@
-// A pull parser for the JSON of file headers. Texts are hostile: keys are unique, lists are short,
-// nesting is as deep as the caller asks and no deeper, and every error names its byte.
+// A pull parser. Texts are hostile: keys are unique, lists of numbers are short, nesting is as deep
+// as the caller asks and no deeper, and every error names its byte.
 #include "shoal/base/json_text.h"
 
 #include <array>
@@ -13,7 +13,6 @@ namespace {
 
 constexpr std::string_view kEscapes = "\"\\/bfnrt", kEscaped = "\"\\/\b\f\n\r\t";
 
-// Codes come from escapes of four hexadecimal digits: three bytes at most.
 void append_utf8(std::string& text, char32_t c) {
   const auto add = [&](char32_t byte) { text += static_cast<char>(byte); };
   if (c < 0x80) {
@@ -22,7 +21,12 @@ void append_utf8(std::string& text, char32_t c) {
     add(0xc0 | c >> 6);
     add(0x80 | (c & 0x3f));
   } else {
-    add(0xe0 | c >> 12);
+    if (c < 0x10000) {
+      add(0xe0 | c >> 12);
+    } else {
+      add(0xf0 | c >> 18);
+      add(0x80 | (c >> 12 & 0x3f));
+    }
     add(0x80 | (c >> 6 & 0x3f));
     add(0x80 | (c & 0x3f));
   }
@@ -84,7 +88,17 @@ Status JsonText::object(const std::function<Status(const std::string&)>& member)
   return take('}') ? Status() : expected("}");
 }
 
-// The character after a backslash. Only the first plane: surrogate pairs are refused, not combined.
+Result<char32_t> JsonText::hexadecimal() {
+  constexpr size_t kDigits = 4;
+  uint32_t code = 0;
+  const std::string_view digits = rest_.substr(0, kDigits);
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), code, 16);
+  if (error != std::errc() || end != digits.data() + kDigits) return expected("an escape");
+  rest_.remove_prefix(kDigits);
+  return static_cast<char32_t>(code);
+}
+
+// The character after a backslash. Beyond the first plane it takes two escapes, a surrogate pair.
 Result<char32_t> JsonText::escape() {
   if (rest_.empty()) return expected("an escape");
   const char c = rest_[0];
@@ -92,16 +106,14 @@ Result<char32_t> JsonText::escape() {
   if (const size_t at = kEscapes.find(c); at != kEscapes.npos) {
     return static_cast<char32_t>(kEscaped[at]);
   }
-  constexpr size_t kHexDigits = 4;
-  uint32_t code = 0;
-  const std::string_view digits = rest_.substr(0, kHexDigits);
-  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), code, 16);
-  if (c != 'u' || error != std::errc() || end != digits.data() + kHexDigits ||
-      (code >= 0xd800 && code < 0xe000)) {
-    return expected("an escape");
-  }
-  rest_.remove_prefix(kHexDigits);
-  return static_cast<char32_t>(code);
+  if (c != 'u') return expected("an escape");
+  SHOAL_ASSIGN(const char32_t code, hexadecimal());
+  if (code < 0xd800 || code >= 0xe000) return code;
+  if (code >= 0xdc00 || !rest_.starts_with("\\u")) return expected("a surrogate pair");
+  rest_.remove_prefix(2);
+  SHOAL_ASSIGN(const char32_t low, hexadecimal());
+  if (low < 0xdc00 || low >= 0xe000) return expected("a surrogate pair");
+  return 0x10000 + ((code - 0xd800) << 10) + (low - 0xdc00);
 }
 
 Result<std::string> JsonText::text() {
@@ -140,6 +152,56 @@ Status JsonText::number(Number& value, std::string_view what) {
   if (!begins || error != std::errc()) return expected(what);
   rest_.remove_prefix(static_cast<size_t>(end - rest_.data()));
   return {};
+}
+
+#define SHOAL_NUMBER(T) template Status JsonText::number<T>(T&, std::string_view);
+SHOAL_NUMBER(int8_t)
+SHOAL_NUMBER(uint8_t)
+SHOAL_NUMBER(int16_t)
+SHOAL_NUMBER(uint16_t)
+SHOAL_NUMBER(int32_t)
+SHOAL_NUMBER(uint32_t)
+SHOAL_NUMBER(int64_t)
+SHOAL_NUMBER(uint64_t)
+SHOAL_NUMBER(float)
+SHOAL_NUMBER(double)
+#undef SHOAL_NUMBER
+
+Status JsonText::list(const std::function<Status()>& element) {
+  if (!take('[')) return expected("[");
+  if (take(']')) return {};
+  do {
+    SHOAL_TRY(element());
+  } while (take(','));
+  return take(']') ? Status() : expected("]");
+}
+
+Status JsonText::nested_list(const std::function<Status()>& element, size_t depth) {
+  if (depth == 0) return expected("less nesting");
+  return list([&] { return next_is('[') ? nested_list(element, depth - 1) : element(); });
+}
+
+Status JsonText::skip(size_t depth) {
+  if (depth == 0) return expected("less nesting");
+  if (next_is('{')) {
+    return object([&](const std::string&) { return skip(depth - 1); });
+  }
+  if (next_is('[')) {
+    return list([&] { return skip(depth - 1); });
+  }
+  if (next_is('"')) return text().status();
+  if (next_is('t') || next_is('f')) return boolean().status();
+  if (rest_.starts_with("null")) {
+    rest_.remove_prefix(4);
+    return {};
+  }
+  double ignored = 0;
+  return number(ignored);
+}
+
+bool JsonText::next_is(char c) {
+  skip_space();
+  return rest_.starts_with(c);
 }
 
 // The limit of the list keeps a hostile file from filling memory.

@@ -1,5 +1,5 @@
-// The little JSON that headers of files and small settings are made of: objects, texts, numbers and
-// lists of them.
+// The JSON of headers of files, small settings and requests, read from the beginning on without a
+// document in memory.
 #pragma once
 
 #include <cstdint>
@@ -7,6 +7,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 #include "shoal/base/status.h"
@@ -33,13 +34,28 @@ class JsonText {
   Result<int64_t> integer();
   Status integers(std::vector<int64_t>& list);  // appends
   Status numbers(std::vector<double>& list);    // appends
-  Status end();                                 // nothing but space is left
+  // A number that a T can hold, without loss where T is an integer. Of all arithmetic types but
+  // bool.
+  template <class T>
+  Status number(T& value) {
+    return number(value, std::is_integral_v<T> ? "an integer" : "a number");
+  }
+  // Calls element() for each element of a list, which reads it.
+  Status list(const std::function<Status()>& element);
+  // The same for the innermost elements of lists in lists, row by row.
+  Status nested_list(const std::function<Status()>& element, size_t depth = 16);
+  Status skip(size_t depth = 64);  // takes any value; lists and objects nest no deeper
+  Status end();                    // nothing but space is left
+
+  bool next_is(char c);                         // the next thing begins with it, after space
+  size_t left() const { return rest_.size(); }  // bytes
 
  private:
   void skip_space();
   bool take(char c);
   Status expected(std::string_view what) const;
   Result<char32_t> escape();
+  Result<char32_t> hexadecimal();
   template <class Number>
   Status number(Number& value, std::string_view what);
   template <class Number>

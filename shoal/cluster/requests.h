@@ -22,9 +22,9 @@
 #include <span>
 #include <vector>
 
+#include "shoal/base/fair_queue.h"
 #include "shoal/cluster/answer.h"
 #include "shoal/cluster/attempt_window.h"
-#include "shoal/cluster/fair_queue.h"
 #include "shoal/plan/scheduled_plan.h"
 
 namespace shoal::cluster {

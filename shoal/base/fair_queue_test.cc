@@ -1,5 +1,5 @@
 // Whose turn it is, in random histories.
-#include "shoal/cluster/fair_queue.h"
+#include "shoal/base/fair_queue.h"
 
 #include <gtest/gtest.h>
 
@@ -9,7 +9,7 @@
 #include <set>
 #include <vector>
 
-namespace shoal::cluster {
+namespace shoal {
 namespace {
 
 using Rng = std::mt19937;
@@ -142,4 +142,4 @@ TEST(FairQueue, LetsTheClientWithTheMostGiveWay) {
 }
 
 }  // namespace
-}  // namespace shoal::cluster
+}  // namespace shoal

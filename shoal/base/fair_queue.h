@@ -9,7 +9,7 @@
 #include <map>
 #include <optional>
 
-namespace shoal::cluster {
+namespace shoal {
 
 // Not thread-safe.
 class FairQueue {
@@ -30,6 +30,8 @@ class FairQueue {
   // The newest request of the client with the most, if it has at least two more than this client:
   // one that should give way where there is no room for both.
   std::optional<uint64_t> to_give_way_to(uint64_t client) const;
+  // The newest request of the client with the most; nothing if none waits.
+  std::optional<uint64_t> newest_of_most() const;
 
  private:
   size_t waiting(uint64_t client) const;
@@ -41,4 +43,4 @@ class FairQueue {
   uint64_t latest_ = 0;                               // the client that had the latest turn
 };
 
-}  // namespace shoal::cluster
+}  // namespace shoal

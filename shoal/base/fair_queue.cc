@@ -1,10 +1,10 @@
-#include "shoal/cluster/fair_queue.h"
+#include "shoal/base/fair_queue.h"
 
 #include <algorithm>
 
 #include "shoal/base/status.h"
 
-namespace shoal::cluster {
+namespace shoal {
 
 void FairQueue::push(uint64_t request, uint64_t client) {
   clients_of_[request] = client;
@@ -63,11 +63,17 @@ size_t FairQueue::ahead_of(uint64_t client) const {
   return ahead;
 }
 
-std::optional<uint64_t> FairQueue::to_give_way_to(uint64_t client) const {
+std::optional<uint64_t> FairQueue::newest_of_most() const {
   const auto most =
       std::ranges::max_element(waiting_, {}, [](const auto& entry) { return entry.second.size(); });
-  if (most == waiting_.end() || most->second.size() < waiting(client) + 2) return std::nullopt;
+  if (most == waiting_.end()) return std::nullopt;
   return most->second.back();
 }
 
-}  // namespace shoal::cluster
+std::optional<uint64_t> FairQueue::to_give_way_to(uint64_t client) const {
+  const auto newest = newest_of_most();
+  if (!newest || waiting(clients_of_.at(*newest)) < waiting(client) + 2) return std::nullopt;
+  return newest;
+}
+
+}  // namespace shoal

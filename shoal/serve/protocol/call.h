@@ -1,0 +1,43 @@
+// Call: what a request to the server asks for, by its path.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace shoal::serve {
+
+enum class CallKind {
+  kPage,
+  kMetrics,
+  kLive,
+  kReady,
+  kServerMetadata,
+  kModelMetadata,
+  kModelReady,
+  kModelConfig,
+  kModelStatistics,  // of one model, or of all
+  kInfer,
+  kClassify,
+  kIndex,
+  kLoad,
+  kUnload,
+};
+
+struct Call {
+  CallKind kind = CallKind::kPage;
+  std::string model;    // empty: none, or all
+  std::string version;  // empty: any
+  std::string query;    // after '?'
+};
+
+// By the target of an HTTP request. Nothing if there is no such path.
+std::optional<Call> parse_call(std::string_view target);
+
+// GET or POST; all of the others are refused.
+std::string_view method_of(CallKind kind);
+
+// The value of a parameter of the query: "5" of "top" in "a=b&top=5". Nothing if it is not there.
+std::optional<std::string_view> query_value(std::string_view query, std::string_view name);
+
+}  // namespace shoal::serve

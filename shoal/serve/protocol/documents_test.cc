@@ -1,0 +1,109 @@
+#include "shoal/serve/protocol/documents.h"
+
+#include <gtest/gtest.h>
+
+#include "shoal/serve/protocol/call.h"
+#include "shoal/serve/protocol/metrics.h"
+
+namespace shoal::serve {
+namespace {
+
+TEST(Documents, WriteMetadataAndReadItBack) {
+  const ModelMetadata metadata{.name = "mymodel",
+                               .version = "1",
+                               .inputs = {{"input0", DType::kU32, {-1, 2}}},
+                               .outputs = {{"output0", std::nullopt, {}}}};
+  const std::string text = print(metadata);
+  EXPECT_EQ(text, R"({"name":"mymodel","versions":["1"],"platform":"onnx_onnxv1",)"
+                  R"("inputs":[{"name":"input0","datatype":"UINT32","shape":[-1,2]}],)"
+                  R"("outputs":[{"name":"output0","datatype":"","shape":[]}]})");
+  const auto read = parse_model_metadata(text);
+  ASSERT_TRUE(read.ok()) << read.status().message();
+  EXPECT_EQ(print(*read), text);
+  EXPECT_FALSE(parse_model_metadata(text.substr(1)).ok());
+}
+
+TEST(Documents, WriteIndexStatisticsAndErrors) {
+  EXPECT_EQ(print(std::vector<IndexEntry>{{"a", "1", "READY", ""}, {"b", "1", "UNAVAILABLE", "x"}}),
+            R"([{"name":"a","version":"1","state":"READY","reason":""},)"
+            R"({"name":"b","version":"1","state":"UNAVAILABLE","reason":"x"}])");
+  EXPECT_EQ(print_error("a \"b\"\n"), R"({"error":"a \"b\"\u000a"})");
+  ModelStatistics statistics;
+  statistics.inferences = 5;
+  statistics.success.add(70);
+  statistics.batches[4].infer.add(60);
+  const std::string text = print(std::vector<NamedStatistics>{{"m", "1", statistics, 0}});
+  for (const char* part : {R"({"model_stats":[{"name":"m","version":"1")", R"("inference_count":5)",
+                           R"("success":{"count":1,"ns":70})",
+                           R"("batch_stats":[{"batch_size":4,"compute_input":{"count":0,"ns":0},)"
+                           R"("compute_infer":{"count":1,"ns":60})"}) {
+    EXPECT_NE(text.find(part), std::string::npos) << part << " in " << text;
+  }
+}
+
+TEST(Documents, ReadRequestsForTheIndex) {
+  EXPECT_FALSE(*parse_index_request(""));
+  EXPECT_TRUE(*parse_index_request(R"({"ready":true,"other":[]})"));
+  EXPECT_FALSE(parse_index_request("{").ok());
+}
+
+TEST(Metrics, HaveShoalsNamesAndTritons) {
+  ModelStatistics statistics;
+  statistics.success.add(2'000'000'000);
+  statistics.refused = 3;
+  const std::vector<NamedStatistics> models = {{"m", "1", statistics, 7}};
+  const std::string text = print_metrics(models);
+  for (const char* line :
+       {"# TYPE shoal_requests_answered_total counter\n",
+        "shoal_requests_answered_total{model=\"m\",version=\"1\"} 1\n",
+        "shoal_requests_failed_total{model=\"m\",version=\"1\",reason=\"refused\"} 3\n",
+        "shoal_request_seconds_total{model=\"m\",version=\"1\"} 2\n",
+        "nv_inference_request_success{model=\"m\",version=\"1\"} 1\n",
+        "nv_inference_pending_request_count{model=\"m\",version=\"1\"} 7\n"}) {
+    EXPECT_NE(text.find(line), std::string::npos) << line << " in " << text;
+  }
+  EXPECT_EQ(text.find("_us"), std::string::npos);
+  EXPECT_NE(print_metrics(models, true).find("nv_inference_request_duration_us{model=\"m\""),
+            std::string::npos);
+}
+
+TEST(Call, FindsEveryPath) {
+  using enum CallKind;
+  const auto kind = [](const char* target) { return parse_call(target)->kind; };
+  EXPECT_EQ(kind("/"), kPage);
+  EXPECT_EQ(kind("/metrics"), kMetrics);
+  EXPECT_EQ(kind("/v2"), kServerMetadata);
+  EXPECT_EQ(kind("/v2/"), kServerMetadata);
+  EXPECT_EQ(kind("/v2/health/live"), kLive);
+  EXPECT_EQ(kind("/v2/health/ready"), kReady);
+  EXPECT_EQ(kind("/v2/models/stats"), kModelStatistics);
+  EXPECT_EQ(kind("/v2/models/m"), kModelMetadata);
+  EXPECT_EQ(kind("/v2/models/m/ready"), kModelReady);
+  EXPECT_EQ(kind("/v2/models/m/config"), kModelConfig);
+  EXPECT_EQ(kind("/v2/models/m/stats"), kModelStatistics);
+  EXPECT_EQ(kind("/v2/repository/index"), kIndex);
+  EXPECT_EQ(kind("/v2/repository/models/m/load"), kLoad);
+  EXPECT_EQ(kind("/v2/repository/models/m/unload"), kUnload);
+  EXPECT_EQ(method_of(kInfer), "POST");
+  EXPECT_EQ(method_of(kModelReady), "GET");
+  const auto call = parse_call("/v2/models/m/versions/3/classify?a=&top=5");
+  EXPECT_EQ(call->kind, kClassify);
+  EXPECT_EQ(call->model, "m");
+  EXPECT_EQ(call->version, "3");
+  EXPECT_EQ(query_value(call->query, "top"), "5");
+  EXPECT_EQ(query_value(call->query, "a"), "");
+  EXPECT_EQ(query_value(call->query, "to"), std::nullopt);
+}
+
+TEST(Call, FindsNoOther) {
+  for (const char* target :
+       {"", "v2", "/v1", "//", "/v2//models", "/v2/health", "/v2/health/x", "/v2/models",
+        "/v2/models//infer", "/v2/models/m/infer/x", "/v2/models/m/delete", "/v2/repository",
+        "/v2/repository/models/m", "/v2/repository/models//load", "/../etc/passwd",
+        "/v2/models/m/versions/1/2/infer", "/metrics/x"}) {
+    EXPECT_FALSE(parse_call(target).has_value()) << target;
+  }
+}
+
+}  // namespace
+}  // namespace shoal::serve
