@@ -9,10 +9,9 @@
 #include "../page.h"
 #include "../table.h"
 #include "apps/flags/json.h"
-#include "cancel_on_signals.h"
-#include "network_line.h"
 #include "print_result.h"
 #include "shoal/base/atomic_file.h"
+#include "shrink_progress.h"
 #include "train_flags.h"
 
 namespace shoal::cli {
@@ -116,14 +115,8 @@ Outcome fit_and_print(const FitFlags& flags) {
   const auto data = fit::open_judged_data(options.recipe);
   if (!data.ok()) return fail(Doing::kTrain, data.status());
   NetworkLine line;
-  const shrink::ShrinkCallbacks callbacks{
-      .on_step =
-          [&line](const shrink::ShrinkStep& step) {
-            line.show(step.network, step.step, fixed(step.seconds_left, 0) + " s left");
-          },
-      .on_note = [&line](const std::string& note) { line.note(note); },
-      .cancel = cancel_on_signals()};
-  const auto result = fit_cluster::fit({*device, *device}, model, *data, options, callbacks);
+  const auto result =
+      fit_cluster::fit({*device, *device}, model, *data, options, shrink_callbacks(line));
   if (result.ok() && !flags.train.report.empty()) {
     const Status written = write_file(flags.train.report, page_of(flags, *result));
     if (!written.ok()) return fail(Doing::kTrain, written);

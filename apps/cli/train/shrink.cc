@@ -8,13 +8,12 @@
 #include "../exit_codes.h"
 #include "../table.h"
 #include "apps/flags/json.h"
-#include "cancel_on_signals.h"
-#include "network_line.h"
 #include "print_result.h"
 #include "shoal/base/atomic_file.h"
 #include "shoal/models/model.h"
 #include "shrink_flags.h"
 #include "shrink_page.h"
+#include "shrink_progress.h"
 #include "variants.h"
 
 namespace shoal::cli {
@@ -135,17 +134,6 @@ void print_table(const ShrinkResult& result, const std::string& device) {
               *result.ms_predicted_before, device.empty() ? "" : ", on ", device.c_str());
 }
 
-// One progress line for each network, with the time that all of them take.
-shrink::ShrinkCallbacks callbacks_of(NetworkLine& line) {
-  return {.on_step =
-              [&line](const shrink::ShrinkStep& step) {
-                line.show(step.network, step.step,
-                          fixed(step.seconds_left, 0) + " s for all networks");
-              },
-          .on_note = [&line](const std::string& note) { line.note(note); },
-          .cancel = cancel_on_signals()};
-}
-
 // What repeats the run, if a file asks for it, which is written before the run.
 Result<std::string> recipe_for_files(const ShrinkFlags& flags, const shrink::ShrinkOptions& options,
                                      const Device& device) {
@@ -181,7 +169,8 @@ Outcome shrink_and_print(ShrinkFlags& flags) {
                                    flags.train.json);
   }
   NetworkLine line;
-  const auto result = shrink::shrink({*learns, *runs}, model, *data, options, callbacks_of(line));
+  const auto result =
+      shrink::shrink({*learns, *runs}, model, *data, options, shrink_callbacks(line));
   if (!result.ok() && result.status().code() == Code::kCancelled) {
     return {Exit::kInterrupted, "interrupted; --resume goes on from " + options.steps.string()};
   }

@@ -5,10 +5,9 @@
 #include "../exit_codes.h"
 #include "../table.h"
 #include "apps/flags/json.h"
-#include "cancel_on_signals.h"
-#include "network_line.h"
 #include "print_result.h"
 #include "shoal/catalog/make_variants.h"
+#include "shrink_progress.h"
 
 namespace shoal::cli {
 namespace {
@@ -59,14 +58,8 @@ Outcome make_and_print_variants(const shrink::ShrinkDevices& devices, const Mode
                                 const fit::JudgedData& data, size_t count,
                                 const shrink::ShrinkOptions& options, bool json) {
   NetworkLine line;
-  const shrink::ShrinkCallbacks callbacks{
-      .on_step =
-          [&line](const shrink::ShrinkStep& step) {
-            line.show(step.network, step.step, fixed(step.seconds_left, 0) + " s left");
-          },
-      .on_note = [&line](const std::string& note) { line.note(note); },
-      .cancel = cancel_on_signals()};
-  const auto result = catalog::make_variants(devices, model, data, count, options, callbacks);
+  const auto result =
+      catalog::make_variants(devices, model, data, count, options, shrink_callbacks(line));
   return print_result(result, json, to_json, print_table);
 }
 
