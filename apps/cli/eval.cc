@@ -12,6 +12,7 @@
 #include "preprocess_flags.h"
 #include "progress.h"
 #include "shoal/data/dataset.h"
+#include "shoal/detect/detector.h"
 #include "shoal/exits/evaluate_exits.h"
 #include "shoal/fit/evaluation.h"
 #include "table.h"
@@ -26,7 +27,8 @@ Examples:
   shoal eval model.onnx --data images --format folder --preset imagenet --json
   shoal eval model.onnx --data images --format folder --min-top1 75     exit code 9 below 75 %
   shoal eval multi.onnx --data images --format folder --exits 0.9,0.95  answer early from these on
-  shoal eval multi.onnx --data images --format folder --exits calibrated)";
+  shoal eval multi.onnx --data images --format folder --exits calibrated
+  shoal eval yolox.onnx --task detect --data coco --format yolo          average precision of boxes)";
 
 struct EvalFlags {
   ModelFlags model;
@@ -37,6 +39,8 @@ struct EvalFlags {
   size_t batch = 0;
   double min_top1 = 0;
   bool json = false;
+  std::string task = "classify";
+  std::string head;   // of a detector; empty: as its outputs look
   std::string exits;  // thresholds of a multi-exit network; empty: its last classifier answers
 };
 
@@ -151,7 +155,43 @@ Outcome evaluate_exits(const EvalFlags& flags, Device& device, const Dataset& da
       runner);
 }
 
+Outcome evaluate_detector(const EvalFlags& flags) {
+  SHOAL_OR_EXIT(const auto device, Exit::kDevice, make_device(flags.model));
+  SHOAL_OR_EXIT(const Model model, Exit::kModel, open_model_with_warning(flags.model.model));
+  SHOAL_OR_EXIT(detect::Detector detector, Exit::kModel,
+                detect::Detector::open(model, *device, detect::find_head(flags.head)));
+  std::optional<ProgressBar> bar;
+  const auto begin = std::chrono::steady_clock::now();
+  SHOAL_OR_EXIT(const detect::Precision precision, Exit::kUsage,
+                detect::evaluate(detector, flags.data,
+                                 {.limit = flags.limit, .progress = [&](size_t done, size_t total) {
+                                    if (!bar) bar.emplace("images", total);
+                                    bar->at(done, "");
+                                  }}));
+  const double seconds =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  bar.reset();
+  const std::string head(detect::name_of(detector.head().kind));
+  if (flags.json) {
+    const Json json = {{"map50", precision.map50()},
+                       {"map", precision.map()},
+                       {"images", precision.images()},
+                       {"head", head},
+                       {"images_per_s", static_cast<double>(precision.images()) / seconds}};
+    std::printf("%s\n", json.dump().c_str());
+  } else {
+    std::printf("%zu images, head %s: mAP 50 %.2f %%, mAP %.2f %%\n", precision.images(),
+                head.c_str(), precision.map50(), precision.map());
+  }
+  return {};
+}
+
 Outcome evaluate(const EvalFlags& flags) {
+  const bool boxes = flags.format == "yolo";
+  if (boxes != (flags.task == "detect")) {
+    return {Exit::kUsage, "--task detect reads --format yolo, and no other task does"};
+  }
+  if (boxes) return evaluate_detector(flags);
   SHOAL_OR_EXIT(Preprocess how, Exit::kUsage, flags.preprocess.resolve());
   SHOAL_OR_EXIT(const auto data, Exit::kUsage, open_dataset(flags.data, flags.format));
   SHOAL_OR_EXIT(auto device, Exit::kDevice, make_device(flags.model));
@@ -170,9 +210,19 @@ void add_eval(Command& app, Action& action) {
   command->footer(kExamples);
   flags->model.add_to(*command, /*model_required=*/true);
   command->add_option("--data", flags->data, "Folder with the data")->required();
-  command->add_option("--format", flags->format, "idx (MNIST), cifar, npy, or folder")
+  command
+      ->add_option("--format", flags->format,
+                   "idx (MNIST), cifar, npy, or folder; yolo for boxes: images/ and labels/")
       ->required()
-      ->check(one_of({"idx", "cifar", "npy", "folder"}));
+      ->check(one_of({"idx", "cifar", "npy", "folder", "yolo"}));
+  command->add_option("--task", flags->task, "classify, or detect: boxes, by average precision")
+      ->check(one_of({"classify", "detect"}))
+      ->capture_default_str();
+  command
+      ->add_option("--head", flags->head,
+                   "What a detector's outputs mean, if their shapes do not say it: yolov5, ...")
+      ->check(one_of({"yolov2", "yolov5", "yolov8", "yolox", "fastestdet", "nanodet", "ultraface",
+                      "retinaface"}));
   command->add_option("--limit", flags->limit, "Only the first N images");
   command->add_option("--batch", flags->batch, "Images per run")->check(in_range(1, 4096));
   command->add_option("--min-top1", flags->min_top1,

@@ -1,0 +1,71 @@
+// Detector: a network that finds objects in images, with all that goes before and after it.
+//
+//   SHOAL_ASSIGN(const Model model, open_model("yolox-nano.onnx"));
+//   SHOAL_ASSIGN(detect::Detector detector, detect::Detector::open(model, *device));
+//   SHOAL_ASSIGN(const Tensor image, read_image("street.jpg"));
+//   SHOAL_ASSIGN(const auto found, detector.find(image));
+#pragma once
+
+#include <atomic>
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include "shoal/base/status.h"
+#include "shoal/detect/detection.h"
+#include "shoal/detect/head.h"
+#include "shoal/detect/precision.h"
+#include "shoal/device/device.h"
+#include "shoal/models/model.h"
+#include "shoal/session/session.h"
+
+#pragma GCC visibility push(default)
+
+namespace shoal::detect {
+
+// Any threads may call find() at once.
+class Detector {
+ public:
+  // Fails as recognise() and Model::session() do. REQUIRES: `device` outlives the detector.
+  static Result<Detector> open(const Model& model, Device& device,
+                               std::optional<HeadKind> head = {}, SessionOptions options = {});
+
+  const Head& head() const { return head_; }
+
+  // The objects in an image, u8 [h, w, c], the best first. Fails as the session does.
+  Result<std::vector<Detection>> find(const Tensor& image, const Suppression& how = {});
+
+ private:
+  Detector(Head head, Session session) : head_(std::move(head)), session_(std::move(session)) {}
+
+  Head head_;
+  Session session_;
+};
+
+// Images with true boxes in a folder: images/NAME.jpg (or .png), and in labels/NAME.txt, for each
+// box, a line of its class and its centre and size as shares of the image ("yolo" format). An image
+// without such a file has no box.
+struct LabelledImage {
+  std::filesystem::path image, labels;
+};
+// All of them by name. kNotFound where there are none.
+Result<std::vector<LabelledImage>> list_labelled_images(const std::filesystem::path& folder);
+// The boxes of one image of this size, in pixels. kCorrupt, naming file and line, for a line that
+// is no box.
+Result<std::vector<Truth>> read_truth(const std::filesystem::path& labels, int64_t width,
+                                      int64_t height);
+
+struct DetectionEvaluation {
+  size_t limit = 0;  // only the first so many images; 0: all
+  std::function<void(size_t done, size_t total)> progress = {};  // after each image
+  const std::atomic<bool>* cancel = nullptr;  // set to end early: the result is that so far
+};
+
+// Average precision on a folder, with all detections above 0.001, as COCO's tools want them.
+Result<Precision> evaluate(Detector& detector, const std::filesystem::path& folder,
+                           const DetectionEvaluation& options = {});
+
+}  // namespace shoal::detect
+
+#pragma GCC visibility pop

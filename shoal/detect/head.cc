@@ -1,0 +1,223 @@
+// Recognition of heads, and images for them: see head.h. Decoding is in decode.cc.
+#include "shoal/detect/head.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <string>
+
+#include "shoal/detect/cells.h"
+
+namespace shoal::detect {
+namespace {
+
+using Dims = std::vector<int64_t>;
+
+struct Convention {
+  HeadKind kind;
+  std::string_view name;
+  Fit fit;
+  uint8_t pad;
+  bool bgr, scale;
+  std::vector<float> mean, std;
+};
+
+const std::vector<Convention>& conventions() {
+  static const std::vector<Convention> all = {
+      {HeadKind::kYolov2, "yolov2", Fit::kStretch, 114, false, false, {}, {}},
+      {HeadKind::kYolov5, "yolov5", Fit::kCentre, 114, false, true, {}, {}},
+      {HeadKind::kYolov8, "yolov8", Fit::kCentre, 114, false, true, {}, {}},
+      {HeadKind::kYolox, "yolox", Fit::kCorner, 114, true, false, {}, {}},
+      {HeadKind::kFastestdet, "fastestdet", Fit::kStretch, 114, true, true, {}, {}},
+      {HeadKind::kNanodet,
+       "nanodet",
+       Fit::kCentre,
+       0,
+       true,
+       false,
+       {103.53F, 116.28F, 123.675F},
+       {57.375F, 57.12F, 58.395F}},
+      {HeadKind::kUltraface, "ultraface", Fit::kStretch, 114, false, false, {127}, {128}},
+      {HeadKind::kRetinaface,
+       "retinaface",
+       Fit::kStretch,
+       114,
+       true,
+       false,
+       {104, 117, 123},
+       {1, 1, 1}},
+  };
+  return all;
+}
+
+// The classes that such outputs have with this head; nothing: they are not of it.
+std::optional<int64_t> classes_of(HeadKind kind, int64_t height, int64_t width,
+                                  const std::vector<Dims>& outputs) {
+  const int64_t cells = cells_of(height, width);
+  const auto only = [&](size_t rank) {
+    return outputs.size() == 1 && outputs[0].size() == rank && outputs[0][0] == 1;
+  };
+  const Dims& first = outputs[0];
+  switch (kind) {
+    case HeadKind::kYolov8:
+      if (only(3) && first[2] == cells && first[1] > 4) return first[1] - 4;
+      break;
+    case HeadKind::kYolox:
+      if (only(3) && first[1] == cells && first[2] > 5) return first[2] - 5;
+      break;
+    case HeadKind::kYolov5:
+      if (only(3) && first[1] == 3 * cells && first[2] > 5) return first[2] - 5;
+      break;
+    case HeadKind::kFastestdet:
+      if (only(4) && first[2] * 16 == height && first[3] * 16 == width && first[1] > 5) {
+        return first[1] - 5;
+      }
+      break;
+    case HeadKind::kYolov2:
+      if (only(4) && first[2] * 32 == height && first[3] * 32 == width && first[1] % 5 == 0 &&
+          first[1] > 25) {
+        return first[1] / 5 - 5;
+      }
+      break;
+    case HeadKind::kNanodet: {
+      if (outputs.size() != 6) break;
+      // Per stride one output of scores and one of distances, told apart by what they share.
+      for (const Dims& scores : outputs) {
+        const auto matches = [&](const Dims& dims) {
+          return dims.size() == 2 && scores.size() == 2 &&
+                 (dims[1] == scores[1] || dims[1] == 4 * kNanodetBins);
+        };
+        if (scores.size() == 2 && scores[1] != 4 * kNanodetBins &&
+            std::ranges::all_of(outputs, matches)) {
+          return scores[1];
+        }
+      }
+      break;
+    }
+    case HeadKind::kUltraface:
+    case HeadKind::kRetinaface: {
+      const size_t wanted = kind == HeadKind::kUltraface ? 2 : 3;
+      if (outputs.size() != wanted) break;
+      std::vector<int64_t> last;
+      for (const Dims& dims : outputs) {
+        if (dims.size() != 3 || dims[0] != 1 || dims[1] != first[1]) return {};
+        last.push_back(dims[2]);
+      }
+      std::ranges::sort(last);
+      if (wanted == 2 && last == Dims{2, 4}) return 1;
+      if (wanted == 3 && last == Dims{2, 4, 10} && first[1] == 2 * cells) return 1;
+      break;
+    }
+  }
+  return {};
+}
+
+std::string text_of(const std::vector<Dims>& outputs) {
+  std::string text;
+  for (const Dims& dims : outputs) {
+    text += text.empty() ? "[" : ", [";
+    for (size_t i = 0; i < dims.size(); ++i) text += (i ? "," : "") + std::to_string(dims[i]);
+    text += "]";
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string_view name_of(HeadKind kind) {
+  return std::ranges::find(conventions(), kind, &Convention::kind)->name;
+}
+
+std::optional<HeadKind> find_head(std::string_view name) {
+  const auto found = std::ranges::find(conventions(), name, &Convention::name);
+  if (found == conventions().end()) return {};
+  return found->kind;
+}
+
+Result<Head> recognise(std::span<const TensorInfo> inputs, std::span<const TensorInfo> outputs,
+                       std::optional<HeadKind> wanted) {
+  constexpr int64_t kLargest = 1 << 14;
+  const auto unsupported = [](const std::string& why) {
+    return Status(Code::kUnsupported, "this is no detector that is known: " + why);
+  };
+  if (inputs.empty() || !inputs[0].dims || inputs[0].dims->size() != 4) {
+    return unsupported("its input is no image");
+  }
+  const Dims& image = *inputs[0].dims;
+  const int64_t height = image[2], width = image[3];
+  if (image[1] != 3 || height < 32 || width < 32 || height > kLargest || width > kLargest) {
+    return unsupported("its input is no image of fixed size with three planes");
+  }
+  std::vector<Dims> shapes;
+  for (const TensorInfo& output : outputs) {
+    if (!output.dims) return unsupported("the shape of " + output.name + " is not declared");
+    shapes.push_back(*output.dims);
+  }
+  if (shapes.empty()) return unsupported("it has no output");
+  for (const Convention& known : conventions()) {
+    if (wanted && *wanted != known.kind) continue;
+    const auto classes = classes_of(known.kind, height, width, shapes);
+    if (!classes) continue;
+    Head head{.kind = known.kind,
+              .height = height,
+              .width = width,
+              .classes = *classes,
+              .fit = known.fit,
+              .pad = known.pad};
+    head.preprocess.mean = known.mean;
+    head.preprocess.std = known.std;
+    head.preprocess.scale = known.scale;
+    head.preprocess.bgr = known.bgr;
+    return head;
+  }
+  return unsupported("no head has the outputs " + text_of(shapes));
+}
+
+Box Placement::to_image(const Box& box) const {
+  const Point low = to_image(Point{box.left, box.top}),
+              high = to_image(Point{box.right, box.bottom});
+  const auto w = static_cast<float>(width), h = static_cast<float>(height);
+  return {std::clamp(low.x, 0.F, w), std::clamp(low.y, 0.F, h), std::clamp(high.x, 0.F, w),
+          std::clamp(high.y, 0.F, h)};
+}
+
+Point Placement::to_image(const Point& point) const {
+  return {(point.x - shift_x) / scale_x, (point.y - shift_y) / scale_y};
+}
+
+Result<Prepared> prepare(const Tensor& image, const Head& head) {
+  const int64_t height = image.shape()[0], width = image.shape()[1], channels = image.shape()[2];
+  Prepared made{.input = {}, .placement = {.width = width, .height = height}};
+  Placement& at = made.placement;
+  at.scale_x = static_cast<float>(head.width) / static_cast<float>(width);
+  at.scale_y = static_cast<float>(head.height) / static_cast<float>(height);
+  Tensor fitted;
+  if (head.fit == Fit::kStretch) {
+    fitted = resize_image(image, head.height, head.width);
+  } else {
+    at.scale_x = at.scale_y = std::min(at.scale_x, at.scale_y);
+    const auto side = [&](int64_t length, int64_t most) {
+      return std::clamp<int64_t>(
+          static_cast<int64_t>(static_cast<float>(length) * at.scale_x + 0.5F), 1, most);
+    };
+    const int64_t shown_h = side(height, head.height), shown_w = side(width, head.width);
+    const int64_t top = head.fit == Fit::kCentre ? (head.height - shown_h) / 2 : 0;
+    const int64_t left = head.fit == Fit::kCentre ? (head.width - shown_w) / 2 : 0;
+    at.shift_x = static_cast<float>(left);
+    at.shift_y = static_cast<float>(top);
+    const Tensor shown = resize_image(image, shown_h, shown_w);
+    fitted = Tensor({DType::kU8, {head.height, head.width, channels}});
+    std::ranges::fill(fitted.data<uint8_t>(), head.pad);
+    const auto row = static_cast<size_t>(shown_w * channels);
+    for (int64_t y = 0; y < shown_h; ++y) {
+      std::memcpy(fitted.data<uint8_t>().data() + ((top + y) * head.width + left) * channels,
+                  shown.data<uint8_t>().data() + static_cast<size_t>(y) * row, row);
+    }
+  }
+  Preprocess how = head.preprocess;
+  how.channels = 3;
+  SHOAL_ASSIGN(made.input, preprocess(fitted, how, head.height, head.width));
+  return made;
+}
+
+}  // namespace shoal::detect
