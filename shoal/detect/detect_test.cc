@@ -229,6 +229,7 @@ TEST(Preparing, KeepsThePlaceOfAPixel) {
                 std::max(seen.bottom, py + 1)};
       }
     }
+    EXPECT_EQ(made->placement.shift_x, fit == Fit::kCentre ? 26 : 0);  // of 96, 43 are shown
     const Box there = made->placement.to_image(seen);
     EXPECT_GT(overlap(there, {20, 60, 40, 90}), 0.85F) << static_cast<int>(fit);
   }
@@ -251,6 +252,10 @@ TEST(AveragePrecision, CountsATrueBoxOnceAndNeedsTheOverlap) {
   EXPECT_NEAR(precision.average_precision(0, 0), 100, 1e-9);
   EXPECT_NEAR(precision.average_precision(0, 5), 50, 1e-9);  // 0.75: the second one is right
   EXPECT_EQ(precision.average_precision(1, 0), 0);
+  // The same box twice does not stand for the one that was not found.
+  Precision twice;
+  twice.add({{0, 0.9F, a, {}}, {0, 0.8F, a, {}}}, {{0, a}, {0, {20, 20, 30, 30}}});
+  EXPECT_NEAR(twice.average_precision(0, 0), 100 * 51.0 / 101, 1e-9);
   precision.add({{2, 0.9F, a, {}}}, {});  // a class that never occurs does not count
   EXPECT_NEAR(precision.map50(), 100, 1e-9);
 }
