@@ -33,7 +33,9 @@ class Merger {
   Result<Merged> finish();
   void abandon();  // begins the step again
 
-  StepCodec& codec() { return codec_; }  // of what it sends; its state belongs to a checkpoint
+  // Of what it sends; its state belongs to a checkpoint.
+  StepCodec& codec() { return codec_; }
+  const StepCodec& codec() const { return codec_; }
 
  private:
   Merger(StepCodec codec, const ExchangeOptions& exchange)

@@ -91,4 +91,10 @@ Status Replica::carry(const Contribution& late) {
   return {};
 }
 
+Status Replica::carry_unsent() {
+  for (const auto& [first, node] : sum_.nodes()) SHOAL_TRY(codec_.carry(node.second));
+  abandon();
+  return {};
+}
+
 }  // namespace shoal::learn

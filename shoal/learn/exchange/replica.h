@@ -41,9 +41,12 @@ class Replica {
   Result<uint64_t> pull(std::span<const std::byte> merged, double rate_factor = 1);
   // The hub did not wait for this: its gradients are sent with the next.
   Status carry(const Contribution& late);
+  // The same of the micro-batches since the last push: the hub did not wait for them either.
+  Status carry_unsent();
   // Forgets the micro-batches since the last push: the step begins again, with other shares.
   void abandon();
 
+  int64_t micro_batches() const { return exchange_.micro_batches(); }  // of a step
   train::Trainer& trainer() { return trainer_; }
   const train::Trainer& trainer() const { return trainer_; }
   StepCodec& codec() { return codec_; }  // of what it sends
