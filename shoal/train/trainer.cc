@@ -138,7 +138,7 @@ Status Trainer::fetch() {
 
 // Fills feeds_ with the batch and the masks. Types are checked here and not by the executable,
 // whose run() takes them for granted.
-Status Trainer::feed(const Tensor& inputs, std::span<const Tensor> targets) {
+Status Trainer::feed(const Tensor& inputs, std::span<const Tensor> targets, uint64_t part) {
   SHOAL_CHECK(targets.size() == targets_);
   const Graph& graph = step_graph();
   feeds_.assign(1, inputs);
@@ -149,14 +149,15 @@ Status Trainer::feed(const Tensor& inputs, std::span<const Tensor> targets) {
     return invalid("a batch has " + to_string(feeds_[i].type()) + ", should have " +
                    to_string(wanted));
   }
-  draw_masks();
+  draw_masks(part);
   feeds_.insert(feeds_.end(), masks_.begin(), masks_.end());
   return {};
 }
 
-Result<float> Trainer::compute(const Tensor& inputs, std::span<const Tensor> targets) {
+Result<float> Trainer::compute(const Tensor& inputs, std::span<const Tensor> targets,
+                               uint64_t part) {
   if (resident_ != nullptr) return Status(Code::kUnsupported, kOnlySteps);
-  SHOAL_TRY(feed(inputs, targets));
+  SHOAL_TRY(feed(inputs, targets, part));
   for (const auto* more : {&statistics_, &weights_}) {
     feeds_.insert(feeds_.end(), more->begin(), more->end());
   }
@@ -182,10 +183,11 @@ Result<float> Trainer::step_on_device(double rate_factor) {
   return outcome->loss;
 }
 
-// A mask is a function of seed, step and place alone. So a step that is repeated, or resumed in
-// another process, drops the same elements.
-void Trainer::draw_masks() {
-  const RandomStream step = RandomStream(seed_, kDropped).child(static_cast<uint64_t>(steps_));
+// A mask is a function of seed, step, part and place alone. So a step that is repeated, or resumed
+// in another process, drops the same elements.
+void Trainer::draw_masks(uint64_t part) {
+  const RandomStream step =
+      RandomStream(seed_, kDropped + part).child(static_cast<uint64_t>(steps_));
   for (size_t m = 0; m < masks_.size(); ++m) {
     const RandomStream random = step.child(m);
     const double ratio = mask_kinds_[m].ratio;
@@ -201,6 +203,11 @@ void Trainer::draw_masks() {
 std::span<Tensor> Trainer::gradients() {
   if (resident_ != nullptr) return {};
   return std::span(outputs_).subspan(kFirstStatistic + statistics_.size());
+}
+
+std::span<Tensor> Trainer::measured() {
+  if (resident_ != nullptr) return {};
+  return std::span(outputs_).subspan(kFirstStatistic, statistics_.size());
 }
 
 // Penalties are those of the weights before the update. Vectors, which are biases and norms,
@@ -233,7 +240,7 @@ Status Trainer::update(double rate_factor) {
 Result<float> Trainer::step(const Tensor& inputs, std::span<const Tensor> targets,
                             double rate_factor) {
   if (resident_ != nullptr) {
-    SHOAL_TRY(feed(inputs, targets));
+    SHOAL_TRY(feed(inputs, targets, 0));
     return step_on_device(rate_factor);
   }
   SHOAL_ASSIGN(const float loss, compute(inputs, targets));

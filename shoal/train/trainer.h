@@ -61,8 +61,9 @@ class Trainer {
 
   // Forward and backward: the loss of the batch; fills scores() and gradients(). kInvalidArgument
   // for tensors of other types than the network's and the loss's, and for a loss that is no number.
+  // Batches of one step differ in their `part`, so that Dropout drops other elements of each.
   // REQUIRES: as many targets as targets_of says.
-  Result<float> compute(const Tensor& inputs, std::span<const Tensor> targets);
+  Result<float> compute(const Tensor& inputs, std::span<const Tensor> targets, uint64_t part = 0);
   // Weights follow the gradients and those of the penalties, statistics become the measured ones.
   // If gradients are no numbers that is an error, and nothing changes.
   Status update(double rate_factor = 1);
@@ -73,10 +74,15 @@ class Trainer {
   // of parameters(). Both are written again by the next compute() or step().
   const Tensor& scores() const { return outputs_[0]; }
   std::span<Tensor> gradients();
+  // Statistics as they would be after the step, likewise; update() takes them. A step of several
+  // batches replaces both with the means.
+  std::span<Tensor> measured();
   // The names of the learned constants in the network; and their tensors as they are now, which the
   // next update changes in place.
   const std::vector<std::string>& parameters() const { return names_; }
   const std::vector<Tensor>& weights() const { return weights_; }
+  // What is measured and not learned, as it is now.
+  const std::vector<Tensor>& statistics() const { return statistics_; }
   double penalty() const { return penalty_; }  // of the weights before the last update
   // The memory that a step takes on the device.
   MemoryUse memory() const;
@@ -106,12 +112,12 @@ class Trainer {
   // The executables of a step, and the state to begin with.
   Status prepare(Device& device, const StepGraph& step, const TrainerOptions& options);
   const Graph& step_graph() const;
-  Status feed(const Tensor& inputs, std::span<const Tensor> targets);
+  Status feed(const Tensor& inputs, std::span<const Tensor> targets, uint64_t part);
   Result<float> step_on_device(double rate_factor);
   Status put();
   Status read_learned(const std::map<std::string, Tensor>& learned);
   void add_penalties();
-  void draw_masks();
+  void draw_masks(uint64_t part);
 
   Graph network_;
   OptimizerOptions optimizer_options_;

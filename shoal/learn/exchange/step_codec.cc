@@ -1,0 +1,42 @@
+#include "shoal/learn/exchange/step_codec.h"
+
+namespace shoal::learn {
+
+Result<StepCodec> StepCodec::create(const CodecOptions& options, StepTypes types) {
+  SHOAL_ASSIGN(GradientCodec gradients, GradientCodec::create(options, types.gradients));
+  SHOAL_ASSIGN(GradientCodec statistics, GradientCodec::create({}, types.statistics));
+  return StepCodec(std::move(gradients), std::move(statistics), std::move(types));
+}
+
+// Statistics come first: they can be refused, too, and have no state that had to be undone.
+Status StepCodec::encode(std::span<const Tensor> tensors, std::vector<std::byte>& message) {
+  const size_t count = types_.gradients.size();
+  std::vector<std::byte> encoded(bytes());
+  const std::span<std::byte> to = encoded;
+  SHOAL_TRY(statistics_.encode(tensors.subspan(count), to.first(statistics_.bytes())));
+  SHOAL_TRY(gradients_.encode(tensors.first(count), to.subspan(statistics_.bytes())));
+  message.insert(message.end(), encoded.begin(), encoded.end());
+  return {};
+}
+
+Result<std::vector<Tensor>> StepCodec::decode(std::span<const std::byte> message) {
+  if (message.size() != bytes()) {
+    return Status(Code::kCorrupt, "a message of " + std::to_string(message.size()) +
+                                      " bytes, should have " + std::to_string(bytes()));
+  }
+  std::vector<Tensor> tensors;
+  for (const auto* types : {&types_.gradients, &types_.statistics}) {
+    for (const TensorType& type : *types) tensors.push_back(Tensor::uninitialized(type));
+  }
+  const size_t count = types_.gradients.size();
+  const std::span<Tensor> all = tensors;
+  SHOAL_TRY(statistics_.decode(message.first(statistics_.bytes()), all.subspan(count)));
+  SHOAL_TRY(gradients_.decode(message.subspan(statistics_.bytes()), all.first(count)));
+  return tensors;
+}
+
+Status StepCodec::carry(std::span<const Tensor> tensors) {
+  return gradients_.carry(tensors.first(types_.gradients.size()));
+}
+
+}  // namespace shoal::learn

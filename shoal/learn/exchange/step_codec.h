@@ -1,0 +1,55 @@
+// StepCodec: what one message of a step consists of. Gradients go through their codec, statistics
+// of norms, which are few, travel as f32.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "shoal/learn/codec/gradient_codec.h"
+
+namespace shoal::learn {
+
+// The tensors of a step, gradients first.
+struct StepTypes {
+  std::vector<TensorType> gradients, statistics;
+};
+
+// How the micro-batches of a step are shared and sent.
+struct ExchangeOptions {
+  CodecOptions codec = {};
+  int levels = 3;  // a step has 2^levels micro-batches
+
+  int64_t micro_batches() const { return int64_t{1} << levels; }
+};
+
+// Not thread-safe.
+class StepCodec {
+ public:
+  // Fails as GradientCodec::create().
+  static Result<StepCodec> create(const CodecOptions& options, StepTypes types);
+
+  // Whether decode() gives back what encode() was given, bit by bit.
+  bool is_exact() const { return gradients_.options().kind == CodecKind::kF32; }
+  size_t bytes() const { return gradients_.bytes() + statistics_.bytes(); }
+  // Appends bytes() to the message. Fails as GradientCodec::encode().
+  Status encode(std::span<const Tensor> tensors, std::vector<std::byte>& message);
+  // kCorrupt for a message of another size, or that no encode() has written.
+  Result<std::vector<Tensor>> decode(std::span<const std::byte> message);
+  // Adds gradients that were decoded to what is sent next: their message came too late.
+  Status carry(std::span<const Tensor> tensors);
+
+  // The state is that of the gradients' codec.
+  const GradientCodec& gradients() const { return gradients_; }
+  GradientCodec& gradients() { return gradients_; }
+
+ private:
+  StepCodec(GradientCodec gradients, GradientCodec statistics, StepTypes types)
+      : gradients_(std::move(gradients)),
+        statistics_(std::move(statistics)),
+        types_(std::move(types)) {}
+
+  GradientCodec gradients_, statistics_;
+  StepTypes types_;
+};
+
+}  // namespace shoal::learn

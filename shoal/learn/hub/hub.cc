@@ -1,0 +1,267 @@
+#include "shoal/learn/hub/hub.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "shoal/learn/schedule/shares.h"
+
+namespace shoal::learn {
+namespace {
+
+using Kind = HubAction::Kind;
+
+constexpr size_t kRemembered = 5;  // speeds; their median is not moved by one slow step
+constexpr int kSkipped = 16;       // steps without a share, after which one micro-batch is tried
+
+std::chrono::nanoseconds as_duration(double seconds) {
+  return std::chrono::nanoseconds(static_cast<int64_t>(seconds * 1e9));
+}
+
+}  // namespace
+
+std::vector<HubAction> Hub::take_actions() { return std::exchange(actions_, {}); }
+
+std::vector<int> Hub::workers() const {
+  std::vector<int> numbers;
+  for (const auto& [number, worker] : workers_) numbers.push_back(number);
+  return numbers;
+}
+
+double Hub::seconds_of(int worker) const {
+  const auto found = workers_.find(worker);
+  if (found == workers_.end() || found->second.seconds.empty()) return 0;
+  std::vector<double> seconds(found->second.seconds.begin(), found->second.seconds.end());
+  std::ranges::sort(seconds);
+  return seconds[(seconds.size() - 1) / 2];  // of two, the one that was not slow
+}
+
+void Hub::remember_speed(Worker& worker, const Work& work, double done, Time now) {
+  const std::chrono::duration<double> spent = now - work.since;
+  // Not zero: a share would be infinite.
+  worker.seconds.push_back(std::max(spent.count(), 1e-9) / done);
+  if (worker.seconds.size() > kRemembered) worker.seconds.pop_front();
+}
+
+void Hub::join(int worker, Time now) {
+  if (over_) {
+    actions_.push_back({.kind = Kind::kGoodbye, .worker = worker});
+    return;
+  }
+  lose(worker, now);  // one that comes back has nothing of what it had
+  send_state(worker, now);
+}
+
+void Hub::send_state(int worker, Time now) {
+  workers_[worker].joining = now;
+  workers_[worker].unanswered.reset();
+  actions_.push_back({.kind = Kind::kSendState, .worker = worker, .step = step_});
+}
+
+void Hub::synced(int worker, Time now) {
+  const auto found = workers_.find(worker);
+  if (found == workers_.end()) return;
+  found->second.joining.reset();
+  advance(now);
+}
+
+void Hub::applied(int worker, const Applied& report, Time now) {
+  const auto found = workers_.find(worker);
+  if (found == workers_.end()) return;
+  Worker& sender = found->second;
+  sender.unanswered.reset();
+  if (sender.work) sender.unanswered = sender.work->since;
+  if (sender.left && sender.left->step == report.step) {
+    // Half of one more, as it was somewhere in the next.
+    const auto done = std::clamp<int64_t>(report.done, 0, sender.left->range.size());
+    remember_speed(sender, *sender.left, static_cast<double>(done) + 0.5, now);
+    sender.left.reset();
+  }
+  if (report.equal) return;
+  release(worker);  // what it computes now comes from wrong weights
+  send_state(worker, now);
+  advance(now);
+}
+
+Verdict Hub::verdict(int worker, int64_t step, int64_t first, int64_t end) const {
+  const auto found = workers_.find(worker);
+  if (found == workers_.end()) return Verdict::kRefuse;
+  const auto is_of = [&](const std::optional<Work>& work) {
+    return work && work->step == step && work->range.first == first && work->range.end == end;
+  };
+  if (is_of(found->second.work)) return Verdict::kAccept;
+  return is_of(found->second.left) ? Verdict::kLate : Verdict::kRefuse;
+}
+
+Verdict Hub::push(int worker, int64_t step, int64_t first, int64_t end, Time now) {
+  const Verdict verdict = this->verdict(worker, step, first, end);
+  if (verdict == Verdict::kRefuse) return verdict;
+  Worker& sender = workers_[worker];
+  std::optional<Work>& work = verdict == Verdict::kLate ? sender.left : sender.work;
+  remember_speed(sender, *work, static_cast<double>(work->range.size()), now);
+  work.reset();
+  sender.unanswered.reset();
+  if (sender.work) sender.unanswered = sender.work->since;
+  if (verdict == Verdict::kAccept) accepted_ += end - first;
+  advance(now);
+  return verdict;
+}
+
+void Hub::release(int worker) {
+  const std::optional<Work> work = std::exchange(workers_[worker].work, std::nullopt);
+  if (work) missing_.push_back(work->range);
+}
+
+void Hub::lose(int worker, Time now) {
+  if (!workers_.contains(worker)) return;
+  release(worker);
+  workers_.erase(worker);
+  advance(now);
+}
+
+std::vector<int> Hub::idle_workers() const {
+  std::vector<int> idle;
+  for (const auto& [number, worker] : workers_) {
+    if (!worker.joining && !worker.work) idle.push_back(number);
+  }
+  return idle;
+}
+
+bool Hub::is_awaited() const {
+  return std::ranges::any_of(workers_,
+                             [&](const auto& entry) { return entry.second.work.has_value(); });
+}
+
+// Workers whose speed is not known count as the mean of the others; 0 where none is known.
+std::vector<double> Hub::speeds_of(const std::vector<int>& workers) const {
+  std::vector<double> seconds;
+  double sum = 0, known = 0;
+  for (int worker : workers) {
+    seconds.push_back(seconds_of(worker));
+    sum += seconds.back();
+    known += seconds.back() > 0;
+  }
+  for (double& s : seconds) {
+    if (s == 0 && known > 0) s = sum / known;
+  }
+  return seconds;
+}
+
+// A worker that is too slow for a share is measured again from time to time.
+void Hub::try_slow_ones(const std::vector<int>& idle, std::vector<int64_t>& shares) {
+  for (size_t i = 0; i < idle.size(); ++i) {
+    Worker& worker = workers_[idle[i]];
+    worker.skipped = shares[i] > 0 ? 0 : worker.skipped + 1;
+    const auto most = std::ranges::max_element(shares);
+    if (worker.skipped < kSkipped || *most < 2) continue;
+    --*most;
+    ++shares[i];
+    worker.skipped = 0;
+  }
+}
+
+// Each worker gets one range, so that a step needs no more messages than there are workers.
+void Hub::assign(Range range, Time now) {
+  const std::vector<int> idle = idle_workers();
+  std::vector<double> seconds = speeds_of(idle);
+  const bool is_known = seconds[0] > 0;
+  if (!is_known) std::ranges::fill(seconds, 1.0);
+  std::vector<int64_t> shares = shares_of(seconds, range.size());
+  try_slow_ones(idle, shares);
+  double slowest = 0;
+  int64_t first = range.first;
+  for (size_t i = 0; i < idle.size(); ++i) {
+    if (shares[i] == 0) continue;
+    const Range part{first, first + shares[i]};
+    first = part.end;
+    Worker& worker = workers_[idle[i]];
+    worker.work = Work{step_, part, now};
+    if (!worker.unanswered) worker.unanswered = now;
+    slowest = std::max(slowest, static_cast<double>(shares[i]) * seconds[i]);
+    actions_.push_back({.kind = Kind::kAssign,
+                        .worker = idle[i],
+                        .step = step_,
+                        .first = part.first,
+                        .end = part.end});
+  }
+  expected_ = is_known ? now + as_duration(slowest) : began_;
+}
+
+void Hub::end_step(Time now) {
+  actions_.push_back({.kind = Kind::kMerge, .step = step_});
+  ++step_;
+  accepted_ = 0;
+  missing_.clear();
+  running_ = false;
+  for (auto& [number, worker] : workers_) {
+    if (worker.work) worker.left = std::exchange(worker.work, std::nullopt);
+  }
+  advance(now);
+}
+
+void Hub::end_run() {
+  over_ = true;
+  for (const auto& [number, worker] : workers_) {
+    actions_.push_back({.kind = Kind::kGoodbye, .worker = number, .step = step_});
+  }
+}
+
+std::optional<Hub::Time> Hub::straggler_deadline() const {
+  const bool is_possible = running_ && options_.slack > 0 && expected_ > began_ &&
+                           2 * accepted_ > int64_t{1} << options_.levels;
+  if (!is_possible) return std::nullopt;
+  const std::chrono::duration<double> whole = expected_ - began_;
+  return std::max(began_ + as_duration(options_.slack * whole.count()),
+                  began_ + options_.least_wait);
+}
+
+void Hub::advance(Time now) {
+  if (over_) return;
+  if (step_ >= options_.steps) return end_run();
+  const bool has_workers = !workers_.empty();
+  if (has_workers) alone_since_.reset();
+  if (!has_workers && !alone_since_) alone_since_ = now;
+  if (running_ && accepted_ == int64_t{1} << options_.levels) return end_step(now);
+  const std::optional<Time> deadline = straggler_deadline();
+  if (deadline && now >= *deadline) return end_step(now);
+  if (is_awaited() || idle_workers().empty()) return;
+  if (!running_) {
+    running_ = true;
+    began_ = now;
+    assign({0, int64_t{1} << options_.levels}, now);
+  } else if (!missing_.empty()) {
+    const Range range = missing_.back();
+    missing_.pop_back();
+    assign(range, now);
+  }
+}
+
+std::optional<Hub::Time> Hub::waiting_since(const Worker& worker) {
+  return worker.joining ? worker.joining : worker.unanswered;
+}
+
+void Hub::tick(Time now) {
+  if (over_) return;
+  for (const int number : workers()) {
+    const std::optional<Time> since = waiting_since(workers_[number]);
+    if (!since || now < *since + options_.drop_after) continue;
+    actions_.push_back({.kind = Kind::kDrop, .worker = number, .step = step_});
+    lose(number, now);
+  }
+  advance(now);
+  if (over_ || !alone_since_ || now < *alone_since_ + options_.patience) return;
+  over_ = true;
+  actions_.push_back({.kind = Kind::kGiveUp, .step = step_});
+}
+
+std::optional<Hub::Time> Hub::next_tick() const {
+  if (over_) return std::nullopt;
+  std::optional<Time> next = straggler_deadline();
+  const auto consider = [&](Time time) { next = next ? std::min(*next, time) : time; };
+  if (alone_since_) consider(*alone_since_ + options_.patience);
+  for (const auto& [number, worker] : workers_) {
+    if (const auto since = waiting_since(worker)) consider(*since + options_.drop_after);
+  }
+  return next;
+}
+
+}  // namespace shoal::learn

@@ -1,0 +1,83 @@
+// HubSession: the hub's part of a training run, between messages: the decider (Hub), the sums
+// (Merger), and a replica, which every worker must be equal to and gets its state from. Without
+// I/O, as WorkerSession.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "shoal/learn/exchange/merger.h"
+#include "shoal/learn/exchange/replica.h"
+#include "shoal/learn/hub/hub.h"
+#include "shoal/learn/run/messages.h"
+
+namespace shoal::learn {
+
+// Not thread-safe.
+class HubSession {
+ public:
+  using Time = Hub::Time;
+  // The factor of the learning rate in a step.
+  using Rate = std::function<double(int64_t step)>;
+  using Bytes = std::shared_ptr<const std::vector<std::byte>>;
+
+  // `network` is for one micro-batch; options.levels are the exchange's. Fails as Replica.
+  static Result<HubSession> create(
+      Device& device, const Graph& network, const train::TrainerOptions& options,
+      const ExchangeOptions& exchange, HubOptions hub, Rate rate = [](int64_t) { return 1.0; });
+
+  void join(int worker, Time now);
+  void lose(int worker, Time now);
+  void tick(Time now);
+  // A message of a worker. One that no worker sends costs the worker its place: see dropped.
+  void handle(int worker, std::span<const std::byte> message, Time now);
+
+  struct Letter {
+    int worker = 0;
+    Bytes message;  // a broadcast is one message to all
+  };
+  std::vector<Letter> take_letters() { return std::exchange(letters_, {}); }
+  std::vector<int> take_dropped() { return std::exchange(dropped_, {}); }  // channels to be closed
+
+  std::optional<Time> next_tick() const { return hub_.next_tick(); }
+  bool is_over() const { return hub_.is_over() || !status_.ok(); }
+  Status status() const { return status_; }  // kUnavailable without workers for too long
+  int64_t step() const { return hub_.step(); }
+  const std::vector<double>& losses() const { return losses_; }  // of the steps in this process
+  const Replica& replica() const { return replica_; }
+  uint64_t hash() const { return hash_of_learned(replica_.trainer()); }
+
+  // What another process needs to go on from here: trainer, codec of the hub, number of the step.
+  // Shares memory with the session. restore() is for a session in which nothing has happened.
+  std::map<std::string, Tensor> state() const;
+  Status restore(const std::map<std::string, Tensor>& state);
+
+ private:
+  HubSession(Replica replica, Merger merger, const HubOptions& hub, Rate rate)
+      : hub_(hub),
+        replica_(std::move(replica)),
+        merger_(std::move(merger)),
+        rate_(std::move(rate)) {}
+  Status take(int worker, const ToHub& message, Time now);
+  Status take_push(int worker, const PushMessage& push, Time now);
+  void send(int worker, const ToWorker& message);
+  void drop(int worker, Time now);
+  void carry_out();
+  Status merge(int64_t step);
+
+  Hub hub_;
+  Replica replica_;
+  Merger merger_;
+  Rate rate_;
+  std::map<int64_t, uint64_t> hashes_;  // after the last steps
+  std::vector<double> losses_;
+  std::vector<Letter> letters_;
+  std::vector<int> dropped_;
+  Status status_;
+};
+
+}  // namespace shoal::learn

@@ -1,0 +1,65 @@
+// The messages of a training run between the hub and its workers, and their bytes. What comes from
+// a peer is hostile until it is decoded.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "shoal/base/status.h"
+#include "shoal/learn/exchange/contribution.h"
+#include "shoal/tensor/tensor.h"
+
+namespace shoal::learn {
+
+// To a worker. All that a trainer needs to go on from `step`, as train::Trainer::state().
+struct StateMessage {
+  int64_t step = 0;
+  std::map<std::string, Tensor> state = {};
+};
+// Compute the micro-batches [first, end) of the step.
+struct AssignMessage {
+  int64_t step = 0, first = 0, end = 0;
+};
+// The step is merged: apply it.
+struct PullMessage {
+  int64_t step = 0;
+  double rate_factor = 1;
+  std::vector<std::byte> merged = {};
+};
+// What was pushed for the step came too late: carry it along.
+struct LateMessage {
+  int64_t step = 0;
+};
+// The run is over.
+struct GoodbyeMessage {};
+using ToWorker =
+    std::variant<StateMessage, AssignMessage, PullMessage, LateMessage, GoodbyeMessage>;
+
+// To the hub. The worker has the state of the step.
+struct SyncedMessage {
+  int64_t step = 0;
+};
+struct PushMessage {
+  int64_t step = 0;
+  Contribution contribution = {};
+};
+// The worker has applied the step; see Hub::Applied.
+struct AppliedMessage {
+  int64_t step = 0;
+  uint64_t hash = 0;  // of its weights
+  int64_t done = 0;
+};
+using ToHub = std::variant<SyncedMessage, PushMessage, AppliedMessage>;
+
+std::vector<std::byte> encode(const ToWorker& message);
+std::vector<std::byte> encode(const ToHub& message);
+// kCorrupt for bytes that encode() does not write.
+Result<ToWorker> decode_for_worker(std::span<const std::byte> bytes);
+Result<ToHub> decode_for_hub(std::span<const std::byte> bytes);
+
+}  // namespace shoal::learn

@@ -1,0 +1,67 @@
+#include "shoal/learn/run/messages.h"
+
+#include <gtest/gtest.h>
+
+#include <random>
+
+namespace shoal::learn {
+namespace {
+
+std::vector<std::byte> some_bytes(size_t count) { return {count, std::byte{7}}; }
+
+std::vector<ToWorker> to_worker() {
+  return {
+      StateMessage{
+          3, {{"w", Tensor::of<float>({2, 1}, {1, 2})}, {"steps", Tensor::of<int64_t>({}, {9})}}},
+      AssignMessage{4, 1, 3}, PullMessage{5, 0.5, some_bytes(9)}, LateMessage{6}, GoodbyeMessage{}};
+}
+
+std::vector<ToHub> to_hub() {
+  return {SyncedMessage{1}, PushMessage{2, {0, 4, 0.25, some_bytes(5)}}, AppliedMessage{3, 77, 2}};
+}
+
+// Decoded and encoded again, a message has the same bytes; cut short or with more behind it, none.
+template <class Messages, class Decode>
+void expect_whole(const Messages& messages, const Decode& decode) {
+  for (const auto& message : messages) {
+    std::vector<std::byte> bytes = encode(message);
+    const auto decoded = decode(bytes);
+    ASSERT_TRUE(decoded.ok()) << message.index();
+    EXPECT_EQ(decoded->index(), message.index());
+    EXPECT_EQ(encode(*decoded), bytes);
+    for (size_t i = 0; i < bytes.size(); ++i) {
+      EXPECT_EQ(decode(std::span(bytes).first(i)).status().code(), Code::kCorrupt);
+    }
+    bytes.push_back(std::byte{0});
+    EXPECT_EQ(decode(bytes).status().code(), Code::kCorrupt);
+  }
+}
+
+TEST(Messages, ComeBackWhole) {
+  expect_whole(to_worker(), decode_for_worker);
+  expect_whole(to_hub(), decode_for_hub);
+}
+
+// B6: what a push and a pull need besides the gradients.
+TEST(Messages, AddFewBytes) {
+  EXPECT_LE(encode(ToHub(PushMessage{1, {0, 8, 1, some_bytes(58'560)}})).size(), 58'560u + 64);
+  EXPECT_LE(encode(ToWorker(PullMessage{1, 1, some_bytes(58'560)})).size(), 58'560u + 64);
+}
+
+TEST(Messages, RefuseHostileBytes) {
+  std::mt19937_64 rng(1);
+  for (int i = 0; i < 20'000; ++i) {
+    std::vector<std::byte> bytes = encode(to_worker()[rng() % 5]);
+    for (size_t k = 0; k < 1 + rng() % 3; ++k) {
+      bytes[rng() % bytes.size()] = static_cast<std::byte>(rng());
+    }
+    static_cast<void>(decode_for_worker(bytes));  // no crash, no great memory
+    static_cast<void>(decode_for_hub(bytes));
+  }
+  const std::vector<std::byte> ones(100, std::byte{0xff});
+  EXPECT_EQ(decode_for_worker(ones).status().code(), Code::kCorrupt);
+  EXPECT_EQ(decode_for_hub(ones).status().code(), Code::kCorrupt);
+}
+
+}  // namespace
+}  // namespace shoal::learn
