@@ -2,7 +2,7 @@
 // number of workers: random patterns, which have no clusters, and planted blocks with outliers,
 // with and without dead inputs. The hub does not compute, or it is as fast as a worker and values
 // take no time, or they take the time of a phone on Wi-Fi (mao 1.6: 16.4 ns for a non-zero, 697 ns
-// for a value).
+// for a value), or the first worker is the hub, with the same times.
 #include "shoal/plan/sparse/clusters.h"
 
 #include <chrono>
@@ -51,7 +51,7 @@ void measure(const Case& pattern, const SparsePattern& live, const char* hub,
   const auto begin = std::chrono::steady_clock::now();
   const auto clusters = make_clusters(live, workers, 1);
   const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - begin;
-  const ClusterTraffic traffic = traffic_of(live, *clusters, parts);
+  const ClusterTraffic traffic = traffic_of(live, *clusters, workers);
   std::printf(
       "{\"pattern\": \"%s\", \"workers\": %zu, \"hub\": \"%s\", \"values\": %zu, \"dense\": %zu, "
       "\"saved_percent\": %.1f, \"ceiling_percent\": %.1f, \"imbalance\": %.3f, "
@@ -96,6 +96,8 @@ int main(int count, char** arguments) {
       measure(pattern, live, "even", {.speeds = speeds, .hub_speed = speeds[0]});
       measure(pattern, live, "phone",
               {.speeds = speeds, .hub_speed = speeds[0], .seconds_per_value = 697e-9});
+      measure(pattern, live, "worker",
+              {.speeds = speeds, .seconds_per_value = 697e-9, .first_is_hub = true});
     }
   }
 }

@@ -14,7 +14,7 @@ namespace {
 using plan::Cut;
 
 constexpr std::array kCuts = {Cut::kNone, Cut::kRows,     Cut::kColumns, Cut::kInputs,
-                              Cut::kGrid, Cut::kChannels, Cut::kBatch};
+                              Cut::kGrid, Cut::kChannels, Cut::kBatch,   Cut::kClusters};
 
 constexpr std::array<std::string_view, 2> kStreamSplits = {"stages", "replicas"};
 

@@ -19,7 +19,7 @@ namespace {
 namespace fs = std::filesystem;
 using plan::Origin;
 
-constexpr uint32_t kVersion = 2;
+constexpr uint32_t kVersion = 3;
 constexpr std::chrono::hours kKeptFor{48};  // longer than profiles, which they depend on
 constexpr const char* kPrefix = "plan-";
 
@@ -102,6 +102,13 @@ stored::Plan encode(const Origin& origin) {
     sum.set_node(node);
     for (double share : shares) sum.add_shares(share);
   }
+  for (const plan::ClusteredLayer& layer : origin.clusters) {
+    stored::ClusteredLayer& one = *to.add_clusters();
+    one.set_node(layer.node);
+    for (double speed : layer.speeds) one.add_speeds(speed);
+    one.set_seconds_per_value(layer.seconds_per_value);
+  }
+  to.set_dense_bytes(origin.dense_bytes);
   for (const plan::Segment& segment : origin.plan.segments) encode(segment, *to.add_segments());
   to.set_narrow(origin.narrow);
   to.set_coded(origin.coded);
@@ -115,6 +122,12 @@ Result<Origin> decode(const stored::Plan& from) {
   for (const stored::Sum& sum : from.sums()) {
     origin.sums.push_back({sum.node(), {sum.shares().begin(), sum.shares().end()}});
   }
+  for (const stored::ClusteredLayer& one : from.clusters()) {
+    origin.clusters.push_back({.node = one.node(),
+                               .speeds = {one.speeds().begin(), one.speeds().end()},
+                               .seconds_per_value = one.seconds_per_value()});
+  }
+  origin.dense_bytes = from.dense_bytes();
   for (const stored::Segment& one : from.segments()) {
     SHOAL_ASSIGN(plan::Segment segment, decode(one));
     origin.plan.segments.push_back(std::move(segment));

@@ -88,6 +88,8 @@ std::string_view name_of(Cut cut) {
       return "channels";
     case Cut::kInputs:
       return "inputs";
+    case Cut::kClusters:
+      return "clusters";
   }
   return "";
 }
@@ -162,10 +164,11 @@ std::optional<std::vector<Task>> tasks_of(const Graph& graph, NodeRange nodes,
   std::vector<Task> tasks;
   for (int worker : layout.workers) tasks.push_back({worker, {}});
   const std::vector<ValueId> live = live_after(graph, nodes);
-  if (layout.cut == Cut::kInputs && live.size() < 2) return std::nullopt;
+  const bool by_value = layout.cut == Cut::kInputs || layout.cut == Cut::kClusters;
+  if (by_value && live.size() < 2) return std::nullopt;
   for (size_t v = 0; v < live.size(); ++v) {
     const ValueId id = live[v];
-    if (layout.cut == Cut::kInputs) {
+    if (by_value) {
       tasks[v % tasks.size()].outputs.push_back({id, Region::whole(graph[id].type.shape)});
       continue;
     }

@@ -18,6 +18,7 @@ enum class Cut : uint8_t {
   kGrid,      // rows and columns
   kChannels,  // of images; features of vectors and tokens
   kInputs,    // not cut: each of several values on the next worker, as terms of sums are
+  kClusters,  // the same, of workers that read nothing in common, as blocks of sparse layers
 };
 std::string_view name_of(Cut cut);
 
@@ -45,7 +46,7 @@ std::vector<int64_t> cut_points(const Graph& graph, ValueId value, size_t axis,
 std::vector<Region> regions_of(const Layout& layout, const Graph& graph, ValueId value);
 
 // Tasks whose pieces make up every value that is read after the nodes. Nothing if some value has no
-// such axis, or for kInputs if there is only one value.
+// such axis, or for kInputs and kClusters if there is only one value.
 std::optional<std::vector<Task>> tasks_of(const Graph& graph, NodeRange nodes,
                                           const Layout& layout);
 

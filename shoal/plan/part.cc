@@ -12,6 +12,7 @@
 
 #include "shoal/ops/ops.h"
 #include "shoal/plan/boxes.h"
+#include "shoal/plan/sparse/sparse_pattern.h"
 
 namespace shoal::plan {
 namespace {
@@ -128,6 +129,30 @@ std::vector<Operand> operands_of(const Graph& whole, const PartNode& part) {
   return operands;
 }
 
+// The constant that a node before `end` passes on, or that the value is; null if it is computed.
+const Tensor* constant_of(const Graph& graph, ValueId id, size_t end) {
+  for (size_t i = end; !graph[id].constant && i-- > 0;) {
+    const Node& node = graph.nodes()[i];
+    if (node.outputs[0] != id) continue;
+    if (node.op != &ops::identity) break;
+    id = node.inputs[0];
+  }
+  return graph[id].constant ? &*graph[id].constant : nullptr;
+}
+
+// A product of one vector and a constant matrix takes time for the elements that are not zero,
+// below the density at which sparse and dense kernels are equally fast (mao 1.3.3).
+double sparse_time(const Graph& graph, const PartNode& part, const Work& work) {
+  constexpr double kBreakEven = 0.15;
+  const Node& node = graph.nodes()[part.node];
+  if (work.macs == 0 || node.inputs.size() < 2 || !part.weights[1]) return 1;
+  const Tensor* weight = constant_of(graph, node.inputs[1], part.node);
+  const bool is_matrix = weight != nullptr && weight->dtype() == DType::kF32 &&
+                         weight->shape().rank() == 2 &&
+                         work.macs == static_cast<double>(part.inputs[1].shape().count());
+  return is_matrix ? std::min(1.0, sampled_density(weight->data<float>()) / kBreakEven) : 1;
+}
+
 }  // namespace
 
 Result<Part> make_part(const Graph& graph, NodeRange nodes, std::vector<Piece> outputs) {
@@ -151,6 +176,7 @@ Work work_of(const Graph& whole, const PartNode& part) {
     work.bytes += bytes;
     if (part.weights[i]) work.weight_bytes += bytes;
   }
+  work.sparse = sparse_time(whole, part, work);
   return work;
 }
 

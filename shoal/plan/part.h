@@ -57,6 +57,7 @@ struct Work {
   double macs = 0;
   double bytes = 0;         // read and written, weights included
   double weight_bytes = 0;  // the part of `bytes` that is weights
+  double sparse = 1;        // the time that sparse weights take by that of dense ones
 };
 Work work_of(const Graph& whole, const PartNode& node);
 double weight_bytes(const Graph& whole, const Part& part);

@@ -1,6 +1,8 @@
 // Predicted times. A node is bound by its products or by its memory traffic, never by their sum:
 //
 //   t = correction * (seconds + max(macs * seconds_per_mac, bytes * seconds_per_byte))
+//
+// with fewer products and bytes where weights are sparse.
 #include "shoal/plan/profile.h"
 
 #include <algorithm>
@@ -52,8 +54,9 @@ WorkerProfile uniform_worker(std::string name, double macs_per_second, double by
 
 double seconds_of(const Work& work, const OperatorSpeed& speed) {
   if (work.bytes == 0) return 0;  // a weight, which is computed beforehand
+  const double bytes = work.bytes - (1 - work.sparse) * work.weight_bytes;
   return speed.seconds +
-         std::max(work.macs * speed.seconds_per_mac, work.bytes * speed.seconds_per_byte);
+         std::max(work.sparse * work.macs * speed.seconds_per_mac, bytes * speed.seconds_per_byte);
 }
 
 double seconds_of(const Graph& whole, const PartNode& part, const Work& work,

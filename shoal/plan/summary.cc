@@ -136,6 +136,10 @@ std::string to_json(const Summary& summary) {
       .add_value("alternatives", list_of(others.first(std::min(kAlternatives, others.size()))))
       .add("advice", summary.advice)
       .add("plan", summary.text);
+  if (summary.clusters) {
+    object.add_count("fc_bytes", summary.clusters->bytes)
+        .add_count("fc_bytes_dense", summary.clusters->dense_bytes);
+  }
   if (summary.price) object.add_value("price", to_json(*summary.price));
   return object.text();
 }

@@ -62,6 +62,12 @@ struct PriceSummary {
   double bounded_seconds = 0, bounded_compute = 0;
 };
 
+// What travels to and from sparse fully-connected layers that are computed by clusters.
+struct ClusterSummary {
+  int64_t bytes = 0;
+  int64_t dense_bytes = 0;  // if they were split as dense layers are
+};
+
 // The best plan that was found, as predicted.
 struct Summary {
   std::string model = {};              // its name; empty: not known
@@ -75,10 +81,11 @@ struct Summary {
   int survives = 0;                    // number of devices that may be lost
   std::vector<WorkerSummary> workers;  // one for each device
   std::vector<SegmentSummary> segments = {};
-  std::vector<KindSummary> kinds = {};     // that were compared, the best first
-  std::optional<PriceSummary> price = {};  // of a plan that survives losses
-  std::string advice = {};                 // whether all devices are of use, in words
-  std::string text;                        // the plan as text: the tasks of each worker
+  std::vector<KindSummary> kinds = {};          // that were compared, the best first
+  std::optional<PriceSummary> price = {};       // of a plan that survives losses
+  std::optional<ClusterSummary> clusters = {};  // of a plan that has some
+  std::string advice = {};                      // whether all devices are of use, in words
+  std::string text;                             // the plan as text: the tasks of each worker
 
   // How many times as fast as one device alone.
   double speedup() const { return single_seconds / seconds; }

@@ -63,7 +63,7 @@ TEST(PlanFlags, ForceASplit) {
        {std::pair("none", Cut::kNone), std::pair("rows", Cut::kRows),
         std::pair("columns", Cut::kColumns), std::pair("inputs", Cut::kInputs),
         std::pair("grid", Cut::kGrid), std::pair("channels", Cut::kChannels),
-        std::pair("batch", Cut::kBatch)}) {
+        std::pair("batch", Cut::kBatch), std::pair("clusters", Cut::kClusters)}) {
     const plan::PlanOptions given = Flags({"--split", name}).options();
     EXPECT_TRUE(given.forced);
     EXPECT_EQ(given.cuts, std::vector<Cut>{cut}) << name;

@@ -195,6 +195,22 @@ TEST_F(PlanStores, MakeAPlanAgainAsItWas) {
   EXPECT_TRUE(any_sums) << "or this says nothing of them";
 }
 
+TEST_F(PlanStores, KeepClusters) {
+  plan::Rng rng(6);
+  graph_ = plan::random_sparse_layers(rng);
+  options_.cuts = {plan::Cut::kClusters};
+  options_.forced = true;
+  const auto plans = plan::make_plans(graph_, cluster_, options_);
+  ASSERT_TRUE(plans.ok()) << plans.status().message();
+  store().save(plans->front());
+  const auto known = store().load();
+  ASSERT_TRUE(known);
+  EXPECT_FALSE(known->origin.clusters.empty());
+  EXPECT_EQ(known->origin.clusters, plans->front().origin.clusters);
+  EXPECT_EQ(known->origin.dense_bytes, plans->front().origin.dense_bytes);
+  EXPECT_EQ(known->plan(), plans->front().plan());
+}
+
 TEST_F(PlanStores, SearchOnce) {
   EXPECT_GT(plans_made(), 1u);
   EXPECT_EQ(plans_made(), 1u);

@@ -63,6 +63,32 @@ TEST(Remake, GivesTheSamePlans) {
       << "not all steps were taken: " << any_sums << any_narrow << any_coded;
 }
 
+// The layers are clustered again from their weights.
+TEST(Remake, GivesTheSameClusters) {
+  for (unsigned seed = 0; seed < 10; ++seed) {
+    SCOPED_TRACE(seed);
+    Rng rng(seed);
+    const Graph graph = random_sparse_layers(rng);
+    const PlanOptions options{.cuts = {Cut::kClusters}, .forced = true};
+    const auto plans = make_plans(graph, workers(3), options);
+    ASSERT_TRUE(plans.ok()) << plans.status().message();
+    const Prediction& made = plans->front();
+    ASSERT_FALSE(made.origin.clusters.empty());
+    const auto again = follow_recipe(graph, workers(3), options, made.origin);
+    ASSERT_TRUE(again.ok()) << again.status().message();
+    EXPECT_EQ(again->plan(), made.plan());
+    EXPECT_EQ(again->timeline.seconds, made.timeline.seconds);
+    EXPECT_EQ(again->origin.dense_bytes, made.origin.dense_bytes);
+    Origin damaged = made.origin;
+    damaged.clusters[0].node = graph.nodes().size();
+    EXPECT_FALSE(follow_recipe(graph, workers(3), options, damaged).ok());
+    damaged.clusters[0] = {.node = made.origin.clusters[0].node, .speeds = {1, -1}};
+    EXPECT_FALSE(follow_recipe(graph, workers(3), options, damaged).ok());
+    damaged.clusters[0].speeds = {};
+    EXPECT_FALSE(follow_recipe(graph, workers(3), options, damaged).ok());
+  }
+}
+
 // One number of it, any number.
 void damage(Origin& origin, Rng& rng) {
   Segment& segment = origin.plan.segments[rng() % origin.plan.segments.size()];

@@ -94,6 +94,56 @@ Graph random_network(Rng& rng) {
   return graph;
 }
 
+Tensor random_blocks(Rng& rng, const BlockMatrix& matrix) {
+  Tensor weight = random_tensor(rng, {matrix.rows, matrix.columns});
+  std::bernoulli_distribution inside(matrix.inside), outside(matrix.outside), dead(matrix.dead);
+  std::vector<bool> dead_columns;
+  for (int64_t c = 0; c < matrix.columns; ++c) dead_columns.push_back(dead(rng));
+  for (int64_t r = 0; r < matrix.rows; ++r) {
+    const bool dead_row = dead(rng);
+    for (int64_t c = 0; c < matrix.columns; ++c) {
+      const bool own = r % matrix.blocks == c % matrix.blocks;
+      const bool is_there = own ? inside(rng) : outside(rng);
+      if (is_there && !dead_row && !dead_columns[static_cast<size_t>(c)]) continue;
+      weight.data<float>()[static_cast<size_t>(r * matrix.columns + c)] = 0;
+    }
+  }
+  return weight;
+}
+
+Graph random_sparse_layers(Rng& rng) {
+  Graph graph;
+  int64_t inputs = draw(rng, 60, 120);
+  ValueId x = graph.add_input("x", {DType::kF32, {draw(rng, 1, 3), inputs}});
+  for (int64_t layers = draw(rng, 1, 3); layers > 0; --layers) {
+    const int64_t outputs = draw(rng, 72, 120);
+    const bool turned = draw(rng, 0, 1) == 1;
+    const auto weight = graph.add_constant(
+        "w", random_blocks(rng, {.rows = turned ? inputs : outputs,
+                                 .columns = turned ? outputs : inputs,
+                                 .blocks = draw(rng, 1, 4),
+                                 .inside = 0.1 * static_cast<double>(draw(rng, 1, 4)),
+                                 .outside = 0.01 * static_cast<double>(draw(rng, 0, 3)),
+                                 .dead = 0.1 * static_cast<double>(draw(rng, 0, 3))}));
+    const int64_t kind = draw(rng, 0, 2);
+    if (kind == 0 && turned) {
+      x = *graph.add(ops::mat_mul, {x, weight});
+    } else {
+      Attributes attributes{{"alpha", 0.5f}, {"beta", 2.0f}, {"transB", int64_t{turned ? 0 : 1}}};
+      if (kind == 2) attributes["activation"] = std::string("Relu");
+      std::vector<ValueId> operands = {x, weight};
+      if (draw(rng, 0, 2) > 0) {
+        const int64_t bias = draw(rng, 0, 1) == 1 ? outputs : 1;
+        operands.push_back(graph.add_constant("b", random_tensor(rng, {bias})));
+      }
+      x = *graph.add(kind == 2 ? ops::fused_gemm : ops::gemm, operands, attributes);
+    }
+    inputs = outputs;
+  }
+  graph.mark_output(x);
+  return graph;
+}
+
 Graph random_sums(Rng& rng, const Graph& graph, int most_terms) {
   std::vector<SumOfTerms> sums;
   for (size_t i = 0; i < graph.nodes().size(); ++i) {

@@ -17,6 +17,19 @@ Tensor random_tensor(Rng& rng, const Shape& shape);
 // nodes at all.
 Graph random_network(Rng& rng);
 
+// A matrix of blocks: rows and columns whose numbers have the same remainder. Some rows and columns
+// are dead.
+struct BlockMatrix {
+  int64_t rows = 0, columns = 0;
+  int64_t blocks = 1;
+  double inside = 1, outside = 0;  // density
+  double dead = 0;                 // share of rows, and of columns
+};
+Tensor random_blocks(Rng& rng, const BlockMatrix& matrix);
+
+// One to three sparse layers: Gemm of all kinds, MatMul, with and without an activation.
+Graph random_sparse_layers(Rng& rng);
+
 // Some of its products as sums of up to so many terms, uneven ones.
 Graph random_sums(Rng& rng, const Graph& graph, int most_terms);
 

@@ -1,63 +1,21 @@
 // Products as sums of terms. y = x W = sum_t x[:, K_t] W[K_t, :] for a partition K_t of the
-// contracted axis. The rewrite has two passes: Expander turns fused operators into ONNX's own,
-// whose products are linear, and Summer replaces each product by slices, terms and a sum. No
+// contracted axis. The rewrite has two passes: expand_products() turns fused operators into ONNX's
+// own, whose products are linear, and Summer replaces each product by slices, terms and a sum. No
 // operator is named here: the contracted axis is found by asking `split` and `infer`.
 #include "shoal/plan/coding/partial_sums.h"
 
-#include <algorithm>
 #include <map>
 
 #include "shoal/ops/contraction.h"
 #include "shoal/ops/ops.h"
 #include "shoal/passes/rewriter.h"
+#include "shoal/plan/coding/expand_products.h"
 #include "shoal/plan/layout.h"
 
 namespace shoal::plan {
 namespace {
 
 using SharesByNode = std::map<size_t, std::vector<double>>;
-
-// Expands fused operators; the shares then go with the product that each of them contains.
-class Expander {
- public:
-  Expander(const Graph& graph, const SharesByNode& sums) : rewriter_(graph), sums_(sums) {}
-
-  Result<Graph> run(SharesByNode& products) {
-    const auto nodes = rewriter_.from().nodes();
-    for (size_t i = 0; i < nodes.size(); ++i) {
-      const auto shares = sums_.find(i);
-      const size_t first = rewriter_.to().nodes().size();
-      if (shares == sums_.end() || nodes[i].op->expand == nullptr) {
-        SHOAL_TRY(rewriter_.copy(nodes[i]));
-      } else {
-        SHOAL_TRY(expand(nodes[i]));
-      }
-      if (shares == sums_.end()) continue;
-      SHOAL_ASSIGN(const size_t product, find_product(nodes[i], first));
-      products.emplace(product, shares->second);
-    }
-    return rewriter_.finish();
-  }
-
- private:
-  Status expand(const Node& node) {
-    SHOAL_ASSIGN(const std::vector<ValueId> outputs,
-                 node.op->expand(node, rewriter_.map(node.inputs), rewriter_.to()));
-    for (size_t i = 0; i < outputs.size(); ++i) rewriter_.replace(node.outputs[i], outputs[i]);
-    return {};
-  }
-
-  Result<size_t> find_product(const Node& node, size_t first) {
-    const Graph& to = rewriter_.to();
-    for (size_t i = first; i < to.nodes().size(); ++i) {
-      if (ops::contraction_of(to.nodes()[i], to.operands(to.nodes()[i].inputs))) return i;
-    }
-    return Status(Code::kUnsupported, place_of(rewriter_.from(), node) + " is no sum of products");
-  }
-
-  passes::Rewriter rewriter_;
-  const SharesByNode& sums_;
-};
 
 // Every product as a sum of its terms.
 class Summer {
@@ -126,25 +84,18 @@ Result<ValueId> append_slice(Graph& graph, ValueId value, size_t axis, int64_t b
 }
 
 bool can_be_sum(const Graph& graph, const Node& node) {
-  Graph alone;
-  std::vector<ValueId> inputs;
-  for (ValueId id : node.inputs) {
-    const Value* value = id == kNoValue ? nullptr : &graph[id];
-    inputs.push_back(value == nullptr  ? kNoValue
-                     : value->constant ? alone.add_constant(value->name, *value->constant)
-                                       : alone.add_input(value->name, value->type));
-  }
   // Tried on a graph of this node alone: the rewrite itself is the only authority.
-  const std::vector<std::string> names(node.outputs.size());
-  return alone.add_node(*node.op, std::move(inputs), node.attributes, names).ok() &&
-         with_partial_sums(alone, {{0, {1, 1}}}).ok();
+  const auto alone = graph_of(graph, node);
+  return alone.ok() && with_partial_sums(*alone, {{0, {1, 1}}}).ok();
 }
 
 Result<Graph> with_partial_sums(const Graph& graph, const std::vector<SumOfTerms>& sums) {
-  SharesByNode shares, products;
-  for (const SumOfTerms& sum : sums) shares.emplace(sum.node, sum.shares);
-  SHOAL_ASSIGN(const Graph expanded, Expander(graph, shares).run(products));
-  return Summer(expanded).run(products);
+  std::vector<size_t> nodes;
+  for (const SumOfTerms& sum : sums) nodes.push_back(sum.node);
+  SHOAL_ASSIGN(const ExpandedProducts expanded, expand_products(graph, nodes));
+  SharesByNode products;
+  for (const SumOfTerms& sum : sums) products.emplace(expanded.products.at(sum.node), sum.shares);
+  return Summer(expanded.graph).run(products);
 }
 
 }  // namespace shoal::plan

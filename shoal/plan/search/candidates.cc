@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "shoal/plan/search/find_clusters.h"
+
 namespace shoal::plan {
 
 size_t Candidates::add(const Layout& layout) {
@@ -50,6 +52,7 @@ std::unique_ptr<Candidate> Candidates::make(size_t begin, size_t end, size_t num
     candidate->inputs.push_back(part->inputs);
     parts.push_back(*std::move(part));
   }
+  if (layout.cut == Cut::kClusters && !are_disjoint(candidate->inputs)) return nullptr;
   if (survive_.losses > 0) protect(*candidate, parts);
   for (double seconds : candidate->seconds) {
     candidate->slowest = std::max(candidate->slowest, seconds);

@@ -66,14 +66,13 @@ std::vector<Layout> Choices::ones() const {
   return layouts;
 }
 
-Layout Choices::terms(bool over_all) const {
+Layout Choices::by_value(Cut cut, bool over_all) const {
   const size_t count = over_all ? workers_.size() : std::min(workers_.size(), kMostTerms);
-  return make(Cut::kInputs, Group(workers_.begin(), workers_.begin() + static_cast<long>(count)),
-              1);
+  return make(cut, Group(workers_.begin(), workers_.begin() + static_cast<long>(count)), 1);
 }
 
 std::vector<Layout> Choices::of(Cut cut, bool over_all) const {
-  if (cut == Cut::kInputs) return {terms(over_all)};
+  if (cut == Cut::kInputs || cut == Cut::kClusters) return {by_value(cut, over_all)};
   std::vector<Layout> layouts;
   for (const Group& group : groups(over_all)) {
     if (cut != Cut::kGrid) {

@@ -23,8 +23,8 @@ class Choices {
   // Layouts over several groups of workers, or only over all of them.
   std::vector<Layout> of(Cut cut, bool over_all) const;
 
-  // The layout for terms of sums: over the ablest few workers, or over all.
-  Layout terms(bool over_all) const;
+  // The layout for terms of sums and for clusters: over the ablest few workers, or over all.
+  Layout by_value(Cut cut, bool over_all) const;
 
  private:
   using Group = std::vector<int>;

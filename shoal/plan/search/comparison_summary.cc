@@ -2,6 +2,7 @@
 
 #include "shoal/plan/cost/plan_stats.h"
 #include "shoal/plan/search/explanation.h"
+#include "shoal/plan/search/find_clusters.h"
 
 namespace shoal::plan {
 namespace {
@@ -55,6 +56,10 @@ Summary summarize(const Comparison& made) {
     const bool is_best = summary.kinds.empty();
     summary.kinds.push_back(
         {plan.name, plan.timeline.seconds, is_best ? "" : why_slower(made, plan)});
+  }
+  if (!best.origin.clusters.empty()) {
+    summary.clusters = {cluster_bytes(best.graph(), best.plan(), best.schedule()),
+                        best.origin.dense_bytes};
   }
   if (best.plan().survives > 0) summary.price = summary_of(best.price, best.plan().codes.size());
   return summary;

@@ -1,7 +1,7 @@
 // Remaking a plan. The search takes seconds, its outcome is small, and the steps after it are
-// deterministic: partial sums, narrow wire, protection. A store therefore keeps the outcome, and a
-// coordinator repeats the steps. A stored outcome is untrusted input: each index and region is
-// checked against the graph before anything is computed from it.
+// deterministic: partial sums or clusters, narrow wire, protection. A store therefore keeps the
+// outcome, and a coordinator repeats the steps. A stored outcome is untrusted input: each index and
+// region is checked against the graph before anything is computed from it.
 #include "shoal/plan/search/plan_recipe.h"
 
 #include <algorithm>
@@ -21,6 +21,23 @@ Status check(const Graph& graph, const std::vector<SumOfTerms>& sums) {
     if (sum.node >= graph.nodes().size() || !shares) return invalid("no such sum");
   }
   return {};
+}
+
+Status check(const Graph& graph, const std::vector<ClusteredLayer>& layers) {
+  const auto is_known = [&](const ClusteredLayer& layer) {
+    return layer.node < graph.nodes().size() && can_be_clustered(graph, graph.nodes()[layer.node]);
+  };
+  return std::ranges::all_of(layers, is_known) ? Status() : invalid("no such clusters");
+}
+
+// The graph that the plan is of.
+Result<Graph> rewritten(const Graph& graph, const Origin& origin) {
+  SHOAL_TRY(check(graph, origin.sums));
+  SHOAL_TRY(check(graph, origin.clusters));
+  if (!origin.sums.empty()) return with_partial_sums(graph, origin.sums);
+  if (origin.clusters.empty()) return graph;
+  SHOAL_ASSIGN(ClusteredGraph clustered, with_clusters(graph, origin.clusters));
+  return std::move(clustered.graph);
 }
 
 bool lies_in(const Region& region, const Shape& shape) {
@@ -91,12 +108,10 @@ std::vector<int> usable_workers(const Graph& graph, const ClusterProfile& cluste
 
 Result<Prediction> follow_recipe(const Graph& graph, const ClusterProfile& cluster,
                                  const PlanOptions& options, const Origin& origin) {
-  SHOAL_TRY(check(graph, origin.sums));
-  SHOAL_ASSIGN(const Graph summed,
-               origin.sums.empty() ? Result<Graph>(graph) : with_partial_sums(graph, origin.sums));
-  SHOAL_TRY(check(summed, origin.plan));
-  SHOAL_TRY(verify(summed, origin.plan, static_cast<int>(cluster.workers.size())));
-  SHOAL_ASSIGN(ScheduledPlan scheduled, ScheduledPlan::make(summed, origin.plan));
+  SHOAL_ASSIGN(const Graph steps, rewritten(graph, origin));
+  SHOAL_TRY(check(steps, origin.plan));
+  SHOAL_TRY(verify(steps, origin.plan, static_cast<int>(cluster.workers.size())));
+  SHOAL_ASSIGN(ScheduledPlan scheduled, ScheduledPlan::make(steps, origin.plan));
   Prediction made = predict(origin.name, std::move(scheduled), cluster);
   made.origin = origin;
   if (origin.narrow) {

@@ -5,8 +5,8 @@
 //   3. the best chains are simulated, and local_search.cc improves them under the simulation;
 //   4. the best one is predicted in full.
 //
-// Products as sums of terms (partial sums) change the graph, so they are planned apart. Everything
-// is deterministic: equal graphs, profiles and options give equal plans.
+// Products as sums of terms (partial sums) and layers by clusters change the graph, so they are
+// planned apart. Everything is deterministic: equal graphs, profiles and options give equal plans.
 #include "shoal/plan/search/planner.h"
 
 #include <algorithm>
@@ -18,6 +18,7 @@
 #include "shoal/plan/search/branches.h"
 #include "shoal/plan/search/choices.h"
 #include "shoal/plan/search/cuts.h"
+#include "shoal/plan/search/find_clusters.h"
 #include "shoal/plan/search/local_search.h"
 #include "shoal/plan/search/plan_recipe.h"
 #include "shoal/plan/search/search.h"
@@ -40,6 +41,7 @@ std::vector<Cut> useful_cuts(const Graph& graph) {
   if (wide) cuts.push_back(Cut::kColumns);
   if (batch) cuts.push_back(Cut::kBatch);
   cuts.push_back(Cut::kInputs);
+  cuts.push_back(Cut::kClusters);
   return cuts;
 }
 
@@ -90,12 +92,14 @@ class Planner {
     return std::move(found_);
   }
 
-  // The best with these cuts, which has some sums.
-  Result<std::vector<Prediction>> run_sums(std::vector<Cut> cuts) {
-    cuts.insert(cuts.begin(), Cut::kInputs);
+  // The best with these cuts and one by value, which it uses. Clusters are also tried alone: other
+  // cuts gain from blocks, too, and the best mixture may do without clusters.
+  Result<std::vector<Prediction>> run_by_value(Cut cut, std::vector<Cut> cuts) {
+    if (cut == Cut::kClusters) SHOAL_TRY(try_cuts({cut}));
+    cuts.insert(cuts.begin(), cut);
     SHOAL_TRY(try_cuts(cuts));
-    std::erase_if(found_, [](const Prediction& made) {
-      return made.name.find(plan::name_of(Cut::kInputs)) == std::string::npos;
+    std::erase_if(found_, [&](const Prediction& made) {
+      return made.name.find(plan::name_of(cut)) == std::string::npos;
     });
     return std::move(found_);
   }
@@ -122,6 +126,12 @@ class Planner {
     std::vector<Layout> layouts = choices_.ones();
     for (Cut cut : cuts) {
       for (Layout& layout : choices_.of(cut, options_.forced)) layouts.push_back(std::move(layout));
+    }
+    // With forced clusters, their hub computes everything else.
+    if (options_.forced && std::ranges::find(cuts, Cut::kClusters) != cuts.end()) {
+      std::erase_if(layouts, [&](const Layout& layout) {
+        return layout.cut == Cut::kNone && layout.workers[0] != choices_.workers()[0];
+      });
     }
     for (const Layout& layout : layouts) how.layouts.push_back(candidates_.add(layout));
     const Chain best = best_of(search(candidates_, how), how.layouts);
@@ -237,6 +247,27 @@ Status try_branches(const Graph& graph, const ClusterProfile& cluster, const Cho
   return {};
 }
 
+// Plans that compute sparse layers by clusters, where there are any.
+Result<std::vector<Prediction>> find_clustered(const Graph& graph, const ClusterProfile& cluster,
+                                               const PlanOptions& options, const Choices& choices,
+                                               const std::vector<Cut>& cuts) {
+  const Layout layout = choices.by_value(Cut::kClusters, options.forced);
+  const auto layers = find_clustered_layers(graph, cluster, layout);
+  if (layers.empty()) return std::vector<Prediction>();
+  auto clustered = with_clusters(graph, layers);
+  if (!clustered.ok() && clustered.status().code() == Code::kUnsupported) {
+    return std::vector<Prediction>();
+  }
+  SHOAL_TRY(clustered.status());
+  Planner planner(clustered->graph, cluster, options, choices);
+  SHOAL_ASSIGN(auto found, planner.run_by_value(Cut::kClusters, cuts));
+  for (Prediction& made : found) {
+    made.origin.clusters = layers;
+    made.origin.dense_bytes = clustered->dense_bytes;
+  }
+  return found;
+}
+
 // Plans in no particular order, without narrow wire formats.
 Result<std::vector<Prediction>> find_plans(const Graph& graph, const ClusterProfile& cluster,
                                            const PlanOptions& options) {
@@ -244,16 +275,24 @@ Result<std::vector<Prediction>> find_plans(const Graph& graph, const ClusterProf
   const Choices choices(graph, cluster, options.excluded);
   if (choices.workers().empty()) return invalid("there is no worker to plan for");
   std::vector<Cut> cuts = options.cuts.empty() ? useful_cuts(graph) : options.cuts;
-  const bool inputs = std::erase(cuts, Cut::kInputs) > 0 && choices.workers().size() > 1;
+  const bool few =
+      choices.workers().size() > 1 && (options.forced || choices.workers().size() <= kMostForSums);
+  const bool inputs = std::erase(cuts, Cut::kInputs) > 0 && few;
+  const bool clusters = std::erase(cuts, Cut::kClusters) > 0 && few;
   std::vector<Prediction> found;
-  if (inputs && (options.forced || choices.workers().size() <= kMostForSums)) {
-    const Layout terms = choices.terms(options.forced);
+  if (inputs) {
+    const Layout terms = choices.by_value(Cut::kInputs, options.forced);
     const auto sums = find_sums(graph, terms.shares, options.forced);
     if (!sums.empty()) {
       SHOAL_ASSIGN(const Graph summed, with_partial_sums(graph, sums));
-      SHOAL_ASSIGN(found, Planner(summed, cluster, options, choices).run_sums(cuts));
+      SHOAL_ASSIGN(found,
+                   Planner(summed, cluster, options, choices).run_by_value(Cut::kInputs, cuts));
       for (Prediction& made : found) made.origin.sums = sums;
     }
+  }
+  if (clusters) {
+    SHOAL_ASSIGN(auto clustered, find_clustered(graph, cluster, options, choices, cuts));
+    for (Prediction& made : clustered) found.push_back(std::move(made));
   }
   if (!options.forced || found.empty()) {
     SHOAL_ASSIGN(std::vector<Prediction> others,
@@ -292,7 +331,9 @@ Result<std::vector<Prediction>> find_protectable(const Graph& graph, const Clust
                                                  const PlanOptions& options, double repeat_weight) {
   const Choices choices(graph, cluster, options.excluded);
   std::vector<Cut> cuts = options.cuts.empty() ? useful_cuts(graph) : options.cuts;
-  std::erase(cuts, Cut::kInputs);  // terms are products themselves, and cannot be coded
+  // Terms and blocks are products themselves, and cannot be coded.
+  std::erase(cuts, Cut::kInputs);
+  std::erase(cuts, Cut::kClusters);
   if (choices.workers().size() < 2 || cuts.empty()) return std::vector<Prediction>();
   ToSurvive survive{static_cast<size_t>(options.survive), choices.workers(), repeat_weight};
   return Planner(graph, cluster, options, choices, std::move(survive)).run_mixed(cuts);

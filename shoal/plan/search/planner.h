@@ -10,6 +10,7 @@
 #include "shoal/plan/cost/simulate.h"
 #include "shoal/plan/layout.h"
 #include "shoal/plan/search/wire_format.h"
+#include "shoal/plan/sparse/clustered_layers.h"
 
 namespace shoal::plan {
 
@@ -35,8 +36,10 @@ struct Price {
 
 // The search's outcome and the steps made from it: see plan_recipe.h.
 struct Origin {
-  std::vector<SumOfTerms> sums = {};  // products that the graph computes as sums
-  Plan plan = {};                     // of that graph
+  std::vector<SumOfTerms> sums = {};          // products that the graph computes as sums
+  std::vector<ClusteredLayer> clusters = {};  // or layers that it computes by clusters
+  int64_t dense_bytes = 0;  // that would travel if those layers were split as dense ones are
+  Plan plan = {};           // of that graph
   std::string name = {};
   bool narrow = false;  // fewer bytes travel
   bool coded = false;   // where it survives: what can be is not just repeated

@@ -140,6 +140,8 @@ class Survivors {
                    ScheduledPlan::make(base.scheduled.shared_graph(), std::move(plan)));
       Prediction changed = predict(base.name, std::move(scheduled), cluster_);
       changed.origin.sums = base.origin.sums;
+      changed.origin.clusters = base.origin.clusters;
+      changed.origin.dense_bytes = base.origin.dense_bytes;
       SHOAL_ASSIGN(Prediction safe, with_protection(changed, cluster_, options_, workers_, true));
       if (fits(cluster_, safe)) variants.push_back({std::move(changed), std::move(safe)});
     }

@@ -129,7 +129,6 @@ Result<std::vector<std::vector<size_t>>> starts(const SparsePattern& pattern,
 
 Result<Clusters> clusters_by_rows(const SparsePattern& pattern, const ClusterWorkers& workers,
                                   uint64_t seed) {
-  const size_t parts = workers.speeds.size();
   const RandomStream random(seed, 0);
   const auto shares = shares_of(pattern, workers.speeds);
   const auto limits = limits_of(shares);
@@ -138,7 +137,7 @@ Result<Clusters> clusters_by_rows(const SparsePattern& pattern, const ClusterWor
   std::pair<size_t, size_t> fewest;  // values, and then the hub's work
   const auto compete = [&](std::vector<size_t> row_parts) {
     Clusters clusters = clusters_of(pattern, std::move(row_parts), workers);
-    const ClusterTraffic traffic = traffic_of(pattern, clusters, parts);
+    const ClusterTraffic traffic = traffic_of(pattern, clusters, workers);
     const std::pair cost(traffic.values, traffic.hub_work);
     if (best && fewest <= cost) return;
     fewest = cost;
@@ -172,14 +171,24 @@ Result<Clusters> make_clusters(const SparsePattern& pattern, const ClusterWorker
   return transposed(std::move(clusters));
 }
 
-ClusterTraffic traffic_of(const SparsePattern& pattern, const Clusters& clusters, size_t parts) {
+ClusterTraffic traffic_of(const SparsePattern& pattern, const Clusters& clusters,
+                          const ClusterWorkers& workers) {
   if (clusters.travelling == Travelling::kSums) {
-    return traffic_of(transposed(pattern), transposed(clusters), parts);
+    return traffic_of(transposed(pattern), transposed(clusters), workers);
   }
+  const size_t parts = workers.speeds.size();
   const auto [shorter, longer] = std::minmax(pattern.all_rows, pattern.all_columns);
   ClusterTraffic traffic{.dense = longer + parts * shorter,
                          .least = pattern.rows.size() + pattern.columns.size(),
                          .work = std::vector<size_t>(parts, 0)};
+  if (workers.first_is_hub) {
+    const double all = std::accumulate(workers.speeds.begin(), workers.speeds.end(), 0.0);
+    const double stays = static_cast<double>(longer) * workers.speeds[0] / all;
+    traffic.dense -= static_cast<size_t>(std::llround(stays)) + shorter;
+    for (const auto* lines : {&clusters.row_parts, &clusters.column_parts}) {
+      traffic.least -= static_cast<size_t>(std::count(lines->begin(), lines->end(), size_t{0}));
+    }
+  }
   traffic.values = traffic.least;
   auto counts = column_counts(pattern, clusters.row_parts, parts);
   for (const OutlierUnit& unit : clusters.on_hub) {
@@ -187,9 +196,15 @@ ClusterTraffic traffic_of(const SparsePattern& pattern, const Clusters& clusters
   }
   for (size_t i = 0; i < counts.size(); ++i) {
     traffic.work[i % parts] += counts[i];
-    if (counts[i] > 0 && clusters.column_parts[i / parts] != i % parts) ++traffic.values;
+    const bool stays = workers.first_is_hub && i % parts == 0;
+    if (counts[i] > 0 && !stays && clusters.column_parts[i / parts] != i % parts) ++traffic.values;
   }
+  if (workers.first_is_hub) traffic.work[0] += traffic.hub_work;
   return traffic;
+}
+
+ClusterTraffic traffic_of(const SparsePattern& pattern, const Clusters& clusters, size_t parts) {
+  return traffic_of(pattern, clusters, {.speeds = std::vector<double>(parts, 1)});
 }
 
 double imbalance(const ClusterTraffic& traffic, std::span<const double> speeds) {

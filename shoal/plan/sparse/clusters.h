@@ -8,6 +8,8 @@
 //    row. They make the value of the column travel once more for each part that has some.
 // 3. The hub computes outliers itself as long as it is not the last to finish (outliers.h).
 //
+// The hub may be the first worker: then it has a part, too, whose values do not travel.
+//
 // If there are fewer rows than columns, the same is done to the transposed weight: outliers stay
 // with their column, and sums of rows travel instead of inputs.
 #pragma once
@@ -24,6 +26,9 @@ struct ClusterWorkers {
   std::vector<double> speeds;    // non-zeros in a second of each worker; one part for each
   double hub_speed = 0;          // 0: the hub does not compute
   double seconds_per_value = 0;  // that a worker receives or returns
+  bool first_is_hub = false;     // the hub is the first worker, whose speed is the hub's
+
+  friend bool operator==(const ClusterWorkers&, const ClusterWorkers&) = default;
 };
 
 // All non-zeros of a part in a line that belongs to another part: with kInputs the line is a
@@ -56,12 +61,14 @@ Result<Clusters> make_clusters(const SparsePattern& pattern, const ClusterWorker
                                uint64_t seed);
 
 // Values that travel between the hub and its workers for one vector of inputs. A part always gets
-// the inputs that belong to it and returns the outputs that do, and so `values` >= `least`.
+// the inputs that belong to it and returns the outputs that do, and so `values` >= `least`. If the
+// first worker is the hub, nothing of its part travels, and nothing of its share of a dense split,
+// which is as large as its speed.
 struct ClusterTraffic {
   size_t values = 0;
   size_t dense = 0;  // of the whole weight, split along its longer side: longer + parts * shorter
   size_t least = 0;  // live rows + live columns: what is left without outliers
-  std::vector<size_t> work;  // non-zeros of each part
+  std::vector<size_t> work;  // non-zeros of each worker
   size_t hub_work = 0;
 
   // The share of the dense traffic that is saved, and the most that could be.
@@ -69,7 +76,10 @@ struct ClusterTraffic {
   double ceiling() const { return dense == 0 ? 0 : 1 - double(least) / double(dense); }
 };
 
-// REQUIRES: the clusters are of this pattern and have `parts` parts.
+// REQUIRES: the clusters are of this pattern and these workers, or have `parts` parts and a hub of
+// its own.
+ClusterTraffic traffic_of(const SparsePattern& pattern, const Clusters& clusters,
+                          const ClusterWorkers& workers);
 ClusterTraffic traffic_of(const SparsePattern& pattern, const Clusters& clusters, size_t parts);
 
 // The longest computing time of a worker by the mean one; 1 is even. REQUIRES: positive speeds, as

@@ -19,13 +19,18 @@ struct Part {
 std::vector<Part> parts_of(std::span<const uint32_t> counts, std::span<const size_t> row_parts,
                            std::span<const size_t> column_parts, const ClusterWorkers& workers) {
   std::vector<Part> parts(workers.speeds.size());
-  for (size_t part : row_parts) parts[part].seconds += workers.seconds_per_value;
+  const auto seconds_per_value = [&](size_t p) {
+    return workers.first_is_hub && p == 0 ? 0 : workers.seconds_per_value;
+  };
+  for (size_t part : row_parts) parts[part].seconds += seconds_per_value(part);
   for (size_t i = 0; i < counts.size(); ++i) {
     if (counts[i] == 0) continue;
     const size_t p = i % parts.size();
     const size_t column = i / parts.size();
-    parts[p].seconds += workers.seconds_per_value + counts[i] / workers.speeds[p];
-    if (column_parts[column] != p) parts[p].units.push_back({.column = column, .work = counts[i]});
+    parts[p].seconds += seconds_per_value(p) + counts[i] / workers.speeds[p];
+    const bool stays = workers.first_is_hub && p == 0;
+    if (column_parts[column] != p && !stays)
+      parts[p].units.push_back({.column = column, .work = counts[i]});
   }
   for (Part& part : parts) {
     std::stable_sort(part.units.begin(), part.units.end(),
@@ -41,9 +46,10 @@ std::vector<OutlierUnit> units_for_hub(std::span<const uint32_t> counts,
                                        std::span<const size_t> column_parts,
                                        const ClusterWorkers& workers) {
   std::vector<OutlierUnit> taken;
-  if (workers.hub_speed == 0) return taken;
+  const double hub_speed = workers.first_is_hub ? workers.speeds[0] : workers.hub_speed;
+  if (hub_speed == 0) return taken;
   std::vector<Part> parts = parts_of(counts, row_parts, column_parts, workers);
-  double hub_seconds = 0;
+  double hub_seconds = workers.first_is_hub ? parts[0].seconds : 0;
   while (true) {
     double longest = 0;
     Part* slowest = nullptr;  // of those with a unit
@@ -54,7 +60,7 @@ std::vector<OutlierUnit> units_for_hub(std::span<const uint32_t> counts,
     }
     if (slowest == nullptr) break;
     const Unit unit = slowest->units.back();
-    hub_seconds += unit.work / workers.hub_speed;
+    hub_seconds += unit.work / hub_speed;
     if (hub_seconds > longest) break;
     const auto p = static_cast<size_t>(slowest - parts.data());
     slowest->units.pop_back();

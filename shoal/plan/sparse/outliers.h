@@ -4,6 +4,9 @@
 //
 //   p = the slowest part with a unit left,  u = its unit with fewest non-zeros
 //   u goes to the hub, unless that made the hub finish after the slowest part
+//
+// If the first worker is the hub, its time is that of its own work alone at the beginning, and it
+// has no units to give.
 #pragma once
 
 #include <span>

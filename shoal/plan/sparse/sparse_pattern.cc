@@ -1,5 +1,7 @@
 #include "shoal/plan/sparse/sparse_pattern.h"
 
+#include <algorithm>
+
 namespace shoal::plan {
 
 SparsePattern pattern_of(std::span<const float> weight, size_t rows) {
@@ -25,6 +27,22 @@ SparsePattern pattern_of(std::span<const float> weight, size_t rows) {
     pattern.begins.push_back(pattern.targets.size());
   }
   return pattern;
+}
+
+double sampled_density(std::span<const float> weight) {
+  constexpr size_t kMost = 4096;
+  constexpr size_t kEnough = 64;                  // for a matrix that has no zeros
+  constexpr uint64_t kStep = 0x9E3779B97F4A7C15;  // odd, so that it meets no period of the matrix
+  if (weight.empty()) return 1;
+  const size_t count = std::min(kMost, weight.size());
+  size_t found = 0;
+  for (uint64_t i = 0; i < count; ++i) {
+    // All elements in turn where there are few of them.
+    const uint64_t at = weight.size() <= kMost ? i : (i * kStep >> 16) % weight.size();
+    if (weight[at] != 0) ++found;
+    if (i + 1 == kEnough && found == kEnough) return 1;
+  }
+  return static_cast<double>(found) / static_cast<double>(count);
 }
 
 SparsePattern transposed(const SparsePattern& pattern) {

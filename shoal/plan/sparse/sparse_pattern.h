@@ -29,6 +29,10 @@ struct SparsePattern {
 // row-major; fewer than 2^32 columns.
 SparsePattern pattern_of(std::span<const float> weight, size_t rows);
 
+// The share of elements that are not zero, estimated from a few thousand of them; 1 where there is
+// none. The same on every machine.
+double sampled_density(std::span<const float> weight);
+
 SparsePattern transposed(const SparsePattern& pattern);
 
 }  // namespace shoal::plan
