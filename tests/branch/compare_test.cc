@@ -49,7 +49,7 @@ TEST(FewestBranches, StopsAtTheFirstThatFits) {
 // Three devices, each twice as fast as the one before, do the work of seven times the slowest.
 TEST(WidthsFor, LetsUnequalWorkersEndTogether) {
   for (const char* name : {"convnet", "vgg16cifar", "resnet20"}) {
-    const Graph graph = *zoo::build(name, {.width = 0.5});
+    const Graph graph = *zoo::build(name);
     ClusterProfile cluster = pis(3, "gigabit");
     scale(cluster.workers[0], 4);
     scale(cluster.workers[1], 2);
