@@ -13,6 +13,7 @@
 #include "progress.h"
 #include "shoal/base/closed_loop.h"
 #include "shoal/base/machine.h"
+#include "shoal/device/hybrid.h"
 #include "shoal/fit/network.h"
 #include "shoal/session/layer_profile.h"
 #include "shoal/train/trainer.h"
@@ -31,6 +32,7 @@ Examples:
   shoal bench zoo:vgg16 --cluster              split over workers, beside the best one alone
   shoal bench model.onnx --shape input=8x3x32x32
   shoal bench zoo:lenet5 --train --batch 64    one step of training
+  shoal bench zoo:vgg16 --device opencl:0 --batch 64 --precision fp16   on a GPU
   yes 2 | head -5 | shoal bench model.onnx --turns  five times two seconds)";
 
 struct BenchFlags {
@@ -41,7 +43,8 @@ struct BenchFlags {
   bool turns = false;
   size_t clients = 0;  // 0: one caller, whose runs are timed
   bool train = false;
-  int64_t batch = 64;  // with --train
+  int64_t batch = 0;  // 0: as the model declares it, or 64 with --train
+  std::string precision = "fp32";
   bool bf16 = false;
   bool update_on_device = false;
   PlanFlags plan;
@@ -73,13 +76,22 @@ double noise_of(const LatencyRecorder& times) {
   return times.quantile(0.5) / times.quantile(0.1) - 1;
 }
 
-// `result` with a measurement added.
-Json with_times(Json result, const LatencyRecorder& times) {
+// What is known of a bench before it measures.
+struct Facts {
+  Json json;
+  double macs = 0;  // of a run; 0: not counted
+};
+
+// The facts with a measurement added.
+Json with_times(const Facts& facts, const LatencyRecorder& times) {
+  Json result = facts.json;
   result["median_ms"] = times.quantile(0.5);
   result["p10_ms"] = times.quantile(0.1);
   result["p90_ms"] = times.quantile(0.9);
   result["noise"] = noise_of(times);
   result["runs"] = times.count();
+  // A multiplication and an addition each.
+  if (facts.macs > 0) result["tflops"] = 2e-9 * facts.macs / times.quantile(0.5);
   result["peak_rss_mb"] = peak_rss_mb();
   return result;
 }
@@ -87,7 +99,7 @@ Json with_times(Json result, const LatencyRecorder& times) {
 // One measurement per line of standard input, which says how many seconds: the program that writes
 // the lines can let several engines take turns. The first run of a turn finds the caches full of
 // another engine's data, so it does not count.
-Outcome take_turns(const Work& work, const Json& facts) {
+Outcome take_turns(const Work& work, const Facts& facts) {
   std::string line;
   while (std::getline(std::cin, line)) {
     const double seconds = std::strtod(line.c_str(), nullptr);
@@ -120,18 +132,20 @@ void print_table(const std::string& model, int threads, double open_ms, double f
 // After `open_ms`, in which all was made ready for the first run. `more` is asked for facts after
 // that one.
 Outcome measure(const BenchFlags& flags, const Device& device, const Work& work, double open_ms,
-                const std::function<Result<Json>()>& more) {
+                const std::function<Result<Facts>()>& more) {
   const auto begin = Clock::now();
   // The first run of a model compiles for the inputs' shapes.
   if (const Status first = work(); !first.ok()) return fail(Exit::kModel, first);
   const double first_ms = open_ms + ms_since(begin);
-  Json facts = {{"model", flags.model.model},
+  Facts facts;
+  facts.json = {{"model", flags.model.model},
                 {"device", device.info().name},
                 {"threads", device.info().threads},
                 {"open_ms", open_ms},
                 {"first_ms", first_ms}};
-  SHOAL_OR_EXIT(const Json others, Exit::kDevice, more());
-  facts.update(others);
+  SHOAL_OR_EXIT(const Facts others, Exit::kDevice, more());
+  facts.json.update(others.json);
+  facts.macs = others.macs;
   if (flags.turns) return take_turns(work, facts);
   SHOAL_OR_EXIT(const auto times, Exit::kDevice, measure_for(flags.seconds, work));
   if (flags.json) {
@@ -142,19 +156,54 @@ Outcome measure(const BenchFlags& flags, const Device& device, const Work& work,
   return {};
 }
 
+Result<Session> open(const BenchFlags& flags, Device& device) {
+  if (flags.batch == 0) return open_session(flags.model, device);
+  SHOAL_ASSIGN(const Model model, open_model_with_warning(flags.model.model));
+  SHOAL_ASSIGN(const LoadedGraph loaded, fit::load_for_batch(model, flags.batch));
+  return Session::open(loaded.graph, device, {.optimize = flags.model.optimize});
+}
+
+// How long the inputs take to the device, and the outputs from it.
+Result<double> transfer_ms(Device& device, const Session::Tensors& inputs,
+                           const Session::Tensors& outputs) {
+  Device& first = first_device(device);
+  double sum = 0;
+  for (const auto& [name, tensor] : inputs) {
+    const auto begin = Clock::now();
+    SHOAL_TRY(first.upload(tensor).status());
+    sum += ms_since(begin);
+  }
+  for (const auto& [name, tensor] : outputs) {
+    SHOAL_ASSIGN(const DeviceValue value, first.upload(tensor));
+    const auto begin = Clock::now();
+    SHOAL_TRY(value.to_host().status());
+    sum += ms_since(begin);
+  }
+  return sum;
+}
+
 Outcome bench_model(const BenchFlags& flags, Device& device) {
   const auto begin = Clock::now();
-  SHOAL_OR_EXIT(Session session, Exit::kModel, open_session(flags.model, device));
+  SHOAL_OR_EXIT(Session session, Exit::kModel, open(flags, device));
   const double open_ms = ms_since(begin);
   SHOAL_OR_EXIT(const auto inputs, Exit::kUsage, random_inputs(session, flags.shapes));
-  const auto threads_used = [&]() -> Result<Json> {
+  const auto facts = [&]() -> Result<Facts> {
     int most = 1;
+    int64_t macs = 0;
     SHOAL_ASSIGN(const LayerProfile profile, profile_layers(session, inputs, 1));
-    for (const LayerTime& layer : profile.layers) most = std::max(most, layer.kernel.threads);
-    return Json{{"threads_used", most}};
+    for (const LayerTime& layer : profile.layers) {
+      most = std::max(most, layer.kernel.threads);
+      macs += layer.macs;
+    }
+    SHOAL_ASSIGN(const Session::Tensors outputs, session.run(inputs));
+    SHOAL_ASSIGN(const double transfer, transfer_ms(device, inputs, outputs));
+    return Facts{{{"threads_used", most},
+                  {"device_name", first_device(device).info().name},
+                  {"transfer_ms", transfer}},
+                 static_cast<double>(macs)};
   };
   return measure(
-      flags, device, [&] { return session.run(inputs).status(); }, open_ms, threads_used);
+      flags, device, [&] { return session.run(inputs).status(); }, open_ms, facts);
 }
 
 void print_table(const BenchFlags& flags, int threads, const LoadReport& load) {
@@ -196,9 +245,10 @@ Outcome bench_clients(const BenchFlags& flags, Device& device) {
 
 // Steps on noise, with a rate that leaves the weights nearly where they are.
 Outcome bench_training(const BenchFlags& flags, Device& device) {
+  const int64_t batch = flags.batch > 0 ? flags.batch : 64;
   const auto begin = Clock::now();
   SHOAL_OR_EXIT(const Model model, Exit::kModel, open_model_with_warning(flags.model.model));
-  SHOAL_OR_EXIT(const LoadedGraph loaded, Exit::kModel, fit::load_for_batch(model, flags.batch));
+  SHOAL_OR_EXIT(const LoadedGraph loaded, Exit::kModel, fit::load_for_batch(model, batch));
   train::TrainerOptions options{.optimizer = {.rate = 1e-6f, .momentum = 0.9f}};
   options.memory_bytes = flags.model.memory_limit();
   options.bf16 = flags.bf16;
@@ -208,11 +258,11 @@ Outcome bench_training(const BenchFlags& flags, Device& device) {
   const double open_ms = ms_since(begin);
   std::mt19937 rng(1);
   const Tensor images = random_tensor(loaded.graph[loaded.graph.inputs()[0]].type, rng);
-  const Tensor labels({DType::kI64, {flags.batch}});
+  const Tensor labels({DType::kI64, {batch}});
   const auto step = [&] { return trainer.step(images, std::span(&labels, 1)).status(); };
   const auto planned = static_cast<double>(trainer.memory().planned);
   return measure(flags, device, step, open_ms, [&] {
-    return Result<Json>(Json{{"planned_mb", planned / 1e6}});
+    return Result<Facts>(Facts{{{"planned_mb", planned / 1e6}}, 0});
   });
 }
 
@@ -228,7 +278,14 @@ Outcome bench(const BenchFlags& flags) {
   if (flags.model.memory_limit() > 0 && !flags.train) {
     return {Exit::kUsage, "--memory with a size is for --train"};
   }
-  SHOAL_OR_EXIT(auto device, Exit::kDevice, make_device(flags.model));
+  ModelFlags model = flags.model;
+  if (flags.precision == "fp16") {
+    if (!model.device.starts_with("opencl")) {
+      return {Exit::kUsage, "--precision fp16 is for --device opencl:N"};
+    }
+    model.device += model.device == "opencl" ? ":0:fp16" : ":fp16";
+  }
+  SHOAL_OR_EXIT(auto device, Exit::kDevice, make_device(model));
   if (flags.clients > 0) return bench_clients(flags, *device);
   return flags.train ? bench_training(flags, *device) : bench_model(flags, *device);
 }
@@ -249,9 +306,12 @@ void add_bench(Command& app, Action& action) {
                     "seconds as it says");
   Option* train =
       command->add_flag("--train", flags->train, "Measure a step of training: SGD, labels");
-  command->add_option("--batch", flags->batch, "Images per step")
-      ->needs(train)
-      ->check(in_range(1, 4096))
+  command
+      ->add_option("--batch", flags->batch,
+                   "Images at once; as the model declares it, and 64 with --train")
+      ->check(in_range(1, 4096));
+  command->add_option("--precision", flags->precision, "How a GPU stores elements: fp32, fp16")
+      ->check(one_of({"fp32", "fp16"}))
       ->capture_default_str();
   command->add_flag("--bf16", flags->bf16, "Keep activations in half the memory")->needs(train);
   command

@@ -13,6 +13,9 @@
 #include "shoal/ops/ops.h"
 #include "shoal/zoo/embedded.h"
 #include "table.h"
+#ifdef SHOAL_OPENCL
+#include "shoal/opencl/opencl.h"
+#endif
 
 namespace shoal::cli {
 namespace {
@@ -46,6 +49,20 @@ Result<size_t> right_samples(const std::string& device_name) {
   return right;
 }
 
+// The devices of this machine, as --device takes them.
+std::vector<std::string> local_devices() {
+  std::vector<std::string> names;
+  for (const DeviceKind& kind : device_kinds()) {
+    if (kind.is_local) names.push_back(kind.name);
+  }
+#ifdef SHOAL_OPENCL
+  if (const auto found = opencl_devices(); found.ok()) {
+    for (size_t i = 0; i < found->size(); ++i) names.push_back("opencl:" + std::to_string(i));
+  }
+#endif
+  return names;
+}
+
 Outcome doctor() {
   const Machine machine = describe_machine();
   Table facts({"what", "here"});
@@ -61,12 +78,11 @@ Outcome doctor() {
   std::printf("\n");
   Table checks({"device", "built-in samples right"});
   bool sick = false;
-  for (const DeviceKind& kind : device_kinds()) {
-    if (!kind.is_local) continue;
-    auto right = right_samples(kind.name);
+  for (const std::string& name : local_devices()) {
+    auto right = right_samples(name);
     sick |= !right.ok() || *right != zoo::digits_samples().size();
-    checks.add({kind.name, right.ok() ? std::to_string(*right) + " of 10"
-                                      : std::string(right.status().message())});
+    checks.add({name, right.ok() ? std::to_string(*right) + " of 10"
+                                 : std::string(right.status().message())});
   }
   checks.print();
   if (sick)

@@ -238,6 +238,7 @@ class HybridDevice final : public Device {
         info_(joined_info(devices_[0]->info(), devices_[1]->info())) {}
 
   const DeviceInfo& info() const override { return info_; }
+  Device& first() { return *devices_[0]; }
 
   bool supports(const Graph& graph, const Node& node) const override {
     return devices_[0]->supports(graph, node) || devices_[1]->supports(graph, node);
@@ -289,6 +290,11 @@ class HybridDevice final : public Device {
 std::unique_ptr<Device> make_hybrid_device(std::unique_ptr<Device> first,
                                            std::unique_ptr<Device> fallback) {
   return std::make_unique<HybridDevice>(Devices{std::move(first), std::move(fallback)});
+}
+
+Device& first_device(Device& device) {
+  auto* hybrid = dynamic_cast<HybridDevice*>(&device);
+  return hybrid == nullptr ? device : hybrid->first();
 }
 
 Crossings crossings_of(const Executable& executable) {

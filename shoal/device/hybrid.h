@@ -27,6 +27,9 @@ struct Crossings {
 std::unique_ptr<Device> make_hybrid_device(std::unique_ptr<Device> first,
                                            std::unique_ptr<Device> fallback);
 
+// The first of the two devices of a hybrid device, which lives as long; any other device itself.
+Device& first_device(Device& device);
+
 // The crossings of an executable that a hybrid device compiled; none and one part for any other.
 Crossings crossings_of(const Executable& executable);
 

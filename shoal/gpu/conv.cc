@@ -1,6 +1,9 @@
-// Convolution, y = activation(w * x + bias + residual), without unfolding (huynh B.3.2): an item
-// computes one position of several output channels, so that an element of x is loaded once for all
-// of them. Items of a group are neighbours in a row, and read neighbours.
+// Convolution, y = activation(w * x + bias + residual), without unfolding (huynh B.3.2).
+//
+// direct  an item computes one position of several output channels, so that an element of x is
+//         loaded once for all of them; items of a group are neighbours in a row, and read
+//         neighbours
+// tiles   a product by tiles (tiles.h), where the device has local memory
 #include "shoal/ops/nn/conv.h"
 
 #include <algorithm>
@@ -8,6 +11,7 @@
 #include "shoal/gpu/functions.h"
 #include "shoal/gpu/makers.h"
 #include "shoal/gpu/source.h"
+#include "shoal/gpu/tiles.h"
 #include "shoal/gpu/window_text.h"
 #include "shoal/ops/ops.h"
 
@@ -113,6 +117,51 @@ Launch direct(const NodeSpec& spec, const ops::Convolution& conv) {
           {items, 1, 1}};
 }
 
+// The product [out_channels, taps] x [taps, positions of all images], where the right side is read
+// from x as it is needed (implicit unfolding).
+TileProduct tile_product(const NodeSpec& spec, const ops::Convolution& conv) {
+  auto values = numbers_of(conv.window);
+  values["k"] = text_of(conv.in_channels * conv.taps());
+  values["taps"] = text_of(conv.taps());
+  values["plane"] = text_of(conv.output_plane());
+  values["groups"] = text_of(conv.groups);
+  values["in_channels"] = text_of(conv.in_channels);
+  values["out_channels"] = text_of(conv.out_channels);
+  values["inside"] =
+      has_padding(conv.window)
+          ? filled("d >= 0 && d < $in_d && h >= 0 && h < $in_h && w >= 0 && w < $in_w", values)
+          : "true";
+  TileProduct product;
+  product.rows = conv.out_channels;
+  product.columns = conv.batch * conv.output_plane();
+  product.k = conv.in_channels * conv.taps();
+  product.batch = conv.groups;
+  product.a.load = filled("v = LOAD(w_, (z * $out_channels + row) * $k + k);\n", values);
+  product.a.along_k = true;
+  product.b.setup = filled(
+      R"(const int x_from = (column / $plane * $groups + z) * $in_channels * ($in_d * $in_h * $in_w);
+const int x_d = column % $plane / ($out_h * $out_w) * $stride_d - $pad_d;
+const int x_h = column % $plane / $out_w % $out_h * $stride_h - $pad_h;
+const int x_w = column % $plane % $out_w * $stride_w - $pad_w;
+)",
+      values);
+  product.b.load = filled(R"(const int c = k / $taps;
+const int tap = k % $taps;
+const int d = x_d + tap / ($kernel_h * $kernel_w) * $dilation_d;
+const int h = x_h + tap / $kernel_w % $kernel_h * $dilation_h;
+const int w = x_w + tap % $kernel_w * $dilation_w;
+if ($inside) v = LOAD(x, x_from + ((c * $in_d + d) * $in_h + h) * $in_w + w);
+)",
+                          values);
+  product.column_setup = filled(R"(const int image = j / $plane;
+const int p = j % $plane;
+const int group = z;
+)",
+                                values);
+  product.finish = store_text(spec, conv, "r", "value");
+  return product;
+}
+
 }  // namespace
 
 std::optional<Work> make_conv(const NodeSpec& spec) {
@@ -122,6 +171,9 @@ std::optional<Work> make_conv(const NodeSpec& spec) {
       !is_unary(ops::activation_of(spec.node).op)) {
     return std::nullopt;
   }
+  std::optional<Launch> tiles =
+      make_tiles(tile_product(spec, conv), arguments_of(spec), spec.device);
+  if (tiles) return Work{"tiles", {*std::move(tiles)}, {}, 0};
   return Work{"direct", {direct(spec, conv)}, {}, 0};
 }
 

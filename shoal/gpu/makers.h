@@ -33,6 +33,7 @@ std::optional<Work> make_concat(const NodeSpec& spec);
 std::optional<Work> make_split(const NodeSpec& spec);
 std::optional<Work> make_slice(const NodeSpec& spec);
 std::optional<Work> make_expand(const NodeSpec& spec);
+std::optional<Work> make_pad(const NodeSpec& spec);
 std::optional<Work> make_resize(const NodeSpec& spec);
 std::optional<Work> make_reduce(const NodeSpec& spec);
 std::optional<Work> make_global_pool(const NodeSpec& spec);

@@ -86,6 +86,29 @@ std::optional<Work> make_split(const NodeSpec& spec) {
   return work;
 }
 
+// Element c of an axis of y is element c - begin of x, or outside of it.
+std::optional<Work> make_pad(const NodeSpec& spec) {
+  if (spec.node.text("mode", "constant") != "constant" || spec.has(3)) return std::nullopt;
+  const std::vector<int64_t> pads = to_ints(*spec.inputs[1].value);
+  const Strides from = ops::strides_of(spec.shape(0)), to = ops::strides_of(spec.output());
+  std::string inside = "true", at = "0", body;
+  for (size_t d = 0; d < to.rank(); ++d) {
+    const std::string c = "c" + std::to_string(d);
+    body += "const int " + c + " = i / " + text_of(to[d]) + " % " + text_of(spec.output()[d]) +
+            " - (" + text_of(pads[d]) + ");\n";
+    inside += " && " + c + " >= 0 && " + c + " < " + text_of(spec.shape(0)[d]);
+    at += " + " + c + " * " + text_of(from[d]);
+  }
+  const float value = spec.has(2) ? spec.inputs[2].value->data<float>()[0] : 0.0f;
+  body += "STORE(y, i, " + inside + " ? LOAD(x, " + at + ") : " + text_of(value) + ");\n";
+  return Work{
+      "copy",
+      {for_each_element(spec.output().count(), {{Kind::kInput, 0, "x"}, {Kind::kOutput, 0, "y"}},
+                        body, spec.device)},
+      {},
+      0};
+}
+
 namespace {
 
 // The taps of both axes as tables: for each output the first element and the first weight, and

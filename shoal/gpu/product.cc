@@ -5,11 +5,13 @@
 //         them, and items of a group read neighbours
 // dots    where b is stored by columns (transB), as fully-connected layers have it: an item
 //         computes one element as a dot product of vectors of four (huynh A.3.3)
+// tiles   products by tiles (tiles.h), where the device has local memory
 #include <algorithm>
 
 #include "shoal/gpu/functions.h"
 #include "shoal/gpu/makers.h"
 #include "shoal/gpu/source.h"
+#include "shoal/gpu/tiles.h"
 #include "shoal/ops/nn/matrix_product.h"
 #include "shoal/ops/ops.h"
 
@@ -41,7 +43,7 @@ const int r = GROUP(1);
 const int z = GROUP(2);
 const int a_at = $a_base + r * $a_row;
 const int b_at = $b_base + j * $b_step;
-float4 sums = (float4)(0.0f);
+float4 sums = ZERO4;
 for (int p = 0; p + 3 < $k; p += 4) sums += LOAD4(a, a_at + p) * LOAD4(b, b_at + p);
 float value = SUM4(sums);
 for (int p = $k / 4 * 4; p < $k; ++p) value += LOAD(a, a_at + p) * LOAD(b, b_at + p);
@@ -81,7 +83,20 @@ std::string direct_body(const Product& product, int64_t rows,
   return filled(kDirect, values) + store;
 }
 
+TileProduct tile_product(const Product& product) {
+  const auto values = numbers_of(product);
+  TileProduct tiles{product.m, product.n, product.k, product.batch, {}, {}, {}, product.finish};
+  tiles.a = {"", filled("v = LOAD(a, $a_base + row * $a_row + k * $a_step);\n", values),
+             product.a_step == 1};
+  tiles.b = {"", filled("v = LOAD(b, $b_base + k * $b_row + column * $b_step);\n", values),
+             product.b_row == 1};
+  return tiles;
+}
+
 Work product_work(const NodeSpec& spec, const Product& product, std::vector<Argument> arguments) {
+  if (std::optional<Launch> tiles = make_tiles(tile_product(product), arguments, spec.device)) {
+    return {"tiles", {*std::move(tiles)}, {}, 0};
+  }
   auto values = numbers_of(product);
   const int64_t items = std::min({int64_t{64}, spec.device.max_group_items, product.n});
   values["items"] = text_of(items);

@@ -30,6 +30,7 @@ constexpr std::string_view kPrelude = R"(
 #define ITEM(d) ((int)get_local_id(d))
 #define BARRIER barrier(CLK_LOCAL_MEM_FENCE)
 #define LOCAL4(p, i) (*(__local const float4*)((p) + (i)))
+#define ZERO4 ((float4)(0.0f))
 #define SUM4(v) ((v).x + (v).y + (v).z + (v).w)
 #define TO_FLOAT(i) ((float)(i))
 )";
@@ -43,23 +44,26 @@ struct KernelText {
   std::string before, after;
 };
 
+// A buffer is passed with the place in it where the value begins: values are parts of one buffer.
 KernelText opencl_text(const Launch& launch) {
   using Kind = Argument::Kind;
-  std::string parameters;
+  std::string parameters, declarations;
   for (const Argument& argument : launch.arguments) {
     const bool is_read = argument.kind == Kind::kInput || argument.kind == Kind::kTable;
     const bool is_int = argument.kind == Kind::kTable && argument.name.starts_with("int_");
-    parameters += (parameters.empty() ? "__global " : ", __global ") +
-                  std::string(is_read ? "const " : "") + (is_int ? "int* " : "stored* ") +
-                  argument.name;
+    const std::string type =
+        std::string("__global ") + (is_read ? "const " : "") + (is_int ? "int* " : "stored* ");
+    parameters += (parameters.empty() ? "" : ", ") + type + argument.name + "_buffer, ulong " +
+                  argument.name + "_first";
+    declarations +=
+        type + argument.name + " = " + argument.name + "_buffer + " + argument.name + "_first;\n";
   }
-  std::string locals;
   for (const LocalArray& local : launch.locals) {
-    locals += "__local float " + local.name + "[" + text_of(local.elements) +
-              "] __attribute__((aligned(16)));\n";
+    declarations += "__local float " + local.name + "[" + text_of(local.elements) +
+                    "] __attribute__((aligned(16)));\n";
   }
   return {"__kernel __attribute__((reqd_work_group_size(" + joined(launch.items) + "))) void ",
-          "(" + parameters + ") {\n" + locals + launch.body + "}\n"};
+          "(" + parameters + ") {\n" + declarations + launch.body + "}\n"};
 }
 
 }  // namespace

@@ -36,6 +36,7 @@ const Entry kEntries[] = {
     {&ops::log_softmax, make_softmax},
     {&ops::mat_mul, make_mat_mul},
     {&ops::max_pool, make_pool},
+    {&ops::pad_, make_pad},
     {&ops::reduce_max, make_reduce},
     {&ops::reduce_mean, make_reduce},
     {&ops::reduce_min, make_reduce},
@@ -76,7 +77,7 @@ bool is_possible(const Launch& launch) {
 bool is_setting(const Node& node, size_t input) {
   return node.op->reads_value(input) ||
          (node.op->elementwise.f32 != nullptr && input >= node.op->elementwise.operands) ||
-         (node.op == &ops::dropout && input > 0);
+         ((node.op == &ops::dropout || node.op == &ops::pad_) && input > 0);
 }
 
 }  // namespace

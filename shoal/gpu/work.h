@@ -23,6 +23,8 @@ struct Capabilities {
   // that kernels do without (DeepMon's rule: huynh B.3).
   int64_t local_bytes = 0;
 
+  int64_t compute_units = 1;  // that work at the same time
+
   bool has_local_memory() const { return local_bytes > 0; }
 };
 

@@ -110,12 +110,15 @@ Status read_capabilities(const OpenClOptions& options, Context& context) {
   if (local > cl_ulong{1} << 40) return nonsense("local memory", local);
   SHOAL_ASSIGN(const cl_device_local_mem_type kind,
                number(cl_device_local_mem_type{}, CL_DEVICE_LOCAL_MEM_TYPE, "local memory"));
+  SHOAL_ASSIGN(const cl_uint units,
+               number(cl_uint{}, CL_DEVICE_MAX_COMPUTE_UNITS, "number of compute units"));
+  if (units == 0 || units > cl_uint{1} << 20) return nonsense("number of compute units", units);
   SHOAL_ASSIGN(const cl_bool unified,
                number(cl_bool{}, CL_DEVICE_HOST_UNIFIED_MEMORY, "unified memory"));
   const bool uses_local = options.local_memory == OpenClLocalMemory::kOn ||
                           (options.local_memory == OpenClLocalMemory::kAuto && kind == CL_LOCAL);
-  context.capabilities = {static_cast<int64_t>(items),
-                          uses_local ? static_cast<int64_t>(local) : 0};
+  context.capabilities = {static_cast<int64_t>(items), uses_local ? static_cast<int64_t>(local) : 0,
+                          static_cast<int64_t>(units)};
   context.alignment = static_cast<int64_t>(align) / 8;
   context.largest_buffer = static_cast<int64_t>(largest);
   context.unified_memory = unified != CL_FALSE;

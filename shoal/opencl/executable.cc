@@ -155,23 +155,11 @@ Result<std::unique_ptr<ClExecutable::Frame>> ClExecutable::new_frame() const {
   const Api& api = *context_->api;
   const int64_t shrink = shrinkage(*context_);
   auto frame = std::make_unique<Frame>();
-  frame->parts.resize(graph_.value_count());
   frame->hosts.resize(graph_.inputs().size() + graph_.outputs().size());
   if (plan_.arena_bytes > 0) {
     SHOAL_ASSIGN(
         frame->arena,
         context_->make_buffer(static_cast<size_t>(plan_.arena_bytes / shrink + 1), hungriest()));
-  }
-  for (size_t v = 0; v < plan_.places.size(); ++v) {
-    if (plan_.places[v].kind != Place::Kind::kArena) continue;
-    const TensorType& type = graph_[static_cast<ValueId>(v)].type;
-    const cl_buffer_region region{static_cast<size_t>(plan_.places[v].at / shrink),
-                                  std::max<size_t>(context_->stored_bytes(type), 1)};
-    cl_int error = CL_SUCCESS;
-    frame->parts[v] = BufferHandle(
-        context_->api, api.clCreateSubBuffer(frame->arena.get(), CL_MEM_READ_WRITE,
-                                             CL_BUFFER_CREATE_TYPE_REGION, &region, &error));
-    SHOAL_TRY(status_of(error, graph_[static_cast<ValueId>(v)].name));
   }
   if (scratch_ > 0) {
     SHOAL_ASSIGN(
@@ -236,24 +224,29 @@ Status ClExecutable::run_values(std::span<const DeviceValue> inputs, std::span<D
   return {};
 }
 
-Result<cl_mem> ClExecutable::host_buffer(Frame& frame, size_t index, const TensorType& type) const {
+Result<cl_mem> ClExecutable::host_buffer(Frame& frame, size_t index, ValueId id) const {
   BufferHandle& buffer = frame.hosts[index];
+  const auto& [what, type, constant] = graph_[id];
   if (buffer.get() == nullptr) {
-    SHOAL_ASSIGN(buffer, context_->make_buffer(context_->stored_bytes(type), "inputs and outputs"));
+    SHOAL_ASSIGN(buffer, context_->make_buffer(context_->stored_bytes(type), what));
   }
   return buffer.get();
 }
 
 Status ClExecutable::bind_inputs(Frame& frame, std::span<const DeviceValue> inputs,
-                                 Buffers& buffers) const {
-  for (size_t v = 0; v < buffers.size(); ++v) {
-    buffers[v] = frame.parts[v].get() != nullptr ? frame.parts[v].get() : constants_[v].get();
+                                 Spots& spots) const {
+  const int64_t shrink = shrinkage(*context_);
+  for (size_t v = 0; v < spots.size(); ++v) {
+    const Place& place = plan_.places[v];
+    const bool in_arena = place.kind == Place::Kind::kArena;
+    spots[v] = in_arena ? Spot{frame.arena.get(), static_cast<size_t>(place.at / shrink)}
+                        : Spot{constants_[v].get(), 0};
   }
   for (size_t i = 0; i < inputs.size(); ++i) {
-    cl_mem& buffer = buffers[index_of(graph_.inputs()[i])];
+    cl_mem& buffer = spots[index_of(graph_.inputs()[i])].buffer;
     SHOAL_CHECK(inputs[i].type() == graph_[graph_.inputs()[i]].type);
     if (const Tensor* host = inputs[i].host()) {
-      SHOAL_ASSIGN(buffer, host_buffer(frame, i, host->type()));
+      SHOAL_ASSIGN(buffer, host_buffer(frame, i, graph_.inputs()[i]));
       SHOAL_TRY(context_->write(buffer, *host));
     } else {
       buffer = static_cast<const ClMemory*>(inputs[i].memory())->buffer();
@@ -265,13 +258,13 @@ Status ClExecutable::bind_inputs(Frame& frame, std::span<const DeviceValue> inpu
 // An output that the caller gave in host memory is computed here and read when the run has ended;
 // one that it gave on the device, or not at all, is made anew: somebody may still read the old one.
 Status ClExecutable::bind_outputs(Frame& frame, std::span<DeviceValue> outputs,
-                                  Buffers& buffers) const {
+                                  Spots& spots) const {
   for (size_t i = 0; i < outputs.size(); ++i) {
     const ValueId id = graph_.outputs()[i];
     const TensorType& type = graph_[id].type;
     cl_mem buffer = nullptr;
     if (outputs[i].host() != nullptr) {
-      SHOAL_ASSIGN(buffer, host_buffer(frame, graph_.inputs().size() + i, type));
+      SHOAL_ASSIGN(buffer, host_buffer(frame, graph_.inputs().size() + i, id));
     } else {
       SHOAL_ASSIGN(BufferHandle made,
                    context_->make_buffer(context_->stored_bytes(type), graph_[id].name));
@@ -279,10 +272,13 @@ Status ClExecutable::bind_outputs(Frame& frame, std::span<DeviceValue> outputs,
       buffer = memory->buffer();
       outputs[i] = DeviceValue(type, std::move(memory));
     }
-    const Place& place = plan_.places[index_of(id)];
-    const bool is_written =
-        place.kind == Place::Kind::kOutput && place.at == static_cast<int64_t>(i);
-    if (is_written) buffers[index_of(id)] = buffer;
+    // Values before it may lie there, too, where nodes work in place.
+    for (size_t v = 0; v < spots.size(); ++v) {
+      const Place& place = plan_.places[v];
+      const bool is_here =
+          place.kind == Place::Kind::kOutput && place.at == static_cast<int64_t>(i);
+      if (is_here) spots[v] = {buffer, 0};
+    }
   }
   return {};
 }
@@ -290,10 +286,10 @@ Status ClExecutable::bind_outputs(Frame& frame, std::span<DeviceValue> outputs,
 Status ClExecutable::run_in(Frame& frame, std::span<const DeviceValue> inputs,
                             std::span<DeviceValue> outputs, const RunOptions& options) const {
   SHOAL_TRY(options.interrupted());
-  Buffers buffers(graph_.value_count());
-  SHOAL_TRY(bind_inputs(frame, inputs, buffers));
-  SHOAL_TRY(bind_outputs(frame, outputs, buffers));
-  SHOAL_TRY(run_steps(frame, buffers, options));
+  Spots spots(graph_.value_count());
+  SHOAL_TRY(bind_inputs(frame, inputs, spots));
+  SHOAL_TRY(bind_outputs(frame, outputs, spots));
+  SHOAL_TRY(run_steps(frame, spots, options));
   Times untimed(*context_, nullptr);
   for (size_t i = 0; i < outputs.size(); ++i) {
     const ValueId id = graph_.outputs()[i];
@@ -301,7 +297,9 @@ Status ClExecutable::run_in(Frame& frame, std::span<const DeviceValue> inputs,
                               ? frame.hosts[graph_.inputs().size() + i].get()
                               : static_cast<const ClMemory*>(outputs[i].memory())->buffer();
     // A graph input, a constant, or a value that is listed as output twice.
-    if (buffer != buffers[index_of(id)]) SHOAL_TRY(copy(id, buffer, buffers, untimed));
+    if (buffer != spots[index_of(id)].buffer) {
+      SHOAL_TRY(copy(id, {buffer, 0}, spots, untimed));
+    }
     if (const Tensor* host = outputs[i].host()) {
       Tensor to = *host;
       SHOAL_TRY(context_->read(buffer, to));
@@ -310,12 +308,11 @@ Status ClExecutable::run_in(Frame& frame, std::span<const DeviceValue> inputs,
   return context_->finish();
 }
 
-Status ClExecutable::run_steps(Frame& frame, const Buffers& buffers,
-                               const RunOptions& options) const {
+Status ClExecutable::run_steps(Frame& frame, const Spots& spots, const RunOptions& options) const {
   const bool may_end = options.deadline != kNoDeadline || options.cancel.stop_possible();
   Times times(*context_, options.trace);
   for (size_t n = 0; n < steps_.size(); ++n) {
-    SHOAL_TRY(run_step(n, frame, buffers, times));
+    SHOAL_TRY(run_step(n, frame, spots, times));
     if (!may_end) continue;
     // A kernel that was enqueued cannot be called back: one at a time.
     SHOAL_TRY(context_->finish());
@@ -326,38 +323,42 @@ Status ClExecutable::run_steps(Frame& frame, const Buffers& buffers,
   return times.finish(steps_.size());
 }
 
-Status ClExecutable::run_step(size_t node, const Frame& frame, const Buffers& buffers,
+Status ClExecutable::run_step(size_t node, const Frame& frame, const Spots& spots,
                               Times& times) const {
   const Step& step = steps_[node];
   times.begin(node);
   for (size_t l = 0; l < step.count; ++l) {
-    SHOAL_TRY(launch(node, step.first + l, frame, buffers, times)
+    SHOAL_TRY(launch(node, step.first + l, frame, spots, times)
                   .at(place_of(graph_, graph_.nodes()[node])));
   }
   if (step.count > 0) return {};
   const ValueId from = graph_.nodes()[node].inputs[0], to = graph_.nodes()[node].outputs[0];
   const Place &a = plan_.places[index_of(from)], &b = plan_.places[index_of(to)];
-  const bool is_there = a.kind == Place::Kind::kArena && b.kind == a.kind && a.at == b.at;
+  const bool is_there = a.kind != Place::Kind::kElsewhere && b.kind == a.kind && a.at == b.at;
   if (is_there) return {};
-  return copy(from, buffers[index_of(to)], buffers, times);
+  return copy(from, spots[index_of(to)], spots, times);
 }
 
-Status ClExecutable::launch(size_t node, size_t index, const Frame& frame, const Buffers& buffers,
+Status ClExecutable::launch(size_t node, size_t index, const Frame& frame, const Spots& spots,
                             Times& times) const {
   using Kind = gpu::Argument::Kind;
   const Api& api = *context_->api;
   const Node& of = graph_.nodes()[node];
   const gpu::Launch& launch = launches_[index];
   const cl_kernel kernel = frame.kernels[index].get();
+  const size_t element = context_->stored_bytes({DType::kF32, {1}});
   for (size_t i = 0; i < launch.arguments.size(); ++i) {
     const gpu::Argument& argument = launch.arguments[i];
-    const cl_mem buffer =
-        argument.kind == Kind::kInput    ? buffers[index_of(of.inputs[argument.index])]
-        : argument.kind == Kind::kOutput ? buffers[index_of(of.outputs[argument.index])]
-        : argument.kind == Kind::kTable  ? steps_[node].tables[argument.index].get()
-                                         : frame.scratch.get();
-    SHOAL_TRY(status_of(api.clSetKernelArg(kernel, static_cast<cl_uint>(i), sizeof buffer, &buffer),
+    const Spot spot = argument.kind == Kind::kInput    ? spots[index_of(of.inputs[argument.index])]
+                      : argument.kind == Kind::kOutput ? spots[index_of(of.outputs[argument.index])]
+                      : argument.kind == Kind::kTable
+                          ? Spot{steps_[node].tables[argument.index].get(), 0}
+                          : Spot{frame.scratch.get(), 0};
+    const cl_ulong first = spot.first / element;
+    const auto number = static_cast<cl_uint>(2 * i);
+    SHOAL_TRY(status_of(api.clSetKernelArg(kernel, number, sizeof spot.buffer, &spot.buffer),
                         "arguments"));
+    SHOAL_TRY(status_of(api.clSetKernelArg(kernel, number + 1, sizeof first, &first), "arguments"));
   }
   std::array<size_t, 3> global{}, local{};
   for (size_t d = 0; d < 3; ++d) {
@@ -371,12 +372,14 @@ Status ClExecutable::launch(size_t node, size_t index, const Frame& frame, const
   return {};
 }
 
-Status ClExecutable::copy(ValueId from, cl_mem to, const Buffers& buffers, Times& times) const {
+Status ClExecutable::copy(ValueId from, Spot to, const Spots& spots, Times& times) const {
   const size_t bytes = context_->stored_bytes(graph_[from].type);
   if (bytes == 0) return {};
-  SHOAL_TRY(status_of(context_->api->clEnqueueCopyBuffer(times.queue(), buffers[index_of(from)], to,
-                                                         0, 0, bytes, 0, nullptr, times.event()),
-                      "copying"));
+  const Spot& spot = spots[index_of(from)];
+  SHOAL_TRY(status_of(
+      context_->api->clEnqueueCopyBuffer(times.queue(), spot.buffer, to.buffer, spot.first,
+                                         to.first, bytes, 0, nullptr, times.event()),
+      "copying"));
   times.enqueued();
   return {};
 }

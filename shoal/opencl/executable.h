@@ -51,11 +51,15 @@ class ClExecutable final : public Executable {
   // Memory and kernels of one run.
   struct Frame {
     BufferHandle arena, scratch;
-    std::vector<BufferHandle> parts;    // of the arena, by value
     std::vector<BufferHandle> hosts;    // inputs, then outputs, that come from host memory
     std::vector<KernelHandle> kernels;  // by launch
   };
-  using Buffers = std::vector<cl_mem>;  // by value, in one run
+  // Where a value lies.
+  struct Spot {
+    cl_mem buffer = nullptr;
+    size_t first = 0;  // byte
+  };
+  using Spots = std::vector<Spot>;  // by value, in one run
   class Times;
 
   ClExecutable(std::shared_ptr<const Context> context, Graph graph);
@@ -66,17 +70,17 @@ class ClExecutable final : public Executable {
   std::string hungriest() const;
   Result<std::unique_ptr<Frame>> new_frame() const;
   Result<std::unique_ptr<Frame>> take_frame();
-  Result<cl_mem> host_buffer(Frame& frame, size_t index, const TensorType& type) const;
+  Result<cl_mem> host_buffer(Frame& frame, size_t index, ValueId id) const;
 
-  Status bind_inputs(Frame& frame, std::span<const DeviceValue> inputs, Buffers& buffers) const;
-  Status bind_outputs(Frame& frame, std::span<DeviceValue> outputs, Buffers& buffers) const;
+  Status bind_inputs(Frame& frame, std::span<const DeviceValue> inputs, Spots& spots) const;
+  Status bind_outputs(Frame& frame, std::span<DeviceValue> outputs, Spots& spots) const;
   Status run_in(Frame& frame, std::span<const DeviceValue> inputs, std::span<DeviceValue> outputs,
                 const RunOptions& options) const;
-  Status run_steps(Frame& frame, const Buffers& buffers, const RunOptions& options) const;
-  Status run_step(size_t node, const Frame& frame, const Buffers& buffers, Times& times) const;
-  Status launch(size_t node, size_t index, const Frame& frame, const Buffers& buffers,
+  Status run_steps(Frame& frame, const Spots& spots, const RunOptions& options) const;
+  Status run_step(size_t node, const Frame& frame, const Spots& spots, Times& times) const;
+  Status launch(size_t node, size_t index, const Frame& frame, const Spots& spots,
                 Times& times) const;
-  Status copy(ValueId from, cl_mem to, const Buffers& buffers, Times& times) const;
+  Status copy(ValueId from, Spot to, const Spots& spots, Times& times) const;
 
   const std::shared_ptr<const Context> context_;
   const Graph graph_;

@@ -2,12 +2,14 @@
 // graph, hence one program: drivers that compile kernels on the CPU take a second to begin.
 #include <gtest/gtest.h>
 
-#include <iostream>
 #include <set>
 
 #include "fixture.h"
 #include "shoal/device/device.h"
+#include "shoal/device/hybrid.h"
 #include "shoal/opencl/opencl.h"
+#include "shoal/passes/passes.h"
+#include "small_network.h"
 
 namespace shoal::laws {
 namespace {
@@ -84,6 +86,35 @@ TEST_P(OpenCl, AgreesWithTheReference) {
     }
   }
 }
+
+// Networks of the zoo, narrow and on small images, but with all their layers.
+class OpenClNetworks : public testing::TestWithParam<std::string> {};
+
+TEST_P(OpenClNetworks, AnswerAsOnTheCpu) {
+  auto opencl = make_opencl_device();
+  if (!opencl.ok()) GTEST_SKIP() << opencl.status().message();
+  const auto hybrid = make_hybrid_device(*std::move(opencl), make_reference_device());
+  const auto network = small_network(GetParam(), 2, 0.125);
+  ASSERT_TRUE(network.ok()) << network.status().message();
+  const Graph graph = *passes::optimize(*network);
+  std::vector<Tensor> inputs;
+  Rng rng(3);
+  for (ValueId id : graph.inputs()) inputs.push_back(random_tensor(rng, graph[id].type.shape));
+  const auto run = [&](Device& device) {
+    auto executable = device.compile(graph);
+    EXPECT_TRUE(executable.ok()) << executable.status().message();
+    std::vector<Tensor> outputs(graph.outputs().size());
+    const Status status = (*executable)->run(inputs, outputs, {});
+    EXPECT_TRUE(status.ok()) << status.message();
+    EXPECT_EQ(crossings_of(**executable).values, 0) << "the fallback had to help";
+    return outputs;
+  };
+  const std::vector<Tensor> got = run(*hybrid), want = run(*make_reference_device());
+  for (size_t i = 0; i < want.size(); ++i) expect_same(got[i], want[i], 1e-4f);
+}
+
+INSTANTIATE_TEST_SUITE_P(Zoo, OpenClNetworks, testing::Values("lenet5", "resnet20"),
+                         [](const auto& network) { return network.param; });
 
 INSTANTIATE_TEST_SUITE_P(LocalMemory, OpenCl,
                          testing::Values(OpenClLocalMemory::kOff, OpenClLocalMemory::kOn),

@@ -1,0 +1,30 @@
+// Products by tiles in local memory, for matrices and for convolutions alike.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "shoal/gpu/work.h"
+
+namespace shoal::gpu {
+
+// How an item loads an element of an operand.
+struct TileOperand {
+  std::string setup;     // statements of `row` (of a) or `column` (of b), and of z
+  std::string load;      // statements of `k` as well, that set the float `v`
+  bool along_k = false;  // neighbours in memory differ in k, not in row or column
+};
+
+// y[row, column] = sum_k a[row, k] b[k, column], of z = 0 ... batch - 1.
+struct TileProduct {
+  int64_t rows = 0, columns = 0, k = 0, batch = 1;
+  TileOperand a, b;
+  std::string column_setup;  // statements of `j`, a column, before its rows are stored
+  std::string finish;        // statements that store the float `value` of row `r` and column `j`
+};
+
+// Nothing where the device has no local memory, or the product is too small to be cut.
+std::optional<Launch> make_tiles(const TileProduct& product, std::vector<Argument> arguments,
+                                 const Capabilities& device);
+
+}  // namespace shoal::gpu
