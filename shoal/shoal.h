@@ -77,4 +77,6 @@
 #include "shoal/search/search.h"
 #include "shoal/shrink/shrink.h"
 #include "shoal/shrink/tprune.h"
+#include "shoal/track/assignment.h"
+#include "shoal/track/tracker.h"
 #endif
