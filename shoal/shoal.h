@@ -79,4 +79,7 @@
 #include "shoal/shrink/tprune.h"
 #include "shoal/track/assignment.h"
 #include "shoal/track/tracker.h"
+#include "shoal/watch/frame_source.h"
+#include "shoal/watch/gate.h"
+#include "shoal/watch/watch.h"
 #endif

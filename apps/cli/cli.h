@@ -74,6 +74,7 @@ void add_shrink(Command& app, Action& action);
 void add_simulate(Command& app, Action& action);
 void add_tprune(Command& app, Action& action);
 void add_train(Command& app, Action& action);
+void add_watch(Command& app, Action& action);
 void add_zoo(Command& app, Action& action);
 void add_cluster_commands(Command& app, Action& action);  // none where they are not built
 

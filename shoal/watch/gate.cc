@@ -1,0 +1,64 @@
+#include "shoal/watch/gate.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+namespace shoal::watch {
+
+std::vector<float> brightness(const Tensor& image, int64_t side) {
+  const int64_t height = image.shape()[0], width = image.shape()[1];
+  const int64_t columns = (width + side - 1) / side, rows = (height + side - 1) / side;
+  const uint8_t* const pixels = image.data<uint8_t>().data();
+  std::vector<uint32_t> sums(static_cast<size_t>(columns));
+  std::vector<float> means;
+  means.reserve(static_cast<size_t>(rows * columns));
+  for (int64_t top = 0; top < height; top += side) {
+    const int64_t lines = std::min(side, height - top);
+    std::ranges::fill(sums, 0u);
+    for (int64_t y = top; y < top + lines; ++y) {
+      const uint8_t* at = pixels + y * width * 3;
+      for (int64_t column = 0; column < columns; ++column) {
+        uint32_t sum = 0;  // of all three: brightness times 3
+        const uint8_t* const end = at + 3 * std::min(side, width - column * side);
+        for (; at < end; ++at) sum += *at;
+        sums[static_cast<size_t>(column)] += sum;
+      }
+    }
+    for (int64_t column = 0; column < columns; ++column) {
+      const int64_t count = 3 * lines * std::min(side, width - column * side);
+      means.push_back(static_cast<float>(sums[static_cast<size_t>(column)]) /
+                      static_cast<float>(count));
+    }
+  }
+  return means;
+}
+
+GateDecision Gate::decide(const Tensor& image) {
+  std::vector<float> now = brightness(image, options_.side);
+  GateDecision decision;
+  if (image.shape()[0] == height_ && image.shape()[1] == width_) {
+    std::vector<float> differences(now.size());
+    for (size_t i = 0; i < now.size(); ++i) differences[i] = now[i] - seen_[i];
+    std::vector<float> sorted = differences;
+    const auto middle = sorted.begin() + static_cast<std::ptrdiff_t>(sorted.size() / 2);
+    std::ranges::nth_element(sorted, middle);
+    const float light = *middle;
+    const auto changed = std::ranges::count_if(differences, [&](float difference) {
+      return std::abs(difference - light) > options_.threshold;
+    });
+    decision.changed = static_cast<double>(changed) / static_cast<double>(now.size());
+    decision.look = decision.changed > options_.least_share || without_ >= options_.longest;
+  }
+  if (!decision.look) {
+    ++without_;
+    return decision;
+  }
+  without_ = 0;
+  height_ = image.shape()[0];
+  width_ = image.shape()[1];
+  seen_ = std::move(now);
+  return decision;
+}
+
+}  // namespace shoal::watch

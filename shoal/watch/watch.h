@@ -1,0 +1,72 @@
+// Watches a stream: finds objects in its frames, follows them, and looks only where it is worth it.
+//
+//   SHOAL_ASSIGN(detect::Detector detector, detect::Detector::open(model, *device));
+//   SHOAL_ASSIGN(const auto source, watch::open_source("frames"));
+//   SHOAL_ASSIGN(const watch::WatchResult result,
+//                watch::watch(detector, *source, {.gate = true, .track = true}, {}));
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "shoal/base/status.h"
+#include "shoal/detect/detector.h"
+#include "shoal/track/tracker.h"
+#include "shoal/watch/frame_source.h"
+#include "shoal/watch/gate.h"
+
+#pragma GCC visibility push(default)
+
+namespace shoal::watch {
+
+struct WatchOptions {
+  bool gate = false;   // frames in which nothing changed are not looked at
+  bool track = false;  // objects have identities; boxes are those of their filters
+  size_t frames = 0;   // only the first so many; 0: all
+  detect::Suppression suppression = {};
+  GateOptions gate_options = {};
+  track::TrackerOptions tracker = {};
+};
+
+// An object in a frame.
+struct Seen {
+  detect::Detection detection = {};
+  int64_t id = 0;  // 0: no identity
+};
+
+struct FrameAnswer {
+  size_t frame = 0;
+  std::string name = {};
+  std::vector<Seen> seen = {};
+  bool looked = true;     // false: what was seen last, or where it should be now
+  double changed = 1;     // share of the image, as the gate saw it
+  double latency_ms = 0;  // from the frame to its answer
+};
+
+struct WatchResult {
+  size_t frames = 0, skipped = 0;   // skipped: not looked at
+  double seconds = 0, changed = 0;  // changed: the mean
+  double latency_ms_p50 = 0, latency_ms_p99 = 0;
+
+  double fps() const { return seconds > 0 ? static_cast<double>(frames) / seconds : 0; }
+};
+
+struct WatchCallbacks {
+  // After each frame; a failure ends watching with it.
+  std::function<Status(const FrameAnswer&)> on_frame = {};
+  std::function<void(const std::string&)> on_note = {};  // a line for the user
+  const std::atomic<bool>* cancel = nullptr;             // set to end after the present frame
+};
+
+// See the head of this file. A frame that cannot be read is noted and left out. Fails as the
+// detector does, and if no frame could be read.
+Result<WatchResult> watch(detect::Detector& detector, FrameSource& source,
+                          const WatchOptions& options, const WatchCallbacks& callbacks);
+
+}  // namespace shoal::watch
+
+#pragma GCC visibility pop
