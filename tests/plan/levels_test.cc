@@ -10,7 +10,7 @@
 #include "run_here.h"
 #include "shoal/cpu/cpu.h"
 #include "shoal/plan/device_presets.h"
-#include "shoal/plan/hierarchy/groups.h"
+#include "shoal/plan/hierarchy/teams.h"
 
 namespace shoal::plan {
 namespace {
@@ -48,6 +48,21 @@ TEST(Groups, HoldEveryWorkerOnceAndSimilarOnesTogether) {
   const ClusterProfile boards = unlike_boards(30);
   const Graph graph = optimized("lenet5");
   EXPECT_EQ(similar_workers(Choices(graph, boards, {}), boards).size(), 3u);
+}
+
+TEST(Teams, HoldEveryWorkerOnce) {
+  for (size_t workers : {1, 7, 8, 9, 30}) {
+    const ClusterProfile boards = unlike_boards(workers);
+    const auto groups = similar_workers(Choices(optimized("lenet5"), boards, {}), boards);
+    std::set<int> seen;
+    const auto teams = make_teams(groups, 8);
+    for (const std::vector<int>& team : teams) {
+      EXPECT_LE(team.size(), 8u);
+      seen.insert(team.begin(), team.end());
+    }
+    EXPECT_EQ(seen.size(), workers);
+    EXPECT_EQ(teams.size(), (workers + 7) / 8);
+  }
 }
 
 TEST(Levels, KeepTheAnswer) {
