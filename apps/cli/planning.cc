@@ -6,6 +6,7 @@
 #include "apps/flags/json.h"
 #include "model.h"
 #include "shoal/passes/passes.h"
+#include "shoal/plan/hierarchy/levels.h"
 #include "shoal/plan/search/comparison_summary.h"
 
 namespace shoal::cli {
@@ -28,6 +29,12 @@ void PlanFlags::add_to(Command& command) {
   cluster.add_to(command);
   add_split_to(command, nullptr);
   command.add_option("--shape", shapes, "NAME=1x3x224x224 for inputs of open size");
+  command
+      .add_option("--search", search,
+                  "Over all workers at once, or by levels: from a few to all; auto: by levels for "
+                  "more than 64")
+      ->check(one_of({"auto", "flat", "levels"}))
+      ->capture_default_str();
 }
 
 Option* PlanFlags::add_cluster_to(Command& command) {
@@ -138,7 +145,11 @@ Result<Planned> make_planned(const PlanFlags& flags, plan::PlanOptions options,
   if (options.wire.smallest == plan::WireFormat::kI8) {
     SHOAL_ASSIGN(options.wire.largest, largest_values(graph, flags.local_device));
   }
-  SHOAL_ASSIGN(auto made, plan::compare_plans(graph, std::move(cluster), options));
+  const bool by_levels = flags.search == "levels" ||
+                         (flags.search == "auto" && plan::should_plan_by_levels(cluster, options));
+  SHOAL_ASSIGN(auto made, by_levels
+                              ? plan::compare_plans_by_levels(graph, std::move(cluster), options)
+                              : plan::compare_plans(graph, std::move(cluster), options));
   return Planned{std::move(made), flags.model, std::move(options)};
 }
 

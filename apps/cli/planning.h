@@ -21,6 +21,7 @@ struct PlanFlags {
   std::vector<std::string> shapes;
   std::string objective = "latency";
   std::string split = "any";
+  std::string search = "auto";
   size_t fuse = 0;  // nodes in a segment; 0: as many as is good
   std::vector<int> excluded;
   std::string network;     // of a cluster that is there: "own", "mpi"; empty: none

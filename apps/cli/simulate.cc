@@ -3,6 +3,7 @@
 
 #include "apps/flags/json.h"
 #include "cli.h"
+#include "cluster/day.h"
 #include "planning.h"
 #include "shoal/base/latency_recorder.h"
 #include "streaming.h"
@@ -16,10 +17,12 @@ Examples:
   shoal simulate zoo:vgg16 --workers 4 --device nexus5 --link wifi-43.8 --json
   shoal simulate zoo:vgg16 --workers 4 --objective throughput --split stages
   shoal simulate zoo:resnet50 --workers 200 --device pi3 --link ethernet-100
-  shoal simulate zoo:alexnet --workers 5 --survive 1 --stragglers 10   one in turn is 10 times slower)";
+  shoal simulate zoo:alexnet --workers 5 --survive 1 --stragglers 10   one in turn is 10 times slower
+  shoal simulate zoo:resnet18 --workers 1000 --day --rate 20   a day of requests, losses and joins)";
 
 struct Flags {
   PlanFlags plan;
+  DayFlags day;
   double stragglers = 1;
   unsigned seed = 1;
   bool json = false;
@@ -98,6 +101,7 @@ Outcome simulate_stragglers(const Flags& flags, const Planned& planned) {
 }
 
 Outcome simulate_model(const Flags& flags) {
+  if (flags.day.day) return simulate_day(flags.plan, flags.day, flags.seed, flags.json);
   SHOAL_OR_EXIT(plan::ClusterProfile cluster, Exit::kUsage, make_cluster(flags.plan.cluster));
   if (flags.plan.is_stream()) return simulate_stream(flags, std::move(cluster));
   if (const Status status = check_survival(flags.plan, cluster); !status.ok()) {
@@ -111,6 +115,25 @@ Outcome simulate_model(const Flags& flags) {
 
 }  // namespace
 
+void DayFlags::add_to(Command& command) {
+  Option* flag = command.add_flag(
+      "--day", day, "A day of requests, in teams of workers that are lost and join again");
+  const auto add = [&](const char* name, double& value, double low, double high, const char* what) {
+    command.add_option(name, value, what)
+        ->check(in_range(low, high))
+        ->capture_default_str()
+        ->needs(flag);
+  };
+  add("--hours", hours, 0.001, 24 * 366, "Hours of the day");
+  add("--rate", rate, 1e-6, 1e6, "Requests a second, on the average");
+  add("--losses", losses, 0, 1e5, "Losses of each worker in 24 hours, on the average");
+  add("--away", away_minutes, 0.001, 1e6, "Minutes until a lost worker joins again, likewise");
+  command.add_option("--team", team, "Workers that answer a request together")
+      ->check(in_range(1, 64))
+      ->capture_default_str()
+      ->needs(flag);
+}
+
 void add_simulate(Command& app, Action& action) {
   auto flags = std::make_shared<Flags>();
   Command* command =
@@ -121,6 +144,7 @@ void add_simulate(Command& app, Action& action) {
       ->add_option("--stragglers", flags->stragglers,
                    "One worker of each request, drawn, is so many times slower")
       ->check(in_range(1.0, 1e6));
+  flags->day.add_to(*command);
   command->add_option("--seed", flags->seed, "Of what is drawn")->capture_default_str();
   command->add_flag("--json", flags->json, "Print one JSON object");
   command->callback([flags, &action] { action = [flags] { return simulate_model(*flags); }; });

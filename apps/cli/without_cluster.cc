@@ -3,6 +3,7 @@
 #include "cli.h"
 #include "cluster/cluster_bench.h"
 #include "cluster/cluster_device.h"
+#include "cluster/day.h"
 
 namespace shoal::cli {
 namespace {
@@ -15,6 +16,10 @@ void register_devices() {}
 void add_cluster_commands(Command&, Action&) {}
 
 Outcome bench_cluster(const ClusterBenchFlags&) { return {Exit::kUsage, kNotBuilt}; }
+
+Outcome simulate_day(const PlanFlags&, const DayFlags&, unsigned, bool) {
+  return {Exit::kUsage, kNotBuilt};
+}
 
 Result<std::unique_ptr<Device>> open_cluster_device(const PlanFlags&) {
   return Status(Code::kUnsupported, kNotBuilt);

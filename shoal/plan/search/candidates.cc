@@ -110,4 +110,19 @@ Plan plan_of(const Candidates& candidates, const Chain& chain) {
   return plan;
 }
 
+std::string name_of(const Candidates& candidates, const Chain& chain) {
+  std::vector<std::string_view> names;
+  for (const Candidate* candidate : chain) {
+    const Cut cut = candidates.layout(candidate->layout).cut;
+    const std::string_view name = name_of(cut);
+    if (cut != Cut::kNone && std::ranges::find(names, name) == names.end()) names.push_back(name);
+  }
+  if (names.empty()) return std::string(name_of(Cut::kNone));
+  std::string text(names[0]);
+  for (size_t i = 1; i < names.size(); ++i) {
+    text += (i + 1 == names.size() ? " and " : ", ") + std::string(names[i]);
+  }
+  return text;
+}
+
 }  // namespace shoal::plan

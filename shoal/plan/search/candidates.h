@@ -69,5 +69,7 @@ class Candidates {
 // Candidates in the graph's order, without gaps: a plan.
 using Chain = std::vector<const Candidate*>;
 Plan plan_of(const Candidates& candidates, const Chain& chain);
+// The kind of it: "rows and channels". Segments of one worker need no mention beside others.
+std::string name_of(const Candidates& candidates, const Chain& chain);
 
 }  // namespace shoal::plan

@@ -16,17 +16,16 @@ constexpr size_t kFew = 4;       // workers, so that all subsets can be tried
 constexpr size_t kMostOnes = 8;  // workers to be tried alone
 constexpr size_t kMostTerms = 8;
 
-// Group sizes: 2, 3, 4, 6, 8, 12, 16 and so on, and all.
-std::vector<size_t> counts_up_to(size_t most) {
-  std::vector<size_t> counts;
-  for (size_t n = 2; n < most; n = n < 4 ? n + 1 : n % 3 == 0 ? n / 3 * 4 : n / 2 * 3) {
-    counts.push_back(n);
-  }
-  if (most > 1) counts.push_back(most);
-  return counts;
-}
-
 }  // namespace
+
+std::vector<size_t> group_sizes(size_t most) {
+  std::vector<size_t> sizes;
+  for (size_t n = 2; n < most; n = n < 4 ? n + 1 : n % 3 == 0 ? n / 3 * 4 : n / 2 * 3) {
+    sizes.push_back(n);
+  }
+  if (most > 1) sizes.push_back(most);
+  return sizes;
+}
 
 Choices::Choices(const Graph& graph, const ClusterProfile& cluster,
                  const std::vector<int>& excluded)
@@ -73,11 +72,21 @@ Layout Choices::by_value(Cut cut, bool over_all) const {
 
 std::vector<Layout> Choices::of(Cut cut, bool over_all) const {
   if (cut == Cut::kInputs || cut == Cut::kClusters) return {by_value(cut, over_all)};
+  const bool few = !over_all && workers_.size() <= kFew && cut != Cut::kGrid;
+  if (!few) return over(cut, groups(over_all));
   std::vector<Layout> layouts;
-  for (const Group& group : groups(over_all)) {
+  for (Layout& layout : over(cut, groups(over_all))) {
+    layouts.push_back(layout);
+    layouts.push_back(skewed(std::move(layout)));
+  }
+  return layouts;
+}
+
+std::vector<Layout> Choices::over(Cut cut, const std::vector<Group>& groups) const {
+  std::vector<Layout> layouts;
+  for (const Group& group : groups) {
     if (cut != Cut::kGrid) {
       layouts.push_back(make(cut, group, 1));
-      if (!over_all && workers_.size() <= kFew) layouts.push_back(skewed(layouts.back()));
       continue;
     }
     // Nearly square, because longer borders mean more halo. Rows lie together in memory, so rather
@@ -96,7 +105,7 @@ std::vector<Choices::Group> Choices::groups(bool over_all) const {
   if (workers_.size() <= kFew) return subsets();
   std::vector<Group> groups;
   for (const std::vector<int>& ranked : {workers_, by_link_}) {
-    for (size_t count : counts_up_to(workers_.size())) {
+    for (size_t count : group_sizes(workers_.size())) {
       Group group(ranked.begin(), ranked.begin() + static_cast<long>(count));
       if (std::ranges::find(groups, group) == groups.end()) groups.push_back(std::move(group));
     }

@@ -8,11 +8,18 @@
 
 namespace shoal::plan {
 
+// Sizes of groups to try: 2, 3, 4, 6, 8, 12, 16 and so on, and `most`.
+std::vector<size_t> group_sizes(size_t most);
+
 class Choices {
  public:
   Choices(const Graph& graph, const ClusterProfile& cluster, const std::vector<int>& excluded);
 
+  using Group = std::vector<int>;
+
   const std::vector<int>& workers() const { return workers_; }  // the ablest first
+  const std::vector<int>& by_link() const { return by_link_; }  // the best connected first
+  double ability(int worker) const { return abilities_[static_cast<size_t>(worker)]; }
 
   bool alike(int a, int b) const;
 
@@ -23,13 +30,14 @@ class Choices {
   // Layouts over several groups of workers, or only over all of them.
   std::vector<Layout> of(Cut cut, bool over_all) const;
 
+  // Layouts over these groups, each with shares by ability. REQUIRES: the cut is neither kInputs nor
+  // kClusters.
+  std::vector<Layout> over(Cut cut, const std::vector<Group>& groups) const;
+
   // The layout for terms of sums and for clusters: over the ablest few workers, or over all.
   Layout by_value(Cut cut, bool over_all) const;
 
  private:
-  using Group = std::vector<int>;
-
-  double ability(int worker) const { return abilities_[static_cast<size_t>(worker)]; }
   std::vector<Group> groups(bool over_all) const;
   std::vector<Group> subsets() const;
   Layout make(Cut cut, const Group& group, int64_t grid_rows) const;
@@ -39,7 +47,7 @@ class Choices {
   double bytes_ = 0;               // that one worker needs for the whole graph
   std::vector<double> abilities_;  // by worker: graphs a second, computing alone
   std::vector<int> workers_;
-  std::vector<int> by_link_;  // workers with the best links first
+  std::vector<int> by_link_;
 };
 
 }  // namespace shoal::plan

@@ -27,24 +27,6 @@
 namespace shoal::plan {
 namespace {
 
-// Kinds of cuts that are of use for some value. Columns only pay where images are wider than high.
-std::vector<Cut> useful_cuts(const Graph& graph) {
-  bool images = false, wide = false, batch = false;
-  for (const Node& node : graph.nodes()) {
-    const Shape& shape = graph[node.outputs[0]].type.shape;
-    batch = batch || (shape.rank() > 1 && shape[0] > 1);
-    images = images || shape.rank() >= 4;
-    wide = wide || (shape.rank() >= 4 && shape[3] > shape[2]);
-  }
-  std::vector<Cut> cuts = {Cut::kRows, Cut::kChannels};
-  if (images) cuts.push_back(Cut::kGrid);
-  if (wide) cuts.push_back(Cut::kColumns);
-  if (batch) cuts.push_back(Cut::kBatch);
-  cuts.push_back(Cut::kInputs);
-  cuts.push_back(Cut::kClusters);
-  return cuts;
-}
-
 // Products to be computed as sums: all of them, or only products of matrices with more weights than
 // outputs, because terms have to travel. Convolutions are left out: they make the search too slow.
 std::vector<SumOfTerms> find_sums(const Graph& graph, const std::vector<double>& shares, bool all) {
@@ -137,7 +119,7 @@ class Planner {
     const Chain best = best_of(search(candidates_, how), how.layouts);
     if (best.empty()) return {};
     SHOAL_ASSIGN(ScheduledPlan scheduled, ScheduledPlan::make(graph_, plan_of(candidates_, best)));
-    Prediction made = predict(name_of(best), std::move(scheduled), cluster_);
+    Prediction made = predict(name_of(candidates_, best), std::move(scheduled), cluster_);
     if (std::ranges::find(found_, made.plan(), &Prediction::plan) == found_.end()) {
       found_.push_back(std::move(made));
     }
@@ -176,22 +158,6 @@ class Planner {
     return 4000 / (workers * workers);
   }
 
-  // "rows and channels"; what one worker does needs no mention beside them.
-  std::string name_of(const Chain& chain) const {
-    std::vector<std::string_view> names;
-    for (const Candidate* candidate : chain) {
-      const Cut cut = candidates_.layout(candidate->layout).cut;
-      const std::string_view name = plan::name_of(cut);
-      if (cut != Cut::kNone && std::ranges::find(names, name) == names.end()) names.push_back(name);
-    }
-    if (names.empty()) return std::string(plan::name_of(Cut::kNone));
-    std::string text(names[0]);
-    for (size_t i = 1; i < names.size(); ++i) {
-      text += (i + 1 == names.size() ? " and " : ", ") + std::string(names[i]);
-    }
-    return text;
-  }
-
   const Graph& graph_;
   const ClusterProfile& cluster_;
   const PlanOptions& options_;
@@ -201,6 +167,24 @@ class Planner {
 };
 
 }  // namespace
+
+// Columns only pay where images are wider than high.
+std::vector<Cut> useful_cuts(const Graph& graph) {
+  bool images = false, wide = false, batch = false;
+  for (const Node& node : graph.nodes()) {
+    const Shape& shape = graph[node.outputs[0]].type.shape;
+    batch = batch || (shape.rank() > 1 && shape[0] > 1);
+    images = images || shape.rank() >= 4;
+    wide = wide || (shape.rank() >= 4 && shape[3] > shape[2]);
+  }
+  std::vector<Cut> cuts = {Cut::kRows, Cut::kChannels};
+  if (images) cuts.push_back(Cut::kGrid);
+  if (wide) cuts.push_back(Cut::kColumns);
+  if (batch) cuts.push_back(Cut::kBatch);
+  cuts.push_back(Cut::kInputs);
+  cuts.push_back(Cut::kClusters);
+  return cuts;
+}
 
 Prediction predict(std::string name, ScheduledPlan scheduled, const ClusterProfile& cluster) {
   Timeline timeline = simulate(scheduled.graph(), scheduled.plan(), scheduled.schedule(), cluster);

@@ -67,6 +67,9 @@ struct Prediction {
 Result<std::vector<Prediction>> make_plans(const Graph& graph, const ClusterProfile& cluster,
                                            const PlanOptions& options = {});
 
+// Kinds of cuts that are of use for some value of the graph.
+std::vector<Cut> useful_cuts(const Graph& graph);
+
 // A plan carried out in virtual time.
 Prediction predict(std::string name, ScheduledPlan scheduled, const ClusterProfile& cluster);
 // Whether every worker has the memory for its tasks.
