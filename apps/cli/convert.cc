@@ -12,6 +12,7 @@
 #include "shoal/devices/devices.h"
 #include "shoal/fit/calibration_files.h"
 #include "shoal/onnx/export.h"
+#include "shoal/onnx/sparse_storage.h"
 #include "shoal/passes/passes.h"
 #include "table.h"
 
@@ -36,6 +37,7 @@ struct ConvertFlags {
   std::string output;
   std::vector<std::string> shapes;
   bool optimize = false;
+  bool sparse = false;
   const compress::Method* method = nullptr;  // null: none
   bool json = false;
   std::string folder;  // images and .npy files to calibrate with; empty: random inputs
@@ -51,7 +53,8 @@ struct ConvertFlags {
 
 Outcome write(const ConvertFlags& flags, const Graph& graph,
               const std::vector<std::string>& outputs) {
-  Status written = onnx::write_onnx(graph, flags.output, outputs);
+  Status written = flags.sparse ? onnx::write_sparse_onnx(graph, flags.output, outputs)
+                                : onnx::write_onnx(graph, flags.output, outputs);
   if (written.ok()) return {};
   return fail(written.code() == Code::kUnsupported ? Exit::kModel : Exit::kResources, written);
 }
@@ -211,6 +214,10 @@ void add_convert(Command& app, Action& action) {
   command->add_option("--shape", flags->shapes, "NAME=1x3x224x224 for inputs of open size");
   const Option* optimize =
       command->add_flag("--optimize", flags->optimize, "Apply all passes first");
+  command->add_flag(
+      "--sparse", flags->sparse,
+      "Write weights that are 0 for more than two thirds as sparse tensors: a smaller "
+      "file, the same time");
   add_methods(*command, optimize, *flags);
   command->callback([flags, command, &action] {
     action = [flags, command] {

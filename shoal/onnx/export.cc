@@ -1,7 +1,8 @@
-// Writer of ONNX files: see export.h.
+// Writer of ONNX files: see export.h and sparse_storage.h.
 #include "shoal/onnx/export.h"
 
 #include <algorithm>
+#include <bit>
 #include <limits>
 #include <string>
 #include <string_view>
@@ -10,6 +11,8 @@
 #include "shoal/base/atomic_file.h"
 #include "shoal/onnx/expand.h"
 #include "shoal/onnx/opset.h"
+#include "shoal/onnx/sparse_storage.h"
+#include "shoal/onnx/tensors.h"
 #include "shoal/onnx/wire_writer.h"
 #include "shoal/ops/onnx_dtype.h"
 
@@ -40,8 +43,12 @@ enum Field : uint32_t {
   kInitializer = 5,
   kInput = 11,
   kOutput = 12,
-  kValueInfo = 13
+  kValueInfo = 13,
+  kSparseInitializer = 15
 };
+}
+namespace sparse_proto {
+enum Field : uint32_t { kValues = 1, kIndices = 2, kDims = 3 };
 }
 namespace node_proto {
 enum Field : uint32_t { kInput = 1, kOutput = 2, kName = 3, kOpType = 4, kAttribute = 5 };
@@ -97,6 +104,7 @@ Padding align(F position) {
 }
 
 enum class Batch { kFixed, kOpen };
+enum class Storage { kDense, kSparse };
 
 WireWriter value_info(const Value& value, Batch batch) {
   WireWriter shape;
@@ -120,16 +128,16 @@ WireWriter value_info(const Value& value, Batch batch) {
   return info;
 }
 
-WireWriter tensor_head(const Tensor& tensor) {
+WireWriter tensor_head(const TensorType& type) {
   WireWriter head;
-  for (int64_t d : tensor.shape()) head.integer(tensor_proto::kDims, d);
-  head.integer(tensor_proto::kDataType, ops::onnx_number_of(tensor.dtype()));
+  for (int64_t d : type.shape) head.integer(tensor_proto::kDims, d);
+  head.integer(tensor_proto::kDataType, ops::onnx_number_of(type.dtype));
   return head;
 }
 
 // REQUIRES: `graph` begins at a multiple of kAlignment in the file.
 void add_initializer(WireWriter& graph, const Value& value) {
-  WireWriter tensor = tensor_head(*value.constant);
+  WireWriter tensor = tensor_head(value.constant->type());
   tensor.text(tensor_proto::kName, value.name);
   const auto elements = value.constant->bytes();
   const size_t raw = 1 + varint_size(elements.size()) + elements.size();
@@ -140,6 +148,57 @@ void add_initializer(WireWriter& graph, const Value& value) {
   padding.write(tensor, tensor_proto::kDoc);
   tensor.view(tensor_proto::kRawData, elements);
   graph.message(graph_proto::kInitializer, tensor);
+}
+
+// A one-dimensional tensor, whose elements are copied: they lie nowhere else.
+template <class T>
+WireWriter list_message(const std::vector<T>& elements, std::string_view name) {
+  const auto count = static_cast<int64_t>(elements.size());
+  WireWriter tensor = tensor_head(TensorType{kDTypeOf<T>, {count}});
+  if (!name.empty()) tensor.text(tensor_proto::kName, name);
+  tensor.text(tensor_proto::kRawData,
+              {reinterpret_cast<const char*>(elements.data()), elements.size() * sizeof(T)});
+  return tensor;
+}
+
+// Writes a constant as its numbers that are not 0 and where they lie, if that takes fewer bytes.
+// -0 is such a number. False, and nothing is written, if not.
+bool add_sparse_initializer(WireWriter& graph, const Value& value) {
+  if (value.type.dtype != DType::kF32) return false;
+  const auto elements = value.constant->data<float>();
+  const auto is_zero = [](float x) { return std::bit_cast<uint32_t>(x) == 0; };
+  const auto others =
+      elements.size() - static_cast<size_t>(std::ranges::count_if(elements, is_zero));
+  constexpr size_t kBytesOfEach = sizeof(float) + sizeof(int64_t);
+  if (others * kBytesOfEach >= value.constant->bytes().size()) return false;
+  std::vector<float> numbers;
+  std::vector<int64_t> places;
+  for (size_t i = 0; i < elements.size(); ++i) {
+    if (is_zero(elements[i])) continue;
+    numbers.push_back(elements[i]);
+    places.push_back(static_cast<int64_t>(i));
+  }
+  WireWriter tensor;
+  tensor.message(sparse_proto::kValues, list_message(numbers, value.name));
+  tensor.message(sparse_proto::kIndices, list_message(places, ""));
+  for (int64_t d : value.type.shape) tensor.integer(sparse_proto::kDims, d);
+  graph.message(graph_proto::kSparseInitializer, tensor);
+  return true;
+}
+
+// Readers bound what sparse tensors may become, so that no more of them are written.
+void add_initializers(WireWriter& message, const Graph& graph, Storage storage) {
+  int64_t left = storage == Storage::kSparse ? kMostExpandedBytes : 0;
+  for (size_t i = 0; i < graph.value_count(); ++i) {
+    const Value& value = graph[static_cast<ValueId>(i)];
+    if (!value.constant) continue;
+    const auto bytes = static_cast<int64_t>(value.constant->bytes().size());
+    if (bytes <= left && add_sparse_initializer(message, value)) {
+      left -= bytes;
+    } else {
+      add_initializer(message, value);
+    }
+  }
 }
 
 struct AttributeWriter {
@@ -158,7 +217,7 @@ struct AttributeWriter {
     for (const std::string& value : list) writer.text(attribute_proto::kStrings, value);
   }
   void operator()(const Tensor& value) const {
-    WireWriter tensor = tensor_head(value);
+    WireWriter tensor = tensor_head(value.type());
     tensor.view(tensor_proto::kRawData, value.bytes());
     writer.message(attribute_proto::kTensor, tensor);
   }
@@ -201,7 +260,7 @@ void add_value_infos(WireWriter& message, const Graph& graph) {
   }
 }
 
-Result<WireWriter> graph_message(const Graph& graph, Batch batch) {
+Result<WireWriter> graph_message(const Graph& graph, Batch batch, Storage storage) {
   WireWriter message;
   message.text(graph_proto::kName, "shoal");
   for (const Node& node : graph.nodes()) {
@@ -215,17 +274,14 @@ Result<WireWriter> graph_message(const Graph& graph, Batch batch) {
     message.message(graph_proto::kOutput, value_info(graph[id], batch));
   }
   if (batch == Batch::kFixed) add_value_infos(message, graph);
-  for (size_t i = 0; i < graph.value_count(); ++i) {
-    const Value& value = graph[static_cast<ValueId>(i)];
-    if (value.constant) add_initializer(message, value);
-  }
+  add_initializers(message, graph, storage);
   return message;
 }
 
 // Views the weights of the graph, which must outlive the result.
 Result<WireWriter> model_message(const Graph& graph, const Properties& properties,
-                                 Batch batch = Batch::kFixed) {
-  SHOAL_ASSIGN(const WireWriter body, graph_message(graph, batch));
+                                 Batch batch = Batch::kFixed, Storage storage = Storage::kDense) {
+  SHOAL_ASSIGN(const WireWriter body, graph_message(graph, batch, storage));
   WireWriter opset;
   opset.text(opset_id::kDomain, "");
   opset.integer(opset_id::kVersion, kOpset);
@@ -313,6 +369,22 @@ Result<std::vector<std::byte>> to_onnx(const Graph& graph,
                                        const Properties& properties) {
   SHOAL_ASSIGN(const Graph expanded, expand_own_operators(graph, output_names));
   SHOAL_ASSIGN(const WireWriter message, model_message(expanded, properties));
+  return bytes_of(message);
+}
+
+Status write_sparse_onnx(const Graph& graph, const std::filesystem::path& path,
+                         std::span<const std::string> output_names) {
+  SHOAL_ASSIGN(const Graph expanded, expand_own_operators(graph, output_names));
+  SHOAL_ASSIGN(const WireWriter message,
+               model_message(expanded, {}, Batch::kFixed, Storage::kSparse));
+  return write(message, path);
+}
+
+Result<std::vector<std::byte>> to_sparse_onnx(const Graph& graph,
+                                              std::span<const std::string> output_names) {
+  SHOAL_ASSIGN(const Graph expanded, expand_own_operators(graph, output_names));
+  SHOAL_ASSIGN(const WireWriter message,
+               model_message(expanded, {}, Batch::kFixed, Storage::kSparse));
   return bytes_of(message);
 }
 

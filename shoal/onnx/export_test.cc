@@ -6,9 +6,11 @@
 #include <fstream>
 #include <iterator>
 #include <numeric>
+#include <random>
 
 #include "shoal/graph/text.h"
 #include "shoal/onnx/bind.h"
+#include "shoal/onnx/sparse_storage.h"
 #include "shoal/ops/ops.h"
 
 namespace shoal::onnx {
@@ -124,6 +126,34 @@ TEST(Export, KeepsProperties) {
   ASSERT_TRUE(model.ok()) << model.status().message();
   EXPECT_EQ((*model)->metadata().properties, properties);
   EXPECT_TRUE(*to_onnx(graph) != *written);
+}
+
+// Weights of which so many in a hundred are not 0.
+Tensor with_zeros(int64_t count, int percent) {
+  Tensor tensor({DType::kF32, {count, 10}});
+  std::mt19937 rng(static_cast<uint32_t>(percent));
+  std::uniform_int_distribution<int> draw(0, 99);
+  for (float& x : tensor.data<float>())
+    x = draw(rng) < percent ? static_cast<float>(draw(rng)) + 1 : 0;
+  return tensor;
+}
+
+// An index takes 8 bytes and a number 4: from a third on, it is cheaper to write zeros.
+TEST(Export, StoresManyZerosAsASparseTensor) {
+  for (const int percent : {0, 1, 10, 30, 36, 100}) {
+    Graph graph;
+    const ValueId x = graph.add_input("x", {DType::kF32, {1, 200}});
+    Tensor weights = with_zeros(200, percent);
+    if (percent > 0) weights.data<float>()[7] = -0.0F;
+    graph.mark_output(*graph.add(ops::mat_mul, {x, graph.add_constant("w", weights)}, {}, "y"));
+    const auto dense = to_onnx(graph);
+    const auto sparse = to_sparse_onnx(graph);
+    ASSERT_TRUE(dense.ok() && sparse.ok());
+    EXPECT_EQ(sparse->size() < dense->size(), percent < 33) << percent;
+    const auto read = again(*sparse);
+    ASSERT_TRUE(read.ok()) << read.status().message();
+    EXPECT_EQ(*read, *dense) << percent;
+  }
 }
 
 TEST(Export, SaysWhichFolderIsMissing) {

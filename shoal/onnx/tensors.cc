@@ -160,9 +160,7 @@ TensorLoader::TensorLoader(std::shared_ptr<const void> owner, const MappedFile* 
     : owner_(std::move(owner)),
       mapping_(mapping),
       folder_(std::move(folder)),
-      // A few bytes of a file can claim any dense size, so the sum of all sparse tensors is bounded
-      // well below the size that one tensor with real data may have.
-      expanded_left_(kLimits.max_folded_bytes / 4) {}
+      expanded_left_(kMostExpandedBytes) {}
 
 Result<std::shared_ptr<const MappedFile>> TensorLoader::external_file(std::string_view location) {
   if (folder_.empty()) return Status(Code::kUnsupported, "external data needs a model in a file");

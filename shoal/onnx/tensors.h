@@ -10,10 +10,15 @@
 #include <unordered_map>
 
 #include "shoal/base/file.h"
+#include "shoal/base/limits.h"
 #include "shoal/onnx/proto.h"
 #include "shoal/tensor/tensor.h"
 
 namespace shoal::onnx {
+
+// A few bytes of a file can claim any dense size, so the sum of all sparse tensors is bounded well
+// below the size that one tensor with real data may have.
+inline constexpr int64_t kMostExpandedBytes = kLimits.max_folded_bytes / 4;
 
 // Makes the tensors of one model. Tensors keep the memory alive that they view. Not thread-safe;
 // the protos that it has loaded must outlive it, because they are the keys of its cache.
@@ -47,7 +52,7 @@ class TensorLoader {
   std::filesystem::path folder_;
   std::map<std::string, std::shared_ptr<const MappedFile>, std::less<>> files_;
   std::unordered_map<const void*, Tensor> loaded_;
-  int64_t expanded_left_;  // bytes left for sparse tensors; see tensors.cc
+  int64_t expanded_left_;  // bytes left for sparse tensors
 };
 
 }  // namespace shoal::onnx

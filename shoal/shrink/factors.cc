@@ -4,15 +4,14 @@
 // left out (compress/layer_trial.h). choose_ranks() then takes one option for each layer, so that
 // the losses, shares of each layer's output, have the least sum.
 //
-// A target of time: layers are timed alone, which counts what they take to bring images into the
-// order that kernels need. In the network that is done once for all. Times are therefore scaled so
-// that all layers take no longer than the network does, and what was chosen is measured; where it
-// is too slow still, the next choice is for as much less.
+// A target of time: layers are timed alone, and a network takes as long as its layers and the rest
+// together, of which nothing is known at first. A choice that leaves the share p of the layers'
+// time and is measured to take the share m of the network's time tells what the rest is: the share
+// f with f + (1 - f) p = m. Where m is too much, the next choice reckons with that.
 #include "shoal/shrink/factors.h"
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 #include <optional>
 #include <string>
 #include <utility>
@@ -34,7 +33,8 @@ using compress::Ranks;
 
 constexpr size_t kRounds = 8;    // as units go
 constexpr size_t kOptions = 12;  // of a layer, besides itself
-constexpr int kCorrections = 3;  // of a choice by its measured time
+constexpr int kAttempts = 4;     // to meet a time
+constexpr double kMostRest = 0.99;
 
 Result<LayersApart> layers_of(Device& device, const NetworkForBatch& network,
                               const Dataset& examples, const ShrinkOptions& options) {
@@ -90,6 +90,10 @@ class Chooser {
                         (left.empty() ? "" : ": " + std::string(left[0].refused.message())));
     }
     const bool measures = means_.options.time || means_.options.measure_seconds > 0;
+    if (measures && means_.callbacks.on_note) {
+      means_.callbacks.on_note("looks how long " + std::to_string(apart_->layers().size()) +
+                               " layers take in factors");
+    }
     for (size_t i = 0; i < apart_->layers().size(); ++i) {
       const auto* cancel = means_.callbacks.cancel;
       if (cancel != nullptr && cancel->load()) return Status(Code::kCancelled, "interrupted");
@@ -182,25 +186,28 @@ class Chooser {
       alone += options.microseconds[0] / 1000;
     }
     SHOAL_ASSIGN(const double before, whole_ms(alone));
-    const double scale = std::min(1.0, before / alone), rest = before - scale * alone;
     const TimeTarget& time = *means_.options.time;
-    const double wanted = std::min(time.share > 0 ? time.share * before : time.ms, before);
+    const double wanted = std::min(time.share > 0 ? time.share : time.ms / before, 1.0);
+    double rest = 0;  // share of the network's time that is not the layers'
     Choice choice{.before_ms = before};
-    double most = wanted;
-    for (int correction = 0; correction <= kCorrections; ++correction) {
-      choice.rounds.clear();
+    for (int attempt = 0; attempt < kAttempts; ++attempt) {
+      std::vector<Removal> rounds;
+      double left = 1;  // share of the layers' time
       for (size_t round = 0; round < kRounds; ++round) {
-        const double now = before * std::pow(most / before, part_of(round));
-        const auto chosen =
-            compress::choose_ranks(layers, std::vector<double>{(now - rest) / scale});
+        const double most = (std::pow(wanted, part_of(round)) - rest) / (1 - rest);
+        const auto chosen = compress::choose_ranks(layers, std::vector<double>{most * alone});
+        // A machine that was busy while it was measured may ask for more than there is.
+        if (!chosen && attempt > 0) return choice;
         if (!chosen) return unmet();
-        double ms = rest;
-        for (size_t i = 0; i < layers.size(); ++i) ms += scale * layers[i][(*chosen)[i]].costs[0];
-        choice.rounds.push_back({.ms = ms, .ranks = ranks_of(*chosen)});
+        double ms = 0;
+        for (size_t i = 0; i < layers.size(); ++i) ms += layers[i][(*chosen)[i]].costs[0];
+        left = ms / alone;
+        rounds.push_back({.ms = before * (rest + (1 - rest) * left), .ranks = ranks_of(*chosen)});
       }
-      SHOAL_ASSIGN(const double share, measured_share(choice.rounds.back()));
-      if (share * before <= wanted) break;
-      most *= wanted / (share * before);
+      choice.rounds = std::move(rounds);
+      SHOAL_ASSIGN(const double measured, measured_share(choice.rounds.back()));
+      if (measured <= wanted) break;
+      rest = std::clamp((measured - left) / (1 - left), rest, kMostRest);
     }
     return choice;
   }

@@ -466,6 +466,12 @@ def add_storage() -> None:
     typed.graph.node.extend(node("Cast", [n], [f"{n}_f"], to=FLOAT) for n in names)
     typed.graph.node.append(node("Sum", ["x", *(f"{n}_f" for n in names)], ["y"]))
 
+    sparse = seed("sparse", 17, [node("Sum", ["x", "v", "w"], ["y"])], {"x": [2, 3]}, {"y": [2, 3]})
+    for name, places in {"v": i64(1, 5), "w": i64(0, 1, 1, 2).reshape(2, 2)}.items():
+        tensor = sparse.graph.sparse_initializer.add(dims=[2, 3])
+        tensor.values.CopyFrom(numpy_helper.from_array(f32(2), name))
+        tensor.indices.CopyFrom(numpy_helper.from_array(places, ""))
+
     constants = seed(
         "constant_nodes",
         13,

@@ -141,6 +141,9 @@ def sparse(name: str, values: np.ndarray, indices: np.ndarray, dims) -> None:
 
 
 sparse("with_index_out_of_range", f32(2), i64(1, 9), [4])
+sparse("with_huge_dims", f32(1), i64(0), [1 << 20, 1 << 20])
+sparse("with_dims_that_overflow", f32(1), i64(0), [1 << 40, 1 << 40])
+sparse("with_fewer_values_than_indices", f32(1), i64(0, 1), [4])
 sparse("with_negative_index", f32(2), i64(-1, 2), [4])
 sparse("with_fewer_indices_than_values", f32(3), i64(1, 2), [4])
 sparse("with_float_indices", f32(2), f32(2), [4])
