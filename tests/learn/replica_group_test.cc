@@ -110,6 +110,20 @@ TEST_F(Groups, LearnNormsAndDropoutToTheSameBits) {
   const std::vector<uint64_t> alone = hashes(make(graph, {8}), image, 6);
   EXPECT_EQ(hashes(make(graph, {4, 4}), image, 6), alone);
   EXPECT_EQ(hashes(make(graph, {1, 4, 3}), image, 6), alone);
+  ReplicaGroup group = make(graph, {4, 4});
+  const Batch batch = make_batch(image, 1);
+  ASSERT_TRUE(group.step(batch.images, std::vector{batch.labels}).ok());
+  for (const Tensor& statistic : group.replica(1).trainer().statistics()) {
+    for (float m : statistic.data<float>()) EXPECT_TRUE(m != 0 && m != 1);  // was measured
+  }
+}
+
+TEST_F(Groups, LearnResNetToTheSameBits) {
+  const Graph network = *zoo::build("resnet20", {.batch = kBatch >> kLevels, .width = 0.5});
+  const Shape image{3, 32, 32};
+  const std::vector<uint64_t> alone = hashes(make(network, {8}), image, 2);
+  EXPECT_EQ(hashes(make(network, {2, 2, 2, 2}), image, 2), alone);
+  EXPECT_EQ(hashes(make(network, {5, 2, 1}), image, 2), alone);
 }
 
 // The mean over micro-batches is the gradient of the whole batch, but for rounding.

@@ -230,6 +230,30 @@ TEST_F(Sessions, LearnTheSameBitsWhenTheHubIsStartedAgain) {
   for (int64_t step = 1; step < 6; ++step) EXPECT_EQ(trained({.workers = 2}, step), alone) << step;
 }
 
+// A worker that is sent the state while it computes begins anew.
+TEST_F(Sessions, DropWhatCameFromOtherWeights) {
+  const Graph network = *zoo::build("lenet5", {.batch = kMicro, .width = 0.2});
+  const auto make = [&] {
+    auto replica = Replica::create(*device_, network, {}, {});
+    SHOAL_CHECK(replica.ok());
+    return WorkerSession(*std::move(replica), make_micro_batch);
+  };
+  WorkerSession disturbed = make(), calm = make();
+  const StateMessage state{0, calm.replica().trainer().state()};
+  ASSERT_TRUE(disturbed.handle(state).ok());
+  ASSERT_TRUE(disturbed.handle(AssignMessage{0, 0, 4}).ok());
+  ASSERT_TRUE(disturbed.work().ok());
+  for (WorkerSession* session : {&disturbed, &calm}) {
+    ASSERT_TRUE(session->handle(state).ok());
+    ASSERT_TRUE(session->handle(AssignMessage{0, 2, 4}).ok());
+    while (session->has_work()) ASSERT_TRUE(session->work().ok());
+  }
+  EXPECT_EQ(encode(disturbed.take_messages().back()), encode(calm.take_messages().back()));
+  EXPECT_EQ(calm.handle(AssignMessage{1, 0, 1}).code(), Code::kCorrupt);  // another step
+  EXPECT_EQ(calm.handle(AssignMessage{0, 0, 9}).code(), Code::kCorrupt);  // no such micro-batch
+  EXPECT_EQ(calm.handle(LateMessage{5}).code(), Code::kCorrupt);
+}
+
 // B12: codecs and stragglers change what is learned, but all replicas stay equal and learn.
 TEST_F(Sessions, LearnWithACodecAndWithoutStragglers) {
   for (const CodecKind kind : {CodecKind::kF32, CodecKind::kOneBit, CodecKind::kQsgd}) {

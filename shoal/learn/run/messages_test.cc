@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstring>
 #include <random>
 
 namespace shoal::learn {
@@ -46,6 +47,16 @@ TEST(Messages, ComeBackWhole) {
 TEST(Messages, AddFewBytes) {
   EXPECT_LE(encode(ToHub(PushMessage{1, {0, 8, 1, some_bytes(58'560)}})).size(), 58'560u + 64);
   EXPECT_LE(encode(ToWorker(PullMessage{1, 1, some_bytes(58'560)})).size(), 58'560u + 64);
+}
+
+// 2^62 times 4 elements are none where a product overflows.
+TEST(Messages, RefuseDimensionsThatOverflow) {
+  std::vector<std::byte> bytes =
+      encode(ToWorker(StateMessage{3, {{"w", Tensor::of<float>({2, 1}, {1, 2})}}}));
+  const std::vector<int64_t> hostile = {int64_t{1} << 62, 4};
+  bytes.resize(bytes.size() - 2 * sizeof(float));
+  std::memcpy(bytes.data() + bytes.size() - 16, hostile.data(), 16);
+  EXPECT_EQ(decode_for_worker(bytes).status().code(), Code::kCorrupt);
 }
 
 TEST(Messages, RefuseHostileBytes) {
