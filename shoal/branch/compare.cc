@@ -9,6 +9,7 @@
 
 #include "shoal/passes/passes.h"
 #include "shoal/plan/search/branches.h"
+#include "shoal/train/initial_weights.h"
 
 namespace shoal::branch {
 namespace {
@@ -21,6 +22,13 @@ std::vector<int> workers_in(const plan::ClusterProfile& cluster) {
   return workers;
 }
 
+// The network as a plan sees it. Where there are more branches than channels, several begin with
+// the same weights, and passes would merge them: times are those of branches that have learned.
+Result<Graph> as_learned(const Graph& branched) {
+  SHOAL_ASSIGN(const Graph fresh, train::with_initial_weights(branched, 1));
+  return passes::optimize(fresh);
+}
+
 Result<std::optional<plan::Prediction>> planned(const Graph& graph,
                                                 const plan::ClusterProfile& cluster) {
   const std::optional<plan::Branches> branches = plan::find_branches(graph);
@@ -31,7 +39,7 @@ Result<std::optional<plan::Prediction>> planned(const Graph& graph,
 Result<std::optional<plan::Prediction>> planned(const Graph& graph, const BranchOptions& options,
                                                 const plan::ClusterProfile& cluster) {
   SHOAL_ASSIGN(const Branched made, make_branches(graph, options));
-  SHOAL_ASSIGN(const Graph optimised, passes::optimize(made.graph));
+  SHOAL_ASSIGN(const Graph optimised, as_learned(made.graph));
   return planned(optimised, cluster);
 }
 
@@ -91,7 +99,7 @@ Result<std::vector<double>> widths_for(const Graph& graph, const plan::ClusterPr
   for (int round = 0; round < kRounds; ++round) {
     const BranchOptions options{.widths = widths, .fatten = fatten, .merge = Merge::kConcat};
     SHOAL_ASSIGN(const Branched made, make_branches(graph, options));
-    SHOAL_ASSIGN(const Graph narrow, passes::optimize(made.graph));
+    SHOAL_ASSIGN(const Graph narrow, as_learned(made.graph));
     SHOAL_ASSIGN(const std::vector<double> seconds, branch_seconds(narrow, cluster, workers));
     const double longest = *std::ranges::max_element(seconds);
     if (longest < soonest) {
@@ -107,7 +115,7 @@ Result<std::vector<double>> widths_for(const Graph& graph, const plan::ClusterPr
 
 Result<Comparison> compare(const Graph& graph, const Graph& branched,
                            const plan::ClusterProfile& cluster) {
-  SHOAL_ASSIGN(const Graph narrow, passes::optimize(branched));
+  SHOAL_ASSIGN(const Graph narrow, as_learned(branched));
   SHOAL_ASSIGN(std::optional<plan::Prediction> made, planned(narrow, cluster));
   if (!made) return too_large("a branch");
   SHOAL_ASSIGN(const Graph whole, passes::optimize(graph));

@@ -65,6 +65,14 @@ TEST(WidthsFor, LetsUnequalWorkersEndTogether) {
   }
 }
 
+TEST(Compare, KnowsMoreBranchesThanChannels) {
+  const Graph graph = *zoo::build("lenet5", {.width = 0.25});  // of 5 channels first
+  const Graph made = make_branches(graph, {.widths = equal_widths(16)})->graph;
+  const auto compared = compare(graph, made, pis(16, "gigabit"));
+  ASSERT_TRUE(compared.ok()) << compared.status().message();
+  EXPECT_EQ(compared->messages, 32u);
+}
+
 TEST(Compare, SaysWhichIsFaster) {
   const Graph large = *zoo::build("vgg16cifar", {.width = 0.5}), small = *zoo::build("mlp");
   const auto branched = [](const Graph& graph) {
