@@ -1,18 +1,22 @@
 // Sparse products of a vector and a matrix against the dense one, one JSON line per form, size and
-// density, and the density below which the sparse form is faster: its cost grows with what is
-// there, the dense one's does not.
+// density: the time of each kernel, and that of the kernel which is chosen by that of the fastest.
 #include "shoal/cpu/product/sparse.h"
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <functional>
+#include <memory>
 #include <random>
+#include <string>
+#include <vector>
 
-#include "shoal/base/thread_pool.h"
 #include "shoal/cpu/aligned.h"
-#include "shoal/cpu/product/dots.h"
+#include "shoal/cpu/cpu.h"
+#include "shoal/graph/graph.h"
+#include "shoal/ops/ops.h"
 
 namespace shoal::cpu {
 namespace {
@@ -46,38 +50,56 @@ AlignedFloats random_weights(int64_t n, int64_t k, double density, bool by_block
   return w;
 }
 
-void measure(int64_t n, int64_t k, ThreadPool& pool) {
-  AlignedFloats x(k), y(n);
-  std::fill_n(x.data(), k, 0.5f);
-  auto in_pieces = [&](const auto& f) {
-    const int64_t groups = n / SparseBlocks::kWidth;
-    pool.parallel_ranges(groups, 4, [&](int64_t begin, int64_t end) {
-      f(begin * SparseBlocks::kWidth, end * SparseBlocks::kWidth);
-    });
-  };
+// A product with this weight, alone in a network.
+Graph layer_of(const AlignedFloats& w, int64_t n, int64_t k) {
+  Graph graph;
+  const Tensor weight =
+      Tensor::of<float>({n, k}, std::span<const float>(w.data(), static_cast<size_t>(n * k)));
+  const ValueId x = graph.add_input("x", {DType::kF32, {1, k}});
+  auto y = graph.add(ops::gemm, {x, graph.add_constant("w", weight)}, {{"transB", int64_t{1}}});
+  graph.mark_output(*y);
+  return graph;
+}
+
+struct Compiled {
+  std::unique_ptr<Device> device;
+  std::unique_ptr<Executable> executable;
+};
+
+Compiled compiled(const Graph& graph, int threads, const char* kernel) {
+  Compiled made{make_cpu_device({.threads = threads, .tune = Tune::kFast, .prefer = kernel}),
+                nullptr};
+  auto executable = made.device->compile(graph);
+  SHOAL_CHECK(executable.ok());
+  made.executable = *std::move(executable);
+  return made;
+}
+
+// Each kernel by itself, and the one that is chosen.
+void measure(int64_t n, int64_t k, int threads) {
+  constexpr std::array kKernels = {"gemv", "sparse", "block_sparse"};
+  Tensor x({DType::kF32, {1, k}});
+  std::ranges::fill(x.data<float>(), 0.5f);
   for (const bool by_blocks : {false, true}) {
-    for (const double density : {0.02, 0.05, 0.1, 0.2, 0.3}) {
-      const AlignedFloats w = random_weights(n, k, density, by_blocks);
-      const Matrix matrix{w.data(), 1, k};
-      const SparseColumns columns(matrix, k, n);
-      const SparseBlocks blocks(matrix, k, n);
-      const Dots dots{x.data(), k, 1, k, w.data(), y.data(), n};
-      const double dense = best_time(
-          [&] { in_pieces([&](int64_t begin, int64_t end) { dot_rows(dots, begin, end); }); });
-      const double sparse = best_time([&] {
-        in_pieces([&](int64_t begin, int64_t end) {
-          if (by_blocks) {
-            blocks.multiply(x.data(), begin, end, y.data());
-          } else {
-            columns.multiply(x.data(), begin, end, y.data());
-          }
-        });
-      });
+    for (const double density : {0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.45, 0.6}) {
+      const Graph graph = layer_of(random_weights(n, k, density, by_blocks), n, k);
+      const std::string chosen(compiled(graph, threads, "").executable->kernel_of(0).name);
+      double best = 1e12, of_chosen = 0;
+      std::string times;
+      for (const char* kernel : kKernels) {
+        const Compiled made = compiled(graph, threads, kernel);
+        std::vector<Tensor> y(1);
+        const double us =
+            best_time([&] { SHOAL_CHECK(made.executable->run(std::span(&x, 1), y, {}).ok()); });
+        best = std::min(best, us);
+        if (chosen == kernel) of_chosen = us;
+        times += "\"" + std::string(kernel) + "_us\":" + std::to_string(us) + ",";
+      }
       std::printf(
           "{\"bench\":\"sparse\",\"form\":\"%s\",\"n\":%lld,\"k\":%lld,\"threads\":%d,"
-          "\"density\":%.2f,\"dense_us\":%.1f,\"sparse_us\":%.1f,\"break_even\":%.3f}\n",
+          "\"density\":%.2f,%s\"chosen\":\"%s\",\"by_the_fastest\":%.3f}\n",
           by_blocks ? "blocks" : "elements", static_cast<long long>(n), static_cast<long long>(k),
-          pool.threads(), density, dense, sparse, density * dense / sparse);
+          threads, density, times.c_str(), chosen.c_str(), of_chosen / best);
       std::fflush(stdout);
     }
   }
@@ -87,8 +109,8 @@ void measure(int64_t n, int64_t k, ThreadPool& pool) {
 }  // namespace shoal::cpu
 
 int main(int argc, char** argv) {
-  shoal::ThreadPool pool(argc > 1 ? std::atoi(argv[1]) : 1);
-  shoal::cpu::measure(512, 512, pool);
-  shoal::cpu::measure(1024, 2048, pool);
-  shoal::cpu::measure(4096, 9216, pool);
+  const int threads = argc > 1 ? std::atoi(argv[1]) : 1;
+  shoal::cpu::measure(512, 512, threads);
+  shoal::cpu::measure(1024, 2048, threads);
+  shoal::cpu::measure(4096, 9216, threads);
 }

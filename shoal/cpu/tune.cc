@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <cstdlib>
 #include <fstream>
 #include <limits>
@@ -48,7 +49,7 @@ std::string to_key(const Attribute& attribute) {
 
 // Everything that the time of a node depends on, as one line: operator, threads, what is touched
 // between two runs, types, which inputs are constant, attributes. The elements of tensors do not
-// count.
+// count, but for the costs of kernels, which come after this.
 std::string key_of(const KernelSpec& spec, int64_t others) {
   std::string key = std::string(spec.node.op->name) + ';' + std::to_string(spec.pool.threads());
   key += ";beside " + std::to_string(others >> 10) + "K";
@@ -138,7 +139,7 @@ std::vector<ThreadPool*> Tuner::pools_for(const KernelSpec& spec) const {
 }
 
 // Providers that state a cost, cheapest first.
-std::vector<const Provider*> Tuner::competitors(const KernelSpec& spec) const {
+Tuner::Competitors Tuner::competitors(const KernelSpec& spec) const {
   std::vector<std::pair<double, const Provider*>> found;
   for (const Provider& provider : providers()) {
     if (provider.op != spec.node.op || provider.cost == nullptr) continue;
@@ -146,11 +147,13 @@ std::vector<const Provider*> Tuner::competitors(const KernelSpec& spec) const {
     if (cost < kNever) found.emplace_back(cost, &provider);
   }
   std::ranges::stable_sort(found, {}, [](const auto& one) { return one.first; });
-  std::vector<const Provider*> close;
+  Competitors close;
   for (const auto& [cost, provider] : found) {
-    if (options_.tune == Tune::kFull || cost <= kHopeless * found.front().first) {
-      close.push_back(provider);
-    }
+    const bool is_close = cost <= kHopeless * found.front().first;
+    if (is_close || options_.tune == Tune::kFull) close.providers.push_back(provider);
+    if (!is_close) continue;  // the same key, however many are tried
+    const double times = cost / std::max(found.front().first, 1.0);
+    close.costs += ';' + std::string(provider->name) + ' ' + std::to_string(std::lround(8 * times));
   }
   return close;
 }
@@ -195,7 +198,7 @@ Choice Tuner::choose(const KernelSpec& spec) {
     return made(std::move(kernel), {options_.prefer}, spec.pool);
   }
   const std::vector<ThreadPool*> pools = pools_for(spec);
-  std::vector<const Provider*> close = competitors(spec);
+  auto [close, costs] = competitors(spec);
   for (const Provider& provider : providers()) {
     if (!close.empty()) break;
     if (provider.op != spec.node.op) continue;
@@ -217,7 +220,8 @@ Choice Tuner::choose(const KernelSpec& spec) {
     return made(best.provider->make(on(spec, *best.pool)), {std::string(best.provider->name)},
                 *best.pool);
   }
-  const std::string key = key_of(spec, others_of(spec));
+  // Costs may depend on the elements of constants, on how many are zero.
+  const std::string key = key_of(spec, others_of(spec)) + costs;
   // A full race that is asked for explicitly ignores timings of earlier processes, and one that was
   // not decided is held again, once.
   const auto it = known_.find(key);

@@ -54,6 +54,11 @@ class Tuner {
   };
   using Candidates = std::vector<Candidate>;
 
+  struct Competitors {
+    std::vector<const Provider*> providers;  // the cheapest first
+    std::string costs;                       // as a part of a key: about how many times the least
+  };
+
   // The outcome of a race. Others of a network of the same size would choose the same, if it is
   // believed.
   struct Known {
@@ -62,7 +67,7 @@ class Tuner {
   };
 
   std::vector<ThreadPool*> pools_for(const KernelSpec& spec) const;
-  std::vector<const Provider*> competitors(const KernelSpec& spec) const;
+  Competitors competitors(const KernelSpec& spec) const;
   int64_t others_of(const KernelSpec& spec) const;
   Known race(const KernelSpec& spec, const Candidates& candidates, Choice& choice);
   void recall();

@@ -27,6 +27,18 @@ constexpr std::array kGroups = {std::pair{std::string_view("elements"), Groups::
                                 std::pair{std::string_view("columns"), Groups::kColumns},
                                 std::pair{std::string_view("blocks"), Groups::kBlocks}};
 
+// "clusters4". A number of 64 is more than workers that gain from it.
+bool is_clusters(std::string_view word, Regularizer& result) {
+  constexpr std::string_view kClusters = "clusters";
+  constexpr int64_t kMost = 64;
+  if (!word.starts_with(kClusters)) return false;
+  word.remove_prefix(kClusters.size());
+  const char* const last = word.data() + word.size();
+  const auto [end, error] = std::from_chars(word.data(), last, result.clusters);
+  result.groups = Groups::kClusters;
+  return error == std::errc() && end == last && result.clusters >= 2 && result.clusters <= kMost;
+}
+
 // The text up to the first ':'. The word and the colon are removed from `text`.
 std::string_view take_word(std::string_view& text) {
   const std::string_view word = text.substr(0, text.find(':'));
@@ -49,8 +61,9 @@ bool find(const Table& table, std::string_view name, Value& value) {
 Result<Regularizer> parse_regularizer(std::string_view text) {
   Regularizer result;
   std::string_view rest = text;
-  const bool known = find(kPenalties, take_word(rest), result.penalty) &&
-                     find(kGroups, take_word(rest), result.groups);
+  bool known = find(kPenalties, take_word(rest), result.penalty);
+  const std::string_view groups = take_word(rest);
+  known = known && (find(kGroups, groups, result.groups) || is_clusters(groups, result));
   // Unlike strtod(), this reads the same in every locale.
   const std::string_view strength = take_word(rest);
   const char* const last = strength.data() + strength.size();

@@ -24,6 +24,7 @@ class Grouping {
   Grouping(const Regularizer& regularizer, const Shape& shape)
       : groups_(regularizer.groups),
         block_(regularizer.block),
+        clusters_(regularizer.clusters),
         rows_(shape[0]),
         columns_(shape.count(1, shape.rank())),
         channel_(shape.count(2, shape.rank())) {}
@@ -40,10 +41,13 @@ class Grouping {
         return columns_;
       case Groups::kBlocks:
         return blocks(rows_) * blocks(columns_);
+      case Groups::kClusters:
+        return clusters_ * std::min(rows_, columns_);
     }
     return 0;
   }
 
+  // kNone where no group has the element.
   int64_t of(int64_t row, int64_t column) const {
     switch (groups_) {
       case Groups::kElements:
@@ -56,16 +60,24 @@ class Grouping {
         return column;
       case Groups::kBlocks:
         return row / block_ * blocks(columns_) + column / block_;
+      case Groups::kClusters: {
+        const int64_t row_part = row * clusters_ / rows_,
+                      column_part = column * clusters_ / columns_;
+        if (row_part == column_part) return kNone;
+        return columns_ <= rows_ ? column * clusters_ + row_part : row * clusters_ + column_part;
+      }
     }
     return 0;
   }
 
-  // Calls f(element, group) for all elements, in memory order.
+  // Calls f(element, group) for all elements that are in one, in memory order.
   template <class F>
   void for_each(const F& f) const {
     for (int64_t row = 0; row < rows_; ++row) {
       for (int64_t column = 0; column < columns_; ++column) {
-        f(static_cast<size_t>(row * columns_ + column), static_cast<size_t>(of(row, column)));
+        const int64_t group = of(row, column);
+        if (group == kNone) continue;
+        f(static_cast<size_t>(row * columns_ + column), static_cast<size_t>(group));
       }
     }
   }
@@ -73,8 +85,10 @@ class Grouping {
  private:
   int64_t blocks(int64_t length) const { return (length + block_ - 1) / block_; }
 
+  static constexpr int64_t kNone = -1;
+
   Groups groups_;
-  int64_t block_, rows_, columns_, channel_;
+  int64_t block_, clusters_, rows_, columns_, channel_;
 };
 
 }  // namespace

@@ -31,18 +31,24 @@ struct Regularizer {
     kChannels,  // each index of the second axis
     kColumns,   // of the matrix
     kBlocks,    // squares of the matrix, those at the end cut off
+    // Outliers. With rows and columns of the matrix divided into `clusters` equal parts, blocks of
+    // a row's and a column's part of the same number are free of the penalty. What lies in another
+    // part of a column is a group (or of a row, where there are fewer rows): it makes one value
+    // travel where workers compute a block each (plan/sparse/clusters.h).
+    kClusters,
   };
   Penalty penalty = Penalty::kLasso;
   Groups groups = Groups::kElements;
   double strength = 0;
   int64_t block = 4;                                   // side of kBlocks
+  int64_t clusters = 4;                                // of kClusters
   std::function<bool(std::string_view)> applies = {};  // to the weight of this name; none: to all
 };
 
 // From "penalty:groups:strength" or "penalty:groups:strength:pattern": "lasso:filters:1e-4",
 // "hoyer:columns:1e-3:fc*". Penalties are lasso, square and hoyer; groups are elements, filters (or
-// rows), channels, columns and blocks; the shell pattern names the weights it applies to. Fails
-// with kInvalidArgument for another text.
+// rows), channels, columns, blocks and clusters2 to clusters64; the shell pattern names the weights
+// it applies to. Fails with kInvalidArgument for another text.
 Result<Regularizer> parse_regularizer(std::string_view text);
 
 // The penalty of a weight, its strength included; adds its gradient to `gradient`. Threads may call

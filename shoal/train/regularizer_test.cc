@@ -14,7 +14,7 @@ using Penalty = Regularizer::Penalty;
 
 constexpr Penalty kPenalties[] = {Penalty::kLasso, Penalty::kSquare, Penalty::kHoyer};
 constexpr Groups kGroups[] = {Groups::kElements, Groups::kFilters, Groups::kChannels,
-                              Groups::kColumns, Groups::kBlocks};
+                              Groups::kColumns,  Groups::kBlocks,  Groups::kClusters};
 
 Tensor random_weight(const Shape& shape, std::mt19937& rng) {
   Tensor weight({DType::kF64, shape});
@@ -35,7 +35,7 @@ TEST(Regularizer, GradientsAgreeWithFiniteDifferences) {
     for (Penalty penalty : kPenalties) {
       for (Groups groups : kGroups) {
         const Regularizer regularizer{
-            .penalty = penalty, .groups = groups, .strength = 0.3, .block = 3};
+            .penalty = penalty, .groups = groups, .strength = 0.3, .block = 3, .clusters = 2};
         Tensor weight = random_weight(shape, rng), gradient(weight.type());
         regularize(regularizer, weight, gradient);
         for (size_t i = 0; i < weight.data<double>().size(); ++i) {
@@ -66,6 +66,19 @@ TEST(Regularizer, IsWhatItsNamesSay) {
   EXPECT_DOUBLE_EQ(value(Penalty::kLasso, Groups::kBlocks), 2 * 5);
   EXPECT_DOUBLE_EQ(value(Penalty::kHoyer, Groups::kElements), 2 * 49.0 / 25);
   EXPECT_DOUBLE_EQ(value(Penalty::kHoyer, Groups::kFilters), 2 * 1);  // one group is left
+}
+
+// Norms of the parts of lines outside of the blocks on the diagonal, along the shorter side.
+TEST(Regularizer, PenalizesOutliersOfClusters) {
+  const Regularizer regularizer{.groups = Groups::kClusters, .strength = 1, .clusters = 2};
+  const Tensor high = Tensor::of<float>({4, 2}, {9, 3,  //
+                                                 9, 4,  //
+                                                 5, 9,  //
+                                                 12, 9});
+  EXPECT_DOUBLE_EQ(penalty_of(regularizer, high), 5 + 13);
+  const Tensor wide = Tensor::of<float>({2, 4}, {9, 9, 3, 4,  //
+                                                 5, 12, 9, 9});
+  EXPECT_DOUBLE_EQ(penalty_of(regularizer, wide), 5 + 13);
 }
 
 // Whatever the scale, and between 1 and the number of groups.
@@ -134,13 +147,16 @@ TEST(Regularizer, IsReadFromText) {
   EXPECT_TRUE(some->applies("fc1.weight:x"));
   EXPECT_FALSE(some->applies("fc3.weight:x"));
   EXPECT_EQ(parse_regularizer("square:rows:1")->groups, Groups::kFilters);
+  EXPECT_EQ(parse_regularizer("lasso:clusters3:1")->groups, Groups::kClusters);
+  EXPECT_EQ(parse_regularizer("lasso:clusters3:1")->clusters, 3);
 }
 
 TEST(Regularizer, RefusesTextThatIsNoPenalty) {
   for (const char* text :
        {"", "lasso", "lasso:filters", "lasso:filters:", "lasso:filters:x", "lasso:filters:-1",
         "lasso:filters:nan", "lasso:filters:inf", "lasso:filters:1e999", "ridge:filters:1",
-        "lasso:layers:1", "lasso:filters:1e-4x"}) {
+        "lasso:layers:1", "lasso:filters:1e-4x", "lasso:clusters:1", "lasso:clusters1:1",
+        "lasso:clusters65:1", "lasso:clusters4x:1", "lasso:clusters-4:1"}) {
     EXPECT_EQ(parse_regularizer(text).status().code(), Code::kInvalidArgument) << text;
   }
 }

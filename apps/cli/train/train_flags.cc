@@ -100,8 +100,8 @@ void add_loss(TrainingOptions& o, Command& command) {
       ->group(kLoss);
   command
       .add_option("--penalty", o.penalties,
-                  "lasso, square or hoyer of elements, filters, channels, rows, columns or blocks "
-                  "of weights: 'lasso:filters:1e-4', 'hoyer:columns:1e-3:fc*'")
+                  "lasso, square or hoyer of elements, filters, channels, rows, columns, blocks or "
+                  "outliers of clusters: 'lasso:filters:1e-4', 'hoyer:clusters4:1e-3:fc*'")
       ->check([](const std::string& text) {
         const auto penalty = train::parse_regularizer(text);
         return penalty.ok() ? "" : std::string(penalty.status().message());

@@ -15,6 +15,11 @@
 namespace shoal::cpu {
 namespace {
 
+// A row times a matrix, or a matrix times a column.
+bool has_vector(const MatrixProducts& products) {
+  return products.m == 1 || (products.n == 1 && products.a.column_stride == 1);
+}
+
 class ProductKernel : public MatrixKernel {
  public:
   ProductKernel(const KernelSpec& spec, MatrixProducts products)
@@ -140,11 +145,18 @@ Epilogue activation_of(const KernelSpec& spec) {
   return fused ? Epilogue(ops::activation_of(spec.node)) : Epilogue();
 }
 
+double macs_of(const MatrixProducts& products) {
+  return static_cast<double>(products.m) * static_cast<double>(products.n) *
+         static_cast<double>(products.k) * static_cast<double>(products.pairs.size());
+}
+
 std::unique_ptr<Kernel> make_vector_kernel(const KernelSpec&, MatrixProducts products) {
-  const bool row_times_matrix = products.m == 1;
-  const bool matrix_times_column = products.n == 1 && products.a.column_stride == 1;
-  if (!row_times_matrix && !matrix_times_column) return nullptr;
+  if (!has_vector(products)) return nullptr;
   return std::make_unique<VectorKernel>(std::move(products));
+}
+
+double vector_cost(const KernelSpec&, const MatrixProducts& products) {
+  return has_vector(products) ? macs_of(products) : std::numeric_limits<double>::infinity();
 }
 
 std::unique_ptr<Kernel> make_product_kernel(const KernelSpec& spec, MatrixProducts products) {
@@ -152,10 +164,9 @@ std::unique_ptr<Kernel> make_product_kernel(const KernelSpec& spec, MatrixProduc
 }
 
 double product_cost(const KernelSpec&, const MatrixProducts& products) {
-  // Vectors are not raced: without competitors the first provider that fits takes them (gemv).
+  // Vectors are left to others, which are faster.
   if (products.m <= 1 || products.n <= 1) return std::numeric_limits<double>::infinity();
-  return static_cast<double>(products.m) * static_cast<double>(products.n) *
-         static_cast<double>(products.k) * static_cast<double>(products.pairs.size());
+  return macs_of(products);
 }
 
 }  // namespace shoal::cpu

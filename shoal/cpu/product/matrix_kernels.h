@@ -28,6 +28,9 @@ struct MatrixProducts {
   Epilogue activation;
 };
 
+// Multiply-accumulates of all pairs.
+double macs_of(const MatrixProducts& products);
+
 // Base of the kernels: everything but the product itself.
 class MatrixKernel : public Kernel {
  public:
@@ -56,14 +59,17 @@ class MatrixKernel : public Kernel {
 // Epilogue of a fused node; none for other nodes.
 Epilogue activation_of(const KernelSpec& spec);
 
-// One row on the left by a constant right factor with so few elements other than zero that skipping
-// zeros is faster. Null otherwise.
+// One row on the left by a constant right factor, without its zeros. Null otherwise. Competes only
+// where so few elements are other than zero that it may be faster.
 std::unique_ptr<Kernel> make_sparse_kernel(const KernelSpec& spec, MatrixProducts products);
 std::unique_ptr<Kernel> make_block_sparse_kernel(const KernelSpec& spec, MatrixProducts products);
+double sparse_cost(const KernelSpec& spec, const MatrixProducts& products);
+double block_sparse_cost(const KernelSpec& spec, const MatrixProducts& products);
 
 // One row on the left or one column on the right. Every element of the other factor is used once
 // and read in place. Null for other sizes.
 std::unique_ptr<Kernel> make_vector_kernel(const KernelSpec& spec, MatrixProducts products);
+double vector_cost(const KernelSpec& spec, const MatrixProducts& products);
 
 // Any sizes. A constant b is packed. Competes only where no factor is a vector; the kernels above
 // are better for those.
@@ -96,9 +102,12 @@ template <ProductsOf* kProducts>
 std::vector<Provider> product_kernels(std::initializer_list<const Operator*> operators) {
   std::vector<Provider> all;
   for (const Operator* op : operators) {
-    all.push_back({op, "block_sparse", make_matrix_kernel<kProducts, make_block_sparse_kernel>});
-    all.push_back({op, "sparse", make_matrix_kernel<kProducts, make_sparse_kernel>});
-    all.push_back({op, "gemv", make_matrix_kernel<kProducts, make_vector_kernel>});
+    all.push_back({op, "block_sparse", make_matrix_kernel<kProducts, make_block_sparse_kernel>,
+                   matrix_cost<kProducts, block_sparse_cost>});
+    all.push_back({op, "sparse", make_matrix_kernel<kProducts, make_sparse_kernel>,
+                   matrix_cost<kProducts, sparse_cost>});
+    all.push_back({op, "gemv", make_matrix_kernel<kProducts, make_vector_kernel>,
+                   matrix_cost<kProducts, vector_cost>});
     all.push_back({op, "gemm", make_matrix_kernel<kProducts, make_product_kernel>,
                    matrix_cost<kProducts, product_cost>});
 #ifdef SHOAL_ONEDNN

@@ -1,8 +1,8 @@
 // Sparse matrix-vector products. Compressed columns store 8 bytes per element (value and row) and
 // gather x, one element per lane: they pay where at most a few percent are left. Blocks of 16
 // columns store 64 + 4 bytes per row that is left and broadcast x, without gather: they read
-// contiguous vectors, and pay at much higher densities. break_even() in sparse_kernels.cc has the
-// measured limits.
+// contiguous vectors, and pay at much higher densities. times_of() in sparse_kernels.cc has what
+// was measured.
 #include "shoal/cpu/product/sparse.h"
 
 #include <algorithm>

@@ -1,6 +1,6 @@
-// Gemm and MatMul of one row with constants that are mostly zero (sparse.h). Density decides: a
-// sparse form is made if it should be faster than gemv by the measured break-even densities, and
-// the better of the two forms if both are.
+// Gemm and MatMul of one row with constants that are mostly zero (sparse.h). Density decides. Where
+// the sparse forms and gemv are about as fast they compete (tune.h): which is faster depends on
+// caches and on how fast a processor gathers.
 #include <algorithm>
 #include <limits>
 
@@ -10,38 +10,55 @@
 namespace shoal::cpu {
 namespace {
 
-// Densities below which a sparse form is faster than the dense one, as bench_sparse measures them.
-// A matrix that does not fit into a cache has more to gain, because zeros are not read.
-struct BreakEven {
-  double elements, blocks;
+// Time of a sparse form, in multiply-accumulates that the dense kernel does meanwhile, as
+// bench_sparse measures it. Elements are gathered, which takes several times as long as reading
+// them in order; a matrix that does not fit into a cache has more to gain, because zeros are not
+// read. Each output has a sum of its own. Blocks take hardly longer than dense weights do.
+struct Times {
+  double element, output;
+  double in_block = 1.05;
 };
-BreakEven break_even(int64_t dense_bytes) {
+Times times_of(int64_t dense_bytes) {
   constexpr int64_t kCache = 8 << 20;
-  return dense_bytes <= kCache ? BreakEven{0.06, 0.8} : BreakEven{0.15, 0.8};
+  return dense_bytes <= kCache ? Times{7.5, 120} : Times{4.5, 120};
 }
 
-// Time of each form as a share of the dense one; infinite if none should be tried.
+// A form that should take so many times as long as the dense one is not worth a trial.
+constexpr double kHopeless = 2;
+
+// Time of each form as a share of the dense one; infinite if it should not be tried.
 struct Estimate {
   double elements = std::numeric_limits<double>::infinity();
   double blocks = std::numeric_limits<double>::infinity();
 };
 
+bool fits(const KernelSpec& spec, const MatrixProducts& products) {
+  return spec.constant(1) != nullptr && products.m == 1 && products.pairs.size() == 1 &&
+         products.k <= std::numeric_limits<int32_t>::max();
+}
+
 Estimate estimate(const KernelSpec& spec, const MatrixProducts& products) {
   constexpr int64_t kSmallest = 1 << 14;  // smaller products take microseconds anyway
-  const Tensor* b = spec.constant(1);
   const int64_t size = products.k * products.n;
-  const bool fits = b != nullptr && products.m == 1 && products.pairs.size() == 1 &&
-                    size >= kSmallest && products.k <= std::numeric_limits<int32_t>::max();
-  if (!fits) return {};
-  const BreakEven limit = break_even(size * static_cast<int64_t>(sizeof(float)));
+  if (!fits(spec, products) || size < kSmallest) return {};
+  const Tensor* b = spec.constant(1);
+  const Times times = times_of(size * static_cast<int64_t>(sizeof(float)));
   const Matrix matrix{b->data<float>().data(), products.b.row_stride, products.b.column_stride};
-  const auto worth_it = [&](const Density& density) {
-    return density.elements < limit.elements || density.blocks < limit.blocks;
+  const auto shares_of = [&](const Density& density) {
+    return Estimate{
+        times.element * density.elements + times.output / static_cast<double>(products.k),
+        times.in_block * density.blocks};
   };
   // The exact density reads all weights, which a model that is not sparse should not pay for.
-  if (!worth_it(sampled_density_of(matrix, products.k, products.n))) return {};
+  const auto [elements, blocks] = shares_of(sampled_density_of(matrix, products.k, products.n));
+  if (elements >= kHopeless && blocks >= times.in_block) return {};
   const Density density = density_of(matrix, products.k, products.n);
-  return {density.elements / limit.elements, density.blocks / limit.blocks};
+  if (density.elements == 0) return {.blocks = 0};  // nothing to choose from
+  Estimate found = shares_of(density);
+  // Blocks that are all there are the dense matrix.
+  if (found.elements >= kHopeless) found.elements = std::numeric_limits<double>::infinity();
+  if (found.blocks >= times.in_block) found.blocks = std::numeric_limits<double>::infinity();
+  return found;
 }
 
 template <class Form>
@@ -75,14 +92,21 @@ class SparseKernel : public MatrixKernel {
 }  // namespace
 
 std::unique_ptr<Kernel> make_sparse_kernel(const KernelSpec& spec, MatrixProducts products) {
-  if (estimate(spec, products).elements >= 1) return nullptr;
+  if (!fits(spec, products)) return nullptr;
   return std::make_unique<SparseKernel<SparseColumns>>(spec, std::move(products));
 }
 
 std::unique_ptr<Kernel> make_block_sparse_kernel(const KernelSpec& spec, MatrixProducts products) {
-  const auto [elements, blocks] = estimate(spec, products);
-  if (blocks >= 1 || blocks > elements) return nullptr;
+  if (!fits(spec, products)) return nullptr;
   return std::make_unique<SparseKernel<SparseBlocks>>(spec, std::move(products));
+}
+
+double sparse_cost(const KernelSpec& spec, const MatrixProducts& products) {
+  return estimate(spec, products).elements * macs_of(products);
+}
+
+double block_sparse_cost(const KernelSpec& spec, const MatrixProducts& products) {
+  return estimate(spec, products).blocks * macs_of(products);
 }
 
 }  // namespace shoal::cpu

@@ -4,7 +4,9 @@
 
 #include "shoal/cpu/cpu.h"
 #include "shoal/cpu/testing.h"
+#include "shoal/device/device.h"
 #include "shoal/ops/ops.h"
+#include "shoal/tensor/compare.h"
 
 namespace shoal::cpu {
 namespace {
@@ -49,12 +51,20 @@ void expect_kernel(const Operator& op, const std::vector<Tensor>& inputs,
   EXPECT_EQ((*executable)->kernel_of(0).name, kernel);
 }
 
+Tensor run_on(Device& device, const Graph& graph, const Tensor& x) {
+  const auto executable = device.compile(graph);
+  EXPECT_TRUE(executable.ok());
+  std::vector<Tensor> outputs(1);
+  EXPECT_TRUE((*executable)->run(std::span(&x, 1), outputs, {}).ok());
+  return outputs[0];
+}
+
 TEST(Sparse, AgreesOnElementsAndBlocks) {
   std::mt19937 rng(1);
   const Attributes tb{{"transB", int64_t{1}}, {"alpha", 0.5f}};
-  for (const auto& [n, k] : {std::pair<int64_t, int64_t>{200, 300}, {331, 170}}) {
+  for (const auto& [n, k] : {std::pair<int64_t, int64_t>{40, 4000}, {131, 2170}}) {
     const Tensor x = random_floats(rng, {1, k}), bias = random_floats(rng, {n});
-    const Tensor elements = sparse_floats(rng, n, k, 0.005, 1);
+    const Tensor elements = sparse_floats(rng, n, k, 0.01, 1);
     const Tensor blocks = sparse_floats(rng, n, k, 0.1, SparseBlocks::kWidth);
     expect_kernel(ops::gemm, {x, elements, bias}, tb, "sparse");
     expect_kernel(ops::gemm, {x, blocks, bias}, tb, "block_sparse");
@@ -77,6 +87,30 @@ TEST(Sparse, LeavesDenseAndManyRowsToOthers) {
   expect_kernel(ops::gemm, {random_floats(rng, {1, 300}), half}, tb, "gemv");
   const Tensor few = sparse_floats(rng, 200, 300, 0.01, 1);
   expect_kernel(ops::gemm, {random_floats(rng, {2, 300}), few}, tb, "gemm");
+}
+
+// Each kernel, at densities at which it would not be chosen, too.
+TEST(Sparse, AgreesAtAnyDensity) {
+  std::mt19937 rng(5);
+  for (const double density : {0.0, 0.01, 0.05, 0.15, 0.3, 0.6, 1.0}) {
+    for (const int64_t block : {int64_t{1}, SparseBlocks::kWidth}) {
+      const Tensor x = random_floats(rng, {1, 150}), bias = random_floats(rng, {133});
+      const Tensor w = sparse_floats(rng, 133, 150, density, block);
+      Graph graph;
+      graph.mark_output(*graph.add(
+          ops::fused_gemm,
+          {graph.add_input("x", x.type()), graph.add_constant("w", w),
+           graph.add_constant("b", bias)},
+          {{"transB", int64_t{1}}, {"alpha", 0.5f}, {"activation", std::string("Relu")}}));
+      const Tensor want = run_on(*make_reference_device(), graph, x);
+      for (const char* kernel : {"sparse", "block_sparse", "gemv"}) {
+        SCOPED_TRACE(kernel + (" " + std::to_string(density)));
+        const auto device = make_cpu_device({.threads = 2, .prefer = kernel});
+        EXPECT_EQ((*device->compile(graph))->kernel_of(0).name, kernel);
+        EXPECT_LE(relative_error(run_on(*device, graph, x), want), 1e-5);
+      }
+    }
+  }
 }
 
 TEST(Sparse, CountsWhatIsThere) {
