@@ -65,11 +65,13 @@ void add_exits(Command& app, Action& action);
 void add_specialise(Command& app, Action& action);
 void add_fit_cluster(Command& app, Action& action);
 void add_inspect(Command& app, Action& action);
+void add_load(Command& app, Action& action);  // nothing where it is not built
 void add_operators(Command& app, Action& action);
 void add_plan(Command& app, Action& action);
 void add_profile(Command& app, Action& action);
 void add_run(Command& app, Action& action);
 void add_search(Command& app, Action& action);
+void add_serve(Command& app, Action& action);  // nothing where it is not built
 void add_shrink(Command& app, Action& action);
 void add_simulate(Command& app, Action& action);
 void add_tprune(Command& app, Action& action);

@@ -1,4 +1,4 @@
-// In place of apps/cli/cluster/ where workers and coordinators are not built.
+// In place of apps/cli/cluster/ and the server, where workers and coordinators are not built.
 
 #include "cli.h"
 #include "cluster/cluster_bench.h"
@@ -14,6 +14,8 @@ constexpr const char* kNotBuilt = "this shoal was built without clusters";
 
 void register_devices() {}
 void add_cluster_commands(Command&, Action&) {}
+void add_load(Command&, Action&) {}
+void add_serve(Command&, Action&) {}
 
 Outcome bench_cluster(const ClusterBenchFlags&) { return {Exit::kUsage, kNotBuilt}; }
 

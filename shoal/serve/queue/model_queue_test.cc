@@ -156,6 +156,12 @@ TEST(ModelQueue, RefusesAtOnceWhatWouldBeLate) {
   EXPECT_EQ(late.status.code(), Code::kExhausted);
   EXPECT_EQ(late.retry_after, milliseconds(50));
   EXPECT_TRUE(queue.admit({.id = 7, .deadline = at(60)}, kStart).status.ok());
+  // Behind all of them, and before.
+  const auto with_priority = [&](uint64_t id, uint32_t priority) {
+    return queue.admit({.id = id, .priority = priority, .deadline = at(60)}, kStart).status.ok();
+  };
+  EXPECT_FALSE(with_priority(8, kLastPriority));
+  EXPECT_TRUE(with_priority(9, kFirstPriority));
 }
 
 TEST(ModelQueue, CancelsAndDrains) {

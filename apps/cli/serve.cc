@@ -1,0 +1,159 @@
+// shoal serve: models behind the Open Inference Protocol.
+#include <algorithm>
+#include <cstdio>
+#include <fstream>
+#include <set>
+#include <thread>
+
+#include "cli.h"
+#include "cluster/notify.h"
+#include "cluster/stop_signals.h"
+#include "model.h"
+#include "shoal/base/notification.h"
+#include "shoal/base/user_folders.h"
+#include "shoal/data/presets.h"
+#include "shoal/net/address.h"
+#include "shoal/serve/http/server.h"
+
+namespace shoal::cli {
+namespace {
+
+constexpr const char* kExamples = R"(
+Examples:
+  shoal serve                                    the built-in digits; open http://127.0.0.1:8000
+  curl --data-binary @digit.png 127.0.0.1:8000/v2/models/digits/classify
+  shoal serve model.onnx small=other.onnx --listen 127.0.0.1:9000
+  shoal serve resnet50.onnx --preset imagenet --labels classes.txt
+  shoal serve model.onnx --max-batch 1 --max-waiting 64   no batches, refuse early
+When it is ready it prints one line: ready URL. Ctrl-C or SIGTERM answers what was asked and ends it.)";
+
+struct ServeFlags {
+  std::vector<std::string> models = {std::string(kDefaultModel)};
+  std::string listen = "127.0.0.1:8000";
+  ModelFlags device;  // its device and threads
+  std::string preset, labels;
+  int64_t max_batch = 0;
+  int64_t max_waiting = 256;
+  int64_t max_delay_us = 0;
+  int64_t max_connections = 512;
+  int64_t max_body_mb = 64;
+  bool triton_metrics = false;
+};
+
+Result<std::vector<std::string>> read_lines(const std::string& path) {
+  std::vector<std::string> lines;
+  std::ifstream file(path);
+  if (!file) return Status(Code::kNotFound, "cannot read labels from " + path);
+  for (std::string line; std::getline(file, line);) lines.push_back(line);
+  return lines;
+}
+
+Result<std::vector<serve::ModelSource>> sources_of(const ServeFlags& flags) {
+  std::vector<serve::ModelSource> sources;
+  std::set<std::string> names;
+  for (const std::string& text : flags.models) {
+    SHOAL_ASSIGN(serve::ModelSource source, serve::parse_model_source(text));
+    if (!names.insert(source.name).second) {
+      return invalid("two models are called " + source.name + "; name one: NAME=" + source.model);
+    }
+    source.max_batch = flags.max_batch;
+    if (!flags.preset.empty()) {
+      SHOAL_ASSIGN(source.preprocess, load_preset(config_folder() / "presets", flags.preset));
+    }
+    if (!flags.labels.empty()) {
+      SHOAL_ASSIGN(source.labels, read_lines(flags.labels));
+    }
+    sources.push_back(std::move(source));
+  }
+  return sources;
+}
+
+serve::ServerOptions options_of(const ServeFlags& flags) {
+  serve::ServerOptions options;
+  options.listen = flags.listen;
+  options.max_connections = static_cast<size_t>(flags.max_connections);
+  options.limits.body_bytes = static_cast<uint64_t>(flags.max_body_mb) << 20;
+  const unsigned cores = std::max(std::thread::hardware_concurrency(), 1u);
+  options.engine.slots =
+      flags.device.threads > 0 ? static_cast<size_t>(flags.device.threads) : cores;
+  options.engine.max_waiting = static_cast<size_t>(flags.max_waiting);
+  options.engine.max_delay = std::chrono::microseconds(flags.max_delay_us);
+  options.api.version = SHOAL_VERSION;
+  options.api.triton_metrics = flags.triton_metrics;
+  return options;
+}
+
+Outcome serve_models(const ServeFlags& flags) {
+  Notification stop;
+  const StopSignals signals([&] { stop.notify(); });
+  SHOAL_OR_EXIT(const auto sources, Exit::kUsage, sources_of(flags));
+  SHOAL_OR_EXIT(const net::Interface where, Exit::kUsage, net::parse_interface(flags.listen));
+  if (!where.is_loopback) {
+    std::fprintf(stderr, "warning: whoever reaches %s may use it: there are no keys yet\n",
+                 flags.listen.c_str());
+  }
+  SHOAL_OR_EXIT(const auto device, Exit::kDevice, make_device(flags.device));
+  const auto server = serve::Server::start(sources, *device, options_of(flags));
+  if (!server.ok()) {
+    const Code code = server.status().code();
+    return fail(code == Code::kUnavailable       ? Exit::kNetwork
+                : code == Code::kInvalidArgument ? Exit::kUsage
+                                                 : Exit::kModel,
+                server.status());
+  }
+  std::printf("ready %s\n", (*server)->url().c_str());
+  std::fflush(stdout);
+  notify_supervisor("READY=1");
+  stop.wait();
+  notify_supervisor("STOPPING=1");
+  if (!(*server)->drain()) return {Exit::kTimeout, "some requests were not answered in time"};
+  return {};
+}
+
+}  // namespace
+
+void add_serve(Command& app, Action& action) {
+  auto flags = std::make_shared<ServeFlags>();
+  Command* command = app.add_subcommand("serve", "Answer inference requests over HTTP");
+  command->footer(kExamples);
+  command->add_option("models", flags->models,
+                      "ONNX files or zoo:NAME, each as MODEL or NAME=MODEL (default: zoo:digits)");
+  command->add_option("--listen", flags->listen, "HOST:PORT, as numbers; port 0: any")
+      ->capture_default_str();
+  add_device_to(*command, flags->device.device, "What computes");
+  command
+      ->add_option("--threads", flags->device.threads,
+                   "Threads of the device, and batches at a time; 0: one per core")
+      ->check(in_range(0, 1024))
+      ->capture_default_str();
+  command->add_option("--tune", flags->device.tune, "How kernels are chosen: off, fast or full")
+      ->check(one_of({"off", "fast", "full"}))
+      ->capture_default_str();
+  command->add_option("--preset", flags->preset,
+                      "How pictures are prepared: imagenet, digits, ...");
+  command->add_option("--labels", flags->labels, "Names of the classes, one a line");
+  command
+      ->add_option("--max-batch", flags->max_batch,
+                   "Items of a batch; 1: no batches; 0: as long as larger ones are faster")
+      ->check(in_range(0, 1024))
+      ->capture_default_str();
+  command
+      ->add_option("--max-delay", flags->max_delay_us,
+                   "Microseconds that a request waits for others to share its batch")
+      ->check(in_range(0, 10'000'000))
+      ->capture_default_str();
+  command->add_option("--max-waiting", flags->max_waiting, "Requests of a model that may wait")
+      ->check(in_range(1, 1 << 20))
+      ->capture_default_str();
+  command->add_option("--max-connections", flags->max_connections, "Connections at a time")
+      ->check(in_range(1, 1 << 20))
+      ->capture_default_str();
+  command->add_option("--max-body", flags->max_body_mb, "Megabytes of a request")
+      ->check(in_range(1, 8192))
+      ->capture_default_str();
+  command->add_flag("--triton-metrics", flags->triton_metrics,
+                    "Have all of Triton's names in /metrics, also those that promtool objects to");
+  command->callback([flags, &action] { action = [flags] { return serve_models(*flags); }; });
+}
+
+}  // namespace shoal::cli

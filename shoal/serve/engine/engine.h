@@ -1,0 +1,121 @@
+// Engine: carries out what the Scheduler decides, in real time, on the threads of its callers.
+//
+// A thread that submits a request runs batches until none is due. Where the request can run at
+// once, no other thread takes part: that saves two hand-overs, about 20 us. A server therefore has
+// one thread more than the engine has slots, so that one is always left for sockets.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include "shoal/base/status.h"
+#include "shoal/serve/engine/served_model.h"
+#include "shoal/serve/protocol/documents.h"
+#include "shoal/serve/queue/scheduler.h"
+
+namespace shoal::serve {
+
+struct EngineOptions {
+  size_t slots = 1;                              // batches that run at a time
+  size_t max_waiting = 256;                      // requests of a model
+  Duration max_delay{0};                         // that a request waits for others to share a batch
+  Duration max_time = std::chrono::seconds(60);  // for a request that sets no limit
+};
+
+// How a request ended.
+struct Outcome {
+  Status status;
+  std::optional<Duration> retry_after;  // it was refused for now
+  std::vector<Tensor> outputs;          // in the order of the model's
+};
+
+struct Job {
+  Inputs inputs;
+  uint64_t client = 0;
+  uint32_t priority = kUsualPriority;
+  Time arrived{};
+  std::optional<Duration> timeout;
+  std::stop_token cancel;
+  // Called once, on any thread that calls the engine.
+  std::function<void(Outcome)> done;
+};
+
+// Thread-safe.
+class Engine {
+ public:
+  // `wake` is told when pump() has to be called at the latest; on any thread, under a lock.
+  Engine(Device& device, const EngineOptions& options, std::function<void(Time)> wake);
+
+  // Names that may be loaded. REQUIRES: nothing was submitted, names are different.
+  void add(ModelSource source);
+  // Loads the model anew. Until the new one is warm, and if it fails, the old one answers. Those
+  // who wait are answered by the one they came for. kNotFound if the name was not added.
+  Status load(const std::string& name);
+  // Refuses further requests; those that wait are answered.
+  Status unload(const std::string& name);
+
+  std::shared_ptr<ServedModel> find(const std::string& name) const;  // null if it is not loaded
+  bool is_known(const std::string& name) const;                      // it was added
+  std::vector<IndexEntry> index(bool ready_only) const;
+  std::vector<NamedStatistics> statistics(const std::string& name) const;  // empty: of all
+
+  // Answers the request now or later. False, with `job` as it was, if the name has another model
+  // since find() gave `model`.
+  bool submit(const std::shared_ptr<ServedModel>& model, Job& job);
+  // A request whose `cancel` was stopped is given up soon.
+  void cancel_stopped();
+  // Runs what is due.
+  void pump();
+
+ private:
+  struct Entry {
+    ModelSource source;
+    std::shared_ptr<ServedModel> model;  // null: not loaded
+    uint64_t number = 0;                 // of the model's queue
+    std::string state = "UNAVAILABLE", reason = "not loaded";
+    ModelStatistics statistics;
+  };
+  struct Waiting {
+    std::shared_ptr<ServedModel> model;
+    Entry* entry = nullptr;
+    uint64_t queue = 0;
+    Job job;
+    Time deadline;
+  };
+  struct Finished {
+    std::function<void(Outcome)> done;
+    Outcome outcome;
+  };
+  using Lock = std::unique_lock<std::mutex>;
+
+  Entry* find_entry(const std::string& name);
+  Waiting take(uint64_t id);
+  void refuse(Waiting waiting, Status status, uint64_t ModelStatistics::*reason,
+              std::vector<Finished>& finished);
+  void pump(Lock& lock, std::vector<Finished>& finished);
+  void run_batch(Lock& lock, const SchedulerDecision& decision);
+  void forget_idle();
+
+  Device& device_;
+  const EngineOptions options_;
+  const std::function<void(Time)> wake_;
+  std::mutex loading_;  // one model at a time
+  mutable std::mutex mutex_;
+  std::map<std::string, Entry> models_;
+  Scheduler scheduler_;
+  std::map<uint64_t, Waiting> waiting_;  // by request
+  std::vector<uint64_t> draining_;       // queues of models that were replaced
+  uint64_t last_request_ = 0, last_queue_ = 0;
+  Time told_ = kNever;  // wake_
+};
+
+}  // namespace shoal::serve

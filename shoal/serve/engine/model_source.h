@@ -1,0 +1,27 @@
+// ModelSource: what to serve under a name.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "shoal/base/status.h"
+#include "shoal/data/image.h"
+
+namespace shoal::serve {
+
+struct ModelSource {
+  std::string name;                 // in paths of requests
+  std::string model;                // as open_model() takes it
+  Preprocess preprocess = {};       // of pictures to classify
+  std::vector<std::string> labels;  // of classes
+  int64_t max_batch = 0;            // items; 1: no batches; 0: as long as larger ones are faster
+};
+
+// "MODEL" or "NAME=MODEL". Without a name it is the file's without folder and extension, or the
+// zoo's. The built-in digits bring their preprocessing and labels. kInvalidArgument unless the name
+// is letters, digits, '.', '_' and '-', so that it needs no escapes in paths.
+Result<ModelSource> parse_model_source(std::string_view text);
+
+}  // namespace shoal::serve

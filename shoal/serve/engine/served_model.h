@@ -1,0 +1,61 @@
+// ServedModel: a model that was loaded and warmed: its sessions, its metadata, and how to run
+// several requests as one batch.
+//
+// Batches have the sizes 1, 2, 4, ... up to the largest that is allowed, or from which on a larger
+// one no longer gives more answers per second, which is measured when the model is loaded. A batch
+// of another size is filled up with zeros.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "shoal/base/status.h"
+#include "shoal/models/model.h"
+#include "shoal/serve/engine/model_source.h"
+#include "shoal/serve/protocol/documents.h"
+#include "shoal/session/session.h"
+
+namespace shoal::serve {
+
+// The inputs of one request, in the order of the session's.
+using Inputs = std::vector<Tensor>;
+
+// Thread-safe.
+class ServedModel {
+ public:
+  // Opens, compiles and measures. REQUIRES: `device` outlives it.
+  static Result<std::shared_ptr<ServedModel>> load(const ModelSource& source, Device& device);
+
+  const ModelSource& source() const { return source_; }
+  const ModelMetadata& metadata() const { return metadata_; }
+  const std::vector<InputInfo>& inputs() const { return session_.inputs(); }
+  const std::vector<std::string>& outputs() const { return session_.outputs(); }
+  int64_t max_batch() const { return batched_.empty() ? 1 : batched_.rbegin()->first; }
+
+  // Items of a request that may share a batch with others; 0 if it may not.
+  int64_t batch_items(const Inputs& inputs) const;
+
+  Result<std::vector<Tensor>> run(const Inputs& inputs, const RequestOptions& options);
+  // Answers several requests together, each with its part of the outputs. REQUIRES: batch_items()
+  // of each is above 0, and their sum is at most max_batch().
+  Result<std::vector<std::vector<Tensor>>> run_batch(std::span<const Inputs* const> requests,
+                                                     const RequestOptions& options);
+
+ private:
+  ServedModel(ModelSource source, Session session)
+      : source_(std::move(source)), session_(std::move(session)) {}
+  Status describe(const Model& model);
+  void prepare_batches(const Model& model, Device& device);
+
+  const ModelSource source_;
+  ModelMetadata metadata_;
+  Session session_;
+  std::map<int64_t, Session> batched_;  // by items; empty: the model takes no batches
+  TensorType item_;                     // of a batch: its first dimension is 1
+};
+
+}  // namespace shoal::serve

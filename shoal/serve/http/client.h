@@ -1,0 +1,40 @@
+// HttpClient: a connection to a server, for one request after another.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "shoal/base/status.h"
+#include "shoal/serve/protocol/infer.h"
+
+namespace shoal::serve {
+
+struct HttpAnswer {
+  unsigned status = 0;
+  Body body;
+};
+
+// Not thread-safe.
+class HttpClient {
+ public:
+  // "http://host:port". kInvalidArgument for another text, kUnavailable if nobody answers there.
+  static Result<HttpClient> connect(const std::string& url);
+
+  HttpClient(HttpClient&&) noexcept;
+  HttpClient& operator=(HttpClient&&) noexcept;
+  ~HttpClient();
+
+  // Sends a request and waits for its answer. After a failure, which is kUnavailable or kCorrupt,
+  // the connection is of no more use.
+  Result<HttpAnswer> get(std::string_view path);
+  Result<HttpAnswer> post(std::string_view path, const Message& message);
+  bool is_open() const;  // the server keeps the connection
+
+ private:
+  class State;
+  explicit HttpClient(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace shoal::serve

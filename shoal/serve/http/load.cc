@@ -1,0 +1,109 @@
+#include "shoal/serve/http/load.h"
+
+#include <algorithm>
+#include <mutex>
+#include <random>
+#include <string_view>
+#include <vector>
+
+#include "shoal/base/closed_loop.h"
+#include "shoal/serve/http/client.h"
+#include "shoal/serve/protocol/documents.h"
+#include "shoal/serve/protocol/tensor_json.h"
+#include "shoal/tensor/random_tensor.h"
+
+namespace shoal::serve {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+std::string_view text_of(const Body& body) {
+  return {reinterpret_cast<const char*>(body.bytes.data()), body.bytes.size()};
+}
+
+Result<ModelMetadata> ask_metadata(const LoadOptions& options) {
+  SHOAL_ASSIGN(HttpClient client, HttpClient::connect(options.url));
+  SHOAL_ASSIGN(const HttpAnswer answer, client.get("/v2/models/" + options.model));
+  if (answer.status != 200) {
+    return Status(Code::kNotFound, "the server says: " + std::string(text_of(answer.body)));
+  }
+  return parse_model_metadata(text_of(answer.body));
+}
+
+Result<Message> make_request(const LoadOptions& options) {
+  SHOAL_ASSIGN(const ModelMetadata metadata, ask_metadata(options));
+  InferRequest request;
+  request.binary_outputs = true;
+  request.timeout_us = options.timeout_us;
+  std::mt19937 rng(1);
+  for (const TensorMetadata& input : metadata.inputs) {
+    if (!input.dtype) return invalid("input " + input.name + " has no type that can be sent");
+    std::vector<int64_t> dims = input.shape;
+    for (size_t i = 0; i < dims.size(); ++i) {
+      if (dims[i] < 0) dims[i] = i == 0 ? options.items : 1;
+    }
+    SHOAL_ASSIGN(const TensorType type, make_type(*input.dtype, dims));
+    request.inputs.push_back({input.name, random_tensor(type, rng), true});
+  }
+  return print(request);
+}
+
+// Connections that are not in use. Thread-safe.
+class Connections {
+ public:
+  explicit Connections(std::string url) : url_(std::move(url)) {}
+
+  Result<HttpClient> take() {
+    {
+      const std::scoped_lock lock(mutex_);
+      if (!idle_.empty()) {
+        HttpClient client = std::move(idle_.back());
+        idle_.pop_back();
+        return client;
+      }
+    }
+    return HttpClient::connect(url_);
+  }
+  void give_back(HttpClient client) {
+    const std::scoped_lock lock(mutex_);
+    if (client.is_open()) idle_.push_back(std::move(client));
+  }
+
+ private:
+  const std::string url_;
+  std::mutex mutex_;
+  std::vector<HttpClient> idle_;
+};
+
+}  // namespace
+
+Result<LoadResult> run_load(const LoadOptions& options) {
+  SHOAL_ASSIGN(const Message message, make_request(options));
+  const std::string path = "/v2/models/" + options.model + "/infer";
+  Connections connections(options.url);
+  LoadResult result;
+  std::mutex mutex;
+  const auto record = [&](const Result<HttpAnswer>& answer, double ms) {
+    const std::scoped_lock lock(mutex);
+    if (answer.ok() && answer->status == 200) return result.answered.add(ms);
+    if (answer.ok() && (answer->status == 429 || answer->status == 503)) {
+      return result.refused.add(ms);
+    }
+    if (result.failed++ > 0) return;
+    result.first_failure =
+        answer.ok() ? std::string(text_of(answer->body)) : std::string(answer.status().message());
+  };
+  const auto ask = [&]() -> Status {
+    const auto begin = Clock::now();
+    Result<HttpClient> client = connections.take();
+    const auto answer = client.ok() ? client->post(path, message) : client.status();
+    record(answer, 1e3 * std::chrono::duration<double>(Clock::now() - begin).count());
+    if (answer.ok()) connections.give_back(*std::move(client));
+    return {};
+  };
+  SHOAL_ASSIGN(const LoadReport report, run_closed_loop(options.clients, options.time, ask));
+  result.seconds = report.seconds;
+  return result;
+}
+
+}  // namespace shoal::serve

@@ -1,0 +1,34 @@
+// Load: clients that ask a server for inferences, one request after another each.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+
+#include "shoal/base/latency_recorder.h"
+#include "shoal/base/status.h"
+
+namespace shoal::serve {
+
+struct LoadOptions {
+  std::string url;
+  std::string model;
+  size_t clients = 1;
+  std::chrono::duration<double> time{5};
+  int64_t items = 1;       // of each request: the first dimension, if the model leaves it open
+  int64_t timeout_us = 0;  // that each request sets; 0: none
+};
+
+struct LoadResult {
+  LatencyRecorder answered;  // from a request to its answer
+  LatencyRecorder refused;   // 429 or 503
+  uint64_t failed = 0;
+  std::string first_failure;
+  double seconds = 0;
+};
+
+// Sends binary requests with random elements of the shapes that the server's metadata says, with 1
+// for other open dimensions. Fails if the server cannot be asked for its metadata.
+Result<LoadResult> run_load(const LoadOptions& options);
+
+}  // namespace shoal::serve

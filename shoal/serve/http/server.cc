@@ -1,0 +1,234 @@
+// All sockets share one io_context, which has one thread more than the engine has slots: a thread
+// that runs a batch does nothing else, and one is left.
+#include "shoal/serve/http/server.h"
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/strand.hpp>
+#include <condition_variable>
+#include <mutex>
+#include <thread>
+#include <unordered_map>
+#include <utility>
+
+#include "shoal/net/endpoint.h"
+
+namespace shoal::serve {
+namespace {
+
+namespace asio = boost::asio;
+using asio::ip::tcp;
+using boost::system::error_code;
+using Clock = std::chrono::steady_clock;
+
+constexpr std::chrono::milliseconds kCheck{100};  // between two looks at all connections
+
+Status network_failure(const error_code& error, const std::string& where) {
+  return Status(Code::kUnavailable, where + ": " + error.message());
+}
+
+}  // namespace
+
+class Server::State {
+ public:
+  State(Device& device, const ServerOptions& options)
+      : options_(options),
+        acceptor_(asio::make_strand(io_)),
+        retry_(acceptor_.get_executor()),
+        wake_(io_),
+        check_(io_),
+        engine_(device, options.engine, [this](Time time) { wake_at(time); }),
+        api_(engine_, options.api) {}
+
+  ~State() {
+    io_.stop();
+    for (std::thread& thread : threads_) thread.join();
+  }
+
+  Status listen() {
+    SHOAL_ASSIGN(const tcp::endpoint endpoint, net::listening_endpoint(options_.listen));
+    error_code error;
+    acceptor_.open(endpoint.protocol(), error);
+    if (!error) acceptor_.set_option(tcp::acceptor::reuse_address(true), error);
+    if (!error) acceptor_.bind(endpoint, error);
+    if (!error) acceptor_.listen(asio::socket_base::max_listen_connections, error);
+    if (!error) endpoint_ = acceptor_.local_endpoint(error);
+    return error ? network_failure(error, options_.listen) : Status();
+  }
+
+  Status load(const std::vector<ModelSource>& sources) {
+    for (const ModelSource& source : sources) engine_.add(source);
+    for (const ModelSource& source : sources) SHOAL_TRY(engine_.load(source.name));
+    return {};
+  }
+
+  void start() {
+    accept();
+    check_later();
+    for (size_t i = 0; i < options_.engine.slots + 1; ++i) {
+      threads_.emplace_back([this] { serve(); });
+    }
+  }
+
+  const tcp::endpoint& endpoint() const { return endpoint_; }
+
+  bool drain() {
+    const Time begin = Clock::now();
+    api_.drain();
+    std::unique_lock lock(mutex_);
+    draining_ = true;
+    asio::post(acceptor_.get_executor(), [this] {
+      error_code ignored;
+      acceptor_.close(ignored);
+    });
+    const auto is_empty = [this] { return connections_.empty(); };
+    changed_.wait_until(lock, begin + options_.drain_grace, is_empty);
+    drained_since_ = begin;  // from now on, check() ends those that wait for a request
+    return changed_.wait_until(lock, begin + options_.drain_time, is_empty);
+  }
+
+ private:
+  using Connections = std::vector<std::shared_ptr<Connection>>;
+
+  // What runs out of memory ends the connection that it belongs to, and no other.
+  void serve() {
+    for (;;) {
+      try {
+        io_.run();
+        return;
+      } catch (const std::bad_alloc&) {
+      }
+    }
+  }
+
+  void accept() {
+    acceptor_.async_accept(io_, [this](error_code error, tcp::socket socket) {
+      if (error == asio::error::operation_aborted || !acceptor_.is_open()) return;
+      if (!error) {
+        add(std::move(socket));
+        return accept();
+      }
+      // No file descriptors are left; connections that end free some.
+      retry_.expires_after(kCheck);
+      retry_.async_wait([this](error_code stopped) {
+        if (!stopped) accept();
+      });
+    });
+  }
+
+  void add(tcp::socket socket) {
+    const auto connection = std::shared_ptr<Connection>(
+        new Connection(
+            std::move(socket), options_.limits,
+            [this](const HttpRequest& request, const ReplyTo& done) { api_.answer(request, done); },
+            [this] { return draining_.load(); }),
+        [this](Connection* ended) { forget(ended); });
+    Connections looked_at;
+    {
+      const std::scoped_lock lock(mutex_);
+      if (connections_.size() >= options_.max_connections) looked_at = make_room();
+      connections_.emplace(connection.get(), connection);
+    }
+    connection->start();
+  }
+
+  void forget(Connection* ended) {
+    {
+      const std::scoped_lock lock(mutex_);
+      connections_.erase(ended);
+      if (connections_.empty()) changed_.notify_all();
+    }
+    delete ended;
+  }
+
+  // Shuts down the connection that has waited longest for its client. Clients that open many and
+  // send nothing therefore lose theirs first. REQUIRES: mutex_ is held.
+  Connections make_room() {
+    Connections all = open_connections();
+    Connection* longest = nullptr;
+    for (const auto& connection : all) {
+      if (connection->state() == Connection::State::kAnswering) continue;
+      if (longest == nullptr || connection->since() < longest->since()) longest = connection.get();
+    }
+    if (longest != nullptr) longest->shut_down();
+    return all;
+  }
+
+  // REQUIRES: mutex_ is held, and is not when these are given up: the last owner of a connection
+  // forgets it.
+  Connections open_connections() const {
+    Connections all;
+    for (const auto& [key, weak] : connections_) {
+      if (auto connection = weak.lock()) all.push_back(std::move(connection));
+    }
+    return all;
+  }
+
+  void wake_at(Time time) {
+    wake_.expires_at(time);
+    wake_.async_wait([this](error_code stopped) {
+      if (!stopped) engine_.pump();
+    });
+  }
+
+  void check_later() {
+    check_.expires_after(kCheck);
+    check_.async_wait([this](error_code stopped) {
+      if (stopped) return;
+      check();
+      check_later();
+    });
+  }
+
+  void check() {
+    Connections all;
+    bool end_idle = false;
+    {
+      const std::scoped_lock lock(mutex_);
+      all = open_connections();
+      end_idle = drained_since_ != kNever;
+    }
+    const Time now = Clock::now();
+    bool cancelled = false;
+    for (const auto& connection : all) {
+      cancelled |= connection->check(now);
+      if (end_idle && connection->state() == Connection::State::kIdle) connection->shut_down();
+    }
+    if (cancelled) engine_.cancel_stopped();
+  }
+
+  const ServerOptions options_;
+  // Before io_, whose handlers own connections.
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::unordered_map<Connection*, std::weak_ptr<Connection>> connections_;
+  asio::io_context io_;
+  tcp::acceptor acceptor_;  // on a strand
+  tcp::endpoint endpoint_;
+  asio::steady_timer retry_, wake_, check_;
+  std::atomic<bool> draining_ = false;
+  Time drained_since_ = kNever;
+  Engine engine_;
+  Api api_;
+  std::vector<std::thread> threads_;
+};
+
+Server::Server(std::unique_ptr<State> state) : state_(std::move(state)) {}
+Server::~Server() = default;
+
+Result<std::unique_ptr<Server>> Server::start(const std::vector<ModelSource>& sources,
+                                              Device& device, const ServerOptions& options) {
+  auto state = std::make_unique<State>(device, options);
+  SHOAL_TRY(state->listen());
+  SHOAL_TRY(state->load(sources));
+  state->start();
+  return std::unique_ptr<Server>(new Server(std::move(state)));
+}
+
+std::string Server::url() const { return "http://" + net::to_string(state_->endpoint()); }
+
+bool Server::drain() { return state_->drain(); }
+
+}  // namespace shoal::serve

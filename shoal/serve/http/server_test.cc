@@ -1,0 +1,115 @@
+// A server and its clients in one process.
+#include "shoal/serve/http/server.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <random>
+#include <string>
+#include <thread>
+
+#include "shoal/serve/http/client.h"
+#include "shoal/serve/http/load.h"
+
+namespace shoal::serve {
+namespace {
+
+std::string text_of(const HttpAnswer& answer) {
+  return {reinterpret_cast<const char*>(answer.body.bytes.data()), answer.body.bytes.size()};
+}
+
+class ServerTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    ServerOptions options;
+    options.listen = "127.0.0.1:0";
+    options.engine.slots = 2;
+    options.drain_grace = std::chrono::milliseconds(0);
+    auto started = Server::start({*parse_model_source("zoo:digits")}, *device_, options);
+    ASSERT_TRUE(started.ok()) << started.status().message();
+    server_ = *std::move(started);
+  }
+
+  HttpClient connect() {
+    auto client = HttpClient::connect(server_->url());
+    SHOAL_CHECK(client.ok());
+    return *std::move(client);
+  }
+
+  std::unique_ptr<Device> device_ = make_reference_device();
+  std::unique_ptr<Server> server_;
+};
+
+TEST_F(ServerTest, AnswersSeveralClientsAndDrains) {
+  const auto result = run_load({.url = server_->url(),
+                                .model = "digits",
+                                .clients = 4,
+                                .time = std::chrono::duration<double>(0.2)});
+  ASSERT_TRUE(result.ok()) << result.status().message();
+  EXPECT_EQ(result->failed, 0u) << result->first_failure;
+  EXPECT_GE(result->answered.count(), 4u);
+  HttpClient client = connect();
+  const auto statistics = client.get("/v2/models/digits/stats");
+  ASSERT_TRUE(statistics.ok());
+  const std::string success =
+      "\"success\":{\"count\":" + std::to_string(result->answered.count()) + ",";
+  EXPECT_NE(text_of(*statistics).find(success), std::string::npos) << text_of(*statistics);
+  EXPECT_TRUE(server_->drain());
+  EXPECT_FALSE(HttpClient::connect(server_->url()).ok());
+}
+
+TEST_F(ServerTest, LoadsWhileItAnswers) {
+  std::atomic<bool> over = false;
+  std::thread loader([&] {
+    HttpClient client = connect();
+    for (int i = 0; i < 3; ++i) {
+      const auto answer = client.post("/v2/repository/models/digits/load", {});
+      EXPECT_TRUE(answer.ok() && answer->status == 200);
+    }
+    over = true;
+  });
+  while (!over) {
+    const auto result = run_load({.url = server_->url(),
+                                  .model = "digits",
+                                  .clients = 2,
+                                  .time = std::chrono::duration<double>(0.01)});
+    EXPECT_TRUE(result.ok() && result->failed + result->refused.count() == 0);
+  }
+  loader.join();
+}
+
+// Whatever a few changed bytes make of a request, the server answers or closes, and goes on.
+TEST_F(ServerTest, SurvivesDamagedTargetsAndBodies) {
+  std::mt19937 rng(1);
+  const auto draw = [&](size_t below) {
+    return std::uniform_int_distribution<size_t>(0, below - 1)(rng);
+  };
+  for (int i = 0; i < 300; ++i) {
+    std::string path = "/v2/models/digits/infer", json = R"({"inputs":[{"name":"image"}]})";
+    for (std::string* text : {&path, &json}) {
+      for (size_t n = draw(4); n > 0; --n) {
+        (*text)[draw(text->size())] = static_cast<char>(draw(256));
+      }
+    }
+    const auto answer = connect().post(path, {json, {}});
+    EXPECT_FALSE(answer.ok() && answer->status == 500) << text_of(*answer);
+  }
+  const auto live = connect().get("/v2/health/live");
+  EXPECT_TRUE(live.ok() && live->status == 200);
+}
+
+TEST(Server, RefusesWhereItCannotListenAndModelsThatAreNotThere) {
+  const auto device = make_reference_device();
+  ServerOptions options;
+  options.listen = "127.0.0.1:0";
+  EXPECT_FALSE(Server::start({*parse_model_source("none.onnx")}, *device, options).ok());
+  const auto first = Server::start({*parse_model_source("zoo:digits")}, *device, options);
+  ASSERT_TRUE(first.ok());
+  options.listen = (*first)->url().substr(7);
+  EXPECT_FALSE(Server::start({*parse_model_source("zoo:digits")}, *device, options).ok());
+  options.listen = "somewhere:80";
+  EXPECT_FALSE(Server::start({*parse_model_source("zoo:digits")}, *device, options).ok());
+}
+
+}  // namespace
+}  // namespace shoal::serve
