@@ -179,7 +179,8 @@ bool Engine::submit(const std::shared_ptr<ServedModel>& model, Job& job) {
   Waiting waiting{model, &entry, entry.number, std::move(job), deadline};
   const Admission admission = scheduler_.admit(entry.number, request, Clock::now());
   if (admission.gives_way) {
-    refuse(take(*admission.gives_way), Status(Code::kExhausted, "others have waited for less"),
+    refuse(take(*admission.gives_way),
+           Status(Code::kExhausted, "the queue is full, and another client's turn comes first"),
            &ModelStatistics::refused, finished);
     finished.back().outcome.retry_after = admission.retry_after;
   }

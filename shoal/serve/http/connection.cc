@@ -8,6 +8,7 @@
 #include <boost/asio/write.hpp>
 #include <boost/beast/http/error.hpp>
 #include <boost/beast/http/rfc7230.hpp>
+#include <cerrno>
 #include <functional>
 #include <utility>
 #include <vector>
@@ -90,7 +91,8 @@ bool Connection::check(Time now) {
   // A client that closed its side no longer waits. Bytes that it sent are the next request.
   char byte = 0;
   const ssize_t got = ::recv(socket_.native_handle(), &byte, 1, MSG_PEEK | MSG_DONTWAIT);
-  if (got != 0) return false;
+  const bool is_gone = got == 0 || (got < 0 && errno != EAGAIN && errno != EWOULDBLOCK);
+  if (!is_gone) return false;
   const std::scoped_lock lock(stop_mutex_);
   return stop_ && stop_->request_stop();
 }
