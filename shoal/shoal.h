@@ -24,6 +24,7 @@
 #include "shoal/devices/devices.h"
 #include "shoal/models/model.h"
 #include "shoal/onnx/export.h"
+#include "shoal/onnx/sparse_storage.h"
 #include "shoal/session/session.h"
 #include "shoal/zoo/zoo.h"
 
