@@ -24,6 +24,7 @@
 #include "shoal/devices/devices.h"
 #include "shoal/models/model.h"
 #include "shoal/onnx/export.h"
+#include "shoal/onnx/sparse_storage.h"
 #if __has_include("shoal/opencl/opencl.h")  // not with SHOAL_OPENCL=OFF
 #include "shoal/opencl/opencl.h"
 #endif
