@@ -9,6 +9,7 @@
 #include "shoal/plan/cost/plan_stats.h"
 #include "streaming.h"
 #include "table.h"
+#include "tenants.h"
 
 namespace shoal::cli {
 namespace {
@@ -21,10 +22,12 @@ Examples:
   shoal plan model.onnx cluster.toml --html plan.html    with a picture of who does what when
   shoal plan zoo:vgg16 --workers 4 --split rows --json   this split, for comparison
   shoal plan zoo:vgg16 --workers 5 --survive 1           what it costs to lose one unnoticed
+  shoal plan zoo:vgg16 --with zoo:resnet18 --rates 0.5,4  two models on the same workers
 The devices need not be there: profiles of common ones are built in (docs/reference/cluster.md).)";
 
 struct Flags {
   PlanFlags plan;
+  TenantFlags tenants;
   std::string svg, html;
   bool json = false;
 };
@@ -113,6 +116,9 @@ Outcome plan_stream(const Flags& flags, plan::ClusterProfile cluster) {
 }
 
 Outcome plan_model(const Flags& flags) {
+  if (!flags.tenants.with.empty()) {
+    return plan_together(flags.plan, flags.tenants, flags.json);
+  }
   SHOAL_OR_EXIT(plan::ClusterProfile cluster, Exit::kUsage, make_cluster(flags.plan.cluster));
   if (flags.plan.is_stream()) return plan_stream(flags, std::move(cluster));
   if (const Status status = check_survival(flags.plan, cluster); !status.ok()) {
@@ -129,6 +135,7 @@ void add_plan(Command& app, Action& action) {
   Command* command = app.add_subcommand("plan", "Plan how to spread a model over several devices");
   command->footer(kExamples);
   flags->plan.add_to(*command);
+  flags->tenants.add_to(*command);
   command->add_option("--svg", flags->svg, "Write a picture: who computes and sends what when");
   command->add_option("--html", flags->html, "Write the picture as a page, with names on hover");
   command->add_flag("--json", flags->json, "Print one JSON object");

@@ -340,6 +340,28 @@ def test_survival_has_a_price(_):
         shoal("plan", "zoo:lenet5", *flag, expect=2)
 
 
+def test_two_models_share_workers(_):
+    flags = ["plan", "zoo:lenet5", "--with", "zoo:mlp", "--rates", "5,2", "--workers", 2, "--device", "pi4", "--link", "gigabit"]
+    result = json.loads(shoal(*flags, "--json").stdout)
+    assert [model["model"] for model in result["models"]] == ["zoo:lenet5", "zoo:mlp"]
+    for model in result["models"]:
+        assert abs(model["predicted_ms"] / model["alone_ms"] - model["slowdown"]) < 1e-6, model
+        assert model["slowdown"] <= result["largest_slowdown"]
+    for worker in result["workers"]:
+        assert 0 <= sum(worker["busy"]) <= 1
+    assert "zoo:mlp" in shoal(*flags).stdout
+    assert "2 models, and 1 rates" in shoal(*flags[:4], "--rates", "5", expect=2).stderr
+    assert "time or memory" in shoal(*flags[:4], "--rates", "5,1e9", expect=8).stderr
+
+
+def test_simulated_day_follows_from_its_seed(_):
+    flags = ["simulate", "zoo:lenet5", "--workers", 20, "--day", "--hours", 2, "--rate", 2, "--losses", 50, "--json"]
+    once, again, other = (json.loads(shoal(*flags, "--seed", seed).stdout) for seed in (1, 1, 2))
+    assert once["hash"] == again["hash"] != other["hash"]
+    assert once["teams"] == 3 and once["losses"] > 0
+    assert once["answered"] + once["refused"] + once["failed"] == once["requests"]
+
+
 def test_simulated_faults_break_no_promise(_):
     result = json.loads(shoal("chaos", "--sim", "--histories", 200, "--seed", 7, "--json").stdout)
     assert result["histories"] == 200 and result["violations"] == 0 and result["first_bad_seed"] == -1, result

@@ -51,7 +51,7 @@ TEST(Groups, HoldEveryWorkerOnceAndSimilarOnesTogether) {
 }
 
 TEST(Teams, HoldEveryWorkerOnce) {
-  for (size_t workers : {1, 7, 8, 9, 30}) {
+  for (size_t workers : std::vector<size_t>{1, 7, 8, 9, 30}) {
     const ClusterProfile boards = unlike_boards(workers);
     const auto groups = similar_workers(Choices(optimized("lenet5"), boards, {}), boards);
     std::set<int> seen;
