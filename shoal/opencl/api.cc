@@ -5,6 +5,19 @@
 #include <algorithm>
 #include <array>
 
+#ifdef __SANITIZE_ADDRESS__
+#define SHOAL_ADDRESS_SANITIZER
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define SHOAL_ADDRESS_SANITIZER
+#endif
+#endif
+#ifdef SHOAL_ADDRESS_SANITIZER
+// PoCL and its compiler keep memory until the process ends; what Shoal leaks is still found.
+extern "C" __attribute__((visibility("default"))) const char* __lsan_default_suppressions();
+extern "C" const char* __lsan_default_suppressions() { return "leak:libpocl\nleak:libLLVM\n"; }
+#endif
+
 namespace shoal::opencl {
 namespace {
 

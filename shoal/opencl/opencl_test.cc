@@ -298,13 +298,13 @@ TEST_F(OpenCl, SurvivesGarbledCapabilities) {
     return CL_SUCCESS;
   };
   int refused = 0;
-  for (const cl_device_info name :
-       {CL_DEVICE_NAME, CL_DRIVER_VERSION, CL_DEVICE_GLOBAL_MEM_SIZE, CL_DEVICE_AVAILABLE,
-        CL_DEVICE_COMPILER_AVAILABLE, CL_DEVICE_MAX_WORK_GROUP_SIZE, CL_DEVICE_MEM_BASE_ADDR_ALIGN,
-        CL_DEVICE_MAX_MEM_ALLOC_SIZE, CL_DEVICE_LOCAL_MEM_SIZE, CL_DEVICE_LOCAL_MEM_TYPE,
-        CL_DEVICE_HOST_UNIFIED_MEMORY, CL_DEVICE_MAX_COMPUTE_UNITS}) {
+  for (const cl_device_info name : std::initializer_list<cl_device_info>{
+           CL_DEVICE_NAME, CL_DRIVER_VERSION, CL_DEVICE_GLOBAL_MEM_SIZE, CL_DEVICE_AVAILABLE,
+           CL_DEVICE_COMPILER_AVAILABLE, CL_DEVICE_MAX_WORK_GROUP_SIZE,
+           CL_DEVICE_MEM_BASE_ADDR_ALIGN, CL_DEVICE_MAX_MEM_ALLOC_SIZE, CL_DEVICE_LOCAL_MEM_SIZE,
+           CL_DEVICE_LOCAL_MEM_TYPE, CL_DEVICE_HOST_UNIFIED_MEMORY, CL_DEVICE_MAX_COMPUTE_UNITS}) {
     for (const int garbage : {0, 1, 0x7f, 0xff}) {
-      faults.garbled = static_cast<cl_device_info>(name);
+      faults.garbled = name;
       faults.error = garbage;
       const auto device = make_device_over(fake_, {});
       refused += device.ok() ? 0 : 1;
