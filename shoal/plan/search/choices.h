@@ -30,8 +30,8 @@ class Choices {
   // Layouts over several groups of workers, or only over all of them.
   std::vector<Layout> of(Cut cut, bool over_all) const;
 
-  // Layouts over these groups, each with shares by ability. REQUIRES: the cut is neither kInputs nor
-  // kClusters.
+  // Layouts over these groups, each with shares by ability. REQUIRES: the cut is neither kInputs
+  // nor kClusters.
   std::vector<Layout> over(Cut cut, const std::vector<Group>& groups) const;
 
   // The layout for terms of sums and for clusters: over the ablest few workers, or over all.
