@@ -111,6 +111,7 @@ template Option* Command::add_option(const std::string&, std::optional<float>&, 
 template Option* Command::add_option(const std::string&, std::vector<int>&, const std::string&);
 template Option* Command::add_option(const std::string&, std::vector<int64_t>&, const std::string&);
 template Option* Command::add_option(const std::string&, std::vector<float>&, const std::string&);
+template Option* Command::add_option(const std::string&, std::vector<double>&, const std::string&);
 template Option* Command::add_option(const std::string&, std::vector<std::string>&,
                                      const std::string&);
 
