@@ -91,6 +91,16 @@ class Grouping {
   int64_t block_, clusters_, rows_, columns_, channel_;
 };
 
+template <class T>
+std::vector<double> norms_of(const Grouping& grouping, std::span<const T> w) {
+  std::vector<double> norms(static_cast<size_t>(grouping.count()));
+  grouping.for_each([&](size_t i, size_t group) {
+    norms[group] += static_cast<double>(w[i]) * static_cast<double>(w[i]);
+  });
+  for (double& n : norms) n = std::sqrt(n);
+  return norms;
+}
+
 }  // namespace
 
 double penalize(Regularizer::Penalty penalty, std::span<double> norms) {
@@ -114,21 +124,32 @@ double penalize(Regularizer::Penalty penalty, std::span<double> norms) {
 double regularize(const Regularizer& regularizer, const Tensor& weight, Tensor& gradient) {
   SHOAL_CHECK(weight.shape().rank() >= 2 && weight.type() == gradient.type());
   const Grouping grouping(regularizer, weight.shape());
-  std::vector<double> groups(static_cast<size_t>(grouping.count()));
   double penalty = 0;
   visit<Types<float, double>>(weight.dtype(), [&]<class T>() {
     const std::span<const T> w = weight.data<T>();
     const std::span<T> g = gradient.data<T>();
-    grouping.for_each([&](size_t i, size_t group) {
-      groups[group] += static_cast<double>(w[i]) * static_cast<double>(w[i]);
-    });
-    for (double& n : groups) n = std::sqrt(n);
+    std::vector<double> groups = norms_of(grouping, w);
     penalty = regularizer.strength * penalize(regularizer.penalty, groups);
     grouping.for_each([&](size_t i, size_t group) {
       g[i] += static_cast<T>(regularizer.strength * groups[group] * static_cast<double>(w[i]));
     });
   });
   return penalty;
+}
+
+Tensor without_small_groups(const Regularizer& regularizer, const Tensor& weight, double share) {
+  SHOAL_CHECK(weight.shape().rank() >= 2 && share < 1);
+  const Grouping grouping(regularizer, weight.shape());
+  Tensor result = weight.clone();
+  visit<Types<float, double>>(weight.dtype(), [&]<class T>() {
+    const std::vector<double> norms = norms_of(grouping, weight.data<T>());
+    const double largest = norms.empty() ? 0 : *std::ranges::max_element(norms);
+    const std::span<T> w = result.data<T>();
+    grouping.for_each([&](size_t i, size_t group) {
+      if (norms[group] <= share * largest) w[i] = 0;
+    });
+  });
+  return result;
 }
 
 }  // namespace shoal::train

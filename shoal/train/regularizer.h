@@ -56,6 +56,10 @@ Result<Regularizer> parse_regularizer(std::string_view text);
 // dimensions: biases and norms are not what is pruned.
 double regularize(const Regularizer& regularizer, const Tensor& weight, Tensor& gradient);
 
+// The weight with all groups at zero whose norm is at most `share` of the largest: a penalty makes
+// them small, and gradients never quite zero. REQUIRES: as above; `share` is below 1.
+Tensor without_small_groups(const Regularizer& regularizer, const Tensor& weight, double share);
+
 // The penalty of these norms, without its strength. Replaces each by the factor of its group: the
 // gradient of a weight is the weight times this. A group that is zero stays zero: the lasso has no
 // gradient there, and its subgradient 0 is chosen. Pure.

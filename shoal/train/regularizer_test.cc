@@ -81,6 +81,20 @@ TEST(Regularizer, PenalizesOutliersOfClusters) {
   EXPECT_DOUBLE_EQ(penalty_of(regularizer, wide), 5 + 13);
 }
 
+TEST(Regularizer, LeavesOutSmallGroups) {
+  const Tensor weight = Tensor::of<float>({4, 2}, {9, 3,  //
+                                                   9, 4,  //
+                                                   1, 9,  //
+                                                   1, 9});
+  const auto left = [&](Groups groups, double share) {
+    const Tensor w = without_small_groups({.groups = groups, .clusters = 2}, weight, share);
+    return std::vector<float>(w.data<float>().begin(), w.data<float>().end());
+  };
+  EXPECT_EQ(left(Groups::kClusters, 0.2), (std::vector<float>{9, 3, 9, 4, 1, 9, 1, 9}));
+  EXPECT_EQ(left(Groups::kClusters, 0.3), (std::vector<float>{9, 3, 9, 4, 0, 9, 0, 9}));
+  EXPECT_EQ(left(Groups::kElements, 0.4), (std::vector<float>{9, 0, 9, 4, 0, 9, 0, 9}));
+}
+
 // Whatever the scale, and between 1 and the number of groups.
 TEST(Regularizer, HoyerMeasuresHowManyGroupsThereAre) {
   std::mt19937 rng(2);
