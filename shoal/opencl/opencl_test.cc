@@ -298,6 +298,7 @@ TEST_F(OpenCl, SurvivesGarbledCapabilities) {
     return CL_SUCCESS;
   };
   int refused = 0;
+  const Graph graph = parsed(kNet);
   for (const cl_device_info name : std::initializer_list<cl_device_info>{
            CL_DEVICE_NAME, CL_DRIVER_VERSION, CL_DEVICE_GLOBAL_MEM_SIZE, CL_DEVICE_AVAILABLE,
            CL_DEVICE_COMPILER_AVAILABLE, CL_DEVICE_MAX_WORK_GROUP_SIZE,
@@ -308,6 +309,10 @@ TEST_F(OpenCl, SurvivesGarbledCapabilities) {
       faults.error = garbage;
       const auto device = make_device_over(fake_, {});
       refused += device.ok() ? 0 : 1;
+      // Kernels can be made for what is not refused.
+      if (device.ok()) {
+        EXPECT_TRUE((*device)->supports(graph, graph.nodes()[0]));
+      }
       EXPECT_GT(device.ok() ? 21u : device.status().message().size(), 20u);
     }
   }
