@@ -16,6 +16,7 @@ namespace shoal::detect {
 struct Box {
   float left = 0, top = 0, right = 0, bottom = 0;
 
+  // Its size.
   float width() const { return right - left; }
   float height() const { return bottom - top; }
 
@@ -25,6 +26,7 @@ struct Box {
 // Intersection over union; 0 for boxes without area.
 float overlap(const Box& a, const Box& b);
 
+// A place in pixels of the image.
 struct Point {
   float x = 0, y = 0;
 
@@ -33,6 +35,7 @@ struct Point {
 // Eyes, nose, corners of the mouth.
 using FacePoints = std::array<Point, 5>;
 
+// An object that a network found.
 struct Detection {
   int64_t label = 0;
   float score = 0;

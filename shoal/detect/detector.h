@@ -31,6 +31,7 @@ class Detector {
   static Result<Detector> open(const Model& model, Device& device,
                                std::optional<HeadKind> head = {}, SessionOptions options = {});
 
+  // What its outputs are taken for.
   const Head& head() const { return head_; }
 
   // The objects in an image, u8 [h, w, c], the best first. Fails as the session does.
@@ -56,6 +57,7 @@ Result<std::vector<LabelledImage>> list_labelled_images(const std::filesystem::p
 Result<std::vector<Truth>> read_truth(const std::filesystem::path& labels, int64_t width,
                                       int64_t height);
 
+// How to evaluate.
 struct DetectionEvaluation {
   size_t limit = 0;  // only the first so many images; 0: all
   std::function<void(size_t done, size_t total)> progress = {};  // after each image

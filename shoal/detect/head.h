@@ -35,6 +35,7 @@
 
 namespace shoal::detect {
 
+// What outputs mean.
 enum class HeadKind : uint8_t {
   kYolov2,
   kYolov5,
@@ -77,7 +78,8 @@ struct Placement {
   float scale_x = 1, scale_y = 1, shift_x = 0, shift_y = 0;
   int64_t width = 0, height = 0;  // of the image
 
-  Box to_image(const Box& box) const;  // within the image
+  // The place of a box, within the image, and of a point.
+  Box to_image(const Box& box) const;
   Point to_image(const Point& point) const;
 };
 

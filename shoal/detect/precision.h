@@ -33,6 +33,7 @@ class Precision {
   // Counts one image. REQUIRES: `found` is in descending order of scores.
   void add(const std::vector<Detection>& found, const std::vector<Truth>& truth);
 
+  // How many were counted.
   size_t images() const { return images_; }
   // Percent; 0 if there was nothing to find.
   double map50() const { return mean(0, 1); }

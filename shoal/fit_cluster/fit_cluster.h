@@ -52,14 +52,17 @@ struct Attempt {
   bool fast_enough = false, accurate_enough = false;
   std::string note = {};  // why it ended early, if it did
 
+  // Whether this is what was wanted.
   bool meets() const { return fast_enough && accurate_enough; }
 };
 
+// All that was tried.
 struct FitResult {
   double target_ms = 0;
   double top1_before = 0;         // of the model as given
   std::vector<Attempt> attempts;  // in order; the last one meets the target if any does
 
+  // Whether an attempt met the target.
   bool met() const { return !attempts.empty() && attempts.back().meets(); }
 };
 

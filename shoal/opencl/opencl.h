@@ -29,6 +29,7 @@ enum class OpenClLocalMemory : uint8_t {
   kOff,
 };
 
+// Which device, and how it computes. A value.
 struct OpenClOptions {
   int index = 0;  // in the list of all devices of all platforms
   OpenClPrecision precision = OpenClPrecision::kF32;

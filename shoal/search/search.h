@@ -60,6 +60,7 @@ struct Found {
   bool on_front = false;  // no other is as good on both counts and better on one
 };
 
+// What a search found.
 struct SearchResult {
   std::vector<Found> found;  // the most accurate first
   double test_top1 = 0;      // of found[0]

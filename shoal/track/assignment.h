@@ -16,6 +16,7 @@ struct Costs {
   size_t rows = 0, columns = 0;
   std::vector<double> values = {};
 
+  // The cost of a pair.
   double at(size_t row, size_t column) const { return values[row * columns + column]; }
 };
 

@@ -19,11 +19,13 @@
 
 namespace shoal::track {
 
+// How detections come to tracks.
 enum class Association : uint8_t {
   kTwoScores,  // see above
   kPlain,      // detections of a high score to where tracks were last, without a filter: a control
 };
 
+// When a detection belongs to a track. A value.
 struct TrackerOptions {
   Association association = Association::kTwoScores;
   float high_score = 0.5F, low_score = 0.1F;
@@ -44,6 +46,7 @@ struct Track {
 // A value. Thread-compatible.
 class Tracker {
  public:
+  // Without tracks.
   explicit Tracker(const TrackerOptions& options = {}) : options_(options) {}
 
   // The next frame, `frames` after the one before. Returns the objects in it, by id: those that

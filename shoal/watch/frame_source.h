@@ -14,6 +14,7 @@
 
 namespace shoal::watch {
 
+// An image of a stream.
 struct Frame {
   size_t number = 0;  // from 0; gaps are frames that were dropped
   std::string name = {};

@@ -16,6 +16,7 @@
 
 namespace shoal::watch {
 
+// When a frame is worth a look. A value.
 struct GateOptions {
   int64_t side = 16;       // of a square, in pixels
   float threshold = 6;     // levels of grey, of 255
@@ -23,6 +24,7 @@ struct GateOptions {
   size_t longest = 150;    // frames without a look
 };
 
+// About one frame.
 struct GateDecision {
   bool look = true;
   double changed = 1;  // share of squares
@@ -31,6 +33,7 @@ struct GateDecision {
 // A value. Thread-compatible.
 class Gate {
  public:
+  // Looks at the first frame in any case.
   explicit Gate(const GateOptions& options = {}) : options_(options) {}
 
   // Decides about the next frame, u8 [h, w, 3]. Another size than before is looked at.

@@ -23,6 +23,7 @@
 
 namespace shoal::watch {
 
+// How to watch. A value.
 struct WatchOptions {
   bool gate = false;   // frames in which nothing changed are not looked at
   bool track = false;  // objects have identities; boxes are those of their filters
@@ -38,6 +39,7 @@ struct Seen {
   int64_t id = 0;  // 0: no identity
 };
 
+// What is in a frame.
 struct FrameAnswer {
   size_t frame = 0;
   std::string name = {};
@@ -47,14 +49,17 @@ struct FrameAnswer {
   double latency_ms = 0;  // from the frame to its answer
 };
 
+// The whole stream in numbers.
 struct WatchResult {
   size_t frames = 0, skipped = 0;   // skipped: not looked at
   double seconds = 0, changed = 0;  // changed: the mean
   double latency_ms_p50 = 0, latency_ms_p99 = 0;
 
+  // Frames in a second.
   double fps() const { return seconds > 0 ? static_cast<double>(frames) / seconds : 0; }
 };
 
+// All are optional, and called on the thread that watches.
 struct WatchCallbacks {
   // After each frame; a failure ends watching with it.
   std::function<Status(const FrameAnswer&)> on_frame = {};

@@ -253,40 +253,45 @@ void Engine::run_batch(Lock& lock, const SchedulerDecision& decision) {
   }
   auto answers = run_all(*batch[0].model, inputs, options);
   const Time end = Clock::now();
+  // Before anybody has the answer: who asks for statistics next finds it counted.
+  lock.lock();
+  count(batch, answers.status(), decision.items, begin, end);
+  lock.unlock();
   for (size_t i = 0; i < batch.size(); ++i) {
     Outcome outcome{answers.status(), std::nullopt, {}};
     if (answers.ok()) outcome.outputs = std::move((*answers)[i]);
     tell(batch[i].job.done, std::move(outcome));
   }
-  const Time told = Clock::now();
   lock.lock();
-
   scheduler_.ended(decision.model, decision.items,
                    answers.ok() ? std::optional<Duration>(end - begin) : std::nullopt);
+}
+
+void Engine::count(const std::vector<Waiting>& batch, const Status& status, int64_t items,
+                   Time begin, Time end) {
   ModelStatistics& statistics = batch[0].entry->statistics;
   for (const Waiting& one : batch) {
-    if (!answers.ok()) {
-      const Code code = answers.status().code();
-      ++(code == Code::kCancelled  ? statistics.cancelled
-         : code == Code::kDeadline ? statistics.late
-                                   : statistics.failed);
-      statistics.fail.add(nanoseconds(told - one.job.arrived));
+    if (!status.ok()) {
+      ++(status.code() == Code::kCancelled  ? statistics.cancelled
+         : status.code() == Code::kDeadline ? statistics.late
+                                            : statistics.failed);
+      statistics.fail.add(nanoseconds(end - one.job.arrived));
       continue;
     }
-    statistics.success.add(nanoseconds(told - one.job.arrived));
+    statistics.success.add(nanoseconds(end - one.job.arrived));
     statistics.queue.add(nanoseconds(begin - one.job.arrived));
     statistics.compute.input.add(0);
     statistics.compute.infer.add(nanoseconds(end - begin));
-    statistics.compute.output.add(nanoseconds(told - end));
+    statistics.compute.output.add(0);  // outputs are sent as they are
   }
-  if (!answers.ok()) return;
+  if (!status.ok()) return;
   statistics.last_inference_ms = now_ms();
-  statistics.inferences += static_cast<uint64_t>(decision.items);
+  statistics.inferences += static_cast<uint64_t>(items);
   ++statistics.executions;
-  BatchTotals& totals = statistics.batches[decision.items];
+  BatchTotals& totals = statistics.batches[items];
   totals.input.add(0);
   totals.infer.add(nanoseconds(end - begin));
-  totals.output.add(nanoseconds(told - end));
+  totals.output.add(0);
 }
 
 }  // namespace shoal::serve

@@ -103,6 +103,9 @@ class Engine {
               std::vector<Finished>& finished);
   void pump(Lock& lock, std::vector<Finished>& finished);
   void run_batch(Lock& lock, const SchedulerDecision& decision);
+  // The statistics of a batch that ran. REQUIRES: the mutex is locked.
+  static void count(const std::vector<Waiting>& batch, const Status& status, int64_t items,
+                    Time begin, Time end);
   void forget_idle();
 
   Device& device_;
