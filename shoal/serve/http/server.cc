@@ -79,10 +79,7 @@ class Server::State {
     api_.drain();
     std::unique_lock lock(mutex_);
     draining_ = true;
-    asio::post(acceptor_.get_executor(), [this] {
-      error_code ignored;
-      acceptor_.close(ignored);
-    });
+    asio::post(acceptor_.get_executor(), [this] { stop_accepting(); });
     const auto is_empty = [this] { return connections_.empty(); };
     changed_.wait_until(lock, begin + options_.drain_grace, is_empty);
     drained_since_ = begin;  // from now on, check() ends those that wait for a request
@@ -116,6 +113,18 @@ class Server::State {
         if (!stopped) accept();
       });
     });
+  }
+
+  // Clients that are connected already, but wait to be accepted, would be reset by closing.
+  void stop_accepting() {
+    error_code error;
+    acceptor_.non_blocking(true, error);
+    while (!error) {
+      tcp::socket socket(io_);
+      acceptor_.accept(socket, error);
+      if (!error) add(std::move(socket));
+    }
+    acceptor_.close(error);
   }
 
   void add(tcp::socket socket) {
