@@ -221,8 +221,7 @@ void add_eval(Command& app, Action& action) {
   command
       ->add_option("--head", flags->head,
                    "What a detector's outputs mean, if their shapes do not say it: yolov5, ...")
-      ->check(one_of({"yolov2", "yolov5", "yolov8", "yolox", "fastestdet", "nanodet", "ultraface",
-                      "retinaface"}));
+      ->check(one_of(detect::head_names()));
   command->add_option("--limit", flags->limit, "Only the first N images");
   command->add_option("--batch", flags->batch, "Images per run")->check(in_range(1, 4096));
   command->add_option("--min-top1", flags->min_top1,

@@ -32,7 +32,8 @@ void add_to(WatchFlags& f, Command& command) {
   command.add_option("source", f.source, "An image, or a folder of images")->required();
   command.add_option("--model", f.model.model, "A detector: ONNX file")->required();
   f.model.add_computing_to(command);
-  command.add_option("--head", f.head, "What its outputs mean, if their shapes do not say it");
+  command.add_option("--head", f.head, "What its outputs mean, if their shapes do not say it")
+      ->check(one_of(detect::head_names()));
   command.add_option("--gate", f.gate, "auto: do not look at frames in which nothing changed")
       ->check(one_of({"auto", "off"}))
       ->capture_default_str();

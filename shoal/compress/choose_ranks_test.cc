@@ -10,7 +10,7 @@ namespace {
 
 using Layers = std::vector<std::vector<RankOption>>;
 
-// Layers with a front each: whoever costs less loses more.
+// Layers with a front each: a choice that costs less loses more.
 Layers random_layers(std::mt19937& rng, size_t kinds) {
   std::uniform_int_distribution<int> count(1, 4), number(0, 20);
   Layers layers(static_cast<size_t>(count(rng)));

@@ -128,6 +128,12 @@ std::string_view name_of(HeadKind kind) {
   return std::ranges::find(conventions(), kind, &Convention::kind)->name;
 }
 
+std::vector<std::string> head_names() {
+  std::vector<std::string> names;
+  for (const Convention& known : conventions()) names.emplace_back(known.name);
+  return names;
+}
+
 std::optional<HeadKind> find_head(std::string_view name) {
   const auto found = std::ranges::find(conventions(), name, &Convention::name);
   if (found == conventions().end()) return {};

@@ -22,6 +22,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -50,6 +51,8 @@ enum class HeadKind : uint8_t {
 // "yolov8" and so on, and back; nothing for another name.
 std::string_view name_of(HeadKind kind);
 std::optional<HeadKind> find_head(std::string_view name);
+// All names, for command lines.
+std::vector<std::string> head_names();
 
 // How an image is brought to the size of the network.
 enum class Fit : uint8_t {

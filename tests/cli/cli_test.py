@@ -46,6 +46,13 @@ def test_every_device_flag_lists_the_devices(_):
         assert "no device abacus; there are" in done.stderr, done.stderr
 
 
+def test_a_head_that_is_not_known_is_refused(tmp):
+    done = shoal("watch", str(tmp), "--model", "zoo:lenet5", "--head", "hydra", expect=2)
+    assert "hydra" in done.stderr and "yolox" in done.stderr, done.stderr
+    done = shoal("watch", str(tmp / "none"), "--model", "zoo:lenet5", expect=2)
+    assert "there is no" in done.stderr, done.stderr
+
+
 def test_a_search_without_data_says_so(tmp):
     done = shoal("search", "--data", str(tmp), "--format", "idx", "-o", str(tmp / "found"), expect=2)
     assert "train-images" in done.stderr, done.stderr

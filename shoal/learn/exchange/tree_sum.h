@@ -2,7 +2,7 @@
 // what.
 //
 // Leaves are numbered 0 .. 2^levels - 1. A node of the tree is the sum of its two children, in f32.
-// Whoever has all leaves below a node can compute it alone, and gets the bits that anybody else
+// A worker that has all leaves below a node can compute it alone, and gets the bits that any other
 // would get. So workers that share the leaves send the nodes they can compute, and the hub computes
 // the rest: the root is the same for one worker and for eight.
 #pragma once

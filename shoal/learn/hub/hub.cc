@@ -248,7 +248,7 @@ void Hub::tick(Time now) {
     lose(number, now);
   }
   advance(now);
-  if (over_ || !alone_since_ || now < *alone_since_ + options_.patience) return;
+  if (over_ || !alone_since_ || now < *alone_since_ + options_.timeout) return;
   over_ = true;
   actions_.push_back({.kind = Kind::kGiveUp, .step = step_});
 }
@@ -257,7 +257,7 @@ std::optional<Hub::Time> Hub::next_tick() const {
   if (over_) return std::nullopt;
   std::optional<Time> next = straggler_deadline();
   const auto consider = [&](Time time) { next = next ? std::min(*next, time) : time; };
-  if (alone_since_) consider(*alone_since_ + options_.patience);
+  if (alone_since_) consider(*alone_since_ + options_.timeout);
   for (const auto& [number, worker] : workers_) {
     if (const auto since = waiting_since(worker)) consider(*since + options_.drop_after);
   }

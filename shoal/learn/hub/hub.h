@@ -36,7 +36,7 @@ struct HubOptions {
   double slack = 0;
   Duration least_wait = std::chrono::milliseconds(20);  // of a step, before it ends so
   Duration drop_after = std::chrono::seconds(60);       // for a worker that does not answer
-  Duration patience = std::chrono::seconds(60);         // without any worker
+  Duration timeout = std::chrono::seconds(60);          // without any worker
 };
 
 struct HubAction {

@@ -79,7 +79,7 @@ TEST(Hub, RefusesWhatItDidNotAskFor) {
 }
 
 TEST(Hub, GivesUpWithoutWorkersAndDropsThoseThatDoNotAnswer) {
-  Hub hub({.drop_after = milliseconds(100), .patience = milliseconds(1000)});
+  Hub hub({.drop_after = milliseconds(100), .timeout = milliseconds(1000)});
   hub.join(0, at(0));
   ASSERT_EQ(hub.next_tick(), at(100));
   hub.tick(at(100));
