@@ -71,7 +71,7 @@ class OverloadRun {
       : options_(options), ask_(ask), set_faults_(set_faults) {}
 
   OverloadReport run() {
-    rate_ = options_.times * first_guess();
+    find_rate();
     // More than in later rounds: the timeout depends on its p99.
     calm_ += phase(2 * Seconds(options_.calm_seconds), 1, kPatient);
     const int rounds = std::max(1, static_cast<int>(std::ceil(options_.seconds / kRound.count())));
@@ -87,11 +87,17 @@ class OverloadRun {
   }
 
  private:
-  // Answers per second, for the rate of the clients. Requests that fail are seen in what follows.
-  double first_guess() const {
+  // The rate is a multiple of the capacity, and the capacity falls as the clients' own cost grows
+  // with their rate. A guess without clients is corrected twice with them, half of the way, so that
+  // it does not swing. Requests that fail are seen in what follows.
+  void find_rate() {
     constexpr Seconds kTime{1};
     const auto loop = run_closed_loop(kBusy, kTime, [&] { return ask_(0, kPatient).status; });
-    return loop.ok() ? std::max(1.0, loop->requests_per_s()) : 1.0;
+    rate_ = options_.times * (loop.ok() ? std::max(1.0, loop->requests_per_s()) : 1.0);
+    for (int i = 0; i < 2; ++i) {
+      const Phase busy = phase(kTime, kBusy, kPatient);
+      rate_ = std::sqrt(rate_ * options_.times * std::max(1.0, busy.per_second(busy.answered)));
+    }
   }
 
   Phase phase(Seconds time, size_t most_at_once, std::chrono::milliseconds timeout) {
