@@ -377,8 +377,11 @@ void Requests::reconsider(const Offered& offered) {
     if (request.over || request.attempt.deployed != offered.deployed) continue;
     request.gone.insert(offered.gone.begin(), offered.gone.end());
     if (answers(*offered.deployed, request.gone)) continue;
+    // Who was suspected and is now lost is one loss. To have tried such a worker after all, because
+    // no plan was without it, does not use up the replay.
+    const bool is_known = std::ranges::includes(request.suspects, offered.gone);
     request.suspects.insert(offered.gone.begin(), offered.gone.end());
-    fail_attempt(request, offered.why, true);
+    fail_attempt(request, offered.why, is_known || !request.replayed);
   }
 }
 
@@ -386,7 +389,7 @@ void Requests::reconsider(const Offered& offered) {
 void Requests::fail_attempt(Request& request, const Status& why, bool may_replay) {
   abandon(request);
   request.why = why;
-  if (!may_replay || request.replayed) return end(request, why);
+  if (!may_replay) return end(request, why);
   request.replayed = true;
   queues_[request.service].push_again(request.id, request.client);
 }

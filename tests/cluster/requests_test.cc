@@ -262,6 +262,29 @@ TEST(Requests, AreReplayedOnlyOnce) {
   EXPECT_EQ(last.end->status.message(), kGone.message());
 }
 
+// Another worker hears nothing of it, and then the coordinator does not either: that is one loss.
+TEST(Requests, AreReplayedAgainWhereASuspectIsLost) {
+  Case example(3);
+  DeployedPlanPtr both;
+  do {
+    both = example.deployed(1, {0, 1});
+  } while (plan::workers_of(both->scheduled.plan()).size() < 2);
+  Requests requests;
+  requests.add(both);
+  requests.add(example.deployed(2, {1}));
+  requests.add(example.deployed(3, {0}));
+  requests.offer(kService, {1, 2}, true);
+  const uint64_t request = requests.submit(kService, example.inputs(), kDeadline);
+  requests.fail(0, requests.step(request).begin->id, kGone, 1);
+  EXPECT_EQ(requests.step(request).begin->deployed->id, 2u) << "all plans use the suspect";
+  requests.lose(1, kGone);
+  ASSERT_FALSE(requests.step(request).end);
+  requests.offer(kService, {3}, true);
+  EXPECT_EQ(requests.step(request).begin->deployed->id, 3u);
+  requests.lose(0, kGone);
+  EXPECT_TRUE(requests.step(request).end) << "a second loss";
+}
+
 TEST(Requests, FailAtOnceWhereNobodyMakesANewPlan) {
   Case example(3);
   Requests requests;
