@@ -26,6 +26,9 @@ export function short(number) {
   return number.toLocaleString('en', {maximumFractionDigits: digits, minimumFractionDigits: number >= 1 ? digits : 0});
 }
 
+// How often: 0.4, 12.3, 1,234.
+export const perSecond = (number) => number.toLocaleString('en', {maximumFractionDigits: number < 100 ? 1 : 0});
+
 export const whole = (number) => number.toLocaleString('en', {maximumFractionDigits: 0});
 
 let hiding;
@@ -37,13 +40,24 @@ export function toast(text) {
   hiding = setTimeout(() => { node.hidden = true; }, 6000);
 }
 
+// An API key, for servers that want one. Of this tab only.
+const KEY = 'shoal-key';
+export const hasKey = () => sessionStorage.getItem(KEY) !== null;
+export const setKey = (key) => sessionStorage.setItem(KEY, key);
+
+function headersFor(type) {
+  const headers = type ? {'Content-Type': type} : {};
+  if (hasKey()) headers.Authorization = `Bearer ${sessionStorage.getItem(KEY)}`;
+  return headers;
+}
+
 // A request to this server: {ok, status, body, ms}. `body` is parsed JSON, or text. A server that does
 // not answer has the status 0; nothing is thrown.
 export async function ask(path, {method = 'GET', body, type, timeout = 60000} = {}) {
   const begin = performance.now();
   try {
     const answer = await fetch(path, {
-      method, body, headers: type ? {'Content-Type': type} : {}, cache: 'no-store', signal: AbortSignal.timeout(timeout),
+      method, body, headers: headersFor(type), cache: 'no-store', signal: AbortSignal.timeout(timeout),
     });
     const text = await answer.text();
     const ms = performance.now() - begin;
@@ -62,6 +76,7 @@ export function reasonOf(answer) {
   if (answer.status === 0) return 'The server does not answer.';
   const said = answer.body?.error ?? `The server said ${answer.status}.`;
   if (answer.status === 429) return `Too many requests at once. Try again in ${answer.retry ?? 1} s.`;
+  if (answer.status === 401) return 'This server wants an API key, or another one.';
   if (answer.status === 503) return `Not now: ${said}.`;
   return said.charAt(0).toUpperCase() + said.slice(1);
 }

@@ -1,14 +1,16 @@
 // A pad to draw a digit on: white on black, as the digits model learned them.
 
 export class Pad {
-  // `onDrawn` gets a PNG when a stroke ends.
-  constructor(canvas, onDrawn) {
+  // `hint` is shown while the pad is empty; `onDrawn` gets a PNG when a stroke ends.
+  constructor(canvas, hint, onDrawn) {
     this.canvas = canvas;
+    this.hint = hint;
     this.context = canvas.getContext('2d');
     this.onDrawn = onDrawn;
     this.clear();
     canvas.addEventListener('pointerdown', (event) => {
       canvas.setPointerCapture(event.pointerId);
+      this.hint.hidden = true;
       this.at = this.place(event);
       this.line(this.at);
     });
@@ -25,6 +27,7 @@ export class Pad {
   }
 
   clear() {
+    this.hint.hidden = false;
     this.context.fillStyle = '#000';
     this.context.fillRect(0, 0, this.canvas.width, this.canvas.height);
   }

@@ -1,8 +1,8 @@
-// The load, read from /metrics twice a second: four tiles, each a number and the last two minutes.
-import {ask, byId, short, setText, whole} from './dom.js';
+// The load, read from /metrics more than twice a second: four tiles, each a number and the last two minutes.
+import {ask, byId, perSecond, setText, short, whole} from './dom.js';
 import {between, parseMetrics, quantile, sum, total} from './metrics.js';
 
-const PERIOD = 500;      // ms between two readings
+const PERIOD = 400;      // ms between two readings
 const HIDDEN_PERIOD = 5000;  // while nobody looks
 const WINDOW = 120;      // seconds that are drawn
 const RATE_OVER = 1, LATENCY_OVER = 5;  // seconds that numbers are about
@@ -47,6 +47,10 @@ class Plot {
       this.svg.append(area, line);
       return {read, area, line};
     });
+    const grid = document.createElementNS(SVG, 'path');
+    grid.setAttribute('class', 'grid');
+    grid.setAttribute('d', `M0 4H${WIDTH}M0 ${HEIGHT - 2}H${WIDTH}`);
+    this.svg.prepend(grid);
     this.scale = document.createElement('span');
     this.scale.className = 'scale soft';
     host.append(this.svg, this.scale);
@@ -73,7 +77,7 @@ class Plot {
       line.setAttribute('d', path);
       area.setAttribute('d', fill);
     }
-    setText(this.scale, top > least ? `${short(top)}${unit}` : '');
+    setText(this.scale, `${perSecond(top)}${unit}`);
   }
 }
 
@@ -101,8 +105,8 @@ function sideOfFailed(failed) {
   return said.join(', ') || 'none so far';
 }
 
-// Reads again and again. `onReading` gets {models: Map of name -> lately and totals}, or null where the
-// server does not answer.
+// Reads again and again. `onReading` gets {status, models: Map of name -> lately and totals}; the status is
+// 0 where the server does not answer.
 export function watch(onReading) {
   const tiles = {
     rate: new Tile('rate', [(p) => p.rate], 1, '/s'),
@@ -123,10 +127,10 @@ export function watch(onReading) {
   const show = (reading, all) => {
     const {at} = reading;
     const {answered, inferences, batches, waiting, failed} = reading.all;
-    tiles.rate.show(short(all.rate), `${whole(answered)} in total`, at);
+    tiles.rate.show(perSecond(all.rate), `${whole(answered)} in total`, at);
     tiles.latency.show(short(all.p50), `p99 ${short(all.p99)}${Number.isFinite(all.p99) ? ' ms' : ''}`, at);
-    tiles.queue.show(whole(waiting), batches > 0 ? `${short(inferences / batches)} items a batch` : 'no batch yet', at);
-    tiles.failed.show(short(all.failedRate), sideOfFailed(failed), at);
+    tiles.queue.show(whole(waiting), batches > 0 ? `${Number((inferences / batches).toFixed(2))} items a batch` : 'no batch yet', at);
+    tiles.failed.show(perSecond(all.failedRate), sideOfFailed(failed), at);
     tiles.failed.host.classList.toggle('bad', all.failedRate > 0);
   };
 
@@ -135,7 +139,7 @@ export function watch(onReading) {
     byId('live').classList.toggle('stale', !answer.ok);
     if (!answer.ok) {
       points.push({at: performance.now() / 1e3});
-      await onReading(null);
+      await onReading({status: answer.status});
       return;
     }
     const reading = parseMetrics(answer.body, performance.now() / 1e3);
@@ -145,12 +149,15 @@ export function watch(onReading) {
     for (const [name, counters] of reading.models) {
       models.set(name, {...lately((r) => r.models.get(name)), counters, failed: sum(counters.failed)});
     }
-    await onReading({models});
+    await onReading({status: answer.status, models});
   };
 
   const again = async () => {
+    const begin = performance.now();
     await read();
-    setTimeout(again, document.hidden ? HIDDEN_PERIOD : PERIOD);
+    const period = document.hidden ? HIDDEN_PERIOD : PERIOD;
+    setTimeout(again, Math.max(period - (performance.now() - begin), PERIOD / 5));
   };
   again();
+  return read;  // at once
 }

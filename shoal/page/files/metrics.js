@@ -77,5 +77,6 @@ export function quantile({bounds, counts}, share) {
   const below = i > 0 ? bounds[i - 1] : 0;
   if (bounds[i] === Infinity) return below;
   const before = i > 0 ? counts[i - 1] : 0;
-  return below + (bounds[i] - below) * (rank - before) / Math.max(counts[i] - before, 1e-9);
+  const inside = (rank - before) / Math.max(counts[i] - before, 1e-9);
+  return Math.min(below + (bounds[i] - below) * inside, bounds[i]);
 }

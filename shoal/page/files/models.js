@@ -1,5 +1,5 @@
 // The list of models: state, figures, inputs and outputs, load and unload.
-import {ask, byId, element, reasonOf, setText, short, toast, whole} from './dom.js';
+import {ask, byId, element, perSecond, reasonOf, setText, short, toast, whole} from './dom.js';
 
 const STATES = {READY: 'good', LOADING: 'wait', UNLOADING: 'wait', UNAVAILABLE: 'bad'};
 const WORDS = {READY: 'Ready', LOADING: 'Loading', UNLOADING: 'Unloading', UNAVAILABLE: 'Not loaded'};
@@ -61,12 +61,12 @@ class ModelCard {
 
   showFigures(figures) {
     const {counters} = figures;
-    setText(this.rate, figures.rate > 0 ? `${short(figures.rate)}/s` : '');
+    setText(this.rate, figures.rate > 0 ? `${perSecond(figures.rate)}/s` : '');
     const facts = {
       answered: whole(counters.answered), 'not answered': whole(figures.failed), waiting: whole(counters.waiting),
       mean: counters.answered > 0 ? `${short(1e3 * counters.seconds.request / counters.answered)} ms` : '–',
       p99: Number.isFinite(figures.p99) ? `${short(figures.p99)} ms` : '–',
-      'items a batch': counters.batches > 0 ? short(counters.inferences / counters.batches) : '–',
+      'items a batch': counters.batches > 0 ? String(Number((counters.inferences / counters.batches).toFixed(2))) : '–',
     };
     if (this.facts.children.length === 0) {
       for (const key of Object.keys(facts)) this.facts.append(element('div', {}, element('dt', {}, key), element('dd')));
@@ -81,9 +81,11 @@ class ModelCard {
     const share = Math.round(100 * seconds.queue / whole);
     this.parts[0].style.width = `${share}%`;
     this.parts[1].style.width = `${100 - share}%`;
-    const text = `${share} % of the time waiting, ${100 - share} % computing`;
-    this.split.setAttribute('aria-label', text);
-    setText(this.splitText, text);
+    if (this.share === share) return;
+    this.share = share;
+    this.splitText.replaceChildren(element('i', {class: 'k2'}), `${share} % of the time waiting, `,
+      element('i', {class: 'k1'}), `${100 - share} % computing`);
+    this.split.setAttribute('aria-label', this.splitText.textContent);
   }
 
   async change(verb) {

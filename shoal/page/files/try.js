@@ -97,7 +97,7 @@ export class Try {
       const picture = [...event.clipboardData.files].find((one) => one.type.startsWith('image/'));
       if (picture) this.classify(picture);
     });
-    this.pad = new Pad(byId('pad'), (png) => this.classify(png, true));
+    this.pad = new Pad(byId('pad'), byId('pad-hint'), (png) => this.classify(png, true));
     byId('clear').addEventListener('click', () => { this.pad.clear(); this.rest(); });
   }
 
@@ -138,7 +138,7 @@ export class Try {
     const percent = (share) => `${(100 * share).toFixed(1)} %`;
     const bars = body.top.map(({label, share}) => {
       const bar = element('span', {class: 'fill'});
-      bar.style.width = `${Math.max(100 * share, 0.5)}%`;
+      bar.style.width = `${100 * share}%`;
       return element('li', {}, element('span', {class: 'label'}, label), element('span', {class: 'track'}, bar), element('span', {class: 'share'}, percent(share)));
     });
     byId('answer').replaceChildren(
