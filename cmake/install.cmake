@@ -7,12 +7,12 @@ include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
 # Not in the library: rooms for trials of a cluster (chaos, emulate) and of hardware (systolic), for
-# MPI's ranks, and the server, which has no public headers yet.
+# MPI's ranks, and the server with the pages, which have no public headers yet.
 get_property(library_rooms GLOBAL PROPERTY SHOAL_ROOMS)
 list(TRANSFORM library_rooms REPLACE "^shoal_" "")
-list(REMOVE_ITEM library_rooms chaos emulate systolic mpi serve)
+list(REMOVE_ITEM library_rooms chaos emulate systolic mpi serve page)
 set(engine_rooms ${library_rooms})
-list(REMOVE_ITEM engine_rooms ${data_rooms} net cluster serve)
+list(REMOVE_ITEM engine_rooms ${data_rooms} net cluster)
 
 # What these rooms need from outside.
 function(shoal_needs_of_rooms result)

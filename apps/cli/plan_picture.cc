@@ -6,22 +6,22 @@
 #include <array>
 #include <cmath>
 
-#include "markup.h"
-#include "table.h"
+#include "shoal/base/number_text.h"
+#include "shoal/page/markup.h"
+#include "shoal/page/page.h"
 
 namespace shoal::cli {
 namespace {
 
+using page::escaped;
 using plan::kCoordinator;
 using plan::Prediction;
 using plan::Span;
 
 constexpr double kLeft = 130, kWidth = 1000, kRight = 60, kTop = 56, kLane = 16, kGap = 14;
-constexpr std::array kColours = {"#4e79a7", "#f28e2b", "#59a14f", "#b07aa1", "#edc948", "#76b7b2"};
-constexpr const char* kSends = "#e15759";
-constexpr const char* kReceives = "#9c755f";
-
-std::string number(double x) { return fixed(x, 2); }
+constexpr std::array kColours = {"f1", "f2", "f3", "f4", "f5", "f6"};
+constexpr const char* kSends = "f7";
+constexpr const char* kReceives = "f8";
 
 // A request on its way through a plan.
 struct RequestTimes {
@@ -39,7 +39,17 @@ class Picture {
         cluster_(cluster),
         requests_(std::move(requests)) {}
 
-  std::string draw() {
+  std::string as_file() {
+    draw();
+    return page::picture_file(kLeft + kWidth + kRight, bottom(), text_);
+  }
+  std::string in_page() {
+    draw();
+    return page::picture(title_, kLeft + kWidth + kRight, bottom(), text_);
+  }
+
+ private:
+  void draw() {
     for (const RequestTimes& times : requests_)
       seconds_ = std::max(seconds_, times.timeline.seconds);
     add_axis();
@@ -47,48 +57,41 @@ class Picture {
     for (size_t w = 0; w < cluster_.workers.size(); ++w) {
       add_machine(static_cast<int>(w), cluster_.workers[w].name);
     }
-    return "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"" + number(kLeft + kWidth + kRight) +
-           "\" height=\"" + number(bottom()) +
-           "\" font-family=\"sans-serif\" font-size=\"11\">\n<rect width=\"100%\" height=\"100%\" "
-           "fill=\"white\"/>\n" +
-           text_ + "</svg>\n";
   }
 
- private:
   bool is_stream() const { return requests_.size() > 1; }
   double x(double time) const { return kLeft + kWidth * time / seconds_; }
   double y(int machine) const { return kTop + (machine + 1) * (2 * kLane + kGap); }
   double bottom() const { return y(static_cast<int>(cluster_.workers.size())); }
 
   void add_label(double at_x, double at_y, const std::string& label, const char* more = "") {
-    text_ += "<text x=\"" + number(at_x) + "\" y=\"" + number(at_y) + "\"" + more + ">" +
-             escaped(label) + "</text>\n";
+    text_ += page::svg_text(at_x, at_y, label, more);
   }
 
   void add_bar(Span span, double top, const char* colour, const std::string& title) {
-    text_ += "<rect x=\"" + number(x(span.begin)) + "\" y=\"" + number(top) + "\" width=\"" +
-             number(std::max(x(span.end) - x(span.begin), 0.5)) + "\" height=\"" +
-             number(kLane - 2) + "\" fill=\"" + colour + "\"><title>" + escaped(title) + ": " +
-             fixed(1e3 * (span.end - span.begin), 2) + " ms at " + fixed(1e3 * span.begin, 2) +
-             " ms</title></rect>\n";
+    text_ += page::svg_bar(x(span.begin), top, std::max(x(span.end) - x(span.begin), 0.5),
+                           kLane - 2, colour,
+                           title + ": " + fixed(1e3 * (span.end - span.begin), 2) + " ms at " +
+                               fixed(1e3 * span.begin, 2) + " ms");
   }
 
   // Time runs to the right, with a line for about every tenth.
   void add_axis() {
     add_label(kLeft, 16, title_);
-    add_label(kLeft, 32,
+    add_label(kLeft, 33,
               std::string("upper bar: computes (a colour per ") +
                   (is_stream() ? "request" : "segment") +
-                  "); lower bar: sends (red), receives (brown)");
+                  "); lower bar: sends (red), receives (brown)",
+              " class=\"soft\"");
     const double power = std::pow(10, std::floor(std::log10(seconds_ / 5)));
     const double step = seconds_ / 5 > 5 * power   ? 5 * power
                         : seconds_ / 5 > 2 * power ? 2 * power
                                                    : power;
     for (double time = 0; time <= seconds_; time += step) {
-      text_ += "<line x1=\"" + number(x(time)) + "\" x2=\"" + number(x(time)) + "\" y1=\"" +
-               number(kTop - 4) + "\" y2=\"" + number(bottom()) + "\" stroke=\"#ddd\"/>\n";
+      text_ += "<path class=\"grid\" d=\"M" + fixed(x(time), 2) + " " + fixed(kTop - 4, 2) + "V" +
+               fixed(bottom(), 2) + "\"/>\n";
       add_label(x(time) + 2, kTop - 6, fixed(1e3 * time, step < 1e-3 ? 2 : 0) + " ms",
-                " fill=\"#777\"");
+                " class=\"soft\"");
     }
   }
 
@@ -151,64 +154,93 @@ class Picture {
   std::string text_;
 };
 
-std::string page(const std::string& model, const std::string& picture, const std::string& advice,
-                 const std::string& others, const std::string& plan) {
-  return "<!doctype html>\n<meta charset=\"utf-8\">\n<title>" + escaped(model) +
-         "</title>\n<body style=\"font-family: sans-serif\">\n" + picture + "<p>" +
-         escaped(advice) + "</p>\n<ul>\n" + others + "</ul>\n<pre>" + escaped(plan) +
-         "</pre>\n</body>\n";
+std::string whole_page(const std::string& model, const std::vector<page::Figure>& figures,
+                       const std::string& picture, const std::string& advice,
+                       const std::string& others, const std::string& plan) {
+  return page::html_page(
+      model,
+      page::figures(figures) + page::card("Who does what when", picture) +
+          page::card("Why this plan", "<p>" + escaped(advice) + "</p>\n" +
+                                          (others.empty() ? "" : "<ul>\n" + others + "</ul>\n")) +
+          page::card("The plan", page::preformatted(plan)));
 }
 
 std::string list_item(const std::string& name, double ms, const std::string& why) {
   return "<li>" + escaped(name) + ", " + fixed(ms, 1) + " ms: " + escaped(why) + "</li>\n";
 }
 
-}  // namespace
-
-std::string to_svg(const Planned& planned) {
+Picture picture_of(const Planned& planned) {
   const Prediction& best = planned.best();
   return Picture(planned.model + ": " + best.name + ", " + fixed(1e3 * best.timeline.seconds, 1) +
                      " ms, " + fixed(planned.speedup(), 2) + " times as fast as one worker",
-                 best.graph(), planned.cluster, {{best.scheduled, best.timeline}})
-      .draw();
+                 best.graph(), planned.cluster, {{best.scheduled, best.timeline}});
 }
 
-std::string to_svg(const PlannedStream& planned) {
-  // So many that every turn is seen twice, and the workers fill up and empty again.
-  constexpr size_t kFewest = 8, kMost = 32;
-  const plan::StreamPrediction& best = planned.best();
-  const size_t requests = std::clamp(2 * best.turns.size(), kFewest, kMost);
-  const std::vector<plan::Timeline> timelines =
-      simulate_requests(best.turns, planned.cluster, requests, best.in_flight);
-  std::vector<RequestTimes> times;
-  for (size_t r = 0; r < requests; ++r) {
-    times.push_back({best.turns[r % best.turns.size()], timelines[r]});
+// The first few requests of a stream.
+struct StreamTimes {
+  std::vector<plan::Timeline> timelines;
+
+  explicit StreamTimes(const PlannedStream& planned) {
+    // So many that every turn is seen twice, and the workers fill up and empty again.
+    constexpr size_t kFewest = 8, kMost = 32;
+    const plan::StreamPrediction& best = planned.best();
+    const size_t requests = std::clamp(2 * best.turns.size(), kFewest, kMost);
+    timelines = simulate_requests(best.turns, planned.cluster, requests, best.in_flight);
   }
-  return Picture(planned.model + ": " + best.name + ", an answer every " +
-                     fixed(period_ms(best), 1) + " ms, " + fixed(planned.speedup(), 2) +
-                     " times as often as from one worker; the first " + std::to_string(requests) +
-                     " requests",
-                 best.graph(), planned.cluster, std::move(times))
-      .draw();
+
+  // REQUIRES: it outlives the picture.
+  Picture picture_of(const PlannedStream& planned) const {
+    const plan::StreamPrediction& best = planned.best();
+    std::vector<RequestTimes> times;
+    for (size_t r = 0; r < timelines.size(); ++r) {
+      times.push_back({best.turns[r % best.turns.size()], timelines[r]});
+    }
+    return Picture(planned.model + ": " + best.name + ", an answer every " +
+                       fixed(period_ms(best), 1) + " ms, " + fixed(planned.speedup(), 2) +
+                       " times as often as from one worker; the first " +
+                       std::to_string(timelines.size()) + " requests",
+                   best.graph(), planned.cluster, std::move(times));
+  }
+};
+
+}  // namespace
+
+std::string to_svg(const Planned& planned) { return picture_of(planned).as_file(); }
+
+std::string to_svg(const PlannedStream& planned) {
+  return StreamTimes(planned).picture_of(planned).as_file();
 }
 
 std::string to_html(const Planned& planned) {
+  const Prediction& best = planned.best();
   std::string others;
   for (size_t i = 1; i < std::min<size_t>(planned.plans.size(), 3); ++i) {
     const Prediction& other = planned.plans[i];
     others += list_item(other.name, 1e3 * other.timeline.seconds, why_slower(planned, other));
   }
-  return page(planned.model, to_svg(planned), advice_text(planned), others,
-              to_text(planned.best().graph(), planned.best().plan()));
+  return whole_page(planned.model,
+                    {{"split", best.name},
+                     {"a request", fixed(1e3 * best.timeline.seconds, 1), "ms"},
+                     {"against one worker", fixed(planned.speedup(), 2), "x as fast"},
+                     {"workers", std::to_string(planned.cluster.workers.size())}},
+                    picture_of(planned).in_page(), advice_text(planned), others,
+                    to_text(best.graph(), best.plan()));
 }
 
 std::string to_html(const PlannedStream& planned) {
+  const plan::StreamPrediction& best = planned.best();
   std::string others;
   for (size_t i = 1; i < std::min<size_t>(planned.plans.size(), 3); ++i) {
     const plan::StreamPrediction& other = planned.plans[i];
     others += list_item(other.name, period_ms(other), why_slower(other));
   }
-  return page(planned.model, to_svg(planned), advice_text(planned), others, text_of(planned));
+  return whole_page(planned.model,
+                    {{"split", best.name},
+                     {"an answer every", fixed(period_ms(best), 1), "ms"},
+                     {"against one worker", fixed(planned.speedup(), 2), "x as often"},
+                     {"workers", std::to_string(planned.cluster.workers.size())}},
+                    StreamTimes(planned).picture_of(planned).in_page(), advice_text(planned),
+                    others, text_of(planned));
 }
 
 }  // namespace shoal::cli

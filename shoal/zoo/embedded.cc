@@ -1,33 +1,20 @@
 // Files inside the binary: see embedded.h.
 #include "shoal/zoo/embedded.h"
 
-// SHOAL_DIGITS is the folder of the files, given by the build. The assembler puts them into the
-// read-only data as they are: there is no generated source, and nothing is copied at run time.
-#define SHOAL_EMBED(symbol, file)                                                            \
-  asm(".section .rodata\n"                                                                   \
-      ".balign 64\n"                                                                         \
-      "shoal_" #symbol                                                                       \
-      "_begin:\n"                                                                            \
-      ".incbin \"" SHOAL_DIGITS "/" file                                                     \
-      "\"\n"                                                                                 \
-      "shoal_" #symbol                                                                       \
-      "_end:\n"                                                                              \
-      ".byte 0\n"                                                                            \
-      ".previous\n");                                                                        \
-  extern "C" const std::byte shoal_##symbol##_begin[] __attribute__((visibility("hidden"))); \
-  extern "C" const std::byte shoal_##symbol##_end[] __attribute__((visibility("hidden")))
+#include "shoal/base/embed.h"
 
-SHOAL_EMBED(digits_model, "digits.onnx");
-SHOAL_EMBED(sample_0, "sample_0.png");
-SHOAL_EMBED(sample_1, "sample_1.png");
-SHOAL_EMBED(sample_2, "sample_2.png");
-SHOAL_EMBED(sample_3, "sample_3.png");
-SHOAL_EMBED(sample_4, "sample_4.png");
-SHOAL_EMBED(sample_5, "sample_5.png");
-SHOAL_EMBED(sample_6, "sample_6.png");
-SHOAL_EMBED(sample_7, "sample_7.png");
-SHOAL_EMBED(sample_8, "sample_8.png");
-SHOAL_EMBED(sample_9, "sample_9.png");
+// SHOAL_DIGITS is the folder of the files, given by the build.
+SHOAL_EMBED(digits_model, SHOAL_DIGITS "/digits.onnx");
+SHOAL_EMBED(sample_0, SHOAL_DIGITS "/sample_0.png");
+SHOAL_EMBED(sample_1, SHOAL_DIGITS "/sample_1.png");
+SHOAL_EMBED(sample_2, SHOAL_DIGITS "/sample_2.png");
+SHOAL_EMBED(sample_3, SHOAL_DIGITS "/sample_3.png");
+SHOAL_EMBED(sample_4, SHOAL_DIGITS "/sample_4.png");
+SHOAL_EMBED(sample_5, SHOAL_DIGITS "/sample_5.png");
+SHOAL_EMBED(sample_6, SHOAL_DIGITS "/sample_6.png");
+SHOAL_EMBED(sample_7, SHOAL_DIGITS "/sample_7.png");
+SHOAL_EMBED(sample_8, SHOAL_DIGITS "/sample_8.png");
+SHOAL_EMBED(sample_9, SHOAL_DIGITS "/sample_9.png");
 
 namespace shoal::zoo {
 

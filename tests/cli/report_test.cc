@@ -59,7 +59,7 @@ class Report : public testing::Test {
 
 TEST_F(Report, NeedsNoOtherFile) {
   const std::string text = page(two_epochs(), answers(3));
-  EXPECT_EQ(count(text, "http"), 0u);
+  EXPECT_EQ(count(text, "://"), 0u);
   EXPECT_EQ(count(text, "src="), 0u);
 }
 

@@ -92,8 +92,26 @@ def test_documents(_):
         index = server.json("POST", "/v2/repository/index")
         assert index == [{"name": "digits", "version": "1", "state": "READY", "reason": ""}], index
         assert server.json("POST", "/v2/repository/index", '{"ready": true}') == index
+
+
+def test_page_files(_):
+    with Server() as server:
         status, headers, page = server.call("GET", "/")
         assert status == 200 and headers["Content-Type"].startswith("text/html") and b"<title>Shoal" in page
+        policy = headers["Content-Security-Policy"]
+        assert "default-src 'none'" in policy and "unsafe" not in policy, policy
+        assert headers["X-Content-Type-Options"] == "nosniff"
+        types = {"style.css": "text/css", "main.js": "text/javascript", "icon.svg": "image/svg+xml", "sample_7.png": "image/png"}
+        for name, kind in types.items():
+            status, headers, data = server.call("GET", "/page/" + name)
+            assert status == 200 and headers["Content-Type"].startswith(kind) and data, (name, headers)
+            tag = {"If-None-Match": headers["ETag"]}
+            status, headers, again = server.call("GET", "/page/" + name, None, tag)
+            assert status == 304 and again == b"" and headers["ETag"] == tag["If-None-Match"], (name, status)
+            assert server.call("GET", "/page/" + name, None, {"If-None-Match": '"other"'})[2] == data
+        for path in ("/page", "/page/none.js", "/page/../page/style.css", "/page/%2e%2e/x", "/page//etc/passwd", "/style.css"):
+            server.json("GET", path, expect=404)
+        server.json("POST", "/page/style.css", expect=405)
 
 
 def test_json_and_binary_agree(_):

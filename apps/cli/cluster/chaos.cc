@@ -13,8 +13,10 @@
 #include "../progress.h"
 #include "../table.h"
 #include "apps/flags/json.h"
+#include "chaos_page.h"
 #include "chaos_view.h"
 #include "cluster_commands.h"
+#include "shoal/base/atomic_file.h"
 #include "shoal/base/malloc_arenas.h"
 #include "shoal/base/process.h"
 #include "shoal/chaos/processes/chaos_run.h"
@@ -55,6 +57,7 @@ struct Flags {
   chaos::ChaosRunOptions run;
   chaos::OverloadOptions overload{.times = 0};  // 0: none
   bool json = false;
+  std::string html;
 };
 
 chaos::Campaign simulate(const Flags& flags) {
@@ -301,6 +304,11 @@ Outcome run_on_processes(const Flags& flags) {
   } else {
     print(report);
   }
+  if (!flags.html.empty()) {
+    const Status written =
+        write_file(flags.html, chaos_page(flags.model + " under faults", report));
+    if (!written.ok()) return fail(Exit::kResources, written);
+  }
   if (predicted_ms > 0) note_lateness(report, predicted_ms);
   // Before a liar is found, wrong answers are what it is there for.
   const uint64_t wrong = flags.lies > 0 && flags.verify > 0 ? report.wrong_after : report.wrong;
@@ -406,6 +414,8 @@ void add_chaos(Command& app, Action& action) {
       ->check(in_range(1, 100'000'000))
       ->capture_default_str();
   command->add_flag("--json", flags->json, "Print one JSON object");
+  command->add_option("--html", flags->html,
+                      "Write a page about the faults and what became of requests");
   command->callback([flags, command, &action] {
     if (flags->run.seconds > 0) flags->overload.seconds = flags->run.seconds;
     // Overload alone is a fault already.

@@ -6,11 +6,11 @@
 #include <string>
 
 #include "../exit_codes.h"
-#include "../page.h"
 #include "../table.h"
 #include "apps/flags/json.h"
 #include "print_result.h"
 #include "shoal/base/atomic_file.h"
+#include "shoal/page/page.h"
 #include "shrink_progress.h"
 #include "train_flags.h"
 
@@ -85,16 +85,16 @@ void print_table(const FitResult& result) {
 }
 
 std::string page_of(const FitFlags& flags, const FitResult& result) {
-  std::string rows = html_row({"attempt", "ms", "bytes", "top-1", ""}, "th");
+  std::string rows = page::header_row({"attempt", "ms", "bytes", "top-1", ""});
   for (const Attempt& attempt : result.attempts) {
-    rows += html_row({attempt.name, fixed(attempt.ms, 2),
-                      with_commas(static_cast<long long>(attempt.bytes)), top1_of(attempt),
-                      verdict_of(attempt)});
+    rows += page::row({attempt.name, fixed(attempt.ms, 2),
+                       with_commas(static_cast<long long>(attempt.bytes)), top1_of(attempt),
+                       verdict_of(attempt)});
   }
-  return html_page(flags.train.model.model + " on " + flags.options.cluster,
-                   "<p>Wanted: " + fixed(result.target_ms, 2) +
-                       " ms a request. Top-1 of the model as given: " +
-                       fixed(result.top1_before, 2) + " %.</p>\n<table>\n" + rows + "</table>\n");
+  return page::html_page(flags.train.model.model + " on " + flags.options.cluster,
+                         page::figures({{"wanted", fixed(result.target_ms, 2), "ms a request"},
+                                        {"top-1 as given", fixed(result.top1_before, 2), "%"}}) +
+                             page::card("Attempts", page::table("Attempts", rows)));
 }
 
 Outcome fit_and_print(const FitFlags& flags) {

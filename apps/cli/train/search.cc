@@ -7,7 +7,6 @@
 #include <string>
 
 #include "../exit_codes.h"
-#include "../page.h"
 #include "../progress.h"
 #include "../table.h"
 #include "apps/flags/json.h"
@@ -15,6 +14,7 @@
 #include "network_line.h"
 #include "print_result.h"
 #include "shoal/base/atomic_file.h"
+#include "shoal/page/page.h"
 #include "train_flags.h"
 
 namespace shoal::cli {
@@ -112,22 +112,27 @@ void print_table(const SearchResult& result) {
 }
 
 std::string page_of(const SearchResult& result) {
-  std::vector<CostPoint> points;
-  std::string rows = html_row({"network", "top-1", "ms", "MACs", "parameters"}, "th");
+  std::vector<page::CostPoint> points;
+  std::string rows = page::header_row({"network", "top-1", "ms", "MACs", "parameters"});
   for (const search::Found& one : result.found) {
     points.push_back(
         {.cost = one.ms, .top1 = one.top1, .on_front = one.on_front, .name = one.name});
-    rows += html_row({one.name, fixed(one.top1, 2) + " %", fixed(one.ms, 3), with_commas(one.macs),
-                      with_commas(one.parameters)});
+    rows += page::row({one.name, fixed(one.top1, 2) + " %", fixed(one.ms, 3), with_commas(one.macs),
+                       with_commas(one.parameters)});
   }
-  return html_page("Networks for several units",
-                   "<p>" + std::to_string(result.drawn) + " networks drawn, " +
-                       std::to_string(result.simulated) + " simulated; the fastest takes " +
-                       fixed(result.fastest_ms, 3) + " ms, networks with stages " +
-                       fixed(result.staged_ms, 3) +
-                       " ms.</p>\n<p>Top-1 on held-out images and simulated time of those that "
-                       "learned; in blue what no other one beats in both.</p>\n" +
-                       front_picture(points, "ms") + "<table>\n" + rows + "</table>\n");
+  const std::string figures =
+      page::figures({{"networks drawn", with_commas(static_cast<long long>(result.drawn))},
+                     {"simulated", with_commas(static_cast<long long>(result.simulated))},
+                     {"the fastest", fixed(result.fastest_ms, 3), "ms"},
+                     {"with stages", fixed(result.staged_ms, 3), "ms"}});
+  return page::html_page(
+      "Networks for several units",
+      figures +
+          page::card("Front",
+                     "<p>Top-1 on held-out images and simulated time of those that learned; "
+                     "in blue what no other one beats in both.</p>\n" +
+                         page::front_picture(points, "ms")) +
+          page::card("Networks", page::table("Networks", rows)));
 }
 
 Outcome search_and_print(const SearchFlags& flags) {

@@ -3,48 +3,48 @@
 #include "shrink_page.h"
 
 #include <algorithm>
-#include <cmath>
 #include <string>
 #include <vector>
 
-#include "../markup.h"
-#include "../page.h"
-#include "../table.h"
+#include "shoal/base/number_text.h"
+#include "shoal/page/markup.h"
+#include "shoal/page/page.h"
 
 namespace shoal::cli {
 namespace {
 
+using page::card;
+using page::escaped;
+using page::header_row;
+using page::svg_bar;
+using page::svg_text;
 using shrink::Figures;
 using shrink::GroupLeft;
 using shrink::ShrinkResult;
 
 constexpr double kLabels = 260, kWidth = 480, kLane = 18;
-constexpr const char* kBefore = "#d3dae6";
-constexpr const char* kLeft = "#4e79a7";
-
-std::string number(double x) { return fixed(x, 1); }
 
 std::string in_percent(double x) { return fixed(x, 2) + " %"; }
 
 std::string row(const std::string& name, double top1, const Figures& figures) {
-  return html_row({name, in_percent(top1), with_commas(figures.size.macs),
-                   with_commas(figures.size.parameters), figures.ms ? fixed(*figures.ms, 4) : ""});
+  return page::row({name, in_percent(top1), with_commas(figures.size.macs),
+                    with_commas(figures.size.parameters), figures.ms ? fixed(*figures.ms, 4) : ""});
 }
 
 std::string networks(const ShrinkResult& result) {
+  std::string rows = header_row({"network", "top-1", "multiply-accumulates", "parameters", "ms"}) +
+                     row("smaller", result.small.top1, result.small);
+  for (const Figures& one : result.missed) rows += row("lost too much", one.top1, one);
+  rows += row("dense control", result.dense.top1, result.dense);
+  if (result.top1_scratch) rows += row("from scratch", *result.top1_scratch, result.small);
+  if (result.top1_random) rows += row("random removal", *result.top1_random, result.small);
   std::string text =
-      "<h2>Networks</h2>\n<table>\n" +
-      html_row({"network", "top-1", "multiply-accumulates", "parameters", "ms"}, "th") +
-      row("smaller", result.small.top1, result.small);
-  for (const Figures& one : result.missed) text += row("lost too much", one.top1, one);
-  text += row("dense control", result.dense.top1, result.dense);
-  if (result.top1_scratch) text += row("from scratch", *result.top1_scratch, result.small);
-  if (result.top1_random) text += row("random removal", *result.top1_random, result.small);
-  text += "</table>\n<p>Top-1 on the test examples, which chose nothing: " +
-          in_percent(result.top1_before) + " as given, " + in_percent(result.top1_removed) +
-          " after the removal, before it learned again. On the examples that chose: " +
-          in_percent(result.held_out_top1) + ", the dense control " +
-          in_percent(result.held_out_top1_control) + ".";
+      page::table("Networks", rows) +
+      "<p>Top-1 on the test examples, which chose nothing: " + in_percent(result.top1_before) +
+      " as given, " + in_percent(result.top1_removed) +
+      " after the removal, before it learned again. On the examples that chose: " +
+      in_percent(result.held_out_top1) + ", the dense control " +
+      in_percent(result.held_out_top1_control) + ".";
   if (result.int8) {
     text += " In 8 bits (" + in_percent(result.int8->top1_real) + " before):";
     for (const std::string& note : result.int8->notes) text += " " + escaped(note) + ";";
@@ -57,7 +57,7 @@ std::string networks(const ShrinkResult& result) {
   for (const std::string& control : result.lost_to()) {
     text += " <b>The control '" + escaped(control) + "' is better: the removal gained nothing.</b>";
   }
-  return text + "</p>\n";
+  return card("Networks", text + "</p>\n");
 }
 
 std::string name_of(const GroupLeft& group) {
@@ -72,32 +72,31 @@ std::string widths(const std::vector<GroupLeft>& groups) {
   double y = 0;
   const auto bar = [&](size_t units, const char* colour) {
     const double length = kWidth * static_cast<double>(units) / static_cast<double>(widest);
-    return "<rect x=\"" + number(kLabels) + "\" y=\"" + number(y + 2) + "\" width=\"" +
-           number(length) + "\" height=\"" + number(kLane - 4) + "\" fill=\"" + colour + "\"/>\n";
+    return svg_bar(kLabels, y + 2, length, kLane - 4, colour);
   };
   for (const GroupLeft& group : groups) {
     bars += "<g><title>" + escaped(name_of(group)) + "</title>\n" +
             svg_text(kLabels - 6, y + 13, name_of(group), " text-anchor=\"end\"") +
-            bar(group.before, kBefore) + bar(group.left, kLeft) +
+            bar(group.before, "track") + bar(group.left, "f1") +
             svg_text(kLabels + kWidth + 6, y + 13,
                      std::to_string(group.left) + " of " + std::to_string(group.before)) +
             "</g>\n";
     y += kLane;
   }
-  return "<h2>Widths before and after</h2>\n<p>Groups that lost units, each under the first "
-         "weights that it has slices of.</p>\n" +
-         svg(kLabels + kWidth + 90, y, bars);
+  return card(
+      "Widths before and after",
+      "<p>Groups that lost units, each under the first weights that it has slices of.</p>\n" +
+          page::picture("Widths before and after", kLabels + kWidth + 90, y, bars));
 }
 
 std::string refused(const std::vector<shrink::RefusedAxis>& axes) {
   if (axes.empty()) return "";
-  std::string text = "<h2>What could not be removed</h2>\n<table>\n" +
-                     html_row({"weights", "axis", "indices", "why"}, "th");
+  std::string rows = header_row({"weights", "axis", "indices", "why"});
   for (const auto& axis : axes) {
-    text += html_row(
+    rows += page::row(
         {axis.weights, std::to_string(axis.axis), std::to_string(axis.indices), axis.reason});
   }
-  return text + "</table>\n";
+  return card("What could not be removed", page::table("What could not be removed", rows));
 }
 
 // All networks by cost and accuracy, those of the front in dark.
@@ -114,53 +113,43 @@ std::string front(const ShrinkResult& result) {
     all.push_back(result.small);
     all.back().top1 = *control;
   }
-  std::vector<CostPoint> points;
+  std::vector<page::CostPoint> points;
   for (const Figures& one : all) {
     const bool leads = std::ranges::any_of(best, [&](const Figures& other) {
       return other.top1 == one.top1 && cost(other) == cost(one);
     });
     points.push_back({.cost = cost(one), .top1 = one.top1, .on_front = leads});
   }
-  std::string text =
-      "<h2>Front</h2>\n<p>The networks that no other one beats in both cost and "
-      "accuracy, in blue.</p>\n" +
-      front_picture(points, timed ? "ms" : "M multiply-accumulates") + "<table>\n" +
-      html_row({"top-1", "multiply-accumulates", "ms"}, "th");
+  std::string rows = header_row({"top-1", "multiply-accumulates", "ms"});
   for (const Figures& one : best) {
-    text += html_row(
+    rows += page::row(
         {in_percent(one.top1), with_commas(one.size.macs), one.ms ? fixed(*one.ms, 4) : ""});
   }
-  return text + "</table>\n";
-}
-
-// White where nothing is lost, orange where everything is.
-std::string colour_of(double lost) {
-  const auto mixed = [&](double full) {
-    return std::to_string(std::lround(255 + (full - 255) * std::clamp(lost, 0.0, 1.0)));
-  };
-  return "rgb(" + mixed(242) + "," + mixed(142) + "," + mixed(43) + ")";
+  return card("Front",
+              "<p>The networks that no other one beats in both cost and accuracy, in blue.</p>\n" +
+                  page::front_picture(points, timed ? "ms" : "M multiply-accumulates") +
+                  page::table("Front", rows));
 }
 
 // A row per group, a column per share, darker where more is lost.
 std::string sensitivity(const shrink::Sensitivity& all) {
   std::vector<std::string> head = {"units of", "there are"};
   for (int share = 10; share < 100; share += 10) head.push_back(std::to_string(share) + " %");
-  std::string text =
-      "<h2>Sensitivity</h2>\n<p>Top-1 of the network as given once this share of one group is "
-      "gone, "
-      "before anything learns again, on " +
-      std::to_string(all.examples) + " held-out examples; " + in_percent(all.top1) +
-      " with all.</p>\n<table>\n" + html_row(head, "th");
+  std::string rows = header_row(head);
   for (const shrink::GroupSensitivity& group : all.groups) {
-    text += "<tr><td>" + escaped(group.weights + ", axis " + std::to_string(group.axis)) +
+    rows += "<tr><td>" + escaped(group.weights + ", axis " + std::to_string(group.axis)) +
             "</td><td>" + std::to_string(group.units) + "</td>";
     for (double top1 : group.top1) {
       const double lost = 1 - top1 / std::max(all.top1, 1e-9);
-      text += "<td style=\"background:" + colour_of(lost) + "\">" + fixed(top1, 1) + "</td>";
+      rows += page::heat_cell(fixed(top1, 1), lost, page::Heat::kBad);
     }
-    text += "</tr>\n";
+    rows += "</tr>\n";
   }
-  return text + "</table>\n";
+  return card("Sensitivity",
+              "<p>Top-1 of the network as given once this share of one group is gone, before "
+              "anything learns again, on " +
+                  std::to_string(all.examples) + " held-out examples; " + in_percent(all.top1) +
+                  " with all.</p>\n" + page::table("Sensitivity", rows, "matrix"));
 }
 
 std::string times_fewer(int64_t before, int64_t now) {
@@ -171,22 +160,26 @@ std::string times_fewer(int64_t before, int64_t now) {
 
 std::string shrink_page(const std::string& title, const ShrinkResult& result,
                         const std::string& json, const std::string& recipe) {
-  std::string summary = times_fewer(result.dense.size.macs, result.small.size.macs) +
-                        " x fewer multiply-accumulates, " +
-                        times_fewer(result.dense.size.parameters, result.small.size.parameters) +
-                        " x fewer parameters";
+  std::vector<page::Figure> figures = {
+      {"multiply-accumulates", times_fewer(result.dense.size.macs, result.small.size.macs),
+       "x fewer"},
+      {"parameters", times_fewer(result.dense.size.parameters, result.small.size.parameters),
+       "x fewer"}};
   if (result.small.ms && result.dense.ms) {
-    summary += ", " + fixed(*result.dense.ms / std::max(*result.small.ms, 1e-9), 2) + " x faster";
+    figures.push_back(
+        {"time", fixed(*result.dense.ms / std::max(*result.small.ms, 1e-9), 2), "x faster"});
   }
-  summary += "; top-1 " + fixed(result.small.top1 - result.dense.top1, 2) +
-             " points against the dense control; " + std::to_string(result.epochs) +
-             " epochs each, " + fixed(result.seconds, 0) + " s in all, " +
-             fixed(result.choosing_seconds, 1) + " s of them to decide what goes";
-  return html_page(title, "<p>" + escaped(summary) + "</p>\n" + networks(result) +
-                              widths(result.removed) + front(result) +
-                              (result.sensitivity ? sensitivity(*result.sensitivity) : "") +
-                              refused(result.refused) + "<h2>Recipe</h2>\n<pre>" + escaped(recipe) +
-                              "</pre>\n<h2>Numbers</h2>\n<pre>" + escaped(json) + "</pre>\n");
+  figures.push_back({"top-1 against the dense control",
+                     fixed(result.small.top1 - result.dense.top1, 2), "points"});
+  const std::string took = std::to_string(result.epochs) + " epochs each, " +
+                           fixed(result.seconds, 0) + " s in all, " +
+                           fixed(result.choosing_seconds, 1) + " s of them to decide what goes.";
+  return page::html_page(title, page::figures(figures) + "<p class=\"soft\">" + took + "</p>\n" +
+                                    networks(result) + widths(result.removed) + front(result) +
+                                    (result.sensitivity ? sensitivity(*result.sensitivity) : "") +
+                                    refused(result.refused) +
+                                    card("Recipe", page::preformatted(recipe)) +
+                                    card("Numbers", page::preformatted(json)));
 }
 
 }  // namespace shoal::cli

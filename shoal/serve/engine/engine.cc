@@ -279,6 +279,7 @@ void Engine::count(const std::vector<Waiting>& batch, const Status& status, int6
       continue;
     }
     statistics.success.add(nanoseconds(end - one.job.arrived));
+    statistics.latency.add(nanoseconds(end - one.job.arrived));
     statistics.queue.add(nanoseconds(begin - one.job.arrived));
     statistics.compute.input.add(0);
     statistics.compute.infer.add(nanoseconds(end - begin));

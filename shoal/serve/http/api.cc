@@ -7,7 +7,7 @@
 #include "shoal/base/printable.h"
 #include "shoal/data/image.h"
 #include "shoal/serve/http/classes.h"
-#include "shoal/serve/http/page.h"
+#include "shoal/serve/http/page_reply.h"
 #include "shoal/serve/protocol/documents.h"
 #include "shoal/serve/protocol/metrics.h"
 
@@ -160,14 +160,8 @@ Result<std::shared_ptr<ServedModel>> Api::find_model(const Call& call) const {
 Reply Api::document(const Call& call, const HttpRequest& request) {
   constexpr unsigned kNotReady = 400;
   switch (call.kind) {
-    case CallKind::kPage: {
-      Reply reply = json_reply(std::string(page()));
-      reply.type = "text/html; charset=utf-8";
-      reply.headers =
-          "Content-Security-Policy: default-src 'self'; style-src 'unsafe-inline'; "
-          "script-src 'unsafe-inline'\r\n";
-      return reply;
-    }
+    case CallKind::kPage:
+      return page_reply(call.file, request.known_tag);
     case CallKind::kMetrics: {
       Reply reply = json_reply(print_metrics(engine_.statistics(""), options_.triton_metrics));
       reply.type = "text/plain; version=0.0.4";

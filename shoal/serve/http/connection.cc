@@ -159,6 +159,7 @@ void Connection::answer() {
   request.method = copied(message.method_string());
   request.target = copied(message.target());
   request.encoding = copied(message[http::field::content_encoding]);
+  request.known_tag = copied(message[http::field::if_none_match]);
   request.body = message.body().bytes.take(message.body().json_bytes);
   request.client = client_;
   request.arrived = since();

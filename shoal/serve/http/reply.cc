@@ -11,6 +11,8 @@ std::string_view reason_of(unsigned status) {
   switch (status) {
     case 200:
       return "OK";
+    case 304:
+      return "Not Modified";
     case 400:
       return "Bad Request";
     case 404:
@@ -80,7 +82,8 @@ std::string head_of(const Reply& reply, bool keep_alive) {
   head += reason_of(reply.status);
   head += "\r\nContent-Type: ";
   head += reply.tensors.empty() ? reply.type : "application/octet-stream";
-  head += "\r\nContent-Length: " + std::to_string(size) + "\r\n";
+  head += "\r\nX-Content-Type-Options: nosniff\r\n";
+  if (reply.status != 304) head += "Content-Length: " + std::to_string(size) + "\r\n";
   if (!reply.tensors.empty()) {
     head += "Inference-Header-Content-Length: " + std::to_string(reply.body.size()) + "\r\n";
   }

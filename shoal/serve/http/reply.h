@@ -18,7 +18,8 @@ namespace shoal::serve {
 struct HttpRequest {
   std::string method;
   std::string target;
-  std::string encoding;  // of the body; empty: none
+  std::string encoding;   // of the body; empty: none
+  std::string known_tag;  // If-None-Match
   Body body;
   uint64_t client = 0;
   Time arrived{};

@@ -65,8 +65,13 @@ std::optional<Call> parse_repository_call(const Parts& parts) {
   return std::nullopt;
 }
 
+constexpr std::string_view kPageFiles = "/page/";
+
 std::optional<Call> parse_path(std::string_view path) {
   if (path == "/") return Call{};
+  if (path.starts_with(kPageFiles)) {
+    return Call{CallKind::kPage, {}, {}, {}, std::string(path.substr(kPageFiles.size()))};
+  }
   if (path == "/metrics") return Call{CallKind::kMetrics, {}, {}, {}};
   const Parts parts = parts_of(path);
   if (parts.empty() || parts[0] != "v2") return std::nullopt;

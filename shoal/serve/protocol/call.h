@@ -8,7 +8,7 @@
 namespace shoal::serve {
 
 enum class CallKind {
-  kPage,
+  kPage,  // or one of its files
   kMetrics,
   kLive,
   kReady,
@@ -26,9 +26,10 @@ enum class CallKind {
 
 struct Call {
   CallKind kind = CallKind::kPage;
-  std::string model;    // empty: none, or all
-  std::string version;  // empty: any
-  std::string query;    // after '?'
+  std::string model;      // empty: none, or all
+  std::string version;    // empty: any
+  std::string query;      // after '?'
+  std::string file = {};  // of the page; empty: the page itself
 };
 
 // By the target of an HTTP request. Nothing if there is no such path.

@@ -1,5 +1,7 @@
 #include "shoal/serve/protocol/documents.h"
 
+#include <algorithm>
+
 #include "shoal/base/json_text.h"
 #include "shoal/base/printable.h"
 #include "shoal/serve/protocol/datatype.h"
@@ -83,6 +85,11 @@ std::string print_one(const NamedStatistics& model) {
 }
 
 }  // namespace
+
+void LatencyHistogram::add(uint64_t nanoseconds) {
+  const auto bound = std::ranges::lower_bound(kBounds, 1e-9 * static_cast<double>(nanoseconds));
+  ++counts[static_cast<size_t>(bound - kBounds.begin())];
+}
 
 std::string print_server_metadata(std::string_view version) {
   return "{\"name\":\"shoal\",\"version\":" + text_of(version) +

@@ -2,6 +2,7 @@
 // repository's index, statistics, errors. Values and pure functions.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -60,6 +61,18 @@ struct BatchTotals {
   Total input, infer, output;
 };
 
+// How many requests took how long, so that quantiles of any interval follow from two of them.
+struct LatencyHistogram {
+  // Seconds, the upper bounds of buckets; the last bucket has none.
+  static constexpr std::array kBounds = {1e-4, 1.5e-4, 2e-4, 3e-4, 5e-4, 7e-4,   1e-3, 1.5e-3,
+                                         2e-3, 3e-3,   5e-3, 7e-3, 1e-2, 1.5e-2, 2e-2, 3e-2,
+                                         5e-2, 7e-2,   0.1,  0.15, 0.2,  0.3,    0.5,  0.7,
+                                         1.0,  1.5,    2.0,  3.0,  5.0,  7.0,    10.0};
+  std::array<uint64_t, kBounds.size() + 1> counts{};
+
+  void add(uint64_t nanoseconds);
+};
+
 struct ModelStatistics {
   uint64_t last_inference_ms = 0;  // since 1970; 0: none yet
   uint64_t inferences = 0;         // items
@@ -67,6 +80,7 @@ struct ModelStatistics {
   Total success, fail, queue;      // of requests
   BatchTotals compute;             // of requests
   std::map<int64_t, BatchTotals> batches;
+  LatencyHistogram latency;  // of requests that were answered
   // Why requests failed.
   uint64_t refused = 0, cancelled = 0, late = 0, failed = 0;
 };

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "shoal/serve/protocol/call.h"
 #include "shoal/serve/protocol/metrics.h"
 
@@ -67,11 +69,38 @@ TEST(Metrics, HaveShoalsNamesAndTritons) {
             std::string::npos);
 }
 
+// A bucket has what is at most its bound and above the one before; the text adds them up.
+TEST(Metrics, HaveAHistogramOfLatencies) {
+  constexpr auto& bounds = LatencyHistogram::kBounds;
+  EXPECT_TRUE(std::ranges::is_sorted(bounds));
+  LatencyHistogram histogram;
+  for (uint64_t ns : {0u, 100'000u, 100'001u, 150'000u}) histogram.add(ns);
+  histogram.add(10'000'000'001);
+  EXPECT_EQ(histogram.counts[0], 2u);
+  EXPECT_EQ(histogram.counts[1], 2u);
+  EXPECT_EQ(histogram.counts[bounds.size()], 1u);
+  ModelStatistics statistics;
+  statistics.latency = histogram;
+  statistics.success = {5, 2'000'000'000};
+  const std::string text = print_metrics({{"m", "1", statistics, 0}});
+  const std::string family = "shoal_request_duration_seconds", model = "model=\"m\",version=\"1\"";
+  for (const std::string& line :
+       {"# TYPE " + family + " histogram\n", family + "_bucket{" + model + ",le=\"0.0001\"} 2\n",
+        family + "_bucket{" + model + ",le=\"0.00015\"} 4\n",
+        family + "_bucket{" + model + ",le=\"10\"} 4\n",
+        family + "_bucket{" + model + ",le=\"+Inf\"} 5\n", family + "_sum{" + model + "} 2\n",
+        family + "_count{" + model + "} 5\n"}) {
+    EXPECT_NE(text.find(line), std::string::npos) << line << " in " << text;
+  }
+}
+
 TEST(Call, FindsEveryPath) {
   using enum CallKind;
   const auto kind = [](const char* target) { return parse_call(target)->kind; };
   EXPECT_EQ(kind("/"), kPage);
   EXPECT_EQ(kind("/metrics"), kMetrics);
+  EXPECT_EQ(parse_call("/page/style.css?x")->file, "style.css");
+  EXPECT_EQ(parse_call("/?x")->file, "");
   EXPECT_EQ(kind("/v2"), kServerMetadata);
   EXPECT_EQ(kind("/v2/"), kServerMetadata);
   EXPECT_EQ(kind("/v2/health/live"), kLive);

@@ -57,6 +57,26 @@ class Families {
     }
   }
 
+  // Each bucket counts those below it, too: that is the format.
+  void add_latencies(std::string_view name, std::string_view help) {
+    begin_family(text_, name, "histogram", help);
+    const std::string family(name);
+    for (const NamedStatistics& model : models_) {
+      const LatencyHistogram& latency = model.statistics.latency;
+      uint64_t count = 0;
+      for (size_t i = 0; i < latency.counts.size(); ++i) {
+        count += latency.counts[i];
+        const std::string bound = i < LatencyHistogram::kBounds.size()
+                                      ? json_number(LatencyHistogram::kBounds[i])
+                                      : "+Inf";
+        text_ += family + "_bucket" + labels_of(model, ",le=\"" + bound + "\"") +
+                 std::to_string(count) + "\n";
+      }
+      text_ += family + "_sum" + labels_of(model) + json_number(seconds(model.statistics.success)) +
+               "\n" + family + "_count" + labels_of(model) + std::to_string(count) + "\n";
+    }
+  }
+
   std::string take() { return std::move(text_); }
 
  private:
@@ -103,6 +123,8 @@ std::string print_metrics(const std::vector<NamedStatistics>& models, bool trito
   out.add("shoal_batches_total", "counter", "Batches that models ran.",
           count_of(&ModelStatistics::executions));
   out.add("shoal_requests_waiting", "gauge", "Requests that wait for their turn.", waiting);
+  out.add_latencies("shoal_request_duration_seconds",
+                    "Answered requests, by the time from arrival to answer.");
   for (const Phase& phase : phases()) {
     out.add("shoal_" + std::string(phase.name) + "_seconds_total", "counter",
             "Time of answered requests " + std::string(phase.help) + ".",

@@ -1,8 +1,8 @@
-#include "markup.h"
+#include "shoal/page/markup.h"
 
 #include "shoal/base/printable.h"
 
-namespace shoal::cli {
+namespace shoal::page {
 namespace {
 
 std::string escaped(char c) {
@@ -31,4 +31,4 @@ std::string escaped(std::string_view text) {
   return safe;
 }
 
-}  // namespace shoal::cli
+}  // namespace shoal::page

@@ -1,8 +1,8 @@
-#include "apps/cli/markup.h"
+#include "shoal/page/markup.h"
 
 #include <gtest/gtest.h>
 
-namespace shoal::cli {
+namespace shoal::page {
 namespace {
 
 TEST(Markup, EscapesWhatHasAMeaning) {
@@ -15,4 +15,4 @@ TEST(Markup, ReplacesWhatXmlForbids) {
 }
 
 }  // namespace
-}  // namespace shoal::cli
+}  // namespace shoal::page
