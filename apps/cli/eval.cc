@@ -5,8 +5,11 @@
 #include <cstdio>
 #include <numeric>
 #include <sstream>
+#include <string_view>
 
 #include "apps/flags/json.h"
+#include "detector_model.h"
+#include "eval_video.h"
 #include "exit_codes.h"
 #include "model.h"
 #include "preprocess_flags.h"
@@ -28,7 +31,9 @@ Examples:
   shoal eval model.onnx --data images --format folder --min-top1 75     exit code 9 below 75 %
   shoal eval multi.onnx --data images --format folder --exits 0.9,0.95  answer early from these on
   shoal eval multi.onnx --data images --format folder --exits calibrated
-  shoal eval yolox.onnx --task detect --data coco --format yolo          average precision of boxes)";
+  shoal eval yolox.onnx --task detect --data coco --format yolo          average precision of boxes
+  shoal eval yolox.onnx --task track --data street.mp4 --format mot --truth gt.txt
+  shoal eval yolox.onnx --task gate --data street.mp4 --format video     what --gate auto would skip)";
 
 struct EvalFlags {
   ModelFlags model;
@@ -41,6 +46,8 @@ struct EvalFlags {
   bool json = false;
   std::string task = "classify";
   std::string head;   // of a detector; empty: as its outputs look
+  std::string truth;  // of --task track
+  int64_t label = 0;
   std::string exits;  // thresholds of a multi-exit network; empty: its last classifier answers
 };
 
@@ -157,7 +164,7 @@ Outcome evaluate_exits(const EvalFlags& flags, Device& device, const Dataset& da
 
 Outcome evaluate_detector(const EvalFlags& flags) {
   SHOAL_OR_EXIT(const auto device, Exit::kDevice, make_device(flags.model));
-  SHOAL_OR_EXIT(const Model model, Exit::kModel, open_model_with_warning(flags.model.model));
+  SHOAL_OR_EXIT(const Model model, Exit::kModel, open_detector_model(flags.model.model));
   SHOAL_OR_EXIT(detect::Detector detector, Exit::kModel,
                 detect::Detector::open(model, *device, detect::find_head(flags.head)));
   std::optional<ProgressBar> bar;
@@ -186,12 +193,32 @@ Outcome evaluate_detector(const EvalFlags& flags) {
   return {};
 }
 
+// Formats that only one task reads.
+struct TaskOfFormat {
+  std::string_view format, task;
+};
+constexpr TaskOfFormat kTasksOfFormats[] = {
+    {"yolo", "detect"}, {"mot", "track"}, {"video", "gate"}};
+
 Outcome evaluate(const EvalFlags& flags) {
-  const bool boxes = flags.format == "yolo";
-  if (boxes != (flags.task == "detect")) {
-    return {Exit::kUsage, "--task detect reads --format yolo, and no other task does"};
+  const auto task = std::ranges::find(kTasksOfFormats, flags.format, &TaskOfFormat::format);
+  const bool known = task != std::end(kTasksOfFormats);
+  if (flags.task != (known ? task->task : "classify")) {
+    return {
+        Exit::kUsage,
+        "--task detect reads --format yolo, track reads mot, gate reads video, classify the rest"};
   }
-  if (boxes) return evaluate_detector(flags);
+  if (flags.format == "yolo") return evaluate_detector(flags);
+  if (known) {
+    const VideoEvalFlags video{.model = flags.model,
+                               .head = flags.head,
+                               .data = flags.data,
+                               .truth = flags.truth,
+                               .label = flags.label,
+                               .limit = flags.limit,
+                               .json = flags.json};
+    return flags.task == "track" ? evaluate_tracks(video) : evaluate_gate(video);
+  }
   SHOAL_OR_EXIT(Preprocess how, Exit::kUsage, flags.preprocess.resolve());
   SHOAL_OR_EXIT(const auto data, Exit::kUsage, open_dataset(flags.data, flags.format));
   SHOAL_OR_EXIT(auto device, Exit::kDevice, make_device(flags.model));
@@ -209,19 +236,26 @@ void add_eval(Command& app, Action& action) {
   Command* command = app.add_subcommand("eval", "Measure accuracy on labelled images");
   command->footer(kExamples);
   flags->model.add_to(*command, /*model_required=*/true);
-  command->add_option("--data", flags->data, "Folder with the data")->required();
+  command->add_option("--data", flags->data, "Folder with the data, or a video")->required();
   command
-      ->add_option("--format", flags->format,
-                   "idx (MNIST), cifar, npy, or folder; yolo for boxes: images/ and labels/")
+      ->add_option(
+          "--format", flags->format,
+          "idx (MNIST), cifar, npy, or folder; yolo for boxes: images/ and labels/; mot or "
+          "video for a video")
       ->required()
-      ->check(one_of({"idx", "cifar", "npy", "folder", "yolo"}));
-  command->add_option("--task", flags->task, "classify, or detect: boxes, by average precision")
-      ->check(one_of({"classify", "detect"}))
+      ->check(one_of({"idx", "cifar", "npy", "folder", "yolo", "mot", "video"}));
+  command
+      ->add_option("--task", flags->task,
+                   "classify; detect: boxes, by average precision; track: identities, by MOTA and "
+                   "IDF1; gate: frames that need no look")
+      ->check(one_of({"classify", "detect", "track", "gate"}))
       ->capture_default_str();
   command
       ->add_option("--head", flags->head,
                    "What a detector's outputs mean, if their shapes do not say it: yolov5, ...")
       ->check(one_of(detect::head_names()));
+  command->add_option("--truth", flags->truth, "Of tracks: a file in the format of MOT");
+  command->add_option("--label", flags->label, "The class that is tracked")->capture_default_str();
   command->add_option("--limit", flags->limit, "Only the first N images");
   command->add_option("--batch", flags->batch, "Images per run")->check(in_range(1, 4096));
   command->add_option("--min-top1", flags->min_top1,

@@ -1,6 +1,9 @@
 // shoal watch: objects in a stream of images.
 #include "shoal/watch/watch.h"
 
+#include <atomic>
+#include <chrono>
+#include <cstdint>
 #include <cstdio>
 #include <fstream>
 #include <memory>
@@ -8,9 +11,12 @@
 #include <string>
 
 #include "apps/flags/json.h"
+#include "detector_model.h"
 #include "exit_codes.h"
 #include "model.h"
 #include "progress.h"
+#include "shoal/watch/open_source.h"
+#include "shoal/watch/scene.h"
 #include "train/cancel_on_signals.h"
 
 namespace shoal::cli {
@@ -19,18 +25,26 @@ namespace {
 constexpr const char* kExamples = R"(
 Examples:
   shoal watch frames --model yolox-nano.onnx                      boxes of each image of a folder
-  shoal watch frames --model yolox-nano.onnx --track --gate auto --jsonl boxes.jsonl --json)";
+  shoal watch street.mp4 --model yolox-nano.onnx --track --gate auto --jsonl boxes.jsonl --json
+  shoal watch rtsp://camera/stream --model yolox-nano.onnx --track
+  shoal watch zoo:scene --gate auto                               a synthetic scene and its detector)";
 
 struct WatchFlags {
   ModelFlags model;
   std::string source, gate = "off", jsonl, head;
   watch::WatchOptions options;
+  double timeout = 10;
   bool json = false;
 };
 
 void add_to(WatchFlags& f, Command& command) {
-  command.add_option("source", f.source, "An image, or a folder of images")->required();
-  command.add_option("--model", f.model.model, "A detector: ONNX file")->required();
+  command
+      .add_option(
+          "source", f.source,
+          "A video, a camera (/dev/video0), a URL (rtsp://, http://), an image, a folder of "
+          "images, or zoo:scene")
+      ->required();
+  command.add_option("--model", f.model.model, "A detector: ONNX file; zoo:scene has its own");
   f.model.add_computing_to(command);
   command.add_option("--head", f.head, "What its outputs mean, if their shapes do not say it")
       ->check(one_of(detect::head_names()));
@@ -41,6 +55,9 @@ void add_to(WatchFlags& f, Command& command) {
   command.add_option("--frames", f.options.frames, "Only the first N frames; 0: all");
   command.add_option("--score", f.options.suppression.least_score, "The least score of a box")
       ->check(in_range(0.0, 1.0))
+      ->capture_default_str();
+  command.add_option("--timeout", f.timeout, "Seconds without a frame until a video has stalled")
+      ->check(in_range(0.1, 3600.0))
       ->capture_default_str();
   command.add_option("--jsonl", f.jsonl, "Write a line of JSON for each frame to this file");
   command.add_flag("--json", f.json, "Print one JSON object");
@@ -59,8 +76,11 @@ Json to_json(const watch::FrameAnswer& answer) {
     if (one.id > 0) json["id"] = one.id;
     boxes.push_back(json);
   }
-  return {
-      {"frame", answer.frame}, {"name", answer.name}, {"looked", answer.looked}, {"boxes", boxes}};
+  return {{"frame", answer.frame},
+          {"name", answer.name},
+          {"time_ms", static_cast<double>(answer.time_us) / 1e3},
+          {"looked", answer.looked},
+          {"boxes", boxes}};
 }
 
 void print_boxes(const watch::FrameAnswer& answer) {
@@ -75,12 +95,21 @@ void print_boxes(const watch::FrameAnswer& answer) {
   }
 }
 
+Result<Model> open_detector_of(const WatchFlags& flags) {
+  if (!flags.model.model.empty()) return open_detector_model(flags.model.model);
+  if (flags.source == watch::kScene) return open_detector_model(flags.source);
+  return invalid("--model is needed: a detector");
+}
+
 Outcome watch_and_print(const WatchFlags& flags) {
   watch::WatchOptions options = flags.options;
   options.gate = flags.gate == "auto";
-  SHOAL_OR_EXIT(const auto source, Exit::kUsage, watch::open_source(flags.source));
+  const std::atomic<bool>* const cancel = cancel_on_signals();
+  const std::chrono::milliseconds timeout(static_cast<int64_t>(1000 * flags.timeout));
+  SHOAL_OR_EXIT(const auto source, Exit::kUsage,
+                watch::open_source(flags.source, {.timeout = timeout, .cancel = cancel}));
   SHOAL_OR_EXIT(const auto device, Exit::kDevice, make_device(flags.model));
-  SHOAL_OR_EXIT(const Model model, Exit::kModel, open_model_with_warning(flags.model.model));
+  SHOAL_OR_EXIT(const Model model, Exit::kModel, open_detector_of(flags));
   SHOAL_OR_EXIT(detect::Detector detector, Exit::kModel,
                 detect::Detector::open(model, *device, detect::find_head(flags.head)));
   std::ofstream lines;
@@ -100,7 +129,7 @@ Outcome watch_and_print(const WatchFlags& flags) {
                    : Status(Code::kExhausted, flags.jsonl + ": the disk is full");
       },
       .on_note = [](const std::string& note) { std::fprintf(stderr, "%s\n", note.c_str()); },
-      .cancel = cancel_on_signals()};
+      .cancel = cancel};
   SHOAL_OR_EXIT(const watch::WatchResult result, Exit::kUsage,
                 watch::watch(detector, *source, options, callbacks));
   bar.reset();
@@ -110,7 +139,8 @@ Outcome watch_and_print(const WatchFlags& flags) {
                        {"fps", result.fps()},
                        {"latency_ms_p50", result.latency_ms_p50},
                        {"latency_ms_p99", result.latency_ms_p99},
-                       {"changed", result.changed}};
+                       {"changed", result.changed},
+                       {"macs_share", result.macs_share()}};
     std::printf("%s\n", json.dump().c_str());
   } else {
     std::fprintf(stderr, "%zu frames, %zu of them not looked at; %.1f frames/s, %.2f ms each\n",
@@ -123,7 +153,7 @@ Outcome watch_and_print(const WatchFlags& flags) {
 
 void add_watch(Command& app, Action& action) {
   auto flags = std::make_shared<WatchFlags>();
-  Command* command = app.add_subcommand("watch", "Find and follow objects in images");
+  Command* command = app.add_subcommand("watch", "Find and follow objects in a video or in images");
   command->footer(kExamples);
   add_to(*flags, *command);
   command->callback([flags, &action] { action = [flags] { return watch_and_print(*flags); }; });

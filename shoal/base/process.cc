@@ -25,9 +25,10 @@ std::vector<char*> pointers_to(std::vector<std::string>& texts) {
   return list;
 }
 
-std::vector<std::string> environment_with(const std::map<std::string, std::string>& more) {
+std::vector<std::string> environment_with(const std::map<std::string, std::string>& more,
+                                          bool inherit) {
   std::vector<std::string> all;
-  for (char** entry = environ; *entry != nullptr; ++entry) {
+  for (char** entry = environ; inherit && *entry != nullptr; ++entry) {
     const std::string text = *entry;
     if (!more.contains(text.substr(0, text.find('=')))) all.push_back(text);
   }
@@ -62,7 +63,8 @@ Result<Process> Process::start(const std::vector<std::string>& arguments, const 
   std::array<int, 2> ends = {-1, -1};
   if (options.pipe_output && ::pipe2(ends.data(), O_CLOEXEC) != 0) return system_status(errno);
   std::vector<std::string> words = arguments;
-  std::vector<std::string> environment = environment_with(options.environment);
+  std::vector<std::string> environment =
+      environment_with(options.environment, options.inherit_environment);
   const std::vector<char*> argv = pointers_to(words), envp = pointers_to(environment);
   const pid_t self = ::getpid();
   const pid_t pid = ::vfork();  // fork would copy the page tables of a coordinator full of weights
@@ -124,14 +126,9 @@ int Process::wait() {
   return exit_code_;
 }
 
-Result<std::string> Process::read_line(std::chrono::milliseconds timeout) {
+Result<size_t> Process::read_some(std::span<uint8_t> bytes, std::chrono::milliseconds timeout) {
   const auto deadline = std::chrono::steady_clock::now() + timeout;
   for (;;) {
-    if (const size_t end = unread_.find('\n'); end != std::string::npos) {
-      std::string line = unread_.substr(0, end);
-      unread_.erase(0, end + 1);
-      return line;
-    }
     const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
         deadline - std::chrono::steady_clock::now());
     pollfd wanted{output_, POLLIN, 0};
@@ -140,11 +137,26 @@ Result<std::string> Process::read_line(std::chrono::milliseconds timeout) {
     // A read would block for longer than the timeout.
     if (ready < 0 && errno == EINTR) continue;
     if (ready < 0) return system_status(errno);
-    std::array<char, 512> bytes{};
     const ssize_t n = ::read(output_, bytes.data(), bytes.size());
     if (n < 0 && errno == EINTR) continue;
     if (n <= 0) return Status(Code::kUnavailable, "it has ended");
-    unread_.append(bytes.data(), static_cast<size_t>(n));
+    return static_cast<size_t>(n);
+  }
+}
+
+Result<std::string> Process::read_line(std::chrono::milliseconds timeout) {
+  const auto deadline = std::chrono::steady_clock::now() + timeout;
+  for (;;) {
+    if (const size_t end = unread_.find('\n'); end != std::string::npos) {
+      std::string line = unread_.substr(0, end);
+      unread_.erase(0, end + 1);
+      return line;
+    }
+    std::array<uint8_t, 512> bytes{};
+    SHOAL_ASSIGN(const size_t n,
+                 read_some(bytes, std::chrono::duration_cast<std::chrono::milliseconds>(
+                                      deadline - std::chrono::steady_clock::now())));
+    unread_.append(reinterpret_cast<const char*>(bytes.data()), n);
   }
 }
 

@@ -5,8 +5,10 @@
 
 #include <atomic>
 #include <chrono>
+#include <cstdint>
 #include <filesystem>
 #include <map>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -22,9 +24,10 @@ class Process {
  public:
   struct Options {
     std::map<std::string, std::string> environment =
-        {};                         // added to this program's, or replacing it
-    bool pipe_output = false;       // read_line() gets its standard output
-    bool terminal_signals = false;  // stays in the terminal's foreground group: Ctrl-C reaches it
+        {};                           // added to this program's, or replacing it
+    bool inherit_environment = true;  // false: it has `environment` only
+    bool pipe_output = false;         // read_line() and read_some() get its standard output
+    bool terminal_signals = false;    // stays in the terminal's foreground group: Ctrl-C reaches it
     std::chrono::milliseconds grace{5000};  // between SIGTERM and SIGKILL in the destructor
   };
 
@@ -43,6 +46,10 @@ class Process {
   // there is none in time, kUnavailable if the output has ended.
   // REQUIRES: Options::pipe_output
   Result<std::string> read_line(std::chrono::milliseconds timeout);
+
+  // Reads what there is of its standard output, at least a byte. Fails as read_line() does.
+  // REQUIRES: Options::pipe_output; `bytes` is not empty; read_line() is not called, too
+  Result<size_t> read_some(std::span<uint8_t> bytes, std::chrono::milliseconds timeout);
 
   // Waits until it ends and returns its exit code, or 128 + n if signal n ended it. -1 if nobody
   // knows: this program ignores SIGCHLD, or has reaped the process elsewhere.

@@ -131,4 +131,24 @@ std::vector<Track> Tracker::update(const std::vector<Detection>& found, size_t f
   return shown;
 }
 
+std::vector<Track> Tracker::expected(size_t frames) const {
+  std::vector<Track> all;
+  for (const Tracked& track : tracks_) {
+    if (track.missed > 0) continue;
+    Track one{.id = track.hits < options_.confirmations ? 0 : track.id,
+              .detection = track.last,
+              .seen = frames == 0};
+    const auto way = [&](size_t i) {
+      return static_cast<float>(track.state[i].v * static_cast<double>(frames));
+    };
+    Box& box = one.detection.box;
+    const float wider = std::max(way(2), -box.width()) / 2;
+    const float higher = std::max(way(3), -box.height()) / 2;
+    box = {box.left + way(0) - wider, box.top + way(1) - higher, box.right + way(0) + wider,
+           box.bottom + way(1) + higher};
+    all.push_back(one);
+  }
+  return all;
+}
+
 }  // namespace shoal::track

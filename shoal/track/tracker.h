@@ -54,6 +54,10 @@ class Tracker {
   std::vector<Track> update(const std::vector<detect::Detection>& found, size_t frames = 1,
                             size_t coast = 0);
 
+  // Where the objects that were seen in the last frame should be `frames` later: their boxes, moved
+  // with the velocity of the filter. Those that are not confirmed have the id 0.
+  std::vector<Track> expected(size_t frames) const;
+
  private:
   // A position and a velocity, and how uncertain they are.
   struct Coordinate {

@@ -2,8 +2,7 @@
 #pragma once
 
 #include <cstddef>
-#include <filesystem>
-#include <memory>
+#include <cstdint>
 #include <optional>
 #include <string>
 
@@ -18,7 +17,8 @@ namespace shoal::watch {
 struct Frame {
   size_t number = 0;  // from 0; gaps are frames that were dropped
   std::string name = {};
-  Tensor image;  // u8 [h, w, 3]
+  int64_t time_us = 0;  // from the beginning of a video, as it says; 0 for images
+  Tensor image;         // u8 [h, w, 3]
 };
 
 // One thread at a time calls next(). Anyone may implement it.
@@ -30,10 +30,6 @@ class FrameSource {
   // How many there are, if that is known.
   virtual std::optional<size_t> size() const { return {}; }
 };
-
-// An image, or the images of a folder by name. kNotFound where there is none; kUnsupported for
-// another kind of source.
-Result<std::unique_ptr<FrameSource>> open_source(const std::filesystem::path& source);
 
 }  // namespace shoal::watch
 

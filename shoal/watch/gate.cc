@@ -48,17 +48,34 @@ GateDecision Gate::decide(const Tensor& image) {
       return std::abs(difference - light) > options_.threshold;
     });
     decision.changed = static_cast<double>(changed) / static_cast<double>(now.size());
-    decision.look = decision.changed > options_.least_share || without_ >= options_.longest;
+    decision.look = decision.changed > share_ || without_ >= options_.longest;
   }
   if (!decision.look) {
     ++without_;
+    if (decision.changed > 0) ++doubtful_;
     return decision;
   }
   without_ = 0;
+  skipped_ = std::exchange(doubtful_, 0);
   height_ = image.shape()[0];
   width_ = image.shape()[1];
   seen_ = std::move(now);
   return decision;
+}
+
+void Gate::learn(const Agreement& at_look) {
+  constexpr double kKept = 0.99;  // of what is known, a frame later
+  constexpr double kUp = 1.1, kDown = 0.8, kMost = 0.1;
+  constexpr double kMargin = 0.005;
+  if (at_look.same + at_look.different == 0) return;           // nothing to learn from
+  const double least = 1 / static_cast<double>(seen_.size());  // a square
+  const auto skipped = static_cast<double>(skipped_);
+  estimated_ = std::pow(kKept, skipped + 1) * estimated_;
+  estimated_ += skipped * at_look;
+  estimated_.same += at_look.same + at_look.different / 2;  // the look itself: about as many boxes
+  const bool enough = estimated_.f1() >= options_.agreement + kMargin;
+  share_ = enough ? std::min(std::max(share_, least) * kUp, kMost)
+                  : std::max(share_ * kDown, options_.least_share);
 }
 
 }  // namespace shoal::watch

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "shoal/base/latency_recorder.h"
+#include "shoal/watch/watcher.h"
 
 namespace shoal::watch {
 namespace {
@@ -15,57 +16,13 @@ double ms_since(Clock::time_point begin) {
   return std::chrono::duration<double, std::milli>(Clock::now() - begin).count();
 }
 
-class Watch {
- public:
-  Watch(detect::Detector& detector, const WatchOptions& options)
-      : detector_(detector),
-        options_(options),
-        gate_(options.gate_options),
-        tracker_(options.tracker) {}
-
-  Result<FrameAnswer> answer(const Frame& frame) {
-    FrameAnswer answer{.frame = frame.number, .name = frame.name};
-    if (options_.gate) {
-      const GateDecision decision = gate_.decide(frame.image);
-      answer.looked = decision.look;
-      answer.changed = decision.changed;
-    }
-    if (answer.looked) {
-      SHOAL_ASSIGN(const auto found, detector_.find(frame.image, options_.suppression));
-      if (options_.track) {
-        follow(tracker_.update(found, frame.number + 1 - next_));
-      } else {
-        last_.clear();
-        for (const detect::Detection& one : found) last_.push_back({.detection = one});
-      }
-      next_ = frame.number + 1;
-    }
-    // Nothing changed in a frame that was not looked at: objects are where they were.
-    answer.seen = last_;
-    return answer;
-  }
-
- private:
-  void follow(const std::vector<track::Track>& tracks) {
-    last_.clear();
-    for (const track::Track& track : tracks) {
-      last_.push_back({.detection = track.detection, .id = track.id});
-    }
-  }
-
-  detect::Detector& detector_;
-  const WatchOptions& options_;
-  Gate gate_;
-  track::Tracker tracker_;
-  std::vector<Seen> last_;
-  size_t next_ = 0;  // the frame after the last that was looked at
-};
-
 }  // namespace
 
 Result<WatchResult> watch(detect::Detector& detector, FrameSource& source,
                           const WatchOptions& options, const WatchCallbacks& callbacks) {
-  Watch watching(detector, options);
+  Watcher watcher(options, [&detector](const Tensor& image, const detect::Suppression& how) {
+    return detector.find(image, how);
+  });
   WatchResult result;
   LatencyRecorder latencies;
   std::optional<Status> last_failure;
@@ -80,7 +37,7 @@ Result<WatchResult> watch(detect::Detector& detector, FrameSource& source,
     }
     if (!frame->has_value()) break;
     const Clock::time_point arrived = Clock::now();
-    SHOAL_ASSIGN(FrameAnswer answer, watching.answer(**frame));
+    SHOAL_ASSIGN(FrameAnswer answer, watcher.answer(**frame));
     answer.latency_ms = ms_since(arrived);
     latencies.add(answer.latency_ms);
     ++result.frames;

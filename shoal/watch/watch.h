@@ -25,7 +25,7 @@ namespace shoal::watch {
 
 // How to watch. A value.
 struct WatchOptions {
-  bool gate = false;   // frames in which nothing changed are not looked at
+  bool gate = false;   // frames in which little changed are not looked at
   bool track = false;  // objects have identities; boxes are those of their filters
   size_t frames = 0;   // only the first so many; 0: all
   detect::Suppression suppression = {};
@@ -43,8 +43,9 @@ struct Seen {
 struct FrameAnswer {
   size_t frame = 0;
   std::string name = {};
+  int64_t time_us = 0;  // of the frame in its video
   std::vector<Seen> seen = {};
-  bool looked = true;     // false: what was seen last, or where it should be now
+  bool looked = true;     // false: where what was seen last should be now
   double changed = 1;     // share of the image, as the gate saw it
   double latency_ms = 0;  // from the frame to its answer
 };
@@ -57,6 +58,10 @@ struct WatchResult {
 
   // Frames in a second.
   double fps() const { return seconds > 0 ? static_cast<double>(frames) / seconds : 0; }
+  // What the network computed, as a share of what it computes for all frames.
+  double macs_share() const {
+    return frames == 0 ? 1 : 1 - static_cast<double>(skipped) / static_cast<double>(frames);
+  }
 };
 
 // All are optional, and called on the thread that watches.

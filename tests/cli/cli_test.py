@@ -53,6 +53,28 @@ def test_a_head_that_is_not_known_is_refused(tmp):
     assert "there is no" in done.stderr, done.stderr
 
 
+def test_a_scene_is_watched_without_a_file(tmp):
+    done = shoal("watch", "zoo:scene", "--gate", "auto", "--track", "--frames", 60, "--jsonl", tmp / "f.jsonl", "--json")
+    result = json.loads(done.stdout.splitlines()[-1])
+    assert result["frames"] == 60 and result["skipped"] > 20, result
+    assert abs(result["macs_share"] - (1 - result["skipped"] / 60)) < 1e-9, result
+    assert {"fps", "latency_ms_p50", "latency_ms_p99", "changed"} <= set(result), result
+    lines = [json.loads(line) for line in (tmp / "f.jsonl").read_text().splitlines()]
+    assert [line["frame"] for line in lines] == list(range(60))
+    assert {box["id"] for box in lines[-1]["boxes"]} == {1, 2, 3, 4}, lines[-1]
+
+
+def test_a_video_is_watched_where_it_can_be_decoded(tmp):
+    (tmp / "v.y4m").write_bytes(b"YUV4MPEG2 W64 H48 F25:1 C420jpeg\n" + 5 * (b"FRAME\n" + bytes(64 * 48 * 3 // 2)))
+    (tmp / "bad.mp4").write_bytes(b"no video")
+    decoder = pathlib.Path(sys.argv[1]).parent / "shoal-decode"
+    if decoder.exists():
+        done = shoal("watch", tmp / "v.y4m", "--model", "zoo:scene", "--json")
+        assert json.loads(done.stdout.splitlines()[-1])["frames"] == 5, done.stdout
+    done = shoal("watch", tmp / "bad.mp4", "--model", "zoo:scene", "--json", expect=2)
+    assert ("Invalid data" if decoder.exists() else "shoal-video") in done.stderr, done.stderr
+
+
 def test_a_search_without_data_says_so(tmp):
     done = shoal("search", "--data", str(tmp), "--format", "idx", "-o", str(tmp / "found"), expect=2)
     assert "train-images" in done.stderr, done.stderr

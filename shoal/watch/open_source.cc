@@ -1,10 +1,13 @@
-#include "shoal/watch/frame_source.h"
+#include "shoal/watch/open_source.h"
 
 #include <algorithm>
+#include <filesystem>
+#include <optional>
 #include <utility>
 #include <vector>
 
 #include "shoal/data/image.h"
+#include "shoal/watch/scene.h"
 
 namespace shoal::watch {
 namespace {
@@ -41,22 +44,25 @@ class ImageFiles : public FrameSource {
 
 }  // namespace
 
-Result<std::unique_ptr<FrameSource>> open_source(const std::filesystem::path& source) {
+Result<std::unique_ptr<FrameSource>> open_source(const std::string& source,
+                                                 const VideoOptions& video) {
+  if (source == kScene) return std::unique_ptr<FrameSource>(std::make_unique<SceneSource>());
+  if (source.find("://") != std::string::npos) return open_video(source, video);
+  const std::filesystem::path path = source;
   std::error_code error;
   std::vector<std::filesystem::path> files;
-  if (std::filesystem::is_directory(source, error)) {
-    for (const auto& entry : std::filesystem::directory_iterator(source, error)) {
+  if (std::filesystem::is_directory(path, error)) {
+    for (const auto& entry : std::filesystem::directory_iterator(path, error)) {
       if (is_image_file(entry.path())) files.push_back(entry.path());
     }
-    if (files.empty()) return Status(Code::kNotFound, "no images in " + source.string());
+    if (files.empty()) return Status(Code::kNotFound, "no images in " + source);
     std::ranges::sort(files);
-  } else if (!std::filesystem::exists(source, error)) {
-    return Status(Code::kNotFound, "there is no " + source.string());
-  } else if (is_image_file(source)) {
-    files.push_back(source);
+  } else if (!std::filesystem::exists(path, error)) {
+    return Status(Code::kNotFound, "there is no " + source);
+  } else if (is_image_file(path)) {
+    files.push_back(path);
   } else {
-    return Status(Code::kUnsupported,
-                  source.string() + " is neither an image nor a folder of them");
+    return open_video(source, video);
   }
   return std::unique_ptr<FrameSource>(std::make_unique<ImageFiles>(std::move(files)));
 }

@@ -1,0 +1,132 @@
+#include "eval_video.h"
+
+#include <cstdio>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "apps/flags/json.h"
+#include "detector_model.h"
+#include "exit_codes.h"
+#include "progress.h"
+#include "shoal/watch/evaluation.h"
+#include "shoal/watch/open_source.h"
+#include "shoal/watch/scene.h"
+#include "table.h"
+#include "train/cancel_on_signals.h"
+
+namespace shoal::cli {
+namespace {
+
+// A line that counts frames.
+class Frames {
+ public:
+  Frames(const watch::FrameSource& source, size_t limit) {
+    const size_t all = source.size().value_or(0);
+    const size_t wanted = limit > 0 && (all == 0 || limit < all) ? limit : all;
+    if (wanted > 0) bar_.emplace("frames", wanted);
+  }
+
+  watch::EvaluationOptions options(size_t limit) {
+    return {.limit = limit,
+            .progress =
+                [this](size_t done) {
+                  if (bar_) bar_->at(done, "");
+                },
+            .cancel = cancel_on_signals()};
+  }
+
+ private:
+  std::optional<ProgressBar> bar_;
+};
+
+// Calls `evaluate` with the detector, the source and options, then prints.
+template <class Evaluate, class Print>
+Outcome evaluate_and_print(const VideoEvalFlags& flags, Evaluate evaluate, Print print) {
+  SHOAL_OR_EXIT(const auto source, Exit::kUsage,
+                watch::open_source(flags.data, {.cancel = cancel_on_signals()}));
+  SHOAL_OR_EXIT(const auto device, Exit::kDevice, make_device(flags.model));
+  SHOAL_OR_EXIT(const Model model, Exit::kModel, open_detector_model(flags.model.model));
+  SHOAL_OR_EXIT(detect::Detector detector, Exit::kModel,
+                detect::Detector::open(model, *device, detect::find_head(flags.head)));
+  std::optional<Frames> frames(std::in_place, *source, flags.limit);
+  SHOAL_OR_EXIT(const auto result, Exit::kUsage,
+                evaluate(detector, *source, frames->options(flags.limit)));
+  frames.reset();
+  print(result);
+  return {};
+}
+
+Json to_json(const track::MotMetrics& one) {
+  return {{"mota", one.mota()},
+          {"idf1", one.idf1()},
+          {"motp", one.motp()},
+          {"misses", one.misses()},
+          {"false_alarms", one.false_alarms()},
+          {"switches", one.switches()}};
+}
+
+}  // namespace
+
+Outcome evaluate_tracks(const VideoEvalFlags& flags) {
+  track::Identities truth;
+  if (flags.data != watch::kScene) {
+    SHOAL_OR_EXIT(truth, Exit::kUsage, track::read_identities(flags.truth));
+  } else {
+    const watch::SceneOptions scene;
+    for (size_t i = 0; i < scene.frames; ++i) truth[i] = watch::scene_truth(scene, i);
+  }
+  return evaluate_and_print(
+      flags,
+      [&](auto& detector, auto& source, const auto& options) {
+        return watch::evaluate_tracking(detector, source, truth, flags.label, options);
+      },
+      [&](const watch::TrackEvaluation& result) {
+        if (flags.json) {
+          Json json = to_json(result.two_scores);
+          json["frames"] = result.plain.frames();
+          json["truths"] = result.plain.truths();
+          json["plain"] = to_json(result.plain);
+          std::printf("%s\n", json.dump().c_str());
+          return;
+        }
+        Table table({"association", "MOTA", "IDF1", "MOTP", "misses", "false alarms", "switches"});
+        const auto add = [&](const char* name, const track::MotMetrics& one) {
+          table.add({name, fixed(one.mota(), 2) + " %", fixed(one.idf1(), 2) + " %",
+                     fixed(one.motp(), 2) + " %", std::to_string(one.misses()),
+                     std::to_string(one.false_alarms()), std::to_string(one.switches())});
+        };
+        add("two scores, filter", result.two_scores);
+        add("plain overlap", result.plain);
+        table.print();
+      });
+}
+
+Outcome evaluate_gate(const VideoEvalFlags& flags) {
+  return evaluate_and_print(
+      flags,
+      [&](auto& detector, auto& source, const auto& options) {
+        return watch::evaluate_gate(detector, source, {}, options);
+      },
+      [&](const watch::GateEvaluation& result) {
+        const double share = result.frames == 0 ? 0
+                                                : static_cast<double>(result.skipped) /
+                                                      static_cast<double>(result.frames);
+        if (flags.json) {
+          const Json json = {{"frames", result.frames},
+                             {"skipped", result.skipped},
+                             {"skipped_share", share},
+                             {"f1", result.agreement.f1()},
+                             {"frames_alike", result.frames_alike},
+                             {"gate_ms_p50", result.gate_ms_p50},
+                             {"gate_ms_p99", result.gate_ms_p99}};
+          std::printf("%s\n", json.dump().c_str());
+          return;
+        }
+        std::printf(
+            "%zu frames, %.1f %% not looked at; F1 with a look at each %.4f; gate %.3f ms\n",
+            result.frames, 100 * share, result.agreement.f1(), result.gate_ms_p50);
+      });
+}
+
+}  // namespace shoal::cli

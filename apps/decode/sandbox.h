@@ -1,0 +1,17 @@
+// What the decoder gives up before it reads a byte of a video: a hostile file that takes it over
+// finds a process that can compute and write to its pipe.
+#pragma once
+
+namespace shoal::decode {
+
+// What the process needs from now on.
+enum class Needs {
+  kOpenFile,  // nothing but the descriptors that it has: no file, socket, thread or program
+  kNetwork,   // sockets, names, devices; no program, and nobody else's memory
+};
+
+// Limits on memory, descriptors and files, no new privileges, and a filter of system calls. A
+// kernel without such filters leaves it at the limits.
+void enter_sandbox(Needs needs);
+
+}  // namespace shoal::decode

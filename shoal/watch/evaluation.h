@@ -1,0 +1,53 @@
+// How good watching is: tracks against ground truth, and the gate against a detector that looks at
+// every frame.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+
+#include "shoal/base/status.h"
+#include "shoal/detect/detector.h"
+#include "shoal/track/mot_metrics.h"
+#include "shoal/watch/agreement.h"
+#include "shoal/watch/frame_source.h"
+#include "shoal/watch/watch.h"
+
+#pragma GCC visibility push(default)
+
+namespace shoal::watch {
+
+// Which frames.
+struct EvaluationOptions {
+  size_t limit = 0;                                // only the first so many frames; 0: all
+  std::function<void(size_t done)> progress = {};  // after each frame
+  const std::atomic<bool>* cancel = nullptr;       // set to end early: the result is that so far
+};
+
+// Both ways of association, on the same detections.
+struct TrackEvaluation {
+  track::MotMetrics two_scores, plain;
+};
+
+// Tracks of objects of one class. Fails as the source and the detector do.
+Result<TrackEvaluation> evaluate_tracking(detect::Detector& detector, FrameSource& source,
+                                          const track::Identities& truth, int64_t label,
+                                          const EvaluationOptions& options = {});
+
+// What the gate saves, and what it costs.
+struct GateEvaluation {
+  size_t frames = 0, skipped = 0;
+  Agreement agreement = {};                 // with the detector on every frame
+  double frames_alike = 0;                  // share of frames in which all boxes agree
+  double gate_ms_p50 = 0, gate_ms_p99 = 0;  // of a decision
+};
+
+// Watches with the gate, and compares each answer with what the detector finds in that frame.
+Result<GateEvaluation> evaluate_gate(detect::Detector& detector, FrameSource& source,
+                                     const WatchOptions& watch_options,
+                                     const EvaluationOptions& options = {});
+
+}  // namespace shoal::watch
+
+#pragma GCC visibility pop

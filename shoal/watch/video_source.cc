@@ -1,0 +1,231 @@
+#include "shoal/watch/video_source.h"
+
+#include <algorithm>
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+#include <new>
+#include <optional>
+#include <span>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "shoal/base/printable.h"
+#include "shoal/base/process.h"
+#include "shoal/watch/video_wire.h"
+
+namespace shoal::watch {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using std::chrono::milliseconds;
+
+constexpr milliseconds kStep{50};  // between two looks at whether it is over
+constexpr size_t kRoom = 2;        // frames of a file that wait to be taken
+
+// A decoder and the bytes that it writes.
+class Decoder {
+ public:
+  Decoder(Process process, milliseconds timeout, const std::atomic<bool>& stop)
+      : process_(std::move(process)), timeout_(timeout), stop_(stop) {}
+
+  // The next message: its header, and its payload. From here on the clock runs anew.
+  Result<VideoHeader> header() {
+    deadline_ = Clock::now() + timeout_;
+    VideoHeaderBytes bytes{};
+    SHOAL_TRY(read(bytes));
+    return decode_header(bytes);
+  }
+
+  Status read(std::span<uint8_t> bytes) {
+    while (!bytes.empty()) {
+      if (stop_) return Status(Code::kCancelled, "it is over");
+      auto read = process_.read_some(bytes, kStep);
+      if (read.ok()) {
+        bytes = bytes.subspan(*read);
+      } else if (read.status().code() != Code::kDeadline) {
+        return Status(Code::kUnavailable,
+                      "its decoder ended with code " + std::to_string(process_.wait()));
+      } else if (Clock::now() > deadline_) {
+        return Status(Code::kDeadline, "no frame for " + std::to_string(timeout_.count()) + " ms");
+      }
+    }
+    return {};
+  }
+
+ private:
+  Process process_;
+  milliseconds timeout_;
+  const std::atomic<bool>& stop_;
+  Clock::time_point deadline_;
+};
+
+class VideoSource : public FrameSource {
+ public:
+  VideoSource(std::string source, VideoOptions options)
+      : source_(std::move(source)), options_(std::move(options)) {
+    reader_ = std::thread([this] { read_all(); });
+  }
+
+  ~VideoSource() override {
+    {
+      const std::lock_guard lock(mutex_);
+      stop_ = true;
+    }
+    changed_.notify_all();
+    reader_.join();
+  }
+
+  Result<std::optional<Frame>> next() override {
+    std::unique_lock lock(mutex_);
+    wait_for(lock, [&] { return !waiting_.empty(); });
+    if (waiting_.empty()) return std::optional<Frame>();
+    Result<Frame> first = std::move(waiting_.front());
+    waiting_.pop_front();
+    changed_.notify_all();
+    if (!first.ok()) return first.status();
+    return std::optional<Frame>(*std::move(first));
+  }
+
+  // As the file says, once it is open.
+  std::optional<size_t> size() const override {
+    std::unique_lock lock(mutex_);
+    wait_for(lock, [&] { return opened_; });
+    return count_;
+  }
+
+ private:
+  // Until it is so, or it is over.
+  template <class Condition>
+  void wait_for(std::unique_lock<std::mutex>& lock, Condition is_so) const {
+    while (!is_so() && !ended_ && !(options_.cancel != nullptr && *options_.cancel)) {
+      changed_.wait_for(lock, kStep);
+    }
+  }
+
+  // The thread: connects until it need not any more.
+  void read_all() {
+    milliseconds pause = options_.first_pause;
+    for (;;) {
+      const size_t before = number_;
+      const Status status = read_safely();
+      if (number_ > before) pause = options_.first_pause;
+      const bool again = live_ && number_ > 0 && !stop_;
+      const bool lost = !status.ok() || again;
+      std::unique_lock lock(mutex_);
+      if (lost && !stop_) {
+        std::erase_if(waiting_, [](const Result<Frame>& one) { return !one.ok(); });
+        waiting_.push_back(status.ok() ? Status(Code::kUnavailable, source_ + ": it ended")
+                                       : status.at(source_));
+      }
+      ended_ = !again;
+      changed_.notify_all();
+      if (!again || changed_.wait_for(lock, pause, [&] { return stop_.load(); })) return;
+      pause = std::min(2 * pause, options_.longest_pause);
+    }
+  }
+
+  Status read_safely() {
+    try {
+      return read_once();
+    } catch (const std::bad_alloc&) {
+      return Status(Code::kExhausted, "no memory for a frame");
+    }
+  }
+
+  // One decoder, to its end.
+  Status read_once() {
+    SHOAL_ASSIGN(Process process, Process::start({options_.decoder.string(), source_},
+                                                 {.inherit_environment = false,
+                                                  .pipe_output = true,
+                                                  .grace = milliseconds(500)}));
+    Decoder decoder(std::move(process), options_.timeout, stop_);
+    for (;;) {
+      SHOAL_ASSIGN(const VideoHeader header, decoder.header());
+      switch (header.kind) {
+        case VideoMessage::kOpened:
+          opened(header);
+          break;
+        case VideoMessage::kFrame: {
+          Tensor image = Tensor::uninitialized(
+              {DType::kU8, {int64_t{header.height}, int64_t{header.width}, 3}});
+          SHOAL_TRY(decoder.read(image.data<uint8_t>()));
+          put({.number = number_,
+               .name = std::to_string(number_),
+               .time_us = header.time_us,
+               .image = std::move(image)});
+          ++number_;
+          break;
+        }
+        case VideoMessage::kFailed: {
+          std::vector<uint8_t> text(header.bytes);
+          SHOAL_TRY(decoder.read(text));
+          return Status(Code::kCorrupt,
+                        printable({reinterpret_cast<const char*>(text.data()), text.size()}));
+        }
+        case VideoMessage::kEnd:
+          return {};
+      }
+    }
+  }
+
+  void opened(const VideoHeader& header) {
+    const std::lock_guard lock(mutex_);
+    opened_ = true;
+    live_ = (header.flags & kLiveVideo) != 0;
+    if (header.count > 0 && !live_) count_ = header.count;
+    changed_.notify_all();
+  }
+
+  // Of a live stream, in place of a frame that waits; of a file, when there is room.
+  void put(Frame frame) {
+    std::unique_lock lock(mutex_);
+    if (live_) {
+      std::erase_if(waiting_, [](const Result<Frame>& one) { return one.ok(); });
+    } else {
+      changed_.wait(lock, [&] { return waiting_.size() < kRoom || stop_; });
+    }
+    waiting_.push_back(std::move(frame));
+    changed_.notify_all();
+  }
+
+  const std::string source_;
+  const VideoOptions options_;
+  size_t number_ = 0;  // of the next frame; the thread's
+  bool live_ = false;  // the thread's
+
+  mutable std::mutex mutex_;
+  mutable std::condition_variable changed_;
+  std::deque<Result<Frame>> waiting_;
+  std::optional<size_t> count_;
+  bool opened_ = false, ended_ = false;
+  std::atomic<bool> stop_ = false;
+  std::thread reader_;
+};
+
+}  // namespace
+
+std::filesystem::path find_decoder() {
+  const std::filesystem::path here = executable_path().parent_path();
+  for (const auto& folder : {here, here.parent_path() / "libexec" / "shoal",
+                             std::filesystem::path("/usr/libexec/shoal")}) {
+    std::error_code error;
+    if (std::filesystem::exists(folder / "shoal-decode", error)) return folder / "shoal-decode";
+  }
+  return {};
+}
+
+Result<std::unique_ptr<FrameSource>> open_video(const std::string& source,
+                                                const VideoOptions& options) {
+  VideoOptions with_decoder = options;
+  if (with_decoder.decoder.empty()) with_decoder.decoder = find_decoder();
+  if (with_decoder.decoder.empty()) {
+    return Status(Code::kUnsupported,
+                  source + ": videos need shoal-decode, which the package shoal-video has");
+  }
+  return std::unique_ptr<FrameSource>(
+      std::make_unique<VideoSource>(source, std::move(with_decoder)));
+}
+
+}  // namespace shoal::watch

@@ -1,0 +1,53 @@
+// What the process that decodes a video writes to its parent (apps/decode): messages of a header of
+// 40 bytes, little-endian, and a payload.
+//
+//   0 magic  4 kind  8 width  12 height  16 flags  20 bytes of the payload  24 time  32 count
+//
+// The stream begins with kOpened; then come frames; it ends with kEnd or kFailed. Output that stops
+// before is a decoder that was killed. The parent takes the decoder for hostile: it may have been
+// taken over by the file that it reads.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include "shoal/base/status.h"
+
+namespace shoal::watch {
+
+enum class VideoMessage : uint32_t {
+  kOpened = 1,  // flags, count
+  kFrame = 2,   // width, height, time; payload: RGB, three bytes a pixel, row by row
+  kEnd = 3,
+  kFailed = 4,  // payload: why, as text
+};
+
+inline constexpr uint32_t kVideoMagic = 0x46565348;  // "HSVF"
+inline constexpr uint32_t kLiveVideo = 1;            // flag: it comes when it comes
+inline constexpr uint32_t kMostSide = 16384;
+inline constexpr uint32_t kMostPixels = 1u << 25;  // 8K: 7680 x 4320
+inline constexpr uint32_t kMostText = 512;
+
+// A header, as numbers.
+struct VideoHeader {
+  VideoMessage kind = VideoMessage::kEnd;
+  uint32_t width = 0, height = 0;
+  uint32_t flags = 0;
+  uint32_t bytes = 0;   // of the payload
+  int64_t time_us = 0;  // of a frame, from the beginning of the video
+  uint64_t count = 0;   // of frames, if the file says it, which may be wrong; 0: unknown
+
+  friend bool operator==(const VideoHeader&, const VideoHeader&) = default;
+};
+
+inline constexpr size_t kVideoHeaderBytes = 40;
+using VideoHeaderBytes = std::array<uint8_t, kVideoHeaderBytes>;
+
+// The header as bytes.
+VideoHeaderBytes encode(const VideoHeader& header);
+// kCorrupt for what no decoder of ours writes: after this, `bytes` is right for the kind and small
+// enough to be allocated.
+Result<VideoHeader> decode_header(const VideoHeaderBytes& bytes);
+
+}  // namespace shoal::watch

@@ -1,0 +1,68 @@
+#include "shoal/watch/watcher.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace shoal::watch {
+namespace {
+
+// Without identities, the tracker follows whatever was found, to say where it goes.
+track::TrackerOptions tracker_for(const WatchOptions& options) {
+  if (options.track) return options.tracker;
+  const float least = options.suppression.least_score;
+  return {.high_score = least, .low_score = least, .begin_score = least, .confirmations = 1};
+}
+
+std::vector<detect::Detection> boxes_of(const std::vector<Seen>& all) {
+  std::vector<detect::Detection> boxes;
+  for (const Seen& one : all) boxes.push_back(one.detection);
+  return boxes;
+}
+
+}  // namespace
+
+Watcher::Watcher(const WatchOptions& options, Find find)
+    : options_(options),
+      find_(std::move(find)),
+      gate_(options.gate_options),
+      tracker_(tracker_for(options)) {
+  if (!options.track) return;
+  float& least = options_.suppression.least_score;
+  least = std::min(least, options.tracker.low_score);  // for objects that are half hidden
+}
+
+Result<FrameAnswer> Watcher::answer(const Frame& frame) {
+  FrameAnswer answer{.frame = frame.number, .name = frame.name, .time_us = frame.time_us};
+  if (options_.gate) {
+    const GateDecision decision = gate_.decide(frame.image);
+    answer.looked = decision.look;
+    answer.changed = decision.changed;
+  }
+  const size_t since = frame.number + 1 - next_;
+  std::vector<Seen> expected = shown(tracker_.expected(since));
+  if (!answer.looked) {
+    answer.seen = std::move(expected);
+    return answer;
+  }
+  SHOAL_ASSIGN(const auto found, find_(frame.image, options_.suppression));
+  const auto tracks = tracker_.update(found, since);
+  if (options_.track) {
+    answer.seen = shown(tracks);
+  } else {
+    for (const detect::Detection& one : found) answer.seen.push_back({.detection = one});
+  }
+  if (options_.gate) gate_.learn(compare(boxes_of(expected), boxes_of(answer.seen)));
+  next_ = frame.number + 1;
+  return answer;
+}
+
+std::vector<Seen> Watcher::shown(const std::vector<track::Track>& tracks) const {
+  std::vector<Seen> all;
+  for (const track::Track& track : tracks) {
+    if (options_.track && track.id == 0) continue;  // not confirmed
+    all.push_back({.detection = track.detection, .id = options_.track ? track.id : 0});
+  }
+  return all;
+}
+
+}  // namespace shoal::watch

@@ -1,0 +1,37 @@
+// Watcher: the gate, a detector and the tracker, frame by frame.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <vector>
+
+#include "shoal/base/status.h"
+#include "shoal/track/tracker.h"
+#include "shoal/watch/gate.h"
+#include "shoal/watch/watch.h"
+
+namespace shoal::watch {
+
+// What is in an image: detect::Detector::find, or what stands for it.
+using Find = std::function<Result<std::vector<detect::Detection>>(const Tensor& image,
+                                                                  const detect::Suppression& how)>;
+
+// Thread-compatible.
+class Watcher {
+ public:
+  Watcher(const WatchOptions& options, Find find);
+
+  // What is in the next frame. Fails as `find` does.
+  Result<FrameAnswer> answer(const Frame& frame);
+
+ private:
+  std::vector<Seen> shown(const std::vector<track::Track>& tracks) const;
+
+  WatchOptions options_;
+  Find find_;
+  Gate gate_;
+  track::Tracker tracker_;
+  size_t next_ = 0;  // the frame after the last that was looked at
+};
+
+}  // namespace shoal::watch
