@@ -20,6 +20,7 @@
 // A model on a device.
 #include "shoal/cpu/cpu.h"
 #include "shoal/device/device.h"
+#include "shoal/device/failover.h"
 #include "shoal/device/hybrid.h"
 #include "shoal/devices/devices.h"
 #include "shoal/models/model.h"
@@ -27,6 +28,7 @@
 #include "shoal/onnx/sparse_storage.h"
 #if __has_include("shoal/opencl/opencl.h")  // not with SHOAL_OPENCL=OFF
 #include "shoal/opencl/opencl.h"
+#include "shoal/opencl/precision.h"
 #endif
 #include "shoal/session/session.h"
 #include "shoal/zoo/zoo.h"

@@ -10,6 +10,7 @@
 #include "cli.h"
 #include "cluster/cluster_bench.h"
 #include "model.h"
+#include "precision.h"
 #include "progress.h"
 #include "shoal/base/closed_loop.h"
 #include "shoal/base/machine.h"
@@ -45,6 +46,7 @@ struct BenchFlags {
   bool train = false;
   int64_t batch = 0;  // 0: as the model declares it, or 64 with --train
   std::string precision = "fp32";
+  double budget = 1;  // percentage points of accuracy
   bool bf16 = false;
   bool update_on_device = false;
   PlanFlags plan;
@@ -182,7 +184,7 @@ Result<double> transfer_ms(Device& device, const Session::Tensors& inputs,
   return sum;
 }
 
-Outcome bench_model(const BenchFlags& flags, Device& device) {
+Outcome bench_model(const BenchFlags& flags, Device& device, const Json& known = Json::object()) {
   const auto begin = Clock::now();
   SHOAL_OR_EXIT(Session session, Exit::kModel, open(flags, device));
   const double open_ms = ms_since(begin);
@@ -197,10 +199,12 @@ Outcome bench_model(const BenchFlags& flags, Device& device) {
     }
     SHOAL_ASSIGN(const Session::Tensors outputs, session.run(inputs));
     SHOAL_ASSIGN(const double transfer, transfer_ms(device, inputs, outputs));
-    return Facts{{{"threads_used", most},
-                  {"device_name", first_device(device).info().name},
-                  {"transfer_ms", transfer}},
-                 static_cast<double>(macs)};
+    Facts all{{{"threads_used", most},
+               {"device_name", first_device(device).info().name},
+               {"transfer_ms", transfer}},
+              static_cast<double>(macs)};
+    all.json.update(known);
+    return all;
   };
   return measure(
       flags, device, [&] { return session.run(inputs).status(); }, open_ms, facts);
@@ -266,6 +270,14 @@ Outcome bench_training(const BenchFlags& flags, Device& device) {
   });
 }
 
+// With the layers in f16 that the budget allows.
+Outcome bench_automatic(const BenchFlags& flags) {
+  const auto open_on = [&](Device& device) { return open(flags, device); };
+  SHOAL_OR_EXIT(const AutomaticPrecision found, Exit::kDevice,
+                choose_precision(flags.model.device, flags.budget / 100, flags.shapes, open_on));
+  return bench_model(flags, *found.device, found.facts);
+}
+
 Outcome bench(const BenchFlags& flags) {
   if (flags.plan.is_on_cluster()) {
     PlanFlags plan = flags.plan;
@@ -279,12 +291,11 @@ Outcome bench(const BenchFlags& flags) {
     return {Exit::kUsage, "--memory with a size is for --train"};
   }
   ModelFlags model = flags.model;
-  if (flags.precision == "fp16") {
-    if (!model.device.starts_with("opencl")) {
-      return {Exit::kUsage, "--precision fp16 is for --device opencl:N"};
-    }
-    model.device += model.device == "opencl" ? ":0:fp16" : ":fp16";
+  if (flags.precision != "fp32" && !model.device.starts_with("opencl")) {
+    return {Exit::kUsage, "--precision " + flags.precision + " is for --device opencl:N"};
   }
+  if (flags.precision == "auto") return bench_automatic(flags);
+  if (flags.precision == "fp16") model.device += model.device == "opencl" ? ":0:fp16" : ":fp16";
   SHOAL_OR_EXIT(auto device, Exit::kDevice, make_device(model));
   if (flags.clients > 0) return bench_clients(flags, *device);
   return flags.train ? bench_training(flags, *device) : bench_model(flags, *device);
@@ -310,8 +321,16 @@ void add_bench(Command& app, Action& action) {
       ->add_option("--batch", flags->batch,
                    "Images at once; as the model declares it, and 64 with --train")
       ->check(in_range(1, 4096));
-  command->add_option("--precision", flags->precision, "How a GPU stores elements: fp32, fp16")
-      ->check(one_of({"fp32", "fp16"}))
+  command
+      ->add_option("--precision", flags->precision,
+                   "How a GPU stores elements: fp32, fp16, or auto, which chooses for each layer")
+      ->check(one_of({"fp32", "fp16", "auto"}))
+      ->capture_default_str();
+  command
+      ->add_option("--accuracy-budget", flags->budget,
+                   "With --precision auto: how many of 100 random inputs may be answered otherwise "
+                   "than in fp32")
+      ->check(in_range(0.0, 100.0))
       ->capture_default_str();
   command->add_flag("--bf16", flags->bf16, "Keep activations in half the memory")->needs(train);
   command

@@ -1,9 +1,11 @@
 // shoal doctor: does it work here, and what is here?
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <span>
 #include <thread>
 
+#include "apps/flags/json.h"
 #include "cli.h"
 #include "model.h"
 #include "shoal/base/machine.h"
@@ -22,7 +24,8 @@ namespace {
 
 constexpr const char* kExamples = R"(
 Examples:
-  shoal doctor      what this machine offers, and whether the built-in model answers right on it)";
+  shoal doctor          what this machine offers, and whether the built-in model answers right on it
+  shoal doctor --json   the same for scripts, with all devices)";
 
 std::string in_one_line(std::span<const std::string_view> names) {
   std::string line;
@@ -49,22 +52,64 @@ Result<size_t> right_samples(const std::string& device_name) {
   return right;
 }
 
-// The devices of this machine, as --device takes them.
-std::vector<std::string> local_devices() {
-  std::vector<std::string> names;
+// A device of this machine: as --device takes it, what it is, and how it answered.
+struct LocalDevice {
+  std::string name;
+  Json facts;
+  Result<size_t> right = size_t{0};  // of the built-in samples
+};
+
+std::vector<LocalDevice> local_devices() {
+  std::vector<LocalDevice> devices;
   for (const DeviceKind& kind : device_kinds()) {
-    if (kind.is_local) names.push_back(kind.name);
+    if (kind.is_local) devices.push_back({kind.name, {{"summary", kind.summary}}});
   }
 #ifdef SHOAL_OPENCL
   if (const auto found = opencl_devices(); found.ok()) {
-    for (size_t i = 0; i < found->size(); ++i) names.push_back("opencl:" + std::to_string(i));
+    for (size_t i = 0; i < found->size(); ++i) {
+      const OpenClDescription& device = (*found)[i];
+      devices.push_back({"opencl:" + std::to_string(i),
+                         {{"device_name", device.name},
+                          {"platform", device.platform},
+                          {"driver", device.driver},
+                          {"memory_bytes", device.memory_bytes}}});
+    }
   }
 #endif
-  return names;
+  for (LocalDevice& device : devices) {
+    device.right = right_samples(device.name);
+    device.facts["name"] = device.name;
+    if (device.right.ok()) {
+      device.facts["right"] = *device.right;
+    } else {
+      device.facts["error"] = device.right.status().message();
+    }
+  }
+  return devices;
 }
 
-Outcome doctor() {
+Outcome doctor(bool as_json) {
   const Machine machine = describe_machine();
+  const std::vector<LocalDevice> devices = local_devices();
+  const bool sick = std::ranges::any_of(devices, [](const LocalDevice& device) {
+    return !device.right.ok() || *device.right != zoo::digits_samples().size();
+  });
+  const Outcome outcome =
+      sick ? Outcome{Exit::kDevice,
+                     "a device answers wrong; please report this with the lines above"}
+           : Outcome{};
+  if (as_json) {
+    Json found = Json::array();
+    for (const LocalDevice& device : devices) found.push_back(device.facts);
+    const Json result = {{"version", SHOAL_VERSION},
+                         {"processor", machine.processor},
+                         {"cores", std::thread::hardware_concurrency()},
+                         {"memory_bytes", machine.memory_bytes},
+                         {"free_bytes", machine.free_bytes},
+                         {"devices", found}};
+    std::printf("%s\n", result.dump().c_str());
+    return outcome;
+  }
   Table facts({"what", "here"});
   facts.add({"version", SHOAL_VERSION});
   facts.add({"processor", machine.processor});
@@ -77,17 +122,12 @@ Outcome doctor() {
   facts.print();
   std::printf("\n");
   Table checks({"device", "built-in samples right"});
-  bool sick = false;
-  for (const std::string& name : local_devices()) {
-    auto right = right_samples(name);
-    sick |= !right.ok() || *right != zoo::digits_samples().size();
-    checks.add({name, right.ok() ? std::to_string(*right) + " of 10"
-                                 : std::string(right.status().message())});
+  for (const LocalDevice& device : devices) {
+    checks.add({device.name, device.right.ok() ? std::to_string(*device.right) + " of 10"
+                                               : std::string(device.right.status().message())});
   }
   checks.print();
-  if (sick)
-    return {Exit::kDevice, "a device answers wrong; please report this with the lines above"};
-  return {};
+  return outcome;
 }
 
 }  // namespace
@@ -96,7 +136,9 @@ void add_doctor(Command& app, Action& action) {
   Command* command =
       app.add_subcommand("doctor", "Show what this machine offers and check that it works");
   command->footer(kExamples);
-  command->callback([&action] { action = doctor; });
+  auto as_json = std::make_shared<bool>(false);
+  command->add_flag("--json", *as_json, "Print one JSON object");
+  command->callback([as_json, &action] { action = [as_json] { return doctor(*as_json); }; });
 }
 
 }  // namespace shoal::cli

@@ -4,6 +4,7 @@
 //         an element of x is loaded once for all channels, a weight once for all positions. The
 //         border is copied around x before, so that the loop has no branches
 // tiles   a product by tiles (tiles.h), where the device has local memory
+// matrix  the same in half precision, where the device has units for that (matrix.h)
 #include "shoal/ops/nn/conv.h"
 
 #include <algorithm>
@@ -12,6 +13,7 @@
 #include "shoal/base/checked.h"
 #include "shoal/gpu/functions.h"
 #include "shoal/gpu/makers.h"
+#include "shoal/gpu/matrix.h"
 #include "shoal/gpu/source.h"
 #include "shoal/gpu/tiles.h"
 #include "shoal/gpu/window_text.h"
@@ -264,11 +266,59 @@ const int from$q = from + (p$q / ($out_h * $out_w) * $stride_d * $to_h + p$q / $
   std::map<std::string, std::string> values_;
 };
 
+// Rows of tile_table() are loaded in fours.
+int64_t padded_rows(const ops::Convolution& conv) { return (conv.out_channels + 3) / 4 * 4; }
+
+// The order of k. Tap by tap, where a step has one tap only, so that an item finds the place of its
+// column once in a step; otherwise channel by channel, as weights are stored.
+bool is_by_taps(const ops::Convolution& conv) { return conv.in_channels % kMostDepth == 0; }
+
+// The place of element k of an output channel among its weights.
+int64_t stored_k(const ops::Convolution& conv, int64_t k) {
+  return is_by_taps(conv) ? k % conv.in_channels * conv.taps() + k / conv.in_channels : k;
+}
+
+// The left side of a product as [groups, k, rows], so that neighbours in memory are rows.
+Tensor tile_table(const TileProduct& product,
+                  const std::function<float(int64_t, int64_t, int64_t)>& element) {
+  const int64_t rows = (product.rows + 3) / 4 * 4;
+  Tensor table({DType::kF32, {product.batch, product.k, rows}});
+  for (int64_t z = 0; z < product.batch; ++z) {
+    for (int64_t row = 0; row < product.rows; ++row) {
+      for (int64_t k = 0; k < product.k; ++k) {
+        table.data<float>()[static_cast<size_t>((z * product.k + k) * rows + row)] =
+            element(z, row, k);
+      }
+    }
+  }
+  return table;
+}
+
+constexpr std::string_view kTapStep = R"(const int tap = at / $in_channels;
+const int d = x_d + tap / ($kernel_h * $kernel_w) * $dilation_d;
+const int h = x_h + tap / $kernel_w % $kernel_h * $dilation_h;
+const int w = x_w + tap % $kernel_w * $dilation_w;
+const int inside = $inside;
+const int x_at = x_from + ((at % $in_channels * $in_d + d) * $in_h + h) * $in_w + w;
+)";
+constexpr std::string_view kTapLoad =
+    "if (inside) v = $load(x, x_at + (k - at) * ($in_d * $in_h * $in_w));\n";
+constexpr std::string_view kLoad = R"(const int c = k / $taps;
+const int tap = k % $taps;
+const int d = x_d + tap / ($kernel_h * $kernel_w) * $dilation_d;
+const int h = x_h + tap / $kernel_w % $kernel_h * $dilation_h;
+const int w = x_w + tap % $kernel_w * $dilation_w;
+if ($inside) v = $load(x, x_from + ((c * $in_d + d) * $in_h + h) * $in_w + w);
+)";
+
 // The product [out_channels, taps] x [taps, positions of all images], where the right side is read
-// from x as it is needed (implicit unfolding).
-TileProduct tile_product(const NodeSpec& spec, const ops::Convolution& conv) {
+// from x as it is needed (implicit unfolding). The left side is the weights as they are, or those
+// of tile_table().
+TileProduct tile_product(const NodeSpec& spec, const ops::Convolution& conv, bool is_packed) {
   auto values = numbers_of(conv.window);
   values["k"] = text_of(conv.in_channels * conv.taps());
+  values["load"] = "$load";
+  values["padded"] = text_of(padded_rows(conv));
   values["taps"] = text_of(conv.taps());
   values["plane"] = text_of(conv.output_plane());
   values["groups"] = text_of(conv.groups);
@@ -283,8 +333,18 @@ TileProduct tile_product(const NodeSpec& spec, const ops::Convolution& conv) {
   product.columns = conv.batch * conv.output_plane();
   product.k = conv.in_channels * conv.taps();
   product.batch = conv.groups;
-  product.a.load = filled("v = LOAD(w_, (z * $out_channels + row) * $k + k);\n", values);
-  product.a.along_k = true;
+  const bool by_taps = is_by_taps(conv);
+  if (is_packed) {
+    product.a.load = filled("v = ALIGNED4(packed, (z * $k + k) * $padded + row);\n", values);
+    product.a.in_fours = true;
+  } else {
+    product.a.load = filled(
+        by_taps ? "v = $load(w_, ((z * $out_channels + row) * $in_channels + k % $in_channels) * "
+                  "$taps + k / $in_channels);\n"
+                : "v = $load(w_, (z * $out_channels + row) * $k + k);\n",
+        values);
+    product.a.along_k = true;
+  }
   product.b.setup = filled(
       R"(const int x_from = (column / $plane * $groups + z) * $in_channels * ($in_d * $in_h * $in_w);
 const int x_d = column % $plane / ($out_h * $out_w) * $stride_d - $pad_d;
@@ -292,14 +352,8 @@ const int x_h = column % $plane / $out_w % $out_h * $stride_h - $pad_h;
 const int x_w = column % $plane % $out_w * $stride_w - $pad_w;
 )",
       values);
-  product.b.load = filled(R"(const int c = k / $taps;
-const int tap = k % $taps;
-const int d = x_d + tap / ($kernel_h * $kernel_w) * $dilation_d;
-const int h = x_h + tap / $kernel_w % $kernel_h * $dilation_h;
-const int w = x_w + tap % $kernel_w * $dilation_w;
-if ($inside) v = LOAD(x, x_from + ((c * $in_d + d) * $in_h + h) * $in_w + w);
-)",
-                          values);
+  product.b.step = by_taps ? filled(kTapStep, values) : "";
+  product.b.load = filled(by_taps ? kTapLoad : kLoad, values);
   product.column_setup = filled(R"(const int image = j / $plane;
 const int p = j % $plane;
 const int group = z;
@@ -318,9 +372,29 @@ std::optional<Work> make_conv(const NodeSpec& spec) {
       !is_unary(ops::activation_of(spec.node).op)) {
     return std::nullopt;
   }
-  std::optional<Launch> tiles =
-      make_tiles(tile_product(spec, conv), arguments_of(spec, true), spec.device);
-  if (tiles) return Work{"tiles", {*std::move(tiles)}, {}, 0};
+  const Tensor* weights = spec.inputs[1].value;
+  const TileProduct product = tile_product(spec, conv, weights != nullptr);
+  if (weights == nullptr) {
+    auto work = make_tiles(product, arguments_of(spec, true), spec.device);
+    return work ? work : Direct(spec, conv).work();
+  }
+  const auto element = [w = *weights, conv](int64_t z, int64_t row, int64_t k) {
+    const int64_t all = conv.in_channels * conv.taps();
+    const int64_t at = (z * conv.out_channels + row) * all + stored_k(conv, k);
+    return w.data<float>()[static_cast<size_t>(at)];
+  };
+  if (spec.in_half) {
+    if (auto work = make_matrix(product, arguments_of(spec, false), spec.device)) {
+      work->tables.push_back([=] { return matrix_table(product, element); });
+      return work;
+    }
+  }
+  std::vector<Argument> arguments = arguments_of(spec, false);
+  arguments.push_back({Kind::kTable, 0, "packed"});
+  if (auto work = make_tiles(product, std::move(arguments), spec.device)) {
+    work->tables.push_back([=] { return tile_table(product, element); });
+    return work;
+  }
   return Direct(spec, conv).work();
 }
 

@@ -79,6 +79,44 @@ constexpr std::string_view kShared =
     "float unit(float x) { return x > 1.0f ? 1.0f : x < 0.0f ? 0.0f : x; }\n"
     "float soft_plus(float x) { return (x < 0.0f ? 0.0f : x) + log1p(exp(-fabs(x))); }\n";
 
+// The bits of a half, and c + a b for the fragments of matrices of 16 x 16 and 16 x 8 that the
+// items of a warp have (matrix.cc). Without units, items find each other's fragments in local
+// memory.
+struct Helper {
+  std::string_view call, definition;
+};
+const Helper kHelpers[] = {
+    {"BITS(",
+     "ushort half_bits(float x) {\n"
+     "  ushort bits;\n  vstore_half_rte(x, 0, (half*)&bits);\n  return bits;\n}\n"},
+    {"mma_nvidia(",
+     R"(float4 mma_nvidia(float4 c, uint4 a, uint2 b) {
+  asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
+      : "+f"(c.x), "+f"(c.y), "+f"(c.z), "+f"(c.w)
+      : "r"(a.x), "r"(a.y), "r"(a.z), "r"(a.w), "r"(b.x), "r"(b.y));
+  return c;
+}
+)"},
+    {"mma_local(",
+     R"(float4 mma_local(float4 c, uint4 a, uint2 b, __local uint* room, int lane) {
+  vstore4(a, 0, room + lane * 6);
+  vstore2(b, 0, room + lane * 6 + 4);
+  barrier(CLK_LOCAL_MEM_FENCE);
+  float sums[4] = {c.x, c.y, c.z, c.w};
+  for (int i = 0; i < 4; ++i) {
+    for (int k = 0; k < 16; ++k) {
+      const int from = (lane / 4 * 4 + k % 8 / 2) * 6 + i / 2 + k / 8 * 2;
+      const int to = ((lane % 4 * 2 + i % 2) * 4 + k % 8 / 2) * 6 + 4 + k / 8;
+      sums[i] += vload_half(k % 2, (__local const half*)(room + from)) *
+                 vload_half(k % 2, (__local const half*)(room + to));
+    }
+  }
+  barrier(CLK_LOCAL_MEM_FENCE);
+  return (float4)(sums[0], sums[1], sums[2], sums[3]);
+}
+)"},
+};
+
 const Function* find(std::span<const Function> functions, const Operator* op) {
   const auto found = std::ranges::find(functions, op, &Function::op);
   return found == functions.end() ? nullptr : &*found;
@@ -116,6 +154,9 @@ std::string definitions_for(const std::string& text) {
   define(kBinary, "(float a, float b)", text, definitions);
   const bool shared = definitions.find("unit(") != definitions.npos ||
                       definitions.find("soft_plus(") != definitions.npos;
+  for (const Helper& helper : kHelpers) {
+    if (text.find(helper.call) != text.npos) definitions += helper.definition;
+  }
   return shared ? std::string(kShared) + definitions : definitions;
 }
 

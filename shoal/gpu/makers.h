@@ -15,6 +15,7 @@ struct NodeSpec {
   std::vector<Operand> inputs;
   std::vector<TensorType> outputs;
   const Capabilities& device;
+  bool in_half = false;
 
   bool has(size_t input) const { return input < inputs.size() && inputs[input].given; }
   const Shape& shape(size_t input) const { return inputs[input].type.shape; }

@@ -4,7 +4,9 @@
 // direct  an item computes one column of several rows: an element of b is loaded once for all of
 //         them, and items of a group read neighbours
 // dots    where b is stored by columns (transB), as fully-connected layers have it: an item
-//         computes one element as a dot product of vectors of four (huynh A.3.3)
+//         computes one element as a dot product of vectors of four (huynh A.3.3). Where the device
+//         has local memory, the items of a group share an element: neighbours read neighbours, and
+//         b comes as fast as memory gives it
 // tiles   products by tiles (tiles.h), where the device has local memory
 #include <algorithm>
 
@@ -50,6 +52,27 @@ for (int p = $k / 4 * 4; p < $k; ++p) value += LOAD(a, a_at + p) * LOAD(b, b_at 
 $finish
 )";
 
+constexpr std::string_view kSharedDots = R"(const int j = GROUP(0);
+const int r = GROUP(1);
+const int z = GROUP(2);
+const int item = ITEM(0);
+const int a_at = $a_base + r * $a_row;
+const int b_at = $b_base + j * $b_step;
+float4 sums = ZERO4;
+#pragma unroll 4
+for (int p = item * 4; p < $k; p += $items * 4) sums += ALIGNED4(a, a_at + p) * ALIGNED4(b, b_at + p);
+shared[item] = SUM4(sums);
+BARRIER;
+for (int s = $items / 2; s > 0; s /= 2) {
+  if (item < s) shared[item] += shared[item + s];
+  BARRIER;
+}
+if (item == 0) {
+float value = shared[0];
+$finish
+}
+)";
+
 constexpr std::string_view kDirect = R"(const int j = GROUP(0) * $items + ITEM(0);
 if (j >= $n) return;
 const int first = GROUP(1) * $rows;
@@ -84,20 +107,34 @@ std::string direct_body(const Product& product, int64_t rows,
 }
 
 TileProduct tile_product(const Product& product) {
-  const auto values = numbers_of(product);
+  auto values = numbers_of(product);
+  values["load"] = "$load";
   TileProduct tiles{product.m, product.n, product.k, product.batch, {}, {}, {}, product.finish};
-  tiles.a = {"", filled("v = LOAD(a, $a_base + row * $a_row + k * $a_step);\n", values),
+  tiles.a = {"", "", filled("v = $load(a, $a_base + row * $a_row + k * $a_step);\n", values),
              product.a_step == 1};
-  tiles.b = {"", filled("v = LOAD(b, $b_base + k * $b_row + column * $b_step);\n", values),
+  tiles.b = {"", "", filled("v = $load(b, $b_base + k * $b_row + column * $b_step);\n", values),
              product.b_row == 1};
   return tiles;
 }
 
 Work product_work(const NodeSpec& spec, const Product& product, std::vector<Argument> arguments) {
-  if (std::optional<Launch> tiles = make_tiles(tile_product(product), arguments, spec.device)) {
-    return {"tiles", {*std::move(tiles)}, {}, 0};
+  if (auto tiles = make_tiles(tile_product(product), arguments, spec.device)) {
+    return *std::move(tiles);
   }
   auto values = numbers_of(product);
+  const bool is_dot = product.a_step == 1 && product.b_row == 1 && product.b_step > 1;
+  constexpr int64_t kShared = 128;
+  if (is_dot && spec.device.has_local_memory() && spec.device.max_group_items >= kShared &&
+      product.k % 4 == 0 && product.k >= kShared) {
+    values["items"] = text_of(kShared);
+    Work work{.kernel = "dots"};
+    work.launches.push_back({std::move(arguments),
+                             {{"shared", kShared}},
+                             filled(kSharedDots, values),
+                             {product.n, product.m, product.batch},
+                             {kShared, 1, 1}});
+    return work;
+  }
   const int64_t items = std::min({int64_t{64}, spec.device.max_group_items, product.n});
   values["items"] = text_of(items);
   Launch launch{std::move(arguments),
@@ -105,7 +142,6 @@ Work product_work(const NodeSpec& spec, const Product& product, std::vector<Argu
                 {},
                 {(product.n + items - 1) / items, product.m, product.batch},
                 {items, 1, 1}};
-  const bool is_dot = product.a_step == 1 && product.b_row == 1 && product.b_step > 1;
   if (is_dot) {
     launch.body = filled(kDots, values);
   } else {

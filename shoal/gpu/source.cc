@@ -12,25 +12,42 @@
 namespace shoal::gpu {
 namespace {
 
-// half is a type of storage that every OpenCL has; arithmetic in it is an extension.
-constexpr std::string_view kStorageF32 = R"(
-typedef float stored;
-#define LOAD(p, i) ((p)[i])
-#define LOAD4(p, i) vload4(0, (p) + (i))
-#define STORE(p, i, v) ((p)[i] = (v))
-)";
-constexpr std::string_view kStorageF16 = R"(
-typedef half stored;
-#define LOAD(p, i) vload_half((i), (p))
-#define LOAD4(p, i) vload_half4(0, (p) + (i))
-#define STORE(p, i, v) vstore_half_rte((v), (i), (p))
-)";
+// How an element is loaded depends on the argument: STORED_x says how x is stored. half is a type
+// of storage that every OpenCL has; arithmetic in it is an extension.
+//
+// SHARED is memory that groups of one launch write and read: FENCE is between, and NEXT counts.
 constexpr std::string_view kPrelude = R"(
+#define JOINED_(a, b) a##b
+#define JOINED(a, b) JOINED_(a, b)
+#define LOAD(p, i) JOINED(LOAD_, STORED_##p)(p, i)
+#define LOAD4(p, i) JOINED(LOAD4_, STORED_##p)(p, i)
+#define ALIGNED4(p, i) JOINED(ALIGNED4_, STORED_##p)(p, i)
+#define STORE(p, i, v) JOINED(STORE_, STORED_##p)(p, i, v)
+#define BITS(p, i) JOINED(BITS_, STORED_##p)(p, i)
+#define LOAD_F32(p, i) ((p)[i])
+#define LOAD4_F32(p, i) vload4(0, (p) + (i))
+#define ALIGNED4_F32(p, i) (*(__global const float4*)((p) + (i)))
+#define STORE_F32(p, i, v) ((p)[i] = (v))
+#define BITS_F32(p, i) half_bits((p)[i])
+#define LOAD_F16(p, i) vload_half((i), (p))
+#define LOAD4_F16(p, i) vload_half4(0, (p) + (i))
+#define ALIGNED4_F16(p, i) vloada_half4(0, (p) + (i))
+#define STORE_F16(p, i, v) vstore_half_rte((v), (i), (p))
+#define BITS_F16(p, i) (((__global const ushort*)(p))[i])
+#define BITS8(p, i) (*(__global const uint4*)((p) + (i)))
 #define GROUP(d) ((int)get_group_id(d))
+#define GROUPS(d) ((int)get_num_groups(d))
 #define ITEM(d) ((int)get_local_id(d))
 #define BARRIER barrier(CLK_LOCAL_MEM_FENCE)
-#define LOCAL4(p, i) (*(__local const float4*)((p) + (i)))
+#define FENCE mem_fence(CLK_GLOBAL_MEM_FENCE)
+#define SHARED(p, i) (((volatile __global float*)(p))[i])
+#define NEXT(p, i) atomic_inc((p) + (i))
+#define LOCAL_ARRAY __local float*
+#define LOCAL4(p, i) (*(__local float4*)((p) + (i)))
+#define LOCAL_BITS2(p, i) (((__local uint2*)(p))[i])
+#define LOCAL_BITS4(p, i) (((__local uint4*)(p))[i])
 #define ZERO4 ((float4)(0.0f))
+#define PAIR(a, b) ((uint2)(a, b))
 #define SUM4(v) ((v).x + (v).y + (v).z + (v).w)
 #define TO_FLOAT(i) ((float)(i))
 )";
@@ -47,12 +64,17 @@ struct KernelText {
 // A buffer is passed with the place in it where the value begins: values are parts of one buffer.
 KernelText opencl_text(const Launch& launch) {
   using Kind = Argument::Kind;
-  std::string parameters, declarations;
+  std::string parameters, declarations, storage, end;
   for (const Argument& argument : launch.arguments) {
     const bool is_read = argument.kind == Kind::kInput || argument.kind == Kind::kTable;
-    const bool is_int = argument.kind == Kind::kTable && argument.name.starts_with("int_");
-    const std::string type =
-        std::string("__global ") + (is_read ? "const " : "") + (is_int ? "int* " : "stored* ");
+    const bool is_int = argument.name.starts_with("int_");
+    const bool is_half = argument.storage == Storage::kF16;
+    const std::string type = std::string("__global ") + (is_read ? "const " : "") +
+                             (is_int    ? "int* "
+                              : is_half ? "half* "
+                                        : "float* ");
+    storage += "#define STORED_" + argument.name + (is_half ? " F16\n" : " F32\n");
+    end += "#undef STORED_" + argument.name + "\n";
     parameters += (parameters.empty() ? "" : ", ") + type + argument.name + "_buffer, ulong " +
                   argument.name + "_first";
     declarations +=
@@ -62,8 +84,9 @@ KernelText opencl_text(const Launch& launch) {
     declarations += "__local float " + local.name + "[" + text_of(local.elements) +
                     "] __attribute__((aligned(16)));\n";
   }
-  return {"__kernel __attribute__((reqd_work_group_size(" + joined(launch.items) + "))) void ",
-          "(" + parameters + ") {\n" + declarations + launch.body + "}\n"};
+  return {storage + "__kernel __attribute__((reqd_work_group_size(" + joined(launch.items) +
+              "))) void ",
+          "(" + parameters + ") {\n" + declarations + launch.body + "}\n" + end};
 }
 
 }  // namespace
@@ -137,7 +160,7 @@ Launch for_each_element(int64_t count, std::vector<Argument> arguments, std::str
   return launch;
 }
 
-Program opencl_program(std::span<const Launch> launches, Storage storage) {
+Program opencl_program(std::span<const Launch> launches) {
   Program program;
   std::unordered_map<std::string, std::string> known;  // names by text
   std::string kernels;
@@ -148,8 +171,7 @@ Program opencl_program(std::span<const Launch> launches, Storage storage) {
     if (is_new) kernels += text.before + found->second + text.after;
     program.names.push_back(found->second);
   }
-  program.source = std::string(storage == Storage::kF16 ? kStorageF16 : kStorageF32) +
-                   std::string(kPrelude) + definitions_for(kernels) + kernels;
+  program.source = std::string(kPrelude) + definitions_for(kernels) + kernels;
   return program;
 }
 

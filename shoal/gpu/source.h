@@ -35,8 +35,6 @@ struct Program {
   std::vector<std::string> names;  // by launch
 };
 
-enum class Storage : uint8_t { kF32, kF16 };
-
-Program opencl_program(std::span<const Launch> launches, Storage storage);
+Program opencl_program(std::span<const Launch> launches);
 
 }  // namespace shoal::gpu

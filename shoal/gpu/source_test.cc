@@ -120,7 +120,7 @@ TEST(OpenclProgram, SharesEqualKernels) {
                        "STORE(y, i, f_Relu(1.0f, 0.0f, 0.0f));\n", {.max_group_items = 64});
   Launch other = one;
   other.items[0] = 32;
-  const Program program = opencl_program(std::vector{one, other, one}, Storage::kF32);
+  const Program program = opencl_program(std::vector{one, other, one});
   EXPECT_EQ(program.names, (std::vector<std::string>{"k0", "k1", "k0"}));
   EXPECT_NE(program.source.find("float f_Relu(float x"), program.source.npos);
   EXPECT_EQ(program.source.find("f_Tanh"), program.source.npos);

@@ -1,8 +1,13 @@
-// A group computes a tile of y. For every kDepth of k it brings the tiles of a and b that it needs
+// A group computes a tile of y. For every step along k it brings the tiles of a and b that it needs
 // into local memory, and each item adds its part of the product in registers: rows and columns in
-// vectors of four, spread over the tile so that neighbours read neighbours. The elements of the
-// next step are loaded into registers before those of this step are multiplied, so that memory
-// works while the items do.
+// vectors of four, spread over the tile so that neighbours read neighbours. There are two tiles of
+// each: the elements of the next step are loaded into registers before those of this step are
+// multiplied, and stored after, so that memory works while the items do and a step has one barrier.
+//
+// Where y has too few tiles for the device, k is cut into parts, each for a group of its own. They
+// write their sums to scratch memory, and the last of them to arrive adds all parts, in their
+// order: one launch, and the same bits each time. Who is the last is counted by an atomic; the
+// counter is 0 again in the end.
 #include "shoal/gpu/tiles.h"
 
 #include <algorithm>
@@ -13,11 +18,10 @@
 namespace shoal::gpu {
 namespace {
 
-constexpr int64_t kDepth = 8;  // of k, in one step
-
 struct Tile {
   int64_t rows, columns;            // of a group
   int64_t item_rows, item_columns;  // of an item; multiples of 4
+  int64_t depth;                    // of k, in one step
 
   int64_t across() const { return columns / item_columns; }
   int64_t down() const { return rows / item_rows; }
@@ -25,9 +29,26 @@ struct Tile {
 };
 
 // In each, a whole number of rows of b's tile is loaded at once, so that an item stays with its
-// column.
-constexpr Tile kTiles[] = {{128, 128, 8, 8}, {64, 128, 8, 8}, {64, 64, 8, 4},
-                           {32, 128, 4, 8},  {32, 64, 4, 4},  {32, 32, 4, 4}};
+// column. The smaller ones are for products that have few of them, which wait for memory: their
+// steps are longer.
+constexpr Tile kTiles[] = {{128, 128, 8, 8, 8}, {64, 128, 8, 8, 8}, {64, 64, 8, 4, 16},
+                           {32, 128, 4, 8, 16}, {32, 64, 4, 4, 16}, {32, 32, 4, 4, 32}};
+
+// A product and how it is cut.
+struct Cut {
+  Tile tile;
+  int64_t parts = 1;  // of k
+
+  int64_t tiles(const TileProduct& product) const {
+    return (product.rows + tile.rows - 1) / tile.rows *
+           ((product.columns + tile.columns - 1) / tile.columns) * product.batch;
+  }
+  // The k of a part; the last one may have fewer.
+  int64_t part_k(const TileProduct& product) const {
+    const int64_t steps = (product.k + tile.depth - 1) / tile.depth;
+    return (steps + parts - 1) / parts * tile.depth;
+  }
+};
 
 // A tile along k is written column by column; four more elements spread that over the banks of
 // local memory.
@@ -35,89 +56,129 @@ int64_t pitch(int64_t length, const TileOperand& operand) {
   return operand.along_k ? length + 4 : length;
 }
 
-int64_t local_elements(const Tile& tile, const TileProduct& product) {
-  return kDepth * (pitch(tile.rows, product.a) + pitch(tile.columns, product.b));
+int64_t a_elements(const Tile& tile, const TileProduct& product) {
+  return tile.depth * pitch(tile.rows, product.a);
+}
+int64_t b_elements(const Tile& tile, const TileProduct& product) {
+  return tile.depth * pitch(tile.columns, product.b);
 }
 
-// Rounds of groups over the device, times what a group computes; the smaller an item's share, the
-// more it loads for each product.
-double cost(const Tile& tile, const TileProduct& product, int64_t units) {
-  const int64_t groups = (product.rows + tile.rows - 1) / tile.rows *
-                         ((product.columns + tile.columns - 1) / tile.columns) * product.batch;
+// Cycles, roughly. A unit does 128 products in a cycle, and has some groups in progress at once; a
+// step takes them no less than it takes memory to answer. The smaller an item's share, the more it
+// loads for each product.
+double cost(const Cut& cut, const TileProduct& product, int64_t units) {
+  constexpr double kProducts = 128, kLatency = 900, kAddPart = 12, kJoin = 2500;
+  const Tile& tile = cut.tile;
+  const int64_t groups = cut.tiles(product) * cut.parts;
+  const int64_t most = (tile.item_rows * tile.item_columns > 32 ? 512 : 1024) / tile.items();
+  const int64_t at_once = std::min(most, (groups + units - 1) / units);
+  const double rounds = static_cast<double>((groups + units * at_once - 1) / (units * at_once));
   const double loads =
       1.0 / static_cast<double>(tile.item_rows) + 1.0 / static_cast<double>(tile.item_columns);
-  return static_cast<double>((groups + units - 1) / units) *
-         static_cast<double>(tile.rows * tile.columns) * (1 + 2 * loads);
+  const double work = static_cast<double>(at_once * tile.rows * tile.columns * tile.depth) *
+                      (1 + 2 * loads) / kProducts;
+  const double steps = static_cast<double>(cut.part_k(product) / tile.depth);
+  const double elements = static_cast<double>(tile.item_rows * tile.item_columns);
+  const double join =
+      cut.parts == 1 ? 0 : kJoin + kAddPart * static_cast<double>(cut.parts) * elements;
+  return rounds * steps * std::max(kLatency, work) + join;
 }
 
-std::optional<Tile> choose(const TileProduct& product, const Capabilities& device) {
-  std::optional<Tile> best;
+std::optional<Cut> choose(const TileProduct& product, const Capabilities& device) {
+  constexpr int64_t kMostParts = 32;
+  std::optional<Cut> best;
   double least = std::numeric_limits<double>::infinity();
   for (const Tile& tile : kTiles) {
-    const int64_t bytes = local_elements(tile, product) * static_cast<int64_t>(sizeof(float));
+    const int64_t bytes = 2 * (a_elements(tile, product) + b_elements(tile, product)) *
+                          static_cast<int64_t>(sizeof(float));
     if (tile.items() > device.max_group_items || bytes > device.local_bytes) continue;
-    const double time = cost(tile, product, std::max<int64_t>(device.compute_units, 1));
-    if (time < least) best = tile;
-    least = std::min(least, time);
+    const int64_t steps = (product.k + tile.depth - 1) / tile.depth;
+    for (int64_t parts = 1; parts <= std::min(kMostParts, steps); parts *= 2) {
+      const int64_t each = (steps + parts - 1) / parts;
+      const Cut cut{tile, (steps + each - 1) / each};  // none is empty
+      const double time = cost(cut, product, std::max<int64_t>(device.compute_units, 1));
+      if (time < least) best = cut;
+      least = std::min(least, time);
+    }
   }
   return best;
 }
 
 // The texts that bring a tile of one operand in: what is computed once, the loads into registers
-// for the step that begins at `from`, and the stores into local memory.
+// for the step that begins at `at`, and the stores into local memory.
 class Loader {
  public:
-  Loader(char name, const TileOperand& operand, int64_t length, int64_t total, int64_t items)
-      : name_(name), operand_(operand), length_(length), total_(total), items_(items) {}
+  Loader(char name, const TileOperand& operand, const Tile& tile, int64_t total)
+      : name_(name),
+        operand_(operand),
+        length_(name == 'a' ? tile.rows : tile.columns),
+        depth_(tile.depth),
+        total_(total),
+        items_(tile.items()) {}
 
   std::string setup() const {
     std::string text;
-    for (int64_t e = 0; e < count(); ++e) text += "float " + kept(e) + " = 0.0f;\n";
+    for (int64_t e = 0; e < count(); ++e) {
+      text += operand_.in_fours ? "float4 " + kept(e) + " = ZERO4;\n"
+                                : "float " + kept(e) + " = 0.0f;\n";
+    }
     if (operand_.along_k) return text;
-    return text + "const int " + index() + " = " + name_ + "_origin + item % " + text_of(length_) +
-           ";\n" + operand_.setup;
+    return text + "const int " + index() + " = " + name_ + "_origin + " + place(0) + ";\n" +
+           operand_.setup;
   }
 
-  std::string load(const std::string& from, int64_t k) const {
-    std::string text;
+  std::string load(int64_t k) const {
+    std::string text = "{\n" + operand_.step;
     for (int64_t e = 0; e < count(); ++e) {
-      text += "{\nconst int k = " + from + " + " + step(e) + ";\n";
+      text += "{\nconst int k = at + " + step(e) + ";\n";
       if (operand_.along_k) {
         text += "const int " + index() + " = " + name_ + "_origin + " + place(e) + ";\n" +
                 operand_.setup;
       }
-      text += "float v = 0.0f;\nif (" + index() + " < " + text_of(total_) + " && k < " +
-              text_of(k) + ") {\n" + operand_.load + "}\n" + kept(e) + " = v;\n}\n";
+      std::string inside = total_ % length_ == 0 ? "" : index() + " < " + text_of(total_);
+      if (k % depth_ != 0) {
+        inside += (inside.empty() ? "k < " : " && k < ") + text_of(k);
+      }
+      text += operand_.in_fours ? "float4 v = ZERO4;\n" : "float v = 0.0f;\n";
+      text += (inside.empty() ? "" : "if (" + inside + ") ") + "{\n" +
+              filled(operand_.load, {{"load", "LOAD"}}) + "}\n" + kept(e) + " = v;\n}\n";
     }
-    return text;
+    return text + "}\n";
   }
 
-  std::string store() const {
+  std::string store(const std::string& tile) const {
     std::string text;
     for (int64_t e = 0; e < count(); ++e) {
-      text += std::string(1, name_) + "_tile[(" + step(e) + ") * " +
-              text_of(pitch(length_, operand_)) + " + " + place(e) + "] = " + kept(e) + ";\n";
+      const std::string at =
+          "(" + step(e) + ") * " + text_of(pitch(length_, operand_)) + " + " + place(e);
+      text += operand_.in_fours ? "LOCAL4(" + tile + ", " + at + ") = " + kept(e) + ";\n"
+                                : tile + "[" + at + "] = " + kept(e) + ";\n";
     }
     return text;
   }
 
  private:
-  int64_t count() const { return length_ * kDepth / items_; }
+  int64_t lanes() const { return operand_.in_fours ? 4 : 1; }
+  int64_t count() const { return length_ * depth_ / (items_ * lanes()); }
   std::string index() const { return name_ == 'a' ? "row" : "column"; }
   std::string kept(int64_t e) const { return std::string(1, name_) + "_kept" + text_of(e); }
   // Where element e of an item lies in the tile.
   std::string step(int64_t e) const {
-    if (operand_.along_k) return "item % " + text_of(kDepth);
-    return "item / " + text_of(length_) + " + " + text_of(e * items_ / length_);
+    if (operand_.along_k) return "item % " + text_of(depth_);
+    const int64_t each = length_ / lanes();
+    return "item / " + text_of(each) + " + " + text_of(e * items_ / each);
   }
   std::string place(int64_t e) const {
-    if (!operand_.along_k) return "item % " + text_of(length_);
-    return "(item / " + text_of(kDepth) + " + " + text_of(e * items_ / kDepth) + ")";
+    if (!operand_.along_k) {
+      const std::string number = "item % " + text_of(length_ / lanes());
+      return operand_.in_fours ? number + " * 4" : number;
+    }
+    return "(item / " + text_of(depth_) + " + " + text_of(e * items_ / depth_) + ")";
   }
 
   const char name_;
   const TileOperand& operand_;
-  const int64_t length_, total_, items_;
+  const int64_t length_, depth_, total_, items_;
 };
 
 constexpr char kLanes[] = {'x', 'y', 'z', 'w'};
@@ -126,16 +187,21 @@ std::string sum_name(int64_t row, int64_t vector) {
   return "sum" + text_of(row) + "_" + text_of(vector);
 }
 
-// One step of k, from local memory.
+// One step, from local memory.
 std::string multiply_text(const Tile& tile, const TileProduct& product) {
-  std::string text = "for (int k = 0; k < " + text_of(kDepth) + "; ++k) {\n";
+  std::string text = "#pragma unroll\nfor (int k = 0; k < " +
+                     text_of(std::min<int64_t>(tile.depth, 8)) + "; ++k) {\n";
+  if (tile.depth > 8) {
+    text = "for (int from = 0; from < " + text_of(tile.depth) +
+           "; from += 8) {\n#pragma unroll\nfor (int k = from; k < from + 8; ++k) {\n";
+  }
   for (int64_t q = 0; q < tile.item_rows / 4; ++q) {
-    text += "const float4 a" + text_of(q) + " = LOCAL4(a_tile, k * " +
+    text += "const float4 a" + text_of(q) + " = LOCAL4(a_now, k * " +
             text_of(pitch(tile.rows, product.a)) + " + down * 4 + " + text_of(q * tile.down() * 4) +
             ");\n";
   }
   for (int64_t p = 0; p < tile.item_columns / 4; ++p) {
-    text += "const float4 b" + text_of(p) + " = LOCAL4(b_tile, k * " +
+    text += "const float4 b" + text_of(p) + " = LOCAL4(b_now, k * " +
             text_of(pitch(tile.columns, product.b)) + " + across * 4 + " +
             text_of(p * tile.across() * 4) + ");\n";
   }
@@ -145,7 +211,7 @@ std::string multiply_text(const Tile& tile, const TileProduct& product) {
               text_of(p) + ";\n";
     }
   }
-  return text + "}\n";
+  return text + (tile.depth > 8 ? "}\n}\n" : "}\n");
 }
 
 std::string store_text(const Tile& tile, const TileProduct& product) {
@@ -165,64 +231,141 @@ std::string store_text(const Tile& tile, const TileProduct& product) {
   return text;
 }
 
-std::string body_of(const Tile& tile, const TileProduct& product) {
-  const Loader a('a', product.a, tile.rows, product.rows, tile.items());
-  const Loader b('b', product.b, tile.columns, product.columns, tile.items());
+// The sums of all parts, in their order, for the last group that arrives; the others end here.
+// Element e of item i is at e * items + i, so that neighbours write neighbours.
+std::string join_text(const Cut& cut) {
+  const Tile& tile = cut.tile;
+  std::string write, clear, add;
+  int64_t e = 0;
+  for (int64_t row = 0; row < tile.item_rows; ++row) {
+    for (int64_t p = 0; p < tile.item_columns / 4; ++p) {
+      const std::string sum = sum_name(row, p);
+      clear += sum + " = ZERO4;\n";
+      for (const char lane : kLanes) {
+        const std::string at = text_of(e++ * tile.items()) + " + item";
+        write += "SHARED(parts, part_at + " + at + ") = " + sum + "." + lane + ";\n";
+        add += sum + "." + lane + " += SHARED(parts, from + " + at + ");\n";
+      }
+    }
+  }
+  return filled(R"(const int tile = (z * GROUPS(1) + GROUP(1)) * GROUPS(0) + GROUP(0);
+const int part_at = (tile * $parts + part) * $elements;
+$write
+FENCE;
+BARRIER;
+if (item == 0) arrived[0] = TO_FLOAT(NEXT(int_counters, tile));
+BARRIER;
+if (arrived[0] != $last) return;
+FENCE;
+if (item == 0) int_counters[tile] = 0;
+$clear
+for (int p = 0; p < $parts; ++p) {
+const int from = (tile * $parts + p) * $elements;
+$add
+}
+)",
+                {{"parts", text_of(cut.parts)},
+                 {"elements", text_of(tile.rows * tile.columns)},
+                 {"last", text_of(static_cast<float>(cut.parts - 1))},
+                 {"write", write},
+                 {"clear", clear},
+                 {"add", add}});
+}
+
+std::string body_of(const Cut& cut, const TileProduct& product) {
+  const Tile& tile = cut.tile;
+  const Loader a('a', product.a, tile, product.rows);
+  const Loader b('b', product.b, tile, product.columns);
   std::string clear;
   for (int64_t row = 0; row < tile.item_rows; ++row) {
     for (int64_t p = 0; p < tile.item_columns / 4; ++p) {
       clear += "float4 " + sum_name(row, p) + " = ZERO4;\n";
     }
   }
+  // Items that run together make a block of 4 rows and 8 columns of vectors, which reads less of
+  // local memory than a line of them.
   return filled(R"(const int item = ITEM(0);
-const int across = item % $across;
-const int down = item / $across;
-const int z = GROUP(2);
+const int across = item / 32 % ($across / 8) * 8 + item % 8;
+const int down = item / (4 * $across) * 4 + item / 8 % 4;
+const int z = GROUP(2) / $parts;
+const int part = GROUP(2) % $parts;
 const int a_origin = GROUP(1) * $rows;
 const int b_origin = GROUP(0) * $columns;
-$clear$setup$first
-for (int at = 0; at < $k; at += $depth) {
-$store
-BARRIER;
-const int next = at + $depth;
-if (next < $k) {
+const int begin = part * $part_k;
+const int end = begin + $part_k < $k ? begin + $part_k : $k;
+$clear$setup
+{
+const int at = begin;
 $load}
-$multiply
+int now = 0;
+$store_first
+BARRIER;
+for (int first = begin; first < end; first += $depth) {
+const int at = first + $depth;
+if (at < end) {
+$load}
+{
+LOCAL_ARRAY a_now = a_tile + now * $a_elements;
+LOCAL_ARRAY b_now = b_tile + now * $b_elements;
+$multiply}
+now = 1 - now;
+if (at < end) {
+LOCAL_ARRAY a_next = a_tile + now * $a_elements;
+LOCAL_ARRAY b_next = b_tile + now * $b_elements;
+$store}
 BARRIER;
 }
-$finish)",
+$join$finish)",
                 {{"across", text_of(tile.across())},
+                 {"parts", text_of(cut.parts)},
+                 {"part_k", text_of(cut.part_k(product))},
                  {"rows", text_of(tile.rows)},
                  {"columns", text_of(tile.columns)},
                  {"clear", clear},
                  {"setup", a.setup() + b.setup()},
-                 {"first", a.load("0", product.k) + b.load("0", product.k)},
                  {"k", text_of(product.k)},
-                 {"depth", text_of(kDepth)},
-                 {"store", a.store() + b.store()},
-                 {"load", a.load("next", product.k) + b.load("next", product.k)},
+                 {"depth", text_of(tile.depth)},
+                 {"a_elements", text_of(a_elements(tile, product))},
+                 {"b_elements", text_of(b_elements(tile, product))},
+                 {"store_first", a.store("a_tile") + b.store("b_tile")},
+                 {"store", a.store("a_next") + b.store("b_next")},
+                 {"load", a.load(product.k) + b.load(product.k)},
                  {"multiply", multiply_text(tile, product)},
+                 {"join", cut.parts == 1 ? "" : join_text(cut)},
                  {"finish", store_text(tile, product)}});
 }
 
 }  // namespace
 
-std::optional<Launch> make_tiles(const TileProduct& product, std::vector<Argument> arguments,
-                                 const Capabilities& device) {
-  constexpr int64_t kLeast = 16;
+std::optional<Work> make_tiles(const TileProduct& product, std::vector<Argument> arguments,
+                               const Capabilities& device) {
+  constexpr int64_t kLeast = 16, kMostScratch = int64_t{1} << 28;
   if (!device.has_local_memory() || product.rows < kLeast || product.columns < kLeast ||
       product.k < kLeast) {
     return std::nullopt;
   }
-  const std::optional<Tile> tile = choose(product, device);
-  if (!tile) return std::nullopt;
-  return Launch{std::move(arguments),
-                {{"a_tile", kDepth * pitch(tile->rows, product.a)},
-                 {"b_tile", kDepth * pitch(tile->columns, product.b)}},
-                body_of(*tile, product),
-                {(product.columns + tile->columns - 1) / tile->columns,
-                 (product.rows + tile->rows - 1) / tile->rows, product.batch},
-                {tile->items(), 1, 1}};
+  const std::optional<Cut> cut = choose(product, device);
+  if (!cut) return std::nullopt;
+  const Tile& tile = cut->tile;
+  Work work{.kernel = "tiles"};
+  std::vector<LocalArray> locals{{"a_tile", 2 * a_elements(tile, product)},
+                                 {"b_tile", 2 * b_elements(tile, product)}};
+  if (cut->parts > 1) {
+    arguments.push_back({Argument::Kind::kScratch, 0, "parts"});
+    arguments.push_back({Argument::Kind::kCounters, 0, "int_counters"});
+    locals.push_back({"arrived", 1});
+    work.kernel = "tiles/" + std::to_string(cut->parts);
+    work.counters = cut->tiles(product);
+    work.scratch = work.counters * cut->parts * tile.rows * tile.columns;
+    if (work.scratch > kMostScratch) return std::nullopt;
+  }
+  work.launches.push_back({std::move(arguments),
+                           std::move(locals),
+                           body_of(*cut, product),
+                           {(product.columns + tile.columns - 1) / tile.columns,
+                            (product.rows + tile.rows - 1) / tile.rows, product.batch * cut->parts},
+                           {tile.items(), 1, 1}});
+  return work;
 }
 
 }  // namespace shoal::gpu

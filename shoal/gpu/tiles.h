@@ -11,8 +11,11 @@ namespace shoal::gpu {
 // How an item loads an element of an operand.
 struct TileOperand {
   std::string setup;     // statements of `row` (of a) or `column` (of b), and of z
-  std::string load;      // statements of `k` as well, that set the float `v`
+  std::string step;      // statements of `at`, the first k of a step, for what all its k share
+  std::string load;      // statements of `k` as well, that set `v` by $load(buffer, place)
   bool along_k = false;  // neighbours in memory differ in k, not in row or column
+  // `v` is a float4 of four rows, from `row` on, which exist.
+  bool in_fours = false;
 };
 
 // y[row, column] = sum_k a[row, k] b[k, column], of z = 0 ... batch - 1.
@@ -23,8 +26,12 @@ struct TileProduct {
   std::string finish;        // statements that store the float `value` of row `r` and column `j`
 };
 
+// A step takes a divisor of this many k; where their number is a multiple of it, no step has k of
+// two runs of this length.
+inline constexpr int64_t kMostDepth = 32;
+
 // Nothing where the device has no local memory, or the product is too small to be cut.
-std::optional<Launch> make_tiles(const TileProduct& product, std::vector<Argument> arguments,
-                                 const Capabilities& device);
+std::optional<Work> make_tiles(const TileProduct& product, std::vector<Argument> arguments,
+                               const Capabilities& device);
 
 }  // namespace shoal::gpu

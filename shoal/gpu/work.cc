@@ -82,10 +82,17 @@ bool is_setting(const Node& node, size_t input) {
 
 }  // namespace
 
-std::optional<Work> work_of(const Graph& graph, const Node& node, const Capabilities& device) {
+bool is_layer(const Operator* op) {
+  const MakeWork make = maker_of(op);
+  return make == make_conv || make == make_gemm || make == make_mat_mul;
+}
+
+std::optional<Work> work_of(const Graph& graph, const Node& node, const Capabilities& device,
+                            bool in_half) {
   const MakeWork make = maker_of(node.op);
   if (make == nullptr) return std::nullopt;
-  const NodeSpec spec{graph, node, graph.operands(node.inputs), graph.types(node.outputs), device};
+  const NodeSpec spec{graph,  node,   graph.operands(node.inputs), graph.types(node.outputs),
+                      device, in_half};
   for (size_t i = 0; i < spec.inputs.size(); ++i) {
     const Operand& input = spec.inputs[i];
     if (input.given && !(is_setting(node, i) ? input.value != nullptr : fits(input.type))) {

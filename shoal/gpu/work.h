@@ -2,7 +2,8 @@
 // bodies are written in the part of C that OpenCL C and GLSL share, and in a few macros
 // (OpenCL's are in source.cc). Shapes are numbers in the source, not arguments.
 //
-// Values are floats, row-major, stored as f32 or as f16; arithmetic is f32.
+// Values are floats, row-major, stored as f32 or as f16. Arithmetic is f32, but that products of
+// layers in half precision have factors of f16 where the device has units for that.
 #pragma once
 
 #include <array>
@@ -16,6 +17,15 @@
 
 namespace shoal::gpu {
 
+enum class Storage : uint8_t { kF32, kF16 };
+
+// Units that multiply small matrices of f16 and add in f32, by the items of a warp together.
+enum class MatrixUnits : uint8_t {
+  kNone,
+  kEmulated,  // through local memory, for tests
+  kNvidia,    // mma.sync in PTX, compute capability 8.0 and later
+};
+
 // What kernels may ask of a device.
 struct Capabilities {
   int64_t max_group_items = 1;  // work items of a group
@@ -25,15 +35,18 @@ struct Capabilities {
 
   int64_t compute_units = 1;  // that work at the same time
 
+  MatrixUnits matrix_units = MatrixUnits::kNone;
+
   bool has_local_memory() const { return local_bytes > 0; }
 };
 
 // A buffer that a kernel reads or writes, under the name that its body has for it.
 struct Argument {
-  enum class Kind : uint8_t { kInput, kOutput, kTable, kScratch };
+  enum class Kind : uint8_t { kInput, kOutput, kTable, kScratch, kCounters };
   Kind kind = Kind::kInput;
   size_t index = 0;  // of the node's inputs or outputs, or of Work::tables
   std::string name;
+  Storage storage = Storage::kF32;  // of its elements
 };
 
 // An array of floats in local memory.
@@ -54,14 +67,21 @@ struct Launch {
 struct Work {
   std::string kernel;  // the name for people: "tiles", "direct"
   // In this order. None: output 0 has the elements of input 0, under another shape.
-  std::vector<Launch> launches;
+  std::vector<Launch> launches = {};
   // Constants beside the node's own, of f32 or i32; made when they are needed.
-  std::vector<std::function<Tensor()>> tables;
-  int64_t scratch = 0;  // elements of a buffer that launches of this node share
+  std::vector<std::function<Tensor()>> tables = {};
+  int64_t scratch = 0;   // elements of f32, of a buffer that launches of this node share
+  int64_t counters = 0;  // ints that are 0 before and after each launch
 };
 
 // Nothing where a GPU leaves the node to another device: an operator or a type that it does not
 // have, an empty tensor, or one whose elements an int cannot count. REQUIRES: `node` is of `graph`.
-std::optional<Work> work_of(const Graph& graph, const Node& node, const Capabilities& device);
+//
+// Layers may be computed in half precision, if `in_half`; what has no weights is not concerned.
+std::optional<Work> work_of(const Graph& graph, const Node& node, const Capabilities& device,
+                            bool in_half = false);
+
+// Whether a node has weights to multiply with, so that its precision can be chosen.
+bool is_layer(const Operator* op);
 
 }  // namespace shoal::gpu

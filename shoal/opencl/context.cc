@@ -88,6 +88,23 @@ Status nonsense(std::string_view what, uint64_t number) {
                                         std::to_string(number) + ", which cannot be");
 }
 
+// NVIDIA's compiler takes PTX; the extension that tells the generation is its own.
+gpu::MatrixUnits matrix_units(const OpenClOptions& options, const Context& context) {
+  if (options.matrix_units == OpenClMatrixUnits::kOff) return gpu::MatrixUnits::kNone;
+  constexpr cl_device_info kComputeCapabilityMajor = 0x4000;
+  constexpr std::string_view kExtension = "cl_nv_device_attribute_query";
+  const std::string extensions = text_of([&](size_t size, char* text, size_t* needed) {
+    return context.api->clGetDeviceInfo(context.device, CL_DEVICE_EXTENSIONS, size, text, needed);
+  });
+  if (extensions.find(kExtension) != extensions.npos) {
+    const auto major = number_of<cl_uint>(*context.api, context.device, kComputeCapabilityMajor,
+                                          "compute capability");
+    if (major.ok() && *major >= 8) return gpu::MatrixUnits::kNvidia;
+  }
+  return options.matrix_units == OpenClMatrixUnits::kOn ? gpu::MatrixUnits::kEmulated
+                                                        : gpu::MatrixUnits::kNone;
+}
+
 Status read_capabilities(const OpenClOptions& options, Context& context) {
   const auto number = [&]<class T>(T, cl_device_info name, std::string_view what) {
     return number_of<T>(*context.api, context.device, name, what);
@@ -118,7 +135,7 @@ Status read_capabilities(const OpenClOptions& options, Context& context) {
   const bool uses_local = options.local_memory == OpenClLocalMemory::kOn ||
                           (options.local_memory == OpenClLocalMemory::kAuto && kind == CL_LOCAL);
   context.capabilities = {static_cast<int64_t>(items), uses_local ? static_cast<int64_t>(local) : 0,
-                          static_cast<int64_t>(units)};
+                          static_cast<int64_t>(units), matrix_units(options, context)};
   context.alignment = static_cast<int64_t>(align) / 8;
   context.largest_buffer = static_cast<int64_t>(largest);
   context.unified_memory = unified != CL_FALSE;
@@ -147,8 +164,8 @@ Result<std::shared_ptr<const Context>> open_context(std::shared_ptr<const Api> a
   context->device = chosen.device;
   context->description = chosen.description;
   context->programs = options.programs;
-  context->storage =
-      options.precision == OpenClPrecision::kF16 ? gpu::Storage::kF16 : gpu::Storage::kF32;
+  context->precision = options.precision;
+  context->f32_layers = options.f32_layers;
   SHOAL_TRY(read_capabilities(options, *context));
   cl_int error = CL_SUCCESS;
   context->context = ContextHandle(
@@ -165,7 +182,7 @@ Result<std::shared_ptr<const Context>> open_context(std::shared_ptr<const Api> a
   return std::shared_ptr<const Context>(std::move(context));
 }
 
-size_t Context::stored_bytes(const TensorType& type) const {
+size_t stored_bytes(const TensorType& type, gpu::Storage storage) {
   const bool is_half = storage == gpu::Storage::kF16 && type.dtype == DType::kF32;
   return is_half ? type.bytes() / 2 : type.bytes();
 }
@@ -184,26 +201,27 @@ Result<BufferHandle> Context::make_buffer(size_t bytes, std::string_view what) c
   return buffer;
 }
 
-Status Context::write(cl_mem buffer, const Tensor& tensor) const {
-  if (tensor.bytes().empty()) return {};
+Result<BufferHandle> Context::make_constant(const Tensor& tensor, gpu::Storage storage,
+                                            std::string_view what) const {
   const bool is_half = storage == gpu::Storage::kF16 && tensor.dtype() == DType::kF32;
   const Tensor stored = is_half ? ops::converted(tensor, DType::kF16) : tensor;
-  return status_of(api->clEnqueueWriteBuffer(queue.get(), buffer, CL_TRUE, 0, stored.bytes().size(),
-                                             stored.bytes().data(), 0, nullptr, nullptr),
+  SHOAL_ASSIGN(BufferHandle buffer, make_buffer(stored.bytes().size(), what));
+  SHOAL_TRY(write(buffer.get(), stored).at(std::string(what)));
+  return buffer;
+}
+
+Status Context::write(cl_mem buffer, const Tensor& tensor) const {
+  if (tensor.bytes().empty()) return {};
+  return status_of(api->clEnqueueWriteBuffer(queue.get(), buffer, CL_TRUE, 0, tensor.bytes().size(),
+                                             tensor.bytes().data(), 0, nullptr, nullptr),
                    "writing to " + description.name);
 }
 
 Status Context::read(cl_mem buffer, Tensor& tensor) const {
   if (tensor.bytes().empty()) return {};
-  const bool is_half = storage == gpu::Storage::kF16 && tensor.dtype() == DType::kF32;
-  Tensor stored = is_half ? Tensor::uninitialized({DType::kF16, tensor.shape()}) : tensor;
-  SHOAL_TRY(
-      status_of(api->clEnqueueReadBuffer(queue.get(), buffer, CL_TRUE, 0, stored.bytes().size(),
-                                         stored.bytes().data(), 0, nullptr, nullptr),
-                "reading from " + description.name));
-  if (is_half)
-    std::ranges::copy(ops::converted(stored, DType::kF32).bytes(), tensor.bytes().begin());
-  return {};
+  return status_of(api->clEnqueueReadBuffer(queue.get(), buffer, CL_TRUE, 0, tensor.bytes().size(),
+                                            tensor.bytes().data(), 0, nullptr, nullptr),
+                   "reading from " + description.name);
 }
 
 Status Context::finish() const {

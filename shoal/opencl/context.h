@@ -19,18 +19,19 @@ struct Context {
   ContextHandle context;
   QueueHandle queue, profiling_queue;  // in order; the second one keeps times
   gpu::Capabilities capabilities;
-  gpu::Storage storage = gpu::Storage::kF32;
+  OpenClPrecision precision = OpenClPrecision::kF32;
+  std::vector<std::string> f32_layers;
   OpenClDescription description;
   int64_t alignment = 1;       // of buffers, in bytes
   int64_t largest_buffer = 0;  // in bytes
   bool unified_memory = false;
   std::filesystem::path programs;  // empty: programs are not kept
 
-  // Bytes of a value as the device stores it.
-  size_t stored_bytes(const TensorType& type) const;
-
   // `what` names the buffer or the layer in failures.
   Result<BufferHandle> make_buffer(size_t bytes, std::string_view what) const;
+  // A buffer with the elements of a tensor, those of f32 stored as this says.
+  Result<BufferHandle> make_constant(const Tensor& tensor, gpu::Storage storage,
+                                     std::string_view what) const;
   // Waits for what is in the queue before. The buffer has room for the tensor.
   Status write(cl_mem buffer, const Tensor& tensor) const;
   Status read(cl_mem buffer, Tensor& tensor) const;
@@ -41,6 +42,9 @@ struct Context {
   // Keeps the program for the next start. Where that fails, the next start compiles.
   void keep(const std::string& source, cl_program program) const;
 };
+
+// Bytes of a value as the device stores it.
+size_t stored_bytes(const TensorType& type, gpu::Storage storage);
 
 Result<std::vector<OpenClDescription>> describe_devices(const Api& api);
 Result<std::shared_ptr<const Context>> open_context(std::shared_ptr<const Api> api,

@@ -2,6 +2,7 @@
 
 #include "shoal/base/user_folders.h"
 #include "shoal/cpu/elementwise/elementwise_chain.h"
+#include "shoal/device/failover.h"
 #include "shoal/device/hybrid.h"
 #include "shoal/devices/devices.h"
 #include "shoal/opencl/executable.h"
@@ -36,9 +37,8 @@ class ClDevice final : public Device {
     return MemoryUse{plan.arena_bytes + plan.caller_bytes, plan.live_bytes + plan.caller_bytes};
   }
   Result<DeviceValue> upload(const Tensor& tensor) override {
-    SHOAL_ASSIGN(BufferHandle buffer, context_->make_buffer(context_->stored_bytes(tensor.type()),
-                                                            "a tensor to upload"));
-    SHOAL_TRY(context_->write(buffer.get(), tensor));
+    SHOAL_ASSIGN(BufferHandle buffer,
+                 context_->make_constant(tensor, gpu::Storage::kF32, "a tensor to upload"));
     return DeviceValue(tensor.type(), std::make_shared<ClMemory>(context_, std::move(buffer)));
   }
 
@@ -47,27 +47,41 @@ class ClDevice final : public Device {
   const DeviceInfo info_;
 };
 
-// "", "0", "0:fp16"
-Result<OpenClOptions> parse_options(std::string_view argument) {
-  OpenClOptions options{.programs = cache_folder() / "opencl"};
+struct NamedOptions {
+  OpenClOptions options = {.programs = cache_folder() / "opencl"};
+  bool or_cpu = false;  // the CPU goes on where the device fails
+};
+
+// "", "0", "0:fp16", "0:fp16:or-cpu"
+Result<NamedOptions> parse_options(std::string_view argument) {
+  NamedOptions named;
   const size_t colon = argument.find(':');
   const std::string_view number = argument.substr(0, colon);
   const auto [end, error] =
-      std::from_chars(number.data(), number.data() + number.size(), options.index);
-  const bool is_number = number.empty() || (error == std::errc() && end == number.end());
-  const std::string_view precision = colon == argument.npos ? "fp32" : argument.substr(colon + 1);
-  if (!is_number || (precision != "fp32" && precision != "fp16")) {
-    return invalid("an OpenCL device is named opencl:N or opencl:N:fp16");
+      std::from_chars(number.data(), number.data() + number.size(), named.options.index);
+  bool is_known = number.empty() || (error == std::errc() && end == number.end());
+  std::string_view rest = colon == argument.npos ? "" : argument.substr(colon);
+  while (is_known && !rest.empty()) {
+    rest.remove_prefix(1);
+    const std::string_view word = rest.substr(0, rest.find(':'));
+    rest.remove_prefix(word.size());
+    is_known = word == "fp32" || word == "fp16" || word == "or-cpu";
+    if (word == "fp16") named.options.precision = OpenClPrecision::kF16;
+    named.or_cpu |= word == "or-cpu";
   }
-  if (precision == "fp16") options.precision = OpenClPrecision::kF16;
-  return options;
+  if (!is_known) {
+    return invalid("an OpenCL device is named opencl:N, opencl:N:fp16 or opencl:N:fp16:or-cpu");
+  }
+  return named;
 }
 
 Result<std::unique_ptr<Device>> make_by_name(std::string_view argument,
                                              const DeviceOptions& options) {
-  SHOAL_ASSIGN(const OpenClOptions parsed, parse_options(argument));
-  SHOAL_ASSIGN(auto device, make_opencl_device(parsed));
-  return make_hybrid_device(std::move(device), make_cpu_device(options.cpu));
+  SHOAL_ASSIGN(const NamedOptions named, parse_options(argument));
+  SHOAL_ASSIGN(auto device, make_opencl_device(named.options));
+  auto hybrid = make_hybrid_device(std::move(device), make_cpu_device(options.cpu));
+  if (!named.or_cpu) return hybrid;
+  return make_failover_device(std::move(hybrid), make_cpu_device(options.cpu));
 }
 
 }  // namespace
@@ -90,11 +104,21 @@ Result<std::unique_ptr<Device>> make_opencl_device(const OpenClOptions& options)
   return opencl::make_device_over(api, options);
 }
 
+Result<OpenClOptions> opencl_options(std::string_view name) {
+  constexpr std::string_view kKind = "opencl";
+  if (!name.starts_with(kKind)) return invalid(std::string(name) + " is no OpenCL device");
+  name.remove_prefix(kKind.size());
+  if (name.starts_with(':')) name.remove_prefix(1);
+  SHOAL_ASSIGN(const opencl::NamedOptions named, opencl::parse_options(name));
+  return named.options;
+}
+
 void register_opencl_device() {
-  register_device({.name = "opencl",
-                   .summary = "a GPU by OpenCL, beside the CPU: opencl:N, opencl:N:fp16",
-                   .is_local = false,
-                   .make = opencl::make_by_name});
+  register_device(
+      {.name = "opencl",
+       .summary = "a GPU by OpenCL, beside the CPU: opencl:N, opencl:N:fp16, opencl:N:or-cpu",
+       .is_local = false,
+       .make = opencl::make_by_name});
 }
 
 }  // namespace shoal

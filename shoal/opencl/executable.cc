@@ -8,10 +8,14 @@
 namespace shoal::opencl {
 namespace {
 
+using enum gpu::Storage;
+
 size_t index_of(ValueId id) { return static_cast<size_t>(id); }
 
-// Places of the plan are bytes of f32; f16 needs half of them.
-int64_t shrinkage(const Context& context) { return context.storage == gpu::Storage::kF16 ? 2 : 1; }
+// Offsets of f16 are half of those that are planned.
+int64_t plan_alignment(const Context& context) {
+  return context.precision == OpenClPrecision::kF16 ? 2 * context.alignment : context.alignment;
+}
 
 }  // namespace
 
@@ -70,17 +74,18 @@ class ClExecutable::Times {
 ClExecutable::ClExecutable(std::shared_ptr<const Context> context, Graph graph)
     : context_(std::move(context)),
       graph_(std::move(graph)),
-      plan_(plan_memory(graph_, context_->alignment * shrinkage(*context_))),
+      plan_(plan_memory(graph_, plan_alignment(*context_))),
+      storage_(graph_.value_count(), gpu::Storage::kF32),
       constants_(graph_.value_count()) {}
 
 Result<std::unique_ptr<ClExecutable>> ClExecutable::compile(std::shared_ptr<const Context> context,
                                                             Graph graph) {
   std::unique_ptr<ClExecutable> executable(new ClExecutable(std::move(context), std::move(graph)));
   SHOAL_TRY(executable->add_steps());
+  executable->choose_storage();
   SHOAL_TRY(executable->upload_constants());
   if (!executable->launches_.empty()) {
-    gpu::Program program =
-        gpu::opencl_program(executable->launches_, executable->context_->storage);
+    gpu::Program program = gpu::opencl_program(executable->launches_);
     executable->source_ = std::move(program.source);
     executable->names_ = std::move(program.names);
     SHOAL_ASSIGN(executable->program_, executable->context_->build(executable->source_));
@@ -93,31 +98,104 @@ Result<std::unique_ptr<ClExecutable>> ClExecutable::compile(std::shared_ptr<cons
 Status ClExecutable::add_steps() {
   for (const Node& node : graph_.nodes()) {
     const std::string place = place_of(graph_, node);
-    std::optional<gpu::Work> work = gpu::work_of(graph_, node, context_->capabilities);
+    const bool in_half = context_->precision == OpenClPrecision::kF16 && gpu::is_layer(node.op) &&
+                         std::ranges::find(context_->f32_layers, graph_[node.outputs[0]].name) ==
+                             context_->f32_layers.end();
+    std::optional<gpu::Work> work = gpu::work_of(graph_, node, context_->capabilities, in_half);
     if (!work)
       return Status(Code::kUnsupported, place + " is not for " + context_->description.name);
-    Step step{launches_.size(), work->launches.size(), {}};
+    Step step{launches_.size(), work->launches.size(), in_half, {}};
     for (const auto& make_table : work->tables) {
-      const Tensor table = make_table();
       SHOAL_ASSIGN(BufferHandle buffer,
-                   context_->make_buffer(context_->stored_bytes(table.type()), place));
-      SHOAL_TRY(context_->write(buffer.get(), table).at(place));
+                   context_->make_constant(make_table(), in_half ? kF16 : kF32, place));
       step.tables.push_back(std::move(buffer));
     }
     std::ranges::move(work->launches, std::back_inserter(launches_));
     scratch_ = std::max(scratch_, work->scratch);
+    counters_ = std::max(counters_, work->counters);
     infos_.push_back({.name = work->kernel});
     steps_.push_back(std::move(step));
   }
   return {};
 }
 
+// Weights of layers in half precision and what these layers compute are f16; the outputs of other
+// nodes are as their first input. Inputs and outputs of the graph are f32, which the host has. Two
+// values that share a place, or that a node only renames, are stored alike: f32 if one of them is.
+void ClExecutable::choose_storage() {
+  std::vector<char> is_fixed(graph_.value_count(), 0);  // f32, whoever reads it
+  for (ValueId id : graph_.inputs()) is_fixed[index_of(id)] = 1;
+  for (ValueId id : graph_.outputs()) is_fixed[index_of(id)] = 1;
+  const auto set = [&](ValueId id, gpu::Storage storage) {
+    const bool is_half =
+        storage == kF16 && is_fixed[index_of(id)] == 0 && graph_[id].type.dtype == DType::kF32;
+    storage_[index_of(id)] = is_half ? kF16 : kF32;
+  };
+  // A constant that one reader wants in f32 is f32 for all.
+  for (size_t n = 0; n < steps_.size(); ++n) {
+    const Node& node = graph_.nodes()[n];
+    for (size_t i = 0; i < node.inputs.size(); ++i) {
+      const bool is_weight = steps_[n].in_half && i == 1;
+      if (node.inputs[i] != kNoValue && !is_weight && graph_[node.inputs[i]].constant) {
+        is_fixed[index_of(node.inputs[i])] = 1;
+      }
+    }
+  }
+  const auto is_alias = [&](size_t n, ValueId from, ValueId to) {
+    const Place &a = plan_.places[index_of(from)], &b = plan_.places[index_of(to)];
+    return steps_[n].count == 0 ||
+           (a.kind != Place::Kind::kElsewhere && a.kind == b.kind && a.at == b.at);
+  };
+  for (bool is_settled = false; !is_settled;) {
+    is_settled = true;
+    for (size_t n = 0; n < steps_.size(); ++n) {
+      const Node& node = graph_.nodes()[n];
+      if (steps_[n].in_half && graph_[node.inputs[1]].constant) set(node.inputs[1], kF16);
+      const ValueId from = node.inputs.empty() ? kNoValue : node.inputs[0];
+      for (ValueId to : node.outputs) {
+        const bool is_half = gpu::is_layer(node.op)
+                                 ? steps_[n].in_half
+                                 : from != kNoValue && storage_[index_of(from)] == kF16;
+        set(to, is_half ? kF16 : kF32);
+        if (from == kNoValue || storage_[index_of(from)] == storage_[index_of(to)] ||
+            !is_alias(n, from, to)) {
+          continue;
+        }
+        is_fixed[index_of(from)] = is_fixed[index_of(to)] = 1;
+        set(from, kF32);
+        set(to, kF32);
+        is_settled = false;
+      }
+    }
+  }
+  bool is_all_half = context_->precision == OpenClPrecision::kF16;
+  for (size_t v = 0; v < storage_.size(); ++v) {
+    is_all_half &= plan_.places[v].kind != Place::Kind::kArena || storage_[v] == kF16;
+  }
+  shrinkage_ = is_all_half ? 2 : 1;
+  for (size_t n = 0; n < steps_.size(); ++n) {
+    for (size_t l = 0; l < steps_[n].count; ++l) {
+      for (gpu::Argument& argument : launches_[steps_[n].first + l].arguments) {
+        argument.storage = storage_of(graph_.nodes()[n], steps_[n], argument);
+      }
+    }
+  }
+}
+
+gpu::Storage ClExecutable::storage_of(const Node& node, const Step& step,
+                                      const gpu::Argument& argument) const {
+  using Kind = gpu::Argument::Kind;
+  if (argument.kind == Kind::kInput) return storage_[index_of(node.inputs[argument.index])];
+  if (argument.kind == Kind::kOutput) return storage_[index_of(node.outputs[argument.index])];
+  return argument.kind == Kind::kTable && step.in_half ? kF16 : kF32;
+}
+
 Status ClExecutable::upload_constant(ValueId id, const std::string& place) {
   const auto& constant = graph_[id].constant;
   BufferHandle& buffer = constants_[index_of(id)];
   if (!constant || buffer.get() != nullptr) return {};
-  SHOAL_ASSIGN(buffer, context_->make_buffer(context_->stored_bytes(constant->type()), place));
-  return context_->write(buffer.get(), *constant).at(place);
+  SHOAL_ASSIGN(buffer, context_->make_constant(*constant, storage_[index_of(id)], place));
+  return {};
 }
 
 // Only those that kernels read: not the shape of a Reshape.
@@ -153,19 +231,22 @@ std::string ClExecutable::hungriest() const {
 
 Result<std::unique_ptr<ClExecutable::Frame>> ClExecutable::new_frame() const {
   const Api& api = *context_->api;
-  const int64_t shrink = shrinkage(*context_);
   auto frame = std::make_unique<Frame>();
   frame->hosts.resize(graph_.inputs().size() + graph_.outputs().size());
   if (plan_.arena_bytes > 0) {
-    SHOAL_ASSIGN(
-        frame->arena,
-        context_->make_buffer(static_cast<size_t>(plan_.arena_bytes / shrink + 1), hungriest()));
+    SHOAL_ASSIGN(frame->arena,
+                 context_->make_buffer(static_cast<size_t>(plan_.arena_bytes / shrinkage_ + 1),
+                                       hungriest()));
   }
   if (scratch_ > 0) {
-    SHOAL_ASSIGN(
-        frame->scratch,
-        context_->make_buffer(context_->stored_bytes({DType::kF32, {scratch_}}), "scratch memory"));
+    SHOAL_ASSIGN(frame->scratch, context_->make_buffer(TensorType{DType::kF32, {scratch_}}.bytes(),
+                                                       "scratch memory"));
   }
+  if (counters_ > 0) {
+    SHOAL_ASSIGN(frame->counters,
+                 context_->make_constant(Tensor({DType::kI32, {counters_}}), kF32, "counters"));
+  }
+  frame->bound.resize(launches_.size());
   for (const std::string& name : names_) {
     cl_int error = CL_SUCCESS;
     frame->kernels.emplace_back(context_->api,
@@ -228,18 +309,17 @@ Result<cl_mem> ClExecutable::host_buffer(Frame& frame, size_t index, ValueId id)
   BufferHandle& buffer = frame.hosts[index];
   const auto& [what, type, constant] = graph_[id];
   if (buffer.get() == nullptr) {
-    SHOAL_ASSIGN(buffer, context_->make_buffer(context_->stored_bytes(type), what));
+    SHOAL_ASSIGN(buffer, context_->make_buffer(type.bytes(), what));
   }
   return buffer.get();
 }
 
 Status ClExecutable::bind_inputs(Frame& frame, std::span<const DeviceValue> inputs,
                                  Spots& spots) const {
-  const int64_t shrink = shrinkage(*context_);
   for (size_t v = 0; v < spots.size(); ++v) {
     const Place& place = plan_.places[v];
     const bool in_arena = place.kind == Place::Kind::kArena;
-    spots[v] = in_arena ? Spot{frame.arena.get(), static_cast<size_t>(place.at / shrink)}
+    spots[v] = in_arena ? Spot{frame.arena.get(), static_cast<size_t>(place.at / shrinkage_)}
                         : Spot{constants_[v].get(), 0};
   }
   for (size_t i = 0; i < inputs.size(); ++i) {
@@ -266,8 +346,7 @@ Status ClExecutable::bind_outputs(Frame& frame, std::span<DeviceValue> outputs,
     if (outputs[i].host() != nullptr) {
       SHOAL_ASSIGN(buffer, host_buffer(frame, graph_.inputs().size() + i, id));
     } else {
-      SHOAL_ASSIGN(BufferHandle made,
-                   context_->make_buffer(context_->stored_bytes(type), graph_[id].name));
+      SHOAL_ASSIGN(BufferHandle made, context_->make_buffer(type.bytes(), graph_[id].name));
       auto memory = std::make_shared<ClMemory>(context_, std::move(made));
       buffer = memory->buffer();
       outputs[i] = DeviceValue(type, std::move(memory));
@@ -323,8 +402,7 @@ Status ClExecutable::run_steps(Frame& frame, const Spots& spots, const RunOption
   return times.finish(steps_.size());
 }
 
-Status ClExecutable::run_step(size_t node, const Frame& frame, const Spots& spots,
-                              Times& times) const {
+Status ClExecutable::run_step(size_t node, Frame& frame, const Spots& spots, Times& times) const {
   const Step& step = steps_[node];
   times.begin(node);
   for (size_t l = 0; l < step.count; ++l) {
@@ -339,41 +417,53 @@ Status ClExecutable::run_step(size_t node, const Frame& frame, const Spots& spot
   return copy(from, spots[index_of(to)], spots, times);
 }
 
-Status ClExecutable::launch(size_t node, size_t index, const Frame& frame, const Spots& spots,
-                            Times& times) const {
+// Most runs find the arguments as the run before left them.
+Status ClExecutable::bind(size_t node, size_t index, Frame& frame, const Spots& spots) const {
   using Kind = gpu::Argument::Kind;
   const Api& api = *context_->api;
   const Node& of = graph_.nodes()[node];
   const gpu::Launch& launch = launches_[index];
   const cl_kernel kernel = frame.kernels[index].get();
-  const size_t element = context_->stored_bytes({DType::kF32, {1}});
+  std::vector<Spot>& bound = frame.bound[index];
+  bound.resize(launch.arguments.size());
   for (size_t i = 0; i < launch.arguments.size(); ++i) {
     const gpu::Argument& argument = launch.arguments[i];
     const Spot spot = argument.kind == Kind::kInput    ? spots[index_of(of.inputs[argument.index])]
                       : argument.kind == Kind::kOutput ? spots[index_of(of.outputs[argument.index])]
                       : argument.kind == Kind::kTable
                           ? Spot{steps_[node].tables[argument.index].get(), 0}
-                          : Spot{frame.scratch.get(), 0};
-    const cl_ulong first = spot.first / element;
+                      : argument.kind == Kind::kScratch ? Spot{frame.scratch.get(), 0}
+                                                        : Spot{frame.counters.get(), 0};
+    if (spot == bound[i]) continue;
+    const cl_ulong first = spot.first / stored_bytes({DType::kF32, {1}}, argument.storage);
     const auto number = static_cast<cl_uint>(2 * i);
     SHOAL_TRY(status_of(api.clSetKernelArg(kernel, number, sizeof spot.buffer, &spot.buffer),
                         "arguments"));
     SHOAL_TRY(status_of(api.clSetKernelArg(kernel, number + 1, sizeof first, &first), "arguments"));
+    bound[i] = spot;
   }
+  return {};
+}
+
+Status ClExecutable::launch(size_t node, size_t index, Frame& frame, const Spots& spots,
+                            Times& times) const {
+  SHOAL_TRY(bind(node, index, frame, spots));
+  const gpu::Launch& launch = launches_[index];
   std::array<size_t, 3> global{}, local{};
   for (size_t d = 0; d < 3; ++d) {
     local[d] = static_cast<size_t>(launch.items[d]);
     global[d] = static_cast<size_t>(launch.groups[d]) * local[d];
   }
-  SHOAL_TRY(status_of(api.clEnqueueNDRangeKernel(times.queue(), kernel, 3, nullptr, global.data(),
-                                                 local.data(), 0, nullptr, times.event()),
-                      "launching " + infos_[node].name));
+  SHOAL_TRY(status_of(
+      context_->api->clEnqueueNDRangeKernel(times.queue(), frame.kernels[index].get(), 3, nullptr,
+                                            global.data(), local.data(), 0, nullptr, times.event()),
+      infos_[node].name));
   times.enqueued();
   return {};
 }
 
 Status ClExecutable::copy(ValueId from, Spot to, const Spots& spots, Times& times) const {
-  const size_t bytes = context_->stored_bytes(graph_[from].type);
+  const size_t bytes = stored_bytes(graph_[from].type, storage_[index_of(from)]);
   if (bytes == 0) return {};
   const Spot& spot = spots[index_of(from)];
   SHOAL_TRY(status_of(

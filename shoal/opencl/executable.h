@@ -45,19 +45,22 @@ class ClExecutable final : public Executable {
 
  private:
   struct Step {
-    size_t first = 0, count = 0;       // launches
+    size_t first = 0, count = 0;  // launches
+    bool in_half = false;
     std::vector<BufferHandle> tables;  // constants that its kernels read beside the node's own
-  };
-  // Memory and kernels of one run.
-  struct Frame {
-    BufferHandle arena, scratch;
-    std::vector<BufferHandle> hosts;    // inputs, then outputs, that come from host memory
-    std::vector<KernelHandle> kernels;  // by launch
   };
   // Where a value lies.
   struct Spot {
     cl_mem buffer = nullptr;
     size_t first = 0;  // byte
+    bool operator==(const Spot&) const = default;
+  };
+  // Memory and kernels of one run.
+  struct Frame {
+    BufferHandle arena, scratch, counters;
+    std::vector<BufferHandle> hosts;       // inputs, then outputs, that come from host memory
+    std::vector<KernelHandle> kernels;     // by launch
+    std::vector<std::vector<Spot>> bound;  // arguments of kernels, by launch
   };
   using Spots = std::vector<Spot>;  // by value, in one run
   class Times;
@@ -65,6 +68,8 @@ class ClExecutable final : public Executable {
   ClExecutable(std::shared_ptr<const Context> context, Graph graph);
 
   Status add_steps();
+  void choose_storage();
+  gpu::Storage storage_of(const Node& node, const Step& step, const gpu::Argument& argument) const;
   Status upload_constants();
   Status upload_constant(ValueId id, const std::string& place);
   std::string hungriest() const;
@@ -77,14 +82,16 @@ class ClExecutable final : public Executable {
   Status run_in(Frame& frame, std::span<const DeviceValue> inputs, std::span<DeviceValue> outputs,
                 const RunOptions& options) const;
   Status run_steps(Frame& frame, const Spots& spots, const RunOptions& options) const;
-  Status run_step(size_t node, const Frame& frame, const Spots& spots, Times& times) const;
-  Status launch(size_t node, size_t index, const Frame& frame, const Spots& spots,
-                Times& times) const;
+  Status run_step(size_t node, Frame& frame, const Spots& spots, Times& times) const;
+  Status launch(size_t node, size_t index, Frame& frame, const Spots& spots, Times& times) const;
+  Status bind(size_t node, size_t index, Frame& frame, const Spots& spots) const;
   Status copy(ValueId from, Spot to, const Spots& spots, Times& times) const;
 
   const std::shared_ptr<const Context> context_;
   const Graph graph_;
   MemoryPlan plan_;
+  std::vector<gpu::Storage> storage_;  // by value
+  int64_t shrinkage_ = 1;  // of places in the plan, which are bytes of f32: 2 if all are f16
   std::string source_;
   ProgramHandle program_;
   std::vector<gpu::Launch> launches_;
@@ -92,7 +99,7 @@ class ClExecutable final : public Executable {
   std::vector<Step> steps_;              // by node
   std::vector<KernelInfo> infos_;        // by node
   std::vector<BufferHandle> constants_;  // by value
-  int64_t scratch_ = 0;                  // elements
+  int64_t scratch_ = 0, counters_ = 0;   // elements
   std::atomic<bool> is_kept_ = false;    // the program, for the next start
   std::mutex mutex_;
   std::vector<std::unique_ptr<Frame>> frames_;  // free

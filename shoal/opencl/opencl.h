@@ -11,6 +11,7 @@
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "shoal/device/device.h"
@@ -19,7 +20,8 @@
 
 namespace shoal {
 
-// How elements are stored. Arithmetic is f32.
+// How elements of weights and values are stored; inputs and outputs of a graph are f32. Sums are
+// f32, too; products are of f16 where the device has matrix units.
 enum class OpenClPrecision : uint8_t { kF32, kF16 };
 
 // Whether kernels share elements of a group in local memory.
@@ -29,11 +31,21 @@ enum class OpenClLocalMemory : uint8_t {
   kOff,
 };
 
+// Units that multiply small matrices of f16, as NVIDIA's do since compute capability 8.0.
+enum class OpenClMatrixUnits : uint8_t {
+  kAuto,  // where the device has them
+  kOn,    // emulated where it does not: slow, for tests
+  kOff,
+};
+
 // Which device, and how it computes. A value.
 struct OpenClOptions {
   int index = 0;  // in the list of all devices of all platforms
   OpenClPrecision precision = OpenClPrecision::kF32;
+  // Layers (convolutions and matrix products) that stay f32, by the names of their outputs.
+  std::vector<std::string> f32_layers = {};
   OpenClLocalMemory local_memory = OpenClLocalMemory::kAuto;
+  OpenClMatrixUnits matrix_units = OpenClMatrixUnits::kAuto;
   // Folder for compiled programs, so that the next start need not compile. Empty: none.
   std::filesystem::path programs = {};
 };
@@ -54,8 +66,12 @@ Result<std::vector<OpenClDescription>> opencl_devices();
 // where what the driver says of it makes no sense. Its executables may outlive it.
 Result<std::unique_ptr<Device>> make_opencl_device(const OpenClOptions& options = {});
 
-// Lets make_device() know "opencl:N", and "opencl:N:fp16": a device with the CPU for what it does
-// not support. Programs are kept in the user's cache folder.
+// The options that a name means, "opencl:0:fp16". Fails with kInvalidArgument.
+Result<OpenClOptions> opencl_options(std::string_view name);
+
+// Lets make_device() know "opencl:N" and "opencl:N:fp16": a device with the CPU for what it does
+// not support. With ":or-cpu" the CPU goes on where the device fails (device/failover.h). Programs
+// are kept in the user's cache folder.
 void register_opencl_device();
 
 }  // namespace shoal

@@ -8,10 +8,12 @@
 #include <thread>
 
 #include "shoal/base/temporary_folder.h"
+#include "shoal/device/failover.h"
 #include "shoal/device/hybrid.h"
 #include "shoal/devices/devices.h"
 #include "shoal/graph/text.h"
 #include "shoal/opencl/context.h"
+#include "shoal/opencl/precision.h"
 #include "shoal/ops/find.h"
 #include "shoal/ops/testing.h"
 
@@ -102,6 +104,153 @@ TEST_F(OpenCl, ComputesInF32AndF16) {
   EXPECT_FALSE(std::ranges::equal(got.bytes(), want.bytes())) << "that was not f16";
 }
 
+float largest(const Tensor& tensor) {
+  float most = 0;
+  for (const float y : tensor.data<float>()) most = std::max(most, std::abs(y));
+  return most;
+}
+
+// Half precision through fragments of matrices: taps of one channel after the other and of all
+// channels, sizes that no tile divides, groups, a residual in half, and an output that is renamed.
+TEST_F(OpenCl, MultipliesByMatrixUnits) {
+  const Graph graph = parsed(R"(
+    input x f32[2,3,9,11]
+    const w1 f32[64,3,3,3] = random(1)
+    const b1 f32[64] = random(2)
+    c = Conv(x, w1, b1) pads=[1,1,1,1]
+    const w2 f32[72,32,3,3] = random(3)
+    d = Conv(c, w2) group=2 pads=[1,0,1,0] strides=[1,2]
+    e = Relu(d)
+    const w3 f32[130,72,1,1] = random(4)
+    f = Conv(e, w3)
+    g = Flatten(f)
+    output d
+    output f
+    output g)");
+  const Tensor x = counted({2, 3, 9, 11});
+  const std::vector<Tensor> want = reference_answers(graph, x);
+  const auto device = real_device({.precision = OpenClPrecision::kF16,
+                                   .local_memory = OpenClLocalMemory::kOn,
+                                   .matrix_units = OpenClMatrixUnits::kOn});
+  const auto executable = device->compile(graph);
+  ASSERT_TRUE(executable.ok()) << executable.status().message();
+  for (const size_t node : {0u, 1u, 3u}) EXPECT_EQ((*executable)->kernel_of(node).name, "matrix");
+  const std::vector<Tensor> got = answers(**executable, x);
+  for (size_t i = 0; i < want.size(); ++i) {
+    SCOPED_TRACE(i);
+    expect_near(got[i], want[i], 2e-3f * largest(want[i]));
+    EXPECT_FALSE(std::ranges::equal(got[i].bytes(), want[i].bytes())) << "that was not f16";
+  }
+}
+
+// Few tiles and long sums: groups share a tile. The bits do not depend on who comes last.
+TEST_F(OpenCl, CutsLongSumsIntoParts) {
+  const Graph graph = parsed(R"(
+    input x f32[1,96,5,7]
+    const w f32[40,96,3,3] = random(1)
+    const b f32[40] = random(2)
+    c = Conv(x, w, b) pads=[1,1,1,1]
+    const v f32[33,1400] = random(3)
+    d = Flatten(c)
+    const s i64[2] = [20,70]
+    e = Reshape(d, s)
+    const u f32[70,1500] = random(4)
+    f = MatMul(e, u)
+    const t f32[41,1500] = random(5)
+    g = Gemm(f, t) transB=1
+    h = Gemm(d, v) transB=1
+    output c
+    output g
+    output h)");
+  const Tensor x = counted({1, 96, 5, 7});
+  const std::vector<Tensor> want = reference_answers(graph, x);
+  const auto device = real_device({.local_memory = OpenClLocalMemory::kOn});
+  const auto executable = device->compile(graph);
+  ASSERT_TRUE(executable.ok()) << executable.status().message();
+  size_t cut = 0;
+  for (size_t n = 0; n < (*executable)->graph().nodes().size(); ++n) {
+    cut += (*executable)->kernel_of(n).name.starts_with("tiles/") ? 1 : 0;
+  }
+  EXPECT_EQ(cut, 2u);
+  const std::vector<Tensor> got = answers(**executable, x);
+  for (size_t i = 0; i < want.size(); ++i) {
+    SCOPED_TRACE(i);
+    expect_near(got[i], want[i], 1e-5f * largest(want[i]));
+  }
+  for (int run = 0; run < 3; ++run) {
+    const std::vector<Tensor> again = answers(**executable, x);
+    for (size_t i = 0; i < want.size(); ++i) ops::expect_equal(again[i], got[i]);
+  }
+}
+
+// Layer b adds large numbers that differ a little, and c takes the differences: in f16 nothing is
+// left of them.
+const std::string kFragile = R"(
+    input x f32[8,4]
+    const wa f32[4,4] = [1,0.1,0.1,0.1,0.1,1,0.1,0.1,0.1,0.1,1,0.1,0.1,0.1,0.1,1]
+    a = Gemm(x, wa)
+    const wb f32[4,4] = [2000.1,2000.2,2000.3,2000.13,2000.07,2000.31,2000.05,2000.06,2000.02,2000.17,2000.21,2000.3,2000.3,2000.06,2000.04,2000.15]
+    b = Gemm(a, wb)
+    const wc f32[4,4] = [1,0,0,-1,-1,1,0,0,0,-1,1,0,0,0,-1,1]
+    c = Gemm(b, wc)
+    output c)";
+
+// The share of rows whose largest element is where it is in `want`.
+double agreement(const Tensor& got, const Tensor& want, size_t columns) {
+  double same = 0;
+  const auto top = [&](const Tensor& tensor, size_t row) {
+    const auto line = tensor.data<float>().subspan(row * columns, columns);
+    return std::ranges::max_element(line) - line.begin();
+  };
+  const size_t rows = want.data<float>().size() / columns;
+  for (size_t row = 0; row < rows; ++row) same += top(got, row) == top(want, row) ? 1 : 0;
+  return same / static_cast<double>(rows);
+}
+
+TEST_F(OpenCl, LeavesAFragileLayerInF32) {
+  const Graph graph = parsed(kFragile);
+  Tensor x({DType::kF32, {8, 4}});
+  for (size_t row = 0; row < 8; ++row) {
+    x.data<float>()[row * 4 + row % 4] = row < 4 ? 1.7f : 3.1f;
+  }
+  const Tensor want = reference_answers(graph, x)[0];
+  const auto choice = choose_precision(
+      precision_layers(graph), 0.1, [&](const std::vector<std::string>& f32_layers) {
+        const auto device =
+            real_device({.precision = OpenClPrecision::kF16, .f32_layers = f32_layers});
+        return Result<double>(agreement(answers(**device->compile(graph), x)[0], want, 4));
+      });
+  ASSERT_TRUE(choice.ok());
+  EXPECT_EQ(choice->f32_layers, std::vector<std::string>{"b"});
+  EXPECT_EQ(choice->f32_accuracy, 1);
+  EXPECT_GE(choice->accuracy, 0.9);
+}
+
+// The search alone: layer 2 costs too much, and layers 0 and 4 do together.
+TEST(ChoosePrecision, KeepsTheBudget) {
+  const std::vector<std::string> layers{"0", "1", "2", "3", "4"};
+  const auto measure = [&](const std::vector<std::string>& f32) -> Result<double> {
+    const auto is_half = [&](const char* name) {
+      return std::ranges::find(f32, name) == f32.end();
+    };
+    return 0.9 - (is_half("2") ? 0.3 : 0) - (is_half("0") ? 0.004 : 0) -
+           (is_half("4") ? 0.007 : 0) - (is_half("1") ? 0.001 : 0);
+  };
+  const auto chosen = [&](double budget) { return *choose_precision(layers, budget, measure); };
+  EXPECT_EQ(chosen(0.01).f32_layers, (std::vector<std::string>{"2", "4"}));
+  EXPECT_EQ(chosen(0.002).f32_layers, (std::vector<std::string>{"0", "2", "4"}));
+  EXPECT_EQ(chosen(0.02).f32_layers, (std::vector<std::string>{"2"}));
+  EXPECT_EQ(chosen(0.5).f32_layers, std::vector<std::string>());
+  EXPECT_EQ(chosen(0.5).evaluations, 2);
+  EXPECT_NEAR(chosen(0.01).accuracy, 0.895, 1e-9);
+  EXPECT_EQ(choose_precision(
+                layers, 0,
+                [](const auto&) -> Result<double> { return Status(Code::kUnavailable, "gone"); })
+                .status()
+                .code(),
+            Code::kUnavailable);
+}
+
 // Sizes that no tile divides, with and without the border, groups and transposed matrices.
 TEST_F(OpenCl, MultipliesByTilesInLocalMemory) {
   const Graph graph = parsed(R"(
@@ -133,9 +282,7 @@ TEST_F(OpenCl, MultipliesByTilesInLocalMemory) {
   const std::vector<Tensor> got = answers(**executable, x);
   for (size_t i = 0; i < want.size(); ++i) {
     SCOPED_TRACE(i);
-    float most = 0;
-    for (const float y : want[i].data<float>()) most = std::max(most, std::abs(y));
-    expect_near(got[i], want[i], 1e-5f * most);
+    expect_near(got[i], want[i], 1e-5f * largest(want[i]));
   }
 }
 
@@ -163,9 +310,7 @@ TEST_F(OpenCl, ReducesInLocalMemory) {
   const std::vector<Tensor> got = answers(**executable, x);
   for (size_t i = 0; i < want.size(); ++i) {
     SCOPED_TRACE(i);
-    float most = 1;
-    for (const float y : want[i].data<float>()) most = std::max(most, std::abs(y));
-    expect_near(got[i], want[i], 1e-5f * most);
+    expect_near(got[i], want[i], 1e-5f * std::max(1.0f, largest(want[i])));
   }
 }
 
@@ -262,6 +407,7 @@ TEST_F(OpenCl, NamesWhatIsMissing) {
   EXPECT_EQ(make_device("opencl:x").status().code(), Code::kInvalidArgument);
   EXPECT_EQ(make_device("opencl:0:fp8").status().code(), Code::kInvalidArgument);
   EXPECT_TRUE(make_device("opencl:0:fp16").ok());
+  EXPECT_TRUE(make_device("opencl:0:fp16:or-cpu").ok());
   fake_->clGetPlatformIDs = [](cl_uint, cl_platform_id*, cl_uint*) -> cl_int { return -1001; };
   const auto driverless = make_device_over(fake_, {});
   EXPECT_EQ(driverless.status().code(), Code::kUnavailable);
@@ -294,6 +440,9 @@ TEST_F(OpenCl, NamesTheLayerWhereMemoryRunsOut) {
     EXPECT_EQ(status.code(), Code::kExhausted);
     EXPECT_NE(status.message().find("Conv"), std::string_view::npos) << status.message();
   }
+  const auto both = make_failover_device(*make_device_over(fake_, {}), make_reference_device());
+  faults.calls_before = 1;
+  EXPECT_EQ((*both->compile(graph))->kernel_of(0).name, "reference");
   faults.calls_before = 100;
   EXPECT_TRUE(device->compile(graph).ok());
 }
@@ -311,6 +460,14 @@ TEST_F(OpenCl, SaysThatTheDeviceIsLost) {
   EXPECT_EQ(status.code(), Code::kUnavailable);
   EXPECT_NE(status.message().find("the device is gone"), std::string_view::npos);
   EXPECT_NE(status.message().find("Conv"), std::string_view::npos) << status.message();
+  // The reference device goes on, if asked, and for the runs after.
+  const auto both = make_failover_device(*make_device_over(fake_, {}), make_reference_device());
+  const auto goes_on = *both->compile(graph);
+  EXPECT_NE(goes_on->kernel_of(0).name, "reference");
+  const Tensor want = reference_answers(graph, x)[0];
+  ops::expect_equal(answers(*goes_on, x)[0], want);
+  EXPECT_EQ(goes_on->kernel_of(0).name, "reference");
+  ops::expect_equal(answers(*goes_on, x)[0], want);
 }
 
 // Whatever a driver says of its device, there is a device that works or a failure.
