@@ -1,6 +1,7 @@
 // shoal watch: objects in a stream of images.
 #include "shoal/watch/watch.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <fstream>
 #include <memory>
@@ -11,6 +12,7 @@
 #include "exit_codes.h"
 #include "model.h"
 #include "progress.h"
+#include "shoal/delta/delta_device.h"
 #include "train/cancel_on_signals.h"
 
 namespace shoal::cli {
@@ -23,7 +25,7 @@ Examples:
 
 struct WatchFlags {
   ModelFlags model;
-  std::string source, gate = "off", jsonl, head;
+  std::string source, gate = "off", delta = "off", jsonl, head;
   watch::WatchOptions options;
   bool json = false;
 };
@@ -36,6 +38,13 @@ void add_to(WatchFlags& f, Command& command) {
       ->check(one_of(detect::head_names()));
   command.add_option("--gate", f.gate, "auto: do not look at frames in which nothing changed")
       ->check(one_of({"auto", "off"}))
+      ->capture_default_str();
+  command
+      .add_option("--delta", f.delta, "auto, or a threshold: compute only what changed; 0: exactly")
+      ->check([](const std::string& text) {
+        const auto threshold = parse_delta(text);
+        return threshold.ok() ? std::string() : std::string(threshold.status().message());
+      })
       ->capture_default_str();
   command.add_flag("--track", f.options.track, "Follow objects: boxes have an id");
   command.add_option("--frames", f.options.frames, "Only the first N frames; 0: all");
@@ -75,11 +84,24 @@ void print_boxes(const watch::FrameAnswer& answer) {
   }
 }
 
+// Of all multiply-accumulates, had every frame been computed whole.
+double macs_share(const watch::WatchResult& result, const DeltaDevice* delta) {
+  const auto frames = static_cast<double>(std::max<size_t>(result.frames, 1));
+  const double looked = static_cast<double>(result.frames - result.skipped) / frames;
+  return looked * (delta != nullptr ? delta->statistics().macs_share() : 1);
+}
+
 Outcome watch_and_print(const WatchFlags& flags) {
   watch::WatchOptions options = flags.options;
   options.gate = flags.gate == "auto";
   SHOAL_OR_EXIT(const auto source, Exit::kUsage, watch::open_source(flags.source));
-  SHOAL_OR_EXIT(const auto device, Exit::kDevice, make_device(flags.model));
+  SHOAL_OR_EXIT(std::unique_ptr<Device> device, Exit::kDevice, make_device(flags.model));
+  const DeltaDevice* delta = nullptr;
+  if (const auto threshold = *parse_delta(flags.delta)) {
+    auto made = std::make_unique<DeltaDevice>(std::move(device), DeltaOptions{*threshold});
+    delta = made.get();
+    device = std::move(made);
+  }
   SHOAL_OR_EXIT(const Model model, Exit::kModel, open_model_with_warning(flags.model.model));
   SHOAL_OR_EXIT(detect::Detector detector, Exit::kModel,
                 detect::Detector::open(model, *device, detect::find_head(flags.head)));
@@ -110,7 +132,8 @@ Outcome watch_and_print(const WatchFlags& flags) {
                        {"fps", result.fps()},
                        {"latency_ms_p50", result.latency_ms_p50},
                        {"latency_ms_p99", result.latency_ms_p99},
-                       {"changed", result.changed}};
+                       {"changed", result.changed},
+                       {"macs_share", macs_share(result, delta)}};
     std::printf("%s\n", json.dump().c_str());
   } else {
     std::fprintf(stderr, "%zu frames, %zu of them not looked at; %.1f frames/s, %.2f ms each\n",
