@@ -19,6 +19,7 @@
 
 // A model on a device.
 #include "shoal/cpu/cpu.h"
+#include "shoal/delta/delta_device.h"
 #include "shoal/device/device.h"
 #include "shoal/device/failover.h"
 #include "shoal/device/hybrid.h"

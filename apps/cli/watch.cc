@@ -15,6 +15,7 @@
 #include "exit_codes.h"
 #include "model.h"
 #include "progress.h"
+#include "shoal/delta/delta_device.h"
 #include "shoal/watch/open_source.h"
 #include "shoal/watch/scene.h"
 #include "train/cancel_on_signals.h"
@@ -31,7 +32,7 @@ Examples:
 
 struct WatchFlags {
   ModelFlags model;
-  std::string source, gate = "off", jsonl, head;
+  std::string source, gate = "off", delta = "off", jsonl, head;
   watch::WatchOptions options;
   double timeout = 10;
   bool json = false;
@@ -50,6 +51,13 @@ void add_to(WatchFlags& f, Command& command) {
       ->check(one_of(detect::head_names()));
   command.add_option("--gate", f.gate, "auto: do not look at frames in which nothing changed")
       ->check(one_of({"auto", "off"}))
+      ->capture_default_str();
+  command
+      .add_option("--delta", f.delta, "auto, or a threshold: compute only what changed; 0: exactly")
+      ->check([](const std::string& text) {
+        const auto threshold = parse_delta(text);
+        return threshold.ok() ? std::string() : std::string(threshold.status().message());
+      })
       ->capture_default_str();
   command.add_flag("--track", f.options.track, "Follow objects: boxes have an id");
   command.add_option("--frames", f.options.frames, "Only the first N frames; 0: all");
@@ -95,6 +103,11 @@ void print_boxes(const watch::FrameAnswer& answer) {
   }
 }
 
+// Of all multiply-accumulates, had every frame been computed whole.
+double macs_share(const watch::WatchResult& result, const DeltaDevice* delta) {
+  return result.macs_share() * (delta != nullptr ? delta->statistics().macs_share() : 1);
+}
+
 Result<Model> open_detector_of(const WatchFlags& flags) {
   if (!flags.model.model.empty()) return open_detector_model(flags.model.model);
   if (flags.source == watch::kScene) return open_detector_model(flags.source);
@@ -108,7 +121,13 @@ Outcome watch_and_print(const WatchFlags& flags) {
   const std::chrono::milliseconds timeout(static_cast<int64_t>(1000 * flags.timeout));
   SHOAL_OR_EXIT(const auto source, Exit::kUsage,
                 watch::open_source(flags.source, {.timeout = timeout, .cancel = cancel}));
-  SHOAL_OR_EXIT(const auto device, Exit::kDevice, make_device(flags.model));
+  SHOAL_OR_EXIT(std::unique_ptr<Device> device, Exit::kDevice, make_device(flags.model));
+  const DeltaDevice* delta = nullptr;
+  if (const auto threshold = *parse_delta(flags.delta)) {
+    auto made = std::make_unique<DeltaDevice>(std::move(device), DeltaOptions{*threshold});
+    delta = made.get();
+    device = std::move(made);
+  }
   SHOAL_OR_EXIT(const Model model, Exit::kModel, open_detector_of(flags));
   SHOAL_OR_EXIT(detect::Detector detector, Exit::kModel,
                 detect::Detector::open(model, *device, detect::find_head(flags.head)));
@@ -140,7 +159,7 @@ Outcome watch_and_print(const WatchFlags& flags) {
                        {"latency_ms_p50", result.latency_ms_p50},
                        {"latency_ms_p99", result.latency_ms_p99},
                        {"changed", result.changed},
-                       {"macs_share", result.macs_share()}};
+                       {"macs_share", macs_share(result, delta)}};
     std::printf("%s\n", json.dump().c_str());
   } else {
     std::fprintf(stderr, "%zu frames, %zu of them not looked at; %.1f frames/s, %.2f ms each\n",

@@ -35,7 +35,6 @@ class CpuExecutable final : public Executable {
   int64_t touched_bytes() const;  // by a run: weights, inputs, what nodes write
   const KernelInfo& kernel_of(size_t node) const override { return steps_[node].info; }
 
- private:
   // A node. Its tensors are frame.tensors[first, first + inputs + outputs).
   struct Step {
     std::unique_ptr<Kernel> kernel;
@@ -43,6 +42,14 @@ class CpuExecutable final : public Executable {
     ThreadPool* pool;
     size_t first, inputs, outputs;
   };
+  // What it takes to run nodes one by one, on values of one's own: one step per node, constants by
+  // value as kernels want them, and the scratch of the kernel that needs the most. Valid as long as
+  // the executable.
+  std::span<const Step> steps() const { return steps_; }
+  std::span<const Tensor> constants() const { return constants_; }
+  size_t scratch_bytes() const { return scratch_bytes_; }
+
+ private:
   // A tensor of a step that is an input or output of the whole run.
   struct Binding {
     size_t tensor;  // in frame.tensors

@@ -51,6 +51,8 @@ def test_a_head_that_is_not_known_is_refused(tmp):
     assert "hydra" in done.stderr and "yolox" in done.stderr, done.stderr
     done = shoal("watch", str(tmp / "none"), "--model", "zoo:lenet5", expect=2)
     assert "there is no" in done.stderr, done.stderr
+    done = shoal("watch", str(tmp), "--model", "zoo:lenet5", "--delta", "-1", expect=2)
+    assert "from 0 on" in done.stderr, done.stderr
 
 
 def test_a_scene_is_watched_without_a_file(tmp):

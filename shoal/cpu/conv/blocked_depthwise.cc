@@ -6,11 +6,12 @@
 #include "shoal/cpu/conv/blocked_rows.h"
 #include "shoal/cpu/conv/blocked_spec.h"
 #include "shoal/cpu/conv/filters.h"
+#include "shoal/cpu/rectangle_kernel.h"
 
 namespace shoal::cpu {
 namespace {
 
-class BlockedDepthwiseKernel : public Kernel {
+class BlockedDepthwiseKernel : public RectangleKernel {
  public:
   explicit BlockedDepthwiseKernel(const KernelSpec& spec)
       : spec_(spec),
@@ -28,9 +29,17 @@ class BlockedDepthwiseKernel : public Kernel {
       for (int64_t i = begin; i < end;) {
         const int64_t plane = i / rows.output, first = i % rows.output;
         const int64_t last = std::min(first + end - i, rows.output);
-        run_rows(args, filters, plane, first, last);
+        run_rows(args, filters, plane, {{first, last}, {0, spec_.columns().output}});
         i += last - first;
       }
+    });
+  }
+
+  void run_in(const KernelArgs& args, std::span<const Rectangle> where) const override {
+    const Filters::View filters =
+        filters_.view(args, reinterpret_cast<float*>(args.scratch), packing());
+    args.pool.parallel_for(spec_.conv.batch * spec_.out_blocks, [&](int64_t plane, int) {
+      for (const Rectangle& one : where) run_rows(args, filters, plane, one);
     });
   }
 
@@ -53,16 +62,13 @@ class BlockedDepthwiseKernel : public Kernel {
     };
   }
 
-  void run_rows(const KernelArgs& args, const Filters::View& filters, int64_t plane, int64_t begin,
-                int64_t end) const {
+  void run_rows(const KernelArgs& args, const Filters::View& filters, int64_t plane,
+                const Rectangle& where) const {
     const int64_t block = spec_.block, b = plane % spec_.out_blocks;
     const int64_t to = plane * spec_.conv.output_plane() * block;
-    const BlockedRows rows{&spec_.rows(),
-                           &spec_.columns(),
+    const BlockedRows rows{&spec_.rows(), &spec_.columns(),
                            args.input(0) + plane * spec_.conv.input_plane() * block,
-                           args.output(0) + to,
-                           begin,
-                           end};
+                           args.output(0) + to, where};
     const BlockedFilter filter{filters.packed + b * spec_.conv.taps() * block,
                                filters.bias + b * block, args.has(3) ? args.input(3) + to : nullptr,
                                spec_.epilogue.finish(b), spec_.epilogue.pass};

@@ -120,8 +120,10 @@ Range inner_outputs(const WindowAxis& axis) {
 void convolve_row(const BlockedRows& rows, const BlockedFilter& filter, const Row& row,
                   Range inner) {
   const WindowAxis& axis = *rows.columns;
-  const auto [begin, end] = inner;
-  for (int64_t o = 0; o < begin; ++o) convolve_pixel(rows, filter, row, o);
+  const auto [first, last] = rows.where.columns;
+  const int64_t begin = std::clamp(inner.begin, first, last);
+  const int64_t end = std::clamp(inner.end, begin, last);
+  for (int64_t o = first; o < begin; ++o) convolve_pixel(rows, filter, row, o);
   int64_t done = begin;
   if (axis.dilation == 1 && axis.kernel == 3 && axis.stride == 1) {
     done = convolve_inside<3, 1>(rows, filter, row, begin, end);
@@ -132,17 +134,17 @@ void convolve_row(const BlockedRows& rows, const BlockedFilter& filter, const Ro
   } else if (axis.dilation == 1 && axis.kernel == 5 && axis.stride == 2) {
     done = convolve_inside<5, 2>(rows, filter, row, begin, end);
   }
-  for (int64_t o = done; o < axis.output; ++o) convolve_pixel(rows, filter, row, o);
+  for (int64_t o = done; o < last; ++o) convolve_pixel(rows, filter, row, o);
 }
 
 void convolve_rows_here(const BlockedRows& rows, const BlockedFilter& filter) {
   const Range inner = inner_outputs(*rows.columns);
-  const int64_t line = rows.columns->output * kLanes;
-  for (int64_t row = rows.begin; row < rows.end; ++row) {
+  const Range columns = rows.where.columns;
+  for (int64_t row = rows.where.rows.begin; row < rows.where.rows.end; ++row) {
     convolve_row(rows, filter, {row, rows.rows->taps(row)}, inner);
     // Now, as a plane would not stay in the first-level cache.
-    float* y = rows.y + row * line;
-    if (filter.pass.loop != nullptr) filter.pass(y, y, line);
+    float* y = rows.y + (row * rows.columns->output + columns.begin) * kLanes;
+    if (filter.pass.loop != nullptr) filter.pass(y, y, columns.count() * kLanes);
   }
 }
 
@@ -175,15 +177,18 @@ template <class F>
 void pool_rows(const BlockedRows& rows, float* line) {
   const D d;
   const WindowAxis& axis = *rows.columns;
-  const Range inner = inner_outputs(axis);
-  for (int64_t row = rows.begin; row < rows.end; ++row) {
+  const Range inner = inner_outputs(axis), columns = rows.where.columns;
+  // Of the image, those that the windows meet.
+  const int64_t left = std::max<int64_t>(axis.position(columns.begin, 0), 0);
+  const int64_t right = std::min(axis.position(columns.end - 1, axis.kernel - 1) + 1, axis.input);
+  for (int64_t row = rows.where.rows.begin; row < rows.where.rows.end; ++row) {
     const Range row_taps = rows.rows->taps(row);
     const float* x = line_of(rows, row, row_taps.begin);
     const int64_t step = rows.rows->dilation * axis.input * kLanes;
-    for (int64_t i = 0; i < axis.input; ++i) {
+    for (int64_t i = left; i < right; ++i) {
       hn::StoreU(combine<F>(x + i * kLanes, step, row_taps.count()), d, line + i * kLanes);
     }
-    for (int64_t o = 0; o < axis.output; ++o) {
+    for (int64_t o = columns.begin; o < columns.end; ++o) {
       const bool is_inner = o >= inner.begin && o < inner.end;
       const Range taps = is_inner ? Range{0, axis.kernel} : axis.taps(o);
       const float* first = line + axis.position(o, taps.begin) * kLanes;

@@ -7,17 +7,18 @@
 
 #include "shoal/cpu/conv/finish.h"
 #include "shoal/cpu/elementwise/function.h"
+#include "shoal/cpu/rectangle.h"
 #include "shoal/ops/window.h"
 
 namespace shoal::cpu {
 
-// Rows [begin, end) of one block of one image.
+// A rectangle of one block of one image.
 struct BlockedRows {
   const ops::WindowAxis* rows = nullptr;
   const ops::WindowAxis* columns = nullptr;
   const float* x = nullptr;  // the whole block: [rows][columns][b]
   float* y = nullptr;        // the whole block
-  int64_t begin = 0, end = 0;
+  Rectangle where = {};      // of y, that is computed
 };
 
 // Filter of one block, and the epilogue: y = pass(finish(sum + bias + addend)).
@@ -29,7 +30,7 @@ struct BlockedFilter {
   Function pass;
 };
 
-// Thread-safe for disjoint rows. REQUIRES: b is block_size().
+// Thread-safe for disjoint rectangles. REQUIRES: b is block_size().
 void convolve_rows(const BlockedRows& rows, const BlockedFilter& filter);
 // Pools use `line`, which holds a line of the image and belongs to the caller.
 void max_rows(const BlockedRows& rows, float* line);  // a NaN wins

@@ -17,6 +17,7 @@
 #include "shoal/cpu/conv/filter_panels.h"
 #include "shoal/cpu/conv/filters.h"
 #include "shoal/cpu/conv/winograd.h"
+#include "shoal/cpu/rectangle_kernel.h"
 
 namespace shoal::cpu {
 namespace {
@@ -29,7 +30,7 @@ constexpr int64_t kFewTiles = 28;
 
 constexpr int64_t kLineFloats = 16;
 
-class WinogradKernel : public Kernel {
+class WinogradKernel : public RectangleKernel {
  public:
   WinogradKernel(const KernelSpec& spec, int m)
       : spec_(spec),
@@ -47,21 +48,49 @@ class WinogradKernel : public Kernel {
         panels_({spec_.conv.out_channels, spec_.in_channels, spec_.block, 1, size_.blocks}),
         filters_(spec, form(), points_ * panels_.floats(), spec_.out_blocks, packing()) {}
 
-  void run(const KernelArgs& args) const override {
+  void run(const KernelArgs& args) const override { run_tiles(args, {}); }
+
+  int64_t granule() const override { return tile_.m; }
+  void run_in(const KernelArgs& args, std::span<const Rectangle> where) const override {
+    std::vector<int64_t> tiles;
+    const int64_t m = tile_.m;
+    for (int64_t image = 0; image < spec_.conv.batch; ++image) {
+      for (const Rectangle& one : where) {
+        for (int64_t row = one.rows.begin / m; row < ceil_div(one.rows.end, m); ++row) {
+          const int64_t first = (image * tile_rows_ + row) * tile_columns_;
+          for (int64_t i = one.columns.begin / m; i < ceil_div(one.columns.end, m); ++i) {
+            tiles.push_back(first + i);
+          }
+        }
+      }
+    }
+    if (!tiles.empty()) run_tiles(args, tiles);
+  }
+
+  size_t scratch_bytes() const override {
+    return static_cast<size_t>(filters_.scratch_floats() +
+                               chunk_floats() * (work_.chunks_apart ? threads_ : 1)) *
+           sizeof(float);
+  }
+
+ private:
+  // All tiles if none are listed.
+  void run_tiles(const KernelArgs& args, std::span<const int64_t> listed) const {
     auto* memory = reinterpret_cast<float*>(args.scratch);
     const Filters::View filters = filters_.view(args, memory, packing());
     float* scratch = memory + filters_.scratch_floats();
+    const int64_t chunks = ceil_div(listed.empty() ? tiles_ : std::ssize(listed), chunk_tiles_);
     if (work_.chunks_apart) {
-      args.pool.parallel_for(work_.chunks, [&](int64_t chunk, int slot) {
-        const Chunk c = chunk_at(chunk, filters, scratch + slot * chunk_floats());
+      args.pool.parallel_for(chunks, [&](int64_t chunk, int slot) {
+        const Chunk c = chunk_at(chunk, listed, filters, scratch + slot * chunk_floats());
         transform_tiles(args, c, 0, c.tiles * spec_.in_blocks);
         multiply(c, 0, points_);
         finish_tiles(args, c, 0, c.tiles * spec_.out_blocks);
       });
       return;
     }
-    for (int64_t chunk = 0; chunk < work_.chunks; ++chunk) {
-      const Chunk c = chunk_at(chunk, filters, scratch);
+    for (int64_t chunk = 0; chunk < chunks; ++chunk) {
+      const Chunk c = chunk_at(chunk, listed, filters, scratch);
       args.pool.parallel_ranges(c.tiles * spec_.in_blocks, 8, [&](int64_t begin, int64_t end) {
         transform_tiles(args, c, begin, end);
       });
@@ -73,16 +102,10 @@ class WinogradKernel : public Kernel {
     }
   }
 
-  size_t scratch_bytes() const override {
-    return static_cast<size_t>(filters_.scratch_floats() +
-                               chunk_floats() * (work_.chunks_apart ? threads_ : 1)) *
-           sizeof(float);
-  }
-
- private:
   // Some tiles, counted over all images, on their way through the transforms.
   struct Chunk {
     int64_t first, tiles;
+    std::span<const int64_t> listed;  // which they are, if not all tiles are computed
     Filters::View filters;
     float* x;  // [point][block of input channels][chunk_tiles_][b]
     float* y;  // [point][block of output channels][chunk_tiles_][b]
@@ -149,13 +172,17 @@ class WinogradKernel : public Kernel {
     }
   }
 
-  Chunk chunk_at(int64_t chunk, const Filters::View& filters, float* scratch) const {
+  Chunk chunk_at(int64_t chunk, std::span<const int64_t> listed, const Filters::View& filters,
+                 float* scratch) const {
     const int64_t first = chunk * chunk_tiles_;
-    return {first, std::min(chunk_tiles_, tiles_ - first), filters, scratch,
-            scratch + points_ * point_in()};
+    const int64_t all = listed.empty() ? tiles_ : std::ssize(listed);
+    return {first,   std::min(chunk_tiles_, all - first), listed, filters,
+            scratch, scratch + points_ * point_in()};
   }
 
-  Tile tile_at(int64_t index) const {
+  Tile tile_at(const Chunk& chunk, int64_t place) const {
+    const int64_t at = chunk.first + place;
+    const int64_t index = chunk.listed.empty() ? at : chunk.listed[static_cast<size_t>(at)];
     const int64_t per_image = tile_rows_ * tile_columns_, in_image = index % per_image;
     return {index / per_image, in_image / tile_columns_ * tile_.m,
             in_image % tile_columns_ * tile_.m};
@@ -168,7 +195,7 @@ class WinogradKernel : public Kernel {
     const int64_t block = spec_.block, edge = tile_.edge();
     for (int64_t i = begin; i < end; ++i) {
       const int64_t t = i / spec_.in_blocks, b = i % spec_.in_blocks;
-      const Tile tile = tile_at(chunk.first + t);
+      const Tile tile = tile_at(chunk, t);
       const int64_t row = tile.row - rows.pad_begin, column = tile.column - columns.pad_begin;
       const int64_t plane = (tile.image * spec_.in_blocks + b) * spec_.conv.input_plane();
       const auto inside = [&](int64_t at) {
@@ -217,7 +244,7 @@ class WinogradKernel : public Kernel {
     const int64_t block = spec_.block;
     for (int64_t i = begin; i < end; ++i) {
       const int64_t t = i / spec_.out_blocks, b = i % spec_.out_blocks;
-      const Tile tile = tile_at(chunk.first + t);
+      const Tile tile = tile_at(chunk, t);
       const int64_t plane = (tile.image * spec_.out_blocks + b) * spec_.conv.output_plane();
       const int64_t at = (plane + tile.row * columns + tile.column) * block;
       WinogradOutput output;

@@ -49,6 +49,7 @@ SHOAL_RECORD(elementwise_chain) = {.name = "ElementwiseChain",
                                    .max_inputs = kMaxChainInputs,
                                    .infer = infer,
                                    .reference = reference,
+                                   .split = ops::split_elementwise,
                                    .in_place = true};
 
 std::optional<ChainStep> as_step(const Graph& graph, const Node& node) {

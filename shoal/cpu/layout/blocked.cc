@@ -9,6 +9,7 @@
 #include <string>
 
 #include "shoal/base/checked.h"
+#include "shoal/cpu/layout/split_pixels.h"
 #include "shoal/ops/ops.h"
 #include "shoal/ops/record.h"
 #include "shoal/ops/require.h"
@@ -229,6 +230,29 @@ void compute_normalization(const Node& node, std::span<const Tensor> inputs,
   block(node, std::span(&y, 1), outputs);
 }
 
+// The tile of Base, with image and residual in blocks.
+template <const Operator& Base>
+std::optional<Tile> split_product(const Node& node, std::span<const Operand> inputs,
+                                  const Region& output) {
+  const TensorType type = (*node.op->infer(node, inputs))[0];
+  if (of_all_channels(output, type.shape) != output) return std::nullopt;
+  const int64_t block =
+      type.shape.rank() == kBlockedRank ? type.shape[kPlainRank] : inputs[0].type.shape[kPlainRank];
+  std::vector<Operand> plain = *plain_operands(node, inputs, block);
+  plain.resize(std::min(inputs.size(), kResidual));
+  const Shape shape = (*Base.infer(node, plain))[0].shape;
+  std::optional<Tile> tile = Base.split(node, plain, of_all_channels(output, shape));
+  if (!tile) return tile;
+  tile->inputs[0] = of_all_channels(tile->inputs[0], inputs[0].type.shape);
+  tile->output = output;
+  for (size_t i = kResidual; i < inputs.size(); ++i) {
+    tile->inputs.push_back(!inputs[i].given ? Region{}
+                           : i == kResidual ? output
+                                            : Region::whole(inputs[i].type.shape));
+  }
+  return tile;
+}
+
 int64_t macs(const Node& node, std::span<const Operand> inputs, std::span<const TensorType>) {
   const Shape &x = inputs[0].type.shape, &w = inputs[kWeights].type.shape;
   return ops::count_macs(node.op == &blocked_conv_transpose
@@ -243,6 +267,7 @@ constexpr Operator blocked_product(std::string_view name, size_t max_inputs) {
           .max_inputs = max_inputs,
           .infer = infer_product<Base>,
           .reference = compute_product<Base>,
+          .split = split_product<Base>,
           .macs = macs};
 }
 
@@ -267,10 +292,11 @@ Convolution blocked_transposed_convolution_of(const Node& node, const Shape& x, 
   return ops::transposed_convolution_of(node, image_shape(node, x, w), w);
 }
 
-SHOAL_RECORD(block_channels) = {.name = "BlockChannels", .infer = infer_block, .reference = block};
+SHOAL_RECORD(block_channels) = {
+    .name = "BlockChannels", .infer = infer_block, .reference = block, .split = split_pixels};
 
 SHOAL_RECORD(unblock_channels) = {
-    .name = "UnblockChannels", .infer = infer_unblock, .reference = unblock};
+    .name = "UnblockChannels", .infer = infer_unblock, .reference = unblock, .split = split_pixels};
 
 SHOAL_RECORD(blocked_conv) = blocked_product<ops::fused_conv>("BlockedConv", kHigh + 1);
 SHOAL_RECORD(blocked_conv_transpose) =
@@ -281,6 +307,7 @@ SHOAL_RECORD(unblocking_conv) = {.name = "UnblockingConv",
                                  .max_inputs = kResidual + 1,
                                  .infer = infer_unblocking,
                                  .reference = compute_unblocking,
+                                 .split = split_product<ops::fused_conv>,
                                  .macs = macs};
 
 SHOAL_RECORD(turn_filters) = {.name = "TurnFilters", .infer = infer_turned, .reference = turn};

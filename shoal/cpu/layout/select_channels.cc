@@ -6,6 +6,7 @@
 
 #include "shoal/base/checked.h"
 #include "shoal/cpu/layout/blocked.h"
+#include "shoal/cpu/layout/split_pixels.h"
 #include "shoal/ops/record.h"
 #include "shoal/ops/require.h"
 
@@ -76,6 +77,7 @@ SHOAL_RECORD(select_channels) = {.name = "SelectChannels",
                                  .max_inputs = kAnyNumber,
                                  .infer = infer,
                                  .reference = reference,
+                                 .split = split_pixels,
                                  .linear_time = true};
 
 }  // namespace shoal::cpu

@@ -4,9 +4,9 @@
 #include <array>
 #include <cstring>
 
-#include "shoal/cpu/kernel.h"
 #include "shoal/cpu/layout/select_channels.h"
 #include "shoal/cpu/layout/select_lanes.h"
+#include "shoal/cpu/rectangle_kernel.h"
 
 namespace shoal::cpu {
 namespace {
@@ -52,11 +52,12 @@ struct Part {
   int64_t image, block, first, count;
 };
 
-class SelectKernel : public Kernel {
+class SelectKernel : public RectangleKernel {
  public:
   explicit SelectKernel(const KernelSpec& spec)
       : images_(spec.outputs[0].shape[0]),
-        pixels_(spec.outputs[0].shape[2] * spec.outputs[0].shape[3]),
+        width_(spec.outputs[0].shape[3]),
+        pixels_(spec.outputs[0].shape[2] * width_),
         block_(spec.outputs[0].shape[4]),
         blocks_(sources_of(spec.node, block_)) {
     for (const Operand& input : spec.inputs) input_blocks_.push_back(input.type.shape[1]);
@@ -70,6 +71,21 @@ class SelectKernel : public Kernel {
         const int64_t first = i % parts * kPixels;
         run_part(args, {i / (parts * blocks), i / parts % blocks, first,
                         std::min(kPixels, pixels_ - first)});
+      }
+    });
+  }
+
+  void run_in(const KernelArgs& args, std::span<const Rectangle> where) const override {
+    const int64_t blocks = std::ssize(blocks_);
+    args.pool.parallel_for(images_ * blocks, [&](int64_t i, int) {
+      for (const Rectangle& one : where) {
+        const bool is_wide = one.columns.count() == width_;
+        const int64_t rows = is_wide ? 1 : one.rows.count();
+        const int64_t count = is_wide ? one.pixels() : one.columns.count();
+        int64_t first = one.rows.begin * width_ + one.columns.begin;
+        for (int64_t row = 0; row < rows; ++row, first += width_) {
+          run_part(args, {i / blocks, i % blocks, first, count});
+        }
       }
     });
   }
@@ -101,7 +117,7 @@ class SelectKernel : public Kernel {
   virtual void collect(const KernelArgs& args, const Part& part,
                        std::span<const LaneSource> sources) const = 0;
 
-  const int64_t images_, pixels_, block_;
+  const int64_t images_, width_, pixels_, block_;
   const std::vector<BlockSources> blocks_;  // of the result
   std::vector<int64_t> input_blocks_;       // how many each input has
 };

@@ -6,13 +6,13 @@
 
 #include "shoal/cpu/conv/blocked_rows.h"
 #include "shoal/cpu/conv/conv_tile.h"
-#include "shoal/cpu/kernel.h"
+#include "shoal/cpu/rectangle_kernel.h"
 #include "shoal/ops/ops.h"
 
 namespace shoal::cpu {
 namespace {
 
-class BlockedPoolKernel : public Kernel {
+class BlockedPoolKernel : public RectangleKernel {
  public:
   using PoolRows = void (*)(const BlockedRows& rows, float* line);
 
@@ -24,6 +24,11 @@ class BlockedPoolKernel : public Kernel {
         pool_rows_(pool_rows) {}
 
   void run(const KernelArgs& args) const override {
+    const Rectangle all{{0, rows().output}, {0, columns().output}};
+    run_in(args, std::span(&all, 1));
+  }
+
+  void run_in(const KernelArgs& args, std::span<const Rectangle> where) const override {
     const int64_t in = rows().input * line();
     const int64_t out = rows().output * columns().output * block_;
     args.pool.parallel_for(pieces(), [&](int64_t piece, int slot) {
@@ -31,8 +36,10 @@ class BlockedPoolKernel : public Kernel {
       const int64_t end = planes_ * (piece + 1) / pieces();
       for (int64_t i = planes_ * piece / pieces(); i < end; ++i) {
         float* y = args.output(0) + i * out;
-        pool_rows_({&rows(), &columns(), args.input(0) + i * in, y, 0, rows().output}, sums);
-        finish_plane(y);
+        for (const Rectangle& one : where) {
+          pool_rows_({&rows(), &columns(), args.input(0) + i * in, y, one}, sums);
+          finish(y, one);
+        }
       }
     });
   }
@@ -47,7 +54,7 @@ class BlockedPoolKernel : public Kernel {
   int64_t block() const { return block_; }
 
  private:
-  virtual void finish_plane(float*) const {}
+  virtual void finish(float*, const Rectangle&) const {}  // of a plane
 
   int64_t line() const { return columns().input * block_; }
 
@@ -81,11 +88,15 @@ class BlockedAverageKernel : public BlockedPoolKernel {
     return with_padding ? axis.padded_taps(o) : axis.taps(o).count();
   }
 
-  void finish_plane(float* y) const override {
-    for (const float count : counts_) {
-      // A window may lie in the padding entirely; its average is zero.
-      for (int64_t c = 0; c < block(); ++c) y[c] = count == 0 ? 0 : y[c] / count;
-      y += block();
+  void finish(float* plane, const Rectangle& where) const override {
+    for (int64_t row = where.rows.begin; row < where.rows.end; ++row) {
+      for (int64_t column = where.columns.begin; column < where.columns.end; ++column) {
+        const int64_t pixel = row * columns().output + column;
+        const float count = counts_[static_cast<size_t>(pixel)];
+        float* y = plane + pixel * block();
+        // A window may lie in the padding entirely; its average is zero.
+        for (int64_t c = 0; c < block(); ++c) y[c] = count == 0 ? 0 : y[c] / count;
+      }
     }
   }
 

@@ -1,0 +1,230 @@
+// Delta inference beside whole frames, on a folder of images or on made-up ones: for each threshold
+// one JSON line of times, of multiply-accumulates and of what changed in the answers.
+//
+//   bench_delta MODEL SOURCE FRAMES THRESHOLD...
+//
+// SOURCE is a folder of images, or `still`, `square`, `half` or `all`: noise of which nothing, a
+// small square, the lower half or everything is new in each frame. Each frame is computed whole and
+// then with each threshold, one after the other, on one thread. Answers are boxes, of which the F1
+// at an overlap of 0.5 is taken, or the best class.
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "shoal/cpu/cpu.h"
+#include "shoal/data/image.h"
+#include "shoal/delta/delta_device.h"
+#include "shoal/detect/head.h"
+#include "shoal/models/model.h"
+
+namespace shoal {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// Images in order, or noise. All are u8 [h, w, 3].
+class Frames {
+ public:
+  explicit Frames(std::string source) : source_(std::move(source)), noise_(fresh(kHeight)) {
+    if (!std::filesystem::is_directory(source_)) return;
+    for (const auto& entry : std::filesystem::directory_iterator(source_)) {
+      if (is_image_file(entry.path())) files_.push_back(entry.path());
+    }
+    std::ranges::sort(files_);
+  }
+
+  Result<Tensor> at(size_t frame) {
+    if (!files_.empty()) return read_image(files_[std::min(frame, files_.size() - 1)]);
+    if (frame == 0 || source_ == "all") noise_ = fresh(kHeight);
+    if (source_ == "half") {
+      paste(fresh(kHeight / 2), {{kHeight / 2, 0, 0}, {kHeight, kWidth, 3}}, noise_);
+    }
+    if (source_ == "square") {
+      const auto at = static_cast<int64_t>(frame * 7 % 400);
+      paste(crop(fresh(64), {{0, 0, 0}, {64, 64, 3}}), {{at, at, 0}, {at + 64, at + 64, 3}},
+            noise_);
+    }
+    return noise_.clone();
+  }
+  size_t size() const { return files_.size(); }
+
+ private:
+  static constexpr int64_t kHeight = 576, kWidth = 768;  // as vtest.avi
+
+  // Noise in squares of 8 pixels, so that it survives being made smaller.
+  Tensor fresh(int64_t height) {
+    Tensor image({DType::kU8, {height, kWidth, 3}});
+    std::uniform_int_distribution<int> level(0, 255);
+    for (int64_t y = 0; y < height; y += 8) {
+      for (int64_t x = 0; x < kWidth; x += 8) {
+        for (int64_t c = 0; c < 3; ++c) {
+          const auto grey = static_cast<uint8_t>(level(rng_));
+          for (int64_t i = 0; i < 64; ++i) {
+            const int64_t at = ((y + i / 8) * kWidth + x + i % 8) * 3 + c;
+            image.data<uint8_t>()[static_cast<size_t>(at)] = grey;
+          }
+        }
+      }
+    }
+    return image;
+  }
+
+  std::string source_;
+  std::vector<std::filesystem::path> files_;
+  std::mt19937 rng_{1};
+  Tensor noise_;
+};
+
+// A network on a device, and how long its frames took.
+struct Contender {
+  float threshold = 0;
+  std::unique_ptr<Device> device;
+  DeltaDevice* delta = nullptr;  // null: whole frames
+  std::optional<Session> session = {};
+  std::vector<double> ms = {};
+  double largest = 0;          // difference of an output
+  double found = 0, same = 0;  // boxes of both, and pairs of them; or frames, and same answers
+};
+
+double median(std::vector<double> values) {
+  std::ranges::sort(values);
+  return values.empty() ? 0 : values[values.size() / 2];
+}
+double mean(const std::vector<double>& values) {
+  double sum = 0;
+  for (const double v : values) sum += v;
+  return values.empty() ? 0 : sum / static_cast<double>(values.size());
+}
+
+Result<Contender> contender(const Model& model, std::optional<float> threshold) {
+  Contender one{.device = make_cpu_device({.threads = 1})};
+  if (threshold) {
+    one.threshold = *threshold;
+    auto delta = std::make_unique<DeltaDevice>(std::move(one.device), DeltaOptions{*threshold});
+    one.delta = delta.get();
+    one.device = std::move(delta);
+  }
+  SHOAL_ASSIGN(one.session, model.session(*one.device));
+  return one;
+}
+
+Result<std::vector<Tensor>> timed_run(Contender& one, const Tensor& input) {
+  std::vector<Tensor> outputs(one.session->outputs().size());
+  const Clock::time_point begin = Clock::now();
+  SHOAL_TRY(one.session->run(std::span(&input, 1), outputs));
+  one.ms.push_back(std::chrono::duration<double, std::milli>(Clock::now() - begin).count());
+  return outputs;
+}
+
+double largest_difference(const std::vector<Tensor>& a, const std::vector<Tensor>& b) {
+  double largest = 0;
+  for (size_t i = 0; i < a.size(); ++i) {
+    if (a[i].dtype() != DType::kF32) continue;
+    for (size_t e = 0; e < a[i].data<float>().size(); ++e) {
+      const double x = static_cast<double>(a[i].data<float>()[e]);
+      const double y = static_cast<double>(b[i].data<float>()[e]);
+      largest = std::max(largest, std::abs(x - y) / std::max(1.0, std::abs(x)));
+    }
+  }
+  return largest;
+}
+
+// Pairs of boxes of the same class that overlap by half, the best first, each in one pair.
+double pairs(const std::vector<detect::Detection>& a, std::vector<detect::Detection> b) {
+  double count = 0;
+  for (const detect::Detection& one : a) {
+    const auto match = std::ranges::find_if(b, [&](const detect::Detection& other) {
+      return other.label == one.label && overlap(other.box, one.box) >= 0.5F;
+    });
+    if (match == b.end()) continue;
+    b.erase(match);
+    ++count;
+  }
+  return count;
+}
+
+size_t best_class(const std::vector<Tensor>& outputs) {
+  const auto scores = outputs[0].data<float>();
+  return static_cast<size_t>(std::ranges::max_element(scores) - scores.begin());
+}
+
+void print(const Contender& whole, const Contender& one, const std::string& source) {
+  const DeltaStatistics statistics = one.delta->statistics();
+  std::printf(
+      "{\"source\": \"%s\", \"threshold\": %g, \"frames\": %zu, \"whole_ms\": %.3f, \"ms\": %.3f, "
+      "\"mean_ratio\": %.3f, \"median_ratio\": %.3f, \"macs_share\": %.4f, \"whole_runs\": %zu, "
+      "\"largest_difference\": %.3g, \"changed_answers\": %.4f}\n",
+      source.c_str(), static_cast<double>(one.threshold), statistics.runs, mean(whole.ms),
+      mean(one.ms), mean(whole.ms) / mean(one.ms), median(whole.ms) / median(one.ms),
+      statistics.macs_share(), statistics.whole_runs, one.largest,
+      one.found > 0 ? 1 - one.same / one.found : 0);
+}
+
+Status measure(const std::string& name, const std::string& source, size_t frames,
+               const std::vector<float>& thresholds) {
+  SHOAL_ASSIGN(const Model model, open_model(name));
+  SHOAL_ASSIGN(const std::vector<TensorInfo> inputs, model.inputs());
+  SHOAL_ASSIGN(const std::vector<TensorInfo> outputs, model.outputs());
+  const auto head = detect::recognise(inputs, outputs);
+  SHOAL_ASSIGN(Contender whole, contender(model, {}));
+  std::vector<Contender> others;
+  for (const float threshold : thresholds) {
+    SHOAL_ASSIGN(Contender one, contender(model, threshold));
+    others.push_back(std::move(one));
+  }
+  Frames images(source);
+  if (images.size() > 0) frames = std::min(frames, images.size());
+  for (size_t frame = 0; frame < frames; ++frame) {
+    SHOAL_ASSIGN(const Tensor image, images.at(frame));
+    detect::Prepared prepared;
+    if (head.ok()) {
+      SHOAL_ASSIGN(prepared, detect::prepare(image, *head));
+    } else {
+      SHOAL_ASSIGN(prepared.input,
+                   image_for_input(image, *inputs[0].dims, *find_preset("imagenet")));
+    }
+    SHOAL_ASSIGN(const std::vector<Tensor> wanted, timed_run(whole, prepared.input));
+    for (Contender& one : others) {
+      SHOAL_ASSIGN(const std::vector<Tensor> found, timed_run(one, prepared.input));
+      one.largest = std::max(one.largest, largest_difference(wanted, found));
+      if (!head.ok()) {
+        one.found += 1;
+        one.same += best_class(wanted) == best_class(found) ? 1 : 0;
+        continue;
+      }
+      const detect::Suppression how;
+      SHOAL_ASSIGN(auto a, detect::decode(*head, wanted, prepared.placement, how.least_score));
+      SHOAL_ASSIGN(auto b, detect::decode(*head, found, prepared.placement, how.least_score));
+      const auto left = suppress(std::move(a), how), right = suppress(std::move(b), how);
+      one.found += static_cast<double>(left.size() + right.size());
+      one.same += 2 * pairs(left, right);
+    }
+  }
+  for (const Contender& one : others) print(whole, one, source);
+  return {};
+}
+
+}  // namespace
+}  // namespace shoal
+
+int main(int argc, char** argv) {
+  if (argc < 5) {
+    std::fprintf(stderr, "usage: bench_delta MODEL SOURCE FRAMES THRESHOLD...\n");
+    return 2;
+  }
+  std::vector<float> thresholds;
+  for (int i = 4; i < argc; ++i) thresholds.push_back(std::strtof(argv[i], nullptr));
+  const shoal::Status status =
+      shoal::measure(argv[1], argv[2], std::strtoull(argv[3], nullptr, 10), thresholds);
+  if (status.ok()) return 0;
+  std::fprintf(stderr, "%s\n", std::string(status.message()).c_str());
+  return 1;
+}

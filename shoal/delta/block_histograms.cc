@@ -1,0 +1,92 @@
+#include "shoal/delta/block_histograms.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "shoal/base/round_up.h"
+
+namespace shoal::delta {
+namespace {
+
+constexpr int64_t kParts = 4;  // of a block along each side, whose means are compared
+
+}  // namespace
+
+Grid blocks_of(const Shape& shape, int64_t side) {
+  Grid grid = plane_of(shape);
+  grid.tile_height = std::max<int64_t>(ceil_div(grid.height, side), 1);
+  grid.tile_width = std::max<int64_t>(ceil_div(grid.width, side), 1);
+  return grid;
+}
+
+double distance(const std::vector<float>& a, const std::vector<float>& b, int64_t bins) {
+  double sum = 0;
+  for (size_t k = 0; k < a.size(); ++k) {
+    const double difference = static_cast<double>(a[k]) - static_cast<double>(b[k]);
+    const double total = static_cast<double>(a[k]) + static_cast<double>(b[k]);
+    if (total > 0) sum += difference * difference / total;
+  }
+  return sum * static_cast<double>(bins) / static_cast<double>(a.size());
+}
+
+BlockHistograms::Block BlockHistograms::describe(const Tensor& image,
+                                                 const cpu::Rectangle& where) const {
+  const int64_t channels = shape_[0] * shape_[1], bins = options_.bins;
+  const auto share = 1 / static_cast<float>(where.pixels());
+  const float scale = static_cast<float>(bins) / (high_ - low_);
+  Block block{.shares = std::vector<float>(static_cast<size_t>(channels * bins))};
+  if (options_.compares_means) block.means.resize(static_cast<size_t>(channels * kParts * kParts));
+  for (int64_t c = 0; c < channels; ++c) {
+    for (int64_t row = where.rows.begin; row < where.rows.end; ++row) {
+      const int64_t line = (c * shape_[2] + row) * shape_[3];
+      for (int64_t column = where.columns.begin; column < where.columns.end; ++column) {
+        const float x = image.data<float>()[static_cast<size_t>(line + column)];
+        // A number that is none falls into the first bin.
+        const float place = std::clamp((x - low_) * scale, 0.0F, static_cast<float>(bins - 1));
+        const int64_t bin = place > 0 ? static_cast<int64_t>(place) : 0;
+        block.shares[static_cast<size_t>(c * bins + bin)] += share;
+        if (!options_.compares_means) continue;
+        const int64_t part = (row - where.rows.begin) * kParts / where.rows.count() * kParts +
+                             (column - where.columns.begin) * kParts / where.columns.count();
+        block.means[static_cast<size_t>(c * kParts * kParts + part)] +=
+            (x - low_) / (high_ - low_) * share * kParts * kParts;
+      }
+    }
+  }
+  return block;
+}
+
+bool BlockHistograms::has_changed(const Block& old, const Block& now, double now_ms) const {
+  if (options_.ttl_ms > 0 && now_ms - old.taken_ms > options_.ttl_ms) return true;
+  if (distance(old.shares, now.shares, options_.bins) >= options_.most) return true;
+  for (size_t i = 0; i < now.means.size(); ++i) {
+    if (std::abs(now.means[i] - old.means[i]) > options_.most_of_means) return true;
+  }
+  return false;
+}
+
+TileMask BlockHistograms::update(const Tensor& image, double now_ms) {
+  TileMask mask(blocks_of(image.shape(), options_.side));
+  const Grid& grid = mask.grid();
+  const bool is_first = blocks_.empty() || shape_ != image.shape();
+  if (is_first) {
+    shape_ = image.shape();
+    const auto [low, high] = std::ranges::minmax(image.data<float>());
+    low_ = options_.low < options_.high ? options_.low : low;
+    high_ = options_.low < options_.high ? options_.high : std::max(high, low + 1e-6F);
+    blocks_.assign(static_cast<size_t>(grid.rows() * grid.columns()), {});
+  }
+  for (int64_t row = 0; row < grid.rows(); ++row) {
+    for (int64_t column = 0; column < grid.columns(); ++column) {
+      Block& old = blocks_[static_cast<size_t>(row * grid.columns() + column)];
+      Block now = describe(image, grid.tile(row, column));
+      const bool changed = is_first || has_changed(old, now, now_ms);
+      mask.set(row, column, changed);
+      now.taken_ms = changed ? now_ms : old.taken_ms;
+      if (changed || !options_.since_taken) old = std::move(now);
+    }
+  }
+  return mask;
+}
+
+}  // namespace shoal::delta

@@ -1,0 +1,536 @@
+// Laws of delta inference, over random networks and random changes: what is computed by tiles is
+// what is computed whole; what nothing reads is not computed; thresholds bound the error.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "shoal/cpu/cpu.h"
+#include "shoal/cpu/executable.h"
+#include "shoal/cpu/rectangle_kernel.h"
+#include "shoal/delta/block_histograms.h"
+#include "shoal/delta/delta_device.h"
+#include "shoal/delta/policy.h"
+#include "shoal/delta/reach.h"
+#include "shoal/ops/ops.h"
+
+namespace shoal {
+namespace {
+
+using Rng = std::mt19937;
+using cpu::Rectangle;
+
+int64_t draw(Rng& rng, int64_t low, int64_t high) {
+  return std::uniform_int_distribution<int64_t>(low, high)(rng);
+}
+
+Tensor random_floats(Rng& rng, const Shape& shape, float deviation = 1) {
+  std::normal_distribution<float> normal(0, deviation);
+  Tensor tensor({DType::kF32, shape});
+  for (float& x : tensor.data<float>()) x = normal(rng);
+  return tensor;
+}
+
+// Draws a feed-forward network layer by layer.
+class RandomNetwork {
+ public:
+  explicit RandomNetwork(Rng& rng) : rng_(rng) {
+    const int64_t side = draw(rng, 20, 56);
+    x_ = graph_.add_input("x", {DType::kF32, {1, 3, side, side + draw(rng, 0, 9)}});
+    add_conv(draw(rng, 1, 2) * 8);
+    for (int64_t i = draw(rng, 3, 7); i > 0; --i) add_layer();
+    graph_.mark_output(x_);
+    // Depends on everything.
+    graph_.mark_output(*graph_.add(ops::global_average_pool, {x_}));
+  }
+  const Graph& graph() const { return graph_; }
+
+ private:
+  const Shape& shape() const { return graph_[x_].type.shape; }
+
+  void add_layer() {
+    const int64_t kind = draw(rng_, 0, 7);
+    const bool is_large = std::min(shape()[2], shape()[3]) >= 6;
+    if (kind <= 2) return add_conv(draw(rng_, 8, 40));
+    if (kind == 3) return add_depthwise();
+    if (kind == 4 && is_large) return add_pool();
+    if (kind == 5) return add_residual();
+    if (kind == 6) return add_concat();
+    if (kind == 7 && shape()[2] < 40) return add_resize();
+    x_ = *graph_.add(ops::sigmoid, {x_});
+  }
+
+  ValueId convolved(int64_t filters, int64_t groups, int64_t kernel, int64_t stride) {
+    const int64_t in = shape()[1] / groups, pad = draw(rng_, 0, kernel / 2);
+    const float deviation = 1 / std::sqrt(static_cast<float>(in * kernel * kernel));
+    const ValueId w =
+        graph_.add_constant("w", random_floats(rng_, {filters, in, kernel, kernel}, deviation));
+    const ValueId b = graph_.add_constant("b", random_floats(rng_, {filters}, 0.1F));
+    const bool fits = std::min(shape()[2], shape()[3]) + 2 * pad >= kernel;
+    const int64_t all = fits ? pad : kernel / 2;
+    Attributes attributes = {{"group", groups},
+                             {"strides", std::vector{stride, stride}},
+                             {"pads", std::vector{all, all, all, all}}};
+    if (draw(rng_, 0, 1) == 0) attributes["activation"] = std::string("Relu");
+    return *graph_.add(ops::fused_conv, {x_, w, b}, std::move(attributes));
+  }
+  void add_conv(int64_t filters) {
+    x_ = convolved(filters, 1, 1 + 2 * draw(rng_, 0, 2), draw(rng_, 1, 2));
+  }
+  void add_depthwise() {
+    x_ = convolved(shape()[1], shape()[1], 3 + 2 * draw(rng_, 0, 1), draw(rng_, 1, 2));
+  }
+  void add_pool() {
+    const Operator& op = draw(rng_, 0, 1) == 0 ? ops::max_pool : ops::average_pool;
+    const int64_t kernel = draw(rng_, 2, 3);
+    x_ = *graph_.add(op, {x_},
+                     {{"kernel_shape", std::vector{kernel, kernel}},
+                      {"strides", std::vector<int64_t>{2, 2}},
+                      {"pads", std::vector<int64_t>{1, 0, 1, 0}}});
+  }
+  void add_residual() {
+    const ValueId before = x_;
+    const int64_t channels = shape()[1];
+    const ValueId w =
+        graph_.add_constant("w", random_floats(rng_, {channels, channels, 3, 3}, 0.1F));
+    const ValueId y =
+        *graph_.add(ops::fused_conv, {x_, w}, {{"pads", std::vector<int64_t>{1, 1, 1, 1}}});
+    x_ = *graph_.add(ops::add, {y, before});
+  }
+  void add_concat() {
+    const ValueId y = *graph_.add(ops::relu, {x_});
+    x_ = *graph_.add(ops::concat, {x_, y}, {{"axis", int64_t{1}}});
+  }
+  void add_resize() {
+    const ValueId scales = graph_.add_constant("scales", Tensor::of<float>({4}, {1, 1, 2, 2}));
+    x_ = *graph_.add(ops::resize, {x_, kNoValue, scales},
+                     {{"mode", std::string("nearest")},
+                      {"coordinate_transformation_mode", std::string("asymmetric")},
+                      {"nearest_mode", std::string("floor")}});
+  }
+
+  Rng& rng_;
+  Graph graph_;
+  ValueId x_;
+};
+
+// Draws new elements for a rectangle of all channels.
+void change(Rng& rng, Tensor& image) {
+  const Shape& shape = image.shape();
+  const int64_t top = draw(rng, 0, shape[2] - 1), left = draw(rng, 0, shape[3] - 1);
+  const int64_t bottom = draw(rng, top + 1, std::min(shape[2], top + 10));
+  const int64_t right = draw(rng, left + 1, std::min(shape[3], left + 10));
+  const Region box{{0, 0, top, left}, {1, shape[1], bottom, right}};
+  paste(random_floats(rng, box.shape()), box, image);
+}
+
+std::vector<Tensor> run(Executable& executable, const Tensor& input) {
+  std::vector<Tensor> outputs(executable.graph().outputs().size());
+  SHOAL_CHECK(executable.run(std::span(&input, 1), outputs, {}).ok());
+  return outputs;
+}
+
+std::unique_ptr<Executable> compile(Device& device, const Graph& graph) {
+  auto executable = device.compile(graph);
+  SHOAL_CHECK(executable.ok());
+  return *std::move(executable);
+}
+
+bool same_elements(const Tensor& a, const Tensor& b) {
+  return std::ranges::equal(a.bytes(), b.bytes());
+}
+
+class RandomNetworks : public testing::TestWithParam<unsigned> {};
+
+TEST_P(RandomNetworks, GiveTheSameByTiles) {
+  Rng rng(GetParam());
+  const RandomNetwork network(rng);
+  const int threads = static_cast<int>(draw(rng, 1, 2));
+  const auto cpu = make_cpu_device({.threads = threads});
+  DeltaDevice device(make_cpu_device({.threads = threads}),
+                     {.tile = draw(rng, 1, 8), .most_changed = 1, .adapts = false});
+  const auto whole = compile(*cpu, network.graph());
+  const auto delta = compile(device, network.graph());
+  Tensor image = random_floats(rng, network.graph()[network.graph().inputs()[0]].type.shape);
+  for (int frame = 0; frame < 8; ++frame) {
+    for (int64_t i = draw(rng, 0, 2); frame > 0 && i > 0; --i) change(rng, image);
+    const std::vector<Tensor> wanted = run(*whole, image), found = run(*delta, image);
+    for (size_t i = 0; i < wanted.size(); ++i) {
+      EXPECT_TRUE(same_elements(wanted[i], found[i])) << "frame " << frame << ", output " << i;
+    }
+    const double after = device.statistics().macs;
+    EXPECT_TRUE(same_elements(run(*delta, image)[0], wanted[0])) << "again, frame " << frame;
+    EXPECT_EQ(device.statistics().macs, after) << "nothing changed, frame " << frame;
+  }
+  EXPECT_LT(device.statistics().macs_share(), 0.9);
+}
+
+// Every kernel that computes rectangles computes them as the whole, and writes nothing else.
+TEST_P(RandomNetworks, HaveKernelsThatStayInTheirRectangles) {
+  Rng rng(GetParam());
+  const RandomNetwork network(rng);
+  const auto device = make_cpu_device({.threads = static_cast<int>(draw(rng, 1, 2))});
+  const auto executable = compile(*device, network.graph());
+  const auto& cpu = dynamic_cast<const cpu::CpuExecutable&>(*executable);
+  const std::unique_ptr<cpu::Frame> frame = *cpu::make_frame(0, cpu.scratch_bytes());
+  for (size_t i = 0; i < cpu.steps().size(); ++i) {
+    const Node& node = cpu.graph().nodes()[i];
+    const cpu::CpuExecutable::Step& step = cpu.steps()[i];
+    const auto* kernel = dynamic_cast<const cpu::RectangleKernel*>(step.kernel.get());
+    if (kernel == nullptr) continue;
+    const int64_t granule = kernel->granule();
+    std::vector<Tensor> inputs;
+    for (const ValueId id : node.inputs) {
+      inputs.push_back(id == kNoValue             ? Tensor()
+                       : cpu.graph()[id].constant ? cpu.constants()[static_cast<size_t>(id)]
+                                                  : random_floats(rng, cpu.graph()[id].type.shape));
+    }
+    Tensor wanted(cpu.graph()[node.outputs[0]].type), found(wanted.type());
+    step.kernel->run({inputs, std::span(&wanted, 1), frame->scratch.get(), *step.pool});
+    delta::Grid grid = delta::plane_of(wanted.shape());
+    grid.tile_height = granule * draw(rng, 1, 3);
+    grid.tile_width = granule * draw(rng, 1, 3);
+    delta::TileMask mask(grid);
+    for (int64_t n = draw(rng, 1, 4); n > 0; --n) {
+      mask.set(draw(rng, 0, grid.rows() - 1), draw(rng, 0, grid.columns() - 1));
+    }
+    constexpr float kUntouched = -12345;
+    std::ranges::fill(found.data<float>(), kUntouched);
+    kernel->run_in({inputs, std::span(&found, 1), frame->scratch.get(), *step.pool},
+                   mask.rectangles());
+    const int64_t inner = wanted.shape().count(4, wanted.shape().rank());
+    for (int64_t e = 0; e < wanted.count(); ++e) {
+      const int64_t column = e / inner % grid.width, row = e / inner / grid.width % grid.height;
+      const bool inside = mask.at(row / grid.tile_height, column / grid.tile_width);
+      const auto at = static_cast<size_t>(e);
+      ASSERT_EQ(found.data<float>()[at], inside ? wanted.data<float>()[at] : kUntouched)
+          << step.info.name << " at " << row << ", " << column;
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Seeds, RandomNetworks, testing::Range(0U, 16U));
+
+// huynh B.3.5, the share of the positions of each convolution of VGG-16 that can be kept, for
+// blocks of 28 x 28 pixels that did not change. One tile a pixel.
+struct VggCase {
+  std::string name;
+  std::vector<std::pair<int, int>> changed;  // blocks, of 8 x 8
+  std::vector<double> kept;                  // by convolution
+  double saved;                              // of all MACs
+};
+
+std::vector<VggCase> vgg_cases() {
+  std::vector<std::pair<int, int>> below_4, all_but_inner, centre, board;
+  for (int r = 0; r < 8; ++r) {
+    for (int c = 0; c < 8; ++c) {
+      if (r >= 4) below_4.emplace_back(r, c);
+      if (r != 3 || c != 3) all_but_inner.emplace_back(r, c);
+      if ((r == 3 || r == 4) && (c == 3 || c == 4)) centre.emplace_back(r, c);
+      if ((r + c) % 2 == 1) board.emplace_back(r, c);
+    }
+  }
+  return {
+      {"one isolated inner block",
+       all_but_inner,
+       {.013, .011, .008, .005, 0, 0, 0, 0, 0, 0, 0, 0, 0},
+       .003},
+      {"top 4 of 8 rows",
+       below_4,
+       {.496, .491, .482, .473, .446, .429, .411, .357, .321, .286, .214, .143, .071},
+       .384},
+      {"all but centre 2x2",
+       centre,
+       {.933, .928, .918, .908, .872, .846, .816, .750, .673, .587, .265, 0, 0},
+       .740},
+      {"checkerboard", board, {.439, .383, .281, .195, .031, .006, .003, 0, 0, 0, 0, 0, 0}, .092}};
+}
+
+// The convolutions and pools of VGG-16, one channel each: masks know no channels.
+Graph vgg_windows() {
+  Graph graph;
+  ValueId x = graph.add_input("x", {DType::kF32, {1, 1, 224, 224}});
+  const ValueId w = graph.add_constant("w", Tensor({DType::kF32, {1, 1, 3, 3}}));
+  for (const int convolutions : {2, 2, 3, 3, 3}) {
+    for (int i = 0; i < convolutions; ++i) {
+      x = *graph.add(ops::conv, {x, w}, {{"pads", std::vector<int64_t>{1, 1, 1, 1}}});
+    }
+    x = *graph.add(
+        ops::max_pool, {x},
+        {{"kernel_shape", std::vector<int64_t>{2, 2}}, {"strides", std::vector<int64_t>{2, 2}}});
+  }
+  graph.mark_output(x);
+  return graph;
+}
+
+TEST(Reach, GivesDeepMonsTableForVgg16) {
+  constexpr std::array kIn = {3, 64, 64, 128, 128, 256, 256, 256, 512, 512, 512, 512, 512};
+  constexpr std::array kOut = {64, 64, 128, 128, 256, 256, 256, 512, 512, 512, 512, 512, 512};
+  const Graph graph = vgg_windows();
+  for (const VggCase& one : vgg_cases()) {
+    std::vector<delta::TileMask> masks(graph.value_count());
+    delta::TileMask& image = masks[static_cast<size_t>(graph.inputs()[0])];
+    image = delta::TileMask(delta::plane_of({1, 1, 224, 224}));
+    for (const auto& [r, c] : one.changed) {
+      for (int64_t i = 0; i < 28 * 28; ++i) image.set(r * 28 + i / 28, c * 28 + i % 28);
+    }
+    size_t convolution = 0;
+    double macs = 0, saved = 0;
+    for (const Node& node : graph.nodes()) {
+      const delta::TileMask& x = masks[static_cast<size_t>(node.inputs[0])];
+      delta::TileMask& y = masks[static_cast<size_t>(node.outputs[0])];
+      y = delta::TileMask(delta::plane_of(graph[node.outputs[0]].type.shape));
+      const std::vector grids(node.inputs.size(), x.grid());
+      spread(x, reach_of(graph, node, grids, y.grid())[0], y);
+      if (node.op != &ops::conv) continue;
+      const double kept = 1 - y.share();
+      EXPECT_NEAR(kept, one.kept[convolution], 0.0005) << one.name << ", " << convolution;
+      const double all =
+          static_cast<double>(y.grid().pixels()) * kIn[convolution] * kOut[convolution];
+      macs += all;
+      saved += all * kept;
+      ++convolution;
+    }
+    EXPECT_NEAR(saved / macs, one.saved, 0.0005) << one.name;
+  }
+}
+
+// One convolution of many channels, so that its output is compared, too.
+Graph one_convolution(Rng& rng) {
+  Graph graph;
+  const ValueId x = graph.add_input("x", {DType::kF32, {1, 16, 16, 16}});
+  const ValueId w = graph.add_constant("w", random_floats(rng, {16, 16, 3, 3}, 0.1F));
+  graph.mark_output(
+      *graph.add(ops::fused_conv, {x, w}, {{"pads", std::vector<int64_t>{1, 1, 1, 1}}}));
+  return graph;
+}
+
+double root_mean_square(const Tensor& tensor) {
+  double sum = 0;
+  for (const float x : tensor.data<float>()) sum += static_cast<double>(x * x);
+  return std::sqrt(sum / static_cast<double>(tensor.count()));
+}
+
+// A value is off by e * s at most, and a convolution makes that of its input sum |w| times as much.
+TEST(DeltaDevice, DoesNotDriftWhileTheLightChangesSlowly) {
+  Rng rng(7);
+  const Graph graph = one_convolution(rng);
+  constexpr float kThreshold = 0.05F;
+  DeltaDevice device(make_cpu_device({.threads = 1}),
+                     {.threshold = kThreshold, .most_changed = 1, .adapts = false});
+  const auto cpu = make_cpu_device({.threads = 1});
+  const auto delta = compile(device, graph), whole = compile(*cpu, graph);
+  Tensor image = random_floats(rng, {1, 16, 16, 16});
+  double of_weights = 0;  // the largest sum of a filter
+  const auto w = graph[graph.nodes()[0].inputs[1]].constant->data<float>();
+  for (size_t m = 0; m < 16; ++m) {
+    double sum = 0;
+    for (size_t i = 0; i < 144; ++i) sum += std::abs(static_cast<double>(w[m * 144 + i]));
+    of_weights = std::max(of_weights, sum);
+  }
+  const double bound = kThreshold * (of_weights * root_mean_square(image) +
+                                     root_mean_square(run(*whole, image)[0])) +
+                       1e-4;
+  double largest = 0;
+  for (int frame = 0; frame < 200; ++frame) {
+    const Tensor wanted = run(*whole, image)[0], found = run(*delta, image)[0];
+    for (size_t i = 0; i < wanted.data<float>().size(); ++i) {
+      const double error =
+          std::abs(static_cast<double>(wanted.data<float>()[i] - found.data<float>()[i]));
+      largest = std::max(largest, error);
+    }
+    for (float& x : image.data<float>()) x += kThreshold / 10;
+  }
+  EXPECT_LE(largest, bound);
+  EXPECT_GT(largest, 0);  // it does keep what hardly changed
+  EXPECT_LT(device.statistics().macs_share(), 0.5);
+}
+
+TEST(DeltaDevice, ForgetsWhenAsked) {
+  Rng rng(8);
+  const Graph graph = one_convolution(rng);
+  DeltaDevice device(make_cpu_device({.threads = 1}), {.adapts = false});
+  const auto delta = compile(device, graph);
+  const Tensor image = random_floats(rng, {1, 16, 16, 16});
+  for (int i = 0; i < 3; ++i) run(*delta, image);
+  EXPECT_EQ(device.statistics().whole_runs, 1U);
+  device.reset();
+  for (int i = 0; i < 3; ++i) run(*delta, image);
+  EXPECT_EQ(device.statistics().whole_runs, 2U);
+  EXPECT_EQ(device.statistics().runs, 6U);
+}
+
+// A run that was cancelled half-way leaves nothing that a later one would take for complete.
+TEST(DeltaDevice, ForgetsWhatWasNotCompleted) {
+  Rng rng(9);
+  const Graph graph = one_convolution(rng);
+  DeltaDevice device(make_cpu_device({.threads = 1}), {.most_changed = 1, .adapts = false});
+  const auto delta = compile(device, graph);
+  Tensor image = random_floats(rng, {1, 16, 16, 16});
+  run(*delta, image);
+  change(rng, image);
+  std::stop_source stop;
+  stop.request_stop();
+  std::vector<Tensor> outputs(1);
+  EXPECT_EQ(delta->run(std::span(&image, 1), outputs, {.cancel = stop.get_token()}).code(),
+            Code::kCancelled);
+  const auto cpu = make_cpu_device({.threads = 1});
+  EXPECT_TRUE(same_elements(run(*delta, image)[0], run(*compile(*cpu, graph), image)[0]));
+}
+
+// A scene cut is computed whole, and so is what follows while all moves; then tiles again.
+TEST(DeltaDevice, ComputesWholeFramesWhereAllChanges) {
+  Rng rng(10);
+  const Graph graph = one_convolution(rng);
+  DeltaDevice device(make_cpu_device({.threads = 1}), {.adapts = false});
+  const auto delta = compile(device, graph);
+  const auto cpu = make_cpu_device({.threads = 1});
+  const auto whole = compile(*cpu, graph);
+  const auto check = [&](const Tensor& image, size_t whole_runs) {
+    EXPECT_TRUE(same_elements(run(*delta, image)[0], run(*whole, image)[0]));
+    EXPECT_EQ(device.statistics().whole_runs, whole_runs);
+  };
+  Tensor image = random_floats(rng, {1, 16, 16, 16});
+  check(image, 1);
+  for (size_t i = 0; i < 3; ++i) {
+    image = random_floats(rng, {1, 16, 16, 16});
+    check(image, 2 + i);
+  }
+  change(rng, image);
+  check(image, 4);
+  change(rng, image);
+  check(image, 4);
+}
+
+// An image of one channel, whose 8 x 8 blocks have 28 x 28 pixels each, in grey levels.
+Tensor grey_image(Rng& rng) {
+  Tensor image({DType::kF32, {1, 1, 224, 224}});
+  for (float& x : image.data<float>()) x = static_cast<float>(draw(rng, 0, 15) * 16 + 8);
+  return image;
+}
+const HistogramOptions kGrey = {.low = 0, .high = 256};
+
+// huynh DM-6: so many pixels of a block of 784, from one bin to another that is empty.
+TEST(BlockHistograms, MeasureWhatDeepMonDoes) {
+  const auto measured = [](int pixels) {
+    std::vector<float> old(16), now(16);
+    old[3] = 1;
+    now[3] = 1 - static_cast<float>(pixels) / 784;
+    now[9] = static_cast<float>(pixels) / 784;
+    return delta::distance(old, now, 16);
+  };
+  const std::vector<std::pair<int, double>> published = {
+      {1, 0.0013}, {2, 0.0026}, {4, 0.0051}, {8, 0.0103}, {16, 0.0206}};
+  for (const auto& [pixels, distance] : published) {
+    EXPECT_NEAR(measured(pixels), distance, 0.00005) << pixels;
+  }
+  EXPECT_LT(measured(3), HistogramOptions().most);
+  EXPECT_GT(measured(4), HistogramOptions().most);
+}
+
+// huynh DM-7 and DM-8: a still scene is taken again exactly when its time is over.
+TEST(BlockHistograms, ExpireAfterTheirTime) {
+  Rng rng(11);
+  const Tensor image = grey_image(rng);
+  HistogramOptions options = kGrey;
+  options.ttl_ms = 650;
+  delta::BlockHistograms blocks(options);
+  std::string trace;
+  for (int i = 0; i < 16; ++i) trace += blocks.update(image, i * 100).any() ? 'x' : '.';
+  EXPECT_EQ(trace, "x......x......x.");
+  EXPECT_TRUE(blocks.update(Tensor({DType::kF32, {1, 1, 64, 64}}), 1600).at(0, 0));
+}
+
+// huynh DM-9: what moves inside a block has the same histogram, but other means.
+TEST(BlockHistograms, MissWhatMovesInsideABlockUnlessMeansAreCompared) {
+  for (const bool means : {false, true}) {
+    HistogramOptions options = kGrey;
+    options.compares_means = means;
+    delta::BlockHistograms blocks(options);
+    const auto image_with_square_at = [](int64_t at) {
+      Tensor image({DType::kF32, {1, 1, 224, 224}}), square({DType::kF32, {1, 1, 7, 7}});
+      std::ranges::fill(square.data<float>(), 200.0F);
+      paste(square, {{0, 0, at, at}, {1, 1, at + 7, at + 7}}, image);
+      return image;
+    };
+    blocks.update(image_with_square_at(28), 0);
+    EXPECT_EQ(blocks.update(image_with_square_at(40), 0).at(1, 1), means);
+  }
+}
+
+// huynh DM-10: a slow change is never noticed from one image to the next.
+TEST(BlockHistograms, DriftUnlessComparedWithWhatWasTaken) {
+  Rng rng(12);
+  for (const bool since_taken : {false, true}) {
+    HistogramOptions options = kGrey;
+    options.since_taken = since_taken;
+    delta::BlockHistograms blocks(options);
+    // Every second bin has four times as many pixels: together they move from bin to bin.
+    Tensor image({DType::kF32, {1, 1, 224, 224}});
+    std::uniform_real_distribution<float> level(0, 16);
+    for (float& x : image.data<float>()) {
+      const int64_t bin = 2 * draw(rng, 1, 4) + (draw(rng, 0, 4) == 0 ? 1 : 0);
+      x = static_cast<float>(bin * 16) + level(rng);
+    }
+    blocks.update(image, 0);
+    int changed = 0;
+    for (int frame = 0; frame < 80; ++frame) {
+      for (float& x : image.data<float>()) x += 0.1F;
+      changed += blocks.update(image, 0).any() ? 1 : 0;
+    }
+    EXPECT_EQ(changed > 0, since_taken);
+  }
+}
+
+// Blocks whose histograms are equal keep their outputs; all of what they reach is computed.
+TEST(DeltaDevice, TakesBlocksWhoseHistogramsChanged) {
+  Rng rng(13);
+  const Graph graph = one_convolution(rng);
+  double now = 0;
+  DeltaDevice device(
+      make_cpu_device({.threads = 1}),
+      {.histograms = HistogramOptions{.ttl_ms = 100}, .now_ms = [&] { return now; }});
+  const auto delta = compile(device, graph);
+  const auto cpu = make_cpu_device({.threads = 1});
+  const auto whole = compile(*cpu, graph);
+  Tensor image = random_floats(rng, {1, 16, 16, 16});
+  run(*delta, image);
+  std::swap(image.data<float>()[0], image.data<float>()[1]);  // in one block
+  EXPECT_FALSE(same_elements(run(*delta, image)[0], run(*whole, image)[0]));
+  EXPECT_NEAR(device.statistics().macs_share(), 0.5, 1e-9);
+  now = 101;
+  EXPECT_TRUE(same_elements(run(*delta, image)[0], run(*whole, image)[0]));
+  const Region corner{{0, 0, 0, 0}, {1, 16, 2, 2}};
+  paste(random_floats(rng, corner.shape(), 9), corner, image);
+  EXPECT_TRUE(same_elements(run(*delta, image)[0], run(*whole, image)[0]));
+  EXPECT_LT(device.statistics().macs_share(), 0.75);
+}
+
+TEST(DeltaPolicy, GivesUpTilesThatLoseAndTriesThemAgain) {
+  delta::Policy policy(0.8, true);
+  const auto frame = [&](double tiles_ms) {
+    const bool whole = policy.is_whole(0.5);
+    policy.took(whole, whole ? 10 : tiles_ms);
+    return whole;
+  };
+  // Whole frames are timed first, and again where tiles took longer three times; each time that
+  // they lose, for twice as long.
+  std::vector<int> tries(2);
+  for (int i = 0; i < 400; ++i) tries[i < 100 ? 0 : 1] += frame(11) ? 0 : 1;
+  EXPECT_LE(tries[0], 20);
+  EXPECT_LE(tries[1], 16);
+  EXPECT_GE(tries[1], 4);
+  // Where they win, they stay.
+  while (frame(5)) {
+  }
+  for (int i = 0; i < 100; ++i) EXPECT_FALSE(frame(5));
+  EXPECT_TRUE(policy.is_whole(0.9));
+}
+
+}  // namespace
+}  // namespace shoal

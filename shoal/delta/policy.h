@@ -1,0 +1,33 @@
+// Policy: whether a frame is computed whole or by tiles. Whole frames leave the kept values as they
+// are: they still fit the inputs that were kept with them.
+#pragma once
+
+#include <cstddef>
+
+namespace shoal::delta {
+
+class Policy {
+ public:
+  Policy(double most_changed, bool adapts) : most_changed_(most_changed), adapts_(adapts) {}
+
+  // Whether to compute the next frame whole, of whose inputs this share changed.
+  bool is_whole(double changed);
+  // A frame took so long. REQUIRES: is_whole() decided about it, in this way.
+  void took(bool whole, double ms);
+
+ private:
+  // Tiles are tried again after so many whole frames; each time that they lose, after twice as
+  // many.
+  static constexpr size_t kLeastWait = 8, kMostWait = 128;
+
+  const double most_changed_;
+  const bool adapts_;
+  double whole_ms_ = 0;  // 0: not known
+  size_t wholes_ = 0;    // frames that were computed whole
+  size_t wait_ = 0;      // whole frames to come
+  size_t backoff_ = kLeastWait;
+  bool is_settled_ = false;  // the last frame was computed by tiles
+  int losses_ = 0;           // frames by tiles that took longer than whole ones, in a row
+};
+
+}  // namespace shoal::delta
