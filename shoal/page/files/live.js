@@ -1,5 +1,5 @@
 // The load, read from /metrics more than twice a second: four tiles, each a number and the last two minutes.
-import {ask, byId, perSecond, setText, short, whole} from './dom.js';
+import {ask, perSecond, setText, short, whole} from './dom.js';
 import {between, parseMetrics, quantile, sum, total} from './metrics.js';
 
 const PERIOD = 400;      // ms between two readings
@@ -136,7 +136,7 @@ export function watch(onReading) {
 
   const read = async () => {
     const answer = await ask('/metrics', {timeout: 4000});
-    byId('live').classList.toggle('stale', !answer.ok);
+    document.body.classList.toggle('stale', !answer.ok);
     if (!answer.ok) {
       points.push({at: performance.now() / 1e3});
       await onReading({status: answer.status});
