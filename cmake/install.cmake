@@ -10,7 +10,7 @@ include(CMakePackageConfigHelpers)
 # MPI's ranks, and the server, which has no public headers yet.
 get_property(library_rooms GLOBAL PROPERTY SHOAL_ROOMS)
 list(TRANSFORM library_rooms REPLACE "^shoal_" "")
-list(REMOVE_ITEM library_rooms chaos emulate systolic mpi serve)
+list(REMOVE_ITEM library_rooms chaos emulate systolic mpi serve grpc)
 set(engine_rooms ${library_rooms})
 list(REMOVE_ITEM engine_rooms ${data_rooms} net cluster serve)
 
