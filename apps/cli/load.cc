@@ -79,6 +79,12 @@ void add_load(Command& app, Action& action) {
   command->add_option("--seconds", flags->seconds, "For so long")
       ->check(positive())
       ->capture_default_str();
+  command
+      ->add_option(
+          "--rate", flags->options.rate,
+          "Requests per second of all clients together; without: each sends its next one when it "
+          "has an answer")
+      ->check(positive());
   command->add_option("--items", flags->options.items, "Items of a request: its batch")
       ->check(in_range(1, 1 << 20))
       ->capture_default_str();

@@ -13,6 +13,7 @@
 #include "shoal/base/user_folders.h"
 #include "shoal/data/presets.h"
 #include "shoal/net/address.h"
+#include "shoal/net/text_file.h"
 #include "shoal/serve/http/server.h"
 
 namespace shoal::cli {
@@ -24,13 +25,17 @@ Examples:
   curl --data-binary @digit.png 127.0.0.1:8000/v2/models/digits/classify
   shoal serve model.onnx small=other.onnx --listen 127.0.0.1:9000
   shoal serve resnet50.onnx --preset imagenet --labels classes.txt
+  shoal serve model.onnx --grpc 127.0.0.1:8001
+  shoal serve model.onnx --listen 0.0.0.0:8000 --keys keys.txt --tls-cert cert.pem --tls-key key.pem
   shoal serve model.onnx --max-batch 1 --max-waiting 64   no batches, refuse early
 When it is ready it prints one line: ready URL. Ctrl-C or SIGTERM answers what was asked and ends it.)";
 
 struct ServeFlags {
   std::vector<std::string> models = {std::string(kDefaultModel)};
   std::string listen = "127.0.0.1:8000";
-  ModelFlags device;  // its device and threads
+  std::string grpc;
+  std::string keys, tls_certificates, tls_key;  // files
+  ModelFlags device;                            // its device and threads
   std::string preset, labels;
   int64_t max_batch = 0;
   int64_t max_waiting = 256;
@@ -68,18 +73,50 @@ Result<std::vector<serve::ModelSource>> sources_of(const ServeFlags& flags) {
   return sources;
 }
 
-serve::ServerOptions options_of(const ServeFlags& flags) {
+void warn_of_strangers(const ServeFlags& flags, bool is_loopback) {
+  if (is_loopback) return;
+  if (flags.keys.empty()) {
+    std::fprintf(stderr,
+                 "warning: others reach this server, and may use it: there are no --keys\n");
+  } else if (flags.tls_key.empty()) {
+    std::fprintf(stderr,
+                 "warning: keys travel over the network in plain text: there is no --tls-cert\n");
+  }
+}
+
+Status read_trust(const ServeFlags& flags, serve::ServerOptions& options) {
+  if (!flags.keys.empty()) {
+    SHOAL_ASSIGN(options.keys, serve::Keys::read(flags.keys));
+  }
+  if (flags.tls_certificates.empty() != flags.tls_key.empty()) {
+    return invalid("--tls-cert and --tls-key go together");
+  }
+  if (flags.tls_key.empty()) return {};
+  SHOAL_ASSIGN(options.tls.certificates, net::read_text(flags.tls_certificates));
+  SHOAL_ASSIGN(options.tls.key, net::read_secret(flags.tls_key));
+  return {};
+}
+
+Result<serve::ServerOptions> options_of(const ServeFlags& flags) {
   serve::ServerOptions options;
+  SHOAL_TRY(read_trust(flags, options));
+  SHOAL_ASSIGN(const net::Interface where, net::parse_interface(flags.listen));
+  const std::string& grpc = flags.grpc.empty() ? flags.listen : flags.grpc;
+  SHOAL_ASSIGN(const net::Interface grpc_where, net::parse_interface(grpc));
+  warn_of_strangers(flags, where.is_loopback && grpc_where.is_loopback);
   options.listen = flags.listen;
+  options.grpc = flags.grpc;
   options.max_connections = static_cast<size_t>(flags.max_connections);
   options.limits.body_bytes = static_cast<uint64_t>(flags.max_body_mb) << 20;
+  options.max_bodies = 4 * options.limits.body_bytes;
   const unsigned cores = std::max(std::thread::hardware_concurrency(), 1u);
   options.engine.slots =
       flags.device.threads > 0 ? static_cast<size_t>(flags.device.threads) : cores;
   options.engine.max_waiting = static_cast<size_t>(flags.max_waiting);
   options.engine.max_delay = std::chrono::microseconds(flags.max_delay_us);
-  options.api.version = SHOAL_VERSION;
+  options.version = SHOAL_VERSION;
   options.api.triton_metrics = flags.triton_metrics;
+  options.api.any_name = !where.is_loopback || options.keys != nullptr;
   return options;
 }
 
@@ -87,13 +124,9 @@ Outcome serve_models(const ServeFlags& flags) {
   Notification stop;
   const StopSignals signals([&] { stop.notify(); });
   SHOAL_OR_EXIT(const auto sources, Exit::kUsage, sources_of(flags));
-  SHOAL_OR_EXIT(const net::Interface where, Exit::kUsage, net::parse_interface(flags.listen));
-  if (!where.is_loopback) {
-    std::fprintf(stderr, "warning: whoever reaches %s may use it: there are no keys yet\n",
-                 flags.listen.c_str());
-  }
+  SHOAL_OR_EXIT(const serve::ServerOptions options, Exit::kUsage, options_of(flags));
   SHOAL_OR_EXIT(const auto device, Exit::kDevice, make_device(flags.device));
-  const auto server = serve::Server::start(sources, *device, options_of(flags));
+  const auto server = serve::Server::start(sources, *device, options);
   if (!server.ok()) {
     const Code code = server.status().code();
     return fail(code == Code::kUnavailable       ? Exit::kNetwork
@@ -101,7 +134,9 @@ Outcome serve_models(const ServeFlags& flags) {
                                                  : Exit::kModel,
                 server.status());
   }
-  std::printf("ready %s\n", (*server)->url().c_str());
+  std::string ready = "ready " + (*server)->url();
+  if (!flags.grpc.empty()) ready += " " + (*server)->grpc_url();
+  std::printf("%s\n", ready.c_str());
   std::fflush(stdout);
   notify_supervisor("READY=1");
   stop.wait();
@@ -120,6 +155,13 @@ void add_serve(Command& app, Action& action) {
                       "ONNX files or zoo:NAME, each as MODEL or NAME=MODEL (default: zoo:digits)");
   command->add_option("--listen", flags->listen, "HOST:PORT, as numbers; port 0: any")
       ->capture_default_str();
+  command->add_option("--grpc", flags->grpc,
+                      "Answer gRPC, too: HOST:PORT, as numbers; port 0: any");
+  command->add_option("--keys", flags->keys,
+                      "Who may use it: a file of lines NAME KEY [REQUESTS PER SECOND]");
+  command->add_option("--tls-cert", flags->tls_certificates,
+                      "Certificate (PEM), with those that vouch for it after it");
+  command->add_option("--tls-key", flags->tls_key, "Its key (PEM)");
   add_device_to(*command, flags->device.device, "What computes");
   command
       ->add_option("--threads", flags->device.threads,

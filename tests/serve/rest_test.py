@@ -7,6 +7,7 @@ import json
 import pathlib
 import shutil
 import socket
+import ssl
 import struct
 import subprocess
 import sys
@@ -21,12 +22,12 @@ INFER = "/v2/models/digits/infer"
 
 
 class Server(Running):
-    def __init__(self, *args):
+    def __init__(self, *args, scheme="http"):
         super().__init__("serve", "--listen", "127.0.0.1:0", "--tune", "off", *args)
         line = self.line()
-        assert line.startswith("ready http://127.0.0.1:"), line + self.process.stderr.read()
+        assert line.startswith(f"ready {scheme}://127.0.0.1:"), line + self.process.stderr.read()
         self.url = line.split()[1]
-        self.host = self.url.removeprefix("http://")
+        self.host = self.url.removeprefix(f"{scheme}://")
 
     def call(self, method, path, body=None, headers=None):
         connection = http.client.HTTPConnection(self.host, timeout=TIMEOUT)
@@ -307,6 +308,112 @@ def test_several_models_by_name(folder):
     shoal("serve", "bad/=x", expect=2)
     shoal("serve", folder / "none.onnx", "--listen", "127.0.0.1:0", expect=3)
     shoal("serve", "--listen", "somewhere:0", expect=2)
+
+
+def read_answer(connection):
+    """What comes until the head of an answer and its body are here."""
+    got = b""
+    while b"\r\n\r\n" not in got or len(got.split(b"\r\n\r\n", 1)[1]) < int(
+            got.split(b"Content-Length: ")[1].split(b"\r\n")[0]):
+        chunk = connection.recv(65536)
+        assert chunk, got
+        got += chunk
+    return got
+
+
+def test_full_queues_refuse_before_the_body(_):
+    # A request waits for others to share its batch, and is the only one that may wait.
+    with Server("--max-waiting", "1", "--max-delay", "10000000", "--max-batch", "8") as server:
+        body, headers = binary_request([0.5] * PIXELS)
+        waiting = http.client.HTTPConnection(server.host, timeout=TIMEOUT)
+        waiting.request("POST", INFER, body, headers)
+
+        def is_waiting():
+            return b'shoal_requests_waiting{model="digits",version="1"} 1\n' in server.call("GET", "/metrics")[2]
+
+        wait_for(is_waiting)
+        # Of a long body, nothing is needed for the answer. The connection ends.
+        for fields in (b"Content-Length: 9000000", b"Transfer-Encoding: chunked",
+                       b"Content-Length: 10\r\nExpect: 100-continue"):
+            with socket.create_connection(server.host.split(":"), timeout=TIMEOUT) as long:
+                long.sendall(b"POST " + INFER.encode() + b" HTTP/1.1\r\nHost: x\r\n" + fields + b"\r\n\r\n")
+                got = read_answer(long)
+                assert got.startswith(b"HTTP/1.1 429") and b"Retry-After: " in got and b"Connection: close" in got, got
+        # A short one is read and forgotten, and the connection goes on. Requests of a higher priority are admitted.
+        connection = http.client.HTTPConnection(server.host, timeout=TIMEOUT)
+        for _ in range(3):
+            assert ask(connection, "POST", INFER, body, headers)[0] == 429
+        port = connection.sock.getsockname()
+        assert ask(connection, "GET", "/v2/health/live")[0] == 200 and connection.sock.getsockname() == port
+        refused = server.json("GET", "/v2/models/digits/stats")["model_stats"][0]["inference_stats"]["fail"]["count"]
+        assert refused == 6, refused
+        connection.request("POST", INFER, body, {**headers, "Shoal-Priority": "1"})
+        assert waiting.getresponse().status == 429  # it gave way
+        connection.close()
+        waiting.close()
+
+
+def test_pages_of_others_are_refused(_):
+    with Server() as server:
+        load = "/v2/repository/models/digits/load"
+        own = server.url
+        for path, headers, expect in [
+                (load, {"Origin": "http://evil.example"}, 403), (load, {"Origin": "null"}, 403),
+                (load, {"Sec-Fetch-Site": "cross-site"}, 403), (load, {"Content-Type": "text/plain"}, 415),
+                (load, {"Origin": "http://evil.example", "Host": "evil.example"}, 403),
+                (INFER, {"Origin": "http://evil.example"}, 403),
+                (load, {"Origin": own, "Sec-Fetch-Site": "same-origin"}, 200),
+                (load, {"Content-Type": "application/json"}, 200)]:
+            status, answer, _ = server.call("POST", path, b"", headers)
+            assert status == expect, (path, headers, status)
+            assert not [name for name in answer if name.lower().startswith("access-control")]
+        status, answer, _ = server.call("OPTIONS", load, None, {"Origin": "http://evil.example",
+                                                                "Access-Control-Request-Method": "POST"})
+        assert status == 405 and not [name for name in answer if name.lower().startswith("access-control")]
+
+
+def test_keys_and_tls(folder):
+    subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes",
+                    "-days", "2", "-subj", "/CN=localhost", "-addext", "subjectAltName=IP:127.0.0.1", "-keyout",
+                    folder / "key.pem", "-out", folder / "cert.pem"], check=True, capture_output=True, timeout=TIMEOUT)
+    keys = folder / "keys"
+    keys.write_text("alice 0123456789abcdef  # any number\nbob fedcba9876543210 0.001\n")
+    shoal("serve", "--keys", keys, "--listen", "127.0.0.1:0", expect=2)  # others can read it
+    shoal("serve", "--tls-cert", folder / "cert.pem", expect=2)
+    keys.chmod(0o600)
+    (folder / "key.pem").chmod(0o600)
+    trust = ssl.create_default_context(cafile=folder / "cert.pem")
+    with Server("--keys", keys, "--tls-cert", folder / "cert.pem", "--tls-key", folder / "key.pem",
+                scheme="https") as server:
+        connection = http.client.HTTPSConnection(server.host, timeout=TIMEOUT, context=trust)
+        body, headers = binary_request([0.5] * PIXELS)
+        assert ask(connection, "GET", "/v2/health/live")[0] == 200
+        for wrong in ({}, {"Authorization": "Bearer 0123456789abcdeg"}, {"Authorization": "Basic 0123456789abcdef"}):
+            for method, path in [("POST", INFER), ("GET", "/v2"), ("GET", "/metrics"), ("GET", "/nothing"),
+                                 ("POST", "/v2/repository/models/digits/unload")]:
+                assert ask(connection, method, path, b"" if method == "POST" else None, wrong)[0] == 401, (path, wrong)
+        alice = {**headers, "Authorization": "Bearer 0123456789abcdef"}
+        first = scores_of(*ask(connection, "POST", INFER, body, alice))[1]
+        for _ in range(20):
+            assert scores_of(*ask(connection, "POST", INFER, body, alice))[1] == first
+        # As many bytes as need several records both ways, and a client that waits for 100 Continue.
+        many, headers = binary_request([0.5] * (500 * PIXELS))
+        headers["Authorization"] = "Bearer 0123456789abcdef"
+        assert near(scores_of(*ask(connection, "POST", INFER, many, headers))[1], first * 500)
+        if shutil.which("curl"):
+            done = subprocess.run(["curl", "-sS", "--fail", "--cacert", folder / "cert.pem", "-H", "Expect: 100-continue", "-H",
+                                   f"Authorization: {alice['Authorization']}", "-d", json.dumps({"inputs": [image()]}),
+                                   server.url + INFER], capture_output=True, text=True, timeout=TIMEOUT)
+            assert done.returncode == 0 and near(json.loads(done.stdout)["outputs"][0]["data"], first), done
+        bob = {**alice, "Authorization": "Bearer fedcba9876543210"}
+        assert ask(connection, "POST", INFER, body, bob)[0] == 200
+        status, answer, _ = ask(connection, "POST", INFER, body, bob)
+        assert status == 429 and int(answer["Retry-After"]) > 100
+        status, answer, _ = ask(connection, "GET", "/v2/health/live", None, {"Connection": "close"})
+        assert status == 200 and answer["Connection"] == "close"
+        with socket.create_connection(server.host.split(":"), timeout=TIMEOUT) as plain:
+            plain.sendall(b"GET /v2/health/live HTTP/1.1\r\n\r\n")
+            assert b"200" not in plain.recv(4096)
 
 
 def test_silent_clients_give_way(_):

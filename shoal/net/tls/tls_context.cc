@@ -41,12 +41,20 @@ Result<ContextPtr> make_context() {
   return context;
 }
 
-Status show(SSL_CTX& context, const Identity& identity) {
-  SHOAL_ASSIGN(const CertificatePtr certificate, certificate_from_pem(identity.certificate));
-  SHOAL_ASSIGN(const KeyPtr key, key_from_pem(identity.key));
+Status show(SSL_CTX& context, std::string_view certificate_pem, std::string_view key_pem) {
+  SHOAL_ASSIGN(const CertificatePtr certificate, certificate_from_pem(certificate_pem));
+  SHOAL_ASSIGN(const KeyPtr key, key_from_pem(key_pem));
   if (SSL_CTX_use_certificate(&context, certificate.get()) != 1 ||
       SSL_CTX_use_PrivateKey(&context, key.get()) != 1)
     return openssl_failure(Code::kInvalidArgument, "cannot use the certificate");
+  return {};
+}
+
+Status show_too(SSL_CTX& context, std::string_view certificate_pem) {
+  SHOAL_ASSIGN(CertificatePtr certificate, certificate_from_pem(certificate_pem));
+  if (SSL_CTX_add_extra_chain_cert(&context, certificate.get()) != 1)
+    return openssl_failure(Code::kInternal, "cannot show the authority's certificate");
+  (void)certificate.release();  // the context owns it now
   return {};
 }
 
@@ -54,7 +62,7 @@ Status show(SSL_CTX& context, const Identity& identity) {
 
 Result<ContextPtr> make_tls_context(const Identity& identity) {
   SHOAL_ASSIGN(ContextPtr context, make_context());
-  SHOAL_TRY(show(*context, identity));
+  SHOAL_TRY(show(*context, identity.certificate, identity.key));
   SHOAL_ASSIGN(const CertificatePtr authority, certificate_from_pem(identity.authority));
   if (X509_STORE_add_cert(SSL_CTX_get_cert_store(context.get()), authority.get()) != 1)
     return openssl_failure(Code::kInvalidArgument, "cannot use the authority's certificate");
@@ -71,10 +79,19 @@ Result<ContextPtr> make_anonymous_context() {
 Result<ContextPtr> make_enrolment_context(const Identity& identity) {
   SHOAL_ASSIGN(ContextPtr context, make_tls_context(identity));
   SSL_CTX_set_verify(context.get(), SSL_VERIFY_PEER, nullptr);
-  SHOAL_ASSIGN(CertificatePtr authority, certificate_from_pem(identity.authority));
-  if (SSL_CTX_add_extra_chain_cert(context.get(), authority.get()) != 1)
-    return openssl_failure(Code::kInternal, "cannot show the authority's certificate");
-  (void)authority.release();  // the context owns it now
+  SHOAL_TRY(show_too(*context, identity.authority));
+  return context;
+}
+
+Result<ContextPtr> make_public_context(std::string_view certificates, std::string_view key) {
+  constexpr std::string_view kBegin = "-----BEGIN CERTIFICATE-----";
+  SHOAL_ASSIGN(ContextPtr context, make_context());
+  SHOAL_TRY(show(*context, certificates, key));
+  SSL_CTX_set_verify(context.get(), SSL_VERIFY_NONE, nullptr);
+  size_t next = certificates.find(kBegin);
+  while ((next = certificates.find(kBegin, next + 1)) != certificates.npos) {
+    SHOAL_TRY(show_too(*context, certificates.substr(next)));
+  }
   return context;
 }
 

@@ -1,6 +1,8 @@
 // TLS contexts: versions, ciphers and trust of all TLS connections of a peer.
 #pragma once
 
+#include <string_view>
+
 #include "shoal/base/status.h"
 #include "shoal/net/tls/identity.h"
 #include "shoal/net/tls/openssl.h"
@@ -17,5 +19,9 @@ Result<ContextPtr> make_anonymous_context();
 // For the other side of that: shows the identity's certificate and the authority's. A peer may show
 // a certificate of the authority, or none.
 Result<ContextPtr> make_enrolment_context(const Identity& identity);
+
+// TLS 1.3 only, for a server that clients know by its name: shows the first of `certificates`, with
+// the others, which vouch for it, and asks clients for none. Both are PEM.
+Result<ContextPtr> make_public_context(std::string_view certificates, std::string_view key);
 
 }  // namespace shoal::net

@@ -162,6 +162,22 @@ void Engine::refuse(Waiting waiting, Status status, uint64_t ModelStatistics::*r
   finished.push_back({std::move(waiting.job.done), {std::move(status), std::nullopt, {}}});
 }
 
+std::optional<Outcome> Engine::refusal(const std::string& name, uint64_t client,
+                                       uint32_t priority) {
+  const Time now = Clock::now();
+  const Lock lock(mutex_);
+  Entry* entry = find_entry(name);
+  if (entry == nullptr || entry->model == nullptr) return std::nullopt;
+  Admission admission = scheduler_.check(
+      entry->number,
+      {.client = client, .priority = priority, .arrived = now, .deadline = now + options_.max_time},
+      now);
+  if (admission.status.code() != Code::kExhausted) return std::nullopt;
+  ++entry->statistics.refused;
+  entry->statistics.fail.add(0);
+  return Outcome{std::move(admission.status), admission.retry_after, {}};
+}
+
 bool Engine::submit(const std::shared_ptr<ServedModel>& model, Job& job) {
   const int64_t items = model->batch_items(job.inputs);
   const Time deadline = job.arrived + job.timeout.value_or(options_.max_time);

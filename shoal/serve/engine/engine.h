@@ -68,6 +68,10 @@ class Engine {
   std::vector<IndexEntry> index(bool ready_only) const;
   std::vector<NamedStatistics> statistics(const std::string& name) const;  // empty: of all
 
+  // How a request would end if it came now and has to be refused, as far as that follows from its
+  // client and priority alone: whoever reads it may spare himself the rest. It is counted as a
+  // request then. Nothing if it may be submitted, or if the model is not loaded.
+  std::optional<Outcome> refusal(const std::string& name, uint64_t client, uint32_t priority);
   // Answers the request now or later. False, with `job` as it was, if the name has another model
   // since find() gave `model`.
   bool submit(const std::shared_ptr<ServedModel>& model, Job& job);

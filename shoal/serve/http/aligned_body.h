@@ -48,6 +48,8 @@ class AlignedBytes {
     size_ += size;
   }
 
+  size_t size() const { return size_; }
+
   Body take(std::optional<size_t> json_bytes) {
     if (memory_ == nullptr) reserve(1);
     return {std::span<const std::byte>(memory_.get() + gap_, size_), memory_, json_bytes};
@@ -66,6 +68,7 @@ struct AlignedBody {
   struct value_type {
     AlignedBytes bytes;
     std::optional<size_t> json_bytes;
+    bool discards = false;  // bytes are counted and forgotten
   };
 
   class reader {
@@ -88,7 +91,7 @@ struct AlignedBody {
         body_.json_bytes = size;
         body_.bytes.align(size);
       }
-      if (!error && length) body_.bytes.reserve(*length);
+      if (!error && length && !body_.discards) body_.bytes.reserve(*length);
     }
 
     template <class Buffers>
@@ -96,7 +99,7 @@ struct AlignedBody {
       error = {};
       size_t size = 0;
       for (const auto buffer : boost::beast::buffers_range_ref(buffers)) {
-        body_.bytes.append(buffer.data(), buffer.size());
+        if (!body_.discards) body_.bytes.append(buffer.data(), buffer.size());
         size += buffer.size();
       }
       return size;

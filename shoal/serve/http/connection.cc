@@ -1,5 +1,6 @@
 #include "shoal/serve/http/connection.h"
 
+#include <poll.h>
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -38,26 +39,64 @@ unsigned status_of(const error_code& error) {
   return 400;
 }
 
+using Parser = http::request_parser<AlignedBody>;
+
+bool expects_continue(const Parser& parser) {
+  return boost::beast::iequals(parser.get()[http::field::expect], "100-continue");
+}
+
+HttpHead head_from(const http::request<AlignedBody>& message, uint64_t client) {
+  HttpHead head;
+  head.method = copied(message.method_string());
+  head.target = copied(message.target());
+  head.encoding = copied(message[http::field::content_encoding]);
+  head.type = copied(message[http::field::content_type]);
+  head.host = copied(message[http::field::host]);
+  head.origin = copied(message[http::field::origin]);
+  head.fetch_site = copied(message["Sec-Fetch-Site"]);
+  head.priority = copied(message["Shoal-Priority"]);
+  head.authorization = copied(message[http::field::authorization]);
+  head.known_tag = copied(message[http::field::if_none_match]);
+  head.client = client;
+  return head;
+}
+
 }  // namespace
 
-Connection::Connection(Socket socket, const ConnectionLimits& limits, Handler handle,
-                       std::function<bool()> is_draining)
+Connection::Connection(Socket socket, const Shared& shared)
     : socket_(std::move(socket)),
-      limits_(limits),
-      handle_(std::move(handle)),
-      is_draining_(std::move(is_draining)),
+      shared_(shared),
+      limits_(shared.limits),
       client_(client_of(socket_)),
-      buffer_(kReadBytes + limits.header_bytes) {}
+      buffer_(kReadBytes + shared.limits.header_bytes) {}
 
 // The socket is closed here and nowhere else, so that a thread that holds a connection may use its
 // file descriptor.
-Connection::~Connection() = default;
+Connection::~Connection() { free_room(); }
 
 void Connection::start() {
   error_code ignored;
   socket_.set_option(asio::ip::tcp::no_delay(true), ignored);
   socket_.non_blocking(true, ignored);
-  read_request();
+  if (shared_.tls == nullptr) return read_request();
+  enter(State::kHeader);  // a handshake may take as long
+  tls_.emplace(socket_, *shared_.tls);
+  tls_->async_handshake(boost::asio::ssl::stream_base::server,
+                        [self = shared_from_this()](error_code error) {
+                          if (!error) self->read_request();
+                        });
+}
+
+template <class Buffers, class Handler>
+void Connection::read_some(const Buffers& buffers, Handler handler) {
+  if (tls_) return tls_->async_read_some(buffers, std::move(handler));
+  socket_.async_read_some(buffers, std::move(handler));
+}
+
+template <class Buffers, class Handler>
+void Connection::write_all(const Buffers& buffers, Handler handler) {
+  if (tls_) return asio::async_write(*tls_, buffers, std::move(handler));
+  asio::async_write(socket_, buffers, std::move(handler));
 }
 
 void Connection::enter(State state) {
@@ -88,13 +127,21 @@ std::chrono::milliseconds Connection::limit() const {
 bool Connection::check(Time now) {
   if (now - since() > limit()) shut_down();
   if (state_ != State::kAnswering) return false;
-  // A client that closed its side no longer waits. Bytes that it sent are the next request.
-  char byte = 0;
-  const ssize_t got = ::recv(socket_.native_handle(), &byte, 1, MSG_PEEK | MSG_DONTWAIT);
-  const bool is_gone = got == 0 || (got < 0 && errno != EAGAIN && errno != EWOULDBLOCK);
-  if (!is_gone) return false;
+  if (!is_client_gone()) return false;
   const std::scoped_lock lock(stop_mutex_);
   return stop_ && stop_->request_stop();
+}
+
+// A client that closed its side no longer waits. Bytes that it sent are the next request, or with
+// TLS perhaps its farewell, behind which its end is seen by poll() only.
+bool Connection::is_client_gone() {
+  if (tls_) {
+    pollfd end{socket_.native_handle(), POLLRDHUP, 0};
+    return ::poll(&end, 1, 0) > 0;
+  }
+  char byte = 0;
+  const ssize_t got = ::recv(socket_.native_handle(), &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+  return got == 0 || (got < 0 && errno != EAGAIN && errno != EWOULDBLOCK);
 }
 
 void Connection::shut_down() { ::shutdown(socket_.native_handle(), SHUT_RDWR); }
@@ -103,7 +150,8 @@ void Connection::read_request() {
   parser_.emplace();
   parser_->header_limit(limits_.header_bytes);
   parser_->body_limit(limits_.body_bytes);
-  parser_->eager(true);
+  parser_->eager(false);  // it stops after the header
+  refusal_.reset();
   continue_sent_ = false;
   enter(State::kIdle);
   if (buffer_.size() == 0) return read_more();
@@ -116,18 +164,18 @@ void Connection::read_request() {
 
 void Connection::read_more() {
   const size_t size = std::min(kReadBytes, buffer_.max_size() - buffer_.size());
-  socket_.async_read_some(buffer_.prepare(size),
-                          [self = shared_from_this()](error_code error, size_t count) {
-                            if (error) return;  // the last owner of the connection ends it
-                            self->buffer_.commit(count);
-                            if (self->state_ == State::kIdle) self->enter(State::kHeader);
-                            self->parse();
-                          });
+  read_some(buffer_.prepare(size), [self = shared_from_this()](error_code error, size_t count) {
+    if (error) return;  // the last owner of the connection ends it
+    self->buffer_.commit(count);
+    if (self->state_ == State::kIdle) self->enter(State::kHeader);
+    self->parse();
+  });
 }
 
 void Connection::parse() {
   error_code error;
   while (!parser_->is_done() && buffer_.size() > 0) {
+    const bool is_body = parser_->is_header_done();
     const size_t used = parser_->put(buffer_.data(), error);
     buffer_.consume(used);
     if (error == http::error::need_more) {
@@ -135,46 +183,72 @@ void Connection::parse() {
       break;
     }
     if (error) return refuse(status_of(error), error.message());
+    if (!is_body && parser_->is_header_done()) judge();
+    if (refusal_ && !keep_alive_) return write(*std::move(refusal_));
     if (used == 0) break;
   }
-  if (parser_->is_done()) return answer();
+  if (parser_->is_done()) return refusal_ ? write(*std::move(refusal_)) : answer();
   if (parser_->is_header_done() && state_ == State::kHeader) enter(State::kBody);
+  if (!has_room()) return refuse(503, "the server has no room for this body now");
   if (buffer_.size() == buffer_.max_size()) return refuse(431, "the header is too long");
-  const bool waits = parser_->is_header_done() && !continue_sent_ &&
-                     boost::beast::iequals(parser_->get()[http::field::expect], "100-continue");
-  if (waits) {
-    constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
-    continue_sent_ = true;
-    socket_.write_some(asio::buffer(kContinue), error);
-    if (error) return;
-  }
-  read_more();
+  const bool waits = parser_->is_header_done() && !continue_sent_ && expects_continue(*parser_);
+  if (!waits) return read_more();
+  constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
+  continue_sent_ = true;
+  write_all(asio::buffer(kContinue), [self = shared_from_this()](error_code failed, size_t) {
+    if (!failed) self->read_more();
+  });
 }
+
+// The head decides whether there will be an answer. If not, a short body, which is mostly here
+// already, is read and forgotten, and the connection goes on. It ends before a long one.
+void Connection::judge() {
+  constexpr uint64_t kShort = 64 * 1024;
+  const auto& message = parser_->get();
+  keep_alive_ = message.keep_alive();
+  request_head_ = head_from(message, client_);
+  Verdict verdict = shared_.judge(request_head_);
+  request_head_.client = verdict.client;
+  parser_->eager(true);
+  refusal_ = std::move(verdict.refusal);
+  if (!refusal_ || parser_->is_done()) return;
+  const auto length = parser_->content_length();
+  if (!length || *length > kShort || expects_continue(*parser_)) keep_alive_ = false;
+  parser_->get().body().discards = true;
+}
+
+// Whether the budget has room for the body, or for what there is of it where its length is not
+// known.
+bool Connection::has_room() {
+  if (!parser_->is_header_done() || refusal_) return true;
+  const auto length = parser_->content_length();
+  const uint64_t wanted = length ? *length : parser_->get().body().bytes.size();
+  if (wanted <= room_) return true;
+  if (!shared_.bodies.take(wanted - room_)) return false;
+  room_ = wanted;
+  return true;
+}
+
+void Connection::free_room() { shared_.bodies.give_back(std::exchange(room_, 0)); }
 
 void Connection::answer() {
   enter(State::kAnswering);
-  auto& message = parser_->get();
-  keep_alive_ = message.keep_alive();
-  HttpRequest request;
-  request.method = copied(message.method_string());
-  request.target = copied(message.target());
-  request.encoding = copied(message[http::field::content_encoding]);
-  request.known_tag = copied(message[http::field::if_none_match]);
-  request.body = message.body().bytes.take(message.body().json_bytes);
-  request.client = client_;
+  auto& body = parser_->get().body();
+  HttpRequest request;  // not a member: the next one may be read before answer() returns
+  static_cast<HttpHead&>(request) = std::move(request_head_);
+  request.body = body.bytes.take(body.json_bytes);
   request.arrived = since();
   {
     const std::scoped_lock lock(stop_mutex_);
     request.cancel = stop_.emplace().get_token();
   }
-  handle_(request, [self = shared_from_this()](Reply reply) { self->write(std::move(reply)); });
+  shared_.answer(request,
+                 [self = shared_from_this()](Reply reply) { self->write(std::move(reply)); });
 }
 
 void Connection::refuse(unsigned status, const std::string& why) {
-  Reply reply = failure_reply(invalid(why));
-  reply.status = status;
   keep_alive_ = false;
-  write(std::move(reply));
+  write(failure_reply(status, why));
 }
 
 // Most answers fit into the socket's buffer at once.
@@ -184,7 +258,8 @@ void Connection::write(Reply reply) {
     stop_.reset();
   }
   enter(State::kWriting);
-  if (is_draining_()) keep_alive_ = false;
+  free_room();
+  if (shared_.is_draining()) keep_alive_ = false;
   reply_ = std::move(reply);
   head_ = head_of(reply_, keep_alive_);
   write_rest();
@@ -197,7 +272,7 @@ void Connection::write_rest() {
   }
   error_code error;
   const size_t size = asio::buffer_size(buffers);
-  size_t skip = socket_.write_some(buffers, error);
+  size_t skip = tls_ ? 0 : socket_.write_some(buffers, error);
   if (error && error != asio::error::would_block) return;
   if (skip == size) return written();
   for (asio::const_buffer& buffer : buffers) {
@@ -205,7 +280,7 @@ void Connection::write_rest() {
     buffer += done;
     skip -= done;
   }
-  asio::async_write(socket_, buffers, [self = shared_from_this()](error_code failed, size_t) {
+  write_all(buffers, [self = shared_from_this()](error_code failed, size_t) {
     if (!failed) self->written();
   });
 }
@@ -213,9 +288,14 @@ void Connection::write_rest() {
 void Connection::written() {
   reply_ = {};
   if (keep_alive_) return read_request();
+  enter(State::kClosing);
+  if (!tls_) return farewell();
+  tls_->async_shutdown([self = shared_from_this()](error_code) { self->farewell(); });
+}
+
+void Connection::farewell() {
   error_code ignored;
   socket_.shutdown(Socket::shutdown_send, ignored);
-  enter(State::kClosing);
   discard();
 }
 

@@ -7,6 +7,8 @@
 
 #include <atomic>
 #include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/ssl/context.hpp>
+#include <boost/asio/ssl/stream.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/http/parser.hpp>
 #include <chrono>
@@ -32,21 +34,48 @@ struct ConnectionLimits {
   std::chrono::milliseconds close_time{2'000};  // for a client to read the last answer
 };
 
+// Bytes that the bodies of all requests may have together, from the first of them to its answer.
+// Thread-safe.
+class BodyBudget {
+ public:
+  explicit BodyBudget(uint64_t bytes) : free_(bytes) {}
+
+  bool take(uint64_t bytes) {
+    uint64_t free = free_;
+    while (free >= bytes && !free_.compare_exchange_weak(free, free - bytes)) {
+    }
+    return free >= bytes;
+  }
+  void give_back(uint64_t bytes) { free_ += bytes; }
+
+ private:
+  std::atomic<uint64_t> free_;
+};
+
 class Connection : public std::enable_shared_from_this<Connection> {
  public:
-  using Handler = std::function<void(const HttpRequest&, const ReplyTo&)>;
   using Socket = boost::asio::ip::tcp::socket;
+
+  // What all connections of a server share.
+  struct Shared {
+    ConnectionLimits limits;
+    BodyBudget& bodies;
+    boost::asio::ssl::context* tls = nullptr;  // null: without
+    std::function<Verdict(const HttpHead&)> judge;
+    std::function<void(const HttpRequest&, const ReplyTo&)> answer;
+    std::function<bool()> is_draining;  // this answer is the last
+  };
 
   enum class State { kIdle, kHeader, kBody, kAnswering, kWriting, kClosing };
 
-  // `handle` answers requests. `is_draining` says whether this answer is the last.
-  Connection(Socket socket, const ConnectionLimits& limits, Handler handle,
-             std::function<bool()> is_draining);
+  // REQUIRES: `shared` outlives it.
+  Connection(Socket socket, const Shared& shared);
   ~Connection();
 
   void start();
 
   State state() const { return state_; }
+  uint64_t client() const { return client_; }
   Time since() const;  // it has been in this state
   // Ends it if it takes too long, and cancels the request if the client is gone. Returns whether it
   // cancelled one.
@@ -58,25 +87,38 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void read_request();
   void read_more();
   void parse();
+  void judge();
+  bool has_room();
+  void free_room();
   void answer();
   void write(Reply reply);
   void write_rest();
   void written();
+  void farewell();
   void discard();
   void refuse(unsigned status, const std::string& why);
   std::chrono::milliseconds limit() const;
 
+  template <class Buffers, class Handler>
+  void read_some(const Buffers& buffers, Handler handler);
+  template <class Buffers, class Handler>
+  void write_all(const Buffers& buffers, Handler handler);
+  bool is_client_gone();
+
   Socket socket_;
+  std::optional<boost::asio::ssl::stream<Socket&>> tls_;
+  const Shared& shared_;
   const ConnectionLimits& limits_;
-  const Handler handle_;
-  const std::function<bool()> is_draining_;
-  uint64_t client_ = 0;
+  const uint64_t client_;
 
   std::atomic<State> state_ = State::kIdle;
   std::atomic<int64_t> since_ns_ = 0;
 
   boost::beast::flat_buffer buffer_;
   std::optional<boost::beast::http::request_parser<AlignedBody>> parser_;
+  HttpHead request_head_;
+  std::optional<Reply> refusal_;  // to be sent when the body, which is forgotten, has come
+  uint64_t room_ = 0;             // taken from the budget for the body
   bool continue_sent_ = false;
   bool keep_alive_ = true;
   std::mutex stop_mutex_;                 // check() stops requests, on other threads

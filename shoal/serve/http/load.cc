@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "shoal/base/closed_loop.h"
+#include "shoal/base/open_loop.h"
 #include "shoal/serve/http/client.h"
 #include "shoal/serve/protocol/documents.h"
 #include "shoal/serve/protocol/tensor_json.h"
@@ -101,6 +102,13 @@ Result<LoadResult> run_load(const LoadOptions& options) {
     if (answer.ok()) connections.give_back(*std::move(client));
     return {};
   };
+  if (options.rate > 0) {
+    const auto begin = Clock::now();
+    run_open_loop({.clients = options.clients, .rate = options.rate, .time = options.time},
+                  [&](size_t) { (void)ask(); });
+    result.seconds = std::chrono::duration<double>(Clock::now() - begin).count();
+    return result;
+  }
   SHOAL_ASSIGN(const LoadReport report, run_closed_loop(options.clients, options.time, ask));
   result.seconds = report.seconds;
   return result;

@@ -15,7 +15,8 @@ struct LoadOptions {
   std::string model;
   size_t clients = 1;
   std::chrono::duration<double> time{5};
-  int64_t items = 1;       // of each request: the first dimension, if the model leaves it open
+  double rate = 0;    // requests per second that all send together; 0: each when it has an answer
+  int64_t items = 1;  // of each request: the first dimension, if the model leaves it open
   int64_t timeout_us = 0;  // that each request sets; 0: none
 };
 

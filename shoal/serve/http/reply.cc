@@ -1,5 +1,7 @@
 #include "shoal/serve/http/reply.h"
 
+#include <algorithm>
+#include <chrono>
 #include <string_view>
 
 #include "shoal/serve/protocol/documents.h"
@@ -15,6 +17,10 @@ std::string_view reason_of(unsigned status) {
       return "Not Modified";
     case 400:
       return "Bad Request";
+    case 401:
+      return "Unauthorized";
+    case 403:
+      return "Forbidden";
     case 404:
       return "Not Found";
     case 405:
@@ -68,10 +74,19 @@ unsigned http_status_of(Code code) {
   return 500;
 }
 
-Reply failure_reply(const Status& status) {
+Reply failure_reply(unsigned http_status, std::string_view why) {
   Reply reply;
-  reply.status = http_status_of(status.code());
-  reply.body = print_error(status.message());
+  reply.status = http_status;
+  reply.body = print_error(why);
+  return reply;
+}
+
+Reply failure_reply(const Status& status, std::optional<Duration> retry_after) {
+  Reply reply = failure_reply(retry_after ? 429 : http_status_of(status.code()), status.message());
+  if (!retry_after) return reply;
+  // Whole seconds are all that the header can say.
+  const auto seconds = std::chrono::ceil<std::chrono::seconds>(*retry_after).count();
+  reply.headers = "Retry-After: " + std::to_string(std::max<int64_t>(seconds, 1)) + "\r\n";
   return reply;
 }
 

@@ -6,6 +6,7 @@
 #include <optional>
 #include <stop_token>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "shoal/base/status.h"
@@ -15,13 +16,23 @@
 
 namespace shoal::serve {
 
-struct HttpRequest {
+// What is known of a request before its body is read. Fields that it does not have are empty.
+struct HttpHead {
   std::string method;
   std::string target;
-  std::string encoding;   // of the body; empty: none
+  std::string encoding;  // of the body; empty: none
+  std::string type;      // of the body
+  std::string host;
+  std::string origin;      // the page that a browser sends it for
+  std::string fetch_site;  // whether that page is of this server, as browsers say
+  std::string priority;    // Shoal-Priority
+  std::string authorization;
   std::string known_tag;  // If-None-Match
-  Body body;
   uint64_t client = 0;
+};
+
+struct HttpRequest : HttpHead {
+  Body body;
   Time arrived{};
   std::stop_token cancel;  // the client is gone
 };
@@ -34,11 +45,19 @@ struct Reply {
   std::string headers;          // others, each with its line break
 };
 
+// What a head decides.
+struct Verdict {
+  std::optional<Reply> refusal;  // nothing: the body is read, and the request answered
+  uint64_t client = 0;           // whose turn it takes
+};
+
 using ReplyTo = std::function<void(Reply)>;
 
 // The HTTP status of a failure. As Triton maps them, and 429 and 504 where there is too much to do.
 unsigned http_status_of(Code code);
-Reply failure_reply(const Status& status);
+// 429 if there is a time after which to try again.
+Reply failure_reply(const Status& status, std::optional<Duration> retry_after = std::nullopt);
+Reply failure_reply(unsigned http_status, std::string_view why);
 
 // The lines before the body, with the empty one.
 std::string head_of(const Reply& reply, bool keep_alive);

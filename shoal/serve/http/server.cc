@@ -14,6 +14,8 @@
 #include <utility>
 
 #include "shoal/net/endpoint.h"
+#include "shoal/net/tls/tls_context.h"
+#include "shoal/serve/engine/service.h"
 
 namespace shoal::serve {
 namespace {
@@ -35,19 +37,31 @@ class Server::State {
  public:
   State(Device& device, const ServerOptions& options)
       : options_(options),
+        bodies_(options.max_bodies),
+        shared_{
+            options.limits,
+            bodies_,
+            nullptr,
+            [this](const HttpHead& head) { return api_.judge(head); },
+            [this](const HttpRequest& request, const ReplyTo& done) { api_.answer(request, done); },
+            [this] { return draining_.load(); }},
         acceptor_(asio::make_strand(io_)),
         retry_(acceptor_.get_executor()),
         wake_(io_),
         check_(io_),
         engine_(device, options.engine, [this](Time time) { wake_at(time); }),
-        api_(engine_, options.api) {}
+        service_(engine_, options.keys.get(), options.version,
+                 [this](std::function<void()> task) { asio::post(io_, std::move(task)); }),
+        api_(service_, options.api) {}
 
   ~State() {
+    door_.reset();  // whose requests are answered on the threads that end now
     io_.stop();
     for (std::thread& thread : threads_) thread.join();
   }
 
   Status listen() {
+    SHOAL_TRY(prepare_tls());
     SHOAL_ASSIGN(const tcp::endpoint endpoint, net::listening_endpoint(options_.listen));
     error_code error;
     acceptor_.open(endpoint.protocol(), error);
@@ -72,11 +86,38 @@ class Server::State {
     }
   }
 
-  const tcp::endpoint& endpoint() const { return endpoint_; }
+  // REQUIRES: start() was called.
+  Status open_door() {
+    if (options_.grpc.empty()) return {};
+    const DoorOptions door{options_.grpc, options_.tls, options_.limits.body_bytes,
+                           options_.max_bodies};
+    SHOAL_ASSIGN(door_, open_grpc_door(service_, door));
+    return {};
+  }
+
+  std::string url() const { return (tls_ ? "https://" : "http://") + net::to_string(endpoint_); }
+  std::string grpc_url() const { return door_ ? "grpc://" + door_->address() : std::string(); }
 
   bool drain() {
     const Time begin = Clock::now();
-    api_.drain();
+    service_.drain();
+    const bool is_done = drain_connections(begin);
+    return (door_ == nullptr || door_->drain(begin + options_.drain_time)) && is_done;
+  }
+
+ private:
+  using Connections = std::vector<std::shared_ptr<Connection>>;
+
+  Status prepare_tls() {
+    if (options_.tls.certificates.empty()) return {};
+    SHOAL_ASSIGN(net::ContextPtr context,
+                 net::make_public_context(options_.tls.certificates, options_.tls.key));
+    tls_.emplace(context.release());
+    shared_.tls = &*tls_;
+    return {};
+  }
+
+  bool drain_connections(Time begin) {
     std::unique_lock lock(mutex_);
     draining_ = true;
     asio::post(acceptor_.get_executor(), [this] { stop_accepting(); });
@@ -85,9 +126,6 @@ class Server::State {
     drained_since_ = begin;  // from now on, check() ends those that wait for a request
     return changed_.wait_until(lock, begin + options_.drain_time, is_empty);
   }
-
- private:
-  using Connections = std::vector<std::shared_ptr<Connection>>;
 
   // What runs out of memory ends the connection that it belongs to, and no other.
   void serve() {
@@ -129,11 +167,7 @@ class Server::State {
 
   void add(tcp::socket socket) {
     const auto connection = std::shared_ptr<Connection>(
-        new Connection(
-            std::move(socket), options_.limits,
-            [this](const HttpRequest& request, const ReplyTo& done) { api_.answer(request, done); },
-            [this] { return draining_.load(); }),
-        [this](Connection* ended) { forget(ended); });
+        new Connection(std::move(socket), shared_), [this](Connection* ended) { forget(ended); });
     Connections looked_at;
     {
       const std::scoped_lock lock(mutex_);
@@ -152,14 +186,25 @@ class Server::State {
     delete ended;
   }
 
-  // Shuts down the connection that has waited longest for its client. Clients that open many and
-  // send nothing therefore lose theirs first. REQUIRES: mutex_ is held.
+  // Shuts down a connection of the client that has most of those that wait for their client: the
+  // one that has waited longest. Clients that open many and send nothing therefore lose theirs
+  // first. REQUIRES: mutex_ is held.
   Connections make_room() {
     Connections all = open_connections();
+    std::unordered_map<uint64_t, size_t> waiting;
+    const auto waits = [](const Connection& connection) {
+      return connection.state() != Connection::State::kAnswering;
+    };
+    for (const auto& connection : all) waiting[connection->client()] += waits(*connection);
     Connection* longest = nullptr;
     for (const auto& connection : all) {
-      if (connection->state() == Connection::State::kAnswering) continue;
-      if (longest == nullptr || connection->since() < longest->since()) longest = connection.get();
+      if (!waits(*connection)) continue;
+      const size_t count = waiting[connection->client()];
+      const size_t most = longest == nullptr ? 0 : waiting[longest->client()];
+      if (count < most) continue;
+      const bool is_younger =
+          longest != nullptr && count == most && connection->since() >= longest->since();
+      if (!is_younger) longest = connection.get();
     }
     if (longest != nullptr) longest->shut_down();
     return all;
@@ -209,7 +254,10 @@ class Server::State {
   }
 
   const ServerOptions options_;
-  // Before io_, whose handlers own connections.
+  // Before io_, whose handlers own connections, which use these when they end.
+  BodyBudget bodies_;
+  std::optional<asio::ssl::context> tls_;
+  Connection::Shared shared_;
   std::mutex mutex_;
   std::condition_variable changed_;
   std::unordered_map<Connection*, std::weak_ptr<Connection>> connections_;
@@ -220,8 +268,10 @@ class Server::State {
   std::atomic<bool> draining_ = false;
   Time drained_since_ = kNever;
   Engine engine_;
+  Service service_;
   Api api_;
   std::vector<std::thread> threads_;
+  std::unique_ptr<Door> door_;
 };
 
 Server::Server(std::unique_ptr<State> state) : state_(std::move(state)) {}
@@ -233,10 +283,13 @@ Result<std::unique_ptr<Server>> Server::start(const std::vector<ModelSource>& so
   SHOAL_TRY(state->listen());
   SHOAL_TRY(state->load(sources));
   state->start();
+  SHOAL_TRY(state->open_door());
   return std::unique_ptr<Server>(new Server(std::move(state)));
 }
 
-std::string Server::url() const { return "http://" + net::to_string(state_->endpoint()); }
+std::string Server::url() const { return state_->url(); }
+
+std::string Server::grpc_url() const { return state_->grpc_url(); }
 
 bool Server::drain() { return state_->drain(); }
 

@@ -1,4 +1,4 @@
-// Server: an HTTP/1.1 server for models on one device.
+// Server: an HTTP/1.1 server for models on one device, and beside it one for gRPC.
 //
 //   SHOAL_ASSIGN(const auto server, Server::start(sources, *device, options));
 //   std::puts(server->url().c_str());
@@ -12,6 +12,8 @@
 #include <vector>
 
 #include "shoal/base/status.h"
+#include "shoal/serve/access/keys.h"
+#include "shoal/serve/engine/door.h"
 #include "shoal/serve/engine/engine.h"
 #include "shoal/serve/http/api.h"
 #include "shoal/serve/http/connection.h"
@@ -19,9 +21,14 @@
 namespace shoal::serve {
 
 struct ServerOptions {
+  std::string version;                    // of the program
   std::string listen = "127.0.0.1:8000";  // numbers only; port 0 chooses one
+  std::string grpc;                       // as `listen`; empty: no gRPC
+  TlsFiles tls;                           // of both
+  std::shared_ptr<Keys> keys;             // null: whoever reaches the server may use it
   size_t max_connections = 512;
   ConnectionLimits limits;
+  uint64_t max_bodies = uint64_t{256} << 20;  // bytes of all requests that wait for an answer
   EngineOptions engine;
   ApiOptions api;
   // For clients to send one more request on connections that they keep, and learn that it was the
@@ -39,7 +46,8 @@ class Server {
                                                Device& device, const ServerOptions& options);
   ~Server();  // ends all connections
 
-  std::string url() const;  // "http://127.0.0.1:8000"
+  std::string url() const;       // "http://127.0.0.1:8000"
+  std::string grpc_url() const;  // "grpc://127.0.0.1:8001"; empty: there is none
   // Takes no more connections, answers what was asked, and returns when that is done. False if it
   // was not within drain_time.
   bool drain();

@@ -4,19 +4,47 @@
 
 #include <algorithm>
 #include <array>
-#include <utility>
 #include <vector>
 
 namespace shoal::serve {
 namespace {
 
+using enum CallKind;
+
+// The first that matches counts. After NAME, "/versions/VERSION" may stand in each path of a model.
+constexpr std::array kRoutes = {
+    Route{.path = "/", .kind = kPage, .needs_key = false},
+    Route{.path = "/page/NAME", .kind = kPage, .needs_key = false},
+    Route{.path = "/metrics", .kind = kMetrics},
+    Route{.path = "/v2", .kind = kServerMetadata},
+    Route{.path = "/v2/health/live", .kind = kLive, .needs_key = false},
+    Route{.path = "/v2/health/ready", .kind = kReady, .needs_key = false},
+    Route{.path = "/v2/models/stats", .kind = kModelStatistics},
+    Route{.path = "/v2/models/NAME", .kind = kModelMetadata},
+    Route{.path = "/v2/models/NAME/ready", .kind = kModelReady},
+    Route{.path = "/v2/models/NAME/config", .kind = kModelConfig},
+    Route{.path = "/v2/models/NAME/stats", .kind = kModelStatistics},
+    Route{.path = "/v2/models/NAME/infer", .kind = kInfer, .method = "POST"},
+    Route{.path = "/v2/models/NAME/classify", .kind = kClassify, .method = "POST"},
+    Route{.path = "/v2/repository/index", .kind = kIndex, .method = "POST"},
+    Route{.path = "/v2/repository/models/NAME/load",
+          .kind = kLoad,
+          .method = "POST",
+          .changes = true},
+    Route{.path = "/v2/repository/models/NAME/unload",
+          .kind = kUnload,
+          .method = "POST",
+          .changes = true},
+};
+
+using Parts = std::vector<std::string_view>;
+
 // The parts of a path; one slash at its end says nothing.
-std::vector<std::string_view> parts_of(std::string_view path) {
+Parts parts_of(std::string_view path) {
   constexpr size_t kMost = 8;  // more than any path has
-  std::vector<std::string_view> parts;
-  if (!path.starts_with('/')) return parts;
+  Parts parts;
   path.remove_prefix(1);
-  if (path.ends_with('/')) path.remove_suffix(1);
+  if (path.size() > 1 && path.ends_with('/')) path.remove_suffix(1);
   while (!path.empty() && parts.size() < kMost) {
     const size_t slash = std::min(path.find('/'), path.size());
     parts.push_back(path.substr(0, slash));
@@ -25,63 +53,36 @@ std::vector<std::string_view> parts_of(std::string_view path) {
   return parts;
 }
 
-using Parts = std::vector<std::string_view>;
-
-std::optional<CallKind> find_verb(std::string_view verb) {
-  constexpr std::array<std::pair<std::string_view, CallKind>, 5> kVerbs = {
-      {{"infer", CallKind::kInfer},
-       {"ready", CallKind::kModelReady},
-       {"config", CallKind::kModelConfig},
-       {"stats", CallKind::kModelStatistics},
-       {"classify", CallKind::kClassify}}};
-  const auto it = std::ranges::find(kVerbs, verb, &std::pair<std::string_view, CallKind>::first);
-  if (it == kVerbs.end()) return std::nullopt;
-  return it->second;
-}
-
-// NAME[/versions/VERSION][/VERB], or "stats" alone.
-std::optional<Call> parse_model_call(Parts parts) {
-  if (parts.empty() || parts[0].empty()) return std::nullopt;
-  if (parts.size() == 1 && parts[0] == "stats") return Call{CallKind::kModelStatistics, {}, {}, {}};
-  Call call{CallKind::kModelMetadata, std::string(parts[0]), {}, {}};
-  parts.erase(parts.begin());
-  if (parts.size() >= 2 && parts[0] == "versions") {
-    call.version = parts[1];
-    parts.erase(parts.begin(), parts.begin() + 2);
+// The name that stands for NAME, which is empty where the route has none. Nothing: another path.
+std::optional<std::string_view> match(const Route& route, const Parts& parts) {
+  std::string_view rest = route.path, name;
+  for (const std::string_view part : parts) {
+    if (rest.size() <= 1) return std::nullopt;
+    rest.remove_prefix(1);
+    const std::string_view wanted = rest.substr(0, rest.find('/'));
+    rest.remove_prefix(wanted.size());
+    const bool is_name = wanted == "NAME";
+    if (is_name ? part.empty() : part != wanted) return std::nullopt;
+    if (is_name) name = part;
   }
-  if (parts.empty()) return call;
-  const auto kind = find_verb(parts[0]);
-  if (!kind || parts.size() > 1) return std::nullopt;
-  call.kind = *kind;
-  return call;
+  if (rest.size() > 1) return std::nullopt;
+  return name;
 }
-
-// index, or models/NAME/load and unload.
-std::optional<Call> parse_repository_call(const Parts& parts) {
-  if (parts.size() == 1 && parts[0] == "index") return Call{CallKind::kIndex, {}, {}, {}};
-  if (parts.size() != 3 || parts[0] != "models" || parts[1].empty()) return std::nullopt;
-  if (parts[2] == "load") return Call{CallKind::kLoad, std::string(parts[1]), {}, {}};
-  if (parts[2] == "unload") return Call{CallKind::kUnload, std::string(parts[1]), {}, {}};
-  return std::nullopt;
-}
-
-constexpr std::string_view kPageFiles = "/page/";
 
 std::optional<Call> parse_path(std::string_view path) {
-  if (path == "/") return Call{};
-  if (path.starts_with(kPageFiles)) {
-    return Call{CallKind::kPage, {}, {}, {}, std::string(path.substr(kPageFiles.size()))};
+  if (!path.starts_with('/')) return std::nullopt;
+  Parts parts = parts_of(path);
+  std::string_view version;
+  if (parts.size() >= 5 && parts[1] == "models" && parts[3] == "versions") {
+    version = parts[4];
+    parts.erase(parts.begin() + 3, parts.begin() + 5);
   }
-  if (path == "/metrics") return Call{CallKind::kMetrics, {}, {}, {}};
-  const Parts parts = parts_of(path);
-  if (parts.empty() || parts[0] != "v2") return std::nullopt;
-  if (parts.size() == 1) return Call{CallKind::kServerMetadata, {}, {}, {}};
-  const Parts rest(parts.begin() + 2, parts.end());
-  if (parts[1] == "models") return parse_model_call(rest);
-  if (parts[1] == "repository") return parse_repository_call(rest);
-  if (parts[1] != "health" || rest.size() != 1) return std::nullopt;
-  if (rest[0] == "live") return Call{CallKind::kLive, {}, {}, {}};
-  if (rest[0] == "ready") return Call{CallKind::kReady, {}, {}, {}};
+  for (const Route& route : kRoutes) {
+    const auto name = match(route, parts);
+    if (!name) continue;
+    if (route.kind == kPage) return Call{.kind = kPage, .file = std::string(*name)};
+    return Call{route.kind, std::string(*name), std::string(version), {}};
+  }
   return std::nullopt;
 }
 
@@ -94,18 +95,7 @@ std::optional<Call> parse_call(std::string_view target) {
   return call;
 }
 
-std::string_view method_of(CallKind kind) {
-  switch (kind) {
-    case CallKind::kInfer:
-    case CallKind::kClassify:
-    case CallKind::kIndex:
-    case CallKind::kLoad:
-    case CallKind::kUnload:
-      return "POST";
-    default:
-      return "GET";
-  }
-}
+const Route& route_of(CallKind kind) { return *std::ranges::find(kRoutes, kind, &Route::kind); }
 
 std::optional<std::string_view> query_value(std::string_view query, std::string_view name) {
   while (!query.empty()) {

@@ -24,19 +24,26 @@ enum class CallKind {
   kUnload,
 };
 
+// A path, and who may ask for it how. Paths of one kind differ in nothing else.
+struct Route {
+  std::string_view path;  // NAME stands for a model's, or a file's
+  CallKind kind = CallKind::kPage;
+  std::string_view method = "GET";
+  bool needs_key = true;  // where the server has keys
+  bool changes = false;   // the server: pages of others must not ask for it
+};
+
 struct Call {
   CallKind kind = CallKind::kPage;
-  std::string model;      // empty: none, or all
-  std::string version;    // empty: any
-  std::string query;      // after '?'
-  std::string file = {};  // of the page; empty: the page itself
+  std::string model = {};    // empty: none, or all
+  std::string version = {};  // empty: any
+  std::string query = {};    // after '?'
+  std::string file = {};     // of the page; empty: the page itself
 };
 
 // By the target of an HTTP request. Nothing if there is no such path.
 std::optional<Call> parse_call(std::string_view target);
-
-// GET or POST; all of the others are refused.
-std::string_view method_of(CallKind kind);
+const Route& route_of(CallKind kind);
 
 // The value of a parameter of the query: "5" of "top" in "a=b&top=5". Nothing if it is not there.
 std::optional<std::string_view> query_value(std::string_view query, std::string_view name);

@@ -113,8 +113,9 @@ TEST(Call, FindsEveryPath) {
   EXPECT_EQ(kind("/v2/repository/index"), kIndex);
   EXPECT_EQ(kind("/v2/repository/models/m/load"), kLoad);
   EXPECT_EQ(kind("/v2/repository/models/m/unload"), kUnload);
-  EXPECT_EQ(method_of(kInfer), "POST");
-  EXPECT_EQ(method_of(kModelReady), "GET");
+  EXPECT_EQ(route_of(kInfer).method, "POST");
+  EXPECT_EQ(route_of(kModelReady).method, "GET");
+  EXPECT_TRUE(route_of(kUnload).changes && route_of(kUnload).needs_key);
   const auto call = parse_call("/v2/models/m/versions/3/classify?a=&top=5");
   EXPECT_EQ(call->kind, kClassify);
   EXPECT_EQ(call->model, "m");

@@ -41,7 +41,7 @@ std::optional<uint64_t> ModelQueue::to_give_way_to(const QueuedRequest& request)
   return std::nullopt;
 }
 
-Admission ModelQueue::admit(const QueuedRequest& request, Time now) {
+Admission ModelQueue::check(const QueuedRequest& request, Time now) const {
   SHOAL_CHECK(request.items > 0);
   Admission admission;
   if (draining_) {
@@ -60,10 +60,15 @@ Admission ModelQueue::admit(const QueuedRequest& request, Time now) {
     if (!admission.gives_way) {
       admission.status = Status(Code::kExhausted, "too many requests wait");
       admission.retry_after = until_begin(requests_.size());
-      return admission;
     }
-    cancel(*admission.gives_way);
   }
+  return admission;
+}
+
+Admission ModelQueue::admit(const QueuedRequest& request, Time now) {
+  const Admission admission = check(request, now);
+  if (!admission.status.ok()) return admission;
+  if (admission.gives_way) cancel(*admission.gives_way);
   requests_.emplace_hint(requests_.end(), request.id, request);
   levels_[request.priority].push(request.id, request.client);
   if (request.deadline != kNever) deadlines_.emplace(request.deadline, request.id);

@@ -71,6 +71,8 @@ class ModelQueue {
  public:
   explicit ModelQueue(const QueueOptions& options) : options_(options) {}
 
+  // What admit() would say. Nothing changes.
+  Admission check(const QueuedRequest& request, Time now) const;
   Admission admit(const QueuedRequest& request, Time now);
   // Takes a waiting request out. Returns whether it was here.
   bool cancel(uint64_t id);

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <random>
 
 namespace shoal::serve {
 namespace {
@@ -51,6 +52,42 @@ TEST(ModelQueue, EndsABatchBeforeAnotherKindAndBeforeWhatDoesNotFit) {
   for (const Ids& batch : {Ids{1}, Ids{2}, Ids{3}, Ids{4}, Ids{5}, Ids{6}, Ids{7}}) {
     EXPECT_EQ(queue.next(kStart, true).batch, batch);
   }
+}
+
+// What check() says comes true, whatever was admitted and ran before.
+TEST(ModelQueue, SaysBeforehandWhatItWillAdmit) {
+  std::mt19937 rng(1);
+  const auto draw = [&](uint64_t to) {
+    return std::uniform_int_distribution<uint64_t>(0, to)(rng);
+  };
+  ModelQueue queue({.max_waiting = 6, .max_items = 4});
+  int refused = 0, gave_way = 0;
+  for (uint64_t id = 1; id <= 2000; ++id) {
+    const Time now = at(static_cast<int>(id));
+    const QueuedRequest request{.id = id,
+                                .client = draw(3),
+                                .kind = 1,
+                                .priority = static_cast<uint32_t>(1 + draw(2)),
+                                .arrived = now,
+                                .deadline = now + milliseconds(draw(40))};
+    const size_t waiting = queue.waiting();
+    const Admission said = queue.check(request, now);
+    EXPECT_EQ(queue.waiting(), waiting);
+    const Admission done = queue.admit(request, now);
+    EXPECT_EQ(said.status.code(), done.status.code());
+    EXPECT_EQ(queue.waiting(), waiting + (said.status.ok() && !said.gives_way));
+    EXPECT_LE(queue.waiting(), 6u);
+    if (said.gives_way) {
+      EXPECT_FALSE(queue.cancel(*said.gives_way));
+    }
+    refused += !done.status.ok();
+    gave_way += done.gives_way.has_value();
+    if (draw(5) > 0) continue;
+    const Decision decision = queue.next(now, true);
+    if (decision.items > 0) queue.learn(decision.items, milliseconds(draw(10)));
+  }
+  EXPECT_GT(refused, 100);
+  EXPECT_GT(gave_way, 100);
 }
 
 TEST(ModelQueue, WaitsForMoreUntilTheDelayIsOver) {

@@ -3,6 +3,15 @@
 #include <algorithm>
 
 namespace shoal::serve {
+namespace {
+
+Admission not_loaded() {
+  Admission refused;
+  refused.status = Status(Code::kNotFound, "the model is not loaded");
+  return refused;
+}
+
+}  // namespace
 
 void Scheduler::add(uint64_t model, const QueueOptions& options) {
   const bool added = models_.try_emplace(model, Entry{ModelQueue(options)}).second;
@@ -21,12 +30,14 @@ bool Scheduler::is_idle(uint64_t model) const {
   return entry.running == 0 && entry.queue.waiting() == 0;
 }
 
+Admission Scheduler::check(uint64_t model, const QueuedRequest& request, Time now) const {
+  const auto it = models_.find(model);
+  return it != models_.end() ? it->second.queue.check(request, now) : not_loaded();
+}
+
 Admission Scheduler::admit(uint64_t model, const QueuedRequest& request, Time now) {
   const auto it = models_.find(model);
-  if (it != models_.end()) return it->second.queue.admit(request, now);
-  Admission refused;
-  refused.status = Status(Code::kNotFound, "the model is not loaded");
-  return refused;
+  return it != models_.end() ? it->second.queue.admit(request, now) : not_loaded();
 }
 
 bool Scheduler::cancel(uint64_t model, uint64_t request) {

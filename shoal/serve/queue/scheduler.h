@@ -31,7 +31,8 @@ class Scheduler {
   void remove(uint64_t model);
   bool is_idle(uint64_t model) const;  // nothing of it waits or runs
 
-  // kNotFound if there is no such model.
+  // kNotFound if there is no such model. check() says what admit() would, and changes nothing.
+  Admission check(uint64_t model, const QueuedRequest& request, Time now) const;
   Admission admit(uint64_t model, const QueuedRequest& request, Time now);
   // Takes a waiting request out. Returns whether it was here.
   bool cancel(uint64_t model, uint64_t request);

@@ -1,0 +1,30 @@
+// Messages of the protocol as the server's values, and back. Pure functions; whatever is parsed may
+// be hostile.
+#pragma once
+
+#include <grpcpp/support/status.h>
+
+#include <vector>
+
+#include "inference.pb.h"
+#include "shoal/base/status.h"
+#include "shoal/serve/protocol/documents.h"
+#include "shoal/serve/protocol/infer.h"
+
+namespace shoal::grpc_door {
+
+// Elements are in raw_input_contents, for all inputs, or in `contents`. Tensors are copies. Fails
+// with kInvalidArgument, and with kUnsupported for tensors of BYTES.
+Result<serve::InferRequest> parse(const inference::ModelInferRequest& message);
+
+// With raw_output_contents always, as Triton answers.
+void print(const serve::InferResponse& response, inference::ModelInferResponse& message);
+void print(const serve::ModelMetadata& metadata, inference::ModelMetadataResponse& message);
+void print(const std::vector<serve::IndexEntry>& index,
+           inference::RepositoryIndexResponse& message);
+void print(const std::vector<serve::NamedStatistics>& statistics,
+           inference::ModelStatisticsResponse& message);
+
+::grpc::Status print(const Status& status);
+
+}  // namespace shoal::grpc_door

@@ -1,0 +1,142 @@
+#include "shoal/serve/engine/service.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "shoal/base/printable.h"
+
+namespace shoal::serve {
+namespace {
+
+// Inputs by position. The session checks their types when it runs.
+Result<Inputs> arrange(const ServedModel& model, const std::vector<NamedTensor>& named) {
+  const auto& infos = model.inputs();
+  Inputs inputs(infos.size());
+  for (const NamedTensor& one : named) {
+    const auto it = std::ranges::find(infos, one.name, &InputInfo::name);
+    if (it == infos.end()) return invalid("the model has no input " + printable(one.name, 64));
+    Tensor& place = inputs[static_cast<size_t>(it - infos.begin())];
+    if (place.defined()) return invalid("input " + printable(one.name, 64) + " is there twice");
+    place = one.tensor;
+  }
+  return inputs;
+}
+
+// What the request wants of the outputs, and how.
+struct WantedIndex {
+  size_t index = 0;
+  bool binary = false;
+};
+
+Result<std::vector<WantedIndex>> find_wanted(const ServedModel& model,
+                                             const InferRequest& request) {
+  const auto& names = model.outputs();
+  std::vector<WantedIndex> wanted;
+  if (request.outputs.empty()) {
+    for (size_t i = 0; i < names.size(); ++i) wanted.push_back({i, request.binary_outputs});
+  }
+  for (const WantedOutput& output : request.outputs) {
+    const auto it = std::ranges::find(names, output.name);
+    if (it == names.end()) return invalid("the model has no output " + printable(output.name, 64));
+    wanted.push_back(
+        {static_cast<size_t>(it - names.begin()), output.binary.value_or(request.binary_outputs)});
+  }
+  return wanted;
+}
+
+InferResult result_of(const ServedModel& model, const std::string& id,
+                      const std::vector<WantedIndex>& wanted, Outcome outcome) {
+  InferResult result{std::move(outcome.status), outcome.retry_after, {}};
+  if (!result.status.ok()) return result;
+  result.response = {model.source().name, model.metadata().version, id, {}};
+  for (const WantedIndex& one : wanted) {
+    result.response.outputs.push_back(
+        {model.outputs()[one.index], outcome.outputs[one.index], one.binary});
+  }
+  return result;
+}
+
+}  // namespace
+
+Job job_of(const Asker& asker) {
+  Job job;
+  job.client = asker.client;
+  job.arrived = asker.arrived;
+  job.timeout = asker.timeout;
+  job.cancel = asker.cancel;
+  return job;
+}
+
+bool Service::is_ready() const {
+  const auto index = engine_.index(/*ready_only=*/false);
+  const auto is_loading = [](const IndexEntry& entry) { return entry.state == "LOADING"; };
+  return !draining_ && std::ranges::none_of(index, is_loading);
+}
+
+Result<std::shared_ptr<ServedModel>> Service::find_model(const ModelName& model) const {
+  auto found = engine_.find(model.name);
+  if (!engine_.is_known(model.name)) {
+    return Status(Code::kNotFound, "there is no model " + printable(model.name, 64));
+  }
+  if (found == nullptr) return Status(Code::kUnavailable, "model " + model.name + " is not loaded");
+  if (!model.version.empty() && model.version != found->metadata().version) {
+    return Status(Code::kNotFound, "there is no version " + printable(model.version, 64));
+  }
+  return found;
+}
+
+Result<ModelMetadata> Service::metadata(const ModelName& model) const {
+  SHOAL_ASSIGN(const auto found, find_model(model));
+  return found->metadata();
+}
+
+Result<std::vector<NamedStatistics>> Service::statistics(const ModelName& model) const {
+  if (!model.name.empty()) SHOAL_TRY(find_model(model).status());
+  return engine_.statistics(model.name);
+}
+
+// On a thread of its own: it takes long, and those that answer requests are few.
+void Service::load(const std::string& model, std::function<void(Status)> done) {
+  loader_.post([this, model, done = std::move(done)] { done(engine_.load(model)); });
+}
+
+KeyCheck Service::check_key(std::string_view authorization, uint64_t address) {
+  if (keys_ == nullptr) return {true, address, std::nullopt};
+  return keys_->check(authorization, std::chrono::steady_clock::now());
+}
+
+std::optional<InferResult> Service::refusal(const std::string& model, uint64_t client,
+                                            uint32_t priority) {
+  auto outcome = engine_.refusal(model, client, priority);
+  if (!outcome) return std::nullopt;
+  return InferResult{std::move(outcome->status), outcome->retry_after, {}};
+}
+
+void Service::infer(const ModelName& name, const InferRequest& request, const Asker& asker,
+                    std::function<void(InferResult)> done) {
+  const auto fail = [&](Status status) { done({std::move(status), std::nullopt, {}}); };
+  for (;;) {  // again if the model was reloaded meanwhile
+    const auto model = find_model(name);
+    if (!model.ok()) return fail(model.status());
+    auto inputs = arrange(**model, request.inputs);
+    if (!inputs.ok()) return fail(inputs.status());
+    const auto wanted = find_wanted(**model, request);
+    if (!wanted.ok()) return fail(wanted.status());
+    if (request.priority > kLastPriority) return fail(invalid("priority is 1, 2 or 3"));
+
+    Job job = job_of(asker);
+    job.inputs = *std::move(inputs);
+    if (request.priority > 0) job.priority = request.priority;
+    if (request.timeout_us > 0) {
+      constexpr int64_t kLongest = 3'600'000'000;  // an hour
+      const Duration timeout = std::chrono::microseconds(std::min(request.timeout_us, kLongest));
+      job.timeout = std::min(timeout, job.timeout.value_or(timeout));
+    }
+    job.done = [done, model = *model, id = request.id, wanted = *wanted](Outcome outcome) {
+      done(result_of(*model, id, wanted, std::move(outcome)));
+    };
+    if (engine_.submit(*model, job)) return;
+  }
+}
+
+}  // namespace shoal::serve

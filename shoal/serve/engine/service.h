@@ -1,0 +1,57 @@
+// Service: the backend of all doors, which is an engine.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <string>
+
+#include "shoal/base/task_thread.h"
+#include "shoal/serve/engine/backend.h"
+#include "shoal/serve/engine/engine.h"
+
+namespace shoal::serve {
+
+class Service final : public Backend {
+ public:
+  // `post` calls what it is given on a thread that may compute. REQUIRES: `engine` and `keys`,
+  // which may be null, outlive it.
+  Service(Engine& engine, Keys* keys, std::string version,
+          std::function<void(std::function<void()>)> post)
+      : engine_(engine), keys_(keys), version_(std::move(version)), post_(std::move(post)) {}
+
+  std::string version() const override { return version_; }
+  bool is_ready() const override;
+  Result<ModelMetadata> metadata(const ModelName& model) const override;
+  Result<std::vector<NamedStatistics>> statistics(const ModelName& model) const override;
+  std::vector<IndexEntry> index(bool ready_only) const override {
+    return engine_.index(ready_only);
+  }
+  void load(const std::string& model, std::function<void(Status)> done) override;
+  Status unload(const std::string& model) override { return engine_.unload(model); }
+  KeyCheck check_key(std::string_view authorization, uint64_t address) override;
+  std::optional<InferResult> refusal(const std::string& model, uint64_t client,
+                                     uint32_t priority) override;
+  void infer(const ModelName& model, const InferRequest& request, const Asker& asker,
+             std::function<void(InferResult)> done) override;
+  void cancel_stopped() override { engine_.cancel_stopped(); }
+  void post(std::function<void()> task) override { post_(std::move(task)); }
+
+  // Says that it is not ready from now on. Requests are answered all the same.
+  void drain() { draining_ = true; }
+
+  Engine& engine() { return engine_; }
+  Result<std::shared_ptr<ServedModel>> find_model(const ModelName& model) const;
+
+ private:
+  Engine& engine_;
+  Keys* const keys_;
+  const std::string version_;
+  const std::function<void(std::function<void()>)> post_;
+  std::atomic<bool> draining_ = false;
+  TaskThread loader_;  // last: its tasks use the rest
+};
+
+// A request without its inputs and what to do in the end.
+Job job_of(const Asker& asker);
+
+}  // namespace shoal::serve
