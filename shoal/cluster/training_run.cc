@@ -74,7 +74,9 @@ class Runner {
     // Counted from the first merge on, when no worker has the merged step yet: as many steps go
     // down as there are, and one less comes up.
     const auto steps = static_cast<double>(run.step_seconds.size());
-    const auto workers = static_cast<double>(coordinator_.present().size());
+    const Workers present = coordinator_.present();
+    const auto workers = static_cast<double>(std::ranges::count_if(
+        options_.workers, [&](int worker) { return present.contains(worker); }));
     if (steps < 2 || workers < 1) return run;
     const net::Traffic now = coordinator_.traffic();
     run.example_bytes = (example_bytes_ - examples_before_) / (steps * workers);

@@ -24,7 +24,7 @@ namespace shoal::cluster {
 struct TrainingRunOptions {
   learn::HubOptions hub = {};
   learn::HubSession::Rate rate = [](int64_t) { return 1.0; };
-  std::vector<int> workers = {};                    // that take part
+  std::vector<int> workers = {};                     // that take part
   std::chrono::milliseconds start_timeout{120'000};  // until the first worker is ready
   // Steps whose examples are sent before the first begins, as far as `most_ahead_bytes` of one
   // worker go. Examples that a worker does not have when it needs them are sent with the step.
