@@ -12,6 +12,7 @@
 #include "shoal/cluster/worker_probe.h"
 #include "shoal/net/tls/membership.h"
 #include "shoal/net/tls/tls.h"
+#include "shoal/plan/whole_time.h"
 
 namespace shoal::cluster {
 
@@ -132,6 +133,42 @@ Result<plan::ClusterProfile> ClusterConnection::measured_profile(const Graph& gr
   const bool any = std::ranges::any_of(known, [](const auto& one) { return one.has_value(); });
   if (!any) return first;
   return assemble(workers_, known);
+}
+
+std::optional<std::vector<double>> ClusterConnection::time_on(int worker,
+                                                              std::span<const Graph> graphs) const {
+  constexpr double kSeconds = 0.3;  // for each graph
+  const ListedWorker& listed = workers_[static_cast<size_t>(worker)];
+  std::vector<double> times;
+  if (options_.profile) {
+    const auto& all = options_.profile->workers;
+    const auto it = std::ranges::find(all, listed.name, &plan::WorkerProfile::name);
+    if (it == all.end()) return std::nullopt;
+    for (const Graph& graph : graphs) times.push_back(plan::seconds_of_whole(graph, *it));
+    return times;
+  }
+  auto probe = WorkerProbe::open(listed, *transport_);
+  if (!probe.ok()) return std::nullopt;
+  const auto measured = probe->time(graphs, kSeconds);
+  if (!measured.ok()) return std::nullopt;
+  for (const std::optional<double>& one : *measured) {
+    if (!one) return std::nullopt;
+    times.push_back(*one);
+  }
+  return times;
+}
+
+std::vector<std::optional<std::vector<double>>> ClusterConnection::time(
+    std::span<const Graph> graphs) const {
+  std::vector<std::optional<std::vector<double>>> times(workers_.size());
+  std::vector<std::pair<int, std::future<std::optional<std::vector<double>>>>> asking;
+  for (int worker : coordinator_->present()) {
+    asking.emplace_back(worker, std::async(std::launch::async, [this, worker, graphs] {
+                          return time_on(worker, graphs);
+                        }));
+  }
+  for (auto& [worker, one] : asking) times[static_cast<size_t>(worker)] = one.get();
+  return times;
 }
 
 double ClusterConnection::slowdown() const {

@@ -70,6 +70,9 @@ class ClusterConnection {
   Result<plan::ClusterProfile> profile(const Graph& graph) {
     return profile(graph, coordinator_->present());
   }
+  // Seconds that each of these graphs takes on each worker: by the options' profile, or measured
+  // now. Nothing for workers that are not there or cannot be measured.
+  std::vector<std::optional<std::vector<double>>> time(std::span<const Graph> graphs) const;
   // The largest factor by which other programs slow a worker's machine down now, of those that
   // answer: see plan::slowdown(). 1 where speeds are given.
   double slowdown() const;
@@ -92,6 +95,7 @@ class ClusterConnection {
         dilation_(options_.dilation),
         transport_(std::move(transport)) {}
   Status connect();
+  std::optional<std::vector<double>> time_on(int worker, std::span<const Graph> graphs) const;
   Result<plan::ClusterProfile> given_profile(const Workers& which) const;
   Result<plan::ClusterProfile> measured_profile(const Graph& graph, const Workers& which) const;
   void leave_out(const Status& why) const;

@@ -1,4 +1,4 @@
-// Dispatch between the three parts of a coordinator. Messages of one worker arrive on its reader
+// Dispatch between the parts of a coordinator. Messages of one worker arrive on its reader
 // thread without a lock; losses arrive under the lock of the links. The lock order is links, then
 // runner or deployer, so neither calls the links while it holds its own lock.
 #include "shoal/cluster/coordinator.h"
@@ -65,8 +65,13 @@ LinkEvents Coordinator::events() {
               [this](int worker, const Status& why) {
                 deployer_.lose(worker, why);
                 runner_.lose(worker, why);
+                training_.lose(worker, why);
               },
-          .revived = [this](int worker) { runner_.revive(worker); }};
+          .revived =
+              [this](int worker) {
+                runner_.revive(worker);
+                training_.revive(worker);
+              }};
 }
 
 Result<std::unique_ptr<RemotePlan>> Coordinator::deploy(const Graph& graph, const plan::Plan& plan,
@@ -122,12 +127,13 @@ void Coordinator::leave_out(int worker, const Status& why) {
   link->channel().close();
 }
 
-// Only pieces of answers have payloads, and the plan says how long they are.
+// Only pieces of answers have payloads, and the plan says how long they are; and what workers say
+// in a training run.
 Result<net::Buffer> Coordinator::place(int worker, net::Bytes control, size_t bytes) {
   message::Message message;
-  const bool is_data = message.ParseFromArray(control.data(), static_cast<int>(control.size())) &&
-                       message.has_data();
-  if (!is_data) return Status(Code::kCorrupt, "a payload that was not asked for");
+  if (!message.ParseFromArray(control.data(), static_cast<int>(control.size()))) message.Clear();
+  if (message.has_train_report()) return training_.place(message.train_report(), bytes);
+  if (!message.has_data()) return Status(Code::kCorrupt, "a payload that was not asked for");
   SHOAL_TRY(runner_.expect(worker, message.data(), bytes));
   return net::Buffer::allocate(bytes);
 }
@@ -158,6 +164,10 @@ Status Coordinator::handle(int worker, net::Role role, const net::Frame& frame) 
       take_state(worker, message.state());
       return {};
     case message::Message::kFailed:
+      if (message.failed().run() != 0) {
+        training_.take_failure(worker, message.failed().run(), status_of(message.failed()));
+        return {};
+      }
       // Attempts are numbered from 1, so 0 means that the failure is about a deployment.
       if (message.failed().request() != 0) {
         runner_.take_failure(worker, message.failed());
@@ -173,6 +183,10 @@ Status Coordinator::handle(int worker, net::Role role, const net::Frame& frame) 
       return runner_.take_report(worker, message.checked());
     case message::Message::kData:
       return runner_.take(worker, message.data(), frame);
+    case message::Message::kTaught:
+      return training_.take_ready(worker, message.taught().run());
+    case message::Message::kTrainReport:
+      return training_.take_report(worker, message.train_report().run(), frame.payload);
     case message::Message::kDenyList:
       return links_.learn(message.deny_list().text());
     case message::Message::kTraced:

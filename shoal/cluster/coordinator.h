@@ -1,8 +1,9 @@
 // Coordinator: the side of a cluster that has the models. It connects to the workers, gives each
 // its part of a plan, sends requests in and collects the answers.
 //
-// The work is done by three classes, each in a file of its own: WorkerLinks keeps the connections,
-// PlanDeployer gives plans to workers, RequestRunner carries requests out.
+// The work is done by four classes, each in a file of its own: WorkerLinks keeps the connections,
+// PlanDeployer gives plans to workers, RequestRunner carries requests out, TrainingPost has the
+// messages of training runs.
 #pragma once
 
 #include <functional>
@@ -15,6 +16,7 @@
 #include "shoal/cluster/plan_deployer.h"
 #include "shoal/cluster/remote_plan.h"
 #include "shoal/cluster/request_runner.h"
+#include "shoal/cluster/training_post.h"
 #include "shoal/cluster/worker_links.h"
 #include "shoal/net/transport.h"
 
@@ -77,6 +79,9 @@ class Coordinator {
   void keep_awake(std::vector<int> workers, std::chrono::milliseconds interval) {
     runner_.keep_awake(std::move(workers), interval);
   }
+  // The same while it lives, without a request.
+  std::shared_ptr<void> stay_awake() { return runner_.stay_awake(); }
+  TrainingPost& training() { return training_; }
   // Disconnects a worker, which is lost from then on, for this reason.
   void leave_out(int worker, const Status& why);
   // Checks one answered request of every `interval` for lies, by plans that are encoded from now on
@@ -130,6 +135,7 @@ class Coordinator {
   WorkerLinks links_;  // closed before the rest ends
   RequestRunner runner_;
   PlanDeployer deployer_;
+  TrainingPost training_{links_};
 };
 
 }  // namespace shoal::cluster

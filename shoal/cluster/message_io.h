@@ -19,6 +19,8 @@ inline constexpr std::chrono::seconds kTimeout{30};
 inline constexpr std::chrono::seconds kConnectTimeout{5};
 // For timing graphs on a small board.
 inline constexpr std::chrono::seconds kMeasureTimeout{600};
+// For gradients, over a slow link that others use, too. Who is gone is noticed earlier.
+inline constexpr std::chrono::seconds kTrainTimeout{600};
 
 Status send(net::Channel& channel, const message::Message& message,
             std::span<const net::Bytes> payload = {}, bool urgent = false,

@@ -42,6 +42,9 @@ constexpr Row kForWorkers[] = {
     {Kind::kForget, kLeaders},
     {Kind::kAwake, kLeaders},
     {Kind::kCheck, kLeaders},
+    {Kind::kTrain, kLeaders},
+    {Kind::kExamples, kLeaders},
+    {Kind::kTrainOrder, kLeaders},
     {Kind::kRenewed, only(net::Role::kOwner)},
     {Kind::kData, kLeaders | kWorkers},  // and of these, those that the plan names
     {Kind::kFailed, kServers},           // what was sent to them is refused
@@ -52,6 +55,7 @@ constexpr Row kForCoordinators[] = {
     {Kind::kData, kServers},    {Kind::kTraced, kServers},   {Kind::kFailed, kServers},
     {Kind::kCut, kServers},     {Kind::kDenyList, kServers}, {Kind::kStored, kServers},
     {Kind::kWorking, kServers}, {Kind::kState, kServers},    {Kind::kChecked, kServers},
+    {Kind::kTaught, kServers},  {Kind::kTrainReport, kServers},
 };
 
 Status check(std::span<const Row> table, const message::Message& message, net::Role from,

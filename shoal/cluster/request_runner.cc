@@ -52,6 +52,8 @@ RequestRunner::RequestRunner(WorkerLinks& links, std::function<void(FaultPoint, 
         static_cast<void>(links_.send(worker, message, {}, true));  // its reader notices a loss
       }) {}
 
+std::shared_ptr<void> RequestRunner::stay_awake() { return std::make_shared<Waiting>(waker_); }
+
 Status RequestRunner::run(uint64_t service, std::span<const Tensor> inputs,
                           std::span<Tensor> outputs, const RequestOptions& options) {
   const Waiting waiting(waker_);

@@ -60,6 +60,8 @@ class RequestRunner {
   void keep_awake(std::vector<int> workers, std::chrono::milliseconds interval) {
     waker_.watch_over(std::move(workers), interval);
   }
+  // Radios are kept awake while it lives, as they are during a request.
+  std::shared_ptr<void> stay_awake();
 
   // Checks one request of every `interval` for lies: see Checks. Plans that are encoded from now on
   // are kept for it by their workers.

@@ -176,7 +176,7 @@ Worker::Subject Worker::subject_of(const message::Message& message) {
     case message::Message::kData:
       return {message.data().plan(), message.data().request()};
     default:
-      return {};
+      return {0, 0, run_of(message)};
   }
 }
 
@@ -191,6 +191,7 @@ void Worker::forget(const ChannelPtr& channel) {
     channels_.erase(it);
   }
   visitor.leaving.request_stop();
+  trainees_.forget(channel);
   visitor.plans.merge(peers_.remove(channel));
   for (uint64_t plan : visitor.plans) say_cut_off(plan, channel->peer().name);
   for (WorkerPlanPtr& worker_plan : worker_plans_.take_all(channel))
@@ -309,6 +310,7 @@ void Worker::report_to(const ChannelPtr& channel, Subject subject, const Status&
   message::Message reply;
   reply.mutable_failed()->set_plan(subject.plan);
   reply.mutable_failed()->set_request(subject.request);
+  reply.mutable_failed()->set_run(subject.run);
   reply.mutable_failed()->set_code(static_cast<uint32_t>(status.code()));
   reply.mutable_failed()->set_text(std::string(status.message()));
   static_cast<void>(send(*channel, reply));  // if it does not arrive, the channel is closing
@@ -354,6 +356,11 @@ Status Worker::handle(const ChannelPtr& channel, const message::Message& message
       return echo(*channel, message.echo());
     case message::Message::kMeasure:
       return measure(channel, message.measure(), frame);
+    case message::Message::kTrain:
+      return train(channel, message.train(), frame);
+    case message::Message::kExamples:
+    case message::Message::kTrainOrder:
+      return trainees_.take(channel, message, frame);
     case message::Message::kAsk:
       // The load is looked at for a while.
       return run_errand(channel, {}, [this, channel] { return tell(channel); });
@@ -443,6 +450,17 @@ Status Worker::measure(const ChannelPtr& channel, const message::Measure& measur
                  time_graphs(device_, measure, frame, limits, computing_));
     return send(*channel, reply);
   });
+}
+
+Status Worker::train(const ChannelPtr& channel, const message::Train& train,
+                     const net::Frame& frame) {
+  options_.log("trains: run " + std::to_string(train.run()) + " of " + described(channel->peer()));
+  Device& device = options_.learner != nullptr ? *options_.learner : device_;
+  const auto work = [trainee = trainees_.begin(channel, train.run()), frame, &device, this,
+                     bytes = train.lesson_bytes()]() mutable {
+    return trainee->work(std::move(frame), bytes, {device, computing_, options_.plan_bytes});
+  };
+  return run_errand(channel, {0, 0, train.run()}, work);
 }
 
 Status Worker::tell(const ChannelPtr& channel) {

@@ -15,6 +15,7 @@
 #include "shoal/cluster/epoch_file.h"
 #include "shoal/cluster/store.h"
 #include "shoal/cluster/thread_group.h"
+#include "shoal/cluster/trainees.h"
 #include "shoal/cluster/weight_receiver.h"
 #include "shoal/cluster/worker_plans.h"
 #include "shoal/cluster/working_signs.h"
@@ -31,6 +32,7 @@ class Failed;
 class Hello;
 class Measure;
 class Rejoin;
+class Train;
 }  // namespace message
 
 struct WorkerOptions {
@@ -41,6 +43,9 @@ struct WorkerOptions {
   std::optional<WeightCache> cache = std::nullopt;  // weights on disk, for a restart
   std::optional<EpochFile> epochs = std::nullopt;   // the latest epoch, for a restart
   FaultHook reached = nullptr;                      // for fault injection
+  // What training runs are computed by: a device that chooses kernels by estimate, so that all
+  // workers learn the same bits. nullptr: the device of plans. Outlives the worker.
+  Device* learner = nullptr;
   // Its identity, where it has one, so that an owner can renew it.
   std::shared_ptr<net::Membership> membership = nullptr;
   // Gets a line for everybody who connects, deploys or is refused. On any thread; must not block.
@@ -62,7 +67,7 @@ class Worker {
   using ChannelPtr = std::shared_ptr<net::Channel>;
   // What a message is about; zeros where it is about no plan or no request.
   struct Subject {
-    uint64_t plan = 0, request = 0;
+    uint64_t plan = 0, request = 0, run = 0;
   };
 
   void accept();
@@ -88,6 +93,7 @@ class Worker {
   Status refuse(const ChannelPtr& channel, const Status& why);
   Status measure(const ChannelPtr& channel, const message::Measure& measure,
                  const net::Frame& frame);
+  Status train(const ChannelPtr& channel, const message::Train& train, const net::Frame& frame);
   std::stop_token leaving(const ChannelPtr& channel);
   Status tell(const ChannelPtr& channel);
   Status tell_removed(const ChannelPtr& coordinator);
@@ -127,6 +133,7 @@ class Worker {
   std::map<ChannelPtr, Visitor> channels_;
   Epoch epoch_;  // the latest
   Peers peers_;
+  Trainees trainees_;
   WorkerPlans worker_plans_{computing_, options_.reached};
   std::unique_ptr<net::Listener> listener_;
   std::thread acceptor_;

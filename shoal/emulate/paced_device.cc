@@ -3,23 +3,12 @@
 #include <thread>
 
 #include "shoal/base/timer_slack.h"
-#include "shoal/plan/plan.h"
+#include "shoal/plan/whole_time.h"
 
 namespace shoal::emulate {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-
-double seconds_of(const Graph& graph, const plan::WorkerProfile& profile) {
-  std::vector<plan::Piece> outputs;
-  const plan::NodeRange all{0, graph.nodes().size()};
-  for (ValueId id : plan::live_after(graph, all)) {
-    outputs.push_back({id, Region::whole(graph[id].type.shape)});
-  }
-  const auto part = plan::make_part(graph, all, std::move(outputs));
-  SHOAL_CHECK(part.ok());  // nothing is split
-  return plan::seconds_of(graph, *part, profile);
-}
 
 class PacedExecutable : public Executable {
  public:
@@ -61,7 +50,7 @@ class PacedDevice : public Device {
 
   Result<std::unique_ptr<Executable>> compile(const Graph& graph) override {
     SHOAL_ASSIGN(auto inner, device_.compile(graph));
-    const double seconds = seconds_of(graph, pace_.profile);
+    const double seconds = plan::seconds_of_whole(graph, pace_.profile);
     return std::unique_ptr<Executable>(
         std::make_unique<PacedExecutable>(std::move(inner), seconds, pace_.dilation));
   }

@@ -15,6 +15,8 @@ constexpr std::array kDevices = {
     DevicePreset{"pi5", "Raspberry Pi 5: 4x Cortex-A76 at 2.4 GHz, 8 GB", 15.7e9, 1.6e9, 7e9},
     DevicePreset{"nexus5", "LG Nexus 5: 4x Krait 400 at 2.28 GHz, 2 GB", 0.992e9, 1.54e9, 1e9},
     DevicePreset{"nexus5x", "LG Nexus 5X: 2x Cortex-A57 at 1.8 GHz, 2 GB", 0.32e9, 1.54e9, 1e9},
+    DevicePreset{"nexus5x-mxnet", "LG Nexus 5X, training as slowly as MXNet did (whole_time.h)",
+                 0.32e9, 1.54e9, 1e9},
 };
 
 // A radio in power save takes this long to wake up, and sleeps after this much silence.

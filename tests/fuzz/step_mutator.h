@@ -58,7 +58,7 @@ class StepMutator {
     std::fill(step.begin() + static_cast<ptrdiff_t>(size), step.end(), uint8_t{0});
   }
   // Most decisions have few outcomes, and most steps few decisions.
-  void decide(Step& step) { step[below(1 + below(kStepBytes))] = static_cast<uint8_t>(below(16)); }
+  void decide(Step& step) { step[below(1 + below(kStepBytes))] = static_cast<uint8_t>(below(24)); }
 
   size_t below(size_t n) { return random_() % n; }
   auto place() { return steps_.begin() + static_cast<ptrdiff_t>(below(steps_.size())); }

@@ -10,9 +10,11 @@
 #include "fuzz_cluster.h"
 #include "messages.pb.h"
 #include "no_idle_priority.h"
+#include "shoal/cluster/lesson.h"
 #include "shoal/cluster/message_io.h"
 #include "shoal/cluster/worker.h"
 #include "shoal/cpu/cpu.h"
+#include "shoal/learn/run/messages.h"
 #include "shoal/net/channel/loopback.h"
 #include "shoal/ops/ops.h"
 #include "step_mutator.h"
@@ -93,6 +95,10 @@ class Member {
   static message::Assignment assignment(FuzzBytes& input);
   static void add_task(FuzzBytes& input, message::Assignment& to);
   static plan::Piece piece(FuzzBytes& input);
+  static void compose_training(FuzzBytes& input, uint64_t run, message::Message& message,
+                               std::string& payload);
+  static EncodedLesson lesson(FuzzBytes& input);
+  static std::string order(FuzzBytes& input);
 
   std::unique_ptr<net::Transport> transport_;
   std::shared_ptr<net::Channel> channel_;  // null: it has not said anything yet
@@ -115,7 +121,8 @@ void Member::say_something(FuzzBytes& input) {
   }
   if (sent.code() == Code::kDeadline) fail("the worker does not read");
   // Pieces can follow when the plan has been started: the answer to each message is waited for.
-  const bool waits = message.has_deploy() || (message.has_start() && !input.one_in(4));
+  const bool waits =
+      message.has_deploy() || message.has_train() || (message.has_start() && !input.one_in(4));
   if (waits) static_cast<void>(channel_->receive(net::after(1s)));
   measures_ |= message.has_measure();
   // What it answers is read, so that it does not wait for this member.
@@ -172,9 +179,68 @@ message::Assignment Member::assignment(FuzzBytes& input) {
   return assignment;
 }
 
+// A network of one layer, four inputs and two classes, for micro-batches of one sample.
+EncodedLesson Member::lesson(FuzzBytes& input) {
+  Lesson lesson;
+  const ValueId x = lesson.network.add_input("x", {DType::kF32, {1, 4}});
+  const int64_t classes = input.one_in(4) ? 512 : 2;  // whose weights are no part of the message
+  const ValueId w = lesson.network.add_constant("w", Tensor({DType::kF32, {4, classes}}));
+  lesson.network.mark_output(*lesson.network.add(ops::mat_mul, {x, w}));
+  lesson.exchange.levels = input.below(3);
+  const auto codecs = learn::all_codecs();
+  lesson.exchange.codec.kind =
+      codecs[static_cast<size_t>(input.below(static_cast<int>(codecs.size())))];
+  return *encode_lesson(lesson);
+}
+
+std::string Member::order(FuzzBytes& input) {
+  const int64_t step = input.below(3);
+  learn::ToWorker order = learn::GoodbyeMessage{};
+  switch (input.below(5)) {
+    case 0:
+    case 1:
+      order = learn::StateMessage{step, {{"w", Tensor({DType::kF32, {4, 2}})}}};
+      break;
+    case 2:
+      order = learn::AssignMessage{step, input.below(2), input.below(5)};
+      break;
+    case 3:
+      order = learn::PullMessage{step, 1, std::vector<std::byte>(4 * 2 * sizeof(float))};
+      break;
+    default:
+      if (input.one_in(2)) order = learn::LateMessage{step};
+  }
+  const std::vector<std::byte> bytes = encode(order);
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+void Member::compose_training(FuzzBytes& input, uint64_t run, message::Message& message,
+                              std::string& payload) {
+  switch (input.below(4)) {
+    case 0: {
+      const EncodedLesson its = lesson(input);
+      message.mutable_train()->set_run(run);
+      message.mutable_train()->set_lesson_bytes(its.message.size());
+      for (const net::Bytes piece : its.pieces()) {
+        payload.append(reinterpret_cast<const char*>(piece.data()), piece.size());
+      }
+      return;
+    }
+    case 1:
+      message.mutable_examples()->set_run(run);
+      message.mutable_examples()->set_step(input.below(3));
+      message.mutable_examples()->set_number(input.below(4));
+      payload.assign(4 * sizeof(float) + sizeof(int64_t), '\0');
+      return;
+    default:
+      message.mutable_train_order()->set_run(run);
+      payload = order(input);
+  }
+}
+
 void Member::compose(FuzzBytes& input, message::Message& message, std::string& payload) {
   const uint64_t plan = static_cast<uint64_t>(input.below(4)) + 1;
-  switch (input.below(16)) {
+  switch (input.below(20)) {
     case 0:
       message.mutable_hello()->set_version(kProtocolVersion);
       if (input.one_in(4)) message.mutable_hello()->set_epoch(uint64_t{1} << input.below(64));
@@ -236,6 +302,11 @@ void Member::compose(FuzzBytes& input, message::Message& message, std::string& p
     case 14:
       message.mutable_echo()->set_reply_bytes(uint64_t{1} << input.below(40));
       return;
+    case 15:
+    case 16:
+    case 17:
+    case 18:
+      return compose_training(input, plan, message, payload);
     default:
       // What only coordinators get, and what nobody gets.
       if (input.one_in(2)) message.mutable_traced();

@@ -176,10 +176,16 @@ Outcome serve(const Flags& flags) {
 
   const CpuOptions cpu{.threads = flags.threads, .share = flags.speed, .tune = Tune::kFast};
   SHOAL_OR_EXIT(const auto device, Exit::kUsage, shoal::make_device(flags.device, {.cpu = cpu}));
-  std::unique_ptr<Device> paced;
+  // Kernels that are chosen by measuring are not the same on all workers, and round differently.
+  CpuOptions estimated = cpu;
+  estimated.tune = Tune::kOff;
+  SHOAL_OR_EXIT(const auto learner, Exit::kUsage,
+                shoal::make_device(flags.device, {.cpu = estimated}));
+  std::unique_ptr<Device> paced, paced_learner;
   SHOAL_OR_EXIT(const emulate::Emulation emulation, Exit::kUsage, flags.emulation.make());
   if (emulation.is_on()) {
     SHOAL_OR_EXIT(emulate::DevicePace pace, Exit::kUsage, emulation.pace_of(name));
+    paced_learner = emulate::make_paced_device(*learner, pace);
     paced = emulate::make_paced_device(*device, std::move(pace));
   }
   std::unique_ptr<Device> lying;
@@ -194,6 +200,7 @@ Outcome serve(const Flags& flags) {
   if (fault_hook) {
     options.reached = [fault_hook](cluster::FaultPoint at) { fault_hook(static_cast<int>(at)); };
   }
+  options.learner = paced_learner ? paced_learner.get() : learner.get();
   Device& used = lying ? *lying : paced ? *paced : *device;
   cluster::Worker worker(std::move(options), used, *transport);
   worker.serve(std::move(listener));

@@ -2,6 +2,8 @@
 // word.
 #include "train_flags.h"
 
+#include <cstdlib>
+
 namespace shoal::cli {
 namespace {
 
@@ -11,6 +13,7 @@ constexpr const char* kRule = "Optimiser";
 constexpr const char* kLoss = "Loss";
 constexpr const char* kImages = "Augmentation";
 constexpr const char* kFiles = "Files";
+constexpr const char* kTogether = "Cluster";
 
 void add_data(TrainFlags& f, Command& command, bool required) {
   TrainingOptions& o = f.options;
@@ -138,7 +141,8 @@ void add_images(Augment& augment, Command& command) {
 
 void add_files(TrainFlags& f, Command& command) {
   TrainingOptions& o = f.options;
-  command.add_option("--out,-o", o.out, "The ONNX file to write")->required()->group(kFiles);
+  command.add_option("--out,-o", o.out, "The ONNX file to write; needed without --cluster")
+      ->group(kFiles);
   command.add_option("--checkpoint", o.checkpoint, "Default: like --out, .safetensors")
       ->group(kFiles);
   command.add_option("--checkpoint-every", o.checkpoint_every, "Steps; default: every epoch")
@@ -152,6 +156,42 @@ void add_files(TrainFlags& f, Command& command) {
 }
 
 }  // namespace
+
+void TogetherFlags::add_to(Command& command) {
+  Option* cluster =
+      command
+          .add_flag("--cluster{own}", network,
+                    "By the workers of this user's cluster, or of 'mpi', this machine as the hub")
+          ->check(one_of({"own", "mpi"}))
+          ->group(kTogether);
+  command.add_option("--steps", steps, "Steps; 0: as many as the epochs have")
+      ->check(not_negative())
+      ->needs(cluster)
+      ->group(kTogether);
+  command
+      .add_option("--codec", codec,
+                  "How gradients travel: f32, f16, int8, 1bit, tern, qsgd, powersgd, topk, or auto")
+      ->check(one_of({"f32", "f16", "int8", "1bit", "tern", "qsgd", "powersgd", "topk", "auto"}))
+      ->needs(cluster)
+      ->capture_default_str()
+      ->group(kTogether);
+  command
+      .add_option("--micro-batches", micro_batches,
+                  "Parts of a batch, of which shares consist: a power of two")
+      ->check([](const std::string& text) {
+        const auto n = std::strtoll(text.c_str(), nullptr, 10);
+        return n >= 1 && n <= 4096 && (n & (n - 1)) == 0 ? "" : std::string("no power of two");
+      })
+      ->needs(cluster)
+      ->capture_default_str()
+      ->group(kTogether);
+  command.add_flag("--all-workers", all_workers, "Also where one of them alone is faster")
+      ->needs(cluster)
+      ->group(kTogether);
+  command.add_flag("--let-sleep", lets_sleep, "Do not keep radios awake")
+      ->needs(cluster)
+      ->group(kTogether);
+}
 
 void TrainFlags::add_recipe_to(Command& command, Source source) {
   const bool required = source != Source::kRecipeToo;
@@ -185,6 +225,7 @@ void TrainFlags::add_to(Command& command) {
                   "Stop after so many epochs without a better result, and keep the best")
       ->check(in_range(0, 1 << 20));
   command.add_option("--min-top1", min_top1, "Fail with exit code 9 below this many percent");
+  together.add_to(command);
   add_network(*this, command);
   add_loss(options, command);
   add_files(*this, command);

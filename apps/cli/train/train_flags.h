@@ -10,6 +10,17 @@
 
 namespace shoal::cli {
 
+// Of training by the workers of a cluster.
+struct TogetherFlags {
+  std::string network;  // "own" or "mpi"; empty: this machine alone
+  int64_t steps = 0;    // 0: as many as the epochs have
+  std::string codec = "f32";
+  int64_t micro_batches = 8;
+  bool all_workers = false, lets_sleep = false;
+
+  void add_to(Command& command);
+};
+
 struct TrainFlags {
   ModelFlags model;
   PreprocessFlags preprocess;
@@ -17,6 +28,7 @@ struct TrainFlags {
   size_t feature_cache_mb = 256;
   std::string optimizer = "sgd", schedule = "cosine", damaged = "refuse";
   std::string report;  // an HTML file; empty: none
+  TogetherFlags together;
   double min_top1 = 0;
   bool json = false;
 

@@ -13,6 +13,10 @@ using Kind = HubAction::Kind;
 constexpr size_t kRemembered = 5;  // speeds; their median is not moved by one slow step
 constexpr int kSkipped = 16;       // steps without a share, after which one micro-batch is tried
 
+double seconds_between(Hub::Time begin, Hub::Time end) {
+  return std::chrono::duration<double>(end - begin).count();
+}
+
 std::chrono::nanoseconds as_duration(double seconds) {
   return std::chrono::nanoseconds(static_cast<int64_t>(seconds * 1e9));
 }
@@ -35,10 +39,9 @@ double Hub::seconds_of(int worker) const {
   return seconds[(seconds.size() - 1) / 2];  // of two, the one that was not slow
 }
 
-void Hub::remember_speed(Worker& worker, const Work& work, double done, Time now) {
-  const std::chrono::duration<double> spent = now - work.since;
+void Hub::remember_speed(Worker& worker, double seconds, double done) {
   // Not zero: a share would be infinite.
-  worker.seconds.push_back(std::max(spent.count(), 1e-9) / done);
+  worker.seconds.push_back(std::max(seconds, 1e-9) / done);
   if (worker.seconds.size() > kRemembered) worker.seconds.pop_front();
 }
 
@@ -73,7 +76,8 @@ void Hub::applied(int worker, const Applied& report, Time now) {
   if (sender.left && sender.left->step == report.step) {
     // Half of one more, as it was somewhere in the next.
     const auto done = std::clamp<int64_t>(report.done, 0, sender.left->range.size());
-    remember_speed(sender, *sender.left, static_cast<double>(done) + 0.5, now);
+    remember_speed(sender, seconds_between(sender.left->since, now),
+                   static_cast<double>(done) + 0.5);
     sender.left.reset();
   }
   if (report.equal) return;
@@ -92,12 +96,13 @@ Verdict Hub::verdict(int worker, int64_t step, int64_t first, int64_t end) const
   return is_of(found->second.left) ? Verdict::kLate : Verdict::kRefuse;
 }
 
-Verdict Hub::push(int worker, int64_t step, int64_t first, int64_t end, Time now) {
+Verdict Hub::push(int worker, int64_t step, int64_t first, int64_t end, Time now, double seconds) {
   const Verdict verdict = this->verdict(worker, step, first, end);
   if (verdict == Verdict::kRefuse) return verdict;
   Worker& sender = workers_[worker];
   std::optional<Work>& work = verdict == Verdict::kLate ? sender.left : sender.work;
-  remember_speed(sender, *work, static_cast<double>(work->range.size()), now);
+  remember_speed(sender, seconds > 0 ? seconds : seconds_between(work->since, now),
+                 static_cast<double>(work->range.size()));
   work.reset();
   sender.unanswered.reset();
   if (sender.work) sender.unanswered = sender.work->since;
@@ -129,6 +134,13 @@ std::vector<int> Hub::idle_workers() const {
 bool Hub::is_awaited() const {
   return std::ranges::any_of(workers_,
                              [&](const auto& entry) { return entry.second.work.has_value(); });
+}
+
+// Some of those that came before the first step do not have the state yet.
+bool Hub::is_gathering() const {
+  return !begun_ && std::ranges::any_of(workers_, [](const auto& entry) {
+    return entry.second.joining.has_value();
+  });
 }
 
 // Workers whose speed is not known count as the mean of the others; 0 where none is known.
@@ -223,9 +235,9 @@ void Hub::advance(Time now) {
   if (running_ && accepted_ == int64_t{1} << options_.levels) return end_step(now);
   const std::optional<Time> deadline = straggler_deadline();
   if (deadline && now >= *deadline) return end_step(now);
-  if (is_awaited() || idle_workers().empty()) return;
+  if (is_awaited() || is_gathering() || idle_workers().empty()) return;
   if (!running_) {
-    running_ = true;
+    running_ = begun_ = true;
     began_ = now;
     assign({0, int64_t{1} << options_.levels}, now);
   } else if (!missing_.empty()) {

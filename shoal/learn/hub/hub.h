@@ -6,7 +6,8 @@
 // A step has 2^levels micro-batches, which the idle workers share in proportion to their measured
 // speed. When all have come, or all that the hub waits for, it merges them and sends the result to
 // every worker: that is the barrier. Messages to a worker arrive in order, so the next assignment
-// may follow at once.
+// may follow at once. The first step waits for all that joined before it began, or the first of
+// them to have the state would compute it alone.
 //
 // A lost worker: its micro-batches are given to the others when these are done. So no step is lost,
 // and with an exact codec the bits are those of an undisturbed run.
@@ -78,7 +79,8 @@ class Hub {
   // What would become of a contribution. One to be accepted is merged before push() says that it
   // has come; if it cannot be decoded, the worker is lost instead.
   Verdict verdict(int worker, int64_t step, int64_t first, int64_t end) const;
-  Verdict push(int worker, int64_t step, int64_t first, int64_t end, Time now);
+  // `seconds`: that the worker computed, as it says; 0: all the time since it was asked counts.
+  Verdict push(int worker, int64_t step, int64_t first, int64_t end, Time now, double seconds = 0);
   // A worker has applied a merged step, and its weights are, or are not, the hub's. If it had to
   // leave a task of that step, so many of its micro-batches were done.
   struct Applied {
@@ -123,7 +125,7 @@ class Hub {
     std::deque<double> seconds = {};      // per micro-batch, of the last ones
   };
 
-  static void remember_speed(Worker& worker, const Work& work, double done, Time now);
+  static void remember_speed(Worker& worker, double seconds, double done);
   void send_state(int worker, Time now);
   void release(int worker);  // of its work
   void assign(Range range, Time now);
@@ -132,6 +134,7 @@ class Hub {
   void end_step(Time now);
   void end_run();
   bool is_awaited() const;  // somebody computes for this step
+  bool is_gathering() const;
   std::vector<int> idle_workers() const;
   std::vector<double> speeds_of(const std::vector<int>& workers) const;
   std::optional<Time> straggler_deadline() const;
@@ -140,6 +143,7 @@ class Hub {
   HubOptions options_;
   int64_t step_ = 0;
   bool running_ = false;  // micro-batches of the step were assigned
+  bool begun_ = false;    // or those of one before
   bool over_ = false;
   int64_t accepted_ = 0;        // micro-batches of the step
   std::vector<Range> missing_;  // of workers that were lost

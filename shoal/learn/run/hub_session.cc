@@ -1,5 +1,7 @@
 #include "shoal/learn/run/hub_session.h"
 
+#include <algorithm>
+
 #include "shoal/base/overloaded.h"
 #include "shoal/train/step_count.h"
 
@@ -57,6 +59,7 @@ Status HubSession::take(int worker, const ToHub& message, Time now) {
                                  const auto known = hashes_.find(m.step);
                                  const bool equal =
                                      known != hashes_.end() && known->second == m.hash;
+                                 differing_ += equal ? 0 : 1;
                                  hub_.applied(worker, {m.step, equal, m.done}, now);
                                  return Status();
                                }},
@@ -68,14 +71,17 @@ Status HubSession::take(int worker, const ToHub& message, Time now) {
 Status HubSession::take_push(int worker, const PushMessage& push, Time now) {
   const Contribution& c = push.contribution;
   const Verdict verdict = hub_.verdict(worker, push.step, c.first, c.end);
-  if (verdict == Verdict::kAccept) SHOAL_TRY(merger_.add(c));
+  if (verdict == Verdict::kAccept) {
+    SHOAL_TRY(merger_.add(c));
+    longest_ = std::max(longest_, push.seconds);
+  }
   if (verdict == Verdict::kLate) send(worker, LateMessage{push.step});
-  hub_.push(worker, push.step, c.first, c.end, now);
+  hub_.push(worker, push.step, c.first, c.end, now, push.seconds);
   return {};
 }
 
 void HubSession::send(int worker, const ToWorker& message) {
-  letters_.push_back({worker, std::make_shared<const std::vector<std::byte>>(encode(message))});
+  letters_.push_back({worker, std::make_shared<const std::vector<std::byte>>(encode(message)), {}});
 }
 
 Status HubSession::merge(int64_t step) {
@@ -84,9 +90,10 @@ Status HubSession::merge(int64_t step) {
   SHOAL_ASSIGN(hashes_[step], replica_.pull(merged.message, rate));
   if (hashes_.size() > kHashes) hashes_.erase(hashes_.begin());
   losses_.push_back(merged.loss);
+  computed_seconds_.push_back(std::exchange(longest_, 0));
   const auto pull = std::make_shared<const std::vector<std::byte>>(
       encode(ToWorker(PullMessage{step, rate, std::move(merged.message)})));
-  for (const int worker : hub_.workers()) letters_.push_back({worker, pull});
+  for (const int worker : hub_.workers()) letters_.push_back({worker, pull, {}});
   return {};
 }
 
@@ -100,6 +107,7 @@ void HubSession::carry_out() {
         break;
       case Kind::kAssign:
         send(action.worker, AssignMessage{action.step, action.first, action.end});
+        letters_.back().assigned = {action.step, action.first, action.end};
         break;
       case Kind::kMerge:
         status_ = merge(action.step);

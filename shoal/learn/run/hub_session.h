@@ -33,12 +33,15 @@ class HubSession {
   void join(int worker, Time now);
   void lose(int worker, Time now);
   void tick(Time now);
+  void stop() { hub_.stop(); }  // after this step
   // A message of a worker. One that no worker sends costs the worker its place: see dropped.
   void handle(int worker, std::span<const std::byte> message, Time now);
 
   struct Letter {
     int worker = 0;
     Bytes message;  // a broadcast is one message to all
+    // Where it is an assignment: for whoever sends the examples, too.
+    std::optional<AssignMessage> assigned;
   };
   std::vector<Letter> take_letters() { return std::exchange(letters_, {}); }
   std::vector<int> take_dropped() { return std::exchange(dropped_, {}); }  // channels to be closed
@@ -48,6 +51,9 @@ class HubSession {
   Status status() const { return status_; }  // kUnavailable without workers for too long
   int64_t step() const { return hub_.step(); }
   const std::vector<double>& losses() const { return losses_; }  // of the steps in this process
+  // By step: of the worker that computed the longest, as it says.
+  const std::vector<double>& computed_seconds() const { return computed_seconds_; }
+  int64_t differing() const { return differing_; }  // times that a worker had other weights
   const Replica& replica() const { return replica_; }
   uint64_t hash() const { return hash_of_learned(replica_.trainer()); }
 
@@ -75,6 +81,9 @@ class HubSession {
   Rate rate_;
   std::map<int64_t, uint64_t> hashes_;  // after the last steps
   std::vector<double> losses_;
+  std::vector<double> computed_seconds_;
+  double longest_ = 0;  // of this step
+  int64_t differing_ = 0;
   std::vector<Letter> letters_;
   std::vector<int> dropped_;
   Status status_;

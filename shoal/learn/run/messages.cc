@@ -13,6 +13,7 @@ namespace shoal::learn {
 namespace {
 
 constexpr size_t kMostTensors = 1 << 16;
+constexpr double kMostSeconds = 1e6;  // of a step
 
 class Writer {
  public:
@@ -154,7 +155,7 @@ std::vector<std::byte> encode(const ToHub& message) {
                  [&](const PushMessage& m) {
                    const Contribution& c = m.contribution;
                    writer.put(m.step).put(c.first).put(c.end).put(c.loss);
-                   writer.put_long(c.message);
+                   writer.put(m.seconds).put_long(c.message);
                  },
                  [&](const AppliedMessage& m) { writer.put(m.step).put(m.hash).put(m.done); }},
       message);
@@ -198,8 +199,10 @@ Result<ToHub> decode_for_hub(std::span<const std::byte> bytes) {
     push.contribution.first = reader.get<int64_t>();
     push.contribution.end = reader.get<int64_t>();
     push.contribution.loss = reader.get<double>();
+    push.seconds = reader.get<double>();
     push.contribution.message = copied(reader.get_long());
     if (!std::isfinite(push.contribution.loss)) reader.refuse();
+    if (!(push.seconds >= 0 && push.seconds <= kMostSeconds)) reader.refuse();
     message = std::move(push);
   } else if (kind == ToHub(AppliedMessage()).index()) {
     const auto step = reader.get<int64_t>();

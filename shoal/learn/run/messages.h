@@ -47,6 +47,7 @@ struct SyncedMessage {
 struct PushMessage {
   int64_t step = 0;
   Contribution contribution = {};
+  double seconds = 0;  // that it computed; 0: it does not know
 };
 // The worker has applied the step; see Hub::Applied.
 struct AppliedMessage {

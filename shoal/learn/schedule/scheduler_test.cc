@@ -87,6 +87,16 @@ TEST(PredictStep, GivesThePublishedBounds) {
   }
 }
 
+// T / N + (N + 1) D, where a message takes D and nothing else takes time.
+TEST(PredictStep, LetsMessagesComeBackWhileTheLastWorkersCompute) {
+  TrainingSite site = phones(kLeNet, 4);
+  site.staggers = true;
+  const TrainingJob job = job_of(kLeNet, kBoth);
+  const TrainingPlan plan{.shares = std::vector<int64_t>(4, 32), .keeps_awake = true};
+  const double message = 0.001 + kLeNet.f32_bytes / (43.8 * (1 << 20) / 8);
+  EXPECT_NEAR(predict_step(site, job, plan), kLeNet.seconds / 4 + 5 * message, 0.01);
+}
+
 TEST(TrainingDevice, ReadsItsTable) {
   const TrainingDevice device{.name = "d", .times = {{10, 1}, {20, 1.5}}};
   EXPECT_DOUBLE_EQ(device.seconds_of(0), 0);

@@ -8,6 +8,11 @@
 // wake-up of the receiver's radio to the last byte. On wires, all messages pass the hub's port.
 // Where gradients are sent as the backward pass computes them, a message may begin that much
 // earlier, but ends with the last part after the pass. Divided by H, that is the time of a step.
+//
+// Where the hub sends to one worker after the other and each begins when it has its message, the
+// exchange begins with the way down: the messages of the first workers come back while the last
+// ones compute. With N equal workers on one medium that is T / N + (N + 1) D, or 2 N D where that
+// is more, instead of T / N + 2 N D, where D is the time of a message.
 #include "shoal/learn/schedule/step_cost.h"
 
 #include <algorithm>
@@ -19,6 +24,7 @@ namespace shoal::learn {
 namespace {
 
 constexpr double kParts = 8;  // of a message that is sent while it is computed
+constexpr double kLongAgo = 1e9;
 
 class Exchange {
  public:
@@ -27,13 +33,19 @@ class Exchange {
 
   double seconds() {
     std::vector<size_t> order;
-    std::vector<double> computed(site_.workers.size());
     for (size_t i = 0; i < plan_.shares.size(); ++i) {
-      if (plan_.shares[i] == 0) continue;
-      computed[i] =
+      if (plan_.shares[i] > 0) order.push_back(i);
+    }
+    std::vector<double> computed(site_.workers.size());  // when
+    if (site_.staggers) {
+      const std::vector<double> long_ago(site_.workers.size(), -kLongAgo);
+      computed = send_down(order, long_ago, 0);
+      for (const size_t i : order) computed[i] += codec_seconds_of(i);
+    }
+    for (const size_t i : order) {
+      computed[i] +=
           site_.workers[i].seconds_of(plan_.shares[i]) * static_cast<double>(plan_.local_steps) +
-          codec_seconds(site_.workers[i].codec_bytes_per_second);
-      order.push_back(i);
+          codec_seconds_of(i);
     }
     std::ranges::stable_sort(order, {}, [&](size_t i) { return computed[i]; });
     double merged = 0;
@@ -43,12 +55,22 @@ class Exchange {
       merged = std::max(merged, sent[i]) + codec_seconds(site_.hub_codec_bytes_per_second);
     }
     merged += codec_seconds(site_.hub_codec_bytes_per_second);
-    return send_down(order, sent, merged) / static_cast<double>(plan_.local_steps);
+    double end = merged;
+    if (!site_.staggers) {
+      end = std::ranges::max(send_down(order, sent, merged));
+      double slowest = 0;
+      for (const size_t i : order) slowest = std::max(slowest, codec_seconds_of(i));
+      end += slowest;
+    }
+    return end / static_cast<double>(plan_.local_steps);
   }
 
  private:
   double codec_seconds(double bytes_per_second) const {
     return plan_.codec == CodecKind::kF32 ? 0 : job_.gradient_bytes / bytes_per_second;
+  }
+  double codec_seconds_of(size_t worker) const {
+    return codec_seconds(site_.workers[worker].codec_bytes_per_second);
   }
   bool is_shared(const plan::LinkProfile& link) const {
     return link.medium != plan::kOwnWire && link.medium == site_.hub.medium;
@@ -79,23 +101,21 @@ class Exchange {
     return std::max(end, ready + link.latency_seconds + bytes_ / rate / kParts);
   }
 
-  double send_down(const std::vector<size_t>& order, const std::vector<double>& sent,
-                   double merged) {
+  // When the merged step is at each of these workers.
+  std::vector<double> send_down(const std::vector<size_t>& order, const std::vector<double>& sent,
+                                double merged) {
+    std::vector<double> arrivals(site_.workers.size());
     double last = 0;
     for (const size_t i : order) {
       const TrainingDevice& worker = site_.workers[i];
       const double wake = wake_up(worker.link, merged - sent[i]);
       const bool repeats = plan_.broadcasts && last > 0;
-      const double arrival =
+      arrivals[i] =
           repeats ? last
                   : send(worker.link, merged, wake, plan_.broadcasts ? site_.broadcast_rate : 1);
-      last = std::max(last, arrival);
+      last = std::max(last, arrivals[i]);
     }
-    double slowest = 0;
-    for (const size_t i : order) {
-      slowest = std::max(slowest, codec_seconds(site_.workers[i].codec_bytes_per_second));
-    }
-    return last + slowest;
+    return arrivals;
   }
 
   const TrainingSite& site_;

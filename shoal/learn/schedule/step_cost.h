@@ -32,6 +32,9 @@ struct TrainingSite {
   // A broadcast reaches all workers at this share of the rate to one; 0: the medium has none.
   double broadcast_rate = 0;
   bool overlaps = true;  // gradients of the last layers are sent while others are computed
+  // The hub sends to one worker after the other, and each begins when it has the merged step, not
+  // with the last. A step is then the time from one merge to the next.
+  bool staggers = false;
 };
 
 struct TrainingJob {

@@ -1,0 +1,276 @@
+#include "shoal/cluster/training_run.h"
+
+#include <algorithm>
+#include <memory>
+#include <set>
+
+#include "messages.pb.h"
+#include "shoal/cluster/message_io.h"
+#include "shoal/learn/schedule/shares.h"
+
+namespace shoal::cluster {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using Kind = TrainingEvent::Kind;
+
+double seconds_since(Clock::time_point begin) {
+  return std::chrono::duration<double>(Clock::now() - begin).count();
+}
+
+// The longest that a worker has to say: its gradients, one message for each subtree.
+size_t most_report_bytes(const learn::HubSession& hub, const learn::ExchangeOptions& exchange) {
+  constexpr size_t kRest = 1024;
+  size_t bytes = 0;
+  for (const auto& [name, tensor] : hub.replica().trainer().learned()) {
+    bytes += tensor.bytes().size() + kRest;
+  }
+  return 2 * static_cast<size_t>(exchange.levels + 1) * bytes + kRest;
+}
+
+class Runner {
+ public:
+  Runner(Coordinator& coordinator, const Lesson& lesson, const learn::WorkerSession::Source& source,
+         const TrainingRunOptions& options, learn::HubSession hub)
+      : coordinator_(coordinator),
+        post_(coordinator.training()),
+        lesson_(lesson),
+        source_(source),
+        options_(options),
+        hub_(std::move(hub)) {}
+  ~Runner() { post_.close(); }
+
+  Status run() {
+    SHOAL_ASSIGN(run_, post_.open(most_report_bytes(hub_, lesson_.exchange)));
+    for (const int worker : options_.workers) SHOAL_TRY(teach(worker));
+    SHOAL_TRY(gather());
+    while (!hub_.is_over()) {
+      SHOAL_TRY(send_letters());
+      const auto next = hub_.next_tick();
+      for (const TrainingEvent& event : post_.wait(next.value_or(net::after(kTimeout)))) {
+        SHOAL_TRY(take(event));
+      }
+      hub_.tick(Clock::now());
+      note_steps();
+      if (options_.cancelled()) hub_.stop();
+    }
+    SHOAL_TRY(hub_.status());
+    SHOAL_TRY(send_letters());
+    post_.flush();
+    return {};
+  }
+
+  Result<TrainingRun> result() {
+    TrainingRun run = std::move(result_);
+    SHOAL_ASSIGN(run.network, hub_.replica().trainer().network());
+    run.computed_seconds = hub_.computed_seconds();
+    for (const auto& [name, tensor] : hub_.replica().trainer().learned()) {
+      run.learned[name] = tensor.clone();
+    }
+    run.hash = hub_.hash();
+    run.losses = hub_.losses();
+    run.differing = hub_.differing();
+    run.workers = assigned_.size();
+    // Counted from the first merge on, when no worker has the merged step yet: as many steps go
+    // down as there are, and one less comes up.
+    const auto steps = static_cast<double>(run.step_seconds.size());
+    const Workers present = coordinator_.present();
+    const auto workers = static_cast<double>(std::ranges::count_if(
+        options_.workers, [&](int worker) { return present.contains(worker); }));
+    if (steps < 2 || workers < 1) return run;
+    const net::Traffic now = coordinator_.traffic();
+    run.example_bytes = (example_bytes_ - examples_before_) / (steps * workers);
+    run.sent_bytes = static_cast<double>(now.sent - traffic_before_.sent) / (steps * workers) -
+                     run.example_bytes;
+    run.received_bytes =
+        static_cast<double>(now.received - traffic_before_.received) / ((steps - 1) * workers);
+    return run;
+  }
+
+ private:
+  // Workers round independently of each other: each has a seed of its own.
+  Status teach(int worker) {
+    Lesson lesson = lesson_;
+    lesson.exchange.codec.seed += static_cast<uint64_t>(worker);
+    SHOAL_ASSIGN(EncodedLesson encoded, encode_lesson(lesson));
+    message::Message message;
+    message.mutable_train()->set_run(run_);
+    message.mutable_train()->set_lesson_bytes(encoded.message.size());
+    post_.post(worker, message, [kept = std::make_shared<EncodedLesson>(std::move(encoded))] {
+      return kept->pieces();
+    });
+    return {};
+  }
+
+  // Until every worker has its lesson or cannot take part. They join together.
+  Status gather() {
+    std::set<int> awaited(options_.workers.begin(), options_.workers.end());
+    for (const int worker : coordinator_.lost()) awaited.erase(worker);
+    std::vector<int> ready;
+    const net::Deadline deadline = net::after(options_.start_timeout);
+    while (!awaited.empty() && Clock::now() < deadline) {
+      for (const TrainingEvent& event : post_.wait(deadline)) {
+        if (event.kind == Kind::kReady && awaited.contains(event.worker)) {
+          ready.push_back(event.worker);
+        }
+        if (event.kind == Kind::kLost) {
+          result_.lost.push_back(named(event));
+          std::erase(ready, event.worker);
+        }
+        awaited.erase(event.worker);
+      }
+    }
+    if (ready.empty()) {
+      return result_.lost.empty() ? Status(Code::kDeadline, "no worker is ready to train")
+                                  : result_.lost.front();
+    }
+    std::ranges::sort(ready);
+    SHOAL_TRY(send_ahead(ready));
+    for (const int worker : ready) hub_.join(worker, Clock::now());
+    return {};
+  }
+
+  Status named(const TrainingEvent& event) const {
+    return event.why.at("worker " + coordinator_.workers()[static_cast<size_t>(event.worker)].name);
+  }
+
+  // Shares are equal as long as nobody knows the speeds.
+  Status send_ahead(const std::vector<int>& workers) {
+    const std::vector<double> equal(workers.size(), 1.0);
+    const std::vector<int64_t> shares = learn::shares_of(equal, lesson_.exchange.micro_batches());
+    std::vector<size_t> sent(workers.size());
+    for (int64_t step = 0; step < options_.ahead; ++step) {
+      int64_t first = 0;
+      for (size_t i = 0; i < workers.size(); first += shares[i++]) {
+        if (sent[i] > options_.most_ahead_bytes) continue;
+        const double before = example_bytes_;
+        SHOAL_TRY(send_examples(workers[i], {step, first, first + shares[i]}));
+        sent[i] += static_cast<size_t>(example_bytes_ - before);
+      }
+      post_.flush();
+    }
+    return {};
+  }
+
+  Status send_examples(int worker, const learn::AssignMessage& range) {
+    for (int64_t number = range.first; number < range.end; ++number) {
+      if (!has_[worker].insert({range.step, number}).second) continue;
+      SHOAL_ASSIGN(learn::MicroBatch batch, source_(range.step, number));
+      std::vector<Tensor> tensors{batch.inputs};
+      for (const Tensor& target : batch.targets) tensors.push_back(target);
+      message::Message message;
+      message.mutable_examples()->set_run(run_);
+      message.mutable_examples()->set_step(range.step);
+      message.mutable_examples()->set_number(number);
+      for (const Tensor& tensor : tensors) {
+        example_bytes_ += static_cast<double>(tensor.bytes().size());
+      }
+      post_.post(worker, message, [tensors = std::move(tensors)] {
+        std::vector<net::Bytes> pieces;
+        for (const Tensor& tensor : tensors) pieces.push_back(tensor.bytes());
+        return pieces;
+      });
+    }
+    return {};
+  }
+
+  // All that a worker is sent at once, and then the next worker's: the first can compute while the
+  // merged step is still on its way to the last.
+  Status send_letters() {
+    for (const int worker : hub_.take_dropped()) {
+      coordinator_.leave_out(worker, Status(Code::kUnavailable, "it does not train as it should"));
+    }
+    std::vector<learn::HubSession::Letter> letters = hub_.take_letters();
+    std::ranges::stable_sort(letters, {}, &learn::HubSession::Letter::worker);
+    for (const learn::HubSession::Letter& letter : letters) {
+      if (letter.assigned) {
+        note_assignment(letter);
+        SHOAL_TRY(send_examples(letter.worker, *letter.assigned));
+      }
+      message::Message message;
+      message.mutable_train_order()->set_run(run_);
+      post_.post(letter.worker, message,
+                 [bytes = letter.message] { return std::vector<net::Bytes>{net::Bytes(*bytes)}; });
+    }
+    return {};
+  }
+
+  void note_assignment(const learn::HubSession::Letter& letter) {
+    if (!begun_) {
+      post_.flush();
+      options_.begins();
+      merged_ = Clock::now();
+      begun_ = true;
+    }
+    if (letter.assigned->step != step_of_assigned_) assigned_.clear();
+    step_of_assigned_ = letter.assigned->step;
+    assigned_.insert(letter.worker);
+  }
+
+  Status take(const TrainingEvent& event) {
+    switch (event.kind) {
+      case Kind::kReady:
+        hub_.join(event.worker, Clock::now());
+        return {};
+      case Kind::kReport:
+        hub_.handle(event.worker, event.payload.bytes, Clock::now());
+        return {};
+      case Kind::kLost:
+        result_.lost.push_back(named(event));
+        has_.erase(event.worker);
+        hub_.lose(event.worker, Clock::now());
+        return {};
+      case Kind::kBack:
+        return teach(event.worker);
+    }
+    return {};
+  }
+
+  // After the first step, what was deployed before it is out of the figures.
+  void note_steps() {
+    while (result_.step_seconds.size() < hub_.losses().size()) {
+      const size_t step = result_.step_seconds.size();
+      result_.step_seconds.push_back(seconds_since(merged_));
+      merged_ = Clock::now();
+      if (step == 0) {
+        traffic_before_ = coordinator_.traffic();
+        examples_before_ = example_bytes_;
+      }
+      options_.on_step(static_cast<int64_t>(step), hub_.losses()[step]);
+      for (auto& [worker, places] : has_) {
+        places.erase(places.begin(), places.lower_bound({static_cast<int64_t>(step) + 1, 0}));
+      }
+    }
+  }
+
+  Coordinator& coordinator_;
+  TrainingPost& post_;
+  const Lesson& lesson_;
+  const learn::WorkerSession::Source& source_;
+  const TrainingRunOptions& options_;
+  learn::HubSession hub_;
+  uint64_t run_ = 0;
+  bool begun_ = false;
+  Clock::time_point merged_;  // the last step
+  std::set<int> assigned_;    // workers that have a part in this step
+  int64_t step_of_assigned_ = -1;
+  std::map<int, std::set<std::pair<int64_t, int64_t>>> has_;  // examples that workers were sent
+  double example_bytes_ = 0, examples_before_ = 0;
+  net::Traffic traffic_before_;
+  TrainingRun result_;
+};
+
+}  // namespace
+
+Result<TrainingRun> run_training(Coordinator& coordinator, Device& device, const Lesson& lesson,
+                                 const learn::WorkerSession::Source& source,
+                                 const TrainingRunOptions& options) {
+  SHOAL_ASSIGN(learn::HubSession hub,
+               learn::HubSession::create(device, lesson.network, lesson.trainer, lesson.exchange,
+                                         options.hub, options.rate));
+  Runner runner(coordinator, lesson, source, options, std::move(hub));
+  SHOAL_TRY(runner.run());
+  return runner.result();
+}
+
+}  // namespace shoal::cluster

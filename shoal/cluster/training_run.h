@@ -1,0 +1,60 @@
+// A training run on the workers of a cluster, with the coordinator as hub: learn::HubSession says
+// what is to be done, TrainingPost sends and receives it.
+//
+//   register   the worker is given its lesson, compiles it and says so; then it is sent the state
+//   step       examples and assignment to each worker, gradients back, the merged step to all
+//   good-bye   when all steps are done
+//
+// A worker that is lost, or fails, costs its part of the step, which others compute again.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "shoal/cluster/coordinator.h"
+#include "shoal/cluster/lesson.h"
+#include "shoal/learn/run/hub_session.h"
+#include "shoal/learn/run/worker_session.h"
+
+namespace shoal::cluster {
+
+struct TrainingRunOptions {
+  learn::HubOptions hub = {};
+  learn::HubSession::Rate rate = [](int64_t) { return 1.0; };
+  std::vector<int> workers = {};                     // that take part
+  std::chrono::milliseconds start_timeout{120'000};  // until the first worker is ready
+  // Steps whose examples are sent before the first begins, as far as `most_ahead_bytes` of one
+  // worker go. Examples that a worker does not have when it needs them are sent with the step.
+  int64_t ahead = 0;
+  size_t most_ahead_bytes = size_t{256} << 20;
+  std::function<void()> begins = [] {};  // the first step does: all that was deployed is there
+  std::function<void(int64_t step, double loss)> on_step = [](int64_t, double) {};  // is done
+  std::function<bool()> cancelled = [] { return false; };  // asked after every step: it ends
+};
+
+struct TrainingRun {
+  std::map<std::string, Tensor> learned;  // weights and statistics, by name
+  uint64_t hash = 0;                      // of them
+  std::vector<double> losses;             // by step
+  std::vector<double> step_seconds;       // from the merge before, or the first assignment, on
+  std::vector<double> computed_seconds;   // by step: of the worker that computed the longest
+  Graph network;                          // with what was learned, for one micro-batch
+  // Of a step, the mean of the workers that are there at the end: without the first step.
+  double sent_bytes = 0, received_bytes = 0, example_bytes = 0;
+  size_t workers = 0;             // that had a part in the last step
+  int64_t differing = 0;          // times that a replica had other weights than the hub
+  std::vector<Status> lost = {};  // workers that were, and why
+};
+
+// Blocks until the run is over. `source` gives the examples of a micro-batch, as tensors of
+// types_of_examples(). `device` is that of the hub, which computes no gradients. Fails as
+// HubSession, encode_lesson() and `source` do, and with the first worker's error where none can
+// take part.
+Result<TrainingRun> run_training(Coordinator& coordinator, Device& device, const Lesson& lesson,
+                                 const learn::WorkerSession::Source& source,
+                                 const TrainingRunOptions& options);
+
+}  // namespace shoal::cluster

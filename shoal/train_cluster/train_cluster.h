@@ -1,0 +1,65 @@
+// Trains a network on the workers of a cluster, as `shoal train --cluster` does: opens model and
+// data, asks the scheduler which workers to use, and lets the coordinator be the hub.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "shoal/cluster/cluster_connection.h"
+#include "shoal/cluster/training_run.h"
+#include "shoal/fit/evaluation.h"
+#include "shoal/fit/training_options.h"
+#include "shoal/learn/schedule/scheduler.h"
+
+namespace shoal::train_cluster {
+
+struct Options {
+  fit::TrainingOptions fit = {};  // of the network, the data and the optimiser
+  int64_t steps = 0;              // 0: as many as the epochs have
+  int levels = 3;                 // 2^levels micro-batches, of which shares consist
+  // Nothing: that with the shortest step, of those that lose little.
+  std::optional<learn::CodecKind> codec = learn::CodecKind::kF32;
+  bool keep_awake = true;  // radios, for as long as training takes
+  // Send the examples of all steps before the first, as far as memory goes.
+  bool ahead = false;
+  // Use all workers, also where one alone is as fast.
+  bool all_workers = false;
+  std::function<void(const std::string&)> on_note = [](const std::string&) {};
+  std::function<void()> begins = [] {};  // the first step
+  std::function<void(int64_t step, double loss)> on_step = [](int64_t, double) {};
+  std::function<bool()> cancelled = [] { return false; };
+};
+
+// Times are those of the workers' world where that is emulated.
+struct Figures {
+  int64_t steps = 0;             // done
+  double step_seconds = 0;       // the median, without the first
+  double predicted_seconds = 0;  // of a step
+  double single_seconds = 0;     // of a step of the fastest worker alone, which exchanges nothing
+  double bytes = 0;              // of a step, per worker, in the direction that has more
+  double example_bytes = 0;      // besides, of examples that were not there yet
+  size_t workers = 0;            // that had a part in the last step
+  bool together = false;         // several workers are faster than one
+  learn::CodecKind codec = learn::CodecKind::kF32;
+  std::string weights_sha256;  // of all weights and statistics, in the order of their names
+  double loss = 0;             // of the last step
+  int64_t differing = 0;       // as in TrainingRun
+  std::vector<Status> lost = {};
+  fit::Evaluation evaluation = {};
+
+  double speedup() const { return single_seconds / step_seconds; }
+};
+
+// kUnsupported for what no cluster can: penalties, a teacher, patience, resuming. `device` is that
+// of this machine.
+Status check(const Options& options);
+
+// Blocks until training ends. Writes options.fit.out, if there is one, unless it was cancelled.
+// Fails as check(), the files, the schedule and run_training() do.
+Result<Figures> train(cluster::ClusterConnection& connection, Device& device,
+                      const Options& options);
+
+}  // namespace shoal::train_cluster

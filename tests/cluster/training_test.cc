@@ -1,0 +1,236 @@
+// Training runs on workers in this process.
+#include <gtest/gtest.h>
+
+#include "here.h"
+#include "messages.pb.h"
+#include "shoal/base/random.h"
+#include "shoal/cluster/training_run.h"
+#include "shoal/learn/exchange/replica_group.h"
+#include "shoal/ops/ops.h"
+#include "visitor.h"
+
+namespace shoal::cluster {
+namespace {
+
+constexpr int64_t kMicro = 2, kSide = 6, kClasses = 4;  // samples, and their sizes
+constexpr int64_t kSteps = 5;
+
+Graph make_network() {
+  Graph graph;
+  ValueId x = graph.add_input("x", {DType::kF32, {kMicro, kSide}});
+  const auto layer = [&](const std::string& name, int64_t inputs, int64_t outputs) {
+    Tensor weight({DType::kF32, {outputs, inputs}});
+    fill_normal(weight.data<float>(), RandomStream(7, static_cast<uint64_t>(outputs)), 0.3);
+    const ValueId w = graph.add_constant(name + ".weight", std::move(weight));
+    const ValueId b = graph.add_constant(name + ".bias", Tensor({DType::kF32, {outputs}}));
+    x = *graph.add(ops::gemm, {x, w, b}, {{"transB", int64_t{1}}}, name);
+  };
+  layer("fc1", kSide, 64);  // more than fits into a message
+  x = *graph.add(ops::relu, {x});
+  layer("fc2", 64, kClasses);
+  graph.mark_output(x);
+  return graph;
+}
+
+Lesson make_lesson(learn::CodecKind codec = learn::CodecKind::kF32) {
+  return {.network = make_network(),
+          .trainer = {.optimizer = {.rate = 0.1f, .momentum = 0.9f}},
+          .exchange = {.codec = {.kind = codec}, .levels = 3}};
+}
+
+Result<learn::MicroBatch> examples(int64_t step, int64_t number) {
+  learn::MicroBatch batch{Tensor({DType::kF32, {kMicro, kSide}}),
+                          {Tensor({DType::kI64, {kMicro}})}};
+  const RandomStream random(static_cast<uint64_t>(step), static_cast<uint64_t>(number));
+  fill_uniform(batch.inputs.data<float>(), random, -1, 1);
+  for (size_t i = 0; i < kMicro; ++i) {
+    batch.targets[0].data<int64_t>()[i] = static_cast<int64_t>(random.child(1).below(kClasses, i));
+  }
+  return batch;
+}
+
+// The weights that one replica learns without a cluster.
+uint64_t hash_alone(const Lesson& lesson) {
+  const auto device = make_reference_device();
+  auto replica = learn::Replica::create(*device, lesson.network, lesson.trainer, lesson.exchange);
+  EXPECT_TRUE(replica.ok());
+  auto merger = learn::Merger::create(lesson.exchange, learn::step_types_of(replica->trainer()));
+  uint64_t hash = 0;
+  for (int64_t step = 0; step < kSteps; ++step) {
+    for (int64_t number = 0; number < lesson.exchange.micro_batches(); ++number) {
+      const auto batch = examples(step, number);
+      EXPECT_TRUE(replica->compute(number, batch->inputs, batch->targets).ok());
+    }
+    EXPECT_TRUE(merger->add(*replica->push()).ok());
+    hash = *replica->pull(merger->finish()->message);
+  }
+  return hash;
+}
+
+TrainingRunOptions options_for(int workers) {
+  TrainingRunOptions options{.hub = {.steps = kSteps}};
+  for (int i = 0; i < workers; ++i) options.workers.push_back(i);
+  return options;
+}
+
+Result<TrainingRun> trained(Cluster& cluster, const Lesson& lesson,
+                            const TrainingRunOptions& options) {
+  const auto device = make_reference_device();
+  return run_training(cluster.coordinator(), *device, lesson, examples, options);
+}
+
+// B1: what N workers learn is what one device learns, bit by bit.
+TEST(Training, GivesTheWeightsOfOneDevice) {
+  const uint64_t alone = hash_alone(make_lesson());
+  for (const int workers : {1, 2, 3, 4}) {
+    Cluster cluster(workers);
+    TrainingRunOptions options = options_for(workers);
+    options.ahead = workers == 2 ? kSteps : 0;
+    const auto run = trained(cluster, make_lesson(), options);
+    ASSERT_TRUE(run.ok()) << run.status().message();
+    EXPECT_EQ(run->hash, alone) << workers;
+    EXPECT_LE(run->workers, static_cast<size_t>(workers));  // one that is slow may have no share
+    EXPECT_EQ(run->losses.size(), static_cast<size_t>(kSteps));
+    EXPECT_EQ(run->differing, 0);
+    EXPECT_TRUE(run->lost.empty());
+  }
+}
+
+// B10: a worker that leaves in the middle costs no step, and no bit.
+TEST(Training, GoesOnWithoutAWorkerThatLeaves) {
+  const uint64_t alone = hash_alone(make_lesson());
+  Cluster cluster(3);
+  TrainingRunOptions options = options_for(3);
+  options.on_step = [&](int64_t step, double) {
+    if (step != 1) return;
+    cluster.worker(1).stop();
+    EXPECT_TRUE(eventually([&] { return !cluster.coordinator().lost().empty(); }));
+  };
+  const auto run = trained(cluster, make_lesson(), options);
+  ASSERT_TRUE(run.ok()) << run.status().message();
+  EXPECT_EQ(run->hash, alone);
+  EXPECT_LE(run->workers, 2u);
+  ASSERT_EQ(run->lost.size(), 1u);
+  EXPECT_NE(run->lost[0].message().find("worker-1"), std::string_view::npos);
+}
+
+TEST(Training, FailsWhereNobodyCanLearn) {
+  Cluster cluster(2);
+  Lesson lesson = make_lesson();
+  lesson.exchange.codec.kind = learn::CodecKind::kQsgd;
+  lesson.exchange.codec.qsgd_bits = 99;
+  EXPECT_EQ(trained(cluster, lesson, options_for(2)).status().code(), Code::kInvalidArgument);
+  EXPECT_TRUE(trained(cluster, make_lesson(), options_for(2)).ok()) << "the workers are there";
+}
+
+TEST(Training, LearnsByEveryCodec) {
+  Cluster cluster(2);
+  for (const learn::CodecKind kind : learn::all_codecs()) {
+    const auto run = trained(cluster, make_lesson(kind), options_for(2));
+    ASSERT_TRUE(run.ok()) << name_of(kind) << ": " << run.status().message();
+    EXPECT_EQ(run->differing, 0) << name_of(kind);
+  }
+}
+
+class TrainingWorker : public testing::Test {
+ protected:
+  static message::Message train(uint64_t run, const EncodedLesson& lesson) {
+    message::Message message;
+    message.mutable_train()->set_run(run);
+    message.mutable_train()->set_lesson_bytes(lesson.message.size());
+    return message;
+  }
+  static std::string payload_of(const EncodedLesson& lesson) {
+    std::string payload;
+    for (const net::Bytes piece : lesson.pieces()) {
+      payload.append(reinterpret_cast<const char*>(piece.data()), piece.size());
+    }
+    return payload;
+  }
+  static std::string text_of(const learn::ToWorker& order) {
+    const std::vector<std::byte> bytes = encode(order);
+    return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+  }
+  static message::Message order_of(uint64_t run) {
+    message::Message message;
+    message.mutable_train_order()->set_run(run);
+    return message;
+  }
+
+  Cluster cluster_{1};
+  EncodedLesson lesson_ = *encode_lesson(make_lesson());
+};
+
+TEST_F(TrainingWorker, TakesRunsOfCoordinatorsOnly) {
+  Visitor worker(cluster_.network(), address_of(0), "other", net::Role::kWorker);
+  Visitor client(cluster_.network(), address_of(0), "phone", net::Role::kClient);
+  for (Visitor* visitor : {&worker, &client}) {
+    EXPECT_TRUE(visitor->ask(train(1, lesson_), payload_of(lesson_)).has_failed());
+    EXPECT_TRUE(visitor->ask(order_of(1), text_of(learn::GoodbyeMessage{})).has_failed());
+    message::Message examples;
+    examples.mutable_examples()->set_run(1);
+    EXPECT_TRUE(visitor->ask(examples, "x").has_failed());
+  }
+}
+
+TEST_F(TrainingWorker, RefusesLessonsThatAreNone) {
+  Visitor visitor(cluster_.network(), address_of(0), "bad", net::Role::kCoordinator);
+  const std::string payload = payload_of(lesson_);
+  const auto expect_refused = [&](const message::Message& message, const std::string& bytes) {
+    const message::Message reply = visitor.ask(message, bytes);
+    ASSERT_TRUE(reply.has_failed());
+    EXPECT_EQ(reply.failed().run(), 3u);
+  };
+  expect_refused(train(3, lesson_), payload.substr(0, payload.size() - 1));
+  expect_refused(train(3, lesson_), payload + "x");
+  expect_refused(train(3, lesson_), "");
+  message::Message longer = train(3, lesson_);
+  longer.mutable_train()->set_lesson_bytes(uint64_t{1} << 40);
+  expect_refused(longer, payload);
+  message::Lesson message;
+  ASSERT_TRUE(message.ParseFromString(lesson_.message));
+  EncodedLesson other = lesson_;
+  message.mutable_codec()->set_kind(77);
+  other.message = message.SerializeAsString();
+  expect_refused(train(3, other), payload_of(other));
+  EXPECT_TRUE(visitor.ask(train(4, lesson_), payload).has_taught());
+}
+
+TEST_F(TrainingWorker, EndsARunWhoseHubBreaksTheProtocol) {
+  const std::vector<std::pair<std::string, std::string>> hostile = {
+      {"no message", "nonsense"},
+      {"an assignment before the state", text_of(learn::AssignMessage{0, 0, 4})},
+      {"a state of another network", text_of(learn::StateMessage{0, {}})}};
+  Visitor visitor(cluster_.network(), address_of(0), "bad", net::Role::kCoordinator);
+  uint64_t run = 0;
+  for (const auto& [what, payload] : hostile) {
+    ASSERT_TRUE(visitor.ask(train(++run, lesson_), payload_of(lesson_)).has_taught()) << what;
+    const message::Message reply = visitor.ask(order_of(run), payload);
+    EXPECT_TRUE(reply.has_failed() && reply.failed().run() == run) << what;
+  }
+  EXPECT_TRUE(visitor.ask(order_of(99), text_of(learn::GoodbyeMessage{})).has_failed());
+  const auto honest = trained(cluster_, make_lesson(), options_for(1));
+  EXPECT_TRUE(honest.ok()) << honest.status().message();
+}
+
+// Examples that never came, or are too short, are found out when they are needed.
+TEST_F(TrainingWorker, EndsARunWithoutItsExamples) {
+  const auto device = make_reference_device();
+  const Lesson lesson = make_lesson();
+  auto trainer = train::Trainer::create(*device, lesson.network, lesson.trainer);
+  ASSERT_TRUE(trainer.ok());
+  Visitor visitor(cluster_.network(), address_of(0), "bad", net::Role::kCoordinator);
+  for (const bool sends_some : {false, true}) {
+    const uint64_t run = sends_some ? 2 : 1;
+    ASSERT_TRUE(visitor.ask(train(run, lesson_), payload_of(lesson_)).has_taught());
+    const std::string state = text_of(learn::StateMessage{0, trainer->state()});
+    ASSERT_TRUE(visitor.ask(order_of(run), state).has_train_report());
+    message::Message examples;
+    examples.mutable_examples()->set_run(run);
+    if (sends_some) visitor.say(examples, "short");
+    EXPECT_TRUE(visitor.ask(order_of(run), text_of(learn::AssignMessage{0, 0, 1})).has_failed());
+  }
+}
+
+}  // namespace
+}  // namespace shoal::cluster
