@@ -19,6 +19,7 @@ PAGES = {
     "reliability": "Reliability",
     "training": "Training",
     "library": "The library and its doors",
+    "streams": "Streams of images",
 }
 INTRODUCTION = """Every table comes from a file of [data](data), which names the command that made it.
 Machine, unless said otherwise: 2 cores of an AMD EPYC (AVX-512), 24 GiB, Debian 12, g++ 12. Absolute

@@ -153,6 +153,9 @@ class Converter {
         scaler_, frame.width, frame.height, static_cast<AVPixelFormat>(frame.format), frame.width,
         frame.height, AV_PIX_FMT_RGB24, SWS_POINT | SWS_ACCURATE_RND, nullptr, nullptr, nullptr);
     if (scaler_ == nullptr) fail("a format of pixels that cannot be converted");
+    const int* const table = ::sws_getCoefficients(frame.colorspace);
+    const bool full_range = frame.color_range == AVCOL_RANGE_JPEG;
+    ::sws_setColorspaceDetails(scaler_, table, full_range ? 1 : 0, table, 1, 0, 1 << 16, 1 << 16);
     // Rows are a multiple of what vector instructions write; then they are packed.
     const size_t line = 3 * size_t{width}, stride = (line + 63) / 64 * 64;
     pixels_.resize(stride * height + 64);
@@ -200,9 +203,10 @@ class Decoding {
     time_base_ = stream.time_base;
     begin_ = stream.start_time == AV_NOPTS_VALUE ? 0 : stream.start_time;
     decoder_ = open_decoder(stream, codec);
+    if (stream.nb_frames > 0) count_ = static_cast<uint64_t>(stream.nb_frames);
     send({.kind = VideoMessage::kOpened,
           .flags = input.live ? watch::kLiveVideo : 0,
-          .count = stream.nb_frames > 0 ? static_cast<uint64_t>(stream.nb_frames) : 0});
+          .count = count_});
   }
 
   // All frames. What cannot be decoded is left out, and counted.
@@ -216,6 +220,10 @@ class Decoding {
     decode(nullptr);
     if (error != AVERROR_EOF) fail(text_of(error));
     if (frames_ == 0) fail("no frame in it can be decoded");
+    if (frames_ < count_ / 100 * 95) {
+      fail("it ends after " + std::to_string(frames_) + " of " + std::to_string(count_) +
+           " frames");
+    }
     if (bad_ > 0) fail(std::to_string(bad_) + " packets could not be decoded");
     send({.kind = VideoMessage::kEnd});
   }
@@ -243,7 +251,8 @@ class Decoding {
   int64_t begin_ = 0;
   int64_t time_us_ = 0;  // of the last frame that had one
   int index_ = -1;
-  size_t frames_ = 0, bad_ = 0;
+  uint64_t count_ = 0;  // of frames, as the file says; 0: unknown
+  uint64_t frames_ = 0, bad_ = 0;
 };
 
 }  // namespace

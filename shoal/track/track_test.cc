@@ -114,6 +114,20 @@ TEST(Tracker, SaysWhereAnObjectShouldBe) {
   EXPECT_GT(detect::overlap(shown[0].detection.box, walkers(21)[0].box), 0.7F);
 }
 
+TEST(Tracker, ExpectsWhatItSawWhereItGoes) {
+  Tracker tracker;
+  for (int frame = 0; frame < 20; ++frame) tracker.update(walkers(frame));
+  auto found = walkers(20);
+  found[1] = {0, 0.9F, {500, 0, 520, 40}, {}};  // another object, and the second one hidden
+  tracker.update(found);
+  const auto expected = tracker.expected(4);
+  ASSERT_EQ(expected.size(), 2u);
+  EXPECT_EQ(expected[0].id, 1);
+  EXPECT_GT(detect::overlap(expected[0].detection.box, walkers(24)[0].box), 0.8F);
+  EXPECT_EQ(expected[1].id, 0);  // seen once
+  EXPECT_EQ(tracker.expected(0)[0].detection.box, found[0].box);
+}
+
 TEST(Tracker, ForgetsWhatIsGoneAndWhatWasNeverConfirmed) {
   Tracker tracker({.patience = 3});
   for (int frame = 0; frame < 5; ++frame) tracker.update(walkers(frame));

@@ -34,7 +34,7 @@ std::vector<float> brightness(const Tensor& image, int64_t side) {
   return means;
 }
 
-GateDecision Gate::decide(const Tensor& image) {
+GateDecision Gate::decide(const Tensor& image, bool must_look) {
   std::vector<float> now = brightness(image, options_.side);
   GateDecision decision;
   if (image.shape()[0] == height_ && image.shape()[1] == width_) {
@@ -48,13 +48,15 @@ GateDecision Gate::decide(const Tensor& image) {
       return std::abs(difference - light) > options_.threshold;
     });
     decision.changed = static_cast<double>(changed) / static_cast<double>(now.size());
-    decision.look = decision.changed > share_ || without_ >= options_.longest;
+    decision.look = must_look || decision.changed > share_ || without_ >= rest_ ||
+                    doubtful_ >= options_.longest_doubt;
   }
   if (!decision.look) {
     ++without_;
     if (decision.changed > 0) ++doubtful_;
     return decision;
   }
+  at_rest_ = decision.changed == 0;
   without_ = 0;
   skipped_ = std::exchange(doubtful_, 0);
   height_ = image.shape()[0];
@@ -65,17 +67,25 @@ GateDecision Gate::decide(const Tensor& image) {
 
 void Gate::learn(const Agreement& at_look) {
   constexpr double kKept = 0.99;  // of what is known, a frame later
-  constexpr double kUp = 1.1, kDown = 0.8, kMost = 0.1;
+  constexpr double kUp = 1.1, kUpEmpty = 1.03, kDown = 0.8, kMost = 0.1;
   constexpr double kMargin = 0.005;
-  if (at_look.same + at_look.different == 0) return;           // nothing to learn from
-  const double least = 1 / static_cast<double>(seen_.size());  // a square
-  const auto skipped = static_cast<double>(skipped_);
-  estimated_ = std::pow(kKept, skipped + 1) * estimated_;
-  estimated_ += skipped * at_look;
-  estimated_.same += at_look.same + at_look.different / 2;  // the look itself: about as many boxes
-  const bool enough = estimated_.f1() >= options_.agreement + kMargin;
-  share_ = enough ? std::min(std::max(share_, least) * kUp, kMost)
-                  : std::max(share_ * kDown, options_.least_share);
+  const bool as_expected = at_look.f1() >= options_.agreement;
+  rest_ = as_expected && at_rest_ ? std::min(2 * rest_, options_.longest) : first_rest();
+  const bool empty = at_look.same + at_look.different == 0;
+  if (!empty) {
+    const auto skipped = static_cast<double>(skipped_);
+    // What is different at the look came gradually.
+    const double different = at_look.different / 2;
+    estimated_ = std::pow(kKept, skipped + 1) * estimated_;
+    estimated_ += skipped * Agreement{at_look.same + different / 2, different};
+    estimated_.same += at_look.same + different;  // the look itself, with about as many boxes
+  }
+  if (estimated_.f1() < options_.agreement + kMargin) {
+    share_ = std::max(share_ * kDown, options_.least_share);
+  } else if (as_expected) {
+    const double square = 1 / static_cast<double>(seen_.size());
+    share_ = std::min(std::max(share_, square) * (empty ? kUpEmpty : kUp), kMost);
+  }
 }
 
 }  // namespace shoal::watch

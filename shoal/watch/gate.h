@@ -6,13 +6,16 @@
 // out first, as the median of all differences.
 //
 // How much may change is learned from the stream. Each look shows how far what was expected without
-// it, where the tracker moved the boxes to, agrees with what the detector finds. Taken for the
-// frames that were skipped before it although something had changed, and 1 for all others, that
-// estimates the agreement of all answers with those of a detector that looks at every frame. While
-// it is above the one that is wanted, more squares may change, and below it fewer. Old frames are
-// forgotten gradually, so that a stream that changes is learned anew.
+// it, where the tracker moved the boxes to, agrees with what the detector finds. What is different
+// is taken to have come gradually in the frames that were skipped before although something had
+// changed; all other frames are taken to be right. That estimates the agreement of all answers with
+// those of a detector that looks at every frame. While it is above the one that is wanted, more
+// squares may change, and below it fewer. Old frames are forgotten gradually, so that a stream that
+// changes is learned anew. Where nothing changes, the time to the next look doubles with each that
+// shows what was expected.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -26,11 +29,12 @@ namespace shoal::watch {
 
 // When a frame is worth a look. A value.
 struct GateOptions {
-  int64_t side = 16;        // of a square, in pixels
-  float threshold = 6;      // levels of grey, of 255
-  double least_share = 0;   // of squares that must have changed, more than this, to begin with
-  size_t longest = 150;     // frames without a look
+  int64_t side = 32;        // of a square, in pixels
+  float threshold = 8;      // levels of grey, of 255
+  double least_share = 0;   // of squares that must have changed, more than this
   double agreement = 0.95;  // wanted, of the answers, as F1 (agreement.h)
+  // Frames without a look: where something has changed, where nothing has, and at most.
+  size_t longest_doubt = 4, first_rest = 32, longest = 150;
 };
 
 // About one frame.
@@ -43,23 +47,29 @@ struct GateDecision {
 class Gate {
  public:
   // Looks at the first frame in any case.
-  explicit Gate(const GateOptions& options = {}) : options_(options), share_(options.least_share) {}
+  explicit Gate(const GateOptions& options = {})
+      : options_(options), rest_(first_rest()), share_(options.least_share) {}
 
-  // Decides about the next frame, u8 [h, w, 3]. Another size than before is looked at.
-  GateDecision decide(const Tensor& image);
+  // Decides about the next frame, u8 [h, w, 3]. Another size than before is looked at, and what
+  // must be.
+  GateDecision decide(const Tensor& image, bool must_look = false);
 
   // What the look at the last frame showed: how far what was expected agrees with what was found.
   void learn(const Agreement& at_look);
 
  private:
+  size_t first_rest() const { return std::min(options_.first_rest, options_.longest); }
+
   GateOptions options_;
   std::vector<float> seen_;  // means of the frame that was looked at last
   int64_t height_ = 0, width_ = 0;
-  size_t without_ = 0;   // frames since then
-  size_t doubtful_ = 0;  // those of them in which something had changed
-  size_t skipped_ = 0;   // such frames before the last look
-  double share_ = 0;     // of squares that may change
-  Agreement estimated_;  // of the frames so far, the last ones most
+  bool at_rest_ = false;      // nothing had changed then
+  size_t without_ = 0;        // frames since then
+  size_t doubtful_ = 0;       // those of them in which something had changed
+  size_t skipped_ = 0;        // such frames before the last look
+  size_t rest_;               // frames until the next look, where nothing changes
+  double share_;              // of squares that may change
+  Agreement estimated_ = {};  // of the frames so far, the last ones most
 };
 
 // The means of brightness over squares, row by row; those at the right and lower edge may be

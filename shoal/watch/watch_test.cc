@@ -37,8 +37,10 @@ TEST(Brightness, IsTheMeanOfASquare) {
   EXPECT_EQ(means, (std::vector<float>{10, 90, 10, 10, 10, 10}));
 }
 
+constexpr GateOptions kSmallSquares{.side = 16, .threshold = 6};
+
 TEST(Gate, LooksOnceAndAgainWhereSomethingChanged) {
-  Gate gate;
+  Gate gate(kSmallSquares);
   Tensor image = image_of(64, 96, 100);
   EXPECT_TRUE(gate.decide(image).look);
   EXPECT_FALSE(gate.decide(image).look);
@@ -52,7 +54,7 @@ TEST(Gate, LooksOnceAndAgainWhereSomethingChanged) {
 
 // A slow change adds up; one of the light everywhere does not count.
 TEST(Gate, SeesWhatChangesSlowlyAndNotTheLight) {
-  Gate gate({.threshold = 6});
+  Gate gate(kSmallSquares);
   Tensor image = image_of(64, 96, 100);
   gate.decide(image);
   int looks = 0;
@@ -61,7 +63,7 @@ TEST(Gate, SeesWhatChangesSlowlyAndNotTheLight) {
     looks += gate.decide(image).look ? 1 : 0;
   }
   EXPECT_EQ(looks, 2);  // after 7 levels, and 7 more
-  Gate light;
+  Gate light(kSmallSquares);
   light.decide(image_of(64, 96, 100));
   for (uint8_t level = 100; level < 160; level = static_cast<uint8_t>(level + 5)) {
     EXPECT_FALSE(light.decide(image_of(64, 96, level)).look);
@@ -158,7 +160,8 @@ TEST_F(Watching, DoesNotLookAgainWhereNothingChanged) {
   Tensor marked = image_of(64, 64, 255);
   draw(marked, 0, 0, 16, 0);
   WatchResult result;
-  EXPECT_EQ(run({white_, white_, marked, marked}, {.gate = true}, &result), "1:1 0:1 1:1 0:1 ");
+  const WatchOptions options{.gate = true, .gate_options = {.side = 16}};
+  EXPECT_EQ(run({white_, white_, marked, marked}, options, &result), "1:1 0:1 1:1 0:1 ");
   EXPECT_EQ(result.frames, 4u);
   EXPECT_EQ(result.skipped, 2u);
   EXPECT_NEAR(result.changed, (1 + 0 + 1.0 / 16 + 0) / 4, 1e-9);
@@ -176,32 +179,36 @@ TEST_F(Watching, GoesOnAfterATornFrame) {
 
 // While expectations hold, more may change before the next look; when they fail, less.
 TEST(Gate, LearnsHowMuchMayChange) {
-  Gate gate;
+  Gate gate(kSmallSquares);
   Tensor image = image_of(64, 96, 100);
+  int frame = 0;
   const auto looks = [&](const Agreement& shown) {
     int count = 0;
-    for (int frame = 0; frame < 200; ++frame) {
-      draw(image, 16 * (frame % 6), 0, 16, static_cast<uint8_t>(60 + 37 * frame % 150));
+    for (int i = 0; i < 200; ++i, ++frame) {
+      draw(image, 16 * (frame % 6), 16 * (frame / 6 % 4), 16, static_cast<uint8_t>(frame * 37));
       if (!gate.decide(image).look) continue;
       ++count;
       gate.learn(shown);
     }
     return count;
   };
-  const int in_doubt = looks({.same = 4, .different = 4});
-  const int sure = looks({.same = 10, .different = 0});
-  EXPECT_GT(in_doubt, 190);
-  EXPECT_LT(sure, 150);
-  EXPECT_GT(looks({.same = 4, .different = 4}), sure);
-  // An empty scene teaches nothing.
-  Gate empty;
-  for (int i = 0; i < 50; ++i) {
-    empty.decide(image_of(64, 96, static_cast<uint8_t>(i)));
-    empty.learn({});
+  EXPECT_EQ(looks({.same = 4, .different = 4}), 200);
+  EXPECT_LT(looks({.same = 10, .different = 0}), 120);
+  looks({.same = 4, .different = 4});
+  EXPECT_GT(looks({.same = 4, .different = 4}), 180);
+}
+
+// Where nothing changes, looks that show what was expected come ever more rarely.
+TEST(Gate, RestsLongerWhereNothingIsNew) {
+  Gate gate({.first_rest = 2, .longest = 9});
+  const Tensor image = image_of(64, 64, 5);
+  std::string looks;
+  for (int i = 0; i < 30; ++i) {
+    const bool look = gate.decide(image).look;
+    looks += look ? '1' : '0';
+    if (look) gate.learn(i < 18 ? Agreement{.same = 2} : Agreement{.different = 2});
   }
-  Tensor marked = image_of(64, 96, 49);
-  draw(marked, 0, 0, 16, 200);
-  EXPECT_TRUE(empty.decide(marked).look);
+  EXPECT_EQ(looks, "100100001000000001000000000100");
 }
 
 TEST(Agreement, PairsBoxesOfOneClass) {

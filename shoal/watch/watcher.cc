@@ -19,6 +19,20 @@ std::vector<detect::Detection> boxes_of(const std::vector<Seen>& all) {
   return boxes;
 }
 
+// What has left the image is not in it, and of what leaves it the rest is.
+void keep_within(const Tensor& image, std::vector<Seen>& all) {
+  const auto height = static_cast<float>(image.shape()[0]);
+  const auto width = static_cast<float>(image.shape()[1]);
+  for (Seen& one : all) {
+    detect::Box& box = one.detection.box;
+    box = {std::clamp(box.left, 0.0F, width), std::clamp(box.top, 0.0F, height),
+           std::clamp(box.right, 0.0F, width), std::clamp(box.bottom, 0.0F, height)};
+  }
+  std::erase_if(all, [](const Seen& one) {
+    return !(one.detection.box.width() > 0 && one.detection.box.height() > 0);
+  });
+}
+
 }  // namespace
 
 Watcher::Watcher(const WatchOptions& options, Find find)
@@ -34,12 +48,17 @@ Watcher::Watcher(const WatchOptions& options, Find find)
 Result<FrameAnswer> Watcher::answer(const Frame& frame) {
   FrameAnswer answer{.frame = frame.number, .name = frame.name, .time_us = frame.time_us};
   if (options_.gate) {
-    const GateDecision decision = gate_.decide(frame.image);
+    // A track is shown once it was seen again: that is not put off.
+    const auto unconfirmed = [](const track::Track& one) { return one.id == 0; };
+    const bool in_doubt = std::ranges::any_of(tracker_.expected(0), unconfirmed);
+    const GateDecision decision = gate_.decide(frame.image, in_doubt);
     answer.looked = decision.look;
     answer.changed = decision.changed;
   }
   const size_t since = frame.number + 1 - next_;
-  std::vector<Seen> expected = shown(tracker_.expected(since));
+  // Where nothing changed, objects are where they were.
+  std::vector<Seen> expected = shown(tracker_.expected(answer.changed > 0 ? since : 0));
+  keep_within(frame.image, expected);
   if (!answer.looked) {
     answer.seen = std::move(expected);
     return answer;
