@@ -164,6 +164,7 @@ Status DeltaExecutable::run_locked(std::span<const Tensor> inputs, std::span<Ten
   if (frame_ == nullptr) SHOAL_TRY(allocate());
   const uint64_t resets = counters_->resets;
   if (std::exchange(resets_, resets) != resets) is_filled_ = false;
+  const double begin = steady_ms();
   bool whole = false;
   if (!is_filled_ && options_.histograms) {
     histograms_.assign(inputs.size(), BlockHistograms(*options_.histograms));
@@ -173,10 +174,16 @@ Status DeltaExecutable::run_locked(std::span<const Tensor> inputs, std::span<Ten
     const double changed = compare(inputs, was_whole_ ? last_ : std::vector<Tensor>());
     whole = !options_.histograms && policy_.is_whole(changed);
   }
-  if (whole) return run_whole(inputs, outputs, options);
+  if (whole) {
+    SHOAL_TRY(run_whole(inputs, outputs, options));
+    policy_.computed_whole(steady_ms() - begin);
+    return {};
+  }
   if (is_filled_ && was_whole_) compare(inputs, {});
   was_whole_ = false;
-  return run_tiles(inputs, outputs, options);
+  SHOAL_ASSIGN(const double macs, run_tiles(inputs, outputs, options));
+  policy_.computed_tiles(macs_ > 0 ? macs / macs_ : 0, steady_ms() - begin);
+  return {};
 }
 
 double DeltaExecutable::compare(std::span<const Tensor> inputs, std::span<const Tensor> with) {
@@ -210,13 +217,12 @@ Status DeltaExecutable::run_whole(std::span<const Tensor> inputs, std::span<Tens
     std::ranges::copy(inputs[i].bytes(), last_[i].bytes().begin());
   }
   was_whole_ = true;
-  policy_.computed_whole();
   count({.macs = macs_}, true);
   return {};
 }
 
-Status DeltaExecutable::run_tiles(std::span<const Tensor> inputs, std::span<Tensor> outputs,
-                                  const RunOptions& options) {
+Result<double> DeltaExecutable::run_tiles(std::span<const Tensor> inputs, std::span<Tensor> outputs,
+                                          const RunOptions& options) {
   const bool was_filled = std::exchange(is_filled_, false);  // unless the run is complete
   for (size_t i = 0; i < inputs.size(); ++i) {
     Value& x = value(graph().inputs()[i]);
@@ -248,9 +254,8 @@ Status DeltaExecutable::run_tiles(std::span<const Tensor> inputs, std::span<Tens
   }
   if (!has_thresholds_) set_thresholds();
   is_filled_ = true;
-  if (was_filled) policy_.computed_tiles(macs_ > 0 ? work.macs / macs_ : 0);
   count(work, !was_filled);
-  return {};
+  return work.macs;
 }
 
 // Only the first output has a reach; others change as wholes.

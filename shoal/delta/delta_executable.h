@@ -73,8 +73,9 @@ class DeltaExecutable final : public Executable {
                     const RunOptions& options);
   Status run_whole(std::span<const Tensor> inputs, std::span<Tensor> outputs,
                    const RunOptions& options);
-  Status run_tiles(std::span<const Tensor> inputs, std::span<Tensor> outputs,
-                   const RunOptions& options);
+  // Returns the multiply-accumulates.
+  Result<double> run_tiles(std::span<const Tensor> inputs, std::span<Tensor> outputs,
+                           const RunOptions& options);
   bool spread_changes(const Node& node, const Layer& layer);
   void run_node(size_t index, Work& work);
   void keep_close_tiles(Value& y, const Tensor& old, Work& work);

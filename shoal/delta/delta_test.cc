@@ -511,22 +511,25 @@ TEST(DeltaDevice, TakesBlocksWhoseHistogramsChanged) {
   EXPECT_LT(device.statistics().macs_share(), 0.75);
 }
 
-// Where tiles save nothing, they are tried ever more seldom; where they do, they stay.
+// Where tiles save nothing, they are tried ever more seldom; where they do, they stay. Whole frames
+// take ten milliseconds; the first two are timed.
 TEST(DeltaPolicy, GivesUpTilesThatLoseAndTriesThemAgain) {
-  delta::Policy policy(0.8, true);
-  const auto frame = [&](double share) {
-    const bool whole = policy.is_whole(0.5);
-    whole ? policy.computed_whole() : policy.computed_tiles(share);
-    return whole ? '.' : 'x';
-  };
-  std::string lost, won;
-  for (int i = 0; i < 50; ++i) lost += frame(0.9);
-  EXPECT_EQ(lost, "xxx........xxx................xxx.................");
-  while (frame(0.3) != 'x') {
+  for (const auto& [share, ms] : {std::pair(0.9, 5.0), std::pair(0.3, 11.0)}) {
+    delta::Policy policy(0.8, true);
+    const auto frame = [&](double share_now, double ms_now) {
+      const bool whole = policy.is_whole(0.5);
+      whole ? policy.computed_whole(10) : policy.computed_tiles(share_now, ms_now);
+      return whole ? '.' : 'x';
+    };
+    std::string lost, won;
+    for (int i = 0; i < 50; ++i) lost += frame(share, ms);
+    EXPECT_EQ(lost, "x..xxx........xxx................xxx..............");
+    while (frame(0.3, 5) != 'x') {
+    }
+    for (int i = 0; i < 100; ++i) won += frame(0.3, 5);
+    EXPECT_EQ(won, std::string(100, 'x'));
+    EXPECT_TRUE(policy.is_whole(0.9));
   }
-  for (int i = 0; i < 100; ++i) won += frame(0.3);
-  EXPECT_EQ(won, std::string(100, 'x'));
-  EXPECT_TRUE(policy.is_whole(0.9));
 }
 
 }  // namespace

@@ -12,10 +12,21 @@ bool Policy::is_whole(double changed) {
   return true;
 }
 
-void Policy::computed_tiles(double share) {
+void Policy::computed_whole(double ms) {
+  is_settled_ = false;
+  // The first one touches new memory.
+  if (++wholes_ > 1) whole_ms_ = whole_ms_ == 0 ? ms : 0.8 * whole_ms_ + 0.2 * ms;
+}
+
+void Policy::computed_tiles(double share, double ms) {
+  if (!adapts_) return;
   // The first frame by tiles makes up for all that changed meanwhile.
-  if (!std::exchange(is_settled_, true) || !adapts_) return;
-  if (share <= kMostShare) {
+  if (!std::exchange(is_settled_, true)) {
+    constexpr size_t kTimed = 2;  // whole frames, to know what they take
+    if (wholes_ < kTimed) wait_ = kTimed - wholes_;
+    return;
+  }
+  if (share <= kMostShare && (whole_ms_ == 0 || ms < whole_ms_)) {
     losses_ = 0;
     backoff_ = kLeastWait;
   } else if (++losses_ == kLosses) {
