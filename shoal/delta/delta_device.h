@@ -52,7 +52,7 @@ struct DeltaOptions {
   float threshold = 0;         // of a difference, relative to its layer; 0: exact
   int64_t tile = 8;            // rows and columns of a tile, at most
   double most_changed = 0.85;  // share of the inputs above which a frame is computed whole
-  // Whole frames are also computed where they are measured to be faster. For tests: false.
+  // Whole frames are also computed while tiles save nothing. For tests: false.
   bool adapts = true;
   // Inputs of rank 4 and type f32 have changed where their histograms say so. No frame is then
   // computed whole but the first one.

@@ -17,21 +17,15 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using cpu::Rectangle;
 
-// Multiply-accumulates for each element of an output from which on it is compared with what it was:
-// a comparison takes about as long as a few of them. Depthwise layers stay below.
-constexpr double kMacsWorthComparing = 16;
 // Share of the pixels from which on a node is computed whole.
 constexpr double kMostTiles = 0.9;
-// Share of tiles that has to be close to make a comparison worth it, and runs until the next try.
-constexpr double kLeastClose = 0.05;
-constexpr int kUnchecked = 7;
 
 // Tiles of small planes are small: late layers have few pixels and many channels. Kernels like long
 // rows.
 int64_t tile_of(int64_t extent, int64_t least, int64_t most, int64_t granule) {
   constexpr int64_t kTiles = 16;
   const int64_t tile = std::clamp(ceil_div(extent, kTiles), std::min(least, most), most);
-  return round_up(tile, granule);
+  return std::max(tile / granule, int64_t{1}) * granule;
 }
 
 Grid grid_of(const Shape& shape, int64_t most, int64_t granule) {
@@ -45,8 +39,16 @@ Tensor borrowed(const TensorType& type, const std::byte* data) {
   return Tensor::view(type, data, nullptr);
 }
 
-double ms_since(Clock::time_point begin) {
-  return std::chrono::duration<double, std::milli>(Clock::now() - begin).count();
+double steady_ms() {
+  return std::chrono::duration<double, std::milli>(Clock::now().time_since_epoch()).count();
+}
+
+// Whether a tile reads several ones, so that more tiles change from layer to layer.
+bool grows(const std::vector<Reach>& reach) {
+  const auto is_long = [](const ops::Range& range) { return range.count() > 1; };
+  return std::ranges::any_of(reach, [&](const Reach& one) {
+    return std::ranges::any_of(one.rows, is_long) || std::ranges::any_of(one.columns, is_long);
+  });
 }
 
 }  // namespace
@@ -85,9 +87,8 @@ void DeltaExecutable::add_layer(const Node& node, const cpu::Kernel& kernel) {
   Layer layer{.reach = reach_of(graph(), node, grids, value(node.outputs[0]).changed.grid()),
               .kernel = by_tiles,
               .macs = static_cast<double>(macs(graph(), node))};
-  layer.is_checked =
-      options_.threshold > 0 && by_tiles != nullptr && types[0].dtype == DType::kF32 &&
-      layer.macs >= kMacsWorthComparing * static_cast<double>(types[0].shape.count());
+  layer.is_checked = options_.threshold > 0 && by_tiles != nullptr &&
+                     types[0].dtype == DType::kF32 && grows(layer.reach);
   macs_ += layer.macs;
   layers_.push_back(std::move(layer));
 }
@@ -163,24 +164,25 @@ Status DeltaExecutable::run_locked(std::span<const Tensor> inputs, std::span<Ten
   if (frame_ == nullptr) SHOAL_TRY(allocate());
   const uint64_t resets = counters_->resets;
   if (std::exchange(resets_, resets) != resets) is_filled_ = false;
-  const Clock::time_point begin = Clock::now();
+  const double begin = steady_ms();
   bool whole = false;
   if (!is_filled_ && options_.histograms) {
     histograms_.assign(inputs.size(), BlockHistograms(*options_.histograms));
     compare(inputs, {});
   }
   if (is_filled_) {
-    const double changed = compare(inputs, last_);
+    const double changed = compare(inputs, was_whole_ ? last_ : std::vector<Tensor>());
     whole = !options_.histograms && policy_.is_whole(changed);
   }
   if (whole) {
     SHOAL_TRY(run_whole(inputs, outputs, options));
-  } else {
-    if (is_filled_ && !last_.empty()) compare(inputs, {});
-    last_.clear();
-    SHOAL_TRY(run_tiles(inputs, outputs, options));
+    policy_.computed_whole(steady_ms() - begin);
+    return {};
   }
-  policy_.took(whole, ms_since(begin));
+  if (is_filled_ && was_whole_) compare(inputs, {});
+  was_whole_ = false;
+  SHOAL_ASSIGN(const double macs, run_tiles(inputs, outputs, options));
+  policy_.computed_tiles(macs_ > 0 ? macs / macs_ : 0, steady_ms() - begin);
   return {};
 }
 
@@ -191,8 +193,8 @@ double DeltaExecutable::compare(std::span<const Tensor> inputs, std::span<const 
     const Tensor& old = with.empty() ? x.kept : with[i];
     const Grid& grid = x.changed.grid();
     if (uses_histograms(graph().inputs()[i])) {
-      x.changed = histograms_[i].update(
-          inputs[i], options_.now_ms ? options_.now_ms() : ms_since(Clock::time_point()));
+      x.changed =
+          histograms_[i].update(inputs[i], options_.now_ms ? options_.now_ms() : steady_ms());
     } else {
       for (int64_t row = 0; row < grid.rows(); ++row) {
         for (int64_t column = 0; column < grid.columns(); ++column) {
@@ -210,13 +212,17 @@ Status DeltaExecutable::run_whole(std::span<const Tensor> inputs, std::span<Tens
                                   const RunOptions& options) {
   SHOAL_TRY(whole_->run(inputs, outputs, options));
   last_.resize(inputs.size());
-  for (size_t i = 0; i < inputs.size(); ++i) last_[i] = inputs[i].clone();
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (!last_[i].defined()) last_[i] = Tensor::uninitialized(inputs[i].type());
+    std::ranges::copy(inputs[i].bytes(), last_[i].bytes().begin());
+  }
+  was_whole_ = true;
   count({.macs = macs_}, true);
   return {};
 }
 
-Status DeltaExecutable::run_tiles(std::span<const Tensor> inputs, std::span<Tensor> outputs,
-                                  const RunOptions& options) {
+Result<double> DeltaExecutable::run_tiles(std::span<const Tensor> inputs, std::span<Tensor> outputs,
+                                          const RunOptions& options) {
   const bool was_filled = std::exchange(is_filled_, false);  // unless the run is complete
   for (size_t i = 0; i < inputs.size(); ++i) {
     Value& x = value(graph().inputs()[i]);
@@ -249,7 +255,7 @@ Status DeltaExecutable::run_tiles(std::span<const Tensor> inputs, std::span<Tens
   if (!has_thresholds_) set_thresholds();
   is_filled_ = true;
   count(work, !was_filled);
-  return {};
+  return work.macs;
 }
 
 // Only the first output has a reach; others change as wholes.
@@ -271,17 +277,13 @@ bool DeltaExecutable::spread_changes(const Node& node, const Layer& layer) {
 
 void DeltaExecutable::run_node(size_t index, Work& work) {
   const cpu::CpuExecutable::Step& step = whole_->steps()[index];
-  Layer& layer = layers_[index];
+  const Layer& layer = layers_[index];
   Value& y = value(graph().nodes()[index].outputs[0]);
   const std::span<Tensor> tensors(frame_->tensors);
   const cpu::KernelArgs args{tensors.subspan(step.first, step.inputs),
                              tensors.subspan(step.first + step.inputs, step.outputs),
                              frame_->scratch.get(), *step.pool};
-  bool compares = layer.is_checked && y.most > 0;
-  if (compares && layer.unchecked > 0) {
-    --layer.unchecked;
-    compares = false;
-  }
+  const bool compares = layer.is_checked && y.most > 0;
   const double share = y.changed.share();
   const bool by_tiles = layer.kernel != nullptr && share < kMostTiles;
   // Tiles that kept old elements get new ones, too.
@@ -295,26 +297,22 @@ void DeltaExecutable::run_node(size_t index, Work& work) {
   }
   by_tiles ? layer.kernel->run_in(args, where) : step.kernel->run(args);
   work.macs += layer.macs * (by_tiles ? share : 1);
-  if (compares) keep_close_tiles(y, old, layer, work);
+  if (compares) keep_close_tiles(y, old, work);
 }
 
-void DeltaExecutable::keep_close_tiles(Value& y, const Tensor& old, Layer& layer, Work& work) {
+void DeltaExecutable::keep_close_tiles(Value& y, const Tensor& old, Work& work) {
   const Grid& grid = y.changed.grid();
-  double compared = 0, close = 0;
   for (int64_t row = 0; row < grid.rows(); ++row) {
     for (int64_t column = 0; column < grid.columns(); ++column) {
       if (!y.changed.at(row, column)) continue;
       const Rectangle tile = grid.tile(row, column);
-      ++compared;
+      ++work.compared;
       if (differs(y.kept, old, tile, y.most)) continue;
-      ++close;
+      ++work.kept;
       copy_pixels(old, tile, y.kept);
       y.changed.set(row, column, false);
     }
   }
-  if (close < kLeastClose * compared) layer.unchecked = kUnchecked;
-  work.compared += compared;
-  work.kept += close;
 }
 
 void DeltaExecutable::set_thresholds() {

@@ -56,7 +56,6 @@ class DeltaExecutable final : public Executable {
     const cpu::RectangleKernel* kernel = nullptr;  // null: computes all of its output or nothing
     double macs = 0;
     bool is_checked = false;  // a tile that hardly changed keeps its old elements
-    int unchecked = 0;        // runs in which it is not, because it was in vain
   };
   // What a run did.
   struct Work {
@@ -74,11 +73,12 @@ class DeltaExecutable final : public Executable {
                     const RunOptions& options);
   Status run_whole(std::span<const Tensor> inputs, std::span<Tensor> outputs,
                    const RunOptions& options);
-  Status run_tiles(std::span<const Tensor> inputs, std::span<Tensor> outputs,
-                   const RunOptions& options);
+  // Returns the multiply-accumulates.
+  Result<double> run_tiles(std::span<const Tensor> inputs, std::span<Tensor> outputs,
+                           const RunOptions& options);
   bool spread_changes(const Node& node, const Layer& layer);
   void run_node(size_t index, Work& work);
-  void keep_close_tiles(Value& y, const Tensor& old, Layer& layer, Work& work);
+  void keep_close_tiles(Value& y, const Tensor& old, Work& work);
   void set_thresholds();
   void count(const Work& work, bool whole);
 
@@ -93,8 +93,9 @@ class DeltaExecutable final : public Executable {
   std::vector<BlockHistograms> histograms_;  // one per input, if they are used
   std::unique_ptr<cpu::Frame> frame_;        // null: nothing was run yet
   cpu::Bytes old_;                           // elements of a value before it is computed again
-  std::vector<Tensor> last_;  // inputs of the last run, if that was whole; else empty
-  bool is_filled_ = false;    // values are those of the inputs kept
+  std::vector<Tensor> last_;                 // inputs of the last whole run
+  bool was_whole_ = false;                   // the last run was
+  bool is_filled_ = false;                   // values are those of the inputs kept
   bool has_thresholds_ = false;
   uint64_t resets_ = 0;  // that were seen
   Policy policy_;

@@ -511,25 +511,25 @@ TEST(DeltaDevice, TakesBlocksWhoseHistogramsChanged) {
   EXPECT_LT(device.statistics().macs_share(), 0.75);
 }
 
+// Where tiles save nothing, they are tried ever more seldom; where they do, they stay. Whole frames
+// take ten milliseconds; the first two are timed.
 TEST(DeltaPolicy, GivesUpTilesThatLoseAndTriesThemAgain) {
-  delta::Policy policy(0.8, true);
-  const auto frame = [&](double tiles_ms) {
-    const bool whole = policy.is_whole(0.5);
-    policy.took(whole, whole ? 10 : tiles_ms);
-    return whole;
-  };
-  // Whole frames are timed first, and again where tiles took longer three times; each time that
-  // they lose, for twice as long.
-  std::vector<int> tries(2);
-  for (int i = 0; i < 400; ++i) tries[i < 100 ? 0 : 1] += frame(11) ? 0 : 1;
-  EXPECT_LE(tries[0], 20);
-  EXPECT_LE(tries[1], 16);
-  EXPECT_GE(tries[1], 4);
-  // Where they win, they stay.
-  while (frame(5)) {
+  for (const auto& [share, ms] : {std::pair(0.9, 5.0), std::pair(0.3, 11.0)}) {
+    delta::Policy policy(0.8, true);
+    const auto frame = [&](double share_now, double ms_now) {
+      const bool whole = policy.is_whole(0.5);
+      whole ? policy.computed_whole(10) : policy.computed_tiles(share_now, ms_now);
+      return whole ? '.' : 'x';
+    };
+    std::string lost, won;
+    for (int i = 0; i < 50; ++i) lost += frame(share, ms);
+    EXPECT_EQ(lost, "x..xxx........xxx................xxx..............");
+    while (frame(0.3, 5) != 'x') {
+    }
+    for (int i = 0; i < 100; ++i) won += frame(0.3, 5);
+    EXPECT_EQ(won, std::string(100, 'x'));
+    EXPECT_TRUE(policy.is_whole(0.9));
   }
-  for (int i = 0; i < 100; ++i) EXPECT_FALSE(frame(5));
-  EXPECT_TRUE(policy.is_whole(0.9));
 }
 
 }  // namespace

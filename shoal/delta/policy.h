@@ -12,22 +12,27 @@ class Policy {
 
   // Whether to compute the next frame whole, of whose inputs this share changed.
   bool is_whole(double changed);
-  // A frame took so long. REQUIRES: is_whole() decided about it, in this way.
-  void took(bool whole, double ms);
+  // A frame was computed whole, or by tiles with this share of all multiply-accumulates, and took
+  // so long.
+  void computed_whole(double ms);
+  void computed_tiles(double share, double ms);
 
  private:
-  // Tiles are tried again after so many whole frames; each time that they lose, after twice as
-  // many.
+  // Tiles take longer than whole rows: from this share on, nothing is saved. Networks of many small
+  // layers lose earlier, which only a clock tells.
+  static constexpr double kMostShare = 0.7;
+  static constexpr size_t kLosses = 2;  // in a row, after which tiles are given up
+  // They are tried again after so many whole frames; each time that they lose, after twice as many.
   static constexpr size_t kLeastWait = 8, kMostWait = 128;
 
   const double most_changed_;
   const bool adapts_;
-  double whole_ms_ = 0;  // 0: not known
+  double whole_ms_ = 0;  // of a whole frame; 0: not known
   size_t wholes_ = 0;    // frames that were computed whole
   size_t wait_ = 0;      // whole frames to come
   size_t backoff_ = kLeastWait;
+  size_t losses_ = 0;        // frames by tiles that saved nothing, in a row
   bool is_settled_ = false;  // the last frame was computed by tiles
-  int losses_ = 0;           // frames by tiles that took longer than whole ones, in a row
 };
 
 }  // namespace shoal::delta
