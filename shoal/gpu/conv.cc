@@ -95,19 +95,22 @@ $add
 }
 )";
 
-// y + bias + residual, through the activation, for output channel `m` of the group.
-std::string store_text(const NodeSpec& spec, const ops::Convolution& conv, const std::string& m,
-                       const std::string& sum) {
+// The place in y of output channel `m` of the group, at position `p` of the image.
+std::string place_text(const ops::Convolution& conv, const std::string& m) {
+  return "((image * " + text_of(conv.groups) + " + group) * " + text_of(conv.out_channels) + " + " +
+         m + ") * " + text_of(conv.output_plane()) + " + p";
+}
+
+// sum + bias + residual, through the activation, for output channel `m` of the group.
+std::string value_text(const NodeSpec& spec, const ops::Convolution& conv, const std::string& m,
+                       const std::string& at, const std::string& sum) {
   std::string value = sum;
   if (spec.has(2)) {
     value += " + LOAD(bias, group * " + text_of(conv.out_channels) + " + " + m + ")";
   }
-  const std::string at = "((image * " + text_of(conv.groups) + " + group) * " +
-                         text_of(conv.out_channels) + " + " + m + ") * " +
-                         text_of(conv.output_plane()) + " + p";
   if (spec.has(3)) value += " + LOAD(residual, " + at + ")";
   if (spec.node.op == &ops::fused_conv) value = call(ops::activation_of(spec.node), value);
-  return "STORE(y, " + at + ", " + value + ");\n";
+  return value;
 }
 
 std::vector<Argument> arguments_of(const NodeSpec& spec, bool reads_weights) {
@@ -250,9 +253,10 @@ const int from$q = from + (p$q / ($out_h * $out_w) * $stride_d * $to_h + p$q / $
     for (int64_t lane = 0; lane < blocks_.lanes; ++lane) {
       const std::string m = "m + " + text_of(vector * blocks_.lanes + lane);
       const std::string value = blocks_.lanes == 1 ? sum : sum + "." + "xyzw"[lane];
+      const std::string at = place_text(conv_, m);
       const bool is_whole = conv_.out_channels % blocks_.channels() == 0;
       text += (is_whole ? "" : "if (" + m + " < " + text_of(conv_.out_channels) + ") ") +
-              store_text(spec_, conv_, m, value);
+              "STORE(y, " + at + ", " + value_text(spec_, conv_, m, at, value) + ");\n";
     }
     return text;
   }
@@ -359,7 +363,9 @@ const int p = j % $plane;
 const int group = z;
 )",
                                 values);
-  product.finish = store_text(spec, conv, "r", "value");
+  product.at = place_text(conv, "r");
+  product.finish = "value = " + value_text(spec, conv, "r", "at", "value") + ";\n";
+  product.in_fours = conv.output_plane() % 4 == 0;
   return product;
 }
 

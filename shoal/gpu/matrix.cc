@@ -122,9 +122,10 @@ std::string store_text(const TileProduct& product) {
       for (int64_t row = 0; row < 8; ++row) {
         const int64_t m = row / 2, half = row % 2;
         text += "{\nconst int r = a_origin + warp_down * 64 + " + text_of(m * 16 + half * 8) +
-                " + lane / 4;\nif (r < " + text_of(product.rows) + ") {\nfloat value = sum" +
-                text_of(m) + "_" + text_of(n) + "." + "xyzw"[half * 2 + e] + ";\n" +
-                product.finish + "}\n}\n";
+                " + lane / 4;\nif (r < " + text_of(product.rows) +
+                ") {\nconst int at = " + product.at + ";\nfloat value = sum" + text_of(m) + "_" +
+                text_of(n) + "." + "xyzw"[half * 2 + e] + ";\n" + product.finish +
+                "STORE(y, at, value);\n}\n}\n";
       }
       text += "}\n}\n";
     }

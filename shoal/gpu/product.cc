@@ -28,7 +28,12 @@ struct Product {
   int64_t m = 0, n = 0, k = 0, batch = 1;
   std::string a_base, b_base;  // of matrix `z`
   int64_t a_row = 0, a_step = 0, b_row = 0, b_step = 0;
-  std::string finish;  // turns `value` of row `r` and column `j` of matrix z into what is stored
+  std::string at;      // the place in y of row `r` and column `j` of matrix z
+  std::string finish;  // turns `value` into what y has at `at`
+
+  std::string store() const {
+    return "const int at = " + at + ";\n" + finish + "STORE(y, at, value);\n";
+  }
 };
 
 std::map<std::string, std::string> numbers_of(const Product& product) {
@@ -36,7 +41,7 @@ std::map<std::string, std::string> numbers_of(const Product& product) {
           {"k", text_of(product.k)},           {"a_base", product.a_base},
           {"b_base", product.b_base},          {"a_row", text_of(product.a_row)},
           {"a_step", text_of(product.a_step)}, {"b_row", text_of(product.b_row)},
-          {"b_step", text_of(product.b_step)}, {"finish", product.finish}};
+          {"b_step", text_of(product.b_step)}, {"finish", product.store()}};
 }
 
 constexpr std::string_view kDots = R"(const int j = GROUP(0) * $items + ITEM(0);
@@ -98,7 +103,7 @@ std::string direct_body(const Product& product, int64_t rows,
     add += "  sum" + number + " += v * LOAD(a, from" + number + " + p * " +
            text_of(product.a_step) + ");\n";
     store += "if (row" + number + " <= " + last + ") {\nconst int r = row" + number +
-             ";\nfloat value = sum" + number + ";\n" + product.finish + "}\n";
+             ";\nfloat value = sum" + number + ";\n" + product.store() + "}\n";
   }
   values["rows"] = text_of(rows);
   values["clear"] = clear;
@@ -109,7 +114,8 @@ std::string direct_body(const Product& product, int64_t rows,
 TileProduct tile_product(const Product& product) {
   auto values = numbers_of(product);
   values["load"] = "$load";
-  TileProduct tiles{product.m, product.n, product.k, product.batch, {}, {}, {}, product.finish};
+  TileProduct tiles{product.m, product.n, product.k,  product.batch,  {},
+                    {},        {},        product.at, product.finish, product.n % 4 == 0};
   tiles.a = {"", "", filled("v = $load(a, $a_base + row * $a_row + k * $a_step);\n", values),
              product.a_step == 1};
   tiles.b = {"", "", filled("v = $load(b, $b_base + k * $b_row + column * $b_step);\n", values),
@@ -156,17 +162,17 @@ bool has_activation(const Operator* op) {
   return op == &ops::fused_mat_mul || op == &ops::fused_gemm;
 }
 
-// The residual and the activation of a fused node, and the store.
-std::string end_of(const NodeSpec& spec, const std::string& at, std::vector<Argument>& arguments) {
+// The residual and the activation of a fused node.
+std::string end_of(const NodeSpec& spec, std::vector<Argument>& arguments) {
   std::string text;
   if (spec.has(3)) {
     arguments.push_back({Kind::kInput, 3, "residual"});
-    text += "value += LOAD(residual, " + at + ");\n";
+    text += "value += LOAD(residual, at);\n";
   }
   const bool is_fused = has_activation(spec.node.op);
   const std::string value = is_fused ? call(ops::activation_of(spec.node), "value") : "value";
   arguments.push_back({Kind::kOutput, 0, "y"});
-  return text + "STORE(y, " + at + ", " + value + ");\n";
+  return text + (is_fused ? "value = " + value + ";\n" : "");
 }
 
 bool can_finish(const NodeSpec& spec) {
@@ -198,8 +204,8 @@ std::optional<Work> make_mat_mul(const NodeSpec& spec) {
     arguments.push_back({Kind::kInput, 2, "bias"});
     finish = "value += LOAD(bias, " + std::string(spec.shape(1).rank() == 1 ? "r" : "j") + ");\n";
   }
-  const std::string at = "(z * " + text_of(sizes.m) + " + r) * " + text_of(sizes.n) + " + j";
-  product.finish = finish + end_of(spec, at, arguments);
+  product.at = "(z * " + text_of(sizes.m) + " + r) * " + text_of(sizes.n) + " + j";
+  product.finish = finish + end_of(spec, arguments);
   return product_work(spec, product, std::move(arguments));
 }
 
@@ -219,14 +225,14 @@ std::optional<Work> make_gemm(const NodeSpec& spec) {
   std::vector<Argument> arguments{{Kind::kInput, 0, "a"}, {Kind::kInput, 1, "b"}};
   const float alpha = spec.node.real("alpha", 1);
   std::string finish = alpha == 1 ? "" : "value *= " + text_of(alpha) + ";\n";
-  const std::string at = "r * " + text_of(product.n) + " + j";
+  product.at = "r * " + text_of(product.n) + " + j";
   if (spec.has(2)) {
     arguments.push_back({Kind::kInput, 2, "c"});
     const ops::Strides strides = ops::broadcast_strides(spec.shape(2), spec.output());
     finish += "value += " + text_of(spec.node.real("beta", 1)) + " * LOAD(c, r * " +
               text_of(strides[0]) + " + j * " + text_of(strides[1]) + ");\n";
   }
-  product.finish = finish + end_of(spec, at, arguments);
+  product.finish = finish + end_of(spec, arguments);
   return product_work(spec, product, std::move(arguments));
 }
 

@@ -31,8 +31,11 @@ struct Tile {
 // In each, a whole number of rows of b's tile is loaded at once, so that an item stays with its
 // column. The smaller ones are for products that have few of them, which wait for memory: their
 // steps are longer.
-constexpr Tile kTiles[] = {{128, 128, 8, 8, 8}, {64, 128, 8, 8, 8}, {64, 64, 8, 4, 16},
-                           {32, 128, 4, 8, 16}, {32, 64, 4, 4, 16}, {32, 32, 4, 4, 32}};
+constexpr Tile kTiles[] = {{64, 128, 8, 8, 16},
+                           {64, 64, 8, 4, 16},
+                           {32, 128, 4, 8, 16},
+                           {32, 64, 4, 4, 16},
+                           {32, 32, 4, 4, 32}};
 
 // A product and how it is cut.
 struct Cut {
@@ -63,11 +66,11 @@ int64_t b_elements(const Tile& tile, const TileProduct& product) {
   return tile.depth * pitch(tile.columns, product.b);
 }
 
-// Cycles, roughly. A unit does 128 products in a cycle, and has some groups in progress at once; a
-// step takes them no less than it takes memory to answer. The smaller an item's share, the more it
-// loads for each product.
+// Cycles, roughly. A unit does 128 products in a cycle, and has some groups in progress at once;
+// the smaller an item's share, the more it loads for each product. A group alone waits for memory
+// and then for its own products. The constants were found on an H200.
 double cost(const Cut& cut, const TileProduct& product, int64_t units) {
-  constexpr double kProducts = 128, kLatency = 900, kAddPart = 12, kJoin = 2500;
+  constexpr double kProducts = 128, kLatency = 700, kOwn = 1.6, kAddPart = 12, kJoin = 2500;
   const Tile& tile = cut.tile;
   const int64_t groups = cut.tiles(product) * cut.parts;
   const int64_t most = (tile.item_rows * tile.item_columns > 32 ? 512 : 1024) / tile.items();
@@ -75,17 +78,19 @@ double cost(const Cut& cut, const TileProduct& product, int64_t units) {
   const double rounds = static_cast<double>((groups + units * at_once - 1) / (units * at_once));
   const double loads =
       1.0 / static_cast<double>(tile.item_rows) + 1.0 / static_cast<double>(tile.item_columns);
-  const double work = static_cast<double>(at_once * tile.rows * tile.columns * tile.depth) *
-                      (1 + 2 * loads) / kProducts;
+  const double all = static_cast<double>(at_once * tile.rows * tile.columns * tile.depth) *
+                     (1 + 2 * loads) / kProducts;
+  const auto elements = static_cast<double>(tile.item_rows * tile.item_columns);
+  const double alone = kLatency + kOwn * elements * static_cast<double>(tile.depth);
   const double steps = static_cast<double>(cut.part_k(product) / tile.depth);
-  const double elements = static_cast<double>(tile.item_rows * tile.item_columns);
   const double join =
       cut.parts == 1 ? 0 : kJoin + kAddPart * static_cast<double>(cut.parts) * elements;
-  return rounds * steps * std::max(kLatency, work) + join;
+  return rounds * steps * std::max(alone, all) + join;
 }
 
 std::optional<Cut> choose(const TileProduct& product, const Capabilities& device) {
-  constexpr int64_t kMostParts = 32;
+  const int64_t most_parts = device.groups_meet ? 32 : 1;
+  constexpr int64_t kFew = 2;  // tiles for each unit: with more of them, the device is busy anyway
   std::optional<Cut> best;
   double least = std::numeric_limits<double>::infinity();
   for (const Tile& tile : kTiles) {
@@ -93,9 +98,10 @@ std::optional<Cut> choose(const TileProduct& product, const Capabilities& device
                           static_cast<int64_t>(sizeof(float));
     if (tile.items() > device.max_group_items || bytes > device.local_bytes) continue;
     const int64_t steps = (product.k + tile.depth - 1) / tile.depth;
-    for (int64_t parts = 1; parts <= std::min(kMostParts, steps); parts *= 2) {
+    for (int64_t parts = 1; parts <= std::min(most_parts, steps); parts *= 2) {
       const int64_t each = (steps + parts - 1) / parts;
       const Cut cut{tile, (steps + each - 1) / each};  // none is empty
+      if (parts > 1 && cut.tiles(product) > kFew * device.compute_units) break;
       const double time = cost(cut, product, std::max<int64_t>(device.compute_units, 1));
       if (time < least) best = cut;
       least = std::min(least, time);
@@ -214,17 +220,32 @@ std::string multiply_text(const Tile& tile, const TileProduct& product) {
   return text + (tile.depth > 8 ? "}\n}\n" : "}\n");
 }
 
+// The text that stores `count` neighbours of a row, of which the first is in column `j`.
+std::string store_row(const TileProduct& product, const std::string& sum, int64_t first,
+                      int64_t count) {
+  std::string text = "const int at_first = " + product.at + ";\nconst int j_first = j;\n";
+  text += count == 4 ? "float4 values;\n" : "";
+  for (int64_t lane = 0; lane < count; ++lane) {
+    text += "{\nconst int at = at_first + " + text_of(lane) + ";\nconst int j = j_first + " +
+            text_of(lane) + ";\nfloat value = " + sum + "." + kLanes[first + lane] + ";\n" +
+            product.finish +
+            (count == 4 ? std::string("values.") + kLanes[lane] + " = value;\n}\n"
+                        : "STORE(y, at, value);\n}\n");
+  }
+  return text + (count == 4 ? "ALIGNED_STORE4(y, at_first, values);\n" : "");
+}
+
 std::string store_text(const Tile& tile, const TileProduct& product) {
+  const int64_t count = product.in_fours ? 4 : 1;
   std::string text;
-  for (int64_t column = 0; column < tile.item_columns; ++column) {
+  for (int64_t column = 0; column < tile.item_columns; column += count) {
     text += "{\nconst int j = b_origin + across * 4 + " +
             text_of(column / 4 * tile.across() * 4 + column % 4) + ";\nif (j < " +
             text_of(product.columns) + ") {\n" + product.column_setup;
     for (int64_t row = 0; row < tile.item_rows; ++row) {
       text += "{\nconst int r = a_origin + down * 4 + " +
               text_of(row / 4 * tile.down() * 4 + row % 4) + ";\nif (r < " + text_of(product.rows) +
-              ") {\nfloat value = " + sum_name(row, column / 4) + "." + kLanes[column % 4] + ";\n" +
-              product.finish + "}\n}\n";
+              ") {\n" + store_row(product, sum_name(row, column / 4), column % 4, count) + "}\n}\n";
     }
     text += "}\n}\n";
   }
@@ -251,13 +272,16 @@ std::string join_text(const Cut& cut) {
   return filled(R"(const int tile = (z * GROUPS(1) + GROUP(1)) * GROUPS(0) + GROUP(0);
 const int part_at = (tile * $parts + part) * $elements;
 $write
+BARRIER_ALL;
+if (item == 0) {
 FENCE;
-BARRIER;
-if (item == 0) arrived[0] = TO_FLOAT(NEXT(int_counters, tile));
-BARRIER;
+const int before = NEXT(int_counters, tile);
+arrived[0] = TO_FLOAT(before);
+if (before == $last_int) int_counters[tile] = 0;
+FENCE;
+}
+BARRIER_ALL;
 if (arrived[0] != $last) return;
-FENCE;
-if (item == 0) int_counters[tile] = 0;
 $clear
 for (int p = 0; p < $parts; ++p) {
 const int from = (tile * $parts + p) * $elements;
@@ -266,6 +290,7 @@ $add
 )",
                 {{"parts", text_of(cut.parts)},
                  {"elements", text_of(tile.rows * tile.columns)},
+                 {"last_int", text_of(cut.parts - 1)},
                  {"last", text_of(static_cast<float>(cut.parts - 1))},
                  {"write", write},
                  {"clear", clear},
@@ -339,7 +364,7 @@ $join$finish)",
 
 std::optional<Work> make_tiles(const TileProduct& product, std::vector<Argument> arguments,
                                const Capabilities& device) {
-  constexpr int64_t kLeast = 16, kMostScratch = int64_t{1} << 28;
+  constexpr int64_t kLeast = 16;
   if (!device.has_local_memory() || product.rows < kLeast || product.columns < kLeast ||
       product.k < kLeast) {
     return std::nullopt;
@@ -357,7 +382,6 @@ std::optional<Work> make_tiles(const TileProduct& product, std::vector<Argument>
     work.kernel = "tiles/" + std::to_string(cut->parts);
     work.counters = cut->tiles(product);
     work.scratch = work.counters * cut->parts * tile.rows * tile.columns;
-    if (work.scratch > kMostScratch) return std::nullopt;
   }
   work.launches.push_back({std::move(arguments),
                            std::move(locals),

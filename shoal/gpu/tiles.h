@@ -23,14 +23,18 @@ struct TileProduct {
   int64_t rows = 0, columns = 0, k = 0, batch = 1;
   TileOperand a, b;
   std::string column_setup;  // statements of `j`, a column, before its rows are stored
-  std::string finish;        // statements that store the float `value` of row `r` and column `j`
+  std::string at;            // the place in y of row `r` and column `j`
+  // Statements that turn the float `value` of row `r` and column `j` into what y has at `at`.
+  std::string finish;
+  bool in_fours = false;  // four columns, from a multiple of four on, are neighbours in y
 };
 
 // A step takes a divisor of this many k; where their number is a multiple of it, no step has k of
 // two runs of this length.
 inline constexpr int64_t kMostDepth = 32;
 
-// Nothing where the device has no local memory, or the product is too small to be cut.
+// One of the arguments is `y`. Nothing where the device has no local memory, or the product is too
+// small to be cut.
 std::optional<Work> make_tiles(const TileProduct& product, std::vector<Argument> arguments,
                                const Capabilities& device);
 

@@ -37,6 +37,10 @@ struct Capabilities {
 
   MatrixUnits matrix_units = MatrixUnits::kNone;
 
+  // What a group wrote before a fence and an atomic is seen by a group that comes to the atomic
+  // later, in the same launch. OpenCL 1.2 does not promise it.
+  bool groups_meet = false;
+
   bool has_local_memory() const { return local_bytes > 0; }
 };
 

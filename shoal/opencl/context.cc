@@ -88,19 +88,24 @@ Status nonsense(std::string_view what, uint64_t number) {
                                         std::to_string(number) + ", which cannot be");
 }
 
-// NVIDIA's compiler takes PTX; the extension that tells the generation is its own.
-gpu::MatrixUnits matrix_units(const OpenClOptions& options, const Context& context) {
-  if (options.matrix_units == OpenClMatrixUnits::kOff) return gpu::MatrixUnits::kNone;
+// NVIDIA's compiler takes PTX; the extension that tells the generation is its own. 0: another
+// one's.
+cl_uint nvidia_generation(const Context& context) {
   constexpr cl_device_info kComputeCapabilityMajor = 0x4000;
   constexpr std::string_view kExtension = "cl_nv_device_attribute_query";
   const std::string extensions = text_of([&](size_t size, char* text, size_t* needed) {
     return context.api->clGetDeviceInfo(context.device, CL_DEVICE_EXTENSIONS, size, text, needed);
   });
-  if (extensions.find(kExtension) != extensions.npos) {
-    const auto major = number_of<cl_uint>(*context.api, context.device, kComputeCapabilityMajor,
-                                          "compute capability");
-    if (major.ok() && *major >= 8) return gpu::MatrixUnits::kNvidia;
-  }
+  if (extensions.find(kExtension) == extensions.npos) return 0;
+  const auto major = number_of<cl_uint>(*context.api, context.device, kComputeCapabilityMajor,
+                                        "compute capability");
+  return major.ok() ? *major : 0;
+}
+
+gpu::MatrixUnits matrix_units(const OpenClOptions& options, cl_uint nvidia) {
+  constexpr cl_uint kFirst = 8;
+  if (options.matrix_units == OpenClMatrixUnits::kOff) return gpu::MatrixUnits::kNone;
+  if (nvidia >= kFirst) return gpu::MatrixUnits::kNvidia;
   return options.matrix_units == OpenClMatrixUnits::kOn ? gpu::MatrixUnits::kEmulated
                                                         : gpu::MatrixUnits::kNone;
 }
@@ -132,10 +137,13 @@ Status read_capabilities(const OpenClOptions& options, Context& context) {
   if (units == 0 || units > cl_uint{1} << 20) return nonsense("number of compute units", units);
   SHOAL_ASSIGN(const cl_bool unified,
                number(cl_bool{}, CL_DEVICE_HOST_UNIFIED_MEMORY, "unified memory"));
+  SHOAL_ASSIGN(const cl_device_type type, number(cl_device_type{}, CL_DEVICE_TYPE, "type"));
+  const cl_uint nvidia = nvidia_generation(context);
   const bool uses_local = options.local_memory == OpenClLocalMemory::kOn ||
                           (options.local_memory == OpenClLocalMemory::kAuto && kind == CL_LOCAL);
   context.capabilities = {static_cast<int64_t>(items), uses_local ? static_cast<int64_t>(local) : 0,
-                          static_cast<int64_t>(units), matrix_units(options, context)};
+                          static_cast<int64_t>(units), matrix_units(options, nvidia),
+                          nvidia > 0 || (type & CL_DEVICE_TYPE_CPU) != 0};
   context.alignment = static_cast<int64_t>(align) / 8;
   context.largest_buffer = static_cast<int64_t>(largest);
   context.unified_memory = unified != CL_FALSE;
@@ -211,10 +219,16 @@ Result<BufferHandle> Context::make_constant(const Tensor& tensor, gpu::Storage s
 }
 
 Status Context::write(cl_mem buffer, const Tensor& tensor) const {
+  SHOAL_TRY(begin_write(buffer, tensor));
+  return status_of(api->clFinish(queue.get()), "writing to " + description.name);
+}
+
+Status Context::begin_write(cl_mem buffer, const Tensor& tensor) const {
   if (tensor.bytes().empty()) return {};
-  return status_of(api->clEnqueueWriteBuffer(queue.get(), buffer, CL_TRUE, 0, tensor.bytes().size(),
-                                             tensor.bytes().data(), 0, nullptr, nullptr),
-                   "writing to " + description.name);
+  return status_of(
+      api->clEnqueueWriteBuffer(queue.get(), buffer, CL_FALSE, 0, tensor.bytes().size(),
+                                tensor.bytes().data(), 0, nullptr, nullptr),
+      "writing to " + description.name);
 }
 
 Status Context::read(cl_mem buffer, Tensor& tensor) const {

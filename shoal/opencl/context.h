@@ -32,8 +32,10 @@ struct Context {
   // A buffer with the elements of a tensor, those of f32 stored as this says.
   Result<BufferHandle> make_constant(const Tensor& tensor, gpu::Storage storage,
                                      std::string_view what) const;
-  // Waits for what is in the queue before. The buffer has room for the tensor.
+  // The buffer has room for the tensor. begin_write() does not wait: the tensor stays as it is
+  // until finish() returns. The others wait for what is in the queue before.
   Status write(cl_mem buffer, const Tensor& tensor) const;
+  Status begin_write(cl_mem buffer, const Tensor& tensor) const;
   Status read(cl_mem buffer, Tensor& tensor) const;
   Status finish() const;
 

@@ -314,8 +314,9 @@ Result<cl_mem> ClExecutable::host_buffer(Frame& frame, size_t index, ValueId id)
   return buffer.get();
 }
 
-Status ClExecutable::bind_inputs(Frame& frame, std::span<const DeviceValue> inputs,
-                                 Spots& spots) const {
+// A traced run has its kernels in another queue, which does not wait for this one.
+Status ClExecutable::bind_inputs(Frame& frame, std::span<const DeviceValue> inputs, Spots& spots,
+                                 bool traced) const {
   for (size_t v = 0; v < spots.size(); ++v) {
     const Place& place = plan_.places[v];
     const bool in_arena = place.kind == Place::Kind::kArena;
@@ -327,7 +328,7 @@ Status ClExecutable::bind_inputs(Frame& frame, std::span<const DeviceValue> inpu
     SHOAL_CHECK(inputs[i].type() == graph_[graph_.inputs()[i]].type);
     if (const Tensor* host = inputs[i].host()) {
       SHOAL_ASSIGN(buffer, host_buffer(frame, i, graph_.inputs()[i]));
-      SHOAL_TRY(context_->write(buffer, *host));
+      SHOAL_TRY(traced ? context_->write(buffer, *host) : context_->begin_write(buffer, *host));
     } else {
       buffer = static_cast<const ClMemory*>(inputs[i].memory())->buffer();
     }
@@ -366,7 +367,7 @@ Status ClExecutable::run_in(Frame& frame, std::span<const DeviceValue> inputs,
                             std::span<DeviceValue> outputs, const RunOptions& options) const {
   SHOAL_TRY(options.interrupted());
   Spots spots(graph_.value_count());
-  SHOAL_TRY(bind_inputs(frame, inputs, spots));
+  SHOAL_TRY(bind_inputs(frame, inputs, spots, options.trace != nullptr));
   SHOAL_TRY(bind_outputs(frame, outputs, spots));
   SHOAL_TRY(run_steps(frame, spots, options));
   Times untimed(*context_, nullptr);

@@ -77,7 +77,8 @@ class ClExecutable final : public Executable {
   Result<std::unique_ptr<Frame>> take_frame();
   Result<cl_mem> host_buffer(Frame& frame, size_t index, ValueId id) const;
 
-  Status bind_inputs(Frame& frame, std::span<const DeviceValue> inputs, Spots& spots) const;
+  Status bind_inputs(Frame& frame, std::span<const DeviceValue> inputs, Spots& spots,
+                     bool traced) const;
   Status bind_outputs(Frame& frame, std::span<DeviceValue> outputs, Spots& spots) const;
   Status run_in(Frame& frame, std::span<const DeviceValue> inputs, std::span<DeviceValue> outputs,
                 const RunOptions& options) const;
