@@ -18,7 +18,7 @@ using plan::kCoordinator;
 using plan::Prediction;
 using plan::Span;
 
-constexpr double kLeft = 130, kWidth = 1000, kRight = 60, kTop = 56, kLane = 16, kGap = 14;
+constexpr double kLeft = 130, kWidth = 860, kRight = 50, kTop = 56, kLane = 16, kGap = 14;
 constexpr std::array kColours = {"f1", "f2", "f3", "f4", "f5", "f6"};
 constexpr const char* kSends = "f7";
 constexpr const char* kReceives = "f8";

@@ -207,17 +207,35 @@ async function open(browser, url, options) {
   return {page, complaints, elsewhere};
 }
 
-async function checkWrittenPage(browser, folder) {
-  const file = path.join(folder, 'plan.html');
-  const made = spawnSync(shoal, ['plan', 'zoo:lenet5', '--workers', '3', '--device', 'pi4', '--link', 'gigabit', '--split', 'rows', '--html', file]);
-  assert.equal(made.status, 0, made.stderr.toString());
-  for (const [colorScheme, width] of [['light', 1280], ['dark', 360]]) {
-    const {page, complaints, elsewhere} = await open(browser, `file://${file}`, {colorScheme, viewport: {width, height: 800}});
-    assert.deepEqual(await violations(page), []);
-    assert.ok(await tooWide(page) <= 0, 'the plan scrolls sideways');
-    assert.deepEqual([complaints, elsewhere], [[], []]);
-    await shot(page, `plan-${colorScheme}`);
-    await page.context().close();
+// Random images, which are enough for a page about learning them.
+function writeImages(folder) {
+  const script = `import numpy as np, sys
+draw = np.random.default_rng(1)
+for name, count in (("train", 200), ("test", 50)):
+    np.save(f"{sys.argv[1]}/{name}-images.npy", draw.integers(0, 256, (count, 28, 28)).astype("uint8"))
+    np.save(f"{sys.argv[1]}/{name}-labels.npy", np.arange(count) % 10)`;
+  assert.equal(spawnSync('/usr/bin/python3', ['-c', script, folder]).status, 0);
+}
+
+async function checkWrittenPages(browser, folder) {
+  writeImages(folder);
+  const pages = {
+    plan: ['zoo:lenet5', '--workers', '3', '--device', 'pi4', '--link', 'gigabit', '--split', 'rows', '--html'],
+    chaos: ['--workers', '2', '--survive', '1', '--kills', '1', '--requests', '5', '--html'],
+    train: ['zoo:lenet5', '--data', folder, '--format', 'npy', '--epochs', '2', '--tune', 'off', '--out', path.join(folder, 'out.onnx'), '--report'],
+  };
+  for (const [command, words] of Object.entries(pages)) {
+    const file = path.join(folder, `${command}.html`);
+    const made = spawnSync(shoal, [command, ...words, file]);
+    assert.equal(made.status, 0, made.stderr.toString());
+    for (const [colorScheme, width] of [['light', 1280], ['dark', 360]]) {
+      const {page, complaints, elsewhere} = await open(browser, `file://${file}`, {colorScheme, viewport: {width, height: 800}});
+      assert.deepEqual(await violations(page), []);
+      assert.ok(await tooWide(page) <= 0, `the page of ${command} scrolls sideways`);
+      assert.deepEqual([complaints, elsewhere], [[], []]);
+      await shot(page, `${command}-${colorScheme}`);
+      await page.context().close();
+    }
   }
 }
 
@@ -239,7 +257,7 @@ try {
   for (const {complaints, elsewhere} of [wide, phone]) assert.deepEqual([complaints, elsewhere], [[], []]);
   await phone.page.context().close();
   await checkFaults(wide.page, server);
-  await checkWrittenPage(browser, folder);
+  await checkWrittenPages(browser, folder);
   console.log('ok');
 } finally {
   await browser.close();

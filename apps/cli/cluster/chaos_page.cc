@@ -12,7 +12,7 @@ namespace {
 std::string count_of(uint64_t n) { return with_commas(static_cast<long long>(n)); }
 
 std::string latencies(const chaos::ChaosReport& report) {
-  std::string rows = page::header_row({"", "requests", "p50 ms", "p99 ms", "longest ms"});
+  std::string rows = page::header_row({"faults", "requests", "p50 ms", "p99 ms", "longest ms"});
   const auto add = [&](const char* what, const LatencyRecorder& ms) {
     rows += page::row({what, count_of(ms.count()), fixed(ms.quantile(0.5), 1),
                        fixed(ms.quantile(0.99), 1), fixed(ms.max(), 1)});

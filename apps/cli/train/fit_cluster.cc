@@ -85,7 +85,7 @@ void print_table(const FitResult& result) {
 }
 
 std::string page_of(const FitFlags& flags, const FitResult& result) {
-  std::string rows = page::header_row({"attempt", "ms", "bytes", "top-1", ""});
+  std::string rows = page::header_row({"attempt", "ms", "bytes", "top-1", "verdict"});
   for (const Attempt& attempt : result.attempts) {
     rows += page::row({attempt.name, fixed(attempt.ms, 2),
                        with_commas(static_cast<long long>(attempt.bytes)), top1_of(attempt),

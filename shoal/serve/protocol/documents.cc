@@ -87,7 +87,7 @@ std::string print_one(const NamedStatistics& model) {
 }  // namespace
 
 void LatencyHistogram::add(uint64_t nanoseconds) {
-  const auto bound = std::ranges::lower_bound(kBounds, 1e-9 * static_cast<double>(nanoseconds));
+  const auto bound = std::ranges::lower_bound(kBounds, static_cast<double>(nanoseconds) / 1e9);
   ++counts[static_cast<size_t>(bound - kBounds.begin())];
 }
 

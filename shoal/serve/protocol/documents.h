@@ -64,10 +64,10 @@ struct BatchTotals {
 // How many requests took how long, so that quantiles of any interval follow from two of them.
 struct LatencyHistogram {
   // Seconds, the upper bounds of buckets; the last bucket has none.
-  static constexpr std::array kBounds = {1e-4, 1.5e-4, 2e-4, 3e-4, 5e-4, 7e-4,   1e-3, 1.5e-3,
-                                         2e-3, 3e-3,   5e-3, 7e-3, 1e-2, 1.5e-2, 2e-2, 3e-2,
-                                         5e-2, 7e-2,   0.1,  0.15, 0.2,  0.3,    0.5,  0.7,
-                                         1.0,  1.5,    2.0,  3.0,  5.0,  7.0,    10.0};
+  static constexpr std::array kBounds = {
+      1e-5,   1.5e-5, 2e-5, 3e-5, 5e-5, 7e-5, 1e-4,   1.5e-4, 2e-4, 3e-4, 5e-4, 7e-4, 1e-3,
+      1.5e-3, 2e-3,   3e-3, 5e-3, 7e-3, 1e-2, 1.5e-2, 2e-2,   3e-2, 5e-2, 7e-2, 0.1,  0.15,
+      0.2,    0.3,    0.5,  0.7,  1.0,  1.5,  2.0,    3.0,    5.0,  7.0,  10.0};
   std::array<uint64_t, kBounds.size() + 1> counts{};
 
   void add(uint64_t nanoseconds);
