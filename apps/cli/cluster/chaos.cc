@@ -421,7 +421,10 @@ void add_chaos(Command& app, Action& action) {
     // Overload alone is a fault already.
     const bool is_overload = flags->overload.times > 0;
     if (!is_overload && !names_faults(*command)) flags->run.faults = default_counts(*flags);
-    action = [flags] {
+    action = [flags, is_overload]() -> Outcome {
+      if (!flags->html.empty() && (flags->sim || is_overload)) {
+        return {Exit::kUsage, "--html shows faults of processes, not --sim or --overload"};
+      }
       return flags->sim ? report(*flags, simulate(*flags)) : run_on_processes(*flags);
     };
   });
