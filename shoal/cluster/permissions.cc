@@ -51,10 +51,10 @@ constexpr Row kForWorkers[] = {
 };
 
 constexpr Row kForCoordinators[] = {
-    {Kind::kWelcome, kServers}, {Kind::kMissing, kServers},  {Kind::kReady, kServers},
-    {Kind::kData, kServers},    {Kind::kTraced, kServers},   {Kind::kFailed, kServers},
-    {Kind::kCut, kServers},     {Kind::kDenyList, kServers}, {Kind::kStored, kServers},
-    {Kind::kWorking, kServers}, {Kind::kState, kServers},    {Kind::kChecked, kServers},
+    {Kind::kWelcome, kServers}, {Kind::kMissing, kServers},     {Kind::kReady, kServers},
+    {Kind::kData, kServers},    {Kind::kTraced, kServers},      {Kind::kFailed, kServers},
+    {Kind::kCut, kServers},     {Kind::kDenyList, kServers},    {Kind::kStored, kServers},
+    {Kind::kWorking, kServers}, {Kind::kState, kServers},       {Kind::kChecked, kServers},
     {Kind::kTaught, kServers},  {Kind::kTrainReport, kServers},
 };
 
