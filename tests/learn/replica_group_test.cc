@@ -4,10 +4,15 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <map>
+#include <string>
 
 #include "shoal/base/random.h"
 #include "shoal/cpu/cpu.h"
 #include "shoal/ops/ops.h"
+#include "shoal/plan/device_presets.h"
+#include "shoal/plan/whole_time.h"
+#include "shoal/train/step_graph.h"
 #include "shoal/zoo/zoo.h"
 
 namespace shoal::learn {
@@ -220,6 +225,20 @@ TEST_F(Groups, RefuseSharesThatAreNotTheStep) {
   for (const std::vector<int64_t>& shares : {std::vector<int64_t>{4, 3}, {9, -1}, {}}) {
     const auto group = ReplicaGroup::create(*device_, lenet(4), options_, {.shares = shares});
     EXPECT_EQ(group.status().code(), Code::kInvalidArgument);
+  }
+}
+
+// The preset takes as long for a step alone as was published (mao 2.6), whole or in micro-batches.
+TEST(PublishedTimes, AreThoseOfThePreset) {
+  const plan::WorkerProfile phone = plan::find_device("nexus5x-mxnet")->profile();
+  const std::map<std::string, double> published = {
+      {"lenet5", 11.031}, {"convnet", 14.780}, {"mlp", 0.183}};
+  for (const auto& [name, seconds] : published) {
+    for (const int64_t batch : {128, 16}) {
+      const auto step = train::make_step_graph(*zoo::build(name, {.batch = batch}));
+      const double takes = plan::seconds_of_whole(step->graph, phone);
+      EXPECT_NEAR(takes * 128 / static_cast<double>(batch), seconds, 0.01 * seconds) << name;
+    }
   }
 }
 

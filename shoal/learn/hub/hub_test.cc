@@ -53,6 +53,27 @@ TEST(Hub, SharesByMeasuredSpeed) {
   EXPECT_EQ(given[1].end - given[1].first, 2);
 }
 
+TEST(Hub, WaitsWithTheFirstStepForAllThatJoined) {
+  Hub hub({.levels = 3, .steps = 2});
+  for (const int worker : {0, 1}) hub.join(worker, at(0));
+  hub.synced(0, at(0));
+  EXPECT_TRUE(assignments(hub).empty());
+  hub.synced(1, at(1));
+  EXPECT_EQ(assignments(hub).size(), 2u);
+}
+
+// Messages that queue for one medium do not make a worker slow.
+TEST(Hub, SharesByTheTimeThatWorkersComputed) {
+  Hub hub({.levels = 3, .steps = 9});
+  join(hub, 2);
+  hub.take_actions();
+  hub.push(0, 0, 0, 4, at(100), 0.04);
+  hub.push(1, 0, 4, 8, at(100), 0.12);
+  const std::vector<HubAction> given = assignments(hub);
+  ASSERT_EQ(given.size(), 2u);
+  EXPECT_EQ(given[0].end - given[0].first, 6);
+}
+
 TEST(Hub, GivesTheWorkOfALostWorkerToTheOthers) {
   Hub hub({.levels = 2, .steps = 1});
   join(hub, 1);

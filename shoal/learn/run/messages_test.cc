@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <cstring>
 #include <random>
 
@@ -47,6 +48,13 @@ TEST(Messages, ComeBackWhole) {
 TEST(Messages, AddFewBytes) {
   EXPECT_LE(encode(ToHub(PushMessage{1, {0, 8, 1, some_bytes(58'560)}})).size(), 58'560u + 64);
   EXPECT_LE(encode(ToWorker(PullMessage{1, 1, some_bytes(58'560)})).size(), 58'560u + 64);
+}
+
+TEST(Messages, RefuseTimesThatAreNone) {
+  for (const double seconds : {-1.0, 1e300, std::nan("")}) {
+    const auto bytes = encode(ToHub(PushMessage{2, {0, 4, 0.25, some_bytes(5)}, seconds}));
+    EXPECT_EQ(decode_for_hub(bytes).status().code(), Code::kCorrupt);
+  }
 }
 
 // 2^62 times 4 elements are none where a product overflows.
