@@ -57,6 +57,7 @@ void register_devices();
 // One per subcommand, each in its own file.
 void add_bench(Command& app, Action& action);
 void add_branch(Command& app, Action& action);
+void add_catalog(Command& app, Action& action);
 void add_completions(Command& app, Action& action);
 void add_convert(Command& app, Action& action);
 void add_doctor(Command& app, Action& action);

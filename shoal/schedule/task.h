@@ -1,0 +1,101 @@
+// What a scheduler chooses from: tasks, and for each the variants of its network at the places
+// where they can run (mcdnn 3.2). Values.
+//
+//   Task digits{.name = "digits", .latency_ms = 50};
+//   digits.options = {{.variant = "v0", .accuracy = 0.99, .ms = 8, .joules = 0.02, .bytes =
+//   1'700'000},
+//                     {.variant = "v4", .accuracy = 0.97, .ms = 1, .joules = 0.002, .bytes =
+//                     90'000}};
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "shoal/base/status.h"
+
+namespace shoal::schedule {
+
+enum class Place : uint8_t {
+  kHere,   // on this device
+  kCloud,  // on another server
+  kSplit,  // a fragment here, the rest on another server
+};
+const char* name_of(Place place);
+
+// The first layers of several networks, which are stored once and run once for an input (mcdnn
+// 3.5).
+struct Fragment {
+  std::string name = {};
+  double ms = 0, joules = 0;
+  int64_t bytes = 0;
+};
+
+// A cascade's second network (mcdnn 3.4): it answers where the first one does not.
+struct Fallback {
+  double share = 0;     // of inputs that the first one does not answer, as far as known beforehand
+  double accuracy = 0;  // of the second one
+  double ms = 0, joules = 0, dollars = 0;
+};
+
+// A variant at a place. What it costs is for one answer and without its fragment.
+struct Option {
+  std::string variant = {};
+  Place place = Place::kHere;
+  double accuracy = 0;  // a share; of a cascade: where the first network answers
+  double ms = 0, joules = 0, dollars = 0;
+  int64_t bytes = 0;                    // of memory here, while it is resident
+  std::optional<size_t> fragment = {};  // of Catalog::fragments
+  std::optional<Fallback> fallback = {};
+
+  bool needs_cloud() const { return place != Place::kHere; }
+  bool needs_memory() const { return place != Place::kCloud; }
+};
+
+struct Task {
+  std::string name = {};
+  double latency_ms = std::numeric_limits<double>::infinity();  // an answer after it is missed
+  double weight = 1;                                            // of its accuracy
+  double requests_per_day = 0;                                  // as expected beforehand
+  std::vector<Option> options = {};
+};
+
+struct Catalog {
+  std::vector<Fragment> fragments = {};
+  std::vector<Task> tasks = {};
+};
+
+// What a day may cost. Joules and dollars are spent; bytes are there at any time.
+struct Budgets {
+  double joules = 0, dollars = 0;
+  int64_t bytes = 0;
+  double seconds = 36'000;  // of the day
+};
+
+// What it takes to read a variant into memory (mcdnn 4).
+struct Paging {
+  double joules_per_byte = 0, seconds_per_byte = 0;
+};
+
+// A network on another server (mcdnn 4): what it takes from here.
+struct Cloud {
+  double round_trip_ms = 20;
+  double bytes_per_second = 1e6;  // of the uplink
+  double radio_watts = 1;
+  double speed = 10;  // how many times faster it computes
+  double dollars_per_second = 1e-4;
+};
+
+// The same variant there: latency = round trip + upload + compute, energy = radio * upload, dollars
+// = price * compute.
+Option in_cloud(const Option& here, const Cloud& cloud, double input_bytes);
+
+// kInvalidArgument if a figure cannot be, a name comes twice, or there is more than a scheduler
+// plans for: 64 tasks, 64 options each, 4 fragments.
+Status check(const Catalog& catalog);
+Status check(const Budgets& budgets);
+
+}  // namespace shoal::schedule
