@@ -45,6 +45,7 @@ void add_to(WatchFlags& f, Command& command) {
           "A video, a camera (/dev/video0), a URL (rtsp://, http://), an image, a folder of "
           "images, or zoo:scene")
       ->required();
+  f.model.model.clear();  // the model that needs no file is no detector
   command.add_option("--model", f.model.model, "A detector: ONNX file; zoo:scene has its own");
   f.model.add_computing_to(command);
   command.add_option("--head", f.head, "What its outputs mean, if their shapes do not say it")

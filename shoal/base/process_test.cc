@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <sys/time.h>
 
+#include <array>
 #include <optional>
 #include <set>
 #include <thread>
@@ -25,6 +26,19 @@ TEST(Process, GivesItsOutputLineByLine) {
   EXPECT_EQ(*process->read_line(kLong), "one");
   EXPECT_EQ(*process->read_line(kLong), "two");
   EXPECT_EQ(process->read_line(kLong).status().code(), Code::kUnavailable) << "no whole line";
+}
+
+TEST(Process, HasNoOtherEnvironmentThanItIsGiven) {
+  auto process = Process::start(
+      {"/usr/bin/env"},
+      {.environment = {{"A", "1"}}, .inherit_environment = false, .pipe_output = true});
+  ASSERT_TRUE(process.ok());
+  std::array<uint8_t, 100> bytes{};
+  const auto read = process->read_some(bytes, kLong);
+  ASSERT_TRUE(read.ok());
+  EXPECT_EQ(std::string(bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(*read)),
+            "A=1\n");
+  EXPECT_EQ(process->read_some(bytes, kLong).status().code(), Code::kUnavailable);
 }
 
 TEST(Process, SaysNothingInTime) {

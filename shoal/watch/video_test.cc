@@ -154,7 +154,11 @@ TEST_F(VideoSources, DropsOldFramesOfALiveStreamOnly) {
   const auto video = open_video("v", options);
   ASSERT_TRUE(video.ok());
   std::error_code error;
-  while (!std::filesystem::exists(done, error)) std::this_thread::yield();
+  const auto end = std::chrono::steady_clock::now() + std::chrono::minutes(1);
+  while (!std::filesystem::exists(done, error)) {
+    ASSERT_LT(std::chrono::steady_clock::now(), end) << "the decoder waits for room";
+    std::this_thread::yield();
+  }
   size_t taken = 0, last = 0;
   while (last < 99) {
     const auto next = (*video)->next();

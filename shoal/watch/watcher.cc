@@ -55,16 +55,18 @@ Result<FrameAnswer> Watcher::answer(const Frame& frame) {
     answer.looked = decision.look;
     answer.changed = decision.changed;
   }
-  const size_t since = frame.number + 1 - next_;
-  // Where nothing changed, objects are where they were.
-  std::vector<Seen> expected = shown(tracker_.expected(answer.changed > 0 ? since : 0));
+  // Where nothing changed, objects are where they were, and have not moved meanwhile.
+  const bool still = answer.changed == 0;
+  still_ += still ? 1 : 0;
+  const size_t since = frame.number + 1 - next_ - still_;
+  std::vector<Seen> expected = shown(tracker_.expected(still ? 0 : since));
   keep_within(frame.image, expected);
   if (!answer.looked) {
     answer.seen = std::move(expected);
     return answer;
   }
   SHOAL_ASSIGN(const auto found, find_(frame.image, options_.suppression));
-  const auto tracks = tracker_.update(found, since);
+  const auto tracks = tracker_.update(found, std::max<size_t>(since, 1));
   if (options_.track) {
     answer.seen = shown(tracks);
   } else {
@@ -72,6 +74,7 @@ Result<FrameAnswer> Watcher::answer(const Frame& frame) {
   }
   if (options_.gate) gate_.learn(compare(boxes_of(expected), boxes_of(answer.seen)));
   next_ = frame.number + 1;
+  still_ = 0;
   return answer;
 }
 

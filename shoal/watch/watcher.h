@@ -31,7 +31,8 @@ class Watcher {
   Find find_;
   Gate gate_;
   track::Tracker tracker_;
-  size_t next_ = 0;  // the frame after the last that was looked at
+  size_t next_ = 0;   // the frame after the last that was looked at
+  size_t still_ = 0;  // frames since then in which nothing had changed
 };
 
 }  // namespace shoal::watch
