@@ -89,7 +89,21 @@ std::string store_local_text(const MatrixTile& tile, const std::string& a, const
   return text;
 }
 
+// The sum of fragment m, n of a warp. Without units the loops below walk an array of them.
+std::string sum_name(MatrixUnits units, int64_t m, int64_t n) {
+  return units == MatrixUnits::kNvidia ? "sum" + text_of(m) + "_" + text_of(n)
+                                       : "sums[" + text_of(m * 4 + n) + "]";
+}
+
+constexpr std::string_view kEmulated = R"(for (int i = 0; i < 32; ++i) {
+const uint4 a = LOCAL_BITS4(a_now, ((warp_down * 4 + i / 8) * 2 + i % 2) * 32 + lane);
+const uint4 b = LOCAL_BITS4(b_now, (warp_across * 4 + i / 2 % 4) * 32 + b_slot);
+sums[i / 2] = mma_local(sums[i / 2], a, i % 2 == 0 ? b.xy : b.zw, room, lane);
+}
+)";
+
 std::string multiply_text(MatrixUnits units) {
+  if (units == MatrixUnits::kEmulated) return std::string(kEmulated);
   std::string text;
   for (int64_t n = 0; n < 4; ++n) {
     text += "const uint4 b" + text_of(n) + " = LOCAL_BITS4(b_now, (warp_across * 4 + " +
@@ -100,11 +114,9 @@ std::string multiply_text(MatrixUnits units) {
       text += "{\nconst uint4 a = LOCAL_BITS4(a_now, ((warp_down * 4 + " + text_of(m) + ") * 2 + " +
               text_of(f) + ") * 32 + lane);\n";
       for (int64_t n = 0; n < 4; ++n) {
-        const std::string sum = "sum" + text_of(m) + "_" + text_of(n);
-        const std::string factors = sum + ", a, b" + text_of(n) + (f == 0 ? ".xy" : ".zw");
-        text += sum + " = " +
-                (units == MatrixUnits::kNvidia ? "mma_nvidia(" + factors + ");\n"
-                                               : "mma_local(" + factors + ", room, lane);\n");
+        const std::string sum = sum_name(units, m, n);
+        text +=
+            sum + " = mma_nvidia(" + sum + ", a, b" + text_of(n) + (f == 0 ? ".xy);\n" : ".zw);\n");
       }
       text += "}\n";
     }
@@ -112,7 +124,7 @@ std::string multiply_text(MatrixUnits units) {
   return text;
 }
 
-std::string store_text(const TileProduct& product) {
+std::string store_text(const TileProduct& product, MatrixUnits units) {
   std::string text;
   for (int64_t n = 0; n < 4; ++n) {
     for (int64_t e = 0; e < 2; ++e) {
@@ -123,8 +135,8 @@ std::string store_text(const TileProduct& product) {
         const int64_t m = row / 2, half = row % 2;
         text += "{\nconst int r = a_origin + warp_down * 64 + " + text_of(m * 16 + half * 8) +
                 " + lane / 4;\nif (r < " + text_of(product.rows) +
-                ") {\nconst int at = " + product.at + ";\nfloat value = sum" + text_of(m) + "_" +
-                text_of(n) + "." + "xyzw"[half * 2 + e] + ";\n" + product.finish +
+                ") {\nconst int at = " + product.at + ";\nfloat value = " + sum_name(units, m, n) +
+                "." + "xyzw"[half * 2 + e] + ";\n" + product.finish +
                 "STORE(y, at, value);\n}\n}\n";
       }
       text += "}\n}\n";
@@ -135,8 +147,10 @@ std::string store_text(const TileProduct& product) {
 
 std::string body_of(const TileProduct& product, const MatrixTile& tile, MatrixUnits units) {
   std::string clear;
+  if (units == MatrixUnits::kEmulated) clear += "float4 sums[16];\n";
   for (int64_t i = 0; i < 16; ++i) {
-    clear += "float4 sum" + text_of(i / 4) + "_" + text_of(i % 4) + " = ZERO4;\n";
+    clear += (units == MatrixUnits::kEmulated ? "" : "float4 ") + sum_name(units, i / 4, i % 4) +
+             " = ZERO4;\n";
   }
   for (int64_t i = 0; i < tile.a_loads(); ++i) clear += "uint4 a_kept" + text_of(i) + ";\n";
   for (int64_t i = 0; i < tile.item_k() / 2; ++i) clear += "uint b_kept" + text_of(i) + ";\n";
@@ -192,7 +206,7 @@ $finish)",
                  {"store_first", store_local_text(tile, "a_tile", "b_tile")},
                  {"store", store_local_text(tile, "a_next", "b_next")},
                  {"multiply", multiply_text(units)},
-                 {"finish", store_text(product)}});
+                 {"finish", store_text(product, units)}});
 }
 
 }  // namespace

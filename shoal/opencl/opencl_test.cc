@@ -138,7 +138,7 @@ TEST_F(OpenCl, MultipliesByMatrixUnits) {
   const bool is_emulated =
       (*describe_devices(*faults.real))[0].platform.find("NVIDIA") == std::string::npos;
   for (const size_t node : {0u, 1u, 3u}) {
-    if (is_emulated) EXPECT_EQ((*executable)->kernel_of(node).name, "matrix");
+    EXPECT_TRUE((*executable)->kernel_of(node).name == "matrix" || !is_emulated);
   }
   const std::vector<Tensor> got = answers(**executable, x);
   for (size_t i = 0; i < want.size(); ++i) {
