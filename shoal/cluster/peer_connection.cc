@@ -14,9 +14,11 @@ namespace shoal::cluster {
 PeerConnection::PeerConnection(std::shared_ptr<PeerChannels> channels, Dial dial, Dialler dialler)
     : channels_(std::move(channels)), dial_(std::move(dial)), dialler_(dialler) {}
 
-void PeerConnection::expect(bool peer_sends) {
-  // By a task: a connect that is going on, and fails, does not count against the peer after it.
-  post([this, peer_dials = peer_sends && dialler_ == Dialler::kPeer] {
+void PeerConnection::expect(uint64_t plan, bool peer_sends) {
+  // By a task: a connect that is going on, and fails, does not count against the peer after it, nor
+  // does what the plan sends late after it was ended, before it is started again.
+  post([this, plan, peer_dials = peer_sends && dialler_ == Dialler::kPeer] {
+    forget(plan);
     unreachable_ = {};
     if (!peer_dials) static_cast<void>(open());
   });
@@ -24,7 +26,6 @@ void PeerConnection::expect(bool peer_sends) {
 
 void PeerConnection::forget(uint64_t plan) {
   const std::lock_guard lock(mutex_);
-  // The plan is over, or rejoins: either way it starts again with a clean slate.
   sent_by_.erase(plan);
 }
 

@@ -40,10 +40,11 @@ class PeerConnection {
   // if something that this plan sent before may be lost. REQUIRES: called by a task.
   Status send(uint64_t plan, const std::function<Status(net::Channel&)>& what);
 
-  // A plan is about to send. Connects, although that may have failed before, unless the peer is
-  // about to. `peer_sends`: the plan also has it send to this worker.
-  void expect(bool peer_sends);
-  void forget(uint64_t plan);
+  // A plan is about to send, for the first time or again: what it sent before is not waited for.
+  // Connects, although that may have failed before, unless the peer is about to. `peer_sends`: the
+  // plan also has it send to this worker.
+  void expect(uint64_t plan, bool peer_sends);
+  void forget(uint64_t plan);  // it is over
 
   // The channel is closed. Returns the plans that have sent over it.
   std::set<uint64_t> lose(const ChannelPtr& channel);

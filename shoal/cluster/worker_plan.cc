@@ -222,7 +222,7 @@ Status WorkerPlan::connect(const message::Assignment& assignment, Peers& peers) 
   to_coordinator_ = peers.to(coordinator_);
   for (const message::Peer& peer : assignment.peers()) {
     SHOAL_ASSIGN(const auto made, peers.at(peer.address(), peer.name()));
-    made->expect(senders_.contains(peer.name()));
+    made->expect(plan_, senders_.contains(peer.name()));
     peers_[peer.worker()] = made;
   }
   for (const std::string& sender : senders_) {
@@ -238,8 +238,7 @@ bool WorkerPlan::has_sender(const net::Channel& channel) const {
 void WorkerPlan::rejoin(int worker) {
   const auto peer = peers_.find(worker);
   if (peer == peers_.end()) return;
-  peer->second->forget(plan_);  // pieces that were lost then are not waited for
-  peer->second->expect(senders_.contains(peer->second->name()));
+  peer->second->expect(plan_, senders_.contains(peer->second->name()));
 }
 
 Status WorkerPlan::take(const message::Data& data, const net::Frame& frame,

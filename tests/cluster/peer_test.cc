@@ -16,6 +16,7 @@ namespace {
 using ChannelPtr = std::shared_ptr<net::Channel>;
 
 constexpr bool kPeerSends = true;
+constexpr uint64_t kNewPlan = 100;  // that has sent nothing yet
 
 // A worker that sends, and one end of what it sends by.
 class Ways {
@@ -39,7 +40,7 @@ class Ways {
 
   std::shared_ptr<PeerConnection> at(const std::string& name = "other", bool peer_sends = false) {
     auto peer = *peers_.at("other", name);
-    peer->expect(peer_sends);
+    peer->expect(kNewPlan, peer_sends);
     return peer;
   }
   Peers& peers() { return peers_; }
@@ -269,6 +270,19 @@ TEST(PeerConnection, TakesAlongThePlansThatSentByWhatBroke) {
   EXPECT_EQ(ways.receive(*second), 3u);
 }
 
+// A plan that was ended may have computed on, and sent what nobody waited for.
+TEST(PeerConnection, ForgivesAPlanThatIsStartedAgain) {
+  Ways ways;
+  const auto peer = ways.at();
+  EXPECT_TRUE(ways.send(*peer, 1).ok());
+  ways.peers().release(1);
+  EXPECT_TRUE(ways.send(*peer, 1).ok());
+  ways.accept()->close();
+  EXPECT_EQ(ways.await_cut(), std::set<uint64_t>{1});
+  peer->expect(1, !kPeerSends);
+  EXPECT_TRUE(ways.send(*peer, 1).ok());
+}
+
 TEST(PeerConnection, IsTriedAgainForEveryPlan) {
   Ways ways;
   ways.vanish();
@@ -289,7 +303,7 @@ TEST(PeerConnection, IsTriedAgainAfterAConnectThatWasGoingOn) {
   const auto peer = ways.at();
   ways.await_connect();
   ways.listen();
-  peer->expect(!kPeerSends);
+  peer->expect(1, !kPeerSends);
   ways.let_connect();
   EXPECT_TRUE(ways.send(*peer, 1).ok());
   EXPECT_EQ(ways.receive(*ways.accept()), 1u);
