@@ -255,7 +255,10 @@ TEST(Mcdnn, SharedFragmentsAreStoredOnceAndRunOnceForAnInput) {  // MC-15, MC-16
     const Workload shared = faces(depth, true), apart = faces(depth, false);
     const auto day = shared.day(1);
     const double inputs = double(day.size()) / 4;
-    const DayReport together = run(shared, day), alone = run(apart, day);
+    Scheduler scheduler(shared.catalog, shared.budgets, shared.paging);
+    const DayReport together = simulate_day(scheduler, shared.budgets, shared.paging, day);
+    const DayReport alone = run(apart, day);
+    EXPECT_NEAR(shared.budgets.joules - scheduler.joules_left(), together.joules, 1e-6);
     EXPECT_EQ(together.peak_bytes, int64_t(1e6 * depth) + 4 * int64_t(1e6 * (1 - depth)));
     EXPECT_EQ(alone.peak_bytes, 4'000'000);
     EXPECT_NEAR(together.joules, inputs * (depth + 4 * (1 - depth)), 1e-6);
