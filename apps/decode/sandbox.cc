@@ -22,6 +22,11 @@ constexpr unsigned kArchitecture = AUDIT_ARCH_AARCH64;
 #else
 constexpr unsigned kArchitecture = 0;
 #endif
+#ifdef SHOAL_SANITIZED
+constexpr bool kSanitized = true;
+#else
+constexpr bool kSanitized = false;
+#endif
 
 // What decoding an open file takes: memory, its descriptors, the end.
 constexpr unsigned kAllowed[] = {
@@ -124,7 +129,7 @@ void enter_sandbox(Needs needs) {
   limit(RLIMIT_CORE, 0);
   limit(RLIMIT_FSIZE, 0);  // no file; pipes have no size
   limit(RLIMIT_NOFILE, 64);
-#ifndef SHOAL_SANITIZED  // a sanitizer maps terabytes, and makes calls of its own
+  if (kSanitized) return;  // a sanitizer maps terabytes, and makes calls of its own
   limit(RLIMIT_AS, rlim_t{2} << 30);
   if (kArchitecture == 0) return;
   constexpr unsigned kFail = SECCOMP_RET_ERRNO | 1;  // EPERM
@@ -134,9 +139,6 @@ void enter_sandbox(Needs needs) {
                                 : filter_of(kDenied, kFail, SECCOMP_RET_ALLOW);
   const sock_fprog program{static_cast<unsigned short>(code.size()), code.data()};
   ::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program, 0, 0);
-#else
-  static_cast<void>(needs);
-#endif
 }
 
 }  // namespace shoal::decode
