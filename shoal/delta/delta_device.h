@@ -84,6 +84,7 @@ struct DeltaCounters;
 // devices are passed on as they are. Thread-safe. Outlives what it compiled.
 class DeltaDevice final : public Device {
  public:
+  // Takes over the device that computes.
   explicit DeltaDevice(std::unique_ptr<Device> device, const DeltaOptions& options = {});
   ~DeltaDevice() override;
 

@@ -10,11 +10,14 @@
 #include <grpcpp/resource_quota.h>
 
 #include <algorithm>
+#include <atomic>
+#include <chrono>
 #include <functional>
 #include <limits>
 #include <memory>
 #include <stop_token>
 #include <string>
+#include <thread>
 #include <utility>
 
 #include "inference.grpc.pb.h"
@@ -241,6 +244,7 @@ class Calls final : public inference::GRPCInferenceService::CallbackService {
 
   Unary* ModelInfer(Context* context, const inference::ModelInferRequest* request,
                     inference::ModelInferResponse* response) override {
+    if (ends_) return finish(*context, {::grpc::StatusCode::UNAVAILABLE, "the server ends"});
     uint64_t client = address_of(*context);
     const ::grpc::Status key = check_key(backend_, authorization_of(*context), client);
     if (!key.ok()) return finish(*context, key);
@@ -251,6 +255,9 @@ class Calls final : public inference::GRPCInferenceService::CallbackService {
   ModelStreamInfer(Context* context) override {
     return new InferStream(backend_, *context);
   }
+
+  // From now on, inferences are refused, so that clients ask another server.
+  void end() { ends_ = true; }
 
  private:
   template <class Request>
@@ -273,6 +280,7 @@ class Calls final : public inference::GRPCInferenceService::CallbackService {
   }
 
   Backend& backend_;
+  std::atomic<bool> ends_ = false;
 };
 
 class GrpcDoor final : public serve::Door {
@@ -302,8 +310,13 @@ class GrpcDoor final : public serve::Door {
 
   std::string address() const override { return host_ + ":" + std::to_string(port_); }
 
+  // gRPC cancels calls that arrive while it shuts down, which clients do not take for the server's
+  // end. They are refused for a while before.
   bool drain(serve::Time deadline) override {
+    constexpr std::chrono::milliseconds kGrace{500};
     server_->GetHealthCheckService()->SetServingStatus(false);
+    calls_.end();
+    std::this_thread::sleep_until(std::min(deadline, SteadyClock::now() + kGrace));
     const auto left =
         std::chrono::duration_cast<SystemClock::duration>(deadline - SteadyClock::now());
     server_->Shutdown(SystemClock::now() + left);

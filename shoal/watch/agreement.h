@@ -20,6 +20,7 @@ struct Agreement {
   // 1 where there is no box.
   double f1() const { return same + different > 0 ? 2 * same / (2 * same + different) : 1; }
 
+  // Of more frames.
   Agreement& operator+=(const Agreement& other) {
     same += other.same;
     different += other.different;

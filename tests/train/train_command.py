@@ -128,7 +128,7 @@ def reports_in_one_file(shoal, at):
     train(shoal, "zoo:mlp", at / "ten", at / "r.onnx", "--epochs", "2", "--report", at / "r.html")
     page = (at / "r.html").read_text()
     assert page.count("<polyline") == 4 and "Confusions" in page and "<figure>" in page
-    assert "http" not in page and "src=" not in page
+    assert "://" not in page and "src=" not in page
 
 
 def holds_out_what_nobody_did(shoal, at):
