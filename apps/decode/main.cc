@@ -35,6 +35,8 @@ namespace {
 using watch::VideoHeader;
 using watch::VideoMessage;
 
+constexpr char kNoSandbox[] = "this system has no filters of system calls to confine a decoder";
+
 // A parent that has gone is no failure.
 void write_all(std::span<const uint8_t> bytes) {
   while (!bytes.empty()) {
@@ -92,7 +94,7 @@ Input open_file(const char* path) {
   static int file = -1;
   file = ::open(path, O_RDONLY | O_CLOEXEC);
   if (file < 0) fail(std::strerror(errno));
-  enter_sandbox(Needs::kOpenFile);
+  if (!enter_sandbox(Needs::kOpenFile)) fail(kNoSandbox);
   constexpr int kBuffer = 1 << 16;
   const bool seekable = ::lseek(file, 0, SEEK_CUR) >= 0;
   Input input;
@@ -122,7 +124,7 @@ const AVInputFormat* camera_format() {
 Input open_stream(const char* url, bool camera) {
   const AVInputFormat* const format = camera ? camera_format() : nullptr;
   ::avformat_network_init();
-  enter_sandbox(Needs::kNetwork);
+  if (!enter_sandbox(Needs::kNetwork)) fail(kNoSandbox);
   Input input;
   AVDictionary* options = nullptr;
   ::av_dict_set(&options, "rtsp_transport", "tcp", 0);

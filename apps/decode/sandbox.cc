@@ -123,22 +123,22 @@ void limit(__rlimit_resource what, rlim_t most) {
 
 }  // namespace
 
-void enter_sandbox(Needs needs) {
+bool enter_sandbox(Needs needs) {
   ::tzset();  // opens a file the first time that somebody asks for a date
   ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
   limit(RLIMIT_CORE, 0);
   limit(RLIMIT_FSIZE, 0);  // no file; pipes have no size
   limit(RLIMIT_NOFILE, 64);
-  if (kSanitized) return;  // a sanitizer maps terabytes, and makes calls of its own
+  if (kSanitized) return true;  // a sanitizer maps terabytes, and makes calls of its own
   limit(RLIMIT_AS, rlim_t{2} << 30);
-  if (kArchitecture == 0) return;
+  if (kArchitecture == 0) return false;
   constexpr unsigned kFail = SECCOMP_RET_ERRNO | 1;  // EPERM
   // Calls of an open file end the process: whoever makes another one is not our code.
   std::vector<sock_filter> code =
       needs == Needs::kOpenFile ? filter_of(kAllowed, SECCOMP_RET_ALLOW, SECCOMP_RET_KILL_PROCESS)
                                 : filter_of(kDenied, kFail, SECCOMP_RET_ALLOW);
   const sock_fprog program{static_cast<unsigned short>(code.size()), code.data()};
-  ::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program, 0, 0);
+  return ::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program, 0, 0) == 0;
 }
 
 }  // namespace shoal::decode

@@ -10,8 +10,8 @@ enum class Needs {
   kNetwork,   // sockets, names, devices; no program, and nobody else's memory
 };
 
-// Limits on memory, descriptors and files, no new privileges, and a filter of system calls. A
-// kernel without such filters leaves it at the limits.
-void enter_sandbox(Needs needs);
+// Limits on memory, descriptors and files, no new privileges, and a filter of system calls. False
+// if the kernel has no such filters: then nothing hostile should be read.
+[[nodiscard]] bool enter_sandbox(Needs needs);
 
 }  // namespace shoal::decode
