@@ -19,6 +19,7 @@
 #include <string_view>
 #include <type_traits>
 
+#include "shoal/base/pages.h"
 #include "shoal/serve/protocol/infer.h"
 
 namespace shoal::serve {
@@ -34,9 +35,7 @@ class AlignedBytes {
   void reserve(size_t size) {
     if (size + gap_ <= capacity_) return;
     const size_t blocks = (size + gap_ + kAlignment - 1) / kAlignment + 1;
-    std::shared_ptr<std::byte> larger(
-        static_cast<std::byte*>(std::aligned_alloc(kAlignment, blocks * kAlignment)), std::free);
-    if (larger == nullptr) throw std::bad_alloc();
+    std::shared_ptr<std::byte> larger = allocate(blocks * kAlignment);
     if (size_ > 0) std::memcpy(larger.get() + gap_, memory_.get() + gap_, size_);
     memory_ = std::move(larger);
     capacity_ = blocks * kAlignment;
@@ -57,6 +56,19 @@ class AlignedBytes {
 
  private:
   static constexpr size_t kAlignment = 64;
+  static constexpr size_t kLarge = 256 * 1024;
+
+  // Large ones are given back to the system when they are freed: after a burst, a heap would keep
+  // what hundreds of them have used.
+  static std::shared_ptr<std::byte> allocate(size_t size) {
+    if (size >= kLarge) {
+      return {static_cast<std::byte*>(allocate_pages(size)),
+              [size](std::byte* memory) { free_pages(memory, size); }};
+    }
+    void* const memory = std::aligned_alloc(kAlignment, size);
+    if (memory == nullptr) throw std::bad_alloc();
+    return {static_cast<std::byte*>(memory), std::free};
+  }
 
   size_t gap_ = 0;
   size_t size_ = 0;
