@@ -271,7 +271,7 @@ class Calls final : public inference::GRPCInferenceService::CallbackService {
     return call;
   }
 
-  // For whoever has a key.
+  // Clients need a key where the server has keys.
   template <class F>
   Unary* answer(Context& context, const F& f) {
     uint64_t client = address_of(context);

@@ -40,7 +40,7 @@ class HubSession {
   struct Letter {
     int worker = 0;
     Bytes message;  // a broadcast is one message to all
-    // Where it is an assignment: for whoever sends the examples, too.
+    // Set where the message is an assignment: the sender of the examples reads it, too.
     std::optional<AssignMessage> assigned;
   };
   std::vector<Letter> take_letters() { return std::exchange(letters_, {}); }
