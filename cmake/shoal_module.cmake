@@ -4,7 +4,8 @@
 # public ones only. tools/check_layers.py enforces DEPS, PARTS and PUBLIC; LINK names libraries from
 # outside. COLD: the room has no loop over elements, and is compiled quickly. PRECOMPILED names the
 # headers it begins with (precompiled.cmake) where they are not those of its DEPS. KERNELS: what the
-# optimiser makes of the room is tested, too.
+# optimiser makes of the room is tested, too. OUTER: no other room's hot path calls it and no fuzzer
+# looks for a way through it, so with sanitizers it is not optimised at all.
 add_library(shoal_flags INTERFACE)
 target_compile_options(shoal_flags INTERFACE
   -Wall -Wextra -Wpedantic -Wshadow -Wconversion $<$<BOOL:${SHOAL_WERROR}>:-Werror>
@@ -42,12 +43,14 @@ set(quickly_compiled $<$<CONFIG:Release>:-O1>)
 # For light tests: with sanitizers, a third of the time of -O1. They are no place to look for undefined
 # behaviour, nor to count what a fuzzer reached: both together take another third.
 set(barely_compiled $<$<CONFIG:Debug>:-O0>)
-if(SHOAL_SANITIZE MATCHES undefined)
-  list(APPEND barely_compiled -fno-sanitize=undefined)
-endif()
 if(SHOAL_SANITIZE MATCHES fuzzer)
   list(APPEND barely_compiled
     -fno-sanitize-coverage=inline-8bit-counters,indirect-calls,trace-cmp,pc-table,stack-depth,edge)
+endif()
+# For outer rooms, which are a place to look for undefined behaviour: two thirds of the time of -O1.
+set(outer_compiled ${barely_compiled})
+if(SHOAL_SANITIZE MATCHES undefined)
+  list(APPEND barely_compiled -fno-sanitize=undefined)
 endif()
 
 include(cmake/precompiled.cmake)
@@ -99,7 +102,7 @@ function(shoal_test name)
 endfunction()
 
 function(shoal_module name)
-  cmake_parse_arguments(ARG "COLD;KERNELS" "PRECOMPILED" "DEPS;PARTS;PUBLIC;LINK" ${ARGN})
+  cmake_parse_arguments(ARG "COLD;KERNELS;OUTER" "PRECOMPILED" "DEPS;PARTS;PUBLIC;LINK" ${ARGN})
   set(patterns *.cc)
   foreach(part ${ARG_PARTS})
     list(APPEND patterns ${part}/*.cc)
@@ -122,8 +125,11 @@ function(shoal_module name)
   target_link_libraries(shoal_${name} PUBLIC ${ARG_DEPS} PRIVATE ${ARG_LINK} shoal_flags)
   if(ARG_COLD)
     target_compile_options(shoal_${name} PRIVATE ${quickly_compiled})
-    # Not at -O0 with sanitizers: `hostile`, `cli` and cluster_test then take minutes longer, more than
-    # compiling gains.
+    # Inner rooms not at -O0 with sanitizers: `hostile`, `cli` and cluster_test then take minutes longer,
+    # more than compiling gains.
+  endif()
+  if(ARG_OUTER)
+    target_compile_options(shoal_${name} PRIVATE ${outer_compiled})
   endif()
   # libshoal.so exports what public headers declare: they push default visibility.
   set_target_properties(shoal_${name} PROPERTIES CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
