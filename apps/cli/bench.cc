@@ -274,7 +274,8 @@ Outcome bench_training(const BenchFlags& flags, Device& device) {
 Outcome bench_automatic(const BenchFlags& flags) {
   const auto open_on = [&](Device& device) { return open(flags, device); };
   SHOAL_OR_EXIT(const AutomaticPrecision found, Exit::kDevice,
-                choose_precision(flags.model.device, flags.budget / 100, flags.shapes, open_on));
+                choose_precision(flags.model.device, flags.budget / 100, flags.shapes, open_on,
+                                 same_answers(flags.shapes)));
   return bench_model(flags, *found.device, found.facts);
 }
 

@@ -12,6 +12,7 @@
 #include "eval_video.h"
 #include "exit_codes.h"
 #include "model.h"
+#include "precision.h"
 #include "preprocess_flags.h"
 #include "progress.h"
 #include "shoal/data/dataset.h"
@@ -49,6 +50,8 @@ struct EvalFlags {
   std::string truth;  // of --task track
   int64_t label = 0;
   std::string exits;  // thresholds of a multi-exit network; empty: its last classifier answers
+  std::string precision = "fp32";
+  double budget = 0.1;  // percentage points of accuracy
 };
 
 constexpr const char* kCalibrated = "calibrated";
@@ -88,6 +91,13 @@ Json to_json(const fit::Evaluation& answers, double seconds) {
           {"images_per_s", images_per_s(answers, seconds)}};
 }
 
+// With what choose_precision() says.
+Json to_json(const fit::Evaluation& answers, const AutomaticPrecision& chosen, double seconds) {
+  Json object = to_json(answers, seconds);
+  object.update(chosen.facts);
+  return object;
+}
+
 Json to_json(const exits::ExitsEvaluation& result, const exits::Runner& runner, double seconds) {
   const auto& macs = runner.stage_macs();
   Json object = to_json(result.answers, seconds);
@@ -116,6 +126,11 @@ void print_table(const fit::Evaluation& result, double seconds) {
   table.add({std::to_string(result.images()), fixed(result.top1(), 2) + " %",
              fixed(result.top5(), 2) + " %", fixed(images_per_s(result, seconds), 1)});
   table.print();
+}
+
+void print_table(const fit::Evaluation& result, const AutomaticPrecision& chosen, double seconds) {
+  print_table(result, seconds);
+  std::printf("%zu of %zu layers in fp32\n", chosen.f32_layers, chosen.layers);
 }
 
 const fit::Evaluation& answers_of(const fit::Evaluation& result) { return result; }
@@ -160,6 +175,27 @@ Outcome evaluate_exits(const EvalFlags& flags, Device& device, const Dataset& da
       flags, data, std::move(how),
       [&](const auto& options) { return exits::evaluate(runner, thresholds, data, options); },
       runner);
+}
+
+// Training images choose the precision of each layer, the others judge.
+constexpr size_t kChoosingImages = 2000;
+
+Outcome evaluate_automatic(const EvalFlags& flags, const Dataset& data, const Preprocess& how) {
+  SHOAL_OR_EXIT(const auto choosing, Exit::kUsage,
+                open_dataset(flags.data, flags.format, Split::kTraining));
+  const auto open_on = [&](Device& device) { return open_session(flags.model, device); };
+  const fit::EvaluationOptions options{
+      .preprocess = how, .limit = kChoosingImages, .batch = flags.batch};
+  const auto accuracy = [&](Session& session) -> Result<double> {
+    SHOAL_ASSIGN(const fit::Evaluation answers, fit::evaluate(session, *choosing, options));
+    return answers.top1() / 100;
+  };
+  SHOAL_OR_EXIT(const AutomaticPrecision found, Exit::kDevice,
+                choose_precision(flags.model.device, flags.budget / 100, {}, open_on, accuracy));
+  SHOAL_OR_EXIT(Session session, Exit::kModel, open_session(flags.model, *found.device));
+  return evaluate_and_print(
+      flags, data, how, [&](const auto& given) { return fit::evaluate(session, data, given); },
+      found);
 }
 
 Outcome evaluate_detector(const EvalFlags& flags) {
@@ -221,6 +257,7 @@ Outcome evaluate(const EvalFlags& flags) {
   }
   SHOAL_OR_EXIT(Preprocess how, Exit::kUsage, flags.preprocess.resolve());
   SHOAL_OR_EXIT(const auto data, Exit::kUsage, open_dataset(flags.data, flags.format));
+  if (flags.precision == "auto") return evaluate_automatic(flags, *data, how);
   SHOAL_OR_EXIT(auto device, Exit::kDevice, make_device(flags.model));
   if (!flags.exits.empty()) return evaluate_exits(flags, *device, *data, std::move(how));
   SHOAL_OR_EXIT(Session session, Exit::kModel, open_session(flags.model, *device));
@@ -263,6 +300,17 @@ void add_eval(Command& app, Action& action) {
   command->add_option("--exits", flags->exits,
                       "Let the exits of a multi-exit network answer from these probabilities on: "
                       "0.9,0.95, or calibrated");
+  command
+      ->add_option("--precision", flags->precision,
+                   "fp32, or auto with --device opencl:N: layers in fp16 as far as "
+                   "--accuracy-budget allows, chosen by training images")
+      ->check(one_of({"fp32", "auto"}))
+      ->capture_default_str();
+  command
+      ->add_option("--accuracy-budget", flags->budget,
+                   "Percentage points that --precision auto may lose on the images that choose")
+      ->check(in_range(0.0, 100.0))
+      ->capture_default_str();
   command->add_flag("--json", flags->json, "Print one JSON object");
   flags->preprocess.add_to(*command);
   command->callback([flags, &action] { action = [flags] { return evaluate(*flags); }; });

@@ -1,20 +1,19 @@
 #include "precision.h"
 
-#ifdef SHOAL_OPENCL
 #include <algorithm>
 #include <random>
 
 #include "model.h"
+#include "shoal/tensor/random_tensor.h"
+#ifdef SHOAL_OPENCL
 #include "shoal/device/hybrid.h"
 #include "shoal/devices/devices.h"
 #include "shoal/opencl/opencl.h"
 #include "shoal/opencl/precision.h"
-#include "shoal/tensor/random_tensor.h"
 #endif
 
 namespace shoal::cli {
 
-#ifdef SHOAL_OPENCL
 namespace {
 
 constexpr int kBatches = 16;
@@ -52,6 +51,20 @@ double agreement(const std::vector<int64_t>& a, const std::vector<int64_t>& b) {
   return a.empty() ? 1 : static_cast<double>(same) / static_cast<double>(a.size());
 }
 
+}  // namespace
+
+SessionAccuracy same_answers(const std::vector<std::string>& shapes) {
+  return [shapes, want = std::vector<int64_t>()](Session& session) mutable -> Result<double> {
+    SHOAL_ASSIGN(const Session::Tensors inputs, random_inputs(session, shapes));
+    SHOAL_ASSIGN(const std::vector<int64_t> got, answers_of(session, inputs));
+    if (want.empty()) want = got;
+    return agreement(want, got);
+  };
+}
+
+#ifdef SHOAL_OPENCL
+namespace {
+
 Result<std::unique_ptr<Device>> make_with(OpenClOptions options, OpenClPrecision precision,
                                           const std::vector<std::string>& f32_layers) {
   options.precision = precision;
@@ -64,7 +77,7 @@ Result<std::unique_ptr<Device>> make_with(OpenClOptions options, OpenClPrecision
 
 Result<AutomaticPrecision> choose_precision(const std::string& device, double budget,
                                             const std::vector<std::string>& shapes,
-                                            const std::function<Result<Session>(Device&)>& open) {
+                                            const OpenOn& open, const SessionAccuracy& accuracy) {
   SHOAL_ASSIGN(const OpenClOptions options, opencl_options(device));
   SHOAL_ASSIGN(const auto exact, make_with(options, OpenClPrecision::kF32, {}));
   SHOAL_ASSIGN(Session session, open(*exact));
@@ -74,25 +87,28 @@ Result<AutomaticPrecision> choose_precision(const std::string& device, double bu
     std::ranges::copy(precision_layers(executable.graph()), std::back_inserter(layers));
   }};
   SHOAL_TRY(session.run(inputs, listing).status());
-  SHOAL_ASSIGN(const std::vector<int64_t> want, answers_of(session, inputs));
+  SHOAL_ASSIGN(const double in_f32, accuracy(session));
   const auto measure = [&](const std::vector<std::string>& f32_layers) -> Result<double> {
+    if (f32_layers.size() == layers.size()) return in_f32;
     SHOAL_ASSIGN(const auto mixed, make_with(options, OpenClPrecision::kF16, f32_layers));
     SHOAL_ASSIGN(Session on_mixed, open(*mixed));
-    SHOAL_ASSIGN(const std::vector<int64_t> got, answers_of(on_mixed, inputs));
-    return agreement(want, got);
+    return accuracy(on_mixed);
   };
   SHOAL_ASSIGN(const PrecisionChoice choice, shoal::choose_precision(layers, budget, measure));
   SHOAL_ASSIGN(auto chosen, make_with(options, OpenClPrecision::kF16, choice.f32_layers));
   return AutomaticPrecision{std::move(chosen),
+                            layers.size(),
+                            choice.f32_layers.size(),
                             {{"layers", layers.size()},
                              {"f32_layers", choice.f32_layers},
-                             {"agreement", choice.accuracy},
+                             {"f32_accuracy", choice.f32_accuracy},
+                             {"chosen_accuracy", choice.accuracy},
                              {"evaluations", choice.evaluations}}};
 }
 #else
 Result<AutomaticPrecision> choose_precision(const std::string&, double,
-                                            const std::vector<std::string>&,
-                                            const std::function<Result<Session>(Device&)>&) {
+                                            const std::vector<std::string>&, const OpenOn&,
+                                            const SessionAccuracy&) {
   return Status(Code::kUnsupported, "this program was built without OpenCL");
 }
 #endif

@@ -164,9 +164,13 @@ TEST_F(OpenCl, CutsLongSumsIntoParts) {
     const t f32[41,1500] = random(5)
     g = Gemm(f, t) transB=1
     h = Gemm(d, v) transB=1
+    few = MaxPool(x) kernel_shape=[4,4] strides=[1,3]
+    const q f32[40,96,3,3] = random(6)
+    p = Conv(few, q) pads=[1,1,1,1]
     output c
     output g
-    output h)");
+    output h
+    output p)");
   const Tensor x = counted({1, 96, 5, 7});
   const std::vector<Tensor> want = reference_answers(graph, x);
   const auto device = real_device({.local_memory = OpenClLocalMemory::kOn});
@@ -176,7 +180,7 @@ TEST_F(OpenCl, CutsLongSumsIntoParts) {
   for (size_t n = 0; n < (*executable)->graph().nodes().size(); ++n) {
     cut += (*executable)->kernel_of(n).name.starts_with("tiles/") ? 1 : 0;
   }
-  EXPECT_EQ(cut, 2u);
+  EXPECT_EQ(cut, 3u);
   const std::vector<Tensor> got = answers(**executable, x);
   for (size_t i = 0; i < want.size(); ++i) {
     SCOPED_TRACE(i);
