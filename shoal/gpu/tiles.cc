@@ -364,8 +364,8 @@ $join$finish)",
 
 std::optional<Work> make_tiles(const TileProduct& product, std::vector<Argument> arguments,
                                const Capabilities& device) {
-  // Of few columns a tile is mostly empty. Where k is long, its parts side by side are worth that: on an
-  // H200, 512 channels of 2 x 2 by 3 x 3 take 1.5 ms otherwise.
+  // Of few columns a tile is mostly empty. Where k is long, its parts side by side are worth that:
+  // on an H200, 512 channels of 2 x 2 by 3 x 3 take 1.5 ms otherwise.
   constexpr int64_t kLeast = 16, kLong = 512;
   const int64_t least_columns = product.k < kLong ? kLeast : 1;
   if (!device.has_local_memory() || product.rows < kLeast || product.columns < least_columns ||
