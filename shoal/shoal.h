@@ -50,6 +50,7 @@
 #include "shoal/compress/quantize.h"
 #include "shoal/compress/remove.h"
 #include "shoal/compress/target.h"
+#include "shoal/privacy/privacy_options.h"
 #include "shoal/train/initial_weights.h"
 #include "shoal/train/schedule.h"
 #include "shoal/train/trainer.h"

@@ -97,17 +97,24 @@ Result<Example> Batches::read_or_next(const Order& order, size_t place, size_t& 
 }
 
 Result<Batch> Batches::at(uint64_t epoch, size_t index) const {
-  const std::shared_ptr<const Order> order = order_of(epoch);
+  std::shared_ptr<const Order> order;
+  size_t first = index * options_.batch, count = options_.batch;  // places in the order
+  if (options_.choose) {
+    const uint64_t step = epoch * per_epoch() + index;
+    order = std::make_shared<Order>(Order{epoch, options_.choose(step)});
+    first = 0;
+    count = order->examples.size();
+  } else {
+    order = order_of(epoch);
+  }
   Batch batch{.images = {},
-              .labels = Tensor({DType::kI64, {static_cast<int64_t>(options_.batch)}}),
-              .examples = std::vector<size_t>(options_.batch),
-              .fresh = std::min(options_.batch, data_.size() - index * options_.batch)};
-  for (size_t i = 0; i < options_.batch; ++i) {
-    const size_t place = index * options_.batch + i;
-    SHOAL_ASSIGN(const Example example, read_or_next(*order, place, batch.examples[i]));
+              .labels = Tensor({DType::kI64, {static_cast<int64_t>(count)}}),
+              .examples = std::vector<size_t>(count),
+              .fresh = std::min(count, data_.size() - first)};
+  for (size_t i = 0; i < count; ++i) {
+    SHOAL_ASSIGN(const Example example, read_or_next(*order, first + i, batch.examples[i]));
     batch.labels.data<int64_t>()[i] = example.label;
-    SHOAL_TRY(
-        put(example.image, i, options_.batch, batch.images).at(data_.place(batch.examples[i])));
+    SHOAL_TRY(put(example.image, i, count, batch.images).at(data_.place(batch.examples[i])));
   }
   return batch;
 }

@@ -34,6 +34,10 @@ struct BatchOptions {
   // An example that cannot be read, or has a label that is no class: the next one of the epoch
   // takes its place, or the batch is refused.
   Damaged damaged = Damaged::kRefuse;
+  // The examples of step number n, counted over all epochs, in place of `batch` of them in order:
+  // batches differ in size, and may be empty. Called by any threads at once. Null: as above.
+  // REQUIRES: `damaged` is kRefuse.
+  std::function<std::vector<size_t>(uint64_t step)> choose = {};
 };
 
 class Batches {

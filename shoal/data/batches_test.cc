@@ -53,6 +53,20 @@ bool same(const Batch& a, const Batch& b) {
          std::ranges::equal(a.labels.bytes(), b.labels.bytes()) && a.examples == b.examples;
 }
 
+TEST(Batches, HaveTheChosenExamples) {
+  const Noise data(20);
+  BatchOptions options{.batch = 5, .shuffle = true, .classes = kClasses};
+  options.choose = [](uint64_t step) { return std::vector<size_t>(step % 4, 19 - step); };
+  const Batches batches(data, as_it_is, options);
+  EXPECT_EQ(batches.per_epoch(), 4u);
+  const auto batch = batches.at(1, 3);  // step 7
+  ASSERT_TRUE(batch.ok()) << batch.status().message();
+  EXPECT_EQ(batch->examples, (std::vector<size_t>{12, 12, 12}));
+  EXPECT_EQ(batch->images.shape()[0], 3);
+  EXPECT_EQ(batch->labels.data<int64_t>()[2], 2);
+  EXPECT_EQ(batches.at(1, 0)->examples.size(), 0u);
+}
+
 TEST(Batches, AreAFunctionOfSeedAndPlace) {
   std::mt19937 rng(1);
   for (int round = 0; round < 20; ++round) {

@@ -1,13 +1,16 @@
 #include "shoal/fit/train.h"
 
+#include "shoal/fit/derived_options.h"
 #include "shoal/fit/network.h"
+#include "shoal/fit/private_training.h"
 
 namespace shoal::fit {
 namespace {
 
 Result<Graph> open_teacher(const TrainingOptions& options) {
   SHOAL_ASSIGN(const Model model, open_model(options.teacher, {.seed = options.seed}));
-  SHOAL_ASSIGN(LoadedGraph loaded, load_for_batch(model, static_cast<int64_t>(options.batch)));
+  SHOAL_ASSIGN(LoadedGraph loaded,
+               load_for_batch(model, static_cast<int64_t>(network_batch(options))));
   return std::move(loaded.graph);
 }
 
@@ -29,7 +32,14 @@ Result<TrainingResult> train(Device& device, const Model& model, TrainingData da
   // The data moves into the loop, and the result refers to the held-out examples.
   const auto held_out = task.data.held_out;
   SHOAL_ASSIGN(LoadedGraph network,
-               network_to_train(model, options, static_cast<int64_t>(options.batch)));
+               network_to_train(model, options, static_cast<int64_t>(network_batch(options))));
+  double plain_speed = 0;
+  if (options.privacy.is_on() && options.teacher.empty()) {
+    SHOAL_ASSIGN(const LoadedGraph plain,
+                 network_to_train(model, options, static_cast<int64_t>(options.batch)));
+    SHOAL_ASSIGN(plain_speed,
+                 speed_without_privacy(device, plain.graph, *task.data.training, options));
+  }
   task.network = std::move(network.graph);
   if (!options.teacher.empty()) {
     auto teacher = open_teacher(options);
@@ -44,12 +54,15 @@ Result<TrainingResult> train(Device& device, const Model& model, TrainingData da
     SHOAL_TRY(loop.finish());
     if (!options.out.empty()) SHOAL_TRY(export_network(model, options, loop.weights()));
   }
+  std::optional<privacy::PrivacySpent> privacy = loop.privacy();
+  if (privacy) privacy->plain_images_per_second = plain_speed;
   return TrainingResult{.progress = loop.progress(),
                         .evaluation = loop.evaluation(),
                         .reason = reason,
                         .images_per_second = loop.images_per_second(),
                         .skipped = loop.skipped(),
-                        .held_out = held_out};
+                        .held_out = held_out,
+                        .privacy = privacy};
 }
 
 }  // namespace shoal::fit

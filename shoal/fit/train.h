@@ -11,6 +11,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,7 @@
 #include "shoal/fit/training_loop.h"
 #include "shoal/fit/training_options.h"
 #include "shoal/models/model.h"
+#include "shoal/privacy/privacy_options.h"
 
 #pragma GCC visibility push(default)
 
@@ -28,9 +30,10 @@ struct TrainingResult {
   TrainingProgress progress;
   Evaluation evaluation;  // of the weights that training ended with
   StopReason reason = StopReason::kDone;
-  double images_per_second = 0;                  // in this process, evaluation not counted
-  std::vector<std::string> skipped = {};         // examples that were left out, a line each
-  std::shared_ptr<const Dataset> held_out = {};  // what the evaluation's mistakes are about
+  double images_per_second = 0;                       // in this process, evaluation not counted
+  std::vector<std::string> skipped = {};              // examples that were left out, a line each
+  std::shared_ptr<const Dataset> held_out = {};       // what the evaluation's mistakes are about
+  std::optional<privacy::PrivacySpent> privacy = {};  // if options.privacy is on
 };
 
 // Opens model, data and teacher, trains, and writes options.out. If it is cancelled, it writes the

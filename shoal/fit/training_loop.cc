@@ -19,6 +19,7 @@
 #include "shoal/fit/evaluate_graph.h"
 #include "shoal/fit/feature_cache.h"
 #include "shoal/fit/network.h"
+#include "shoal/fit/private_training.h"
 #include "shoal/fit/scores.h"
 #include "shoal/passes/passes.h"
 #include "shoal/train/frozen_body.h"
@@ -45,9 +46,10 @@ Status check_task(const TrainingTask& task, const TrainingOptions& options) {
     return invalid("training needs a network of one input and one output");
   }
   const TensorType& scores = network[train::scores_of(network)].type;
-  if (scores.shape.rank() != 2 || scores.shape[0] != static_cast<int64_t>(batch)) {
+  const size_t rows = network_batch(options);
+  if (scores.shape.rank() != 2 || scores.shape[0] != static_cast<int64_t>(rows)) {
     return invalid("the output is " + to_string(scores) + ", should be scores of " +
-                   std::to_string(batch) + " images");
+                   std::to_string(rows) + " images");
   }
   if (task.data.training->size() < batch) {
     return invalid("there are " + std::to_string(task.data.training->size()) +
@@ -65,8 +67,8 @@ Status check_task(const TrainingTask& task, const TrainingOptions& options) {
 
 }  // namespace
 
-// The state of a loop. Batches refer to data sets and the prefetch refers to batches, so that
-// members are declared in that order and destroyed in reverse.
+// The state of a loop. Batches refer to data sets and to private_, and the prefetch refers to
+// batches, so that members are declared in that order and destroyed in reverse.
 class TrainingLoop::State {
  public:
   State(Device& device, TrainingTask task, TrainingOptions options, TrainingCallbacks callbacks)
@@ -88,8 +90,10 @@ class TrainingLoop::State {
   bool uses_feature_cache() const { return training_features_ != nullptr; }
   std::vector<std::string> skipped() const;
   std::map<std::string, Tensor> weights() const { return trainer_->learned(); }
+  std::optional<privacy::PrivacySpent> privacy() const;
 
  private:
+  BatchOptions batch_options() const;
   Status use_features(Batches::Prepare prepare);
   Status compile_teacher(const Graph& teacher);
   Status resume();
@@ -101,6 +105,7 @@ class TrainingLoop::State {
   Status evaluate_now();
   Status save() const;
   StepReport step_report() const;
+  uint64_t steps_done() const { return progress_.epoch * batches_->per_epoch() + progress_.step; }
   bool is_cancelled() const;
   void note(const std::string& line) const;
 
@@ -113,6 +118,7 @@ class TrainingLoop::State {
   const Batches::Prepare given_prepare_;  // null: images as the network takes them
   int64_t classes_ = 0;
   std::shared_ptr<const Dataset> training_features_, held_out_features_;  // null: no cache
+  std::optional<PrivateTraining> private_;  // if options.privacy is on
   std::optional<Batches> batches_, evaluation_batches_;
   std::optional<Prefetch> prefetch_;  // from one epoch into the next
   std::optional<train::Trainer> trainer_;
@@ -130,7 +136,10 @@ Status TrainingLoop::State::prepare(const std::optional<Graph>& teacher) {
   classes_ = classes_of(network_);
   const Batches::Prepare prepare_image =
       given_prepare_ ? given_prepare_ : images_for(network_, options_.preprocess);
-  batches_.emplace(*data_.training, prepare_image, training_batches(options_, classes_));
+  if (options_.privacy.is_on()) {
+    private_.emplace(options_.privacy, options_.batch, data_.training->size());
+  }
+  batches_.emplace(*data_.training, prepare_image, batch_options());
   evaluation_batches_.emplace(*data_.held_out, prepare_image,
                               evaluation_batches(options_, classes_));
   if (teacher) SHOAL_TRY(compile_teacher(*teacher));
@@ -138,6 +147,7 @@ Status TrainingLoop::State::prepare(const std::optional<Graph>& teacher) {
   train::TrainerOptions how = trainer_options(options_);
   how.unit_penalty = penalty_;
   SHOAL_ASSIGN(trainer_, train::Trainer::create(device_, network_, how));
+  if (private_) SHOAL_TRY(private_->begin(*trainer_));
   schedule_ = schedule_of(options_, batches_->per_epoch());
   return options_.resume ? resume() : Status();
 }
@@ -153,7 +163,7 @@ Status TrainingLoop::State::use_features(Batches::Prepare prepare) {
   if (!parted) return {};
   // A Reshape may have left the batch somewhere else than in the first axis.
   const Shape& shape = parted->body[parted->body.outputs()[0]].type.shape;
-  if (shape.rank() == 0 || shape[0] != static_cast<int64_t>(options_.batch)) return {};
+  if (shape.rank() == 0 || shape[0] != static_cast<int64_t>(network_batch(options_))) return {};
   const size_t bytes = feature_bytes(parted->body, data_.training->size() + data_.held_out->size());
   if (bytes > options_.feature_cache_bytes) return {};
   SHOAL_ASSIGN(const Graph body, passes::optimize(parted->body));
@@ -166,7 +176,7 @@ Status TrainingLoop::State::use_features(Batches::Prepare prepare) {
                compute_features(*executable, *evaluation_batches_, data_.held_out->size()));
   held_out_features_ = features_as_data(*data_.held_out, std::move(features));
   const auto as_it_is = [](const Tensor& row) -> Result<Tensor> { return row; };
-  batches_.emplace(*training_features_, as_it_is, training_batches(options_, classes_));
+  batches_.emplace(*training_features_, as_it_is, batch_options());
   evaluation_batches_.emplace(*held_out_features_, as_it_is,
                               evaluation_batches(options_, classes_));
   network_ = std::move(parted->head);
@@ -177,9 +187,23 @@ Status TrainingLoop::State::use_features(Batches::Prepare prepare) {
   return {};
 }
 
+// With privacy, the secret key chooses the examples: who knew the choice would know more of them
+// than the accountant says.
+BatchOptions TrainingLoop::State::batch_options() const {
+  BatchOptions options = training_batches(options_, classes_);
+  if (private_) options.choose = [&](uint64_t step) { return private_->choose(step); };
+  return options;
+}
+
+std::optional<privacy::PrivacySpent> TrainingLoop::State::privacy() const {
+  if (!private_) return std::nullopt;
+  return private_->spent(steps_done());
+}
+
 Status TrainingLoop::State::compile_teacher(const Graph& teacher) {
   SHOAL_ASSIGN(const Graph graph, up_to_scores(teacher));
-  const TensorType scores{DType::kF32, {static_cast<int64_t>(options_.batch), classes_}};
+  const auto rows = static_cast<int64_t>(network_batch(options_));
+  const TensorType scores{DType::kF32, {rows, classes_}};
   if (graph[graph.outputs()[0]].type != scores || input_type(graph) != input_type(network_)) {
     return invalid("the teacher does not have the inputs and classes of the network");
   }
@@ -241,10 +265,19 @@ Status TrainingLoop::State::train_epoch() {
 }
 
 Status TrainingLoop::State::train_step(const Batch& batch) {
-  SHOAL_ASSIGN(const std::vector<Tensor> targets, targets_of(batch));
   // The step since the beginning of training, not of this process: the schedule goes on after a
   // resume.
-  const auto done = static_cast<int64_t>(progress_.epoch * batches_->per_epoch() + progress_.step);
+  const auto done = static_cast<int64_t>(steps_done());
+  if (private_) {
+    SHOAL_ASSIGN(const PrivateTraining::Outcome outcome,
+                 private_->step(*trainer_, batch, static_cast<uint64_t>(done),
+                                train::factor_at(schedule_, done),
+                                [this](const Batch& one) { return targets_of(one); }));
+    progress_.add_step(outcome.loss, outcome.correct);
+    images_ += batch.examples.size();
+    return {};
+  }
+  SHOAL_ASSIGN(const std::vector<Tensor> targets, targets_of(batch));
   SHOAL_ASSIGN(const float loss,
                trainer_->step(batch.images, targets, train::factor_at(schedule_, done)));
   progress_.add_step(double{loss}, count_correct(trainer_->scores(), batch.labels, options_.batch));
@@ -300,7 +333,7 @@ Status TrainingLoop::State::save() const {
 
 StepReport TrainingLoop::State::step_report() const {
   const auto total = static_cast<double>(schedule_.total);
-  const auto done = static_cast<double>(progress_.epoch * batches_->per_epoch() + progress_.step);
+  const auto done = static_cast<double>(steps_done());
   const double left = (total - done) * static_cast<double>(options_.batch);
   return {.progress = progress_,
           .steps_per_epoch = batches_->per_epoch(),
@@ -356,5 +389,6 @@ double TrainingLoop::images_per_second() const { return state_->images_per_secon
 bool TrainingLoop::uses_feature_cache() const { return state_->uses_feature_cache(); }
 std::vector<std::string> TrainingLoop::skipped() const { return state_->skipped(); }
 std::map<std::string, Tensor> TrainingLoop::weights() const { return state_->weights(); }
+std::optional<privacy::PrivacySpent> TrainingLoop::privacy() const { return state_->privacy(); }
 
 }  // namespace shoal::fit

@@ -30,7 +30,9 @@ namespace shoal::fit {
 
 // The network to train, its data, and a teacher.
 struct TrainingTask {
-  Graph network;  // for the options' batch: one input, one output of scores, or one per weight
+  // For the options' batch, or with privacy for one example: one input, one output of scores, or
+  // one per weight.
+  Graph network;
   TrainingData data;
   std::optional<Graph> teacher = {};  // takes what the network takes and gives as many scores
   // Makes inputs [1, ...] of what the data set has; null: options.preprocess, for images.
@@ -100,6 +102,8 @@ class TrainingLoop {
   double images_per_second() const;
   // Whether a frozen part of the network has run once and for all.
   bool uses_feature_cache() const;
+  // What the steps so far reveal of any one example, without the cost; nothing without privacy.
+  std::optional<privacy::PrivacySpent> privacy() const;
   // Examples that could not be read and were left out, a line each.
   std::vector<std::string> skipped() const;
   // Weights and statistics by name. With a feature cache those of the head; the rest is unchanged.

@@ -24,6 +24,7 @@ constexpr int64_t kMostEpochs = 1 << 20, kMostClasses = 1 << 20, kMostPixels = 1
 constexpr size_t kMostImages = 4096;
 constexpr double kMostHeldOut = 0.9, kLeastCrop = 0.01, kLeastTemperature = 1e-6;
 constexpr int kMostLoaders = 64;
+constexpr double kMostNoise = 1e6, kMostDelta = 0.5;
 
 struct Bound {
   const char* option;
@@ -55,6 +56,9 @@ Status check_numbers(const TrainingOptions& o) {
       {"shift", static_cast<double>(o.augment.shift), 0, kMostPixels},
       {"crop", o.augment.crop, kLeastCrop, 1},
       {"noise", o.augment.noise, 0, 1},
+      {"privacy.noise", o.privacy.noise, 0, kMostNoise},
+      {"privacy.clip", o.privacy.clip, 0, kAny},
+      {"privacy.delta", o.privacy.delta, 0, kMostDelta},
   };
   for (const Bound& bound : bounds) {
     if (bound.value >= bound.least && bound.value <= bound.most) continue;  // false for NaN, too
@@ -71,6 +75,12 @@ Status check(const TrainingOptions& options) {
     return invalid(options.teacher.empty()
                        ? "a part of the loss is about a teacher, and there is none"
                        : "there is a teacher, and no part of the loss is about its answers");
+  }
+  if (!options.privacy.is_on() && (options.privacy.noise > 0 || options.privacy.delta > 0)) {
+    return invalid("privacy needs a bound for the gradient of an example");
+  }
+  if (options.privacy.is_on() && options.damaged == Damaged::kSkip) {
+    return invalid("with privacy no example can take the place of a damaged one");
   }
   if (options.resume && options.checkpoint.empty()) {
     return invalid("there is no checkpoint to resume from");
@@ -123,7 +133,11 @@ BatchOptions training_batches(const TrainingOptions& options, int64_t classes) {
 }
 
 BatchOptions evaluation_batches(const TrainingOptions& options, int64_t classes) {
-  return {.batch = options.batch, .classes = classes, .damaged = options.damaged};
+  return {.batch = network_batch(options), .classes = classes, .damaged = options.damaged};
+}
+
+size_t network_batch(const TrainingOptions& options) {
+  return options.privacy.is_on() ? 1 : options.batch;
 }
 
 }  // namespace shoal::fit

@@ -10,6 +10,7 @@
 #include "shoal/data/augment.h"
 #include "shoal/data/dataset.h"
 #include "shoal/data/image.h"
+#include "shoal/privacy/privacy_options.h"
 #include "shoal/train/schedule.h"
 #include "shoal/train/trainer.h"
 
@@ -59,6 +60,10 @@ struct TrainingOptions {
   // Training stops after so many epochs without a better result on held-out examples, and keeps the
   // weights of the best epoch; 0: never. Needs such examples.
   int64_t patience = 0;
+  // Differential privacy. Each example is then in a step with probability batch / examples, so that
+  // `batch` is the number that is expected. The loss and the accuracy of the training examples on
+  // the way are not protected.
+  privacy::PrivacyOptions privacy = {};
 
   // The files.
   std::filesystem::path out = {};         // the trained network as ONNX; empty: none

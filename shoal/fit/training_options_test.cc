@@ -37,6 +37,14 @@ TEST(TrainingOptions, RefuseWhatHasNoMeaning) {
   EXPECT_EQ(code_of([](TrainingOptions& o) { o.augment.shift = -1; }), refused);
   EXPECT_EQ(code_of([](TrainingOptions& o) { o.penalties = {"lasso"}; }), refused);
   EXPECT_EQ(code_of([](TrainingOptions& o) { o.resume = true; }), refused);
+  EXPECT_EQ(code_of([](TrainingOptions& o) { o.privacy.noise = 1; }), refused);
+  EXPECT_EQ(code_of([](TrainingOptions& o) { o.privacy.clip = NAN; }), refused);
+  EXPECT_EQ(code_of([](TrainingOptions& o) { o.privacy = {.clip = 1, .delta = 1}; }), refused);
+  EXPECT_EQ(code_of([](TrainingOptions& o) {
+              o.privacy.clip = 1;
+              o.damaged = Damaged::kSkip;
+            }),
+            refused);
 }
 
 TEST(TrainingOptions, NeedATeacherAndItsShareTogether) {

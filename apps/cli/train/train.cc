@@ -24,20 +24,45 @@ Examples:
   shoal train resnet20.onnx --data cifar10 --format cifar --flip --shift 4 --rate 0.01 --clip 1 -o tuned.onnx
   shoal train model.onnx --data photos --format folder --retarget 5 --freeze 'features.*' -o mine.onnx
   shoal train zoo:mlp --data mnist --format idx -o mlp.onnx --resume    go on after an interruption
+  shoal train zoo:lenet5 --data mnist --format idx --dp-noise 1.1 --dp-clip 1 --batch 256 -o private.onnx
   shoal train zoo:lenet5 --data mnist --format idx --cluster --steps 500 --batch 128 -o lenet.onnx)";
+
+// In --json; an epsilon that is infinite is null.
+void add(const privacy::PrivacySpent& spent, Json& object) {
+  object["epsilon"] = spent.epsilon;
+  object["delta"] = spent.delta;
+  object["dp_steps"] = spent.steps;
+  object["dp_sample_rate"] = spent.sample_rate;
+  object["dp_clipped"] = spent.clipped;
+  object["images_per_s_without_dp"] = spent.plain_images_per_second;
+}
+
+void print(const privacy::PrivacySpent& spent, double images_per_second) {
+  char delta[16];
+  std::snprintf(delta, sizeof delta, "%.2g", spent.delta);
+  Table table({"epsilon", "delta", "steps", "sampled", "gradients clipped", "cost"});
+  const double times = images_per_second > 0 && spent.plain_images_per_second > 0
+                           ? spent.plain_images_per_second / images_per_second
+                           : 0;
+  table.add({fixed(spent.epsilon, 3), delta, std::to_string(spent.steps),
+             fixed(100 * spent.sample_rate, 3) + " %", fixed(100 * spent.clipped, 1) + " %",
+             times > 0 ? fixed(times, 1) + " x the time" : "not measured"});
+  table.print();
+}
 
 void print(const fit::TrainingResult& result, bool json) {
   const auto& epochs = result.progress.results;
   const double loss = epochs.empty() ? 0 : epochs.back().loss;
   const double peak = static_cast<double>(peak_memory_bytes()) / (1 << 20);
   if (json) {
-    const Json object = {{"top1", result.evaluation.top1()},
-                         {"loss", loss},
-                         {"held_out_loss", result.evaluation.loss()},
-                         {"epochs", epochs.size()},
-                         {"seconds", result.progress.seconds},
-                         {"images_per_s", result.images_per_second},
-                         {"peak_rss_mb", peak}};
+    Json object = {{"top1", result.evaluation.top1()},
+                   {"loss", loss},
+                   {"held_out_loss", result.evaluation.loss()},
+                   {"epochs", epochs.size()},
+                   {"seconds", result.progress.seconds},
+                   {"images_per_s", result.images_per_second},
+                   {"peak_rss_mb", peak}};
+    if (result.privacy) add(*result.privacy, object);
     std::printf("%s\n", object.dump().c_str());
     return;
   }
@@ -46,6 +71,7 @@ void print(const fit::TrainingResult& result, bool json) {
              fixed(result.evaluation.top1(), 2) + " %", fixed(result.progress.seconds, 1),
              fixed(result.images_per_second, 0), fixed(peak, 1)});
   table.print();
+  if (result.privacy) print(*result.privacy, result.images_per_second);
 }
 
 // Shows training on stderr, and as a page if one is asked for.
@@ -104,7 +130,10 @@ Outcome stopped(const Status& status, const std::filesystem::path& checkpoint) {
 }
 
 Outcome train(const TrainFlags& flags) {
-  if (!flags.together.network.empty()) return train_on_cluster(flags);
+  if (!flags.together.network.empty()) {
+    if (flags.options.privacy.is_on()) return {Exit::kUsage, "--dp-noise needs one device alone"};
+    return train_on_cluster(flags);
+  }
   if (flags.options.out.empty()) return {Exit::kUsage, "--out is required"};
   SHOAL_OR_EXIT(const fit::TrainingOptions options, Exit::kUsage, flags.resolve());
   SHOAL_OR_EXIT(const auto device, Exit::kDevice, make_device(flags.model));

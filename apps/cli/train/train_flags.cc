@@ -14,6 +14,7 @@ constexpr const char* kLoss = "Loss";
 constexpr const char* kImages = "Augmentation";
 constexpr const char* kFiles = "Files";
 constexpr const char* kTogether = "Cluster";
+constexpr const char* kPrivacy = "Privacy";
 
 void add_data(TrainFlags& f, Command& command, bool required) {
   TrainingOptions& o = f.options;
@@ -139,6 +140,28 @@ void add_images(Augment& augment, Command& command) {
       ->group(kImages);
 }
 
+void add_privacy(privacy::PrivacyOptions& o, Command& command) {
+  Option* clip =
+      command
+          .add_option("--dp-clip", o.clip,
+                      "Differential privacy: shorten the gradient of each example to this")
+          ->check(positive())
+          ->group(kPrivacy);
+  Option* noise = command
+                      .add_option("--dp-noise", o.noise,
+                                  "Deviation of the noise in each step, in multiples of --dp-clip")
+                      ->check(positive())
+                      ->needs(clip)
+                      ->group(kPrivacy);
+  clip->needs(noise);
+  command
+      .add_option("--dp-delta", o.delta,
+                  "Delta, for which epsilon is printed (default: 0.1 / training examples)")
+      ->check(in_range(1e-30, 0.5))
+      ->needs(noise)
+      ->group(kPrivacy);
+}
+
 void add_files(TrainFlags& f, Command& command) {
   TrainingOptions& o = f.options;
   command.add_option("--out,-o", o.out, "The ONNX file to write; needed without --cluster")
@@ -228,6 +251,7 @@ void TrainFlags::add_to(Command& command) {
   together.add_to(command);
   add_network(*this, command);
   add_loss(options, command);
+  add_privacy(options.privacy, command);
   add_files(*this, command);
 }
 
