@@ -4,6 +4,7 @@
 #include "cluster/cluster_bench.h"
 #include "cluster/cluster_device.h"
 #include "cluster/day.h"
+#include "train_federated.h"
 #include "train_on_cluster.h"
 
 namespace shoal::cli {
@@ -21,6 +22,8 @@ void add_serve(Command&, Action&) {}
 Outcome bench_cluster(const ClusterBenchFlags&) { return {Exit::kUsage, kNotBuilt}; }
 
 Outcome train_on_cluster(const TrainFlags&) { return {Exit::kUsage, kNotBuilt}; }
+
+Outcome train_federated(const TrainFlags&) { return {Exit::kUsage, kNotBuilt}; }
 
 Outcome simulate_day(const PlanFlags&, const DayFlags&, unsigned, bool) {
   return {Exit::kUsage, kNotBuilt};

@@ -160,14 +160,14 @@ Result<Decision> decide(cluster::ClusterConnection& connection, const Networks& 
   return decision;
 }
 
-std::string hash_of(const std::map<std::string, Tensor>& learned) {
+}  // namespace
+
+std::string sha256_of(const std::map<std::string, Tensor>& learned) {
   cluster::RunningHash hash;
   for (const auto& [name, tensor] : learned) hash.add(tensor.bytes());
   const cluster::Hash digest = hash.finish();
   return net::to_hex(std::as_bytes(std::span(digest)));
 }
-
-}  // namespace
 
 Status check(const Options& options) {
   SHOAL_TRY(fit::check(options.fit));
@@ -234,7 +234,7 @@ Result<Figures> train(cluster::ClusterConnection& connection, Device& device,
                   .workers = run.workers,
                   .together = decision.together,
                   .codec = decision.codec,
-                  .weights_sha256 = hash_of(run.learned),
+                  .weights_sha256 = sha256_of(run.learned),
                   .loss = run.losses.empty() ? 0 : run.losses.back(),
                   .differing = run.differing,
                   .lost = run.lost};

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -44,7 +45,7 @@ struct Figures {
   size_t workers = 0;            // that had a part in the last step
   bool together = false;         // several workers are faster than one
   learn::CodecKind codec = learn::CodecKind::kF32;
-  std::string weights_sha256;  // of all weights and statistics, in the order of their names
+  std::string weights_sha256;  // sha256_of() what was learned
   double loss = 0;             // of the last step
   int64_t differing = 0;       // as in TrainingRun
   std::vector<Status> lost = {};
@@ -52,6 +53,9 @@ struct Figures {
 
   double speedup() const { return single_seconds / step_seconds; }
 };
+
+// Of weights and statistics, in the order of their names, in hexadecimal digits.
+std::string sha256_of(const std::map<std::string, Tensor>& learned);
 
 // kUnsupported for what no cluster can: penalties, a teacher, patience, resuming. `device` is that
 // of this machine.

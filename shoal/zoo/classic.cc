@@ -50,6 +50,12 @@ Result<Graph> lenet5(const Options& options) {
   return b.finish(b.fc("fc2", x, 10, After::kLinear));
 }
 
+// A linear classifier, as the experiments of FedProx use for MNIST.
+Result<Graph> logistic(const Options& options) {
+  Builder b(options);
+  return b.finish(b.fc("fc", b.flatten(b.image("input", {1}, 28)), 10));
+}
+
 // The usual first network for MNIST: 784-128-64-10.
 Result<Graph> mlp(const Options& options) {
   Builder b(options);

@@ -6,6 +6,7 @@
 namespace shoal::zoo {
 
 // classic.cc
+Result<Graph> logistic(const Options& options);
 Result<Graph> lenet5(const Options& options);
 Result<Graph> mlp(const Options& options);
 Result<Graph> convnet(const Options& options);

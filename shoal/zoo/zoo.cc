@@ -18,6 +18,7 @@ struct Network {
 
 constexpr std::array kNetworks = {
     Network{{"digits", "hand-drawn digits, trained, inside this program"}, nullptr},
+    Network{{"logistic", "logistic regression, 28 x 28, 7,850 parameters"}, logistic},
     Network{{"convnet", "CIFAR ConvNet, 32 x 32, 89,578 parameters"}, convnet},
     Network{{"mlp", "MLP 784-128-64-10, 28 x 28, 109,386 parameters"}, mlp},
     Network{{"resnet20", "ResNet-20 for CIFAR, 32 x 32, 269,722 parameters"}, resnet20},

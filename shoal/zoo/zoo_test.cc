@@ -51,7 +51,8 @@ TEST_P(Zoo, StatesItsTotalInTheList) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Networks, Zoo,
-                         testing::Values(Published{"mlp", 109'386, 0.109, 0.001, {1, 10}},
+                         testing::Values(Published{"logistic", 7'850, 0.00784, 0.0001, {1, 10}},
+                                         Published{"mlp", 109'386, 0.109, 0.001, {1, 10}},
                                          Published{"lenet5", 431'080, 2.293, 0.001, {1, 10}},
                                          Published{"convnet", 89'578, 12.298, 0.001, {1, 10}},
                                          Published{"resnet20", 269'722, 40.55, 0.01, {1, 10}},

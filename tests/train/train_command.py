@@ -140,6 +140,24 @@ def holds_out_what_nobody_did(shoal, at):
     assert result["top1"] > 50, result
 
 
+def clients_learn_together(shoal, at):
+    """The same on any number of threads; the file has the accuracy that the rounds ended with."""
+    def federated(threads, *more):
+        words = ["train", "zoo:logistic", "--data", at / "ten", "--format", "npy", "--federated", "--clients", "60",
+                 "--per-round", "6", "--rounds", "8", "--local-epochs", "4", "--json", "--threads", threads,
+                 "--strategy", "fedprox", "--out", at / "together.onnx", *more]
+        return json.loads(call(shoal, *words).splitlines()[-1])
+
+    result = federated(1)
+    assert result["rounds"] == 8 and result["clients"] == 60 and result["reported"] == 48, result
+    assert result["stragglers"] > 30 and result["bytes"] == 2 * 48 * 4 * 7850, result
+    assert federated(2)["weights_sha256"] == result["weights_sha256"]
+    assert federated(1, "--mu", "0")["weights_sha256"] != result["weights_sha256"]
+    assert federated(1, "--split", "iid", "--stragglers", "0", "--rate", "0.1")["top1"] > 60
+    seen = call(shoal, "eval", at / "together.onnx", "--data", at / "ten", "--format", "npy", "--json")
+    assert json.loads(seen)["top1"] > 60, seen
+
+
 def main():
     if len(sys.argv) != 2:
         sys.exit(__doc__)
@@ -151,7 +169,7 @@ def main():
         passed((result_runs_elsewhere, does_not_depend_on_loaders, retargets_and_freezes,
                 runs_a_frozen_body_once, keeps_to_a_memory_limit, stops_early_with_the_best,
                 learns_from_a_teacher, penalties_shrink_what_is_not_needed, reports_in_one_file,
-                holds_out_what_nobody_did), shoal, at)
+                holds_out_what_nobody_did, clients_learn_together), shoal, at)
     return 0
 
 

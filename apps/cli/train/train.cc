@@ -7,6 +7,7 @@
 #include "../exit_codes.h"
 #include "../progress.h"
 #include "../table.h"
+#include "../train_federated.h"
 #include "../train_on_cluster.h"
 #include "apps/flags/json.h"
 #include "cancel_on_signals.h"
@@ -25,7 +26,8 @@ Examples:
   shoal train model.onnx --data photos --format folder --retarget 5 --freeze 'features.*' -o mine.onnx
   shoal train zoo:mlp --data mnist --format idx -o mlp.onnx --resume    go on after an interruption
   shoal train zoo:lenet5 --data mnist --format idx --dp-noise 1.1 --dp-clip 1 --batch 256 -o private.onnx
-  shoal train zoo:lenet5 --data mnist --format idx --cluster --steps 500 --batch 128 -o lenet.onnx)";
+  shoal train zoo:lenet5 --data mnist --format idx --cluster --steps 500 --batch 128 -o lenet.onnx
+  shoal train zoo:logistic --data mnist --format idx --federated --strategy fedprox    1,000 simulated clients)";
 
 // In --json; an epsilon that is infinite is null.
 void add(const privacy::PrivacySpent& spent, Json& object) {
@@ -130,10 +132,12 @@ Outcome stopped(const Status& status, const std::filesystem::path& checkpoint) {
 }
 
 Outcome train(const TrainFlags& flags) {
-  if (!flags.together.network.empty()) {
-    if (flags.options.privacy.is_on()) return {Exit::kUsage, "--dp-noise needs one device alone"};
-    return train_on_cluster(flags);
+  const bool together = !flags.together.network.empty() || flags.federated.given;
+  if (together && flags.options.privacy.is_on()) {
+    return {Exit::kUsage, "--dp-noise needs one device alone"};
   }
+  if (!flags.together.network.empty()) return train_on_cluster(flags);
+  if (flags.federated.given) return train_federated(flags);
   if (flags.options.out.empty()) return {Exit::kUsage, "--out is required"};
   SHOAL_OR_EXIT(const fit::TrainingOptions options, Exit::kUsage, flags.resolve());
   SHOAL_OR_EXIT(const auto device, Exit::kDevice, make_device(flags.model));

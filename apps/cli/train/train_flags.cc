@@ -164,7 +164,7 @@ void add_privacy(privacy::PrivacyOptions& o, Command& command) {
 
 void add_files(TrainFlags& f, Command& command) {
   TrainingOptions& o = f.options;
-  command.add_option("--out,-o", o.out, "The ONNX file to write; needed without --cluster")
+  command.add_option("--out,-o", o.out, "The ONNX file to write; needed for one device alone")
       ->group(kFiles);
   command.add_option("--checkpoint", o.checkpoint, "Default: like --out, .safetensors")
       ->group(kFiles);
@@ -249,6 +249,7 @@ void TrainFlags::add_to(Command& command) {
       ->check(in_range(0, 1 << 20));
   command.add_option("--min-top1", min_top1, "Fail with exit code 9 below this many percent");
   together.add_to(command);
+  federated.add_to(command);
   add_network(*this, command);
   add_loss(options, command);
   add_privacy(options.privacy, command);

@@ -6,6 +6,7 @@
 #include "../model.h"
 #include "../preprocess_flags.h"
 #include "apps/flags/flags.h"
+#include "federated_flags.h"
 #include "shoal/fit/training_options.h"
 
 namespace shoal::cli {
@@ -29,6 +30,7 @@ struct TrainFlags {
   std::string optimizer = "sgd", schedule = "cosine", damaged = "refuse";
   std::string report;  // an HTML file; empty: none
   TogetherFlags together;
+  FederatedFlags federated;
   double min_top1 = 0;
   bool json = false;
 

@@ -1,0 +1,69 @@
+#include "shoal/federated/local_trainer.h"
+
+#include <algorithm>
+
+#include "shoal/base/random.h"
+
+namespace shoal::federated {
+
+uint64_t client_seed(uint64_t seed, uint64_t round, uint64_t client) {
+  constexpr uint64_t kClients = 0x636c6e74;  // a stream of its own ("clnt")
+  return RandomStream(seed, kClients).child(round)[client];
+}
+
+size_t batches_per_epoch(size_t examples, size_t batch) {
+  return std::max<size_t>(examples / batch, 1);
+}
+
+LocalTrainer::LocalTrainer(train::Trainer trainer) : trainer_(std::move(trainer)) {
+  const Weights learned = trainer_.learned();
+  for (const auto& [name, tensor] : trainer_.state()) {
+    if (!learned.contains(name)) counters_.push_back(name);
+  }
+}
+
+// A state without steps of the optimiser is that before the first. Clients of a round drop other
+// elements each: the stream goes on from a place that the seed decides.
+Status LocalTrainer::restart(const Weights& from, uint64_t seed) {
+  constexpr int kSpare = 16;  // bits, for the steps
+  Weights state = from;
+  for (const std::string& name : counters_) {
+    state[name] = Tensor::of<int64_t>({}, {static_cast<int64_t>(seed >> kSpare)});
+  }
+  return trainer_.restore(state);
+}
+
+Result<LocalTrainer> LocalTrainer::create(Device& device, const Graph& network,
+                                          const train::TrainerOptions& options) {
+  SHOAL_ASSIGN(train::Trainer trainer, train::Trainer::create(device, network, options));
+  return LocalTrainer(std::move(trainer));
+}
+
+// The gradient of mu/2 |v - w|^2.
+void LocalTrainer::add_proximal(const Weights& from, float mu) {
+  for (size_t i = 0; i < parameters().size(); ++i) {
+    const auto begin = from.at(parameters()[i]).data<float>();
+    const auto now = trainer_.weights()[i].data<float>();
+    const auto gradient = trainer_.gradients()[i].data<float>();
+    for (size_t k = 0; k < gradient.size(); ++k) gradient[k] += mu * (now[k] - begin[k]);
+  }
+}
+
+Result<double> LocalTrainer::run(const Weights& from, const Batches& batches,
+                                 const LocalSteps& how) {
+  SHOAL_TRY(restart(from, how.seed));
+  const auto per_epoch = static_cast<int64_t>(std::max<size_t>(batches.per_epoch(), 1));
+  double sum = 0;
+  for (int64_t step = 0; step < how.steps; ++step) {
+    SHOAL_ASSIGN(const Batch batch, batches.at(static_cast<uint64_t>(step / per_epoch),
+                                               static_cast<size_t>(step % per_epoch)));
+    SHOAL_ASSIGN(const float loss, trainer_.compute(batch.images, std::span(&batch.labels, 1)));
+    // Without the term not even a zero is added, so that FedAvg is the same bit by bit.
+    if (how.mu > 0) add_proximal(from, how.mu);
+    SHOAL_TRY(trainer_.update(how.rate_factor));
+    sum += static_cast<double>(loss);
+  }
+  return how.steps > 0 ? sum / static_cast<double>(how.steps) : 0;
+}
+
+}  // namespace shoal::federated

@@ -1,0 +1,58 @@
+// LocalTrainer: what a client does in a round. It takes the server's weights, steps on its own
+// examples, and has other weights at the end.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "shoal/base/status.h"
+#include "shoal/data/batches.h"
+#include "shoal/device/device.h"
+#include "shoal/federated/strategy.h"
+#include "shoal/train/trainer.h"
+
+namespace shoal::federated {
+
+// The seed of a client's order, augmentation and dropout in a round.
+uint64_t client_seed(uint64_t seed, uint64_t round, uint64_t client);
+
+// How a client learns.
+struct LocalSteps {
+  int64_t steps = 1;
+  double rate_factor = 1;
+  float mu = 0;  // as in Strategy
+  uint64_t seed = 1;
+};
+
+// Batches of an epoch. Examples that do not fill a batch are in other epochs; one batch there is
+// always, filled up with repetitions.
+size_t batches_per_epoch(size_t examples, size_t batch);
+
+// One client after another may use it; it remembers nothing of the last. Not thread-safe.
+class LocalTrainer {
+ public:
+  // `network` is for one batch. Fails as Trainer does. REQUIRES: `device` outlives it, and the
+  // update is not on the device.
+  static Result<LocalTrainer> create(Device& device, const Graph& network,
+                                     const train::TrainerOptions& options);
+
+  // Returns the mean loss of the steps. Step i learns from batch i of `batches`, epoch after epoch.
+  // Fails as the data, the device and Trainer::step() do: kInvalidArgument where a loss is no
+  // number.
+  Result<double> run(const Weights& from, const Batches& batches, const LocalSteps& how);
+
+  // Those after the last run, which the next one changes.
+  Weights weights() const { return trainer_.learned(); }
+  const std::vector<std::string>& parameters() const { return trainer_.parameters(); }
+
+ private:
+  explicit LocalTrainer(train::Trainer trainer);
+  Status restart(const Weights& from, uint64_t seed);
+  void add_proximal(const Weights& from, float mu);
+
+  train::Trainer trainer_;
+  // What the state of a new trainer has besides weights: the place in Dropout's random stream.
+  std::vector<std::string> counters_;
+};
+
+}  // namespace shoal::federated
